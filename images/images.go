@@ -74,6 +74,7 @@ type Maker struct {
 type Want struct {
 	Agent      string // "gemini", or Tools
 	Dockerfile string // absolute path of the project's own Dockerfile, "" for none
+	Service    bool   // it starts what the Dockerfile says, and has no helper on top
 }
 
 // State is one image as it stands on the engine.

@@ -64,6 +64,22 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// A service's image is the Dockerfile's own: what it starts is not taken away again.
+func TestServiceImageHasNoHelperOnTop(t *testing.T) {
+	e := newFake()
+	m := testMaker(t, e)
+	file := filepath.Join(t.TempDir(), dockerfileName)
+	write(t, file, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nCMD [\"serve\"]\n")
+	ref, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: file, Service: true})
+	if err != nil || e.images[ref][LabelImage] != projectImage {
+		t.Errorf("%s with labels %v, %v", ref, e.images[ref], err)
+	}
+	other, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: file})
+	if err != nil || other == ref || e.images[other][LabelImage] != runPrefix+projectImage {
+		t.Errorf("the app's is %s with labels %v, %v", other, e.images[other], err)
+	}
+}
+
 func TestBaseIsPinnedAndKnownThroughItsChildren(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)

@@ -160,7 +160,8 @@ func standing(s seen, agent string) ([]recipe, error) {
 	return []recipe{base, tools, agentRecipe(agent, tools.ref, s.arch)}, nil
 }
 
-// chain is everything that a want stands on, from the base up to the helper's layer.
+// chain is everything that a want stands on, from the base up to the helper's layer. A service
+// has none: that takes away what an image starts.
 func chain(s seen, want Want, helper entry) ([]recipe, error) {
 	c, err := standing(s, want.Agent)
 	if err != nil {
@@ -172,6 +173,9 @@ func chain(s seen, want Want, helper entry) ([]recipe, error) {
 			return nil, err
 		}
 		c = append(c, r.sealed(s.arch))
+	}
+	if want.Service {
+		return c, nil
 	}
 	return append(c, runRecipe(c[len(c)-1], helper).sealed(s.arch)), nil
 }

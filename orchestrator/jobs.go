@@ -40,12 +40,14 @@ type RoleJobs struct {
 	Number  int
 	Project state.Project
 	Specs   spec.Set
-	App     *helper.App       // nil without an app section
-	Players map[string]Player // by role name
-	Files   map[string]Files  // of a role's workspace, by role name
-	Safe    *redact.Sanitizer // keeps secrets out of what a role is told
-	Adopted bool              // the source is a clone of a person's repository
-	Within  string            // folder of the source that the Builder works in, "" for the whole
+	App     *helper.App        // nil without an app section
+	AppEnv  []string           // its environment
+	Trials  []roles.ServiceBox // its services, which stand beside the Builder's calls, too
+	Players map[string]Player  // by role name
+	Files   map[string]Files   // of a role's workspace, by role name
+	Safe    *redact.Sanitizer  // keeps secrets out of what a role is told
+	Adopted bool               // the source is a clone of a person's repository
+	Within  string             // folder of the source that the Builder works in, "" for the whole
 }
 
 // Job is the job of the call that p is about to make in a role.
@@ -59,7 +61,10 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 		Role: role, Agent: who.Agent, Image: who.Image, Place: role.Name, Gate: who.Gate, Files: who.Files,
 		Call: call, Cmds: c.Commands(role, p, up),
 	}
-	if who.Gate == nil && !role.App {
+	if !role.App {
+		j.Trials = c.Trials
+	}
+	if who.Gate == nil && !role.App && len(j.Trials) == 0 {
 		j.Place = "" // there is nobody whom it may reach
 	}
 	if up.URL != "" {
@@ -156,7 +161,7 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	in := prompt.Input{
 		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
-		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Hosts: who.Hosts, Adopted: c.Adopted && !role.App,
+		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, AppEnv: c.AppEnv, Services: c.Trials, Hosts: who.Hosts, Adopted: c.Adopted && !role.App,
 		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: rand.Text(), Stalled: p.Stalled,
 	}
 	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file

@@ -48,12 +48,6 @@ func (a *App) beside(n int) *App {
 // at is where it stands.
 func (a *App) at() string { return cmp.Or(a.place, PlaceApp) }
 
-// ServiceBox is a further container on the app's network.
-type ServiceBox struct {
-	Name, Image string
-	Env         []string
-}
-
 // Up is a running app as its Verifier needs it.
 type Up struct {
 	URL    string // http://app:PORT, "" without an app section
@@ -167,16 +161,9 @@ func (a *App) Down(ctx context.Context, key string) error {
 }
 
 func (a *App) remove(ctx context.Context) error {
-	var errs []error
-	names := []string{a.box()}
-	for _, s := range a.Services {
-		names = append(names, a.name(placeService+s.Name))
-	}
-	for _, name := range names {
-		errs = append(errs, a.Engine.Remove(ctx, name))
-	}
-	_, err := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume", sandbox.LabelRole: a.at()}, nil)
-	if err = errors.Join(append(errs, err)...); err != nil {
+	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.removeServices(ctx, placeService, a.Services))
+	_, serr := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume", sandbox.LabelRole: a.at()}, nil)
+	if err = errors.Join(err, serr); err != nil {
 		return fmt.Errorf("cannot take the app down: %w", err)
 	}
 	failpoint.Here("app.down")

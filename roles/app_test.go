@@ -40,7 +40,7 @@ func newStage(t *testing.T, app *helper.App, says string) *stage {
 	}}
 	return &stage{r, &App{
 		Boxes: boxesOn(r.engine), Project: r.runner.Project, Image: "i", Spec: helper.BrokerSpec{Port: helper.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Out: state.Func(r.take),
-		Services: []ServiceBox{{Name: "db", Image: "db"}},
+		Services: []ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
 	}}
 }
 

@@ -17,30 +17,6 @@ import (
 	"abl/internal/testing/failpoint"
 )
 
-// services starts the further containers, fresh. Each has a holder, for what an
-// app can make a database do shall have no more reach than the app. A foreign image
-// knows no deadline: its programs live below the holder's and end with it.
-func (a *App) services(ctx context.Context, key string, until time.Time) error {
-	for _, s := range a.Services {
-		place := placeService + s.Name
-		box := sandbox.Box{
-			Name: a.name(place), Image: s.Image, Env: s.Env, Loose: true, Limits: a.Limits, Labels: a.Labels("service", "", key, until),
-			Reach: a.joined(place), Below: true,
-		}
-		err := a.hold(ctx, place, until)
-		if err == nil {
-			err = Make(ctx, a.Engine, box)
-		}
-		if err == nil {
-			err = a.Engine.Start(ctx, box.Name)
-		}
-		if err != nil {
-			return fmt.Errorf("service %q: %w", s.Name, err)
-		}
-	}
-	return nil
-}
-
 // volumes makes the tree that the app will see: a copy-on-write view of the
 // source, or an empty volume that fill copies the tree into.
 func (a *App) volumes(ctx context.Context, key string, until time.Time) error {

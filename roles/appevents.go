@@ -20,10 +20,6 @@ import (
 	"abl/internal/state"
 )
 
-// ErrService means that a service of the app did not come up: no contract is
-// broken by that, the set-up is.
-var ErrService = errors.New("cannot start the service")
-
 // await follows the broker's events until the app is ready or has failed.
 func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 	events := filepath.Join(a.dir(key), "events")
@@ -40,14 +36,14 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		e, ok := decided(seen, a.Spec.App == nil)
 		switch {
 		case ok && e.Event == "failed" && e.Name != "" && e.Name != helper.AppAlias:
-			return up, fmt.Errorf("%w %q: %s", ErrService, e.Name, e.Detail)
+			return up, a.serviceFailed(ctx, placeService, a.Services, e.Name, e.Detail)
 		case ok:
 		case st.State == sandbox.Exited && len(seen) > 0: // the broker spoke, so it was the app that ended it
 			e = helper.Event{Event: "failed", Detail: fmt.Sprintf("its container ended with exit code %d", st.ExitCode)}
 		case time.Since(begun) > a.patience():
 			e = helper.Event{Event: "failed", Detail: "nothing came of its start: the app may have stopped what watches it"}
 		case st.State == sandbox.Exited:
-			return up, fmt.Errorf("the app's container ended with exit code %d before it said a word%s", st.ExitCode, a.words(ctx))
+			return up, fmt.Errorf("the app's container ended with exit code %d before it said a word%s", st.ExitCode, a.words(ctx, a.box(), 1)) // after the proof only a fault of abl's fills its log
 		default:
 			if err := proc.Pause(ctx, 20*time.Millisecond); err != nil {
 				return up, err
@@ -66,23 +62,7 @@ func (a *App) patience() time.Duration {
 	if a.Spec.App != nil {
 		wait += time.Duration(a.Spec.App.TimeoutMS) * time.Millisecond
 	}
-	for _, s := range a.Spec.Services {
-		wait += time.Duration(s.TimeoutMS) * time.Millisecond
-	}
-	return wait
-}
-
-// words is the end of the app container's own log, which after the proof that it
-// begins with only a fault of abl's fills.
-func (a *App) words(ctx context.Context) string {
-	data, err := a.Engine.Logs(ctx, a.box(), maxProof)
-	if _, rest, ok := bytes.Cut(data, []byte("\n")); ok {
-		data = rest[max(0, len(rest)-500):]
-	}
-	if text := strings.TrimSpace(string(data)); err == nil && text != "" {
-		return ": " + text
-	}
-	return ""
+	return wait + StartTime(a.Spec.Services)
 }
 
 func (a *App) settled(key string, up Up, e helper.Event, begun time.Time) Up {

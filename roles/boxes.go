@@ -38,6 +38,7 @@ type Boxes struct {
 	Safe     *redact.Sanitizer // keeps secrets out of what is kept of a box
 	Port     int               // of the app, by which alone its tests reach it; 0 where nobody declared one: they share its network
 	Services bool              // the app has some, and so a network
+	Trial    bool              // the Builder's calls have the like beside them
 
 	mu sync.Mutex
 }
@@ -48,7 +49,8 @@ const (
 	PlaceVerifier = "verifier"
 	PlaceApp      = "app"
 
-	placeService = "svc-" // and its name
+	placeService = "svc-"   // and its name: on the app's network
+	placeTrial   = "trial-" // and its name: beside the Builder's calls
 )
 
 // toolUser differs from every role's, so that no role can signal its holder.
@@ -93,10 +95,18 @@ func (s *Boxes) Reach(place string) sandbox.Reach {
 		reach.Endpoints = append(reach.Endpoints, sandbox.Endpoint{Network: s.Network(network), Aliases: aliases})
 	}
 	service, is := strings.CutPrefix(place, placeService)
+	trial, tried := strings.CutPrefix(place, placeTrial)
 	app := place == PlaceApp || strings.HasPrefix(place, PlaceApp+"-")
 	switch {
+	case place == PlaceBuilder && s.Trial && !s.Gated[place]:
+		on("trial")
 	case place == PlaceBuilder:
 		on("builder")
+		if s.Trial {
+			on("trial")
+		}
+	case tried:
+		on("trial", trial)
 	case is:
 		on("app", service)
 	case app && (s.Services || s.Port == 0):
@@ -107,7 +117,7 @@ func (s *Boxes) Reach(place string) sandbox.Reach {
 	if place == PlaceVerifier && s.Gated[place] {
 		on("verifier")
 	}
-	if s.Port != 0 && !is && place != PlaceBuilder { // what tests the app, the app itself included, finds it at home
+	if s.Port != 0 && !is && !tried && place != PlaceBuilder { // what tests the app, the app itself included, finds it at home
 		reach.Self = []string{helper.AppAlias}
 	}
 	return reach

@@ -43,7 +43,7 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	for _, u := range o.Usage {
 		r.emit(j, state.Event{Kind: state.Usage, Model: u.Model, Tokens: u.Total, CostUSD: r.cost(u)})
 	}
-	if err := r.Engine.Remove(tidy, r.box(j)); err != nil {
+	if err := r.clear(tidy, j); err != nil {
 		return fmt.Errorf("cannot remove the %s's container: %w", j.Role.Name, err)
 	}
 	failpoint.Here("call.removed")

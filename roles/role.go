@@ -202,7 +202,7 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := r.layOut(j, rec, cmd, deadline); err != nil {
 		return "", fmt.Errorf("cannot prepare a shell: %w", err)
 	}
-	if err := r.Holder(ctx, j.Place); err != nil {
+	if err := r.surround(ctx, j, deadline); err != nil {
 		return "", err
 	}
 	box := r.boxFor(j, rec, cmd, deadline)

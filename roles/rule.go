@@ -36,7 +36,7 @@ func ofRole(r Role, p state.Project, id, dir string, door bool) rule {
 		}
 	default:
 		rules.mounts = append(calls(dir), workspace(p, p.Src, "/workspace/src")...)
-		rules.holder, rules.networks = "builder", []string{"builder"}
+		rules.holder, rules.networks = "builder", []string{"builder", "trial"}
 	}
 	return rules
 }

@@ -44,6 +44,7 @@ type Job struct {
 	Place  string            // whose network it joins, "" for none
 	Env    []string          // beyond the agent's own: the app's address
 	Gate   Gate              // nil: there is no way out
+	Trials []ServiceBox      // stand beside it
 	Files  map[string][]byte // name → content, laid into the call's read-only directory
 	Cmds   helper.CmdSpec
 	Limit  time.Duration          // what still runs so long after its start has done well and is ended; 0 for no such limit
@@ -57,18 +58,17 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 	rec := Record{r.Project.Call(j.Call.ID)}
 	if o, ok, err := rec.Outcome(); err != nil || ok {
 		if ok {
-			err = r.Engine.Remove(ctx, r.box(j))
+			err = r.clear(ctx, j)
 		}
 		return o, err
 	}
 	intent, goesOn, err := r.takeUp(ctx, j, rec)
 	if err == nil && !goesOn {
-		if err := r.Holder(ctx, j.Place); err != nil {
-			return Outcome{}, err
+		if err = r.surround(ctx, j, time.Now().Add(r.Timeout)); err == nil {
+			// What is asked of the engine from here on happens even if the asking is cut
+			// short, so it is seen through; a cancelled ctx ends the call right afterwards.
+			intent, err = r.begin(context.WithoutCancel(ctx), j, rec)
 		}
-		// What is asked of the engine from here on happens even if the asking is cut
-		// short, so it is seen through; a cancelled ctx ends the call right afterwards.
-		intent, err = r.begin(context.WithoutCancel(ctx), j, rec)
 	}
 	if err != nil {
 		return Outcome{}, held(ctx, r.Engine, r.joined(j.Place).Join, err)
@@ -78,6 +78,25 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 		return o, err
 	}
 	return o, r.close(ctx, j, rec, intent, &o)
+}
+
+// surround makes what a call that ends at a time finds there: its network and services. One
+// that is attached to has them.
+func (r *Runner) surround(ctx context.Context, j Job, ends time.Time) error {
+	if err := r.Holder(ctx, j.Place); err != nil {
+		return err
+	}
+	const spare = 5 * time.Minute // to begin the call, and to end it
+	var all []helper.Service
+	for _, svc := range j.Trials {
+		all = append(all, svc.Service)
+	}
+	return r.Boxes.Trials(ctx, j.Trials, j.Call.ID, ends.Add(StartTime(all)+spare))
+}
+
+// clear takes a call off the engine.
+func (r *Runner) clear(ctx context.Context, j Job) error {
+	return errors.Join(r.Engine.Remove(ctx, r.box(j)), r.EndTrials(ctx, j.Trials))
 }
 
 // box is the name of a call's box.

@@ -159,7 +159,7 @@ func TestUsageErrors(t *testing.T) {
 		{helper.HelperHolder, "--listen nowhere", "cannot answer DNS"},
 		{helper.HelperBroker, "", helper.Broker},
 		{helper.HelperCmd, "", helper.Cmds},
-		{helper.HelperProbe, "", "takes look NET or say WORD ADDRESS"},
+		{helper.HelperProbe, "", "takes look NET, say WORD ADDRESS or await SERVICES"},
 		{helper.HelperProbe, "look {", "cannot read what to look for"},
 		{helper.HelperProbe, "say word nowhere", "cannot answer probes"},
 	}
@@ -214,6 +214,15 @@ func TestProbe(t *testing.T) {
 	}
 	if c, _ := found.Proof.Get("peer " + at); !c.OK {
 		t.Errorf("the peer: %+v", c)
+	}
+	_, port, _ := strings.Cut(at, ":")
+	for await, want := range map[string]string{
+		`[{"name":"127.0.0.1","port":` + port + `,"timeout_ms":5000}]`:                                              "{}\n",
+		`[{"name":"127.0.0.1","port":` + port + `,"timeout_ms":5000},{"name":"127.0.0.1","port":1,"timeout_ms":1}]`: `{"late":"127.0.0.1","detail":"port 1: `,
+	} {
+		if r := finish(t, helperCommand(t, helper.HelperProbe, nil, "await", await)); r.code != 0 || !strings.HasPrefix(r.out, want) {
+			t.Errorf("await %s: %+v", await, r)
+		}
 	}
 	if c, _ := found.Proof.Get("the host by tcp"); c.OK || c.Got != at+" said the word" {
 		t.Errorf("got %+v", c)

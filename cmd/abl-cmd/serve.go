@@ -64,8 +64,14 @@ func look(ctx context.Context, s started) error {
 		return json.NewEncoder(os.Stdout).Encode(helper.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()})
 	case len(s.args) == 3 && s.args[0] == "say":
 		return say(ctx, s.args[1], s.args[2])
+	case len(s.args) == 2 && s.args[0] == "await":
+		var all []helper.Service
+		if err := json.Unmarshal([]byte(s.args[1]), &all); err != nil {
+			return fmt.Errorf("cannot read what to wait for: %w", err)
+		}
+		return json.NewEncoder(os.Stdout).Encode(broker.Await(ctx, all))
 	}
-	return errors.New("takes look NET or say WORD ADDRESS")
+	return errors.New("takes look NET, say WORD ADDRESS or await SERVICES")
 }
 
 // say tells everybody who connects a word, until ctx ends, and prints a line when it is ready to.

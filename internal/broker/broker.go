@@ -113,17 +113,25 @@ func (s *server) serve() error {
 
 // servicesUp waits for the further containers, and reports the one that does not answer.
 func (s *server) servicesUp() bool {
-	for _, svc := range s.spec.Services {
-		start := time.Now()
-		ctx, cancel := context.WithTimeout(s.ctx, span(svc.TimeoutMS))
-		saw := wait(ctx, helper.App{Port: svc.Port}, svc.Name, nil)
+	start := time.Now()
+	saw := Await(s.ctx, s.spec.Services)
+	if saw.Late != "" {
+		s.events.add(helper.Event{Event: EventFailed, Name: saw.Late, MS: since(start), Detail: saw.Detail})
+	}
+	return saw.Late == ""
+}
+
+// Await waits for services, for one after the other.
+func Await(ctx context.Context, all []helper.Service) helper.Awaited {
+	for _, svc := range all {
+		bound, cancel := context.WithTimeout(ctx, span(svc.TimeoutMS))
+		saw := wait(bound, helper.App{Port: svc.Port, Path: svc.Path}, svc.Name, nil)
 		cancel()
 		if !saw.ready {
-			s.events.add(helper.Event{Event: EventFailed, Name: svc.Name, MS: since(start), Detail: "service " + svc.Name + ", " + saw.detail})
-			return false
+			return helper.Awaited{Late: svc.Name, Detail: saw.detail}
 		}
 	}
-	return true
+	return helper.Awaited{}
 }
 
 // appUp stops the app if it runs, starts it, waits until it answers, and reports

@@ -216,7 +216,7 @@ func TestAppDoesNotComeUp(t *testing.T) {
 		{"silent", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Command, s.App.TimeoutMS = "exec sleep 1000", 200 }, -1, "GET /health: connection refused"},
 		{"service away", "0.0.0.0:%d", func(s *helper.BrokerSpec) {
 			s.Services = []helper.Service{{Name: "127.0.0.1", Port: 1, TimeoutMS: 100}}
-		}, -1, "service 127.0.0.1, port 1: connection refused"},
+		}, -1, "port 1: connection refused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

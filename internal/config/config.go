@@ -87,11 +87,13 @@ type Ready struct {
 	Timeout Duration `yaml:"timeout"`
 }
 
-// Service is a further container on the app's network.
+// Service is a further container on the app's network, and beside the Builder's calls.
 type Service struct {
-	Image string            `yaml:"image"`
-	Env   map[string]string `yaml:"env"`
-	Ready Ready             `yaml:"ready"`
+	Image      string            `yaml:"image"`      // one of the two
+	Dockerfile string            `yaml:"dockerfile"` // relative to the project; it extends abl's image
+	Env        map[string]string `yaml:"env"`
+	Files      map[string]string `yaml:"files"` // absolute path inside → file of the project
+	Ready      Ready             `yaml:"ready"`
 }
 
 // Loop bounds a phase.

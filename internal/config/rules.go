@@ -2,10 +2,12 @@ package config
 
 import (
 	"net/netip"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"abl/internal/lazyregexp"
 	"abl/internal/yamlfile"
@@ -46,7 +48,10 @@ var rules = []rule{
 	{"app.copy", oneOf("auto", "overlay", "tar"), "auto, overlay or tar", ""},
 	{"app.services.NAME", like(`[a-z]([a-z0-9-]{0,61}[a-z0-9])?`), "lower-case letters, digits and -", ""},
 	{"app.services.NAME", not(oneOf("app")), "another name than the app's own", "choose another name"},
-	{"app.services.*.image", like(`[^\s\x00-\x20\x7f]+`), "the name of an image", ""},
+	{"app.services.*.image", orNothing(like(`[^\s\x00-\x20\x7f]+`)), "the name of an image", ""},
+	{"app.services.*.dockerfile", orNothing(inside), "a path inside the project", ""},
+	{"app.services.*.files.NAME", isTarget, "the absolute path of a file in the service's container", ""},
+	{"app.services.*.files.*", inside, "the path of a file in the project", ""},
 	{"app.services.*.ready.port", number(1, maxPort), "1 to 65535", ""},
 	{"…ready.path", like(`(/[^\s\x00-\x20\x7f]*)?`), "a path such as /health", ""},
 	{"…ready.timeout", lasts(time.Millisecond), "1ms or more", ""},
@@ -150,6 +155,11 @@ func holds(least Size) func(string) bool {
 		var size Size
 		return size.UnmarshalText([]byte(s)) == nil && size >= least
 	}
+}
+
+// isTarget says whether a file may be put there.
+func isTarget(s string) bool {
+	return path.IsAbs(s) && path.Clean(s) == s && path.Dir(s) != "/" && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 func notBlank(s string) bool { return strings.TrimSpace(s) != "" }

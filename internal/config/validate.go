@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode"
 
+	"abl/internal/hostfs"
 	"abl/internal/wording"
 	"abl/internal/yamlfile"
 )
@@ -30,7 +31,7 @@ var agents = append(slices.Clone(providers), scripted)
 // validate judges the values, each by itself and against one another, and
 // returns the first mistake.
 func validate(l *Loaded) error {
-	for _, check := range []func(*Loaded) error{checkRules, checkDirectories, checkAgents, checkPrices, checkAllow, checkApart} {
+	for _, check := range []func(*Loaded) error{checkRules, checkDirectories, checkAgents, checkPrices, checkAllow, checkServices, checkApart} {
 		if err := check(l); err != nil {
 			return err
 		}
@@ -109,10 +110,17 @@ func checkPrices(l *Loaded) error {
 // checkApart keeps a role from writing what abl goes by: a price, an authority, what a
 // container is built from.
 func checkApart(l *Loaded) error {
-	for key, file := range byKey(map[string]string{
+	files := map[string]string{
 		"prices": l.Prices.File, "network.ca_cert": l.Network.CACert, "images.builder.dockerfile": l.Images.Builder.Dockerfile,
 		"images.verifier.dockerfile": l.Images.Verifier.Dockerfile, "images.app.dockerfile": l.Images.App.Dockerfile,
-	}) {
+	}
+	for name, s := range l.services() {
+		files["app.services."+name+".dockerfile"] = s.Dockerfile
+		for to, from := range s.Files {
+			files["app.services."+name+".files."+to] = from
+		}
+	}
+	for key, file := range byKey(files) {
 		for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {
 			if file != "" && overlap(file, dir) {
 				return l.mistake(key, "put it elsewhere, below .abl say", "%q is in %s, which a role may write", file, dir)
@@ -120,6 +128,51 @@ func checkApart(l *Loaded) error {
 		}
 	}
 	return nil
+}
+
+func (l *Loaded) services() iter.Seq2[string, Service] {
+	if l.App == nil {
+		return byKey[Service](nil)
+	}
+	return byKey(l.App.Services)
+}
+
+// checkServices wants one image for each service, and to seed it nothing that abl keeps.
+func checkServices(l *Loaded) error {
+	for name, s := range l.services() {
+		key := "app.services." + name
+		switch {
+		case s.Image == "" && s.Dockerfile == "":
+			return l.mistake(key+".image", "name an image, or a Dockerfile to build one from (docs/services.md)", "is missing, and so is dockerfile")
+		case s.Image != "" && s.Dockerfile != "":
+			return l.mistake(key+".dockerfile", "take one of the two out", "want an image or a Dockerfile, not both")
+		}
+		for to, from := range byKey(s.Files) {
+			for _, taken := range reserved {
+				if taken != ".abl/images" && overlap(from, taken) {
+					return l.mistake(key+".files."+to, "put a file of its own there, .abl/seed.sql say", "%q overlaps %s, which no container may see", from, taken)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// maxSeed bounds one file that is put into a service, in bytes.
+const maxSeed = 64 << 20
+
+// Seeds reads the files that are put into a service, by their paths there. Nothing on the
+// way to one may be a link.
+func (l *Loaded) Seeds(project, service string) (map[string][]byte, error) {
+	seeds := map[string][]byte{}
+	for to, from := range byKey(l.App.Services[service].Files) {
+		data, err := hostfs.Read(project, from, maxSeed)
+		if err != nil {
+			return nil, l.mistake("app.services."+service+".files."+to, "", "%v", err)
+		}
+		seeds[to] = data
+	}
+	return seeds, nil
 }
 
 // shortest is the length from which a secret is looked for inside a value; a

@@ -13,6 +13,7 @@ import (
 func TestValidate(t *testing.T) {
 	const f = ".abl/config.yaml:"
 	app := "app:\n  command: x\n  port: 1\n"
+	service := app + "  services: {db: {image: x, ready: {port: 1}, files: "
 	tests := []struct{ in, want string }{
 		{"version: 2\n", f + `1: version: want 1: this abl knows 1, got "2"`},
 		{"version: 0\n", f + `1: version: want 1: this abl knows 1, got "0"`},
@@ -69,7 +70,18 @@ func TestValidate(t *testing.T) {
 		{app + "  env:\n    ABL_X: x\n", f + `5: app.env.ABL_X: want a name without ABL_, which is abl's, got "ABL_X"`},
 		{app + "  services: {app: {image: x}}\n", f + `4: app.services.app: want another name than the app's own, got "app"`},
 		{app + "  services: {D_B: {image: x}}\n", f + `4: app.services.D_B: want lower-case letters, digits and -, got "D_B"`},
-		{app + "  services: {db: {ready: {port: 1}}}\n", f + `4: app.services.db.image: want the name of an image, got ""`},
+		{app + "  services: {db: {ready: {port: 1}}}\n", f + `4: app.services.db.image: is missing, and so is dockerfile`},
+		{app + "  services:\n    db:\n      image: x\n      dockerfile: d/Dockerfile\n      ready: {port: 1}\n", f + `7: app.services.db.dockerfile: want an image or a Dockerfile, not both`},
+		{app + "  services: {db: {image: \"a b\"}}\n", f + `4: app.services.db.image: want the name of an image, got "a b"`},
+		{app + "  services: {db: {dockerfile: ../Dockerfile}}\n", f + `4: app.services.db.dockerfile: want a path inside the project, got "../Dockerfile"`},
+		{app + "  services: {db: {dockerfile: src/Dockerfile, ready: {port: 1}}}\n", f + `4: app.services.db.dockerfile: "src/Dockerfile" is in src, which a role may write`},
+		{service + "{seed.sql: a}}}\n", f + `4: app.services.db.files.seed.sql: want the absolute path of a file in the service's container, got "seed.sql"`},
+		{service + "{/seed.sql: a}}}\n", f + `4: app.services.db.files./seed.sql: want the absolute path of a file in the service's container, got "/seed.sql"`},
+		{service + "{/a/../b/c: a}}}\n", f + `4: app.services.db.files./a/../b/c: want the absolute path of a file in the service's container, got "/a/../b/c"`},
+		{service + "{/a/b.sql: /etc/passwd}}}\n", f + `4: app.services.db.files./a/b.sql: want the path of a file in the project, got "/etc/passwd"`},
+		{service + "{/a/b.sql: .abl/tests/b.sql}}}\n", f + `4: app.services.db.files./a/b.sql: ".abl/tests/b.sql" is in .abl/tests, which a role may write`},
+		{service + "{/a/b.sql: .env}}}\n", f + `4: app.services.db.files./a/b.sql: ".env" overlaps .env, which no container may see`},
+		{service + "{/a/b.sql: .abl/logs/x}}}\n", f + `4: app.services.db.files./a/b.sql: ".abl/logs/x" overlaps .abl/logs, which no container may see`},
 		{app + "  services: {db: {image: x}}\n", f + `4: app.services.db.ready.port: want 1 to 65535, got "0"`},
 		{"prices: ../p.yaml\n", f + `1: prices: want a path inside the project, or {MODEL: {input: 1.25, output: 10}}, got "../p.yaml"`},
 		{"prices: src/p.yaml\n", f + `1: prices: "src/p.yaml" is in src, which a role may write`},
@@ -192,6 +204,29 @@ func TestCheckSecretsOfServices(t *testing.T) {
 	l.App = &App{Services: map[string]Service{"db": {Env: map[string]string{"PASS": "sesame"}}}}
 	if err := l.CheckSecrets(map[string]string{"KEY": "sesame"}); err == nil || !strings.Contains(err.Error(), "app.services.db.env.PASS: holds the secret KEY") {
 		t.Error(err)
+	}
+}
+
+// What services are seeded with is read from the project alone, by no link, and told with its line.
+func TestSeeds(t *testing.T) {
+	const begin = "app:\n  command: x\n  port: 1\n  services:\n    db:\n      image: x\n      ready: {port: 1}\n      files:\n        /a/b.sql: "
+	for name, want := range map[string]string{
+		".abl/seed.sql": "", ".abl/none.sql": `.abl/config.yaml:9: app.services.db.files./a/b.sql: cannot read ".abl/none.sql": is not there`,
+		".abl/link.sql": `.abl/config.yaml:9: app.services.db.files./a/b.sql: cannot read ".abl/link.sql": `, "folder/seed.sql": `cannot read "folder/seed.sql": `,
+		".abl/sub": `cannot read ".abl/sub": is not a regular file but a directory`, ".abl/large.sql": `cannot read ".abl/large.sql": is too large`,
+	} {
+		dir := project(t, map[string]string{".abl/config.yaml": begin + name + "\n", ".abl/seed.sql": "text", ".abl/sub/x": "", "outside/seed.sql": "text", ".abl/large.sql": ""})
+		if err := errors.Join(os.Symlink("seed.sql", filepath.Join(dir, ".abl/link.sql")), os.Symlink("outside", filepath.Join(dir, "folder")), os.Truncate(filepath.Join(dir, ".abl/large.sql"), maxSeed+1)); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Load(dir, lookup(nil), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds, err := l.Seeds(dir, "db")
+		if want == "" && (err != nil || string(seeds["/a/b.sql"]) != "text") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %q, %v, want %s", name, seeds, err, want)
+		}
 	}
 }
 

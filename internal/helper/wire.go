@@ -79,11 +79,18 @@ type App struct {
 	TimeoutMS int64  `json:"timeout_ms"`
 }
 
-// Service is a further box that must answer before the app starts.
+// Service is a further box that must answer before the app, or the Builder, starts.
 type Service struct {
 	Name      string `json:"name"`
 	Port      int    `json:"port"`
+	Path      string `json:"path,omitempty"` // as the app's
 	TimeoutMS int64  `json:"timeout_ms"`
+}
+
+// Awaited is what came of waiting for services.
+type Awaited struct {
+	Late   string `json:"late,omitempty"` // the one that did not answer in its time, "" when all do
+	Detail string `json:"detail,omitempty"`
 }
 
 // Event is one line of the broker's events file.

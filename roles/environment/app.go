@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,15 +29,31 @@ func AppSpec(conf *config.Loaded) *helper.App {
 }
 
 // StartTime is the longest that the services and the app may take until they are ready.
-func StartTime(conf *config.Loaded) (most time.Duration) {
+func StartTime(conf *config.Loaded) time.Duration {
 	if conf.App == nil {
 		return 0
 	}
-	most = time.Duration(conf.App.Ready.Timeout)
-	for _, svc := range conf.App.Services {
-		most += time.Duration(svc.Ready.Timeout)
+	return time.Duration(conf.App.Ready.Timeout) + roles.StartTime(Services(conf))
+}
+
+// Services are the services of the settings as a container reads them, by their names.
+func Services(conf *config.Loaded) (all []helper.Service) {
+	if conf.App == nil {
+		return nil
 	}
-	return most
+	for _, name := range slices.Sorted(maps.Keys(conf.App.Services)) {
+		ready := conf.App.Services[name].Ready
+		all = append(all, helper.Service{Name: name, Port: ready.Port, Path: ready.Path, TimeoutMS: time.Duration(ready.Timeout).Milliseconds()})
+	}
+	return all
+}
+
+// AppEnv is the environment of the app.
+func AppEnv(conf *config.Loaded) []string {
+	if conf.App == nil {
+		return nil
+	}
+	return variables(conf.App.Env)
 }
 
 // Commands is a declared command table in the order of its names.
@@ -52,8 +69,7 @@ func Commands(table map[string]config.Command) (all []helper.Command) {
 }
 
 // App is the system under test of the settings, in the image that is named for it or
-// else in builder, the Builder's. The images of its services are pulled when the
-// engine lacks them.
+// else in builder, the Builder's.
 func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (*roles.App, error) {
 	image := builder
 	file, err := Dockerfile(e.Root, e.Conf.Images.App.Dockerfile, e.Project.Src, e.Project.Tests)
@@ -74,19 +90,40 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 			Port: helper.BrokerPort, Dir: path.Join(helper.Src, e.Conf.Source.Dir), App: AppSpec(e.Conf), Commands: Commands(e.Conf.VerifierCommands),
 		},
 	}
-	if e.Conf.App == nil {
-		return app, nil
-	}
-	app.Env = variables(e.Conf.App.Env)
-	for _, name := range slices.Sorted(maps.Keys(e.Conf.App.Services)) {
-		svc := e.Conf.App.Services[name]
-		if err := e.pull(ctx, name, svc.Image); err != nil {
+	app.Env, app.Spec.Services = AppEnv(e.Conf), Services(e.Conf)
+	for _, svc := range app.Spec.Services {
+		box, err := e.Service(ctx, svc)
+		if err != nil {
 			return nil, err
 		}
-		app.Services = append(app.Services, roles.ServiceBox{Name: name, Image: svc.Image, Env: variables(svc.Env)})
-		app.Spec.Services = append(app.Spec.Services, helper.Service{Name: name, Port: svc.Ready.Port, TimeoutMS: time.Duration(svc.Ready.Timeout).Milliseconds()})
+		app.Services = append(app.Services, box)
 	}
 	return app, nil
+}
+
+// Service is one of the app's. Its image is built, or pulled when the engine lacks it.
+func (e *Environment) Service(ctx context.Context, svc helper.Service) (box roles.ServiceBox, err error) {
+	set := e.Conf.App.Services[svc.Name]
+	box = roles.ServiceBox{Service: svc, Image: set.Image, Env: variables(set.Env)}
+	if box.Files, err = e.Conf.Seeds(e.Root, svc.Name); err != nil {
+		return box, err
+	}
+	for to, data := range box.Files {
+		if text := string(data); e.Safe.Redact(text) != text {
+			return box, &Error{Usage, "use a value made for tests", fmt.Errorf("cannot seed service %q: the file for %s holds a secret of yours", svc.Name, to)}
+		}
+	}
+	if set.Dockerfile == "" {
+		return box, e.pull(ctx, svc.Name, set.Image)
+	}
+	file, err := Dockerfile(e.Root, set.Dockerfile, filepath.Join(e.Root, e.Conf.Directories.Src), filepath.Join(e.Root, e.Conf.Directories.Tests))
+	if err == nil {
+		box.Image, err = e.Images.Ensure(ctx, images.Want{Agent: images.Tools, Dockerfile: file, Service: true})
+	}
+	if err != nil {
+		err = fmt.Errorf("cannot make the image of service %q: %w", svc.Name, err)
+	}
+	return box, err
 }
 
 func variables(table map[string]string) (all []string) {

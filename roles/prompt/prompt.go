@@ -38,10 +38,12 @@ type Input struct {
 	Report    string // path of this call's run report, relative to the workspace
 	Last      string // the last verdict of this phase: "", "fail", "unverified" or "pass"
 
-	App     *helper.App // how the system is started; for the Builder, nil without an app section
-	Adopted bool        // the working directory is a clone of a person's repository
-	AppURL  string      // where the system answers; for the Verifier
-	Hosts   []string    // hosts besides the model that the role may reach
+	App      *helper.App        // how the system is started; for the Builder, nil without an app section
+	AppEnv   []string           // its environment; for the Builder
+	Services []roles.ServiceBox // its services; for the Builder
+	Adopted  bool               // the working directory is a clone of a person's repository
+	AppURL   string             // where the system answers; for the Verifier
+	Hosts    []string           // hosts besides the model that the role may reach
 
 	Map     Map // of the role's own workspace
 	Failed  []failedspecs.Entry

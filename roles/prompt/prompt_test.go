@@ -87,6 +87,29 @@ func TestBuilderPrompt(t *testing.T) {
 	)
 }
 
+// The Builder is told what the system finds beside it; what the services themselves are given
+// stays with them, and the Verifier reaches none.
+func TestServicesInPrompts(t *testing.T) {
+	for _, role := range roles.Both() {
+		in := input(t, role, 1, 1)
+		in.App = &helper.App{Command: "serve", Port: 3000}
+		in.Services = []roles.ServiceBox{{Service: helper.Service{Name: "db", Port: 5432}, Env: []string{"POSTGRES_PASSWORD=of-the-service"}}, {Service: helper.Service{Name: "cache", Port: 6379}}}
+		in.AppEnv = []string{"DATABASE_URL=postgres://app:for-tests@db/app", "MOTTO=two\nlines"}
+		text := build(t, in)
+		if strings.Contains(text, "of-the-service") {
+			t.Errorf("the %s is told what a service is given", role.Name)
+		}
+		if role.App {
+			if strings.Contains(text, "5432") || strings.Contains(text, "for-tests") {
+				t.Error("the Verifier is told of services")
+			}
+			continue
+		}
+		inOrder(t, text, "counts as ready", "fresh each time", "- `db`, port 5432\n- `cache`, port 6379\n",
+			"    DATABASE_URL=postgres://app:for-tests@db/app\n    MOTTO=two lines\n", "# Declared commands")
+	}
+}
+
 func TestVerifierPrompt(t *testing.T) {
 	in := input(t, roles.Verifier, 1, 1)
 	in.Attempt = 2

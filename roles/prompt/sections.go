@@ -47,8 +47,27 @@ func systemSection(in Input) string {
 	if in.App.Path != "" {
 		ready = fmt.Sprintf("as soon as `GET %s` on that port answers with a status below 500", in.App.Path)
 	}
-	return fmt.Sprintf("# The system\n\nIt is started in `%s` with\n\n```\n%s\n```\n\nIt has to listen on 0.0.0.0, port %d, and counts as ready %s.",
-		path.Join(helper.Src, in.Role.Within), in.App.Command, in.App.Port, ready)
+	return fmt.Sprintf("# The system\n\nIt is started in `%s` with\n\n```\n%s\n```\n\nIt has to listen on 0.0.0.0, port %d, and counts as ready %s.%s",
+		path.Join(helper.Src, in.Role.Within), in.App.Command, in.App.Port, ready, servicesText(in))
+}
+
+// servicesText says what stands beside the system, and how the system finds it.
+func servicesText(in Input) string {
+	if len(in.Services) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n\nIt reaches these services, which are started with it, fresh each time. The like stand beside this call and end with it: what you put there the system does not find.\n\n")
+	for _, svc := range in.Services {
+		fmt.Fprintf(&b, "- `%s`, port %d\n", svc.Name, svc.Port)
+	}
+	if len(in.AppEnv) > 0 {
+		b.WriteString("\nIts environment has what follows; yours has not.\n\n")
+		for _, pair := range in.AppEnv {
+			b.WriteString("    " + wording.OneLine(pair) + "\n")
+		}
+	}
+	return b.String()
 }
 
 func commandsSection(in Input) string {

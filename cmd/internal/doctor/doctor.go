@@ -25,7 +25,8 @@ func Command() cli.Command {
 	return cli.Command{
 		Name: "doctor", Group: cli.Starting, Usage: "check engine, images, keys and project",
 		Long: `Looks at everything a phase will need and changes nothing. Outside a project it
-checks the machine alone. With --boundary it proves anew that the engine keeps
+checks the machine alone. Each service of the app whose image is there is started
+once, by itself, and taken down again. With --boundary it proves anew that the engine keeps
 containers apart from this machine, and that a container like each role's sees
 and reaches what it is meant to and nothing else; beside it stands what the last
 calls have kept of their own proofs.`,
@@ -136,6 +137,7 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	for _, role := range roles.Both() {
 		all = append(all, checkPlayer(s, role))
 	}
+	all = append(all, checkServices(ctx, s)...)
 	return append(all, checkDisk(s.Paths.Root), phase.Ignored(ctx, s.Paths))
 }
 

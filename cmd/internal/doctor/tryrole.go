@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -33,23 +34,11 @@ var onlooker = agent.Program("none", agent.Command{Argv: []string{helper.Bin + "
 // nothing of the project's is touched, and leaves nothing.
 func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, net roles.Net, role roles.Role) (p roleProof, err error) {
 	p.Role = role.Name
-	id, project, err := newTrial()
-	if err != nil {
-		return p, fmt.Errorf("cannot make a folder to try a container on: %w", err)
-	}
-	defer os.RemoveAll(project.Root)
-	env, err := environment.Open(ctx, environment.Options{
-		Project: project, ID: id, Conf: conf, Root: project.Root, Net: &net, Safe: in.Safe, CACert: in.String("ca-cert"),
-		Offline: true, // what is not there yet is not made for this
-		Note:    func(string) {}, NoteImage: func(string) {},
-	})
+	env, project, closed, err := openTrial(ctx, in, conf, "", net)
 	if err != nil {
 		return p, err
 	}
-	defer func() {
-		_, cerr := env.Close(ctx, nil)
-		err = errors.Join(err, cerr)
-	}()
+	defer func() { err = errors.Join(err, closed()) }()
 	if p.Image, err = imageFor(ctx, s, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
 		p.Image, err = env.Boxes.Helper, nil // abl's own programs are in it too
 	}
@@ -74,6 +63,27 @@ func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.
 		p.Error = o.Reason
 	}
 	return p, err
+}
+
+// openTrial opens an environment on a throw-away project of its own. Paths in the settings start
+// from root, "" for that project's.
+func openTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root string, net roles.Net) (env *environment.Environment, p state.Project, closed func() error, err error) {
+	id, p, err := newTrial()
+	if err != nil {
+		return nil, p, nil, fmt.Errorf("cannot make a folder to try a container on: %w", err)
+	}
+	env, err = environment.Open(ctx, environment.Options{
+		Project: p, ID: id, Conf: conf, Root: cmp.Or(root, p.Root), Net: &net, Safe: in.Safe, CACert: in.String("ca-cert"),
+		Offline: true, // what is not there yet is not made for this
+		Note:    func(string) {}, NoteImage: func(string) {},
+	})
+	if err != nil {
+		return nil, p, nil, errors.Join(err, os.RemoveAll(p.Root))
+	}
+	return env, p, func() error {
+		_, err := env.Close(ctx, nil)
+		return errors.Join(err, os.RemoveAll(p.Root))
+	}, nil
 }
 
 // imageFor is the role's image, and outside a project that of the tools.

@@ -25,11 +25,12 @@ import (
 
 // plan is what a phase would do, without doing any of it.
 type plan struct {
-	Phase  int        `json:"phase"`
-	Why    string     `json:"why"`
-	Budget string     `json:"budget"`
-	Last   string     `json:"last"` // what the phases before cost
-	Roles  []rolePlan `json:"roles"`
+	Phase    int        `json:"phase"`
+	Why      string     `json:"why"`
+	Budget   string     `json:"budget"`
+	Last     string     `json:"last"`               // what the phases before cost
+	Services []string   `json:"services,omitempty"` // of the app
+	Roles    []rolePlan `json:"roles"`
 }
 
 type rolePlan struct {
@@ -64,6 +65,10 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
 	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Roles: []rolePlan{}}
+	for _, svc := range environment.Services(s.Conf) {
+		set := s.Conf.App.Services[svc.Name]
+		out.Services = append(out.Services, fmt.Sprintf("%s: %s, port %d", svc.Name, cmp.Or(set.Image, set.Dockerfile), svc.Port))
+	}
 	who := roles.Both()
 	if !a.Go {
 		who = nil
@@ -92,7 +97,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	app := environment.AppSpec(s.Conf)
 	c := &orchestrator.RoleJobs{
 		Number: n, Project: s.Paths, Specs: specs, App: app, Safe: s.In.Safe, Within: s.Conf.Source.Dir, Adopted: s.Conf.Source.Repo != "",
-		Players: map[string]orchestrator.Player{role.Name: who},
+		Players: map[string]orchestrator.Player{role.Name: who}, AppEnv: environment.AppEnv(s.Conf),
 		Files: map[string]orchestrator.Files{role.Name: func(ctx context.Context, most int) ([]string, error) {
 			return WorkspaceFiles(ctx, s, role.Workspace(s.Paths), most)
 		}},
@@ -101,6 +106,10 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	gated := served || fetches
 	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress}
 	boxes.Gated = map[string]bool{role.Name: gated}
+	for _, svc := range environment.Services(s.Conf) {
+		c.Trials = append(c.Trials, roles.ServiceBox{Service: svc})
+	}
+	boxes.Trial = len(c.Trials) > 0
 	var url string
 	if app != nil {
 		url, boxes.Port = fmt.Sprintf("http://%s:%d", helper.AppAlias, app.Port), app.Port
@@ -121,7 +130,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		}
 		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.Paths.Rel(m.Source), m.Target, access))
 	}
-	if gated || role.App {
+	if gated || role.App || boxes.Trial {
 		for _, ep := range boxes.Reach(role.Name).Endpoints {
 			r.Networks = append(r.Networks, ep.Network)
 		}
@@ -171,6 +180,9 @@ func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (name
 
 func (p plan) print(w io.Writer) {
 	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\n", p.Phase, p.Why, p.Budget, p.Last)
+	for _, svc := range p.Services {
+		fmt.Fprintf(w, "service %s\n", svc)
+	}
 	for _, r := range p.Roles {
 		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
 		networks := r.Networks

@@ -41,7 +41,8 @@ func (r *Run) preflight(ctx context.Context, again bool) error {
 	if f := Ignored(ctx, r.Paths); !f.OK { // .env is on its way to others
 		r.In.Warn(fmt.Sprintf(".env is %s: %s", f.Text, f.Hint))
 	}
-	return r.proveNetworks(ctx)
+	_, err = r.Networks(ctx)
+	return err
 }
 
 // checkPlayers wants, for each role, its agent, its prompt and its key.
@@ -70,11 +71,11 @@ func (s *Project) CheckLedger() error {
 	return ledger.Open(s.Paths.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
 }
 
-// proveNetworks learns, once a run, how the engine keeps networks apart.
-func (s *Project) proveNetworks(ctx context.Context) error {
+// Networks learns, once a run, how the engine keeps networks apart.
+func (s *Project) Networks(ctx context.Context) (known roles.Net, err error) {
 	eng, info, err := environment.Connect(ctx)
 	if err != nil {
-		return exit.OnEngine(err)
+		return known, exit.OnEngine(err)
 	}
 	if s.net == nil {
 		prober := environment.Prober{
@@ -85,7 +86,10 @@ func (s *Project) proveNetworks(ctx context.Context) error {
 			s.net = &net
 		}
 	}
-	return exit.OnEngine(errors.Join(err, eng.Close()))
+	if s.net != nil {
+		known = *s.net
+	}
+	return known, exit.OnEngine(errors.Join(err, eng.Close()))
 }
 
 // tidyAtRest removes what a run that was killed after its last save has left:

@@ -76,10 +76,18 @@ func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err e
 	return want, err
 }
 
-// CheckImages looks whether the project's Dockerfiles may be built at all.
+// CheckImages looks whether the project's Dockerfiles may be built at all, and whether there is
+// what services are seeded with.
 func (s *Project) CheckImages() error {
 	own := s.Conf.Images
-	for _, rel := range []string{own.Builder.Dockerfile, own.Verifier.Dockerfile, own.App.Dockerfile} {
+	files := []string{own.Builder.Dockerfile, own.Verifier.Dockerfile, own.App.Dockerfile}
+	for _, svc := range environment.Services(s.Conf) {
+		files = append(files, s.Conf.App.Services[svc.Name].Dockerfile)
+		if _, err := s.Conf.Seeds(s.Paths.Root, svc.Name); err != nil {
+			return err
+		}
+	}
+	for _, rel := range files {
 		if _, err := s.dockerfile(rel); err != nil {
 			return err
 		}
@@ -115,6 +123,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if r.app, err = r.env.App(ctx, r.jobs.Players[roles.Builder.Name].Image, r.out); err != nil {
 		return err
 	}
+	r.jobs.Trials, r.jobs.AppEnv, r.env.Boxes.Trial = r.app.Services, r.app.Env, len(r.app.Services) > 0
 	if err := r.openWorkspaces(ctx); err != nil {
 		return err
 	}

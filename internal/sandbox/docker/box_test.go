@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 
 	"abl/internal/proc"
@@ -275,6 +277,52 @@ func TestLooseBox(t *testing.T) {
 	for _, want := range []string{"Uid:\t0\t", "CapEff:\t00000000000000cb", "NoNewPrivs:\t1", "Seccomp:\t2", "text"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("not seen from inside: %q\n%s", want, log)
+		}
+	}
+}
+
+// The volumes that a service's image asks for go with its box, and what is put into one before
+// the start is there.
+func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
+	l := newLab(t)
+	from := "FROM " + probeImage + "\nCOPY seed /data/seed\nVOLUME /data\n"
+	var folder bytes.Buffer
+	w := tar.NewWriter(&folder)
+	for name, text := range map[string]string{"Dockerfile": from, "seed": "old"} {
+		l.must(w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}))
+		_, err := w.Write([]byte(text))
+		l.must(err)
+	}
+	l.must(w.Close())
+	image := probeImage + "-volume"
+	l.must(l.Build(t.Context(), &folder, image, "none", nil, nil))
+	t.Cleanup(func() { l.must(l.RemoveImage(context.WithoutCancel(t.Context()), image)) })
+	for _, ends := range []string{"removed", "swept"} {
+		box := l.box(ends, "cat", "/data/seed")
+		box.Image, box.User, box.Loose = image, "", true
+		_, err := l.Create(t.Context(), box)
+		l.must(err)
+		proof, err := l.Prove(t.Context(), box)
+		l.must(errors.Join(err, proof.Err(), l.CopyIn(t.Context(), box.Name, "/data", tarOf("seed", []byte("new")))))
+		l.must(l.Start(t.Context(), box.Name))
+		_, err = l.Wait(t.Context(), box.Name)
+		l.must(err)
+		if log, err := l.Logs(t.Context(), box.Name, 1<<10); err != nil || string(log) != "new" {
+			t.Errorf("it finds %q, %v", log, err)
+		}
+		made, err := l.api.ContainerInspect(t.Context(), box.Name)
+		l.must(err)
+		if len(made.Mounts) != 1 || made.Mounts[0].Name == "" {
+			t.Fatalf("its volumes are %+v", made.Mounts)
+		}
+		if ends == "removed" {
+			l.must(l.Remove(t.Context(), box.Name))
+		} else {
+			_, err = l.Sweep(t.Context(), l.ours(), nil)
+			l.must(err)
+		}
+		if _, err := l.api.VolumeInspect(t.Context(), made.Mounts[0].Name); !errdefs.IsNotFound(err) {
+			t.Errorf("%s: its volume is left: %v", ends, err)
 		}
 	}
 }

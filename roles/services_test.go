@@ -1,0 +1,166 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/helper"
+	"abl/internal/sandbox"
+)
+
+// newTrialRig is a Builder with a service beside its calls; who waits for it is told says.
+func newTrialRig(t *testing.T, says string) *rig {
+	t.Helper()
+	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+		prints(b, "end")
+		return sandbox.Exit{}
+	})
+	r.engine.Scripts["abl-id-await"] = func(b sandbox.Box) sandbox.Exit {
+		r.engine.Print(trial, "no space\x1b[31m left\n")
+		r.engine.Print(b.Name, says+"\n")
+		return sandbox.Exit{}
+	}
+	r.runner.Trial, r.job.Place = true, PlaceBuilder
+	r.job.Trials = []ServiceBox{{
+		Service: helper.Service{Name: "db", Port: 5432, TimeoutMS: 1000}, Image: "db-image",
+		Files: map[string][]byte{"/init/seed.sql": []byte("one"), "/etc/db.conf": []byte("two")},
+	}}
+	return r
+}
+
+const trial = "abl-id-trial-db"
+
+// journal are the calls of the engine that make and end a service, in order.
+func (r *rig) journal() string {
+	var all []string
+	for line := range strings.Lines(r.engine.Journal()) {
+		word, of, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if slices.Contains([]string{"Create", "Start", "Remove", "CopyIn"}, word) && (strings.HasPrefix(of, trial) || of == "abl-id-await" || of == "abl-id-p1-build-1.1") {
+			all = append(all, word+" "+strings.TrimPrefix(of, "abl-id-"))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// A Builder's services are made anew and seeded before its call, asked for from where it will
+// stand, and gone with it.
+func TestTrials(t *testing.T) {
+	r := newTrialRig(t, `{}`)
+	if o := r.run(); show(o) != "done 0" {
+		t.Errorf("the call is %s", show(o))
+	}
+	const want = "Remove trial-db, Create trial-db, CopyIn trial-db /etc, CopyIn trial-db /init, Start trial-db, " +
+		"Remove await, Create await, Start await, Remove await, " +
+		"Remove p1-build-1.1, Create p1-build-1.1, Start p1-build-1.1, Remove p1-build-1.1, Remove trial-db"
+	if got := r.journal(); got != want {
+		t.Errorf("the engine was asked for\n%s, want\n%s", got, want)
+	}
+	r.wantLeft("abl-id-holder-builder", "abl-id-holder-trial-db", "abl-id-net-trial")
+	r.engine.Forget()
+	r.run()
+	if got, want := r.journal(), "Remove p1-build-1.1, Remove trial-db"; got != want {
+		t.Errorf("once more it was asked for %s, want %s", got, want)
+	}
+}
+
+// What a Builder finds beside it, and what its services reach, is no more than one another.
+func TestTrialsReach(t *testing.T) {
+	r := newTrialRig(t, `{}`)
+	var service, call, await sandbox.Box
+	r.engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
+		service, _ = r.engine.Box(trial)
+		call = b
+		prints(b, "end")
+		return sandbox.Exit{}
+	}
+	says := r.engine.Scripts["abl-id-await"]
+	r.engine.Scripts["abl-id-await"] = func(b sandbox.Box) sandbox.Exit { await = b; return says(b) }
+	r.run()
+	for _, c := range []struct {
+		box           sandbox.Box
+		reach, holder string
+	}{
+		{service, "abl-id-net-trial as db", "abl-id-holder-trial-db"},
+		{call, "abl-id-net-trial", "abl-id-holder-builder"},
+		{await, "abl-id-net-trial", "abl-id-holder-builder"},
+	} {
+		if got := showReach(sandbox.Reach{Endpoints: c.box.Reach.Through}); got != c.reach || c.box.Reach.Join != c.holder {
+			t.Errorf("%s: %s by %s, want %s by %s", c.box.Name, got, c.box.Reach.Join, c.reach, c.holder)
+		}
+	}
+	if !service.Loose || !service.Below || service.Labels[sandbox.LabelCall] != r.job.Call.ID || service.Limits != someLimits {
+		t.Errorf("the service is %+v", service)
+	}
+}
+
+// An abl that finds the call running leaves its services as they are.
+func TestResumedCallKeepsItsTrials(t *testing.T) {
+	r := newTrialRig(t, `{}`)
+	goes := make(chan bool)
+	r.engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
+		<-goes
+		prints(b, "end")
+		return sandbox.Exit{}
+	}
+	must(t, r.runner.surround(t.Context(), r.job, time.Now().Add(time.Hour)))
+	r.begin()
+	r.engine.Forget()
+	close(goes)
+	if o := r.run(); show(o) != "done 0" {
+		t.Errorf("the call is %s", show(o))
+	}
+	if got, want := r.journal(), "Remove p1-build-1.1, Remove trial-db"; got != want {
+		t.Errorf("it was asked for %s, want %s", got, want)
+	}
+}
+
+// A service that does not answer, or cannot be seeded, ends the call before it begins.
+func TestTrialsFail(t *testing.T) {
+	r := newTrialRig(t, `{"late":"db","detail":"port 5432: connection refused"}`)
+	_, err := r.runner.Run(t.Context(), r.job)
+	if want := `cannot start the service "db": port 5432: connection refused: no space\x1b[31m left`; !errors.Is(err, ErrService) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	r = newTrialRig(t, `{"late":"../other","detail":"x"}`)
+	if _, err := r.runner.Run(t.Context(), r.job); err == nil || err.Error() != `cannot start the service "../other": x` {
+		t.Errorf("a name that nobody has: %v", err)
+	}
+	r = newTrialRig(t, `{}`)
+	r.engine.Fail("CopyIn", 1, errors.New("no such folder"))
+	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), `service "db": cannot put a file at "/etc/db.conf", whose folder its image has to have: `) {
+		t.Errorf("without a folder: %v", err)
+	}
+	r = newTrialRig(t, "rubbish")
+	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot wait for the services: it said") {
+		t.Errorf("rubbish: %v", err)
+	}
+	r = newTrialRig(t, `{}`)
+	if _, err := r.runner.Run(cancelled(t), r.job); !errors.Is(err, context.Canceled) || strings.Contains(r.journal(), "Create p1") {
+		t.Errorf("cancelled: %v, %s", err, r.journal())
+	}
+}
+
+// The rule lets a Builder on the network of its services, and nobody else.
+func TestTrialsAreTheBuildersAlone(t *testing.T) {
+	r := newRig(t, nil)
+	s := &Boxes{ID: "id", Trial: true, Gated: map[string]bool{PlaceBuilder: true}}
+	for name, c := range map[string]struct {
+		role   Role
+		holder string
+		ok     bool
+	}{
+		"the Builder":          {Builder, PlaceBuilder, true},
+		"the Verifier":         {Verifier, PlaceVerifier, false},
+		"a call that is alone": {Role{Alone: true}, PlaceBuilder, false},
+	} {
+		reach := joining(s.holder(c.holder), s.Reach(PlaceBuilder))
+		got := ofRole(c.role, r.runner.Project, "id", "dir", true).reach(reach)
+		if got.OK != c.ok {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
