@@ -1,20 +1,43 @@
 package phase
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
+
+	"abl/internal/state"
+	"abl/internal/testing/lab"
 )
 
-// Services are further containers on the app's network, and beside the Builder, fresh for every
-// call and seeded, and each environment goes where it belongs.
-func TestServices(t *testing.T) {
-	const counter = `import net from 'node:net';
+// counter counts who connects, and shows what it was seeded with.
+const counter = `import net from 'node:net';
 import fs from 'node:fs';
 const seed = fs.readFileSync('/data/seed.txt', 'utf8').trim();
 fs.appendFileSync('/data/seed.txt', ' again');
 let seen = 0;
 net.createServer((c) => { seen++; c.on('error', () => {}); c.on('data', () => c.end(process.env.MOTTO + ' ' + seen + ' ' + (process.env.FLAVOUR ?? 'none') + ' ' + seed)); }).listen(4000);
 `
+
+// tries is how a Builder asks it.
+const tries = `node -e "require('net').connect(4000, 'db', function () { this.write('x') }).on('data', (d) => console.log('trial ' + d + ' ' + process.env.FLAVOUR))"`
+
+// counterImage is an image of it that asks for a volume, as databases do.
+func counterImage(p *lab.Project) string {
+	p.Helper()
+	image := "abl-test-db:" + strings.ToLower(strings.ReplaceAll(p.Name(), "/", "-"))
+	q := *p
+	q.Dir = p.TempDir()
+	q.Write("db.mjs", counter)
+	q.Write("Dockerfile", "FROM "+toolsImage(p)+"\nCOPY db.mjs /db.mjs\nRUN mkdir /data\nVOLUME /data\nCMD [\"node\", \"/db.mjs\"]\n")
+	docker(p, "build", "-q", "--label", "abl.project=test-phase", "-t", image, q.Dir)
+	p.Cleanup(func() { docker(p, "rmi", "-f", image) })
+	return image
+}
+
+// Services are further containers on the app's network, and beside the Builder, fresh for every
+// call and seeded, and each environment goes where it belongs.
+func TestServices(t *testing.T) {
 	const asks = `import http from 'node:http';
 import net from 'node:net';
 http.createServer((req, res) => {
@@ -25,14 +48,7 @@ http.createServer((req, res) => {
 }).listen(3000, '0.0.0.0');
 `
 	p := newProject(t, "")
-	image := "abl-test-db:" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
-	ctx := t.TempDir()
-	q := *p
-	q.Dir = ctx
-	q.Write("db.mjs", counter)
-	q.Write("Dockerfile", "FROM "+toolsImage(p)+"\nCOPY db.mjs /db.mjs\nRUN mkdir /data\nVOLUME /data\nCMD [\"node\", \"/db.mjs\"]\n")
-	docker(t, "build", "-q", "--label", "abl.project=test-phase", "-t", image, ctx)
-	t.Cleanup(func() { docker(t, "rmi", "-f", image) })
+	image := counterImage(p)
 	p.Write(".abl/config.yaml", scripted+`
 app:
   command: node server.mjs
@@ -45,7 +61,6 @@ app:
 	ask := must(0, "curl -s http://app:3000/; echo; curl -s http://app:3000/; echo")
 	first := call("verifier", 1, ask, write("run.sh", suite, "0755"), refute("nothing"), report())
 	p.Write(".abl/seed.txt", "seeded\n")
-	const tries = `node -e "require('net').connect(4000, 'db', function () { this.write('x') }).on('data', (d) => console.log('trial ' + d + ' ' + process.env.FLAVOUR))"`
 	script(p, builds(write("server.mjs", asks), must(0, tries), must(0, tries)), first, verifies(ask))
 	r := p.Must(0, "phase", "1", "--dry-run")
 	wants(t, "the dry run", r.Stdout, "service db: "+image+", port 4000\n", "networks: abl-", "-net-trial\n", "`db`, port 4000", "FLAVOUR=sweet")
@@ -76,4 +91,98 @@ app:
 	r = p.Must(7, "phase", "1")
 	wants(t, "a missing image", r.Stderr, "service \"db\"", "abl-test-none:1")
 	noLeftovers(p)
+}
+
+// A Builder that runs on while abl is killed keeps its services, and they go with it.
+func TestKilledRunLeavesTheBuilderItsServices(t *testing.T) {
+	p := newProject(t, "")
+	image := counterImage(p)
+	p.Write(".abl/seed.txt", "seeded\n")
+	p.Write(".abl/config.yaml", scripted+"app: {command: node server.mjs, port: 3000, services: {db: {image: \""+image+"\", env: {MOTTO: hello}, files: {/data/seed.txt: .abl/seed.txt}, ready: {port: 4000}}}}\n")
+	script(p, builds(write("server.mjs", server), must(0, tries), must(0, "until test -e go; do sleep 0.1; done"), must(0, tries)), verifies())
+	r := watch(p, func(e state.Event, abl *os.Process) {
+		if e.Kind == state.Action && strings.Contains(e.Text, "until test") {
+			_ = abl.Kill()
+		}
+	}, "phase", "1")
+	if r.Code != -1 {
+		t.Fatalf("abl was not killed: %+v", r)
+	}
+	resumed := ""
+	r = watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.CallResume {
+			resumed = e.Call
+			p.Write("src/go", "")
+		}
+	}, "phase", "1")
+	if r.Code != 0 || resumed != "p1-build-1.1" {
+		t.Errorf("it ends with %d, resumed %q\n%s", r.Code, resumed, r.Stderr)
+	}
+	wants(t, "the Builder", printed(p, "p1-build-1.1"), "trial hello 2 none seeded", "trial hello 3 none seeded")
+	noLeftovers(p)
+}
+
+// recipe is a section of docs/services.md: the settings, and the files beside them.
+func recipe(p *lab.Project, title string) (settings string) {
+	p.Helper()
+	page, err := os.ReadFile("../../docs/services.md")
+	if err != nil {
+		p.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## "+title+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, block := range regexp.MustCompile("(?s)```\\w+(?: (\\S+))?\n(.*?)```").FindAllStringSubmatch(section, -1) {
+		if block[1] == "" {
+			settings += block[2]
+		} else {
+			p.Write(block[1], block[2])
+		}
+	}
+	if !found || settings == "" {
+		p.Fatalf("docs/services.md has no recipe for %s", title)
+	}
+	return settings
+}
+
+// TestDocsServices runs the recipes of docs/services.md with an app that talks to each: the
+// Builder, the Verifier and every replay find the service as it was seeded.
+func TestDocsServices(t *testing.T) {
+	const (
+		http  = "import http from 'node:http';\n"
+		shell = http + "import { execFile } from 'node:child_process';\nhttp.createServer((q, r) => execFile('sh', ['-c', VISIT], (e, out) => r.end('ok ' + (e ?? out)))).listen(3000, '0.0.0.0');\nconst VISIT = "
+		redis = http + "import net from 'node:net';\nhttp.createServer((q, r) => {\n  const c = net.connect(6379, new URL(process.env.REDIS_URL).hostname, () => c.write('INCR visits\\r\\n'));\n" +
+			"  c.on('data', (d) => { r.end('ok ' + d.toString().slice(1)); c.destroy(); });\n}).listen(3000, '0.0.0.0');\n"
+		visit = "INSERT INTO visits (who) VALUES ('me'); SELECT count(*) FROM visits"
+	)
+	for _, c := range []struct {
+		title, app, tries string
+		visits            string // counted by the first one after the start
+		soak              bool
+	}{
+		{"Redis", redis, `bash -c "exec 3<>/dev/tcp/cache/6379; printf 'INCR visits\r\n' >&3; head -c 2 <&3"`, "1", false},
+		{"PostgreSQL", shell + "`psql -qAt -c \"" + visit + "\" $DATABASE_URL`;\n", `psql -qAt -c "` + visit + `" postgres://app:for-tests-only@db/app`, "2", true},
+		{"MySQL and MariaDB", shell + "`mariadb -N -h $DB_HOST -u $DB_USER -p$DB_PASSWORD -e \"" + visit + "\" $DB_NAME`;\n", `mariadb -N -h db -u app -pfor-tests-only -e "` + visit + `" app`, "2", true},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			if c.soak && os.Getenv("ABL_SOAK") == "" {
+				t.Skip("only with ABL_SOAK")
+			}
+			p := newProject(t, "")
+			settings := strings.Replace(scripted, unproven, "verify: {strength_time: 0}\n", 1) + "network: {builds: host}\n" + recipe(p, c.title)
+			if c.soak { // for its client
+				settings += "images: {builder: {dockerfile: .abl/images/db/Dockerfile}, app: {dockerfile: .abl/images/db/Dockerfile}}\n"
+			}
+			p.Write(".abl/config.yaml", settings)
+			tests := strings.Replace(suite, "curl -sf \"$ABL_APP_URL/\" >/dev/null", "curl -sf \"$ABL_APP_URL/\" | grep -qx 'ok "+c.visits+".\\?'", 1)
+			script(p, builds(write("server.mjs", c.app), must(0, c.tries)), verifies(write("run.sh", tests, "0755"), run("curl -s $ABL_APP_URL/; curl -s $ABL_APP_URL/")))
+			r := p.Must(0, "phase", "1", "--json")
+			if n := len(of(events(t, r), state.Verdict)); n != 1 {
+				t.Errorf("%d verdicts, want the pass alone", n)
+			}
+			wants(t, "the Builder", printed(p, "p1-build-1.1"), c.visits)
+			wants(t, "the Verifier", printed(p, "p1-verify-1.1"), "ok "+c.visits)
+			wants(t, "doctor", p.Must(0, "doctor").Stdout, "/Dockerfile answers at port ")
+			noLeftovers(p)
+		})
+	}
 }
