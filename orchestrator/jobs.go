@@ -41,7 +41,6 @@ type RoleJobs struct {
 	Project state.Project
 	Specs   spec.Set
 	App     *helper.App        // nil without an app section
-	AppEnv  []string           // its environment
 	Trials  []roles.ServiceBox // its services, which stand beside the Builder's calls, too
 	Players map[string]Player  // by role name
 	Files   map[string]Files   // of a role's workspace, by role name
@@ -161,7 +160,7 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	in := prompt.Input{
 		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
-		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, AppEnv: c.AppEnv, Services: c.Trials, Hosts: who.Hosts, Adopted: c.Adopted && !role.App,
+		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Services: c.Trials, Hosts: who.Hosts, Adopted: c.Adopted && !role.App,
 		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: rand.Text(), Stalled: p.Stalled,
 	}
 	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file

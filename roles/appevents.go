@@ -62,7 +62,7 @@ func (a *App) patience() time.Duration {
 	if a.Spec.App != nil {
 		wait += time.Duration(a.Spec.App.TimeoutMS) * time.Millisecond
 	}
-	return wait + StartTime(a.Spec.Services)
+	return wait + StartTime(a.Services)
 }
 
 func (a *App) settled(key string, up Up, e helper.Event, begun time.Time) Up {

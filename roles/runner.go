@@ -87,11 +87,7 @@ func (r *Runner) surround(ctx context.Context, j Job, ends time.Time) error {
 		return err
 	}
 	const spare = 5 * time.Minute // to begin the call, and to end it
-	var all []helper.Service
-	for _, svc := range j.Trials {
-		all = append(all, svc.Service)
-	}
-	return r.Boxes.Trials(ctx, j.Trials, j.Call.ID, ends.Add(StartTime(all)+spare))
+	return r.Boxes.Trials(ctx, j.Trials, j.Call.ID, ends.Add(StartTime(j.Trials)+spare))
 }
 
 // clear takes a call off the engine.

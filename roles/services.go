@@ -20,9 +20,9 @@ import (
 // ServiceBox is a further container on the app's network, and on one beside the Builder.
 type ServiceBox struct {
 	helper.Service
-	Image string
-	Env   []string
-	Files map[string][]byte // put into it before its start, by path
+	Image string            `json:"-"`
+	Env   []string          `json:"-"`
+	Files map[string][]byte `json:"-"` // put into it before its start, by path
 }
 
 // ErrService means that a service of the app did not come up: no contract is
@@ -90,17 +90,16 @@ func (s *Boxes) removeServices(ctx context.Context, kind string, all []ServiceBo
 	return errors.Join(errs...)
 }
 
-// words is the end of what a box printed after its first lines, with what goes before it.
-func (s *Boxes) words(ctx context.Context, name string, skip int) string {
-	const most = 500 // bytes
-	data, err := s.Engine.Logs(ctx, name, maxProof)
-	for range skip {
-		_, data, _ = bytes.Cut(data, []byte("\n"))
+// words are the last lines that a box printed but for its first ones, with what goes before them.
+func (s *Boxes) words(ctx context.Context, name string, first int) string {
+	const most, last = 1 << 10, 3
+	data, err := s.Engine.Logs(ctx, name, most)
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	text := strings.Join(lines[min(max(first, len(lines)-last), len(lines)):], "\n")
+	if err != nil || text == "" {
+		return ""
 	}
-	if text := strings.TrimSpace(string(data[max(0, len(data)-most):])); err == nil && text != "" {
-		return ": " + text
-	}
-	return ""
+	return ": " + text
 }
 
 // serviceFailed is the error of a service that did not answer, with its own last words. An app
@@ -137,16 +136,11 @@ func (s *Boxes) EndTrials(ctx context.Context, all []ServiceBox) error {
 
 // awaitTrials asks from where the Builder will: by name, and in no other network.
 func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) error {
-	var wanted []helper.Service
-	for _, svc := range all {
-		wanted = append(wanted, svc.Service)
-	}
-	limit := StartTime(wanted) + probeTime
-	spec, err := json.Marshal(wanted)
+	spec, err := json.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	until := time.Now().Add(limit)
+	until := time.Now().Add(StartTime(all) + probeTime)
 	box := s.Tool("await", s.Labels("helper", "", key, until), helper.Bin+"/"+helper.HelperProbe, "await", string(spec))
 	box.Reach = s.joined(PlaceBuilder)
 	ctx, cancel := context.WithDeadline(ctx, until)
@@ -163,18 +157,18 @@ func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) e
 	if err = errors.Join(err, s.Engine.Remove(whole, box.Name)); err != nil {
 		return fmt.Errorf("cannot wait for the services: %w", err)
 	}
-	var saw helper.Awaited
-	if err := json.Unmarshal(line, &saw); err != nil {
+	var saw helper.Event
+	switch err := json.Unmarshal(line, &saw); {
+	case err != nil:
 		return fmt.Errorf("cannot wait for the services: it said %q", line)
-	}
-	if saw.Late != "" {
-		return s.serviceFailed(whole, placeTrial, all, saw.Late, saw.Detail)
+	case saw.Event != "ready":
+		return s.serviceFailed(whole, placeTrial, all, saw.Name, saw.Detail)
 	}
 	return nil
 }
 
 // StartTime is how long services may take until they answer.
-func StartTime(all []helper.Service) (most time.Duration) {
+func StartTime(all []ServiceBox) (most time.Duration) {
 	for _, s := range all {
 		most += time.Duration(s.TimeoutMS) * time.Millisecond
 	}

@@ -49,7 +49,7 @@ func (r *rig) journal() string {
 // A Builder's services are made anew and seeded before its call, asked for from where it will
 // stand, and gone with it.
 func TestTrials(t *testing.T) {
-	r := newTrialRig(t, `{}`)
+	r := newTrialRig(t, `{"event":"ready"}`)
 	if o := r.run(); show(o) != "done 0" {
 		t.Errorf("the call is %s", show(o))
 	}
@@ -69,7 +69,7 @@ func TestTrials(t *testing.T) {
 
 // What a Builder finds beside it, and what its services reach, is no more than one another.
 func TestTrialsReach(t *testing.T) {
-	r := newTrialRig(t, `{}`)
+	r := newTrialRig(t, `{"event":"ready"}`)
 	var service, call, await sandbox.Box
 	r.engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
 		service, _ = r.engine.Box(trial)
@@ -92,6 +92,12 @@ func TestTrialsReach(t *testing.T) {
 			t.Errorf("%s: %s by %s, want %s by %s", c.box.Name, got, c.box.Reach.Join, c.reach, c.holder)
 		}
 	}
+	r.runner.Gated = map[string]bool{PlaceBuilder: true}
+	for place, want := range map[string]string{PlaceBuilder: "abl-id-net-builder, abl-id-net-trial", placeTrial + "db": "abl-id-net-trial as db"} {
+		if got := showReach(r.runner.Reach(place)); got != want {
+			t.Errorf("with a gateway %s is on %s, want %s", place, got, want)
+		}
+	}
 	if !service.Loose || !service.Below || service.Labels[sandbox.LabelCall] != r.job.Call.ID || service.Limits != someLimits {
 		t.Errorf("the service is %+v", service)
 	}
@@ -99,7 +105,7 @@ func TestTrialsReach(t *testing.T) {
 
 // An abl that finds the call running leaves its services as they are.
 func TestResumedCallKeepsItsTrials(t *testing.T) {
-	r := newTrialRig(t, `{}`)
+	r := newTrialRig(t, `{"event":"ready"}`)
 	goes := make(chan bool)
 	r.engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
 		<-goes
@@ -120,16 +126,16 @@ func TestResumedCallKeepsItsTrials(t *testing.T) {
 
 // A service that does not answer, or cannot be seeded, ends the call before it begins.
 func TestTrialsFail(t *testing.T) {
-	r := newTrialRig(t, `{"late":"db","detail":"port 5432: connection refused"}`)
+	r := newTrialRig(t, `{"event":"failed","name":"db","detail":"port 5432: connection refused"}`)
 	_, err := r.runner.Run(t.Context(), r.job)
 	if want := `cannot start the service "db": port 5432: connection refused: no space\x1b[31m left`; !errors.Is(err, ErrService) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	r = newTrialRig(t, `{"late":"../other","detail":"x"}`)
+	r = newTrialRig(t, `{"event":"failed","name":"../other","detail":"x"}`)
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || err.Error() != `cannot start the service "../other": x` {
 		t.Errorf("a name that nobody has: %v", err)
 	}
-	r = newTrialRig(t, `{}`)
+	r = newTrialRig(t, `{"event":"ready"}`)
 	r.engine.Fail("CopyIn", 1, errors.New("no such folder"))
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), `service "db": cannot put a file at "/etc/db.conf", whose folder its image has to have: `) {
 		t.Errorf("without a folder: %v", err)
@@ -138,7 +144,7 @@ func TestTrialsFail(t *testing.T) {
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot wait for the services: it said") {
 		t.Errorf("rubbish: %v", err)
 	}
-	r = newTrialRig(t, `{}`)
+	r = newTrialRig(t, `{"event":"ready"}`)
 	if _, err := r.runner.Run(cancelled(t), r.job); !errors.Is(err, context.Canceled) || strings.Contains(r.journal(), "Create p1") {
 		t.Errorf("cancelled: %v, %s", err, r.journal())
 	}

@@ -217,8 +217,8 @@ func TestProbe(t *testing.T) {
 	}
 	_, port, _ := strings.Cut(at, ":")
 	for await, want := range map[string]string{
-		`[{"name":"127.0.0.1","port":` + port + `,"timeout_ms":5000}]`:                                              "{}\n",
-		`[{"name":"127.0.0.1","port":` + port + `,"timeout_ms":5000},{"name":"127.0.0.1","port":1,"timeout_ms":1}]`: `{"late":"127.0.0.1","detail":"port 1: `,
+		`[{"name":"127.0.0.1","port":` + port + `,"timeout_ms":5000}]`:                                              `{"event":"ready",`,
+		`[{"name":"127.0.0.1","port":` + port + `,"timeout_ms":5000},{"name":"127.0.0.1","port":1,"timeout_ms":1}]`: `{"event":"failed","name":"127.0.0.1","ms":`,
 	} {
 		if r := finish(t, helperCommand(t, helper.HelperProbe, nil, "await", await)); r.code != 0 || !strings.HasPrefix(r.out, want) {
 			t.Errorf("await %s: %+v", await, r)

@@ -50,6 +50,7 @@ http.createServer((req, res) => {
 	p := newProject(t, "")
 	image := counterImage(p)
 	p.Write(".abl/config.yaml", scripted+`
+network: {allow: [registry.example]} # so that the Builder has a gateway, on a network of its own
 app:
   command: node server.mjs
   port: 3000
@@ -63,7 +64,7 @@ app:
 	p.Write(".abl/seed.txt", "seeded\n")
 	script(p, builds(write("server.mjs", asks), must(0, tries), must(0, tries)), first, verifies(ask))
 	r := p.Must(0, "phase", "1", "--dry-run")
-	wants(t, "the dry run", r.Stdout, "service db: "+image+", port 4000\n", "networks: abl-", "-net-trial\n", "`db`, port 4000", "FLAVOUR=sweet")
+	wants(t, "the dry run", r.Stdout, "service db: "+image+", port 4000\n", "-net-builder, abl-", "-net-trial\n", "`db`, port 4000", "FLAVOUR=sweet")
 	lacks(t, "the dry run", r.Stdout, "hello")
 	r = p.Must(0, "doctor")
 	wants(t, "doctor", r.Stdout, "service    db: "+image+" answers at port 4000, ")

@@ -113,25 +113,25 @@ func (s *server) serve() error {
 
 // servicesUp waits for the further containers, and reports the one that does not answer.
 func (s *server) servicesUp() bool {
-	start := time.Now()
-	saw := Await(s.ctx, s.spec.Services)
-	if saw.Late != "" {
-		s.events.add(helper.Event{Event: EventFailed, Name: saw.Late, MS: since(start), Detail: saw.Detail})
+	e := Await(s.ctx, s.spec.Services)
+	if e.Event == EventFailed {
+		s.events.add(e)
 	}
-	return saw.Late == ""
+	return e.Event == EventReady
 }
 
-// Await waits for services, for one after the other.
-func Await(ctx context.Context, all []helper.Service) helper.Awaited {
+// Await waits for services, for one after the other: until all answer, or one has not in its time.
+func Await(ctx context.Context, all []helper.Service) helper.Event {
+	start := time.Now()
 	for _, svc := range all {
 		bound, cancel := context.WithTimeout(ctx, span(svc.TimeoutMS))
 		saw := wait(bound, helper.App{Port: svc.Port, Path: svc.Path}, svc.Name, nil)
 		cancel()
 		if !saw.ready {
-			return helper.Awaited{Late: svc.Name, Detail: saw.detail}
+			return helper.Event{Event: EventFailed, Name: svc.Name, MS: since(start), Detail: saw.detail}
 		}
 	}
-	return helper.Awaited{}
+	return helper.Event{Event: EventReady, MS: since(start)}
 }
 
 // appUp stops the app if it runs, starts it, waits until it answers, and reports

@@ -51,7 +51,7 @@ var rules = []rule{
 	{"app.services.*.image", orNothing(like(`[^\s\x00-\x20\x7f]+`)), "the name of an image", ""},
 	{"app.services.*.dockerfile", orNothing(inside), "a path inside the project", ""},
 	{"app.services.*.files.NAME", isTarget, "the absolute path of a file in the service's container", ""},
-	{"app.services.*.files.*", inside, "the path of a file in the project", ""},
+	{"app.services.*.files.*", isSeed, "the path of a file in the project, and neither .env nor what abl keeps", ".abl/seed.sql will do"},
 	{"app.services.*.ready.port", number(1, maxPort), "1 to 65535", ""},
 	{"…ready.path", like(`(/[^\s\x00-\x20\x7f]*)?`), "a path such as /health", ""},
 	{"…ready.timeout", lasts(time.Millisecond), "1ms or more", ""},
@@ -160,6 +160,11 @@ func holds(least Size) func(string) bool {
 // isTarget says whether a file may be put there.
 func isTarget(s string) bool {
 	return path.IsAbs(s) && path.Clean(s) == s && path.Dir(s) != "/" && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// isSeed says whether a file of the project may be shown to a service.
+func isSeed(s string) bool {
+	return inside(s) && !slices.ContainsFunc(reserved, func(taken string) bool { return taken != ".abl/images" && overlap(s, taken) })
 }
 
 func notBlank(s string) bool { return strings.TrimSpace(s) != "" }

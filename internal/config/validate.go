@@ -137,7 +137,7 @@ func (l *Loaded) services() iter.Seq2[string, Service] {
 	return byKey(l.App.Services)
 }
 
-// checkServices wants one image for each service, and to seed it nothing that abl keeps.
+// checkServices wants one image for each service.
 func checkServices(l *Loaded) error {
 	for name, s := range l.services() {
 		key := "app.services." + name
@@ -146,13 +146,6 @@ func checkServices(l *Loaded) error {
 			return l.mistake(key+".image", "name an image, or a Dockerfile to build one from (docs/services.md)", "is missing, and so is dockerfile")
 		case s.Image != "" && s.Dockerfile != "":
 			return l.mistake(key+".dockerfile", "take one of the two out", "want an image or a Dockerfile, not both")
-		}
-		for to, from := range byKey(s.Files) {
-			for _, taken := range reserved {
-				if taken != ".abl/images" && overlap(from, taken) {
-					return l.mistake(key+".files."+to, "put a file of its own there, .abl/seed.sql say", "%q overlaps %s, which no container may see", from, taken)
-				}
-			}
 		}
 	}
 	return nil

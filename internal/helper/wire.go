@@ -77,6 +77,8 @@ type App struct {
 	Port      int    `json:"port"`
 	Path      string `json:"path"` // probed with GET, any status below 500 is ready; "" probes the port alone
 	TimeoutMS int64  `json:"timeout_ms"`
+
+	Env []string `json:"-"` // which its container has
 }
 
 // Service is a further box that must answer before the app, or the Builder, starts.
@@ -85,12 +87,6 @@ type Service struct {
 	Port      int    `json:"port"`
 	Path      string `json:"path,omitempty"` // as the app's
 	TimeoutMS int64  `json:"timeout_ms"`
-}
-
-// Awaited is what came of waiting for services.
-type Awaited struct {
-	Late   string `json:"late,omitempty"` // the one that did not answer in its time, "" when all do
-	Detail string `json:"detail,omitempty"`
 }
 
 // Event is one line of the broker's events file.

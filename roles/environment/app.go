@@ -25,7 +25,7 @@ func AppSpec(conf *config.Loaded) *helper.App {
 	if a == nil {
 		return nil
 	}
-	return &helper.App{Command: a.Command, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds()}
+	return &helper.App{Command: a.Command, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds(), Env: variables(a.Env)}
 }
 
 // StartTime is the longest that the services and the app may take until they are ready.
@@ -36,24 +36,18 @@ func StartTime(conf *config.Loaded) time.Duration {
 	return time.Duration(conf.App.Ready.Timeout) + roles.StartTime(Services(conf))
 }
 
-// Services are the services of the settings as a container reads them, by their names.
-func Services(conf *config.Loaded) (all []helper.Service) {
+// Services are those of the settings, by their names, without what has to be looked for.
+func Services(conf *config.Loaded) (all []roles.ServiceBox) {
 	if conf.App == nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(conf.App.Services)) {
-		ready := conf.App.Services[name].Ready
-		all = append(all, helper.Service{Name: name, Port: ready.Port, Path: ready.Path, TimeoutMS: time.Duration(ready.Timeout).Milliseconds()})
+		set := conf.App.Services[name]
+		wait := time.Duration(set.Ready.Timeout).Milliseconds()
+		svc := helper.Service{Name: name, Port: set.Ready.Port, Path: set.Ready.Path, TimeoutMS: wait}
+		all = append(all, roles.ServiceBox{Service: svc, Image: set.Image, Env: variables(set.Env)})
 	}
 	return all
-}
-
-// AppEnv is the environment of the app.
-func AppEnv(conf *config.Loaded) []string {
-	if conf.App == nil {
-		return nil
-	}
-	return variables(conf.App.Env)
 }
 
 // Commands is a declared command table in the order of its names.
@@ -90,40 +84,41 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 			Port: helper.BrokerPort, Dir: path.Join(helper.Src, e.Conf.Source.Dir), App: AppSpec(e.Conf), Commands: Commands(e.Conf.VerifierCommands),
 		},
 	}
-	app.Env, app.Spec.Services = AppEnv(e.Conf), Services(e.Conf)
-	for _, svc := range app.Spec.Services {
-		box, err := e.Service(ctx, svc)
-		if err != nil {
+	if app.Services = Services(e.Conf); e.Conf.App != nil {
+		app.Env = app.Spec.App.Env
+	}
+	for i := range app.Services {
+		if err := e.Have(ctx, &app.Services[i]); err != nil {
 			return nil, err
 		}
-		app.Services = append(app.Services, box)
+		app.Spec.Services = append(app.Spec.Services, app.Services[i].Service)
 	}
 	return app, nil
 }
 
-// Service is one of the app's. Its image is built, or pulled when the engine lacks it.
-func (e *Environment) Service(ctx context.Context, svc helper.Service) (box roles.ServiceBox, err error) {
-	set := e.Conf.App.Services[svc.Name]
-	box = roles.ServiceBox{Service: svc, Image: set.Image, Env: variables(set.Env)}
-	if box.Files, err = e.Conf.Seeds(e.Root, svc.Name); err != nil {
-		return box, err
+// Have builds a service's image, or pulls it when the engine lacks it, and reads what seeds it.
+func (e *Environment) Have(ctx context.Context, svc *roles.ServiceBox) (err error) {
+	if svc.Files, err = e.Conf.Seeds(e.Root, svc.Name); err != nil {
+		return err
 	}
-	for to, data := range box.Files {
+	for to, data := range svc.Files {
 		if text := string(data); e.Safe.Redact(text) != text {
-			return box, &Error{Usage, "use a value made for tests", fmt.Errorf("cannot seed service %q: the file for %s holds a secret of yours", svc.Name, to)}
+			err := fmt.Errorf("cannot seed service %q: the file for %s holds a secret of yours", svc.Name, to)
+			return &Error{Usage, "use a value made for tests", err}
 		}
 	}
-	if set.Dockerfile == "" {
-		return box, e.pull(ctx, svc.Name, set.Image)
+	if svc.Image != "" {
+		return e.pull(ctx, svc.Name, svc.Image)
 	}
-	file, err := Dockerfile(e.Root, set.Dockerfile, filepath.Join(e.Root, e.Conf.Directories.Src), filepath.Join(e.Root, e.Conf.Directories.Tests))
+	in := func(dir string) string { return filepath.Join(e.Root, dir) }
+	file, err := Dockerfile(e.Root, e.Conf.App.Services[svc.Name].Dockerfile, in(e.Conf.Directories.Src), in(e.Conf.Directories.Tests))
 	if err == nil {
-		box.Image, err = e.Images.Ensure(ctx, images.Want{Agent: images.Tools, Dockerfile: file, Service: true})
+		svc.Image, err = e.Images.Ensure(ctx, images.Want{Agent: images.Tools, Dockerfile: file, Service: true})
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot make the image of service %q: %w", svc.Name, err)
 	}
-	return box, err
+	return err
 }
 
 func variables(table map[string]string) (all []string) {

@@ -39,7 +39,6 @@ type Input struct {
 	Last      string // the last verdict of this phase: "", "fail", "unverified" or "pass"
 
 	App      *helper.App        // how the system is started; for the Builder, nil without an app section
-	AppEnv   []string           // its environment; for the Builder
 	Services []roles.ServiceBox // its services; for the Builder
 	Adopted  bool               // the working directory is a clone of a person's repository
 	AppURL   string             // where the system answers; for the Verifier

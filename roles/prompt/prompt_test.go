@@ -92,9 +92,8 @@ func TestBuilderPrompt(t *testing.T) {
 func TestServicesInPrompts(t *testing.T) {
 	for _, role := range roles.Both() {
 		in := input(t, role, 1, 1)
-		in.App = &helper.App{Command: "serve", Port: 3000}
+		in.App = &helper.App{Command: "serve", Port: 3000, Env: []string{"DATABASE_URL=postgres://app:for-tests@db/app", "MOTTO=two\nlines"}}
 		in.Services = []roles.ServiceBox{{Service: helper.Service{Name: "db", Port: 5432}, Env: []string{"POSTGRES_PASSWORD=of-the-service"}}, {Service: helper.Service{Name: "cache", Port: 6379}}}
-		in.AppEnv = []string{"DATABASE_URL=postgres://app:for-tests@db/app", "MOTTO=two\nlines"}
 		text := build(t, in)
 		if strings.Contains(text, "of-the-service") {
 			t.Errorf("the %s is told what a service is given", role.Name)

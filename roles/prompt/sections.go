@@ -61,9 +61,9 @@ func servicesText(in Input) string {
 	for _, svc := range in.Services {
 		fmt.Fprintf(&b, "- `%s`, port %d\n", svc.Name, svc.Port)
 	}
-	if len(in.AppEnv) > 0 {
+	if len(in.App.Env) > 0 {
 		b.WriteString("\nIts environment has what follows; yours has not.\n\n")
-		for _, pair := range in.AppEnv {
+		for _, pair := range in.App.Env {
 			b.WriteString("    " + wording.OneLine(pair) + "\n")
 		}
 	}

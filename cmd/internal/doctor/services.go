@@ -9,7 +9,6 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
-	"abl/internal/helper"
 	"abl/internal/sandbox"
 	"abl/roles"
 	"abl/roles/environment"
@@ -18,23 +17,22 @@ import (
 // checkServices starts each service of the app by itself, as beside a call of the Builder's, and
 // leaves nothing.
 func checkServices(ctx context.Context, s *phase.Project) []phase.Finding {
-	all := environment.Services(s.Conf)
-	if len(all) == 0 || s.CheckImages() != nil { // of which the person is told
+	if len(environment.Services(s.Conf)) == 0 || s.CheckImages() != nil { // of which the person is told
 		return nil
 	}
-	found, err := tryServices(ctx, s, all)
+	found, err := tryServices(ctx, s)
 	if err != nil {
 		found = append(found, failed("service", exit.OnEngine(err)))
 	}
 	return found
 }
 
-func tryServices(ctx context.Context, s *phase.Project, all []helper.Service) (found []phase.Finding, err error) {
+func tryServices(ctx context.Context, s *phase.Project) (found []phase.Finding, err error) {
 	net, err := s.Networks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	env, _, closed, err := openTrial(ctx, s.In, s.Conf, s.Paths.Root, net)
+	env, _, closed, err := openTrial(ctx, s.In, s.Conf, s.Paths.Root, *net)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +41,16 @@ func tryServices(ctx context.Context, s *phase.Project, all []helper.Service) (f
 	if err := env.Boxes.Holder(ctx, roles.PlaceBuilder); err != nil {
 		return nil, err
 	}
-	for _, svc := range all {
-		text, err := tryService(ctx, env, svc)
-		f := good("service", svc.Name+": "+text)
-		if err != nil {
+	for _, svc := range environment.Services(s.Conf) {
+		from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
+		took, err := tryService(ctx, env, svc)
+		f := good("service", fmt.Sprintf("%s: %s answers at port %d, %s after its start", svc.Name, from, svc.Port, took))
+		switch {
+		case errors.Is(err, sandbox.ErrNoImage) && svc.Image == "":
+			f.Text = svc.Name + ": " + from + " is not built yet; the first phase builds it"
+		case errors.Is(err, sandbox.ErrNoImage):
+			f.Text = svc.Name + ": " + from + " is not on the engine; the first phase pulls it (docs/services.md: images without a registry)"
+		case err != nil:
 			f = failed("service", exit.OnEngine(err))
 		}
 		found = append(found, f)
@@ -54,23 +58,12 @@ func tryServices(ctx context.Context, s *phase.Project, all []helper.Service) (f
 	return found, nil
 }
 
-func tryService(ctx context.Context, env *environment.Environment, svc helper.Service) (string, error) {
-	set := env.Conf.App.Services[svc.Name]
-	box, err := env.Service(ctx, svc)
-	if errors.Is(err, sandbox.ErrNoImage) {
-		if set.Dockerfile != "" {
-			return set.Dockerfile + " is not built yet; the first phase builds it", nil
-		}
-		return fmt.Sprintf("%s is not on the engine; the first phase pulls it (without a registry: docker load, docs/services.md)", set.Image), nil
+func tryService(ctx context.Context, env *environment.Environment, svc roles.ServiceBox) (time.Duration, error) {
+	if err := env.Have(ctx, &svc); err != nil {
+		return 0, err
 	}
-	if err != nil {
-		return "", err
-	}
-	one, begun := []roles.ServiceBox{box}, time.Now()
-	err = env.Boxes.Trials(ctx, one, "look", begun.Add(roles.StartTime([]helper.Service{svc})+2*time.Minute))
+	one, begun := []roles.ServiceBox{svc}, time.Now()
+	err := env.Boxes.Trials(ctx, one, "look", begun.Add(roles.StartTime(one)+2*time.Minute))
 	took := time.Since(begun).Round(100 * time.Millisecond)
-	if err = errors.Join(err, env.Boxes.EndTrials(context.WithoutCancel(ctx), one)); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s answers at port %d, %s after its start", cmp.Or(set.Image, set.Dockerfile), svc.Port, took), nil
+	return took, errors.Join(err, env.Boxes.EndTrials(context.WithoutCancel(ctx), one))
 }

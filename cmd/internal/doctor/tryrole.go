@@ -39,6 +39,7 @@ func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.
 		return p, err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
+	env.Boxes.Trial = len(environment.Services(conf)) > 0
 	if p.Image, err = imageFor(ctx, s, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
 		p.Image, err = env.Boxes.Helper, nil // abl's own programs are in it too
 	}

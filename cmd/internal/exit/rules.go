@@ -112,7 +112,7 @@ func rules() []rule {
 		as[orchestrator.Frozen](Usage, ""),
 		as[orchestrator.Edited](Person, ""),
 		is(orchestrator.ErrMoved, Person, ""),
-		is(roles.ErrService, Environment, ""),
+		is(roles.ErrService, Environment, "app.services.NAME.ready says at which port it is asked, and for how long (docs/services.md)"),
 		is(git.ErrForeign, Person, ""),
 		is(git.ErrTooLarge, Person, "see what an agent left there and remove it, then run the same command again"),
 		is(git.ErrSecret, Person, "the call is kept: take the value out of the file and run the same command again, or allow it by its name in .abl/config.yaml, as commit: {allow_secrets: [NAME]}"),

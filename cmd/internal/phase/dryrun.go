@@ -66,8 +66,8 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	}
 	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Roles: []rolePlan{}}
 	for _, svc := range environment.Services(s.Conf) {
-		set := s.Conf.App.Services[svc.Name]
-		out.Services = append(out.Services, fmt.Sprintf("%s: %s, port %d", svc.Name, cmp.Or(set.Image, set.Dockerfile), svc.Port))
+		from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
+		out.Services = append(out.Services, fmt.Sprintf("%s: %s, port %d", svc.Name, from, svc.Port))
 	}
 	who := roles.Both()
 	if !a.Go {
@@ -97,7 +97,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	app := environment.AppSpec(s.Conf)
 	c := &orchestrator.RoleJobs{
 		Number: n, Project: s.Paths, Specs: specs, App: app, Safe: s.In.Safe, Within: s.Conf.Source.Dir, Adopted: s.Conf.Source.Repo != "",
-		Players: map[string]orchestrator.Player{role.Name: who}, AppEnv: environment.AppEnv(s.Conf),
+		Players: map[string]orchestrator.Player{role.Name: who}, Trials: environment.Services(s.Conf),
 		Files: map[string]orchestrator.Files{role.Name: func(ctx context.Context, most int) ([]string, error) {
 			return WorkspaceFiles(ctx, s, role.Workspace(s.Paths), most)
 		}},
@@ -106,9 +106,6 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	gated := served || fetches
 	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress}
 	boxes.Gated = map[string]bool{role.Name: gated}
-	for _, svc := range environment.Services(s.Conf) {
-		c.Trials = append(c.Trials, roles.ServiceBox{Service: svc})
-	}
 	boxes.Trial = len(c.Trials) > 0
 	var url string
 	if app != nil {

@@ -72,10 +72,10 @@ func (s *Project) CheckLedger() error {
 }
 
 // Networks learns, once a run, how the engine keeps networks apart.
-func (s *Project) Networks(ctx context.Context) (known roles.Net, err error) {
+func (s *Project) Networks(ctx context.Context) (*roles.Net, error) {
 	eng, info, err := environment.Connect(ctx)
 	if err != nil {
-		return known, exit.OnEngine(err)
+		return nil, exit.OnEngine(err)
 	}
 	if s.net == nil {
 		prober := environment.Prober{
@@ -86,10 +86,7 @@ func (s *Project) Networks(ctx context.Context) (known roles.Net, err error) {
 			s.net = &net
 		}
 	}
-	if s.net != nil {
-		known = *s.net
-	}
-	return known, exit.OnEngine(errors.Join(err, eng.Close()))
+	return s.net, exit.OnEngine(errors.Join(err, eng.Close()))
 }
 
 // tidyAtRest removes what a run that was killed after its last save has left:
