@@ -105,11 +105,12 @@ func (s *Boxes) words(ctx context.Context, name string, first int) string {
 // serviceFailed is the error of a service that did not answer, with its own last words. An app
 // can have made up the name.
 func (s *Boxes) serviceFailed(ctx context.Context, kind string, all []ServiceBox, name, detail string) error {
-	words := ""
 	if slices.ContainsFunc(all, func(svc ServiceBox) bool { return svc.Name == name }) {
-		words = s.words(ctx, s.name(kind+name), 0)
+		if words := s.words(ctx, s.name(kind+name), 0); words != "" {
+			detail += "; its log ends" + words
+		}
 	}
-	return fmt.Errorf("%w %q: %s", ErrService, name, s.Safe.Line(detail+words))
+	return fmt.Errorf("%w %q: %s", ErrService, name, s.Safe.Line(detail))
 }
 
 // Trials starts services like the app's beside the Builder's calls, fresh for the call key,

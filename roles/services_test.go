@@ -128,7 +128,7 @@ func TestResumedCallKeepsItsTrials(t *testing.T) {
 func TestTrialsFail(t *testing.T) {
 	r := newTrialRig(t, `{"event":"failed","name":"db","detail":"port 5432: connection refused"}`)
 	_, err := r.runner.Run(t.Context(), r.job)
-	if want := `cannot start the service "db": port 5432: connection refused: no space\x1b[31m left`; !errors.Is(err, ErrService) || err.Error() != want {
+	if want := `cannot start the service "db": port 5432: connection refused; its log ends: no space\x1b[31m left`; !errors.Is(err, ErrService) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	r = newTrialRig(t, `{"event":"failed","name":"../other","detail":"x"}`)

@@ -170,7 +170,10 @@ func TestDocsServices(t *testing.T) {
 			}
 			p := newProject(t, "")
 			settings := strings.Replace(scripted, unproven, "verify: {strength_time: 0}\n", 1) + "network: {builds: host}\n" + recipe(p, c.title)
-			if c.soak { // for its client
+			if c.soak { // a large image, which is not kept; the roles have it for its client
+				label := "docs-" + strings.Fields(c.title)[0]
+				t.Cleanup(func() { dropImages(t, label) })
+				p.Write(".abl/images/db/Dockerfile", p.Read(".abl/images/db/Dockerfile")+"LABEL abl.test="+label+"\n")
 				settings += "images: {builder: {dockerfile: .abl/images/db/Dockerfile}, app: {dockerfile: .abl/images/db/Dockerfile}}\n"
 			}
 			p.Write(".abl/config.yaml", settings)
