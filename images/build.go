@@ -74,6 +74,9 @@ func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry,
 	if r.parent != "" {
 		args["ABL_IMAGE"] = r.parent
 	}
+	if r.args["GO_VERSION"] != "" {
+		args["GOPROXY"] = goProxy(m.Env)
+	}
 	if r.stage {
 		args["ABL_BUILD"] = id
 		ca, err := m.certificates()

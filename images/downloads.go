@@ -49,6 +49,16 @@ func proxyArgs(env func(string) string) map[string]string {
 	return args
 }
 
+// goProxy is the first module proxy of the person's, and the public one otherwise.
+func goProxy(env func(string) string) string {
+	for _, entry := range strings.FieldsFunc(env("GOPROXY"), func(r rune) bool { return r == ',' || r == '|' }) {
+		if strings.Contains(entry, "://") {
+			return strings.TrimRight(entry, "/")
+		}
+	}
+	return "https://proxy.golang.org"
+}
+
 // proxyIsLocal tells a proxy that only this machine's own loopback reaches.
 func proxyIsLocal(env func(string) string) bool {
 	args := proxyArgs(env)

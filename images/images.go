@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"abl/internal/sandbox"
+	"abl/internal/toolchain"
 )
 
 // Versions that abl pins. A change of one changes the tags of what holds it.
@@ -72,9 +73,10 @@ type Maker struct {
 
 // Want is the image a box runs.
 type Want struct {
-	Agent      string // "gemini", or Tools
-	Dockerfile string // absolute path of the project's own Dockerfile, "" for none
-	Service    bool   // it starts what the Dockerfile says, and has no helper on top
+	Agent      string        // "gemini", or Tools
+	Toolchain  toolchain.Set // what the agent stands on besides the tools
+	Dockerfile string        // absolute path of the project's own Dockerfile, "" for none
+	Service    bool          // it starts what the Dockerfile says, and has no helper on top
 }
 
 // State is one image as it stands on the engine.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"abl/internal/sandbox"
+	"abl/internal/toolchain"
 )
 
 func names(refs []string) string {
@@ -24,6 +25,7 @@ func names(refs []string) string {
 func TestEnsureMakesOnceAndOnlyWhatChanged(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
+	m.Env = also(m.Env, "GOPROXY", "off|https://proxy.example/,direct")
 	ensure := func(w Want, want string) string {
 		t.Helper()
 		e.built = nil
@@ -54,6 +56,20 @@ func TestEnsureMakesOnceAndOnlyWhatChanged(t *testing.T) {
 	}
 	if e.pulls != 1 {
 		t.Errorf("pulled %d times, want 1", e.pulls)
+	}
+	// Each language is a layer, shared by agents and projects.
+	one := toolchain.Set{Go: "1.26"}
+	ensure(Want{Agent: Tools, Toolchain: one}, "go-1.26.10 run-go-1.26.10")
+	if got := e.args[e.built[0]]; got["GOPROXY"] != "https://proxy.example" || got["GO_VERSION"] != "1.26.10" {
+		t.Errorf("Go was made with %v", got)
+	}
+	ensure(Want{Agent: "gemini", Toolchain: one}, "gemini run-gemini")
+	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26.10", Node: "24", Python: "3.13"}}, "node-24.21.0 python-3.13 run-python-3.13")
+	ensure(Want{Agent: Tools}, "run-tools")
+	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Node: "22"}}, "")
+	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26.1"}}, "go-1.26.1 run-go-1.26.1")
+	if got := e.args[e.built[0]]; got["GO_VERSION"] != "1.26.1" || got["GO_PIN"] != "1.26.10" {
+		t.Errorf("Go was made with %v", got)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"abl/internal/toolchain"
 )
 
 // recipe is how one image is made out of its parent.
@@ -69,11 +71,29 @@ func fetching(name, parent string, args map[string]string) recipe {
 var npmArch = map[string]string{"amd64": "x64", "arm64": "arm64"}
 
 func toolsRecipe(base, arch string) recipe {
-	return fetching(Tools, base, map[string]string{"NODE_PACKAGE": "node-linux-" + npmArch[arch] + "@" + nodeVersion, "NPM_PACKAGE": npmPackage}).sealed(arch)
+	return fetching(Tools, base, map[string]string{"NODE_PACKAGE": nodePackage(nodeVersion, arch), "NPM_PACKAGE": npmPackage}).sealed(arch)
 }
+
+func nodePackage(version, arch string) string { return "node-linux-" + npmArch[arch] + "@" + version }
 
 func agentRecipe(agent, tools, arch string) recipe {
 	return fetching(agent, tools, map[string]string{"AGENT_PACKAGE": agentPackages[agent].of(npmArch[arch])}).sealed(arch)
+}
+
+// toolRecipe is a layer with one of a project's tools. It is below the agents, so that
+// their images, the app's and all projects share it.
+func toolRecipe(t toolchain.Tool, below, arch string) recipe {
+	r := recipe{parent: below, network: true, files: embedded(t.Name)}
+	switch t.Name {
+	case "go":
+		r = fetching(t.Name, below, map[string]string{"GO_VERSION": t.Version, "GO_PIN": t.Pin, "GO_SUM": t.Sums[arch], "GO_ARCH": arch})
+	case "node":
+		r = fetching(t.Name, below, map[string]string{"NODE_PACKAGE": nodePackage(t.Version, arch)})
+	default:
+		r.args = map[string]string{"PYTHON_VERSION": t.Version, "PYTHON_SUITE": t.Suite}
+	}
+	r.name = t.Name + "-" + t.Version
+	return r.sealed(arch)
 }
 
 // pin is an npm package at one version. In its name {version} stands for that and
@@ -145,25 +165,30 @@ func baseRecipe(arch string) recipe {
 
 // standing gives the chain from the base, one known by reference or one still to be
 // made, up to an agent's image, without the helper.
-func standing(s seen, agent string) ([]recipe, error) {
+func standing(s seen, agent string, set toolchain.Set) ([]recipe, error) {
 	base := baseRecipe(s.arch)
 	if ref, _, ok := s.base(); ok {
 		base.ref = ref
 	}
-	tools := toolsRecipe(base.ref, s.arch)
-	if agent == Tools {
-		return []recipe{base, tools}, nil
+	all := []recipe{base, toolsRecipe(base.ref, s.arch)}
+	for _, t := range set.Tools() {
+		if t.Name != "node" || t.Version != nodeVersion { // the tools have that one
+			all = append(all, toolRecipe(t, all[len(all)-1].ref, s.arch))
+		}
 	}
-	if Version(agent) == "" {
+	switch {
+	case agent == Tools:
+		return all, nil
+	case Version(agent) == "":
 		return nil, fmt.Errorf("cannot make an image for agent %q: abl has one for %s", agent, strings.Join(Agents(), ", "))
 	}
-	return []recipe{base, tools, agentRecipe(agent, tools.ref, s.arch)}, nil
+	return append(all, agentRecipe(agent, all[len(all)-1].ref, s.arch)), nil
 }
 
 // chain is everything that a want stands on, from the base up to the helper's layer. A service
 // has none: that takes away what an image starts.
 func chain(s seen, want Want, helper entry) ([]recipe, error) {
-	c, err := standing(s, want.Agent)
+	c, err := standing(s, want.Agent, want.Toolchain)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"abl/internal/toolchain"
 )
 
 func TestHashCoversEveryInput(t *testing.T) {
@@ -46,7 +48,7 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 	refs := map[string]bool{}
 	for arch, npm := range map[string]string{"amd64": "x64", "arm64": "arm64"} {
 		for _, agent := range Agents() {
-			c, err := standing(seen{arch: arch}, agent)
+			c, err := standing(seen{arch: arch}, agent, toolchain.Set{Go: "1.26", Node: "24", Python: "3.13"})
 			if err != nil {
 				t.Fatalf("%s on %s: %v", agent, arch, err)
 			}
@@ -57,13 +59,18 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 			refs[top.ref] = true
 			for _, r := range c[1:] {
 				checkEmbedded(t, r)
+				for name, want := range map[string]string{"NODE_PACKAGE": "node-linux-" + npm + "@", "GO_ARCH": arch, "GO_SUM": "h1:"} {
+					if got, ok := r.args[name]; ok && !strings.HasPrefix(got, want) {
+						t.Errorf("%s of %s on %s is %q, want %s…", name, r.name, arch, got, want)
+					}
+				}
 				if pack := r.args["AGENT_PACKAGE"]; pack != "" && (!strings.Contains(pack, Version(agent)) || strings.Contains(pack, "-linux-") && !strings.Contains(pack, "-linux-"+npm) || strings.Contains(pack, "{")) {
 					t.Errorf("%s on %s is made of %s", agent, arch, pack)
 				}
 			}
 		}
 	}
-	if _, err := standing(seen{arch: "amd64"}, "nobody"); err == nil || !strings.Contains(err.Error(), "gemini, tools") {
+	if _, err := standing(seen{arch: "amd64"}, "nobody", toolchain.Set{}); err == nil || !strings.Contains(err.Error(), "gemini, tools") {
 		t.Errorf("unknown agent: %v", err)
 	}
 }
@@ -88,7 +95,7 @@ func checkEmbedded(t *testing.T, r recipe) {
 		if err := checkDockerfile(string(f.data)); err != nil {
 			t.Errorf("%s: %v", r.name, err)
 		}
-		if !strings.Contains(string(f.data), "LABEL "+labelStage+"=") {
+		if r.stage && !strings.Contains(string(f.data), "LABEL "+labelStage+"=") {
 			t.Errorf("%s: the stage that downloads has no label to be removed by", r.name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
+	"abl/internal/toolchain"
 )
 
 // Status gives every image of this abl and whether the engine has it. Those
@@ -37,12 +38,24 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 	return states(s, all), errors.Join(helperErr, gatewayErr)
 }
 
-// catalogue is base, tools and every agent's image, each once.
+// catalogue is base, tools and every agent's image, and of toolchains what is there with
+// the agents on it, each once.
 func catalogue(s seen) []recipe {
-	c, _ := standing(s, Tools)
-	for _, agent := range Agents() {
-		if agent != Tools {
-			c = append(c, agentRecipe(agent, c[1].ref, s.arch))
+	c, _ := standing(s, Tools, toolchain.Set{})
+	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
+		if name := s.labels[ref][LabelImage]; toolchain.Named(name) {
+			c = append(c, recipe{name: name, ref: ref})
+		}
+	}
+	for i, on := range slices.Clone(c[1:]) {
+		for _, agent := range Agents() {
+			if agent == Tools {
+				continue
+			}
+			r := agentRecipe(agent, on.ref, s.arch)
+			if _, have := s.labels[r.ref]; have || i == 0 {
+				c = append(c, r)
+			}
 		}
 	}
 	return c

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"abl/internal/sandbox"
+	"abl/internal/toolchain"
 )
 
 func TestSaveLoadRemove(t *testing.T) {
@@ -20,13 +21,13 @@ func TestSaveLoadRemove(t *testing.T) {
 	if _, err := m.Load(t.Context(), strings.NewReader("abl/base:other")); !errors.Is(err, sandbox.ErrNoImage) {
 		t.Errorf("load of a foreign file: %v", err)
 	}
-	for _, agent := range append(Usual(), "codex") {
-		if _, err := m.Ensure(t.Context(), Want{Agent: agent}); err != nil {
+	for _, w := range []Want{{Agent: "gemini"}, {Agent: Tools}, {Agent: "codex"}, {Agent: "gemini", Toolchain: toolchain.Set{Python: "3.13"}}} {
+		if _, err := m.Ensure(t.Context(), w); err != nil {
 			t.Fatal(err)
 		}
 	}
 	saved, err := m.Save(t.Context(), &file)
-	if err != nil || names(saved) != "base tools codex gemini" {
+	if err != nil || names(saved) != "base tools python-3.13 codex gemini gemini" {
 		t.Errorf("saved %q, %v", saved, err)
 	}
 	loaded, err := m.Load(t.Context(), &file)
@@ -38,7 +39,7 @@ func TestSaveLoadRemove(t *testing.T) {
 	}
 	e.images["sha256:left"] = map[string]string{LabelImage: "tools"}
 	gone, err := m.Remove(t.Context())
-	if err != nil || names(gone) != "base gemini run-gemini run-tools tools sha256" {
+	if err != nil || names(gone) != "base gemini gemini python-3.13 run-gemini run-gemini run-tools tools sha256" {
 		t.Errorf("removed %q, %v", names(gone), err)
 	}
 	if len(e.images) != 0 {
@@ -81,12 +82,21 @@ func TestStatus(t *testing.T) {
 	if got := line(); got != "base tools run-tools gateway " {
 		t.Errorf("engine has %q", got)
 	}
+	// Of languages those are told that are there, with the agents on them.
+	for _, w := range []Want{{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26"}}, {Agent: "codex", Toolchain: toolchain.Set{Go: "1.26"}}} {
+		if _, err := m.Ensure(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := line(); got != "base tools go-1.26.10 codex run-tools run-go-1.26.10 run-codex gateway " {
+		t.Errorf("engine has %q", got)
+	}
 	m.Env = also(m.Env, "ABL_HELPER", "/nowhere")
-	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 7 {
+	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 9 {
 		t.Errorf("without a helper: %v, %v", all, err)
 	}
 	m.Env = also(m.Env, "ABL_GATEWAY", "/nowhere")
-	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 6 || !strings.Contains(err.Error(), "ABL_GATEWAY") {
+	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 8 || !strings.Contains(err.Error(), "ABL_GATEWAY") {
 		t.Errorf("without any program: %v, %v", all, err)
 	}
 }

@@ -179,6 +179,9 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 		fmt.Fprintln(w, op)
 		written = written || op.Kind == scaffold.Write && op.Path == ".abl/config.yaml"
 	}
+	if written && p.Version != "" {
+		in.Say("toolchain: %s %s, as %s says", p.Stack, p.Version, p.File)
+	}
 	if written && p.Guessed {
 		in.Say("no file told the stack, so it is %s; --stack names another", p.Stack)
 	}

@@ -254,7 +254,7 @@ func TestNoRegistryByDefault(t *testing.T) {
 func TestRegistryWithoutItsTool(t *testing.T) {
 	p := newProject(t, nodeApp+"network: {allow: [go]}\n", builds(), verifies())
 	r := p.Run("phase", "1")
-	wants(t, "the error", r.Stderr, `"go" in network.allow`, "has no go: add it in images.builder.dockerfile, or name the host itself")
+	wants(t, "the error", r.Stderr, `"go" in network.allow`, "has no go: add it by toolchain or by images.builder.dockerfile, or name the host itself")
 	if r.Code == 0 || r.Code == 1 {
 		t.Errorf("exit %d", r.Code)
 	}

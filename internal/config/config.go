@@ -7,6 +7,8 @@ package config
 
 import (
 	"time"
+
+	"abl/internal/toolchain"
 )
 
 // Config is what .abl/config.yaml may say, with every default filled in.
@@ -28,6 +30,7 @@ type Config struct {
 	Prices           Prices             `yaml:"prices"`
 	Network          Network            `yaml:"network"`
 	Limits           Limits             `yaml:"limits"`
+	Toolchain        toolchain.Set      `yaml:"toolchain"` // of the Builder's image and the app's
 	Images           Images             `yaml:"images"`
 	Agents           map[string]Agent   `yaml:"agents"`
 }

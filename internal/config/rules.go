@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"abl/internal/lazyregexp"
+	"abl/internal/toolchain"
+	"abl/internal/wording"
 	"abl/internal/yamlfile"
 )
 
@@ -74,6 +76,9 @@ var rules = []rule{
 	{"limits.memory", holds(16 << 20), "16m or more: a container with less does not start", ""},
 	{"limits.cpus", number(1e-9, 1<<20), "more than 0", ""},
 	{"limits.*", func(s string) bool { return holds(1)(s) || number(1e-9, 1<<62)(s) }, "more than 0", ""},
+	{"toolchain.go", knows("go"), wantLines("go", ", or in full such as 1.26.1"), otherVersion},
+	{"toolchain.node", knows("node"), wantLines("node", ", or in full such as 24.9.0"), otherVersion},
+	{"toolchain.python", knows("python"), wantLines("python", ", which are Debian's"), otherVersion},
 	{"images.*.dockerfile", orNothing(inside), "a path inside the project", ""},
 	{"agents.NAME", like(`[a-z][a-z0-9-]{0,30}`), "lower-case letters, digits and - as its name", ""},
 	{"agents.*.scenario", orNothing(inside), "a path inside the project", ""},
@@ -85,6 +90,15 @@ var rules = []rule{
 }
 
 const maxPort = 65535
+
+const otherVersion = "another version can be installed by images.builder.dockerfile"
+
+// knows says whether a version of a tool can be had.
+func knows(tool string) func(string) bool {
+	return orNothing(func(s string) bool { _, ok := toolchain.Find(tool, s); return ok })
+}
+
+func wantLines(tool, more string) string { return wording.OneOf(toolchain.Lines(tool)) + more }
 
 // checkRules judges each value by itself.
 func checkRules(l *Loaded) error {

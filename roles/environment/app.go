@@ -71,7 +71,7 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 		return nil, err
 	}
 	if file != "" {
-		if image, err = e.Images.Ensure(ctx, images.Want{Agent: images.Tools, Dockerfile: file}); err != nil {
+		if image, err = e.Images.Ensure(ctx, images.Want{Agent: images.Tools, Toolchain: e.Conf.Toolchain, Dockerfile: file}); err != nil {
 			return nil, fmt.Errorf("cannot make the app's image: %w", err)
 		}
 	}

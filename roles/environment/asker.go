@@ -63,7 +63,7 @@ func askTool(ctx context.Context, boxes *roles.Boxes, role, image, word string, 
 	case err != nil:
 		return "", err
 	case code == noTool:
-		return "", fmt.Errorf("image %s has no %s: add it in images.builder.dockerfile, or name the host itself", image, t.name)
+		return "", fmt.Errorf("image %s has no %s: add it by toolchain or by images.builder.dockerfile, or name the host itself", image, t.name)
 	case code != 0:
 		return "", fmt.Errorf("%s of image %s ended with code %d: name the host itself", t.name, image, code)
 	}

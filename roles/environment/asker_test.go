@@ -138,10 +138,10 @@ func TestResolve(t *testing.T) {
 func TestResolveRefuses(t *testing.T) {
 	many := strings.Repeat(" https://h.example", mostHosts)
 	for want, says := range map[string]map[string]string{
-		"image abl/run-x has no pip: add it in images.builder.dockerfile, or name the host itself": {},
-		"pip of image abl/run-x ended with code 1":                                                 {"pypi": ""},
-		"in image abl/run-x pip's index at i.example is not https":                                 {"pypi": help("http://i.example/")},
-		"in image abl/run-x it names 17 hosts: name those that you want":                           {"pypi": help("https://i.example/") + "g.extra-index-url='" + many + "'\n"},
+		"image abl/run-x has no pip: add it by toolchain or by images.builder.dockerfile, or name the host itself": {},
+		"pip of image abl/run-x ended with code 1":                       {"pypi": ""},
+		"in image abl/run-x pip's index at i.example is not https":       {"pypi": help("http://i.example/")},
+		"in image abl/run-x it names 17 hosts: name those that you want": {"pypi": help("https://i.example/") + "g.extra-index-url='" + many + "'\n"},
 	} {
 		e := image(says)
 		got, _, err := resolve(t.Context(), e, "a.example", "pypi")

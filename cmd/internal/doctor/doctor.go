@@ -134,6 +134,9 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 		sound = phase.Finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint}
 	}
 	all = append(all, good("builds", builds), sound)
+	if tools := s.Conf.Toolchain.Names(); len(tools) > 0 {
+		all = append(all, good("toolchain", strings.Join(tools, ", ")))
+	}
 	for _, role := range roles.Both() {
 		all = append(all, checkPlayer(s, role))
 	}

@@ -63,7 +63,7 @@ func (w *work) prepare(ctx context.Context, c *learner.Containers, access enviro
 	if weak := c.Env.Net.Weak; weak != "" {
 		w.tell.Note("weak network, as --" + cli.WeakFlag + " allows: " + weak)
 	}
-	of, want := w.conf.Directories, images.Want{Agent: c.Agent.Image}
+	of, want := w.conf.Directories, images.Want{Agent: c.Agent.Image, Toolchain: w.conf.Toolchain}
 	want.Dockerfile, err = environment.Dockerfile(w.root, w.conf.Images.Builder.Dockerfile,
 		environment.Path(w.root, of.Src), environment.Path(w.root, of.Tests), filepath.Join(w.here, learner.Folder))
 	if err != nil {

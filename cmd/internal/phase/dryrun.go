@@ -38,6 +38,7 @@ type rolePlan struct {
 	Agent    string   `json:"agent"`
 	Model    string   `json:"model"`
 	Key      string   `json:"key"`
+	Tools    []string `json:"toolchain,omitempty"` // what its image has besides abl's tools
 	Mounts   []string `json:"mounts"`
 	Networks []string `json:"networks"`
 	Gateway  []string `json:"gateway,omitempty"` // networks of the role's gateway
@@ -132,6 +133,9 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 			r.Networks = append(r.Networks, ep.Network)
 		}
 	}
+	if role.Name == roles.Builder.Name {
+		r.Tools = s.Conf.Toolchain.Names()
+	}
 	if fetches {
 		r.Allow = s.Conf.Network.Allow
 	}
@@ -189,7 +193,7 @@ func (p plan) print(w io.Writer) {
 		for _, of := range []struct {
 			what  string
 			names []string
-		}{{"networks", networks}, {"gateway on", r.Gateway}, {"registries", r.Allow}} {
+		}{{"toolchain", r.Tools}, {"networks", networks}, {"gateway on", r.Gateway}, {"registries", r.Allow}} {
 			if len(of.names) > 0 {
 				fmt.Fprintf(w, "  %s: %s\n", of.what, strings.Join(of.names, ", "))
 			}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"abl"
+	"abl/internal/toolchain"
 	"abl/internal/yamlfile"
 	"abl/prompts"
 )
@@ -37,8 +38,10 @@ type Plan struct {
 	Stack   string `json:"stack"`   // as asked for or found
 	Guessed bool   `json:"guessed"` // nobody asked for the stack, and no file told
 	Src     string `json:"src"`
-	Repo    string `json:"repo,omitempty"` // the repository that the Builder works on a clone of
-	Dir     string `json:"dir,omitempty"`  // the folder of it that is worked in
+	Repo    string `json:"repo,omitempty"`    // the repository that the Builder works on a clone of
+	Dir     string `json:"dir,omitempty"`     // the folder of it that is worked in
+	Version string `json:"version,omitempty"` // of the stack's language, as a file tells it
+	File    string `json:"version_from,omitempty"`
 	Ops     []Op   `json:"steps"`
 }
 
@@ -57,6 +60,7 @@ func Make(project fs.FS, o Options) (Plan, error) {
 	if _, ok := languages()[p.Stack]; !ok {
 		return p, fmt.Errorf("cannot use the stack %q: known are %s", o.Stack, strings.Join(Stacks(), ", "))
 	}
+	p.lookForVersion(project)
 	ops, err := Missing(project, p.files())
 	if p.Ops = ops; err == nil {
 		err = p.gitignore(project, o)
@@ -90,6 +94,9 @@ func Missing(project fs.FS, files []File) (ops []Op, err error) {
 func (p Plan) files() (files []File) {
 	template := abl.Template()
 	stack, _ := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
+	if p.Version != "" {
+		stack = regexp.MustCompile(`(?m)^(# )?toolchain: .*$`).ReplaceAll(stack, fmt.Appendf(nil, "toolchain: {%s: %q}", p.Stack, p.Version))
+	}
 	fill := strings.NewReplacer("@SOURCE@", p.source(), "@STACK@", strings.TrimSpace(string(stack)), "@LANGUAGE@", languages()[p.Stack])
 	_ = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -175,6 +182,28 @@ func detect(project fs.FS, dirs ...string) string {
 		}
 	}
 	return ""
+}
+
+// told is where a stack's projects name the version of their language.
+var told = map[string]struct{ file, version string }{
+	"go":     {"go.mod", `(?m)^go (\d+\.\d+)`},
+	"node":   {"package.json", `"engines"\s*:\s*\{[^}]*"node"\s*:\s*"[\^~>=v ]*(\d+)`},
+	"python": {".python-version", `^(\d+\.\d+)`},
+}
+
+// lookForVersion takes a version that abl has a toolchain for.
+func (p *Plan) lookForVersion(project fs.FS) {
+	from := told[p.Stack]
+	for _, dir := range []string{p.Src, p.Dir, ""} {
+		name := path.Join(dir, from.file)
+		data, err := readRegular(project, name)
+		if m := regexp.MustCompile(from.version).FindSubmatch(data); err == nil && len(m) > 1 {
+			if _, ok := toolchain.Find(p.Stack, string(m[1])); ok {
+				p.Version, p.File = string(m[1]), name
+			}
+			return
+		}
+	}
 }
 
 // plainDir is stricter than what config.yaml allows: the name is written into

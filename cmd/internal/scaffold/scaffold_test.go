@@ -43,7 +43,7 @@ func TestMake(t *testing.T) {
 		{"no stack", fstest.MapFS{}, Options{Stack: "none"},
 			"stack none guessed=false src src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 		{"the stack is found", fstest.MapFS{"src/go.mod": {}}, Options{},
-			"stack go guessed=false src src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
+			"stack go guessed=false src src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 		{"what is there is kept", fstest.MapFS{".abl/config.yaml": {}, "prompts/builder.md": {}, ".env.example": {Mode: fs.ModeSymlink, Data: []byte("nowhere")}, ".gitignore": {Data: []byte("/src\n.env\n*.log\n")}},
 			Options{Stack: "python"},
 			"stack python guessed=false src src\nkeep .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nkeep .env.example\nwrite .abl/config.schema.json\n" +
@@ -51,7 +51,7 @@ func TestMake(t *testing.T) {
 		{"a repository", fstest.MapFS{"package.json": {}}, Options{Repo: "."},
 			"stack node guessed=false src .abl/work/src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
 		{"a folder of a repository", fstest.MapFS{"services/api/go.mod": {}}, Options{Repo: ".", Dir: "services/api"},
-			"stack go guessed=false src .abl/work/src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
+			"stack go guessed=false src .abl/work/src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 		{"another src", fstest.MapFS{}, Options{Stack: "none", Src: "backend/app"},
 			"stack none guessed=false src backend/app\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 	}
@@ -63,6 +63,33 @@ func TestMake(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, show(p)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// The version is that of the project's own files, where it is one that abl has.
+func TestVersionIsTheProjects(t *testing.T) {
+	for _, tt := range []struct{ name, file, text, want string }{
+		{"a module", "go.mod", "module x\n\ngo 1.26.1\n\ntoolchain go1.27.0\n", `toolchain: {go: "1.26"}`},
+		{"an old module", "src/go.mod", "go 1.21\n", `toolchain: {go: "1.27"}`},
+		{"engines", "package.json", `{"engines": {"npm": "11", "node": ">= 24.1"}, "node": "26"}`, `toolchain: {node: "24"}`},
+		{"other engines", "package.json", `{"engines": {"node": "18 || 24"}}`, `# toolchain: {node: "24"}`},
+		{"a Python", ".python-version", "3.11.9\n", `toolchain: {python: "3.11"}`},
+		{"no Python that can be had", ".python-version", "3.12\n", `# toolchain: {python: "3.13"}`},
+		{"no regular file", ".python-version", "", `# toolchain: {python: "3.13"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			project := fstest.MapFS{tt.file: {Data: []byte(tt.text)}, "setup.py": {}}
+			if tt.text == "" {
+				project[tt.file].Mode = fs.ModeNamedPipe
+			}
+			p, err := Make(project, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if settings := string(p.Ops[0].Data); !strings.Contains(settings, "\n"+tt.want+"\n") || (p.Version != "") != (tt.file == p.File) {
+				t.Errorf("version %q from %q in\n%s", p.Version, p.File, settings)
 			}
 		})
 	}
@@ -192,7 +219,7 @@ func fitsItsSchema(t *testing.T, dir string, files map[string]string) {
 
 func TestTwiceIsOnce(t *testing.T) {
 	dir := t.TempDir()
-	initialise(t, dir, Options{Stack: "go"})
+	initialise(t, dir, Options{Stack: "node"})
 	before := tree(t, dir)
 	p := initialise(t, dir, Options{})
 	for _, op := range p.Ops {

@@ -1,0 +1,58 @@
+package toolchain
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestFind(t *testing.T) {
+	for _, tt := range []struct{ name, version, want string }{
+		{"go", "1.26", "1.26.10"},
+		{"go", "1.26.1", "1.26.1"},
+		{"go", "1.24", ""},
+		{"go", "1.24.1", ""},
+		{"go", "1.26rc1", ""},
+		{"go", "1.26.1; rm", ""},
+		{"go", "1.26.1\n", ""},
+		{"go", "", ""},
+		{"node", "24", "24.21.0"},
+		{"node", "24.9.0", "24.9.0"},
+		{"node", "24.9", ""},
+		{"node", "20.1.1", ""},
+		{"node", "1.26.1", ""},
+		{"python", "3.13", "3.13"},
+		{"python", "3.13.5", ""},
+		{"python", "3.12", ""},
+		{"ruby", "3.4", ""},
+	} {
+		got, ok := Find(tt.name, tt.version)
+		if ok != (tt.want != "") || ok && got.Version != tt.want {
+			t.Errorf("%s %q is %+v, %t, want %q", tt.name, tt.version, got, ok, tt.want)
+		}
+	}
+}
+
+// What a short version stands for is of its line and can be had in full, and of each Go
+// abl knows the hash for both architectures.
+func TestLinesAreWhole(t *testing.T) {
+	for _, name := range []string{"go", "node", "python"} {
+		for _, short := range Lines(name) {
+			is, ok := Find(name, short)
+			if !ok || !strings.HasPrefix(is.Version+".", short+".") || !Named(name+"-"+is.Version) {
+				t.Errorf("%s %s is %+v", name, short, is)
+			}
+			for _, arch := range []string{"amd64", "arm64"} {
+				if sum := is.Sums[arch]; name == "go" && (len(sum) != 47 || !strings.HasPrefix(sum, "h1:")) {
+					t.Errorf("go %s on %s has the hash %q", short, arch, sum)
+				}
+			}
+			if exact, ok := Find(name, is.Version); !ok || exact.Pin != is.Pin {
+				t.Errorf("%s %s in full is %+v, %t", name, is.Version, exact, ok)
+			}
+		}
+	}
+	if got := (Set{Python: "3.11", Go: "1.27", Node: "26.1.0"}).Names(); !slices.Equal(got, []string{"go 1.27.3", "node 26.1.0", "python 3.11"}) {
+		t.Errorf("names %q", got)
+	}
+}
