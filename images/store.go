@@ -121,15 +121,16 @@ func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
 }
 
 // Remove takes images of abl's off the engine and gives what went: those of the named
-// agents, or every one. An image that a container uses stays and is in the error. One
+// agents and languages, or every one. An image that a container uses stays and is in the error. One
 // that others stand on loses its name, and goes with the last of these.
-func (m *Maker) Remove(ctx context.Context, agents ...string) ([]string, error) {
+func (m *Maker) Remove(ctx context.Context, named ...string) ([]string, error) {
 	all, err := m.Engine.ListImages(ctx, LabelImage)
 	if err != nil {
 		return nil, err
 	}
 	maps.DeleteFunc(all, func(_ string, labels map[string]string) bool {
-		return len(agents) > 0 && !slices.Contains(agents, strings.TrimPrefix(labels[LabelImage], runPrefix))
+		name, _, _ := strings.Cut(strings.TrimPrefix(labels[LabelImage], runPrefix), "-")
+		return len(named) > 0 && !slices.Contains(named, name)
 	})
 	var gone []string
 	var failed []error

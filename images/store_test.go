@@ -26,15 +26,18 @@ func TestSaveLoadRemove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := m.Ensure(t.Context(), Want{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26"}}); err != nil {
+		t.Fatal(err)
+	}
 	saved, err := m.Save(t.Context(), &file)
-	if err != nil || names(saved) != "base tools python-3.13 codex gemini gemini" {
+	if err != nil || names(saved) != "base tools go-1.26.10 python-3.13 codex gemini gemini" {
 		t.Errorf("saved %q, %v", saved, err)
 	}
 	loaded, err := m.Load(t.Context(), &file)
 	if err != nil || !slices.Equal(loaded, saved) {
 		t.Errorf("loaded %q, %v", loaded, err)
 	}
-	if gone, err := m.Remove(t.Context(), "codex", "claude"); err != nil || names(gone) != "codex run-codex" {
+	if gone, err := m.Remove(t.Context(), "codex", "claude", "go"); err != nil || names(gone) != "codex go-1.26.10 run-codex run-go-1.26.10" {
 		t.Errorf("of one agent: removed %q, %v", names(gone), err)
 	}
 	e.images["sha256:left"] = map[string]string{LabelImage: "tools"}

@@ -21,7 +21,7 @@ func imagesCommand() cli.Command {
 			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: saveImages},
 			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
 			{Name: "list", Usage: "say which are there", Run: onEngine(listImages)},
-			{Name: "remove", Args: "[AGENT...]", MaxArgs: -1, Usage: "remove them from the engine, all unless told", Values: images.Agents(), Run: onEngine(removeImages)},
+			{Name: "remove", Args: "[NAME...]", MaxArgs: -1, Usage: "remove those of agents or languages from the engine, all unless told", Values: append(images.Agents(), "go", "node", "python"), Run: onEngine(removeImages)},
 		},
 	}
 }

@@ -1,0 +1,34 @@
+package phase
+
+import (
+	"os"
+	"testing"
+
+	"abl/internal/testing/lab"
+)
+
+// The small projects of examples/ pass, each with a toolchain of its own, which the
+// Verifier's image has no part of. Their images need the registries, and the first its
+// module, too.
+func TestExamples(t *testing.T) {
+	for _, tt := range []struct{ name, image, built string }{
+		{"go-module", "abl/run-go-1.27", "downloading github.com/google/uuid"},
+		{"flask", "abl/run-project:", "Ran 1 test"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if turn(t); tt.name == "go-module" {
+				lab.WayOut(t)
+			}
+			p := lab.From(t, os.DirFS("../../examples/"+tt.name))
+			p.Env = append(p.Env, "ABL_VERIFY_STRENGTH_TIME=0", "ABL_NETWORK_CA_CERT="+os.Getenv("SSL_CERT_FILE"))
+			r := p.Must(0, "phase", "1", "--json")
+			if got := verdicts(events(t, r)); got != "pass" {
+				t.Errorf("verdicts %q", got)
+			}
+			wants(t, "the Builder", printed(p, "p1-build-1.1"), tt.built)
+			wants(t, "the Builder's image", p.Read(".abl/logs/calls/p1-build-1.1/intent.json"), tt.image)
+			wants(t, "the Verifier's image", p.Read(".abl/logs/calls/p1-verify-1.1/intent.json"), "abl/run-tools:")
+			noLeftovers(p)
+		})
+	}
+}
