@@ -52,7 +52,7 @@ func proxyArgs(env func(string) string) map[string]string {
 // goProxy is the first module proxy of the person's, and the public one otherwise.
 func goProxy(env func(string) string) string {
 	for _, entry := range strings.FieldsFunc(env("GOPROXY"), func(r rune) bool { return r == ',' || r == '|' }) {
-		if strings.Contains(entry, "://") {
+		if strings.HasPrefix(entry, "http") {
 			return strings.TrimRight(entry, "/")
 		}
 	}

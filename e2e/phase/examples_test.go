@@ -15,7 +15,13 @@ func postgres(p *lab.Project) string {
 	p.Helper()
 	const image = "abl-test/postgres:15"
 	dir := p.TempDir()
-	text := "FROM " + toolsImage(p) + `
+	tools := "" // without the helper, which changes often
+	for line := range strings.Lines(p.Must(0, "images", "list").Stdout) {
+		if f := strings.Fields(line); f[0] == "tools" {
+			tools = f[2]
+		}
+	}
+	text := "FROM " + tools + `
 RUN apt-get update && apt-get install -y --no-install-recommends postgresql-15 && rm -rf /var/lib/apt/lists/* && install -d -o postgres /data
 USER postgres
 RUN echo for-tests-only > /tmp/password && /usr/lib/postgresql/15/bin/initdb -D /data/15 -U postgres --auth=scram-sha-256 --pwfile=/tmp/password \
