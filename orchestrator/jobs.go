@@ -40,7 +40,7 @@ type RoleJobs struct {
 	Number  int
 	Project state.Project
 	Specs   spec.Set
-	App     *helper.App        // nil without an app section
+	App     *helper.App        // how the system is started or run; nil without an app section
 	Trials  []roles.ServiceBox // its services, which stand beside the Builder's calls, too
 	Players map[string]Player  // by role name
 	Files   map[string]Files   // of a role's workspace, by role name
@@ -68,6 +68,9 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 	}
 	if up.URL != "" {
 		j.Env = append(j.Env[:len(j.Env):len(j.Env)], "ABL_APP_URL="+up.URL)
+	}
+	if c.App.IsProgram() {
+		j.Env = append(j.Env, "ABL_EXCHANGE="+helper.Exchange)
 	}
 	j.Prompt = func() (string, error) {
 		var before []failedspecs.Entry
@@ -131,6 +134,12 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.
 	}
 	if role.App {
 		s.URL, s.Token = up.Broker, up.Token
+	}
+	if c.App.IsProgram() {
+		app := *c.App
+		if s.App = &app; role.App {
+			app.Command = ""
+		}
 	}
 	return s
 }

@@ -85,6 +85,7 @@ type Loop struct {
 	App       App
 	Jobs      Jobs
 	Replay    Replays // nil: the person switched evidence off
+	Kind      string  // of the system, "" for HTTP
 	NoNull    string  // why the tests are not tried against apps that answer with nothing, "" where they are
 	// StrengthTime is how long the replays may take together in which the app's answers are
 	// altered, of tests that took so long; none are made for 0, or without it.

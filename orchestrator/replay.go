@@ -141,6 +141,7 @@ func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.A
 
 // rerun replays a suite against the app until its results fit or do not.
 func (v turn) rerun(ctx context.Context, commit string, claims evidence.Claims, s *evidence.Suite) (took time.Duration, failed string, err error) {
+	s.Kind = v.Kind
 	for evidence.Again(claims, *s) {
 		name := fmt.Sprintf("app-%d", len(s.Real)+1)
 		if s.Name != "" {

@@ -50,7 +50,7 @@ func (a *App) at() string { return cmp.Or(a.place, PlaceApp) }
 
 // Up is a running app as its Verifier needs it.
 type Up struct {
-	URL    string // http://app:PORT, "" without an app section
+	URL    string // http://app:PORT, "" without an app section, and where a program is run
 	Broker string
 	Token  string
 	Failed string // the observed start-up failure, in spec language; "" when it is ready
@@ -104,11 +104,7 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 }
 
 func (a *App) up(spec helper.BrokerSpec) Up {
-	up := Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.BrokerPort), Token: spec.Token}
-	if spec.App != nil {
-		up.URL = fmt.Sprintf("http://%s:%d", helper.AppAlias, spec.App.Port)
-	}
-	return up
+	return Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.BrokerPort), Token: spec.Token, URL: spec.App.URL()}
 }
 
 // startHeld starts the app, once more with another holder when somebody ended it.

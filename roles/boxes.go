@@ -36,7 +36,7 @@ type Boxes struct {
 	Net      Net               // what is known of the engine's networks
 	Life     time.Duration     // after which a holder that nobody took down ends itself, 0 is a day
 	Safe     *redact.Sanitizer // keeps secrets out of what is kept of a box
-	Port     int               // of the app, by which alone its tests reach it; 0 where nobody declared one: they share its network
+	Port     int               // of the app, by which alone its tests reach it, a program's being its broker's; 0 without an app section: they share its network
 	Services bool              // the app has some, and so a network
 	Trial    bool              // the Builder's calls have the like beside them
 
@@ -203,12 +203,22 @@ func (s *Boxes) door(place string) sandbox.Mount {
 // doors are the holder's words for what goes to the app, and to its broker: from the
 // door on the app's side, and to the door on its tests'.
 func (s *Boxes) doors(place string) []string {
-	app, broker := here(s.Port), here(helper.BrokerPort)
-	if place != PlaceVerifier {
-		return []string{"--pass", appSocket + "=" + app, "--pass", brokerSocket + "=" + broker}
+	pairs := [][2]string{{here(helper.BrokerPort), brokerSocket}}
+	if !s.program() {
+		pairs = append(pairs, [2]string{here(s.Port), appSocket})
 	}
-	return []string{"--pass", app + "=" + appSocket, "--pass", broker + "=" + brokerSocket}
+	var args []string
+	for _, p := range pairs {
+		if place != PlaceVerifier {
+			p[0], p[1] = p[1], p[0]
+		}
+		args = append(args, "--pass", p[0]+"="+p[1])
+	}
+	return args
 }
+
+// program says that the app is one that its broker runs, and listens nowhere.
+func (s *Boxes) program() bool { return s.Port == helper.BrokerPort }
 
 // here is a port of a box's own.
 func here(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -154,18 +155,25 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	box.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
 	app, broker := here(a.Port), here(helper.BrokerPort)
 	args := []string{"--commands", broker}
-	switch p.Against {
-	case TheApp:
+	switch {
+	case p.Against == TheApp:
 		return up, r.watch(ctx, p, box)
-	case NoApp: // nobody listens
-	case Empty, Trouble:
-		args = append(args, "--null", app+standing[p.Against])
+	case p.Against == NoApp: // nobody listens
+	case a.program():
+		args = append(args, "--ran", standing[helper.KindCommand][p.Against])
+	default:
+		args = append(args, "--null", app+"="+standing[a.Spec.App.Kind][p.Against])
 	}
 	return up, a.holds(ctx, box, args...)
 }
 
-// standing is the status of every answer of what stands in the app's place.
-var standing = map[Against]string{Empty: "=200", Trouble: "=500"}
+// standing is every answer of what stands in the app's place, by the app's kind: a status, a
+// line, or what comes of a run.
+var standing = map[string]map[Against]string{
+	"":                 {Empty: "200", Trouble: "500"},
+	helper.KindTCP:     {Empty: "line:", Trouble: "line:error\n"},
+	helper.KindCommand: {Empty: `{"exit":0}`, Trouble: `{"exit":1,"stderr":"ZXJyb3IK"}`},
+}
 
 // watch puts the witness up, which is the holder of the tests' network, and their
 // only way to the app.
@@ -173,6 +181,12 @@ func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
 	a, rec := r.app(p), Record{filepath.Join(r.App.Project.Call(p.Key), "witness")}
 	asJSON := map[string]any{}
 	args := []string{"--watch", here(a.Port) + "=" + appSocket, "--pass", here(helper.BrokerPort) + "=" + brokerSocket}
+	switch {
+	case a.program():
+		args = []string{"--watch", here(a.Port) + "=" + brokerSocket}
+	case a.Spec.App.Kind == helper.KindTCP:
+		args = append(args, "--bytes")
+	}
 	if p.Altering != nil {
 		asJSON["altering.json"] = p.Altering
 		args = append(args, "--altering", path.Join(helper.In, "altering.json"))
@@ -214,6 +228,9 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 	if out.Record, err = witness.ReadRecord(f); err != nil {
 		return err
 	}
+	if a.program() { // what goes to its broker besides is no request to it
+		out.Record = slices.DeleteFunc(out.Record, func(x witness.Exchange) bool { return x.Target != "/app" })
+	}
 	for i := range out.Record {
 		x := &out.Record[i]
 		x.Target, x.Sent.Begins, x.Got.Begins = a.Safe.Redact(x.Target), a.Safe.Bytes(x.Sent.Begins), a.Safe.Bytes(x.Got.Begins)
@@ -240,6 +257,9 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	box.Tmpfs, box.Reach = tmpfs(Verifier), reach
 	if url != "" {
 		box.Env = append(box.Env, "ABL_APP_URL="+url)
+	}
+	if a.program() {
+		box.Env = append(box.Env, "ABL_EXCHANGE="+helper.Exchange)
 	}
 	dir, whole := a.Project.Call(p.Key), context.WithoutCancel(ctx)
 	one := &batch{

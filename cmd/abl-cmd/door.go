@@ -37,9 +37,13 @@ func (s started) places() (all []place, err error) {
 		if err != nil {
 			return nil, err
 		}
+		watched.Bytes = s.bytes
 		all = append(all, place{from, watched.Serve})
 	}
-	if from, status, ok := strings.Cut(s.null, "="); ok {
+	from, status, null := strings.Cut(s.null, "=")
+	if line, ok := strings.CutPrefix(status, "line:"); ok {
+		all = append(all, place{from, func(ctx context.Context, l net.Listener) error { return witness.Say(ctx, l, line) }})
+	} else if null {
 		code, err := strconv.Atoi(status)
 		if err != nil {
 			return nil, fmt.Errorf("cannot answer with status %q: want a number", status)
@@ -47,7 +51,7 @@ func (s started) places() (all []place, err error) {
 		all = append(all, place{from, func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, code) }})
 	}
 	if s.commands != "" {
-		all = append(all, place{s.commands, witness.Commands})
+		all = append(all, place{s.commands, func(ctx context.Context, l net.Listener) error { return witness.Commands(ctx, l, s.ran) }})
 	}
 	return all, nil
 }

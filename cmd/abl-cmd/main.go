@@ -37,8 +37,10 @@ type started struct {
 	listen, seal  string   // of a holder, as the following
 	pass          []string // what it passes on, FROM=TO
 	watch, record string   // likewise, and the file that takes what it sees
-	null          string   // where it stands in the app's place, FROM=STATUS
+	null          string   // where it stands in the app's place, FROM=STATUS or FROM=line:TEXT
 	commands      string   // likewise in its broker's
+	ran           string   // what that answers of a run of the app, "" for nothing
+	bytes         bool     // of the watch: the app speaks no HTTP
 }
 
 func main() {
@@ -114,8 +116,10 @@ func (s *started) flags() (until int64, err error) {
 	set.StringVar(&s.watch, "watch", "", "holder: pass connections on to the app, \"FROM=TO\", and write down what is seen")
 	set.StringVar(&s.record, "record", helper.Record, "holder: where to write that")
 	set.StringVar(&s.in, "altering", s.in, "holder: file with what of the app's answers to alter")
-	set.StringVar(&s.null, "null", "", "holder: answer everything with a status and no body, \"FROM=STATUS\"")
+	set.StringVar(&s.null, "null", "", "holder: answer everything with a status and no body, \"FROM=STATUS\", or with a line, \"FROM=line:TEXT\"")
 	set.StringVar(&s.commands, "commands", "", "holder: where to answer as the app's broker does")
+	set.StringVar(&s.ran, "ran", "", "holder: what to answer there of a run of the app, \"\" for nothing")
+	set.BoolVar(&s.bytes, "bytes", false, "holder: count what passes to the app, which speaks no HTTP")
 	err = set.Parse(s.args)
 	s.args = set.Args()
 	return until, err

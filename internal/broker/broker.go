@@ -31,8 +31,12 @@ type server struct {
 	log    *appLog
 	ctx    context.Context // ends with the broker
 
-	app      *program // nil without an app section
+	app      *program // nil without an app section, and where the app is run and not started
 	starting sync.Mutex
+
+	up   chan struct{} // closed once the services of an app that is run are up
+	runs chan struct{} // holds a token for each run of it
+	home sync.RWMutex  // held by its runs, and alone to clear its home
 
 	commands map[string]*program
 	running  atomic.Int64 // of them
@@ -64,10 +68,11 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 	}
 	defer log.close()
 	s := &server{spec: spec, events: &events{file: told}, log: log, ctx: ctx, commands: map[string]*program{}}
+	s.up, s.runs = make(chan struct{}), make(chan struct{}, maxRuns)
 	for _, c := range spec.Commands {
 		s.commands[c.Name] = &program{server: s, Command: c, turn: make(chan struct{}, 1)}
 	}
-	if spec.App != nil {
+	if spec.App != nil && !spec.App.IsProgram() {
 		s.app = &program{server: s, Command: helper.Command{Name: helper.AppAlias, Command: spec.App.Command}}
 	}
 	return s.serve()
@@ -87,8 +92,13 @@ func (s *server) serve() error {
 
 	var up sync.WaitGroup
 	up.Go(func() {
-		if s.app != nil && s.servicesUp() {
+		switch {
+		case s.spec.App == nil || !s.servicesUp():
+		case s.app != nil:
 			_ = s.appUp(EventReady) // the event says it
+		default:
+			s.events.add(helper.Event{Event: EventReady, Name: helper.AppAlias, MS: since(start)})
+			close(s.up)
 		}
 	})
 	select {

@@ -29,37 +29,40 @@ type Client struct {
 // Run runs the declared command name; what stdin holds is the command's
 // standard input, read for as long as the command takes it. An error says that
 // no reply came; a command that was not run has its reason in the reply.
-func (c Client) Run(ctx context.Context, name string, stdin io.Reader) (helper.CommandReply, error) {
-	return c.post(ctx, "/run/"+url.PathEscape(name), stdin)
+func (c Client) Run(ctx context.Context, name string, stdin io.Reader) (reply helper.CommandReply, err error) {
+	err = c.post(ctx, "/run/"+url.PathEscape(name), stdin, maxReply, &reply)
+	return reply, err
 }
 
 // Restart stops the app, starts it again and waits until it is ready.
-func (c Client) Restart(ctx context.Context) (helper.CommandReply, error) {
-	return c.post(ctx, "/restart", nil)
+func (c Client) Restart(ctx context.Context) (reply helper.CommandReply, err error) {
+	err = c.post(ctx, "/restart", nil, maxReply, &reply)
+	return reply, err
 }
 
-func (c Client) post(ctx context.Context, path string, body io.Reader) (reply helper.CommandReply, err error) {
+func (c Client) post(ctx context.Context, path string, body io.Reader, most int64, reply any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, body)
 	if err != nil {
-		return reply, fmt.Errorf("cannot ask the broker: %w", err)
+		return fmt.Errorf("cannot ask the broker: %w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.Token)
 	// No proxy: the role's environment may name one, and the broker is a neighbour.
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
-		return reply, fmt.Errorf("cannot reach the broker: %w", err)
+		return fmt.Errorf("cannot reach the broker: %w", err)
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReply)).Decode(&reply); err != nil {
-		return reply, fmt.Errorf("cannot read the broker's reply (status %d): %w", resp.StatusCode, err)
+	if err := json.NewDecoder(io.LimitReader(resp.Body, most)).Decode(reply); err != nil {
+		return fmt.Errorf("cannot read the broker's reply (status %d): %w", resp.StatusCode, err)
 	}
-	return reply, nil
+	return nil
 }
 
 // routes lets those through who know the token, and only so many at once.
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /run/{name}", s.runCommand)
+	mux.HandleFunc("POST /app", s.runApp)
 	mux.HandleFunc("POST /restart", s.restart)
 	want := []byte("Bearer " + s.spec.Token)
 	places := make(chan struct{}, maxRequests)
@@ -79,13 +82,17 @@ func (s *server) routes() http.Handler {
 }
 
 func (s *server) restart(w http.ResponseWriter, _ *http.Request) {
-	if s.app == nil {
+	if s.spec.App == nil {
 		refuse(w, http.StatusConflict, "there is no app section in the configuration; a background command starts the system, and starts it anew when it is running")
 		return
 	}
 	s.log.note("restart")
+	anew := func() error { return s.appUp(EventRestarted) }
+	if s.app == nil {
+		anew = s.clearHome
+	}
 	reply := helper.CommandReply{}
-	if err := s.appUp(EventRestarted); err != nil {
+	if err := anew(); err != nil {
 		reply = helper.CommandReply{Exit: 1, Output: err.Error() + "\n"}
 	}
 	write(w, http.StatusOK, reply)
@@ -96,7 +103,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	write(w, status, helper.CommandReply{Exit: 2, Error: why})
 }
 
-func write(w http.ResponseWriter, status int, reply helper.CommandReply) {
+func write(w http.ResponseWriter, status int, reply any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(status)

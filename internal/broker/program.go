@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -53,6 +54,17 @@ func (p *program) shell() *exec.Cmd {
 	cmd := exec.Command("sh", "-c", p.Command.Command)
 	cmd.Dir, cmd.SysProcAttr = p.spec.Dir, &syscall.SysProcAttr{Setsid: true}
 	cmd.Stdout, cmd.Stderr = p.log.pipe, p.log.pipe
+	return cmd
+}
+
+// programCommand is one run of an app that is a program, which is its shell's last word.
+func programCommand(command string, args [][]byte) *exec.Cmd {
+	argv := []string{"-c", strings.TrimSpace(command) + ` "$@"`, helper.AppAlias}
+	for _, arg := range args {
+		argv = append(argv, string(arg))
+	}
+	cmd := exec.Command("sh", argv...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 	if err != nil {
 		return helper.CommandReply{Exit: exitNotRun, Error: fmt.Sprintf("cannot run %s: %v", p.Name, err)}
 	}
-	end := feed(stdin, w, r, cancel)
+	end := feed(stdin, w, r.Body, cancel)
 	code, err := proc.Run(ctx, cmd, stopGrace)
 	end()
 	reply := helper.CommandReply{Exit: code, Output: strings.ToValidUTF8(shown.Kept.String(), "\uFFFD"), Truncated: shown.Cut}
@@ -96,19 +97,36 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 
 // feed carries a request's body to a command's standard input while the command
 // runs, until end is called: one that does not read is not held up by a client whose
-// own input never ends.
-func feed(stdin io.WriteCloser, w http.ResponseWriter, r *http.Request, cancel context.CancelCauseFunc) (end func()) {
+// own input never ends. A client that goes away ends the command, whether it reads or not.
+func feed(stdin io.WriteCloser, w http.ResponseWriter, body io.Reader, cancel context.CancelCauseFunc) (end func()) {
 	into := http.NewResponseController(w)
 	// Without this the server would read the rest of the body before it answers; HTTP/1 always can.
 	_ = into.EnableFullDuplex()
-	done := make(chan struct{})
+	const ahead = 1024
+	came, done := make(chan []byte, ahead), make(chan struct{})
+	go func() {
+		defer close(came)
+		body, buf := http.MaxBytesReader(w, io.NopCloser(body), maxStdin), make([]byte, 32<<10)
+		for {
+			n, err := body.Read(buf)
+			came <- bytes.Clone(buf[:n])
+			if tooMuch := (*http.MaxBytesError)(nil); errors.As(err, &tooMuch) {
+				err = errStdin
+			}
+			if err != nil && !errors.Is(err, io.EOF) {
+				cancel(err)
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
 	go func() {
 		defer close(done)
-		defer stdin.Close()
-		_, err := io.Copy(stdin, http.MaxBytesReader(w, r.Body, maxStdin))
-		if tooMuch := (*http.MaxBytesError)(nil); errors.As(err, &tooMuch) {
-			cancel(errStdin)
+		for data := range came {
+			_, _ = stdin.Write(data) // a command need not take it
 		}
+		stdin.Close()
 	}()
 	return func() { _ = into.SetReadDeadline(time.Now()); <-done }
 }

@@ -75,6 +75,7 @@ type Command struct {
 
 // App is the system under test.
 type App struct {
+	Kind     string             `yaml:"kind"` // http, tcp or command
 	Command  string             `yaml:"command"`
 	Port     int                `yaml:"port"`
 	Ready    Ready              `yaml:"ready"`
@@ -222,7 +223,7 @@ func Default() Config {
 // UnmarshalYAML fills in what an app section leaves out.
 func (a *App) UnmarshalYAML(read func(any) error) error {
 	if a.Copy == "" {
-		*a = App{Copy: "auto", Ready: Ready{Timeout: Duration(time.Minute)}}
+		*a = App{Kind: "http", Copy: "auto", Ready: Ready{Timeout: Duration(time.Minute)}}
 	}
 	type plain App
 	return read((*plain)(a))

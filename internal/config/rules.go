@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"abl/internal/helper"
 	"abl/internal/lazyregexp"
 	"abl/internal/toolchain"
 	"abl/internal/wording"
@@ -44,8 +45,9 @@ var rules = []rule{
 	{"*_commands.*.command", notBlank, "the command to run", ""},
 	{"*_commands.*.output", oneOf("", "hidden", "shown"), "shown or hidden", ""},
 	{"*_commands.*.timeout", lasts(time.Millisecond), "1ms or more", ""},
+	{"app.kind", oneOf("http", helper.KindTCP, helper.KindCommand), "http, tcp or command", ""},
 	{"app.command", notBlank, "the command that starts the app", "say how the app starts, or leave the whole section out"},
-	{"app.port", number(1, maxPort), "1 to 65535", ""},
+	{"app.port", number(0, maxPort), "1 to 65535", ""},
 	{"app.ready.port", number(0, 0), "none, since the app is asked at app.port", "leave it out"},
 	{"app.copy", oneOf("auto", "overlay", "tar"), "auto, overlay or tar", ""},
 	{"app.services.NAME", like(`[a-z]([a-z0-9-]{0,61}[a-z0-9])?`), "lower-case letters, digits and -", ""},

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode"
 
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/wording"
 	"abl/internal/yamlfile"
@@ -31,7 +32,7 @@ var agents = append(slices.Clone(providers), scripted)
 // validate judges the values, each by itself and against one another, and
 // returns the first mistake.
 func validate(l *Loaded) error {
-	for _, check := range []func(*Loaded) error{checkRules, checkDirectories, checkAgents, checkPrices, checkAllow, checkServices, checkApart} {
+	for _, check := range []func(*Loaded) error{checkRules, checkKind, checkDirectories, checkAgents, checkPrices, checkAllow, checkServices, checkApart} {
 		if err := check(l); err != nil {
 			return err
 		}
@@ -49,6 +50,32 @@ func byKey[V any](m map[string]V) iter.Seq2[string, V] {
 			}
 		}
 	}
+}
+
+// checkKind holds the app section against the kind of system that it is about.
+func checkKind(l *Loaded) error {
+	a := l.App
+	switch {
+	case a == nil:
+	case a.Kind != helper.KindCommand && a.Port == 0:
+		return l.mistake("app.port", "", "want 1 to 65535, got \"0\"")
+	case a.Port == helper.BrokerPort:
+		return l.mistake("app.port", "choose another", "%d is abl's own in the app's container", a.Port)
+	case a.Kind == helper.KindTCP && a.Ready.Path != "":
+		return l.mistake("app.ready.path", "leave it out: an open port will do", "is asked for by HTTP, and app.kind is tcp")
+	case a.Kind != helper.KindCommand:
+	case a.Port != 0:
+		return l.mistake("app.port", "leave it out", "app.kind is command: nothing listens")
+	case l.source("app.ready.path").Name != "default" || l.source("app.ready.timeout").Name != "default":
+		return l.mistake("app.ready", "leave it out", "app.kind is command: nothing is started beforehand")
+	default:
+		for _, table := range []string{"builder_commands.app", "verifier_commands.app"} {
+			if l.source(table+".command").Name != "default" {
+				return l.mistake(table, "choose another name", "with app.kind command, abl-cmd app runs the program")
+			}
+		}
+	}
+	return nil
 }
 
 func checkAgents(l *Loaded) error {

@@ -22,6 +22,8 @@ const (
 	Record = "/abl/out/record" // what a witness saw
 	Door   = "/abl/door"       // where the app's holder and those of its tests meet
 	Home   = "/home/agent"
+
+	Exchange = "/tmp/exchange" // files for a program and from it, where ABL_EXCHANGE names no other folder
 )
 
 // Names under which the one static helper is started (links in Bin).

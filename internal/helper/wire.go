@@ -1,6 +1,7 @@
 package helper
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -45,6 +46,7 @@ type CmdSpec struct {
 	Commands  []Command        `json:"commands"`
 	URL       string           `json:"url,omitempty"` // set: commands run at the broker there; empty: they run here
 	Token     string           `json:"token,omitempty"`
+	App       *App             `json:"app,omitempty"` // a program; the Verifier's copy has no Command in it
 }
 
 // Command is one declared command. The Verifier's copy has no Command line in it.
@@ -71,14 +73,48 @@ type BrokerSpec struct {
 	Probe    string    `json:"probe,omitempty"` // file with what has to hold before the app starts; "" for nothing
 }
 
-// App says how the system under test starts and when it is ready.
+// The kinds of systems that are no HTTP server.
+const (
+	KindTCP     = "tcp"
+	KindCommand = "command"
+)
+
+// App says how the system under test starts and when it is ready, or how a program is run.
 type App struct {
-	Command   string `json:"command"`
-	Port      int    `json:"port"`
-	Path      string `json:"path"` // probed with GET, any status below 500 is ready; "" probes the port alone
-	TimeoutMS int64  `json:"timeout_ms"`
+	Kind      string `json:"kind,omitempty"` // "" is HTTP
+	Command   string `json:"command,omitempty"`
+	Port      int    `json:"port,omitempty"`
+	Path      string `json:"path,omitempty"`       // probed with GET, any status below 500 is ready; "" probes the port alone
+	TimeoutMS int64  `json:"timeout_ms,omitempty"` // until it is ready, or for one run of a program
 
 	Env []string `json:"-"` // which its container has
+}
+
+// IsProgram says that nothing is started beforehand: the app is a program that is run.
+func (a *App) IsProgram() bool { return a != nil && a.Kind == KindCommand }
+
+// URL is where its tests find it, "" for none and for a program.
+func (a *App) URL() string {
+	if a == nil || a.IsProgram() {
+		return ""
+	}
+	return fmt.Sprintf("%s://%s:%d", cmp.Or(a.Kind, "http"), AppAlias, a.Port)
+}
+
+// AppRun is what abl-cmd app sends for one run of a program, at the head of its standard input.
+type AppRun struct {
+	Args  [][]byte          `json:"args"`
+	Files map[string][]byte `json:"files,omitempty"` // of the exchange folder, by path
+}
+
+// AppRan is what came of it.
+type AppRan struct {
+	Exit   int               `json:"exit"`
+	Stdout []byte            `json:"stdout,omitempty"`
+	Stderr []byte            `json:"stderr,omitempty"`
+	Files  map[string][]byte `json:"files,omitempty"` // that stood there afterwards
+	Left   []string          `json:"left,omitempty"`  // what is left out of all this, and why
+	Error  string            `json:"error,omitempty"` // why it was not run, or not to its end
 }
 
 // Service is a further box that must answer before the app, or the Builder, starts.

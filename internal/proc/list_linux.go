@@ -32,6 +32,12 @@ func list() (all []process) {
 	return all
 }
 
+// environ is what a process was started with, "" where that cannot be read.
+func environ(pid int) string {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return string(data)
+}
+
 // parseStat reads "pid (name) state parent group session …"; the name may hold
 // spaces and parentheses.
 func parseStat(stat []byte) (p process, ok bool) {

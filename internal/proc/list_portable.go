@@ -29,3 +29,6 @@ func list() (all []process) {
 	}
 	return all
 }
+
+// environ is not known here.
+func environ(int) string { return "" }

@@ -9,6 +9,7 @@ package proc
 import (
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,6 +39,14 @@ func Stop(pid int, ended <-chan struct{}, grace time.Duration) {
 // session are what is left.
 func Kill(pid int) {
 	killAll(pid, func(p process) bool { return p.pid == pid || p.group == pid || p.session == pid })
+}
+
+// KillMarked is Kill for pid and for what has mark in the environment that it was started
+// with, wherever it has gone since.
+func KillMarked(pid int, mark string) {
+	killAll(pid, func(p process) bool {
+		return p.pid == pid || p.group == pid || p.session == pid || strings.Contains(environ(p.pid), mark)
+	})
 }
 
 // KillDescendants kills everything below the process pid, but not itself.

@@ -19,6 +19,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"abl/internal/helper"
 	"abl/internal/wording"
 )
 
@@ -156,10 +157,15 @@ func (x Exchange) content() (body []byte, ok bool) {
 	return x.Got.Begins, x.Header.Get("Content-Encoding") == "" || !bytes.ContainsFunc(x.Got.Begins, binary)
 }
 
-// Says says whether a text stands in what the app answered, as far as that was kept.
+// Says says whether a text stands in what the app answered, as far as that was kept. What a
+// program printed stands in its broker's answer.
 func (x Exchange) Says(text string) bool {
 	body, _ := x.content()
-	return bytes.Contains(body, []byte(text)) || bytes.Contains(x.Got.Begins, []byte(text))
+	var ran helper.AppRan
+	_ = json.Unmarshal(x.Got.Begins, &ran)
+	return slices.ContainsFunc([][]byte{body, x.Got.Begins, ran.Stdout, ran.Stderr}, func(said []byte) bool {
+		return bytes.Contains(said, []byte(text))
+	})
 }
 
 // Read says whether the body was held against all that the claim names of it.

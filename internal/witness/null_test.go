@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"abl/internal/broker"
+	"abl/internal/helper"
 )
 
 // start serves on a port of this machine until the test ends, and returns the
@@ -84,7 +85,9 @@ type zeroes struct{}
 func (zeroes) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestCommands(t *testing.T) {
-	at := start(t, Commands)
+	at := start(t, func(ctx context.Context, l net.Listener) error {
+		return Commands(ctx, l, `{"exit":1,"stderr":"ZXJyb3IK"}`)
+	})
 	c := broker.Client{URL: "http://" + at, Token: "any"}
 	reply, err := c.Run(t.Context(), "seed", strings.NewReader(strings.Repeat("x", 1<<20)))
 	if err != nil || reply.Exit != 0 || reply.Output != "" || reply.Error != "" {
@@ -97,6 +100,17 @@ func TestCommands(t *testing.T) {
 	}
 	if reply, err = c.Restart(t.Context()); err != nil || reply.Exit != 0 {
 		t.Errorf("a restart: %+v, %v", reply, err)
+	}
+	large := helper.AppRun{Args: [][]byte{[]byte("x")}, Files: map[string][]byte{"f": make([]byte, 8<<20)}}
+	if ran, err := c.RunApp(t.Context(), large, open); err != nil || ran.Exit != 1 || string(ran.Stderr) != "error\n" || ran.Error != "" {
+		t.Errorf("a run of the app: %+v, %v", ran, err)
+	}
+	c.URL = "http://" + start(t, func(ctx context.Context, l net.Listener) error { return Commands(ctx, l, "") })
+	if reply, err = c.Run(t.Context(), "seed", nil); err != nil || reply.Exit != 0 {
+		t.Errorf("a command beside no app: %+v, %v", reply, err)
+	}
+	if ran, err := c.RunApp(t.Context(), large, strings.NewReader("in")); err == nil {
+		t.Errorf("a run of no app: %+v", ran)
 	}
 }
 

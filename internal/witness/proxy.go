@@ -22,6 +22,7 @@ type Proxy struct {
 	Seen func(Exchange) // hears of each exchange when it is over, of several at a time
 
 	Altering *Altering // nil: nothing
+	Bytes    bool      // it is no HTTP: what passes is counted, a connection an exchange
 
 	kept atomic.Int64 // bytes of the bodies that are under way
 }
@@ -79,6 +80,13 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 		fromClient: bufio.NewReaderSize(client, lineSize), fromApp: bufio.NewReaderSize(app, lineSize),
 		asked: make(chan *turn, 8), asking: make(chan struct{}), gone: make(chan struct{}), unread: make(chan struct{}),
 		proxy: p,
+	}
+	if p.Bytes {
+		x := c.turn()
+		x.under.Store(1)
+		both(client, app, io.MultiWriter(app, &x.sent), io.MultiWriter(client, &x.got))
+		c.over(x)
+		return
 	}
 	go c.requests()
 	c.answers()

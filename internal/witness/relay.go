@@ -53,14 +53,19 @@ func Relay(ctx context.Context, l net.Listener, to string) error {
 				return
 			}
 		}
-		back := make(chan struct{})
-		go func() {
-			defer close(back)
-			_, _ = io.Copy(client, app)
-			closeWrite(client)
-		}()
-		_, _ = io.Copy(app, client)
-		closeWrite(app)
-		<-back
+		both(client, app, app, client)
 	})
+}
+
+// both passes on what comes from a client and from the app, until both have ended.
+func both(client, app net.Conn, toApp, toClient io.Writer) {
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		_, _ = io.Copy(toClient, app)
+		closeWrite(client)
+	}()
+	_, _ = io.Copy(toApp, client)
+	closeWrite(app)
+	<-back
 }

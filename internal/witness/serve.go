@@ -77,18 +77,38 @@ func Null(ctx context.Context, l net.Listener, status int) error {
 	})
 }
 
+// Say tells everybody who connects a line, or nothing, and then ends: what stands in the place
+// of an app that speaks no HTTP.
+func Say(ctx context.Context, l net.Listener, line string) error {
+	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
+		_, _ = io.WriteString(conn, line)
+		closeWrite(conn)
+		_, _ = io.Copy(io.Discard, conn)
+	})
+}
+
 // Commands stands in for the broker: every command has been run and ended with
 // exit code 0, without output. So tests that prepare the system before anything
-// else come to what they test.
-func Commands(ctx context.Context, l net.Listener) error {
-	const reply = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 10\r\n" +
-		"Connection: close\r\n\r\n{\"exit\":0}"
+// else come to what they test. A run of the app itself is answered with ran, or not
+// at all where that is empty.
+func Commands(ctx context.Context, l net.Listener, ran string) error {
 	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 		r := bufio.NewReaderSize(conn, lineSize)
-		if _, _, err := readRequest(r); err != nil {
+		_, req, err := readRequest(r)
+		if err != nil {
 			return
 		}
-		if _, err := io.WriteString(conn, reply); err == nil {
+		reply := `{"exit":0}`
+		if req.URL.Path == "/app" {
+			reply = ran
+		}
+		if reply == "" {
+			refuse(conn)
+			return
+		}
+		_, err = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
+			"Connection: close\r\n\r\n%s", len(reply), reply)
+		if err == nil {
 			closeWrite(conn)
 			_, _ = io.Copy(io.Discard, r) // its input, lest the reply is lost in a reset
 		}

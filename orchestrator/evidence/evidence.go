@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"abl/internal/failedspecs"
+	"abl/internal/helper"
 	"abl/internal/tap"
 	"abl/internal/witness"
 )
@@ -65,6 +66,7 @@ type Suite struct {
 	Alone     bool       // no Verifier was asked yet: what the replay says, goes
 	Known     []string   // ids of all contracts that a spec has; nil: nobody looked
 	Real      []Run      // against the app, each freshly started from the same commit
+	Kind      string     // of the app, "" for HTTP
 	Unread    bool       // the app speaks what abl cannot read: bytes are counted, no claim is held against it
 
 	// Against no app, one that answers everything with an empty 200, and one
@@ -154,9 +156,23 @@ type try struct {
 func (s Suite) tries() []try {
 	return []try{
 		{"away", "with the app away", 0, s.Away, s.Waived.Away},
-		{"empty 200", "under an app that answers everything with an empty 200", 200, s.Empty, s.Waived.Null},
-		{"500", "under an app that answers everything with 500", 500, s.Broken, s.Waived.Null},
+		{"empty 200", "under " + s.words().empty, 200, s.Empty, s.Waived.Null},
+		{"500", "under " + s.words().broken, 500, s.Broken, s.Waived.Null},
 	}
+}
+
+// words are how the null apps and the tests' requests are told of, which depends on the kind.
+type words struct{ empty, broken, asks, none string }
+
+func (s Suite) words() words {
+	const ask, none = "does it ask $ABL_APP_URL?", "the tests sent the app no request"
+	switch s.Kind {
+	case helper.KindTCP:
+		return words{"an app that takes connections and says nothing", "an app that answers everything with a line of its own", ask, none}
+	case helper.KindCommand:
+		return words{"a program that does nothing and ends with 0", "a program that fails with 1", "does it run abl-cmd app?", "the tests never ran the program"}
+	}
+	return words{"an app that answers everything with an empty 200", "an app that answers everything with 500", ask, none}
 }
 
 // passes says that the run claims ok for a contract. No answer is not ok.
@@ -186,7 +202,7 @@ func (s Suite) vacuous(c Contract) string {
 	case len(under) == 3:
 		return "its test is ok with the app away and under both null apps: it cannot fail"
 	case len(under) > 0 && under[0] == "away" && !c.Absence:
-		return "its test is ok with the app away (does it ask $ABL_APP_URL?)"
+		return "its test is ok with the app away (" + s.words().asks + ")"
 	}
 	return ""
 }
@@ -196,7 +212,7 @@ func (s Suite) challenged(c Contract) (is, why string) {
 	again := s.repeated(c)
 	switch why := s.vacuous(c); {
 	case !slices.ContainsFunc(s.Real, Run.asked):
-		return Vacuous, "the tests sent the app no request"
+		return Vacuous, s.words().none
 	case s.echoed(c):
 		return Vacuous, "its test line is an answer of the app's: run.sh prints answers as they are, so the app could pass itself"
 	case s.unwitnessed(c) != "":

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/helper"
 	"abl/internal/tap"
 	"abl/internal/witness"
 	"abl/internal/wording"
@@ -52,7 +53,8 @@ func (r Run) unreadable() bool {
 // Ran adds a replay against the app.
 func (s *Suite) Ran(r Run) {
 	s.Real = append(s.Real, r)
-	if s.Unread = s.Unread || r.unreadable(); !s.Unread {
+	s.Unread = s.Unread || s.Kind == helper.KindTCP || r.unreadable()
+	if !s.Unread && s.Kind == "" {
 		return
 	}
 	s.Contracts = slices.Clone(s.Contracts)

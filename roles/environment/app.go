@@ -25,7 +25,30 @@ func AppSpec(conf *config.Loaded) *helper.App {
 	if a == nil {
 		return nil
 	}
-	return &helper.App{Command: a.Command, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds(), Env: variables(a.Env)}
+	app := &helper.App{Command: a.Command, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds(), Env: variables(a.Env)}
+	if a.Kind != "http" {
+		app.Kind = a.Kind
+	}
+	if app.IsProgram() {
+		app.TimeoutMS = runTime.Milliseconds()
+	}
+	return app
+}
+
+// runTime is how long one run of a program may take. Tests that want less end abl-cmd app.
+const runTime = 5 * time.Minute
+
+// AppPort is by which port tests reach the app: its own, or the one at which a program is run;
+// 0 without an app section.
+func AppPort(conf *config.Loaded) int {
+	switch app := AppSpec(conf); {
+	case app == nil:
+		return 0
+	case app.IsProgram():
+		return helper.BrokerPort
+	default:
+		return app.Port
+	}
 }
 
 // StartTime is the longest that the services and the app may take until they are ready.

@@ -122,7 +122,7 @@ func (e *Environment) stand(ctx context.Context) error {
 		Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress, Gated: map[string]bool{}, Net: *e.Net, Life: e.Life, Safe: e.Safe,
 	}
 	if app := e.Conf.App; app != nil {
-		e.Boxes.Port, e.Boxes.Services = app.Port, len(app.Services) > 0
+		e.Boxes.Port, e.Boxes.Services = AppPort(e.Conf), len(app.Services) > 0
 	}
 	if e.Ready == nil {
 		return nil

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	_ "embed" // program.md
 	"fmt"
 	"path"
 	"strings"
@@ -36,6 +37,11 @@ var verdicts = map[string]string{
 // where it answers, to the one who tests it.
 func systemSection(in Input) string {
 	switch {
+	case in.App.IsProgram():
+		return programSection(in)
+	case in.Role.App && in.App != nil && in.App.Kind == helper.KindTCP:
+		return fmt.Sprintf("# The system\n\nIt answers at %s, which is also in `ABL_APP_URL`. It speaks no HTTP, but a protocol over TCP that the specs describe: "+
+			"where this text speaks of a request and a status, take what is sent and what comes back. Give each connection a time limit.", in.AppURL)
 	case in.Role.App && in.AppURL != "":
 		return fmt.Sprintf("# The system\n\nIt answers at %s, which is also in `ABL_APP_URL`.", in.AppURL)
 	case in.Role.App:
@@ -68,6 +74,20 @@ func servicesText(in Input) string {
 		}
 	}
 	return b.String()
+}
+
+// program is what both roles are told of a program, then the Verifier, then the Builder.
+//
+//go:embed program.md
+var program string
+
+// programSection says how a program is run, by the one who writes it and by the one who tests it.
+func programSection(in Input) string {
+	parts := strings.Split(program, "---\n")
+	if in.Role.App {
+		return parts[0] + parts[1]
+	}
+	return parts[0] + parts[2] + fmt.Sprintf("\n```\n%s\n```", in.App.Command)
 }
 
 func commandsSection(in Input) string {

@@ -13,7 +13,6 @@ import (
 	"syscall"
 
 	"abl/internal/git"
-	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
@@ -105,17 +104,13 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
 	gated := served || fetches
-	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress}
+	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Port: environment.AppPort(s.Conf)}
 	boxes.Gated = map[string]bool{role.Name: gated}
 	boxes.Trial = len(c.Trials) > 0
-	var url string
-	if app != nil {
-		url, boxes.Port = fmt.Sprintf("http://%s:%d", helper.AppAlias, app.Port), app.Port
-	}
 	if !role.App {
 		role.Within = s.Conf.Source.Dir
 	}
-	if r.Prompt, _, err = c.Prompt(ctx, role, p, url, nil); err == nil {
+	if r.Prompt, _, err = c.Prompt(ctx, role, p, app.URL(), nil); err == nil {
 		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration, Attempt: p.Attempt}, r.Prompt)
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/git"
 	"abl/internal/state"
+	"abl/roles/environment"
 )
 
 // OpenApp runs the app that phase n has come to, on a throw-away copy, and lets this machine come
@@ -20,6 +21,9 @@ import (
 func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
 	if s.Conf.App == nil {
 		return exit.With(exit.Usage, errors.New("cannot open the app: the settings say nothing of one"), "add an app section to .abl/config.yaml (docs/config.md)")
+	}
+	if environment.AppSpec(s.Conf).IsProgram() {
+		return exit.With(exit.Usage, errors.New("cannot open the app: it is a program, and nothing that answers"), "abl shell verifier opens a shell in which abl-cmd app ARGS… runs it")
 	}
 	f, commit, err := s.built(n)
 	if err != nil {
@@ -101,7 +105,7 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 	if err != nil {
 		return err
 	}
-	ready(fmt.Sprintf("http://127.0.0.1:%d/", port))
+	ready(fmt.Sprintf("%s://127.0.0.1:%d/", r.Conf.App.Kind, port))
 	<-ctx.Done()
 	return r.app.Down(context.WithoutCancel(ctx), key)
 }

@@ -39,6 +39,7 @@ var readers = map[string]string{
 	"orchestrator/codecommit/apply.go":   "moves files of the person's tree below an os.Root, after every path was judged",
 	"orchestrator/codecommit/project.go": "lists the folders of the logs by name",
 
+	"internal/broker/apprun.go":       "inside a container, below an os.Root",
 	"internal/broker/record.go":       "inside the app's container",
 	"internal/cacerts/cacerts.go":     "a file that the person names",
 	"internal/helper/wire.go":         "inside a container, what abl laid there",

@@ -41,7 +41,8 @@ const usage = `abl-cmd runs the commands that this project declares, by name.
 
 Usage: abl-cmd NAME; a declared command takes no arguments, standard input is passed on.
 Exit codes: that of the command; 2 when there is no such command or it was not
-run; 124 when it was stopped because it took too long.
+run; 124 when it was stopped because it took too long. Of abl-cmd app: that of the
+program; 125 when there is none, and standard error says why.
 
 `
 
@@ -50,6 +51,7 @@ var own = []helper.Command{
 	{Name: "get-spec N", Description: "print the spec of phase N, and the ids of its contracts"},
 	{Name: "check", Description: "say what this call still has to leave behind"},
 	{Name: "restart", Description: "start the app anew and wait until it is ready"},
+	appCommand,
 }
 
 const (
@@ -75,6 +77,8 @@ func Main(ctx context.Context, path string, args []string) int {
 	switch {
 	case name == "get-spec":
 		return t.getSpec(rest)
+	case name == "app" && t.App != nil:
+		return t.runApp(ctx, rest)
 	case len(rest) > 0:
 		return t.refuse("%s takes no arguments, so %q was not passed on and nothing was run; standard input is passed on", name, rest[0])
 	case name == "help", name == "-h", name == "--help":
@@ -102,7 +106,7 @@ func (t tool) list(before string) int {
 	fmt.Print(before)
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	for _, c := range slices.Concat(t.Commands, own) {
-		if c != own[2] || t.URL != "" {
+		if (c != own[2] || t.URL != "") && (c != appCommand || t.App != nil) {
 			fmt.Fprintf(w, "%s\t%s\n", c.Name, c.Description)
 		}
 	}

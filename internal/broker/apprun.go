@@ -1,0 +1,221 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"abl/internal/helper"
+	"abl/internal/hostfs"
+	"abl/internal/proc"
+	"abl/internal/wording"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds on one run of an app that is a program.
+const (
+	MaxExchange = 16 << 20 // bytes of files that go in, and that come out
+
+	maxFiles   = 1000
+	maxName    = 1000     // bytes of a file's path
+	maxLeft    = 20       // files that are named as left out
+	maxPrinted = 4 << 20  // bytes of standard output, and of standard error
+	maxAsked   = 32 << 20 // bytes of arguments and files as they are sent
+	maxRan     = 64 << 20 // and of what is answered
+	maxRuns    = 8        // at a time: further ones wait
+	runGrace   = time.Second
+)
+
+// runApp carries out POST /app: one run, once the services are up.
+func (s *server) runApp(w http.ResponseWriter, r *http.Request) {
+	if !s.spec.App.IsProgram() {
+		refuse(w, http.StatusConflict, "the app is a server, and no program that is run")
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(errors.New("the app's container ends")) })()
+	in := json.NewDecoder(io.LimitReader(r.Body, maxAsked))
+	var run helper.AppRun
+	if err := in.Decode(&run); err != nil {
+		refuse(w, http.StatusBadRequest, "cannot read what to run: "+err.Error())
+		return
+	}
+	select {
+	case <-s.up:
+	case <-ctx.Done():
+		refuse(w, http.StatusConflict, "the services did not come up")
+		return
+	}
+	select {
+	case s.runs <- struct{}{}:
+		defer func() { <-s.runs }()
+	case <-ctx.Done():
+		return
+	}
+	s.home.RLock()
+	defer s.home.RUnlock()
+	ran := RunApp(ctx, *s.spec.App, s.spec.Dir, s.log.pipe, run, func(stdin io.WriteCloser) (end func()) {
+		return feed(stdin, w, io.MultiReader(in.Buffered(), r.Body), cancel)
+	})
+	s.log.note("%s ended with exit code %d %s", helper.AppAlias, ran.Exit, ran.Error)
+	write(w, http.StatusOK, ran)
+}
+
+// clearHome brings a program back to its beginning: what it has stored in its home is removed.
+func (s *server) clearHome() error {
+	s.home.Lock()
+	defer s.home.Unlock()
+	home := os.Getenv("HOME")
+	var errs []error
+	err := hostfs.Walk(home, "", func(e hostfs.Entry) error {
+		if !strings.Contains(e.Path(), "/") {
+			errs = append(errs, hostfs.Remove(home, e.Name))
+		}
+		return nil
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+// RunApp runs a program once, in a fresh directory with the files of the exchange folder, and
+// takes what it leaves there. src is its source; feed begins to feed its standard input,
+// until end is called.
+func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run helper.AppRun, feed func(io.WriteCloser) (end func())) (ran helper.AppRan) {
+	failed := func(err error) helper.AppRan { return helper.AppRan{Error: "cannot run the program: " + err.Error()} }
+	dir, err := os.MkdirTemp("", "run-*-") // no such name begins another
+	if err != nil {
+		return failed(err)
+	}
+	defer func() {
+		if err := hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)); err != nil {
+			ran.Left = append(ran.Left, err.Error())
+		}
+	}()
+	if err := LayFiles(dir, run.Files); err != nil {
+		return failed(err)
+	}
+	cmd := programCommand(app.Command, run.Args)
+	cmd.Dir, cmd.WaitDelay = dir, leftoverWait
+	cmd.Env = append(cmd.Environ(), "ABL_SRC="+src, "ABL_RUN="+dir)
+	out, errs := &proc.Head{Max: maxPrinted}, &proc.Head{Max: maxPrinted}
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(log, out), io.MultiWriter(log, errs)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return failed(err)
+	}
+	limit := span(app.TimeoutMS)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("stopped after %v", limit))
+	defer cancel()
+	end := feed(stdin)
+	ran.Exit, err = proc.Run(ctx, cmd, runGrace)
+	end()
+	if cmd.Process == nil {
+		return failed(err)
+	}
+	proc.KillMarked(cmd.Process.Pid, dir)
+	if err != nil {
+		ran.Error = err.Error()
+	}
+	ran.Stdout, ran.Stderr = out.Kept.Bytes(), errs.Kept.Bytes()
+	ran.Files, ran.Left = Files(dir)
+	if out.Cut || errs.Cut {
+		ran.Left = append(ran.Left, fmt.Sprintf("what it printed beyond %d bytes is left out", maxPrinted))
+	}
+	return ran
+}
+
+// Files reads the regular files below a directory, no more than an exchange may hold. left says
+// of what else stands there why it is left out.
+func Files(dir string) (files map[string][]byte, left []string) {
+	files = map[string][]byte{}
+	room, more := int64(MaxExchange), 0
+	leave := func(name, why string) {
+		if more++; more <= maxLeft {
+			left = append(left, fmt.Sprintf("%s %s", wording.Cut(fmt.Sprintf("%q", name), 200), why))
+		}
+	}
+	err := hostfs.Walk(dir, "", func(e hostfs.Entry) error {
+		name := e.Path()
+		switch {
+		case e.Kind() == unix.S_IFDIR:
+		case e.Kind() != unix.S_IFREG:
+			leave(name, "is left out: it is "+e.What())
+		case len(name) > maxName || !utf8.ValidString(name):
+			leave(name, "is left out: its name is too long, or no UTF-8")
+		case len(files) == maxFiles:
+			leave(name, fmt.Sprintf("is left out: there are more than %d files", maxFiles))
+		case e.Stat.Size > room:
+			leave(name, fmt.Sprintf("is left out: all files together may have %d bytes", MaxExchange))
+		default:
+			data, err := content(e, room)
+			if err != nil {
+				leave(name, "is left out: "+err.Error())
+				return nil
+			}
+			files[name], room = data, room-int64(len(data))
+		}
+		return nil
+	})
+	if more > maxLeft {
+		left = append(left, fmt.Sprintf("%d more are left out", more-maxLeft))
+	}
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+		left = append(left, "the rest is left out: "+err.Error())
+	}
+	return files, left
+}
+
+func content(e hostfs.Entry, most int64) ([]byte, error) {
+	f, err := e.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// LayFiles writes files below a directory, over what stands at their paths and through no link
+// that leads out of it.
+func LayFiles(dir string, files map[string][]byte) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for name, data := range files {
+		if !filepath.IsLocal(name) || name == "." {
+			return fmt.Errorf("%q is no path of a file in a folder", name)
+		}
+		err := errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.RemoveAll(name))
+		if err == nil {
+			err = root.WriteFile(name, data, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RunApp runs a program once at the broker, with what stdin holds for as long as it takes it.
+func (c Client) RunApp(ctx context.Context, run helper.AppRun, stdin io.Reader) (ran helper.AppRan, err error) {
+	head, err := json.Marshal(run)
+	if err == nil && len(head) > maxAsked {
+		err = fmt.Errorf("the arguments and files are too large: %d bytes", len(head))
+	}
+	if err != nil {
+		return ran, err
+	}
+	err = c.post(ctx, "/app", io.MultiReader(bytes.NewReader(head), stdin), maxRan, &ran)
+	return ran, err
+}

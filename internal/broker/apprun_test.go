@@ -1,0 +1,189 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/helper"
+)
+
+// runs is a broker whose app is a program: a shell with this script.
+func runs(t *testing.T, script string, edit func(*helper.BrokerSpec)) *bench {
+	t.Helper()
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("TMPDIR", t.TempDir())
+	b := serve(t, "", func(s *helper.BrokerSpec) {
+		s.App = &helper.App{Kind: helper.KindCommand, Command: `sh "$ABL_SRC/app.sh"` + "\n", TimeoutMS: 60_000}
+		if err := os.WriteFile(filepath.Join(s.Dir, "app.sh"), []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if edit != nil {
+			edit(s)
+		}
+	})
+	return b
+}
+
+func (b *bench) app(stdin string, files map[string]string, args ...string) helper.AppRan {
+	b.t.Helper()
+	run := helper.AppRun{Files: map[string][]byte{}}
+	for _, arg := range args {
+		run.Args = append(run.Args, []byte(arg))
+	}
+	for name, text := range files {
+		run.Files[name] = []byte(text)
+	}
+	ran, err := b.client.RunApp(b.t.Context(), run, strings.NewReader(stdin))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return ran
+}
+
+func TestRunApp(t *testing.T) {
+	b := runs(t, `case $1 in
+args) printf '<%s>' "$@"; exit 3;;
+in) cat; cat deep/in.txt; echo warned >&2; echo new > deep/out.txt; rm gone;;
+where) test "$PWD" != "$ABL_SRC" && test -z "$(ls)" && echo fresh; echo x > "$HOME/kept"; echo y > left;;
+home) ls "$HOME";;
+killed) kill -9 $$;;
+bytes) printf '\377\000\033'; printf '\377' > raw;;
+own) exit 125;;
+quiet) exec >&- 2>&- <&-; exit 4;;
+esac`, nil)
+	b.want(EventReady)
+	for _, tt := range []struct {
+		name string
+		got  helper.AppRan
+		want helper.AppRan
+	}{
+		{"arguments", b.app("", nil, "args", "", "a b", "$x\n", "\xff", "-n"), helper.AppRan{Exit: 3, Stdout: []byte("<args><><a b><$x\n><\xff><-n>")}},
+		{"input and files", b.app("std\n", map[string]string{"deep/in.txt": "file\n", "gone": ""}, "in"),
+			helper.AppRan{Stdout: []byte("std\nfile\n"), Stderr: []byte("warned\n"),
+				Files: map[string][]byte{"deep/in.txt": []byte("file\n"), "deep/out.txt": []byte("new\n")}}},
+		{"a fresh directory", b.app("", nil, "where"), helper.AppRan{Stdout: []byte("fresh\n"), Files: map[string][]byte{"left": []byte("y\n")}}},
+		{"a fresh directory again", b.app("", nil, "where"), helper.AppRan{Stdout: []byte("fresh\n"), Files: map[string][]byte{"left": []byte("y\n")}}},
+		{"what is stored", b.app("", nil, "home"), helper.AppRan{Stdout: []byte("kept\n")}},
+		{"a signal", b.app("", nil, "killed"), helper.AppRan{Exit: 137, Stderr: []byte("Killed\n")}},
+		{"bytes", b.app("", nil, "bytes"), helper.AppRan{Stdout: []byte("\xff\x00\x1b"), Files: map[string][]byte{"raw": []byte("\xff")}}},
+		{"closed", b.app(strings.Repeat("x", 1<<20), nil, "quiet"), helper.AppRan{Exit: 4}},
+	} {
+		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+	if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 {
+		t.Errorf("restart: %+v, %v", reply, err)
+	}
+	if ran := b.app("", nil, "home"); len(ran.Stdout) > 0 {
+		t.Errorf("after a restart there is %q", ran.Stdout)
+	}
+	for _, name := range []string{"../out", "/abs", ".", "a/../../b"} {
+		if ran := b.app("", map[string]string{name: ""}, "home"); !strings.Contains(ran.Error, "no path of a file") {
+			t.Errorf("a file %q: %+v", name, ran)
+		}
+	}
+	if ran := b.app("", nil, strings.Repeat("x", 1<<20)); !strings.Contains(ran.Error, "argument list too long") {
+		t.Errorf("a long argument: %+v", ran)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
+}
+
+func TestRunAppOfAnother(t *testing.T) {
+	b := idle(t)
+	ran, err := b.client.RunApp(t.Context(), helper.AppRun{}, strings.NewReader(""))
+	if err != nil || ran.Error == "" {
+		t.Errorf("got %+v, %v", ran, err)
+	}
+}
+
+// A run ends with its client, at its limit, and with all that it started.
+func TestRunAppEnds(t *testing.T) {
+	b := runs(t, `case $1 in
+wait) echo > "$HOME/up"; while :; do sleep 0.05; done;;
+daemon) (cd /; cd /; setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > "$HOME/pid"); cat "$HOME/pid";;
+runs) readlink "/proc/$2/exe";;
+esac; exit 0`, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 3_000 })
+	pid := strings.TrimSpace(string(b.app("", nil, "daemon").Stdout))
+	if ran := b.app("", nil, "runs", pid); pid == "" || len(ran.Stdout) > 0 {
+		t.Errorf("process %q of another session still runs: %+v", pid, ran)
+	}
+	for _, stdin := range []io.Reader{strings.NewReader(""), endless{}, nil} {
+		ctx, cancel := context.WithCancel(t.Context())
+		if stdin == nil { // an input that stays open
+			r, w := io.Pipe()
+			defer context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })()
+			stdin = r
+		}
+		gone := make(chan error)
+		go func() {
+			_, err := b.client.RunApp(ctx, helper.AppRun{Args: [][]byte{[]byte("wait")}}, stdin)
+			gone <- err
+		}()
+		for up := filepath.Join(os.Getenv("HOME"), "up"); t.Context().Err() == nil; {
+			if os.Remove(up) == nil {
+				break
+			}
+		}
+		cancel()
+		if err := <-gone; err == nil {
+			t.Error("a run whose client went away came to an answer")
+		}
+		if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 { // waits for all runs
+			t.Errorf("restart: %+v, %v", reply, err)
+		}
+	}
+	if ran := b.app("", nil, "wait"); ran.Error != "stopped after 3s" {
+		t.Errorf("at its limit: %+v", ran)
+	}
+	b.stop()
+	log := b.log()
+	if n, late := strings.Count(log, "app ended"), strings.Count(log, "stopped after"); n != 6 || late != 1 {
+		t.Errorf("%d runs have ended, want 6, and %d of them at their limit, want 1: %s", n, late, log)
+	}
+}
+
+// What is no regular file is named and left out, and so is what is too much.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, size := range map[string]int64{"a/small": 3, "big": MaxExchange + 1, "bad\xff": 1, "half": MaxExchange/2 + 1, "half2": MaxExchange/2 + 1} {
+		path := filepath.Join(dir, name)
+		_ = os.MkdirAll(filepath.Dir(path), 0o700)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "a/link")); err != nil {
+		t.Fatal(err)
+	}
+	files, left := Files(dir)
+	if len(files["a/small"]) != 3 || len(files) != 2 || len(left) != 4 {
+		t.Errorf("%d files, left out %q", len(files), left)
+	}
+	for _, want := range []string{`"a/link" is left out: it is a link`, `"bad\xff" is left out`, `"big" is left out: all files together`} {
+		if !strings.Contains(fmt.Sprint(left), want) {
+			t.Errorf("%q lacks %s", left, want)
+		}
+	}
+	if files, left = Files(filepath.Join(dir, "none")); len(files)+len(left) > 0 {
+		t.Errorf("of no directory: %v, %v", files, left)
+	}
+	if err := os.Symlink(dir, filepath.Join(dir, "self")); err != nil {
+		t.Fatal(err)
+	}
+	if files, left = Files(filepath.Join(dir, "self")); len(files) > 0 || len(left) != 1 {
+		t.Errorf("of a link: %d files, %v", len(files), left)
+	}
+}
