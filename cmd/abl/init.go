@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/scaffold"
+	"abl/cmd/internal/view"
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/state"
@@ -27,15 +29,16 @@ func initCommand() cli.Command {
 	return cli.Command{
 		Name: "init", Group: cli.Starting, Usage: "make this directory a project",
 		Long: `Writes .abl/ with a configuration and an example spec, prompts/, .env.example,
-and adds lines to .gitignore. It asks nothing, never overwrites, and is safe to
-run again: what is there is kept.
+and adds lines to .gitignore. It never overwrites, and is safe to run again: what is
+there is kept. With --stack none it asks at a terminal for the kind of system.
 
 In a git repository with a commit the Builder works on a clone of it: your files,
 branches and hooks are left alone, and abl publish brings what was built, as a
 branch (docs/git.md). Elsewhere the source begins empty, in a directory of its own.`,
-		Examples: "abl init\nabl init --stack python\nabl init --dir services/api\nabl init --src app",
+		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\nabl init --dir services/api\nabl init --src app",
 		Flags: []cli.Flag{
 			{Name: "stack", Value: "NAME", Values: scaffold.Stacks(), Usage: "what the project is built with; otherwise the files that are there tell"},
+			{Name: "kind", Value: "KIND", Values: scaffold.Kinds(), Usage: "of system: a server that speaks HTTP, one that does not, or a command-line program"},
 			{Name: "dir", Value: "DIR", Usage: "the folder of your repository that the work is about, in a monorepo"},
 			{Name: "src", Value: "DIR", Usage: "the Builder's directory, with a history of its own, even in a repository; src unless given"},
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
@@ -44,12 +47,12 @@ branch (docs/git.md). Elsewhere the source begins empty, in a directory of its o
 	}
 }
 
-func runInit(_ context.Context, in *cli.Input) error {
+func runInit(ctx context.Context, in *cli.Input) error {
 	dir, err := initDir(in)
 	if err != nil {
 		return err
 	}
-	o, err := initOptions(in, dir)
+	o, err := initOptions(ctx, in, dir)
 	if err != nil {
 		return err
 	}
@@ -94,10 +97,14 @@ func initDir(in *cli.Input) (string, error) {
 
 // initOptions are what the person asked for; a project that is there already
 // has decided on its directories.
-func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
-	o := scaffold.Options{Stack: in.String("stack"), Src: in.String("src"), Dir: in.String("dir")}
+func initOptions(ctx context.Context, in *cli.Input, dir string) (scaffold.Options, error) {
+	o := scaffold.Options{Stack: in.String("stack"), Kind: in.String("kind"), Src: in.String("src"), Dir: in.String("dir")}
 	if fi, err := os.Lstat(filepath.Join(dir, state.Dir)); errors.Is(err, fs.ErrNotExist) {
-		return o, adopt(in, dir, &o)
+		if err := adopt(in, dir, &o); err != nil || o.Stack != "none" || o.Kind != "" {
+			return o, err
+		}
+		o.Kind, err = askKind(ctx, in)
+		return o, err
 	} else if err == nil && !fi.IsDir() {
 		return o, exit.With(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
 	}
@@ -112,9 +119,35 @@ func initOptions(in *cli.Input, dir string) (scaffold.Options, error) {
 	if o.Dir != "" && o.Dir != s.Conf.Source.Dir {
 		return o, exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: %s says %q", o.Dir, s.Conf.File, s.Conf.Source.Dir), "change source.dir there")
 	}
+	if app := s.Conf.App; app != nil {
+		if o.Kind != "" && o.Kind != app.Kind {
+			return o, exit.With(exit.Usage, fmt.Errorf("cannot take --kind %s: %s says %q", o.Kind, s.Conf.File, app.Kind), "change app.kind there")
+		}
+		o.Kind = app.Kind
+	}
 	o.Src, o.Tests, o.Stack = d.Src, d.Tests, cmp.Or(o.Stack, "none") // its settings say how it is built
 	o.Repo, o.Dir = s.Conf.Source.Repo, s.Conf.Source.Dir
 	return o, nil
+}
+
+// askKind asks the person at a terminal for the kind of system; without an answer there is none.
+func askKind(ctx context.Context, in *cli.Input) (string, error) {
+	tty := view.Terminal(in.Stdin)
+	if tty == nil || in.Bool("json") {
+		return "", nil
+	}
+	in.Say("is it http, a server; tcp, a server that speaks no HTTP; or command, a program to be run? (Enter: the files tell)")
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(tty).ReadString('\n')
+		line <- strings.TrimSpace(text)
+	}()
+	select {
+	case kind := <-line:
+		return kind, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 }
 
 // adopt finds the repository that the Builder is to work on a clone of: that of a directory
@@ -184,6 +217,9 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 	}
 	if written && p.Guessed {
 		in.Say("no file told the stack, so it is %s; --stack names another", p.Stack)
+	}
+	if written && p.Stack == "none" {
+		in.Say("the system is taken to be of kind %s; app.kind in .abl/config.yaml changes that", p.Kind)
 	}
 	if written {
 		in.Say("next: write .abl/project.md and .abl/specs/phase1.md,")

@@ -54,6 +54,9 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 			return showChange(s.In, c, colours)
 		})
 	}
+	if err := s.Openable(); err != nil {
+		return err
+	}
 	unlock, err := s.Lock()
 	if err != nil {
 		return err

@@ -15,16 +15,21 @@ import (
 	"abl/roles/environment"
 )
 
-// OpenApp runs the app that phase n has come to, on a throw-away copy, and lets this machine come
-// to it at 127.0.0.1 and the port, 0 for the app's own, until ctx ends. ready hears where. That
-// the port is free is looked at before anything is started.
-func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
+// Openable says why there is nothing that this machine could come to.
+func (s *Project) Openable() error {
 	if s.Conf.App == nil {
 		return exit.With(exit.Usage, errors.New("cannot open the app: the settings say nothing of one"), "add an app section to .abl/config.yaml (docs/config.md)")
 	}
 	if environment.AppSpec(s.Conf).IsProgram() {
 		return exit.With(exit.Usage, errors.New("cannot open the app: it is a program, and nothing that answers"), "abl shell verifier opens a shell in which abl-cmd app ARGS… runs it")
 	}
+	return nil
+}
+
+// OpenApp runs the app that phase n has come to, on a throw-away copy, and lets this machine come
+// to it at 127.0.0.1 and the port, 0 for the app's own, until ctx ends. ready hears where. That
+// the port is free is looked at before anything is started.
+func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
 	f, commit, err := s.built(n)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"abl"
@@ -27,6 +28,7 @@ const (
 // already, Src and Tests are what that says.
 type Options struct {
 	Stack string // node, python, go or none; "" looks at the files that are there
+	Kind  string // http, tcp or command; "" is http, or what the files tell where there is no stack
 	Src   string // the Builder's workspace, relative to the project; "" is src
 	Tests string // the Verifier's workspace likewise; "" is .abl/tests
 	Repo  string // the work tree that the project stands in, relative to it, of which Src is a clone; "" for none
@@ -37,6 +39,7 @@ type Options struct {
 type Plan struct {
 	Stack   string `json:"stack"`   // as asked for or found
 	Guessed bool   `json:"guessed"` // nobody asked for the stack, and no file told
+	Kind    string `json:"kind"`    // of system, as asked for or found
 	Src     string `json:"src"`
 	Repo    string `json:"repo,omitempty"`    // the repository that the Builder works on a clone of
 	Dir     string `json:"dir,omitempty"`     // the folder of it that is worked in
@@ -61,6 +64,12 @@ func Make(project fs.FS, o Options) (Plan, error) {
 		return p, fmt.Errorf("cannot use the stack %q: known are %s", o.Stack, strings.Join(Stacks(), ", "))
 	}
 	p.lookForVersion(project)
+	if p.Kind = cmp.Or(o.Kind, "http"); o.Kind == "" && p.Stack == "none" {
+		p.Kind = detectKind(project, p.Src, p.Dir)
+	}
+	if !slices.Contains(Kinds(), p.Kind) {
+		return p, fmt.Errorf("cannot use the kind %q: known are %s", p.Kind, strings.Join(Kinds(), ", "))
+	}
 	ops, err := Missing(project, p.files())
 	if p.Ops = ops; err == nil {
 		err = p.gitignore(project, o)
@@ -98,12 +107,20 @@ func (p Plan) files() (files []File) {
 		stack = regexp.MustCompile(`(?m)^(# )?toolchain: .*$`).ReplaceAll(stack, fmt.Appendf(nil, "toolchain: {%s: %q}", p.Stack, p.Version))
 	}
 	fill := strings.NewReplacer("@SOURCE@", p.source(), "@STACK@", strings.TrimSpace(string(stack)), "@LANGUAGE@", languages()[p.Stack])
+	kind := func(line string) string { // "@http,tcp LINE" is for these kinds
+		kinds, rest, _ := strings.Cut(line[1:], " ")
+		if !slices.Contains(strings.Split(kinds, ","), p.Kind) {
+			return ""
+		}
+		return strings.ReplaceAll(rest, "@KIND@", p.Kind)
+	}
+	forKind := regexp.MustCompile(`(?m)^@[a-z,]+ .*\n`)
 	_ = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := fs.ReadFile(template, name)
-		files = append(files, File{strings.TrimPrefix(name, "project/"), []byte(fill.Replace(string(data)))})
+		files = append(files, File{strings.TrimPrefix(name, "project/"), []byte(forKind.ReplaceAllStringFunc(fill.Replace(string(data)), kind))})
 		return err
 	})
 	files = append(files, File{schemaFile, abl.ConfigSchema})
@@ -163,6 +180,9 @@ func (o Op) String() string {
 // Stacks lists what --stack takes.
 func Stacks() []string { return []string{"node", "python", "go", "none"} }
 
+// Kinds lists what --kind takes.
+func Kinds() []string { return []string{"http", "tcp", "command"} }
+
 // languages is how project.md names what a stack is written in.
 func languages() map[string]string {
 	return map[string]string{"node": "JavaScript for Node.js", "python": "Python 3", "go": "Go", "none": "…"}
@@ -204,6 +224,27 @@ func (p *Plan) lookForVersion(project fs.FS) {
 			return
 		}
 	}
+}
+
+// detectKind tells the kind by what says of a project that it is a program to be run: it is
+// http unless something does.
+func detectKind(project fs.FS, dirs ...string) string {
+	const manifest = 1 << 20
+	for _, mark := range []struct{ file, has string }{
+		{"package.json", `"bin"`}, {"pyproject.toml", "[project.scripts]"}, {"Cargo.toml", "[[bin]]"}, {"cmd", ""},
+	} {
+		for _, dir := range append(dirs, "") {
+			name := path.Join(dir, mark.file)
+			fi, err := fs.Lstat(project, name)
+			if err != nil || fi.Size() > manifest || mark.has == "" != fi.IsDir() {
+				continue
+			}
+			if data, _ := fs.ReadFile(project, name); mark.has == "" || strings.Contains(string(data), mark.has) {
+				return "command"
+			}
+		}
+	}
+	return "http"
 }
 
 // plainDir is stricter than what config.yaml allows: the name is written into
