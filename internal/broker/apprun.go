@@ -32,7 +32,6 @@ const (
 	maxPrinted = 4 << 20  // bytes of standard output, and of standard error
 	maxAsked   = 32 << 20 // bytes of arguments and files as they are sent
 	maxRan     = 64 << 20 // and of what is answered
-	maxRuns    = 8        // at a time: further ones wait
 	runGrace   = time.Second
 )
 
@@ -55,12 +54,6 @@ func (s *server) runApp(w http.ResponseWriter, r *http.Request) {
 	case <-s.up:
 	case <-ctx.Done():
 		refuse(w, http.StatusConflict, "the services did not come up")
-		return
-	}
-	select {
-	case s.runs <- struct{}{}:
-		defer func() { <-s.runs }()
-	case <-ctx.Done():
 		return
 	}
 	s.home.RLock()

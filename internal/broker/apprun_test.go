@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +96,29 @@ esac`, nil)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("it leaves %v, %v", left, err)
+	}
+}
+
+// A run waits for the services, and the app counts as ready with them.
+func TestRunAppWaitsForServices(t *testing.T) {
+	port := freePort(t)
+	b := runs(t, "echo up", func(s *helper.BrokerSpec) {
+		s.Services = []helper.Service{{Name: "127.0.0.1", Port: port, TimeoutMS: 60_000}}
+	})
+	ran := make(chan helper.AppRan)
+	go func() {
+		got, err := b.client.RunApp(t.Context(), helper.AppRun{}, strings.NewReader(""))
+		got.Error += fmt.Sprint(err)
+		ran <- got
+	}()
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b.want(EventReady)
+	if got := <-ran; string(got.Stdout) != "up\n" || got.Error != "<nil>" {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -35,7 +35,6 @@ type server struct {
 	starting sync.Mutex
 
 	up   chan struct{} // closed once the services of an app that is run are up
-	runs chan struct{} // holds a token for each run of it
 	home sync.RWMutex  // held by its runs, and alone to clear its home
 
 	commands map[string]*program
@@ -67,8 +66,7 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 		return err
 	}
 	defer log.close()
-	s := &server{spec: spec, events: &events{file: told}, log: log, ctx: ctx, commands: map[string]*program{}}
-	s.up, s.runs = make(chan struct{}), make(chan struct{}, maxRuns)
+	s := &server{spec: spec, events: &events{file: told}, log: log, ctx: ctx, commands: map[string]*program{}, up: make(chan struct{})}
 	for _, c := range spec.Commands {
 		s.commands[c.Name] = &program{server: s, Command: c, turn: make(chan struct{}, 1)}
 	}

@@ -211,6 +211,8 @@ func TestSeen(t *testing.T) {
 	app := rawApp(t, answers())
 	big := `["` + strings.Repeat("x", 1<<20) + `"]`
 	for _, c := range []struct{ name, said, want string }{
+		{"bytes alone", "hello\nmore", "hello more 0 more"},
+		{"bytes alone, of HTTP", get("/text"), "GET /text HTTP/1.1 Host: app 0 HTTP/1.1 200 OK Content-Length: 5 hello"},
 		{"one after the other", get("/", "/text", "/missing"), "GET / 200 {\"a\": 1}; GET /text 200 hello; GET /missing 404 {\"a\": 1}"},
 		{"chunks", get("/chunks"), `GET /chunks 200 {"a": [1]}`},
 		{"a body each way", "POST /echo HTTP/1.1\r\nHost: app\r\nContent-Length: 3\r\n\r\nxyz", "POST /echo xyz 201 abc"},
@@ -226,7 +228,7 @@ func TestSeen(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			seen := make(chan Exchange, 9)
-			p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }}
+			p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }, Bytes: strings.HasPrefix(c.name, "bytes")}
 			ctx, cancel := context.WithCancel(t.Context())
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {

@@ -1,0 +1,103 @@
+//go:build linux
+
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/internal/helper"
+)
+
+// runsApp is a role of a project whose app is a program, and its exchange folder.
+func runsApp(t *testing.T, name string) (helper.CmdSpec, string) {
+	spec := role(t, name)
+	spec.App = &helper.App{Kind: helper.KindCommand, Command: `sh "$ABL_SRC/app.sh"`, TimeoutMS: 60_000}
+	write(t, filepath.Join(spec.Dir, "app.sh"), `case $1 in
+swap) cat in.txt; rm in.txt; mkdir new; echo out > new/out.txt; ln -s /etc/passwd link; exit 7;;
+cat) cat; pwd >&2;;
+esac`)
+	return spec, filepath.Join(t.TempDir(), "exchange")
+}
+
+func TestApp(t *testing.T) {
+	spec, exchange := runsApp(t, "builder")
+	app := func(dir, stdin string, args ...string) result {
+		t.Helper()
+		cmd := helperCommand(t, helper.HelperCmd, spec, append([]string{"app"}, args...)...)
+		cmd.Env = append(os.Environ(), "ABL_EXCHANGE="+dir)
+		cmd.Stdin = strings.NewReader(stdin)
+		return finish(t, cmd)
+	}
+	write(t, filepath.Join(exchange, "in.txt"), "in\n")
+	want := result{7, "in\n", `abl-cmd: "link" is left out: it is a link` + "\n"}
+	if got := app(exchange, "", "swap"); got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if left, _ := filepath.Glob(exchange + "/*"); len(left) != 1 || left[0] != exchange+"/new" {
+		t.Errorf("the exchange folder has %v", left)
+	}
+	if data, err := os.ReadFile(exchange + "/new/out.txt"); string(data) != "out\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if got := app(exchange+"2", "std\x00in", "cat"); got.code != 0 || got.out != "std\x00in" || strings.Contains(got.err, spec.Dir) {
+		t.Errorf("got %+v", got)
+	}
+	if err := os.Symlink(spec.Dir, exchange+"3"); err != nil {
+		t.Fatal(err)
+	}
+	for dir, why := range map[string]string{spec.Dir: "which holds your work", "/": "which holds your work", exchange + "3": "cannot hand in the files"} {
+		if got := app(dir, "", "cat"); got.code != 125 || !strings.Contains(got.err, why) {
+			t.Errorf("an exchange folder %q: %+v", dir, got)
+		}
+	}
+	spec.App = nil
+	if got := app(exchange, "", "cat"); got.code != 2 {
+		t.Errorf("of a server: %+v", got)
+	}
+}
+
+// Whatever answers in the broker's place, abl-cmd ends with 125 or as it says, and writes
+// below the exchange folder alone.
+func TestAppAnswers(t *testing.T) {
+	spec, exchange := runsApp(t, "verifier")
+	reply := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, reply)
+	}))
+	defer server.Close()
+	outside := write(t, filepath.Join(t.TempDir(), "outside"), "safe")
+	write(t, filepath.Join(exchange, "f"), "old")
+	for _, tt := range []struct {
+		name, reply, err string
+		code             int
+	}{
+		{"an exit code", `{"exit":3,"stdout":"aGk="}`, "", 3},
+		{"none", `{"exit":0,"error":"too many commands are waiting"}`, "abl-cmd: too many commands are waiting", 125},
+		{"abl-cmd's own", `{"exit":125}`, "the program itself ended with exit code 125", 125},
+		{"a path that leads out", `{"files":{"../outside":"eA=="}}`, "is no path of a file in a folder", 125},
+		{"an absolute path", `{"files":{"` + outside + `":"eA=="}}`, "is no path of a file in a folder", 125},
+		{"no reply", `hello`, "cannot read the broker's reply", 125},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec.URL, reply = server.URL, tt.reply
+			cmd := helperCommand(t, helper.HelperCmd, spec, "app")
+			cmd.Env = append(os.Environ(), "ABL_EXCHANGE="+exchange)
+			if got := finish(t, cmd); got.code != tt.code || !strings.Contains(got.err, tt.err) {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+	if data, err := os.ReadFile(outside); string(data) != "safe" {
+		t.Errorf("the file outside has %q, %v", data, err)
+	}
+	server.Close()
+	if got := finish(t, helperCommand(t, helper.HelperCmd, spec, "app")); got.code != 125 || !strings.Contains(got.err, "cannot reach the broker") {
+		t.Errorf("without a broker: %+v", got)
+	}
+}

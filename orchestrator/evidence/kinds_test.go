@@ -1,0 +1,54 @@
+package evidence
+
+import (
+	"strings"
+	"testing"
+
+	"abl/internal/helper"
+	"abl/internal/tap"
+	"abl/internal/witness"
+)
+
+// What is no HTTP server is held against no claim; what its tests are in the tries, and
+// whether they asked at all, counts for it too.
+func TestKinds(t *testing.T) {
+	ok, no := "ok 1 - P1.C1\n1..1\n", "not ok 1 - P1.C1\n1..1\n"
+	ran := witness.Exchange{Method: "POST", Target: "/app", Status: 200, Got: bodyOf(`{"exit":0,"stdout":"aGkK"}`)}
+	printed := witness.Exchange{Method: "POST", Target: "/app", Status: 200,
+		Got: bodyOf(`{"exit":0,"stdout":"b2sgMSAtIFAxLkMxCg=="}`)} // ok 1 - P1.C1
+	line := witness.Exchange{Sent: bodyOf("a"), Got: bodyOf("A")}
+	for _, c := range []struct {
+		name, kind          string
+		seen                witness.Exchange
+		away, empty, broken string
+		is, why             string
+		pass                bool
+	}{
+		{"a program", helper.KindCommand, ran, no, no, no, Verified, "", true},
+		{"a program that may be silent", helper.KindCommand, ran, no, ok, no, Weak, "a program that does nothing and ends with 0", true},
+		{"a program that may fail", helper.KindCommand, ran, no, no, ok, Weak, "a program that fails with 1", true},
+		{"a program that may do anything", helper.KindCommand, ran, no, ok, ok, Weak, "both null apps", false},
+		{"a program that need not be there", helper.KindCommand, ran, ok, no, no, Vacuous, "does it run abl-cmd app?", false},
+		{"a program that is not run", helper.KindCommand, witness.Exchange{}, no, no, no, Vacuous, "the tests never ran the program", false},
+		{"a program that prints the test line", helper.KindCommand, printed, no, no, no, Vacuous, "an answer of the app's", false},
+		{"a server", helper.KindTCP, line, no, no, no, Verified, "", true},
+		{"a server that may be silent", helper.KindTCP, line, no, ok, no, Weak, "takes connections and says nothing", false},
+		{"a server that is not asked", helper.KindTCP, witness.Exchange{}, no, no, no, Vacuous, "no request", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := func(text string) *Run {
+				return &Run{TAP: tap.Parse([]byte(text), true), Exit: strings.Count(text, "not")}
+			}
+			claim, _ := witness.ReadClaim("", "GET /a", "200")
+			s := Suite{Kind: c.kind, Contracts: []Contract{{ID: "P1.C1", Says: "a → b", Claim: &claim}}, Away: run(c.away), Empty: run(c.empty), Broken: run(c.broken)}
+			r := run(ok)
+			r.Watched, r.Record = true, []witness.Exchange{c.seen}
+			s.Ran(*r)
+			f := Decide(nil, s)
+			st := f.Contracts[0]
+			if st.Is != c.is || !strings.Contains(st.Why, c.why) || !st.Unread || (f.Verdict == Pass) != c.pass {
+				t.Errorf("%s: %+v", f.Verdict, st)
+			}
+		})
+	}
+}
