@@ -48,7 +48,14 @@ func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
 	if err != nil {
 		return Happened{}, err
 	}
-	o, err := t.call(ctx, roles.Up{})
+	var up roles.Up
+	if !begun {
+		up.Failed, err = l.App.Prepared(ctx, t.key, true)
+	}
+	if err != nil {
+		return Happened{}, err
+	}
+	o, err := t.call(ctx, up)
 	h := cameTo(o)
 	h.Report = o.Report != ""
 	return h, err

@@ -81,7 +81,7 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 			}
 			before = failedspecs.Parse(data).Entries
 		}
-		text, shown, err := c.Prompt(ctx, role, p, up.URL, before)
+		text, shown, err := c.Prompt(ctx, role, p, up, before)
 		if err != nil {
 			return "", err
 		}
@@ -146,7 +146,7 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.
 
 // Prompt is the role's prompt for the call that p is about to make, and the
 // part of the project map in it. before is what the Verifier found failing last time.
-func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, url string, before []failedspecs.Entry) (string, prompt.Map, error) {
+func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up roles.Up, before []failedspecs.Entry) (string, prompt.Map, error) {
 	var shown prompt.Map
 	who := c.Players[role.Name]
 	about, err := os.ReadFile(c.Project.Description())
@@ -170,7 +170,10 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
 		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Services: c.Trials, Hosts: who.Hosts, Adopted: c.Adopted && !role.App,
-		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: url, Nonce: rand.Text(), Stalled: p.Stalled,
+		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: up.URL, Nonce: rand.Text(), Stalled: p.Stalled,
+	}
+	if !role.App {
+		in.Unprepared = up.Failed
 	}
 	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file
 		in.Failed = before

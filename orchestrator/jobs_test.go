@@ -30,9 +30,12 @@ func TestPromptsAreSafe(t *testing.T) {
 	}
 	c.Safe.Hide(key)
 	p := state.Phase{Iteration: 1, Step: 1, Attempt: 1, Judged: state.Judged{Failed: []failedspecs.Entry{failedspecs.Sanitize(failedspecs.Entry{Spec: "a" + evil, Input: key, Observed: "c"})}}}
-	text, shown, err := c.Prompt(t.Context(), roles.Builder, p, "", nil)
+	text, shown, err := c.Prompt(t.Context(), roles.Builder, p, roles.Up{Failed: "app.prepare ended with exit code 3"}, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want := "- Dependencies may be missing: app.prepare ended with exit code 3.\n"; !strings.Contains(text, want) {
+		t.Errorf("the prompt lacks %q", want)
 	}
 	for what, got := range map[string]string{"prompt": text, "map": shown.String()} {
 		if strings.Contains(got, key) || strings.ContainsAny(got, evil[:1]+evil[4:]) || !strings.Contains(got, "[secret …11]") {

@@ -51,6 +51,8 @@ type Caller interface {
 // App is the system under test.
 type App interface {
 	Up(ctx context.Context, key string) (roles.Up, error)
+	// Prepared brings the dependencies that it lacks, before a Builder's call too, and says what failed.
+	Prepared(ctx context.Context, key string, builder bool) (failed string, err error)
 	Down(ctx context.Context, key string) error
 }
 

@@ -175,6 +175,10 @@ func (w *world) Up(_ context.Context, key string) (roles.Up, error) {
 	return w.up[key], w.effect(func() { w.ups++ })
 }
 
+func (w *world) Prepared(_ context.Context, key string, _ bool) (string, error) {
+	return w.up[key].Failed, nil
+}
+
 func (w *world) Down(context.Context, string) error { return w.effect(func() {}) }
 
 // Append drops rows that are there, as the ledger does.

@@ -120,7 +120,10 @@ func TestCancelledWhileTheAppStarts(t *testing.T) {
 type app struct{ up func(context.Context) error }
 
 func (a app) Up(ctx context.Context, _ string) (roles.Up, error) { return roles.Up{}, a.up(ctx) }
-func (app) Down(context.Context, string) error                   { return nil }
+func (app) Prepared(context.Context, string, bool) (string, error) {
+	return "", nil
+}
+func (app) Down(context.Context, string) error { return nil }
 
 // An app that does not come up is a failed contract, without a Verifier.
 func TestAppThatDoesNotStart(t *testing.T) {

@@ -30,6 +30,7 @@ type App struct {
 	Copy     string                             // overlay or tar
 	Tree     func(w io.Writer, as string) error // writes the tree as a tar of one folder of this name, for Copy tar
 	Out      state.Sink
+	Prepare  *Prepare // brings its dependencies; nil where nothing does
 
 	place string // "" is PlaceApp; others of the same app run beside it
 }
@@ -74,6 +75,14 @@ func (a *App) Up(ctx context.Context, key string) (Up, error) {
 	if !running {
 		if err := a.remove(ctx); err != nil {
 			return up, err
+		}
+		begun := time.Now()
+		failed, err := a.Prepared(ctx, key, false)
+		if err != nil {
+			return up, err
+		}
+		if failed != "" {
+			return a.settled(key, a.up(a.Spec), helper.Event{Event: "failed", Detail: failed}, begun), nil
 		}
 		if up, err = a.startHeld(ctx, key); err != nil {
 			return up, fmt.Errorf("cannot start the app's container: %w", err)

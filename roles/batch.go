@@ -18,8 +18,9 @@ import (
 	"abl/internal/sandbox"
 )
 
-// batch is a program that runs once on a copy of a tree, without an agent and without a
-// key, in a box that is proven as a role's is: the tests of a commit, or a build.
+// batch is a program that runs once, without an agent and without a key, in a box that is
+// proven as a role's is: the tests of a commit or a build on a copy of a tree, or what
+// prepares the source in its place.
 type batch struct {
 	proving                // its box is as intent, but for what every batch has
 	run     helper.RunSpec // what is run, and where; the rest is every batch's
@@ -27,7 +28,7 @@ type batch struct {
 	grace   time.Duration // between the word to end and the end
 	files   map[string][]byte
 	asJSON  map[string]any
-	tree    func(w io.Writer, as string) error // written into the folder that the program runs in
+	tree    func(w io.Writer, as string) error // written into the folder that the program runs in; nil where a mount shows it
 }
 
 // start makes the box, fills its volume with the tree, and starts it. begun is when the
@@ -41,19 +42,23 @@ func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 	if err := errors.Join(layIn(rec, b.files, b.asJSON), b.layOutput(rec)); err != nil {
 		return begun, fmt.Errorf("cannot prepare a %s: %w", kind, err)
 	}
-	volume := sandbox.Mount{What: sandbox.Scratch, Source: b.box.Name, Target: path.Dir(b.run.Dir)}
 	b.box.Dir, b.box.Argv = "/", []string{helper.Bin + "/" + helper.HelperRun, helper.Run}
-	b.box.Mounts = append([]sandbox.Mount{volume}, outputMounts(rec)...)
-	labels := maps.Clone(b.box.Labels)
-	labels[sandbox.LabelKind] = kind + volumeKind
-	if err := b.Engine.EnsureVolume(whole, sandbox.Volume{Name: volume.Source, Labels: labels}); err != nil {
-		return begun, err
-	}
-	fill := func() error {
-		if err := b.pour(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
-			return fmt.Errorf("cannot fill the %s's container: %w", kind, err)
+	b.box.Mounts = append(b.box.Mounts, outputMounts(rec)...)
+	fill := func() error { return nil }
+	if b.tree != nil {
+		volume := sandbox.Mount{What: sandbox.Scratch, Source: b.box.Name, Target: path.Dir(b.run.Dir)}
+		b.box.Mounts = append(b.box.Mounts, volume)
+		labels := maps.Clone(b.box.Labels)
+		labels[sandbox.LabelKind] = kind + volumeKind
+		if err := b.Engine.EnsureVolume(whole, sandbox.Volume{Name: volume.Source, Labels: labels}); err != nil {
+			return begun, err
 		}
-		return nil
+		fill = func() error {
+			if err := b.pour(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
+				return fmt.Errorf("cannot fill the %s's container: %w", kind, err)
+			}
+			return nil
+		}
 	}
 	err = b.launch(ctx, fill, func() error {
 		begun = time.Now()

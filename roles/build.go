@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
+	"slices"
 	"time"
 
 	"abl/internal/helper"
@@ -16,24 +18,27 @@ import (
 
 // Builds runs a project's own build: on a copy of its tree, without an agent and
 // without a key, in a box that is proven as a role's is. Nothing comes back but
-// what it prints. With a gate it reaches what a Builder would; without one it has
-// no network at all.
+// what it prints, and what it leaves in the source where there is no copy. With a
+// gate it reaches what a Builder would; without one it has no network at all.
 type Builds struct {
 	*Boxes
 	Project state.Project // whose records take what is kept of a build
 	Image   string
-	Gate    Gate              // nil: there is no way out
-	Files   map[string][]byte // laid into the box's read-only directory
-	Argv    []string          // what builds, in helper.Src
-	Absent  []string          // paths where the box must find nothing
-	Tree    func(w io.Writer, as string) error
+	Gate    Gate                               // nil: there is no way out
+	Files   map[string][]byte                  // laid into the box's read-only directory
+	Argv    []string                           // what builds, in helper.Src
+	Absent  []string                           // paths where the box must find nothing
+	Tree    func(w io.Writer, as string) error // nil: it is run in the source itself
+	Dir     string                             // in helper.Src, where it is run; "" for the whole
+	Env     []string
 }
 
 // Build is one run.
 type Build struct {
 	Key            string // unique among the project's
 	Limit          time.Duration
-	Stdout, Stderr io.Writer // take what it prints while it does
+	Stdout, Stderr io.Writer       // take what it prints while it does
+	Cut            <-chan struct{} // closed when it has to end before its limit, nil for never
 }
 
 // BuildEnd is how a build ended.
@@ -67,7 +72,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	failpoint.Here("build.started")
 	done, copied := make(chan struct{}), make(chan error, 1)
 	go func() { copied <- copyOutput(done, Record{one.dir}, w.Stdout, w.Stderr) }()
-	exit, late, err := one.await(ctx, nil)
+	exit, late, err := one.await(ctx, w.Cut)
 	if end.Late = late; err == nil && !late {
 		var last helper.RunEnd
 		last, err = one.lastWords(ctx, one.box.Name)
@@ -95,14 +100,19 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 		}
 	}
 	box := b.worker(w.Key, b.Image, place, b.Labels("build", "", w.Key, deadline))
-	box.Env = append(box.Env, env...)
+	box.Env = slices.Concat(box.Env, b.Env, env)
 	box.Tmpfs = []sandbox.Tmpfs{
 		{Target: "/tmp", Size: 1 << 30, Mode: "1777", Exec: true},
 		{Target: helper.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true}, // package managers keep their caches there
 	}
+	rules := ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil)
+	if b.Tree == nil {
+		rules = ofPreparation(b.Project, b.ID, rec.Dir, b.Gate != nil)
+		box.Mounts = Mounts(Builder, b.Project, rec)[:2] // the source, and its history read-only
+	}
 	return &batch{
-		proving: proving{Boxes: b.Boxes, project: b.Project, dir: rec.Dir, box: box, rule: ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil), secret: b.Safe},
-		run:     helper.RunSpec{Argv: b.Argv, Dir: helper.Src}, limit: w.Limit, grace: 5 * time.Second,
+		proving: proving{Boxes: b.Boxes, project: b.Project, dir: rec.Dir, box: box, rule: rules, secret: b.Safe},
+		run:     helper.RunSpec{Argv: b.Argv, Dir: path.Join(helper.Src, b.Dir)}, limit: w.Limit, grace: 5 * time.Second,
 		files: b.Files, asJSON: map[string]any{}, tree: b.Tree,
 	}, nil
 }

@@ -81,21 +81,21 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) (wait func
 
 // outgrown looks at the workspace and the disks again and again while a call
 // runs, and says once why the call has to end.
-func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) <-chan string {
+func (q DiskQuota) outgrown(ctx context.Context, dir string, rec Record, since time.Time) <-chan string {
 	why := make(chan string, 1)
-	if !r.Quota.bounded() {
+	if !q.bounded() {
 		return why
 	}
 	go func() {
 		was, known, err := Read[base](rec, treeFile)
-		for pause := cmp.Or(r.Quota.Every, time.Second); err == nil; {
+		for pause := cmp.Or(q.Every, time.Second); err == nil; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(pause):
 			}
 			begun := time.Now()
-			size, text := r.Quota.look(ctx, j.Role.Workspace(r.Project), since, was, known)
+			size, text := q.look(ctx, dir, since, was, known)
 			if text != "" {
 				why <- text
 				return
@@ -104,7 +104,7 @@ func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Tim
 				was, known = base{size.Bytes, size.Names, size.Depth}, true
 			}
 			const share = 20 // at most a twentieth of the time is spent looking
-			pause = max(cmp.Or(r.Quota.Every, time.Second), share*time.Since(begun))
+			pause = max(cmp.Or(q.Every, time.Second), share*time.Since(begun))
 		}
 		why <- "what its workspace measured before it cannot be read"
 	}()

@@ -108,7 +108,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	outgrown, quiet := r.outgrown(tidy, j, rec, intent.Begun), r.quietness(j, rec, intent)
+	outgrown, quiet := r.Quota.outgrown(tidy, j.Role.Workspace(r.Project), rec, intent.Begun), r.quietness(j, rec, intent)
 	var killed stopped
 	done := ctx.Done()
 	for {

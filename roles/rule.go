@@ -77,6 +77,13 @@ func ofBuild(id, dir string, absent []string, gated bool) rule {
 	return rules
 }
 
+// ofPreparation is the rule for what prepares the source in its place.
+func ofPreparation(p state.Project, id, dir string, gated bool) rule {
+	rules := ofBuild(id, dir, append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")), gated)
+	rules.mounts = append(calls(dir), workspace(p, p.Src, "/workspace/src")[:2]...)
+	return rules
+}
+
 // calls are what every call has of its own record.
 func calls(dir string) []sandbox.Mount {
 	return []sandbox.Mount{

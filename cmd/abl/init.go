@@ -221,6 +221,9 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 	if written && p.Stack == "none" {
 		in.Say("the system is taken to be of kind %s; app.kind in .abl/config.yaml changes that", p.Kind)
 	}
+	if written && p.Locked {
+		in.Say("there is a package-lock.json: app.prepare is npm ci, and network.allow lets npm's registry through")
+	}
 	if written {
 		in.Say("next: write .abl/project.md and .abl/specs/phase1.md,")
 		in.Say("  put GEMINI_API_KEY=… into .env (.env.example has those of other agents),")

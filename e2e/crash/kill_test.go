@@ -117,7 +117,7 @@ func dice(t *testing.T) *rand.Rand {
 // elsewhere says of a place why an undisturbed run does not come by: only root
 // lends a workspace, only a stopped run stops a call (TestKilledWhileStopping),
 // only tests that are believed for what they show are replayed
-// (TestKilledAmidAReplay), and the rest is other programs' or a provider's that
+// (TestKilledAmidAReplay), app.prepare has TestPrepareKilled, and the rest is other programs' or a provider's that
 // is away, with tests of their own.
 func elsewhere(name string) bool {
 	return os.Geteuid() != 0 && strings.HasPrefix(name, "lease.") || strings.HasPrefix(name, "replay.") || never(name)
@@ -125,7 +125,7 @@ func elsewhere(name string) bool {
 
 // never says of a place that no phase comes by unless it is stopped or has to wait.
 func never(name string) bool {
-	return slices.ContainsFunc([]string{"call.stopping", "outage.", "learn.", "treeedit.", "build."}, func(p string) bool { return strings.HasPrefix(name, p) })
+	return slices.ContainsFunc([]string{"call.stopping", "outage.", "learn.", "treeedit.", "build.", "prepare."}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // Killed at moments that nobody chose, be it in the middle of going on after a kill.

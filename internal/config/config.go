@@ -77,6 +77,7 @@ type Command struct {
 type App struct {
 	Kind     string             `yaml:"kind"` // http, tcp or command
 	Command  string             `yaml:"command"`
+	Prepare  string             `yaml:"prepare"` // brings the dependencies before a start, when a lock file has changed; "" for none
 	Port     int                `yaml:"port"`
 	Ready    Ready              `yaml:"ready"`
 	Env      map[string]string  `yaml:"env"`
@@ -142,7 +143,7 @@ type Cap struct {
 
 // Network says what containers may reach.
 type Network struct {
-	Allow  []string `yaml:"allow"`   // npm, pypi, go, host or host:port: what the Builder's tools reach through the gateway
+	Allow  []string `yaml:"allow"`   // npm, pypi, go, crates, maven, host or host:port: what the Builder's tools and app.prepare reach through the gateway
 	CACert string   `yaml:"ca_cert"` // PEM file of authorities trusted beside the system's; in the project, or absolute
 	Pool   string   `yaml:"pool"`    // CIDR out of which abl takes /28 networks
 	Builds string   `yaml:"builds"`  // engine or host: whose network an image of the project's is built on

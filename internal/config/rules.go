@@ -47,6 +47,7 @@ var rules = []rule{
 	{"*_commands.*.timeout", lasts(time.Millisecond), "1ms or more", ""},
 	{"app.kind", oneOf("http", helper.KindTCP, helper.KindCommand), "http, tcp or command", ""},
 	{"app.command", notBlank, "the command that starts the app", "say how the app starts, or leave the whole section out"},
+	{"app.prepare", orNothing(notBlank), "the command that brings the dependencies, such as npm ci", ""},
 	{"app.port", number(0, maxPort), "1 to 65535", ""},
 	{"app.ready.port", number(0, 0), "none, since the app is asked at app.port", "leave it out"},
 	{"app.copy", oneOf("auto", "overlay", "tar"), "auto, overlay or tar", ""},

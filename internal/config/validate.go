@@ -208,7 +208,7 @@ func (l *Loaded) CheckSecrets(secrets map[string]string) error {
 // CheckCommands refuses a command that carries one of the keys: it is run in a
 // container, where every process can read it.
 func (l *Loaded) CheckCommands(keys map[string]string) error {
-	return l.refuse(keys, func(path []string) bool { return path[len(path)-1] == "command" })
+	return l.refuse(keys, func(path []string) bool { return slices.Contains([]string{"command", "prepare"}, path[len(path)-1]) })
 }
 
 func (l *Loaded) refuse(secrets map[string]string, given func(path []string) bool) error {
@@ -293,9 +293,8 @@ func (l *Loaded) CheckDirs(project string) error {
 	return nil
 }
 
-// Registries are the words in network.allow that stand for a package registry:
-// its host is the one that the image's own tool names.
-var Registries = []string{"go", "npm", "pypi"}
+// Registries are the words in network.allow that stand for a package registry.
+var Registries = []string{"crates", "go", "maven", "npm", "pypi"}
 
 // httpsPort is what a host in network.allow is reached at unless it says more.
 const httpsPort = "443"

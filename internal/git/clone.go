@@ -16,6 +16,7 @@ import (
 
 	"abl/internal/git/gitdir"
 	"abl/internal/git/scan"
+	"abl/internal/state"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
@@ -281,6 +282,41 @@ func writeTree(s *filesystem.Storage, dir string, was, is []*index.Entry) error 
 		}
 	}
 	return nil
+}
+
+// PutBack makes the directory again what Tree said of it, sweeps it, and returns the paths
+// that differed, sorted, and what the sweep took away. What was neither committed then nor
+// new since stays as it is now. What it writes is made over to a user.
+func (r *Repo) PutBack(ctx context.Context, was map[string]string, uid, gid int) (differed []string, cleared []state.Thing, err error) {
+	base, found, now, err := trees(ctx, r, scan.Options{Sweep: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	committed, all := contents(base.entries), maps.Clone(was)
+	maps.Copy(all, now)
+	for name := range all {
+		if was[name] != now[name] {
+			differed = append(differed, name)
+		}
+	}
+	slices.Sort(differed)
+	stays := func(e *index.Entry) bool {
+		return was[e.Name] == now[e.Name] || was[e.Name] != "" && was[e.Name] != committed[e.Name]
+	}
+	from := slices.DeleteFunc(slices.Clone(found.Entries), stays)
+	to := slices.DeleteFunc(slices.Clone(base.entries), func(e *index.Entry) bool { return stays(e) || was[e.Name] == "" })
+	root, err := os.OpenRoot(r.dir)
+	if err != nil {
+		return differed, found.Cleared, err
+	}
+	defer root.Close()
+	err = writeTree(r.store(), r.dir, from, to)
+	for _, e := range to {
+		for at := e.Name; at != "." && err == nil; at = path.Dir(at) {
+			err = root.Lchown(at, uid, gid)
+		}
+	}
+	return differed, found.Cleared, err
 }
 
 // unlink removes a file and the folders above it that are empty then.

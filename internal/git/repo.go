@@ -132,7 +132,7 @@ func Open(dir string, o Options) (*Repo, error) {
 	if err := r.adopt(); err != nil {
 		return nil, err
 	}
-	if err := r.leaveOut(); err != nil {
+	if err := leaveOut(r); err != nil {
 		return nil, err
 	}
 	tip, err := r.tip()
@@ -151,7 +151,7 @@ func Open(dir string, o Options) (*Repo, error) {
 
 // leaveOut takes up what a clone was made without, whose content it does not have, and refuses
 // to leave out what it has.
-func (r *Repo) leaveOut() error {
+func leaveOut(r *Repo) error {
 	data, err := hostfs.Read(r.git.Path, "info/exclude", maxSteering)
 	if !r.opts.Clone || errors.Is(err, hostfs.ErrAbsent) {
 		return nil

@@ -34,7 +34,7 @@ const maxMarks = 64 << 20 // bytes
 func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) error) error {
 	before, _ := hostfs.Read(filepath.Dir(r.opts.Cache), filepath.Base(r.opts.Cache), maxMarks)
 	was, now := slices.Collect(strings.Lines(string(before))), []string{}
-	control := r.control(base, w.Entries)
+	control := control(r, base, w.Entries)
 	for _, m := range w.Marks {
 		line := fmt.Sprintf("%s %q\n", m.State, m.Path)
 		now = append(now, line)
@@ -57,7 +57,7 @@ func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) 
 
 // control lists what of the tree steers a person's tools and is new or changed
 // since the commit before.
-func (r *Repo) control(base, entries []*index.Entry) (all []state.Thing) {
+func control(r *Repo, base, entries []*index.Entry) (all []state.Thing) {
 	for _, path := range differing(base, entries) {
 		i, there := slices.BinarySearchFunc(entries, path, func(e *index.Entry, path string) int { return strings.Compare(e.Name, path) })
 		what := scan.SteersPath(path)
@@ -78,26 +78,52 @@ const maxDiffers = 100
 // Differs lists paths, at most 100, whose content no longer equals the tree of a
 // commit, "" for HEAD: changed, deleted, and new unless ignored. It writes nothing.
 func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
-	head, _, err := r.Head()
-	if err != nil {
-		return nil, err
-	}
-	then := head
-	if commit != "" {
-		if then, err = r.commit(r.store(), commit); err != nil {
-			return nil, err
+	base, found, _, err := trees(ctx, r, scan.Options{})
+	if err == nil && commit != "" {
+		var then Commit
+		if then, err = r.commit(r.store(), commit); err == nil {
+			base, err = r.base(then)
 		}
 	}
-	base, err := r.base(then)
-	if err != nil {
-		return nil, err
-	}
-	found, err := r.walk(ctx, head, scan.Options{})
 	if err != nil {
 		return nil, err
 	}
 	paths := differing(base.entries, found.Entries)
 	return paths[:min(maxDiffers, len(paths))], nil
+}
+
+// Tree is what would be committed now: of each path its mode and the hash of its content.
+// Folders that git ignores have a slash behind, and nothing.
+func (r *Repo) Tree(ctx context.Context) (map[string]string, error) {
+	_, _, now, err := trees(ctx, r, scan.Options{})
+	return now, err
+}
+
+// trees reads what is committed, what stands in the directory, and of that the Tree.
+func trees(ctx context.Context, r *Repo, o scan.Options) (base content, found *scan.Result, now map[string]string, err error) {
+	head, _, err := r.Head()
+	if err == nil {
+		base, err = r.base(head)
+	}
+	if err == nil {
+		found, err = r.walk(ctx, head, o)
+	}
+	if err != nil {
+		return base, nil, nil, err
+	}
+	now = contents(found.Entries)
+	for _, folder := range found.Out {
+		now[folder+"/"] = ""
+	}
+	return base, found, now, nil
+}
+
+func contents(entries []*index.Entry) map[string]string {
+	all := make(map[string]string, len(entries))
+	for _, e := range entries {
+		all[e.Name] = e.Mode.String() + " " + e.Hash.String()
+	}
+	return all
 }
 
 // Files lists what stands in the directory and is tracked or not ignored,

@@ -275,3 +275,41 @@ func TestSweepOfALiveSocket(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestPutBack: what was committed and is changed, and what is new, go back; what was there
+// uncommitted and changed meanwhile cannot, and stays.
+func TestPutBack(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{".gitignore": "out/\n", "kept": "1", "changed": "1", "gone/deep": "1", "run.sh": "1", "replaced/x": "1", "deleted": "1"})
+	r := open(t, dir)
+	snapshot(t, r, "one", "1")
+	write(t, dir, map[string]string{"draft": "mine", "kept": "mine"})
+	must(t, os.Remove(filepath.Join(dir, "deleted")))
+	was, err := r.Tree(t.Context())
+	must(t, err)
+	write(t, dir, map[string]string{"changed": "2", "draft": "other", "new/deep/er": "x", "out/lib": "x", "deleted": "again"})
+	must(t, os.RemoveAll(filepath.Join(dir, "gone")))
+	must(t, os.RemoveAll(filepath.Join(dir, "replaced")))
+	must(t, os.Symlink(t.TempDir(), filepath.Join(dir, "replaced")))
+	must(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o755))
+	must(t, syscall.Mkfifo(filepath.Join(dir, "out/fifo"), 0o644))
+	differed, cleared, err := r.PutBack(t.Context(), was, os.Getuid(), os.Getgid())
+	must(t, err)
+	if got := strings.Join(differed, " "); got != "changed deleted draft gone/deep new/deep/er replaced replaced/x run.sh" {
+		t.Errorf("differed: %s", got)
+	}
+	if got := things(cleared); !strings.Contains(got, "out/fifo") || len(cleared) != 1 {
+		t.Errorf("cleared %s", got)
+	}
+	is, err := r.Tree(t.Context())
+	must(t, err)
+	was["draft"], was["out/"] = is["draft"], ""
+	if diff := cmp.Diff(was, is); diff != "" {
+		t.Errorf("(-was +is)\n%s", diff)
+	}
+	for name, want := range map[string]string{"draft": "other", "kept": "mine", "out/lib": "x", "gone/deep": "1"} {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != want {
+			t.Errorf("%s holds %q, %v", name, data, err)
+		}
+	}
+}

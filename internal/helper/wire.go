@@ -83,6 +83,7 @@ const (
 type App struct {
 	Kind      string `json:"kind,omitempty"` // "" is HTTP
 	Command   string `json:"command,omitempty"`
+	Prepare   string `json:"prepare,omitempty"` // what abl runs before, in another box
 	Port      int    `json:"port,omitempty"`
 	Path      string `json:"path,omitempty"`       // probed with GET, any status below 500 is ready; "" probes the port alone
 	TimeoutMS int64  `json:"timeout_ms,omitempty"` // until it is ready, or for one run of a program

@@ -16,6 +16,8 @@ const (
 	Wait       Kind = "wait" // the provider or the engine is waited for
 	Usage      Kind = "usage"
 	Commit     Kind = "commit"
+	Preparing  Kind = "preparing" // the dependencies of the source are brought
+	Prepared   Kind = "prepared"
 	AppStart   Kind = "app_start"
 	AppReady   Kind = "app_ready"
 	AppFailed  Kind = "app_failed"

@@ -71,7 +71,9 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 			return nil, err
 		}
 	}
-	e.Boxes.Gated[a.Place] = true
+	if !e.Boxes.Gated[a.Place] { // replays read it, while app.prepare has its gate made
+		e.Boxes.Gated[a.Place] = true
+	}
 	return g, nil
 }
 

@@ -25,7 +25,7 @@ func AppSpec(conf *config.Loaded) *helper.App {
 	if a == nil {
 		return nil
 	}
-	app := &helper.App{Command: a.Command, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds(), Env: variables(a.Env)}
+	app := &helper.App{Command: a.Command, Prepare: a.Prepare, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds(), Env: variables(a.Env)}
 	if a.Kind != "http" {
 		app.Kind = a.Kind
 	}
@@ -142,6 +142,24 @@ func (e *Environment) Have(ctx context.Context, svc *roles.ServiceBox) (err erro
 		err = fmt.Errorf("cannot make the image of service %q: %w", svc.Name, err)
 	}
 	return err
+}
+
+// Prepare is app.prepare, for an app and the source that it is started from; nil for none. Its
+// gate is made when it is run.
+func (e *Environment) Prepare(app *roles.App, src roles.Source) *roles.Prepare {
+	if e.Conf.App == nil || e.Conf.App.Prepare == "" {
+		return nil
+	}
+	return &roles.Prepare{
+		Source: src, Limit: time.Duration(e.Conf.Loop.CallTimeout), Quota: e.Runner(e.Project, app.Out).Quota,
+		Way: func(ctx context.Context) (roles.Gate, map[string][]byte, error) {
+			g, err := e.Gate(ctx, Access{Place: roles.PlaceBuilder, Image: app.Image, Fetch: true})
+			if g == nil || err != nil {
+				return nil, nil, err
+			}
+			return g, g.Files, nil
+		},
+	}
 }
 
 func variables(table map[string]string) (all []string) {

@@ -26,6 +26,10 @@ const (
 // a word stands for the tool of a role's image is asked. notes are for the person.
 func allowedHosts(ctx context.Context, boxes *roles.Boxes, role, image string, allow []string) (hosts, notes []string, err error) {
 	for _, entry := range allow {
+		if at, is := fixed[entry]; is {
+			hosts = append(hosts, at...)
+			continue
+		}
 		t, is := tools[entry]
 		if !is {
 			hosts = append(hosts, config.AllowedHost(entry))

@@ -208,3 +208,11 @@ func TestEnv(t *testing.T) {
 		}
 	}
 }
+
+// A word whose tool cannot be asked stands for hosts that are known, and nothing is started.
+func TestResolveFixed(t *testing.T) {
+	hosts, notes, err := allowedHosts(t.Context(), nil, "builder", "i", []string{"maven", "crates", "maven"})
+	if got := strings.Join(hosts, " "); err != nil || len(notes) > 0 || got != "index.crates.io:443 repo.maven.apache.org:443 static.crates.io:443" {
+		t.Errorf("%s, %q, %v", got, notes, err)
+	}
+}

@@ -23,6 +23,12 @@ type tool struct {
 // registry is an address by which a tool goes out, and what it is to it.
 type registry struct{ what, address string }
 
+// fixed are the hosts of the words in network.allow whose tools do not say where they go.
+var fixed = map[string][]string{
+	"crates": {"index.crates.io:443", "static.crates.io:443"},
+	"maven":  {"repo.maven.apache.org:443"},
+}
+
 // tools by their word in network.allow.
 var tools = map[string]tool{
 	"npm": {

@@ -44,6 +44,8 @@ type Input struct {
 	AppURL   string             // where the system answers; for the Verifier
 	Hosts    []string           // hosts besides the model that the role may reach
 
+	Unprepared string // why what abl did about dependencies failed, before a Builder's call; "" when it did not
+
 	Map     Map // of the role's own workspace
 	Failed  []failedspecs.Entry
 	Stalled string   // what to tell the Builder when its last iterations moved nothing, mostly ""

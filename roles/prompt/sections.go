@@ -19,6 +19,9 @@ func sessionSection(in Input) string {
 	if in.Adopted {
 		b.WriteString("- Your working directory is in a clone of a repository that people work on. Keep to its ways, and change no more than the contracts need.\n")
 	}
+	if in.Unprepared != "" {
+		fmt.Fprintf(&b, "- Dependencies may be missing: %s.\n", wording.OneLine(in.Unprepared))
+	}
 	if len(in.Hosts) > 0 {
 		fmt.Fprintf(&b, "- Hosts that you can reach besides your model: %s.\n", strings.Join(in.Hosts, ", "))
 	}
@@ -54,7 +57,16 @@ func systemSection(in Input) string {
 		ready = fmt.Sprintf("as soon as `GET %s` on that port answers with a status below 500", in.App.Path)
 	}
 	return fmt.Sprintf("# The system\n\nIt is started in `%s` with\n\n```\n%s\n```\n\nIt has to listen on 0.0.0.0, port %d, and counts as ready %s.%s",
-		path.Join(helper.Src, in.Role.Within), in.App.Command, in.App.Port, ready, servicesText(in))
+		path.Join(helper.Src, in.Role.Within), in.App.Command, in.App.Port, ready, prepareText(in)+servicesText(in))
+}
+
+// prepareText says what brings the system's dependencies.
+func prepareText(in Input) string {
+	if in.App.Prepare == "" {
+		return ""
+	}
+	return fmt.Sprintf("\n\nBefore a start, when a lock file of its dependencies has changed, abl runs this there (app.prepare):\n\n```\n%s\n```\n\n"+
+		"It has to end with exit code 0 and leave every file alone that is committed. Name what it makes in `.gitignore`.", in.App.Prepare)
 }
 
 // servicesText says what stands beside the system, and how the system finds it.
@@ -87,7 +99,7 @@ func programSection(in Input) string {
 	if in.Role.App {
 		return parts[0] + parts[1]
 	}
-	return parts[0] + parts[2] + fmt.Sprintf("\n```\n%s\n```", in.App.Command)
+	return parts[0] + parts[2] + fmt.Sprintf("\n```\n%s\n```", in.App.Command) + prepareText(in) + servicesText(in)
 }
 
 func commandsSection(in Input) string {

@@ -28,6 +28,7 @@ type plan struct {
 	Why      string     `json:"why"`
 	Budget   string     `json:"budget"`
 	Last     string     `json:"last"`               // what the phases before cost
+	Prepare  string     `json:"prepare,omitempty"`  // what brings the app's dependencies
 	Services []string   `json:"services,omitempty"` // of the app
 	Roles    []rolePlan `json:"roles"`
 }
@@ -64,7 +65,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	if p.Status == state.Ready || p.Status == state.Stale {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
-	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Roles: []rolePlan{}}
+	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Prepare: s.Prepares(), Roles: []rolePlan{}}
 	for _, svc := range environment.Services(s.Conf) {
 		from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
 		out.Services = append(out.Services, fmt.Sprintf("%s: %s, port %d", svc.Name, from, svc.Port))
@@ -81,6 +82,15 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 		out.Roles = append(out.Roles, r)
 	}
 	return s.In.Show(out, out.print)
+}
+
+// Prepares says what is run before the app's start, and with what in reach, "" for nothing.
+func (s *Project) Prepares() string {
+	if s.Conf.App == nil || s.Conf.App.Prepare == "" {
+		return ""
+	}
+	reach := cmp.Or(strings.Join(s.Conf.Network.Allow, ", "), "nothing (network.allow)")
+	return fmt.Sprintf("%q, when a lock file has changed; it reaches %s", s.Conf.App.Prepare, reach)
 }
 
 func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {
@@ -110,7 +120,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if !role.App {
 		role.Within = s.Conf.Source.Dir
 	}
-	if r.Prompt, _, err = c.Prompt(ctx, role, p, app.URL(), nil); err == nil {
+	if r.Prompt, _, err = c.Prompt(ctx, role, p, roles.Up{URL: app.URL()}, nil); err == nil {
 		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration, Attempt: p.Attempt}, r.Prompt)
 	}
 	if err != nil {
@@ -175,7 +185,7 @@ func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (name
 }
 
 func (p plan) print(w io.Writer) {
-	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\n", p.Phase, p.Why, p.Budget, p.Last)
+	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\nprepare: %s\n", p.Phase, p.Why, p.Budget, p.Last, cmp.Or(p.Prepare, "nothing"))
 	for _, svc := range p.Services {
 		fmt.Fprintf(w, "service %s\n", svc)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/git"
@@ -92,7 +93,7 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 	}
 	if at.Hash != commit { // a later phase has gone on in the workspace
 		r.note(fmt.Sprintf("this is commit %.12s alone: what git ignores is not in it", commit))
-		r.app.Copy = "tar"
+		r.app.Copy, r.app.Prepare = "tar", nil
 		r.app.Tree = func(w io.Writer, as string) error {
 			return r.src.Export(ctx, w, commit, as, git.Owner{UID: r.env.UID, GID: r.env.GID})
 		}
@@ -102,7 +103,11 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 	}
 	up, err := r.app.Up(ctx, key)
 	if err == nil && up.Failed != "" {
-		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "read "+r.Paths.Rel(filepath.Join(r.Paths.Call(key), "app", "app.log")))
+		log := filepath.Join(r.Paths.Call(key), "app", "app.log")
+		if strings.HasPrefix(up.Failed, "app.prepare") {
+			log = r.Paths.Call("prepare")
+		}
+		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "read "+r.Paths.Rel(log))
 	}
 	if err == nil {
 		err = r.app.Open(ctx, port)

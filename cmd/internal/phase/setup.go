@@ -129,6 +129,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if err := r.openWorkspaces(ctx); err != nil {
 		return err
 	}
+	r.app.Prepare = r.env.Prepare(r.app, r.src)
 	r.jobs.Files = map[string]orchestrator.Files{roles.Builder.Name: r.src.Files, roles.Verifier.Name: r.tests.Files}
 	r.runner = r.env.Runner(r.Paths, r.out)
 	r.runner.Price = r.price

@@ -58,7 +58,13 @@ func (r *Run) idle(ctx context.Context, what string) error {
 func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty *os.File) error {
 	var up roles.Up
 	key := "shell-" + role.Name
-	if role.App {
+	if !role.App {
+		if failed, err := r.app.Prepared(ctx, key, true); err != nil {
+			return err
+		} else if failed != "" {
+			r.In.Warn(failed)
+		}
+	} else {
 		if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
 			return err
 		}

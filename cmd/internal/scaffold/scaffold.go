@@ -45,6 +45,7 @@ type Plan struct {
 	Dir     string `json:"dir,omitempty"`     // the folder of it that is worked in
 	Version string `json:"version,omitempty"` // of the stack's language, as a file tells it
 	File    string `json:"version_from,omitempty"`
+	Locked  bool   `json:"locked"` // its dependencies are brought by npm ci, for it has a lock file
 	Ops     []Op   `json:"steps"`
 }
 
@@ -69,6 +70,9 @@ func Make(project fs.FS, o Options) (Plan, error) {
 	}
 	if !slices.Contains(Kinds(), p.Kind) {
 		return p, fmt.Errorf("cannot use the kind %q: known are %s", p.Kind, strings.Join(Kinds(), ", "))
+	}
+	if _, err := fs.Lstat(project, path.Join(p.Dir, "package-lock.json")); err == nil {
+		p.Locked = p.Repo != "" && p.Stack == "node"
 	}
 	ops, err := Missing(project, p.files())
 	if p.Ops = ops; err == nil {
@@ -105,6 +109,9 @@ func (p Plan) files() (files []File) {
 	stack, _ := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
 	if p.Version != "" {
 		stack = regexp.MustCompile(`(?m)^(# )?toolchain: .*$`).ReplaceAll(stack, fmt.Appendf(nil, "toolchain: {%s: %q}", p.Stack, p.Version))
+	}
+	if p.Locked {
+		stack = []byte(strings.NewReplacer("# prepare:", "prepare:", "# network:", "network:").Replace(string(stack)))
 	}
 	fill := strings.NewReplacer("@SOURCE@", p.source(), "@STACK@", strings.TrimSpace(string(stack)), "@LANGUAGE@", languages()[p.Stack])
 	kind := func(line string) string { // "@http,tcp LINE" is for these kinds

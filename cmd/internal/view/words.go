@@ -51,6 +51,13 @@ func words(e state.Event, s *story) fact {
 		f.text, f.tone = tokenWords(e), quiet
 	case state.Commit:
 		f.text = joined("commit "+e.Hash[:min(len(e.Hash), 7)]+" "+e.Subject, e.Text)
+	case state.Preparing:
+		f.who, f.text = "app", told("prepares", e.Text)
+	case state.Prepared:
+		f.who, f.text = "app", "prepared after "+span(e.MS)
+		if e.Text != "" {
+			f.text, f.tone = told("is not prepared", e.Text), bad
+		}
 	case state.AppStart:
 		f.who, f.text = "app", told("starts", e.Text)
 	case state.AppReady:

@@ -125,3 +125,15 @@ func TestOutcomeAlwaysSaysSomething(t *testing.T) {
 		}
 	}
 }
+
+func TestPreparingIsSaid(t *testing.T) {
+	for want, e := range map[string]state.Event{
+		"prepares: npm ci":         {Kind: state.Preparing, Text: "npm ci"},
+		"prepared after 0.8s":      {Kind: state.Prepared, MS: 850},
+		"is not prepared: it ends": {Kind: state.Prepared, MS: 850, Text: "it ends"},
+	} {
+		if got := words(e, &story{}); got.who != "app" || got.text != want || (got.tone == bad) != (e.Text == "it ends") {
+			t.Errorf("got %+v, want %q", got, want)
+		}
+	}
+}

@@ -65,6 +65,7 @@ const maxSkipped = 1000
 type Result struct {
 	Entries []*index.Entry
 	Skipped []Skipped
+	Out     []string // folders that git ignores, without those in them
 
 	// With Sweep alone.
 	Cleared []state.Thing
@@ -224,6 +225,9 @@ func (w *walker) name(f *folder, n *name) error {
 	}
 	switch {
 	case out || why != "":
+		if out && n.dir() && !f.ignored {
+			w.result.Out = append(w.result.Out, path)
+		}
 		return w.leaveOut(f, n, path)
 	case n.dir():
 		return w.descend(n, folder{path: path + "/", depth: f.depth + 1, rules: f.rules, ignored: ignored})

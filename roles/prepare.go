@@ -1,0 +1,210 @@
+package roles
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"abl/internal/helper"
+	"abl/internal/state"
+	"abl/internal/testing/failpoint"
+)
+
+// Prepare is how an app's dependencies are brought into its source: by a command in a box of
+// its own, which is proven as a role's is and sees the source alone. What it leaves there that
+// git ignores stays, for the Builder and for each copy that the app is started from.
+type Prepare struct {
+	Source Source
+	Way    func(context.Context) (Gate, map[string][]byte, error) // its gate, nil for no network, and files that tools need for it
+	Limit  time.Duration
+	Quota  DiskQuota
+
+	mu sync.Mutex // several apps are started at a time
+}
+
+// Source is the Builder's workspace.
+type Source interface {
+	// Tree tells what would be committed now, by its path, and the folders that git ignores,
+	// with a slash behind.
+	Tree(ctx context.Context) (map[string]string, error)
+	// PutBack makes it again what Tree told, and returns the paths that differed and what no
+	// role needs, which it took away.
+	PutBack(ctx context.Context, was map[string]string, uid, gid int) (differed []string, cleared []state.Thing, err error)
+}
+
+// prepareKey names the record and the box of what prepares.
+const prepareKey = "prepare"
+
+// prepared is kept of a preparation that came to its end.
+type prepared struct {
+	For  string   `json:"for"`  // what it stood on
+	Left []string `json:"left"` // folders that git ignores
+}
+
+// Prepared sees to it that the source has the dependencies that its lock files ask for, and
+// says what failed. For a Builder, who has yet to begin perhaps, there have to be some.
+func (a *App) Prepared(ctx context.Context, key string, builder bool) (failed string, err error) {
+	p := a.Prepare
+	if p == nil {
+		return "", nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was, err := p.Source.Tree(ctx)
+	if err != nil {
+		return "", err
+	}
+	now, locked := a.standsOn(was)
+	if builder && !locked {
+		return "", nil
+	}
+	logs, mark := Record{a.Project.Logs()}, "prepared.json"
+	kept, _, _ := Read[prepared](logs, mark) // one that cannot be read is none
+	away := func(folder string) bool { _, there := was[folder]; return !there }
+	if kept.For == now && !slices.ContainsFunc(kept.Left, away) {
+		return "", nil
+	}
+	if err := os.Remove(filepath.Join(logs.Dir, mark)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if failed, err = a.prepare(ctx, key, was); err != nil {
+		return "", fmt.Errorf("cannot prepare the source: %w", err)
+	}
+	failpoint.Here("prepare.done")
+	is, err := p.Source.Tree(ctx)
+	if failed != "" || err != nil {
+		return failed, err
+	}
+	return "", logs.Write(mark, prepared{now, ignored(is)})
+}
+
+// locks are the names of files that say which dependencies a source has.
+var locks = []string{
+	"*.lock", "*.lockfile", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.mod", "go.sum",
+	"requirements*.txt", "constraints*.txt", "pyproject.toml", "pom.xml",
+}
+
+// standsOn is one word for all that decides what preparing comes to, and whether the source
+// has a lock file.
+func (a *App) standsOn(tree map[string]string) (sum string, locked bool) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %q\n", a.Spec.App.Prepare, a.Spec.Dir, a.Image, a.Env)
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		lock := func(pattern string) bool { ok, _ := path.Match(pattern, path.Base(name)); return ok }
+		if slices.ContainsFunc(locks, lock) {
+			fmt.Fprintf(h, "%q %s\n", name, tree[name])
+			locked = true
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), locked
+}
+
+// ignored are the folders of a tree that git ignores.
+func ignored(tree map[string]string) (all []string) {
+	for name := range tree {
+		if strings.HasSuffix(name, "/") {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// prepare runs the command, and puts back what it changed of what is git's: what is tested
+// has to be what was committed.
+func (a *App) prepare(ctx context.Context, key string, was map[string]string) (failed string, err error) {
+	begun := time.Now()
+	tell := func(e state.Event) {
+		e.Time, e.Phase, e.Call = time.Now().UTC(), a.Phase, strings.Split(key, "/")[0]
+		a.Out.Emit(e)
+	}
+	tell(state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
+	end, err := a.runPrepare(ctx)
+	if err != nil && !gone(context.WithoutCancel(ctx), a.Engine, a.name(prepareKey)) {
+		return "", err // it may write on
+	}
+	whole := context.WithoutCancel(ctx)
+	changed, cleared, perr := a.Prepare.Source.PutBack(whole, was, a.UID, a.GID)
+	if perr == nil && len(changed) > 0 { // once more, should it have changed what git ignores
+		_, _, perr = a.Prepare.Source.PutBack(whole, was, a.UID, a.GID)
+	}
+	if err := errors.Join(err, perr); err != nil {
+		return "", err
+	}
+	failed = a.Safe.Line(a.Prepare.why(end, changed))
+	say := state.Event{Kind: state.Prepared, MS: time.Since(begun).Milliseconds(), Text: failed}
+	if failed != "" {
+		say.Text += "; read " + a.Project.Rel(a.Project.Call(prepareKey))
+	}
+	tell(say)
+	if len(cleared) > 0 {
+		end.Notes = append(end.Notes, fmt.Sprintf("app.prepare left things in the source that were taken away: %.200q (%s), %d in all", cleared[0].Path, cleared[0].What, len(cleared)))
+	}
+	for _, note := range end.Notes {
+		tell(state.Event{Kind: state.Note, Text: note})
+	}
+	return failed, nil
+}
+
+// why says what failed, "" when nothing did.
+func (p *Prepare) why(end BuildEnd, changed []string) string {
+	switch {
+	case end.Gone != "":
+		return "app.prepare was stopped: " + end.Gone
+	case end.Late:
+		return "app.prepare was stopped after " + p.Limit.String()
+	case end.OOMKilled:
+		return "app.prepare took more memory than its container has (limits.memory)"
+	case end.Exit != 0:
+		return fmt.Sprintf("app.prepare ended with exit code %d", end.Exit)
+	case len(changed) > 0:
+		more := ""
+		if n := len(changed) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		return fmt.Sprintf("app.prepare changed %.200q%s, which abl put back: "+
+			"name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci", changed[0], more)
+	}
+	return ""
+}
+
+// runPrepare takes the command to its end.
+func (a *App) runPrepare(ctx context.Context) (end BuildEnd, err error) {
+	p, rec := a.Prepare, Record{a.Project.Call(prepareKey)}
+	b := &Builds{
+		Boxes: a.Boxes, Project: a.Project, Image: a.Image, Argv: []string{"sh", "-c", a.Spec.App.Prepare},
+		Dir: strings.TrimPrefix(a.Spec.Dir, helper.Src), Env: a.Env,
+	}
+	if b.Gate, b.Files, err = p.Way(ctx); err == nil {
+		err = p.Quota.hasRoom()
+	}
+	if err != nil {
+		return end, err
+	}
+	watched, done := context.WithCancel(ctx)
+	defer done()
+	cut, over := make(chan struct{}), make(chan string, 1)
+	go func() {
+		select {
+		case text := <-p.Quota.outgrown(watched, a.Project.Src, rec, time.Now()):
+			over <- text
+			close(cut)
+		case <-watched.Done():
+		}
+	}()
+	end, err = b.Run(ctx, Build{Key: prepareKey, Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard, Cut: cut})
+	if len(over) > 0 {
+		end.Gone = <-over
+	}
+	return end, errors.Join(err, keepAll(a.Safe, rec.Dir, "stdout", "stderr"))
+}

@@ -1,0 +1,265 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"abl/internal/git"
+	"abl/internal/helper"
+	"abl/internal/sandbox"
+	"abl/internal/testing/sandboxtest"
+)
+
+// kitchen is an app whose source has a lock file, and what prepares it.
+type kitchen struct {
+	*stage
+	src  string
+	ran  int
+	box  sandbox.Box
+	does func(src string) sandbox.Exit
+}
+
+func newKitchen(t *testing.T) *kitchen {
+	t.Helper()
+	app := *web
+	app.Prepare = "npm ci"
+	k := &kitchen{stage: newStage(t, &app, `{"event":"ready"}`+"\n")}
+	k.src = k.runner.Project.Src
+	must(t, os.Remove(filepath.Join(k.src, ".git")))
+	write(t, filepath.Join(k.src, ".gitignore"), "node_modules/\n")
+	write(t, filepath.Join(k.src, "package-lock.json"), "1")
+	repo, err := git.Open(k.src, git.Options{})
+	must(t, err)
+	_, err = repo.Snapshot(t.Context(), git.Message{Subject: "one"})
+	must(t, err)
+	k.does = func(src string) sandbox.Exit {
+		write(t, filepath.Join(src, "node_modules/tiny/index.js"), "x")
+		return sandbox.Exit{}
+	}
+	k.app.Spec.Dir, k.app.Env = helper.Src, []string{"A=1"}
+	k.app.UID, k.app.GID = os.Getuid(), os.Getgid()
+	if k.app.UID == 0 {
+		k.app.UID, k.app.GID = 10001, 10001
+	}
+	k.app.Prepare = &Prepare{Source: repo, Limit: time.Hour, Way: func(context.Context) (Gate, map[string][]byte, error) { return nil, nil, nil }}
+	k.engine.Scripts["build"] = func(b sandbox.Box) sandbox.Exit {
+		k.ran++
+		k.box = b
+		return k.does(sandboxtest.Host(b, helper.Src))
+	}
+	return k
+}
+
+func (k *kitchen) prepare(want string) {
+	k.Helper()
+	failed, err := k.app.Prepared(k.Context(), "p1-build-1.1", true)
+	if err != nil || failed != want {
+		k.Errorf("it failed as %q, %v, want %q", failed, err, want)
+	}
+	k.wantLeft()
+}
+
+// What was prepared is good until a lock file, the command or what it left are others.
+func TestPrepareOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(k *kitchen)
+		again  bool
+	}{
+		"nothing":                {func(*kitchen) {}, false},
+		"another file":           {func(k *kitchen) { write(t, filepath.Join(k.src, "server.mjs"), "x") }, false},
+		"the lock file":          {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2") }, true},
+		"a further lock file":    {func(k *kitchen) { write(t, filepath.Join(k.src, "api/requirements-dev.txt"), "x") }, true},
+		"one that git ignores":   {func(k *kitchen) { write(t, filepath.Join(k.src, "node_modules/tiny/yarn.lock"), "x") }, false},
+		"the command":            {func(k *kitchen) { k.app.Spec.App.Prepare = "npm ci --omit dev" }, true},
+		"the image":              {func(k *kitchen) { k.app.Image = "j" }, true},
+		"the environment":        {func(k *kitchen) { k.app.Env = []string{"A=2"} }, true},
+		"what it left is gone":   {func(k *kitchen) { must(t, os.RemoveAll(filepath.Join(k.src, "node_modules"))) }, true},
+		"more is left":           {func(k *kitchen) { write(t, filepath.Join(k.src, "node_modules/y"), "") }, false},
+		"the mark is gone":       {func(k *kitchen) { must(t, os.Remove(filepath.Join(k.app.Project.Logs(), "prepared.json"))) }, true},
+		"the mark is a stranger": {func(k *kitchen) { write(t, filepath.Join(k.app.Project.Logs(), "prepared.json"), "x") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKitchen(t)
+			k.prepare("")
+			c.change(k)
+			k.prepare("")
+			if again := k.ran == 2; k.ran > 2 || again != c.again {
+				t.Errorf("it was run %d times", k.ran)
+			}
+		})
+	}
+}
+
+// It is no root, has no network, and sees the source and nothing else of the project.
+func TestPrepareBox(t *testing.T) {
+	k := newKitchen(t)
+	k.prepare("")
+	var mounts []string
+	for _, m := range k.box.Mounts {
+		mounts = append(mounts, m.Target)
+	}
+	if got := strings.Join(mounts, " "); got != "/workspace/src /workspace/src/.git /abl/in /abl/out/stdout /abl/out/stderr" || !k.box.Mounts[1].ReadOnly {
+		t.Errorf("it sees %s", got)
+	}
+	if k.box.Reach.Join != "" || len(k.box.Reach.Endpoints) > 0 || strings.HasPrefix(k.box.User, "0:") || k.box.Image != "i" || k.box.Env[2] != "A=1" {
+		t.Errorf("the box is %+v", k.box)
+	}
+	proof, ok, err := Record{k.app.Project.Call(prepareKey)}.Boundary()
+	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil {
+		t.Errorf("the proof is %+v, %t, %v", proof, ok, err)
+	}
+	if got := k.kinds(); got != "preparing prepared" {
+		t.Errorf("events %s", got)
+	}
+}
+
+// With a gate it joins the Builder's place, and the person hears of what was refused.
+func TestPrepareThroughAGate(t *testing.T) {
+	k, gate := newKitchen(t), &gated{}
+	k.app.Prepare.Way = func(context.Context) (Gate, map[string][]byte, error) {
+		return gate, map[string][]byte{"ca.pem": []byte("c")}, nil
+	}
+	if failed, err := k.app.Prepared(t.Context(), "p1-build-1.1", true); err != nil || failed != "" {
+		t.Errorf("%q, %v", failed, err)
+	}
+	if k.box.Reach.Join != "abl-id-holder-builder" || k.box.Env[3] != "HTTPS_PROXY=x" || strings.Join(gate.said, ", ") != "open prepare, close prepare" {
+		t.Errorf("the box is %+v, the gate %q", k.box, gate.said)
+	}
+	if got := k.kinds(); got != "preparing prepared note" {
+		t.Errorf("events %s", got)
+	}
+	k.wantLeft("abl-id-holder-builder", "abl-id-net-builder")
+}
+
+// What fails is said in a sentence, is no mark, and leaves what git tracks as it was.
+func TestPrepareFails(t *testing.T) {
+	const changed = `app.prepare changed %, which abl put back: name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci`
+	file := func(k *kitchen, name string) string { return filepath.Join(k.src, name) }
+	for name, c := range map[string]struct {
+		does func(k *kitchen) sandbox.Exit
+		want string
+	}{
+		"an exit code": {func(*kitchen) sandbox.Exit { return sandbox.Exit{Code: 3} }, "app.prepare ended with exit code 3"},
+		"memory":       {func(*kitchen) sandbox.Exit { return sandbox.Exit{Code: 137, OOMKilled: true} }, "app.prepare took more memory than its container has (limits.memory)"},
+		"a lock file that it writes": {func(k *kitchen) sandbox.Exit {
+			write(t, file(k, "package-lock.json"), "other")
+			return sandbox.Exit{}
+		}, strings.Replace(changed, "%", `"package-lock.json"`, 1)},
+		"what is not ignored": {func(k *kitchen) sandbox.Exit {
+			write(t, file(k, "vendor/a"), "")
+			write(t, file(k, "vendor/b"), "")
+			return sandbox.Exit{}
+		}, strings.Replace(changed, "%", `"vendor/a" and 1 more`, 1)},
+		"what git ignores": {func(k *kitchen) sandbox.Exit {
+			write(t, file(k, ".gitignore"), "node_modules/\nhidden\n")
+			write(t, file(k, "hidden"), "x")
+			return sandbox.Exit{}
+		}, strings.Replace(changed, "%", `".gitignore"`, 1)},
+		"a file that it removes and a link": {func(k *kitchen) sandbox.Exit {
+			must(t, os.Remove(file(k, "package-lock.json")))
+			must(t, os.Symlink("/etc/passwd", file(k, "package-lock.json")))
+			return sandbox.Exit{}
+		}, strings.Replace(changed, "%", `"package-lock.json"`, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKitchen(t)
+			was, err := k.app.Prepare.Source.Tree(t.Context())
+			must(t, err)
+			k.does = func(string) sandbox.Exit { return c.does(k) }
+			k.prepare(c.want)
+			k.prepare(c.want)
+			if is, err := k.app.Prepare.Source.(*git.Repo).Differs(t.Context(), ""); k.ran != 2 || err != nil || len(is) > 0 || len(was) != 2 {
+				t.Errorf("it was run %d times and changed %q, %v", k.ran, is, err)
+			}
+			if is, err := os.Lstat(file(k, "package-lock.json")); err != nil || int(is.Sys().(*syscall.Stat_t).Uid) != k.app.UID && strings.Contains(c.want, "package-lock") {
+				t.Errorf("the file that was put back is %+v, %v", is, err)
+			}
+		})
+	}
+}
+
+// An app whose preparation failed did not start, and is told so in its own words.
+func TestPrepareBeforeTheApp(t *testing.T) {
+	k := newKitchen(t)
+	k.does = func(string) sandbox.Exit { return sandbox.Exit{Code: 1} }
+	up, err := k.app.Up(t.Context(), "k")
+	if err != nil || up.Failed != "app.prepare ended with exit code 1" {
+		t.Errorf("%+v, %v", up, err)
+	}
+	must(t, k.app.Down(t.Context(), "k"))
+	k.wantLeft()
+	k.does = func(string) sandbox.Exit { return sandbox.Exit{} }
+	if up, err = k.app.Up(t.Context(), "k"); err != nil || up.Failed != "" {
+		t.Errorf("%+v, %v", up, err)
+	}
+	if got := k.kinds(); got != "preparing prepared app_failed preparing prepared app_start app_ready" {
+		t.Errorf("events %s", got)
+	}
+}
+
+// Before a Builder's call there has to be a lock file; the start of an app asks for none.
+func TestPrepareWithoutALockFile(t *testing.T) {
+	k := newKitchen(t)
+	must(t, os.Remove(filepath.Join(k.src, "package-lock.json")))
+	k.prepare("")
+	if k.ran != 0 {
+		t.Error("it was run before there was anything to bring")
+	}
+	if _, err := k.app.Up(t.Context(), "k"); err != nil || k.ran != 1 {
+		t.Errorf("it was run %d times, %v", k.ran, err)
+	}
+}
+
+// Whatever fails on the way, nothing stays on the engine, and nothing counts as prepared.
+func TestPrepareLosesTheEngine(t *testing.T) {
+	lost := errors.New("engine lost")
+	for _, method := range []string{"Create", "Prove", "Start", "Wait", "Logs"} {
+		k := newKitchen(t)
+		k.engine.Fail(method, 1, lost)
+		if _, err := k.app.Prepared(t.Context(), "k", false); !errors.Is(err, lost) {
+			t.Errorf("%s: %v", method, err)
+		}
+		k.wantLeft()
+		k.prepare("")
+		if k.ran == 0 {
+			t.Errorf("%s: it counts as prepared", method)
+		}
+	}
+	k := newKitchen(t)
+	if _, err := k.app.Prepared(cancelled(t), "k", false); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	k.wantLeft()
+}
+
+// What prepares is held to what a call may add to its workspace.
+func TestPrepareOutgrows(t *testing.T) {
+	k := newKitchen(t)
+	end, ended := make(chan struct{}), make(chan struct{})
+	defer func() { close(end); <-ended }()
+	k.app.Prepare.Quota = DiskQuota{Bytes: 512 << 10, Every: time.Millisecond}
+	k.does = func(src string) sandbox.Exit {
+		defer close(ended)
+		for i := 0; ; i++ { // what is there when it is first looked at does not count
+			select {
+			case <-end:
+				return sandbox.Exit{}
+			case <-time.After(time.Millisecond):
+				write(t, filepath.Join(src, "node_modules", strconv.Itoa(i)), strings.Repeat("x", 64<<10))
+			}
+		}
+	}
+	failed, err := k.app.Prepared(t.Context(), "k", false)
+	if err != nil || !strings.HasPrefix(failed, "app.prepare was stopped: its workspace grew by ") {
+		t.Errorf("%q, %v", failed, err)
+	}
+}
+
+var _ Source = (*git.Repo)(nil)
