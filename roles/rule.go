@@ -81,6 +81,9 @@ func ofBuild(id, dir string, absent []string, gated bool) rule {
 func ofPreparation(p state.Project, id, dir string, gated bool) rule {
 	rules := ofBuild(id, dir, append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")), gated)
 	rules.mounts = append(calls(dir), workspace(p, p.Src, "/workspace/src")[:2]...)
+	if gated {
+		rules.networks = []string{"builder", "trial"} // a Builder's, in which nobody else is meanwhile
+	}
 	return rules
 }
 
