@@ -138,7 +138,7 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.
 	if c.App.IsProgram() {
 		app := *c.App
 		if s.App = &app; role.App {
-			app.Command = ""
+			app.Command, app.Env = "", nil
 		}
 	}
 	return s

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -99,7 +100,7 @@ func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run 
 	}
 	cmd := programCommand(app.Command, run.Args)
 	cmd.Dir, cmd.WaitDelay = dir, leftoverWait
-	cmd.Env = append(cmd.Environ(), "ABL_SRC="+src, "ABL_RUN="+dir)
+	cmd.Env = slices.Concat(cmd.Environ(), app.Env, []string{"ABL_SRC=" + src, "ABL_RUN=" + dir})
 	out, errs := &proc.Head{Max: maxPrinted}, &proc.Head{Max: maxPrinted}
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(log, out), io.MultiWriter(log, errs)
 	stdin, err := cmd.StdinPipe()

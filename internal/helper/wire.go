@@ -88,7 +88,7 @@ type App struct {
 	Path      string `json:"path,omitempty"`       // probed with GET, any status below 500 is ready; "" probes the port alone
 	TimeoutMS int64  `json:"timeout_ms,omitempty"` // until it is ready, or for one run of a program
 
-	Env []string `json:"-"` // which its container has
+	Env []string `json:"env,omitempty"` // of its container; a program has it wherever it is run
 }
 
 // IsProgram says that nothing is started beforehand: the app is a program that is run.
