@@ -68,6 +68,16 @@ type Jobs interface {
 	Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec
 }
 
+// Strictness is what a pass is held to.
+type Strictness struct {
+	Kind   string // of the system, "" for HTTP
+	NoNull string // why the tests are not tried against apps that answer with nothing, "" where they are
+	// StrengthTime is how long the replays may take together in which the app's answers are
+	// altered, of tests that took so long; none are made for 0, or without it.
+	StrengthTime func(took time.Duration) time.Duration
+	AllowWeak    []string // contracts whose tests may be weak
+}
+
 // Loop takes one phase from where it rests to where it rests next.
 type Loop struct {
 	Number int
@@ -87,22 +97,17 @@ type Loop struct {
 	App       App
 	Jobs      Jobs
 	Replay    Replays // nil: the person switched evidence off
-	Kind      string  // of the system, "" for HTTP
-	NoNull    string  // why the tests are not tried against apps that answer with nothing, "" where they are
-	// StrengthTime is how long the replays may take together in which the app's answers are
-	// altered, of tests that took so long; none are made for 0, or without it.
-	StrengthTime func(took time.Duration) time.Duration
-	AllowWeak    []string                                // contracts whose tests may be weak
-	TestNames    func(context.Context) ([]string, error) // files of the Verifier's, whose names reach no Builder
-	Src          Repo
-	Tests        Repo
-	Ledger       Ledger
-	Alone        func() error            // asked before every effect: whether this abl still holds the project
-	Before       func(call string) error // asked before every call that has not begun: budgets
-	Outages      Outages
-	TakeMine     bool // what a person changed in the source by hand is committed, and gone on from
-	Out          state.Sink
-	Safe         *redact.Sanitizer // keeps secrets out of what is kept of agents' words
+	Strictness
+	TestNames func(context.Context) ([]string, error) // files of the Verifier's, whose names reach no Builder
+	Src       Repo
+	Tests     Repo
+	Ledger    Ledger
+	Alone     func() error            // asked before every effect: whether this abl still holds the project
+	Before    func(call string) error // asked before every call that has not begun: budgets
+	Outages   Outages
+	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
+	Out       state.Sink
+	Safe      *redact.Sanitizer // keeps secrets out of what is kept of agents' words
 }
 
 // Run goes on until the phase rests, the context ends or something stops it, and returns

@@ -50,11 +50,11 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 	}
 	if s.In.Bool("diff") {
 		colours := view.Coloured(s.In.Bare.Stdout)
-		return s.Changes(ctx, n, func(c git.Change) error {
+		return phase.Changes(ctx, s, n, func(c git.Change) error {
 			return showChange(s.In, c, colours)
 		})
 	}
-	if err := s.Openable(); err != nil {
+	if err := phase.Openable(s); err != nil {
 		return err
 	}
 	unlock, err := s.Lock()

@@ -28,7 +28,7 @@ func (r *Repo) adopt() error {
 	}
 	err := r.readConfig()
 	if err == nil {
-		r.branch, err = r.onBranch()
+		r.branch, err = onBranch(r)
 	}
 	if err == nil {
 		err = r.settled()
@@ -162,7 +162,7 @@ func (r *Repo) there() error {
 }
 
 // onBranch is the branch that HEAD names.
-func (r *Repo) onBranch() (string, error) {
+func onBranch(r *Repo) (string, error) {
 	branch, commit, err := r.git.Head()
 	if err == nil && commit != "" {
 		err = gitdir.Foreign("HEAD of %q is detached at %.12s: switch to a branch (git switch NAME) first", r.dir, commit)
@@ -181,7 +181,7 @@ func (r *Repo) settled() error {
 			return gitdir.Foreign("%q: %s (found %s)", r.dir, what, path.Base(name))
 		}
 	}
-	branch, err := r.onBranch()
+	branch, err := onBranch(r)
 	if err != nil {
 		return err
 	}

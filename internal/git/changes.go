@@ -22,7 +22,7 @@ type Change struct {
 
 // Changes tells each path that differs between two commits, in order; from may be "", which
 // holds nothing.
-func (r *Repo) Changes(ctx context.Context, from, to string, each func(Change) error) error {
+func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) error) error {
 	s, sides := r.store(), [2][]*index.Entry{}
 	for i, commit := range []string{from, to} {
 		if commit == "" {
@@ -84,10 +84,10 @@ func changeOf(s *filesystem.Storage, path string, from, to *index.Entry) (c Chan
 	return c, nil
 }
 
-// Before is the commit that the first of a run of commits follows, the last of which is tip: the
+// Before is the commit of a repository that the first of a run of commits follows, the last of which is tip: the
 // commits of calls whose name has this prefix, and what a person committed between them. It
 // is "" where they begin the history.
-func (r *Repo) Before(tip, prefix string) (before string, err error) {
+func Before(r *Repo, tip, prefix string) (before string, err error) {
 	s := r.store()
 	before = tip
 	for at := tip; at != ""; {

@@ -34,7 +34,7 @@ func TestChanges(t *testing.T) {
 			}
 			return fmt.Sprintf("%q", *s)
 		}
-		must(t, r.Changes(t.Context(), from, to, func(c Change) error {
+		must(t, Changes(t.Context(), r, from, to, func(c Change) error {
 			fmt.Fprintf(&all, "%q %s %s %s\n", c.Path, side(c.Old), side(c.New), c.Note)
 			return nil
 		}))
@@ -53,7 +53,7 @@ func TestChanges(t *testing.T) {
 		"the whole history": {start, "p1-", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			from, err := r.Before(c.tip, c.prefix)
+			from, err := Before(r, c.tip, c.prefix)
 			must(t, err)
 			if name == "the whole history" { // no call has made any of it
 				if all := show("", c.tip); from != c.tip || !strings.Contains(all, `"module" - "1111`) || !strings.Contains(all, `".abl/config.yaml" - - it is left out`) {

@@ -137,7 +137,7 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	if tools := s.Conf.Toolchain.Names(); len(tools) > 0 {
 		all = append(all, good("toolchain", strings.Join(tools, ", ")))
 	}
-	if text := s.Prepares(); text != "" {
+	if text := phase.Prepares(s); text != "" {
 		all = append(all, good("prepare", text))
 	}
 	for _, role := range roles.Both() {

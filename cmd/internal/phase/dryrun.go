@@ -65,7 +65,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	if p.Status == state.Ready || p.Status == state.Stale {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
-	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Prepare: s.Prepares(), Roles: []rolePlan{}}
+	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Prepare: Prepares(s), Roles: []rolePlan{}}
 	for _, svc := range environment.Services(s.Conf) {
 		from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
 		out.Services = append(out.Services, fmt.Sprintf("%s: %s, port %d", svc.Name, from, svc.Port))
@@ -85,7 +85,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 }
 
 // Prepares says what is run before the app's start, and with what in reach, "" for nothing.
-func (s *Project) Prepares() string {
+func Prepares(s *Project) string {
 	if s.Conf.App == nil || s.Conf.App.Prepare == "" {
 		return ""
 	}

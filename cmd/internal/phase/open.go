@@ -17,7 +17,7 @@ import (
 )
 
 // Openable says why there is nothing that this machine could come to.
-func (s *Project) Openable() error {
+func Openable(s *Project) error {
 	if s.Conf.App == nil {
 		return exit.With(exit.Usage, errors.New("cannot open the app: the settings say nothing of one"), "add an app section to .abl/config.yaml (docs/config.md)")
 	}
@@ -31,7 +31,7 @@ func (s *Project) Openable() error {
 // to it at 127.0.0.1 and the port, 0 for the app's own, until ctx ends. ready hears where. That
 // the port is free is looked at before anything is started.
 func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
-	f, commit, err := s.built(n)
+	f, commit, err := built(s, n)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 }
 
 // built is the commit that phase n has come to.
-func (s *Project) built(n int) (f *state.File, commit string, err error) {
+func built(s *Project, n int) (f *state.File, commit string, err error) {
 	if f, err = s.State(); err == nil {
 		commit = f.Phase(n).SrcCommit
 	}
@@ -66,8 +66,8 @@ func (s *Project) built(n int) (f *state.File, commit string, err error) {
 }
 
 // Changes tells what phase n changed in the source.
-func (s *Project) Changes(ctx context.Context, n int, each func(git.Change) error) error {
-	_, commit, err := s.built(n)
+func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error) error {
+	_, commit, err := built(s, n)
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,11 @@ func (s *Project) Changes(ctx context.Context, n int, each func(git.Change) erro
 	if err != nil {
 		return err
 	}
-	before, err := src.Before(commit, fmt.Sprintf("p%d-", n))
+	before, err := git.Before(src, commit, fmt.Sprintf("p%d-", n))
 	if err != nil {
 		return err
 	}
-	return src.Changes(ctx, before, commit, each)
+	return git.Changes(ctx, src, before, commit, each)
 }
 
 func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url string)) error {

@@ -62,7 +62,6 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 		return p, "", err
 	}
 	l := r.loop()
-	l.StrengthTime, l.AllowWeak = r.Conf.Verify.StrengthTime.Of, r.Conf.Verify.AllowWeak
 	p, err = l.Run(ctx)
 	r.account.TellSpent()
 	return p, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))

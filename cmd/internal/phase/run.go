@@ -121,14 +121,14 @@ func callAtRest(p state.Phase) string {
 // loop is what takes the phase to where it rests next.
 func (r *Run) loop() *orchestrator.Loop {
 	this, _ := r.specs.Phase(r.phase)
-	kind := ""
+	strict := orchestrator.Strictness{NoNull: r.noNull(), StrengthTime: r.Conf.Verify.StrengthTime.Of, AllowWeak: r.Conf.Verify.AllowWeak}
 	if app := environment.AppSpec(r.Conf); app != nil {
-		kind = app.Kind
+		strict.Kind = app.Kind
 	}
 	return &orchestrator.Loop{
-		Kind: kind, Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Project: r.Paths, File: r.file, Save: r.save,
+		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Project: r.Paths, File: r.file, Save: r.save,
 		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
-		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Replay: r.replays(), NoNull: r.noNull(), TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
+		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Replay: r.replays(), Strictness: strict, TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
 		Outages: r.outages(), TakeMine: r.In.Bool("take-mine"),
 	}
 }

@@ -84,7 +84,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		Replay: &roles.Replayer{App: app, Image: "tools", Tests: func(ctx context.Context, w io.Writer, _, as string) error {
 			return hostfs.Tar(w, as, p.Tests, ".git")
 		}},
-		NoNull: "nobody knows its port",
+		Strictness: orchestrator.Strictness{NoNull: "nobody knows its port"},
 	}, nil
 }
 
