@@ -59,7 +59,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 // file that it writes to, and must not keep abl waiting by that.
 func (a *App) patience() time.Duration {
 	wait := a.Silence
-	if a.Spec.App != nil {
+	if a.Spec.App != nil && !a.Spec.App.IsProgram() {
 		wait += time.Duration(a.Spec.App.TimeoutMS) * time.Millisecond
 	}
 	return wait + StartTime(a.Services)

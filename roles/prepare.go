@@ -78,7 +78,13 @@ func (a *App) Prepared(ctx context.Context, key string, builder bool) (failed st
 	if err := os.Remove(filepath.Join(logs.Dir, mark)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if failed, err = a.prepare(ctx, key, was); err != nil {
+	if err = logs.Write(preparing, was); err == nil {
+		failed, err = a.prepare(ctx, key, was)
+	}
+	if err == nil {
+		err = os.Remove(filepath.Join(logs.Dir, preparing))
+	}
+	if err != nil {
 		return "", fmt.Errorf("cannot prepare the source: %w", err)
 	}
 	failpoint.Here("prepare.done")
@@ -87,6 +93,34 @@ func (a *App) Prepared(ctx context.Context, key string, builder bool) (failed st
 		return failed, err
 	}
 	return "", logs.Write(mark, prepared{now, ignored(is)})
+}
+
+// preparing is kept while a preparation goes on: what the source was before.
+const preparing = "preparing.json"
+
+// Unfinished tells the paths of the source that a preparation which was cut short left other
+// than they were, and forgets it where there is none, or where that is to be.
+func Unfinished(ctx context.Context, p state.Project, src Source, forget bool) (differ []string, err error) {
+	logs := Record{p.Logs()}
+	was, begun, err := Read[map[string]string](logs, preparing)
+	if err != nil || !begun {
+		return nil, err
+	}
+	is, err := src.Tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if was[name] != is[name] {
+			differ = append(differ, name)
+		}
+	}
+	if len(differ) > 0 && !forget {
+		return differ, nil
+	}
+	return nil, os.Remove(filepath.Join(logs.Dir, preparing))
 }
 
 // locks are the names of files that say which dependencies a source has.
@@ -172,7 +206,7 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 		if n := len(changed) - 1; n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		return fmt.Sprintf("app.prepare changed %.200q%s, which abl put back: "+
+		return fmt.Sprintf("app.prepare changed %.200q%s, and abl put back what is committed: "+
 			"name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci", changed[0], more)
 	}
 	return ""

@@ -140,7 +140,7 @@ func TestPrepareThroughAGate(t *testing.T) {
 
 // What fails is said in a sentence, is no mark, and leaves what git tracks as it was.
 func TestPrepareFails(t *testing.T) {
-	const changed = `app.prepare changed %, which abl put back: name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci`
+	const changed = `app.prepare changed %, and abl put back what is committed: name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci`
 	file := func(k *kitchen, name string) string { return filepath.Join(k.src, name) }
 	for name, c := range map[string]struct {
 		does func(k *kitchen) sandbox.Exit

@@ -4,5 +4,5 @@
 ARG ABL_IMAGE
 FROM ${ABL_IMAGE}
 # RUN apt-get update \
-#  && apt-get install -y --no-install-recommends python3-pip python3-venv \
+#  && apt-get install -y --no-install-recommends sqlite3 \
 #  && rm -rf /var/lib/apt/lists/*

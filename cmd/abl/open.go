@@ -48,20 +48,22 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 			return err
 		}
 	}
+	if !s.In.Bool("diff") {
+		if err := phase.Openable(s); err != nil {
+			return err
+		}
+	}
+	unlock, err := s.Lock() // the diff, too: a merge that was cut short ends when the source is opened
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if s.In.Bool("diff") {
 		colours := view.Coloured(s.In.Bare.Stdout)
 		return phase.Changes(ctx, s, n, func(c git.Change) error {
 			return showChange(s.In, c, colours)
 		})
 	}
-	if err := phase.Openable(s); err != nil {
-		return err
-	}
-	unlock, err := s.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	v := plainView(ctx, s.In)
 	defer v.Close()
 	return s.OpenApp(ctx, n, port, v, func(url string) { s.In.Say("phase %d answers at %s until Ctrl-C", n, url) })

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
@@ -106,7 +107,7 @@ func TestPrepare(t *testing.T) {
 func TestPrepareReachesTheBuilder(t *testing.T) {
 	for name, c := range map[string]struct{ prepare, want string }{
 		"an exit code": {"test -f mended || exit 3", "app.prepare ended with exit code 3"},
-		"a lock file":  {"test -f mended || echo more >> package-lock.json", `app.prepare changed "package-lock.json", which abl put back`},
+		"a lock file":  {"test -f mended || echo more >> package-lock.json", `app.prepare changed "package-lock.json", and abl put back`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := builds(write("server.mjs", server), write("package-lock.json", "{}\n")), builds(must(0, "test \"$(cat package-lock.json)\" = '{}'"), write("mended", ""))
@@ -150,4 +151,30 @@ func TestPrepareKilled(t *testing.T) {
 			noLeftovers(p)
 		})
 	}
+}
+
+// What a preparation that was killed had changed of the source's own is neither committed nor
+// taken for the person's work.
+func TestPrepareKilledInTheMiddle(t *testing.T) {
+	const once = "test -e deps/all || { mkdir -p deps; touch deps/all; echo more >> package-lock.json; sleep 60; }"
+	p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: '"+once+"', ", 1),
+		builds(write("server.mjs", server), write("package-lock.json", "{}\n"), write(".gitignore", "deps/\n")), verifies())
+	cmd := p.Cmd("phase", "1")
+	cmd.Env = append(cmd.Env, "ABL_FAILPOINTS=build.started=1*kill")
+	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+		t.Fatalf("it was not killed: %v\n%s", err, out)
+	}
+	for end := time.Now().Add(time.Minute); !strings.Contains(p.Read("src/package-lock.json"), "more"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the lock file is not changed")
+		}
+	}
+	r := p.Must(9, "phase", "1")
+	wants(t, "going on", r.Stderr, "abl was stopped while app.prepare ran", `"package-lock.json"`, "git -C src checkout -- .", "--take-mine")
+	p.Git("src", "checkout", "-q", "--", ".")
+	p.Must(0, "phase", "1")
+	if got := p.Read("src/package-lock.json"); got != "{}\n" {
+		t.Errorf("the lock file holds %q", got)
+	}
+	noLeftovers(p)
 }

@@ -87,10 +87,13 @@ func changeOf(s *filesystem.Storage, path string, from, to *index.Entry) (c Chan
 // Before is the commit of a repository that the first of a run of commits follows, the last of which is tip: the
 // commits of calls whose name has this prefix, and what a person committed between them. It
 // is "" where they begin the history.
-func Before(r *Repo, tip, prefix string) (before string, err error) {
+func Before(ctx context.Context, r *Repo, tip, prefix string) (before string, err error) {
 	s := r.store()
 	before = tip
 	for at := tip; at != ""; {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
 		c, err := r.commit(s, at)
 		if errors.Is(err, plumbing.ErrObjectNotFound) { // of a shallow clone there is no more
 			break

@@ -53,7 +53,7 @@ func TestChanges(t *testing.T) {
 		"the whole history": {start, "p1-", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			from, err := Before(r, c.tip, c.prefix)
+			from, err := Before(t.Context(), r, c.tip, c.prefix)
 			must(t, err)
 			if name == "the whole history" { // no call has made any of it
 				if all := show("", c.tip); from != c.tip || !strings.Contains(all, `"module" - "1111`) || !strings.Contains(all, `".abl/config.yaml" - - it is left out`) {

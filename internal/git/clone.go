@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"bufio"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	"abl/internal/git/gitdir"
+	"abl/internal/hostfs"
 	"abl/internal/git/scan"
 	"abl/internal/state"
 
@@ -310,13 +312,43 @@ func (r *Repo) PutBack(ctx context.Context, was map[string]string, uid, gid int)
 		return differed, found.Cleared, err
 	}
 	defer root.Close()
-	err = writeTree(r.store(), r.dir, from, to)
+	for _, e := range slices.Concat(from, to) {
+		err = cmp.Or(err, opened(root, path.Dir(e.Name)))
+	}
+	for _, e := range to {
+		if is, serr := root.Lstat(e.Name); err == nil && serr == nil && is.IsDir() { // what git ignores may be in it
+			err = hostfs.Remove(r.dir, e.Name)
+		}
+	}
+	if err == nil {
+		err = writeTree(r.store(), r.dir, from, to)
+	}
 	for _, e := range to {
 		for at := e.Name; at != "." && err == nil; at = path.Dir(at) {
 			err = root.Lchown(at, uid, gid)
 		}
 	}
 	return differed, found.Cleared, err
+}
+
+// opened gives a folder, and those above it, back the rights by which it can be written in.
+func opened(root *os.Root, folder string) error {
+	for i, b := range []byte("./" + folder + "/") {
+		if b != '/' {
+			continue
+		}
+		at := ("./" + folder)[:i]
+		is, err := root.Lstat(at)
+		if err != nil || !is.IsDir() {
+			return nil // it is made anew
+		}
+		if is.Mode().Perm()&0o700 != 0o700 {
+			if err := root.Chmod(at, is.Mode().Perm()|0o700); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // unlink removes a file and the folders above it that are empty then.

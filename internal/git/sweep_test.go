@@ -280,7 +280,7 @@ func TestSweepOfALiveSocket(t *testing.T) {
 // uncommitted and changed meanwhile cannot, and stays.
 func TestPutBack(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, map[string]string{".gitignore": "out/\n", "kept": "1", "changed": "1", "gone/deep": "1", "run.sh": "1", "replaced/x": "1", "deleted": "1"})
+	write(t, dir, map[string]string{".gitignore": "out/\n", "kept": "1", "changed": "1", "gone/deep": "1", "run.sh": "1", "replaced/x": "1", "deleted": "1", "file": "1", "shut/in": "1"})
 	r := open(t, dir)
 	snapshot(t, r, "one", "1")
 	write(t, dir, map[string]string{"draft": "mine", "kept": "mine"})
@@ -293,13 +293,21 @@ func TestPutBack(t *testing.T) {
 	must(t, os.Symlink(t.TempDir(), filepath.Join(dir, "replaced")))
 	must(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o755))
 	must(t, syscall.Mkfifo(filepath.Join(dir, "out/fifo"), 0o644))
+	must(t, os.Remove(filepath.Join(dir, "file")))
+	write(t, dir, map[string]string{"file/.gitignore": "*\n", "file/x": "x", "shut/in": "2"})
+	must(t, errors.Join(os.Chmod(filepath.Join(dir, "shut"), 0o500), os.Chmod(dir, 0o500)))
 	differed, cleared, err := r.PutBack(t.Context(), was, os.Getuid(), os.Getgid())
 	must(t, err)
-	if got := strings.Join(differed, " "); got != "changed deleted draft gone/deep new/deep/er replaced replaced/x run.sh" {
+	if got := strings.Join(differed, " "); got != "changed deleted draft file gone/deep new/deep/er replaced replaced/x run.sh shut/in" {
 		t.Errorf("differed: %s", got)
 	}
 	if got := things(cleared); !strings.Contains(got, "out/fifo") || len(cleared) != 1 {
 		t.Errorf("cleared %s", got)
+	}
+	for _, folder := range []string{".", "shut"} {
+		if info, err := os.Stat(filepath.Join(dir, folder)); err != nil || info.Mode().Perm()&0o700 != 0o700 {
+			t.Errorf("%s has %v, %v", folder, info.Mode(), err)
+		}
 	}
 	is, err := r.Tree(t.Context())
 	must(t, err)
@@ -307,7 +315,7 @@ func TestPutBack(t *testing.T) {
 	if diff := cmp.Diff(was, is); diff != "" {
 		t.Errorf("(-was +is)\n%s", diff)
 	}
-	for name, want := range map[string]string{"draft": "other", "kept": "mine", "out/lib": "x", "gone/deep": "1"} {
+	for name, want := range map[string]string{"draft": "other", "kept": "mine", "out/lib": "x", "gone/deep": "1", "file": "1", "shut/in": "1"} {
 		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != want {
 			t.Errorf("%s holds %q, %v", name, data, err)
 		}

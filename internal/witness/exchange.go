@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"abl/internal/helper"
 	"abl/internal/wording"
 )
 
@@ -157,15 +157,19 @@ func (x Exchange) content() (body []byte, ok bool) {
 	return x.Got.Begins, x.Header.Get("Content-Encoding") == "" || !bytes.ContainsFunc(x.Got.Begins, binary)
 }
 
+// packed begins a JSON string in which bytes may be, which may be cut off.
+var packed = regexp.MustCompile(`"[A-Za-z0-9+/]{4,}`)
+
 // Says says whether a text stands in what the app answered, as far as that was kept. What a
-// program printed stands in its broker's answer.
+// program printed, and its files, are base64 in its broker's answer.
 func (x Exchange) Says(text string) bool {
 	body, _ := x.content()
-	var ran helper.AppRan
-	_ = json.Unmarshal(x.Got.Begins, &ran)
-	return slices.ContainsFunc([][]byte{body, x.Got.Begins, ran.Stdout, ran.Stderr}, func(said []byte) bool {
-		return bytes.Contains(said, []byte(text))
-	})
+	said := [][]byte{body, x.Got.Begins}
+	for _, word := range packed.FindAllString(string(x.Got.Begins), -1) {
+		data, _ := base64.RawStdEncoding.DecodeString(word[1:]) // as far as it goes
+		said = append(said, data)
+	}
+	return slices.ContainsFunc(said, func(data []byte) bool { return bytes.Contains(data, []byte(text)) })
 }
 
 // Read says whether the body was held against all that the claim names of it.

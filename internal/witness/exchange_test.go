@@ -3,9 +3,12 @@ package witness
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
+
+	"abl/internal/helper"
 )
 
 func TestAsked(t *testing.T) {
@@ -122,6 +125,40 @@ func TestMisses(t *testing.T) {
 			}
 			if got := claim.Misses(x); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestSaysOfAProgram: what a program printed, or left in a file, is found in its broker's
+// answer, be that cut off.
+func TestSaysOfAProgram(t *testing.T) {
+	const line = "ok 1 - P1.C1"
+	more := []byte(strings.Repeat("x", 3000))
+	for name, c := range map[string]struct {
+		ran  helper.AppRan
+		kept int // bytes of the answer, 0 for all
+		want bool
+	}{
+		"standard output":      {helper.AppRan{Stdout: []byte("1..1\n" + line + "\n")}, 0, true},
+		"standard error":       {helper.AppRan{Stderr: []byte(line)}, 0, true},
+		"a file":               {helper.AppRan{Files: map[string][]byte{"out.tap": []byte("1..1\n" + line)}}, 0, true},
+		"before what is cut":   {helper.AppRan{Stdout: append([]byte(line), more...)}, 1001, true},
+		"beside what is cut":   {helper.AppRan{Stdout: []byte(line), Files: map[string][]byte{"big": more}}, 1000, true},
+		"behind what was kept": {helper.AppRan{Stdout: append(more, line...)}, 1000, false},
+		"nothing of it":        {helper.AppRan{Stdout: []byte("fine")}, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := json.Marshal(c.ran)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := Exchange{}
+			if x.Got.Begins, x.Got.Bytes = data, int64(len(data)); c.kept > 0 {
+				x.Got.Begins = data[:c.kept]
+			}
+			if got := x.Says(line); got != c.want {
+				t.Errorf("found %v, want %v, in %.60s", got, c.want, x.Got.Begins)
 			}
 		})
 	}

@@ -65,7 +65,11 @@ func prepareText(in Input) string {
 	if in.App.Prepare == "" {
 		return ""
 	}
-	return fmt.Sprintf("\n\nBefore a start, when a lock file of its dependencies has changed, abl runs this there (app.prepare):\n\n```\n%s\n```\n\n"+
+	when := "a start"
+	if in.App.IsProgram() {
+		when = "its runs"
+	}
+	return fmt.Sprintf("\n\nBefore "+when+", when a lock file of its dependencies has changed, abl runs this in `"+path.Join(helper.Src, in.Role.Within)+"` (app.prepare):\n\n```\n%s\n```\n\n"+
 		"It has to end with exit code 0 and leave every file alone that is committed. Name what it makes in `.gitignore`.", in.App.Prepare)
 }
 
@@ -75,7 +79,11 @@ func servicesText(in Input) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("\n\nIt reaches these services, which are started with it, fresh each time. The like stand beside this call and end with it: what you put there the system does not find.\n\n")
+	when := "are started with it, fresh each time"
+	if in.App.IsProgram() {
+		when = "are fresh for each call and each replay, and go on from one run of it to the next"
+	}
+	b.WriteString("\n\nIt reaches these services, which " + when + ". The like stand beside this call and end with it: what you put there the system does not find.\n\n")
 	for _, svc := range in.Services {
 		fmt.Fprintf(&b, "- `%s`, port %d\n", svc.Name, svc.Port)
 	}

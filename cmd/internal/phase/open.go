@@ -75,7 +75,7 @@ func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error
 	if err != nil {
 		return err
 	}
-	before, err := git.Before(src, commit, fmt.Sprintf("p%d-", n))
+	before, err := git.Before(ctx, src, commit, fmt.Sprintf("p%d-", n))
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/internal/wording"
 	"abl/orchestrator"
 	"abl/prompts"
 	"abl/roles"
@@ -129,11 +130,26 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if err := r.openWorkspaces(ctx); err != nil {
 		return err
 	}
+	if err := r.unprepared(ctx); err != nil {
+		return err
+	}
 	r.app.Prepare = r.env.Prepare(r.app, r.src)
 	r.jobs.Files = map[string]orchestrator.Files{roles.Builder.Name: r.src.Files, roles.Verifier.Name: r.tests.Files}
 	r.runner = r.env.Runner(r.Paths, r.out)
 	r.runner.Price = r.price
 	return nil
+}
+
+// unprepared refuses a source that app.prepare had changed when it was cut short: nobody can
+// tell that from what a person did meanwhile.
+func (r *Run) unprepared(ctx context.Context) error {
+	differ, err := roles.Unfinished(ctx, r.Paths, r.src, r.In.Bool("take-mine"))
+	if err != nil || len(differ) == 0 {
+		return err
+	}
+	do := fmt.Sprintf("git -C %s checkout -- . takes it back (git clean what is new); abl phase %d --take-mine goes on from it", r.Paths.Rel(r.Paths.Src), r.phase)
+	err = fmt.Errorf("abl was stopped while app.prepare ran, and %q in the source is not as it was before (%s)", differ[0], wording.Count(len(differ), "path"))
+	return exit.With(exit.Person, err, do)
 }
 
 // openGates puts a gateway between each role and what it may reach.

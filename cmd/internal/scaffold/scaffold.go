@@ -246,7 +246,7 @@ func detectKind(project fs.FS, dirs ...string) string {
 			if err != nil || fi.Size() > manifest || mark.has == "" != fi.IsDir() {
 				continue
 			}
-			if data, _ := fs.ReadFile(project, name); mark.has == "" || strings.Contains(string(data), mark.has) {
+			if data, _ := readRegular(project, name); mark.has == "" || strings.Contains(string(data), mark.has) {
 				return "command"
 			}
 		}
