@@ -1,8 +1,8 @@
 package git
 
 import (
-	"cmp"
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +16,8 @@ import (
 	"strings"
 
 	"abl/internal/git/gitdir"
-	"abl/internal/hostfs"
 	"abl/internal/git/scan"
+	"abl/internal/hostfs"
 	"abl/internal/state"
 
 	"github.com/go-git/go-git/v5/plumbing"
