@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	command = "app: {kind: command, command: 'node \"$ABL_SRC/count.mjs\"'}\nverify: {evidence: required}\n"
+	command = "app: {kind: command, command: 'node \"$ABL_SRC/count.mjs\"', env: {FLAVOUR: sweet}}\nverify: {evidence: required}\n"
 
 	// count counts words of standard input or of a file, into a file where it is told one.
 	count = `import fs from 'node:fs';
@@ -80,7 +80,7 @@ func TestProgramPasses(t *testing.T) {
 	wants(t, "the Builder's call", built, "2\n")
 	wants(t, "the Verifier's call", out, "app ARGS…", "ABL_EXCHANGE=/tmp/exchange", "ok: nothing is missing")
 	lacks(t, "the Verifier's call", out, "ABL_APP_URL", "\nsrc\n", "count.mjs")
-	lacks(t, "what the Verifier can read", p.Read(".abl/logs/calls/p1-verify-1.1/in/commands.json"), "count.mjs")
+	lacks(t, "what the Verifier can read", p.Read(".abl/logs/calls/p1-verify-1.1/in/commands.json"), "count.mjs", "FLAVOUR")
 	for role, has := range map[string]string{"build": "node \"$ABL_SRC/count.mjs\"", "verify": "Exit code 125"} {
 		wants(t, role, p.Read(".abl/logs/calls/p1-"+role+"-1.1/in/prompt.md"), "It is a command-line program", has)
 	}

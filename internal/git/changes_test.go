@@ -24,6 +24,8 @@ func TestChanges(t *testing.T) {
 	end := snapshot(t, r, "phase1/build/step-2", "p1-build-2.1").Commit.Hash
 	write(t, r.Dir(), map[string]string{"more.js": "4"})
 	next := snapshot(t, r, "phase2/build/step-1", "p2-build-1.1").Commit.Hash
+	write(t, r.Dir(), map[string]string{"more.js": "5"})
+	again := snapshot(t, r, "phase1/build/step-3", "p1-build-3.1").Commit.Hash
 
 	show := func(from, to string) string {
 		t.Helper()
@@ -49,6 +51,7 @@ func TestChanges(t *testing.T) {
 "new\x1b.js" - "" ` + `
 `},
 		"the next":          {next, "p2-", end, "\"more.js\" - \"4\" \n"},
+		"a phase once more": {again, "p1-", next, "\"more.js\" \"4\" \"5\" \n"},
 		"no such phase":     {next, "p3-", next, ""},
 		"the whole history": {start, "p1-", "", ""},
 	} {
