@@ -13,7 +13,6 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
-	"abl/internal/audit"
 	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/orchestrator"
@@ -183,27 +182,21 @@ func tell(ctx context.Context, s *phase.Project, n int, e *state.Event, ended er
 // runOf is what there is to tell of a run of phase n. What stands there of an
 // earlier round is not told with a run that came to no verdict.
 func runOf(ctx context.Context, s *phase.Project, n int, ended error) report.Run {
-	this, _ := s.Specs().Phase(n)
-	r := report.Run{Phase: n, Title: this.Title}
 	err := exit.Because(ctx, ended)
 	code := exit.Code(err)
-	verdict := code == exit.Passed || code == exit.Stuck || code == exit.Unverified
-	if !verdict {
-		r.Ended = &report.Ended{Code: code, What: s.In.Safe.Line(err.Error())}
-	}
-	last, found, rerr := audit.Last(s.Paths, n)
-	if rerr == nil && found {
-		rerr = s.In.Safe.Clean(&last)
+	r, terr := s.Told(context.WithoutCancel(ctx), n)
+	if terr != nil {
+		s.In.Warn(terr)
 	}
 	f, serr := s.State()
 	if serr != nil {
 		f = &state.File{}
 	}
-	switch {
-	case rerr != nil:
-		s.In.Warn(rerr)
-	case found && (verdict || f.Phase(n).Round == last.Round):
-		r.Record = &last
+	if code != exit.Passed && code != exit.Stuck && code != exit.Unverified {
+		r.Ended = &report.Ended{Code: code, What: s.In.Safe.Line(err.Error())}
+		if r.Record != nil && f.Phase(n).Round != r.Record.Round {
+			r.Record = nil
+		}
 	}
 	if r.Record == nil && r.Ended == nil {
 		r.Ended = &report.Ended{Code: code, What: "no audit record of it is kept"}

@@ -13,6 +13,7 @@ import (
 
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
+	"abl/internal/ledger"
 	"abl/internal/wording"
 )
 
@@ -20,9 +21,11 @@ import (
 type Run struct {
 	Phase  int
 	Title  string
-	Record *audit.Record // the newest iteration; nil when none was judged
-	Before []audit.Record
-	Ended  *Ended // how the run ended when it was not with a verdict
+	Record *audit.Record  // the newest iteration; nil when none was judged
+	Before []audit.Record // oldest first
+	Used   ledger.Sum     // what the phase's calls used
+	Files  int            // of the source that the phase changed, -1 where nobody can tell
+	Ended  *Ended         // how the run ended when it was not with a verdict
 }
 
 // Ended is an end that is not a verdict.

@@ -1,14 +1,20 @@
 package phase
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/roles"
+	"abl/roles/agent"
+	"abl/roles/environment"
 )
 
 // Call is one call on disk.
@@ -85,4 +91,32 @@ func (c Call) Proofs() (all []roles.Boundary, err error) {
 		all = append(all, app)
 	}
 	return all, errors.Join(err, aerr)
+}
+
+// Transcript tells what the agent of a call said and did, in its order, as far as it
+// printed it.
+func (s *Project) Transcript(c Call, each func(agent.Message)) error {
+	a, err := environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(c.Agent)
+	if err != nil {
+		return err
+	}
+	f, err := roles.OpenOutput(filepath.Join(c.Dir, "stdout"))
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	reader := a.NewReader(agent.Call{})
+	for line := range bytes.Lines(data) {
+		if did := reader.Line(bytes.TrimSpace(line), false); did != "" {
+			each(agent.Message{Kind: agent.Called, Text: did})
+		}
+	}
+	return nil
 }

@@ -1,0 +1,76 @@
+package phase
+
+import (
+	"context"
+	"strconv"
+
+	"abl/internal/audit"
+	"abl/internal/git"
+	"abl/internal/ledger"
+	"abl/orchestrator/report"
+)
+
+// Told is what there is to report of phase n, all its iterations judged so far among it.
+func (s *Project) Told(ctx context.Context, n int) (r report.Run, err error) {
+	this, _ := s.Specs().Phase(n)
+	r = report.Run{Phase: n, Title: this.Title, Files: -1}
+	steps, err := audit.Steps(s.Paths, n)
+	if err != nil {
+		return r, err
+	}
+	for _, step := range steps {
+		rec, err := audit.Load(s.Paths, n, step)
+		if err == nil {
+			err = s.In.Safe.Clean(&rec)
+		}
+		if err != nil {
+			return r, err
+		}
+		r.Before = append(r.Before, rec)
+	}
+	if last := len(r.Before) - 1; last >= 0 {
+		r.Record, r.Before = &r.Before[last], r.Before[:last]
+	}
+	if r.Used, err = s.used(n); err != nil {
+		return r, err
+	}
+	if r.Record != nil {
+		r.Files = s.filesChanged(ctx, n)
+	}
+	return r, nil
+}
+
+// used adds up the rows of phase n.
+func (s *Project) used(n int) (ledger.Sum, error) {
+	totals := ledger.Totals{Price: s.CostOf}
+	rows, err := s.Rows(n)
+	for _, row := range rows {
+		totals.Add(row)
+	}
+	return totals.Account().All, err
+}
+
+// Rows are those that the ledger has of phase n; `abl costs` complains of lines that are none.
+func (s *Project) Rows(n int) (rows []ledger.Row, err error) {
+	err = ledger.Open(s.Paths.Ledger()).Scan(func(r ledger.Row) {
+		if r.Phase == strconv.Itoa(n) {
+			rows = append(rows, r)
+		}
+	}, func(int, string) {})
+	return rows, err
+}
+
+// filesChanged counts the paths that phase n changed in the source, -1 where nobody can tell or
+// a phase is running.
+func (s *Project) filesChanged(ctx context.Context, n int) int {
+	unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
+	if err != nil {
+		return -1
+	}
+	defer unlock()
+	count := 0
+	if err := Changes(ctx, s, n, func(git.Change) error { count++; return nil }); err != nil {
+		return -1
+	}
+	return count
+}
