@@ -4,10 +4,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
@@ -18,8 +21,8 @@ import (
 	"abl/cmd/internal/phase"
 )
 
-// version is set when abl is built (see the Makefile).
-var version = "dev"
+// These are set when abl is built (see the Makefile): built is the commit's time.
+var version, revision, built = "dev", "", ""
 
 func main() {
 	ctx, stop := exit.Signals(context.Background(), os.Stderr)
@@ -30,7 +33,7 @@ func main() {
 
 func app() cli.App {
 	return cli.App{
-		Name: "abl", Version: version, Usage: "turn written specs into verified software",
+		Name: "abl", Version: version, Built: built, Usage: "turn written specs into verified software",
 		Long: `abl runs phases. You write specs, contracts of the form ACTION → EXPECTED
 RESULT, one file a phase. abl has an agent build what they say and another one,
 which never sees the code, test the running system against them.`,
@@ -42,7 +45,7 @@ which never sees the code, test the running system against them.`,
 			phaseCommand(), runCommand(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
 			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), configCommand(),
 			commit.Command("code-commit"), checkCommand(),
-			imagesCommand(), cleanCommand(), debugCommand(), versionCommand(), cli.Completion("abl"),
+			imagesCommand(), cleanCommand(), debugCommand(), versionCommand(), cli.Manual(), cli.Completion("abl"),
 		},
 	}
 }
@@ -50,11 +53,38 @@ which never sees the code, test the running system against them.`,
 func versionCommand() cli.Command {
 	return cli.Command{
 		Name: "version", Group: cli.Upkeep, Usage: "print abl's version",
+		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
 		Run: func(_ context.Context, in *cli.Input) error {
-			_, err := fmt.Fprintln(in.Stdout, "abl", version)
-			return err
+			return in.Show(thisBuild(), func(w io.Writer) { fmt.Fprintln(w, "abl", version) })
 		},
 	}
+}
+
+// build tells a program's origin; docs/json.md has its keys.
+type build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Built   string `json:"built,omitempty"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+// thisBuild is that of the running program. What the Makefile did not set is what the
+// compiler noted of the repository, if anything.
+func thisBuild() build {
+	b := build{version, revision, built, runtime.Version(), runtime.GOOS, runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Commit = cmp.Or(b.Commit, s.Value)
+			case "vcs.time":
+				b.Built = cmp.Or(b.Built, s.Value)
+			}
+		}
+	}
+	return b
 }
 
 func configCommand() cli.Command {

@@ -1,6 +1,6 @@
 // Package cli turns a command line into the call of one command: flags before
 // or after arguments, help that teaches, errors in one sentence with a hint,
-// shell completion. It is the one importer of the flag library, so that the
+// shell completion, a manual page. It is the one importer of the flag library, so that the
 // files of the commands are free of it. What a command does is not in it.
 package cli
 
@@ -15,6 +15,7 @@ type App struct {
 	Name     string
 	Usage    string // one line, lower case
 	Version  string
+	Built    string // RFC 3339, or ""
 	Long     string // for help: what the program does, wrapped by its author
 	Commands []Command
 	Flags    []Flag   // of every command

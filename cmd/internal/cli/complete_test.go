@@ -14,7 +14,7 @@ import (
 
 func TestCandidates(t *testing.T) {
 	cases := map[string]string{
-		"":                     "clean phase images logs init completion",
+		"":                     "clean phase images logs init man completion",
 		"c":                    "clean completion",
 		"secr":                 "",
 		"images ":              "build save",

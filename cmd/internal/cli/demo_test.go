@@ -53,7 +53,7 @@ func demo() cli.App {
 		return func(context.Context, *cli.Input) error { return err }
 	}
 	return cli.App{
-		Name: "abl", Version: "1.2.3", Usage: "build software in phases, each one verified",
+		Name: "abl", Version: "1.2.3", Built: "2026-01-02T03:04:05Z", Usage: "build software in phases, each one verified",
 		Long: "abl lets a Builder write and a Verifier refute.",
 		Flags: []cli.Flag{
 			{Name: "progress", Value: "HOW", Default: "auto", Env: "ABL_PROGRESS", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
@@ -63,7 +63,7 @@ func demo() cli.App {
 			{Name: "clean", Group: cli.Upkeep, Usage: "remove what runs left on the engine", Run: say("clean")},
 			{
 				Name: "phase", Aliases: []string{"p"}, Group: cli.Running, Usage: "take one phase to its verdict", Args: "N", MinArgs: 1, MaxArgs: 1,
-				Long: "The Builder and the Verifier are called in turn until the phase passes.",
+				Long: "The Builder and the Verifier are called in turn until the phase passes.\n\n.abl/ keeps → what they said:\n  C:\\ one line\n  .two",
 				Flags: []cli.Flag{
 					{Name: "json", Usage: "print one event a line"},
 					{Name: "iterations", Short: "n", Value: "N", Default: "5", Usage: "how many iterations a round has at most before the phase counts as stuck"},
@@ -92,7 +92,7 @@ func demo() cli.App {
 				Name: "config", Hidden: true, MaxArgs: 2, Run: tell,
 				Subs: []cli.Command{{Name: "path", Run: say("config path")}},
 			},
-			cli.Completion("abl"),
+			cli.Manual(), cli.Completion("abl"),
 		},
 	}
 }

@@ -45,15 +45,19 @@ func help(c *Command, name string) string {
 	if codes == nil {
 		codes = exit.Entries()
 	}
-	var rows [][2]string
-	for _, e := range codes {
-		rows = append(rows, [2]string{fmt.Sprintf("%3d", e.Code), e.Meaning})
-	}
-	section(b, "Exit codes", 0, rows)
+	section(b, "Exit codes", 0, codeRows(codes))
 	if len(c.Subs) > 0 {
 		fmt.Fprintf(b, "\n%s COMMAND --help shows what a command takes.\n", name)
 	}
 	return b.String()
+}
+
+// codeRows are a row an exit code.
+func codeRows(codes []exit.Entry) (rows [][2]string) {
+	for _, e := range codes {
+		rows = append(rows, [2]string{fmt.Sprintf("%3d", e.Code), e.Meaning})
+	}
+	return rows
 }
 
 // flagRows are a row a flag, --help last: what it does, and what else there is to know.

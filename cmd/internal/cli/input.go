@@ -31,8 +31,9 @@ type Input struct {
 	// the command.
 	Result io.Writer
 
-	app   string
-	flags *urfave.Context
+	app     string
+	program *App
+	flags   *urfave.Context
 }
 
 // input is what every command begins with. What the environment holds that is
@@ -40,7 +41,7 @@ type Input struct {
 func input(app *App, stdin io.Reader, stdout, stderr io.Writer) *Input {
 	o := redact.NewSanitizer(os.Environ())
 	r := &result{to: stdout}
-	in := &Input{Stdin: stdin, Stdout: o.Voice(r), Stderr: o.Voice(stderr), Safe: o, Result: r, app: app.Name}
+	in := &Input{Stdin: stdin, Stdout: o.Voice(r), Stderr: o.Voice(stderr), Safe: o, Result: r, app: app.Name, program: app}
 	in.Bare.Stdout, in.Bare.Stderr = stdout, stderr
 	return in
 }

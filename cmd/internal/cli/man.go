@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/redact"
+)
+
+// Manual is the command that prints the manual page of the program: what help says of
+// every command, in one page.
+func Manual() Command {
+	return Command{
+		Name: "man", Group: Upkeep, Usage: "print the manual page",
+		Long:     "The page has every command that help shows, for man and mandoc to render.",
+		Examples: "abl man | man -l -\nabl man > ~/.local/share/man/man1/abl.1",
+		Run: func(_ context.Context, in *Input) error {
+			_, err := fmt.Fprint(in.Stdout, manual(in.program))
+			return err
+		},
+	}
+}
+
+// manual is a page in the macros of man(7).
+func manual(app *App) string {
+	b := &strings.Builder{}
+	root := app.root()
+	date, _, _ := strings.Cut(app.Built, "T")
+	fmt.Fprintf(b, ".TH %s 1 \"%s\" \"%s\"\n", strings.ToUpper(app.Name), date, roff(app.Name+" "+app.Version))
+	fmt.Fprintf(b, ".SH NAME\n%s \\- %s\n", app.Name, roff(app.Usage))
+	fmt.Fprintf(b, ".SH SYNOPSIS\n.B %s\n.I COMMAND\n[flags] [arguments]\n.SH DESCRIPTION\n", app.Name)
+	paragraphs(b, app.Long)
+	b.WriteString(".PP\nFlags of every command:\n")
+	entries(b, flagRows(root.Flags))
+	b.WriteString(".SH COMMANDS\n")
+	commandPages(b, app.Name, root.Subs)
+	b.WriteString(".SH EXIT STATUS\n")
+	entries(b, codeRows(exit.Entries()))
+	return b.String()
+}
+
+// commandPages has the commands in the order of help, and those below them.
+func commandPages(b *strings.Builder, above string, all []Command) {
+	order := []string{"", Starting, Running, Looking, Upkeep}
+	all = slices.SortedStableFunc(slices.Values(all), func(x, y Command) int {
+		return cmp.Compare(slices.Index(order, x.Group), slices.Index(order, y.Group))
+	})
+	for _, c := range all {
+		if c.Hidden {
+			continue
+		}
+		name := above + " " + c.Name
+		fmt.Fprintf(b, ".SS %s\n%s.\n", roff(strings.TrimSpace(name+" "+c.Args)), filled(c.Usage))
+		if len(c.Aliases) > 0 {
+			fmt.Fprintf(b, "Also known as %s.\n", strings.Join(c.Aliases, ", "))
+		}
+		if c.Long != "" {
+			b.WriteString(".PP\n")
+			paragraphs(b, c.Long)
+		}
+		rows := flagRows(c.Flags)
+		entries(b, rows[:len(rows)-1]) // without --help, which every command has
+		if c.Examples != "" {
+			fmt.Fprintf(b, ".PP\nExamples:\n.PP\n.nf\n%s\n.fi\n", roff(c.Examples))
+		}
+		if c.Codes != nil {
+			b.WriteString(".PP\nExit codes:\n")
+			entries(b, codeRows(c.Codes))
+		}
+		commandPages(b, name, c.Subs)
+	}
+}
+
+// paragraphs are filled, as text that is indented is not.
+func paragraphs(b *strings.Builder, text string) {
+	for i, part := range strings.Split(strings.TrimSpace(text), "\n\n") {
+		if i > 0 {
+			b.WriteString(".PP\n")
+		}
+		if strings.Contains("\n"+part, "\n ") {
+			fmt.Fprintf(b, ".nf\n%s\n.fi\n", roff(part))
+		} else {
+			fmt.Fprintln(b, filled(part))
+		}
+	}
+}
+
+// entries are a name and what it means each.
+func entries(b *strings.Builder, rows [][2]string) {
+	for _, r := range rows {
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(r[0])), filled(r[1]))
+	}
+}
+
+// filled is text in lines that the page's source may have.
+func filled(text string) string {
+	return roff(redact.Fold(strings.Join(strings.Fields(text), " "), 66, ""))
+}
+
+// escapes keep the formatter from taking text for its own language, and show what a terminal
+// without UTF-8 would leave out.
+var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "→", `\(->`, "…", "...", "\n.", "\n\\&.", "\n'", "\n\\&'")
+
+// roff is text for the formatter.
+func roff(text string) string { return escapes.Replace("\n" + text)[1:] }

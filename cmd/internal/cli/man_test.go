@@ -1,0 +1,58 @@
+package cli_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestManual(t *testing.T) {
+	code, page, voice := call(t.Context(), "man")
+	if code != 0 || voice != "" {
+		t.Fatalf("abl man: exit %d, %q", code, voice)
+	}
+	t.Run("golden", func(t *testing.T) {
+		const path = "testdata/man.1"
+		if *update {
+			if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page != string(want) {
+			t.Errorf("abl man differs from %s (-update writes it):\n%s", path, page)
+		}
+	})
+	t.Run("what help shows", func(t *testing.T) {
+		plain := strings.NewReplacer(`\-`, "-", `\e`, `\`).Replace(page)
+		for _, name := range []string{"", "phase", "images", "images save", "logs"} {
+			_, text, _ := call(t.Context(), strings.Fields(name+" --help")...)
+			for _, flag := range regexp.MustCompile(`(?m)^  .*?(--[a-z-]+)`).FindAllStringSubmatch(text, -1) {
+				if !strings.Contains(plain, flag[1]) {
+					t.Errorf("the page lacks %s of abl %s", flag[1], name)
+				}
+			}
+			if !strings.Contains(plain, strings.TrimRight("\n.SS abl "+name, " ")) {
+				t.Errorf("the page lacks abl %s", name)
+			}
+		}
+		if strings.Contains(page, "secret") {
+			t.Error("the page shows a hidden command")
+		}
+	})
+	t.Run("source", func(t *testing.T) {
+		macro := regexp.MustCompile(`^\.(TH|SH|SS|PP|TP|B|I|nf|fi)( |$)`)
+		for i, line := range strings.Split(page, "\n") {
+			switch {
+			case len(line) > 80 || strings.TrimRight(line, " ") != line || regexp.MustCompile(`[^ -~]`).MatchString(line):
+				t.Errorf("line %d is long, not ASCII or ends in blanks: %q", i+1, line)
+			case strings.HasPrefix(line, ".") && !macro.MatchString(line), strings.HasPrefix(line, "'"):
+				t.Errorf("line %d is text that the formatter takes for a macro: %q", i+1, line)
+			}
+		}
+	})
+}
