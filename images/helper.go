@@ -17,9 +17,9 @@ var ErrHelper = errors.New("a program of abl's own cannot be used")
 // variables may each name a program of abl's own that goes into images.
 var variables = map[string]string{helper.HelperCmd: "ABL_HELPER", helper.Gateway: "ABL_GATEWAY"}
 
-// find gives a program's path: in the environment, beside this program. An installed
-// program may be a link, and a person may name one.
-func (m *Maker) find(name string) (string, error) {
+// find gives a program's path: in the environment, beside this program, where a release has
+// one for each architecture. An installed program may be a link, and a person may name one.
+func (m *Maker) find(name, arch string) (string, error) {
 	path := m.Env(variables[name])
 	if path == "" {
 		self, err := os.Executable()
@@ -29,7 +29,10 @@ func (m *Maker) find(name string) (string, error) {
 		if real, err := filepath.EvalSymlinks(self); err == nil {
 			self = real
 		}
-		path = filepath.Join(filepath.Dir(self), name)
+		path = filepath.Join(filepath.Dir(self), name+"-linux-"+arch)
+		if _, err := os.Lstat(path); err != nil {
+			path = filepath.Join(filepath.Dir(self), name)
+		}
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -39,14 +42,14 @@ func (m *Maker) find(name string) (string, error) {
 
 // read reads a program as a member of a build context, checked for the engine's architecture.
 func (m *Maker) read(name, arch string) (entry, error) {
-	path, err := m.find(name)
+	path, err := m.find(name, arch)
 	if err != nil {
 		return entry{}, err
 	}
 	e, err := fileEntry("root/abl/bin/"+name, path)
 	switch {
 	case errors.Is(err, hostfs.ErrAbsent):
-		return entry{}, fmt.Errorf("%w: no file %q: build it with `make build`, or name it with %s", ErrHelper, path, variables[name])
+		return entry{}, fmt.Errorf("%w: no file %q: unpack the whole release, build it with `make build`, or name it with %s", ErrHelper, path, variables[name])
 	case err != nil:
 		return entry{}, fmt.Errorf("%w: cannot read %q: %w", ErrHelper, path, err)
 	}

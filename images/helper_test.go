@@ -52,9 +52,28 @@ func TestHelperIsFound(t *testing.T) {
 		filepath.Dir(self): {Env: environ()},
 	} {
 		for _, name := range []string{"abl-cmd", "abl-gateway"} {
-			if got, err := m.find(name); err != nil || got != filepath.Join(dir, name) {
+			if got, err := m.find(name, "amd64"); err != nil || got != filepath.Join(dir, name) {
 				t.Errorf("found %q, %v, want %q in %q", got, err, name, dir)
 			}
+		}
+	}
+}
+
+// A release has a program for each architecture, whatever the machine it is unpacked on.
+func TestHelperOfAReleaseIsTheEngines(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		path := filepath.Join(filepath.Dir(self), "abl-cmd-linux-"+arch)
+		write(t, path, string(staticELF(arch, false)))
+		t.Cleanup(func() { os.Remove(path) })
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		file, err := (&Maker{Env: environ()}).read("abl-cmd", arch)
+		if err != nil || filepath.Base(file.path) != "abl-cmd-linux-"+arch || file.name != "root/abl/bin/abl-cmd" {
+			t.Errorf("for %s: %q from %q, %v, want abl-cmd-linux-%s as abl-cmd", arch, file.name, file.path, err, arch)
 		}
 	}
 }

@@ -79,24 +79,31 @@ func states(s seen, all []recipe) []State {
 	return out
 }
 
-// Save writes base, tools and agents' images as one archive that Load reads,
-// and gives their references. The usual ones must be there: it makes nothing.
-func (m *Maker) Save(ctx context.Context, w io.Writer) ([]string, error) {
+// Save writes the base and the images of the named agents as one archive that Load reads,
+// and gives their references; unless any is named, all that are there, and the usual ones
+// must be. It makes nothing.
+func (m *Maker) Save(ctx context.Context, w io.Writer, named ...string) ([]string, error) {
 	s, err := m.look(ctx)
 	if err != nil {
 		return nil, err
 	}
+	wanted := named
+	if len(named) == 0 {
+		wanted = Usual()
+	}
 	var refs, missing []string
 	for _, r := range catalogue(s) {
+		needed := r.name == "base" || slices.Contains(wanted, r.name)
 		switch _, ok := s.labels[r.ref]; {
-		case ok:
+		case ok && (needed || len(named) == 0):
 			refs = append(refs, r.ref)
-		case r.name == "base" || slices.Contains(Usual(), r.name):
+		case !ok && needed:
 			missing = append(missing, r.name)
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%w: %s: run `abl images build` first", sandbox.ErrNoImage, strings.Join(missing, ", "))
+		first := strings.TrimSpace("abl images build " + strings.Join(named, " "))
+		return nil, fmt.Errorf("%w: %s: run `%s` first", sandbox.ErrNoImage, strings.Join(missing, ", "), first)
 	}
 	if err := m.Engine.SaveImages(ctx, w, refs); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package images
 import (
 	"bytes"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,12 @@ func TestSaveLoadRemove(t *testing.T) {
 	saved, err := m.Save(t.Context(), &file)
 	if err != nil || names(saved) != "base tools go-1.26.10 python-3.13 codex gemini gemini" {
 		t.Errorf("saved %q, %v", saved, err)
+	}
+	if some, err := m.Save(t.Context(), io.Discard, "tools"); err != nil || names(some) != "base tools" {
+		t.Errorf("of the tools alone saved %q, %v, want base tools", names(some), err)
+	}
+	if _, err := m.Save(t.Context(), io.Discard, "claude"); !errors.Is(err, sandbox.ErrNoImage) || !strings.Contains(err.Error(), "claude: run `abl images build claude`") {
+		t.Errorf("save of an agent that was not made: %v", err)
 	}
 	loaded, err := m.Load(t.Context(), &file)
 	if err != nil || !slices.Equal(loaded, saved) {

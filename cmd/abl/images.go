@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/images"
+	"abl/internal/wording"
 	"abl/roles/environment"
 )
 
@@ -18,7 +20,7 @@ func imagesCommand() cli.Command {
 		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
 		Subs: []cli.Command{
 			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages)},
-			{Name: "save", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "write them to a file, for a machine without a network", Run: saveImages},
+			{Name: "save", Args: "FILE [AGENT...]", MinArgs: 1, MaxArgs: -1, Usage: "write them to a file, for a machine without a network: all that are there, or those of these agents", Run: saveImages},
 			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
 			{Name: "list", Usage: "say which are there", Run: onEngine(listImages)},
 			{Name: "remove", Args: "[NAME...]", MaxArgs: -1, Usage: "remove those of agents or languages from the engine, all unless told", Values: append(images.Agents(), "go", "node", "python"), Run: onEngine(removeImages)},
@@ -66,11 +68,18 @@ func buildImages(ctx context.Context, in *cli.Input, m *images.Maker) (refs []st
 }
 
 func saveImages(ctx context.Context, in *cli.Input) error {
+	for _, agent := range in.Args[1:] {
+		if !slices.Contains(images.Agents(), agent) {
+			return cli.Usagef("images save takes %s after the file, not %q", wording.OneOf(images.Agents()), agent)
+		}
+	}
 	f, err := os.OpenFile(in.Args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet")
 	}
-	save := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) { return m.Save(ctx, f) })
+	save := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) {
+		return m.Save(ctx, f, in.Args[1:]...)
+	})
 	if err = errors.Join(save(ctx, in), f.Close()); err != nil {
 		os.Remove(in.Args[0])
 	}
