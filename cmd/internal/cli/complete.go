@@ -83,7 +83,11 @@ _NAME() {
     _files
   fi
 }
-compdef _NAME NAME
+if [[ $funcstack[1] == _NAME ]]; then
+  _NAME # from a folder of $fpath: this is the first completion itself
+else
+  compdef _NAME NAME
+fi
 `
 	fishScript = `# fish completion for NAME: run this once
 #   NAME completion fish > ~/.config/fish/completions/NAME.fish
