@@ -140,6 +140,11 @@ lint:
 	@go run $(STATICCHECK) ./...
 	@go run $(GOVULNCHECK) ./...
 
+## release: in dist/ archives for Linux and macOS, of the demo's images too, with checksums (docs/install.md)
+.PHONY: release
+release: images
+	@scripts/release.sh
+
 ## clean: remove what build made
 .PHONY: clean
 clean:
