@@ -10,7 +10,6 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
-	"abl/internal/ledger"
 	"abl/orchestrator/report"
 )
 
@@ -84,18 +83,8 @@ func pullRequest(ctx context.Context, s *phase.Project, n int) error {
 	if n == 0 {
 		return exit.With(exit.Usage, errors.New("cannot write a pull request: of which phase?"), "abl publish 1 --pr-body")
 	}
-	totals := ledger.Totals{Price: s.CostOf}
-	err := scanLedger(s, "is not counted", func(r ledger.Row) {
-		if r.Phase == fmt.Sprint(n) {
-			totals.Add(r)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	branch, account := phase.Branch(n), totals.Account()
+	branch := phase.Branch(n)
 	fmt.Fprint(s.In.Stdout, report.Markdown(runOf(ctx, s, n, nil)))
-	fmt.Fprintf(s.In.Stdout, "What it cost:\n\n```\n%s\n```\n\n", strings.TrimSpace(account.Table(ledger.ByRole)))
 	fmt.Fprintf(s.In.Stdout, "To look at it:\n\n```sh\ngit fetch origin %s 'refs/abl/*:refs/abl/*'\ngit diff HEAD...origin/%s\nabl pull && abl report %d\n```\n", branch, branch, n)
 	return nil
 }

@@ -23,7 +23,8 @@ func reportCommand() cli.Command {
 		Name: "report", Group: cli.Looking, Args: "[N]", MaxArgs: 1, Usage: "show what each verdict stands on",
 		Long: `Shows the audit record of phase N: verdict and contracts, what abl's own replays
 gave, what the tests notice, the hashes of specs, commits and images, and the
-proof of the boundary. Without N, a line for each iteration of every phase.
+proof of the boundary, and what the phase cost, took and changed. Without N, a
+line for each iteration of every phase.
 
 The records are JSON, in .abl/reports/ (docs/audit-record.md). abl writes one
 when an iteration is judged; no role sees them.`,
@@ -37,7 +38,7 @@ when an iteration is judged; no role sees them.`,
 	}
 }
 
-func runReport(_ context.Context, s *phase.Project) error {
+func runReport(ctx context.Context, s *phase.Project) error {
 	in, n := s.In, 0
 	if len(in.Args) > 0 {
 		var err error
@@ -61,38 +62,20 @@ func runReport(_ context.Context, s *phase.Project) error {
 	}
 	var all []audit.Record // oldest first
 	for _, n := range phases {
-		steps, err := audit.Steps(s.Paths, n)
+		records, err := phase.Records(s, n)
 		if err != nil {
 			return err
 		}
-		for _, step := range steps {
-			r, err := record(s, n, step)
-			if err != nil {
-				return err
-			}
-			all = append(all, r)
-		}
+		all = append(all, records...)
 	}
 	if n > 0 {
-		return reportPhase(s, n, step, all)
+		return reportPhase(ctx, s, n, step, all)
 	}
-	return reportAll(s, all)
-}
-
-// record reads one and takes out what has become a secret since.
-func record(s *phase.Project, phase, step int) (audit.Record, error) {
-	r, err := audit.Load(s.Paths, phase, step)
-	if err == nil {
-		err = s.In.Safe.Clean(&r)
-	}
-	if err != nil {
-		return r, exit.With(exit.Person, err, "take the file away; the phase itself does not need it")
-	}
-	return r, nil
+	return reportAll(ctx, s, all)
 }
 
 // reportPhase shows one iteration of phase n: that of the step, or the last.
-func reportPhase(s *phase.Project, n, step int, all []audit.Record) error {
+func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit.Record) error {
 	at := len(all) - 1
 	if step > 0 {
 		at = slices.IndexFunc(all, func(r audit.Record) bool { return r.Step == step })
@@ -105,13 +88,18 @@ func reportPhase(s *phase.Project, n, step int, all []audit.Record) error {
 	case at < 0:
 		return exit.With(exit.Usage, fmt.Errorf("phase %d has no audit record of step-%d", n, step), fmt.Sprintf("it has those of step-%d to step-%d: abl report lists them", all[0].Step, all[len(all)-1].Step))
 	}
-	r := report.Run{Phase: n, Record: &all[at], Before: all[:at]}
 	switch {
 	case s.In.Bool("json") && step > 0:
 		return s.In.JSON(auditRecords{all[at : at+1]})
 	case s.In.Bool("json"):
 		return s.In.JSON(auditRecords{all})
-	case s.In.Bool("md"):
+	}
+	r, err := s.Told(ctx, n)
+	if err != nil {
+		return err
+	}
+	r.Record, r.Before, r.Older = &all[at], all[:at], at < len(all)-1
+	if s.In.Bool("md") {
 		fmt.Fprint(s.In.Stdout, report.Markdown(r))
 		return nil
 	}
@@ -120,7 +108,7 @@ func reportPhase(s *phase.Project, n, step int, all []audit.Record) error {
 
 // reportAll shows every phase: as text a line for each iteration, otherwise the
 // last iteration of each.
-func reportAll(s *phase.Project, all []audit.Record) error {
+func reportAll(ctx context.Context, s *phase.Project, all []audit.Record) error {
 	var last []audit.Record
 	for i, r := range all {
 		if i+1 == len(all) || all[i+1].Phase != r.Phase {
@@ -134,8 +122,12 @@ func reportAll(s *phase.Project, all []audit.Record) error {
 		fmt.Fprintln(s.In.Stdout, "no iteration was judged yet: abl phase 1")
 		return nil
 	case s.In.Bool("md"):
-		for i := range last {
-			fmt.Fprint(s.In.Stdout, report.Markdown(report.Run{Phase: last[i].Phase, Record: &last[i]}))
+		for _, of := range last {
+			r, err := s.Told(ctx, of.Phase)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(s.In.Stdout, report.Markdown(r))
 		}
 		return nil
 	}

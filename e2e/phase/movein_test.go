@@ -90,7 +90,7 @@ func TestMoveIn(t *testing.T) {
 			lacks(t, ref+" "+name, p.Git("", "show", ref+":"+name), p.Dir)
 		}
 	}
-	wants(t, "the pull request", p.Must(0, "publish", "1", "--pr-body").Stdout, "### abl phase 1: <code>Answer</code>", "pass", "P1.C1", "What it cost:", "git diff HEAD...origin/abl/phase1")
+	wants(t, "the pull request", p.Must(0, "publish", "1", "--pr-body").Stdout, "### abl phase 1: <code>Answer</code>", "pass", "P1.C1", "cost: ", "changed in the source: ", "git diff HEAD...origin/abl/phase1")
 	wants(t, "publishing again", p.Must(0, "publish", "--json").Stdout, p.Git("", "rev-parse", "refs/abl/state"))
 
 	opened(p, "1", "ok")

@@ -43,6 +43,7 @@ type property struct {
 type testcase struct {
 	Name    string   `xml:"name,attr"`
 	Class   string   `xml:"classname,attr"`
+	Time    string   `xml:"time,attr,omitempty"` // in seconds, where it was measured
 	Skipped *problem `xml:"skipped"`
 	Error   *problem `xml:"error"`
 	Failure *problem `xml:"failure"`
@@ -55,22 +56,29 @@ type problem struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is a phase's newest iteration for what reads test results: a test case a
-// contract, with the evidence in it. What is not shown never looks like a pass,
+// JUnit is the newest iteration of each phase for what reads test results: a suite a phase, a
+// test case a contract, with the evidence in it. What is not shown never looks like a pass,
 // and neither does a run that ended without a verdict.
-func JUnit(r Run) ([]byte, error) {
-	s := suite{Name: "abl " + r.heading(line), Package: "abl", Hostname: "localhost"}
-	if r.Record != nil {
-		s.fill(*r.Record)
-	}
-	if r.Ended != nil {
-		s.add(ended(r))
+func JUnit(runs ...Run) ([]byte, error) {
+	all := suites{Name: "abl"}
+	for id, r := range runs {
+		s := suite{Name: "abl " + r.heading(line), Package: "abl", Hostname: "localhost", ID: id}
+		if r.Record != nil {
+			s.fill(*r.Record)
+		}
+		for _, f := range r.figures() {
+			s.Properties = append(s.Properties, property{f.name, line(f.value)})
+		}
+		if r.Ended != nil {
+			s.add(ended(r))
+		}
+		all.Suites = append(all.Suites, s)
 	}
 	var b bytes.Buffer
 	b.WriteString(xml.Header)
 	e := xml.NewEncoder(&b)
 	e.Indent("", "  ")
-	if err := e.Encode(suites{Name: "abl", Suites: []suite{s}}); err != nil {
+	if err := e.Encode(all); err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
 	b.WriteByte('\n')
@@ -98,10 +106,15 @@ func (s *suite) fill(r audit.Record) {
 	for _, run := range r.Replays {
 		ms += run.MS
 	}
-	s.Timestamp, s.Time = r.Decided.UTC().Format("2006-01-02T15:04:05"), fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
+	s.Timestamp, s.Time = r.Decided.UTC().Format("2006-01-02T15:04:05"), seconds(ms)
 	s.Properties = []property{{"verdict", line(r.Verdict)}, {"step", fmt.Sprint(r.Step)}, {"round", fmt.Sprint(r.Round)}, {"iteration", fmt.Sprint(r.Iteration)}}
+	names := map[string]int{}
 	for _, f := range facts(r) {
-		s.Properties = append(s.Properties, property{line(f.name), line(f.value)})
+		name := line(f.name)
+		if names[name]++; names[name] > 1 { // readers keep one value of a name
+			name += fmt.Sprintf(".%d", names[name])
+		}
+		s.Properties = append(s.Properties, property{name, line(f.value)})
 	}
 	for _, c := range r.Contracts {
 		s.add(caseOf(c, r))
@@ -123,6 +136,8 @@ func (s *suite) fill(r audit.Record) {
 	}
 	s.add(testcase{Name: "a believable verdict", Class: class(r.Phase), Error: p})
 }
+
+func seconds(ms int64) string { return fmt.Sprintf("%d.%03d", ms/1000, ms%1000) }
 
 // add counts a test case.
 func (s *suite) add(c testcase) {
@@ -146,6 +161,11 @@ func caseOf(c audit.Contract, r audit.Record) testcase {
 		lines = append(lines, line(l))
 	}
 	t := testcase{Name: line(c.ID + " " + c.Says), Class: class(c.Phase), Out: strings.Join(lines, "\n")}
+	for _, run := range r.Replays {
+		if run.Against == "app" && run.Tests == 1 && len(c.Runs) > 0 && t.Time == "" { // of several nobody knows which took it
+			t.Time = seconds(run.MS)
+		}
+	}
 	p := &problem{Type: line(c.Is), Message: line(told(c, r)), Text: seen(c.Input, c.Observed, "")}
 	switch {
 	case c.Result == audit.Pass:

@@ -42,7 +42,7 @@ var forms = map[string]*regexp.Regexp{
 func structure(doc []byte) (wrong []string) {
 	d := xml.NewDecoder(strings.NewReader(string(doc)))
 	var at []string
-	counts := map[string]int{}
+	counts, named := map[string]int{}, map[string]bool{}
 	for {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -56,6 +56,13 @@ func structure(doc []byte) (wrong []string) {
 			wrong = append(wrong, element(e, at)...)
 			at = append(at, e.Name.Local)
 			counts[e.Name.Local]++
+			if e.Name.Local == "testsuite" {
+				named = map[string]bool{}
+			} else if e.Name.Local == "property" && named[e.Attr[0].Value] {
+				wrong = append(wrong, "two properties "+e.Attr[0].Value)
+			} else if e.Name.Local == "property" {
+				named[e.Attr[0].Value] = true
+			}
 			if e.Name.Local == "testsuite" {
 				for _, a := range e.Attr {
 					if n, err := strconv.Atoi(a.Value); err == nil && slices.Contains([]string{"tests", "failures", "errors", "skipped"}, a.Name.Local) {
@@ -124,6 +131,26 @@ func TestStructureRefuses(t *testing.T) {
 	} {
 		if len(structure([]byte(doc))) == 0 {
 			t.Errorf("let through: %s", doc)
+		}
+	}
+}
+
+// Several phases are a suite each, with numbers of their own, and a time stands where it was measured.
+func TestJUnitOfSeveralPhases(t *testing.T) {
+	good := contract(1, "P1.C1", "a → b", audit.Pass, audit.ByReplay, "verified")
+	good.Runs = []string{"ok"}
+	one := sample("pass", "passed", good)
+	one.Replays = []audit.Replay{{Name: "app-1", Against: "app", Tests: 1, OK: 1, MS: 1500}}
+	data, err := JUnit(Run{Phase: 1, Record: &one}, Run{Phase: 2, Ended: &Ended{Code: 5, What: "the agent failed"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range structure(data) {
+		t.Error(wrong)
+	}
+	for _, want := range []string{`id="0"`, `id="1"`, `name="abl phase 2" `, `tests="1" failures="0" errors="1"`, `classname="phase1" time="1.500">`} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("want %s in\n%s", want, data)
 		}
 	}
 }

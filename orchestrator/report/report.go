@@ -25,7 +25,69 @@ type Run struct {
 	Before []audit.Record // oldest first
 	Used   ledger.Sum     // what the phase's calls used
 	Files  int            // of the source that the phase changed, -1 where nobody can tell
+	Older  bool           // Record is not the newest, so what the phase used is not told with it
+	Page   string         // the file that shows all of it, "" for none
 	Ended  *Ended         // how the run ended when it was not with a verdict
+}
+
+// judged are the iterations that are shown, oldest first.
+func (r Run) judged() []audit.Record {
+	if r.Record == nil {
+		return r.Before
+	}
+	return append(slices.Clip(r.Before), *r.Record)
+}
+
+// figures are what a phase used and changed. A number that some call did not tell is a lower
+// bound, and one that nobody told is unknown.
+func (r Run) figures() []fact {
+	took, calls, untold := time.Duration(0), 0, len(r.judged()) == 0
+	for _, rec := range r.judged() {
+		for _, c := range rec.Calls {
+			if calls++; c.Started.IsZero() || c.Ended.Before(c.Started) {
+				untold = true
+				continue
+			}
+			took += c.Ended.Sub(c.Started)
+		}
+		for _, run := range rec.Replays {
+			took += time.Duration(run.MS) * time.Millisecond
+		}
+	}
+	u, files := r.Used, audit.Unknown
+	if r.Older || len(r.judged()) == 0 && u.Rows == 0 {
+		return nil
+	}
+	if r.Files >= 0 {
+		files = wording.Count(r.Files, "file")
+	}
+	lost := u.Rows == 0 && calls > 0 // the ledger is
+	return []fact{
+		{"cost", partly(u.Cost.Known.Short()+" USD", u.Cost.Known == 0, lost || u.Cost.Missing > 0)},
+		{"tokens", partly(wording.Thousands(u.Total.Known), u.Total.Known == 0, lost || u.Total.Missing > 0)},
+		{"time of calls and replays", partly(took.Round(100*time.Millisecond).String(), took == 0, untold)},
+		{"changed in the source", files},
+	}
+}
+
+// used is figures on one line.
+func (r Run) used() string {
+	var parts []string
+	for _, f := range r.figures() {
+		parts = append(parts, f.name+": "+f.value)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// partly is a figure of which a part may be missing.
+func partly(text string, nothing, missing bool) string {
+	switch {
+	case !missing:
+		return text
+	case nothing:
+		return audit.Unknown
+	}
+	return "at least " + text
 }
 
 // Ended is an end that is not a verdict.

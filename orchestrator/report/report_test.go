@@ -13,6 +13,8 @@ import (
 
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
+	"abl/internal/ledger"
+	"abl/internal/prices"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -61,7 +63,13 @@ func runs() map[string]Run {
 	spared := contract(1, "P1.C1", "GET /a → 200", audit.Unknown, "", "untried")
 	failed := sample("fail", "refuted", spared, bad, doubted)
 	failed.Entries = []failedspecs.Entry{{Spec: "the moon → round", Input: "look", Observed: hostile}, {Spec: "x", Contract: "P2.C1"}}
-	failed.Notes = []string{hostile}
+	failed.Notes = []string{hostile, "another note"}
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for i := range failed.Calls {
+		failed.Calls[i].Started, failed.Calls[i].Ended = began, began.Add(90*time.Second)
+	}
+	known := ledger.Sum{Rows: 2, Total: ledger.Counter{Known: 1_234_567}, Cost: ledger.Money{Known: 3 * prices.Dollar}}
+	partly := ledger.Sum{Rows: 2, Total: ledger.Counter{Known: 1200, Missing: 1}, Cost: ledger.Money{Missing: 2}}
 	before := sample("fail", "refuted", bad)
 	before.Step = 1
 
@@ -72,7 +80,8 @@ func runs() map[string]Run {
 	word := sample("pass", "passed", contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByVerifier, ""))
 	word.Evidence, word.Replays = "off", nil
 	return map[string]Run{
-		"pass": {Phase: 2, Record: &passed}, "fail": {Phase: 2, Record: &failed, Before: []audit.Record{before}}, "unverified": {Phase: 2, Record: &open}, "word": {Phase: 2, Record: &word},
+		"pass": {Phase: 2, Record: &passed, Used: partly, Files: -1}, "unverified": {Phase: 2, Record: &open, Older: true}, "word": {Phase: 2, Record: &word},
+		"fail":               {Phase: 2, Record: &failed, Before: []audit.Record{before}, Used: known, Files: 12, Page: "out|`page`.html"},
 		"ended":              {Phase: 3, Title: "Later", Ended: &Ended{Code: 5, What: "the agent failed: " + hostile}},
 		"ended-after-a-fail": {Phase: 2, Record: &failed, Ended: &Ended{Code: 75, What: "the provider is away"}},
 	}

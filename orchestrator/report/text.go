@@ -19,7 +19,7 @@ func Text(w io.Writer, r Run) error {
 		fmt.Fprintf(&b, "step-%d: %s (%s)\n", before.Step, line(before.Verdict), counted(before))
 	}
 	if r.Record != nil {
-		text(&b, *r.Record)
+		text(&b, *r.Record, r.used())
 	}
 	if r.Ended != nil {
 		fmt.Fprintf(&b, "\nno verdict: %s (exit code %d)\n", line(r.Ended.What), r.Ended.Code)
@@ -28,11 +28,14 @@ func Text(w io.Writer, r Run) error {
 	return err
 }
 
-func text(b *strings.Builder, r audit.Record) {
+func text(b *strings.Builder, r audit.Record, used string) {
 	fmt.Fprintf(b, "step-%d: %s, %s, in round %d, iteration %d (%s): %s\n",
 		r.Step, strings.ToUpper(line(r.Verdict)), when(r.Decided), r.Round, r.Iteration, line(r.Status), counted(r))
 	for _, why := range r.Missing {
 		fmt.Fprintf(b, "  lacks: %s\n", line(why))
+	}
+	if used != "" {
+		fmt.Fprintf(b, "  %s\n", used)
 	}
 	b.WriteString("\ncontracts\n")
 	some := false
@@ -93,19 +96,30 @@ func Markdown(r Run) string {
 	if r.Ended != nil {
 		fmt.Fprintf(&b, "**No verdict**: %s (exit code %d)\n\n", code(r.Ended.What), r.Ended.Code)
 	}
+	if used := r.used(); used != "" {
+		fmt.Fprintf(&b, "%s\n\n", used)
+	}
+	if r.Page != "" {
+		fmt.Fprintf(&b, "The page of it: %s\n\n", code(r.Page))
+	}
 	if r.Record != nil {
-		page(&b, *r.Record)
+		page(&b, r)
 	}
 	return b.String()
 }
 
-func page(b *strings.Builder, r audit.Record) {
+func page(b *strings.Builder, run Run) {
+	r, before := *run.Record, run.Before[max(0, len(run.Before)-maxBefore):]
 	fmt.Fprintf(b, "**%s** in step-%d (round %d, iteration %d), %s: %s\n\n", word(r.Verdict), r.Step, r.Round, r.Iteration, when(r.Decided), counted(r))
 	for _, why := range r.Missing {
 		fmt.Fprintf(b, "- lacks: %s\n", code(why))
 	}
 	fails(b, r)
-	b.WriteString("\n| contract | says | result | why |\n|---|---|---|---|\n")
+	b.WriteString("\n| contract | says |")
+	for _, earlier := range before {
+		fmt.Fprintf(b, " step-%d |", earlier.Step)
+	}
+	fmt.Fprintf(b, " step-%d | why |\n|---|---|%s---|---|\n", r.Step, strings.Repeat("---|", len(before)))
 	for i, c := range r.Contracts {
 		if b.Len() > maxMarkdown {
 			fmt.Fprintf(b, "\nand %d contracts more\n", len(r.Contracts)-i)
@@ -115,7 +129,11 @@ func page(b *strings.Builder, r audit.Record) {
 		if text := witnessed(c); text != "" {
 			why += "<br>" + code(text)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", code(c.ID), code(c.Says), word(c.Result), why)
+		fmt.Fprintf(b, "| %s | %s |", code(c.ID), code(c.Says))
+		for _, earlier := range before {
+			fmt.Fprintf(b, " %s |", cameIn(earlier, c.ID))
+		}
+		fmt.Fprintf(b, " %s | %s |\n", word(c.Result), why)
 	}
 	b.WriteString("\n<details><summary>what it stands on</summary>\n\n| | |\n|---|---|\n")
 	for _, f := range facts(r) {
@@ -124,6 +142,19 @@ func page(b *strings.Builder, r audit.Record) {
 		}
 	}
 	b.WriteString("\n</details>\n\n")
+}
+
+// maxBefore is how many iterations before the last have a column.
+const maxBefore = 9
+
+// cameIn is what a contract came to in an iteration that may not have had it.
+func cameIn(r audit.Record, id string) string {
+	for _, c := range r.Contracts {
+		if c.ID == id {
+			return word(c.Result)
+		}
+	}
+	return "–"
 }
 
 // fails shows what failed, with what was seen, before all else.

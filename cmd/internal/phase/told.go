@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"abl/cmd/internal/exit"
 	"abl/internal/audit"
 	"abl/internal/git"
 	"abl/internal/ledger"
@@ -14,19 +15,8 @@ import (
 func (s *Project) Told(ctx context.Context, n int) (r report.Run, err error) {
 	this, _ := s.Specs().Phase(n)
 	r = report.Run{Phase: n, Title: this.Title, Files: -1}
-	steps, err := audit.Steps(s.Paths, n)
-	if err != nil {
+	if r.Before, err = Records(s, n); err != nil {
 		return r, err
-	}
-	for _, step := range steps {
-		rec, err := audit.Load(s.Paths, n, step)
-		if err == nil {
-			err = s.In.Safe.Clean(&rec)
-		}
-		if err != nil {
-			return r, err
-		}
-		r.Before = append(r.Before, rec)
 	}
 	if last := len(r.Before) - 1; last >= 0 {
 		r.Record, r.Before = &r.Before[last], r.Before[:last]
@@ -38,6 +28,22 @@ func (s *Project) Told(ctx context.Context, n int) (r report.Run, err error) {
 		r.Files = s.filesChanged(ctx, n)
 	}
 	return r, nil
+}
+
+// Records are the audit records of phase n, oldest first, without what has become a secret since.
+func Records(s *Project, n int) (all []audit.Record, err error) {
+	steps, err := audit.Steps(s.Paths, n)
+	for _, step := range steps {
+		r, err := audit.Load(s.Paths, n, step)
+		if err == nil {
+			err = s.In.Safe.Clean(&r)
+		}
+		if err != nil {
+			return nil, exit.With(exit.Person, err, "take the file away; the phase itself does not need it")
+		}
+		all = append(all, r)
+	}
+	return all, err
 }
 
 // used adds up the rows of phase n.

@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -120,7 +119,7 @@ func waitWords(e state.Event) string {
 func tokenWords(e state.Event) string {
 	text := "an unknown number of tokens"
 	if e.Tokens != nil {
-		text = thousands(*e.Tokens) + " tokens"
+		text = wording.Thousands(*e.Tokens) + " tokens"
 	}
 	if e.Model != "" {
 		text += " (" + e.Model + ")"
@@ -161,9 +160,9 @@ func verdictTone(v string) tone {
 // used is the sum of tokens, which is a lower bound when some are not known.
 func used(s *story) string {
 	if s.unknown {
-		return "at least " + thousands(s.tokens)
+		return "at least " + wording.Thousands(s.tokens)
 	}
-	return thousands(s.tokens)
+	return wording.Thousands(s.tokens)
 }
 
 // cost is what the tokens cost, "" when there was nothing to pay.
@@ -213,13 +212,4 @@ func clock(d time.Duration) string {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 	}
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}
-
-// thousands groups digits: 1,234,567.
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
