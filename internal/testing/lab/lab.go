@@ -175,7 +175,7 @@ func (p *Project) Cmd(args ...string) *exec.Cmd {
 	cmd.Dir = p.Dir
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, "ABL_") && !strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") && name != "GITHUB_STEP_SUMMARY" {
+		if !strings.HasPrefix(name, "ABL_") && !strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") && !strings.HasPrefix(name, "GITHUB_") {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}

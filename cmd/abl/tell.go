@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
+	"abl/internal/hostfs"
+	"abl/internal/state"
+	"abl/orchestrator/report"
+)
+
+// tellFlags name the files that a run of phases writes for others.
+func tellFlags() []cli.Flag {
+	return []cli.Flag{
+		{Name: "junit", Value: "FILE", Usage: "write the contracts and their evidence there as JUnit XML"},
+		{Name: "summary", Value: "FILE", Usage: "write verdict, contracts, iterations and costs there as Markdown"},
+		{Name: "html", Value: "FILE", Usage: "write the page of the last phase that was run there"},
+	}
+}
+
+// summaryVar is where GitHub wants what a step has to say.
+const summaryVar = "GITHUB_STEP_SUMMARY"
+
+// telling tells those who asked for it how phases ended.
+type telling struct {
+	*phase.Project
+	runs []report.Run // that have ended
+}
+
+// begin sees to it, before anything is spent on phase n, that the files can be written, and
+// lets them say that its run did not end: an older file must not pass for this run's, should
+// abl be killed.
+func (t *telling) begin(n int) error {
+	for _, f := range tellFlags() {
+		path := t.In.String(f.Name)
+		if path == "" {
+			continue
+		}
+		if err := t.check(path); err != nil {
+			return exit.With(exit.Usage, fmt.Errorf("cannot write the file of --%s: %w", f.Name, err), exit.Hint(err))
+		}
+	}
+	what := "abl was stopped before it could say how the run ended"
+	err := t.write(report.Run{Phase: n, Ended: &report.Ended{Code: exit.Bug, What: what}})
+	if page := t.In.String("html"); page != "" && err == nil {
+		err = hostfs.Write(page, []byte("<!doctype html><title>abl</title>"+what+"\n"), 0o644)
+	}
+	if err != nil {
+		return exit.With(exit.Usage, err, "name a file that can be written")
+	}
+	return nil
+}
+
+// check says why a file may not be written.
+func (t *telling) check(path string) error {
+	dir, err := state.Real(filepath.Dir(path))
+	if err != nil {
+		return exit.With(exit.Usage, err, "make its directory first")
+	}
+	for _, work := range []string{t.Paths.Src, t.Paths.Tests} {
+		if rel, err := filepath.Rel(work, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			return exit.With(exit.Usage, fmt.Errorf("%q is in %s, a role's directory", path, t.Paths.Rel(work)),
+				"name a file elsewhere, such as .abl/reports/"+filepath.Base(path))
+		}
+	}
+	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
+		return exit.With(exit.Usage, fmt.Errorf("%q is there and no plain file", path), "name another file")
+	}
+	return nil
+}
+
+// write writes what there is to tell of the phases so far, and of this one.
+func (t *telling) write(r report.Run) error {
+	all, page := append(t.runs, r), ""
+	data, err := report.JUnit(all...)
+	for _, r := range all {
+		page += report.Markdown(r)
+	}
+	for flag, text := range map[string]string{"junit": string(data), "summary": page} {
+		if path := t.In.String(flag); path != "" && err == nil {
+			if err = hostfs.Write(path, []byte(text), 0o644); err != nil {
+				err = fmt.Errorf("cannot write the file of --%s: %w", flag, err)
+			}
+		}
+	}
+	return err
+}
+
+// tell publishes where that is wanted, and tells those who asked for it how a run of phase n
+// ended. It never changes how that was, but for a run that went well and cannot be published
+// or told of: e says so then.
+func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) error {
+	if ended == nil && t.Conf.Publish == "auto" {
+		if ended = autoPublish(ctx, t.Project); ended != nil {
+			e.Text += ": " + ended.Error()
+		}
+	}
+	page, asked := os.Getenv(summaryVar), false
+	for _, f := range tellFlags() {
+		asked = asked || t.In.String(f.Name) != ""
+	}
+	if page == "" && !asked {
+		return ended
+	}
+	r := runOf(ctx, t.Project, n, ended)
+	r.Page = t.In.String("html")
+	err := t.write(r)
+	t.runs = append(t.runs, r)
+	if r.Page != "" {
+		err = errors.Join(err, writePage(context.WithoutCancel(ctx), t.Project, n, r.Page))
+	}
+	if page != "" {
+		if perr := appendTo(page, report.Markdown(r)); perr != nil {
+			t.In.Warn(fmt.Sprintf("cannot write to %s: %v", summaryVar, perr))
+		}
+	}
+	if ended == nil && err != nil {
+		e.Text += ": " + err.Error()
+		return exit.With(exit.Environment, err, "the phase itself is done: abl report shows it")
+	}
+	if err != nil {
+		t.In.Warn(err)
+	}
+	return ended
+}
+
+// runOf is what there is to tell of a run of phase n. What stands there of an
+// earlier round is not told with a run that came to no verdict.
+func runOf(ctx context.Context, s *phase.Project, n int, ended error) report.Run {
+	err := exit.Because(ctx, ended)
+	code := exit.Code(err)
+	r, terr := s.Told(context.WithoutCancel(ctx), n)
+	if terr != nil {
+		s.In.Warn(terr)
+	}
+	f, serr := s.State()
+	if serr != nil {
+		f = &state.File{}
+	}
+	if code != exit.Passed && code != exit.Stuck && code != exit.Unverified {
+		r.Ended = &report.Ended{Code: code, What: s.In.Safe.Line(err.Error())}
+		if r.Record != nil && f.Phase(n).Round != r.Record.Round {
+			r.Record = nil
+		}
+	}
+	if r.Record == nil && r.Ended == nil {
+		r.Ended = &report.Ended{Code: code, What: "no audit record of it is kept"}
+	}
+	return r
+}
+
+// appendTo adds to a file that the person's CI names.
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
+}
