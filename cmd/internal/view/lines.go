@@ -60,6 +60,9 @@ type lines struct {
 	story story
 	acted time.Time // of the last action that was shown
 
+	runner *redact.RunnerLog // of CI, which folds a call's lines; nil for none
+	folded bool              // such lines are being written
+
 	live  bool
 	paint paint
 	now   func() time.Time
@@ -90,7 +93,17 @@ func (l *lines) show(e state.Event) {
 	}
 	f := words(e, &l.story)
 	if !l.live {
-		l.write(line(f, l.story.elapsed(e.Time), l.paint) + "\n")
+		text := line(f, l.story.elapsed(e.Time), l.paint)
+		if l.runner != nil && (e.Kind == state.CallStart || e.Kind == state.CallResume) {
+			l.unfold()
+			l.runner.Command("group", strings.TrimSpace(text))
+			l.folded = true
+			return
+		}
+		l.write(text + "\n")
+		if e.Kind == state.CallEnd || e.Kind == state.Outcome {
+			l.unfold()
+		}
 		return
 	}
 	l.drawn = l.status()
@@ -131,9 +144,20 @@ func (l *lines) redraw() {
 }
 
 func (l *lines) close() {
-	if l != nil && l.drawn != "" {
+	if l == nil {
+		return
+	}
+	if l.unfold(); l.drawn != "" {
 		l.write(clearLine)
 	}
+}
+
+// unfold ends the lines that belong to a call.
+func (l *lines) unfold() {
+	if l.folded {
+		l.runner.Command("endgroup", "")
+	}
+	l.folded = false
 }
 
 func (l *lines) write(text string) {

@@ -66,6 +66,7 @@ func open(ctx context.Context, o Options, tick <-chan time.Time) *View {
 		v.facts = newLive(o.Stderr)
 	} else if o.Progress == Plain || auto && !o.JSON {
 		v.facts = &lines{out: o.Stderr}
+		v.facts.runner, _ = o.Stderr.(*redact.RunnerLog)
 	}
 	go v.show(tick)
 	v.unhook = context.AfterFunc(ctx, func() {

@@ -7,6 +7,7 @@ import (
 
 	"abl/internal/redact"
 	"abl/internal/state"
+	"abl/internal/wording"
 )
 
 // What runs on networks that are not proven is labelled wherever it begins and where it all ends.
@@ -37,8 +38,8 @@ func TestClock(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 12_345: "12,345", 999_950: "999,950", 1_234_567: "1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("thousands(%d) = %s, want %s", n, got, want)
+		if got := wording.Thousands(n); got != want {
+			t.Errorf("wording.Thousands(%d) = %s, want %s", n, got, want)
 		}
 	}
 	for ms, want := range map[int64]string{0: "0.0s", 850: "0.8s", 9_940: "9.9s", 42_300: "42s", 61_000: "1:01"} {

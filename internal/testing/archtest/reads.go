@@ -23,7 +23,7 @@ var readers = map[string]string{
 	"cmd/abl/images.go":             "an archive that the person names",
 	"cmd/abl/init.go":               "the project at its beginning, and the demo's empty directory",
 	"cmd/internal/commit/main.go":   "the project at its beginning",
-	"cmd/abl/tell.go":              "a file that the person's CI names",
+	"cmd/abl/tell.go":               "a file that the person's CI names",
 	"cmd/internal/phase/setup.go":   "prompts, the person's",
 	"roles/environment/upstream.go": "a note of abl's own",
 	"roles/environment/agents.go":   "the scenario, the person's",
