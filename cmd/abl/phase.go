@@ -43,7 +43,8 @@ func runPhase(ctx context.Context, s *phase.Project) error {
 	}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	e, err := s.Play(ctx, n, in.Bool("again"), v)
+	t.out = phase.Notifying(ctx, s, v)
+	e, err := s.Play(ctx, n, in.Bool("again"), t.out)
 	err = t.tell(ctx, n, &e, err)
 	return s.TellOutcome(v, e, err)
 }
@@ -74,6 +75,7 @@ func runPending(ctx context.Context, s *phase.Project, through bool) error {
 	t := telling{Project: s}
 	v := openView(ctx, s.In)
 	defer v.Close()
+	t.out = phase.Notifying(ctx, s, v)
 	e := state.Event{Kind: state.Outcome}
 	for played := false; ; played = true {
 		f, err := s.State()
@@ -95,7 +97,7 @@ func runPending(ctx context.Context, s *phase.Project, through bool) error {
 			e.Text = err.Error()
 			return s.TellOutcome(v, e, err)
 		}
-		e, err = s.Play(ctx, n, false, v)
+		e, err = s.Play(ctx, n, false, t.out)
 		if err = t.tell(ctx, n, &e, err); err != nil || !through {
 			return s.TellOutcome(v, e, err)
 		}

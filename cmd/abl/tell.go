@@ -32,6 +32,7 @@ const summaryVar = "GITHUB_STEP_SUMMARY"
 // telling tells those who asked for it how phases ended.
 type telling struct {
 	*phase.Project
+	out  *phase.Notifier
 	runs []report.Run // that have ended
 }
 
@@ -103,6 +104,11 @@ func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) 
 			e.Text += ": " + ended.Error()
 		}
 	}
+	end := *e
+	if ended != nil {
+		end.Text = ended.Error()
+	}
+	t.out.Ended(end, exit.Code(ended))
 	page, asked := os.Getenv(summaryVar), false
 	for _, f := range tellFlags() {
 		asked = asked || t.In.String(f.Name) != ""

@@ -18,8 +18,9 @@ type Config struct {
 	Source           SourceRepo         `yaml:"source"`
 	Adopt            Adopt              `yaml:"adopt"`
 	Publish          string             `yaml:"publish"` // manual or auto
-	Agent            PerRole            `yaml:"agent"`   // one name for both roles, or {builder: …, verifier: …}
-	Models           Models             `yaml:"models"`  // each one name or a list (a fallback chain)
+	Notify           Notify             `yaml:"notify"`
+	Agent            PerRole            `yaml:"agent"`  // one name for both roles, or {builder: …, verifier: …}
+	Models           Models             `yaml:"models"` // each one name or a list (a fallback chain)
 	BuilderCommands  map[string]Command `yaml:"builder_commands"`
 	VerifierCommands map[string]Command `yaml:"verifier_commands"`
 	App              *App               `yaml:"app"` // nil: no app section
@@ -50,6 +51,11 @@ type SourceRepo struct {
 // Adopt says what of that repository the Builder sees.
 type Adopt struct {
 	Exclude []string `yaml:"exclude"` // paths in it that are left out of the Builder's clone
+}
+
+// Notify is who hears how phases end.
+type Notify struct {
+	Command string `yaml:"command"` // a shell command on this machine, JSON on its standard input
 }
 
 // PerRole is one value for each role.

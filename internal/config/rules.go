@@ -39,6 +39,7 @@ var rules = []rule{
 	{"source.dir", orNothing(inside), "a folder inside the repository", ""},
 	{"adopt.exclude.*", inside, "a path inside the repository", ""},
 	{"publish", oneOf("manual", "auto"), "manual or auto", ""},
+	{"notify.command", orNothing(notBlank), "a shell command", ""},
 	{"models.*.*", modelName, "the name of a model", ""},
 	{"*_commands.NAME", like(`[a-z][a-z0-9_-]*`), "lower-case letters, digits, - and _", ""},
 	{"*_commands.NAME", not(oneOf("check", "get-spec", "help", "list", "restart")), "another name than that of a command of abl-cmd's own", "choose another name"},

@@ -3,6 +3,7 @@ package redact
 import (
 	"io"
 	"os"
+	"sync"
 )
 
 // RunnerLog is an output that a CI runner reads. A runner takes lines for commands: GitHub's what
@@ -10,6 +11,7 @@ import (
 // up by spelling a character as JSON does, so that a document in the output stays the same.
 type RunnerLog struct {
 	to           io.Writer
+	mu           sync.Mutex
 	begun, colon bool // the line has begun; it begins with a colon
 	hashes       int  // in a row, from two on also with letters after them
 }
@@ -24,6 +26,12 @@ func ForRunner(w io.Writer) io.Writer {
 
 // Write passes the next chunk on.
 func (l *RunnerLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.write(p)
+}
+
+func (l *RunnerLog) write(p []byte) (int, error) {
 	out := make([]byte, 0, len(p))
 	for _, b := range p {
 		if l.commands(b) {
@@ -41,9 +49,11 @@ func (l *RunnerLog) Write(p []byte) (int, error) {
 
 // Command gives the runner a command of abl's own, on a line of its own.
 func (l *RunnerLog) Command(name, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	_, _ = io.WriteString(l.to, "::"+name+"::")
 	l.begun = true
-	_, _ = io.WriteString(l, text+"\n")
+	_, _ = l.write([]byte(text + "\n"))
 }
 
 // commands says whether a byte makes a command of what came before it on its line. What is not

@@ -30,6 +30,7 @@ type plan struct {
 	Last     string     `json:"last"`               // what the phases before cost
 	Prepare  string     `json:"prepare,omitempty"`  // what brings the app's dependencies
 	Services []string   `json:"services,omitempty"` // of the app
+	Notify   string     `json:"notify,omitempty"`   // what is run on this machine when a phase ends or waits
 	Roles    []rolePlan `json:"roles"`
 }
 
@@ -69,6 +70,12 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	for _, svc := range environment.Services(s.Conf) {
 		from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
 		out.Services = append(out.Services, fmt.Sprintf("%s: %s, port %d", svc.Name, from, svc.Port))
+	}
+	if command, from, err := notifies(ctx, s); command != "" {
+		out.Notify = fmt.Sprintf("%q, from %s", command, from)
+		if err != nil {
+			out.Notify += ", not run: " + err.Error()
+		}
 	}
 	who := roles.Both()
 	if !a.Go {
@@ -188,6 +195,9 @@ func (p plan) print(w io.Writer) {
 	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\nprepare: %s\n", p.Phase, p.Why, p.Budget, p.Last, cmp.Or(p.Prepare, "nothing"))
 	for _, svc := range p.Services {
 		fmt.Fprintf(w, "service %s\n", svc)
+	}
+	if p.Notify != "" {
+		fmt.Fprintf(w, "notify: %s\n", p.Notify)
 	}
 	for _, r := range p.Roles {
 		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
