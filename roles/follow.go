@@ -44,11 +44,12 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	}
 	defer errs.Close()
 	reader := j.Agent.NewReader(j.Call)
-	t := &tail{in: out, most: r.Output, to: func(line []byte, cut bool) {
-		if did := reader.Line(r.Safe.Bytes(line), cut); did != "" {
+	t := messagesOf(out, reader, r.Safe, func(m agent.Message) {
+		if did := m.Line(); did != "" {
 			r.emit(j, state.Event{Kind: state.Action, Text: did})
 		}
-	}}
+	})
+	t.most = r.Output
 	exit, why, err := r.watch(ctx, j, rec, t, func() int64 { return max(t.read, size(out)) + size(errs) }, intent)
 	if err != nil {
 		return err
@@ -61,6 +62,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if err := t.finish(); err != nil {
 		return err
 	}
+	t.to(nil, false)
 	o.Output, o.Ended = t.read, time.Now().UTC()
 	o.Duration = o.Ended.Sub(o.Started).Milliseconds()
 	o.Exit = exit.Code

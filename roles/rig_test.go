@@ -32,18 +32,18 @@ type plainReader struct {
 	ended bool
 }
 
-func (r *plainReader) Line(line []byte, cut bool) string {
+func (r *plainReader) Line(line []byte, cut bool) []agent.Message {
 	word, rest, _ := strings.Cut(string(line), " ")
 	switch word {
 	case "do":
-		return rest
+		return []agent.Message{{Kind: agent.Called, Text: rest}}
 	case "used":
 		n, _ := strconv.ParseInt(rest, 10, 64)
 		r.used = &n
 	case "end":
 		r.ended = true
 	}
-	return ""
+	return nil
 }
 
 func (r *plainReader) Result(exit int) agent.Result {

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 
 	"abl/internal/hostfs"
+	"abl/internal/proc"
+	"abl/internal/redact"
 	"abl/roles/agent"
 )
 
@@ -56,6 +59,40 @@ func size(f *os.File) int64 {
 // agent may print as fast as abl reads, and neither a limit nor a person shall
 // wait for it.
 const turn = 8 << 20
+
+// Transcribe hands on what an agent says and did, out of its output, and of what is
+// written to that later until over: asked before each look, so that nothing is missed.
+func Transcribe(ctx context.Context, in io.Reader, reader agent.Reader, safe *redact.Sanitizer, each func(agent.Message), over func() (bool, error)) error {
+	t := messagesOf(in, reader, safe, each)
+	for {
+		end, err := over()
+		for all := false; !all && err == nil; {
+			if all, err = t.pump(); ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if end {
+			err = t.finish()
+			t.to(nil, false)
+			return err
+		}
+		if err := proc.Pause(ctx, poll); err != nil {
+			return err
+		}
+	}
+}
+
+// messagesOf hands on the messages of an output; an empty line after the last ends it.
+func messagesOf(in io.Reader, reader agent.Reader, safe *redact.Sanitizer, each func(agent.Message)) *tail {
+	return &tail{in: in, to: func(line []byte, cut bool) {
+		for _, m := range reader.Line(safe.Bytes(line), cut) {
+			each(m)
+		}
+	}}
+}
 
 // tail hands out the lines of a growing file, each at most agent.MaxLine long.
 type tail struct {

@@ -97,12 +97,33 @@ func (h *Held) Still() error {
 	return nil
 }
 
-// heldBy words who holds the lock. The file may be empty still, or torn.
-func heldBy(path string) error {
+// HolderRuns says whether the process that took the lock last still runs, which nobody can
+// tell where it is not of this machine. Unlike Hold it is in nobody's way.
+func HolderRuns(path string) (here, runs bool) {
+	h, err := lastHolder(path)
+	if host, _ := os.Hostname(); err != nil || h.Host != host {
+		return errors.Is(err, ErrAbsent), false
+	}
+	return true, !errors.Is(unix.Kill(h.PID, 0), unix.ESRCH)
+}
+
+// lastHolder reads who took the lock last. The file may be empty still, or torn.
+func lastHolder(path string) (h holder, err error) {
 	const longest = 4 << 10
 	data, err := Read(filepath.Dir(path), filepath.Base(path), longest)
-	var h holder
-	if err != nil || json.Unmarshal(data, &h) != nil || h.PID == 0 {
+	if err == nil {
+		err = json.Unmarshal(data, &h)
+	}
+	if err == nil && h.PID <= 0 {
+		err = errors.New("it names no process")
+	}
+	return h, err
+}
+
+// heldBy words who holds the lock.
+func heldBy(path string) error {
+	h, err := lastHolder(path)
+	if err != nil {
 		return fmt.Errorf("it %w by another process", ErrHeld)
 	}
 	return fmt.Errorf("it %w by process %d on %q since %s", ErrHeld, h.PID, h.Host, h.Since.Format(time.RFC3339))

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"abl/internal/failedspecs"
@@ -90,6 +91,11 @@ type Phase struct {
 
 	HeldTo
 	Judged
+}
+
+// OnItsWay says that the phase has begun and rests nowhere yet.
+func (p Phase) OnItsWay() bool {
+	return slices.Contains([]Status{Building, Built, Verifying, Verified, Refuted}, p.Status)
 }
 
 // HeldTo are the texts of its spec that a phase works on and has passed with.

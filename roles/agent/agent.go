@@ -80,9 +80,9 @@ type Result struct {
 // afterwards; both ways give the same Result. Lines longer than MaxLine reach
 // it cut, with cut set.
 type Reader interface {
-	// Line takes one line without its end and returns the agent's last action in a
-	// few words for the live view, or "".
-	Line(line []byte, cut bool) (action string)
+	// Line takes one line without its end and returns what it tells. An empty one, as
+	// after the last, ends a message that is told in pieces.
+	Line(line []byte, cut bool) []Message
 	// Result says how the call ended, given the exit code of the CLI.
 	Result(exit int) Result
 }
@@ -98,7 +98,7 @@ func Program(name string, c Command) Agent {
 
 type deaf struct{}
 
-func (deaf) Line([]byte, bool) string { return "" }
+func (deaf) Line([]byte, bool) []Message { return nil }
 
 func (deaf) Result(exit int) Result { return Result{Finished: exit == 0, Requests: -1} }
 

@@ -55,8 +55,8 @@ func claudeCommand(c Call) (Command, error) {
 // claudeReader follows stream-json; the one document of --output-format json is
 // the last line of it, and read as well.
 type claudeReader struct {
-	stream bool // the first record of a stream was there
-	result claudeRecord
+	stream bool         // the first record of a stream was there
+	end    claudeRecord // the result record
 	follower
 }
 
@@ -68,12 +68,15 @@ type claudeRecord struct {
 	Parent    string `json:"parent_tool_use_id"`
 	Message   struct {
 		Content []struct {
-			Type  string         `json:"type"`
-			Text  string         `json:"text"`
-			Name  string         `json:"name"`
-			Input map[string]any `json:"input"`
+			Type    string         `json:"type"`
+			Text    string         `json:"text"`
+			Name    string         `json:"name"`
+			Input   map[string]any `json:"input"`
+			Content any            `json:"content"`
+			IsError bool           `json:"is_error"`
 		} `json:"content"`
 	} `json:"message"`
+	stamped
 	IsError bool               `json:"is_error"`
 	Status  count              `json:"api_error_status"`
 	Said    string             `json:"result"`
@@ -82,36 +85,53 @@ type claudeRecord struct {
 }
 
 // Line implements Reader.
-func (r *claudeReader) Line(line []byte, cut bool) (did string) {
+func (r *claudeReader) Line(line []byte, cut bool) (told []Message) {
 	var rec claudeRecord
 	if !r.record(line, cut, &rec) {
-		return ""
+		return nil
 	}
 	switch rec.Type {
 	case "system":
 		if rec.Subtype == "init" {
 			r.stream, r.session = true, label(rec.SessionID, maxName)
 		}
-	case "assistant":
+	case "assistant", "user":
 		for _, part := range rec.Message.Content {
-			switch {
-			case part.Type == "text" && rec.Parent == "":
-				r.say(part.Text)
-			case part.Type == "tool_use":
-				did = r.tool(part.Name, part.Input)
+			switch rec.Type + " " + part.Type {
+			case "assistant text":
+				if rec.Parent == "" {
+					r.say(part.Text)
+				}
+				told = append(told, r.message(Said, part.Text, "")...)
+			case "assistant tool_use":
+				told = append(told, r.tool(part.Name, part.Input)...)
+			case "user tool_result":
+				told = append(told, r.result(part.IsError, textOf(part.Content))...)
 			}
 		}
 	case "result":
-		r.result = rec
+		r.end = rec
 		r.session = cmp.Or(r.session, label(rec.SessionID, maxName))
 	}
-	return did
+	return told
+}
+
+// textOf is the text of a content, which is one or a list of parts.
+func textOf(content any) string {
+	text, _ := content.(string)
+	parts, _ := content.([]any)
+	for _, part := range parts {
+		fields, _ := part.(map[string]any)
+		more, _ := fields["text"].(string)
+		text += more
+	}
+	return text
 }
 
 // Result implements Reader. The subtype is "success" on most errors too, and the
 // exit code 0 on a signal.
 func (r *claudeReader) Result(exit int) Result {
-	end := r.result
+	end := r.end
 	res := Result{Requests: -1, Usage: usage(end.Models, claudeCount)}
 	switch said := end.words(); {
 	case end.Type == "":

@@ -42,7 +42,7 @@ func TestClaudeSamples(t *testing.T) {
 
 func TestClaudeFollows(t *testing.T) {
 	actions, session, said := follow(t, claude, "ok-streamjson")
-	want := []string{"Write /description/hello.txt", `Bash echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr "…`}
+	want := []string{"Write /description/hello.txt", `Bash echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr "…`, "All done: wrote hello.txt and ran a command."}
 	if diff := cmp.Diff(want, actions); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

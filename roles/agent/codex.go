@@ -67,9 +67,9 @@ var codexSettings = []string{
 
 // codexReader follows the JSON lines of codex exec, which do not name the model.
 type codexReader struct {
-	model  string
-	last   string // the last error record
-	result codexRecord
+	model string
+	last  string      // the last error record
+	end   codexRecord // of the turn
 	follower
 }
 
@@ -82,10 +82,13 @@ type codexRecord struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	Usage figures `json:"usage"`
-	Item  struct {
+	stamped
+	Item struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Command string `json:"command"`
+		Output  string `json:"aggregated_output"`
+		Exit    count  `json:"exit_code"`
 		Query   string `json:"query"`
 		Changes []struct {
 			Path string `json:"path"`
@@ -94,10 +97,10 @@ type codexRecord struct {
 }
 
 // Line implements Reader.
-func (r *codexReader) Line(line []byte, cut bool) string {
+func (r *codexReader) Line(line []byte, cut bool) []Message {
 	var rec codexRecord
 	if !r.record(line, cut, &rec) {
-		return ""
+		return nil
 	}
 	switch rec.Type {
 	case "thread.started":
@@ -107,38 +110,47 @@ func (r *codexReader) Line(line []byte, cut bool) string {
 	case "error":
 		r.last = label(rec.Message, maxReason)
 	case "turn.completed", "turn.failed":
-		r.result = rec
+		r.end = rec
 	}
-	return ""
+	return nil
 }
 
 // item takes one thing that the model said or did. An item of the type error is
-// a notice.
-func (r *codexReader) item(started bool, rec codexRecord) string {
+// a notice. Some tools tell only their end.
+func (r *codexReader) item(started bool, rec codexRecord) []Message {
 	item := rec.Item
 	switch item.Type {
 	case "", "error", "reasoning", "todo_list":
-		return ""
+		return nil
 	case "agent_message":
-		if !started {
-			r.pause() // each message is whole
-			r.say(item.Text)
+		if started {
+			return nil
 		}
-		return ""
+		r.pause() // each message is whole
+		r.say(item.Text)
+		return r.message(Said, item.Text, "")
 	}
 	if !started {
-		r.tools++ // also of what tells only its end
+		r.tools++
 	}
 	r.pause()
-	switch {
-	case item.Type != "command_execution" && len(item.Changes) > 0:
-		return action(item.Type, item.Changes[0].Path)
-	case item.Type != "command_execution":
-		return action(item.Type, item.Query)
+	switch command := item.Type == "command_execution"; {
+	case command && started:
+		text := withoutShell(item.Command)
+		return r.message(Called, action("shell", text), text)
+	case command:
+		return r.result(item.Exit.n == nil || *item.Exit.n != 0, item.Output)
 	case started:
-		return action("shell", withoutShell(item.Command))
+		return nil
 	}
-	return ""
+	var paths []string
+	for _, change := range item.Changes {
+		paths = append(paths, change.Path)
+	}
+	if len(paths) == 0 {
+		paths = []string{item.Query}
+	}
+	return r.message(Called, action(item.Type, paths[0]), strings.Join(paths, "\n"))
 }
 
 // withoutShell is a command without the shell that the CLI puts around it.
@@ -155,7 +167,7 @@ func withoutShell(command string) string {
 
 // Result implements Reader. The CLI tells a provider's trouble in words alone.
 func (r *codexReader) Result(exit int) Result {
-	end, res := r.result, Result{Requests: -1}
+	end, res := r.end, Result{Requests: -1}
 	if end.Usage != nil {
 		res.Usage = usage(map[string]figures{cmp.Or(r.model, "unknown"): end.Usage}, codexNames.count)
 	}

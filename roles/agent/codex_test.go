@@ -36,7 +36,7 @@ func TestCodexSamples(t *testing.T) {
 
 func TestCodexFollows(t *testing.T) {
 	actions, session, said := follow(t, codex, "ok-json")
-	want := []string{`shell printf 'hello from stub\n' > hello.txt`, "shell echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr …"}
+	want := []string{`shell printf 'hello from stub\n' > hello.txt`, "shell echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr …", "All done: wrote hello.txt and ran a command."}
 	if diff := cmp.Diff(want, actions); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

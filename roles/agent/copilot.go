@@ -57,9 +57,9 @@ var copilotExcluded = []string{"skill", "task", "read_agent", "list_agents", "wr
 
 // copilotReader follows the CLI's JSON lines, and the line of tokens behind them.
 type copilotReader struct {
-	asked  int64        // requests that a model answered
-	failed *copilotData // the last error of the session
-	result copilotRecord
+	asked  int64         // requests that a model answered
+	failed *copilotData  // the last error of the session
+	end    copilotRecord // the result record
 	used   map[string]figures
 	follower
 }
@@ -70,7 +70,8 @@ type copilotRecord struct {
 	SessionID string      `json:"sessionId"`
 	Exit      *int        `json:"exitCode"`
 	Data      copilotData `json:"data"`
-	Models    map[string]struct {
+	stamped
+	Models map[string]struct {
 		Usage figures `json:"usage"`
 	} `json:"modelMetrics"` // of the line of tokens, which has no type
 }
@@ -83,13 +84,20 @@ type copilotData struct {
 	Message   string         `json:"message"`
 	Status    count          `json:"statusCode"`
 	Outcome   string         `json:"outcome"`
+	Success   bool           `json:"success"`
+	Result    struct {
+		Content string `json:"content"`
+	} `json:"result"`
+	Error struct {
+		Message string `json:"message"`
+	} `json:"error"`
 }
 
 // Line implements Reader.
-func (r *copilotReader) Line(line []byte, cut bool) string {
+func (r *copilotReader) Line(line []byte, cut bool) []Message {
 	var rec copilotRecord
 	if !r.record(line, cut, &rec) {
-		return ""
+		return nil
 	}
 	switch rec.Type {
 	case "":
@@ -104,18 +112,21 @@ func (r *copilotReader) Line(line []byte, cut bool) string {
 			r.pause()
 			r.say(rec.Data.Content)
 		}
+		return r.message(Said, rec.Data.Content, "")
 	case "model.call_finished":
 		if rec.Data.Outcome == "success" {
 			r.asked++
 		}
 	case "tool.execution_start":
 		return r.tool(rec.Data.Tool, rec.Data.Arguments)
+	case "tool.execution_complete":
+		return r.result(!rec.Data.Success, cmp.Or(rec.Data.Result.Content, rec.Data.Error.Message))
 	case "session.error":
 		r.failed = &rec.Data
 	case "result":
-		r.result, r.session = rec, label(rec.SessionID, maxName)
+		r.end, r.session = rec, label(rec.SessionID, maxName)
 	}
-	return ""
+	return nil
 }
 
 // Result implements Reader. The exit code is 0 on a signal too. Started in another way
@@ -126,11 +137,11 @@ func (r *copilotReader) Result(exit int) Result {
 	case r.failed != nil:
 		res.Reason = "copilot stopped: " + reason(cmp.Or(r.failed.Message, r.failed.ErrorType, "no reason given"))
 		res.Trouble = trouble(r.failed.Message, r.failed.Status.n, copilotSigns)
-	case r.result.Type == "":
+	case r.end.Type == "":
 		res.Reason = r.noRecord("copilot", exitCode(exit))
 	case exit != 0:
 		res.Reason = "copilot failed with " + exitCode(exit)
-	case r.result.Exit == nil || *r.result.Exit != 0:
+	case r.end.Exit == nil || *r.end.Exit != 0:
 		res.Reason = "copilot reports that it failed"
 	}
 	return r.ended(res, "copilot", r.asked > 0 && (r.used == nil || answered(res.Usage)), r.tools == 0)

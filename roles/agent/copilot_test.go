@@ -34,7 +34,7 @@ func TestCopilotSamples(t *testing.T) {
 
 func TestCopilotFollows(t *testing.T) {
 	actions, session, said := follow(t, Copilot("openai-responses"), "ok-used")
-	want := []string{"create SCRATCH", `bash echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr "…`}
+	want := []string{"create SCRATCH", `bash echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr "…`, "All done: wrote hello.txt and ran a command."}
 	if diff := cmp.Diff(want, actions); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"strings"
+	"unicode"
 
 	"abl/internal/helper"
 )
@@ -34,24 +35,25 @@ type customReader struct {
 	used              figures // of the last line that has any
 	last              string
 	speech
+	messages
 }
 
 // Line implements Reader. What is no JSON is what the agent says.
-func (r *customReader) Line(line []byte, cut bool) string {
+func (r *customReader) Line(line []byte, cut bool) []Message {
 	text := strings.TrimSpace(string(line))
 	if cut || text == "" {
-		return ""
+		return nil
 	}
 	if r.path == "" || line[0] != '{' {
 		r.say(text + "\n")
 		r.last = label(text, maxReason)
-		return label(text, maxAction)
+		return r.message(Said, strings.TrimRightFunc(string(line), unicode.IsSpace), "")
 	}
 	at := json.RawMessage(line)
 	for name := range strings.SplitSeq(r.path, ".") {
 		var object map[string]json.RawMessage
 		if json.Unmarshal(at, &object) != nil {
-			return ""
+			return nil
 		}
 		at = object[name]
 	}
@@ -59,7 +61,7 @@ func (r *customReader) Line(line []byte, cut bool) string {
 	if bytes.HasPrefix(at, []byte("{")) && json.Unmarshal(at, &used) == nil {
 		r.used = used
 	}
-	return ""
+	return nil
 }
 
 // Result implements Reader. All that is known of success is the exit code.

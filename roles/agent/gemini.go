@@ -67,8 +67,8 @@ func geminiCommand(c Call) (Command, error) {
 
 // geminiReader follows stream-json.
 type geminiReader struct {
-	failure string // the last error record, a warning that ended the run included
-	result  geminiRecord
+	failure string       // the last error record, a warning that ended the run included
+	end     geminiRecord // the result record
 	follower
 }
 
@@ -83,7 +83,9 @@ type geminiRecord struct {
 	Content    string         `json:"content"`
 	Status     string         `json:"status"`
 	Error      geminiError    `json:"error"`
-	Stats      struct {
+	Output     string         `json:"output"`
+	stamped
+	Stats struct {
 		ToolCalls count              `json:"tool_calls"`
 		Models    map[string]figures `json:"models"`
 	} `json:"stats"`
@@ -94,10 +96,14 @@ type geminiError struct {
 }
 
 // Line implements Reader.
-func (r *geminiReader) Line(line []byte, cut bool) string {
+func (r *geminiReader) Line(line []byte, cut bool) (told []Message) {
 	var rec geminiRecord
-	if !r.record(line, cut, &rec) {
-		return ""
+	is := r.record(line, cut, &rec)
+	if len(line) == 0 || is && rec.Type != "message" {
+		told = r.whole()
+	}
+	if !is {
+		return told
 	}
 	switch rec.Type {
 	case "init":
@@ -105,18 +111,22 @@ func (r *geminiReader) Line(line []byte, cut bool) string {
 	case "message":
 		if rec.Role == "assistant" {
 			r.say(rec.Content)
+			r.piece(Said, rec.Content)
 		}
 	case "tool_use":
 		if rec.ToolName == "run_shell_command" {
 			rec.ToolName = "shell"
 		}
-		return r.tool(rec.ToolName, rec.Parameters)
+		return append(told, r.tool(rec.ToolName, rec.Parameters)...)
+	case "tool_result":
+		failed := rec.Status != "success"
+		return append(told, r.result(failed, cmp.Or(rec.Output, rec.Error.Message))...)
 	case "error":
 		r.failure = label(rec.Message, maxReason)
 	case "result":
-		r.result = rec
+		r.end = rec
 	}
-	return ""
+	return told
 }
 
 // Result implements Reader. The exit code alone proves nothing: the CLI also ends with
@@ -124,7 +134,7 @@ func (r *geminiReader) Line(line []byte, cut bool) string {
 // round in circles. That no tool was used is also the only trace of an answer that the
 // token limit cut off at the first turn.
 func (r *geminiReader) Result(exit int) Result {
-	end, code, status := r.result, exitCode(exit), geminiStatus(exit)
+	end, code, status := r.end, exitCode(exit), geminiStatus(exit)
 	if status != nil {
 		code += fmt.Sprintf(" (HTTP status %d)", *status)
 	} else if meaning := geminiExits[exit]; meaning != "" {

@@ -112,19 +112,13 @@ func sample(t testing.TB, name string) []byte {
 }
 
 func TestGeminiActionsAndSession(t *testing.T) {
-	r := gemini.NewReader(Call{})
-	var actions []string
-	for line := range strings.Lines(string(sample(t, "ok-streamjson"))) {
-		if a := r.Line([]byte(strings.TrimSuffix(line, "\n")), false); a != "" {
-			actions = append(actions, a)
-		}
-	}
-	want := []string{"write_file hello.txt", "shell echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr …"}
+	actions, session, said := follow(t, gemini, "ok-streamjson")
+	want := []string{"write_file hello.txt", "shell echo SHELLOK; id; pwd; env | cut -d= -f1 | sort | tr …", "All done: wrote hello.txt and ran a command."}
 	if diff := cmp.Diff(want, actions); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := r.Result(0).Session; got != "12a975e7-a214-40be-a2a7-ac3faaa80495" {
-		t.Errorf("session %q", got)
+	if session != "12a975e7-a214-40be-a2a7-ac3faaa80495" || said != want[2] {
+		t.Errorf("session %q, said %q", session, said)
 	}
 }
 

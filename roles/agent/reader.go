@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"abl/internal/helper"
@@ -30,30 +31,42 @@ type follower struct {
 	tools   int  // used by the model
 	cut     bool // some line was too long to be read whole
 	speech
+	messages
 }
 
 // record reads one line into rec, and reports whether it is a record. A field of another
 // type than this version of the CLI gives it is left out: what could be read still counts.
-func (f *follower) record(line []byte, cut bool, rec any) bool {
+func (f *follower) record(line []byte, cut bool, rec interface{ when() time.Time }) bool {
 	f.cut = f.cut || cut
 	if cut || len(line) == 0 || line[0] != '{' {
 		return false
 	}
 	err := json.Unmarshal(line, rec)
 	var odd *json.UnmarshalTypeError
+	f.at = rec.when()
 	return err == nil || errors.As(err, &odd)
 }
 
 // tool takes the use of a tool, and names it with the one parameter that says most about it.
-func (f *follower) tool(name string, parameters map[string]any) string {
+func (f *follower) tool(name string, parameters map[string]any) []Message {
 	f.tools++
 	f.pause()
+	object := ""
 	for _, key := range []string{"command", "file_path", "absolute_path", "path", "dir_path", "pattern", "query"} {
-		if value, _ := parameters[key].(string); value != "" {
-			return action(name, value)
+		if object, _ = parameters[key].(string); object != "" {
+			break
 		}
 	}
-	return action(name, "")
+	return f.message(Called, action(name, object), arguments(parameters))
+}
+
+// result takes what a tool gave back.
+func (f *follower) result(failed bool, output string) []Message {
+	text := ""
+	if failed {
+		text = "failed"
+	}
+	return f.message(Returned, text, output)
 }
 
 // noRecord says that a CLI printed no record of its end.

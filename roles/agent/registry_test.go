@@ -50,12 +50,12 @@ type lines []struct {
 	cut  bool
 }
 
-func (l *lines) Line(line []byte, cut bool) string {
+func (l *lines) Line(line []byte, cut bool) []Message {
 	*l = append(*l, struct {
 		size int
 		cut  bool
 	}{len(line), cut})
-	return ""
+	return nil
 }
 
 func (*lines) Result(int) Result { return Result{} }

@@ -84,9 +84,9 @@ func sampleOf(t testing.TB, name, file string) []byte {
 func follow(t *testing.T, a Agent, file string) (actions []string, session, said string) {
 	t.Helper()
 	r := a.NewReader(Call{Model: "m"})
-	for line := range strings.Lines(string(sampleOf(t, a.Name, file))) {
-		if did := r.Line([]byte(strings.TrimSuffix(line, "\n")), false); did != "" {
-			actions = append(actions, did)
+	for _, m := range messagesIn(r, sampleOf(t, a.Name, file)) {
+		if m.Line() != "" {
+			actions = append(actions, m.Line())
 		}
 	}
 	return actions, r.Result(0).Session, r.Result(0).Said
@@ -110,6 +110,11 @@ func FuzzReaders(f *testing.F) {
 		}
 		if !slices.IsSortedFunc(r.Usage, func(a, b Usage) int { return strings.Compare(a.Model, b.Model) }) {
 			t.Error("rows are not in order")
+		}
+		for _, m := range messagesIn(found(name).NewReader(Call{}), stdout) {
+			if m.Kind == "" || len(m.Text+m.Detail) > 2*maxMessage+100 || strings.ContainsFunc(m.Line(), unicode.IsControl) {
+				t.Errorf("a message of %d bytes: %.200q", len(m.Text+m.Detail), m.Text)
+			}
 		}
 		if strings.ContainsFunc(r.Reason+r.Session+show(r), unicode.IsControl) {
 			t.Errorf("a control character in %q", show(r))

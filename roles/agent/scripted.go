@@ -96,24 +96,33 @@ type scriptedReader struct {
 }
 
 // Line implements Reader.
-func (r *scriptedReader) Line(line []byte, cut bool) string {
-	var rec Record
-	if !r.record(line, cut, &rec) {
-		return ""
+func (r *scriptedReader) Line(line []byte, cut bool) (told []Message) {
+	var rec struct {
+		Record
+		stamped
+	}
+	is := r.record(line, cut, &rec)
+	if len(line) == 0 || is && rec.Type != RecordOutput {
+		told = r.whole()
+	}
+	if !is {
+		return told
 	}
 	switch rec.Type {
 	case RecordInit:
 		r.session = label(rec.Session, maxName)
 	case RecordTool:
 		r.pause()
-		return action(rec.Tool, rec.Text)
+		return append(told, r.message(Called, action(rec.Tool, rec.Text), rec.Text)...)
 	case RecordMessage:
 		r.say(rec.Text + "\n")
-		return label(rec.Text, maxAction)
+		return append(told, r.message(Said, rec.Text, "")...)
+	case RecordOutput:
+		r.piece(Returned, rec.Text+"\n")
 	case RecordResult:
-		r.last = rec
+		r.last = rec.Record
 	}
-	return ""
+	return told
 }
 
 // Result implements Reader. No request is asked for: a script that reports no usage is

@@ -104,7 +104,11 @@ func TestScriptedActions(t *testing.T) {
 		`not a record`:                                                           "",
 	}
 	for line, want := range tests {
-		if got := offline.NewReader(Call{}).Line([]byte(line), false); got != want {
+		got := ""
+		for _, m := range offline.NewReader(Call{}).Line([]byte(line), false) {
+			got += m.Line()
+		}
+		if got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}
 	}

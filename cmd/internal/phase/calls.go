@@ -1,12 +1,10 @@
 package phase
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -23,6 +21,7 @@ type Call struct {
 	roles.KeyParts
 	Key       string
 	Agent     string
+	Model     string
 	Iteration int // 0 when it cannot be told
 	Begun     time.Time
 	Outcome   roles.Outcome
@@ -53,7 +52,7 @@ func (s *Project) Calls() ([]Call, error) {
 		c := Call{Record: roles.Record{Dir: s.Paths.Call(e.Name())}, KeyParts: k, Key: e.Name()}
 		c.Iteration = iterationOf(f.Phase(c.Phase), c.Step)
 		if intent, ok, err := c.Intent(); err == nil && ok {
-			c.Begun, c.Agent = intent.Begun, intent.Agent
+			c.Begun, c.Agent, c.Model = intent.Begun, intent.Agent, intent.Model
 		}
 		if c.Outcome, c.Ended, err = c.Record.Outcome(); err != nil {
 			return nil, err
@@ -96,11 +95,12 @@ func (c Call) Proofs() (all []roles.Boundary, err error) {
 // Transcript tells what the agent of a call said and did, in its order, as far as it
 // printed it.
 func (s *Project) Transcript(c Call, each func(agent.Message)) error {
-	a, err := environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(c.Agent)
-	if err != nil {
-		return err
-	}
-	f, err := roles.OpenOutput(filepath.Join(c.Dir, "stdout"))
+	return Follow(context.Background(), s, c, each, func() (bool, error) { return true, nil })
+}
+
+// Follow is Transcript that goes on with what the agent prints meanwhile, until over.
+func Follow(ctx context.Context, s *Project, c Call, each func(agent.Message), over func() (bool, error)) error {
+	f, err := roles.OpenOutput(c.Stdout())
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
@@ -108,15 +108,26 @@ func (s *Project) Transcript(c Call, each func(agent.Message)) error {
 		return err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return err
+	a, err := agent.Find(c.Agent)
+	if s.Conf.Agents[c.Agent].Command != "" {
+		a, err = environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(c.Agent)
 	}
-	reader := a.NewReader(agent.Call{})
-	for line := range bytes.Lines(data) {
-		if did := reader.Line(bytes.TrimSpace(line), false); did != "" {
-			each(agent.Message{Kind: agent.Called, Text: did})
+	if err != nil { // the settings have it no more: each line is its words
+		a = agent.Custom(agent.Agent{Name: c.Agent}, "", nil, "")
+	}
+	return roles.Transcribe(ctx, f, a.NewReader(agent.Call{Model: c.Model}), s.In.Safe, each, over)
+}
+
+// Working says whether an abl works on a phase of the project now. Of one on another machine
+// nobody can tell: then it does while a phase is on its way.
+func Working(s *Project, f *state.File) bool {
+	if here, alive := hostfs.HolderRuns(s.Paths.Lock()); here {
+		return alive
+	}
+	for _, p := range f.Phases {
+		if p.OnItsWay() {
+			return true
 		}
 	}
-	return nil
+	return false
 }

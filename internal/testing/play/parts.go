@@ -22,7 +22,7 @@ func Tiny() agent.Agent {
 // worked is a good end, with a usage that tells the steps apart.
 type worked int64
 
-func (worked) Line([]byte, bool) string { return "" }
+func (worked) Line([]byte, bool) []agent.Message { return nil }
 func (w worked) Result(int) agent.Result {
 	n := int64(w)
 	return agent.Result{Finished: true, Requests: 1, Usage: []agent.Usage{{Model: "m", Count: tokens.Count{Total: &n}}}}

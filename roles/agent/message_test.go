@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// messagesIn are what a reader makes of an output, and of its end.
+func messagesIn(r Reader, stdout []byte) (all []Message) {
+	for line := range bytes.Lines(stdout) {
+		all = append(all, r.Line(bytes.TrimSuffix(line, []byte("\n")), false)...)
+	}
+	return append(all, r.Line(nil, false)...)
+}
+
+// told puts messages one below the other, what belongs to one behind it.
+func told(all []Message) string {
+	var b strings.Builder
+	for _, m := range all {
+		at := "-"
+		if !m.Time.IsZero() {
+			at = m.Time.Format(time.TimeOnly)
+		}
+		fmt.Fprintf(&b, "%s %s: %s\n", at, m.Kind, m.Text)
+		for line := range strings.Lines(m.Detail) {
+			fmt.Fprintf(&b, "\t%s\n", strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return b.String()
+}
+
+// How each real output is told: s for words, c for a call of a tool, r for what came back.
+// The others, of runs that no model answered, tell nothing.
+func TestMessagesOfSamples(t *testing.T) {
+	want := map[string]string{
+		"gemini/fail-e500_after-streamjson": "c", "gemini/fail-maxturns-streamjson": "crcrcr", "gemini/loopdetected-streamjson": "crcrcrcr",
+		"gemini/maxtok-streamjson": "s", "gemini/ok-streamjson": "ccrs", "gemini/sigterm-streamjson": "c",
+		"claude/ok-streamjson":  "crcrs",
+		"codex/fail-e401_after": "c", "codex/fail-e500_after": "c", "codex/fail-failedevent": "ccrssss", "codex/fail-nofinish": "ccrssss", "codex/ok-json": "ccrs",
+		"copilot/fail-e429x2": "ccrs", "copilot/fail-e500_after": "c", "copilot/ok-json": "ccrs", "copilot/ok-usagefile": "ccrs", "copilot/ok-used": "ccrs", "copilot/sigterm": "c",
+	}
+	for _, a := range clis {
+		for _, file := range samplesOf(t, a.Name) {
+			t.Run(a.Name+"/"+file, func(t *testing.T) {
+				kinds := ""
+				for _, m := range messagesIn(a.NewReader(Call{}), sampleOf(t, a.Name, file)) {
+					kinds += map[MessageKind]string{Said: "s", Called: "c", Returned: "r"}[m.Kind]
+				}
+				if kinds != want[a.Name+"/"+file] {
+					t.Errorf("told %q, want %q", kinds, want[a.Name+"/"+file])
+				}
+			})
+		}
+	}
+}
+
+// One good run of each CLI, as testdata/transcripts has it.
+func TestTranscripts(t *testing.T) {
+	for name, file := range map[string]string{"gemini": "ok-streamjson", "claude": "ok-streamjson", "codex": "ok-json", "copilot": "ok-used"} {
+		t.Run(name, func(t *testing.T) {
+			want := string(sampleOf(t, "transcripts", name))
+			if diff := cmp.Diff(want, told(messagesIn(found(name).NewReader(Call{}), sampleOf(t, name, file)))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMessages(t *testing.T) {
+	own := Custom(Agent{Name: "mine"}, "", nil, "usage")
+	for _, tt := range []struct {
+		name   string
+		agent  Agent
+		stdout string
+		want   string
+	}{
+		{"scripted", offline, `{"type":"message","text":"a\nb"}` + "\n" + `{"type":"tool","tool":"run","text":"ls\n-a"}` + "\n" + `{"type":"output","text":"x"}` + "\nnoise\n" + `{"type":"output","text":"y"}` + "\n" + `{"type":"result"}`,
+			"- said: a\nb\n- call: run ls -a\n\tls\n\t-a\n- result: \n\tx\n\ty\n"},
+		{"scripted, cut off", offline, `{"type":"output","text":"x"}`, "- result: \n\tx\n"},
+		{"words that nothing follows", gemini, `{"type":"message","role":"assistant","content":"I be"}` + "\n" + `{"type":"message","role":"assistant","content":"gin"}`, "- said: I begin\n"},
+		{"a tool that fails", gemini, `{"type":"tool_result","status":"error","error":{"message":"no such file"}}`, "- result: failed\n\tno such file\n"},
+		{"an odd time", gemini, `{"type":"tool_result","status":"error","timestamp":7}`, "- result: failed\n"},
+		{"content in parts", claude, `{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":[{"type":"text","text":"a"},{"type":"image"},7,{"type":"text","text":"b"}]}]}}`, "- result: failed\n\tab\n"},
+		{"content of no form", claude, `{"type":"user","message":{"content":[{"type":"tool_result","content":{"text":"a"}}]}}`, ""},
+		{"another's words", claude, `{"type":"assistant","parent_tool_use_id":"x","message":{"content":[{"type":"text","text":"a"},{"type":"text","text":" "}]}}`, "- said: a\n"},
+		{"changed files", codex, `{"type":"item.completed","item":{"type":"file_change","changes":[{"path":"a"},{"path":"b"}]}}`, "- call: file_change a\n\ta\n\tb\n"},
+		{"a command that fails", codex, `{"type":"item.completed","item":{"type":"command_execution","exit_code":2,"aggregated_output":"x"}}`, "- result: failed\n\tx\n"},
+		{"a tool of copilot's that fails", Copilot(""), `{"type":"tool.execution_complete","data":{"success":false,"error":{"message":"no"}}}`, "- result: failed\n\tno\n"},
+		{"lines of one's own", own, "working\n\n{\"usage\":1}\n  done \n", "- said: working\n- said:   done\n"},
+		{"a program", Program("p", Command{}), "x\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, told(messagesIn(tt.agent.NewReader(Call{}), []byte(tt.stdout)))); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// However much an agent prints, in one line or in many, no message grows with it.
+func TestMessagesAreBounded(t *testing.T) {
+	long := strings.Repeat("é", MaxLine/4)
+	pieces := strings.Repeat(`{"type":"output","text":"`+strings.Repeat("x", 1000)+`"}`+"\n", 1000)
+	for name, tt := range map[string]struct {
+		agent  Agent
+		stdout string
+		lost   string
+	}{
+		"a long line":  {claude, `{"type":"assistant","message":{"content":[{"type":"text","text":"` + long + `"}]}}`, "4128768 more bytes"},
+		"an argument":  {gemini, `{"type":"tool_use","tool_name":"write_file","parameters":{"a":"` + long + `"}}`, "4128771 more bytes"},
+		"many outputs": {offline, pieces, "935464 more bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := messagesIn(tt.agent.NewReader(Call{}), []byte(tt.stdout))
+			if len(all) != 1 || len(told(all)) > maxMessage+1000 || !strings.HasSuffix(all[0].Text+all[0].Detail, "\n… "+tt.lost) {
+				t.Errorf("%d messages of %d bytes, the end of %.100q", len(all), len(told(all)), told(all)[max(0, len(told(all))-100):])
+			}
+		})
+	}
+}
