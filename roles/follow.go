@@ -44,12 +44,11 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	}
 	defer errs.Close()
 	reader := j.Agent.NewReader(j.Call)
-	t := messagesOf(out, reader, r.Safe, func(m agent.Message) {
+	t := &tail{in: out, most: r.Output, to: Messages(reader, r.Safe, func(m agent.Message) {
 		if did := m.Line(); did != "" {
 			r.emit(j, state.Event{Kind: state.Action, Text: did})
 		}
-	})
-	t.most = r.Output
+	})}
 	exit, why, err := r.watch(ctx, j, rec, t, func() int64 { return max(t.read, size(out)) + size(errs) }, intent)
 	if err != nil {
 		return err

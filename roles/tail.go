@@ -2,6 +2,7 @@ package roles
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,24 +61,30 @@ func size(f *os.File) int64 {
 // wait for it.
 const turn = 8 << 20
 
-// Transcribe hands on what an agent says and did, out of its output, and of what is
-// written to that later until over: asked before each look, so that nothing is missed.
-func Transcribe(ctx context.Context, in io.Reader, reader agent.Reader, safe *redact.Sanitizer, each func(agent.Message), over func() (bool, error)) error {
-	t := messagesOf(in, reader, safe, each)
+// Lines hands out the lines of an output, and those written to it until over, which is
+// asked before each look, so that none is missed. There may be no file yet.
+func Lines(ctx context.Context, path string, to func(line []byte, cut bool), over func() (bool, error)) error {
+	t := &tail{to: to}
 	for {
 		end, err := over()
-		for all := false; !all && err == nil; {
-			if all, err = t.pump(); ctx.Err() != nil {
-				return ctx.Err()
+		if t.in == nil && err == nil {
+			f, ferr := OpenOutput(path)
+			if ferr == nil {
+				defer f.Close()
+				t.in = f
+			} else if !errors.Is(ferr, hostfs.ErrAbsent) {
+				err = ferr
 			}
 		}
-		if err != nil {
-			return err
+		for all := t.in == nil; !all && err == nil; {
+			all, err = t.pump()
+			err = cmp.Or(context.Cause(ctx), err)
 		}
-		if end {
-			err = t.finish()
-			t.to(nil, false)
+		switch {
+		case err != nil || end && t.in == nil:
 			return err
+		case end:
+			return t.finish()
 		}
 		if err := proc.Pause(ctx, poll); err != nil {
 			return err
@@ -85,13 +92,13 @@ func Transcribe(ctx context.Context, in io.Reader, reader agent.Reader, safe *re
 	}
 }
 
-// messagesOf hands on the messages of an output; an empty line after the last ends it.
-func messagesOf(in io.Reader, reader agent.Reader, safe *redact.Sanitizer, each func(agent.Message)) *tail {
-	return &tail{in: in, to: func(line []byte, cut bool) {
+// Messages takes the lines of an agent's output and hands on what they tell.
+func Messages(reader agent.Reader, safe *redact.Sanitizer, each func(agent.Message)) func(line []byte, cut bool) {
+	return func(line []byte, cut bool) {
 		for _, m := range reader.Line(safe.Bytes(line), cut) {
 			each(m)
 		}
-	}}
+	}
 }
 
 // tail hands out the lines of a growing file, each at most agent.MaxLine long.

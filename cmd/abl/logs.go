@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,21 +15,28 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
-	"abl/internal/hostfs"
+	"abl/internal/ledger"
+	"abl/internal/proc"
 	"abl/internal/wording"
+	"abl/orchestrator"
 	"abl/roles"
 )
 
 func logsCommand() cli.Command {
 	return cli.Command{
 		Name: "logs", Group: cli.Looking, Args: "[builder|verifier|app]", MaxArgs: 1, Values: []string{"builder", "verifier", "app"},
-		Usage: "show what a call printed; without a role, list the calls",
-		Long: `Every call keeps all that it printed under .abl/logs/calls/. What is shown is
-made harmless first: escape codes and other controls of an agent never reach
-your terminal.`,
-		Examples: "abl logs\nabl logs builder -f\nabl logs app --phase 1 --iteration 2",
+		Usage: "show what an agent said and did; without a role, list the calls",
+		Long: `Shows the last call of a role: what the agent said, each tool that it used in a
+line, and the first lines of what that gave. --raw shows all that it printed, which is
+kept under .abl/logs/calls/; of the app that is all there is. What is shown is made
+harmless first: escape codes and other controls of an agent never reach your terminal.
+
+-f goes on until the phase rests, with the calls that come meanwhile: of the role, or of
+both where none is named. It ends as well when no abl works on the phase.`,
+		Examples: "abl logs\nabl logs builder\nabl logs -f\nabl logs app --phase 1 --iteration 2",
 		Flags: []cli.Flag{
-			{Name: "follow", Short: "f", Usage: "go on until the call ends"},
+			{Name: "follow", Short: "f", Usage: "go on until the phase rests, across calls"},
+			{Name: "raw", Usage: "show what was printed as it is, for agents JSON lines"},
 			{Name: "phase", Value: "N", Usage: "of this phase; otherwise the last that ran"},
 			{Name: "iteration", Value: "I", Usage: "of this iteration; otherwise the last"},
 		},
@@ -38,40 +44,32 @@ your terminal.`,
 	}
 }
 
-func runLogs(ctx context.Context, s *phase.Project) error {
-	in, log := s.In, ""
-	if len(in.Args) > 0 {
-		log = in.Args[0]
-	} else if in.Bool("follow") {
-		return cli.WithHint("abl logs builder -f", "-f needs a log to follow: builder, verifier or app")
+// logs are those that a person asks to see.
+type logs struct {
+	*phase.Project
+	what             string // builder, verifier or app; "" for both roles
+	phase, iteration int    // 0 for any
+}
+
+func runLogs(ctx context.Context, s *phase.Project) (err error) {
+	l := logs{Project: s}
+	if len(s.In.Args) > 0 {
+		l.what = s.In.Args[0]
 	}
-	role, file := log, "stdout"
-	if log == "app" {
-		role, file = roles.Verifier.Name, filepath.Join("app", "app.log")
+	if l.phase, err = positive(s.In, "phase"); err != nil {
+		return err
 	}
-	n, err := positive(in, "phase")
+	if l.iteration, err = positive(s.In, "iteration"); err != nil {
+		return err
+	}
+	if l.what != "" || s.In.Bool("follow") {
+		return l.show(ctx)
+	}
+	calls, err := l.calls()
 	if err != nil {
 		return err
 	}
-	iteration, err := positive(in, "iteration")
-	if err != nil {
-		return err
-	}
-	calls, err := s.Calls()
-	if err != nil {
-		return err
-	}
-	calls = slices.DeleteFunc(calls, func(c phase.Call) bool {
-		return role != "" && c.Role.Name != role || n > 0 && c.Phase != n ||
-			iteration > 0 && c.Iteration != iteration
-	})
-	switch {
-	case log == "":
-		return listCalls(in, calls)
-	case len(calls) == 0:
-		return exit.With(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", role), "abl logs lists the calls")
-	}
-	return show(ctx, in, log, calls[len(calls)-1], file)
+	return listCalls(s.In, calls)
 }
 
 // positive is the value of a flag that counts from 1, 0 when it is not given.
@@ -81,6 +79,18 @@ func positive(in *cli.Input, flag string) (int, error) {
 		err = cli.Usagef("--%s counts from 1, and %d is less", flag, n)
 	}
 	return n, err
+}
+
+// calls are those on disk that are asked for, oldest first.
+func (l *logs) calls() ([]phase.Call, error) {
+	role := l.what
+	if role == "app" {
+		role = roles.Verifier.Name
+	}
+	calls, err := l.Calls()
+	return slices.DeleteFunc(calls, func(c phase.Call) bool {
+		return role != "" && c.Role.Name != role || l.phase > 0 && c.Phase != l.phase || l.iteration > 0 && c.Iteration != l.iteration
+	}), err
 }
 
 func listCalls(in *cli.Input, calls []phase.Call) error {
@@ -96,7 +106,7 @@ func listCalls(in *cli.Input, calls []phase.Call) error {
 			iteration = strconv.Itoa(c.Iteration)
 		}
 		if c.Ended {
-			class, took = string(c.Outcome.Class), (time.Duration(c.Outcome.Duration) * time.Millisecond).Round(100*time.Millisecond).String()
+			class, took = string(c.Outcome.Class), tookText(c.Outcome)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n",
 			c.Key, c.Role.Name, c.Phase, iteration, wording.OneLine(c.Agent), class, took)
@@ -104,50 +114,126 @@ func listCalls(in *cli.Input, calls []phase.Call) error {
 	return t.Flush()
 }
 
-// pollLog is how often a log that is followed is looked at.
-const pollLog = 200 * time.Millisecond
+// tookText is how long an ended call took.
+func tookText(o roles.Outcome) string {
+	return (time.Duration(o.Duration) * time.Millisecond).Round(100 * time.Millisecond).String()
+}
 
-// show prints a call's output and, when it is followed, goes on to its end.
-func show(ctx context.Context, in *cli.Input, log string, c phase.Call, file string) (err error) {
-	prefix := log + " │ "
-	out := in.Safe.Writer(in.Result, prefix)
-	if columns := view.Columns(in.Bare.Stdout); columns > 2*len(prefix) {
-		out.Fold(columns - len(prefix)) // rows that a terminal breaks by itself would lack the prefix
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	path := filepath.Join(c.Dir, file)
-	for from := int64(0); ; {
-		// Asked before reading: what is printed until the end is then read too.
-		_, ended, err := c.Record.Outcome()
+// pollCalls is how often the next call is looked for.
+const pollCalls = 200 * time.Millisecond
+
+// show shows the last call and, where that is wanted, those after it.
+func (l *logs) show(ctx context.Context) error {
+	for last := ""; ; {
+		over, err := l.over()
 		if err != nil {
 			return err
 		}
-		if from, err = copyFrom(ctx, out, path, from); err != nil || ended || !in.Bool("follow") {
+		calls, err := l.calls()
+		if err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pollLog):
+		from := slices.IndexFunc(calls, func(c phase.Call) bool { return c.Key == last }) + 1
+		if last == "" {
+			from = max(len(calls)-1, 0)
+		}
+		for _, c := range calls[from:] {
+			last, l.phase = c.Key, c.Phase
+			if err := l.showCall(ctx, c); err != nil {
+				return err
+			}
+		}
+		switch {
+		case over && last == "" && l.what == "":
+			return exit.With(exit.Usage, errors.New("cannot find a call like that"), "abl logs lists the calls")
+		case over && last == "":
+			return exit.With(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", l.what), "abl logs lists the calls")
+		case over:
+			return nil
+		}
+		if err := proc.Pause(ctx, pollCalls); err != nil {
+			return err
 		}
 	}
 }
 
-// copyFrom prints a file from an offset on and returns where it ended. There
-// may be no file yet.
-func copyFrom(ctx context.Context, w io.Writer, path string, from int64) (int64, error) {
-	f, err := roles.OpenOutput(path)
-	if errors.Is(err, hostfs.ErrAbsent) {
-		return from, nil
+// over says that no more calls are waited for.
+func (l *logs) over() (bool, error) {
+	if !l.In.Bool("follow") {
+		return true, nil
 	}
-	if err != nil {
-		return from, exit.With(exit.Environment, fmt.Errorf("cannot read the log: %w", err), "")
+	f, err := l.State()
+	if err != nil || !phase.Working(l.Project, f) {
+		return true, err
 	}
-	defer f.Close()
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return from, err
+	p := f.Phase(l.phase)
+	return l.phase > 0 && (!p.OnItsWay() || l.iteration > 0 && l.iteration != p.Iteration), nil
+}
+
+// showCall shows one call, to its end where it is followed.
+func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
+	over := func() (bool, error) {
+		if _, ended, err := c.Record.Outcome(); err != nil || ended {
+			return ended, err
+		}
+		return l.over()
 	}
-	defer context.AfterFunc(ctx, func() { f.Close() })() // a log may be a gigabyte
-	n, err := io.Copy(w, f)
-	return from + n, cmp.Or(ctx.Err(), err)
+	columns := view.Columns(l.In.Bare.Stdout)
+	if l.what != "app" && !l.In.Bool("raw") {
+		t := &view.Transcript{Out: l.In.Result, Safe: l.In.Safe, Who: c.Role.Name, Columns: columns, Colour: view.Coloured(l.In.Bare.Stdout)}
+		t.Heading(heading(c))
+		to := phase.Messages(l.Project, c, t.Show)
+		err := roles.Lines(ctx, c.Stdout(), to, over)
+		to(nil, false)
+		end := l.ending(c)
+		if t.Shown == 0 && err == nil {
+			end += " (abl logs " + c.Role.Name + " --raw shows what it printed)"
+		}
+		t.Heading(end)
+		return unreadable(ctx, err)
+	}
+	file, prefix := c.Stdout(), cmp.Or(l.what, c.Role.Name)+" │ "
+	if l.what == "app" {
+		file = filepath.Join(c.App().Dir, "app.log")
+	}
+	out := l.In.Safe.Writer(l.In.Result, prefix)
+	if columns > 2*len(prefix) {
+		out.Fold(columns - len(prefix)) // rows that a terminal breaks by itself would lack the prefix
+	}
+	err = roles.Lines(ctx, file, func(line []byte, _ bool) { out.Write(append(line, '\n')) }, over)
+	return unreadable(ctx, errors.Join(err, out.Close()))
+}
+
+// unreadable tells an output that cannot be read from a person who had enough.
+func unreadable(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return exit.With(exit.Environment, fmt.Errorf("cannot read the log: %w", err), "")
+}
+
+// heading says whose call it is.
+func heading(c phase.Call) string {
+	text := fmt.Sprintf("%s, phase %d", c.Role.Name, c.Phase)
+	if c.Iteration > 0 {
+		text += fmt.Sprintf(", iteration %d", c.Iteration)
+	}
+	return fmt.Sprintf("%s: %s (%s), %s UTC, %s", text, c.Agent, c.Model, c.Begun.UTC().Format(time.DateTime), c.Key)
+}
+
+// ending says how a call ended, and what it used.
+func (l *logs) ending(c phase.Call) string {
+	o, ended, err := c.Record.Outcome()
+	if err != nil || !ended {
+		return "it has not ended"
+	}
+	totals := ledger.Totals{Price: l.CostOf}
+	for _, row := range orchestrator.Rows(c.Phase, c.Step, o) {
+		totals.Add(row)
+	}
+	text := fmt.Sprintf("%s after %s, %s", o.Class, tookText(o), view.UsedWords(totals.Account().All))
+	if o.Reason != "" {
+		text += ": " + o.Reason
+	}
+	return text
 }

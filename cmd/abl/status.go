@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/view"
+	"abl/internal/ledger"
+	"abl/internal/proc"
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/internal/wording"
@@ -27,50 +31,125 @@ type standings struct {
 
 // standing is one phase as `abl status` shows it.
 type standing struct {
-	Phase     int       `json:"phase"`
-	Title     string    `json:"title"`
-	Contracts int       `json:"contracts"`
-	Status    string    `json:"status"` // of docs/state-format.md, or unsound
-	Iteration int       `json:"iteration,omitempty"`
-	Round     int       `json:"round,omitempty"`
-	Verdict   string    `json:"verdict,omitempty"`
-	Failed    []string  `json:"failed,omitempty"`
-	Notes     []string  `json:"notes,omitempty"`
-	Ended     time.Time `json:"ended,omitzero"`
+	Phase     int             `json:"phase"`
+	Title     string          `json:"title"`
+	Contracts int             `json:"contracts"`
+	Status    string          `json:"status"` // of docs/state-format.md, or unsound
+	Iteration int             `json:"iteration,omitempty"`
+	Round     int             `json:"round,omitempty"`
+	Verdict   string          `json:"verdict,omitempty"`
+	Failed    []string        `json:"failed,omitempty"`
+	Notes     []string        `json:"notes,omitempty"`
+	Ended     time.Time       `json:"ended,omitzero"`
+	Tokens    *ledger.Counter `json:"tokens,omitempty"` // of the calls that ended
+	Cost      *ledger.Money   `json:"cost_usd,omitempty"`
+	Now       *running        `json:"now,omitempty"`
+	Waits     *waiting        `json:"waits,omitempty"`
+}
+
+// running is what an abl at work on a phase does.
+type running struct {
+	Call  string    `json:"call,omitempty"` // "" between calls
+	Role  string    `json:"role,omitempty"`
+	Agent string    `json:"agent,omitempty"`
+	Model string    `json:"model,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Of    int       `json:"of"` // iterations at most
+}
+
+// waiting is what a phase waits for.
+type waiting struct {
+	Class string    `json:"class"` // how the last call ended
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
 }
 
 func statusCommand() cli.Command {
 	return cli.Command{
 		Name: "status", Group: cli.Looking, Usage: "show where every phase stands",
-		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
-		Run:   phase.Opened(phase.Restored(runStatus)),
+		Long: `Shows each phase with the tokens and dollars of the calls that ended, a question mark
+where nobody knows, and what runs now.`,
+		Examples: "abl status\nabl status --watch\nabl status --json",
+		Flags: []cli.Flag{
+			{Name: "watch", Short: "w", Usage: "show it again whenever it changes, until no abl works on a phase"},
+			{Name: "json", Usage: "one JSON document (docs/json.md), with --watch one a line"},
+		},
+		Run: phase.Opened(phase.Restored(runStatus)),
 	}
 }
 
-func runStatus(_ context.Context, s *phase.Project) error {
+// pollStatus is how often it is looked for a change.
+const pollStatus = time.Second
+
+func runStatus(ctx context.Context, s *phase.Project) error {
+	screen := view.CanSteer(s.In.Bare.Stdout) && !s.In.Bool("json")
+	for last := ""; ; {
+		all, working, err := standingsOf(s)
+		if err != nil {
+			return err
+		}
+		if !s.In.Bool("watch") {
+			return s.In.Show(all, func(w io.Writer) { all.print(w, time.Now()) })
+		}
+		now := time.Time{} // on a terminal alone the time that passes is a change
+		if screen {
+			now = time.Now()
+		}
+		var text strings.Builder
+		if all.print(&text, now); text.String() != last && screen {
+			view.Redraw(s.In.Result, s.In.Safe.String(text.String()))
+		} else if text.String() != last {
+			err = s.In.Show(all, func(w io.Writer) { fmt.Fprintln(w, text.String()) })
+		}
+		if last = text.String(); err != nil || !working {
+			return err
+		}
+		if err := proc.Pause(ctx, pollStatus); err != nil {
+			return err
+		}
+	}
+}
+
+// standingsOf looks where every phase stands, and whether an abl works on one.
+func standingsOf(s *phase.Project) (all standings, working bool, err error) {
 	f, err := s.State()
 	if err != nil {
-		return err
+		return all, false, err
 	}
 	calls, err := s.Calls()
 	if err != nil {
-		return err
+		return all, false, err
 	}
 	weak := map[int]int{} // by phase: calls on networks that were not proven
 	for _, c := range calls {
 		proofs, err := c.Proofs()
 		if err != nil {
-			return err
+			return all, false, err
 		}
 		if slices.ContainsFunc(proofs, func(p roles.Boundary) bool { return p.Weak != "" }) {
 			weak[c.Phase]++
 		}
 	}
+	used := map[string]ledger.Sum{}
+	totals := ledger.Totals{Price: s.CostOf}
+	if err := ledger.Open(s.Paths.Ledger()).Scan(totals.Add, func(int, string) {}); err != nil { // abl costs tells of lines that are none
+		s.In.Warn(err)
+	}
+	for _, g := range totals.Account().By[ledger.ByPhase] {
+		used[g.Key] = g.Sum
+	}
+	working = phase.Working(s, f)
 	specs, problems := spec.LoadDir(s.Paths.Specs())
-	all := standings{Project: s.Paths.Root, Phases: []standing{}}
+	all = standings{Project: s.Paths.Root, Phases: []standing{}}
 	apart := orchestrator.Drift(f, specs)
 	for _, n := range specs.Numbers() {
 		st := stand(f.Phases[fmt.Sprint(n)], specs, n, problems)
+		if sum, ok := used[fmt.Sprint(n)]; ok {
+			st.Tokens, st.Cost = &sum.Total, &sum.Cost
+		}
+		if f.Phase(n).OnItsWay() {
+			st.run(calls, working, s.Conf.Loop.MaxVerifierIterations)
+		}
 		if err := apart[n]; err != nil {
 			st.Notes = append(st.Notes, err.Error()+": "+exit.Hint(err))
 		}
@@ -84,7 +163,35 @@ func runStatus(_ context.Context, s *phase.Project) error {
 			all.Problems = append(all.Problems, p.String())
 		}
 	}
-	return s.In.Show(all, all.print)
+	return all, working, nil
+}
+
+// run enters what an abl does for the phase now; a call that has not ended goes on without one.
+func (st *standing) run(calls []phase.Call, working bool, most int) {
+	now := running{Of: most}
+	for _, c := range calls {
+		if c.Phase == st.Phase && !c.Ended {
+			now = running{Call: c.Key, Role: c.Role.Name, Agent: c.Agent, Model: c.Model, Since: c.Begun, Of: most}
+		}
+	}
+	if working {
+		st.Now = &now
+	} else if now.Call != "" {
+		st.Notes = append(st.Notes, fmt.Sprintf("call %s had not ended when abl was stopped: abl phase %d goes on with it", now.Call, st.Phase))
+	}
+}
+
+// words say what is done; the time that has passed is left out where now is zero.
+func (st standing) words(now time.Time) string {
+	r := st.Now
+	if r.Role == "" {
+		return fmt.Sprintf("abl works on iteration %d of at most %d, no agent runs", st.Iteration, r.Of)
+	}
+	text := fmt.Sprintf("the %s works on iteration %d of at most %d since %s UTC", r.Role, st.Iteration, r.Of, r.Since.UTC().Format(time.TimeOnly))
+	if !now.IsZero() {
+		text += fmt.Sprintf(" (%s)", now.Sub(r.Since).Round(time.Second))
+	}
+	return fmt.Sprintf("%s: %s (%s), call %s", text, r.Agent, r.Model, r.Call)
 }
 
 // stand is where phase n stands; p is nil when it never ran.
@@ -106,6 +213,7 @@ func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) stand
 			st.Notes = append(st.Notes, p.Note)
 		}
 		if o := p.Outage; o != nil && !o.Until.IsZero() {
+			st.Waits = &waiting{o.Class, o.Since, o.Until}
 			st.Notes = append(st.Notes, fmt.Sprintf("waits since %s for what ended its last call (%s); it tries again at %s UTC, or when abl phase runs after that",
 				o.Since.UTC().Format(time.TimeOnly), o.Class, o.Until.UTC().Format(time.DateTime)))
 		}
@@ -121,22 +229,28 @@ func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) stand
 	return st
 }
 
-func (all standings) print(w io.Writer) {
+func (all standings) print(w io.Writer, now time.Time) {
 	if len(all.Phases) == 0 {
 		fmt.Fprintln(w, "no phase yet: write .abl/specs/phase1.md")
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "PHASE\tSTATUS\tITERATION\tCONTRACTS\tTITLE")
+	fmt.Fprintln(t, "PHASE\tSTATUS\tITERATION\tCONTRACTS\tTOKENS\tUSD\tTITLE")
 	for _, s := range all.Phases {
-		iteration := "-"
+		iteration, tokens, usd := "-", "-", "-"
+		if s.Tokens != nil {
+			tokens, usd = s.Tokens.String(), s.Cost.String()
+		}
 		if s.Iteration > 0 {
 			iteration = fmt.Sprint(s.Iteration)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\n", s.Phase, s.Status, iteration, s.Contracts, wording.OneLine(s.Title))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", s.Phase, s.Status, iteration, s.Contracts, tokens, usd, wording.OneLine(s.Title))
 	}
 	t.Flush()
 	for _, s := range all.Phases {
+		if s.Now != nil {
+			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, wording.OneLine(s.words(now)))
+		}
 		for _, f := range s.Failed {
 			fmt.Fprintf(w, "phase %d fails: %s\n", s.Phase, wording.OneLine(f))
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -81,7 +82,7 @@ func TestNothingHostileGetsOut(t *testing.T) {
 		wants(t, "abl phase, "+how, strings.ReplaceAll(got, `\\`, `\`), "[secret …YZ]", `\x1b]0;owned`, "taken away: ")
 	}
 	for _, args := range []string{
-		"logs", "logs builder", "logs verifier", "logs app", "status", "status --json", "costs", "costs --json", "costs --csv", "config", "config --json",
+		"logs", "logs builder", "logs verifier", "logs builder --raw", "logs verifier --raw", "logs app", "status", "status --json", "costs", "costs --json", "costs --csv", "config", "config --json",
 		"phase 1 --dry-run --again", "phase 1 --dry-run --again --json", "debug usage .abl/logs/calls/p1-build-1.1/stdout --agent scripted", "phase 1", "clean",
 	} {
 		r := p.Run(strings.Fields(args)...)
@@ -90,9 +91,10 @@ func TestNothingHostileGetsOut(t *testing.T) {
 			t.Errorf("abl %s prints no JSON: %s", args, r.Stdout)
 		}
 	}
-	harmless(t, "abl logs builder on a terminal", strings.ReplaceAll(onTerminal(p, 0, "logs", "builder"), "\r\n", "\n"))
-	for line := range strings.Lines(p.Must(0, "logs", "builder").Stdout) {
-		if !strings.HasPrefix(line, "builder │ ") {
+	harmless(t, "abl logs builder on a terminal", ownCodes.ReplaceAllString(strings.ReplaceAll(onTerminal(p, 0, "logs", "builder"), "\r\n", "\n"), ""))
+	shown := slices.Collect(strings.Lines(p.Must(0, "logs", "builder").Stdout))
+	for i, line := range shown {
+		if own := i == 0 || i == len(shown)-1; strings.HasPrefix(line, "── ") != own || strings.HasPrefix(line, "builder │ ") == own {
 			t.Errorf("a line of the agent's own: %q", line)
 		}
 	}
@@ -116,7 +118,7 @@ func TestWhatTheAttackPrints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := p.Must(0, "logs", "builder").Stdout + p.Must(0, "logs", "app").Stdout
+	shown := p.Must(0, "logs", "builder", "--raw").Stdout + p.Must(0, "logs", "app").Stdout
 	for _, form := range spelled() {
 		if !strings.Contains(string(log), form) || !strings.Contains(shown, form) {
 			t.Errorf("the log, or abl logs, does not show %q", form)

@@ -95,19 +95,15 @@ func (c Call) Proofs() (all []roles.Boundary, err error) {
 // Transcript tells what the agent of a call said and did, in its order, as far as it
 // printed it.
 func (s *Project) Transcript(c Call, each func(agent.Message)) error {
-	return Follow(context.Background(), s, c, each, func() (bool, error) { return true, nil })
+	to := Messages(s, c, each)
+	err := roles.Lines(context.Background(), c.Stdout(), to, func() (bool, error) { return true, nil })
+	to(nil, false)
+	return err
 }
 
-// Follow is Transcript that goes on with what the agent prints meanwhile, until over.
-func Follow(ctx context.Context, s *Project, c Call, each func(agent.Message), over func() (bool, error)) error {
-	f, err := roles.OpenOutput(c.Stdout())
-	if errors.Is(err, hostfs.ErrAbsent) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
+// Messages takes the lines of a call's output, an empty one after the last, and hands on
+// what its agent says and does.
+func Messages(s *Project, c Call, each func(agent.Message)) func(line []byte, cut bool) {
 	a, err := agent.Find(c.Agent)
 	if s.Conf.Agents[c.Agent].Command != "" {
 		a, err = environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(c.Agent)
@@ -115,7 +111,7 @@ func Follow(ctx context.Context, s *Project, c Call, each func(agent.Message), o
 	if err != nil { // the settings have it no more: each line is its words
 		a = agent.Custom(agent.Agent{Name: c.Agent}, "", nil, "")
 	}
-	return roles.Transcribe(ctx, f, a.NewReader(agent.Call{Model: c.Model}), s.In.Safe, each, over)
+	return roles.Messages(a.NewReader(agent.Call{Model: c.Model}), s.In.Safe, each)
 }
 
 // Working says whether an abl works on a phase of the project now. Of one on another machine

@@ -2,8 +2,10 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"abl/internal/redact"
 
@@ -34,14 +36,19 @@ const usual = 80
 
 func width(w io.Writer) int { return cmp.Or(Columns(w), usual) }
 
-// canSteer says whether w is a terminal that knows how to move its cursor.
-func canSteer(w io.Writer) bool {
+// CanSteer says whether w is a terminal that knows how to move its cursor.
+func CanSteer(w io.Writer) bool {
 	t := os.Getenv("TERM")
 	return Terminal(w) != nil && t != "" && t != "dumb"
 }
 
+// Redraw puts safe text on the screen of a terminal in the place of what is there.
+func Redraw(w io.Writer, text string) {
+	fmt.Fprint(w, "\x1b[H"+strings.ReplaceAll(text, "\n", "\x1b[K\n")+"\x1b[J")
+}
+
 // Coloured says whether what is written to w should be in colours.
-func Coloured(w io.Writer) bool { return canSteer(w) && os.Getenv("NO_COLOR") == "" }
+func Coloured(w io.Writer) bool { return CanSteer(w) && os.Getenv("NO_COLOR") == "" }
 
 // paint gives words their colour, or leaves them alone.
 type paint bool

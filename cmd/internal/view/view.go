@@ -62,7 +62,7 @@ func open(ctx context.Context, o Options, tick <-chan time.Time) *View {
 		v.events = &jsonLines{out: o.Stdout}
 	}
 	auto := o.Progress == "" || o.Progress == Auto
-	if o.Progress == TTY || auto && !o.JSON && canSteer(o.Stderr) {
+	if o.Progress == TTY || auto && !o.JSON && CanSteer(o.Stderr) {
 		v.facts = newLive(o.Stderr)
 	} else if o.Progress == Plain || auto && !o.JSON {
 		v.facts = &lines{out: o.Stderr}

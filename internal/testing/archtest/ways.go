@@ -25,6 +25,7 @@ var speakers = map[string]string{
 	"cmd/internal/commit/session.go": "the build's output, with a prefix, made safe",
 	"cmd/internal/commit/show.go":    "asks whether the output takes colours",
 	"cmd/abl/open.go":                "asks whether the output takes colours",
+	"cmd/abl/status.go":              "asks whether the output is a screen",
 }
 
 // judgeWays says where something gets out as it is.

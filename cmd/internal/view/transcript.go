@@ -1,0 +1,74 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"abl/internal/ledger"
+	"abl/internal/redact"
+	"abl/internal/wording"
+	"abl/roles/agent"
+)
+
+// Transcript shows what an agent said and did. Its rows begin with who it is, so that none
+// passes for one of abl's own.
+type Transcript struct {
+	Out     io.Writer
+	Safe    *redact.Sanitizer
+	Who     string // a role
+	Columns int    // of the terminal; 0 is none, and nothing is wrapped
+	Colour  bool
+	Shown   int // messages so far
+}
+
+// Of a tool's result so many lines are shown, and so many characters of each.
+const (
+	shownRows = 6
+	shownCols = 300
+)
+
+// Heading is a line of abl's own.
+func (t *Transcript) Heading(text string) {
+	fmt.Fprintf(t.Out, "── %s\n", t.Safe.Line(text))
+}
+
+// Show shows a message: words whole, a tool's call in a line, its result folded.
+func (t *Transcript) Show(m agent.Message) {
+	t.Shown++
+	switch m.Kind {
+	case agent.Said:
+		t.rows(strings.Trim(m.Text, "\n"), "", calm)
+	case agent.Called:
+		t.rows("> "+m.Text, "", calm)
+	case agent.Returned:
+		lines := strings.Split(strings.TrimSpace(strings.TrimPrefix(m.Text+"\n"+m.Detail, "\n")), "\n")
+		if more := len(lines) - shownRows; more > 1 {
+			lines = append(lines[:shownRows], fmt.Sprintf("… %d more lines", more))
+		}
+		for _, line := range lines {
+			t.rows(wording.Cut(line, shownCols), "    ", quiet)
+		}
+	}
+}
+
+func (t *Transcript) rows(text, indent string, tone tone) {
+	begin := t.Who + " │ " + indent
+	room := t.Columns - utf8.RuneCountInString(begin)
+	for line := range strings.SplitSeq(t.Safe.String(text), "\n") {
+		if t.Columns > 0 && room > 0 {
+			line = redact.Fold(line, room, begin)
+		}
+		fmt.Fprintln(t.Out, paint(t.Colour).in(tone, begin+line))
+	}
+}
+
+// UsedWords say what calls used; what nobody told is unknown, and no zero.
+func UsedWords(sum ledger.Sum) string {
+	s := story{tokens: sum.Total.Known, unknown: sum.Total.Missing > 0, usd: sum.Cost.Known, priced: sum.Cost.Missing < sum.Rows, unpriced: sum.Cost.Missing > 0}
+	if sum.Total.Missing == sum.Rows {
+		return joined("tokens unknown", cost(&s))
+	}
+	return joined(used(&s)+" tokens", cost(&s))
+}
