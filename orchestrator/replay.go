@@ -36,6 +36,9 @@ func contracts(specs spec.Set, from, to int) (all []evidence.Contract) {
 			if claim, ok := witness.ReadClaim(c.Under, c.Action, c.Result); ok {
 				contract.Claim = &claim
 			}
+			if run, ok := witness.ReadRun(c.Action, c.Result); ok {
+				contract.Run = &run
+			}
 			all = append(all, contract)
 		}
 	}

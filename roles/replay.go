@@ -229,7 +229,7 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 		return err
 	}
 	if a.program() { // what goes to its broker besides is no request to it
-		out.Record = slices.DeleteFunc(out.Record, func(x witness.Exchange) bool { return x.Target != "/app" })
+		out.Record = slices.DeleteFunc(out.Record, func(x witness.Exchange) bool { return x.Target != witness.RunTarget })
 	}
 	for i := range out.Record {
 		x := &out.Record[i]

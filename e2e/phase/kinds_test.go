@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	command = "app: {kind: command, command: 'node \"$ABL_SRC/count.mjs\"', env: {FLAVOUR: sweet}}\nverify: {evidence: required}\n"
+	command = "app: {kind: command, command: 'node \"$ABL_SRC/count.mjs\"', env: {FLAVOUR: sweet}}\nverify: {evidence: required, strength_time: 5m}\n"
 
 	// count counts words of standard input or of a file, into a file where it is told one.
 	count = `import fs from 'node:fs';
@@ -36,7 +36,7 @@ cd "$(dirname "$0")"
 check() { if "$2"; then echo "ok - $1"; else echo "not ok - $1"; fi; }
 in=$(mktemp -d)
 export ABL_EXCHANGE=$in
-stdin() { test "$(echo a b c | timeout 20 abl-cmd app words)" = 3; }
+stdin() { got=$(echo a b c | timeout 20 abl-cmd app words) && test "$got" = 3; }
 files() {
   mkdir -p "$in/deep" && echo 'one two' > "$in/deep/in.txt"
   test -z "$(timeout 20 abl-cmd app words deep/in.txt 'out file.txt')" &&
@@ -76,6 +76,9 @@ func TestProgramPasses(t *testing.T) {
 			t.Errorf("%s is %s: %s (unread %v, ok under %v)", c.ID, c.Is, c.Why, c.Unread, c.Under)
 		}
 	}
+	if r.Strength != "shown for 3 of 3 contracts" {
+		t.Errorf("strength %q", r.Strength)
+	}
 	built, out := printed(p, "p1-build-1.1"), printed(p, "p1-verify-1.1")
 	wants(t, "the Builder's call", built, "2\n")
 	wants(t, "the Verifier's call", out, "app ARGS…", "ABL_EXCHANGE=/tmp/exchange", "ok: nothing is missing")
@@ -89,18 +92,22 @@ func TestProgramPasses(t *testing.T) {
 	noLeftovers(p)
 }
 
-// Whatever a suite says without a look at what the program did is no pass.
+// Whatever a suite says without a look at all that the program did is no pass.
 func TestProgramLazySuites(t *testing.T) {
 	const head = "#!/bin/bash\necho 1..3\n"
-	for _, c := range []struct{ name, suite, want string }{
-		{"says-ok", head + "for i in 1 2 3; do echo ok - P1.C$i; done\n", "P1.C1 is vacuous: the tests never ran the program"},
-		{"ran-at-all", head + "for i in 1 2 3; do abl-cmd app words </dev/null >/dev/null 2>&1; " +
-			"if [ $? != 125 ]; then echo ok - P1.C$i; else echo not ok - P1.C$i; fi; done\n", "P1.C1 is weak: its test is ok under both null apps"},
-		{"prints-what-it-prints", head + "for i in 1 2 3; do abl-cmd app ok - P1.C$i; done\n", "P1.C1 is vacuous: its test line is an answer of the app's"},
+	const prints = "import fs from 'node:fs';\nfs.writeSync(1, process.argv.slice(2).join(' ') + '\\n');\n"
+	for _, c := range []struct{ name, source, suite, want string }{
+		{"says-ok", prints, head + "for i in 1 2 3; do echo ok - P1.C$i; done\n", "P1.C1 is vacuous: the tests never ran the program"},
+		{"ran-at-all", prints, head + "for i in 1 2 3; do abl-cmd app words </dev/null >/dev/null 2>&1; " +
+			"if [ $? != 125 ]; then echo ok - P1.C$i; else echo not ok - P1.C$i; fi; done\n", "P1.C1 is weak: its test stays ok when the exit code of its run with words is 1 instead of 0"},
+		{"exit-code-alone", count, strings.NewReplacer(` && test "$got" = 3`, "").Replace(counted),
+			"P1.C1 is weak: its test stays ok when what its run with words prints and leaves in files is another"},
+		{"output-alone", count, strings.NewReplacer("got=$(", `test "$(`, `words) && test "$got" = 3`, `words)" = 3`).Replace(counted),
+			"P1.C1 is weak: its test stays ok when the exit code of its run with words is 1 instead of 0"},
+		{"prints-what-it-prints", prints, head + "for i in 1 2 3; do abl-cmd app ok - P1.C$i; done\n", "P1.C1 is vacuous: its test line is an answer of the app's"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			source := "import fs from 'node:fs';\nfs.writeSync(1, process.argv.slice(2).join(' ') + '\\n');\n"
-			p := counts(t, source, c.suite)
+			p := counts(t, c.source, c.suite)
 			r := p.Must(4, "phase", "1")
 			wants(t, "the end", r.Stdout+r.Stderr, c.want)
 			noLeftovers(p)

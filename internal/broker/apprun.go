@@ -120,7 +120,7 @@ func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run 
 	if err != nil {
 		ran.Error = err.Error()
 	}
-	ran.Stdout, ran.Stderr = out.Kept.Bytes(), errs.Kept.Bytes()
+	ran.Args, ran.Stdout, ran.Stderr = run.Args, out.Kept.Bytes(), errs.Kept.Bytes()
 	ran.Files, ran.Left = Files(dir)
 	if out.Cut || errs.Cut {
 		ran.Left = append(ran.Left, fmt.Sprintf("what it printed beyond %d bytes is left out", maxPrinted))

@@ -110,6 +110,7 @@ type AppRun struct {
 
 // AppRan is what came of it.
 type AppRan struct {
+	Args   [][]byte          `json:"args,omitempty"` // that it was given
 	Exit   int               `json:"exit"`
 	Stdout []byte            `json:"stdout,omitempty"`
 	Stderr []byte            `json:"stderr,omitempty"`

@@ -44,6 +44,8 @@ func (a Altering) answer(x Exchange, head, framed, body []byte, f framing) []byt
 	for _, c := range a.Claims {
 		switch {
 		case !c.Alters(a.What, x):
+		case c.program:
+			less, altered = x.alteredRun(a.What), true
 		case a.What == OfStatus:
 			status := fmt.Sprintf("$1 %d %s", far(x.Status), http.StatusText(far(x.Status)))
 			if x.Method != http.MethodHead && (x.Status == http.StatusNoContent || x.Status == http.StatusNotModified) {
@@ -90,7 +92,7 @@ func (c Claim) Names(what Alteration) bool {
 	if what == OfStatus {
 		return len(c.statuses) > 0
 	}
-	return len(c.headers)+len(c.texts) > 0 || c.json != nil
+	return len(c.headers)+len(c.texts) > 0 || c.json != nil || c.leaves
 }
 
 // Alters says whether a test should notice the alteration of an exchange: it fits the
@@ -109,6 +111,9 @@ func far(status int) int {
 
 // Altered tells what became of an answer: "the 201 to POST /notes becomes 500".
 func (c Claim) Altered(what Alteration, x Exchange) string {
+	if c.program {
+		return x.tellRun(what)
+	}
 	if what == OfStatus {
 		return fmt.Sprintf("the %d to %s becomes %d", x.Status, x.Request(), far(x.Status))
 	}

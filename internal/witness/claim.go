@@ -17,7 +17,11 @@ type Claim struct {
 	texts    []string // that the body has
 	json     *shape   // that the body is
 
-	text [3]string // that it was read from
+	program bool     // an exchange is a run of a program, and a status its exit code
+	words   []string // that a run is given
+	leaves  bool     // what it prints, or what stands in a file, is named
+
+	text [4]string // that it was read from, behind the kind of app where that is a program
 }
 
 // MarshalJSON gives the text, for a witness in a container.
@@ -25,11 +29,13 @@ func (c Claim) MarshalJSON() ([]byte, error) { return json.Marshal(c.text) }
 
 // UnmarshalJSON reads that text again.
 func (c *Claim) UnmarshalJSON(data []byte) error {
-	var text [3]string
+	var text [4]string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
-	*c, _ = ReadClaim(text[0], text[1], text[2])
+	if *c, _ = ReadClaim(text[1], text[2], text[3]); text[0] != "" {
+		*c, _ = ReadRun(text[2], text[3])
+	}
 	return nil
 }
 
@@ -54,7 +60,7 @@ func ReadClaim(under, action, result string) (c Claim, ok bool) {
 	if len(action)+len(result) > maxContract {
 		return c, false
 	}
-	c.text = [3]string{under, action, result}
+	c.text = [4]string{"", under, action, result}
 	for _, text := range []string{action, under} {
 		for _, m := range methodAndPath.FindAllStringSubmatch(strings.ReplaceAll(text, "`", ""), -1) {
 			c.requests = append(c.requests, readRequestOf(m[1], strings.TrimRight(m[2], `.,;:)"'`)))

@@ -89,6 +89,9 @@ func (r *recorder) body() Body {
 
 // Asked says whether the exchange has a request that the contract names.
 func (c Claim) Asked(x Exchange) bool {
+	if c.program {
+		return c.askedRun(x)
+	}
 	return slices.ContainsFunc(c.requests, func(r request) bool { return r.asked(x.Method, x.Target) })
 }
 
@@ -103,6 +106,8 @@ func (c Claim) Trouble() bool {
 // Misses says what the answer lacks of what the contract names, "" where it fits.
 func (c Claim) Misses(x Exchange) string {
 	switch {
+	case c.program:
+		return c.missesRun(x)
 	case x.Status == 0:
 		return "no answer"
 	case len(c.statuses) > 0 && !slices.Contains(c.statuses, x.Status):

@@ -99,7 +99,7 @@ func Commands(ctx context.Context, l net.Listener, ran string) error {
 			return
 		}
 		reply := `{"exit":0}`
-		if req.URL.Path == "/app" {
+		if req.URL.Path == RunTarget {
 			reply = ran
 		}
 		if reply == "" {

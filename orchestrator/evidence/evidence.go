@@ -31,6 +31,7 @@ type Contract struct {
 	Says    string         // on one line, as the spec has it
 	Absence bool           // its result is that something is refused or gone
 	Claim   *witness.Claim // what it names of an exchange, nil: nothing that abl can read
+	Run     *witness.Claim // what it names of a run of a program, likewise
 }
 
 // Run is one replay.

@@ -52,3 +52,51 @@ func TestKinds(t *testing.T) {
 		})
 	}
 }
+
+// A test of a program is strong when it notices another exit code and other output, where its
+// contract names them, of the runs with its contract's words.
+func TestAlteredRuns(t *testing.T) {
+	const words, printed = `"d29yZHM="`, `"exit":0,"stdout":"Mwo="}` // words, 3
+	for _, c := range []struct {
+		name, contract, args string
+		notices              string // the alterations that its test notices
+		is, why, strength    string
+	}{
+		{"honest", "`count words` → prints 3, exit code 0", words, "status named", Verified, "", "shown for 1 of 1 contract"},
+		{"the exit code alone", "`count words` → prints 3, exit code 0", words, "status", Weak, "what its run with words prints and leaves in files is another", "shown for 0 of 1 contract"},
+		{"the output alone", "`count words` → prints 3, exit code 0", words, "named", Weak, "the exit code of its run with words is 1 instead of 0", "shown for 0 of 1 contract"},
+		{"no exit code is named", "`count words` → prints 3", words, "named", Verified, "", "shown for 1 of 1 contract"},
+		{"its words are never given", "`count lines` → prints 3", "", "", Weak, "what its run with no arguments prints", "shown for 0 of 1 contract"},
+		{"it ended otherwise", "`count words` → prints 3, exit code 1", words, "", Verified, "", "shown for 0 of 1 contract"},
+		{"nothing that can be altered", "`count words` → a note is there", words, "", Verified, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := func(ok bool) Run {
+				text := map[bool]string{true: "ok 1 - P1.C1\n1..1\n", false: "not ok 1 - P1.C1\n1..1\n"}[ok]
+				return Run{TAP: tap.Parse([]byte(text), true), Exit: strings.Count(text, "not"), Watched: true, Record: []witness.Exchange{
+					{Method: "POST", Target: witness.RunTarget, Status: 200, Got: bodyOf(`{"args":[` + c.args + `],` + printed)}}}
+			}
+			no := run(false)
+			action, result, _ := strings.Cut(c.contract, " → ")
+			contract := Contract{ID: "P1.C1", Says: c.contract}
+			if claim, ok := witness.ReadRun(action, result); ok {
+				contract.Run = &claim
+			}
+			s := Suite{Kind: helper.KindCommand, Contracts: []Contract{contract}, Away: &no, Empty: &no, Broken: &no}
+			s.Ran(run(true))
+			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
+				for _, a := range all {
+					r := run(len(a.Contracts) == 0 || !strings.Contains(c.notices, string(a.What)))
+					for _, claim := range s.Altering(a).Claims {
+						r.Record[0].Altered = r.Record[0].Altered || claim.Fits(r.Record[0])
+					}
+					s.Tried(a, r)
+				}
+			}
+			f := Decide(nil, s)
+			if st := f.Contracts[0]; st.Is != c.is || !strings.Contains(st.Why, c.why) || f.Strength != c.strength || (f.Verdict == Pass) != (c.is == Verified) {
+				t.Errorf("%s, strength %q: %+v; want %s, %q, strength %q", f.Verdict, f.Strength, st, c.is, c.why, c.strength)
+			}
+		})
+	}
+}

@@ -65,7 +65,7 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 		if st.Is, st.Why = s.challenged(c); st.Is == Flaky {
 			st.Observed = st.Why
 		}
-		st.Allowed = st.Is == Weak && s.allows(c.ID)
+		st.Allowed = st.Is == Weak && s.allows(c)
 	case st.Entries > 0:
 		st.Is, st.Why = Failed, "the Verifier reports it, the replay says nothing of it: "+t.silence(s.Real)
 	default:

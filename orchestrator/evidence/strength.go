@@ -20,22 +20,29 @@ type Alteration struct {
 	Contracts []string
 
 	tap     tap.Document
-	touched map[string]witness.Exchange // by contract, an altered answer that its test should have noticed
+	touched map[string]string // by contract, what became of an answer, which its test should have noticed
 }
 
 // Tried adds such a replay. Its record is weighed here and not kept: there are many of them.
 // One that broke off shows nothing.
 func (s *Suite) Tried(a Alteration, r Run) {
-	a.tap, a.touched = r.TAP, map[string]witness.Exchange{}
+	a.tap, a.touched = r.TAP, map[string]string{}
 	for _, c := range s.Contracts {
-		if slices.Contains(a.Contracts, c.ID) && c.Claim != nil && r.Gone == "" {
-			if x, ok := touched(*c.Claim, a.What, r.Record); ok {
-				x.Got.Begins, x.Sent.Begins = nil, nil
-				a.touched[c.ID] = x
+		if claim := s.claim(c); slices.Contains(a.Contracts, c.ID) && claim != nil && r.Gone == "" {
+			if x, ok := touched(*claim, a.What, r.Record); ok {
+				a.touched[c.ID] = claim.Altered(a.What, x)
 			}
 		}
 	}
 	s.Altered = append(s.Altered, a)
+}
+
+// claim is what a contract names that can be altered, nil for nothing.
+func (s Suite) claim(c Contract) *witness.Claim {
+	if s.Kind == helper.KindCommand {
+		return c.Run
+	}
+	return c.Claim
 }
 
 // touched gives an altered answer that fits a claim. One that could not be altered may be
@@ -100,8 +107,8 @@ func (s Suite) Alterations() (all []Alteration) {
 func (s Suite) Altering(a Alteration) *witness.Altering {
 	altering := witness.Altering{What: a.What}
 	for _, c := range s.Contracts {
-		if c.Claim != nil && slices.Contains(a.Contracts, c.ID) {
-			altering.Claims = append(altering.Claims, *c.Claim)
+		if claim := s.claim(c); claim != nil && slices.Contains(a.Contracts, c.ID) {
+			altering.Claims = append(altering.Claims, *claim)
 		}
 	}
 	return &altering
@@ -111,7 +118,7 @@ func (s Suite) Altering(a Alteration) *witness.Altering {
 // nobody watched.
 func (s Suite) alterable(what witness.Alteration) (ids []string) {
 	for _, c := range s.Contracts {
-		if s.watched() && c.Claim != nil && c.Claim.Names(what) {
+		if claim := s.claim(c); s.watched() && claim != nil && claim.Names(what) {
 			ids = append(ids, c.ID)
 		}
 	}
@@ -125,9 +132,10 @@ func (s Suite) watched() bool {
 // allows says that the test of a contract may be weak: the person wants it so, or nobody
 // watched, and then nothing more could be asked for. A program that is silent, or one that
 // fails, may be what a contract says; both are not.
-func (s Suite) allows(id string) bool {
-	both := s.Empty != nil && s.Empty.TAP.Passes(id) && s.Broken != nil && s.Broken.TAP.Passes(id)
-	return s.Kind == helper.KindCommand && !both || !s.watched() || slices.Contains(s.Allowed, id) || slices.Contains(s.Allowed, AllWeak)
+func (s Suite) allows(c Contract) bool {
+	both := s.Empty != nil && s.Empty.TAP.Passes(c.ID) && s.Broken != nil && s.Broken.TAP.Passes(c.ID)
+	return s.Kind == helper.KindCommand && !both && s.unnoticed(c) == "" || !s.watched() ||
+		slices.Contains(s.Allowed, c.ID) || slices.Contains(s.Allowed, AllWeak)
 }
 
 // sharing counts, by contract, the exchanges that fit another one as well.
@@ -139,7 +147,7 @@ func (s Suite) sharing() map[string]int {
 	for _, x := range s.Real[0].Record {
 		var fits []string
 		for _, c := range s.Contracts {
-			if c.Claim != nil && c.Claim.Fits(x) {
+			if claim := s.claim(c); claim != nil && claim.Fits(x) {
 				fits = append(fits, c.ID)
 			}
 		}
@@ -153,8 +161,8 @@ func (s Suite) sharing() map[string]int {
 // unnoticed says at which alteration the test of a contract was still ok, "" for none.
 func (s Suite) unnoticed(c Contract) string {
 	for _, a := range s.Altered {
-		if x, ok := a.touched[c.ID]; ok && a.tap.Passes(c.ID) {
-			return "its test stays ok when " + c.Claim.Altered(a.What, x)
+		if became, ok := a.touched[c.ID]; ok && a.tap.Passes(c.ID) {
+			return "its test stays ok when " + became
 		}
 	}
 	return ""

@@ -24,7 +24,8 @@ printf 'b\na\nb\n' >"$ABL_EXCHANGE/lines.txt"
 seen=$(tally lines.txt </dev/null)
 is P1.C3 "$seen" $? "$counted" 0
 seen=$(tally -o counts.txt lines.txt </dev/null)
-is P1.C4 "$seen $(cat "$ABL_EXCHANGE/counts.txt" 2>&1)" $? " $counted" 0
+code=$?
+is P1.C4 "$seen $(cat "$ABL_EXCHANGE/counts.txt" 2>&1)" $code " $counted" 0
 seen=$(tally none.txt </dev/null 2>/tmp/said)
 code=$?
 grep -qs none.txt /tmp/said || seen="$seen without the name on standard error"

@@ -1,0 +1,131 @@
+package witness
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"abl/internal/helper"
+)
+
+// runOf is a run with these arguments that printed and left something, as a record has it.
+func runOf(t *testing.T, ran helper.AppRan, args ...string) Exchange {
+	t.Helper()
+	for _, arg := range args {
+		ran.Args = append(ran.Args, []byte(arg))
+	}
+	got, err := json.Marshal(ran)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Exchange{Method: "POST", Target: RunTarget, Status: 200, Got: Body{Bytes: int64(len(got)), Begins: got}}
+}
+
+func TestReadRun(t *testing.T) {
+	for _, c := range []struct{ contract, want string }{
+		{"`count words` with three words on standard input → prints 3, exit code 0", "[words] exit [0], output true"},
+		{"`count words FILE INTO` → the number of words of FILE stands in INTO, and nothing is printed", "[words] exit [], output true"},
+		{"`count` without arguments → exit code 2", "[] exit [2], output false"},
+		{"run `notes add TEXT` → prints the id of the new note and exits with code 0", "[add] exit [0], output true"},
+		{"`notes import --dry-run FILE OUT` → OUT holds two ids, exit status 0", "[import --dry-run] exit [0], output true"},
+		{"`notes rm ID` → exit code 0, and the note is gone", "[rm] exit [0], output false"},
+		{"`notes rm ID` → exit code 0, then `notes list` prints nothing", "[rm] exit [0], output false"},
+		{"`echo a | greet --loud NAME < in.txt` → \"HELLO\"", "[--loud] exit [], output true"},
+		{"greet → prints hello", "[] exit [], output true"},
+		{"`greet` → an exit code other than 0", "no"},
+		{"`greet` → exit code 0 or 1", "no"},
+		{"`greet` → prints hello if NAME is set", "no"},
+		{"`notes rm ID` → the note is gone", "no"},
+	} {
+		t.Run(c.contract[:min(60, len(c.contract))], func(t *testing.T) {
+			action, result, _ := strings.Cut(c.contract, " → ")
+			got, claim := "no", Claim{}
+			if read, ok := ReadRun(action, result); ok {
+				data, err := json.Marshal(read) // a witness in a container reads it again
+				if err == nil {
+					err = json.Unmarshal(data, &claim)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = fmt.Sprintf("%v exit %v, output %t", claim.words, claim.statuses, claim.leaves)
+			}
+			if got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A claim fits the runs that were given its words and ended as it says.
+func TestRunFits(t *testing.T) {
+	claim, _ := ReadRun("`count words -o INTO`", "exit code 0")
+	other := runOf(t, helper.AppRan{}, "words", "-o", "x")
+	other.Target = "/run/health"
+	for _, c := range []struct {
+		name string
+		x    Exchange
+		want bool
+	}{
+		{"its words, and others between", runOf(t, helper.AppRan{}, "words", "in.txt", "-o", "x"), true},
+		{"another order", runOf(t, helper.AppRan{}, "-o", "x", "words"), false},
+		{"one word less", runOf(t, helper.AppRan{}, "words"), false},
+		{"another exit code", runOf(t, helper.AppRan{Exit: 2}, "words", "-o", "x"), false},
+		{"no run", runOf(t, helper.AppRan{Error: "too many"}, "words", "-o", "x"), false},
+		{"a declared command", other, false},
+		{"nothing", Exchange{}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := claim.Fits(c.x); got != c.want {
+				t.Errorf("it fits: %t, want %t", got, c.want)
+			}
+		})
+	}
+	if x := runOf(t, helper.AppRan{}, "other"); claim.Fits(x) || !claim.AnyRun().Fits(x) {
+		t.Error("without its words it fits another run, and with them it does not; want so")
+	}
+}
+
+// What the tests get of an altered run, through the witness; what is no run of the contract's
+// comes as it is. The record keeps what the program did.
+func TestAlterRun(t *testing.T) {
+	const printed = `{"args":["aGk="],"exit":0,"stdout":"aGkK","stderr":"aGkK","files":{"a":"aGkK"},"left":["b"]}`
+	for _, c := range []struct {
+		name, contract, answer string
+		status, named          string // "" is as it was
+	}{
+		{"it prints", "`say hi` → prints hi, exit code 0", printed,
+			`{"args":["aGk="],"exit":1,"stdout":"aGkK","stderr":"aGkK","files":{"a":"aGkK"},"left":["b"]}`, `{"args":["aGk="],"exit":0,"left":["b"]}`},
+		{"it prints nothing", "`say hi` → nothing is printed, exit code 7", `{"args":["aGk="],"exit":7,"stdout":"Cg=="}`,
+			`{"args":["aGk="],"exit":0,"stdout":"Cg=="}`, `{"args":["aGk="],"exit":7,"stdout":"YWx0ZXJlZAo="}`},
+		{"no exit code is named", "`say hi` → prints hi", printed, "", `{"args":["aGk="],"exit":0,"left":["b"]}`},
+		{"another exit code", "`say hi` → prints hi, exit code 3", printed, "", ""},
+		{"another run", "`say ho` → prints hi, exit code 0", printed, "", ""},
+		{"no run", "`say hi` → prints hi, exit code 0", `{"exit":0,"error":"stopped"}`, "", ""},
+		{"no answer of a broker", "`say hi` → prints hi, exit code 0", "hello", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			action, result, _ := strings.Cut(c.contract, " → ")
+			claim, ok := ReadRun(action, result)
+			if !ok {
+				t.Fatal("the contract is not read")
+			}
+			app := rawApp(t, map[string]string{RunTarget: answerOf("200 OK", isJSON, c.answer)})
+			for what, want := range map[Alteration]string{OfStatus: c.status, OfNamed: c.named} {
+				altered, seen := want != "", make(chan Exchange, 1)
+				if !altered {
+					want = c.answer
+				}
+				p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }, Altering: &Altering{What: what, Claims: []Claim{claim, claim}}}
+				got := say(t, start(t, p.Serve), "POST "+RunTarget+" HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+				if got != answerOf("200 OK", isJSON, want) {
+					t.Errorf("%s: got %q, want the body %s", what, got, want)
+				}
+				if x := <-seen; x.Altered != altered || string(x.Got.Begins) != c.answer {
+					t.Errorf("%s: the record has %+v, want what the program did, altered %t", what, x, altered)
+				}
+			}
+		})
+	}
+}
