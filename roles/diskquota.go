@@ -65,9 +65,9 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) (wait func
 	}
 	done := make(chan error, 1)
 	go func() {
-		size, err := hostfs.Measure(ctx, j.Role.Workspace(r.Project), time.Time{}, func(hostfs.Size) bool { return false })
+		was, err := measure(ctx, j.Role.Workspace(r.Project))
 		if err == nil {
-			err = rec.Note(treeFile, base{size.Bytes, size.Names, size.Depth})
+			err = rec.Note(treeFile, was)
 		}
 		done <- err
 	}()
@@ -79,15 +79,21 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) (wait func
 	}
 }
 
+// measure measures a workspace.
+func measure(ctx context.Context, dir string) (base, error) {
+	size, err := hostfs.Measure(ctx, dir, time.Time{}, func(hostfs.Size) bool { return false })
+	return base{size.Bytes, size.Names, size.Depth}, err
+}
+
 // outgrown looks at the workspace and the disks again and again while a call
-// runs, and says once why the call has to end.
-func (q DiskQuota) outgrown(ctx context.Context, dir string, rec Record, since time.Time) <-chan string {
+// runs, and says once why the call has to end. before gives what it measured first.
+func (q DiskQuota) outgrown(ctx context.Context, dir string, before func() (base, bool, error), since time.Time) <-chan string {
 	why := make(chan string, 1)
 	if !q.bounded() {
 		return why
 	}
 	go func() {
-		was, known, err := Read[base](rec, treeFile)
+		was, known, err := before()
 		for pause := cmp.Or(q.Every, time.Second); err == nil; {
 			select {
 			case <-ctx.Done():

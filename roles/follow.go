@@ -109,7 +109,8 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	outgrown, quiet := r.Quota.outgrown(tidy, j.Role.Workspace(r.Project), rec, intent.Begun), r.quietness(j, rec, intent)
+	before := func() (base, bool, error) { return Read[base](rec, treeFile) }
+	outgrown, quiet := r.Quota.outgrown(tidy, j.Role.Workspace(r.Project), before, intent.Begun), r.quietness(j, rec, intent)
 	var killed stopped
 	done := ctx.Done()
 	for {

@@ -26,7 +26,8 @@ import (
 // git ignores stays, for the Builder and for each copy that the app is started from.
 type Prepare struct {
 	Source Source
-	Way    func(context.Context) (Gate, map[string][]byte, error) // its gate, nil for no network, and files that tools need for it
+	Gate   Gate              // nil for no network
+	Files  map[string][]byte // that tools need for its gate
 	Limit  time.Duration
 	Quota  DiskQuota
 
@@ -194,7 +195,7 @@ func (a *App) prepare(ctx context.Context, key string, was map[string]string) (f
 func (p *Prepare) why(end BuildEnd, changed []string) string {
 	switch {
 	case end.Gone != "":
-		return "app.prepare was stopped: " + end.Gone
+		return "app.prepare failed: " + end.Gone
 	case end.Late:
 		return "app.prepare was stopped after " + p.Limit.String()
 	case end.OOMKilled:
@@ -217,20 +218,20 @@ func (a *App) runPrepare(ctx context.Context) (end BuildEnd, err error) {
 	p, rec := a.Prepare, Record{a.Project.Call(prepareKey)}
 	b := &Builds{
 		Boxes: a.Boxes, Project: a.Project, Image: a.Image, Argv: []string{"sh", "-c", a.Spec.App.Prepare},
-		Dir: strings.TrimPrefix(a.Spec.Dir, helper.Src), Env: a.Env,
+		Dir: strings.TrimPrefix(a.Spec.Dir, helper.Src), Env: a.Env, Gate: p.Gate, Files: p.Files,
 	}
-	if b.Gate, b.Files, err = p.Way(ctx); err == nil {
-		err = p.Quota.hasRoom()
-	}
-	if err != nil {
+	begun := time.Now()
+	was, err := measure(ctx, a.Project.Src)
+	if err = errors.Join(err, p.Quota.hasRoom()); err != nil {
 		return end, err
 	}
+	before := func() (base, bool, error) { return was, true, nil }
 	watched, done := context.WithCancel(ctx)
 	defer done()
 	cut, over := make(chan struct{}), make(chan string, 1)
 	go func() {
 		select {
-		case text := <-p.Quota.outgrown(watched, a.Project.Src, rec, time.Now()):
+		case text := <-p.Quota.outgrown(watched, a.Project.Src, before, begun):
 			over <- text
 			close(cut)
 		case <-watched.Done():
@@ -239,6 +240,8 @@ func (a *App) runPrepare(ctx context.Context) (end BuildEnd, err error) {
 	end, err = b.Run(ctx, Build{Key: prepareKey, Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard, Cut: cut})
 	if len(over) > 0 {
 		end.Gone = <-over
+	} else if end.Gone == "" { // it may have been quicker than abl
+		_, end.Gone = p.Quota.look(ctx, a.Project.Src, begun, was, true)
 	}
 	return end, errors.Join(err, keepAll(a.Safe, rec.Dir, "stdout", "stderr"))
 }

@@ -48,7 +48,7 @@ func newKitchen(t *testing.T) *kitchen {
 	if k.app.UID == 0 {
 		k.app.UID, k.app.GID = 10001, 10001
 	}
-	k.app.Prepare = &Prepare{Source: repo, Limit: time.Hour, Way: func(context.Context) (Gate, map[string][]byte, error) { return nil, nil, nil }}
+	k.app.Prepare = &Prepare{Source: repo, Limit: time.Hour}
 	k.engine.Scripts["build"] = func(b sandbox.Box) sandbox.Exit {
 		k.ran++
 		k.box = b
@@ -97,6 +97,31 @@ func TestPrepareOnce(t *testing.T) {
 	}
 }
 
+// A folder that ignores itself, as a .venv does, is missed like one that the project ignores.
+func TestPrepareMissesAFolderThatIgnoresItself(t *testing.T) {
+	for name, files := range map[string][]string{"with folders": {".gitignore", "bin/python", "lib/x"}, "flat": {".gitignore", "pyvenv.cfg"}} {
+		t.Run(name, func(t *testing.T) {
+			k := newKitchen(t)
+			k.does = func(src string) sandbox.Exit {
+				for _, file := range files {
+					write(t, filepath.Join(src, ".venv", file), "*\n")
+				}
+				return sandbox.Exit{}
+			}
+			k.prepare("")
+			k.prepare("")
+			if k.ran != 1 {
+				t.Errorf("it was run %d times with the folder there, want once", k.ran)
+			}
+			must(t, os.RemoveAll(filepath.Join(k.src, ".venv")))
+			k.prepare("")
+			if k.ran != 2 {
+				t.Errorf("it was run %d times, want again for the folder that is gone", k.ran)
+			}
+		})
+	}
+}
+
 // It is no root, has no network, and sees the source and nothing else of the project.
 func TestPrepareBox(t *testing.T) {
 	k := newKitchen(t)
@@ -123,9 +148,7 @@ func TestPrepareBox(t *testing.T) {
 // With a gate it joins the Builder's place, and the person hears of what was refused.
 func TestPrepareThroughAGate(t *testing.T) {
 	k, gate := newKitchen(t), &gated{}
-	k.app.Prepare.Way = func(context.Context) (Gate, map[string][]byte, error) {
-		return gate, map[string][]byte{"ca.pem": []byte("c")}, nil
-	}
+	k.app.Prepare.Gate, k.app.Prepare.Files = gate, map[string][]byte{"ca.pem": []byte("c")}
 	if failed, err := k.app.Prepared(t.Context(), "p1-build-1.1", true); err != nil || failed != "" {
 		t.Errorf("%q, %v", failed, err)
 	}
@@ -247,7 +270,7 @@ func TestPrepareOutgrows(t *testing.T) {
 	k.app.Prepare.Quota = DiskQuota{Bytes: 512 << 10, Every: time.Millisecond}
 	k.does = func(src string) sandbox.Exit {
 		defer close(ended)
-		for i := 0; ; i++ { // what is there when it is first looked at does not count
+		for i := 0; ; i++ {
 			select {
 			case <-end:
 				return sandbox.Exit{}
@@ -257,8 +280,25 @@ func TestPrepareOutgrows(t *testing.T) {
 		}
 	}
 	failed, err := k.app.Prepared(t.Context(), "k", false)
-	if err != nil || !strings.HasPrefix(failed, "app.prepare was stopped: its workspace grew by ") {
+	if err != nil || !strings.HasPrefix(failed, "app.prepare failed: its workspace grew by ") {
 		t.Errorf("%q, %v", failed, err)
+	}
+}
+
+// What it brings before abl first looks counts like the rest, and what stood there before does not.
+func TestPrepareOutgrowsAtOnce(t *testing.T) {
+	for size, want := range map[int]string{1 << 20: "app.prepare failed: its workspace grew by 1 MiB", 256 << 10: ""} {
+		k := newKitchen(t)
+		write(t, filepath.Join(k.src, "node_modules/old"), strings.Repeat("x", 1<<20))
+		k.app.Prepare.Quota = DiskQuota{Bytes: 512 << 10, Every: time.Hour}
+		k.does = func(src string) sandbox.Exit {
+			write(t, filepath.Join(src, "node_modules/big"), strings.Repeat("x", size))
+			return sandbox.Exit{}
+		}
+		failed, err := k.app.Prepared(t.Context(), "k", false)
+		if err != nil || !strings.HasPrefix(failed, want) || want == "" && failed != "" {
+			t.Errorf("%d bytes at once: %q, %v; want %q", size, failed, err, want)
+		}
 	}
 }
 

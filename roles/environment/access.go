@@ -20,14 +20,15 @@ import (
 // Access is what the calls of a role may reach: a provider, whose key the gateway
 // alone is told, and the hosts of network.allow.
 type Access struct {
-	Place  string      // whose network the role's boxes join
-	Image  string      // of its boxes, whose tools are asked for their registries
-	Agent  agent.Agent // zero for none
-	Models []string
-	Prices map[string]*prices.Price
-	Fetch  bool                                      // the hosts of network.allow
-	Budget func(call string) (gateway.Budget, error) // nil for none
-	Spent  func(log []gateway.Entry)                 // sees a call's log while it runs, and in the end; nil for nobody
+	Place      string      // whose network the role's boxes join
+	Image      string      // of its boxes, whose tools are asked for their registries
+	Dockerfile string      // the setting by which a person adds a tool to that image, "" for the Builder's
+	Agent      agent.Agent // zero for none
+	Models     []string
+	Prices     map[string]*prices.Price
+	Fetch      bool                                      // the hosts of network.allow
+	Budget     func(call string) (gateway.Budget, error) // nil for none
+	Spent      func(log []gateway.Entry)                 // sees a call's log while it runs, and in the end; nil for nobody
 }
 
 // caFile is in helper.In of a box whose tools have to trust more than its image does.
@@ -71,16 +72,14 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 			return nil, err
 		}
 	}
-	if !e.Boxes.Gated[a.Place] { // replays read it, while app.prepare has its gate made
-		e.Boxes.Gated[a.Place] = true
-	}
+	e.Boxes.Gated[a.Place] = true
 	return g, nil
 }
 
 // allow lets the tools of a role's boxes through to what network.allow lists. Those
 // need g.Files in their helper.In for that.
 func (e *Environment) allow(ctx context.Context, g *Gate, certs []byte) error {
-	hosts, notes, err := allowedHosts(ctx, e.Boxes, g.Place, g.Image, e.Conf.Network.Allow)
+	hosts, notes, err := allowedHosts(ctx, e.Boxes, g.Access, e.Conf.Network.Allow)
 	if err != nil {
 		return err
 	}

@@ -144,22 +144,22 @@ func (e *Environment) Have(ctx context.Context, svc *roles.ServiceBox) (err erro
 	return err
 }
 
-// Prepare is app.prepare, for an app and the source that it is started from; nil for none. Its
-// gate is made when it is run.
-func (e *Environment) Prepare(app *roles.App, src roles.Source) *roles.Prepare {
+// Prepare is app.prepare, for an app and the source that it is started from; nil for none. What
+// its gate lets through the app's image is asked now, before anything is paid.
+func (e *Environment) Prepare(ctx context.Context, app *roles.App, src roles.Source) (*roles.Prepare, error) {
 	if e.Conf.App == nil || e.Conf.App.Prepare == "" {
-		return nil
+		return nil, nil
 	}
-	return &roles.Prepare{
-		Source: src, Limit: time.Duration(e.Conf.Loop.CallTimeout), Quota: e.Runner(e.Project, app.Out).Quota,
-		Way: func(ctx context.Context) (roles.Gate, map[string][]byte, error) {
-			g, err := e.Gate(ctx, Access{Place: roles.PlaceBuilder, Image: app.Image, Fetch: true})
-			if g == nil || err != nil {
-				return nil, nil, err
-			}
-			return g, g.Files, nil
-		},
+	p := &roles.Prepare{Source: src, Limit: time.Duration(e.Conf.Loop.CallTimeout), Quota: e.Runner(e.Project, app.Out).Quota}
+	access := Access{Place: roles.PlaceBuilder, Image: app.Image, Fetch: true}
+	if e.Conf.Images.App.Dockerfile != "" {
+		access.Dockerfile = "images.app.dockerfile"
 	}
+	g, err := e.Gate(ctx, access)
+	if g != nil {
+		p.Gate, p.Files = g, g.Files
+	}
+	return p, err
 }
 
 func variables(table map[string]string) (all []string) {

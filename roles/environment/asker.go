@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ const (
 
 // allowedHosts turns network.allow, which config has checked, into hosts, sorted. What
 // a word stands for the tool of a role's image is asked. notes are for the person.
-func allowedHosts(ctx context.Context, boxes *roles.Boxes, role, image string, allow []string) (hosts, notes []string, err error) {
+func allowedHosts(ctx context.Context, boxes *roles.Boxes, a Access, allow []string) (hosts, notes []string, err error) {
 	for _, entry := range allow {
 		if at, is := fixed[entry]; is {
 			hosts = append(hosts, at...)
@@ -35,13 +36,13 @@ func allowedHosts(ctx context.Context, boxes *roles.Boxes, role, image string, a
 			hosts = append(hosts, config.AllowedHost(entry))
 			continue
 		}
-		words, err := askTool(ctx, boxes, role, image, entry, t)
+		words, err := askTool(ctx, boxes, a, entry, t)
 		if err != nil {
 			return nil, nil, fmt.Errorf("cannot find out which host %q in network.allow stands for: %w", entry, err)
 		}
 		found, err := t.hosts(words)
 		if err != nil {
-			return nil, nil, fmt.Errorf("cannot allow %q in network.allow: in image %s %w", entry, image, err)
+			return nil, nil, fmt.Errorf("cannot allow %q in network.allow: in image %s %w", entry, a.Image, err)
 		}
 		hosts = append(hosts, found...)
 		if proxies, _, _ := strings.Cut(words, "\n"); entry == "go" && strings.Contains(proxies, "direct") {
@@ -53,23 +54,24 @@ func allowedHosts(ctx context.Context, boxes *roles.Boxes, role, image string, a
 }
 
 // askTool runs a tool, where nothing that a role has written is asked.
-func askTool(ctx context.Context, boxes *roles.Boxes, role, image, word string, t tool) (string, error) {
+func askTool(ctx context.Context, boxes *roles.Boxes, a Access, word string, t tool) (string, error) {
 	code, words, err := ask(ctx, boxes.Engine, sandbox.Box{
-		Name: roles.BoxName(boxes.ID, "ask-"+word), Image: image, User: fmt.Sprintf("%d:%d", boxes.UID, boxes.GID), Dir: "/tmp",
-		Labels: boxes.Labels("helper", role, "", time.Now()),
+		Name: roles.BoxName(boxes.ID, "ask-"+word), Image: a.Image, User: fmt.Sprintf("%d:%d", boxes.UID, boxes.GID), Dir: "/tmp",
+		Labels: boxes.Labels("helper", a.Place, "", time.Now()),
 		Argv:   []string{"sh", "-c", t.script}, Env: append([]string{"HOME=/tmp"}, t.env...),
 		Tmpfs:  []sandbox.Tmpfs{{Target: "/tmp", Size: 64 << 20, Owned: true}},
 		Limits: sandbox.Limits{Memory: 512 << 20, CPUs: 1, Pids: 128, OpenFile: 1024, FileSize: 64 << 20},
 	})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "", fmt.Errorf("%s of image %s did not answer: %w", t.name, image, err)
+		return "", fmt.Errorf("%s of image %s did not answer: %w", t.name, a.Image, err)
 	case err != nil:
 		return "", err
 	case code == noTool:
-		return "", fmt.Errorf("image %s has no %s: add it by toolchain or by images.builder.dockerfile, or name the host itself", image, t.name)
+		return "", fmt.Errorf("image %s has no %s: add it by toolchain or by %s, or name the host itself",
+			a.Image, t.name, cmp.Or(a.Dockerfile, "images.builder.dockerfile"))
 	case code != 0:
-		return "", fmt.Errorf("%s of image %s ended with code %d: name the host itself", t.name, image, code)
+		return "", fmt.Errorf("%s of image %s ended with code %d: name the host itself", t.name, a.Image, code)
 	}
 	return words, nil
 }

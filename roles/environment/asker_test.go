@@ -111,7 +111,7 @@ func image(says map[string]string) *sandboxtest.Engine {
 }
 
 func resolve(ctx context.Context, e sandbox.Engine, allow ...string) (hosts, notes []string, err error) {
-	return allowedHosts(ctx, &roles.Boxes{Engine: e, ID: "id", UID: 1000, GID: 1000}, "builder", "abl/run-x", allow)
+	return allowedHosts(ctx, &roles.Boxes{Engine: e, ID: "id", UID: 1000, GID: 1000}, Access{Place: "builder", Image: "abl/run-x"}, allow)
 }
 
 func TestResolve(t *testing.T) {
@@ -151,6 +151,14 @@ func TestResolveRefuses(t *testing.T) {
 		if left := e.Left(); len(left) > 0 {
 			t.Errorf("left on the engine: %q", left)
 		}
+	}
+}
+
+// The person is told of the Dockerfile of the very image that lacks a tool.
+func TestResolveNamesTheDockerfile(t *testing.T) {
+	_, _, err := allowedHosts(t.Context(), &roles.Boxes{Engine: image(nil), ID: "id", UID: 1, GID: 1}, Access{Image: "i", Dockerfile: "images.app.dockerfile"}, []string{"npm"})
+	if err == nil || !strings.Contains(err.Error(), "add it by toolchain or by images.app.dockerfile,") {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -211,7 +219,7 @@ func TestEnv(t *testing.T) {
 
 // A word whose tool cannot be asked stands for hosts that are known, and nothing is started.
 func TestResolveFixed(t *testing.T) {
-	hosts, notes, err := allowedHosts(t.Context(), nil, "builder", "i", []string{"maven", "crates", "maven"})
+	hosts, notes, err := allowedHosts(t.Context(), nil, Access{}, []string{"maven", "crates", "maven"})
 	if got := strings.Join(hosts, " "); err != nil || len(notes) > 0 || got != "index.crates.io:443 repo.maven.apache.org:443 static.crates.io:443" {
 		t.Errorf("%s, %q, %v", got, notes, err)
 	}

@@ -133,7 +133,9 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if err := r.unprepared(ctx); err != nil {
 		return err
 	}
-	r.app.Prepare = r.env.Prepare(r.app, r.src)
+	if r.app.Prepare, err = r.env.Prepare(ctx, r.app, r.src); err != nil {
+		return err
+	}
 	r.jobs.Files = map[string]orchestrator.Files{roles.Builder.Name: r.src.Files, roles.Verifier.Name: r.tests.Files}
 	r.runner = r.env.Runner(r.Paths, r.out)
 	r.runner.Price = r.price

@@ -65,7 +65,7 @@ const maxSkipped = 1000
 type Result struct {
 	Entries []*index.Entry
 	Skipped []Skipped
-	Out     []string // folders that git ignores, without those in them
+	Out     []string // folders that git ignores, or that ignore themselves, without those in them
 
 	// With Sweep alone.
 	Cleared []state.Thing
@@ -225,8 +225,8 @@ func (w *walker) name(f *folder, n *name) error {
 	}
 	switch {
 	case out || why != "":
-		if out && n.dir() && !f.ignored {
-			w.result.Out = append(w.result.Out, path)
+		if out && !f.ignored && (n.dir() || n.Name == ignoreFile) { // by which a tool's folder ignores itself
+			w.result.Out = append(w.result.Out, strings.TrimSuffix(path, "/"+ignoreFile))
 		}
 		return w.leaveOut(f, n, path)
 	case n.dir():
