@@ -20,17 +20,22 @@ type auditRecords struct {
 
 func reportCommand() cli.Command {
 	return cli.Command{
-		Name: "report", Group: cli.Looking, Args: "[N]", MaxArgs: 1, Usage: "show what each verdict stands on",
+		Name: "report", Group: cli.Looking, Args: "[N] [FILE]", MaxArgs: 2, Usage: "show what each verdict stands on",
 		Long: `Shows the audit record of phase N: verdict and contracts, what abl's own replays
 gave, what the tests notice, the hashes of specs, commits and images, and the
 proof of the boundary, and what the phase cost, took and changed. Without N, a
 line for each iteration of every phase.
 
+With --html all of a phase becomes one page to look at, which loads nothing and
+runs nothing (docs/report.md): .abl/reports/phaseN.html, or FILE, - being the
+standard output. Every phase that ends with a verdict has it made.
+
 The records are JSON, in .abl/reports/ (docs/audit-record.md). abl writes one
 when an iteration is judged; no role sees them.`,
-		Examples: "abl report\nabl report 1\nabl report 2 --step 3 --md",
+		Examples: "abl report\nabl report 1\nabl report 2 --step 3 --md\nabl report 1 --html page.html",
 		Flags: []cli.Flag{
 			{Name: "step", Value: "X", Usage: "the iteration that made step-X, instead of the last one"},
+			{Name: "html", Usage: "as a page, in a file whose name is printed; without N of the phase judged last"},
 			{Name: "md", Usage: "as Markdown"},
 			{Name: "json", Usage: "the records as one JSON document (docs/json.md)"},
 		},
@@ -39,11 +44,20 @@ when an iteration is judged; no role sees them.`,
 }
 
 func runReport(ctx context.Context, s *phase.Project) error {
-	in, n := s.In, 0
-	if len(in.Args) > 0 {
+	in, n, page := s.In, 0, ""
+	args := in.Args
+	if last := len(args) - 1; in.Bool("html") && last >= 0 {
+		if _, err := phase.Number(args[last]); err != nil || last == 1 {
+			page, args = args[last], args[:last]
+		}
+	}
+	if len(args) > 1 {
+		return cli.WithHint("abl report 1 --html page.html", "%q is one too many: a FILE goes with --html", args[1])
+	}
+	if len(args) > 0 {
 		var err error
-		if n, err = phase.Number(in.Args[0]); err != nil {
-			return exit.With(exit.Usage, fmt.Errorf("cannot report on phase %q: a phase is a number from 1 on", in.Args[0]), "abl report lists what there is")
+		if n, err = phase.Number(args[0]); err != nil {
+			return exit.With(exit.Usage, fmt.Errorf("cannot report on phase %q: a phase is a number from 1 on", args[0]), "abl report lists what there is")
 		}
 	}
 	step, err := positive(in, "step")
@@ -53,6 +67,8 @@ func runReport(ctx context.Context, s *phase.Project) error {
 	switch {
 	case in.Bool("md") && in.Bool("json"):
 		return cli.WithHint("give one of them", "a report is Markdown or JSON, not both")
+	case in.Bool("html") && (in.Bool("md") || in.Bool("json") || step > 0):
+		return cli.WithHint("abl report 1 --html", "the page has all of a phase: --html goes without --md, --json and --step")
 	case step > 0 && n == 0:
 		return cli.WithHint(fmt.Sprintf("abl report 1 --step %d", step), "--step needs the number of a phase")
 	}
@@ -67,6 +83,9 @@ func runReport(ctx context.Context, s *phase.Project) error {
 			return err
 		}
 		all = append(all, records...)
+	}
+	if in.Bool("html") && (n == 0 || len(all) > 0) {
+		return reportPage(ctx, s, n, page, all)
 	}
 	if n > 0 {
 		return reportPhase(ctx, s, n, step, all)

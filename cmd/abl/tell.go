@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (t *telling) begin(n int) error {
 		if path == "" {
 			continue
 		}
-		if err := t.check(path); err != nil {
+		if err := writable(t.Project, path); err != nil {
 			return exit.With(exit.Usage, fmt.Errorf("cannot write the file of --%s: %w", f.Name, err), exit.Hint(err))
 		}
 	}
@@ -60,15 +61,15 @@ func (t *telling) begin(n int) error {
 	return nil
 }
 
-// check says why a file may not be written.
-func (t *telling) check(path string) error {
+// writable says why a file may not be written.
+func writable(s *phase.Project, path string) error {
 	dir, err := state.Real(filepath.Dir(path))
 	if err != nil {
 		return exit.With(exit.Usage, err, "make its directory first")
 	}
-	for _, work := range []string{t.Paths.Src, t.Paths.Tests} {
+	for _, work := range []string{s.Paths.Src, s.Paths.Tests} {
 		if rel, err := filepath.Rel(work, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			return exit.With(exit.Usage, fmt.Errorf("%q is in %s, a role's directory", path, t.Paths.Rel(work)),
+			return exit.With(exit.Usage, fmt.Errorf("%q is in %s, a role's directory", path, s.Paths.Rel(work)),
 				"name a file elsewhere, such as .abl/reports/"+filepath.Base(path))
 		}
 	}
@@ -104,6 +105,7 @@ func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) 
 			e.Text += ": " + ended.Error()
 		}
 	}
+	kept := keepPage(context.WithoutCancel(ctx), t.Project, n, ended)
 	end := *e
 	if ended != nil {
 		end.Text = ended.Error()
@@ -117,11 +119,12 @@ func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) 
 		return ended
 	}
 	r := runOf(ctx, t.Project, n, ended)
-	r.Page = t.In.String("html")
+	html := t.In.String("html")
+	r.Page = cmp.Or(html, kept)
 	err := t.write(r)
 	t.runs = append(t.runs, r)
-	if r.Page != "" {
-		err = errors.Join(err, writePage(context.WithoutCancel(ctx), t.Project, n, r.Page))
+	if html != "" {
+		err = errors.Join(err, writePage(context.WithoutCancel(ctx), t.Project, n, html))
 	}
 	if page != "" {
 		if perr := appendTo(page, report.Markdown(r)); perr != nil {

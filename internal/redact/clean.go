@@ -61,7 +61,11 @@ func (c *cleaner) Write(chunk []byte) (int, error) {
 	p := append(c.part, chunk...)
 	c.part = nil
 	for len(p) > 0 {
-		if n := printable(p); n > 0 && (c.dropped || c.fits(n)) { // nearly all there is; the tables below are slow
+		n := printable(p) // nearly all there is; the tables below are slow
+		if !c.dropped && !c.fits(n) {
+			n = max(maxLine-len(cutMark)-c.line, 0)
+		}
+		if n > 0 {
 			c.show(p[:n])
 			c.marks, p = 0, p[n:]
 			continue

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestCode(t *testing.T) {
@@ -57,7 +59,7 @@ func FuzzCode(f *testing.F) {
 }
 
 // FuzzFormats puts a text wherever an agent's can stand. JUnit stays well-formed
-// and of the same shape, a page has the rows of its own and no more, and at a
+// and of the same shape, a page has the tags and the rows of its own and no more, and at a
 // terminal no line begins as one of abl's.
 func FuzzFormats(f *testing.F) {
 	f.Add(hostile)
@@ -81,6 +83,9 @@ func FuzzFormats(f *testing.F) {
 		}
 		for _, wrong := range structure(doc) {
 			t.Fatalf("%s\n%s", wrong, doc)
+		}
+		if diff := cmp.Diff(tagsOf(rendered(t, pageWith("x", 2))), tagsOf(rendered(t, pageWith(line(s), 2)))); diff != "" {
+			t.Fatalf("a page of other tags:\n%s", diff)
 		}
 		if a, b := rowsOf(Markdown(tame)), rowsOf(Markdown(wild)); a != b {
 			t.Fatalf("%d rows of Markdown, want %d", b, a)

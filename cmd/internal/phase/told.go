@@ -2,6 +2,7 @@ package phase
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"abl/cmd/internal/exit"
@@ -79,4 +80,35 @@ func (s *Project) filesChanged(ctx context.Context, n int) int {
 		return -1
 	}
 	return count
+}
+
+// StepChanges goes through the iterations of phase n from the newest back, with the source that
+// each began with, "" for none, and what differs from that.
+func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record, each func(r audit.Record, from string, changes func(func(git.Change) error) error) error) error {
+	if len(records) == 0 {
+		return nil
+	}
+	unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	src, err := git.Open(s.Paths.Src, s.source())
+	if err != nil {
+		return err
+	}
+	first, err := git.Before(ctx, src, records[0].Commits.Source, fmt.Sprintf("p%d-", n))
+	for i := len(records) - 1; i >= 0 && err == nil; i-- {
+		from, to := first, records[i].Commits.Source
+		if i > 0 {
+			from = records[i-1].Commits.Source
+		}
+		err = each(records[i], from, func(each func(git.Change) error) error {
+			if from == to {
+				return nil
+			}
+			return git.Changes(ctx, src, from, to, each)
+		})
+	}
+	return err
 }

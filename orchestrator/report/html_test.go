@@ -1,0 +1,176 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/audit"
+	"abl/internal/failedspecs"
+	"abl/internal/ledger"
+	"abl/internal/prices"
+	"abl/internal/tokens"
+	"abl/internal/witness"
+	"abl/roles/agent"
+)
+
+// rendered is the page of p.
+func rendered(t testing.TB, p Page) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := HTML(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// figures are tokens of a row; a negative one was not told.
+func figures(input, cached, candidates, thoughts int64) tokens.Count {
+	told := func(n int64) *int64 {
+		if n < 0 {
+			return nil
+		}
+		return &n
+	}
+	c := tokens.Count{Input: told(input), Cached: told(cached), Candidates: told(candidates), Thoughts: told(thoughts)}
+	if input >= 0 {
+		c.Total = told(input + candidates + thoughts)
+	}
+	return c
+}
+
+// pageWith is a phase of so many iterations, the last of which passes, with text wherever an
+// agent's can stand.
+func pageWith(text string, iterations int) Page {
+	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	p := Page{Run: Run{Phase: 2, Files: 3}, Src: "src", Abl: "1.0", Seen: map[int]map[string]witness.Exchange{}}
+	all := ledger.Totals{}
+	for step := 1; step <= iterations; step++ {
+		good, bad := contract(1, "P1.C1", "GET /a → 200 "+text, audit.Pass, audit.ByReplay, "verified"), contract(2, "P2.C1", "POST /links → 201 "+text, audit.Pass, audit.ByReplay, "verified")
+		good.Runs, good.Witness, bad.Runs = []string{"ok"}, "GET /a"+text+" → 200", []string{"ok"}
+		r := sample(audit.Pass, "passed", good, bad)
+		if step < iterations {
+			c := &r.Contracts[1]
+			c.Result, c.Is, c.Runs, c.Input, c.Observed, c.Why = audit.Fail, "failed", []string{"not ok"}, fmt.Sprint(text, " in ", step), text, text
+			r.Verdict, r.Status, r.Entries = audit.Fail, "refuted", []failedspecs.Entry{{Spec: text, Input: text, Observed: text}}
+		}
+		r.Step, r.Iteration, r.Strength, r.Notes, r.Decided = step, step, text, []string{text}, begun.Add(time.Duration(step)*10*time.Minute)
+		p.Seen[step] = map[string]witness.Exchange{good.Witness: {Method: "GET", Target: "/a" + text, Status: 200, Header: map[string][]string{"X": {text}},
+			Sent: witness.Body{Bytes: int64(len(text)), Begins: []byte(text)}, Got: witness.Body{Bytes: int64(len(text)) + 9, Begins: []byte(text)}}}
+		for i, role := range []string{"builder", "verifier"} {
+			c := &r.Calls[i]
+			c.Key, c.Role, c.Class, c.Attempt, c.Model = fmt.Sprintf("p2-%s-%d.1", role, step), role, "done", 1, text
+			c.Started = r.Decided.Add(time.Duration(4*i-9) * time.Minute)
+			c.Ended = c.Started.Add(time.Duration(2+i) * time.Minute)
+			row := ledger.Row{Phase: "2", Step: strconv.Itoa(step), Role: role, Model: text, CallID: c.Key, CostUSD: "0.0125", Source: ledger.Gateway, Count: figures(12_000, 9_000, 800, 200)}
+			all.Add(row)
+			used := ledger.Totals{}
+			used.Add(row)
+			p.Turns = append(p.Turns, Turn{Call: *c, Step: step, Used: used.Account().All, Here: true, Said: []agent.Message{
+				{Kind: agent.Said, Text: text}, {Kind: agent.Called, Text: "write " + text, Detail: text}, {Kind: agent.Returned, Detail: text}, {Kind: agent.Called, Text: text}}})
+		}
+		p.Changes = append(p.Changes, Change{Step: step, From: strings.Repeat("a", 40), To: strings.Repeat("b", 40), Files: []FileChange{
+			{Path: text, Diff: "@@ -1,2 +1,2 @@\n same\n-" + text + "\n+" + text + " more\n"}, {Path: "logo.png", Note: "it is no text"}}})
+		p.Before = append(p.Before, r)
+	}
+	p.Record, p.Before = &p.Before[iterations-1], p.Before[:iterations-1]
+	p.Spent = all.Account()
+	return p
+}
+
+// trouble is a phase with what does not go well: faults, waits, unknown figures, nothing on disk.
+func trouble() Page {
+	p := pageWith("x", 2)
+	p.Record.Verdict, p.Record.Status, p.Record.Missing = "unverified", "unverified", []string{"P2.C1 is vacuous"}
+	p.Record.Contracts[1].Result, p.Record.Contracts[1].Is, p.Record.Contracts[1].By = audit.Unknown, "vacuous", ""
+	p.Record.Contracts[0].Is, p.Record.Contracts[0].Under, p.Record.Contracts[0].Allowed = "weak", []string{"500"}, true
+	p.Record.Calls[0].Boundary = &audit.Proof{Box: "b", Checks: 40, Held: 39, Weak: "the engine's networks are not proven"}
+	p.Ended, p.Files, p.Changes, p.Unknown = &Ended{75, "the provider is away"}, -1, nil, "What changed cannot be told: another abl is at work"
+	p.Turns[2].Class, p.Turns[2].Reason, p.Turns[2].Said = "away", "the provider answers 503", nil
+	p.Turns[3].Here, p.Turns[3].Said, p.Turns[3].Started, p.Turns[3].Ended = false, nil, p.Turns[3].Started.Add(9*time.Hour), p.Turns[3].Ended.Add(9*time.Hour)
+	all := ledger.Totals{Price: func(r ledger.Row) (prices.USD, bool) { return 0, false }}
+	all.Add(ledger.Row{Phase: "2", Step: "1", Role: "builder", Model: "m", Count: figures(1000, -1, 100, 0)})
+	all.Add(ledger.Row{Phase: "2", Step: "1", Role: "verifier", Model: "m", Count: figures(-1, -1, -1, -1)})
+	p.Spent = all.Account()
+	return p
+}
+
+// TestPage shows what stands in a page, but for its style.
+func TestPage(t *testing.T) {
+	for name, p := range map[string]Page{"page": pageWith(hostile, 2), "page-trouble": trouble(), "page-empty": {Run: Run{Phase: 3, Title: "Later", Files: -1}, Abl: "1.0"}} {
+		_, got, _ := strings.Cut(string(rendered(t, p)), "</style>")
+		path := filepath.Join("testdata", name+".html")
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (go test ./orchestrator/report -update):\n%s", path, diff)
+		}
+	}
+}
+
+// TestPageIsBounded: fifty iterations with ten megabytes of logs, of diffs and of evidence make
+// a page that opens, says what it leaves out, and has the newest words.
+func TestPageIsBounded(t *testing.T) {
+	for name, text := range map[string]string{"plain": strings.Repeat("All of this was said. ", 200), "to be escaped": strings.Repeat("<&\"'\x1b", 2_000)} {
+		p := large(text)
+		page := rendered(t, p)
+		const most = 4 << 20
+		if len(page) > most {
+			t.Errorf("%s: the page has %d bytes, more than %d", name, len(page), most)
+		}
+		for _, want := range []string{"abl logs builder --phase 2 --iteration 1<", "git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb", "the end of iteration 50"} {
+			if !bytes.Contains(page, []byte(want)) {
+				t.Errorf("%s: the page lacks %q", name, want)
+			}
+		}
+		if got, want := bytes.Contains(page, []byte("no room: abl report 2 --step 1<")), name != "plain"; got != want {
+			t.Errorf("%s: evidence is left out: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// large is a phase of fifty iterations with ten megabytes of what text is a part of.
+func large(text string) Page {
+	p := pageWith("x", 50)
+	for i := range p.Turns {
+		for range 10 << 20 / 100 / len(text) {
+			p.Turns[i].Said = append(p.Turns[i].Said, agent.Message{Kind: agent.Said, Text: text}, agent.Message{Kind: agent.Called, Text: "run it", Detail: text})
+		}
+		p.Turns[i].Said = append(p.Turns[i].Said, agent.Message{Kind: agent.Said, Text: fmt.Sprintf("the end of iteration %d", p.Turns[i].Step)})
+	}
+	for i := range p.Changes {
+		p.Changes[i].Files[0].Diff = "@@ -0,0 +1,9 @@\n" + strings.Repeat("+"+text[:40]+"\n", 5000)
+	}
+	for i := range p.Before {
+		c := &p.Before[i].Contracts[1]
+		c.Input, c.Observed = text, text
+	}
+	return p
+}
+
+var values = regexp.MustCompile(`"[^"]*"`)
+
+// tagsOf are the tags of a page with the names of their attributes.
+func tagsOf(page []byte) string {
+	_, body, _ := strings.Cut(string(page), "</style>")
+	var all []string
+	for _, tag := range regexp.MustCompile(`<[^>]*>`).FindAllString(body, -1) {
+		all = append(all, values.ReplaceAllString(tag, `""`))
+	}
+	return strings.Join(all, "\n")
+}
