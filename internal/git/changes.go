@@ -49,12 +49,13 @@ func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) er
 	return nil
 }
 
+func byName(e *index.Entry, name string) int { return strings.Compare(e.Name, name) }
+
 func entryAt(sorted []*index.Entry, path string) *index.Entry {
-	i, is := slices.BinarySearchFunc(sorted, path, func(e *index.Entry, name string) int { return strings.Compare(e.Name, name) })
-	if !is {
-		return nil
+	if i, is := slices.BinarySearchFunc(sorted, path, byName); is {
+		return sorted[i]
 	}
-	return sorted[i]
+	return nil
 }
 
 func changeOf(s *filesystem.Storage, path string, from, to *index.Entry) (c Change, err error) {

@@ -99,7 +99,7 @@ func (o *Origin) copyTo(ctx context.Context, d gitdir.Dir, commit string, withou
 			return err
 		}
 	}
-	return writePack(d, o.plain(from), r.objects)
+	return writePack(d, o.plain(from), r.objects, deltaWindow)
 }
 
 // reach collects what a commit needs and another repository has not.
@@ -209,8 +209,8 @@ func without(paths []string, at string) (left, above bool) {
 // are taken over.
 const deltaWindow = 10
 
-// writePack copies objects as one pack.
-func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash) error {
+// writePack writes objects as one pack, if there are any.
+func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash, window uint) error {
 	if len(objects) == 0 {
 		return nil
 	}
@@ -221,7 +221,7 @@ func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing
 		return fmt.Errorf("cannot begin a pack: %w", err)
 	}
 	w := bufio.NewWriterSize(pack, 256<<10)
-	_, err = packfile.NewEncoder(w, from, false).Encode(objects, deltaWindow)
+	_, err = packfile.NewEncoder(w, from, false).Encode(objects, window)
 	if err = errors.Join(err, w.Flush(), pack.Close()); err != nil {
 		return fmt.Errorf("cannot write a pack: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -170,7 +169,7 @@ func encodeIndex(entries []*index.Entry) ([]byte, error) {
 
 // below says whether sorted entries have one below a path.
 func below(entries []*index.Entry, path string) bool {
-	i := sort.Search(len(entries), func(i int) bool { return entries[i].Name > path+"/" })
+	i, _ := slices.BinarySearchFunc(entries, path+"/", byName)
 	return i < len(entries) && strings.HasPrefix(entries[i].Name, path+"/")
 }
 

@@ -133,17 +133,13 @@ func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error
 		return ours, err
 	}
 	s := r.store()
-	for _, way := range [][2]string{{ours.Hash, commit}, {commit, ours.Hash}} {
-		done, err := contains(s, way[0], way[1])
-		if err != nil {
-			return ours, err
-		}
-		if done && way[0] == ours.Hash {
-			return ours, nil
-		}
-		if done {
-			return moveTo(ctx, r, ours, commit)
-		}
+	if done, err := contains(s, ours.Hash, commit); done || err != nil {
+		return ours, err
+	}
+	if forward, err := contains(s, commit, ours.Hash); err != nil {
+		return ours, err
+	} else if forward {
+		return moveTo(ctx, r, ours, commit)
 	}
 	objects, err := newSpool(r.git)
 	if err != nil {
@@ -256,13 +252,9 @@ func merged(s *filesystem.Storage, objects *spool, without []string, ours, their
 // mergeTrees merges by path, and text in both by lines.
 func mergeTrees(s *filesystem.Storage, objects *spool, base, ours, theirs map[string]*index.Entry) (all []*index.Entry, err error) {
 	var conflicts []string
-	names := map[string]bool{}
-	for _, tree := range []map[string]*index.Entry{ours, theirs} {
-		for name := range tree {
-			names[name] = true
-		}
-	}
-	for name := range names {
+	either := maps.Clone(ours)
+	maps.Copy(either, theirs)
+	for name := range either {
 		was, a, b := base[name], ours[name], theirs[name]
 		switch {
 		case same(a, b) || same(b, was):

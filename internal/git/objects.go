@@ -1,8 +1,6 @@
 package git
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,7 +14,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -133,28 +130,18 @@ func (s *spool) EncodedObject(_ plumbing.ObjectType, hash plumbing.Hash) (plumbi
 
 // finish makes all objects durable in a repository, or leaves nothing in it.
 func (s *spool) finish(d gitdir.Dir) error {
+	if len(s.all) > fewObjects || s.at > fewBytes {
+		names := slices.Collect(maps.Keys(s.all))
+		plumbing.HashesSort(names)
+		return writePack(d, s, names, 0)
+	}
 	fs := d.FS()
 	defer fs.Discard()
-	git := dotgit.New(fs)
-	if len(s.all) <= fewObjects && s.at <= fewBytes {
-		loose := filesystem.NewObjectStorage(git, nil)
-		for hash, o := range s.all {
-			if _, err := loose.SetEncodedObject(o); err != nil {
-				return fmt.Errorf("cannot write object %s: %w", hash, err)
-			}
+	loose := filesystem.NewObjectStorage(dotgit.New(fs), nil)
+	for hash, o := range s.all {
+		if _, err := loose.SetEncodedObject(o); err != nil {
+			return fmt.Errorf("cannot write object %s: %w", hash, err)
 		}
-		return nil
-	}
-	names := slices.Collect(maps.Keys(s.all))
-	plumbing.HashesSort(names)
-	pack, err := git.NewObjectPack()
-	if err != nil {
-		return fmt.Errorf("cannot begin a pack: %w", err)
-	}
-	w := bufio.NewWriterSize(pack, 256<<10)
-	_, err = packfile.NewEncoder(w, s, false).Encode(names, 0)
-	if err = errors.Join(err, w.Flush(), pack.Close()); err != nil {
-		return fmt.Errorf("cannot write a pack: %w", err)
 	}
 	return nil
 }

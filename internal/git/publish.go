@@ -49,7 +49,7 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 	if err := r.commit(plumbing.NewHash(commit)); err != nil {
 		return fmt.Errorf("cannot read the history of %q: %w", from.dir, err)
 	}
-	if err := writePack(o.git, r.from, r.objects); err != nil {
+	if err := writePack(o.git, r.from, r.objects, deltaWindow); err != nil {
 		return err
 	}
 	return o.git.Move(ctx, ref, was, commit, lockWait)

@@ -59,13 +59,12 @@ func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) 
 // since the commit before.
 func control(r *Repo, base, entries []*index.Entry) (all []state.Thing) {
 	for _, path := range differing(base, entries) {
-		i, there := slices.BinarySearchFunc(entries, path, func(e *index.Entry, path string) int { return strings.Compare(e.Name, path) })
-		what := scan.SteersPath(path)
+		e, what := entryAt(entries, path), scan.SteersPath(path)
 		if what == "" && r.hooks != "" && strings.HasPrefix(path, r.hooks) {
 			what = scan.Hook
 		}
-		if there && what != "" {
-			runs := scan.Runs(what) || entries[i].Mode == filemode.Executable
+		if e != nil && what != "" {
+			runs := scan.Runs(what) || e.Mode == filemode.Executable
 			all = append(all, state.Thing{Path: path, What: what, Runs: runs})
 		}
 	}
