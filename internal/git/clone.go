@@ -144,11 +144,8 @@ func (r *reach) commit(tip plumbing.Hash) error {
 		}
 		todo = append(todo, c.ParentHashes...)
 	}
-	for h := range r.left {
-		if r.seen[h.String()] || r.has(h) {
-			delete(r.left, h) // it stands elsewhere, too
-		}
-	}
+	standsElsewhere := func(h plumbing.Hash, _ bool) bool { return r.seen[h.String()] || r.has(h) }
+	maps.DeleteFunc(r.left, standsElsewhere)
 	return nil
 }
 

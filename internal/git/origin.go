@@ -38,15 +38,13 @@ type Origin struct {
 
 // OpenOrigin opens the repository whose work tree begins at dir.
 func OpenOrigin(dir string) (*Origin, error) {
-	o, err := &Origin{dir: dir}, error(nil)
-	if o.head, err = folderOf(filepath.Join(dir, ".git")); err != nil {
-		return nil, fmt.Errorf("cannot adopt the repository %q: %w", dir, err)
+	head, err := folderOf(filepath.Join(dir, ".git"))
+	o := &Origin{dir: dir, head: head, git: head}
+	if common, cerr := hostfs.Read(head.Path, "commondir", maxSteering); err == nil && cerr == nil { // of several work trees
+		o.git, err = folderOf(beside(head.Path, string(common)))
 	}
-	o.git = o.head
-	if common, err := hostfs.Read(o.head.Path, "commondir", maxSteering); err == nil { // one of several work trees
-		if o.git, err = folderOf(beside(o.head.Path, string(common))); err != nil {
-			return nil, fmt.Errorf("cannot adopt the repository %q: %w", dir, err)
-		}
+	if err != nil {
+		return nil, fmt.Errorf("cannot adopt the repository %q: %w", dir, err)
 	}
 	config := o.git.Join("config")
 	if o.conf, err = configOf(config); err == nil {

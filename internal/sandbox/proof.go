@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,13 +25,8 @@ func Same(name, want, got string) Check {
 }
 
 // Failed are the checks that did not hold and had to.
-func (p Proof) Failed() (failed Proof) {
-	for _, c := range p {
-		if !c.OK && !c.Weak {
-			failed = append(failed, c)
-		}
-	}
-	return failed
+func (p Proof) Failed() Proof {
+	return slices.DeleteFunc(slices.Clone(p), func(c Check) bool { return c.OK || c.Weak })
 }
 
 // Get is the check of this name.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"abl/internal/hostfs"
@@ -103,7 +104,7 @@ func (p Project) keyFiles() (all []string) {
 
 // Exposed are the files with keys that git does not leave out. A project of the
 // protocol v2 whose .gitignore lacks their folder is refused.
-func (p Project) Exposed(ctx context.Context) (all []string, err error) {
+func (p Project) Exposed(ctx context.Context) ([]string, error) {
 	if err := p.CheckIgnored(); err != nil && p.Name == V2 {
 		return nil, err
 	}
@@ -112,12 +113,10 @@ func (p Project) Exposed(ctx context.Context) (all []string, err error) {
 	if err != nil {
 		return nil, problem("the project has to be in a git repository: git init makes one", "%w", err)
 	}
-	for _, file := range files {
-		if _, err := os.Lstat(filepath.Join(p.Root, file)); err == nil && !ignored[file] {
-			all = append(all, file)
-		}
-	}
-	return all, nil
+	return slices.DeleteFunc(files, func(file string) bool {
+		_, err := os.Lstat(filepath.Join(p.Root, file))
+		return err != nil || ignored[file]
+	}), nil
 }
 
 // CheckIgnored makes sure that .gitignore has a line for the folder that holds the keys,

@@ -27,13 +27,9 @@ type Account struct {
 }
 
 // Caps are those of a budget that are set, with what counts towards each.
-func Caps(b config.Budget, used Spendings) (set []Cap) {
-	for _, c := range []Cap{{"call", b.Call, used.Call}, {"phase", b.Phase, used.Phase}, {"project", b.Project, used.Project}} {
-		if c.Cap.Tokens > 0 || c.Cap.USD > 0 {
-			set = append(set, c)
-		}
-	}
-	return set
+func Caps(b config.Budget, used Spendings) []Cap {
+	all := []Cap{{"call", b.Call, used.Call}, {"phase", b.Phase, used.Phase}, {"project", b.Project, used.Project}}
+	return slices.DeleteFunc(all, func(c Cap) bool { return c.Cap.Tokens <= 0 && c.Cap.USD <= 0 })
 }
 
 // caps are those of a call.

@@ -62,12 +62,8 @@ func Refused(path string, link bool) string {
 // ordinary knows most names at a glance: those git minds begin with a dot, a
 // tilde or a letter of git~1 or mailmap, or hide it behind a backslash or beyond ASCII.
 func ordinary(name string) bool {
-	for i := range len(name) {
-		if name[i] == '\\' || name[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return strings.IndexByte(".~gGmM", name[0]) < 0
+	hides := func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf }
+	return strings.IndexByte(".~gGmM", name[0]) < 0 && !strings.ContainsFunc(name, hides)
 }
 
 // reads says whether some system takes a name for one of these. HFS+ does not

@@ -96,14 +96,10 @@ func (e *Engine) Addresses(ctx context.Context, name string) (all []string, err 
 		return nil, about(err, "cannot look at box %q", name)
 	}
 	for _, end := range box.NetworkSettings.Networks {
-		for _, at := range []string{end.IPAddress, end.GlobalIPv6Address} {
-			if at != "" {
-				all = append(all, at)
-			}
-		}
+		all = append(all, end.IPAddress, end.GlobalIPv6Address)
 	}
 	slices.Sort(all)
-	return all, nil
+	return slices.DeleteFunc(all, func(at string) bool { return at == "" }), nil
 }
 
 // Ranges are the address ranges of those networks that are there, as CIDR.

@@ -87,8 +87,10 @@ func Main(ctx context.Context, path string, args []string) int {
 		return t.list("")
 	case name == "check":
 		return t.check(ctx)
+	case name == "restart" && t.URL == "":
+		return t.refuse("restart works where abl runs the app, which is not here")
 	case name == "restart":
-		return t.restart(ctx)
+		return t.show(t.broker().Restart(ctx))
 	}
 	if i := slices.IndexFunc(t.Commands, func(c helper.Command) bool { return c.Name == name }); i >= 0 {
 		return t.run(ctx, t.Commands[i])
@@ -137,13 +139,6 @@ func (t tool) run(ctx context.Context, c helper.Command) int {
 		return t.refuse("%s starts the system and stays, which only the app's container can do", c.Name)
 	}
 	return t.runHere(ctx, c)
-}
-
-func (t tool) restart(ctx context.Context) int {
-	if t.URL == "" {
-		return t.refuse("restart works where abl runs the app, which is not here")
-	}
-	return t.show(t.broker().Restart(ctx))
 }
 
 func (t tool) broker() broker.Client { return broker.Client{URL: t.URL, Token: t.Token} }

@@ -25,12 +25,9 @@ func describe(m *mountinfo.Info) string {
 		words[0] = "read-only"
 	}
 	if m.FSType == "tmpfs" {
-		words = append(words, "in memory")
-		for _, o := range []string{"nosuid", "nodev", "noexec"} {
-			if has(m, o) {
-				words = append(words, o)
-			}
-		}
+		options := []string{"nosuid", "nodev", "noexec"}
+		options = slices.DeleteFunc(options, func(o string) bool { return !has(m, o) })
+		words = slices.Concat(words, []string{"in memory"}, options)
 	}
 	return strings.Join(words, ", ")
 }
