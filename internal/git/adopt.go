@@ -3,7 +3,6 @@ package git
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -237,8 +236,7 @@ func hash(d gitdir.Dir, name string, into map[string]string) error {
 	if info, err := os.Lstat(d.Join(name)); err == nil && info.Mode()&0o111 != 0 {
 		mode = "+x"
 	}
-	sum := sha256.Sum256(data)
-	into[name] = hex.EncodeToString(sum[:]) + mode
+	into[name] = fmt.Sprintf("%x%s", sha256.Sum256(data), mode)
 	return nil
 }
 

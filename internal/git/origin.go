@@ -210,31 +210,24 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 	if o.conf.Section("core").Option("hookspath") != "" {
 		hooks = append(hooks, "core.hooksPath")
 	}
-	if len(hooks) > 0 {
-		all = append(all, "its hooks are not run ("+strings.Join(hooks[:min(len(hooks), 5)], ", ")+")")
-	}
-	if names := o.options("filter", ""); len(names) > 0 {
-		all = append(all, "its filters are not run, files are as they are committed ("+strings.Join(names, ", ")+")")
-	}
-	if names := append(o.options("include", "path"), o.options("includeif", "path")...); len(names) > 0 {
-		all = append(all, "the files that its config includes are not read")
-	}
-	if o.borrows() {
-		all = append(all, "objects that it borrows of another repository are copied")
-	}
+	filters, includes := o.options("filter", ""), append(o.options("include", "path"), o.options("includeif", "path")...)
 	left, modules, lfs, err := o.unlike(commit, without)
 	if err != nil {
 		return nil, err
 	}
-	if len(left) > 0 {
-		all = append(all, "the clone is without "+strings.Join(left, ", "))
+	some := func(names []string) string { return strings.Join(names[:min(len(names), 5)], ", ") }
+	remark := func(is bool, text string) {
+		if is {
+			all = append(all, text)
+		}
 	}
-	if len(modules) > 0 {
-		all = append(all, "its submodules are empty folders in the clone ("+strings.Join(modules[:min(len(modules), 5)], ", ")+")")
-	}
-	if lfs {
-		all = append(all, "files that Git LFS keeps elsewhere are pointers in the clone")
-	}
+	remark(len(hooks) > 0, "its hooks are not run ("+some(hooks)+")")
+	remark(len(filters) > 0, "its filters are not run, files are as they are committed ("+strings.Join(filters, ", ")+")")
+	remark(len(includes) > 0, "the files that its config includes are not read")
+	remark(o.borrows(), "objects that it borrows of another repository are copied")
+	remark(len(left) > 0, "the clone is without "+strings.Join(left, ", "))
+	remark(len(modules) > 0, "its submodules are empty folders in the clone ("+some(modules)+")")
+	remark(lfs, "files that Git LFS keeps elsewhere are pointers in the clone")
 	return all, nil
 }
 

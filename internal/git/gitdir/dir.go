@@ -171,7 +171,7 @@ const poll = 20 * time.Millisecond
 // next abl can tell, and clear, a lock whose holder was killed.
 func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock func(), err error) {
 	path := d.Join(name) + ".lock"
-	ours, err := d.prepareLock()
+	ours, err := d.Temp(".", tempPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock %q: %w", d.Join(name), err)
 	}
@@ -182,6 +182,10 @@ func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock 
 			ours.Close()
 		}
 	}()
+	_, err = ours.WriteString(mark)
+	if err = errors.Join(err, syscall.Flock(int(ours.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)); err != nil {
+		return nil, fmt.Errorf("cannot lock %q: %w", d.Join(name), err)
+	}
 	for deadline := time.Now().Add(wait); ; {
 		// A link appears whole, with its mark and its flock, or not at all.
 		err := os.Link(ours.Name(), path)
@@ -202,22 +206,6 @@ func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock 
 		case <-time.After(poll):
 		}
 	}
-}
-
-func (d Dir) prepareLock() (*os.File, error) {
-	f, err := d.Temp(".", tempPrefix)
-	if err != nil {
-		return nil, err
-	}
-	_, err = f.WriteString(mark)
-	if err == nil {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		f.Close()
-	}
-	return f, err
 }
 
 // clearDead removes a lock that an abl made whose process is gone: nobody

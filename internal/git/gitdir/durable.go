@@ -78,7 +78,6 @@ func (f *file) ReadFrom(r io.Reader) (int64, error) {
 func (f *file) Close() error {
 	err := cmp.Or(f.failed, f.File.Close())
 	if err != nil {
-		f.File.Close()
 		os.Remove(f.File.Name())
 		return err
 	}
