@@ -87,11 +87,11 @@ func changeOf(s *filesystem.Storage, path string, from, to *index.Entry) (c Chan
 
 // Before is the commit of a repository that the first of a run of commits follows, the last of which is tip: the
 // commits of calls whose name has this prefix, and what a person committed between them. It
-// is "" where they begin the history.
-func Before(ctx context.Context, r *Repo, tip, prefix string) (before string, err error) {
+// is "" where they begin the history. No call's is looked for from start on, "" for none.
+func Before(ctx context.Context, r *Repo, tip, prefix, start string) (before string, err error) {
 	s := r.store()
 	before = tip
-	for at := tip; at != ""; {
+	for at := tip; at != "" && at != start; {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}

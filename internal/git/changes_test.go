@@ -42,6 +42,10 @@ func TestChanges(t *testing.T) {
 		}))
 		return all.String()
 	}
+	first, err := Before(t.Context(), r, end, "p1-", end)
+	if err != nil || first != end {
+		t.Errorf("with the start at its tip: from %s, %v; want that nothing before it is looked at", first, err)
+	}
 	for name, c := range map[string]struct{ tip, prefix, from, want string }{
 		"a phase": {end, "p1-", start, `"data" - - it is no text, or larger than 4 MiB
 "large" - - it is no text, or larger than 4 MiB
@@ -56,7 +60,7 @@ func TestChanges(t *testing.T) {
 		"the whole history": {start, "p1-", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			from, err := Before(t.Context(), r, c.tip, c.prefix)
+			from, err := Before(t.Context(), r, c.tip, c.prefix, "")
 			must(t, err)
 			if name == "the whole history" { // no call has made any of it
 				if all := show("", c.tip); from != c.tip || !strings.Contains(all, `"module" - "1111`) || !strings.Contains(all, `".abl/config.yaml" - - it is left out`) {

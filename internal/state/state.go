@@ -34,6 +34,7 @@ type File struct {
 	Lease   *json.RawMessage  `json:"lease,omitempty"` // ownership lent to a role and not yet given back
 
 	Branch string `json:"branch,omitempty"` // of the person's repository, which the source was cloned from
+	Start  string `json:"start,omitempty"`  // the commit of it that was cloned
 
 	Published string `json:"published,omitempty"` // commit of refs/abl/state that this is, or went on from
 

@@ -106,7 +106,7 @@ func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, 
 	if err := errors.Join(os.Remove(r.Paths.Src), os.Rename(draft, r.Paths.Src)); err != nil { // it was made empty
 		return fmt.Errorf("cannot clone your repository: %w", err)
 	}
-	r.file.Branch = branch
+	r.file.Branch, r.file.Start = branch, head
 	r.note(fmt.Sprintf("the Builder works on a clone of %s at %.12s, in %s, on branch %s", cmp.Or(branch, "your repository"), head, r.Paths.Rel(r.Paths.Src), Branch(r.phase)))
 	for _, text := range remarks {
 		r.note("of your repository " + text)

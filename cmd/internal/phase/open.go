@@ -67,7 +67,7 @@ func built(s *Project, n int) (f *state.File, commit string, err error) {
 
 // Changes tells what phase n changed in the source.
 func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error) error {
-	_, commit, err := built(s, n)
+	f, commit, err := built(s, n)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error
 	if err != nil {
 		return err
 	}
-	before, err := git.Before(ctx, src, commit, fmt.Sprintf("p%d-", n))
+	before, err := git.Before(ctx, src, commit, fmt.Sprintf("p%d-", n), f.Start)
 	if err != nil {
 		return err
 	}
