@@ -16,6 +16,7 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/hostfs"
+	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 	"abl/internal/yamlfile"
 )
@@ -52,6 +53,10 @@ func byKey[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
+// losesArguments is a shell command behind which no arguments can be put: outside of quotes it
+// ends in a comment, or with what ends or joins commands.
+var losesArguments = lazyregexp.New(`^(?:[^'"\\]|\\(?s:.)|'[^']*'|"(?:[^"\\]|\\(?s:.))*")*(?:(?:^|[\s;&|()])#[^\n]*|[;&|])$`)
+
 // checkKind holds the app section against the kind of system that it is about.
 func checkKind(l *Loaded) error {
 	a := l.App
@@ -68,6 +73,9 @@ func checkKind(l *Loaded) error {
 		return l.mistake("app.port", "leave it out", "app.kind is command: nothing listens")
 	case l.source("app.ready.path").Name != "default" || l.source("app.ready.timeout").Name != "default":
 		return l.mistake("app.ready", "leave it out", "app.kind is command: nothing is started beforehand")
+	case losesArguments().MatchString(strings.TrimSpace(a.Command)):
+		const why = "its arguments are put behind it, and %q ends in a comment, or with ; & or |"
+		return l.mistake("app.command", "take that away, or put the whole into a script", why, a.Command)
 	default:
 		for _, table := range []string{"builder_commands.app", "verifier_commands.app"} {
 			if l.source(table+".command").Name != "default" {

@@ -68,6 +68,7 @@ func TestValidate(t *testing.T) {
 		{"app:\n  kind: tcp\n  command: x\n", f + `1: app.port: want 1 to 65535, got "0"`},
 		{"app:\n  kind: command\n", f + `1: app.command: want the command that starts the app, got ""`},
 		{"app:\n  kind: command\n  command: x\n  ready: {timeout: 5s}\n", f + `4: app.ready: app.kind is command: nothing is started beforehand`},
+		{"app:\n  kind: command\n  command: 'node cli.js # x'\n", f + `3: app.command: its arguments are put behind it, and "node cli.js # x" ends in a comment, or with ; & or |`},
 		{"app:\n  kind: command\n  command: x\nverifier_commands:\n  app: {command: y}\n",
 			f + `5: verifier_commands.app: with app.kind command, abl-cmd app runs the program`},
 		{"app:\n  command: x\n  port: 7070\n", f + `3: app.port: 7070 is abl's own in the app's container`},
@@ -342,5 +343,36 @@ func TestRaise(t *testing.T) {
 	}
 	if inTokens, inDollars := new(Budget).Raise(7, 2.5); inTokens || inDollars {
 		t.Error("caps that are not set were raised")
+	}
+}
+
+// Arguments are put behind a program's command: it may not end in what swallows them.
+func TestLosesArguments(t *testing.T) {
+	for command, want := range map[string]bool{
+		"node cli.js":                          false,
+		"node cli.js # x":                      true,
+		"# x":                                  true,
+		"a;#x":                                 true,
+		"node cli.js &":                        true,
+		"node cli.js;":                         true,
+		"a |":                                  true,
+		"# build\ngo build && ./x":             false,
+		"go build # it\n./x":                   false,
+		"go build\n./x # it":                   true,
+		"echo 'a # b'":                         false,
+		`echo "a # b" c`:                       false,
+		`echo "a \" # b"`:                      false,
+		`echo 'a' "b" # 'c'`:                   true,
+		`echo \' # x`:                          true,
+		`echo a\ #b`:                           false,
+		`find . -exec x {} \;`:                 false,
+		"echo $# a#b ${#c}":                    false,
+		`go build -o "$HOME/t" . && "$HOME/t"`: false,
+	} {
+		t.Run(command, func(t *testing.T) {
+			if got := losesArguments().MatchString(command); got != want {
+				t.Errorf("arguments are lost: %t, want %t", got, want)
+			}
+		})
 	}
 }
