@@ -93,7 +93,8 @@ func (a *App) Prepared(ctx context.Context, key string, builder bool) (failed st
 	if failed != "" || err != nil {
 		return failed, err
 	}
-	return "", logs.Write(mark, prepared{now, ignored(is)})
+	maps.DeleteFunc(is, func(name, _ string) bool { return !strings.HasSuffix(name, "/") })
+	return "", logs.Write(mark, prepared{now, slices.Collect(maps.Keys(is))})
 }
 
 // preparing is kept while a preparation goes on: what the source was before.
@@ -143,16 +144,6 @@ func (a *App) standsOn(tree map[string]string) (sum string, locked bool) {
 		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)), locked
-}
-
-// ignored are the folders of a tree that git ignores.
-func ignored(tree map[string]string) (all []string) {
-	for name := range tree {
-		if strings.HasSuffix(name, "/") {
-			all = append(all, name)
-		}
-	}
-	return all
 }
 
 // prepare runs the command, and puts back what it changed of what is git's: what is tested

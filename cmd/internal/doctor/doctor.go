@@ -14,6 +14,7 @@ import (
 	"abl/cmd/internal/phase"
 	"abl/images"
 	"abl/internal/config"
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/roles"
@@ -133,7 +134,7 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	if stops := specs.Check(max(1, n)); len(stops) > 0 {
 		sound = phase.Finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint}
 	}
-	all = append(all, good("builds", builds), sound)
+	all = append(all, good("builds", builds), sound, good("app", tried(s.Conf)))
 	if tools := s.Conf.Toolchain.Names(); len(tools) > 0 {
 		all = append(all, good("toolchain", strings.Join(tools, ", ")))
 	}
@@ -145,6 +146,27 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	}
 	all = append(all, checkServices(ctx, s)...)
 	return append(all, checkDisk(s.Paths.Root), phase.Ignored(ctx, s.Paths))
+}
+
+// tried says of what kind the app is, and with what its tests are tried.
+func tried(conf *config.Loaded) string {
+	app, text := environment.AppSpec(conf), "declared commands start it; its tests are tried with it away"
+	switch {
+	case app.IsProgram():
+		text = "a program (kind: command); its tests are tried without it, with two that do nothing, " +
+			"and with other exit codes and output"
+	case app != nil && app.Kind == helper.KindTCP:
+		text = "a server at " + app.URL() + " (kind: tcp); its tests are tried with it away, with a silent one, " +
+			"and with one that answers nonsense"
+	case app != nil:
+		text = "a web server at " + app.URL() + " (kind: http); its tests are tried with it away, " +
+			"with two that answer nonsense, and with altered answers"
+	}
+	if conf.Verify.Evidence == "off" {
+		text, _, _ = strings.Cut(text, "; ")
+		text += "; its tests are not tried (verify.evidence: off)"
+	}
+	return text
 }
 
 func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
