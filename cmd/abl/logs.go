@@ -15,6 +15,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
+	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/proc"
 	"abl/internal/wording"
@@ -144,10 +145,8 @@ func (l *logs) show(ctx context.Context) error {
 			}
 		}
 		switch {
-		case over && last == "" && l.what == "":
-			return exit.With(exit.Usage, errors.New("cannot find a call like that"), "abl logs lists the calls")
 		case over && last == "":
-			return exit.With(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", l.what), "abl logs lists the calls")
+			return exit.With(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", cmp.Or(l.what, "project")), "abl logs lists the calls")
 		case over:
 			return nil
 		}
@@ -162,8 +161,9 @@ func (l *logs) over() (bool, error) {
 	if !l.In.Bool("follow") {
 		return true, nil
 	}
+	working := hostfs.HolderRuns(l.Paths.Lock())
 	f, err := l.State()
-	if err != nil || !phase.Working(l.Project, f) {
+	if err != nil || !working {
 		return true, err
 	}
 	p := f.Phase(l.phase)

@@ -13,6 +13,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
+	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/proc"
 	"abl/internal/spec"
@@ -44,7 +45,7 @@ type standing struct {
 	Tokens    *ledger.Counter `json:"tokens,omitempty"` // of the calls that ended
 	Cost      *ledger.Money   `json:"cost_usd,omitempty"`
 	Now       *running        `json:"now,omitempty"`
-	Waits     *waiting        `json:"waits,omitempty"`
+	Waits     *state.Outage   `json:"waits,omitempty"`
 }
 
 // running is what an abl at work on a phase does.
@@ -55,13 +56,6 @@ type running struct {
 	Model string    `json:"model,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 	Of    int       `json:"of"` // iterations at most
-}
-
-// waiting is what a phase waits for.
-type waiting struct {
-	Class string    `json:"class"` // how the last call ended
-	Since time.Time `json:"since"`
-	Until time.Time `json:"until"`
 }
 
 func statusCommand() cli.Command {
@@ -112,6 +106,7 @@ func runStatus(ctx context.Context, s *phase.Project) error {
 
 // standingsOf looks where every phase stands, and whether an abl works on one.
 func standingsOf(s *phase.Project) (all standings, working bool, err error) {
+	working = hostfs.HolderRuns(s.Paths.Lock())
 	f, err := s.State()
 	if err != nil {
 		return all, false, err
@@ -138,7 +133,6 @@ func standingsOf(s *phase.Project) (all standings, working bool, err error) {
 	for _, g := range totals.Account().By[ledger.ByPhase] {
 		used[g.Key] = g.Sum
 	}
-	working = phase.Working(s, f)
 	specs, problems := spec.LoadDir(s.Paths.Specs())
 	all = standings{Project: s.Paths.Root, Phases: []standing{}}
 	apart := orchestrator.Drift(f, specs)
@@ -213,7 +207,7 @@ func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) stand
 			st.Notes = append(st.Notes, p.Note)
 		}
 		if o := p.Outage; o != nil && !o.Until.IsZero() {
-			st.Waits = &waiting{o.Class, o.Since, o.Until}
+			st.Waits = o
 			st.Notes = append(st.Notes, fmt.Sprintf("waits since %s for what ended its last call (%s); it tries again at %s UTC, or when abl phase runs after that",
 				o.Since.UTC().Format(time.TimeOnly), o.Class, o.Until.UTC().Format(time.DateTime)))
 		}

@@ -75,6 +75,8 @@ func TestAPhaseIsFollowedFromElsewhere(t *testing.T) {
 		t.Errorf("abl logs builder -f shows\n%s", of)
 	}
 	watched(t, status.end(p))
+	screen := onTerminal(p, 0, "status", "--watch")
+	wants(t, "abl status --watch on a terminal", screen, "\x1b[HPHASE ", "1      passed  ")
 	noLeftovers(p)
 }
 

@@ -44,10 +44,10 @@ const maxMessage = 64 << 10
 
 // messages makes the messages of an output, and gathers one that it tells in pieces.
 type messages struct {
-	at   time.Time // of the line that is read
-	open Message   // of no kind when nothing is gathered
-	text strings.Builder
-	lost int // bytes of it that there was no room for
+	at   string // when, as the line that is read tells it
+	kind MessageKind
+	text string // of the pieces
+	lost int    // bytes of them that there was no room for
 }
 
 // message is the one that a line tells, none where it tells nothing.
@@ -58,43 +58,34 @@ func (s *messages) message(kind MessageKind, text, detail string) []Message {
 	if strings.HasSuffix(text, detail) {
 		detail = "" // all of it is told
 	}
-	return []Message{{Kind: kind, Time: s.at, Text: bounded(text, 0), Detail: bounded(detail, 0)}}
+	at, _ := time.Parse(time.RFC3339, s.at) // zero where it is no time
+	return []Message{{Kind: kind, Time: at.UTC(), Text: s.bounded(text), Detail: s.bounded(detail)}}
+}
+
+// bounded keeps a text to maxMessage, and says what is left out.
+func (s *messages) bounded(text string) string {
+	kept := text[:min(len(text), maxMessage)]
+	if more := s.lost + len(text) - len(kept); more > 0 && text != "" {
+		return strings.ToValidUTF8(kept, "") + fmt.Sprintf("\n… %d more bytes", more)
+	}
+	return text
 }
 
 // piece takes a part of a message that the next lines may go on with.
 func (s *messages) piece(kind MessageKind, text string) {
-	if s.open.Kind == "" {
-		s.open = Message{Kind: kind, Time: s.at}
-	}
-	room := min(maxMessage-s.text.Len(), len(text))
-	s.text.WriteString(text[:room])
-	s.lost += len(text) - room
+	room := min(maxMessage-len(s.text), len(text))
+	s.kind, s.text, s.lost = kind, s.text+text[:room], s.lost+len(text)-room
 }
 
 // whole is what was gathered, which is over.
-func (s *messages) whole() []Message {
-	m, text := s.open, s.text.String()
-	lost := s.lost
-	s.open, s.lost = Message{}, 0
-	s.text.Reset()
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	if text = bounded(text, lost); m.Kind == Said {
-		m.Text = text
+func (s *messages) whole() (told []Message) {
+	if s.kind == Said {
+		told = s.message(Said, s.text, "")
 	} else {
-		m.Detail = text
+		told = s.message(Returned, "", s.text)
 	}
-	return []Message{m}
-}
-
-// bounded keeps a text to maxMessage and says how many bytes are left out, those that are lost
-// already among them.
-func bounded(text string, lost int) string {
-	if most := min(len(text), maxMessage); lost > 0 || most < len(text) {
-		return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("\n… %d more bytes", lost+len(text)-most)
-	}
-	return text
+	s.text, s.lost = "", 0
+	return told
 }
 
 // arguments are what a tool was given, by name.
@@ -116,18 +107,7 @@ func arguments(given map[string]any) string {
 
 // stamped is the part of a record that tells its time.
 type stamped struct {
-	At stamp `json:"timestamp"`
+	At string `json:"timestamp"`
 }
 
-func (s stamped) when() time.Time { return s.At.Time }
-
-// stamp is zero where an output tells no time, or in another form.
-type stamp struct{ time.Time }
-
-// UnmarshalJSON never fails: one odd time must not hide the record around it.
-func (s *stamp) UnmarshalJSON(b []byte) error {
-	if at, err := time.Parse(`"`+time.RFC3339+`"`, string(b)); err == nil {
-		s.Time = at.UTC()
-	}
-	return nil
-}
+func (s stamped) when() string { return s.At }

@@ -102,6 +102,17 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// Nor does a message that never ends.
+func TestPiecesAreBounded(t *testing.T) {
+	r := offline.NewReader(Call{}).(*scriptedReader)
+	for range 1000 {
+		r.Line([]byte(`{"type":"output","text":"`+strings.Repeat("x", 1000)+`"}`), false)
+	}
+	if len(r.text) > maxMessage {
+		t.Errorf("%d bytes are kept", len(r.text))
+	}
+}
+
 // However much an agent prints, in one line or in many, no message grows with it.
 func TestMessagesAreBounded(t *testing.T) {
 	long := strings.Repeat("é", MaxLine/4)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"abl/internal/helper"
@@ -36,7 +35,7 @@ type follower struct {
 
 // record reads one line into rec, and reports whether it is a record. A field of another
 // type than this version of the CLI gives it is left out: what could be read still counts.
-func (f *follower) record(line []byte, cut bool, rec interface{ when() time.Time }) bool {
+func (f *follower) record(line []byte, cut bool, rec interface{ when() string }) bool {
 	f.cut = f.cut || cut
 	if cut || len(line) == 0 || line[0] != '{' {
 		return false

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
@@ -112,18 +111,4 @@ func Messages(s *Project, c Call, each func(agent.Message)) func(line []byte, cu
 		a = agent.Custom(agent.Agent{Name: c.Agent}, "", nil, "")
 	}
 	return roles.Messages(a.NewReader(agent.Call{Model: c.Model}), s.In.Safe, each)
-}
-
-// Working says whether an abl works on a phase of the project now. Of one on another machine
-// nobody can tell: then it does while a phase is on its way.
-func Working(s *Project, f *state.File) bool {
-	if here, alive := hostfs.HolderRuns(s.Paths.Lock()); here {
-		return alive
-	}
-	for _, p := range f.Phases {
-		if p.OnItsWay() {
-			return true
-		}
-	}
-	return false
 }

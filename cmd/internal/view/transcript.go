@@ -37,27 +37,28 @@ func (t *Transcript) Heading(text string) {
 // Show shows a message: words whole, a tool's call in a line, its result folded.
 func (t *Transcript) Show(m agent.Message) {
 	t.Shown++
+	lines := strings.Split(t.Safe.String(strings.Trim(m.Text+"\n"+m.Detail, "\n")), "\n")
 	switch m.Kind {
 	case agent.Said:
-		t.rows(strings.Trim(m.Text, "\n"), "", calm)
+		t.rows(lines, "", calm)
 	case agent.Called:
-		t.rows("> "+m.Text, "", calm)
+		t.rows([]string{"> " + t.Safe.Line(m.Text)}, "", calm)
 	case agent.Returned:
-		lines := strings.Split(strings.TrimSpace(strings.TrimPrefix(m.Text+"\n"+m.Detail, "\n")), "\n")
 		if more := len(lines) - shownRows; more > 1 {
 			lines = append(lines[:shownRows], fmt.Sprintf("… %d more lines", more))
 		}
-		for _, line := range lines {
-			t.rows(wording.Cut(line, shownCols), "    ", quiet)
+		for i, line := range lines {
+			lines[i] = wording.Cut(line, shownCols)
 		}
+		t.rows(lines, "    ", quiet)
 	}
 }
 
-func (t *Transcript) rows(text, indent string, tone tone) {
+func (t *Transcript) rows(lines []string, indent string, tone tone) {
 	begin := t.Who + " │ " + indent
 	room := t.Columns - utf8.RuneCountInString(begin)
-	for line := range strings.SplitSeq(t.Safe.String(text), "\n") {
-		if t.Columns > 0 && room > 0 {
+	for _, line := range lines {
+		if room > 0 {
 			line = redact.Fold(line, room, begin)
 		}
 		fmt.Fprintln(t.Out, paint(t.Colour).in(tone, begin+line))
