@@ -53,7 +53,7 @@ func (t *telling) begin(n int) error {
 	what := "abl was stopped before it could say how the run ended"
 	err := t.write(report.Run{Phase: n, Ended: &report.Ended{Code: exit.Bug, What: what}})
 	if page := t.In.String("html"); page != "" && err == nil {
-		err = hostfs.Write(page, []byte("<!doctype html><title>abl</title>"+what+"\n"), 0o644)
+		err = hostfs.Write(page, []byte("<!doctype html><title>abl</title>abl did not come to write this page\n"), 0o644)
 	}
 	if err != nil {
 		return exit.With(exit.Usage, err, "name a file that can be written")

@@ -342,6 +342,10 @@ func (x *exchange) restore(ctx context.Context) error {
 	}
 	if err == nil && tests != "" {
 		err = x.cloneTo(ctx, x.Paths.Tests, tests, "main", nil)
+	} else if err == nil { // no Verifier had ended: its history is there, and empty
+		if err = hostfs.MkdirAll(x.Paths.Root, x.Paths.Rel(x.Paths.Tests)); err == nil {
+			_, err = git.Open(x.Paths.Tests, git.Options{})
+		}
 	}
 	if err == nil {
 		err = errors.Join(state.Save(x.Paths.State(), f), os.Remove(draft))

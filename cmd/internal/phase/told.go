@@ -93,11 +93,15 @@ func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record,
 		return err
 	}
 	defer unlock()
+	f, err := s.State()
+	if err != nil {
+		return err
+	}
 	src, err := git.Open(s.Paths.Src, s.source())
 	if err != nil {
 		return err
 	}
-	first, err := git.Before(ctx, src, records[0].Commits.Source, fmt.Sprintf("p%d-", n))
+	first, err := git.Before(ctx, src, records[0].Commits.Source, fmt.Sprintf("p%d-", n), f.Start)
 	for i := len(records) - 1; i >= 0 && err == nil; i-- {
 		from, to := first, records[i].Commits.Source
 		if i > 0 {
