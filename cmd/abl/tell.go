@@ -52,9 +52,6 @@ func (t *telling) begin(n int) error {
 	}
 	what := "abl was stopped before it could say how the run ended"
 	err := t.write(report.Run{Phase: n, Ended: &report.Ended{Code: exit.Bug, What: what}})
-	if page := t.In.String("html"); page != "" && err == nil {
-		err = hostfs.Write(page, []byte("<!doctype html><title>abl</title>abl did not come to write this page\n"), 0o644)
-	}
 	if err != nil {
 		return exit.With(exit.Usage, err, "name a file that can be written")
 	}
@@ -86,7 +83,8 @@ func (t *telling) write(r report.Run) error {
 	for _, r := range all {
 		page += report.Markdown(r)
 	}
-	for flag, text := range map[string]string{"junit": string(data), "summary": page} {
+	html := "<!doctype html><title>abl</title>abl did not come to write this page\n"
+	for flag, text := range map[string]string{"junit": string(data), "summary": page, "html": html} {
 		if path := t.In.String(flag); path != "" && err == nil {
 			if err = hostfs.Write(path, []byte(text), 0o644); err != nil {
 				err = fmt.Errorf("cannot write the file of --%s: %w", flag, err)
@@ -111,11 +109,8 @@ func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) 
 		end.Text = ended.Error()
 	}
 	t.out.Ended(end, exit.Code(ended))
-	page, asked := os.Getenv(summaryVar), false
-	for _, f := range tellFlags() {
-		asked = asked || t.In.String(f.Name) != ""
-	}
-	if page == "" && !asked {
+	page := os.Getenv(summaryVar)
+	if page+t.In.String("junit")+t.In.String("summary")+t.In.String("html") == "" {
 		return ended
 	}
 	r := runOf(ctx, t.Project, n, ended)

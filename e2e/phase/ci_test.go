@@ -17,19 +17,22 @@ import (
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"abl/internal/testing/lab"
+	"abl/internal/yamlfile"
 	"abl/roles/agent"
 )
 
-// action is what action.yml says, as far as it is used there.
+// action is what action.yml may say here, and nothing else.
 type action struct {
-	Inputs map[string]struct {
-		Default string `yaml:"default"`
+	Name        string `yaml:"name"`
+	Description string `yaml:"description"`
+	Inputs      map[string]struct {
+		Description string `yaml:"description"`
+		Default     string `yaml:"default"`
 	} `yaml:"inputs"`
 	Outputs map[string]struct {
-		Value string `yaml:"value"`
+		Description string `yaml:"description"`
+		Value       string `yaml:"value"`
 	} `yaml:"outputs"`
 	Runs struct {
 		Using string       `yaml:"using"`
@@ -308,7 +311,7 @@ func TestAction(t *testing.T) {
 	}
 	job := func(inputs map[string]string) *runner {
 		r := &runner{Project: fresh(p, origin), inputs: inputs, temp: t.TempDir(), home: t.TempDir(), path: os.Getenv("PATH"), outputs: map[string]string{}}
-		if err := yaml.Unmarshal(data, &r.action); err != nil {
+		if err := yamlfile.Decode("action.yml", data, &r.action); err != nil {
 			t.Fatal(err)
 		}
 		return r

@@ -2,6 +2,7 @@ package phase
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,16 +95,11 @@ func (n *Notifier) Emit(e state.Event) {
 // no news to who sent it, nor is what a phase came to in an earlier run.
 func (n *Notifier) Ended(e state.Event, code int) {
 	n.running.Wait()
-	event := map[int]string{exit.Passed: "passed", exit.Stuck: "stuck", exit.Unverified: "unverified"}[code]
-	switch {
-	case event != "" && !n.begun, code == exit.HUP, code == exit.INT, code == exit.TERM:
+	event := map[int]string{exit.Passed: "passed", exit.Stuck: "stuck", exit.Unverified: "unverified", exit.Budget: "budget"}[code]
+	if event != "" && !n.begun || code == exit.HUP || code == exit.INT || code == exit.TERM {
 		return
-	case code == exit.Budget:
-		event = "budget"
-	case event == "":
-		event = "fault"
 	}
-	n.notify(event, e, &code)
+	n.notify(cmp.Or(event, "fault"), e, &code)
 	n.begun = false
 }
 
