@@ -293,12 +293,8 @@ func (r *Repo) PutBack(ctx context.Context, was map[string]string, uid, gid int)
 	}
 	committed, all := contents(base.entries), maps.Clone(was)
 	maps.Copy(all, now)
-	for name := range all {
-		if was[name] != now[name] {
-			differed = append(differed, name)
-		}
-	}
-	slices.Sort(differed)
+	maps.DeleteFunc(all, func(name, _ string) bool { return was[name] == now[name] })
+	differed = slices.Sorted(maps.Keys(all))
 	stays := func(e *index.Entry) bool {
 		return was[e.Name] == now[e.Name] || was[e.Name] != "" && was[e.Name] != committed[e.Name]
 	}

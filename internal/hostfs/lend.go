@@ -77,18 +77,12 @@ func Lend(dir string, l Lease) error {
 	err := Walk(dir, gitDir, func(e Entry) error {
 		if e.shared() {
 			met[e.Stat.Ino]++
-			return nil
+			if met[e.Stat.Ino] < uint64(e.Stat.Nlink) {
+				return nil // more of its names are to come, or are elsewhere
+			}
 		}
 		return e.chown(l.UID, l.GID)
 	})
-	if err == nil && len(met) > 0 {
-		err = Walk(dir, gitDir, func(e Entry) error {
-			if !e.shared() || met[e.Stat.Ino] < uint64(e.Stat.Nlink) {
-				return nil
-			}
-			return e.chown(l.UID, l.GID)
-		})
-	}
 	if err == nil {
 		err = setTop(dir, l.GID, l.Mode|0o770)
 	}
