@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,12 +36,9 @@ func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) er
 		sides[i] = all.entries
 	}
 	for _, path := range differing(sides[0], sides[1]) {
-		err := ctx.Err()
-		if err == nil {
-			var c Change
-			if c, err = changeOf(s, path, entryAt(sides[0], path), entryAt(sides[1], path)); err == nil {
-				err = each(c)
-			}
+		c, err := changeOf(s, path, entryAt(sides[0], path), entryAt(sides[1], path))
+		if err = cmp.Or(ctx.Err(), err); err == nil {
+			err = each(c)
 		}
 		if err != nil {
 			return err
