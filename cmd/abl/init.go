@@ -268,7 +268,7 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	if !in.Bool("json") {
-		fmt.Fprintf(in.Stdout, "\nthe project is in %s: .abl/reports/phase1.html there, or abl report 1, shows what the verdict stands on; abl run goes on\n", dir)
+		fmt.Fprintf(in.Stdout, "\nthe project is in %s: abl report 1 says there what the verdict stands on, abl run goes on\n", dir)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func pageOf(ctx context.Context, s *phase.Project, n int) ([]byte, error) {
 	}
 	p.Changes, err = changesOf(ctx, s, n, records)
 	if err != nil {
-		p.Unknown = "What changed cannot be told: " + s.In.Safe.Line(err.Error())
+		p.Unknown = "What changed cannot be told: " + s.In.Safe.Line(strings.ReplaceAll(err.Error(), s.Paths.Root, "."))
 	}
 	var page bytes.Buffer
 	err = report.HTML(&page, p)
@@ -235,7 +235,7 @@ func reportPage(ctx context.Context, s *phase.Project, n int, path string, all [
 	case path == "-":
 		data, err := pageOf(ctx, s, n)
 		if err == nil {
-			_, err = s.In.Bare.Stdout.Write(data)
+			_, err = s.In.Result.Write(data)
 		}
 		return err
 	case path == "":

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -104,6 +105,9 @@ func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) 
 		}
 	}
 	kept := keepPage(context.WithoutCancel(ctx), t.Project, n, ended)
+	if kept != "" {
+		t.out.Emit(state.Event{Time: time.Now(), Kind: state.Note, Phase: n, Text: "all of it is on one page: " + t.Paths.Rel(kept)})
+	}
 	end := *e
 	if ended != nil {
 		end.Text = ended.Error()

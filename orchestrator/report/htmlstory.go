@@ -146,7 +146,7 @@ func timelineOf(p Page) (t timeline) {
 	for _, turn := range turns {
 		busy += turn.Ended.Sub(turn.Started)
 	}
-	longest := max(busy/4, time.Second) // a night's pause must not make points of the calls
+	longest := max(busy/2, 10*time.Second) // a night's pause must not make points of the calls
 	at, cut, before := time.Duration(0), time.Duration(0), outcome.Done
 	for _, turn := range turns {
 		m := moment{Turn: turn, Took: turn.Ended.Sub(turn.Started), Well: turn.Class == string(outcome.Done)}
@@ -167,15 +167,16 @@ func timelineOf(p Page) (t timeline) {
 		before = outcome.Outcome(turn.Class)
 		t.Rows = append(t.Rows, m)
 	}
+	if p.Record != nil && p.Record.Decided.After(last) {
+		rest := p.Record.Decided.Sub(last)
+		last, at, cut = p.Record.Decided, at+min(rest, longest), cut+max(rest-longest, 0)
+	}
 	for i := range t.Rows {
 		m := &t.Rows[i]
 		for _, n := range []*float64{&m.WaitFrom, &m.WaitLong, &m.At, &m.For} {
 			*n = 1000 * *n / max(float64(at), 1)
 		}
 		m.For = max(m.For, 2)
-	}
-	if p.Record != nil && p.Record.Decided.After(last) {
-		last = p.Record.Decided
 	}
 	if t.Whole = span(last.Sub(first)); cut > 0 {
 		t.Cut = span(cut)

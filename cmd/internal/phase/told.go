@@ -97,7 +97,9 @@ func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record,
 	if err != nil {
 		return err
 	}
-	src, err := git.Open(s.Paths.Src, s.source())
+	o := s.source()
+	o.Begun = true // looking makes no repository
+	src, err := git.Open(s.Paths.Src, o)
 	if err != nil {
 		return err
 	}
