@@ -241,13 +241,12 @@ func reportPage(ctx context.Context, s *phase.Project, n int, path string, all [
 	case path == "":
 		path = pagePath(s, n)
 	}
-	err := writable(s, path)
-	if err == nil {
-		err = writePage(ctx, s, n, path)
+	if err := writable(s, path); err != nil {
+		return exit.With(exit.Usage, fmt.Errorf("cannot write the page: %w", err), exit.Hint(err))
 	}
-	if err != nil {
+	if err := writePage(ctx, s, n, path); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(s.In.Stdout, path)
+	_, err := fmt.Fprintln(s.In.Stdout, path)
 	return err
 }
