@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"abl/internal/helper"
@@ -122,7 +121,7 @@ func (a *App) startHeld(ctx context.Context, key string) (Up, error) {
 	if !errors.Is(err, ErrHolder) {
 		return up, err
 	}
-	a.Out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: a.Phase, Call: strings.Split(key, "/")[0], Text: err.Error() + "; another is made"})
+	a.tell(key, state.Event{Kind: state.Note, Text: err.Error() + "; another is made"})
 	if err := a.remove(context.WithoutCancel(ctx)); err != nil {
 		return up, err
 	}
@@ -139,7 +138,7 @@ func (a *App) start(ctx context.Context, key string) (_ Up, err error) {
 		return Up{}, err
 	}
 	until, whole := time.Unix(spec.Deadline, 0), context.WithoutCancel(ctx)
-	a.Out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.AppStart, Phase: a.Phase, Call: strings.Split(key, "/")[0]})
+	a.tell(key, state.Event{Kind: state.AppStart})
 	for _, step := range []func(context.Context, string, time.Time) error{a.services, a.volumes, a.fill} {
 		if err := ctx.Err(); err != nil {
 			return Up{}, err

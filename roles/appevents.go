@@ -66,13 +66,19 @@ func (a *App) patience() time.Duration {
 }
 
 func (a *App) settled(key string, up Up, e helper.Event, begun time.Time) Up {
-	say := state.Event{Time: time.Now().UTC(), Kind: state.AppReady, Phase: a.Phase, Call: strings.Split(key, "/")[0], MS: time.Since(begun).Milliseconds()}
+	say := state.Event{Kind: state.AppReady, MS: time.Since(begun).Milliseconds()}
 	if e.Event == "failed" {
 		up.Failed = a.Safe.Line(e.Detail)
 		say.Kind, say.Text = state.AppFailed, up.Failed
 	}
-	a.Out.Emit(say)
+	a.tell(key, say)
 	return up
+}
+
+// tell emits an event of the call that a key belongs to.
+func (a *App) tell(key string, e state.Event) {
+	e.Time, e.Phase, e.Call = time.Now().UTC(), a.Phase, strings.Split(key, "/")[0]
+	a.Out.Emit(e)
 }
 
 // decided finds the broker's first word on readiness; without an app section

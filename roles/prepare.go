@@ -150,11 +150,7 @@ func (a *App) standsOn(tree map[string]string) (sum string, locked bool) {
 // has to be what was committed.
 func (a *App) prepare(ctx context.Context, key string, was map[string]string) (failed string, err error) {
 	begun := time.Now()
-	tell := func(e state.Event) {
-		e.Time, e.Phase, e.Call = time.Now().UTC(), a.Phase, strings.Split(key, "/")[0]
-		a.Out.Emit(e)
-	}
-	tell(state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
+	a.tell(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
 	end, err := a.runPrepare(ctx)
 	if err != nil && !gone(context.WithoutCancel(ctx), a.Engine, a.name(prepareKey)) {
 		return "", err // it may write on
@@ -172,12 +168,12 @@ func (a *App) prepare(ctx context.Context, key string, was map[string]string) (f
 	if failed != "" {
 		say.Text += "; read " + a.Project.Rel(a.Project.Call(prepareKey))
 	}
-	tell(say)
+	a.tell(key, say)
 	if len(cleared) > 0 {
 		end.Notes = append(end.Notes, fmt.Sprintf("app.prepare left things in the source that were taken away: %.200q (%s), %d in all", cleared[0].Path, cleared[0].What, len(cleared)))
 	}
 	for _, note := range end.Notes {
-		tell(state.Event{Kind: state.Note, Text: note})
+		a.tell(key, state.Event{Kind: state.Note, Text: note})
 	}
 	return failed, nil
 }
