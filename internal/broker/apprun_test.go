@@ -1,12 +1,14 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +47,10 @@ func (b *bench) app(stdin string, files map[string]string, args ...string) helpe
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	if ran.Error == "" && !slices.EqualFunc(ran.Args, run.Args, bytes.Equal) {
+		b.t.Errorf("it says that it was run with %q, want %q", ran.Args, run.Args)
+	}
+	ran.Args = nil
 	return ran
 }
 
@@ -156,6 +162,11 @@ esac; exit 0`, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 3_000 })
 		for up := filepath.Join(os.Getenv("HOME"), "up"); t.Context().Err() == nil; {
 			if os.Remove(up) == nil {
 				break
+			}
+			select {
+			case err := <-gone:
+				t.Fatalf("the run came to its end before it was under way: %v; is the machine too busy for its 3s?", err)
+			default:
 			}
 		}
 		cancel()
