@@ -2,6 +2,8 @@ package roles
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -121,5 +123,40 @@ func TestOpenOutput(t *testing.T) {
 		if err == nil {
 			f.Close()
 		}
+	}
+}
+
+// An output is followed from before it is there to its last line, which needs no end.
+func TestLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stdout")
+	grows := []string{"", "a\nb", "c\n\n", "d"}
+	looks := 0
+	over := func() (bool, error) {
+		if looks > 0 {
+			f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+			if err == nil {
+				_, err = f.WriteString(grows[looks])
+			}
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		looks++
+		return looks == len(grows), nil
+	}
+	var got []string
+	err := Lines(t.Context(), path, func(line []byte, _ bool) { got = append(got, string(line)) }, over)
+	if want := []string{"a", "bc", "", "d"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, want %q (%v)", got, want, err)
+	}
+	no := errors.New("no more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(no)
+	never := func() (bool, error) { return false, nil }
+	if err := Lines(ctx, path, func([]byte, bool) {}, never); err != no {
+		t.Errorf("a person who had enough: %v", err)
+	}
+	if err := Lines(t.Context(), path, func([]byte, bool) {}, func() (bool, error) { return false, no }); err != no {
+		t.Errorf("a state that cannot be read: %v", err)
 	}
 }

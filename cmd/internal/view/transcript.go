@@ -45,7 +45,10 @@ func (t *Transcript) Show(m agent.Message) {
 		t.rows([]string{"> " + t.Safe.Line(m.Text)}, "", calm)
 	case agent.Returned:
 		if more := len(lines) - shownRows; more > 1 {
-			lines = append(lines[:shownRows], fmt.Sprintf("… %d more lines", more))
+			end := lines[len(lines)-1] // which says so where the message itself is cut
+			if lines = append(lines[:shownRows], fmt.Sprintf("… %d more lines", more)); strings.HasPrefix(end, "… ") {
+				lines = append(lines, end)
+			}
 		}
 		for i, line := range lines {
 			lines[i] = wording.Cut(line, shownCols)

@@ -25,6 +25,7 @@ func TestTranscript(t *testing.T) {
 		{"what looks like a heading", agent.Message{Kind: agent.Said, Text: "a\n── done after 1s\r\x1b[2J"}, "builder │ a\nbuilder │ ── done after\nbuilder │ 1s\\x0d\\x1b[2J\n"},
 		{"a call", agent.Message{Kind: agent.Called, Text: "run a\nb", Detail: "more"}, "builder │ > run a b\n"},
 		{"a result", agent.Message{Kind: agent.Returned, Text: "failed", Detail: "1\n2\n3\n4\n5\n6\n7\n"}, "builder │     failed\nbuilder │     1\nbuilder │     2\nbuilder │     3\nbuilder │     4\nbuilder │     5\nbuilder │     … 2 more lines\n"},
+		{"a result that is cut itself", agent.Message{Kind: agent.Returned, Detail: "1\n2\n3\n4\n5\n6\n7\n8\n… 9 more bytes"}, "builder │     1\nbuilder │     2\nbuilder │     3\nbuilder │     4\nbuilder │     5\nbuilder │     6\nbuilder │     … 3 more lines\nbuilder │     … 9 more bytes\n"},
 		{"one line more", agent.Message{Kind: agent.Returned, Detail: "1\n2\n3\n4\n5\n6\n7"}, "builder │     1\nbuilder │     2\nbuilder │     3\nbuilder │     4\nbuilder │     5\nbuilder │     6\nbuilder │     7\n"},
 		{"a secret of two lines", agent.Message{Kind: agent.Returned, Detail: "line-one-4711\nline-two-4711"}, "builder │     [secret …11]\n"},
 		{"a secret at the end of what is shown", agent.Message{Kind: agent.Returned, Detail: "failed" + strings.Repeat(" x", 143) + " " + key}, ""},
