@@ -401,7 +401,7 @@ func TestDocsCI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := map[string]string{}
+	blocks, heard := map[string]string{}, filepath.Join(t.TempDir(), "heard")
 	for _, b := range regexp.MustCompile("(?s)```sh (\\w+)\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		blocks[b[1]] = b[2]
 	}
@@ -411,7 +411,7 @@ func TestDocsCI(t *testing.T) {
 		defer close(over)
 		for _, name := range []string{"pipeline", "always"} {
 			cmd := exec.Command("sh", "-c", blocks[name])
-			cmd.Dir, cmd.Env = at.Dir, append(at.Cmd().Environ(), "PATH="+filepath.Dir(lab.Bin(t, "abl"))+":"+os.Getenv("PATH"), "ABL_OFFLINE=true")
+			cmd.Dir, cmd.Env = at.Dir, append(at.Cmd().Environ(), "PATH="+filepath.Dir(lab.Bin(t, "abl"))+":"+os.Getenv("PATH"), "ABL_OFFLINE=true", "ABL_NOTIFY_COMMAND=cat >>"+heard)
 			if name == "pipeline" && dies {
 				go killed(at, "p1-build-1.1", over)
 			}
@@ -438,4 +438,8 @@ func TestDocsCI(t *testing.T) {
 	}
 	wentOn(second, origin, built)
 	noLeftovers(second)
+	told, _ := os.ReadFile(heard)
+	if got := strings.Count(string(told), `{"event":"passed"`); got != 2 || strings.Count(string(told), "\n") != 2 {
+		t.Errorf("the person's command heard %s", told)
+	}
 }

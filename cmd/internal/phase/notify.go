@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -66,26 +68,31 @@ func notifies(ctx context.Context, s *Project) (command, from string, err error)
 	if command = s.Conf.Notify.Command; command == "" || !strings.HasSuffix(source.String(), " in .env") && source.Line == 0 {
 		return command, source.String(), nil
 	}
-	// A repository's own settings must not let git run anything either.
-	cmd := proc.Command(ctx, "git", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit", "-C", s.Paths.Root,
-		"ls-files", "--", ":(icase)"+file)
-	cmd.Env = append(cmd.Env, "LC_ALL=C")
-	out, err := cmd.CombinedOutput()
-	switch said := string(out); {
-	case err == nil && said == "", err != nil && strings.Contains(said, "not a git repository"):
-		return command, source.String(), nil
-	case err == nil:
-		err = fmt.Errorf("git has %s, so it may be somebody else's; set ABL_NOTIFY_COMMAND in your environment", file)
-	default:
-		err = fmt.Errorf("cannot tell whether git has %s: %w", file, err)
+	// From the root for a folder whose name differs by case, from the file's own for a submodule.
+	for _, at := range []string{".", filepath.Dir(file)} {
+		// A repository's own settings must not let git run anything either.
+		cmd := proc.Command(ctx, "git", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit",
+			"-C", filepath.Join(s.Paths.Root, at), "ls-files", "--", ":(icase)"+strings.TrimPrefix(file, at+"/"))
+		isGit := func(kv string) bool { return strings.HasPrefix(kv, "GIT_") } // of a hook, about another repository
+		cmd.Env = append(slices.DeleteFunc(cmd.Env, isGit), "LC_ALL=C")
+		out, err := cmd.CombinedOutput()
+		switch said := string(out); {
+		case err == nil && said == "", err != nil && strings.Contains(said, "not a git repository"):
+		case err == nil:
+			return command, source.String(), fmt.Errorf("git has %s, so it may be somebody else's; set ABL_NOTIFY_COMMAND in your environment", file)
+		default:
+			return command, source.String(), fmt.Errorf("cannot tell whether git has %s: %w", file, err)
+		}
 	}
-	return command, source.String(), err
+	return command, source.String(), nil
 }
 
 // Emit hands an event on. Of a wait that is longer than a minute the person hears.
 func (n *Notifier) Emit(e state.Event) {
 	n.Sink.Emit(e)
-	n.begun = n.begun || e.Kind == state.PhaseStart
+	if e.Kind == state.PhaseStart {
+		n.begun = true
+	}
 	if e.Kind == state.Wait && e.MS > time.Minute.Milliseconds() {
 		n.running.Go(func() { n.notify("waiting", e, nil) })
 	}

@@ -36,7 +36,7 @@ type Project struct {
 	// Prices is what models cost in this project: its own prices before abl's. It is read once.
 	Prices func() (pricelist.List, error)
 
-	held *hostfs.Held // the project's lock, once it is taken
+	held *hostfs.Held // the project's lock, while it is taken
 	net  *roles.Net   // what is known of the engine's networks; nil before anybody asked
 }
 
@@ -131,11 +131,14 @@ func Number(arg string) (int, error) {
 // Lock takes the project for this process. Giving it back also leaves what abl
 // made the person's, whoever abl ran as.
 func (s *Project) Lock() (unlock func(), err error) {
-	if s.held, err = hostfs.Hold(s.Paths.Lock()); err != nil {
+	held, err := hostfs.Hold(s.Paths.Lock())
+	if err != nil {
 		return nil, err
 	}
+	s.held = held
 	return func() {
-		if err := errors.Join(s.handOver(), s.held.Unlock()); err != nil {
+		s.held = nil
+		if err := errors.Join(s.handOver(), held.Unlock()); err != nil {
 			s.In.Warn(err)
 		}
 	}, nil

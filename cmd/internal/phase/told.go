@@ -70,11 +70,13 @@ func (s *Project) Rows(n int) (rows []ledger.Row, err error) {
 // filesChanged counts the paths that phase n changed in the source, -1 where nobody can tell or
 // a phase is running.
 func (s *Project) filesChanged(ctx context.Context, n int) int {
-	unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
-	if err != nil {
-		return -1
+	if s.held == nil {
+		unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
+		if err != nil {
+			return -1
+		}
+		defer unlock()
 	}
-	defer unlock()
 	count := 0
 	if err := Changes(ctx, s, n, func(git.Change) error { count++; return nil }); err != nil {
 		return -1
