@@ -11,6 +11,7 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/lazyregexp"
+	"abl/internal/wording"
 )
 
 // IDFile is the file beside the specs that remembers which contract has which
@@ -44,7 +45,7 @@ func parseIDs(data []byte) (entries []entry, problems []Problem) {
 		problems = append(problems, Problem{Line: line, Code: "ids-merged", Text: text, Hint: "look at the ids with abl spec list; abl writes the file anew when a phase runs"})
 	}
 	merged := false
-	for i, line := range strings.Split(normalise(data), "\n") {
+	for i, line := range strings.Split(wording.Unix(string(data)), "\n") {
 		line = strings.TrimRight(line, " \t")
 		mark := mergeMark().MatchString(line)
 		merged = merged || mark

@@ -94,7 +94,7 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	if !r.readable(data) {
 		return s, r.problems
 	}
-	text := normalise(data)
+	text := wording.Unix(string(data))
 	lines := strings.Split(text, "\n")
 	r.Text, r.SHA256, r.Title = text, sum(text), r.title(lines[0])
 	r.chapter(r.grow(lines))
@@ -107,12 +107,6 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	}
 	assign(number, r.Contracts, nil)
 	return r.Spec, r.problems
-}
-
-// normalise takes off what editors add and nobody sees.
-func normalise(data []byte) string {
-	text := strings.TrimPrefix(string(data), "\ufeff")
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
 func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
@@ -181,7 +175,7 @@ func (r *reader) readable(data []byte) bool {
 	switch {
 	case len(data) > MaxBytes:
 		r.fatal(0, "too-large", fmt.Sprintf("the spec is larger than %d bytes", MaxBytes), "split it into phases")
-	case strings.TrimSpace(normalise(data)) == "":
+	case strings.TrimSpace(wording.Unix(string(data))) == "":
 		r.fatal(0, "empty", "the spec is empty", fmt.Sprintf(`begin it with "# Phase %d: Title"`, r.Number))
 	case odd:
 		line := 1 + strings.Count(sound, "\n")

@@ -11,6 +11,11 @@ import (
 // OneLine joins a text of several lines.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
+// Unix is a text whose lines end as they do on Unix, without a byte order mark.
+func Unix(text string) string {
+	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
+}
+
 // Cut keeps a text to so many characters, the last of which shows that it was longer.
 func Cut(text string, most int) string {
 	end, count := 0, 0

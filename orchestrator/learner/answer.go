@@ -58,11 +58,6 @@ func unwrap(rest, mark string) string {
 	return strings.TrimSpace(rest)
 }
 
-// unixText is a text whose lines end as they do on Unix, without a mark in front.
-func unixText(text string) string {
-	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
-}
-
 // wordsOf are the words of a text in lower case, without what stands around them.
 func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {

@@ -53,7 +53,7 @@ func quote(text string) string {
 	if text = strings.TrimSpace(text); text == "" {
 		text = "(nothing)"
 	}
-	return "    " + strings.ReplaceAll(unixText(text), "\n", "\n    ")
+	return "    " + strings.ReplaceAll(wording.Unix(text), "\n", "\n    ")
 }
 
 func list(items []string) string {

@@ -75,7 +75,7 @@ func saidLessons(label, text string) []string {
 	var labelled, listed []string
 	known := labels(label + "S?")
 	open := false // the label's text may go on in the next line
-	for raw := range strings.SplitSeq(unixText(text), "\n") {
+	for raw := range strings.SplitSeq(wording.Unix(text), "\n") {
 		l := readLine(raw, known)
 		switch {
 		case l.blank:
@@ -158,7 +158,7 @@ func mergeLessons(file string, items []string) (text string, added []string) {
 
 // filled are the lines of a file that are not empty.
 func filled(file string) []string {
-	lines := strings.Split(unixText(file), "\n")
+	lines := strings.Split(wording.Unix(file), "\n")
 	return slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
 }
 

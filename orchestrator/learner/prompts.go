@@ -40,7 +40,7 @@ var heading = lazyregexp.New(`(?m)^(\\*)(# Current Prompt|# Past Prompts|## Vers
 // ParsePrompts reads prompts.md. It takes any text: one without the headings is a
 // prompt that a person wrote.
 func ParsePrompts(text string) (b Prompts) {
-	text = unixText(text)
+	text = wording.Unix(text)
 	part, from, began, inPast := &b.Head, 0, false, false
 	for _, at := range heading().FindAllStringSubmatchIndex(text, -1) {
 		title := text[at[4]:at[5]]
@@ -69,7 +69,7 @@ func ParsePrompts(text string) (b Prompts) {
 
 // escape is a text without the empty lines around it, its headings escaped.
 func escape(text string) string {
-	return strings.Trim(heading().ReplaceAllString(unixText(text), `\$0`), "\n")
+	return strings.Trim(heading().ReplaceAllString(wording.Unix(text), `\$0`), "\n")
 }
 
 // unescape is its inverse.
@@ -115,7 +115,7 @@ func (b Prompts) Number() int {
 // Improved is the prompt in a model's answer, "" when there is none. Asked for nothing
 // but the prompt, models put a sentence or a title before it, or a fence around it, all the same.
 func Improved(text string) string {
-	lines := strings.Split(unixText(strings.TrimSpace(text)), "\n")
+	lines := strings.Split(wording.Unix(strings.TrimSpace(text)), "\n")
 	for len(lines) > 1 && (preface().MatchString(lines[0]) || lines[0] == "") {
 		lines = lines[1:]
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/wording"
 )
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -102,7 +104,7 @@ func TestImproved(t *testing.T) {
 
 // normal is what prompts hold as they are read back.
 func (b Prompts) normal() Prompts {
-	normal := func(text string) string { return strings.Trim(unixText(text), "\n") }
+	normal := func(text string) string { return strings.Trim(wording.Unix(text), "\n") }
 	n := Prompts{Head: normal(b.Head), Current: normal(b.Current)}
 	for _, v := range b.Past {
 		n.Past = append(n.Past, Version{Title: strings.Join(strings.Fields(v.Title), " "), Text: normal(v.Text)})

@@ -43,7 +43,7 @@ func ParseReview(text string) (r CodeReview) {
 	said := map[string][]string{}
 	known := labels(categories...)
 	at, gap := "", false
-	for raw := range strings.SplitSeq(unixText(text), "\n") {
+	for raw := range strings.SplitSeq(wording.Unix(text), "\n") {
 		l := readLine(raw, known)
 		switch {
 		case l.label != "": // each has a first letter of its own
