@@ -79,9 +79,10 @@ func states(s seen, all []recipe) []State {
 	return out
 }
 
-// Save writes the base and the images of the named agents as one archive that Load reads,
-// and gives their references; unless any is named, all that are there, and the usual ones
-// must be. It makes nothing.
+// Save writes the images of the named agents, which hold what they stand on, as one archive
+// that Load reads, and gives their references; unless any is named, all that are there, and
+// base and the usual ones must be. It makes nothing. Of one image the engine's bytes are the
+// same each time, of several their order is not.
 func (m *Maker) Save(ctx context.Context, w io.Writer, named ...string) ([]string, error) {
 	s, err := m.look(ctx)
 	if err != nil {
@@ -89,11 +90,11 @@ func (m *Maker) Save(ctx context.Context, w io.Writer, named ...string) ([]strin
 	}
 	wanted := named
 	if len(named) == 0 {
-		wanted = Usual()
+		wanted = append(Usual(), "base")
 	}
 	var refs, missing []string
 	for _, r := range catalogue(s) {
-		needed := r.name == "base" || slices.Contains(wanted, r.name)
+		needed := slices.Contains(wanted, r.name)
 		switch _, ok := s.labels[r.ref]; {
 		case ok && (needed || len(named) == 0):
 			refs = append(refs, r.ref)

@@ -34,8 +34,18 @@ func TestSaveLoadRemove(t *testing.T) {
 	if err != nil || names(saved) != "base tools go-1.26.10 python-3.13 codex gemini gemini" {
 		t.Errorf("saved %q, %v", saved, err)
 	}
-	if some, err := m.Save(t.Context(), io.Discard, "tools"); err != nil || names(some) != "base tools" {
-		t.Errorf("of the tools alone saved %q, %v, want base tools", names(some), err)
+	some, err := m.Save(t.Context(), io.Discard, "tools")
+	if err != nil || names(some) != "tools" {
+		t.Fatalf("of the tools alone saved %q, %v, want tools", names(some), err)
+	}
+	bare := newFake() // an engine that has loaded these
+	bare.images[some[0]] = e.images[some[0]]
+	other := &Maker{Engine: bare, Env: m.Env, Offline: true}
+	if _, err := other.Load(t.Context(), strings.NewReader(some[0])); err != nil {
+		t.Errorf("load of the tools alone: %v", err)
+	}
+	if _, err := other.Ensure(t.Context(), Want{Agent: Tools}); err != nil || names(bare.built) != "run-tools" {
+		t.Errorf("with the tools alone built %q, %v, want run-tools", names(bare.built), err)
 	}
 	if _, err := m.Save(t.Context(), io.Discard, "claude"); !errors.Is(err, sandbox.ErrNoImage) || !strings.Contains(err.Error(), "claude: run `abl images build claude`") {
 		t.Errorf("save of an agent that was not made: %v", err)

@@ -97,9 +97,8 @@ for top in "$work"/*-*/abl-*; do
   cp -r "$work/bin" "$work/each/." "$top"
   pack "${top%/*}" "${top##*/}" >"dist/${top##*/}.tar.gz"
 done
-if [ "${1:-}" != --without-images ]; then # the engine puts the time of the saving into its archive
+if [ "${1:-}" != --without-images ]; then # of one image the engine's archive is the same each time
   "$abl" images build tools >&2 && "$abl" images save "$work/images.tar" tools >&2
-  mkdir "$work/images" && tar -xf "$work/images.tar" -C "$work/images" && rm "$work/images.tar"
-  pack "$work/images" . >"dist/abl-$version-images-linux-$(docker version -f '{{.Server.Arch}}').tar.gz"
+  gzip -n <"$work/images.tar" >"dist/abl-$version-images-linux-$(docker version -f '{{.Server.Arch}}').tar.gz"
 fi
 (cd dist && sha256sum -- abl-* | tee SHA256SUMS >&2)
