@@ -6,6 +6,8 @@ MAKEFLAGS   += --no-print-directory
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOBUILD := go build
+# What build compiles besides that.
+PROGRAMS := ./cmd/abl ./cmd/agent-learner ./cmd/code-commit
 # What runs in containers is built for the engine: Linux, and this machine's own
 # processor unless ENGINE_ARCH says otherwise (amd64, arm64).
 ENGINE_ARCH ?= $(shell go env GOHOSTARCH)
@@ -45,13 +47,10 @@ help:
 .PHONY: build
 build:
 	@mkdir -p bin
-	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/abl ./cmd/abl
-	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/agent-learner ./cmd/agent-learner
-	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/code-commit ./cmd/code-commit
 	@# No version in these: their bytes name the images they stand in, and a
 	@# commit that leaves them alone shall rebuild none.
-	@$(FOR_ENGINE) -ldflags '-s -w' -o bin/abl-cmd ./cmd/abl-cmd
-	@$(FOR_ENGINE) -ldflags '-s -w' -o bin/abl-gateway ./cmd/abl-gateway
+	@$(FOR_ENGINE) -ldflags '-s -w' -o bin/ ./cmd/abl-cmd ./cmd/abl-gateway
+	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(PROGRAMS)
 
 ## darwin: see that all compiles for Macs of both kinds, tests by check
 .PHONY: darwin
@@ -63,16 +62,35 @@ darwin:
 engine:
 	@scripts/engine.sh
 
+# What images stand on, looked for before there is an abl to ask.
+.PHONY: base
+base: engine
+	@docker image ls -q -f label=abl.base.recipe 2>/dev/null | grep -q . || scripts/base.sh
+
 ## images: make the container images that are missing
 .PHONY: images
-images: build engine
-	@bin/abl images list | grep -q '^base  *made' || scripts/base.sh
+images:
+	@$(MAKE) -j2 build base
+	@$(BASED)
 	@bin/abl images build
+
+BASED := bin/abl images list | grep -q '^base  *made' || scripts/base.sh
 
 ## demo: a whole phase, offline and without a key
 .PHONY: demo
-demo: images
-	@bin/abl demo
+demo:
+	@scripts/stage.sh "in all" $(MAKE) stages
+
+# Of programs and images the demo's alone; its stages say how long they took.
+.PHONY: stages
+stages:
+	@$(MAKE) -j2 stage-build stage-base PROGRAMS=./cmd/abl
+	@$(BASED)
+	@scripts/stage.sh images bin/abl images build tools
+	@scripts/stage.sh phase bin/abl demo
+
+stage-%:
+	@scripts/stage.sh $* $(MAKE) $*
 
 ## test: every test, those with real containers too (ABL_TEST_ENGINE=off leaves these out)
 .PHONY: test

@@ -77,6 +77,9 @@ func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry,
 	if r.args["GO_VERSION"] != "" {
 		args["GOPROXY"] = goProxy(m.Env)
 	}
+	if r.args["NPM_SUM"] != "" {
+		args["NPM_REGISTRY"] = npmRegistry(m.Env)
+	}
 	if r.stage {
 		args["ABL_BUILD"] = id
 		ca, err := m.certificates()

@@ -59,6 +59,11 @@ func goProxy(env func(string) string) string {
 	return "https://proxy.golang.org"
 }
 
+// npmRegistry is the person's own registry of npm packages, and the public one otherwise.
+func npmRegistry(env func(string) string) string {
+	return strings.TrimRight(cmp.Or(env("npm_config_registry"), env("NPM_CONFIG_REGISTRY"), "https://registry.npmjs.org"), "/")
+}
+
 // proxyIsLocal tells a proxy that only this machine's own loopback reaches.
 func proxyIsLocal(env func(string) string) bool {
 	args := proxyArgs(env)

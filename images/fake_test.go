@@ -107,6 +107,9 @@ func (f *fakeEngine) Build(_ context.Context, r io.Reader, ref, network string, 
 	return nil
 }
 
+// parent is what an image was built upon.
+func (f *fakeEngine) parent(ref string) string { return f.args[ref]["ABL_IMAGE"] }
+
 func readLabels(dockerfile string, into map[string]string) {
 	for line := range strings.Lines(dockerfile) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "LABEL ")

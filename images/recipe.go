@@ -71,7 +71,9 @@ func fetching(name, parent string, args map[string]string) recipe {
 var npmArch = map[string]string{"amd64": "x64", "arm64": "arm64"}
 
 func toolsRecipe(base, arch string) recipe {
-	return fetching(Tools, base, map[string]string{"NODE_PACKAGE": nodePackage(nodeVersion, arch), "NPM_PACKAGE": npmPackage}).sealed(arch)
+	node := nodePackage(nodeVersion, arch)
+	args := map[string]string{"NODE_PACKAGE": node, "NODE_SUM": packageSums[node], "NPM_PACKAGE": npmPackage, "NPM_SUM": packageSums[npmPackage]}
+	return recipe{name: Tools, parent: base, network: true, stage: true, args: args, files: embedded(Tools)}.sealed(arch)
 }
 
 func nodePackage(version, arch string) string { return "node-linux-" + npmArch[arch] + "@" + version }

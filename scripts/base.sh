@@ -25,6 +25,8 @@ is_debian() {
 
 apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 "$@"; }
 
+install_debootstrap() { apt_get install -y --no-install-recommends debootstrap debian-archive-keyring </dev/null; }
+
 # Shows what debootstrap is at, without a line for each of its hundred packages.
 bootstrap() {
   say "debootstrap $suite, about a minute"
@@ -64,13 +66,17 @@ if timeout 60 docker pull -q debian:$suite-slim >/dev/null 2>&1 </dev/null; then
 say "no registry answers"
 if ! command -v debootstrap >/dev/null; then
   say "installing debootstrap"
-  (apt_get update && apt_get install -y --no-install-recommends debootstrap debian-archive-keyring) >/dev/null </dev/null ||
+  install_debootstrap >/dev/null 2>&1 || { apt_get update && install_debootstrap; } >/dev/null ||
     give_up "apt-get could not install debootstrap"
 fi
-# debootstrap refuses a folder mounted nodev or noexec, as a /tmp in memory often is.
+# debootstrap refuses a folder mounted nodev or noexec, as a /tmp in memory often is. In
+# memory of our own nothing waits for the disk.
 root=$(mktemp -d -p /var/tmp abl-base-XXXXXX)
-trap 'rm -rf --one-file-system "$root"' EXIT
+trap 'umount -R "$root" 2>/dev/null; rm -rf --one-file-system "$root"' EXIT
 chmod 755 "$root"
+if [ "$(awk '/^MemAvailable/ {print $2}' /proc/meminfo)" -gt 2000000 ]; then
+  mount -t tmpfs -o size=1g,mode=755 abl-base "$root" 2>/dev/null || true
+fi
 bootstrap || give_up "debootstrap failed: is there a Debian at its mirror? Name another with ABL_DEBIAN_MIRROR"
 configure
 load || give_up "the engine did not take the base"
