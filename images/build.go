@@ -24,7 +24,8 @@ const (
 
 // build makes one image.
 func (m *Maker) build(ctx context.Context, r recipe, labels map[string]string) error {
-	id := fmt.Sprintf("%d-%s", time.Now().Unix(), rand.Text())
+	begun := time.Now()
+	id := fmt.Sprintf("%d-%s", begun.Unix(), rand.Text())
 	files, args, err := m.prepare(r, labels, id)
 	if err != nil {
 		return err
@@ -41,6 +42,12 @@ func (m *Maker) build(ctx context.Context, r recipe, labels map[string]string) e
 	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // given up, not failed
+	}
+	switch {
+	case err == nil:
+		m.say("%s: made after %.1fs", r.name, time.Since(begun).Seconds())
+	case errors.As(err, &failed):
+		m.showFailed(r.name, failed)
 	}
 	return err
 }
@@ -99,16 +106,17 @@ func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network st
 		writer.CloseWithError(err)
 		packed <- err
 	}()
-	out := output{name: r.name, say: m.say}
+	out := output{name: r.name, m: m}
 	err := m.Engine.Build(ctx, reader, r.ref, network, args, out.line)
 	_ = reader.Close() // an engine that refused early leaves the packer writing
 	if perr := <-packed; perr != nil && err != nil && !errors.Is(perr, io.ErrClosedPipe) {
 		err = perr
 	}
 	if err == nil {
+		out.ended()
 		return nil
 	}
-	return &BuildError{Ref: r.ref, Tail: out.tail, cause: err}
+	return &BuildError{Ref: r.ref, Lines: out.lines, cause: err}
 }
 
 // sweep removes the stages of a build: they hold the certificates that no
@@ -138,15 +146,21 @@ func stale(stage string, now time.Time) bool {
 }
 
 const (
-	tailLines = 20  // of a failed build's output
-	lineRunes = 160 // of one of them
+	mostLines = 2000 // of a step's output are kept
+	tailLines = 20   // of them are shown where a file has them all
+	lineRunes = 400  // of one of them
+	stepRunes = 100  // of a step's command
+	noticed   = 500 * time.Millisecond
 )
 
-// output follows what a build prints: its steps are told, its last lines kept.
+// output follows what a build prints. Who watches sees the step under way, and how long it took
+// when it is over; what that step printed is kept.
 type output struct {
-	name string
-	say  func(string, ...any)
-	tail []string
+	m     *Maker
+	name  string
+	step  string // "" before the first one
+	begun time.Time
+	lines []string
 }
 
 func (o *output) line(raw string) {
@@ -155,12 +169,36 @@ func (o *output) line(raw string) {
 		return
 	}
 	if number, step, ok := strings.Cut(line, " : "); ok && strings.HasPrefix(number, "Step ") {
-		o.say("%s: s%s %s", o.name, number[1:], step)
+		o.ended()
+		o.step = fmt.Sprintf("%s: s%s %s", o.name, number[1:], wording.Cut(step, stepRunes))
+		o.begun, o.lines = time.Now(), nil
+		o.m.Tell(o.begun, o.step)
 	}
-	if len(o.tail) == tailLines {
-		o.tail = o.tail[1:]
+	if len(o.lines) == mostLines {
+		o.lines = o.lines[1:]
 	}
-	o.tail = append(o.tail, line)
+	o.lines = append(o.lines, line)
+}
+
+// ended tells how long a step took, unless it took none to speak of.
+func (o *output) ended() {
+	if took := time.Since(o.begun); o.step != "" && took >= noticed {
+		o.m.say("%s %.1fs", o.step, took.Seconds())
+	}
+}
+
+// showFailed shows what the failed step of a build printed: all of it where no file has it.
+func (m *Maker) showFailed(image string, failed *BuildError) {
+	shown := failed.Lines
+	if m.Keep != nil {
+		failed.File = m.Keep(image, strings.Join(failed.Lines, "\n")+"\n")
+	}
+	if failed.File != "" {
+		shown = failed.last(tailLines)
+	}
+	for _, line := range shown {
+		m.say("%s | %s", image, line)
+	}
 }
 
 // clean makes a line of somebody else's program fit for one line of a terminal.
@@ -169,15 +207,21 @@ func clean(raw string) string { return wording.Cut(redact.Line(raw), lineRunes) 
 // BuildError is a build that failed. It wraps its cause and sandbox.ErrNoImage.
 type BuildError struct {
 	Ref   string
-	Tail  []string // last lines the build printed, fit for a terminal
+	Lines []string // what the failed step printed, each fit for a terminal
+	File  string   // that has them, too; "" for none
 	cause error
 }
 
-// Error gives the cause and what the build printed last.
+func (e *BuildError) last(most int) []string { return e.Lines[max(0, len(e.Lines)-most):] }
+
+// Error gives the cause, what the build printed last, and where all of it is.
 func (e *BuildError) Error() string {
 	s := fmt.Sprintf("cannot build image %q: %s", e.Ref, redact.Line(e.cause.Error()))
-	for _, line := range e.Tail {
+	for _, line := range e.last(5) {
 		s += "\n  | " + line
+	}
+	if e.File != "" {
+		s += "\nall that the step printed is in " + e.File
 	}
 	for _, h := range hints {
 		if e.says(h.words) {
@@ -191,7 +235,7 @@ func (e *BuildError) Error() string {
 func (e *BuildError) Unwrap() []error { return []error{e.cause, sandbox.ErrNoImage} }
 
 func (e *BuildError) says(words []string) bool {
-	all := e.cause.Error() + "\n" + strings.Join(e.Tail, "\n")
+	all := e.cause.Error() + "\n" + strings.Join(e.Lines, "\n")
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(all, word) })
 }
 
@@ -252,13 +296,10 @@ func (m *Maker) pull(ctx context.Context) (string, error) {
 	watch := time.AfterFunc(firstSign, func() { cancel(errSilent) })
 	defer watch.Stop()
 	m.say("base: pulling %s", registryBase)
-	last := ""
+	begun := time.Now()
 	digest, err := m.Engine.Pull(ctx, registryBase, func(line string) {
 		watch.Reset(nextSign)
-		if line != last {
-			m.say("base: %s", clean(line))
-		}
-		last = line
+		m.Tell(begun, "base: "+clean(line))
 	})
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return "", errSilent

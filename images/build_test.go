@@ -3,10 +3,16 @@ package images
 import (
 	"cmp"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"abl/internal/wording"
 )
 
 func environ(pairs ...string) func(string) string {
@@ -154,23 +160,78 @@ func TestOnlyOneStageSeesTheCertificates(t *testing.T) {
 	}
 }
 
+// A step is told of while it runs and when it is over with its seconds, unless it took none;
+// of what it printed all is kept, up to a bound, and of the steps before it nothing.
 func TestOutput(t *testing.T) {
-	var said []string
-	m := &Maker{Out: func(s string) { said = append(said, s) }}
-	o := output{name: "tools", say: m.say}
-	o.line("Step 3/9 : RUN apt-get\tupdate")
-	for range 30 {
-		o.line("\x1b[31mred\x1b[0m \xff " + strings.Repeat("é", 300))
+	synctest.Test(t, func(t *testing.T) {
+		var said, live []string
+		begun := time.Now()
+		m := &Maker{Out: func(s string) { said = append(said, s) }, Progress: func(since time.Time, what string) {
+			live = append(live, fmt.Sprintf("%s at %s", what, since.Sub(begun)))
+		}}
+		o := output{name: "tools", m: m}
+		o.line("Step 1/3 : ARG X")
+		o.line("Step 2/3 : RUN apt-get\tupdate && " + strings.Repeat("x", 300))
+		o.line("of the second")
+		time.Sleep(1500 * time.Millisecond)
+		o.line("Step 3/3 : RUN \x1b[31mnpm")
+		o.line("Step by step")
+		for range 2 * mostLines {
+			o.line("\x1b[31mred\x1b[0m \xff " + strings.Repeat("é", 500))
+		}
+		o.line("")
+		o.line("the end")
+		cut := wording.Cut("RUN apt-get update && "+strings.Repeat("x", 300), stepRunes)
+		if want := []string{"tools: step 2/3 " + cut + " 1.5s"}; !slices.Equal(said, want) {
+			t.Errorf("said %q, want %q", said, want)
+		}
+		if want := []string{"tools: step 1/3 ARG X at 0s", "tools: step 2/3 " + cut + " at 0s", `tools: step 3/3 RUN \x1b[31mnpm at 1.5s`}; !slices.Equal(live, want) {
+			t.Errorf("live %q, want %q", live, want)
+		}
+		if len(o.lines) != mostLines || o.lines[mostLines-1] != "the end" || slices.Contains(o.lines, "of the second") {
+			t.Errorf("%d lines kept, the last one %q, want %d of the third step", len(o.lines), o.lines[len(o.lines)-1], mostLines)
+		}
+		if line := o.lines[0]; strings.Contains(line, "\x1b") || len([]rune(line)) != lineRunes {
+			t.Errorf("first line %q", line)
+		}
+	})
+}
+
+// All that a failed step printed is shown where no file takes it, and else its end with the
+// name of the file, which has all.
+func TestFailedStepIsShownWhole(t *testing.T) {
+	printed := []string{"Step 2/2 : RUN make"}
+	for i := range 50 {
+		printed = append(printed, fmt.Sprintf("line %d", i))
 	}
-	o.line("")
-	if len(said) != 1 || said[0] != "tools: step 3/9 RUN apt-get update" {
-		t.Errorf("said %q", said)
-	}
-	if len(o.tail) != tailLines {
-		t.Errorf("%d lines kept, want %d", len(o.tail), tailLines)
-	}
-	if last := o.tail[tailLines-1]; strings.Contains(last, "\x1b") || len([]rune(last)) != lineRunes {
-		t.Errorf("last line %q", last)
+	for name, c := range map[string]struct {
+		file  string
+		shown int
+	}{"no place": {"", 51}, "a file": {".abl/logs/build-holder.log", tailLines}} {
+		t.Run(name, func(t *testing.T) {
+			e := newFake()
+			e.fail = func(string, string) []string { return printed }
+			m := testMaker(t, e)
+			var said []string
+			m.Out = func(s string) { said = append(said, s) }
+			kept := ""
+			if c.file != "" {
+				m.Keep = func(_, output string) string {
+					kept = output
+					return c.file
+				}
+			}
+			_, err := m.Holder(t.Context())
+			if len(said) != c.shown || said[len(said)-1] != "holder | line 49" {
+				t.Errorf("said %q, want %d lines to the last one", said, c.shown)
+			}
+			if want := strings.Join(printed, "\n") + "\n"; c.file != "" && kept != want {
+				t.Errorf("kept %q, want %q", kept, want)
+			}
+			if err == nil || !strings.Contains(err.Error(), "| line 45\n") || strings.Contains(err.Error(), "line 44") || !strings.Contains(err.Error(), c.file) {
+				t.Errorf("error %v, want the last five lines and %q", err, c.file)
+			}
+		})
 	}
 }
 
@@ -181,7 +242,7 @@ func TestHints(t *testing.T) {
 		"write /x: no space left on device":        "disk is full",
 		"npm error 404":                            "",
 	} {
-		got := (&BuildError{Tail: []string{line}, cause: os.ErrInvalid}).Error()
+		got := (&BuildError{Lines: []string{line}, cause: os.ErrInvalid}).Error()
 		if want == "" && !strings.HasSuffix(got, line) || !strings.Contains(got, want) {
 			t.Errorf("%q: hint %q, want %q", line, got, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/internal/sandbox/docker"
 )
@@ -49,7 +51,7 @@ func TestEngineHolderIsBuiltOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remove(t, e, ref)
-	if len(steps) == 0 || !strings.HasPrefix(steps[0], "holder: step 1/") {
+	if len(steps) == 0 || !strings.HasPrefix(steps[len(steps)-1], "holder: made after ") {
 		t.Errorf("progress %q", steps)
 	}
 	steps = nil
@@ -130,7 +132,7 @@ func TestEngineFailedBuildLeavesNoStage(t *testing.T) {
 	r := stageRecipe(holder, "COPY --from=fetch /nowhere /x\n").sealed("any")
 	err = m.build(t.Context(), r, r.labels())
 	var failed *BuildError
-	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "nowhere") || len(failed.Tail) == 0 {
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "nowhere") || len(failed.Lines) == 0 {
 		t.Errorf("error %v", err)
 	}
 	noStageLeft(t, e, holder)
@@ -249,5 +251,32 @@ func TestEngineProjectDockerfile(t *testing.T) {
 	m.Out = func(string) { said++ }
 	if again, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err != nil || again != ref || said != 0 {
 		t.Errorf("second time: %s, %v, said %d lines; want %s in silence", again, err, said, ref)
+	}
+}
+
+// A step that fails on the engine is told of while it runs, and shown whole, without the
+// steps before it.
+func TestEngineFailedStepIsShownWhole(t *testing.T) {
+	m, _ := realMaker(t)
+	m.Env = also(os.Getenv, "ABL_HELPER", m.Env("ABL_HELPER"))
+	own := filepath.Join(t.TempDir(), "builder.Dockerfile")
+	write(t, own, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nRUN seq 1001 1300 && exit 3\n")
+	var said, live []string
+	m.Out = func(line string) { said = append(said, line) }
+	m.Progress = func(_ time.Time, what string) { live = append(live, what) }
+	_, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own})
+	if err == nil || !strings.Contains(err.Error(), "code: 3") || !strings.Contains(err.Error(), "| 1300") {
+		t.Errorf("error %v, want the exit code and the last lines", err)
+	}
+	var want []string
+	for i := range 300 {
+		want = append(want, fmt.Sprintf("project | %d", 1001+i))
+	}
+	shown := slices.DeleteFunc(slices.Clone(said), func(line string) bool { return !strings.HasPrefix(line, "project | 1") })
+	if !slices.Equal(shown, want) || said[0] != "project | Step 3/4 : RUN seq 1001 1300 && exit 3" {
+		t.Errorf("shown is %q, want the failed step alone and all 300 of its lines", said)
+	}
+	if want := "project: step 3/4 RUN seq 1001 1300 && exit 3"; !slices.Contains(live, want) {
+		t.Errorf("told of %q, want %q", live, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"embed"
 	"io"
+	"time"
 
 	"abl/internal/sandbox"
 	"abl/internal/toolchain"
@@ -70,12 +71,16 @@ type Engine interface {
 
 // Maker makes images on an engine. Its fields are set once, before use; Engine and Env are required.
 type Maker struct {
-	Engine  Engine
-	Out     func(string)        // a line of progress; nil is silence
-	Env     func(string) string // abl's environment; ABL_HELPER and ABL_GATEWAY name programs that are not beside the running one
-	CACert  string              // PEM file trusted by downloads; "" is ABL_CA_CERT or the environment's usual names
-	Host    bool                // a project's own Dockerfile is built on this machine's network (network.builds)
-	Offline bool                // make nothing that needs a network
+	Engine Engine
+	Out    func(string) // a line of progress; nil is silence
+	// Progress is told what goes on this moment, and since when; nil is nobody. Keep stores what a
+	// failed step printed, and gives the name of the file; nil for no place.
+	Progress func(since time.Time, what string)
+	Keep     func(image, output string) (file string)
+	Env      func(string) string // abl's environment; ABL_HELPER and ABL_GATEWAY name programs that are not beside the running one
+	CACert   string              // PEM file trusted by downloads; "" is ABL_CA_CERT or the environment's usual names
+	Host     bool                // a project's own Dockerfile is built on this machine's network (network.builds)
+	Offline  bool                // make nothing that needs a network
 }
 
 // Want is the image a box runs.

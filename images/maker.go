@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
@@ -133,6 +134,13 @@ func (m *Maker) lookWith(ctx context.Context, program string) (seen, entry, erro
 	}
 	file, err := m.read(program, s.arch)
 	return s, file, err
+}
+
+// Tell says what goes on this moment, since when, to whoever follows that.
+func (m *Maker) Tell(since time.Time, what string) {
+	if m.Progress != nil {
+		m.Progress(since, what)
+	}
 }
 
 func (m *Maker) say(format string, args ...any) {

@@ -179,7 +179,7 @@ func TestStagesAreRemovedEvenWhenABuildFails(t *testing.T) {
 	e.images["sha256:live"] = map[string]string{labelStage: "99999999999-x"}
 	_, err := m.Ensure(t.Context(), Want{Agent: "gemini"})
 	var failed *BuildError
-	if !errors.As(err, &failed) || !errors.Is(err, sandbox.ErrNoImage) || !slices.Contains(failed.Tail, "npm error code E404") {
+	if !errors.As(err, &failed) || !errors.Is(err, sandbox.ErrNoImage) || !slices.Contains(failed.Lines, "npm error code E404") {
 		t.Fatalf("error %v", err)
 	}
 	left, err := e.ListImages(t.Context(), labelStage)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/internal/tap"
 	"abl/internal/testing/failpoint"
 	"abl/internal/witness"
@@ -106,7 +107,9 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 		if len(s.Altered) == 0 {
 			v.note("the tests are run with altered answers of the app, for about " + left.Round(time.Second).String())
 		}
+		of := len(s.Altered) + len(all)
 		all = all[:min(len(all), v.Replay.AtOnce())]
+		v.emit(state.Event{Kind: state.Progress, Text: fmt.Sprintf("replay %d of %d with altered answers", len(s.Altered)+len(all), of)})
 		longest, err := v.alterOnce(ctx, s, all, evidence.Limit(took))
 		if err != nil || longest == 0 {
 			return err

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/images"
+	"abl/internal/state"
 	"abl/internal/wording"
 	"abl/roles/environment"
 )
@@ -37,7 +40,12 @@ func onEngine(do func(context.Context, *cli.Input, *images.Maker) (lines []strin
 			return exit.OnEngine(err)
 		}
 		defer eng.Close()
-		lines, err := do(ctx, in, environment.Maker(eng, func(line string) { in.Say("%s", line) }, in.String("ca-cert"), in.Bool("offline")))
+		v := openView(ctx, in)
+		say := func(line string) { v.Emit(state.Event{Kind: state.Note, Text: line}) }
+		m := environment.Maker(eng, say, in.String("ca-cert"), in.Bool("offline"))
+		m.Progress = func(since time.Time, what string) { v.Emit(state.Event{Time: since, Kind: state.Progress, Text: what}) }
+		lines, err := do(ctx, in, m)
+		v.Close()
 		for _, line := range lines {
 			fmt.Fprintln(in.Stdout, line)
 		}
@@ -92,8 +100,29 @@ func loadImages(ctx context.Context, in *cli.Input) error {
 		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
 	}
 	defer f.Close()
-	load := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) { return m.Load(ctx, f) })
-	return load(ctx, in)
+	info, err := f.Stat()
+	if err != nil {
+		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
+	}
+	return onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) {
+		return m.Load(ctx, &counted{from: f, tell: m.Progress, begun: time.Now(), size: info.Size()})
+	})(ctx, in)
+}
+
+// counted tells how much of a file has been read.
+type counted struct {
+	from    io.Reader
+	tell    func(time.Time, string)
+	begun   time.Time
+	n, size int64
+}
+
+// Read reads on.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.n += int64(n)
+	c.tell(c.begun, fmt.Sprintf("loading, %.1f of %.1f MB", float64(c.n)/1e6, float64(c.size)/1e6))
+	return n, err
 }
 
 func listImages(ctx context.Context, _ *cli.Input, m *images.Maker) (lines []string, err error) {

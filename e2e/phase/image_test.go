@@ -63,8 +63,11 @@ func TestOwnDockerfileThatFails(t *testing.T) {
 	p := newProject(t, nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n", builds(), verifies())
 	p.Write(".abl/images/builder.Dockerfile", "FROM debian\n")
 	wants(t, "another image", p.Must(2, "phase", "1").Stderr, "builder.Dockerfile", "ABL_IMAGE")
-	p.Write(".abl/images/builder.Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nRUN echo told && false\n")
-	wants(t, "a failing step", p.Run("phase", "1").Stderr, "builder's image", "told")
+	p.Write(".abl/images/builder.Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nRUN printf '\\033[31mred\\n' && seq 1001 1300 && false\n")
+	failed := p.Must(7, "phase", "1")
+	wants(t, "a failing step", failed.Stderr, "builder's image", "project | 1300", ".abl/logs/build-project.log")
+	lacks(t, "what the file has alone", failed.Stderr, "project | 1001")
+	wants(t, "the file", p.Read(".abl/logs/build-project.log"), "\n\\x1b[31mred\n1001\n1002\n", "\n1299\n1300\n")
 	if got := p.Read(".abl/logs/tokens.csv"); strings.Count(got, "\n") > 1 {
 		t.Errorf("a call was paid for: %s", got)
 	}

@@ -21,6 +21,7 @@ const (
 	AppStart   Kind = "app_start"
 	AppReady   Kind = "app_ready"
 	AppFailed  Kind = "app_failed"
+	Progress   Kind = "progress" // what goes on this moment, since Time: for the status line alone
 	Verdict    Kind = "verdict"
 	Outcome    Kind = "outcome" // the last one
 )

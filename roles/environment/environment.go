@@ -40,13 +40,14 @@ type Options struct {
 	Net       *roles.Net // what is known of the networks; nil to prove them
 	Cut       bool       // nothing here gets a network, so none is proven
 	Safe      *redact.Sanitizer
-	Life      time.Duration // after which the networks end by themselves, 0 is a day
-	Alone     func() error  // asked before every request: whether this abl still holds the project; nil for always
-	Ready     func() error  // asked before anything is made under the ID; may be nil
-	Down      func() error  // told when all is taken down and nothing can write any more; may be nil
-	AtRest    func() string // the one call that may go on from an earlier run, "" for none; nil for any
-	Note      func(string)  // hears what a person should know
-	NoteImage func(string)  // hears how making images goes on
+	Life      time.Duration                      // after which the networks end by themselves, 0 is a day
+	Alone     func() error                       // asked before every request: whether this abl still holds the project; nil for always
+	Ready     func() error                       // asked before anything is made under the ID; may be nil
+	Down      func() error                       // told when all is taken down and nothing can write any more; may be nil
+	AtRest    func() string                      // the one call that may go on from an earlier run, "" for none; nil for any
+	Note      func(string)                       // hears what a person should know
+	NoteImage func(string)                       // hears how making images goes on
+	Progress  func(since time.Time, what string) // is told what goes on this moment; nil for nobody
 }
 
 // Environment is an open one.
@@ -112,6 +113,7 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 // stand makes the image that all else needs, and the place for networks.
 func (e *Environment) stand(ctx context.Context) error {
 	e.Images = Maker(e.Engine, e.NoteImage, e.trusted().Extra, e.Offline)
+	e.Images.Progress, e.Images.Keep = e.Progress, e.keepOutput
 	e.Images.Host = e.Conf.Network.Builds == config.BuildsHost
 	holder, err := e.Images.Holder(ctx)
 	if err != nil {

@@ -64,6 +64,9 @@ func (r *Run) options() environment.Options {
 		CACert: r.In.String("ca-cert"), Offline: r.In.Bool("offline"), Weak: r.In.Bool(cli.WeakFlag), Net: r.net,
 		Safe: r.In.Safe, Alone: r.held.Still, Ready: r.known, Down: func() error { return r.GiveBack(r.file, r.out) }, AtRest: func() string { return callAtRest(r.file.Phase(r.phase)) },
 		Note: r.note, NoteImage: func(line string) { r.emit(state.Event{Text: line}) },
+		Progress: func(since time.Time, what string) {
+			r.out.Emit(state.Event{Time: since, Kind: state.Progress, Phase: r.phase, Text: what})
+		},
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"abl/internal/state"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -84,4 +86,41 @@ type writes struct{ each []string }
 func (w *writes) Write(p []byte) (int, error) {
 	w.each = append(w.each, string(p))
 	return len(p), nil
+}
+
+// What goes on stands in the status, its seconds at the end whatever the width, until the next
+// fact; plain lines and JSON have nothing of it.
+func TestProgressStandsInTheStatusAlone(t *testing.T) {
+	var plain, events bytes.Buffer
+	live, now := &writes{}, noon
+	views := []interface{ show(state.Event) }{
+		&lines{out: &plain}, &jsonLines{out: &events},
+		&lines{out: live, live: true, now: func() time.Time { return now }, width: func() int { return 60 }},
+	}
+	show := func(e state.Event) {
+		for _, v := range views {
+			v.show(clean(e, nil))
+		}
+	}
+	status := func() string {
+		views[2].(*lines).redraw()
+		return strings.TrimSuffix(strings.TrimPrefix(live.each[len(live.each)-1], hideCursor+clearLine), showCursor)
+	}
+	show(state.Event{Kind: state.Note, Time: noon, Text: "making images"})
+	show(state.Event{Kind: state.Progress, Time: noon.Add(2 * time.Second), Text: "tools: step 3/17 RUN apt-get update && apt-get install \x1b[2J everything"})
+	now = noon.Add(14 * time.Second)
+	if got, want := status(), "abl  0:14  tools: step 3/17 RUN apt-get update && ap…  0:12"; got != want {
+		t.Errorf("status %q, want %q", got, want)
+	}
+	show(state.Event{Kind: state.Progress, Time: now, Text: "replay 3 of 9"})
+	if got, want := status(), "abl  0:14  replay 3 of 9  0:00"; got != want {
+		t.Errorf("status %q, want %q", got, want)
+	}
+	show(state.Event{Kind: state.Note, Time: now, Text: "made"})
+	if got, want := status(), "abl        made\r\nabl  0:14"; !strings.HasSuffix(got, want) {
+		t.Errorf("after a fact %q, want %q at the end", got, want)
+	}
+	if got := strings.Count(plain.String(), "\n"); got != 2 || strings.Count(events.String(), "\n") != 2 {
+		t.Errorf("plain lines\n%sand events\n%swant the two facts alone", plain.String(), events.String())
+	}
 }

@@ -23,7 +23,7 @@ type jsonLines struct {
 }
 
 func (j *jsonLines) show(e state.Event) {
-	if j == nil || j.gone || e.Kind == stopping {
+	if j == nil || j.gone || e.Kind == stopping || e.Kind == state.Progress {
 		return
 	}
 	text, err := json.Marshal(e)
@@ -82,7 +82,7 @@ func (l *lines) show(e state.Event) {
 		return
 	}
 	l.story.take(e)
-	if l.story.refused { // the command's own error says it
+	if l.story.refused || e.Kind == state.Progress { // the command's own error says it; the status does at the next tick
 		return
 	}
 	if e.Kind == state.Action {
@@ -183,6 +183,10 @@ func (l *lines) status() string {
 		text += fmt.Sprintf(", iteration %d", s.iteration)
 	}
 	text += "  " + clock(s.elapsed(l.now()))
+	if s.underWay != "" {
+		took := "  " + clock(max(0, l.now().Sub(s.since)))
+		return cut(text+"  "+s.underWay, l.width()-1-len(took)) + took
+	}
 	switch {
 	case s.doing != "":
 		text += " > " + s.doing

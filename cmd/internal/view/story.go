@@ -13,9 +13,11 @@ type story struct {
 	began     time.Time // of this run of abl
 	phase     int
 	iteration int
-	role      string // whose call runs, "" between calls
-	actions   int    // of that call
-	doing     string // its last action, in the agent's words; else the last fact
+	role      string    // whose call runs, "" between calls
+	actions   int       // of that call
+	doing     string    // its last action, in the agent's words; else the last fact
+	underWay  string    // what goes on without an agent, "" for nothing
+	since     time.Time // when that began
 	tokens    int64
 	unknown   bool // some usage is not known
 	usd       prices.USD
@@ -36,7 +38,10 @@ func (s *story) take(e state.Event) {
 	if e.Iteration != 0 {
 		s.iteration = e.Iteration
 	}
+	s.underWay = ""
 	switch e.Kind {
+	case state.Progress:
+		s.underWay, s.since = e.Text, e.Time
 	case state.CallStart, state.CallResume:
 		s.role, s.actions, s.doing = e.Role, 0, ""
 	case state.Action:

@@ -119,17 +119,19 @@ func clean(e state.Event, o *redact.Sanitizer) state.Event {
 }
 
 // patience is how many events may wait for a reader before the agents' actions
-// among them are dropped; facts are always kept.
+// among them and what goes on are dropped; facts are always kept.
 const patience = 4096
+
+func passing(e state.Event) bool { return e.Kind == state.Action || e.Kind == state.Progress }
 
 func (v *View) put(e state.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.waiting) >= patience {
-		if e.Kind == state.Action {
+		if passing(e) {
 			return
 		}
-		v.waiting = slices.DeleteFunc(v.waiting, func(w state.Event) bool { return w.Kind == state.Action })
+		v.waiting = slices.DeleteFunc(v.waiting, passing)
 	}
 	v.waiting = append(v.waiting, e)
 	select {

@@ -34,7 +34,7 @@ func (e *stores) inspectImage(ctx context.Context, ref string) (image.InspectRes
 }
 
 // Pull takes an image from its registry and gives it pinned, as name@digest.
-// It waits as long as ctx lets it; progress gets a line whenever a layer's state changes.
+// It waits as long as ctx lets it; progress gets a line whenever there is more of a layer.
 func (e *stores) Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error) {
 	err = e.work(ctx, progress, func(ctx context.Context) (io.ReadCloser, error) {
 		return e.api.ImagePull(ctx, ref, image.PullOptions{})
@@ -147,10 +147,11 @@ func (e *stores) work(ctx context.Context, progress func(string), start func(con
 // message is one of the JSON documents an engine sends while it works on an
 // image. Builds speak in Stream, pulls and loads in Status.
 type message struct {
-	Stream string `json:"stream"`
-	Status string `json:"status"`
-	ID     string `json:"id"`
-	Error  string `json:"error"`
+	Stream string                           `json:"stream"`
+	Status string                           `json:"status"`
+	ID     string                           `json:"id"`
+	Error  string                           `json:"error"`
+	Bytes  struct{ Current, Total float64 } `json:"progressDetail"`
 	Detail struct {
 		Message string `json:"message"`
 	} `json:"errorDetail"`
@@ -188,7 +189,10 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 			say(rest)
 			rest = ""
 		}
-		if m.Status != "" { // the moving bytes are left out, the states remain
+		if m.Bytes.Total > 0 {
+			m.Status += fmt.Sprintf(" %.1f of %.1f MB", m.Bytes.Current/1e6, m.Bytes.Total/1e6)
+		}
+		if m.Status != "" {
 			say(strings.TrimPrefix(m.ID+": "+m.Status, ": "))
 		}
 	}

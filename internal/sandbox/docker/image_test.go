@@ -25,6 +25,8 @@ func TestFollow(t *testing.T) {
 		"build": {`{"stream":"Step 1/2 : FROM x\n"}{"stream":"a"}{"stream":"b\nc"}{"aux":{"ID":"sha256:1"}}`, "Step 1/2 : FROM x|ab|c", ""},
 		"bar":   {`{"stream":"10%\r20%\r\n"}`, "10%|20%", ""},
 		"pull":  {`{"status":"Pulling from x"}{"status":"Downloading","id":"ab","progressDetail":{"current":1}}`, "Pulling from x|ab: Downloading", ""},
+		"bytes": {`{"status":"Downloading","id":"a","progressDetail":{"current":1500000,"total":4000000}}{"status":"Downloading","id":"b","progressDetail":{"current":500000,"total":6000000}}{"status":"Pull complete","id":"a","progressDetail":{}}`,
+			"a: Downloading 1.5 of 4.0 MB|b: Downloading 0.5 of 6.0 MB|a: Pull complete", ""},
 		"error": {`{"stream":"half"}{"errorDetail":{"code":1,"message":"boom"},"error":"boom"}{"stream":"after"}`, "half", "boom"},
 		"old":   {`{"error":"boom"}`, "", "boom"},
 		"torn":  {`{"stream":"a\n"}{"str`, "a", "cannot read the engine's answer"},
