@@ -109,7 +109,9 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 		}
 		of := len(s.Altered) + len(all)
 		all = all[:min(len(all), v.Replay.AtOnce())]
-		v.emit(state.Event{Kind: state.Progress, Text: fmt.Sprintf("replay %d of %d with altered answers", len(s.Altered)+len(all), of)})
+		if of > 1 { // the first shows what there is to alter
+			v.emit(state.Event{Kind: state.Progress, Text: fmt.Sprintf("replay %d of %d with altered answers", len(s.Altered)+len(all), of)})
+		}
 		longest, err := v.alterOnce(ctx, s, all, evidence.Limit(took))
 		if err != nil || longest == 0 {
 			return err

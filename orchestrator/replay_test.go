@@ -239,6 +239,27 @@ func TestStrengthDecides(t *testing.T) {
 	}
 }
 
+// Who watches is told how many of these replays are made and how many there are at most, once
+// the first, which alters nothing, has shown that.
+func TestStrengthIsCounted(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
+	l, p := w.toJudge(watchedTests(t, "--", "--", "-+", "+-"))
+	l.NoNull, l.StrengthTime = "", func(time.Duration) time.Duration { return time.Hour }
+	var told []string
+	l.Out = state.Func(func(e state.Event) {
+		if e.Kind == state.Progress {
+			told = append(told, e.Text)
+		}
+	})
+	if _, err := w.judged(l, p); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"replay 2 of 4 with altered answers", "replay 3 of 4 with altered answers", "replay 4 of 4 with altered answers"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
 // watchedTests are ok against an app that answers as the contracts of twoEach say, with a
 // witness at its door, and say what is given under an empty 200 and to altered answers.
 func watchedTests(t *testing.T, empty string, altered ...string) *tests {

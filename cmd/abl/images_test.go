@@ -1,10 +1,34 @@
 package main
 
 import (
+	"io"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"abl/images"
 )
+
+func TestLoadTellsHowMuchIsRead(t *testing.T) {
+	var told []string
+	begun := time.Now()
+	tell := func(since time.Time, what string) {
+		if !since.Equal(begun) {
+			t.Errorf("since %s, want %s", since, begun)
+		}
+		told = append(told, what)
+	}
+	c := &counted{from: strings.NewReader(strings.Repeat("x", 2_500_000)), tell: tell, begun: begun, size: 5_000_000}
+	for range 2 {
+		if _, err := io.CopyN(io.Discard, c, 1_250_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "loading, 2.5 of 5.0 MB"; !slices.Contains(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
 
 // What an image is called and whether it is there stand first, for scripts.
 func TestImageLine(t *testing.T) {
