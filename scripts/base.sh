@@ -31,7 +31,7 @@ install_debootstrap() { apt_get install -y --no-install-recommends debootstrap d
 bootstrap() {
   say "debootstrap $suite, about a minute"
   LC_ALL=C debootstrap --variant=minbase --force-check-gpg "$suite" "$root" ${ABL_DEBIAN_MIRROR:+"${ABL_DEBIAN_MIRROR%/}"} 2>&1 </dev/null |
-    grep -vE '^I: (Retrieving|Validating|Extracting|Unpacking|Configuring) [a-z0-9]' >&2
+    grep --line-buffered -vE '^I: (Retrieving|Validating|Extracting|Unpacking|Configuring) [a-z0-9]' >&2
 }
 
 # Security updates come from beside a mirror that is laid out like Debian's own.
@@ -72,7 +72,7 @@ fi
 # debootstrap refuses a folder mounted nodev or noexec, as a /tmp in memory often is. In
 # memory of our own nothing waits for the disk.
 root=$(mktemp -d -p /var/tmp abl-base-XXXXXX)
-trap 'umount -R "$root" 2>/dev/null; rm -rf --one-file-system "$root"' EXIT
+trap 'umount -Rl "$root" 2>/dev/null; rm -rf --one-file-system "$root"' EXIT
 chmod 755 "$root"
 if [ "$(awk '/^MemAvailable/ {print $2}' /proc/meminfo)" -gt 2000000 ]; then
   mount -t tmpfs -o size=1g,mode=755 abl-base "$root" 2>/dev/null || true
