@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"abl/cmd/internal/cli"
@@ -61,7 +62,7 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 	if s.In.Bool("diff") {
 		colours := view.Coloured(s.In.Bare.Stdout)
 		return phase.Changes(ctx, s, n, func(c git.Change) error {
-			return showChange(s.In, c, colours)
+			return showChange(s.In, s.In.Result, c, colours)
 		})
 	}
 	v := plainView(ctx, s.In)
@@ -70,10 +71,10 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 }
 
 // showChange prints what changed of a file, made safe to show.
-func showChange(in *cli.Input, c git.Change, colours bool) (err error) {
+func showChange(in *cli.Input, w io.Writer, c git.Change, colours bool) (err error) {
 	path := in.Safe.Line(c.Path)
 	if c.Note != "" {
-		_, err = fmt.Fprintf(in.Result, "%s: %s\n", path, c.Note)
+		_, err = fmt.Fprintf(w, "%s: %s\n", path, c.Note)
 	}
 	if err != nil || c.Old == nil && c.New == nil {
 		return err
@@ -83,5 +84,5 @@ func showChange(in *cli.Input, c git.Change, colours bool) (err error) {
 			*text = in.Safe.String(*text)
 		}
 	}
-	return view.Diff(in.Result, path, c.Old, c.New, colours)
+	return view.Diff(w, path, c.Old, c.New, colours)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
-	"abl/cmd/internal/view"
 	"abl/internal/audit"
 	"abl/internal/git"
 	"abl/internal/hostfs"
@@ -56,6 +56,9 @@ func writePage(ctx context.Context, s *phase.Project, n int, path string) error 
 	return nil
 }
 
+// mostRead bounds what is read for a page that has room for less, in bytes.
+const mostRead = 8 << 20
+
 // pageOf makes the page of phase n of all that is on disk.
 func pageOf(ctx context.Context, s *phase.Project, n int) ([]byte, error) {
 	run, err := s.Told(ctx, n)
@@ -63,17 +66,30 @@ func pageOf(ctx context.Context, s *phase.Project, n int) ([]byte, error) {
 		return nil, err
 	}
 	p := report.Page{Run: run, Src: s.Paths.Rel(s.Paths.Src), Abl: version, Seen: map[int]map[string]witness.Exchange{}}
-	records := run.Before
+	records := slices.Clone(run.Before)
 	if run.Record != nil {
-		records = append(slices.Clone(records), *run.Record)
-	}
-	if err := readTurns(s, &p, records); err != nil {
-		return nil, err
+		records = append(records, *run.Record)
 	}
 	for _, r := range records {
 		p.Seen[r.Step] = exchangesOf(s, r)
+		p.Changes = append(p.Changes, report.Change{Step: r.Step, To: r.Commits.Source})
+		for _, c := range r.Calls {
+			p.Turns = append(p.Turns, report.Turn{Call: c, Step: r.Step})
+		}
 	}
-	p.Changes, err = changesOf(ctx, s, n, records)
+	if err := errors.Join(readCalls(s, &p), readLedger(s, &p)); err != nil {
+		return nil, err
+	}
+	room := mostRead
+	err = phase.StepChanges(ctx, s, n, records, func(i int, from string, c git.Change) (err error) {
+		f, of := report.FileChange{Path: s.In.Safe.Line(c.Path), Note: c.Note}, &p.Changes[i]
+		if room > 0 {
+			f.Diff, err = diffOf(s, c)
+			room -= len(f.Diff)
+		}
+		of.From, of.Files = from, append(of.Files, f)
+		return err
+	})
 	if err != nil {
 		p.Unknown = "What changed cannot be told: " + s.In.Safe.Line(strings.ReplaceAll(err.Error(), s.Paths.Root, "."))
 	}
@@ -82,91 +98,75 @@ func pageOf(ctx context.Context, s *phase.Project, n int) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// mostRead bounds what is read for a page that has room for less, in bytes.
-const mostRead = 8 << 20
-
-// readTurns reads what the calls of the phase said and used, the newest first.
-func readTurns(s *phase.Project, p *report.Page, records []audit.Record) error {
+// readLedger adds up what the phase and each of its calls used.
+func readLedger(s *phase.Project, p *report.Page) error {
 	rows, err := s.Rows(p.Phase)
-	if err != nil {
-		return err
-	}
 	all, by := ledger.Totals{Price: s.CostOf}, map[string]*ledger.Totals{}
 	for _, row := range rows {
 		row = row.Map(s.In.Safe.Redact)
-		all.Add(row)
 		if by[row.CallID] == nil {
 			by[row.CallID] = &ledger.Totals{Price: s.CostOf}
 		}
+		all.Add(row)
 		by[row.CallID].Add(row)
 	}
+	for i, t := range p.Turns {
+		if of := by[t.Key]; of != nil {
+			p.Turns[i].Used = of.Account().All
+		}
+	}
 	p.Spent = all.Account()
-	add := func(c audit.Call, step int) {
-		t := report.Turn{Call: c, Step: step}
-		if of := by[c.Key]; of != nil {
-			t.Used = of.Account().All
-		}
-		p.Turns = append(p.Turns, t)
-	}
-	for _, r := range records {
-		for _, c := range r.Calls {
-			add(c, r.Step)
-		}
-	}
+	return err
+}
+
+// readCalls reads what the calls that are on this machine said, the newest first, those of an
+// iteration that was not judged among them.
+func readCalls(s *phase.Project, p *report.Page) error {
 	calls, err := s.Calls()
+	calls = slices.DeleteFunc(calls, func(c phase.Call) bool { return c.Phase != p.Phase })
+	for _, c := range calls {
+		if !slices.ContainsFunc(p.Turns, func(t report.Turn) bool { return t.Key == c.Key }) {
+			o := c.Outcome
+			told := audit.Call{Key: c.Key, Role: c.Role.Name, Attempt: c.Attempt, Class: string(o.Class), Reason: o.Reason, Started: o.Started, Ended: o.Ended}
+			err = errors.Join(err, s.In.Safe.Clean(&told))
+			p.Turns = append(p.Turns, report.Turn{Call: told, Step: c.Step})
+		}
+	}
 	room := mostRead
 	for _, c := range slices.Backward(calls) {
-		if c.Phase != p.Phase {
+		t := &p.Turns[slices.IndexFunc(p.Turns, func(t report.Turn) bool { return t.Key == c.Key })]
+		if t.Here = true; room <= 0 {
+			t.Said = []agent.Message{{Kind: agent.Said, Text: "This page has no room for it: " + s.Paths.Rel(c.Dir)}}
 			continue
 		}
-		is := func(t report.Turn) bool { return t.Key == c.Key }
-		if !slices.ContainsFunc(p.Turns, is) { // of an iteration that was not judged
-			o := c.Outcome
-			told := audit.Call{Key: c.Key, Role: c.Role.Name, Attempt: c.Attempt, Agent: c.Agent, Model: o.Model, Class: string(o.Class), Reason: o.Reason, Started: o.Started, Ended: o.Ended}
-			if err := s.In.Safe.Clean(&told); err != nil {
-				return err
-			}
-			add(told, c.Step)
-		}
-		t := &p.Turns[slices.IndexFunc(p.Turns, is)]
-		t.Here = true
-		if room <= 0 {
-			t.Said = []agent.Message{{Kind: agent.Said, Text: "It stands in " + s.Paths.Rel(c.Dir) + ": this page has no room for it."}}
-			continue
-		}
-		if terr := s.Transcript(c, func(m agent.Message) {
+		if err := s.Transcript(c, func(m agent.Message) {
 			m.Text, m.Detail = s.In.Safe.Redact(m.Text), s.In.Safe.Redact(m.Detail)
 			room -= len(m.Text) + len(m.Detail)
 			t.Said = append(t.Said, m)
-		}); terr != nil {
-			s.In.Warn(terr)
+		}); err != nil {
+			s.In.Warn(err)
 		}
 	}
 	return err
 }
 
-// exchangesOf are those that witnessed the contracts of a record, by what their findings say.
+// exchangesOf are those that the witness saw in an iteration, by the words that a finding has
+// for them, where they are on this machine and not too much for a page.
 func exchangesOf(s *phase.Project, r audit.Record) map[string]witness.Exchange {
-	all, wanted := map[string]witness.Exchange{}, map[string]bool{}
-	for _, c := range r.Contracts {
-		wanted[c.Witness] = true
-	}
+	all := map[string]witness.Exchange{}
 	for _, run := range r.Replays {
 		dir := filepath.Join(run.Call, "replay-"+run.Name, "witness")
 		if run.Against != "app" || strings.HasPrefix(run.Name, "altered-") || !filepath.IsLocal(dir) {
 			continue
 		}
-		data, err := hostfs.Read(filepath.Join(s.Paths.Calls(), dir), "record", mostRead)
-		if err != nil {
-			continue // it is not here, or too much for a page
-		}
+		data, _ := hostfs.Read(filepath.Join(s.Paths.Calls(), dir), "record", mostRead)
 		exchanges, err := witness.ReadRecord(bytes.NewReader(s.In.Safe.Bytes(data)))
 		if err != nil {
 			s.In.Warn(err)
 		}
 		for _, x := range exchanges {
 			words := fmt.Sprintf("%s → %d", x.Request(), x.Status)
-			if _, known := all[words]; wanted[words] && !known {
+			if _, known := all[words]; !known {
 				x.Sent.Begins, x.Got.Begins = s.In.Safe.Bytes(x.Sent.Begins), s.In.Safe.Bytes(x.Got.Begins)
 				all[words] = x
 			}
@@ -175,78 +175,37 @@ func exchangesOf(s *phase.Project, r audit.Record) map[string]witness.Exchange {
 	return all
 }
 
-// changesOf is what each iteration changed in the source, without texts from where there are
-// too many of them on.
-func changesOf(ctx context.Context, s *phase.Project, n int, records []audit.Record) (all []report.Change, err error) {
-	room := mostRead
-	err = phase.StepChanges(ctx, s, n, records, func(r audit.Record, from string, changes func(func(git.Change) error) error) error {
-		of := report.Change{Step: r.Step, From: from, To: r.Commits.Source}
-		err := changes(func(c git.Change) error {
-			f := report.FileChange{Path: s.In.Safe.Line(c.Path), Note: c.Note}
-			if (c.Old != nil || c.New != nil) && room > 0 {
-				var err error
-				if f.Diff, err = diffOf(s, c); err != nil {
-					return err
-				}
-				room -= len(f.Diff)
-			}
-			of.Files = append(of.Files, f)
-			return nil
-		})
-		all = append(all, of)
-		return err
-	})
-	slices.Reverse(all)
-	return all, err
-}
-
 // diffOf is a file's diff behind the names.
 func diffOf(s *phase.Project, c git.Change) (string, error) {
-	for _, text := range []*string{c.Old, c.New} {
-		if text != nil {
-			*text = s.In.Safe.String(*text)
-		}
-	}
 	var b strings.Builder
-	err := view.Diff(&b, "file", c.Old, c.New, false)
-	lines := strings.SplitN(b.String(), "\n", 4)
-	if len(lines) < 4 {
-		return "", err
-	}
+	c.Note = "" // which stands beside it
+	err := showChange(s.In, &b, c, false)
+	lines := append(strings.SplitN(b.String(), "\n", 4), "", "", "")
 	return lines[3], err
 }
 
-// lastJudged is the phase of the record that was decided last, 0 for none.
-func lastJudged(all []audit.Record) int {
-	if len(all) == 0 {
-		return 0
-	}
-	return slices.MaxFunc(all, func(a, b audit.Record) int { return a.Decided.Compare(b.Decided) }).Phase
-}
-
-// reportPage makes the page of phase n, or of the one that was judged last.
+// reportPage makes the page of phase n, or, for 0, of the one that was judged last.
 func reportPage(ctx context.Context, s *phase.Project, n int, path string, all []audit.Record) error {
-	if n == 0 {
-		n = lastJudged(all)
-	}
-	switch {
-	case len(all) == 0 && n == 0:
+	if len(all) == 0 {
 		return exit.With(exit.Usage, errors.New("no iteration was judged yet"), "abl phase 1")
-	case path == "-":
+	}
+	if n == 0 {
+		n = slices.MaxFunc(all, func(a, b audit.Record) int { return a.Decided.Compare(b.Decided) }).Phase
+	}
+	if path == "-" {
 		data, err := pageOf(ctx, s, n)
 		if err == nil {
 			_, err = s.In.Result.Write(data)
 		}
 		return err
-	case path == "":
-		path = pagePath(s, n)
 	}
+	path = cmp.Or(path, pagePath(s, n))
 	if err := writable(s, path); err != nil {
 		return exit.With(exit.Usage, fmt.Errorf("cannot write the page: %w", err), exit.Hint(err))
 	}
-	if err := writePage(ctx, s, n, path); err != nil {
-		return err
+	err := writePage(ctx, s, n, path)
+	if err == nil {
+		_, err = fmt.Fprintln(s.In.Stdout, path)
 	}
-	_, err := fmt.Fprintln(s.In.Stdout, path)
 	return err
 }

@@ -138,11 +138,12 @@ func TestRunAppOfAnother(t *testing.T) {
 
 // A run ends with its client, at its limit, and with all that it started.
 func TestRunAppEnds(t *testing.T) {
-	b := runs(t, `case $1 in
+	const program = `case $1 in
 wait) echo > "$HOME/up"; while :; do sleep 0.05; done;;
 daemon) (cd /; cd /; setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > "$HOME/pid"); cat "$HOME/pid";;
 runs) readlink "/proc/$2/exe";;
-esac; exit 0`, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 3_000 })
+esac; exit 0`
+	b := runs(t, program, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 600_000 })
 	pid := strings.TrimSpace(string(b.app("", nil, "daemon").Stdout))
 	if ran := b.app("", nil, "runs", pid); pid == "" || len(ran.Stdout) > 0 {
 		t.Errorf("process %q of another session still runs: %+v", pid, ran)
@@ -165,7 +166,7 @@ esac; exit 0`, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 3_000 })
 			}
 			select {
 			case err := <-gone:
-				t.Fatalf("the run came to its end before it was under way: %v; is the machine too busy for its 3s?", err)
+				t.Fatalf("the run came to its end before it was under way: %v", err)
 			default:
 			}
 		}
@@ -177,13 +178,13 @@ esac; exit 0`, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 3_000 })
 			t.Errorf("restart: %+v, %v", reply, err)
 		}
 	}
-	if ran := b.app("", nil, "wait"); ran.Error != "stopped after 3s" {
-		t.Errorf("at its limit: %+v", ran)
-	}
 	b.stop()
-	log := b.log()
-	if n, late := strings.Count(log, "app ended"), strings.Count(log, "stopped after"); n != 6 || late != 1 {
-		t.Errorf("%d runs have ended, want 6, and %d of them at their limit, want 1: %s", n, late, log)
+	if log := b.log(); strings.Count(log, "app ended") != 5 || strings.Contains(log, "stopped after") {
+		t.Errorf("want 5 runs that have ended, none of them at its limit: %s", log)
+	}
+	b = runs(t, program, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 100 })
+	if ran := b.app("", nil, "wait"); ran.Error != "stopped after 100ms" {
+		t.Errorf("at its limit: %+v", ran)
 	}
 }
 

@@ -115,7 +115,7 @@ func checkFigures(c *chromium) {
 	for _, by := range []ledger.By{ledger.ByRole, ledger.ByModel, ledger.ByIter} {
 		var rows [][]string
 		row := func(key string, s ledger.Sum) {
-			rows = append(rows, []string{key, "", s.Total.String(), s.Input.String(), s.Cached.String(), strings.TrimSuffix(s.Share.String(), "%"), s.Candidates.String(), s.Thoughts.String(), s.Cost.String()})
+			rows = append(rows, []string{key, "", s.Total.String(), s.Input.String(), s.Cached.String(), s.Share.String(), s.Candidates.String(), s.Thoughts.String(), s.Cost.String()})
 		}
 		for _, g := range p.Spent.By[by] {
 			row(strings.TrimPrefix(g.Key, "2/"), g.Sum)
@@ -126,12 +126,12 @@ func checkFigures(c *chromium) {
 		want = append(want, rows)
 	}
 	got, _ := json.Marshal(shown)
-	plain := strings.NewReplacer(`","`, `","`, ",", "", "$", "", " %", "")
+	plain := strings.NewReplacer(`","`, `","`, ",", "")
 	told, _ := json.Marshal(want)
 	if a, b := plain.Replace(string(got)), plain.Replace(string(told)); a != b {
 		c.Errorf("the page shows\n%s\nthe ledger has\n%s", got, told)
 	}
-	c.truth("the figures above are those", fmt.Sprintf("document.querySelector('.figures').textContent.includes('%s')", countText(p.Spent.All.Total)))
+	c.truth("the figures above are those", fmt.Sprintf("document.querySelector('.figures').textContent.includes('%s')", figure(p.Spent.All.Total)))
 }
 
 // survive wants that what agents write is text and nothing else.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -65,7 +66,6 @@ const (
 	maxOneDiff  = 24 << 10
 	maxBody     = 2 << 10 // of what the witness saw
 	maxColumns  = 60      // iterations in the matrix
-	maxFiles    = 300     // of an iteration
 )
 
 // allowance is how many bytes of a part of the page are left.
@@ -91,25 +91,31 @@ var pageFiles embed.FS
 // pageTemplate is read when the first page is made.
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page.html").Funcs(template.FuncMap{
-		"head": pageHead, "line": line, "when": when, "count": countText, "usd": usdText, "hash": func(s string) string { return s[:min(len(s), 12)] },
-		"things": wording.Count, "number": func(n int) string { return grouped(int64(n)) }, "share": shareText, "words": func(s string) string { return markWords[s] },
-		"sign": func(s string) string { return markSigns[s] }, "paragraphs": paragraphs, "span": span,
+		"head": pageHead, "line": line, "text": func(s string) string { return block(s, "") }, "when": when, "span": span, "paragraphs": paragraphs,
+		"figure": figure, "number": func(n int) string { return grouped(strconv.Itoa(n)) }, "things": wording.Count, "short": func(s string) string { return s[:min(len(s), 12)] },
+		"counted": counted, "boundaries": boundaries, "besides": besides, "facts": facts, "words": func(s string) string { return marks[s].words }, "sign": func(s string) string { return marks[s].sign },
 	}).ParseFS(pageFiles, "page/page.html")
 })
 
-// pageHead are the style and the policy by which the page may load and run nothing else.
+// marks are signs and words of what a contract or an iteration came to: colour alone tells nothing.
+var marks = map[string]struct{ sign, words string }{
+	audit.Pass: {"✓", "pass"}, "weak": {"≈", "weak pass"}, audit.Fail: {"✕", "fail"}, "untried": {"–", "untried"},
+	audit.Unknown: {"?", "not shown"}, "unverified": {"?", "unverified"},
+}
+
+// pageHead are the policy by which the page may load and run nothing, and its style.
 func pageHead() (template.HTML, error) {
 	css, err := pageFiles.ReadFile("page/page.css")
 	sum := sha256.Sum256(css)
-	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
-	return template.HTML(`<meta http-equiv="Content-Security-Policy" content="` + policy + "\">\n<style>" + string(css) + "</style>"), err
+	const head = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'\">\n<style>%s</style>"
+	return template.HTML(fmt.Sprintf(head, base64.StdEncoding.EncodeToString(sum[:]), css)), err
 }
 
 // HTML writes the page of a phase: one file that loads nothing and runs nothing.
 func HTML(w io.Writer, p Page) error {
 	t, err := pageTemplate()
 	if err == nil {
-		err = t.Execute(w, viewOf(p))
+		err = t.Execute(w, p)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot make the page: %w", err)
@@ -117,55 +123,69 @@ func HTML(w io.Writer, p Page) error {
 	return nil
 }
 
-// pageView is a page as the template shows it.
-type pageView struct {
-	Page
-	Heading, Mark, Sentence string
-	Figures, Hashes         []fact
-	Matrix                  matrix
-	Iterations              []iteration
-	Diffs                   []diffs
-	Talks                   []talk
-	Times                   timeline
-	Plots                   []plot
-	Guard                   guard
-}
+// Heading is the phase in a few words.
+func (p Page) Heading() string { return p.heading(line) }
 
-func viewOf(p Page) pageView {
-	v := pageView{Page: p, Heading: p.heading(line), Matrix: matrixOf(p), Diffs: diffsOf(p), Talks: talksOf(p), Times: timelineOf(p), Guard: guardOf(p), Hashes: hashes(p)}
-	v.Mark, v.Sentence = verdictWords(p.Run)
-	for _, r := range p.records() {
-		v.Iterations = append(v.Iterations, iterationOf(r))
-	}
-	for _, by := range []struct {
-		by   ledger.By
-		name string
-	}{{ledger.ByRole, "Role"}, {ledger.ByModel, "Model"}, {ledger.ByIter, "Iteration"}} {
-		if groups := p.Spent.By[by.by]; len(groups) > 0 {
-			v.Plots = append(v.Plots, plotOf(by.name, groups, p.Spent.All))
-		}
-	}
-	v.Figures = []fact{{"Contracts", "none judged"}, {"Iterations", strconv.Itoa(len(p.records()))}, {"Time", v.Times.Whole},
-		{"Tokens", "unknown"}, {"Cost", "unknown"}, {"Files changed", "unknown"}}
-	if p.Record != nil {
-		v.Figures[0].value = fmt.Sprintf("%d of %d hold", marked(*p.Record)[audit.Pass], len(p.Record.Contracts))
+// Figures are what a person asks first.
+func (p Page) Figures() []fact {
+	holds, tokens, cost, files := "none judged", audit.Unknown, audit.Unknown, audit.Unknown
+	if r := p.Record; r != nil {
+		holds = fmt.Sprintf("%d of %d hold", marked(*r)[audit.Pass], len(r.Contracts))
 	}
 	if all := p.Spent.All; all.Rows > 0 {
-		v.Figures[3].value, v.Figures[4].value = countText(all.Total), usdText(all.Cost)
+		tokens, cost = figure(all.Total), figure(all.Cost)
 	}
 	if p.Files >= 0 {
-		v.Figures[5].value = grouped(int64(p.Files))
+		files = strconv.Itoa(p.Files)
 	}
-	return v
+	return []fact{{"Contracts", holds}, {"Iterations", strconv.Itoa(len(p.Judged()))}, {"Time", p.Times().Whole}, {"Tokens", tokens}, {"USD", cost}, {"Files changed", files}}
 }
 
-// records are all of the phase, oldest first.
-func (r Run) records() []audit.Record {
-	all := slices.Clone(r.Before)
-	if r.Record != nil {
-		all = append(all, *r.Record)
+// Hashes are those of what was judged last, and the versions of what did it.
+func (p Page) Hashes() (all []fact) {
+	if r := p.Record; r != nil {
+		all = slices.DeleteFunc(facts(*r), func(f fact) bool { return !strings.HasPrefix(f.name, "commit.") && !strings.HasPrefix(f.name, "spec.") })
+		all = append(all, fact{"audit record", fmt.Sprintf(".abl/reports/phase%d/step-%d.json, format %d", r.Phase, r.Step, r.Version)})
+		for _, b := range proofs(*r) {
+			if image := (fact{"image", b.Image}); b.Image != "" && !slices.Contains(all, image) {
+				all = append(all, image)
+			}
+		}
+	}
+	return append(all, fact{"this page", "by abl " + p.Abl})
+}
+
+// Judged are all iterations, oldest first.
+func (p Page) Judged() []audit.Record {
+	all := slices.Clone(p.Before)
+	if p.Record != nil {
+		all = append(all, *p.Record)
 	}
 	return all
+}
+
+// proofs are those of an iteration's containers, nil for one of a call that was not kept.
+func proofs(r audit.Record) (all []*audit.Proof) {
+	for _, c := range r.Calls {
+		all = append(all, cmp.Or(c.Boundary, &audit.Proof{}), c.App)
+	}
+	for _, run := range r.Replays {
+		all = append(all, run.Boundary, run.App)
+	}
+	return slices.DeleteFunc(all, func(b *audit.Proof) bool { return b == nil })
+}
+
+// Proven says that every container of every iteration was looked at, and all held.
+func (p Page) Proven() bool {
+	none := true
+	for _, r := range p.Judged() {
+		for _, b := range proofs(r) {
+			if none = false; b.Checks == 0 || b.Held < b.Checks || b.Unheard || b.Weak+b.Failed != "" {
+				return false
+			}
+		}
+	}
+	return !none
 }
 
 // marked counts the contracts of a record by what they came to.
@@ -177,103 +197,64 @@ func marked(r audit.Record) map[string]int {
 	return n
 }
 
-// verdictWords are the phase's verdict in a word and in a sentence.
-func verdictWords(run Run) (is, sentence string) {
-	if run.Record == nil {
-		return audit.Unknown, "No iteration was judged yet."
+// Verdict is the phase's in a word, and in a sentence.
+func (p Page) Verdict() fact {
+	if p.Record == nil {
+		return fact{audit.Unknown, "No iteration was judged yet."}
 	}
-	r := *run.Record
-	n, all := marked(r), wording.Count(len(r.Contracts), "contract")
-	pace := " after " + wording.Count(r.Iteration, "iteration")
+	r := *p.Record
+	n, all, pace := marked(r), wording.Count(len(r.Contracts), "contract"), " after "+wording.Count(r.Iteration, "iteration")
 	switch {
 	case r.Verdict == audit.Pass && r.Evidence == "off":
-		return audit.Pass, "Passed, on the Verifier’s word alone" + pace + "."
-	case r.Verdict == audit.Pass && r.Iteration == 0:
-		return audit.Pass, "Passed again, by a replay: all " + all + " hold."
+		return fact{audit.Pass, "Passed, on the Verifier’s word alone" + pace + "."}
 	case r.Verdict == audit.Pass:
-		return audit.Pass, "Passed: all " + all + " hold" + pace + "."
+		return fact{audit.Pass, "Passed: all " + all + " hold" + pace + "."}
 	case r.Verdict != audit.Fail:
-		return audit.Unknown, fmt.Sprintf("Unverified: %d of %s not shown to hold%s.", len(r.Contracts)-n[audit.Pass]-n[audit.Fail], all, pace)
+		return fact{audit.Unknown, fmt.Sprintf("Unverified: %d of %s not shown to hold%s.", len(r.Contracts)-n[audit.Pass]-n[audit.Fail], all, pace)}
 	}
-	word := "Refuted"
-	if r.Status == "stuck" {
-		word = "Stuck"
-	}
+	word := map[bool]string{true: "Stuck", false: "Refuted"}[r.Status == "stuck"]
 	if n[audit.Fail] == 0 {
-		return audit.Fail, fmt.Sprintf("%s%s: %s that no contract names.", word, pace, wording.Count(len(besides(r)), "failure"))
+		return fact{audit.Fail, fmt.Sprintf("%s%s: %s that no contract names.", word, pace, wording.Count(len(besides(r)), "failure"))}
 	}
-	return audit.Fail, fmt.Sprintf("%s: %d of %s fail%s.", word, n[audit.Fail], all, pace)
+	return fact{audit.Fail, fmt.Sprintf("%s: %d of %s fail%s.", word, n[audit.Fail], all, pace)}
 }
 
-// Name and Value are what a template reads of a fact.
-func (f fact) Name() string  { return f.name }
-func (f fact) Value() string { return f.value }
+// Name and Value are what the template reads of a fact.
+func (f fact) Name() string  { return line(f.name) }
+func (f fact) Value() string { return line(f.value) }
 
-// Signs and words of what a contract or an iteration came to: colour alone tells nothing.
-var (
-	markSigns = map[string]string{audit.Pass: "✓", "weak": "≈", audit.Fail: "✕", "untried": "–", audit.Unknown: "?", "unverified": "?", "": "·"}
-	markWords = map[string]string{audit.Pass: "pass", "weak": "weak pass", audit.Fail: "fail", "untried": "untried", audit.Unknown: "not shown", "unverified": "unverified", "": "not there yet"}
-)
-
-// grouped groups digits.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// whatIsKnown says what is known of a sum of which a part may be missing.
-func whatIsKnown(known string, nothing bool, missing int) string {
+// figure is a number of the ledger, whose question mark stands for what nobody told.
+func figure(n fmt.Stringer) string {
+	text := n.String()
+	known, partly := strings.CutSuffix(text, "+?")
 	switch {
-	case missing == 0:
-		return known
-	case nothing:
-		return "unknown"
+	case text == "?" || text == "-":
+		return audit.Unknown
+	case partly:
+		return "≥ " + grouped(known)
 	}
-	return "≥ " + known
+	return grouped(known)
 }
 
-func countText(c ledger.Counter) string {
-	return whatIsKnown(grouped(c.Known), c.Known == 0, c.Missing)
-}
-
-func usdText(m ledger.Money) string { return whatIsKnown("$"+m.Known.Short(), m.Known == 0, m.Missing) }
-
-// shareText is how much of the input came from the cache.
-func shareText(s *ledger.Share) string {
-	if s == nil {
-		return "unknown"
+// grouped groups the digits before a point.
+func grouped(n string) string {
+	whole, rest, _ := strings.Cut(n, ".")
+	for i := len(strings.TrimSuffix(whole, "%")) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
 	}
-	missing := 0
-	if s.AtLeast {
-		missing = 1
-	}
-	return whatIsKnown(fmt.Sprintf("%.0f %%", 100*s.Known), s.Known == 0, missing)
+	return strings.TrimSuffix(whole+"."+rest, ".")
 }
 
 // span is a duration as people say it.
 func span(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "unknown"
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%d:%02d min", int(d.Minutes()), int(d.Seconds())%60)
+	if d < time.Minute {
+		return d.Round(100 * time.Millisecond).String()
 	}
-	return fmt.Sprintf("%d:%02d h", int(d.Hours()), int(d.Minutes())%60)
+	return d.Round(time.Second).String()
 }
 
 // paragraphs are a text's, with the lines that they have.
-func paragraphs(text string) (all []string) {
-	for part := range strings.SplitSeq(text, "\n\n") {
-		if part = strings.Trim(part, "\n"); strings.TrimSpace(part) != "" {
-			all = append(all, part)
-		}
-	}
-	return all
+func paragraphs(text string) []string {
+	all := strings.Split(text, "\n\n")
+	return slices.DeleteFunc(all, func(part string) bool { return strings.TrimSpace(part) == "" })
 }

@@ -133,7 +133,7 @@ func TestPageIsBounded(t *testing.T) {
 		if len(page) > most {
 			t.Errorf("%s: the page has %d bytes, more than %d", name, len(page), most)
 		}
-		for _, want := range []string{"abl logs builder --phase 2 --iteration 1<", "git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb", "the end of iteration 50"} {
+		for _, want := range []string{"abl logs builder --phase 2 --iteration 1<", "git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb -- x<", "the end of iteration 50"} {
 			if !bytes.Contains(page, []byte(want)) {
 				t.Errorf("%s: the page lacks %q", name, want)
 			}

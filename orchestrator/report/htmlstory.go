@@ -1,8 +1,6 @@
 package report
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,11 +16,10 @@ type diffs struct {
 	Change
 	Added, Removed int
 	Shown          []fileDiff
-	Left           int // files that are left out
 }
 
 type fileDiff struct {
-	Path, Note     string
+	FileChange
 	Added, Removed int
 	Parts          []part
 	Cut            bool
@@ -31,34 +28,28 @@ type fileDiff struct {
 // part is a run of lines of one kind: ins, del, at or same.
 type part struct{ Kind, Text string }
 
-// diffsOf leaves out what there is no room for, the oldest first.
-func diffsOf(p Page) (all []diffs) {
+// Diffs leave out what there is no room for, the oldest first.
+func (p Page) Diffs() (all []diffs) {
 	room := allowance(maxDiffs)
 	for _, c := range slices.Backward(p.Changes) {
-		d := diffs{Change: c, Left: max(len(c.Files)-maxFiles, 0)}
-		for _, f := range c.Files[:len(c.Files)-d.Left] {
-			shown := fileDiff{Path: line(f.Path), Note: line(f.Note)}
-			for l := range strings.Lines(f.Diff) {
-				shown.Added += tally(l[0] == '+')
-				shown.Removed += tally(l[0] == '-')
-			}
+		d := diffs{Change: c}
+		for _, f := range c.Files {
 			text, fits := room.keep(f.Diff, maxOneDiff)
-			shown.Cut = !fits || strings.HasSuffix(text, wording.CutMark)
-			shown.Parts = partsOf(text)
+			shown := fileDiff{FileChange: f, Parts: partsOf(text), Cut: !fits || strings.HasSuffix(text, wording.CutMark)}
+			for l := range strings.Lines(f.Diff) {
+				switch l[0] {
+				case '+':
+					shown.Added++
+				case '-':
+					shown.Removed++
+				}
+			}
 			d.Added, d.Removed, d.Shown = d.Added+shown.Added, d.Removed+shown.Removed, append(d.Shown, shown)
 		}
 		all = append(all, d)
 	}
 	slices.Reverse(all)
 	return all
-}
-
-// tally is 1 for what is so.
-func tally(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // partsOf takes a unified diff apart.
@@ -88,8 +79,8 @@ type message struct {
 	Back             []string
 }
 
-// talksOf shows the newest words of the newest calls where there is no room for all.
-func talksOf(p Page) []talk {
+// Talks show the newest words of the newest calls where there is no room for all.
+func (p Page) Talks() []talk {
 	all, room := make([]talk, len(p.Turns)), allowance(maxTalk)
 	for i, turn := range slices.Backward(p.Turns) {
 		t := talk{Turn: turn}
@@ -136,7 +127,8 @@ type moment struct {
 	Well                        bool
 }
 
-func timelineOf(p Page) (t timeline) {
+// Times are those of the calls that have any.
+func (p Page) Times() (t timeline) {
 	turns := slices.DeleteFunc(slices.Clone(p.Turns), func(t Turn) bool { return t.Started.IsZero() || t.Ended.Before(t.Started) })
 	slices.SortStableFunc(turns, func(a, b Turn) int { return a.Started.Compare(b.Started) })
 	if t.Whole = "unknown"; len(turns) == 0 {
@@ -151,14 +143,11 @@ func timelineOf(p Page) (t timeline) {
 	for _, turn := range turns {
 		m := moment{Turn: turn, Took: turn.Ended.Sub(turn.Started), Well: turn.Class == string(outcome.Done)}
 		gap := max(turn.Started.Sub(last), 0)
-		if before.Transient() {
-			m.Waited = gap
-		}
 		shown := min(gap, longest)
-		if cut += gap - shown; m.Waited > 0 {
-			m.WaitFrom, m.WaitLong = float64(at), float64(shown)
+		if before.Transient() {
+			m.Waited, m.WaitFrom, m.WaitLong = gap, float64(at), float64(shown)
 		}
-		at += shown
+		at, cut = at+shown, cut+gap-shown
 		m.At, m.For = float64(at), float64(m.Took)
 		at += m.Took
 		if turn.Ended.After(last) {
@@ -192,8 +181,7 @@ type plot struct {
 
 // plotRow is a sum, and the parts of its bar in thousandths of the longest.
 type plotRow struct {
-	Key string
-	ledger.Sum
+	ledger.Group
 	Bar []segment
 }
 
@@ -202,22 +190,25 @@ type segment struct {
 	At, For float64
 }
 
-// plotOf shows groups of rows, and all of them below where there are several.
-func plotOf(name string, groups []ledger.Group, all ledger.Sum) plot {
-	most := int64(1)
-	for _, g := range groups {
-		most = max(most, g.Total.Known, g.Input.Known+g.Candidates.Known+g.Thoughts.Known)
+// Plots are by role, model and iteration.
+func (p Page) Plots() []plot {
+	return []plot{plotOf("Role", p.Spent, ledger.ByRole), plotOf("Model", p.Spent, ledger.ByModel), plotOf("Iteration", p.Spent, ledger.ByIter)}
+}
+
+// plotOf shows the groups of an account, and all of them below where there are several.
+func plotOf(name string, a ledger.Account, by ledger.By) plot {
+	p, most := plot{Name: name}, int64(1)
+	for _, g := range a.By[by] {
+		most = max(most, g.Input.Known+g.Candidates.Known+g.Thoughts.Known)
 	}
-	p := plot{Name: name}
-	for _, g := range groups {
-		key := g.Key
-		if _, step, ok := strings.Cut(key, "/"); ok && name == "Iteration" {
-			key = step
+	for _, g := range a.By[by] {
+		if by == ledger.ByIter {
+			g.Key = g.Key[strings.IndexByte(g.Key, '/')+1:]
 		}
-		p.Rows = append(p.Rows, plotRow{line(cmp.Or(key, "unknown")), g.Sum, barOf(g.Sum, most)})
+		p.Rows = append(p.Rows, plotRow{g, barOf(g.Sum, most)})
 	}
-	if len(groups) > 1 {
-		p.Rows = append(p.Rows, plotRow{"all", all, nil})
+	if len(p.Rows) > 1 {
+		p.Rows = append(p.Rows, plotRow{ledger.Group{Key: "all", Sum: a.All}, nil})
 	}
 	return p
 }
@@ -235,12 +226,4 @@ func barOf(s ledger.Sum, most int64) (bar []segment) {
 		}
 	}
 	return bar
-}
-
-// Command is what prints all of an iteration's change.
-func (d diffs) Command() string {
-	if d.From == "" {
-		return fmt.Sprintf("show %.12s", d.To)
-	}
-	return fmt.Sprintf("diff %.12s %.12s", d.From, d.To)
 }

@@ -84,9 +84,9 @@ func (s *Project) filesChanged(ctx context.Context, n int) int {
 	return count
 }
 
-// StepChanges goes through the iterations of phase n from the newest back, with the source that
-// each began with, "" for none, and what differs from that.
-func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record, each func(r audit.Record, from string, changes func(func(git.Change) error) error) error) error {
+// StepChanges tells what differs between the sources of the iterations of phase n, from the newest
+// back: of which record, and which commit it began with, "" for none.
+func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record, each func(i int, from string, c git.Change) error) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -105,18 +105,15 @@ func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record,
 	if err != nil {
 		return err
 	}
-	first, err := git.Before(ctx, src, records[0].Commits.Source, fmt.Sprintf("p%d-", n), f.Start)
+	from, err := git.Before(ctx, src, records[0].Commits.Source, fmt.Sprintf("p%d-", n), f.Start)
+	commits := []string{from}
+	for _, r := range records {
+		commits = append(commits, r.Commits.Source)
+	}
 	for i := len(records) - 1; i >= 0 && err == nil; i-- {
-		from, to := first, records[i].Commits.Source
-		if i > 0 {
-			from = records[i-1].Commits.Source
+		if from, to := commits[i], commits[i+1]; from != to {
+			err = git.Changes(ctx, src, from, to, func(c git.Change) error { return each(i, from, c) })
 		}
-		err = each(records[i], from, func(each func(git.Change) error) error {
-			if from == to {
-				return nil
-			}
-			return git.Changes(ctx, src, from, to, each)
-		})
 	}
 	return err
 }
