@@ -62,6 +62,13 @@ func TestDemo(t *testing.T) {
 	if left := p.Left(); left != "" {
 		t.Errorf("left on the engine: %s", left)
 	}
+	page := p.Read(".abl/reports/phase1.html")
+	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250", "What the witness saw", "{&#34;status&#34;:&#34;ok&#34;}",
+		`<span class="what path">store.mjs</span>`, "<ins>&#43;", "A restart loses the hits.", "and every check held"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of phase 1 lacks %s", want)
+		}
+	}
 	again := p.Must(0, "phase", "1")
 	if !strings.Contains(again.Stderr, "nothing to do") {
 		t.Errorf("a passed phase says %q", again.Stderr)

@@ -77,7 +77,7 @@ func (a *allowance) keep(text string, most int) (string, bool) {
 		return "", false
 	}
 	text = wording.Short(redact.String(strings.ReplaceAll(wording.Short(text, 2*most), "\r\n", "\n")), most)
-	size := len(html.EscapeString(text))
+	size := len(html.EscapeString(text)) + 4*strings.Count(text, "+") // which html/template spells &#43;
 	if size > int(*a) {
 		return "", false
 	}

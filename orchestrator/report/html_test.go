@@ -126,7 +126,7 @@ func TestPage(t *testing.T) {
 // TestPageIsBounded: fifty iterations with ten megabytes of logs, of diffs and of evidence make
 // a page that opens, says what it leaves out, and has the newest words.
 func TestPageIsBounded(t *testing.T) {
-	for name, text := range map[string]string{"plain": strings.Repeat("All of this was said. ", 200), "to be escaped": strings.Repeat("<&\"'\x1b", 2_000)} {
+	for name, text := range map[string]string{"plain": strings.Repeat("All of this was said. ", 200), "to be escaped": strings.Repeat("<&\"'+\x1b", 2_000)} {
 		p := large(text)
 		page := rendered(t, p)
 		const most = 4 << 20
