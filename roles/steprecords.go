@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,6 +19,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/internal/tap"
+	"abl/internal/witness"
 )
 
 // replayFile says, in the record of a replay, what came of it; replayDir begins
@@ -235,4 +237,30 @@ func proofIn(p state.Project, dir string) (*audit.Proof, error) {
 		_, proof.Image, _ = strings.Cut(c.Got, " ")
 	}
 	return proof, nil
+}
+
+// maxSeen bounds what is read of a witness's record for people, in bytes.
+const maxSeen = 8 << 20
+
+// Exchanges are those that the witness saw in an iteration, by the words that a finding has
+// for them, where they are on this machine and not too many; clean makes them safe to show.
+func Exchanges(p state.Project, r audit.Record, clean func([]byte) []byte) (map[string]witness.Exchange, error) {
+	all, errs := map[string]witness.Exchange{}, error(nil)
+	for _, run := range r.Replays {
+		dir := filepath.Join(run.Call, replayDir+run.Name, "witness")
+		if run.Against != "app" || strings.HasPrefix(run.Name, "altered-") || !filepath.IsLocal(dir) {
+			continue
+		}
+		data, _ := hostfs.Read(filepath.Join(p.Calls(), dir), "record", maxSeen)
+		exchanges, err := witness.ReadRecord(bytes.NewReader(clean(data)))
+		errs = errors.Join(errs, err)
+		for _, x := range exchanges {
+			words := fmt.Sprintf("%s → %d", x.Request(), x.Status)
+			if _, known := all[words]; !known {
+				x.Sent.Begins, x.Got.Begins = clean(x.Sent.Begins), clean(x.Got.Begins)
+				all[words] = x
+			}
+		}
+	}
+	return all, errs
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,8 +15,8 @@ import (
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
-	"abl/internal/witness"
 	"abl/orchestrator/report"
+	"abl/roles"
 	"abl/roles/agent"
 )
 
@@ -61,17 +60,20 @@ const mostRead = 8 << 20
 
 // pageOf makes the page of phase n of all that is on disk.
 func pageOf(ctx context.Context, s *phase.Project, n int) ([]byte, error) {
-	run, err := s.Told(ctx, n)
+	run, err := told(ctx, s, n)
 	if err != nil {
 		return nil, err
 	}
-	p := report.Page{Run: run, Src: s.Paths.Rel(s.Paths.Src), Abl: version, Seen: map[int]map[string]witness.Exchange{}}
+	p := report.Page{Run: run, Src: s.Paths.Rel(s.Paths.Src), Abl: version, Seen: map[int]report.Exchanges{}}
 	records := slices.Clone(run.Before)
 	if run.Record != nil {
 		records = append(records, *run.Record)
 	}
 	for _, r := range records {
-		p.Seen[r.Step] = exchangesOf(s, r)
+		var err error
+		if p.Seen[r.Step], err = roles.Exchanges(s.Paths, r, s.In.Safe.Bytes); err != nil {
+			s.In.Warn(err)
+		}
 		p.Changes = append(p.Changes, report.Change{Step: r.Step, To: r.Commits.Source})
 		for _, c := range r.Calls {
 			p.Turns = append(p.Turns, report.Turn{Call: c, Step: r.Step})
@@ -100,7 +102,7 @@ func pageOf(ctx context.Context, s *phase.Project, n int) ([]byte, error) {
 
 // readLedger adds up what the phase and each of its calls used.
 func readLedger(s *phase.Project, p *report.Page) error {
-	rows, err := s.Rows(p.Phase)
+	rows, err := phase.Rows(s, p.Phase)
 	all, by := ledger.Totals{Price: s.CostOf}, map[string]*ledger.Totals{}
 	for _, row := range rows {
 		row = row.Map(s.In.Safe.Redact)
@@ -139,7 +141,7 @@ func readCalls(s *phase.Project, p *report.Page) error {
 			t.Said = []agent.Message{{Kind: agent.Said, Text: "This page has no room for it: " + s.Paths.Rel(c.Dir)}}
 			continue
 		}
-		if err := s.Transcript(c, func(m agent.Message) {
+		if err := phase.Transcript(s, c, func(m agent.Message) {
 			m.Text, m.Detail = s.In.Safe.Redact(m.Text), s.In.Safe.Redact(m.Detail)
 			room -= len(m.Text) + len(m.Detail)
 			t.Said = append(t.Said, m)
@@ -148,31 +150,6 @@ func readCalls(s *phase.Project, p *report.Page) error {
 		}
 	}
 	return err
-}
-
-// exchangesOf are those that the witness saw in an iteration, by the words that a finding has
-// for them, where they are on this machine and not too much for a page.
-func exchangesOf(s *phase.Project, r audit.Record) map[string]witness.Exchange {
-	all := map[string]witness.Exchange{}
-	for _, run := range r.Replays {
-		dir := filepath.Join(run.Call, "replay-"+run.Name, "witness")
-		if run.Against != "app" || strings.HasPrefix(run.Name, "altered-") || !filepath.IsLocal(dir) {
-			continue
-		}
-		data, _ := hostfs.Read(filepath.Join(s.Paths.Calls(), dir), "record", mostRead)
-		exchanges, err := witness.ReadRecord(bytes.NewReader(s.In.Safe.Bytes(data)))
-		if err != nil {
-			s.In.Warn(err)
-		}
-		for _, x := range exchanges {
-			words := fmt.Sprintf("%s → %d", x.Request(), x.Status)
-			if _, known := all[words]; !known {
-				x.Sent.Begins, x.Got.Begins = s.In.Safe.Bytes(x.Sent.Begins), s.In.Safe.Bytes(x.Got.Begins)
-				all[words] = x
-			}
-		}
-	}
-	return all
 }
 
 // diffOf is a file's diff behind the names.

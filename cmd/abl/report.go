@@ -113,7 +113,7 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 	case s.In.Bool("json"):
 		return s.In.JSON(auditRecords{all})
 	}
-	r, err := s.Told(ctx, n)
+	r, err := told(ctx, s, n)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func reportAll(ctx context.Context, s *phase.Project, all []audit.Record) error 
 		return nil
 	case s.In.Bool("md"):
 		for _, of := range last {
-			r, err := s.Told(ctx, of.Phase)
+			r, err := told(ctx, s, of.Phase)
 			if err != nil {
 				return err
 			}

@@ -140,12 +140,31 @@ func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) 
 	return ended
 }
 
+// told is what there is to report of phase n, all its iterations judged so far among it.
+func told(ctx context.Context, s *phase.Project, n int) (r report.Run, err error) {
+	this, _ := s.Specs().Phase(n)
+	r = report.Run{Phase: n, Title: this.Title, Files: -1}
+	if r.Before, err = phase.Records(s, n); err != nil {
+		return r, err
+	}
+	if last := len(r.Before) - 1; last >= 0 {
+		r.Record, r.Before = &r.Before[last], r.Before[:last]
+	}
+	if r.Used, err = phase.Used(s, n); err != nil {
+		return r, err
+	}
+	if r.Record != nil {
+		r.Files = phase.FilesChanged(ctx, s, n)
+	}
+	return r, nil
+}
+
 // runOf is what there is to tell of a run of phase n. What stands there of an
 // earlier round is not told with a run that came to no verdict.
 func runOf(ctx context.Context, s *phase.Project, n int, ended error) report.Run {
 	err := exit.Because(ctx, ended)
 	code := exit.Code(err)
-	r, terr := s.Told(context.WithoutCancel(ctx), n)
+	r, terr := told(context.WithoutCancel(ctx), s, n)
 	if terr != nil {
 		s.In.Warn(terr)
 	}

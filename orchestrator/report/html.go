@@ -23,17 +23,20 @@ import (
 	"abl/roles/agent"
 )
 
+// Exchanges are what a witness saw, by Finding.Witness.
+type Exchanges = map[string]witness.Exchange
+
 // Page is what the page of a phase shows: its records, and what is on disk beside them. Its
 // texts are without secrets, and otherwise as agents wrote them.
 type Page struct {
 	Run
-	Spent   ledger.Account                      // of the phase
-	Turns   []Turn                              // oldest first
-	Changes []Change                            // oldest first
-	Unknown string                              // why nobody can tell what changed, "" where all is told
-	Seen    map[int]map[string]witness.Exchange // by step and Finding.Witness
-	Src     string                              // the folder of the source in the project
-	Abl     string                              // the version that makes the page
+	Spent   ledger.Account    // of the phase
+	Turns   []Turn            // oldest first
+	Changes []Change          // oldest first
+	Unknown string            // why nobody can tell what changed, "" where all is told
+	Seen    map[int]Exchanges // by step
+	Src     string            // the folder of the source in the project
+	Abl     string            // the version that makes the page
 }
 
 // Turn is one call of an agent.

@@ -93,7 +93,7 @@ func (c Call) Proofs() (all []roles.Boundary, err error) {
 
 // Transcript tells what the agent of a call said and did, in its order, as far as it
 // printed it.
-func (s *Project) Transcript(c Call, each func(agent.Message)) error {
+func Transcript(s *Project, c Call, each func(agent.Message)) error {
 	to := Messages(s, c, each)
 	err := roles.Lines(context.Background(), c.Stdout(), to, func() (bool, error) { return true, nil })
 	to(nil, false)

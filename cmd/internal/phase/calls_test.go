@@ -33,13 +33,13 @@ func TestTranscriptOfACall(t *testing.T) {
 			c := Call{Record: roles.Record{Dir: dir}, Agent: tt.agent}
 			var got []agent.Message
 			each := func(m agent.Message) { got = append(got, m) }
-			if err := s.Transcript(c, each); err != nil || got != nil {
+			if err := Transcript(s, c, each); err != nil || got != nil {
 				t.Errorf("of a call that printed nothing: %v, %v", got, err)
 			}
 			if err := os.WriteFile(filepath.Join(dir, "stdout"), []byte(stdout), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			err := s.Transcript(c, each)
+			err := Transcript(s, c, each)
 			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 				t.Errorf("%v (-want +got)\n%s", err, diff)
 			}

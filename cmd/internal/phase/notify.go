@@ -118,7 +118,7 @@ func (n *Notifier) notify(event string, e state.Event, code *int) {
 	say := Notification{Event: event, Phase: e.Phase, Verdict: e.Verdict, Exit: code, Text: e.Text, CostUSD: ledger.Unknown}
 	this, _ := n.s.Specs().Phase(e.Phase)
 	say.Title = this.Title
-	if used, err := n.s.used(e.Phase); err == nil && used.Rows > 0 && used.Cost.Missing == 0 {
+	if used, err := Used(n.s, e.Phase); err == nil && used.Rows > 0 && used.Cost.Missing == 0 {
 		say.CostUSD = used.Cost.Known.String()
 	}
 	if steps, err := audit.Steps(n.s.Paths, e.Phase); err == nil && len(steps) > 0 {

@@ -9,27 +9,7 @@ import (
 	"abl/internal/audit"
 	"abl/internal/git"
 	"abl/internal/ledger"
-	"abl/orchestrator/report"
 )
-
-// Told is what there is to report of phase n, all its iterations judged so far among it.
-func (s *Project) Told(ctx context.Context, n int) (r report.Run, err error) {
-	this, _ := s.Specs().Phase(n)
-	r = report.Run{Phase: n, Title: this.Title, Files: -1}
-	if r.Before, err = Records(s, n); err != nil {
-		return r, err
-	}
-	if last := len(r.Before) - 1; last >= 0 {
-		r.Record, r.Before = &r.Before[last], r.Before[:last]
-	}
-	if r.Used, err = s.used(n); err != nil {
-		return r, err
-	}
-	if r.Record != nil {
-		r.Files = s.filesChanged(ctx, n)
-	}
-	return r, nil
-}
 
 // Records are the audit records of phase n, oldest first, without what has become a secret since.
 func Records(s *Project, n int) (all []audit.Record, err error) {
@@ -47,10 +27,10 @@ func Records(s *Project, n int) (all []audit.Record, err error) {
 	return all, err
 }
 
-// used adds up the rows of phase n.
-func (s *Project) used(n int) (ledger.Sum, error) {
+// Used adds up the rows of phase n.
+func Used(s *Project, n int) (ledger.Sum, error) {
 	totals := ledger.Totals{Price: s.CostOf}
-	rows, err := s.Rows(n)
+	rows, err := Rows(s, n)
 	for _, row := range rows {
 		totals.Add(row)
 	}
@@ -58,7 +38,7 @@ func (s *Project) used(n int) (ledger.Sum, error) {
 }
 
 // Rows are those that the ledger has of phase n; `abl costs` complains of lines that are none.
-func (s *Project) Rows(n int) (rows []ledger.Row, err error) {
+func Rows(s *Project, n int) (rows []ledger.Row, err error) {
 	err = ledger.Open(s.Paths.Ledger()).Scan(func(r ledger.Row) {
 		if r.Phase == strconv.Itoa(n) {
 			rows = append(rows, r)
@@ -67,9 +47,9 @@ func (s *Project) Rows(n int) (rows []ledger.Row, err error) {
 	return rows, err
 }
 
-// filesChanged counts the paths that phase n changed in the source, -1 where nobody can tell or
+// FilesChanged counts the paths that phase n changed in the source, -1 where nobody can tell or
 // a phase is running.
-func (s *Project) filesChanged(ctx context.Context, n int) int {
+func FilesChanged(ctx context.Context, s *Project, n int) int {
 	if s.held == nil {
 		unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
 		if err != nil {
