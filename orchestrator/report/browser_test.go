@@ -52,6 +52,7 @@ func TestPageInBrowser(t *testing.T) {
 	on("phone", func(c *chromium) {
 		c.look(390, "light")
 		c.open(page)
+		c.eval("document.querySelectorAll('section').forEach(e => e.style.contentVisibility = 'visible'); document.querySelectorAll('details').forEach(d => d.open = true)", nil)
 		c.truth("the page is as wide as the phone", "document.documentElement.scrollWidth <= 390")
 		c.shoot("phone", true)
 		c.click("button.mark")
