@@ -48,6 +48,7 @@ func TestPageInBrowser(t *testing.T) {
 	on("hostile", func(c *chromium) { survive(c) })
 	for _, how := range []string{"light", "dark"} {
 		on("axe in the "+how, func(c *chromium) { c.accessible(how, page) })
+		on("axe in the "+how+" with trouble", func(c *chromium) { c.accessible(how, rendered(c.T, trouble())) })
 	}
 	on("phone", func(c *chromium) {
 		c.look(390, "light")
@@ -161,7 +162,7 @@ func (c *chromium) accessible(how string, page []byte) {
 	}
 	c.look(1200, how)
 	c.open(page)
-	c.shoot("axe-"+how, true)
+	c.shoot(strings.ReplaceAll(strings.SplitN(c.Name(), "/", 2)[1], " ", "-"), true)
 	c.eval(c.axe, nil)
 	for _, state := range []string{"document.querySelectorAll('section, .box').forEach(e => e.style.contentVisibility = 'visible')",
 		"document.querySelectorAll('details').forEach(d => d.open = true)", "document.querySelector('button.mark').click()"} {
