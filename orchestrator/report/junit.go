@@ -161,8 +161,8 @@ func caseOf(c audit.Contract, r audit.Record) testcase {
 		lines = append(lines, line(l))
 	}
 	t := testcase{Name: line(c.ID + " " + c.Says), Class: class(c.Phase), Out: strings.Join(lines, "\n")}
-	for _, run := range r.Replays {
-		if run.Against == "app" && run.Tests == 1 && len(c.Runs) > 0 && t.Time == "" { // of several nobody knows which took it
+	for _, run := range r.Replays { // of several tests nobody knows which took how long
+		if run.Against == "app" && run.Tests == 1 && len(c.Runs) > 0 && t.Time == "" {
 			t.Time = seconds(run.MS)
 		}
 	}

@@ -60,31 +60,36 @@ func Notifying(ctx context.Context, s *Project, out state.Sink) *Notifier {
 // notifies is notify.command and where it is from, and why it may not be run. It is run on this
 // machine, so what came with a repository does not say what that is.
 func notifies(ctx context.Context, s *Project) (command, from string, err error) {
-	source := s.Conf.Sources["notify.command"]
-	file := ".env"
+	source, file := s.Conf.Sources["notify.command"], ".env"
 	if source.Line > 0 {
 		file = s.Conf.File
 	}
-	if command = s.Conf.Notify.Command; command == "" || !strings.HasSuffix(source.String(), " in .env") && source.Line == 0 {
-		return command, source.String(), nil
+	if command = s.Conf.Notify.Command; command != "" && source.Name != "ABL_NOTIFY_COMMAND" {
+		err = untracked(ctx, s.Paths.Root, file)
 	}
+	return command, source.String(), err
+}
+
+// untracked is an error where git has a file of the project, or where nobody can tell.
+func untracked(ctx context.Context, root, file string) error {
+	isGit := func(kv string) bool { return strings.HasPrefix(kv, "GIT_") } // as in a hook, of another repository
 	// From the root for a folder whose name differs by case, from the file's own for a submodule.
 	for _, at := range []string{".", filepath.Dir(file)} {
 		// A repository's own settings must not let git run anything either.
 		cmd := proc.Command(ctx, "git", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit",
-			"-C", filepath.Join(s.Paths.Root, at), "ls-files", "--", ":(icase)"+strings.TrimPrefix(file, at+"/"))
-		isGit := func(kv string) bool { return strings.HasPrefix(kv, "GIT_") } // of a hook, about another repository
+			"-C", filepath.Join(root, at), "ls-files", "--", ":(icase)"+strings.TrimPrefix(file, at+"/"))
 		cmd.Env = append(slices.DeleteFunc(cmd.Env, isGit), "LC_ALL=C")
 		out, err := cmd.CombinedOutput()
 		switch said := string(out); {
 		case err == nil && said == "", err != nil && strings.Contains(said, "not a git repository"):
 		case err == nil:
-			return command, source.String(), fmt.Errorf("git has %s, so it may be somebody else's; set ABL_NOTIFY_COMMAND in your environment", file)
+			return fmt.Errorf("git has %s, so it may be somebody else's; "+
+				"set ABL_NOTIFY_COMMAND in your environment", file)
 		default:
-			return command, source.String(), fmt.Errorf("cannot tell whether git has %s: %w", file, err)
+			return fmt.Errorf("cannot tell whether git has %s: %w", file, err)
 		}
 	}
-	return command, source.String(), nil
+	return nil
 }
 
 // Emit hands an event on. Of a wait that is longer than a minute the person hears.
@@ -102,7 +107,9 @@ func (n *Notifier) Emit(e state.Event) {
 // no news to who sent it, nor is what a phase came to in an earlier run.
 func (n *Notifier) Ended(e state.Event, code int) {
 	n.running.Wait()
-	event := map[int]string{exit.Passed: "passed", exit.Stuck: "stuck", exit.Unverified: "unverified", exit.Budget: "budget"}[code]
+	event := map[int]string{
+		exit.Passed: "passed", exit.Stuck: "stuck", exit.Unverified: "unverified", exit.Budget: "budget",
+	}[code]
 	if event != "" && !n.begun || code == exit.HUP || code == exit.INT || code == exit.TERM {
 		return
 	}
@@ -115,9 +122,10 @@ func (n *Notifier) notify(event string, e state.Event, code *int) {
 	if n.command == "" {
 		return
 	}
-	say := Notification{Event: event, Phase: e.Phase, Verdict: e.Verdict, Exit: code, Text: e.Text, CostUSD: ledger.Unknown}
 	this, _ := n.s.Specs().Phase(e.Phase)
-	say.Title = this.Title
+	say := Notification{
+		Event: event, Phase: e.Phase, Title: this.Title, Verdict: e.Verdict, Exit: code, Text: e.Text, CostUSD: ledger.Unknown,
+	}
 	if used, err := Used(n.s, e.Phase); err == nil && used.Rows > 0 && used.Cost.Missing == 0 {
 		say.CostUSD = used.Cost.Known.String()
 	}
@@ -128,7 +136,8 @@ func (n *Notifier) notify(event string, e state.Event, code *int) {
 		say.Until = &e.Until
 	}
 	if err := n.run(say); err != nil {
-		n.Sink.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: e.Phase, Text: "warning: notify.command: " + err.Error()})
+		text := "warning: notify.command: " + err.Error()
+		n.Sink.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: e.Phase, Text: text})
 	}
 }
 
@@ -143,7 +152,8 @@ func (n *Notifier) run(say Notification) error {
 	defer cancel()
 	said := proc.Head{Max: 4 << 10}
 	cmd := proc.Command(context.Background(), "sh", "-c", n.command) // proc stops it, with all that it started
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = n.s.Paths.Root, bytes.NewReader(append(data, '\n')), &said, &said
+	cmd.Dir, cmd.Stdin = n.s.Paths.Root, bytes.NewReader(append(data, '\n'))
+	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr, cmd.WaitDelay = proc.Leader(), time.Second
 	runtime.LockOSThread() // proc.Leader is about the thread
 	defer runtime.UnlockOSThread()
