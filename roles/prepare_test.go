@@ -287,7 +287,7 @@ func TestPrepareOutgrows(t *testing.T) {
 
 // What it brings before abl first looks counts like the rest, and what stood there before does not.
 func TestPrepareOutgrowsAtOnce(t *testing.T) {
-	for size, want := range map[int]string{1 << 20: "app.prepare failed: its workspace grew by 1 MiB", 256 << 10: ""} {
+	for size, want := range map[int]string{3 << 19: "app.prepare failed: its workspace grew by 1 MiB", 256 << 10: ""} {
 		k := newKitchen(t)
 		write(t, filepath.Join(k.src, "node_modules/old"), strings.Repeat("x", 1<<20))
 		k.app.Prepare.Quota = DiskQuota{Bytes: 512 << 10, Every: time.Hour}
