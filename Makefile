@@ -5,6 +5,8 @@ SHELL       := /bin/bash
 MAKEFLAGS   += --no-print-directory
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+REVISION := $(shell git rev-parse HEAD 2>/dev/null)
+BUILT := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 GOBUILD := go build
 # What build compiles besides that.
 PROGRAMS := ./cmd/abl ./cmd/agent-learner ./cmd/code-commit
@@ -50,7 +52,8 @@ build:
 	@# No version in these: their bytes name the images they stand in, and a
 	@# commit that leaves them alone shall rebuild none.
 	@$(FOR_ENGINE) -ldflags '-s -w' -o bin/ ./cmd/abl-cmd ./cmd/abl-gateway
-	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(PROGRAMS)
+	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION) -X main.revision=$(REVISION) -X main.built=$(BUILT)' \
+		-o bin/ $(PROGRAMS)
 
 ## darwin: see that all compiles for Macs of both kinds, tests by check
 .PHONY: darwin
@@ -149,7 +152,7 @@ bench: images
 .PHONY: soak
 soak: FUZZTIME = 10m
 soak: images
-	@ABL_SOAK=1 go test -count=1 -timeout 6h ./e2e/...
+	@ABL_SOAK=1 go test -count=1 -timeout 6h ./e2e/... ./scripts
 	@scripts/fuzz.sh $(FUZZTIME)
 
 ## lint: staticcheck and govulncheck, both pinned and fetched when missing
@@ -160,10 +163,13 @@ lint:
 
 ## release: in dist/ archives for Linux and macOS, of the demo's images too, with checksums (docs/install.md)
 .PHONY: release
-release: images
+release:
+	@$(MAKE) -j2 build base
+	@$(BASED)
+	@bin/abl images build tools
 	@scripts/release.sh
 
 ## clean: remove what build made
 .PHONY: clean
 clean:
-	@rm -rf bin
+	@rm -rf bin dist
