@@ -129,7 +129,8 @@ func readCalls(s *phase.Project, p *report.Page) error {
 	for _, c := range calls {
 		if !slices.ContainsFunc(p.Turns, func(t report.Turn) bool { return t.Key == c.Key }) {
 			o := c.Outcome
-			told := audit.Call{Key: c.Key, Role: c.Role.Name, Attempt: c.Attempt, Class: string(o.Class), Reason: o.Reason, Started: o.Started, Ended: o.Ended}
+			told := audit.Call{Key: c.Key, Role: c.Role.Name, Attempt: c.Attempt, Class: string(o.Class), Reason: o.Reason}
+			told.Started, told.Ended = o.Started, o.Ended
 			err = errors.Join(err, s.In.Safe.Clean(&told))
 			p.Turns = append(p.Turns, report.Turn{Call: told, Step: c.Step})
 		}

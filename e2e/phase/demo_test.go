@@ -63,7 +63,7 @@ func TestDemo(t *testing.T) {
 		t.Errorf("left on the engine: %s", left)
 	}
 	page := p.Read(".abl/reports/phase1.html")
-	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250", "What the witness saw", "{&#34;status&#34;:&#34;ok&#34;}",
+	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250", "What the witness saw<", "{&#34;status&#34;:&#34;ok&#34;}",
 		`<span class="what path">store.mjs</span>`, "<ins>&#43;", "A restart loses the hits.", "and every check held"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of phase 1 lacks %s", want)

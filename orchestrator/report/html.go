@@ -94,9 +94,11 @@ var pageFiles embed.FS
 // pageTemplate is read when the first page is made.
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page.html").Funcs(template.FuncMap{
-		"head": pageHead, "line": line, "text": func(s string) string { return block(s, "") }, "when": when, "span": span, "paragraphs": paragraphs,
-		"figure": figure, "number": func(n int) string { return grouped(strconv.Itoa(n)) }, "things": wording.Count, "short": func(s string) string { return s[:min(len(s), 12)] },
-		"counted": counted, "boundaries": boundaries, "besides": besides, "facts": facts, "words": func(s string) string { return marks[s].words }, "sign": func(s string) string { return marks[s].sign },
+		"head": pageHead, "line": line, "text": func(s string) string { return block(s, "") }, "when": when, "span": span,
+		"figure": figure, "number": func(n int) string { return grouped(strconv.Itoa(n)) }, "things": wording.Count,
+		"short": func(s string) string { return s[:min(len(s), 12)] }, "paragraphs": paragraphs,
+		"counted": counted, "boundaries": boundaries, "besides": besides, "facts": facts,
+		"words": func(s string) string { return marks[s].words }, "sign": func(s string) string { return marks[s].sign },
 	}).ParseFS(pageFiles, "page/page.html")
 })
 
@@ -110,8 +112,8 @@ var marks = map[string]struct{ sign, words string }{
 func pageHead() (template.HTML, error) {
 	css, err := pageFiles.ReadFile("page/page.css")
 	sum := sha256.Sum256(css)
-	const head = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'\">\n<style>%s</style>"
-	return template.HTML(fmt.Sprintf(head, base64.StdEncoding.EncodeToString(sum[:]), css)), err
+	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+	return template.HTML(`<meta http-equiv="Content-Security-Policy" content="` + policy + "\">\n<style>" + string(css) + "</style>"), err
 }
 
 // HTML writes the page of a phase: one file that loads nothing and runs nothing.
@@ -141,13 +143,16 @@ func (p Page) Figures() []fact {
 	if p.Files >= 0 {
 		files = strconv.Itoa(p.Files)
 	}
-	return []fact{{"Contracts", holds}, {"Iterations", strconv.Itoa(len(p.Judged()))}, {"Time", p.Times().Whole}, {"Tokens", tokens}, {"USD", cost}, {"Files changed", files}}
+	judged, whole := strconv.Itoa(len(p.Judged())), p.Times().Whole
+	return []fact{{"Contracts", holds}, {"Iterations", judged}, {"Time", whole}, {"Tokens", tokens}, {"USD", cost}, {"Files changed", files}}
 }
 
 // Hashes are those of what was judged last, and the versions of what did it.
 func (p Page) Hashes() (all []fact) {
 	if r := p.Record; r != nil {
-		all = slices.DeleteFunc(facts(*r), func(f fact) bool { return !strings.HasPrefix(f.name, "commit.") && !strings.HasPrefix(f.name, "spec.") })
+		all = slices.DeleteFunc(facts(*r), func(f fact) bool {
+			return !strings.HasPrefix(f.name, "commit.") && !strings.HasPrefix(f.name, "spec.")
+		})
 		all = append(all, fact{"audit record", fmt.Sprintf(".abl/reports/phase%d/step-%d.json, format %d", r.Phase, r.Step, r.Version)})
 		for _, b := range proofs(*r) {
 			if image := (fact{"image", b.Image}); b.Image != "" && !slices.Contains(all, image) {

@@ -215,11 +215,11 @@ func plotOf(name string, a ledger.Account, by ledger.By) plot {
 
 // barOf is a sum of tokens as the parts of a bar. What was cached is a part of the input.
 func barOf(s ledger.Sum, most int64) (bar []segment) {
-	at := 0.0
+	at, cached := 0.0, min(s.Cached.Known, s.Input.Known)
 	for _, part := range []struct {
 		kind string
 		n    int64
-	}{{"cached", min(s.Cached.Known, s.Input.Known)}, {"input", max(s.Input.Known-s.Cached.Known, 0)}, {"output", s.Candidates.Known}, {"thoughts", s.Thoughts.Known}} {
+	}{{"cached", cached}, {"input", s.Input.Known - cached}, {"output", s.Candidates.Known}, {"thoughts", s.Thoughts.Known}} {
 		if long := 1000 * float64(part.n) / float64(most); long > 0 {
 			bar = append(bar, segment{part.kind, at, long})
 			at += long
