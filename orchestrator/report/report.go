@@ -1,5 +1,5 @@
-// Package report shows audit records to people and to other programs: as text,
-// as Markdown and as JUnit XML. What agents wrote stands in the records, so each
+// Package report shows audit records to people and to other programs: as text, as
+// Markdown, as JUnit XML and as a page. What agents wrote stands in the records, so each
 // format has one place that makes a text harmless there (line, block, code), and nothing
 // reaches it past that. It decides nothing and opens no file.
 package report
