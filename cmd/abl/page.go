@@ -25,23 +25,21 @@ func pagePath(s *phase.Project, n int) string { return audit.Dir(s.Paths, n) + "
 
 // keepPage makes the page of a phase that ended with a verdict, beside its records, and
 // returns where it is, "" for nowhere.
-func keepPage(ctx context.Context, s *phase.Project, n int, ended error) string {
-	if code := exit.Code(exit.Because(ctx, ended)); code != exit.Passed && code != exit.Stuck && code != exit.Unverified {
+func keepPage(ctx context.Context, s *phase.Project, r report.Run) string {
+	if r.Ended != nil {
 		return ""
 	}
-	if steps, err := audit.Steps(s.Paths, n); err != nil || len(steps) == 0 {
-		return ""
-	}
-	if err := writePage(ctx, s, n, pagePath(s, n)); err != nil {
+	path := pagePath(s, r.Phase)
+	if err := writePage(ctx, s, r, path); err != nil {
 		s.In.Warn(err)
 		return ""
 	}
-	return pagePath(s, n)
+	return path
 }
 
-// writePage writes all that there is to see of phase n to one HTML file.
-func writePage(ctx context.Context, s *phase.Project, n int, path string) error {
-	data, err := pageOf(ctx, s, n)
+// writePage writes all that there is to see of a phase to one HTML file.
+func writePage(ctx context.Context, s *phase.Project, r report.Run, path string) error {
+	data, err := pageOf(ctx, s, r)
 	if err != nil {
 		return err
 	}
@@ -58,17 +56,10 @@ func writePage(ctx context.Context, s *phase.Project, n int, path string) error 
 // mostRead bounds what is read for a page that has room for less, in bytes.
 const mostRead = 8 << 20
 
-// pageOf makes the page of phase n of all that is on disk.
-func pageOf(ctx context.Context, s *phase.Project, n int) ([]byte, error) {
-	run, err := told(ctx, s, n)
-	if err != nil {
-		return nil, err
-	}
+// pageOf makes the page of a phase of all that is on disk.
+func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, error) {
 	p := report.Page{Run: run, Src: s.Paths.Rel(s.Paths.Src), Abl: version, Seen: map[int]report.Exchanges{}}
-	records := slices.Clone(run.Before)
-	if run.Record != nil {
-		records = append(records, *run.Record)
-	}
+	records := run.Judged()
 	for _, r := range records {
 		var err error
 		if p.Seen[r.Step], err = roles.Exchanges(s.Paths, r, s.In.Safe.Bytes); err != nil {
@@ -83,7 +74,7 @@ func pageOf(ctx context.Context, s *phase.Project, n int) ([]byte, error) {
 		return nil, err
 	}
 	room := mostRead
-	err = phase.StepChanges(ctx, s, n, records, func(i int, from string, c git.Change) (err error) {
+	err := phase.StepChanges(ctx, s, run.Phase, records, func(i int, from string, c git.Change) (err error) {
 		f, of := report.FileChange{Path: s.In.Safe.Line(c.Path), Note: c.Note}, &p.Changes[i]
 		if room > 0 {
 			f.Diff, err = diffOf(s, c)
@@ -170,19 +161,23 @@ func reportPage(ctx context.Context, s *phase.Project, n int, path string, all [
 	if n == 0 {
 		n = slices.MaxFunc(all, func(a, b audit.Record) int { return a.Decided.Compare(b.Decided) }).Phase
 	}
+	if path = cmp.Or(path, pagePath(s, n)); path != "-" {
+		if err := writable(s, path); err != nil {
+			return exit.With(exit.Usage, fmt.Errorf("cannot write the page: %w", err), exit.Hint(err))
+		}
+	}
+	r, err := told(ctx, s, n)
+	if err != nil {
+		return err
+	}
 	if path == "-" {
-		data, err := pageOf(ctx, s, n)
+		data, err := pageOf(ctx, s, r)
 		if err == nil {
 			_, err = s.In.Result.Write(data)
 		}
 		return err
 	}
-	path = cmp.Or(path, pagePath(s, n))
-	if err := writable(s, path); err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("cannot write the page: %w", err), exit.Hint(err))
-	}
-	err := writePage(ctx, s, n, path)
-	if err == nil {
+	if err = writePage(ctx, s, r, path); err == nil {
 		_, err = fmt.Fprintln(s.In.Stdout, path)
 	}
 	return err

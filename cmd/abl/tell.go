@@ -104,7 +104,17 @@ func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) 
 			e.Text += ": " + ended.Error()
 		}
 	}
-	kept := keepPage(context.WithoutCancel(ctx), t.Project, n, ended)
+	page := os.Getenv(summaryVar)
+	asked := page != ""
+	for _, f := range tellFlags() {
+		asked = asked || t.In.String(f.Name) != ""
+	}
+	var r report.Run
+	kept := ""
+	if asked || isVerdict(exit.Code(exit.Because(ctx, ended))) {
+		r = runOf(ctx, t.Project, n, ended)
+		kept = keepPage(context.WithoutCancel(ctx), t.Project, r)
+	}
 	if kept != "" {
 		t.out.Emit(state.Event{Time: time.Now(), Kind: state.Note, Phase: n, Text: "all of it is on one page: " + t.Paths.Rel(kept)})
 	}
@@ -113,17 +123,15 @@ func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) 
 		end.Text = ended.Error()
 	}
 	t.out.Ended(end, exit.Code(ended))
-	page := os.Getenv(summaryVar)
-	if page+t.In.String("junit")+t.In.String("summary")+t.In.String("html") == "" {
+	if !asked {
 		return ended
 	}
-	r := runOf(ctx, t.Project, n, ended)
 	html := t.In.String("html")
 	r.Page = cmp.Or(html, kept)
 	err := t.write(r)
 	t.runs = append(t.runs, r)
 	if html != "" {
-		err = errors.Join(err, writePage(context.WithoutCancel(ctx), t.Project, n, html))
+		err = errors.Join(err, writePage(context.WithoutCancel(ctx), t.Project, r, html))
 	}
 	if page != "" {
 		if perr := appendTo(page, report.Markdown(r)); perr != nil {
@@ -159,6 +167,11 @@ func told(ctx context.Context, s *phase.Project, n int) (r report.Run, err error
 	return r, nil
 }
 
+// isVerdict says that a run ends with this exit code when its phase was judged.
+func isVerdict(code int) bool {
+	return code == exit.Passed || code == exit.Stuck || code == exit.Unverified
+}
+
 // runOf is what there is to tell of a run of phase n. What stands there of an
 // earlier round is not told with a run that came to no verdict.
 func runOf(ctx context.Context, s *phase.Project, n int, ended error) report.Run {
@@ -172,7 +185,7 @@ func runOf(ctx context.Context, s *phase.Project, n int, ended error) report.Run
 	if serr != nil {
 		f = &state.File{}
 	}
-	if code != exit.Passed && code != exit.Stuck && code != exit.Unverified {
+	if !isVerdict(code) {
 		r.Ended = &report.Ended{Code: code, What: s.In.Safe.Line(err.Error())}
 		if r.Record != nil && f.Phase(n).Round != r.Record.Round {
 			r.Record = nil

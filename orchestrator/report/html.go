@@ -95,7 +95,7 @@ var pageFiles embed.FS
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page.html").Funcs(template.FuncMap{
 		"head": pageHead, "line": line, "text": func(s string) string { return block(s, "") }, "when": when, "span": span,
-		"figure": figure, "number": func(n int) string { return grouped(strconv.Itoa(n)) }, "things": wording.Count,
+		"figure": figure, "number": func(n int) string { return wording.Thousands(int64(n)) }, "things": wording.Count,
 		"short": func(s string) string { return s[:min(len(s), 12)] }, "paragraphs": paragraphs,
 		"counted": counted, "boundaries": boundaries, "besides": besides, "facts": facts,
 		"words": func(s string) string { return marks[s].words }, "sign": func(s string) string { return marks[s].sign },
@@ -161,15 +161,6 @@ func (p Page) Hashes() (all []fact) {
 		}
 	}
 	return append(all, fact{"this page", "by abl " + p.Abl})
-}
-
-// Judged are all iterations, oldest first.
-func (p Page) Judged() []audit.Record {
-	all := slices.Clone(p.Before)
-	if p.Record != nil {
-		all = append(all, *p.Record)
-	}
-	return all
 }
 
 // proofs are those of an iteration's containers, nil for one of a call that was not kept.

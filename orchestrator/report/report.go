@@ -30,8 +30,8 @@ type Run struct {
 	Ended  *Ended         // how the run ended when it was not with a verdict
 }
 
-// judged are the iterations that are shown, oldest first.
-func (r Run) judged() []audit.Record {
+// Judged are the iterations that are shown, oldest first.
+func (r Run) Judged() []audit.Record {
 	if r.Record == nil {
 		return r.Before
 	}
@@ -41,8 +41,8 @@ func (r Run) judged() []audit.Record {
 // figures are what a phase used and changed. A number that some call did not tell is a lower
 // bound, and one that nobody told is unknown.
 func (r Run) figures() []fact {
-	took, calls, untold := time.Duration(0), 0, len(r.judged()) == 0
-	for _, rec := range r.judged() {
+	took, calls, untold := time.Duration(0), 0, len(r.Judged()) == 0
+	for _, rec := range r.Judged() {
 		for _, c := range rec.Calls {
 			if calls++; c.Started.IsZero() || c.Ended.Before(c.Started) {
 				untold = true
@@ -55,7 +55,7 @@ func (r Run) figures() []fact {
 		}
 	}
 	u, files := r.Used, audit.Unknown
-	if r.Older || len(r.judged()) == 0 && u.Rows == 0 {
+	if r.Older || len(r.Judged()) == 0 && u.Rows == 0 {
 		return nil
 	}
 	if r.Files >= 0 {
