@@ -25,7 +25,7 @@ func TestOwnDockerfile(t *testing.T) {
 		r := p.Must(0, "phase", "1", "--json")
 		n := 0
 		for _, e := range of(events(t, r), state.Note) {
-			if strings.Contains(e.Text, "/etc/marker") {
+			if strings.HasPrefix(e.Text, "project: made after ") {
 				n++
 			}
 		}
