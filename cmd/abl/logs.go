@@ -63,8 +63,13 @@ func runLogs(ctx context.Context, s *phase.Project) (err error) {
 	if l.iteration, err = positive(s.In, "iteration"); err != nil {
 		return err
 	}
-	if l.what != "" || s.In.Bool("follow") {
-		return l.show(ctx)
+	follow := s.In.Bool("follow")
+	if l.what != "" || follow {
+		err := l.show(ctx)
+		if follow && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return nil // Ctrl-C is how a person ends it
+		}
+		return err
 	}
 	calls, err := l.calls()
 	if err != nil {

@@ -98,8 +98,8 @@ func runStatus(ctx context.Context, s *phase.Project) error {
 		if last = text.String(); err != nil || !working {
 			return err
 		}
-		if err := proc.Pause(ctx, pollStatus); err != nil {
-			return err
+		if proc.Pause(ctx, pollStatus) != nil {
+			return nil // Ctrl-C is how a person ends it
 		}
 	}
 }
