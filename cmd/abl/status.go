@@ -26,6 +26,7 @@ import (
 // standings is what `abl status --json` prints.
 type standings struct {
 	Project  string     `json:"project"`
+	Working  bool       `json:"working,omitempty"` // an abl is at work in the project
 	Phases   []standing `json:"phases"`
 	Problems []string   `json:"problems,omitempty"` // with the specs as a whole
 }
@@ -78,7 +79,7 @@ const pollStatus = time.Second
 func runStatus(ctx context.Context, s *phase.Project) error {
 	screen := view.CanSteer(s.In.Bare.Stdout) && !s.In.Bool("json")
 	for last := ""; ; {
-		all, working, err := standingsOf(s)
+		all, err := standingsOf(s)
 		if err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func runStatus(ctx context.Context, s *phase.Project) error {
 		} else if text.String() != last {
 			err = s.In.Show(all, func(w io.Writer) { fmt.Fprintln(w, text.String()) })
 		}
-		if last = text.String(); err != nil || !working {
+		if last = text.String(); err != nil || !all.Working {
 			return err
 		}
 		if proc.Pause(ctx, pollStatus) != nil {
@@ -104,22 +105,22 @@ func runStatus(ctx context.Context, s *phase.Project) error {
 	}
 }
 
-// standingsOf looks where every phase stands, and whether an abl works on one.
-func standingsOf(s *phase.Project) (all standings, working bool, err error) {
-	working = hostfs.HolderRuns(s.Paths.Lock())
+// standingsOf looks where every phase stands.
+func standingsOf(s *phase.Project) (all standings, err error) {
+	working := hostfs.HolderRuns(s.Paths.Lock())
 	f, err := s.State()
 	if err != nil {
-		return all, false, err
+		return all, err
 	}
 	calls, err := s.Calls()
 	if err != nil {
-		return all, false, err
+		return all, err
 	}
 	weak := map[int]int{} // by phase: calls on networks that were not proven
 	for _, c := range calls {
 		proofs, err := c.Proofs()
 		if err != nil {
-			return all, false, err
+			return all, err
 		}
 		if slices.ContainsFunc(proofs, func(p roles.Boundary) bool { return p.Weak != "" }) {
 			weak[c.Phase]++
@@ -134,7 +135,7 @@ func standingsOf(s *phase.Project) (all standings, working bool, err error) {
 		used[g.Key] = g.Sum
 	}
 	specs, problems := spec.LoadDir(s.Paths.Specs())
-	all = standings{Project: s.Paths.Root, Phases: []standing{}}
+	all = standings{Project: s.Paths.Root, Working: working, Phases: []standing{}}
 	apart := orchestrator.Drift(f, specs)
 	for _, n := range specs.Numbers() {
 		st := stand(f.Phases[fmt.Sprint(n)], specs, n, problems)
@@ -157,7 +158,7 @@ func standingsOf(s *phase.Project) (all standings, working bool, err error) {
 			all.Problems = append(all.Problems, p.String())
 		}
 	}
-	return all, working, nil
+	return all, nil
 }
 
 // run enters what an abl does for the phase now; a call that has not ended goes on without one.
@@ -241,6 +242,9 @@ func (all standings) print(w io.Writer, now time.Time) {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", s.Phase, s.Status, iteration, s.Contracts, tokens, usd, wording.OneLine(s.Title))
 	}
 	t.Flush()
+	if all.Working && !slices.ContainsFunc(all.Phases, func(s standing) bool { return s.Now != nil }) {
+		fmt.Fprintln(w, "an abl is at work, and no phase has begun yet")
+	}
 	for _, s := range all.Phases {
 		if s.Now != nil {
 			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, wording.OneLine(s.words(now)))
