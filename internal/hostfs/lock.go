@@ -16,8 +16,8 @@ import (
 // says which one, as far as the lock file tells.
 var ErrHeld = errors.New("is held")
 
-// holder is what the lock file says of whoever holds it. A process that was killed leaves it
-// behind, so for the lock itself it counts only while that is held.
+// holder is what the lock file says of whoever holds it. It is left behind when
+// the lock is given back, so it counts only while the lock is held.
 type holder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
@@ -79,13 +79,8 @@ func (h *Held) claim() error {
 	return os.WriteFile(h.path, append(data, '\n'), 0o644)
 }
 
-// Unlock gives the lock back, and leaves an empty file.
-func (h *Held) Unlock() error {
-	if h.Still() == nil {
-		_ = os.Truncate(h.path, 0) // otherwise HolderRuns alone may be wrong
-	}
-	return h.file.Unlock()
-}
+// Unlock gives the lock back.
+func (h *Held) Unlock() error { return h.file.Unlock() }
 
 // Still is an ErrLost when the path no longer leads to the file that is locked.
 func (h *Held) Still() error {
@@ -102,12 +97,9 @@ func (h *Held) Still() error {
 	return nil
 }
 
-// HolderRuns says whether a process that took the lock and did not give it back may still run:
-// of one on another machine nobody can tell. Unlike Hold it is in nobody's way.
+// HolderRuns says whether the process that took the lock last may still run: of one on
+// another machine nobody can tell. Unlike Hold it is in nobody's way.
 func HolderRuns(path string) bool {
-	if fi, err := os.Lstat(path); err == nil && fi.Size() == 0 {
-		return false
-	}
 	h, err := lastHolder(path)
 	if host, _ := os.Hostname(); err == nil && h.Host == host {
 		err = unix.Kill(h.PID, 0)
