@@ -81,7 +81,7 @@ func showChange(in *cli.Input, w io.Writer, c git.Change, colours bool) (err err
 	}
 	for _, text := range []*string{c.Old, c.New} {
 		if text != nil {
-			*text = in.Safe.String(*text)
+			*text = in.Safe.Whole(*text) // a change far along a line is one, too
 		}
 	}
 	return view.Diff(w, path, c.Old, c.New, colours)

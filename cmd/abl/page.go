@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -26,12 +27,10 @@ func pagePath(s *phase.Project, n int) string { return audit.Dir(s.Paths, n) + "
 // keepPage makes the page of a phase that ended with a verdict, beside its records, and
 // returns where it is, "" for nowhere.
 func keepPage(ctx context.Context, s *phase.Project, r report.Run) string {
-	if r.Ended != nil {
-		return ""
-	}
+	r.Ended = nil // not how the publishing of it did
 	path := pagePath(s, r.Phase)
 	if err := writePage(ctx, s, r, path); err != nil {
-		s.In.Warn(err)
+		s.In.Warn(errors.Join(err, os.RemoveAll(path))) // an older one would be of another verdict
 		return ""
 	}
 	return path
@@ -53,8 +52,11 @@ func writePage(ctx context.Context, s *phase.Project, r report.Run, path string)
 	return nil
 }
 
-// mostRead bounds what is read for a page that has room for less, in bytes.
-const mostRead = 8 << 20
+// What is read for a page that has room for less.
+const (
+	mostRead  = 8 << 20 // bytes of all diffs, and of all that agents said
+	mostFiles = 1000    // of an iteration
+)
 
 // pageOf makes the page of a phase of all that is on disk.
 func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, error) {
@@ -75,15 +77,21 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 	}
 	room := mostRead
 	err := phase.StepChanges(ctx, s, run.Phase, records, func(i int, from string, c git.Change) (err error) {
-		f, of := report.FileChange{Path: s.In.Safe.Line(c.Path), Note: c.Note}, &p.Changes[i]
-		if room > 0 {
+		of := &p.Changes[i]
+		if of.From = from; len(of.Files) == mostFiles {
+			of.More++
+			return nil
+		}
+		f := report.FileChange{Path: s.In.Safe.Line(c.Path), Note: c.Note, Unread: room <= 0}
+		if !f.Unread {
 			f.Diff, err = diffOf(s, c)
 			room -= len(f.Diff)
 		}
-		of.From, of.Files = from, append(of.Files, f)
+		of.Files = append(of.Files, f)
 		return err
 	})
 	if err != nil {
+		p.Changes = nil
 		p.Unknown = "What changed cannot be told: " + s.In.Safe.Line(strings.ReplaceAll(err.Error(), s.Paths.Root, "."))
 	}
 	var page bytes.Buffer
@@ -133,13 +141,18 @@ func readCalls(s *phase.Project, p *report.Page) error {
 			t.Said = []agent.Message{{Kind: agent.Said, Text: "This page has no room for it: " + s.Paths.Rel(c.Dir)}}
 			continue
 		}
+		held := 0
+		size := func(m agent.Message) int { return 64 + len(m.Text) + len(m.Detail) }
 		if err := phase.Transcript(s, c, func(m agent.Message) {
 			m.Text, m.Detail = s.In.Safe.Redact(m.Text), s.In.Safe.Redact(m.Detail)
-			room -= len(m.Text) + len(m.Detail)
-			t.Said = append(t.Said, m)
+			for t.Said, held = append(t.Said, m), held+size(m); held > room && len(t.Said) > 1; t.Left++ {
+				held -= size(t.Said[0])
+				t.Said = t.Said[1:]
+			}
 		}); err != nil {
 			s.In.Warn(err)
 		}
+		room -= held
 	}
 	return err
 }

@@ -66,7 +66,7 @@ func statusCommand() cli.Command {
 where nobody knows, and what runs now.`,
 		Examples: "abl status\nabl status --watch\nabl status --json",
 		Flags: []cli.Flag{
-			{Name: "watch", Short: "w", Usage: "show it again whenever it changes, until no abl works on a phase"},
+			{Name: "watch", Short: "w", Usage: "show it again whenever it changes, until no abl is at work here"},
 			{Name: "json", Usage: "one JSON document (docs/json.md), with --watch one a line"},
 		},
 		Run: phase.Opened(phase.Restored(runStatus)),
@@ -243,7 +243,7 @@ func (all standings) print(w io.Writer, now time.Time) {
 	}
 	t.Flush()
 	if all.Working && !slices.ContainsFunc(all.Phases, func(s standing) bool { return s.Now != nil }) {
-		fmt.Fprintln(w, "an abl is at work, and no phase has begun yet")
+		fmt.Fprintln(w, "an abl is at work here, on no phase at this moment")
 	}
 	for _, s := range all.Phases {
 		if s.Now != nil {

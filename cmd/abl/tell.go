@@ -99,41 +99,46 @@ func (t *telling) write(r report.Run) error {
 // ended. It never changes how that was, but for a run that went well and cannot be published
 // or told of: e says so then.
 func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) error {
+	judged := isVerdict(exit.Code(exit.Because(ctx, ended)))
 	if ended == nil && t.Conf.Publish == "auto" {
 		if ended = autoPublish(ctx, t.Project); ended != nil {
 			e.Text += ": " + ended.Error()
 		}
 	}
-	page := os.Getenv(summaryVar)
-	asked := page != ""
+	asked := os.Getenv(summaryVar) != ""
 	for _, f := range tellFlags() {
 		asked = asked || t.In.String(f.Name) != ""
 	}
-	var r report.Run
-	kept := ""
-	if asked || isVerdict(exit.Code(exit.Because(ctx, ended))) {
-		r = runOf(ctx, t.Project, n, ended)
-		kept = keepPage(context.WithoutCancel(ctx), t.Project, r)
-	}
-	if kept != "" {
-		t.out.Emit(state.Event{Time: time.Now(), Kind: state.Note, Phase: n, Text: "all of it is on one page: " + t.Paths.Rel(kept)})
+	if asked || judged {
+		ended = t.files(ctx, n, e, ended, judged)
 	}
 	end := *e
 	if ended != nil {
 		end.Text = ended.Error()
 	}
 	t.out.Ended(end, exit.Code(ended))
-	if !asked {
-		return ended
+	return ended
+}
+
+// files writes the files that tell of a run of phase n, and returns how it ended with that.
+func (t *telling) files(ctx context.Context, n int, e *state.Event, ended error, judged bool) error {
+	r := runOf(ctx, t.Project, n, ended)
+	kept := ""
+	if judged && r.Record != nil {
+		if kept = keepPage(context.WithoutCancel(ctx), t.Project, r); kept != "" {
+			t.out.Emit(state.Event{Time: time.Now(), Kind: state.Note, Phase: n, Text: "all of it is on one page: " + t.Paths.Rel(kept)})
+		}
 	}
 	html := t.In.String("html")
 	r.Page = cmp.Or(html, kept)
 	err := t.write(r)
 	t.runs = append(t.runs, r)
 	if html != "" {
-		err = errors.Join(err, writePage(context.WithoutCancel(ctx), t.Project, r, html))
+		if err = errors.Join(err, writable(t.Project, html)); err == nil { // the run may have changed what is there
+			err = writePage(context.WithoutCancel(ctx), t.Project, r, html)
+		}
 	}
-	if page != "" {
+	if page := os.Getenv(summaryVar); page != "" {
 		if perr := appendTo(page, report.Markdown(r)); perr != nil {
 			t.In.Warn(fmt.Sprintf("cannot write to %s: %v", summaryVar, perr))
 		}

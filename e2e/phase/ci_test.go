@@ -84,6 +84,8 @@ func (r *runner) fill(text string) string {
 			return in.Default
 		case name == "github.action_path":
 			return r.home
+		case name == "github.action_repository": // a step's environment has it empty
+			return "o/abl"
 		case name == "runner.temp":
 			return r.temp
 		case kind == "steps":
@@ -166,7 +168,7 @@ func (r *runner) run(s actionStep, file string) int {
 	cmd.Dir = filepath.Join(r.Dir, r.fill(s.Dir))
 	cmd.Env = append(r.Cmd().Environ(), "PATH="+r.path, "GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH="+r.home, "RUNNER_TEMP="+r.temp,
 		"GITHUB_PATH="+file+".path", "GITHUB_OUTPUT="+file+".out", "GITHUB_STEP_SUMMARY="+r.temp+"/summary.md",
-		"GITHUB_SERVER_URL=file://"+r.temp+"/server", "GITHUB_ACTION_REPOSITORY=o/abl")
+		"GITHUB_SERVER_URL=file://"+r.temp+"/server", "GITHUB_ACTION_REPOSITORY=")
 	for name, value := range s.Env {
 		cmd.Env = append(cmd.Env, name+"="+r.fill(value))
 	}
@@ -344,6 +346,8 @@ func TestAction(t *testing.T) {
 	if got := append(commandsIn(first.log.String()), commandsIn(second.log.String())...); len(got) > 0 {
 		t.Errorf("the runner would obey %q", got)
 	}
+	lacks(t, "the artifact of a killed run", strings.Join(first.uploaded, "\n"), "/p1-verify-1.1/")
+	wants(t, "the artifact of a killed run", strings.Join(first.uploaded, "\n"), "/p1-build-1.1/stdout")
 	wants(t, "the first log", first.log.String(), "::group::", "::endgroup::", `##vso\u005btask.complete]`)
 	if got := calls(second.Project); strings.Contains(got, "p1-build") {
 		t.Errorf("the second run made the calls %q; phase 1 was built", got)
@@ -356,7 +360,7 @@ func TestAction(t *testing.T) {
 		}
 	}
 	files := strings.Join(second.uploaded, "\n")
-	wants(t, "the artifact", files, "/abl/junit.xml", "/abl/page.html", ".abl/reports/phase2/step-1.json", ".abl/logs/tokens.csv", "/stdout")
+	wants(t, "the artifact", files, "/abl/junit.xml", "/abl/page.html", "/abl/reports/phase2/step-1.json", "/abl/logs/tokens.csv", "/stdout")
 	summary, _ := os.ReadFile(filepath.Join(second.temp, "summary.md"))
 	wants(t, "the summary", string(summary), "### abl phase 1", "### abl phase 2", "cost: ", "page.html", "| contract | says | step-1 | why |")
 	junit, _ := os.ReadFile(filepath.Join(second.temp, "abl/junit.xml"))

@@ -97,14 +97,14 @@ func (h *Held) Still() error {
 	return nil
 }
 
-// HolderRuns says whether the process that took the lock last may still run: of one on
+// HolderRuns says whether another process that took the lock last may still run: of one on
 // another machine nobody can tell. Unlike Hold it is in nobody's way.
 func HolderRuns(path string) bool {
 	h, err := lastHolder(path)
 	if host, _ := os.Hostname(); err == nil && h.Host == host {
 		err = unix.Kill(h.PID, 0)
 	}
-	return !errors.Is(err, ErrAbsent) && !errors.Is(err, unix.ESRCH)
+	return !errors.Is(err, ErrAbsent) && !errors.Is(err, unix.ESRCH) && h.PID != os.Getpid()
 }
 
 // lastHolder reads who took the lock last. The file may be empty still, or torn.

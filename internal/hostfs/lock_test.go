@@ -135,6 +135,9 @@ func TestHolderElsewhere(t *testing.T) {
 	if HolderRuns(path) {
 		t.Error("somebody holds a lock that nobody ever took")
 	}
+	if err := mustLock(t, path)(); err != nil || HolderRuns(path) {
+		t.Errorf("this process is another, %v", err)
+	}
 	for _, content := range []string{"", "{", `{"pid":1,"host":"elsewhere.example"}`, `{"pid":-1}`} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -45,6 +45,7 @@ type Turn struct {
 	Step int
 	Used ledger.Sum
 	Here bool // what it printed is on this machine
+	Left int  // messages before those of Said, for which there was no room
 	Said []agent.Message
 }
 
@@ -53,12 +54,14 @@ type Change struct {
 	Step     int
 	From, To string // commits
 	Files    []FileChange
+	More     int // files besides, for which there was no room
 }
 
 // FileChange is a file that differs.
 type FileChange struct {
 	Path, Note string
 	Diff       string // unified, without the names; "" where Note says why
+	Unread     bool   // there was no room for Diff
 }
 
 // Bounds of a page, in bytes as they stand in it.
@@ -76,11 +79,15 @@ type allowance int
 
 // keep makes a text harmless and takes it from what is left; false where there is no room.
 func (a *allowance) keep(text string, most int) (string, bool) {
-	if int(*a) <= 0 && text != "" {
+	const markup = 64 // bytes around a text
+	switch {
+	case text == "":
+		return "", true
+	case int(*a) <= 0:
 		return "", false
 	}
 	text = wording.Short(redact.String(strings.ReplaceAll(wording.Short(text, 2*most), "\r\n", "\n")), most)
-	size := len(html.EscapeString(text)) + 4*strings.Count(text, "+") // which html/template spells &#43;
+	size := markup + len(html.EscapeString(text)) + 4*strings.Count(text, "+") // which html/template spells &#43;
 	if size > int(*a) {
 		return "", false
 	}
@@ -169,7 +176,9 @@ func proofs(r audit.Record) (all []*audit.Proof) {
 		all = append(all, cmp.Or(c.Boundary, &audit.Proof{}), c.App)
 	}
 	for _, run := range r.Replays {
-		all = append(all, run.Boundary, run.App)
+		if all = append(all, run.Boundary, run.App); run.Boundary == nil && run.Failed == "" {
+			all = append(all, &audit.Proof{})
+		}
 	}
 	return slices.DeleteFunc(all, func(b *audit.Proof) bool { return b == nil })
 }
@@ -203,6 +212,9 @@ func (p Page) Verdict() fact {
 	}
 	r := *p.Record
 	n, all, pace := marked(r), wording.Count(len(r.Contracts), "contract"), " after "+wording.Count(r.Iteration, "iteration")
+	if r.Iteration == 0 {
+		pace = " in a replay, without an agent"
+	}
 	switch {
 	case r.Verdict == audit.Pass && r.Evidence == "off":
 		return fact{audit.Pass, "Passed, on the Verifier’s word alone" + pace + "."}

@@ -133,7 +133,7 @@ func TestPageIsBounded(t *testing.T) {
 		if len(page) > most {
 			t.Errorf("%s: the page has %d bytes, more than %d", name, len(page), most)
 		}
-		for _, want := range []string{"abl logs builder --phase 2 --iteration 1<", "git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb -- x<", "the end of iteration 50"} {
+		for _, want := range []string{"left out: .abl/logs/calls/", "git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb<", "the end of iteration 50"} {
 			if !bytes.Contains(page, []byte(want)) {
 				t.Errorf("%s: the page lacks %q", name, want)
 			}
@@ -141,6 +141,26 @@ func TestPageIsBounded(t *testing.T) {
 		if got, want := bytes.Contains(page, []byte("no room: abl report 2 --step 1<")), name != "plain"; got != want {
 			t.Errorf("%s: evidence is left out: %v, want %v", name, got, want)
 		}
+	}
+}
+
+// What cannot be shown is told, and never looks like nothing.
+func TestPageSaysWhatItLeavesOut(t *testing.T) {
+	p := pageWith("x", 1)
+	results := make([]agent.Message, 200_000)
+	for i := range results {
+		results[i] = agent.Message{Kind: agent.Returned, Text: "y"}
+	}
+	p.Turns[0].Said, p.Turns[0].Left = append([]agent.Message{{Kind: agent.Called, Text: "run it"}}, results...), 7
+	p.Changes[0].Files, p.Changes[0].More = []FileChange{{Path: "x; rm -rf y", Unread: true}}, 3
+	page := string(rendered(t, p))
+	for _, want := range []string{"earlier messages left out", "results of earlier calls", "over 1 file, at least <", "And 3 files more", "There is more, for which this page has no room: git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb<"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "diff aaaaaaaaaaaa bbbbbbbbbbbb -- x; rm") || strings.Contains(page, "No text to compare") {
+		t.Error("a name is a part of a command, or what was not read is taken for nothing")
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 // diffs is what an iteration changed, as the page shows it.
 type diffs struct {
 	Change
-	Added, Removed int
+	Added, Removed int // at least, where Unread
+	Unread         bool
 	Shown          []fileDiff
 }
 
@@ -35,7 +36,8 @@ func (p Page) Diffs() (all []diffs) {
 		d := diffs{Change: c}
 		for _, f := range c.Files {
 			text, fits := room.keep(f.Diff, maxOneDiff)
-			shown := fileDiff{FileChange: f, Parts: partsOf(text), Cut: !fits || strings.HasSuffix(text, wording.CutMark)}
+			shown := fileDiff{FileChange: f, Parts: partsOf(text), Cut: !fits || strings.HasSuffix(text, wording.CutMark) || f.Unread}
+			d.Unread = d.Unread || f.Unread
 			for l := range strings.Lines(f.Diff) {
 				switch l[0] {
 				case '+':
@@ -83,27 +85,31 @@ type message struct {
 func (p Page) Talks() []talk {
 	all, room := make([]talk, len(p.Turns)), allowance(maxTalk)
 	for i, turn := range slices.Backward(p.Turns) {
-		t := talk{Turn: turn}
+		t := talk{Turn: turn, Left: turn.Left}
 		var back []string // what was returned to the call before
 		for k, m := range slices.Backward(turn.Said) {
 			text, fits := room.keep(m.Text, maxBlock)
 			detail, too := room.keep(m.Detail, maxBlock)
 			if !fits || !too {
-				t.Left = k + 1
+				t.Left += k + 1
 				break
 			}
 			switch m.Kind {
 			case agent.Said:
-				t.Shown = append(t.Shown, message{Said: text, Back: back})
-				back = nil
+				t.Shown = append(t.Shown, message{Said: text})
 			case agent.Called:
-				t.Shown, t.Actions = append(t.Shown, message{Did: text, Given: detail, Back: back}), t.Actions+1
-				back = nil
+				t.Shown, t.Actions = append(t.Shown, message{Did: text, Given: detail}), t.Actions+1
 			default:
 				if text = strings.TrimSpace(text + "\n" + detail); text != "" {
-					back = append([]string{text}, back...)
+					back = append(back, text)
 				}
+				continue
 			}
+			slices.Reverse(back)
+			t.Shown[len(t.Shown)-1].Back, back = back, nil
+		}
+		if slices.Reverse(back); len(back) > 0 {
+			t.Shown = append(t.Shown, message{Did: "results of earlier calls", Back: back})
 		}
 		slices.Reverse(t.Shown)
 		all[i] = t

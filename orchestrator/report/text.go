@@ -151,7 +151,7 @@ const maxBefore = 9
 func cameIn(r audit.Record, id string) string {
 	for _, c := range r.Contracts {
 		if c.ID == id {
-			return word(c.Result)
+			return word(mark(c, r))
 		}
 	}
 	return "–"

@@ -145,7 +145,7 @@ func (e *Environment) seesFiles(ctx context.Context) error {
 }
 
 func (e *Environment) sweepLeft(ctx context.Context) error {
-	for _, dir := range []string{filepath.Dir(e.Project.State()), e.Project.Logs()} {
+	for _, dir := range []string{filepath.Dir(e.Project.State()), e.Project.Logs(), e.Project.Reports()} {
 		if err := hostfs.SweepTemps(dir); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/audit"
+	"abl/internal/config"
 	"abl/internal/ledger"
 	"abl/internal/proc"
 	"abl/internal/state"
@@ -60,12 +61,13 @@ func Notifying(ctx context.Context, s *Project, out state.Sink) *Notifier {
 // notifies is notify.command and where it is from, and why it may not be run. It is run on this
 // machine, so what came with a repository does not say what that is.
 func notifies(ctx context.Context, s *Project) (command, from string, err error) {
-	source, file := s.Conf.Sources["notify.command"], ".env"
-	if source.Line > 0 {
-		file = s.Conf.File
-	}
-	if command = s.Conf.Notify.Command; command != "" && source.Name != "ABL_NOTIFY_COMMAND" {
-		err = untracked(ctx, s.Paths.Root, file)
+	source := s.Conf.Sources["notify.command"]
+	switch command = s.Conf.Notify.Command; {
+	case command == "", source.Name == "ABL_NOTIFY_COMMAND":
+	case source.Name == "ABL_NOTIFY_COMMAND in .env":
+		err = untracked(ctx, s.Paths.Root, ".env")
+	default: // also by a merge key or an alias of YAML, which have no source
+		err = untracked(ctx, s.Paths.Root, config.File)
 	}
 	return command, source.String(), err
 }

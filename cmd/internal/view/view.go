@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -66,7 +67,9 @@ func open(ctx context.Context, o Options, tick <-chan time.Time) *View {
 		v.facts = newLive(o.Stderr)
 	} else if o.Progress == Plain || auto && !o.JSON {
 		v.facts = &lines{out: o.Stderr}
-		v.facts.runner, _ = o.Stderr.(*redact.RunnerLog)
+		if os.Getenv("GITHUB_ACTIONS") != "" {
+			v.facts.runner, _ = o.Stderr.(*redact.RunnerLog)
+		}
 	}
 	go v.show(tick)
 	v.unhook = context.AfterFunc(ctx, func() {
