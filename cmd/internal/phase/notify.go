@@ -69,7 +69,7 @@ func notifies(ctx context.Context, s *Project) (command, from string, err error)
 	default: // also by a merge key or an alias of YAML, which have no source
 		err = untracked(ctx, s.Paths.Root, config.File)
 	}
-	return command, source.String(), err
+	return command, cmp.Or(source.String(), config.File), err
 }
 
 // untracked is an error where git has a file of the project, or where nobody can tell.
