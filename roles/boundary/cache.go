@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 )
@@ -139,7 +141,9 @@ func (c Cache) lock(ctx context.Context, info sandbox.Info) (id string, unlock f
 		return id, unlock, nil
 	}
 	host, _ := os.Hostname() // a folder may be shared between machines
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", host, path))
+	var at unix.Stat_t
+	_ = unix.Stat(string(c), &at) // and be another in a container, under the same name
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d", host, path, at.Dev, at.Ino))
 	for {
 		free, err := hostfs.Lock(path)
 		switch {
