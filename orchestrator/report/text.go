@@ -133,7 +133,7 @@ func page(b *strings.Builder, run Run) {
 		for _, earlier := range before {
 			fmt.Fprintf(b, " %s |", cameIn(earlier, c.ID))
 		}
-		fmt.Fprintf(b, " %s | %s |\n", word(c.Result), why)
+		fmt.Fprintf(b, " %s | %s |\n", word(mark(c, r)), why)
 	}
 	b.WriteString("\n<details><summary>what it stands on</summary>\n\n| | |\n|---|---|\n")
 	for _, f := range facts(r) {
@@ -178,7 +178,7 @@ func fails(b *strings.Builder, r audit.Record) {
 // word is a verdict or a result of abl's own; what is none is told as unknown.
 func word(s string) string {
 	switch s {
-	case audit.Pass, "unverified":
+	case audit.Pass, "unverified", "untried":
 		return s
 	case audit.Fail:
 		return "FAIL"
