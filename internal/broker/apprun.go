@@ -59,8 +59,8 @@ func (s *server) runApp(w http.ResponseWriter, r *http.Request) {
 	}
 	s.home.RLock()
 	defer s.home.RUnlock()
-	ran := RunApp(ctx, *s.spec.App, s.spec.Dir, s.log.pipe, run, func(stdin io.WriteCloser) (end func()) {
-		return feed(stdin, w, io.MultiReader(in.Buffered(), r.Body), cancel)
+	ran := RunApp(ctx, *s.spec.App, s.spec.Dir, s.log.pipe, run, func(stdin io.WriteCloser) {
+		feed(stdin, w, io.MultiReader(in.Buffered(), r.Body), cancel)
 	})
 	s.log.note("%s ended with exit code %d %s", helper.AppAlias, ran.Exit, ran.Error)
 	write(w, http.StatusOK, ran)
@@ -82,9 +82,8 @@ func (s *server) clearHome() error {
 }
 
 // RunApp runs a program once, in a fresh directory with the files of the exchange folder, and
-// takes what it leaves there. src is its source; feed begins to feed its standard input,
-// until end is called.
-func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run helper.AppRun, feed func(io.WriteCloser) (end func())) (ran helper.AppRan) {
+// takes what it leaves there. src is its source; feed begins to feed its standard input.
+func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run helper.AppRun, feed func(io.WriteCloser)) (ran helper.AppRan) {
 	failed := func(err error) helper.AppRan { return helper.AppRan{Error: "cannot run the program: " + err.Error()} }
 	dir, err := os.MkdirTemp("", "run-*-") // no such name begins another
 	if err != nil {
@@ -110,9 +109,8 @@ func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run 
 	limit := span(app.TimeoutMS)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("stopped after %v", limit))
 	defer cancel()
-	end := feed(stdin)
+	feed(stdin)
 	ran.Exit, err = proc.Run(ctx, cmd, runGrace)
-	end()
 	if cmd.Process == nil {
 		return failed(err)
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"abl/internal/helper"
 )
@@ -18,6 +20,8 @@ const (
 	// maxReply bounds what a broker's reply may come to: it stands in the app's
 	// container, where the Builder's code runs.
 	maxReply = 1 << 20
+	// lingers is how long a client may take to read its reply.
+	lingers = 10 * time.Second
 )
 
 // Client asks the broker at URL, as http://app:7070, to run commands.
@@ -67,6 +71,14 @@ func (s *server) routes() http.Handler {
 	want := []byte("Bearer " + s.spec.Token)
 	places := make(chan struct{}, maxRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		into := http.NewResponseController(w)
+		_ = into.EnableFullDuplex() // a reply need not wait for the body's end; HTTP/1 always can
+		// What a client still sends is taken until it has read the reply and goes: were the
+		// connection closed on it, its request would fail before it reads.
+		defer func() {
+			_ = errors.Join(into.Flush(), into.SetReadDeadline(time.Now().Add(lingers)))
+			_, _ = io.Copy(io.Discard, r.Body)
+		}()
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
 			refuse(w, http.StatusUnauthorized, "the token is wrong")
 			return

@@ -79,9 +79,8 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 	if err != nil {
 		return helper.CommandReply{Exit: exitNotRun, Error: fmt.Sprintf("cannot run %s: %v", p.Name, err)}
 	}
-	end := feed(stdin, w, r.Body, cancel)
+	feed(stdin, w, r.Body, cancel)
 	code, err := proc.Run(ctx, cmd, stopGrace)
-	end()
 	reply := helper.CommandReply{Exit: code, Output: strings.ToValidUTF8(shown.Kept.String(), "\uFFFD"), Truncated: shown.Cut}
 	switch {
 	case err == nil:
@@ -95,15 +94,11 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 	return reply
 }
 
-// feed carries a request's body to a command's standard input while the command
-// runs, until end is called: one that does not read is not held up by a client whose
-// own input never ends. A client that goes away ends the command, whether it reads or not.
-func feed(stdin io.WriteCloser, w http.ResponseWriter, body io.Reader, cancel context.CancelCauseFunc) (end func()) {
-	into := http.NewResponseController(w)
-	// Without this the server would read the rest of the body before it answers; HTTP/1 always can.
-	_ = into.EnableFullDuplex()
+// feed begins to carry a request's body to a command's standard input, which the command need
+// not take. A client that goes away ends the command, whether it reads or not.
+func feed(stdin io.WriteCloser, w http.ResponseWriter, body io.Reader, cancel context.CancelCauseFunc) {
 	const ahead = 1024
-	came, done := make(chan []byte, ahead), make(chan struct{})
+	came := make(chan []byte, ahead)
 	go func() {
 		defer close(came)
 		body, buf := http.MaxBytesReader(w, io.NopCloser(body), maxStdin), make([]byte, 32<<10)
@@ -122,11 +117,9 @@ func feed(stdin io.WriteCloser, w http.ResponseWriter, body io.Reader, cancel co
 		}
 	}()
 	go func() {
-		defer close(done)
 		for data := range came {
-			_, _ = stdin.Write(data) // a command need not take it
+			_, _ = stdin.Write(data)
 		}
 		stdin.Close()
 	}()
-	return func() { _ = into.SetReadDeadline(time.Now()); <-done }
 }

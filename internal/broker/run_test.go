@@ -1,8 +1,12 @@
 package broker
 
 import (
+	"bufio"
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -74,6 +78,47 @@ func TestCommandThatDoesNotReadIsNotHeldUp(t *testing.T) {
 	reply, err := b.client.Run(t.Context(), "quick", r)
 	if err != nil || reply.Exit != 4 {
 		t.Errorf("got %+v, %v", reply, err)
+	}
+}
+
+// One that sends on after the reply has gone out would otherwise fail before it reads it.
+func TestReplyReachesClientThatStillSends(t *testing.T) {
+	b := idle(t, helper.Command{Name: "quick", Command: "exit 4"})
+	tests := []struct {
+		name, token, path string
+		sent              func()
+		want              helper.CommandReply
+	}{
+		{"run", b.client.Token, "/run/quick", func() { b.want(EventCommand) }, helper.CommandReply{Exit: 4}},
+		{"refused", "wrong", "/run/quick", func() {}, helper.CommandReply{Exit: 2, Error: "the token is wrong"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(b.client.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: app\r\nAuthorization: Bearer %s\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n", tt.path, tt.token)
+			tt.sent()
+			got := bufio.NewReader(conn)
+			if _, err := got.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 256 {
+				if _, err := fmt.Fprintf(conn, "4000\r\n%s\r\n", strings.Repeat("x", 0x4000)); err != nil {
+					t.Fatalf("after %d kB: %v", i*16, err)
+				}
+			}
+			resp, err := http.ReadResponse(got, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var reply helper.CommandReply
+			if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil || reply != tt.want {
+				t.Errorf("got %+v, %v, want %+v", reply, err, tt.want)
+			}
+		})
 	}
 }
 

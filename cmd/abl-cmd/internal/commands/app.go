@@ -79,12 +79,11 @@ func (t tool) exchange(ctx context.Context, args []string) (ran helper.AppRan, e
 func (t tool) runAppHere(ctx context.Context, run helper.AppRun) helper.AppRan {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	return broker.RunApp(ctx, *t.App, t.Dir, io.Discard, run, func(stdin io.WriteCloser) (end func()) {
+	return broker.RunApp(ctx, *t.App, t.Dir, io.Discard, run, func(stdin io.WriteCloser) {
 		go func() {
 			_, _ = io.Copy(stdin, os.Stdin) // for as long as the program takes it
 			stdin.Close()
 		}()
-		return func() {}
 	})
 }
 
