@@ -2,9 +2,13 @@
 package phase
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/internal/testing/lab"
 )
@@ -18,7 +22,19 @@ func promptOf(p *lab.Project, call string) string {
 func TestDemo(t *testing.T) {
 	lab.Engine(t)
 	p := lab.Demo(t)
-	r := p.Must(0, "run", "--through", "--json")
+	lock := filepath.Join(p.Dir, ".abl", "lock")
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind != state.Note || e.Phase != 1 {
+			return
+		}
+		if held, err := hostfs.Hold(lock); !errors.Is(err, hostfs.ErrHeld) {
+			t.Errorf("between the phases the project is free: %v", err)
+			_ = held.Unlock()
+		}
+	}, "run", "--through")
+	if r.Code != 0 {
+		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+	}
 	for _, want := range []string{`"verdict":"fail"`, `"verdict":"pass"`, `"text":"phase 1: passed"`} {
 		if !strings.Contains(r.Stdout, want) {
 			t.Errorf("the events lack %s", want)

@@ -20,7 +20,8 @@ import (
 )
 
 // Play takes phase n to where it rests. What it returns is the run's last event,
-// unless another phase follows.
+// unless another phase follows. The project is this process's until TellOutcome: one
+// that only looks at it would else be in the way of what follows.
 func (s *Project) Play(ctx context.Context, n int, again bool, out state.Sink) (state.Event, error) {
 	r := &Run{Project: s, phase: n, out: marked{out, s}}
 	p, why, err := r.play(ctx, again)
@@ -36,11 +37,10 @@ func (s *Project) Play(ctx context.Context, n int, again bool, out state.Sink) (
 
 // play returns where the phase rests, and why it was not taken further.
 func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, err error) {
-	unlock, a, err := r.takeUp(ctx, again)
+	a, err := r.takeUp(ctx, again)
 	if err != nil {
 		return p, "", err
 	}
-	defer unlock()
 	if !a.Go {
 		return a.Open, a.Why, r.tidyAtRest(ctx)
 	}
@@ -68,24 +68,21 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 }
 
 // takeUp looks whether the phase may run, and takes the project for this process.
-func (r *Run) takeUp(ctx context.Context, again bool) (unlock func(), a orchestrator.Admission, err error) {
-	if err := r.preflight(ctx, again); err != nil {
-		return nil, a, err
+func (r *Run) takeUp(ctx context.Context, again bool) (a orchestrator.Admission, err error) {
+	if err = r.preflight(ctx, again); err != nil {
+		return a, err
 	}
 	if why := r.weak(); why != "" {
 		r.note("weak network, as --" + cli.WeakFlag + " allows: " + why)
 	}
-	if unlock, err = r.Lock(); err != nil {
-		return nil, a, err
+	if _, err = r.Lock(); err != nil {
+		return a, err
 	}
 	failpoint.Here("lock.taken")
 	if r.file, err = r.State(); err == nil {
 		a, err = orchestrator.Admit(r.file, r.Specs(), r.phase, again)
 	}
-	if err != nil {
-		unlock()
-	}
-	return unlock, a, err
+	return a, err
 }
 
 // remark tells the person what there is to say about the phase's spec that does not
@@ -119,8 +116,10 @@ func (m marked) Emit(e state.Event) {
 	m.Sink.Emit(e)
 }
 
-// TellOutcome emits how the run ended, which is its last event, and returns err.
+// TellOutcome gives the project back, emits how the run ended, which is its last event, and
+// returns err.
 func (s *Project) TellOutcome(out state.Sink, e state.Event, err error) error {
+	s.unlock()
 	code := exit.Code(err)
 	e.Time, e.Exit = time.Now().UTC(), &code
 	marked{out, s}.Emit(e)

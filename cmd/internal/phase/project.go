@@ -128,20 +128,28 @@ func Number(arg string) (int, error) {
 	return n, nil
 }
 
-// Lock takes the project for this process. Giving it back also leaves what abl
-// made the person's, whoever abl ran as.
+// Lock takes the project for this process, if it has not done so before. Giving it back also
+// leaves what abl made the person's, whoever abl ran as.
 func (s *Project) Lock() (unlock func(), err error) {
+	if s.held != nil {
+		return func() {}, nil
+	}
 	held, err := hostfs.Hold(s.Paths.Lock())
 	if err != nil {
 		return nil, err
 	}
 	s.held = held
-	return func() {
+	return s.unlock, nil
+}
+
+// unlock gives the project back where it is this process's.
+func (s *Project) unlock() {
+	if held := s.held; held != nil {
 		s.held = nil
 		if err := errors.Join(s.handOver(), held.Unlock()); err != nil {
 			s.In.Warn(err)
 		}
-	}, nil
+	}
 }
 
 // handOver gives what abl made as root in a project of another user's to that

@@ -50,13 +50,11 @@ func Rows(s *Project, n int) (rows []ledger.Row, err error) {
 // FilesChanged counts the paths that phase n changed in the source, -1 where nobody can tell or
 // a phase is running.
 func FilesChanged(ctx context.Context, s *Project, n int) int {
-	if s.held == nil {
-		unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
-		if err != nil {
-			return -1
-		}
-		defer unlock()
+	unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
+	if err != nil {
+		return -1
 	}
+	defer unlock()
 	count := 0
 	if err := Changes(ctx, s, n, func(git.Change) error { count++; return nil }); err != nil {
 		return -1
