@@ -8,12 +8,12 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 BUILT := $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 GOBUILD := go build
-# What build compiles besides that.
 PROGRAMS := ./cmd/abl ./cmd/agent-learner ./cmd/code-commit
 # What runs in containers is built for the engine: Linux, and this machine's own
 # processor unless ENGINE_ARCH says otherwise (amd64, arm64).
 ENGINE_ARCH ?= $(shell go env GOHOSTARCH)
-FOR_ENGINE  := GOOS=linux GOARCH=$(ENGINE_ARCH) $(GOBUILD)
+FOR_ENGINE  := ./cmd/abl-cmd ./cmd/abl-gateway
+ELSEWHERE   := $(filter-out $(shell go version | sed 's/.* //'),linux/$(ENGINE_ARCH))
 
 # Programs and tests are compiled alike, so that either finds what the other compiled.
 # Without symbols a test binary is linked in two thirds of the time.
@@ -49,11 +49,11 @@ help:
 .PHONY: build
 build:
 	@mkdir -p bin
-	@# No version in these: their bytes name the images they stand in, and a
-	@# commit that leaves them alone shall rebuild none.
-	@$(FOR_ENGINE) -ldflags '-s -w' -o bin/ ./cmd/abl-cmd ./cmd/abl-gateway
+	@# No version in abl-cmd and abl-gateway: their bytes name the images they stand in,
+	@# and a commit that leaves them alone shall rebuild none.
 	@$(GOBUILD) -ldflags '-s -w -X main.version=$(VERSION) -X main.revision=$(REVISION) -X main.built=$(BUILT)' \
-		-o bin/ $(PROGRAMS)
+		-ldflags 'abl/cmd/abl-...=-s -w' -o bin/ $(PROGRAMS) $(if $(ELSEWHERE),,$(FOR_ENGINE))
+	@$(if $(ELSEWHERE),GOOS=linux GOARCH=$(ENGINE_ARCH) $(GOBUILD) -ldflags '-s -w' -o bin/ $(FOR_ENGINE))
 
 ## darwin: see that all compiles for Macs of both kinds, tests by check
 .PHONY: darwin
