@@ -50,8 +50,9 @@ configure() {
 
 load() {
   local left_out=(dev/\* proc/\* sys/\* run/\* tmp/\* etc/hostname etc/resolv.conf 'var/cache/apt/*' 'var/cache/debconf/*-old'
-    'var/lib/apt/lists/*' 'var/log/*' 'usr/share/doc/*' 'usr/share/man/*' 'usr/share/info/*' 'usr/share/locale/*' debootstrap)
+    'var/lib/apt/lists/*' 'var/log/*' 'usr/share/man/*' 'usr/share/info/*' 'usr/share/locale/*' debootstrap)
   say "importing"
+  find "$root/usr/share/doc" -type f ! -name copyright -delete
   tar --numeric-owner --one-file-system -C "$root" "${left_out[@]/#/--exclude=./}" -c . |
     docker import -c 'LABEL abl.image=debian' -c 'CMD ["/bin/sh"]' \
       -c 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - "$image-new" >/dev/null || return
