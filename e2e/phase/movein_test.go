@@ -21,12 +21,15 @@ import { word } from './lib/word.mjs';
 http.createServer((req, res) => res.end(word)).listen(3000, '0.0.0.0');
 `
 
+// longLine is as long as some lines are, and longer than abl tells of one elsewhere.
+var longLine = "/*" + strings.Repeat("x", 5000) + "*/ "
+
 // lived makes the project's folder a repository with two commits, settings and specs.
 func lived(p *lab.Project, source string) {
 	p.Helper()
 	p.Write("package.json", `{"name": "greeter", "scripts": {"start": "node server.mjs"}}`+"\n")
 	p.Write("server.mjs", greeting)
-	p.Write("lib/word.mjs", "export const word = 'hello';\n")
+	p.Write("lib/word.mjs", longLine+"export const word = 'hello';\n")
 	p.Git("", "init", "-q", "-b", "main")
 	p.Git("", "config", "user.name", "P")
 	p.Git("", "config", "user.email", "p@example.com")
@@ -62,7 +65,7 @@ func TestMoveIn(t *testing.T) {
 	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\nverify: {evidence: required, strength_time: 0}\n",
 		builds(must(0, "git log --format=%s | grep -qx 'a greeter' && git log -p >/dev/null && git status --porcelain | { ! grep .; }"),
 			must(1, "cat secret-tests/check.sh .abl/config.yaml"), must(1, "git grep -q 'curl app' $(git rev-list --all)"),
-			must(0, "grep -q hello lib/word.mjs"), write("lib/word.mjs", "export const word = 'ok';\n")),
+			must(0, "grep -q hello lib/word.mjs"), write("lib/word.mjs", longLine+"export const word = 'ok';\n")),
 		verifies())
 	lived(p, "source: {repo: .}\n")
 	p.Write(".abl/specs/contract-ids.txt", "")
@@ -95,7 +98,7 @@ func TestMoveIn(t *testing.T) {
 
 	opened(p, "1", "ok")
 	diff := p.Must(0, "open", "1", "--diff").Stdout
-	if want := "diff a/lib/word.mjs b/lib/word.mjs\n--- a/lib/word.mjs\n+++ b/lib/word.mjs\n@@ -1,1 +1,1 @@\n-export const word = 'hello';\n+export const word = 'ok';\n"; diff != want {
+	if want := "diff a/lib/word.mjs b/lib/word.mjs\n--- a/lib/word.mjs\n+++ b/lib/word.mjs\n@@ -1,1 +1,1 @@\n-" + longLine + "export const word = 'hello';\n+" + longLine + "export const word = 'ok';\n"; diff != want {
 		t.Errorf("the phase changed\n%swant\n%s", diff, want)
 	}
 
