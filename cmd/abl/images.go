@@ -86,7 +86,7 @@ func saveImages(ctx context.Context, in *cli.Input) error {
 		return exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet, in a folder that does")
 	}
 	save := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) {
-		return m.Save(ctx, f, in.Args[1:]...)
+		return m.Save(ctx, &counted{Writer: f, tell: m.Progress, begun: time.Now()}, in.Args[1:]...)
 	})
 	if err = errors.Join(save(ctx, in), f.Close()); err != nil {
 		os.Remove(in.Args[0])
@@ -105,13 +105,14 @@ func loadImages(ctx context.Context, in *cli.Input) error {
 		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
 	}
 	return onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) {
-		return m.Load(ctx, &counted{from: f, tell: m.Progress, begun: time.Now(), size: info.Size()})
+		return m.Load(ctx, &counted{Reader: f, tell: m.Progress, begun: time.Now(), size: info.Size()})
 	})(ctx, in)
 }
 
-// counted tells how much of a file has been read.
+// counted tells how much of a file has been read or written.
 type counted struct {
-	from    io.Reader
+	io.Reader
+	io.Writer
 	tell    func(time.Time, string)
 	begun   time.Time
 	n, size int64
@@ -119,9 +120,17 @@ type counted struct {
 
 // Read reads on.
 func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.from.Read(p)
+	n, err := c.Reader.Read(p)
 	c.n += int64(n)
 	c.tell(c.begun, fmt.Sprintf("loading, %.1f of %.1f MB", float64(c.n)/1e6, float64(c.size)/1e6))
+	return n, err
+}
+
+// Write writes on.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.n += int64(n)
+	c.tell(c.begun, fmt.Sprintf("saving, %.1f MB", float64(c.n)/1e6))
 	return n, err
 }
 

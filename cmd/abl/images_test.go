@@ -10,7 +10,7 @@ import (
 	"abl/images"
 )
 
-func TestLoadTellsHowMuchIsRead(t *testing.T) {
+func TestImagesTellHowMuchIsThrough(t *testing.T) {
 	var told []string
 	begun := time.Now()
 	tell := func(since time.Time, what string) {
@@ -19,14 +19,18 @@ func TestLoadTellsHowMuchIsRead(t *testing.T) {
 		}
 		told = append(told, what)
 	}
-	c := &counted{from: strings.NewReader(strings.Repeat("x", 2_500_000)), tell: tell, begun: begun, size: 5_000_000}
+	c := &counted{Writer: io.Discard, Reader: strings.NewReader(strings.Repeat("x", 2_500_000)), tell: tell, begun: begun, size: 5_000_000}
 	for range 2 {
 		if _, err := io.CopyN(io.Discard, c, 1_250_000); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if want := "loading, 2.5 of 5.0 MB"; !slices.Contains(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	c.n = 0
+	if _, err := io.CopyN(c, strings.NewReader("12345"), 5); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"loading, 2.5 of 5.0 MB", "saving, 0.0 MB"}; !slices.Equal(told[len(told)-2:], want) {
+		t.Errorf("told %q, want %q at the end", told, want)
 	}
 }
 
