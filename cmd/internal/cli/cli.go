@@ -16,7 +16,7 @@ type App struct {
 	Usage    string // one line, lower case
 	Version  string
 	Built    string // RFC 3339, or ""
-	Long     string // for help: what the program does, wrapped by its author
+	Long     string // for help: what the program does
 	Commands []Command
 	Flags    []Flag   // of every command
 	Root     *Command // of a program that does something without the name of a command; it has no name

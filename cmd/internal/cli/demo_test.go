@@ -63,7 +63,7 @@ func demo() cli.App {
 			{Name: "clean", Group: cli.Upkeep, Usage: "remove what runs left on the engine", Run: say("clean")},
 			{
 				Name: "phase", Aliases: []string{"p"}, Group: cli.Running, Usage: "take one phase to its verdict", Args: "N", MinArgs: 1, MaxArgs: 1,
-				Long: "The Builder and the Verifier are called in turn until the phase passes.\n\n.abl/ keeps → what they said:\n  C:\\ one line\n  .two",
+				Long: "The Builder and the Verifier are called in turn, at most five times, until\nthe phase passes.\n\n.abl/ keeps → what they said:\n  C:\\ one line\n  .two",
 				Flags: []cli.Flag{
 					{Name: "json", Usage: "print one event a line"},
 					{Name: "iterations", Short: "n", Value: "N", Default: "5", Usage: "how many iterations a round has at most before the phase counts as stuck"},

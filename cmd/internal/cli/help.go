@@ -25,7 +25,12 @@ func help(c *Command, name string) string {
 		fmt.Fprintf(b, "\nAlso known as: %s\n", strings.Join(c.Aliases, ", "))
 	}
 	if c.Long != "" {
-		fmt.Fprintf(b, "\n%s\n", strings.TrimSpace(c.Long))
+		for _, part := range strings.Split(strings.TrimSpace(c.Long), "\n\n") {
+			if !indented(part) {
+				part = filled(part, 80)
+			}
+			fmt.Fprintf(b, "\n%s\n", part)
+		}
 	}
 	const commands = "Commands"
 	for _, group := range []string{commands, Starting, Running, Looking, Upkeep} {

@@ -54,7 +54,7 @@ func commandPages(b *strings.Builder, above string, all []Command) {
 			continue
 		}
 		name := above + " " + c.Name
-		fmt.Fprintf(b, ".SS %s\n%s.\n", roff(strings.TrimSpace(name+" "+c.Args)), filled(c.Usage))
+		fmt.Fprintf(b, ".SS %s\n%s.\n", roff(strings.TrimSpace(name+" "+c.Args)), roff(filled(c.Usage, 66)))
 		if len(c.Aliases) > 0 {
 			fmt.Fprintf(b, "Also known as %s.\n", strings.Join(c.Aliases, ", "))
 		}
@@ -81,24 +81,26 @@ func paragraphs(b *strings.Builder, text string) {
 		if i > 0 {
 			b.WriteString(".PP\n")
 		}
-		if strings.Contains("\n"+part, "\n ") {
+		if indented(part) {
 			fmt.Fprintf(b, ".nf\n%s\n.fi\n", roff(part))
 		} else {
-			fmt.Fprintln(b, filled(part))
+			fmt.Fprintln(b, roff(filled(part, 66)))
 		}
 	}
 }
 
+func indented(part string) bool { return strings.Contains("\n"+part, "\n ") }
+
 // entries are a name and what it means each.
 func entries(b *strings.Builder, rows [][2]string) {
 	for _, r := range rows {
-		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(r[0])), filled(r[1]))
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(r[0])), roff(filled(r[1], 66)))
 	}
 }
 
-// filled is text in lines that the page's source may have.
-func filled(text string) string {
-	return roff(redact.Fold(strings.Join(strings.Fields(text), " "), 66, ""))
+// filled is text in lines of at most so many columns.
+func filled(text string, columns int) string {
+	return redact.Fold(strings.Join(strings.Fields(text), " "), columns, "")
 }
 
 // escapes keep the formatter from taking text for its own language, and show what a terminal
