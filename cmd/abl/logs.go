@@ -71,11 +71,18 @@ func runLogs(ctx context.Context, s *phase.Project) (err error) {
 		}
 		return err
 	}
+	if s.In.Bool("raw") {
+		return cli.Usagef("--raw shows a role's call: name builder, verifier or app")
+	}
 	calls, err := l.calls()
 	if err != nil {
 		return err
 	}
-	return listCalls(s.In, calls)
+	none := "no call yet"
+	if l.phase > 0 || l.iteration > 0 {
+		none = "no call like that"
+	}
+	return listCalls(s.In, calls, none)
 }
 
 // positive is the value of a flag that counts from 1, 0 when it is not given.
@@ -99,9 +106,9 @@ func (l *logs) calls() ([]phase.Call, error) {
 	}), err
 }
 
-func listCalls(in *cli.Input, calls []phase.Call) error {
+func listCalls(in *cli.Input, calls []phase.Call, none string) error {
 	if len(calls) == 0 {
-		fmt.Fprintln(in.Stdout, "no call yet")
+		fmt.Fprintln(in.Stdout, none)
 		return nil
 	}
 	t := tabwriter.NewWriter(in.Stdout, 0, 4, 2, ' ', 0)

@@ -42,11 +42,17 @@ type telling struct {
 // lets them say that its run did not end: an older file must not pass for this run's, should
 // abl be killed.
 func (t *telling) begin(n int) error {
+	named := map[string]string{}
 	for _, f := range tellFlags() {
 		path := t.In.String(f.Name)
 		if path == "" {
 			continue
 		}
+		whole, _ := filepath.Abs(path)
+		if other := named[whole]; other != "" {
+			return cli.Usagef("--%s and --%s name one file, %q", other, f.Name, path)
+		}
+		named[whole] = f.Name
 		if err := writable(t.Project, path); err != nil {
 			return exit.With(exit.Usage, fmt.Errorf("cannot write the file of --%s: %w", f.Name, err), exit.Hint(err))
 		}
