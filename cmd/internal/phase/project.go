@@ -146,7 +146,7 @@ func (s *Project) Lock() (unlock func(), err error) {
 func (s *Project) unlock() {
 	if held := s.held; held != nil {
 		s.held = nil
-		if err := errors.Join(s.handOver(), held.Unlock()); err != nil {
+		if err := errors.Join(handOver(s.Paths), held.Unlock()); err != nil {
 			s.In.Warn(err)
 		}
 	}
@@ -154,8 +154,7 @@ func (s *Project) unlock() {
 
 // handOver gives what abl made as root in a project of another user's to that
 // user, so that they can go on without root.
-func (s *Project) handOver() error {
-	p := s.Paths
+func handOver(p state.Project) error {
 	return hostfs.HandOver(p.Root, state.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
 }
 

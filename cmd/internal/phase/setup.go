@@ -195,7 +195,7 @@ func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 		return err
 	}
 	if !r.env.Lend {
-		return r.handOver() // git in a role refuses a history of root's
+		return handOver(r.Paths) // git in a role refuses a history of root's
 	}
 	return r.lendAll()
 }
