@@ -32,10 +32,19 @@ func Engine(t testing.TB) {
 	if os.Getenv(Off) == "off" {
 		t.Skipf("%s=off: this test needs a container engine", Off)
 	}
-	if out, err := exec.Command("docker", "version").CombinedOutput(); err != nil && !socketAnswers() {
-		t.Fatalf("no container engine answers (start one with scripts/engine.sh, or set %s=off): %s", Off, out)
+	if err := answers(); err != nil {
+		t.Fatalf("no container engine answers (start one with scripts/engine.sh, or set %s=off): %v", Off, err)
 	}
 }
+
+// answers asks the engine once for all tests of a package.
+var answers = sync.OnceValue(func() error {
+	out, err := exec.Command("docker", "version").CombinedOutput()
+	if err == nil || socketAnswers() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", err, out)
+})
 
 // Local says that a test needs what only an engine on this machine itself has; under
 // the build tag portable no engine counts as that.
