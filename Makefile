@@ -35,7 +35,8 @@ export ABL_TEST_MEMORY := $(shell scripts/tmpdir.sh)
 LONGEST     := ./e2e/phase ./e2e/crash ./e2e/hostile
 WITH_ENGINE = $(LONGEST) $(filter-out $(LONGEST),$(shell grep -rlE --include='*_test.go' '\blab\.|ABL_TEST_ENGINE' . | xargs -n1 dirname | sort -u))
 # Four packages at a time below, since many only wait.
-WITHOUT = $(filter-out $(patsubst ./%,abl/%,$(WITH_ENGINE)),$(shell go list ./...))
+LONG        := abl/internal/git abl/internal/broker
+WITHOUT = $(LONG) $(filter-out $(LONG) $(patsubst ./%,abl/%,$(WITH_ENGINE)),$(shell go list ./...))
 ENGINE_SUITES := go test -count=1 -timeout 30m ./internal/sandbox/docker ./roles/boundary ./e2e/hostile ./e2e/phase
 
 .DEFAULT_GOAL := help
