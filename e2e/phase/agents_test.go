@@ -83,7 +83,9 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 					t.Errorf("%s: what is planted was run", trace)
 				}
 			}
-			believed(p, audited(p, 1, 2))
+			record := audited(p, 1, 2)
+			believed(p, record)
+			strong(p, record)
 			a.hidden(t, p, r)
 			noLeftovers(p)
 			t.Logf("phase 1 by %s took %v", a.name, r.Took)

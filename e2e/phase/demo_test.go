@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/audit"
 	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/internal/testing/lab"
@@ -77,6 +78,10 @@ func TestDemo(t *testing.T) {
 	}
 	if left := p.Left(); left != "" {
 		t.Errorf("left on the engine: %s", left)
+	}
+	for _, r := range []audit.Record{audited(p, 1, 2), audited(p, 2, 1)} {
+		believed(p, r)
+		strong(p, r)
 	}
 	page := p.Read(".abl/reports/phase1.html")
 	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250", "What the witness saw<", "{&#34;status&#34;:&#34;ok&#34;}",

@@ -25,7 +25,8 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	p.Write("scenario.yaml", strings.Replace(p.Read("scenario.yaml"), "    steps:\n", "    steps:\n      - write: package.json\n        text: '{}'\n", 1))
 	modelServer(t, p)
 	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+"\nnetwork: {egress: "+modelNet(p)+"}\n")
-	p.Env = []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=http://model:9100"}
+	p.Env = []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=http://model:9100",
+		"ABL_VERIFY_STRENGTH_TIME=0"} // the tests are those of TestDemo
 
 	dry := p.Must(0, "phase", "1", "--dry-run", "--agent", "gemini")
 	wants(t, "--dry-run", dry.Stdout, "agent gemini, model gemini-2.5-pro", "held by the gateway", "gateway on: ", modelNet(p))
