@@ -58,7 +58,7 @@ func TestPrepare(t *testing.T) {
 	p.Write(".abl/ca.pem", string(r.cert))
 	p.Write(".abl/config.yaml", strings.Replace(scripted, unproven, "verify: {evidence: required, strength_time: 0}\n", 1)+
 		"source: {repo: .}\nimages: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n"+
-		"network: {allow: [npm], egress: "+r.network+", ca_cert: .abl/ca.pem}\n"+
+		"network: {allow: [registry.example], egress: "+r.network+", ca_cert: .abl/ca.pem}\n"+
 		"app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}, prepare: npm ci && sh looks.sh}\n")
 	p.Write("server.mjs", withTiny)
 	p.Write("package.json", manifest)
@@ -70,7 +70,7 @@ func TestPrepare(t *testing.T) {
 		p.Git("", args...)
 	}
 	dry := p.Must(0, "phase", "1", "--dry-run").Stdout
-	wants(t, "the dry run", dry, `prepare: "npm ci && sh looks.sh", when a lock file has changed; it reaches npm`, "npm ci && sh looks.sh\n")
+	wants(t, "the dry run", dry, `prepare: "npm ci && sh looks.sh", when a lock file has changed; it reaches registry.example`, "npm ci && sh looks.sh\n")
 
 	run := p.Must(0, "phase", "1", "--json")
 	if n, starts := prepares(t, run), len(of(events(t, run), state.AppStart)); n != 2 || starts < 4 {

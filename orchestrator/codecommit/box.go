@@ -102,16 +102,13 @@ func (b *Box) gate(ctx context.Context) error {
 	if b.env.Net.Weak != "" {
 		b.env.Note("weak network, as --allow-weak-network allows: " + b.env.Net.Weak)
 	}
-	g, err := b.env.Gate(ctx, environment.Access{Place: roles.PlaceBuilder, Image: b.builds.Image, Fetch: true})
+	g, err := b.env.Gate(ctx, environment.Access{Place: roles.PlaceBuilder, Fetch: true})
 	if err != nil {
 		return err
 	}
 	if g == nil {
 		b.env.Note("build.sh runs in a container, on a copy of the project and without a network")
 		return nil
-	}
-	for _, note := range g.Notes {
-		b.env.Note(note)
 	}
 	b.builds.Gate, b.builds.Files = g, g.Files
 	b.env.Note("build.sh runs in a container, on a copy of the project; it reaches " + strings.Join(g.Hosts, ", ") + " and nothing else")

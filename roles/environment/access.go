@@ -20,15 +20,13 @@ import (
 // Access is what the calls of a role may reach: a provider, whose key the gateway
 // alone is told, and the hosts of network.allow.
 type Access struct {
-	Place      string      // whose network the role's boxes join
-	Image      string      // of its boxes, whose tools are asked for their registries
-	Dockerfile string      // the setting by which a person adds a tool to that image, "" for the Builder's
-	Agent      agent.Agent // zero for none
-	Models     []string
-	Prices     map[string]*prices.Price
-	Fetch      bool                                      // the hosts of network.allow
-	Budget     func(call string) (gateway.Budget, error) // nil for none
-	Spent      func(log []gateway.Entry)                 // sees a call's log while it runs, and in the end; nil for nobody
+	Place  string      // whose network the role's boxes join
+	Agent  agent.Agent // zero for none
+	Models []string
+	Prices map[string]*prices.Price
+	Fetch  bool                                      // the hosts of network.allow
+	Budget func(call string) (gateway.Budget, error) // nil for none
+	Spent  func(log []gateway.Entry)                 // sees a call's log while it runs, and in the end; nil for nobody
 }
 
 // caFile is in helper.In of a box whose tools have to trust more than its image does.
@@ -68,7 +66,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 		g.Setup.Providers = []gateway.Provider{one}
 	}
 	if fetches {
-		if err := e.allow(ctx, g, certs); err != nil {
+		if err := e.allow(g, certs); err != nil {
 			return nil, err
 		}
 	}
@@ -78,12 +76,9 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 
 // allow lets the tools of a role's boxes through to what network.allow lists. Those
 // need g.Files in their helper.In for that.
-func (e *Environment) allow(ctx context.Context, g *Gate, certs []byte) error {
-	hosts, notes, err := allowedHosts(ctx, e.Boxes, g.Access, e.Conf.Network.Allow)
-	if err != nil {
-		return err
-	}
-	g.Hosts, g.Notes, g.Setup.Connect = hosts, notes, hosts
+func (e *Environment) allow(g *Gate, certs []byte) (err error) {
+	g.Hosts = allowedHosts(e.Conf.Network.Allow)
+	g.Setup.Connect = g.Hosts
 	if g.Setup.Inside, err = sidecar.MachineAddrs(); err != nil {
 		return err
 	}

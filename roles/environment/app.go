@@ -144,18 +144,13 @@ func (e *Environment) Have(ctx context.Context, svc *roles.ServiceBox) (err erro
 	return err
 }
 
-// Prepare is app.prepare, for an app and the source that it is started from; nil for none. What
-// its gate lets through the app's image is asked now, before anything is paid.
+// Prepare is app.prepare, for an app and the source that it is started from; nil for none.
 func (e *Environment) Prepare(ctx context.Context, app *roles.App, src roles.Source) (*roles.Prepare, error) {
 	if e.Conf.App == nil || e.Conf.App.Prepare == "" {
 		return nil, nil
 	}
 	p := &roles.Prepare{Source: src, Limit: time.Duration(e.Conf.Loop.CallTimeout), Quota: e.Runner(e.Project, app.Out).Quota}
-	access := Access{Place: roles.PlaceBuilder, Image: app.Image, Fetch: true}
-	if e.Conf.Images.App.Dockerfile != "" {
-		access.Dockerfile = "images.app.dockerfile"
-	}
-	g, err := e.Gate(ctx, access)
+	g, err := e.Gate(ctx, Access{Place: roles.PlaceBuilder, Fetch: true})
 	if g != nil {
 		p.Gate, p.Files = g, g.Files
 	}

@@ -25,7 +25,6 @@ type Gate struct {
 	Sidecar string            // image of the gateway
 	Setup   gateway.Setup     // of every call of the role, without the call itself
 	Hosts   []string          // of network.allow that it lets through
-	Notes   []string          // for the person, on those
 	Certs   []string          // environment by which the role's tools trust the registries
 	Files   map[string][]byte // that the role's boxes need for that
 

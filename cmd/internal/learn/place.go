@@ -72,16 +72,13 @@ func (w *work) prepare(ctx context.Context, c *learner.Containers, access enviro
 	if c.Image, err = c.Env.Images.Ensure(ctx, want); err != nil {
 		return nil, fmt.Errorf("cannot make the agent's image: %w", err)
 	}
-	access.Place, access.Image, access.Agent, access.Models = roles.PlaceBuilder, c.Image, c.Agent, []string{c.Model}
+	access.Place, access.Agent, access.Models = roles.PlaceBuilder, c.Agent, []string{c.Model}
 	if c.Gate, err = c.Env.Gate(ctx, access); err != nil {
 		return nil, err
 	}
 	access.Fetch = true
 	if c.AuthorGate, err = c.Env.Gate(ctx, access); err != nil || c.AuthorGate == nil {
 		return nil, err
-	}
-	for _, note := range c.AuthorGate.Notes {
-		w.tell.Note(note)
 	}
 	return c.AuthorGate.Hosts, nil
 }

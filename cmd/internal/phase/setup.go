@@ -159,7 +159,7 @@ func (r *Run) openGates(ctx context.Context) error {
 	for _, role := range roles.Both() {
 		p := r.jobs.Players[role.Name]
 		g, err := r.env.Gate(ctx, environment.Access{
-			Place: role.Name, Image: p.Image, Agent: p.Agent, Models: p.Models, Prices: money.Of(r.book.List, p.Models),
+			Place: role.Name, Agent: p.Agent, Models: p.Models, Prices: money.Of(r.book.List, p.Models),
 			Fetch: role.Fetches, Budget: r.account.Left, Spent: r.account.Spent,
 		})
 		if err != nil {
@@ -167,9 +167,6 @@ func (r *Run) openGates(ctx context.Context) error {
 		}
 		if g == nil { // it needs none
 			continue
-		}
-		for _, text := range g.Notes {
-			r.emit(state.Event{Phase: r.phase, Role: role.Name, Text: text})
 		}
 		p.Gate, p.Hosts, p.Files = g, g.Hosts, g.Files
 		r.jobs.Players[role.Name] = p

@@ -1,0 +1,52 @@
+package environment
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"abl/internal/config"
+)
+
+func TestAllowedHosts(t *testing.T) {
+	got := allowedHosts([]string{"z.example:8443", "npm", "a.example", "registry.npmjs.org", "crates"})
+	want := []string{"a.example:443", "index.crates.io:443", "registry.npmjs.org:443", "static.crates.io:443", "z.example:8443"}
+	if !slices.Equal(got, want) || len(allowedHosts(nil)) != 0 {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Each word that config takes has its hosts, and a host is what config would take, too.
+func TestRegistriesAreKnown(t *testing.T) {
+	if words := slices.Sorted(maps.Keys(registries)); !slices.Equal(words, config.Registries) {
+		t.Errorf("%q have hosts, config takes %q", words, config.Registries)
+	}
+	for word, hosts := range registries {
+		for _, host := range hosts {
+			if !config.Allowable(host) || !strings.HasSuffix(host, ":443") {
+				t.Errorf("%s: host %q", word, host)
+			}
+		}
+	}
+}
+
+func TestEnv(t *testing.T) {
+	got := map[string]string{}
+	for _, kv := range slices.Concat(proxyEnv("http://abl:T@gateway:8080", "gateway", "app"), certEnv("/abl/in/ca.pem")) {
+		k, v, _ := strings.Cut(kv, "=")
+		if _, twice := got[k]; twice {
+			t.Errorf("%s is there twice", k)
+		}
+		got[k] = v
+	}
+	for k, want := range map[string]string{
+		"HTTPS_PROXY": "http://abl:T@gateway:8080", "https_proxy": "http://abl:T@gateway:8080", "http_proxy": "http://abl:T@gateway:8080",
+		"NO_PROXY": "localhost,.localhost,127.0.0.1,::1,[::1],0.0.0.0,gateway,app", "no_proxy": "localhost,.localhost,127.0.0.1,::1,[::1],0.0.0.0,gateway,app",
+		"NODE_EXTRA_CA_CERTS": "/abl/in/ca.pem", "SSL_CERT_FILE": "/abl/in/ca.pem", "PIP_CERT": "/abl/in/ca.pem",
+	} {
+		if got[k] != want {
+			t.Errorf("%s=%q, want %q", k, got[k], want)
+		}
+	}
+}
