@@ -63,22 +63,14 @@ func bePatient(ctx context.Context, eng Engine, outage time.Duration, note func(
 	})
 }
 
-// Prober proves that an engine keeps networks apart from its machine and the world.
-type Prober struct {
-	Engine  Engine
-	Info    sandbox.Info
-	Pool    string // CIDR out of which networks are taken
-	CACert  string
-	Offline bool
-	Fresh   bool // a proof that is known already does not count
-}
-
-// Networks learns how the engine keeps networks apart: from the proof that is known,
-// or one that is made now. Networks that are not proven to be are refused unless the
-// person allows it.
-func (p Prober) Networks(ctx context.Context, allowed bool) (boundary.Result, roles.Net, error) {
-	r, why := boundary.UserCache().Network(ctx, p.Fresh, p.Info, p.probe)
-	net := roles.Net{Apart: r.Apart, Away: !p.Info.Near, Other: !p.Info.Local}
+// Networks learns how an engine keeps networks apart: from the proof that is known, unless a
+// fresh one is wanted, or one that is made now. Networks that are not proven to be are refused
+// unless the person allows it.
+func (o Options) Networks(ctx context.Context, eng Engine, info sandbox.Info, fresh bool) (boundary.Result, roles.Net, error) {
+	r, why := boundary.UserCache().Network(ctx, fresh, info, func(ctx context.Context, id string) (boundary.Result, error) {
+		return o.probe(ctx, eng, info, id)
+	})
+	net := roles.Net{Apart: r.Apart, Away: !info.Near, Other: !info.Local}
 	switch {
 	case why != nil && !errors.Is(why, sandbox.ErrUnproven):
 		return r, net, why
@@ -87,8 +79,8 @@ func (p Prober) Networks(ctx context.Context, allowed bool) (boundary.Result, ro
 	default:
 		why = r.Err()
 	}
-	if why != nil && !allowed {
-		return r, net, fmt.Errorf("%w: networks of the engine at %s: %w", ErrNetworks, p.Info.Host, why)
+	if why != nil && !o.Weak {
+		return r, net, fmt.Errorf("%w: networks of the engine at %s: %w", ErrNetworks, info.Host, why)
 	}
 	if why != nil {
 		net.Weak = reason(why)
@@ -97,17 +89,17 @@ func (p Prober) Networks(ctx context.Context, allowed bool) (boundary.Result, ro
 }
 
 // probe makes the proof with boxes of this id.
-func (p Prober) probe(ctx context.Context, id string) (boundary.Result, error) {
-	image, err := Maker(p.Engine, func(string) {}, p.CACert, p.Offline).Holder(ctx)
+func (o Options) probe(ctx context.Context, eng Engine, info sandbox.Info, id string) (boundary.Result, error) {
+	image, err := Maker(eng, func(string) {}, o.CACert, o.Offline).Holder(ctx)
 	if err != nil {
 		return boundary.Result{}, err
 	}
 	ways := []sandbox.Apart{sandbox.IsolatedGateway, sandbox.NoAddress} // the one that the version is known to have first
-	if p.Info.Apart == sandbox.NoAddress {
+	if info.Apart == sandbox.NoAddress {
 		slices.Reverse(ways)
 	}
-	probe := boundary.Prober{Engine: p.Engine, Image: image, Pool: p.Pool, ID: id, Away: !p.Info.Near, Virtual: !p.Info.Local}
-	return probe.Probe(ctx, ways...)
+	p := boundary.Prober{Engine: eng, Image: image, Pool: o.Conf.Network.Pool, ID: id, Away: !info.Near, Virtual: !info.Local}
+	return p.Probe(ctx, ways...)
 }
 
 // reason is what is not proven, in one sentence.

@@ -15,6 +15,7 @@ import (
 
 	"abl/images"
 	"abl/internal/config"
+	"abl/internal/gateway/sidecar"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/redact"
@@ -60,13 +61,13 @@ type Environment struct {
 	UID, GID int  // whom containers run as
 	Lend     bool // the workspaces have to be lent to them
 
-	forwards forwards
+	forwards map[string]*sidecar.Forwarder // to model servers on this machine's loopback, by target
 }
 
 // Open reaches the engine, proves its networks, and sweeps what an earlier run left
 // but for a call that goes on. What it has made is taken down when it fails.
 func Open(ctx context.Context, o Options) (*Environment, error) {
-	e := &Environment{Options: o}
+	e := &Environment{Options: o, forwards: map[string]*sidecar.Forwarder{}}
 	if o.Owned == "" {
 		o.Owned = o.Project.Root
 	}
@@ -99,8 +100,7 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 		e.Net = &roles.Net{Away: !e.Info.Near, Other: !e.Info.Local}
 	}
 	if e.Net == nil {
-		prober := Prober{Engine: e.Engine, Info: e.Info, Pool: e.Conf.Network.Pool, CACert: e.CACert, Offline: e.Offline}
-		_, net, err := prober.Networks(ctx, e.Weak)
+		_, net, err := e.Networks(ctx, e.Engine, e.Info, false)
 		if err != nil {
 			return err
 		}
@@ -215,7 +215,10 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 			err = e.sweep(ctx, left)
 		}
 	}
-	err = errors.Join(err, e.Engine.Close(), e.forwards.close())
+	err = errors.Join(err, e.Engine.Close())
+	for _, one := range e.forwards {
+		err = errors.Join(err, one.Close())
+	}
 	if err == nil && alone && left == "" && e.Down != nil {
 		failpoint.Here("strike.swept")
 		err = e.Down()

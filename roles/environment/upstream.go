@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -31,16 +30,6 @@ func Override(vars agent.Provider, raw string) (target *url.URL, local bool, err
 	return target, local, nil
 }
 
-// forwards let gateways come to model servers on this machine's loopback, by target.
-type forwards map[string]*sidecar.Forwarder
-
-func (f forwards) close() (err error) {
-	for _, one := range f {
-		err = errors.Join(err, one.Close())
-	}
-	return err
-}
-
 // upstream is where the gateway finds the provider: the person's address, one at
 // which abl forwards to this machine's loopback, or "" for the provider's own.
 func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string, error) {
@@ -59,9 +48,6 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 		if one, err = e.forward(ctx, vars.BaseVar, target); err != nil {
 			return "", err
 		}
-		if e.forwards == nil {
-			e.forwards = forwards{}
-		}
 		e.forwards[target.String()] = one
 	}
 	return one.URL(), nil
@@ -77,11 +63,9 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL)
 	if err != nil {
 		return nil, err
 	}
-	note := e.Project.Forwards()
-	was, err := noted(note)
-	if err != nil {
-		return nil, err
-	}
+	note, was := e.Project.Forwards(), map[string]sidecar.Listening{}
+	data, _ := os.ReadFile(note)
+	_ = json.Unmarshal(data, &was) // without a note a call that runs now loses its provider, and nothing else happens
 	var roots *x509.CertPool
 	if target.Scheme == "https" {
 		if roots, err = e.trusted().Pool(); err != nil {
@@ -99,8 +83,7 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL)
 		return nil, fmt.Errorf("cannot let the gateway come to %s: %w", name, err)
 	}
 	was[target.String()] = one.At
-	data, err := json.Marshal(was)
-	if err == nil {
+	if data, err = json.Marshal(was); err == nil {
 		err = hostfs.Write(note, append(data, '\n'), 0o600)
 	}
 	if err != nil {
@@ -122,14 +105,4 @@ func (e *Environment) hostAddress(ctx context.Context) (netip.Addr, error) {
 	}
 	defer conn.Close()
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr(), nil
-}
-
-// noted is where an earlier abl listened, by target.
-func noted(note string) (map[string]sidecar.Listening, error) {
-	was := map[string]sidecar.Listening{}
-	data, err := os.ReadFile(note)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(data, &was) != nil {
-		return map[string]sidecar.Listening{}, nil // a broken note costs a call that runs now its provider, and nothing else
-	}
-	return was, err
 }

@@ -81,20 +81,23 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 
 // prove probes the engine's networks and a container like each role's.
 func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng environment.Engine, info sandbox.Info) error {
-	prober := environment.Prober{Engine: eng, Info: info, Pool: conf.Network.Pool, CACert: in.String("ca-cert"), Offline: in.Bool("offline"), Fresh: true}
-	r, net, err := prober.Networks(ctx, true) // what does not hold is shown, and ends in exit code 8
+	weak := true // what does not hold is shown, and ends in exit code 8
+	o := environment.Options{Conf: conf, CACert: in.String("ca-cert"), Offline: in.Bool("offline"), Weak: weak}
+	r, net, err := o.Networks(ctx, eng, info, true)
 	if err != nil {
 		return err
 	}
 	b.At, b.Apart, b.Network = r.At, r.Apart, r.Proof
-	for _, role := range roles.Both() {
-		p, err := tryRole(ctx, in, s, conf, net, role)
-		if err != nil {
-			return err
+	return inTrial(ctx, in, conf, "", net, func(env *environment.Environment) error {
+		for _, role := range roles.Both() {
+			p, err := tryRole(ctx, env, s, role)
+			if err != nil {
+				return err
+			}
+			b.Roles = append(b.Roles, p)
 		}
-		b.Roles = append(b.Roles, p)
-	}
-	return nil
+		return nil
+	})
 }
 
 // recall takes what the last call of each role has kept.

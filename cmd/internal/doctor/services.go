@@ -32,30 +32,24 @@ func tryServices(ctx context.Context, s *phase.Project) (found []phase.Finding, 
 	if err != nil {
 		return nil, err
 	}
-	env, _, closed, err := openTrial(ctx, s.In, s.Conf, s.Paths.Root, *net)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, closed()) }()
-	env.Boxes.Trial = true
-	if err := env.Boxes.Holder(ctx, roles.PlaceBuilder); err != nil {
-		return nil, err
-	}
-	for _, svc := range environment.Services(s.Conf) {
-		from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
-		took, err := tryService(ctx, env, svc)
-		f := good("service", fmt.Sprintf("%s: %s answers at port %d, %s after its start", svc.Name, from, svc.Port, took))
-		switch {
-		case errors.Is(err, sandbox.ErrNoImage) && svc.Image == "":
-			f.Text = svc.Name + ": " + from + " is not built yet; the first phase builds it"
-		case errors.Is(err, sandbox.ErrNoImage):
-			f.Text = svc.Name + ": " + from + " is not on the engine; the first phase pulls it (docs/services.md: images without a registry)"
-		case err != nil:
-			f = failed("service", exit.OnEngine(err))
+	err = inTrial(ctx, s.In, s.Conf, s.Paths.Root, *net, func(env *environment.Environment) error {
+		if err := env.Boxes.Holder(ctx, roles.PlaceBuilder); err != nil {
+			return err
 		}
-		found = append(found, f)
-	}
-	return found, nil
+		for _, svc := range environment.Services(s.Conf) {
+			from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
+			took, err := tryService(ctx, env, svc)
+			f := good("service", fmt.Sprintf("%s: %s answers at port %d, %s after its start", svc.Name, from, svc.Port, took))
+			if errors.Is(err, sandbox.ErrNoImage) {
+				f.Text = fmt.Sprintf("%s: %s is not on the engine yet; the first phase builds or pulls it (docs/services.md)", svc.Name, from)
+			} else if err != nil {
+				f = failed("service", exit.OnEngine(err))
+			}
+			found = append(found, f)
+		}
+		return nil
+	})
+	return found, err
 }
 
 func tryService(ctx context.Context, env *environment.Environment, svc roles.ServiceBox) (time.Duration, error) {

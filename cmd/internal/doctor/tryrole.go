@@ -16,7 +16,6 @@ import (
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/helper"
-	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/state"
@@ -30,16 +29,9 @@ import (
 var onlooker = agent.Program("none", agent.Command{Argv: []string{helper.Bin + "/" + helper.HelperProbe, "look", "{}"}})
 
 // tryRole takes a container like the role's, with the role's image and the
-// project's limits, through its proof. It stands on folders of its own, so
-// nothing of the project's is touched, and leaves nothing.
-func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, net roles.Net, role roles.Role) (p roleProof, err error) {
+// project's limits, through its proof.
+func tryRole(ctx context.Context, env *environment.Environment, s *phase.Project, role roles.Role) (p roleProof, err error) {
 	p.Role = role.Name
-	env, project, closed, err := openTrial(ctx, in, conf, "", net)
-	if err != nil {
-		return p, err
-	}
-	defer func() { err = errors.Join(err, closed()) }()
-	env.Boxes.Trial = len(environment.Services(conf)) > 0
 	if p.Image, err = imageFor(ctx, s, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
 		p.Image, err = env.Boxes.Helper, nil // abl's own programs are in it too
 	}
@@ -50,10 +42,10 @@ func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.
 		Role: role, Agent: onlooker, Image: p.Image, Place: role.Name, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
 		Prompt: func() (string, error) { return "", nil },
 	}
-	r := env.Runner(project, state.Discard)
+	r := env.Runner(env.Project, state.Discard)
 	r.Timeout, r.Idle, r.Quota = time.Minute, 0, roles.DiskQuota{}
 	o, rerr := r.Run(ctx, job)
-	b, _, err := roles.Record{Dir: project.Call(job.Call.ID)}.Boundary()
+	b, _, err := roles.Record{Dir: env.Project.Call(job.Call.ID)}.Boundary()
 	p.Made, p.Inside, p.MS = b.Made, b.Inside, b.ProbeMS
 	switch {
 	case errors.Is(rerr, sandbox.ErrUnproven):
@@ -66,25 +58,43 @@ func tryRole(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.
 	return p, err
 }
 
-// openTrial opens an environment on a throw-away project of its own. Paths in the settings start
-// from root, "" for that project's.
-func openTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root string, net roles.Net) (env *environment.Environment, p state.Project, closed func() error, err error) {
-	id, p, err := newTrial()
+// inTrial does something in an environment on a throw-away project of its own, so nothing of the
+// person's is touched, and leaves nothing. Paths in the settings start from root, "" for that
+// project's.
+func inTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root string, net roles.Net, do func(*environment.Environment) error) (err error) {
+	dir, err := os.MkdirTemp("", "abl-doctor-")
 	if err != nil {
-		return nil, p, nil, fmt.Errorf("cannot make a folder to try a container on: %w", err)
+		return fmt.Errorf("cannot make a folder to try a container on: %w", err)
 	}
-	env, err = environment.Open(ctx, environment.Options{
-		Project: p, ID: id, Conf: conf, Root: cmp.Or(root, p.Root), Net: &net, Safe: in.Safe, CACert: in.String("ca-cert"),
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	real, err := state.Real(dir)
+	if err != nil {
+		return err
+	}
+	p := state.NewProject(real, "src", ".abl/tests")
+	env, err := environment.Open(ctx, environment.Options{
+		Project: p, ID: "look-" + strings.ToLower(rand.Text()[:10]), Conf: conf, Root: cmp.Or(root, p.Root), Net: &net, Safe: in.Safe, CACert: in.String("ca-cert"),
 		Offline: true, // what is not there yet is not made for this
 		Note:    func(string) {}, NoteImage: func(string) {},
 	})
 	if err != nil {
-		return nil, p, nil, errors.Join(err, os.RemoveAll(p.Root))
+		return err
 	}
-	return env, p, func() error {
-		_, err := env.Close(ctx, nil)
-		return errors.Join(err, os.RemoveAll(p.Root))
-	}, nil
+	defer func() {
+		_, cerr := env.Close(ctx, nil)
+		err = errors.Join(err, cerr)
+	}()
+	for _, dir := range []string{p.Specs(), p.Calls(), filepath.Join(p.Src, ".git"), filepath.Join(p.Tests, ".git")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	err = errors.Join(os.Chmod(p.Root, 0o755), os.Chown(p.Src, env.UID, env.GID), os.Chown(p.Tests, env.UID, env.GID))
+	if err != nil {
+		return err
+	}
+	env.Boxes.Trial = len(environment.Services(conf)) > 0
+	return do(env)
 }
 
 // imageFor is the role's image, and outside a project that of the tools.
@@ -100,28 +110,4 @@ func imageFor(ctx context.Context, s *phase.Project, m *images.Maker, role roles
 		}
 	}
 	return m.Ensure(ctx, want)
-}
-
-// newTrial lays out a throw-away project, for the user that roles run as. Its id is that on
-// the engine.
-func newTrial() (id string, p state.Project, err error) {
-	id = "look-" + strings.ToLower(rand.Text()[:10])
-	root, err := os.MkdirTemp("", "abl-doctor-")
-	if err == nil {
-		root, err = state.Real(root)
-	}
-	if err != nil {
-		return id, p, err
-	}
-	p = state.NewProject(root, "src", ".abl/tests")
-	uid, gid, _ := hostfs.RoleID(root, os.Geteuid())
-	for _, dir := range []string{p.Specs(), p.Calls(), filepath.Join(p.Src, ".git"), filepath.Join(p.Tests, ".git")} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return id, p, err
-		}
-	}
-	if err := os.Chmod(root, 0o755); err != nil || os.Geteuid() != 0 {
-		return id, p, err
-	}
-	return id, p, errors.Join(os.Chown(p.Src, uid, gid), os.Chown(p.Tests, uid, gid))
 }

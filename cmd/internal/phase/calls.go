@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"abl/internal/state"
 	"abl/roles"
@@ -18,11 +17,8 @@ import (
 type Call struct {
 	roles.Record
 	roles.KeyParts
-	Key       string
-	Agent     string
-	Model     string
+	roles.Intent
 	Iteration int // 0 when it cannot be told
-	Begun     time.Time
 	Outcome   roles.Outcome
 	Ended     bool
 }
@@ -48,11 +44,10 @@ func (s *Project) Calls() ([]Call, error) {
 		if !ok || !e.IsDir() {
 			continue
 		}
-		c := Call{Record: roles.Record{Dir: s.Paths.Call(e.Name())}, KeyParts: k, Key: e.Name()}
+		c := Call{Record: roles.Record{Dir: s.Paths.Call(e.Name())}, KeyParts: k}
 		c.Iteration = iterationOf(f.Phase(c.Phase), c.Step)
-		if intent, ok, err := c.Intent(); err == nil && ok {
-			c.Begun, c.Agent, c.Model = intent.Begun, intent.Agent, intent.Model
-		}
+		c.Intent, _, _ = c.Record.Intent()
+		c.Key = e.Name()
 		if c.Outcome, c.Ended, err = c.Record.Outcome(); err != nil {
 			return nil, err
 		}

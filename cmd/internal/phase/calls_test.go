@@ -30,7 +30,7 @@ func TestTranscriptOfACall(t *testing.T) {
 	} {
 		t.Run(tt.agent, func(t *testing.T) {
 			dir := t.TempDir()
-			c := Call{Record: roles.Record{Dir: dir}, Agent: tt.agent}
+			c := Call{Record: roles.Record{Dir: dir}, Intent: roles.Intent{Agent: tt.agent}}
 			var got []agent.Message
 			each := func(m agent.Message) { got = append(got, m) }
 			if err := Transcript(s, c, each); err != nil || got != nil {

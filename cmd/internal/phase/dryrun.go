@@ -111,13 +111,10 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if served {
 		r.Key = s.KeyText(vars.KeyVar)
 	}
-	app := environment.AppSpec(s.Conf)
-	c := &orchestrator.RoleJobs{
-		Number: n, Project: s.Paths, Specs: specs, App: app, Safe: s.In.Safe, Within: s.Conf.Source.Dir, Adopted: s.Conf.Source.Repo != "",
-		Players: map[string]orchestrator.Player{role.Name: who}, Trials: environment.Services(s.Conf),
-		Files: map[string]orchestrator.Files{role.Name: func(ctx context.Context, most int) ([]string, error) {
-			return WorkspaceFiles(ctx, s, role.Workspace(s.Paths), most)
-		}},
+	c := s.newJobs(n, specs)
+	c.Players[role.Name] = who
+	c.Files[role.Name] = func(ctx context.Context, most int) ([]string, error) {
+		return WorkspaceFiles(ctx, s, role.Workspace(s.Paths), most)
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
 	gated := served || fetches
@@ -127,7 +124,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if !role.App {
 		role.Within = s.Conf.Source.Dir
 	}
-	if r.Prompt, _, err = c.Prompt(ctx, role, p, roles.Up{URL: app.URL()}, nil); err == nil {
+	if r.Prompt, _, err = c.Prompt(ctx, role, p, roles.Up{URL: c.App.URL()}, nil); err == nil {
 		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration, Attempt: p.Attempt}, r.Prompt)
 	}
 	if err != nil {

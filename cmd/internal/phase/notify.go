@@ -7,10 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -70,28 +67,6 @@ func notifies(ctx context.Context, s *Project) (command, from string, err error)
 		err = untracked(ctx, s.Paths.Root, config.File)
 	}
 	return command, cmp.Or(source.String(), config.File), err
-}
-
-// untracked is an error where git has a file of the project, or where nobody can tell.
-func untracked(ctx context.Context, root, file string) error {
-	isGit := func(kv string) bool { return strings.HasPrefix(kv, "GIT_") } // as in a hook, of another repository
-	// From the root for a folder whose name differs by case, from the file's own for a submodule.
-	for _, at := range []string{".", filepath.Dir(file)} {
-		// A repository's own settings must not let git run anything either.
-		cmd := proc.Command(ctx, "git", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit",
-			"-C", filepath.Join(root, at), "ls-files", "--", ":(icase)"+strings.TrimPrefix(file, at+"/"))
-		cmd.Env = append(slices.DeleteFunc(cmd.Env, isGit), "LC_ALL=C")
-		out, err := cmd.CombinedOutput()
-		switch said := string(out); {
-		case err == nil && said == "", err != nil && strings.Contains(said, "not a git repository"):
-		case err == nil:
-			return fmt.Errorf("git has %s, so it may be somebody else's; "+
-				"set ABL_NOTIFY_COMMAND in your environment", file)
-		default:
-			return fmt.Errorf("cannot tell whether git has %s: %w", file, err)
-		}
-	}
-	return nil
 }
 
 // Emit hands an event on. Of a wait that is longer than a minute the person hears.

@@ -44,49 +44,16 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 	}
 	taken.Close()
 	r := &Run{Project: s, phase: n, file: f, specs: s.Specs(), out: out}
-	if err := r.begin(ctx); err != nil {
-		return err
-	}
-	if is := f.Phase(n).Status; is != state.Passed {
-		r.note(fmt.Sprintf("phase %d is %s: this is what it has come to so far", n, is))
-	}
-	err = r.serve(ctx, commit, port, ready)
-	return errors.Join(err, r.end(context.WithoutCancel(ctx), err))
-}
-
-// built is the commit that phase n has come to.
-func built(s *Project, n int) (f *state.File, commit string, err error) {
-	if f, err = s.State(); err == nil {
-		commit = f.Phase(n).SrcCommit
-	}
-	if err == nil && commit == "" {
-		err = exit.With(exit.Usage, fmt.Errorf("phase %d has built nothing yet", n), "abl status lists the phases")
-	}
-	return f, commit, err
-}
-
-// Changes tells what phase n changed in the source.
-func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error) error {
-	f, commit, err := built(s, n)
-	if err != nil {
-		return err
-	}
-	src, err := git.Open(s.Paths.Src, s.source())
-	if err != nil {
-		return err
-	}
-	before, err := git.Before(ctx, src, commit, fmt.Sprintf("p%d-", n), f.Start)
-	if err != nil {
-		return err
-	}
-	return git.Changes(ctx, src, before, commit, each)
+	return r.beside(ctx, "the app", func() error {
+		if is := f.Phase(n).Status; is != state.Passed {
+			r.note(fmt.Sprintf("phase %d is %s: this is what it has come to so far", n, is))
+		}
+		return r.serve(ctx, commit, port, ready)
+	})
 }
 
 func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url string)) error {
 	const key = "open"
-	if err := r.idle(ctx, "the app"); err != nil {
-		return err
-	}
 	at, _, err := r.src.Head()
 	if err != nil {
 		return err

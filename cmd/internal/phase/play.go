@@ -56,7 +56,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 		err = r.openLedger()
 	}
 	if err == nil {
-		err = r.begin(ctx, r.openGates)
+		err = r.begin(ctx)
 	}
 	if err != nil {
 		return p, "", err

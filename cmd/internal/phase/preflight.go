@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +73,14 @@ func (s *Project) CheckLedger() error {
 	return ledger.Open(s.Paths.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
 }
 
+// options are those of every environment of the project's.
+func (s *Project) options() environment.Options {
+	return environment.Options{
+		Project: s.Paths, Root: s.Paths.Root, Conf: s.Conf, Net: s.net, Safe: s.In.Safe,
+		CACert: s.In.String("ca-cert"), Offline: s.In.Bool("offline"), Weak: s.In.Bool(cli.WeakFlag),
+	}
+}
+
 // Networks learns, once a run, how the engine keeps networks apart.
 func (s *Project) Networks(ctx context.Context) (*roles.Net, error) {
 	eng, info, err := environment.Connect(ctx)
@@ -78,10 +88,7 @@ func (s *Project) Networks(ctx context.Context) (*roles.Net, error) {
 		return nil, exit.OnEngine(err)
 	}
 	if s.net == nil {
-		prober := environment.Prober{
-			Engine: eng, Info: info, Pool: s.Conf.Network.Pool, CACert: s.In.String("ca-cert"), Offline: s.In.Bool("offline"),
-		}
-		_, net, nerr := prober.Networks(ctx, s.In.Bool(cli.WeakFlag))
+		_, net, nerr := s.options().Networks(ctx, eng, info, false)
 		if err = nerr; err == nil {
 			s.net = &net
 		}
@@ -148,6 +155,38 @@ func (s *Project) neverCommitted() map[string]string {
 	return secrets
 }
 
+// askGit runs git in a folder, on the repository that the folder is in: a hook's environment
+// may name another one. Where there is none it says nothing. A repository's own settings must
+// not let git run anything.
+func askGit(ctx context.Context, dir string, args ...string) (said string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	safe := []string{"-C", dir, "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit"}
+	cmd := proc.Command(ctx, "git", append(safe, args...)...)
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
+	cmd.Env = append(cmd.Env, "LC_ALL=C")
+	out, err := cmd.CombinedOutput()
+	if err != nil && strings.Contains(string(out), "not a git repository") {
+		return "", nil
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// untracked is an error where git has a file of the project, or where nobody can tell.
+func untracked(ctx context.Context, root, file string) error {
+	// From the root for a folder whose name differs by case, from the file's own for a submodule.
+	for _, at := range []string{".", filepath.Dir(file)} {
+		said, err := askGit(ctx, filepath.Join(root, at), "ls-files", "--", ":(icase)"+strings.TrimPrefix(file, at+"/"))
+		if err != nil {
+			return fmt.Errorf("cannot tell whether git has %s: %w", file, err)
+		}
+		if said != "" {
+			return fmt.Errorf("git has %s, so it may be somebody else's; set ABL_NOTIFY_COMMAND in your environment", file)
+		}
+	}
+	return nil
+}
+
 // Finding is one thing that was looked at before a phase needs it.
 type Finding struct {
 	What string `json:"what"`
@@ -159,32 +198,22 @@ type Finding struct {
 // Ignored asks git, when there is a repository around .env, whether the file stays
 // out of it.
 func Ignored(ctx context.Context, p state.Project) Finding {
-	git := func(args ...string) (said string, err error) {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		defer cancel()
-		cmd := proc.Command(ctx, "git", append([]string{"-C", p.Root}, args...)...)
-		cmd.Env = append(cmd.Env, "LC_ALL=C")
-		out, err := cmd.CombinedOutput()
-		return strings.TrimSpace(string(out)), err
-	}
 	f := Finding{What: ".env", OK: true, Text: "not there, or not in a git repository"}
 	if _, err := os.Stat(p.Env()); err != nil {
 		return f
 	}
-	said, err := git("check-ignore", "-q", ".env")
-	var ended *exec.ExitError
+	said, err := askGit(ctx, p.Root, "check-ignore", ".env")
+	ended, is := errors.AsType[*exec.ExitError](err)
 	switch {
-	case err == nil:
-		f.Text = "ignored by git"
-	case errors.As(err, &ended) && ended.ExitCode() == 1:
-		if _, err := git("ls-files", "--error-unmatch", ".env"); err == nil {
-			return Finding{What: ".env", Text: "in git's index", Hint: "git rm --cached .env, and if it was ever pushed, new keys"}
+	case is && ended.ExitCode() == 1:
+		f.OK, f.Text, f.Hint = false, "not ignored by git", "add a line .env to .gitignore"
+		if tracked, _ := askGit(ctx, p.Root, "ls-files", ".env"); tracked != "" {
+			f.Text, f.Hint = "in git's index", "git rm --cached .env, and if it was ever pushed, new keys"
 		}
-		return Finding{What: ".env", Text: "not ignored by git", Hint: "add a line .env to .gitignore"}
-	case errors.As(err, &ended) && !strings.Contains(said, "not a git repository"):
-		f.Text = "unchecked: " + said
-	case errors.Is(err, exec.ErrNotFound):
-		f.Text = "unchecked: git is not installed"
+	case err != nil:
+		f.Text = fmt.Sprintf("unchecked: %v %s", err, said)
+	case said != "":
+		f.Text = "ignored by git"
 	}
 	return f
 }

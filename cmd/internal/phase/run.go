@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/internal/git"
@@ -41,7 +40,7 @@ type Run struct {
 
 // begin opens the environment and sets up the roles in it. When that fails, what was
 // made so far is taken down.
-func (r *Run) begin(ctx context.Context, more ...func(context.Context) error) (err error) {
+func (r *Run) begin(ctx context.Context) (err error) {
 	r.account = &money.Account{
 		Conf: r.Conf, Used: func(key string) (money.Spendings, error) { return r.spent(r.phase, key) },
 		Words: money.Words{Again: fmt.Sprintf("abl phase %d", r.phase), Safe: "everything is committed"}, Tell: r.note,
@@ -50,24 +49,22 @@ func (r *Run) begin(ctx context.Context, more ...func(context.Context) error) (e
 		return exit.OnEngine(err)
 	}
 	r.net = r.env.Net
-	for _, do := range append([]func(context.Context) error{r.setUp}, more...) {
-		if err := cmp.Or(do(ctx), ctx.Err()); err != nil {
-			return errors.Join(exit.OnEngine(err), r.end(ctx, err))
-		}
+	if err = cmp.Or(r.setUp(ctx), ctx.Err()); err != nil {
+		err = errors.Join(exit.OnEngine(err), r.end(ctx, err))
 	}
-	return nil
+	return err
 }
 
 func (r *Run) options() environment.Options {
-	return environment.Options{
-		Project: r.Paths, ID: r.file.Project, Phase: r.phase, Conf: r.Conf, Root: r.Paths.Root, Life: r.life(),
-		CACert: r.In.String("ca-cert"), Offline: r.In.Bool("offline"), Weak: r.In.Bool(cli.WeakFlag), Net: r.net,
-		Safe: r.In.Safe, Alone: r.held.Still, Ready: r.known, Down: func() error { return r.GiveBack(r.file, r.out) }, AtRest: func() string { return callAtRest(r.file.Phase(r.phase)) },
-		Note: r.note, NoteImage: func(line string) { r.emit(state.Event{Text: line}) },
-		Progress: func(since time.Time, what string) {
-			r.out.Emit(state.Event{Time: since, Kind: state.Progress, Phase: r.phase, Text: what})
-		},
+	o := r.Project.options()
+	o.ID, o.Phase, o.Life, o.Alone, o.Ready, o.Note = r.file.Project, r.phase, r.life(), r.held.Still, r.known, r.note
+	o.Down = func() error { return r.GiveBack(r.file, r.out) }
+	o.AtRest = func() string { return callAtRest(r.file.Phase(r.phase)) }
+	o.NoteImage = func(line string) { r.emit(state.Event{Text: line}) }
+	o.Progress = func(since time.Time, what string) {
+		r.out.Emit(state.Event{Time: since, Kind: state.Progress, Phase: r.phase, Text: what})
 	}
+	return o
 }
 
 // life is beyond what a whole round of calls can take: after it what holds the

@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"abl/internal/config"
 	"abl/internal/git"
 	"abl/internal/hostfs"
+	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
@@ -102,13 +104,19 @@ func (s *Project) dockerfile(rel string) (string, error) {
 	return environment.Dockerfile(s.Paths.Root, rel, s.Paths.Src, s.Paths.Tests)
 }
 
+// newJobs makes the jobs of a phase's calls, of which nobody is known yet who plays.
+func (s *Project) newJobs(n int, specs spec.Set) *orchestrator.RoleJobs {
+	return &orchestrator.RoleJobs{
+		Number: n, Project: s.Paths, Specs: specs, App: environment.AppSpec(s.Conf), Trials: environment.Services(s.Conf), Safe: s.In.Safe,
+		Players: map[string]orchestrator.Player{}, Files: map[string]orchestrator.Files{},
+		Within: s.Conf.Source.Dir, Adopted: s.Conf.Source.Repo != "",
+	}
+}
+
 // setUp finds who plays which role, makes their images and the app, and opens the
 // workspaces.
 func (r *Run) setUp(ctx context.Context) (err error) {
-	r.jobs = &orchestrator.RoleJobs{
-		Number: r.phase, Project: r.Paths, Specs: r.specs, App: environment.AppSpec(r.Conf),
-		Players: map[string]orchestrator.Player{}, Safe: r.In.Safe, Within: r.Conf.Source.Dir, Adopted: r.Conf.Source.Repo != "",
-	}
+	r.jobs = r.newJobs(r.phase, r.specs)
 	for _, role := range roles.Both() {
 		p, err := r.Player(role)
 		if err != nil {
@@ -120,6 +128,11 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 		}
 		if p.Image, err = r.env.Images.Ensure(ctx, want); err != nil {
 			return fmt.Errorf("cannot make the %s's image: %w", role.Name, err)
+		}
+		if r.goesOn {
+			if err := r.openGate(ctx, role, &p); err != nil {
+				return err
+			}
 		}
 		r.jobs.Players[role.Name] = p
 	}
@@ -136,7 +149,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if r.app.Prepare, err = r.env.Prepare(ctx, r.app, r.src); err != nil {
 		return err
 	}
-	r.jobs.Files = map[string]orchestrator.Files{roles.Builder.Name: r.src.Files, roles.Verifier.Name: r.tests.Files}
+	r.jobs.Files[roles.Builder.Name], r.jobs.Files[roles.Verifier.Name] = r.src.Files, r.tests.Files
 	r.runner = r.env.Runner(r.Paths, r.out)
 	r.runner.Price = r.price
 	return nil
@@ -154,24 +167,16 @@ func (r *Run) unprepared(ctx context.Context) error {
 	return exit.With(exit.Person, err, do)
 }
 
-// openGates puts a gateway between each role and what it may reach.
-func (r *Run) openGates(ctx context.Context) error {
-	for _, role := range roles.Both() {
-		p := r.jobs.Players[role.Name]
-		g, err := r.env.Gate(ctx, environment.Access{
-			Place: role.Name, Agent: p.Agent, Models: p.Models, Prices: money.Of(r.book.List, p.Models),
-			Fetch: role.Fetches, Budget: r.account.Left, Spent: r.account.Spent,
-		})
-		if err != nil {
-			return err
-		}
-		if g == nil { // it needs none
-			continue
-		}
+// openGate puts a gateway between a role and what it may reach, if that is anything.
+func (r *Run) openGate(ctx context.Context, role roles.Role, p *orchestrator.Player) error {
+	g, err := r.env.Gate(ctx, environment.Access{
+		Place: role.Name, Agent: p.Agent, Models: p.Models, Prices: money.Of(r.book.List, p.Models),
+		Fetch: role.Fetches, Budget: r.account.Left, Spent: r.account.Spent,
+	})
+	if g != nil {
 		p.Gate, p.Hosts, p.Files = g, g.Hosts, g.Files
-		r.jobs.Players[role.Name] = p
 	}
-	return nil
+	return err
 }
 
 // openWorkspaces opens both repositories and, when abl is root in a project of
@@ -220,12 +225,12 @@ func (r *Run) lendAll() error {
 	if err != nil {
 		return err
 	}
-	dirs := []string{r.Paths.Src, r.Paths.Tests}
-	for _, dir := range dirs {
-		if _, ok := all[r.Paths.Rel(dir)]; ok {
+	for _, dir := range []string{r.Paths.Src, r.Paths.Tests} {
+		rel := r.Paths.Rel(dir)
+		if _, lent := all[rel]; lent {
 			continue
 		}
-		if all[r.Paths.Rel(dir)], err = hostfs.Plan(dir, r.env.UID, r.env.GID); err != nil {
+		if all[rel], err = hostfs.Plan(dir, r.env.UID, r.env.GID); err != nil {
 			return err
 		}
 	}
@@ -238,8 +243,8 @@ func (r *Run) lendAll() error {
 		return err
 	}
 	failpoint.Here("lease.saved")
-	for _, dir := range dirs {
-		if err := hostfs.Lend(dir, all[r.Paths.Rel(dir)]); err != nil {
+	for rel, lease := range all {
+		if err := hostfs.Lend(filepath.Join(r.Paths.Root, rel), lease); err != nil {
 			return err
 		}
 	}
@@ -255,14 +260,11 @@ func (s *Project) GiveBack(f *state.File, out state.Sink) error {
 	}
 	for rel, lease := range all {
 		found, err := hostfs.Return(filepath.Join(s.Paths.Root, rel), lease)
-		if err != nil {
+		if err = cmp.Or(err, returnRecords(s.Paths.Calls(), lease)); err != nil {
 			return err
 		}
 		for _, what := range found {
 			out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Text: rel + ": " + what})
-		}
-		if err := returnRecords(s.Paths.Calls(), lease); err != nil {
-			return err
 		}
 	}
 	failpoint.Here("lease.returned")

@@ -26,55 +26,50 @@ func (s *Project) Shell(ctx context.Context, role roles.Role, n int, tty *os.Fil
 		return err
 	}
 	r := &Run{Project: s, file: f, specs: s.Specs(), out: out}
-	if r.phase = n; n == 0 {
-		r.phase = cmp.Or(orchestrator.NextPhase(f, r.specs), len(r.specs.Numbers()), 1)
-	}
+	r.phase = cmp.Or(n, orchestrator.NextPhase(f, r.specs), len(r.specs.Numbers()), 1)
 	a, err := orchestrator.Admit(f, r.specs, r.phase, true)
 	if err != nil {
 		return err
 	}
+	p := a.Open
+	p.Iteration, p.Step, p.Attempt = max(p.Iteration, 1), max(p.Step, 1), max(p.Attempt, 1)
+	return r.beside(ctx, "a shell", func() error { return r.openShell(ctx, role, p, tty) })
+}
+
+// beside opens the environment for what a person wants to look at, and is nothing that a phase
+// does. It refuses that beside a call that is still running, and does not end such a call.
+func (r *Run) beside(ctx context.Context, what string, do func() error) error {
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
-	err = r.idle(ctx, "a shell")
-	if err == nil {
-		p := a.Open
-		p.Iteration, p.Step, p.Attempt = max(p.Iteration, 1), max(p.Step, 1), max(p.Attempt, 1)
-		err = r.openShell(ctx, role, p, tty)
-	}
-	return errors.Join(err, r.end(context.WithoutCancel(ctx), err)) // a call that was found is not ended by leaving the shell
-}
-
-// idle refuses to open something beside a call that is still running.
-func (r *Run) idle(ctx context.Context, what string) error {
 	key, err := r.env.Live(ctx)
-	if err == nil && key != "" {
+	switch {
+	case err == nil && key != "":
 		hint := fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", r.phase)
 		err = exit.With(exit.Busy, fmt.Errorf("cannot open %s: call %s is still running", what, key), hint)
+	case err == nil:
+		err = do()
 	}
-	return err
+	return errors.Join(err, r.end(context.WithoutCancel(ctx), err))
 }
 
 func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty *os.File) error {
-	var up roles.Up
 	key := "shell-" + role.Name
-	if !role.App {
-		if failed, err := r.app.Prepared(ctx, key, true); err != nil {
-			return err
-		} else if failed != "" {
-			r.In.Warn(failed)
-		}
+	if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
+		return err
+	}
+	var up roles.Up
+	var err error
+	if role.App {
+		up, err = r.app.Up(ctx, key)
 	} else {
-		if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
-			return err
-		}
-		var err error
-		if up, err = r.app.Up(ctx, key); err != nil {
-			return err
-		}
-		if up.Failed != "" {
-			r.In.Warn("the app did not start: " + up.Failed)
-		}
+		up.Failed, err = r.app.Prepared(ctx, key, true)
+	}
+	if err != nil {
+		return err
+	}
+	if up.Failed != "" {
+		r.In.Warn("the app does not start: " + up.Failed)
 	}
 	j, err := r.jobs.Job(ctx, role, p, up)
 	if err != nil {

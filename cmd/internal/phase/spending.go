@@ -2,9 +2,6 @@ package phase
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -76,13 +73,12 @@ func (s *Project) spent(n int, key string) (money.Spendings, error) {
 	return money.Spent(s.Paths, list, n, key)
 }
 
-// lastCosts says what the phases that ran last did cost, but for phase n.
+// lastCosts says what up to three phases before phase n did cost.
 func (s *Project) lastCosts(f *state.File, n int) string {
-	ran := slices.SortedFunc(maps.Keys(f.Phases), func(a, b string) int { return f.Phases[b].Ended.Compare(f.Phases[a].Ended) })
 	var texts []string
-	for _, key := range ran {
-		if last, err := strconv.Atoi(key); err == nil && last != n && !f.Phases[key].Ended.IsZero() && len(texts) < 3 {
-			texts = append(texts, s.costText(last))
+	for before := n - 1; before > 0 && len(texts) < 3; before-- {
+		if !f.Phase(before).Ended.IsZero() {
+			texts = append(texts, s.costText(before))
 		}
 	}
 	if len(texts) == 0 {

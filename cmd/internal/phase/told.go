@@ -9,6 +9,7 @@ import (
 	"abl/internal/audit"
 	"abl/internal/git"
 	"abl/internal/ledger"
+	"abl/internal/state"
 )
 
 // Records are the audit records of phase n, oldest first, without what has become a secret since.
@@ -47,14 +48,53 @@ func Rows(s *Project, n int) (rows []ledger.Row, err error) {
 	return rows, err
 }
 
+// built is the commit that phase n has come to.
+func built(s *Project, n int) (f *state.File, commit string, err error) {
+	if f, err = s.State(); err == nil {
+		commit = f.Phase(n).SrcCommit
+	}
+	if err == nil && commit == "" {
+		err = exit.With(exit.Usage, fmt.Errorf("phase %d has built nothing yet", n), "abl status lists the phases")
+	}
+	return f, commit, err
+}
+
+// began opens the source, and finds the commit with which phase n began that came to tip.
+func (s *Project) began(ctx context.Context, n int, tip string) (src *git.Repo, commit string, err error) {
+	unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
+	if err != nil {
+		return nil, "", err
+	}
+	defer unlock()
+	f, err := s.State()
+	if err != nil {
+		return nil, "", err
+	}
+	o := s.source()
+	o.Begun = true // looking makes no repository
+	if src, err = git.Open(s.Paths.Src, o); err != nil {
+		return nil, "", err
+	}
+	commit, err = git.Before(ctx, src, tip, fmt.Sprintf("p%d-", n), f.Start)
+	return src, commit, err
+}
+
+// Changes tells what phase n changed in the source.
+func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error) error {
+	_, tip, err := built(s, n)
+	if err != nil {
+		return err
+	}
+	src, from, err := s.began(ctx, n, tip)
+	if err != nil {
+		return err
+	}
+	return git.Changes(ctx, src, from, tip, each)
+}
+
 // FilesChanged counts the paths that phase n changed in the source, -1 where nobody can tell or
 // a phase is running.
 func FilesChanged(ctx context.Context, s *Project, n int) int {
-	unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
-	if err != nil {
-		return -1
-	}
-	defer unlock()
 	count := 0
 	if err := Changes(ctx, s, n, func(git.Change) error { count++; return nil }); err != nil {
 		return -1
@@ -68,22 +108,7 @@ func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record,
 	if len(records) == 0 {
 		return nil
 	}
-	unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	f, err := s.State()
-	if err != nil {
-		return err
-	}
-	o := s.source()
-	o.Begun = true // looking makes no repository
-	src, err := git.Open(s.Paths.Src, o)
-	if err != nil {
-		return err
-	}
-	from, err := git.Before(ctx, src, records[0].Commits.Source, fmt.Sprintf("p%d-", n), f.Start)
+	src, from, err := s.began(ctx, n, records[0].Commits.Source)
 	commits := []string{from}
 	for _, r := range records {
 		commits = append(commits, r.Commits.Source)
