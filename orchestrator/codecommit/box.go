@@ -99,9 +99,6 @@ func (b *Box) image(ctx context.Context) error {
 
 // gate lets the build's tools through to the hosts of network.allow, if any.
 func (b *Box) gate(ctx context.Context) error {
-	if b.env.Net.Weak != "" {
-		b.env.Note("weak network, as --allow-weak-network allows: " + b.env.Net.Weak)
-	}
 	g, err := b.env.Gate(ctx, environment.Access{Place: roles.PlaceBuilder, Fetch: true})
 	if err != nil {
 		return err

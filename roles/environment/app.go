@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -89,12 +88,9 @@ func Commands(table map[string]config.Command) (all []helper.Command) {
 // else in builder, the Builder's.
 func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (*roles.App, error) {
 	image := builder
-	file, err := Dockerfile(e.Root, e.Conf.Images.App.Dockerfile, e.Project.Src, e.Project.Tests)
-	if err != nil {
-		return nil, err
-	}
-	if file != "" {
-		if image, err = e.Images.Ensure(ctx, images.Want{Agent: images.Tools, Toolchain: e.Conf.Toolchain, Dockerfile: file}); err != nil {
+	if own := e.Conf.Images.App.Dockerfile; own != "" {
+		var err error
+		if image, err = e.build(ctx, own, images.Want{Agent: images.Tools, Toolchain: e.Conf.Toolchain}); err != nil {
 			return nil, fmt.Errorf("cannot make the app's image: %w", err)
 		}
 	}
@@ -133,15 +129,19 @@ func (e *Environment) Have(ctx context.Context, svc *roles.ServiceBox) (err erro
 	if svc.Image != "" {
 		return e.pull(ctx, svc.Name, svc.Image)
 	}
-	in := func(dir string) string { return filepath.Join(e.Root, dir) }
-	file, err := Dockerfile(e.Root, e.Conf.App.Services[svc.Name].Dockerfile, in(e.Conf.Directories.Src), in(e.Conf.Directories.Tests))
-	if err == nil {
-		svc.Image, err = e.Images.Ensure(ctx, images.Want{Agent: images.Tools, Dockerfile: file, Service: true})
-	}
+	svc.Image, err = e.build(ctx, e.Conf.App.Services[svc.Name].Dockerfile, images.Want{Agent: images.Tools, Service: true})
 	if err != nil {
 		err = fmt.Errorf("cannot make the image of service %q: %w", svc.Name, err)
 	}
 	return err
+}
+
+// build makes an image by a Dockerfile of the project's.
+func (e *Environment) build(ctx context.Context, dockerfile string, want images.Want) (image string, err error) {
+	if want.Dockerfile, err = Dockerfile(e.Root, dockerfile, e.Project.Src, e.Project.Tests); err != nil {
+		return "", err
+	}
+	return e.Images.Ensure(ctx, want)
 }
 
 // Prepare is app.prepare, for an app and the source that it is started from; nil for none.

@@ -106,6 +106,9 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 		}
 		e.Net = &net
 	}
+	if e.Net.Weak != "" {
+		e.Note("weak network, as --allow-weak-network allows: " + e.Net.Weak)
+	}
 	failpoint.Here("stage.reached")
 	return nil
 }
@@ -151,16 +154,14 @@ func (e *Environment) sweepLeft(ctx context.Context) error {
 		}
 	}
 	live, err := e.Live(ctx)
-	if err != nil {
-		return err
-	}
-	if err := e.sweep(ctx, live); err != nil {
-		return err
+	if err == nil {
+		err = e.sweep(ctx, live)
 	}
 	failpoint.Here("stage.swept")
-	return nil
+	return err
 }
 
+// labels are on all that is the project's.
 func (e *Environment) labels() map[string]string {
 	return map[string]string{sandbox.LabelProject: e.ID}
 }

@@ -45,14 +45,14 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 		return examineBoundary(ctx, in)
 	}
 	all := checkEngine(ctx, in)
-	s, err := phase.Open(in)
+	s, err := openAny(in)
 	switch {
-	case err == nil:
-		all = append(all, checkProject(ctx, s)...)
-	case in.Set("project") || !errors.Is(err, state.ErrNone):
+	case err != nil:
 		all = append(all, failed("project", err))
-	default:
+	case s == nil:
 		all = append(all, good("project", "none here; `abl init` makes one"))
+	default:
+		all = append(all, checkProject(ctx, s)...)
 	}
 	if err := ctx.Err(); err != nil {
 		return err // whatever failed may have failed for that
@@ -79,6 +79,15 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 		return exit.With(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(wrong), len(all), strings.Join(wrong, ", ")), "")
 	}
 	return err
+}
+
+// openAny opens the project, nil where there is none and none was named.
+func openAny(in *cli.Input) (*phase.Project, error) {
+	s, err := phase.Open(in)
+	if errors.Is(err, state.ErrNone) && !in.Set("project") {
+		return nil, nil
+	}
+	return s, err
 }
 
 // good is that something is as a phase needs it, and failed that it is not.
@@ -175,11 +184,10 @@ func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
 		return failed(role.Name, err)
 	}
 	name := strings.TrimSpace(p.Agent.Name + " " + images.Version(p.Agent.Name))
-	f := phase.Finding{What: role.Name, OK: true, Text: name + ", model " + p.Models[0]}
-	if vars := p.Agent.Provider; vars.API != "" {
-		_, from := s.Conf.Key(vars.KeyVar)
-		f.OK, f.Text = from != "", f.Text+", "+s.KeyText(vars.KeyVar)
-		f.Hint = fmt.Sprintf("add %s=… to .env", vars.KeyVar)
+	f := good(role.Name, name+", model "+p.Models[0])
+	if key, found := s.Key(p); key != "" {
+		f.OK, f.Text = found, f.Text+", "+key
+		f.Hint = fmt.Sprintf("add %s=… to .env", p.Agent.Provider.KeyVar)
 	}
 	return f
 }

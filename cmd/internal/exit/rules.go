@@ -114,6 +114,7 @@ func rules() []rule {
 		is(orchestrator.ErrMoved, Person, ""),
 		is(roles.ErrService, Environment, "app.services.NAME.ready says at which port it is asked, and for how long (docs/services.md)"),
 		is(git.ErrForeign, Person, ""),
+		is(git.ErrBehind, Person, "abl pull says what is there, and nothing of yours is lost; git branch -m keeps a branch that stands in the way under another name"),
 		is(git.ErrTooLarge, Person, "see what an agent left there and remove it, then run the same command again"),
 		is(git.ErrSecret, Person, "the call is kept: take the value out of the file and run the same command again, or allow it by its name in .abl/config.yaml, as commit: {allow_secrets: [NAME]}"),
 		as[*state.Damaged](Person, ""),

@@ -105,19 +105,16 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if err != nil {
 		return rolePlan{}, err
 	}
-	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Key: "none needed", Networks: []string{}}
-	vars := who.Agent.Provider
-	served := vars.API != ""
-	if served {
-		r.Key = s.KeyText(vars.KeyVar)
-	}
+	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Networks: []string{}}
+	key, _ := s.Key(who)
+	r.Key = cmp.Or(key, "none needed")
 	c := s.newJobs(n, specs)
 	c.Players[role.Name] = who
 	c.Files[role.Name] = func(ctx context.Context, most int) ([]string, error) {
 		return WorkspaceFiles(ctx, s, role.Workspace(s.Paths), most)
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
-	gated := served || fetches
+	gated := key != "" || fetches
 	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Port: environment.AppPort(s.Conf)}
 	boxes.Gated = map[string]bool{role.Name: gated}
 	boxes.Trial = len(c.Trials) > 0

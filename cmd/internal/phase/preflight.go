@@ -54,14 +54,13 @@ func (s *Project) checkPlayers() error {
 		if err != nil {
 			return err
 		}
-		if vars := p.Agent.Provider; vars.API != "" {
-			if _, from := s.Conf.Key(vars.KeyVar); from == "" {
-				return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
-			}
-			raw, _ := s.Conf.Key(vars.BaseVar)
-			if _, _, err := environment.Override(vars, raw); err != nil {
-				return err
-			}
+		vars := p.Agent.Provider
+		if _, found := s.Key(p); !found {
+			return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
+		}
+		base, _ := s.Conf.Key(vars.BaseVar)
+		if _, _, err := environment.Override(vars, base); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -83,15 +82,16 @@ func (s *Project) options() environment.Options {
 
 // Networks learns, once a run, how the engine keeps networks apart.
 func (s *Project) Networks(ctx context.Context) (*roles.Net, error) {
+	if s.net != nil {
+		return s.net, nil
+	}
 	eng, info, err := environment.Connect(ctx)
 	if err != nil {
 		return nil, exit.OnEngine(err)
 	}
-	if s.net == nil {
-		_, net, nerr := s.options().Networks(ctx, eng, info, false)
-		if err = nerr; err == nil {
-			s.net = &net
-		}
+	_, net, err := s.options().Networks(ctx, eng, info, false)
+	if err == nil {
+		s.net = &net
 	}
 	return s.net, exit.OnEngine(errors.Join(err, eng.Close()))
 }
@@ -109,14 +109,6 @@ func (r *Run) tidyAtRest(ctx context.Context) error {
 		}
 	}
 	return r.GiveBack(r.file, r.out)
-}
-
-// weak is why the networks of this run are not proven; "" when they are.
-func (s *Project) weak() string {
-	if s.net == nil {
-		return ""
-	}
-	return s.net.Weak
 }
 
 // checkSecrets refuses settings that would carry a secret into a container.

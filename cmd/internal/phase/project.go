@@ -208,15 +208,11 @@ func (s *Project) KeepAtRest(f *state.File) (err error) {
 }
 
 // Abandon notes of every call at rest that it is about to be ended on request.
-func (s *Project) Abandon(f *state.File) error {
+func (s *Project) Abandon(f *state.File) (err error) {
 	for _, rec := range s.atRest(f) {
-		_, begun, err := rec.Intent()
-		if err != nil || !begun {
-			continue // there is nothing to end
-		}
-		if err := rec.Stop(outcome.Interrupted); err != nil {
-			return err
+		if _, begun, ierr := rec.Intent(); ierr == nil && begun {
+			err = errors.Join(err, rec.Stop(outcome.Interrupted))
 		}
 	}
-	return nil
+	return err
 }

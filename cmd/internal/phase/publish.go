@@ -68,16 +68,18 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	if err != nil {
 		return nil, err
 	}
-	if len(begun(x.file)) == 0 {
-		return nil, exit.With(exit.Usage, errors.New("cannot publish: no phase has begun yet"), "abl phase 1")
+	phases := slices.DeleteFunc(begun(x.file), func(k int) bool { return n != 0 && k != n })
+	if len(phases) == 0 {
+		err = errors.New("cannot publish: no phase has begun yet, or not this one")
+		return nil, exit.With(exit.Usage, err, "abl status lists the phases")
 	}
 	if known := x.file.Published; x.tip != "" && x.tip != known {
 		mine, err := x.standsAt(x.tip)
 		if err == nil && !mine { // else an abl was killed that has published it
-			err = fmt.Errorf("%s is at %.12s, and this project knows %.12q: %w", stateRef, x.tip, known, git.ErrBehind)
+			err = fmt.Errorf("cannot publish: %s is at %.12s, and this project knows %.12q: %w", stateRef, x.tip, known, git.ErrBehind)
 		}
 		if err != nil {
-			return nil, told(err, stateRef)
+			return nil, err
 		}
 	}
 	src, err1 := git.Open(s.Paths.Src, s.source())
@@ -87,21 +89,16 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	}
 	bring := func(from *git.Repo, ref, commit string) {
 		if err == nil && commit != "" {
-			if err = told(x.repo.Receive(ctx, from, ref, commit), ref); err == nil {
+			if err = x.repo.Receive(ctx, from, ref, commit); err == nil {
 				all = append(all, Published{ref, commit})
 			}
 		}
 	}
-	for _, k := range begun(x.file) {
-		if n == 0 || k == n {
-			ref := "refs/heads/" + Branch(k)
-			tip, rerr := src.Ref(ref)
-			err = cmp.Or(err, rerr)
-			bring(src, ref, tip)
-		}
-	}
-	if err == nil && len(all) == 0 {
-		err = exit.With(exit.Usage, errors.New("cannot publish: the phase has not begun yet"), "abl status lists the phases")
+	for _, k := range phases {
+		ref := "refs/heads/" + Branch(k)
+		tip, rerr := src.Ref(ref)
+		err = cmp.Or(err, rerr)
+		bring(src, ref, tip)
 	}
 	at, _, terr := tests.Head()
 	err = cmp.Or(err, terr)
@@ -109,7 +106,7 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		err = x.keep(ctx)
 	}
 	if err != nil {
-		return all, told(err, stateRef)
+		return all, fmt.Errorf("cannot publish: %w", err)
 	}
 	return append(all, Published{stateRef, x.file.Published}), nil
 }
@@ -124,18 +121,6 @@ func (x exchange) keep(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(hostfs.HandOver(filepath.Join(x.Paths.Root, x.Conf.Source.Repo), ".git"), state.Save(x.Paths.State(), x.file))
-}
-
-// told says what to do about a ref that somebody else has moved.
-func told(err error, ref string) error {
-	if !errors.Is(err, git.ErrBehind) {
-		return err
-	}
-	do := "abl pull says what is there; nothing of yours is lost"
-	if branch, is := strings.CutPrefix(ref, "refs/heads/"); is {
-		do = fmt.Sprintf("git branch -m %s NAME keeps what stands there under another name", branch)
-	}
-	return exit.With(exit.Person, fmt.Errorf("cannot publish: %w", err), do)
 }
 
 // begun are the phases that have begun, in order.
@@ -340,12 +325,8 @@ func (x *exchange) restore(ctx context.Context) error {
 	if err = errors.Join(err, terr); err == nil {
 		err = x.cloneTo(ctx, x.Paths.Src, src, branch, withheld(x.Project))
 	}
-	if err == nil && tests != "" {
+	if err == nil {
 		err = x.cloneTo(ctx, x.Paths.Tests, tests, "main", nil)
-	} else if err == nil { // no Verifier had ended: its history is there, and empty
-		if err = hostfs.MkdirAll(x.Paths.Root, x.Paths.Rel(x.Paths.Tests)); err == nil {
-			_, err = git.Open(x.Paths.Tests, git.Options{})
-		}
 	}
 	if err == nil {
 		err = errors.Join(state.Save(x.Paths.State(), f), os.Remove(draft))
@@ -384,16 +365,17 @@ func (x *exchange) placeOf(name string) string {
 	return ""
 }
 
-// cloneTo makes a workspace anew, with the tags of the phases that have passed.
+// cloneTo makes a workspace anew, with the tags of the phases that have passed. Without a commit,
+// as where no Verifier had ended, its history is empty.
 func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, without []string) error {
 	draft, err := emptied(x.Paths, dir+".new")
-	if err == nil {
+	if err == nil && commit != "" {
 		err = x.repo.Clone(ctx, draft, commit, branch, without)
 	}
 	if err != nil {
 		return err
 	}
-	repo, err := git.Open(draft, git.Options{Clone: true, Without: without})
+	repo, err := git.Open(draft, git.Options{Clone: commit != "", Without: without})
 	if err != nil {
 		return err
 	}
@@ -403,8 +385,11 @@ func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, with
 		if dir == x.Paths.Tests {
 			at = p.TestsCommit
 		}
+		if p.Status != state.Passed {
+			continue
+		}
 		has, err := repo.Contains(commit, at)
-		if err == nil && has && p.Status == state.Passed {
+		if err == nil && has {
 			err = repo.Tag(ctx, fmt.Sprintf("phase%d/passed", n), at)
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -15,9 +16,12 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
+	"abl/internal/testing/failpoint"
+	"abl/internal/wording"
 	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/environment"
+	"abl/roles/retry"
 )
 
 // Run is a phase, or a shell or an opened app in one, in its environment.
@@ -38,6 +42,69 @@ type Run struct {
 	goesOn  bool // the phase is taken further, and not looked at only
 }
 
+// Play takes phase n to where it rests. What it returns is the run's last event,
+// unless another phase follows. The project is this process's until TellOutcome: one
+// that only looks at it would else be in the way of what follows.
+func (s *Project) Play(ctx context.Context, n int, again bool, out state.Sink) (state.Event, error) {
+	r := &Run{Project: s, phase: n, out: marked{out, s}}
+	p, why, err := r.play(ctx, again)
+	if err == nil {
+		err = notPassed(s.Paths, n, p)
+	} else {
+		why = err.Error()
+	}
+	err = exit.Because(ctx, err)
+	r.tellFailed(p)
+	return outcomeOf(n, p, why, err), err
+}
+
+// play returns where the phase rests, and why it was not taken further.
+func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, err error) {
+	a, err := r.takeUp(ctx, again)
+	if err != nil {
+		return p, "", err
+	}
+	if !a.Go {
+		return a.Open, a.Why, r.tidyAtRest(ctx)
+	}
+	if r.specs, err = spec.Keep(r.Paths.Specs(), r.phase); err != nil { // the ids of contracts, for the phase begins
+		r.In.Warn(fmt.Sprintf("%v; they count for now, and may be others when a spec was edited", err))
+	}
+	if a, err = orchestrator.Admit(r.file, r.specs, r.phase, again); err != nil { // what is run is what was admitted
+		return p, "", err
+	}
+	r.file.Phases[fmt.Sprint(r.phase)], r.goesOn = &a.Open, true
+	r.remark()
+	if err = r.announce(); err == nil {
+		err = r.openLedger()
+	}
+	if err == nil {
+		err = r.begin(ctx)
+	}
+	if err != nil {
+		return p, "", err
+	}
+	l := r.loop()
+	p, err = l.Run(ctx)
+	r.account.TellSpent()
+	return p, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))
+}
+
+// takeUp looks whether the phase may run, and takes the project for this process.
+func (r *Run) takeUp(ctx context.Context, again bool) (a orchestrator.Admission, err error) {
+	if err = r.preflight(ctx, again); err != nil {
+		return a, err
+	}
+	if _, err = r.Lock(); err != nil {
+		return a, err
+	}
+	failpoint.Here("lock.taken")
+	if r.file, err = r.State(); err == nil {
+		a, err = orchestrator.Admit(r.file, r.Specs(), r.phase, again)
+	}
+	return a, err
+}
+
 // begin opens the environment and sets up the roles in it. When that fails, what was
 // made so far is taken down.
 func (r *Run) begin(ctx context.Context) (err error) {
@@ -48,7 +115,6 @@ func (r *Run) begin(ctx context.Context) (err error) {
 	if r.env, err = environment.Open(ctx, r.options()); err != nil {
 		return exit.OnEngine(err)
 	}
-	r.net = r.env.Net
 	if err = cmp.Or(r.setUp(ctx), ctx.Err()); err != nil {
 		err = errors.Join(exit.OnEngine(err), r.end(ctx, err))
 	}
@@ -121,16 +187,26 @@ func callAtRest(p state.Phase) string {
 // loop is what takes the phase to where it rests next.
 func (r *Run) loop() *orchestrator.Loop {
 	this, _ := r.specs.Phase(r.phase)
-	strict := orchestrator.Strictness{NoNull: r.noNull(), StrengthTime: r.Conf.Verify.StrengthTime.Of, AllowWeak: r.Conf.Verify.AllowWeak}
-	if app := environment.AppSpec(r.Conf); app != nil {
+	strict := orchestrator.Strictness{StrengthTime: r.Conf.Verify.StrengthTime.Of, AllowWeak: r.Conf.Verify.AllowWeak}
+	if app := r.jobs.App; app != nil {
 		strict.Kind = app.Kind
+	} else {
+		strict.NoNull = "the tests are not tried against null apps: without an app section nobody knows what stands in for the system"
 	}
-	return &orchestrator.Loop{
+	models := map[string]int{}
+	for role, p := range r.jobs.Players {
+		models[role] = len(p.Models)
+	}
+	l := &orchestrator.Loop{
 		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Project: r.Paths, File: r.file, Save: r.save,
 		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
-		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Replay: r.replays(), Strictness: strict, TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
-		Outages: r.outages(), TakeMine: r.In.Bool("take-mine"),
+		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Strictness: strict, TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
+		Outages: orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: models}, TakeMine: r.In.Bool("take-mine"),
 	}
+	if r.Conf.Verify.Evidence != "off" {
+		l.Replay = &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Tests: r.saved}
+	}
+	return l
 }
 
 // caller makes, while the Builder works, the networks that are needed next.
@@ -151,23 +227,6 @@ func (c caller) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
 	return c.Runner.Run(ctx, j)
 }
 
-// outages say how this phase lives through its provider's absence.
-func (r *Run) outages() orchestrator.Outages {
-	o := orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: map[string]int{}}
-	for role, p := range r.jobs.Players {
-		o.Models[role] = len(p.Models)
-	}
-	return o
-}
-
-// replays runs saved tests again, unless the person switched evidence off.
-func (r *Run) replays() orchestrator.Replays {
-	if r.Conf.Verify.Evidence == "off" {
-		return nil
-	}
-	return &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Tests: r.saved}
-}
-
 // saved writes the tests of a commit, or the Verifier's workspace as it left it,
 // as a tar. Nobody writes there while a replay runs.
 func (r *Run) saved(ctx context.Context, w io.Writer, commit, as string) error {
@@ -177,10 +236,91 @@ func (r *Run) saved(ctx context.Context, w io.Writer, commit, as string) error {
 	return r.tests.Export(ctx, w, commit, as, git.Owner{UID: r.env.UID, GID: r.env.GID})
 }
 
-// noNull is why the tests cannot be tried against null apps.
-func (r *Run) noNull() string {
-	if r.Conf.App != nil {
-		return ""
+// remark tells the person what there is to say about the phase's spec that does not
+// stop it, and what earlier ones have lost.
+func (r *Run) remark() {
+	count := 0
+	for _, p := range r.specs.Lint() {
+		if p.Phase == r.phase {
+			count++
+		} else if p.Code == "lost" && p.Phase < r.phase {
+			r.In.Warn(fmt.Sprintf("%s; abl spec lint %d", p.Text, p.Phase))
+		}
 	}
-	return "the tests are not tried against null apps: without an app section nobody knows what stands in for the system"
+	if count > 0 {
+		r.note(fmt.Sprintf("its spec could be better in %s: abl spec lint %d", wording.Count(count, "place"), r.phase))
+	}
+}
+
+// marked says of what begins and of how all ends that the network is weak.
+type marked struct {
+	state.Sink
+	s *Project
+}
+
+// Emit marks an event and hands it on.
+func (m marked) Emit(e state.Event) {
+	switch e.Kind {
+	case state.PhaseStart, state.CallStart, state.CallResume, state.Outcome:
+		e.Weak = m.s.net != nil && m.s.net.Weak != ""
+	}
+	m.Sink.Emit(e)
+}
+
+// TellOutcome gives the project back, emits how the run ended, which is its last event, and
+// returns err.
+func (s *Project) TellOutcome(out state.Sink, e state.Event, err error) error {
+	s.unlock()
+	code := exit.Code(err)
+	e.Time, e.Exit = time.Now().UTC(), &code
+	marked{out, s}.Emit(e)
+	return err
+}
+
+// outcomeOf says how phase n ended: where it rests, or what stopped it.
+func outcomeOf(n int, p state.Phase, why string, err error) state.Event {
+	e := state.Event{Kind: state.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict}
+	e.Text = cmp.Or(string(p.Status), why)
+	if p.Status != "" && why != "" {
+		e.Text += ": " + why
+	}
+	if absent, is := errors.AsType[retry.Unavailable](err); is {
+		e.Until = absent.Back
+	}
+	return e
+}
+
+// tellFailed shows the contracts on which a phase is stuck.
+func (r *Run) tellFailed(p state.Phase) {
+	if p.Status != state.Stuck {
+		return
+	}
+	round, err := orchestrator.Attempts(r.Paths, p)
+	if err != nil || len(round) == 0 { // what failed is known all the same
+		round = []orchestrator.Attempt{{Step: p.Step, Verdict: orchestrator.Fail, Built: true, Failed: p.Failed}}
+	}
+	for _, text := range orchestrator.Explain(r.phase, round, r.Specs().UpTo(r.phase)) {
+		r.emit(state.Event{Phase: r.phase, Role: roles.Verifier.Name, Text: text})
+	}
+}
+
+// notPassed turns where a phase rests into the command's error, nil for passed.
+func notPassed(paths state.Project, n int, p state.Phase) error {
+	after := wording.Count(p.Iteration, "iteration")
+	e := &exit.Error{Code: exit.Unverified, Safe: "everything is committed"}
+	switch p.Status {
+	case state.Passed:
+		return nil
+	case state.Stuck:
+		still := wording.Count(len(p.Failed), "contract") + " still fail"
+		if len(p.Failed) == 1 {
+			still += "s"
+		}
+		e.Code, e.What = exit.Stuck, fmt.Sprintf("phase %d is stuck: %s after %s", n, still, after)
+		e.Do = fmt.Sprintf("read %s, refine .abl/specs/phase%d.md, run abl phase %d again", paths.Rel(filepath.Join(paths.Tests, orchestrator.FailedSpecs)), n, n)
+	default:
+		e.What = fmt.Sprintf("phase %d is unverified: no believable verdict after %s", n, after)
+		e.Do = fmt.Sprintf("abl report %d shows what is missing; then abl phase %d --again", n, n)
+	}
+	return e
 }

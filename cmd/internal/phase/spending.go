@@ -10,6 +10,7 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/prices"
 	"abl/internal/state"
+	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -116,13 +117,17 @@ func capText(b config.Budget) string {
 	return strings.Join(caps, ", ")
 }
 
-// KeyText says where a key was found, never what it is.
-func (s *Project) KeyText(name string) string {
+// Key says where the key of who plays a role was found, never what it is; "" where none is needed.
+func (s *Project) Key(p orchestrator.Player) (text string, found bool) {
+	name := p.Agent.Provider.KeyVar
+	if p.Agent.Provider.API == "" {
+		return "", true
+	}
 	_, from := s.Conf.Key(name)
 	if from == "" {
-		return name + " is missing"
+		return name + " is missing", false
 	}
-	return fmt.Sprintf("%s from %s, held by the gateway", name, from)
+	return fmt.Sprintf("%s from %s, held by the gateway", name, from), true
 }
 
 // announce says, before the first paid call, who plays, what it may cost and
@@ -135,8 +140,8 @@ func (r *Run) announce() error {
 			return err
 		}
 		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name, p.Models[0])
-		if vars := p.Agent.Provider; vars.API != "" {
-			text += ", " + r.KeyText(vars.KeyVar)
+		if key, _ := r.Key(p); key != "" {
+			text += ", " + key
 		}
 		who = append(who, text)
 	}

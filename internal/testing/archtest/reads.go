@@ -18,7 +18,7 @@ const openers = "os.Open os.OpenFile os.ReadFile os.ReadDir os.Readlink os.OpenR
 // readers may use openers all the same, each for its reason: what they open no
 // role can have written or put a link on the way to.
 var readers = map[string]string{
-	"cmd/internal/phase/calls.go":   "lists records by name",
+	"cmd/internal/phase/told.go":    "lists records by name",
 	"cmd/abl/debug.go":              "a file that the person names",
 	"cmd/abl/images.go":             "an archive that the person names",
 	"cmd/abl/init.go":               "the project at its beginning, and the demo's empty directory",
