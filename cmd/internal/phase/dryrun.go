@@ -108,7 +108,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Networks: []string{}}
 	key, _ := s.Key(who)
 	r.Key = cmp.Or(key, "none needed")
-	c := s.newJobs(n, specs)
+	c := newJobs(s, n, specs)
 	c.Players[role.Name] = who
 	c.Files[role.Name] = func(ctx context.Context, most int) ([]string, error) {
 		return WorkspaceFiles(ctx, s, role.Workspace(s.Paths), most)

@@ -24,15 +24,15 @@ const notifyTime = 30 * time.Second
 
 // Notification is what notify.command reads on its standard input.
 type Notification struct {
-	Event   string     `json:"event"` // passed, stuck, unverified, budget, waiting or fault
-	Phase   int        `json:"phase"`
-	Title   string     `json:"title"`
-	Verdict string     `json:"verdict"`
-	Exit    *int       `json:"exit,omitempty"`
-	Text    string     `json:"text"`
-	CostUSD string     `json:"cost_usd"` // of the phase, or unknown
-	Report  string     `json:"report"`   // its newest audit record, "" for none
-	Until   *time.Time `json:"until,omitempty"`
+	Event   string    `json:"event"` // passed, stuck, unverified, budget, waiting or fault
+	Phase   int       `json:"phase"`
+	Title   string    `json:"title"`
+	Verdict string    `json:"verdict"`
+	Exit    *int      `json:"exit,omitempty"`
+	Text    string    `json:"text"`
+	CostUSD string    `json:"cost_usd"` // of the phase, or unknown
+	Report  string    `json:"report"`   // its newest audit record, "" for none
+	Until   time.Time `json:"until,omitzero"`
 }
 
 // Notifier hands events on, and tells the person's command what somebody may wait for.
@@ -101,16 +101,13 @@ func (n *Notifier) notify(event string, e state.Event, code *int) {
 	}
 	this, _ := n.s.Specs().Phase(e.Phase)
 	say := Notification{
-		Event: event, Phase: e.Phase, Title: this.Title, Verdict: e.Verdict, Exit: code, Text: e.Text, CostUSD: ledger.Unknown,
+		Event: event, Phase: e.Phase, Title: this.Title, Verdict: e.Verdict, Exit: code, Text: e.Text, Until: e.Until, CostUSD: ledger.Unknown,
 	}
 	if used, err := Used(n.s, e.Phase); err == nil && used.Rows > 0 && used.Cost.Missing == 0 {
 		say.CostUSD = used.Cost.Known.String()
 	}
 	if steps, err := audit.Steps(n.s.Paths, e.Phase); err == nil && len(steps) > 0 {
 		say.Report = audit.Path(n.s.Paths, e.Phase, steps[len(steps)-1])
-	}
-	if !e.Until.IsZero() {
-		say.Until = &e.Until
 	}
 	if err := n.run(say); err != nil {
 		text := "warning: notify.command: " + err.Error()

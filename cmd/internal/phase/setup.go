@@ -105,7 +105,7 @@ func (s *Project) dockerfile(rel string) (string, error) {
 }
 
 // newJobs makes the jobs of a phase's calls, of which nobody is known yet who plays.
-func (s *Project) newJobs(n int, specs spec.Set) *orchestrator.RoleJobs {
+func newJobs(s *Project, n int, specs spec.Set) *orchestrator.RoleJobs {
 	return &orchestrator.RoleJobs{
 		Number: n, Project: s.Paths, Specs: specs, App: environment.AppSpec(s.Conf), Trials: environment.Services(s.Conf), Safe: s.In.Safe,
 		Players: map[string]orchestrator.Player{}, Files: map[string]orchestrator.Files{},
@@ -116,7 +116,7 @@ func (s *Project) newJobs(n int, specs spec.Set) *orchestrator.RoleJobs {
 // setUp finds who plays which role, makes their images and the app, and opens the
 // workspaces.
 func (r *Run) setUp(ctx context.Context) (err error) {
-	r.jobs = r.newJobs(r.phase, r.specs)
+	r.jobs = newJobs(r.Project, r.phase, r.specs)
 	for _, role := range roles.Both() {
 		p, err := r.Player(role)
 		if err != nil {

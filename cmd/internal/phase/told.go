@@ -66,7 +66,7 @@ func built(s *Project, n int) (f *state.File, commit string, err error) {
 }
 
 // began opens the source, and finds the commit with which phase n began that came to tip.
-func (s *Project) began(ctx context.Context, n int, tip string) (src *git.Repo, commit string, err error) {
+func began(ctx context.Context, s *Project, n int, tip string) (src *git.Repo, commit string, err error) {
 	unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
 	if err != nil {
 		return nil, "", err
@@ -91,7 +91,7 @@ func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error
 	if err != nil {
 		return err
 	}
-	src, from, err := s.began(ctx, n, tip)
+	src, from, err := began(ctx, s, n, tip)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record,
 	if len(records) == 0 {
 		return nil
 	}
-	src, from, err := s.began(ctx, n, records[0].Commits.Source)
+	src, from, err := began(ctx, s, n, records[0].Commits.Source)
 	commits := []string{from}
 	for _, r := range records {
 		commits = append(commits, r.Commits.Source)
