@@ -30,26 +30,24 @@ func (m *Maker) build(ctx context.Context, r recipe, labels map[string]string) e
 	if err != nil {
 		return err
 	}
-	if args["ABL_BUILD"] != "" {
+	if r.stage {
 		defer m.sweep(ctx, id)
 	}
 	network := m.networkOf(r)
-	err = m.attempt(ctx, r, files, network, args)
-	var failed *BuildError
-	if errors.As(err, &failed) && failed.says(noNames) && network == "" && r.name != projectImage && ctx.Err() == nil {
+	failed := m.attempt(ctx, r, files, network, args)
+	if failed != nil && failed.says(noNames) && network == "" && r.name != projectImage && ctx.Err() == nil {
 		m.say("%s: the engine's own network finds no names; trying with the host's", r.name)
-		err = m.attempt(ctx, r, files, "host", args)
-	}
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err() // given up, not failed
+		failed = m.attempt(ctx, r, files, "host", args)
 	}
 	switch {
-	case err == nil:
+	case failed == nil:
 		m.say("%s: made after %.1fs", r.name, time.Since(begun).Seconds())
-	case errors.As(err, &failed):
-		m.showFailed(r.name, failed)
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err() // given up, not failed
 	}
-	return err
+	m.showFailed(r.name, failed)
+	return failed
 }
 
 // networkOf is what the steps of a build reach. A Dockerfile of somebody else's gets
@@ -98,25 +96,16 @@ func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry,
 	return files, args, nil
 }
 
-func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network string, args map[string]string) error {
+func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network string, args map[string]string) *BuildError {
 	reader, writer := io.Pipe()
-	packed := make(chan error, 1)
-	go func() {
-		err := pack(writer, files)
-		writer.CloseWithError(err)
-		packed <- err
-	}()
+	defer reader.Close() // an engine that refuses early leaves the packer writing
+	go func() { writer.CloseWithError(pack(writer, files)) }()
 	out := output{name: r.name, m: m}
-	err := m.Engine.Build(ctx, reader, r.ref, network, args, out.line)
-	_ = reader.Close() // an engine that refused early leaves the packer writing
-	if perr := <-packed; perr != nil && err != nil && !errors.Is(perr, io.ErrClosedPipe) {
-		err = perr
+	if err := m.Engine.Build(ctx, reader, r.ref, network, args, out.line); err != nil {
+		return &BuildError{Ref: r.ref, Lines: out.lines, cause: err}
 	}
-	if err == nil {
-		out.ended()
-		return nil
-	}
-	return &BuildError{Ref: r.ref, Lines: out.lines, cause: err}
+	out.ended()
+	return nil
 }
 
 // sweep removes the stages of a build: they hold the certificates that no
@@ -253,7 +242,8 @@ var hints = []struct {
 	{[]string{"SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER", "UNABLE_TO_VERIFY", "certificate verify failed", "certificate signed by unknown"},
 		"a proxy seems to re-sign TLS here: name the certificate of its authority with --ca-cert FILE or ABL_CA_CERT"},
 	{[]string{"no space left on device"}, "the engine's disk is full: `docker system df` shows what takes it"},
-	{noNames, "builds find no network: set HTTPS_PROXY and HTTP_PROXY, or bring the images with `abl images load FILE`; a Dockerfile of your own may use this machine's network when you say so (network.builds: host)"},
+	{noNames, "builds find no network: set HTTPS_PROXY and HTTP_PROXY, or bring the images with `abl images load FILE`; " +
+		"a Dockerfile of your own may use this machine's network when you say so (network.builds: host)"},
 }
 
 // How long a registry may stay silent. One that cannot be reached at all is
@@ -264,6 +254,11 @@ const (
 )
 
 var errSilent = errors.New("no sign of life from the registry")
+
+// waysToABase are what a person can do where no registry answers.
+const waysToABase = "do one of these: `abl images load FILE` with a file that `abl images save` wrote elsewhere; " +
+	"let the engine reach a registry (its own proxy or mirror setting); " +
+	"run scripts/base.sh of abl's repository as root on Debian or Ubuntu, which makes a base"
 
 // makeBase stands on the registry's Debian where a registry answers, and else on the
 // one that scripts/base.sh imported.
@@ -279,8 +274,7 @@ func (m *Maker) makeBase(ctx context.Context, s seen) (ref string, labels map[st
 	case ctx.Err() != nil:
 		return "", nil, ctx.Err()
 	case err != nil:
-		return "", nil, fmt.Errorf("%w: no base image: no registry answers (%s); do one of these: `abl images load FILE` with a file that `abl images save` wrote elsewhere; let the engine reach a registry (its own proxy or mirror setting); run scripts/base.sh of abl's repository as root on Debian or Ubuntu, which makes a base",
-			sandbox.ErrNoImage, redact.Line(err.Error()))
+		return "", nil, fmt.Errorf("%w: no base image: no registry answers (%s); %s", sandbox.ErrNoImage, redact.Line(err.Error()), waysToABase)
 	}
 	r = r.sealed(s.arch)
 	labels = r.labels()

@@ -1,14 +1,15 @@
 package images
 
 import (
+	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"abl/internal/helper"
-	"abl/internal/hostfs"
 )
 
 // ErrHelper says that a program of abl's own that runs in a box is missing or cannot run there.
@@ -18,7 +19,7 @@ var ErrHelper = errors.New("a program of abl's own cannot be used")
 var variables = map[string]string{helper.HelperCmd: "ABL_HELPER", helper.Gateway: "ABL_GATEWAY"}
 
 // find gives a program's path: in the environment, beside this program, where a release has
-// one for each architecture. An installed program may be a link, and a person may name one.
+// one for each architecture. An installed program may be a link.
 func (m *Maker) find(name, arch string) (string, error) {
 	path := m.Env(variables[name])
 	if path == "" {
@@ -34,9 +35,6 @@ func (m *Maker) find(name, arch string) (string, error) {
 			path = filepath.Join(filepath.Dir(self), name)
 		}
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
 	return path, nil
 }
 
@@ -46,28 +44,27 @@ func (m *Maker) read(name, arch string) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	e, err := fileEntry("root/abl/bin/"+name, path)
+	data, err := os.ReadFile(path)
 	switch {
-	case errors.Is(err, hostfs.ErrAbsent):
-		return entry{}, fmt.Errorf("%w: no file %q: unpack the whole release, build it with `make build`, or name it with %s", ErrHelper, path, variables[name])
+	case errors.Is(err, fs.ErrNotExist):
+		return entry{}, fmt.Errorf("%w: no file %q: unpack the whole release, build it with `make build`, or name it with %s",
+			ErrHelper, path, variables[name])
 	case err != nil:
-		return entry{}, fmt.Errorf("%w: cannot read %q: %w", ErrHelper, path, err)
+		return entry{}, fmt.Errorf("%w: %w", ErrHelper, err)
 	}
-	if err := checkStatic(path, arch); err != nil {
+	if err := checkStatic(data, arch); err != nil {
 		return entry{}, fmt.Errorf("%w: %q %w", ErrHelper, path, err)
 	}
-	e.mode = 0o755
-	return e, nil
+	return bytesEntry("root/abl/bin/"+name, 0o755, data), nil
 }
 
 // checkStatic wants an ELF program for arch that needs no loader: the holder's
 // image has none, and an agent's may have another C library.
-func checkStatic(path, arch string) error {
-	f, err := elf.Open(path)
+func checkStatic(program []byte, arch string) error {
+	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
 		return fmt.Errorf("is no Linux program: %w", err)
 	}
-	defer f.Close()
 	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
 	if f.Machine != machine {
 		return fmt.Errorf("is for %v, but the engine is %s: build it with GOARCH=%s", f.Machine, arch, arch)
@@ -90,7 +87,9 @@ func (e entry) files(context string, names ...string) []entry {
 }
 
 // helperNames are those under which the helper is started besides its own.
-var helperNames = []string{helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe}
+var helperNames = []string{
+	helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe,
+}
 
 // runPrefix begins the name of an image with the helper on top.
 const runPrefix = "run-"
@@ -98,7 +97,8 @@ const runPrefix = "run-"
 // runRecipe puts the helper on top of an image, with the places where mounts go.
 func runRecipe(below recipe, file entry) recipe {
 	files := file.files("run", helperNames...)
-	for _, d := range []string{"abl/in", "abl/out", "abl/empty", "workspace", "home", "home/agent", "usr", "usr/local", "usr/local/bin"} {
+	places := []string{"abl/in", "abl/out", "abl/empty", "workspace", "home", "home/agent", "usr", "usr/local", "usr/local/bin"}
+	for _, d := range places {
 		files = append(files, dirEntry("root/"+d, 0o755))
 	}
 	files = append(files, linkEntry("root/usr/local/bin/"+helper.HelperCmd, helper.Bin+"/"+helper.HelperCmd))
@@ -108,7 +108,8 @@ func runRecipe(below recipe, file entry) recipe {
 // holderRecipe is the helper, the place of a door, in which each of abl's users may make
 // sockets, and the place of a record.
 func holderRecipe(file entry) recipe {
-	files := append(file.files(holderImage, helperNames...), dirEntry("root/abl/in", 0o755), dirEntry("root/abl/out", 0o755), dirEntry("root"+helper.Door, 0o777))
+	files := append(file.files(holderImage, helperNames...),
+		dirEntry("root/abl/in", 0o755), dirEntry("root/abl/out", 0o755), dirEntry("root"+helper.Door, 0o777))
 	return recipe{name: holderImage, files: files}
 }
 

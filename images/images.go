@@ -77,8 +77,8 @@ type Maker struct {
 	// failed step printed, and gives the name of the file; nil for no place.
 	Progress func(since time.Time, what string)
 	Keep     func(image, output string) (file string)
-	Env      func(string) string // abl's environment; ABL_HELPER and ABL_GATEWAY name programs that are not beside the running one
-	CACert   string              // PEM file trusted by downloads; "" is ABL_CA_CERT or the environment's usual names
+	Env      func(string) string // abl's environment; ABL_HELPER and ABL_GATEWAY name programs elsewhere
+	CACert   string              // PEM file trusted by downloads; "" is the one that the environment names
 	Host     bool                // a project's own Dockerfile is built on this machine's network (network.builds)
 	Offline  bool                // make nothing that needs a network
 }

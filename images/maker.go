@@ -91,7 +91,8 @@ func (m *Maker) makeAll(ctx context.Context, s seen, c []recipe) (string, error)
 func (m *Maker) allowed(missing []recipe) error {
 	for _, r := range missing {
 		if m.Offline && r.network {
-			return fmt.Errorf("%w: %s, and abl is offline: run `abl images load FILE` with a file that `abl images save` wrote, or `abl images build` once with a network", sandbox.ErrNoImage, r.ref)
+			return fmt.Errorf("%w: %s, and abl is offline: run `abl images load FILE` with a file that `abl images save` wrote, "+
+				"or `abl images build` once with a network", sandbox.ErrNoImage, r.ref)
 		}
 	}
 	return nil

@@ -59,14 +59,20 @@ func folder(root string) (files []entry, err error) {
 			e = linkEntry(name, "")
 			e.link, err = os.Readlink(path)
 		case d.Type().IsRegular():
+			var data []byte
 			if total += info.Size(); total <= maxContext {
-				e, err = fileEntry(name, path)
+				data, err = hostfs.Read(root, name, maxContext)
+			}
+			e = bytesEntry(name, 0o644, data)
+			if info.Mode()&0o111 != 0 {
+				e.mode = 0o755
 			}
 		case !d.IsDir():
 			return nil
 		}
 		if files = append(files, e); total > maxContext || len(files) > maxFiles {
-			return fmt.Errorf("more than %d MB or %d files: name what is not needed in .dockerignore, or move the Dockerfile to a folder of its own", maxContext>>20, maxFiles)
+			return fmt.Errorf("more than %d MB or %d files: name what is not needed in .dockerignore, "+
+				"or move the Dockerfile to a folder of its own", maxContext>>20, maxFiles)
 		}
 		return err
 	})
@@ -104,11 +110,8 @@ func readIgnore(name string) (*patternmatcher.PatternMatcher, error) {
 		return nil, err
 	}
 	patterns, err := ignorefile.ReadAll(strings.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf(".dockerignore: %w", err)
-	}
-	rules, err := patternmatcher.New(patterns)
-	if err != nil {
+	rules, rerr := patternmatcher.New(patterns)
+	if err = errors.Join(err, rerr); err != nil {
 		return nil, fmt.Errorf(".dockerignore: %w", err)
 	}
 	return rules, nil
@@ -155,16 +158,11 @@ func checkDockerfile(text string) error {
 	return nil
 }
 
-// instructions are the words of each of a Dockerfile, continued lines joined.
+// instructions are the words of each line of a Dockerfile. A line that goes on with another
+// counts by itself: no instruction that is looked for is written that way.
 func instructions(text string) (all [][]string) {
-	var lines strings.Builder
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			lines.WriteString(line + "\n")
-		}
-	}
-	for line := range strings.Lines(strings.ReplaceAll(lines.String(), "\\\n", " ")) {
-		if words := strings.Fields(line); len(words) > 0 {
+		if words := strings.Fields(line); len(words) > 0 && words[0][0] != '#' {
 			words[0] = strings.ToUpper(words[0])
 			all = append(all, words)
 		}
@@ -201,7 +199,8 @@ func CheckContext(root, dockerfile string, written ...string) error {
 	}
 	return walk(folder, func(path, _ string, d fs.DirEntry) error {
 		if k.is(path, d) {
-			return fmt.Errorf("cannot build an image from %q: its folder, which the engine gets whole, holds %q", rel(dockerfile), rel(path))
+			return fmt.Errorf("cannot build an image from %q: its folder, which the engine gets whole, holds %q",
+				rel(dockerfile), rel(path))
 		}
 		return nil
 	})

@@ -1,14 +1,18 @@
 package images
 
 import (
+	"archive/tar"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"abl/internal/toolchain"
 )
@@ -64,7 +68,8 @@ func embedded(name string) (files []entry) {
 
 // fetching is a recipe with a stage that downloads.
 func fetching(name, parent string, args map[string]string) recipe {
-	return recipe{name: name, parent: parent, network: true, stage: true, args: args, files: append(embedded(name), embedded("fetch")...)}
+	files := append(embedded(name), embedded("fetch")...)
+	return recipe{name: name, parent: parent, network: true, stage: true, args: args, files: files}
 }
 
 // npmArch is what npm packages call an engine's architecture.
@@ -72,7 +77,10 @@ var npmArch = map[string]string{"amd64": "x64", "arm64": "arm64"}
 
 func toolsRecipe(base, arch string) recipe {
 	node := nodePackage(nodeVersion, arch)
-	args := map[string]string{"NODE_PACKAGE": node, "NODE_SUM": packageSums[node], "NPM_PACKAGE": npmPackage, "NPM_SUM": packageSums[npmPackage]}
+	args := map[string]string{
+		"NODE_PACKAGE": node, "NODE_SUM": packageSums[node],
+		"NPM_PACKAGE": npmPackage, "NPM_SUM": packageSums[npmPackage],
+	}
 	return recipe{name: Tools, parent: base, network: true, stage: true, args: args, files: embedded(Tools)}.sealed(arch)
 }
 
@@ -88,7 +96,9 @@ func toolRecipe(t toolchain.Tool, below, arch string) recipe {
 	r := recipe{parent: below, network: true, files: embedded(t.Name)}
 	switch t.Name {
 	case "go":
-		r = fetching(t.Name, below, map[string]string{"GO_VERSION": t.Version, "GO_PIN": t.Pin, "GO_SUM": t.Sums[arch], "GO_ARCH": arch})
+		r = fetching(t.Name, below, map[string]string{
+			"GO_VERSION": t.Version, "GO_PIN": t.Pin, "GO_SUM": t.Sums[arch], "GO_ARCH": arch,
+		})
 	case "node":
 		r = fetching(t.Name, below, map[string]string{"NODE_PACKAGE": nodePackage(t.Version, arch)})
 	default:
@@ -220,4 +230,54 @@ func labelLine(labels map[string]string) string {
 		line += fmt.Sprintf(" %s=%q", k, labels[k])
 	}
 	return line
+}
+
+// entry is one member of a build context: a file, a link or a folder.
+type entry struct {
+	name string
+	mode fs.FileMode // permissions; fs.ModeDir for a folder
+	link string      // target of a symbolic link
+	data []byte
+	sum  string // hex SHA-256 of the data
+}
+
+func bytesEntry(name string, mode fs.FileMode, data []byte) entry {
+	sum := sha256.Sum256(data)
+	return entry{name: name, mode: mode, data: data, sum: hex.EncodeToString(sum[:])}
+}
+
+func dirEntry(name string, perm fs.FileMode) entry {
+	return entry{name: name, mode: perm | fs.ModeDir}
+}
+
+func linkEntry(name, target string) entry { return entry{name: name, mode: 0o777, link: target} }
+
+// header says nothing of times and owners, so that equal contexts are equal bytes.
+func (e entry) header() *tar.Header {
+	h := &tar.Header{
+		Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.data)),
+		Typeflag: tar.TypeReg, ModTime: time.Unix(0, 0), Format: tar.FormatPAX,
+	}
+	switch {
+	case e.mode.IsDir():
+		h.Name, h.Typeflag = e.name+"/", tar.TypeDir
+	case e.link != "":
+		h.Typeflag, h.Linkname = tar.TypeSymlink, e.link
+	}
+	return h
+}
+
+// pack writes the entries as a tar archive.
+func pack(w io.Writer, files []entry) error {
+	tw := tar.NewWriter(w)
+	for _, f := range files {
+		err := tw.WriteHeader(f.header())
+		if err == nil {
+			_, err = tw.Write(f.data)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot pack %q: %w", f.name, err)
+		}
+	}
+	return tw.Close()
 }

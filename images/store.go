@@ -35,7 +35,21 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 	if gatewayErr == nil {
 		all = append(all, gatewayRecipe(gateway).sealed(s.arch))
 	}
-	return states(s, all), errors.Join(helperErr, gatewayErr)
+	_, origin, known := s.base()
+	var out []State
+	for _, r := range all {
+		st := State{Name: r.name, Origin: origin}
+		bare := r.name == holderImage || r.name == gatewayImage
+		if bare {
+			st.Origin = ""
+		}
+		if known || bare {
+			_, st.Have = s.labels[r.ref]
+			st.Ref = r.ref
+		}
+		out = append(out, st)
+	}
+	return out, errors.Join(helperErr, gatewayErr)
 }
 
 // catalogue is base, tools and every agent's image, and of toolchains what is there with
@@ -59,24 +73,6 @@ func catalogue(s seen) []recipe {
 		}
 	}
 	return c
-}
-
-func states(s seen, all []recipe) []State {
-	_, origin, known := s.base()
-	var out []State
-	for _, r := range all {
-		st := State{Name: r.name}
-		bare := r.name == holderImage || r.name == gatewayImage
-		if !bare {
-			st.Origin = origin
-		}
-		if known || bare {
-			_, st.Have = s.labels[r.ref]
-			st.Ref = r.ref
-		}
-		out = append(out, st)
-	}
-	return out
 }
 
 // Save writes the images of the named agents, which hold what they stand on, as one archive
@@ -123,7 +119,8 @@ func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
 		return names, err
 	}
 	if _, _, ok := s.base(); !ok {
-		return names, fmt.Errorf("%w: the file holds no base of this abl: let the same abl write it with `abl images save`", sandbox.ErrNoImage)
+		return names, fmt.Errorf("%w: the file holds no base of this abl: let the same abl write it with `abl images save`",
+			sandbox.ErrNoImage)
 	}
 	return names, nil
 }
