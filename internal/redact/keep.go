@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 )
@@ -25,9 +24,8 @@ func (o *Sanitizer) Keep(f *os.File, replace func(fill func(io.Writer) error) er
 // copy passes the whole file through the sanitizer, and as it is to seen.
 func (o *Sanitizer) copy(w io.Writer, f *os.File, seen io.Writer) error {
 	log := o.Log(&bounded{to: w, left: mostKept})
-	text := &nulRuns{to: log}
-	_, err := io.Copy(text, io.TeeReader(io.NewSectionReader(f, 0, 1<<62), seen))
-	if err = errors.Join(err, text.Close(), log.Close()); errors.Is(err, errFull) {
+	_, err := io.Copy(&nulRuns{to: log}, io.TeeReader(io.NewSectionReader(f, 0, 1<<62), seen))
+	if err = errors.Join(err, log.Close()); errors.Is(err, errFull) {
 		return nil
 	}
 	return err
@@ -36,46 +34,27 @@ func (o *Sanitizer) copy(w io.Writer, f *os.File, seen io.Writer) error {
 // longRun is how many NULs in a row are still text, for what little that is.
 const longRun = 64
 
-// nulRuns passes text on and counts long runs of NULs instead of passing them: a
-// file that was made long without being written is all NULs, and each would
-// become four visible characters.
+// nulRuns passes text on with long runs of NULs cut short: a file that was made long
+// without being written is all NULs, and each would become six visible characters.
 type nulRuns struct {
 	to  io.Writer
-	run int64 // NULs that were seen last and not passed on
+	run int // NULs that were seen last
 }
 
 func (h *nulRuns) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		text := bytes.TrimLeft(rest, "\x00")
-		h.run += int64(len(rest) - len(text))
-		end := bytes.IndexByte(text, 0)
-		if end < 0 {
-			end = len(text)
+	kept := make([]byte, 0, len(p))
+	for _, b := range p {
+		if b != 0 {
+			h.run = 0
+		} else if h.run++; h.run == longRun+1 {
+			kept = append(kept, "\n[abl: more NUL bytes were left out]\n"...)
 		}
-		if end > 0 {
-			err := h.Close()
-			if err == nil {
-				_, err = h.to.Write(text[:end])
-			}
-			if err != nil {
-				return 0, err
-			}
+		if h.run <= longRun {
+			kept = append(kept, b)
 		}
-		rest = text[end:]
 	}
-	return len(p), nil
-}
-
-// Close passes on the run that is open.
-func (h *nulRuns) Close() (err error) {
-	switch {
-	case h.run > longRun:
-		_, err = fmt.Fprintf(h.to, "[abl: %d NUL bytes]\n", h.run)
-	case h.run > 0:
-		_, err = h.to.Write(make([]byte, h.run))
-	}
-	h.run = 0
-	return err
+	_, err := h.to.Write(kept)
+	return len(p), err
 }
 
 // mostKept is how long a kept file can become, in bytes: what is not to be seen

@@ -28,7 +28,8 @@ func Named(name string) bool {
 }
 
 // known are the beginnings of keys whose makers mark them.
-var known = strings.Fields("sk- sk_ rk_ pk_live gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- AIza AKIA ASIA xoxa- xoxb- xoxp- xoxr- xoxs- hf_ npm_ pypi- eyJ -----BEGIN")
+var known = strings.Fields("sk- sk_ rk_ pk_live gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- AIza AKIA ASIA " +
+	"xoxa- xoxb- xoxp- xoxr- xoxs- hf_ npm_ pypi- eyJ -----BEGIN")
 
 // Lengths from which a value of one piece looks like a secret, in bytes.
 const (
@@ -50,7 +51,7 @@ func made(value, of string) bool { return strings.Trim(value, of) == "" }
 // writes by hand what is long, of one piece and of several kinds of characters.
 func Looks(value string) bool {
 	switch {
-	case len(value) >= leastKnown && slices.ContainsFunc(known, func(begin string) bool { return strings.HasPrefix(value, begin) }):
+	case len(value) >= leastKnown && slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(value, k) }):
 		return true
 	case len(value) >= leastHex && made(value, digits+"abcdefABCDEF"):
 		return true
