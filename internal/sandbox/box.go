@@ -28,9 +28,9 @@ type Box struct {
 
 	Term  bool // a person's terminal is attached (abl shell): TTY and open stdin
 	Stdin bool // standard input stays open for whoever feeds it, again and again
-	Seals bool // a holder: it begins as root with NET_ADMIN, closes its network namespace and becomes User by itself
-	Below bool // its processes are among those of the holder that it joins: with the first of them all end, by the kernel's hand
-	Loose bool // a service image of the person's choosing: writable root and the few capabilities official images need to drop root
+	Seals bool // a holder: it begins as root, closes its network namespace and becomes User by itself
+	Below bool // its processes are among those of the holder that it joins: the kernel ends them with it
+	Loose bool // a service of the person's choosing: writable root, and what official images need to drop root
 }
 
 // Mount is one thing that the box sees.
@@ -49,11 +49,11 @@ const (
 	GitDir    What = "git"       // its .git, read-only over the workspace (bind)
 	Specs     What = "specs"     // read-only (bind)
 	CallIn    What = "call-in"   // what abl hands to this call, read-only (bind)
-	CallOut   What = "call-out"  // one file that abl opened and reads through its own descriptor (bind of a file)
+	CallOut   What = "call-out"  // one file that abl has open and reads (bind of a file)
 	Empty     What = "empty"     // an empty read-only directory that covers what must not be seen (bind)
 	Scratch   What = "scratch"   // engine volume made for one call (volume)
 	Tree      What = "tree"      // throw-away view of the committed tree (volume)
-	Door      What = "door"      // holds the sockets by which programs of abl's in two network namespaces meet (volume)
+	Door      What = "door"      // sockets by which abl's programs in two network namespaces meet (volume)
 )
 
 // Tmpfs is memory mounted inside. Size is in bytes, Inodes a count; 0 leaves the engine's default.
@@ -84,7 +84,7 @@ type Reach struct {
 	Endpoints []Endpoint // own endpoints; an empty list with an empty Join is no network at all
 	Through   []Endpoint // what the holder is connected to, for the proof; nil where nobody said
 	Self      []string   // names of 127.0.0.1 besides localhost, of a joined box those of its holder
-	Resolve   bool       // outside names resolve by the engine's own DNS (a way out needs it); otherwise Dns is 127.0.0.1
+	Resolve   bool       // outside names resolve by the engine's own DNS, as a way out needs
 }
 
 // Endpoint attaches a box to a network, reachable there under the aliases.
@@ -98,7 +98,7 @@ type Endpoint struct {
 type Network struct {
 	Name   string
 	Labels map[string]string
-	Egress bool   // an ordinary bridge with a way out; otherwise isolated: internal, no IPv6, the host unreachable
+	Egress bool   // an ordinary bridge with a way out; otherwise isolated, from the host too
 	Pool   string // CIDR out of which a /28 is taken
 	Apart  Apart  // how an isolated one is kept from the host; "" is the engine's own way
 }

@@ -50,16 +50,16 @@ func (p Proof) Err() error {
 		return nil
 	}
 	first := failed[0]
-	more := ""
-	if n := len(failed) - 1; n > 0 {
-		var names []string
-		for _, c := range failed[1:] {
-			names = append(names, c.Name)
-		}
-		more = "; " + strings.Join(names, ", ") + " as well"
-	}
+	says := fmt.Sprintf("%s is %q, and should be %q", first.Name, first.Got, first.Want)
 	if first.Want == "" {
-		return fmt.Errorf("%w: %s: %s, and there should be none%s", ErrUnproven, first.Name, first.Got, more)
+		says = fmt.Sprintf("%s: %s, and there should be none", first.Name, first.Got)
 	}
-	return fmt.Errorf("%w: %s is %q, and should be %q%s", ErrUnproven, first.Name, first.Got, first.Want, more)
+	var more []string
+	for _, c := range failed[1:] {
+		more = append(more, c.Name)
+	}
+	if len(more) > 0 {
+		says += "; " + strings.Join(more, ", ") + " as well"
+	}
+	return fmt.Errorf("%w: %s", ErrUnproven, says)
 }

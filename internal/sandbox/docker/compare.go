@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
 
+	"abl/internal/helper"
 	"abl/internal/sandbox"
 )
 
@@ -100,23 +104,19 @@ func environment(box sandbox.Box, f found) sandbox.Check {
 
 // labels checks that those intended are there; an image may add its own.
 func labels(box sandbox.Box, c *container.Config) sandbox.Check {
-	var want, got []string
-	for _, key := range slices.Sorted(maps.Keys(box.Labels)) {
-		want = append(want, key+"="+box.Labels[key])
-		got = append(got, key+"="+c.Labels[key])
+	got := map[string]string{}
+	for key := range box.Labels {
+		got[key] = c.Labels[key]
 	}
-	return sandbox.Same("labels", strings.Join(want, " "), strings.Join(got, " "))
+	return sandbox.Same("labels", paired(box.Labels, "="), paired(got, "="))
 }
 
 // bounds checks the limits: what a program that wants more will get.
 func bounds(box sandbox.Box, f found) sandbox.Proof {
 	l, h := box.Limits, f.box.HostConfig
-	swap, cpus := l.Memory, l.CPUs
+	swap := l.Memory
 	if l.Memory > 0 && f.info.NoSwapLimit {
 		swap = -1 // the kernel does not count swap, and the engine says so
-	}
-	if f.info.CPUs > 0 {
-		cpus = min(cpus, float64(f.info.CPUs))
 	}
 	files := []string{"core 0 to 0"}
 	for name, most := range map[string]int64{"fsize": l.FileSize, "nofile": l.OpenFile} {
@@ -131,11 +131,359 @@ func bounds(box sandbox.Box, f found) sandbox.Proof {
 	const memory, share = "%d, with swap %d", "%.2f, a quota of %d in %d, %d of it in real time"
 	return sandbox.Proof{
 		sandbox.Same("memory", fmt.Sprintf(memory, l.Memory, swap), fmt.Sprintf(memory, h.Memory, h.MemorySwap)),
-		sandbox.Same("memory kill", "off false, score 500", fmt.Sprintf("off %t, score %d", value(h.OomKillDisable), h.OomScoreAdj)),
+		sandbox.Same("memory kill", "off false, score 500",
+			fmt.Sprintf("off %t, score %d", value(h.OomKillDisable), h.OomScoreAdj)),
 		sandbox.Same("shared memory", fmt.Sprint(16<<20), fmt.Sprint(h.ShmSize)),
 		sandbox.Same("processes", fmt.Sprint(l.Pids), fmt.Sprint(max(value(h.PidsLimit), 0))),
-		sandbox.Same("cpus", fmt.Sprintf(share, cpus, 0, 0, 0),
+		sandbox.Same("cpus", fmt.Sprintf(share, min(l.CPUs, float64(f.info.CPUs)), 0, 0, 0),
 			fmt.Sprintf(share, float64(h.NanoCPUs)/1e9, h.CPUQuota, h.CPUPeriod, h.CPURealtimeRuntime)),
 		sandbox.Same("limits of files", list(files), list(limits)),
 	}
+}
+
+// none is how a check words that there is nothing of a kind.
+const none = "none"
+
+// privileges checks what keeps the program from becoming more than it is.
+func privileges(box sandbox.Box, f found) sandbox.Proof {
+	h, add := f.box.HostConfig, none
+	init, pid := fmt.Sprint(!strings.HasPrefix(strings.Join(box.Argv, " "), helper.Bin+"/")), "own"
+	if box.Loose {
+		init = "true"
+		add = "CHOWN DAC_OVERRIDE FOWNER SETGID SETUID"
+	}
+	if box.Below {
+		pid = "of " + box.Reach.Join
+	}
+	if box.Seals {
+		add, init = "NET_ADMIN SETGID SETUID", "false"
+	}
+	return sandbox.Proof{
+		sandbox.Same("privileged", "false", fmt.Sprint(h.Privileged)),
+		sandbox.Same("capabilities", "without ALL, with "+add, "without "+caps(h.CapDrop)+", with "+caps(h.CapAdd)),
+		sandbox.Same("security options", "no-new-privileges seccomp=abl's", securityOptions(f.box)),
+		sandbox.Same("hidden system paths", hidden, hiddenPaths(h)),
+		sandbox.Same("root file system", writable(box.Loose), writable(!h.ReadonlyRootfs)),
+		sandbox.Same("namespaces", "ipc private, pid "+pid+", uts own, user the engine's, cgroup private",
+			namespaces(h, f.holder)),
+		sandbox.Same("further groups", none, list(h.GroupAdd)),
+		sandbox.Same("devices", none, devices(h)),
+		sandbox.Same("control group", none, list([]string{h.CgroupParent, string(h.Cgroup)})),
+		sandbox.Same("init", init, fmt.Sprint(value(h.Init))),
+	}
+}
+
+func caps(all []string) string {
+	var names []string
+	for _, c := range all {
+		names = append(names, strings.TrimPrefix(strings.ToUpper(c), "CAP_")) // newer engines spell them in full
+	}
+	return list(names)
+}
+
+// list is sorted words without empty ones.
+func list(words []string) string {
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" })
+	if len(words) == 0 {
+		return none
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// securityOptions leaves out what only says more strictly what holds anyhow: the
+// spelling of no-new-privileges. Whatever else is there is shown, unconfined above all.
+func securityOptions(box container.InspectResponse) string {
+	var all []string
+	for _, o := range box.HostConfig.SecurityOpt {
+		name, value, _ := strings.Cut(strings.Replace(o, "=", ":", 1), ":")
+		if name == "no-new-privileges" && (value == "" || value == "true") {
+			o = name
+		}
+		if name == "seccomp" && value == filter() {
+			o = "seccomp=abl's"
+		}
+		all = append(all, o)
+	}
+	if box.AppArmorProfile == "unconfined" {
+		all = append(all, "apparmor=unconfined")
+	}
+	return list(all)
+}
+
+// hidden are paths of the kernel's own file systems that an unhardened box has
+// open: a few stand for the engine's whole list.
+const hidden = "/proc/kcore and /sys/firmware masked, /proc/sys and /proc/sysrq-trigger read-only"
+
+func hiddenPaths(h *container.HostConfig) string {
+	if slices.Contains(h.MaskedPaths, "/proc/kcore") && slices.Contains(h.MaskedPaths, "/sys/firmware") &&
+		slices.Contains(h.ReadonlyPaths, "/proc/sys") && slices.Contains(h.ReadonlyPaths, "/proc/sysrq-trigger") {
+		return hidden
+	}
+	return fmt.Sprintf("masked %s, read-only %s", list(h.MaskedPaths), list(h.ReadonlyPaths))
+}
+
+func writable(yes bool) string {
+	if yes {
+		return "read and write"
+	}
+	return "read-only"
+}
+
+func namespaces(h *container.HostConfig, holder *container.InspectResponse) string {
+	return fmt.Sprintf("ipc %s, pid %s, uts %s, user %s, cgroup %s", h.IpcMode, cmp.Or(holderOf(h.PidMode, holder), "own"),
+		cmp.Or(string(h.UTSMode), "own"), cmp.Or(string(h.UsernsMode), "the engine's"), h.CgroupnsMode)
+}
+
+func devices(h *container.HostConfig) string {
+	var all []string
+	for _, d := range h.Devices {
+		all = append(all, d.PathOnHost)
+	}
+	for _, d := range h.DeviceRequests {
+		all = append(all, fmt.Sprint(d.Driver, d.Capabilities))
+	}
+	return list(append(all, h.DeviceCgroupRules...))
+}
+
+// leftOut checks that nothing is there which abl never asks for.
+func leftOut(box sandbox.Box, f found) sandbox.Proof {
+	h := f.box.HostConfig
+	restart := string(h.RestartPolicy.Name)
+	if h.AutoRemove {
+		restart += ", removed at its end"
+	}
+	log, published := h.LogConfig.Config, none
+	if box.Publish > 0 {
+		published = fmt.Sprintf("%d/tcp at 127.0.0.1:%d", box.Publish, box.Publish)
+	}
+	return sandbox.Proof{
+		sandbox.Same("published ports", published, ports(h)),
+		sandbox.Same("links", none, list(h.Links)),
+		sandbox.Same("volumes of others", none, list(append(slices.Clone(h.VolumesFrom), h.VolumeDriver))),
+		sandbox.Same("restart", string(container.RestartPolicyDisabled), restart),
+		sandbox.Same("log", "json-file, 2 of 10m",
+			fmt.Sprintf("%s, %s of %s", h.LogConfig.Type, log["max-file"], log["max-size"])),
+	}
+}
+
+func ports(h *container.HostConfig) string {
+	var all []string
+	for _, port := range slices.Collect(maps.Keys(h.PortBindings)) {
+		text := string(port)
+		for _, at := range h.PortBindings[port] {
+			text += " at " + at.HostIP + ":" + at.HostPort
+		}
+		all = append(all, text)
+	}
+	if h.PublishAllPorts {
+		all = append(all, "every exposed one")
+	}
+	return list(all)
+}
+
+// mountChecks compares each mount, and finds those that nobody intended.
+func mountChecks(box sandbox.Box, f found) (p sandbox.Proof) {
+	got := map[string]string{}
+	for _, m := range f.box.Mounts {
+		got[m.Destination] = strings.TrimPrefix(got[m.Destination]+", "+describeMount(m, f), ", ")
+	}
+	for _, m := range box.Mounts {
+		p = append(p, sandbox.Same("mount "+m.Target, wantMount(m), cmp.Or(got[m.Target], none)))
+		delete(got, m.Target)
+	}
+	for _, target := range slices.Sorted(maps.Keys(got)) {
+		_, asked := value(f.image.Config).Volumes[target]
+		if !(asked && box.Loose && anonymous.MatchString(got[target])) {
+			p = append(p, sandbox.Same("mount "+target, none, got[target]))
+		}
+	}
+	h := f.box.HostConfig
+	return append(p,
+		sandbox.Same("mounts of the old form", none, list(h.Binds)),
+		sandbox.Same("memory mounts", paired(tmpfs(box), ":"), paired(h.Tmpfs, ":")))
+}
+
+// anonymous is a volume that the engine makes for a service whose image asks
+// for one; it goes with its box.
+var anonymous = regexp.MustCompile(`^volume [0-9a-f]{64} `)
+
+// wantMount words a mount as describeMount words the engine's record of it.
+func wantMount(m sandbox.Mount) string {
+	readOnly := m.ReadOnly
+	switch m.What {
+	case sandbox.Scratch, sandbox.Tree, sandbox.Door:
+		return fmt.Sprintf("volume %s %s", m.Source, writable(!readOnly))
+	case sandbox.GitDir, sandbox.Specs, sandbox.CallIn, sandbox.Empty:
+		readOnly = true
+	}
+	more := ""
+	if readOnly {
+		more = ", nothing mounted below it"
+	}
+	return fmt.Sprintf("bind %s %s, rprivate%s", m.Source, writable(!readOnly), more)
+}
+
+// shared is where Docker Desktop's virtual machine has this machine's files, and how
+// some of its versions begin their paths.
+const shared = "/host_mnt"
+
+func describeMount(m container.MountPoint, f found) string {
+	if m.Type == mount.TypeVolume {
+		text := fmt.Sprintf("volume %s %s", m.Name, writable(m.RW))
+		if m.Driver != "local" {
+			text += ", driver " + m.Driver
+		}
+		return text
+	}
+	source := m.Source
+	if !f.info.Local {
+		source = strings.TrimPrefix(source, shared)
+	}
+	text := fmt.Sprintf("%s %s %s, %s", m.Type, source, writable(m.RW), m.Propagation)
+	for _, asked := range f.box.HostConfig.Mounts {
+		if asked.Target == m.Destination && asked.BindOptions != nil && asked.BindOptions.NonRecursive {
+			text += ", nothing mounted below it"
+		}
+	}
+	return text
+}
+
+// paired words settings by their names.
+func paired(all map[string]string, by string) string {
+	var words []string
+	for name, value := range all {
+		words = append(words, name+by+value)
+	}
+	return list(words)
+}
+
+// netChecks compares where a box can connect to. A joined box has its holder's
+// reach, so that is looked at each time: somebody may have connected it to more.
+func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
+	h, on, outside := f.box.HostConfig, f.box, box.Reach.Resolve
+	if f.holder != nil {
+		on, outside = *f.holder, false
+		p = sandbox.Proof{
+			sandbox.Same("network", "of "+box.Reach.Join, holderOf(h.NetworkMode, f.holder)),
+			sandbox.Same("holder", string(sandbox.Running), string(toState(on.State))),
+			sandbox.Same("holder's project", box.Labels[sandbox.LabelProject], on.Config.Labels[sandbox.LabelProject]),
+			sandbox.Same("name servers of its own", none, list(slices.Concat(h.DNS, h.DNSOptions, h.DNSSearch, h.ExtraHosts))),
+		}
+		if box.Reach.Through != nil {
+			p = append(p, sandbox.Same("holder's networks", networks(box.Reach.Through), connected(on)))
+		}
+	} else {
+		mode := network.NetworkNone
+		if len(box.Reach.Endpoints) > 0 {
+			mode = box.Reach.Endpoints[0].Network
+		}
+		p = sandbox.Proof{
+			sandbox.Same("network", mode, string(h.NetworkMode)),
+			sandbox.Same("networks", networks(box.Reach.Endpoints), connected(on)),
+		}
+	}
+	p = append(p, resolver(outside, box.Reach.Self, on.HostConfig),
+		sandbox.Same("kernel settings", "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1",
+			paired(on.HostConfig.Sysctls, "=")))
+	return append(p, apart(box, f)...)
+}
+
+// holderOf words a mode of joining by the holder's name, although the engine keeps its
+// id; any other mode is said as it is.
+func holderOf[M ~string](mode M, holder *container.InspectResponse) string {
+	id, joins := strings.CutPrefix(string(mode), "container:")
+	if holder != nil && joins && (id == holder.ID || "/"+id == holder.Name) {
+		return "of " + strings.TrimPrefix(holder.Name, "/")
+	}
+	return string(mode)
+}
+
+// networks words networks with the names by which a box is known there.
+func networks(ends []sandbox.Endpoint) string {
+	var all []string
+	for _, end := range ends {
+		all = append(all, known(end.Network, end.Aliases))
+	}
+	return list(all)
+}
+
+// shortID is how long the form of an id is that older engines make a name of.
+const shortID = 12
+
+func known(name string, aliases []string) string {
+	if len(aliases) == 0 {
+		return name
+	}
+	aliases = slices.Clone(aliases)
+	slices.Sort(aliases)
+	return name + "(" + strings.Join(aliases, ",") + ")"
+}
+
+// connected are the networks that a box is on, without the one that is none and
+// without the names that older engines add: its id and its host name.
+func connected(box container.InspectResponse) string {
+	var all []string
+	for name, end := range box.NetworkSettings.Networks {
+		if name == network.NetworkNone {
+			continue
+		}
+		all = append(all, known(name, slices.DeleteFunc(slices.Clone(end.Aliases), func(alias string) bool {
+			return len(alias) == shortID && strings.HasPrefix(box.ID, alias) || alias == box.Config.Hostname
+		})))
+	}
+	return list(all)
+}
+
+func resolver(outside bool, self []string, h *container.HostConfig) sandbox.Check {
+	want := "127.0.0.1, search ., options attempts:5 timeout:1"
+	if outside {
+		want = "none, search none, options none"
+	}
+	var hosts []string
+	for _, name := range self {
+		hosts = append(hosts, name+":127.0.0.1")
+	}
+	want += ", hosts " + list(hosts)
+	got := fmt.Sprintf("%s, search %s, options %s, hosts %s",
+		list(h.DNS), list(h.DNSSearch), list(h.DNSOptions), list(h.ExtraHosts))
+	return sandbox.Same("resolver", want, got)
+}
+
+// apart checks that each network is isolated. Only a box that may resolve
+// outside names is meant to have a way out, and only that or one that the person
+// named may be otherwise.
+func apart(box sandbox.Box, f found) (p sandbox.Proof) {
+	foreign := map[string]bool{}
+	for _, end := range slices.Concat(box.Reach.Endpoints, box.Reach.Through) {
+		foreign[end.Network] = end.Foreign
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.nets)) {
+		if foreign[name] {
+			continue
+		}
+		n := f.nets[name]
+		want := fmt.Sprintf("%s's, bridge, no IPv6, isolated", box.Labels[sandbox.LabelProject])
+		six := map[bool]string{false: "no IPv6", true: "IPv6"}[n.EnableIPv6]
+		got := fmt.Sprintf("%s's, %s, %s, %s", n.Labels[sandbox.LabelProject], n.Driver, six, isolation(n))
+		check := sandbox.Same("network "+name, want, got)
+		if box.Reach.Resolve && !check.OK {
+			check = sandbox.Same("network "+name, strings.Replace(want, "isolated", "a way out", 1), got)
+		}
+		p = append(p, check)
+	}
+	return p
+}
+
+// isolation words how far a network keeps its boxes from the host and the world.
+func isolation(n network.Inspect) string {
+	switch {
+	case !n.Internal && n.Options[inhibitIPv4] != "true":
+		return "a way out"
+	case !n.Internal:
+		return "a way out by routes of others"
+	case n.Options[inhibitIPv4] == "true" || n.Options[gatewayMode] == "isolated":
+		return "isolated"
+	}
+	return "internal, the host in reach"
 }

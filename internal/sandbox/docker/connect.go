@@ -60,7 +60,8 @@ func (e *conn) greet(ctx context.Context) error {
 		return unreachable(ctx, e.host, err)
 	}
 	if versions.LessThan(pong.APIVersion, oldest) {
-		return fmt.Errorf("engine at %s speaks API %q and abl needs %s: update Docker to 20.10 or later", e.host, pong.APIVersion, oldest)
+		return fmt.Errorf("engine at %s speaks API %q and abl needs %s: update Docker to 20.10 or later",
+			e.host, pong.APIVersion, oldest)
 	}
 	return nil
 }
@@ -92,7 +93,8 @@ func fromEnv(host string, env func(string) string) (endpoint.Endpoint, error) {
 	if dir == "" {
 		return at, nil
 	}
-	tls, err := clicontext.TLSDataFromFiles(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	tls, err := clicontext.TLSDataFromFiles(
+		filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	if err != nil {
 		return at, fmt.Errorf("cannot read the certificates in DOCKER_CERT_PATH: %w", err)
 	}
@@ -102,38 +104,35 @@ func fromEnv(host string, env func(string) string) (endpoint.Endpoint, error) {
 
 // currentContext reads the name that `docker context use` left, "" for none.
 func currentContext(path string) (string, error) {
+	var file struct{ CurrentContext string }
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if err != nil {
-		return "", fmt.Errorf("cannot read Docker's configuration: %w", err)
+	if err == nil {
+		err = json.Unmarshal(text, &file)
 	}
-	var file struct{ CurrentContext string }
-	if err := json.Unmarshal(text, &file); err != nil {
-		return "", fmt.Errorf("cannot read Docker's configuration %q: %w", path, err)
-	}
-	return file.CurrentContext, nil
+	return file.CurrentContext, about(err, "cannot read Docker's configuration %q", path)
 }
 
 // fromStore reads a context that `docker context create` made.
 func fromStore(dir, name string) (at endpoint.Endpoint, err error) {
+	defer func() {
+		err = about(err, "cannot use Docker context %q (choose another with `docker context use`, or set DOCKER_HOST)", name)
+	}()
 	known := store.NewConfig(
 		func() any { return &map[string]any{} },
 		store.EndpointTypeGetter(endpoint.DockerEndpoint, func() any { return &endpoint.EndpointMeta{} }))
 	contexts := store.New(dir, known)
 	entry, err := contexts.GetMetadata(name)
 	if err != nil {
-		return at, fmt.Errorf("cannot use Docker context %q: %w: choose another with `docker context use` or set DOCKER_HOST", name, err)
+		return at, err
 	}
 	meta, err := endpoint.EndpointFromContext(entry)
 	if err != nil {
-		return at, fmt.Errorf("cannot use Docker context %q: %w", name, err)
+		return at, err
 	}
 	at, err = endpoint.WithTLSData(contexts, name, meta)
-	if err != nil {
-		return at, fmt.Errorf("cannot read the certificates of Docker context %q: %w", name, err)
-	}
 	at.Host = cmp.Or(at.Host, client.DefaultDockerHost)
-	return at, nil
+	return at, err
 }

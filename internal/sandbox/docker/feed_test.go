@@ -41,15 +41,6 @@ func TestFeedIsRefused(t *testing.T) {
 	if err := l.Feed(t.Context(), "abl-none", nil); !errors.Is(err, sandbox.ErrNotFound) {
 		t.Errorf("a box that is not there: %v", err)
 	}
-	plain := l.start(l.box("plain", "block"))
-	if err := l.Feed(t.Context(), plain, nil); err == nil || !strings.Contains(err.Error(), "without a standard input") {
-		t.Errorf("a box without an input: %v", err)
-	}
-	both := l.box("both", "block")
-	both.Stdin, both.Term = true, true
-	if _, err := l.Create(t.Context(), both); err == nil || !strings.Contains(err.Error(), "both") {
-		t.Errorf("a fed terminal: %v", err)
-	}
 }
 
 // The address is one at which this machine really answers.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
@@ -80,14 +80,12 @@ func (e *stores) ListImages(ctx context.Context, label string) (map[string]map[s
 func byReference(found []image.Summary) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, im := range found {
-		named := false
-		for _, ref := range im.RepoTags {
-			if !strings.HasPrefix(ref, "<none>") {
-				all[ref], named = im.Labels, true
-			}
+		refs := slices.DeleteFunc(im.RepoTags, func(ref string) bool { return strings.HasPrefix(ref, "<none>") })
+		if len(refs) == 0 {
+			refs = []string{im.ID}
 		}
-		if !named {
-			all[im.ID] = im.Labels
+		for _, ref := range refs {
+			all[ref] = im.Labels
 		}
 	}
 	return all
@@ -181,7 +179,8 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 			say(rest)
 			return errors.New(fault)
 		}
-		lines := lineEnds.Split(rest+m.Stream, -1)
+		// A program that draws a bar returns to its line's start.
+		lines := strings.Split(strings.ReplaceAll(rest+m.Stream, "\r", "\n"), "\n")
 		for _, line := range lines[:len(lines)-1] {
 			say(line)
 		}
@@ -197,9 +196,6 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 		}
 	}
 }
-
-// lineEnds are those of lines: a program that draws a bar returns to the line's start.
-var lineEnds = regexp.MustCompile(`[\r\n]`)
 
 // longLine bounds what is kept of a line that does not end, in bytes.
 const longLine = 64 << 10

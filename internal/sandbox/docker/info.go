@@ -10,6 +10,7 @@ import (
 
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
+	"golang.org/x/sys/unix"
 
 	"abl/internal/sandbox"
 )
@@ -21,7 +22,8 @@ func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
 	if e.info != nil {
 		return *e.info, nil
 	}
-	raw, err := get(ctx, e, func(ctx context.Context, _ struct{}) (system.Info, error) { return e.api.Info(ctx) }, struct{}{})
+	ask := func(ctx context.Context, _ struct{}) (system.Info, error) { return e.api.Info(ctx) }
+	raw, err := get(ctx, e, ask, struct{}{})
 	if err != nil {
 		return sandbox.Info{}, fmt.Errorf("cannot ask the engine what it is: %w", err)
 	}
@@ -38,8 +40,12 @@ type machine struct {
 
 // thisMachine leaves empty what cannot be told.
 func thisMachine() machine {
-	m := machine{os: runtime.GOOS, kernel: release()}
+	m := machine{os: runtime.GOOS}
 	m.name, _ = os.Hostname()
+	var kernel unix.Utsname
+	if !portable && unix.Uname(&kernel) == nil {
+		m.kernel = unix.ByteSliceToString(kernel.Release[:])
+	}
 	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
 		_, err := os.Lstat(mark)
 		m.contained = m.contained || err == nil
@@ -56,7 +62,8 @@ func describe(raw system.Info, api, host string, here machine) sandbox.Info {
 		Version: raw.ServerVersion, API: api, OS: raw.OSType, Arch: raw.Architecture, ID: raw.ID,
 		Rootless: hasSecurity(raw, "rootless"), UserNS: hasSecurity(raw, "userns"),
 		Podman: slices.Contains(raw.Plugins.Log, "k8s-file"), // which is its own way to keep logs
-		Local:  isLocal(raw, host, here), Near: isNear(raw, host, here), Contained: here.contained, Host: host, DataDir: raw.DockerRootDir,
+		Local:  isLocal(raw, host, here), Near: isNear(raw, host, here), Contained: here.contained,
+		Host: host, DataDir: raw.DockerRootDir,
 		CPUs: raw.NCPU, NoSwapLimit: !raw.SwapLimit, Apart: apart,
 	}
 }

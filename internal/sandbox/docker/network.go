@@ -29,9 +29,6 @@ const (
 // is another project's, or not as isolated as asked, is refused.
 func (e *stores) EnsureNetwork(ctx context.Context, n sandbox.Network) (err error) {
 	defer func() { err = about(err, "cannot make network %q", n.Name) }()
-	if n.Labels[sandbox.LabelProject] == "" {
-		return fmt.Errorf("it lacks the label %s", sandbox.LabelProject)
-	}
 	e.making.Lock()
 	defer e.making.Unlock()
 	there, err := e.inspectNetwork(ctx, n.Name)
@@ -73,22 +70,12 @@ func (e *stores) removeTwins(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	var twins []network.Inspect
-	for _, n := range found {
-		n, err := get(ctx, e.conn, e.lookAtNetwork, n.ID) // the list does not say who is on it
-		if err != nil && !errdefs.IsNotFound(err) {
-			return err
-		}
-		if err == nil && n.Name == name { // the engine takes parts of a name too
-			twins = append(twins, n)
-		}
-	}
-	slices.SortFunc(twins, func(a, b network.Inspect) int {
-		return cmp.Or(len(b.Containers)-len(a.Containers), strings.Compare(a.ID, b.ID))
-	})
-	for _, n := range twins[min(1, len(twins)):] {
-		if err := e.removeNetwork(ctx, n.ID); err != nil && !errdefs.IsNotFound(err) {
-			return err
+	// The engine takes parts of a name too.
+	twins := slices.DeleteFunc(found, func(n network.Summary) bool { return n.Name != name })
+	left := len(twins)
+	for _, n := range twins {
+		if left > 1 && e.removeNetwork(ctx, n.ID) == nil { // an engine removes none that somebody is on
+			left--
 		}
 	}
 	return nil
@@ -158,7 +145,8 @@ func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 			return err
 		}
 	}
-	return fmt.Errorf("address pool %q has no free /%d left: remove old networks with `abl clean` or choose another range", n.Pool, slice)
+	return fmt.Errorf("address pool %q has no free /%d left: remove old networks with `abl clean` or choose another range",
+		n.Pool, slice)
 }
 
 func networkOptions(n sandbox.Network, apart sandbox.Apart, subnet netip.Prefix) network.CreateOptions {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/go-connections/nat"
 
@@ -70,10 +71,9 @@ func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.Ho
 }
 
 func config(box sandbox.Box) container.Config {
-	grace := stopSeconds
 	c := container.Config{
 		Image: box.Image, User: box.User, Env: box.Env, WorkingDir: box.Dir, Labels: box.Labels,
-		StopSignal: "SIGTERM", StopTimeout: &grace,
+		StopSignal: "SIGTERM", StopTimeout: new(stopSeconds),
 		Tty: box.Term, OpenStdin: box.Term || box.Stdin, StdinOnce: box.Term,
 		AttachStdin: box.Term, AttachStdout: box.Term, AttachStderr: box.Term,
 	}
@@ -93,9 +93,9 @@ func hardened(box sandbox.Box) container.HostConfig {
 	// The engine's init reaps zombies, which count as processes, and passes SIGTERM
 	// on. abl's own programs do so themselves: other programs of a role could read
 	// and write the memory of the engine's, and a holder's would keep its rights.
-	init := box.Loose || !box.Seals && !strings.HasPrefix(strings.Join(box.Argv, " "), helper.Bin+"/")
+	ours := strings.HasPrefix(strings.Join(box.Argv, " "), helper.Bin+"/")
 	h := container.HostConfig{
-		Init:           &init,
+		Init:           new(box.Loose || !box.Seals && !ours),
 		CapDrop:        []string{"ALL"},
 		SecurityOpt:    []string{"no-new-privileges:true", "seccomp=" + filter()},
 		ReadonlyRootfs: !box.Loose,
@@ -119,7 +119,7 @@ func hardened(box sandbox.Box) container.HostConfig {
 func resources(l sandbox.Limits, info sandbox.Info) container.Resources {
 	r := container.Resources{
 		Memory: l.Memory, MemorySwap: l.Memory, // alone, Memory allows as much swap again
-		NanoCPUs: nanoCPUs(l.CPUs, info.CPUs),
+		NanoCPUs: int64(min(l.CPUs, float64(info.CPUs)) * 1e9), // an engine refuses to give more than there are
 		Ulimits:  []*container.Ulimit{{Name: "core"}},
 	}
 	if l.Pids > 0 {
@@ -132,14 +132,6 @@ func resources(l sandbox.Limits, info sandbox.Info) container.Resources {
 		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: "nofile", Soft: l.OpenFile, Hard: l.OpenFile})
 	}
 	return r
-}
-
-// nanoCPUs asks for no more than there are: an engine refuses that.
-func nanoCPUs(want float64, have int) int64 {
-	if have > 0 {
-		want = min(want, float64(have))
-	}
-	return int64(want * 1e9)
 }
 
 // reach sets where a box can connect to. A shared namespace brings its DNS and
@@ -185,4 +177,63 @@ func endpoints(r sandbox.Reach) network.NetworkingConfig {
 	return network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
 		first.Network: {Aliases: first.Aliases},
 	}}
+}
+
+// mounts never becomes HostConfig.Binds: those make a missing source as root
+// on the host, and a colon in a path breaks them.
+func mounts(all []sandbox.Mount) (out []mount.Mount) {
+	for _, m := range all {
+		to := mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly || alwaysReadOnly(m.What)}
+		if m.What.IsVolume() {
+			to.Type = mount.TypeVolume
+			// An image's files stay out of it, but a door has the mode of the image's.
+			to.VolumeOptions = &mount.VolumeOptions{NoCopy: m.What != sandbox.Door}
+		} else {
+			// Read-only does not reach the file systems mounted below the source, so they are left out.
+			to.BindOptions = &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: to.ReadOnly}
+		}
+		out = append(out, to)
+	}
+	return out
+}
+
+// alwaysReadOnly holds whatever a caller forgot to say.
+func alwaysReadOnly(w sandbox.What) bool {
+	switch w {
+	case sandbox.GitDir, sandbox.Specs, sandbox.CallIn, sandbox.Empty:
+		return true
+	}
+	return false
+}
+
+// tmpfs gives each target its options in the form of mount(8).
+func tmpfs(box sandbox.Box) map[string]string {
+	if len(box.Tmpfs) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(box.Tmpfs))
+	for _, t := range box.Tmpfs {
+		out[t.Target] = tmpfsOptions(t, box.User)
+	}
+	return out
+}
+
+func tmpfsOptions(t sandbox.Tmpfs, user string) string {
+	o := "rw,nosuid,nodev,noexec"
+	if t.Exec {
+		o = "rw,nosuid,nodev,exec" // the engine's own default is noexec
+	}
+	if t.Size > 0 {
+		o += fmt.Sprintf(",size=%d", t.Size)
+	}
+	if t.Inodes > 0 {
+		o += fmt.Sprintf(",nr_inodes=%d", t.Inodes)
+	}
+	if t.Mode != "" {
+		o += ",mode=" + t.Mode
+	}
+	if uid, gid, ok := strings.Cut(user, ":"); ok && t.Owned {
+		o += ",uid=" + uid + ",gid=" + gid
+	}
+	return o
 }

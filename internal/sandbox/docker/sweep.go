@@ -92,7 +92,7 @@ type stored struct{ name, id string }
 const sideBySide = 8
 
 // removeAll removes all, several side by side.
-func removeAll(ctx context.Context, kind string, all []stored, remove func(ctx context.Context, id string) error) (removed []string, err error) {
+func removeAll(ctx context.Context, kind string, all []stored, remove func(context.Context, string) error) (removed []string, err error) {
 	slices.SortFunc(all, func(a, b stored) int { return strings.Compare(a.name, b.name) })
 	errs := make([]error, len(all))
 	var done sync.WaitGroup

@@ -32,9 +32,6 @@ const labelLower = "abl.lower"
 // Lower must not change while the view is in use.
 func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) (err error) {
 	defer func() { err = about(err, "cannot make volume %q", v.Name) }()
-	if v.Labels[sandbox.LabelProject] == "" {
-		return fmt.Errorf("it lacks the label %s", sandbox.LabelProject)
-	}
 	there, err := e.inspectVolume(ctx, v.Name)
 	if err == nil {
 		return sameVolume(there, v)
@@ -94,7 +91,8 @@ func (e *Engine) overlay(ctx context.Context, v sandbox.Volume, o volume.CreateO
 	o.Labels[labelUpper], o.Labels[labelLower] = v.Upper, v.Lower
 	o.DriverOpts = map[string]string{
 		"type": "overlay", "device": "overlay",
-		"o": fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,nosuid,nodev", v.Lower, path.Join(upper.Mountpoint, "u"), path.Join(upper.Mountpoint, "w")),
+		"o": fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,nosuid,nodev",
+			v.Lower, path.Join(upper.Mountpoint, "u"), path.Join(upper.Mountpoint, "w")),
 	}
 	return o, nil
 }
@@ -151,9 +149,10 @@ func overlayDirs(lower string) (io.Reader, error) {
 	}
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	err = errors.Join(
-		w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "u/", Mode: int64(fi.Mode().Perm()), Uid: int(owner.Uid), Gid: int(owner.Gid), ModTime: fi.ModTime()}),
-		w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "w/", Mode: 0o700, ModTime: fi.ModTime()}),
-		w.Close())
-	return &out, err
+	u := tar.Header{
+		Typeflag: tar.TypeDir, Name: "u/", Mode: int64(fi.Mode().Perm()),
+		Uid: int(owner.Uid), Gid: int(owner.Gid), ModTime: fi.ModTime(),
+	}
+	work := tar.Header{Typeflag: tar.TypeDir, Name: "w/", Mode: 0o700, ModTime: fi.ModTime()}
+	return &out, errors.Join(w.WriteHeader(&u), w.WriteHeader(&work), w.Close())
 }

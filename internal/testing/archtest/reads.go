@@ -47,8 +47,7 @@ var readers = map[string]string{
 	"internal/gateway/sidecar/log.go": "a log that abl kept",
 	"internal/spec/dir.go":            "specs, which no role can write",
 
-	"internal/sandbox/docker/machine_linux.go": "the kernel's files",
-	"internal/sandbox/docker/connect.go":       "the person's settings of their engine",
+	"internal/sandbox/docker/connect.go": "the person's settings of their engine",
 
 	"internal/git/adopt.go":          ".git, which no role can write and which was looked at",
 	"internal/git/clone.go":          "writes below an os.Root, into folders that it looked at",
