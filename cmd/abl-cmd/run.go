@@ -81,13 +81,7 @@ func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd
 	}
 	pid, code, err := start(spec.Argv, files)
 	if err != nil {
-		if program, is := errors.AsType[*exec.Error](err); is {
-			err = program.Err
-		}
-		if file, is := errors.AsType[*fs.PathError](err); is {
-			err = file.Err
-		}
-		return helper.RunEnd{Exit: code}, fmt.Errorf("%q: %w", spec.Argv[0], err) // abl says that it could not be started
+		return helper.RunEnd{Exit: code}, err // abl says that it could not be started
 	}
 	end = supervise(pid, b, signals)
 	for _, f := range files[1:] {

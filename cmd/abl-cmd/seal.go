@@ -98,15 +98,16 @@ func become(user string) error {
 	}
 	// Of package syscall, whose calls hold for all threads. To leave uid 0 with all three
 	// is to give every capability up but those that only a program's file could turn on.
-	if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(gid, gid, gid), syscall.Setresuid(uid, uid, uid)); err != nil {
+	err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(gid, gid, gid), syscall.Setresuid(uid, uid, uid))
+	if err != nil {
 		return fmt.Errorf("cannot become user %s: %w", user, err)
 	}
 	// Those that an old engine gave to be inherited go as well; on success no thread has any.
 	head, none := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
-	_, _, err := syscall.AllThreadsSyscall(unix.SYS_CAPSET,
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET,
 		uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&none)), 0)
-	if err != 0 {
-		return fmt.Errorf("cannot give capabilities up: %w", err)
+	if errno != 0 {
+		return fmt.Errorf("cannot give capabilities up: %w", errno)
 	}
 	return nil
 }

@@ -239,7 +239,8 @@ func kind(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
 
 func kindOf(st unix.Stat_t) string {
 	known := map[uint32]string{
-		unix.S_IFREG: "a file", unix.S_IFDIR: "a directory", unix.S_IFLNK: "a link", unix.S_IFIFO: "a FIFO", unix.S_IFSOCK: "a socket",
+		unix.S_IFREG: "a file", unix.S_IFDIR: "a directory", unix.S_IFLNK: "a link",
+		unix.S_IFIFO: "a FIFO", unix.S_IFSOCK: "a socket",
 	}
 	return cmp.Or(known[kind(st)], "a device")
 }

@@ -22,8 +22,9 @@ import (
 const exitNoRun = 125
 
 var appCommand = helper.Command{
-	Name:        "app ARGS…",
-	Description: "run the program with these arguments, standard input, and the files in $ABL_EXCHANGE (" + helper.Exchange + "), where what it leaves is put",
+	Name: "app ARGS…",
+	Description: "run the program with these arguments, standard input, and the files in $ABL_EXCHANGE (" +
+		helper.Exchange + "), where what it leaves is put",
 }
 
 // runApp runs the program where it belongs, in a fresh directory with the files of the exchange

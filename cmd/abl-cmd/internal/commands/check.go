@@ -177,13 +177,15 @@ func (t tool) checkSuite(ctx context.Context, contracts failedspecs.Contracts, e
 		case r.Status == tap.NotOK && claimed == 0:
 			f.add(missing, "an entry in %s for %s, which is not ok in %s: %s", failed, id, script, says)
 		case r.Status == tap.OK && claimed > 0:
-			f.add(wrong, "%s:%d says that %s fails, and it is ok in %s: look again, and correct the one that is wrong", failed, claimed, id, script)
+			f.add(wrong, "%s:%d says that %s fails, and it is ok in %s: look again, and correct the one that is wrong",
+				failed, claimed, id, script)
 		}
 	}
 	known := func(id string) bool { _, ok := contracts.Says(id); return ok }
 	for _, p := range doc.Strange(known) {
 		if len(p.IDs) > 0 {
-			f.add(wrong, "line %d of %s's output names %s, which is no contract of phases 1 to %d", p.Line, script, p.IDs[0], contracts.Phases())
+			f.add(wrong, "line %d of %s's output names %s, which is no contract of phases 1 to %d",
+				p.Line, script, p.IDs[0], contracts.Phases())
 		} else if p.OK {
 			f.add(note, "line %d of %s's output is ok and names no contract", p.Line, script)
 		}
@@ -194,7 +196,8 @@ func (t tool) checkSuite(ctx context.Context, contracts failedspecs.Contracts, e
 // nothing on standard input. What it says on standard error the Verifier sees. It finds
 // what keeps the output as a whole from being believed.
 func (t tool) runSuite(ctx context.Context, f findings) tap.Document {
-	errLate := fmt.Errorf("%s did not end within %v and was stopped: what it had printed by then is all that counts", script, suiteLimit)
+	errLate := fmt.Errorf("%s did not end within %v and was stopped: what it had printed by then is all that counts",
+		script, suiteLimit)
 	out := &proc.Head{Max: tap.MaxBytes + 1}
 	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Dir, script)) // bounded stops all of it
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.Dir, out, os.Stderr

@@ -80,7 +80,8 @@ func Main(ctx context.Context, path string, args []string) int {
 	case name == "app" && t.App != nil:
 		return t.runApp(ctx, rest)
 	case len(rest) > 0:
-		return t.refuse("%s takes no arguments, so %q was not passed on and nothing was run; standard input is passed on", name, rest[0])
+		return t.refuse("%s takes no arguments, so %q was not passed on and nothing was run; standard input is passed on",
+			name, rest[0])
 	case name == "help", name == "-h", name == "--help":
 		return t.list(usage)
 	case name == "list":

@@ -187,7 +187,8 @@ func (e *ear) check(name string) sandbox.Check {
 		slices.Sort(e.heard)
 		return sandbox.Check{Name: name, Want: want, Got: strings.Join(e.heard, ", ")}
 	case e.accepted > 0:
-		return sandbox.Check{Name: name, Want: want, Got: fmt.Sprintf("%s, though %d of them accept connections", quiet, e.accepted), OK: true}
+		got := fmt.Sprintf("%s, though %d of them accept connections", quiet, e.accepted)
+		return sandbox.Check{Name: name, Want: want, Got: got, OK: true}
 	default:
 		return sandbox.Check{Name: name, Want: want, Got: quiet, OK: true}
 	}

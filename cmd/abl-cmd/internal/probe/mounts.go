@@ -43,7 +43,8 @@ func mounts(text string, meant []helper.ProbeMount) (p sandbox.Proof) {
 	for _, m := range all {
 		at := m.Mountpoint
 		found[at] = append(found[at], describe(m))
-		if !slices.ContainsFunc(meant, func(w helper.ProbeMount) bool { return w.Target == at }) && !engines(m) {
+		intended := slices.ContainsFunc(meant, func(w helper.ProbeMount) bool { return w.Target == at })
+		if !intended && !engines(m) {
 			others = append(others, fmt.Sprintf("%s (%s, %s, %s)", at, m.FSType, m.Root, describe(m)))
 		}
 	}

@@ -27,14 +27,16 @@ var sockets = []string{
 
 // plainDevices is what an engine puts into /dev of a container without devices of its own.
 var plainDevices = []string{
-	"console", "core", "fd", "full", "init", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero",
+	"console", "core", "fd", "full", "init", "mqueue", "null", "ptmx", "pts",
+	"random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero",
 }
 
 // places checks what is to be seen, and what is not.
 func places(spec helper.ProbeSpec) (p sandbox.Proof) {
 	for _, folder := range slices.Sorted(maps.Keys(spec.Folders)) {
 		want := slices.Sorted(slices.Values(spec.Folders[folder]))
-		p = append(p, sandbox.Same("all in "+folder, strings.Join(want, " "), names(folder, nil)))
+		all := names(folder, func(string) bool { return false })
+		p = append(p, sandbox.Same("all in "+folder, strings.Join(want, " "), all))
 	}
 	own := map[string]bool{}
 	for _, m := range spec.Mounts {
@@ -50,20 +52,22 @@ func places(spec helper.ProbeSpec) (p sandbox.Proof) {
 	return append(p,
 		sandbox.Same("what must be absent", "", there(spec.Absent)),
 		sandbox.Same("sockets of engines", "", there(engines)),
-		sandbox.Same("further devices", "", names("/dev", plainDevices)),
-		sandbox.Same("processes of others", "", strangers()),
+		sandbox.Same("further devices", "", names("/dev", func(name string) bool {
+			return slices.Contains(plainDevices, name)
+		})),
+		sandbox.Same("processes of others", "", names("/proc", known)),
 	)
 }
 
-// names lists a folder, without some names.
-func names(folder string, without []string) string {
+// names lists a folder, without those that are to be there.
+func names(folder string, meant func(name string) bool) string {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err.Error()
 	}
 	var all []string
 	for _, e := range entries {
-		if !slices.Contains(without, e.Name()) {
+		if !meant(e.Name()) {
 			all = append(all, e.Name())
 		}
 	}
@@ -112,23 +116,13 @@ func openFiles() string {
 // runtimes tells the files of the control group that Go's runtime keeps open, to
 // know how many processors there are.
 func runtimes(file string) bool {
-	return strings.HasPrefix(file, "/sys/fs/cgroup/") && slices.Contains([]string{"cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"}, filepath.Base(file))
+	kept := []string{"cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"}
+	return strings.HasPrefix(file, "/sys/fs/cgroup/") && slices.Contains(kept, filepath.Base(file))
 }
 
-// strangers are processes that are neither the container's init nor this one.
-func strangers() string {
-	const most = 5
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return err.Error()
-	}
-	var all []string
-	for _, e := range entries {
-		if pid := e.Name(); strings.Trim(pid, "0123456789") == "" && pid != "1" && pid != fmt.Sprint(os.Getpid()) {
-			all = append(all, pid)
-		}
-	}
-	return strings.Join(all[:min(len(all), most)], " ")
+// known tells what in /proc is no process, or is the container's init or this one.
+func known(name string) bool {
+	return strings.Trim(name, "0123456789") != "" || name == "1" || name == fmt.Sprint(os.Getpid())
 }
 
 // refused is what every try in a sealed folder must come to.

@@ -169,7 +169,7 @@ func TestThere(t *testing.T) {
 	if got := there([]string{file, link}); got != file+", "+link {
 		t.Errorf("what is there: %q", got)
 	}
-	if got := names(filepath.Dir(file), []string{"file"}); got != "file.link" {
+	if got := names(filepath.Dir(file), func(name string) bool { return name == "file" }); got != "file.link" {
 		t.Errorf("names: %q", got)
 	}
 }

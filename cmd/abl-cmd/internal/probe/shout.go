@@ -75,7 +75,9 @@ func ways() []way {
 		addrs, _ := link.Addrs()
 		for _, a := range addrs {
 			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
-				all = append(all, way{" from " + link.Name, func(fd int) error { return unix.Bind(fd, &unix.SockaddrInet4{Addr: p.Addr().As4()}) }})
+				all = append(all, way{" from " + link.Name, func(fd int) error {
+					return unix.Bind(fd, &unix.SockaddrInet4{Addr: p.Addr().As4()})
+				}})
 			}
 		}
 	}
