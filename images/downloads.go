@@ -61,7 +61,8 @@ func goProxy(env func(string) string) string {
 
 // npmRegistry is the person's own registry of npm packages, and the public one otherwise.
 func npmRegistry(env func(string) string) string {
-	return strings.TrimRight(cmp.Or(env("npm_config_registry"), env("NPM_CONFIG_REGISTRY"), "https://registry.npmjs.org"), "/")
+	named := cmp.Or(env("npm_config_registry"), env("NPM_CONFIG_REGISTRY"))
+	return strings.TrimRight(cmp.Or(named, "https://registry.npmjs.org"), "/")
 }
 
 // proxyIsLocal tells a proxy that only this machine's own loopback reaches.

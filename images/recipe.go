@@ -87,7 +87,8 @@ func toolsRecipe(base, arch string) recipe {
 func nodePackage(version, arch string) string { return "node-linux-" + npmArch[arch] + "@" + version }
 
 func agentRecipe(agent, tools, arch string) recipe {
-	return fetching(agent, tools, map[string]string{"AGENT_PACKAGE": agentPackages[agent].of(npmArch[arch])}).sealed(arch)
+	args := map[string]string{"AGENT_PACKAGE": agentPackages[agent].of(npmArch[arch])}
+	return fetching(agent, tools, args).sealed(arch)
 }
 
 // toolRecipe is a layer with one of a project's tools. It is below the agents, so that

@@ -101,7 +101,8 @@ func start(argv []string, files []*os.File) (pid, code int, err error) {
 	}
 	var p *os.Process
 	if err == nil {
-		p, err = os.StartProcess(path, argv, &os.ProcAttr{Files: files, Sys: &syscall.SysProcAttr{Setpgid: true}})
+		leads := &syscall.SysProcAttr{Setpgid: true}
+		p, err = os.StartProcess(path, argv, &os.ProcAttr{Files: files, Sys: leads})
 	}
 	if err != nil {
 		return 0, exitNotRun, err

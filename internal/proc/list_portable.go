@@ -16,7 +16,8 @@ func Adopt() error { return nil }
 
 // list asks ps, which is on every Unix, for all processes that are no zombies.
 func list() (all []process) {
-	ps := exec.Cmd{Path: "/bin/ps", Args: strings.Fields("ps -A -o pid= -o ppid= -o pgid= -o stat="), Env: []string{"LC_ALL=C"}}
+	args := strings.Fields("ps -A -o pid= -o ppid= -o pgid= -o stat=")
+	ps := exec.Cmd{Path: "/bin/ps", Args: args, Env: []string{"LC_ALL=C"}}
 	out, _ := ps.Output()
 	for line := range strings.Lines(string(out)) {
 		var p process

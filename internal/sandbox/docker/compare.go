@@ -20,7 +20,8 @@ import (
 // its own and not taken from profile.go, so that a slip there is found.
 func compare(box sandbox.Box, f found) sandbox.Proof {
 	var p sandbox.Proof
-	for _, part := range []func(sandbox.Box, found) sandbox.Proof{program, privileges, bounds, mountChecks, netChecks, leftOut} {
+	parts := []func(sandbox.Box, found) sandbox.Proof{program, privileges, bounds, mountChecks, netChecks, leftOut}
+	for _, part := range parts {
 		p = append(p, part(box, f)...)
 	}
 	return p
@@ -99,7 +100,8 @@ func environment(box sandbox.Box, f found) sandbox.Check {
 			names[i] = name + " with another value"
 		}
 	}
-	return sandbox.Same("environment", strings.Join(slices.Sorted(maps.Keys(want)), " "), strings.Join(names, " "))
+	meant := slices.Sorted(maps.Keys(want))
+	return sandbox.Same("environment", strings.Join(meant, " "), strings.Join(names, " "))
 }
 
 // labels checks that those intended are there; an image may add its own.
@@ -130,7 +132,8 @@ func bounds(box sandbox.Box, f found) sandbox.Proof {
 	}
 	const memory, share = "%d, with swap %d", "%.2f, a quota of %d in %d, %d of it in real time"
 	return sandbox.Proof{
-		sandbox.Same("memory", fmt.Sprintf(memory, l.Memory, swap), fmt.Sprintf(memory, h.Memory, h.MemorySwap)),
+		sandbox.Same("memory",
+			fmt.Sprintf(memory, l.Memory, swap), fmt.Sprintf(memory, h.Memory, h.MemorySwap)),
 		sandbox.Same("memory kill", "off false, score 500",
 			fmt.Sprintf("off %t, score %d", value(h.OomKillDisable), h.OomScoreAdj)),
 		sandbox.Same("shared memory", fmt.Sprint(16<<20), fmt.Sprint(h.ShmSize)),
@@ -368,7 +371,8 @@ func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 			sandbox.Same("network", "of "+box.Reach.Join, holderOf(h.NetworkMode, f.holder)),
 			sandbox.Same("holder", string(sandbox.Running), string(toState(on.State))),
 			sandbox.Same("holder's project", box.Labels[sandbox.LabelProject], on.Config.Labels[sandbox.LabelProject]),
-			sandbox.Same("name servers of its own", none, list(slices.Concat(h.DNS, h.DNSOptions, h.DNSSearch, h.ExtraHosts))),
+			sandbox.Same("name servers of its own", none,
+				list(slices.Concat(h.DNS, h.DNSOptions, h.DNSSearch, h.ExtraHosts))),
 		}
 		if box.Reach.Through != nil {
 			p = append(p, sandbox.Same("holder's networks", networks(box.Reach.Through), connected(on)))

@@ -73,14 +73,17 @@ func (e *stores) Build(ctx context.Context, tar io.Reader, ref, network string, 
 // ListImages gives the labels of every image that has the label, by each of
 // its references, or by id where it has none.
 func (e *stores) ListImages(ctx context.Context, label string) (map[string]map[string]string, error) {
-	found, err := get(ctx, e.conn, e.api.ImageList, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))})
+	labelled := image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))}
+	found, err := get(ctx, e.conn, e.api.ImageList, labelled)
 	return byReference(found), about(err, "cannot list images")
 }
 
 func byReference(found []image.Summary) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, im := range found {
-		refs := slices.DeleteFunc(im.RepoTags, func(ref string) bool { return strings.HasPrefix(ref, "<none>") })
+		refs := slices.DeleteFunc(im.RepoTags, func(ref string) bool {
+			return strings.HasPrefix(ref, "<none>")
+		})
 		if len(refs) == 0 {
 			refs = []string{im.ID}
 		}

@@ -173,7 +173,8 @@ func (e *Engine) List(ctx context.Context, labels map[string]string) ([]sandbox.
 
 // inspectAll looks at each box by itself: the engine's list has no exit codes.
 func (e *Engine) inspectAll(ctx context.Context, labels map[string]string) ([]container.InspectResponse, error) {
-	list, err := get(ctx, e.conn, e.api.ContainerList, container.ListOptions{All: true, Filters: withLabels(labels)})
+	all := container.ListOptions{All: true, Filters: withLabels(labels)}
+	list, err := get(ctx, e.conn, e.api.ContainerList, all)
 	if err != nil {
 		return nil, err
 	}

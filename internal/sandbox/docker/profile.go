@@ -183,7 +183,8 @@ func endpoints(r sandbox.Reach) network.NetworkingConfig {
 // on the host, and a colon in a path breaks them.
 func mounts(all []sandbox.Mount) (out []mount.Mount) {
 	for _, m := range all {
-		to := mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly || alwaysReadOnly(m.What)}
+		to := mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target}
+		to.ReadOnly = m.ReadOnly || alwaysReadOnly(m.What)
 		if m.What.IsVolume() {
 			to.Type = mount.TypeVolume
 			// An image's files stay out of it, but a door has the mode of the image's.

@@ -52,8 +52,8 @@ func Network(ctx context.Context, spec *helper.ProbeNet) sandbox.Proof {
 	if len(spec.Own) > 0 {
 		proof = append(proof, sandbox.Same("addresses on other networks", "", others(spec.Own)))
 	}
-	far := append(sandbox.Proof{ears.tcp.check("the host by tcp"), ears.udp.check("the host by udp")}, shouted...)
-	far = append(far,
+	far := sandbox.Proof{ears.tcp.check("the host by tcp"), ears.udp.check("the host by udp")}
+	far = append(append(far, shouted...),
 		sandbox.Same("IPv6 addresses", "", sixth()),
 		sandbox.Same("next hops that answer", "", hops()))
 	for i := range far {
