@@ -58,17 +58,11 @@ type Notify struct {
 	Command string `yaml:"command"` // a shell command on this machine, JSON on its standard input
 }
 
-// PerRole is one value for each role.
-type PerRole struct {
-	Builder  string `yaml:"builder"`
-	Verifier string `yaml:"verifier"`
-}
+// PerRole is one name for each role.
+type PerRole = Both[string]
 
 // Models are fallback chains; the first is used.
-type Models struct {
-	Builder  Chain `yaml:"builder"`
-	Verifier Chain `yaml:"verifier"`
-}
+type Models = Both[Chain]
 
 // Command is a declared command that abl-cmd runs by name.
 type Command struct {
@@ -250,10 +244,6 @@ func (c *Command) UnmarshalYAML(read func(any) error) error {
 	return read((*plain)(c))
 }
 
-func (c *Config) caps() map[string]Cap {
-	return map[string]Cap{"budget.call": c.Budget.Call, "budget.phase": c.Budget.Phase, "budget.project": c.Budget.Project}
-}
-
 // Raise adds to every cap that is set, and says whether there was one in tokens or
 // in dollars to raise.
 func (b *Budget) Raise(tokens int64, usd float64) (inTokens, inDollars bool) {
@@ -271,10 +261,5 @@ func (b *Budget) Raise(tokens int64, usd float64) (inTokens, inDollars bool) {
 // NeedsPrices says whether a budget is given in money, which can be held only
 // where the price of every model is known.
 func (c *Config) NeedsPrices() bool {
-	for _, limit := range c.caps() {
-		if limit.USD > 0 {
-			return true
-		}
-	}
-	return false
+	return c.Budget.Call.USD > 0 || c.Budget.Phase.USD > 0 || c.Budget.Project.USD > 0
 }

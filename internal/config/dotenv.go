@@ -25,25 +25,19 @@ func ReadEnv(path string) (vars map[string]string, warnings []string, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	vars, warnings, err = parse(name, data)
-	if err != nil {
-		return nil, nil, err
-	}
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	what := ""
-	switch mode := info.Mode().Perm(); {
-	case mode&0o022 != 0: // what others put there would be settings of abl
+	vars, warnings, err = parse(name, data)
+	mode, what := info.Mode().Perm(), "read"
+	if mode&0o022 != 0 { // what others put there would be settings of abl
 		what = "changed"
-	case mode&0o044 != 0:
-		what = "read"
 	}
-	if what != "" {
-		warnings = append(warnings, fmt.Sprintf("%s can be %s by others (mode %04o): chmod 600 %s", name, what, info.Mode().Perm(), name))
+	if mode&0o066 != 0 && err == nil {
+		warnings = append(warnings, fmt.Sprintf("%s can be %s by others (mode %04o): chmod 600 %s", name, what, mode, name))
 	}
-	return vars, warnings, nil
+	return vars, warnings, err
 }
 
 // statement is an empty line or a comment; or a variable with a value in quotes, which

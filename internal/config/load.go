@@ -40,7 +40,7 @@ type Loaded struct {
 	Dotenv   map[string]string // all of .env, the keys of providers included
 	Warnings []string          // worth showing, without any value of .env
 	Sources  map[string]Source // by dotted key, of each value that is not a default
-	lines    map[string]int    // by dotted key of the file
+	text     []byte            // of the file
 }
 
 // Key is a variable of the person's, a provider's key say, and where it was found: in .env
@@ -62,10 +62,7 @@ func (l *Loaded) Key(name string) (value, from string) {
 // *yamlfile.Error, with a hint where there is one.
 func Load(project string, env func(string) (string, bool), flags map[string]string) (*Loaded, error) {
 	l := &Loaded{Config: Default(), Sources: map[string]Source{}}
-	if err := readFile(l, project); err != nil {
-		return nil, err
-	}
-	if err := readDotenv(l, project); err != nil {
+	if err := cmp.Or(readFile(l, project), readDotenv(l, project)); err != nil {
 		return nil, err
 	}
 	layers := []func(key string) (text, name string){
@@ -128,22 +125,16 @@ var gone = map[string]string{
 }
 
 func decode(l *Loaded, data []byte) error {
+	l.text = data
 	for _, k := range yamlfile.KeysIn(data) {
 		if hint := gone[k.String()]; hint != "" {
 			return &yamlfile.Error{File: l.File, Line: k.Line, Msg: k.String() + " is no setting any more", Hint: hint}
 		}
-	}
-	if err := yamlfile.Decode(l.File, data, &l.Config); err != nil {
-		return err
-	}
-	l.lines = map[string]int{}
-	for _, k := range yamlfile.KeysIn(data) {
-		l.lines[k.String()] = k.Line
 		if k.HasValue() {
 			l.Sources[k.String()] = Source{l.File, k.Line}
 		}
 	}
-	return nil
+	return yamlfile.Decode(l.File, data, &l.Config)
 }
 
 func readDotenv(l *Loaded, project string) error {
@@ -227,14 +218,13 @@ func (l *Loaded) source(key string) Source {
 // mistake is an error about the value of a key, at the place that it is from: that of
 // a missing value is the line of what it is missing in.
 func (l *Loaded) mistake(key, hint, format string, args ...any) error {
-	at := l.source(key)
-	for above := key; at.Name == "default"; above = yamlfile.Above(above) {
-		if line, ok := l.lines[above]; ok || above == "" {
-			at = Source{cmp.Or(l.File, File), line}
-		}
+	e := yamlfile.At(cmp.Or(l.File, File), l.text, key, fmt.Errorf(format, args...))
+	if at := l.source(key); at.Name != "default" {
+		e.File, e.Line = at.Name, at.Line
 	}
 	if strings.HasSuffix(key, "]") { // the line says which item
-		key = yamlfile.Above(key)
+		e.Msg = strings.Replace(e.Msg, key, yamlfile.Above(key), 1)
 	}
-	return &yamlfile.Error{File: at.Name, Line: at.Line, Msg: key + ": " + fmt.Sprintf(format, args...), Hint: hint}
+	e.Hint = hint
+	return e
 }

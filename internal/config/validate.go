@@ -107,7 +107,7 @@ func checkAgents(l *Loaded) error {
 			known = append(known, name)
 		}
 	}
-	for key, name := range byKey(map[string]string{"agent.builder": l.Agent.Builder, "agent.verifier": l.Agent.Verifier}) {
+	for key, name := range l.at("agent.*") {
 		if !slices.Contains(known, name) {
 			return unknownAgent(l, key, name, known)
 		}
@@ -142,19 +142,22 @@ func checkPrices(l *Loaded) error {
 	return nil
 }
 
+// at goes through the values that stand at places, which are written as those of rules.
+func (l *Loaded) at(places ...string) iter.Seq2[string, string] {
+	found := map[string]string{}
+	for _, k := range yamlfile.Keys(l.Config) {
+		if slices.ContainsFunc(places, func(place string) bool { return rule{key: place}.about(k.Path) }) {
+			found[k.String()] = k.Text
+		}
+	}
+	return byKey(found)
+}
+
 // checkApart keeps a role from writing what abl goes by: a price, an authority, what a
 // container is built from.
 func checkApart(l *Loaded) error {
-	files := map[string]string{
-		"prices": l.Prices.File, "network.ca_cert": l.Network.CACert, "images.builder.dockerfile": l.Images.Builder.Dockerfile,
-		"images.verifier.dockerfile": l.Images.Verifier.Dockerfile, "images.app.dockerfile": l.Images.App.Dockerfile,
-	}
-	for name, s := range l.services() {
-		files["app.services."+name+".dockerfile"] = s.Dockerfile
-		for to, from := range s.Files {
-			files["app.services."+name+".files."+to] = from
-		}
-	}
+	files := maps.Collect(l.at("network.ca_cert", "images.*.dockerfile", "app.services.*.dockerfile", "app.services.*.files.*"))
+	files["prices"] = l.Prices.File
 	for key, file := range byKey(files) {
 		for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {
 			if file != "" && overlap(file, dir) {
@@ -165,22 +168,15 @@ func checkApart(l *Loaded) error {
 	return nil
 }
 
-func (l *Loaded) services() iter.Seq2[string, Service] {
-	if l.App == nil {
-		return byKey[Service](nil)
-	}
-	return byKey(l.App.Services)
-}
-
 // checkServices wants one image for each service.
 func checkServices(l *Loaded) error {
-	for name, s := range l.services() {
-		key := "app.services." + name
-		switch {
-		case s.Image == "" && s.Dockerfile == "":
-			return l.mistake(key+".image", "name an image, or a Dockerfile to build one from (docs/services.md)", "is missing, and so is dockerfile")
-		case s.Image != "" && s.Dockerfile != "":
-			return l.mistake(key+".dockerfile", "take one of the two out", "want an image or a Dockerfile, not both")
+	if l.App == nil {
+		return nil
+	}
+	for name, s := range byKey(l.App.Services) {
+		if (s.Image == "") == (s.Dockerfile == "") {
+			const hint = "name an image, or a Dockerfile to build one from (docs/services.md)"
+			return l.mistake("app.services."+name, hint, "want an image or a dockerfile, and not both")
 		}
 	}
 	return nil
@@ -209,22 +205,19 @@ const shortest = 8
 
 // CheckSecrets refuses an environment of the app, of a service or of an agent that
 // carries one of the secrets, which it names: what an app is given, agents can read.
-func (l *Loaded) CheckSecrets(secrets map[string]string) error {
-	return l.refuse(secrets, func(path []string) bool { return len(path) > 2 && path[len(path)-2] == "env" })
-}
+func (l *Loaded) CheckSecrets(secrets map[string]string) error { return l.refuse(secrets, "…env.*") }
 
 // CheckCommands refuses a command that carries one of the keys: it is run in a
 // container, where every process can read it.
 func (l *Loaded) CheckCommands(keys map[string]string) error {
-	return l.refuse(keys, func(path []string) bool { return slices.Contains([]string{"command", "prepare"}, path[len(path)-1]) })
+	return l.refuse(keys, "…command", "…prepare")
 }
 
-func (l *Loaded) refuse(secrets map[string]string, given func(path []string) bool) error {
-	for _, k := range yamlfile.Keys(l.Config) {
-		value := k.Text
+func (l *Loaded) refuse(secrets map[string]string, places ...string) error {
+	for key, value := range l.at(places...) {
 		for name, secret := range byKey(secrets) {
-			if given(k.Path) && secret != "" && (value == secret || len(secret) >= shortest && strings.Contains(value, secret)) {
-				return l.mistake(k.String(), "use a value made for tests", "holds the secret %s", name)
+			if secret != "" && (value == secret || len(secret) >= shortest && strings.Contains(value, secret)) {
+				return l.mistake(key, "use a value made for tests", "holds the secret %s", name)
 			}
 		}
 	}
@@ -238,15 +231,14 @@ var reserved = []string{
 }
 
 func checkDirectories(l *Loaded) error {
-	src, tests := l.Directories.Src, l.Directories.Tests
-	for _, d := range []struct{ key, dir string }{{"directories.src", src}, {"directories.tests", tests}} {
+	for key, dir := range l.at("directories.*") {
 		for _, taken := range reserved {
-			if overlap(d.dir, taken) {
-				return l.mistake(d.key, "give a directory of its own", "%q overlaps %s, which no role may write", d.dir, taken)
+			if overlap(dir, taken) {
+				return l.mistake(key, "give a directory of its own", "%q overlaps %s, which no role may write", dir, taken)
 			}
 		}
 	}
-	if overlap(src, tests) {
+	if src, tests := l.Directories.Src, l.Directories.Tests; overlap(src, tests) {
 		return l.mistake("directories.tests", "give each role a directory of its own",
 			"%q overlaps directories.src (%q)", tests, src)
 	}
@@ -275,7 +267,7 @@ func overlap(a, b string) bool {
 // the same directory under two names.
 func (l *Loaded) CheckDirs(project string) error {
 	var found []fs.FileInfo
-	for key, dir := range byKey(map[string]string{"directories.src": l.Directories.Src, "directories.tests": l.Directories.Tests}) {
+	for key, dir := range l.at("directories.*") {
 		info, at := fs.FileInfo(nil), ""
 		for step := range strings.SplitSeq(dir, "/") {
 			at = path.Join(at, step)
@@ -310,11 +302,12 @@ const httpsPort = "443"
 // checkAllow wants words for registries and exact names of hosts.
 func checkAllow(l *Loaded) error {
 	for i, entry := range l.Network.Allow {
-		key := "network.allow[" + strconv.Itoa(i) + "]"
-		if near := wording.Near(entry, Registries); near != "" && near != entry {
+		key, near := "network.allow["+strconv.Itoa(i)+"]", wording.Near(entry, Registries)
+		switch {
+		case slices.Contains(Registries, entry), Allowable(entry):
+		case near != "":
 			return l.mistake(key, "", "there is no registry %q; did you mean %q?", entry, near)
-		}
-		if !slices.Contains(Registries, entry) && !Allowable(entry) {
+		default:
 			return l.mistake(key, "", "want %s, or the name of a host with its domain, such as registry.example or registry.example:8443, got %q", strings.Join(Registries, ", "), entry)
 		}
 	}

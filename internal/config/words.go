@@ -24,14 +24,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // MarshalText writes 30m rather than 30m0s.
 func (d Duration) MarshalText() ([]byte, error) {
-	s := time.Duration(d).String()
-	if short, cut := strings.CutSuffix(s, "m0s"); cut {
-		s = short + "m"
-	}
-	if short, cut := strings.CutSuffix(s, "h0m"); cut {
-		s = short + "h"
-	}
-	return []byte(s), nil
+	short := strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(time.Duration(d).String())
+	return []byte(short), nil
 }
 
 // Effort is a time written as 30m, or as 3x: so many times what something takes.
@@ -78,54 +72,53 @@ func (e Effort) Of(took time.Duration) time.Duration {
 // Size is a number of bytes written as 512m, 4g (powers of 1024) or a plain number.
 type Size int64
 
-// units are the letters of a Size, the largest first.
-var units = []struct {
-	letter string
-	bytes  Size
-}{{"t", 1 << 40}, {"g", 1 << 30}, {"m", 1 << 20}, {"k", 1 << 10}}
+// units are the letters of a Size, each 1024 times the one before.
+const units = "kmgt"
 
 // UnmarshalText reads 512m, 4g, 100k, 1t or a number of bytes.
 func (s *Size) UnmarshalText(text []byte) error {
-	digits, factor := strings.ToLower(string(text)), Size(1)
-	for _, u := range units {
-		if short, cut := strings.CutSuffix(digits, u.letter); cut {
-			digits, factor = short, u.bytes
+	digits, shift := strings.ToLower(string(text)), 0
+	for i, unit := range units {
+		if short, cut := strings.CutSuffix(digits, string(unit)); cut {
+			digits, shift = short, 10*(i+1)
 			break
 		}
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || n<<shift>>shift != n {
 		return fmt.Errorf("want a size such as 512m or 4g, got %q", text)
 	}
-	if Size(n)*factor/factor != Size(n) {
-		return fmt.Errorf("the size %q is too large", text)
-	}
-	*s = Size(n) * factor
+	*s = Size(n << shift)
 	return nil
 }
 
 // MarshalText writes the shortest form that means the same number.
 func (s Size) MarshalText() ([]byte, error) {
-	for _, u := range units {
-		if s != 0 && s%u.bytes == 0 {
-			return fmt.Appendf(nil, "%d%s", s/u.bytes, u.letter), nil
-		}
+	number, unit := int64(s), ""
+	for i := 0; i < len(units) && number != 0 && number%1024 == 0; i++ {
+		number, unit = number/1024, units[i:i+1]
 	}
-	return strconv.AppendInt(nil, int64(s), 10), nil
+	return fmt.Appendf(nil, "%d%s", number, unit), nil
 }
 
 // The types below are written in more than one way. They read themselves by the form of
 // UnmarshalYAML that keeps the decoder, and with it that unknown keys are refused.
 
-// UnmarshalYAML reads one name for both roles, or {builder: …, verifier: …}.
-func (p *PerRole) UnmarshalYAML(read func(any) error) error {
-	var name string
-	if read(&name) == nil {
-		*p = PerRole{Builder: name, Verifier: name}
+// Both is what each role has: one for both, or {builder: …, verifier: …}.
+type Both[T any] struct {
+	Builder  T `yaml:"builder"`
+	Verifier T `yaml:"verifier"`
+}
+
+// UnmarshalYAML reads both forms.
+func (b *Both[T]) UnmarshalYAML(read func(any) error) error {
+	var one T
+	if read(&one) == nil {
+		*b = Both[T]{Builder: one, Verifier: one}
 		return nil
 	}
-	type parts PerRole
-	return read((*parts)(p))
+	type parts Both[T]
+	return read((*parts)(b))
 }
 
 // UnmarshalYAML reads the number for failures, or {failed: …, unverified: …}.
@@ -134,24 +127,13 @@ func (p *NoProgress) UnmarshalYAML(read func(any) error) error {
 	if read(&word) == nil {
 		n, err := strconv.Atoi(word) // the library would cut a fraction
 		if err != nil {
-			return fmt.Errorf("loop.no_progress: want a whole number, got %q", word)
+			return fmt.Errorf("want a whole number, got %q", word)
 		}
 		p.Failed = n
 		return nil
 	}
 	type parts NoProgress
 	return read((*parts)(p))
-}
-
-// UnmarshalYAML reads one model, a list of them, or either for each role.
-func (m *Models) UnmarshalYAML(read func(any) error) error {
-	var both Chain
-	if read(&both) == nil {
-		*m = Models{Builder: both, Verifier: both}
-		return nil
-	}
-	type parts Models
-	return read((*parts)(m))
 }
 
 // Chain is a fallback chain; one name is a chain of one. Commas part the names

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"abl/internal/hostfs"
+	"abl/internal/lazyregexp"
 	"abl/internal/redact"
 )
 
@@ -131,14 +131,14 @@ func encode(f *File) ([]byte, error) {
 	return data, nil
 }
 
-var projectID = regexp.MustCompile(`^[0-9a-f]{12}$`)
+var projectID = lazyregexp.New(`^[0-9a-f]{12}$`)
 
 // check holds a document to what abl itself would have written.
 func check(f *File) error {
 	switch {
 	case f.Version != Version:
 		return fmt.Errorf("its version is %d, want %d", f.Version, Version)
-	case !projectID.MatchString(f.Project):
+	case !projectID().MatchString(f.Project):
 		return fmt.Errorf("project %q is not an id of 12 hex digits", f.Project)
 	case !filepath.IsAbs(f.Root):
 		return fmt.Errorf("root %q is not an absolute path", f.Root)

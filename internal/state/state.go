@@ -11,7 +11,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -175,11 +174,8 @@ func (f *File) Commits() (src, tests string) {
 // New is the state of a project without any phase begun. root is the project's
 // directory; its real path is kept where it can be found.
 func New(root string) *File {
-	if real, err := filepath.EvalSymlinks(root); err == nil {
+	if real, err := Real(root); err == nil {
 		root = real
-	}
-	if abs, err := filepath.Abs(root); err == nil {
-		root = abs
 	}
 	id := make([]byte, 6)
 	rand.Read(id) // never fails

@@ -14,17 +14,14 @@ type Seal struct {
 
 // Changed names what two looks do not show alike, sorted.
 func Changed(was, is map[string]string) []string {
-	names := map[string]bool{}
-	for name, value := range was {
-		if now, ok := is[name]; !ok || now != value {
-			names[name] = true
-		}
-	}
-	for name := range is {
-		if _, ok := was[name]; !ok {
-			names[name] = true
-		}
-	}
+	names := map[string]string{}
+	maps.Copy(names, was)
+	maps.Copy(names, is)
+	maps.DeleteFunc(names, func(name, _ string) bool {
+		before, wasThere := was[name]
+		now, isThere := is[name]
+		return before == now && wasThere == isThere
+	})
 	return slices.Sorted(maps.Keys(names))
 }
 

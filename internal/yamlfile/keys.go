@@ -16,7 +16,10 @@ type Key struct {
 	Text  string // of one value
 	value *yaml.Node
 	in    reflect.Type // that it is decoded into a part of; nil where it is not known
-	of    reflect.Type // that it is decoded into
+	of    reflect.Type // that it is decoded into, likewise
+
+	hasParts bool // keys or items that are known stand there
+	unknown  bool // its type has no such key
 }
 
 // String is the dotted key: app.port, names[0].
@@ -33,17 +36,21 @@ func Keys(v any) []Key {
 
 func keysOf(n *yaml.Node, t reflect.Type, path ...string) (all []Key) {
 	for i, v := range n.Content {
-		name, line := fmt.Sprintf("[%d]", i), v.Line
+		k := Key{Path: append(slices.Clone(path), fmt.Sprintf("[%d]", i)), Line: v.Line, Text: v.Value, value: v, in: t}
 		switch {
 		case n.Kind == yaml.DocumentNode:
 			return keysOf(v, t)
 		case n.Kind == yaml.MappingNode && i%2 == 0:
 			continue
 		case n.Kind == yaml.MappingNode:
-			name, line = n.Content[i-1].Value, n.Content[i-1].Line
+			name := n.Content[i-1]
+			k.Path[len(path)], k.Line = name.Value, name.Line
+			k.unknown = len(fields(t)) > 0 && fields(t)[name.Value] == nil && name.ShortTag() != "!!merge"
 		}
-		k := Key{Path: append(slices.Clone(path), name), Line: line, Text: v.Value, value: v, in: t, of: partOf(t, name)}
-		all = append(append(all, k), keysOf(v, k.of, k.Path...)...)
+		k.of = partOf(t, k.Path[len(path)])
+		below := keysOf(v, k.of, k.Path...)
+		k.hasParts = slices.ContainsFunc(below, func(b Key) bool { return b.of != nil })
+		all = append(append(all, k), below...)
 	}
 	return all
 }
@@ -52,18 +59,20 @@ func keysOf(n *yaml.Node, t reflect.Type, path ...string) (all []Key) {
 func partOf(t reflect.Type, key string) reflect.Type {
 	switch {
 	case t == nil:
-		return nil
-	case t.Kind() == reflect.Pointer:
-		return partOf(t.Elem(), key)
 	case t.Kind() == reflect.Map, t.Kind() == reflect.Slice && strings.HasPrefix(key, "["):
-		return t.Elem()
+		t = t.Elem()
+	default:
+		t = fields(t)[key]
 	}
-	return fields(t)[key]
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
 }
 
 // fields are the keys that a type may have, with theirs. One of a list may stand for it.
 func fields(t reflect.Type) map[string]reflect.Type {
-	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
+	if t != nil && t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
 	all := map[string]reflect.Type{}
@@ -127,7 +136,7 @@ func (k Key) HasValue() bool {
 // Set gives the value at a dotted key of what into points to the meaning that text would
 // have in a file. The items of a list are separated by commas. name is where text is from.
 func Set(name string, into any, key, text string) error {
-	words, t := strings.Split(key, "."), reflect.TypeOf(into)
+	words, t := strings.Split(key, "."), reflect.TypeOf(into).Elem()
 	for _, word := range words {
 		t = partOf(t, word)
 	}

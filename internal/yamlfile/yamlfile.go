@@ -5,6 +5,7 @@ package yamlfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -55,112 +56,89 @@ func Decode(name string, data []byte, into any) error {
 	} else if !errors.Is(err, io.EOF) {
 		return wrongSyntax(name, data, err)
 	}
+	if root := doc.Content[0]; root.Kind != yaml.MappingNode && root.ShortTag() != "!!null" {
+		return &Error{File: name, Line: root.Line, Msg: "want keys and values, got " + looks(root)}
+	}
 	strict := yaml.NewDecoder(bytes.NewReader(data))
 	strict.KnownFields(true)
 	return decode(name, &doc, into, strict.Decode)
 }
 
-var decimal = lazyregexp.New(`^-?(0|[1-9][0-9]*)$`)
-
-// decode refuses what the library would change where a whole number is wanted: it
-// cuts 1.5 down to 1, which can make no limit of one, and takes 010 for 8.
+// decode judges key by key first: the library tells some mistakes without their line, and
+// all of them in its own words.
 func decode(name string, doc *yaml.Node, into any, read func(any) error) error {
-	keys := keysOf(doc, reflect.TypeOf(into))
-	for _, k := range keys {
-		whole := k.of == reflect.TypeFor[int]() || k.of == reflect.TypeFor[int64]()
-		if tag := k.value.ShortTag(); whole && (tag == "!!float" || tag == "!!int" && !decimal().MatchString(k.Text)) {
-			return &Error{File: name, Line: k.value.Line, Msg: fmt.Sprintf("%s: want a whole number, got %s", k, looks(k.value))}
+	for _, k := range keysOf(doc, reflect.TypeOf(into).Elem()) {
+		if k.unknown {
+			return &Error{File: name, Line: k.Line, Msg: unknownKey(k)}
 		}
-		if err := k.words(); err != nil {
+		if err := k.misfit(); err != nil {
 			return &Error{File: name, Line: k.value.Line, Msg: fmt.Sprintf("%s: %v", k, err)}
 		}
 	}
 	if err := read(into); err != nil {
-		return reword(name, doc, keys, err)
+		line, msg := lineOf(err)
+		return &Error{File: name, Line: line, Msg: msg}
 	}
 	return nil
 }
 
-// words tries a value that a type reads from its text: the library tells such a mistake
-// without its line.
-func (k Key) words() error {
-	t := k.of
-	for t != nil && t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == nil || k.value.Kind == yaml.AliasNode || k.value.ShortTag() == "!!null" {
+var decimal = lazyregexp.New(`^-?(0|[1-9][0-9]*)$`)
+
+// misfit says why what stands at a key cannot be what the key is for. The library would
+// cut 1.5 down to 1, which can make no limit of one, and take 010 for 8.
+func (k Key) misfit() error {
+	if k.of == nil || k.hasParts {
 		return nil
 	}
-	reader, ok := reflect.New(t).Interface().(encoding.TextUnmarshaler)
-	if ok && k.value.Kind != yaml.ScalarNode {
-		return errors.New("want one value, got " + looks(k.value))
+	tag, err := k.value.ShortTag(), k.value.Decode(reflect.New(k.of).Interface())
+	fits := !errors.As(err, new(*yaml.TypeError))
+	switch {
+	case isText(k.of):
+		fits = fits && tag != "!!map" && tag != "!!seq"
+	case k.of == reflect.TypeFor[int](), k.of == reflect.TypeFor[int64]():
+		fits = fits && (tag == "!!null" || decimal().MatchString(k.Text))
 	}
-	if !ok {
-		return nil
+	if !fits {
+		return fmt.Errorf("want %s, got %s", wanted(k.of), looks(k.value))
 	}
-	return reader.UnmarshalText([]byte(k.Text))
+	return err
+}
+
+// isText says that a type reads itself from a text.
+func isText(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 // Marshal writes v as YAML.
 func Marshal(v any) ([]byte, error) { return yaml.Marshal(v) }
 
-var (
-	libraryLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?`)
-	unknown     = lazyregexp.New(`^field (.+) not found in type `)
-	wrongType   = lazyregexp.New("^cannot unmarshal (!!\\w+)(?: `(.*)`)? into (.+)$")
-)
-
-func lineOf(msg string) (line int, rest string) {
-	at := libraryLine().FindStringSubmatch(msg)
-	line, _ = strconv.Atoi(at[1]) // no line is line 0
-	return line, strings.TrimPrefix(msg, at[0])
+// lineOf takes the line off what the library says first.
+func lineOf(err error) (line int, msg string) {
+	msg = strings.TrimPrefix(err.Error(), "yaml: ")
+	if many := new(yaml.TypeError); errors.As(err, &many) {
+		msg = many.Errors[0]
+	}
+	if n, _ := fmt.Sscanf(msg, "line %d:", &line); n == 1 {
+		_, msg, _ = strings.Cut(msg, ": ")
+	}
+	return line, msg
 }
+
+var tab = lazyregexp.New(`(?m)^ *\t`)
 
 // wrongSyntax looks for a tab first, since the library's sentence about it does not say "tab".
 func wrongSyntax(name string, data []byte, err error) *Error {
-	n := 0
-	for line := range bytes.Lines(data) {
-		n++
-		if text := bytes.TrimLeft(line, " \t"); bytes.ContainsRune(line[:len(line)-len(text)], '\t') {
-			return &Error{File: name, Line: n, Msg: "is indented with a tab; YAML wants spaces"}
-		}
+	if at := tab().FindIndex(data); at != nil {
+		line := 1 + bytes.Count(data[:at[0]], []byte("\n"))
+		return &Error{File: name, Line: line, Msg: "is indented with a tab; YAML wants spaces"}
 	}
-	line, msg := lineOf(err.Error())
+	line, msg := lineOf(err)
 	return &Error{File: name, Line: line, Msg: "is not YAML: " + msg}
 }
 
-// reword words the first mistake that the library found.
-func reword(name string, doc *yaml.Node, keys []Key, err error) *Error {
-	find := func(is func(Key) bool) Key {
-		for _, k := range keys {
-			if is(k) {
-				return k
-			}
-		}
-		return Key{value: doc}
-	}
-	msg := err.Error()
-	var many *yaml.TypeError
-	if errors.As(err, &many) {
-		msg = many.Errors[0]
-	}
-	line, rest := lineOf(msg)
-	e := &Error{File: name, Line: line, Msg: rest}
-	if m := unknown().FindStringSubmatch(rest); m != nil {
-		e.Msg = unknownKey(find(func(k Key) bool { return k.Line == line && k.Path[len(k.Path)-1] == m[1] }), m[1])
-	} else if m := wrongType().FindStringSubmatch(rest); m != nil {
-		value := strings.TrimSuffix(m[2], "...") // the library cuts a long one
-		k := find(func(k Key) bool {
-			return k.value.Line == line && k.value.ShortTag() == m[1] && strings.HasPrefix(k.value.Value, value)
-		})
-		e.Msg = strings.TrimPrefix(fmt.Sprintf("%s: want %s, got %s", k, wanted(m[3]), looks(k.value)), ": ")
-	}
-	return e
-}
-
 // unknownKey words the answer to a key that the part of the file that it is in lacks.
-func unknownKey(k Key, word string) string {
-	known := slices.Sorted(maps.Keys(fields(k.in)))
+func unknownKey(k Key) string {
+	word, known := k.Path[len(k.Path)-1], slices.Sorted(maps.Keys(fields(k.in)))
 	msg := fmt.Sprintf("unknown key %q", word)
 	if parent := Above(k.String()); parent != "" {
 		msg += " in " + parent
@@ -171,21 +149,16 @@ func unknownKey(k Key, word string) string {
 	return msg + "; known are " + strings.Join(known, ", ")
 }
 
-// wanted says in a person's words what a Go type takes.
-func wanted(goType string) string {
-	switch {
-	case slices.Contains([]string{"int", "int64"}, goType):
-		return "a whole number"
-	case goType == "float64":
-		return "a number"
-	case goType == "bool":
-		return "true or false"
-	case goType == "string":
-		return "text"
-	case strings.HasPrefix(goType, "[]"):
-		return "a list"
+// wanted says in a person's words what a type takes.
+func wanted(t reflect.Type) string {
+	words := map[reflect.Kind]string{
+		reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Float64: "a number",
+		reflect.Bool: "true or false", reflect.String: "text", reflect.Slice: "a list",
 	}
-	return "keys and values"
+	if isText(t) {
+		return "one value"
+	}
+	return cmp.Or(words[t.Kind()], "keys and values")
 }
 
 func looks(n *yaml.Node) string {
@@ -194,8 +167,6 @@ func looks(n *yaml.Node) string {
 		return "keys and values"
 	case yaml.SequenceNode:
 		return "a list"
-	case yaml.DocumentNode:
-		return looks(n.Content[0])
 	case yaml.AliasNode:
 		return looks(n.Alias)
 	}
