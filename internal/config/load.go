@@ -27,19 +27,13 @@ const (
 	maxBytes  = 1 << 20
 )
 
-// Source is where a value comes from.
-type Source struct {
-	Name string // "default", a file, a variable or a flag
-	Line int    // in a file, counted from 1; else 0
-}
-
 // Loaded is a configuration, and where each part of it comes from.
 type Loaded struct {
 	Config
 	File     string            // relative to the project, "" when there is none
 	Dotenv   map[string]string // all of .env, the keys of providers included
 	Warnings []string          // worth showing, without any value of .env
-	Sources  map[string]Source // by dotted key, of each value that is not a default
+	Sources  map[string]string // by dotted key, where each value that is no default comes from: FILE:LINE, a variable or a flag
 	text     []byte            // of the file
 }
 
@@ -61,7 +55,7 @@ func (l *Loaded) Key(name string) (value, from string) {
 // by dotted key. Empty variables and flags say nothing. Mistakes are
 // *yamlfile.Error, with a hint where there is one.
 func Load(project string, env func(string) (string, bool), flags map[string]string) (*Loaded, error) {
-	l := &Loaded{Config: Default(), Sources: map[string]Source{}}
+	l := &Loaded{Config: Default(), Sources: map[string]string{}}
 	if err := cmp.Or(readFile(l, project), readDotenv(l, project)); err != nil {
 		return nil, err
 	}
@@ -88,7 +82,7 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 			}
 		}
 	}
-	if l.Source.Repo != "" && l.source("directories.src").Name == "default" {
+	if l.Source.Repo != "" && l.source("directories.src") == "" {
 		l.Directories.Src = cloneDir
 	}
 	dropModels(l, "builder", before.Builder, l.Agent.Builder, &l.Models.Builder)
@@ -131,7 +125,7 @@ func decode(l *Loaded, data []byte) error {
 			return &yamlfile.Error{File: l.File, Line: k.Line, Msg: k.String() + " is no setting any more", Hint: hint}
 		}
 		if k.HasValue() {
-			l.Sources[k.String()] = Source{l.File, k.Line}
+			l.Sources[k.String()] = fmt.Sprintf("%s:%d", l.File, k.Line)
 		}
 	}
 	return yamlfile.Decode(l.File, data, &l.Config)
@@ -174,7 +168,7 @@ func set(l *Loaded, key, text, name string) error {
 			delete(l.Sources, covered)
 		}
 	}
-	l.Sources[key] = Source{Name: name}
+	l.Sources[key] = name
 	return nil
 }
 
@@ -190,37 +184,32 @@ func (l *Loaded) Lines() []Line {
 	values := yamlfile.Values(l.Config)
 	lines := make([]Line, 0, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		lines = append(lines, Line{key, values[key], l.source(key).String()})
+		lines = append(lines, Line{key, values[key], cmp.Or(l.source(key), "default")})
 	}
 	return lines
 }
 
-// String is the source as `abl config` shows it.
-func (s Source) String() string {
-	if s.Line == 0 {
-		return s.Name
-	}
-	return fmt.Sprintf("%s:%d", s.Name, s.Line)
-}
-
-// source says where the value of a key comes from: from its own place, or from that of
-// one value that was given for all of its part.
-func (l *Loaded) source(key string) Source {
+// source says where the value of a key comes from, "" for a default: from its own place, or
+// from that of one value that was given for all of its part.
+func (l *Loaded) source(key string) string {
 	for at := key; at != ""; at = yamlfile.Above(at) {
-		src, ok := l.Sources[at]
+		from, ok := l.Sources[at]
 		if ok && (at != "loop.no_progress" || key == at+".failed") { // a number alone is about failures
-			return src
+			return from
 		}
 	}
-	return Source{Name: "default"}
+	return ""
 }
+
+// inFile says whether a source is the project's file.
+func (l *Loaded) inFile(source string) bool { return strings.HasPrefix(source, l.File+":") }
 
 // mistake is an error about the value of a key, at the place that it is from: that of
 // a missing value is the line of what it is missing in.
 func (l *Loaded) mistake(key, hint, format string, args ...any) error {
 	e := yamlfile.At(cmp.Or(l.File, File), l.text, key, fmt.Errorf(format, args...))
-	if at := l.source(key); at.Name != "default" {
-		e.File, e.Line = at.Name, at.Line
+	if from := l.source(key); from != "" && !l.inFile(from) {
+		e.File, e.Line = from, 0
 	}
 	if strings.HasSuffix(key, "]") { // the line says which item
 		e.Msg = strings.Replace(e.Msg, key, yamlfile.Above(key), 1)

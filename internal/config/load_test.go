@@ -166,7 +166,7 @@ func TestLoadRoleBesideDefault(t *testing.T) {
 	if l.Agent != (PerRole{"scripted", "gemini"}) {
 		t.Errorf("Agent = %+v", l.Agent)
 	}
-	if a, b := l.source("agent.builder").String(), l.source("agent.verifier").String(); a != ".abl/config.yaml:1" || b != "default" {
+	if a, b := l.source("agent.builder"), l.source("agent.verifier"); a != ".abl/config.yaml:1" || b != "" {
 		t.Errorf("sources %s, %s", a, b)
 	}
 }

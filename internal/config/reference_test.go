@@ -393,7 +393,7 @@ func TestSchemaIsWhatLoadTakes(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					l := &Loaded{Config: Default(), File: File, Sources: map[string]Source{}}
+					l := &Loaded{Config: Default(), File: File, Sources: map[string]string{}}
 					if err = decode(l, data); err == nil {
 						err = validate(l)
 					}

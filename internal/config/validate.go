@@ -71,14 +71,14 @@ func checkKind(l *Loaded) error {
 	case a.Kind != helper.KindCommand:
 	case a.Port != 0:
 		return l.mistake("app.port", "leave it out", "app.kind is command: nothing listens")
-	case l.source("app.ready.path").Name != "default" || l.source("app.ready.timeout").Name != "default":
+	case l.source("app.ready.path") != "" || l.source("app.ready.timeout") != "":
 		return l.mistake("app.ready", "leave it out", "app.kind is command: nothing is started beforehand")
 	case losesArguments().MatchString(strings.TrimSpace(a.Command)):
 		const why = "its arguments are put behind it, and %q ends in a comment, or with ; & or |"
 		return l.mistake("app.command", "take that away, or put the whole into a script", why, a.Command)
 	default:
 		for _, table := range []string{"builder_commands.app", "verifier_commands.app"} {
-			if l.source(table+".command").Name != "default" {
+			if l.source(table+".command") != "" {
 				return l.mistake(table, "choose another name", "with app.kind command, abl-cmd app runs the program")
 			}
 		}
@@ -127,8 +127,8 @@ func unknownAgent(l *Loaded, key, name string, known []string) error {
 // written beside the scripted agent was meant for whoever comes in its place.
 func dropModels(l *Loaded, role, was, now string, models *Chain) {
 	from := l.source("models." + role)
-	if was != now && was != scripted && now != scripted && from.Line > 0 {
-		l.Warnings = append(l.Warnings, "models."+role+" is for "+was+" and not used: "+now+" takes its own default ("+from.String()+")")
+	if was != now && was != scripted && now != scripted && l.inFile(from) {
+		l.Warnings = append(l.Warnings, "models."+role+" is for "+was+" and not used: "+now+" takes its own default ("+from+")")
 		*models = nil
 	}
 }

@@ -324,7 +324,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte("directories: {src: a/b, tests: a}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l := &Loaded{Config: Default(), File: "c", Sources: map[string]Source{}}
+		l := &Loaded{Config: Default(), File: "c", Sources: map[string]string{}}
 		if decode(l, data) != nil || validate(l) != nil {
 			return
 		}

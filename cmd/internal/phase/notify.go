@@ -60,13 +60,13 @@ func Notifying(ctx context.Context, s *Project, out state.Sink) *Notifier {
 func notifies(ctx context.Context, s *Project) (command, from string, err error) {
 	source := s.Conf.Sources["notify.command"]
 	switch command = s.Conf.Notify.Command; {
-	case command == "", source.Name == "ABL_NOTIFY_COMMAND":
-	case source.Name == "ABL_NOTIFY_COMMAND in .env":
+	case command == "", source == "ABL_NOTIFY_COMMAND":
+	case source == "ABL_NOTIFY_COMMAND in .env":
 		err = untracked(ctx, s.Paths.Root, ".env")
 	default: // also by a merge key or an alias of YAML, which have no source
 		err = untracked(ctx, s.Paths.Root, config.File)
 	}
-	return command, cmp.Or(source.String(), config.File), err
+	return command, cmp.Or(source, config.File), err
 }
 
 // Emit hands an event on. Of a wait that is longer than a minute the person hears.

@@ -54,7 +54,7 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return orchestrator.Player{}, fmt.Errorf("cannot read the %s's prompt: %w", role.Name, err)
 	}
-	tmpl, _, err := prompts.Choose(role.Name, own)
+	tmpl, err := prompts.Choose(role.Name, own)
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}

@@ -190,8 +190,8 @@ func TestEveryStackIsAProject(t *testing.T) {
 				}
 			}
 			for _, role := range []string{"builder", "verifier"} {
-				if _, own, err := prompts.Choose(role, []byte(files["prompts/"+role+".md"])); err != nil || own {
-					t.Errorf("%s: own %t, %v", role, own, err)
+				if text, err := prompts.Choose(role, []byte(files["prompts/"+role+".md"])); err != nil || text != prompts.Default(role) {
+					t.Errorf("%s: %v, %q", role, err, text)
 				}
 			}
 			_, dockerfile := files[".abl/images/builder.Dockerfile"]
