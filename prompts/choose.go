@@ -2,7 +2,6 @@ package prompts
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -27,26 +26,20 @@ func Copy(role string) []byte {
 
 // Choose returns the prompt of a role that has the given file in the project's
 // prompts directory, nil when it has none: the file's text when a person wrote
-// or changed it, abl's own otherwise. own tells which.
-func Choose(role string, file []byte) (template string, own bool, err error) {
+// or changed it, abl's own otherwise.
+func Choose(role string, file []byte) (template string, err error) {
 	text := strings.ReplaceAll(strings.TrimPrefix(string(file), "\ufeff"), "\r\n", "\n")
-	if strings.TrimSpace(text) == "" {
-		if file != nil {
-			return "", false, fmt.Errorf("cannot use prompts/%s.md: it is empty; delete it to use abl's own", role)
-		}
-		return Default(role), false, nil
+	note, body, ended := strings.Cut(text, noteEnd)
+	of, noted := strings.CutPrefix(note, noteStart)
+	switch {
+	case file == nil, ended && noted && of == sum(body):
+		return Default(role), nil
+	case strings.TrimSpace(text) == "":
+		return "", fmt.Errorf("cannot use prompts/%s.md: it is empty; delete it to use abl's own", role)
+	case ended && noted:
+		return body, nil
 	}
-	note, body, ok := strings.Cut(text, noteEnd)
-	if !ok || !strings.HasPrefix(note, noteStart) {
-		return text, true, nil
-	}
-	if strings.TrimPrefix(note, noteStart) == sum(body) {
-		return Default(role), false, nil
-	}
-	return body, true, nil
+	return text, nil
 }
 
-func sum(text string) string {
-	s := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(s[:])
-}
+func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }

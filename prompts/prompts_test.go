@@ -60,26 +60,25 @@ func TestChoose(t *testing.T) {
 		name string
 		file []byte
 		want string
-		own  bool
 	}{
-		{"no file", nil, prompts.Builder, false},
-		{"a copy as init wrote it", prompts.Copy("builder"), prompts.Builder, false},
-		{"a copy with other line ends", []byte(strings.ReplaceAll(string(prompts.Copy("builder")), "\n", "\r\n")), prompts.Builder, false},
-		{"a changed copy", append(prompts.Copy("builder"), "And be quick.\n"...), prompts.Builder + "And be quick.\n", true},
-		{"a person's own", []byte("# Mine\n"), "# Mine\n", true},
+		{"no file", nil, prompts.Builder},
+		{"a copy as init wrote it", prompts.Copy("builder"), prompts.Builder},
+		{"a copy with other line ends", []byte(strings.ReplaceAll(string(prompts.Copy("builder")), "\n", "\r\n")), prompts.Builder},
+		{"a changed copy", append(prompts.Copy("builder"), "And be quick.\n"...), prompts.Builder + "And be quick.\n"},
+		{"a person's own", []byte("# Mine\n"), "# Mine\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, own, err := prompts.Choose("builder", tt.file)
+			got, err := prompts.Choose("builder", tt.file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got != tt.want || own != tt.own {
-				t.Errorf("own %t, %.200q", own, got)
+			if got != tt.want {
+				t.Errorf("%.200q", got)
 			}
 		})
 	}
-	if _, _, err := prompts.Choose("builder", []byte(" \n")); err == nil {
+	if _, err := prompts.Choose("builder", []byte(" \n")); err == nil {
 		t.Error("an empty file is no prompt")
 	}
 }
