@@ -9,6 +9,7 @@ import (
 
 	"abl/internal/lazyregexp"
 	"abl/internal/redact"
+	"abl/internal/spec"
 	"abl/internal/wording"
 )
 
@@ -83,7 +84,7 @@ func normal(lines []string) string {
 func shape(lines []string) string {
 	var kept []string
 	for _, l := range lines {
-		_, _, isFence := fenceOf(l)
+		_, _, isFence := spec.Fence(l)
 		first := len(kept) == 0 || len(kept) == 1 && scalarMark().MatchString(kept[0])
 		l = strings.TrimRightFunc(l, unicode.IsSpace)
 		switch {

@@ -7,18 +7,8 @@ import (
 	"unicode/utf8"
 
 	"abl/internal/lazyregexp"
+	"abl/internal/spec"
 )
-
-// fenceOf recognises a line that opens or closes a code block. As in Markdown, three backquotes followed by
-// a further one on the same line are inline code.
-func fenceOf(line string) (mark, info string, ok bool) {
-	s := strings.TrimSpace(line)
-	if !strings.HasPrefix(s, "```") && !strings.HasPrefix(s, "~~~") {
-		return "", "", false
-	}
-	info = strings.TrimLeft(s, s[:1])
-	return s[:len(s)-len(info)], strings.TrimSpace(info), s[0] == '~' || !strings.Contains(info, "`")
-}
 
 // fences pairs the fences: the line that closes a block, by the one that opens it. Chat models
 // wrap an answer as a whole, or each entry, and do not care for the fences inside.
@@ -27,9 +17,9 @@ func fences(lines []string) map[int]int {
 	var open []int
 	var marks []string
 	for i, line := range lines {
-		mark, info, is := fenceOf(line)
+		mark, info, is := spec.Fence(line)
 		if l, ok := labelOf(line); ok && !is {
-			mark, info, is = fenceOf(l.rest)
+			mark, info, is = spec.Fence(l.rest)
 		}
 		switch n := len(open); {
 		case !is:
@@ -59,7 +49,7 @@ func (p *parser) block(i, end int, first string) int {
 		return end
 	}
 	p.Fenced = append(p.Fenced, i+1)
-	if _, info, _ := fenceOf(first); program(info, inside) {
+	if _, info, _ := spec.Fence(first); program(info, inside) {
 		p.problem(i+1, fmt.Sprintf("%s holds a code block, which does not reach the Builder", p.open.last))
 		inside = []string{LeftOut("a code block")}
 	}

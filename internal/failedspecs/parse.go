@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"abl/internal/lazyregexp"
+	"abl/internal/spec"
 )
 
 // parser walks over the lines of a file with at most one entry in the making.
@@ -87,7 +88,7 @@ func (p *parser) label(i int, l label) {
 		d.of[l.field] = value{label: l, given: true}
 	}
 	d.last, d.blanks = l.field, 0
-	if _, _, fence := fenceOf(l.rest); !fence {
+	if _, _, fence := spec.Fence(l.rest); !fence {
 		d.add(l.rest)
 	}
 }
@@ -106,7 +107,7 @@ var (
 // decoration reports lines that carry no statement: headings, titles in bold,
 // rules, a fence without its other one.
 func decoration(line string) bool {
-	_, _, fence := fenceOf(line)
+	_, _, fence := spec.Fence(line)
 	return fence || ruleLine().MatchString(line) || boldLine().MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
 }
 
@@ -213,7 +214,7 @@ func (d *draft) add(line string) {
 	} else if strings.TrimSpace(line) == "" {
 		return
 	}
-	_, _, fenced := fenceOf(line)
+	_, _, fenced := spec.Fence(line)
 	v.filled = v.filled || !fenced && strings.TrimSpace(line) != ""
 	v.lines = append(v.lines, line)
 	d.blanks = 0

@@ -17,20 +17,13 @@ type span struct{ start, end int }
 
 // arrows lists them all.
 func arrows(s string) (all []span) {
-	if !strings.ContainsAny(s, ">;→⇒⟶⟹➜➔➝➞➙➡⇨⭢↦") { // quick, for most lines have none
-		return nil
-	}
 	for _, m := range arrow().FindAllStringSubmatchIndex(s, -1) {
-		for g := 2; g < len(m); g += 2 {
-			if m[g] >= 0 {
-				all = append(all, span{m[g], m[g+1]})
-			}
-		}
+		all = append(all, span{max(m[2], m[4], m[6]), max(m[3], m[5], m[7])}) // of the one that is there
 	}
 	return all
 }
 
-func hasArrow(s string) bool { return len(arrows(s)) > 0 }
+func hasArrow(s string) bool { return arrow().MatchString(s) }
 
 // freeArrow returns the arrow of a line that parts action and result: the first
 // one in no inline code, no quotation and no bracket, for {"text": "a → b"} is

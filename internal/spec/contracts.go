@@ -11,11 +11,11 @@ import (
 
 // chapter reads what is below a heading, or in a spec as a whole.
 func (r *reader) chapter(n *node) {
-	switch name := n.text(); {
-	case n.section == contextSection, n.section == other && r.HasContracts:
+	name := n.text()
+	switch {
+	case !r.counts(n):
 		r.outside(n)
-		return
-	case n.data && freeIn(name):
+	case freeIn(name):
 		r.wrong(n.line+1, "heading", quote(name)+" is a heading, so it is no contract", "write it below the heading, as a list item")
 	case len(n.under) > 0 && r.HasContracts && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.section == n.section }):
 		r.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested", "write below it: - ACTION → EXPECTED RESULT")
@@ -23,17 +23,15 @@ func (r *reader) chapter(n *node) {
 	r.below(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, func(k *node) bool { return k.kind != title && k.holds() }))
 }
 
-// outside looks at what is read for a section of contracts in it alone.
+// counts says that a node is read for contracts.
+func (r *reader) counts(n *node) bool {
+	return n.section == contractsSection || n.section == other && !r.HasContracts
+}
+
+// outside tells of what would be a contract elsewhere.
 func (r *reader) outside(n *node) {
 	if n.section == other && (n.arrow || n.data) {
 		r.warn(n.line+1, "outside", quote(n.text())+" stands outside the Contracts section, so it is no contract", "move it there")
-	}
-	for _, k := range n.kids {
-		if k.section == contractsSection {
-			r.chapter(k)
-		} else {
-			r.outside(k)
-		}
 	}
 }
 
@@ -45,6 +43,9 @@ func (r *reader) below(n *node, under []string, among bool) {
 		switch {
 		case k.kind == title:
 			r.chapter(k)
+		case !r.counts(k):
+			r.outside(k)
+			r.below(k, nil, false)
 		case k.arrow:
 			order := 0
 			if k.numbered && n.kind <= item {

@@ -21,7 +21,6 @@ var (
 	ruleLine      = lazyregexp.New(`^(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
 	underline     = lazyregexp.New(`^ {0,3}(?:={3,}|-{3,})[ \t]*$`)
 	hashHeading   = lazyregexp.New(`^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*$`)
-	fenceLine     = lazyregexp.New("^(?:```+[^`]*|~~~+.*)$")
 	oddSpaces     = lazyregexp.New(`[\x{a0}\x{202f}\x{3000}\x{2000}-\x{200a}]`)
 	noSpaces      = strings.NewReplacer("\u200b", "", "\ufeff", "")
 
@@ -83,4 +82,15 @@ func sectionOf(name string, in section) section {
 // what it is.
 func plainSpaces(line string) string {
 	return oddSpaces().ReplaceAllString(noSpaces.Replace(line), " ")
+}
+
+// Fence recognises a line that opens or closes a code block, by its mark and what follows
+// it. As in Markdown, three backquotes with a further one on the line are inline code.
+func Fence(line string) (mark, info string, ok bool) {
+	s := strings.TrimSpace(line)
+	if !strings.HasPrefix(s, "```") && !strings.HasPrefix(s, "~~~") {
+		return "", "", false
+	}
+	info = strings.TrimLeft(s, s[:1])
+	return s[:len(s)-len(info)], strings.TrimSpace(info), s[0] == '~' || !strings.Contains(info, "`")
 }

@@ -81,15 +81,13 @@ func (t *tree) top() *node { return t.path[len(t.path)-1] }
 func (r *reader) grow(lines []string) *node {
 	t := &tree{reader: r, lines: lines, path: []*node{{level: -100, kind: title, last: -1}}, outer: 1}
 	for i := 1; i < len(lines); i++ {
-		line, next := t.uncommented(i), ""
-		if i+1 < len(lines) {
-			next = lines[i+1]
-		}
+		line, next := t.uncommented(i), strings.Join(lines[i+1:min(i+2, len(lines))], "")
 		text := strings.TrimSpace(line)
+		mark, language, fence := Fence(line)
 		switch level, rows, name := headingOf(line, next); {
 		case text == "", ruleLine().MatchString(text):
-		case fenceLine().MatchString(text):
-			i = t.block(i, line)
+		case fence:
+			i = t.block(i, columns(line), mark, language)
 		case rows > 0:
 			t.heading(i, level, name)
 			i += rows - 1
@@ -231,10 +229,7 @@ var ownLanguage = lazyregexp.New(`(?i)^(?:te?xt|plain|plaintext|contracts?|specs
 // block reads the code block that begins with line i, and returns its last line.
 // It goes on with a contract that it is indented below; else its lines are read
 // like others where there is an arrow in it.
-func (t *tree) block(i int, line string) int {
-	indent, fence := columns(line), strings.TrimSpace(line)
-	language := strings.TrimLeft(fence, fence[:1])
-	mark := strings.TrimSuffix(fence, language)
+func (t *tree) block(i, indent int, mark, language string) int {
 	end, speaks := i+1, false
 	for ; end < len(t.lines) && !closes(t.lines[end], mark); end++ {
 		speaks = speaks || hasArrow(plainSpaces(t.lines[end]))
@@ -242,7 +237,7 @@ func (t *tree) block(i int, line string) int {
 	if end == len(t.lines) {
 		t.warn(i+1, "open-block", "this code block is not closed, so all after it belongs to it", "close it with the same marks on a line of their own")
 	}
-	language, _, _ = strings.Cut(strings.TrimSpace(language), " ")
+	language, _, _ = strings.Cut(language, " ")
 	speaks = speaks && ownLanguage().MatchString(language)
 	t.close(indent, block)
 	up := t.top()
