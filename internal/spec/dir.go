@@ -54,7 +54,7 @@ func load(dir string, n int) (s Set, ids string) {
 	s = Set{dir: dir, specs: map[int]Spec{}}
 	names, err := names(dir)
 	if err != nil {
-		s.report("", 0, "directory", true, err.Error(), "put the specs there as phase1.md, phase2.md, …")
+		s.report("", 0, "directory", err.Error(), "put the specs there as phase1.md, phase2.md, …")
 		return s, ""
 	}
 	for _, name := range names {
@@ -97,7 +97,7 @@ func (s *Set) file(name string) {
 	m := specName().FindStringSubmatch(name)
 	if m == nil {
 		if !strings.HasPrefix(name, ".") && name != IDFile {
-			s.report(name, 0, "not-a-spec", false, "this is not a spec and is left alone", "a spec is named phase1.md, phase2.md, …")
+			s.report(name, 0, "not-a-spec", "this is not a spec and is left alone", "a spec is named phase1.md, phase2.md, …")
 		}
 		return
 	}
@@ -106,14 +106,14 @@ func (s *Set) file(name string) {
 		n = 0 // it stops every phase
 	}
 	if n == 0 || name != fileOf(n) {
-		s.report(name, n, "name", true, "a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999",
+		s.report(name, n, "name", "a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999",
 			"rename it to "+fileOf(max(n, 1))+", or away")
 		return
 	}
 	s.numbers = append(s.numbers, n)
 	data, err := hostfs.Read(s.dir, name, MaxBytes)
 	if err != nil {
-		s.report(name, n, "unreadable", true, err.Error(), "a spec is a regular file of at most 1 MiB")
+		s.report(name, n, "unreadable", err.Error(), "a spec is a regular file of at most 1 MiB")
 		return
 	}
 	s.take(n, data)
@@ -129,23 +129,22 @@ func (s *Set) take(n int, data []byte) {
 	}
 }
 
-// gaps reports the numbers that are missing before others.
+// gaps reports the first number that is missing before another.
 func (s *Set) gaps() {
 	if len(s.numbers) == 0 {
-		s.report("", 0, "no-spec", true, "there is no spec", `write phase1.md, with the first line "# Phase 1: Title"`)
+		s.report("", 0, "no-spec", "there is no spec", `write phase1.md, with the first line "# Phase 1: Title"`)
 	}
-	last := 0
-	for _, n := range s.numbers {
-		if n > last+1 {
-			s.report("", last+1, "gap", true, fmt.Sprintf("%s is missing, %s is there", fileOf(last+1), fileOf(n)), "number the phases without a gap")
+	for i, n := range s.numbers {
+		if n > i+1 {
+			s.report("", i+1, "gap", fmt.Sprintf("%s is missing, %s is there", fileOf(i+1), fileOf(n)), "number the phases without a gap")
+			return
 		}
-		last = n
 	}
 }
 
-func (s *Set) report(name string, phase int, code string, fatal bool, text, hint string) {
-	s.problems = append(s.problems,
-		Problem{File: filepath.Join(s.dir, name), Phase: phase, Code: code, Text: text, Hint: hint, Fatal: fatal})
+func (s *Set) report(name string, phase int, code, text, hint string) {
+	fatal := code != "not-a-spec"
+	s.problems = append(s.problems, Problem{File: s.path(name), Phase: phase, Code: code, Text: text, Hint: hint, Fatal: fatal})
 }
 
 // Phase returns the spec of a phase, when there is a sound one.

@@ -152,14 +152,16 @@ func written(action string) (phase, number int, rest string) {
 
 // number gives a contract the id that is written before it.
 func (r *reader) number(c *Contract, phase, number int) {
+	id := idOf(r.Number, number)
 	switch {
 	case phase != 0 && phase != r.Number:
 		r.warn(c.Line, "id-foreign", fmt.Sprintf("the id %s is written here, and this is phase %d", idOf(phase, number), r.Number),
 			"leave the ids to abl, or write this phase's number")
-	case r.taken[number]:
+	case number == 0:
+	case slices.ContainsFunc(r.Contracts, func(c Contract) bool { return c.ID == id }): // others have none yet
 		r.warn(c.Line, "id-twice", fmt.Sprintf("the id C%d is written a second time", number), "give one of the two another number")
-	case number > 0:
-		c.ID, c.Written, r.taken[number] = idOf(r.Number, number), true, true
+	default:
+		c.ID, c.Written = id, true
 	}
 }
 
@@ -186,8 +188,7 @@ func assign(phase int, contracts []Contract, known []entry) (all, lost []entry) 
 	numbers := make([]int, len(contracts)) // 0 is none yet
 	for i, c := range contracts {
 		if c.Written {
-			_, n, _ := strings.Cut(c.ID, ".C")
-			numbers[i], _ = strconv.Atoi(n)
+			fmt.Sscanf(c.ID, "P%d.C%d", &phase, &numbers[i])
 		}
 	}
 	free := func(e entry) bool { return !slices.Contains(numbers, e.number) }

@@ -90,7 +90,7 @@ func (p Problem) Stops() bool { return p.Fatal || p.Error }
 // are those that the text alone tells: see LoadDir for those that last.
 func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	s := Spec{Number: number, File: name}
-	r := &reader{Spec: s, most: maxTold, told: map[bool]int{}, taken: map[int]bool{}}
+	r := &reader{Spec: s, most: maxTold, told: map[bool]int{}}
 	if !r.readable(data) {
 		return s, r.problems
 	}
@@ -143,7 +143,6 @@ type reader struct {
 	problems []Problem
 	most     int          // warnings that are kept, and errors
 	told     map[bool]int // how many there were of each
-	taken    map[int]bool // the numbers that are written before contracts
 }
 
 // maxTold keeps a file that is no spec at all from filling a terminal.
