@@ -187,11 +187,6 @@ type Agent struct {
 	Model    string            `yaml:"model"`    // own: what models says when it says nothing
 }
 
-// custom is whether it is one of the project's own.
-func (a Agent) custom() bool {
-	return a.Command != "" || len(a.Env) > 0 || a.Usage != "" || a.Image != "" || a.Model != ""
-}
-
 // Default is the configuration of a project whose file says nothing.
 func Default() Config {
 	return Config{

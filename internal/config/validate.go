@@ -33,7 +33,7 @@ var agents = append(slices.Clone(providers), scripted)
 // validate judges the values, each by itself and against one another, and
 // returns the first mistake.
 func validate(l *Loaded) error {
-	for _, check := range []func(*Loaded) error{checkRules, checkKind, checkDirectories, checkAgents, checkPrices, checkAllow, checkServices, checkApart} {
+	for _, check := range []func(*Loaded) error{checkRules, checkKind, checkDirectories, checkAgents, checkAllow, checkServices, checkApart} {
 		if err := check(l); err != nil {
 			return err
 		}
@@ -91,12 +91,10 @@ func checkAgents(l *Loaded) error {
 	for name, a := range byKey(l.Agents) {
 		own, key := !slices.Contains(agents, name), "agents."+name
 		switch {
-		case own && !a.custom():
-			return unknownAgent(l, key, name, known)
-		case !own && a.custom():
-			return l.mistake(key, "give it a name of its own", "%q is one of abl's agents, and its command is abl's", name)
 		case own && !notBlank(a.Command):
-			return l.mistake(key+".command", "", "is missing; want the shell command that does the task on standard input")
+			return unknownAgent(l, key, name, known)
+		case !own && (a.Command != "" || len(a.Env) > 0 || a.Usage != "" || a.Image != "" || a.Model != ""):
+			return l.mistake(key, "give it a name of its own", "%q is one of abl's agents, and its command is abl's", name)
 		case own && a.Scenario != "":
 			return l.mistake(key+".scenario", "", "only the scripted agent plays one")
 		case a.API != "" && name != "copilot":
@@ -131,15 +129,6 @@ func dropModels(l *Loaded, role, was, now string, models *Chain) {
 		l.Warnings = append(l.Warnings, "models."+role+" is for "+was+" and not used: "+now+" takes its own default ("+from+")")
 		*models = nil
 	}
-}
-
-func checkPrices(l *Loaded) error {
-	for _, name := range l.Prices.Models() {
-		if !modelName(name) {
-			return l.mistake("prices."+name, "", "want the name of a model, got %q", name)
-		}
-	}
-	return nil
 }
 
 // at goes through the values that stand at places, which are written as those of rules.

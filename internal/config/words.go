@@ -166,7 +166,15 @@ func (p *Prices) UnmarshalYAML(read func(any) error) error {
 	if read(&p.File) == nil {
 		return nil
 	}
-	return read(&p.Own)
+	if err := read(&p.Own); err != nil {
+		return err
+	}
+	for name := range byKey(p.Own) {
+		if !modelName(name) {
+			return fmt.Errorf("want the name of a model, got %q", name)
+		}
+	}
+	return nil
 }
 
 // MarshalText names the file, or the models.

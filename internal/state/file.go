@@ -136,14 +136,10 @@ var projectID = lazyregexp.New(`^[0-9a-f]{12}$`)
 // check holds a document to what abl itself would have written.
 func check(f *File) error {
 	switch {
-	case f.Version != Version:
-		return fmt.Errorf("its version is %d, want %d", f.Version, Version)
-	case !projectID().MatchString(f.Project):
-		return fmt.Errorf("project %q is not an id of 12 hex digits", f.Project)
-	case !filepath.IsAbs(f.Root):
-		return fmt.Errorf("root %q is not an absolute path", f.Root)
-	case f.Phases == nil:
-		return errors.New("it has no phases")
+	case f.Version != Version || f.Phases == nil:
+		return errors.New("it lacks its version or its phases")
+	case !projectID().MatchString(f.Project) || !filepath.IsAbs(f.Root):
+		return fmt.Errorf("%q at %q is no project of abl's", f.Project, f.Root)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Phases)) {
 		if n, err := strconv.Atoi(key); err != nil || n < 1 || strconv.Itoa(n) != key {

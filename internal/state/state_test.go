@@ -159,8 +159,8 @@ func TestLoadRefusesWhatIsDamaged(t *testing.T) {
 		{"an ended call above", swap(`"p2-verify-5.1"`, `".."`), `phase 2: ".." is not the name of a call`},
 		{"phase 0", swap(`"10": {`, `"0": {`), `"0" is not a phase number`},
 		{"phase 01", swap(`"10": {`, `"01": {`), `"01" is not a phase number`},
-		{"project", swap(`0123456789ab`, `../../../../`), `is not an id of 12 hex digits`},
-		{"root", swap(`/home/me`, `home/me`), `is not an absolute path`},
+		{"project", swap(`0123456789ab`, `../../../../`), "is no project of abl's"},
+		{"root", swap(`/home/me`, `home/me`), "is no project of abl's"},
 		{"more after it", string(good) + "{}", "not JSON"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
