@@ -143,11 +143,16 @@ type Cap struct {
 
 // Network says what containers may reach.
 type Network struct {
-	Allow  []string `yaml:"allow"`   // npm, pypi, go, crates, maven, host or host:port: what the Builder's tools and app.prepare reach through the gateway
-	CACert string   `yaml:"ca_cert"` // PEM file of authorities trusted beside the system's; in the project, or absolute
-	Pool   string   `yaml:"pool"`    // CIDR out of which abl takes /28 networks
-	Builds string   `yaml:"builds"`  // engine or host: whose network an image of the project's is built on
-	Egress string   `yaml:"egress"`  // an existing engine network to use as the way out, instead of one of abl's own
+	// npm, pypi, go, crates, maven, host or host:port: what the Builder's tools and app.prepare reach through the gateway
+	Allow []string `yaml:"allow"`
+	// PEM file of authorities trusted beside the system's; in the project, or absolute
+	CACert string `yaml:"ca_cert"`
+	// CIDR out of which abl takes /28 networks
+	Pool string `yaml:"pool"`
+	// engine or host: whose network an image of the project's is built on
+	Builds string `yaml:"builds"`
+	// an existing engine network to use as the way out, instead of one of abl's own
+	Egress string `yaml:"egress"`
 }
 
 // Limits bound each role's container and what it may write.
@@ -177,14 +182,22 @@ type Image struct {
 // Agent is the setting of one agent by name. One with a command is the
 // project's own.
 type Agent struct {
-	Scenario string            `yaml:"scenario"` // scripted: the scenario file, relative to the project
-	Provider string            `yaml:"provider"` // scripted and own ones: their commands get a gateway to this agent's provider
-	API      string            `yaml:"api"`      // copilot: openai-chat for a server without OpenAI's Responses API
-	Command  string            `yaml:"command"`  // own: a shell command in the role's workspace, the task on standard input
-	Env      map[string]string `yaml:"env"`      // own: its environment, without secrets
-	Usage    string            `yaml:"usage"`    // own: where a JSON line of its output tells tokens, as result.usage
-	Image    string            `yaml:"image"`    // own: the agent whose image it is run in; tools when it says nothing
-	Model    string            `yaml:"model"`    // own: what models says when it says nothing
+	// scripted: the scenario file, relative to the project
+	Scenario string `yaml:"scenario"`
+	// scripted and own ones: their commands get a gateway to this agent's provider
+	Provider string `yaml:"provider"`
+	// copilot: openai-chat for a server without OpenAI's Responses API
+	API string `yaml:"api"`
+	// own: a shell command in the role's workspace, the task on standard input
+	Command string `yaml:"command"`
+	// own: its environment, without secrets
+	Env map[string]string `yaml:"env"`
+	// own: where a JSON line of its output tells tokens, as result.usage
+	Usage string `yaml:"usage"`
+	// own: the agent whose image it is run in; tools when it says nothing
+	Image string `yaml:"image"`
+	// own: what models says when it says nothing
+	Model string `yaml:"model"`
 }
 
 // Default is the configuration of a project whose file says nothing.

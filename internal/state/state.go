@@ -108,13 +108,20 @@ type HeldTo struct {
 
 // Judged is what the last verdict came to, for the next call to be told.
 type Judged struct {
-	AppFailed   string              `json:"app_failed,omitempty"`   // what was observed when the app did not start
-	Regressed   []failedspecs.Entry `json:"regressed,omitempty"`    // contracts of earlier phases that a replay has seen broken
-	LastVerdict string              `json:"last_verdict,omitempty"` // pass, fail or unverified
-	Why         []string            `json:"why,omitempty"`          // what a believable verdict lacked; told to the Verifier when it is asked again
-	Repeated    int                 `json:"repeated,omitempty"`     // answers of the Verifier in a row that lacked the same, the last one included
-	Failed      []failedspecs.Entry `json:"failed,omitempty"`       // of the last refutation
-	Stalled     string              `json:"stalled,omitempty"`      // what the next Builder is told when the last iterations moved nothing
+	// what was observed when the app did not start
+	AppFailed string `json:"app_failed,omitempty"`
+	// contracts of earlier phases that a replay has seen broken
+	Regressed []failedspecs.Entry `json:"regressed,omitempty"`
+	// pass, fail or unverified
+	LastVerdict string `json:"last_verdict,omitempty"`
+	// what a believable verdict lacked; told to the Verifier when it is asked again
+	Why []string `json:"why,omitempty"`
+	// answers of the Verifier in a row that lacked the same, the last one included
+	Repeated int `json:"repeated,omitempty"`
+	// of the last refutation
+	Failed []failedspecs.Entry `json:"failed,omitempty"`
+	// what the next Builder is told when the last iterations moved nothing
+	Stalled string `json:"stalled,omitempty"`
 }
 
 // Outage is a time without a good call because the provider or the engine is away.
