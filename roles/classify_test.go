@@ -20,6 +20,7 @@ func TestClassify(t *testing.T) {
 		return Traffic{Fault: outcome.Fault{Class: c, What: "log", Back: when}}
 	}
 	waiting := Traffic{Waiting: true}
+	placed := Job{Place: PlaceBuilder}
 	code := func(n int) sandbox.Exit { return sandbox.Exit{Code: n} }
 	for _, c := range []struct {
 		name string
@@ -58,8 +59,8 @@ func TestClassify(t *testing.T) {
 
 		{"memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, last: helper.RunEnd{Signal: "SIGKILL"}, said: says("")}, outcome.OutOfMemory, ByEngine},
 		{"memory in a storm of refusals", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, passed: passed(outcome.RateLimited), said: says(outcome.Unavailable)}, outcome.OutOfMemory, ByEngine},
-		{"killed without a word", ending{exit: code(137)}, outcome.Crashed, ByExit},
-		{"killed without a word, on no network", ending{exit: code(137), apart: true}, outcome.EngineGone, ByEngine},
+		{"killed without a word", ending{exit: code(137), job: placed}, outcome.Crashed, ByExit},
+		{"killed without a word, on no network", ending{exit: code(137)}, outcome.EngineGone, ByEngine},
 		{"137 alone is no memory", ending{exit: code(137), last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.Crashed, ByExit},
 		{"the engine went down", ending{exit: code(137), fallen: fallen{outcome.EngineGone, "x"}, last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.EngineGone, ByEngine},
 		{"the app went down", ending{exit: code(1), fallen: fallen{outcome.AppGone, "x"}, said: says("")}, outcome.AppGone, ByEngine},
@@ -72,7 +73,7 @@ func TestClassify(t *testing.T) {
 		{"network", ending{exit: code(1), said: says(outcome.Network)}, outcome.Network, ByAgent},
 		{"too large", ending{exit: code(1), said: says(outcome.TooLarge)}, outcome.TooLarge, ByAgent},
 		{"did nothing", ending{said: says(outcome.Nothing)}, outcome.Nothing, ByAgent},
-		{"the key is refused", ending{exit: code(1), said: says(outcome.Refused), keyVar: "A_KEY"}, outcome.Refused, ByAgent},
+		{"the key is refused", ending{exit: code(1), said: says(outcome.Refused), job: Job{Agent: agent.Agent{Provider: agent.Provider{KeyVar: "A_KEY"}}}}, outcome.Refused, ByAgent},
 		{"its last request was at fault", ending{exit: code(1), said: says(""), passed: Traffic{Fault: outcome.Fault{What: "the provider answers 404"}}}, outcome.Failed, ByGateway},
 		{"nothing at all", ending{}, outcome.Failed, ByExit},
 	} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"abl/internal/hostfs"
+	"abl/internal/proc"
 )
 
 // ErrNoRoom means that a disk is too full for a call to begin.
@@ -57,26 +58,19 @@ func (q DiskQuota) short() string {
 	return ""
 }
 
-// measureFirst measures the workspace while its call's box is made, and keeps
-// that with the call. wait returns when it is done, before the agent starts.
-func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) (wait func() error) {
+// measureFirst measures a call's workspace before the agent starts, and keeps that with the call.
+func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) error {
 	if !r.Quota.bounded() {
-		return func() error { return nil }
-	}
-	done := make(chan error, 1)
-	go func() {
-		was, err := measure(ctx, j.Role.Workspace(r.Project))
-		if err == nil {
-			err = rec.Note(treeFile, was)
-		}
-		done <- err
-	}()
-	return func() error {
-		if err := <-done; err != nil {
-			return fmt.Errorf("cannot measure the %s's workspace: %w", j.Role.Name, err)
-		}
 		return nil
 	}
+	was, err := measure(ctx, j.Role.Workspace(r.Project))
+	if err == nil {
+		err = rec.Note(treeFile, was)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot measure the %s's workspace: %w", j.Role.Name, err)
+	}
+	return nil
 }
 
 // measure measures a workspace.
@@ -85,48 +79,41 @@ func measure(ctx context.Context, dir string) (base, error) {
 	return base{size.Bytes, size.Names, size.Depth}, err
 }
 
-// outgrown looks at the workspace and the disks again and again while a call
-// runs, and says once why the call has to end. before gives what it measured first.
-func (q DiskQuota) outgrown(ctx context.Context, dir string, before func() (base, bool, error), since time.Time) <-chan string {
-	why := make(chan string, 1)
-	if !q.bounded() {
-		return why
+// outgrown is why a call has to end, once it has to; "" when ctx ends before.
+func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) string {
+	dir := j.Role.Workspace(r.Project)
+	was, known, err := Read[base](rec, treeFile)
+	if err != nil || !known { // it was lost with the power: what is there now is what there was
+		was, _ = measure(ctx, dir) // a folder that cannot be opened cannot grow
 	}
-	go func() {
-		was, known, err := before()
-		for pause := cmp.Or(q.Every, time.Second); err == nil; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(pause):
-			}
-			begun := time.Now()
-			size, text := q.look(ctx, dir, since, was, known)
-			if text != "" {
-				why <- text
-				return
-			}
-			if !known { // the record was lost: what is there now is what there was
-				was, known = base{size.Bytes, size.Names, size.Depth}, true
-			}
-			const share = 20 // at most a twentieth of the time is spent looking
-			pause = max(cmp.Or(q.Every, time.Second), share*time.Since(begun))
-		}
-		why <- "what its workspace measured before it cannot be read"
-	}()
-	return why
+	return r.Quota.outgrown(ctx, dir, was, since)
 }
 
-// look measures once, and says what is too much.
-func (q DiskQuota) look(ctx context.Context, dir string, since time.Time, was base, known bool) (hostfs.Size, string) {
+// outgrown looks at a workspace and the disks again and again, until it has to say what is
+// too much or ctx ends. was is what the workspace measured before.
+func (q DiskQuota) outgrown(ctx context.Context, dir string, was base, since time.Time) string {
+	every := cmp.Or(q.Every, time.Second)
+	for pause := every; q.bounded() && proc.Pause(ctx, pause) == nil; {
+		begun := time.Now()
+		if why := q.look(ctx, dir, was, since); why != "" {
+			return why
+		}
+		const share = 20 // at most a twentieth of the time is spent looking
+		pause = max(every, share*time.Since(begun))
+	}
+	return ""
+}
+
+// look measures once, and says what is too much. What cannot be measured is not.
+func (q DiskQuota) look(ctx context.Context, dir string, was base, since time.Time) string {
 	if why := q.short(); why != "" {
-		return hostfs.Size{}, why
+		return why
 	}
-	size, err := hostfs.Measure(ctx, dir, since, func(s hostfs.Size) bool { return known && q.exceeds(s, was) != "" })
-	if err != nil || !known {
-		return size, "" // stopped, or the folder cannot be opened, in which nothing can grow then
+	size, err := hostfs.Measure(ctx, dir, since, func(s hostfs.Size) bool { return q.exceeds(s, was) != "" })
+	if err != nil {
+		return ""
 	}
-	return size, q.exceeds(size, was)
+	return q.exceeds(size, was)
 }
 
 // exceeds says what grew too much, and names the offender.

@@ -1,13 +1,23 @@
 package roles
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/hostfs"
 	"abl/internal/outcome"
+	"abl/internal/proc"
+	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
@@ -49,31 +59,30 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 			r.emit(j, state.Event{Kind: state.Action, Text: did})
 		}
 	})}
-	exit, why, err := r.watch(ctx, j, rec, t, func() int64 { return max(t.read, size(out)) + size(errs) }, intent)
+	exit, err := r.watch(ctx, j, rec, t, func() int64 { return max(t.read, size(out)) + size(errs) }, intent)
 	if err != nil {
 		return err
 	}
-	if before, err := rec.stopped(); err != nil {
-		return err
-	} else if before.Class != "" {
-		why = before // by this abl or by one before it
+	why, err := rec.stopped() // by this abl or by one before it
+	if err == nil {
+		err = t.finish()
 	}
-	if err := t.finish(); err != nil {
+	if err != nil {
 		return err
 	}
 	t.to(nil, false)
-	o.Output, o.Ended = t.read, time.Now().UTC()
+	o.Output, o.Ended, o.Exit = t.read, time.Now().UTC(), exit.Code
 	o.Duration = o.Ended.Sub(o.Started).Milliseconds()
-	o.Exit = exit.Code
 	res := reader.Result(exit.Code)
-	o.Usage, o.Requests = res.Usage, res.Requests
-	if res.Session != "" {
-		o.Session = res.Session
-	}
+	o.Usage, o.Requests, o.Session = res.Usage, res.Requests, cmp.Or(res.Session, o.Session)
+	whole := context.WithoutCancel(ctx)
 	var end helper.RunEnd
-	if why.Class == "" && (!res.Finished || j.Limit > 0) {
+	switch {
+	case why.Class == "" && exit.Code == noCode:
+		why.Class = outcome.Lost
+	case why.Class == "" && (!res.Finished || j.Limit > 0):
 		var err error // of an engine that cannot be asked: then there are no last words
-		if end, err = r.lastWords(context.WithoutCancel(ctx), r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
+		if end, err = r.lastWords(whole, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
 			why.Class = outcome.Lost
 		}
 	}
@@ -81,10 +90,9 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if err != nil {
 		return err
 	}
-	ending := ending{exit: exit, stopped: why, last: end, apart: j.Place == "", said: res, passed: passed, role: j.Role.Name, model: j.Call.Model, idle: r.Idle, timeout: r.Timeout, output: r.Output}
-	ending.keyVar = j.Agent.Provider.KeyVar
+	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, job: j, timeout: r.Timeout, idle: r.Idle, output: r.Output}
 	if why.Class == "" {
-		ending.fallen = r.standing(context.WithoutCancel(ctx), j, res.Finished)
+		ending.fallen = r.standing(whole, j, res.Finished)
 	}
 	o.Ports = end.Ports
 	o.Class, o.Reason, o.Evidence = ending.classify()
@@ -92,39 +100,44 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	return nil
 }
 
-// watch waits for the box's end, and says why abl ended it, when it did. That it
-// printed too much counts even if it was quicker than abl.
-func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed func() int64, intent Intent) (sandbox.Exit, stopped, error) {
+// noCode stands for the exit code of a box that is gone: nothing that it said can make it done.
+const noCode = -1
+
+// watch waits for the box's end, and brings it about when the person or a limit says so,
+// which the record tells then. That it printed too much counts even if it was quicker than abl.
+func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed func() int64, intent Intent) (sandbox.Exit, error) {
 	type end struct {
 		exit sandbox.Exit
 		err  error
 	}
-	ended := make(chan end, 1)
+	ended, outgrown := make(chan end, 1), make(chan string, 1)
 	tidy, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	go func() {
 		exit, err := r.Engine.Wait(tidy, r.box(j))
 		ended <- end{exit, err}
 	}()
+	go func() {
+		if why := r.outgrown(tidy, j, rec, intent.Begun); why != "" {
+			outgrown <- why
+		}
+	}()
 	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	before := func() (base, bool, error) { return Read[base](rec, treeFile) }
-	outgrown, quiet := r.Quota.outgrown(tidy, j.Role.Workspace(r.Project), before, intent.Begun), r.quietness(j, rec, intent)
-	var killed stopped
-	done := ctx.Done()
+	quiet := &quiet{idle: r.Idle, last: time.Now(), load: func() []sandbox.Load { return r.load(tidy, j) }}
+	done, stopping := ctx.Done(), false
 	for {
 		var why stopped
 		select {
 		case e := <-ended:
-			if errors.Is(e.err, sandbox.ErrNotFound) {
-				return sandbox.Exit{Code: -1}, stopped{Class: outcome.Lost}, nil // nobody knows its code, so nothing it said can make it done
+			switch {
+			case errors.Is(e.err, sandbox.ErrNotFound):
+				return sandbox.Exit{Code: noCode}, nil
+			case e.err == nil && r.flooded(printed()):
+				return e.exit, rec.stop(stopped{Class: outcome.Flood})
 			}
-			if killed.Class == "" && r.flooded(printed()) {
-				killed.Class = outcome.Flood
-				return e.exit, killed, errors.Join(e.err, rec.stop(killed))
-			}
-			return e.exit, killed, e.err
+			return e.exit, e.err
 		case <-done:
 			why.Class, done = outcome.Interrupted, nil
 		case <-wall.C:
@@ -133,24 +146,25 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			why = stopped{outcome.Disk, text}
 		case <-tick.C:
 			if _, err := t.pump(); err != nil {
-				return sandbox.Exit{}, killed, err
+				return sandbox.Exit{}, err
 			}
 			switch now := printed(); {
 			case r.flooded(now):
 				why.Class = outcome.Flood
-			case killed.Class == "" && r.Idle > 0 && quiet.tooLong(tidy, now):
+			case quiet.tooLong(now):
 				why.Class = outcome.Idle
 			}
 		}
-		if why.Class != "" && killed.Class == "" && r.running(tidy, j) {
-			killed = why
-			if err := rec.stop(why); err != nil {
-				return sandbox.Exit{}, killed, err
-			}
-			failpoint.Here("call.stopping")
-			if err := r.Engine.Stop(tidy, r.box(j), agent.StopGrace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
-				return sandbox.Exit{}, killed, err
-			}
+		if why.Class == "" || stopping || !r.running(tidy, j) {
+			continue
+		}
+		stopping = true
+		if err := rec.stop(why); err != nil {
+			return sandbox.Exit{}, err
+		}
+		failpoint.Here("call.stopping")
+		if err := r.Engine.Stop(tidy, r.box(j), agent.StopGrace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
+			return sandbox.Exit{}, err
 		}
 	}
 }
@@ -169,15 +183,14 @@ func (r *Runner) running(ctx context.Context, j Job) bool {
 }
 
 // quiet measures how long a call has done nothing: printed nothing, asked nothing
-// of its provider, and used next to no CPU. What it costs to ask for the last two
-// is paid only once nothing has been printed for a while.
+// of its provider, and used next to no CPU.
 type quiet struct {
-	idle    time.Duration // how long it may be
-	printed int64
+	idle    time.Duration // how long it may be, 0 for ever
+	load    func() []sandbox.Load
 	last    time.Time // when it last did something
-	load    func(context.Context) []sandbox.Load
-	was     []sandbox.Load // when it was measured last, nil for not yet
-	at      time.Time
+	at      time.Time // when it was looked at last, and what was found then:
+	printed int64
+	was     []sandbox.Load
 	looks   int // since it last did something
 }
 
@@ -191,27 +204,19 @@ const (
 const enoughLooks = 3
 
 // tooLong takes what has been printed until now, in bytes, and says whether nothing
-// has been done for as long as it may.
-func (q *quiet) tooLong(ctx context.Context, printed int64) bool {
+// has been done for as long as it may. What cannot be measured counts for nothing either way.
+func (q *quiet) tooLong(printed int64) bool {
 	now := time.Now()
-	if printed != q.printed {
-		q.printed, q.last, q.was, q.looks = printed, now, nil, 0
+	if q.idle == 0 || now.Sub(q.at) < q.idle/8 {
+		return false
 	}
-	if now.Sub(q.last) >= q.idle/4 && now.Sub(q.at) >= q.idle/8 {
-		q.look(ctx, now)
-	}
-	return now.Sub(q.last) > q.idle && q.looks >= enoughLooks
-}
-
-// look measures, and compares with the last time. What cannot be measured counts
-// for nothing either way.
-func (q *quiet) look(ctx context.Context, now time.Time) {
-	is := q.load(ctx)
-	q.looks++
-	if q.was != nil && worked(q.was, is, now.Sub(q.at)) {
+	is := q.load()
+	if printed != q.printed || worked(q.was, is, now.Sub(q.at)) {
 		q.last, q.looks = now, 0
 	}
-	q.was, q.at = is, now
+	q.at, q.printed, q.was = now, printed, is
+	q.looks++
+	return now.Sub(q.last) > q.idle && q.looks >= enoughLooks
 }
 
 // worked compares two measurements of the same boxes, the call's first. An engine without the
@@ -228,34 +233,173 @@ func worked(was, is []sandbox.Load, between time.Duration) bool {
 	return false
 }
 
-// quietness begins to measure a call.
-func (r *Runner) quietness(j Job, rec Record, intent Intent) *quiet {
-	return &quiet{idle: r.Idle, last: lastWord(rec, intent), load: func(ctx context.Context) []sandbox.Load {
-		own, err := r.Engine.Load(ctx, r.box(j))
-		if err != nil {
-			return nil
-		}
-		if j.Gate == nil {
-			return []sandbox.Load{own}
-		}
-		gate, err := r.Engine.Load(ctx, GateName(r.ID, j.Call.ID))
-		if err != nil {
-			return []sandbox.Load{own}
-		}
-		return []sandbox.Load{own, {Net: gate.Net}}
-	}}
-}
-
-// lastWord is when a call was begun or last printed something, as far as an abl
-// that attaches to it can tell.
-func lastWord(rec Record, intent Intent) time.Time {
-	last := intent.Begun
-	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
-		if fi, err := os.Lstat(path); err == nil && fi.ModTime().After(last) {
-			last = fi.ModTime()
+// load measures a call, and what has passed its gate.
+func (r *Runner) load(ctx context.Context, j Job) []sandbox.Load {
+	own, err := r.Engine.Load(ctx, r.box(j))
+	if err != nil {
+		return nil
+	}
+	all := []sandbox.Load{own}
+	if j.Gate != nil {
+		if gate, err := r.Engine.Load(ctx, GateName(r.ID, j.Call.ID)); err == nil {
+			all = append(all, sandbox.Load{Net: gate.Net})
 		}
 	}
-	// By this process's own clock, which no change of the time disturbs; a file's
-	// time is the role's to set, and may lie ahead.
-	return time.Now().Add(-max(time.Since(last), 0))
+	return all
+}
+
+// OpenOutput opens a file that a role writes, or has written, whatever mode the role
+// has given it meanwhile.
+func OpenOutput(path string) (f *os.File, err error) {
+	const tries = 100 // a role may take the rights away again and again
+	for range tries {
+		if err = ownMode(path); err != nil {
+			break
+		}
+		if f, err = hostfs.Open(filepath.Dir(path), filepath.Base(path)); err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, fs.ErrPermission) {
+			break
+		}
+	}
+	return nil, fmt.Errorf("cannot read the output of a call: %w", err)
+}
+
+// ownMode gives a file for output the mode back with which abl made it: a role may
+// have taken every right away, or let others run it as its owner. Its folder is
+// abl's, so no role can exchange it.
+func ownMode(path string) error {
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() || fi.Mode() == outputMode {
+		return nil // what is not there, or no file, is told of by others
+	}
+	return os.Chmod(path, outputMode)
+}
+
+const outputMode fs.FileMode = 0o644
+
+func size(f *os.File) int64 {
+	fi, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return fi.Size()
+}
+
+// turn is how much of an output is read before anything else is looked at: an
+// agent may print as fast as abl reads, and neither a limit nor a person shall
+// wait for it.
+const turn = 8 << 20
+
+// Lines hands out the lines of an output, and those written to it until over, which is
+// asked before each look, so that none is missed. There may be no file yet.
+func Lines(ctx context.Context, path string, to func(line []byte, cut bool), over func() (bool, error)) error {
+	t := &tail{to: to}
+	for {
+		end, err := over()
+		if err != nil {
+			return err
+		}
+		if t.in == nil {
+			f, err := OpenOutput(path)
+			if err == nil {
+				defer f.Close()
+				t.in = f
+			} else if !errors.Is(err, hostfs.ErrAbsent) {
+				return err
+			}
+		}
+		for all := false; !all; {
+			all, err = t.pump()
+			if err = cmp.Or(context.Cause(ctx), err); err != nil {
+				return err
+			}
+		}
+		if end {
+			return t.finish()
+		}
+		if err := proc.Pause(ctx, poll); err != nil {
+			return err
+		}
+	}
+}
+
+// Messages takes the lines of an agent's output and hands on what they tell.
+func Messages(reader agent.Reader, safe *redact.Sanitizer, each func(agent.Message)) func(line []byte, cut bool) {
+	return func(line []byte, cut bool) {
+		for _, m := range reader.Line(safe.Bytes(line), cut) {
+			each(m)
+		}
+	}
+}
+
+// tail hands out the lines of a growing file, each at most agent.MaxLine long.
+type tail struct {
+	in   io.Reader // nil as long as there is no file
+	most int64     // bytes that are read in all, 0 for whatever comes
+	to   func(line []byte, cut bool)
+	buf  *bufio.Reader
+	read int64
+	line []byte
+	cut  bool
+}
+
+// pump reads what has been written since the last time, a turn of it at most,
+// and says whether that was all.
+func (t *tail) pump() (all bool, err error) {
+	switch {
+	case t.in == nil:
+		return true, nil
+	case t.buf == nil && t.most > 0:
+		t.buf = bufio.NewReader(io.LimitReader(t.in, t.most))
+	case t.buf == nil:
+		t.buf = bufio.NewReader(t.in)
+	}
+	for until := t.read + turn; t.read < until; {
+		piece, err := t.buf.ReadSlice('\n')
+		t.take(piece)
+		switch {
+		case err == io.EOF:
+			return true, nil
+		case err != nil && err != bufio.ErrBufferFull:
+			return true, fmt.Errorf("cannot read the output of a call: %w", err)
+		}
+	}
+	return false, nil
+}
+
+// finish reads the rest; a last line needs no newline.
+func (t *tail) finish() error {
+	for all := false; !all; {
+		var err error
+		if all, err = t.pump(); err != nil {
+			return err
+		}
+	}
+	if len(t.line) > 0 {
+		t.flush()
+	}
+	return nil
+}
+
+// take takes a piece of a line, with the line's end where it has one.
+func (t *tail) take(piece []byte) {
+	t.read += int64(len(piece))
+	text, ended := bytes.CutSuffix(piece, []byte("\n"))
+	if room := agent.MaxLine - len(t.line); len(text) > room {
+		text, t.cut = text[:room], true
+	}
+	t.line = append(t.line, text...)
+	if ended {
+		t.flush()
+	}
+}
+
+func (t *tail) flush() {
+	t.to(t.line, t.cut)
+	t.line, t.cut = t.line[:0], false
+	if cap(t.line) > 1<<20 {
+		t.line = nil
+	}
 }

@@ -1,7 +1,6 @@
 package roles
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,15 +34,15 @@ func TestWorked(t *testing.T) {
 // An abl that was stopped itself, or slept with its machine, does not take its own
 // absence for the call's.
 func TestAbsenceIsNotIdleness(t *testing.T) {
-	q := &quiet{idle: time.Minute, last: time.Now().Add(-time.Hour), load: func(context.Context) []sandbox.Load { return []sandbox.Load{{CPU: 1}} }}
+	q := &quiet{idle: time.Minute, last: time.Now().Add(-time.Hour), load: func() []sandbox.Load { return []sandbox.Load{{CPU: 1}} }}
 	for look := 1; look <= enoughLooks; look++ {
 		q.at = time.Now().Add(-time.Minute) // as if it were time for another
-		if got := q.tooLong(t.Context(), 0); got != (look == enoughLooks) {
+		if got := q.tooLong(0); got != (look == enoughLooks) {
 			t.Errorf("look %d: %t", look, got)
 		}
 	}
 	q.at = time.Now().Add(-time.Minute)
-	if q.tooLong(t.Context(), 1) {
+	if q.tooLong(1) {
 		t.Error("it has printed something")
 	}
 }

@@ -97,7 +97,7 @@ func TestKeepingIsDoneAgain(t *testing.T) {
 	r.begin()
 	_, err := r.engine.Wait(t.Context(), r.runner.box(r.job))
 	must(t, err)
-	must(t, keepFile(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
+	must(t, keepAll(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
 	if got := show(r.run()); got != "done 0, m-1 7" {
 		t.Errorf("got %s", got)
 	}

@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -76,14 +73,11 @@ func (a *App) Prepared(ctx context.Context, key string, builder bool) (failed st
 	if kept.For == now && !slices.ContainsFunc(kept.Left, away) {
 		return "", nil
 	}
-	if err := os.Remove(filepath.Join(logs.Dir, mark)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	if err = logs.Write(preparing, was); err == nil {
+	if err = errors.Join(logs.forget(mark), logs.Write(preparing, was)); err == nil {
 		failed, err = a.prepare(ctx, key, was)
 	}
 	if err == nil {
-		err = os.Remove(filepath.Join(logs.Dir, preparing))
+		err = logs.forget(preparing)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot prepare the source: %w", err)
@@ -122,7 +116,7 @@ func Unfinished(ctx context.Context, p state.Project, src Source, forget bool) (
 	if len(differ) > 0 && !forget {
 		return differ, nil
 	}
-	return nil, os.Remove(filepath.Join(logs.Dir, preparing))
+	return nil, logs.forget(preparing)
 }
 
 // locks are the names of files that say which dependencies a source has.
@@ -212,23 +206,20 @@ func (a *App) runPrepare(ctx context.Context) (end BuildEnd, err error) {
 	if err = errors.Join(err, p.Quota.hasRoom()); err != nil {
 		return end, err
 	}
-	before := func() (base, bool, error) { return was, true, nil }
 	watched, done := context.WithCancel(ctx)
 	defer done()
 	cut, over := make(chan struct{}), make(chan string, 1)
 	go func() {
-		select {
-		case text := <-p.Quota.outgrown(watched, a.Project.Src, before, begun):
-			over <- text
+		if why := p.Quota.outgrown(watched, a.Project.Src, was, begun); why != "" {
+			over <- why
 			close(cut)
-		case <-watched.Done():
 		}
 	}()
 	end, err = b.Run(ctx, Build{Key: prepareKey, Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard, Cut: cut})
 	if len(over) > 0 {
 		end.Gone = <-over
 	} else if end.Gone == "" { // it may have been quicker than abl
-		_, end.Gone = p.Quota.look(ctx, a.Project.Src, begun, was, true)
+		end.Gone = p.Quota.look(ctx, a.Project.Src, was, begun)
 	}
 	return end, errors.Join(err, keepAll(a.Safe, rec.Dir, "stdout", "stderr"))
 }

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,6 @@ import (
 	"time"
 
 	"abl/internal/helper"
-	"abl/internal/hostfs"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/state"
@@ -31,7 +31,7 @@ type proving struct {
 	box     sandbox.Box
 	dir     string // takes the proof; the folder in below it is what the box sees at helper.In
 	rule    rule
-	server  *boundary.HostServer // what listens on this machine, from before to after; nil where nobody does
+	server  *boundary.HostServer // what listens on this machine; nil where nobody can, or the box has no network to come here by
 	ranges  []string             // of the networks that it may be on
 	secret  *redact.Sanitizer    // knows what the box must not hold; nil for a box of the person's own settings
 }
@@ -60,11 +60,8 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 	if err := fill(); err != nil {
 		return err
 	}
-	done, err := p.before(whole)
-	defer done()
-	if err == nil {
-		err = ctx.Err()
-	}
+	err := cmp.Or(p.before(whole), ctx.Err())
+	defer p.server.Close()
 	if err == nil {
 		err = ready()
 	}
@@ -81,10 +78,8 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 }
 
 // before compares the box, which was made and not started, with its intent, and
-// lays out what its first program has to look for. It listens on this machine
-// until done is called, which may be at any time.
-func (p *proving) before(ctx context.Context) (done func(), err error) {
-	done = func() {}
+// lays out what its first program has to look for. From then on this machine listens.
+func (p *proving) before(ctx context.Context) (err error) {
 	b := Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.Net.Weak}
 	var env map[string]string
 	var eerr, rerr error
@@ -94,7 +89,7 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 	b.Made, err = p.Engine.Prove(ctx, p.box)
 	asked.Wait()
 	if err := errors.Join(err, eerr, rerr); err != nil {
-		return done, err
+		return err
 	}
 	b.Made = append(b.Made, p.rule.check(p.box)...)
 	if p.secret != nil {
@@ -102,35 +97,17 @@ func (p *proving) before(ctx context.Context) (done func(), err error) {
 	}
 	if err := b.Made.Err(); err != nil {
 		b.Failed = err.Error()
-		return done, errors.Join(err, p.keep(b, Record.Write))
+		return errors.Join(err, p.keep(b, Record.Write))
 	}
-	server, err := p.listen(ctx)
-	if err != nil {
-		return done, err
+	if !p.Net.Away && !cutOff(p.box) {
+		p.server, err = boundary.ListenOnHost(ctx)
 	}
-	p.server = server
-	if server != nil {
-		done = sync.OnceFunc(server.Close)
+	if err != nil && p.Net.Weak == "" {
+		return fmt.Errorf("%w: %w", sandbox.ErrUnproven, err)
 	}
-	err = errors.Join(p.layOut(env, server), p.keep(b, Record.Note))
+	err = errors.Join(p.layOut(env, p.server), p.keep(b, Record.Note))
 	failpoint.Here("probe.laid")
-	return done, err
-}
-
-// listen starts to listen on this machine. There is none where abl cannot, and
-// the person allowed that, or where the box has no network to come here by.
-func (p proving) listen(ctx context.Context) (*boundary.HostServer, error) {
-	if p.Net.Away || cutOff(p.box) {
-		return nil, nil
-	}
-	server, err := boundary.ListenOnHost(ctx)
-	if err != nil && p.Net.Weak != "" {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnproven, err)
-	}
-	return server, nil
+	return err
 }
 
 // secrets checks that the box is given none of those that abl knows.
@@ -144,21 +121,17 @@ func (p proving) secrets(env map[string]string) sandbox.Check {
 	return sandbox.Same("secrets in its environment", "", strings.Join(names, " "))
 }
 
-// layOut writes what has to be found inside.
+// layOut writes what has to be found inside: by the rule, and not by what was meant.
 func (p proving) layOut(env map[string]string, server *boundary.HostServer) error {
-	const most = 1000
-	entries, err := hostfs.List(p.dir, "in", most)
+	files, err := readNames(filepath.Dir(p.laid()))
 	if err != nil {
 		return err
 	}
-	name := filepath.Base(helper.Probe)
-	files := []string{name}
-	for _, e := range entries {
-		if e.Name != name {
-			files = append(files, e.Name)
-		}
+	if name := filepath.Base(p.laid()); !slices.Contains(files, name) {
+		files = append(files, name)
 	}
-	ruled := p.rule.inside(p.box)
+	ruled := p.box
+	ruled.Mounts = p.rule.mounts
 	spec := boundary.Inside(ruled, env, files, p.rule.absent)
 	if !cutOff(p.box) {
 		spec.Net = boundary.Net(server, p.Net.Weak != "")

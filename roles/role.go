@@ -92,14 +92,13 @@ func Subject(phase int, r Role, step, attempt int) string {
 // that take its output.
 func Mounts(r Role, p state.Project, rec Record) []sandbox.Mount {
 	work := r.Workspace(p)
-	if r.Alone {
-		return append([]sandbox.Mount{{What: sandbox.Workspace, Source: work, Target: r.Dir, ReadOnly: r.Sealed}}, outputMounts(rec)...)
+	mounts := []sandbox.Mount{{What: sandbox.Workspace, Source: work, Target: r.Dir, ReadOnly: r.Sealed}}
+	if !r.Alone {
+		mounts = append(mounts,
+			sandbox.Mount{What: sandbox.GitDir, Source: work + "/.git", Target: r.Dir + "/.git", ReadOnly: true},
+			sandbox.Mount{What: sandbox.Specs, Source: p.Specs(), Target: helper.Specs, ReadOnly: true})
 	}
-	return append([]sandbox.Mount{
-		{What: sandbox.Workspace, Source: work, Target: r.Dir},
-		{What: sandbox.GitDir, Source: work + "/.git", Target: r.Dir + "/.git", ReadOnly: true},
-		{What: sandbox.Specs, Source: p.Specs(), Target: helper.Specs, ReadOnly: true},
-	}, outputMounts(rec)...)
+	return append(mounts, outputMounts(rec)...)
 }
 
 // unseen are paths where a role must find nothing, whatever they are called on

@@ -2,7 +2,11 @@ package roles
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -184,34 +188,110 @@ func (r rule) reach(got sandbox.Reach) sandbox.Check {
 
 // privileged says in what a box is more than an ordinary user's.
 func privileged(box sandbox.Box) string {
-	var all []string
 	uid, gid, both := strings.Cut(box.User, ":")
-	for name, is := range map[string]bool{
+	return thoseThat(map[string]bool{
 		"root":      strings.Trim(uid, "0") == "" || strings.Trim(gid, "0") == "" || !both,
 		"a service": box.Loose, "a holder": box.Seals, "among the processes of another": box.Below,
-	} {
-		if is {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
+	})
 }
 
 // unlimited names what a box may have without end.
 func unlimited(l sandbox.Limits) string {
-	var all []string
-	for name, set := range map[string]bool{"memory": l.Memory > 0, "cpus": l.CPUs > 0, "processes": l.Pids > 0, "file size": l.FileSize > 0, "open files": l.OpenFile > 0} {
-		if !set {
-			all = append(all, name+" without a limit")
-		}
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
+	return thoseThat(map[string]bool{
+		"memory without a limit": l.Memory <= 0, "cpus without a limit": l.CPUs <= 0, "processes without a limit": l.Pids <= 0,
+		"file size without a limit": l.FileSize <= 0, "open files without a limit": l.OpenFile <= 0,
+	})
 }
 
-// inside is the box as a probe in it has to find it: by the rule and not by intent.
-func (r rule) inside(box sandbox.Box) sandbox.Box {
-	box.Mounts = r.mounts
-	return box
+// thoseThat names what is.
+func thoseThat(are map[string]bool) string {
+	maps.DeleteFunc(are, func(_ string, is bool) bool { return !is })
+	return strings.Join(slices.Sorted(maps.Keys(are)), ", ")
+}
+
+// ErrSource means that what a container is about to see of this machine is not
+// what abl laid out. An engine follows links, as root, and asks nobody.
+var ErrSource = errors.New("cannot show this to a container")
+
+// checkSources looks at everything of this machine that mounts would show,
+// right before a container is made: real directories below the project, reached
+// without a link, none of them in another. The files for output are plain files.
+func checkSources(p state.Project, mounts []sandbox.Mount) error {
+	if err := apart(p); err != nil {
+		return err
+	}
+	for _, m := range mounts {
+		if m.What.IsVolume() {
+			continue // the engine's own storage
+		}
+		way, err := wayTo(p, m.Source)
+		if err != nil {
+			return err
+		}
+		switch is := way[len(way)-1]; {
+		case m.What == sandbox.CallOut && !is.Mode().IsRegular():
+			return refuse(p, m.Source, "it is not a plain file")
+		case m.What != sandbox.CallOut && !is.IsDir():
+			return refuse(p, m.Source, "it is not a directory")
+		case elsewhere(p, is):
+			return refuse(p, m.Source, "it is the project itself, or the home or root directory, under another name")
+		}
+	}
+	return nil
+}
+
+// elsewhere says that a directory is one that no container is ever to see.
+func elsewhere(p state.Project, is fs.FileInfo) bool {
+	home, _ := os.UserHomeDir() // "" is none
+	return slices.ContainsFunc([]string{p.Root, filepath.Dir(p.State()), home, "/"}, func(path string) bool {
+		other, err := os.Stat(path)
+		return err == nil && os.SameFile(is, other)
+	})
+}
+
+// wayTo looks at every step from the project's root down to path, the root
+// first. None of them may be a link.
+func wayTo(p state.Project, path string) ([]fs.FileInfo, error) {
+	rel, err := filepath.Rel(p.Root, path)
+	if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
+		return nil, refuse(p, path, "it is not below the project")
+	}
+	var way []fs.FileInfo
+	at := p.Root
+	for _, step := range append([]string{"."}, strings.Split(rel, "/")...) {
+		at = filepath.Join(at, step)
+		is, err := os.Lstat(at)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSource, err)
+		}
+		if is.Mode()&fs.ModeSymlink != 0 {
+			return nil, refuse(p, path, fmt.Sprintf("%q is a link; put the real directory there", p.Rel(at)))
+		}
+		way = append(way, is)
+	}
+	return way, nil
+}
+
+// apart refuses workspaces, specs and records of which one is, or lies in,
+// another, be it under another name, as a bind mount gives one.
+func apart(p state.Project) error {
+	places := []string{p.Src, p.Tests, p.Specs(), p.Calls()}
+	for i, inner := range places {
+		way, err := wayTo(p, inner)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // of that whoever mounts it is told
+			return err
+		}
+		for k, outer := range places {
+			end, err := os.Lstat(outer)
+			through := func(step fs.FileInfo) bool { return os.SameFile(step, end) }
+			if err == nil && i != k && slices.ContainsFunc(way, through) {
+				return refuse(p, inner, fmt.Sprintf("it is, or lies in, %q", p.Rel(outer)))
+			}
+		}
+	}
+	return nil
+}
+
+func refuse(p state.Project, path, why string) error {
+	return fmt.Errorf("%w: %q: %s", ErrSource, p.Rel(path), why)
 }

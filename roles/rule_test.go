@@ -151,7 +151,8 @@ func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (proving, bo
 func TestWrongIntentsAreRefused(t *testing.T) {
 	w := newWrong(t)
 	right, ok := w.made(t, func(*wrong, *sandbox.Box) {})
-	done, err := right.before(t.Context())
+	err := right.before(t.Context())
+	defer right.server.Close()
 	if err != nil || !ok {
 		t.Fatalf("the right intent is refused: %v", err)
 	}
@@ -159,12 +160,11 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 	if err := right.after(t.Context(), true); err != nil {
 		t.Fatalf("the right box is refused from inside: %v", err)
 	}
-	done()
 	for name, c := range wrongs {
 		p, made := w.made(t, c.bend)
 		if made {
-			done, err := p.before(t.Context())
-			done()
+			err := p.before(t.Context())
+			p.server.Close()
 			if !errors.Is(err, sandbox.ErrUnproven) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -62,14 +62,7 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 		}
 		return o, err
 	}
-	intent, goesOn, err := r.takeUp(ctx, j, rec)
-	if err == nil && !goesOn {
-		if err = r.surround(ctx, j, time.Now().Add(r.Timeout)); err == nil {
-			// What is asked of the engine from here on happens even if the asking is cut
-			// short, so it is seen through; a cancelled ctx ends the call right afterwards.
-			intent, err = r.begin(context.WithoutCancel(ctx), j, rec)
-		}
-	}
+	intent, err := r.takeUp(ctx, j, rec)
 	if err != nil {
 		return Outcome{}, held(ctx, r.Engine, r.joined(j.Place).Join, err)
 	}
@@ -98,34 +91,39 @@ func (r *Runner) clear(ctx context.Context, j Job) error {
 // box is the name of a call's box.
 func (r *Runner) box(j Job) string { return r.name(j.Call.ID) }
 
-// takeUp finds a call that an earlier abl started. A box that was started and is gone
-// is left to follow, which reads what it printed. One that was made and never started
+// takeUp finds a call that an earlier abl started, or begins it. A box that was started and
+// is gone is left to follow, which reads what it printed. One that was made and never started
 // does not go on and is made anew: its deadline runs already.
-func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (intent Intent, goesOn bool, err error) {
+func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (Intent, error) {
 	intent, begun, err := rec.Intent()
 	if err != nil {
-		return intent, false, err
+		return intent, err
 	}
 	st, err := r.Engine.Status(ctx, r.box(j))
 	gone := errors.Is(err, sandbox.ErrNotFound)
 	switch {
 	case err != nil && !gone:
-		return intent, false, err
+		return intent, err
 	case begun && gone && rec.Started():
-		return intent, true, nil
+		return intent, nil
 	case begun && !gone && st.State != sandbox.Created:
 		r.emit(j, state.Event{Kind: state.CallResume})
 		if j.Gate != nil {
-			if err := j.Gate.Resume(ctx, j.Call.ID); err != nil {
-				return intent, false, err
-			}
+			err = j.Gate.Resume(ctx, j.Call.ID)
 		}
-		return intent, true, r.proven(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.box(j)}).after(ctx, false))
+		if err == nil {
+			err = r.proven(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.box(j)}).after(ctx, false))
+		}
+		return intent, err
+	case ctx.Err() != nil:
+		return intent, fmt.Errorf("cannot start the %s: %w", j.Role.Name, ctx.Err())
 	}
-	if err := ctx.Err(); err != nil {
-		return intent, false, fmt.Errorf("cannot start the %s: %w", j.Role.Name, err)
+	if err := r.surround(ctx, j, time.Now().Add(r.Timeout)); err != nil {
+		return intent, err
 	}
-	return intent, false, nil
+	// What is asked of the engine from here on happens even if the asking is cut
+	// short, so it is seen through; a cancelled ctx ends the call right afterwards.
+	return r.begin(context.WithoutCancel(ctx), j, rec)
 }
 
 // begin makes the call's box and starts it. That it is started is on disk
@@ -134,16 +132,19 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 	if err := r.Quota.hasRoom(); err != nil {
 		return Intent{}, err
 	}
-	measured := sync.OnceValue(r.measureFirst(ctx, j, rec))
-	defer measured() //nolint:errcheck // where nothing is made nobody needs to know
 	intent, box, err := r.prepare(ctx, j, rec)
 	if err != nil {
 		return intent, err
 	}
+	var measuring sync.WaitGroup
+	var unmeasured error
+	measuring.Go(func() { unmeasured = r.measureFirst(ctx, j, rec) })
+	defer measuring.Wait()
 	proof := r.proving(j, rec, box)
 	made := func() error {
 		failpoint.Here("call.created")
-		return measured()
+		measuring.Wait()
+		return unmeasured
 	}
 	ready := func() error {
 		r.emit(j, state.Event{Kind: state.CallStart})

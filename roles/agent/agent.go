@@ -6,11 +6,17 @@
 package agent
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"abl/internal/outcome"
 	"abl/internal/prices"
 	"abl/internal/tokens"
+	"abl/internal/wording"
 )
 
 // Agent is one coding CLI.
@@ -108,3 +114,103 @@ const MaxLine = 8 << 20
 
 // StopGrace is how long an agent gets between SIGTERM and SIGKILL.
 const StopGrace = 5 * time.Second
+
+// known are the agents that abl knows, in the order in which help shows them. The
+// scripted one has a script only where there is a project.
+var known = []Agent{gemini, claude, codex, Copilot("openai-responses"), Scripted(Scenario{}, "", Provider{})}
+
+// Names lists the agents that abl knows.
+func Names() (names []string) {
+	for _, a := range known {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// KeyVars are the variables of every provider's key.
+func KeyVars() (all []string) {
+	for _, a := range known {
+		if a.Provider.KeyVar != "" {
+			all = append(all, a.Provider.KeyVar)
+		}
+	}
+	return all
+}
+
+// Find returns the agent of that name.
+func Find(name string) (Agent, error) {
+	for _, a := range known {
+		if a.Name == name {
+			return a, nil
+		}
+	}
+	if near := wording.Near(name, Names()); near != "" {
+		return Agent{}, fmt.Errorf("cannot find the agent %q; did you mean %q?", name, near)
+	}
+	return Agent{}, fmt.Errorf("cannot find the agent %q; known are %s", name, strings.Join(Names(), ", "))
+}
+
+// FullName is the model that the CLI asks for by this name, which is mostly the same:
+// the gateway lets one model through, by its full name. One that only the CLI can
+// resolve is an error, and so is what a command line would take for something else.
+func (a Agent) FullName(model string) (string, error) {
+	full, short := a.Aliases[model]
+	switch {
+	case strings.HasPrefix(model, "-") || strings.ContainsAny(model, " \t\r\n"):
+		return "", fmt.Errorf("cannot start %s: %q is not the name of a model", a.Name, model)
+	case !short:
+		return model, nil
+	case full == "":
+		return "", fmt.Errorf("cannot use the model %q of %s: which model it stands for, only the CLI knows", model, a.Name)
+	}
+	return full, nil
+}
+
+// Usages reads what an agent printed, whole, as `abl debug usage` does.
+func Usages(a Agent, stdout []byte, exit int) Result {
+	reader := a.NewReader(Call{})
+	Feed(reader, stdout)
+	return reader.Result(exit)
+}
+
+// Feed gives a reader an output that is there already, as the live reader would
+// get it: without line ends, and cut at MaxLine.
+func Feed(r Reader, stdout []byte) {
+	for line := range bytes.Lines(stdout) {
+		line = bytes.TrimRight(line, "\r\n")
+		r.Line(line[:min(len(line), MaxLine)], len(line) > MaxLine)
+	}
+}
+
+// ErrPrompt says that an agent's CLI would not take a prompt as it is.
+var ErrPrompt = errors.New("the prompt is longer than the agent's program takes")
+
+// lead is how every prompt begins. Some CLIs take a text for a command that begins
+// with a sign, so it begins with a letter.
+const lead = "This message is your task, all of it. Do it step by step with your tools, and end only when everything that it asks for is done. Nobody answers questions during this call.\n\n"
+
+// Prompt is all that an agent is told, by standard input: text between what is the
+// same in every call of that agent and the line that names the call. It fails with
+// ErrPrompt where the CLI would not take it whole.
+func Prompt(a Agent, c Call, text string) (string, error) {
+	whole := lead
+	if a.Advice != "" {
+		whole += a.Advice + "\n\n"
+	}
+	whole += text + "\n" + Mark(c.Role, c.Phase, c.Iteration, c.Attempt) + "\n"
+	for _, limit := range []struct {
+		unit      string
+		has, most int
+	}{{"bytes", len(whole), a.MaxBytes}, {"characters", utf8.RuneCountInString(whole), a.MaxCharacters}} {
+		if limit.most > 0 && limit.has > limit.most {
+			return "", fmt.Errorf("cannot start %s: %w: it has %d %s, and %[1]s takes %[5]d",
+				a.Name, ErrPrompt, limit.has, limit.unit, limit.most)
+		}
+	}
+	return whole, nil
+}
+
+// Mark is the last line of a call's prompt.
+func Mark(role string, phase, iteration, attempt int) string {
+	return fmt.Sprintf("[abl call %s phase %d iteration %d attempt %d]", role, phase, iteration, attempt)
+}

@@ -91,8 +91,13 @@ func (p *Player) tool(name, detail string) {
 	p.record(Record{Type: RecordTool, Tool: name, Text: detail})
 }
 
-// step carries out one step.
+// step carries out one step. No link leads it out of the workspace.
 func (p *Player) step(ctx context.Context, s Step) error {
+	root, err := os.OpenRoot(p.Dir)
+	if err != nil {
+		return fmt.Errorf("cannot open the workspace: %w", err)
+	}
+	defer root.Close()
 	v := Values{Phase: p.Call.Phase, Iteration: p.Call.Iteration, Step: p.Call.Step, Time: p.Now(), AppURL: p.AppURL}
 	switch kind := s.Kind(); kind {
 	case "say":
@@ -100,14 +105,18 @@ func (p *Player) step(ctx context.Context, s Step) error {
 	case "raw":
 		fmt.Fprintln(p.Out, *s.Raw)
 	case "write":
-		return p.write(kind, s.Write, v.Fill(s.Text), os.O_TRUNC, s.Mode)
+		p.tool(kind, s.Write)
+		return write(root, s.Write, v.Fill(s.Text), os.O_TRUNC, s.Mode)
 	case "append":
-		return p.write(kind, s.Append, v.Fill(s.Text), os.O_APPEND, "")
+		p.tool(kind, s.Append)
+		return write(root, s.Append, v.Fill(s.Text), os.O_APPEND, "")
 	case "report":
-		return p.write(kind, ReportPath(p.Call.Role, v.Phase, v.Iteration, v.Time), v.Fill(*s.Report), os.O_TRUNC, "")
+		name := ReportPath(p.Call.Role, v.Phase, v.Iteration, v.Time)
+		p.tool(kind, name)
+		return write(root, name, v.Fill(*s.Report), os.O_TRUNC, "")
 	case "delete":
 		p.tool(kind, s.Delete)
-		return p.inWorkspace(func(root *os.Root) error { return root.RemoveAll(s.Delete) })
+		return root.RemoveAll(s.Delete)
 	case "run":
 		return p.run(ctx, v.Fill(s.Run), s.Expect)
 	case "sleep":
@@ -120,34 +129,21 @@ func (p *Player) step(ctx context.Context, s Step) error {
 	return nil
 }
 
-// inWorkspace gives f the workspace as a root that no link leads out of.
-func (p *Player) inWorkspace(f func(*os.Root) error) error {
-	root, err := os.OpenRoot(p.Dir)
-	if err != nil {
-		return fmt.Errorf("cannot open the workspace: %w", err)
-	}
-	defer root.Close()
-	return f(root)
-}
-
 // write writes text to a file, with how as the further flag, and makes the
 // folders on the way. Without a mode it leaves that of what is there, or gives 0644.
-func (p *Player) write(kind, name, text string, how int, mode string) error {
-	p.tool(kind, name)
-	return p.inWorkspace(func(root *os.Root) error {
-		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-			return err
-		}
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|how, 0o644)
-		if err != nil {
-			return err
-		}
-		_, err = io.WriteString(f, text)
-		if bits, _ := strconv.ParseUint(mode, 8, 32); mode != "" { // check has read it before
-			err = cmp.Or(err, f.Chmod(os.FileMode(bits)))
-		}
-		return cmp.Or(err, f.Close())
-	})
+func write(root *os.Root, name, text string, how int, mode string) error {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|how, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	if bits, _ := strconv.ParseUint(mode, 8, 32); mode != "" { // check has read it before
+		err = cmp.Or(err, f.Chmod(os.FileMode(bits)))
+	}
+	return cmp.Or(err, f.Close())
 }
 
 // run runs a command and prints what it prints.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"abl/internal/hostfs"
+	"abl/internal/proc"
 	"abl/internal/sandbox"
 )
 
@@ -74,8 +75,7 @@ func UserCache() Cache {
 // name is the file of an engine. One that abl reached on its own machine is
 // another when abl reaches it from elsewhere, where it cannot listen.
 func (c Cache) name(info sandbox.Info) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %t %t", info.ID, info.Version, info.API, method, info.Local, info.Near))
-	return "network-" + hex.EncodeToString(sum[:8]) + ".json"
+	return "network-" + sum("%q %q %q %q %t %t", info.ID, info.Version, info.API, method, info.Local, info.Near) + ".json"
 }
 
 // get returns what is known of an engine. Whatever cannot be read, is too old or not
@@ -140,22 +140,26 @@ func (c Cache) lock(ctx context.Context, info sandbox.Info) (id string, unlock f
 	if c == "" || os.MkdirAll(string(c), 0o700) != nil {
 		return id, unlock, nil
 	}
-	host, _ := os.Hostname() // a folder may be shared between machines
-	var at unix.Stat_t
-	_ = unix.Stat(string(c), &at) // and be another in a container, under the same name
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d", host, path, at.Dev, at.Ino))
 	for {
 		free, err := hostfs.Lock(path)
 		switch {
 		case err == nil:
-			return "probe-" + hex.EncodeToString(sum[:6]), func() { _ = free() }, nil // the kernel frees it in any case
+			host, _ := os.Hostname() // a folder may be shared between machines
+			var at unix.Stat_t
+			_ = unix.Stat(string(c), &at) // and be another in a container, under the same name
+			id = "probe-" + sum("%q %q %d %d", host, path, at.Dev, at.Ino)
+			return id, func() { _ = free() }, nil // the kernel frees it in any case
 		case !errors.Is(err, hostfs.ErrHeld):
 			return id, unlock, nil
 		}
-		select {
-		case <-ctx.Done():
-			return "", nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+		if err := proc.Pause(ctx, 50*time.Millisecond); err != nil {
+			return "", nil, err
 		}
 	}
+}
+
+// sum stands for what is written in a form.
+func sum(form string, args ...any) string {
+	all := sha256.Sum256(fmt.Appendf(nil, form, args...))
+	return hex.EncodeToString(all[:8])
 }

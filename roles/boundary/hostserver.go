@@ -62,15 +62,18 @@ func ListenOnHost(ctx context.Context) (b *HostServer, err error) {
 	_, b.Asks, _ = net.SplitHostPort(b.udp.LocalAddr().String())
 	b.done.Go(b.say)
 	b.done.Go(b.answer)
-	if err := b.hear(ctx); err != nil {
+	if err := b.hear(); err != nil {
 		b.Close()
 		return nil, err
 	}
 	return b, nil
 }
 
-// Close ends it.
+// Close ends it, where there is one.
 func (b *HostServer) Close() {
+	if b == nil {
+		return
+	}
 	b.tcp.Close()
 	b.udp.Close()
 	b.done.Wait()
@@ -80,21 +83,19 @@ func (b *HostServer) Close() {
 // not send, and what it sent arrives all the same. They are read in the order in which
 // they came, so one of this machine's own is waited for.
 func (b *HostServer) Arrived() sandbox.Check {
-	c := sandbox.Check{Name: arrived, Want: "0", Got: "unknown: this machine does not hear its own"}
 	conn, err := net.Dial("udp", net.JoinHostPort("127.0.0.1", b.Asks))
 	if err == nil {
 		defer conn.Close()
 		_, err = io.WriteString(conn, b.mark)
 	}
 	if err != nil {
-		c.Got = err.Error()
-		return c
+		return sandbox.Same(arrived, "0", err.Error())
 	}
 	select {
 	case <-b.heard:
 		return sandbox.Same(arrived, "0", strconv.FormatInt(b.asked.Load(), 10))
 	case <-time.After(talk):
-		return c
+		return sandbox.Same(arrived, "0", "unknown: this machine does not hear its own")
 	}
 }
 
@@ -133,27 +134,23 @@ func (b *HostServer) answer() {
 	buf := make([]byte, 512)
 	for {
 		n, from, err := b.udp.ReadFrom(buf)
-		if errors.Is(err, net.ErrClosed) {
+		switch said := string(buf[:n]); {
+		case errors.Is(err, net.ErrClosed):
 			return
-		}
-		if err == nil && string(buf[:n]) == b.mark {
+		case err == nil && said == b.Word:
+			b.asked.Add(1)
+			_, _ = b.udp.WriteTo([]byte(b.Word), from)
+		case err == nil && said == b.mark:
 			select {
 			case b.heard <- true:
 			default: // nobody waits any more
 			}
 		}
-		if err != nil || string(buf[:n]) != b.Word {
-			continue
-		}
-		b.asked.Add(1)
-		_, _ = b.udp.WriteTo([]byte(b.Word), from)
 	}
 }
 
-func (b *HostServer) hear(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, talk)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("localhost", b.Port))
+func (b *HostServer) hear() error {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort("localhost", b.Port), talk)
 	if err != nil {
 		return err
 	}

@@ -46,8 +46,8 @@ func newLook(t *testing.T) *look {
 	t.Cleanup(l.server.Close)
 	r := &prober{Prober: p, words: map[string]string{}}
 	reach := sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name("inner")}}}
-	open := r.box("open", p.ID, reach, helper.HelperHolder) // which does not close its network
-	if err := r.settle(t.Context(), "inner", p.ID, false, r.holder("holder", reach), open); err != nil {
+	open := r.box("open", reach, helper.HelperHolder) // which does not close its network
+	if err := r.settle(t.Context(), "inner", false, r.holder("holder", reach), open); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -1,12 +1,15 @@
 package boundary
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"abl/internal/helper"
@@ -75,16 +78,9 @@ func (p Prober) Try(ctx context.Context, apart sandbox.Apart) (proof sandbox.Pro
 }
 
 func (p Prober) sweep(ctx context.Context) error {
-	var errs []error
-	for _, id := range []string{p.ID, p.other()} {
-		_, err := p.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, nil)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	_, err := p.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: p.ID}, nil)
+	return err
 }
-
-// other is the project of a stranger.
-func (p Prober) other() string { return p.ID + "-other" }
 
 // look lets a box on each kind of network look around, as a role's box would.
 func (r *prober) look(ctx context.Context) (sandbox.Proof, error) {
@@ -102,19 +98,16 @@ func (r *prober) look(ctx context.Context) (sandbox.Proof, error) {
 		}
 		within.UDP = append(within.UDP, net.JoinHostPort(engine.String(), discard))
 	}
-	var isolated, control sandbox.Proof
-	tries := []func() error{func() (err error) { isolated, err = r.probe(ctx, "look-inner", "holder-inner", within); return err }}
-	if r.server != nil {
-		outside := &helper.ProbeNet{Word: r.server.Word, TCP: r.server.At(r.server.Port), Peers: []helper.ProbePeer{{At: holderDNS}}, WaitMS: engineMS}
-		tries = append(tries, func() (err error) { control, err = r.probe(ctx, "look-outer", "holder-outer", outside); return err })
-	}
-	if err := sideBySide(tries...); err != nil {
+	isolated, err := r.probe(ctx, "look-inner", "holder-inner", within)
+	if err != nil {
 		return nil, err
 	}
 	if r.server == nil {
 		return append(sandbox.Proof{unproven}, isolated...), nil
 	}
-	return append(isolated, r.server.Arrived(), controlled(control, r.Virtual)), nil
+	outside := &helper.ProbeNet{Word: r.server.Word, TCP: r.server.At(r.server.Port), Peers: []helper.ProbePeer{{At: holderDNS}}, WaitMS: engineMS}
+	control, err := r.probe(ctx, "look-outer", "holder-outer", outside)
+	return append(isolated, r.server.Arrived(), controlled(control, r.Virtual)), err
 }
 
 // unproven is said of an engine on another machine.
@@ -144,7 +137,7 @@ func (r *prober) probe(ctx context.Context, name, holder string, n *helper.Probe
 	if err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
-	box := r.box(name, r.ID, sandbox.Reach{Join: r.name(holder)}, helper.HelperProbe, "look", string(spec))
+	box := r.box(name, sandbox.Reach{Join: r.name(holder)}, helper.HelperProbe, "look", string(spec))
 	line, err := r.run(ctx, box)
 	if err != nil {
 		return nil, err
@@ -154,4 +147,95 @@ func (r *prober) probe(ctx context.Context, name, holder string, n *helper.Probe
 		return nil, fmt.Errorf("the probe of the network said %q", line)
 	}
 	return found.Proof, nil
+}
+
+// populate makes the networks and those who live on them: on the isolated one a
+// holder and a peer, on an ordinary one a holder and a stranger, and on another isolated
+// one another stranger.
+func (r *prober) populate(ctx context.Context) error {
+	at := func(place string, aliases ...string) sandbox.Reach {
+		return sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name(place), Aliases: aliases}}}
+	}
+	return errors.Join(
+		r.settle(ctx, "inner", false, r.holder("holder-inner", at("inner")), r.speaker("peer", at("inner", "peer"))),
+		r.settle(ctx, "outer", true, r.box("holder-outer", at("outer"), helper.HelperHolder), r.speaker("outsider", at("outer"))),
+		r.settle(ctx, "other", false, r.speaker("neighbour", at("other"))),
+	)
+}
+
+// settle makes a network and starts its boxes, each of which says when it is ready.
+func (r *prober) settle(ctx context.Context, place string, egress bool, boxes ...sandbox.Box) error {
+	n := sandbox.Network{Name: r.name(place), Egress: egress, Pool: r.Pool, Apart: r.apart, Labels: r.labels("network")}
+	if err := r.Engine.EnsureNetwork(ctx, n); err != nil {
+		return err
+	}
+	for _, box := range boxes {
+		if _, err := r.run(ctx, box); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// speaker is a box that says a word of its own to everybody who connects.
+func (r *prober) speaker(name string, reach sandbox.Reach) sandbox.Box {
+	word := rand.Text()
+	r.words[name] = word
+	return r.box(name, reach, helper.HelperProbe, "say", word, ":"+peerPort)
+}
+
+// strangers are the addresses of boxes that must be out of reach.
+func (r *prober) strangers(ctx context.Context) (all []string, err error) {
+	for _, name := range []string{"outsider", "neighbour"} {
+		found, err := r.Engine.Addresses(ctx, r.name(name))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("box %q has no address", r.name(name))
+		}
+		for _, at := range found {
+			all = append(all, net.JoinHostPort(at, peerPort))
+		}
+	}
+	return all, nil
+}
+
+// run starts a box and returns the first line that it prints.
+func (r *prober) run(ctx context.Context, box sandbox.Box) ([]byte, error) {
+	if _, err := r.Engine.Create(ctx, box); err != nil {
+		return nil, err
+	}
+	if err := r.Engine.Start(ctx, box.Name); err != nil {
+		return nil, err
+	}
+	line, err := r.Engine.Head(ctx, box.Name, maxLine)
+	if err == nil && !bytes.HasSuffix(line, []byte("\n")) {
+		err = fmt.Errorf("box %q ended before it was ready: %q", box.Name, line)
+	}
+	return line, err
+}
+
+func (r *prober) name(what string) string { return "abl-" + r.ID + "-" + what }
+
+// box is one of the helper's programs in a container like a holder's.
+func (r *prober) box(name string, reach sandbox.Reach, program string, args ...string) sandbox.Box {
+	labels := r.labels("helper")
+	argv := []string{helper.Bin + "/" + program, "--deadline", labels[sandbox.LabelDeadline]}
+	return sandbox.Box{
+		Name: r.name(name), Image: r.Image, User: userID, Argv: append(argv, args...), Reach: reach, Labels: labels,
+		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256},
+	}
+}
+
+// holder is a box that closes its network as a role's does.
+func (r *prober) holder(name string, reach sandbox.Reach) sandbox.Box {
+	box := r.box(name, reach, helper.HelperHolder, "--seal", userID)
+	box.Seals, box.Labels[sandbox.LabelKind] = true, "holder"
+	return box
+}
+
+func (r *prober) labels(kind string) map[string]string {
+	deadline := strconv.FormatInt(time.Now().Add(boxLife).Unix(), 10)
+	return map[string]string{sandbox.LabelProject: r.ID, sandbox.LabelKind: kind, sandbox.LabelDeadline: deadline}
 }

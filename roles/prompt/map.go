@@ -46,12 +46,10 @@ func render(files []File, limit limits) Map {
 	return m
 }
 
-// Header is the first line of a map on disk and in a prompt.
-func (m Map) Header() string { return fmt.Sprintf("%d files, %d bytes", m.Total, m.Bytes) }
-
 // String is the map as project_map.txt holds it for one role.
 func (m Map) String() string {
-	return strings.Join(append([]string{m.Header()}, m.Lines...), "\n") + "\n"
+	head := fmt.Sprintf("%d files, %d bytes", m.Total, m.Bytes)
+	return strings.Join(append([]string{head}, m.Lines...), "\n") + "\n"
 }
 
 // list has a line for each file, or for the topmost folder above it that hide

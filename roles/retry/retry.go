@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"abl/internal/outcome"
+	"abl/internal/proc"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 )
@@ -180,22 +181,12 @@ func Words(o *state.Outage, why string, budget time.Duration) string {
 // wall clock says: the one stands still while the machine sleeps, and the other
 // may be set.
 func Sleep(ctx context.Context, d time.Duration, until time.Time) error {
-	const look = time.Second
+	end := time.Now().Add(d)
 	until = until.Round(0) // from here on by the wall clock alone
-	end := time.NewTimer(d)
-	defer end.Stop()
-	tick := time.NewTicker(look)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-end.C:
-			return nil
-		case <-tick.C:
-			if !time.Now().Round(0).Before(until) {
-				return nil
-			}
+	for left := d; left > 0; left = min(time.Until(end), until.Sub(time.Now().Round(0))) {
+		if err := proc.Pause(ctx, min(left, time.Second)); err != nil {
+			return err
 		}
 	}
+	return nil
 }

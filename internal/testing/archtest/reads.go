@@ -31,7 +31,6 @@ var readers = map[string]string{
 	"orchestrator/learner/code.go":  "copies below open folders, and follows nothing",
 	"orchestrator/learner/home.go":  "lists the project's folder, which no container sees",
 	"orchestrator/jobs.go":          "project.md, the person's; what abl put away",
-	"roles/sources.go":              "the kernel's files",
 	"roles/record.go":               "records, which abl writes and no container sees",
 	"roles/role.go":                 "lists records by name",
 	"roles/agent/player.go":         "inside the role's container",
