@@ -103,7 +103,8 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 	box.Env = slices.Concat(box.Env, b.Env, env)
 	box.Tmpfs = []sandbox.Tmpfs{
 		{Target: "/tmp", Size: 1 << 30, Mode: "1777", Exec: true},
-		{Target: helper.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true}, // package managers keep their caches there
+		// Package managers keep their caches there.
+		{Target: helper.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true},
 	}
 	rules := ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil)
 	if b.Tree == nil {

@@ -100,7 +100,8 @@ func keepAll(o *redact.Sanitizer, dir string, names ...string) error {
 
 // keep makes safe what the call printed, up to the limit, and gives it to the person.
 func (r *Runner) keep(rec Record) error {
-	for _, path := range []string{rec.Stdout(), rec.Stderr()} { // whether it was stopped at once or only a while after
+	// Whether it was stopped at once or only a while after.
+	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
 		if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && r.flooded(fi.Size()) {
 			if err := errors.Join(ownMode(path), os.Truncate(path, r.Output)); err != nil {
 				return fmt.Errorf("cannot shorten the output of a call: %w", err)
@@ -316,10 +317,12 @@ func (r *Runner) standing(ctx context.Context, j Job, finished bool) fallen {
 
 // Evidence is what an outcome rests on.
 type Evidence struct {
-	From Witness   `json:"from"`
-	What string    `json:"what"`                   // what it said, in one sentence
-	Back time.Time `json:"back,omitzero"`          // when the provider wants to be asked again
-	Paid bool      `json:"needs_person,omitempty"` // no waiting helps: somebody has to pay or to change something
+	From Witness `json:"from"`
+	What string  `json:"what"` // what it said, in one sentence
+	// When the provider wants to be asked again.
+	Back time.Time `json:"back,omitzero"`
+	// No waiting helps: somebody has to pay or to change something.
+	Paid bool `json:"needs_person,omitempty"`
 }
 
 // Witness is who says how a call ended.

@@ -195,8 +195,9 @@ type quiet struct {
 }
 
 const (
-	busyShare = 20      // a twentieth of one CPU is work
-	busyBytes = 2 << 10 // through the gate since the last look: more than connections need to stay open
+	busyShare = 20 // a twentieth of one CPU is work
+	// Through the gate since the last look: more than connections need to stay open.
+	busyBytes = 2 << 10
 )
 
 // enoughLooks keeps an abl that was itself stopped, or that slept with its machine,

@@ -29,11 +29,14 @@ type proving struct {
 	*Boxes
 	project state.Project
 	box     sandbox.Box
-	dir     string // takes the proof; the folder in below it is what the box sees at helper.In
-	rule    rule
-	server  *boundary.HostServer // what listens on this machine; nil where nobody can, or the box has no network to come here by
-	ranges  []string             // of the networks that it may be on
-	secret  *redact.Sanitizer    // knows what the box must not hold; nil for a box of the person's own settings
+	// Takes the proof; the folder in below it is what the box sees at helper.In.
+	dir  string
+	rule rule
+	// What listens on this machine; nil where nobody can, or the box has no network to come here by.
+	server *boundary.HostServer
+	ranges []string // of the networks that it may be on
+	// Knows what the box must not hold; nil for a box of the person's own settings.
+	secret *redact.Sanitizer
 }
 
 // probeTime is how long a box may take until its first program has looked around.
@@ -103,7 +106,7 @@ func (p *proving) before(ctx context.Context) (err error) {
 		p.server, err = boundary.ListenOnHost(ctx)
 	}
 	if err != nil && p.Net.Weak == "" {
-		return fmt.Errorf("%w: %w", sandbox.ErrUnproven, err)
+		return fmt.Errorf("%w: cannot listen for what must not arrive: %w", sandbox.ErrUnproven, err)
 	}
 	err = errors.Join(p.layOut(env, p.server), p.keep(b, Record.Note))
 	failpoint.Here("probe.laid")

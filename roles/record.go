@@ -42,40 +42,46 @@ func (r Record) Stderr() string { return filepath.Join(r.Dir, "stderr") }
 
 // Outcome is how a call ended; it is on disk before its box is removed.
 type Outcome struct {
-	Key      string          `json:"key"`
-	Role     string          `json:"role"`
-	Agent    string          `json:"agent"`
-	Model    string          `json:"model"`
-	Session  string          `json:"session"`
-	Class    outcome.Outcome `json:"class"`
-	Reason   string          `json:"reason,omitempty"` // one sentence when the class is not done
-	Evidence Evidence        `json:"evidence,omitzero"`
-	Exit     int             `json:"exit"`
-	Started  time.Time       `json:"started"`
-	Ended    time.Time       `json:"ended"`
-	Duration int64           `json:"duration_ms"`
-	Usage    []agent.Usage   `json:"usage,omitempty"`
-	Source   string          `json:"source,omitempty"`  // who counted: gateway or cli
-	Claimed  []agent.Usage   `json:"claimed,omitempty"` // what the agent says where the gateway counted
-	Over     string          `json:"over,omitempty"`    // the budget's words when it ended the call
-	Charged  *Charged        `json:"charged,omitempty"` // what the budgets counted
-	Requests int64           `json:"requests"`          // -1 unknown
-	Finish   string          `json:"finish,omitempty"`  // how the last whole answer ended, in the provider's word
-	Report   string          `json:"report,omitempty"`
-	Output   int64           `json:"output_bytes"`
-	Ports    string          `json:"ports,omitempty"` // on which it listened in the end, when it was only watched for a while
+	Key     string          `json:"key"`
+	Role    string          `json:"role"`
+	Agent   string          `json:"agent"`
+	Model   string          `json:"model"`
+	Session string          `json:"session"`
+	Class   outcome.Outcome `json:"class"`
+	// One sentence when the class is not done.
+	Reason   string        `json:"reason,omitempty"`
+	Evidence Evidence      `json:"evidence,omitzero"`
+	Exit     int           `json:"exit"`
+	Started  time.Time     `json:"started"`
+	Ended    time.Time     `json:"ended"`
+	Duration int64         `json:"duration_ms"`
+	Usage    []agent.Usage `json:"usage,omitempty"`
+	Source   string        `json:"source,omitempty"` // who counted: gateway or cli
+	// What the agent says where the gateway counted.
+	Claimed []agent.Usage `json:"claimed,omitempty"`
+	// The budget's words when it ended the call.
+	Over     string   `json:"over,omitempty"`
+	Charged  *Charged `json:"charged,omitempty"` // what the budgets counted
+	Requests int64    `json:"requests"`          // -1 unknown
+	// How the last whole answer ended, in the provider's word.
+	Finish string `json:"finish,omitempty"`
+	Report string `json:"report,omitempty"`
+	Output int64  `json:"output_bytes"`
+	// On which it listened in the end, when it was only watched for a while.
+	Ports string `json:"ports,omitempty"`
 }
 
 // Intent is what the call was started with, written before its box is made.
 type Intent struct {
-	Key     string           `json:"key"`
-	Box     string           `json:"box"`
-	Image   string           `json:"image"`
-	Agent   string           `json:"agent"`
-	Model   string           `json:"model"`
-	Session string           `json:"session"`
-	Begun   time.Time        `json:"begun"`
-	Reports map[string]int64 `json:"reports"` // reports that were there before, name → modification time in ns
+	Key     string    `json:"key"`
+	Box     string    `json:"box"`
+	Image   string    `json:"image"`
+	Agent   string    `json:"agent"`
+	Model   string    `json:"model"`
+	Session string    `json:"session"`
+	Begun   time.Time `json:"begun"`
+	// Reports that were there before, name → modification time in ns.
+	Reports map[string]int64 `json:"reports"`
 }
 
 // Outcome reads how the call ended; ok is false while it has not.
@@ -125,30 +131,28 @@ func Read[T any](r Record, name string) (v T, ok bool, err error) {
 }
 
 // Write writes a file of the record durably, and makes the record when there is none.
-func (r Record) Write(name string, v any) error {
-	return r.keep(name, v, func(path string, data []byte) error { return hostfs.Write(path, data, 0o644) })
-}
+func (r Record) Write(name string, v any) error { return r.keep(name, v, hostfs.Write) }
 
 // Note is Write for what nothing is decided by after a power cut: it is there whole or
 // not at all, and nobody waits for the disk.
 func (r Record) Note(name string, v any) error {
-	return r.keep(name, v, func(path string, data []byte) error {
+	return r.keep(name, v, func(path string, data []byte, mode os.FileMode) error {
 		temp := path + ".new"
-		if err := os.WriteFile(temp, data, 0o644); err != nil {
+		if err := os.WriteFile(temp, data, mode); err != nil {
 			return errors.Join(err, os.Remove(temp))
 		}
 		return os.Rename(temp, path)
 	})
 }
 
-func (r Record) keep(name string, v any, write func(path string, data []byte) error) error {
+func (r Record) keep(name string, v any, write func(path string, data []byte, mode os.FileMode) error) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
 	safe := redact.Whole(string(data)) // the same JSON, safe to look at
 	if err = os.MkdirAll(r.Dir, 0o755); err == nil {
-		err = write(filepath.Join(r.Dir, name), []byte(safe+"\n"))
+		err = write(filepath.Join(r.Dir, name), []byte(safe+"\n"), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep the record of a call: %w", err)
@@ -203,14 +207,19 @@ type Net struct {
 
 // Boundary is the proof that a box was what abl meant it to be.
 type Boundary struct {
-	Box     string        `json:"box"`
-	At      time.Time     `json:"at"`
-	Weak    string        `json:"weak_network,omitempty"` // why the engine's networks are not proven; the person allowed it
-	Made    sandbox.Proof `json:"made"`                   // the engine's record of the box, before its start
-	Inside  sandbox.Proof `json:"inside"`                 // what its first program found, before any other was started
-	ProbeMS int64         `json:"probe_ms"`               // how long that took
-	Unheard bool          `json:"unheard,omitempty"`      // abl was killed meanwhile: nobody listened whether the box reaches this machine
-	Failed  string        `json:"failed,omitempty"`       // why the box was not let go on
+	Box string    `json:"box"`
+	At  time.Time `json:"at"`
+	// Why the engine's networks are not proven; the person allowed it.
+	Weak string `json:"weak_network,omitempty"`
+	// The engine's record of the box, before its start.
+	Made sandbox.Proof `json:"made"`
+	// What its first program found, before any other was started.
+	Inside  sandbox.Proof `json:"inside"`
+	ProbeMS int64         `json:"probe_ms"` // how long that took
+	// Abl was killed meanwhile: nobody listened whether the box reaches this machine.
+	Unheard bool `json:"unheard,omitempty"`
+	// Why the box was not let go on.
+	Failed string `json:"failed,omitempty"`
 }
 
 // boundaryFile is where it is kept, in a record.

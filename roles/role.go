@@ -32,10 +32,11 @@ type Role struct {
 	TmpExec bool   // programs may be run from /tmp (build tools do)
 	App     bool   // the app runs beside it, and runs the declared commands for it
 	Fetches bool   // its tools may reach what network.allow lists
-	Alone   bool   // it sees its workspace and what is handed to its call, and nothing else of the project
-	Sealed  bool   // its workspace is read-only
-	Within  string // folder of the workspace that it begins in, "" for the whole
-	Tmp     int64  // bytes of /tmp, 0 for half a gigabyte
+	// It sees its workspace and what is handed to its call, and nothing else of the project.
+	Alone  bool
+	Sealed bool   // its workspace is read-only
+	Within string // folder of the workspace that it begins in, "" for the whole
+	Tmp    int64  // bytes of /tmp, 0 for half a gigabyte
 }
 
 // The two roles. There is no third one: only the Builder touches code.

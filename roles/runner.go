@@ -31,8 +31,9 @@ type Runner struct {
 	Timeout time.Duration // wall clock of one call
 	Idle    time.Duration // how long a call may do nothing, 0 for ever
 	Quota   DiskQuota
-	Price   func(agent.Usage) (prices.USD, bool) // of what an agent counted itself; nil where nobody knows
-	Out     state.Sink
+	// Of what an agent counted itself; nil where nobody knows.
+	Price func(agent.Usage) (prices.USD, bool)
+	Out   state.Sink
 }
 
 // Job is one call to run.
@@ -41,13 +42,15 @@ type Job struct {
 	Agent  agent.Agent
 	Call   agent.Call
 	Image  string
-	Place  string            // whose network it joins, "" for none
-	Env    []string          // beyond the agent's own: the app's address
-	Gate   Gate              // nil: there is no way out
-	Trials []ServiceBox      // stand beside it
-	Files  map[string][]byte // name → content, laid into the call's read-only directory
-	Cmds   helper.CmdSpec
-	Limit  time.Duration          // what still runs so long after its start has done well and is ended; 0 for no such limit
+	Place  string       // whose network it joins, "" for none
+	Env    []string     // beyond the agent's own: the app's address
+	Gate   Gate         // nil: there is no way out
+	Trials []ServiceBox // stand beside it
+	// Name → content, laid into the call's read-only directory.
+	Files map[string][]byte
+	Cmds  helper.CmdSpec
+	// What still runs so long after its start has done well and is ended; 0 for no such limit.
+	Limit  time.Duration
 	Prompt func() (string, error) // asked only when the call has not begun
 }
 

@@ -21,14 +21,16 @@ import (
 
 // Agent is one coding CLI.
 type Agent struct {
-	Name          string
-	Image         string            // abl's image that carries the CLI: "gemini", or "tools" for one that needs nothing
-	DefaultModel  string            // used when the configuration names none
-	Aliases       map[string]string // models by a short name of the CLI's; "" for one that it chooses anew each time
-	Provider      Provider          // zero for none
-	MaxBytes      int               // of a prompt that the CLI takes whole; 0 for any
-	MaxCharacters int               // as MaxBytes
-	Advice        string            // what its tools refuse that those of others do
+	Name string
+	// The image of abl's that carries the CLI: "gemini", or "tools" for one that needs nothing.
+	Image        string
+	DefaultModel string // used when the configuration names none
+	// Models by a short name of the CLI's; "" for one that it chooses anew each time.
+	Aliases       map[string]string
+	Provider      Provider // zero for none
+	MaxBytes      int      // of a prompt that the CLI takes whole; 0 for any
+	MaxCharacters int      // as MaxBytes
+	Advice        string   // what its tools refuse that those of others do
 	Command       func(Call) (Command, error)
 	NewReader     func(Call) Reader
 }
@@ -58,28 +60,32 @@ type Call struct {
 
 // Command is how to start an agent inside its box.
 type Command struct {
-	Argv  []string
-	Env   map[string]string // without secrets
-	Files map[string][]byte // name → content, laid into the call's read-only directory (helper.In)
+	Argv []string
+	Env  map[string]string // without secrets
+	// Name → content, laid into the call's read-only directory (helper.In).
+	Files map[string][]byte
 }
 
 // Usage is what one call used of one model.
 type Usage struct {
 	Model string `json:"model"`
 	tokens.Count
-	Cost *prices.USD `json:"cost_usd,omitempty"` // where who counted knows the price of each request
-	Part bool        `json:"part,omitempty"`     // of answers that were not told whole
+	// Where who counted knows the price of each request.
+	Cost *prices.USD `json:"cost_usd,omitempty"`
+	Part bool        `json:"part,omitempty"` // of answers that were not told whole
 }
 
 // Result is what an agent's own output says about how it ended.
 type Result struct {
-	Finished bool            // a final record of the right type and status was there, and at least one model request
+	// A final record of the right type and status was there, and at least one model request.
+	Finished bool
 	Reason   string          // why it is not finished, in one sentence; "" otherwise
 	Trouble  outcome.Outcome // what is wrong, as far as the output tells; "" otherwise
 	Session  string
 	Usage    []Usage // one a model, sorted by model
 	Requests int64   // model requests counted, -1 when the output does not tell
-	Said     string  // what the agent said last, in its own words: its answer, where one was asked for
+	// What the agent said last, in its own words: its answer, where one was asked for.
+	Said string
 }
 
 // Reader consumes an agent's standard output line by line, while it runs or

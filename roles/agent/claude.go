@@ -141,10 +141,8 @@ func (r *claudeReader) Result(exit int) Result {
 		if end.IsError {
 			res.Trouble = trouble(said, end.Status.n, claudeSigns)
 		}
-	case exit != 0:
-		res.Reason = "claude failed with " + exitCode(exit)
 	}
-	return r.ended(res, "claude", answered(res.Usage), r.stream && r.tools == 0)
+	return r.ended(res, "claude", exit, answered(res.Usage), r.stream && r.tools == 0)
 }
 
 // words is what a result says of its error.

@@ -179,11 +179,9 @@ func (r *codexReader) Result(exit int) Result {
 		}
 	case end.Type == "turn.failed":
 		res.Reason = "codex stopped: " + reason(cmp.Or(end.Error.Message, r.last, "no reason given"))
-	case exit != 0:
-		res.Reason = "codex failed with " + exitCode(exit)
 	}
 	res.Trouble = trouble(res.Reason, codexStatus(res.Reason), codexSigns)
-	return r.ended(res, "codex", answered(res.Usage), r.tools == 0)
+	return r.ended(res, "codex", exit, answered(res.Usage), r.tools == 0)
 }
 
 var codexNames = names{"input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens"}

@@ -139,12 +139,10 @@ func (r *copilotReader) Result(exit int) Result {
 		res.Trouble = trouble(r.failed.Message, r.failed.Status.n, copilotSigns)
 	case r.end.Type == "":
 		res.Reason = r.noRecord("copilot", exitCode(exit))
-	case exit != 0:
-		res.Reason = "copilot failed with " + exitCode(exit)
-	case r.end.Exit == nil || *r.end.Exit != 0:
+	case exit == 0 && (r.end.Exit == nil || *r.end.Exit != 0):
 		res.Reason = "copilot reports that it failed"
 	}
-	return r.ended(res, "copilot", r.asked > 0 && (r.used == nil || answered(res.Usage)), r.tools == 0)
+	return r.ended(res, "copilot", exit, r.asked > 0 && (r.used == nil || answered(res.Usage)), r.tools == 0)
 }
 
 var copilotNames = names{"inputTokens", "cacheReadTokens", "outputTokens", "reasoningTokens"}

@@ -40,7 +40,8 @@ const (
 // the key out: it is a secret and comes another way. GEMINI_CLI_NO_RELAUNCH keeps the
 // CLI one process, which SIGTERM then ends.
 func geminiCommand(c Call) (Command, error) {
-	folders := helper.Specs + "," + helper.In // in which the CLI's own tools may read besides the workspace
+	// In which the CLI's own tools may read besides the workspace.
+	folders := helper.Specs + "," + helper.In
 	if c.Alone {
 		folders = helper.In // one that is not there ends the CLI
 	}
@@ -158,7 +159,7 @@ func (r *geminiReader) Result(exit int) Result {
 		res.Trouble = outcome.Quota
 	}
 	tools := end.Stats.ToolCalls.n
-	return r.ended(res, "gemini", answered(res.Usage), tools != nil && *tools == 0)
+	return r.ended(res, "gemini", exit, answered(res.Usage), tools != nil && *tools == 0)
 }
 
 // geminiCount counts one model. Input includes what was cached, and output is

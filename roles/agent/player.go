@@ -19,18 +19,21 @@ import (
 )
 
 const (
-	stopped      = 128 + int(syscall.SIGTERM) // the exit code of one that was stopped; it has no last words
-	leftoverWait = time.Second                // for output of programs that a command left behind
-	outputLine   = 64 << 10                   // bytes of a command's output in one record
+	// The exit code of one that was stopped; it has no last words.
+	stopped = 128 + int(syscall.SIGTERM)
+	// For output of programs that a command left behind.
+	leftoverWait = time.Second
+	outputLine   = 64 << 10 // bytes of a command's output in one record
 )
 
 // Player is one run of the scripted agent.
 type Player struct {
 	Call   ScriptCall
 	AppURL string
-	Dir    string    // the workspace
-	Out    io.Writer // an output that cannot be written leaves the call without its last record
-	Now    func() time.Time
+	Dir    string // the workspace
+	// An output that cannot be written leaves the call without its last record.
+	Out io.Writer
+	Now func() time.Time
 }
 
 // Play carries out the steps, ends as the call says, and returns the exit code.

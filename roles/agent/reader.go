@@ -70,7 +70,7 @@ func (f *follower) result(failed bool, output string) []Message {
 	return f.message(Returned, text, output)
 }
 
-// noRecord says that a CLI printed no record of its end.
+// noRecord says that a CLI printed no record of its end, given its exit code in words.
 func (f *follower) noRecord(name, exit string) string {
 	if f.cut {
 		return name + " ended without a result record that could be read: a line was too long"
@@ -78,12 +78,14 @@ func (f *follower) noRecord(name, exit string) string {
 	return fmt.Sprintf("%s ended without a result record, with %s", name, exit)
 }
 
-// ended completes a result. A run that gives no other reason has done nothing when no
-// model answered it, or when it used no tool and so changed nothing.
-func (f *follower) ended(r Result, name string, answered, toolless bool) Result {
+// ended completes a result. A run that gives no other reason has failed by its exit code, or
+// done nothing when no model answered it, or when it used no tool and so changed nothing.
+func (f *follower) ended(r Result, name string, exit int, answered, toolless bool) Result {
 	r.Session, r.Said = f.session, f.said()
 	switch {
 	case r.Reason != "":
+	case exit != 0:
+		r.Reason = name + " failed with " + exitCode(exit)
 	case !answered:
 		r.Reason, r.Trouble = name+" ended without a model request that counted a token", outcome.Nothing
 	case toolless:
@@ -232,10 +234,12 @@ func (s *speech) said() string {
 // Message is one thing that an agent said or did, as its own output tells it: it proves
 // nothing, and no byte of it is safe to show.
 type Message struct {
-	Kind   MessageKind
-	Time   time.Time // zero where the output tells none
-	Text   string    // what was said; of a tool call what it does, in a line; of a result how it failed, "" when it did not
-	Detail string    // of a tool call what it was given, of a result what came back; "" for nothing more
+	Kind MessageKind
+	Time time.Time // zero where the output tells none
+	// What was said; of a tool call what it does, in a line; of a result how it failed, "" when it did not.
+	Text string
+	// Of a tool call what it was given, of a result what came back; "" for nothing more.
+	Detail string
 }
 
 // MessageKind tells messages apart.

@@ -39,27 +39,39 @@ type ScriptCall struct {
 	Exit      int           `yaml:"exit" json:"exit,omitempty"`
 
 	// Set by abl for the agent, never read from a file.
-	Step    int    `yaml:"-" json:"step,omitempty"` // counts the role's calls over all rounds
+	// Counts the role's calls over all rounds.
+	Step    int    `yaml:"-" json:"step,omitempty"`
 	Session string `yaml:"-" json:"session,omitempty"`
 }
 
 // Step is one action. Exactly one of Say, Write, Append, Delete, Run, Sleep,
 // Print, Raw and Report is set; Text, From, Mode and Expect go with some of them.
 type Step struct {
-	Say    *string  `yaml:"say" json:"say,omitempty"`       // a line of the agent's own words
-	Write  string   `yaml:"write" json:"write,omitempty"`   // path in the workspace, replaced by Text
-	Append string   `yaml:"append" json:"append,omitempty"` // path in the workspace, Text is added to its end
-	Delete string   `yaml:"delete" json:"delete,omitempty"` // path in the workspace, a folder with all that is in it
-	Run    string   `yaml:"run" json:"run,omitempty"`       // a shell command, run in the workspace
-	Sleep  Duration `yaml:"sleep" json:"sleep,omitempty"`
-	Print  Size     `yaml:"print" json:"print,omitempty"`   // so many bytes of output lines
-	Raw    *string  `yaml:"raw" json:"raw,omitempty"`       // one line for standard output, as it is
-	Report *string  `yaml:"report" json:"report,omitempty"` // the role's run report of this very call
+	// A line of the agent's own words.
+	Say *string `yaml:"say" json:"say,omitempty"`
+	// Path in the workspace, replaced by Text.
+	Write string `yaml:"write" json:"write,omitempty"`
+	// Path in the workspace, Text is added to its end.
+	Append string `yaml:"append" json:"append,omitempty"`
+	// Path in the workspace, a folder with all that is in it.
+	Delete string `yaml:"delete" json:"delete,omitempty"`
+	// A shell command, run in the workspace.
+	Run   string   `yaml:"run" json:"run,omitempty"`
+	Sleep Duration `yaml:"sleep" json:"sleep,omitempty"`
+	// So many bytes of output lines.
+	Print Size `yaml:"print" json:"print,omitempty"`
+	// One line for standard output, as it is.
+	Raw *string `yaml:"raw" json:"raw,omitempty"`
+	// The role's run report of this very call.
+	Report *string `yaml:"report" json:"report,omitempty"`
 
-	Text   string `yaml:"text" json:"text,omitempty"`     // with Write and Append
-	From   string `yaml:"from" json:"from,omitempty"`     // with Write and Append: a file beside the scenario; Resolve turns it into Text
-	Mode   string `yaml:"mode" json:"mode,omitempty"`     // with Write: permission bits in octal, as "0755"
-	Expect *int   `yaml:"expect" json:"expect,omitempty"` // with Run: the exit code without which the call ends in error
+	Text string `yaml:"text" json:"text,omitempty"` // with Write and Append
+	// With Write and Append: a file beside the scenario; Resolve turns it into Text.
+	From string `yaml:"from" json:"from,omitempty"`
+	// With Write: permission bits in octal, as "0755".
+	Mode string `yaml:"mode" json:"mode,omitempty"`
+	// With Run: the exit code without which the call ends in error.
+	Expect *int `yaml:"expect" json:"expect,omitempty"`
 }
 
 // ScriptUsage is what the call reports for one model.

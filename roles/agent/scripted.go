@@ -65,13 +65,16 @@ type Record struct {
 	Attempt   int    `json:"attempt,omitempty"`
 	Session   string `json:"session,omitempty"`
 
-	Tool string `json:"tool,omitempty"` // with RecordTool: the step's key, as write or run
-	Text string `json:"text,omitempty"` // what is said or printed; with RecordTool the path or the command
+	// With RecordTool: the step's key, as write or run.
+	Tool string `json:"tool,omitempty"`
+	// What is said or printed; with RecordTool the path or the command.
+	Text string `json:"text,omitempty"`
 
 	// With RecordResult, which is the last line of a call that ended properly.
-	Status   string        `json:"status,omitempty"`  // StatusSuccess or StatusError
-	Error    string        `json:"error,omitempty"`   // why it is an error
-	Trouble  End           `json:"trouble,omitempty"` // EndAway or EndLogin: whose fault the error is
+	Status string `json:"status,omitempty"` // StatusSuccess or StatusError
+	Error  string `json:"error,omitempty"`  // why it is an error
+	// EndAway or EndLogin: whose fault the error is.
+	Trouble  End           `json:"trouble,omitempty"`
 	Usage    []ScriptUsage `json:"usage,omitempty"`
 	Requests *int64        `json:"requests,omitempty"` // model requests, over all models
 }
@@ -144,13 +147,11 @@ func (r *scriptedReader) Result(exit int) Result {
 		res.Reason = name + " failed: " + label(end.Error, maxReason)
 	case end.Status != StatusSuccess:
 		res.Reason = fmt.Sprintf("%s reports the status %q", name, label(end.Status, maxName))
-	case exit != 0:
-		res.Reason = name + " failed with " + exitCode(exit)
 	}
 	if res.Reason != "" {
 		res.Trouble = map[End]outcome.Outcome{EndAway: outcome.Unavailable, EndLogin: outcome.Refused}[end.Trouble]
 	}
-	return r.ended(res, name, true, false)
+	return r.ended(res, name, exit, true, false)
 }
 
 func byModel(a, b Usage) int { return strings.Compare(a.Model, b.Model) }

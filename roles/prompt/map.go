@@ -24,24 +24,25 @@ type Map struct {
 	Bytes int64    // their sizes together
 }
 
-// RenderMap lists the files of a workspace. When they do not all fit, the folders
-// that hold the most files are shown as one line with a count, then smaller ones, until
-// the list fits; whatever still does not is counted in a last line.
+// RenderMap lists the files of a workspace. When they do not all fit, it lists the folders
+// that hold some instead, with a count; whatever still does not fit is counted in a last line.
 func RenderMap(files []File) Map { return render(files, limits{2000, 64 << 10}) }
 
 func render(files []File, limit limits) Map {
 	m := Map{Total: len(files)}
-	m.Lines = list(files, func(string) bool { return false })
-	direct, most := map[string]int{}, 0
+	folders := map[string]int{}
 	for _, f := range files {
 		m.Bytes += max(f.Size, 0)
-		folder := path.Dir(f.Path)
-		direct[folder]++
-		most = max(most, direct[folder])
+		m.Lines = append(m.Lines, name(f.Path))
+		folders[path.Dir(f.Path)]++
 	}
-	for at := most; at > 0 && limit.head(m.Lines) < len(m.Lines); at /= 2 {
-		m.Lines = list(files, func(folder string) bool { return direct[folder] >= at })
+	if limit.head(m.Lines) < len(m.Lines) {
+		m.Lines = nil
+		for folder, n := range folders {
+			m.Lines = append(m.Lines, fmt.Sprintf("%s (%d files)", name(folder+"/"), n))
+		}
 	}
+	slices.Sort(m.Lines)
 	m.Lines = limit.cut(m.Lines)
 	return m
 }
@@ -50,35 +51,6 @@ func render(files []File, limit limits) Map {
 func (m Map) String() string {
 	head := fmt.Sprintf("%d files, %d bytes", m.Total, m.Bytes)
 	return strings.Join(append([]string{head}, m.Lines...), "\n") + "\n"
-}
-
-// list has a line for each file, or for the topmost folder above it that hide
-// names, with the number of files below that folder.
-func list(files []File, hide func(folder string) bool) []string {
-	folders := map[string]int{}
-	var lines []string
-	for _, f := range files {
-		if folder, ok := topmost(f.Path, hide); ok {
-			folders[folder]++
-		} else {
-			lines = append(lines, name(f.Path))
-		}
-	}
-	for folder, n := range folders {
-		lines = append(lines, fmt.Sprintf("%s (%d files)", name(folder+"/"), n))
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// topmost is the first folder on the way down to a file that hide names.
-func topmost(path string, hide func(folder string) bool) (string, bool) {
-	for i := range len(path) {
-		if path[i] == '/' && hide(path[:i]) {
-			return path[:i], true
-		}
-	}
-	return "", false
 }
 
 // limits bound a map, so that a prompt does not drown in names.

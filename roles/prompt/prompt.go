@@ -41,18 +41,22 @@ type Input struct {
 	Report    string // path of this call's run report, relative to the workspace
 	Last      string // the last verdict of this phase: "", "fail", "unverified" or "pass"
 
-	App      *helper.App        // how the system is started; for the Builder, nil without an app section
+	// How the system is started; for the Builder, nil without an app section.
+	App      *helper.App
 	Services []roles.ServiceBox // its services; for the Builder
 	Adopted  bool               // the working directory is a clone of a person's repository
 	AppURL   string             // where the system answers; for the Verifier
 	Hosts    []string           // hosts besides the model that the role may reach
 
-	Unprepared string // why what abl did about dependencies failed, before a Builder's call; "" when it did not
+	// Why what abl did about dependencies failed, before a Builder's call; "" when it did not.
+	Unprepared string
 
-	Map     Map // of the role's own workspace
-	Failed  []failedspecs.Entry
-	Stalled string   // what to tell the Builder when its last iterations moved nothing, mostly ""
-	Tests   []string // names of the Verifier's files and tests, which no failed spec carries to the Builder
+	Map    Map // of the role's own workspace
+	Failed []failedspecs.Entry
+	// What to tell the Builder when its last iterations moved nothing, mostly "".
+	Stalled string
+	// Names of the Verifier's files and tests, which no failed spec carries to the Builder.
+	Tests   []string
 	Missing []string // what the attempt before this one did not leave, one sentence each
 	Nonce   string   // random and fresh; marks where quoted data begins and ends
 }
