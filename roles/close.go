@@ -100,8 +100,8 @@ func keepAll(o *redact.Sanitizer, dir string, names ...string) error {
 
 // keep makes safe what the call printed, up to the limit, and gives it to the person.
 func (r *Runner) keep(rec Record) error {
-	// Whether it was stopped at once or only a while after.
 	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
+		// No more than the limit, whether the call was stopped at once or only a while after.
 		if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && r.flooded(fi.Size()) {
 			if err := errors.Join(ownMode(path), os.Truncate(path, r.Output)); err != nil {
 				return fmt.Errorf("cannot shorten the output of a call: %w", err)

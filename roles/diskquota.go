@@ -79,14 +79,22 @@ func measure(ctx context.Context, dir string) (base, error) {
 	return base{size.Bytes, size.Names, size.Depth}, err
 }
 
-// outgrown is why a call has to end, once it has to; "" when ctx ends before.
-func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) string {
-	dir := j.Role.Workspace(r.Project)
+// outgrown tells why a call has to end, once it has to.
+func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) <-chan string {
+	dir, why := j.Role.Workspace(r.Project), make(chan string, 1)
+	if !r.Quota.bounded() {
+		return why
+	}
 	was, known, err := Read[base](rec, treeFile)
 	if err != nil || !known { // it was lost with the power: what is there now is what there was
 		was, _ = measure(ctx, dir) // a folder that cannot be opened cannot grow
 	}
-	return r.Quota.outgrown(ctx, dir, was, since)
+	go func() {
+		if text := r.Quota.outgrown(ctx, dir, was, since); text != "" {
+			why <- text
+		}
+	}()
+	return why
 }
 
 // outgrown looks at a workspace and the disks again and again, until it has to say what is

@@ -110,22 +110,18 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 		exit sandbox.Exit
 		err  error
 	}
-	ended, outgrown := make(chan end, 1), make(chan string, 1)
+	ended := make(chan end, 1)
 	tidy, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	go func() {
 		exit, err := r.Engine.Wait(tidy, r.box(j))
 		ended <- end{exit, err}
 	}()
-	go func() {
-		if why := r.outgrown(tidy, j, rec, intent.Begun); why != "" {
-			outgrown <- why
-		}
-	}()
+	outgrown := r.outgrown(tidy, j, rec, intent.Begun)
 	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	quiet := &quiet{idle: r.Idle, last: time.Now(), load: func() []sandbox.Load { return r.load(tidy, j) }}
+	quiet := &quiet{idle: r.Idle, last: time.Now(), at: time.Now(), load: func() []sandbox.Load { return r.load(tidy, j) }}
 	done, stopping := ctx.Done(), false
 	for {
 		var why stopped
