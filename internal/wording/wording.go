@@ -3,12 +3,9 @@ package wording
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/xrash/smetrics"
 )
 
 // OneLine joins a text of several lines.
@@ -81,23 +78,43 @@ func Near(word string, known []string) string {
 	if len(word) > longest {
 		return ""
 	}
-	best, near := max(1, len(word)/3)+1, ""
+	letters := []rune(strings.ToLower(word))
+	best, near := max(1, len(letters)/3)+1, ""
 	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < best {
+		if d := distance(letters, []rune(strings.ToLower(k))); d < best {
 			best, near = d, k
 		}
 	}
 	return near
 }
 
-// distance counts the insertions, deletions and replacements that turn a into b. The
-// same letters in another order, the commonest slip, are one.
-func distance(a, b string) int {
-	d := smetrics.WagnerFischer(a, b, 1, 1, 1)
-	if inOrder(a) == inOrder(b) {
-		d = min(d, 1)
+// distance counts the insertions, deletions, replacements and swaps of
+// neighbours that turn a into b.
+func distance(a, b []rune) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			rows[i][j] = step(rows, a, b, i, j)
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+func step(rows [][]int, a, b []rune, i, j int) int {
+	replace := rows[i-1][j-1]
+	if a[i-1] != b[j-1] {
+		replace++
+	}
+	d := min(rows[i-1][j]+1, rows[i][j-1]+1, replace)
+	if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+		d = min(d, rows[i-2][j-2]+1)
 	}
 	return d
 }
-
-func inOrder(word string) string { return string(slices.Sorted(slices.Values([]byte(word)))) }

@@ -7,9 +7,9 @@ import (
 )
 
 func TestNear(t *testing.T) {
-	known := []string{"agent", "agents", "app", "phase", "run", "status", "--json"}
+	known := []string{"agent", "agents", "app", "phase", "naïve", "run", "status", "--json"}
 	for word, want := range map[string]string{
-		"agnet": "agent", "AGENT": "agent", "agentss": "agents", "phaze": "phase", "ap": "app", "phsae": "phase", "rn": "run", "statsu": "status", "--jsno": "--json", "größe": "",
+		"agnet": "agent", "AGENT": "agent", "agentss": "agents", "phaze": "phase", "ap": "app", "naive": "naïve", "phsae": "phase", "rn": "run", "statsu": "status", "--jsno": "--json", "größe": "",
 		"verifier": "", "": "", "x": "", strings.Repeat("agent", 20): "",
 	} {
 		if got := Near(word, known); got != want {
@@ -48,8 +48,8 @@ func TestDistanceLaws(t *testing.T) {
 	words := []string{"", "a", "ab", "ba", "phase", "phsae", "pahse", "ünïcode", "costs"}
 	for _, a := range words {
 		for _, b := range words {
-			ab, ba := distance(a, b), distance(b, a)
-			if ab != ba || (ab == 0) != (a == b) || ab > max(len(a), len(b)) {
+			ab, ba := distance([]rune(a), []rune(b)), distance([]rune(b), []rune(a))
+			if ab != ba || (ab == 0) != (a == b) || ab > max(len([]rune(a)), len([]rune(b))) {
 				t.Errorf("distance(%q, %q) = %d, back %d", a, b, ab, ba)
 			}
 		}

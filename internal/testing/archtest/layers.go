@@ -43,7 +43,6 @@ var homes = []struct{ module, home string }{
 	{"github.com/joho/godotenv", "internal/config"},
 	{"github.com/gofrs/flock", "internal/hostfs"},
 	{"go.yaml.in/yaml/...", "internal/yamlfile"},
-	{"github.com/xrash/smetrics", "internal/wording"},
 	{"github.com/google/go-cmp/...", "test"},
 	{"github.com/rogpeppe/go-internal/diff", "cmd/internal/view"},
 	{"github.com/rogpeppe/go-internal/...", "test"},
