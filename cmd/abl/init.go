@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"abl"
@@ -52,7 +51,7 @@ func runInit(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	o, err := initOptions(ctx, in, dir)
+	p, err := askedFor(ctx, in, dir)
 	if err != nil {
 		return err
 	}
@@ -61,11 +60,11 @@ func runInit(ctx context.Context, in *cli.Input) error {
 		return fmt.Errorf("cannot make a project: %w", err)
 	}
 	defer root.Close()
-	p, err := scaffold.Make(root.FS(), o)
-	if err != nil {
+	if p, err = scaffold.Make(root.FS(), p); err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
-	if err := errors.Join(scaffold.Apply(root, p.Ops), hostfs.HandOver(dir, tops(p.Ops)...)); err != nil {
+	err = scaffold.Apply(root, p.Ops)
+	if err = errors.Join(err, hostfs.HandOver(dir, state.Dir, "prompts", ".env.example", ".gitignore")); err != nil {
 		return err
 	}
 	return in.Show(p, func(w io.Writer) { showInit(in, w, p) })
@@ -95,39 +94,38 @@ func initDir(in *cli.Input) (string, error) {
 	return dir, nil
 }
 
-// initOptions are what the person asked for; a project that is there already
-// has decided on its directories.
-func initOptions(ctx context.Context, in *cli.Input, dir string) (scaffold.Options, error) {
-	o := scaffold.Options{Stack: in.String("stack"), Kind: in.String("kind"), Src: in.String("src"), Dir: in.String("dir")}
+// askedFor is what the person asked for; a project that is there already has decided on its
+// directories.
+func askedFor(ctx context.Context, in *cli.Input, dir string) (scaffold.Plan, error) {
+	p := scaffold.Plan{Stack: in.String("stack"), Kind: in.String("kind"), Src: in.String("src"), Dir: in.String("dir")}
 	if fi, err := os.Lstat(filepath.Join(dir, state.Dir)); errors.Is(err, fs.ErrNotExist) {
-		if err := adopt(in, dir, &o); err != nil || o.Stack != "none" || o.Kind != "" {
-			return o, err
+		if err := adopt(in, dir, &p); err != nil || p.Stack != "none" || p.Kind != "" {
+			return p, err
 		}
-		o.Kind, err = askKind(ctx, in)
-		return o, err
+		p.Kind, err = askKind(ctx, in)
+		return p, err
 	} else if err == nil && !fi.IsDir() {
-		return o, exit.With(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
+		return p, exit.With(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
 	}
 	s, err := phase.OpenAt(in, dir)
 	if err != nil || s.Conf.File == "" {
-		return o, err
+		return p, err
 	}
-	d := s.Conf.Directories
-	if o.Src != "" && o.Src != d.Src {
-		return o, exit.With(exit.Usage, fmt.Errorf("cannot make %q the Builder's directory: %s says %q", o.Src, s.Conf.File, d.Src), "change directories.src there")
+	dirs, source, kind := s.Conf.Directories, s.Conf.Source, p.Kind
+	if s.Conf.App != nil {
+		kind = s.Conf.App.Kind
 	}
-	if o.Dir != "" && o.Dir != s.Conf.Source.Dir {
-		return o, exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: %s says %q", o.Dir, s.Conf.File, s.Conf.Source.Dir), "change source.dir there")
-	}
-	if app := s.Conf.App; app != nil {
-		if o.Kind != "" && o.Kind != app.Kind {
-			return o, exit.With(exit.Usage, fmt.Errorf("cannot take --kind %s: %s says %q", o.Kind, s.Conf.File, app.Kind), "change app.kind there")
+	for _, of := range []struct{ take, key, asked, settled string }{
+		{fmt.Sprintf("make %q the Builder's directory", p.Src), "directories.src", p.Src, dirs.Src},
+		{fmt.Sprintf("take --dir %q", p.Dir), "source.dir", p.Dir, source.Dir},
+		{"take --kind " + p.Kind, "app.kind", p.Kind, kind},
+	} {
+		if of.asked != "" && of.asked != of.settled {
+			return p, exit.With(exit.Usage, fmt.Errorf("cannot %s: %s says %q", of.take, s.Conf.File, of.settled), "change "+of.key+" there")
 		}
-		o.Kind = app.Kind
 	}
-	o.Src, o.Tests, o.Stack = d.Src, d.Tests, cmp.Or(o.Stack, "none") // its settings say how it is built
-	o.Repo, o.Dir = s.Conf.Source.Repo, s.Conf.Source.Dir
-	return o, nil
+	stack := cmp.Or(p.Stack, "none") // its settings say how it is built
+	return scaffold.Plan{Stack: stack, Kind: kind, Src: dirs.Src, Tests: dirs.Tests, Repo: source.Repo, Dir: source.Dir}, nil
 }
 
 // askKind asks the person at a terminal for the kind of system; without an answer there is none.
@@ -152,58 +150,41 @@ func askKind(ctx context.Context, in *cli.Input) (string, error) {
 
 // adopt finds the repository that the Builder is to work on a clone of: that of a directory
 // which stands in one, and is committed there.
-func adopt(in *cli.Input, dir string, o *scaffold.Options) error {
-	none := func(why string) error {
-		if o.Dir != "" {
-			return exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: %s", o.Dir, why), "commit it to a git repository first, or leave out --dir")
-		}
+func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
+	top := git.Around(dir)
+	switch apart := p.Src != "" || top == ""; {
+	case apart && p.Dir != "":
+		return exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: it is a folder of the git repository here, and goes without --src", p.Dir), "leave out one of them")
+	case apart:
 		return nil
 	}
-	top := git.Around(dir)
-	if o.Src != "" {
-		return none("--src makes a source apart from any repository")
-	}
-	if top == "" {
-		return none("there is no repository to work on")
-	}
 	from, err := git.OpenOrigin(top)
-	if err != nil {
-		return exit.With(exit.Usage, err, "abl init --src src begins a source apart from it")
+	head := ""
+	if err == nil {
+		_, head, err = from.Head()
 	}
-	_, head, err := from.Head()
 	if err != nil {
 		return exit.With(exit.Usage, err, "abl init --src src begins a source apart from it")
 	}
 	here, _ := filepath.Rel(top, dir) // both are absolute
-	if head == "" || !from.Holds(head, here) {
-		if o.Dir == "" {
-			in.Say("note: nothing here is committed to %s, so the source begins empty; to work on what is here, commit it first", top)
-		}
-		return none(fmt.Sprintf("%q is not committed", dir))
+	within := filepath.Join(here, p.Dir)
+	switch held := from.Holds(head, within); {
+	case !held && p.Dir != "":
+		return exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: there is no such folder in commit %.12s", p.Dir, head), "commit it first, or leave out --dir")
+	case !held:
+		in.Say("note: nothing here is committed to %s, so the source begins empty; to work on what is here, commit it first", top)
+		return nil
 	}
-	if within := filepath.Join(here, o.Dir); !from.Holds(head, within) {
-		return none(fmt.Sprintf("there is no such folder in commit %.12s", head))
-	} else if o.Dir = within; within == "." {
-		o.Dir = ""
+	if p.Dir = within; within == "." {
+		p.Dir = ""
 	}
-	o.Repo, _ = filepath.Rel(dir, top)
+	p.Repo, _ = filepath.Rel(dir, top)
 	in.Say("the Builder is going to work on a clone of %s at %.12s; what is not committed it does not see", top, head)
 	remarks, err := from.Remarks(head, nil)
 	for _, text := range remarks {
 		in.Say("note: of your repository %s", text)
 	}
 	return err
-}
-
-// tops are the paths at the project's top that a plan writes to or below.
-func tops(ops []scaffold.Op) (all []string) {
-	for _, op := range ops {
-		top, _, _ := strings.Cut(op.Path, "/")
-		if (op.Kind == scaffold.Write || op.Kind == scaffold.Add) && !slices.Contains(all, top) {
-			all = append(all, top)
-		}
-	}
-	return all
 }
 
 func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {

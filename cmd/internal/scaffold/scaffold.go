@@ -24,60 +24,56 @@ const (
 	schemaFile = ".abl/config.schema.json" // the first line of configFile names it
 )
 
-// Options is what a person asked for. In a project that has its configuration
-// already, Src and Tests are what that says.
-type Options struct {
-	Stack string // node, python, go or none; "" looks at the files that are there
-	Kind  string // http, tcp or command; "" is http, or what the files tell where there is no stack
-	Src   string // the Builder's workspace, relative to the project; "" is src
-	Tests string // the Verifier's workspace likewise; "" is .abl/tests
-	Repo  string // the work tree that the project stands in, relative to it, of which Src is a clone; "" for none
-	Dir   string // the folder of it that the project is about, "" for the whole
-}
-
-// Plan is what a run of init does, and what `abl init --json` prints.
+// Plan is what a run of init does, and what `abl init --json` prints. A person asks for some
+// of it; in a project that has its configuration already, Src and Tests are what that says.
 type Plan struct {
-	Stack   string `json:"stack"`   // as asked for or found
-	Guessed bool   `json:"guessed"` // nobody asked for the stack, and no file told
-	Kind    string `json:"kind"`    // of system, as asked for or found
-	Src     string `json:"src"`
-	Repo    string `json:"repo,omitempty"`    // the repository that the Builder works on a clone of
-	Dir     string `json:"dir,omitempty"`     // the folder of it that is worked in
+	Stack   string `json:"stack"`             // node, python, go or none; "" looks at the files that are there
+	Guessed bool   `json:"guessed"`           // nobody asked for the stack, and no file told
+	Kind    string `json:"kind"`              // of system: http, tcp or command; "" is http, or what the files tell where there is no stack
+	Src     string `json:"src"`               // the Builder's workspace, relative to the project; "" is src
+	Tests   string `json:"-"`                 // the Verifier's workspace likewise; "" is .abl/tests
+	Repo    string `json:"repo,omitempty"`    // the work tree that the project stands in, relative to it, of which Src is a clone; "" for none
+	Dir     string `json:"dir,omitempty"`     // the folder of it that is worked in, "" for the whole
 	Version string `json:"version,omitempty"` // of the stack's language, as a file tells it
 	File    string `json:"version_from,omitempty"`
 	Locked  bool   `json:"locked"` // its dependencies are brought by npm ci, for it has a lock file
 	Ops     []Op   `json:"steps"`
 }
 
-// Make plans what is missing in the project. It reads only.
-func Make(project fs.FS, o Options) (Plan, error) {
-	p := Plan{Src: cmp.Or(o.Src, "src"), Repo: o.Repo, Dir: o.Dir}
-	if p.Repo != "" {
+// Make plans what is missing in the project, as p asks for it. It reads only.
+func Make(project fs.FS, p Plan) (Plan, error) {
+	if p.Src = cmp.Or(p.Src, "src"); p.Repo != "" {
 		p.Src = ".abl/work/src"
+	} else if _, err := fs.Lstat(project, configFile); err != nil && !plainDir(p.Src) {
+		return p, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", p.Src)
 	}
-	if _, err := fs.Lstat(project, configFile); err != nil && o.Repo == "" && !plainDir(p.Src) {
-		return p, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", o.Src)
+	if p.Stack == "" {
+		p.detect(project)
 	}
-	if p.Stack = cmp.Or(o.Stack, detect(project, p.Src, p.Dir)); p.Stack == "" {
-		p.Stack, p.Guessed = "node", true
-	}
-	if _, ok := languages()[p.Stack]; !ok {
-		return p, fmt.Errorf("cannot use the stack %q: known are %s", o.Stack, strings.Join(Stacks(), ", "))
+	if !slices.Contains(Stacks(), p.Stack) {
+		return p, fmt.Errorf("cannot use the stack %q: known are %s", p.Stack, strings.Join(Stacks(), ", "))
 	}
 	p.lookForVersion(project)
-	if p.Kind = cmp.Or(o.Kind, "http"); o.Kind == "" && p.Stack == "none" {
-		p.Kind = detectKind(project, p.Src, p.Dir)
+	if p.Kind == "" && p.Stack == "none" {
+		p.Kind = p.detectKind(project)
 	}
-	if !slices.Contains(Kinds(), p.Kind) {
+	if p.Kind = cmp.Or(p.Kind, "http"); !slices.Contains(Kinds(), p.Kind) {
 		return p, fmt.Errorf("cannot use the kind %q: known are %s", p.Kind, strings.Join(Kinds(), ", "))
 	}
 	if _, err := fs.Lstat(project, path.Join(p.Dir, "package-lock.json")); err == nil {
 		p.Locked = p.Repo != "" && p.Stack == "node"
 	}
 	ops, err := Missing(project, p.files())
-	if p.Ops = ops; err == nil {
-		err = p.gitignore(project, o)
+	if err != nil {
+		return p, err
 	}
+	ignored, _ := fs.ReadFile(abl.Template(), "gitignore") // as files does
+	src := p.Src + "/"
+	if p.Repo != "" {
+		src = ".abl/work/"
+	}
+	ignore, err := AddLines(project, append(strings.Fields(string(ignored)), src, cmp.Or(p.Tests, ".abl/tests")+"/"))
+	p.Ops = append(ops, ignore)
 	return p, err
 }
 
@@ -169,7 +165,7 @@ const (
 type Op struct {
 	Kind  Kind     `json:"do"`
 	Path  string   `json:"path"`            // slash-separated, relative to the project
-	Data  []byte   `json:"-"`               // with Write
+	Data  []byte   `json:"-"`               // the whole file, with Write and Add
 	Lines []string `json:"lines,omitempty"` // with Add
 }
 
@@ -195,20 +191,30 @@ func languages() map[string]string {
 	return map[string]string{"node": "JavaScript for Node.js", "python": "Python 3", "go": "Go", "none": "…"}
 }
 
-// detect tells the stack by a file that every project of its kind has, at the
-// project's top or in these directories; "" when there is none.
-func detect(project fs.FS, dirs ...string) string {
-	for _, mark := range []struct{ file, stack string }{
+// find is where a file of the project stands: in the source, in the folder that is worked in
+// or at the project's top.
+func (p *Plan) find(project fs.FS, file string) (name string, found bool) {
+	for _, dir := range []string{p.Src, p.Dir, ""} {
+		name = path.Join(dir, file)
+		if _, err := fs.Lstat(project, name); err == nil {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// detect tells the stack by a file that every project of its kind has.
+func (p *Plan) detect(project fs.FS) {
+	for _, mark := range [][2]string{
 		{"package.json", "node"}, {"go.mod", "go"},
 		{"pyproject.toml", "python"}, {"requirements.txt", "python"}, {"setup.py", "python"},
 	} {
-		for _, dir := range append(dirs, "") {
-			if _, err := fs.Lstat(project, path.Join(dir, mark.file)); err == nil {
-				return mark.stack
-			}
+		if _, found := p.find(project, mark[0]); found {
+			p.Stack = mark[1]
+			return
 		}
 	}
-	return ""
+	p.Stack, p.Guessed = "node", true
 }
 
 // told is where a stack's projects name the version of their language.
@@ -220,38 +226,30 @@ var told = map[string]struct{ file, version string }{
 
 // lookForVersion takes a version that abl has a toolchain for.
 func (p *Plan) lookForVersion(project fs.FS) {
-	from := told[p.Stack]
-	for _, dir := range []string{p.Src, p.Dir, ""} {
-		name := path.Join(dir, from.file)
-		data, err := readRegular(project, name)
-		if m := regexp.MustCompile(from.version).FindSubmatch(data); err == nil && len(m) > 1 {
-			if _, ok := toolchain.Find(p.Stack, string(m[1])); ok {
-				p.Version, p.File = string(m[1]), name
-			}
-			return
-		}
+	name, _ := p.find(project, told[p.Stack].file)
+	data, _ := readRegular(project, name)
+	m := regexp.MustCompile(told[p.Stack].version).FindSubmatch(data)
+	if len(m) < 2 {
+		return
+	}
+	if _, have := toolchain.Find(p.Stack, string(m[1])); have {
+		p.Version, p.File = string(m[1]), name
 	}
 }
 
 // detectKind tells the kind by what says of a project that it is a program to be run: it is
 // http unless something does.
-func detectKind(project fs.FS, dirs ...string) string {
-	const manifest = 1 << 20
-	for _, mark := range []struct{ file, has string }{
-		{"package.json", `"bin"`}, {"pyproject.toml", "[project.scripts]"}, {"Cargo.toml", "[[bin]]"}, {"cmd", ""},
+func (p *Plan) detectKind(project fs.FS) string {
+	for file, has := range map[string]string{
+		"package.json": `"bin"`, "pyproject.toml": "[project.scripts]", "Cargo.toml": "[[bin]]", "cmd": "",
 	} {
-		for _, dir := range append(dirs, "") {
-			name := path.Join(dir, mark.file)
-			fi, err := fs.Lstat(project, name)
-			if err != nil || fi.Size() > manifest || mark.has == "" != fi.IsDir() {
-				continue
-			}
-			if data, _ := readRegular(project, name); mark.has == "" || strings.Contains(string(data), mark.has) {
-				return "command"
-			}
+		name, found := p.find(project, file)
+		data, err := readRegular(project, name)
+		if found && (has == "") == (err != nil) && strings.Contains(string(data), has) {
+			return "command"
 		}
 	}
-	return "http"
+	return ""
 }
 
 // plainDir is stricter than what config.yaml allows: the name is written into
