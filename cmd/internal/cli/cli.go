@@ -22,13 +22,16 @@ type App struct {
 	Root     *Command // of a program that does something without the name of a command; it has no name
 }
 
-// Groups of commands, in the order in which help shows them.
+// Groups of commands.
 const (
 	Starting = "Getting started"
 	Running  = "Running"
 	Looking  = "Looking"
 	Upkeep   = "Upkeep"
 )
+
+// groups are in the order in which help shows them.
+func groups() []string { return []string{"", Starting, Running, Looking, Upkeep} }
 
 // Command is one command, or a group of them.
 type Command struct {
@@ -43,7 +46,6 @@ type Command struct {
 	MaxArgs  int      // negative is any number
 	Values   []string // the only ones of an argument; empty is any
 	Flags    []Flag
-	Hidden   bool // from help and completion
 	Subs     []Command
 	Codes    []exit.Entry                        // what exit codes mean here; nil is abl's own table
 	Run      func(context.Context, *Input) error // nil for a group

@@ -47,7 +47,7 @@ func suggest(w io.Writer, app *App, words []string) {
 		}
 	}
 	for _, s := range l.at.Subs {
-		if !s.Hidden && len(l.args) == 0 {
+		if len(l.args) == 0 {
 			offer(s.Name, s.Usage)
 		}
 	}

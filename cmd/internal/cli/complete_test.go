@@ -16,7 +16,6 @@ func TestCandidates(t *testing.T) {
 	cases := map[string]string{
 		"":                     "clean phase images logs init man completion",
 		"c":                    "clean completion",
-		"secr":                 "",
 		"images ":              "build save",
 		"images s":             "save",
 		"phase ":               "",

@@ -49,9 +49,6 @@ func demo() cli.App {
 			return err
 		}
 	}
-	fails := func(err error) func(context.Context, *cli.Input) error {
-		return func(context.Context, *cli.Input) error { return err }
-	}
 	return cli.App{
 		Name: "abl", Version: "1.2.3", Built: "2026-01-02T03:04:05Z", Usage: "build software in phases, each one verified",
 		Long: "abl lets a Builder write and a Verifier refute.",
@@ -81,25 +78,41 @@ func demo() cli.App {
 			},
 			{Name: "logs", Group: cli.Looking, Usage: "show what a role printed", Args: "[ROLE]", MaxArgs: 1, Values: []string{"builder", "verifier", "app"}, Flags: []cli.Flag{{Name: "follow", Short: "f", Usage: "go on as it grows"}}, Run: say("logs")},
 			{Name: "init", Group: cli.Starting, Usage: "write a project", Run: say("init")},
-			{Name: "secret", Hidden: true, Usage: "not shown", Run: say("secret")},
-			{Name: "known", Hidden: true, Run: fails(fmt.Errorf("cannot go on: %w", errKnown))},
-			{Name: "told", Hidden: true, Run: fails(&exit.Error{Code: exit.Stuck, What: "it is stuck", Safe: "all is kept", Do: "mend it"})},
-			{Name: "odd", Hidden: true, Run: fails(errors.New("first\n\x1b[31msecond"))},
-			{Name: "panic", Hidden: true, Run: func(context.Context, *cli.Input) error { panic("lost my way") }},
-			{Name: "misuse", Hidden: true, Run: fails(fmt.Errorf("wrapped: %w", cli.Usagef("phase 0 does not exist")))},
-			{Name: "gone", Hidden: true, Run: func(ctx context.Context, _ *cli.Input) error { return fmt.Errorf("cannot wait: %w", ctx.Err()) }},
-			{
-				Name: "config", Hidden: true, MaxArgs: 2, Run: tell,
-				Subs: []cli.Command{{Name: "path", Run: say("config path")}},
-			},
 			cli.Manual(), cli.Completion("abl"),
 		},
 	}
 }
 
+// odd is the demo with commands that end in all ways.
+func odd() cli.App {
+	fails := func(err error) func(context.Context, *cli.Input) error {
+		return func(context.Context, *cli.Input) error { return err }
+	}
+	app := demo()
+	app.Commands = append(app.Commands,
+		cli.Command{Name: "known", Run: fails(fmt.Errorf("cannot go on: %w", errKnown))},
+		cli.Command{Name: "told", Run: fails(&exit.Error{Code: exit.Stuck, What: "it is stuck", Safe: "all is kept", Do: "mend it"})},
+		cli.Command{Name: "odd", Run: fails(errors.New("first\n\x1b[31msecond"))},
+		cli.Command{Name: "panic", Run: func(context.Context, *cli.Input) error { panic("lost my way") }},
+		cli.Command{Name: "misuse", Run: fails(fmt.Errorf("wrapped: %w", cli.Usagef("phase 0 does not exist")))},
+		cli.Command{Name: "gone", Run: func(ctx context.Context, _ *cli.Input) error { return fmt.Errorf("cannot wait: %w", ctx.Err()) }},
+		cli.Command{
+			Name: "config", MaxArgs: 2, Run: tell,
+			Subs: []cli.Command{{Name: "path", Run: func(_ context.Context, in *cli.Input) error {
+				_, err := fmt.Fprintln(in.Stdout, "config path")
+				return err
+			}}},
+		})
+	return app
+}
+
 // call runs the demo program.
 func call(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	return run(ctx, demo(), args...)
+}
+
+func run(ctx context.Context, app cli.App, args ...string) (code int, stdout, stderr string) {
 	var out, voice bytes.Buffer
-	code = cli.Main(ctx, demo(), args, strings.NewReader(""), &out, &voice)
+	code = cli.Main(ctx, app, args, strings.NewReader(""), &out, &voice)
 	return code, out.String(), voice.String()
 }

@@ -32,17 +32,16 @@ func help(c *Command, name string) string {
 			fmt.Fprintf(b, "\n%s\n", part)
 		}
 	}
-	const commands = "Commands"
-	for _, group := range []string{commands, Starting, Running, Looking, Upkeep} {
+	for _, group := range groups() {
 		var rows [][2]string
 		for _, s := range c.Subs {
-			if !s.Hidden && cmp.Or(s.Group, commands) == group {
+			if s.Group == group {
 				rows = append(rows, [2]string{strings.TrimSpace(s.Name + " " + s.Args), s.Usage})
 			}
 		}
-		section(b, group, 26, rows)
+		section(b, cmp.Or(group, "Commands"), 26, rows)
 	}
-	section(b, "Flags", 0, flagRows(c.Flags))
+	section(b, "Flags", 26, flagRows(c.Flags))
 	if c.Examples != "" {
 		fmt.Fprintf(b, "\nExamples:\n  %s\n", strings.ReplaceAll(strings.TrimSpace(c.Examples), "\n", "\n  "))
 	}
@@ -50,7 +49,7 @@ func help(c *Command, name string) string {
 	if codes == nil {
 		codes = exit.Entries()
 	}
-	section(b, "Exit codes", 0, codeRows(codes))
+	section(b, "Exit codes", 3, codeRows(codes))
 	if len(c.Subs) > 0 {
 		fmt.Fprintf(b, "\n%s COMMAND --help shows what a command takes.\n", name)
 	}
@@ -94,17 +93,11 @@ func flagRows(all []Flag) (rows [][2]string) {
 	return rows
 }
 
-// section sets rows in two columns of at most 80 in all; the right one is folded, and
-// what is too long for the left one, which has least or more, stands on a line alone.
-func section(b *strings.Builder, title string, least int, rows [][2]string) {
+// section sets rows in two columns of at most 80 in all; the right one is folded, and what is
+// too long for the left one stands on a line alone.
+func section(b *strings.Builder, title string, left int, rows [][2]string) {
 	if len(rows) == 0 {
 		return
-	}
-	left := least
-	for _, r := range rows {
-		if len(r[0]) <= 28 {
-			left = max(left, len(r[0]))
-		}
 	}
 	indent := strings.Repeat(" ", left+4)
 	fmt.Fprintf(b, "\n%s:\n", title)

@@ -195,12 +195,9 @@ func guess(format, word string, known []string) string {
 	return "did you mean " + fmt.Sprintf(format, near) + "?"
 }
 
-// names are those that may be suggested: of all that are not hidden.
 func names(commands []Command) (all []string) {
 	for _, c := range commands {
-		if !c.Hidden {
-			all = append(all, c.Name)
-		}
+		all = append(all, c.Name)
 	}
 	return all
 }

@@ -36,13 +36,12 @@ func TestCommandLines(t *testing.T) {
 		"phase json":                  `args=["json"] json=false iterations=5` + rest,
 		"images build":                "images build",
 		"images save f --force":       "images save",
-		"secret":                      "secret",
 		"config path":                 "config path",
 		"config key path":             `args=["key" "path"] json=false iterations=0` + rest,
 		"--version":                   "abl 1.2.3",
 	}
 	for args, want := range cases {
-		code, out, voice := call(t.Context(), strings.Fields(args)...)
+		code, out, voice := run(t.Context(), odd(), strings.Fields(args)...)
 		if code != 0 || out != want+"\n" || voice != "" {
 			t.Errorf("abl %s: exit %d, stderr %q\n got %s\nwant %s", args, code, voice, out, want)
 		}
@@ -72,7 +71,6 @@ func TestMisuse(t *testing.T) {
 	cases := []struct{ args, what, hint string }{
 		{"phaze", `unknown command "phaze"`, `did you mean "phase"?`},
 		{"xyzzy", `unknown command "xyzzy"`, "see abl --help"},
-		{"secre", `unknown command "secre"`, "see abl --help"},
 		{"images biuld", `unknown command "images biuld"`, `did you mean "images build"?`},
 		{"images", "images needs a command: build or save", "see abl images --help"},
 		{"help phaze", `unknown command "phaze"`, `did you mean "phase"?`},
@@ -95,7 +93,7 @@ func TestMisuse(t *testing.T) {
 		{"completion tcsh", `completion takes bash, zsh or fish, not "tcsh"`, "see abl completion --help"},
 	}
 	for _, c := range cases {
-		code, out, voice := call(t.Context(), strings.Fields(c.args)...)
+		code, out, voice := run(t.Context(), odd(), strings.Fields(c.args)...)
 		if want := "abl: " + c.what + "\nabl: hint: " + c.hint + "\n"; code != exit.Usage || out != "" || voice != want {
 			t.Errorf("abl %s: exit %d, stdout %q\n got %s\nwant %s", c.args, code, out, voice, want)
 		}
@@ -114,12 +112,12 @@ func TestHowCommandsEnd(t *testing.T) {
 		{"panic", exit.Bug, "abl: internal error: lost my way\nabl: hint: this is a bug: run it again with ABL_DEBUG=1 and report what it prints\n"},
 	}
 	for _, c := range cases {
-		code, out, voice := call(t.Context(), c.args)
+		code, out, voice := run(t.Context(), odd(), c.args)
 		if code != c.code || voice != c.voice || out != "" {
 			t.Errorf("abl %s: exit %d, stdout %q, stderr %q", c.args, code, out, voice)
 		}
 	}
-	code, _, voice := call(t.Context(), "odd")
+	code, _, voice := run(t.Context(), odd(), "odd")
 	if code != exit.Bug || strings.ContainsAny(voice, "\x1b") || strings.Count(voice, "\n") != 1 || !strings.HasPrefix(voice, "abl: first; ") {
 		t.Errorf("odd words: exit %d, %q", code, voice)
 	}
@@ -127,7 +125,7 @@ func TestHowCommandsEnd(t *testing.T) {
 
 func TestPanicShowsItsStackOnRequest(t *testing.T) {
 	t.Setenv("ABL_DEBUG", "1")
-	code, _, voice := call(t.Context(), "panic")
+	code, _, voice := run(t.Context(), odd(), "panic")
 	if code != exit.Bug || !strings.Contains(voice, "demo_test.go") || strings.Contains(voice, "hint") {
 		t.Errorf("exit %d, %q", code, voice)
 	}
@@ -136,7 +134,7 @@ func TestPanicShowsItsStackOnRequest(t *testing.T) {
 func TestSignalDecidesTheCode(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(exit.Signal{Number: syscall.SIGTERM})
-	code, _, voice := call(ctx, "gone")
+	code, _, voice := run(ctx, odd(), "gone")
 	if code != exit.TERM || !strings.HasPrefix(voice, "abl: interrupted by SIGTERM; what was reached is saved") {
 		t.Errorf("exit %d, %q", code, voice)
 	}

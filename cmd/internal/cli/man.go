@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"abl/cmd/internal/exit"
@@ -45,34 +43,34 @@ func manual(app *App) string {
 
 // commandPages has the commands in the order of help, and those below them.
 func commandPages(b *strings.Builder, above string, all []Command) {
-	order := []string{"", Starting, Running, Looking, Upkeep}
-	all = slices.SortedStableFunc(slices.Values(all), func(x, y Command) int {
-		return cmp.Compare(slices.Index(order, x.Group), slices.Index(order, y.Group))
-	})
-	for _, c := range all {
-		if c.Hidden {
-			continue
+	for _, group := range groups() {
+		for _, c := range all {
+			if c.Group == group {
+				commandPage(b, above+" "+c.Name, c)
+			}
 		}
-		name := above + " " + c.Name
-		fmt.Fprintf(b, ".SS %s\n%s.\n", roff(strings.TrimSpace(name+" "+c.Args)), roff(filled(c.Usage, 66)))
-		if len(c.Aliases) > 0 {
-			fmt.Fprintf(b, "Also known as %s.\n", strings.Join(c.Aliases, ", "))
-		}
-		if c.Long != "" {
-			b.WriteString(".PP\n")
-			paragraphs(b, c.Long)
-		}
-		rows := flagRows(c.Flags)
-		entries(b, rows[:len(rows)-1]) // without --help, which every command has
-		if c.Examples != "" {
-			fmt.Fprintf(b, ".PP\nExamples:\n.PP\n.nf\n%s\n.fi\n", roff(c.Examples))
-		}
-		if c.Codes != nil {
-			b.WriteString(".PP\nExit codes:\n")
-			entries(b, codeRows(c.Codes))
-		}
-		commandPages(b, name, c.Subs)
 	}
+}
+
+func commandPage(b *strings.Builder, name string, c Command) {
+	fmt.Fprintf(b, ".SS %s\n%s.\n", roff(strings.TrimSpace(name+" "+c.Args)), roff(filled(c.Usage, 66)))
+	if len(c.Aliases) > 0 {
+		fmt.Fprintf(b, "Also known as %s.\n", strings.Join(c.Aliases, ", "))
+	}
+	if c.Long != "" {
+		b.WriteString(".PP\n")
+		paragraphs(b, c.Long)
+	}
+	rows := flagRows(c.Flags)
+	entries(b, rows[:len(rows)-1]) // without --help, which every command has
+	if c.Examples != "" {
+		fmt.Fprintf(b, ".PP\nExamples:\n.PP\n.nf\n%s\n.fi\n", roff(c.Examples))
+	}
+	if c.Codes != nil {
+		b.WriteString(".PP\nExit codes:\n")
+		entries(b, codeRows(c.Codes))
+	}
+	commandPages(b, name, c.Subs)
 }
 
 // paragraphs are filled, as text that is indented is not.
