@@ -3,11 +3,9 @@ package view
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"syscall"
 	"time"
 
 	"abl/internal/redact"
@@ -18,12 +16,11 @@ import (
 // several writers do not mix.
 type jsonLines struct {
 	out  io.Writer
-	gone bool // the reader left
-	torn bool // the last line is there in part
+	torn bool // the last line is there in part, on a full disk say
 }
 
 func (j *jsonLines) show(e state.Event) {
-	if j == nil || j.gone || e.Kind == stopping || e.Kind == state.Progress {
+	if j == nil || e.Kind == stopping || e.Kind == state.Progress {
 		return
 	}
 	text, err := json.Marshal(e)
@@ -36,12 +33,6 @@ func (j *jsonLines) show(e state.Event) {
 	}
 	n, err := j.out.Write(text)
 	j.torn = err != nil && (j.torn || n > 0)
-	j.gone = err != nil && !full(err)
-}
-
-// full is whether there may be room again later on.
-func full(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, io.ErrShortWrite)
 }
 
 // What the live view says to a terminal besides words.
@@ -56,7 +47,6 @@ const (
 // shows it again, so that nothing flickers and a killed abl leaves a usable terminal.
 type lines struct {
 	out   io.Writer
-	gone  bool // the reader left
 	story story
 	acted time.Time // of the last action that was shown
 
@@ -161,14 +151,10 @@ func (l *lines) unfold() {
 }
 
 func (l *lines) write(text string) {
-	if l.gone {
-		return
-	}
 	if l.live {
 		text = hideCursor + text + showCursor
 	}
-	_, err := io.WriteString(l.out, text)
-	l.gone = err != nil && !full(err)
+	_, _ = io.WriteString(l.out, text) // who reads no more misses it, and the run goes on
 }
 
 // status says who works on what, for how long, and what the agent did last; before that,
