@@ -78,22 +78,12 @@ type account struct {
 	} `json:"prices"`
 }
 
-// mostWarnings is how many lines of a ledger are complained of one by one.
-const mostWarnings = 20
-
 // scanLedger reads the ledger and warns of the lines that are not understood;
 // what says what becomes of them.
 func scanLedger(s *phase.Project, what string, each func(ledger.Row)) error {
-	bad := 0
-	err := ledger.Open(s.Paths.Ledger()).Scan(each, func(line int, reason string) {
-		if bad++; bad <= mostWarnings {
-			s.In.Warn(fmt.Sprintf("tokens.csv line %d %s: %s", line, what, reason))
-		}
+	return ledger.Open(s.Paths.Ledger()).Scan(each, func(line int, reason string) {
+		s.In.Warn(fmt.Sprintf("tokens.csv line %d %s: %s", line, what, reason))
 	})
-	if bad > mostWarnings {
-		s.In.Warn(fmt.Sprintf("%d further lines of tokens.csv: each %s", bad-mostWarnings, what))
-	}
-	return err
 }
 
 // exportCSV prints the rows, made safe as the ledger's are.

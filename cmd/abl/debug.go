@@ -68,13 +68,13 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 func speaker(in *cli.Input) (agent.Agent, error) {
 	name := in.String("agent")
 	a, err := agent.Find(name)
-	if err != nil {
-		err = exit.With(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
-		if s, none := phase.Open(in); none == nil && s.Conf.Agents[name].Command != "" {
-			return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(name)
-		}
+	if err == nil {
+		return a, nil
 	}
-	return a, err
+	if s, none := phase.Open(in); none == nil && s.Conf.Agents[name].Command != "" {
+		return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(name)
+	}
+	return a, exit.With(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
 }
 
 // count is a number of tokens, or that nobody told.

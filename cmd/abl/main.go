@@ -4,13 +4,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
@@ -55,7 +53,8 @@ func versionCommand() cli.Command {
 		Name: "version", Group: cli.Upkeep, Usage: "print abl's version",
 		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
 		Run: func(_ context.Context, in *cli.Input) error {
-			return in.Show(thisBuild(), func(w io.Writer) { fmt.Fprintln(w, "abl", version) })
+			b := build{version, revision, built, runtime.Version(), runtime.GOOS, runtime.GOARCH}
+			return in.Show(b, func(w io.Writer) { fmt.Fprintln(w, "abl", version) })
 		},
 	}
 }
@@ -68,23 +67,6 @@ type build struct {
 	Go      string `json:"go"`
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
-}
-
-// thisBuild is that of the running program. What the Makefile did not set is what the
-// compiler noted of the repository, if anything.
-func thisBuild() build {
-	b := build{version, revision, built, runtime.Version(), runtime.GOOS, runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				b.Commit = cmp.Or(b.Commit, s.Value)
-			case "vcs.time":
-				b.Built = cmp.Or(b.Built, s.Value)
-			}
-		}
-	}
-	return b
 }
 
 func configCommand() cli.Command {

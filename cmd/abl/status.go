@@ -126,21 +126,18 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 			weak[c.Phase]++
 		}
 	}
-	used := map[string]ledger.Sum{}
 	totals := ledger.Totals{Price: s.CostOf}
 	if err := ledger.Open(s.Paths.Ledger()).Scan(totals.Add, func(int, string) {}); err != nil { // abl costs tells of lines that are none
 		s.In.Warn(err)
 	}
-	for _, g := range totals.Account().By[ledger.ByPhase] {
-		used[g.Key] = g.Sum
-	}
+	used := totals.Account().By[ledger.ByPhase]
 	specs, problems := spec.LoadDir(s.Paths.Specs())
 	all = standings{Project: s.Paths.Root, Working: working, Phases: []standing{}}
 	apart := orchestrator.Drift(f, specs)
 	for _, n := range specs.Numbers() {
-		st := stand(f.Phases[fmt.Sprint(n)], specs, n, problems)
-		if sum, ok := used[fmt.Sprint(n)]; ok {
-			st.Tokens, st.Cost = &sum.Total, &sum.Cost
+		st := stand(f.Phase(n), specs, n, problems)
+		if i := slices.IndexFunc(used, func(g ledger.Group) bool { return g.Key == fmt.Sprint(n) }); i >= 0 {
+			st.Tokens, st.Cost = &used[i].Total, &used[i].Cost
 		}
 		if f.Phase(n).OnItsWay() {
 			st.run(calls, working, s.Conf.Loop.MaxVerifierIterations)
@@ -189,32 +186,32 @@ func (st standing) words(now time.Time) string {
 	return fmt.Sprintf("%s: %s (%s), call %s", text, r.Agent, r.Model, r.Call)
 }
 
-// stand is where phase n stands; p is nil when it never ran.
-func stand(p *state.Phase, specs spec.Set, n int, problems []spec.Problem) standing {
+// stand is where phase n stands.
+func stand(p state.Phase, specs spec.Set, n int, problems []spec.Problem) standing {
 	this, sound := specs.Phase(n)
-	st := standing{Phase: n, Title: this.Title, Contracts: len(this.Contracts), Status: string(state.Ready)}
-	if p != nil {
-		st.Status, st.Iteration, st.Round, st.Verdict, st.Ended = string(p.Status), p.Iteration, p.Round, p.LastVerdict, p.Ended
-		for _, e := range p.Failed {
-			st.Failed = append(st.Failed, e.Spec)
-		}
-		if sound && p.Status != state.Passed && p.Status != state.Stale && p.SpecSHA != "" && p.SpecSHA != this.SHA256 {
-			st.Notes = append(st.Notes, "its spec changed since")
-		}
-		if p.ReportMissing {
-			st.Notes = append(st.Notes, "the builder left no report")
-		}
-		if p.Note != "" {
-			st.Notes = append(st.Notes, p.Note)
-		}
-		if o := p.Outage; o != nil && !o.Until.IsZero() {
-			st.Waits = o
-			st.Notes = append(st.Notes, fmt.Sprintf("waits since %s for what ended its last call (%s); it tries again at %s UTC, or when abl phase runs after that",
-				o.Since.UTC().Format(time.TimeOnly), o.Class, o.Until.UTC().Format(time.DateTime)))
-		}
+	st := standing{
+		Phase: n, Title: this.Title, Contracts: len(this.Contracts), Status: string(p.Status),
+		Iteration: p.Iteration, Round: p.Round, Verdict: p.LastVerdict, Ended: p.Ended,
+	}
+	for _, e := range p.Failed {
+		st.Failed = append(st.Failed, e.Spec)
+	}
+	if sound && p.Status != state.Passed && p.Status != state.Stale && p.SpecSHA != "" && p.SpecSHA != this.SHA256 {
+		st.Notes = append(st.Notes, "its spec changed since")
+	}
+	if p.ReportMissing {
+		st.Notes = append(st.Notes, "the builder left no report")
+	}
+	if p.Note != "" {
+		st.Notes = append(st.Notes, p.Note)
+	}
+	if o := p.Outage; o != nil && !o.Until.IsZero() {
+		st.Waits = o
+		st.Notes = append(st.Notes, fmt.Sprintf("waits since %s for what ended its last call (%s); it tries again at %s UTC, or when abl phase runs after that",
+			o.Since.UTC().Format(time.TimeOnly), o.Class, o.Until.UTC().Format(time.DateTime)))
 	}
 	if !sound {
-		st.Status = "unsound"
+		st.Status = unsound
 	}
 	for _, problem := range problems {
 		if problem.Phase == n && problem.Fatal {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"abl/cmd/internal/cli"
@@ -65,23 +66,20 @@ func runVerdict(_ context.Context, in *cli.Input) error {
 	return r.end()
 }
 
-// placeOf is the directory of the file that a person means, and its name there.
-// A file of another name has to be there: a slip of the pen is not a pass.
+// placeOf is the directory of the file that a person means, and its name there. One of another
+// name than failed_specs.md has to be there: a slip of the pen is not a pass.
 func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
-	base := filepath.Base(arg)
-	if base == orchestrator.FailedSpecs {
-		_, err := os.Stat(filepath.Dir(arg))
-		if err != nil {
-			err = exit.With(exit.Usage, fmt.Errorf("cannot look for the file: %w", err), "")
-		}
-		return filepath.Dir(arg), base, err
+	dir, name = filepath.Dir(arg), filepath.Base(arg)
+	needed := arg
+	if name == orchestrator.FailedSpecs {
+		needed = dir
 	}
-	info, err := os.Stat(arg)
-	switch {
-	case err != nil:
-		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot read the file: %w", err), "give a "+orchestrator.FailedSpecs+", a Verifier's workspace or a project")
-	case !info.IsDir():
-		return filepath.Dir(arg), base, nil
+	info, err := os.Stat(needed)
+	if err != nil {
+		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot look for the file: %w", err), "give a "+orchestrator.FailedSpecs+", a Verifier's workspace or a project")
+	}
+	if name == orchestrator.FailedSpecs || !info.IsDir() {
+		return dir, name, nil
 	}
 	if own, err := os.Lstat(filepath.Join(arg, state.Dir)); err != nil || !own.IsDir() {
 		return arg, orchestrator.FailedSpecs, nil
@@ -129,16 +127,14 @@ func rule(dir, name string, specs []spec.Spec) (ruling, error) {
 
 func (r ruling) print(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s", r.File, r.Kind)
-	switch {
-	case r.Absent:
-		fmt.Fprint(w, " as far as the file goes, there is none")
-	case r.Kind == failedspecs.Pass:
-		fmt.Fprint(w, " as far as the file goes, it is empty")
+	if r.Kind == failedspecs.Pass {
+		why := "it is empty"
+		if r.Absent {
+			why = "there is none"
+		}
+		fmt.Fprintf(w, " as far as the file goes, %s\na phase passes on what its replays show besides: abl report", why)
 	}
 	fmt.Fprintln(w)
-	if r.Kind == failedspecs.Pass {
-		fmt.Fprintln(w, "a phase passes on what its replays show besides: abl report")
-	}
 	for _, e := range r.Entries {
 		printEntry(w, "entry", e)
 	}
@@ -150,7 +146,7 @@ func (r ruling) print(w io.Writer) {
 			printEntry(w, "for the Builder,", e)
 		}
 	}
-	for i, p := range append(r.Problems[:len(r.Problems):len(r.Problems)], r.LeftOut...) {
+	for i, p := range slices.Concat(r.Problems, r.LeftOut) {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
