@@ -1,11 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -43,6 +42,15 @@ type matrixContract struct {
 	Results []matrixResult `json:"results"` // of its phase and each later one
 }
 
+// matrixResult is what is known of a contract in a phase.
+type matrixResult struct {
+	Phase  int    `json:"phase"`
+	Result string `json:"result"`         // pass, fail or unknown
+	By     string `json:"by,omitempty"`   // replay or verifier
+	Is     string `json:"is,omitempty"`   // what replays came to (docs/audit-record.md)
+	Step   int    `json:"step,omitempty"` // of the iteration that tells
+}
+
 type matrixOther struct {
 	Phase int    `json:"phase"`
 	Says  string `json:"says"`
@@ -53,42 +61,70 @@ func runSpecList(_ context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	m := matrixOf(s, f, s.Specs())
-	return s.In.Show(m, m.print)
-}
-
-func matrixOf(s *phase.Project, f *state.File, set spec.Set) matrix {
-	m := matrix{Phases: []matrixPhase{}, Contracts: []matrixContract{}, Others: []matrixOther{}}
-	records := map[int]audit.Record{}
-	for _, n := range set.Numbers() {
+	specs, last := s.Specs(), map[int]audit.Record{}
+	for _, n := range specs.Numbers() {
 		if r, ok, err := audit.Last(s.Paths, n); err != nil {
 			s.In.Warn(err) // and nothing is known from it
 		} else if ok {
-			records[n] = r
+			last[n] = r
 		}
 	}
-	last := lastResults(records, set)
-	for _, n := range set.Numbers() {
-		this, sound := set.Phase(n)
-		p := matrixPhase{Phase: n, Title: this.Title, File: s.Paths.Rel(filepath.Join(s.Paths.Specs(), fmt.Sprintf("phase%d.md", n))), Status: unsound}
+	m := matrixOf(f, specs, last)
+	return s.In.Show(m, m.print)
+}
+
+// matrixOf takes results from the newest audit record of each phase: what abl's own replays have
+// shown and, where none was made, what the Verifier said.
+func matrixOf(f *state.File, specs spec.Set, last map[int]audit.Record) matrix {
+	m := matrix{Phases: []matrixPhase{}, Contracts: []matrixContract{}, Others: []matrixOther{}}
+	for _, n := range specs.Numbers() {
+		this, sound := specs.Phase(n)
+		p := matrixPhase{Phase: n, Title: this.Title, File: fmt.Sprintf("%s/specs/phase%d.md", state.Dir, n), Status: unsound}
 		if sound {
 			p.Status = string(f.Phase(n).Status)
 		}
 		m.Phases = append(m.Phases, p)
 		for _, c := range this.Contracts {
 			row := matrixContract{ID: c.ID, Phase: n, Line: c.Line, Says: c.Says(), Action: c.Action, Result: c.Result, Absence: c.Absence}
-			for _, k := range set.Numbers() {
+			for _, k := range specs.Numbers() {
 				if k >= n {
-					row.Results = append(row.Results, last.of(k, c.ID))
+					row.Results = append(row.Results, resultIn(k, last[k], this, c))
 				}
 			}
 			m.Contracts = append(m.Contracts, row)
 		}
-		for _, says := range last.others[n] {
-			m.Others = append(m.Others, matrixOther{n, says})
+		same := map[string]bool{}
+		for _, s := range specs.UpTo(n) {
+			for _, c := range s.Contracts {
+				same[c.ID] = unchanged(last[n], s)
+			}
+		}
+		for _, e := range last[n].Entries {
+			if !same[e.Contract] {
+				m.Others = append(m.Others, matrixOther{n, e.Spec})
+			}
 		}
 	}
 	return m
+}
+
+// resultIn is what a record of a phase tells of a contract: nothing, and never a guess, where
+// nobody looked or the contract changed since.
+func resultIn(phase int, r audit.Record, of spec.Spec, c spec.Contract) matrixResult {
+	for _, was := range r.Contracts {
+		if was.ID == c.ID && was.Says == c.Says() && unchanged(r, of) {
+			return matrixResult{Phase: phase, Result: was.Result, By: was.By, Is: was.Is, Step: r.Step}
+		}
+	}
+	return matrixResult{Phase: phase, Result: audit.Unknown}
+}
+
+// unchanged says whether a spec is what it was when the record was made, or that with something
+// appended.
+func unchanged(r audit.Record, s spec.Spec) bool {
+	return slices.ContainsFunc(r.Specs, func(was audit.Spec) bool {
+		return was.Phase == s.Number && s.Extends(was.SHA256, was.Bytes)
+	})
 }
 
 func (m matrix) print(w io.Writer) {
@@ -163,65 +199,4 @@ func (m matrix) legend() string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// matrixResult is what is known of a contract in a phase. The zero value is nothing,
-// never a guess: nobody looked, or the contract changed since.
-type matrixResult struct {
-	Phase  int    `json:"phase"`
-	Result string `json:"result"`         // pass, fail or unknown
-	By     string `json:"by,omitempty"`   // replay or verifier
-	Is     string `json:"is,omitempty"`   // what replays came to (docs/audit-record.md)
-	Step   int    `json:"step,omitempty"` // of the iteration that tells
-}
-
-// results are the last results of contracts, by phase and id.
-type results struct {
-	known  map[int]map[string]matrixResult
-	others map[int][]string // failed specs that name no contract
-}
-
-func (r results) of(phase int, id string) matrixResult {
-	was := r.known[phase][id]
-	was.Phase, was.Result = phase, cmp.Or(was.Result, audit.Unknown)
-	return was
-}
-
-// lastResults takes them from the newest audit record of each phase: what abl's
-// own replays have shown and, where none was made, what the Verifier said.
-func lastResults(last map[int]audit.Record, set spec.Set) results {
-	r := results{known: map[int]map[string]matrixResult{}, others: map[int][]string{}}
-	for n, record := range last {
-		r.known[n] = map[string]matrixResult{}
-		same := unchanged(record, set, n)
-		for _, c := range record.Contracts {
-			if now, ok := same[c.ID]; !ok || now.Says() != c.Says {
-				continue
-			}
-			r.known[n][c.ID] = matrixResult{Result: c.Result, By: c.By, Is: c.Is, Step: record.Step}
-		}
-		for _, e := range record.Entries {
-			if _, ok := same[e.Contract]; !ok {
-				r.others[n] = append(r.others[n], e.Spec)
-			}
-		}
-	}
-	return r
-}
-
-// unchanged are the contracts of phases 1 to n whose spec is what it was when
-// the record was made, or that with something appended.
-func unchanged(r audit.Record, set spec.Set, n int) map[string]spec.Contract {
-	all := map[string]spec.Contract{}
-	for _, s := range set.UpTo(n) {
-		for _, was := range r.Specs {
-			if was.Phase != s.Number || !s.Extends(was.SHA256, was.Bytes) {
-				continue
-			}
-			for _, c := range s.Contracts {
-				all[c.ID] = c
-			}
-		}
-	}
-	return all
 }

@@ -10,6 +10,7 @@ import (
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
 	"abl/internal/spec"
+	"abl/internal/state"
 )
 
 // specsOf reads specs with these contracts, phase 1 first.
@@ -74,17 +75,22 @@ func TestLastResults(t *testing.T) {
 		{"not shown", old, map[int]audit.Record{1: recordOn(old, 1, "vacuous missing")}, "1: vacuous missing 2: - - -"},
 		{"an entry of a contract that is gone", edited, map[int]audit.Record{2: refuted}, "1: - - 2: - - flaky and b → 2 the moon → round"},
 	} {
-		last := lastResults(c.last, c.set)
+		m := matrixOf(&state.File{}, c.set, c.last)
 		var words []string
 		for n := 1; n <= 2; n++ {
 			words = append(words, fmt.Sprintf("%d:", n))
-			for _, s := range c.set.UpTo(n) {
-				for _, contract := range s.Contracts {
-					words = append(words, cell(last.of(n, contract.ID)))
+			for _, contract := range m.Contracts {
+				for _, r := range contract.Results {
+					if r.Phase == n {
+						words = append(words, cell(r))
+					}
 				}
 			}
-			if len(last.others[n]) > 0 {
-				words = append(words, "and", strings.Join(last.others[n], " "))
+			and := "and"
+			for _, o := range m.Others {
+				if o.Phase == n {
+					words, and = append(words, strings.TrimSpace(and+" "+o.Says)), ""
+				}
 			}
 		}
 		if got := strings.Join(words, " "); got != c.want {
