@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"abl/cmd/internal/cli"
@@ -109,16 +107,16 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 }
 
 // specNumber is the phase of a spec of the project.
-func specNumber(s *phase.Project, file string) (int, error) {
+func specNumber(s *phase.Project, file string) (n int, err error) {
 	at, err := filepath.Abs(file)
 	if err == nil {
 		at, err = filepath.EvalSymlinks(at)
 	}
-	m := regexp.MustCompile(`^phase([1-9]\d{0,3})\.md$`).FindStringSubmatch(filepath.Base(at))
-	if err != nil || m == nil || filepath.Dir(at) != s.Paths.Specs() {
+	_, _ = fmt.Sscanf(filepath.Base(at), "phase%d.md", &n)
+	if err != nil || n < 1 || at != filepath.Join(s.Paths.Specs(), fmt.Sprintf("phase%d.md", n)) {
 		return 0, exit.With(exit.Usage, fmt.Errorf("cannot draft %q: it is no spec of this project", file), "abl spec draft .abl/specs/phase1.md")
 	}
-	return strconv.Atoi(m[1])
+	return n, nil
 }
 
 // wholeFile is an answer without the code block that models like to put around one.

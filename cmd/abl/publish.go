@@ -47,7 +47,7 @@ func runPublish(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	return s.In.Show(publication{all}, func(w io.Writer) {
+	return s.In.Show(map[string]any{"refs": all}, func(w io.Writer) {
 		var names []string
 		for _, p := range all {
 			fmt.Fprintf(w, "%s is at %.12s\n", p.Ref, p.Commit)
@@ -57,11 +57,6 @@ func runPublish(ctx context.Context, s *phase.Project) error {
 		}
 		s.In.Say("git push origin %s 'refs/abl/*' carries it", strings.Join(names, " "))
 	})
-}
-
-// publication is what `abl publish --json` prints.
-type publication struct {
-	Refs []phase.Published `json:"refs"`
 }
 
 // autoPublish publishes after a phase that has passed.

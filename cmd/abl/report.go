@@ -13,11 +13,6 @@ import (
 	"abl/orchestrator/report"
 )
 
-// auditRecords is what `abl report --json` prints.
-type auditRecords struct {
-	Records []audit.Record `json:"records"`
-}
-
 func reportCommand() cli.Command {
 	return cli.Command{
 		Name: "report", Group: cli.Looking, Args: "[N] [FILE]", MaxArgs: 2, Usage: "show what each verdict stands on",
@@ -45,26 +40,23 @@ when an iteration is judged; no role sees them.`,
 
 func runReport(ctx context.Context, s *phase.Project) error {
 	in, n, page := s.In, 0, ""
-	args := in.Args
-	if last := len(args) - 1; in.Bool("html") && last >= 0 {
-		if _, err := phase.Number(args[last]); err != nil || last == 1 {
-			page, args = args[last], args[:last]
-		}
-	}
-	if len(args) > 1 {
-		return cli.WithHint("abl report 1 --html page.html", "%q is one too many: a FILE goes with --html", args[1])
-	}
-	if len(args) > 0 {
-		var err error
-		if n, err = phase.Number(args[0]); err != nil {
-			return exit.With(exit.Usage, fmt.Errorf("cannot report on phase %q: a phase is a number from 1 on", args[0]), "abl report lists what there is")
+	for i, arg := range in.Args {
+		number, err := phase.Number(arg)
+		switch {
+		case err == nil && i == 0:
+			n = number
+		case in.Bool("html") && i == len(in.Args)-1:
+			page = arg
+		case i == 0:
+			return exit.With(exit.Usage, fmt.Errorf("cannot report on phase %q: a phase is a number from 1 on", arg), "abl report lists what there is")
+		default:
+			return cli.WithHint("abl report 1 --html page.html", "%q is one too many: a FILE goes with --html", arg)
 		}
 	}
 	step, err := positive(in, "step")
-	if err != nil {
-		return err
-	}
 	switch {
+	case err != nil:
+		return err
 	case in.Bool("md") && in.Bool("json"):
 		return cli.WithHint("give one of them", "a report is Markdown or JSON, not both")
 	case in.Bool("html") && (in.Bool("md") || in.Bool("json") || step > 0):
@@ -84,10 +76,10 @@ func runReport(ctx context.Context, s *phase.Project) error {
 		}
 		all = append(all, records...)
 	}
-	if in.Bool("html") && (n == 0 || len(all) > 0) {
+	switch {
+	case in.Bool("html") && (n == 0 || len(all) > 0):
 		return reportPage(ctx, s, n, page, all)
-	}
-	if n > 0 {
+	case n > 0:
 		return reportPhase(ctx, s, n, step, all)
 	}
 	return reportAll(ctx, s, all)
@@ -109,9 +101,9 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 	}
 	switch {
 	case s.In.Bool("json") && step > 0:
-		return s.In.JSON(auditRecords{all[at : at+1]})
+		return s.In.JSON(map[string]any{"records": all[at : at+1]})
 	case s.In.Bool("json"):
-		return s.In.JSON(auditRecords{all})
+		return s.In.JSON(map[string]any{"records": all})
 	}
 	r, err := told(ctx, s, n)
 	if err != nil {
@@ -136,7 +128,7 @@ func reportAll(ctx context.Context, s *phase.Project, all []audit.Record) error 
 	}
 	switch {
 	case s.In.Bool("json"):
-		return s.In.JSON(auditRecords{append([]audit.Record{}, last...)})
+		return s.In.JSON(map[string]any{"records": append([]audit.Record{}, last...)})
 	case len(all) == 0:
 		fmt.Fprintln(s.In.Stdout, "no iteration was judged yet: abl phase 1")
 		return nil

@@ -8,11 +8,15 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
+	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
+	"abl/internal/audit"
 	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/internal/wording"
 	"abl/orchestrator"
 )
@@ -152,4 +156,191 @@ func (all lintReport) print(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "%s in %s: %s, %s\n", wording.Count(all.Contracts, "contract"), wording.Count(all.Phases, "phase"), wording.Count(all.Errors, "error"), wording.Count(all.Warnings, "warning"))
+}
+
+// matrix is what `abl spec list --json` prints: contract × phase × last result.
+type matrix struct {
+	Phases    []matrixPhase    `json:"phases"`
+	Contracts []matrixContract `json:"contracts"`
+	Others    []matrixOther    `json:"others"` // what failed and names no contract
+}
+
+type matrixPhase struct {
+	Phase  int    `json:"phase"`
+	Title  string `json:"title"`
+	File   string `json:"file"`
+	Status string `json:"status"` // of docs/state-format.md, or unsound
+}
+
+// unsound is the status of a phase whose spec cannot be used.
+const unsound = "unsound"
+
+type matrixContract struct {
+	ID      string         `json:"id"`
+	Phase   int            `json:"phase"`
+	Line    int            `json:"line"`
+	Says    string         `json:"says"` // on one line, complete
+	Action  string         `json:"action"`
+	Result  string         `json:"result"`
+	Absence bool           `json:"absence,omitempty"`
+	Results []matrixResult `json:"results"` // of its phase and each later one
+}
+
+// matrixResult is what is known of a contract in a phase.
+type matrixResult struct {
+	Phase  int    `json:"phase"`
+	Result string `json:"result"`         // pass, fail or unknown
+	By     string `json:"by,omitempty"`   // replay or verifier
+	Is     string `json:"is,omitempty"`   // what replays came to (docs/audit-record.md)
+	Step   int    `json:"step,omitempty"` // of the iteration that tells
+}
+
+type matrixOther struct {
+	Phase int    `json:"phase"`
+	Says  string `json:"says"`
+}
+
+func runSpecList(_ context.Context, s *phase.Project) error {
+	f, err := s.State()
+	if err != nil {
+		return err
+	}
+	specs, last := s.Specs(), map[int]audit.Record{}
+	for _, n := range specs.Numbers() {
+		if r, ok, err := audit.Last(s.Paths, n); err != nil {
+			s.In.Warn(err) // and nothing is known from it
+		} else if ok {
+			last[n] = r
+		}
+	}
+	m := matrixOf(f, specs, last)
+	return s.In.Show(m, m.print)
+}
+
+// matrixOf takes results from the newest audit record of each phase: what abl's own replays have
+// shown and, where none was made, what the Verifier said.
+func matrixOf(f *state.File, specs spec.Set, last map[int]audit.Record) matrix {
+	m := matrix{Phases: []matrixPhase{}, Contracts: []matrixContract{}, Others: []matrixOther{}}
+	for _, n := range specs.Numbers() {
+		this, sound := specs.Phase(n)
+		p := matrixPhase{Phase: n, Title: this.Title, File: fmt.Sprintf("%s/specs/phase%d.md", state.Dir, n), Status: unsound}
+		if sound {
+			p.Status = string(f.Phase(n).Status)
+		}
+		m.Phases = append(m.Phases, p)
+		for _, c := range this.Contracts {
+			row := matrixContract{ID: c.ID, Phase: n, Line: c.Line, Says: c.Says(), Action: c.Action, Result: c.Result, Absence: c.Absence}
+			for _, k := range specs.Numbers() {
+				if k >= n {
+					row.Results = append(row.Results, resultIn(k, last[k], this, c))
+				}
+			}
+			m.Contracts = append(m.Contracts, row)
+		}
+		same := map[string]bool{}
+		for _, s := range specs.UpTo(n) {
+			for _, c := range s.Contracts {
+				same[c.ID] = unchanged(last[n], s)
+			}
+		}
+		for _, e := range last[n].Entries {
+			if !same[e.Contract] {
+				m.Others = append(m.Others, matrixOther{n, e.Spec})
+			}
+		}
+	}
+	return m
+}
+
+// resultIn is what a record of a phase tells of a contract: nothing, and never a guess, where
+// nobody looked or the contract changed since.
+func resultIn(phase int, r audit.Record, of spec.Spec, c spec.Contract) matrixResult {
+	for _, was := range r.Contracts {
+		if was.ID == c.ID && was.Says == c.Says() && unchanged(r, of) {
+			return matrixResult{Phase: phase, Result: was.Result, By: was.By, Is: was.Is, Step: r.Step}
+		}
+	}
+	return matrixResult{Phase: phase, Result: audit.Unknown}
+}
+
+// unchanged says whether a spec is what it was when the record was made, or that with something
+// appended.
+func unchanged(r audit.Record, s spec.Spec) bool {
+	return slices.ContainsFunc(r.Specs, func(was audit.Spec) bool {
+		return was.Phase == s.Number && s.Extends(was.SHA256, was.Bytes)
+	})
+}
+
+func (m matrix) print(w io.Writer) {
+	if len(m.Phases) == 0 {
+		fmt.Fprintln(w, "no phase yet: write .abl/specs/phase1.md")
+		return
+	}
+	for _, p := range m.Phases {
+		if p.Status == unsound {
+			fmt.Fprintf(w, "phase %d cannot be used as it is: abl spec lint %d\n", p.Phase, p.Phase)
+			continue
+		}
+		fmt.Fprintf(w, "phase %d: %s (%s)\n", p.Phase, p.Title, p.Status)
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprint(t, "\nID\tLINE\t")
+	for _, p := range m.Phases {
+		fmt.Fprintf(t, "PHASE %d\t", p.Phase)
+	}
+	fmt.Fprintln(t, "CONTRACT")
+	for _, c := range m.Contracts {
+		fmt.Fprintf(t, "%s\t%d\t", c.ID, c.Line)
+		for range len(m.Phases) - len(c.Results) {
+			fmt.Fprint(t, "\t")
+		}
+		for _, r := range c.Results {
+			fmt.Fprintf(t, "%s\t", cell(r))
+		}
+		fmt.Fprintln(t, c.Says)
+	}
+	t.Flush()
+	if text := m.legend(); text != "" {
+		fmt.Fprintln(w, text)
+	}
+	for _, o := range m.Others {
+		fmt.Fprintf(w, "phase %d fails besides: %s\n", o.Phase, o.Says)
+	}
+}
+
+// cell is what is known of a contract in one word. A question mark is the
+// Verifier's word that no replay has confirmed.
+func cell(k matrixResult) string {
+	word := map[string]string{audit.Pass: "pass", audit.Fail: "FAIL"}[k.Result]
+	switch {
+	case k.Result == audit.Pass && k.Is == "weak", k.Is == "flaky":
+		return k.Is
+	case word != "" && k.By == audit.ByVerifier:
+		return word + "?"
+	case word == "" && k.Is != "":
+		return k.Is
+	case word == "":
+		return "-"
+	}
+	return word
+}
+
+// legend explains the words of the table that do not explain themselves.
+func (m matrix) legend() string {
+	why := map[string]string{
+		"pass?": "the Verifier's word, not replayed", "FAIL?": "the Verifier's word, which no replay confirms",
+		"weak": "its test takes other answers too", "not witnessed": "no exchange of the tests with the app shows it", "flaky": "fails in some runs", "untried": "ok, in an iteration that failed otherwise",
+		"vacuous": "its test cannot fail", "missing": "no test speaks of it", "disputed": "it replays not ok, and the Verifier saw no failure",
+	}
+	var parts []string
+	for _, c := range m.Contracts {
+		for _, r := range c.Results {
+			word := cell(r)
+			if text := why[word]; text != "" {
+				parts = append(parts, word+": "+text)
+				delete(why, word)
+			}
+		}
+	}
+	return strings.Join(parts, "; ")
 }

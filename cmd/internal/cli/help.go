@@ -26,7 +26,7 @@ func help(c *Command, name string) string {
 	}
 	if c.Long != "" {
 		for _, part := range strings.Split(strings.TrimSpace(c.Long), "\n\n") {
-			if !indented(part) {
+			if !strings.Contains("\n"+part, "\n ") { // what is indented stays as it is
 				part = filled(part, 80)
 			}
 			fmt.Fprintf(b, "\n%s\n", part)
@@ -108,4 +108,9 @@ func section(b *strings.Builder, title string, left int, rows [][2]string) {
 		}
 		b.WriteString(begin + redact.Fold(r[1], 80-len(indent), indent) + "\n")
 	}
+}
+
+// filled is text in lines of at most so many columns.
+func filled(text string, columns int) string {
+	return redact.Fold(strings.Join(strings.Fields(text), " "), columns, "")
 }

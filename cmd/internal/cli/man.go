@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/redact"
 )
 
 // Manual is the command that prints the manual page of the program: what help says of
@@ -30,9 +29,8 @@ func manual(app *App) string {
 	date, _, _ := strings.Cut(app.Built, "T")
 	fmt.Fprintf(b, ".TH %s 1 \"%s\" \"%s\"\n", strings.ToUpper(app.Name), date, roff(app.Name+" "+app.Version))
 	fmt.Fprintf(b, ".SH NAME\n%s \\- %s\n", app.Name, roff(app.Usage))
-	fmt.Fprintf(b, ".SH SYNOPSIS\n.B %s\n.I COMMAND\n[flags] [arguments]\n.SH DESCRIPTION\n", app.Name)
-	paragraphs(b, app.Long)
-	b.WriteString(".PP\nFlags of every command:\n")
+	fmt.Fprintf(b, ".SH SYNOPSIS\n.B %s\n.I COMMAND\n[flags] [arguments]\n", app.Name)
+	fmt.Fprintf(b, ".SH DESCRIPTION\n%s\n.PP\nFlags of every command:\n", paragraphs(app.Long))
 	entries(b, flagRows(root.Flags))
 	b.WriteString(".SH COMMANDS\n")
 	commandPages(b, app.Name, root.Subs)
@@ -58,8 +56,7 @@ func commandPage(b *strings.Builder, name string, c Command) {
 		fmt.Fprintf(b, "Also known as %s.\n", strings.Join(c.Aliases, ", "))
 	}
 	if c.Long != "" {
-		b.WriteString(".PP\n")
-		paragraphs(b, c.Long)
+		fmt.Fprintf(b, ".PP\n%s\n", paragraphs(c.Long))
 	}
 	rows := flagRows(c.Flags)
 	entries(b, rows[:len(rows)-1]) // without --help, which every command has
@@ -73,32 +70,16 @@ func commandPage(b *strings.Builder, name string, c Command) {
 	commandPages(b, name, c.Subs)
 }
 
-// paragraphs are filled, as text that is indented is not.
-func paragraphs(b *strings.Builder, text string) {
-	for i, part := range strings.Split(strings.TrimSpace(text), "\n\n") {
-		if i > 0 {
-			b.WriteString(".PP\n")
-		}
-		if indented(part) {
-			fmt.Fprintf(b, ".nf\n%s\n.fi\n", roff(part))
-		} else {
-			fmt.Fprintln(b, roff(filled(part, 66)))
-		}
-	}
+// paragraphs are what the formatter fills, but for lines that are indented.
+func paragraphs(text string) string {
+	return strings.ReplaceAll(roff(strings.TrimSpace(text)), "\n\n", "\n.PP\n")
 }
-
-func indented(part string) bool { return strings.Contains("\n"+part, "\n ") }
 
 // entries are a name and what it means each.
 func entries(b *strings.Builder, rows [][2]string) {
 	for _, r := range rows {
 		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(r[0])), roff(filled(r[1], 66)))
 	}
-}
-
-// filled is text in lines of at most so many columns.
-func filled(text string, columns int) string {
-	return redact.Fold(strings.Join(strings.Fields(text), " "), columns, "")
 }
 
 // escapes keep the formatter from taking text for its own language, and show what a terminal

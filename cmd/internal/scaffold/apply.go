@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"abl/internal/hostfs"
 )
 
 // Apply carries out a plan below root.
@@ -24,8 +27,8 @@ func Apply(root *os.Root, ops []Op) error {
 	return nil
 }
 
-// write makes a file or replaces one that lines are added to, whole or not at all and through
-// no link that leads out of root. What has appeared since the plan was made is kept.
+// write makes a file or replaces one that lines are added to, through no link that leads out of
+// root. What has appeared since the plan was made is kept.
 func write(root *os.Root, op Op) error {
 	if err := root.MkdirAll(path.Dir(op.Path), 0o755); err != nil {
 		return err
@@ -40,19 +43,7 @@ func write(root *os.Root, op Op) error {
 		}
 		perm = info.Mode().Perm()
 	}
-	draft := op.Path + ".abl-new" // an interrupted run may have left one
-	if err := root.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := root.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(op.Data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return root.Rename(draft, op.Path)
+	return hostfs.Write(filepath.Join(root.Name(), op.Path), op.Data, perm)
 }
 
 const (

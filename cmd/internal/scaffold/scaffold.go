@@ -50,9 +50,6 @@ func Make(project fs.FS, p Plan) (Plan, error) {
 	if p.Stack == "" {
 		p.detect(project)
 	}
-	if !slices.Contains(Stacks(), p.Stack) {
-		return p, fmt.Errorf("cannot use the stack %q: known are %s", p.Stack, strings.Join(Stacks(), ", "))
-	}
 	p.lookForVersion(project)
 	if p.Kind == "" && p.Stack == "none" {
 		p.Kind = p.detectKind(project)

@@ -173,13 +173,10 @@ func (l *lines) status() string {
 		took := "  " + clock(max(0, l.now().Sub(s.since)))
 		return cut(text+"  "+s.underWay, l.width()-1-len(took)) + took
 	}
-	switch {
-	case s.doing != "":
+	if used := s.used.Account().All; s.doing != "" {
 		text += " > " + s.doing
-	case s.priced:
-		text += "  " + cost(s)
-	case s.counted():
-		text += "  " + used(s) + " tokens"
+	} else if used.Rows > 0 {
+		text += "  " + UsedWords(used)
 	}
 	return cut(text, l.width()-1)
 }

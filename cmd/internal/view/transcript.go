@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"abl/internal/ledger"
 	"abl/internal/redact"
 	"abl/internal/wording"
 	"abl/roles/agent"
@@ -66,13 +65,4 @@ func (t *Transcript) rows(lines []string, indent string, tone tone) {
 		}
 		fmt.Fprintln(t.Out, paint(t.Colour).in(tone, begin+line))
 	}
-}
-
-// UsedWords say what calls used; what nobody told is unknown, and no zero.
-func UsedWords(sum ledger.Sum) string {
-	s := story{tokens: sum.Total.Known, unknown: sum.Total.Missing > 0, usd: sum.Cost.Known, priced: sum.Cost.Missing < sum.Rows, unpriced: sum.Cost.Missing > 0}
-	if sum.Total.Missing == sum.Rows {
-		return joined("tokens unknown", cost(&s))
-	}
-	return joined(used(&s)+" tokens", cost(&s))
 }

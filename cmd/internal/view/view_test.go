@@ -224,19 +224,18 @@ func TestCostInWords(t *testing.T) {
 	n := int64(1000)
 	var s story
 	for _, step := range []struct{ cost, line, sum string }{
-		{"", "1,000 tokens (m)", ""},
-		{"0.0182", "1,000 tokens (m), 0.018 USD", "0.018 USD"},
-		{"1.5", "1,000 tokens (m), 1.50 USD", "1.52 USD"},
-		{"unknown", "1,000 tokens (m), cost unknown", "at least 1.52 USD"},
+		{"0.0182", "1,000 tokens (m), 0.018 USD", "1,000 tokens, 0.018 USD"},
+		{"1.5", "1,000 tokens (m), 1.50 USD", "2,000 tokens, 1.52 USD"},
+		{"unknown", "1,000 tokens (m), cost unknown", "3,000 tokens, at least 1.52 USD"},
 	} {
 		e := state.Event{Kind: state.Usage, Time: time.Unix(1, 0), Model: "m", Tokens: &n, CostUSD: step.cost}
 		s.take(e)
-		if got := words(e, &s).text; got != step.line || cost(&s) != step.sum {
-			t.Errorf("%s: %q, in all %q", step.cost, got, cost(&s))
+		if got, sum := words(e, &s).text, UsedWords(s.used.Account().All); got != step.line || sum != step.sum {
+			t.Errorf("%s: %q, in all %q", step.cost, got, sum)
 		}
 	}
 	l := &lines{story: s, now: time.Now, width: func() int { return 200 }}
-	if got := l.status(); !strings.Contains(got, "  at least 1.52 USD") {
+	if got := l.status(); !strings.Contains(got, "  3,000 tokens, at least 1.52 USD") {
 		t.Errorf("the status is %q", got)
 	}
 }

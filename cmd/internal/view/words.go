@@ -7,9 +7,63 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
+	"abl/internal/ledger"
 	"abl/internal/state"
+	"abl/internal/tokens"
 	"abl/internal/wording"
 )
+
+// story is what the events so far come to.
+type story struct {
+	began     time.Time // of this run of abl
+	phase     int
+	iteration int
+	role      string    // whose call runs, "" between calls
+	actions   int       // of that call
+	doing     string    // its last action, in the agent's words; else the last fact
+	underWay  string    // what goes on without an agent, "" for nothing
+	since     time.Time // when that began
+	used      ledger.Totals
+	refused   bool // nothing was begun: there is an error and no story
+}
+
+// take enters an event.
+func (s *story) take(e state.Event) {
+	if s.began.IsZero() {
+		s.began = e.Time
+		s.refused = e.Kind == state.Outcome && e.Exit != nil && *e.Exit != exit.Passed
+	}
+	if e.Phase != 0 {
+		s.phase = e.Phase
+	}
+	if e.Iteration != 0 {
+		s.iteration = e.Iteration
+	}
+	s.underWay = ""
+	switch e.Kind {
+	case state.Progress:
+		s.underWay, s.since = e.Text, e.Time
+	case state.CallStart, state.CallResume:
+		s.role, s.actions, s.doing = e.Role, 0, ""
+	case state.Action:
+		s.actions++
+		s.doing = e.Text
+	case state.CallEnd:
+		s.role, s.doing = "", ""
+	case state.Wait:
+		s.role, s.doing = "", waitWords(e)
+	case state.Usage:
+		s.used.Add(ledger.Row{Count: tokens.Count{Total: e.Tokens}, CostUSD: e.CostUSD})
+	}
+}
+
+// elapsed is how long this run of abl has been going on at a moment.
+func (s *story) elapsed(now time.Time) time.Duration {
+	if s.began.IsZero() {
+		return 0
+	}
+	return max(now.Sub(s.began), 0)
+}
 
 // tone is how a fact is meant; only colour shows it.
 type tone int
@@ -47,7 +101,7 @@ func words(e state.Event, s *story) fact {
 	case state.Wait:
 		f.text, f.tone = told(waitWords(e), e.Text), warn
 	case state.Usage:
-		f.text, f.tone = tokenWords(e), quiet
+		f.text, f.tone = usageWords(e), quiet
 	case state.Commit:
 		f.text = joined("commit "+e.Hash[:min(len(e.Hash), 7)]+" "+e.Subject, e.Text)
 	case state.Preparing:
@@ -116,17 +170,14 @@ func waitWords(e state.Event) string {
 	return fmt.Sprintf("waits %s, until %s UTC", span(e.MS), e.Until.UTC().Format("15:04:05"))
 }
 
-func tokenWords(e state.Event) string {
-	text := "an unknown number of tokens"
-	if e.Tokens != nil {
-		text = wording.Thousands(*e.Tokens) + " tokens"
-	}
+func usageWords(e state.Event) string {
+	var one story
+	one.take(e)
+	text, cost := amounts(one.used.Account().All)
 	if e.Model != "" {
 		text += " (" + e.Model + ")"
 	}
-	var one story
-	one.pay(e.CostUSD)
-	return joined(text, cost(&one))
+	return joined(text, cost)
 }
 
 // outcomeWords sum a run up: how it ended, how long it took, what it used.
@@ -138,8 +189,8 @@ func outcomeWords(f fact, e state.Event, s *story) fact {
 		f.tone = good
 	}
 	more := []string{clock(s.elapsed(e.Time))}
-	if s.counted() {
-		more = append(more, joined(used(s)+" tokens", cost(s)))
+	if used := s.used.Account().All; used.Rows > 0 {
+		more = append(more, UsedWords(used))
 	}
 	if e.Exit != nil && *e.Exit != exit.Passed {
 		f.tone = bad
@@ -157,25 +208,23 @@ func verdictTone(v string) tone {
 	return map[string]tone{"pass": good, "fail": bad, "unverified": warn}[v]
 }
 
-// used is the sum of tokens, which is a lower bound when some are not known.
-func used(s *story) string {
-	if s.unknown {
-		return "at least " + wording.Thousands(s.tokens)
-	}
-	return wording.Thousands(s.tokens)
+// UsedWords say what calls used; what nobody told is unknown, and no zero.
+func UsedWords(sum ledger.Sum) string { return joined(amounts(sum)) }
+
+func amounts(sum ledger.Sum) (tokens, cost string) {
+	tokens = atLeast(wording.Thousands(sum.Total.Known)+" tokens", "tokens unknown", sum.Total.Missing, sum.Rows)
+	return tokens, atLeast(sum.Cost.Known.Short()+" USD", "cost unknown", sum.Cost.Missing, sum.Rows)
 }
 
-// cost is what the tokens cost, "" when there was nothing to pay.
-func cost(s *story) string {
-	switch {
-	case s.priced && s.unpriced:
-		return "at least " + s.usd.Short() + " USD"
-	case s.priced:
-		return s.usd.Short() + " USD"
-	case s.unpriced:
-		return "cost unknown"
+// atLeast is a sum of which so many of all parts are missing.
+func atLeast(known, unknown string, missing, all int) string {
+	switch missing {
+	case 0:
+		return known
+	case all:
+		return unknown
 	}
-	return ""
+	return "at least " + known
 }
 
 // told puts what was said behind what it is about.

@@ -86,7 +86,7 @@ func FuzzCut(f *testing.F) {
 func TestStatusAtEveryWidth(t *testing.T) {
 	width := 0
 	l := &lines{width: func() int { return width }, now: func() time.Time { return noon.Add(83 * time.Second) }}
-	l.story = story{began: noon, phase: 12, iteration: 3, role: "verifier", tokens: 1_234_567, unknown: true, doing: "runs tests/漢字/notes.test.sh and more"}
+	l.story = story{began: noon, phase: 12, iteration: 3, role: "verifier", doing: "runs tests/漢字/notes.test.sh and more"}
 	for width = -1; width < 200; width++ {
 		sum := 0
 		for _, r := range l.status() {
