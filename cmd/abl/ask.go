@@ -114,7 +114,7 @@ func specNumber(s *phase.Project, file string) (n int, err error) {
 	}
 	_, _ = fmt.Sscanf(filepath.Base(at), "phase%d.md", &n)
 	if err != nil || n < 1 || at != filepath.Join(s.Paths.Specs(), fmt.Sprintf("phase%d.md", n)) {
-		return 0, exit.With(exit.Usage, fmt.Errorf("cannot draft %q: it is no spec of this project", file), "abl spec draft .abl/specs/phase1.md")
+		return 0, cli.WithHint("abl spec draft .abl/specs/phase1.md", "cannot draft %q: it is no spec of this project", file)
 	}
 	return n, nil
 }

@@ -87,7 +87,7 @@ func initDir(in *cli.Input) (string, error) {
 	}
 	for _, taken := range []string{s.Paths.Src, s.Paths.Tests, filepath.Join(outer, state.Dir)} {
 		if dir == taken || strings.HasPrefix(dir, taken+"/") {
-			return "", exit.With(exit.Usage, fmt.Errorf("cannot make a project in %q: it belongs to the project %q", dir, outer), "abl -C "+outer+" init adds what that one lacks")
+			return "", cli.WithHint("abl -C "+outer+" init adds what that one lacks", "cannot make a project in %q: it belongs to the project %q", dir, outer)
 		}
 	}
 	in.Say("note: %s is a project too, and this one is apart from it", outer)
@@ -105,7 +105,7 @@ func askedFor(ctx context.Context, in *cli.Input, dir string) (scaffold.Plan, er
 		p.Kind, err = askKind(ctx, in)
 		return p, err
 	} else if err == nil && !fi.IsDir() {
-		return p, exit.With(exit.Usage, fmt.Errorf("cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir)), "move it away")
+		return p, cli.WithHint("move it away", "cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir))
 	}
 	s, err := phase.OpenAt(in, dir)
 	if err != nil || s.Conf.File == "" {
@@ -121,7 +121,7 @@ func askedFor(ctx context.Context, in *cli.Input, dir string) (scaffold.Plan, er
 		{"take --kind " + p.Kind, "app.kind", p.Kind, kind},
 	} {
 		if of.asked != "" && of.asked != of.settled {
-			return p, exit.With(exit.Usage, fmt.Errorf("cannot %s: %s says %q", of.take, s.Conf.File, of.settled), "change "+of.key+" there")
+			return p, cli.WithHint("change "+of.key+" there", "cannot %s: %s says %q", of.take, s.Conf.File, of.settled)
 		}
 	}
 	stack := cmp.Or(p.Stack, "none") // its settings say how it is built
@@ -154,7 +154,7 @@ func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
 	top := git.Around(dir)
 	switch apart := p.Src != "" || top == ""; {
 	case apart && p.Dir != "":
-		return exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: it is a folder of the git repository here, and goes without --src", p.Dir), "leave out one of them")
+		return cli.WithHint("leave out one of them", "cannot take --dir %q: it is a folder of the git repository here, and goes without --src", p.Dir)
 	case apart:
 		return nil
 	}
@@ -170,7 +170,7 @@ func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
 	within := filepath.Join(here, p.Dir)
 	switch held := from.Holds(head, within); {
 	case !held && p.Dir != "":
-		return exit.With(exit.Usage, fmt.Errorf("cannot take --dir %q: there is no such folder in commit %.12s", p.Dir, head), "commit it first, or leave out --dir")
+		return cli.WithHint("commit it first, or leave out --dir", "cannot take --dir %q: there is no such folder in commit %.12s", p.Dir, head)
 	case !held:
 		in.Say("note: nothing here is committed to %s, so the source begins empty; to work on what is here, commit it first", top)
 		return nil
@@ -228,7 +228,7 @@ refutes the app, the Builder mends it, the second Verifier passes it.`,
 func runDemo(ctx context.Context, in *cli.Input) error {
 	if len(in.Args) > 0 {
 		if there, err := os.ReadDir(in.Args[0]); len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return exit.With(exit.Usage, fmt.Errorf("cannot write the demo: %q is there, and no empty directory", in.Args[0]), "name a directory that does not exist yet")
+			return cli.WithHint("name a directory that does not exist yet", "cannot write the demo: %q is there, and no empty directory", in.Args[0])
 		}
 	}
 	eng, _, err := environment.Connect(ctx)

@@ -158,7 +158,7 @@ func (l *logs) show(ctx context.Context) error {
 		}
 		switch {
 		case over && last == "":
-			return exit.With(exit.Usage, fmt.Errorf("cannot find a call of the %s like that", cmp.Or(l.what, "project")), "abl logs lists the calls")
+			return cli.WithHint("abl logs lists the calls", "cannot find a call of the %s like that", cmp.Or(l.what, "project"))
 		case over:
 			return nil
 		}

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
 	"abl/internal/git"
@@ -109,7 +107,7 @@ func runShell(ctx context.Context, s *phase.Project) (err error) {
 	}
 	tty := view.Terminal(in.Stdin)
 	if tty == nil {
-		return exit.With(exit.Usage, errors.New("cannot open a shell: standard input is not a terminal"), "")
+		return cli.Usagef("cannot open a shell: standard input is not a terminal")
 	}
 	if in.Set("phase") {
 		if n, err = phase.Number(in.String("phase")); err != nil {

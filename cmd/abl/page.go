@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/internal/audit"
@@ -169,14 +170,14 @@ func diffOf(s *phase.Project, c git.Change) (string, error) {
 // reportPage makes the page of phase n, or, for 0, of the one that was judged last.
 func reportPage(ctx context.Context, s *phase.Project, n int, path string, all []audit.Record) error {
 	if len(all) == 0 {
-		return exit.With(exit.Usage, errors.New("no iteration was judged yet"), "abl phase 1")
+		return cli.WithHint("abl phase 1", "no iteration was judged yet")
 	}
 	if n == 0 {
 		n = slices.MaxFunc(all, func(a, b audit.Record) int { return a.Decided.Compare(b.Decided) }).Phase
 	}
 	if path = cmp.Or(path, pagePath(s, n)); path != "-" {
 		if err := writable(s, path); err != nil {
-			return exit.With(exit.Usage, fmt.Errorf("cannot write the page: %w", err), exit.Hint(err))
+			return exit.With(exit.Usage, fmt.Errorf("cannot write the page: %w", err), "")
 		}
 	}
 	r, err := told(ctx, s, n)

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/orchestrator/report"
 )
@@ -76,7 +74,7 @@ func autoPublish(ctx context.Context, s *phase.Project) error {
 // pullRequest prints the text of one.
 func pullRequest(ctx context.Context, s *phase.Project, n int) error {
 	if n == 0 {
-		return exit.With(exit.Usage, errors.New("cannot write a pull request: of which phase?"), "abl publish 1 --pr-body")
+		return cli.WithHint("abl publish 1 --pr-body", "cannot write a pull request: of which phase?")
 	}
 	branch := phase.Branch(n)
 	fmt.Fprint(s.In.Stdout, report.Markdown(runOf(ctx, s, n, nil)))

@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/internal/audit"
 	"abl/orchestrator/report"
@@ -48,7 +47,7 @@ func runReport(ctx context.Context, s *phase.Project) error {
 		case in.Bool("html") && i == len(in.Args)-1:
 			page = arg
 		case i == 0:
-			return exit.With(exit.Usage, fmt.Errorf("cannot report on phase %q: a phase is a number from 1 on", arg), "abl report lists what there is")
+			return cli.WithHint("abl report lists what there is", "cannot report on phase %q: a phase is a number from 1 on", arg)
 		default:
 			return cli.WithHint("abl report 1 --html page.html", "%q is one too many: a FILE goes with --html", arg)
 		}
@@ -93,11 +92,11 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 	}
 	switch {
 	case len(all) == 0 && !slices.Contains(s.Specs().Numbers(), n):
-		return exit.With(exit.Usage, fmt.Errorf("there is no phase %d", n), "abl status lists the phases")
+		return cli.WithHint("abl status lists the phases", "there is no phase %d", n)
 	case len(all) == 0:
-		return exit.With(exit.Usage, fmt.Errorf("phase %d has no audit record yet", n), fmt.Sprintf("abl phase %d makes one with each verdict", n))
+		return cli.WithHint(fmt.Sprintf("abl phase %d makes one with each verdict", n), "phase %d has no audit record yet", n)
 	case at < 0:
-		return exit.With(exit.Usage, fmt.Errorf("phase %d has no audit record of step-%d", n, step), fmt.Sprintf("it has those of step-%d to step-%d: abl report lists them", all[0].Step, all[len(all)-1].Step))
+		return cli.WithHint(fmt.Sprintf("it has those of step-%d to step-%d: abl report lists them", all[0].Step, all[len(all)-1].Step), "phase %d has no audit record of step-%d", n, step)
 	}
 	switch {
 	case s.In.Bool("json") && step > 0:

@@ -84,7 +84,7 @@ func runSpecLint(_ context.Context, s *phase.Project) (err error) {
 		bad, what = bad+all.Warnings, what+" and "+wording.Count(all.Warnings, "warning")
 	}
 	if bad > 0 {
-		return exit.With(exit.Usage, fmt.Errorf("the specs have %s", what), "docs/specs.md explains each code")
+		return cli.WithHint("docs/specs.md explains each code", "the specs have %s", what)
 	}
 	return nil
 }

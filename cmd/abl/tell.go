@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +55,7 @@ func (t *telling) begin(n int) error {
 		}
 		named[whole] = f.Name
 		if err := writable(t.Project, path); err != nil {
-			return exit.With(exit.Usage, fmt.Errorf("cannot write the file of --%s: %w", f.Name, err), exit.Hint(err))
+			return exit.With(exit.Usage, fmt.Errorf("cannot write the file of --%s: %w", f.Name, err), "")
 		}
 	}
 	what := "abl was stopped before it could say how the run ended"
@@ -73,12 +74,11 @@ func writable(s *phase.Project, path string) error {
 	}
 	for _, work := range []string{s.Paths.Src, s.Paths.Tests} {
 		if rel, err := filepath.Rel(work, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			return exit.With(exit.Usage, fmt.Errorf("%q is in %s, a role's directory", path, s.Paths.Rel(work)),
-				"name a file elsewhere, such as .abl/reports/"+filepath.Base(path))
+			return cli.WithHint("name a file elsewhere, such as .abl/reports/"+filepath.Base(path), "%q is in %s, a role's directory", path, s.Paths.Rel(work))
 		}
 	}
 	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {
-		return exit.With(exit.Usage, fmt.Errorf("%q is there and no plain file", path), "name another file")
+		return cli.WithHint("name another file", "%q is there and no plain file", path)
 	}
 	return nil
 }
@@ -111,11 +111,8 @@ func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) 
 			e.Text += ": " + ended.Error()
 		}
 	}
-	asked := os.Getenv(summaryVar) != ""
-	for _, f := range tellFlags() {
-		asked = asked || t.In.String(f.Name) != ""
-	}
-	if asked || judged {
+	named := slices.ContainsFunc(tellFlags(), func(f cli.Flag) bool { return t.In.String(f.Name) != "" })
+	if named || judged || os.Getenv(summaryVar) != "" {
 		ended = t.files(ctx, n, e, ended, judged)
 	}
 	end := *e

@@ -84,8 +84,7 @@ func Of(list pricelist.List, models []string) map[string]*prices.Price {
 
 // Unpriced says that a cap in dollars cannot be held, which would be none.
 func Unpriced(why, model string) error {
-	return exit.With(exit.Usage, fmt.Errorf("cannot hold a budget in US dollars: %s", why),
-		fmt.Sprintf("add prices: {%s: {input: 1.25, output: 10}}, dollars for a million tokens, to .abl/config.yaml, or give the budget in tokens", model))
+	return cli.WithHint(fmt.Sprintf("add prices: {%s: {input: 1.25, output: 10}}, dollars for a million tokens, to .abl/config.yaml, or give the budget in tokens", model), "cannot hold a budget in US dollars: %s", why)
 }
 
 // Book is a ledger that calls are entered in: priced where nobody else did, and
@@ -165,11 +164,11 @@ func raise(in *cli.Input, conf *config.Config) error {
 		}
 		tokens, usd, err := more(flag, text)
 		if err != nil {
-			return exit.With(exit.Usage, fmt.Errorf("--%s: want an amount such as %s or +%s, got %q", flag, example, example, in.String(flag)), "")
+			return cli.Usagef("--%s: want an amount such as %s or +%s, got %q", flag, example, example, in.String(flag))
 		}
 		inTokens, inDollars := conf.Budget.Raise(tokens, usd)
 		if flag == "budget-usd" && !inDollars || flag == "budget-tokens" && !inTokens {
-			return exit.With(exit.Usage, fmt.Errorf("--%s +%s: no such cap is set, so there is none to raise", flag, text), fmt.Sprintf("--%s %s caps the phase", flag, text))
+			return cli.WithHint(fmt.Sprintf("--%s %s caps the phase", flag, text), "--%s +%s: no such cap is set, so there is none to raise", flag, text)
 		}
 	}
 	return nil

@@ -25,15 +25,18 @@ const (
 )
 
 // Plan is what a run of init does, and what `abl init --json` prints. A person asks for some
-// of it; in a project that has its configuration already, Src and Tests are what that says.
+// of it, and the rest is found: without a stack the files that are there tell, without a kind it
+// is http, or what the files tell where there is no stack. In a project that has its configuration already, Src and Tests are what that says.
 type Plan struct {
-	Stack   string `json:"stack"`             // node, python, go or none; "" looks at the files that are there
-	Guessed bool   `json:"guessed"`           // nobody asked for the stack, and no file told
-	Kind    string `json:"kind"`              // of system: http, tcp or command; "" is http, or what the files tell where there is no stack
-	Src     string `json:"src"`               // the Builder's workspace, relative to the project; "" is src
-	Tests   string `json:"-"`                 // the Verifier's workspace likewise; "" is .abl/tests
-	Repo    string `json:"repo,omitempty"`    // the work tree that the project stands in, relative to it, of which Src is a clone; "" for none
-	Dir     string `json:"dir,omitempty"`     // the folder of it that is worked in, "" for the whole
+	Stack   string `json:"stack"`
+	Guessed bool   `json:"guessed"` // nobody asked for the stack, and no file told
+	Kind    string `json:"kind"`    // of system
+	Src     string `json:"src"`     // the Builder's workspace
+	Tests   string `json:"-"`       // the Verifier's
+	// Repo is the repository that the project stands in, relative to it, of which Src is a clone;
+	// "" for none. Dir is the folder of it that is worked in, "" for the whole.
+	Repo    string `json:"repo,omitempty"`
+	Dir     string `json:"dir,omitempty"`
 	Version string `json:"version,omitempty"` // of the stack's language, as a file tells it
 	File    string `json:"version_from,omitempty"`
 	Locked  bool   `json:"locked"` // its dependencies are brought by npm ci, for it has a lock file

@@ -61,7 +61,7 @@ type lines struct {
 }
 
 func newLive(out io.Writer) *lines {
-	return &lines{out: out, live: true, paint: paint(Coloured(out)), now: time.Now, width: func() int { return width(out) }}
+	return &lines{out: out, live: true, paint: paint(Coloured(out)), now: time.Now, width: func() int { return cmp.Or(Columns(out), usual) }}
 }
 
 // between is how long plain lines are silent about an agent's actions after one.
@@ -97,7 +97,8 @@ func (l *lines) show(e state.Event) {
 		return
 	}
 	l.drawn = l.status()
-	f.text = fold(f.text, l.width()-1)
+	// The rows of a fact stand below one another, and none where a fact begins.
+	f.text = redact.Fold(f.text, max(l.width()-1-head, 16), strings.Repeat(" ", head))
 	l.write(clearLine + strings.ReplaceAll(line(f, l.story.elapsed(e.Time), l.paint), "\n", "\r\n") + "\r\n" + l.drawn)
 }
 
@@ -111,16 +112,6 @@ func line(f fact, at time.Duration, c paint) string {
 		mark = ">"
 	}
 	return c.in(quiet, fmt.Sprintf("%7s", clock(at))) + fmt.Sprintf("  %-8s %s ", f.who, mark) + c.in(f.tone, f.text)
-}
-
-// fold breaks the words of a fact into rows that stand below one another, where
-// there is room for that: no part of them stands where a fact begins.
-func fold(text string, width int) string {
-	const least = 16
-	if width-head < least {
-		return text
-	}
-	return redact.Fold(text, width-head, strings.Repeat(" ", head))
 }
 
 func (l *lines) redraw() {

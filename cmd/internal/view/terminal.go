@@ -34,8 +34,6 @@ func Columns(w io.Writer) int {
 // usual is how wide a terminal is that does not tell.
 const usual = 80
 
-func width(w io.Writer) int { return cmp.Or(Columns(w), usual) }
-
 // CanSteer says whether w is a terminal that knows how to move its cursor.
 func CanSteer(w io.Writer) bool {
 	t := os.Getenv("TERM")
