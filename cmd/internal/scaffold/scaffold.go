@@ -109,21 +109,31 @@ func (p Plan) files() (files []File) {
 	if p.Locked {
 		stack = []byte(strings.NewReplacer("# prepare:", "prepare:", "# network:", "network:").Replace(string(stack)))
 	}
-	fill := strings.NewReplacer("@SOURCE@", p.source(), "@STACK@", strings.TrimSpace(string(stack)), "@LANGUAGE@", languages()[p.Stack])
-	kind := func(line string) string { // "@http,tcp LINE" is for these kinds
-		kinds, rest, _ := strings.Cut(line[1:], " ")
-		if !slices.Contains(strings.Split(kinds, ","), p.Kind) {
-			return ""
-		}
-		return strings.ReplaceAll(rest, "@KIND@", p.Kind)
+	source, dir := "own", "" // what the settings say of the Builder's workspace
+	if p.Repo != "" {
+		source = "adopted"
 	}
-	forKind := regexp.MustCompile(`(?m)^@[a-z,]+ .*\n`)
+	if p.Dir != "" {
+		name, _ := yamlfile.Marshal(p.Dir) // text can be written
+		dir = ", dir: " + strings.TrimSpace(string(name))
+	}
+	fill := strings.NewReplacer("@LANGUAGE@", languages()[p.Stack], "@KIND@", p.Kind, "@SRC@", p.Src, "@REPO@", p.Repo, "@DIR@", dir)
+	only := func(line string) string { // "@http,tcp LINE" is for these kinds, "@own LINE" for such a source
+		words, rest, _ := strings.Cut(line[1:], " ")
+		if all := strings.Split(words, ","); slices.Contains(all, p.Kind) || slices.Contains(all, source) {
+			return rest
+		}
+		return ""
+	}
+	some := regexp.MustCompile(`(?m)^@[a-z,]+ .*\n`)
 	_ = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := fs.ReadFile(template, name)
-		files = append(files, File{strings.TrimPrefix(name, "project/"), []byte(forKind.ReplaceAllStringFunc(fill.Replace(string(data)), kind))})
+		text := strings.ReplaceAll(string(data), "@STACK@", strings.TrimSpace(string(stack)))
+		text = fill.Replace(some.ReplaceAllStringFunc(text, only))
+		files = append(files, File{strings.TrimPrefix(name, "project/"), []byte(text)})
 		return err
 	})
 	files = append(files, File{schemaFile, abl.ConfigSchema})
@@ -134,21 +144,6 @@ func (p Plan) files() (files []File) {
 		files = append(files, File{path.Join("prompts", role+".md"), prompts.Copy(role)})
 	}
 	return files
-}
-
-// source is what the settings say of the Builder's workspace.
-func (p Plan) source() string {
-	if p.Repo == "" {
-		return fmt.Sprintf("directories:\n  src: %s            # the Builder's workspace, with a git history of its own\n  tests: .abl/tests   # the Verifier's workspace, likewise", p.Src)
-	}
-	dir := ""
-	if p.Dir != "" {
-		name, _ := yamlfile.Marshal(p.Dir) // text can be written
-		dir = ", dir: " + strings.TrimSpace(string(name))
-	}
-	return "# Your repository: the Builder works on a clone of it, on branch abl/phaseN, and\n" +
-		"# abl publish brings that branch here. What is not committed it does not see.\n" +
-		"source: {repo: " + p.Repo + dir + "}\n# adopt: {exclude: [path/that/no/agent/sees]}\n# publish: auto   # after each phase that passes"
 }
 
 // Kind says what an Op does.
