@@ -81,13 +81,12 @@ proposal: read each contract before a phase is held to it.`,
 }
 
 func runSpecDraft(ctx context.Context, s *phase.Project) error {
-	in := s.In
-	n, err := specNumber(s, in.Args[0])
+	in, p := s.In, s.Paths
+	n, file, err := specAt(s, in.Args[0])
 	if err != nil {
 		return err
 	}
-	p, name := s.Paths, fmt.Sprintf("phase%d.md", n)
-	old, err := hostfs.Read(p.Specs(), name, spec.MaxBytes)
+	old, err := hostfs.Read(p.Root, file, spec.MaxBytes)
 	if err != nil {
 		return exit.With(exit.Usage, err, "write what is wanted into it, in your own words")
 	}
@@ -95,28 +94,30 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 	if in.Bool("write") {
 		replaces = string(old)
 	}
+	question := prompts.SpecDraft + fmt.Sprintf("\nThe spec of phase %d:\n\n", n) + string(old)
 	asker := commit.Asker{Root: p.Root, Logs: filepath.Join(p.Logs(), "draft"), Env: s.Conf.Dotenv, Ledger: ledger.Open(p.Ledger())}
-	answer, err := asker.Ask(ctx, in, "spec-draft", prompts.SpecDraft+fmt.Sprintf("\nThe spec of phase %d:\n\n", n)+string(old), replaces)
+	answer, err := asker.Ask(ctx, in, "spec-draft", question, replaces)
 	if errors.Is(err, commit.ErrMasked) {
-		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", filepath.ToSlash(p.Rel(filepath.Join(p.Specs(), name))), err), "take the secret out, or ask without --write")
+		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", file, err), "take the secret out, or ask without --write")
 	}
 	if err != nil {
 		return err
 	}
-	return propose(s, n, string(old), wholeFile(answer))
+	return propose(s, n, file, string(old), wholeFile(answer))
 }
 
-// specNumber is the phase of a spec of the project.
-func specNumber(s *phase.Project, file string) (n int, err error) {
-	at, err := filepath.Abs(file)
+// specAt is the phase of a spec of the project, and its file there.
+func specAt(s *phase.Project, path string) (n int, file string, err error) {
+	at, err := filepath.Abs(path)
 	if err == nil {
 		at, err = filepath.EvalSymlinks(at)
 	}
 	_, _ = fmt.Sscanf(filepath.Base(at), "phase%d.md", &n)
-	if err != nil || n < 1 || at != filepath.Join(s.Paths.Specs(), fmt.Sprintf("phase%d.md", n)) {
-		return 0, cli.WithHint("abl spec draft .abl/specs/phase1.md", "cannot draft %q: it is no spec of this project", file)
+	file = specFile(n)
+	if err != nil || n < 1 || s.Paths.Rel(at) != file {
+		return 0, "", cli.WithHint("abl spec draft .abl/specs/phase1.md", "cannot draft %q: it is no spec of this project", path)
 	}
-	return n, nil
+	return n, file, nil
 }
 
 // wholeFile is an answer without the code block that models like to put around one.
@@ -129,52 +130,45 @@ func wholeFile(answer string) string {
 	return text + "\n"
 }
 
-// propose shows what would become of a spec, and with --write makes it so.
-func propose(s *phase.Project, n int, old, text string) error {
-	name := fmt.Sprintf("phase%d.md", n)
-	path := filepath.Join(s.Paths.Specs(), name)
-	rel := filepath.ToSlash(s.Paths.Rel(path))
-	if err := view.Diff(s.In.Stdout, rel, &old, &text, false); err != nil {
+// propose shows what would become of a spec and what is wrong with that, and with --write makes
+// it so.
+func propose(s *phase.Project, n int, file, old, text string) error {
+	if err := view.Diff(s.In.Stdout, file, &old, &text, false); err != nil {
 		return err
 	}
-	wrong := 0
-	set := s.Specs().With(n, []byte(text))
-	for _, p := range set.Lint() {
-		if p.Phase != n {
-			continue
-		}
-		f := problem(s, p)
-		if f.Level == "error" {
-			wrong++
-		}
-		s.In.Say("%s:%d: %s: %s [%s]", rel, f.Line, f.Level, f.Text, f.Code)
+	specs := s.Specs().With(n, []byte(text))
+	all, err := lint(s, specs, n)
+	if err != nil {
+		return err
 	}
+	all.print(s.In.Stderr)
 	f, err := s.State()
 	if err != nil {
 		return err
 	}
-	before, _ := spec.Parse(rel, []byte(old), n) // the problems were told above, or are those of the old text
-	after, _ := spec.Parse(rel, []byte(text), n)
+	before, _ := spec.Parse(file, []byte(old), n) // the problems were told above, or are those of the old text
+	after, _ := spec.Parse(file, []byte(text), n)
 	missing := after.Missing(before)
-	frozen, stops := errors.AsType[orchestrator.Frozen](orchestrator.Drift(f, set)[n])
-	switch now, err := hostfs.Read(s.Paths.Specs(), name, spec.MaxBytes); {
+	frozen, stops := errors.AsType[orchestrator.Frozen](orchestrator.Drift(f, specs)[n])
+	stays := file + " stays as it is"
+	switch now, err := hostfs.Read(s.Paths.Root, file, spec.MaxBytes); {
 	case text == old:
 		s.In.Say("the model would change nothing")
 	case !s.In.Bool("write"):
-		s.In.Say("hint: %s stays as it is; take from it what you want, or ask again with --write", rel)
-	case wrong > 0:
-		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + wording.Count(wrong, "error"), Safe: rel + " stays as it is"}
+		s.In.Say("hint: %s; take from it what you want, or ask again with --write", stays)
 	case stops:
 		return frozen
+	case all.Errors > 0:
+		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + wording.Count(all.Errors, "error"), Safe: stays}
 	case err != nil || string(now) != old:
-		return &exit.Error{Code: exit.Person, What: rel + " was changed meanwhile", Safe: "it stays as it is", Do: "run it again"}
+		return &exit.Error{Code: exit.Person, What: file + " was changed meanwhile", Safe: "it stays as it is", Do: "run it again"}
 	case len(missing) > 0:
 		for _, c := range missing {
 			s.In.Say("not in the proposal: line %d, \"%s\"", c.Line, c.Says())
 		}
-		return &exit.Error{Code: exit.Unverified, What: "the proposal leaves out " + wording.Count(len(missing), "contract"), Safe: rel + " stays as it is"}
+		return &exit.Error{Code: exit.Unverified, What: "the proposal leaves out " + wording.Count(len(missing), "contract"), Safe: stays}
 	default:
-		return hostfs.Write(path, []byte(text), 0o644)
+		return hostfs.Write(filepath.Join(s.Paths.Root, file), []byte(text), 0o644)
 	}
 	return nil
 }

@@ -22,11 +22,20 @@ func imagesCommand() cli.Command {
 	return cli.Command{
 		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
 		Subs: []cli.Command{
-			{Name: "build", Args: "[AGENT...]", MaxArgs: -1, Usage: "make the images that are missing, those for gemini and scripted unless told", Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages)},
-			{Name: "save", Args: "FILE [AGENT...]", MinArgs: 1, MaxArgs: -1, Usage: "write them to a file, for a machine without a network: all that are there, or those of these agents", Run: saveImages},
+			{
+				Name: "build", Args: "[AGENT...]", MaxArgs: -1, Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages),
+				Usage: "make the images that are missing, those for gemini and scripted unless told",
+			},
+			{
+				Name: "save", Args: "FILE [AGENT...]", MinArgs: 1, MaxArgs: -1, Run: saveImages,
+				Usage: "write them to a file, for a machine without a network: all that are there, or those of these agents",
+			},
 			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
 			{Name: "list", Usage: "say which are there", Run: onEngine(listImages)},
-			{Name: "remove", Args: "[NAME...]", MaxArgs: -1, Usage: "remove those of agents or languages from the engine, all unless told", Values: append(images.Agents(), "go", "node", "python"), Run: onEngine(removeImages)},
+			{
+				Name: "remove", Args: "[NAME...]", MaxArgs: -1, Values: append(images.Agents(), "go", "node", "python"), Run: onEngine(removeImages),
+				Usage: "remove those of agents or languages from the engine, all unless told",
+			},
 		},
 	}
 }

@@ -105,7 +105,7 @@ func askedFor(ctx context.Context, in *cli.Input, dir string) (scaffold.Plan, er
 		p.Kind, err = askKind(ctx, in)
 		return p, err
 	} else if err == nil && !fi.IsDir() {
-		return p, cli.WithHint("move it away", "cannot make a project: %q is a link or a file, not a directory", filepath.Join(dir, state.Dir))
+		return p, cli.WithHint("move it away", "cannot make a project: .abl here is a link or a file, not a directory")
 	}
 	s, err := phase.OpenAt(in, dir)
 	if err != nil || s.Conf.File == "" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -126,7 +125,7 @@ func lint(s *phase.Project, set spec.Set, only int) (lintReport, error) {
 
 func problem(s *phase.Project, p spec.Problem) lintProblem {
 	f := lintProblem{
-		Code: p.Code, Level: "warning", File: filepath.ToSlash(s.Paths.Rel(p.File)), Line: p.Line, Phase: p.Phase,
+		Code: p.Code, Level: "warning", File: s.Paths.Rel(p.File), Line: p.Line, Phase: p.Phase,
 		Contract: p.Contract, Text: p.Text, Suggestion: p.Hint,
 	}
 	if p.Stops() {
@@ -171,6 +170,9 @@ type matrixPhase struct {
 	File   string `json:"file"`
 	Status string `json:"status"` // of docs/state-format.md, or unsound
 }
+
+// specFile is the spec of a phase in a project.
+func specFile(n int) string { return fmt.Sprintf("%s/specs/phase%d.md", state.Dir, n) }
 
 // unsound is the status of a phase whose spec cannot be used.
 const unsound = "unsound"
@@ -223,7 +225,7 @@ func matrixOf(f *state.File, specs spec.Set, last map[int]audit.Record) matrix {
 	m := matrix{Phases: []matrixPhase{}, Contracts: []matrixContract{}, Others: []matrixOther{}}
 	for _, n := range specs.Numbers() {
 		this, sound := specs.Phase(n)
-		p := matrixPhase{Phase: n, Title: this.Title, File: fmt.Sprintf("%s/specs/phase%d.md", state.Dir, n), Status: unsound}
+		p := matrixPhase{Phase: n, Title: this.Title, File: specFile(n), Status: unsound}
 		if sound {
 			p.Status = string(f.Phase(n).Status)
 		}

@@ -76,7 +76,7 @@ func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	}
 	info, err := os.Stat(needed)
 	if err != nil {
-		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot look for the file: %w", err), "give a "+orchestrator.FailedSpecs+", a Verifier's workspace or a project")
+		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot look for the file: %w", err), "give a failed_specs.md, a Verifier's workspace or a project")
 	}
 	if name == orchestrator.FailedSpecs || !info.IsDir() {
 		return dir, name, nil
@@ -180,5 +180,8 @@ func (r ruling) end() error {
 		}
 		return &exit.Error{Code: exit.Stuck, What: what, Safe: "a phase would go on with the Builder"}
 	}
-	return &exit.Error{Code: exit.Unverified, What: "the file is malformed and never a pass", Safe: "a phase would ask the Verifier once more", Do: "each failure is three lines, SPEC: …, INPUT: … and OBSERVED: … (docs/failed-specs.md)"}
+	return &exit.Error{
+		Code: exit.Unverified, What: "the file is malformed and never a pass", Safe: "a phase would ask the Verifier once more",
+		Do: "each failure is three lines, SPEC: …, INPUT: … and OBSERVED: … (docs/failed-specs.md)",
+	}
 }

@@ -150,17 +150,19 @@ func (c Cap) Admits(w Words) error {
 		models := c.Used.Models()
 		return Unpriced(fmt.Sprintf("tokens of %s are spent, which has no price", strings.Join(models, ", ")), models[0])
 	case usd > 0 && c.Used.USD >= usd:
-		return w.spentOut(fmt.Sprintf("%s of %s USD of the %s are spent", c.Used.USD.Short(), usd, c.Of),
-			fmt.Sprintf("raise budget.%s.usd in .abl/config.yaml and run the same command again, or go on with %s --budget-usd +5", c.Of, w.Again))
+		return w.spentOut(c.Of, "usd", "5", fmt.Sprintf("%s of %s USD of the %s are spent", c.Used.USD.Short(), usd, c.Of))
 	case c.Cap.Tokens > 0 && c.Used.Tokens >= c.Cap.Tokens:
-		return w.spentOut(fmt.Sprintf("%d of %d tokens of the %s are used", c.Used.Tokens, c.Cap.Tokens, c.Of),
-			fmt.Sprintf("raise budget.%s.tokens in .abl/config.yaml and run the same command again, or go on with %s --budget-tokens +%d", c.Of, w.Again, c.Cap.Tokens))
+		what := fmt.Sprintf("%d of %d tokens of the %s are used", c.Used.Tokens, c.Cap.Tokens, c.Of)
+		return w.spentOut(c.Of, "tokens", fmt.Sprint(c.Cap.Tokens), what)
 	}
 	return nil
 }
 
-func (w Words) spentOut(what, do string) error {
-	return &exit.Error{Code: exit.Budget, Err: retry.ErrBudget, Safe: w.Safe, What: fmt.Sprintf("%v: %s", retry.ErrBudget, what), Do: do}
+func (w Words) spentOut(of, unit, more, what string) error {
+	return &exit.Error{
+		Code: exit.Budget, Err: retry.ErrBudget, What: fmt.Sprintf("%v: %s", retry.ErrBudget, what), Safe: w.Safe,
+		Do: fmt.Sprintf("raise budget.%s.%s in .abl/config.yaml and run the same command again, or go on with %s --budget-%s +%s", of, unit, w.Again, unit, more),
+	}
 }
 
 // warnAt is the part of a cap at which a person is told, in percent.

@@ -26,7 +26,8 @@ const (
 
 // Plan is what a run of init does, and what `abl init --json` prints. A person asks for some
 // of it, and the rest is found: without a stack the files that are there tell, without a kind it
-// is http, or what the files tell where there is no stack. In a project that has its configuration already, Src and Tests are what that says.
+// is http, or what the files tell where there is no stack. In a project that has its
+// configuration already, Src and Tests are what that says.
 type Plan struct {
 	Stack   string `json:"stack"`
 	Guessed bool   `json:"guessed"` // nobody asked for the stack, and no file told
