@@ -69,7 +69,7 @@ func runCheck(ctx context.Context, s *phase.Project) error {
 func draftCommand() cli.Command {
 	write := cli.Flag{Name: "write", Usage: "put the proposal in the file's place, when it has no errors"}
 	return cli.Command{
-		Name: "draft", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "have a model turn a spec's prose into contracts, as a proposal",
+		Name: "draft", Args: "FILE", Usage: "have a model turn a spec's prose into contracts, as a proposal",
 		Long: `Shows a model one spec of the project and prints how it would write it, as a diff,
 with what abl spec lint says to that. The file stays as it is without --write. It is a
 proposal: read each contract before a phase is held to it.`,

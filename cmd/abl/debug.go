@@ -17,7 +17,7 @@ func debugCommand() cli.Command {
 	return cli.Command{
 		Name: "debug", Group: cli.Upkeep, Usage: "show what abl makes of a file",
 		Subs: []cli.Command{{
-			Name: "usage", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "the ledger rows that an agent's output would give",
+			Name: "usage", Args: "FILE", Usage: "the ledger rows that an agent's output would give",
 			Flags: []cli.Flag{
 				{Name: "agent", Value: "NAME", Default: "gemini", Values: agent.Names(), Open: true, Usage: "whose output it is; also an agent of the project's own"},
 				{Name: "exit", Value: "N", Default: "0", Usage: "the exit code that the agent ended with"},

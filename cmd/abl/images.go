@@ -23,17 +23,17 @@ func imagesCommand() cli.Command {
 		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
 		Subs: []cli.Command{
 			{
-				Name: "build", Args: "[AGENT...]", MaxArgs: -1, Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages),
+				Name: "build", Args: "[AGENT...]", Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages),
 				Usage: "make the images that are missing, those for gemini and scripted unless told",
 			},
 			{
-				Name: "save", Args: "FILE [AGENT...]", MinArgs: 1, MaxArgs: -1, Run: saveImages,
+				Name: "save", Args: "FILE [AGENT...]", Run: saveImages,
 				Usage: "write them to a file, for a machine without a network: all that are there, or those of these agents",
 			},
-			{Name: "load", Args: "FILE", MinArgs: 1, MaxArgs: 1, Usage: "read them from such a file", Run: loadImages},
+			{Name: "load", Args: "FILE", Usage: "read them from such a file", Run: loadImages},
 			{Name: "list", Usage: "say which are there", Run: onEngine(listImages)},
 			{
-				Name: "remove", Args: "[NAME...]", MaxArgs: -1, Values: append(images.Agents(), "go", "node", "python"), Run: onEngine(removeImages),
+				Name: "remove", Args: "[NAME...]", Values: append(images.Agents(), "go", "node", "python"), Run: onEngine(removeImages),
 				Usage: "remove those of agents or languages from the engine, all unless told",
 			},
 		},

@@ -214,7 +214,7 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 
 func demoCommand() cli.Command {
 	return cli.Command{
-		Name: "demo", Group: cli.Starting, Args: "[DIR]", MaxArgs: 1, Usage: "watch a whole phase, offline and without a key",
+		Name: "demo", Group: cli.Starting, Args: "[DIR]", Usage: "watch a whole phase, offline and without a key",
 		Long: `Copies a small project, a link shortener in two phases, to DIR (a new temporary
 directory unless given) and runs its first phase. Containers, networks,
 repositories and tests are real; only the model is a script. The first Verifier

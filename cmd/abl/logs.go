@@ -25,7 +25,7 @@ import (
 
 func logsCommand() cli.Command {
 	return cli.Command{
-		Name: "logs", Group: cli.Looking, Args: "[builder|verifier|app]", MaxArgs: 1, Values: []string{"builder", "verifier", "app"},
+		Name: "logs", Group: cli.Looking, Args: "[builder|verifier|app]", Values: []string{"builder", "verifier", "app"},
 		Usage: "show what an agent said and did; without a role, list the calls",
 		Long: `Shows the last call of a role: what the agent said, each tool that it used in a
 line, and the first lines of what that gave. --raw shows all that it printed, which is

@@ -16,7 +16,7 @@ import (
 
 func openCommand() cli.Command {
 	return cli.Command{
-		Name: "open", Group: cli.Looking, Args: "[N]", MaxArgs: 1, Usage: "run what was built, for you to use, until Ctrl-C",
+		Name: "open", Group: cli.Looking, Args: "[N]", Usage: "run what was built, for you to use, until Ctrl-C",
 		Long: `Starts the app on a throw-away copy of what phase N has come to, with its services,
 and lets you come to it at 127.0.0.1. It has no more reach than in a phase, and what
 it stores is gone when you end it by Ctrl-C. Without N it is the last phase before the
@@ -90,7 +90,7 @@ func showChange(in *cli.Input, w io.Writer, c git.Change, colours bool) (err err
 
 func shellCommand() cli.Command {
 	return cli.Command{
-		Name: "shell", Group: cli.Running, Args: "builder|verifier", MinArgs: 1, MaxArgs: 1, Values: []string{"builder", "verifier"},
+		Name: "shell", Group: cli.Running, Args: "builder|verifier", Values: []string{"builder", "verifier"},
 		Usage: "open a role's container yourself, without a key",
 		Long: `Opens a shell in a container that sees and reaches just what the role's does:
 its workspace, the specs, abl-cmd. The Verifier's has a freshly started app

@@ -13,7 +13,7 @@ import (
 
 func phaseCommand() cli.Command {
 	return cli.Command{
-		Name: "phase", Group: cli.Running, Args: "N", Usage: "build and verify one phase until its contracts hold", MinArgs: 1, MaxArgs: 1,
+		Name: "phase", Group: cli.Running, Args: "N", Usage: "build and verify one phase until its contracts hold",
 		Long: `Runs phase N: a Builder writes the code in one container, a Verifier tests the
 running system in another, at most five times (loop.max_verifier_iterations).
 It is safe to interrupt and to run again: it goes on where it stopped, attaches

@@ -13,7 +13,7 @@ import (
 
 func publishCommand() cli.Command {
 	return cli.Command{
-		Name: "publish", Group: cli.Running, Args: "[N]", MaxArgs: 1, Usage: "bring what was built into your repository, as branches",
+		Name: "publish", Group: cli.Running, Args: "[N]", Usage: "bring what was built into your repository, as branches",
 		Long: `Brings the branches abl/phaseN, the tests (refs/abl/tests) and state, audit records
 and ledger (refs/abl/state) into the repository that the project works on. Your
 branch, index and files stay as they are. git push origin abl/phase1 'refs/abl/*'

@@ -14,7 +14,7 @@ import (
 
 func reportCommand() cli.Command {
 	return cli.Command{
-		Name: "report", Group: cli.Looking, Args: "[N] [FILE]", MaxArgs: 2, Usage: "show what each verdict stands on",
+		Name: "report", Group: cli.Looking, Args: "[N] [FILE]", Usage: "show what each verdict stands on",
 		Long: `Shows the audit record of phase N: verdict and contracts, what abl's own replays
 gave, what the tests notice, the hashes of specs, commits and images, and the
 proof of the boundary, and what the phase cost, took and changed. Without N, a

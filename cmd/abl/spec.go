@@ -26,7 +26,7 @@ func specCommand() cli.Command {
 		Name: "spec", Group: cli.Looking, Usage: "read the specs: what is wrong with them, what became of each contract",
 		Subs: []cli.Command{
 			{
-				Name: "lint", Args: "[N]", MaxArgs: 1, Usage: "name what is vague, missing, said twice or contradictory",
+				Name: "lint", Args: "[N]", Usage: "name what is vague, missing, said twice or contradictory",
 				Long: `Reads the specs of all phases, or of phase N, as a careful person would. Errors
 stop a phase before anything is spent, warnings do not. docs/specs.md explains
 the codes.`,
@@ -111,7 +111,8 @@ func lint(s *phase.Project, set spec.Set, only int) (lintReport, error) {
 		return all, err
 	}
 	for n, how := range orchestrator.Drift(f, set) {
-		if this, _ := set.Phase(n); only == 0 || n <= only { // what keeps an earlier phase from standing keeps this one from running
+		// What keeps an earlier phase from standing keeps this one from running.
+		if this, _ := set.Phase(n); only == 0 || n <= only {
 			p := problem(s, spec.Problem{File: this.File, Phase: this.Number, Code: "drift", Text: how.Error(), Hint: exit.Hint(how)})
 			if errors.As(how, new(orchestrator.Frozen)) {
 				p.Level = "error" // it stops its phase and those after it
@@ -330,9 +331,15 @@ func cell(k matrixResult) string {
 // legend explains the words of the table that do not explain themselves.
 func (m matrix) legend() string {
 	why := map[string]string{
-		"pass?": "the Verifier's word, not replayed", "FAIL?": "the Verifier's word, which no replay confirms",
-		"weak": "its test takes other answers too", "not witnessed": "no exchange of the tests with the app shows it", "flaky": "fails in some runs", "untried": "ok, in an iteration that failed otherwise",
-		"vacuous": "its test cannot fail", "missing": "no test speaks of it", "disputed": "it replays not ok, and the Verifier saw no failure",
+		"pass?":         "the Verifier's word, not replayed",
+		"FAIL?":         "the Verifier's word, which no replay confirms",
+		"weak":          "its test takes other answers too",
+		"not witnessed": "no exchange of the tests with the app shows it",
+		"flaky":         "fails in some runs",
+		"untried":       "ok, in an iteration that failed otherwise",
+		"vacuous":       "its test cannot fail",
+		"missing":       "no test speaks of it",
+		"disputed":      "it replays not ok, and the Verifier saw no failure",
 	}
 	var parts []string
 	for _, c := range m.Contracts {

@@ -127,7 +127,8 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 		}
 	}
 	totals := ledger.Totals{Price: s.CostOf}
-	if err := ledger.Open(s.Paths.Ledger()).Scan(totals.Add, func(int, string) {}); err != nil { // abl costs tells of lines that are none
+	// abl costs tells of lines that are none.
+	if err := ledger.Open(s.Paths.Ledger()).Scan(totals.Add, func(int, string) {}); err != nil {
 		s.In.Warn(err)
 	}
 	used := totals.Account().By[ledger.ByPhase]

@@ -137,7 +137,8 @@ func (t *telling) files(ctx context.Context, n int, e *state.Event, ended error,
 	err := t.write(r)
 	t.runs = append(t.runs, r)
 	if html != "" {
-		if err = errors.Join(err, writable(t.Project, html)); err == nil { // the run may have changed what is there
+		// The run may have changed what is there.
+		if err = errors.Join(err, writable(t.Project, html)); err == nil {
 			err = writePage(context.WithoutCancel(ctx), t.Project, r, html)
 		}
 	}

@@ -31,7 +31,7 @@ type ruling struct {
 
 func verdictCommand() cli.Command {
 	return cli.Command{
-		Name: "verdict", Group: cli.Looking, Args: "FILE|DIR", MinArgs: 1, MaxArgs: 1,
+		Name: "verdict", Group: cli.Looking, Args: "FILE|DIR",
 		Usage: "show what abl makes of a failed_specs.md",
 		Long: `Reads a failed_specs.md, or that in a Verifier's workspace or in a project, as a
 phase does, and shows its entries, what is wrong with it, and what of it would

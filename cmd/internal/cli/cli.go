@@ -35,15 +35,15 @@ func groups() []string { return []string{"", Starting, Running, Looking, Upkeep}
 
 // Command is one command, or a group of them.
 type Command struct {
-	Name     string
-	Aliases  []string
-	Group    string // Starting, Running, Looking or Upkeep
-	Usage    string // one line, lower case
-	Args     string // as help shows them: "N", "[ROLE]"
+	Name    string
+	Aliases []string
+	Group   string // Starting, Running, Looking or Upkeep
+	Usage   string // one line, lower case
+	// Args are as help shows them: "N", "[ROLE]" for one that may be left out, "[AGENT...]" for
+	// any number.
+	Args     string
 	Long     string
-	Examples string // one command line each, without indentation
-	MinArgs  int
-	MaxArgs  int      // negative is any number
+	Examples string   // one command line each, without indentation
 	Values   []string // the only ones of an argument; empty is any
 	Flags    []Flag
 	Subs     []Command

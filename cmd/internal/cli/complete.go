@@ -41,8 +41,8 @@ func suggest(w io.Writer, app *App, words []string) {
 		}
 		return
 	}
-	for _, value := range l.at.Values {
-		if l.at.MaxArgs < 0 || len(l.args) < l.at.MaxArgs {
+	if _, most := l.at.bounds(); most < 0 || len(l.args) < most {
+		for _, value := range l.at.Values {
 			offer(value, "")
 		}
 	}
@@ -104,7 +104,7 @@ func Completion(name string) Command {
 	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 	return Command{
 		Name: "completion", Group: Upkeep, Usage: "print the completion script of a shell",
-		Args: "bash|zsh|fish", MinArgs: 1, MaxArgs: 1, Values: []string{"bash", "zsh", "fish"},
+		Args: "bash|zsh|fish", Values: []string{"bash", "zsh", "fish"},
 		Long:     "The script completes commands, their flags and what these take. Load it where\nyour shell starts.",
 		Examples: "source <(" + name + " completion bash)\n" + name + " completion fish > ~/.config/fish/completions/" + name + ".fish",
 		Run: func(_ context.Context, in *Input) error {

@@ -59,7 +59,7 @@ func demo() cli.App {
 		Commands: []cli.Command{
 			{Name: "clean", Group: cli.Upkeep, Usage: "remove what runs left on the engine", Run: say("clean")},
 			{
-				Name: "phase", Aliases: []string{"p"}, Group: cli.Running, Usage: "take one phase to its verdict", Args: "N", MinArgs: 1, MaxArgs: 1,
+				Name: "phase", Aliases: []string{"p"}, Group: cli.Running, Usage: "take one phase to its verdict", Args: "N",
 				Long: "The Builder and the Verifier are called in turn, at most five times, until\nthe phase passes.\n\n.abl/ keeps → what they said:\n  C:\\ one line\n  .two",
 				Flags: []cli.Flag{
 					{Name: "json", Usage: "print one event a line"},
@@ -73,10 +73,10 @@ func demo() cli.App {
 				Name: "images", Group: cli.Upkeep, Usage: "build or carry the images",
 				Subs: []cli.Command{
 					{Name: "build", Usage: "build what is missing", Run: say("images build")},
-					{Name: "save", Usage: "write them to a file", Args: "FILE", MinArgs: 1, MaxArgs: 1, Flags: []cli.Flag{{Name: "force", Usage: "replace the file"}}, Run: say("images save")},
+					{Name: "save", Usage: "write them to a file", Args: "FILE", Flags: []cli.Flag{{Name: "force", Usage: "replace the file"}}, Run: say("images save")},
 				},
 			},
-			{Name: "logs", Group: cli.Looking, Usage: "show what a role printed", Args: "[ROLE]", MaxArgs: 1, Values: []string{"builder", "verifier", "app"}, Flags: []cli.Flag{{Name: "follow", Short: "f", Usage: "go on as it grows"}}, Run: say("logs")},
+			{Name: "logs", Group: cli.Looking, Usage: "show what a role printed", Args: "[ROLE]", Values: []string{"builder", "verifier", "app"}, Flags: []cli.Flag{{Name: "follow", Short: "f", Usage: "go on as it grows"}}, Run: say("logs")},
 			{Name: "init", Group: cli.Starting, Usage: "write a project", Run: say("init")},
 			cli.Manual(), cli.Completion("abl"),
 		},
@@ -97,7 +97,7 @@ func odd() cli.App {
 		cli.Command{Name: "misuse", Run: fails(fmt.Errorf("wrapped: %w", cli.Usagef("phase 0 does not exist")))},
 		cli.Command{Name: "gone", Run: func(ctx context.Context, _ *cli.Input) error { return fmt.Errorf("cannot wait: %w", ctx.Err()) }},
 		cli.Command{
-			Name: "config", MaxArgs: 2, Run: tell,
+			Name: "config", Args: "[KEY] [VALUE]", Run: tell,
 			Subs: []cli.Command{{Name: "path", Run: func(_ context.Context, in *cli.Input) error {
 				_, err := fmt.Fprintln(in.Stdout, "config path")
 				return err

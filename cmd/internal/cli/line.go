@@ -82,6 +82,19 @@ func (c *Command) flag(name string) (f Flag) {
 	return f
 }
 
+// bounds are how many arguments the command takes, as Args says; most is -1 for any number.
+func (c *Command) bounds() (least, most int) {
+	for _, arg := range strings.Fields(c.Args) {
+		if strings.Contains(arg, "...") {
+			return least, -1
+		}
+		if most++; !strings.HasPrefix(arg, "[") {
+			least++
+		}
+	}
+	return least, most
+}
+
 // run has the library read the flags, and runs the command.
 func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 	defer recovered(in, &err)
@@ -92,8 +105,10 @@ func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 	u := &urfave.App{
 		Name: app.Name, Flags: flags(l.at.Flags), HideHelp: true, HideVersion: true,
 		Reader: in.Stdin, Writer: in.Stdout, ErrWriter: in.Stderr,
-		Compiled:       time.Unix(0, 1),                 // without a date the library looks the program's file up
-		ExitErrHandler: func(*urfave.Context, error) {}, // it would leave the process
+		// Without a date the library looks the program's file up, and with an error it would
+		// leave the process.
+		Compiled:       time.Unix(0, 1),
+		ExitErrHandler: func(*urfave.Context, error) {},
 		OnUsageError:   l.misused,
 		Action: func(u *urfave.Context) error {
 			in.flags, in.Args = u, l.args
@@ -119,6 +134,7 @@ func flags(all []Flag) (list []urfave.Flag) {
 func (l line) act(ctx context.Context, app *App, in *Input) error {
 	c, called := l.at, strings.TrimPrefix(strings.TrimPrefix(l.name, app.Name), " ")
 	n := len(in.Args)
+	least, most := c.bounds()
 	switch {
 	case l.name == app.Name && in.Bool("version"):
 		_, err := fmt.Fprintln(in.Stdout, app.Name, app.Version)
@@ -131,15 +147,15 @@ func (l line) act(ctx context.Context, app *App, in *Input) error {
 		return err
 	case c.Run == nil:
 		return Usagef("%s needs a command: %s", called, wording.OneOf(names(c.Subs)))
-	case n < c.MinArgs:
+	case n < least:
 		return Usagef("%s needs %s", called, c.Args)
-	case c.MaxArgs == 0 && n > 0:
+	case most == 0 && n > 0:
 		return Usagef("%s takes no arguments, but got %q", called, in.Args[0])
-	case c.MaxArgs >= 0 && n > c.MaxArgs:
-		return Usagef("%s takes %s and no more, but got %q", called, c.Args, in.Args[c.MaxArgs])
+	case most >= 0 && n > most:
+		return Usagef("%s takes %s and no more, but got %q", called, c.Args, in.Args[most])
 	}
 	for i, arg := range in.Args { // of one that takes any number each is such a value, else the first
-		if len(c.Values) > 0 && !slices.Contains(c.Values, arg) && (i == 0 || c.MaxArgs < 0) {
+		if len(c.Values) > 0 && !slices.Contains(c.Values, arg) && (i == 0 || most < 0) {
 			return WithHint(guess("%s", arg, c.Values), "%s takes %s, not %q", called, wording.OneOf(c.Values), arg)
 		}
 	}

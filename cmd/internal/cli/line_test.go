@@ -22,8 +22,8 @@ func FuzzTake(f *testing.F) {
 		Name:  "abl",
 		Flags: []Flag{{Name: "progress", Value: "HOW", Values: []string{"plain", "tty"}}, {Name: "quiet", Short: "q"}},
 		Commands: []Command{
-			{Name: "phase", Aliases: []string{"p"}, MaxArgs: 1, Run: run, Flags: []Flag{{Name: "json"}, {Name: "iterations", Short: "n", Value: "N"}}},
-			{Name: "images", Run: run, MaxArgs: -1, Subs: []Command{{Name: "build", Run: run}, {Name: "save", Run: run, MaxArgs: 1, Flags: []Flag{{Name: "force"}}}}},
+			{Name: "phase", Aliases: []string{"p"}, Run: run, Flags: []Flag{{Name: "json"}, {Name: "iterations", Short: "n", Value: "N"}}},
+			{Name: "images", Run: run, Subs: []Command{{Name: "build", Run: run}, {Name: "save", Run: run, Flags: []Flag{{Name: "force"}}}}},
 		},
 	}
 	f.Fuzz(func(t *testing.T, typed string) {

@@ -23,7 +23,7 @@ func Command() cli.Command { return command(openPlace) }
 
 func command(open opener) cli.Command {
 	return cli.Command{
-		Name: "learn", Aliases: []string{"agent-learner"}, Group: cli.Running, Args: "[TASK]", MaxArgs: 1,
+		Name: "learn", Aliases: []string{"agent-learner"}, Group: cli.Running, Args: "[TASK]",
 		Usage: "let an agent solve a task in cycles and learn from each",
 		Long: `In each cycle an agent writes a program, abl starts it, and the agent is asked
 for a review, for what was done well, for mistakes and for a better prompt. What

@@ -86,11 +86,11 @@ func debugCommand() cli.Command {
 	return cli.Command{
 		Name: "debug", Group: cli.Upkeep, Usage: "show what the learner makes of an answer",
 		Subs: []cli.Command{{
-			Name: "parse", Args: "review|learnings|mistakes FILE", MinArgs: 2, MaxArgs: 2, Values: []string{"review", "learnings", "mistakes"},
+			Name: "parse", Args: "review|learnings|mistakes FILE", Values: []string{"review", "learnings", "mistakes"},
 			Usage: "what a file is read as, when an agent answers with it",
 			Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}}, Run: debugParse,
 		}, {
-			Name: "prompts", Args: "PROMPTS.md ANSWER", MinArgs: 2, MaxArgs: 2, Usage: "the prompts.md that an improved prompt makes of another one",
+			Name: "prompts", Args: "PROMPTS.md ANSWER", Usage: "the prompts.md that an improved prompt makes of another one",
 			Run: debugPrompts,
 		}},
 	}

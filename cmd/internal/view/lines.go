@@ -72,7 +72,8 @@ func (l *lines) show(e state.Event) {
 		return
 	}
 	l.story.take(e)
-	if l.story.refused || e.Kind == state.Progress { // the command's own error says it; the status does at the next tick
+	// The command's own error says the one, and the status the other at the next tick.
+	if l.story.refused || e.Kind == state.Progress {
 		return
 	}
 	if e.Kind == state.Action {
