@@ -32,7 +32,7 @@ func (v *verdict) read(body []byte) {
 		err = errors.New("the body is not a JSON object")
 	}
 	model := v.Model
-	if !strings.Contains(v.route.Path, inPath) {
+	if model == "" { // the path does not name it
 		model = meter.Text(all["model"])
 		v.Model = clip(model)
 	}

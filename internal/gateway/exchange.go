@@ -61,7 +61,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case x.Refused:
-		x.refuse(x.Status, x.reason)
 	case kind == Tunneled:
 		x.within(x.tunnels, "%d tunnels are open", x.connect)
 	case x.local:
@@ -69,18 +68,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		x.within(x.slots, "%d requests are under way", x.forward)
 	}
+	if x.Refused {
+		x.fail(x.Status, "abl's gateway refuses this request: "+x.reason)
+	}
 	x.TotalMS = time.Since(x.begun).Milliseconds()
 	s.tell(Entry{Kind: kind, Reason: x.reason, Req: &x.Request, Usage: x.usage, Cost: x.cost})
 }
 
-// refuse answers in the provider's own words, and ends the connection: what else
-// is on it is the same stranger's.
-func (x *exchange) refuse(status int, reason string) {
-	x.deny(status, reason)
-	x.fail(status, "abl's gateway refuses this request: "+reason)
-}
-
-// fail answers with an error that is not a refusal.
+// fail answers with an error in the provider's own words, and ends the connection: what
+// else is on it is the same stranger's.
 func (x *exchange) fail(status int, message string) {
 	h := x.w.Header()
 	h.Set("Connection", "close")
@@ -118,7 +114,7 @@ func (x *exchange) within(places chan struct{}, taken string, answer func()) {
 		defer func() { <-places }()
 		answer()
 	default:
-		x.refuse(http.StatusServiceUnavailable, fmt.Sprintf(taken, cap(places)))
+		x.deny(http.StatusServiceUnavailable, fmt.Sprintf(taken, cap(places)))
 	}
 }
 
@@ -128,25 +124,24 @@ func (x *exchange) forward() {
 	size := x.r.ContentLength
 	defer x.bodies.Add(-size)
 	if x.bodies.Add(size) > x.Limits.Bodies {
-		x.refuse(http.StatusServiceUnavailable, "the bodies of the requests under way fill the memory")
+		x.deny(http.StatusServiceUnavailable, "the bodies of the requests under way fill the memory")
 		return
 	}
 	body, err := x.read()
 	if err != nil {
 		x.Aborted = true
-		x.refuse(http.StatusBadRequest, "the body did not arrive whole")
+		x.deny(http.StatusBadRequest, "the body did not arrive whole")
 		return
 	}
 	x.look.Lock()
 	x.verdict.read(body)
 	x.look.Unlock()
 	if x.Refused {
-		x.refuse(x.Status, x.reason)
 		return
 	}
 	if said := x.useless.Load(); said != nil && time.Now().Before(said.until) {
 		x.Held = true
-		x.refuse(http.StatusForbidden, said.words)
+		x.deny(http.StatusForbidden, said.words)
 		return
 	}
 	x.spend(body)
@@ -179,7 +174,7 @@ func (x *exchange) spend(body []byte) {
 	}
 	if why := x.budget.admit(guess); why != "" {
 		x.Over = true
-		x.refuse(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
+		x.deny(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
 		return
 	}
 	x.Free = free

@@ -63,10 +63,10 @@ func TestDecide(t *testing.T) {
 	proxy := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("p1.1:"+callTok)) + "\r\n"
 	const (
 		noToken  = "401 the token is not this call's"
-		noPath   = `404 the path "`
+		noPath   = `404 POST "`
 		noCall   = "404 the path is not below this call and a provider of it"
-		noMethod = "405 the path has no such method"
 		noModel  = "403 the model"
+		notPlain = "400 it is none of plain HTTP/1.1: no other protocol passes, and no encoded body"
 	)
 	tests := []struct{ line, headers, want string }{
 		{"POST " + target + "?alt=sse", goog, "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
@@ -92,9 +92,9 @@ func TestDecide(t *testing.T) {
 		{"POST /p1.1/other/v1beta/models/m1:generateContent", goog, noCall},
 		{"POST /v1beta/models/m1:generateContent", goog, noCall},
 		{"POST /", goog, noCall},
-		{"GET " + target, goog, noMethod},
-		{"DELETE /p1.1/anthropic/v1/messages", xapi, noMethod},
-		{"POST /p1.1/gemini/v1beta/models", goog, noMethod},
+		{"GET " + target, goog, `404 GET "/v1beta/models/m1:streamGenerateContent" is none that passes (docs/gateway.md)`},
+		{"DELETE /p1.1/anthropic/v1/messages", xapi, `404 DELETE "/v1/messages" is none that passes (docs/gateway.md)`},
+		{"POST /p1.1/gemini/v1beta/models", goog, noPath},
 		{"POST /p1.1/gemini/v1beta/models/m1:batchEmbedContents", goog, noPath},
 		{"POST /p1.1/gemini/v1beta/files", goog, noPath},
 		{"POST /p1.1/gemini/v1beta/models/m1:generateContent/x", goog, noPath},
@@ -129,8 +129,8 @@ func TestDecide(t *testing.T) {
 		{"POST " + target, goog + "Content-Length: 1001\r\n", "413 the body is longer than 1000 bytes"},
 		{"POST " + target, goog + "Transfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
 		{"POST " + target, goog + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
-		{"POST " + target, goog + "Content-Encoding: gzip\r\n", "415 the body is encoded"},
-		{"POST " + target, goog + "Upgrade: websocket\r\nConnection: upgrade\r\n", "426 there is no other protocol here"},
+		{"POST " + target, goog + "Content-Encoding: gzip\r\n", notPlain},
+		{"POST " + target, goog + "Upgrade: websocket\r\nConnection: upgrade\r\n", notPlain},
 
 		{"CONNECT registry.example:443", proxy, "connect registry.example:443"},
 		{"CONNECT REGISTRY.example:443", proxy, "connect registry.example:443"},
@@ -176,7 +176,7 @@ func TestProxied(t *testing.T) {
 
 func TestDecideOldHTTP(t *testing.T) {
 	got := show(rules(t).decide(parse(t, "POST "+target+" HTTP/1.0\r\n"+goog+"\r\n")))
-	if got != "505 the request is not HTTP/1.1" {
+	if got != "400 it is none of plain HTTP/1.1: no other protocol passes, and no encoded body" {
 		t.Error(got)
 	}
 }

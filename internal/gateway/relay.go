@@ -19,9 +19,6 @@ import (
 // Providers stream events of some hundred; what has queued up goes on together.
 const pieceSize = 16 << 10
 
-// pieces are the buffers for passing answers on.
-var pieces = sync.Pool{New: func() any { b := make([]byte, pieceSize); return &b }}
-
 // relay passes an answer on, each piece at once, and returns what read its usage.
 func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) *meter.Meter {
 	key := string(x.provider.Key)
@@ -55,12 +52,11 @@ func (x *exchange) pass(from io.Reader, out *passage, hidden io.WriteCloser, m *
 	defer begin() // also where no piece comes
 	silence := time.AfterFunc(span(x.Limits.IdleMS), func() { stop(errIdle) })
 	defer silence.Stop()
-	buffer := pieces.Get().(*[]byte)
-	defer pieces.Put(buffer)
+	buffer := make([]byte, pieceSize)
 	for read := int64(0); ; {
-		n, err := from.Read(*buffer)
+		n, err := from.Read(buffer)
 		_ = out.control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS))) // for a piece, or for the end
-		if piece := (*buffer)[:n]; n > 0 {
+		if piece := buffer[:n]; n > 0 {
 			begin()
 			silence.Reset(span(x.Limits.IdleMS))
 			if read += int64(n); read > x.Limits.Answer {

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -49,11 +51,9 @@ func (s *server) decide(q *http.Request) *verdict {
 		s.connects(q, v)
 	case err == nil && plain.Scheme == "http" && s.knows(tokensIn(q.Header["Proxy-Authorization"])):
 		v.Class = "http"
-		if host := strings.ToLower(plain.Host); len(host) <= maxTarget && only(host, ":[]") {
+		host := strings.ToLower(net.JoinHostPort(plain.Hostname(), cmp.Or(plain.Port(), "80")))
+		if len(host) <= maxTarget && only(host, ":[]") {
 			v.Host = host
-		}
-		if v.Host != "" && plain.Port() == "" {
-			v.Host += ":80"
 		}
 		v.deny(http.StatusForbidden, "plain http; only https passes")
 	default:
@@ -89,15 +89,11 @@ func (s *server) asks(q *http.Request, v *verdict) {
 		v.deny(http.StatusUnauthorized, wrongToken)
 	case v.provider == nil:
 		v.deny(http.StatusNotFound, "the path is not below this call and a provider of it")
-	case q.ProtoMajor != 1 || q.ProtoMinor != 1:
-		v.deny(http.StatusHTTPVersionNotSupported, "the request is not HTTP/1.1")
-	case q.Header.Get("Upgrade") != "":
-		v.deny(http.StatusUpgradeRequired, "there is no other protocol here")
+	case q.Proto != "HTTP/1.1" || q.Header.Get("Upgrade") != "" || q.Header.Get("Content-Encoding") != "":
+		v.deny(http.StatusBadRequest, "it is none of plain HTTP/1.1: no other protocol passes, and no encoded body")
 	case len(q.TransferEncoding) > 0:
 		// net/http forgets a Content-Length beside it; agents' clients always know the length.
 		v.deny(http.StatusLengthRequired, "the body comes in chunks, without its length")
-	case q.Header.Get("Content-Encoding") != "":
-		v.deny(http.StatusUnsupportedMediaType, "the body is encoded")
 	case q.ContentLength > s.Limits.Body:
 		v.deny(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", s.Limits.Body))
 	case len(odd) > 0:
@@ -112,19 +108,18 @@ func (s *server) asks(q *http.Request, v *verdict) {
 // that nothing in it can be spelled in two ways.
 func (v *verdict) find(path string) {
 	p := v.provider
-	listed, known := path == p.List, path == p.List
+	if v.Method == http.MethodGet && path == p.List {
+		v.Class, v.local = "models", true
+		return
+	}
 	for i := range p.Routes {
-		if model, ok := match(p.Routes[i].Path, path); ok {
-			known, v.Class, v.Model, v.route, v.path = true, p.Routes[i].Class, model, &p.Routes[i], strings.TrimPrefix(path, p.Strip)
+		if model, ok := match(p.Routes[i].Path, path); ok && v.Method == http.MethodPost {
+			v.Class, v.Model, v.route, v.path = p.Routes[i].Class, model, &p.Routes[i], strings.TrimPrefix(path, p.Strip)
 		}
 	}
 	switch {
-	case listed && v.Method == http.MethodGet:
-		v.Class, v.local = "models", true
-	case !known:
-		v.deny(http.StatusNotFound, fmt.Sprintf("the path %q is none that passes (docs/gateway.md)", clip(path)))
-	case listed || v.Method != http.MethodPost:
-		v.deny(http.StatusMethodNotAllowed, "the path has no such method")
+	case v.route == nil:
+		v.deny(http.StatusNotFound, fmt.Sprintf("%s %q is none that passes (docs/gateway.md)", clip(v.Method), clip(path)))
 	case v.Model != "" && !slices.Contains(p.Models, v.Model):
 		v.deny(http.StatusForbidden, p.otherModel(v.Model))
 	}

@@ -124,9 +124,10 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		WriteTimeout:                 span(s.Limits.ReadMS + s.Limits.RequestMS + s.Limits.WriteMS),
 		DisableGeneralOptionsHandler: true, ErrorLog: log.New(s.journal, "", 0), ConnContext: withConn,
+		ConnState: Bounded(s.Limits.Connections),
 	}
 	go func() {
-		if err := web.Serve(Bounded(l, s.Limits.Connections)); !errors.Is(err, http.ErrServerClosed) {
+		if err := web.Serve(corking{l}); !errors.Is(err, http.ErrServerClosed) {
 			s.end(fmt.Errorf("cannot go on serving: %v", err))
 		}
 	}()

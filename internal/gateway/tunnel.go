@@ -23,7 +23,7 @@ var (
 func (x *exchange) connect() {
 	far, err := x.dialer.open(x.ctx, x.Host)
 	if errors.Is(err, errInside) {
-		x.refuse(http.StatusForbidden, err.Error())
+		x.deny(http.StatusForbidden, err.Error())
 		return
 	}
 	if err != nil {

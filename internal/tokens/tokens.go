@@ -25,7 +25,8 @@ func None() Count {
 	return Count{Input: new(int64), Candidates: new(int64), Total: new(int64)}
 }
 
-func (c *Count) numbers() []**int64 {
+// Numbers are the places of all numbers.
+func (c *Count) Numbers() []**int64 {
 	return []**int64{&c.Input, &c.Cached, &c.Candidates, &c.Thoughts, &c.Tool, &c.Total, &c.Written}
 }
 
@@ -34,12 +35,12 @@ func (c Count) Known() bool { return c != Count{} }
 
 // Used says whether any number is more than zero.
 func (c Count) Used() bool {
-	return slices.ContainsFunc(c.numbers(), func(n **int64) bool { return *n != nil && **n > 0 })
+	return slices.ContainsFunc(c.Numbers(), func(n **int64) bool { return *n != nil && **n > 0 })
 }
 
 // Sane is the count without the numbers below zero, which are none.
 func (c Count) Sane() Count {
-	for _, n := range c.numbers() {
+	for _, n := range c.Numbers() {
 		if *n != nil && **n < 0 {
 			*n = nil
 		}
@@ -64,7 +65,7 @@ func (c Count) All() (sum int64, told bool) {
 // Add returns the sum of both. What one of them does not tell is as the other says.
 func (c Count) Add(d Count) Count {
 	var sum Count
-	to, a, b := sum.numbers(), c.numbers(), d.numbers()
+	to, a, b := sum.Numbers(), c.Numbers(), d.Numbers()
 	for i := range to {
 		switch {
 		case *a[i] == nil:

@@ -10,34 +10,26 @@ import (
 	"abl/internal/tokens"
 )
 
-// counts are the places where each API has its counts.
-var counts = map[API]map[string]func(*tokens.Count) **int64{
+// counts are the places where each API has its counts, in the order of tokens.Count's
+// numbers: input, cached, candidates, thoughts, tool, total, written.
+var counts = map[API][]string{
 	Gemini: {
-		"usageMetadata.promptTokenCount": input, "usageMetadata.cachedContentTokenCount": cached,
-		"usageMetadata.toolUsePromptTokenCount": tool, "usageMetadata.candidatesTokenCount": output,
-		"usageMetadata.thoughtsTokenCount": thoughts, "usageMetadata.totalTokenCount": total,
+		"usageMetadata.promptTokenCount", "usageMetadata.cachedContentTokenCount", "usageMetadata.candidatesTokenCount",
+		"usageMetadata.thoughtsTokenCount", "usageMetadata.toolUsePromptTokenCount", "usageMetadata.totalTokenCount",
 	},
-	Anthropic: {
-		"usage.input_tokens": input, "usage.cache_read_input_tokens": cached,
-		"usage.cache_creation_input_tokens": written, "usage.output_tokens": output,
-	},
+	Anthropic: {"usage.input_tokens", "usage.cache_read_input_tokens", "usage.output_tokens", untold, untold, untold, "usage.cache_creation_input_tokens"},
 	Responses: {
-		"usage.input_tokens": input, "usage.input_tokens_details.cached_tokens": cached,
-		"usage.output_tokens": output, "usage.output_tokens_details.reasoning_tokens": thoughts, "usage.total_tokens": total,
+		"usage.input_tokens", "usage.input_tokens_details.cached_tokens", "usage.output_tokens",
+		"usage.output_tokens_details.reasoning_tokens", untold, "usage.total_tokens",
 	},
 	Chat: {
-		"usage.prompt_tokens": input, "usage.prompt_tokens_details.cached_tokens": cached, "usage.completion_tokens": output,
-		"usage.completion_tokens_details.reasoning_tokens": thoughts, "usage.total_tokens": total,
+		"usage.prompt_tokens", "usage.prompt_tokens_details.cached_tokens", "usage.completion_tokens",
+		"usage.completion_tokens_details.reasoning_tokens", untold, "usage.total_tokens",
 	},
 }
 
-func input(c *tokens.Count) **int64    { return &c.Input }
-func cached(c *tokens.Count) **int64   { return &c.Cached }
-func output(c *tokens.Count) **int64   { return &c.Candidates }
-func thoughts(c *tokens.Count) **int64 { return &c.Thoughts }
-func total(c *tokens.Count) **int64    { return &c.Total }
-func tool(c *tokens.Count) **int64     { return &c.Tool }
-func written(c *tokens.Count) **int64  { return &c.Written }
+// untold is the place of a count that an API does not tell.
+const untold = "-"
 
 // endings are the places where an answer says how it ended, and whether nothing takes that
 // back: a status stands beside its reason, in either order.
@@ -66,12 +58,12 @@ func (m *Meter) read(text []byte) {
 	_ = Walk("", text, func(place string, value []byte) bool {
 		inner := strings.TrimPrefix(strings.TrimPrefix(place, "response."), "message.")
 		firm, end := endings[inner]
-		count := counts[m.api][inner]
+		count := slices.Index(counts[m.api], inner)
 		switch {
 		case place == "message.usage.output_tokens": // that of message_start is of its first tokens only
-		case count != nil:
+		case count >= 0:
 			if n, err := strconv.ParseInt(string(value), 10, 64); err == nil && n >= 0 && n <= most {
-				*count(&m.usage) = &n
+				*m.usage.Numbers()[count] = &n
 			}
 		case end:
 			m.ended(Text(value), firm)

@@ -8,7 +8,6 @@ package meter
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 
 	"abl/internal/tokens"
@@ -43,7 +42,6 @@ type Meter struct {
 	stream bool   // of events
 	part   []byte // the line that has begun, or the documents so far
 	data   []byte // of the event that has begun
-	late   []byte // an event that tells of usage alone, as long as no later one does
 
 	usage   tokens.Count
 	finish  string // how the answer ended
@@ -95,9 +93,11 @@ func (m *Meter) line(line []byte) {
 	}
 }
 
-// telling are words of which an event has one that says anything of the end or of an
-// error. Most have none, and of those only the last that says anything of usage counts.
-var telling = [][]byte{[]byte("finish"), []byte("stop_reason"), []byte("blockReason"), []byte("status"), []byte("refusal"), []byte("error")}
+// telling are words of which an event has one that says anything of usage, of the end or of
+// an error. Most have none and are not read.
+var telling = [][]byte{
+	[]byte("usage"), []byte("finish"), []byte("stop_reason"), []byte("blockReason"), []byte("status"), []byte("refusal"), []byte("error"),
+}
 
 func (m *Meter) event() {
 	data := bytes.TrimSpace(m.data)
@@ -106,20 +106,8 @@ func (m *Meter) event() {
 		return
 	}
 	m.failure = failure{} // it was not the end
-	usage := bytes.Contains(data, []byte("usage"))
-	switch {
-	case usage && m.api == Anthropic, slices.ContainsFunc(telling, func(word []byte) bool { return bytes.Contains(data, word) }):
-		m.readLate()
+	if slices.ContainsFunc(telling, func(word []byte) bool { return bytes.Contains(data, word) }) {
 		m.read(data)
-	case usage && json.Valid(data): // one that is cut takes nothing back
-		m.late = append(m.late[:0], data...)
-	}
-}
-
-func (m *Meter) readLate() {
-	if len(m.late) > 0 {
-		m.read(m.late)
-		m.late = m.late[:0]
 	}
 }
 
@@ -130,7 +118,6 @@ func (m *Meter) settle() {
 	if m.stream {
 		m.line(part)
 		m.event()
-		m.readLate()
 		return
 	}
 	if !bytes.HasPrefix(part, []byte("[")) {

@@ -83,8 +83,9 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 	}
 	f := &Forwarder{http.Server{
 		Handler: http.HandlerFunc(pass), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader, ErrorLog: quiet,
+		ConnState: gateway.Bounded(maxConnections),
 	}, at}
-	go func() { _ = f.Serve(gateway.Bounded(l, maxConnections)) }()
+	go func() { _ = f.Serve(l) }()
 	context.AfterFunc(ctx, func() { _ = f.Close() })
 	return f, nil
 }
