@@ -107,7 +107,7 @@ func TestSetupThatIsRefused(t *testing.T) {
 		`cannot use provider "other": its API is unknown`:                 good(func(s *Setup) { s.Providers[0].Name = "other" }),
 		`cannot use provider "gemini": its key has a line break`:          good(func(s *Setup) { s.Providers[0].Key = realKey + "\n" }),
 		`cannot use provider "gemini": its key has a line break, or a sp`: good(func(s *Setup) { s.Providers[0].Key = realKey + " " }),
-		`cannot use provider "gemini": its upstream is no plain address`:  good(func(s *Setup) { s.Providers[0].Upstream = "https://u:" + realKey + "@x" }),
+		`cannot use provider "gemini": want a plain address`:              good(func(s *Setup) { s.Providers[0].Upstream = "https://u:" + realKey + "@x" }),
 		"cannot use the setup's ca":                                       good(func(s *Setup) { s.CA = "none" }),
 		"cannot listen":                                                   good(func(s *Setup) { s.Listen = "256.0.0.1:0" }),
 	}

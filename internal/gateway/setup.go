@@ -110,7 +110,6 @@ const shortestToken = 16
 // address is where the provider is. Errors show no value that may be a key or a password.
 func (p Provider) address() (*url.URL, error) {
 	api, known := apis[meter.API(p.Name)]
-	base, err := url.Parse(strings.TrimRight(cmp.Or(p.Upstream, api.Base), "/"))
 	switch {
 	case !known:
 		return nil, errors.New("its API is unknown")
@@ -119,10 +118,9 @@ func (p Provider) address() (*url.URL, error) {
 	case strings.ContainsAny(string(p.Key), "\r\n\x00") || strings.TrimSpace(string(p.Key)) != string(p.Key):
 		// No header holds them. A provider would see, and could say, another key than is kept out of sight.
 		return nil, errors.New("its key has a line break, or a space at an end")
-	case err != nil || base.Host == "" || base.User != nil:
-		return nil, errors.New("its upstream is no plain address")
 	}
-	return base, nil
+	base, _, err := ParseAddress(cmp.Or(p.Upstream, api.Base))
+	return base, err
 }
 
 // canPrice refuses a budget in money that a model without a price would get around.

@@ -12,7 +12,6 @@ import (
 	"abl/internal/cacerts"
 	"abl/internal/config"
 	"abl/internal/gateway"
-	"abl/internal/gateway/sidecar"
 	"abl/internal/helper"
 	"abl/internal/prices"
 	"abl/roles/agent"
@@ -80,7 +79,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 func (e *Environment) allow(g *Gate, certs []byte) (err error) {
 	g.Hosts = allowedHosts(e.Conf.Network.Allow)
 	g.Setup.Connect = g.Hosts
-	if g.Setup.Inside, err = sidecar.MachineAddrs(); err != nil {
+	if g.Setup.Inside, err = gateway.MachineAddrs(); err != nil {
 		return err
 	}
 	if e.trusted().Own() {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 
+	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
 	"abl/internal/hostfs"
 	"abl/roles/agent"
@@ -23,8 +24,9 @@ func Override(vars agent.Provider, raw string) (target *url.URL, local bool, err
 	if raw == "" {
 		return nil, false, nil
 	}
-	target, local, err = sidecar.Override(vars.BaseVar, raw)
+	target, local, err = gateway.ParseAddress(raw)
 	if err != nil {
+		err = fmt.Errorf("cannot use %s: %w", vars.BaseVar, err)
 		return nil, false, &Error{Usage, "correct it in .env or in the environment, or take it away to use the provider's own address", err}
 	}
 	return target, local, nil

@@ -8,11 +8,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"time"
 
+	"abl/internal/gateway"
 	"abl/internal/gateway/meter"
 	"abl/internal/tokens"
 )
@@ -102,14 +101,12 @@ func address(raw, name string) (string, error) {
 	if raw == "" {
 		return "", nil
 	}
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("%s is no address such as https://host/path", name)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("%s must be a plain address, without user, query or fragment", name)
-	case u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback():
-		return "", fmt.Errorf("%s would send the key to %s unencrypted: use https", name, u.Hostname())
+	base, local, err := gateway.ParseAddress(raw)
+	if err != nil {
+		return "", fmt.Errorf("cannot use %s: %w", name, err)
 	}
-	return u.String(), nil
+	if base.Scheme == "http" && !local {
+		return "", fmt.Errorf("%s would send the key to %s unencrypted: use https", name, base.Hostname())
+	}
+	return base.String(), nil
 }

@@ -267,7 +267,7 @@ func TestNotKeptNotSent(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	for base, want := range map[string]string{
 		"": "", "https://proxy.example/api": "", "http://127.0.0.1:8080": "", "http://localhost:1/v1/": "", "http://[::1]:1": "",
-		"http://proxy.example": "unencrypted", "ftp://x": "no address", "proxy": "no address", "https://u:p@x": "plain", "https://x?key=1": "plain",
+		"http://proxy.example": "unencrypted", "ftp://x": "plain address", "proxy": "plain address", "https://u:p@x": "plain address", "https://x?key=1": "plain address",
 	} {
 		_, err := model.New(model.GPT, to(model.GPT, base))
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "OPENAI_BASE_URL")) {

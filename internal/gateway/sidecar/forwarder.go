@@ -46,8 +46,7 @@ type Forwarder struct {
 	At Listening // where to come back to
 }
 
-// Listen begins to forward from at, whose port may be 0 for a free one, to target, as
-// Override gives it. roots are the authorities that an https target is trusted by, nil
+// Listen begins to forward from at, whose port may be 0 for a free one, to target. roots are the authorities that an https target is trusted by, nil
 // for the system's. It ends with ctx or by Close.
 func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.CertPool) (*Forwarder, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.Addr.String())

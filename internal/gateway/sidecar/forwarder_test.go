@@ -28,7 +28,7 @@ var here = netip.MustParseAddrPort("127.0.0.1:0")
 
 func forward(t *testing.T, target string, roots *x509.CertPool) *Forwarder {
 	t.Helper()
-	u, local, err := Override("X", target)
+	u, local, err := gateway.ParseAddress(target)
 	if err != nil || !local {
 		t.Fatal(local, err)
 	}
