@@ -8,15 +8,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
 )
-
-// maxBytes bounds a file; the largest public bundles are a twentieth.
-const maxBytes = 8 << 20
 
 // maxBundle bounds what a Bundle holds: it travels in one line.
 const maxBundle = 3 << 20
@@ -33,26 +27,12 @@ var usual = []string{
 // Read gives the certificates of a PEM file and nothing else of it: a file may
 // hold a key too.
 func Read(path string) ([]byte, error) {
-	f, err := os.OpenFile(filepath.Clean(path), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is not waited for
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%q is not a regular file", path)
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	certs := Only(raw)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(raw) > maxBytes:
-		return nil, fmt.Errorf("%q is larger than %d bytes", path, maxBytes)
-	case len(certs) == 0:
+	if len(certs) == 0 {
 		return nil, fmt.Errorf("no PEM certificate in %q", path)
 	}
 	return certs, nil
