@@ -67,9 +67,9 @@ func (o *ordered) Write(cells []string) error {
 // checkHeader wants a ledger's first line: ours, or the beginning of it that an
 // earlier abl wrote.
 func (l *Ledger) checkHeader(data []byte) (names string, err error) {
-	line, _, _ := bytes.Cut(data, []byte("\n"))
+	line, _, ended := bytes.Cut(data, []byte("\n"))
 	names = strings.TrimSuffix(string(line), "\r")
-	if !strings.HasPrefix(names, oldHeader) || !strings.HasPrefix(Header+",", names+",") {
+	if !ended || !strings.HasPrefix(names, oldHeader) || !strings.HasPrefix(Header+",", names+",") {
 		return "", &Foreign{l.path}
 	}
 	return names, nil
@@ -85,15 +85,15 @@ func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason str
 	if err != nil {
 		return err
 	}
-	good, at, wrong, no := table{strings.Split(header, ",")}, []int(nil), map[int]string{}, 0
+	good, at, no := table{strings.Split(header, ",")}, []int{1}, 0 // the rows, names first, and the line of each
 	for line := range bytes.Lines(data) {
-		if no++; no == 1 && bytes.HasSuffix(line, []byte("\n")) {
+		if no++; no == 1 {
 			continue
 		}
 		switch cells, err := parse(line, good[0]); {
 		case errors.Is(err, io.EOF): // nothing is in it
 		case err != nil:
-			wrong[no] = err.Error()
+			bad(no, err.Error())
 		default:
 			good, at = append(good, cells), append(at, no)
 		}
@@ -102,21 +102,14 @@ func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason str
 	if err := gocsv.UnmarshalCSV(good, &rows); err != nil {
 		return fmt.Errorf("cannot read rows of the ledger: %w", err)
 	}
-	seen, next := map[key]int{}, 0 // the line of each row; the row that comes next
-	for n := range no + 1 {
-		if wrong[n] != "" {
-			bad(n, wrong[n])
-		}
-		if next == len(rows) || at[next] != n {
-			continue
-		}
-		r := rows[next]
-		next++
+	seen := map[key]int{} // the line of each row
+	for i, r := range rows {
+		line := at[i+1]
 		if first := seen[r.key()]; r.CallID != "" && first > 0 {
-			bad(n, fmt.Sprintf("it repeats line %d", first))
+			bad(line, fmt.Sprintf("it repeats line %d", first))
 			continue
 		}
-		seen[r.key()] = n
+		seen[r.key()] = line
 		each(r.Map(unguard))
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"abl/internal/hostfs"
@@ -112,70 +111,54 @@ func (l *Ledger) prepare() (notices []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	begun := bytes.IndexByte(data, '\n') < 0 && strings.HasPrefix(Header, string(data)) // or empty, or not there
-	names := ""
-	if !begun {
-		if names, err = l.checkHeader(data); err != nil {
+	if len(data) == 0 {
+		return nil, hostfs.Write(l.path, []byte(Header+"\n"), perm)
+	}
+	names, err := l.checkHeader(data)
+	if err != nil {
+		return nil, err
+	}
+	whole := data[:bytes.LastIndexByte(data, '\n')+1]
+	if tail := data[len(whole):]; len(tail) > 0 {
+		if err := l.cutTail(tail); err != nil {
 			return nil, err
 		}
+		notices = append(notices, "the last line was cut off and is now in "+filepath.Base(l.torn()))
 	}
-	if tail := data[bytes.LastIndexByte(data, '\n')+1:]; len(tail) > 0 {
-		if notices, err = l.cutTail(tail); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case begun:
-		return notices, hostfs.Write(l.path, []byte(Header+"\n"), perm)
-	case names != Header:
-		kept, err := l.upgrade(data)
-		if err != nil {
+	if names != Header {
+		if err := hostfs.Write(l.path, widened(whole, names), perm); err != nil {
 			return notices, err
 		}
-		return append(notices, "the file had fewer columns and was brought up to date, the old one is "+kept), nil
+		notices = append(notices, "the file had fewer columns and was brought up to date")
 	}
 	return notices, nil
 }
 
+func (l *Ledger) torn() string { return l.path + ".torn" }
+
 // cutTail moves a last line without an end to the .torn file: it is the beginning
 // of a row whose writing was cut short, and its last number may be too. It is
 // kept before it is cut, so that no crash loses it.
-func (l *Ledger) cutTail(tail []byte) ([]string, error) {
-	keep := l.path + ".torn"
-	if err := hostfs.Append(keep, append(bytes.Clone(tail), '\n'), perm); err != nil {
-		return nil, fmt.Errorf("cannot keep the ledger's last line: %w", err)
+func (l *Ledger) cutTail(tail []byte) error {
+	if err := hostfs.Append(l.torn(), append(bytes.Clone(tail), '\n'), perm); err != nil {
+		return fmt.Errorf("cannot keep the ledger's last line: %w", err)
 	}
 	_, err := hostfs.CutTornTail(l.path)
-	return []string{fmt.Sprintf("the last line was cut off and is now in %s", filepath.Base(keep))}, err
+	return err
 }
 
-// upgrade writes the rows of a file with fewer columns anew, and what is none of them
-// as it was. The old file is kept under a name that it returns.
-func (l *Ledger) upgrade(old []byte) (kept string, err error) {
-	data := bytes.NewBufferString(Header + "\n")
-	was := bytes.SplitAfter(old, []byte("\n"))
-	var failed error
-	each := func(r Row) { failed = errors.Join(failed, write(data, []Row{r})) }
-	bad := func(line int, _ string) {
-		if raw := was[line-1]; bytes.HasSuffix(raw, []byte("\n")) { // or it was moved to .torn
-			data.Write(raw)
+// widened gives the rows of a file with fewer columns the others, which are empty. What is
+// no row stays as it was.
+func widened(data []byte, names string) []byte {
+	before := strings.Split(names, ",")
+	more := strings.Repeat(",", strings.Count(Header, ",")+1-len(before)) + "\n"
+	all := []byte(Header + "\n")
+	_, rows, _ := bytes.Cut(data, []byte("\n"))
+	for line := range bytes.Lines(rows) {
+		if _, err := parse(line, before); err == nil {
+			line = append(bytes.TrimRight(line, "\r\n"), more...)
 		}
+		all = append(all, line...)
 	}
-	if err := errors.Join(l.scan(old, each, bad), failed); err != nil {
-		return "", err
-	}
-	for n := 1; ; n++ {
-		keep := Open(l.path + ".old" + strings.TrimPrefix(strconv.Itoa(n), "1"))
-		there, err := keep.read()
-		if err != nil {
-			return "", err
-		}
-		if there != nil && !bytes.Equal(there, old) {
-			continue
-		}
-		if err := hostfs.Write(keep.path, old, perm); err != nil {
-			return "", fmt.Errorf("cannot keep the ledger as it was: %w", err)
-		}
-		return filepath.Base(keep.path), hostfs.Write(l.path, data.Bytes(), perm)
-	}
+	return all
 }
