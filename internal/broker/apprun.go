@@ -131,30 +131,27 @@ func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run 
 func Files(dir string) (files map[string][]byte, left []string) {
 	files = map[string][]byte{}
 	room, more := int64(MaxExchange), 0
-	leave := func(name, why string) {
-		if more++; more <= maxLeft {
-			left = append(left, fmt.Sprintf("%s %s", wording.Cut(fmt.Sprintf("%q", name), 200), why))
-		}
-	}
 	err := hostfs.Walk(dir, "", func(e hostfs.Entry) error {
-		name := e.Path()
+		name, why := e.Path(), ""
 		switch {
 		case e.Kind() == unix.S_IFDIR:
+			return nil
 		case e.Kind() != unix.S_IFREG:
-			leave(name, "is left out: it is "+e.What())
+			why = "it is " + e.What()
 		case len(name) > maxName || !utf8.ValidString(name):
-			leave(name, "is left out: its name is too long, or no UTF-8")
-		case len(files) == maxFiles:
-			leave(name, fmt.Sprintf("is left out: there are more than %d files", maxFiles))
-		case e.Stat.Size > room:
-			leave(name, fmt.Sprintf("is left out: all files together may have %d bytes", MaxExchange))
+			why = "its name is too long, or no UTF-8"
+		case len(files) == maxFiles || e.Stat.Size > room:
+			why = fmt.Sprintf("all files together may be %d, of %d bytes", maxFiles, MaxExchange)
 		default:
 			data, err := content(e, room)
-			if err != nil {
-				leave(name, "is left out: "+err.Error())
+			if err == nil {
+				files[name], room = data, room-int64(len(data))
 				return nil
 			}
-			files[name], room = data, room-int64(len(data))
+			why = err.Error()
+		}
+		if more++; more <= maxLeft {
+			left = append(left, fmt.Sprintf("%s is left out: %s", wording.Cut(fmt.Sprintf("%q", name), 200), why))
 		}
 		return nil
 	})

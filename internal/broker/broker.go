@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/proc"
 )
 
 const (
@@ -158,15 +159,20 @@ func (s *server) appUp(success string) error {
 	if err != nil {
 		return failed(nil, "the app's command cannot be started: %v", err)
 	}
-	defer s.app.watch(r)
 	ctx, cancel := context.WithTimeout(s.ctx, span(s.spec.App.TimeoutMS))
 	defer cancel()
 	saw := wait(ctx, *s.spec.App, ownAddress, r.ended)
-	switch code, early := r.endedEarly(); {
-	case early && saw.ready: // something that answers although the app has ended is not the app
-		return failed(&code, "the app's command ended with exit code %d, but something answers: it must stay in the foreground", code)
-	case early:
+	select {
+	case <-r.ended:
+		code := proc.Code(r.cmd)
+		if saw.ready { // something that answers although the app has ended is not the app
+			return failed(&code, "the app's command ended with exit code %d, but something answers: it must stay in the foreground", code)
+		}
 		return failed(&code, "the app ended with exit code %d before it was ready; last probe: %s", code, saw.detail)
+	default:
+		defer s.app.watch(r)
+	}
+	switch {
 	case saw.ready:
 		s.events.add(helper.Event{Event: success, Name: helper.AppAlias, MS: since(start), Detail: saw.detail})
 		return nil

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,24 +27,11 @@ type program struct {
 	current *run
 }
 
-// run is one life of a program. Its end is told once: by who claims it first.
+// run is one life of a program.
 type run struct {
 	cmd     *exec.Cmd
 	started time.Time
 	ended   <-chan struct{}
-	claimed atomic.Bool
-}
-
-func (r *run) claim() (mine bool) { return r.claimed.CompareAndSwap(false, true) }
-
-// endedEarly says whether r has ended by now, and claims that.
-func (r *run) endedEarly() (code int, mine bool) {
-	select {
-	case <-r.ended:
-		return proc.Code(r.cmd), r.claim()
-	default:
-		return 0, false
-	}
 }
 
 // shell is a declared command as it is started: by a shell, in a session of its
@@ -80,12 +66,15 @@ func (p *program) start() (*run, error) {
 	return p.current, nil
 }
 
-// watch reports when r ends, unless somebody claims its end before. A signal that comes
-// with a declared command, such as one that kills the app, is the command's.
+// watch reports when r ends by itself. A signal that comes with a declared command, such as
+// one that kills the app, is the command's.
 func (p *program) watch(r *run) {
 	go func() {
 		<-r.ended
-		if !r.claim() {
+		p.mu.Lock()
+		stopped := p.current != r
+		p.mu.Unlock()
+		if stopped {
 			return
 		}
 		const hangup, interrupt, kill, terminate = 129, 130, 137, 143
@@ -104,7 +93,6 @@ func (p *program) stop() {
 	if p.current == nil {
 		return
 	}
-	p.current.claim()
 	proc.Stop(p.current.cmd.Process.Pid, p.current.ended, stopGrace)
 	<-p.current.ended
 	p.current = nil
@@ -120,7 +108,6 @@ func (p *program) background(ctx context.Context) helper.CommandReply {
 	}
 	select {
 	case <-r.ended:
-		r.claim()
 		return helper.CommandReply{Exit: proc.Code(r.cmd)}
 	case <-ctx.Done():
 	case <-time.After(backgroundAlive):
