@@ -20,6 +20,8 @@ import (
 // ErrNoSetup is how a gateway ends that nobody told what to do.
 var ErrNoSetup = errors.New("no setup line on standard input")
 
+var errDeadline = errors.New("the call's deadline")
+
 const (
 	patience    = 10 * time.Second // for the setup line
 	farewell    = 2 * time.Second  // for the last requests to write their lines
@@ -93,9 +95,6 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, budget: &budget{caps: setup.Call.Budget},
 		slots: make(chan struct{}, setup.Limits.Concurrent), tunnels: make(chan struct{}, setup.Limits.Tunnels),
 	}
-	if len(setup.Call.Token) < shortestToken {
-		return nil, fmt.Errorf("cannot use the call's token: want %d or more letters and digits", shortestToken)
-	}
 	secrets := []string{string(setup.Call.Token)}
 	for _, one := range setup.Providers {
 		base, err := one.address()
@@ -132,8 +131,21 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 		}
 	}()
 	s.tell(Entry{Kind: Ready, Listen: l.Addr().String()})
-	reason, err := s.obey(ctx, input)
-	s.end(nil)
+	go func() {
+		for line := range input { // whose end means nothing: whoever attached may come back
+			s.command(line)
+		}
+	}()
+	defer time.AfterFunc(time.Until(time.Unix(s.Call.Deadline, 0)), func() { s.end(errDeadline) }).Stop()
+	<-s.ctx.Done()
+	err := context.Cause(s.ctx)
+	reason := err.Error()
+	switch {
+	case ctx.Err() != nil:
+		reason, err = "told by a signal", nil
+	case errors.Is(err, errDeadline):
+		err = nil
+	}
 	s.leave(ctx, web)
 	s.tell(Entry{Kind: Ended, Reason: reason})
 	return err
@@ -156,43 +168,22 @@ func (s *server) leave(ctx context.Context, web *http.Server) {
 	<-late.Done()
 }
 
-// obey carries commands out until one of them, or something else, is the end.
-func (s *server) obey(ctx context.Context, input <-chan []byte) (reason string, err error) {
-	deadline := time.After(time.Until(time.Unix(s.Call.Deadline, 0)))
-	for {
-		select {
-		case <-deadline:
-			return "the call's deadline", nil
-		case <-s.ctx.Done():
-			if ctx.Err() != nil {
-				return "told by a signal", nil
-			}
-			err := context.Cause(s.ctx)
-			return err.Error(), err
-		case line, open := <-input:
-			if !open {
-				input = nil // whoever attached may come back
-			} else if err := s.command(line); err != nil {
-				s.journal.note("cannot carry out a command: " + err.Error())
-			} else {
-				s.tell(Entry{Kind: Obeyed, Reason: "budget"})
-			}
-		}
-	}
-}
-
 // command carries out a line of standard input.
-func (s *server) command(line []byte) error {
+func (s *server) command(line []byte) {
+	s.busy.Add(1)
+	defer s.busy.Done()
 	var c Command
-	if err := decode(line, &c); err != nil {
-		return err
+	err := decode(line, &c)
+	if err == nil && c.Budget == nil {
+		err = errors.New("it is no command")
 	}
-	if c.Budget == nil {
-		return errors.New("it is no command")
+	if err == nil {
+		err = s.canPrice(*c.Budget)
 	}
-	if err := s.canPrice(*c.Budget); err != nil {
-		return err
+	if err != nil {
+		s.journal.note("cannot carry out a command: " + err.Error())
+		return
 	}
 	s.budget.set(*c.Budget)
-	return nil
+	s.tell(Entry{Kind: Obeyed, Reason: "budget"})
 }

@@ -103,7 +103,6 @@ func TestSetupThatIsRefused(t *testing.T) {
 	tests := map[string]string{
 		"cannot read the setup line: it is not the JSON that this gateway knows, from about byte": "hello " + realKey,
 		"cannot read the setup line: it is":                               `{"inside":["here"]}`,
-		"cannot use the call's token: want 16 or more letters and digits": good(func(s *Setup) { s.Call.Token = "short" }),
 		`cannot use provider "other": its API is unknown`:                 good(func(s *Setup) { s.Providers[0].Name = "other" }),
 		`cannot use provider "gemini": its key has a line break`:          good(func(s *Setup) { s.Providers[0].Key = realKey + "\n" }),
 		`cannot use provider "gemini": its key has a line break, or a sp`: good(func(s *Setup) { s.Providers[0].Key = realKey + " " }),

@@ -104,17 +104,12 @@ var defaults = Limits{
 // span is a limit in milliseconds as a duration.
 func span(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// shortestToken is in characters; a shorter one could be guessed.
-const shortestToken = 16
-
 // address is where the provider is. Errors show no value that may be a key or a password.
 func (p Provider) address() (*url.URL, error) {
 	api, known := apis[meter.API(p.Name)]
 	switch {
 	case !known:
 		return nil, errors.New("its API is unknown")
-	case slices.Contains(p.Models, ""):
-		return nil, errors.New("a model has no name")
 	case strings.ContainsAny(string(p.Key), "\r\n\x00") || strings.TrimSpace(string(p.Key)) != string(p.Key):
 		// No header holds them. A provider would see, and could say, another key than is kept out of sight.
 		return nil, errors.New("its key has a line break, or a space at an end")
