@@ -15,9 +15,10 @@ import (
 	"abl/internal/redact"
 )
 
-// pieceSize is how much of an answer is passed on at most at once, in bytes.
-// Providers stream events of some hundred; what has queued up goes on together.
-const pieceSize = 16 << 10
+// pieceSize is how much of an answer is passed on at most at once, in bytes. Providers stream
+// events of some hundred; what has queued up goes on together. With its frame, and with the
+// answer's headers, it has room in the 4 KiB that net/http gathers, so that it is one write.
+const pieceSize = 3 << 10
 
 // relay passes an answer on, each piece at once, and returns what read its usage.
 func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) *meter.Meter {
@@ -30,7 +31,7 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	x.Status = answer.StatusCode
 	control := http.NewResponseController(x.w)
 	m := meter.New(x.provider.Kind)
-	out := &passage{to: x.w, conn: connOf(x.r.Context()), control: control, n: &x.Out, open: x.w.Header().Get("Content-Length") == ""}
+	out := &passage{to: x.w, control: control, n: &x.Out}
 	var hidden io.WriteCloser = &mask{to: out, key: []byte(key)}
 	if failed { // there a key may be in any form, and the answer is short
 		secret, _ := redact.New(key)
@@ -63,7 +64,7 @@ func (x *exchange) pass(from io.Reader, out *passage, hidden io.WriteCloser, m *
 				stop(errLong)
 				return errLong
 			}
-			out.last = err == io.EOF && out.open
+			out.last = err == io.EOF
 			_, failed := hidden.Write(piece)
 			m.Write(piece) // when it is on its way
 			if failed != nil {
@@ -100,28 +101,21 @@ var errClient = errors.New("cannot write to the client")
 // passage writes an answer to the client, counted.
 type passage struct {
 	to      io.Writer
-	conn    *conn // below to
 	control *http.ResponseController
 	n       *int64
-	open    bool // its length is unknown, so that something follows the last piece
-	last    bool // so this one goes out with it
+	last    bool // this piece goes out with the end of the answer, which net/http writes in the next moment
 }
 
 func (o *passage) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	o.conn.cork()
 	n, err := o.to.Write(p)
 	*o.n += int64(n)
-	if err == nil {
+	if err == nil && !o.last {
 		err = o.control.Flush()
 	}
-	if err == nil && o.last {
-		o.conn.held = true
-		return n, nil
-	}
-	if errors.Join(err, o.conn.uncork()) != nil {
+	if err != nil {
 		return n, errClient
 	}
 	return n, nil

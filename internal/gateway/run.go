@@ -11,6 +11,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"abl/internal/gateway/meter"
@@ -122,11 +123,10 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 	web := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		WriteTimeout:                 span(s.Limits.ReadMS + s.Limits.RequestMS + s.Limits.WriteMS),
-		DisableGeneralOptionsHandler: true, ErrorLog: log.New(s.journal, "", 0), ConnContext: withConn,
-		ConnState: Bounded(s.Limits.Connections),
+		DisableGeneralOptionsHandler: true, ErrorLog: log.New(s.journal, "", 0), ConnState: Bounded(s.Limits.Connections),
 	}
 	go func() {
-		if err := web.Serve(corking{l}); !errors.Is(err, http.ErrServerClosed) {
+		if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.end(fmt.Errorf("cannot go on serving: %v", err))
 		}
 	}()
@@ -149,6 +149,22 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 	s.leave(ctx, web)
 	s.tell(Entry{Kind: Ended, Reason: reason})
 	return err
+}
+
+// Bounded lets so many connections be open at once, as the ConnState of a server: a client
+// beyond that sees its own closed. One that was taken over from the server no longer counts.
+func Bounded(most int64) func(net.Conn, http.ConnState) {
+	var open atomic.Int64
+	return func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if open.Add(1) > most {
+				c.Close()
+			}
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
 }
 
 // tell writes a line of the call.

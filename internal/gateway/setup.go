@@ -142,8 +142,8 @@ const (
 	// connection is lost, since it cannot be sent twice.
 	restTime = 15 * time.Second
 
-	// requestSize, in bytes, lets a short prompt go out with its headers.
-	requestSize = 8 << 10
+	requestSize = 8 << 10  // bytes: lets a short prompt go out with its headers
+	answerSize  = 16 << 10 // bytes that are read at once
 )
 
 // transport is the way to the providers. It speaks HTTP/1.1 alone, as one with roots of its
@@ -166,7 +166,7 @@ func (s Setup) transport() (*http.Transport, error) {
 		MaxIdleConnsPerHost:    s.Limits.Concurrent,
 		IdleConnTimeout:        restTime,
 		DisableCompression:     true,
-		ReadBufferSize:         pieceSize,
+		ReadBufferSize:         answerSize,
 		WriteBufferSize:        requestSize,
 	}, nil
 }
