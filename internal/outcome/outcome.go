@@ -4,7 +4,10 @@
 // reader's, and the evidence for one is kept in roles.
 package outcome
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Outcome says how a call ended.
 type Outcome string
@@ -50,26 +53,16 @@ type Fault struct {
 // Transient is whether it is nobody's fault here: the same call made again later
 // may well come to a good end, however often it did not.
 func (o Outcome) Transient() bool {
-	switch o {
-	case RateLimited, Quota, Unavailable, Network, EngineGone:
-		return true
-	}
-	return false
+	return slices.Contains([]Outcome{RateLimited, Quota, Unavailable, Network, EngineGone}, o)
 }
+
+// statuses are those of a provider's answers that mean one of these.
+var statuses = map[int64]Outcome{401: Refused, 402: Quota, 403: Refused, 413: TooLarge, 429: RateLimited}
 
 // FromHTTP is what the status of a provider's answer means, "" for nothing of these.
 func FromHTTP(status int64) Outcome {
-	switch {
-	case status == 401 || status == 403:
-		return Refused
-	case status == 402:
-		return Quota
-	case status == 413:
-		return TooLarge
-	case status == 429:
-		return RateLimited
-	case status >= 500 && status < 600:
+	if status >= 500 && status < 600 {
 		return Unavailable
 	}
-	return ""
+	return statuses[status]
 }

@@ -145,29 +145,14 @@ type further struct {
 	rates `yaml:",inline"`
 }
 
-// rates are what is written of one rate; nil is not said.
+// rates are what is written of one rate, in US dollars for a million tokens; nil is not said,
+// for 0 has to be written to be meant.
 type rates struct {
-	Input      *dollars `yaml:"input"`
-	Cached     *dollars `yaml:"cached"`
-	CacheWrite *dollars `yaml:"cache_write"`
-	Output     *dollars `yaml:"output"`
-	Thinking   *dollars `yaml:"thinking"`
-}
-
-// dollars is the price of a million tokens. The most that is believed is far
-// beyond what any model costs: a price for one token is a slip.
-type dollars prices.USD
-
-const dearest = 100_000 * prices.Dollar
-
-// UnmarshalText reads a decimal; 0 has to be written to be meant.
-func (d *dollars) UnmarshalText(text []byte) error {
-	u, err := prices.Parse(string(text))
-	if err != nil || u > dearest {
-		return fmt.Errorf("want US dollars for a million tokens, such as 1.25, got %q", text)
-	}
-	*d = dollars(u)
-	return nil
+	Input      *prices.USD `yaml:"input"`
+	Cached     *prices.USD `yaml:"cached"`
+	CacheWrite *prices.USD `yaml:"cache_write"`
+	Output     *prices.USD `yaml:"output"`
+	Thinking   *prices.USD `yaml:"thinking"`
 }
 
 // price checks what is written and fills in what follows from it.
@@ -199,10 +184,9 @@ func (r rates) rate() (prices.Rate, error) {
 	case r.Output == nil:
 		return prices.Rate{}, errors.New("it lacks output, the price of a million answer tokens")
 	}
-	usd := func(d, instead *dollars) prices.USD { return prices.USD(*cmp.Or(d, instead)) }
 	return prices.Rate{
-		Input: prices.USD(*r.Input), Cached: usd(r.Cached, r.Input), CacheWrite: usd(r.CacheWrite, r.Input),
-		Output: prices.USD(*r.Output), Thinking: usd(r.Thinking, r.Output),
+		Input: *r.Input, Cached: *cmp.Or(r.Cached, r.Input), CacheWrite: *cmp.Or(r.CacheWrite, r.Input),
+		Output: *r.Output, Thinking: *cmp.Or(r.Thinking, r.Output),
 	}, nil
 }
 
