@@ -26,14 +26,18 @@ type budget struct {
 	requests int64
 }
 
-// admit reserves an estimate for a request, or says why the request may not begin.
-func (b *budget) admit(estimate amount) (why string) {
+// admit reserves an estimate for a request, or says why the request may not begin. A bound in
+// money admits none whose model has no price: it would be no bound.
+func (b *budget) admit(estimate amount, priced bool) (why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if most := b.caps.Requests; most != nil && b.requests >= *most {
 		return fmt.Sprintf("the budget of this call is reached: %d of %d requests", b.requests, *most)
 	}
 	for _, bound := range b.caps.Bounds {
+		if bound.USD != nil && !priced {
+			return fmt.Sprintf("the budget of this %s is in US dollars, and the model has no price", bound.Of)
+		}
 		if why := bound.reached(b.spent, b.underWay); why != "" {
 			return why
 		}

@@ -36,7 +36,7 @@ func TestBudgetIsNeverPassedUnknowingly(t *testing.T) {
 		if s.settle > 0 {
 			got = fmt.Sprint(b.settle(amount{tokens: s.settle}, amount{tokens: s.charge}).tokens)
 		} else {
-			got = b.admit(amount{tokens: s.admit})
+			got = b.admit(amount{tokens: s.admit}, false)
 		}
 		if got != s.want {
 			t.Errorf("step %d: %q, want %q", i, got, s.want)

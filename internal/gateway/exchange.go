@@ -172,7 +172,7 @@ func (x *exchange) spend(body []byte) {
 	if !free {
 		guess = t.estimate(len(body), 0)
 	}
-	if why := x.budget.admit(guess); why != "" {
+	if why := x.budget.admit(guess, t.Price != nil); why != "" {
 		x.Over = true
 		x.deny(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
 		return

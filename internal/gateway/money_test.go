@@ -94,19 +94,18 @@ func TestMoneyUnderWayCounts(t *testing.T) {
 }
 
 func TestMoneyNeedsAPrice(t *testing.T) {
-	s := setup("http://127.0.0.1:1")
+	u := serve(t, say(http.StatusOK, "text/event-stream", gemini(1, 1)))
+	s := setup(u.URL)
 	s.Call.Budget.Bounds = []Bound{{Of: "phase", USD: usd("1")}}
-	r := launch(t, Dialer{}, encode(t, s))
-	for e := range r.lines {
-		t.Fatalf("it began: %+v", e)
+	r := start(t, s)
+	if got := r.post(gen, someBody); got.status != http.StatusForbidden || !strings.Contains(got.body, "has no price") {
+		t.Errorf("%+v", got)
 	}
-	if err := <-r.done; err == nil || !strings.Contains(err.Error(), `has no price`) {
-		t.Errorf("%v", err)
+	if e := r.next(Requested); !e.Req.Over {
+		t.Errorf("%+v", e.Req)
 	}
-	r = start(t, setup("http://127.0.0.1:1"))
-	r.send(`{"budget":{"bounds":[{"of":"phase","usd":6.02}]}}`)
-	if e := r.next(Noted); !strings.Contains(e.Reason, "has no price") {
-		t.Errorf("%+v", e)
+	if n := len(u.requests()); n != 0 {
+		t.Errorf("%d requests reached the provider", n)
 	}
 }
 

@@ -130,21 +130,16 @@ const patienceForBody = 5 * time.Millisecond
 // soon. From begin on only its caller writes.
 func open(w http.ResponseWriter, status int, flush func() error) (begin func()) {
 	w.WriteHeader(status)
-	var mu sync.Mutex
-	begun := false
+	flushed := make(chan struct{})
 	late := time.AfterFunc(patienceForBody, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !begun {
-			_ = flush() // a client that has left shows at the first piece
+		_ = flush() // a client that has left shows at the first piece
+		close(flushed)
+	})
+	return sync.OnceFunc(func() {
+		if !late.Stop() {
+			<-flushed
 		}
 	})
-	return func() {
-		late.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		begun = true
-	}
 }
 
 // mask blots a key out of an answer that passes in pieces, at once and without

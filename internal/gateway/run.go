@@ -105,11 +105,8 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		s.providers[one.Name] = &provider{one, apis[meter.API(one.Name)], base}
 		secrets = append(secrets, string(one.Key))
 	}
-	err := setup.canPrice(setup.Call.Budget)
-	if err == nil {
-		s.transport, err = setup.transport()
-	}
-	if err != nil {
+	var err error
+	if s.transport, err = setup.transport(); err != nil {
 		return nil, err
 	}
 	hidden, _ := redact.New(secrets...)
@@ -192,9 +189,6 @@ func (s *server) command(line []byte) {
 	err := decode(line, &c)
 	if err == nil && c.Budget == nil {
 		err = errors.New("it is no command")
-	}
-	if err == nil {
-		err = s.canPrice(*c.Budget)
 	}
 	if err != nil {
 		s.journal.note("cannot carry out a command: " + err.Error())

@@ -10,12 +10,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -74,7 +72,7 @@ type Provider struct {
 	Key      Secret   `json:"key,omitempty"`      // "" where the upstream needs none
 	Models   []string `json:"models"`             // exact names
 
-	// Prices of models; one without is metered, and holds no budget in money.
+	// Prices of models; one without is metered, and asked for nothing under a budget in money.
 	Prices map[string]*prices.Price `json:"prices,omitempty"`
 }
 
@@ -116,21 +114,6 @@ func (p Provider) address() (*url.URL, error) {
 	}
 	base, _, err := ParseAddress(cmp.Or(p.Upstream, api.Base))
 	return base, err
-}
-
-// canPrice refuses a budget in money that a model without a price would get around.
-func (s Setup) canPrice(b Budget) error {
-	if !slices.ContainsFunc(b.Bounds, func(one Bound) bool { return one.USD != nil }) {
-		return nil
-	}
-	for _, p := range s.Providers {
-		for _, model := range p.Models {
-			if p.Prices[model] == nil {
-				return fmt.Errorf("cannot hold a budget in US dollars: %q of provider %q has no price", model, p.Name)
-			}
-		}
-	}
-	return nil
 }
 
 const (
