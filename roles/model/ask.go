@@ -63,7 +63,8 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 	a, err := c.p.ask(ctx, c, t.client(), prompt, once)
 	read := meter.New(c.p.api)
 	_, _ = read.Write(t.body)
-	a.Body, a.Model, a.Usage = t.body, cmp.Or(a.Model, c.name), read.Usage() // the SDKs make a zero of what is not told
+	// The SDKs make a zero of what is not told.
+	a.Body, a.Model, a.Usage, a.Reason = t.body, cmp.Or(a.Model, c.name), read.Usage(), read.Finish()
 	switch {
 	case t.stop != nil:
 		return a, t.stop
@@ -71,15 +72,13 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 		return a, c.unavailable("did not answer", cmp.Or(context.Cause(ctx), err))
 	case t.status != http.StatusOK:
 		return a, c.judge(t)
-	case err != nil:
-		return a, c.unavailable("sent what is no answer", err)
-	}
-	switch {
-	case strings.EqualFold(a.Reason, "stop"):
-		a.Finish = Whole
 	case meter.OfFinish(a.Reason) == outcome.Filtered:
 		a.Finish = Blocked
 		return a, &Error{Kind: outcome.Filtered, What: fmt.Sprintf("the answer was held back by %s (%s)", c.name, a.Reason)}
+	case err != nil:
+		return a, c.unavailable("sent what is no answer", err)
+	case strings.EqualFold(a.Reason, "stop"):
+		a.Finish = Whole
 	default:
 		a.Finish = Cut
 	}

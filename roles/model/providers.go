@@ -75,21 +75,14 @@ func askGemini(ctx context.Context, c *Client, by *http.Client, prompt, _ string
 		return a, err
 	}
 	a.Model = resp.ModelVersion
-	switch {
-	case resp.PromptFeedback != nil && resp.PromptFeedback.BlockReason != "":
-		a.Reason = string(resp.PromptFeedback.BlockReason)
-		return a, nil
-	case len(resp.Candidates) == 0:
+	if len(resp.Candidates) == 0 {
 		return a, errors.New("there is no candidate in it")
 	}
-	said := resp.Candidates[0]
-	a.Reason = string(said.FinishReason)
-	if said.Content == nil {
-		return a, nil
-	}
-	for _, part := range said.Content.Parts {
-		if part != nil && !part.Thought {
-			a.Text += part.Text
+	if said := resp.Candidates[0].Content; said != nil {
+		for _, part := range said.Parts {
+			if part != nil && !part.Thought {
+				a.Text += part.Text
+			}
 		}
 	}
 	return a, nil
@@ -114,11 +107,7 @@ func askOpenAI(ctx context.Context, c *Client, by *http.Client, prompt, once str
 	if len(resp.Choices) == 0 {
 		return a, errors.New("there is no choice in it")
 	}
-	said := resp.Choices[0]
-	a.Text, a.Model, a.Reason = said.Message.Content, resp.Model, said.FinishReason
-	if said.Message.Refusal != "" {
-		a.Reason = "refusal"
-	}
+	a.Text, a.Model = resp.Choices[0].Message.Content, resp.Model
 	return a, nil
 }
 
