@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -71,14 +70,12 @@ func (s *server) clearHome() error {
 	s.home.Lock()
 	defer s.home.Unlock()
 	home := os.Getenv("HOME")
-	var errs []error
-	err := hostfs.Walk(home, "", func(e hostfs.Entry) error {
-		if !strings.Contains(e.Path(), "/") {
-			errs = append(errs, hostfs.Remove(home, e.Name))
-		}
-		return nil
-	})
-	return errors.Join(append(errs, err)...)
+	files, err := os.ReadDir(home)
+	errs := []error{err}
+	for _, f := range files {
+		errs = append(errs, hostfs.Remove(home, f.Name()))
+	}
+	return errors.Join(errs...)
 }
 
 // RunApp runs a program once, in a fresh directory with the files of the exchange folder, and
@@ -98,19 +95,14 @@ func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run 
 		return failed(err)
 	}
 	cmd := programCommand(app.Command, run.Args)
-	cmd.Dir, cmd.WaitDelay = dir, leftoverWait
+	cmd.Dir = dir
 	cmd.Env = slices.Concat(cmd.Environ(), app.Env, []string{"ABL_SRC=" + src, "ABL_RUN=" + dir})
 	out, errs := &proc.Head{Max: maxPrinted}, &proc.Head{Max: maxPrinted}
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(log, out), io.MultiWriter(log, errs)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return failed(err)
-	}
 	limit := span(app.TimeoutMS)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("stopped after %v", limit))
 	defer cancel()
-	feed(stdin)
-	ran.Exit, err = proc.Run(ctx, cmd, runGrace)
+	ran.Exit, err = attend(ctx, cmd, runGrace, feed)
 	if cmd.Process == nil {
 		return failed(err)
 	}
@@ -143,7 +135,7 @@ func Files(dir string) (files map[string][]byte, left []string) {
 		case len(files) == maxFiles || e.Stat.Size > room:
 			why = fmt.Sprintf("all files together may be %d, of %d bytes", maxFiles, MaxExchange)
 		default:
-			data, err := content(e, room)
+			data, err := hostfs.Read(dir, name, room)
 			if err == nil {
 				files[name], room = data, room-int64(len(data))
 				return nil
@@ -162,15 +154,6 @@ func Files(dir string) (files map[string][]byte, left []string) {
 		left = append(left, "the rest is left out: "+err.Error())
 	}
 	return files, left
-}
-
-func content(e hostfs.Entry, most int64) ([]byte, error) {
-	f, err := e.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // LayFiles writes files below a directory, over what stands at their paths and through no link

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -67,7 +68,6 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 // foreground runs a command to its end.
 func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http.Request) helper.CommandReply {
 	cmd := p.shell()
-	cmd.WaitDelay = leftoverWait
 	shown := &proc.Head{Max: maxShown}
 	if p.Shown {
 		out := io.MultiWriter(p.log.pipe, shown)
@@ -75,12 +75,7 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return helper.CommandReply{Exit: exitNotRun, Error: fmt.Sprintf("cannot run %s: %v", p.Name, err)}
-	}
-	feed(stdin, w, r.Body, cancel)
-	code, err := proc.Run(ctx, cmd, stopGrace)
+	code, err := attend(ctx, cmd, stopGrace, func(stdin io.WriteCloser) { feed(stdin, w, r.Body, cancel) })
 	reply := helper.CommandReply{Exit: code, Output: strings.ToValidUTF8(shown.Kept.String(), "\uFFFD"), Truncated: shown.Cut}
 	switch {
 	case err == nil:
@@ -92,6 +87,17 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 		reply.Exit, reply.Error = exitTimeout, err.Error()
 	}
 	return reply
+}
+
+// attend runs a program to its end, or to that of ctx; begin begins to feed its standard input.
+func attend(ctx context.Context, cmd *exec.Cmd, grace time.Duration, begin func(io.WriteCloser)) (code int, err error) {
+	cmd.WaitDelay = leftoverWait
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return -1, err
+	}
+	begin(stdin)
+	return proc.Run(ctx, cmd, grace)
 }
 
 // feed begins to carry a request's body to a command's standard input, which the command need

@@ -12,7 +12,6 @@ import (
 
 	"abl/internal/gateway/meter"
 	"abl/internal/outcome"
-	"abl/internal/redact"
 )
 
 // pieceSize is how much of an answer is passed on at most at once, in bytes. Providers stream
@@ -34,8 +33,7 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	out := &passage{to: x.w, control: control, n: &x.Out}
 	var hidden io.WriteCloser = &mask{to: out, key: []byte(key)}
 	if failed { // there a key may be in any form, and the answer is short
-		secret, _ := redact.New(key)
-		hidden = secret.Writer(out)
+		hidden = x.journal.secrets.Writer(out)
 	}
 	err := x.pass(answer.Body, out, hidden, m, stop)
 	if said, broken := m.Failed(answer.Header, time.Now()); broken && !failed {

@@ -107,14 +107,18 @@ func Advice(log []gateway.Entry) (notes []string) {
 	}
 	var open []string
 	for _, e := range refused[:min(len(refused), mostHosts)] {
-		note := "the gateway refused " + e.Req.Host
-		if n := times[e.Req.Host]; n > 1 {
+		host := e.Req.Host
+		note := "the gateway refused " + host
+		if n := times[host]; n > 1 {
 			note += fmt.Sprintf(", %d times", n)
 		}
-		if why := why(e); why != "" {
-			note += ": " + why
-		} else {
-			open = append(open, e.Req.Host)
+		switch {
+		case !strings.HasSuffix(e.Reason, gateway.NotAllowed):
+			note += ": " + e.Reason
+		case !config.Allowable(host):
+			note += ": no name of a host in a domain"
+		default:
+			open = append(open, host)
 		}
 		notes = append(notes, note)
 	}
@@ -125,15 +129,4 @@ func Advice(log []gateway.Entry) (notes []string) {
 		notes = append(notes, "to allow what the gateway refused, add to .abl/config.yaml: network: {allow: ["+strings.Join(open, ", ")+"]}")
 	}
 	return notes
-}
-
-// why says why a host was refused, "" when nobody has allowed it, and somebody may.
-func why(e gateway.Entry) string {
-	switch {
-	case !strings.HasSuffix(e.Reason, gateway.NotAllowed):
-		return e.Reason
-	case !config.Allowable(e.Req.Host):
-		return "no name of a host in a domain"
-	}
-	return ""
 }
