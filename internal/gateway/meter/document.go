@@ -1,7 +1,6 @@
 package meter
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -52,9 +51,6 @@ func (m *Meter) read(text []byte) {
 	if frames[m.api] == 0 || !json.Valid(text) {
 		return
 	}
-	if bytes.Contains(text, []byte("error")) {
-		m.failure = readFailure(text)
-	}
 	_ = Walk("", text, func(place string, value []byte) bool {
 		inner := strings.TrimPrefix(strings.TrimPrefix(place, "response."), "message.")
 		firm, end := endings[inner]
@@ -67,6 +63,10 @@ func (m *Meter) read(text []byte) {
 			}
 		case end:
 			m.ended(Text(value), firm)
+		case inner == "error":
+			m.failure = readFailure(value)
+		case place == "type" && Text(value) == "error" && !m.failure.is:
+			m.failure = readFailure(text)
 		case refusals[inner] && Text(value) != "":
 			m.ended("refusal", true)
 		case m.api != Anthropic && (inner == "usage" || inner == "usageMetadata") && value[0] == '{':

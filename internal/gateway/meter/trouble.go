@@ -1,7 +1,6 @@
 package meter
 
 import (
-	"bytes"
 	"cmp"
 	"net/http"
 	"slices"
@@ -31,7 +30,10 @@ func (t Told) Lasting() bool {
 
 // Of reads an error answer. now is when it came, for a Retry-After with a date.
 func Of(status int, h http.Header, body []byte, now time.Time) Told {
-	return readFailure(body).told(status, h, http.StatusText(status), now)
+	m := New(Gemini) // or any other: all word an error alike
+	_, _ = m.Write(body)
+	m.settle()
+	return m.failure.told(status, h, http.StatusText(status), now)
 }
 
 // Failed says what is wrong where the answer, which began well, ends in an error: a
@@ -104,22 +106,11 @@ func (a failure) has(any ...string) bool {
 	return slices.ContainsFunc(any, func(w string) bool { return slices.Contains(a.words, w) })
 }
 
-// readFailure takes an error apart: a member of an answer or of an event, of the response
-// that it tells the end of, or all of an event that is one. Streams put it behind "data:".
-func readFailure(body []byte) (a failure) {
-	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(body), []byte(dataField)))
-	var raw []byte
-	_ = Walk("", text, func(place string, value []byte) bool {
-		switch {
-		case place == "error", place == "response.error" && raw == nil:
-			raw = value
-		case place == "type" && raw == nil && Text(value) == "error":
-			raw = text
-		}
-		return place == "" || place == "response" // some of Google's come as a list with one entry
-	})
+// readFailure takes an error apart: what stands for one in an answer, or all of an event
+// that is one.
+func readFailure(raw []byte) (a failure) {
 	switch string(raw) {
-	case "", "null", "false", `""`, "{}": // a member that says that there is none
+	case "null", "false", `""`, "{}": // a member that says that there is none
 		return a
 	}
 	a.is, a.message = true, Text(raw) // an error may be no more than its words
