@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"runtime/debug"
 	"syscall"
 
@@ -23,10 +22,6 @@ const (
 	// be lazy until about half of that is taken.
 	memory = 72 << 20
 	growth = 400 // percent
-
-	// What passes is little work in many pieces, mostly in system calls: while one
-	// thread is in one, the other goes on. More would only hand pieces about.
-	threads = 2
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -36,7 +31,6 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "abl-gateway: takes no arguments; what it has to know comes on standard input")
 		return exitUsage
 	}
-	runtime.GOMAXPROCS(threads)
 	debug.SetMemoryLimit(memory)
 	debug.SetGCPercent(growth)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)

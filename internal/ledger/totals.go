@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"abl/internal/prices"
@@ -224,19 +225,15 @@ func cells(key string, s Sum) []string {
 
 // align sets the first column left and the others right.
 func align(lines [][]string) string {
-	widths := make([]int, len(lines[0]))
+	widest := 0
 	for _, line := range lines {
-		for i, cell := range line {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
+		widest = max(widest, utf8.RuneCountInString(line[0]))
 	}
 	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 0, ' ', tabwriter.AlignRight)
 	for _, line := range lines {
-		fmt.Fprintf(&b, "%-*s", widths[0], line[0])
-		for i, cell := range line[1:] {
-			fmt.Fprintf(&b, "  %*s", widths[i+1], cell)
-		}
-		b.WriteByte('\n')
+		fmt.Fprintf(t, "%-*s\t  %s\t\n", widest, line[0], strings.Join(line[1:], "\t  "))
 	}
+	t.Flush()
 	return b.String()
 }
