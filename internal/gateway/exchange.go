@@ -336,7 +336,7 @@ func (x *exchange) failed(end context.CancelCauseFunc, answer *http.Response) bo
 	if !said.Lasting() || x.route.Free { // which may be of a kind that the provider does not know
 		return false
 	}
-	l := lasting{x.journal.secrets.String(x.reason), time.Unix(x.Call.Deadline, 0)}
+	l := lasting{x.provider.secret.String(x.reason), time.Unix(x.Call.Deadline, 0)}
 	if said.Retry > 0 {
 		l.until = now.Add(said.Retry)
 		l.words += "; it wants to be asked again after " + l.until.UTC().Format(time.RFC3339)

@@ -131,7 +131,7 @@ func TestEchoedKey(t *testing.T) {
 		if got.err != nil || strings.Contains(got.body, realKey) || strings.Contains(got.body, coded) {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if name == "in pieces" && got.body != "data: "+strings.Repeat("*", len(realKey))+realKey[:5]+"\n\n"+realKey[:3] {
+		if name == "in pieces" && got.body != "data: [secret …4a]"+realKey[:5]+"\n\n"+realKey[:3] {
 			t.Errorf("more than the key is gone: %q", got.body)
 		}
 	}

@@ -1,12 +1,10 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -21,22 +19,13 @@ const pieceSize = 3 << 10
 
 // relay passes an answer on, each piece at once, and returns what read its usage.
 func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) *meter.Meter {
-	key := string(x.provider.Key)
-	inward(x.w.Header(), answer.Header, key)
-	failed := answer.StatusCode >= http.StatusBadRequest
-	if n := answer.ContentLength; !failed && n >= 0 { // blotting a key out of an error may change its length
-		x.w.Header().Set("Content-Length", strconv.FormatInt(n, 10))
-	}
+	inward(x.w.Header(), answer.Header, x.provider.secret) // without its length, which changes where a key is blotted out
 	x.Status = answer.StatusCode
 	control := http.NewResponseController(x.w)
 	m := meter.New(x.provider.Kind)
 	out := &passage{to: x.w, control: control, n: &x.Out}
-	var hidden io.WriteCloser = &mask{to: out, key: []byte(key)}
-	if failed { // there a key may be in any form, and the answer is short
-		hidden = x.journal.secrets.Writer(out)
-	}
-	err := x.pass(answer.Body, out, hidden, m, stop)
-	if said, broken := m.Failed(answer.Header, time.Now()); broken && !failed {
+	err := x.pass(answer.Body, out, m, stop)
+	if said, broken := m.Failed(answer.Header, time.Now()); broken && x.Status < http.StatusBadRequest {
 		x.wrong("the provider ends its answer with an error", said)
 	}
 	if err != nil {
@@ -46,7 +35,8 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 }
 
 // pass reads the answer piece by piece.
-func (x *exchange) pass(from io.Reader, out *passage, hidden io.WriteCloser, m *meter.Meter, stop context.CancelCauseFunc) error {
+func (x *exchange) pass(from io.Reader, out *passage, m *meter.Meter, stop context.CancelCauseFunc) error {
+	hidden := x.provider.secret.Writer(out) // a provider has no reason to say the key; one that does shall not say it to an agent
 	begin := open(x.w, x.Status, out.control.Flush)
 	defer begin() // also where no piece comes
 	silence := time.AfterFunc(span(x.Limits.IdleMS), func() { stop(errIdle) })
@@ -138,51 +128,4 @@ func open(w http.ResponseWriter, status int, flush func() error) (begin func()) 
 			<-flushed
 		}
 	})
-}
-
-// mask blots a key out of an answer that passes in pieces, at once and without
-// changing its length. A provider has no reason to say the key; one that does
-// shall not say it to an agent.
-type mask struct {
-	to   io.Writer
-	key  []byte
-	held []byte // the end of what came, while it may be the key's beginning
-}
-
-// pass returns what can go on of what was held and p.
-func (m *mask) pass(p []byte) []byte {
-	if len(m.key) == 0 {
-		return p
-	}
-	if len(m.held) > 0 {
-		p = append(m.held, p...)
-	}
-	if bytes.Contains(p, m.key) {
-		p = bytes.ReplaceAll(p, m.key, bytes.Repeat([]byte("*"), len(m.key)))
-	}
-	n := begun(p, m.key)
-	m.held = bytes.Clone(p[len(p)-n:])
-	return p[:len(p)-n]
-}
-
-// Write passes an answer on; the last of it goes with Close.
-func (m *mask) Write(p []byte) (int, error) {
-	_, err := m.to.Write(m.pass(p))
-	return len(p), err
-}
-
-// Close passes on what is still held when the answer has ended.
-func (m *mask) Close() error {
-	_, err := m.to.Write(m.held)
-	return err
-}
-
-// begun is the length of the longest end of p that the key begins with.
-func begun(p, key []byte) int {
-	for n := min(len(p), len(key)-1); n > 0; n-- {
-		if p[len(p)-n] == key[0] && bytes.HasPrefix(key, p[len(p)-n:]) {
-			return n
-		}
-	}
-	return 0
 }

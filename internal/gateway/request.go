@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/redact"
 	"abl/internal/wording"
 )
 
@@ -23,7 +24,8 @@ const (
 type provider struct {
 	Provider
 	api
-	base *url.URL
+	base   *url.URL
+	secret *redact.Redactor // knows its key
 }
 
 // verdict is what becomes of a request: it passes, or is refused. Whoever writes requests

@@ -102,7 +102,8 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot use provider %q: %v", one.Name, err)
 		}
-		s.providers[one.Name] = &provider{one, apis[meter.API(one.Name)], base}
+		secret, _ := redact.New(string(one.Key))
+		s.providers[one.Name] = &provider{one, apis[meter.API(one.Name)], base, secret}
 		secrets = append(secrets, string(one.Key))
 	}
 	var err error

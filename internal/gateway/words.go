@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"abl/internal/gateway/meter"
+	"abl/internal/redact"
 )
 
 // What stands between a gateway and a server on abl's machine says with this header
@@ -110,7 +111,7 @@ var ours = []string{
 
 // inward copies an answer's headers for the client. A value with the key in it is
 // left out.
-func inward(to, from http.Header, key string) {
+func inward(to, from http.Header, secret *redact.Redactor) {
 	drop := append([]string(nil), ours...)
 	for _, v := range from.Values("Connection") {
 		for name := range strings.SplitSeq(v, ",") {
@@ -118,7 +119,7 @@ func inward(to, from http.Header, key string) {
 		}
 	}
 	for name, values := range from {
-		if listed(name, drop) || key != "" && strings.Contains(strings.Join(values, "\n"), key) {
+		if listed(name, drop) || secret.Holds([]byte(strings.Join(values, "\n"))) {
 			continue
 		}
 		to[name] = values
