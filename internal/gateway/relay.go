@@ -23,8 +23,7 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	x.Status = answer.StatusCode
 	control := http.NewResponseController(x.w)
 	m := meter.New(x.provider.Kind)
-	out := &passage{to: x.w, control: control, n: &x.Out}
-	err := x.pass(answer.Body, out, m, stop)
+	err := x.pass(answer.Body, control, m, stop)
 	if said, broken := m.Failed(answer.Header, time.Now()); broken && x.Status < http.StatusBadRequest {
 		x.wrong("the provider ends its answer with an error", said)
 	}
@@ -35,34 +34,38 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 }
 
 // pass reads the answer piece by piece.
-func (x *exchange) pass(from io.Reader, out *passage, m *meter.Meter, stop context.CancelCauseFunc) error {
-	hidden := x.provider.secret.Writer(out) // a provider has no reason to say the key; one that does shall not say it to an agent
-	begin := open(x.w, x.Status, out.control.Flush)
+func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *meter.Meter, stop context.CancelCauseFunc) error {
+	hidden := x.provider.secret.Writer(x.w) // a provider has no reason to say the key; one that does shall not say it to an agent
+	begin := open(x.w, x.Status, control.Flush)
 	defer begin() // also where no piece comes
 	silence := time.AfterFunc(span(x.Limits.IdleMS), func() { stop(errIdle) })
 	defer silence.Stop()
 	buffer := make([]byte, pieceSize)
-	for read := int64(0); ; {
+	for {
 		n, err := from.Read(buffer)
-		_ = out.control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS))) // for a piece, or for the end
-		if piece := buffer[:n]; n > 0 {
+		_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS))) // for a piece, or for the end
+		if n > 0 {
 			begin()
 			silence.Reset(span(x.Limits.IdleMS))
-			if read += int64(n); read > x.Limits.Answer {
+			if x.Out += int64(n); x.Out > x.Limits.Answer {
 				stop(errLong)
 				return errLong
 			}
-			out.last = err == io.EOF
-			_, failed := hidden.Write(piece)
-			m.Write(piece) // when it is on its way
+			_, failed := hidden.Write(buffer[:n])
+			if failed == nil && err != io.EOF { // the last one goes out with the answer's end, which net/http writes in the next moment
+				failed = control.Flush()
+			}
+			m.Write(buffer[:n]) // when it is on its way
 			if failed != nil {
-				return failed
+				return errClient
 			}
 		}
-		if err == io.EOF {
-			return hidden.Close()
-		}
-		if err != nil {
+		switch {
+		case err == io.EOF && hidden.Close() != nil:
+			return errClient
+		case err == io.EOF:
+			return nil
+		case err != nil:
 			return err
 		}
 	}
@@ -85,29 +88,6 @@ func (x *exchange) cut(ctx context.Context, control *http.ResponseController, er
 }
 
 var errClient = errors.New("cannot write to the client")
-
-// passage writes an answer to the client, counted.
-type passage struct {
-	to      io.Writer
-	control *http.ResponseController
-	n       *int64
-	last    bool // this piece goes out with the end of the answer, which net/http writes in the next moment
-}
-
-func (o *passage) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	n, err := o.to.Write(p)
-	*o.n += int64(n)
-	if err == nil && !o.last {
-		err = o.control.Flush()
-	}
-	if err != nil {
-		return n, errClient
-	}
-	return n, nil
-}
 
 // patienceForBody is how long an answer's headers wait for the first piece of its
 // body, to go out with it. Providers mostly send both at once; a client that gets
