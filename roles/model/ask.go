@@ -21,7 +21,7 @@ import (
 type Error struct {
 	Kind  outcome.Outcome // whose trouble it is; what is transient may pass
 	What  string
-	After time.Duration // that the provider asks to wait; negative when it does not say
+	After time.Duration // that the provider asks to wait; 0 when it does not say
 }
 
 // Error says what happened.
@@ -86,7 +86,7 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 }
 
 func (c *Client) unavailable(what string, err error) *Error {
-	return &Error{Kind: outcome.Unavailable, What: fmt.Sprintf("%s %s: %v", c.name, what, err), After: unsaid}
+	return &Error{Kind: outcome.Unavailable, What: fmt.Sprintf("%s %s: %v", c.name, what, err)}
 }
 
 // judge says what a status means. The key is taken out of the provider's words before
@@ -97,27 +97,15 @@ func (c *Client) judge(t *tape) error {
 	hide, _ := redact.New(c.Key)
 	words := hide.String(strings.Join(strings.Fields(told.Words), " "))
 	words = strings.ToValidUTF8(words[:min(len(words), most)], "")
-	e := &Error{Kind: told.Class, What: fmt.Sprintf("%s answered with status %d: %s", c.name, t.status, words), After: told.Retry}
-	if told.Retry == 0 && t.header.Get("Retry-After") != "0" {
-		e.After = unsaid
-	}
-	return e
+	return &Error{Kind: told.Class, What: fmt.Sprintf("%s answered with status %d: %s", c.name, t.status, words), After: told.Retry}
 }
-
-// unsaid is the wait that a provider does not ask for.
-const unsaid = -1
 
 // pause is how long to wait before the next try, if one is worth it: a used up quota
 // is not back in minutes.
-func (c *Client) pause(e *Error, try int) (time.Duration, bool) {
+func (c *Client) pause(e *Error, try int) (pause time.Duration, worth bool) {
 	const longest, patience = 30 * time.Second, 5 * time.Minute
-	switch {
-	case !e.Kind.Transient() || e.Kind == outcome.Quota || try > c.Retries:
-		return 0, false
-	case e.After >= 0:
-		return e.After, e.After <= patience
-	}
-	return min(time.Second<<min(try-1, 10), longest), true
+	pause = cmp.Or(e.After, min(time.Second<<min(try-1, 10), longest))
+	return pause, e.Kind.Transient() && e.Kind != outcome.Quota && try <= c.Retries && pause <= patience
 }
 
 // maxBody is the largest response that is taken.
