@@ -71,7 +71,7 @@ func encodeJSON(v object) []byte {
 }
 
 // outward are the headers with which a request goes to its provider: those of the
-// client's that the provider's API knows, and the key in place of the token.
+// client's that the provider's API knows, of which none holds a token, and the key.
 func outward(from http.Header, p *provider) http.Header {
 	to := http.Header{
 		"Accept-Encoding": {"identity"}, // usage could not be read out of anything else
@@ -81,9 +81,6 @@ func outward(from http.Header, p *provider) http.Header {
 		if listed(name, common) || listed(name, p.Headers) {
 			to[name] = values
 		}
-	}
-	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
-		to.Del(name)
 	}
 	if p.Key != "" {
 		to.Set(p.Auth, p.Scheme+string(p.Key))
