@@ -2,17 +2,149 @@ package gateway
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"abl/internal/gateway/meter"
 	"abl/internal/outcome"
 	"abl/internal/prices"
+	"abl/internal/redact"
 	"abl/internal/tokens"
+	"abl/internal/wording"
 )
+
+// Entry is one line on standard output. Every line has a number, one more than the
+// line before, so that a reader who comes back sees what it has and what is lost.
+type Entry struct {
+	Seq    int64         `json:"seq"`
+	Kind   string        `json:"kind"`
+	At     string        `json:"at"` // RFC 3339, UTC, milliseconds
+	Call   string        `json:"call,omitempty"`
+	Reason string        `json:"reason,omitempty"` // why it was refused, cut or ended; what a command did
+	Listen string        `json:"listen,omitempty"` // of the ready line
+	Req    *Request      `json:"request,omitempty"`
+	Usage  *tokens.Count `json:"usage,omitempty"`    // of a request that a provider answered; null for what it did not tell
+	Cost   *prices.USD   `json:"cost_usd,omitempty"` // of that usage; left out where it or the price is unknown
+
+	// Unlogged counts the refusals since the last line that have no line of their own.
+	Unlogged int64 `json:"unlogged,omitempty"`
+}
+
+// The kinds of lines.
+const (
+	Ready     = "ready"   // it listens
+	Requested = "request" // a request ended
+	Tunneled  = "connect" // a tunnel ended
+	Obeyed    = "command" // a command was carried out
+	Noted     = "note"    // something is wrong
+	Ended     = "end"     // the last line
+)
+
+// Request is what is told of a request or a tunnel.
+type Request struct {
+	Provider  string `json:"provider,omitempty"`
+	Model     string `json:"model,omitempty"`
+	Method    string `json:"method"`
+	Class     string `json:"class,omitempty"` // of path
+	Host      string `json:"host,omitempty"`  // of a tunnel
+	Status    int    `json:"status"`          // 0: nobody was there any more to be answered
+	Refused   bool   `json:"refused,omitempty"`
+	Over      bool   `json:"over,omitempty"`       // refused since the call's budget is reached
+	Held      bool   `json:"held,omitempty"`       // refused since the provider has said that asking again is of no use
+	Aborted   bool   `json:"aborted,omitempty"`    // the client did not wait for the end
+	Cut       bool   `json:"cut,omitempty"`        // the answer has no end
+	Part      bool   `json:"part,omitempty"`       // its usage is that of a part of it
+	Free      bool   `json:"free,omitempty"`       // of a kind that uses no tokens
+	In        int64  `json:"in"`                   // bytes of the body, or up a tunnel
+	Out       int64  `json:"out"`                  // bytes of the answer, or down a tunnel
+	Finish    string `json:"finish,omitempty"`     // how the answer ended, in the provider's word
+	MaxTokens int64  `json:"max_tokens,omitempty"` // that the request allows for its answer
+	RetryMS   int64  `json:"retry_ms,omitempty"`   // how long the provider asks to wait
+	Paid      bool   `json:"paid,omitempty"`       // no waiting helps before somebody pays
+	HeadersMS int64  `json:"headers_ms"`           // until the upstream answered
+	TotalMS   int64  `json:"total_ms"`
+	Charged   int64  `json:"charged"` // tokens that the budget counts: an estimate where the provider did not tell
+	Spent     int64  `json:"spent"`   // tokens charged to the call by then
+
+	// Trouble is what is wrong with the provider, in Reason's words; Failed is a request at fault.
+	Trouble outcome.Outcome `json:"trouble,omitempty"`
+
+	// The same as Charged and Spent in US dollars; null where the model has no price.
+	ChargedUSD *prices.USD `json:"charged_usd,omitempty"`
+	SpentUSD   *prices.USD `json:"spent_usd,omitempty"`
+}
+
+const (
+	freeRefusals  = 1000 // refusals of a call that get a line each
+	refusalsPause = time.Second
+)
+
+// journal writes the lines. A role can provoke as many refusals as it likes, so
+// after a while only one a second has a line, and the rest are counted.
+type journal struct {
+	out     io.Writer
+	secrets *redact.Redactor
+	now     func() time.Time
+	fatal   context.CancelCauseFunc // hears that a line could not be written
+
+	mu       sync.Mutex
+	seq      int64
+	refusals int
+	last     time.Time // of a refusal's line
+	unlogged int64
+}
+
+// write numbers a line and writes it in one piece.
+func (j *journal) write(e Entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := j.now()
+	if e.Req != nil && e.Req.Refused {
+		if j.refusals++; j.refusals > freeRefusals && now.Sub(j.last) < refusalsPause {
+			j.unlogged++
+			return
+		}
+		j.last = now
+	}
+	j.seq++
+	e.Seq, e.At, e.Unlogged = j.seq, now.UTC().Format("2006-01-02T15:04:05.000Z"), j.unlogged
+	j.unlogged = 0
+	e.Reason = j.clean(e.Reason)
+	if e.Req != nil {
+		for _, outside := range []*string{&e.Req.Method, &e.Req.Model, &e.Req.Host, &e.Req.Finish} {
+			*outside = j.clean(*outside)
+		}
+	}
+	line, err := json.Marshal(e)
+	if err == nil {
+		_, err = j.out.Write(append(line, '\n'))
+	}
+	if err != nil {
+		j.fatal(fmt.Errorf("cannot write the log: %v", err))
+	}
+}
+
+// clean takes secrets, and what cannot be seen, out of text from outside and
+// keeps it short. It is done before the text is encoded, so that a line stays JSON.
+func (j *journal) clean(s string) string { return wording.Cut(redact.Line(j.secrets.String(s)), 300) }
+
+// note writes that something is wrong; it is where net/http complains, too.
+func (j *journal) note(text string) { j.write(Entry{Kind: Noted, Reason: text}) }
+
+// Write makes the journal the output of a log.Logger, the first line of whatever it
+// says: the rest would be a stack.
+func (j *journal) Write(p []byte) (int, error) {
+	first, _, _ := strings.Cut(string(p), "\n")
+	j.note(first)
+	return len(p), nil
+}
 
 // Used is what one call used of its model.
 type Used struct {
