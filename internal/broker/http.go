@@ -99,11 +99,10 @@ func (s *server) restart(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	s.log.note("restart")
-	anew := func() error { return s.appUp(EventRestarted) }
-	if s.app == nil {
-		anew = s.clearHome
+	anew, reply := s.clearHome, helper.CommandReply{}
+	if s.app != nil {
+		anew = func() error { return s.appUp(EventRestarted) }
 	}
-	reply := helper.CommandReply{}
 	if err := anew(); err != nil {
 		reply = helper.CommandReply{Exit: 1, Output: err.Error() + "\n"}
 	}

@@ -245,7 +245,6 @@ func TestServeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := []helper.BrokerSpec{
-		{Events: file, Log: file},
 		{Token: "t", Events: file + "x", Log: file},
 		{Token: "t", Events: file, Log: file + "x"},
 		{Token: "t", Events: file, Log: file, Port: -1},

@@ -4,7 +4,6 @@
 package sidecar
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -200,12 +199,10 @@ func (s Sidecar) log(ctx context.Context) ([]gateway.Entry, error) {
 // parse reads the lines. Only the gateway writes them; a line that is none of its
 // own is what a dying program said, and counts as lost.
 func parse(data []byte) (l Log) {
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<20)
 	next, ended := int64(1), false
-	for lines.Scan() {
+	for line := range bytes.Lines(data) {
 		var e gateway.Entry
-		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Seq < next {
+		if json.Unmarshal(line, &e) != nil || e.Seq < next {
 			continue
 		}
 		l.Lost += e.Seq - next
