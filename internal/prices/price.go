@@ -51,11 +51,7 @@ func Parse(text string) (USD, error) {
 
 // String is the exact decimal.
 func (u USD) String() string {
-	sign := ""
-	if u < 0 {
-		sign, u = "-", -u
-	}
-	text := fmt.Sprintf("%s%d.%0*d", sign, u/Dollar, decimals, u%Dollar)
+	text := big.NewRat(int64(u), int64(Dollar)).FloatString(decimals)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
