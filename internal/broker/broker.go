@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -52,12 +51,12 @@ type server struct {
 func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 	ctx, cancel := context.WithDeadline(ctx, time.Unix(spec.Deadline, 0))
 	defer cancel()
-	told, err := os.OpenFile(spec.Events, appending, 0)
+	told, err := openForAbl(spec.Events)
 	if err != nil {
 		return err
 	}
 	defer told.Close()
-	output, err := os.OpenFile(spec.Log, appending, 0)
+	output, err := openForAbl(spec.Log)
 	if err != nil {
 		return err
 	}

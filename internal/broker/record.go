@@ -24,8 +24,10 @@ const (
 // logMax is how many bytes of the app's output are kept.
 const logMax = 64 << 20
 
-// appending opens a file that abl made before; a new one it would never see.
-const appending = os.O_WRONLY | os.O_APPEND
+// openForAbl opens a file that abl made before; a new one it would never see.
+func openForAbl(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+}
 
 // events appends to the file that abl reads, one write a line, so that a line
 // is there as a whole or not at all.

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -20,7 +21,6 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/gateway"
 	"abl/internal/gateway/meter"
 	"abl/internal/outcome"
 	"abl/internal/redact"
@@ -116,14 +116,14 @@ func address(raw, name string) (string, error) {
 	if raw == "" {
 		return "", nil
 	}
-	base, local, err := gateway.ParseAddress(raw)
-	if err != nil {
-		return "", fmt.Errorf("cannot use %s: %w", name, err)
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "", fmt.Errorf("%s must be a plain address such as https://host/path, without user, query or fragment", name)
+	case u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback():
+		return "", fmt.Errorf("%s would send the key to %s unencrypted: use https", name, u.Hostname())
 	}
-	if base.Scheme == "http" && !local {
-		return "", fmt.Errorf("%s would send the key to %s unencrypted: use https", name, base.Hostname())
-	}
-	return base.String(), nil
+	return u.String(), nil
 }
 
 // Names of the providers, whose APIs models are asked through.

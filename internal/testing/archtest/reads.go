@@ -38,13 +38,13 @@ var readers = map[string]string{
 	"orchestrator/codecommit/apply.go":   "moves files of the person's tree below an os.Root, after every path was judged",
 	"orchestrator/codecommit/project.go": "lists the folders of the logs by name",
 
-	"internal/broker/apprun.go":       "inside a container, below an os.Root",
-	"internal/broker/record.go":       "inside the app's container",
-	"internal/cacerts/cacerts.go":     "a file that the person names",
-	"internal/helper/wire.go":         "inside a container, what abl laid there",
-	"internal/proc/list_linux.go":     "the kernel's files",
-	"internal/gateway/sidecar/log.go": "a log that abl kept",
-	"internal/spec/dir.go":            "specs, which no role can write",
+	"internal/broker/apprun.go":           "inside a container, below an os.Root",
+	"internal/broker/record.go":           "inside the app's container",
+	"internal/cacerts/cacerts.go":         "a file that the person names",
+	"internal/helper/wire.go":             "inside a container, what abl laid there",
+	"internal/proc/list_linux.go":         "the kernel's files",
+	"internal/gateway/sidecar/sidecar.go": "a log that abl kept",
+	"internal/spec/dir.go":                "specs, which no role can write",
 
 	"internal/sandbox/docker/connect.go": "the person's settings of their engine",
 
