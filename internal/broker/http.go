@@ -72,7 +72,8 @@ func (s *server) routes() http.Handler {
 	places := make(chan struct{}, maxRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		into := http.NewResponseController(w)
-		_ = into.EnableFullDuplex() // a reply need not wait for the body's end; HTTP/1 always can
+		// A reply need not wait for the body's end; HTTP/1 always can.
+		_ = into.EnableFullDuplex()
 		// What a client still sends is taken until it has read the reply and goes: were the
 		// connection closed on it, its request would fail before it reads.
 		defer func() {

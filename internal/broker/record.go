@@ -16,7 +16,8 @@ const (
 	EventListening = "listening" // the broker takes requests
 	EventReady     = "ready"     // the app answers; MS since its start
 	EventFailed    = "failed"    // the app or a service did not come up; Exit when the app ended
-	EventExited    = "exited"    // the app or a background command ended after it was up; MS since its start
+	// The app or a background command ended after it was up; MS since its start.
+	EventExited    = "exited"
 	EventRestarted = "restarted" // the app answers again after a restart; MS since its start
 	EventCommand   = "command"   // a declared command ended; MS since its start
 )

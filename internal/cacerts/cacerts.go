@@ -57,8 +57,9 @@ func Only(raw []byte) []byte {
 
 // Finder looks for certificates.
 type Finder struct {
-	Env   func(string) string // SSL_CERT_FILE stands for the system's own file, NODE_EXTRA_CA_CERTS adds to it
-	Extra string              // a file that the person names, "" for none
+	// SSL_CERT_FILE stands for the system's own file, NODE_EXTRA_CA_CERTS adds to it.
+	Env   func(string) string
+	Extra string // a file that the person names, "" for none
 }
 
 // Bundle gives all that a program without certificates of its own needs: the
@@ -76,7 +77,8 @@ func (f Finder) Bundle() (certs []byte, err error) {
 	if certs == nil && f.Extra == "" {
 		return nil, fmt.Errorf("cannot find the certificates that this machine trusts: there is none of %q", usual)
 	}
-	more, _ := Read(f.Env("NODE_EXTRA_CA_CERTS")) // what cannot be read there is passed over, as Node does
+	// What cannot be read there is passed over, as Node does.
+	more, _ := Read(f.Env("NODE_EXTRA_CA_CERTS"))
 	var extra []byte
 	if f.Extra != "" {
 		if extra, err = Read(f.Extra); err != nil {

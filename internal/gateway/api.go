@@ -21,7 +21,8 @@ type api struct {
 	Routes  []route  // everything else is refused
 	List    string   // path of the list of models, which the gateway answers itself
 	Queries []string // names of parameters that may be passed on
-	Headers []string // names that may be passed on besides the common ones; "X-*" stands for all that begin with it
+	// Names that may be passed on besides the common ones; "X-*" stands for all that begin with it.
+	Headers []string
 
 	// Fields are what a request may hold on its outermost level: what the CLIs send, and
 	// what else only shapes the answer. A field that names further models, tools of the
@@ -37,7 +38,8 @@ type api struct {
 
 // route is one request that an agent may make, by POST.
 type route struct {
-	Path  string // below the provider's name; {model} stands for a model's name, which else is in the body
+	// Below the provider's name; {model} stands for a model's name, which else is in the body.
+	Path  string
 	Class string // its name in the log
 	Free  bool   // it makes no tokens
 }

@@ -173,7 +173,8 @@ func (x *exchange) spend(body []byte) {
 	}
 	if why := x.budget.admit(guess, t.Price != nil); why != "" {
 		x.Over = true
-		x.deny(http.StatusForbidden, why) // 403 ends every CLI within seconds; 429 would have them retry
+		// 403 ends every CLI within seconds; 429 would have them retry.
+		x.deny(http.StatusForbidden, why)
 		return
 	}
 	x.Free = free
@@ -207,7 +208,8 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	}
 	defer answer.Body.Close()
 	if far := answer.Header.Get(NoAnswer); far != "" {
-		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords)) // of a forwarder; half of them say as much
+		// Half of a forwarder's words say as much as all of them.
+		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords))
 		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, outcome.Network)
 		if far == NotAsked {
 			return amount{}
@@ -235,7 +237,8 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 	if failed && !usage.Known() {
 		return amount{} // providers take nothing for an error
 	}
-	if usage.Candidates == nil && usage.Total == nil { // nobody gets a long answer for the price of a short one by leaving before its end
+	// Nobody gets a long answer for the price of a short one by leaving before its end.
+	if usage.Candidates == nil && usage.Total == nil {
 		guess = t.estimate(len(body), m.Passed())
 	}
 	return t.charge(usage, x.Part, guess)
@@ -243,7 +246,8 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 
 // request is what the provider gets to see.
 func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
-	q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(body)) // fails of nothing that stands here
+	// It fails of nothing that stands here.
+	q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(body))
 	to := *x.provider.base
 	to.Path += x.path
 	to.RawQuery = x.query
@@ -327,13 +331,15 @@ type lasting struct {
 // answer to be passed on.
 func (x *exchange) failed(end context.CancelCauseFunc, answer *http.Response) bool {
 	late := time.AfterFunc(span(x.Limits.IdleMS), func() { end(errIdle) })
-	head, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords)) // what is wrong with the rest is found when it is passed on
+	// What is wrong with the rest is found when it is passed on.
+	head, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords))
 	late.Stop()
 	answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(head), answer.Body))
 	now := time.Now()
 	said := meter.Of(answer.StatusCode, answer.Header, head, now)
 	x.wrong(fmt.Sprintf("the provider answers %d", answer.StatusCode), said)
-	if !said.Lasting() || x.route.Free { // which may be of a kind that the provider does not know
+	// A free request may be of a kind that the provider does not know.
+	if !said.Lasting() || x.route.Free {
 		return false
 	}
 	l := lasting{x.provider.secret.String(x.reason), time.Unix(x.Call.Deadline, 0)}

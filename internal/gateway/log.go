@@ -23,15 +23,18 @@ import (
 // Entry is one line on standard output. Every line has a number, one more than the
 // line before, so that a reader who comes back sees what it has and what is lost.
 type Entry struct {
-	Seq    int64         `json:"seq"`
-	Kind   string        `json:"kind"`
-	At     string        `json:"at"` // RFC 3339, UTC, milliseconds
-	Call   string        `json:"call,omitempty"`
-	Reason string        `json:"reason,omitempty"` // why it was refused, cut or ended; what a command did
-	Listen string        `json:"listen,omitempty"` // of the ready line
-	Req    *Request      `json:"request,omitempty"`
-	Usage  *tokens.Count `json:"usage,omitempty"`    // of a request that a provider answered; null for what it did not tell
-	Cost   *prices.USD   `json:"cost_usd,omitempty"` // of that usage; left out where it or the price is unknown
+	Seq  int64  `json:"seq"`
+	Kind string `json:"kind"`
+	At   string `json:"at"` // RFC 3339, UTC, milliseconds
+	Call string `json:"call,omitempty"`
+	// Why it was refused, cut or ended; what a command did.
+	Reason string   `json:"reason,omitempty"`
+	Listen string   `json:"listen,omitempty"` // of the ready line
+	Req    *Request `json:"request,omitempty"`
+	// Of a request that a provider answered; null for what it did not tell.
+	Usage *tokens.Count `json:"usage,omitempty"`
+	// Of that usage; left out where it or the price is unknown.
+	Cost *prices.USD `json:"cost_usd,omitempty"`
 
 	// Unlogged counts the refusals since the last line that have no line of their own.
 	Unlogged int64 `json:"unlogged,omitempty"`
@@ -49,15 +52,16 @@ const (
 
 // Request is what is told of a request or a tunnel.
 type Request struct {
-	Provider  string `json:"provider,omitempty"`
-	Model     string `json:"model,omitempty"`
-	Method    string `json:"method"`
-	Class     string `json:"class,omitempty"` // of path
-	Host      string `json:"host,omitempty"`  // of a tunnel
-	Status    int    `json:"status"`          // 0: nobody was there any more to be answered
-	Refused   bool   `json:"refused,omitempty"`
-	Over      bool   `json:"over,omitempty"`       // refused since the call's budget is reached
-	Held      bool   `json:"held,omitempty"`       // refused since the provider has said that asking again is of no use
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
+	Method   string `json:"method"`
+	Class    string `json:"class,omitempty"` // of path
+	Host     string `json:"host,omitempty"`  // of a tunnel
+	Status   int    `json:"status"`          // 0: nobody was there any more to be answered
+	Refused  bool   `json:"refused,omitempty"`
+	Over     bool   `json:"over,omitempty"` // refused since the call's budget is reached
+	// Refused since the provider has said that asking again is of no use.
+	Held      bool   `json:"held,omitempty"`
 	Aborted   bool   `json:"aborted,omitempty"`    // the client did not wait for the end
 	Cut       bool   `json:"cut,omitempty"`        // the answer has no end
 	Part      bool   `json:"part,omitempty"`       // its usage is that of a part of it
@@ -70,8 +74,9 @@ type Request struct {
 	Paid      bool   `json:"paid,omitempty"`       // no waiting helps before somebody pays
 	HeadersMS int64  `json:"headers_ms"`           // until the upstream answered
 	TotalMS   int64  `json:"total_ms"`
-	Charged   int64  `json:"charged"` // tokens that the budget counts: an estimate where the provider did not tell
-	Spent     int64  `json:"spent"`   // tokens charged to the call by then
+	// Tokens that the budget counts: an estimate where the provider did not tell.
+	Charged int64 `json:"charged"`
+	Spent   int64 `json:"spent"` // tokens charged to the call by then
 
 	// Trouble is what is wrong with the provider, in Reason's words; Failed is a request at fault.
 	Trouble outcome.Outcome `json:"trouble,omitempty"`
@@ -249,7 +254,8 @@ scan:
 		case !troubled:
 			troubled = true
 			t.Class, t.What, t.Paid = class, what, r.Paid
-			if at, err := time.Parse(time.RFC3339, e.At); r.RetryMS > 0 && err == nil { // a line may be damaged
+			// A line may be damaged.
+			if at, err := time.Parse(time.RFC3339, e.At); r.RetryMS > 0 && err == nil {
 				t.Back = at.Add(time.Duration(r.RetryMS) * time.Millisecond)
 			}
 		}

@@ -19,7 +19,8 @@ const pieceSize = 3 << 10
 
 // relay passes an answer on, each piece at once, and returns what read its usage.
 func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) *meter.Meter {
-	inward(x.w.Header(), answer.Header, x.provider.secret) // without its length, which changes where a key is blotted out
+	// An answer passes without its length, which changes where a key is blotted out.
+	inward(x.w.Header(), answer.Header, x.provider.secret)
 	x.Status = answer.StatusCode
 	control := http.NewResponseController(x.w)
 	m := meter.New(x.provider.Kind)
@@ -35,7 +36,8 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 
 // pass reads the answer piece by piece.
 func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *meter.Meter, stop context.CancelCauseFunc) error {
-	hidden := x.provider.secret.Writer(x.w) // a provider has no reason to say the key; one that does shall not say it to an agent
+	// A provider has no reason to say the key; one that does shall not say it to an agent.
+	hidden := x.provider.secret.Writer(x.w)
 	begin := open(x.w, x.Status, control.Flush)
 	defer begin() // also where no piece comes
 	silence := time.AfterFunc(span(x.Limits.IdleMS), func() { stop(errIdle) })
@@ -43,7 +45,8 @@ func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *met
 	buffer := make([]byte, pieceSize)
 	for {
 		n, err := from.Read(buffer)
-		_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS))) // for a piece, or for the end
+		// This is for a piece, or for the end.
+		_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS)))
 		if n > 0 {
 			begin()
 			silence.Reset(span(x.Limits.IdleMS))
@@ -52,7 +55,8 @@ func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *met
 				return errLong
 			}
 			_, failed := hidden.Write(buffer[:n])
-			if failed == nil && err != io.EOF { // the last one goes out with the answer's end, which net/http writes in the next moment
+			// The last one goes out with the answer's end, which net/http writes in the next moment.
+			if failed == nil && err != io.EOF {
 				failed = control.Flush()
 			}
 			m.Write(buffer[:n]) // when it is on its way

@@ -33,13 +33,15 @@ func (Secret) GoString() string { return "[secret]" }
 
 // Setup is the first line on standard input.
 type Setup struct {
-	Listen    string       `json:"listen"` // "host:port"; port 0 takes a free one, which the ready line tells
-	Call      Call         `json:"call"`
-	Providers []Provider   `json:"providers"`
-	Connect   []string     `json:"connect,omitempty"` // "host:port" of registries, exact
-	Inside    []netip.Addr `json:"inside,omitempty"`  // addresses of the engine's machine: no tunnel leads there, be they public
-	CA        string       `json:"ca,omitempty"`      // PEM, trusted besides the container's own
-	Limits    Limits       `json:"limits,omitzero"`
+	// "host:port"; port 0 takes a free one, which the ready line tells.
+	Listen    string     `json:"listen"`
+	Call      Call       `json:"call"`
+	Providers []Provider `json:"providers"`
+	Connect   []string   `json:"connect,omitempty"` // "host:port" of registries, exact
+	// Addresses of the engine's machine: no tunnel leads there, be they public.
+	Inside []netip.Addr `json:"inside,omitempty"`
+	CA     string       `json:"ca,omitempty"` // PEM, trusted besides the container's own
+	Limits Limits       `json:"limits,omitzero"`
 }
 
 // Call is who may use the gateway: one call of one role.
@@ -68,10 +70,12 @@ type Bound struct {
 
 // Provider is one upstream and what may be asked of it.
 type Provider struct {
-	Name     string   `json:"name"`               // gemini, anthropic, openai-responses or openai-chat; the second part of every path
-	Upstream string   `json:"upstream,omitempty"` // base address, with the version for OpenAI's; "" is the provider's own
-	Key      Secret   `json:"key,omitempty"`      // "" where the upstream needs none
-	Models   []string `json:"models"`             // exact names
+	// One of gemini, anthropic, openai-responses and openai-chat; the second part of every path.
+	Name string `json:"name"`
+	// Base address, with the version for OpenAI's; "" is the provider's own.
+	Upstream string   `json:"upstream,omitempty"`
+	Key      Secret   `json:"key,omitempty"` // "" where the upstream needs none
+	Models   []string `json:"models"`        // exact names
 
 	// Prices of models; one without is metered, and asked for nothing under a budget in money.
 	Prices map[string]*prices.Price `json:"prices,omitempty"`
@@ -85,11 +89,12 @@ type Limits struct {
 	Concurrent  int   `json:"concurrent,omitempty"`  // requests at once
 	Connections int64 `json:"connections,omitempty"` // open at once
 	HeadersMS   int64 `json:"headers_ms,omitempty"`  // until an upstream answers
-	IdleMS      int64 `json:"idle_ms,omitempty"`     // between two pieces of an answer, or of what a tunnel carries
-	RequestMS   int64 `json:"request_ms,omitempty"`  // one request in all
-	ReadMS      int64 `json:"read_ms,omitempty"`     // until a request's body is there
-	WriteMS     int64 `json:"write_ms,omitempty"`    // until a client accepts a piece of an answer
-	Tunnels     int   `json:"tunnels,omitempty"`     // open at once
+	// Between two pieces of an answer, or of what a tunnel carries.
+	IdleMS    int64 `json:"idle_ms,omitempty"`
+	RequestMS int64 `json:"request_ms,omitempty"` // one request in all
+	ReadMS    int64 `json:"read_ms,omitempty"`    // until a request's body is there
+	WriteMS   int64 `json:"write_ms,omitempty"`   // until a client accepts a piece of an answer
+	Tunnels   int   `json:"tunnels,omitempty"`    // open at once
 }
 
 const minute = int64(time.Minute / time.Millisecond)

@@ -123,7 +123,8 @@ var inside = []string{
 // link-local (the clouds' metadata among them), multicast and reserved ones are not.
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	if !a.IsGlobalUnicast() || a.IsPrivate() { // which leaves loopback, link-local and none at all
+	// This leaves loopback, link-local and none at all.
+	if !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false
 	}
 	return !slices.ContainsFunc(inside, func(p string) bool { return netip.MustParsePrefix(p).Contains(a) })

@@ -5,7 +5,8 @@ package helper
 
 // Inside every box.
 const (
-	Src    = "/workspace/src"   // the Builder's workspace; the app's copy of the tree stands at the same path
+	// The Builder's workspace; the app's copy of the tree stands at the same path.
+	Src    = "/workspace/src"
 	Tests  = "/workspace/tests" // the Verifier's workspace
 	Specs  = "/workspace/specs"
 	Bin    = "/abl/bin" // the static helper under its names
@@ -23,7 +24,8 @@ const (
 	Door   = "/abl/door"       // where the app's holder and those of its tests meet
 	Home   = "/home/agent"
 
-	Exchange = "/tmp/exchange" // files for a program and from it, where ABL_EXCHANGE names no other folder
+	// Files for a program and from it, where ABL_EXCHANGE names no other folder.
+	Exchange = "/tmp/exchange"
 )
 
 // Names under which the one static helper is started (links in Bin).
@@ -32,8 +34,9 @@ const (
 	HelperRun    = "abl-run"    // starts an agent, its output into files, with a deadline
 	HelperAgent  = "abl-agent"  // the scripted agent
 	HelperBroker = "abl-broker" // starts and probes the app, serves abl-cmd
-	HelperHolder = "abl-holder" // holds a network namespace, answers DNS with "no such name", passes on what goes to the app
-	HelperProbe  = "abl-probe"  // looks by itself, or answers others' probes
+	// Holds a network namespace, answers DNS with "no such name", passes on what goes to the app.
+	HelperHolder = "abl-holder"
+	HelperProbe  = "abl-probe" // looks by itself, or answers others' probes
 )
 
 // Gateway is the name of the sidecar's program, in Bin of its own image.

@@ -11,10 +11,12 @@ import (
 // ProbeSpec is what has to hold in a box before its program is started. It is
 // read at Probe by the box's first program, which is abl's own.
 type ProbeSpec struct {
-	User    string              `json:"user,omitempty"` // uid:gid
-	Env     map[string]string   `json:"env,omitempty"`  // all variables: name → Digest of the value, "" for any value
-	Mounts  []ProbeMount        `json:"mounts,omitempty"`
-	Sealed  []string            `json:"sealed,omitempty"`  // folders in which nothing can be made or opened for writing
+	User string `json:"user,omitempty"` // uid:gid
+	// All variables: name → Digest of the value, "" for any value.
+	Env    map[string]string `json:"env,omitempty"`
+	Mounts []ProbeMount      `json:"mounts,omitempty"`
+	// Folders in which nothing can be made or opened for writing.
+	Sealed  []string            `json:"sealed,omitempty"`
 	Folders map[string][]string `json:"folders,omitempty"` // folder → all that it holds
 	Absent  []string            `json:"absent,omitempty"`  // paths where nothing is
 	Net     *ProbeNet           `json:"net,omitempty"`
@@ -27,22 +29,27 @@ type ProbeMount struct {
 	Memory   bool   `json:"memory,omitempty"`
 	Exec     bool   `json:"exec,omitempty"` // programs in memory may be run
 	Device   uint64 `json:"device,omitempty"`
-	Inode    uint64 `json:"inode,omitempty"` // with Device: of the very directory or file that is meant; 0 is not known
+	// With Device: of the very directory or file that is meant; 0 is not known.
+	Inode uint64 `json:"inode,omitempty"`
 }
 
 // ProbeNet is what can be reached and what cannot.
 type ProbeNet struct {
-	Word   string      `json:"word,omitempty"`  // what a server of abl's on the engine's host says
-	TCP    []string    `json:"tcp,omitempty"`   // addresses that have to stay silent
-	UDP    []string    `json:"udp,omitempty"`   // likewise, asked with Word
-	Port   string      `json:"port,omitempty"`  // of the host, to be looked for at every address of the box's own networks
-	Asks   string      `json:"asks,omitempty"`  // likewise, for datagrams
-	Shout  string      `json:"shout,omitempty"` // port for datagrams to everybody, which the kernel has to refuse
-	Names  []string    `json:"names,omitempty"` // that must not resolve
-	Own    []string    `json:"own,omitempty"`   // ranges of the networks that the box may be on, as CIDR; it has no address beyond them
-	Peers  []ProbePeer `json:"peers,omitempty"` // that have to answer: by them it is known how long silence must last
-	WaitMS int64       `json:"wait_ms"`         // the least time for which silence is listened to
-	Weak   bool        `json:"weak,omitempty"`  // the person allows that the host is in reach
+	Word string   `json:"word,omitempty"` // what a server of abl's on the engine's host says
+	TCP  []string `json:"tcp,omitempty"`  // addresses that have to stay silent
+	UDP  []string `json:"udp,omitempty"`  // likewise, asked with Word
+	// Of the host, to be looked for at every address of the box's own networks.
+	Port string `json:"port,omitempty"`
+	Asks string `json:"asks,omitempty"` // likewise, for datagrams
+	// Port for datagrams to everybody, which the kernel has to refuse.
+	Shout string   `json:"shout,omitempty"`
+	Names []string `json:"names,omitempty"` // that must not resolve
+	// Ranges of the networks that the box may be on, as CIDR; it has no address beyond them.
+	Own []string `json:"own,omitempty"`
+	// That have to answer: by them it is known how long silence must last.
+	Peers  []ProbePeer `json:"peers,omitempty"`
+	WaitMS int64       `json:"wait_ms"`        // the least time for which silence is listened to
+	Weak   bool        `json:"weak,omitempty"` // the person allows that the host is in reach
 }
 
 // ProbePeer is an address that has to answer.

@@ -14,14 +14,17 @@ import (
 
 // RunSpec is what abl-run reads (Run): how to start the agent.
 type RunSpec struct {
-	Argv     []string `json:"argv"`
-	Dir      string   `json:"dir"`
-	Stdin    string   `json:"stdin"`  // path of a file, "" for none
-	Stdout   string   `json:"stdout"` // existing files, opened for appending
-	Stderr   string   `json:"stderr"`
-	Deadline int64    `json:"deadline"`           // Unix seconds: the dead-man switch, should abl be gone by then
-	Probe    string   `json:"probe,omitempty"`    // file with what has to hold before the agent starts; "" for nothing
-	LimitMS  int64    `json:"limit_ms,omitempty"` // what still runs so long after its start is ended, and RunEnd.Late says so; 0 for no limit
+	Argv   []string `json:"argv"`
+	Dir    string   `json:"dir"`
+	Stdin  string   `json:"stdin"`  // path of a file, "" for none
+	Stdout string   `json:"stdout"` // existing files, opened for appending
+	Stderr string   `json:"stderr"`
+	// Unix seconds: the dead-man switch, should abl be gone by then.
+	Deadline int64 `json:"deadline"`
+	// File with what has to hold before the agent starts; "" for nothing.
+	Probe string `json:"probe,omitempty"`
+	// What still runs so long after its start is ended, and RunEnd.Late says so; 0 for no limit.
+	LimitMS int64 `json:"limit_ms,omitempty"`
 }
 
 // RunEnd is abl-run's last word, one JSON line on its own standard output (the engine's log).
@@ -32,21 +35,25 @@ type RunEnd struct {
 	Error    string `json:"error,omitempty"`    // the agent could not be started
 	Unproven bool   `json:"unproven,omitempty"` // because what has to hold does not
 	Late     bool   `json:"late,omitempty"`     // it was still running at RunSpec.LimitMS
-	Ports    string `json:"ports,omitempty"`    // TCP ports on which it listened in the end, by spaces; asked for by LimitMS
+	// TCP ports on which it listened in the end, by spaces; asked for by LimitMS.
+	Ports string `json:"ports,omitempty"`
 }
 
 // CmdSpec is what abl-cmd reads (Cmds).
 type CmdSpec struct {
-	Role      string           `json:"role"`
-	Phase     int              `json:"phase"`
-	Iteration int              `json:"iteration"`
-	Specs     string           `json:"specs"`
-	Dir       string           `json:"dir"`
-	Reports   map[string]int64 `json:"reports,omitempty"` // run reports that were there before, name → modification time in ns
-	Commands  []Command        `json:"commands"`
-	URL       string           `json:"url,omitempty"` // set: commands run at the broker there; empty: they run here
-	Token     string           `json:"token,omitempty"`
-	App       *App             `json:"app,omitempty"` // a program; the Verifier's copy has no Command in it
+	Role      string `json:"role"`
+	Phase     int    `json:"phase"`
+	Iteration int    `json:"iteration"`
+	Specs     string `json:"specs"`
+	Dir       string `json:"dir"`
+	// Run reports that were there before, name → modification time in ns.
+	Reports  map[string]int64 `json:"reports,omitempty"`
+	Commands []Command        `json:"commands"`
+	// Set: commands run at the broker there; empty: they run here.
+	URL   string `json:"url,omitempty"`
+	Token string `json:"token,omitempty"`
+	// A program; the Verifier's copy has no Command in it.
+	App *App `json:"app,omitempty"`
 }
 
 // Command is one declared command. The Verifier's copy has no Command line in it.
@@ -69,8 +76,9 @@ type BrokerSpec struct {
 	Commands []Command `json:"commands"`
 	Events   string    `json:"events"`
 	Log      string    `json:"log"`
-	Deadline int64     `json:"deadline"`        // Unix seconds
-	Probe    string    `json:"probe,omitempty"` // file with what has to hold before the app starts; "" for nothing
+	Deadline int64     `json:"deadline"` // Unix seconds
+	// File with what has to hold before the app starts; "" for nothing.
+	Probe string `json:"probe,omitempty"`
 }
 
 // The kinds of systems that are no HTTP server.
@@ -81,11 +89,12 @@ const (
 
 // App says how the system under test starts and when it is ready, or how a program is run.
 type App struct {
-	Kind      string `json:"kind,omitempty"` // "" is HTTP
-	Command   string `json:"command,omitempty"`
-	Prepare   string `json:"prepare,omitempty"` // what abl runs before, in another box
-	Port      int    `json:"port,omitempty"`
-	Path      string `json:"path,omitempty"`       // probed with GET, any status below 500 is ready; "" probes the port alone
+	Kind    string `json:"kind,omitempty"` // "" is HTTP
+	Command string `json:"command,omitempty"`
+	Prepare string `json:"prepare,omitempty"` // what abl runs before, in another box
+	Port    int    `json:"port,omitempty"`
+	// Probed with GET, any status below 500 is ready; "" probes the port alone.
+	Path      string `json:"path,omitempty"`
 	TimeoutMS int64  `json:"timeout_ms,omitempty"` // until it is ready, or for one run of a program
 
 	Env []string `json:"env,omitempty"` // of its container; a program has it wherever it is run
@@ -134,7 +143,8 @@ type Event struct {
 	Exit   *int   `json:"exit,omitempty"`
 	MS     int64  `json:"ms"`
 	Detail string `json:"detail,omitempty"` // what the readiness probe saw; never source
-	Asked  bool   `json:"asked,omitempty"`  // exited: by a signal, and a declared command ran then or shortly before
+	// Exited: by a signal, and a declared command ran then or shortly before.
+	Asked bool `json:"asked,omitempty"`
 }
 
 // CommandReply is the broker's answer to POST /run/NAME and /restart.

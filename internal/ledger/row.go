@@ -35,10 +35,11 @@ type Row struct {
 	Role      string `csv:"role"`
 	Model     string `csv:"model"`
 	tokens.Count
-	SessionID  string `csv:"session_id"`
-	CostUSD    string `csv:"cost_usd"` // a decimal; Unknown where tokens were used and have no price; "" where none were counted
-	Source     string `csv:"source"`   // who counted: gateway, cli, api or none
-	CallID     string `csv:"call_id"`  // <call>.<attempt>; with Model and Source the key of the row
+	SessionID string `csv:"session_id"`
+	// A decimal; Unknown where tokens were used and have no price; "" where none were counted.
+	CostUSD    string `csv:"cost_usd"`
+	Source     string `csv:"source"`  // who counted: gateway, cli, api or none
+	CallID     string `csv:"call_id"` // <call>.<attempt>; with Model and Source the key of the row
 	Agent      string `csv:"agent"`
 	DurationMS *int64 `csv:"duration_ms,omitempty"` // milliseconds
 	Outcome    string `csv:"outcome"`               // how the call ended
@@ -115,7 +116,8 @@ func cleanText(s string) string {
 		switch {
 		case !redact.Plain(c):
 			return -1
-		case c == ';': // a spreadsheet may take it for the separator, and what follows for a formula
+		case c == ';':
+			// A spreadsheet may take it for the separator, and what follows for a formula.
 			return ','
 		}
 		return c
@@ -213,7 +215,8 @@ func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason str
 	if err := l.checkHeader(data); err != nil {
 		return err
 	}
-	good, at, no := table{strings.Split(Header, ",")}, []int{1}, 0 // the rows, names first, and the line of each
+	// The rows, names first, and the line of each.
+	good, at, no := table{strings.Split(Header, ",")}, []int{1}, 0
 	for line := range bytes.Lines(data) {
 		if no++; no == 1 {
 			continue
@@ -267,7 +270,8 @@ func parse(line []byte, names []string) ([]string, error) {
 	cells, err := in.Read()
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("it is no row of the ledger: %w", syntax.Err) // the lines that it counts are not the file's
+		// The lines that it counts are not the file's.
+		return nil, fmt.Errorf("it is no row of the ledger: %w", syntax.Err)
 	}
 	if err != nil {
 		return nil, err

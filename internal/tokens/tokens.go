@@ -10,14 +10,19 @@ import (
 // Count is what one answer used, or several added up. A nil number was not told; it
 // is never a zero.
 type Count struct {
-	Input      *int64 `json:"input" yaml:"input" csv:"input,omitempty"`                // prompt tokens, cached ones included
-	Cached     *int64 `json:"cached" yaml:"cached" csv:"cached,omitempty"`             // of these, read from the provider's cache
-	Candidates *int64 `json:"candidates" yaml:"candidates" csv:"candidates,omitempty"` // output, without thoughts where they are told apart
+	// Prompt tokens, cached ones included.
+	Input *int64 `json:"input" yaml:"input" csv:"input,omitempty"`
+	// Of these, read from the provider's cache.
+	Cached *int64 `json:"cached" yaml:"cached" csv:"cached,omitempty"`
+	// Output, without thoughts where they are told apart.
+	Candidates *int64 `json:"candidates" yaml:"candidates" csv:"candidates,omitempty"`
 	Thoughts   *int64 `json:"thoughts" yaml:"thoughts" csv:"thoughts,omitempty"`
-	Tool       *int64 `json:"tool" yaml:"tool" csv:"tool,omitempty"`    // further prompt tokens, of tools that the provider ran
-	Total      *int64 `json:"total" yaml:"total" csv:"total,omitempty"` // as the provider says
+	// Further prompt tokens, of tools that the provider ran.
+	Tool  *int64 `json:"tool" yaml:"tool" csv:"tool,omitempty"`
+	Total *int64 `json:"total" yaml:"total" csv:"total,omitempty"` // as the provider says
 
-	Written *int64 `json:"cache_written,omitempty" yaml:"-" csv:"-"` // of the input, written to the provider's cache
+	// Of the input, written to the provider's cache.
+	Written *int64 `json:"cache_written,omitempty" yaml:"-" csv:"-"`
 }
 
 // None is the count of what is known to have used nothing.

@@ -243,7 +243,8 @@ func (e *Error) Error() string { return e.What }
 // returns is whole, or says that it is not; an
 // error is an *Error unless ctx has ended or a file could not be written.
 func (c *Client) Ask(ctx context.Context, prompt string, sent func(body []byte) error) (Answer, error) {
-	once := rand.Text() // the same for each try, so that a provider can tell that it is one question
+	// It is the same for each try, so that a provider can tell that it is one question.
+	once := rand.Text()
 	for try := 1; ; try++ {
 		a, err := c.try(ctx, prompt, once, sent)
 		a.Tries = try

@@ -60,7 +60,8 @@ func (m *Meter) read(text []byte) {
 		firm, end := endings[inner]
 		count := slices.Index(counts[m.api], inner)
 		switch {
-		case place == "message.usage.output_tokens": // that of message_start is of its first tokens only
+		case place == "message.usage.output_tokens":
+			// That of message_start is of its first tokens only.
 		case count >= 0:
 			if n, err := strconv.ParseInt(string(value), 10, 64); err == nil && n >= 0 && n <= most {
 				*m.usage.Numbers()[count] = &n
@@ -74,7 +75,8 @@ func (m *Meter) read(text []byte) {
 		case refusals[inner] && Text(value) != "":
 			m.ended("refusal", true)
 		case m.api != Anthropic && (inner == "usage" || inner == "usageMetadata") && value[0] == '{':
-			m.usage = tokens.Count{} // it replaces the one before; Anthropic's two complete each other
+			// It replaces the one before; Anthropic's two complete each other.
+			m.usage = tokens.Count{}
 		}
 		return slices.Contains(parents, inner)
 	})

@@ -124,7 +124,8 @@ func (m *Meter) settle() {
 		m.read(part)
 		return
 	}
-	_ = Values(part, '[', func(_ string, one []byte) error { // of one that is cut, those that are whole
+	// Of a list that is cut, those that are whole are read.
+	_ = Values(part, '[', func(_ string, one []byte) error {
 		m.failure = failure{}
 		m.read(one)
 		return nil

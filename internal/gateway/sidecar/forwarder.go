@@ -60,9 +60,11 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 	quiet := log.New(io.Discard, "", 0)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1, ErrorLog: quiet, ErrorHandler: noAnswer,
-		ModifyResponse: func(r *http.Response) error { r.Header.Del(gateway.NoAnswer); return nil }, // which is abl's own word
+		// This header is abl's own word.
+		ModifyResponse: func(r *http.Response) error { r.Header.Del(gateway.NoAnswer); return nil },
 		Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, // which keeps HTTP/2 away, too
+			// Roots of its own keep HTTP/2 away, too.
+			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 			IdleConnTimeout: restTime, MaxIdleConnsPerHost: 128, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 		},
 	}

@@ -160,7 +160,8 @@ var ErrGone = errors.New("the gateway was removed by somebody else")
 // Close ends the gateway, keeps its log in the call's record and removes the box,
 // in this order, so that a repetition after any crash comes to the same log.
 func (s Sidecar) Close(ctx context.Context) (Log, error) {
-	if kept, err := os.ReadFile(s.Keep); !errors.Is(err, fs.ErrNotExist) { // it was closed before
+	// Where its log is kept, it was closed before.
+	if kept, err := os.ReadFile(s.Keep); !errors.Is(err, fs.ErrNotExist) {
 		return parse(kept), errors.Join(err, s.Engine.Remove(ctx, s.Name))
 	}
 	err := s.Engine.Stop(ctx, s.Name, grace)
