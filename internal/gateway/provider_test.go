@@ -104,14 +104,14 @@ func TestModelsAreListedHere(t *testing.T) {
 func TestRefusalsSpeakTheProvidersLanguage(t *testing.T) {
 	r := start(t, setup("http://127.0.0.1:1"))
 	for path, want := range map[string]string{
-		"/gemini/v1beta/x":  `{"error":{"code":404,"message":"abl's gateway refuses this request: POST \"/v1beta/x\" is none that passes (docs/gateway.md)","status":"NOT_FOUND"}}`,
-		"/anthropic/v1/x":   `{"error":{"message":"abl's gateway refuses this request: POST \"/v1/x\" is none that passes (docs/gateway.md)","type":"not_found_error"},"type":"error"}`,
-		"/openai-chat/v1/x": `{"error":{"code":null,"message":"abl's gateway refuses this request: POST \"/v1/x\" is none that passes (docs/gateway.md)","param":null,"type":"invalid_request_error"}}`,
+		"/gemini/v1beta/x":  `{"error":{"code":404,"message":"abl's gateway refuses this request: the path \"/v1beta/x\" is none that passes with POST (docs/gateway.md)","status":"NOT_FOUND"}}`,
+		"/anthropic/v1/x":   `{"error":{"message":"abl's gateway refuses this request: the path \"/v1/x\" is none that passes with POST (docs/gateway.md)","type":"not_found_error"},"type":"error"}`,
+		"/openai-chat/v1/x": `{"error":{"code":null,"message":"abl's gateway refuses this request: the path \"/v1/x\" is none that passes with POST (docs/gateway.md)","param":null,"type":"invalid_request_error"}}`,
 	} {
 		if got := r.post(path, "{}"); got.status != http.StatusNotFound || got.body != want {
 			t.Errorf("%s: %+v", path, got)
 		}
-		if e := r.next(Requested); !e.Req.Refused || !strings.HasSuffix(e.Reason, "/x\" is none that passes (docs/gateway.md)") || e.Usage != nil {
+		if e := r.next(Requested); !e.Req.Refused || !strings.HasSuffix(e.Reason, "/x\" is none that passes with POST (docs/gateway.md)") || e.Usage != nil {
 			t.Errorf("%s: %+v", path, e)
 		}
 	}

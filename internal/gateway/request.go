@@ -121,7 +121,7 @@ func (v *verdict) find(path string) {
 	}
 	switch {
 	case v.route == nil:
-		v.deny(http.StatusNotFound, fmt.Sprintf("%s %q is none that passes (docs/gateway.md)", clip(v.Method), clip(path)))
+		v.deny(http.StatusNotFound, fmt.Sprintf("the path %q is none that passes with %s (docs/gateway.md)", clip(path), clip(v.Method)))
 	case v.Model != "" && !slices.Contains(p.Models, v.Model):
 		v.deny(http.StatusForbidden, p.otherModel(v.Model))
 	}
