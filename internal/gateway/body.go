@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -41,7 +40,7 @@ func (v *verdict) read(body []byte) {
 	}
 	why, tool := p.oddField(all), p.providersTool(all)
 	switch {
-	case p.Key != "" && bytes.Contains(body, []byte(p.Key)):
+	case p.secret.Holds(body):
 		v.deny(http.StatusForbidden, "the body holds the provider's key")
 	case err != nil:
 		v.deny(http.StatusBadRequest, err.Error())
