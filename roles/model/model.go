@@ -182,14 +182,21 @@ func askGemini(ctx context.Context, c *Client, by *http.Client, prompt, _ string
 		return a, err
 	}
 	a.Model = resp.ModelVersion
-	if len(resp.Candidates) == 0 {
+	switch {
+	case resp.PromptFeedback != nil && resp.PromptFeedback.BlockReason != "":
+		a.Reason = string(resp.PromptFeedback.BlockReason)
+		return a, nil
+	case len(resp.Candidates) == 0:
 		return a, errors.New("there is no candidate in it")
 	}
-	if said := resp.Candidates[0].Content; said != nil {
-		for _, part := range said.Parts {
-			if part != nil && !part.Thought {
-				a.Text += part.Text
-			}
+	said := resp.Candidates[0]
+	a.Reason = string(said.FinishReason)
+	if said.Content == nil {
+		return a, nil
+	}
+	for _, part := range said.Content.Parts {
+		if part != nil && !part.Thought {
+			a.Text += part.Text
 		}
 	}
 	return a, nil
@@ -214,7 +221,11 @@ func askOpenAI(ctx context.Context, c *Client, by *http.Client, prompt, once str
 	if len(resp.Choices) == 0 {
 		return a, errors.New("there is no choice in it")
 	}
-	a.Text, a.Model = resp.Choices[0].Message.Content, resp.Model
+	said := resp.Choices[0]
+	a.Text, a.Model, a.Reason = said.Message.Content, resp.Model, said.FinishReason
+	if said.Message.Refusal != "" {
+		a.Reason = "refusal"
+	}
 	return a, nil
 }
 
@@ -233,7 +244,7 @@ func openAIBase(base string) string {
 type Error struct {
 	Kind  outcome.Outcome // whose trouble it is; what is transient may pass
 	What  string
-	After time.Duration // that the provider asks to wait; 0 when it does not say
+	After time.Duration // that the provider asks to wait; negative when it does not say
 }
 
 // Error says what happened.
@@ -277,7 +288,7 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 	read := meter.New(c.p.api)
 	_, _ = read.Write(t.body)
 	// The SDKs make a zero of what is not told.
-	a.Body, a.Model, a.Usage, a.Reason = t.body, cmp.Or(a.Model, c.name), read.Usage(), read.Finish()
+	a.Body, a.Model, a.Usage = t.body, cmp.Or(a.Model, c.name), read.Usage()
 	switch {
 	case t.stop != nil:
 		return a, t.stop
@@ -285,11 +296,11 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 		return a, c.unavailable("did not answer", cmp.Or(context.Cause(ctx), err))
 	case t.status != http.StatusOK:
 		return a, c.judge(t)
+	case err != nil:
+		return a, c.unavailable("sent what is no answer", err)
 	case meter.OfFinish(a.Reason) == outcome.Filtered:
 		a.Finish = Blocked
 		return a, &Error{Kind: outcome.Filtered, What: fmt.Sprintf("the answer was held back by %s (%s)", c.name, a.Reason)}
-	case err != nil:
-		return a, c.unavailable("sent what is no answer", err)
 	case strings.EqualFold(a.Reason, "stop"):
 		a.Finish = Whole
 	default:
@@ -299,7 +310,7 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 }
 
 func (c *Client) unavailable(what string, err error) *Error {
-	return &Error{Kind: outcome.Unavailable, What: fmt.Sprintf("%s %s: %v", c.name, what, err)}
+	return &Error{Kind: outcome.Unavailable, What: fmt.Sprintf("%s %s: %v", c.name, what, err), After: unsaid}
 }
 
 // judge says what a status means. The key is taken out of the provider's words before
@@ -310,14 +321,23 @@ func (c *Client) judge(t *tape) error {
 	hide, _ := redact.New(c.Key)
 	words := hide.String(strings.Join(strings.Fields(told.Words), " "))
 	words = strings.ToValidUTF8(words[:min(len(words), most)], "")
-	return &Error{Kind: told.Class, What: fmt.Sprintf("%s answered with status %d: %s", c.name, t.status, words), After: told.Retry}
+	e := &Error{Kind: told.Class, What: fmt.Sprintf("%s answered with status %d: %s", c.name, t.status, words), After: told.Retry}
+	if told.Retry == 0 && t.header.Get("Retry-After") != "0" {
+		e.After = unsaid
+	}
+	return e
 }
+
+// unsaid is the wait that a provider does not ask for.
+const unsaid = -1
 
 // pause is how long to wait before the next try, if one is worth it: a used up quota
 // is not back in minutes.
 func (c *Client) pause(e *Error, try int) (pause time.Duration, worth bool) {
 	const longest, patience = 30 * time.Second, 5 * time.Minute
-	pause = cmp.Or(e.After, min(time.Second<<min(try-1, 10), longest))
+	if pause = e.After; pause == unsaid {
+		pause = min(time.Second<<min(try-1, 10), longest)
+	}
 	return pause, e.Kind.Transient() && e.Kind != outcome.Quota && try <= c.Retries && pause <= patience
 }
 
