@@ -23,7 +23,7 @@ var (
 func (x *exchange) connect() {
 	far, err := x.dialer.open(x.ctx, x.Host)
 	if errors.Is(err, errInside) {
-		x.deny(http.StatusForbidden, err.Error())
+		x.deny(http.StatusForbidden, errInside.Error()) // without the address
 		return
 	}
 	if err != nil {
@@ -95,9 +95,6 @@ func (d Dialer) open(ctx context.Context, target string) (net.Conn, error) {
 		return nil
 	}}
 	conn, err := outside.DialContext(ctx, "tcp", target)
-	if errors.Is(err, errInside) {
-		return nil, errInside // without the address
-	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect with %q: %w", target, err)
 	}

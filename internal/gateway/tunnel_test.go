@@ -72,9 +72,12 @@ func TestOpen(t *testing.T) {
 	} {
 		conn, err := c.d.open(t.Context(), c.to)
 		got := ""
-		if err != nil {
+		switch {
+		case errors.Is(err, errInside):
+			got = notPublic
+		case err != nil:
 			got = err.Error()
-		} else {
+		default:
 			conn.Close()
 		}
 		if got != c.want {
