@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"abl/internal/hostfs"
 )
@@ -41,7 +42,8 @@ func (l *Ledger) EnsureHeader() (notices []string, err error) {
 // Append adds rows, all of them with one write; when it returns nil they survive
 // a power cut. It can be repeated: a row whose call, model and source are in the
 // file already is left out. Before it writes, a last line that was cut off is
-// moved to <path>.torn. A file that is no ledger is never written to.
+// moved to <path>.torn, and a file with fewer columns is brought up to date. A file
+// that is no ledger is never written to.
 func (l *Ledger) Append(rows []Row) (notices []string, err error) {
 	notices, err = l.prepare()
 	if err != nil {
@@ -112,23 +114,51 @@ func (l *Ledger) prepare() (notices []string, err error) {
 	if len(data) == 0 {
 		return nil, hostfs.Write(l.path, []byte(Header+"\n"), perm)
 	}
-	if err := l.checkHeader(data); err != nil {
+	names, err := l.checkHeader(data)
+	if err != nil {
 		return nil, err
 	}
-	if tail := data[bytes.LastIndexByte(data, '\n')+1:]; len(tail) > 0 {
-		return l.cutTail(tail)
+	whole := data[:bytes.LastIndexByte(data, '\n')+1]
+	if tail := data[len(whole):]; len(tail) > 0 {
+		if err := l.cutTail(tail); err != nil {
+			return nil, err
+		}
+		notices = append(notices, "the last line was cut off and is now in "+filepath.Base(l.torn()))
 	}
-	return nil, nil
+	if names != Header {
+		if err := hostfs.Write(l.path, widened(whole, names), perm); err != nil {
+			return notices, err
+		}
+		notices = append(notices, "the file had fewer columns and was brought up to date")
+	}
+	return notices, nil
 }
+
+func (l *Ledger) torn() string { return l.path + ".torn" }
 
 // cutTail moves a last line without an end to the .torn file: it is the beginning
 // of a row whose writing was cut short, and its last number may be too. It is
 // kept before it is cut, so that no crash loses it.
-func (l *Ledger) cutTail(tail []byte) (notices []string, err error) {
-	keep := l.path + ".torn"
-	if err := hostfs.Append(keep, append(bytes.Clone(tail), '\n'), perm); err != nil {
-		return nil, fmt.Errorf("cannot keep the ledger's last line: %w", err)
+func (l *Ledger) cutTail(tail []byte) error {
+	if err := hostfs.Append(l.torn(), append(bytes.Clone(tail), '\n'), perm); err != nil {
+		return fmt.Errorf("cannot keep the ledger's last line: %w", err)
 	}
-	_, err = hostfs.CutTornTail(l.path)
-	return []string{"the last line was cut off and is now in " + filepath.Base(keep)}, err
+	_, err := hostfs.CutTornTail(l.path)
+	return err
+}
+
+// widened gives the rows of a file with fewer columns the others, which are empty. What is
+// no row stays as it was.
+func widened(data []byte, names string) []byte {
+	before := strings.Split(names, ",")
+	more := strings.Repeat(",", strings.Count(Header, ",")+1-len(before)) + "\n"
+	all := []byte(Header + "\n")
+	_, rows, _ := bytes.Cut(data, []byte("\n"))
+	for line := range bytes.Lines(rows) {
+		if _, err := parse(line, before); err == nil {
+			line = append(bytes.TrimRight(line, "\r\n"), more...)
+		}
+		all = append(all, line...)
+	}
+	return all
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gocarina/gocsv"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func n(v int64) *int64 { return &v }
@@ -144,6 +145,8 @@ func TestAppendAfterATornAppend(t *testing.T) {
 
 func TestEnsureHeader(t *testing.T) {
 	const foreign, ended = "hello\n", "the last line was cut off and is now in tokens.csv.torn"
+	const fewer = "the file had fewer columns and was brought up to date"
+	before := strings.TrimSuffix(Header, ",outcome") // what an abl before the last column wrote
 	for _, c := range []struct{ name, before, after, notices, files string }{
 		{"absent", "-", Header + "\n", "", "tokens.csv"},
 		{"empty", "", Header + "\n", "", "tokens.csv"},
@@ -151,6 +154,15 @@ func TestEnsureHeader(t *testing.T) {
 		{"last line cut off", Header + "\n" + sampleLine + "2026", Header + "\n" + sampleLine, ended, "tokens.csv tokens.csv.torn"},
 		{"foreign line", Header + "\n" + foreign + sampleLine, Header + "\n" + foreign + sampleLine,
 			"line 2 is not counted: it is no row of the ledger: wrong number of fields", "tokens.csv"},
+		{"ten columns", oldHeader + "\n\"2026-01-02 03:04:05\",\"1\",\"2\",\"builder\",\"m\",100,20,0,120,\"s1\"\n" + foreign,
+			Header + "\n\"2026-01-02 03:04:05\",\"1\",\"2\",\"builder\",\"m\",100,20,0,120,\"s1\",,,,,,,,\nhello\n",
+			fewer + "\nline 3 is not counted: it is no row of the ledger: wrong number of fields", "tokens.csv"},
+		{"a call that failed", oldHeader + "\n2026-01-02 03:04:05,1,2,builder,m,ERROR,0,0,0,s1\n",
+			Header + "\n2026-01-02 03:04:05,1,2,builder,m,ERROR,0,0,0,s1,,,,,,,,\n", fewer, "tokens.csv"},
+		{"a column less", before + "\n" + strings.Replace(sampleLine, ",done", "", 1),
+			Header + "\n" + strings.Replace(sampleLine, ",done", ",", 1), fewer, "tokens.csv"},
+		{"a column less, CRLF", before + "\r\n" + strings.Replace(sampleLine, ",done\n", "\r\n", 1),
+			Header + "\n" + strings.Replace(sampleLine, ",done", ",", 1), fewer, "tokens.csv"},
 		{"CRLF", strings.ReplaceAll(Header+"\n"+sampleLine, "\n", "\r\n"), strings.ReplaceAll(Header+"\n"+sampleLine, "\n", "\r\n"), "", "tokens.csv"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -190,7 +202,6 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 		{strings.Replace(Header, "role", "roll", 1) + "\n", "is not the header"},
 		{Header + ",mine\n", "is not the header"},
 		{Header, "is not the header"},
-		{strings.TrimSuffix(Header, ",outcome") + "\n", "is not the header"},
 		{"timestamp,pha", "is not the header"},
 		{strings.ReplaceAll(Header, ",", ";") + "\n", "is not the header"},
 		{strings.TrimSuffix(Header, "e") + "\n", "is not the header"},
@@ -299,6 +310,7 @@ func TestDay(t *testing.T) {
 	for in, want := range map[string]string{
 		Stamp(time.Date(2026, 11, 21, 1, 0, 0, 0, time.FixedZone("", 7200))): "2026-11-20",
 		"2026-11-21T01:00:00.123+02:00":                                      "2026-11-20",
+		"2026-11-21 01:00:00":                                                "2026-11-21",
 		"21.11.2026":                                                         Unknown,
 		"":                                                                   Unknown,
 	} {
@@ -356,6 +368,27 @@ func TestCountsAreReadStrictly(t *testing.T) {
 	}
 	if want := []string{`4: its input is no count: "1.9"`, `5: its input is no count: "0x10"`, "7: it repeats line 2"}; !slices.Equal(bad, want) {
 		t.Errorf("bad %q, want %q", bad, want)
+	}
+}
+
+// An older file that cannot be written anew stays as it is.
+func TestAnOldLedgerThatCannotBeWidenedIsLeftAlone(t *testing.T) {
+	before := oldHeader + "\n" + strings.Repeat(`"2026-01-02 03:04:05","1","2","builder","m","1","2","0","3","s1"`+"\n", 100)
+	l, path := file(t, before)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_FSIZE, &limit) })
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(len(before)), Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	notices, err := l.EnsureHeader()
+	if err == nil || len(notices) > 0 {
+		t.Errorf("got %q, %v, want an error alone", notices, err)
+	}
+	if content(t, path) != before || listing(t, path) != "tokens.csv" {
+		t.Errorf("the file was changed, or %s", listing(t, path))
 	}
 }
 

@@ -24,12 +24,15 @@ import (
 )
 
 // Header is the first line of tokens.csv, without its end. Further columns are added
-// at its end.
-const Header = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id,thoughts,tool,cost_usd,source,call_id,agent,duration_ms,outcome"
+// at its end, so that a file of an earlier abl begins as ours does.
+const Header = oldHeader + ",thoughts,tool,cost_usd,source,call_id,agent,duration_ms,outcome"
+
+// oldHeader is that of the files that earlier ABL tools wrote.
+const oldHeader = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id"
 
 // Row is one model's usage in one call.
 type Row struct {
-	Timestamp string `csv:"timestamp"` // see Stamp
+	Timestamp string `csv:"timestamp"` // see Stamp; older files have "2006-01-02 15:04:05"
 	Phase     string `csv:"phase"`
 	Step      string `csv:"step"`
 	Role      string `csv:"role"`
@@ -78,8 +81,12 @@ func (r Row) Day() string {
 
 // When is the time of a row, zero where it does not tell.
 func (r Row) When() time.Time {
-	t, _ := time.Parse(time.RFC3339, r.Timestamp)
-	return t.UTC()
+	for _, layout := range []string{time.RFC3339, time.DateTime} {
+		if t, err := time.Parse(layout, r.Timestamp); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
 }
 
 // Cost is what the row says that it costs; false where it does not know. A row
@@ -197,13 +204,15 @@ func (o *ordered) Write(cells []string) error {
 	return o.Writer.Write(row)
 }
 
-// checkHeader wants a ledger's first line.
-func (l *Ledger) checkHeader(data []byte) error {
+// checkHeader wants a ledger's first line: ours, or the beginning of it that an
+// earlier abl wrote.
+func (l *Ledger) checkHeader(data []byte) (names string, err error) {
 	line, _, ended := bytes.Cut(data, []byte("\n"))
-	if names := strings.TrimSuffix(string(line), "\r"); !ended || names != Header {
-		return &Foreign{l.path}
+	names = strings.TrimSuffix(string(line), "\r")
+	if !ended || !strings.HasPrefix(names, oldHeader) || !strings.HasPrefix(Header+",", names+",") {
+		return "", &Foreign{l.path}
 	}
-	return nil
+	return names, nil
 }
 
 // scan calls each with every row of a file that is understood, and bad with the number
@@ -212,11 +221,12 @@ func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason str
 	if len(data) == 0 {
 		return nil
 	}
-	if err := l.checkHeader(data); err != nil {
+	header, err := l.checkHeader(data)
+	if err != nil {
 		return err
 	}
 	// The rows, names first, and the line of each.
-	good, at, no := table{strings.Split(Header, ",")}, []int{1}, 0
+	good, at, no := table{strings.Split(header, ",")}, []int{1}, 0
 	for line := range bytes.Lines(data) {
 		if no++; no == 1 {
 			continue
@@ -257,7 +267,8 @@ func (t table) Read() ([]string, error) { return nil, io.EOF }
 
 // parse reads a line of a file with these columns, io.EOF where it is empty. A cell has no
 // line end in it, so that an open quote spoils no other line. gocsv would take a space for
-// 0, cut 1.9 down to 1, and take 010 for 8.
+// 0, cut 1.9 down to 1, and take 010 for 8. An ERROR for the input, as earlier ABL tools
+// noted a failed call, tells no count at all.
 func parse(line []byte, names []string) ([]string, error) {
 	switch {
 	case !bytes.HasSuffix(line, []byte("\n")):
@@ -276,11 +287,13 @@ func parse(line []byte, names []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	failed := cells[slices.Index(names, "input")] == "ERROR"
 	for i, name := range names {
 		if !slices.Contains(counts, name) {
 			continue
 		}
-		if cells[i] = strings.TrimSpace(cells[i]); cells[i] == "" {
+		if cells[i] = strings.TrimSpace(cells[i]); cells[i] == "" || failed {
+			cells[i] = ""
 			continue
 		}
 		n, err := strconv.ParseUint(cells[i], 10, 63)

@@ -123,6 +123,7 @@ func TestGroupsAreSortedByNumber(t *testing.T) {
 
 func FuzzScan(f *testing.F) {
 	f.Add(Header + "\n" + sampleLine)
+	f.Add(oldHeader + "\n\"d\",\"1\",\"2\",\"b\",\"m\",\"ERROR\",0,0,0,\"none\"\r\n")
 	f.Add("\ufeff" + strings.ReplaceAll(Header, ",", ";") + "\n;;;;;\"a;\"\"b\"\"\";\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		lines, known := strings.Count(text, "\n")+1, 0
