@@ -148,16 +148,23 @@ esac; exit 0`
 	if ran := b.app("", nil, "runs", pid); pid == "" || len(ran.Stdout) > 0 {
 		t.Errorf("process %q of another session still runs: %+v", pid, ran)
 	}
-	for _, stdin := range []io.Reader{strings.NewReader(""), endless{}, nil} {
+	for _, input := range []struct {
+		bytes int64
+		open  bool // once they are read
+	}{{0, false}, {maxStdin - 1, true}, {0, true}} {
 		ctx, cancel := context.WithCancel(t.Context())
-		if stdin == nil { // an input that stays open
+		stdin := io.LimitReader(endless{}, input.bytes)
+		if input.open {
 			r, w := io.Pipe()
 			defer context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })()
-			stdin = r
+			stdin = io.MultiReader(stdin, r)
 		}
 		gone := make(chan error)
 		go func() {
-			_, err := b.client.RunApp(ctx, helper.AppRun{Args: [][]byte{[]byte("wait")}}, stdin)
+			ran, err := b.client.RunApp(ctx, helper.AppRun{Args: [][]byte{[]byte("wait")}}, stdin)
+			if err == nil && ctx.Err() == nil {
+				t.Errorf("it ended by itself: %+v", ran)
+			}
 			gone <- err
 		}()
 		for up := filepath.Join(os.Getenv("HOME"), "up"); t.Context().Err() == nil; {
