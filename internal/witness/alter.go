@@ -38,7 +38,7 @@ var (
 
 // answer is the answer altered, nil where it stays: it fits no claim, or has nothing to
 // alter. All else of its head stays as the app wrote it. framed is the body as it came.
-func (a Altering) answer(x Exchange, head, framed, body []byte, f framing) []byte {
+func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []byte {
 	x.Got = Body{Bytes: int64(len(body)), Begins: body[:min(len(body), keepBody)]}
 	less, altered := body, false
 	for _, c := range a.Claims {
@@ -63,7 +63,7 @@ func (a Altering) answer(x Exchange, head, framed, body []byte, f framing) []byt
 		return nil
 	case bytes.Equal(less, body):
 		return slices.Concat(head, framed)
-	case !f.chunked:
+	case !chunked:
 		return slices.Concat(contentLength.ReplaceAll(head, fmt.Appendf(nil, "${1}%d", len(less))), less)
 	case len(less) > 0:
 		less = fmt.Appendf(nil, "%x\r\n%s\r\n", len(less), less)
@@ -137,49 +137,48 @@ func (c Claim) Altered(what Alteration, x Exchange) string {
 
 var acceptEncoding = regexp.MustCompile(`(?im)^accept-encoding:.*\n`)
 
-// held keeps what passes until it is known whether it is to be altered, up to maxAltered.
+// held keeps what an answer says until it is known whether it is to be altered, up to
+// maxAltered.
 type held struct {
-	to    io.Writer
-	bytes []byte
-	over  bool // it was too long, or too much beside others, and has passed
-	proxy *Proxy
+	*conn
+	head []byte
+	said []byte
+	over bool // it was too long, or too much beside others, and passes
 }
 
 func (h *held) Write(p []byte) (int, error) {
-	if !h.over && len(h.bytes)+len(p) <= maxAltered && h.proxy.kept.Load() <= maxKept {
-		h.bytes = append(h.bytes, p...)
-		h.proxy.kept.Add(int64(len(p)))
+	if !h.over && len(h.said)+len(p) <= maxAltered && h.proxy.kept.Load() <= maxKept {
+		h.said = append(h.said, p...)
+		h.proxy.kept.Add(2 * int64(len(p))) // it is kept as it came, too
 		return len(p), nil
 	}
 	if !h.over {
 		h.over = true
-		if _, err := h.to.Write(h.bytes); err != nil {
+		if _, err := h.client.Write(h.head); err != nil {
 			return 0, err
 		}
 	}
-	return h.to.Write(p)
+	_, err := h.client.Write(h.app.take())
+	return len(p), err
 }
 
 // alter passes on an answer's body behind its head, altered where that is asked for. A
 // stream is left alone.
-func (c *conn) alter(x *turn, resp *http.Response, raw []byte, f framing) error {
+func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
-	if kind == "text/event-stream" {
-		if _, err := c.client.Write(raw); err != nil {
+	h := held{conn: c, head: head, over: kind == "text/event-stream"}
+	if h.over {
+		if _, err := c.client.Write(head); err != nil {
 			return err
 		}
-		return copyBody(c.client, &x.got, c.fromApp, f)
 	}
-	whole, said := held{to: c.client, proxy: c.proxy}, held{to: io.Discard, proxy: c.proxy}
-	defer func() { c.proxy.kept.Add(-int64(len(whole.bytes) + len(said.bytes))) }()
-	_, _ = whole.Write(raw)
-	err := copyBody(&whole, io.MultiWriter(&x.got, &said), c.fromApp, f)
-	if whole.over {
-		return err
-	}
-	out := whole.bytes
-	if !said.over && err == nil {
-		if altered := c.proxy.Altering.answer(x.Exchange, raw, whole.bytes[len(raw):], said.bytes, f); altered != nil {
+	defer func() { c.proxy.kept.Add(-2 * int64(len(h.said))) }()
+	_, err := io.Copy(io.MultiWriter(&x.got, &h), resp.Body)
+	out := c.app.take()
+	if !h.over {
+		framed := out
+		out = slices.Concat(head, framed)
+		if altered := c.proxy.Altering.answer(x.Exchange, head, framed, h.said, len(resp.TransferEncoding) > 0); err == nil && altered != nil {
 			out, x.Altered = altered, true
 		}
 	}

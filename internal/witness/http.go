@@ -2,150 +2,149 @@ package witness
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
-	"strconv"
-	"strings"
+	"time"
 )
 
-// lineSize is the longest line of a head that is read, in bytes.
-const lineSize = 16 << 10
+// readAhead is how much is read ahead, in bytes.
+const readAhead = 16 << 10
 
 // errNotHTTP says that what comes is not HTTP/1, or such as only the app knows
 // what to make of. It is passed on as it is.
 var errNotHTTP = errors.New("not HTTP/1")
 
-// readHead reads up to the empty line that ends a head and returns the bytes as
-// they came; with an error those up to there.
-func readHead(r *bufio.Reader) (raw []byte, err error) {
-	for {
-		line, err := r.ReadSlice('\n')
-		raw = append(raw, line...)
-		if err != nil && err != io.EOF || len(raw) > maxHead {
-			err = errNotHTTP
-		}
-		if err != nil || len(bytes.TrimRight(line, "\r\n")) == 0 {
-			return raw, err
-		}
-	}
+// side is one side of a connection. Whatever net/http reads of it is kept as it came
+// until it is taken to be passed on.
+type side struct {
+	net.Conn
+	in   *bufio.Reader
+	came []byte        // not taken yet, with what in has read ahead
+	head bool          // a head is being read, which is no longer than maxHead
+	some chan struct{} // closed when there is more than was buffered; nil: nobody waits for it
 }
 
-var requestLine = regexp.MustCompile(`^[A-Z]{1,19} [^ ]+ HTTP/1\.[01]\r?\n`)
+func newSide(conn net.Conn) *side {
+	s := &side{Conn: conn}
+	s.in = bufio.NewReaderSize(s, readAhead)
+	return s
+}
 
-// isRequest says whether HTTP/1 comes. It takes nothing, and waits for no byte
+// Read reads for in.
+func (s *side) Read(p []byte) (int, error) {
+	if s.head {
+		p = p[:max(0, min(len(p), maxHead-len(s.came)))]
+	}
+	if len(p) == 0 {
+		return 0, errNotHTTP
+	}
+	n, err := s.Conn.Read(p)
+	s.came = append(s.came, p[:n]...)
+	return n, err
+}
+
+// take gives what was read since the last time, as it came.
+func (s *side) take() []byte {
+	n := len(s.came) - s.in.Buffered()
+	taken := s.came[:n:n]
+	s.came = s.came[n:]
+	return taken
+}
+
+// more is closed once there is more than was buffered, or the end.
+func (s *side) more() <-chan struct{} {
+	if s.some == nil {
+		some := make(chan struct{})
+		s.some = some
+		go func() {
+			defer close(some)
+			_, _ = s.in.Peek(s.in.Buffered() + 1)
+		}()
+	}
+	return s.some
+}
+
+// still ends the waiting for more.
+func (s *side) still() {
+	_ = s.SetReadDeadline(time.Now())
+	<-s.more()
+	_ = s.SetReadDeadline(time.Time{})
+	s.some = nil
+}
+
+var methodBegins = regexp.MustCompile(`^[A-Z]{1,19} ?$`)
+
+// isRequest says whether HTTP/1 may come. It takes nothing, and waits for no byte
 // that another protocol might not send before it hears something.
-func isRequest(r *bufio.Reader) bool {
+func (s *side) isRequest() bool {
 	for n := 1; ; n++ {
-		b, err := r.Peek(n)
-		switch {
-		case err != nil:
+		begins, err := s.in.Peek(n)
+		if err != nil || !methodBegins.Match(begins) {
 			return false
-		case n > 1 && b[n-1] == ' ':
-			return isRequestLine(r)
-		case n == 20 || b[n-1] < 'A' || b[n-1] > 'Z':
-			return false
+		}
+		if begins[n-1] == ' ' {
+			return true
 		}
 	}
 }
 
-func isRequestLine(r *bufio.Reader) bool {
-	for n := r.Buffered(); ; n = r.Buffered() + 1 {
-		b, err := r.Peek(n)
-		if err != nil || bytes.IndexByte(b, '\n') >= 0 {
-			return requestLine.Match(b)
-		}
+// request reads the next request's head: io.EOF when there is none, and errNotHTTP where
+// something else comes.
+func (s *side) request() (*http.Request, error) {
+	if _, err := s.in.Peek(1); err != nil {
+		return nil, io.EOF
 	}
+	if !s.isRequest() {
+		return nil, errNotHTTP
+	}
+	s.head = true
+	req, err := http.ReadRequest(s.in)
+	if s.head = false; err != nil || req.ProtoMajor != 1 {
+		return nil, errNotHTTP
+	}
+	return req, nil
 }
 
-// readRequest reads the next request's head: io.EOF when there is none, and
-// errNotHTTP with what was taken of something else.
-func readRequest(r *bufio.Reader) (raw []byte, req *http.Request, err error) {
-	if _, err := r.Peek(1); err != nil {
-		return nil, nil, io.EOF
-	}
-	if !isRequest(r) {
-		return nil, nil, errNotHTTP
-	}
-	if raw, err = readHead(r); err == nil {
-		req, err = http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
-	}
-	if err != nil {
-		return raw, nil, errNotHTTP
-	}
-	return raw, req, nil
+// answer reads the head of the answer to a request of this method.
+func (s *side) answer(method string) (*http.Response, error) {
+	s.head = true
+	resp, err := http.ReadResponse(s.in, &http.Request{Method: method})
+	s.head = false
+	return resp, err
 }
 
-// framing says where a body ends.
-type framing struct {
-	chunked bool
-	length  int64 // -1: where the connection does
-}
-
-func requestFraming(req *http.Request) framing {
-	return framing{chunked: req.ContentLength < 0, length: max(0, req.ContentLength)}
-}
-
-func answerFraming(method string, resp *http.Response) framing {
-	switch {
-	case method == http.MethodHead, resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusNotModified:
-		return framing{}
-	case len(resp.TransferEncoding) > 0:
-		return framing{chunked: true}
+// body passes on a body of this side as it comes, and what it says, without the frames of
+// its chunks, to seen.
+func (s *side) body(body io.Reader, to, seen io.Writer) error {
+	_, err := io.Copy(passing{s, to, seen}, body)
+	if _, failed := to.Write(s.take()); failed != nil {
+		return failed
 	}
-	return framing{length: resp.ContentLength}
-}
-
-// copyBody copies one body as it comes, and what it says, without the frames of its
-// chunks, to seen.
-func copyBody(w, seen io.Writer, r *bufio.Reader, f framing) error {
-	both := io.MultiWriter(w, seen)
-	switch {
-	case f.chunked:
-		return copyChunks(w, both, r)
-	case f.length < 0:
-		_, err := io.Copy(both, r)
-		return err
-	}
-	_, err := io.CopyN(both, r, f.length)
 	return err
 }
 
-func copyChunks(w, both io.Writer, r *bufio.Reader) error {
-	for {
-		line, err := copyLine(w, r)
-		if err != nil {
-			return err
-		}
-		digits, _, _ := strings.Cut(line, ";")
-		size, err := strconv.ParseUint(strings.TrimSpace(digits), 16, 62)
-		if err != nil {
-			return errors.New("cannot read the size of a chunk")
-		}
-		if size == 0 {
-			break
-		}
-		if _, err := io.CopyN(both, r, int64(size)); err != nil {
-			return err
-		}
-		if line, err = copyLine(w, r); err != nil || line != "" {
-			return errors.Join(err, errors.New("a chunk is longer than it says"))
-		}
-	}
-	for { // trailers
-		if line, err := copyLine(w, r); err != nil || line == "" {
-			return err
-		}
-	}
+// passing passes on what was read of a side whenever some of it is seen.
+type passing struct {
+	from     *side
+	to, seen io.Writer
 }
 
-// copyLine copies a line and returns it without its end.
-func copyLine(w io.Writer, r *bufio.Reader) (string, error) {
-	line, err := r.ReadSlice('\n')
-	if _, failed := w.Write(line); failed != nil {
-		return "", failed
+func (p passing) Write(data []byte) (int, error) {
+	if _, err := p.to.Write(p.from.take()); err != nil {
+		return 0, err
 	}
-	return strings.TrimRight(string(line), "\r\n"), err
+	return p.seen.Write(data)
+}
+
+// rest passes on all that follows as it is.
+func (s *side) rest(to, seen io.Writer) error {
+	both := io.MultiWriter(to, seen)
+	if _, err := both.Write(s.came); err != nil {
+		return err
+	}
+	_, err := io.Copy(both, s.Conn)
+	return err
 }

@@ -64,7 +64,7 @@ func TestNull(t *testing.T) {
 		{"something else", "hello\n", ""},
 		{"nothing", "", ""},
 		{"a head without end", "GET / HTTP/1.1\r\n" + strings.Repeat("A: b\r\n", maxHead/6) + "\r\n", ""},
-		{"a line without end", "GET /" + strings.Repeat("a", 2*lineSize), ""},
+		{"a line without end", "GET /" + strings.Repeat("a", 2*readAhead), ""},
 	} {
 		if got := say(t, ok, c.what); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

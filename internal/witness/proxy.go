@@ -1,7 +1,6 @@
 package witness
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -10,9 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 )
-
-// dialTime bounds how long the app may take to accept a connection.
-const dialTime = 10 * time.Second
 
 // Proxy passes on to the app and back, byte by byte, and knows of each answer to
 // which request it belongs. What is not HTTP/1 passes as it is, and so does a
@@ -32,138 +28,122 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error { return Serve(
 
 // conn is one connection of a client, with its own to the app.
 type conn struct {
-	client, app  net.Conn
-	fromClient   *bufio.Reader
-	fromApp      *bufio.Reader
-	asked        chan *turn    // requests that were or are being sent, in order
-	asking, gone chan struct{} // closed when no request, no answer follows
-	unread       chan struct{} // closed when answers are no longer read
-	proxy        *Proxy
-}
-
-// turn begins a turn.
-func (c *conn) turn() *turn {
-	x := &turn{stays: make(chan struct{}), sent: recorder{kept: &c.proxy.kept}, got: recorder{kept: &c.proxy.kept}}
-	x.At = time.Now().UTC()
-	return x
+	client, app *side
+	asked       chan *turn    // requests that were or are being sent, in order
+	asking      chan struct{} // closed when no request follows
+	unread      chan struct{} // closed when answers are no longer read
+	proxy       *Proxy
 }
 
 // turn is one request until it is answered.
 type turn struct {
 	Exchange
 	raw       bool          // no HTTP from here on
-	upgrade   bool          // it asks for another protocol
-	stays     chan struct{} // closed when it did not get it
+	stays     chan struct{} // closed when its answer is one of HTTP
 	sent, got recorder
 	under     atomic.Int32 // its request and its answer, while they are under way
 }
 
+// turn begins a turn of so many sides.
+func (p *Proxy) turn(sides int32) *turn {
+	x := &turn{stays: make(chan struct{}), sent: recorder{kept: &p.kept}, got: recorder{kept: &p.kept}}
+	x.At = time.Now().UTC()
+	x.under.Store(sides)
+	return x
+}
+
 // over says that the request, or the answer, has come to its end; with both the turn has.
-func (c *conn) over(x *turn) {
+func (p *Proxy) over(x *turn) {
 	if x.under.Add(-1) == 0 {
 		x.Took, x.Sent, x.Got = time.Since(x.At), x.sent.body(), x.got.body()
-		c.proxy.Seen(x.Exchange)
+		p.Seen(x.Exchange)
 	}
 }
 
 func (p *Proxy) connect(ctx context.Context, client net.Conn) {
-	app, err := dial(ctx, p.To)
-	if err != nil {
+	if !reach(ctx, client, p.To, func(app net.Conn) { p.between(client, app) }) {
 		p.Seen(Exchange{At: time.Now().UTC()})
-		refuse(client)
-		return
 	}
-	defer app.Close()
-	defer context.AfterFunc(ctx, func() { app.Close() })()
-	c := &conn{
-		client: client, app: app,
-		fromClient: bufio.NewReaderSize(client, lineSize), fromApp: bufio.NewReaderSize(app, lineSize),
-		asked: make(chan *turn, 8), asking: make(chan struct{}), gone: make(chan struct{}), unread: make(chan struct{}),
-		proxy: p,
-	}
+}
+
+// between passes on what comes from a client and from the app.
+func (p *Proxy) between(client, app net.Conn) {
 	if p.Bytes {
-		x := c.turn()
-		x.under.Store(1)
+		x := p.turn(1)
 		both(client, app, io.MultiWriter(app, &x.sent), io.MultiWriter(client, &x.got))
-		c.over(x)
+		p.over(x)
 		return
+	}
+	c := &conn{
+		client: newSide(client), app: newSide(app),
+		asked: make(chan *turn, 8), asking: make(chan struct{}), unread: make(chan struct{}), proxy: p,
 	}
 	go c.requests()
-	c.answers()
-	close(c.gone)
+	x := c.answers()
+	close(c.unread)
+	if x != nil {
+		c.pass(x)
+	}
 	app.Close()
 	client.Close()
 	<-c.asking
 	close(c.asked)
 	for x := range c.asked { // never answered
-		c.over(x)
+		p.over(x)
 	}
 }
 
 // requests passes on what the client sends.
 func (c *conn) requests() {
 	defer close(c.asking)
-	defer closeWrite(c.app)
+	defer closeWrite(c.app.Conn)
 	for c.request() {
 	}
 }
 
 // request passes on one request; false says that none follows.
 func (c *conn) request() bool {
-	raw, req, err := readRequest(c.fromClient)
+	req, err := c.client.request()
 	if err == io.EOF {
 		return false
 	}
-	x := c.turn()
-	if x.raw = err != nil; err == nil {
+	x := c.proxy.turn(2)
+	defer c.proxy.over(x)
+	if x.raw = err != nil; !x.raw {
 		x.Method, x.Target = req.Method, req.RequestURI
-		x.upgrade = req.Method == http.MethodConnect || req.Header.Get("Upgrade") != ""
-	} else {
-		_, _ = x.sent.Write(raw)
 	}
-	x.under.Store(2)
-	defer c.over(x)
-	if !c.push(x) {
-		return false
-	}
-	if c.proxy.Altering != nil { // what is packed cannot be altered
-		raw = acceptEncoding.ReplaceAll(raw, nil)
-	}
-	if _, err := c.app.Write(raw); err != nil {
-		return false
+	select {
+	case c.asked <- x:
+	case <-c.unread: // what the app says now belongs to no request
+		c.proxy.over(x)
 	}
 	if err == nil {
-		err = copyBody(c.app, &x.sent, c.fromClient, requestFraming(req))
+		head := c.client.take()
+		if c.proxy.Altering != nil { // what is packed cannot be altered
+			head = acceptEncoding.ReplaceAll(head, nil)
+		}
+		if _, err := c.app.Write(head); err != nil {
+			return false
+		}
+		err = c.client.body(req.Body, c.app, &x.sent)
 	}
-	if err != nil || x.upgrade && c.switched(x) { // what follows is no HTTP, or no body
-		_, _ = io.Copy(io.MultiWriter(c.app, &x.sent), c.fromClient)
+	if err != nil || c.switched(x, req) { // what follows is no HTTP, or no body
+		_ = c.client.rest(c.app, &x.sent)
 		return false
 	}
 	return true
 }
 
-// push queues a request for its answer; false says that nobody listens any more.
-func (c *conn) push(x *turn) bool {
-	select {
-	case c.asked <- x:
-		return true
-	case <-c.unread: // what the app says now belongs to no request
-		x.under.Store(1)
-		return true
-	case <-c.gone:
-		x.under.Store(1)
+// switched says whether a request that asks for another protocol gets it.
+func (c *conn) switched(x *turn, req *http.Request) bool {
+	if req.Method != http.MethodConnect && req.Header.Get("Upgrade") == "" {
 		return false
 	}
-}
-
-func (c *conn) switched(x *turn) bool {
 	select {
 	case <-x.stays:
 		return false
 	case <-c.unread:
 		return true
-	case <-c.gone:
-		return false
 	}
 }
 
@@ -173,112 +153,94 @@ func closeWrite(c net.Conn) {
 	}
 }
 
-// answers passes on what the app sends.
-func (c *conn) answers() {
+// answers passes on answers up to what is none, which belongs to the turn that it returns,
+// nil at the app's end.
+func (c *conn) answers() *turn {
 	for {
-		if _, err := c.fromApp.Peek(1); err != nil {
-			return
+		x := c.nextTurn()
+		if x == nil || x.raw || !c.answer(x) {
+			return x
 		}
-		if x := c.nextTurn(); !c.answer(x) {
-			return
-		}
+		close(x.stays)
+		c.proxy.over(x)
 	}
 }
 
 // answerBegins is how an answer begins, but for empty lines that some clients pass over.
 const answerBegins = "HTTP/1."
 
-// nextTurn is what the app answers now: a request, or none where it speaks first. The
-// beginning of an answer waits for its request, or an app that sends it ahead would not
-// be read, and its clients would never know.
-func (c *conn) nextTurn() (x *turn) {
-	for waiting := true; waiting; {
-		came, _ := c.fromApp.Peek(c.fromApp.Buffered())
+// nextTurn is what the app answers now: a request, or none where it speaks first, nil at its
+// end. The beginning of an answer waits for its request, or an app that sends it ahead would
+// not be read, and its clients would never know.
+func (c *conn) nextTurn() *turn {
+	asking, ended := c.asking, false
+	for {
+		came, _ := c.app.in.Peek(c.app.in.Buffered())
 		begins := bytes.TrimLeft(came, "\r\n")
-		if n := min(len(begins), len(answerBegins)); string(begins[:n]) != answerBegins[:n] {
-			break
+		n := min(len(begins), len(answerBegins))
+		if len(came) > 0 && (ended || asking == nil || string(begins[:n]) != answerBegins[:n]) {
+			return c.unasked()
 		}
-		more := make(chan bool, 1)
-		go func() {
-			_, err := c.fromApp.Peek(len(came) + 1)
-			more <- err == nil
-		}()
+		if ended {
+			return nil
+		}
 		select {
-		case x = <-c.asked:
-		case <-c.asking:
-		case waiting = <-more:
-			continue
+		case x := <-c.asked:
+			c.app.still()
+			return x
+		case <-asking:
+			c.app.still()
+			asking = nil
+		case <-c.app.more():
+			c.app.some = nil
+			ended = c.app.in.Buffered() == len(came)
 		}
-		_ = c.app.SetReadDeadline(time.Now())
-		<-more
-		_ = c.app.SetReadDeadline(time.Time{})
-		break
 	}
-	if x != nil {
+}
+
+// unasked is a turn in which the app speaks although its request has not been sent.
+func (c *conn) unasked() *turn {
+	select {
+	case x := <-c.asked:
+		return x
+	default:
+		x := c.proxy.turn(1)
+		x.raw = true
 		return x
 	}
-	select {
-	case x = <-c.asked: // before its request was sent
-	default: // the app speaks first
-		x = c.turn()
-		x.raw = true
-		x.under.Store(1)
-	}
-	return x
 }
 
-// pass passes on all that follows as it is.
-func (c *conn) pass(x *turn, first []byte) {
-	close(c.unread)
-	both := io.MultiWriter(c.client, &x.got)
-	if _, err := both.Write(first); err != nil {
-		return
-	}
-	if _, err := io.Copy(both, c.fromApp); err == nil {
-		closeWrite(c.client)
-		<-c.asking
-	}
-}
-
-// answer passes on the answer to a request; false ends the connection.
+// answer passes on the answer to a request; false says that it is none, or that what follows
+// is none.
 func (c *conn) answer(x *turn) bool {
-	defer c.over(x)
-	for !x.raw {
-		raw, err := readHead(c.fromApp)
+	for {
+		resp, err := c.app.answer(x.Method)
 		if err != nil {
-			c.pass(x, raw)
 			return false
 		}
-		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(raw)), &http.Request{Method: x.Method})
-		if err != nil {
-			c.pass(x, raw)
-			return false
-		}
-		if s := resp.StatusCode; s >= 200 || s == http.StatusSwitchingProtocols { // not one on the way to it
+		s := resp.StatusCode
+		switched := s == http.StatusSwitchingProtocols || x.Method == http.MethodConnect && s/100 == 2
+		if s >= 200 || switched { // not one on the way to it
 			x.Status, x.Header = s, resp.Header
 		}
-		f, s := answerFraming(x.Method, resp), resp.StatusCode
+		head := c.app.take()
 		if c.proxy.Altering != nil && s >= 200 && x.Method != http.MethodConnect {
-			close(x.stays)
-			return c.alter(x, resp, raw, f) == nil && (f.chunked || f.length >= 0)
+			return c.alter(x, resp, head) == nil
 		}
-		if _, err := c.client.Write(raw); err != nil {
+		if _, err := c.client.Write(head); err != nil || switched {
 			return false
 		}
-		switch {
-		case s == http.StatusSwitchingProtocols, x.Method == http.MethodConnect && s/100 == 2:
-			c.pass(x, nil)
-			return false
-		case s < 200:
-			continue
+		if s >= 200 {
+			return c.app.body(resp.Body, c.client, &x.got) == nil
 		}
-		close(x.stays)
-		if copyBody(c.client, &x.got, c.fromApp, f) != nil {
-			c.pass(x, nil) // a body that is none, or the end
-			return false
-		}
-		return f.chunked || f.length >= 0
 	}
-	c.pass(x, nil)
-	return false
+}
+
+// pass passes on all that the app says from here on as it is.
+func (c *conn) pass(x *turn) {
+	defer c.proxy.over(x)
+	if c.app.rest(c.client, &x.got) == nil {
+		closeWrite(c.client.Conn)
+		<-c.asking
+	}
 }

@@ -49,7 +49,7 @@ func answers() map[string]string {
 		"/bad/close": "HTTP/1.1 200 OK\r\n" + isJSON + "Transfer-Encoding: chunked\r\n\r\nzz\r\nrest",
 		"/odd":       "HTP 200\r\n\r\nwhat",
 		"/twice":     answerOf("200 OK", "", "x") + answerOf("408 Request Timeout", "", "y"),
-		"/long":      "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("b", 2*lineSize) + "\r\nContent-Length: 0\r\n\r\n",
+		"/long":      "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("b", 2*readAhead) + "\r\nContent-Length: 0\r\n\r\n",
 		"/sse/close": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n",
 	}
 }
@@ -85,7 +85,7 @@ func TestUntouched(t *testing.T) {
 		"GET /odd HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\n\r\n", "GET /long HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\n\r\nmore",
 		"CONNECT app:1 HTTP/1.1\r\nHost: a\r\n\r\n\x00\x01",
 		"\x16\x03\x01binary", "hello\nGET / HTTP/1.1\r\n\r\n", "get / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", "\r\n" + get("/"),
-		"GET / HTTP/1.1\r\nbroken\r\n\r\n", "GET /" + strings.Repeat("a", 2*lineSize) + " HTTP/1.1\r\n\r\n",
+		"GET / HTTP/1.1\r\nbroken\r\n\r\n", "GET /" + strings.Repeat("a", 2*readAhead) + " HTTP/1.1\r\n\r\n",
 		get("/") + "no more HTTP",
 	}
 	for _, path := range all {

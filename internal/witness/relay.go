@@ -6,7 +6,11 @@ import (
 	"io"
 	"net"
 	"path"
+	"time"
 )
+
+// dialTime bounds how long the app may take to accept a connection.
+const dialTime = 10 * time.Second
 
 // taken is what a door's socket says once the app has taken the connection behind it.
 const taken = "+"
@@ -37,23 +41,30 @@ func refuse(conn net.Conn) {
 	}
 }
 
+// reach has do pass on what comes of a client to an address and back, and is false where
+// nobody listens.
+func reach(ctx context.Context, client net.Conn, to string, do func(app net.Conn)) bool {
+	app, err := dial(ctx, to)
+	if err != nil {
+		refuse(client)
+		return false
+	}
+	defer app.Close()
+	defer context.AfterFunc(ctx, func() { app.Close() })()
+	do(app)
+	return true
+}
+
 // Relay passes connections on to an address, byte by byte, until ctx ends. l or that
 // address may be a door's socket.
 func Relay(ctx context.Context, l net.Listener, to string) error {
 	return Serve(ctx, l, func(ctx context.Context, client net.Conn) {
-		app, err := dial(ctx, to)
-		if err != nil {
-			refuse(client)
-			return
-		}
-		defer app.Close()
-		defer context.AfterFunc(ctx, func() { app.Close() })()
-		if l.Addr().Network() == "unix" {
-			if _, err := io.WriteString(client, taken); err != nil {
-				return
+		reach(ctx, client, to, func(app net.Conn) {
+			if l.Addr().Network() == "unix" {
+				_, _ = io.WriteString(client, taken) // else the client has gone
 			}
-		}
-		both(client, app, app, client)
+			both(client, app, app, client)
+		})
 	})
 }
 

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -43,4 +44,15 @@ func rawApp(t testing.TB, answers map[string]string) string {
 // proxied is a proxy before an app.
 func proxied(t testing.TB, to string) (at string) {
 	return start(t, (&Proxy{To: to, Seen: func(Exchange) {}}).Serve)
+}
+
+// readHead reads up to the empty line that ends a head and returns the bytes as they came.
+func readHead(r *bufio.Reader) (raw []byte, err error) {
+	for {
+		line, err := r.ReadBytes('\n')
+		raw = append(raw, line...)
+		if err != nil || len(bytes.TrimRight(line, "\r\n")) == 0 {
+			return raw, err
+		}
+	}
 }

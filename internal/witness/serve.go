@@ -5,7 +5,6 @@
 package witness
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -61,13 +60,13 @@ func Serve(ctx context.Context, l net.Listener, handle func(context.Context, net
 func Null(ctx context.Context, l net.Listener, status int) error {
 	reply := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: 0\r\n\r\n", status, http.StatusText(status))
 	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
-		r := bufio.NewReaderSize(conn, lineSize)
+		client := newSide(conn)
 		for {
-			_, req, err := readRequest(r)
+			req, err := client.request()
 			if err == nil && req.Header.Get("Expect") != "" { // the client asks before it sends a body
 				_, err = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n")
 			}
-			if err != nil || copyBody(io.Discard, io.Discard, r, requestFraming(req)) != nil {
+			if err != nil || client.body(req.Body, io.Discard, io.Discard) != nil {
 				return
 			}
 			if _, err := io.WriteString(conn, reply); err != nil || req.Close {
@@ -93,8 +92,8 @@ func Say(ctx context.Context, l net.Listener, line string) error {
 // at all where that is empty.
 func Commands(ctx context.Context, l net.Listener, ran string) error {
 	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
-		r := bufio.NewReaderSize(conn, lineSize)
-		_, req, err := readRequest(r)
+		client := newSide(conn)
+		req, err := client.request()
 		if err != nil {
 			return
 		}
@@ -110,7 +109,7 @@ func Commands(ctx context.Context, l net.Listener, ran string) error {
 			"Connection: close\r\n\r\n%s", len(reply), reply)
 		if err == nil {
 			closeWrite(conn)
-			_, _ = io.Copy(io.Discard, r) // its input, lest the reply is lost in a reset
+			_, _ = io.Copy(io.Discard, conn) // its input, lest the reply is lost in a reset
 		}
 	})
 }
