@@ -52,19 +52,16 @@ var (
 // read takes the fields out of a block. It is the YAML that people write into such
 // blocks: of what it does not understand it keeps what stands there.
 func (p *Point) read(lines []string) {
-	for i := 0; i < len(lines); {
-		m := key.FindStringSubmatch(lines[i])
-		first := i + 1
-		for i++; i < len(lines) && !key.MatchString(lines[i]); {
-			i++
+	for len(lines) > 0 {
+		n := 1
+		for n < len(lines) && !key.MatchString(lines[n]) {
+			n++
 		}
-		if m != nil {
-			v := unquote(strings.TrimRight(m[2], " "))
-			if scalar.MatchString(m[2]) {
-				v = ""
-			}
-			p.set(strings.ToLower(m[1]), strings.Join(append([]string{v}, dedent(lines[first:i])...), "\n"))
+		if m := key.FindStringSubmatch(lines[0]); m != nil {
+			v := unquote(strings.TrimRight(scalar.ReplaceAllString(m[2], ""), " "))
+			p.set(strings.ToLower(m[1]), strings.Join(append([]string{v}, dedent(lines[1:n])...), "\n"))
 		}
+		lines = lines[n:]
 	}
 }
 
@@ -72,7 +69,7 @@ func (p *Point) set(key, text string) {
 	if p.Fields == nil {
 		p.Fields = map[string]string{}
 	}
-	if _, told := p.Fields[key]; !told && len(p.Fields) < MaxFields {
+	if _, told := p.Fields[key]; !told {
 		p.Fields[key] = text
 	}
 }
@@ -98,18 +95,17 @@ func (p *Point) comment(text string) {
 // unquote takes off the quotation marks around a whole value.
 func unquote(v string) string {
 	n := len(v)
-	switch {
-	case n < 2 || v[0] != v[n-1]:
-	case v[0] == '\'':
+	if n < 2 || v[0] != v[n-1] || v[0] != '\'' && v[0] != '"' {
+		return v
+	}
+	if v[0] == '\'' {
 		return strings.ReplaceAll(v[1:n-1], "''", "'")
-	case v[0] == '"':
-		var s string
-		if json.Unmarshal([]byte(v), &s) == nil {
-			return s
-		}
+	}
+	var s string
+	if json.Unmarshal([]byte(v), &s) != nil {
 		return v[1 : n-1]
 	}
-	return v
+	return s
 }
 
 // readable is a line as it is read: without the CR of a line end, cut at

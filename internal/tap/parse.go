@@ -18,19 +18,7 @@ type parser struct {
 	block *block // that we are in
 	open  bool   // the latest point is the one that a block or comment here would belong to
 	seen  map[int]int
-
-	noise   run
-	inner   run // indented lines that belong to no block
-	surplus run // test lines beyond MaxPoints
-}
-
-// run counts lines of a kind.
-type run struct{ first, count int }
-
-func (r *run) add(line int) {
-	if r.count++; r.count == 1 {
-		r.first = line
-	}
+	noise []int // lines that are no TAP, or indented and of no block
 }
 
 // Parse reads an output. It never fails: what it cannot understand is a
@@ -44,6 +32,10 @@ func Parse(data []byte, whole bool) Document {
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	for len(data) > 0 {
+		if len(p.Points) == MaxPoints {
+			whole = false
+			break
+		}
 		line, rest, ended := bytes.Cut(data, []byte("\n"))
 		if !ended && !whole {
 			break
@@ -87,7 +79,7 @@ func (p *parser) line(s string, long bool) {
 	case s[0] == ' ' && open && trimmed == "---":
 		p.block = &block{line: p.n, indent: indent(s)}
 	case s[0] == ' ':
-		p.inner.add(p.n)
+		p.noise = append(p.noise, p.n)
 	default:
 		p.statement(strings.TrimRight(s, " "), long)
 	}
@@ -106,15 +98,11 @@ func (p *parser) statement(s string, long bool) {
 	} else if m != nil {
 		p.Plan, _ = strconv.Atoi(m[1])
 	} else if !version.MatchString(s) {
-		p.noise.add(p.n)
+		p.noise = append(p.noise, p.n)
 	}
 }
 
 func (p *parser) point(point Point) {
-	if len(p.Points) == MaxPoints {
-		p.surplus.add(p.n)
-		return
-	}
 	if before := p.seen[point.Number]; point.Number > 0 && before > 0 {
 		p.problem(p.n, true, "number %d was on line %d already", point.Number, before)
 	}
@@ -134,33 +122,22 @@ func (p *parser) end(whole bool) {
 	if !whole {
 		p.problem(p.n, true, "the output was cut here, or its program stopped")
 	}
-	if p.surplus.count > 0 {
-		p.problem(p.surplus.first, true, "there are more than %d test lines", MaxPoints)
-	}
-	switch lines := len(p.Points) + p.surplus.count; {
+	switch {
 	case p.Plan < 0:
 		p.problem(0, true, "there is no plan (1..n): nobody can tell that all tests were run")
 	case p.Plan == 0:
 		p.problem(0, true, "the plan says that nothing is tested")
-	case p.Plan != lines:
-		p.problem(0, true, "the plan says %d, there are %d test lines", p.Plan, lines)
+	case p.Plan != len(p.Points):
+		p.problem(0, true, "the plan says %d, there are %d test lines", p.Plan, len(p.Points))
 	}
 	beyond := func(point Point) bool { return p.Plan >= 0 && (point.Number < 0 || point.Number > p.Plan) }
 	if i := slices.IndexFunc(p.Points, beyond); i >= 0 {
 		p.problem(p.Points[i].Line, true, "the number of this line is not in the plan 1..%d", p.Plan)
 	}
-	if p.noise.count > 0 {
-		p.problem(p.noise.first, false, "not TAP, and not read (%d such lines)", p.noise.count)
+	if len(p.noise) > 0 {
+		p.problem(p.noise[0], false, "not TAP, and not read (%d such lines)", len(p.noise))
 	}
-	if p.inner.count > 0 {
-		p.problem(p.inner.first, false, "indented, so a subtest's, and not read (%d such lines)", p.inner.count)
-	}
-	slices.SortStableFunc(p.Problems, func(a, b Problem) int {
-		if a.Doubt != b.Doubt {
-			return map[bool]int{true: -1, false: 1}[a.Doubt]
-		}
-		return a.Line - b.Line
-	})
+	slices.SortStableFunc(p.Problems, func(a, b Problem) int { return a.Line - b.Line })
 	for _, point := range p.Points {
 		for key, text := range point.Fields {
 			point.Fields[key] = value(text)

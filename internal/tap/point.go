@@ -10,7 +10,7 @@ import (
 var (
 	number    = regexp.MustCompile(`^(\d{1,7})(?: +|$)`)
 	dash      = regexp.MustCompile(`^[-–—](?: +|$)`)
-	directive = regexp.MustCompile(`^# *(?i:(skip|todo))\w*`)
+	directive = regexp.MustCompile(`(\\*)# *((?i)skip|todo)\w*`)
 )
 
 // readPoint reads a test line; ok is false when it is none.
@@ -36,24 +36,17 @@ func readPoint(line string) (p Point, ok bool) {
 	return p, true
 }
 
-// describe takes a description apart at its directive, and returns what stands
-// before it, without the backslashes before # and \.
+// describe takes a description apart at its directive, and returns what stands before it.
 func (p *Point) describe(raw string) string {
-	var text strings.Builder
-	for i := 0; i < len(raw); i++ {
-		switch {
-		case raw[i] == '\\' && i+1 < len(raw) && (raw[i+1] == '#' || raw[i+1] == '\\'):
-			i++
-		case raw[i] == '#':
-			m := directive.FindStringSubmatch(raw[i:])
-			if m != nil && (i == 0 || raw[i-1] == ' ' || m[1] == strings.ToUpper(m[1])) {
-				p.Directive = strings.ToUpper(m[1])
-				return strings.TrimSpace(text.String())
-			}
+	for _, m := range directive.FindAllStringSubmatchIndex(raw, -1) {
+		hash, word := m[3], raw[m[4]:m[5]]
+		escaped := (hash-m[2])%2 > 0
+		if !escaped && (hash == 0 || raw[hash-1] == ' ' || word == strings.ToUpper(word)) {
+			p.Directive, raw = strings.ToUpper(word), raw[:hash]
+			break
 		}
-		text.WriteByte(raw[i])
 	}
-	return strings.TrimSpace(text.String())
+	return strings.TrimSpace(raw)
 }
 
 var (

@@ -32,7 +32,6 @@ const (
 	MaxBytes  = 4 << 20  // of one output
 	MaxLine   = 32 << 10 // bytes of one line
 	MaxPoints = 20000    // test lines
-	MaxFields = 20       // of one block
 	MaxValue  = 4 << 10  // bytes of one field, the mark of the cut included
 
 	maxIDs      = 50 // on one line

@@ -121,7 +121,7 @@ func TestParse(t *testing.T) {
 		{"words that begin alike", plan1(1, "okay 1 - P1.C1", "OK 1 - P1.C1", "not  ok 1 - P1.C1", "notok 1", "ok 1 - P1.C1"),
 			"P1.C1 ok\n~2 not TAP, and not read (4 such lines)\n"},
 		{"a subtest", plan1(1, "# Subtest: x", "    ok 1 - P1.C2", "    not ok 2 - P1.C1", "    1..2", "ok 1 - P1.C1"),
-			"P1.C1 ok\n~3 indented, so a subtest's, and not read (3 such lines)\n"},
+			"P1.C1 ok\n~3 not TAP, and not read (3 such lines)\n"},
 		{"a carriage return begins no line", plan1(1, "not ok 1 - P1.C1 got\rok 2 - P1.C2"), "P1.C1 not ok\n"},
 
 		{"TAP of the app in a block", plan1(1, "not ok 1 - P1.C1", "  ---", "  observed: |", "    1..9", "    ok 2 - P1.C2", "    ...", "  ok 3 - P1.C3", "  ..."),
@@ -129,13 +129,13 @@ func TestParse(t *testing.T) {
 		{"TAP of the app breaks out of its block", plan1(2, "not ok 1 - P1.C1", "  ---", "  observed: a", "ok 2 - P1.C2", "  ..."),
 			"P1.C1 not ok\n  observed=\"a\"\nP1.C2 ok\n" +
 				"!5 this line breaks the block that begins on line 3: it may be a quotation, which has to be indented or quoted\n" +
-				"~6 indented, so a subtest's, and not read (1 such lines)\n"},
+				"~6 not TAP, and not read (1 such lines)\n"},
 		{"TAP of the app beside the test's own", plan1(2, "ok 1 - P1.C1", "ok 2 - P1.C2", "not ok 2 - P1.C2"),
 			"P1.C1 ok\nP1.C2 twice: lines 3 and 4 both name it\n!0 the plan says 2, there are 3 test lines\n!4 number 2 was on line 3 already\n"},
 		{"a block without end", plan1(2, "not ok 1 - P1.C1", "  ---", "  observed: a", "  ok 2 - P1.C2"),
 			"P1.C1 not ok\n  observed=\"a\\nok 2 - P1.C2\"\n!0 the plan says 2, there are 1 test lines\n" +
 				"!3 the block that begins here has no end (...): what stands below it may be a quotation\n"},
-		{"a block that belongs to nothing", plan1(1, "  ---", "  a: 1", "  ...", "ok 1 - P1.C1"), "P1.C1 ok\n~2 indented, so a subtest's, and not read (3 such lines)\n"},
+		{"a block that belongs to nothing", plan1(1, "  ---", "  a: 1", "  ...", "ok 1 - P1.C1"), "P1.C1 ok\n~2 not TAP, and not read (3 such lines)\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := Parse([]byte(c.text), true)
@@ -158,7 +158,7 @@ func TestTorn(t *testing.T) {
 		t.Errorf("an output of %d bytes: %v", len(huge), d.Problems)
 	}
 	many := strings.Repeat("ok - P1.C1\n", MaxPoints+1) + fmt.Sprintf("1..%d\n", MaxPoints+1)
-	if d := Parse([]byte(many), true); len(d.Doubts()) != 1 || len(d.Points) != MaxPoints {
+	if d := Parse([]byte(many), true); len(d.Doubts()) == 0 || len(d.Points) != MaxPoints {
 		t.Errorf("%d test lines: %v", MaxPoints+1, d.Problems)
 	}
 }
@@ -185,7 +185,7 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-	want := `50 ids, 0 fields, void "names several contracts";1 ids, 20 fields, void "";` +
+	want := `50 ids, 0 fields, void "names several contracts";1 ids, 100 fields, void "";` +
 		`1 ids, 0 fields, void "";1 ids, 1 fields, void "is marked SKIP";`
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
