@@ -14,8 +14,8 @@ import (
 )
 
 // held is what a verdict that is drawn now is held to.
-func (l *Loop) held() *audit.Held {
-	h := &audit.Held{Decided: time.Now().UTC().Truncate(time.Second), Evidence: "required", Specs: []audit.Spec{}, Clauses: []audit.Clause{}}
+func (l *Loop) held() audit.Held {
+	h := audit.Held{Decided: time.Now().UTC().Truncate(time.Second), Evidence: "required", Specs: []audit.Spec{}, Clauses: []audit.Clause{}}
 	if l.Replay == nil {
 		h.Evidence = "off"
 	}
@@ -39,9 +39,6 @@ func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 	if err := errors.Join(err, rerr); err != nil {
 		return err
 	}
-	if f.Held == nil { // kept by an abl that did not note it
-		f.Held = l.held()
-	}
 	r := recordOf(f, earlier)
 	r.Version, r.Project, r.Phase, r.Title = audit.Version, l.File.Project, l.Number, l.Spec.Title
 	r.Round, r.Iteration, r.Step, r.Status = was.Round, was.Iteration, was.Step, string(now.Status)
@@ -52,7 +49,7 @@ func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 	if r.Calls, r.Replays, err = roles.Trail(l.Project, l.Number, was.Step); err != nil {
 		return err
 	}
-	r.Calls, r.Replays = orEmpty(r.Calls), orEmpty(r.Replays)
+	r.Calls, r.Replays = append([]audit.Call{}, r.Calls...), append([]audit.Replay{}, r.Replays...) // never null
 	if err := l.Safe.Clean(&r); err != nil {
 		return err
 	}
@@ -62,27 +59,18 @@ func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 // passedTag names what a phase passed with, in both repositories.
 func passedTag(phase int) string { return fmt.Sprintf("phase%d/passed", phase) }
 
-func orEmpty[T any](all []T) []T {
-	if all == nil {
-		return []T{}
-	}
-	return all
-}
-
 // recordOf is the part of a record that the finding tells.
 func recordOf(f Finding, earlier evidence.Finding) audit.Record {
 	r := audit.Record{
 		Decided: f.Held.Decided, Verdict: string(f.Verdict), Evidence: f.Held.Evidence, ByReplay: f.ByReplay,
 		Missing: f.Missing, Notes: f.Notes, Entries: f.Entries, Specs: f.Held.Specs, Contracts: []audit.Contract{},
-	}
-	if f.Evidence != nil {
-		r.Strength = f.Evidence.Strength
+		Strength: f.Evidence.Strength,
 	}
 	for _, c := range earlier.Contracts {
 		r.Earlier = append(r.Earlier, audit.Earlier{Contract: c.Contract, Suite: c.Suite, Finding: c.Finding})
 	}
 	for _, clause := range f.Held.Clauses {
-		r.Contracts = append(r.Contracts, contractOfRecord(clause, f, r))
+		r.Contracts = append(r.Contracts, contractOfRecord(clause, f, earlier))
 	}
 	return r
 }
@@ -90,21 +78,14 @@ func recordOf(f Finding, earlier evidence.Finding) audit.Record {
 // contractOfRecord puts together what is known of one contract. A fail is one,
 // whoever found it; a pass is one where a replay proves it, or, when the person
 // wants no evidence, where the Verifier passes all.
-func contractOfRecord(clause audit.Clause, f Finding, r audit.Record) audit.Contract {
+func contractOfRecord(clause audit.Clause, f Finding, earlier evidence.Finding) audit.Contract {
 	c := audit.Contract{Clause: clause, Result: audit.Unknown}
-	for _, e := range r.Earlier {
-		if e.Contract == clause.ID {
-			c.Finding = e.Finding
+	for _, st := range slices.Concat(earlier.Contracts, f.Evidence.Contracts) {
+		if st.Contract == clause.ID {
+			c.Finding = st.Finding
 		}
 	}
-	if f.Evidence != nil {
-		for _, st := range f.Evidence.Contracts {
-			if st.Contract == clause.ID {
-				c.Finding = st.Finding
-			}
-		}
-	}
-	for _, e := range r.Entries {
+	for _, e := range f.Entries {
 		if e.Contract == clause.ID {
 			c.Entries++
 			c.Input, c.Observed = cmp.Or(c.Input, e.Input), cmp.Or(c.Observed, e.Observed)
@@ -113,7 +94,7 @@ func contractOfRecord(clause audit.Clause, f Finding, r audit.Record) audit.Cont
 	switch {
 	case c.Is == evidence.Flaky, c.Is == evidence.Failed && slices.Contains(c.Runs, "not ok"):
 		c.Result, c.By = audit.Fail, audit.ByReplay
-	case c.Entries > 0 && r.ByReplay:
+	case c.Entries > 0 && f.ByReplay:
 		c.Result, c.By = audit.Fail, audit.ByReplay
 	case c.Entries > 0:
 		c.Result, c.By = audit.Fail, audit.ByVerifier

@@ -17,8 +17,7 @@ func clauses(n int) (all []audit.Clause) {
 	return all
 }
 
-func standings(kinds ...string) *evidence.Finding {
-	f := &evidence.Finding{}
+func standings(kinds ...string) (f evidence.Finding) {
 	for i, k := range kinds {
 		st := evidence.Standing{Contract: fmt.Sprintf("P1.C%d", i+1), Finding: audit.Finding{Is: k, Runs: []string{"ok"}}}
 		st.Allowed = k == evidence.Weak
@@ -40,33 +39,26 @@ func TestRecordOf(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		finding Finding
-		earlier *evidence.Finding
+		earlier evidence.Finding
 		want    string
 	}{
-		{"a proven pass", Finding{Verdict: Pass, Evidence: standings(evidence.Verified, evidence.Weak)}, nil, "pass by replay, pass by replay"},
-		{"a weak test that does not count", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, "too weak")}, nil, "pass by replay, unknown"},
-		{"a pass that nobody replayed", Finding{Verdict: Pass}, nil, "pass by verifier, pass by verifier"},
-		{"every way to be open", Finding{Verdict: Unknown, Evidence: standings(evidence.Disputed, evidence.Vacuous, evidence.Missing, evidence.Untried)}, nil, "unknown (in: out), unknown, unknown, unknown"},
-		{"proven but for one", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, evidence.Vacuous)}, nil, "pass by replay, unknown"},
-		{"nothing to go by", Finding{Verdict: Unknown}, nil, "unknown, unknown"},
-		{"refuted and replayed", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, nil, "unknown, fail by replay (in: out)"},
-		{"refuted and not reproduced", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.NotReproduced)}, nil, "unknown, fail by verifier (GET /2: 500)"},
-		{"refuted without a replay", Finding{Verdict: Fail, Entries: second}, nil, "unknown, fail by verifier (GET /2: 500)"},
-		{"flaky", Finding{Verdict: Fail, ByReplay: true, Entries: second, Evidence: standings(evidence.Verified, evidence.Flaky)}, nil, "pass by replay, fail by replay (in: out)"},
+		{"a proven pass", Finding{Verdict: Pass, Evidence: standings(evidence.Verified, evidence.Weak)}, evidence.Finding{}, "pass by replay, pass by replay"},
+		{"a weak test that does not count", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, "too weak")}, evidence.Finding{}, "pass by replay, unknown"},
+		{"a pass that nobody replayed", Finding{Verdict: Pass}, evidence.Finding{}, "pass by verifier, pass by verifier"},
+		{"every way to be open", Finding{Verdict: Unknown, Evidence: standings(evidence.Disputed, evidence.Vacuous, evidence.Missing, evidence.Untried)}, evidence.Finding{}, "unknown (in: out), unknown, unknown, unknown"},
+		{"proven but for one", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, evidence.Vacuous)}, evidence.Finding{}, "pass by replay, unknown"},
+		{"nothing to go by", Finding{Verdict: Unknown}, evidence.Finding{}, "unknown, unknown"},
+		{"refuted and replayed", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, evidence.Finding{}, "unknown, fail by replay (in: out)"},
+		{"refuted and not reproduced", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.NotReproduced)}, evidence.Finding{}, "unknown, fail by verifier (GET /2: 500)"},
+		{"refuted without a replay", Finding{Verdict: Fail, Entries: second}, evidence.Finding{}, "unknown, fail by verifier (GET /2: 500)"},
+		{"flaky", Finding{Verdict: Fail, ByReplay: true, Entries: second, Evidence: standings(evidence.Verified, evidence.Flaky)}, evidence.Finding{}, "pass by replay, fail by replay (in: out)"},
 		{"a regression", Finding{Verdict: Fail, ByReplay: true, Entries: second}, standings(evidence.Verified, evidence.Failed), "pass by replay, fail by replay (in: out)"},
 		{"it held before, and does not now", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, standings(evidence.Verified, evidence.Verified), "unknown, fail by replay (in: out)"},
-		{"an app that does not start", Finding{Verdict: Fail, ByReplay: true, Entries: []failedspecs.Entry{appContract}}, nil, "unknown, unknown"},
+		{"an app that does not start", Finding{Verdict: Fail, ByReplay: true, Entries: []failedspecs.Entry{appContract}}, evidence.Finding{}, "unknown, unknown"},
 	} {
-		n := 2
-		if c.finding.Evidence != nil {
-			n = len(c.finding.Evidence.Contracts)
-		}
-		c.finding.Held = &audit.Held{Clauses: clauses(n)}
-		if c.earlier == nil {
-			c.earlier = &evidence.Finding{}
-		}
+		c.finding.Held = audit.Held{Clauses: clauses(max(2, len(c.finding.Evidence.Contracts)))}
 		var got []string
-		for _, k := range recordOf(c.finding, *c.earlier).Contracts {
+		for _, k := range recordOf(c.finding, c.earlier).Contracts {
 			text := k.Result
 			if k.By != "" {
 				text += " by " + k.By

@@ -100,7 +100,7 @@ func (v turn) rechecked(f Finding) (Finding, error) {
 	if err != nil || f.Verdict != Pass {
 		return f, err
 	}
-	if f.Evidence == nil {
+	if f.Evidence.Verdict == "" {
 		f.Missing = append(f.Missing, "verify.evidence is off, so what the phase passed with was not replayed")
 	}
 	if earlier.Verdict == evidence.Unverified {
@@ -160,7 +160,7 @@ func (v turn) againstOlder(ctx context.Context, f Finding) (Finding, error) {
 // verdict from them, or the specs have changed since.
 func (v turn) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, err error) {
 	was, kept, err := roles.Read[Finding](roles.Record{Dir: v.Project.Call(r.Call)}, roles.FindingFile)
-	if err != nil || !kept || was.ByReplay && was.Evidence == nil || was.Held == nil {
+	if err != nil || !kept || was.ByReplay && was.Evidence.Verdict == "" {
 		return o, false, err
 	}
 	same := func(a, b audit.Spec) bool { return a.SHA256 == b.SHA256 }
@@ -194,9 +194,5 @@ func (v turn) replayOlder(ctx context.Context, commit string, o *evidence.Older)
 	o.Changed = slices.DeleteFunc(changed, func(path string) bool {
 		return path == FailedSpecs || strings.HasPrefix(path, roles.Verifier.Reports+"/")
 	})
-	const most = 5
-	if more := len(o.Changed) - most; more > 0 {
-		o.Changed = append(slices.Clone(o.Changed[:most]), fmt.Sprintf("%d more", more))
-	}
 	return err
 }

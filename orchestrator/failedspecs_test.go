@@ -3,55 +3,12 @@ package orchestrator
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"abl/internal/failedspecs"
 	"abl/internal/state"
 	"abl/roles"
 )
-
-func TestTakeFailedSpecs(t *testing.T) {
-	p := state.NewProject(t.TempDir(), "src", "tests")
-	file := filepath.Join(p.Tests, FailedSpecs)
-	take := func(key string) string {
-		t.Helper()
-		must(t, os.MkdirAll(p.Call(key), 0o755))
-		data, err := takeFailedSpecs(p, key, nil)
-		must(t, err)
-		if _, err := os.Lstat(file); !os.IsNotExist(err) {
-			t.Errorf("it is still there: %v", err)
-		}
-		return string(data)
-	}
-	write(t, file, "before")
-	if got := take("k1"); got != "before" {
-		t.Errorf("taken: %q", got)
-	}
-	if got := take("k1"); got != "before" { // by an abl that was killed right afterwards
-		t.Errorf("taken twice: %q", got)
-	}
-	if got := take("k2"); got != "" {
-		t.Errorf("of another call: %q", got)
-	}
-	write(t, file, strings.Repeat("far too long to be read", maxFailedSpecs/20))
-	if got := take("k3"); got != "" {
-		t.Errorf("too long: %q", got)
-	}
-	outside := filepath.Join(p.Root, "outside")
-	write(t, outside, "kept")
-	must(t, os.Symlink(outside, file))
-	if got := take("k4"); got != "" {
-		t.Errorf("through a link: %q", got)
-	}
-	if data, err := os.ReadFile(outside); err != nil || string(data) != "kept" {
-		t.Errorf("outside: %q, %v", data, err)
-	}
-	write(t, filepath.Join(file, "in a folder"), "x")
-	if got := take("k5"); got != "" {
-		t.Errorf("a folder: %q", got)
-	}
-}
 
 func TestFailedSpecsReplaceWhateverIsThere(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")

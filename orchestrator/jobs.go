@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"abl/internal/failedspecs"
 	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
@@ -73,45 +72,19 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 		j.Env = append(j.Env, "ABL_EXCHANGE="+helper.Exchange)
 	}
 	j.Prompt = func() (string, error) {
-		var before []failedspecs.Entry
-		if role.App {
-			data, err := takeFailedSpecs(c.Project, call.ID, c.Safe)
-			if err != nil {
-				return "", fmt.Errorf("cannot put the earlier %s away: %w", FailedSpecs, err)
+		if role.App { // so that a file found afterwards is this call's
+			if err := hostfs.Remove(c.Project.Tests, FailedSpecs); err != nil {
+				return "", fmt.Errorf("cannot take the earlier %s away: %w", FailedSpecs, err)
 			}
-			before = failedspecs.Parse(data).Entries
+			failpoint.Here("failed_specs.gone")
 		}
-		text, shown, err := c.Prompt(ctx, role, p, up, before)
+		text, shown, err := c.Prompt(ctx, role, p, up)
 		if err != nil {
 			return "", err
 		}
 		return text, hostfs.Write(c.Project.Map(), []byte(shown.String()), 0o644)
 	}
 	return j, nil
-}
-
-// takeFailedSpecs moves an earlier call's failed_specs.md out of the way and into the
-// record of the call about to start, so that a file found afterwards is this call's. What
-// is not a readable plain file is removed.
-func takeFailedSpecs(p state.Project, key string, o *redact.Sanitizer) ([]byte, error) {
-	kept := filepath.Join(p.Call(key), "before-"+FailedSpecs)
-	data, err := hostfs.Read(p.Tests, FailedSpecs, maxFailedSpecs)
-	switch {
-	case errors.Is(err, hostfs.ErrAbsent):
-		data, err = os.ReadFile(kept) // taken by an abl that was killed right afterwards
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return data, err
-	case err != nil:
-		return nil, hostfs.Remove(p.Tests, FailedSpecs)
-	}
-	data = []byte(o.Whole(string(data)))
-	if err := hostfs.Write(kept, data, 0o644); err != nil {
-		return nil, err
-	}
-	failpoint.Here("failed_specs.kept")
-	return data, hostfs.Remove(p.Tests, FailedSpecs)
 }
 
 func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
@@ -145,8 +118,8 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.
 }
 
 // Prompt is the role's prompt for the call that p is about to make, and the
-// part of the project map in it. before is what the Verifier found failing last time.
-func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up roles.Up, before []failedspecs.Entry) (string, prompt.Map, error) {
+// part of the project map in it.
+func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (string, prompt.Map, error) {
 	var shown prompt.Map
 	who := c.Players[role.Name]
 	about, err := os.ReadFile(c.Project.Description())
@@ -174,9 +147,6 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	}
 	if !role.App {
 		in.Unprepared = up.Failed
-	}
-	if role.App && len(before) > 0 { // else what it refuted last, should a stopped call have taken the file
-		in.Failed = before
 	}
 	text, err := prompt.Build(in)
 	return c.Safe.Redact(text), shown, err

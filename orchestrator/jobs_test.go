@@ -30,7 +30,7 @@ func TestPromptsAreSafe(t *testing.T) {
 	}
 	c.Safe.Hide(key)
 	p := state.Phase{Iteration: 1, Step: 1, Attempt: 1, Judged: state.Judged{Failed: []failedspecs.Entry{failedspecs.Sanitize(failedspecs.Entry{Spec: "a" + evil, Input: key, Observed: "c"})}}}
-	text, shown, err := c.Prompt(t.Context(), roles.Builder, p, roles.Up{Failed: "app.prepare ended with exit code 3"}, nil)
+	text, shown, err := c.Prompt(t.Context(), roles.Builder, p, roles.Up{Failed: "app.prepare ended with exit code 3"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	for _, note := range f.Notes {
 		v.note(note)
 	}
-	if f.Evidence != nil && f.Evidence.Strength != "" {
+	if f.Evidence.Strength != "" {
 		v.note("strength " + f.Evidence.Strength)
 	}
 	v.emit(state.Event{Kind: state.Verdict, Role: v.role.Name, Verdict: string(f.Verdict), Text: summary(f)})

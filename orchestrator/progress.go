@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/wording"
+	"abl/orchestrator/evidence"
 	"abl/roles"
 )
 
@@ -44,11 +44,10 @@ func StandstillOf(round []Attempt) (s Standstill) {
 		if a.Verdict != Fail || !a.Built {
 			continue
 		}
-		now := compare(before, a)
-		if now.Times > 0 {
-			now.Times += s.Times
+		times := s.Times
+		if s = compare(before, a); s.Times > 0 {
+			s.Times += times
 		}
-		s = now
 		before = append(before, a)
 	}
 	return s
@@ -61,13 +60,10 @@ func compare(before []Attempt, a Attempt) Standstill {
 	}
 	last := before[len(before)-1]
 	s := Standstill{Times: 1, Step: a.Step, Like: last.Step, Contracts: failedIn(a)}
-	s.SameFails = maps.EqualFunc(observed(last), observed(a), slices.Equal)
+	s.SameFails = slices.Equal(observed(last), observed(a))
 	for _, b := range slices.Backward(before) {
-		if a.Tree != "" && a.Tree == b.Tree {
-			s.SameTree = true
-			if !s.SameFails {
-				s.Like = b.Step
-			}
+		if s.SameTree = a.Tree != "" && a.Tree == b.Tree; s.SameTree {
+			s.Like = b.Step
 			break
 		}
 	}
@@ -102,18 +98,14 @@ func (s Standstill) ForPerson() string {
 	if s.Times == 0 {
 		return ""
 	}
-	what := s.fails()
-	switch {
-	case s.SameTree && s.SameFails:
-		what = "the source is the same and " + what
-	case s.SameTree:
+	what, long := s.fails(), ""
+	if s.SameTree {
 		what = "the source is the same"
 	}
-	long := ""
 	if s.Times > 1 {
 		long = fmt.Sprintf(", for %d iterations", s.Times)
 	}
-	return fmt.Sprintf("no progress in step-%d%s: %s as in step-%d (%s)", s.Step, long, what, s.Like, fewOf(s.Contracts))
+	return fmt.Sprintf("no progress in step-%d%s: %s as in step-%d (%s)", s.Step, long, what, s.Like, evidence.Few(s.Contracts, ", "))
 }
 
 // fails says that the same contracts fail as before.
@@ -123,15 +115,6 @@ func (s Standstill) fails() string {
 		what = fmt.Sprintf("the same %d contracts fail", n)
 	}
 	return what + " with the same observations"
-}
-
-// fewOf joins a few names.
-func fewOf(names []string) string {
-	const shown = 8
-	if len(names) > shown {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-	}
-	return strings.Join(names, ", ")
 }
 
 // Attempts are the iterations of p's round that were judged, oldest first. One
@@ -210,49 +193,48 @@ func contractOf(e failedspecs.Entry) string {
 }
 
 // failedIn are the contracts that an attempt failed, sorted.
-func failedIn(a Attempt) []string { return slices.Sorted(maps.Keys(observed(a))) }
-
-// observed is what was observed of each contract that failed, sorted.
-func observed(a Attempt) map[string][]string {
-	all := map[string][]string{}
+func failedIn(a Attempt) (all []string) {
 	for _, e := range a.Failed {
-		id, o := contractOf(e), observation(e.Observed)
-		if !slices.Contains(all[id], o) {
-			all[id] = append(all[id], o)
-		}
+		all = append(all, contractOf(e))
 	}
-	for _, o := range all {
-		slices.Sort(o)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// observed is what was observed of the contracts that an attempt failed, sorted.
+func observed(a Attempt) (all []string) {
+	for _, e := range a.Failed {
+		all = append(all, contractOf(e)+": "+observation(e.Observed))
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // chance is what differs from one run to the next, in order.
-var chance = []struct {
-	what *regexp.Regexp
-	mark string
-}{
-	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:z|[+-]\d\d:?\d\d)?\b`), "<time>"},
-	{regexp.MustCompile(`\b(?:mon|tue|wed|thu|fri|sat|sun), \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d gmt\b`), "<time>"},
-	{regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:ms|µs|s|seconds?|milliseconds?)\b`), "<time>"},
-	{regexp.MustCompile(`\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "<id>"},
-	{regexp.MustCompile(`:\d{4,5}\b`), ":<port>"},
-	{regexp.MustCompile(`\b\d{6,}\b`), "<number>"},
-	{regexp.MustCompile(`\b[0-9a-z_]*\d[0-9a-z_]*\d[0-9a-z_]*\b`), "<id>"}, // when it is long: no word has two digits
+var chance = []*regexp.Regexp{
+	regexp.MustCompile(`\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:z|[+-]\d\d:?\d\d)?\b`),
+	regexp.MustCompile(`\b(?:mon|tue|wed|thu|fri|sat|sun), \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d gmt\b`),
+	regexp.MustCompile(`\b\d+(?:\.\d+)? ?(?:ms|µs|s|seconds?|milliseconds?)\b`),
+	regexp.MustCompile(`\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`),
+	regexp.MustCompile(`:\d{4,5}\b`),
+	regexp.MustCompile(`\b\d{6,}\b`),
 }
+
+// withDigits may be a generated id: no word has two digits.
+var withDigits = regexp.MustCompile(`\b[0-9a-z_]*\d[0-9a-z_]*\d[0-9a-z_]*\b`)
 
 // observation is what was observed without what differs by chance from one run
 // to the next: times, generated ids, long numbers, ports, case and spaces. Short
 // numbers, such as a status, stay.
 func observation(text string) string {
-	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	text = strings.ToLower(wording.OneLine(text))
 	for _, c := range chance {
-		text = c.what.ReplaceAllStringFunc(text, func(found string) string {
-			if c.mark == "<id>" && len(found) < 8 {
-				return found
-			}
-			return c.mark
-		})
+		text = c.ReplaceAllString(text, "…")
 	}
-	return text
+	return withDigits.ReplaceAllStringFunc(text, func(word string) string {
+		if len(word) < 8 {
+			return word
+		}
+		return "…"
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
@@ -36,9 +35,9 @@ type Finding struct {
 	Missing []string            `json:"missing,omitempty"`
 	Notes   []string            `json:"notes,omitempty"` // for the person: entries that were not complete
 
-	ByReplay bool              `json:"by_replay,omitempty"` // the entries are abl's own
-	Evidence *evidence.Finding `json:"evidence,omitempty"`  // what replays have shown; nil when none was made
-	Held     *audit.Held       `json:"held,omitempty"`      // what it was held to
+	ByReplay bool             `json:"by_replay,omitempty"` // the entries are abl's own
+	Evidence evidence.Finding `json:"evidence,omitzero"`   // what replays have shown; without a verdict none was made
+	Held     audit.Held       `json:"held,omitzero"`       // what it was held to
 }
 
 // appContract is the contract that an app which does not start has broken.
@@ -163,31 +162,24 @@ func summary(f Finding) string {
 }
 
 // weak names the tests of a pass that are weak and count, "" for none.
-func weak(found *evidence.Finding) string {
-	const most = 5
+func weak(found evidence.Finding) string {
 	var all []string
-	if found != nil {
-		for _, st := range found.Contracts {
-			if st.Is == evidence.Weak {
-				all = append(all, st.Contract+" ("+st.Why+")")
-			}
+	for _, st := range found.Contracts {
+		if st.Is == evidence.Weak {
+			all = append(all, st.Contract+" ("+st.Why+")")
 		}
 	}
 	if len(all) == 0 {
 		return ""
 	}
-	more := ""
-	if len(all) > most {
-		all, more = all[:most], fmt.Sprintf(", and %d more", len(all)-most)
-	}
-	return "; weak: " + strings.Join(all, ", ") + more
+	return "; weak: " + evidence.Few(all, ", ")
 }
 
 // decideByReplays puts what the Verifier said beside what replays have shown. A
 // well-formed entry stays a fail; a pass is decided by the replays; what lacked
 // before lacks still, and what the replays lack is told with it.
 func decideByReplays(f Finding, found evidence.Finding) Finding {
-	f.Evidence = &found
+	f.Evidence = found
 	f.Notes = append(f.Notes, found.Notes...)
 	switch {
 	case f.Verdict == Fail:

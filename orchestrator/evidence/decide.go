@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"abl/internal/failedspecs"
 	"abl/internal/tap"
@@ -219,7 +218,7 @@ func (o Older) doubt(t tallied, c Contract) string {
 	}
 	changed := "no file of the tests"
 	if len(o.Changed) > 0 {
-		changed = strings.Join(o.Changed, ", ")
+		changed = Few(o.Changed, ", ")
 	}
 	return fmt.Sprintf("%s passes by its test alone: step-%d refuted this very source, and its test %s; changed since: %s (the contract: %s)", c.ID, o.Step, said, changed, c.Says)
 }

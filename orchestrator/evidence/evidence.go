@@ -53,11 +53,16 @@ const Runs = "run the app → it goes on until it is stopped"
 
 // Ended is the entry of an app that did.
 func Ended(under string, seen []string) failedspecs.Entry {
+	return failedspecs.Sanitize(failedspecs.Entry{Spec: Runs, Input: under, Observed: Few(seen, "; ")})
+}
+
+// Few joins the first of some texts, and counts the others.
+func Few(texts []string, between string) string {
 	const most = 5
-	if more := len(seen) - most; more > 0 {
-		seen = append(slices.Clone(seen[:most]), fmt.Sprintf("and %d more ends", more))
+	if more := len(texts) - most; more > 0 {
+		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", more))
 	}
-	return failedspecs.Sanitize(failedspecs.Entry{Spec: Runs, Input: under, Observed: strings.Join(seen, "; ")})
+	return strings.Join(texts, between)
 }
 
 // Suite is a tree of tests with all its replays.

@@ -121,7 +121,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if !role.App {
 		role.Within = s.Conf.Source.Dir
 	}
-	if r.Prompt, _, err = c.Prompt(ctx, role, p, roles.Up{URL: c.App.URL()}, nil); err == nil {
+	if r.Prompt, _, err = c.Prompt(ctx, role, p, roles.Up{URL: c.App.URL()}); err == nil {
 		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration, Attempt: p.Attempt}, r.Prompt)
 	}
 	if err != nil {
