@@ -54,11 +54,19 @@ type Outages struct {
 	Budget time.Duration  // loop.outage_budget: how long one may last
 	Models map[string]int // length of each role's chain of models
 	Sleep  func(context.Context, time.Duration, time.Time) error
+	Now    func() time.Time // nil: time.Now
+}
+
+func (o Outages) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
 }
 
 // retry is what a decision about a transient failure needs now.
 func (l *Loop) retry(p *state.Phase) Retry {
-	return Retry{retry.Policy{Now: time.Now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
+	return Retry{retry.Policy{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
 }
 
 // waitOut waits, before a call, until it makes sense to make it, and says which model is
@@ -71,7 +79,7 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 	if n := p.Fallback[role]; n > 0 && p.Outage.Until.IsZero() {
 		l.emit(p, state.Event{Kind: state.Note, Role: role, Class: p.Outage.Class, Text: fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)})
 	}
-	now := time.Now()
+	now := l.Outages.now()
 	wait := retry.Left(p.Outage, now)
 	if wait <= 0 {
 		return nil

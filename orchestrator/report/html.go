@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -170,19 +169,6 @@ func (p Page) Hashes() (all []fact) {
 	return append(all, fact{"this page", "by abl " + p.Abl})
 }
 
-// proofs are those of an iteration's containers, nil for one of a call that was not kept.
-func proofs(r audit.Record) (all []*audit.Proof) {
-	for _, c := range r.Calls {
-		all = append(all, cmp.Or(c.Boundary, &audit.Proof{}), c.App)
-	}
-	for _, run := range r.Replays {
-		if all = append(all, run.Boundary, run.App); run.Boundary == nil && run.Failed == "" {
-			all = append(all, &audit.Proof{})
-		}
-	}
-	return slices.DeleteFunc(all, func(b *audit.Proof) bool { return b == nil })
-}
-
 // Proven says that every container of every iteration was looked at, and all held.
 func (p Page) Proven() bool {
 	none := true
@@ -194,15 +180,6 @@ func (p Page) Proven() bool {
 		}
 	}
 	return !none
-}
-
-// marked counts the contracts of a record by what they came to.
-func marked(r audit.Record) map[string]int {
-	n := map[string]int{}
-	for _, c := range r.Contracts {
-		n[mark(c, r)]++
-	}
-	return n
 }
 
 // Verdict is the phase's in a word, and in a sentence.
@@ -236,24 +213,17 @@ func (f fact) Value() string { return line(f.value) }
 
 // figure is a number of the ledger, whose question mark stands for what nobody told.
 func figure(n fmt.Stringer) string {
-	text := n.String()
-	known, partly := strings.CutSuffix(text, "+?")
-	switch {
-	case text == "?" || text == "-":
+	known, partly := strings.CutSuffix(n.String(), "+?")
+	if known == "?" || known == "-" {
 		return audit.Unknown
-	case partly:
-		return "≥ " + grouped(known)
 	}
-	return grouped(known)
-}
-
-// grouped groups the digits before a point.
-func grouped(n string) string {
-	whole, rest, _ := strings.Cut(n, ".")
-	for i := len(strings.TrimSuffix(whole, "%")) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
+	if whole, err := strconv.ParseInt(known, 10, 64); err == nil {
+		known = wording.Thousands(whole)
 	}
-	return strings.TrimSuffix(whole+"."+rest, ".")
+	if partly {
+		return "≥ " + known
+	}
+	return known
 }
 
 // span is a duration as people say it.

@@ -71,14 +71,8 @@ func partsOf(text string) (all []part) {
 type talk struct {
 	Turn
 	Actions int
-	Shown   []message
+	Shown   []agent.Message
 	Left    int // messages that are left out, the oldest
-}
-
-// message is a text, or a call of a tool with what came back.
-type message struct {
-	Said, Did, Given string
-	Back             []string
 }
 
 // Talks show the newest words of the newest calls where there is no room for all.
@@ -86,7 +80,6 @@ func (p Page) Talks() []talk {
 	all, room := make([]talk, len(p.Turns)), allowance(maxTalk)
 	for i, turn := range slices.Backward(p.Turns) {
 		t := talk{Turn: turn, Left: turn.Left}
-		var back []string // what was returned to the call before
 		for k, m := range slices.Backward(turn.Said) {
 			text, fits := room.keep(m.Text, maxBlock)
 			detail, too := room.keep(m.Detail, maxBlock)
@@ -94,22 +87,10 @@ func (p Page) Talks() []talk {
 				t.Left += k + 1
 				break
 			}
-			switch m.Kind {
-			case agent.Said:
-				t.Shown = append(t.Shown, message{Said: text})
-			case agent.Called:
-				t.Shown, t.Actions = append(t.Shown, message{Did: text, Given: detail}), t.Actions+1
-			default:
-				if text = strings.TrimSpace(text + "\n" + detail); text != "" {
-					back = append(back, text)
-				}
-				continue
+			if m.Kind == agent.Called {
+				t.Actions++
 			}
-			slices.Reverse(back)
-			t.Shown[len(t.Shown)-1].Back, back = back, nil
-		}
-		if slices.Reverse(back); len(back) > 0 {
-			t.Shown = append(t.Shown, message{Did: "results of earlier calls", Back: back})
+			t.Shown = append(t.Shown, agent.Message{Kind: m.Kind, Text: text, Detail: detail})
 		}
 		slices.Reverse(t.Shown)
 		all[i] = t

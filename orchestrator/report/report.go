@@ -108,12 +108,18 @@ func (r Run) heading(safe func(string) string) string {
 	return fmt.Sprintf("phase %d%s", r.Phase, title)
 }
 
-// counted says how many contracts came to what.
-func counted(r audit.Record) string {
+// marked counts the contracts of a record by what they came to.
+func marked(r audit.Record) map[string]int {
 	n := map[string]int{}
 	for _, c := range r.Contracts {
 		n[mark(c, r)]++
 	}
+	return n
+}
+
+// counted says how many contracts came to what.
+func counted(r audit.Record) string {
+	n := marked(r)
 	parts := []string{fmt.Sprintf("%d pass", n[audit.Pass]) + weak(r)}
 	for _, word := range []string{audit.Fail, "untried", audit.Unknown} {
 		if n[word] > 0 {
@@ -336,18 +342,24 @@ func tried(r audit.Record) (all []string) {
 // underName is what Finding.Under calls what a replay was against, "" for others.
 var underName = map[string]string{"no app": "away", "empty": "empty 200", "500": "500"}
 
-// boundaries sums the proofs of an iteration's containers up.
-func boundaries(r audit.Record) string {
-	var all []*audit.Proof
+// proofs are those of an iteration's containers, nil for one of a call that was not kept.
+func proofs(r audit.Record) (all []*audit.Proof) {
 	for _, c := range r.Calls {
-		all = append(all, c.Boundary, c.App)
+		all = append(all, cmp.Or(c.Boundary, &audit.Proof{}), c.App)
 	}
 	for _, run := range r.Replays {
-		all = append(all, run.Boundary, run.App)
+		if all = append(all, run.Boundary, run.App); run.Boundary == nil && run.Failed == "" {
+			all = append(all, &audit.Proof{})
+		}
 	}
+	return slices.DeleteFunc(all, func(b *audit.Proof) bool { return b == nil })
+}
+
+// boundaries sums the proofs of an iteration's containers up.
+func boundaries(r audit.Record) string {
 	boxes, checks, held, weak := 0, 0, 0, ""
-	for _, p := range all {
-		if p != nil {
+	for _, p := range proofs(r) {
+		if p.Box != "" {
 			boxes, checks, held, weak = boxes+1, checks+p.Checks, held+p.Held, cmp.Or(weak, p.Weak)
 		}
 	}
