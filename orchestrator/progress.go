@@ -29,8 +29,7 @@ type Standstill struct {
 	Times     int      // iterations in a row without progress
 	Step      int      // the last of them
 	Like      int      // the step that it repeats
-	SameTree  bool     // the source is that of Like
-	SameFails bool     // the same contracts failed with the same observations
+	SameTree  bool     // the source is that of Like, else the observations are
 	Contracts []string // that failed, by id, or in their own words when they have none
 }
 
@@ -60,14 +59,13 @@ func compare(before []Attempt, a Attempt) Standstill {
 	}
 	last := before[len(before)-1]
 	s := Standstill{Times: 1, Step: a.Step, Like: last.Step, Contracts: failedIn(a)}
-	s.SameFails = slices.Equal(observed(last), observed(a))
 	for _, b := range slices.Backward(before) {
 		if s.SameTree = a.Tree != "" && a.Tree == b.Tree; s.SameTree {
 			s.Like = b.Step
 			break
 		}
 	}
-	if !s.SameTree && !s.SameFails {
+	if !s.SameTree && !slices.Equal(observed(last), observed(a)) {
 		return Standstill{}
 	}
 	return s

@@ -15,8 +15,8 @@ import (
 // those of phases 1 to number.
 func Explain(number int, round []Attempt, specs []spec.Spec) []string {
 	tried, last := []string{"what was tried:"}, Attempt{}
-	for i, a := range round {
-		tried = append(tried, fmt.Sprintf("  step-%d: %s", a.Step, cameIn(round[:i+1], last)))
+	for _, a := range round {
+		tried = append(tried, fmt.Sprintf("  step-%d: %s", a.Step, a.came()))
 		if a.Verdict == Fail {
 			last = a
 		}
@@ -45,10 +45,8 @@ func entryLines(e failedspecs.Entry) []string {
 	return lines
 }
 
-// cameIn is what the last of these iterations came to; before is the one that failed
-// before it.
-func cameIn(round []Attempt, before Attempt) string {
-	a := round[len(round)-1]
+// came is what an iteration came to.
+func (a Attempt) came() string {
 	switch a.Verdict {
 	case Pass:
 		return "every contract held"
@@ -59,15 +57,6 @@ func cameIn(round []Attempt, before Attempt) string {
 	text := fmt.Sprintf("%s failed (%s)", wording.Count(len(now), "contract"), evidence.Few(now, ", "))
 	if !a.Built {
 		text += ", without a Builder"
-	}
-	mended := slices.DeleteFunc(failedIn(before), func(id string) bool { return slices.Contains(now, id) })
-	if len(mended) > 0 {
-		text += "; mended: " + evidence.Few(mended, ", ")
-	}
-	if s := StandstillOf(round); s.Step == a.Step && s.SameTree {
-		text += fmt.Sprintf("; the source was that of step-%d", s.Like)
-	} else if s.Step == a.Step && s.SameFails {
-		text += fmt.Sprintf("; all as in step-%d", s.Like)
 	}
 	return text
 }

@@ -216,13 +216,14 @@ func (s Suite) vacuous(c Contract) string {
 // challenged weighs the test of a contract that is ok in every replay.
 func (s Suite) challenged(c Contract) (is, why string) {
 	again := s.repeated(c)
+	_, lacks, _ := s.witnessed(c)
 	switch why := s.vacuous(c); {
 	case !slices.ContainsFunc(s.Real, Run.asked):
 		return Vacuous, s.words().none
 	case s.echoed(c):
 		return Vacuous, "its test line is an answer of the app's: run.sh prints answers as they are, so the app could pass itself"
-	case s.unwitnessed(c) != "":
-		return NotWitnessed, s.unwitnessed(c)
+	case lacks != "":
+		return NotWitnessed, lacks
 	case why != "":
 		return Vacuous, why
 	case len(again) > 1:

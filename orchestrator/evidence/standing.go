@@ -41,7 +41,7 @@ type Standing struct {
 func stand(claims Claims, s Suite, c Contract) Standing {
 	t := tally(s.Real, c.ID)
 	st := Standing{c.ID, s.Name, audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)}, c.Says}
-	st.Witness, st.Unread = s.witnessed(c)
+	st.Witness, _, st.Unread = s.witnessed(c)
 	for _, r := range t.results {
 		st.Runs = append(st.Runs, string(r.Status))
 		if r.Status == tap.NotOK && st.Observed == "" {

@@ -71,9 +71,8 @@ var alterations = []witness.Alteration{witness.OfStatus, witness.OfNamed}
 
 // Alterations are the replays by which it is seen whether tests that are ok would notice:
 // first all contracts at once, for what is still ok then notices for certain nothing, and
-// of those that noticed each by itself, for it may have noticed what happened to another:
-// all that it names besides the status, or the status where it names nothing else. Those
-// that share a request with another contract come first: there may be no time for all.
+// of those that noticed each by itself, for it may have noticed what happened to another.
+// Those that share a request with another contract come first: there may be no time for all.
 // Before these comes one of none: what is not ok there goes by other signs.
 func (s Suite) Alterations() (all []Alteration) {
 	if len(s.Altered) == 0 {
@@ -85,14 +84,10 @@ func (s Suite) Alterations() (all []Alteration) {
 		return all
 	}
 	for _, c := range s.Contracts {
-		alone := func(a Alteration) bool { return a.alone(c.ID) }
-		for _, what := range slices.Backward(alterations) {
-			if slices.Contains(s.alterable(what), c.ID) {
-				if !slices.ContainsFunc(s.Altered, alone) && s.unnoticed(c) == "" {
-					all = append(all, Alteration{What: what, Contracts: []string{c.ID}})
-				}
-				break
-			}
+		what := s.own(c)
+		tried := func(a Alteration) bool { return a.alone(c.ID) }
+		if what != "" && s.unnoticed(c) == "" && !slices.ContainsFunc(s.Altered, tried) {
+			all = append(all, Alteration{What: what, Contracts: []string{c.ID}})
 		}
 	}
 	sharing := s.sharing()
@@ -123,6 +118,17 @@ func (s Suite) alterable(what witness.Alteration) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// own is how the answers of a contract are altered when no other's are: by all that it names
+// besides the status, or by the status where it names nothing else, "" where nothing can be.
+func (s Suite) own(c Contract) (what witness.Alteration) {
+	for _, a := range alterations {
+		if slices.Contains(s.alterable(a), c.ID) {
+			what = a
+		}
+	}
+	return what
 }
 
 func (s Suite) watched() bool {
@@ -161,7 +167,7 @@ func (s Suite) sharing() map[string]int {
 // unnoticed says at which alteration the test of a contract was still ok, "" for none.
 func (s Suite) unnoticed(c Contract) string {
 	for _, a := range s.Altered {
-		if became, ok := a.touched[c.ID]; ok && a.tap.Passes(c.ID) {
+		if became := a.touched[c.ID]; became != "" && a.tap.Passes(c.ID) {
 			return "its test stays ok when " + became
 		}
 	}
@@ -171,38 +177,33 @@ func (s Suite) unnoticed(c Contract) string {
 // strength says of how many contracts it is shown that their tests notice alterations of
 // their own answers, and why not of all; "" where that was not to be tried.
 func (s Suite) strength() string {
-	of, shown, astray := map[string]bool{}, 0, 0
-	for _, what := range alterations {
-		for _, id := range s.alterable(what) {
-			of[id] = true
-		}
-	}
+	of, shown, astray := 0, 0, 0
 	for _, c := range s.Contracts {
-		noticed := func(a Alteration) bool {
-			_, ok := a.touched[c.ID]
-			return ok && a.alone(c.ID)
+		if s.own(c) == "" {
+			continue
 		}
-		if of[c.ID] && s.unnoticed(c) == "" && slices.ContainsFunc(s.Altered, noticed) {
+		of++
+		noticed := func(a Alteration) bool { return a.alone(c.ID) && a.touched[c.ID] != "" }
+		anyway := func(a Alteration) bool { return a.none() && !a.tap.Passes(c.ID) }
+		switch {
+		case s.unnoticed(c) != "" || !slices.ContainsFunc(s.Altered, noticed):
+		case slices.ContainsFunc(s.Altered, anyway):
+			astray++
+		default:
 			shown++
-			if slices.ContainsFunc(s.Altered, func(a Alteration) bool { return a.none() && !a.tap.Passes(c.ID) }) {
-				astray++
-			}
 		}
 	}
-	switch {
-	case len(of) > 0 && s.Waived.Strength:
+	if of > 0 && s.Waived.Strength {
 		return "not tried, since verify.strength_time is 0"
-	case len(of) == 0, len(s.Altered) == 0:
+	}
+	if of == 0 || len(s.Altered) == 0 {
 		return ""
 	}
-	text, left := fmt.Sprintf("shown for %d of %s", shown-astray, wording.Count(len(of), "contract")), map[string]bool{}
+	text := fmt.Sprintf("shown for %d of %s", shown, wording.Count(of, "contract"))
 	if astray > 0 {
 		text += fmt.Sprintf(", %d not ok although nothing was altered", astray)
 	}
-	for _, a := range slices.DeleteFunc(s.Alterations(), Alteration.none) {
-		left[a.Contracts[0]] = true
-	}
-	if len(left) > 0 {
+	if left := slices.DeleteFunc(s.Alterations(), Alteration.none); len(left) > 0 {
 		text += fmt.Sprintf(", %d not reached", len(left))
 	}
 	return text

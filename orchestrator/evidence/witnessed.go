@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -66,53 +67,48 @@ func (s *Suite) Ran(r Run) {
 	}
 }
 
-// unwitnessed says why no exchange of some replay shows what a contract says, "" where
-// each replay has one that does, and where abl cannot read that.
-func (s Suite) unwitnessed(c Contract) string {
+// witnessed is the exchange that shows what a contract says, and what keeps some replay from
+// having one. unread says that abl could not look for any.
+func (s Suite) witnessed(c Contract) (exchange, lacks string, unread bool) {
 	for _, r := range s.Real {
-		if !r.Watched || c.Claim == nil {
+		if !r.Watched {
 			continue
 		}
-		var answers []string
-		fits := slices.ContainsFunc(r.Record, func(x witness.Exchange) bool {
-			if !c.Claim.Asked(x) {
-				return false
-			}
-			misses := c.Claim.Misses(x)
-			if !slices.Contains(answers, misses) {
-				answers = append(answers, misses)
-			}
-			return misses == ""
-		})
-		switch {
-		case fits:
-		case len(answers) == 0:
-			return "the tests never sent this request"
-		default:
-			return "every answer to this request was another than the contract says: " + wording.Cut(strings.Join(answers, "; "), 200)
+		if c.Claim == nil {
+			return "", "", true
 		}
+		shown, lack := r.shows(*c.Claim)
+		exchange, lacks = cmp.Or(exchange, shown), cmp.Or(lacks, lack)
 	}
-	return ""
+	return exchange, lacks, false
 }
 
-// witnessed is an exchange that shows what a contract says, with its body where there is one. unread says that abl
-// could not look for one.
-func (s Suite) witnessed(c Contract) (exchange string, unread bool) {
-	for _, r := range s.Real {
-		if unread = r.Watched && c.Claim == nil; unread {
-			return "", true
+// shows is an exchange of a replay that shows what a contract says, with its body where there
+// is one, or why none does.
+func (r Run) shows(claim witness.Claim) (exchange, lacks string) {
+	var answers []string
+	for _, x := range r.Record {
+		if !claim.Asked(x) {
+			continue
 		}
-		for _, x := range r.Record {
-			switch {
-			case c.Claim == nil || !c.Claim.Fits(x):
-			case c.Claim.Read(x):
-				return fmt.Sprintf("%s → %d", x.Request(), x.Status), false
-			case exchange == "":
-				exchange = fmt.Sprintf("%s → %d, with a body that abl did not read", x.Request(), x.Status)
-			}
+		shown, misses := fmt.Sprintf("%s → %d", x.Request(), x.Status), claim.Misses(x)
+		switch {
+		case slices.Contains(answers, misses):
+		case misses != "":
+			answers = append(answers, misses)
+		case claim.Read(x):
+			return shown, ""
+		default:
+			exchange = cmp.Or(exchange, shown+", with a body that abl did not read")
 		}
 	}
-	return exchange, false
+	switch {
+	case exchange != "":
+		return exchange, ""
+	case len(answers) == 0:
+		return "", "the tests never sent this request"
+	}
+	return "", "every answer to this request was another than the contract says: " + wording.Cut(strings.Join(answers, "; "), 200)
 }
 
 // patient are words of contracts by which an app may fail first.
