@@ -48,14 +48,10 @@ var ErrChanged = errors.New("the source was changed by hand")
 // committed is the person's to decide about.
 func (t turn) settled(ctx context.Context) error {
 	changed, err := t.Src.Differs(ctx, "")
-	if err != nil {
-		return err
-	}
-	if len(changed) > 0 && t.TakeMine {
-		if err := t.takeMine(ctx); err != nil {
-			return err
+	if err == nil && len(changed) > 0 && t.TakeMine {
+		if err = t.takeMine(ctx); err == nil {
+			changed, err = t.Src.Differs(ctx, "")
 		}
-		changed, err = t.Src.Differs(ctx, "")
 	}
 	if err != nil {
 		return err

@@ -104,11 +104,8 @@ func missing(e Evidence) (all []string) {
 }
 
 func (v turn) evidence(ctx context.Context) (Evidence, error) {
-	if v.p.AppFailed != "" {
-		return Evidence{AppFailed: v.p.AppFailed}, nil
-	}
-	if len(v.p.Regressed) > 0 {
-		return Evidence{Regressed: v.p.Regressed}, nil
+	if v.p.AppFailed != "" || len(v.p.Regressed) > 0 {
+		return Evidence{AppFailed: v.p.AppFailed, Regressed: v.p.Regressed}, nil
 	}
 	if v.p.Recheck {
 		return v.unmovedSource(ctx, Evidence{Class: outcome.Done, Report: "of no call", File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: v.outdated(v.p)})

@@ -119,7 +119,7 @@ func (s *side) answer(method string) (*http.Response, error) {
 // body passes on a body of this side as it comes, and what it says, without the frames of
 // its chunks, to seen.
 func (s *side) body(body io.Reader, to, seen io.Writer) error {
-	_, err := io.Copy(passing{s, to, seen}, body)
+	_, err := io.CopyBuffer(passing{s, to, seen}, body, make([]byte, readAhead))
 	if _, failed := to.Write(s.take()); failed != nil {
 		return failed
 	}
