@@ -27,7 +27,7 @@ func TestKinds(t *testing.T) {
 		{"a program", helper.KindCommand, ran, no, no, no, Verified, "", true},
 		{"a program that may be silent", helper.KindCommand, ran, no, ok, no, Weak, "a program that does nothing and ends with 0", true},
 		{"a program that may fail", helper.KindCommand, ran, no, no, ok, Weak, "a program that fails with 1", true},
-		{"a program that may do anything", helper.KindCommand, ran, no, ok, ok, Weak, "both null apps", false},
+		{"a program that may do anything", helper.KindCommand, ran, no, ok, ok, Weak, "does nothing and ends with 0 and under a program that fails with 1", false},
 		{"a program that need not be there", helper.KindCommand, ran, ok, no, no, Vacuous, "does it run abl-cmd app?", false},
 		{"a program that is not run", helper.KindCommand, witness.Exchange{}, no, no, no, Vacuous, "the tests never ran the program", false},
 		{"a program that prints the test line", helper.KindCommand, printed, no, no, no, Vacuous, "an answer of the app's", false},

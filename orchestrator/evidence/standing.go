@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"abl/internal/audit"
@@ -57,7 +58,7 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 	case t.notOK > 0:
 		st.Is, st.Why = Disputed, fmt.Sprintf("the Verifier reports no failure, and %d of %d replays say not ok: %s", t.notOK, t.n, brief(st.Observed))
 	case t.n > 0 && t.ok == t.n && st.Entries > 0:
-		st.Is, st.Why = NotReproduced, fmt.Sprintf("the Verifier reports a failure, and all of %s ok", replays(t.n))
+		st.Is, st.Why = NotReproduced, fmt.Sprintf("the Verifier reports a failure, and its test is ok in all of %s", wording.Count(t.n, "replay"))
 		if why := s.vacuous(c); why != "" { // then its test could not have
 			st.Why += "; but " + why
 		}
@@ -77,13 +78,6 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 // brief is an observation on one line of a report.
 func brief(s string) string { return wording.Cut(wording.OneLine(s), 200) }
 
-func replays(n int) string {
-	if n == 1 {
-		return "1 replay is"
-	}
-	return fmt.Sprintf("%d replays are", n)
-}
-
 // observed is what a test line that is not ok tells.
 func observed(p tap.Point) string {
 	for _, key := range []string{"observed", "comment"} {
@@ -97,25 +91,12 @@ func observed(p tap.Point) string {
 // gave tells what the runs of a flaky contract gave, the failures first.
 func (t tallied) gave() string {
 	var texts []string
-	count := map[string]int{}
 	for _, r := range t.results {
-		if r.Status != tap.NotOK {
-			continue
-		}
-		text := observed(r.Points[0])
-		if count[text]++; count[text] == 1 {
-			texts = append(texts, text)
+		if r.Status == tap.NotOK && !slices.Contains(texts, observed(r.Points[0])) {
+			texts = append(texts, observed(r.Points[0]))
 		}
 	}
-	var parts []string
-	for _, text := range texts {
-		parts = append(parts, fmt.Sprintf("%d of %d runs gave: %s", count[text], t.n, text))
-	}
-	parts = append(parts, fmt.Sprintf("%d of %d gave what the contract says", t.ok, t.n))
-	if none := t.n - t.ok - t.notOK; none > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d gave nothing", none, t.n))
-	}
-	return strings.Join(parts, "; ")
+	return fmt.Sprintf("%d of %d runs gave: %s; %d of %d gave what the contract says", t.notOK, t.n, strings.Join(texts, "; or "), t.ok, t.n)
 }
 
 // silence says why the replay is no statement on a contract.
