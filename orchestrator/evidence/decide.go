@@ -58,10 +58,15 @@ func Decide(claims Claims, suites ...Suite) Finding {
 			opens = append(opens, s.doubts(i, r)...)
 			f.Ended, f.Notes = append(f.Ended, r.Broke...), append(f.Notes, r.Other...)
 		}
-		f.Notes = append(f.Notes, s.notes()...)
+		if s.Unread {
+			f.Notes = append(f.Notes, s.prefix()+"what the app answers is no HTTP that abl can read: bytes were counted, and no more")
+		}
 		f.Strength = cmp.Or(f.Strength, s.strength())
 	}
-	fails = append(append(fails, f.Ended...), unnamed(claims, named)...)
+	fails = append(fails, f.Ended...)
+	if n := len(slices.DeleteFunc(slices.Clone(claims), func(id string) bool { return named[id] })); n > 0 {
+		fails = append(fails, fmt.Sprintf("failed_specs.md has %d entries whose contract was not replayed", n))
+	}
 	if len(f.Contracts) == 0 {
 		opens = append(opens, "there is no contract to prove")
 	}
@@ -73,14 +78,6 @@ func Decide(claims Claims, suites ...Suite) Finding {
 	}
 	f.Reasons = append(fails, opens...)
 	return f
-}
-
-func unnamed(claims Claims, named map[string]bool) (fails []string) {
-	others := slices.DeleteFunc(slices.Clone(claims), func(id string) bool { return named[id] })
-	if len(others) > 0 {
-		fails = []string{fmt.Sprintf("failed_specs.md has %d entries whose contract was not replayed", len(others))}
-	}
-	return fails
 }
 
 func (s Suite) prefix() string {
@@ -130,28 +127,6 @@ func at(p tap.Problem) string {
 		return p.Text
 	}
 	return fmt.Sprintf("line %d of its output: %s", p.Line, p.Text)
-}
-
-// notes are about the first replay: the others are of the same tests.
-func (s Suite) notes() (all []string) {
-	if len(s.Real) == 0 {
-		return nil
-	}
-	if s.Unread {
-		all = append(all, s.prefix()+"what the app answers is no HTTP that abl can read: bytes were counted, and no more")
-	}
-	run := s.Real[0].TAP
-	for _, p := range run.Problems {
-		if !p.Doubt {
-			all = append(all, s.prefix()+"run.sh: "+at(p))
-		}
-	}
-	for _, p := range run.Strange(s.asks) {
-		if p.OK && len(p.IDs) == 0 {
-			all = append(all, fmt.Sprintf("%srun.sh: line %d of its output is ok and names no contract", s.prefix(), p.Line))
-		}
-	}
-	return all
 }
 
 // Entries are the failures that the replays prove by themselves, for a
@@ -209,12 +184,7 @@ func (o Older) doubt(t tallied, c Contract) string {
 	case t.mixed():
 		said = "is not ok in each replay: " + t.gave()
 	case t.notOK > 0:
-		for _, r := range t.results {
-			if len(r.Points) > 0 && !r.Points[0].OK {
-				said = "is still not ok: " + brief(observed(r.Points[0]))
-				break
-			}
-		}
+		said = "is still not ok: " + brief(observed(t.refuted))
 	}
 	changed := "no file of the tests"
 	if len(o.Changed) > 0 {

@@ -132,6 +132,7 @@ func Again(claims Claims, s Suite) bool {
 type tallied struct {
 	n, ok, notOK int
 	results      []tap.Result
+	refuted      tap.Point // the first that is not ok
 }
 
 func tally(runs []Run, id string) tallied {
@@ -143,7 +144,9 @@ func tally(runs []Run, id string) tallied {
 		case tap.OK:
 			t.ok++
 		case tap.NotOK:
-			t.notOK++
+			if t.notOK++; t.notOK == 1 {
+				t.refuted = result.Points[0]
+			}
 		}
 	}
 	return t

@@ -45,9 +45,9 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 	st.Witness, _, st.Unread = s.witnessed(c)
 	for _, r := range t.results {
 		st.Runs = append(st.Runs, string(r.Status))
-		if r.Status == tap.NotOK && st.Observed == "" {
-			st.Input, st.Observed = r.Points[0].Fields["input"], observed(r.Points[0])
-		}
+	}
+	if t.notOK > 0 {
+		st.Input, st.Observed = t.refuted.Fields["input"], observed(t.refuted)
 	}
 	switch {
 	case t.mixed():
