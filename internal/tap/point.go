@@ -1,10 +1,15 @@
 package tap
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"abl/internal/wording"
 )
 
 var (
@@ -73,4 +78,133 @@ func heads(text string) (ids []string) {
 		text = text[m[3]:]
 	}
 	return ids
+}
+
+// block is the diagnostics of a test line in the making.
+type block struct {
+	line   int
+	indent int
+	lines  []string // without the indentation
+}
+
+func indent(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
+
+// inBlock takes a line that belongs to the open block. One that stands less deep
+// than the block does not: then the block is broken, and whether the line is
+// run.sh's own or a quotation, nobody knows.
+func (p *parser) inBlock(s string) bool {
+	b := p.block
+	blank := strings.TrimSpace(s) == ""
+	switch {
+	case !blank && indent(s) < b.indent:
+		p.problem(p.n, true, "this line breaks the block that begins on line %d: it may be a quotation, which has to be indented or quoted", b.line)
+		p.close()
+		return false
+	case !blank && indent(s) == b.indent && strings.TrimSpace(s) == "...":
+		p.close()
+		return true
+	}
+	b.lines = append(b.lines, s[min(b.indent, len(s)):])
+	return true
+}
+
+func (p *parser) close() {
+	p.latest().read(p.block.lines)
+	p.block, p.open = nil, false
+}
+
+var (
+	key    = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_ .-]{0,39}?) *:(?: +(.*)|$)`)
+	scalar = regexp.MustCompile(`^[|>][-+0-9]{0,2} *$`)
+)
+
+// read takes the fields out of a block. It is the YAML that people write into such
+// blocks: of what it does not understand it keeps what stands there.
+func (p *Point) read(lines []string) {
+	for len(lines) > 0 {
+		n := 1
+		for n < len(lines) && !key.MatchString(lines[n]) {
+			n++
+		}
+		if m := key.FindStringSubmatch(lines[0]); m != nil {
+			v := unquote(strings.TrimRight(scalar.ReplaceAllString(m[2], ""), " "))
+			p.set(strings.ToLower(m[1]), strings.Join(append([]string{v}, dedent(lines[1:n])...), "\n"))
+		}
+		lines = lines[n:]
+	}
+}
+
+func (p *Point) set(key, text string) {
+	if p.Fields == nil {
+		p.Fields = map[string]string{}
+	}
+	if _, told := p.Fields[key]; !told {
+		p.Fields[key] = text
+	}
+}
+
+// dedent takes the indentation of the first line off each, as far as it has it.
+func dedent(lines []string) (all []string) {
+	first := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" })
+	for _, l := range lines {
+		all = append(all, l[min(indent(l), indent(lines[max(first, 0)])):])
+	}
+	return all
+}
+
+// comment takes a comment below the test line.
+func (p *Point) comment(text string) {
+	if so, told := p.Fields["comment"]; !told {
+		p.set("comment", text)
+	} else if len(so) <= MaxValue {
+		p.Fields["comment"] = so + "\n" + text
+	}
+}
+
+// unquote takes off the quotation marks around a whole value.
+func unquote(v string) string {
+	n := len(v)
+	if n < 2 || v[0] != v[n-1] || v[0] != '\'' && v[0] != '"' {
+		return v
+	}
+	if v[0] == '\'' {
+		return strings.ReplaceAll(v[1:n-1], "''", "'")
+	}
+	var s string
+	if json.Unmarshal([]byte(v), &s) != nil {
+		return v[1 : n-1]
+	}
+	return s
+}
+
+// readable is a line as it is read: without the CR of a line end, cut at
+// MaxLine, every white space a space, and U+FFFD for what is no text, steers a
+// terminal or cannot be seen.
+func readable(line []byte) (s string, long bool) {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	if long = len(line) > MaxLine; long {
+		line = line[:MaxLine]
+	}
+	return strings.Map(visible, strings.ToValidUTF8(string(line), "\ufffd")), long
+}
+
+func visible(r rune) rune {
+	switch {
+	case r == '\t' || unicode.Is(unicode.Zs, r):
+		return ' '
+	case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp, unicode.Cf):
+		return utf8.RuneError
+	}
+	return r
+}
+
+// value is the normal form of a field's text, which may have several lines.
+func value(s string) string {
+	lines := strings.Split(strings.ToValidUTF8(s, "\ufffd"), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(strings.Map(visible, strings.TrimSuffix(l, "\r")), " ")
+	}
+	return wording.Short(strings.Trim(strings.Join(lines, "\n"), "\n "), MaxValue)
 }
