@@ -130,12 +130,9 @@ func (v turn) settle(f Finding) error {
 
 // filter decides what of an entry reaches the Builder.
 func (l *Loop) filter(ctx context.Context) (*failedspecs.Filter, error) {
-	var names []string
-	if l.TestNames != nil {
-		var err error
-		if names, err = l.TestNames(ctx); err != nil {
-			return nil, err
-		}
+	names, err := l.TestNames(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return failedspecs.NewFilter(l.Specs.Set.UpTo(l.Number), names), nil
 }

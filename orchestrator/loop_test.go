@@ -118,6 +118,8 @@ func (w *world) loop() *Loop {
 		Before:  func(string) error { w.asked++; return w.before },
 		Out:     state.Func(func(e state.Event) { w.events = append(w.events, e) }),
 		Outages: w.outages,
+
+		TestNames: func(context.Context) ([]string, error) { return nil, nil },
 	}
 }
 

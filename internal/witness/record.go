@@ -1,7 +1,6 @@
 package witness
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,18 +44,14 @@ func (r *Record) Add(x Exchange) {
 // ReadRecord reads what a Record took, in the order in which it began. A last line that was
 // not written to its end is none.
 func ReadRecord(from io.Reader) (all []Exchange, err error) {
-	lines := bufio.NewReader(io.LimitReader(from, maxRecord+1<<20))
+	lines := json.NewDecoder(io.LimitReader(from, maxRecord+1<<20))
 	for {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
+		var x Exchange
+		switch err := lines.Decode(&x); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			slices.SortStableFunc(all, func(a, b Exchange) int { return a.At.Compare(b.At) })
 			return all, nil
-		}
-		var x Exchange
-		if err == nil {
-			err = json.Unmarshal(line, &x)
-		}
-		if err != nil {
+		case err != nil:
 			return nil, fmt.Errorf("cannot read exchange %d: %w", len(all)+1, err)
 		}
 		all = append(all, x)

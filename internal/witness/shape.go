@@ -107,20 +107,9 @@ func (r *shapeReader) value() (v shape, ok bool) {
 	case r.take("{"):
 		v.fields = []field{}
 		ok = r.list(&v, "}", func() bool {
-			f := field{bare: !strings.HasPrefix(r.rest, `"`), shape: shape{any: true}}
-			f.key = r.key()
-			if f.key == "" {
-				return false
-			}
-			if r.take(":") {
-				f.bare = false
-				var ok bool
-				if f.shape, ok = r.value(); !ok {
-					return false
-				}
-			}
+			f, ok := r.field()
 			v.fields = append(v.fields, f)
-			return true
+			return ok
 		})
 		return v, ok
 	case r.take("["):
@@ -134,25 +123,28 @@ func (r *shapeReader) value() (v shape, ok bool) {
 	}
 	if text := r.match(jsonText); text != "" {
 		var s string
-		if json.Unmarshal([]byte(text), &s) != nil {
-			return v, false
-		}
-		return shape{is: s, any: isOpen(s) || slices.Contains(types, s) || dateTime.MatchString(s)}, true
+		ok = json.Unmarshal([]byte(text), &s) == nil
+		return shape{is: s, any: isOpen(s) || slices.Contains(types, s) || dateTime.MatchString(s)}, ok
 	}
 	word := r.match(bareWord)
-	d := json.NewDecoder(strings.NewReader(word))
-	d.UseNumber()
-	if err := d.Decode(&v.is); err != nil || d.More() {
+	if v.is, ok = decode([]byte(word)); !ok {
 		v = shape{any: true} // a word for a value: N, <id>, text
 	}
 	return v, word != ""
 }
 
-func (r *shapeReader) key() string {
-	if text := r.match(jsonText); text != "" {
-		return strings.Trim(text, `"`)
+// field reads a key, and its value where it has one.
+func (r *shapeReader) field() (f field, ok bool) {
+	text := r.match(jsonText)
+	f = field{key: strings.Trim(text, `"`), bare: text == "", shape: shape{any: true}}
+	if f.bare {
+		f.key = r.match(bareKey)
 	}
-	return r.match(bareKey)
+	if ok = f.key != ""; ok && r.take(":") {
+		f.bare = false
+		f.shape, ok = r.value()
+	}
+	return f, ok
 }
 
 // list reads what stands between commas up to the end.

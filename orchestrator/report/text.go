@@ -105,7 +105,11 @@ func Markdown(r Run) string {
 	if r.Record != nil {
 		page(&b, r)
 	}
-	return b.String()
+	whole := b.String()
+	if len(whole) > maxMarkdown { // its lines are whole, and what it folds away ends
+		whole = whole[:strings.LastIndexByte(whole[:maxMarkdown], '\n')] + fmt.Sprintf("\n\nThere is more: abl report %d\n\n</details>\n\n", r.Phase)
+	}
+	return whole
 }
 
 func page(b *strings.Builder, run Run) {
@@ -120,11 +124,7 @@ func page(b *strings.Builder, run Run) {
 		fmt.Fprintf(b, " step-%d |", earlier.Step)
 	}
 	fmt.Fprintf(b, " step-%d | why |\n|---|---|%s---|---|\n", r.Step, strings.Repeat("---|", len(before)))
-	for i, c := range r.Contracts {
-		if b.Len() > maxMarkdown {
-			fmt.Fprintf(b, "\nand %d contracts more\n", len(r.Contracts)-i)
-			break
-		}
+	for _, c := range r.Contracts {
 		why := code(told(c, r))
 		if text := witnessed(c); text != "" {
 			why += "<br>" + code(text)
@@ -137,9 +137,7 @@ func page(b *strings.Builder, run Run) {
 	}
 	b.WriteString("\n<details><summary>what it stands on</summary>\n\n| | |\n|---|---|\n")
 	for _, f := range facts(r) {
-		if b.Len() < 2*maxMarkdown-64<<10 {
-			fmt.Fprintf(b, "| %s | %s |\n", code(f.name), code(f.value))
-		}
+		fmt.Fprintf(b, "| %s | %s |\n", code(f.name), code(f.value))
 	}
 	b.WriteString("\n</details>\n\n")
 }
@@ -160,9 +158,6 @@ func cameIn(r audit.Record, id string) string {
 // fails shows what failed, with what was seen, before all else.
 func fails(b *strings.Builder, r audit.Record) {
 	show := func(id, says, input, observed string) {
-		if b.Len() > maxMarkdown/2 {
-			return // the table has them all
-		}
 		fmt.Fprintf(b, "- **FAIL** %s %s<br>input %s<br>observed %s\n", id, code(says), code(input), code(observed))
 	}
 	for _, c := range r.Contracts {

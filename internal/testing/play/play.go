@@ -85,6 +85,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 			return hostfs.Tar(w, as, p.Tests, ".git")
 		}},
 		Strictness: orchestrator.Strictness{NoNull: "nobody knows its port"},
+		TestNames:  func(context.Context) ([]string, error) { return nil, nil },
 	}, nil
 }
 
