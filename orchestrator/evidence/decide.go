@@ -46,9 +46,7 @@ func Decide(claims Claims, suites ...Suite) Finding {
 				fails = append(fails, reason)
 			case !Proven(st.Finding):
 				opens = append(opens, reason+" (the contract: "+c.Says+")")
-			case st.Is == Weak:
-				f.Notes = append(f.Notes, reason)
-			case len(s.repeated(c)) == 1:
+			case st.Is == Verified && len(s.repeated(c)) == 1:
 				f.Notes = append(f.Notes, s.prefix()+c.ID+": "+s.repeated(c)[0])
 			}
 			named[c.ID] = true

@@ -177,13 +177,6 @@ func told(c audit.Contract, r audit.Record) string {
 
 const untried = "ok in the replay, and not tried further, since the iteration fails anyway"
 
-// news are the notes that no contract tells by itself.
-func news(r audit.Record) []string {
-	return slices.DeleteFunc(slices.Clone(r.Notes), func(note string) bool {
-		return slices.ContainsFunc(r.Contracts, func(c audit.Contract) bool { return note == c.ID+" is "+c.Is+": "+c.Why })
-	})
-}
-
 // besides are the entries that name no contract of the specs.
 func besides(r audit.Record) []failedspecs.Entry {
 	return slices.DeleteFunc(slices.Clone(r.Entries), func(e failedspecs.Entry) bool {
@@ -270,7 +263,7 @@ func facts(r audit.Record) (all []fact) {
 		}
 		put("call."+c.Key, strings.Join([]string{c.Role, strings.TrimSpace(c.Agent + " " + c.Model), class, held}, ", "))
 	}
-	for _, note := range news(r) {
+	for _, note := range r.Notes {
 		put("note", note)
 	}
 	return all
