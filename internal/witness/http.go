@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"regexp"
-	"time"
 )
 
 // readAhead is how much is read ahead, in bytes.
@@ -22,9 +21,8 @@ var errNotHTTP = errors.New("not HTTP/1")
 type side struct {
 	net.Conn
 	in   *bufio.Reader
-	came []byte        // not taken yet, with what in has read ahead
-	head bool          // a head is being read, which is no longer than maxHead
-	some chan struct{} // closed when there is more than was buffered; nil: nobody waits for it
+	came []byte // not taken yet, with what in has read ahead
+	head bool   // a head is being read, which is no longer than maxHead
 }
 
 func newSide(conn net.Conn) *side {
@@ -52,27 +50,6 @@ func (s *side) take() []byte {
 	taken := s.came[:n:n]
 	s.came = s.came[n:]
 	return taken
-}
-
-// more is closed once there is more than was buffered, or the end.
-func (s *side) more() <-chan struct{} {
-	if s.some == nil {
-		some := make(chan struct{})
-		s.some = some
-		go func() {
-			defer close(some)
-			_, _ = s.in.Peek(s.in.Buffered() + 1)
-		}()
-	}
-	return s.some
-}
-
-// still ends the waiting for more.
-func (s *side) still() {
-	_ = s.SetReadDeadline(time.Now())
-	<-s.more()
-	_ = s.SetReadDeadline(time.Time{})
-	s.some = nil
 }
 
 var methodBegins = regexp.MustCompile(`^[A-Z]{1,19} ?$`)

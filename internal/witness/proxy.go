@@ -1,7 +1,6 @@
 package witness
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
@@ -166,42 +165,14 @@ func (c *conn) answers() *turn {
 	}
 }
 
-// answerBegins is how an answer begins, but for empty lines that some clients pass over.
-const answerBegins = "HTTP/1."
-
 // nextTurn is what the app answers now: a request, or none where it speaks first, nil at its
-// end. The beginning of an answer waits for its request, or an app that sends it ahead would
-// not be read, and its clients would never know.
+// end. What it says first passes as it is, and answers nothing that is asked afterwards.
 func (c *conn) nextTurn() *turn {
-	asking, ended := c.asking, false
-	for {
-		came, _ := c.app.in.Peek(c.app.in.Buffered())
-		begins := bytes.TrimLeft(came, "\r\n")
-		n := min(len(begins), len(answerBegins))
-		if len(came) > 0 && (ended || asking == nil || string(begins[:n]) != answerBegins[:n]) {
-			return c.unasked()
-		}
-		if ended {
-			return nil
-		}
-		select {
-		case x := <-c.asked:
-			c.app.still()
-			return x
-		case <-asking:
-			c.app.still()
-			asking = nil
-		case <-c.app.more():
-			c.app.some = nil
-			ended = c.app.in.Buffered() == len(came)
-		}
+	if _, err := c.app.in.Peek(1); err != nil {
+		return nil
 	}
-}
-
-// unasked is a turn in which the app speaks although its request has not been sent.
-func (c *conn) unasked() *turn {
 	select {
-	case x := <-c.asked:
+	case x := <-c.asked: // before its request was sent
 		return x
 	default:
 		x := c.proxy.turn(1)

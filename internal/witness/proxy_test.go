@@ -261,16 +261,16 @@ func record(x Exchange) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %d %s", x.Method, x.Target, body(x.Sent), x.Status, body(x.Got))), " ")
 }
 
-// An app that sends the beginning of its answer before it was asked is read all the same,
-// and one that says no more than that it goes on has not answered.
+// What an app sends before it was asked is passed on with all that follows, and has answered
+// nothing; neither has one that says no more than that it goes on.
 func TestAnswersAhead(t *testing.T) {
 	const rest = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
 	for _, c := range []struct {
 		ahead, rest string
 		status      int
 	}{
-		{"Hello", "", 0}, {"", rest, 200}, {"H", rest[1:], 200}, {"HTTP/1.1 ", rest[9:], 200}, {rest, "", 200},
-		{"", "HTTP/1.1 103 Early Hints\r\n\r\n", 0}, {"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 ", rest[9:], 200},
+		{"Hello", "", 0}, {"", rest, 200}, {"H", rest[1:], 0}, {"HTTP/1.1 ", rest[9:], 0}, {rest, "", 0},
+		{"", "HTTP/1.1 103 Early Hints\r\n\r\n", 0}, {"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 ", rest[9:], 0},
 	} {
 		app := start(t, func(ctx context.Context, l net.Listener) error {
 			return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
