@@ -49,7 +49,8 @@ func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 	if r.Calls, r.Replays, err = roles.Trail(l.Project, l.Number, was.Step); err != nil {
 		return err
 	}
-	r.Calls, r.Replays = append([]audit.Call{}, r.Calls...), append([]audit.Replay{}, r.Replays...) // never null
+	r.Calls = append([]audit.Call{}, r.Calls...) // never null
+	r.Replays = append([]audit.Replay{}, r.Replays...)
 	if err := l.Safe.Clean(&r); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (v turn) regress(ctx context.Context) (entries []failedspecs.Entry, failed 
 	f := evidence.Decide(nil, suites...)
 	if f.Verdict == evidence.Unverified {
 		for _, why := range f.Reasons {
-			v.emit(state.Event{Kind: state.Note, Text: "not shown by the replay of earlier phases: " + why})
+			v.say(v.p, "not shown by the replay of earlier phases: "+why)
 		}
 	}
 	entries = f.Entries()
@@ -65,7 +65,7 @@ func (l *Loop) outdate(p *state.Phase, tree string) {
 		later.Status = state.Stale
 		later.Note = fmt.Sprintf("stale since phase %d passed on another source: abl phase %d replays its tests there, which costs nothing while they hold", l.Number, n)
 		l.File.Phases[fmt.Sprint(n)] = &later
-		l.emit(p, state.Event{Kind: state.Note, Text: fmt.Sprintf("phase %d is %s", n, later.Note)})
+		l.say(p, fmt.Sprintf("phase %d is %s", n, later.Note))
 	}
 }
 
@@ -80,9 +80,9 @@ func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 	}
 	text := "what it passed with is replayed on the source as it is now, and no agent is called"
 	if ok = ok && l.Replay != nil; !ok {
-		text = fmt.Sprintf("nothing is replayed, for its tests have no tag %s or verify.evidence is off: a Verifier says whether it still holds", passedTag(l.Number))
+		text = fmt.Sprintf("nothing can be replayed (no tag %s, or verify.evidence is off): a Verifier says whether it still holds", passedTag(l.Number))
 	}
-	l.emit(p, state.Event{Kind: state.Note, Text: text})
+	l.say(p, text)
 	return ok, nil
 }
 

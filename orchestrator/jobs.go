@@ -91,14 +91,18 @@ func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
 	key, models := roles.Key(c.Number, role, p.Step, p.Attempt), c.Players[role.Name].Models
 	return agent.Call{
 		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
-		Model: models[min(p.Fallback[role.Name], len(models)-1)], Session: roles.NewSession(), Prompt: helper.Prompt, Dir: path.Join(role.Dir, role.Within),
+		Model: models[min(p.Fallback[role.Name], len(models)-1)], Session: roles.NewSession(),
+		Prompt: helper.Prompt, Dir: path.Join(role.Dir, role.Within),
 	}
 }
 
 // Commands is what abl-cmd offers in the role's box. The Verifier's copy names
 // the commands and keeps their text, which is the Builder's, to itself.
 func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec {
-	s := helper.CmdSpec{Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Specs: helper.Specs, Dir: path.Join(role.Dir, role.Within)}
+	s := helper.CmdSpec{
+		Role: role.Name, Phase: c.Number, Iteration: p.Iteration,
+		Specs: helper.Specs, Dir: path.Join(role.Dir, role.Within),
+	}
 	for _, cmd := range c.Players[role.Name].Commands {
 		if role.App {
 			cmd.Command = ""
@@ -142,7 +146,8 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	in := prompt.Input{
 		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
 		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
-		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p), App: c.App, Services: c.Trials, Hosts: who.Hosts, Adopted: c.Adopted && !role.App,
+		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p),
+		App: c.App, Services: c.Trials, Hosts: who.Hosts, Adopted: c.Adopted && !role.App,
 		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: up.URL, Nonce: rand.Text(), Stalled: p.Stalled,
 	}
 	if !role.App {

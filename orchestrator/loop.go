@@ -171,6 +171,9 @@ func (l *Loop) emit(p *state.Phase, e state.Event) {
 	l.Out.Emit(e)
 }
 
+// say tells the person something about the phase.
+func (l *Loop) say(p *state.Phase, text string) { l.emit(p, state.Event{Kind: state.Note, Text: text}) }
+
 // because puts the reason why ctx ended in the place of an error that says no
 // more than that it ended.
 func because(ctx context.Context, err error) error {

@@ -83,9 +83,9 @@ func (s Standstill) ForBuilder() string {
 		return ""
 	}
 	if s.SameTree {
-		return fmt.Sprintf("The source that was tested last is the same, byte for byte, as that of step-%d, your reports left aside, and it failed then as well. "+
+		return fmt.Sprintf("The source that was tested last is the same, byte for byte, as that of step-%d, your reports left aside, and it failed then, too. "+
 			"Only what you change in your working directory, and what git does not ignore there, is tested. "+
-			"If you hold that the system is right, show it with the INPUT given below before you leave it as it is.", s.Like)
+			"If you hold that the system is right, show it with the INPUT given below.", s.Like)
 	}
 	return fmt.Sprintf("Your last change made no difference: %s as in step-%d. "+
 		"So the cause is not where you looked. Bring the failure about with the INPUT given below, follow it to its end, and doubt what the last attempts took for granted.",
@@ -155,7 +155,7 @@ func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string,
 		if s.Ends(l.NoProgress) {
 			text += fmt.Sprintf("; the phase ends here, for loop.no_progress is %d", l.NoProgress)
 		}
-		l.emit(p, state.Event{Kind: state.Note, Text: text})
+		l.say(p, text)
 	}
 	return s, tree, nil
 }
@@ -174,7 +174,7 @@ func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	if l.NoVerdict == 0 || p.Repeated < l.NoVerdict {
 		return false
 	}
-	l.emit(p, state.Event{Kind: state.Note, Text: fmt.Sprintf("what a verdict lacks did not change: the round ends here, for loop.no_progress.unverified is %d", l.NoVerdict)})
+	l.say(p, fmt.Sprintf("what a verdict lacks did not change: the round ends here, for loop.no_progress.unverified is %d", l.NoVerdict))
 	return true
 }
 
@@ -266,7 +266,11 @@ func entryLines(e failedspecs.Entry) []string {
 	if e.Contract != "" {
 		head = e.Contract
 	}
-	lines := []string{"  " + head + " " + wording.OneLine(e.Spec), "    INPUT: " + wording.OneLine(e.Input), "    OBSERVED: " + wording.OneLine(e.Observed)}
+	lines := []string{
+		"  " + head + " " + wording.OneLine(e.Spec),
+		"    INPUT: " + wording.OneLine(e.Input),
+		"    OBSERVED: " + wording.OneLine(e.Observed),
+	}
 	if e.Note != "" {
 		lines = append(lines, "    ("+wording.OneLine(e.Note)+")")
 	}
@@ -293,9 +297,9 @@ func (a Attempt) came() string {
 func advise(number int, specs []spec.Spec, e failedspecs.Entry) string {
 	switch e.Spec {
 	case appContract.Spec:
-		return ".abl/config.yaml: the system does not start: look at command, port and ready in the app section, and at abl logs app; a spec cannot mend it unless it says how the system is started"
+		return ".abl/config.yaml: the system does not start: look at command, port and ready in the app section, and at abl logs app"
 	case evidence.Runs:
-		return ".abl/config.yaml: the system ends by itself while it is tested: see abl logs app; where a contract wants it to end, declare a command that starts it and another that looks at its end"
+		return ".abl/config.yaml: the system ends by itself while it is tested: see abl logs app; where a contract wants that, declare commands that start it and look at its end"
 	}
 	for _, s := range specs {
 		for _, c := range s.Contracts {
@@ -303,9 +307,9 @@ func advise(number int, specs []spec.Spec, e failedspecs.Entry) string {
 			switch {
 			case c.ID != e.Contract:
 			case s.Number < number:
-				return fmt.Sprintf("%s: it held when phase %d passed: something in phase %d may contradict it; its spec can only be appended to, so change phase%d.md", place, s.Number, number, number)
+				return fmt.Sprintf("%s: it held when phase %d passed: something in phase %d may contradict it, so change phase%d.md", place, s.Number, number, number)
 			default:
-				return place + ": if what was observed is right, write it into the contract; if not, give the exact request and the whole result, with an example in the Context: its words may allow more than one reading"
+				return place + ": write what was observed into the contract if it is right, else the exact request and the whole result, with an example in the Context"
 			}
 		}
 	}

@@ -71,7 +71,8 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 	defer giveUp()
 	took, failed, err := v.rerun(ctx, "", claims, &suite)
 	if err != nil || failed != "" {
-		return evidence.Finding{Verdict: evidence.Unverified, Reasons: []string{"the app did not start for the replay: " + failed}}, err
+		why := []string{"the app did not start for the replay: " + failed}
+		return evidence.Finding{Verdict: evidence.Unverified, Reasons: why}, err
 	}
 	if f := evidence.Decide(claims, suite); f.Verdict == evidence.Fail {
 		return f, nil
@@ -110,7 +111,8 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 		of := len(s.Altered) + len(all)
 		all = all[:min(len(all), v.Replay.AtOnce())]
 		if of > 1 { // the first shows what there is to alter
-			v.emit(state.Event{Kind: state.Progress, Text: fmt.Sprintf("replay %d of %d with altered answers", len(s.Altered)+len(all), of)})
+			text := fmt.Sprintf("replay %d of %d with altered answers", len(s.Altered)+len(all), of)
+			v.emit(state.Event{Kind: state.Progress, Text: text})
 		}
 		longest, err := v.alterOnce(ctx, s, all, evidence.Limit(took))
 		if err != nil || longest == 0 {

@@ -77,7 +77,8 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 	}
 	role := roleAt(p.Status)
 	if n := p.Fallback[role]; n > 0 && p.Outage.Until.IsZero() {
-		l.emit(p, state.Event{Kind: state.Note, Role: role, Class: p.Outage.Class, Text: fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)})
+		text := fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)
+		l.emit(p, state.Event{Kind: state.Note, Role: role, Class: p.Outage.Class, Text: text})
 	}
 	now := l.Outages.now()
 	wait := retry.Left(p.Outage, now)

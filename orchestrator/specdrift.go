@@ -60,7 +60,7 @@ func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
 	if err := errors.Join(err, outcome); err != nil || begun || ended {
 		return false, err
 	}
-	l.emit(p, state.Event{Kind: state.Note, Text: "the spec changed since this round began: a new round begins on the new text"})
+	l.say(p, "the spec changed since this round began: a new round begins on the new text")
 	p.Status = state.Ready
 	return true, nil
 }

@@ -65,7 +65,7 @@ func (t turn) settled(ctx context.Context) error {
 	}
 	tip, err := t.Src.Tip()
 	if err == nil && tip != t.p.SrcCommit {
-		t.emit(state.Event{Kind: state.Note, Text: "commit " + tip + " in the source is not abl's; it counts with the rest"})
+		t.say(t.p, "commit "+tip+" in the source is not abl's; it counts with the rest")
 		t.p.SrcCommit = tip
 	}
 	return err

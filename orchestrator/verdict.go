@@ -107,8 +107,9 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 	if v.p.AppFailed != "" || len(v.p.Regressed) > 0 {
 		return Evidence{AppFailed: v.p.AppFailed, Regressed: v.p.Regressed}, nil
 	}
-	if v.p.Recheck {
-		return v.unmovedSource(ctx, Evidence{Class: outcome.Done, Report: "of no call", File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: v.outdated(v.p)})
+	ev := Evidence{Class: outcome.Done, Report: "of no call", Spec: v.outdated(v.p)}
+	if ev.File.Kind = failedspecs.Pass; v.p.Recheck {
+		return v.unmovedSource(ctx, ev)
 	}
 	o, ok, err := v.record().Outcome()
 	if err != nil {
@@ -117,7 +118,7 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 	if !ok {
 		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", v.key)
 	}
-	ev := Evidence{Class: o.Class, Reason: o.Reason, Report: o.Report, File: failedspecs.Result{Kind: failedspecs.Pass}, Spec: v.outdated(v.p)}
+	ev.Class, ev.Reason, ev.Report = o.Class, o.Reason, o.Report
 	if o.Class != outcome.AppGone && o.Class != outcome.EngineGone { // then somebody else may have ended it
 		if ev.Ends, err = roles.EndsOf(v.Project, v.key); err != nil {
 			return ev, err

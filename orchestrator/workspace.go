@@ -45,7 +45,7 @@ func (t turn) unmoved() error {
 		return err
 	}
 	if moved := state.Changed(was, now.History); len(moved) > 0 {
-		return fmt.Errorf("%w: in %s, %s; call %s is kept and nothing is committed: put it back, or delete %s to go on with the history as it is, and run the phase again",
+		return fmt.Errorf("%w: in %s, %s; call %s is kept and nothing is committed: put it back, or delete %s to go on with it as it is",
 			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), inWords(moved, was, now.History), t.key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
 	}
 	return nil
@@ -73,8 +73,8 @@ func (t turn) showSteering(now map[string]string, when string) {
 	seen, known := t.File.Git[t.role.Name]
 	changed := state.Changed(seen, now)
 	if known && len(changed) > 0 {
-		t.emit(state.Event{Kind: state.Note, Role: t.role.Name, Text: fmt.Sprintf(
-			"in the .git of %s this was changed %s: %s", t.Project.Rel(t.role.Workspace(t.Project)), when, strings.Join(changed, ", "))})
+		where := t.Project.Rel(t.role.Workspace(t.Project))
+		t.note(fmt.Sprintf("in the .git of %s this was changed %s: %s", where, when, strings.Join(changed, ", ")))
 	}
 	if t.File.Git == nil {
 		t.File.Git = map[string]map[string]string{}

@@ -176,10 +176,11 @@ func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
 	_, err := io.Copy(io.MultiWriter(&x.got, &h), resp.Body)
 	out := c.app.take()
 	if !h.over {
-		framed := out
-		out = slices.Concat(head, framed)
-		if altered := c.proxy.Altering.answer(x.Exchange, head, framed, h.said, len(resp.TransferEncoding) > 0); err == nil && altered != nil {
-			out, x.Altered = altered, true
+		altered := c.proxy.Altering.answer(x.Exchange, head, out, h.said, len(resp.TransferEncoding) > 0)
+		if x.Altered = err == nil && altered != nil; x.Altered {
+			out = altered
+		} else {
+			out = slices.Concat(head, out)
 		}
 	}
 	if _, failed := c.client.Write(out); failed != nil {

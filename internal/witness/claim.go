@@ -155,7 +155,9 @@ var units = strings.Fields("ms s sec min h kb mb kib mib byte character char ite
 var noPlural = strings.Fields("as is has plus status unless was this its less success bytes-range redirects contains says returns")
 
 func amount(word string) bool {
-	return slices.Contains(units, strings.ToLower(word)) || len(word) > 2 && strings.HasSuffix(word, "s") && strings.ToLower(word) == word && !slices.Contains(noPlural, word)
+	lower := strings.ToLower(word)
+	plural := len(word) > 2 && strings.HasSuffix(word, "s") && lower == word
+	return slices.Contains(units, lower) || plural && !slices.Contains(noPlural, word)
 }
 
 func (c *Claim) readResult(action, result string) {
@@ -193,7 +195,8 @@ func (c *Claim) readResult(action, result string) {
 	case len(c.statuses) > 1, conditional.MatchString(plain):
 		return
 	}
-	inPath := start >= 0 && (strings.Contains(action, "/"+result[start:end]) || strings.Contains(action, "="+result[start:end]))
+	inPath := start >= 0 &&
+		(strings.Contains(action, "/"+result[start:end]) || strings.Contains(action, "="+result[start:end]))
 	if !negated.MatchString(before) && !inPath { // "GET /echo/{text}" and "200 {text}"
 		c.json = body.with(action)
 	}
@@ -228,7 +231,8 @@ func (c *Claim) readHeaders(action, plain string) {
 		if m := placeholder.FindStringIndex(has); m != nil {
 			has = has[:m[0]]
 		}
-		if negated.MatchString(plain[:at]) || isMissing.MatchString(plain[end:]) || slices.ContainsFunc(c.headers, func(h header) bool { return h.name == name }) {
+		known := func(h header) bool { return h.name == name }
+		if negated.MatchString(plain[:at]) || isMissing.MatchString(plain[end:]) || slices.ContainsFunc(c.headers, known) {
 			return
 		}
 		c.headers = append(c.headers, header{name, has})

@@ -136,7 +136,8 @@ func (c Claim) Misses(x Exchange) string {
 		}
 	}
 	for _, text := range c.texts {
-		if !bytes.Contains(body, []byte(text)) && !slices.ContainsFunc(readings(body), func(body string) bool { return strings.Contains(body, text) }) {
+		has := func(body string) bool { return strings.Contains(body, text) }
+		if !has(string(body)) && !slices.ContainsFunc(readings(body), has) {
 			return fmt.Sprintf("%d and a body without %q", x.Status, text)
 		}
 	}

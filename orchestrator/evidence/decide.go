@@ -57,7 +57,7 @@ func Decide(claims Claims, suites ...Suite) Finding {
 			f.Ended, f.Notes = append(f.Ended, r.Broke...), append(f.Notes, r.Other...)
 		}
 		if s.Unread {
-			f.Notes = append(f.Notes, s.prefix()+"what the app answers is no HTTP that abl can read: bytes were counted, and no more")
+			f.Notes = append(f.Notes, s.prefix()+"what the app answers is no HTTP that abl can read: bytes were counted")
 		}
 		f.Strength = cmp.Or(f.Strength, s.strength())
 	}
@@ -188,5 +188,6 @@ func (o Older) doubt(t tallied, c Contract) string {
 	if len(o.Changed) > 0 {
 		changed = Few(o.Changed, ", ")
 	}
-	return fmt.Sprintf("%s passes by its test alone: step-%d refuted this very source, and its test %s; changed since: %s (the contract: %s)", c.ID, o.Step, said, changed, c.Says)
+	return fmt.Sprintf("%s passes by its test alone: step-%d refuted this very source, and its test %s; changed since: %s (the contract: %s)",
+		c.ID, o.Step, said, changed, c.Says)
 }

@@ -96,7 +96,8 @@ func (t tallied) gave() string {
 			texts = append(texts, observed(r.Points[0]))
 		}
 	}
-	return fmt.Sprintf("%d of %d runs gave: %s; %d of %d gave what the contract says", t.notOK, t.n, strings.Join(texts, "; or "), t.ok, t.n)
+	return fmt.Sprintf("%d of %d runs gave: %s; %d of %d gave what the contract says",
+		t.notOK, t.n, strings.Join(texts, "; or "), t.ok, t.n)
 }
 
 // silence says why the replay is no statement on a contract.

@@ -117,7 +117,8 @@ var patient = []string{"503", "eventually"}
 // repeated says in which runs the answer that fits came after the very same request had
 // got an error of the app's, or no answer.
 func (s Suite) repeated(c Contract) (runs []string) {
-	if c.Claim == nil || c.Claim.Trouble() || slices.ContainsFunc(patient, func(w string) bool { return strings.Contains(strings.ToLower(c.Says), w) }) {
+	waits := func(word string) bool { return strings.Contains(strings.ToLower(c.Says), word) }
+	if c.Claim == nil || c.Claim.Trouble() || slices.ContainsFunc(patient, waits) {
 		return nil
 	}
 	for _, r := range s.Real {

@@ -150,7 +150,10 @@ func (p Page) Figures() []fact {
 		files = strconv.Itoa(p.Files)
 	}
 	judged, whole := strconv.Itoa(len(p.Judged())), p.Times().Whole
-	return []fact{{"Contracts", holds}, {"Iterations", judged}, {"Time", whole}, {"Tokens", tokens}, {"USD", cost}, {"Files changed", files}}
+	return []fact{
+		{"Contracts", holds}, {"Iterations", judged}, {"Time", whole},
+		{"Tokens", tokens}, {"USD", cost}, {"Files changed", files},
+	}
 }
 
 // Hashes are those of what was judged last, and the versions of what did it.
@@ -198,7 +201,8 @@ func (p Page) Verdict() fact {
 	case r.Verdict == audit.Pass:
 		return fact{audit.Pass, "Passed: all " + all + " hold" + pace + "."}
 	case r.Verdict != audit.Fail:
-		return fact{audit.Unknown, fmt.Sprintf("Unverified: %d of %s not shown to hold%s.", len(r.Contracts)-n[audit.Pass]-n[audit.Fail], all, pace)}
+		open := len(r.Contracts) - n[audit.Pass] - n[audit.Fail]
+		return fact{audit.Unknown, fmt.Sprintf("Unverified: %d of %s not shown to hold%s.", open, all, pace)}
 	}
 	word := map[bool]string{true: "Stuck", false: "Refuted"}[r.Status == "stuck"]
 	if n[audit.Fail] == 0 {

@@ -283,7 +283,8 @@ func (m *matrix) cardOf(c audit.Contract, r audit.Record, later []cell, seen map
 		k.Facts = append(k.Facts, fact{name, line(value)})
 	}
 	x, saw := seen[c.Witness]
-	if next := slices.IndexFunc(later, func(l cell) bool { return l.Card != nil }); next >= 0 && (!saw || c.Result == audit.Pass) {
+	has := func(l cell) bool { return l.Card != nil }
+	if next := slices.IndexFunc(later, has); next >= 0 && (!saw || c.Result == audit.Pass) {
 		was := later[next].Card
 		if was.Mark == k.Mark && slices.Equal(was.Facts, k.Facts) && c.Input+c.Observed == "" && was.Input+was.Observed == "" {
 			was.Steps = append([]int{r.Step}, was.Steps...)

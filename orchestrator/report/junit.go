@@ -107,7 +107,10 @@ func (s *suite) fill(r audit.Record) {
 		ms += run.MS
 	}
 	s.Timestamp, s.Time = r.Decided.UTC().Format("2006-01-02T15:04:05"), seconds(ms)
-	s.Properties = []property{{"verdict", line(r.Verdict)}, {"step", fmt.Sprint(r.Step)}, {"round", fmt.Sprint(r.Round)}, {"iteration", fmt.Sprint(r.Iteration)}}
+	s.Properties = []property{
+		{"verdict", line(r.Verdict)}, {"step", fmt.Sprint(r.Step)},
+		{"round", fmt.Sprint(r.Round)}, {"iteration", fmt.Sprint(r.Iteration)},
+	}
 	names := map[string]int{}
 	for _, f := range facts(r) {
 		name := line(f.name)
@@ -120,7 +123,8 @@ func (s *suite) fill(r audit.Record) {
 		s.add(caseOf(c, r))
 	}
 	for _, e := range besides(r) {
-		s.add(testcase{Name: line(e.Spec), Class: class(r.Phase) + ".besides", Failure: &problem{Type: "failed", Message: line(e.Observed), Text: seen(e.Input, e.Observed, "")}})
+		p := &problem{Type: "failed", Message: line(e.Observed), Text: seen(e.Input, e.Observed, "")}
+		s.add(testcase{Name: line(e.Spec), Class: class(r.Phase) + ".besides", Failure: p})
 	}
 	switch {
 	case r.Verdict == audit.Pass && s.Failures+s.Errors == 0, r.Verdict == audit.Fail && s.Failures > 0:

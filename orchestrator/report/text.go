@@ -107,7 +107,8 @@ func Markdown(r Run) string {
 	}
 	whole := b.String()
 	if len(whole) > maxMarkdown { // its lines are whole, and what it folds away ends
-		whole = whole[:strings.LastIndexByte(whole[:maxMarkdown], '\n')] + fmt.Sprintf("\n\nThere is more: abl report %d\n\n</details>\n\n", r.Phase)
+		whole = whole[:strings.LastIndexByte(whole[:maxMarkdown], '\n')]
+		whole += fmt.Sprintf("\n\nThere is more: abl report %d\n\n</details>\n\n", r.Phase)
 	}
 	return whole
 }
