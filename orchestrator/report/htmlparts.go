@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"abl/internal/audit"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/witness"
