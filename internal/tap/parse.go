@@ -15,6 +15,7 @@ import (
 type parser struct {
 	Document
 	n     int    // of the line
+	raw   []byte // the line as it was printed
 	block *block // that we are in
 	open  bool   // the latest point is the one that a block or comment here would belong to
 	seen  map[int]int
@@ -41,6 +42,7 @@ func Parse(data []byte, whole bool) Document {
 			break
 		}
 		p.n++
+		p.raw = line
 		p.line(readable(line))
 		data = rest
 	}
@@ -92,6 +94,7 @@ func (p *parser) latest() *Point { return &p.Points[len(p.Points)-1] }
 func (p *parser) statement(s string, long bool) {
 	if point, ok := readPoint(s); ok {
 		point.Line, point.Text, point.Long = p.n, s, long
+		point.Printed = string(bytes.TrimRight(p.raw, " \t\r"))
 		p.point(point)
 	} else if m := plan.FindStringSubmatch(s); m != nil && p.Plan >= 0 {
 		p.problem(p.n, true, "this is a second plan: run.sh prints one, for all that it tests")

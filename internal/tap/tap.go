@@ -51,7 +51,8 @@ type Document struct {
 // Point is one test line with its diagnostics.
 type Point struct {
 	Line      int    // in the output, counted from 1
-	Text      string // of the line
+	Text      string // of the line, as a person can read it
+	Printed   string // the line as it was printed, without blanks behind it
 	Number    int    // 0: it has none
 	OK        bool
 	IDs       []string          // of the contracts that it names at its head, mostly one

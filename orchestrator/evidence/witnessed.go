@@ -23,7 +23,7 @@ func (r Run) asked() bool {
 func (s Suite) echoed(c Contract) bool {
 	return slices.ContainsFunc(s.Real, func(r Run) bool {
 		return slices.ContainsFunc(r.TAP.Of(c.ID).Points, func(p tap.Point) bool {
-			return slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Says(p.Text) })
+			return slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Says(p.Printed) })
 		})
 	})
 }
