@@ -153,6 +153,8 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	}
 	box := a.Tool("holder-"+p.called, a.Labels("witness", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
+	// A witness writes a record, as its owner; whatever stands in the app's place is the same to the tests.
+	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID)
 	app, broker := here(a.Port), here(helper.BrokerPort)
 	args := []string{"--commands", broker}
 	switch {
@@ -194,7 +196,6 @@ func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
 	if err := errors.Join(layIn(rec, nil, asJSON), a.makeOver(r.seen(p))); err != nil {
 		return fmt.Errorf("cannot prepare a witness: %w", err)
 	}
-	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID) // whose the record is
 	box.Mounts = []sandbox.Mount{
 		a.door(a.at()),
 		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
