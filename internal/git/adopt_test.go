@@ -157,7 +157,6 @@ func TestForeign(t *testing.T) {
 			must(t, os.Remove(filepath.Join(dir, ".git/HEAD")))
 			must(t, os.Mkdir(filepath.Join(dir, ".git/HEAD"), 0o755))
 		},
-		"logs file":    func(dir string) { must(t, os.RemoveAll(filepath.Join(dir, ".git/logs"))); put("logs", "x")(dir) },
 		"linked refs":  link("refs/heads", "/tmp"),
 		"linked index": link("index", "/tmp/x"),
 		"linked HEAD":  link("HEAD", "config"),

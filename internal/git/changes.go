@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -24,34 +23,20 @@ type Change struct {
 // Changes tells each path that differs between two commits, in order; from may be "", which
 // holds nothing.
 func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) error) error {
-	s, sides := r.store(), [2][]*index.Entry{}
-	for i, commit := range []string{from, to} {
-		if commit == "" {
-			continue
-		}
-		all, err := commitContent(s, r.opts.Without, commit)
-		if err != nil {
-			return err
-		}
-		sides[i] = all.entries
+	was, err1 := r.content(from)
+	is, err2 := r.content(to)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
 	}
-	for _, path := range differing(sides[0], sides[1]) {
-		c, err := changeOf(s, path, entryAt(sides[0], path), entryAt(sides[1], path))
+	s := r.git.Store()
+	for _, path := range differing(was.entries, is.entries) {
+		c, err := changeOf(s, path, entryAt(was.entries, path), entryAt(is.entries, path))
 		if err = cmp.Or(ctx.Err(), err); err == nil {
 			err = each(c)
 		}
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func byName(e *index.Entry, name string) int { return strings.Compare(e.Name, name) }
-
-func entryAt(sorted []*index.Entry, path string) *index.Entry {
-	if i, is := slices.BinarySearchFunc(sorted, path, byName); is {
-		return sorted[i]
 	}
 	return nil
 }
@@ -69,7 +54,8 @@ func changeOf(s *filesystem.Storage, path string, from, to *index.Entry) (c Chan
 			**side = e.Hash.String() + "\n"
 			continue
 		}
-		text, err := textOf(s, e.Hash)
+		var err error
+		**side, err = textOf(s, e.Hash)
 		switch {
 		case errors.Is(err, plumbing.ErrObjectNotFound):
 			return Change{Path: path, Note: "it is left out of the clone"}, nil
@@ -78,7 +64,6 @@ func changeOf(s *filesystem.Storage, path string, from, to *index.Entry) (c Chan
 		case err != nil:
 			return c, err
 		}
-		**side = string(text)
 	}
 	return c, nil
 }
@@ -87,24 +72,22 @@ func changeOf(s *filesystem.Storage, path string, from, to *index.Entry) (c Chan
 // commits of calls whose name has this prefix, and what a person committed between them. It
 // is "" where they begin the history. No call's is looked for from start on, "" for none.
 func Before(ctx context.Context, r *Repo, tip, prefix, start string) (before string, err error) {
-	s := r.store()
+	s := r.git.Store()
 	before = tip
 	for at := tip; at != "" && at != start; {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		c, err := r.commit(s, at)
+		full, err := r.commit(s, at)
 		if errors.Is(err, plumbing.ErrObjectNotFound) { // of a shallow clone there is no more
 			break
 		}
-		if err != nil {
+		if err = cmp.Or(ctx.Err(), err); err != nil {
 			return "", err
 		}
-		switch {
-		case strings.HasPrefix(c.Call, prefix):
+		c := readCommit(full)
+		if !strings.HasPrefix(c.Call, prefix) && c.Call != "" {
+			break
+		}
+		if c.Call != "" {
 			before = c.Parent
-		case c.Call != "":
-			return before, nil
 		}
 		at = c.Parent
 	}

@@ -132,26 +132,6 @@ func TestCloneKeeps(t *testing.T) {
 	}
 }
 
-// TestOpenOriginBorrows: what borrows objects of itself is refused, and does not hang; two may
-// borrow of the same third.
-func TestOpenOriginBorrows(t *testing.T) {
-	dir, third := grown(t), grown(t)
-	var two string
-	for range 2 {
-		lender := grown(t)
-		write(t, lender, map[string]string{".git/objects/info/alternates": filepath.Join(third, ".git/objects") + "\n"})
-		two += filepath.Join(lender, ".git/objects") + "\n"
-	}
-	write(t, dir, map[string]string{".git/objects/info/alternates": two})
-	if _, err := OpenOrigin(dir); err != nil {
-		t.Error(err)
-	}
-	write(t, dir, map[string]string{".git/objects/info/alternates": filepath.Join(dir, ".git/objects") + "\n"})
-	if _, err := OpenOrigin(dir); !errors.Is(err, ErrForeign) {
-		t.Errorf("got %v, want that a person decides", err)
-	}
-}
-
 // TestCloneCannotForget: what is in a clone cannot be left out of it later.
 func TestCloneCannotForget(t *testing.T) {
 	r := cloned(t, grown(t), "secret")

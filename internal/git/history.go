@@ -5,22 +5,86 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
+	"os"
 	"slices"
+	"time"
 
 	"abl/internal/git/gitdir"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// store opens the objects. A store keeps the list of packs that it saw first,
-// so each operation opens its own.
-func (r *Repo) store() *filesystem.Storage {
-	return filesystem.NewStorage(r.git.FS(), cache.NewObjectLRUDefault())
+// repository is what a workspace's and a person's have in common.
+type repository struct {
+	dir string     // the work tree
+	git gitdir.Dir // where objects and refs are
+}
+
+// Ref is what a ref names, "" for none.
+func (r *repository) Ref(name string) (string, error) { return r.git.Ref(name) }
+
+// Contains says whether a commit has another among its ancestors, or is it.
+func (r *repository) Contains(commit, ancestor string) (bool, error) {
+	to := plumbing.NewHash(ancestor)
+	all, err := ancestors(r.git.Store(), plumbing.NewHash(commit), to)
+	_, has := all[to]
+	return has, err
+}
+
+// ancestors are a commit and those before it with their parents, up to where a shallow history
+// ends, or to one that is looked for.
+func ancestors(s *filesystem.Storage, commit, until plumbing.Hash) (map[plumbing.Hash][]plumbing.Hash, error) {
+	all := map[plumbing.Hash][]plumbing.Hash{}
+	ends, err := s.Shallow()
+	for todo := []plumbing.Hash{commit}; err == nil && len(todo) > 0; {
+		hash := todo[0]
+		todo = todo[1:]
+		if _, seen := all[hash]; seen {
+			continue
+		}
+		c, cerr := object.GetCommit(s, hash)
+		if cerr != nil {
+			return all, fmt.Errorf("cannot read commit %s: %w", hash, cerr)
+		}
+		if all[hash] = nil; hash == until {
+			break
+		}
+		if !slices.Contains(ends, hash) {
+			all[hash], todo = c.ParentHashes, append(todo, c.ParentHashes...)
+		}
+	}
+	return all, err
+}
+
+func (r *repository) commit(s storer.EncodedObjectStorer, hash string) (*object.Commit, error) {
+	c, err := object.GetCommit(s, plumbing.NewHash(hash))
+	if _, gone := os.Lstat(r.git.Path); err != nil && errors.Is(gone, fs.ErrNotExist) {
+		return nil, away(r.git.Path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read commit %s of %q: %w", hash, r.dir, err)
+	}
+	return c, nil
+}
+
+// Commit is one commit as abl reads it.
+type Commit struct {
+	Hash, Tree string // 40 hexadecimal digits
+	Parent     string // the first one, "" for none
+	Call       string // of Message
+	When       time.Time
+}
+
+func readCommit(c *object.Commit) Commit {
+	read := Commit{Hash: c.Hash.String(), Tree: c.TreeHash.String(), Call: callOf(c.Message), When: c.Committer.When}
+	if len(c.ParentHashes) > 0 {
+		read.Parent = c.ParentHashes[0].String()
+	}
+	return read
 }
 
 // tip is the commit that the branch names, "" when it has none. A branch
@@ -52,49 +116,31 @@ func (r *Repo) Head() (Commit, bool, error) {
 	if last := r.last.Load(); last != nil && last.commit.Hash == hash {
 		return last.commit, true, nil
 	}
-	c, err := r.commit(r.store(), hash)
-	return c, err == nil, err
-}
-
-func (r *Repo) commit(s storer.EncodedObjectStorer, hash string) (Commit, error) {
-	c, err := object.GetCommit(s, plumbing.NewHash(hash))
+	c, err := r.commit(r.git.Store(), hash)
 	if err != nil {
-		if gone := r.there(); gone != nil {
-			return Commit{}, gone
-		}
-		return Commit{}, fmt.Errorf("cannot read commit %s of %q: %w", hash, r.dir, err)
+		return Commit{}, false, err
 	}
-	return readCommit(c), nil
-}
-
-func readCommit(c *object.Commit) Commit {
-	read := Commit{Hash: c.Hash.String(), Tree: c.TreeHash.String(), Call: callOf(c.Message), When: c.Committer.When}
-	if len(c.ParentHashes) > 0 {
-		read.Parent = c.ParentHashes[0].String()
-	}
-	return read
+	return readCommit(c), true, nil
 }
 
 // TreeKey stands for all that a commit holds but the named files and folders at
 // its top: two commits have the same key when they differ in those alone.
 func (r *Repo) TreeKey(commit string, without ...string) (string, error) {
-	s := r.store()
-	c, err := r.commit(s, commit)
+	c, err := r.commit(r.git.Store(), commit)
 	if err != nil {
 		return "", err
 	}
-	tree, err := object.GetTree(s, plumbing.NewHash(c.Tree))
+	tree, err := c.Tree()
 	if err != nil {
-		return "", fmt.Errorf("cannot read tree %s of %q: %w", c.Tree, r.dir, err)
+		return "", fmt.Errorf("cannot read tree %s of %q: %w", c.TreeHash, r.dir, err)
 	}
-	tree.Entries = slices.DeleteFunc(tree.Entries, func(e object.TreeEntry) bool { return slices.Contains(without, e.Name) })
-	var o plumbing.MemoryObject
-	if err := tree.Encode(&o); err != nil {
-		return "", err
+	key := sha256.New() // of what git would store
+	for _, e := range tree.Entries {
+		if !slices.Contains(without, e.Name) {
+			fmt.Fprintf(key, "%o %s\x00%s", e.Mode, e.Name, e.Hash[:])
+		}
 	}
-	encoded, _ := o.Reader() // of what is in memory
-	data, err := io.ReadAll(encoded)
-	return fmt.Sprintf("%x", sha256.Sum256(data)), err
+	return fmt.Sprintf("%x", key.Sum(nil)), nil
 }
 
 // Tag makes a lightweight tag, crash-safely. A tag of that name at the same
@@ -102,14 +148,14 @@ func (r *Repo) TreeKey(commit string, without ...string) (string, error) {
 func (r *Repo) Tag(ctx context.Context, name, commit string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, err := r.commit(r.store(), commit); err != nil {
+	if _, err := r.commit(r.git.Store(), commit); err != nil {
 		return fmt.Errorf("cannot make tag %q: %w", name, err)
 	}
-	value, names, err := r.tag(name)
-	if err != nil || names == commit {
+	value, there, err := r.TagCommit(name)
+	if err != nil || value == commit {
 		return err
 	}
-	if value != "" {
+	if there {
 		if err := r.keepTag(ctx, name, value); err != nil {
 			return err
 		}
@@ -132,34 +178,14 @@ func (r *Repo) keepTag(ctx context.Context, name, value string) error {
 	}
 }
 
-// TagCommit is the commit that a tag names; false when there is no such tag.
+// TagCommit is the commit that a tag of abl's names; false when there is no such tag.
 func (r *Repo) TagCommit(name string) (string, bool, error) {
+	if !gitdir.ValidRef(name) {
+		return "", false, fmt.Errorf("cannot read tag %q: git allows no such name", name)
+	}
 	if err := r.there(); err != nil {
 		return "", false, err
 	}
-	_, commit, err := r.tag(name)
+	commit, err := r.git.Ref("refs/tags/" + name)
 	return commit, commit != "", err
-}
-
-// tag is what the ref of a tag holds, and the commit that it names: another when the
-// tag is an annotated one, be it of another tag; "" when there is none.
-func (r *Repo) tag(name string) (value, commit string, err error) {
-	if !gitdir.ValidRef(name) {
-		return "", "", fmt.Errorf("cannot read tag %q: git allows no such name", name)
-	}
-	value, err = r.git.Ref("refs/tags/" + name)
-	if err != nil || value == "" {
-		return "", "", err
-	}
-	s := r.store()
-	for commit = value; ; {
-		t, err := object.GetTag(s, plumbing.NewHash(commit))
-		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			return value, commit, nil
-		}
-		if err != nil {
-			return "", "", fmt.Errorf("cannot read tag %s of %q: %w", commit, r.dir, err)
-		}
-		commit = t.Target.String()
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
@@ -14,10 +15,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
-	"github.com/go-git/go-git/v5/storage/filesystem"
-	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
 // Up to this many small objects are written as loose files: each costs an
@@ -93,10 +93,23 @@ func (s *spool) encode(o object.Object, there plumbing.Hash) (plumbing.Hash, err
 	return in.Hash(), s.add(in.Type(), in.Hash(), in.Size(), r)
 }
 
-// trees makes the trees of sorted entries, and keeps those that are not known.
-func (s *spool) trees(entries []*index.Entry, known map[string]plumbing.Hash) (content, error) {
-	c := content{entries, map[string]plumbing.Hash{}}
-	return c, s.tree(&c, "", entries, known)
+// commit adds a commit of sorted entries with its trees but for those that are known; a parent
+// that is "" is none.
+func (s *spool) commit(text string, entries []*index.Entry, known map[string]plumbing.Hash, parents ...string) (content, *object.Commit, error) {
+	now := content{entries, map[string]plumbing.Hash{}}
+	if err := s.tree(&now, "", entries, known); err != nil {
+		return now, nil, err
+	}
+	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
+	c := &object.Commit{Author: who, Committer: who, Message: text, TreeHash: now.trees[""]}
+	for _, p := range parents {
+		if p != "" {
+			c.ParentHashes = append(c.ParentHashes, plumbing.NewHash(p))
+		}
+	}
+	var err error
+	c.Hash, err = s.encode(c, plumbing.ZeroHash)
+	return now, c, err
 }
 
 func (s *spool) tree(c *content, folder string, entries []*index.Entry, known map[string]plumbing.Hash) error {
@@ -135,13 +148,25 @@ func (s *spool) finish(d gitdir.Dir) error {
 		plumbing.HashesSort(names)
 		return writePack(d, s, names, 0)
 	}
-	fs := d.FS()
-	defer fs.Discard()
-	loose := filesystem.NewObjectStorage(dotgit.New(fs), nil)
-	for hash, o := range s.all {
-		if _, err := loose.SetEncodedObject(o); err != nil {
-			return fmt.Errorf("cannot write object %s: %w", hash, err)
+	for _, o := range s.all {
+		if err := d.Loose(o); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// writePack writes objects as one pack, if there are any. Each is compared with so many others.
+func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash, window uint) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	err := d.Pack(func(w io.Writer) error {
+		_, err := packfile.NewEncoder(w, from, false).Encode(objects, window)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot write a pack: %w", err)
 	}
 	return nil
 }

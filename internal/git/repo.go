@@ -27,9 +27,6 @@ import (
 	"abl/internal/git/gitdir"
 	"abl/internal/git/scan"
 	"abl/internal/hostfs"
-
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // ErrForeign marks a history that a person must decide about first: the
@@ -61,30 +58,11 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Commit is one commit as abl reads it.
-type Commit struct {
-	Hash, Tree string // 40 hexadecimal digits
-	Parent     string // the first one, "" for none
-	Call       string // of Message
-	When       time.Time
-}
-
-// Snap is the outcome of a snapshot.
-type Snap struct {
-	Commit   Commit
-	Existing bool // the branch carried this call's commit already; nothing was done
-	Changed  int  // paths that differ from the parent
-	Skipped  []Skipped
-}
-
-// Skipped is one path that a snapshot left out, and why.
-type Skipped = scan.Skipped
-
 // Repo is the repository of one workspace directory. Its methods may be
 // called from several goroutines; snapshots and tags wait for each other.
 type Repo struct {
-	dir    string
-	git    gitdir.Dir
+	repository
+
 	id     os.FileInfo // of .git, so that a replaced one is noticed
 	branch string
 	noExec bool
@@ -119,20 +97,12 @@ func Open(dir string, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open workspace: %w", err)
 	}
-	if path := filepath.Join(dir, ".git"); o.Begun {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, away(path)
-		}
-	}
-	id, err := gitFolder(dir, top)
+	id, err := gitFolder(dir, top, o.Begun)
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{dir: dir, git: gitdir.At(filepath.Join(dir, ".git"), id), id: id, opts: o.filled()}
+	r := &Repo{repository: repository{dir, gitdir.At(filepath.Join(dir, ".git"), id)}, id: id, opts: o.filled()}
 	if err := r.adopt(); err != nil {
-		return nil, err
-	}
-	if err := leaveOut(r); err != nil {
 		return nil, err
 	}
 	tip, err := r.tip()
@@ -144,14 +114,14 @@ func Open(dir string, o Options) (*Repo, error) {
 	}
 	r.git.Sweep(time.Now())
 	if o.Clone {
-		_, err = endCheckout(r, tip)
+		err = r.endCheckout(tip)
 	}
 	return r, err
 }
 
 // leaveOut takes up what a clone was made without, whose content it does not have, and refuses
 // to leave out what it has.
-func leaveOut(r *Repo) error {
+func (r *Repo) leaveOut() error {
 	data, err := hostfs.Read(r.git.Path, "info/exclude", maxSteering)
 	if !r.opts.Clone || errors.Is(err, hostfs.ErrAbsent) {
 		return nil
@@ -176,56 +146,56 @@ func away(path string) error {
 	return gitdir.Foreign("%q was moved away: put it back; to begin anew without it, move .abl/state.json away as well", path)
 }
 
-// gitFolder finds the .git folder, or makes it.
-func gitFolder(dir string, top fs.FileInfo) (fs.FileInfo, error) {
+// gitFolder finds the .git folder, or makes it unless there was one before. HEAD comes last:
+// without it git sees no repository, and what a killed abl began is ended.
+func gitFolder(dir string, top fs.FileInfo, begun bool) (fs.FileInfo, error) {
 	path := filepath.Join(dir, ".git")
 	id, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := gitdir.At(dir, top).Mkdir(".git"); err != nil {
-			return nil, fmt.Errorf("cannot make %q: %w", path, err)
-		}
-		id, err = os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) && begun {
+		return nil, away(path)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot open %q: %w", path, err)
-	}
-	if !id.IsDir() {
+	if err == nil && !id.IsDir() {
 		return nil, gitdir.Foreign("%q is a file or a link and not a folder, so the history lies elsewhere: put a repository of its own here, or choose another directory", path)
 	}
-	d := gitdir.At(path, id)
+	if err == nil {
+		top = id
+	}
+	d := gitdir.At(path, top)
 	if _, err := os.Lstat(d.Join("HEAD")); !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
-	if err := initialise(d); err != nil {
+	born, err := d.EverBorn()
+	if err == nil && born {
+		return nil, gitdir.Foreign("%q has refs but no HEAD: it is damaged; git symbolic-ref HEAD refs/heads/NAME mends it", path)
+	}
+	if err == nil {
+		err = layOut(dir, top)
+	}
+	if err == nil {
+		err = setHead(d, "main")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("cannot make a repository in %q: %w", dir, err)
 	}
-	return id, nil
+	return os.Lstat(path)
 }
 
 const newConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
 
-// initialise makes a repository, or ends what a killed abl began: HEAD comes
-// last, and without it git sees no repository.
-func initialise(d gitdir.Dir) error {
-	born, err := d.EverBorn()
-	if err != nil {
-		return err
-	}
-	if born {
-		return gitdir.Foreign("%q has refs but no HEAD: it is damaged; git symbolic-ref HEAD refs/heads/NAME mends it", d.Path)
-	}
-	if err := layOut(d); err != nil {
-		return err
-	}
-	return d.Replace("HEAD", []byte("ref: refs/heads/main\n"))
+func setHead(d gitdir.Dir, branch string) error {
+	return d.Replace("HEAD", []byte("ref: refs/heads/"+branch+"\n"))
 }
 
-// layOut makes all that git wants in a .git folder, but for HEAD. go-git's PlainInit does the
-// same by these calls, on a file system of its own, and brings its transports along.
-func layOut(d gitdir.Dir) error {
-	s := filesystem.NewStorage(d.FS(), cache.NewObjectLRUDefault())
-	if err := errors.Join(s.Init(), d.Mkdir("info"), d.Mkdir("hooks")); err != nil {
+// layOut makes all that git wants in the .git folder of a folder, but for HEAD.
+func layOut(dir string, owner fs.FileInfo) error {
+	if err := gitdir.At(dir, owner).Mkdir(".git"); err != nil {
 		return err
+	}
+	d := gitdir.At(filepath.Join(dir, ".git"), owner)
+	for _, folder := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"} {
+		if err := d.Mkdir(folder); err != nil {
+			return err
+		}
 	}
 	if _, err := os.Lstat(d.Join("config")); !errors.Is(err, fs.ErrNotExist) {
 		return err

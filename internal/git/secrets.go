@@ -36,13 +36,13 @@ func (s *spool) refuseSecrets(secrets map[string]string, base, entries []*index.
 		}
 		return ""
 	}
-	fresh := differing(base, entries)
 	var all []string
-	for _, e := range entries {
-		if _, is := slices.BinarySearch(fresh, e.Name); !is || len(all) == maxSecretFiles {
+	for _, path := range differing(base, entries) {
+		e := entryAt(entries, path)
+		if e == nil || len(all) == maxSecretFiles {
 			continue
 		}
-		path, name := e.Name, in([]byte(e.Name))
+		name := in([]byte(path))
 		if name != "" {
 			path = any.String(path)
 		} else if o, is := s.all[e.Hash]; is {

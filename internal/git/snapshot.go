@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"abl/internal/git/scan"
 	"abl/internal/state"
@@ -17,6 +16,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
+
+// Snap is the outcome of a snapshot.
+type Snap struct {
+	Commit   Commit
+	Existing bool // the branch carried this call's commit already; nothing was done
+	Changed  int  // paths that differ from the parent
+	Skipped  []Skipped
+}
+
+// Skipped is one path that a snapshot left out, and why.
+type Skipped = scan.Skipped
 
 // Snapshot commits what stands in the directory, as git add -A and git commit
 // would, an empty commit too. When the tip of the branch carries the message's
@@ -47,143 +57,101 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 		return Snap{}, err
 	}
 	if ok && m.Call != "" && head.Call == m.Call {
-		return existing(r, head)
+		return r.existing(head)
 	}
 	objects, err := newSpool(r.git)
 	if err != nil {
 		return Snap{}, err
 	}
 	defer objects.close()
-	base, found, err := r.look(ctx, head, m.Keep, objects)
-	if err != nil {
-		return Snap{}, err
+	base, found, err := r.look(ctx, scan.Options{Sweep: m.Keep != nil, Put: objects.add})
+	if err == nil && m.Keep != nil {
+		err = r.keep(base.entries, found, m.Keep)
 	}
-	now, err := objects.trees(found.Entries, base.trees)
-	if err != nil {
-		return Snap{}, err
-	}
-	s := Snap{Skipped: found.Skipped, Changed: len(differing(base.entries, found.Entries))}
-	s.Commit, err = r.write(ctx, objects, now, head.Hash, text)
-	return s, err
-}
-
-// look reads the work tree, with keep sweeps it, and refuses secrets among what
-// objects, if there are any, have taken of it.
-func (r *Repo) look(ctx context.Context, head Commit, keep func(state.Found) error, objects *spool) (base content, found *scan.Result, err error) {
-	if base, err = r.base(head); err != nil {
-		return base, nil, err
-	}
-	o := scan.Options{Sweep: keep != nil}
-	if objects != nil {
-		o.Put = objects.add
-	}
-	found, err = r.walk(ctx, head, o)
-	if err == nil && keep != nil {
-		err = r.keep(base.entries, found, keep)
-	}
-	if err == nil && objects != nil {
+	if err == nil {
 		err = objects.refuseSecrets(r.opts.Secrets, base.entries, found.Entries)
 	}
-	return base, found, err
+	if err != nil {
+		return Snap{}, err
+	}
+	now, c, err := objects.commit(text, found.Entries, base.trees, head.Hash)
+	if err == nil {
+		err = r.write(ctx, objects, now, c)
+	}
+	if err != nil {
+		return Snap{}, err
+	}
+	return Snap{Commit: readCommit(c), Skipped: found.Skipped, Changed: len(differing(base.entries, found.Entries))}, nil
 }
 
-// walk reads the work tree in the way that o says.
-func (r *Repo) walk(ctx context.Context, head Commit, o scan.Options) (_ *scan.Result, err error) {
-	if o.Known, o.Written, err = r.index(head); err != nil {
-		return nil, err
+// look reads what is committed, and what stands in the directory, in the way that o says.
+func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *scan.Result, err error) {
+	head, err := r.tip()
+	if err == nil {
+		base, err = r.content(head)
+	}
+	if err == nil {
+		o.Known, o.Written, err = r.index(base)
+	}
+	if err != nil {
+		return base, nil, err
 	}
 	o.Exclude, _ = os.ReadFile(r.git.Join("info/exclude")) // git, too, takes an unreadable one for empty
 	o.Root, o.NoExec = r.dir, r.noExec
-	o.SizeOf = func(h plumbing.Hash) (int64, error) { return r.store().EncodedObjectSize(h) }
+	o.SizeOf = func(h plumbing.Hash) (int64, error) { return r.git.Store().EncodedObjectSize(h) }
 	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
-	known, left := split(r.opts.Without, o.Known)
-	o.Known = known
-	found, err := scan.Walk(ctx, o)
-	if err == nil && len(left)+len(r.opts.Without) > 0 {
-		found.Entries, _ = split(r.opts.Without, found.Entries, left...)
-		found.Entries = append(found.Entries, left...)
-		slices.SortFunc(found.Entries, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
-	}
-	return found, err
-}
 
-// split parts what stands in the work tree from what a clone keeps as it was committed: what
-// is left out of it, and submodules, with all that is below, and what is in their folders' place.
-func split(left []string, entries []*index.Entry, more ...*index.Entry) (here, away []*index.Entry) {
-	paths := slices.Clone(left)
-	for _, e := range slices.Concat(entries, more) {
+	// What a clone is without, and its submodules, with all that is below, stay as they were
+	// committed, whatever stands there or in the place of a folder of theirs.
+	paths := slices.Clone(r.opts.Without)
+	for _, e := range o.Known {
 		if e.Mode == filemode.Submodule {
 			paths = append(paths, e.Name)
 		}
 	}
-	for _, e := range entries {
-		if is, _ := without(paths, e.Name); is || below(more, e.Name) {
-			away = append(away, e)
-		} else {
-			here = append(here, e)
-		}
+	away := func(e *index.Entry) bool { return without(paths, e.Name) }
+	kept := slices.DeleteFunc(slices.Clone(o.Known), func(e *index.Entry) bool { return !away(e) })
+	o.Known = slices.DeleteFunc(slices.Clone(o.Known), away)
+	if found, err = scan.Walk(ctx, o); err != nil {
+		return base, nil, err
 	}
-	return here, away
+	found.Entries = slices.DeleteFunc(found.Entries, func(e *index.Entry) bool { return away(e) || below(kept, e.Name) })
+	found.Entries = append(found.Entries, kept...)
+	slices.SortFunc(found.Entries, inOrder)
+	return base, found, nil
 }
 
-// write makes everything durable, in the order that a kill may interrupt. The index is
-// written while the objects are, and gets its name when they are on the disk.
-func (r *Repo) write(ctx context.Context, objects *spool, now content, parent, text string) (Commit, error) {
-	c := newCommit(text, now.trees[""], parent)
-	hash, err := objects.encode(&c, plumbing.ZeroHash)
-	if err != nil {
-		return Commit{}, err
-	}
-	var end func(error) error
-	synced := make(chan error, 1)
+// write makes everything durable, in the order that a kill may interrupt. The index is made
+// while the objects are written, and gets its name when they are on the disk.
+func (r *Repo) write(ctx context.Context, objects *spool, now content, c *object.Commit) error {
+	var ix []byte
+	encoded := make(chan error, 1)
 	go func() {
-		ix, err := encodeIndex(now.entries)
-		if err == nil {
-			end, err = r.git.Write("index", ix)
-		}
-		synced <- err
+		var err error
+		ix, err = encodeIndex(now.entries)
+		encoded <- err
 	}()
-	err = objects.finish(r.git)
-	if failed := <-synced; failed == nil {
-		err = end(err)
-	} else {
-		err = errors.Join(err, failed)
+	err := errors.Join(objects.finish(r.git), <-encoded)
+	if err == nil {
+		err = r.git.Replace("index", ix)
 	}
 	if err != nil {
-		return Commit{}, err
+		return err
 	}
-	c.Hash = hash
-	made := readCommit(&c)
+	made := readCommit(c)
 	if info, err := os.Lstat(r.git.Join("index")); err == nil {
 		r.last.Store(&written{now, made, info})
 	}
-	return made, r.git.Move(ctx, r.ref(), parent, made.Hash, r.opts.LockWait)
-}
-
-// newCommit is a commit of abl's; a parent that is "" is none.
-func newCommit(text string, tree plumbing.Hash, parents ...string) object.Commit {
-	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
-	c := object.Commit{Author: who, Committer: who, Message: text, TreeHash: tree}
-	for _, p := range parents {
-		if p != "" {
-			c.ParentHashes = append(c.ParentHashes, plumbing.NewHash(p))
-		}
-	}
-	return c
+	return r.git.Move(ctx, r.ref(), made.Parent, made.Hash, r.opts.LockWait)
 }
 
 // existing answers for a snapshot that an earlier run has made.
-func existing(r *Repo, head Commit) (Snap, error) {
-	var parent Commit
-	if head.Parent != "" {
-		var err error
-		parent, err = r.commit(r.store(), head.Parent)
-		if err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) { // as where a shallow clone ends
-			return Snap{}, err
-		}
+func (r *Repo) existing(head Commit) (Snap, error) {
+	before, err1 := r.content(head.Parent)
+	if errors.Is(err1, plumbing.ErrObjectNotFound) { // as where a shallow clone ends
+		err1 = nil
 	}
-	before, err1 := r.base(parent)
-	after, err2 := r.base(head)
+	after, err2 := r.content(head.Hash)
 	return Snap{Commit: head, Existing: true, Changed: len(differing(before.entries, after.entries))}, errors.Join(err1, err2)
 }
 

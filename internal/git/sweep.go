@@ -20,11 +20,11 @@ import (
 func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	head, _, err := r.Head()
-	if err == nil {
-		_, _, err = r.look(ctx, head, keep, nil)
+	base, found, err := r.look(ctx, scan.Options{Sweep: true})
+	if err != nil {
+		return err
 	}
-	return err
+	return r.keep(base.entries, found, keep)
 }
 
 const maxMarks = 64 << 20 // bytes
@@ -34,7 +34,7 @@ const maxMarks = 64 << 20 // bytes
 func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) error) error {
 	before, _ := hostfs.Read(filepath.Dir(r.opts.Cache), filepath.Base(r.opts.Cache), maxMarks)
 	was, now := slices.Collect(strings.Lines(string(before))), []string{}
-	control := control(r, base, w.Entries)
+	control := r.control(base, w.Entries)
 	for _, m := range w.Marks {
 		line := fmt.Sprintf("%s %q\n", m.State, m.Path)
 		now = append(now, line)
@@ -57,7 +57,7 @@ func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) 
 
 // control lists what of the tree steers a person's tools and is new or changed
 // since the commit before.
-func control(r *Repo, base, entries []*index.Entry) (all []state.Thing) {
+func (r *Repo) control(base, entries []*index.Entry) (all []state.Thing) {
 	for _, path := range differing(base, entries) {
 		e, what := entryAt(entries, path), scan.SteersPath(path)
 		if what == "" && r.hooks != "" && strings.HasPrefix(path, r.hooks) {
@@ -77,12 +77,9 @@ const maxDiffers = 100
 // Differs lists paths, at most 100, whose content no longer equals the tree of a
 // commit, "" for HEAD: changed, deleted, and new unless ignored. It writes nothing.
 func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
-	base, found, _, err := trees(ctx, r, scan.Options{})
+	base, found, err := r.look(ctx, scan.Options{})
 	if err == nil && commit != "" {
-		var then Commit
-		if then, err = r.commit(r.store(), commit); err == nil {
-			base, err = r.base(then)
-		}
+		base, err = r.content(commit)
 	}
 	if err != nil {
 		return nil, err
@@ -94,27 +91,19 @@ func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
 // Tree is what would be committed now: of each path its mode and the hash of its content.
 // Folders that git ignores have a slash behind, and nothing.
 func (r *Repo) Tree(ctx context.Context) (map[string]string, error) {
-	_, _, now, err := trees(ctx, r, scan.Options{})
-	return now, err
+	_, found, err := r.look(ctx, scan.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return treeOf(found), nil
 }
 
-// trees reads what is committed, what stands in the directory, and of that the Tree.
-func trees(ctx context.Context, r *Repo, o scan.Options) (base content, found *scan.Result, now map[string]string, err error) {
-	head, _, err := r.Head()
-	if err == nil {
-		base, err = r.base(head)
-	}
-	if err == nil {
-		found, err = r.walk(ctx, head, o)
-	}
-	if err != nil {
-		return base, nil, nil, err
-	}
-	now = contents(found.Entries)
+func treeOf(found *scan.Result) map[string]string {
+	all := contents(found.Entries)
 	for _, folder := range found.Out {
-		now[folder+"/"] = ""
+		all[folder+"/"] = ""
 	}
-	return base, found, now, nil
+	return all
 }
 
 func contents(entries []*index.Entry) map[string]string {
@@ -128,11 +117,7 @@ func contents(entries []*index.Entry) map[string]string {
 // Files lists what stands in the directory and is tracked or not ignored,
 // sorted, at most max paths.
 func (r *Repo) Files(ctx context.Context, max int) (paths []string, err error) {
-	head, _, err := r.Head()
-	if err != nil {
-		return nil, err
-	}
-	found, err := r.walk(ctx, head, scan.Options{NamesOnly: true})
+	_, found, err := r.look(ctx, scan.Options{NamesOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,9 +21,9 @@ import (
 	"abl/internal/hostfs"
 )
 
-// tempPrefix marks abl's temporary files; they stand in the top of .git, since
-// below refs every file without .lock at its end is a ref.
-const tempPrefix = "abl-tmp-"
+// tempPrefix marks abl's temporary files. They stand in the top of .git, since below refs
+// every file without .lock at its end is a ref, or among the packs, where git gc sweeps tmp_.
+const tempPrefix = "tmp_abl_"
 
 // Dir is a .git folder.
 type Dir struct {
@@ -45,18 +46,24 @@ func (d Dir) Join(parts ...string) string {
 	return filepath.Join(append([]string{d.Path}, parts...)...)
 }
 
-// Temp makes a temporary file in a folder of .git, named with a prefix.
-func (d Dir) Temp(folder, prefix string) (*os.File, error) {
-	f, err := os.CreateTemp(d.Join(folder), prefix+"*")
+// temp makes a temporary file in a folder of .git.
+func (d Dir) temp(folder string) (*os.File, error) {
+	f, err := os.CreateTemp(d.Join(folder), tempPrefix+"*")
 	if err != nil {
 		return nil, err
 	}
 	return f, d.give(f.Chown)
 }
 
+// drop takes away a temporary file that has not got its name.
+func drop(f *os.File) {
+	f.Close()
+	os.Remove(f.Name())
+}
+
 // Unnamed makes a file that is gone when it is closed.
 func (d Dir) Unnamed() (*os.File, error) {
-	f, err := d.Temp(".", tempPrefix)
+	f, err := d.temp(".")
 	if err == nil {
 		err = os.Remove(f.Name())
 	}
@@ -73,17 +80,13 @@ func (d Dir) give(chown func(uid, gid int) error) error {
 // Mkdir makes a folder and those above it, durably.
 func (d Dir) Mkdir(name string) error {
 	path := d.Join(name)
-	err := os.Mkdir(path, 0o755)
-	if errors.Is(err, fs.ErrNotExist) && name != "." {
-		if err := d.Mkdir(filepath.Dir(name)); err != nil {
-			return err
-		}
-		err = os.Mkdir(path, 0o755)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) || name == "." {
+		return err
 	}
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	if err := d.Mkdir(filepath.Dir(name)); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := d.give(func(u, g int) error { return os.Lchown(path, u, g) }); err != nil {
@@ -94,47 +97,44 @@ func (d Dir) Mkdir(name string) error {
 
 // Replace writes a file of .git whole. Its folder must exist.
 func (d Dir) Replace(name string, data []byte) error {
-	end, err := d.Write(name, data)
+	return d.fill(".", name, 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// fill writes a file by way of one in a folder on the same disk.
+func (d Dir) fill(folder, name string, perm fs.FileMode, write func(io.Writer) error) error {
+	f, err := d.temp(folder)
+	if err == nil {
+		defer drop(f)
+		err = write(f)
+	}
+	if err == nil {
+		err = d.finish(f, name, perm)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %q: %w", d.Join(name), err)
+	}
+	return nil
+}
+
+// finish gives a temporary file its name when it is on the disk, durably.
+func (d Dir) finish(f *os.File, name string, perm fs.FileMode) error {
+	err := errors.Join(f.Chmod(perm), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), d.Join(name))
+	}
 	if err != nil {
 		return err
 	}
-	return end(nil)
-}
-
-// Write writes a file of .git to the disk, and returns what gives it its name, or, given
-// an error, removes it and returns the error.
-func (d Dir) Write(name string, data []byte) (end func(error) error, err error) {
-	f, err := d.Temp(".", tempPrefix)
-	if err != nil {
-		return nil, fmt.Errorf("cannot write %q: %w", d.Join(name), err)
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		os.Remove(f.Name())
-		return nil, fmt.Errorf("cannot write %q: %w", d.Join(name), err)
-	}
-	return func(err error) error {
-		if err != nil {
-			os.Remove(f.Name())
-			return err
-		}
-		return rename(f.Name(), d.Join(name))
-	}, nil
-}
-
-// rename gives a finished and synced file its final name, durably.
-func rename(temp, final string) error {
-	if err := os.Rename(temp, final); err != nil {
-		os.Remove(temp)
-		return err
-	}
-	return hostfs.SyncDir(filepath.Dir(final))
+	return hostfs.SyncDir(filepath.Dir(d.Join(name)))
 }
 
 // Sweep removes temporary files that a killed abl left in the top of .git and
 // among its packs. A fresh one may belong to an abl that still runs.
 func (d Dir) Sweep(now time.Time) {
-	for _, pattern := range []string{tempPrefix + "*", "objects/pack/tmp_*" + tempObject + "*"} {
+	for _, pattern := range []string{tempPrefix + "*", packs + "/" + tempPrefix + "*"} {
 		left, _ := fs.Glob(os.DirFS(d.Path), pattern) // a folder that cannot be read has nothing to sweep
 		for _, name := range left {
 			if info, err := os.Lstat(d.Join(name)); err == nil && now.Sub(info.ModTime()) > time.Hour {
@@ -143,10 +143,6 @@ func (d Dir) Sweep(now time.Time) {
 		}
 	}
 }
-
-// tempObject is in the names of unfinished objects and packs, after the tmp_
-// by which git gc knows them too.
-const tempObject = "abl"
 
 // ErrForeign marks a repository in a state that a person must decide about.
 // The message of an error that Is this says what and what to do.
@@ -171,7 +167,7 @@ const poll = 20 * time.Millisecond
 // next abl can tell, and clear, a lock whose holder was killed.
 func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock func(), err error) {
 	path := d.Join(name) + ".lock"
-	ours, err := d.Temp(".", tempPrefix)
+	ours, err := d.temp(".")
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock %q: %w", d.Join(name), err)
 	}

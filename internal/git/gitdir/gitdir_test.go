@@ -185,7 +185,7 @@ func TestSweep(t *testing.T) {
 	d := repository(t)
 	must(t, d.Mkdir("objects/pack"))
 	must(t, d.Replace(tempPrefix+"old", nil))
-	must(t, d.Replace("objects/pack/"+"tmp_pack_"+tempObject+"old", nil))
+	must(t, d.Replace("objects/pack/"+tempPrefix+"old", nil))
 	d.Sweep(time.Now())
 	if _, err := os.Stat(d.Join(tempPrefix + "old")); err != nil {
 		t.Errorf("a fresh one is gone: %v", err)
@@ -200,19 +200,21 @@ func TestSweep(t *testing.T) {
 // TestFailedWrite: a file whose writing failed gets no name and leaves nothing.
 func TestFailedWrite(t *testing.T) {
 	d := repository(t)
-	for name, write := range map[string]func(w io.Writer) error{
-		"write": func(w io.Writer) error { _, err := w.Write([]byte("x")); return err },
-		"copy":  func(w io.Writer) error { _, err := io.Copy(w, strings.NewReader("x")); return err },
+	must(t, d.Mkdir("objects/pack"))
+	full := errors.New("disk full")
+	for name, write := range map[string]func() error{
+		"file": func() error { return d.fill(".", "new", 0o644, func(io.Writer) error { return full }) },
+		"pack": func() error {
+			return d.Pack(func(w io.Writer) error { _, err := io.WriteString(w, "PACK"); return errors.Join(err, full) })
+		},
+		"no pack":   func() error { return d.Pack(func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }) },
+		"no folder": func() error { return d.Replace("none/new", nil) },
 	} {
-		made, err := d.FS().Create("new")
-		must(t, err)
-		f := made.(*file)
-		whole := f.File
-		f.File, err = os.Open(whole.Name()) // cannot be written
-		must(t, err)
-		must(t, whole.Close())
-		if write(f) == nil || f.Close() == nil {
+		if write() == nil {
 			t.Errorf("%s: no error", name)
+		}
+		if left, _ := filepath.Glob(d.Join("objects/pack/*")); len(left) > 0 {
+			t.Errorf("%s: left %q", name, left)
 		}
 		if _, err := os.Stat(d.Join("new")); err == nil {
 			t.Errorf("%s: the file has its name", name)

@@ -22,15 +22,14 @@ import (
 func (d Dir) Head() (branch, commit string, err error) {
 	const most = 4096 // bytes: longer than any name of a ref
 	data, err := hostfs.Read(d.Path, "HEAD", most)
-	if err != nil {
-		return "", "", fmt.Errorf("cannot read HEAD of %q: %w", d.Path, err)
-	}
 	text := strings.TrimRight(string(data), "\n ")
-	if ValidHash(text) {
-		return "", text, nil
-	}
 	branch, ok := strings.CutPrefix(text, "ref: refs/heads/")
-	if !ok || !ValidRef(branch) {
+	switch {
+	case ValidHash(text):
+		return "", text, nil
+	case err != nil:
+		return "", "", Foreign("HEAD of %q: %v: git switch mends it", d.Path, err)
+	case !ok || !ValidRef(branch):
 		return "", "", Foreign("HEAD of %q does not name a branch: it holds %.60q; git switch mends it", d.Path, data)
 	}
 	return branch, "", nil

@@ -1,0 +1,102 @@
+package gitdir
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+
+	"abl/internal/hostfs"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+const packs = "objects/pack"
+
+// Store reads the objects, those that are borrowed included. A store keeps the list of
+// packs that it saw first, so each operation opens its own.
+func (d Dir) Store() *filesystem.Storage {
+	o := filesystem.Options{AlternatesFS: osfs.New("/")}
+	return filesystem.NewStorageWithOptions(osfs.New(d.Path), cache.NewObjectLRUDefault(), o)
+}
+
+// Loose writes an object into a file of its own, unless it has one.
+func (d Dir) Loose(o plumbing.EncodedObject) error {
+	hash := o.Hash().String()
+	name := path.Join("objects", hash[:2], hash[2:])
+	if info, err := os.Lstat(d.Join(name)); err == nil && info.Size() > 0 { // else the power went while git wrote it
+		return hostfs.SyncDir(filepath.Dir(d.Join(name))) // for which another may not have waited
+	}
+	from, err := o.Reader()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := errors.Join(d.Mkdir(packs), d.Mkdir(path.Dir(name))); err != nil {
+		return err
+	}
+	return d.fill(packs, name, 0o444, func(f io.Writer) error {
+		w := objfile.NewWriter(f)
+		err := w.WriteHeader(o.Type(), o.Size())
+		if err == nil {
+			_, err = io.Copy(w, from)
+		}
+		return errors.Join(err, w.Close())
+	})
+}
+
+// Pack writes what encode makes, a pack, and its index.
+func (d Dir) Pack(encode func(io.Writer) error) error {
+	if err := d.Mkdir(packs); err != nil {
+		return err
+	}
+	pack, err := d.temp(packs)
+	if err != nil {
+		return err
+	}
+	defer drop(pack)
+	w := bufio.NewWriterSize(pack, 256<<10)
+	if err := errors.Join(encode(w), w.Flush()); err != nil {
+		return err
+	}
+	index, name, err := indexOf(pack)
+	if err != nil {
+		return err
+	}
+	err = d.fill(packs, name+".idx", 0o444, func(f io.Writer) error {
+		w := bufio.NewWriter(f)
+		_, err := idxfile.NewEncoder(w).Encode(index)
+		return errors.Join(err, w.Flush())
+	})
+	if err != nil {
+		return err
+	}
+	return d.finish(pack, name+".pack", 0o444)
+}
+
+// indexOf reads a pack again, and says how git names it.
+func indexOf(pack *os.File) (*idxfile.MemoryIndex, string, error) {
+	if _, err := pack.Seek(0, io.SeekStart); err != nil {
+		return nil, "", err
+	}
+	var all idxfile.Writer
+	parser, err := packfile.NewParser(packfile.NewScanner(pack), &all)
+	if err != nil {
+		return nil, "", err
+	}
+	sum, err := parser.Parse()
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot read the pack that was written: %w", err)
+	}
+	index, err := all.Index()
+	return index, fmt.Sprintf("%s/pack-%s", packs, sum), err
+}
