@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
@@ -18,8 +18,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/utils/diff"
 )
 
 // ErrConflict marks a merge that a person must decide: both sides changed the same lines.
@@ -102,7 +102,7 @@ func (r *Repo) merged(ours, theirs, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, c, err := objects.commit(text, entries, nil, ours, theirs)
+	_, c, err := objects.commit(text, entries, mine.trees, ours, theirs)
 	if err == nil {
 		err = objects.finish(r.git)
 	}
@@ -189,8 +189,9 @@ func mergeText(s *filesystem.Storage, objects *spool, was, a, b *index.Entry) (*
 		return nil, ErrConflict
 	}
 	merged := *a
-	merged.Hash = plumbing.ComputeHash(plumbing.BlobObject, []byte(text))
-	return &merged, objects.add(plumbing.BlobObject, merged.Hash, int64(len(text)), strings.NewReader(text))
+	var err error
+	merged.Hash, err = objects.blob([]byte(text))
+	return &merged, err
 }
 
 const (
@@ -205,20 +206,6 @@ func textOf(s *filesystem.Storage, hash plumbing.Hash) (string, error) {
 		err = ErrConflict
 	}
 	return string(data), err
-}
-
-// read reads the beginning of a blob, up to most bytes.
-func read(s *filesystem.Storage, hash plumbing.Hash, most int64) ([]byte, error) {
-	b, err := object.GetBlob(s, hash)
-	if err != nil {
-		return nil, err
-	}
-	from, err := b.Reader()
-	if err != nil {
-		return nil, err
-	}
-	defer from.Close()
-	return io.ReadAll(io.LimitReader(from, most))
 }
 
 // underWay is a file of .git that says between which commits the work tree is.
@@ -257,4 +244,57 @@ func (r *Repo) endCheckout(tip string) error {
 		}
 	}
 	return os.Remove(r.git.Join(underWay))
+}
+
+// change puts a text in the place of the lines from..to of another.
+type change struct {
+	from, to int
+	text     string
+}
+
+// mergeLines merges two changes of a text by lines: what both changed alike counts once; false
+// where their changes touch.
+func mergeLines(base, ours, theirs string) (string, bool) {
+	lines, at := strings.SplitAfter(base, "\n"), 0
+	a, b := changes(base, ours), changes(base, theirs)
+	var out strings.Builder
+	for len(a) > 0 || len(b) > 0 {
+		var e change
+		switch {
+		case len(a) > 0 && len(b) > 0 && a[0] == b[0]:
+			e, a, b = a[0], a[1:], b[1:]
+		case len(b) == 0 || len(a) > 0 && a[0].to < b[0].from: // git, too, wants a line between them
+			e, a = a[0], a[1:]
+		case len(a) == 0 || b[0].to < a[0].from:
+			e, b = b[0], b[1:]
+		default:
+			return "", false
+		}
+		out.WriteString(strings.Join(lines[at:e.from], "") + e.text)
+		at = e.to
+	}
+	return out.String() + strings.Join(lines[at:], ""), true
+}
+
+// changes are what makes one text of another, in order; no two touch.
+func changes(from, to string) (all []change) {
+	const equal, deleted = 0, -1 // what go-git's diff calls them
+	at, open := 0, false
+	for _, d := range diff.DoWithTimeout(from, to, 10*time.Second) { // else coarser
+		lines := len(slices.Collect(strings.Lines(d.Text)))
+		if d.Type == equal {
+			at, open = at+lines, false
+			continue
+		}
+		if !open {
+			all, open = append(all, change{from: at, to: at}), true
+		}
+		if e := &all[len(all)-1]; d.Type == deleted {
+			at += lines
+			e.to = at
+		} else {
+			e.text += d.Text
+		}
+	}
+	return all
 }

@@ -1,6 +1,8 @@
 package git
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +13,7 @@ import (
 
 	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
+	"abl/internal/redact"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -78,6 +81,11 @@ func (s *spool) add(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r 
 		s.at += size
 	}
 	return err
+}
+
+func (s *spool) blob(data []byte) (plumbing.Hash, error) {
+	hash := plumbing.ComputeHash(plumbing.BlobObject, data)
+	return hash, s.add(plumbing.BlobObject, hash, int64(len(data)), bytes.NewReader(data))
 }
 
 // encode adds a tree or a commit, unless it is there already.
@@ -172,3 +180,86 @@ func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing
 }
 
 func (s *spool) close() { s.file.Close() }
+
+// openBlob opens a blob, and says how long it is.
+func openBlob(s storer.EncodedObjectStorer, hash plumbing.Hash) (io.ReadCloser, int64, error) {
+	o, err := s.EncodedObject(plumbing.BlobObject, hash)
+	if err != nil {
+		return nil, 0, err
+	}
+	from, err := o.Reader()
+	return from, o.Size(), err
+}
+
+// read reads the beginning of a blob, up to most bytes.
+func read(s storer.EncodedObjectStorer, hash plumbing.Hash, most int64) ([]byte, error) {
+	from, _, err := openBlob(s, hash)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	return io.ReadAll(io.LimitReader(from, most))
+}
+
+// ErrSecret marks a tree that was not committed for a secret that it holds.
+var ErrSecret = errors.New("a secret would be committed")
+
+// maxSecretFiles is how many files are named that hold a secret.
+const maxSecretFiles = 10
+
+// refuseSecrets names the files, new or changed, that hold a secret, in their names
+// or in what stands in them. The value is never told.
+func (s *spool) refuseSecrets(secrets map[string]string, base, entries []*index.Entry) error {
+	any, _ := redact.New(slices.Collect(maps.Values(secrets))...)
+	if !any.Knows() {
+		return nil
+	}
+	in := func(text []byte) string {
+		if any.Holds(text) {
+			for _, name := range slices.Sorted(maps.Keys(secrets)) {
+				if one, _ := redact.New(secrets[name]); one.Holds(text) {
+					return name
+				}
+			}
+		}
+		return ""
+	}
+	var all []string
+	for _, path := range differing(base, entries) {
+		e := entryAt(entries, path)
+		if e == nil || len(all) == maxSecretFiles {
+			continue
+		}
+		name := in([]byte(path))
+		if name != "" {
+			path = any.String(path)
+		} else if o, is := s.all[e.Hash]; is {
+			var err error
+			if name, err = search(o.data, in); err != nil {
+				return fmt.Errorf("cannot look for secrets in %q: %w", path, err)
+			}
+		}
+		if name != "" {
+			all = append(all, fmt.Sprintf("%q has the value of %s", path, name))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w, plain or encoded: %s", ErrSecret, strings.Join(all, ", "))
+}
+
+// search looks at a part of the data at a time; parts overlap by more than any
+// secret takes.
+func search(data *io.SectionReader, in func([]byte) string) (name string, err error) {
+	const part, overlap = 1 << 20, 64 << 10
+	held := make([]byte, min(part, data.Size()))
+	for at := int64(0); name == "" && at < data.Size(); at += part - overlap {
+		n, err := data.ReadAt(held, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		name = in(held[:n])
+	}
+	return name, nil
+}

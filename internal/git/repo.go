@@ -12,10 +12,13 @@
 package git
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +30,9 @@ import (
 	"abl/internal/git/gitdir"
 	"abl/internal/git/scan"
 	"abl/internal/hostfs"
+	"abl/internal/state"
+
+	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
 // ErrForeign marks a history that a person must decide about first: the
@@ -83,11 +89,9 @@ func (r *Repo) ref() string { return "refs/heads/" + r.branch }
 // remotes and config, and nothing of it is executed; a new one has the branch
 // main. An error that Is ErrForeign says what a person must decide first.
 func Open(dir string, o Options) (*Repo, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open workspace %q: %w", dir, err)
-	}
-	top, err := os.Lstat(dir)
+	dir, err1 := filepath.Abs(dir)
+	top, err2 := os.Lstat(dir)
+	err := errors.Join(err1, err2)
 	if err == nil && !top.IsDir() {
 		err = fmt.Errorf("%q is not a directory", dir)
 	}
@@ -102,10 +106,17 @@ func Open(dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{repository: repository{dir, gitdir.At(filepath.Join(dir, ".git"), id)}, id: id, opts: o.filled()}
-	if err := r.adopt(); err != nil {
-		return nil, err
+	_, err = r.settled()
+	if err == nil {
+		err = r.readConfig()
 	}
-	tip, err := r.tip()
+	if err == nil {
+		err = r.leaveOut()
+	}
+	tip := ""
+	if err == nil {
+		tip, err = r.tip()
+	}
 	if err == nil && tip == "" && o.Commit != "" {
 		err = gitdir.Foreign("%q has no history any more, and had commit %s: put back what was there", r.git.Path, o.Commit)
 	}
@@ -201,4 +212,186 @@ func layOut(dir string, owner fs.FileInfo) error {
 		return err
 	}
 	return d.Replace("config", []byte(newConfig))
+}
+
+const (
+	maxSteering = 4 << 20 // bytes of a config or a hook
+	maxInside   = 100_000 // files of .git that are no objects
+
+	unfinished = "a merge, rebase, pick, revert or bisection is not finished: git status says how to go on or to abort it"
+	elsewhere  = "a part of it lies in another repository: git repack -a -d and remove the file, or choose another directory"
+)
+
+// unsettled is what git leaves in .git while an operation waits for a person, and by what a
+// repository is not all of itself.
+var unsettled = map[string]string{
+	"MERGE_HEAD": unfinished, "CHERRY_PICK_HEAD": unfinished, "REVERT_HEAD": unfinished, "BISECT_LOG": unfinished,
+	"rebase-merge": unfinished, "rebase-apply": unfinished, "sequencer": unfinished,
+	"objects/info/alternates": elsewhere, "objects/info/http-alternates": elsewhere, "commondir": elsewhere,
+}
+
+// ordinary lists the files of .git that are no objects, and refuses what is not settled, and
+// what is neither file nor folder there: a link leads out of what is mounted read-only, and a
+// socket can be talked to through any mount.
+func ordinary(d gitdir.Dir) (files []string, err error) {
+	below := []string{".", "objects", "objects/pack", "objects/info"} // and all that is below the others
+	err = filepath.WalkDir(d.Path, func(path string, e fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(d.Path, path)
+		top, _, _ := strings.Cut(name, "/")
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return gitdir.Foreign("%q cannot be listed (%v): put back what git makes there", path, err)
+		case unsettled[name] != "":
+			return gitdir.Foreign("%s (found %q)", unsettled[name], path)
+		case e.Type()&^fs.ModeDir != 0:
+			return gitdir.Foreign("%q is not what git makes there: remove it, and if it is a socket of git's own watcher end that (git fsmonitor--daemon stop, and git config core.fsmonitor false)", path)
+		case len(files) == maxInside:
+			return gitdir.Foreign("%q holds more than %d files: git pack-refs --all makes one of those in refs", d.Path, maxInside)
+		case !e.IsDir():
+			files = append(files, name)
+		case !slices.Contains([]string{"hooks", "info", "logs", "refs"}, top) && !slices.Contains(below, name):
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return files, err
+}
+
+// files finds those of .git by a pattern; where nothing can be read are none.
+func files(d gitdir.Dir, pattern string) []string {
+	all, _ := fs.Glob(os.DirFS(d.Path), pattern)
+	return all
+}
+
+// harmless are the extensions that do not change what abl reads and writes, and the
+// values with which they do not, "" for any.
+var harmless = map[string]string{"noop": "", "preciousobjects": "", "worktreeconfig": "", "objectformat": "sha1", "refstorage": "files"}
+
+// readConfig takes from the config what a snapshot must know.
+func (r *Repo) readConfig() error {
+	c, err := configOf(r.git)
+	if err != nil {
+		return err
+	}
+	core := c.Section("core")
+	is := func(option string) bool {
+		return slices.Contains([]string{"true", "yes", "on", "1"}, core.Option(option))
+	}
+	if core.Option("worktree") != "" || is("bare") {
+		return gitdir.Foreign("%q sets core.worktree or core.bare, so its files lie elsewhere: unset it, or choose another directory", r.git.Join("config"))
+	}
+	r.noExec = core.HasOption("filemode") && !is("filemode")
+	hooks := core.Option("hookspath")
+	if filepath.IsAbs(hooks) {
+		hooks, _ = filepath.Rel(r.dir, hooks)
+	}
+	if filepath.IsLocal(hooks) {
+		r.hooks = filepath.ToSlash(filepath.Clean(hooks)) + "/"
+	}
+	return nil
+}
+
+// configOf reads the config, and refuses formats that abl could not write. Without one git
+// takes its defaults.
+func configOf(d gitdir.Dir) (*config.Config, error) {
+	path := d.Join("config")
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read git's config: %w", err)
+	}
+	c := config.New()
+	if err := config.NewDecoder(bytes.NewReader(data)).Decode(c); err != nil {
+		return nil, gitdir.Foreign("%q cannot be read (%v): mend it", path, err)
+	}
+	for _, o := range c.Section("extensions").Options {
+		if value, known := harmless[strings.ToLower(o.Key)]; !known || value != "" && value != o.Value {
+			return nil, gitdir.Foreign("%q uses the extension %q, which abl cannot keep: choose another directory, or convert the repository", path, o.Key)
+		}
+	}
+	return c, nil
+}
+
+// there refuses a repository that is no longer the one that was opened.
+func (r *Repo) there() error {
+	now, err := os.Lstat(r.git.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return away(r.git.Path)
+	case err != nil || !os.SameFile(now, r.id):
+		return gitdir.Foreign("%q is no longer the folder that was opened: see who replaced it", r.git.Path)
+	}
+	return nil
+}
+
+// settled lists what is ordinary of a repository, and refuses one that is no longer the one that
+// was opened, or on another branch.
+func (r *Repo) settled() ([]string, error) {
+	if err := r.there(); err != nil {
+		return nil, err
+	}
+	files, err := ordinary(r.git)
+	if err != nil {
+		return nil, err
+	}
+	branch, commit, err := r.git.Head()
+	if r.branch == "" { // it is being opened
+		r.branch = branch
+	}
+	switch {
+	case err == nil && commit != "":
+		err = gitdir.Foreign("HEAD of %q is detached at %.12s: switch to a branch (git switch NAME) first", r.dir, commit)
+	case err == nil && branch != r.branch:
+		err = gitdir.Foreign("%q is on branch %q now and was on %q: switch back, or run abl again", r.dir, branch, r.branch)
+	}
+	return files, err
+}
+
+// steering is what in .git decides what a person's git runs and where it reads
+// and writes, besides the hooks.
+var steering = []string{"config", "config.worktree", "info/attributes", "info/grafts"}
+
+// Seal says what .git is like now: what steers git by its hash, and where the
+// history stands. The index, objects, packs and logs are the person's git's
+// own business, and so are the branches of remotes, which it fetches by itself.
+// An error that Is ErrForeign names something that must not be there.
+func (r *Repo) Seal() (s state.Seal, err error) {
+	files, err := r.settled()
+	if err == nil {
+		s.History, err = r.git.Packed()
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Steering = map[string]string{}
+	for _, name := range files {
+		hook := strings.HasPrefix(name, "hooks/") && !strings.HasSuffix(name, ".sample") // git runs no sample
+		ref := strings.HasPrefix(name, "refs/") || name == "HEAD"
+		if !hook && !ref && !slices.Contains(steering, name) {
+			continue
+		}
+		data, err := hostfs.Read(r.git.Path, name, maxSteering)
+		switch {
+		case errors.Is(err, hostfs.ErrAbsent): // a ref that was packed just now, say
+		case err != nil:
+			return s, gitdir.Foreign("%q: %v: put back what git makes there", r.git.Path, err)
+		case ref:
+			s.History[name] = strings.TrimSpace(string(data))
+		default:
+			s.Steering[name] = fmt.Sprintf("%x%s", sha256.Sum256(data), runs(r.git.Join(name)))
+		}
+	}
+	maps.DeleteFunc(s.History, func(name, _ string) bool {
+		return strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "refs/remotes/") || strings.HasPrefix(name, "refs/prefetch/")
+	})
+	return s, nil
+}
+
+// runs tells of the mode of a file, since git runs a hook only when it is executable.
+func runs(path string) string {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&0o111 != 0 {
+		return "+x"
+	}
+	return ""
 }

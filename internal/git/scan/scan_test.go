@@ -97,17 +97,17 @@ func TestUnsettled(t *testing.T) {
 	}
 }
 
-func TestNamesOnly(t *testing.T) {
+func TestExcluded(t *testing.T) {
 	dir := sample(t)
 	put(t, dir, ".gitignore", "f/\n")
 	o := options(dir)
-	o.NamesOnly, o.Exclude = true, []byte("b.x")
+	o.Exclude = []byte("b.x")
 	r, kept := walk(t, o)
 	var paths []string
 	for _, e := range r.Entries {
 		paths = append(paths, e.Name)
 	}
-	if want := []string{".gitignore", "a", "b/c", "b/d/e"}; !cmp.Equal(paths, want) || kept > 0 {
+	if want := []string{".gitignore", "a", "b/c", "b/d/e"}; !cmp.Equal(paths, want) || kept != len(want) {
 		t.Errorf("%q %v", paths, kept)
 	}
 }

@@ -48,13 +48,13 @@ var readers = map[string]string{
 
 	"internal/sandbox/docker/connect.go": "the person's settings of their engine",
 
-	"internal/git/adopt.go":        ".git, which no role can write and which was looked at",
-	"internal/git/checkout.go":     "writes below an os.Root, into folders that it looked at",
-	"internal/git/index.go":        ".git",
-	"internal/git/snapshot.go":     ".git",
-	"internal/git/gitdir/dir.go":   ".git",
-	"internal/git/gitdir/ref.go":   ".git",
-	"internal/git/scan/content.go": "the walk itself, which hostfs is too slow for: by name from an open folder, no link followed",
+	"internal/git/repo.go":       ".git, which no role can write and which was looked at",
+	"internal/git/checkout.go":   "writes below an os.Root, into folders that it looked at",
+	"internal/git/index.go":      ".git",
+	"internal/git/snapshot.go":   ".git",
+	"internal/git/gitdir/dir.go": ".git",
+	"internal/git/gitdir/ref.go": ".git",
+	"internal/git/scan/scan.go":  "the walk itself, which hostfs is too slow for: by name from an open folder, no link followed",
 }
 
 // judgeReads says where a careful package opens a path by itself, and which of
