@@ -189,14 +189,14 @@ const leftOut = "abl has left this out of the clone\n"
 // replaceLeft names that for all that a clone lacks, and for nothing that it gets.
 func (r *reach) replaceLeft(d gitdir.Dir) error {
 	const replace = "refs/replace/"
-	if len(r.without) == 0 {
-		return nil
+	refs, err := d.Packed()
+	if err != nil || len(refs)+len(r.left) == 0 {
+		return err
 	}
 	var instead plumbing.MemoryObject
 	instead.SetType(plumbing.BlobObject)
 	instead.Write([]byte(leftOut))
-	refs, err := d.Packed()
-	if err = errors.Join(err, d.Loose(&instead)); err != nil {
+	if err := d.Loose(&instead); err != nil {
 		return err
 	}
 	for hash := range r.left {

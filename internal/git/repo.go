@@ -217,20 +217,18 @@ func layOut(dir string, owner fs.FileInfo) error {
 const (
 	maxSteering = 4 << 20 // bytes of a config or a hook
 	maxInside   = 100_000 // files of .git that are no objects
-
-	unfinished = "a merge, rebase, pick, revert or bisection is not finished: git status says how to go on or to abort it"
-	elsewhere  = "a part of it lies in another repository: git repack -a -d and remove the file, or choose another directory"
 )
 
-// unsettled is what git leaves in .git while an operation waits for a person, and by what a
-// repository is not all of itself.
-var unsettled = map[string]string{
-	"MERGE_HEAD": unfinished, "CHERRY_PICK_HEAD": unfinished, "REVERT_HEAD": unfinished, "BISECT_LOG": unfinished,
-	"rebase-merge": unfinished, "rebase-apply": unfinished, "sequencer": unfinished,
-	"objects/info/alternates": elsewhere, "objects/info/http-alternates": elsewhere, "commondir": elsewhere,
+// waits are what git leaves in .git while something waits for a person.
+var waits = map[string]string{
+	"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisection",
+	"rebase-merge": "a rebase", "rebase-apply": "a rebase or git am", "sequencer": "a series of picks or reverts",
 }
 
-// ordinary lists the files of .git that are no objects, and refuses what is not settled, and
+// elsewhere are by what a repository is not all of itself.
+var elsewhere = []string{"objects/info/alternates", "objects/info/http-alternates", "commondir"}
+
+// ordinary lists the files of .git that are no objects, and refuses what waits for a person, and
 // what is neither file nor folder there: a link leads out of what is mounted read-only, and a
 // socket can be talked to through any mount.
 func ordinary(d gitdir.Dir) (files []string, err error) {
@@ -243,8 +241,10 @@ func ordinary(d gitdir.Dir) (files []string, err error) {
 			return nil
 		case err != nil:
 			return gitdir.Foreign("%q cannot be listed (%v): put back what git makes there", path, err)
-		case unsettled[name] != "":
-			return gitdir.Foreign("%s (found %q)", unsettled[name], path)
+		case waits[name] != "":
+			return gitdir.Foreign("%s is not finished, as %q says: git status tells how to go on or to abort it", waits[name], path)
+		case slices.Contains(elsewhere, name):
+			return gitdir.Foreign("a part of the repository lies in another, as %q says: git repack -a -d and remove the file, or choose another directory", path)
 		case e.Type()&^fs.ModeDir != 0:
 			return gitdir.Foreign("%q is not what git makes there: remove it, and if it is a socket of git's own watcher end that (git fsmonitor--daemon stop, and git config core.fsmonitor false)", path)
 		case len(files) == maxInside:
