@@ -66,7 +66,8 @@ func (o *Origin) copyTo(ctx context.Context, d gitdir.Dir, commit string, withou
 	if err != nil {
 		return fmt.Errorf("cannot read the history of %q: %w", o.dir, err)
 	}
-	if err := errors.Join(r.endThere(d), r.replaceLeft(d)); err != nil { // before a commit is there, which is not looked at again
+	// Before a commit is there, which is not looked at again.
+	if err := errors.Join(r.endThere(d), r.replaceLeft(d)); err != nil {
 		return err
 	}
 	var objects storer.EncodedObjectStorer = from

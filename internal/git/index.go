@@ -101,8 +101,7 @@ func (r *Repo) index(committed content) ([]*index.Entry, time.Time, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return committed.entries, time.Time{}, nil
 	}
-	last := r.last.Load()
-	if err == nil && last != nil && os.SameFile(last.index, info) && last.index.ModTime().Equal(info.ModTime()) && last.index.Size() == info.Size() {
+	if last := r.last.Load(); err == nil && last != nil && unchanged(last.index, info) {
 		return last.entries, info.ModTime(), nil
 	}
 	data, err2 := os.ReadFile(path)
@@ -111,9 +110,13 @@ func (r *Repo) index(committed content) ([]*index.Entry, time.Time, error) {
 	}
 	entries, err := decodeIndex(data, r.opts.Clone)
 	if err != nil {
-		return nil, time.Time{}, gitdir.Foreign("cannot go by the index of %q: %v; commit, stash or convert it so that git status shows an ordinary state; one that is damaged is lost with what was staged: move %q away and run git reset", r.dir, err, path)
+		return nil, time.Time{}, gitdir.Foreign("cannot go by %q: %v: commit, stash or convert that; a damaged index is moved away, and git reset makes it anew", path, err)
 	}
 	return entries, info.ModTime(), nil
+}
+
+func unchanged(was, is fs.FileInfo) bool {
+	return os.SameFile(was, is) && was.ModTime().Equal(is.ModTime()) && was.Size() == is.Size()
 }
 
 func decodeIndex(data []byte, clone bool) ([]*index.Entry, error) {

@@ -86,21 +86,30 @@ func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error
 
 // merged makes the merge commit of two.
 func (r *Repo) merged(ours, theirs, text string) (string, error) {
-	base, err := mergeBase(r.git.Store(), ours, theirs)
+	bases, err := mergeBases(r.git.Store(), ours, theirs)
 	if err != nil {
 		return "", err
 	}
-	was, err1 := r.content(base)
-	mine, err2 := r.content(ours)
-	other, err3 := r.content(theirs)
-	objects, err4 := newSpool(r.git)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	mine, err1 := r.content(ours)
+	other, err2 := r.content(theirs)
+	objects, err3 := newSpool(r.git)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return "", err
 	}
 	defer objects.close()
-	entries, err := r.mergeTrees(objects, was.entries, mine.entries, other.entries)
-	if err != nil {
-		return "", err
+	var entries []*index.Entry
+	for i, base := range bases {
+		was := entries
+		before, err := r.content(base.String())
+		if err == nil {
+			entries, err = r.mergeTrees(objects, before.entries, mine.entries, other.entries)
+		}
+		if differ := differing(was, entries); err == nil && i > 0 && len(differ) > 0 { // git would merge the bases first
+			err = fmt.Errorf("%w: %s", ErrConflict, strings.Join(differ, ", "))
+		}
+		if err != nil {
+			return "", err
+		}
 	}
 	_, c, err := objects.commit(text, entries, mine.trees, ours, theirs)
 	if err == nil {
@@ -112,13 +121,12 @@ func (r *Repo) merged(ours, theirs, text string) (string, error) {
 	return c.Hash.String(), nil
 }
 
-// mergeBase is the commit that two have in common and that none follows which they have in
-// common. Of several git would merge those first: that is a person's to do.
-func mergeBase(s *filesystem.Storage, ours, theirs string) (string, error) {
+// mergeBases are the commits that two have in common and none that they have in common follows.
+func mergeBases(s *filesystem.Storage, ours, theirs string) (bases []plumbing.Hash, err error) {
 	a, err1 := ancestors(s, plumbing.NewHash(ours), plumbing.ZeroHash)
 	b, err2 := ancestors(s, plumbing.NewHash(theirs), plumbing.ZeroHash)
 	if err := errors.Join(err1, err2); err != nil {
-		return "", err
+		return nil, err
 	}
 	maps.DeleteFunc(a, func(h plumbing.Hash, _ []plumbing.Hash) bool { _, common := b[h]; return !common })
 	last := maps.Clone(a)
@@ -127,12 +135,10 @@ func mergeBase(s *filesystem.Storage, ours, theirs string) (string, error) {
 			delete(last, p)
 		}
 	}
-	for h := range last {
-		if len(last) == 1 {
-			return h.String(), nil
-		}
+	if len(last) == 0 {
+		return nil, fmt.Errorf("%w: %s and %s have no commit in common", ErrConflict, ours, theirs)
 	}
-	return "", fmt.Errorf("%w: %s and %s go back to %d commits, and not to one", ErrConflict, ours, theirs, len(last))
+	return slices.Collect(maps.Keys(last)), nil
 }
 
 // mergeTrees merges sorted entries by path, and text that both changed by lines.
@@ -252,8 +258,12 @@ type change struct {
 	text     string
 }
 
+// apart are so many lines that stay between changes of two sides: git wants one, but where lines
+// repeat a change can as well stand a little further up or down.
+const apart = 3
+
 // mergeLines merges two changes of a text by lines: what both changed alike counts once; false
-// where their changes touch.
+// where their changes are near each other.
 func mergeLines(base, ours, theirs string) (string, bool) {
 	lines, at := strings.SplitAfter(base, "\n"), 0
 	a, b := changes(base, ours), changes(base, theirs)
@@ -263,9 +273,9 @@ func mergeLines(base, ours, theirs string) (string, bool) {
 		switch {
 		case len(a) > 0 && len(b) > 0 && a[0] == b[0]:
 			e, a, b = a[0], a[1:], b[1:]
-		case len(b) == 0 || len(a) > 0 && a[0].to < b[0].from: // git, too, wants a line between them
+		case len(b) == 0 || len(a) > 0 && a[0].to+apart <= b[0].from:
 			e, a = a[0], a[1:]
-		case len(a) == 0 || b[0].to < a[0].from:
+		case len(a) == 0 || b[0].to+apart <= a[0].from:
 			e, b = b[0], b[1:]
 		default:
 			return "", false

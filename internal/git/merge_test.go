@@ -17,7 +17,8 @@ func TestMergeLines(t *testing.T) {
 		"alike":             {"a\nB\nc\nd\ne\n", "a\nB\nc\nd\ne\n", "a\nB\nc\nd\ne\n"},
 		"ours alone":        {"a\nc\nd\ne\n", base, "a\nc\nd\ne\n"},
 		"theirs alone":      {base, "0\na\nb\nc\nd\ne\nf", "0\na\nb\nc\nd\ne\nf"},
-		"alike and apart":   {"A\nb\nc\nd\nE\n", "A\nb\nC\nd\ne\n", "A\nb\nC\nd\nE\n"},
+		"alike and apart":   {"A\nb\nc\nd\nE\n", "A\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n"},
+		"near each other":   {"A\nb\nc\nd\ne\n", "a\nb\nc\nD\ne\n", ""},
 		"the same line":     {"a\nb\nX\nd\ne\n", "a\nb\nY\nd\ne\n", ""},
 		"lines that touch":  {"a\nB\nc\nd\ne\n", "a\nb\nC\nd\ne\n", ""},
 		"added at one spot": {"a\nx\nb\nc\nd\ne\n", "a\ny\nb\nc\nd\ne\n", ""},
@@ -29,7 +30,7 @@ func TestMergeLines(t *testing.T) {
 			if got != c.want || ok != (c.want != "") {
 				t.Errorf("got %q, %v, want %q", got, ok, c.want)
 			}
-			if want, err := gitMerges(t, base, c.ours, c.theirs); (err == nil) != ok || ok && want != got {
+			if want, err := gitMerges(t, base, c.ours, c.theirs); ok && (err != nil || want != got) {
 				t.Errorf("git merge-file gives %q, %v; this %q", want, err, got)
 			}
 		})
@@ -209,6 +210,22 @@ func TestMergeOf(t *testing.T) {
 		git(t, dir, "merge", "-q", "--no-edit", built)
 		if _, err := takeIn(t, r, dir); !errors.Is(err, ErrConflict) {
 			t.Errorf("got %v, want a conflict", err)
+		}
+	})
+	t.Run("two sides that merged each other, and agree", func(t *testing.T) {
+		dir := grown(t)
+		r := cloned(t, dir)
+		write(t, r.Dir(), map[string]string{"x": "2"})
+		built := snapshot(t, r, "built", "p1-build-1.1").Commit.Hash
+		must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", built))
+		commitFiles(t, dir, map[string]string{"y": "1"})
+		_, err := takeIn(t, r, dir)
+		must(t, err)
+		git(t, dir, "merge", "-q", "--no-edit", built)
+		_, err = takeIn(t, r, dir)
+		must(t, err)
+		if got := contentIn(t, r.Dir()); !strings.Contains(got, "x=2 y=1") {
+			t.Errorf("the work tree holds %s", got)
 		}
 	})
 	t.Run("a link to .git", func(t *testing.T) {

@@ -383,7 +383,8 @@ func (r *Repo) Seal() (s state.Seal, err error) {
 		}
 	}
 	maps.DeleteFunc(s.History, func(name, _ string) bool {
-		return strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "refs/remotes/") || strings.HasPrefix(name, "refs/prefetch/")
+		fetched := strings.HasPrefix(name, "refs/remotes/") || strings.HasPrefix(name, "refs/prefetch/")
+		return fetched || strings.HasSuffix(name, ".lock")
 	})
 	return s, nil
 }
