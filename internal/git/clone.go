@@ -64,7 +64,7 @@ func (o *Origin) copyTo(ctx context.Context, d gitdir.Dir, commit string, withou
 	from := o.git.Store()
 	r, err := reached(ctx, from, d, commit, without)
 	if err != nil {
-		return fmt.Errorf("cannot read the history of %q: %w", o.dir, err)
+		return err
 	}
 	// Before a commit is there, which is not looked at again.
 	if err := errors.Join(r.endThere(d), r.replaceLeft(d)); err != nil {
@@ -110,7 +110,7 @@ func reached(ctx context.Context, from *filesystem.Storage, to gitdir.Dir, commi
 			err = r.tree(c.TreeHash, "")
 		}
 		if err = cmp.Or(ctx.Err(), err); err != nil {
-			return nil, fmt.Errorf("commit %s: %w", hash, err)
+			return nil, fmt.Errorf("cannot read commit %s and what it needs: %w", hash, err)
 		}
 		if slices.Contains(ends, hash) {
 			r.ends = append(r.ends, hash)

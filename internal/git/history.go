@@ -101,14 +101,11 @@ func (r *Repo) tip() (string, error) {
 	if err != nil || hash != "" {
 		return hash, err
 	}
-	born, err := r.git.EverBorn()
-	if err != nil {
-		return "", fmt.Errorf("cannot look for the history of %q: %w", r.dir, err)
+	has, err := born(r.git)
+	if err == nil && has {
+		err = gitdir.Foreign("branch %q of %q has no commit, but the repository has a history: switch to the branch that abl shall continue, or find the lost one with git fsck --lost-found", r.branch, r.dir)
 	}
-	if born {
-		return "", gitdir.Foreign("branch %q of %q has no commit, but the repository has a history: switch to the branch that abl shall continue, or find the lost one with git fsck --lost-found", r.branch, r.dir)
-	}
-	return "", nil
+	return "", err
 }
 
 // Head is the commit at the tip of the branch; false when there is none yet.

@@ -48,11 +48,7 @@ func OpenOrigin(dir string) (*Origin, error) {
 // folderOf is a .git folder, or the one that a .git file names, as in a further work tree.
 func folderOf(path string) (gitdir.Dir, error) {
 	if data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxSteering); err == nil {
-		to, is := strings.CutPrefix(string(data), "gitdir: ")
-		if !is {
-			return gitdir.Dir{}, gitdir.Foreign("%q is no .git of git's", path)
-		}
-		path = beside(filepath.Dir(path), to)
+		path = beside(filepath.Dir(path), strings.TrimPrefix(string(data), "gitdir: "))
 	}
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() {
@@ -211,10 +207,10 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 	}
 	s := from.git.Store()
 	r, err := reached(ctx, s, o.git, commit, nil)
-	if err != nil {
-		return fmt.Errorf("cannot read the history of %q: %w", from.dir, err)
+	if err == nil {
+		err = writePack(o.git, s, r.objects, deltaWindow)
 	}
-	if err := writePack(o.git, s, r.objects, deltaWindow); err != nil {
+	if err != nil {
 		return err
 	}
 	return o.git.Move(ctx, ref, was, commit, lockWait)

@@ -175,8 +175,8 @@ func gitFolder(dir string, top fs.FileInfo, begun bool) (fs.FileInfo, error) {
 	if _, err := os.Lstat(d.Join("HEAD")); !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
-	born, err := d.EverBorn()
-	if err == nil && born {
+	has, err := born(d)
+	if err == nil && has {
 		return nil, gitdir.Foreign("%q has refs but no HEAD: it is damaged; git symbolic-ref HEAD refs/heads/NAME mends it", path)
 	}
 	if err == nil {
@@ -257,6 +257,17 @@ func ordinary(d gitdir.Dir) (files []string, err error) {
 		return nil
 	})
 	return files, err
+}
+
+// born says whether any ref or any history of one exists, so that a missing branch is a loss
+// and not a beginning.
+func born(d gitdir.Dir) (bool, error) {
+	files, err1 := ordinary(d)
+	refs, err2 := d.Packed()
+	tells := func(name string) bool {
+		return (strings.HasPrefix(name, "refs/") || strings.HasPrefix(name, "logs/")) && !strings.HasSuffix(name, ".lock")
+	}
+	return len(refs) > 0 || slices.ContainsFunc(files, tells), errors.Join(err1, err2)
 }
 
 // files finds those of .git by a pattern; where nothing can be read are none.

@@ -45,6 +45,27 @@ func TestHalfMadeRepositoryIsFinished(t *testing.T) {
 	sound(t, dir)
 }
 
+func TestBorn(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, content string
+		want          bool
+	}{
+		"nothing":     {"description", "x", false},
+		"a header":    {"packed-refs", "# pack-refs with: peeled fully-peeled sorted\n", false},
+		"packed":      {"packed-refs", strings.Repeat("1", 40) + " refs/heads/x\n", true},
+		"loose":       {"refs/heads/x", strings.Repeat("1", 40), true},
+		"empty":       {"refs/heads/x", "", true},
+		"a lock only": {"refs/heads/x.lock", "", false},
+		"a reflog":    {"logs/HEAD", "", true},
+	} {
+		r := open(t, t.TempDir())
+		write(t, r.git.Path, map[string]string{c.file: c.content})
+		if got, err := born(r.git); got != c.want || err != nil {
+			t.Errorf("%s: %v %v", name, got, err)
+		}
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"file": "", "link": "->."})

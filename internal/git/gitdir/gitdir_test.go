@@ -159,28 +159,6 @@ func TestHead(t *testing.T) {
 	}
 }
 
-func TestEverBorn(t *testing.T) {
-	for name, c := range map[string]struct {
-		file, content string
-		want          bool
-	}{
-		"nothing":     {"description", "x", false},
-		"a header":    {"packed-refs", "# pack-refs with: peeled fully-peeled sorted\n", false},
-		"packed":      {"packed-refs", one + " refs/heads/x\n", true},
-		"loose":       {"refs/heads/x", one, true},
-		"empty":       {"refs/heads/x", "", true},
-		"a lock only": {"refs/heads/x.lock", "", false},
-		"a reflog":    {"logs/HEAD", "", true},
-	} {
-		d := repository(t)
-		must(t, d.Mkdir("logs"))
-		must(t, d.Replace(c.file, []byte(c.content)))
-		if got, err := d.EverBorn(); got != c.want || err != nil {
-			t.Errorf("%s: %v %v", name, got, err)
-		}
-	}
-}
-
 func TestSweep(t *testing.T) {
 	d := repository(t)
 	must(t, d.Mkdir("objects/pack"))

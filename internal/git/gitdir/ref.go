@@ -74,23 +74,6 @@ func (d Dir) Packed() (map[string]string, error) {
 	return refs, nil
 }
 
-// EverBorn says whether any ref or any history of one exists, so that a
-// missing branch is a loss and not a beginning.
-func (d Dir) EverBorn() (bool, error) {
-	packed, err := d.Packed()
-	born := len(packed) > 0
-	for _, folder := range []string{"refs", "logs"} {
-		err = errors.Join(err, filepath.WalkDir(d.Join(folder), func(path string, e fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			born = born || err == nil && !e.IsDir() && !strings.HasSuffix(path, ".lock")
-			return err
-		}))
-	}
-	return born, err
-}
-
 // Move sets a ref to a commit if it still names old ("" when it must not
 // exist), under its lock.
 func (d Dir) Move(ctx context.Context, name, old, commit string, wait time.Duration) error {
