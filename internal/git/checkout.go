@@ -207,7 +207,10 @@ func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner
 	}
 	t := tar.NewWriter(w)
 	header := func(name string, kind byte, mode int64) *tar.Header {
-		return &tar.Header{Name: path.Join(as, name), Typeflag: kind, Mode: mode, Uid: owner.UID, Gid: owner.GID, ModTime: c.Committer.When, Format: tar.FormatPAX}
+		return &tar.Header{
+			Name: path.Join(as, name), Typeflag: kind, Mode: mode, Format: tar.FormatPAX,
+			Uid: owner.UID, Gid: owner.GID, ModTime: c.Committer.When,
+		}
 	}
 	for _, folder := range slices.Sorted(maps.Keys(all.trees)) {
 		h := header(folder, tar.TypeDir, 0o755)
