@@ -48,47 +48,42 @@ type Answer struct {
 // ^^^delete in the next line, and prose around them, which is nobody's business. What it
 // returns with an error is for the person alone: their words, of the protocol v1, are
 // theirs whatever else is wrong.
-func ParseAnswer(text string, v1 bool) (Answer, error) {
-	var heard Answer
+func ParseAnswer(text string, v1 bool) (a Answer, err error) {
 	marks := []string{"^^^"}
 	if v1 {
 		marks = []string{"&&&", "%%%", "^^^", "$$$"}
 		said, err := scan(text, true, marks[0])
 		for _, b := range said {
-			heard.Said = append(heard.Said, b.Content)
+			a.Said = append(a.Said, b.Content)
 		}
 		if err != nil {
-			return heard, err
+			return a, err
 		}
 	}
+	heard := a
 	blocks, err := scan(text, v1, marks...)
-	if err != nil {
-		return heard, err
-	}
-	a, first := heard, map[string]int{}
 	for _, b := range blocks {
-		switch at := first[b.Path]; {
-		case b.mark == "%%%":
+		switch b.mark {
+		case "%%%":
 			a.Thoughts = append(a.Thoughts, b.Content)
-		case b.mark == "$$$":
+		case "$$$":
 			a.Calm = append(a.Calm, b.Content)
-		case b.mark == "^^^" && at > 0:
-			return heard, wrong(b.Line, "%q was given in line %d already: give each file once, whole", b.Path, at)
-		case b.mark == "^^^":
-			first[b.Path] = b.Line
+		case "^^^":
 			a.Edits = append(a.Edits, b.Edit)
 		}
 	}
 	switch n := len(a.Edits); {
+	case err != nil:
 	case n > maxFiles:
 		const text = "the answer gives %d files, and more than %d are not taken: change fewer files at once"
-		return heard, Mistake(fmt.Sprintf(text, n, maxFiles))
-	case n == 0 && !v1:
-		return heard, errNoFile
+		err = Mistake(fmt.Sprintf(text, n, maxFiles))
 	case n == 0 && a.Calm == nil:
-		return heard, Mistake("the answer gives no file and does not say by $$$ that none is needed")
+		err = errNoFile
 	case n > 0 && a.Calm != nil:
-		return heard, wrong(a.Edits[0].Line, "the answer says by $$$ that nothing is to be changed, and gives %q all the same", a.Edits[0].Path)
+		err = wrong(a.Edits[0].Line, "the answer says by $$$ that nothing is to be changed, and gives %q all the same", a.Edits[0].Path)
+	}
+	if err != nil {
+		return heard, err
 	}
 	return a, nil
 }
@@ -117,26 +112,23 @@ func scan(text string, lenient bool, marks ...string) (found []block, err error)
 		deletes := mark == "^^^" && word == "delete"
 		switch {
 		case !ok:
-			continue
 		case deletes && lenient:
 			return found, wrong(no, "files cannot be deleted: ^^^delete means nothing here")
 		case open.Line == 0 && (word == "end" || deletes):
 			return found, wrong(no, "%s%s without a beginning that it belongs to", mark, word)
-		case open.Line == 0 && word == "":
-			return found, wrong(no, "%s stands alone: write ^^^path/of/the/file", mark)
-		case open.Line == 0 && strings.TrimLeft(word, " \t") != word:
-			return found, wrong(no, "a blank stands between ^^^ and the path: write ^^^%s", strings.TrimSpace(word))
+		case open.Line == 0 && (word == "" || strings.ContainsAny(word[:1], " \t")):
+			return found, wrong(no, "no path follows ^^^ at once: write ^^^path/of/the/file")
 		case open.Line == 0:
 			open = block{Edit{Path: word, Line: no}, mark, next}
-			continue
 		case deletes && no != open.Line+1:
 			return found, wrong(no, "^^^delete has to stand in the line after ^^^%s, with nothing between", open.Path)
 		case mark != open.mark || word != "end" && !deletes:
 			return found, wrong(no, "%s%s stands inside of %s%s, which began in line %d: end that one with %[3]send first (no line of a file's content can begin with ^^^)",
 				mark, word, open.mark, open.Path, open.Line)
+		default:
+			open.Delete, open.Content = deletes, text[open.body:at]
+			found, open = append(found, open), block{}
 		}
-		open.Delete, open.Content = deletes, text[open.body:at]
-		found, open = append(found, open), block{}
 	}
 	if open.Line > 0 {
 		return found, wrong(open.Line, "%s%s has no %[1]send: the answer was cut off, or the fence forgotten", open.mark, open.Path)

@@ -1,20 +1,29 @@
 package codecommit
 
 import (
+	"archive/tar"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
+	"abl/images"
 	"abl/internal/hostfs"
 	"abl/internal/proc"
 	"abl/internal/redact"
+	"abl/internal/state"
+	"abl/roles"
 	"abl/roles/environment"
 )
 
@@ -38,7 +47,6 @@ type Builder interface {
 // Built is how a build ended.
 type Built struct {
 	Code           int               // exit code, 128 and more for a signal
-	Signal         string            // that ended it, "" when none did
 	Note           string            // what else there is to know: it could not be started, say
 	Stdout, Stderr string            // capped, with a word on what is missing
 	Notes          []string          // for the person alone: what the build asked the network for in vain, say
@@ -47,7 +55,7 @@ type Built struct {
 
 // Why says why the build is red. It is green, "", by exit code 0 and nothing else.
 func (b Built) Why() string {
-	if b.Note == "" && (b.Code != 0 || b.Signal != "") {
+	if b.Note == "" && b.Code != 0 {
 		return fmt.Sprintf("build.sh ended with exit code %d", b.Code)
 	}
 	return b.Note
@@ -56,8 +64,8 @@ func (b Built) Why() string {
 // Text is the build as the log and the model get it.
 func (b Built) Text() string {
 	why := line(b.Note)
-	if b.Signal != "" {
-		why = "It was ended by the signal " + b.Signal + ".\n" + why
+	if n := b.Code - 128; n > 0 && n < 65 { // as shells tell it, too
+		why = "It was ended by the signal " + syscall.Signal(n).String() + ".\n" + why
 	}
 	return fmt.Sprintf("EXIT CODE: %d\n%s\nSTDOUT:\n%s\nSTDERR:\n%s", b.Code, why, line(b.Stdout), line(b.Stderr))
 }
@@ -76,52 +84,56 @@ type Host struct {
 	Secrets *redact.Redactor // taken out of what is kept and shown
 }
 
-// Runnable says why the script of a project cannot be run, and with which of a
-// shell's codes; "" when nothing is known against it.
-func Runnable(root string) (note string, code int) {
+// Runnable says why the script of a project cannot be run, "" when nothing is known
+// against it.
+func Runnable(root string) string {
 	info, err := os.Stat(filepath.Join(root, Script))
-	switch {
-	case err != nil:
-		return "there is no build.sh in the project's folder", notFound
-	case !info.Mode().IsRegular():
-		return "build.sh cannot be run: it is no file", notRunnable
-	case info.Mode()&0o111 == 0:
-		return "build.sh cannot be run: make it executable (chmod +x build.sh)", notRunnable
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return "build.sh cannot be run: it has to be a file in the project's folder, and executable (chmod +x build.sh)"
 	}
-	return "", 0
+	return ""
 }
 
-// Build runs it once.
-func (h Host) Build(ctx context.Context) (b Built, err error) {
-	if b.Note, b.Code = Runnable(h.Root); b.Note != "" {
-		return b, nil
+// Build implements Builder.
+func (h Host) Build(ctx context.Context) (Built, error) {
+	return h.build(func(out, voice io.Writer) (roles.BuildEnd, error) { return h.run(ctx, out, voice) })
+}
+
+// build runs the script once, by run.
+func (h Host) build(run func(out, voice io.Writer) (roles.BuildEnd, error)) (Built, error) {
+	if note := Runnable(h.Root); note != "" {
+		return Built{Code: notRunnable, Note: note}, nil
 	}
 	out, voice := NewOutput(h.Stream, h.Secrets), NewOutput(h.Stream, h.Secrets)
+	end, err := run(out, voice)
+	b := Built{Code: end.Exit, Stdout: out.Text(), Stderr: voice.Text(), Notes: end.Notes}
+	if end.Late {
+		b.Note = fmt.Sprintf("build.sh was stopped after %s", h.Limit)
+	}
+	return b, err
+}
+
+// run runs it on this machine.
+func (h Host) run(ctx context.Context, out, voice io.Writer) (end roles.BuildEnd, err error) {
 	cmd := proc.Command(context.WithoutCancel(ctx), shell[0], shell[1:]...) // proc stops it, with all that it started
 	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
 	cmd.SysProcAttr = proc.Leader()
 	cmd.WaitDelay = time.Second // what it leaves running may hold its outputs for ever
 	if err := proc.Adopt(); err != nil {
-		return b, err
+		return end, err
 	}
 	runtime.LockOSThread() // proc.Leader is about the thread
 	defer runtime.UnlockOSThread()
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(h.Limit, time.Hour))
 	defer cancel()
-	b.Code, err = proc.Run(limited, cmd, cmp.Or(h.Grace, 5*time.Second))
+	end.Exit, err = proc.Run(limited, cmd, cmp.Or(h.Grace, 5*time.Second))
 	if cmd.Process != nil {
 		proc.EndOrphans(cmd.Process.Pid) // a server that it left behind, say
 	}
-	b.Stdout, b.Stderr = out.Text(), voice.Text()
-	if cmd.ProcessState != nil {
-		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
-			b.Signal = ws.Signal().String()
-		}
+	if end.Late = err != nil && limited.Err() != nil && ctx.Err() == nil; end.Late {
+		err = nil
 	}
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		b.Note, err = fmt.Sprintf("build.sh was stopped after %s", h.Limit), nil
-	}
-	return b, err
+	return end, err
 }
 
 // half is how much is kept of the beginning of an output, and of its end.
@@ -145,29 +157,162 @@ func NewOutput(stream io.Writer, secrets *redact.Redactor) *Output {
 func (o *Output) Text() string {
 	_ = o.Close() // what it held back goes to memory, and cannot fail
 	k := &o.kept
-	cut := max(0, len(k.tail)-half)
-	if left := k.left + cut; left > 0 {
-		return hostfs.Text(k.head) + fmt.Sprintf("\n[%d bytes of output are left out here]\n", left) + hostfs.Text(k.tail[cut:])
+	tail := k.tail[max(0, len(k.tail)-half):]
+	if left := k.all - len(k.head) - len(tail); left > 0 {
+		return hostfs.Text(k.head) + fmt.Sprintf("\n[%d bytes of output are left out here]\n", left) + hostfs.Text(tail)
 	}
-	return hostfs.Text(append(k.head, k.tail...))
+	return hostfs.Text(append(k.head, tail...))
 }
 
 // ends are those of what is written.
 type ends struct {
 	show       io.Writer
 	head, tail []byte
-	left       int // bytes between them
+	all        int // bytes that were written
 }
 
 // Write implements io.Writer.
 func (k *ends) Write(p []byte) (int, error) {
 	_, _ = k.show.Write(p) // that nobody looks is no reason to stop a build
 	free := min(half-len(k.head), len(p))
-	k.head = append(k.head, p[:free]...)
-	k.tail = append(k.tail, p[free:]...)
-	if cut := len(k.tail) - half; cut > half { // seldom, so that little is moved
-		k.left += cut
-		k.tail = append(k.tail[:0], k.tail[cut:]...)
+	k.all += len(p)
+	k.head, k.tail = append(k.head, p[:free]...), append(k.tail, p[free:]...)
+	if len(k.tail) > 2*half { // seldom, so that little is moved
+		k.tail = append(k.tail[:0], k.tail[len(k.tail)-half:]...)
 	}
 	return len(p), nil
+}
+
+// Dockerfile is a project's own image for its builds, on top of abl's. All of its
+// folder goes to the engine, so it has one of its own, without keys.
+const Dockerfile = ConfigDir + "/build/Dockerfile"
+
+// EngineID is the project's name on the engine.
+func (p Project) EngineID() string {
+	return fmt.Sprintf("cc%.6x", sha256.Sum256([]byte(p.Root)))
+}
+
+// Handed is the folder in which builds have what is handed to them. It is in the
+// project, where an engine finds it.
+func (p Project) Handed() state.Project {
+	return state.NewProject(filepath.Join(p.Root, p.Yard), "src", "tests")
+}
+
+// Box runs build.sh in a container that sees a copy of the project, no key, no log and
+// no repository, and reaches the hosts of network.allow or nothing.
+type Box struct {
+	Host
+	project Project
+	env     *environment.Environment
+	builds  *roles.Builds
+	n       int
+}
+
+// OpenBox makes what builds need on the engine. o has what the person says about it.
+func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *Box, err error) {
+	o.Project, o.ID, o.Root, o.Owned = p.Handed(), p.EngineID(), p.Root, p.Root
+	o.Cut, o.Life = len(o.Conf.Network.Allow) == 0, max(24*time.Hour, h.Limit+time.Hour)
+	b = &Box{Host: h, project: p}
+	if b.env, err = environment.Open(ctx, o); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(o.Project.Root))
+	}
+	b.builds = &roles.Builds{Boxes: b.env.Boxes, Project: o.Project, Argv: shell, Tree: b.copy}
+	for _, name := range []string{".git", ".env", ConfigDir} {
+		b.builds.Absent = append(b.builds.Absent, filepath.Join(p.Root, name))
+	}
+	if err = b.image(ctx); err == nil {
+		err = b.gate(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close(ctx))
+	}
+	return b, nil
+}
+
+// Close takes everything down: containers, networks, volumes.
+func (b *Box) Close(ctx context.Context) error {
+	_, err := b.env.Close(ctx, nil)
+	return errors.Join(err, os.RemoveAll(b.project.Handed().Root))
+}
+
+// image makes the one that builds run in: abl's, or the project's own on top of it.
+func (b *Box) image(ctx context.Context) (err error) {
+	want, there := images.Want{Agent: images.Tools}, false
+	if b.project.Name == V2 { // and no link leads to it: all but agent-config is the model's to write
+		if _, there, err = b.project.text(Dockerfile); there {
+			want.Dockerfile, err = environment.Dockerfile(b.Root, Dockerfile)
+		}
+	}
+	if err == nil {
+		b.builds.Image, err = b.env.Images.Ensure(ctx, want)
+	}
+	if err != nil {
+		err = fmt.Errorf("cannot make the image for the build: %w", err)
+	}
+	return err
+}
+
+// gate lets the build's tools through to the hosts of network.allow, if any.
+func (b *Box) gate(ctx context.Context) error {
+	g, err := b.env.Gate(ctx, environment.Access{Place: roles.PlaceBuilder, Fetch: true})
+	reach := " and without a network"
+	if g != nil {
+		b.builds.Gate, b.builds.Files = g, g.Files
+		reach = "; it reaches " + strings.Join(g.Hosts, ", ") + " and nothing else"
+	}
+	if err == nil {
+		b.env.Note("build.sh runs in a container, on a copy of the project" + reach)
+	}
+	return err
+}
+
+// copy writes the project as a tar stream, as the property of the container's user: all
+// of it but logs, keys, repositories and what .env files hold.
+func (b *Box) copy(to io.Writer, as string) error {
+	p := b.project
+	withheld := append(p.keyFiles(), "logs", p.LogsBelow(), p.Stage, ConfigDir)
+	return hostfs.TarSome(to, as, p.Root, func(name string, h *tar.Header) bool {
+		h.Uid, h.Gid = b.env.UID, b.env.GID
+		base := path.Base(name)
+		return base != ".git" && !strings.HasPrefix(base, ".env") && !slices.Contains(withheld, name)
+	})
+}
+
+// Build implements Builder. Each build has a container of its own.
+func (b *Box) Build(ctx context.Context) (Built, error) {
+	b.n++
+	key, end := "build-"+strconv.Itoa(b.n), roles.BuildEnd{}
+	built, err := b.build(func(out, voice io.Writer) (_ roles.BuildEnd, err error) {
+		end, err = b.builds.Run(ctx, roles.Build{Key: key, Limit: b.Limit, Stdout: out, Stderr: voice})
+		return end, err
+	})
+	var perr error
+	built.Papers, perr = b.papers(key)
+	switch err = errors.Join(err, perr); {
+	case err != nil:
+		err = cmp.Or(context.Cause(ctx), err)
+	case end.Gone != "":
+		err = fmt.Errorf("%w: build.sh could not be started: %s", ErrEnvironment, end.Gone)
+	case end.OOMKilled:
+		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.builds.Limits.Memory>>20)
+	case end.Exit == notFound:
+		lines := strings.Split(strings.TrimSpace(built.Stderr), "\n")
+		err = fmt.Errorf("%w: exit code 127: the container lacks a program: %s (add it in %s, or build on the host)", ErrEnvironment, lines[len(lines)-1], Dockerfile)
+	}
+	return built, err
+}
+
+// papers are what is kept of a build besides its output: the proof of its container,
+// and what passed its gateway.
+func (b *Box) papers(key string) (map[string]string, error) {
+	all, dir := map[string]string{}, b.builds.Project.Call(key)
+	for _, name := range []string{"boundary.json", "gateway.jsonl"} {
+		data, err := hostfs.Read(dir, name, mostText)
+		if err == nil {
+			all[name] = string(data)
+		} else if !errors.Is(err, hostfs.ErrAbsent) {
+			return all, err
+		}
+	}
+	return all, os.RemoveAll(dir)
 }

@@ -1,7 +1,6 @@
 package codecommit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,11 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"abl/internal/git/ignore"
-	"abl/internal/hostfs"
 	"abl/internal/lazyregexp"
 	"abl/internal/redact"
 )
@@ -35,38 +32,39 @@ type PathGuard struct {
 	root   string
 	fixed  []string      // see Profile
 	lifted *ignore.Rules // lock files, and on top of them the project's list; nil of the protocol v1, which asks no git either
-	list   []byte        // agent-config/protected
+	list   string        // agent-config/protected
 }
 
 // Guard is what protects the project's files.
 func (p Project) Guard() (*PathGuard, error) {
 	g := &PathGuard{root: p.Root, fixed: strings.Fields(p.Fixed)}
 	if logs := p.LogsBelow(); logs != "" && g.protected(logs) == "" {
-		g.fixed = append(g.fixed, "/"+logs+"/")
+		literal := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+		g.fixed = append(g.fixed, "/"+literal.Replace(logs)+"/")
 	}
 	if p.Name == V1 {
 		return g, nil
 	}
-	list, err := hostfs.Read(p.Root, listFile, mostText)
-	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return nil, problem("", "%w", err)
-	}
-	g.lifted, g.list = locks().Below("", bytes.ToLower(list)), list
-	return g, nil
+	list, _, err := p.text(listFile)
+	g.lifted, g.list = locks().Below("", []byte(strings.ToLower(list))), list
+	return g, err
 }
 
 // Check judges all edits before any of them is made, and returns them with
 // their paths in one spelling. Every rule that is broken is told in one Mistake.
 func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
-	all, rules, lines := slices.Clone(edits), make([]string, len(edits)), map[string]int{}
+	all, broken, lines := slices.Clone(edits), make([]string, len(edits)), map[string]int{}
 	for i := range all {
 		e, err := &all[i], error(nil)
-		if rules[i], err = g.judge(e); err != nil {
+		for strings.HasPrefix(e.Path, "./") {
+			e.Path = e.Path[len("./"):]
+		}
+		if broken[i], err = g.judge(*e); err != nil {
 			return nil, err
 		}
-		if at, twice := lines[e.Path]; twice && rules[i] == "" {
-			rules[i] = fmt.Sprintf("line %d gave it already", at)
-		} else if rules[i] == "" {
+		if at, twice := lines[e.Path]; twice {
+			broken[i] = fmt.Sprintf("line %d gave it already", at)
+		} else if broken[i] == "" {
 			lines[e.Path] = e.Line
 		}
 	}
@@ -77,16 +75,17 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 	}
 	var refused []string
 	for i, e := range all {
-		if rules[i] == "" && ignored[e.Path] {
-			rules[i] = "ignored by git (.gitignore and other excludes)"
+		rule := broken[i]
+		if rule == "" && ignored[e.Path] {
+			rule = "ignored by git (.gitignore and other excludes)"
 		}
-		for dir := path.Dir(e.Path); dir != "." && rules[i] == ""; dir = path.Dir(dir) {
+		for dir := path.Dir(e.Path); dir != "." && rule == ""; dir = path.Dir(dir) {
 			if at, file := lines[dir]; file {
-				rules[i] = fmt.Sprintf("line %d makes a file of the folder %q", at, dir)
+				rule = fmt.Sprintf("line %d makes a file of the folder %q", at, dir)
 			}
 		}
-		if rules[i] != "" {
-			refused = append(refused, wrong(e.Line, "%q may not be changed: %s", edits[i].Path, rules[i]).Error())
+		if rule != "" {
+			refused = append(refused, wrong(e.Line, "%q may not be changed: %s", edits[i].Path, rule).Error())
 		}
 	}
 	if err == nil && refused != nil {
@@ -95,12 +94,8 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 	return all, err
 }
 
-// judge brings an edit's path into its one spelling, and returns the rule that it
-// breaks by itself.
-func (g *PathGuard) judge(e *Edit) (rule string, err error) {
-	for strings.HasPrefix(e.Path, "./") {
-		e.Path = e.Path[len("./"):]
-	}
+// judge returns the rule that an edit breaks by itself.
+func (g *PathGuard) judge(e Edit) (rule string, err error) {
 	if rule = misspelled(e.Path); rule == "" {
 		rule = g.protected(e.Path)
 	}
@@ -114,34 +109,25 @@ func (g *PathGuard) judge(e *Edit) (rule string, err error) {
 	return rule, err
 }
 
-// Spellings that no path may have.
-var (
-	passing = lazyregexp.New(`(?i)\\|^[A-Z]:|%2e|%2f|%5c|(^|/)~(/|$)|` +
-		"[\u2024\u2025\u2026\ufe52\uff0e\uff61\u2044\u2215\u29f8\uff0f\u29f5\ufe68\uff3c]")
-	blank  = lazyregexp.New(`(^|/) |[ .](/|$)`)
-	dotGit = lazyregexp.New(`(?i)(^|/)(git~1(/|$)|\.git:)`)
-)
-
-const tooLong = "it is longer than any path, or one of its names longer than 255 bytes"
+// odd is a spelling that leads elsewhere on some system, or in some reader's eyes.
+var odd = lazyregexp.New(`(?i)\\|^[A-Z]:|%2e|%2f|%5c|(^|/)(~(/|$)|git~1(/|$)| )|\.git:|[ .](/|$)|` +
+	"[\u2024\u2025\u2026\ufe52\uff0e\uff61\u2044\u2215\u29f8\uff0f\u29f5\ufe68\uff3c]")
 
 // misspelled is the rule that the spelling of a path breaks.
 func misspelled(name string) string {
 	const longest, most = 255, 4000 // bytes that a file system allows in a name and, about, in a path
+	tooLong := func(part string) bool { return len(part) > longest }
+	hidden := func(r rune) bool { return !redact.Plain(r) }
 	switch {
-	case len(name) > most || slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > longest }):
-		return tooLong
-	case !utf8.ValidString(name):
-		return "it is not valid UTF-8"
-	case strings.ContainsFunc(name, func(r rune) bool { return !redact.Plain(r) }):
-		return "it has a character that cannot be seen"
-	case passing().MatchString(name):
-		return "it has a backslash, a drive's letter, a ~ for a home, or what passes for a dot or a slash"
+	case len(name) > most || slices.ContainsFunc(strings.Split(name, "/"), tooLong):
+		return "it is longer than any path, or one of its names longer than 255 bytes"
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, hidden):
+		return "it has a character that cannot be seen, or is not valid UTF-8"
 	case name == "." || path.Clean(name) != name || !filepath.IsLocal(name):
 		return `it is not the plain path of a file below the project's folder: no "..", no "." in the middle, no slash at its ends, no two together`
-	case blank().MatchString(name):
-		return "one of its names begins with a blank, or ends with a blank or a dot"
-	case dotGit().MatchString(name):
-		return "it spells .git in another way"
+	case odd().MatchString(name):
+		return "it has a backslash, a drive's letter, a ~ for a home, what passes for a dot or a slash, " +
+			".git spelled another way, or a name that begins with a blank or ends with a blank or a dot"
 	}
 	return ""
 }
@@ -151,7 +137,7 @@ func misspelled(name string) string {
 func (g *PathGuard) protected(name string) string {
 	folded := strings.ToLower(name)
 	for _, pattern := range g.fixed {
-		if covers(strings.ToLower(pattern), folded) {
+		if hit(rules(strings.TrimSuffix(pattern, "/")), folded) {
 			return "protected: " + inWords(pattern)
 		}
 	}
@@ -163,18 +149,6 @@ func (g *PathGuard) protected(name string) string {
 		return "protected: " + base + " is written by a program; a line !" + base + " in " + listFile + " frees it"
 	}
 	return "protected by " + listFile
-}
-
-// covers says whether a path is what a pattern of Profile.Fixed names, or below it.
-func covers(pattern, name string) bool {
-	pattern, top := strings.CutPrefix(strings.TrimSuffix(pattern, "/"), "/")
-	if top {
-		return name == pattern || strings.HasPrefix(name, pattern+"/")
-	}
-	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
-		is, _ := path.Match(pattern, part)
-		return is
-	})
 }
 
 // inWords is a pattern of Profile.Fixed as prompts and errors have it.
@@ -195,9 +169,12 @@ func inWords(pattern string) string {
 	return "any file named " + name
 }
 
-// locks are the lock files as rules, lower case.
-func locks() *ignore.Rules {
-	return ignore.Exclude([]byte(strings.ToLower(strings.ReplaceAll(lockFiles, " ", "\n"))))
+// locks are the rules of lock files.
+func locks() *ignore.Rules { return rules(strings.ReplaceAll(lockFiles, " ", "\n")) }
+
+// rules are patterns, a line each, in lower case.
+func rules(patterns string) *ignore.Rules {
+	return ignore.Exclude([]byte(strings.ToLower(patterns)))
 }
 
 // hit says whether rules match a path or a folder on its way, which git too
@@ -214,29 +191,24 @@ func hit(rules *ignore.Rules, path string) bool {
 // stands is what stands at a path, nil when nothing does; why says what is in the way of a
 // file there.
 func stands(root, name string) (at fs.FileInfo, why string, err error) {
-	for i, c := range name + "/" {
-		if c != '/' {
-			continue
+	way := ""
+	for part := range strings.SplitSeq(name, "/") {
+		if at != nil && !at.IsDir() {
+			return nil, fmt.Sprintf("%q on the way is no folder", way), nil
 		}
-		way, last := fmt.Sprintf("%q on the way", name[:i]), i == len(name)
-		if last {
-			way = "it"
-		}
-		at, err = os.Lstat(filepath.Join(root, name[:i]))
+		way = path.Join(way, part)
+		at, err = os.Lstat(filepath.Join(root, way))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, "", nil
-		case errors.Is(err, syscall.ENAMETOOLONG):
-			return nil, tooLong, nil
 		case err != nil:
 			return nil, "", err
 		case at.Mode()&fs.ModeSymlink != 0:
-			return nil, way + " is a link", nil
-		case !last && !at.IsDir():
-			return nil, way + " is no folder", nil
-		case last && !at.Mode().IsRegular():
-			return nil, "it is a folder, or no regular file", nil
+			return nil, fmt.Sprintf("%q is a link", way), nil
 		}
+	}
+	if !at.Mode().IsRegular() {
+		return nil, "it is a folder, or no regular file", nil
 	}
 	return at, "", nil
 }
@@ -254,7 +226,7 @@ func (g *PathGuard) List() (all []string) {
 	if names := slices.DeleteFunc(strings.Fields(lockFiles), free); len(names) > 0 {
 		all = append(all, "in any folder: "+strings.Join(names, ", "))
 	}
-	for l := range strings.SplitSeq(string(g.list), "\n") {
+	for l := range strings.Lines(g.list) {
 		if l = strings.TrimSpace(l); l != "" && l[0] != '#' && l[0] != '!' {
 			all = append(all, "anything that matches "+l)
 		}

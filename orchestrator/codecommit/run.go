@@ -1,17 +1,24 @@
 package codecommit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
+	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/wording"
+	"abl/roles/environment"
 	"abl/roles/model"
 )
 
@@ -116,10 +123,6 @@ func (r *Run) end(outcome string, cause error) (Result, error) {
 	if cause != nil {
 		res.Why = cause.Error()
 	}
-	res.Why = r.Secrets.String(res.Why)
-	for _, a := range res.Attempts {
-		a.Why = r.Secrets.String(a.Why)
-	}
 	data, _ := json.MarshalIndent(res, "", "  ") // texts and numbers cannot fail
 	err := r.Logs.Put(string(data)+"\n", "run.json")
 	if outcome == Failed || outcome == Red || outcome == Unusable {
@@ -151,24 +154,24 @@ func (r *Run) Commit(ctx context.Context) (Result, error) {
 
 // attempt is one call, and the build after it.
 func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
-	answer, at, err := r.ask(ctx, r.Project.step(n), prompt, func(what string) []string { return r.Project.logs(n, what) })
+	at := &Attempt{Name: r.Project.step(n), names: func(what string) []string { return r.Project.logs(n, what) }}
+	answer, err := r.ask(ctx, at, prompt)
 	if err != nil {
 		return err
 	}
 	edits, err := r.understand(ctx, answer, at)
-	mistake, wrong := errors.AsType[Mistake](err)
-	if err != nil && !wrong {
-		return err
-	}
 	const most = 2000
 	if at.Says = wording.Cut(strings.TrimSpace(r.Secrets.String(at.Says)), most); at.Says != "" {
 		r.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
 	}
+	mistake, wrong := errors.AsType[Mistake](err)
 	switch {
 	case wrong:
 		err, at.Outcome, at.Why = nil, Unusable, string(mistake)
 		at.printed = "The answer could not be used, and nothing of it was applied:\n" + at.Why + "\n"
 		r.Say("the answer cannot be used, so nothing was changed: " + at.Why)
+	case err != nil:
+		return err
 	case r.DryRun:
 		at.Outcome, at.Files = Planned, edits
 	default:
@@ -222,7 +225,7 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 	began := time.Now()
 	built, err := r.Builder.Build(ctx)
 	at.BuildMS, at.Notes = time.Since(began).Milliseconds(), built.Notes
-	at.printed = r.Secrets.String(built.Text())
+	at.printed = built.Text()
 	r.result.BuildMS += at.BuildMS
 	for _, note := range built.Notes {
 		r.Say(note)
@@ -239,4 +242,124 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 		r.Say("the build is red: " + at.Why)
 	}
 	return nil
+}
+
+// ask puts one question: it is on the disk before it is sent, and so is whatever
+// comes back before anything is made of it.
+func (r *Run) ask(ctx context.Context, at *Attempt, prompt string) (model.Answer, error) {
+	at.Outcome = Failed
+	r.result.Attempts = append(r.result.Attempts, at)
+	prompt = r.Secrets.String(prompt)
+	if err := r.Logs.Put(prompt, at.names("query.txt")...); err != nil {
+		return model.Answer{}, err
+	}
+	r.Say(fmt.Sprintf("%s: asking %s (about %d tokens)", at.Name, r.Model.Name(), (len(prompt)+3)/4))
+	began := time.Now()
+	a, err := r.Model.Ask(ctx, prompt, func(body []byte) error {
+		return r.Logs.Put(string(body), at.names("query.json")...)
+	})
+	took := time.Since(began)
+	at.CallMS, at.Tries, at.Model, at.Finish = took.Milliseconds(), a.Tries, a.Model, string(a.Finish)
+	at.Input, at.Output, at.Total = a.Usage.Input, a.Usage.Candidates, a.Usage.Total
+	r.result.CallMS += at.CallMS
+	text, ended := a.Text, "an answer"
+	switch {
+	case err != nil:
+		ended = "no answer"
+		at.Why, text = err.Error(), "ERROR\n"+err.Error()+"\n"
+	case a.Finish == model.Cut:
+		ended = "an answer that was cut off"
+		text = "ERROR\nthe answer was cut off (" + a.Reason + "); what came of it:\n\n" + a.Text
+	}
+	ended += " after " + took.Round(100*time.Millisecond).String()
+	if a.Usage.Total != nil {
+		ended += fmt.Sprintf(", %d tokens", *a.Usage.Total)
+	}
+	r.Say(at.Name + ": " + ended)
+	return a, errors.Join(classed(err), r.Logs.Put(text, at.names("response.txt")...),
+		r.Logs.Body(a.Body, at.names("response.json")...), r.enter(at.Name, a, err, took))
+}
+
+// classed says whose matter it is that there is no answer.
+func classed(err error) error {
+	e, told := errors.AsType[*model.Error](err)
+	switch {
+	case !told:
+		return err
+	case e.Kind.Transient():
+		return &environment.Error{Class: environment.Away, Do: "try again later", Err: err}
+	}
+	return &environment.Error{Class: environment.Refused, Err: err, Do: map[outcome.Outcome]string{
+		outcome.Refused: "check the key", outcome.Filtered: "word the query differently, or ask another model (--model)",
+	}[e.Kind]}
+}
+
+// enter writes the call into the ledger.
+func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) error {
+	row := ledger.Row{
+		Timestamp: ledger.Stamp(time.Now()), Role: r.result.Workflow, Step: strconv.Itoa(len(r.result.Attempts)), Model: cmp.Or(a.Model, r.Model.Name()),
+		Count: a.Usage, Source: ledger.API, CallID: filepath.Base(r.Logs.Path) + "/" + name, Agent: "code-commit",
+		DurationMS: new(took.Milliseconds()), Outcome: string(outcome.Done),
+	}
+	e, told := errors.AsType[*model.Error](err)
+	switch {
+	case told:
+		row.Outcome = string(e.Kind)
+	case err != nil:
+		row.Outcome = string(outcome.Failed)
+	case a.Finish == model.Cut:
+		row.Outcome = string(outcome.Cut)
+	}
+	if !a.Usage.Known() {
+		row.Source = ledger.Nobody
+	}
+	row.CostUSD = ledger.Cost(row)
+	return r.Book.Append([]ledger.Row{row})
+}
+
+// Folder is the log folder of one run. Whatever is written there has no secret
+// in it.
+type Folder struct {
+	Path    string
+	secrets *redact.Redactor
+}
+
+// logPerm: prompts hold the code, which is not everybody's.
+const logPerm = 0o600
+
+// NewFolder makes a log folder that is named after the time.
+func NewFolder(dir string, now time.Time, suffix string, secrets *redact.Redactor) (*Folder, error) {
+	name, err := filepath.Join(dir, now.Format("2006-01-02-15-04-05")+suffix), os.MkdirAll(dir, 0o755)
+	for i, path := 2, name; err == nil || errors.Is(err, fs.ErrExist); i++ {
+		if err = os.Mkdir(path, 0o755); err == nil {
+			return &Folder{Path: path, secrets: secrets}, nil
+		}
+		path = name + "-" + strconv.Itoa(i)
+	}
+	return nil, fmt.Errorf("cannot make the folder of the logs: %w", err)
+}
+
+// Put writes a file, under all of its names.
+func (f *Folder) Put(text string, names ...string) error {
+	data := []byte(f.secrets.String(text))
+	for i, name := range names {
+		path := filepath.Join(f.Path, name)
+		if i > 0 && os.Link(filepath.Join(f.Path, names[0]), path) == nil {
+			continue // but on a file system without second names
+		}
+		if err := hostfs.Write(path, data, logPerm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Body writes a response as it was received; what is no JSON is wrapped, so that
+// the file is what its name says.
+func (f *Folder) Body(body []byte, names ...string) error {
+	if !json.Valid(body) {
+		wrapped, _ := json.Marshal(map[string]string{"not_json": string(body)}) // a string cannot fail
+		body = append(wrapped, '\n')
+	}
+	return f.Put(string(body), names...)
 }

@@ -75,15 +75,12 @@ type Check struct {
 func (c Check) Do(ctx context.Context, in *cli.Input) error {
 	s := c.session(in)
 	code := ""
-	secrets, _ := s.project.Secrets("")
+	secrets, _ := s.project.Secrets("", in.Safe.Hide)
 	for _, from := range []struct {
 		dir   string
 		names []string
 	}{{c.Root, c.Specs}, {c.Source, c.Files}} {
-		text, left, err := codecommit.Collect(from.dir, from.names, secrets)
-		if err != nil {
-			return fmt.Errorf("cannot collect what is in %s: %w", from.dir, err)
-		}
+		text, left := codecommit.Collect(from.dir, from.names, secrets)
 		code += text
 		for _, why := range left {
 			in.Say("left out: %s", why)
@@ -100,7 +97,7 @@ var ErrMasked = errors.New("it holds a secret, which the model is not shown")
 // answer is put, "" for none.
 func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, replaces string) (string, error) {
 	s := a.session(in)
-	if secrets, _ := s.project.Secrets(""); secrets.Holds([]byte(replaces)) {
+	if secrets, _ := s.project.Secrets("", in.Safe.Hide); secrets.Holds([]byte(replaces)) {
 		return "", ErrMasked
 	}
 	r := &codecommit.Run{Inputs: codecommit.Inputs{Query: question}}

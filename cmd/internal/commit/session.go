@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
+	"abl/cmd/internal/view"
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
@@ -22,6 +22,7 @@ import (
 	"abl/internal/proc"
 	"abl/internal/redact"
 	"abl/internal/state"
+	"abl/internal/wording"
 	"abl/orchestrator/codecommit"
 	"abl/roles/environment"
 	"abl/roles/model"
@@ -32,7 +33,7 @@ type session struct {
 	in      *cli.Input
 	project codecommit.Project
 	ledger  *ledger.Ledger
-	warned  []string           // of .env
+	conf    *config.Loaded     // of a build in a container
 	build   *redact.SafeWriter // shows what a build prints
 }
 
@@ -47,17 +48,20 @@ func open(in *cli.Input, self string) (*session, error) {
 	if filepath.Clean(p.Logs) == root {
 		return nil, cli.Usagef("--log-dir must not be the project's folder itself")
 	}
-	var warnings []string
-	p.Env, warnings, err = config.ReadEnv(filepath.Join(root, ".env"))
+	weak, conf := in.HideSecrets(root), &config.Loaded{}
+	if in.String("build-on") == "container" {
+		conf, err = config.Load(root, os.LookupEnv, nil)
+	} else {
+		conf.Dotenv, conf.Warnings, err = config.ReadEnv(filepath.Join(root, ".env"))
+	}
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil, exit.With(exit.Usage, err, "")
 	}
-	secrets, _ := redact.Secrets(p.Env, true)
-	in.Safe.Hide(secrets...)
-	for _, w := range warnings {
+	p.Env = conf.Dotenv
+	for _, w := range append(conf.Warnings, weak...) {
 		in.Warn(w)
 	}
-	return &session{in: in, project: p, ledger: ledger.Open(filepath.Join(p.Logs, "tokens.csv")), warned: warnings}, nil
+	return &session{in: in, project: p, ledger: ledger.Open(filepath.Join(p.Logs, "tokens.csv")), conf: conf}, nil
 }
 
 // lock keeps others from working in the project, unless its keys are on their way into
@@ -92,10 +96,6 @@ func (s *session) change(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	limit, err := s.duration("build-timeout")
-	if err != nil {
-		return err
-	}
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
@@ -114,11 +114,11 @@ func (s *session) change(ctx context.Context) (err error) {
 		return err
 	}
 	if !r.DryRun {
-		done, err := s.builder(ctx, r, limit)
+		done, err := s.builder(ctx, r)
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer done() // what it cannot take down it says itself
 	}
 	res, err := r.Commit(ctx)
 	return s.finish(res, exit.OnEngine(err))
@@ -162,7 +162,7 @@ func (s *session) prepare(r *codecommit.Run) (err error) {
 	}
 	s.in.Say("%s, with the key of %s", name, key.Where)
 	r.Project, r.Model, r.Began = s.project, client, time.Now()
-	r.Secrets, r.Keys = s.project.Secrets(key.Value)
+	r.Secrets, r.Keys = s.project.Secrets(key.Value, s.in.Safe.Hide)
 	prices, _ := pricelist.Default() // without one, no call has a price
 	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say
 	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
@@ -184,8 +184,12 @@ func (s *session) say(text string) {
 }
 
 // builder decides where the build runs.
-func (s *session) builder(ctx context.Context, r *codecommit.Run, limit time.Duration) (done func(), err error) {
-	if note, _ := codecommit.Runnable(s.project.Root); note != "" {
+func (s *session) builder(ctx context.Context, r *codecommit.Run) (done func() error, err error) {
+	limit, err := s.duration("build-timeout")
+	if err != nil {
+		return nil, err
+	}
+	if note := codecommit.Runnable(s.project.Root); note != "" {
 		s.in.Warn("every build will be red: " + note)
 	}
 	s.build = s.in.Safe.Writer(s.in.Bare.Stderr, "build | ")
@@ -193,24 +197,81 @@ func (s *session) builder(ctx context.Context, r *codecommit.Run, limit time.Dur
 	if s.in.String("build-on") != "container" {
 		s.in.Say("build.sh runs on this machine as you do; --build-on container keeps it in a box")
 		r.Builder = host
-		return func() { s.build.Close() }, nil
-	}
-	conf, err := config.Load(s.project.Root, os.LookupEnv, nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range conf.Warnings {
-		if !slices.Contains(s.warned, w) {
-			s.in.Warn(w)
-		}
+		return s.build.Close, nil
 	}
 	box, err := codecommit.OpenBox(ctx, s.project, host, environment.Options{
-		Conf: conf, CACert: s.in.String("ca-cert"), Offline: s.in.Bool("offline"), Weak: s.in.Bool(cli.WeakFlag), Safe: s.in.Safe,
+		Conf: s.conf, CACert: s.in.String("ca-cert"), Offline: s.in.Bool("offline"), Weak: s.in.Bool(cli.WeakFlag), Safe: s.in.Safe,
 		Note: r.Say, NoteImage: r.Say,
 	})
 	r.Builder = box
-	return func() {
-		s.build.Close()
-		_ = box.Close(ctx) // it says so itself
-	}, exit.OnEngine(err)
+	return func() error { return errors.Join(s.build.Close(), box.Close(ctx)) }, exit.OnEngine(err)
+}
+
+// plan shows what a dry run would change, as a diff.
+func (s *session) plan(edits []codecommit.Edit) {
+	const most = 64 << 20
+	safe := s.in.Safe
+	for _, e := range edits {
+		var from, to *string
+		if old, err := hostfs.Read(s.project.Root, e.Path, most); err == nil {
+			from = new(safe.String(string(old)))
+		}
+		if !e.Delete {
+			to = new(safe.String(e.Content))
+		}
+		if err := view.Diff(s.in.Result, safe.Line(e.Path), from, to, view.Coloured(s.in.Bare.Stdout)); err != nil {
+			s.in.Warn(err)
+		}
+	}
+	s.in.Say("this would be done to %s; nothing was changed", wording.Count(len(edits), "file"))
+}
+
+func tellRestored(in *cli.Input, files []string) {
+	if len(files) > 0 {
+		in.Warn("an earlier run was killed while it changed files; they are as they were before: " + strings.Join(files, ", "))
+	}
+}
+
+// finish says what a run came to.
+func (s *session) finish(res codecommit.Result, err error) error {
+	if res.Logs == "" { // it did not begin
+		return err
+	}
+	calls := wording.Count(len(res.Attempts), "call")
+	if s.in.Bool("json") {
+		if problem := s.in.JSON(res); problem != nil {
+			return problem
+		}
+	} else if err == nil {
+		switch res.Outcome {
+		case codecommit.Planned:
+			s.plan(res.Attempts[0].Files)
+		case codecommit.Passed:
+			fmt.Fprintf(s.in.Stdout, "the build passes after %s\n", calls)
+		}
+		for _, f := range res.Files {
+			what := map[bool]string{true: "deleted", false: "changed"}[f.Delete]
+			fmt.Fprintf(s.in.Stdout, "%s %s\n", what, f.Path)
+		}
+	}
+	if err != nil {
+		return kept(err, res.Logs)
+	}
+	all := "all that was asked, answered and built is in " + res.Logs
+	switch res.Outcome {
+	case codecommit.Red:
+		return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("the build is still red after %s: %s", calls, res.Why), Safe: all, Do: "git status and git diff show the code as the last answer left it"}
+	case codecommit.Unusable:
+		return &exit.Error{Code: exit.Unverified, What: "the last answer could not be used: " + res.Why, Safe: all}
+	}
+	return nil
+}
+
+// kept says besides an error what is safe by then.
+func kept(err error, logs string) error {
+	code := exit.Code(err)
+	if logs == "" || code == exit.Passed || code == exit.Bug || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &exit.Error{Code: code, What: err.Error(), Safe: "what was asked and answered is in " + logs, Do: exit.Hint(err), Err: err}
 }

@@ -1,16 +1,20 @@
 package codecommit
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
+	"abl/internal/redact"
 	"abl/prompts"
 	"abl/roles/model"
 )
@@ -103,7 +107,8 @@ func (r *Run) once(ctx context.Context, workflow, prompt string, use func(model.
 		return Result{}, err
 	}
 	r.result.Protocol = ""
-	a, at, err := r.ask(ctx, "query", prompt, func(what string) []string { return []string{what} })
+	at := &Attempt{Name: "query", names: func(what string) []string { return []string{what} }}
+	a, err := r.ask(ctx, at, prompt)
 	if err == nil {
 		at.Outcome = Reported
 		err = use(a, at)
@@ -117,3 +122,36 @@ func (r *Run) once(ctx context.Context, workflow, prompt string, use func(model.
 
 // held is an answer that nothing can be made of.
 func held(why string) error { return classed(&model.Error{Kind: outcome.Filtered, What: why}) }
+
+// withheld are the names of files that hold secrets, or that a program has written.
+const withheld = ".env* *.pem *.key *.p12 *.pfx *.keystore *.jks id_rsa* id_ed25519* id_ecdsa* *-key.txt " +
+	".npmrc .netrc .pypirc credentials* secrets.* " +
+	"go.sum *.lock package-lock.json npm-shrinkwrap.json pnpm-lock.yaml packages.lock.json gradle.lockfile"
+
+// Collect writes files of a folder as one text for a model, but for those that hold
+// secrets, are not text, cannot be read, or were written by a program. left says which,
+// and why.
+func Collect(root string, names []string, secrets *redact.Redactor) (text string, left []string) {
+	const most = 1 << 20
+	var b strings.Builder
+	unwanted := rules(strings.ReplaceAll(withheld, " ", "\n"))
+	for _, name := range names {
+		data, err := hostfs.Read(root, name, most)
+		why := ""
+		switch {
+		case unwanted.Ignored(strings.ToLower(path.Base(name)), false):
+			why = "its name says that it holds secrets, or that a program has written it"
+		case err != nil:
+			why = err.Error()
+		case bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data):
+			why = "not text"
+		case bytes.Contains(data, []byte("PRIVATE KEY-----")), secrets.Holds(data):
+			why = "it holds a secret"
+		default:
+			b.WriteString("--- FILE " + name + " ---\n" + line(string(data)))
+			continue
+		}
+		left = append(left, name+": "+why)
+	}
+	return b.String(), left
+}
