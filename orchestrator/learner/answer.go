@@ -1,11 +1,14 @@
 package learner
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
 	"abl/internal/lazyregexp"
+	"abl/internal/wording"
 )
 
 // line is one line of a model's answer. Asked for plain labelled lines, models
@@ -68,4 +71,266 @@ func wordsOf(text string) []string {
 // isPlaceholder says that a text only repeats what was asked for: <insight>.
 func isPlaceholder(text string) bool {
 	return strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">") && !strings.Contains(text[1:], "<")
+}
+
+// categories are what a review looks at, in the order in which they are shown.
+var categories = []string{"ARCHITECTURE", "DESIGN", "CODE_QUALITY", "SECURITY", "TESTS"}
+
+// What a review says of a category. One of which nothing was said is never taken for
+// a good one.
+const (
+	RatedOK = "ok"
+	Issues  = "issues"
+	Unrated = "unknown" // nothing was said, or nothing that tells
+)
+
+// Finding is one category's.
+type Finding struct {
+	Category string `json:"category"`
+	State    string `json:"state"`
+	Text     string `json:"text,omitempty"`
+}
+
+// CodeReview is a whole one: always five findings.
+type CodeReview struct {
+	Findings []Finding `json:"findings"`
+}
+
+// maxFinding bounds what is kept of a category, in runes.
+const maxFinding = 1200
+
+// closing is how what sums up a review begins, below a blank line.
+var closing = lazyregexp.New(`(?i)^(in )?(overall|summary|conclusion|altogether)\b`)
+
+// ParseReview reads what a reviewer answered. It takes any text.
+func ParseReview(text string) (r CodeReview) {
+	said := map[string][]string{}
+	known := labels(categories...)
+	at, gap := "", false
+	for raw := range strings.SplitSeq(wording.Unix(text), "\n") {
+		l := readLine(raw, known)
+		switch {
+		case l.label != "": // each has a first letter of its own
+			at = categories[slices.IndexFunc(categories, func(c string) bool { return c[0] == l.label[0] })]
+			said[at] = append(said[at], l.text)
+		case l.blank || at == "":
+		case gap && closing().MatchString(l.text): // it is about no category
+			at = ""
+		case l.bullet || said[at][len(said[at])-1] == "" || len(said[at][len(said[at])-1]) > maxFinding: // lest it grow for minutes
+			said[at] = append(said[at], l.text)
+		default: // a sentence goes on
+			said[at][len(said[at])-1] += "\n" + l.text
+		}
+		gap = l.blank
+	}
+	for _, c := range categories {
+		r.Findings = append(r.Findings, findingOf(c, said[c]))
+	}
+	return r
+}
+
+func findingOf(c string, said []string) Finding {
+	said = slices.DeleteFunc(said, func(s string) bool { return s == "" || isPlaceholder(s) })
+	f := Finding{Category: c, State: RatedOK, Text: wording.Cut(strings.ReplaceAll(strings.Join(said, " "), "\n", " "), maxFinding)}
+	if len(said) == 0 {
+		f.State = Unrated
+	} else if slices.ContainsFunc(said, func(s string) bool { return !fine(c, s) }) {
+		f.State = Issues
+	}
+	return f
+}
+
+// Words by which a reviewer says that there is nothing to find, and those that
+// take it back.
+var (
+	good     = strings.Fields("ok okay good fine great solid sound clean excellent adequate acceptable satisfactory lgtm")
+	applause = []string{"well done", "nice job", "nice work"}
+	before   = strings.Fields("the this code program looks look seems all is very pretty everything")
+	nothing  = strings.Fields("no none n/a nothing issue issues problem problems concern concerns vulnerability vulnerabilities finding findings were was are is found " +
+		"identified detected seen noted to report here any all at")
+	but = strings.Fields("but however except although though yet still missing lacks lacking should could consider needs need would only partly partially unless apart " +
+		"unsafe insecure vulnerable bad poor fails failing broken wrong never can't cannot not no none without")
+)
+
+// fine says whether a text finds nothing: it is praise without a but, or says that there is
+// nothing, and then no more than praise. Of tests none are too few.
+func fine(c string, text string) bool {
+	words := wordsOf(text)
+	switch {
+	case praises(words):
+		return true
+	case c == "TESTS" && (len(words) == 1 || words[0] == "none"):
+		return false
+	}
+	end := strings.IndexAny(text+".", ".!;\n")
+	return only(nothing, wordsOf(text[:end])) && praises(wordsOf(text[end:]))
+}
+
+// praises says whether words, if any, are praise that nothing takes back.
+func praises(words []string) bool {
+	if len(words) == 0 || slices.Contains(applause, strings.Join(words, " ")) {
+		return true
+	}
+	for len(words) > 1 && slices.Contains(before, words[0]) {
+		words = words[1:]
+	}
+	return slices.Contains(good, words[0]) && !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(but, w) })
+}
+
+// only says whether words are of a list, all of them.
+func only(of, words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(of, w) })
+}
+
+// Summary is a review as a person and the next prompts read it, a line a category.
+func (r CodeReview) Summary() string {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		text := map[string]string{RatedOK: "OK", Unrated: "nothing was said of it", Issues: "issues: " + f.Text}[f.State]
+		fmt.Fprintf(&b, "%s: %s\n", f.Category, text)
+	}
+	return b.String()
+}
+
+const (
+	// The labels that lessons have in answers.
+	LabelLearning = "LEARNING"
+	LabelMistake  = "MISTAKE"
+
+	// Bounds of what is kept: of an answer, and of memory.txt and mistakes.txt, which every
+	// prompt holds whole.
+	maxItem  = 400 // runes of a lesson
+	maxItems = 20  // lessons of one answer
+	maxLines = 200
+	maxBytes = 48 << 10
+)
+
+// Dropped is a lesson that is not kept, and why.
+type Dropped struct {
+	Text string `json:"text"`
+	Why  string `json:"why"`
+}
+
+// Lessons are what an answer holds.
+type Lessons struct {
+	Items   []string  `json:"items"`
+	Dropped []Dropped `json:"dropped,omitempty"`
+}
+
+// Summary is a line for each of them.
+func (l Lessons) Summary() string {
+	var b strings.Builder
+	for _, item := range l.Items {
+		b.WriteString("- " + item + "\n")
+	}
+	for _, d := range l.Dropped {
+		b.WriteString("dropped: " + d.Text + " (" + d.Why + ")\n")
+	}
+	return b.String()
+}
+
+// ParseLessons reads an answer. Labelled lines count; where there is none, the items of
+// lists do, for a model that forgot the label has answered all the same.
+func ParseLessons(label, text string) Lessons {
+	found, seen := Lessons{Items: []string{}}, map[string]bool{}
+	for _, s := range saidLessons(label, text) {
+		s = wording.Cut(wording.OneLine(s), maxItem)
+		key, why := lessonKey(s), ""
+		switch {
+		case s == "":
+			continue
+		case isEmpty(label, s):
+			why = "generic"
+		case seen[key]:
+			why = "said twice"
+		case len(found.Items) == maxItems:
+			why = "too many in one answer"
+		default:
+			seen[key], found.Items = true, append(found.Items, s)
+			continue
+		}
+		found.Dropped = append(found.Dropped, Dropped{wording.Cut(s, 80), why})
+	}
+	return found
+}
+
+// saidLessons are the lessons as the answer has them.
+func saidLessons(label, text string) []string {
+	var labelled, listed []string
+	known := labels(label + "S?")
+	open := false // the label's text may go on in the next line
+	for raw := range strings.SplitSeq(wording.Unix(text), "\n") {
+		l := readLine(raw, known)
+		switch {
+		case l.blank:
+			open = open && labelled[len(labelled)-1] == ""
+		case l.label != "" && l.text == "" && l.label != label:
+			open = false // a title above a list
+		case l.label != "":
+			labelled, open = append(labelled, l.text), true
+		case open && (labelled[len(labelled)-1] == "" || l.indented && !l.bullet):
+			labelled[len(labelled)-1] = strings.TrimSpace(labelled[len(labelled)-1] + " " + l.text)
+		default:
+			open = false
+			if l.bullet && l.text != "" {
+				listed = append(listed, l.text)
+			}
+		}
+	}
+	if len(labelled) == 0 {
+		return listed
+	}
+	return labelled
+}
+
+// Words of sentences that say no more than that all went well, and of those that
+// say that there is nothing to say.
+var (
+	hollow = strings.Fields("the a an and was were is are been has have had with without no any of in to for this that it its all everything " +
+		"task tasks complete completed completion code generated generation file files approach work works worked working execute executed execution " +
+		"produce produced valid output outputs run ran cycle successful successfully success correctly properly well fine expected as by agent solution")
+	none = strings.Fields("none no n/a nothing learning learnings lesson lessons mistake mistakes error errors issue issues were was are is made found identified observed " +
+		"noted learned in this the cycle to report avoid any there significant specific new at all be of")
+)
+
+// isEmpty says that a lesson is none: it is no more than a word, repeats the question, or
+// says that there is nothing to say or that all went well.
+func isEmpty(label, text string) bool {
+	words := wordsOf(text)
+	return len(words) < 2 || isPlaceholder(text) || only(none, words) || label == LabelLearning && only(hollow, words)
+}
+
+// lessonKey is what makes two lessons the same: their words, whatever their case,
+// spacing, bullets and final punctuation.
+func lessonKey(text string) string {
+	return strings.TrimRight(wording.OneLine(strings.ToLower(strings.TrimLeft(text, "-* \t"))), ".!?;:,… ")
+}
+
+// mergeLessons adds lessons to a file's text. What a person wrote there stays as it is,
+// line by line; when there is no more room, the oldest lines go first. Done twice
+// it is done once.
+func mergeLessons(file string, items []string) (text string, added []string) {
+	lines, seen := filled(file), map[string]bool{}
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(line, " \t") + "\n"
+		seen[lessonKey(line)] = true
+	}
+	for _, s := range items {
+		if !seen[lessonKey(s)] {
+			seen[lessonKey(s)] = true
+			lines, added = append(lines, "- "+s+"\n"), append(added, s)
+		}
+	}
+	lines = lines[max(len(lines)-maxLines, 0):]
+	text = strings.Join(lines, "")
+	for len(text) > maxBytes && len(lines) > 1 {
+		text, lines = text[len(lines[0]):], lines[1:]
+	}
+	return text, added
+}
+
+// filled are the lines of a file that are not empty.
+func filled(file string) []string {
+	lines := strings.Split(wording.Unix(file), "\n")
+	return slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
 }

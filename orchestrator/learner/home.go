@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +62,9 @@ var phases = map[Step]struct {
 	Learnings: {"Phase 4: what was done well", "learnings.txt", prompts.LearnLearnings, Mistakes},
 	Mistakes:  {"Phase 5: what was done wrong", "mistakes.txt", prompts.LearnMistakes, Improve},
 	Improve:   {"Phase 6: a better prompt", "improved_prompt.txt", prompts.LearnImprove, Keep},
+	Keep:      {next: Generate},
 	Finish:    {next: Done},
+	Done:      {},
 }
 
 // notes are the files about a cycle, which are no part of the program.
@@ -96,7 +100,7 @@ func (h Home) Code() string { return h.path("code") }
 
 // Rel is a path as a person reads it, from the directory that solutions is in.
 func (h Home) Rel(path string) string {
-	return state.Project{Root: filepath.Dir(filepath.Dir(h.Root))}.Rel(path)
+	return state.Project{Root: filepath.Join(h.Root, "../..")}.Rel(path)
 }
 
 // perm is that of the files that a person reads.
@@ -146,18 +150,12 @@ func (h Home) begin(before int) (err error) {
 }
 
 // Projects are those below a folder that were ever begun.
-func Projects(dir string) (homes []Home, err error) {
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		h := Home{filepath.Join(dir, e.Name())}
-		if _, err := os.Lstat(h.path(stateFile)); err == nil && e.IsDir() {
-			homes = append(homes, h)
-		}
+func Projects(dir string) (homes []Home) {
+	found, _ := fs.Glob(os.DirFS(dir), "*/"+stateFile) // the pattern is right
+	for _, file := range found {
+		homes = append(homes, Home{filepath.Join(dir, file[:len(file)-len("/"+stateFile)])})
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return homes, err
+	return homes
 }
 
 // Text is a file of the project's, which no container sees; "" when it is not there:
@@ -189,37 +187,123 @@ func (h Home) note(n int, name, text string) error {
 	return hostfs.Write(filepath.Join(dir, name), []byte(text), perm)
 }
 
-// teach adds what a cycle taught to the files of lessons, or only counts what they do not have.
-func (h Home) teach(c *Cycle, write bool) (learned, mistaken int, err error) {
-	if learned, err = h.merge(MemoryFile, c.Learned, write); err == nil {
-		mistaken, err = h.merge(MistakesFile, c.Mistaken, write)
-	}
-	return learned, mistaken, err
-}
-
-// merge is teach for one of the files. Done twice it is done once.
-func (h Home) merge(name string, items []string, write bool) (added int, err error) {
+// merged is a file of lessons with those of a cycle, and how many it did not have.
+func (h Home) merged(name string, items []string) (text string, added int, err error) {
 	was, err := h.Text(name)
 	text, more := mergeLessons(was, items)
-	if err == nil && write && len(more) > 0 {
-		err = hostfs.Write(h.path(name), []byte(text), perm)
-		failpoint.Here("learn.merged")
-	}
-	return len(more), err
+	return text, len(more), err
 }
 
 // keep writes what a cycle taught, and the prompt of the next, and says under which version that
 // of the cycle is archived. Done twice it is done once.
 func (h Home) keep(s State, now time.Time) (version int, err error) {
-	if _, _, err = h.teach(s.Last(), true); err != nil {
-		return 0, err
+	c := s.Last()
+	for _, f := range []struct {
+		name  string
+		items []string
+	}{{MemoryFile, c.Learned}, {MistakesFile, c.Mistaken}} {
+		text, added, err := h.merged(f.name, f.items)
+		if err == nil && added > 0 {
+			err = hostfs.Write(h.path(f.name), []byte(text), perm)
+			failpoint.Here("learn.merged")
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
 	all, err := h.Prompts()
 	if err != nil || all.Number() > s.Book {
 		return all.Number(), err // written by one that was killed right afterwards
 	}
-	all = all.Next(s.Last().Improved, now)
+	all = all.Next(c.Improved, now)
 	err = hostfs.Write(h.path(PromptsFile), []byte(all.Render()), perm)
 	failpoint.Here("learn.archived")
 	return all.Number(), err
+}
+
+// publish makes code/ of a cycle: all its files and folders, without the notes.
+// The old code/ stays until the new one is whole. What a person should not run
+// into is left out and named.
+func (h Home) publish(n int) (left []string, err error) {
+	const fresh = ".abl/code.new"
+	if err = hostfs.Remove(h.Root, fresh); err == nil {
+		left, err = copyTree(h.Cycle(n), h.path(fresh))
+	}
+	failpoint.Here("learn.copied")
+	if err == nil {
+		err = hostfs.Remove(h.Root, "code")
+	}
+	failpoint.Here("learn.replacing")
+	if err == nil {
+		err = os.Rename(h.path(fresh), h.Code())
+	}
+	if err != nil {
+		err = fmt.Errorf("cannot make %s of %s: %w", h.Rel(h.Code()), h.Rel(h.Cycle(n)), err)
+	}
+	return left, err
+}
+
+// copyTree copies files, folders and those links that stay inside. Nothing is
+// followed on the way: the source is reached through open folders alone.
+func copyTree(from, to string) ([]string, error) {
+	src, err := os.OpenRoot(from)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	w := &sifted{ReadLinkFS: src.FS().(fs.ReadLinkFS), root: src}
+	err = os.CopyFS(to, w)
+	const most = 20
+	if n := len(w.left); n > most {
+		w.left = append(w.left[:most], fmt.Sprintf("and %d more", n-most))
+	}
+	return w.left, err
+}
+
+// sifted is a cycle's folder without what code/ does not get.
+type sifted struct {
+	fs.ReadLinkFS
+	root *os.Root
+	left []string // what that is, and why
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (w *sifted) ReadDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(w.ReadLinkFS, dir)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		name := path.Join(dir, e.Name())
+		if slices.Contains(notes, name) {
+			return true
+		}
+		why := w.odd(name, e.Type())
+		if why != "" {
+			w.left = append(w.left, fmt.Sprintf("%q: %s", name, why))
+		}
+		return why != ""
+	}), err
+}
+
+// odd says why an entry is left out, "" for one that is not. An agent may make what its
+// owner may not read, and names that are no text.
+func (w *sifted) odd(name string, kind fs.FileMode) string {
+	var err error
+	switch {
+	case strings.EqualFold(path.Base(name), ".git"):
+		return "git would run what its settings say"
+	case kind.IsDir(), kind.IsRegular():
+		var f fs.File
+		if f, err = w.Open(name); err == nil {
+			f.Close()
+		}
+	case kind&fs.ModeSymlink != 0:
+		if _, err = w.root.Stat(name); err != nil {
+			return "a link that leads outside, or nowhere"
+		}
+	default:
+		return "neither a file nor a folder"
+	}
+	if err != nil {
+		return "it cannot be read: " + err.Error()
+	}
+	return ""
 }

@@ -107,9 +107,8 @@ func EndText(h Home, s State) string {
 	}
 	for _, f := range [][2]string{{"learnings", MemoryFile}, {"mistakes", MistakesFile}} {
 		text, _ := h.Text(f[1]) // what cannot be read has been told
-		items := lessonsIn(text)
-		r.row(f[0], "%d in %s/%s", len(items), h.Rel(h.Root), f[1])
-		r.rows("", "- %s", items)
+		r.row(f[0], "%d in %s/%s", len(filled(text)), h.Rel(h.Root), f[1])
+		r.rows("", "%s", filled(text))
 	}
 	b, _ := h.Prompts() // likewise
 	r.row("prompts", "%d earlier versions in %s/%s", len(b.Past), h.Rel(h.Root), PromptsFile)

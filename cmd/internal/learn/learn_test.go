@@ -183,7 +183,7 @@ func TestDebug(t *testing.T) {
 		t.Error(out)
 	}
 	_, out, _ := p.call("", "debug", "parse", "learnings", "learnings")
-	if out != "- Use \\x1b[31ma pool\ndropped: none (says that there is none)\n" {
+	if out != "- Use \\x1b[31ma pool\ndropped: none (generic)\n" {
 		t.Errorf("%q", out)
 	}
 	_, out, _ = p.call("", "debug", "prompts", "prompts.md", "answer")

@@ -49,8 +49,7 @@ func runClean(ctx context.Context, in *cli.Input) error {
 // Clean removes what the projects in the solutions of a directory left, and says what
 // and how much.
 func Clean(ctx context.Context, in *cli.Input, here string, eng sandbox.Stores) (removed int, err error) {
-	homes, err := learner.Projects(filepath.Join(here, learner.Folder))
-	for _, h := range homes {
+	for _, h := range learner.Projects(filepath.Join(here, learner.Folder)) {
 		names, cerr := cleanOne(ctx, here, h, eng)
 		for _, name := range names {
 			fmt.Fprintln(in.Stdout, "removed", name)
