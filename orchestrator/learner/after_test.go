@@ -57,15 +57,9 @@ func TestWalks(t *testing.T) {
 			}
 			return good(s)
 		}, "1 generate.1 1 generate.2 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
-		{"the author is too slow: no time is left for a second try", 1, func(s State) Happened {
+		{"the author is too slow, which a second try would not mend", 1, func(s State) Happened {
 			if s.Step == Generate {
 				return Happened{Class: outcome.Timeout, SpentMS: 300_000}
-			}
-			return good(s)
-		}, "1 generate.1 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
-		{"a first try that took all the time", 1, func(s State) Happened {
-			if s.Step == Generate {
-				return Happened{Class: "failed", SpentMS: 300_001}
 			}
 			return good(s)
 		}, "1 generate.1 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
@@ -146,8 +140,7 @@ func TestQuotations(t *testing.T) {
 	}
 }
 
-// What the weather, a refusal and a reached budget make of a call: the waits are
-// part of its time, and whoever comes back later has all of it.
+// What the weather, a refusal and a reached budget make of a call.
 func TestWeatherOfACall(t *testing.T) {
 	type end struct {
 		h    Happened
@@ -163,21 +156,19 @@ func TestWeatherOfACall(t *testing.T) {
 		ends   []end
 	}{
 		{"a short storm, and then an answer", time.Hour, []end{
-			{away(1000), "generate.2 after 2s, 3s of the call"}, {away(1000), "generate.3 after 4s, 8s of the call"}, {done("made"), "run.1 after 0s, 0s of the call"},
+			{away(1000), "generate.2 after 2s"}, {away(1000), "generate.3 after 4s"}, {done("made"), "run.1 after 0s"},
 		}},
 		{"the agent's own failure is no weather", time.Hour, []end{
-			{away(1000), "generate.2 after 2s, 3s of the call"}, {Happened{Class: outcome.Crashed, SpentMS: 1000}, "generate.3 after 0s, 4s of the call"},
-			{away(1000), "generate.4 after 2s, 7s of the call"}, {Happened{Class: outcome.Crashed, SpentMS: 1000}, "mistakes.1 after 0s, 0s of the call"},
+			{away(1000), "generate.2 after 2s"}, {Happened{Class: outcome.Crashed, SpentMS: 1000}, "generate.3 after 0s"},
+			{away(1000), "generate.4 after 2s"}, {Happened{Class: outcome.Crashed, SpentMS: 1000}, "mistakes.1 after 0s"},
 		}},
 		{"interrupted while it waits", time.Hour, []end{
-			{away(1000), "generate.2 after 2s, 3s of the call"}, {Happened{Class: outcome.Interrupted, SpentMS: 9000}, "generate.3 after 2s, 3s of the call"},
+			{away(1000), "generate.2 after 2s"}, {Happened{Class: outcome.Interrupted, SpentMS: 9000}, "generate.3 after 2s"},
 		}},
-		{"the provider names a time that leaves enough", time.Hour, []end{{asks(4 * time.Minute), "generate.2 after 4m0s, 4m1s of the call"}}},
-		{"and one that does not", time.Hour, []end{{asks(295 * time.Second), "generate.2: the provider is away: 429; another wait of 4m55s does not fit, after 1s (a call may take 5m0s, retries included); come back after 1970-01-01 00:04:55 UTC"}}},
+		{"the provider names a time", time.Hour, []end{{asks(40 * time.Minute), "generate.2 after 40m0s"}}},
 		{"the outage budget is less", 5 * time.Second, []end{
-			{away(1000), "generate.2 after 2s, 3s of the call"}, {away(1000), "generate.3: the provider is away: 503; another wait of 4s does not fit, after 4s (loop.outage_budget is 5s); come back after 1970-01-01 00:00:04 UTC"},
+			{away(1000), "generate.2 after 2s"}, {away(1000), "generate.3: the provider is away: 503; another wait of 4s does not fit, after 4s (loop.outage_budget is 5s); come back after 1970-01-01 00:00:04 UTC"},
 		}},
-		{"silence that took all the time", time.Hour, []end{{away(300_000), "generate.2: the provider is away: 503; another wait of 2s does not fit, after 5m0s (a call may take 5m0s, retries included); come back after 1970-01-01 00:00:02 UTC"}}},
 		{"somebody has to pay", time.Hour, []end{{Happened{Class: outcome.Quota, Reason: "no credit", Paid: true, SpentMS: 1000}, "generate.2: the provider wants somebody to pay, or to change something in its account: no credit"}}},
 		{"the key is refused", time.Hour, []end{{Happened{Class: outcome.Refused, Reason: "GEMINI_API_KEY is refused: 401"}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
 		{"the budget is reached", time.Hour, []end{{Happened{Class: outcome.OverBudget, Reason: "5 of 5"}, "generate.2: the budget is reached: 5 of 5"}}},
@@ -187,10 +178,10 @@ func TestWeatherOfACall(t *testing.T) {
 		for i, e := range c.ends {
 			var err error
 			s, err = After(s, e.h, retry.Policy{Now: time.Unix(0, 0), Budget: c.budget})
-			got := fmt.Sprintf("%s.%d after %s, %s of the call", s.Step, s.Attempt, retry.Left(s.Outage, time.Unix(0, 0)), time.Duration(s.SpentMS)*time.Millisecond)
+			got := fmt.Sprintf("%s.%d after %s", s.Step, s.Attempt, retry.Left(s.Outage, time.Unix(0, 0)))
 			if err != nil {
 				got = fmt.Sprintf("%s.%d: %v", s.Step, s.Attempt, err)
-				if s.SpentMS != 0 || s.Outage != nil || errors.Is(err, retry.ErrUnavailable) != e.h.Class.Transient() {
+				if s.Outage != nil || errors.Is(err, retry.ErrUnavailable) != e.h.Class.Transient() {
 					t.Errorf("%s: %v leaves %+v", c.name, err, s)
 				}
 			}

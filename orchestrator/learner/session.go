@@ -94,7 +94,7 @@ func (x *Session) waitOut(ctx context.Context, s State) error {
 		return nil
 	}
 	until := w.Now.Add(wait)
-	why := retry.Words(s.Outage, s.Note, min(w.Budget, CallTime))
+	why := retry.Words(s.Outage, s.Note, w.Budget)
 	x.note(fmt.Sprintf("waits until %s UTC: %s", until.UTC().Format(time.TimeOnly), why))
 	return x.Sleep(ctx, wait, until)
 }
@@ -152,9 +152,6 @@ func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
 		return h, err
 	}
 	h.Text, h.Reason = x.Clean(h.Text), x.Clean(h.Reason)
-	if h.Class == outcome.Interrupted && ctx.Err() == nil {
-		h.Class = "stopped" // by somebody else: an attempt that failed
-	}
 	text := h.Text
 	if h.Class != outcome.Done {
 		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n[no answer: %s: %s]\n", h.Class, h.Reason)
@@ -209,7 +206,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 	}
 	h = Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, SpentMS: o.Duration}
 	if o.Class == outcome.Timeout {
-		h.Reason = fmt.Sprintf("it did not end within %s, retries included", CallTime)
+		h.Reason = fmt.Sprintf("it did not end within %s", CallTime)
 	}
 	said, err := tail(roles.Record{Dir: c.Env.Project.Call(a.Key())}, "stdout", maxAnswer)
 	h.Text = agent.Usages(c.Agent, []byte(said), 0).Said
@@ -255,7 +252,7 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 	p := c.Env.Project
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)
-	if r.Timeout = CallTime - time.Duration(a.SpentMS)*time.Millisecond; a.Step == Run {
+	if r.Timeout = CallTime; a.Step == Run {
 		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0 // it may be silent as long as it likes
 	}
 	if job.Role.Sealed {

@@ -41,10 +41,9 @@ const (
 const (
 	MaxCycles     = 10
 	DefaultCycles = 3
-	CallTime      = 300 * time.Second // of one agent call, retries included
+	CallTime      = 300 * time.Second // of one agent call
 	RunTime       = 10 * time.Second  // of the program
 	tries         = 2                 // of one agent call
-	leastCall     = 10 * time.Second  // in less no agent answers
 )
 
 // version is that of the state file.
@@ -61,10 +60,9 @@ type State struct {
 	Cycles  int       `json:"cycles"`
 	Step    Step      `json:"step"`
 	Cycle   int       `json:"cycle"`
-	Attempt int       `json:"attempt"`  // of the step's call; each has a name of its own
-	Failed  int       `json:"failed"`   // how many attempts the agent failed in
-	SpentMS int64     `json:"spent_ms"` // by attempts so far, and by the waits between them
-	Book    int       `json:"book"`     // the last version in prompts.md when the cycle began
+	Attempt int       `json:"attempt"` // of the step's call; each has a name of its own
+	Failed  int       `json:"failed"`  // how many attempts the agent failed in
+	Book    int       `json:"book"`    // the last version in prompts.md when the cycle began
 	Log     []Cycle   `json:"log"`
 	Started time.Time `json:"started"`
 
@@ -194,7 +192,7 @@ func After(s State, h Happened, w retry.Policy) (State, error) {
 	s.Log = slices.Clone(s.Log)
 	c := s.Last()
 	switch {
-	case h.Class == outcome.Interrupted: // by a person: it is made anew, and takes nothing of the time
+	case h.Class == outcome.Interrupted: // by a person: it is made anew, and counts as no try
 		s.Attempt++
 		return s, nil
 	case phases[s.Step].file != "":
@@ -222,16 +220,15 @@ func After(s State, h Happened, w retry.Policy) (State, error) {
 // to is the state at the beginning of a step.
 func (s State) to(step Step) State { return s.at(step, 1) }
 
-// at opens an attempt that has all the time of a call.
+// at opens an attempt before which nothing was tried.
 func (s State) at(step Step, attempt int) State {
-	s.Step, s.Attempt, s.Failed, s.SpentMS, s.Outage, s.Note = step, attempt, 0, 0, nil, ""
+	s.Step, s.Attempt, s.Failed, s.Outage, s.Note = step, attempt, 0, nil, ""
 	return s
 }
 
-// afterCall goes on from a call to the agent. A transient failure is waited out while there
-// is time; what no repetition can mend ends the run; any other failure is tried once more.
+// afterCall goes on from a call to the agent. A transient failure is waited out; what no
+// repetition can mend ends the run; any other failure is tried once more.
 func afterCall(s State, h Happened, w retry.Policy) (State, error) {
-	s.SpentMS += h.SpentMS
 	if h.Class.Transient() {
 		return s.waitOut(h, w)
 	}
@@ -243,7 +240,7 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 		return s.take(h), nil
 	}
 	s.Failed++
-	if h.Class != outcome.Timeout && s.Failed < tries && s.SpentMS < CallTime.Milliseconds() {
+	if h.Class != outcome.Timeout && s.Failed < tries {
 		s.Attempt++
 		return s, nil
 	}
@@ -254,21 +251,15 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 	return s.take(h), nil
 }
 
-// waitOut goes on after a call that a transient failure ended. The waits are part of the
-// time that a call has: one that would leave none ends the run.
+// waitOut goes on after a call that a transient failure ended.
 func (s State) waitOut(h Happened, w retry.Policy) (State, error) {
 	s.Outage = retry.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, w.Now)
-	room := CallTime - leastCall - time.Duration(s.SpentMS)*time.Millisecond
-	if most := time.Duration(s.Outage.UsedMS)*time.Millisecond + room; most < w.Budget {
-		w.Budget, w.Bound = most, fmt.Sprintf("a call may take %s, retries included", CallTime)
-	}
 	o, err := retry.Wait(s.Outage, outcome.Fault{Class: h.Class, What: h.Reason, Back: h.Back, Paid: h.Paid}, w)
 	if err != nil {
 		return s.at(s.Step, s.Attempt+1), err
 	}
 	s.Attempt++
 	s.Outage, s.Note = o, h.Reason
-	s.SpentMS += o.WaitMS
 	return s, nil
 }
 

@@ -210,15 +210,12 @@ func TestAgentOfOnesOwn(t *testing.T) {
 	}
 }
 
-// Of what goes on the first of each thing is told.
-func TestProgress(t *testing.T) {
+// What an agent does is told while it does it.
+func TestWhatIsTold(t *testing.T) {
 	var out bytes.Buffer
 	tell := &teller{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}
-	for _, text := range []string{"tools: step 1/3 FROM x", "tools: step 2/3 RUN \x1b[2J", "gemini: step 1/2 FROM tools", "gemini: step 2/2 RUN npm"} {
-		tell.progress(text)
-	}
-	tell.Emit(state.Event{Kind: state.Action, Text: "shell ls"})
-	if got := out.String(); got != "  tools: step 1/3 FROM x\n  gemini: step 1/2 FROM tools\n  > shell ls\n" {
+	tell.Emit(state.Event{Kind: state.Action, Text: "shell \x1b[2J ls"})
+	if got := out.String(); got != "  > shell \\x1b[2J ls\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -232,9 +232,8 @@ const maxTyped = 1 << 20
 
 // teller shows a person how a session goes: on standard output, or beside it where that is a program's.
 type teller struct {
-	out  io.Writer
-	in   *cli.Input
-	last string // what progress was told of
+	out io.Writer
+	in  *cli.Input
 }
 
 // show shows whole lines that are safe to look at.
@@ -247,15 +246,6 @@ func (t *teller) Line(format string, args ...any) {
 
 // Note shows something worth knowing.
 func (t *teller) Note(text string) { t.show("  " + t.in.Safe.Line(text) + "\n") }
-
-// progress shows what goes on: the first of the texts about the same thing, which stands
-// before the colon.
-func (t *teller) progress(text string) {
-	if about, _, _ := strings.Cut(text, ":"); about != t.last {
-		t.last = about
-		t.Note(text)
-	}
-}
 
 // Emit implements state.Sink, and shows what an agent does while it does it.
 func (t *teller) Emit(e state.Event) {
