@@ -44,7 +44,6 @@ type Build struct {
 // BuildEnd is how a build ended.
 type BuildEnd struct {
 	Exit      int
-	Signal    string   // that ended it, "" when none did
 	Late      bool     // stopped at its limit
 	OOMKilled bool     // it wanted more memory than its box has
 	Gone      string   // why it could not be started
@@ -76,7 +75,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	if end.Late = late; err == nil && !late {
 		var last helper.RunEnd
 		last, err = one.lastWords(ctx, one.box.Name)
-		end.Exit, end.OOMKilled, end.Signal, end.Gone = exit.Code, exit.OOMKilled, last.Signal, last.Error
+		end.Exit, end.OOMKilled, end.Gone = exit.Code, exit.OOMKilled, last.Error
 	}
 	close(done)
 	return end, errors.Join(err, <-copied)
@@ -131,16 +130,11 @@ func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error)
 
 // copyOutput passes on what a build prints until done is closed, and then the rest.
 func copyOutput(done <-chan struct{}, rec Record, stdout, stderr io.Writer) error {
-	out, err := OpenOutput(rec.Stdout())
-	if err != nil {
-		return err
-	}
+	out, oerr := OpenOutput(rec.Stdout())
 	defer out.Close()
 	errs, err := OpenOutput(rec.Stderr())
-	if err != nil {
-		return err
-	}
 	defer errs.Close()
+	err = errors.Join(oerr, err)
 	for more := true; more && err == nil; {
 		select {
 		case <-done:

@@ -157,10 +157,8 @@ func inWords(pattern string) string {
 	name, folder := strings.CutSuffix(name, "/")
 	start, open := strings.CutSuffix(name, "*")
 	switch {
-	case folder && top:
-		return "anything in the " + name + " folder"
 	case folder:
-		return "anything in a folder named " + name
+		return "anything in the " + name + " folder"
 	case open:
 		return "anything whose name begins with " + start
 	case top:

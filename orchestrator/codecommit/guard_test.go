@@ -94,7 +94,7 @@ func TestPaths(t *testing.T) {
 
 		".gitignore": ".gitignore", "./.gitignore": ".gitignore", "Cargo.lock": "Cargo.lock", "cargo.LOCK": "Cargo.lock", "build.sh": "build.sh", "./build.sh": "build.sh", "././build.sh": "build.sh", "BUILD.sh": "build.sh",
 		"codeRollup.sh": "codeRollup.sh", "CODEROLLUP.SH": "codeRollup.sh", "LLMInstructions.md": "LLMInstructions.md", "UserSpecification.md": "UserSpecification.md", "src/deep/UserSpecification.md": "UserSpecification.md", "src/userspecification.MD": "UserSpecification.md",
-		".git": "named .git", ".git/config": "named .git", "./.git/hooks/x": "named .git", ".GIT/config": "named .git", "sub/.git/config": "named .git", "sub/.Git": "named .git", "git~1/config": "another way", ".git::$INDEX_ALLOCATION/x": "another way",
+		".git": ".git folder", ".git/config": ".git folder", "./.git/hooks/x": ".git folder", ".GIT/config": ".git folder", "sub/.git/config": ".git folder", "sub/.Git": ".git folder", "git~1/config": "another way", ".git::$INDEX_ALLOCATION/x": "another way",
 		"agent-config": "agent-config", "agent-config/query.txt": "agent-config", "Agent-Config/gemini-key.txt": "agent-config", "agent-config/protected": "agent-config", "logs/x": "logs folder", "target/debug/x": "target folder", "target": "target folder",
 		".env": ".env", "src/.env.local": ".env", ".envrc": ".env", ".abl/state.json": ".abl", "abl.config.yaml": "abl.config.yaml", "diary/x": "diary folder",
 		"go.sum": "is written by a program", "web/package-lock.json": "is written by a program", "sub/.gitignore": "is written by a program", "vendor/x": "agent-config/protected", "a.gen.go": "agent-config/protected", "x/Cargo.lock": "is written by a program",

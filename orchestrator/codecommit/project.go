@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,11 +87,9 @@ func (p Project) Tidy() (restored []string, err error) {
 		if err != nil {
 			return restored, err
 		}
-		entries, _ := os.ReadDir(p.Logs) // without any, there is nothing to remove
-		for _, e := range entries {
-			if e.IsDir() {
-				err = errors.Join(err, hostfs.SweepTemps(filepath.Join(p.Logs, e.Name())))
-			}
+		folders, _ := fs.Glob(os.DirFS(p.Logs), "2*") // which are named by the time
+		for _, name := range folders {
+			err = errors.Join(err, hostfs.SweepTemps(filepath.Join(p.Logs, name)))
 		}
 		if err := errors.Join(err, unlock()); err != nil {
 			return restored, err
@@ -182,13 +181,11 @@ func Ignored(ctx context.Context, root string, names ...string) (map[string]bool
 func git(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := proc.Command(ctx, "git", args...)
 	cmd.Env = append(cmd.Env, "LC_ALL=C")
-	cmd.Stdin = strings.NewReader(stdin)
+	var voice strings.Builder
+	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &voice
 	out, err := cmd.Output()
-	if exit, ended := errors.AsType[*exec.ExitError](err); ended {
-		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
-	}
 	if err != nil {
-		err = fmt.Errorf("cannot ask git what it ignores, or shows as changed: %w", err)
+		err = fmt.Errorf("cannot ask git what it ignores, or shows as changed: %w %s", err, voice.String())
 	}
 	return string(out), err
 }

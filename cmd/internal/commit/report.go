@@ -14,9 +14,6 @@ import (
 
 // consistency is the workflow that reports and changes nothing.
 func (s *session) consistency(ctx context.Context) (err error) {
-	if s.project.Name == codecommit.V1 {
-		return cli.Usagef("the consistency report belongs to --protocol v2")
-	}
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
