@@ -195,7 +195,7 @@ func (p Project) EngineID() string {
 // Handed is the folder in which builds have what is handed to them. It is in the
 // project, where an engine finds it.
 func (p Project) Handed() state.Project {
-	return state.NewProject(filepath.Join(p.Root, p.Yard), "src", "tests")
+	return state.NewProject(filepath.Join(p.Root, p.Own, ".build"), "src", "tests")
 }
 
 // Box runs build.sh in a container that sees a copy of the project, no key, no log and
@@ -270,7 +270,7 @@ func (b *Box) gate(ctx context.Context) error {
 // of it but logs, keys, repositories and what .env files hold.
 func (b *Box) copy(to io.Writer, as string) error {
 	p := b.project
-	withheld := append(p.keyFiles(), "logs", p.LogsBelow(), p.Stage, ConfigDir)
+	withheld := append(p.keyFiles(), "logs", p.LogsBelow(), ConfigDir)
 	return hostfs.TarSome(to, as, p.Root, func(name string, h *tar.Header) bool {
 		h.Uid, h.Gid = b.env.UID, b.env.GID
 		base := path.Base(name)

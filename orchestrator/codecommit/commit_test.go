@@ -390,7 +390,7 @@ func TestBlindGuard(t *testing.T) {
 // An answer without edits touches no file: a stage in the way would stop it.
 func TestNoEditsAreNotApplied(t *testing.T) {
 	l := newLab(t, codecommit.V1, nil)
-	if err := os.MkdirAll(filepath.Join(l.root, l.run.Project.Stage), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(l.root, l.run.Project.Stage()), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	l.answers, l.builds = []model.Answer{says("$$$start\nfine\n$$$end\n")}, []codecommit.Built{{}}

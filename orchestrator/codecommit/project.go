@@ -43,12 +43,15 @@ func (p Project) LogsBelow() string {
 	return ""
 }
 
+// lockFile is in the tool's own folder.
+const lockFile = ".lock"
+
 // Lock keeps others from working here, puts back what a run that was killed has left by
 // half, and removes what else it left in the project.
 func (p Project) Lock() (unlock func() error, restored []string, err error) {
-	file := filepath.Join(p.Root, p.LockFile)
-	if err = os.MkdirAll(filepath.Dir(file), 0o755); err == nil {
-		unlock, err = hostfs.Lock(file)
+	own := filepath.Join(p.Root, p.Own)
+	if err = os.MkdirAll(own, 0o755); err == nil {
+		unlock, err = hostfs.Lock(filepath.Join(own, lockFile))
 	}
 	if errors.Is(err, hostfs.ErrHeld) {
 		err = fmt.Errorf("another code-commit works on this project: %w", err)
@@ -57,7 +60,7 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 		return nil, nil, err
 	}
 	for _, protocol := range []string{V1, V2} {
-		paths, torn := Recover(p.Root, ProfileOf(protocol).Stage)
+		paths, torn := Recover(p.Root, ProfileOf(protocol).Stage())
 		restored = append(restored, paths...)
 		if torn != nil {
 			const do = "look at git status; what the edits replaced is in the folder that is named"
@@ -66,7 +69,7 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 		}
 	}
 	if err == nil {
-		err = errors.Join(hostfs.SweepTemps(filepath.Dir(file)), os.RemoveAll(filepath.Join(p.Root, p.Yard)))
+		err = errors.Join(hostfs.SweepTemps(own), os.RemoveAll(p.Handed().Root))
 	}
 	if err != nil {
 		return nil, restored, errors.Join(err, unlock())
@@ -79,7 +82,7 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 func (p Project) Tidy() (restored []string, err error) {
 	for _, name := range []string{V1, V2} {
 		p.Profile = ProfileOf(name)
-		if _, err := os.Lstat(filepath.Join(p.Root, p.LockFile)); err != nil {
+		if _, err := os.Lstat(filepath.Join(p.Root, p.Own, lockFile)); err != nil {
 			continue
 		}
 		unlock, paths, err := p.Lock()
@@ -151,13 +154,17 @@ func (p Project) CheckIgnored() error {
 	return problem(do, "%s", wrong)
 }
 
-// Changes is how many changes git status shows.
-func (p Project) Changes(ctx context.Context) (int, error) {
+// Unchanged is the error of a project in which git status shows changes.
+func (p Project) Unchanged(ctx context.Context) error {
 	out, err := git(ctx, "", "-C", p.Root, "status", "--porcelain", "--", ".")
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrEnvironment, err)
+		return fmt.Errorf("%w: %w", ErrEnvironment, err)
 	}
-	return strings.Count(out, "\n"), nil
+	if n := strings.Count(out, "\n"); n > 0 {
+		err = fmt.Errorf("git status shows %d changes, and --require-clean was given", n)
+		return &environment.Error{Class: environment.Person, Do: "commit or stash them first", Err: err}
+	}
+	return nil
 }
 
 // Ignored says which of some paths of a project git leaves out: by .gitignore files,
@@ -165,7 +172,8 @@ func (p Project) Changes(ctx context.Context) (int, error) {
 // is tracked makes no difference: what is ignored is not a model's business. No link
 // may be on the way to a path.
 func Ignored(ctx context.Context, root string, names ...string) (map[string]bool, error) {
-	said, err := git(ctx, "./"+strings.Join(names, "\x00./"), "-C", root, "check-ignore", "--no-index", "-z", "--stdin") // a name that begins with a colon is none to git
+	asked := "./" + strings.Join(names, "\x00./") // a name that begins with a colon is none to git
+	said, err := git(ctx, asked, "-C", root, "check-ignore", "--no-index", "-z", "--stdin")
 	const none = 1
 	if exit, ended := errors.AsType[*exec.ExitError](err); err != nil && !(ended && exit.ExitCode() == none) {
 		return nil, err
@@ -180,7 +188,6 @@ func Ignored(ctx context.Context, root string, names ...string) (map[string]bool
 // git is what the person's own git says.
 func git(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := proc.Command(ctx, "git", args...)
-	cmd.Env = append(cmd.Env, "LC_ALL=C")
 	var voice strings.Builder
 	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &voice
 	out, err := cmd.Output()

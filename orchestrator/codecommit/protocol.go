@@ -9,7 +9,6 @@ package codecommit
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -24,14 +23,12 @@ type Profile struct {
 	Name       string
 	Query      string // paths in the project
 	Codebase   string
-	Keys       string // with the provider's name for %s; "" where none is looked for
+	Keys       string // with a provider for NAME; "" where none is looked for
 	Models     string // lists models besides those that are known; "" where none can be
 	System     string // the system prompt's file; "" for abl's own texts
 	Structure  string // replaces the part about the project's structure
 	UserOutput string // collects what a model says to the person
-	Stage      string // where edits are prepared
-	Yard       string // where a build in a container has what is handed to it
-	LockFile   string
+	Own        string // the folder of the lock, of edits that are prepared, and of what a build in a container is handed
 	Repairs    int
 	// Fixed is what is protected whatever a project says: names in any folder or, with a
 	// slash before them, in the project's own; those of folders end with one.
@@ -51,28 +48,25 @@ const ConfigDir = "agent-config"
 func ProfileOf(name string) Profile {
 	if name == V1 {
 		return Profile{
-			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", Keys: "%s-key.txt", System: "gemini-system-prompt.txt", UserOutput: "llm-user-output.txt",
-			Stage: ".code-commit", Yard: "logs/.build", LockFile: "logs/.lock", Repairs: 7,
-			Fixed: "/build.sh /query.txt /codeRollup.txt /gemini-key.txt /openai-key.txt /gemini-system-prompt.txt /llm-user-output.txt " +
-				".git/ .abl/ .env* /abl.config.yaml /logs/ /.code-commit/",
+			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", Keys: "NAME-key.txt", System: "gemini-system-prompt.txt",
+			UserOutput: "llm-user-output.txt", Own: "logs", Repairs: 7,
+			Fixed: "/build.sh /query.txt /codeRollup.txt /gemini-key.txt /openai-key.txt /gemini-system-prompt.txt " +
+				"/llm-user-output.txt .git/ .abl/ .env* /abl.config.yaml /logs/",
 		}
 	}
 	return Profile{
-		Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/%s-key.txt", Models: ConfigDir + "/models",
-		Structure: ConfigDir + "/project-structure.txt", Stage: ConfigDir + "/.apply", Yard: ConfigDir + "/.build", LockFile: ConfigDir + "/.lock",
-		Repairs: 3,
+		Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/NAME-key.txt",
+		Models: ConfigDir + "/models", Structure: ConfigDir + "/project-structure.txt", Own: ConfigDir, Repairs: 3,
 		Fixed: "/.gitignore /Cargo.lock /build.sh /codeRollup.sh /LLMInstructions.md UserSpecification.md " +
 			".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/", // settings too: what a build may reach
 	}
 }
 
 // KeyFile is where a provider's key is looked for, "" for nowhere.
-func (p Profile) KeyFile(provider string) string {
-	if p.Keys == "" {
-		return ""
-	}
-	return fmt.Sprintf(p.Keys, provider)
-}
+func (p Profile) KeyFile(provider string) string { return strings.ReplaceAll(p.Keys, "NAME", provider) }
+
+// Stage is where edits are prepared.
+func (p Profile) Stage() string { return p.Own + "/.apply" }
 
 // step is the name of the call n, the first being 0.
 func (p Profile) step(n int) string {

@@ -216,7 +216,7 @@ func (r *Run) understand(ctx context.Context, a model.Answer, at *Attempt) ([]Ed
 // build makes the edits and builds.
 func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 	if len(edits) > 0 {
-		if err := Apply(r.Project.Root, r.Project.Stage, edits); err != nil {
+		if err := Apply(r.Project.Root, r.Project.Stage(), edits); err != nil {
 			return err
 		}
 	}

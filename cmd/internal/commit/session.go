@@ -75,11 +75,7 @@ func (s *session) lock(ctx context.Context) (unlock func() error, err error) {
 		s.in.Warn(file + " is not ignored by git: add it to .gitignore before it is committed")
 	}
 	if s.in.Bool("require-clean") {
-		n, err := s.project.Changes(ctx)
-		if err == nil && n > 0 {
-			err = exit.With(exit.Person, fmt.Errorf("git status shows %d changes, and --require-clean was given", n), "commit or stash them first")
-		}
-		if err != nil {
+		if err := s.project.Unchanged(ctx); err != nil {
 			return nil, err
 		}
 	}
