@@ -98,18 +98,12 @@ func flags() []cli.Flag {
 
 // run does what the flags say; at most one of those that choose what is given.
 func run(ctx context.Context, s *session) error {
-	in := s.in
-	report := in.Bool("consistency-check") || in.Bool("consistency") || in.Bool("cc")
-	var given []string
-	for _, flag := range []string{"consistency-check", "print-protected", "dry-run"} {
-		if in.Bool(flag) || flag == "consistency-check" && report {
-			given = append(given, "--"+flag)
-		}
-	}
+	report := s.in.Bool("consistency-check") || s.in.Bool("consistency") || s.in.Bool("cc")
+	list, dry := s.in.Bool("print-protected"), s.in.Bool("dry-run")
 	switch {
-	case len(given) > 1:
-		return cli.Usagef("%s and %s are different things to do: give one of them", given[0], given[1])
-	case in.Bool("print-protected"):
+	case report && list, report && dry, list && dry:
+		return cli.Usagef("--consistency-check, --print-protected and --dry-run are different things to do: give one of them")
+	case list:
 		return s.printProtected()
 	case report:
 		return s.consistency(ctx)
