@@ -68,56 +68,53 @@ const ReportFile = ConfigDir + "/consistency-report.txt"
 
 // Consistency asks for a report and leaves it at a path, its sections beside it.
 func (r *Run) Consistency(ctx context.Context, path string) (Result, string, error) {
-	text := ""
 	prompt := join("system prompt", prompts.Consistency, "query", r.Inputs.Query, "codebase", r.Inputs.Codebase)
-	res, err := r.once(ctx, "consistency-report", prompt, func(a model.Answer, at *Attempt) error {
-		if strings.TrimSpace(a.Text) == "" {
+	return r.once(ctx, "consistency-report", prompt, func(text string, a model.Answer, at *Attempt) error {
+		if strings.TrimSpace(text) == "" {
 			return held("the answer of " + r.Model.Name() + " is empty")
 		}
-		text = r.Secrets.String(a.Text)
 		rep := SplitReport(text)
 		rep.Model, rep.Cut = a.Model, a.Finish != model.Whole
 		if rep.Cut {
 			at.Outcome, at.Why = Unusable, "the report was cut off ("+a.Reason+")"
 		}
 		r.result.Report, r.result.Missing = path, rep.Missing
-		parts, _ := json.MarshalIndent(rep, "", "  ")
+		parts, _ := json.MarshalIndent(rep, "", "  ") // texts cannot fail
 		beside := strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
 		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
 			hostfs.Write(path, []byte(text), logPerm), hostfs.Write(beside, append(parts, '\n'), logPerm))
 	})
-	return res, text, err
 }
 
 // Ask puts one question for a workflow that makes something of the answer itself.
-func (r *Run) Ask(ctx context.Context, workflow, prompt string) (res Result, answer string, err error) {
-	res, err = r.once(ctx, workflow, prompt, func(a model.Answer, _ *Attempt) error {
+func (r *Run) Ask(ctx context.Context, workflow, prompt string) (Result, string, error) {
+	return r.once(ctx, workflow, prompt, func(_ string, a model.Answer, _ *Attempt) error {
 		if a.Finish != model.Whole {
 			return held("the answer of " + r.Model.Name() + " was cut off (" + a.Reason + ")")
 		}
-		answer = r.Secrets.String(a.Text)
 		return nil
 	})
-	return res, answer, err
 }
 
-// once is a workflow of one question.
-func (r *Run) once(ctx context.Context, workflow, prompt string, use func(model.Answer, *Attempt) error) (Result, error) {
+// once is a workflow of one question. It returns the answer's text without secrets.
+func (r *Run) once(ctx context.Context, workflow, prompt string, use func(string, model.Answer, *Attempt) error) (Result, string, error) {
 	if err := r.begin(workflow); err != nil {
-		return Result{}, err
+		return Result{}, "", err
 	}
 	r.result.Protocol = ""
 	at := &Attempt{Name: "query", names: func(what string) []string { return []string{what} }}
 	a, err := r.ask(ctx, at, prompt)
+	text := r.Secrets.String(a.Text)
 	if err == nil {
 		at.Outcome = Reported
-		err = use(a, at)
+		err = use(text, a, at)
 	}
 	if err != nil {
 		at.Outcome = Failed
 	}
 	r.result.Why = at.Why
-	return r.end(at.Outcome, err)
+	res, err := r.end(at.Outcome, err)
+	return res, text, err
 }
 
 // held is an answer that nothing can be made of.
