@@ -24,21 +24,26 @@ type Builds struct {
 	*Boxes
 	Project state.Project // whose records take what is kept of a build
 	Image   string
-	Gate    Gate                               // nil: there is no way out
-	Files   map[string][]byte                  // laid into the box's read-only directory
-	Argv    []string                           // what builds, in helper.Src
-	Absent  []string                           // paths where the box must find nothing
-	Tree    func(w io.Writer, as string) error // nil: it is run in the source itself
-	Dir     string                             // in helper.Src, where it is run; "" for the whole
-	Env     []string
+	Gate    Gate // nil: there is no way out
+	// Laid into the box's read-only directory.
+	Files map[string][]byte
+	Argv  []string // what builds, in helper.Src
+	// Paths where the box must find nothing.
+	Absent []string
+	// Nil: it is run in the source itself.
+	Tree func(w io.Writer, as string) error
+	// In helper.Src, where it is run; "" for the whole.
+	Dir string
+	Env []string
 }
 
 // Build is one run.
 type Build struct {
 	Key            string // unique among the project's
 	Limit          time.Duration
-	Stdout, Stderr io.Writer       // take what it prints while it does
-	Cut            <-chan struct{} // closed when it has to end before its limit, nil for never
+	Stdout, Stderr io.Writer // take what it prints while it does
+	// Closed when it has to end before its limit, nil for never.
+	Cut <-chan struct{}
 }
 
 // BuildEnd is how a build ended.
@@ -108,7 +113,8 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 	rules := ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil)
 	if b.Tree == nil {
 		rules = ofPreparation(b.Project, b.ID, rec.Dir, b.Gate != nil)
-		box.Mounts = Mounts(Builder, b.Project, rec)[:2] // the source, and its history read-only
+		// The source, and its history read-only.
+		box.Mounts = Mounts(Builder, b.Project, rec)[:2]
 	}
 	return &batch{
 		proving: proving{Boxes: b.Boxes, project: b.Project, dir: rec.Dir, box: box, rule: rules, secret: b.Safe},

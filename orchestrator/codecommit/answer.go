@@ -11,8 +11,9 @@ import (
 // Edit is what an answer wants done to one file: its whole new content, or its
 // removal.
 type Edit struct {
-	Path    string `json:"path"`
-	Content string `json:"-"` // as it stood between the fences, the last line end included
+	Path string `json:"path"`
+	// As it stood between the fences, the last line end included.
+	Content string `json:"-"`
 	Delete  bool   `json:"deleted,omitempty"`
 	Line    int    `json:"-"` // of the opening fence, from 1
 }

@@ -22,7 +22,8 @@ import (
 // ErrInTheWay means that the tree is not, or no longer, as the edits need it: what
 // stands at a path, or on the way to it, is something else.
 var ErrInTheWay error = &environment.Error{
-	Class: environment.Person, Do: "no file was changed; look at git status, then run the same command again", Err: errors.New("somebody else has changed it meanwhile"),
+	Class: environment.Person, Err: errors.New("somebody else has changed it meanwhile"),
+	Do: "no file was changed; look at git status, then run the same command again",
 }
 
 // backup says how to go back, and is in the stage, a folder of the project, while the
@@ -90,7 +91,8 @@ func stageFile(t *os.Root, name, content string, was fs.FileInfo) error {
 	_, err = f.WriteString(content)
 	if was != nil {
 		st := was.Sys().(*syscall.Stat_t)
-		_ = f.Chown(int(st.Uid), int(st.Gid)) // another's only root can give away, and only root has to
+		// Another's only root can give away, and only root has to.
+		_ = f.Chown(int(st.Uid), int(st.Gid))
 		err = errors.Join(err, f.Chmod(was.Mode().Perm()))
 	}
 	return errors.Join(err, f.Sync(), f.Close()) // what it replaces is removed soon
@@ -138,7 +140,8 @@ func Recover(root, stage string) (restored []string, err error) {
 		if b.New[i] {
 			from, to = file, next
 		}
-		if !there(t, from) || there(t, file) && there(t, next) { // what stands there is not the edit's
+		// What stands there is not the edit's.
+		if !there(t, from) || there(t, file) && there(t, next) {
 			continue
 		}
 		if err = move(t, file, from, to); err != nil {

@@ -46,11 +46,14 @@ type Builder interface {
 
 // Built is how a build ended.
 type Built struct {
-	Code           int               // exit code, 128 and more for a signal
-	Note           string            // what else there is to know: it could not be started, say
-	Stdout, Stderr string            // capped, with a word on what is missing
-	Notes          []string          // for the person alone: what the build asked the network for in vain, say
-	Papers         map[string]string // what else is kept of it beside its log, by name
+	Code int // exit code, 128 and more for a signal
+	// What else there is to know: it could not be started, say.
+	Note           string
+	Stdout, Stderr string // capped, with a word on what is missing
+	// For the person alone: what the build asked the network for in vain, say.
+	Notes []string
+	// What else is kept of it beside its log, by name.
+	Papers map[string]string
 }
 
 // Why says why the build is red. It is green, "", by exit code 0 and nothing else.
@@ -77,10 +80,11 @@ var ErrEnvironment error = &environment.Error{Class: environment.Unavailable, Er
 // Host runs build.sh on this machine, as the person who runs the program, but
 // without keys in its environment and with nothing to read.
 type Host struct {
-	Root    string
-	Stream  io.Writer // shows both outputs as they come; may be nil
-	Limit   time.Duration
-	Grace   time.Duration    // for a build that is stopped to end by itself; 0 is five seconds
+	Root   string
+	Stream io.Writer // shows both outputs as they come; may be nil
+	Limit  time.Duration
+	// For a build that is stopped to end by itself; 0 is five seconds.
+	Grace   time.Duration
 	Secrets *redact.Redactor // taken out of what is kept and shown
 }
 
@@ -115,10 +119,12 @@ func (h Host) build(run func(out, voice io.Writer) (roles.BuildEnd, error)) (Bui
 
 // run runs it on this machine.
 func (h Host) run(ctx context.Context, out, voice io.Writer) (end roles.BuildEnd, err error) {
-	cmd := proc.Command(context.WithoutCancel(ctx), shell[0], shell[1:]...) // proc stops it, with all that it started
+	// Package proc stops it, with all that it started.
+	cmd := proc.Command(context.WithoutCancel(ctx), shell[0], shell[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
 	cmd.SysProcAttr = proc.Leader()
-	cmd.WaitDelay = time.Second // what it leaves running may hold its outputs for ever
+	// What it leaves running may hold its outputs for ever.
+	cmd.WaitDelay = time.Second
 	if err := proc.Adopt(); err != nil {
 		return end, err
 	}
@@ -142,8 +148,9 @@ const half = 128 << 10
 // Output keeps the beginning and the end of what a build prints, without secrets, and
 // shows all of it.
 type Output struct {
-	io.WriteCloser // takes secrets out, before a part is left out that might begin within one
-	kept           ends
+	// Takes secrets out, before a part is left out that might begin within one.
+	io.WriteCloser
+	kept ends
 }
 
 // NewOutput is an output of one build; stream may be nil.
@@ -238,7 +245,8 @@ func (b *Box) Close(ctx context.Context) error {
 // image makes the one that builds run in: abl's, or the project's own on top of it.
 func (b *Box) image(ctx context.Context) (err error) {
 	want, there := images.Want{Agent: images.Tools}, false
-	if b.project.Name == V2 { // and no link leads to it: all but agent-config is the model's to write
+	// No link may lead to it: all but agent-config is the model's to write.
+	if b.project.Name == V2 {
 		if _, there, err = b.project.text(Dockerfile); there {
 			want.Dockerfile, err = environment.Dockerfile(b.Root, Dockerfile)
 		}

@@ -29,10 +29,11 @@ const lockFiles = "go.sum package-lock.json npm-shrinkwrap.json yarn.lock pnpm-l
 
 // PathGuard knows what is protected in one project.
 type PathGuard struct {
-	root   string
-	fixed  []string      // see Profile
-	lifted *ignore.Rules // lock files, and on top of them the project's list; nil of the protocol v1, which asks no git either
-	list   string        // agent-config/protected
+	root  string
+	fixed []string // see Profile
+	// Lock files, and on top of them the project's list; nil of the protocol v1, which asks no git either.
+	lifted *ignore.Rules
+	list   string // agent-config/protected
 }
 
 // Guard is what protects the project's files.
@@ -115,7 +116,8 @@ var odd = lazyregexp.New(`(?i)\\|^[A-Z]:|%2e|%2f|%5c|(^|/)(~(/|$)|git~1(/|$)| )|
 
 // misspelled is the rule that the spelling of a path breaks.
 func misspelled(name string) string {
-	const longest, most = 255, 4000 // bytes that a file system allows in a name and, about, in a path
+	// Bytes that a file system allows in a name and, about, in a path.
+	const longest, most = 255, 4000
 	tooLong := func(part string) bool { return len(part) > longest }
 	hidden := func(r rune) bool { return !redact.Plain(r) }
 	switch {

@@ -23,7 +23,8 @@ import (
 
 // Project is where a run works.
 type Project struct {
-	Self string // what the person calls the program: code-commit, or abl code-commit
+	// What the person calls the program: code-commit, or abl code-commit.
+	Self string
 	Root string // absolute, without links
 	Profile
 	Logs string            // absolute; where the folders of the logs are made
@@ -172,7 +173,8 @@ func (p Project) Unchanged(ctx context.Context) error {
 // is tracked makes no difference: what is ignored is not a model's business. No link
 // may be on the way to a path.
 func Ignored(ctx context.Context, root string, names ...string) (map[string]bool, error) {
-	asked := "./" + strings.Join(names, "\x00./") // a name that begins with a colon is none to git
+	// A name that begins with a colon is none to git.
+	asked := "./" + strings.Join(names, "\x00./")
 	said, err := git(ctx, asked, "-C", root, "check-ignore", "--no-index", "-z", "--stdin")
 	const none = 1
 	if exit, ended := errors.AsType[*exec.ExitError](err); err != nil && !(ended && exit.ExitCode() == none) {
@@ -253,7 +255,8 @@ func (p Project) ReadInputs(protected []string) (in Inputs, err error) {
 
 // ReportInputs are what a person asks about, if anything, and the code.
 func (p Project) ReportInputs() (in Inputs, err error) {
-	for _, name := range []string{p.Query, ConfigDir + "/consistency-query.txt"} { // the last one counts
+	// The last one counts.
+	for _, name := range []string{p.Query, ConfigDir + "/consistency-query.txt"} {
 		query, there, err := p.text(name)
 		if err != nil {
 			return in, err
@@ -372,7 +375,8 @@ func (p Project) Client(name string, c model.Config) (client *model.Client, key 
 	}
 	c.Key, c.Base = key.Value, os.Getenv(model.BaseVar(c.Provider))
 	if c.Base == "" && !key.Personal {
-		c.Base = p.Env[model.BaseVar(c.Provider)] // where a project wants its own key to go; the person's own key goes nowhere on its word
+		// Where a project wants its own key to go; the person's own key goes nowhere on its word.
+		c.Base = p.Env[model.BaseVar(c.Provider)]
 	}
 	if client, err = model.New(name, c); err != nil {
 		err = problem("", "%w", err)
@@ -386,7 +390,8 @@ func (p Project) Client(name string, c model.Config) (client *model.Client, key 
 func (p Project) Secrets(key string, hide func(...string)) (all, keys *redact.Redactor) {
 	known := []string{key}
 	for _, provider := range model.Providers() {
-		others, _ := p.keys(provider) // what cannot be read is no secret of this run
+		// What cannot be read is no secret of this run.
+		others, _ := p.keys(provider)
 		for _, k := range others {
 			known = append(known, k.Value)
 		}

@@ -20,16 +20,18 @@ import (
 // Profile is a protocol: which files a run reads, what it calls those that it
 // writes, and how often it tries. docs/code-commit.md describes both.
 type Profile struct {
-	Name       string
-	Query      string // paths in the project
-	Codebase   string
-	Keys       string // with a provider for NAME; "" where none is looked for
-	Models     string // lists models besides those that are known; "" where none can be
+	Name     string
+	Query    string // paths in the project
+	Codebase string
+	Keys     string // with a provider for NAME; "" where none is looked for
+	// Lists models besides those that are known; "" where none can be.
+	Models     string
 	System     string // the system prompt's file; "" for abl's own texts
 	Structure  string // replaces the part about the project's structure
 	UserOutput string // collects what a model says to the person
-	Own        string // the folder of the lock, of edits that are prepared, and of what a build in a container is handed
-	Repairs    int
+	// The folder of the lock, of edits that are prepared, and of what a build in a container is handed.
+	Own     string
+	Repairs int
 	// Fixed is what is protected whatever a project says: names in any folder or, with a
 	// slash before them, in the project's own; those of folders end with one.
 	Fixed string
@@ -58,7 +60,8 @@ func ProfileOf(name string) Profile {
 		Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/NAME-key.txt",
 		Models: ConfigDir + "/models", Structure: ConfigDir + "/project-structure.txt", Own: ConfigDir, Repairs: 3,
 		Fixed: "/.gitignore /Cargo.lock /build.sh /codeRollup.sh /LLMInstructions.md UserSpecification.md " +
-			".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/", // settings too: what a build may reach
+			// Settings too: what a build may reach.
+			".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/",
 	}
 }
 
@@ -184,12 +187,11 @@ func replacements(edits []Edit) string {
 // tell is the whole history, as the protocol v1 has it.
 func tell(history []*Attempt) string {
 	var b strings.Builder
+	b.WriteString("The query above was asked before. This is the data that your answer to it held:\n\n")
 	for i, at := range history {
-		began := "\nThis is the data that your next answer held:\n\n"
-		if i == 0 {
-			began = "The query above was asked before. This is the data that your answer to it held:\n\n"
+		if i > 0 {
+			b.WriteString("\nThis is the data that your next answer held:\n\n")
 		}
-		b.WriteString(began)
 		for _, t := range at.thoughts {
 			b.WriteString(line(t))
 		}

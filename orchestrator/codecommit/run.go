@@ -79,21 +79,24 @@ type Result struct {
 
 // Attempt is one call and what came of it.
 type Attempt struct {
-	Name    string   `json:"name"`
-	Outcome string   `json:"outcome"`
-	Why     string   `json:"why,omitempty"`
-	Says    string   `json:"says,omitempty"` // why it changes nothing, in the model's words
-	Model   string   `json:"model,omitempty"`
-	Finish  string   `json:"finish,omitempty"`
-	Tries   int      `json:"tries"`
-	CallMS  int64    `json:"call_ms"`
-	BuildMS int64    `json:"build_ms,omitempty"`
-	Exit    *int     `json:"exit,omitempty"`
-	Input   *int64   `json:"input,omitempty"`
-	Output  *int64   `json:"output,omitempty"`
-	Total   *int64   `json:"total,omitempty"`
-	Files   []Edit   `json:"files,omitempty"` // that it changed, or in a dry run would
-	Notes   []string `json:"notes,omitempty"` // on the build: what it asked the network for in vain
+	Name    string `json:"name"`
+	Outcome string `json:"outcome"`
+	Why     string `json:"why,omitempty"`
+	// Why it changes nothing, in the model's words.
+	Says    string `json:"says,omitempty"`
+	Model   string `json:"model,omitempty"`
+	Finish  string `json:"finish,omitempty"`
+	Tries   int    `json:"tries"`
+	CallMS  int64  `json:"call_ms"`
+	BuildMS int64  `json:"build_ms,omitempty"`
+	Exit    *int   `json:"exit,omitempty"`
+	Input   *int64 `json:"input,omitempty"`
+	Output  *int64 `json:"output,omitempty"`
+	Total   *int64 `json:"total,omitempty"`
+	// That it changed, or in a dry run would.
+	Files []Edit `json:"files,omitempty"`
+	// On the build: what it asked the network for in vain.
+	Notes []string `json:"notes,omitempty"`
 
 	thoughts []string                   // for the calls that follow
 	printed  string                     // by the build, or why there was none
@@ -358,7 +361,8 @@ func (f *Folder) Put(text string, names ...string) error {
 // the file is what its name says.
 func (f *Folder) Body(body []byte, names ...string) error {
 	if !json.Valid(body) {
-		wrapped, _ := json.Marshal(map[string]string{"not_json": string(body)}) // a string cannot fail
+		// A string cannot fail.
+		wrapped, _ := json.Marshal(map[string]string{"not_json": string(body)})
 		body = append(wrapped, '\n')
 	}
 	return f.Put(string(body), names...)

@@ -232,21 +232,19 @@ func (l Lessons) Summary() string {
 // ParseLessons reads an answer. Labelled lines count; where there is none, the items of
 // lists do, for a model that forgot the label has answered all the same.
 func ParseLessons(label, text string) Lessons {
-	found, seen := Lessons{Items: []string{}}, map[string]bool{}
+	found := Lessons{Items: []string{}}
 	for _, s := range saidLessons(label, text) {
 		s = wording.Cut(wording.OneLine(s), maxItem)
-		key, why := lessonKey(s), ""
+		why := ""
 		switch {
 		case s == "":
 			continue
 		case isEmpty(label, s):
 			why = "generic"
-		case seen[key]:
-			why = "said twice"
 		case len(found.Items) == maxItems:
 			why = "too many in one answer"
 		default:
-			seen[key], found.Items = true, append(found.Items, s)
+			found.Items = append(found.Items, s)
 			continue
 		}
 		found.Dropped = append(found.Dropped, Dropped{wording.Cut(s, 80), why})

@@ -31,7 +31,7 @@ func TestParseLessons(t *testing.T) {
 		{"what only looks like it", LabelLearning, "LEARNING: Tests passed for task: create web server\nLEARNING: Build succeeded without errors\nLEARNING: Code passed linting checks\nLEARNING: Architecture passed review - structure is appropriate\nLEARNING: Security passed review - no vulnerabilities found\nLEARNING: Generated code executed faster with a cached regexp\nLEARNING: Use jq\n",
 			[]string{"Tests passed for task: create web server", "Build succeeded without errors", "Code passed linting checks", "Architecture passed review - structure is appropriate", "Security passed review - no vulnerabilities found", "Generated code executed faster with a cached regexp", "Use jq"}, ""},
 		{"no mistakes", LabelMistake, "MISTAKE: No mistakes were made in this cycle.\nMISTAKE: none found\nMISTAKE: N/A", nil, "generic generic generic"},
-		{"twice", LabelMistake, "MISTAKE: No TLS.\nMISTAKE: no  tls", []string{"No TLS."}, "said twice"},
+		{"twice", LabelMistake, "MISTAKE: No TLS.\nMISTAKE: no  tls", []string{"No TLS.", "no tls"}, ""},
 		{"one line end of a mac, a mark in front", LabelLearning, "\ufeffLEARNING: Use go vet\rLEARNING: Use gofmt -l", []string{"Use go vet", "Use gofmt -l"}, ""},
 	} {
 		got := ParseLessons(c.kind, c.text)

@@ -46,7 +46,7 @@ func question(s State, prompt string) string {
 	return strings.NewReplacer(
 		"<<TASK>>", quote(s.Task), "<<OUTPUT>>", quote(c.Said), "<<RESULT>>", quote(c.Ran.words()),
 		"<<REVIEW>>", quote(c.judged()), "<<PROMPT>>", quote(prompt),
-		"<<LEARNINGS>>", quote(list(c.Learned)), "<<MISTAKES>>", quote(list(c.Mistaken)),
+		"<<LEARNINGS>>", quote(strings.Join(c.Learned, "\n")), "<<MISTAKES>>", quote(strings.Join(c.Mistaken, "\n")),
 	).Replace(phases[s.Step].template)
 }
 
@@ -55,13 +55,6 @@ func quote(text string) string {
 		text = "(nothing)"
 	}
 	return "    " + strings.ReplaceAll(wording.Unix(text), "\n", "\n    ")
-}
-
-func list(items []string) string {
-	if len(items) == 0 {
-		return ""
-	}
-	return "- " + strings.Join(items, "\n- ")
 }
 
 // judged is what is known of a cycle's worth; of a failed one, why it failed.
@@ -147,7 +140,8 @@ func ParsePrompts(text string) (b Prompts) {
 		case title == currentHeading:
 			part, began = &b.Current, true
 		default:
-			part, inPast = new(string), true // what stands before the first version is no prompt
+			// What stands before the first version is no prompt.
+			part, inPast = new(string), true
 		}
 	}
 	*part = unescape(text[from:])
@@ -175,7 +169,8 @@ func (b Prompts) Render() string {
 	for _, v := range b.Past {
 		fmt.Fprintf(&s, "\n%s\n\n%s\n", wording.OneLine("## Version "+v.Title), escape(v.Text))
 	}
-	return strings.TrimLeft(s.String(), "\n") // without a head it begins with the heading
+	// Without a head it begins with the heading.
+	return strings.TrimLeft(s.String(), "\n")
 }
 
 // Next archives the prompt in use and puts another in its place. An empty one
@@ -196,7 +191,8 @@ func (b Prompts) Number() int {
 	most := 0
 	for _, v := range b.Past {
 		var n int
-		_, _ = fmt.Sscanf(v.Title, "%d", &n) // a title without a number counts for nothing
+		// A title without a number counts for nothing.
+		_, _ = fmt.Sscanf(v.Title, "%d", &n)
 		most = max(most, n)
 	}
 	return most

@@ -39,13 +39,14 @@ type Call struct {
 
 // Session plays a session to its end.
 type Session struct {
-	Home   Home
-	Calls  Caller
-	Tell   func(text string)      // shows whole lines to a person
-	Hosts  []string               // that an author can reach besides the model
-	Admit  func(key string) error // asked whether a new call may be paid
-	Clean  func(string) string    // takes secrets and control characters out of what an agent wrote
-	Policy func() retry.Policy    // of this moment
+	Home  Home
+	Calls Caller
+	Tell  func(text string)      // shows whole lines to a person
+	Hosts []string               // that an author can reach besides the model
+	Admit func(key string) error // asked whether a new call may be paid
+	// Takes secrets and control characters out of what an agent wrote.
+	Clean  func(string) string
+	Policy func() retry.Policy // of this moment
 	Sleep  func(context.Context, time.Duration, time.Time) error
 }
 
@@ -188,14 +189,16 @@ const (
 // Containers is a Caller whose calls are containers that see the cycle's folder and
 // nothing else of the project.
 type Containers struct {
-	Env        *environment.Environment
-	Agent      agent.Agent
-	Model      string            // its full name
-	Image      string            // of the agent, and of the programs that it writes
-	Gate       *environment.Gate // between a question and the model; nil for no way out
+	Env   *environment.Environment
+	Agent agent.Agent
+	Model string // its full name
+	Image string // of the agent, and of the programs that it writes
+	// Between a question and the model; nil for no way out.
+	Gate       *environment.Gate
 	AuthorGate *environment.Gate // of a call that writes a program
 	Out        state.Sink
-	Enter      func(cycle int, o roles.Outcome) error // puts an ended call into the ledger
+	// Puts an ended call into the ledger.
+	Enter func(cycle int, o roles.Outcome) error
 }
 
 // Ask implements Caller. The folder can be changed only where a program is written.
@@ -210,7 +213,8 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 	}
 	said, err := tail(roles.Record{Dir: c.Env.Project.Call(a.Key())}, "stdout", maxAnswer)
 	h.Text = agent.Usages(c.Agent, []byte(said), 0).Said
-	if o.Class == outcome.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" { // not every question needs a tool
+	// Not every question needs a tool.
+	if o.Class == outcome.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" {
 		o.Class, h.Class, h.Reason = outcome.Done, outcome.Done, ""
 	}
 	return h, errors.Join(err, c.Enter(a.Cycle, o))
@@ -253,7 +257,8 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)
 	if r.Timeout = CallTime; a.Step == Run {
-		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0 // it may be silent as long as it likes
+		// It may be silent as long as it likes.
+		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0
 	}
 	if job.Role.Sealed {
 		r.Quota = roles.DiskQuota{}
@@ -264,7 +269,8 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 		err = os.Chmod(a.Dir, os.FileMode(lease.Mode))
 	}
 	if err == nil && r.Root {
-		err = hostfs.Lend(a.Dir, lease) // it is the project's owner's before and afterwards
+		// It is the project's owner's before and afterwards.
+		err = hostfs.Lend(a.Dir, lease)
 	}
 	if err != nil {
 		return o, err

@@ -51,49 +51,56 @@ const version = 1
 
 // State is where a session is. It is saved after every step.
 type State struct {
-	Version int       `json:"version"`
-	ID      string    `json:"id"`      // of the project, on the engine
-	Session int       `json:"session"` // counted from 1
-	Task    string    `json:"task"`
-	Agent   string    `json:"agent"`
-	Model   string    `json:"model"`
-	Cycles  int       `json:"cycles"`
-	Step    Step      `json:"step"`
-	Cycle   int       `json:"cycle"`
-	Attempt int       `json:"attempt"` // of the step's call; each has a name of its own
-	Failed  int       `json:"failed"`  // how many attempts the agent failed in
-	Book    int       `json:"book"`    // the last version in prompts.md when the cycle began
+	Version int    `json:"version"`
+	ID      string `json:"id"`      // of the project, on the engine
+	Session int    `json:"session"` // counted from 1
+	Task    string `json:"task"`
+	Agent   string `json:"agent"`
+	Model   string `json:"model"`
+	Cycles  int    `json:"cycles"`
+	Step    Step   `json:"step"`
+	Cycle   int    `json:"cycle"`
+	// Of the step's call; each has a name of its own.
+	Attempt int `json:"attempt"`
+	Failed  int `json:"failed"` // how many attempts the agent failed in
+	// The last version in prompts.md when the cycle began.
+	Book    int       `json:"book"`
 	Log     []Cycle   `json:"log"`
 	Started time.Time `json:"started"`
 
-	Outage *state.Outage `json:"outage,omitempty"` // the provider or the engine is waited for
-	Note   string        `json:"note,omitempty"`   // why
+	// The provider or the engine is waited for.
+	Outage *state.Outage `json:"outage,omitempty"`
+	Note   string        `json:"note,omitempty"` // why
 }
 
 // Cycle is what is known of one.
 type Cycle struct {
-	Number    int         `json:"cycle"`
-	Agent     string      `json:"agent"`
-	Model     string      `json:"model"`
-	OK        bool        `json:"ok"`
-	Failure   string      `json:"failure,omitempty"`
-	Said      string      `json:"said,omitempty"` // the author's own words, cut
-	Ran       *Ran        `json:"run,omitempty"`
-	Review    *CodeReview `json:"review,omitempty"`
-	Learned   []string    `json:"learnings,omitempty"`
-	Mistaken  []string    `json:"mistakes,omitempty"`
-	Dropped   []string    `json:"dropped,omitempty"` // lessons that are not kept, and why
-	Improved  string      `json:"improved_prompt,omitempty"`
-	Remembers int         `json:"new_learnings"` // of Learned, those that memory.txt did not have
-	Avoids    int         `json:"new_mistakes"`
-	Version   int         `json:"prompt_version"` // under which the prompt of this cycle is archived
-	Silent    []string    `json:"unanswered,omitempty"`
+	Number   int         `json:"cycle"`
+	Agent    string      `json:"agent"`
+	Model    string      `json:"model"`
+	OK       bool        `json:"ok"`
+	Failure  string      `json:"failure,omitempty"`
+	Said     string      `json:"said,omitempty"` // the author's own words, cut
+	Ran      *Ran        `json:"run,omitempty"`
+	Review   *CodeReview `json:"review,omitempty"`
+	Learned  []string    `json:"learnings,omitempty"`
+	Mistaken []string    `json:"mistakes,omitempty"`
+	// Lessons that are not kept, and why.
+	Dropped  []string `json:"dropped,omitempty"`
+	Improved string   `json:"improved_prompt,omitempty"`
+	// Of Learned, those that memory.txt did not have.
+	Remembers int `json:"new_learnings"`
+	Avoids    int `json:"new_mistakes"`
+	// Under which the prompt of this cycle is archived.
+	Version int      `json:"prompt_version"`
+	Silent  []string `json:"unanswered,omitempty"`
 }
 
 // Ran is how the program did.
 type Ran struct {
-	OK      bool   `json:"ok"`
-	Running bool   `json:"running"` // it was still running after RunTime, and was ended
+	OK bool `json:"ok"`
+	// It was still running after RunTime, and was ended.
+	Running bool   `json:"running"`
 	Exit    int    `json:"exit"`
 	Ports   string `json:"ports,omitempty"` // on which it listened, by spaces
 	Output  string `json:"output,omitempty"`
@@ -169,16 +176,18 @@ func (s State) Save(h Home) error {
 
 // Happened is what came of a step.
 type Happened struct {
-	Class   outcome.Outcome
-	Reason  string    // why it is not done
-	Back    time.Time // when the provider wants to be asked again; zero when it does not say
-	Paid    bool      // no waiting helps
+	Class  outcome.Outcome
+	Reason string // why it is not done
+	// When the provider wants to be asked again; zero when it does not say.
+	Back    time.Time
+	Paid    bool // no waiting helps
 	SpentMS int64
 	Text    string // the answer
 	Ran     *Ran   // of Run
 	Version int    // of Keep: under which the prompt is archived
 
-	Remembers, Avoids int // of Improve: new lessons, counted before they are written
+	// Of Improve: new lessons, counted before they are written.
+	Remembers, Avoids int
 }
 
 // maxSaid bounds an author's words in the prompts that follow, in runes.
@@ -233,7 +242,8 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 		return s.waitOut(h, w)
 	}
 	if err := retry.Stops(h.Class, h.Reason); err != nil {
-		return s.at(s.Step, s.Attempt+1), err // under a name of its own, once somebody has done something about it
+		// Under a name of its own, once somebody has done something about it.
+		return s.at(s.Step, s.Attempt+1), err
 	}
 	s.Outage = nil
 	if h.Class == outcome.Done {

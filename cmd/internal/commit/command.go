@@ -91,7 +91,10 @@ func flags() []cli.Flag {
 		{Name: "require-clean", Usage: "refuse to start while git status shows changes"},
 		{Name: "print-protected", Usage: "print what no answer may touch, and stop"},
 		{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "where the folder of this run's logs is made"},
-		{Name: "protocol", Value: "NAME", Default: codecommit.V2, Env: "CODE_COMMIT_PROTOCOL", Values: []string{codecommit.V1, codecommit.V2}, Usage: "v1 is that of earlier projects: query.txt and four kinds of fences"},
+		{
+			Name: "protocol", Value: "NAME", Default: codecommit.V2, Env: "CODE_COMMIT_PROTOCOL", Values: []string{codecommit.V1, codecommit.V2},
+			Usage: "v1 is that of earlier projects: query.txt and four kinds of fences",
+		},
 		{Name: "json", Usage: "print one JSON document (docs/json.md)"},
 	}
 }

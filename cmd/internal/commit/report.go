@@ -108,6 +108,7 @@ func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, repla
 // FlagsOf are the flags of those names for a command that asks, model among them.
 func FlagsOf(names ...string) []cli.Flag {
 	all := slices.DeleteFunc(flags(), func(f cli.Flag) bool { return !slices.Contains(names, f.Name) })
-	all[0].Open, all[0].Usage = false, "who is asked" // an abl project lists no others
+	// An abl project lists no others.
+	all[0].Open, all[0].Usage = false, "who is asked"
 	return all
 }

@@ -256,7 +256,10 @@ func (s *session) finish(res codecommit.Result, err error) error {
 	all := "all that was asked, answered and built is in " + res.Logs
 	switch res.Outcome {
 	case codecommit.Red:
-		return &exit.Error{Code: exit.Stuck, What: fmt.Sprintf("the build is still red after %s: %s", calls, res.Why), Safe: all, Do: "git status and git diff show the code as the last answer left it"}
+		return &exit.Error{
+			Code: exit.Stuck, What: fmt.Sprintf("the build is still red after %s: %s", calls, res.Why), Safe: all,
+			Do: "git status and git diff show the code as the last answer left it",
+		}
 	case codecommit.Unusable:
 		return &exit.Error{Code: exit.Unverified, What: "the last answer could not be used: " + res.Why, Safe: all}
 	}

@@ -43,7 +43,10 @@ Agents and programs run in containers that see the cycle's folder alone. Without
 TASK, at a terminal, or with --repl you are asked for tasks.`,
 		Examples: "abl learn \"a web server that tells the time\" --agent gemini\nabl learn --repl",
 		Flags: slices.Concat([]cli.Flag{
-			{Name: "agent", Short: "a", Value: "NAME", Default: defaultAgent, Values: agent.Names(), Open: true, Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)"},
+			{
+				Name: "agent", Short: "a", Value: "NAME", Default: defaultAgent, Values: agent.Names(), Open: true,
+				Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)",
+			},
 			{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model, its default one unless given"},
 			{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
 			{Name: "repl", Usage: "ask for one task after the other"},
@@ -60,7 +63,8 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"agent", "model", "cycles"} { // a model is one of the agent's
+	// A model is one of the agent's.
+	for _, name := range []string{"agent", "model", "cycles"} {
 		if value := in.String(name); value != "" {
 			err = cmp.Or(err, w.set(name, value))
 		}
@@ -100,14 +104,15 @@ func Main(ctx context.Context, version string, args []string, std [3]*os.File) i
 
 // sessionReport is what `learn --json` prints.
 type sessionReport struct {
-	Project string          `json:"project"` // its folder
-	Task    string          `json:"task"`
-	Agent   string          `json:"agent"`
-	Model   string          `json:"model"`
-	Session int             `json:"session"` // counted from 1 in the project
-	Done    bool            `json:"done"`    // false: the same command goes on
-	Best    int             `json:"best"`    // the cycle that code/ is a copy of, 0 for none
-	Cycles  []learner.Cycle `json:"cycles"`
+	Project string `json:"project"` // its folder
+	Task    string `json:"task"`
+	Agent   string `json:"agent"`
+	Model   string `json:"model"`
+	Session int    `json:"session"` // counted from 1 in the project
+	Done    bool   `json:"done"`    // false: the same command goes on
+	// The cycle that code/ is a copy of, 0 for none.
+	Best   int             `json:"best"`
+	Cycles []learner.Cycle `json:"cycles"`
 }
 
 func cleanCommand() cli.Command {

@@ -189,7 +189,8 @@ func lines(in *cli.Input) (tty *os.File, read func() (string, error)) {
 			err = nil
 		}
 		if err == io.EOF {
-			_, _ = out.WriteString("\r\n") // what comes next does not stand behind the prompt
+			// What comes next does not stand behind the prompt.
+			_, _ = out.WriteString("\r\n")
 		}
 		return line, err
 	}
@@ -198,7 +199,8 @@ func lines(in *cli.Input) (tty *os.File, read func() (string, error)) {
 // next is the next line. A signal does not wait for what a person may never type: who
 // reads then is left behind, and the process ends.
 func (r *repl) next(ctx context.Context) (string, error) {
-	if r.tty != nil { // raw only meanwhile, so that Ctrl-C stops a task as it stops any other command
+	// Raw only meanwhile, so that Ctrl-C stops a task as it stops any other command.
+	if r.tty != nil {
 		was, err := term.MakeRaw(int(r.tty.Fd()))
 		if err != nil {
 			return "", err

@@ -41,9 +41,10 @@ type work struct {
 	home   learner.Home // of the last task
 	tell   *teller
 
-	agent  agent.Agent
-	model  string // as it was named
-	full   string // its full name: the gateway lets through what was named and no other
+	agent agent.Agent
+	model string // as it was named
+	// Its full name: the gateway lets through what was named and no other.
+	full   string
 	cycles int
 }
 
@@ -134,7 +135,8 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 	if err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, hostfs.HandOver(w.here, at), free()) }() // nothing is left root's
+	// Nothing is left root's.
+	defer func() { err = errors.Join(err, hostfs.HandOver(w.here, at), free()) }()
 	s, resumed, err := learner.Open(h, task, w.agent.Name, w.model, w.cycles, time.Now())
 	if err != nil {
 		return s, err
