@@ -14,16 +14,15 @@ const beginning = "cmd/abl/main.go cmd/code-commit/main.go"
 
 // speakers may use a mouth or cli.Input's Bare all the same, each for its reason.
 var speakers = map[string]string{
-	"cmd/internal/cli/input.go":      "makes safe",
-	"cmd/internal/cli/main.go":       "asks for the name of standard output",
-	"cmd/abl/phase.go":               "the view makes safe what it shows",
-	"cmd/abl/shell.go":               "the view makes safe what it shows",
-	"cmd/internal/phase/beside.go":   "the terminal of a person who is in the container themselves",
-	"cmd/abl/logs.go":                "prints with a prefix, made safe",
-	"cmd/internal/learn/terminal.go": "the prompt that a person types behind, clearing their screen, and one line of progress, made safe",
+	"cmd/internal/cli/input.go":    "makes safe",
+	"cmd/internal/cli/main.go":     "asks for the name of standard output",
+	"cmd/abl/phase.go":             "the view makes safe what it shows",
+	"cmd/abl/shell.go":             "the view makes safe what it shows",
+	"cmd/internal/phase/beside.go": "the terminal of a person who is in the container themselves",
+	"cmd/abl/logs.go":              "prints with a prefix, made safe",
+	"cmd/internal/learn/repl.go":   "the prompt that a person types behind, and clearing their screen",
 
-	"cmd/internal/commit/session.go": "the build's output, with a prefix, made safe",
-	"cmd/internal/commit/show.go":    "asks whether the output takes colours",
+	"cmd/internal/commit/session.go": "the build's output, with a prefix, made safe; asks whether the output takes colours",
 	"cmd/abl/open.go":                "asks whether the output takes colours",
 	"cmd/abl/status.go":              "asks whether the output is a screen",
 }
