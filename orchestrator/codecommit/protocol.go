@@ -130,34 +130,23 @@ type Inputs struct {
 	Protected       []string // in words
 }
 
-// First is the prompt of the first call.
-func (p Profile) First(in Inputs) string {
-	if p.Name == V1 {
-		return join(in.v1()...)
+// prompt is that of the next call. After a build that failed, or an answer that could not be
+// used, whose reason then stands in the place of the build's output, it asks for a repair.
+func (p Profile) prompt(in Inputs, history []*Attempt) string {
+	code := []string{"query", in.Query, "codebase", in.Codebase}
+	title, text := "initial query system prompt", prompts.CommitInitial
+	if len(history) > 0 {
+		title, text = "repair query system prompt", prompts.CommitRepair
+		code = slices.Concat([]string{"build.sh output", history[len(history)-1].printed}, code,
+			[]string{"file replacements", replacements(latest(history))})
 	}
-	return join(append(in.system("initial query system prompt", prompts.CommitInitial), "query", in.Query, "codebase", in.Codebase)...)
-}
-
-func (in Inputs) v1() []string {
-	return []string{"gemini system prompt", in.System, "basic query", in.Query, "codebase", in.Codebase}
-}
-
-func (in Inputs) system(title, text string) []string {
-	return []string{
+	if p.Name == V1 {
+		return join("gemini system prompt", in.System, "basic query", in.Query, "codebase", in.Codebase) + tell(history)
+	}
+	return join(append([]string{
 		"project structure system prompt", in.Structure,
-		"code modification instructions system prompt", prompts.CommitInstructions(in.Protected),
-		title, text,
-	}
-}
-
-// Repair is the prompt after a build that failed, or an answer that could not
-// be used, whose reason then stands in the place of the build's output.
-func (p Profile) Repair(in Inputs, history []*Attempt) string {
-	if p.Name == V1 {
-		return join(in.v1()...) + "\n" + tell(history)
-	}
-	return join(append(in.system("repair query system prompt", prompts.CommitRepair), "build.sh output", history[len(history)-1].printed,
-		"query", in.Query, "codebase", in.Codebase, "file replacements", replacements(latest(history)))...)
+		"code modification instructions system prompt", prompts.CommitInstructions(in.Protected), title, text,
+	}, code...)...)
 }
 
 // latest are the last edits of each file, by path.
@@ -187,11 +176,10 @@ func replacements(edits []Edit) string {
 // tell is the whole history, as the protocol v1 has it.
 func tell(history []*Attempt) string {
 	var b strings.Builder
-	b.WriteString("The query above was asked before. This is the data that your answer to it held:\n\n")
-	for i, at := range history {
-		if i > 0 {
-			b.WriteString("\nThis is the data that your next answer held:\n\n")
-		}
+	began := "\nThe query above was asked before. This is the data that your answer to it held:\n\n"
+	for _, at := range history {
+		b.WriteString(began)
+		began = "\nThis is the data that your next answer held:\n\n"
 		for _, t := range at.thoughts {
 			b.WriteString(line(t))
 		}

@@ -141,9 +141,8 @@ func (r *Run) Commit(ctx context.Context) (Result, error) {
 	if err := r.begin("committing-code"); err != nil {
 		return Result{}, err
 	}
-	prompt := r.Project.First(r.Inputs)
 	for n := 0; ; n++ {
-		if err := r.attempt(ctx, n, prompt); err != nil {
+		if err := r.attempt(ctx, n); err != nil {
 			return r.end(Failed, err)
 		}
 		at := r.result.Attempts[n]
@@ -151,14 +150,13 @@ func (r *Run) Commit(ctx context.Context) (Result, error) {
 			r.result.Why = at.Why
 			return r.end(at.Outcome, nil)
 		}
-		prompt = r.Project.Repair(r.Inputs, r.result.Attempts)
 	}
 }
 
 // attempt is one call, and the build after it.
-func (r *Run) attempt(ctx context.Context, n int, prompt string) error {
+func (r *Run) attempt(ctx context.Context, n int) error {
 	at := &Attempt{Name: r.Project.step(n), names: func(what string) []string { return r.Project.logs(n, what) }}
-	answer, err := r.ask(ctx, at, prompt)
+	answer, err := r.ask(ctx, at, r.Project.prompt(r.Inputs, r.result.Attempts))
 	if err != nil {
 		return err
 	}
