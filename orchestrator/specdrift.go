@@ -34,14 +34,19 @@ func (h HeldSpecs) changed(n int) int {
 // runs, or took it away.
 type Edited struct{ Refused }
 
-// edited is that of a phase while another or the same runs.
-func edited(phase, running int) Edited {
+// edited is that of a phase while another or the same runs; unread says what is there now,
+// "" when it can be read.
+func edited(phase, running int, unread string) Edited {
+	how := fmt.Sprintf("was changed while phase %d runs", running)
+	if unread != "" {
+		how = "can no longer be read (" + unread + ")"
+	}
 	do := "run abl phase %[1]d again, and a new round begins on the new text; to go on with this round put the earlier text back first"
 	if phase != running {
 		do = "put the earlier text back and run abl phase %[1]d again; what was added at its end needs abl phase %[2]d first, and the rest of it is frozen"
 	}
 	return Edited{Refused{
-		fmt.Sprintf("the spec of phase %d was changed while phase %d runs, so no further call begins; everything until here is committed", phase, running),
+		fmt.Sprintf("the spec of phase %d %s, so no further call begins; everything until here is committed", phase, how),
 		fmt.Sprintf(do, running, phase),
 	}}
 }
@@ -68,10 +73,15 @@ func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
 // specDrift stops before a call that would work on a spec that the person has
 // changed meanwhile: it may be half written.
 func (l *Loop) specDrift() error {
-	if n := l.Specs.changed(l.Number); n > 0 {
-		return edited(n, l.Number)
+	n := l.Specs.changed(l.Number)
+	if n == 0 {
+		return nil
 	}
-	return nil
+	unread := ""
+	if problems := l.Specs.Now().Check(n); len(problems) > 0 {
+		unread = l.Project.Rel(problems[0].File) + ": " + problems[0].Text
+	}
+	return edited(n, l.Number, unread)
 }
 
 // outdated is the phase whose spec is no longer the one that p's round works on,

@@ -55,7 +55,7 @@ func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 		})
 		_, err := w.held(&now).Run(t.Context())
 		var e Edited
-		if !errors.As(err, &e) || e != edited(1, 1) || !strings.Contains(e.Hint(), "run abl phase 1 again") {
+		if !errors.As(err, &e) || e != edited(1, 1, "") || !strings.Contains(e.Hint(), "run abl phase 1 again") {
 			t.Fatalf("%v", err)
 		}
 		if !slices.Equal(w.done, []string{"p1-build-1.1"}) || len(w.commits["src"]) != 1 || w.asked != 1 {
@@ -170,7 +170,7 @@ func TestSpecOfAnotherPhaseEdited(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
-	if hint := edited(1, 2).Hint(); !strings.Contains(hint, "frozen") || !strings.Contains(hint, "abl phase 2") {
+	if hint := edited(1, 2, "").Hint(); !strings.Contains(hint, "frozen") || !strings.Contains(hint, "abl phase 2") {
 		t.Error(hint)
 	}
 }

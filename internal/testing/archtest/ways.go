@@ -17,7 +17,6 @@ var speakers = map[string]string{
 	"cmd/internal/cli/input.go":    "makes safe",
 	"cmd/internal/cli/main.go":     "asks for the name of standard output",
 	"cmd/abl/phase.go":             "the view makes safe what it shows",
-	"cmd/abl/shell.go":             "the view makes safe what it shows",
 	"cmd/internal/phase/beside.go": "the terminal of a person who is in the container themselves",
 	"cmd/abl/logs.go":              "prints with a prefix, made safe",
 	"cmd/internal/learn/repl.go":   "the prompt that a person types behind, and clearing their screen",
