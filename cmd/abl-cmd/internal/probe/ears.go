@@ -53,7 +53,7 @@ func newEars(spec *helper.ProbeNet) *ears {
 	}
 	from := map[bool]*net.UDPConn{} // by whether it is of IPv4; there may be no such family
 	for network, four := range map[string]bool{"udp4": true, "udp6": false} {
-		if conn, err := net.ListenUDP(network, nil); err == nil {
+		if conn, err := elsewhere(network, spec.Asks); err == nil {
 			from[four], e.conns = conn, append(e.conns, conn)
 		}
 	}
@@ -63,6 +63,17 @@ func newEars(spec *helper.ProbeNet) *ears {
 		}
 	}
 	return e
+}
+
+// elsewhere listens at a port that is not asked: a question to all of a network comes
+// back to its sender, who would hear the word from itself.
+func elsewhere(network, asked string) (*net.UDPConn, error) {
+	conn, err := net.ListenUDP(network, nil)
+	if err != nil || !strings.HasSuffix(conn.LocalAddr().String(), ":"+asked) {
+		return conn, err
+	}
+	defer conn.Close() // when another port is taken
+	return net.ListenUDP(network, nil)
 }
 
 // targets are the addresses that are known, and every one at which the host may be on

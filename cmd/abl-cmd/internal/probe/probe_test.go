@@ -11,9 +11,11 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
@@ -238,6 +240,38 @@ func serve(t *testing.T, word string) string {
 		}
 	}()
 	return l.Addr().String()
+}
+
+// A word that comes back from its own network is nobody's answer.
+func TestOwnWordIsNotHeard(t *testing.T) {
+	runtime.LockOSThread() // and never back: the thread ends with this test
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Skip("needs the right to make a network namespace: ", err)
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
+		t.Fatal(err)
+	}
+	// Of two ports one is the machine's.
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40001"), 0); err != nil {
+		t.Skip("needs the right to set a namespace's range of ports: ", err)
+	}
+	for range 20 {
+		e := newEars(&helper.ProbeNet{Word: "word", UDP: []string{"127.255.255.255:40000"}, Asks: "40000"})
+		e.listen(time.Now())
+		if c := e.udp.check("the host by udp"); !c.OK {
+			t.Fatalf("%+v", c)
+		}
+	}
 }
 
 func TestNetworkHears(t *testing.T) {
