@@ -199,7 +199,7 @@ func (r *runner) release(version string) {
 	r.Helper()
 	dir := filepath.Join(r.temp, "server/o/abl/releases/download", version)
 	top := fmt.Sprintf("abl-%s-linux-%s", version, runtime.GOARCH)
-	cmd := exec.Command("sh", "-ec", `mkdir -p "$1" && tar -czf "$1/$2.tar.gz" --transform "s,^,$2/bin/," -C "$3" abl abl-cmd abl-gateway`, "sh", dir, top, filepath.Dir(lab.Bin(r, "abl")))
+	cmd := exec.Command("sh", "-ec", `mkdir -p "$1" && tar -I "gzip -1" -cf "$1/$2.tar.gz" --transform "s,^,$2/bin/," -C "$3" abl abl-cmd abl-gateway`, "sh", dir, top, filepath.Dir(lab.Bin(r, "abl")))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		r.Fatalf("%v: %s", err, out)
 	}

@@ -202,6 +202,7 @@ calls:
   - role: learnings
     steps: [{say: NONE}]
 `)
+	p.Write(".abl/config.yaml", "version: 1\nlimits: {memory: 1g, cpus: 1}\n")
 	l := learn(p, 0, "attack", "--agent", "scripted", "--scenario", "scenario.yaml", "--cycles", "2")
 	flood, rest := l.Cycles[0], l.Cycles[1]
 	if flood.OK || flood.Failure != "the program failed: it printed more than 8 MiB" || flood.Avoids != 1 {

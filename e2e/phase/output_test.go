@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	flood   = 200e6
+	flood   = 100e6
 	memory  = 60 << 20 // bytes that abl may take
 	noMouth = 600e3    // a line without an end
 )
 
-// An agent that prints 200 MB loses none of it, and abl does not grow with it.
+// An agent that prints 100 MB loses none of it, and abl does not grow with it.
 func TestMuchOutput(t *testing.T) {
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), agent.Step{Print: flood}), verifies())
 	cmd := p.Cmd("phase", "1", "--json")
