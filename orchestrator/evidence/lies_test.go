@@ -104,7 +104,6 @@ func TestLies(t *testing.T) {
 	}
 	for _, c := range lies {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			dir := t.TempDir()
 			self, err := os.Executable()
 			if err != nil {
@@ -119,6 +118,7 @@ func TestLies(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			t.Parallel() // programs are written before: no other test may fork while one is open
 			app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.app) }))
 			t.Cleanup(app.Close)
 			play := func(url string) *Run { r := played(t, dir, url); return &r }
