@@ -34,7 +34,8 @@ export ABL_TEST_MEMORY := $(shell scripts/tmpdir.sh)
 # Those that take longest begin first.
 LONGEST     := ./e2e/phase ./e2e/crash ./e2e/hostile
 WITH_ENGINE = $(LONGEST) $(filter-out $(LONGEST),$(shell grep -rlE --include='*_test.go' '\blab\.|ABL_TEST_ENGINE' . | xargs -n1 dirname | sort -u))
-# Four packages at a time below, since many only wait.
+# Four packages at a time below, since many only wait. Nothing is remembered (-count=1): an
+# engine may have changed, and of a test that opens 200,000 files to remember costs seconds.
 LONG        := abl/internal/git abl/internal/broker
 WITHOUT = $(LONG) $(filter-out $(LONG) $(patsubst ./%,abl/%,$(WITH_ENGINE)),$(shell go list ./...))
 ENGINE_SUITES := go test -count=1 -timeout 30m ./internal/sandbox/docker ./roles/boundary ./e2e/hostile ./e2e/phase
@@ -105,17 +106,17 @@ stage-%:
 .PHONY: test
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,ready)
 	@$(MAKE) -j2 -o ready $(if $(filter off,$(ABL_TEST_ENGINE)),,images) test-without
-	@go test -parallel 3 -vet=off -timeout 60m $(WITH_ENGINE)
+	@go test -count=1 -parallel 3 -vet=off -timeout 60m $(WITH_ENGINE)
 
 # Images are mostly waited for: meanwhile those tests run that need none.
 .PHONY: test-without
 test-without: check
-	@TMPDIR=$(ABL_TEST_MEMORY) go test -p 4 -vet=off -timeout 20m $(WITHOUT)
+	@TMPDIR=$(ABL_TEST_MEMORY) go test -count=1 -p 4 -vet=off -timeout 20m $(WITHOUT)
 
-## test-fast: every test that needs no engine
+## test-fast: every test that needs no engine, but for a browser and what tries all of many cases
 .PHONY: test-fast
 test-fast: build check
-	@TMPDIR=$(ABL_TEST_MEMORY) ABL_TEST_ENGINE=off go test -p 4 -vet=off -timeout 20m ./...
+	@TMPDIR=$(ABL_TEST_MEMORY) ABL_TEST_ENGINE=off go test -short -p 4 -vet=off -timeout 20m ./...
 
 ## test-portable: every test again, the way that macOS and engines in virtual machines take (docs/platforms.md)
 .PHONY: test-portable

@@ -103,6 +103,9 @@ func TestKilledAtEveryVisit(t *testing.T) {
 		if (met == 0) != elsewhere {
 			t.Errorf("%s is met %d times", name, met)
 		}
+		if testing.Short() {
+			met = min(met, 1)
+		}
 		for nth := range met {
 			points := fmt.Sprintf("%s=%d*off->kill", name, nth)
 			if nth == 0 {

@@ -128,6 +128,9 @@ func needs(t *testing.T, text string) {
 // Hostile texts of the largest size take time in proportion: quadratic work on
 // them would outlast any deadline of the test.
 func TestPassLargest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the largest files take a second")
+	}
 	var names []string
 	for i := range 2000 {
 		names = append(names, fmt.Sprintf("cases/t_%d.sh", i))

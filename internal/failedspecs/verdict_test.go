@@ -202,6 +202,9 @@ func TestCaps(t *testing.T) {
 // Hostile files of the largest size take time in proportion: quadratic work on
 // them would outlast any deadline of the test.
 func TestLargestFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the largest files take a second")
+	}
 	for _, line := range []string{"```a\n", "~~~\n", "> ```\n", "SPEC: a\n", "SPEC: a\nINPUT: b\nOBSERVED: c\n---\n", "\n", "-\n", "INPUT:\n", "  x\n", "---\n"} {
 		r := Parse([]byte("SPEC: a\nINPUT: b\nOBSERVED: c\n" + strings.Repeat(line, MaxBytes/len(line)-10)))
 		if r.Kind != Fail || len(r.Problems) > maxProblems+2 {

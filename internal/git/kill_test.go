@@ -52,7 +52,10 @@ func commitForEver(dir string) {
 // TestKills kills a committing process at random moments. What it said is
 // committed stays so, git finds nothing wrong, and the next process goes on.
 func TestKills(t *testing.T) {
-	const kills = 50
+	kills := 50
+	if testing.Short() {
+		kills = 10
+	}
 	dir := t.TempDir()
 	open(t, dir)
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))

@@ -163,6 +163,9 @@ func FuzzParse(f *testing.F) {
 // A spec of the largest size takes time in proportion, whatever is in it. The
 // test is its own clock: quadratic work on these would outlast any deadline.
 func TestLargestSpecs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the largest specs take half a second each")
+	}
 	for _, c := range []struct{ above, line string }{
 		{"", "a → b\n"}, {"", "  x\n"}, {"", "→ \n"}, {"", "`→"}, {"", "- a →\n"}, {"", "|a|b|\n|-|-|\n"}, {"", "```\n"}, {"", "```js\n"}, {"", "(\n)\n"}, {"", "<!--\n"},
 		{"# " + strings.Repeat("*_", MaxBytes/4) + "x\n", "## a\n"},

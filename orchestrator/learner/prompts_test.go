@@ -73,6 +73,9 @@ func TestPromptsByHand(t *testing.T) {
 }
 
 func TestPromptsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred versions take seconds")
+	}
 	b := Prompts{Current: strings.Repeat("x", maxPrompt)}
 	for range 100 {
 		b = b.Next(strings.Repeat("é", maxPrompt), noon)
