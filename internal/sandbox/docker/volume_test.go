@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -116,12 +115,20 @@ func TestSweepOfWhatIsInUse(t *testing.T) {
 	if removed, err := l.Sweep(t.Context(), mine, nil); err == nil || len(removed) != 0 {
 		t.Errorf("while it is used: removed %v, %v", removed, err)
 	}
-	gone := make(chan error)
-	go func() { time.Sleep(100 * time.Millisecond); gone <- l.Remove(t.Context(), box.Name) }()
-	if removed, err := l.Sweep(t.Context(), mine, nil); err != nil || !slices.Equal(removed, []string{volume.Name}) {
-		t.Errorf("once it is not: removed %v, %v", removed, err)
+	witness := l.box("b", "exit", "0")
+	witness.Labels = volume.Labels
+	_, err = l.Create(t.Context(), witness)
+	l.must(err)
+	looks := 0
+	again := func(sandbox.Status) bool {
+		if looks++; looks == 2 {
+			l.must(l.Remove(t.Context(), box.Name))
+		}
+		return true
 	}
-	l.must(<-gone)
+	if removed, err := l.Sweep(t.Context(), mine, again); err != nil || !slices.Equal(removed, []string{volume.Name}) {
+		t.Errorf("no longer used when it is tried again: removed %v, %v", removed, err)
+	}
 }
 
 func TestOverlayRefuses(t *testing.T) {
