@@ -157,7 +157,7 @@ func (p Project) CheckIgnored() error {
 
 // Unchanged is the error of a project in which git status shows changes.
 func (p Project) Unchanged(ctx context.Context) error {
-	out, err := git(ctx, "", "-C", p.Root, "status", "--porcelain", "--", ".")
+	out, err := git(ctx, "", p.Root, "status", "--porcelain", "--", ".")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrEnvironment, err)
 	}
@@ -175,7 +175,7 @@ func (p Project) Unchanged(ctx context.Context) error {
 func Ignored(ctx context.Context, root string, names ...string) (map[string]bool, error) {
 	// A name that begins with a colon is none to git.
 	asked := "./" + strings.Join(names, "\x00./")
-	said, err := git(ctx, asked, "-C", root, "check-ignore", "--no-index", "-z", "--stdin")
+	said, err := git(ctx, asked, root, "check-ignore", "--no-index", "-z", "--stdin")
 	const none = 1
 	if exit, ended := errors.AsType[*exec.ExitError](err); err != nil && !(ended && exit.ExitCode() == none) {
 		return nil, err
@@ -187,9 +187,9 @@ func Ignored(ctx context.Context, root string, names ...string) (map[string]bool
 	return ignored, nil
 }
 
-// git is what the person's own git says.
-func git(ctx context.Context, stdin string, args ...string) (string, error) {
-	cmd := proc.Command(ctx, "git", args...)
+// git runs the user's git in a folder and returns what it prints.
+func git(ctx context.Context, stdin, dir string, args ...string) (string, error) {
+	cmd := proc.Git(ctx, dir, args...)
 	var voice strings.Builder
 	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &voice
 	out, err := cmd.Output()

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -147,17 +146,11 @@ func (s *Project) neverCommitted() map[string]string {
 	return secrets
 }
 
-// askGit runs git in a folder, on the repository that the folder is in: a hook's environment
-// may name another one. Where there is none it says nothing. A repository's own settings must
-// not let git run anything.
+// askGit runs git in a folder and returns all that it prints, "" where there is no repository.
 func askGit(ctx context.Context, dir string, args ...string) (said string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	safe := []string{"-C", dir, "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit"}
-	cmd := proc.Command(ctx, "git", append(safe, args...)...)
-	cmd.Env = slices.DeleteFunc(cmd.Env, func(kv string) bool { return strings.HasPrefix(kv, "GIT_") })
-	cmd.Env = append(cmd.Env, "LC_ALL=C")
-	out, err := cmd.CombinedOutput()
+	out, err := proc.Git(ctx, dir, args...).CombinedOutput()
 	if err != nil && strings.Contains(string(out), "not a git repository") {
 		return "", nil
 	}
@@ -199,8 +192,11 @@ func Ignored(ctx context.Context, p state.Project) Finding {
 	switch {
 	case is && ended.ExitCode() == 1:
 		f.OK, f.Text, f.Hint = false, "not ignored by git", "add a line .env to .gitignore"
-		if tracked, _ := askGit(ctx, p.Root, "ls-files", ".env"); tracked != "" {
+		switch tracked, err := askGit(ctx, p.Root, "ls-files", ".env"); {
+		case tracked == ".env":
 			f.Text, f.Hint = "in git's index", "git rm --cached .env, and if it was ever pushed, new keys"
+		case tracked != "" || err != nil:
+			f.Text += "; cannot read git's index: " + cmp.Or(tracked, fmt.Sprint(err))
 		}
 	case err != nil:
 		f.Text = fmt.Sprintf("unchecked: %v %s", err, said)
