@@ -23,7 +23,7 @@ func cleanCommand() cli.Command {
 those in solutions/ here (abl learn); gives lent files back, and puts back what a
 killed code-commit has changed by half. Source, tests, specs, logs and the ledger
 are never touched otherwise.`,
-		Run: phase.Opened(runClean),
+		Run: phase.Looking(runClean),
 	}
 }
 

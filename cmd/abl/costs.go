@@ -28,7 +28,7 @@ never counted as zero.`,
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
 			{Name: "csv", Usage: "the rows themselves, one form"},
 		},
-		Run: phase.Opened(phase.Restored(runCosts)),
+		Run: phase.Looking(phase.Restored(runCosts)),
 	}
 }
 

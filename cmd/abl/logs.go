@@ -41,7 +41,7 @@ both where none is named. It ends as well when no abl works on the phase.`,
 			{Name: "phase", Value: "N", Usage: "of this phase; otherwise the last that ran"},
 			{Name: "iteration", Value: "I", Usage: "of this iteration; otherwise the last"},
 		},
-		Run: phase.Opened(runLogs),
+		Run: phase.Looking(runLogs),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
@@ -17,6 +18,8 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/learn"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/trust"
+	"abl/roles"
 )
 
 // These are set when abl is built (see the Makefile): built is the commit's time.
@@ -37,13 +40,14 @@ RESULT, one file a phase. abl has an agent build what they say and another one,
 which never sees the code, test the running system against them.`,
 		Flags: []cli.Flag{
 			{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory or one above it"},
+			trust.Flag,
 		},
 		Commands: []cli.Command{
 			initCommand(), demoCommand(), doctor.Command(),
 			phaseCommand(), runCommand(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
 			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), configCommand(),
 			commit.Command("code-commit"), checkCommand(),
-			imagesCommand(), cleanCommand(), debugCommand(), versionCommand(), cli.Manual(), cli.Completion("abl"),
+			imagesCommand(), cleanCommand(), trustCommand(), debugCommand(), versionCommand(), cli.Manual(), cli.Completion("abl"),
 		},
 	}
 }
@@ -75,12 +79,18 @@ func configCommand() cli.Command {
 		Long: `Settings are layered: defaults, .abl/config.yaml, ABL_* in .env, ABL_* in the
 environment (ABL_LOOP_CALL_TIMEOUT=10m), flags.`,
 		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
-		Run:   phase.Opened(runConfig),
+		Run:   phase.Looking(runConfig),
 	}
 }
 
 func runConfig(_ context.Context, s *phase.Project) error {
 	all := s.Conf.Lines()
+	for _, role := range roles.Both() {
+		p, err := s.Player(role)
+		if a := s.Address(p); err == nil && a.Key != "" && !slices.Contains(all, a) {
+			all = append(all, a)
+		}
+	}
 	return s.In.Show(all, func(w io.Writer) {
 		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 		for _, l := range all {

@@ -43,7 +43,7 @@ func runPhase(ctx context.Context, s *phase.Project) error {
 	}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	t.out = phase.Notifying(ctx, s, v)
+	t.out = phase.Notifying(s, v)
 	e, err := s.Play(ctx, n, in.Bool("again"), t.out)
 	err = t.tell(ctx, n, &e, err)
 	return s.TellOutcome(v, e, err)
@@ -75,7 +75,7 @@ func runPending(ctx context.Context, s *phase.Project, through bool) error {
 	t := telling{Project: s}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	t.out = phase.Notifying(ctx, s, v)
+	t.out = phase.Notifying(s, v)
 	e := state.Event{Kind: state.Outcome}
 	for played := false; ; played = true {
 		f, err := s.State()

@@ -33,7 +33,7 @@ when an iteration is judged; no role sees them.`,
 			{Name: "md", Usage: "as Markdown"},
 			{Name: "json", Usage: "the records as one JSON document (docs/json.md)"},
 		},
-		Run: phase.Opened(phase.Restored(runReport)),
+		Run: phase.Looking(phase.Restored(runReport)),
 	}
 }
 

@@ -32,12 +32,12 @@ stop a phase before anything is spent, warnings do not. docs/specs.md explains
 the codes.`,
 				Examples: "abl spec lint\nabl spec lint 2 --json",
 				Flags:    []cli.Flag{json, {Name: "strict", Usage: "end with exit code 2 on warnings too"}},
-				Run:      phase.Opened(runSpecLint),
+				Run:      phase.Looking(runSpecLint),
 			},
 			draftCommand(),
 			{
 				Name: "list", Usage: "show every contract, its id and its last result in each phase",
-				Flags: []cli.Flag{json}, Run: phase.Opened(runSpecList),
+				Flags: []cli.Flag{json}, Run: phase.Looking(runSpecList),
 			},
 		},
 	}

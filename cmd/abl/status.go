@@ -69,7 +69,7 @@ where nobody knows, and what runs now.`,
 			{Name: "watch", Short: "w", Usage: "show it again whenever it changes, until no abl is at work here"},
 			{Name: "json", Usage: "one JSON document (docs/json.md), with --watch one a line"},
 		},
-		Run: phase.Opened(phase.Restored(runStatus)),
+		Run: phase.Looking(phase.Restored(runStatus)),
 	}
 }
 

@@ -20,16 +20,22 @@ const maxEnvBytes = 256 << 10
 // 256 KiB is refused. Errors wrap hostfs's kinds, and neither they nor the
 // warnings hold any part of a value.
 func ReadEnv(path string) (vars map[string]string, warnings []string, err error) {
+	vars, _, warnings, err = readEnv(path)
+	return vars, warnings, err
+}
+
+// readEnv is ReadEnv, and returns the line of each variable, too.
+func readEnv(path string) (vars map[string]string, lines map[string]int, warnings []string, err error) {
 	name := filepath.Base(path)
 	data, err := hostfs.Read(filepath.Dir(path), name, maxEnvBytes)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	vars, warnings, err = parse(name, data)
+	vars, lines, warnings, err = parse(name, data)
 	mode, what := info.Mode().Perm(), "read"
 	if mode&0o022 != 0 { // what others put there would be settings of abl
 		what = "changed"
@@ -37,7 +43,7 @@ func ReadEnv(path string) (vars map[string]string, warnings []string, err error)
 	if mode&0o066 != 0 && err == nil {
 		warnings = append(warnings, fmt.Sprintf("%s can be %s by others (mode %04o): chmod 600 %s", name, what, mode, name))
 	}
-	return vars, warnings, err
+	return vars, lines, warnings, err
 }
 
 // statement is an empty line or a comment; or a variable with a value in quotes, which
@@ -47,17 +53,16 @@ var statement = lazyregexp.New(`^(?:\s*?(?:#[^\n]*)?|[ \t]*(?:export[ \t]+)?([A-
 
 // parse reads statement by statement, so that a mistake has a line and does not
 // reach into the lines after it.
-func parse(name string, data []byte) (map[string]string, []string, error) {
+func parse(name string, data []byte) (vars map[string]string, lines map[string]int, warnings []string, err error) {
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\uFEFF"), "\r\n", "\n")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return nil, nil, fmt.Errorf("cannot read %s: it is not UTF-8 text", name)
+		return nil, nil, nil, fmt.Errorf("cannot read %s: it is not UTF-8 text", name)
 	}
-	vars := make(map[string]string)
-	var warnings []string
+	vars, lines = map[string]string{}, map[string]int{}
 	for line := 1; text != ""; {
 		m := statement().FindStringSubmatch(text)
 		if m == nil || strings.Contains(strings.TrimSpace(m[3]), "\r") { // which ends a line for godotenv
-			return nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the value in quotes that are closed and followed by nothing, or in none", name, line)
+			return nil, nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the value in quotes that are closed and followed by nothing, or in none", name, line)
 		}
 		if key := m[1]; key != "" {
 			if _, twice := vars[key]; twice {
@@ -67,12 +72,12 @@ func parse(name string, data []byte) (map[string]string, []string, error) {
 				warnings = append(warnings, fmt.Sprintf(
 					"%s:%d: what follows \" #\" is taken for a comment; quote the value of %s if it is part of it", name, line, key))
 			}
-			vars[key] = valueOf(m[2] + m[3])
+			vars[key], lines[key] = valueOf(m[2]+m[3]), line
 		}
 		line += strings.Count(m[0], "\n")
 		text = text[len(m[0]):]
 	}
-	return vars, warnings, nil
+	return vars, lines, warnings, nil
 }
 
 // valueOf gives a value to godotenv, whose reading of quotes and escapes other tools

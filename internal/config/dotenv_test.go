@@ -167,7 +167,7 @@ func FuzzRoundTrip(f *testing.F) {
 			return
 		}
 		in := "A=1\nK=\"" + quote.Replace(value) + "\"\nL=2\n"
-		vars, warnings, err := parse(".env", []byte(in))
+		vars, _, warnings, err := parse(".env", []byte(in))
 		if err != nil || len(warnings) > 0 {
 			t.Fatalf("%q: %v %v", in, warnings, err)
 		}
@@ -183,7 +183,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		vars, _, err := parse(".env", []byte(in))
+		vars, _, _, err := parse(".env", []byte(in))
 		if err != nil && strings.Contains(err.Error(), "sesame") {
 			t.Fatal(err)
 		}

@@ -21,8 +21,10 @@ const File = ".abl/config.yaml"
 // earlier tools.
 var files = []string{File, ".abl/abl.config.yaml", "abl.config.yaml"}
 
+// EnvFile holds the keys of a project.
+const EnvFile = ".env"
+
 const (
-	envFile   = ".env"
 	envPrefix = "ABL_"
 	maxBytes  = 1 << 20
 )
@@ -35,13 +37,14 @@ type Loaded struct {
 	Warnings []string          // worth showing, without any value of .env
 	Sources  map[string]string // by dotted key, where each value that is no default comes from: FILE:LINE, a variable or a flag
 	text     []byte            // of the file
+	envLines map[string]int    // by name, the line of each variable in .env
 }
 
 // Key is a variable of the person's, a provider's key say, and where it was found: in .env
 // first, then in the environment. Both are empty where it is in neither.
 func (l *Loaded) Key(name string) (value, from string) {
 	if v := l.Dotenv[name]; v != "" {
-		return v, envFile
+		return v, EnvFile
 	}
 	if v := os.Getenv(name); v != "" {
 		return v, "the environment"
@@ -61,7 +64,7 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 	}
 	layers := []func(key string) (text, name string){
 		func(key string) (text, name string) {
-			return l.Dotenv[variable(key)], variable(key) + " in " + envFile
+			return l.Dotenv[variable(key)], variable(key) + " in " + EnvFile
 		},
 		func(key string) (text, name string) {
 			text, _ = env(variable(key)) // not set is as good as empty
@@ -132,11 +135,11 @@ func decode(l *Loaded, data []byte) error {
 }
 
 func readDotenv(l *Loaded, project string) error {
-	vars, warnings, err := ReadEnv(filepath.Join(project, envFile))
+	vars, lines, warnings, err := readEnv(filepath.Join(project, EnvFile))
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
-	l.Dotenv, l.Warnings = vars, append(l.Warnings, warnings...)
+	l.Dotenv, l.envLines, l.Warnings = vars, lines, append(l.Warnings, warnings...)
 	return err
 }
 

@@ -188,9 +188,9 @@ func (r reference) markdown() string {
 		sections = append(sections, fmt.Sprintf("[%s](#%[1]s)", k.path))
 		s := r.sections[k.path]
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n\n```yaml\n%s```\n\n", k.path, strings.TrimSpace(s.About), s.Example)
-		b.WriteString("| key | what it is for | default | takes |\n|---|---|---|---|\n")
+		b.WriteString("| key | what it is for | default | takes | scope |\n|---|---|---|---|---|\n")
 		for _, k := range k.named() {
-			row := []string{"`" + k.path + "`", r.words[k.path].For, r.text(k), r.takes(k)}
+			row := []string{"`" + k.path + "`", r.words[k.path].For, r.text(k), r.takes(k), k.scope()}
 			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
 		}
 	}

@@ -160,6 +160,9 @@ func (s Setup) transport() (*http.Transport, error) {
 	}, nil
 }
 
+// Address returns the provider's own address for an API, "" for an unknown one.
+func Address(name string) string { return apis[meter.API(name)].Base }
+
 // ParseAddress reads the base address of an upstream, to which a path can be appended. One
 // that is local is on this machine's loopback, by its host alone: no name is resolved. Errors
 // show no part of it, since it may hold a password.

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Git returns a command of the user's git that only looks at the repository around dir. The
@@ -24,4 +25,19 @@ func Git(ctx context.Context, dir string, args ...string) *exec.Cmd {
 		"GIT_NO_LAZY_FETCH=1", // git before 2.39.4 ignores it, so:
 		"GIT_ALLOW_PROTOCOL=") // an empty list; overrides protocol.*.allow of the repository
 	return cmd
+}
+
+// gitTime is how long git may take to answer a question.
+const gitTime = 10 * time.Second
+
+// AskGit runs Git and returns what it prints on both outputs, without blanks around it. Where
+// there is no repository it returns "".
+func AskGit(ctx context.Context, dir string, args ...string) (said string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
+	out, err := Git(ctx, dir, args...).CombinedOutput()
+	if err != nil && strings.Contains(string(out), "not a git repository") {
+		return "", nil
+	}
+	return strings.TrimSpace(string(out)), err
 }

@@ -99,15 +99,20 @@ func KeysIn(data []byte) []Key {
 // At is the mistake in what stands at a dotted key, on the line of the nearest key that
 // is there.
 func At(name string, data []byte, key string, err error) *Error {
+	return &Error{File: name, Line: LineOf(data, key), Msg: key + ": " + err.Error()}
+}
+
+// LineOf returns the line of a dotted key in a document, or of the nearest key above it that is
+// there, 0 when there is none.
+func LineOf(data []byte, key string) (line int) {
 	lines := map[string]int{}
 	for _, k := range KeysIn(data) {
 		lines[k.String()] = k.Line
 	}
-	e := &Error{File: name, Msg: key + ": " + err.Error()}
-	for ; key != "" && e.Line == 0; key = Above(key) {
-		e.Line = lines[key]
+	for ; key != "" && line == 0; key = Above(key) {
+		line = lines[key]
 	}
-	return e
+	return line
 }
 
 // Above is the key that a dotted key stands below, "" for the whole document.

@@ -11,18 +11,24 @@ import (
 	"net/url"
 	"os"
 
+	"abl/internal/config"
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
 	"abl/internal/hostfs"
 	"abl/roles/agent"
 )
 
-// Override is the address that the person gives instead of the provider's own;
-// target is nil when raw, the value of the provider's variable, is empty. One that is
-// local needs a forwarder.
-func Override(vars agent.Provider, raw string) (target *url.URL, local bool, err error) {
+// Override returns the address that the user gives instead of the provider's own, nil when there
+// is none; local is one of this machine's, which needs a forwarder. An address in .env that goes
+// with a key from elsewhere is an error: a file of the project may not choose who gets that key.
+func Override(vars agent.Provider, conf *config.Loaded) (target *url.URL, local bool, err error) {
+	raw, from := conf.Key(vars.BaseVar)
 	if raw == "" {
 		return nil, false, nil
+	}
+	if _, key := conf.Key(vars.KeyVar); from == config.EnvFile && key != from && key != "" {
+		err = fmt.Errorf("cannot use %s from %s with %s from %s", vars.BaseVar, from, vars.KeyVar, key)
+		return nil, false, &Error{Usage, "put both into .env or both into the environment: an address in .env only gets a key from there", err}
 	}
 	target, local, err = gateway.ParseAddress(raw)
 	if err != nil {
@@ -35,8 +41,7 @@ func Override(vars agent.Provider, raw string) (target *url.URL, local bool, err
 // upstream is where the gateway finds the provider: the person's address, one at
 // which abl forwards to this machine's loopback, or "" for the provider's own.
 func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string, error) {
-	base, _ := e.Conf.Key(vars.BaseVar)
-	target, local, err := Override(vars, base)
+	target, local, err := Override(vars, e.Conf)
 	switch {
 	case err != nil || target == nil:
 		return "", err

@@ -13,6 +13,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/scaffold"
+	"abl/cmd/internal/trust"
 	"abl/internal/sandbox"
 	"abl/orchestrator/codecommit"
 	"abl/roles/environment"
@@ -108,7 +109,11 @@ func run(ctx context.Context, s *session) error {
 		return cli.Usagef("--consistency-check, --print-protected and --dry-run are different things to do: give one of them")
 	case list:
 		return s.printProtected()
-	case report:
+	}
+	if err := trust.Check(ctx, s.in, s.project.Root, s.conf); err != nil {
+		return err
+	}
+	if report {
 		return s.consistency(ctx)
 	}
 	return s.change(ctx)
@@ -133,7 +138,7 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 	root.Subs = append(root.Subs, cli.Completion("code-commit"))
 	return cli.Main(ctx, cli.App{
 		Name: "code-commit", Version: version, Usage: root.Usage,
-		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory"}},
+		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory"}, trust.Flag},
 		Root:  &root,
 	}, args, stdin, stdout, stderr)
 }

@@ -66,6 +66,9 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	if s != nil {
+		if err := s.Trusted(ctx); err != nil {
+			return err
+		}
 		conf = s.Conf
 	}
 	eng, info, err := environment.Connect(ctx)

@@ -153,7 +153,11 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	for _, role := range roles.Both() {
 		all = append(all, checkPlayer(s, role))
 	}
-	all = append(all, checkServices(ctx, s)...)
+	if err := s.Trusted(ctx); err != nil { // what starts containers waits for that
+		all = append(all, failed("trust", err))
+	} else {
+		all = append(all, checkServices(ctx, s)...)
+	}
 	return append(all, checkDisk(s.Paths.Root), phase.Ignored(ctx, s.Paths))
 }
 
@@ -186,7 +190,8 @@ func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
 	name := strings.TrimSpace(p.Agent.Name + " " + images.Version(p.Agent.Name))
 	f := good(role.Name, name+", model "+p.Models[0])
 	if key, found := s.Key(p); key != "" {
-		f.OK, f.Text = found, f.Text+", "+key
+		at := s.Address(p)
+		f.OK, f.Text = found, fmt.Sprintf("%s, %s, at %s (%s: %s)", f.Text, key, at.Value, at.Key, at.Source)
 		f.Hint = fmt.Sprintf("add %s=… to .env", p.Agent.Provider.KeyVar)
 	}
 	return f

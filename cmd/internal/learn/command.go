@@ -18,6 +18,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
+	"abl/cmd/internal/trust"
 	"abl/cmd/internal/view"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
@@ -60,6 +61,9 @@ TASK, at a terminal, or with --repl you are asked for tasks.`,
 
 func run(ctx context.Context, in *cli.Input, open opener) error {
 	w, err := openWork(in, open)
+	if err == nil {
+		err = trust.Check(ctx, in, w.root, w.conf)
+	}
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func app(version string, open opener) cli.App {
 	root.Name, root.Aliases = "", nil
 	root.Examples = strings.ReplaceAll(root.Examples, "abl learn", "agent-learner")
 	root.Subs = append(root.Subs, cli.Completion("agent-learner"))
-	return cli.App{Name: "agent-learner", Version: version, Usage: root.Usage, Root: &root}
+	return cli.App{Name: "agent-learner", Version: version, Usage: root.Usage, Flags: []cli.Flag{trust.Flag}, Root: &root}
 }
 
 // Main is agent-learner, whose every command line is one of `abl learn`.

@@ -39,6 +39,7 @@ type rolePlan struct {
 	Agent    string   `json:"agent"`
 	Model    string   `json:"model"`
 	Key      string   `json:"key"`
+	Address  string   `json:"address,omitempty"`   // of the provider, and who set it
 	Tools    []string `json:"toolchain,omitempty"` // what its image has besides abl's tools
 	Mounts   []string `json:"mounts"`
 	Networks []string `json:"networks"`
@@ -71,11 +72,8 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 		from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
 		out.Services = append(out.Services, fmt.Sprintf("%s: %s, port %d", svc.Name, from, svc.Port))
 	}
-	if command, from, err := notifies(ctx, s); command != "" {
-		out.Notify = fmt.Sprintf("%q, from %s", command, from)
-		if err != nil {
-			out.Notify += ", not run: " + err.Error()
-		}
+	if command := s.Conf.Notify.Command; command != "" {
+		out.Notify = fmt.Sprintf("%q, from %s", command, cmp.Or(s.Conf.Sources["notify.command"], s.Conf.File))
 	}
 	who := roles.Both()
 	if !a.Go {
@@ -88,7 +86,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 		}
 		out.Roles = append(out.Roles, r)
 	}
-	return s.In.Show(out, out.print)
+	return cmp.Or(s.In.Show(out, out.print), s.Trusted(ctx))
 }
 
 // Prepares says what is run before the app's start, and with what in reach, "" for nothing.
@@ -108,6 +106,9 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Networks: []string{}}
 	key, _ := s.Key(who)
 	r.Key = cmp.Or(key, "none needed")
+	if a := s.Address(who); a.Key != "" {
+		r.Address = fmt.Sprintf("%s (%s: %s)", a.Value, a.Key, a.Source)
+	}
 	c := newJobs(s, n, specs)
 	c.Players[role.Name] = who
 	c.Files[role.Name] = func(ctx context.Context, most int) ([]string, error) {
@@ -195,6 +196,9 @@ func (p plan) print(w io.Writer) {
 	}
 	for _, r := range p.Roles {
 		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
+		if r.Address != "" {
+			fmt.Fprintf(w, "  provider: %s\n", r.Address)
+		}
 		networks := r.Networks
 		if len(networks) == 0 {
 			networks = []string{"none"}

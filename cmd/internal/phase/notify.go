@@ -13,7 +13,6 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/internal/audit"
-	"abl/internal/config"
 	"abl/internal/ledger"
 	"abl/internal/proc"
 	"abl/internal/state"
@@ -46,27 +45,8 @@ type Notifier struct {
 }
 
 // Notifying puts a Notifier before out.
-func Notifying(ctx context.Context, s *Project, out state.Sink) *Notifier {
-	command, from, err := notifies(ctx, s)
-	if err != nil {
-		s.In.Warn(fmt.Sprintf("notify.command (%s) is not run: %v", from, err))
-		command = ""
-	}
-	return &Notifier{Sink: out, s: s, command: command, limit: notifyTime}
-}
-
-// notifies is notify.command and where it is from, and why it may not be run. It is run on this
-// machine, so what came with a repository does not say what that is.
-func notifies(ctx context.Context, s *Project) (command, from string, err error) {
-	source := s.Conf.Sources["notify.command"]
-	switch command = s.Conf.Notify.Command; {
-	case command == "", source == "ABL_NOTIFY_COMMAND":
-	case source == "ABL_NOTIFY_COMMAND in .env":
-		err = untracked(ctx, s.Paths.Root, ".env")
-	default: // also by a merge key or an alias of YAML, which have no source
-		err = untracked(ctx, s.Paths.Root, config.File)
-	}
-	return command, cmp.Or(source, config.File), err
+func Notifying(s *Project, out state.Sink) *Notifier {
+	return &Notifier{Sink: out, s: s, command: s.Conf.Notify.Command, limit: notifyTime}
 }
 
 // Emit hands an event on. Of a wait that is longer than a minute the person hears.

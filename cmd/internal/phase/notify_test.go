@@ -17,9 +17,9 @@ import (
 func heardOf(t *testing.T, command string, code int, events ...state.Event) (heard, said string) {
 	t.Helper()
 	dir := t.TempDir()
-	s := &Project{In: &cli.Input{}, Paths: state.NewProject(dir, "src", ".abl/tests"), Conf: &config.Loaded{Sources: map[string]string{"notify.command": "ABL_NOTIFY_COMMAND"}}}
+	s := &Project{In: &cli.Input{}, Paths: state.NewProject(dir, "src", ".abl/tests"), Conf: &config.Loaded{}}
 	s.Conf.Notify.Command = command
-	n := Notifying(t.Context(), s, state.Func(func(e state.Event) {
+	n := Notifying(s, state.Func(func(e state.Event) {
 		if e.Kind == state.Note {
 			said += e.Text
 		}

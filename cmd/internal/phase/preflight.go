@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -57,8 +55,7 @@ func (s *Project) checkPlayers() error {
 		if _, found := s.Key(p); !found {
 			return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
 		}
-		base, _ := s.Conf.Key(vars.BaseVar)
-		if _, _, err := environment.Override(vars, base); err != nil {
+		if _, _, err := environment.Override(vars, s.Conf); err != nil {
 			return err
 		}
 	}
@@ -146,32 +143,6 @@ func (s *Project) neverCommitted() map[string]string {
 	return secrets
 }
 
-// askGit runs git in a folder and returns all that it prints, "" where there is no repository.
-func askGit(ctx context.Context, dir string, args ...string) (said string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	out, err := proc.Git(ctx, dir, args...).CombinedOutput()
-	if err != nil && strings.Contains(string(out), "not a git repository") {
-		return "", nil
-	}
-	return strings.TrimSpace(string(out)), err
-}
-
-// untracked is an error where git has a file of the project, or where nobody can tell.
-func untracked(ctx context.Context, root, file string) error {
-	// From the root for a folder whose name differs by case, from the file's own for a submodule.
-	for _, at := range []string{".", filepath.Dir(file)} {
-		said, err := askGit(ctx, filepath.Join(root, at), "ls-files", "--", ":(icase)"+strings.TrimPrefix(file, at+"/"))
-		if err != nil {
-			return fmt.Errorf("cannot tell whether git has %s: %w", file, err)
-		}
-		if said != "" {
-			return fmt.Errorf("git has %s, so it may be somebody else's; set ABL_NOTIFY_COMMAND in your environment", file)
-		}
-	}
-	return nil
-}
-
 // Finding is one thing that was looked at before a phase needs it.
 type Finding struct {
 	What string `json:"what"`
@@ -187,12 +158,12 @@ func Ignored(ctx context.Context, p state.Project) Finding {
 	if _, err := os.Stat(p.Env()); err != nil {
 		return f
 	}
-	said, err := askGit(ctx, p.Root, "check-ignore", ".env")
+	said, err := proc.AskGit(ctx, p.Root, "check-ignore", ".env")
 	ended, is := errors.AsType[*exec.ExitError](err)
 	switch {
 	case is && ended.ExitCode() == 1:
 		f.OK, f.Text, f.Hint = false, "not ignored by git", "add a line .env to .gitignore"
-		switch tracked, err := askGit(ctx, p.Root, "ls-files", ".env"); {
+		switch tracked, err := proc.AskGit(ctx, p.Root, "ls-files", ".env"); {
 		case tracked == ".env":
 			f.Text, f.Hint = "in git's index", "git rm --cached .env, and if it was ever pushed, new keys"
 		case tracked != "" || err != nil:

@@ -18,6 +18,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
+	"abl/cmd/internal/trust"
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
@@ -40,8 +41,21 @@ type Project struct {
 	net  *roles.Net   // what is known of the engine's networks; nil before anybody asked
 }
 
-// Opened is a command that begins with the project.
+// Opened is a command that acts on the project: it fails where settings of the repository act on
+// this machine and the user has not trusted them. With --dry-run it only looks.
 func Opened(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
+	return Looking(func(ctx context.Context, s *Project) error {
+		if !s.In.Bool("dry-run") {
+			if err := s.Trusted(ctx); err != nil {
+				return err
+			}
+		}
+		return do(ctx, s)
+	})
+}
+
+// Looking is a command that only looks at the project.
+func Looking(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
 	return func(ctx context.Context, in *cli.Input) error {
 		s, err := Open(in)
 		if err != nil {
@@ -49,6 +63,12 @@ func Opened(do func(context.Context, *Project) error) func(context.Context, *cli
 		}
 		return do(ctx, s)
 	}
+}
+
+// Trusted returns a usage error that lists the settings of user scope which came with the
+// repository and which the user has not trusted, nil when there are none.
+func (s *Project) Trusted(ctx context.Context) error {
+	return trust.Check(ctx, s.In, s.Paths.Root, s.Conf)
 }
 
 // Locked is one that keeps other processes from the project meanwhile.

@@ -421,6 +421,9 @@ func restoreFresh(ctx context.Context, s *Project) error {
 	if s.Conf.Source.Repo == "" {
 		return nil
 	}
+	if s.Conf.Source.Repo != "." && s.Trusted(ctx) != nil { // it is not the user who says which one
+		return nil
+	}
 	if x, err := s.exchange(); err != nil || x.tip == "" {
 		return err
 	}

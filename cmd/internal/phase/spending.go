@@ -7,6 +7,7 @@ import (
 
 	"abl/cmd/internal/money"
 	"abl/internal/config"
+	"abl/internal/gateway"
 	"abl/internal/ledger"
 	"abl/internal/prices"
 	"abl/internal/state"
@@ -128,6 +129,17 @@ func (s *Project) Key(p orchestrator.Player) (text string, found bool) {
 		return name + " is missing", false
 	}
 	return fmt.Sprintf("%s from %s, held by the gateway", name, from), true
+}
+
+// Address returns where the requests of an agent go: the variable that sets the address, the
+// address in use, and who set it. The key is empty for an agent that needs no provider.
+func (s *Project) Address(p orchestrator.Player) config.Line {
+	vars := p.Agent.Provider
+	address, from := s.Conf.Key(vars.BaseVar)
+	if vars.API != "" && address == "" {
+		address, from = gateway.Address(vars.API), "default"
+	}
+	return config.Line{Key: vars.BaseVar, Value: address, Source: from}
 }
 
 // announce says, before the first paid call, who plays, what it may cost and

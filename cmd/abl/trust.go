@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/phase"
+	"abl/cmd/internal/trust"
+	"abl/internal/wording"
+)
+
+func trustCommand() cli.Command {
+	return cli.Command{
+		Name: "trust", Group: cli.Upkeep, Usage: "accept settings of the repository that act on this machine",
+		Long: `Some settings run a command on this machine, open a repository outside the
+project, or decide who gets a key. Where git tracks the file that sets one, abl
+refuses to run until you accept it: the file may come from another author.
+Prints these settings with the reason, and records on this machine that you
+accept them as they are. A change of a value asks again. --trust or ABL_TRUST=1
+accepts them for one run, as in CI.`,
+		Examples: "abl trust\nabl trust --revoke",
+		Flags: []cli.Flag{
+			{Name: "json", Usage: "one JSON document (docs/json.md)"},
+			{Name: "revoke", Usage: "accept none of them any more"},
+		},
+		Run: phase.Looking(runTrust),
+	}
+}
+
+// trusted is what `abl trust --json` prints of a setting.
+type trusted struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+	Why    string `json:"why"`
+}
+
+func runTrust(ctx context.Context, s *phase.Project) error {
+	revoke := s.In.Bool("revoke")
+	all, err := trust.Values(ctx, s.Paths.Root, s.Conf)
+	if err == nil && revoke {
+		err = trust.Record(s.Paths.Root, nil)
+	} else if err == nil {
+		err = trust.Record(s.Paths.Root, all)
+	}
+	if err != nil {
+		return err
+	}
+	rows := []trusted{}
+	for _, v := range all {
+		rows = append(rows, trusted{v.Key, v.Text, v.Place(), v.Why})
+	}
+	return s.In.Show(rows, func(w io.Writer) {
+		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+		for _, r := range rows {
+			fmt.Fprintf(t, "%s\t%s=%s\t%s\n", r.Source, r.Key, wording.OneLine(r.Value), r.Why)
+		}
+		t.Flush()
+		switch n := wording.Count(len(rows), "setting"); {
+		case len(rows) == 0:
+			fmt.Fprintln(w, "nothing to accept: git tracks no file that sets one of these")
+		case revoke:
+			fmt.Fprintf(w, "%s not accepted any more\n", n)
+		default:
+			fmt.Fprintf(w, "%s accepted for %s; a change of one asks again\n", n, s.Paths.Root)
+		}
+	})
+}

@@ -1,0 +1,223 @@
+// Package trust keeps settings that came with a repository from acting as the user's own. A
+// value of user scope (internal/config) in a file that git tracks counts only after `abl trust`,
+// which records its hash in the user's state directory, or for one run with --trust.
+package trust
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/internal/config"
+	"abl/internal/hostfs"
+	"abl/internal/proc"
+	"abl/internal/wording"
+)
+
+// Value is a value of user scope in a file that git tracks.
+type Value struct {
+	config.UserValue
+	Trusted bool
+	hash    string
+}
+
+// Flag accepts all values for one run.
+var Flag = cli.Flag{
+	Name: "trust", Env: "ABL_TRUST",
+	Usage: "for this run, accept settings of the repository that act on this machine (see abl trust)",
+}
+
+// Check returns a usage error (exit code 2) that lists the values which the user has not
+// trusted, nil when there are none or --trust is given.
+func Check(ctx context.Context, in *cli.Input, root string, conf *config.Loaded) error {
+	if in.Bool(Flag.Name) {
+		return nil
+	}
+	all, err := Values(ctx, root, conf)
+	if err != nil {
+		return err
+	}
+	var open []string
+	hint := "if .env is yours, keep it out of git: git rm --cached .env; otherwise "
+	for _, v := range all {
+		if v.Trusted {
+			continue
+		}
+		if open = append(open, v.String()+" "+v.Why); v.File != config.EnvFile {
+			hint = ""
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	const most = 4
+	shown := strings.Join(open[:min(most, len(open))], "; ")
+	if more := len(open) - most; more > 0 {
+		shown += fmt.Sprintf("; and %d more", more)
+	}
+	return exit.With(exit.Usage,
+		fmt.Errorf("git tracks %s that may not be yours: %s", wording.Count(len(open), "setting"), shown),
+		hint+"`abl trust` shows them all and accepts them on this machine; in CI use --trust or ABL_TRUST=1 (docs/security.md)")
+}
+
+// String returns FILE:LINE: KEY=VALUE.
+func (v Value) String() string {
+	return fmt.Sprintf("%s: %s=%s", v.Place(), v.Key, wording.Cut(wording.OneLine(v.Text), 80))
+}
+
+// Place returns FILE:LINE.
+func (v Value) Place() string {
+	if v.Line == 0 {
+		return v.File
+	}
+	return fmt.Sprintf("%s:%d", v.File, v.Line)
+}
+
+// Values returns the values of user scope in files that git tracks, or may track when git
+// cannot tell.
+func Values(ctx context.Context, root string, conf *config.Loaded) (all []Value, err error) {
+	known, err := load(root)
+	if err != nil {
+		return nil, err
+	}
+	asked := map[string]bool{}
+	for _, u := range conf.UserValues() {
+		for _, file := range []string{u.File, u.Reads} {
+			if _, done := asked[file]; !done && file != "" {
+				asked[file] = tracked(ctx, root, file)
+			}
+		}
+		if !asked[u.File] && !asked[u.Reads] {
+			continue
+		}
+		v := Value{UserValue: u}
+		if v.hash, err = hash(root, u); err != nil {
+			return nil, err
+		}
+		v.Trusted = known[v.hash]
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// tracked reports whether git tracks a file of the project, in whatever case, or cannot tell.
+func tracked(ctx context.Context, root, file string) bool {
+	// From the root for a folder whose name differs by case, from the file's own for a submodule.
+	for _, at := range []string{".", filepath.Dir(file)} {
+		// A project of another user's is read like the user's own: ls-files runs nothing.
+		said, err := proc.AskGit(ctx, filepath.Join(root, at), "-c", "safe.directory=*",
+			"ls-files", "--", ":(icase)"+strings.TrimPrefix(file, at+"/"))
+		if errors.Is(err, exec.ErrNotFound) {
+			return inRepository(root)
+		}
+		if err != nil || said != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// inRepository reports whether dir or a folder above it has a .git.
+func inRepository(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, ".git"))
+	return !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) != dir && inRepository(filepath.Dir(dir))
+}
+
+// maxRead bounds a file whose content belongs to a value, in bytes.
+const maxRead = 4 << 20
+
+// hash stands for a value, with the content of the file that it names. What is trusted in one
+// project is not in another.
+func hash(root string, v config.UserValue) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q ", root, v.Key, v.Text)
+	if v.Reads != "" {
+		data, err := hostfs.Read(root, v.Reads, maxRead)
+		if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+			return "", exit.With(exit.Usage, fmt.Errorf("cannot read the file of %s: %w", v.Key, err), "")
+		}
+		h.Write(data)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// record is what the user's state directory keeps of a project.
+type record struct {
+	Project string   `json:"project"`
+	Values  []string `json:"values"` // SHA-256 of each trusted value
+}
+
+// path is where the record of a project is: below $XDG_STATE_HOME, or ~/.local/state without it.
+func path(root string) (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	name := sha256.Sum256([]byte(root))
+	return filepath.Join(dir, "abl", "trust", hex.EncodeToString(name[:16])+".json"), nil
+}
+
+// load returns the hashes of what is trusted in a project.
+func load(root string) (map[string]bool, error) {
+	at, err := path(root)
+	if err != nil { // without a home, as in some CI jobs
+		return nil, nil
+	}
+	data, err := hostfs.Read(filepath.Dir(at), filepath.Base(at), maxRead)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil, nil
+	}
+	var r record
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot read %q: %w", at, err), "delete the file, then run `abl trust` again")
+	}
+	known := map[string]bool{}
+	for _, value := range r.Values {
+		known[value] = true
+	}
+	return known, nil
+}
+
+// Record trusts these values of a project, and none that were trusted before. Without values it
+// deletes the record.
+func Record(root string, values []Value) error {
+	at, err := path(root)
+	if err != nil {
+		return exit.With(exit.Environment, fmt.Errorf("cannot record what you trust: %w", err), "set HOME, or use --trust for each run")
+	}
+	if len(values) == 0 {
+		return hostfs.Remove(filepath.Dir(at), filepath.Base(at))
+	}
+	r := record{Project: root}
+	for _, v := range values {
+		r.Values = append(r.Values, v.hash)
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(at), 0o700)
+	}
+	if err == nil {
+		err = hostfs.Write(at, append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return exit.With(exit.Environment, fmt.Errorf("cannot record what you trust: %w", err), "make the folder writable, or use --trust for each run")
+	}
+	return nil
+}

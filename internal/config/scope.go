@@ -1,0 +1,120 @@
+package config
+
+import (
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"abl/internal/yamlfile"
+)
+
+// scope says which values of a key act on the user's machine, network or secrets. A value that
+// does is the user's to set: a repository may not bring it along.
+type scope struct {
+	key  string // as in rules, or what a key begins with
+	acts func(l *Loaded, text string) bool
+	why  string // completes "KEY …": what such a value does, "" for a key that never acts
+}
+
+// scopes has one row for every key. A key without a row is the user's.
+var scopes = []scope{
+	{"version", never, ""},
+	{"directories", never, ""},
+	{"source.repo", func(_ *Loaded, text string) bool { return text != "" && text != "." }, "opens a repository outside the project"},
+	{"source.dir", never, ""},
+	{"adopt", never, ""},
+	{"publish", never, ""},
+	{"notify.command", given, "runs a command on this machine"},
+	{"agent", never, ""},
+	{"models", never, ""},
+	{"builder_commands", never, ""},
+	{"verifier_commands", never, ""},
+	{"app.services.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},
+	{"app", never, ""},
+	{"loop", never, ""},
+	{"verify", never, ""},
+	{"commit.allow_secrets", given, "lets a secret of .env into a commit"},
+	{"budget", never, ""},
+	{"prices", func(l *Loaded, text string) bool { return text != "" && l.NeedsPrices() }, "decides when a budget in dollars is reached"},
+	{"network.allow", never, ""},
+	{"network.ca_cert", given, "decides which servers get the keys"},
+	{"network.pool", given, "takes a range of this machine's networks"},
+	{"network.builds", func(_ *Loaded, text string) bool { return text == BuildsHost }, "builds images as root on this machine's network"},
+	{"network.egress", given, "sends the gateway's requests through another network"},
+	{"limits", never, ""},
+	{"toolchain", never, ""},
+	{"images.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},
+	{"agents.*.scenario", never, ""},
+	{"agents.*.provider", never, ""},
+	{"agents.*.api", never, ""},
+	{"agents.*.command", never, ""},
+	{"agents.*.env", never, ""},
+	{"agents.*.usage", never, ""},
+	{"agents.*.image", never, ""},
+	{"agents.*.model", never, ""},
+}
+
+// imagesDir holds the Dockerfiles that may come with a repository.
+const imagesDir = ".abl/images"
+
+func never(*Loaded, string) bool { return false }
+
+func given(_ *Loaded, text string) bool { return text != "" }
+
+func outsideImages(_ *Loaded, text string) bool {
+	return text != "" && !strings.HasPrefix(path.Dir(text)+"/", imagesDir+"/")
+}
+
+// scopeOf returns the row of a key.
+func scopeOf(key string) (s scope, found bool) {
+	parts := strings.Split(key, ".")
+	i := slices.IndexFunc(scopes, func(s scope) bool {
+		n := strings.Count(s.key, ".") + 1
+		return len(parts) >= n && rule{key: s.key}.about(parts[:n])
+	})
+	if i < 0 {
+		return scope{key: key, acts: given, why: "is not known to be harmless"}, false
+	}
+	return scopes[i], true
+}
+
+// UserValue is a value that acts on the user's machine, network or secrets, and that a file of
+// the project sets.
+type UserValue struct {
+	Key   string // dotted, or the name of a variable in .env
+	Text  string // the value; for prices in the file, as JSON
+	File  string // that sets it, relative to the project
+	Line  int    // in that file, 0 when it is not known
+	Reads string // a file of the project whose content belongs to the value, or ""
+	Why   string // completes "KEY …"
+}
+
+// UserValues returns the values of user scope that files of the project set: those in the
+// configuration file that are in force, and every variable of .env. Values that a variable of
+// the environment or a flag sets are the user's already and are not among them.
+func (l *Loaded) UserValues() (all []UserValue) {
+	defaults := yamlfile.Values(Default())
+	for key, text := range byKey(yamlfile.Values(l.Config)) {
+		s, _ := scopeOf(key)
+		from := l.source(key)
+		if text == defaults[key] || !s.acts(l, text) || from != "" && !l.inFile(from) {
+			continue
+		}
+		v := UserValue{Key: key, Text: text, File: l.File, Line: yamlfile.LineOf(l.text, key), Why: s.why}
+		switch {
+		case key == "network.ca_cert" && !path.IsAbs(text), key == "prices" && l.Prices.File != "":
+			v.Reads = text
+		case key == "prices":
+			data, _ := json.Marshal(l.Prices.Own) // which came from YAML, so it can be written
+			v.Text = string(data)
+		}
+		all = append(all, v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Dotenv)) {
+		const why = "is read as a key, an address or a setting of abl"
+		all = append(all, UserValue{Key: name, Text: l.Dotenv[name], File: EnvFile, Line: l.envLines[name], Why: why})
+	}
+	return all
+}

@@ -1,0 +1,31 @@
+package config
+
+import "testing"
+
+// scope returns the cell of docs/config.md that says whether a repository may set the key.
+func (k key) scope() string {
+	s, known := scopeOf(k.path)
+	switch {
+	case !known && len(k.below()) > 0: // a section, whose keys have one each
+		return ""
+	case s.why == "":
+		return "project"
+	}
+	return "user: " + s.why
+}
+
+// A key without a row is the user's, so a forgotten one is refused where it should not be.
+func TestEveryKeyHasAScope(t *testing.T) {
+	for _, section := range top.below() {
+		for _, k := range section.named() {
+			if _, found := scopeOf(k.path); !found && len(k.below()) == 0 {
+				t.Errorf("scope.go has no row for %s", k.path)
+			}
+		}
+	}
+	for _, key := range []string{"network.proxy", "agents.mine.key_command", "source.remote", "new"} {
+		if s, found := scopeOf(key); found || !s.acts(nil, "x") {
+			t.Errorf("%s: got scope %+v, want one that acts, since the key is unknown", key, s)
+		}
+	}
+}
