@@ -2,7 +2,6 @@ package images
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -179,11 +178,4 @@ func otherArch() string {
 		return "amd64"
 	}
 	return "arm64"
-}
-
-func wantBytes(t *testing.T, got, want []byte) {
-	t.Helper()
-	if !bytes.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }

@@ -136,11 +136,16 @@ func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error)
 
 // copyOutput passes on what a build prints until done is closed, and then the rest.
 func copyOutput(done <-chan struct{}, rec Record, stdout, stderr io.Writer) error {
-	out, oerr := OpenOutput(rec.Stdout())
+	out, err := OpenOutput(rec.Stdout())
+	if err != nil {
+		return err
+	}
 	defer out.Close()
 	errs, err := OpenOutput(rec.Stderr())
+	if err != nil {
+		return err
+	}
 	defer errs.Close()
-	err = errors.Join(oerr, err)
 	for more := true; more && err == nil; {
 		select {
 		case <-done:

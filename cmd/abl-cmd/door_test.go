@@ -24,21 +24,6 @@ func as(t *testing.T, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(t.Context(), filepath.Join(bin, name), args...)
 }
 
-// said is the next line of a program's output as JSON.
-func said[T any](t *testing.T, lines interface {
-	Scan() bool
-	Bytes() []byte
-}) (v T) {
-	t.Helper()
-	if !lines.Scan() {
-		t.Fatal("it says nothing")
-	}
-	if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-		t.Fatalf("%s: %v", lines.Bytes(), err)
-	}
-	return v
-}
-
 // holding starts a holder and gives the addresses at which it listens besides for DNS.
 func holding(t *testing.T, args ...string) (cmd *exec.Cmd, at []string) {
 	t.Helper()

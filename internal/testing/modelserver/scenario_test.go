@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -153,10 +154,10 @@ func tree(t *testing.T, dir string) map[string]string {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(dir, path)
+		rel, rerr := filepath.Rel(dir, path)
 		data, err := os.ReadFile(path)
 		files[rel] = info.Mode().String() + " " + string(data)
-		return err
+		return errors.Join(rerr, err)
 	})
 	if err != nil {
 		t.Fatal(err)
