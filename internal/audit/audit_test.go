@@ -158,7 +158,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"version":1,"decided":"2026-03-01T12:00:00Z"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := decode(data)
+		r, err := Decode(data)
 		if err != nil {
 			if !reflect.DeepEqual(r, Record{}) {
 				t.Fatalf("half a record: %+v", r)
@@ -169,7 +169,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := decode(again)
+		back, err := Decode(again)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,15 +81,15 @@ func Load(p state.Project, phase, step int) (r Record, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r, err = decode(data); err == nil && (r.Phase != phase || r.Step != step) {
+	if r, err = Decode(data); err == nil && (r.Phase != phase || r.Step != step) {
 		return Record{}, fmt.Errorf("it says that it is of phase %d, step-%d", r.Phase, r.Step)
 	}
 	return r, err
 }
 
-// decode reads one JSON document, and nothing behind it. The version is read by itself,
+// Decode reads one JSON document, and nothing behind it. The version is read by itself,
 // so that a later abl's record is called that. Fields of older records are passed over.
-func decode(data []byte) (r Record, err error) {
+func Decode(data []byte) (r Record, err error) {
 	var head struct {
 		Version int `json:"version"`
 	}

@@ -126,7 +126,7 @@ func (r *Repo) Head() (Commit, bool, error) {
 
 // TreeKey stands for all that a commit holds but the named files and folders at
 // its top: two commits have the same key when they differ in those alone.
-func (r *Repo) TreeKey(commit string, without ...string) (string, error) {
+func (r *repository) TreeKey(commit string, without ...string) (string, error) {
 	c, err := r.commit(r.git.Store(), commit)
 	if err != nil {
 		return "", err

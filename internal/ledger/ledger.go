@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -161,4 +162,40 @@ func widened(data []byte, names string) []byte {
 		all = append(all, line...)
 	}
 	return all
+}
+
+// Neutral returns the content of a ledger that another program may have written, as abl writes
+// it: its rows in order, each text cell safe to open in a spreadsheet. A line that is not a row
+// becomes one text cell, so it is still not counted. Neutral of its own result changes nothing.
+func Neutral(data []byte) ([]byte, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if len(data) == 0 {
+		return data, nil
+	}
+	names, err := (&Ledger{"tokens.csv"}).checkHeader(data)
+	if err != nil {
+		return nil, err
+	}
+	all := bytes.NewBufferString(names + "\n")
+	out := csv.NewWriter(all)
+	_, rows, _ := bytes.Cut(data, []byte("\n"))
+	for line := range bytes.Lines(rows) {
+		cells, err := parse(line, strings.Split(names, ","))
+		if errors.Is(err, io.EOF) {
+			continue
+		}
+		if err != nil {
+			if cells, err = csv.NewReader(bytes.NewReader(line)).Read(); err != nil || len(cells) != 1 {
+				cells = []string{string(line)}
+			}
+		}
+		for i, cell := range cells {
+			cells[i] = guard(cleanText(unguard(cell)))
+		}
+		if err := out.Write(cells); err != nil {
+			return nil, fmt.Errorf("cannot rewrite the ledger: %w", err)
+		}
+	}
+	out.Flush()
+	return all.Bytes(), out.Error()
 }

@@ -194,6 +194,38 @@ func TestEnsureHeaderMakesTheDirectory(t *testing.T) {
 	}
 }
 
+func TestNeutral(t *testing.T) {
+	row := func(role, rest string) string { return "2026-11-21T10:00:00Z,1,2," + role + ",m,100,20,0,120,s1" + rest + "\n" }
+	const more = ",,,unknown,cli,c1,gemini,1500,done"
+	for name, c := range map[string]struct{ before, after string }{
+		"ours":              {Header + "\n" + sampleLine, Header + "\n" + sampleLine},
+		"empty":             {"", ""},
+		"ten columns":       {oldHeader + "\r\n" + row("=1", ""), oldHeader + "\n" + row("'=1", "")},
+		"a formula":         {Header + "\n" + row("=cmd|' /C calc'!A0", more), Header + "\n" + row("'=cmd|' /C calc'!A0", more)},
+		"behind a tab":      {Header + "\n" + row("\"\t+1\"", more), Header + "\n" + row("'+1", more)},
+		"guarded already":   {Header + "\n" + row("'@a", more), Header + "\n" + row("'@a", more)},
+		"escape codes":      {Header + "\n" + row("\x1b[2Jb\u202e", more), Header + "\n" + row("[2Jb", more)},
+		"not a row":         {Header + "\n=a,=b\n", Header + "\n\"'=a,=b\"\n"},
+		"one cell":          {Header + "\n\"=a\"\n", Header + "\n'=a\n"},
+		"a quote left open": {Header + "\n=a,\"=b\n" + sampleLine, Header + "\n\"'=a,\"\"=b\"\n" + sampleLine},
+		"another separator": {Header + "\na;=b\n", Header + "\n\"a,=b\"\n"},
+		"cut off":           {Header + "\n" + sampleLine + "=a", Header + "\n" + sampleLine + "'=a\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Neutral([]byte(c.before))
+			if diff := cmp.Diff(c.after, string(got)); diff != "" || err != nil {
+				t.Fatalf("%v (-want +got)\n%s", err, diff)
+			}
+			if again, err := Neutral(got); err != nil || string(again) != c.after {
+				t.Errorf("once more gives %q, %v", again, err)
+			}
+		})
+	}
+	if got, err := Neutral([]byte("=cmd()\n")); err == nil {
+		t.Errorf("a foreign file gives %q", got)
+	}
+}
+
 func TestForeignFilesAreLeftAlone(t *testing.T) {
 	for _, c := range []struct{ before, want string }{
 		{"hello", "is not the header"},

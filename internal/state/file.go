@@ -44,7 +44,7 @@ func Load(path string) (*File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("cannot read state %q: %w", path, err)
 	}
-	f, err := decode(data)
+	f, err := Decode(data)
 	switch {
 	case errors.Is(err, errNewer):
 		return nil, &Damaged{path, err.Error()}
@@ -54,11 +54,14 @@ func Load(path string) (*File, error) {
 	return f, nil
 }
 
-// decode reads a document. The version is read by itself, so that a newer file with
+// Decode reads the content of a state file. The version is read by itself, so that a newer file with
 // unknown fields is called newer and not damaged.
-func decode(data []byte) (*File, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
+func Decode(data []byte) (*File, error) {
+	switch {
+	case len(bytes.TrimSpace(data)) == 0:
 		return nil, errors.New("it is empty")
+	case len(data) > MaxBytes:
+		return nil, fmt.Errorf("it is larger than %d bytes", MaxBytes)
 	}
 	var head struct {
 		Version *int `json:"version"`

@@ -183,7 +183,7 @@ func TestEveryPrefixIsDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range len(good) - 2 { // the last bytes are "}\n"
-		if f, err := decode(good[:n]); err == nil {
+		if f, err := Decode(good[:n]); err == nil {
 			t.Fatalf("the first %d bytes were taken for %+v", n, f)
 		}
 	}
@@ -242,7 +242,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"version":1,"project":"0123456789ab","root":"/\u009b\u202e","phases":{"1":{"status":"ready","note":"\u001b[2J\u200d"}}}`))
 	f.Add([]byte(`{"version":1,"project":"0123456789ab","root":"/","phases":{"1":{"status":"ready"}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := decode(data)
+		got, err := Decode(data)
 		if err != nil {
 			return
 		}
@@ -253,7 +253,7 @@ func FuzzDecode(f *testing.F) {
 		if strings.ContainsFunc(string(again), func(r rune) bool { return r != '\n' && !redact.Plain(r) }) {
 			t.Errorf("saved as %q", again)
 		}
-		if twice, err := decode(again); err != nil || twice.Project != got.Project || len(twice.Phases) != len(got.Phases) {
+		if twice, err := Decode(again); err != nil || twice.Project != got.Project || len(twice.Phases) != len(got.Phases) {
 			t.Errorf("saved and loaded: %v, %+v", err, twice)
 		}
 	})

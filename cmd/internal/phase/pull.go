@@ -1,0 +1,324 @@
+package phase
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/audit"
+	"abl/internal/git"
+	"abl/internal/hostfs"
+	"abl/internal/state"
+	"abl/roles"
+)
+
+// Pull restores from the person's repository what was published there, or last fetched into
+// it, and says what that is. What is here is kept when it went on by itself: then an error says
+// so. With theirs it is put aside.
+func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error) {
+	x, err := s.exchange()
+	if err == nil && x.tip == "" {
+		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef), "git fetch origin 'refs/heads/abl/*:refs/remotes/origin/abl/*' 'refs/abl/*:refs/abl/*' brings what was pushed")
+	}
+	if err != nil {
+		return "", err
+	}
+	has := len(x.file.Phases) > 0
+	if has && x.file.Published == x.tip {
+		return "nothing new: " + summary(x.file), nil
+	}
+	refused := func(err error) (string, error) { return "", fmt.Errorf("cannot take in %s: %w", stateRef, err) }
+	in, err := x.incoming()
+	if err != nil {
+		return refused(err)
+	}
+	if has {
+		changed, err := x.wentOn(ctx)
+		if err == nil && changed && !theirs {
+			what := fmt.Errorf("cannot take in %s: it is at %.12s, and this project went on from %.12q: %s", stateRef, x.tip, x.file.Published, summary(x.file))
+			err = exit.With(exit.Person, what, "abl pull --theirs puts what is here aside, in .abl, and takes that in")
+		}
+		if err == nil && changed {
+			text, err = x.putAside()
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if err := x.restore(ctx, in); err != nil {
+		return refused(err)
+	}
+	return "restored: " + summary(x.file) + text, nil
+}
+
+// wentOn says whether the project is no longer what it published or pulled last, or that is
+// no part of what is at tip.
+func (x exchange) wentOn(ctx context.Context) (bool, error) {
+	if has, err := x.repo.Contains(x.tip, x.file.Published); err != nil || !has {
+		return true, err
+	}
+	same, err := x.standsAt(x.file.Published)
+	for dir, o := range map[string]git.Options{x.Paths.Src: x.source(), x.Paths.Tests: {}} {
+		if _, gone := os.Lstat(filepath.Join(dir, ".git")); err != nil || !same || gone != nil {
+			continue
+		}
+		repo, err := git.Open(dir, o)
+		if err != nil {
+			return true, err
+		}
+		at, made, err1 := repo.Head()
+		differ, err2 := repo.Differs(ctx, "")
+		if err := errors.Join(err1, err2); err != nil {
+			return true, err
+		}
+		same = (!made || x.repo.Holds(at.Hash, ".")) && (!o.Clone || len(differ) == 0) // else a person made more by hand
+	}
+	return !same, err
+}
+
+// standsAt reports whether the project is what was published as a commit, here or by another
+// clone, whose id differs.
+func (x exchange) standsAt(commit string) (bool, error) {
+	was, err1 := x.kept(commit)
+	if f, err := state.Decode(was[carriedState]); err == nil {
+		mine := *x.file
+		mine.Project, x.file = f.Project, &mine
+	}
+	is, err2 := x.carried()
+	return maps.EqualFunc(was, is, bytes.Equal), errors.Join(err1, err2)
+}
+
+// putAside moves what the project holds of its phases to a folder of its own in .abl.
+func (x exchange) putAside() (string, error) {
+	to := ""
+	for n := 1; ; n++ {
+		to = filepath.Join(x.Paths.Root, state.Dir, fmt.Sprintf("aside-%d", n))
+		if err := os.Mkdir(to, 0o755); err == nil {
+			break
+		} else if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	for _, path := range []string{x.Paths.State(), x.Paths.Logs(), x.Paths.Reports(), x.Paths.Tests, x.Paths.Src} {
+		if err := os.Rename(path, filepath.Join(to, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "; what was here is in " + x.Paths.Rel(to), nil
+}
+
+// incoming is a published state that was checked, and what goes with it.
+type incoming struct {
+	file   *state.File
+	files  map[string][]byte // by the name under which they were published
+	branch string            // of the last phase that has begun
+	src    string            // its tip
+	tests  string            // commit of the tests, "" before the first
+}
+
+// incoming reads and checks what was published. It writes nothing.
+func (x exchange) incoming() (in incoming, err error) {
+	if in.files, err = x.kept(x.tip); err != nil {
+		return in, err
+	}
+	if in.file, err = state.Decode(in.files[carriedState]); err != nil {
+		return in, exit.With(exit.Person, fmt.Errorf("%s: %w", carriedState, err), unbelieved)
+	}
+	f, fresh := in.file, state.New(x.Paths.Root)
+	f.Root, f.Project, f.Published, f.Lease, f.Git = fresh.Root, fresh.Project, x.tip, nil, nil
+	all := begun(f)
+	if len(all) == 0 {
+		return in, errors.New("no phase in it has begun")
+	}
+	in.branch = Branch(all[len(all)-1])
+	if in.src, err = x.newest(in.branch); err == nil && in.src == "" {
+		err = exit.With(exit.Person, fmt.Errorf("there is no branch %s", in.branch), "git fetch origin "+in.branch)
+	}
+	tests, terr := x.repo.Ref(testsRef)
+	if in.tests, err = tests, errors.Join(err, terr); err != nil {
+		return in, err
+	}
+	for _, n := range all {
+		if err := x.believable(n, in); err != nil {
+			return in, exit.With(exit.Person, fmt.Errorf("phase %d is %s there, but %w", n, f.Phase(n).Status, err), unbelieved)
+		}
+	}
+	return in, nil
+}
+
+// restore lays out what was published. state.json comes last: without it everything begins from
+// scratch.
+func (x *exchange) restore(ctx context.Context, in incoming) (err error) {
+	x.file = in.file
+	for name, to := range x.places(x.file) {
+		data, is := in.files[name]
+		if _, gone := os.Lstat(to); name == carriedIDs && gone == nil {
+			is = false // it is the user's, committed with the specs
+		}
+		if is {
+			err = errors.Join(err, x.lay(to, data))
+		}
+	}
+	if err == nil {
+		err = x.cloneTo(ctx, x.Paths.Src, in.src, in.branch, withheld(x.Project))
+	}
+	if err == nil {
+		err = x.cloneTo(ctx, x.Paths.Tests, in.tests, "main", nil)
+	}
+	if err == nil {
+		err = state.Save(x.Paths.State(), x.file)
+	}
+	return err
+}
+
+// unbelieved is the hint for a state that does not match what was published with it.
+const unbelieved = "fetch refs/heads/abl/* and refs/abl/* together; if they still differ, git log " + stateRef +
+	" names the commits to choose from: git update-ref " + stateRef + " COMMIT"
+
+// newest returns the tip of a branch: the one that was fetched if it contains the local one,
+// "" without either.
+func (x exchange) newest(branch string) (string, error) {
+	tip, err := x.repo.Tip(branch)
+	if fetched, ferr := x.repo.Ref("refs/remotes/origin/" + branch); ferr == nil && fetched != "" {
+		if newer, cerr := x.repo.Contains(fetched, tip); cerr == nil && newer {
+			tip = fetched
+		}
+	}
+	return tip, err
+}
+
+// believable fails if a phase is passed without the commits, the tree and the audit record of a
+// pass.
+func (x exchange) believable(n int, in incoming) error {
+	p := in.file.Phase(n)
+	if p.Status != state.Passed && p.Status != state.Stale {
+		return nil
+	}
+	own, err := x.newest(Branch(n))
+	if err != nil {
+		return err
+	}
+	for _, c := range []struct{ commit, in, name string }{
+		{p.SrcCommit, cmp.Or(own, in.src), Branch(n)},
+		{p.TestsCommit, in.tests, testsRef},
+	} {
+		has, err := x.repo.Contains(c.in, c.commit)
+		if err != nil || !has {
+			return errors.Join(fmt.Errorf("its commit %.40q is not in %s", c.commit, c.name), err)
+		}
+	}
+	tree, err := x.repo.TreeKey(p.SrcCommit, roles.Builder.Reports)
+	if err != nil {
+		return err
+	}
+	at := audit.Path(x.Paths, n, p.Step)
+	name := path.Join(carriedReports, filepath.Base(filepath.Dir(at)), filepath.Base(at))
+	r, err := audit.Decode(in.files[name])
+	if err != nil {
+		return fmt.Errorf("its audit record %s cannot be read: %w", name, err)
+	}
+	was := audit.Commits{Source: p.SrcCommit, Tests: p.TestsCommit}
+	if r.Commits.Tag = ""; r.Phase != n || r.Step != p.Step || r.Verdict != "pass" || r.Commits != was {
+		return fmt.Errorf("its audit record %s is about another verdict", name)
+	}
+	if len(p.History) == 0 {
+		return errors.New("its history is empty")
+	}
+	last := p.History[len(p.History)-1]
+	if last.Step != p.Step || last.Verdict != r.Verdict || last.Tree != tree {
+		return fmt.Errorf("its tree is not the one that step-%d was tested with", last.Step)
+	}
+	return nil
+}
+
+// lay writes a carried file. A link on the way would be the repository's and lead anywhere.
+func (x *exchange) lay(to string, data []byte) error {
+	for at := filepath.Dir(to); at != x.Paths.Root; at = filepath.Dir(at) {
+		if is, err := os.Lstat(at); err == nil && !is.IsDir() {
+			return exit.With(exit.Person, fmt.Errorf("%q is a link or a file, and no folder", x.Paths.Rel(at)), "move it away")
+		}
+	}
+	return errors.Join(hostfs.MkdirAll(x.Paths.Root, x.Paths.Rel(filepath.Dir(to))), hostfs.Write(to, data, 0o644))
+}
+
+// cloneTo makes a workspace anew, with the tags of the phases that have passed. Without a commit,
+// as where no Verifier had ended, its history is empty.
+func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, without []string) error {
+	draft, err := emptied(x.Paths, dir+".new")
+	if err == nil && commit != "" {
+		err = x.repo.Clone(ctx, draft, commit, branch, without)
+	}
+	if err != nil {
+		return err
+	}
+	repo, err := git.Open(draft, git.Options{Clone: commit != "", Without: without})
+	if err != nil {
+		return err
+	}
+	for _, n := range begun(x.file) {
+		p := x.file.Phase(n)
+		at := p.SrcCommit
+		if dir == x.Paths.Tests {
+			at = p.TestsCommit
+		}
+		if p.Status != state.Passed {
+			continue
+		}
+		has, err := repo.Contains(commit, at)
+		if err == nil && has {
+			err = repo.Tag(ctx, fmt.Sprintf("phase%d/passed", n), at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)), os.Rename(draft, dir))
+}
+
+// emptied makes a folder anew.
+func emptied(p state.Project, dir string) (string, error) {
+	return dir, errors.Join(hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)), hostfs.MkdirAll(p.Root, p.Rel(dir)))
+}
+
+// Restored is a command that begins with the project as it was published, where this is a
+// fresh clone of the person's repository.
+func Restored(do func(context.Context, *Project) error) func(context.Context, *Project) error {
+	return func(ctx context.Context, s *Project) error {
+		if _, err := os.Lstat(s.Paths.State()); errors.Is(err, fs.ErrNotExist) {
+			if err := restoreFresh(ctx, s); err != nil {
+				return err
+			}
+		}
+		return do(ctx, s)
+	}
+}
+
+func restoreFresh(ctx context.Context, s *Project) error {
+	if s.Conf.Source.Repo == "" {
+		return nil
+	}
+	if s.Conf.Source.Repo != "." && s.Trusted(ctx) != nil { // it is not the user who chose it
+		return nil
+	}
+	if x, err := s.exchange(); err != nil || x.tip == "" {
+		return err
+	}
+	unlock, err := s.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	text, err := s.Pull(ctx, false)
+	if err == nil {
+		s.In.Say("%s, from %s", text, stateRef)
+	}
+	return err
+}
