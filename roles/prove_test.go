@@ -53,6 +53,23 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 	}
 }
 
+// TestHolderFailsItsProof: a holder that is not what was meant is a boundary that does not hold,
+// and not a container that another program ended.
+func TestHolderFailsItsProof(t *testing.T) {
+	r := newRig(t, says("end", 0))
+	r.job.Place = PlaceBuilder
+	r.runner.Engine = changed{r.engine, func(b *sandbox.Box) {
+		if b.Labels[sandbox.LabelKind] == "holder" {
+			b.Limits.Pids = 0
+		}
+	}}
+	_, err := r.runner.Run(t.Context(), r.job)
+	if !errors.Is(err, sandbox.ErrUnproven) || errors.Is(err, ErrHolder) {
+		t.Errorf("got %v, want %v", err, sandbox.ErrUnproven)
+	}
+	r.wantLeft("abl-id-net-builder")
+}
+
 // A box that a secret got into is not started either, and the secret is not told.
 func TestSecretInTheEnvironment(t *testing.T) {
 	r := newRig(t, says("end", 0))

@@ -67,7 +67,7 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 	}
 	intent, err := r.takeUp(ctx, j, rec)
 	if err != nil {
-		return Outcome{}, held(ctx, r.Engine, r.joined(j.Place).Join, err)
+		return Outcome{}, err
 	}
 	o := Outcome{Key: j.Call.ID, Role: j.Role.Name, Agent: intent.Agent, Model: intent.Model, Session: intent.Session, Started: intent.Begun, Requests: -1}
 	if err := r.follow(ctx, j, rec, intent, &o); err != nil {
@@ -83,7 +83,7 @@ func (r *Runner) surround(ctx context.Context, j Job, ends time.Time) error {
 		return err
 	}
 	const spare = 5 * time.Minute // to begin the call, and to end it
-	return r.Boxes.Trials(ctx, j.Trials, j.Call.ID, ends.Add(StartTime(j.Trials)+spare))
+	return r.held(ctx, j, r.Boxes.Trials(ctx, j.Trials, j.Call.ID, ends.Add(StartTime(j.Trials)+spare)))
 }
 
 // clear takes a call off the engine.
@@ -117,7 +117,7 @@ func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (Intent, error) 
 		if err == nil {
 			err = r.proven(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.box(j)}).after(ctx, false))
 		}
-		return intent, err
+		return intent, r.held(ctx, j, err)
 	case ctx.Err() != nil:
 		return intent, fmt.Errorf("cannot start the %s: %w", j.Role.Name, ctx.Err())
 	}
@@ -126,7 +126,13 @@ func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (Intent, error) 
 	}
 	// What is asked of the engine from here on happens even if the asking is cut
 	// short, so it is seen through; a cancelled ctx ends the call right afterwards.
-	return r.begin(context.WithoutCancel(ctx), j, rec)
+	intent, err = r.begin(context.WithoutCancel(ctx), j, rec)
+	return intent, r.held(ctx, j, err)
+}
+
+// held is the package's held for the holder of a call, once that was made and proven.
+func (r *Runner) held(ctx context.Context, j Job, err error) error {
+	return held(ctx, r.Engine, r.joined(j.Place).Join, err)
 }
 
 // begin makes the call's box and starts it. That it is started is on disk
@@ -186,7 +192,7 @@ func (r *Runner) proven(ctx context.Context, j Job, rec Record, err error) error
 		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.unmark())
 	}
 	why := stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
-	if herr := held(ctx, r.Engine, r.joined(j.Place).Join, err); errors.Is(herr, ErrHolder) {
+	if herr := r.held(ctx, j, err); errors.Is(herr, ErrHolder) {
 		why = stopped{Class: outcome.EngineGone, Reason: herr.Error()}
 	}
 	if err := rec.stop(why); err != nil {
