@@ -49,7 +49,7 @@ func (a *App) boxFor(key string, until time.Time) sandbox.Box {
 
 // proving is the proof of the app's box: it sees neither specs nor tests.
 func (a *App) proving(key string, box sandbox.Box) proving {
-	return proving{Boxes: a.Boxes, project: a.Project, box: box, dir: a.dir(key), rule: ofApp(a.Project, a.ID, a.dir(key), a.at())}
+	return proving{Boxes: a.Boxes, project: a.Project, box: box, dir: a.dir(key), rule: ofApp(a.Project, a.ID, a.dir(key), a.at(), a.Copy != "overlay")}
 }
 
 // fill copies the tree in where the engine cannot look at it in place. A box

@@ -110,7 +110,7 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 		// Package managers keep their caches there.
 		{Target: helper.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true},
 	}
-	rules := ofBuild(b.ID, rec.Dir, b.Absent, b.Gate != nil)
+	rules := ofBuild(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
 	if b.Tree == nil {
 		rules = ofPreparation(b.Project, b.ID, rec.Dir, b.Gate != nil)
 		// The source, and its history read-only.

@@ -264,7 +264,7 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	}
 	dir, whole := a.Project.Call(p.Key), context.WithoutCancel(ctx)
 	one := &batch{
-		proving: proving{Boxes: a.Boxes, project: a.Project, dir: dir, box: box, rule: ofReplay(a.Project, a.ID, dir, place, !open), secret: a.Safe},
+		proving: proving{Boxes: a.Boxes, project: a.Project, dir: dir, box: box, rule: ofReplay(a.Project, a.ID, dir, p.called, place, !open), secret: a.Safe},
 		run:     helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests}, limit: p.Limit, grace: time.Second,
 		asJSON: map[string]any{"commands.json": p.Cmds},
 		tree:   func(w io.Writer, as string) error { return r.Tests(whole, w, p.Commit, as) },

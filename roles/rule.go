@@ -20,7 +20,7 @@ import (
 // slip there is refused before the start, and found again from inside.
 type rule struct {
 	id       string          // of the project on the engine
-	mounts   []sandbox.Mount // all of them; of a volume What, Target and not Source
+	mounts   []sandbox.Mount // all of them
 	holder   string          // place whose network is joined, "" for none
 	networks []string        // that this network may be on
 	absent   []string        // paths where nothing is
@@ -45,13 +45,18 @@ func ofRole(r Role, p state.Project, id, dir string, door bool) rule {
 	return rules
 }
 
-// ofApp is the rule for the app, whose record is dir.
-func ofApp(p state.Project, id, dir, holder string) rule {
+// ofApp is the rule for the app at a place, whose record is dir. It sees a view of the source, or
+// a copy.
+func ofApp(p state.Project, id, dir, holder string, copied bool) rule {
+	tree := BoxName(id, holder+"-tree")
+	if copied {
+		tree = BoxName(id, holder+"-scratch")
+	}
 	return rule{
 		id: id, holder: holder, networks: []string{"app"},
 		absent: append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
 		mounts: []sandbox.Mount{
-			{What: sandbox.Tree, Target: "/workspace/src"},
+			{What: sandbox.Tree, Source: tree, Target: "/workspace/src"},
 			{What: sandbox.Empty, Source: filepath.Join(p.Root, ".abl/logs/calls/.empty"), Target: "/workspace/src/.git", ReadOnly: true},
 			{What: sandbox.CallIn, Source: filepath.Join(dir, "in"), Target: "/abl/in", ReadOnly: true},
 			{What: sandbox.CallOut, Source: filepath.Join(dir, "events"), Target: "/abl/out/events"},
@@ -60,11 +65,12 @@ func ofApp(p state.Project, id, dir, holder string) rule {
 	}
 }
 
-// ofReplay is the rule for the tests of a commit. Where the app has no door they are on its network.
-func ofReplay(p state.Project, id, dir, holder string, door bool) rule {
+// ofReplay is the rule for the tests of a commit, in a volume of the replay's name. Where the app
+// has no door they are on its network.
+func ofReplay(p state.Project, id, dir, name, holder string, door bool) rule {
 	rules := rule{
 		id: id, holder: holder, absent: unseen(Verifier, p),
-		mounts: append(calls(dir), sandbox.Mount{What: sandbox.Scratch, Target: "/workspace"}),
+		mounts: append(calls(dir), scratch(id, name)),
 	}
 	if !door {
 		rules.networks = []string{"app", "verifier"}
@@ -72,9 +78,9 @@ func ofReplay(p state.Project, id, dir, holder string, door bool) rule {
 	return rules
 }
 
-// ofBuild is the rule for a build of code-commit.
-func ofBuild(id, dir string, absent []string, gated bool) rule {
-	rules := rule{id: id, absent: absent, mounts: append(calls(dir), sandbox.Mount{What: sandbox.Scratch, Target: "/workspace"})}
+// ofBuild is the rule for a build of code-commit, in a volume of the build's name.
+func ofBuild(id, dir, name string, absent []string, gated bool) rule {
+	rules := rule{id: id, absent: absent, mounts: append(calls(dir), scratch(id, name))}
 	if gated {
 		rules.holder, rules.networks = "builder", []string{"builder"}
 	}
@@ -83,12 +89,17 @@ func ofBuild(id, dir string, absent []string, gated bool) rule {
 
 // ofPreparation is the rule for what prepares the source in its place.
 func ofPreparation(p state.Project, id, dir string, gated bool) rule {
-	rules := ofBuild(id, dir, append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")), gated)
+	rules := ofBuild(id, dir, "", append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")), gated)
 	rules.mounts = append(calls(dir), workspace(p, p.Src, "/workspace/src")[:2]...)
 	if gated {
 		rules.networks = []string{"builder", "trial"} // a Builder's, in which nobody else is meanwhile
 	}
 	return rules
+}
+
+// scratch is the volume of a replay or a build.
+func scratch(id, name string) sandbox.Mount {
+	return sandbox.Mount{What: sandbox.Scratch, Source: BoxName(id, name), Target: "/workspace"}
 }
 
 // calls are what every call has of its own record.
@@ -112,7 +123,7 @@ func workspace(p state.Project, dir, target string) []sandbox.Mount {
 // check holds an intent to the rule.
 func (r rule) check(box sandbox.Box) sandbox.Proof {
 	return sandbox.Proof{
-		sandbox.Same("rule of mounts", r.words(r.mounts), r.words(box.Mounts)),
+		sandbox.Same("rule of mounts", words(r.mounts), words(box.Mounts)),
 		sandbox.Same("rule of memory mounts", "/home/agent /tmp", bounded(box.Tmpfs)),
 		r.reach(box.Reach),
 		sandbox.Same("rule of users", "", privileged(box)),
@@ -120,15 +131,13 @@ func (r rule) check(box sandbox.Box) sandbox.Proof {
 	}
 }
 
-// words are mounts in words, sorted. A volume is told by whose it is.
-func (r rule) words(mounts []sandbox.Mount) string {
+// words are mounts in words, sorted. A volume has its name and what it is for.
+func words(mounts []sandbox.Mount) string {
 	var all []string
 	for _, m := range mounts {
 		source, way := m.Source, "read and write"
 		if m.What.IsVolume() {
-			if source == "" || strings.HasPrefix(source, BoxName(r.id, "")) {
-				source = "a volume of the project's"
-			}
+			source = fmt.Sprintf("the %s volume %s", m.What, source)
 		}
 		if m.ReadOnly {
 			way = "read-only"

@@ -160,6 +160,7 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 	if err := right.after(t.Context(), true); err != nil {
 		t.Fatalf("the right box is refused from inside: %v", err)
 	}
+	w.refusesAnotherVolume(t)
 	for name, c := range wrongs {
 		p, made := w.made(t, c.bend)
 		if made {
@@ -174,6 +175,71 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 		if c.inside != "" {
 			w.seen(t, name, c.inside, p)
 		}
+	}
+}
+
+// refusesAnotherVolume makes a replay's box with the volume of the app's source.
+func (w *wrong) refusesAnotherVolume(t *testing.T) {
+	t.Helper()
+	tree := w.name("app-tree")
+	must(t, w.engine.EnsureVolume(t.Context(), sandbox.Volume{Name: tree, Labels: w.Labels("volume", PlaceApp, "c", time.Now().Add(time.Minute))}))
+	box := w.worker("r", w.job.Image, PlaceVerifier, w.Labels("replay", "r", "c", time.Now().Add(time.Minute)))
+	box.Tmpfs, box.Argv = tmpfs(Verifier), []string{"true"}
+	dir := w.Call("c")
+	box.Mounts = append(outputMounts(Record{dir}), sandbox.Mount{What: sandbox.Scratch, Source: tree, Target: "/workspace"})
+	_, err := w.engine.Create(t.Context(), box)
+	must(t, err)
+	p := proving{Boxes: w.Boxes, project: w.Project, dir: dir, box: box, rule: ofReplay(w.Project, w.ID, dir, "r", PlaceVerifier, true)}
+	if err := p.before(t.Context()); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), "rule of mounts") {
+		t.Errorf("a replay with the app's volume: %v", err)
+	}
+	must(t, w.engine.Remove(t.Context(), box.Name))
+}
+
+// TestVolumesHaveAnIdentity: a box gets its own volume, for what the rule says that it is.
+func TestVolumesHaveAnIdentity(t *testing.T) {
+	p := state.NewProject("/project", "src", ".abl/tests")
+	volume := func(what sandbox.What, name, target string) sandbox.Mount {
+		return sandbox.Mount{What: what, Source: name, Target: target}
+	}
+	rules := map[string]rule{
+		"replay": ofReplay(p, "id", "/dir", "r1", "r1", true),
+		"build":  ofBuild("id", "/dir", "b1", nil, false),
+		"app":    ofApp(p, "id", "/dir", "app-r1", false),
+		"copied": ofApp(p, "id", "/dir", "app-r1", true),
+	}
+	for name, c := range map[string]struct {
+		rule string
+		has  sandbox.Mount
+		ok   bool
+	}{
+		"a replay's own":               {"replay", volume(sandbox.Scratch, "abl-id-r1", "/workspace"), true},
+		"a replay's with another's":    {"replay", volume(sandbox.Scratch, "abl-id-r2", "/workspace"), false},
+		"a replay's with the source":   {"replay", volume(sandbox.Scratch, "abl-id-app-tree", "/workspace"), false},
+		"a replay's with a view of it": {"replay", volume(sandbox.Tree, "abl-id-r1", "/workspace"), false},
+		"a replay's with the door":     {"replay", volume(sandbox.Door, "abl-id-door-app", "/workspace"), false},
+		"a replay's without a name":    {"replay", volume(sandbox.Scratch, "", "/workspace"), false},
+		"another project's":            {"replay", volume(sandbox.Scratch, "abl-other-r1", "/workspace"), false},
+		"a build's own":                {"build", volume(sandbox.Scratch, "abl-id-b1", "/workspace"), true},
+		"a build's with the source":    {"build", volume(sandbox.Scratch, "abl-id-app-tree", "/workspace"), false},
+		"an app's own":                 {"app", volume(sandbox.Tree, "abl-id-app-r1-tree", "/workspace/src"), true},
+		"an app's with another's":      {"app", volume(sandbox.Tree, "abl-id-app-tree", "/workspace/src"), false},
+		"an app's with tests":          {"app", volume(sandbox.Tree, "abl-id-r1", "/workspace/src"), false},
+		"an app's copy":                {"copied", volume(sandbox.Tree, "abl-id-app-r1-scratch", "/workspace/src"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rules[c.rule]
+			var mounts []sandbox.Mount
+			for _, m := range r.mounts {
+				if !m.What.IsVolume() {
+					mounts = append(mounts, m)
+				}
+			}
+			proof := r.check(sandbox.Box{Mounts: append(mounts, c.has)})
+			if got, _ := proof.Get("rule of mounts"); got.OK != c.ok {
+				t.Errorf("the rule holds: %v, want %v\ngot  %s\nwant %s", got.OK, c.ok, got.Got, got.Want)
+			}
+		})
 	}
 }
 
