@@ -303,6 +303,43 @@ func commandsIn(log string) (all []string) {
 	return all
 }
 
+// TestActionUploadsNoLinks: upload-artifact follows links, so none is left for it.
+func TestActionUploadsNoLinks(t *testing.T) {
+	data, err := os.ReadFile("../../action.yml")
+	var a action
+	if err = errors.Join(err, yamlfile.Decode("action.yml", data, &a)); err != nil {
+		t.Fatal(err)
+	}
+	gather := slices.IndexFunc(a.Runs.Steps, func(s actionStep) bool { return s.Name == "Gather page and logs" })
+	dir, temp, runners := t.TempDir(), t.TempDir(), t.TempDir()
+	lay := exec.Command("sh", "-ec", `echo secret >"$1/key"
+		mkdir -p .abl/logs/calls/p1-build-1.1/app .abl/logs/calls/p1-build-2.1
+		touch .abl/logs/calls/p1-build-1.1/outcome.json .abl/logs/calls/p1-build-1.1/stdout .abl/logs/calls/p1-build-2.1/stdout
+		ln -s calls/p1-build-1.1/stdout .abl/logs/builder.log
+		ln -s "$1" .abl/logs/calls/p1-build-3.1
+		ln -s "$1/key" .abl/logs/calls/p1-build-1.1/app/events
+		mkfifo .abl/logs/calls/p1-build-1.1/app/pipe
+		ln -s "$1" .abl/reports`, "sh", runners)
+	step := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", a.Runs.Steps[gather].Run)
+	step.Env = append(os.Environ(), "RUNNER_TEMP="+temp)
+	for _, cmd := range []*exec.Cmd{lay, step} {
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	out, err := exec.Command("find", "-L", temp, "!", "-type", "d", "-printf", "%P\n").CombinedOutput() // as the upload looks
+	got := strings.Fields(string(out))
+	slices.Sort(got)
+	want := []string{"abl/logs/calls/p1-build-1.1/outcome.json", "abl/logs/calls/p1-build-1.1/stdout"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("uploaded are %q, %v; want %q", got, err, want)
+	}
+	if data, err := os.ReadFile(filepath.Join(runners, "key")); err != nil || string(data) != "secret\n" {
+		t.Errorf("the file behind a link holds %q, %v", data, err)
+	}
+}
+
 // TestAction plays action.yml twice, with a kill in the first run: the second goes on from what
 // the first has pushed.
 func TestAction(t *testing.T) {
