@@ -60,8 +60,8 @@ func TestControlOfMounts(t *testing.T) {
 	out := docker(t, "run", "--rm", "--label", "abl.project=test-hostile", "-v", link+":/file", s.toolsImage(), "cat", "/file")
 	wants(t, "a link as a mount's source", out, s.canaries.Env)
 
-	out = s.weakly(t, nil, "./attacker mknod_char,chroot,raw_icmp,packet,setgroups,chown,io_uring_setup; cp /bin/sh s; chmod 4755 s; touch /etc/x && echo HOLE: root; sleep 9 & sh -c \"exec 3<>/proc/$!/mem\" && echo HOLE: memory")
-	for _, name := range []string{"mknod_char", "chroot", "raw_icmp", "packet", "setgroups", "chown", "root", "memory"} {
+	out = s.weakly(t, nil, "./attacker mknod_char,chroot,raw_icmp,packet,setgroups,chown,io_uring_setup; cp /bin/sh s; chmod 4755 s; touch /etc/x && echo HOLE: root; sleep 9 & sh -c \"exec 3<>/proc/$!/mem\" && echo HOLE: memory; ./attacker steers")
+	for _, name := range []string{"mknod_char", "chroot", "raw_icmp", "packet", "setgroups", "chown", "root", "memory", "sched_setscheduler", "sched_setaffinity", "setpriority", "prlimit"} {
 		wants(t, "a usual container", out, "HOLE: "+name)
 	}
 	info, err := os.Stat(filepath.Join(s.Dir, "src/s"))

@@ -63,6 +63,10 @@ esac; done`},
 		calls("B18-host", "the host's name, clock, swap, log and power", "sethostname,clock_settime,swapon,acct,syslog,quotactl,reboot"),
 		calls("B18-handle", "the host's root by a guessed handle", "open_by_handle"),
 		calls("B18-vm", "other processes by the kernel's calls", "process_vm_readv,process_vm_writev,process_madvise,ptrace,kcmp,pidfd_getfd"),
+		{id: "B18-steer", by: "both", what: "the weight, processors and limits of process 1", script: "$A steers"},
+		{id: "B18-own", by: "both", what: "its own, which programs may change", script: `
+tries nice -n 5 true; tries taskset -c 0 true; tries ionice -c 3 true; tries chrt -b 0 true; tries prlimit --nofile=64 true; held allowed`},
+		calls("B18-aio", "contexts of asynchronous reads, of which the machine has few", "io_setup"),
 		calls("B18-clone", "a process with namespaces of its own", "clone_newuser"),
 		{id: "B18-mem", by: "both", what: "the memory of what watches", script: `
 for p in 1 $(grep -lE '^/abl/bin/abl-(run|broker)' /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3); do

@@ -127,16 +127,28 @@ func TestDeadMan(t *testing.T) {
 		"stops all, and is deaf":   `trap '' TERM INT HUP; kill -STOP $PPID 1; while :; do sleep 1; done`,
 		"kills abl-run":            `setsid sh -c 'kill -KILL '$PPID'; sleep 1000' & sleep 1000`,
 		"does nothing of the kind": `sleep 1000`,
+		"starves process 1":        starve(t),
 	} {
 		spec := helper.RunSpec{Argv: []string{"sh", "-c", does}, Dir: "/tmp", Stdout: "/dev/null", Stderr: "/dev/null", Deadline: soon()}
 		started[name] = boxed(t, image, spec, "/"+helper.HelperRun)
 	}
-	want := map[string]string{"the holder": "0", "stops abl-run": "137", "stops all, and is deaf": "137", "kills abl-run": "137", "does nothing of the kind": "124"}
+	want := map[string]string{"the holder": "0", "stops abl-run": "137", "stops all, and is deaf": "137", "kills abl-run": "137", "does nothing of the kind": "124", "starves process 1": "124"}
 	for name, id := range started {
 		if code := docker(t, "wait", id); code != want[name] {
 			t.Errorf("%s: ended with %s, want %s", name, code, want[name])
 		}
 	}
+}
+
+// starve is a script that takes the processor from process 1 and abl-run, where it may, and
+// never ends.
+func starve(t *testing.T) string {
+	t.Helper()
+	script, err := os.ReadFile("testdata/starve.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(script)
 }
 
 // boxed starts one of abl's programs in a container like a role's, its orders in
@@ -155,7 +167,8 @@ func boxed(t *testing.T, image string, orders any, program string, args ...strin
 		t.Fatal(err)
 	}
 	command := append([]string{"run", "-d", "--label", "abl.project=test-files", "-u", "10001:10001", "--read-only", "--tmpfs", "/tmp",
-		"--cap-drop", "ALL", "--security-opt", "no-new-privileges:true", "--network", "none", "-v", dir + ":" + helper.In + ":ro",
+		"--cap-drop", "ALL", "--security-opt", "no-new-privileges:true",
+		"--security-opt", "seccomp=../../internal/sandbox/docker/seccomp.json", "--network", "none", "-v", dir + ":" + helper.In + ":ro",
 		"--entrypoint", helper.Bin + program, image}, args...)
 	id := docker(t, command...)
 	t.Cleanup(func() { docker(t, "rm", "-f", id) })

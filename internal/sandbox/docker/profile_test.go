@@ -154,7 +154,7 @@ func TestFilterAllowsNothingDangerous(t *testing.T) {
 		io_uring_register userfaultfd bpf perf_event_open keyctl add_key request_key mount umount2 mount_setattr move_mount open_tree fsopen fsmount
 		pivot_root chroot unshare setns clone clone3 open_by_handle_at name_to_handle_at fanotify_init kexec_load init_module finit_module
 		delete_module reboot swapon acct syslog sethostname settimeofday clock_settime iopl ioperm modify_ldt lookup_dcookie quotactl socket
-		personality`) {
+		personality sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority ioprio_set prlimit64 io_setup io_submit`) {
 		if all[name] {
 			t.Errorf("%s is allowed", name)
 		}

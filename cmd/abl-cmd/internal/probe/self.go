@@ -105,6 +105,16 @@ var forbidden = []call{
 	{"clone3", unix.SYS_CLONE3, [5]uintptr{}},
 	{"setns", unix.SYS_SETNS, [5]uintptr{closed}},
 	{"mount_setattr", unix.SYS_MOUNT_SETATTR, [5]uintptr{closed}},
+	{"sched_setscheduler", unix.SYS_SCHED_SETSCHEDULER, [5]uintptr{nobody}},
+	{"sched_setparam", unix.SYS_SCHED_SETPARAM, [5]uintptr{nobody}},
+	{"sched_setattr", unix.SYS_SCHED_SETATTR, [5]uintptr{nobody}},
+	{"sched_setaffinity", unix.SYS_SCHED_SETAFFINITY, [5]uintptr{nobody}},
+	{"setpriority", unix.SYS_SETPRIORITY, [5]uintptr{unix.PRIO_PROCESS, nobody}},
+	{"setpriority of a group", unix.SYS_SETPRIORITY, [5]uintptr{unix.PRIO_PGRP, nobody}},
+	{"setpriority of a user", unix.SYS_SETPRIORITY, [5]uintptr{unix.PRIO_USER, nobody}},
+	{"ioprio_set", unix.SYS_IOPRIO_SET, [5]uintptr{1, nobody}},
+	{"prlimit64", unix.SYS_PRLIMIT64, [5]uintptr{nobody}},
+	{"io_setup", unix.SYS_IO_SETUP, [5]uintptr{}},
 	{"socket to the machine below", unix.SYS_SOCKET, [5]uintptr{unix.AF_VSOCK, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}},
 }
 

@@ -60,6 +60,7 @@ var calls = map[string]func() error{
 	"delete_module":     func() error { return unix.DeleteModule("x", 0) },
 	"userfaultfd":       func() error { return number(unix.SYS_USERFAULTFD, 0) },
 	"io_uring_setup":    func() error { var p [120]byte; return number(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&p))) },
+	"io_setup":          func() error { var context uintptr; return number(unix.SYS_IO_SETUP, 1, structure(&context)) },
 	"fanotify_init":     func() error { return number(unix.SYS_FANOTIFY_INIT, 0, 0) },
 	"lookup_dcookie":    func() error { return number(unix.SYS_LOOKUP_DCOOKIE, 0, 0, 0) },
 	"open_by_handle":    shocker,

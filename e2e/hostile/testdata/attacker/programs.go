@@ -17,6 +17,7 @@ var programs = map[string]func([]string){
 	"strangers":  strangers,
 	"ports":      ports,
 	"shouts":     shouts,
+	"steers":     steers,
 }
 
 // unixSocket leaves a socket at a path.
