@@ -222,6 +222,9 @@ func (e ending) classify() (outcome.Outcome, string, Evidence) {
 		return outcome.Done, "", Evidence{}
 	}
 	c, ev := e.decide()
+	if e.exit.Forced != "" {
+		ev.What += fmt.Sprintf("; the engine could not stop the container (%s), so abl killed its processes", e.exit.Forced)
+	}
 	return c, e.reason(c, ev), ev
 }
 

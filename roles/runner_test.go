@@ -74,6 +74,10 @@ func TestEnds(t *testing.T) {
 		{"memory of a child", output("end", sandbox.Exit{OOMKilled: true}), "done 0"},
 		{"signal", words(`{"exit":137,"signal":"SIGKILL"}`, sandbox.Exit{Code: 137}), "crashed 137 ended by signal SIGKILL"},
 		{"deadline", words(`{"exit":124,"deadline":true}`, sandbox.Exit{Code: 124}), "timeout 124 stopped after 1h0m0s (loop.call_timeout)"},
+		{"deadline that the engine could not keep", func(r *rig) sandboxtest.Script {
+			return words(`{"exit":124,"deadline":true}`, sandbox.Exit{Code: 137, Forced: "no exit event"})(r)
+		}, "timeout 137 stopped after 1h0m0s (loop.call_timeout); " +
+			"the engine could not stop the container (no exit event), so abl killed its processes"},
 		{"no program", words(`{"exit":127,"error":"no such file"}`, sandbox.Exit{Code: 127}), "failed 127 could not be started: no such file"},
 		{"removed", func(r *rig) sandboxtest.Script {
 			return func(b sandbox.Box) sandbox.Exit {

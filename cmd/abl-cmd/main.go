@@ -72,6 +72,7 @@ func run(s started) int {
 	defer stop()
 	program := map[string]func(context.Context, started) error{
 		helper.HelperBroker: serveCommands, helper.HelperHolder: hold, helper.HelperProbe: look,
+		helper.HelperKill: killContainer,
 	}[s.as]
 	switch {
 	case s.as == helper.HelperAgent:

@@ -49,6 +49,7 @@ func runClean(ctx context.Context, s *phase.Project) error {
 		return errors.Join(exit.OnEngine(err), s.GiveBack(f, state.Discard))
 	}
 	defer eng.Close()
+	environment.UseKiller(eng, func(text string) { fmt.Fprintln(in.Stderr, text) })
 	if err := s.Abandon(f); err != nil {
 		return err
 	}

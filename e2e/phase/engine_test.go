@@ -108,6 +108,30 @@ func TestEnginesAnswersAreLost(t *testing.T) {
 	}
 }
 
+// The engine cannot stop a call at its deadline: abl kills its processes, and the report and
+// the record of the call mention that.
+func TestEngineCannotStop(t *testing.T) {
+	p, px := behind(t)
+	p.Write(".abl/config.yaml", replacing(p.Read(".abl/config.yaml"), "loop: {call_timeout: 3s}\n"))
+	script(p, builds(run("trap '' TERM; (trap '' TERM; sleep 1000) & sleep 1000")))
+	px.Fail("/stop?", lab.Stuck)
+	r := p.Must(5, "phase", "1", "--json")
+	all := events(t, r)
+	ends := of(all, state.CallEnd)
+	if len(ends) == 0 || ends[0].Class != "timeout" {
+		t.Fatalf("calls ended as %+v, want a timeout", ends)
+	}
+	const cause = "did not receive an exit event"
+	wants(t, "the call's end", ends[0].Text, "call_timeout", cause, "abl killed its processes")
+	wants(t, "the call's record", p.Read(".abl/logs/calls/p1-build-1.1/outcome.json"), cause)
+	var notes []string
+	for _, e := range of(all, state.Note) {
+		notes = append(notes, e.Text)
+	}
+	wants(t, "the notes", strings.Join(notes, "\n"), "the engine could not stop container", cause)
+	noLeftovers(p)
+}
+
 // An engine that is not there is named before anything is begun.
 func TestNoEngine(t *testing.T) {
 	p, px := behind(t)

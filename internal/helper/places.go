@@ -37,6 +37,7 @@ const (
 	// Holds a network namespace, answers DNS with "no such name", passes on what goes to the app.
 	HelperHolder = "abl-holder"
 	HelperProbe  = "abl-probe" // looks by itself, or answers others' probes
+	HelperKill   = "abl-kill"  // kills the processes of a container that the engine cannot stop
 )
 
 // Gateway is the name of the sidecar's program, in Bin of its own image.

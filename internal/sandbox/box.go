@@ -154,6 +154,7 @@ type Load struct {
 type Exit struct {
 	Code      int
 	OOMKilled bool
+	Forced    string // the engine's error when it could not stop the box and abl killed the processes
 }
 
 // Info is what abl needs to know of an engine before it trusts it.

@@ -27,6 +27,7 @@ type Engine interface {
 	ImageID(ctx context.Context, ref string) (id string, ok bool, err error)
 	Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error)
 	Guard(check func() error)
+	Killer(image func(context.Context) (string, error), report func(string))
 	Patient(ends context.Context, span time.Duration, tell func(away time.Duration, back bool))
 	Close() error
 }
@@ -64,6 +65,11 @@ func bePatient(ctx context.Context, eng Engine, outage time.Duration, note func(
 		}
 		note(text)
 	})
+}
+
+// UseKiller makes abl kill the processes of containers that eng cannot stop, and report it.
+func UseKiller(eng Engine, report func(string)) {
+	eng.Killer(Maker(eng, func(string) {}, "", true).Holder, report)
 }
 
 // Networks learns how an engine keeps networks apart: from the proof that is known, unless a

@@ -95,6 +95,7 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 	if e.Alone != nil {
 		e.Engine.Guard(e.Alone)
 	}
+	UseKiller(e.Engine, e.Note)
 	bePatient(ctx, e.Engine, time.Duration(e.Conf.Loop.OutageBudget), e.Note)
 	if e.Cut {
 		e.Net = &roles.Net{Away: !e.Info.Near, Other: !e.Info.Local}

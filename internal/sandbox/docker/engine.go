@@ -18,6 +18,8 @@ import (
 type Engine struct {
 	*stores
 	*conn
+	killer *killer  // nil: nothing is done about a container that the engine cannot stop
+	forced sync.Map // by the id of each container that a killer had to end, the engine's error
 }
 
 // stores are an engine's networks, volumes and images.
@@ -39,7 +41,7 @@ type conn struct {
 	info *sandbox.Info // as the engine told it first
 }
 
-func newEngine(c *conn) *Engine { return &Engine{&stores{conn: c}, c} }
+func newEngine(c *conn) *Engine { return &Engine{stores: &stores{conn: c}, conn: c} }
 
 var _ sandbox.Engine = (*Engine)(nil)
 

@@ -43,13 +43,33 @@ func (e *Engine) Start(ctx context.Context, name string) (err error) {
 }
 
 // endBox makes a call that brings a box to its end, or away. It goes to the id of what
-// is found under the name: one that comes late must not befall another.
+// is found under the name: one that comes late must not befall another. If the engine fails
+// to stop the container, or takes longer than limit, a killer does, and the call is made again.
 func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration, call func(context.Context, string) error) error {
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
 		return err
 	}
-	return missing(e.do(ctx, limit, func(ctx context.Context) error { return call(ctx, box.ID) }))
+	end := func(ctx context.Context) error { return missing(call(ctx, box.ID)) }
+	var late error
+	err = e.do(ctx, limit, func(ctx context.Context) error {
+		if late != nil {
+			return nil // it is called again after the look at the container below
+		}
+		err := end(ctx)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			late = fmt.Errorf("the engine did not stop it within %s", limit)
+		}
+		return err
+	})
+	_, answered := errors.AsType[answer](err)
+	if late == nil && (!answered || errdefs.IsConflict(err)) {
+		return err
+	}
+	if err := e.force(ctx, box.ID, cmp.Or(late, err)); err != nil {
+		return err
+	}
+	return e.do(ctx, long, end)
 }
 
 // Wait returns how a box ended, once it has. It outlives streams that are cut
@@ -80,7 +100,11 @@ func (e *Engine) end(ctx context.Context, name string) (exit sandbox.Exit, over 
 		}
 		return exit, false, errors.New("it was never started")
 	case sandbox.Exited:
-		return sandbox.Exit{Code: s.ExitCode, OOMKilled: s.OOMKilled}, true, nil
+		exit = sandbox.Exit{Code: s.ExitCode, OOMKilled: s.OOMKilled}
+		if cause, ok := e.forced.Load(box.ID); ok {
+			exit.Forced = cause.(string)
+		}
+		return exit, true, nil
 	}
 	return exit, false, nil
 }
@@ -110,7 +134,7 @@ func (e *Engine) waitOnce(ctx context.Context, name string) error {
 // Stopping a box that has ended is no error.
 func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
 	options := container.StopOptions{Timeout: new(int((grace + time.Second - 1) / time.Second))}
-	return about(e.endBox(ctx, name, grace+long, func(ctx context.Context, id string) error {
+	return about(e.endBox(ctx, name, grace+short, func(ctx context.Context, id string) error {
 		return e.api.ContainerStop(ctx, id, options)
 	}), "cannot stop box %q", name)
 }
@@ -129,7 +153,7 @@ func (e *Engine) Kill(ctx context.Context, name string) error {
 // Remove ends a box and deletes it with its unnamed volumes. A box that is
 // gone is no error.
 func (e *Engine) Remove(ctx context.Context, name string) error {
-	err := e.endBox(ctx, name, long, func(ctx context.Context, id string) error {
+	err := e.endBox(ctx, name, short, func(ctx context.Context, id string) error {
 		err := e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 		if !errdefs.IsConflict(err) {
 			return err

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"regexp"
@@ -102,6 +103,10 @@ func (c *exchange) befall(f Fault, piece []byte) (goesOn bool) {
 	case Refused:
 		c.p.Away()
 		time.AfterFunc(absence, c.p.Back)
+	case Stuck:
+		const body = `{"message":"tried to kill container, but did not receive an exit event"}`
+		_, _ = fmt.Fprintf(c.client, "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\n"+
+			"Connection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	case Late:
 		rest, _ := io.ReadAll(c.client) // until it gives up
 		_, _ = c.engine.Write(append(piece[:len(piece):len(piece)], rest...))

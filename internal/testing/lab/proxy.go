@@ -41,6 +41,7 @@ const (
 	Severed              // the connection is cut before the engine hears of it
 	Refused              // the same, and for a while nobody listens
 	Halved               // the engine does it, and half of the answer arrives
+	Stuck                // the engine responds that it could not stop a container, and does nothing
 	Late                 // nobody answers until the client gives up; then the engine does it
 )
 

@@ -52,6 +52,7 @@ type box struct {
 	files   map[string][]byte // from CopyIn, by path inside
 	over    chan struct{}     // closed at the end, and at the removal
 	fed     chan []byte       // what Feed brought
+	forced  string            // of how it ended
 }
 
 func (b *box) print(text string) {

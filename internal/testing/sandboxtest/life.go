@@ -110,6 +110,7 @@ func (e *Engine) end(b *box, exit sandbox.Exit) {
 	if b.status.State != sandbox.Running {
 		return
 	}
+	b.forced = exit.Forced
 	b.status.State, b.status.ExitCode, b.status.OOMKilled, b.status.FinishedAt = sandbox.Exited, exit.Code, exit.OOMKilled, e.now()
 	close(b.over)
 }
@@ -154,7 +155,7 @@ func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err 
 	if e.boxes[name] != b {
 		return exit, fmt.Errorf("cannot wait for box %q: %w", name, sandbox.ErrNotFound)
 	}
-	return sandbox.Exit{Code: b.status.ExitCode, OOMKilled: b.status.OOMKilled}, nil
+	return sandbox.Exit{Code: b.status.ExitCode, OOMKilled: b.status.OOMKilled, Forced: b.forced}, nil
 }
 
 // Stop ends a box with code 143.

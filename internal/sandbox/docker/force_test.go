@@ -1,0 +1,73 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+
+	"abl/internal/sandbox"
+)
+
+// A container that an engine does not stop is looked at: one that ended meanwhile is asked
+// to end again, and one that still runs is left to a killer, or reported.
+func TestEngineThatCannotStop(t *testing.T) {
+	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	fails := func(context.Context) error { return errors.New("did not receive an exit event") }
+	noImage := &killer{image: func(context.Context) (string, error) { return "", errors.New("no image") }}
+	for name, c := range map[string]struct {
+		first   func(context.Context) error
+		running bool
+		killer  *killer
+		calls   int
+		want    string
+	}{
+		"hangs, has ended":        {hangs, false, nil, 2, ""},
+		"fails, has ended":        {fails, false, nil, 2, ""},
+		"hangs, runs":             {hangs, true, nil, 1, "the engine did not stop it within 1ms"},
+		"fails, runs":             {fails, true, nil, 1, "did not receive an exit event"},
+		"runs, cannot be killed":  {fails, true, noImage, 1, "did not receive an exit event; abl cannot kill its processes either: no image"},
+		"stops it like any other": {func(context.Context) error { return nil }, true, noImage, 1, ""},
+		"an engine that is away":  {func(context.Context) error { return context.DeadlineExceeded }, true, noImage, tries, "engine not reachable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := container.State{StartedAt: time.Now().Format(time.RFC3339Nano), Running: c.running}
+			e := overBadLine(&cutAPI{inspect: func() (container.InspectResponse, error) { return inState(state, nil), nil }})
+			e.killer = c.killer
+			calls := 0
+			err := e.endBox(t.Context(), "a", time.Millisecond, func(ctx context.Context, _ string) error {
+				if calls++; calls == 1 || c.calls > 2 {
+					return c.first(ctx)
+				}
+				return nil
+			})
+			if calls != c.calls || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %d calls, %v; want %d, %q", calls, err, c.calls, c.want)
+			}
+		})
+	}
+}
+
+// The container that kills has one capability more than others, sees the processes of the
+// machine, and has nothing else that other containers lack.
+func TestKillingIsNarrow(t *testing.T) {
+	box := inState(container.State{}, nil)
+	box.ID = strings.Repeat("a", 64)
+	box.Config.Labels = map[string]string{sandbox.LabelProject: "p"}
+	c, h := killing("image", box)
+	if !slices.Equal(h.CapAdd, []string{"KILL"}) || !slices.Equal(h.CapDrop, []string{"ALL"}) || h.PidMode != "host" || c.User != root {
+		t.Errorf("capabilities %v of %v, processes %q, user %q", h.CapAdd, h.CapDrop, h.PidMode, c.User)
+	}
+	if len(h.Mounts) > 0 || h.NetworkMode != network.NetworkNone || h.Privileged || !h.ReadonlyRootfs || h.IpcMode != "private" ||
+		!slices.Contains(h.SecurityOpt, "seccomp="+filter()) || !slices.Contains(h.SecurityOpt, "no-new-privileges:true") {
+		t.Errorf("it has more than it needs: %+v", h)
+	}
+	if c.Labels[sandbox.LabelProject] != "p" || c.Labels[sandbox.LabelKind] == "" {
+		t.Errorf("a sweep does not find it: labels %v", c.Labels)
+	}
+}
