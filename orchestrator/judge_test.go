@@ -136,9 +136,9 @@ func TestRows(t *testing.T) {
 	if len(two) != 2 || two[0].Model != "a" || *two[0].Total != 5 || two[0].CostUSD != ledger.Unknown || two[1].CostUSD != "" || two[0].Source != ledger.CLI || two[1].Source != ledger.Nobody || two[0].Phase != "2" || two[0].Step != "3" || two[1].CallID != "k" {
 		t.Errorf("with two models: %+v", two)
 	}
-	o.Source, o.Usage = roles.CountedByGate, []agent.Usage{{Model: "a", Count: tokens.Count{Total: &n}}, {}}
+	o.Source, o.Usage = roles.CountedByGate, []agent.Usage{{Model: "a", Count: tokens.Count{Total: &n}}, {Part: true}}
 	two = Rows(2, 3, o)
-	if len(two) != 2 || two[0].Source != ledger.Gateway || two[1].Source != ledger.Nobody || two[1].Model != "m" {
+	if len(two) != 2 || two[0].Source != ledger.Gateway || two[1].Source != ledger.Nobody || two[1].Model != "m" || two[1].CostUSD != ledger.Unknown {
 		t.Errorf("counted by the gateway, and a part not told: %+v", two)
 	}
 }

@@ -177,8 +177,13 @@ func Rows(phase, step int, o roles.Outcome) []ledger.Row {
 			r.Source = ledger.CLI
 		}
 		r.Count = u.Count
-		if r.CostUSD = ledger.Cost(r); u.Cost != nil {
+		switch {
+		case u.Cost != nil:
 			r.CostUSD = u.Cost.String()
+		case u.Part: // a request that was never answered has no token, and may cost something
+			r.CostUSD = ledger.Unknown
+		default:
+			r.CostUSD = ledger.Cost(r)
 		}
 		all = append(all, r)
 	}

@@ -17,15 +17,16 @@ import (
 // Counter adds up numbers that may be unknown, and never takes one for a zero.
 type Counter struct {
 	Known   int64 `json:"known"`   // sum of those that were told
-	Missing int   `json:"missing"` // rows that did not tell
+	Missing int   `json:"missing"` // rows that did not report it, or not all of it
 }
 
-func (c *Counter) add(n *int64) {
-	if n == nil {
+func (c *Counter) add(n *int64, whole bool) {
+	if n == nil || !whole {
 		c.Missing++
-		return
 	}
-	c.Known = tokens.Plus(c.Known, *n)
+	if n != nil {
+		c.Known = tokens.Plus(c.Known, *n)
+	}
 }
 
 // String shows what is known, and a question mark where something is missing.
@@ -97,12 +98,13 @@ func (s *Sum) add(r Row, usd prices.USD, priced bool) {
 		s.Cost.Missing++
 	}
 	s.Rows++
-	s.Input.add(r.Input)
-	s.Candidates.add(r.Candidates)
-	s.Cached.add(r.Cached)
-	s.Thoughts.add(r.Thoughts)
-	s.Tool.add(r.Tool)
-	s.Total.add(r.Total)
+	whole := r.Source != Nobody
+	s.Input.add(r.Input, whole)
+	s.Candidates.add(r.Candidates, whole)
+	s.Cached.add(r.Cached, whole)
+	s.Thoughts.add(r.Thoughts, whole)
+	s.Tool.add(r.Tool, whole)
+	s.Total.add(r.Total, whole)
 	if !r.Known() {
 		s.Unknown++
 	}

@@ -77,11 +77,22 @@ func TestCounterNeverHidesWhatIsMissing(t *testing.T) {
 	} {
 		var got Counter
 		for _, number := range c.numbers {
-			got.add(number)
+			got.add(number, true)
 		}
 		if got.String() != c.want {
 			t.Errorf("%+v shows %q, want %q", got, got, c.want)
 		}
+	}
+}
+
+// A row that nobody counted whole has a part at most: no sum of it is whole.
+func TestAPartIsNeverTheWhole(t *testing.T) {
+	var totals Totals
+	totals.Add(Row{Phase: "1", Source: Gateway, Count: tokens.Count{Input: n(5), Candidates: n(5), Total: n(10)}, CostUSD: "1"})
+	totals.Add(Row{Phase: "1", Source: Nobody, Count: tokens.Count{Input: n(2), Total: n(2)}, CostUSD: Unknown})
+	got := totals.Account().All
+	if text := fmt.Sprint(got.Input, got.Candidates, got.Total, got.Cost, got.Unknown); text != "7+? 5+? 12+? 1.00+? 0" {
+		t.Errorf("got %s, want 7+? 5+? 12+? 1.00+? 0", text)
 	}
 }
 
