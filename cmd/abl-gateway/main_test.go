@@ -55,7 +55,7 @@ type started struct {
 	listen string
 }
 
-func launch(t *testing.T, upstream string) *started {
+func launch(t *testing.T, upstream string, changes ...func(*gateway.Setup)) *started {
 	t.Helper()
 	s := &started{cmd: exec.Command(program)}
 	var err error
@@ -80,6 +80,9 @@ func launch(t *testing.T, upstream string) *started {
 	for api := range paths {
 		setup.Providers = append(setup.Providers, gateway.Provider{Name: api, Upstream: upstream, Key: canary, Models: []string{"m"}})
 	}
+	for _, change := range changes {
+		change(&setup)
+	}
 	line, err := json.Marshal(setup)
 	if err != nil {
 		t.Fatal(err)
@@ -91,14 +94,17 @@ func launch(t *testing.T, upstream string) *started {
 	return s
 }
 
+// line is the next one, except those that say that a request begins.
 func (s *started) line(t *testing.T) (e gateway.Entry) {
 	t.Helper()
-	line, err := s.out.ReadBytes('\n')
-	if err != nil {
-		t.Fatalf("%v after %s", err, s.all.String())
-	}
-	if err := json.Unmarshal(line, &e); err != nil {
-		t.Fatalf("%q: %v", line, err)
+	for e.Kind == "" || e.Kind == "begin" {
+		line, err := s.out.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("%v after %s", err, s.all.String())
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
 	}
 	return e
 }

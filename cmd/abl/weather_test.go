@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -17,8 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/money"
 	"abl/internal/outcome"
+	"abl/internal/pricelist"
 	"abl/internal/state"
 	"abl/internal/testing/modelserver"
 	"abl/roles"
@@ -311,5 +315,54 @@ func (c *climate) passed(w weather, r state.Phase) {
 	}
 	if !strings.HasSuffix(rows[0], ","+string(w.class)) || strings.Contains(string(text), providersKey) {
 		c.Errorf("the ledger:\n%s", text)
+	}
+}
+
+// A request that the provider read and never answered is a row with an unknown cost. Every
+// sum says so, and the budget of the next call counts the most that the request can cost.
+func TestAnUnansweredRequestIsUnknown(t *testing.T) {
+	t.Parallel()
+	api := geminiAPI
+	api.body = `{"generationConfig":{"maxOutputTokens":1000}}`
+	s := httptest.NewServer(provider(api, 1, plays(modelserver.Reset)))
+	t.Cleanup(s.Close)
+	c := newClimate(t, api, s.URL)
+	if r, err := c.run(); err != nil || r.Status != state.Passed {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	rows, err := os.ReadFile(filepath.Join(c.Dir, ".abl/logs/tokens.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := strings.Split(string(rows), "\n")[1]
+	if !strings.Contains(row, ",m,,,,,") || !strings.Contains(row, ",,,unknown,none,p1-build-1.1,") {
+		t.Errorf("the row of the request is %s", row)
+	}
+	abl := func(args ...string) string {
+		var out, voice bytes.Buffer
+		args = append([]string{"-C", c.Dir}, args...)
+		if code := cli.Main(t.Context(), app(), args, strings.NewReader(""), &out, &voice); code != 0 {
+			t.Errorf("abl %s: exit %d: %s", strings.Join(args, " "), code, &voice)
+		}
+		return out.String()
+	}
+	for _, args := range [][]string{{"costs"}, {"status"}, {"report", "1"}} {
+		if out := abl(args...); !strings.Contains(out, "+?") && !strings.Contains(out, "at least") {
+			t.Errorf("abl %s hides what is unknown:\n%s", strings.Join(args, " "), out)
+		}
+	}
+	var costs struct {
+		All struct {
+			Total struct{ Known, Missing int }
+			Cost  struct{ Missing int } `json:"cost_usd"`
+		}
+	}
+	out := abl("costs", "--json")
+	if json.Unmarshal([]byte(out), &costs) != nil || costs.All.Total.Missing == 0 || costs.All.Cost.Missing == 0 {
+		t.Errorf("abl costs --json: %s", out)
+	}
+	spent, err := money.Spent(state.NewProject(c.Dir, "src", ".abl/tests"), pricelist.List{}, 1, "")
+	if most := int64(len(api.body) + 1000); err != nil || spent.Phase.Tokens < most || spent.Phase.Tokens > most+100 {
+		t.Errorf("%d tokens count, want %d and a few of the next request: %v", spent.Phase.Tokens, most, err)
 	}
 }

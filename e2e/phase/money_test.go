@@ -1,17 +1,18 @@
 package phase
 
 import (
+	"encoding/json"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"abl/internal/gateway"
+	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/tokens"
-	"net/http/httptest"
-
-	"abl/internal/state"
 	"abl/roles/agent"
 )
 
@@ -47,8 +48,8 @@ func TestDollarsEndACallAndMoreGoOn(t *testing.T) {
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5101", (*httptest.Server).Start)
 
 	r := p.Must(6, "phase", "1", "--agent", "gemini", "--json")
-	wants(t, "the error", r.Stderr, "the budget of this phase is reached", "USD are spent", "of 2", "--budget-usd +5")
-	wants(t, "the events", r.Stdout, "of the budget of this phase are spent", "of 2 USD")
+	wants(t, "the error", r.Stderr, "the budget of this phase is reached", "of 2 USD are spent", "--budget-usd +5")
+	wants(t, "the events", r.Stdout, "the budget of this phase is used up", "of 2 USD")
 	ends := of(events(t, r), state.CallEnd)
 	if len(ends) != 1 || ends[0].Class != "budget" {
 		t.Errorf("calls ended as %+v", ends)
@@ -97,6 +98,38 @@ func TestTheGatewayKeepsItsCountWhenAblIsKilled(t *testing.T) {
 	}
 	if spent := spentBy(p); spent < 1 {
 		t.Errorf("%g USD are in the ledger", spent)
+	}
+	noLeftovers(p)
+}
+
+// A Builder floods its gateway's log after most of its tokens are spent: each one is in the
+// ledger, and counts towards the budget.
+func TestAFloodedGatewayForgetsNoToken(t *testing.T) {
+	flood, err := os.ReadFile("testdata/flood.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProject(t, nodeApp+"budget: {phase: {tokens: 350000}}\n",
+		thousand(builds(write("server.mjs", server), write("flood.mjs", string(flood)), must(0, "node flood.mjs"), run("rm flood.mjs")), 300),
+		thousand(verifies(run("true"), run("true")), 300))
+	loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5103", (*httptest.Server).Start)
+
+	r := p.Must(6, "phase", "1", "--agent", "gemini")
+	wants(t, "the error", r.Stderr, "the budget of this phase is reached", "of 350000")
+	rows := ledgerRows(p)
+	if len(rows) != 2 || rows[0]["source"] != "gateway" || rows[0]["total"] != "300000" || rows[0]["outcome"] != "done" {
+		t.Errorf("the ledger has %v", rows)
+	}
+	unlogged := 0
+	for line := range strings.Lines(p.Read(".abl/logs/calls/p1-build-1.1/gateway.jsonl")) {
+		var e gateway.Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		unlogged += int(e.Unlogged)
+	}
+	if unlogged < 59_000 {
+		t.Errorf("%d requests have no line of their own: that was no flood", unlogged)
 	}
 	noLeftovers(p)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -148,27 +149,48 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	}
 }
 
-func TestFloodOfRefusals(t *testing.T) {
-	r := start(t, setup("http://127.0.0.1:1"))
+// Tunnels that are opened and closed again and again have a bounded number of lines, and
+// each without a line is counted.
+func TestFloodOfTunnels(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	s := setup("http://127.0.0.1:1")
+	s.Connect = []string{l.Addr().String()}
+	r := startWith(t, Dialer{Also: func(netip.Addr) bool { return true }}, s)
 	const flood = 1500
 	for range flood {
-		if got := r.post("/gemini/x", "{}"); got.status != http.StatusNotFound {
-			t.Fatalf("%+v", got)
+		c := dial(t, r.addr)
+		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer %s\r\n\r\n", l.Addr(), callTok)
+		if all, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") {
+			t.Fatalf("%q, %v", all, err)
 		}
+		c.Close()
 	}
 	r.stop()
-	var lines, counted, seq int64
+	lines, counted, seq := int64(0), int64(0), int64(1)
 	for e := range r.lines {
-		if e.Seq <= seq {
+		if e.Seq != seq+1 {
 			t.Errorf("line %d comes after %d", e.Seq, seq)
 		}
 		seq = e.Seq
 		counted += e.Unlogged
-		if e.Kind == Requested {
+		if e.Kind == Tunneled {
 			lines++
 		}
 	}
-	if lines+counted != flood || lines < freeRefusals || lines > freeRefusals+60 {
+	if lines+counted != flood || lines < freeLines || lines > freeLines+10 {
 		t.Errorf("%d lines, %d counted", lines, counted)
 	}
 }

@@ -36,7 +36,7 @@ func (v *verdict) read(body []byte) {
 		v.Model = clip(model)
 	}
 	if err == nil {
-		v.MaxTokens, err = maxTokens(all)
+		v.MaxTokens, v.answers, err = answerLimits(all)
 	}
 	why, tool := p.oddField(all), p.providersTool(all)
 	switch {
@@ -58,20 +58,26 @@ func (p *provider) otherModel(model string) string {
 	return fmt.Sprintf("the model %q is not this call's, which is %q; models in .abl/config.yaml names it in full", clip(model), strings.Join(p.Models, ", "))
 }
 
-// maxTokens is how many an answer may have, as far as its request says.
-func maxTokens(all fields) (n int64, err error) {
+// answerLimits returns how many tokens an answer may have and how many answers there may be, as
+// far as the request says; of several limits the largest.
+func answerLimits(all fields) (length, number int64, err error) {
 	const config = "generationConfig"
 	if !none(all[config]) {
 		if all, err = fieldsOf(all[config]); err != nil {
-			return 0, fmt.Errorf("%s: %w", config, err)
+			return 0, 0, fmt.Errorf("%s: %w", config, err)
 		}
 	}
-	for _, name := range []string{"max_tokens", "max_output_tokens", "max_completion_tokens", "maxOutputTokens"} {
-		if json.Unmarshal(all[name], &n) == nil {
-			return n, nil
+	largest := func(names ...string) (n int64) {
+		for _, name := range names {
+			var one int64
+			if json.Unmarshal(all[name], &one) == nil {
+				n = max(n, one)
+			}
 		}
+		return n
 	}
-	return 0, nil
+	length = largest("max_tokens", "max_output_tokens", "max_completion_tokens", "maxOutputTokens")
+	return length, largest("n", "candidateCount", "candidate_count"), nil
 }
 
 // oddField says why a field may not pass, "" when all may.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,32 +16,36 @@ func count(n int64) *int64 { return &n }
 func tokenBound(n int64) []Bound { return []Bound{{Of: "call", Tokens: &n}} }
 
 func TestBudgetIsNeverPassedUnknowingly(t *testing.T) {
-	b := budget{caps: Budget{Bounds: tokenBound(100)}}
-	steps := []struct {
-		admit, settle, charge int64 // an admission's estimate, or a settlement
+	b := newBudget(Budget{Bounds: tokenBound(100)})
+	reached := "the budget of this call is reached: %d of 100 tokens are spent"
+	for i, s := range []struct {
+		admit, settle, charge int64 // an admission's maximum, or a settlement
 		want                  string
 	}{
+		{admit: 600, want: ""}, // nothing else is under way
+		{admit: 1, want: "waits"},
+		{admit: 0, want: ""}, // a free one
+		{settle: 600, charge: 30, want: "30"},
 		{admit: 60, want: ""},
-		{admit: 60, want: ""}, // 60 under way are fewer than 100
-		{admit: 1, want: "the budget of this call is reached: 0 tokens are spent and about 120 under way, of 100"},
-		{settle: 60, charge: 30, want: "30"},
-		{admit: 9, want: ""},
-		{settle: 60, charge: 80, want: "110"},
-		{settle: 9, charge: 0, want: "110"},
-		{admit: 0, want: "the budget of this call is reached: 110 tokens are spent and about 0 under way, of 100"},
-		{settle: 1, charge: math.MaxInt64, want: fmt.Sprint(int64(math.MaxInt64))}, // a nonsense is no credit
-		{admit: 0, want: fmt.Sprintf("the budget of this call is reached: %d tokens are spent and about -1 under way, of 100", int64(math.MaxInt64))},
-	}
-	for i, s := range steps {
-		got := ""
+		{admit: 10, want: ""}, // 30, 60 and 10 are 100
+		{admit: 1, want: "waits"},
+		{settle: 10, charge: 70, want: "100"},
+		{admit: 1, want: fmt.Sprintf(reached, 100)},
+		{settle: 60, charge: math.MaxInt64, want: fmt.Sprint(int64(math.MaxInt64))}, // a nonsense is no credit
+		{admit: 0, want: fmt.Sprintf(reached, int64(math.MaxInt64))},
+	} {
+		got, wait := "", (<-chan struct{})(nil)
 		if s.settle > 0 {
-			got = fmt.Sprint(b.settle(amount{tokens: s.settle}, amount{tokens: s.charge}).tokens)
-		} else {
-			got = b.admit(amount{tokens: s.admit}, false)
+			got = fmt.Sprint(b.settle(amount{tokens: s.settle}, "m", &bill{charged: amount{tokens: s.charge}}).Spent)
+		} else if got, wait = b.try(amount{tokens: s.admit}, false); wait != nil {
+			got = "waits"
 		}
 		if got != s.want {
 			t.Errorf("step %d: %q, want %q", i, got, s.want)
 		}
+	}
+	if b.reserved != (amount{}) || b.sum.UnderWay != 0 {
+		t.Errorf("%+v is reserved for %d requests", b.reserved, b.sum.UnderWay)
 	}
 }
 
@@ -54,7 +59,7 @@ func TestBudgetEndsTheCall(t *testing.T) {
 			t.Fatalf("%+v, want %d", got, want)
 		}
 		e := r.next(Requested)
-		if want == 403 && (e.Reason != "the budget of this call is reached: 12 tokens are spent and about 0 under way, of 12" || e.Usage != nil) {
+		if want == 403 && (e.Reason != "the budget of this call is reached: 12 of 12 tokens are spent" || e.Usage != nil) {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -87,26 +92,61 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 }
 
-// TestWhatIsUnderWayCounts holds one request open: its estimate fills the budget.
-func TestWhatIsUnderWayCounts(t *testing.T) {
-	release := make(chan struct{})
-	u := serve(t, func(w http.ResponseWriter, _ *http.Request) { flush(w); <-release; io.WriteString(w, event) })
-	s := setup(u.URL)
-	s.Call.Budget.Bounds = tokenBound(500)
-	r := start(t, s)
-	c := dial(t, r.addr)
-	io.WriteString(c, raw(gen))
-	readSome(t, c)
-	if got := r.post(gen, someBody); got.status != http.StatusForbidden {
-		t.Errorf("%+v", got)
-	}
-	close(release)
-	r.next(Requested)
-	if e := r.next(Requested); e.Req.Spent != 6 {
-		t.Errorf("%+v", e.Req)
-	}
-	if got := r.post(gen, someBody); got.status != http.StatusOK {
-		t.Errorf("what was under way still counts: %+v", got)
+// A request waits for one that leaves it no room. It begins when that one ends, or when the
+// cap is raised. It is refused when its client leaves, and after a while.
+func TestWaitingForRoom(t *testing.T) {
+	for name, c := range map[string]struct {
+		then   func(r *rig, waiting net.Conn, release chan<- bool)
+		status int
+	}{
+		"the other ends":    {func(_ *rig, _ net.Conn, release chan<- bool) { release <- true }, http.StatusOK},
+		"the cap is raised": {func(r *rig, _ net.Conn, _ chan<- bool) { r.send(`{"budget":{}}`) }, http.StatusOK},
+		"the client leaves": {func(_ *rig, waiting net.Conn, _ chan<- bool) { waiting.Close() }, http.StatusBadRequest},
+		"nothing changes":   {func(*rig, net.Conn, chan<- bool) {}, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, release := make(chan bool, 1), make(chan bool, 1)
+			first <- true
+			u := serve(t, func(w http.ResponseWriter, q *http.Request) {
+				select {
+				case <-first:
+					flush(w)
+					select {
+					case <-release:
+					case <-q.Context().Done():
+					}
+				default:
+				}
+				io.WriteString(w, event)
+			})
+			s := setup(u.URL)
+			s.Call.Budget.Bounds = tokenBound(500)
+			if c.status == http.StatusServiceUnavailable {
+				s.Limits.HeadersMS = 50
+			}
+			r := start(t, s)
+			busy, waiting := dial(t, r.addr), dial(t, r.addr)
+			io.WriteString(busy, raw(gen))
+			readSome(t, busy)
+			io.WriteString(waiting, raw(gen))
+			if got := r.post("/gemini/v1beta/models/m1:countTokens", "{}"); got.status != http.StatusOK {
+				t.Errorf("a free request waits, too: %+v", got)
+			}
+			c.then(r, waiting, release)
+			if c.status == http.StatusOK {
+				if got := readSome(t, waiting); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+					t.Errorf("got %q", got)
+				}
+				return
+			}
+			for e := r.next(Requested); e.Req.Class != "stream"; {
+				e = r.next(Requested)
+				if e.Req.Status != c.status || !e.Req.Refused || e.Sum.UnderWay != 1 || e.Sum.Requests != 0 {
+					t.Errorf("want %d: %+v, %+v", c.status, e.Req, e.Sum)
+				}
+			}
+		})
 	}
 }
 
@@ -134,16 +174,9 @@ func TestUsage(t *testing.T) {
 		r.do(q)
 	}
 	r.stop()
-	var log []Entry
-	for e := range r.lines {
-		log = append(log, e)
-	}
-	used := Usage(log, callID)
-	got := fmt.Sprintf("%s %s %d/%d", used.Model, numbers(Entry{Usage: &used.Count}), used.Requests, used.Untold)
+	used := r.next(Ended).Sum
+	got := fmt.Sprintf("%s %s %d/%d", used.Model, numbers(Entry{Usage: &used.Usage}), used.Requests, used.Unknown)
 	if want := "m1 input:10,cached:-,candidates:-,thoughts:-,tool:-,total:12 3/1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-	if other := Usage(log, "another"); other != (Used{}) {
-		t.Errorf("another call has %v", other)
 	}
 }

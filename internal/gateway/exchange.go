@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -46,6 +48,7 @@ type exchange struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	begun time.Time
+	most  amount // that it can cost
 	usage *tokens.Count
 	cost  *prices.USD
 }
@@ -165,46 +168,78 @@ func (x *exchange) read() ([]byte, error) {
 
 // spend holds the request to the budget and asks the provider.
 func (x *exchange) spend(body []byte) {
-	free := x.route.Free
+	ctx, end := context.WithCancelCause(x.r.Context())
+	defer end(nil)
+	defer context.AfterFunc(x.ctx, func() { end(errCallOver) })()
 	t := tariff{x.provider.Prices[x.Model]}
-	guess := amount{}
-	if !free {
-		guess = t.estimate(len(body), 0)
+	length, number := cmp.Or(x.MaxTokens, x.provider.Longest), max(x.answers, 1)
+	x.most = t.most(len(body), min(length, math.MaxInt64/number)*number)
+	if x.route.Free {
+		x.most = amount{}
 	}
-	if why := x.budget.admit(guess, t.Price != nil); why != "" {
-		x.Over = true
-		// 403 ends every CLI within seconds; 429 would have them retry.
-		x.deny(http.StatusForbidden, why)
+	if !x.admitted(ctx, t.Price != nil) {
 		return
 	}
-	x.Free = free
-	charged := x.ask(body, guess, t)
-	if free {
-		charged = amount{}
+	if x.Free = x.route.Free; x.Free {
+		x.ask(ctx, end, body, t)
+		return
 	}
-	spent := x.budget.settle(guess, charged)
-	x.Charged, x.Spent = charged.tokens, spent.tokens
+	// What is under way when a gateway is killed has a line by then.
+	begun := x.Request
+	x.tell(Entry{Kind: Began, Req: &begun})
+	paid := x.ask(ctx, end, body, t)
+	spent := x.budget.settle(x.most, x.Model, paid)
+	if paid != nil {
+		x.Charged = paid.charged.tokens
+	}
+	x.Spent = spent.Spent
 	if t.Price != nil {
-		x.ChargedUSD, x.SpentUSD = &charged.usd, &spent.usd
+		x.ChargedUSD, x.SpentUSD = new(prices.USD), spent.SpentUSD
+		if paid != nil {
+			x.ChargedUSD = &paid.charged.usd
+		}
 	}
 }
 
-// ask sends the request and passes the answer on. It returns what to charge.
-func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
-	ctx, end := context.WithCancelCause(x.r.Context())
-	defer end(nil)
+var errFull = errors.New("the requests under way may spend all that is left of the budget; none ended in time")
+
+// admitted waits until the budget has room for the request. It refuses one for which there
+// is none.
+func (x *exchange) admitted(ctx context.Context, priced bool) bool {
+	ctx, stop := context.WithTimeoutCause(ctx, span(x.Limits.HeadersMS), errFull)
+	defer stop()
+	why, err := x.budget.admit(ctx, x.most, priced)
+	switch {
+	case why != "":
+		x.Over = true
+		// 403 ends every CLI within seconds; 429 would have them retry.
+		x.deny(http.StatusForbidden, why)
+	case errors.Is(err, errFull):
+		x.deny(http.StatusServiceUnavailable, err.Error())
+	case errors.Is(err, errCallOver):
+		x.deny(http.StatusForbidden, err.Error())
+	case err != nil:
+		x.Aborted = true
+		x.deny(http.StatusBadRequest, "the client left")
+	}
+	return !x.Refused
+}
+
+// ask sends the request and passes the answer on. It returns the bill, nil if the provider
+// charges nothing. A request that the provider may have read costs its maximum until the
+// provider reports something else.
+func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []byte, t tariff) *bill {
 	limit := time.AfterFunc(span(x.Limits.RequestMS), func() { end(errTime) })
 	defer limit.Stop()
-	defer context.AfterFunc(x.ctx, func() { end(errCallOver) })()
-
+	unknown := &bill{charged: x.most}
 	answer, err := x.transport.RoundTrip(x.request(ctx, body))
 	x.HeadersMS = time.Since(x.begun).Milliseconds()
 	if err != nil {
 		x.unanswered(ctx, err)
 		if FailedToDial(err) {
-			return amount{} // nothing was asked
+			return nil // nothing was asked
 		}
-		return guess
+		return unknown
 	}
 	defer answer.Body.Close()
 	if far := answer.Header.Get(NoAnswer); far != "" {
@@ -212,36 +247,44 @@ func (x *exchange) ask(body []byte, guess amount, t tariff) amount {
 		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords))
 		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, outcome.Network)
 		if far == NotAsked {
-			return amount{}
+			return nil
 		}
-		return guess
+		return unknown
 	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
 		// Whoever stands in the provider's place: a portal, a wrong address.
 		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode))
 		x.fail(http.StatusBadGateway, x.reason)
-		return amount{}
+		return nil
 	}
 	if answer.StatusCode >= http.StatusBadRequest && x.failed(end, answer) {
-		return amount{}
+		return nil
 	}
-	m := x.relay(ctx, end, answer)
+	return x.billed(len(body), t, answer.StatusCode, x.relay(ctx, end, answer))
+}
+
+// billed returns the bill of an answer that was passed on.
+func (x *exchange) billed(body int, t tariff, status int, m *meter.Meter) *bill {
 	usage := m.Usage()
 	x.usage = &usage
 	x.Finish = m.Finish()
 	// One that is cut, or begins well and ends in an error: Gemini tells as it goes, the others at the end.
-	failed := answer.StatusCode >= http.StatusBadRequest
+	failed := status >= http.StatusBadRequest
 	if x.Part = x.provider.Kind == meter.Gemini && (x.Cut || !failed && x.Trouble != ""); !x.Part && !x.route.Free {
 		x.cost = t.cost(usage)
 	}
 	if failed && !usage.Known() {
-		return amount{} // providers take nothing for an error
+		return nil // providers take nothing for an error
 	}
-	// Nobody gets a long answer for the price of a short one by leaving before its end.
-	if usage.Candidates == nil && usage.Total == nil {
-		guess = t.estimate(len(body), m.Passed())
+	most := x.most
+	if passed := t.most(body, m.Passed()); usage.Candidates == nil && usage.Total == nil {
+		most = amount{max(most.tokens, passed.tokens), max(most.usd, passed.usd)}
 	}
-	return t.charge(usage, x.Part, guess)
+	_, whole := usage.All()
+	if t.Price != nil {
+		whole = x.cost != nil
+	}
+	return &bill{t.charge(usage, x.Part, most), usage, x.cost, whole && !x.Part}
 }
 
 // request is what the provider gets to see.

@@ -36,13 +36,16 @@ type Entry struct {
 	// Of that usage; left out where it or the price is unknown.
 	Cost *prices.USD `json:"cost_usd,omitempty"`
 
-	// Unlogged counts the refusals since the last line that have no line of their own.
+	Sum *Sum `json:"sum,omitempty"` // by then
+
+	// Unlogged counts the requests and notes since the last line that have no line.
 	Unlogged int64 `json:"unlogged,omitempty"`
 }
 
 // The kinds of lines.
 const (
 	Ready     = "ready"   // it listens
+	Began     = "begin"   // a request is about to be sent to its provider
 	Requested = "request" // a request ended
 	Tunneled  = "connect" // a tunnel ended
 	Obeyed    = "command" // a command was carried out
@@ -86,40 +89,44 @@ type Request struct {
 	SpentUSD   *prices.USD `json:"spent_usd,omitempty"`
 }
 
-const (
-	freeRefusals  = 1000 // refusals of a call that get a line each
-	refusalsPause = time.Second
-)
+// freeLines is how many lines of each kind a call has without asking its provider. After
+// that, only each request or note that doubles their number has a line: so a role cannot fill
+// the log, of which the engine keeps 20 MB.
+const freeLines = 500
 
-// journal writes the lines. A role can provoke as many refusals as it likes, so
-// after a while only one a second has a line, and the rest are counted.
+// journal writes the lines.
 type journal struct {
 	out     io.Writer
 	secrets *redact.Redactor
-	now     func() time.Time
-	fatal   context.CancelCauseFunc // hears that a line could not be written
+	sum     func() Sum
+	fatal   context.CancelCauseFunc // called if a line cannot be written
 
 	mu       sync.Mutex
 	seq      int64
-	refusals int
-	last     time.Time // of a refusal's line
+	idle     map[string]int // by kind: what could have had a line without asking the provider
 	unlogged int64
+}
+
+// isIdle reports whether a role can provoke the line without asking its provider, or for
+// nothing.
+func (e Entry) isIdle() bool {
+	return e.Kind == Noted || e.Kind == Tunneled || e.Kind == Requested && (e.Req.Refused || e.Req.Free)
 }
 
 // write numbers a line and writes it in one piece.
 func (j *journal) write(e Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	now := j.now()
-	if e.Req != nil && e.Req.Refused {
-		if j.refusals++; j.refusals > freeRefusals && now.Sub(j.last) < refusalsPause {
+	if e.isIdle() {
+		j.idle[e.Kind]++
+		if n := j.idle[e.Kind]; n > freeLines && n&(n-1) != 0 {
 			j.unlogged++
 			return
 		}
-		j.last = now
 	}
 	j.seq++
-	e.Seq, e.At, e.Unlogged = j.seq, now.UTC().Format("2006-01-02T15:04:05.000Z"), j.unlogged
+	sum := j.sum() // while no other line can be written: a later line never has an earlier sum
+	e.Seq, e.At, e.Sum, e.Unlogged = j.seq, time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), &sum, j.unlogged
 	j.unlogged = 0
 	e.Reason = j.clean(e.Reason)
 	if e.Req != nil {
@@ -151,65 +158,9 @@ func (j *journal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Used is what one call used of its model.
-type Used struct {
-	Model        string
-	tokens.Count              // of the answers that were told whole
-	Cost         *prices.USD  // of these; nil where the model has no price
-	Requests     int64        // that a provider answered, free ones left out
-	Untold       int64        // of these, answers of which the provider told nothing, or not all
-	Part         tokens.Count // what it told of those
-}
-
-// Usage adds up a call's part of the log. An answer was told whole when its price is
-// known, and where the model has none, when its tokens are.
-func Usage(log []Entry, call string) (u Used) {
-	for _, e := range log {
-		if !e.isOf(call) || e.Usage == nil || e.Req.Status >= http.StatusBadRequest && !e.Usage.Known() {
-			continue // an error answer is not paid for
-		}
-		u.Model = e.Req.Model
-		u.Requests++
-		_, whole := e.Usage.All()
-		if e.Req.ChargedUSD != nil {
-			whole = e.Cost != nil
-		}
-		if !whole || e.Req.Part {
-			u.Untold++
-			u.Part = u.Part.Add(*e.Usage)
-			continue
-		}
-		u.Count = u.Count.Add(*e.Usage)
-		if e.Cost != nil {
-			u.Cost = new(cmp.Or(u.Cost, new(prices.USD)).Plus(*e.Cost))
-		}
-	}
-	return u
-}
-
 // isOf says that a line is that of a request of the call which may use tokens.
 func (e Entry) isOf(call string) bool {
 	return e.Kind == Requested && e.Call == call && e.Req != nil && !e.Req.Free
-}
-
-// Charged is what the budgets counted of a call: estimates where its provider did
-// not tell. The dollars are nil where a model without a price was asked. Lines that
-// are lost are in it as far as a later one sums them up.
-func Charged(log []Entry, call string) (tokens int64, usd *prices.USD) {
-	usd = new(prices.USD)
-	for _, e := range log {
-		if e.Kind != Requested || e.Call != call || e.Req == nil || e.Req.Refused {
-			continue
-		}
-		tokens = max(tokens, e.Req.Spent)
-		switch {
-		case e.Req.SpentUSD != nil && usd != nil:
-			*usd = max(*usd, *e.Req.SpentUSD)
-		case e.Req.Charged > 0 && e.Req.SpentUSD == nil:
-			usd = nil
-		}
-	}
-	return tokens, usd
 }
 
 // Trouble is what was wrong with the provider when a call came to its end.

@@ -38,7 +38,8 @@ type verdict struct {
 	route    *route    // set: to be forwarded
 	path     string    // below the upstream's base
 	query    string
-	local    bool // the list of models, answered here
+	local    bool  // the list of models, answered here
+	answers  int64 // that it asks for
 }
 
 func (v *verdict) deny(status int, reason string) {
@@ -111,7 +112,7 @@ func (s *server) asks(q *http.Request, v *verdict) {
 func (v *verdict) find(path string) {
 	p := v.provider
 	if v.Method == http.MethodGet && path == p.List {
-		v.Class, v.local = "models", true
+		v.Class, v.local, v.Free = "models", true, true
 		return
 	}
 	for i := range p.Routes {

@@ -19,6 +19,7 @@ const (
 	callTok  = "token-0123456789abcdef"
 	realKey  = "sk-REAL-canary-9f8e7d6c5b4a"
 	someBody = `{"contents":[],"generationConfig":{      }}`
+	most     = int64(len(someBody)) + 65_536                 // tokens of a request with it
 	modelled = `{"model":"m1","metadata":{               }}` // for the APIs that name it in the body
 )
 

@@ -93,7 +93,7 @@ func decode(line []byte, to any) error {
 func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	p.Dialer.Not = setup.Inside
 	s := &server{
-		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, budget: &budget{caps: setup.Call.Budget},
+		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, budget: newBudget(setup.Call.Budget),
 		slots: make(chan struct{}, setup.Limits.Concurrent), tunnels: make(chan struct{}, setup.Limits.Tunnels),
 	}
 	secrets := []string{string(setup.Call.Token)}
@@ -112,7 +112,7 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	}
 	hidden, _ := redact.New(secrets...)
 	s.ctx, s.end = context.WithCancelCause(ctx)
-	s.journal = &journal{out: p.Out, now: time.Now, secrets: hidden, fatal: s.end}
+	s.journal = &journal{out: p.Out, secrets: hidden, sum: s.budget.total, fatal: s.end, idle: map[string]int{}}
 	return s, nil
 }
 

@@ -52,7 +52,7 @@ func TestStop(t *testing.T) {
 	io.WriteString(c, raw(gen))
 	readSome(t, c)
 	r.stop()
-	if e := r.next(Requested); !e.Req.Cut || e.Reason != "the call is over" || e.Req.Charged != 1010 {
+	if e := r.next(Requested); !e.Req.Cut || e.Reason != "the call is over" || e.Req.Charged != most {
 		t.Errorf("the request under way: %+v %+v", e, e.Req)
 	}
 	if e := r.next(Ended); e.Reason != "told by a signal" {

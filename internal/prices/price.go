@@ -123,6 +123,22 @@ func (p Price) OfRequest(t tokens.Count) (USD, bool) {
 	), true
 }
 
+// Most returns the largest cost of a request with up to input prompt tokens and up to output
+// tokens in its answer, whatever their kinds.
+func (p Price) Most(input, output int64) (most USD) {
+	rates := []Rate{p.Rate}
+	for _, t := range p.Long {
+		if input > t.Above {
+			rates = append(rates, t.Rate)
+		}
+	}
+	for _, r := range rates {
+		in, out := max(r.Input, r.Cached, r.CacheWrite), max(r.Output, r.Thinking)
+		most = max(most, sum(part{input, in}, part{output, out}))
+	}
+	return most
+}
+
 // OfMany is what several requests together cost; false when too little was told,
 // or when one of them may have been long enough for another rate.
 func (p Price) OfMany(t tokens.Count) (USD, bool) {

@@ -26,7 +26,7 @@ type Access struct {
 	Prices map[string]*prices.Price
 	Fetch  bool                                      // the hosts of network.allow
 	Budget func(call string) (gateway.Budget, error) // nil for none
-	Spent  func(log []gateway.Entry)                 // sees a call's log while it runs, and in the end; nil for nobody
+	Spent  func(gateway.Sum)                         // hears what a call has used, while it runs and in the end; or nil
 }
 
 // caFile is in helper.In of a box whose tools have to trust more than its image does.

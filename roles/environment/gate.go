@@ -1,10 +1,12 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
 	"abl/internal/helper"
+	"abl/internal/prices"
 	"abl/internal/state"
 	"abl/internal/tokens"
 	"abl/roles"
@@ -97,17 +100,49 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 		g.unwatch = nil
 	}
 	log, err := g.sidecar(key, time.Time{}).Close(ctx)
-	if errors.Is(err, sidecar.ErrGone) {
-		lost := "nobody knows what this call used: its gateway was removed by somebody else"
-		return roles.Traffic{Usage: []agent.Usage{{Part: true}}, Requests: -1, Notes: []string{lost}}, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, sidecar.ErrGone) {
 		return roles.Traffic{}, err
 	}
-	if g.Spent != nil {
-		g.Spent(log.Entries)
+	t := trafficOf(log, key)
+	if sum := log.Sum(); sum != nil && g.Spent != nil {
+		g.Spent(*sum)
 	}
-	return trafficOf(log, key), nil
+	if err == nil && log.Sum() != nil {
+		return t, nil
+	}
+	unknown := "the gateway's log has no line with what this call used"
+	if err != nil {
+		unknown = "it is unknown what this call used: " + err.Error()
+	}
+	t.Notes = append(t.Notes, unknown+"; a budget counts it as all that was left")
+	budget, err := g.Budget(key)
+	t.Charged = atMost(t.Charged, budget)
+	return t, err
+}
+
+// atMost counts a call whose use is unknown at all that the tightest of its bounds leaves.
+func atMost(known *roles.Charged, b gateway.Budget) *roles.Charged {
+	const unbounded = math.MaxInt64
+	left, usd := int64(unbounded), prices.USD(unbounded)
+	for _, bound := range b.Bounds {
+		if bound.Tokens != nil {
+			left = min(left, max(*bound.Tokens-bound.UsedTokens, 0))
+		}
+		if bound.USD != nil {
+			usd = min(usd, max(*bound.USD-bound.UsedUSD, 0))
+		}
+	}
+	if left == unbounded && usd == unbounded {
+		return known
+	}
+	all := cmp.Or(known, &roles.Charged{})
+	if left < unbounded {
+		all.Tokens = max(all.Tokens, left)
+	}
+	if usd < unbounded {
+		all.USD = new(max(*cmp.Or(all.USD, new(prices.USD)), usd))
+	}
+	return all
 }
 
 func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
@@ -118,34 +153,34 @@ func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
 	}
 }
 
-// trafficOf is what a gateway's log says of a call. What its provider did not tell
-// whole, or what has no line, is a row of its own: it keeps every sum a lower bound
-// that says so.
+// trafficOf returns what a gateway's log says of a call. Requests whose use is unknown are a
+// row of their own, so that every sum shows that it is a lower bound.
 func trafficOf(log sidecar.Log, call string) roles.Traffic {
-	used := gateway.Usage(log.Entries, call)
-	t := roles.Traffic{Requests: used.Requests}
-	if used.Untold < used.Requests {
-		t.Usage = append(t.Usage, agent.Usage{Model: used.Model, Count: used.Count, Cost: used.Cost})
+	used := log.Sum()
+	if used == nil {
+		return roles.Traffic{Usage: []agent.Usage{{Part: true}}, Requests: -1}
 	}
-	if used.Untold > 0 {
+	t := roles.Traffic{Requests: used.Requests, Over: used.Over}
+	charged, usd := used.Most()
+	t.Charged = &roles.Charged{Tokens: charged, USD: usd}
+	if used.Unknown < used.Requests {
+		t.Usage = append(t.Usage, agent.Usage{Model: used.Model, Count: used.Usage, Cost: used.Cost})
+	}
+	if used.Unknown > 0 || used.UnderWay > 0 || !log.Ended {
 		t.Usage = append(t.Usage, agent.Usage{Model: used.Model, Count: used.Part, Part: true})
-		t.Notes = append(t.Notes, fmt.Sprintf("the provider told no whole usage for %d of %d answers of %s", used.Untold, used.Requests, used.Model))
 	}
-	switch {
-	case log.Lost > 0:
-		t.Usage = append(t.Usage, agent.Usage{Part: true})
-		t.Notes = append(t.Notes, fmt.Sprintf("the gateway's log lacks at least %d lines: the usage is a lower bound", log.Lost))
-	case used.Requests == 0:
+	if used.Unknown > 0 {
+		note := "the cost of %d of %d requests to %s is unknown: the provider did not report all of their usage"
+		t.Notes = append(t.Notes, fmt.Sprintf(note, used.Unknown, used.Requests, used.Model))
+	}
+	if !log.Ended {
+		note := "the gateway's log has no end: the cost of %d requests and of all after its newest line is unknown"
+		t.Notes = append(t.Notes, fmt.Sprintf(note, used.UnderWay))
+	}
+	if len(t.Usage) == 0 {
 		t.Usage = []agent.Usage{{Count: tokens.None()}} // known: nothing passed
 	}
-	charged, usd := gateway.Charged(log.Entries, call)
-	t.Charged = &roles.Charged{Tokens: charged, USD: usd}
 	t.Notes = append(t.Notes, sidecar.Advice(log.Entries)...)
-	for _, e := range log.Entries {
-		if e.Req != nil && e.Req.Over {
-			t.Over = e.Reason
-		}
-	}
 	last := gateway.LastTrouble(log.Entries, call)
 	t.Fault, t.Waiting, t.Finish = last.Fault, last.Waiting, last.Finish
 	return t

@@ -7,29 +7,56 @@ import (
 
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
+	"abl/internal/prices"
 	"abl/internal/tokens"
+	"abl/roles"
 )
 
 func TestTraffic(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
-	asked := func(model string, status int, u *tokens.Count) gateway.Entry {
-		return gateway.Entry{Kind: gateway.Requested, Call: "c", Req: &gateway.Request{Model: model, Status: status}, Usage: u}
+	log := func(s gateway.Sum, ended bool) sidecar.Log {
+		return sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Ended, Call: "c", Sum: &s}}, Ended: ended}
 	}
-	told := &tokens.Count{Input: n(10), Candidates: n(2), Total: n(12)}
-	over := gateway.Entry{Kind: gateway.Requested, Call: "c", Reason: "reached", Req: &gateway.Request{Refused: true, Over: true, Status: 403}}
+	told := tokens.Count{Input: n(20), Candidates: n(4), Total: n(24)}
+	part := tokens.Count{Total: n(3)}
+	const untold = " requests to m is unknown: the provider did not report all of their usage"
+	const lost = "the gateway's log has no end: the cost of %d requests and of all after its newest line is unknown"
+	some := gateway.Sum{
+		Model:    "m",
+		Requests: 1,
+		Usage:    told,
+		Spent:    24,
+	}
+	over := some
+	over.Over = "reached"
 	for _, c := range []struct {
 		name string
 		log  sidecar.Log
 		want string
 	}{
-		{"two answers", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told), asked("m", 200, told)}}, "m 24; 2 requests"},
-		{"an answer without usage", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told), asked("m", 200, &tokens.Count{})}},
-			"m 12, m unknown; 2 requests; the provider told no whole usage for 1 of 2 answers of m"},
-		{"only such", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, &tokens.Count{})}}, "m unknown; 1 requests; the provider told no whole usage for 1 of 1 answers of m"},
-		{"nothing asked", sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Ready}}}, " 0; 0 requests"},
-		{"another call's", sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Requested, Call: "d", Req: &gateway.Request{}, Usage: told}}}, " 0; 0 requests"},
-		{"lines lost", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told)}, Lost: 3}, "m 12,  unknown; 1 requests; the gateway's log lacks at least 3 lines: the usage is a lower bound"},
-		{"over the budget", sidecar.Log{Entries: []gateway.Entry{asked("m", 200, told), over}}, "m 12; 1 requests; over: reached"},
+		{"an answer", log(some, true), "m 24; 1 requests; charged 24"},
+		{"an answer without usage", log(gateway.Sum{
+			Model:    "m",
+			Requests: 2,
+			Unknown:  1,
+			Usage:    told,
+			Part:     part,
+			Spent:    90,
+		}, true), "m 24, m 3+?; 2 requests; charged 90; the cost of 1 of 2" + untold},
+		{"only such", log(gateway.Sum{
+			Model:    "m",
+			Requests: 1,
+			Unknown:  1,
+			Spent:    70,
+		}, true), "m unknown; 1 requests; charged 70; the cost of 1 of 1" + untold},
+		{"nothing asked", log(gateway.Sum{}, true), " 0; 0 requests; charged 0"},
+		{"killed", log(some, false), "m 24, m unknown; 1 requests; charged 24; " + fmt.Sprintf(lost, 0)},
+		{"killed with requests under way", log(gateway.Sum{UnderWay: 2, Reserved: 100}, false),
+			" unknown; 0 requests; charged 100; " + fmt.Sprintf(lost, 2)},
+		{"ended with a request under way", log(gateway.Sum{UnderWay: 1, Reserved: 50}, true),
+			" unknown; 0 requests; charged 50"},
+		{"gone", sidecar.Log{}, " unknown; -1 requests; charged unknown"},
+		{"over the budget", log(over, true), "m 24; 1 requests; charged 24; over: reached"},
 	} {
 		got := trafficOf(c.log, "c")
 		var models []string
@@ -37,10 +64,16 @@ func TestTraffic(t *testing.T) {
 			text := u.Model + " unknown"
 			if u.Total != nil {
 				text = fmt.Sprint(u.Model, " ", *u.Total)
+				if u.Part {
+					text += "+?"
+				}
 			}
 			models = append(models, text)
 		}
 		text := fmt.Sprintf("%s; %d requests", strings.Join(models, ", "), got.Requests)
+		if text += "; charged unknown"; got.Charged != nil {
+			text = strings.TrimSuffix(text, "unknown") + fmt.Sprint(got.Charged.Tokens)
+		}
 		for _, note := range got.Notes {
 			text += "; " + note
 		}
@@ -50,5 +83,42 @@ func TestTraffic(t *testing.T) {
 		if text != c.want {
 			t.Errorf("%s: %s, want %s", c.name, text, c.want)
 		}
+	}
+}
+
+// A call whose use is unknown counts at all that was left: no budget grows by it.
+func TestUnknownUseCountsAsAllThatWasLeft(t *testing.T) {
+	n, usd := int64(100), prices.Dollars(5)
+	known := roles.Charged{Tokens: 30, USD: new(prices.Dollars(4))}
+	bounds := []gateway.Bound{
+		{Of: "call", Tokens: &n, UsedTokens: 60},
+		{Of: "phase", USD: &usd, UsedUSD: prices.Dollars(2)},
+		{Of: "project", Tokens: &n},
+	}
+	for _, c := range []struct {
+		name   string
+		known  *roles.Charged
+		bounds []gateway.Bound
+		want   string
+	}{
+		{"unbounded", nil, nil, "nobody knows"},
+		{"the tightest bound", nil, bounds, "40 tokens, 3 USD"},
+		{"more was seen", &known, bounds, "40 tokens, 4 USD"},
+		{"seen, unbounded", &known, nil, "30 tokens, 4 USD"},
+		{"spent before", nil, []gateway.Bound{{Of: "call", USD: &usd, UsedUSD: prices.Dollars(6)}}, "0 tokens, 0 USD"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			known := c.known
+			if known != nil {
+				known = new(*known)
+			}
+			got := "nobody knows"
+			if all := atMost(known, gateway.Budget{Bounds: c.bounds}); all != nil {
+				got = fmt.Sprintf("%d tokens, %s USD", all.Tokens, all.USD)
+			}
+			if got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 }

@@ -84,22 +84,17 @@ func (a *Account) Left(call string) (gateway.Budget, error) {
 	return b, err
 }
 
-// Spent warns of the caps that a call's requests, as its gateway logs them, nearly spend.
-func (a *Account) Spent(log []gateway.Entry) {
+// Spent warns of the caps that a running call nearly spends.
+func (a *Account) Spent(by gateway.Sum) {
 	a.mu.Lock()
 	caps := a.held
 	a.mu.Unlock()
-	for _, e := range log {
-		for _, c := range caps {
-			if e.Req == nil {
-				continue
-			}
-			c.Used.Tokens += e.Req.Spent
-			if e.Req.SpentUSD != nil {
-				c.Used.USD = c.Used.USD.Plus(*e.Req.SpentUSD)
-			}
-			a.Warn(c.Nearly()...)
+	for _, c := range caps {
+		c.Used.Tokens += by.Spent
+		if by.SpentUSD != nil {
+			c.Used.USD = c.Used.USD.Plus(*by.SpentUSD)
 		}
+		a.Warn(c.Nearly()...)
 	}
 }
 

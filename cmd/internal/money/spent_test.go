@@ -157,13 +157,12 @@ func TestACallThatNearsItsCap(t *testing.T) {
 	if _, err := a.Left("p1-build-1.1"); err != nil {
 		t.Fatal(err)
 	}
-	at := func(tokens int64, dollars float64) gateway.Entry {
+	at := func(tokens int64, dollars float64) gateway.Sum {
 		u := prices.Dollars(dollars)
-		return gateway.Entry{Req: &gateway.Request{Spent: tokens, SpentUSD: &u}}
+		return gateway.Sum{Spent: tokens, SpentUSD: &u}
 	}
-	log := []gateway.Entry{{}, at(20, 5), at(31, 7), at(40, 8), at(55, 9)}
-	for n := range log {
-		a.Spent(log[:n+1])
+	for _, sum := range []gateway.Sum{{}, at(20, 5), at(31, 7), at(40, 8), at(55, 9)} {
+		a.Spent(sum)
 	}
 	want := "81 % of the budget of this phase are spent: 81 of 100 tokens\n80 % of the budget of this phase are spent: 8.00 of 10 USD\n" +
 		"the budget of this phase is used up: 105 of 100 tokens\nthe budget of this phase is used up: 10.00 of 10 USD"

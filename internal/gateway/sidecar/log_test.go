@@ -2,12 +2,15 @@ package sidecar
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"abl/internal/gateway"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 )
@@ -31,7 +34,7 @@ func TestLastWordsAreKeptSafe(t *testing.T) {
 	s := Sidecar{Engine: dying{words: `{"seq":1,"kind":"ready"}` + "\npanic: " + key + "\x1b[2J\n"}, Keep: filepath.Join(t.TempDir(), "log"), Safe: o}
 	for range 2 {
 		log, err := s.Close(t.Context())
-		if must(t, err); len(log.Entries) != 1 || log.Lost != 1 {
+		if must(t, err); len(log.Entries) != 1 || log.Ended {
 			t.Errorf("log %+v", log)
 		}
 	}
@@ -41,25 +44,66 @@ func TestLastWordsAreKeptSafe(t *testing.T) {
 	}
 }
 
-func TestParseCountsWhatIsLost(t *testing.T) {
-	const ready, request, end = `{"seq":1,"kind":"ready"}`, `{"seq":2,"kind":"request"}`, `{"seq":3,"kind":"end"}`
-	for _, c := range []struct {
-		name, log     string
-		entries, lost int
-	}{
-		{"whole", ready + "\n" + request + "\n" + end + "\n", 3, 0},
-		{"nothing", "", 0, 1},
-		{"killed", ready + "\n" + request + "\n", 2, 1},
-		{"torn", ready + "\n" + `{"seq":2,"ki`, 1, 1},
-		{"a line is missing", ready + "\n" + end + "\n", 2, 1},
-		{"the first lines are rotated away", end + "\n", 1, 2},
-		{"said twice", ready + "\n" + ready + "\n" + request + "\n" + end + "\n", 3, 0},
-		{"words of a dying program", ready + "\npanic: x\n", 1, 1},
-		{"words before a proper end", "x\n" + ready + "\n" + request + "\n" + end + "\n", 3, 0},
+// The newest line alone says what was used, however many before it are lost.
+func TestParse(t *testing.T) {
+	const ready = `{"seq":1,"kind":"ready","sum":{"spent":0}}`
+	const request = `{"seq":2,"kind":"request","sum":{"spent":5}}`
+	const end = `{"seq":3,"kind":"end","sum":{"spent":7}}`
+	for _, c := range []struct{ name, log, want string }{
+		{"whole", ready + "\n" + request + "\n" + end + "\n", "3 lines, ended true, 7 spent"},
+		{"nothing", "", "0 lines, ended false, unknown"},
+		{"killed", ready + "\n" + request + "\n", "2 lines, ended false, 5 spent"},
+		{"torn", ready + "\n" + `{"seq":2,"ki`, "1 lines, ended false, 0 spent"},
+		{"a line is missing", ready + "\n" + end + "\n", "2 lines, ended true, 7 spent"},
+		{"the first lines are rotated away", end + "\n", "1 lines, ended true, 7 spent"},
+		{"said twice", ready + "\n" + ready + "\n" + request + "\n" + end + "\n", "3 lines, ended true, 7 spent"},
+		{"with what was seen before", ready + "\n" + request + "\n" + end + "\n\n" + request + "\n", "3 lines, ended true, 7 spent"},
+		{"with what was seen and lost", ready + "\n\n" + request + "\n", "2 lines, ended false, 5 spent"},
+		{"words of a dying program", ready + "\npanic: x\n", "1 lines, ended false, 0 spent"},
+		{"words before a proper end", "x\n" + ready + "\n" + request + "\n" + end + "\n", "3 lines, ended true, 7 spent"},
+		{"of a gateway without sums", `{"seq":1,"kind":"end"}` + "\n", "1 lines, ended true, unknown"},
 	} {
-		got := parse([]byte(c.log))
-		if len(got.Entries) != c.entries || got.Lost != int64(c.lost) {
-			t.Errorf("%s: %d entries, %d lost, want %d and %d", c.name, len(got.Entries), got.Lost, c.entries, c.lost)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			log := parse([]byte(c.log))
+			got := fmt.Sprintf("%d lines, ended %t, ", len(log.Entries), log.Ended)
+			if sum := log.Sum(); sum == nil {
+				got += "unknown"
+			} else {
+				got += fmt.Sprintf("%d spent", sum.Spent)
+			}
+			if got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 }
+
+// What was seen of a running gateway's log is known when the gateway is gone, to another abl,
+// too.
+func TestWhatWasSeenIsKept(t *testing.T) {
+	words := `{"seq":1,"kind":"ready"}` + "\n" + `{"seq":7,"kind":"begin","sum":{"spent":5,"reserved":9}}` + "\n"
+	s := Sidecar{Engine: dying{words: words}, Keep: filepath.Join(t.TempDir(), "log"), Safe: &redact.Sanitizer{}}
+	var heard int64
+	for last := int64(0); last < 7; {
+		var err error
+		last, err = s.see(t.Context(), last, func(sum gateway.Sum) { heard += sum.Spent })
+		must(t, err)
+	}
+	_, err := s.see(t.Context(), 7, func(gateway.Sum) { t.Error("an old line is heard") })
+	must(t, err)
+	s.Engine = goneEngine{}
+	log, err := s.Close(t.Context())
+	sum := log.Sum()
+	if heard != 5 || !errors.Is(err, ErrGone) || log.Ended || sum == nil || sum.Spent != 5 || sum.Reserved != 9 {
+		t.Errorf("heard %d, then %+v, %v", heard, log, err)
+	}
+	must(t, s.forget(t.Context()))
+	if log, _ := s.Close(t.Context()); log.Sum() != nil {
+		t.Errorf("the next call begins with %+v", log)
+	}
+}
+
+// goneEngine is an engine without the box.
+type goneEngine struct{ dying }
+
+func (goneEngine) Stop(context.Context, string, time.Duration) error { return sandbox.ErrNotFound }

@@ -82,15 +82,35 @@ func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	return nil
 }
 
-// Watch shows what the gateway's log holds while it runs, each time all of it, until
-// ctx ends. What cannot be read now is read at the end.
-func (s Sidecar) Watch(ctx context.Context, look func([]gateway.Entry)) {
-	for proc.Pause(ctx, watchEvery) == nil {
-		if entries, err := s.log(ctx); err == nil {
-			look(entries)
-		}
+// Watch calls look with what the call has used by the gateway's newest line, until ctx ends.
+// It keeps that line, in case the gateway is removed. What cannot be read now is read later.
+func (s Sidecar) Watch(ctx context.Context, look func(gateway.Sum)) {
+	for last := int64(0); proc.Pause(ctx, watchEvery) == nil; {
+		last, _ = s.see(ctx, last, look)
 	}
 }
+
+// see looks at the newest line if it comes after the line last. It returns its number.
+func (s Sidecar) see(ctx context.Context, last int64, look func(gateway.Sum)) (int64, error) {
+	log, err := s.log(ctx)
+	sum := log.Sum()
+	if err != nil || sum == nil {
+		return last, err
+	}
+	newest := log.Entries[len(log.Entries)-1]
+	if newest.Seq <= last {
+		return last, nil
+	}
+	look(*sum)
+	line, err := json.Marshal(newest)
+	if err == nil {
+		err = hostfs.Write(s.seen(), []byte(s.Safe.Whole(string(line)+"\n")), 0o644)
+	}
+	return newest.Seq, err
+}
+
+// seen is the file with the newest line that Watch saw.
+func (s Sidecar) seen() string { return s.Keep + ".seen" }
 
 // feed sends the gateway one line.
 func (s Sidecar) feed(ctx context.Context, order any) error {
@@ -111,8 +131,8 @@ func (s Sidecar) listens(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, warmUp)
 	defer cancel()
 	for {
-		entries, err := s.log(ctx)
-		if err != nil || slices.ContainsFunc(entries, func(e gateway.Entry) bool { return e.Kind == gateway.Ready }) {
+		log, err := s.log(ctx)
+		if err != nil || len(log.Entries) > 0 && log.Entries[0].Kind == gateway.Ready {
 			return err
 		}
 		if st, err := s.Engine.Status(ctx, s.Name); err != nil || st.State == sandbox.Exited {
@@ -147,14 +167,21 @@ func (s Sidecar) Bound(ctx context.Context, b gateway.Budget) error {
 	return s.feed(ctx, gateway.Command{Budget: &b})
 }
 
-// Log is what a gateway told from its beginning to its end.
+// Log is what a gateway wrote.
 type Log struct {
 	Entries []gateway.Entry
-	Lost    int64 // lines that are missing between two that are there, or at the end
+	Ended   bool // the newest line is the gateway's last one
 }
 
-// ErrGone means that a gateway's box and its log are gone, so that nobody knows
-// what passed it.
+// Sum returns what the newest line says that the call has used, nil if nothing is known.
+func (l Log) Sum() *gateway.Sum {
+	if len(l.Entries) == 0 {
+		return nil
+	}
+	return l.Entries[len(l.Entries)-1].Sum
+}
+
+// ErrGone means that a gateway's box and its log are gone. What Watch saw of the log is left.
 var ErrGone = errors.New("the gateway was removed by somebody else")
 
 // Close ends the gateway, keeps its log in the call's record and removes the box,
@@ -162,11 +189,15 @@ var ErrGone = errors.New("the gateway was removed by somebody else")
 func (s Sidecar) Close(ctx context.Context) (Log, error) {
 	// Where its log is kept, it was closed before.
 	if kept, err := os.ReadFile(s.Keep); !errors.Is(err, fs.ErrNotExist) {
-		return parse(kept), errors.Join(err, s.Engine.Remove(ctx, s.Name))
+		return parse(kept), errors.Join(err, s.drop(ctx))
 	}
-	err := s.Engine.Stop(ctx, s.Name, grace)
+	seen, err := os.ReadFile(s.seen())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Log{}, fmt.Errorf("cannot read what was seen of the gateway's log: %w", err)
+	}
+	err = s.Engine.Stop(ctx, s.Name, grace)
 	if errors.Is(err, sandbox.ErrNotFound) {
-		return Log{}, ErrGone
+		return parse(seen), ErrGone
 	}
 	if err != nil {
 		return Log{}, err
@@ -176,43 +207,52 @@ func (s Sidecar) Close(ctx context.Context) (Log, error) {
 		return Log{}, err
 	}
 	// Its own lines are safe; those that a dying program adds may be anything.
+	// A machine that lost its power may have lost lines that were seen, or half of one.
+	if all := slices.Concat(data, []byte("\n"), seen); len(parse(all).Entries) > len(parse(data).Entries) {
+		data = all
+	}
 	data = []byte(s.Safe.Whole(string(data)))
 	if err := hostfs.Write(s.Keep, data, 0o644); err != nil {
 		return Log{}, fmt.Errorf("cannot keep the gateway's log: %w", err)
 	}
 	failpoint.Here("gateway.kept")
-	return parse(data), s.Engine.Remove(ctx, s.Name)
+	return parse(data), s.drop(ctx)
 }
 
 // forget removes what stands under the call's name and never served it.
 func (s Sidecar) forget(ctx context.Context) error {
-	if err := os.Remove(s.Keep); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot put an earlier log away: %w", err)
-	}
-	return s.Engine.Remove(ctx, s.Name)
+	return errors.Join(removeFile(s.Keep), s.drop(ctx))
 }
 
-func (s Sidecar) log(ctx context.Context) ([]gateway.Entry, error) {
+// drop removes the box, and what was seen of its log.
+func (s Sidecar) drop(ctx context.Context) error {
+	return errors.Join(removeFile(s.seen()), s.Engine.Remove(ctx, s.Name))
+}
+
+func removeFile(name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove an earlier log: %w", err)
+	}
+	return nil
+}
+
+func (s Sidecar) log(ctx context.Context) (Log, error) {
 	data, err := s.Engine.Logs(ctx, s.Name, maxLog)
-	return parse(data).Entries, err
+	return parse(data), err
 }
 
 // parse reads the lines. Only the gateway writes them; a line that is none of its
-// own is what a dying program said, and counts as lost.
+// own is what a dying program said.
 func parse(data []byte) (l Log) {
-	next, ended := int64(1), false
+	next := int64(1)
 	for line := range bytes.Lines(data) {
 		var e gateway.Entry
 		if json.Unmarshal(line, &e) != nil || e.Seq < next {
 			continue
 		}
-		l.Lost += e.Seq - next
 		next = e.Seq + 1
-		ended = e.Kind == gateway.Ended
+		l.Ended = e.Kind == gateway.Ended
 		l.Entries = append(l.Entries, e)
-	}
-	if !ended {
-		l.Lost++ // it was killed, and what passed it at that moment has no line
 	}
 	return l
 }
