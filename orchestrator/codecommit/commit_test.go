@@ -195,6 +195,35 @@ func TestGreenAtOnce(t *testing.T) {
 	}
 }
 
+// What a question cost is unknown in part if the provider may charge for a try that it did
+// not answer.
+func TestLostTriesAreUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		usage tokens.Count
+		want  string
+	}{
+		"before an answer": {tokens.Count{Total: new(int64(10))}, ",fake,,,,10,,,,unknown,api, ,fake,,,,,,,,unknown,none,"},
+		"and no answer":    {tokens.Count{}, ",fake,,,,,,,,unknown,none,"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, codecommit.V2, nil)
+			l.answers = []model.Answer{says("^^^a\nbye\n^^^end\n")}
+			l.answers[0].Lost, l.answers[0].Usage = true, c.usage
+			l.builds = []codecommit.Built{green}
+			l.commit()
+			var got []string
+			for _, row := range strings.Split(strings.TrimSpace(l.file("logs/tokens.csv")), "\n")[1:] {
+				_, row, _ = strings.Cut(row, "committing-code")
+				row, _, _ = strings.Cut(row, "2026")
+				got = append(got, row)
+			}
+			if text := strings.Join(got, " "); text != c.want {
+				t.Errorf("got %s, want %s", text, c.want)
+			}
+		})
+	}
+}
+
 // golden compares a prompt with a file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/redact"
+	"abl/internal/tokens"
 	"abl/internal/wording"
 	"abl/roles/environment"
 	"abl/roles/model"
@@ -315,7 +317,12 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 		row.Source = ledger.Nobody
 	}
 	row.CostUSD = ledger.Cost(row)
-	return r.Book.Append([]ledger.Row{row})
+	rows := []ledger.Row{row}
+	if a.Lost {
+		row.Source, row.Count, row.CostUSD = ledger.Nobody, tokens.Count{}, ledger.Unknown
+		rows = append(slices.DeleteFunc(rows, func(r ledger.Row) bool { return r.Source == row.Source }), row)
+	}
+	return r.Book.Append(rows)
 }
 
 // Folder is the log folder of one run. Whatever is written there has no secret

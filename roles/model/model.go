@@ -51,6 +51,7 @@ type Answer struct {
 	Usage  tokens.Count
 	Body   []byte // of the response, as received
 	Tries  int
+	Lost   bool // the provider may charge for a try of which it did not report the usage
 }
 
 // Names of the models that are known.
@@ -256,9 +257,11 @@ func (e *Error) Error() string { return e.What }
 func (c *Client) Ask(ctx context.Context, prompt string, sent func(body []byte) error) (Answer, error) {
 	// It is the same for each try, so that a provider can tell that it is one question.
 	once := rand.Text()
+	var before Answer // all earlier tries
 	for try := 1; ; try++ {
 		a, err := c.try(ctx, prompt, once, sent)
-		a.Tries = try
+		a.Tries, a.Usage, a.Lost = try, before.Usage.Add(a.Usage), before.Lost || a.Lost
+		before = a
 		e, told := errors.AsType[*Error](err)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -289,6 +292,7 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 	_, _ = read.Write(t.body)
 	// The SDKs make a zero of what is not told.
 	a.Body, a.Model, a.Usage = t.body, cmp.Or(a.Model, c.name), read.Usage()
+	a.Lost = t.asked && (t.status == 0 || t.status == http.StatusOK) && !a.Usage.Known()
 	switch {
 	case t.stop != nil:
 		return a, t.stop
@@ -348,6 +352,7 @@ const maxBody = 64 << 20
 type tape struct {
 	next   http.RoundTripper
 	sent   func([]byte) error
+	asked  bool // the provider may have read the request
 	status int
 	header http.Header
 	body   []byte
@@ -370,7 +375,8 @@ func (t *tape) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := t.next.RoundTrip(r)
-	if err != nil {
+	dial, is := errors.AsType[*net.OpError](err)
+	if t.asked = !is || dial.Op != "dial"; err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()

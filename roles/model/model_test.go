@@ -38,6 +38,9 @@ func server(t *testing.T, play ...exchange) (url string, requests *[]string) {
 		key := r.Header.Get("X-Goog-Api-Key") + r.Header.Get("Authorization")
 		*requests = append(*requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, key, strings.TrimSpace(string(body))))
 		x := play[min(len(*requests), len(play))-1]
+		if x.status == 0 {
+			panic(http.ErrAbortHandler)
+		}
 		for name, value := range x.header {
 			w.Header().Set(name, value)
 		}
@@ -186,6 +189,36 @@ func TestTrouble(t *testing.T) {
 				t.Errorf("got %q after %v and %d requests, want %q after %s: %v", got, pauses, len(*requests), c.want, c.pauses, err)
 			}
 		})
+	}
+}
+
+// A try that the provider may have answered for money is not forgotten when a later one has
+// an answer: its tokens count, or it says that some are unknown.
+func TestEarlierTriesCount(t *testing.T) {
+	const counted = `{"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":12}}`
+	for _, c := range []struct {
+		name   string
+		first  exchange
+		tokens string
+		lost   bool
+	}{
+		{"never answered", exchange{}, "[7,3,null,2,null,12]", true},
+		{"answered with nonsense", exchange{200, nil, "<html>"}, "[7,3,null,2,null,12]", true},
+		{"answered with nothing but tokens", exchange{200, nil, counted}, "[14,6,null,2,null,24]", false},
+		{"refused", exchange{503, nil, "{}"}, "[7,3,null,2,null,12]", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			url, _ := server(t, c.first, exchange{200, nil, geminiOK})
+			a, _, _, err := ask(t, model.Gemini, url, 1)
+			if got := numbers(a.Usage); err != nil || a.Tries != 2 || got != c.tokens || a.Lost != c.lost {
+				t.Errorf("got %s, lost %t after %d tries: %v; want %s, %t", got, a.Lost, a.Tries, err, c.tokens, c.lost)
+			}
+		})
+	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	if a, _, _, err := ask(t, model.Gemini, gone.URL, 0); err == nil || a.Lost {
+		t.Errorf("nobody was reached: lost %t, %v", a.Lost, err)
 	}
 }
 
