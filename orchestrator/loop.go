@@ -126,42 +126,88 @@ func (l *Loop) Run(ctx context.Context) (state.Phase, error) {
 		if ctx.Err() != nil {
 			return p, context.Cause(ctx)
 		}
-		anew, err := l.refined(&p, step)
+		p, err = l.advance(ctx, p, step)
+		if damaged, is := errors.AsType[*roles.Damaged](err); is {
+			err = l.setAside(&p, damaged)
+		}
 		if err != nil {
 			return p, err
-		}
-		if anew {
-			step = Begin
-		}
-		if err := l.waitOut(ctx, step, &p); err != nil {
-			return p, err
-		}
-		if err := l.Alone(); err != nil {
-			return p, err
-		}
-		h, err := acts[step](l, ctx, &p)
-		if err != nil {
-			return p, because(ctx, err)
-		}
-		h.Retry = l.retry(&p)
-		was := p
-		p, stop := After(p, step, h, l.Max)
-		if step == Judge && judgedFor(was, p) {
-			p.History = append(slices.Clip(p.History), record(was, h))
-			if err := l.keepAudit(was, p, h); err != nil {
-				return was, err
-			}
-		}
-		if p.Status == state.Passed {
-			l.outdate(&p, h.Tree)
-		}
-		if err := l.save(p); err != nil {
-			return p, err
-		}
-		if stop != nil {
-			return p, stop
 		}
 	}
+}
+
+// advance does one step and saves where the phase rests then. An error may come with a phase that
+// was saved: the run ends there.
+func (l *Loop) advance(ctx context.Context, p state.Phase, step Step) (state.Phase, error) {
+	anew, err := l.refined(&p, step)
+	if err != nil {
+		return p, err
+	}
+	if anew {
+		step = Begin
+	}
+	if step, err = l.reopened(&p, step); err != nil {
+		return p, err
+	}
+	if err := l.waitOut(ctx, step, &p); err != nil {
+		return p, err
+	}
+	if err := l.Alone(); err != nil {
+		return p, err
+	}
+	h, err := acts[step](l, ctx, &p)
+	if err != nil {
+		return p, because(ctx, err)
+	}
+	h.Retry = l.retry(&p)
+	was := p
+	p, stop := After(p, step, h, l.Max)
+	if step == Judge && judgedFor(was, p) {
+		p.History = append(slices.Clip(p.History), record(was, h))
+		if err := l.keepAudit(was, p, h); err != nil {
+			return was, err
+		}
+	}
+	if p.Status == state.Passed {
+		l.outdate(&p, h.Tree)
+	}
+	if err := l.save(p); err != nil {
+		return p, err
+	}
+	return p, stop
+}
+
+// setAside renames a damaged file of a record and reports it, so that the step can be done again
+// without the file.
+func (l *Loop) setAside(p *state.Phase, damaged *roles.Damaged) error {
+	if err := l.Alone(); err != nil {
+		return err
+	}
+	name, err := damaged.SetAside()
+	if err != nil {
+		return errors.Join(damaged, err)
+	}
+	l.say(p, fmt.Sprintf("%v; abl renamed it to %q and continues without it", damaged, name))
+	return nil
+}
+
+// reopened goes back to a call that ended and whose outcome is lost: the call is closed again from
+// what is left of it, which makes it a lost one.
+func (l *Loop) reopened(p *state.Phase, step Step) (Step, error) {
+	role, back := roles.Builder, state.Building
+	switch step {
+	case CommitSrc:
+	case Judge:
+		role, back = roles.Verifier, state.Verifying
+	default:
+		return step, nil
+	}
+	rec := l.turn(role, p).record()
+	if _, ended, err := rec.Outcome(); err != nil || ended || !rec.Started() {
+		return step, err
+	}
+	p.Status = back
+	return Next(*p)
 }
 
 func (l *Loop) phase() *state.Phase { return l.File.Phases[fmt.Sprint(l.Number)] }

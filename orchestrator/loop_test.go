@@ -233,7 +233,13 @@ func (r repo) Sweep(_ context.Context, keep func(state.Found) error) error {
 	return keep(r.finds)
 }
 
-func (r repo) Seal() (state.Seal, error) { return r.seal[r.name], r.sealErr }
+func (r repo) Seal() (state.Seal, error) {
+	s := r.seal[r.name]
+	if s.History == nil {
+		s.History = map[string]string{} // as git.Repo says it of one without refs
+	}
+	return s, r.sealErr
+}
 
 func (r repo) Tip() (string, error) {
 	all := r.commits[r.name]

@@ -62,7 +62,7 @@ func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
 	rec := l.turn(role, p).record()
 	_, begun, err := rec.Intent()
 	_, ended, outcome := rec.Outcome()
-	if err := errors.Join(err, outcome); err != nil || begun || ended {
+	if err := errors.Join(err, outcome); err != nil || begun || ended || rec.Started() {
 		return false, err
 	}
 	l.say(p, "the spec changed since this round began: a new round begins on the new text")

@@ -93,7 +93,7 @@ func (t turn) takeMine(ctx context.Context) error {
 // an earlier abl was told then that it may.
 func (t turn) admit() (begun bool, err error) {
 	_, begun, err = t.record().Intent()
-	if err != nil || begun {
+	if begun = begun || t.record().Started(); err != nil || begun { // of a lost intent, Started is left
 		return begun, err
 	}
 	if err := t.specDrift(); err != nil || t.p.Recheck { // what calls nobody costs nothing

@@ -27,7 +27,7 @@ func (t turn) seal() error {
 	if rec.Started() {
 		return nil
 	}
-	return rec.Note(roles.HistoryFile, now.History)
+	return rec.Write(roles.HistoryFile, now.History)
 }
 
 // unmoved looks at the repository after the call, which is kept whatever comes
@@ -108,7 +108,7 @@ func (t turn) keepFound(f state.Found) error {
 	if err := t.Safe.Clean(&f); err != nil {
 		return err
 	}
-	if err := t.record().Note(roles.FoundFile, f); err != nil {
+	if err := t.record().Write(roles.FoundFile, f); err != nil {
 		return err
 	}
 	for _, text := range said {

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -247,7 +248,7 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 	case killed == outcome.Interrupted:
 		return by(ByAbl, killed, "stopped on request")
 	case killed == outcome.Lost:
-		return by(ByAbl, killed, "its container was removed by somebody else")
+		return by(ByAbl, killed, "%s", cmp.Or(e.stopped.Reason, "its container was removed by somebody else"))
 	case e.passed.Over != "":
 		return by(ByGateway, outcome.OverBudget, "%s", e.passed.Over)
 	case silent && !troubled:

@@ -65,7 +65,7 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) error {
 	}
 	was, err := measure(ctx, j.Role.Workspace(r.Project))
 	if err == nil {
-		err = rec.Note(treeFile, was)
+		err = rec.Write(treeFile, was)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot measure the %s's workspace: %w", j.Role.Name, err)

@@ -43,12 +43,12 @@ func tidying(ctx context.Context) (context.Context, context.CancelFunc) {
 // follow reads the call's output until its box ends, or ends the box when the
 // person or a limit says so, and fills in how it ended.
 func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
-	out, err := OpenOutput(rec.Stdout())
+	out, err := openOrMake(rec.Stdout())
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	errs, err := OpenOutput(rec.Stderr())
+	errs, err := openOrMake(rec.Stderr())
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,14 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 	defer tick.Stop()
 	defer wall.Stop()
 	quiet := &quiet{idle: r.Idle, last: time.Now(), at: time.Now(), load: func() []sandbox.Load { return r.load(tidy, j) }}
-	done, stopping := ctx.Done(), false
+	why, err := rec.stopped() // an earlier abl may have been killed before it stopped the box
+	if err == nil && why.Class != "" {
+		err = r.stop(tidy, j)
+	}
+	if err != nil {
+		return sandbox.Exit{}, err
+	}
+	done, stopping := ctx.Done(), why.Class != ""
 	for {
 		var why stopped
 		select {
@@ -159,10 +166,18 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			return sandbox.Exit{}, err
 		}
 		failpoint.Here("call.stopping")
-		if err := r.Engine.Stop(tidy, r.box(j), agent.StopGrace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
+		if err := r.stop(tidy, j); err != nil {
 			return sandbox.Exit{}, err
 		}
 	}
+}
+
+// stop ends the call's box, if it is there.
+func (r *Runner) stop(ctx context.Context, j Job) error {
+	if err := r.Engine.Stop(ctx, r.box(j), agent.StopGrace); !errors.Is(err, sandbox.ErrNotFound) {
+		return err
+	}
+	return nil
 }
 
 // flooded says that a call printed more than it may.
@@ -261,6 +276,18 @@ func OpenOutput(path string) (f *os.File, err error) {
 		}
 	}
 	return nil, fmt.Errorf("cannot read the output of a call: %w", err)
+}
+
+// openOrMake opens a call's output. Output that a power cut took away counts as empty.
+func openOrMake(path string) (*os.File, error) {
+	f, err := OpenOutput(path)
+	if !errors.Is(err, hostfs.ErrAbsent) {
+		return f, err
+	}
+	if err := hostfs.Write(path, nil, outputMode); err != nil {
+		return nil, err
+	}
+	return OpenOutput(path)
 }
 
 // ownMode gives a file for output the mode back with which abl made it: a role may

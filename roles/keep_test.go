@@ -41,27 +41,6 @@ func spotless(t *testing.T, dir string) {
 	must(t, err)
 }
 
-// What a record's disk has no room for leaves what was noted before as it was.
-func TestNoteIsWholeOrAbsent(t *testing.T) {
-	rec := Record{t.TempDir()}
-	must(t, rec.Note(FoundFile, "first"))
-	temp := filepath.Join(rec.Dir, FoundFile+".new")
-	must(t, os.Symlink("/dev/full", temp)) // where every write says that the disk is full
-	err := rec.Note(FoundFile, "second")
-	if err == nil || !strings.Contains(err.Error(), "no space left") {
-		t.Errorf("on a full disk noting gives %v", err)
-	}
-	if fi, err := os.Lstat(filepath.Join(rec.Dir, FoundFile)); err != nil || !fi.Mode().IsRegular() {
-		t.Fatalf("it has become %v, %v", fi.Mode(), err)
-	}
-	if got, ok, err := Read[string](rec, FoundFile); got != "first" || !ok || err != nil {
-		t.Errorf("after that there is %q, %v, %v", got, ok, err)
-	}
-	if _, err := os.Lstat(temp); err == nil {
-		t.Error("what was not noted is left")
-	}
-}
-
 // What is kept of a call is safe for whoever looks at it later, without abl.
 func TestCallIsKeptSafe(t *testing.T) {
 	r := newRig(t, nil)

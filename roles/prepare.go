@@ -99,6 +99,9 @@ const preparing = "preparing.json"
 func Unfinished(ctx context.Context, p state.Project, src Source, forget bool) (differ []string, err error) {
 	logs := Record{p.Logs()}
 	was, begun, err := Read[map[string]string](logs, preparing)
+	if damaged, is := errors.AsType[*Damaged](err); is && forget {
+		_, err = damaged.SetAside()
+	}
 	if err != nil || !begun {
 		return nil, err
 	}

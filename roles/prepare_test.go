@@ -14,6 +14,7 @@ import (
 	"abl/internal/git"
 	"abl/internal/helper"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 	"abl/internal/testing/sandboxtest"
 )
 
@@ -303,3 +304,21 @@ func TestPrepareOutgrowsAtOnce(t *testing.T) {
 }
 
 var _ Source = (*git.Repo)(nil)
+
+// What the source was before app.prepare cannot be read: the user decides, once.
+func TestDamagedPreparation(t *testing.T) {
+	p := state.NewProject(t.TempDir(), "src", "tests")
+	put(t, p.Logs(), preparing, "{")
+	_, err := Unfinished(t.Context(), p, nil, false)
+	if _, damaged := errors.AsType[*Damaged](err); !damaged {
+		t.Errorf("it gives %v, want a *Damaged", err)
+	}
+	for range 2 {
+		if differ, err := Unfinished(t.Context(), p, nil, true); err != nil || differ != nil {
+			t.Errorf("with --take-mine it gives %v, %v", differ, err)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(p.Logs(), preparing+".damaged")); err != nil || string(data) != "{" {
+		t.Errorf("kept is %q, %v", data, err)
+	}
+}

@@ -100,7 +100,7 @@ func (p *proving) before(ctx context.Context) (err error) {
 	}
 	if err := b.Made.Err(); err != nil {
 		b.Failed = err.Error()
-		return errors.Join(err, p.keep(b, Record.Write))
+		return errors.Join(err, p.keep(b))
 	}
 	if !p.Net.Away && !cutOff(p.box) {
 		p.server, err = boundary.ListenOnHost(ctx)
@@ -108,7 +108,7 @@ func (p *proving) before(ctx context.Context) (err error) {
 	if err != nil && p.Net.Weak == "" {
 		return fmt.Errorf("%w: cannot listen for what must not arrive: %w", sandbox.ErrUnproven, err)
 	}
-	err = errors.Join(p.layOut(env, p.server), p.keep(b, Record.Note))
+	err = errors.Join(p.layOut(env, p.server), p.keep(b))
 	failpoint.Here("probe.laid")
 	return err
 }
@@ -167,8 +167,12 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	if err == nil && len(b.Inside) > 0 && b.Failed == "" {
 		return nil // an earlier abl read it
 	}
-	if err != nil { // what was noted before the start did not reach the disk
+	if damaged, is := errors.AsType[*Damaged](err); is { // as what was noted before the start may be
+		_, err = damaged.SetAside()
 		b = Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.Net.Weak}
+	}
+	if err != nil {
+		return err
 	}
 	ctx = context.WithoutCancel(ctx)
 	line, err := p.hear(ctx)
@@ -188,7 +192,7 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	if err != nil {
 		b.Failed = err.Error()
 	}
-	return errors.Join(err, p.keep(b, Record.Write))
+	return errors.Join(err, p.keep(b))
 }
 
 // hear is the first line. The time for it is the box's own: when it is over and the

@@ -85,13 +85,13 @@ type Intent struct {
 }
 
 // Outcome reads how the call ended; ok is false while it has not.
-func (r Record) Outcome() (Outcome, bool, error) { return Read[Outcome](r, "outcome.json") }
+func (r Record) Outcome() (Outcome, bool, error) { return Read[Outcome](r, outcomeFile) }
 
 // SaveOutcome writes it durably.
-func (r Record) SaveOutcome(o Outcome) error { return r.Write("outcome.json", o) }
+func (r Record) SaveOutcome(o Outcome) error { return r.Write(outcomeFile, o) }
 
 // Intent reads what the call was started with.
-func (r Record) Intent() (Intent, bool, error) { return Read[Intent](r, "intent.json") }
+func (r Record) Intent() (Intent, bool, error) { return Read[Intent](r, intentFile) }
 
 // Stop notes that abl is about to end the call's box, and why. The first reason
 // stays: an abl that is killed right afterwards must not take its own stop for
@@ -102,7 +102,7 @@ func (r Record) stop(why stopped) error {
 	if already, err := r.stopped(); err != nil || already.Class != "" {
 		return err
 	}
-	return r.Write("stopped.json", why)
+	return r.Write(stoppedFile, why)
 }
 
 // stopped is why abl ended a call's box; no class when it did not.
@@ -111,48 +111,43 @@ type stopped struct {
 	Reason string          `json:"reason,omitempty"` // beyond what the class says
 }
 
+// stopped reads why abl ended the box. A damaged reason is a lost call, never an agent's good end.
 func (r Record) stopped() (stopped, error) {
-	why, _, err := Read[stopped](r, "stopped.json")
+	why, _, err := Read[stopped](r, stoppedFile)
+	if damaged, is := errors.AsType[*Damaged](err); is {
+		return stopped{outcome.Lost, "abl stopped it, and the reason is lost: " + damaged.What}, nil
+	}
 	return why, err
 }
 
-// Further files of a record.
+// The files of a record.
 const (
+	intentFile  = "intent.json"
+	outcomeFile = "outcome.json"
+	stoppedFile = "stopped.json"
+
 	FindingFile    = "finding.json"    // the verdict over the call
 	RegressionFile = "regression.json" // what the tests of earlier phases have shown before it
 	HistoryFile    = "history.json"    // where the role's history stood before it
 	FoundFile      = "swept.json"      // what a sweep found after it
 )
 
-// Read reads a file of a record; false when there is none.
+// Read reads a file of a record; false when there is none. Its error is a *Damaged for a file that
+// abl did not write like this.
 func Read[T any](r Record, name string) (v T, ok bool, err error) {
 	ok, err = readJSON(filepath.Join(r.Dir, name), &v)
 	return v, ok, err
 }
 
 // Write writes a file of the record durably, and makes the record when there is none.
-func (r Record) Write(name string, v any) error { return r.keep(name, v, hostfs.Write) }
-
-// Note is Write for what nothing is decided by after a power cut: it is there whole or
-// not at all, and nobody waits for the disk.
-func (r Record) Note(name string, v any) error {
-	return r.keep(name, v, func(path string, data []byte, mode os.FileMode) error {
-		temp := path + ".new"
-		if err := os.WriteFile(temp, data, mode); err != nil {
-			return errors.Join(err, os.Remove(temp))
-		}
-		return os.Rename(temp, path)
-	})
-}
-
-func (r Record) keep(name string, v any, write func(path string, data []byte, mode os.FileMode) error) error {
+func (r Record) Write(name string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
 	safe := redact.Whole(string(data)) // the same JSON, safe to look at
 	if err = os.MkdirAll(r.Dir, 0o755); err == nil {
-		err = write(filepath.Join(r.Dir, name), []byte(safe+"\n"), 0o644)
+		err = hostfs.Write(filepath.Join(r.Dir, name), []byte(safe+"\n"), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot keep the record of a call: %w", err)
@@ -171,7 +166,7 @@ func (r Record) markStarted() error {
 }
 
 // unmark forgets what was noted of a box that never ran.
-func (r Record) unmark() error { return r.forget("started", "stopped.json") }
+func (r Record) unmark() error { return r.forget("started", stoppedFile) }
 
 // forget removes files of the record, where they are.
 func (r Record) forget(names ...string) error {
@@ -181,20 +176,6 @@ func (r Record) forget(names ...string) error {
 		}
 	}
 	return nil
-}
-
-func readJSON(path string, into any) (bool, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("cannot read the record of a call: %w", err)
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return false, fmt.Errorf("cannot read %q: %w", path, err)
-	}
-	return true, nil
 }
 
 // Net is what is known of the engine's networks.
@@ -231,13 +212,12 @@ func (r Record) Boundary() (Boundary, bool, error) { return Read[Boundary](r, bo
 // App is the record of the app that was up for the call.
 func (r Record) App() Record { return Record{filepath.Join(r.Dir, "app")} }
 
-// keep keeps the proof: with Record.Write for good, and with Record.Note for an abl that
-// takes over should this one be killed.
-func (p proving) keep(b Boundary, write func(r Record, name string, v any) error) error {
+// keep keeps the proof.
+func (p proving) keep(b Boundary) error {
 	if err := p.secret.Clean(&b); err != nil {
 		return err
 	}
-	return write(Record{p.dir}, boundaryFile, b)
+	return Record{p.dir}.Write(boundaryFile, b)
 }
 
 // underWay begins the name of a record while its replay goes on.
@@ -346,9 +326,12 @@ func tellCall(p state.Project, key string, k KeyParts) (c audit.Call, ok bool, e
 		return c, false, err
 	}
 	c = audit.Call{
-		Key: key, Role: k.Role.Name, Attempt: k.Attempt, Agent: intent.Agent, Model: cmp.Or(out.Model, intent.Model),
+		Key: key, Role: k.Role.Name, Attempt: k.Attempt, Agent: cmp.Or(intent.Agent, out.Agent), Model: cmp.Or(out.Model, intent.Model),
 		Session: cmp.Or(out.Session, intent.Session), Image: intent.Image, Class: string(out.Class), Finish: out.Finish, Reason: out.Reason,
 		Exit: out.Exit, Started: out.Started, Ended: out.Ended, Report: out.Report, Verdict: found.Verdict,
+	}
+	if !ended { // the outcome was set aside, and the call was made again
+		c.Class, c.Reason = string(outcome.Lost), "its outcome is not on record"
 	}
 	c.Boundary, c.App, err = proofs(p, rec.Dir)
 	return c, true, err
@@ -423,14 +406,13 @@ func proofs(p state.Project, dir string) (own, app *audit.Proof, err error) {
 }
 
 func proofIn(p state.Project, dir string) (*audit.Proof, error) {
-	const most = 4 << 20
-	data, file, err := fileIn(p, dir, boundaryFile, most)
-	if err != nil || file == nil {
+	b, ok, err := Record{dir}.Boundary()
+	if err != nil || !ok {
 		return nil, err
 	}
-	var b Boundary
-	if err := json.Unmarshal(data, &b); err != nil {
-		return nil, fmt.Errorf("cannot read %q: %w", file.Path, err)
+	_, file, err := fileIn(p, dir, boundaryFile, 0)
+	if err != nil || file == nil {
+		return nil, err
 	}
 	proof := &audit.Proof{File: *file, Box: b.Box, At: b.At, Weak: b.Weak, Unheard: b.Unheard, Failed: b.Failed}
 	for _, c := range slices.Concat(b.Made, b.Inside) {

@@ -99,6 +99,10 @@ func (r *Runner) box(j Job) string { return r.name(j.Call.ID) }
 // does not go on and is made anew: its deadline runs already.
 func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (Intent, error) {
 	intent, begun, err := rec.Intent()
+	if err == nil && !begun && rec.Started() {
+		intent, err = r.lostIntent(j, rec)
+		begun = true
+	}
 	if err != nil {
 		return intent, err
 	}
@@ -133,6 +137,26 @@ func (r *Runner) takeUp(ctx context.Context, j Job, rec Record) (Intent, error) 
 // held is the package's held for the holder of a call, once that was made and proven.
 func (r *Runner) held(ctx context.Context, j Job, err error) error {
 	return held(ctx, r.Engine, r.joined(j.Place).Join, err)
+}
+
+// lostIntent closes a call that was started and whose intent is lost: abl no longer knows with what
+// it was started, so it is stopped, counted as lost and made again as the next attempt.
+func (r *Runner) lostIntent(j Job, rec Record) (Intent, error) {
+	intent := r.intent(j)
+	intent.Session = "" // another one than the call's
+	err := rec.Stop(outcome.Lost)
+	if err == nil {
+		err = rec.Write(intentFile, intent)
+	}
+	return intent, err
+}
+
+// intent is what a call that begins now is started with.
+func (r *Runner) intent(j Job) Intent {
+	return Intent{
+		Key: j.Call.ID, Box: r.box(j), Image: j.Image, Agent: j.Agent.Name, Model: j.Call.Model,
+		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports),
+	}
 }
 
 // begin makes the call's box and starts it. That it is started is on disk
@@ -220,11 +244,8 @@ func (r *Runner) prepare(ctx context.Context, j Job, rec Record) (intent Intent,
 	if err := r.pointLast(j, rec); err != nil {
 		return intent, box, fmt.Errorf("cannot point at the log of call %s: %w", j.Call.ID, err)
 	}
-	intent = Intent{
-		Key: j.Call.ID, Box: r.box(j), Image: j.Image, Agent: j.Agent.Name, Model: j.Call.Model,
-		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports),
-	}
-	if err := rec.Write("intent.json", intent); err != nil {
+	intent = r.intent(j)
+	if err := rec.Write(intentFile, intent); err != nil {
 		return intent, box, err
 	}
 	failpoint.Here("call.intent")

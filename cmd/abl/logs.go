@@ -118,6 +118,9 @@ func listCalls(in *cli.Input, calls []phase.Call, none string) error {
 		if c.Iteration > 0 {
 			iteration = strconv.Itoa(c.Iteration)
 		}
+		if c.Unread != nil {
+			class = "damaged"
+		}
 		if c.Ended {
 			class, took = string(c.Outcome.Class), tookText(c.Outcome)
 		}
@@ -236,7 +239,10 @@ func heading(c phase.Call) string {
 // ending says how a call ended, and what it used.
 func (l *logs) ending(c phase.Call) string {
 	o, ended, err := c.Record.Outcome()
-	if err != nil || !ended {
+	if err != nil {
+		return err.Error()
+	}
+	if !ended {
 		return "it has not ended"
 	}
 	totals := ledger.Totals{Price: l.CostOf}

@@ -19,6 +19,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
+	"abl/roles"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
@@ -50,7 +51,7 @@ func rest(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	specs, _ := spec.LoadDir(p.Specs())
 	this, _ := specs.Phase(n)
-	ph := &state.Phase{Status: state.Status(args[1]), Round: 1, Iteration: 5, Step: 5, Attempt: 1, HeldTo: state.HeldTo{SpecSHA: this.SHA256, SpecSize: len(this.Text)}}
+	ph := &state.Phase{Status: state.Status(args[1]), Round: 1, Iteration: 5, Step: 5, Attempt: 1, Call: roles.Key(n, roles.Builder, 5, 1), HeldTo: state.HeldTo{SpecSHA: this.SHA256, SpecSize: len(this.Text)}}
 	if ph.Status == state.Stuck {
 		ph.LastVerdict = "fail"
 		ph.Failed = []failedspecs.Entry{{Spec: "GET / → 200", Input: "GET /", Observed: "500"}}

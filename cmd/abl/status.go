@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -117,11 +118,9 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 		return all, err
 	}
 	weak := map[int]int{} // by phase: calls on networks that were not proven
-	for _, c := range calls {
+	for i, c := range calls {
 		proofs, err := c.Proofs()
-		if err != nil {
-			return all, err
-		}
+		calls[i].Unread = errors.Join(c.Unread, err)
 		if slices.ContainsFunc(proofs, func(p roles.Boundary) bool { return p.Weak != "" }) {
 			weak[c.Phase]++
 		}
@@ -140,9 +139,7 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 		if i := slices.IndexFunc(used, func(g ledger.Group) bool { return g.Key == fmt.Sprint(n) }); i >= 0 {
 			st.Tokens, st.Cost = &used[i].Total, &used[i].Cost
 		}
-		if f.Phase(n).OnItsWay() {
-			st.run(calls, working, s.Conf.Loop.MaxVerifierIterations)
-		}
+		st.run(f.Phase(n), calls, working, s.Conf.Loop.MaxVerifierIterations)
 		if err := apart[n]; err != nil {
 			st.Notes = append(st.Notes, err.Error()+": "+exit.Hint(err))
 		}
@@ -159,13 +156,27 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 	return all, nil
 }
 
-// run enters what an abl does for the phase now; a call that has not ended goes on without one.
-func (st *standing) run(calls []phase.Call, working bool, most int) {
+// run enters which records of the phase are damaged, and what an abl does for it now. A call that
+// has not ended continues without an abl.
+func (st *standing) run(p state.Phase, calls []phase.Call, working bool, most int) {
 	now := running{Of: most}
 	for _, c := range calls {
-		if c.Phase == st.Phase && !c.Ended {
+		if c.Phase != st.Phase {
+			continue
+		}
+		if c.Unread != nil {
+			text := "damaged: " + strings.ReplaceAll(c.Unread.Error(), "\n", "; ")
+			if c.Key == p.Call && p.OnItsWay() {
+				text += fmt.Sprintf("; abl phase %d renames the file and continues without it", c.Phase)
+			}
+			st.Notes = append(st.Notes, text)
+		}
+		if c.Key == p.Call && !c.Ended {
 			now = running{Call: c.Key, Role: c.Role.Name, Agent: c.Agent, Model: c.Model, Since: c.Begun, Of: most}
 		}
+	}
+	if !p.OnItsWay() {
+		return
 	}
 	if working {
 		st.Now = &now

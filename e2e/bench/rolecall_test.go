@@ -134,7 +134,7 @@ func (r *rig) call(b *testing.B) {
 	r.must(err)
 	m := git.Message{Subject: "step", Call: key}
 	if !r.unswept {
-		m.Keep = func(f state.Found) error { return roles.Record{Dir: r.project.Call(key)}.Note(roles.FoundFile, f) }
+		m.Keep = func(f state.Found) error { return roles.Record{Dir: r.project.Call(key)}.Write(roles.FoundFile, f) }
 	}
 	_, err = r.repo.Snapshot(ctx, m)
 	r.must(err)

@@ -21,6 +21,7 @@ import (
 // supervisor that is killed.
 type plant struct {
 	*scene
+	made   *play.Plant
 	engine *sandboxtest.Engine
 	socket string
 }
@@ -28,7 +29,7 @@ type plant struct {
 func newPlant(t *testing.T) *plant {
 	t.Helper()
 	made := play.NewPlant(t)
-	p := &plant{scene: &scene{Project: &lab.Project{TB: t, Dir: made.Dir}, points: t.TempDir(), steps: 2}, engine: made.Engine}
+	p := &plant{scene: &scene{Project: &lab.Project{TB: t, Dir: made.Dir}, points: t.TempDir(), steps: 2}, made: made, engine: made.Engine}
 	sockets, err := os.MkdirTemp("", "abl") // a socket's path is short
 	if err != nil {
 		t.Fatal(err)

@@ -193,7 +193,11 @@ func (e *Environment) Live(ctx context.Context) (string, error) {
 		if box.Labels[sandbox.LabelKind] != "role" || rests != "" && key != rests {
 			continue
 		}
-		if _, ended, err := (roles.Record{Dir: e.Project.Call(key)}).Outcome(); err != nil || !ended {
+		_, ended, err := (roles.Record{Dir: e.Project.Call(key)}).Outcome()
+		if _, damaged := errors.AsType[*roles.Damaged](err); damaged {
+			err = nil // its end is read again from the box
+		}
+		if err != nil || !ended {
 			return key, err
 		}
 	}

@@ -118,6 +118,7 @@ func rules() []rule {
 		is(git.ErrTooLarge, Person, "see what an agent left there and remove it, then run the same command again"),
 		is(git.ErrSecret, Person, "the call is kept: take the value out of the file and run the same command again, or allow it by its name in .abl/config.yaml, as commit: {allow_secrets: [NAME]}"),
 		as[*state.Damaged](Person, ""),
+		as[*roles.Damaged](Person, "move that file away, and abl continues without it"),
 		is(state.ErrNone, Usage, ""),
 		is(retry.ErrAgent, Agent, "everything is kept; see abl logs, then run the same command again"),
 		is(retry.ErrLogin, Agent, "put a valid key into .env (the environment is asked after it), then run the same command again"),

@@ -159,10 +159,13 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 // tell that from what a person did meanwhile.
 func (r *Run) unprepared(ctx context.Context) error {
 	differ, err := roles.Unfinished(ctx, r.Paths, r.src, r.In.Bool("take-mine"))
-	if err != nil || len(differ) == 0 {
+	do := fmt.Sprintf("git -C %s checkout -- . takes it back (git clean what is new); abl phase %d --take-mine goes on from it", r.Paths.Rel(r.Paths.Src), r.phase)
+	switch _, damaged := errors.AsType[*roles.Damaged](err); {
+	case damaged:
+		return exit.With(exit.Person, fmt.Errorf("abl was stopped while app.prepare ran: %w", err), do)
+	case err != nil || len(differ) == 0:
 		return err
 	}
-	do := fmt.Sprintf("git -C %s checkout -- . takes it back (git clean what is new); abl phase %d --take-mine goes on from it", r.Paths.Rel(r.Paths.Src), r.phase)
 	err = fmt.Errorf("abl was stopped while app.prepare ran, and %q in the source is not as it was before (%s)", differ[0], wording.Count(len(differ), "path"))
 	return exit.With(exit.Person, err, do)
 }

@@ -135,6 +135,7 @@ type Call struct {
 	Iteration int // 0 when it cannot be told
 	Outcome   roles.Outcome
 	Ended     bool
+	Unread    error // why a part of the record cannot be read
 }
 
 // Calls lists the calls on disk, oldest first. A record is begun before the engine is
@@ -160,11 +161,10 @@ func (s *Project) Calls() ([]Call, error) {
 		}
 		c := Call{Record: roles.Record{Dir: s.Paths.Call(e.Name())}, KeyParts: k}
 		c.Iteration = iterationOf(f.Phase(c.Phase), c.Step)
-		c.Intent, _, _ = c.Record.Intent()
-		c.Key = e.Name()
-		if c.Outcome, c.Ended, err = c.Record.Outcome(); err != nil {
-			return nil, err
-		}
+		var ierr, oerr error
+		c.Intent, _, ierr = c.Record.Intent()
+		c.Outcome, c.Ended, oerr = c.Record.Outcome()
+		c.Key, c.Unread = e.Name(), errors.Join(ierr, oerr)
 		if c.Ended || c.Started() {
 			all = append(all, c)
 		}

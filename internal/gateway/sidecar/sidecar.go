@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,11 +189,12 @@ var ErrGone = errors.New("the gateway was removed by somebody else")
 // in this order, so that a repetition after any crash comes to the same log.
 func (s Sidecar) Close(ctx context.Context) (Log, error) {
 	// Where its log is kept, it was closed before.
-	if kept, err := os.ReadFile(s.Keep); !errors.Is(err, fs.ErrNotExist) {
+	kept, err := readLog(s.Keep)
+	if !errors.Is(err, hostfs.ErrAbsent) {
 		return parse(kept), errors.Join(err, s.drop(ctx))
 	}
-	seen, err := os.ReadFile(s.seen())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	seen, err := readLog(s.seen())
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return Log{}, fmt.Errorf("cannot read what was seen of the gateway's log: %w", err)
 	}
 	err = s.Engine.Stop(ctx, s.Name, grace)
@@ -297,4 +299,13 @@ func Advice(log []gateway.Entry) (notes []string) {
 		notes = append(notes, "to allow what the gateway refused, add to .abl/config.yaml: network: {allow: ["+strings.Join(open, ", ")+"]}")
 	}
 	return notes
+}
+
+// readLog reads a log that was kept. A damaged file reads as empty, which lacks at least one line.
+func readLog(path string) ([]byte, error) {
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), 2*maxLog)
+	if errors.Is(err, hostfs.ErrNotRegular) || errors.Is(err, hostfs.ErrTooLarge) {
+		return nil, nil
+	}
+	return data, err
 }

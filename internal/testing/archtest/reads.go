@@ -30,20 +30,18 @@ var readers = map[string]string{
 	"cmd/internal/learn/command.go":  "a file that the person names",
 	"orchestrator/learner/home.go":   "lists the project's folder, which no container sees; copies below open folders, and follows nothing",
 	"orchestrator/jobs.go":           "project.md, the person's; what abl put away",
-	"roles/record.go":                "records, which abl writes and no container sees",
 	"roles/role.go":                  "lists records by name",
 	"roles/agent/player.go":          "inside the role's container",
 
 	"orchestrator/codecommit/apply.go":   "moves files of the person's tree below an os.Root, after every path was judged",
 	"orchestrator/codecommit/project.go": "lists the folders of the logs by name",
 
-	"internal/broker/apprun.go":           "inside a container, below an os.Root",
-	"internal/broker/record.go":           "inside the app's container",
-	"internal/cacerts/cacerts.go":         "a file that the person names",
-	"internal/helper/wire.go":             "inside a container, what abl laid there",
-	"internal/proc/list_linux.go":         "the kernel's files",
-	"internal/gateway/sidecar/sidecar.go": "a log that abl kept",
-	"internal/spec/dir.go":                "specs, which no role can write",
+	"internal/broker/apprun.go":   "inside a container, below an os.Root",
+	"internal/broker/record.go":   "inside the app's container",
+	"internal/cacerts/cacerts.go": "a file that the person names",
+	"internal/helper/wire.go":     "inside a container, what abl laid there",
+	"internal/proc/list_linux.go": "the kernel's files",
+	"internal/spec/dir.go":        "specs, which no role can write",
 
 	"internal/sandbox/docker/connect.go": "the person's settings of their engine",
 

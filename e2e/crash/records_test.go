@@ -1,0 +1,177 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"abl/internal/sandbox"
+	"abl/internal/state"
+	"abl/internal/testing/play"
+)
+
+// damages are what a power cut, a full disk or a hand makes of a file.
+var damages = []struct {
+	name string
+	do   func(path string) error
+}{
+	{"is empty", func(path string) error { return os.Truncate(path, 0) }},
+	{"is cut in half", func(path string) error {
+		fi, err := os.Stat(path)
+		return errors.Join(err, os.Truncate(path, fi.Size()/2))
+	}},
+	{"is zeros", func(path string) error { return errors.Join(os.Truncate(path, 0), os.Truncate(path, 4096)) }},
+	{"is null", func(path string) error { return os.WriteFile(path, []byte("null\n"), 0o644) }},
+	{"is too large", func(path string) error { return os.Truncate(path, 1<<30) }},
+	{"is a directory", func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) }},
+}
+
+// resting are the places at which a call's record is looked at: with the visit, from 0.
+var resting = []string{
+	"call.intent=kill", "call.started=kill", "call.ended=kill", "call.outcome=kill", "ledger.after=kill", "commit.before=kill",
+	"call.started=1*off->kill", "call.outcome=1*off->kill", "judge.decided=kill", "judge.settled=kill", "replay.standing=kill",
+	"call.started=2*off->kill", "judge.settled=1*off->kill",
+}
+
+// records are the JSON files below the records of calls.
+func (p *plant) records() (names []string) {
+	p.Helper()
+	err := filepath.WalkDir(filepath.Join(p.Dir, ".abl/logs"), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && strings.HasSuffix(path, ".json") && !strings.Contains(path, "/in/") {
+			rel, _ := filepath.Rel(p.Dir, path)
+			names = append(names, rel)
+		}
+		return err
+	})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return names
+}
+
+// killedAt is a plant whose supervisor was killed at a place. Runs counts the calls that the engine
+// played to their end, by their names.
+func killedAt(t *testing.T, points string) (p *plant, runs func() map[string]int) {
+	t.Helper()
+	var mu sync.Mutex
+	all := map[string]int{}
+	p = newPlant(t)
+	p.made.Worked = func(b sandbox.Box) {
+		mu.Lock()
+		defer mu.Unlock()
+		if b.Labels[sandbox.LabelKind] == "role" {
+			all[b.Labels[sandbox.LabelCall]]++
+		}
+	}
+	out, err := p.supervisor(points).CombinedOutput()
+	if err == nil || !strings.Contains(err.Error(), syscall.SIGKILL.String()) {
+		t.Fatalf("it was not killed: %v: %s", err, out)
+	}
+	return p, func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		return maps.Clone(all)
+	}
+}
+
+// A file of a record that is damaged while no abl runs is no dead end and no verdict: the phase
+// comes to its pass, a call whose outcome is whole is not made again, and each call that ran has a
+// row in the ledger.
+func TestDamagedRecords(t *testing.T) {
+	_, _, _ = expected(t)
+	nth := 0
+	for _, points := range resting {
+		p, _ := killedAt(t, points)
+		for _, name := range p.records() {
+			form := damages[nth%len(damages)]
+			nth++
+			t.Run(points+"/"+filepath.Base(filepath.Dir(name))+"/"+filepath.Base(name)+" "+form.name, func(t *testing.T) {
+				t.Parallel()
+				damaged(t, points, name, form.do)
+			})
+		}
+	}
+	for _, form := range damages {
+		for _, name := range []string{"intent.json", "outcome.json", "history.json", "boundary.json"} {
+			t.Run(form.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				damaged(t, "ledger.before=kill", ".abl/logs/calls/p1-build-1.1/"+name, form.do)
+			})
+		}
+	}
+}
+
+func damaged(t *testing.T, points, name string, do func(path string) error) {
+	p, runs := killedAt(t, points)
+	path := filepath.Join(p.Dir, name)
+	call := filepath.Base(filepath.Dir(name))
+	_, err := os.Stat(filepath.Join(filepath.Dir(path), "outcome.json"))
+	whole := err == nil && filepath.Base(name) != "outcome.json"
+	if err := do(path); errors.Is(err, fs.ErrNotExist) {
+		t.Skip("this run had no such file")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	p.ends("")
+	rows := p.Read(".abl/logs/tokens.csv")
+	var again []string
+	for key, times := range runs() {
+		if times > 1 {
+			t.Errorf("call %s ran %d times", key, times)
+		}
+		if !strings.Contains(rows, ","+key+",") {
+			t.Errorf("call %s ran and has no row in\n%s", key, rows)
+		}
+		if !strings.HasSuffix(key, ".1") {
+			again = append(again, key)
+		}
+	}
+	slices.Sort(again)
+	if most := 1; len(again) > most || whole && len(again) > 0 && strings.HasPrefix(again[0], call[:max(len(call)-1, 0)]) {
+		t.Errorf("made again: %v", again)
+	}
+	phase, err := state.Load(filepath.Join(p.Dir, ".abl/state.json"))
+	if err != nil || phase.Phase(1).Status != state.Passed {
+		t.Errorf("it rests as %v, %v", phase, err)
+	}
+}
+
+// A damaged file is kept under another name and named, and what the call used is not taken for
+// nothing.
+func TestDamagedOutcomeIsSetAside(t *testing.T) {
+	p := play.NewPlant(t)
+	p.Easy = true
+	var notes []string
+	const record = ".abl/logs/calls/p1-build-1.1/"
+	once := true
+	phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: state.Func(func(e state.Event) {
+		if e.Kind == state.Note {
+			notes = append(notes, e.Text)
+		}
+		if e.Kind == state.Commit && once {
+			once = false
+			if err := os.WriteFile(filepath.Join(p.Dir, record+"outcome.json"), []byte(`{"class": "do`), 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+	})}
+	if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {
+		t.Fatalf("it ends as %s, %v", r.Status, err)
+	}
+	kept, err := os.ReadFile(filepath.Join(p.Dir, record+"outcome.json.damaged"))
+	if err != nil || string(kept) != `{"class": "do` {
+		t.Errorf("kept is %q, %v", kept, err)
+	}
+	want := fmt.Sprintf("cannot read the record %q", filepath.Join(p.Dir, record+"outcome.json"))
+	if !slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, want) && strings.Contains(n, "outcome.json.damaged") }) {
+		t.Errorf("the notes are %q, want one that begins with %s", notes, want)
+	}
+}
