@@ -176,7 +176,7 @@ func (l *logs) over() (bool, error) {
 	if !l.In.Bool("follow") {
 		return true, nil
 	}
-	working := hostfs.HolderRuns(l.Paths.Lock())
+	working := hostfs.Locked(l.Paths.Lock())
 	f, err := l.State()
 	if err != nil || !working {
 		return true, err

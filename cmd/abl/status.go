@@ -108,7 +108,7 @@ func runStatus(ctx context.Context, s *phase.Project) error {
 
 // standingsOf looks where every phase stands.
 func standingsOf(s *phase.Project) (all standings, err error) {
-	working := hostfs.HolderRuns(s.Paths.Lock())
+	working := hostfs.Locked(s.Paths.Lock())
 	f, err := s.State()
 	if err != nil {
 		return all, err

@@ -44,7 +44,7 @@ func Lock(path string) (unlock func() error, err error) {
 }
 
 // Hold takes the lock whose file is at path, and makes the file where there is
-// none. It never waits: the error is an ErrHeld where another has it. The file
+// none. It does not wait for another holder: the error is an ErrHeld where another has it. The file
 // is never deleted, since whoever opened it before would go on to hold the lock
 // of a file that nobody else finds.
 func Hold(path string) (*Held, error) {
@@ -52,6 +52,9 @@ func Hold(path string) (*Held, error) {
 	const flag = os.O_RDWR | os.O_CREATE | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	h := &Held{flock.New(path, flock.SetFlag(flag), flock.SetPermissions(0o644)), path}
 	ok, err := h.file.TryLock()
+	for err == nil && !ok && !Locked(path) { // it was a Locked, which is over in no time
+		ok, err = h.file.TryLock()
+	}
 	if err == nil && !ok {
 		err = heldBy(path)
 	} else if err == nil {
@@ -97,14 +100,16 @@ func (h *Held) Still() error {
 	return nil
 }
 
-// HolderRuns says whether another process that took the lock last may still run: of one on
-// another machine nobody can tell. Unlike Hold it is in nobody's way.
-func HolderRuns(path string) bool {
-	h, err := lastHolder(path)
-	if host, _ := os.Hostname(); err == nil && h.Host == host {
-		err = unix.Kill(h.PID, 0)
+// Locked reports whether a process holds the lock, this one included. It asks the kernel, for a
+// moment, and not the file, whose process id may be another program's by now. A lock that cannot be
+// asked counts as held.
+func Locked(path string) bool {
+	f, err := Open(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return !errors.Is(err, ErrAbsent)
 	}
-	return !errors.Is(err, ErrAbsent) && !errors.Is(err, unix.ESRCH) && h.PID != os.Getpid()
+	defer f.Close() // which frees the lock
+	return unix.Flock(fd(f), unix.LOCK_SH|unix.LOCK_NB) != nil
 }
 
 // lastHolder reads who took the lock last. The file may be empty still, or torn.

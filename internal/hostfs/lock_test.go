@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,14 +112,14 @@ func TestLockOfAKilledProcessIsFree(t *testing.T) {
 	if !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), fmt.Sprintf("process %d ", cmd.Process.Pid)) {
 		t.Errorf("got %v", err)
 	}
-	if !HolderRuns(path) {
+	if !Locked(path) {
 		t.Error("a holder that runs is not seen")
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	cmd.Wait() // ends as killed
-	if HolderRuns(path) {
+	if Locked(path) {
 		t.Error("a holder that was killed is seen to run")
 	}
 	if err := unix.Kill(child, 0); err != nil {
@@ -129,23 +130,57 @@ func TestLockOfAKilledProcessIsFree(t *testing.T) {
 	}
 }
 
-// Of what cannot be told it is not said that nobody is at work.
-func TestHolderElsewhere(t *testing.T) {
+// What the file says of its holder decides nothing: the id may be another program's by now.
+func TestLockedAsksTheKernel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	if HolderRuns(path) {
-		t.Error("somebody holds a lock that nobody ever took")
+	if Locked(path) {
+		t.Error("a lock that was never taken is held")
 	}
-	if err := mustLock(t, path)(); err != nil || HolderRuns(path) {
-		t.Errorf("this process is another, %v", err)
-	}
-	for _, content := range []string{"", "{", `{"pid":1,"host":"elsewhere.example"}`, `{"pid":-1}`} {
+	host, _ := os.Hostname()
+	for _, content := range []string{
+		"", "{", `{"pid":1,"host":"elsewhere.example"}`, `{"pid":-1}`, fmt.Sprintf(`{"pid":%d,"host":%q}`, os.Getppid(), host),
+	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if !HolderRuns(path) {
-			t.Errorf("%q: nobody holds it", content)
+		if Locked(path) {
+			t.Errorf("%q: the lock is held, want free", content)
+		}
+		unlock := mustLock(t, path)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !Locked(path) {
+			t.Errorf("%q: the lock is free, want held", content)
+		}
+		if err := unlock(); err != nil {
+			t.Error(err)
 		}
 	}
+}
+
+// A look at the lock keeps nobody from taking it.
+func TestLockedIsInNobodysWay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	var looks sync.WaitGroup
+	done := make(chan struct{})
+	looks.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				Locked(path)
+			}
+		}
+	})
+	for range 200 {
+		if err := mustLock(t, path)(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	looks.Wait()
 }
 
 func TestHolderUnknown(t *testing.T) {
