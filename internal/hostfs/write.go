@@ -79,6 +79,21 @@ func SweepTemps(dir string) error {
 	return nil
 }
 
+// SweepTempsBelow is SweepTemps for dir and every directory below it. No role may write there.
+func SweepTempsBelow(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fmt.Errorf("cannot sweep temporary files: %w", err)
+		case e.IsDir():
+			return SweepTemps(path)
+		}
+		return nil
+	})
+}
+
 // ShortWrite says that an append stopped in the middle, on a full disk say.
 // What it left is cut off again by CutTornTail.
 type ShortWrite struct {

@@ -234,6 +234,25 @@ func TestSweepTemps(t *testing.T) {
 	}
 }
 
+func TestSweepTempsBelow(t *testing.T) {
+	dir := t.TempDir()
+	deep := filepath.Join(dir, "calls/p1-build-1.1/app")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"finding.json", ".finding.json.abl-tmp-1"} {
+		if err := os.WriteFile(filepath.Join(deep, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(SweepTempsBelow(dir), SweepTempsBelow(filepath.Join(dir, "none"))); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := namesIn(t, deep), "finding.json"; got != want {
+		t.Errorf("left %s, want %s", got, want)
+	}
+}
+
 func BenchmarkWrite(b *testing.B) {
 	path, data := filepath.Join(b.TempDir(), "state.json"), make([]byte, 2048)
 	for b.Loop() {

@@ -149,10 +149,13 @@ func (e *Environment) seesFiles(ctx context.Context) error {
 }
 
 func (e *Environment) sweepLeft(ctx context.Context) error {
-	for _, dir := range []string{filepath.Dir(e.Project.State()), e.Project.Logs(), e.Project.Reports()} {
+	for _, dir := range []string{filepath.Dir(e.Project.State()), e.Project.Specs(), e.Project.Tests} {
 		if err := hostfs.SweepTemps(dir); err != nil {
 			return err
 		}
+	}
+	if err := cmp.Or(hostfs.SweepTempsBelow(e.Project.Logs()), hostfs.SweepTempsBelow(e.Project.Reports())); err != nil {
+		return err
 	}
 	live, err := e.Live(ctx)
 	if err == nil {

@@ -37,7 +37,7 @@ func Openable(s *Project) error {
 
 // OpenApp runs the app that phase n has come to, on a throw-away copy, and lets this machine come
 // to it at 127.0.0.1 and the port, 0 for the app's own, until ctx ends. ready hears where. That
-// the port is free is looked at before anything is started.
+// the port is free is looked at before the app is started.
 func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
 	f, commit, err := built(s, n)
 	if err != nil {
@@ -46,13 +46,13 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 	if port == 0 {
 		port = s.Conf.App.Port
 	}
-	taken, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		return exit.With(exit.Environment, fmt.Errorf("cannot open the app: %w", err), "abl open --port N takes another port")
-	}
-	taken.Close()
 	r := &Run{Project: s, phase: n, file: f, specs: s.Specs(), out: out}
-	return r.beside(ctx, "the app", func() error {
+	return r.beside(ctx, "the app", func() error { // which removed what a killed abl open left at the port
+		taken, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return exit.With(exit.Environment, fmt.Errorf("cannot open the app: %w", err), "abl open --port N takes another port")
+		}
+		taken.Close()
 		if is := f.Phase(n).Status; is != state.Passed {
 			r.note(fmt.Sprintf("phase %d is %s: this is what it has come to so far", n, is))
 		}
