@@ -19,6 +19,8 @@ import (
 // them, and returns the exit code. Results go to stdout; what goes wrong is
 // said on stderr, in one line and a hint.
 func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	// Containers run as another user than root and read what abl makes. What is secret has mode 0600.
+	syscall.Umask(0o022)
 	in := input(&app, stdin, stdout, stderr)
 	if len(args) > 0 && args[0] == completeWord {
 		suggest(in.Stdout, &app, args[1:])

@@ -202,7 +202,25 @@ func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 	if !r.env.Lend {
 		return handOver(r.Paths) // git in a role refuses a history of root's
 	}
+	if err := shareSpecs(r.Paths.Specs()); err != nil {
+		return err
+	}
 	return r.lendAll()
+}
+
+// shareSpecs lets the roles' user read the specs, which root may have written under a strict umask.
+func shareSpecs(dir string) error {
+	files, err := hostfs.List(filepath.Dir(dir), filepath.Base(dir), 10_000)
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	for _, f := range files {
+		err = errors.Join(err, os.Chmod(filepath.Join(dir, f.Name), 0o644))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot let the roles read the specs: %w", err)
+	}
+	return nil
 }
 
 // leases are those that the state keeps, by the directory that is lent.

@@ -18,13 +18,14 @@ func has(m *mountinfo.Info, option string) bool {
 	return slices.Contains(strings.Split(m.Options, ","), option)
 }
 
-// describe words how a mount can be used.
-func describe(m *mountinfo.Info) string {
+// describe words how a mount can be used. A tmpfs that is bound from the host, known by its inode or
+// by a folder below its root, is no memory of the container's own.
+func describe(m *mountinfo.Info, known bool) string {
 	words := []string{"read and write"}
 	if has(m, "ro") {
 		words[0] = "read-only"
 	}
-	if m.FSType == "tmpfs" {
+	if m.FSType == "tmpfs" && m.Root == "/" && !known {
 		options := []string{"nosuid", "nodev", "noexec"}
 		options = slices.DeleteFunc(options, func(o string) bool { return !has(m, o) })
 		words = slices.Concat(words, []string{"in memory"}, options)
@@ -42,10 +43,11 @@ func mounts(text string, meant []helper.ProbeMount) (p sandbox.Proof) {
 	}
 	for _, m := range all {
 		at := m.Mountpoint
-		found[at] = append(found[at], describe(m))
-		intended := slices.ContainsFunc(meant, func(w helper.ProbeMount) bool { return w.Target == at })
-		if !intended && !engines(m) {
-			others = append(others, fmt.Sprintf("%s (%s, %s, %s)", at, m.FSType, m.Root, describe(m)))
+		i := slices.IndexFunc(meant, func(w helper.ProbeMount) bool { return w.Target == at })
+		words := describe(m, i >= 0 && meant[i].Inode != 0)
+		found[at] = append(found[at], words)
+		if i < 0 && !engines(m) {
+			others = append(others, fmt.Sprintf("%s (%s, %s, %s)", at, m.FSType, m.Root, words))
 		}
 	}
 	for _, w := range meant {

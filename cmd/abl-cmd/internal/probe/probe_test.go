@@ -73,6 +73,7 @@ const goodMounts = `110 61 0:50 / / ro,relatime master:3 - overlay overlay rw
 `
 
 func TestMounts(t *testing.T) {
+	const src = "130 110 254:0 /p/src /workspace/src rw,relatime - ext4 /dev/vda rw"
 	meant := []helper.ProbeMount{
 		{Target: "/workspace/src"}, {Target: "/workspace/specs", ReadOnly: true}, {Target: "/tmp", Memory: true},
 	}
@@ -83,6 +84,9 @@ func TestMounts(t *testing.T) {
 		{"/workspace/specs ro", "/elsewhere ro", "mount /workspace/specs inside, further mounts"},
 		{"65 111", "1 1 254:0 /p /workspace/src rw - ext4 /dev/vda rw\n65 111", "mount /workspace/src inside"},
 		{"nodev,noexec,relatime - tmpfs", "nodev,relatime - tmpfs", "mount /tmp inside"},
+		{"nodev,noexec,relatime - tmpfs", "nodev,noexec,relatime - ext4", "mount /tmp inside"},
+		{src, "1 1 0:60 /p/src /workspace/src rw - tmpfs tmpfs rw", ""}, // a project on a tmpfs of the host
+		{src, "1 1 0:60 / /workspace/src rw - tmpfs tmpfs rw", "mount /workspace/src inside"},
 		{"/ / ro", "/ / rw", "/ inside"},
 		{"/proc/sys ro", "/proc/sys rw", "/proc/sys inside"},
 		{"/sys /proc/sys ro", "/sys /proc/elsewhere ro", "/proc/sys inside"},

@@ -1,0 +1,31 @@
+package crash
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Root with a strict umask, in a project of its own: what containers read is readable there.
+func TestStrictUmask(t *testing.T) {
+	wantEngine(t)
+	if os.Geteuid() != 0 {
+		t.Skip("only as root do containers run as another user")
+	}
+	t.Parallel()
+	s := newScene(t, nil)
+	specs := filepath.Join(s.Dir, ".abl/specs")
+	if err := errors.Join(os.Chmod(filepath.Join(specs, "phase1.md"), 0o600), os.Chmod(specs, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	abl := s.Cmd("phase", "1")
+	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `umask 077; exec "$0" "$@"`}, abl.Args...)...)
+	cmd.Env, cmd.Dir = abl.Env, abl.Dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s.settled()
+	s.passed()
+}
