@@ -37,6 +37,9 @@ type Repo interface {
 	Seal() (state.Seal, error)
 	// Differs lists paths that no longer equal a commit, "" for the last one.
 	Differs(ctx context.Context, commit string) ([]string, error)
+	// Restore writes the committed files again that a power cut took, and returns their paths. What they
+	// held is copied below aside.
+	Restore(ctx context.Context, aside string) ([]string, error)
 	// TagCommit is the commit that a tag names; false when there is no such tag.
 	TagCommit(name string) (string, bool, error)
 	// TreeKey stands for what a commit holds but the named files and folders at its top.
@@ -114,6 +117,9 @@ type Loop struct {
 // where the phase is then.
 // Whatever happens, what was reached is saved first.
 func (l *Loop) Run(ctx context.Context) (state.Phase, error) {
+	if err := l.noteBoot(false); err != nil {
+		return *l.phase(), err
+	}
 	for {
 		p := *l.phase()
 		step, err := Next(p)

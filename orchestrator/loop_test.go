@@ -241,6 +241,8 @@ func (r repo) Seal() (state.Seal, error) {
 	return s, r.sealErr
 }
 
+func (r repo) Restore(context.Context, string) ([]string, error) { return nil, nil }
+
 func (r repo) Tip() (string, error) {
 	all := r.commits[r.name]
 	if len(all) == 0 {

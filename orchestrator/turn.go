@@ -47,6 +47,9 @@ var ErrChanged = errors.New("the source was changed by hand")
 // Commits that a person made on top are taken with the rest, and named; what is not
 // committed is the person's to decide about.
 func (t turn) settled(ctx context.Context) error {
+	if err := t.afterBoot(ctx); err != nil {
+		return err
+	}
 	changed, err := t.Src.Differs(ctx, "")
 	if err == nil && len(changed) > 0 && t.TakeMine {
 		if err = t.takeMine(ctx); err == nil {

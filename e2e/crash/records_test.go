@@ -175,3 +175,28 @@ func TestDamagedOutcomeIsSetAside(t *testing.T) {
 		t.Errorf("the notes are %q, want one that begins with %s", notes, want)
 	}
 }
+
+// A power cut takes committed content from the work tree: with another boot id than abl noted it is
+// restored, without it is the user's change.
+func TestCommittedFileIsLost(t *testing.T) {
+	want, _, _ := expected(t)
+	for name, booted := range map[string]bool{"after a power cut": true, "by hand": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := killedAt(t, "commit.after=kill")
+			if err := os.Truncate(filepath.Join(p.Dir, "src/word.txt"), 0); err != nil {
+				t.Fatal(err)
+			}
+			if !booted {
+				out, err := p.supervisor("").CombinedOutput()
+				if err == nil || !strings.Contains(string(out), "the source was changed by hand") {
+					t.Errorf("it ends with %v: %s", err, out)
+				}
+				return
+			}
+			p.Write(".abl/logs/boot", "of another start")
+			p.ends("")
+			same(t, want, p.print())
+		})
+	}
+}

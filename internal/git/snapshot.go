@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"abl/internal/git/scan"
 	"abl/internal/hostfs"
@@ -94,6 +95,9 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 	}
 	if err == nil {
 		o.Known, o.Written, err = r.index(base)
+	}
+	if o.Reread {
+		o.Written = time.Time{}
 	}
 	if err != nil {
 		return base, nil, err

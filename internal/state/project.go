@@ -66,6 +66,12 @@ func (p Project) State() string { return p.abl("state.json") }
 // Lock is the file whose lock says that an abl works here.
 func (p Project) Lock() string { return p.abl("lock") }
 
+// Boot has the boot id of the machine when abl last compared the source with its commit.
+func (p Project) Boot() string { return p.abl("logs", "boot") }
+
+// Torn is where abl keeps what a power cut left of files that it restored.
+func (p Project) Torn() string { return p.abl("logs", "torn") }
+
 // Forwards notes where abl listens for gateways on behalf of this machine's
 // loopback, so that an abl that comes back listens there again.
 func (p Project) Forwards() string { return p.abl("forwards.json") }

@@ -199,7 +199,7 @@ func (r *Run) loop() *orchestrator.Loop {
 	}
 	l := &orchestrator.Loop{
 		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Project: r.Paths, File: r.file, Save: r.save,
-		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src}, Tests: repo{r.tests},
+		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src, r.env.UID, r.env.GID}, Tests: repo{r.tests, r.env.UID, r.env.GID},
 		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Strictness: strict, TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
 		Outages: orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: models}, TakeMine: r.In.Bool("take-mine"),
 	}

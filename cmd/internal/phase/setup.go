@@ -307,7 +307,15 @@ func returnRecords(dir string, lent hostfs.Lease) error {
 }
 
 // repo lets the loop commit through a workspace.
-type repo struct{ *git.Repo }
+type repo struct {
+	*git.Repo
+	uid, gid int // whose the files are that it writes
+}
+
+// Restore writes committed files again that a power cut took.
+func (r repo) Restore(ctx context.Context, aside string) ([]string, error) {
+	return r.Repo.Restore(ctx, aside, r.uid, r.gid)
+}
 
 // Tip is the last commit, "" before the first.
 func (r repo) Tip() (string, error) {

@@ -35,6 +35,7 @@ type Options struct {
 	Root    string
 	Known   []*index.Entry // what is tracked, in git's order
 	Written time.Time      // when the index was written; zero trusts no entry
+	Reread  bool           // read every file: no entry is trusted
 	Exclude []byte         // the repository's info/exclude
 	NoExec  bool           // the executable bit means nothing here (core.fileMode=false)
 

@@ -49,6 +49,7 @@ var readers = map[string]string{
 	"internal/git/checkout.go":   "writes below an os.Root, into folders that it looked at",
 	"internal/git/index.go":      ".git",
 	"internal/git/snapshot.go":   ".git",
+	"internal/git/torn.go":       "writes below an os.Root, files that it looked at",
 	"internal/git/gitdir/dir.go": ".git",
 	"internal/git/gitdir/ref.go": ".git",
 	"internal/git/scan/scan.go":  "the walk itself, which hostfs is too slow for: by name from an open folder, no link followed",

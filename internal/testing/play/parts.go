@@ -2,6 +2,7 @@ package play
 
 import (
 	"context"
+	"os"
 
 	"abl/internal/git"
 	"abl/internal/ledger"
@@ -48,6 +49,10 @@ type repo struct{ *git.Repo }
 func (r repo) Tip() (string, error) {
 	c, _, err := r.Head()
 	return c.Hash, err
+}
+
+func (r repo) Restore(ctx context.Context, aside string) ([]string, error) {
+	return r.Repo.Restore(ctx, aside, os.Getuid(), os.Getgid())
 }
 
 func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
