@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +70,22 @@ func TestHostileFailedSpecs(t *testing.T) {
 	}
 	if got := w.print(); !strings.Contains(got, "calls p1-build-1.1 p1-verify-1.1 p1-verify-1.2") {
 		t.Errorf("a link was believed:\n%s", got)
+	}
+}
+
+// A failed_specs.md that is too large is no verdict, and the Verifier reads why.
+func TestLargeFailedSpecs(t *testing.T) {
+	large := strings.Repeat("SPEC: a → b\nINPUT: c\nOBSERVED: d\n", maxFailedSpecs/20)
+	w := newWorld(t, map[string]play{
+		"p1-build-1.1": good, "p1-verify-1.1": {class: outcome.Done, report: true, failed: large}, "p1-verify-1.2": good,
+	})
+	if _, err := w.loop().Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := roles.Read[Finding](roles.Record{Dir: w.project.Call("p1-verify-1.1")}, roles.FindingFile)
+	const want = "failed_specs.md has more than 256 KiB, which is more than abl reads: write fewer or shorter entries"
+	if err != nil || f.Verdict != Unknown || !slices.Contains(f.Missing, want) {
+		t.Errorf("got %s, %q, %v, want %q", f.Verdict, f.Missing, err, want)
 	}
 }
 

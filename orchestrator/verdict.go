@@ -128,6 +128,8 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 	switch {
 	case err == nil:
 		ev.File = failedspecs.In(v.Specs.Set.UpTo(v.Number)).Name(failedspecs.Parse(v.Safe.Bytes(data)))
+	case errors.Is(err, hostfs.ErrTooLarge):
+		ev.FileError = fmt.Sprintf("has more than %d KiB, which is more than abl reads: write fewer or shorter entries", maxFailedSpecs>>10)
 	case !errors.Is(err, hostfs.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}

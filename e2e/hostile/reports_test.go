@@ -25,6 +25,7 @@ const (
 	unverified = "unverified"
 	fail       = "fail"
 	unreadable = "is not a readable plain file"
+	tooLarge   = "has more than 256 KiB, which is more than abl reads"
 	noEntry    = "holds no complete entry"
 	noReport   = "the run report of this call is missing"
 	entry      = `SPEC: GET / → 200 with the text ok\nINPUT: GET /\nOBSERVED: nothing\n`
@@ -43,8 +44,8 @@ func rulings() []ruling {
 		{id: "A04", what: "a link to a device without end", script: "ln -s /dev/zero failed_specs.md", verdict: unverified, why: unreadable},
 		{id: "A04-tty", what: "a link to the person's terminal", script: "ln -s /dev/tty failed_specs.md", verdict: unverified, why: unreadable},
 		{id: "A04-socket", what: "a socket", script: "$PWD/attacker socket $PWD/failed_specs.md", verdict: unverified, why: unreadable},
-		{id: "A05", what: "a file of gigabytes that are not there", script: "truncate -s 1900M failed_specs.md", verdict: unverified, why: unreadable},
-		{id: "A06", what: "entries beyond the limit of size, not cut to it", script: `yes "$(printf "` + entry + `")" | head -c 300000 > failed_specs.md`, verdict: unverified, why: unreadable},
+		{id: "A05", what: "a file of gigabytes that are not there", script: "truncate -s 1900M failed_specs.md", verdict: unverified, why: tooLarge},
+		{id: "A06", what: "entries beyond the limit of size, not cut to it", script: `yes "$(printf "` + entry + `")" | head -c 300000 > failed_specs.md`, verdict: unverified, why: tooLarge},
 		{id: "A08", what: "a directory", script: "mkdir -p failed_specs.md/sub && echo x > failed_specs.md/sub/x", verdict: unverified, why: unreadable},
 		{id: "A08-shut", what: "a directory that nobody may enter", script: "mkdir -p failed_specs.md/sub && echo x > failed_specs.md/sub/x && chmod 000 failed_specs.md/sub failed_specs.md", verdict: unverified, why: unreadable},
 		{id: "A08-deep", what: "directories within one another, deeper than a path is long", script: `mkdir failed_specs.md && cd failed_specs.md && python3 -c "import os
@@ -54,7 +55,7 @@ for i in range(40): os.mkdir('deep' * 50); os.chdir('deep' * 50)" && cd .. && ch
 		{id: "A12-fence", what: "an entry in a block that shows the format", script: "printf 'the format of an entry\n\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```\nend\n' > failed_specs.md", verdict: unverified, why: noEntry},
 		{id: "A12-wide", what: "look-alike letters", script: "printf 'ЅPEC: a\nІNPUT: b\nОBSERVED: c\n' > failed_specs.md", verdict: unverified, why: noEntry},
 		{id: "A12-nul", what: "UTF-16, as some editors write", script: "printf 'SPEC: a\nINPUT: b\nOBSERVED: c\n' | iconv -t UTF-16LE > failed_specs.md", verdict: unverified, why: noEntry},
-		{id: "A13", what: "a million line ends", script: "yes '' | head -c 1000000 > failed_specs.md", verdict: unverified, why: unreadable},
+		{id: "A13", what: "a million line ends", script: "yes '' | head -c 1000000 > failed_specs.md", verdict: unverified, why: tooLarge},
 		{id: "A17", what: "a hundred thousand reports", script: "mkdir -p verifier_reports && cd verifier_reports && seq 1 20000 | sed 's/^/r/' | xargs touch; printf x > phase1_v9_20990101T000000Z.md", report: "none", verdict: unverified, why: noReport},
 		{id: "A18", what: "reports that are links", script: "rm -rf verifier_reports; ln -s /workspace/specs verifier_reports", report: "none", verdict: unverified, why: noReport},
 		{id: "A18-out", what: "a report that is a link out", script: "rm -rf verifier_reports; mkdir verifier_reports; for i in $(seq 1 40); do ln -s ../../../.env verifier_reports/phase1_v${i}_20990101T000000Z.md; done", report: "none", verdict: unverified, why: noReport},
