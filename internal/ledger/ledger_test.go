@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -460,5 +461,36 @@ func TestTenThousandRows(t *testing.T) {
 	}
 	if totals.all.Rows != len(rows) {
 		t.Errorf("got %d rows, want %d", totals.all.Rows, len(rows))
+	}
+}
+
+// A long ledger is read some rows at a time: what was read is not held, but for its keys.
+func TestScanHoldsNoRows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.csv")
+	const rows = 20_000
+	text := []byte(Header + "\n")
+	for n := range rows {
+		text = fmt.Appendf(text, "2026-03-01T12:00:00Z,1,%d,builder,a-model,1000,200,500,1200,%s,0,0,0.1,gateway,p1-build-%d.1,gemini,1000,done\n",
+			n, strings.Repeat("s", 100), n)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	held := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, n, most := held(), 0, uint64(0)
+	if err := Open(path).Scan(func(Row) {
+		if n++; n == 1 || n == rows {
+			most = max(most, held())
+		}
+	}, func(line int, reason string) { t.Errorf("line %d: %s", line, reason) }); err != nil {
+		t.Fatal(err)
+	}
+	if limit := before + 5*uint64(len(text))/2; n != rows || most > limit {
+		t.Errorf("amid %d rows %d bytes are held, want at most %d, for a file of %d", n, most, limit, len(text))
 	}
 }

@@ -113,6 +113,11 @@ type key struct{ call, model, source string }
 
 func (r Row) key() key { return key{r.CallID, r.Model, r.Source} }
 
+// clone keeps k without the line that it is a part of.
+func (k key) clone() key {
+	return key{strings.Clone(k.call), strings.Clone(k.model), strings.Clone(k.source)}
+}
+
 // maxCell is the longest text that a cell takes, in bytes.
 const maxCell = 1 << 10
 
@@ -225,8 +230,9 @@ func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason str
 	if err != nil {
 		return err
 	}
-	// The rows, names first, and the line of each.
-	good, at, no := table{strings.Split(header, ",")}, []int{1}, 0
+	// Some rows at a time, names first, and the line of each: all of them take many times the file.
+	const some = 1000
+	good, at, no, seen := table{strings.Split(header, ",")}, []int{1}, 0, map[key]int{}
 	for line := range bytes.Lines(data) {
 		if no++; no == 1 {
 			continue
@@ -238,19 +244,31 @@ func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason str
 		default:
 			good, at = append(good, cells), append(at, no)
 		}
+		if len(good) > some {
+			if err := good.rows(at, seen, each, bad); err != nil {
+				return err
+			}
+			good, at = good[:1], at[:1]
+		}
 	}
+	return good.rows(at, seen, each, bad)
+}
+
+// rows calls each with every row that was not seen, and bad with every other. at has their lines.
+func (t table) rows(at []int, seen map[key]int, each func(Row), bad func(line int, reason string)) error {
 	var rows []Row
-	if err := gocsv.UnmarshalCSV(good, &rows); err != nil {
+	if err := gocsv.UnmarshalCSV(t, &rows); err != nil {
 		return fmt.Errorf("cannot read rows of the ledger: %w", err)
 	}
-	seen := map[key]int{} // the line of each row
 	for i, r := range rows {
 		line := at[i+1]
 		if first := seen[r.key()]; r.CallID != "" && first > 0 {
 			bad(line, fmt.Sprintf("it repeats line %d", first))
 			continue
 		}
-		seen[r.key()] = line
+		if r.CallID != "" {
+			seen[r.key().clone()] = line
+		}
 		each(r.Map(unguard))
 	}
 	return nil
