@@ -256,21 +256,13 @@ func opened(p *lab.Project, phase, want string) {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	wants(p, "a port that is taken", p.Must(7, "open", phase, "--port", port).Stderr, "address already in use", "abl open --port N")
 	l.Close()
-	cmd := p.Cmd("open", phase, "--port", port)
-	said, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		p.Fatal(err)
-	}
-	var lines strings.Builder
-	for r := bufio.NewScanner(said); !strings.Contains(lines.String(), "until Ctrl-C") && r.Scan(); {
-		lines.WriteString(r.Text() + "\n")
-	}
+	killed, _, _ := startOpen(p, phase, port) // what it leaves holds the port, and is removed by the next
+	_ = killed.Process.Kill()
+	_ = killed.Wait()
+	cmd, said, lines := startOpen(p, phase, port)
 	answer, err := http.Get("http://127.0.0.1:" + port + "/")
 	if err != nil {
-		p.Errorf("%v\n%s", err, lines.String())
+		p.Errorf("%v\n%s", err, lines)
 	} else {
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
@@ -281,7 +273,24 @@ func opened(p *lab.Project, phase, want string) {
 	_ = cmd.Process.Signal(os.Interrupt)
 	_, _ = io.Copy(io.Discard, said)
 	if err := cmd.Wait(); err != nil {
-		p.Errorf("abl open: %v\n%s", err, lines.String())
+		p.Errorf("abl open: %v\n%s", err, lines)
 	}
 	noLeftovers(p)
+}
+
+// startOpen starts abl open and waits until the app is served, or the command ended.
+func startOpen(p *lab.Project, phase, port string) (cmd *exec.Cmd, said io.Reader, lines string) {
+	p.Helper()
+	cmd = p.Cmd("open", phase, "--port", port)
+	said, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	for r := bufio.NewScanner(said); !strings.Contains(lines, "until Ctrl-C") && r.Scan(); {
+		lines += r.Text() + "\n"
+	}
+	return cmd, said, lines
 }
