@@ -88,6 +88,7 @@ func (a *App) Up(ctx context.Context, key string) (Up, error) {
 		}
 	}
 	failpoint.Here("app.started")
+	a.watchDisk(ctx, key)
 	if up, err = a.await(ctx, key, up); err == nil {
 		failpoint.Here("app.settled")
 	}
@@ -165,6 +166,7 @@ func (a *App) Down(ctx context.Context, key string) error {
 }
 
 func (a *App) remove(ctx context.Context) error {
+	a.unwatchDisk()
 	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.removeServices(ctx, placeService, a.Services))
 	_, serr := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume", sandbox.LabelRole: a.at()}, nil)
 	if err = errors.Join(err, serr); err != nil {
@@ -172,4 +174,41 @@ func (a *App) remove(ctx context.Context) error {
 	}
 	failpoint.Here("app.down")
 	return nil
+}
+
+// overFile keeps in the app's record what it wrote too much of, so that abl ended it.
+const overFile = "over.json"
+
+// watchDisk ends the app when its copy of the source or its log outgrows the bounds of a
+// call, until the app is removed. The verdict and the person hear why.
+func (a *App) watchDisk(ctx context.Context, key string) {
+	w := spill{volume: a.scratch(), files: map[string]int64{
+		filepath.Join(a.dir(key), "app.log"): helper.LogMax + maxEvents,
+		filepath.Join(a.dir(key), "events"):  maxEvents,
+	}}
+	if a.Copy != "overlay" { // then all of the source is in the volume
+		w.was, _ = a.Engine.Usage(ctx, w.volume)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	a.watching.Store(a.box(), func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		why := a.Disk.outgrown(ctx, func() string { return a.spilled(ctx, w) })
+		if why == "" {
+			return
+		}
+		err := errors.Join(Record{a.dir(key)}.Write(overFile, why), a.Engine.Kill(ctx, a.box()))
+		text := "the app's container was ended: " + why
+		if err != nil && ctx.Err() == nil {
+			text = fmt.Sprintf("cannot end the app's container, which has to end (%s): %v", why, err)
+		}
+		a.tell(key, state.Event{Kind: state.Note, Text: text})
+	}()
+}
+
+func (a *App) unwatchDisk() {
+	if end, watched := a.watching.LoadAndDelete(a.box()); watched {
+		end.(func())()
+	}
 }

@@ -211,3 +211,49 @@ func TestAppGetsACopy(t *testing.T) {
 		t.Errorf("a tree that cannot be read: %v", err)
 	}
 }
+
+// An app that writes more than it may into its copy of the source, or into what abl keeps of
+// it, is ended, and its record has the reason.
+func TestAppWritesTooMuch(t *testing.T) {
+	const up = `{"event":"listening"}` + "\n" + `{"event":"ready"}` + "\n"
+	for name, c := range map[string]struct {
+		says string
+		used int64
+		want string
+	}{
+		"its copy":    {up, 61 << 20, "abl ended its container: it wrote 61 MiB into its copy (limits.disk is 60 MiB)"},
+		"its events":  {up + strings.Repeat("x", maxEvents), 0, "abl ended its container: events has more than 1048576 bytes"},
+		"not so much": {up, 60 << 20, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, web, c.says)
+			looked := make(chan struct{}, 100)
+			s.app.Disk = DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
+			s.engine.Used = func(volume string) int64 {
+				select {
+				case looked <- struct{}{}:
+				default:
+				}
+				if volume != s.app.scratch() {
+					return 0
+				}
+				return c.used
+			}
+			up, err := s.app.Up(t.Context(), "k")
+			must(t, err)
+			if c.want == "" {
+				<-looked
+				<-looked // the first look passed
+			} else if up.Failed == "" {
+				_, err := s.engine.Wait(t.Context(), s.app.box())
+				must(t, err)
+			}
+			must(t, s.app.Down(t.Context(), "k"))
+			ends, err := EndsOf(s.app.Project, "k")
+			must(t, err)
+			if got := strings.Join(append(ends.Broke, up.Failed), "\n"); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -69,7 +69,7 @@ func (a *App) fill(ctx context.Context, key string, until time.Time) error {
 	if err := Make(ctx, a.Engine, box); err != nil {
 		return err
 	}
-	err := a.pour(ctx, box.Name, helper.Src, a.Tree)
+	_, err := a.pour(ctx, box.Name, helper.Src, a.Tree)
 	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
 }
 
@@ -105,8 +105,10 @@ func (a *App) layOut(key string) (helper.BrokerSpec, error) {
 	if err := os.MkdirAll(a.Project.Empty(), 0o755); err != nil {
 		return spec, err
 	}
-	if err := os.Remove(filepath.Join(a.dir(key), endFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return spec, err
+	for _, name := range []string{endFile, overFile} {
+		if err := os.Remove(filepath.Join(a.dir(key), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return spec, err
+		}
 	}
 	if err := a.makeOver(filepath.Join(a.dir(key), "events"), filepath.Join(a.dir(key), "app.log")); err != nil {
 		return spec, err

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,12 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			return up, a.serviceFailed(ctx, placeService, a.Services, e.Name, e.Detail)
 		case ok:
 		case st.State == sandbox.Exited && len(seen) > 0: // the broker spoke, so it was the app that ended it
-			e = helper.Event{Event: "failed", Detail: fmt.Sprintf("its container ended with exit code %d", st.ExitCode)}
+			detail := fmt.Sprintf("its container ended with exit code %d", st.ExitCode)
+			over, err := overgrown(a.dir(key))
+			if err != nil {
+				return up, err
+			}
+			e = helper.Event{Event: "failed", Detail: cmp.Or(over, detail)}
 		case time.Since(begun) > a.patience():
 			e = helper.Event{Event: "failed", Detail: "nothing came of its start: the app may have stopped what watches it"}
 		case st.State == sandbox.Exited:
@@ -184,11 +190,25 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 		return ends, err
 	}
 	text := fmt.Sprintf("its container ended by itself with exit code %d", box.Exit)
+	over, err := overgrown(dir)
+	if err != nil {
+		return ends, err
+	}
+	text = cmp.Or(over, text)
 	if box.OOM {
 		text += ", out of memory (limits.memory)"
 	}
 	ends.tell(text, box.Exit)
 	return ends, nil
+}
+
+// overgrown returns that abl ended an app's container and why, "" if it did not.
+func overgrown(dir string) (string, error) {
+	over, ended, err := Read[string](Record{dir}, overFile)
+	if !ended {
+		return "", err
+	}
+	return "abl ended its container: " + over, err
 }
 
 // add takes an event from after the start.

@@ -28,6 +28,8 @@ type batch struct {
 	grace   time.Duration // between the word to end and the end
 	files   map[string][]byte
 	asJSON  map[string]any
+	spill   spill
+	over    string                             // what it wrote too much of, so that abl ended it
 	tree    func(w io.Writer, as string) error // written into the folder that the program runs in; nil where a mount shows it
 }
 
@@ -54,13 +56,15 @@ func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 			return begun, err
 		}
 		fill = func() error {
-			if err := b.pour(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
+			b.spill.volume = volume.Source
+			if b.spill.was, err = b.pour(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
 				return fmt.Errorf("cannot fill the %s's container: %w", kind, err)
 			}
 			return nil
 		}
 	}
 	err = b.launch(ctx, fill, func() error {
+		b.spill.files = map[string]int64{rec.Stdout(): b.Output, rec.Stderr(): b.Output}
 		begun = time.Now()
 		return nil
 	})
@@ -70,18 +74,41 @@ func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 // volumeKind ends the kind of the volume that a batch stands in.
 const volumeKind = "-volume"
 
-// pour writes a tree into a folder of a box.
-func (s *Boxes) pour(ctx context.Context, name, dir string, tree func(w io.Writer, as string) error) error {
+// pour writes a tree into a folder of a box, and returns how many bytes it wrote.
+func (s *Boxes) pour(ctx context.Context, name, dir string, tree func(w io.Writer, as string) error) (int64, error) {
 	from, to := io.Pipe()
 	go func() { to.CloseWithError(tree(to, path.Base(dir))) }()
 	defer from.Close()
-	return s.Engine.CopyIn(ctx, name, path.Dir(dir), from)
+	counted := &counter{Reader: from}
+	err := s.Engine.CopyIn(ctx, name, path.Dir(dir), counted)
+	return counted.n, err
 }
 
-// await waits for the end, and brings it about at the limit or when cut is closed.
+// counter counts the bytes that are read through it.
+type counter struct {
+	io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// await waits for the end, and brings it about at the limit, when cut is closed, or when the
+// program has written too much.
 func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Exit, late bool, err error) {
 	bound, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
+	over := make(chan string, 1)
+	go func() {
+		why := b.Disk.outgrown(bound, func() string { return b.spilled(bound, b.spill) })
+		over <- why
+		if why != "" {
+			cancel()
+		}
+	}()
 	go func() {
 		select {
 		case <-cut: // never, where it is nil
@@ -93,11 +120,15 @@ func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 	if bound.Err() == nil || ctx.Err() != nil {
 		return exit, false, err
 	}
+	select {
+	case b.over = <-over:
+	default:
+	}
 	if err := b.Engine.Stop(ctx, b.box.Name, b.grace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
-		return exit, true, err
+		return exit, b.over == "", err
 	}
 	exit, err = b.Engine.Wait(ctx, b.box.Name)
-	return exit, true, err
+	return exit, b.over == "", err
 }
 
 // lastWords are what abl-run said of the end in the engine's log.

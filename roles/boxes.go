@@ -29,6 +29,8 @@ type Boxes struct {
 	UID, GID int               // whom a model's work runs as, never 0
 	Root     bool              // abl is root: files for a box are made over to UID, and to the person afterwards
 	Limits   sandbox.Limits    // of a model's work
+	Disk     DiskQuota         // of what is no workspace: the copies that apps, tests and builds run on
+	Output   int64             // bytes that tests or a build may print, 0 for any number
 	Helper   string            // the image of abl's own programs
 	Pool     string            // CIDR out of which networks are taken
 	Egress   string            // an existing network to use as the gateways' way out, "" for one of abl's own
@@ -40,7 +42,8 @@ type Boxes struct {
 	Services bool              // the app has some, and so a network
 	Trial    bool              // the Builder's calls have the like beside them
 
-	mu sync.Mutex
+	mu       sync.Mutex
+	watching sync.Map // by the name of an app's box, the function that ends the watch over its disk
 }
 
 // The places, each with a reach of its own.

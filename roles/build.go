@@ -52,6 +52,7 @@ type BuildEnd struct {
 	Late      bool     // stopped at its limit
 	OOMKilled bool     // it wanted more memory than its box has
 	Gone      string   // why it could not be started
+	Over      string   // what it wrote too much of, so that abl ended it
 	Notes     []string // of its gate: refused hosts, and the line that allows them
 }
 
@@ -82,6 +83,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 		last, err = one.lastWords(ctx, one.box.Name)
 		end.Exit, end.OOMKilled, end.Gone = exit.Code, exit.OOMKilled, last.Error
 	}
+	end.Over = one.over
 	close(done)
 	return end, errors.Join(err, <-copied)
 }

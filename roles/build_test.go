@@ -132,3 +132,30 @@ func TestBuildsEnd(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
+
+// A build that writes too much into the copy that it runs on, or that prints too much, is
+// stopped and does not count as late.
+func TestBuildWritesTooMuch(t *testing.T) {
+	for name, c := range map[string]struct {
+		used int64
+		out  string
+		want string
+	}{
+		"its copy":   {61<<20 + 4<<10, "", "it wrote 61 MiB into its copy (limits.disk is 60 MiB)"},
+		"its output": {0, "too much", "stdout has more than 7 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, e := yard(t, func(box sandbox.Box) sandbox.Exit {
+				prints(box, c.out)
+				<-t.Context().Done()
+				return sandbox.Exit{}
+			})
+			b.Disk, b.Output = DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}, 7
+			e.Used = func(string) int64 { return c.used }
+			end, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
+			if err != nil || end.Over != c.want || end.Late || end.Exit == 0 {
+				t.Errorf("got %+v, %v; want %q", end, err, c.want)
+			}
+		})
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"abl/internal/hostfs"
@@ -90,20 +92,20 @@ func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Tim
 		was, _ = measure(ctx, dir) // a folder that cannot be opened cannot grow
 	}
 	go func() {
-		if text := r.Quota.outgrown(ctx, dir, was, since); text != "" {
+		look := func() string { return r.Quota.look(ctx, dir, was, since) }
+		if text := r.Quota.outgrown(ctx, look); text != "" {
 			why <- text
 		}
 	}()
 	return why
 }
 
-// outgrown looks at a workspace and the disks again and again, until it has to say what is
-// too much or ctx ends. was is what the workspace measured before.
-func (q DiskQuota) outgrown(ctx context.Context, dir string, was base, since time.Time) string {
+// outgrown looks again and again, until a look returns what is too much or ctx ends.
+func (q DiskQuota) outgrown(ctx context.Context, look func() string) string {
 	every := cmp.Or(q.Every, time.Second)
 	for pause := every; q.bounded() && proc.Pause(ctx, pause) == nil; {
 		begun := time.Now()
-		if why := q.look(ctx, dir, was, since); why != "" {
+		if why := look(); why != "" {
 			return why
 		}
 		const share = 20 // at most a twentieth of the time is spent looking
@@ -135,6 +137,33 @@ func (q DiskQuota) exceeds(s hostfs.Size, was base) string {
 			s.Names-was.Names, q.Inodes, "./"+s.Widest.Path, s.Widest.Names)
 	case s.Depth >= hostfs.MaxDepth && was.Depth < hostfs.MaxDepth:
 		return fmt.Sprintf("folders in its workspace are nested deeper than %d", hostfs.MaxDepth)
+	}
+	return ""
+}
+
+// spill is what a box can write besides a workspace.
+type spill struct {
+	volume string           // of the engine's, "" for none
+	was    int64            // bytes in it before
+	files  map[string]int64 // of abl's, and how many bytes each may have; 0 for any number
+}
+
+// spilled looks once at the disks and at what a box has written, and returns what is too
+// much. It passes over what cannot be measured.
+func (s *Boxes) spilled(ctx context.Context, w spill) string {
+	if why := s.Disk.short(); why != "" {
+		return why
+	}
+	for path, most := range w.files {
+		if fi, err := os.Lstat(path); err == nil && most > 0 && fi.Size() > most {
+			return fmt.Sprintf("%s has more than %d bytes", filepath.Base(path), most)
+		}
+	}
+	if w.volume == "" || s.Disk.Bytes == 0 {
+		return ""
+	}
+	if now, err := s.Engine.Usage(ctx, w.volume); err == nil && now-w.was > s.Disk.Bytes {
+		return fmt.Sprintf("it wrote %d MiB into its copy (limits.disk is %d MiB)", (now-w.was)>>20, s.Disk.Bytes>>20)
 	}
 	return ""
 }

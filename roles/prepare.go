@@ -180,6 +180,8 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 	switch {
 	case end.Gone != "":
 		return "app.prepare failed: " + end.Gone
+	case end.Over != "":
+		return "app.prepare was stopped: " + end.Over
 	case end.Late:
 		return "app.prepare was stopped after " + p.Limit.String()
 	case end.OOMKilled:
@@ -213,7 +215,8 @@ func (a *App) runPrepare(ctx context.Context) (end BuildEnd, err error) {
 	defer done()
 	cut, over := make(chan struct{}), make(chan string, 1)
 	go func() {
-		if why := p.Quota.outgrown(watched, a.Project.Src, was, begun); why != "" {
+		look := func() string { return p.Quota.look(watched, a.Project.Src, was, begun) }
+		if why := p.Quota.outgrown(watched, look); why != "" {
 			over <- why
 			close(cut)
 		}

@@ -294,6 +294,9 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 	if end.Error != "" {
 		out.Gone = "run.sh could not be started: " + end.Error
 	}
+	if one.over != "" {
+		out.Gone = "abl ended run.sh: " + one.over
+	}
 	if err := one.Engine.Remove(ctx, one.box.Name); err != nil {
 		return err
 	}

@@ -46,6 +46,28 @@ func TestWitnessGone(t *testing.T) {
 	}
 }
 
+// Tests that fill the volume that they run in are ended, and prove nothing.
+func TestReplayWritesTooMuch(t *testing.T) {
+	s, r := replayer(t)
+	s.app.Disk = DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
+	s.engine.Used = func(volume string) int64 {
+		if volume == s.app.scratch() {
+			return 0
+		}
+		return 70 << 20
+	}
+	s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+		prints(b, "1..1\nok 1 - P1.C1\n")
+		<-t.Context().Done()
+		return sandbox.Exit{}
+	}
+	must(t, os.MkdirAll(s.runner.Project.Call("p1-verify-1.1"), 0o755))
+	out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-app-1", Against: TheApp, Limit: time.Hour})
+	if err != nil || !strings.Contains(out.Gone, "abl ended run.sh: it wrote 69 MiB into its copy") || out.Late {
+		t.Errorf("got %+v, %v", out, err)
+	}
+}
+
 // Nothing that tests can read tells them in which replay they are: not the names of what is
 // mounted, and not what they are handed.
 func TestReplaysLookAlike(t *testing.T) {

@@ -45,6 +45,22 @@ func TestLimitsEndACall(t *testing.T) {
 	}
 }
 
+// An app that fills its own copy of the source is ended, and that is a failed contract.
+func TestLimitsEndAnApp(t *testing.T) {
+	const fills = "import fs from 'node:fs';\nlet n = 0;\n" +
+		"setInterval(() => fs.writeFileSync('f' + n++ % 30, Buffer.alloc(10 << 20)), 20);\n"
+	settings := "limits: {memory: 1g, disk: 60m, output: 16m}\n"
+	p := newProject(t, nodeApp, builds(write("server.mjs", fills)), verifies())
+	p.Write(".abl/config.yaml", replacing(replacing(scripted, settings), "loop: {max_verifier_iterations: 1}\n")+nodeApp)
+	r := p.Run("phase", "1", "--json")
+	var failed []string
+	for _, e := range of(events(t, r), state.AppFailed) {
+		failed = append(failed, e.Text)
+	}
+	wants(t, "the app's end", strings.Join(failed, "\n"), "abl ended its container: it wrote", "limits.disk is 60 MiB")
+	noLeftovers(p)
+}
+
 // Room that a file without a name takes is in no folder, and no bound of a call's
 // own sees it: what has to stay free on the disk ends the call.
 func TestReserveEndsACall(t *testing.T) {

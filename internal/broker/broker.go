@@ -61,7 +61,7 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 		return err
 	}
 	defer output.Close()
-	log, err := keepLog(output, logMax)
+	log, err := keepLog(output, helper.LogMax)
 	if err != nil {
 		return err
 	}

@@ -22,9 +22,6 @@ const (
 	EventCommand   = "command"   // a declared command ended; MS since its start
 )
 
-// logMax is how many bytes of the app's output are kept.
-const logMax = 64 << 20
-
 // openForAbl opens a file that abl made before; a new one it would never see.
 func openForAbl(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)

@@ -28,6 +28,9 @@ const (
 	Exchange = "/tmp/exchange"
 )
 
+// LogMax is how many bytes of the app's output its broker keeps in AppLog.
+const LogMax = 64 << 20
+
 // Names under which the one static helper is started (links in Bin).
 const (
 	HelperCmd    = "abl-cmd"    // declared commands by name, and the built-in ones

@@ -49,6 +49,7 @@ type Prover interface {
 type Stores interface {
 	EnsureNetwork(ctx context.Context, n Network) error
 	EnsureVolume(ctx context.Context, v Volume) error
+	Usage(ctx context.Context, volume string) (bytes int64, err error)
 	Sweep(ctx context.Context, labels map[string]string, keep func(Status) bool) (removed []string, err error)
 }
 

@@ -301,6 +301,8 @@ func (b *Box) Build(ctx context.Context) (Built, error) {
 		err = cmp.Or(context.Cause(ctx), err)
 	case end.Gone != "":
 		err = fmt.Errorf("%w: build.sh could not be started: %s", ErrEnvironment, end.Gone)
+	case end.Over != "":
+		built.Note = "build.sh was stopped: " + end.Over
 	case end.OOMKilled:
 		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.builds.Limits.Memory>>20)
 	case end.Exit == notFound:

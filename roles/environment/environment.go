@@ -127,6 +127,7 @@ func (e *Environment) stand(ctx context.Context) error {
 		Engine: e.Engine, ID: e.ID, Phase: e.Phase, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Limits: e.limits(), Helper: holder,
 		Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress, Gated: map[string]bool{}, Net: *e.Net, Life: e.Life, Safe: e.Safe,
 	}
+	e.Boxes.Disk, e.Boxes.Output = e.quota(e.Project), int64(e.Conf.Limits.Output)
 	if app := e.Conf.App; app != nil {
 		e.Boxes.Port, e.Boxes.Services = AppPort(e.Conf), len(app.Services) > 0
 	}
@@ -261,17 +262,22 @@ func (e *Environment) limits() sandbox.Limits {
 	return sandbox.Limits{Memory: int64(l.Memory), CPUs: l.CPUs, Pids: l.Pids, FileSize: max(int64(l.Output), int64(l.Disk)), OpenFile: files}
 }
 
-// Runner makes the calls of a project whose workspace may be another than the
-// environment's.
-func (e *Environment) Runner(p state.Project, out state.Sink) *roles.Runner {
+// quota bounds what the containers of a project write.
+func (e *Environment) quota(p state.Project) roles.DiskQuota {
 	disks := []string{p.Src, p.Tests, p.Calls()}
 	if e.Info.Local && e.Info.DataDir != "" {
 		disks = append(disks, e.Info.DataDir)
 	}
+	return roles.DiskQuota{Bytes: int64(e.Conf.Limits.Disk), Inodes: e.Conf.Limits.Inodes, Disks: disks}
+}
+
+// Runner makes the calls of a project whose workspace may be another than the
+// environment's.
+func (e *Environment) Runner(p state.Project, out state.Sink) *roles.Runner {
 	return &roles.Runner{
 		Boxes: e.Boxes, Project: p, Person: ownerOf(p.Root), Out: out,
 		Output: int64(e.Conf.Limits.Output), Timeout: time.Duration(e.Conf.Loop.CallTimeout), Idle: time.Duration(e.Conf.Loop.IdleTimeout),
-		Quota: roles.DiskQuota{Bytes: int64(e.Conf.Limits.Disk), Inodes: e.Conf.Limits.Inodes, Disks: disks},
+		Quota: e.quota(p),
 	}
 }
 

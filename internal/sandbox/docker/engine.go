@@ -25,7 +25,8 @@ type Engine struct {
 // stores are an engine's networks, volumes and images.
 type stores struct {
 	*conn
-	making sync.Mutex // engines check a network's name and make it in two steps
+	measuring sync.Mutex // an engine measures for one caller at a time, and refuses others
+	making    sync.Mutex // engines check a network's name and make it in two steps
 }
 
 // conn is how an engine is asked: which requests are repeated and for how long.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/volume"
 
 	"abl/internal/sandbox"
@@ -50,6 +51,24 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) (err error)
 		return err
 	}
 	return sameVolume(made, v)
+}
+
+// Usage returns how many bytes a volume takes on the engine's disk. The engine measures it,
+// so it counts files that nobody else may read.
+func (e *Engine) Usage(ctx context.Context, name string) (bytes int64, err error) {
+	e.measuring.Lock()
+	defer e.measuring.Unlock()
+	volumes := types.DiskUsageOptions{Types: []types.DiskUsageObject{types.VolumeObject}}
+	all, err := get(ctx, e.conn, e.api.DiskUsage, volumes)
+	if err != nil {
+		return 0, about(err, "cannot measure volume %q", name)
+	}
+	for _, v := range all.Volumes {
+		if v.Name == name && v.UsageData != nil && v.UsageData.Size >= 0 {
+			return v.UsageData.Size, nil
+		}
+	}
+	return 0, fmt.Errorf("cannot measure volume %q: the engine does not report its size", name)
 }
 
 func (e *stores) inspectVolume(ctx context.Context, name string) (volume.Volume, error) {

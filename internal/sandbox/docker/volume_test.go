@@ -61,6 +61,13 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 	if log := l.good(second); log != "changednew" {
 		t.Errorf("the next box saw %q", log)
 	}
+	took, err := l.Usage(t.Context(), tree.Upper)
+	if want := int64(len("changednew")); err != nil || took < want || took > 1<<20 {
+		t.Errorf("what the boxes wrote takes %d bytes, %v; want %d and little more", took, err, want)
+	}
+	if took, err := l.Usage(t.Context(), l.project+"-none"); err == nil {
+		t.Errorf("a volume that does not exist takes %d bytes, want an error", took)
+	}
 	third := l.box("c", "cat", "/proc/mounts")
 	third.Mounts = []sandbox.Mount{mount}
 	if log := l.good(third); !strings.Contains(log, "overlay /app overlay rw,nosuid,nodev") {

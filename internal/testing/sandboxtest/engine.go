@@ -31,6 +31,7 @@ type Engine struct {
 	Now     func() time.Time               // defaults to time.Now
 	Is      sandbox.Info                   // what Info answers
 	Busy    func(name string) sandbox.Load // what Load answers
+	Used    func(volume string) int64      // what Usage returns; nil: 0
 	Opening func(sandbox.Box) string       // what abl-run prints first in a box; defaults to a proof that holds
 	Stopped func(sandbox.Box)              // what a program does about a stop before it ends; nil: nothing
 
