@@ -185,7 +185,7 @@ func TestEngineRefuses(t *testing.T) {
 		{"to look", "GET", "/json", 4, message(500, "layer does not exist"), nil, "layer does not exist"},
 		{"to speak sense", "GET", "/json", 4, says(200, `{"Id":`), nil, ""},
 		{"to be an engine", "GET", "/json", 4, says(200, "<html>welcome</html>"), nil, "invalid character"},
-		{"to remove a box", "DELETE", "/containers/", 2, message(500, "unable to remove filesystem: device or resource busy"), nil, "device or resource busy"},
+		{"to remove a box, once", "DELETE", "/containers/", 2, message(500, "unable to remove filesystem: device or resource busy"), nil, ""},
 		{"to remove a network", "DELETE", "/networks/", 1, message(403, "network has active endpoints"), nil, "active endpoints"},
 		{"to wait", "POST", "/wait", 1, message(500, "containerd is not running"), nil, "containerd is not running"},
 		{"to show a log", "GET", "/logs", 1, message(500, "configured logging driver does not support reading"), nil, "does not support reading"},

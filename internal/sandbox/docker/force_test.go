@@ -22,18 +22,20 @@ func TestEngineThatCannotStop(t *testing.T) {
 	noImage := &killer{image: func(context.Context) (string, error) { return "", errors.New("no image") }}
 	for name, c := range map[string]struct {
 		first   func(context.Context) error
+		fails   int // of the calls
 		running bool
 		killer  *killer
 		calls   int
 		want    string
 	}{
-		"hangs, has ended":        {hangs, false, nil, 2, ""},
-		"fails, has ended":        {fails, false, nil, 2, ""},
-		"hangs, runs":             {hangs, true, nil, 1, "the engine did not stop it within 1ms"},
-		"fails, runs":             {fails, true, nil, 1, "did not receive an exit event"},
-		"runs, cannot be killed":  {fails, true, noImage, 1, "did not receive an exit event; abl cannot kill its processes either: no image"},
-		"stops it like any other": {func(context.Context) error { return nil }, true, noImage, 1, ""},
-		"an engine that is away":  {func(context.Context) error { return context.DeadlineExceeded }, true, noImage, tries, "engine not reachable"},
+		"hangs, has ended":        {hangs, 1, false, nil, 2, ""},
+		"fails, has ended":        {fails, 1, false, nil, 2, ""},
+		"fails twice, has ended":  {fails, 2, false, nil, 2, "did not receive an exit event"},
+		"hangs, runs":             {hangs, 1, true, nil, 1, "the engine did not stop it within 1ms"},
+		"fails, runs":             {fails, 1, true, nil, 1, "did not receive an exit event"},
+		"runs, cannot be killed":  {fails, 1, true, noImage, 1, "did not receive an exit event; abl cannot kill its processes either: no image"},
+		"stops it like any other": {nil, 0, true, noImage, 1, ""},
+		"an engine that is away":  {func(context.Context) error { return context.DeadlineExceeded }, tries, true, noImage, tries, "engine not reachable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := container.State{StartedAt: time.Now().Format(time.RFC3339Nano), Running: c.running}
@@ -41,7 +43,7 @@ func TestEngineThatCannotStop(t *testing.T) {
 			e.killer = c.killer
 			calls := 0
 			err := e.endBox(t.Context(), "a", time.Millisecond, func(ctx context.Context, _ string) error {
-				if calls++; calls == 1 || c.calls > 2 {
+				if calls++; calls <= c.fails {
 					return c.first(ctx)
 				}
 				return nil
