@@ -37,6 +37,7 @@ type answered struct {
 	Status sandbox.Status
 	Exit   sandbox.Exit
 	Load   sandbox.Load
+	Bytes  int64
 	Data   []byte
 	Err    string
 	Kind   int // 1 + index in kinds, 0 for none of them
@@ -77,6 +78,10 @@ func serve(l net.Listener, e *sandboxtest.Engine) {
 		"Load": func(ctx context.Context, q asked, a *answered) (err error) {
 			a.Load, err = e.Load(ctx, q.Name)
 			return err
+		},
+		"Usage": func(ctx context.Context, q asked, a *answered) (err error) {
+			a.Bytes, err = e.Usage(ctx, q.Name)
+			return
 		},
 		"Head": func(ctx context.Context, q asked, a *answered) (err error) {
 			a.Data, err = e.Head(ctx, q.Name, q.Max)
@@ -216,6 +221,11 @@ func (e *remote) Logs(ctx context.Context, name string, max int64) ([]byte, erro
 func (e *remote) Load(ctx context.Context, name string) (sandbox.Load, error) {
 	a, err := e.ask(ctx, "Load", asked{Name: name})
 	return a.Load, err
+}
+
+func (e *remote) Usage(ctx context.Context, volume string) (int64, error) {
+	a, err := e.ask(ctx, "Usage", asked{Name: volume})
+	return a.Bytes, err
 }
 
 func (e *remote) Head(ctx context.Context, name string, max int64) ([]byte, error) {

@@ -196,7 +196,9 @@ func TestEnsureHeaderMakesTheDirectory(t *testing.T) {
 }
 
 func TestNeutral(t *testing.T) {
-	row := func(role, rest string) string { return "2026-11-21T10:00:00Z,1,2," + role + ",m,100,20,0,120,s1" + rest + "\n" }
+	row := func(role, rest string) string {
+		return "2026-11-21T10:00:00Z,1,2," + role + ",m,100,20,0,120,s1" + rest + "\n"
+	}
 	const more = ",,,unknown,cli,c1,gemini,1500,done"
 	for name, c := range map[string]struct{ before, after string }{
 		"ours":              {Header + "\n" + sampleLine, Header + "\n" + sampleLine},
