@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -126,8 +125,8 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.
 func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (string, prompt.Map, error) {
 	var shown prompt.Map
 	who := c.Players[role.Name]
-	about, err := os.ReadFile(c.Project.Description())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	about, err := hostfs.Read(c.Project.Root, c.Project.Rel(c.Project.Description()), spec.MaxBytes)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return "", shown, fmt.Errorf("cannot read the project's description: %w", err)
 	}
 	paths, err := c.Files[role.Name](ctx, 50_000)

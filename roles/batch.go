@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 )
 
@@ -169,7 +170,7 @@ func layIn(rec Record, files map[string][]byte, asJSON map[string]any) error {
 		return err
 	}
 	for name, data := range all {
-		if err := writeReadable(filepath.Join(rec.In(), name), data); err != nil {
+		if err := hostfs.Put(filepath.Join(rec.In(), name), data, 0o644); err != nil {
 			return err
 		}
 	}
@@ -183,7 +184,7 @@ func (s *Boxes) layOutput(rec Record) error { return s.makeOver(rec.Stdout(), re
 // abl is root.
 func (s *Boxes) makeOver(paths ...string) error {
 	for _, path := range paths {
-		if err := os.WriteFile(path, nil, outputMode); err != nil {
+		if err := hostfs.Put(path, nil, outputMode); err != nil {
 			return err
 		}
 		if !s.Root {

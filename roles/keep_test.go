@@ -41,6 +41,35 @@ func spotless(t *testing.T, dir string) {
 	must(t, err)
 }
 
+// A link in a record, as a repository may bring one, is replaced and never written through.
+func TestRecordsFollowNoLink(t *testing.T) {
+	rec, outside := Record{t.TempDir()}, filepath.Join(t.TempDir(), "outside")
+	must(t, os.WriteFile(outside, []byte("kept"), 0o600))
+	for name, write := range map[string]func(path string) error{
+		"note":     func(path string) error { return rec.Write(filepath.Base(path), "second") },
+		"output":   func(path string) error { return (&Boxes{}).makeOver(path) },
+		"readable": func(path string) error { return layIn(rec, map[string][]byte{"x": nil}, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(rec.Dir, name)
+			for _, at := range []string{path, path + ".new", rec.In()} {
+				must(t, os.RemoveAll(at))
+				must(t, os.Symlink(outside, at))
+			}
+			must(t, write(path))
+			if got, err := os.ReadFile(outside); string(got) != "kept" || err != nil {
+				t.Errorf("the file behind the link holds %q, %v, want what it held", got, err)
+			}
+		})
+	}
+	must(t, rec.Write(FoundFile, "first"))
+	must(t, os.Remove(filepath.Join(rec.Dir, FoundFile)))
+	must(t, os.Symlink(outside, filepath.Join(rec.Dir, FoundFile)))
+	if got, ok, err := Read[string](rec, FoundFile); ok || err == nil {
+		t.Errorf("read %q through a link, %v, want an error", got, err)
+	}
+}
+
 // What is kept of a call is safe for whoever looks at it later, without abl.
 func TestCallIsKeptSafe(t *testing.T) {
 	r := newRig(t, nil)

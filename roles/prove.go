@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/hostfs"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/state"
@@ -151,7 +152,7 @@ func (p proving) layOut(env map[string]string, server *boundary.HostServer) erro
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	return writeReadable(p.laid(), data)
+	return hostfs.Put(p.laid(), data, 0o644)
 }
 
 // laid is what the first program in the box reads.

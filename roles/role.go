@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/roles/agent"
@@ -143,12 +143,10 @@ func LastStep(p state.Project, phase int) (int, error) {
 
 // readNames lists a folder of records, sorted; one that is not there is empty.
 func readNames(dir string) (names []string, err error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	const most = 1_000_000
+	names, err = hostfs.Names(dir, ".", most)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
 	}
 	return names, err
 }
@@ -182,14 +180,6 @@ func (r *Runner) pointLast(j Job, rec Record) error {
 	}
 	target, err := filepath.Rel(filepath.Dir(last), rec.Stdout())
 	return errors.Join(err, os.Symlink(target, last))
-}
-
-// writeReadable replaces path; whatever the person's umask, the role can read it.
-func writeReadable(path string, data []byte) error {
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		return err
-	}
-	return os.Chmod(path, 0o644)
 }
 
 // Shell makes a box like the one that the call would get, but with a person's

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -181,14 +182,23 @@ func HandOver(project string, paths ...string) error {
 }
 
 // MkdirAll makes the directory at path, which is relative to the project, and
-// what is missing above it. Like HandOver it leaves none of them root's.
+// what is missing above it. It follows no link below the project. Like HandOver it leaves none
+// of them root's.
 func MkdirAll(project, path string) error {
-	if err := os.MkdirAll(filepath.Join(project, path), 0o755); err != nil {
-		return err
-	}
 	var all []string
 	for ; path != "."; path = filepath.Dir(path) {
 		all = append(all, path)
+	}
+	for _, path := range slices.Backward(all) {
+		err := os.Mkdir(filepath.Join(project, path), 0o755)
+		if info, lerr := os.Lstat(filepath.Join(project, path)); lerr == nil && !info.IsDir() {
+			err = errors.New("a file or a link is in the way: move it away")
+		} else if lerr == nil {
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("cannot make the directory %q: %w", path, err)
+		}
 	}
 	return handOver(project, all, false)
 }

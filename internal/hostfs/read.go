@@ -136,30 +136,66 @@ type File struct {
 // itself), sorted by name; links, directories and special files are left out. A
 // directory with more than max entries of any kind is ErrTooLarge.
 func List(dir, name string, max int) (files []File, err error) {
+	err = eachIn(dir, name, max, func(name string, st unix.Stat_t) {
+		if kind(st) == unix.S_IFREG {
+			files = append(files, File{name, st.Size, time.Unix(st.Mtim.Unix())})
+		}
+	})
+	return files, err
+}
+
+// Names returns the names of all that is in the directory name below dir, as List does.
+func Names(dir, name string, max int) (names []string, err error) {
+	err = eachIn(dir, name, max, func(name string, _ unix.Stat_t) { names = append(names, name) })
+	return names, err
+}
+
+func eachIn(dir, name string, max int, each func(name string, st unix.Stat_t)) (err error) {
 	defer failed(&err, "list", name)
 	d, _, err := openParent(dir, path.Join(name, "any"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer d.Close()
 	names, err := d.Readdirnames(max + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return err
 	}
 	if len(names) > max {
-		return nil, fmt.Errorf("%w (more than %d entries)", ErrTooLarge, max)
+		return fmt.Errorf("%w (more than %d entries)", ErrTooLarge, max)
 	}
 	slices.Sort(names)
 	for _, name := range names {
 		st, err := lstat(fd(d), name)
-		if err != nil && !errors.Is(err, ErrAbsent) { // else it was removed since it was listed
-			return nil, err
-		}
-		if kind(st) == unix.S_IFREG {
-			files = append(files, File{name, st.Size, time.Unix(st.Mtim.Unix())})
+		if err == nil {
+			each(name, st)
+		} else if !errors.Is(err, ErrAbsent) { // else it was removed since it was listed
+			return err
 		}
 	}
-	return files, nil
+	return nil
+}
+
+// Plain returns an error that names the first link, FIFO, socket or device below name in dir, or
+// name itself if it is one. A missing name is plain. Where except is true of a path, which is
+// relative to name, anything may stand.
+func Plain(dir, name string, except func(string) bool) error {
+	refuse := func(e Entry) error {
+		if k := e.Kind(); k == unix.S_IFREG || k == unix.S_IFDIR || except != nil && except(e.Path()) {
+			return nil
+		}
+		return fmt.Errorf("%q is %s", path.Join(name, e.Path()), e.What())
+	}
+	st, err := lstat(unix.AT_FDCWD, path.Join(dir, name))
+	switch {
+	case errors.Is(err, ErrAbsent):
+		return nil
+	case err == nil && kind(st) == unix.S_IFDIR:
+		return Walk(path.Join(dir, name), "", refuse)
+	case err == nil && kind(st) != unix.S_IFREG:
+		err = fmt.Errorf("%q is %s", name, kindOf(st))
+	}
+	return err
 }
 
 // openParent opens the directory that holds name, one step at a time, and

@@ -2,6 +2,7 @@ package hostfs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -219,4 +220,42 @@ func FuzzText(f *testing.F) {
 			t.Fatalf("Text(%q) = %q", data, got)
 		}
 	})
+}
+
+func TestPlain(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, err := range []error{
+		os.MkdirAll(at("good/deep"), 0o755), os.WriteFile(at("good/deep/file"), nil, 0o600), os.Symlink("deep", at("good/known")),
+		os.MkdirAll(at("below/deep"), 0o755), os.Symlink("/etc", at("below/deep/link")),
+		os.Symlink("good", at("link")), unix.Mkfifo(at("fifo"), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"missing": "<nil>", "good": "<nil>", "good/deep/file": "<nil>", "link": `"link" is a link`,
+		"fifo": `"fifo" is a FIFO`, "below": `"below/deep/link" is a link`,
+	} {
+		err := Plain(dir, name, func(name string) bool { return name == "known" })
+		if got := fmt.Sprint(err); got != want {
+			t.Errorf("Plain(%q) = %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestMkdirAllFollowsNoLink(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"link", "link/sub"} {
+		if err := MkdirAll(dir, path); err == nil || !strings.Contains(err.Error(), `cannot make the directory "link"`) {
+			t.Errorf("MkdirAll(%q) = %v, want an error that names the link", path, err)
+		}
+	}
+	if names, err := os.ReadDir(outside); err != nil || len(names) > 0 {
+		t.Errorf("behind the link are %v, %v, want nothing", names, err)
+	}
 }

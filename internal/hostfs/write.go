@@ -27,11 +27,35 @@ func Write(path string, data []byte, perm os.FileMode) error {
 	})
 }
 
+// Put is Write that does not wait for the disk: the file is there whole or not at all, but
+// perhaps not after a power cut.
+func Put(path string, data []byte, perm os.FileMode) (err error) {
+	defer failed(&err, "write", path)
+	return replace(path, perm, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
 // Fill is Write for content of any length, which fill writes.
 func Fill(path string, perm os.FileMode, fill func(io.Writer) error) (err error) {
 	defer failed(&err, "write", path)
+	err = replace(path, perm, func(f *os.File) error {
+		if err := fill(f); err != nil {
+			return err
+		}
+		return f.Sync()
+	})
+	if err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// replace gives a temporary file its name when fill has written it.
+func replace(path string, perm os.FileMode, fill func(*os.File) error) error {
 	base := filepath.Base(path)
-	const longest = 100 // of a name, lest it is longer with the mark than a folder allows
+	const longest = 100 // of a name: with the mark it must not be longer than a directory allows
 	f, err := os.CreateTemp(filepath.Dir(path), "."+base[:min(len(base), longest)]+tempMark+"*")
 	if err != nil {
 		return err
@@ -39,16 +63,13 @@ func Fill(path string, perm os.FileMode, fill func(io.Writer) error) (err error)
 	if err = f.Chmod(perm); err == nil { // what Create gave is subject to the umask
 		err = fill(f)
 	}
-	if err == nil {
-		err = f.Sync()
-	}
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return SyncDir(filepath.Dir(path))
+	return nil
 }
 
 // SyncDir makes what was created, renamed or removed in dir survive a power

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"abl/internal/hostfs"
 )
 
 // Dir is the directory that makes a directory a project.
@@ -45,6 +47,28 @@ func Real(dir string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(abs)
+}
+
+// most is how many names .abl may have at its top.
+const most = 10_000
+
+// CheckOwn returns an error that names a link, FIFO, socket or device among abl's files in the
+// project at root. No role can write there, so it came with the project, and abl would read or
+// write what it leads to. Below other directories of .abl, which may be workspaces or what images
+// are built from, it does not look.
+func CheckOwn(root string) error {
+	names, err := hostfs.Names(root, Dir, most)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil
+	}
+	lastLog := func(name string) bool { return filepath.Ext(name) == ".log" && !strings.Contains(name, "/") } // abl's link
+	for _, name := range names {
+		at, deep := filepath.Join(Dir, name), name == "logs" || name == "reports" || name == "specs"
+		if info, lerr := os.Lstat(filepath.Join(root, at)); err == nil && (deep || lerr == nil && !info.IsDir()) {
+			err = hostfs.Plain(root, at, lastLog)
+		}
+	}
+	return err
 }
 
 // NewProject returns the paths of the project at root with its two configured

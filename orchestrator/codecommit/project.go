@@ -51,7 +51,7 @@ const lockFile = ".lock"
 // half, and removes what else it left in the project.
 func (p Project) Lock() (unlock func() error, restored []string, err error) {
 	own := filepath.Join(p.Root, p.Own)
-	if err = os.MkdirAll(own, 0o755); err == nil {
+	if err = hostfs.MkdirAll(p.Root, p.Own); err == nil {
 		unlock, err = hostfs.Lock(filepath.Join(own, lockFile))
 	}
 	if errors.Is(err, hostfs.ErrHeld) {

@@ -337,7 +337,11 @@ const logPerm = 0o600
 
 // NewFolder makes a log folder that is named after the time.
 func NewFolder(dir string, now time.Time, suffix string, secrets *redact.Redactor) (*Folder, error) {
-	name, err := filepath.Join(dir, now.Format("2006-01-02-15-04-05")+suffix), os.MkdirAll(dir, 0o755)
+	name := filepath.Join(dir, now.Format("2006-01-02-15-04-05")+suffix)
+	err := os.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		err = hostfs.MkdirAll(filepath.Dir(dir), filepath.Base(dir)) // through no link of the project
+	}
 	for i, path := 2, name; err == nil || errors.Is(err, fs.ErrExist); i++ {
 		if err = os.Mkdir(path, 0o755); err == nil {
 			return &Folder{Path: path, secrets: secrets}, nil

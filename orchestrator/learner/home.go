@@ -109,7 +109,10 @@ const perm = 0o644
 // Open is where a task's session goes on, or begins: then what earlier sessions
 // left of their cycles is put away, and the files that are missing are made.
 func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State, resumed bool, err error) {
-	if s, err = Load(h); err == nil {
+	if err = state.CheckOwn(h.Root); err == nil {
+		s, err = Load(h)
+	}
+	if err == nil {
 		err = os.MkdirAll(h.Project().Calls(), 0o755)
 	}
 	if err != nil {

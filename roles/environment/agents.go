@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"abl/internal/config"
+	"abl/internal/hostfs"
 	"abl/roles/agent"
 )
 
@@ -58,25 +58,27 @@ func (s Agents) service(name string) (agent.Provider, error) {
 	return other.Provider, nil
 }
 
+// maxScenario is how large a scenario may be, in bytes.
+const maxScenario = 16 << 20
+
 // scripted makes the offline agent, which plays a scenario instead of asking a model.
 func (s Agents) scripted() (agent.Agent, error) {
-	path, called := s.Scenario, s.Scenario
-	if rel := s.Conf.Agents[agent.ScriptedName].Scenario; path == "" && rel != "" {
-		path, called = filepath.Join(s.Root, rel), rel
-	}
-	if path == "" {
+	dir, name, called := s.Root, s.Conf.Agents[agent.ScriptedName].Scenario, s.Scenario
+	if called != "" {
+		dir, name = filepath.Dir(called), filepath.Base(called)
+	} else if called = name; called == "" {
 		return agent.Agent{}, &Error{Usage,
 			"agents: {scripted: {scenario: .abl/scenario.yaml}} in the settings names one, and abl learn takes --scenario FILE (docs/scripted-agent.md)",
 			errors.New("the scripted agent has no scenario")}
 	}
-	data, err := os.ReadFile(path)
+	data, err := hostfs.Read(dir, filepath.Clean(name), maxScenario)
 	if err != nil {
-		return agent.Agent{}, &Error{Class: Usage, Err: fmt.Errorf("cannot read the scenario: %w", err)}
+		return agent.Agent{}, &Error{Usage, "a scenario is a regular file; no link is followed", fmt.Errorf("cannot read the scenario: %w", err)}
 	}
 	script, err := agent.Parse(called, data)
 	if err != nil {
 		return agent.Agent{}, &Error{Class: Usage, Err: err}
 	}
 	vars, err := s.service(agent.ScriptedName)
-	return agent.Scripted(script, filepath.Dir(path), vars), err
+	return agent.Scripted(script, filepath.Join(dir, filepath.Dir(name)), vars), err
 }

@@ -13,6 +13,7 @@ import (
 
 	"abl/images"
 	"abl/internal/helper"
+	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
 	"abl/roles"
@@ -126,7 +127,7 @@ var ErrElsewhere = errors.New("the engine does not see the project's files where
 // engine that shares its files.
 func sees(ctx context.Context, boxes *roles.Boxes, dir string) error {
 	name := filepath.Join(dir, "nonce.tmp-"+rand.Text())
-	if err := os.WriteFile(name, nil, 0o644); err != nil {
+	if err := hostfs.Put(name, nil, 0o644); err != nil {
 		return fmt.Errorf("cannot try whether the engine sees the project: %w", err)
 	}
 	defer os.Remove(name)

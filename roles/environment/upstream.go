@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 
 	"abl/internal/config"
 	"abl/internal/gateway"
@@ -71,7 +70,7 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL)
 		return nil, err
 	}
 	note, was := e.Project.Forwards(), map[string]sidecar.Listening{}
-	data, _ := os.ReadFile(note)
+	data, _ := hostfs.Read(e.Project.Root, e.Project.Rel(note), 1<<20)
 	_ = json.Unmarshal(data, &was) // without a note a call that runs now loses its provider, and nothing else happens
 	var roots *x509.CertPool
 	if target.Scheme == "https" {

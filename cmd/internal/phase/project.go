@@ -100,6 +100,9 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 	if root, err = state.Real(root); err != nil {
 		return nil, fmt.Errorf("cannot open the project: %w", err)
 	}
+	if err := state.CheckOwn(root); err != nil {
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot open the project: %w", err), "replace it by a regular file or a directory: abl follows no link in .abl")
+	}
 	s = &Project{In: in}
 	if s.Conf, err = money.Settings(in, root, agents(in)); err == nil {
 		err = cmp.Or(s.Conf.CheckDirs(root), checkSecrets(s.Conf))

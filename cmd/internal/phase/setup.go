@@ -50,9 +50,9 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}
-	own, err := os.ReadFile(s.Paths.Prompt(role.Name))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return orchestrator.Player{}, fmt.Errorf("cannot read the %s's prompt: %w", role.Name, err)
+	own, err := hostfs.Read(s.Paths.Root, s.Paths.Rel(s.Paths.Prompt(role.Name)), spec.MaxBytes)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+		return orchestrator.Player{}, exit.With(exit.Usage, fmt.Errorf("cannot read the %s's prompt: %w", role.Name, err), "replace it by a regular file of at most 1 MiB")
 	}
 	tmpl, err := prompts.Choose(role.Name, own)
 	if err != nil {

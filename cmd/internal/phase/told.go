@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/audit"
 	"abl/internal/git"
+	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/state"
 	"abl/roles"
@@ -138,11 +138,14 @@ type Call struct {
 	Unread    error // why a part of the record cannot be read
 }
 
+// mostCalls is how many records a project may have.
+const mostCalls = 1_000_000
+
 // Calls lists the calls on disk, oldest first. A record is begun before the engine is
 // asked for anything: one that was not started is no call.
 func (s *Project) Calls() ([]Call, error) {
-	entries, err := os.ReadDir(s.Paths.Calls())
-	if errors.Is(err, os.ErrNotExist) {
+	names, err := hostfs.Names(s.Paths.Calls(), ".", mostCalls)
+	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
 	}
 	if err != nil {
@@ -154,17 +157,17 @@ func (s *Project) Calls() ([]Call, error) {
 		f = &state.File{}
 	}
 	var all []Call
-	for _, e := range entries {
-		k, ok := roles.ParseKey(e.Name())
-		if !ok || !e.IsDir() {
+	for _, name := range names {
+		k, ok := roles.ParseKey(name)
+		if !ok {
 			continue
 		}
-		c := Call{Record: roles.Record{Dir: s.Paths.Call(e.Name())}, KeyParts: k}
+		c := Call{Record: roles.Record{Dir: s.Paths.Call(name)}, KeyParts: k}
 		c.Iteration = iterationOf(f.Phase(c.Phase), c.Step)
 		var ierr, oerr error
 		c.Intent, _, ierr = c.Record.Intent()
 		c.Outcome, c.Ended, oerr = c.Record.Outcome()
-		c.Key, c.Unread = e.Name(), errors.Join(ierr, oerr)
+		c.Key, c.Unread = name, errors.Join(ierr, oerr)
 		if c.Ended || c.Started() {
 			all = append(all, c)
 		}

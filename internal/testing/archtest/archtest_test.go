@@ -129,7 +129,7 @@ func TestBadHabits(t *testing.T) {
 		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = context.Background()\n", "roles/a.go:4: context.Background cannot be cancelled; take the caller's"},
 		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = f(context.TODO)\n", "roles/a.go:4: context.TODO cannot be cancelled; take the caller's"},
 		{"roles/a.go", "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n", "roles/a.go:4: os.ReadFile follows what an agent may have put there: use internal/hostfs, or give the reason in archtest's readers"},
-		{"roles/role.go", "// Package p.\npackage p\n", "roles/role.go opens nothing by itself any more: take it out of archtest's readers"},
+		{"internal/cacerts/cacerts.go", "// Package p.\npackage p\n", "internal/cacerts/cacerts.go opens nothing by itself any more: take it out of archtest's readers"},
 		{"images/a.go", "// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n", "images/a.go:4: exec.Command gives abl's secrets to another program; use internal/proc"},
 		{"internal/broker/program.go", "// Package p.\npackage p\n", "internal/broker/program.go starts nothing by itself any more: take it out of archtest's parents"},
 		{"cmd/abl/a.go", "// Package p.\npackage p\nimport \"os\"\nvar w = os.Stdout\n", "cmd/abl/a.go:4: os.Stdout shows what nobody made safe; use cli.Input"},
@@ -147,7 +147,7 @@ func TestBadHabits(t *testing.T) {
 		"cmd/abl/main.go":             "// Package main.\npackage main\nimport \"context\"\nvar c = context.Background()\n",
 		"roles/a_test.go":             "package p\nimport \"context\"\nvar c = context.Background()\n",
 		"roles/b.go":                  "// Package p.\npackage p\ntype t struct{}\nfunc (t) init() {}\n",
-		"roles/role.go":               "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
+		"internal/cacerts/cacerts.go": "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
 		"internal/testing/lab/lab.go": "// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n",
 		"images/a.go":                 "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
 	} {

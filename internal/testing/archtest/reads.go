@@ -12,25 +12,20 @@ const (
 
 // openers are what opens or follows a path otherwise.
 const openers = "os.Open os.OpenFile os.ReadFile os.ReadDir os.Readlink os.OpenRoot os.OpenInRoot os.DirFS os.CopyFS " +
+	"os.WriteFile os.Create os.CreateTemp " +
 	"filepath.Walk filepath.WalkDir filepath.Glob " +
 	"unix.Open unix.Openat unix.Openat2 unix.Readlinkat syscall.Open"
 
-// readers may use openers all the same, each for its reason: what they open no
-// role can have written or put a link on the way to.
+// readers may use openers all the same, each for its reason: neither a role nor a repository can
+// have made what they open, or a link on the way to it.
 var readers = map[string]string{
-	"cmd/internal/phase/told.go":     "lists records by name",
 	"cmd/abl/debug.go":               "a file that the person names",
 	"cmd/abl/images.go":              "an archive that the person names",
 	"cmd/abl/init.go":                "the project at its beginning, and the demo's empty directory",
 	"cmd/internal/commit/command.go": "the project at its beginning",
 	"cmd/abl/tell.go":                "a file that the person's CI names",
-	"cmd/internal/phase/setup.go":    "prompts, the person's",
-	"roles/environment/upstream.go":  "a note of abl's own",
-	"roles/environment/agents.go":    "the scenario, the person's",
 	"cmd/internal/learn/command.go":  "a file that the person names",
 	"orchestrator/learner/home.go":   "lists the project's folder, which no container sees; copies below open folders, and follows nothing",
-	"orchestrator/jobs.go":           "project.md, the person's; what abl put away",
-	"roles/role.go":                  "lists records by name",
 	"roles/agent/player.go":          "inside the role's container",
 
 	"orchestrator/codecommit/apply.go":   "moves files of the person's tree below an os.Root, after every path was judged",
