@@ -20,7 +20,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // checkOut takes a work tree and its index from what was committed to what is.
@@ -152,7 +151,7 @@ func folders(root *os.Root, name string) error {
 	return root.MkdirAll(name, 0o755)
 }
 
-func writeFile(s *filesystem.Storage, root *os.Root, e *index.Entry) error {
+func writeFile(s *gitdir.Store, root *os.Root, e *index.Entry) error {
 	if why := scan.Refused(e.Name, e.Mode == filemode.Symlink); why != "" {
 		return errors.New(why)
 	}
@@ -230,7 +229,7 @@ func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner
 	return t.Close()
 }
 
-func exportFile(t *tar.Writer, h *tar.Header, s *filesystem.Storage, e *index.Entry) error {
+func exportFile(t *tar.Writer, h *tar.Header, s *gitdir.Store, e *index.Entry) error {
 	if e.Mode == filemode.Symlink {
 		target, err := read(s, e.Hash, maxTarget)
 		if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // Clone makes a repository in dir, an empty folder or the rest of a clone that was killed, of
@@ -62,7 +61,7 @@ func (o *Origin) Fetch(ctx context.Context, into *Repo, commit string) error {
 // copyTo copies a commit with its history into a clone, but for what that has.
 func (o *Origin) copyTo(ctx context.Context, d gitdir.Dir, commit string, without []string) error {
 	from := o.git.Store()
-	r, err := reached(ctx, from, d, commit, without)
+	r, err := reached(ctx, from, d, commit, without, gitdir.MaxBlob)
 	if err != nil {
 		return err
 	}
@@ -83,8 +82,9 @@ const deltaWindow = 10
 
 // reach collects what a commit needs and another repository has not.
 type reach struct {
-	from, to *filesystem.Storage
+	from, to *gitdir.Store
 	without  []string
+	most     int64 // bytes of a file, 0 for any
 
 	seen    map[string]bool
 	objects []plumbing.Hash        // to be copied, each once
@@ -93,8 +93,8 @@ type reach struct {
 }
 
 // reached is what is to be copied for a commit and its history.
-func reached(ctx context.Context, from *filesystem.Storage, to gitdir.Dir, commit string, without []string) (*reach, error) {
-	r := &reach{from: from, to: to.Store(), without: without, seen: map[string]bool{}, left: map[plumbing.Hash]bool{}}
+func reached(ctx context.Context, from *gitdir.Store, to gitdir.Dir, commit string, without []string, most int64) (*reach, error) {
+	r := &reach{from: from, to: to.Store(), without: without, most: most, seen: map[string]bool{}, left: map[plumbing.Hash]bool{}}
 	ends, err := from.Shallow()
 	if err != nil {
 		return nil, err
@@ -165,10 +165,28 @@ func (r *reach) tree(hash plumbing.Hash, at string) error {
 		case without(r.without, name):
 			r.left[e.Hash] = true
 		case e.Mode != filemode.Submodule:
-			r.take(e.Hash)
+			if err := r.blob(e.Hash, name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// blob takes a file's content unless it is too large, which its header says before anything is
+// inflated.
+func (r *reach) blob(hash plumbing.Hash, at string) error {
+	if !r.take(hash) || r.most == 0 {
+		return nil
+	}
+	o, err := r.from.EncodedObject(plumbing.BlobObject, hash)
+	if err == nil && o.Size() > r.most {
+		return gitdir.Foreign("%q has %d bytes in some commit, more than %d: take it out of the history, or list it in adopt.exclude", at, o.Size(), r.most)
+	}
+	if err != nil {
+		err = fmt.Errorf("%q: %w", at, err)
+	}
+	return err
 }
 
 // endThere lets the history of a clone end where its origin's does.

@@ -19,7 +19,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/storer"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // repository is what a workspace's and a person's have in common.
@@ -41,7 +40,7 @@ func (r *repository) Contains(commit, ancestor string) (bool, error) {
 
 // ancestors are a commit and those before it with their parents, up to where a shallow history
 // ends, or to one that is looked for.
-func ancestors(s *filesystem.Storage, commit, until plumbing.Hash) (map[plumbing.Hash][]plumbing.Hash, error) {
+func ancestors(s *gitdir.Store, commit, until plumbing.Hash) (map[plumbing.Hash][]plumbing.Hash, error) {
 	all := map[plumbing.Hash][]plumbing.Hash{}
 	ends, err := s.Shallow()
 	for todo := []plumbing.Hash{commit}; err == nil && len(todo) > 0; {
@@ -219,7 +218,7 @@ func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) er
 	return nil
 }
 
-func changeOf(s *filesystem.Storage, path string, from, to *index.Entry) (c Change, err error) {
+func changeOf(s *gitdir.Store, path string, from, to *index.Entry) (c Change, err error) {
 	c.Path = path
 	if from != nil && to != nil && from.Mode != to.Mode {
 		c.Note = fmt.Sprintf("mode %o, was %o", to.Mode, from.Mode)

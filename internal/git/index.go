@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"abl/internal/git/gitdir"
+	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -104,7 +105,8 @@ func (r *Repo) index(committed content) ([]*index.Entry, time.Time, error) {
 	if last := r.last.Load(); err == nil && last != nil && unchanged(last.index, info) {
 		return last.entries, info.ModTime(), nil
 	}
-	data, err2 := os.ReadFile(path)
+	const most = 1 << 30 // bytes: of ten million files
+	data, err2 := hostfs.Read(r.git.Path, "index", most)
 	if err = cmp.Or(err, err2); err != nil {
 		return nil, time.Time{}, fmt.Errorf("cannot read git's index: %w", err)
 	}

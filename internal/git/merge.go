@@ -18,7 +18,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/utils/diff"
 )
 
@@ -122,7 +121,7 @@ func (r *Repo) merged(ours, theirs, text string) (string, error) {
 }
 
 // mergeBases are the commits that two have in common and none that they have in common follows.
-func mergeBases(s *filesystem.Storage, ours, theirs string) (bases []plumbing.Hash, err error) {
+func mergeBases(s *gitdir.Store, ours, theirs string) (bases []plumbing.Hash, err error) {
 	a, err1 := ancestors(s, plumbing.NewHash(ours), plumbing.ZeroHash)
 	b, err2 := ancestors(s, plumbing.NewHash(theirs), plumbing.ZeroHash)
 	if err := errors.Join(err1, err2); err != nil {
@@ -180,7 +179,7 @@ func (r *Repo) mergeTrees(objects *spool, base, ours, theirs []*index.Entry) ([]
 }
 
 // mergeText merges the lines of a file that both sides changed.
-func mergeText(s *filesystem.Storage, objects *spool, was, a, b *index.Entry) (*index.Entry, error) {
+func mergeText(s *gitdir.Store, objects *spool, was, a, b *index.Entry) (*index.Entry, error) {
 	if was == nil || a == nil || b == nil || a.Mode != b.Mode || a.Mode&filemode.Regular != filemode.Regular || a.SkipWorktree {
 		return nil, ErrConflict
 	}
@@ -206,7 +205,7 @@ const (
 )
 
 // textOf reads a blob of text; another is a conflict.
-func textOf(s *filesystem.Storage, hash plumbing.Hash) (string, error) {
+func textOf(s *gitdir.Store, hash plumbing.Hash) (string, error) {
 	data, err := read(s, hash, maxText+1)
 	if err == nil && (len(data) > maxText || bytes.IndexByte(data, 0) >= 0) {
 		err = ErrConflict

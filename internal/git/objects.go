@@ -166,6 +166,12 @@ func (s *spool) finish(d gitdir.Dir) error {
 
 // writePack writes objects as one pack, if there are any. Each is compared with so many others.
 func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash, window uint) error {
+	if window > 0 { // deltas are made in memory, and the pack's index too
+		var err error
+		if objects, err = looseLarge(d, from, objects); err != nil {
+			return err
+		}
+	}
 	if len(objects) == 0 {
 		return nil
 	}
@@ -177,6 +183,22 @@ func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing
 		return fmt.Errorf("cannot write a pack: %w", err)
 	}
 	return nil
+}
+
+// looseLarge streams each large object into a file of its own and returns the other objects.
+func looseLarge(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash) (rest []plumbing.Hash, err error) {
+	for _, hash := range objects {
+		o, err := from.EncodedObject(plumbing.AnyObject, hash)
+		if err == nil && o.Size() > gitdir.Streamed {
+			err = d.Loose(o)
+		} else {
+			rest = append(rest, hash)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot copy object %s: %w", hash, err)
+		}
+	}
+	return rest, nil
 }
 
 func (s *spool) close() { s.file.Close() }

@@ -50,9 +50,9 @@ func folderOf(path string) (gitdir.Dir, error) {
 	if data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxSteering); err == nil {
 		path = beside(filepath.Dir(path), strings.TrimPrefix(string(data), "gitdir: "))
 	}
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	if err == nil && !info.IsDir() {
-		err = gitdir.Foreign("%q is no folder", path)
+		err = gitdir.Foreign("%q is a link or no folder: put the repository itself there", path)
 	}
 	if err != nil {
 		return gitdir.Dir{}, err
@@ -139,7 +139,7 @@ func (o *Origin) Files(without []string, most int) (paths []string, err error) {
 // Remarks are what in the repository would run something, or leads elsewhere, and what
 // becomes of it in a clone that is without some paths: a line each.
 func (o *Origin) Remarks(commit string, without []string) (all []string, err error) {
-	hooks := slices.DeleteFunc(files(o.git, "hooks/*"), func(name string) bool { return strings.HasSuffix(name, ".sample") })
+	hooks := slices.DeleteFunc(pathsIn(o.git, "hooks"), func(name string) bool { return strings.HasSuffix(name, ".sample") })
 	if o.conf.Section("core").Option("hookspath") != "" {
 		hooks = append(hooks, "core.hooksPath")
 	}
@@ -206,7 +206,7 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 		}
 	}
 	s := from.git.Store()
-	r, err := reached(ctx, s, o.git, commit, nil)
+	r, err := reached(ctx, s, o.git, commit, nil, 0)
 	if err == nil {
 		err = writePack(o.git, s, r.objects, deltaWindow)
 	}
@@ -218,8 +218,15 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 
 // free refuses a branch on which a work tree stands.
 func (o *Origin) free(ref string) error {
-	for _, name := range append(files(o.git, "worktrees/*/HEAD"), "HEAD") {
+	heads := []string{"HEAD"}
+	for _, tree := range pathsIn(o.git, "worktrees") {
+		heads = append(heads, tree+"/HEAD")
+	}
+	for _, name := range heads {
 		data, err := hostfs.Read(o.git.Path, name, maxSteering)
+		if errors.Is(err, hostfs.ErrAbsent) && name != "HEAD" {
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -270,10 +270,13 @@ func born(d gitdir.Dir) (bool, error) {
 	return len(refs) > 0 || slices.ContainsFunc(files, tells), errors.Join(err1, err2)
 }
 
-// files finds those of .git by a pattern; where nothing can be read are none.
-func files(d gitdir.Dir, pattern string) []string {
-	all, _ := fs.Glob(os.DirFS(d.Path), pattern)
-	return all
+// pathsIn returns what is in a folder of .git, nothing if it cannot be read.
+func pathsIn(d gitdir.Dir, folder string) (paths []string) {
+	names, _ := hostfs.Names(d.Path, folder, maxInside)
+	for _, name := range names {
+		paths = append(paths, folder+"/"+name)
+	}
+	return paths
 }
 
 // harmless are the extensions that do not change what abl reads and writes, and the
@@ -308,9 +311,9 @@ func (r *Repo) readConfig() error {
 // takes its defaults.
 func configOf(d gitdir.Dir) (*config.Config, error) {
 	path := d.Join("config")
-	data, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot read git's config: %w", err)
+	data, err := hostfs.Read(d.Path, "config", maxSteering)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+		return nil, gitdir.Foreign("in %q: %v: replace it by what git makes there", d.Path, err)
 	}
 	c := config.New()
 	if err := config.NewDecoder(bytes.NewReader(data)).Decode(c); err != nil {

@@ -102,7 +102,7 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 	if err != nil {
 		return base, nil, err
 	}
-	o.Exclude, _ = os.ReadFile(r.git.Join("info/exclude")) // git, too, takes an unreadable one for empty
+	o.Exclude, _ = hostfs.Read(r.git.Path, "info/exclude", maxSteering) // git, too, takes an unreadable one for empty
 	o.Root, o.NoExec = r.dir, r.noExec
 	o.SizeOf = func(h plumbing.Hash) (int64, error) { return r.git.Store().EncodedObjectSize(h) }
 	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries

@@ -80,10 +80,17 @@ func (d Dir) give(chown func(uid, gid int) error) error {
 // Mkdir makes a folder and those above it, durably.
 func (d Dir) Mkdir(name string) error {
 	path := d.Join(name)
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) || name == "." {
-		return err
+	if name == "." {
+		return nil
 	}
 	if err := d.Mkdir(filepath.Dir(name)); err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err == nil && !info.IsDir() {
+		return Foreign("%q is a file or a link, want a folder: replace it by what git makes there", path)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -134,11 +141,11 @@ func (d Dir) finish(f *os.File, name string, perm fs.FileMode) error {
 // Sweep removes temporary files that a killed abl left in the top of .git and
 // among its packs. A fresh one may belong to an abl that still runs.
 func (d Dir) Sweep(now time.Time) {
-	for _, pattern := range []string{tempPrefix + "*", packs + "/" + tempPrefix + "*"} {
-		left, _ := fs.Glob(os.DirFS(d.Path), pattern) // a folder that cannot be read has nothing to sweep
-		for _, name := range left {
-			if info, err := os.Lstat(d.Join(name)); err == nil && now.Sub(info.ModTime()) > time.Hour {
-				os.Remove(d.Join(name))
+	for _, folder := range []string{".", packs} {
+		left, _ := hostfs.List(d.Path, folder, maxNames) // a folder that cannot be read has nothing to sweep
+		for _, f := range left {
+			if strings.HasPrefix(f.Name, tempPrefix) && now.Sub(f.Mod) > time.Hour {
+				os.Remove(d.Join(folder, f.Name))
 			}
 		}
 	}

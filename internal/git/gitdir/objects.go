@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,11 +23,33 @@ import (
 
 const packs = "objects/pack"
 
+// MaxBlob is how many bytes a file of a repository may have that is cloned: git, too, treats
+// larger ones specially.
+const MaxBlob = 512 << 20
+
+// Streamed is the size in bytes beyond which an object is not held in memory.
+const Streamed = 8 << 20
+
+const maxTree = 64 << 20 // bytes of a tree, commit or tag, which go-git holds in memory
+
+// Store reads the objects of a repository.
+type Store struct{ *filesystem.Storage }
+
 // Store reads the objects, those that are borrowed included. A store keeps the list of
 // packs that it saw first, so each operation opens its own.
-func (d Dir) Store() *filesystem.Storage {
-	o := filesystem.Options{AlternatesFS: osfs.New("/")}
-	return filesystem.NewStorageWithOptions(osfs.New(d.Path), cache.NewObjectLRUDefault(), o)
+func (d Dir) Store() *Store {
+	o := filesystem.Options{AlternatesFS: files{osfs.New("/"), MaxBlob}, LargeObjectThreshold: Streamed}
+	return &Store{filesystem.NewStorageWithOptions(files{osfs.New(d.Path), math.MaxInt64}, cache.NewObjectLRUDefault(), o)}
+}
+
+// EncodedObject returns an object. It fails for a tree, commit or tag that is too large to be
+// held in memory.
+func (s *Store) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
+	o, err := s.Storage.EncodedObject(kind, hash)
+	if err == nil && o.Type() != plumbing.BlobObject && o.Size() > maxTree {
+		return nil, fmt.Errorf("object %s %w (%d bytes)", hash, hostfs.ErrTooLarge, o.Size())
+	}
+	return o, err
 }
 
 // Loose writes an object into a file of its own, unless it has one.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,11 +16,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
+const maxRef = 4096 // bytes: longer than any name of a ref
+
 // Head reads HEAD: the branch that it names, without refs/heads/, or the commit at which it is
 // detached.
 func (d Dir) Head() (branch, commit string, err error) {
-	const most = 4096 // bytes: longer than any name of a ref
-	data, err := hostfs.Read(d.Path, "HEAD", most)
+	data, err := hostfs.Read(d.Path, "HEAD", maxRef)
 	text := strings.TrimRight(string(data), "\n ")
 	branch, ok := strings.CutPrefix(text, "ref: refs/heads/")
 	switch {
@@ -39,9 +39,10 @@ func (d Dir) Head() (branch, commit string, err error) {
 // there and empty, which other tools leave after a crash, is never taken for
 // one that is missing: that would begin a new history beside the old one.
 func (d Dir) Ref(name string) (string, error) {
-	data, err := os.ReadFile(d.Join(name))
+	data, err := hostfs.Read(d.Path, name, maxRef)
+	info, lerr := os.Lstat(d.Join(name))
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
+	case errors.Is(err, hostfs.ErrAbsent), errors.Is(lerr, syscall.ENOTDIR), lerr == nil && info.IsDir():
 		packed, err := d.Packed()
 		value, there := packed[name]
 		if err != nil || !there {
@@ -49,7 +50,7 @@ func (d Dir) Ref(name string) (string, error) {
 		}
 		data = []byte(value)
 	case err != nil:
-		return "", fmt.Errorf("cannot read %q: %w", name, err)
+		return "", Foreign("the ref %q: %v: replace it by what git makes there", d.Join(name), err)
 	}
 	hash := strings.TrimRight(string(data), "\n \t\r")
 	if !ValidHash(hash) {
@@ -61,9 +62,9 @@ func (d Dir) Ref(name string) (string, error) {
 // Packed reads what packed-refs says each ref names, be it a commit or not.
 func (d Dir) Packed() (map[string]string, error) {
 	refs := map[string]string{}
-	data, err := os.ReadFile(d.Join("packed-refs"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cannot read packed-refs: %w", err)
+	data, err := hostfs.Read(d.Path, "packed-refs", maxFile)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+		return nil, Foreign("in %q: %v: replace it by what git makes there", d.Path, err)
 	}
 	for line := range bytes.Lines(data) {
 		hash, ref, ok := strings.Cut(strings.TrimRight(string(line), "\n"), " ")

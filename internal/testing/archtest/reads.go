@@ -40,13 +40,10 @@ var readers = map[string]string{
 
 	"internal/sandbox/docker/connect.go": "the person's settings of their engine",
 
-	"internal/git/repo.go":       ".git, which no role can write and which was looked at",
+	"internal/git/repo.go":       "lists .git by name, and enters no link",
 	"internal/git/checkout.go":   "writes below an os.Root, into folders that it looked at",
-	"internal/git/index.go":      ".git",
-	"internal/git/snapshot.go":   ".git",
 	"internal/git/torn.go":       "writes below an os.Root, files that it looked at",
 	"internal/git/gitdir/dir.go": ".git",
-	"internal/git/gitdir/ref.go": ".git",
 	"internal/git/scan/scan.go":  "the walk itself, which hostfs is too slow for: by name from an open folder, no link followed",
 }
 

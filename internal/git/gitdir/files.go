@@ -1,0 +1,130 @@
+package gitdir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"abl/internal/hostfs"
+
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
+)
+
+const (
+	maxFile  = 64 << 20 // bytes of packed-refs, shallow and the like
+	maxIndex = 4 << 30  // bytes of a pack's index: of 150 million objects
+	maxNames = 1_000_000
+	// An object's file of so many bytes inflates to 16 MiB at most.
+	harmlessFile = 16 << 10
+)
+
+// files lets go-git read a .git folder that may be hostile: regular files only, through no link
+// below the folder, without waiting for a FIFO, and none that inflates to more than it declares.
+type files struct {
+	billy.Filesystem
+	maxLoose int64 // bytes that an object outside of packs may declare
+}
+
+// file is what go-git knows as a file; name is what it was opened by.
+type file struct {
+	*os.File
+	name string
+}
+
+func (f file) Name() string { return f.name }
+func (file) Lock() error    { return nil }
+func (file) Unlock() error  { return nil }
+
+// Chroot returns the same for a folder below.
+func (f files) Chroot(path string) (billy.Filesystem, error) {
+	below, err := f.Filesystem.Chroot(path)
+	return files{below, f.maxLoose}, err
+}
+
+// Open opens a regular file for reading.
+func (f files) Open(name string) (billy.File, error) { return f.OpenFile(name, os.O_RDONLY, 0) }
+
+// OpenFile is Open. It fails for any flag but os.O_RDONLY.
+func (f files) OpenFile(name string, flag int, _ fs.FileMode) (billy.File, error) {
+	if flag != os.O_RDONLY {
+		return nil, fs.ErrPermission
+	}
+	open, err := hostfs.Open(f.Root(), strings.TrimPrefix(name, "/"))
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil, fs.ErrNotExist
+	}
+	if err == nil {
+		if err = f.bound(name, open); err != nil {
+			open.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("in %q: %w", f.Root(), err)
+	}
+	return file{open, name}, nil
+}
+
+// bound refuses a file that go-git would hold in memory and that is too large for that.
+func (f files) bound(name string, open *os.File) error {
+	info, err := open.Stat()
+	if err != nil {
+		return err
+	}
+	most, size := int64(maxFile), info.Size()
+	switch {
+	case strings.HasPrefix(name, packs+"/") && strings.HasSuffix(name, ".idx"):
+		most = maxIndex
+	case strings.HasPrefix(name, packs+"/"):
+		return nil // read in parts
+	case strings.HasPrefix(name, "objects/") && !strings.HasPrefix(name, "objects/info/"):
+		if size <= harmlessFile {
+			return nil
+		}
+		err := f.honest(open)
+		_, serr := open.Seek(0, io.SeekStart)
+		return errors.Join(err, serr)
+	}
+	if size > most {
+		return fmt.Errorf("%q %w (%d bytes)", name, hostfs.ErrTooLarge, size)
+	}
+	return nil
+}
+
+// honest refuses an object that declares too much or inflates to more than it declares.
+func (f files) honest(open *os.File) error {
+	r, err := objfile.NewReader(open)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, size, err := r.Header()
+	if err == nil && size > f.maxLoose {
+		err = fmt.Errorf("an object %w (%d bytes)", hostfs.ErrTooLarge, size)
+	}
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(r, size+1))
+	if err == nil && n != size {
+		err = fmt.Errorf("an object declares %d bytes and has another length", size)
+	}
+	return err
+}
+
+// ReadDir lists a directory that is no link.
+func (f files) ReadDir(name string) (all []fs.FileInfo, err error) {
+	names, err := hostfs.Names(f.Root(), f.Join(".", strings.TrimPrefix(name, "/")), maxNames)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil, fs.ErrNotExist
+	}
+	for _, entry := range names {
+		if info, lerr := f.Lstat(f.Join(name, entry)); lerr == nil {
+			all = append(all, info)
+		}
+	}
+	return all, err
+}
