@@ -54,8 +54,8 @@ func Load(path string) (*File, error) {
 	return f, nil
 }
 
-// Decode reads the content of a state file. The version is read by itself, so that a newer file with
-// unknown fields is called newer and not damaged.
+// Decode reads the content of a state file. The version is read by itself, so that a newer file
+// with unknown fields is called newer and not damaged.
 func Decode(data []byte) (*File, error) {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:

@@ -170,7 +170,8 @@ func (x exchange) places(f *state.File) map[string]string {
 				last--
 			}
 			if ok && k.Role.Name == roles.Verifier.Name && k.Phase == n && k.Step <= last {
-				all[path.Join(carriedCalls, it.Call, roles.FindingFile)] = filepath.Join(s.Paths.Call(it.Call), roles.FindingFile)
+				at := filepath.Join(s.Paths.Call(it.Call), roles.FindingFile)
+				all[path.Join(carriedCalls, it.Call, roles.FindingFile)] = at
 			}
 		}
 	}

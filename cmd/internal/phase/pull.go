@@ -148,7 +148,8 @@ func (x exchange) incoming() (in incoming, err error) {
 	}
 	for _, n := range all {
 		if err := x.believable(n, in); err != nil {
-			return in, exit.With(exit.Person, fmt.Errorf("phase %d is %s there, but %w", n, f.Phase(n).Status, err), unbelieved)
+			err = fmt.Errorf("phase %d is %s there, but %w", n, f.Phase(n).Status, err)
+			return in, exit.With(exit.Person, err, unbelieved)
 		}
 	}
 	return in, nil
