@@ -60,7 +60,7 @@ const (
 const toolUser = "10009:10009"
 
 // BoxName is the engine-wide name of a call's box or of another box of the project.
-func BoxName(id, key string) string { return "abl-" + id + "-" + key }
+func BoxName(id, key string) string { return sandbox.Name(id, key) }
 
 func (s *Boxes) name(key string) string { return BoxName(s.ID, key) }
 

@@ -19,10 +19,10 @@ import (
 func cleanCommand() cli.Command {
 	return cli.Command{
 		Name: "clean", Group: cli.Upkeep, Usage: "remove what this project left on the engine",
-		Long: `Removes containers, volumes and networks that carry this project's label, and of
-those in solutions/ here (abl learn); gives lent files back, and puts back what a
-killed code-commit has changed by half. Source, tests, specs, logs and the ledger
-are never touched otherwise.`,
+		Long: `Removes containers, volumes and networks that have both this project's label and
+a name that begins with abl- and its id, and those of solutions/ here (abl learn);
+gives lent files back, and puts back what a killed code-commit has changed by half.
+Source, tests, specs, logs and the ledger are never touched otherwise.`,
 		Run: phase.Looking(runClean),
 	}
 }

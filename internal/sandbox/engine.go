@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -63,8 +64,18 @@ var (
 	ErrUnproven    = errors.New("the boundary is not proven")
 )
 
-// Labels that abl puts on everything it makes on an engine. Sweeping goes by
-// them and by nothing else.
+// Name is the name on an engine of what abl makes there for a project.
+func Name(project, key string) string { return "abl-" + project + "-" + key }
+
+// Made reports whether abl made what has this name and carries these labels. Others can set a
+// label on what is theirs, or choose such a name, but hardly both.
+func Made(name string, labels map[string]string) bool {
+	project := labels[LabelProject]
+	return project != "" && strings.HasPrefix(name, Name(project, ""))
+}
+
+// Labels that abl puts on everything it makes on an engine. Sweeping goes by them and by the
+// names.
 const (
 	LabelProject  = "abl.project"  // the project's id from state.json
 	LabelKind     = "abl.kind"     // role, app, service, holder, network, volume, helper

@@ -216,7 +216,7 @@ func (r *prober) run(ctx context.Context, box sandbox.Box) ([]byte, error) {
 	return line, err
 }
 
-func (r *prober) name(what string) string { return "abl-" + r.ID + "-" + what }
+func (r *prober) name(what string) string { return sandbox.Name(r.ID, what) }
 
 // box is one of the helper's programs in a container like a holder's.
 func (r *prober) box(name string, reach sandbox.Reach, program string, args ...string) sandbox.Box {

@@ -158,7 +158,7 @@ func TestLogsOfBothStreams(t *testing.T) {
 
 func TestCopyIn(t *testing.T) {
 	l := newLab(t)
-	scratch := sandbox.Volume{Name: l.project + "-s", Labels: l.labels("volume")}
+	scratch := sandbox.Volume{Name: sandbox.Name(l.project, "s"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(t.Context(), scratch))
 	box := l.box("a", "cat", "/scratch/note")
 	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"}}
@@ -181,7 +181,7 @@ func TestCopyIn(t *testing.T) {
 // too long; whoever leaves such a thing in a workspace must not keep the others from it.
 func TestCopyInOfHostileTrees(t *testing.T) {
 	l := newLab(t)
-	scratch := sandbox.Volume{Name: l.project + "-s", Labels: l.labels("volume")}
+	scratch := sandbox.Volume{Name: sandbox.Name(l.project, "s"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(t.Context(), scratch))
 	box := l.box("a", "cat", "/scratch/tree/out")
 	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"}}

@@ -145,7 +145,7 @@ func (l *lab) labels(kind string) map[string]string {
 
 func (l *lab) box(name string, args ...string) sandbox.Box {
 	return sandbox.Box{
-		Name: l.project + "-" + name, Image: probeImage, Labels: l.labels("role"),
+		Name: sandbox.Name(l.project, name), Image: probeImage, Labels: l.labels("role"),
 		User: l.user, Argv: append([]string{"/probe"}, args...),
 	}
 }
@@ -188,7 +188,7 @@ func (l *lab) good(b sandbox.Box) string {
 
 func (l *lab) network(name string, egress bool) string {
 	l.Helper()
-	n := sandbox.Network{Name: l.project + "-" + name, Labels: l.labels("network"), Egress: egress, Pool: testPool}
+	n := sandbox.Network{Name: sandbox.Name(l.project, name), Labels: l.labels("network"), Egress: egress, Pool: testPool}
 	l.must(l.EnsureNetwork(l.Context(), n))
 	return n.Name
 }

@@ -145,7 +145,7 @@ func TestOutsideNamesNeedAWayOut(t *testing.T) {
 func TestForeignNetworkAndVolumeAreRefused(t *testing.T) {
 	l := newLab(t)
 	other := newLab(t)
-	vol := sandbox.Volume{Name: other.project + "-v", Labels: other.labels("volume")}
+	vol := sandbox.Volume{Name: sandbox.Name(other.project, "v"), Labels: other.labels("volume")}
 	other.must(other.EnsureVolume(t.Context(), vol))
 	net := l.box("a", "exit", "0")
 	net.Reach.Endpoints = []sandbox.Endpoint{{Network: other.network("n", false)}}
@@ -231,7 +231,7 @@ func TestTwinNetworks(t *testing.T) {
 	}{{"none is used", 0, false}, {"the first is used", 1, false}, {"the second is used", 2, false}, {"they are another's", 0, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLab(t)
-			n := sandbox.Network{Name: l.project + "-inner", Labels: l.labels("network"), Pool: "10.214.2.0/24", Apart: sandbox.NoAddress}
+			n := sandbox.Network{Name: sandbox.Name(l.project, "inner"), Labels: l.labels("network"), Pool: "10.214.2.0/24", Apart: sandbox.NoAddress}
 			made := n
 			if c.foreign {
 				made.Labels = map[string]string{"whose": l.project}

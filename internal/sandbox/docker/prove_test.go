@@ -25,14 +25,14 @@ func (l *lab) provable() map[string]sandbox.Box {
 	holder := l.box("holder", "block")
 	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: inner, Aliases: []string{"app"}}}
 	l.start(holder)
-	scratch := sandbox.Volume{Name: l.project + "-scratch", Labels: l.labels("volume")}
+	scratch := sandbox.Volume{Name: sandbox.Name(l.project, "scratch"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(l.Context(), scratch))
 	src, specs := l.dir(nil), l.dir(nil)
 	l.must(os.Mkdir(filepath.Join(src, ".git"), 0o755))
 	out := filepath.Join(l.dir(map[string]string{"stdout": ""}), "stdout")
 	boxes := map[string]sandbox.Box{}
 	for name, box := range samples() {
-		box.Name, box.Image, box.User, box.Labels = l.project+"-"+name, probeImage, l.user, l.labels("role")
+		box.Name, box.Image, box.User, box.Labels = sandbox.Name(l.project, name), probeImage, l.user, l.labels("role")
 		box.Argv, box.Mounts, box.Limits.Memory = []string{"/probe", "exit", "0"}, nil, 64<<20
 		if box.Reach.Join != "" {
 			box.Reach.Join, box.Reach.Through = holder.Name, holder.Reach.Endpoints
@@ -124,7 +124,7 @@ func TestProveFindsWhatOthersDid(t *testing.T) {
 		_, err := l.Create(t.Context(), b)
 		l.must(err)
 	}
-	outer := l.project + "-outer"
+	outer := sandbox.Name(l.project, "outer")
 	l.must(l.api.NetworkConnect(t.Context(), outer, joined.Reach.Join, nil))
 	proof, err := l.Prove(t.Context(), joined)
 	l.must(err)

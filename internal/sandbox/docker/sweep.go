@@ -16,7 +16,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Sweep removes what carries the labels: boxes, then volumes, then networks,
+// Sweep removes what abl made and carries the labels: boxes, then volumes, then networks,
 // each kind in the order of its names, which it returns. It spares the boxes
 // that keep answers true for, and what they use. It goes on after an error.
 func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
@@ -35,8 +35,8 @@ func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(
 }
 
 func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
-	if len(labels) == 0 {
-		return nil, errors.New("internal error: a sweep without labels would take everything")
+	if labels[sandbox.LabelProject] == "" {
+		return nil, errors.New("internal error: a sweep without a project's label would take everything")
 	}
 	found, err := e.inspectAll(ctx, labels)
 	if err != nil {
@@ -46,7 +46,7 @@ func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(
 	used := map[string]bool{} // volumes and networks: a box that is not running does not hold its own
 	for _, box := range found {
 		status := toStatus(box)
-		if keep == nil || !keep(status) {
+		if sandbox.Made(status.Name, status.Labels) && (keep == nil || !keep(status)) {
 			boxes = append(boxes, stored{status.Name, box.ID})
 			continue
 		}
@@ -65,7 +65,7 @@ func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(
 		}
 	}
 	for _, v := range vols.Volumes {
-		if !used["volume "+v.Name] {
+		if sandbox.Made(v.Name, v.Labels) && !used["volume "+v.Name] {
 			volumes = append(volumes, stored{v.Name, v.Name})
 		}
 	}
@@ -74,7 +74,7 @@ func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(
 	})
 	nets, nerr := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: withLabels(labels)})
 	for _, n := range nets {
-		if !used["network "+n.Name] {
+		if sandbox.Made(n.Name, n.Labels) && !used["network "+n.Name] {
 			networks = append(networks, stored{n.Name, n.ID})
 		}
 	}

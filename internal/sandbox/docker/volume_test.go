@@ -1,6 +1,9 @@
 package docker
 
 import (
+	"context"
+	"crypto/rand"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,9 +18,9 @@ import (
 // view makes a copy-on-write view of a directory.
 func (l *lab) view(lower string) sandbox.Volume {
 	l.Helper()
-	upper := sandbox.Volume{Name: l.project + "-upper", Labels: l.labels("volume")}
+	upper := sandbox.Volume{Name: sandbox.Name(l.project, "upper"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(l.Context(), upper))
-	tree := sandbox.Volume{Name: l.project + "-tree", Labels: l.labels("volume"), Lower: lower, Upper: upper.Name, Image: probeImage}
+	tree := sandbox.Volume{Name: sandbox.Name(l.project, "tree"), Labels: l.labels("volume"), Lower: lower, Upper: upper.Name, Image: probeImage}
 	l.must(l.EnsureVolume(l.Context(), tree))
 	l.must(l.EnsureVolume(l.Context(), tree)) // resumed: it is there
 	return tree
@@ -109,10 +112,25 @@ func TestSweepSparesWhatAViewWritesTo(t *testing.T) {
 	}
 }
 
+// TestSweepLeavesOtherNames: a volume or network with a project's label and another name is not
+// abl's.
+func TestSweepLeavesOtherNames(t *testing.T) {
+	l, name := newLab(t), "their-"+strings.ToLower(rand.Text()[:8])
+	l.must(l.EnsureVolume(t.Context(), sandbox.Volume{Name: name, Labels: l.labels("volume")}))
+	l.must(l.EnsureNetwork(t.Context(), sandbox.Network{Name: name, Labels: l.labels("network"), Pool: testPool}))
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		l.must(errors.Join(l.api.VolumeRemove(ctx, name, false), l.api.NetworkRemove(ctx, name)))
+	})
+	if removed, err := l.Sweep(t.Context(), l.ours(), nil); err != nil || len(removed) > 0 {
+		t.Errorf("removed %v, %v; want nothing", removed, err)
+	}
+}
+
 // What somebody else's box uses goes once that is gone, and is an error while it stays.
 func TestSweepOfWhatIsInUse(t *testing.T) {
 	l := newLab(t)
-	volume := sandbox.Volume{Name: l.project + "-used", Labels: l.labels("volume")}
+	volume := sandbox.Volume{Name: sandbox.Name(l.project, "used"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(t.Context(), volume))
 	box := l.box("a", "exit", "0")
 	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: volume.Name, Target: "/used"}}
@@ -141,14 +159,14 @@ func TestSweepOfWhatIsInUse(t *testing.T) {
 func TestOverlayRefuses(t *testing.T) {
 	onThisMachine(t)
 	l := newLab(t)
-	upper := sandbox.Volume{Name: l.project + "-upper", Labels: l.labels("volume")}
+	upper := sandbox.Volume{Name: sandbox.Name(l.project, "upper"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(t.Context(), upper))
 	odd := filepath.Join(t.TempDir(), "a,b")
 	l.must(os.Mkdir(odd, 0o755))
 	link := filepath.Join(t.TempDir(), "link")
 	l.must(os.Symlink(t.TempDir(), link))
 	for lower, say := range map[string]string{odd: "without comma", link: "not a directory", "/nowhere/at/all": "no such file"} {
-		err := l.EnsureVolume(t.Context(), sandbox.Volume{Name: l.project + "-tree", Labels: l.labels("volume"), Lower: lower, Upper: upper.Name, Image: probeImage})
+		err := l.EnsureVolume(t.Context(), sandbox.Volume{Name: sandbox.Name(l.project, "tree"), Labels: l.labels("volume"), Lower: lower, Upper: upper.Name, Image: probeImage})
 		if err == nil || !strings.Contains(err.Error(), say) {
 			t.Errorf("%s: %v, want %q", lower, err, say)
 		}

@@ -109,10 +109,12 @@ func refused(t *testing.T, s Subject) {
 		"no labels":   {change: func(b *sandbox.Box) { b.Labels = nil }, say: sandbox.LabelProject},
 		"no image":    {change: func(b *sandbox.Box) { b.Image = s.Missing }, err: sandbox.ErrNoImage},
 		"two reaches": {change: func(b *sandbox.Box) { b.Reach.Join, b.Reach.Endpoints = "x", []sandbox.Endpoint{{Network: "y"}} }, say: "join"},
-		"no network":  {change: func(b *sandbox.Box) { b.Reach.Endpoints = []sandbox.Endpoint{{Network: s.Project + "-none"}} }, say: "network"},
-		"the host's":  {change: func(b *sandbox.Box) { b.Reach.Endpoints = []sandbox.Endpoint{{Network: "host"}} }, say: "network"},
+		"no network": {change: func(b *sandbox.Box) {
+			b.Reach.Endpoints = []sandbox.Endpoint{{Network: sandbox.Name(s.Project, "none")}}
+		}, say: "network"},
+		"the host's": {change: func(b *sandbox.Box) { b.Reach.Endpoints = []sandbox.Endpoint{{Network: "host"}} }, say: "network"},
 		"no volume": {change: func(b *sandbox.Box) {
-			b.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: s.Project + "-none", Target: "/v"}}
+			b.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: sandbox.Name(s.Project, "none"), Target: "/v"}}
 		}, say: "volume"},
 		"a short path": {change: func(b *sandbox.Box) { b.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: "specs", Target: "/s"}} }, say: "absolute"},
 		"dots": {change: func(b *sandbox.Box) {
@@ -140,7 +142,7 @@ func listByLabels(t *testing.T, s Subject) {
 	}
 	other := s.box("d", s.Exit("0"))
 	s.create(t, other)
-	a, b, c, d := s.Project+"-a", s.Project+"-b", s.Project+"-c", s.Project+"-d"
+	a, b, c, d := sandbox.Name(s.Project, "a"), sandbox.Name(s.Project, "b"), sandbox.Name(s.Project, "c"), sandbox.Name(s.Project, "d")
 	for _, want := range []struct {
 		labels map[string]string
 		names  []string
@@ -189,7 +191,7 @@ func firstOfTheLog(t *testing.T, s Subject) {
 	}
 	_, err = s.Engine.Head(t.Context(), s.create(t, s.box("c", s.Block)), 100)
 	wantSay(t, err, "never started")
-	_, err = s.Engine.Head(t.Context(), s.Project+"-gone", 100)
+	_, err = s.Engine.Head(t.Context(), sandbox.Name(s.Project, "gone"), 100)
 	wantErr(t, err, sandbox.ErrNotFound)
 	silent := s.start(t, s.box("d", s.Block))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -238,8 +240,8 @@ func joinHolder(t *testing.T, s Subject) {
 }
 
 func ensureTwice(t *testing.T, s Subject) {
-	n := sandbox.Network{Name: s.Project + "-n", Labels: s.labels("network"), Pool: s.Pool}
-	v := sandbox.Volume{Name: s.Project + "-v", Labels: s.labels("volume")}
+	n := sandbox.Network{Name: sandbox.Name(s.Project, "n"), Labels: s.labels("network"), Pool: s.Pool}
+	v := sandbox.Volume{Name: sandbox.Name(s.Project, "v"), Labels: s.labels("volume")}
 	for range 2 {
 		must(t, s.Engine.EnsureNetwork(t.Context(), n))
 		must(t, s.Engine.EnsureVolume(t.Context(), v))
@@ -255,14 +257,14 @@ func ensureTwice(t *testing.T, s Subject) {
 
 func sweepSpares(t *testing.T, s Subject) {
 	for _, name := range []string{"v1", "v2"} {
-		must(t, s.Engine.EnsureVolume(t.Context(), sandbox.Volume{Name: s.Project + "-" + name, Labels: s.labels("volume")}))
+		must(t, s.Engine.EnsureVolume(t.Context(), sandbox.Volume{Name: sandbox.Name(s.Project, name), Labels: s.labels("volume")}))
 	}
 	for _, name := range []string{"n1", "n2"} {
-		must(t, s.Engine.EnsureNetwork(t.Context(), sandbox.Network{Name: s.Project + "-" + name, Labels: s.labels("network"), Pool: s.Pool}))
+		must(t, s.Engine.EnsureNetwork(t.Context(), sandbox.Network{Name: sandbox.Name(s.Project, name), Labels: s.labels("network"), Pool: s.Pool}))
 	}
 	kept := s.box("kept", s.Exit("0")) // never started: the engine itself would let go of its network
-	kept.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: s.Project + "-v1", Target: "/v"}}
-	kept.Reach.Endpoints = []sandbox.Endpoint{{Network: s.Project + "-n1"}}
+	kept.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: sandbox.Name(s.Project, "v1"), Target: "/v"}}
+	kept.Reach.Endpoints = []sandbox.Endpoint{{Network: sandbox.Name(s.Project, "n1")}}
 	s.create(t, kept)
 	running := s.start(t, s.box("running", s.Block))
 	foreign := s.box("foreign", s.Exit("0"))
@@ -270,18 +272,24 @@ func sweepSpares(t *testing.T, s Subject) {
 	s.create(t, foreign)
 	t.Cleanup(func() { must(t, s.Engine.Remove(context.WithoutCancel(t.Context()), foreign.Name)) })
 
+	theirs := s.box("theirs", s.Exit("0")) // another program's, with the label and another name
+	theirs.Name = "their-" + s.Project
+	s.create(t, theirs)
+	t.Cleanup(func() { must(t, s.Engine.Remove(context.WithoutCancel(t.Context()), theirs.Name)) })
+
 	ours := map[string]string{sandbox.LabelProject: s.Project}
 	removed, err := s.Engine.Sweep(t.Context(), ours, func(b sandbox.Status) bool { return b.Name == kept.Name })
 	must(t, err)
-	wantNames(t, removed, []string{running, s.Project + "-v2", s.Project + "-n2"})
+	wantNames(t, removed, []string{running, sandbox.Name(s.Project, "v2"), sandbox.Name(s.Project, "n2")})
 	s.wantExit(t, s.startName(t, kept.Name), sandbox.Exit{})
 
 	removed, err = s.Engine.Sweep(t.Context(), ours, nil)
 	must(t, err)
-	wantNames(t, removed, []string{kept.Name, s.Project + "-v1", s.Project + "-n1"})
+	wantNames(t, removed, []string{kept.Name, sandbox.Name(s.Project, "v1"), sandbox.Name(s.Project, "n1")})
 	s.wantState(t, foreign.Name, sandbox.Created)
+	s.wantState(t, theirs.Name, sandbox.Created)
 	_, err = s.Engine.Sweep(t.Context(), nil, nil)
-	wantSay(t, err, "without labels")
+	wantSay(t, err, "without a project's label")
 }
 
 func (s Subject) startName(t *testing.T, name string) string {

@@ -54,7 +54,7 @@ func (s Subject) labels(kind string) map[string]string {
 }
 
 func (s Subject) box(name string, argv []string) sandbox.Box {
-	return sandbox.Box{Name: s.Project + "-" + name, Image: s.Image, Labels: s.labels("role"), User: s.User, Argv: argv}
+	return sandbox.Box{Name: sandbox.Name(s.Project, name), Image: s.Image, Labels: s.labels("role"), User: s.User, Argv: argv}
 }
 
 func (s Subject) create(t *testing.T, b sandbox.Box) string {

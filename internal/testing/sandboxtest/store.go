@@ -53,12 +53,12 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) error {
 // Sweep removes what carries the labels, as the real engine does.
 func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
 	err = e.call("Sweep", show(labels), func() error {
-		if len(labels) == 0 {
-			return errors.New("internal error: a sweep without labels would take everything")
+		if labels[sandbox.LabelProject] == "" {
+			return errors.New("internal error: a sweep without a project's label would take everything")
 		}
 		volumes, networks := map[string]bool{}, map[string]bool{}
 		for _, s := range e.matching(labels) {
-			if keep != nil && keep(s) {
+			if !sandbox.Made(s.Name, s.Labels) || keep != nil && keep(s) {
 				e.noteUsed(e.boxes[s.Name].Box, volumes, networks)
 				continue
 			}
@@ -84,7 +84,7 @@ func (e *Engine) noteUsed(b sandbox.Box, volumes, networks map[string]bool) {
 
 func sweep[T any](all map[string]T, labels map[string]string, used map[string]bool, of func(T) map[string]string) (removed []string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if has(of(all[name]), labels) && !used[name] {
+		if has(of(all[name]), labels) && sandbox.Made(name, of(all[name])) && !used[name] {
 			delete(all, name)
 			removed = append(removed, name)
 		}
