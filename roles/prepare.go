@@ -33,10 +33,10 @@ type Prepare struct {
 
 // Source is the Builder's workspace.
 type Source interface {
-	// Tree tells what would be committed now, by its path, and the folders that git ignores,
-	// with a slash behind.
+	// Tree returns what would be committed now, by its path, and the folders that git ignores,
+	// with a slash behind. It stores the content for PutBack.
 	Tree(ctx context.Context) (map[string]string, error)
-	// PutBack makes it again what Tree told, and returns the paths that differed and what no
+	// PutBack makes it again what Tree returned, and returns the paths that differed and what no
 	// role needs, which it took away.
 	PutBack(ctx context.Context, was map[string]string, uid, gid int) (differed []string, cleared []state.Thing, err error)
 }
@@ -143,8 +143,8 @@ func (a *App) standsOn(tree map[string]string) (sum string, locked bool) {
 	return fmt.Sprintf("%x", h.Sum(nil)), locked
 }
 
-// prepare runs the command, and puts back what it changed of what is git's: what is tested
-// has to be what was committed.
+// prepare runs the command, and puts back what it changed of what is git's, committed or not: what
+// is tested has to be what the Builder left.
 func (a *App) prepare(ctx context.Context, key string, was map[string]string) (failed string, err error) {
 	begun := time.Now()
 	a.tell(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
@@ -193,7 +193,7 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 		if n := len(changed) - 1; n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		return fmt.Sprintf("app.prepare changed %.200q%s, and abl put back what is committed: "+
+		return fmt.Sprintf("app.prepare changed %.200q%s, and abl undid that: "+
 			"name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci", changed[0], more)
 	}
 	return ""

@@ -3,6 +3,7 @@ package roles
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -164,7 +165,7 @@ func TestPrepareThroughAGate(t *testing.T) {
 
 // What fails is said in a sentence, is no mark, and leaves what git tracks as it was.
 func TestPrepareFails(t *testing.T) {
-	const changed = `app.prepare changed %, and abl put back what is committed: name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci`
+	const changed = `app.prepare changed %, and abl undid that: name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci`
 	file := func(k *kitchen, name string) string { return filepath.Join(k.src, name) }
 	for name, c := range map[string]struct {
 		does func(k *kitchen) sandbox.Exit
@@ -206,6 +207,34 @@ func TestPrepareFails(t *testing.T) {
 				t.Errorf("the file that was put back is %+v, %v", is, err)
 			}
 		})
+	}
+}
+
+// TestPrepareBeforeTheFirstCommit: files that no commit holds yet go back, too.
+func TestPrepareBeforeTheFirstCommit(t *testing.T) {
+	k := newKitchen(t)
+	must(t, os.RemoveAll(filepath.Join(k.src, ".git")))
+	write(t, filepath.Join(k.src, "lib/a"), "mine")
+	must(t, os.Symlink("lib/a", filepath.Join(k.src, "link")))
+	repo, err := git.Open(k.src, git.Options{})
+	must(t, err)
+	k.app.Prepare.Source = repo
+	was, err := repo.Tree(t.Context())
+	must(t, err)
+	k.does = func(src string) sandbox.Exit {
+		write(t, filepath.Join(src, "package-lock.json"), "other")
+		must(t, os.RemoveAll(filepath.Join(src, "lib")))
+		must(t, os.Remove(filepath.Join(src, "link")))
+		write(t, filepath.Join(src, "link/new"), "x")
+		must(t, os.Chmod(filepath.Join(src, ".gitignore"), 0o755))
+		return sandbox.Exit{}
+	}
+	k.prepare(`app.prepare changed ".gitignore" and 4 more, and abl undid that: ` +
+		`name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci`)
+	is, err := repo.Tree(t.Context())
+	must(t, err)
+	if !maps.Equal(was, is) {
+		t.Errorf("the source is %q, want %q", is, was)
 	}
 }
 

@@ -12,12 +12,14 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"abl/internal/git/gitdir"
 	"abl/internal/git/scan"
 	"abl/internal/hostfs"
 	"abl/internal/state"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
@@ -57,23 +59,30 @@ func (r *repository) writeTree(was, is []*index.Entry) error {
 	return nil
 }
 
-// PutBack makes the directory again what Tree said of it, sweeps it, and returns the paths
-// that differed, sorted, and what the sweep took away. What was neither committed then nor
-// new since stays as it is now. What it writes is made over to a user.
+// PutBack makes the directory again what Tree returned, sweeps it, and returns the paths that
+// differed, sorted, and what the sweep took away. What it writes is made over to a user.
 func (r *Repo) PutBack(ctx context.Context, was map[string]string, uid, gid int) (differed []string, cleared []state.Thing, err error) {
-	base, found, err := r.look(ctx, scan.Options{Sweep: true})
+	_, found, err := r.look(ctx, scan.Options{Sweep: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	committed, now, all := treeOf(base.entries), treeOf(found.Entries, found.Out...), maps.Clone(was)
+	now, all := treeOf(found.Entries, found.Out...), maps.Clone(was)
 	maps.Copy(all, now)
 	maps.DeleteFunc(all, func(name, _ string) bool { return was[name] == now[name] })
 	differed = slices.Sorted(maps.Keys(all))
-	stays := func(e *index.Entry) bool {
-		return was[e.Name] == now[e.Name] || was[e.Name] != "" && was[e.Name] != committed[e.Name]
+	from := slices.DeleteFunc(slices.Clone(found.Entries), func(e *index.Entry) bool { return was[e.Name] == now[e.Name] })
+	var to []*index.Entry
+	for _, name := range differed {
+		mode, hash, there := strings.Cut(was[name], " ")
+		if !there {
+			continue
+		}
+		e := &index.Entry{Name: name, Hash: plumbing.NewHash(hash)}
+		if e.Mode, err = filemode.New(mode); err != nil {
+			return differed, found.Cleared, err
+		}
+		to = append(to, e)
 	}
-	from := slices.DeleteFunc(slices.Clone(found.Entries), stays)
-	to := slices.DeleteFunc(slices.Clone(base.entries), func(e *index.Entry) bool { return stays(e) || was[e.Name] == "" })
 	root, err := os.OpenRoot(r.dir)
 	if err != nil {
 		return differed, found.Cleared, err

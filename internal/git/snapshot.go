@@ -268,10 +268,18 @@ func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
 	return paths[:min(maxDiffers, len(paths))], nil
 }
 
-// Tree is what would be committed now: of each path its mode and the hash of its content.
-// Folders that git ignores have a slash behind, and nothing.
+// Tree is what would be committed now: of each path its mode and the hash of its content, which
+// is stored for PutBack. Folders that git ignores have a slash behind, and nothing.
 func (r *Repo) Tree(ctx context.Context) (map[string]string, error) {
-	_, found, err := r.look(ctx, scan.Options{})
+	objects, err := newSpool(r.git)
+	if err != nil {
+		return nil, err
+	}
+	defer objects.close()
+	_, found, err := r.look(ctx, scan.Options{Put: objects.add})
+	if err == nil {
+		err = objects.finish(r.git)
+	}
 	if err != nil {
 		return nil, err
 	}
