@@ -112,9 +112,10 @@ func (c *Filter) Pass(entries []Entry) (passed []Entry, left []Problem) {
 // filtering is one run over a set of entries.
 type filtering struct {
 	*Filter
-	asked int             // how often words were looked up in the specs
-	found map[string]bool // kinds that were found in this field
-	left  []Problem
+	asked  int             // how often words were looked up in the specs
+	found  map[string]bool // kinds that were found in this field
+	nested int             // how often this text was decoded
+	left   []Problem
 }
 
 // field is a text of an entry without what may not pass, in normal form.
@@ -138,6 +139,7 @@ func (s *filtering) field(f field, line int, text string) string {
 
 // filter takes out of a text what may not pass.
 func (s *filtering) filter(text string) string {
+	text = s.decoded(text)
 	here := slices.DeleteFunc(slices.Concat(patterns, s.names), func(p pattern) bool { return !p.may(text) })
 	lines := strings.Split(text, "\n")
 	for i := range lines {

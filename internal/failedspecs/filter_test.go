@@ -1,7 +1,10 @@
 package failedspecs
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +12,54 @@ import (
 
 	"abl/internal/spec"
 )
+
+// TestEncoded: what does not pass does not pass in base64 or hex either. What an app sends that is
+// encoded and no test passes.
+func TestEncoded(t *testing.T) {
+	const program = "#!/bin/sh\nset -eu\ncurl -sf \"$ABL_APP_URL/notes\" | grep -q 42 && echo 'ok 1 - P1.C1'\nimport requests as r\n"
+	in64 := base64.StdEncoding.EncodeToString
+	wrapped := func(text string) string {
+		var b strings.Builder
+		for line := range slices.Chunk([]byte(text), 76) {
+			fmt.Fprintf(&b, "%s\n", line)
+		}
+		return strings.TrimSpace(b.String())
+	}
+	var sum [32]byte
+	for i := range sum {
+		sum[i] = byte(i * 37)
+	}
+	token := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"1234567890","name":"John Doe","iat":1516239022}`)) + "." +
+		base64.RawURLEncoding.EncodeToString(sum[:])
+	filter := NewFilter(twoPhases(t), testNames)
+	for name, c := range map[string]struct {
+		in   string
+		left bool
+	}{
+		"base64":             {in64([]byte(program)), true},
+		"without padding":    {base64.RawURLEncoding.EncodeToString([]byte(program)), true},
+		"across lines":       {wrapped(in64([]byte(program))), true},
+		"behind a character": {"x" + in64([]byte(program)), true},
+		"in a sentence":      {"got " + in64([]byte(program)) + ", want 42", true},
+		"with a byte in it":  {in64([]byte("\xff\x00" + program)), true},
+		"twice":              {in64([]byte(in64([]byte(program)))), true},
+		"hex":                {hex.EncodeToString([]byte(program)), true},
+		"hex in capitals":    {strings.ToUpper(hex.EncodeToString([]byte(program))), true},
+		"a hash":             {"sha256 " + hex.EncodeToString(sum[:]), false},
+		"a token":            {token, false},
+		"words":              {in64([]byte("The quick brown fox jumps over the lazy dog, and 42 others do.")), false},
+		"a document":         {in64([]byte(`{"notes": [{"id": 1, "text": "milk"}, {"id": 2, "text": "eggs"}]}`)), false},
+		"bytes":              {in64(append(sum[:], sum[:]...)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _ := filter.Pass([]Entry{{Spec: "s", Input: "i", Observed: c.in}})
+			if left := strings.Contains(got[0].Observed, LeftOut(codeLines)); left != c.left || !left && got[0].Observed != c.in {
+				t.Errorf("%s became %s, want that it is left out: %v", c.in, got[0].Observed, c.left)
+			}
+		})
+	}
+}
 
 // What passes and what does not, one field at a time.
 func TestPass(t *testing.T) {
