@@ -1,6 +1,7 @@
 package git
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -273,6 +274,59 @@ func TestSweepOfALiveSocket(t *testing.T) {
 	defer l.Close()
 	if got := things(swept(t, r, "1").Cleared); got != "s: a socket, removed" {
 		t.Error(got)
+	}
+}
+
+// acl is an access control list that lets uid 65534 do all, as the kernel keeps it.
+func acl() []byte {
+	b := binary.LittleEndian.AppendUint32(nil, 2) // linux/posix_acl_xattr.h
+	for _, e := range []struct {
+		tag, perm uint16
+		id        uint32
+	}{{0x01, 6, ^uint32(0)}, {0x02, 7, 65534}, {0x04, 4, ^uint32(0)}, {0x10, 7, ^uint32(0)}, {0x20, 0, ^uint32(0)}} {
+		b = binary.LittleEndian.AppendUint16(b, e.tag)
+		b = binary.LittleEndian.AppendUint16(b, e.perm)
+		b = binary.LittleEndian.AppendUint32(b, e.id)
+	}
+	return b
+}
+
+// TestSweepShuts: nothing that a role leaves lets others on this machine write there, by its mode
+// or by a list that the mode does not show.
+func TestSweepShuts(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	write(t, dir, map[string]string{".gitignore": "/out/\n", "plain": "1", "open": "1", "listed": "1", "sub/in": "1", "out/x": "1", "late/x": "1"})
+	snapshot(t, r, "s", "0")
+	path := func(name string) string { return filepath.Join(dir, name) }
+	const access, inherited = "system.posix_acl_access", "system.posix_acl_default"
+	for name, attr := range map[string]string{"listed": access, "out/x": access, "sub": inherited, ".": inherited} {
+		err := unix.Lsetxattr(path(name), attr, acl(), 0)
+		if errors.Is(err, unix.ENOTSUP) {
+			t.Skip("no access control lists on this file system")
+		}
+		must(t, err)
+	}
+	for _, name := range []string{"open", "out", "late"} {
+		must(t, os.Chmod(path(name), 0o777))
+	}
+	want := ".: an access control list, removed\nlate: writable by others, shut\nlisted: an access control list, removed\n" +
+		"listed: writable by others, shut\nopen: writable by others, shut\nout: writable by others, shut\n" +
+		"out/x: an access control list, removed\nout/x: writable by others, shut\nsub: an access control list, removed"
+	if got := things(swept(t, r, "1").Cleared); got != want {
+		t.Errorf("cleared\n%s\nwant\n%s", got, want)
+	}
+	for _, name := range []string{".", "open", "listed", "sub", "out", "out/x", "late"} {
+		info, err := os.Lstat(path(name))
+		must(t, err)
+		var names [256]byte
+		n, err := unix.Llistxattr(path(name), names[:])
+		if attrs := string(names[:max(n, 0)]); err != nil || info.Mode().Perm()&0o002 != 0 || strings.Contains(attrs, "acl") {
+			t.Errorf("%s has %v and %q, %v", name, info.Mode(), attrs, err)
+		}
+	}
+	if got := things(swept(t, r, "2").Cleared); got != "" {
+		t.Errorf("once more: %s", got)
 	}
 }
 

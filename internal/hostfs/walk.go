@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -36,19 +37,46 @@ func (e *Entry) Look() (err error) {
 // Open opens a file, or a directory, when it still is what it was.
 func (e Entry) Open() (*os.File, error) { return openSame(e.Dir, e.Name, e.Stat) }
 
-// DropRights clears the setuid and setgid bits, and looks again. There is no chmod of a
-// name that follows no link on every kernel, so it is opened.
-func (e *Entry) DropRights() error {
+// DropRights clears the setuid and setgid bits, and looks again.
+func (e *Entry) DropRights() error { return e.Clear(special) }
+
+// Clear clears bits of the mode, and looks again. There is no chmod of a name that follows no link
+// on every kernel, so it is opened.
+func (e *Entry) Clear(bits uint32) error {
 	f, err := e.Open()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := unix.Fchmod(fd(f), uint32(e.Stat.Mode)&0o7777&^special); err != nil {
+	if err := unix.Fchmod(fd(f), uint32(e.Stat.Mode)&0o7777&^bits); err != nil {
 		return err
 	}
 	e.Stat, err = fstat(f)
 	return err
+}
+
+// DropACLs removes the access control lists of a file or folder, and the capabilities of a file,
+// and reports whether there were any. Where Linux keeps them, nobody sees them in the mode.
+func (e *Entry) DropACLs() (had bool, err error) {
+	if runtime.GOOS != "linux" {
+		return false, nil
+	}
+	path := e.Name
+	if e.Dir != unix.AT_FDCWD {
+		path = fmt.Sprintf("/proc/self/fd/%d/%s", e.Dir, e.Name)
+	}
+	if n, _ := unix.Llistxattr(path, nil); n == 0 {
+		return false, nil
+	}
+	for _, name := range []string{"system.posix_acl_access", "system.posix_acl_default", "security.capability"} {
+		if _, none := unix.Lgetxattr(path, name, nil); none == nil {
+			had, err = true, errors.Join(err, unix.Lremovexattr(path, name))
+		}
+	}
+	if had {
+		err = errors.Join(err, e.Look())
+	}
+	return had, err
 }
 
 // Armed says that a setuid or setgid bit makes a program run as its owner or group.

@@ -80,6 +80,9 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 	}
 	// File systems stamp times by a clock that ticks slower than this one.
 	w := &walker{Options: o, ctx: ctx, settled: time.Now().Add(-20 * time.Millisecond), told: map[string]int{}}
+	if root := (&name{hostfs.Entry{Dir: unix.AT_FDCWD, Name: o.Root}}); o.Sweep && root.Look() == nil {
+		w.shut(".", root)
+	}
 	if err := w.folder(top, folder{rules: ignore.Exclude(o.Exclude)}); err != nil {
 		return nil, err
 	}

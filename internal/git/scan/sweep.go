@@ -35,10 +35,29 @@ func (w *walker) clear(path string, n *name) (gone bool) {
 		w.cleared(path, what+", ", "removed", err, err != nil)
 		return err == nil
 	}
-	if n.regular() && n.Armed() { // no container of a role's can give a file capabilities
+	if n.regular() && n.Armed() {
 		w.cleared(path, "a setuid or setgid bit, ", "cleared", n.DropRights(), true)
 	}
+	w.shut(path, n)
 	return false
+}
+
+// shut takes away what lets others on this machine write: access control lists, which would hand
+// themselves on to new files in a folder, and the mode's own bit.
+func (w *walker) shut(path string, n *name) {
+	const group, others = 0o020, 0o002
+	if !n.dir() && !n.regular() {
+		return
+	}
+	had, err := n.DropACLs()
+	open := uint32(others)
+	if had || err != nil {
+		w.cleared(path, "an access control list, ", "removed", err, false)
+		open |= group // without the list the bits of its mask are the group's
+	}
+	if uint32(n.Stat.Mode)&open != 0 {
+		w.cleared(path, "writable by others, ", "shut", n.Clear(open), false)
+	}
 }
 
 // cleared notes what was done about a name, or why it could not be.
