@@ -228,8 +228,8 @@ func here(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // The sockets in the door.
 const (
-	appSocket    = helper.Door + "/app"
-	brokerSocket = helper.Door + "/broker"
+	appSocket    = helper.Door + "/" + helper.AppSocket
+	brokerSocket = helper.Door + "/" + helper.BrokerSocket
 )
 
 // holds makes a box that holds a network namespace, and waits until it is ready.

@@ -156,7 +156,7 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	// A witness writes a record, as its owner; whatever stands in the app's place is the same to the tests.
 	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID)
 	app, broker := here(a.Port), here(helper.BrokerPort)
-	args := []string{"--commands", broker}
+	args := []string{"--commands", broker, "--door", helper.Door}
 	switch {
 	case p.Against == TheApp:
 		return up, r.watch(ctx, p, box)
@@ -166,6 +166,7 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	default:
 		args = append(args, "--null", app+"="+standing[a.Spec.App.Kind][p.Against])
 	}
+	box.Tmpfs = []sandbox.Tmpfs{{Target: helper.Door, Size: 1 << 20, Mode: "0700", Owned: true}}
 	return up, a.holds(ctx, box, args...)
 }
 

@@ -42,18 +42,33 @@ func (s started) places() (all []place, err error) {
 	}
 	from, status, null := strings.Cut(s.null, "=")
 	if line, ok := strings.CutPrefix(status, "line:"); ok {
-		all = append(all, place{from, func(ctx context.Context, l net.Listener) error { return witness.Say(ctx, l, line) }})
+		all = append(all, place{from, func(ctx context.Context, l net.Listener) error {
+			return witness.Say(ctx, s.behind(ctx, l, helper.AppSocket), line)
+		}})
 	} else if null {
 		code, err := strconv.Atoi(status)
 		if err != nil {
 			return nil, fmt.Errorf("cannot answer with status %q: want a number", status)
 		}
-		all = append(all, place{from, func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, code) }})
+		all = append(all, place{from, func(ctx context.Context, l net.Listener) error {
+			return witness.Null(ctx, s.behind(ctx, l, helper.AppSocket), code)
+		}})
 	}
 	if s.commands != "" {
-		all = append(all, place{s.commands, func(ctx context.Context, l net.Listener) error { return witness.Commands(ctx, l, s.ran) }})
+		all = append(all, place{s.commands, func(ctx context.Context, l net.Listener) error {
+			return witness.Commands(ctx, s.behind(ctx, l, helper.BrokerSocket), s.ran)
+		}})
 	}
 	return all, nil
+}
+
+// behind is a listener whose connections pass a socket as they would in a door, if there is a
+// folder for it.
+func (s started) behind(ctx context.Context, l net.Listener, socket string) net.Listener {
+	if s.door == "" {
+		return l
+	}
+	return witness.Behind(ctx, l, path.Join(s.door, socket))
 }
 
 // watching is the witness before the app at an address: it writes down what it sees, and

@@ -122,7 +122,7 @@ func TestAltering(t *testing.T) {
 }
 
 func TestStandIns(t *testing.T) {
-	cmd, at := holding(t, "-null", "127.0.0.1:0=500", "-commands", "127.0.0.1:0")
+	cmd, at := holding(t, "-null", "127.0.0.1:0=500", "-commands", "127.0.0.1:0", "-door", t.TempDir())
 	for i, want := range []string{"500 ", `200 {"exit":0}`} {
 		if got := fetch(t, "http://"+at[i]+"/any"); got != want {
 			t.Errorf("it answers %q, want %q", got, want)

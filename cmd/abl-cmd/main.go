@@ -41,6 +41,7 @@ type started struct {
 	commands      string   // likewise in its broker's
 	ran           string   // what that answers of a run of the app, "" for nothing
 	bytes         bool     // of the watch: the app speaks no HTTP
+	door          string   // folder of the sockets that stand for a door where there is none, "" for no sockets
 }
 
 func main() {
@@ -121,6 +122,7 @@ func (s *started) flags() (until int64, err error) {
 	set.StringVar(&s.commands, "commands", "", "holder: where to answer as the app's broker does")
 	set.StringVar(&s.ran, "ran", "", "holder: what to answer there of a run of the app, \"\" for nothing")
 	set.BoolVar(&s.bytes, "bytes", false, "holder: count what passes to the app, which speaks no HTTP")
+	set.StringVar(&s.door, "door", "", "holder: folder of sockets that connections to null and commands pass")
 	err = set.Parse(s.args)
 	s.args = set.Args()
 	return until, err

@@ -24,6 +24,10 @@ const (
 	Door   = "/abl/door"       // where the app's holder and those of its tests meet
 	Home   = "/home/agent"
 
+	// The sockets in a door.
+	AppSocket    = "app"
+	BrokerSocket = "broker"
+
 	// Files for a program and from it, where ABL_EXCHANGE names no other folder.
 	Exchange = "/tmp/exchange"
 )

@@ -3,10 +3,14 @@ package witness
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"abl/internal/broker"
@@ -47,6 +51,51 @@ func say(t testing.TB, at, what string) string {
 	}()
 	got, _ := io.ReadAll(conn) // a reset ends it too
 	return string(got)
+}
+
+// TestBehind: what answers in the app's place answers the same through a socket, and the kernel
+// lists that socket as it does an app's.
+func TestBehind(t *testing.T) {
+	dir := t.TempDir()
+	through := func(name string, serve func(context.Context, net.Listener) error) string {
+		return start(t, func(ctx context.Context, l net.Listener) error {
+			return serve(ctx, Behind(ctx, l, filepath.Join(dir, name)))
+		})
+	}
+	answers := func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 200) }
+	null, listed := through("null", answers), through("app", answers)
+	line := through("line", func(ctx context.Context, l net.Listener) error { return Say(ctx, l, "hello\n") })
+	refused := through("broker", func(ctx context.Context, l net.Listener) error { return Commands(ctx, l, "") })
+	const request = "POST " + RunTarget + " HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+	for _, c := range []struct{ at, what, want string }{
+		{null, request + request, emptyOK + emptyOK},
+		{null, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 1_000_000), emptyOK},
+		{line, "anything", "hello\n"},
+	} {
+		if got := say(t, c.at, c.what); got != c.want {
+			t.Errorf("%.40q is answered with %q, want %q", c.what, got, c.want)
+		}
+	}
+	conn, err := net.Dial("tcp", refused)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, request)
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("a run that is not answered ends with %v, want %v", err, syscall.ECONNRESET)
+	}
+	if conn, err = net.Dial("tcp", listed); err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if _, err := io.ReadFull(conn, make([]byte, len(emptyOK))); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := os.ReadFile("/proc/net/unix"); err == nil && strings.Count(string(list), dir+"/app\n") != 1 {
+		t.Errorf("one connection is open, and listed is %s", list)
+	}
 }
 
 const emptyOK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

@@ -142,6 +142,10 @@ func dial(ctx context.Context, to string) (net.Conn, error) {
 // refuse ends a connection as if nobody had listened, as far as that can be done when
 // it has been taken.
 func refuse(conn net.Conn) {
+	if far, ok := conn.(through); ok {
+		defer far.client.Close()
+		conn = far.client
+	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}

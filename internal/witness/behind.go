@@ -1,0 +1,67 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+)
+
+// behind takes each connection through a unix socket.
+type behind struct {
+	net.Listener
+	ctx context.Context
+	at  string // the path of the socket, which is there only while a connection is made
+	mu  sync.Mutex
+}
+
+// Behind returns a listener whose connections go through a unix socket at a path, as those to an
+// app go through a door. Whoever shares the network namespace sees such sockets, with their path,
+// in /proc/net/unix: without them tests could tell what answers in the app's place from the app.
+func Behind(ctx context.Context, l net.Listener, at string) net.Listener {
+	return &behind{Listener: l, ctx: ctx, at: at}
+}
+
+// Accept returns the far end of the next connection.
+func (b *behind) Accept() (net.Conn, error) {
+	client, err := b.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	near, far, err := b.pair()
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	stop := context.AfterFunc(b.ctx, func() { client.Close() })
+	go func() {
+		defer stop()
+		defer client.Close()
+		defer near.Close()
+		both(client, near, near, client)
+	}()
+	return through{far.(*net.UnixConn), client}, nil
+}
+
+// pair connects two unix sockets.
+func (b *behind) pair() (near, far net.Conn, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l, err := net.Listen("unix", b.at)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer l.Close()
+	if near, err = net.Dial("unix", b.at); err != nil {
+		return nil, nil, err
+	}
+	if far, err = l.Accept(); err != nil {
+		return nil, nil, errors.Join(err, near.Close())
+	}
+	return near, far, nil
+}
+
+// through is the far end of a connection, which knows whose it is.
+type through struct {
+	*net.UnixConn
+	client net.Conn
+}
