@@ -107,7 +107,7 @@ func TestPrepare(t *testing.T) {
 func TestPrepareReachesTheBuilder(t *testing.T) {
 	for name, c := range map[string]struct{ prepare, want string }{
 		"an exit code": {"test -f mended || exit 3", "app.prepare ended with exit code 3"},
-		"a lock file":  {"test -f mended || echo more >> package-lock.json", `app.prepare changed "package-lock.json", and abl put back`},
+		"a lock file":  {"test -f mended || echo more >> package-lock.json", `app.prepare changed "package-lock.json", and abl undid that`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := builds(write("server.mjs", server), write("package-lock.json", "{}\n")), builds(must(0, "test \"$(cat package-lock.json)\" = '{}'"), write("mended", ""))
