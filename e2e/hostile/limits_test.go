@@ -243,9 +243,13 @@ func TestDamagedBooks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			want := 9
+			if before.Mode()&os.ModeSymlink != 0 { // refused before anything is read
+				want = 2
+			}
 			r := s.abl("phase", "1", "--again")
-			if r.Code != 9 {
-				t.Errorf("%s: abl ended with %d, want 9: %s", c.what, r.Code, r.Stderr)
+			if r.Code != want {
+				t.Errorf("%s: abl ended with %d, want %d: %s", c.what, r.Code, want, r.Stderr)
 			}
 			s.saysNothingOdd(r)
 			wants(t, "the error", r.Stderr, "state.json")
