@@ -75,24 +75,25 @@ func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 // volumeKind ends the kind of the volume that a batch stands in.
 const volumeKind = "-volume"
 
-// pour writes a tree into a folder of a box, and returns how many bytes it wrote.
+// pour writes a tree into a folder of a box, again from the start where the engine did not
+// answer, and returns how many bytes it wrote last.
 func (s *Boxes) pour(ctx context.Context, name, dir string, tree func(w io.Writer, as string) error) (int64, error) {
-	from, to := io.Pipe()
-	go func() { to.CloseWithError(tree(to, path.Base(dir))) }()
-	defer from.Close()
-	counted := &counter{Reader: from}
-	err := s.Engine.CopyIn(ctx, name, path.Dir(dir), counted)
-	return counted.n, err
+	var written counter
+	err := s.Engine.CopyIn(ctx, name, path.Dir(dir), func(w io.Writer) error {
+		written = counter{Writer: w}
+		return tree(&written, path.Base(dir))
+	})
+	return written.n, err
 }
 
-// counter counts the bytes that are read through it.
+// counter counts the bytes that are written through it.
 type counter struct {
-	io.Reader
+	io.Writer
 	n int64
 }
 
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
 	c.n += int64(n)
 	return n, err
 }

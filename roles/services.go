@@ -2,11 +2,11 @@ package roles
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path"
 	"slices"
@@ -65,15 +65,14 @@ func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox
 // was made here would have another owner than the image's programs want.
 func (s *Boxes) seed(ctx context.Context, name string, files map[string][]byte) error {
 	for _, to := range slices.Sorted(maps.Keys(files)) {
-		var b bytes.Buffer
-		w := tar.NewWriter(&b)
-		err := w.WriteHeader(&tar.Header{Name: path.Base(to), Mode: 0o644, Size: int64(len(files[to])), ModTime: time.Now()})
-		if err == nil {
-			_, err = w.Write(files[to])
-		}
-		if err = errors.Join(err, w.Close()); err == nil {
-			err = s.Engine.CopyIn(ctx, name, path.Dir(to), &b)
-		}
+		err := s.Engine.CopyIn(ctx, name, path.Dir(to), func(out io.Writer) error {
+			w := tar.NewWriter(out)
+			err := w.WriteHeader(&tar.Header{Name: path.Base(to), Mode: 0o644, Size: int64(len(files[to])), ModTime: time.Now()})
+			if err == nil {
+				_, err = w.Write(files[to])
+			}
+			return errors.Join(err, w.Close())
+		})
 		if err != nil {
 			return fmt.Errorf("cannot put a file at %q, whose folder its image has to have: %w", to, err)
 		}

@@ -245,7 +245,10 @@ func (d *daemon) life(answer func(string, func(*http.Request) (any, error))) {
 		return nil, d.engine.Remove(r.Context(), r.PathValue("id"))
 	})
 	answer("PUT /containers/{id}/archive", func(r *http.Request) (any, error) {
-		return object{}, d.engine.CopyIn(r.Context(), r.PathValue("id"), r.URL.Query().Get("path"), r.Body)
+		return object{}, d.engine.CopyIn(r.Context(), r.PathValue("id"), r.URL.Query().Get("path"), func(w io.Writer) error {
+			_, err := io.Copy(w, r.Body)
+			return err
+		})
 	})
 }
 

@@ -94,7 +94,10 @@ func serve(l net.Listener, e *sandboxtest.Engine) {
 			return
 		},
 		"CopyIn": func(ctx context.Context, q asked, _ *answered) error {
-			return e.CopyIn(ctx, q.Name, q.Dir, bytes.NewReader(q.Data))
+			return e.CopyIn(ctx, q.Name, q.Dir, func(w io.Writer) error {
+				_, err := w.Write(q.Data)
+				return err
+			})
 		},
 	} {
 		handlers.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) {
@@ -252,11 +255,11 @@ func (e *remote) Sweep(ctx context.Context, labels map[string]string, keep func(
 	return a.Texts, err
 }
 
-func (e *remote) CopyIn(ctx context.Context, name, dir string, tar io.Reader) error {
-	data, err := io.ReadAll(tar)
-	if err != nil {
+func (e *remote) CopyIn(ctx context.Context, name, dir string, tree func(io.Writer) error) error {
+	var data bytes.Buffer
+	if err := tree(&data); err != nil {
 		return err
 	}
-	_, err = e.ask(ctx, "CopyIn", asked{Name: name, Dir: dir, Data: data})
+	_, err := e.ask(ctx, "CopyIn", asked{Name: name, Dir: dir, Data: data.Bytes()})
 	return err
 }

@@ -34,8 +34,8 @@ type Boxes interface {
 type Streams interface {
 	Logs(ctx context.Context, name string, max int64) ([]byte, error)
 	Head(ctx context.Context, name string, max int64) ([]byte, error)
-	CopyIn(ctx context.Context, name, dir string, tar io.Reader) error
-	Feed(ctx context.Context, name string, data []byte) error // to its standard input
+	CopyIn(ctx context.Context, name, dir string, tree func(io.Writer) error) error // of a tar
+	Feed(ctx context.Context, name string, data []byte) error                       // to its standard input
 }
 
 // Prover says what a box that was made is in truth.

@@ -164,8 +164,8 @@ func TestCopyIn(t *testing.T) {
 	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"}}
 	_, err := l.Create(t.Context(), box)
 	l.must(err)
-	l.must(l.CopyIn(t.Context(), box.Name, "/scratch", tarOf("note", []byte("brought"))))
-	if err := l.CopyIn(t.Context(), box.Name, "/", tarOf("note", nil)); err == nil {
+	l.must(l.CopyIn(t.Context(), box.Name, "/scratch", copyOf(tarOf("note", []byte("brought")))))
+	if err := l.CopyIn(t.Context(), box.Name, "/", copyOf(tarOf("note", nil))); err == nil {
 		t.Error("the read-only root took a file")
 	}
 	l.must(l.Start(t.Context(), box.Name))
@@ -199,7 +199,7 @@ func TestCopyInOfHostileTrees(t *testing.T) {
 		l.must(w.WriteHeader(&h))
 	}
 	l.must(w.Close())
-	l.must(l.CopyIn(t.Context(), box.Name, "/scratch", &tree))
+	l.must(l.CopyIn(t.Context(), box.Name, "/scratch", copyOf(&tree)))
 	l.must(l.Start(t.Context(), box.Name))
 	_, err = l.Wait(t.Context(), box.Name)
 	l.must(err)
@@ -297,7 +297,7 @@ func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
 		_, err := l.Create(t.Context(), box)
 		l.must(err)
 		proof, err := l.Prove(t.Context(), box)
-		l.must(errors.Join(err, proof.Err(), l.CopyIn(t.Context(), box.Name, "/data", tarOf("seed", []byte("new")))))
+		l.must(errors.Join(err, proof.Err(), l.CopyIn(t.Context(), box.Name, "/data", copyOf(tarOf("seed", []byte("new"))))))
 		l.must(l.Start(t.Context(), box.Name))
 		_, err = l.Wait(t.Context(), box.Name)
 		l.must(err)

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	clicontext "github.com/docker/cli/cli/context"
@@ -39,7 +41,7 @@ func Connect(ctx context.Context, env func(string) string) (*Engine, error) {
 	opts, err := at.ClientOpts()
 	var c *client.Client
 	if err == nil {
-		c, err = client.NewClientWithOpts(opts...)
+		c, err = client.NewClientWithOpts(append(opts, dialEachTime)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w at %s: %w", sandbox.ErrUnreachable, at.Host, err)
@@ -49,6 +51,16 @@ func Connect(ctx context.Context, env func(string) string) (*Engine, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	return e, nil
+}
+
+// dialEachTime makes every request open a connection. An engine that shuts down closes its
+// listener first, and over connections that were open before it still reports its work as it
+// falls apart. Over ssh each connection is a process and a login, so there they are kept.
+func dialEachTime(c *client.Client) error {
+	if t, ok := c.HTTPClient().Transport.(*http.Transport); ok && !strings.HasPrefix(c.DaemonHost(), "ssh:") {
+		t.DisableKeepAlives = true
+	}
+	return nil
 }
 
 // greet learns whether the engine answers and speaks an API that abl knows.

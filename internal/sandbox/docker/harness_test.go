@@ -111,6 +111,14 @@ func tarOf(name string, content []byte) io.Reader {
 	return &out
 }
 
+// copyOf writes what r has, once.
+func copyOf(r io.Reader) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	}
+}
+
 // lab is one test's corner of the engine: everything in it has its project
 // label and is gone after the test.
 type lab struct {

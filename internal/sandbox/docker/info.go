@@ -22,7 +22,13 @@ func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
 	if e.info != nil {
 		return *e.info, nil
 	}
-	ask := func(ctx context.Context, _ struct{}) (system.Info, error) { return e.api.Info(ctx) }
+	ask := func(ctx context.Context, _ struct{}) (system.Info, error) {
+		info, err := e.api.Info(ctx)
+		if err != nil && strings.Contains(err.Error(), badInfo) {
+			err = fmt.Errorf("%w: %w", errDoubtful, err)
+		}
+		return info, err
+	}
 	raw, err := get(ctx, e, ask, struct{}{})
 	if err != nil {
 		return sandbox.Info{}, fmt.Errorf("cannot ask the engine what it is: %w", err)
@@ -31,6 +37,9 @@ func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
 	e.info = &info
 	return info, nil
 }
+
+// badInfo begins the client's error about a reply that it cannot decode, whose cause it drops.
+const badInfo = "Error reading remote info"
 
 // machine is how a host names itself.
 type machine struct {

@@ -75,12 +75,16 @@ func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration, c
 // Wait returns how a box ended, once it has. It outlives streams that are cut
 // and short absences of the engine. A box that was never started is an error.
 func (e *Engine) Wait(ctx context.Context, name string) (sandbox.Exit, error) {
-	for {
+	for left := tries - 1; ; {
 		exit, over, err := e.end(ctx, name)
 		if over || err != nil {
 			return exit, about(err, "cannot wait for box %q", name)
 		}
-		if err := e.waitOnce(ctx, name); err != nil {
+		err = e.waitOnce(ctx, name)
+		if doubtful(err) && left > 0 {
+			left, err = left-1, proc.Pause(ctx, e.pause)
+		}
+		if err != nil {
 			return sandbox.Exit{}, about(err, "cannot wait for box %q", name)
 		}
 	}

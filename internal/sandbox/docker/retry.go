@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,18 +49,21 @@ func get[By, T any](ctx context.Context, e *conn, call func(context.Context, By)
 	return found, err
 }
 
-// change makes a call that changes something. Where its answer is lost, done asks
+// change makes a call that changes something. Where its answer is lost or doubtful, done asks
 // the engine what came of it before the call is made again: it may have been
 // carried out, and some do more the second time.
 func (e *conn) change(ctx context.Context, limit time.Duration, call func(context.Context) error, done func(context.Context) (bool, error)) error {
 	pause := e.pause
 	for left := tries - 1; ; left-- {
 		err := e.once(ctx, limit, call)
-		if !errors.Is(err, sandbox.ErrUnreachable) || ctx.Err() != nil {
+		away := errors.Is(err, sandbox.ErrUnreachable)
+		if !away {
 			e.patience.over()
+		}
+		if !away && !doubtful(err) || ctx.Err() != nil {
 			return err
 		}
-		if !e.patience.holds() && left <= 0 {
+		if !(away && e.patience.holds()) && left <= 0 {
 			return err
 		}
 		if proc.Pause(ctx, pause) != nil {
@@ -117,6 +121,16 @@ func transient(err error) bool {
 		errdefs.IsUnavailable(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// errDoubtful marks an answer whose kind the client drops.
+var errDoubtful = errors.New("unexpected answer of the engine")
+
+// doubtful reports whether an answer is believed only when the engine repeats it: an engine
+// that shuts down fails with an internal error at whatever it was asked.
+func doubtful(err error) bool {
+	_, garbled := errors.AsType[*json.SyntaxError](err)
+	return garbled || errdefs.IsInternal(err) || errors.Is(err, errDoubtful)
 }
 
 // unreachable is the sentence for a person whose engine does not answer. A socket is

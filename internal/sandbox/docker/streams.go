@@ -4,12 +4,14 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types"
@@ -55,12 +57,12 @@ const headTime = 5 * time.Second
 // line longer than max bytes, give what there is, without one.
 func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte, err error) {
 	defer func() { err = about(missing(err), "cannot read what box %q said first", name) }()
-	for follow := true; ; {
+	for follow, left := true, tries-1; ; left-- {
 		line, err := e.headOnce(ctx, name, max, follow)
 		if err == nil && (!follow || bytes.HasSuffix(line, []byte("\n")) || int64(len(line)) >= max) {
 			return line, nil
 		}
-		if err != nil && !errors.Is(err, sandbox.ErrUnreachable) {
+		if err != nil && !errors.Is(err, sandbox.ErrUnreachable) && (!doubtful(err) || left <= 0) {
 			return nil, err
 		}
 		// The stream ended, as it may before the last words of a box, or broke.
@@ -98,17 +100,36 @@ func (e *Engine) headOnce(ctx context.Context, name string, max int64, follow bo
 	return line, err
 }
 
-// CopyIn unpacks a tar stream into a directory of a box. Where the box's root
-// is read-only, the directory has to be in a writable volume. The stream cannot
-// be read twice, so the call is not repeated.
-func (e *Engine) CopyIn(ctx context.Context, name, dir string, from io.Reader) error {
-	taken, to := io.Pipe()
-	defer taken.Close()
-	go func() { to.CloseWithError(unpackable(to, dir, from)) }()
-	err := e.once(ctx, copyTime, func(ctx context.Context) error {
-		return e.api.CopyToContainer(ctx, name, dir, taken, container.CopyToContainerOptions{})
+// CopyIn unpacks the tar that tree writes into a directory of a box. Where the box's root
+// is read-only, the directory has to be in a writable volume. It calls tree once for each
+// attempt: a second one replaces what the first has unpacked.
+func (e *Engine) CopyIn(ctx context.Context, name, dir string, tree func(io.Writer) error) error {
+	var broken error // of the tree, and not of the engine
+	err := e.do(ctx, copyTime, func(ctx context.Context) error {
+		from, to := io.Pipe()
+		packed := make(chan error, 1)
+		go func() { packed <- pack(to, dir, tree) }()
+		err := e.api.CopyToContainer(ctx, name, dir, from, container.CopyToContainerOptions{})
+		from.Close()
+		if broken = <-packed; broken == nil || errors.Is(broken, io.ErrClosedPipe) {
+			broken = nil
+			return err
+		}
+		return nil
 	})
-	return about(missing(err), "cannot copy into %q of box %q", dir, name)
+	return about(cmp.Or(broken, missing(err)), "cannot copy into %q of box %q", dir, name)
+}
+
+// pack writes a tree as a tar that engines take, and ends when the tree does.
+func pack(to *io.PipeWriter, dir string, tree func(io.Writer) error) error {
+	from, in := io.Pipe()
+	var writing sync.WaitGroup
+	writing.Go(func() { in.CloseWithError(tree(in)) })
+	err := unpackable(to, dir, from)
+	from.Close()
+	to.CloseWithError(err)
+	writing.Wait()
+	return err
 }
 
 // maxPath is the longest path that the kernel takes, in bytes.
@@ -151,9 +172,9 @@ func (e *Engine) Attach(ctx context.Context, name string, term sandbox.Terminal)
 		return 0, err
 	}
 	all := container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true}
-	stream, err := e.api.ContainerAttach(ctx, box.ID, all)
+	stream, err := e.attach(ctx, box.ID, all)
 	if err != nil {
-		return 0, missing(err)
+		return 0, err
 	}
 	defer stream.Close()
 	defer context.AfterFunc(ctx, stream.Close)()
@@ -165,6 +186,35 @@ func (e *Engine) Attach(ctx context.Context, name string, term sandbox.Terminal)
 	}
 	end, err := e.Wait(ctx, box.ID)
 	return end.Code, err
+}
+
+// attach opens a stream to a box, on which nothing has passed yet. The client waits for the
+// engine's answer without end, whatever becomes of ctx, so it is left to wait alone.
+func (e *conn) attach(ctx context.Context, id string, o container.AttachOptions) (stream types.HijackedResponse, err error) {
+	err = e.do(ctx, short, func(ctx context.Context) error {
+		opened := make(chan error, 1)
+		var late types.HijackedResponse
+		go func() {
+			var err error
+			if late, err = e.api.ContainerAttach(ctx, id, o); err != nil && !transient(err) {
+				err = fmt.Errorf("%w: %w", errDoubtful, err)
+			}
+			opened <- err
+		}()
+		select {
+		case err := <-opened:
+			stream = late
+			return err
+		case <-ctx.Done():
+			go func() {
+				if <-opened == nil {
+					late.Close()
+				}
+			}()
+			return ctx.Err()
+		}
+	})
+	return stream, missing(err)
 }
 
 // talk carries bytes both ways until the box closes its side.
@@ -204,7 +254,7 @@ func (e *conn) followSize(ctx context.Context, id string, term sandbox.Terminal)
 // Feed writes to the standard input of a running box that was made with Stdin
 // and leaves it open for the next time. The engine passes the bytes on and keeps
 // none, unlike an environment or an argument, which every inspect shows. What is
-// written cannot be written twice, so the call is not repeated.
+// written cannot be written twice, so only the way there is opened again.
 func (e *Engine) Feed(ctx context.Context, name string, data []byte) (err error) {
 	defer func() { err = about(err, "cannot write to box %q", name) }()
 	box, err := e.inspectBox(ctx, name)
@@ -214,12 +264,12 @@ func (e *Engine) Feed(ctx context.Context, name string, data []byte) (err error)
 	if !box.State.Running {
 		return errors.New("it does not run") // an engine takes what is written to one that does not, and drops it
 	}
+	stream, err := e.attach(ctx, box.ID, container.AttachOptions{Stream: true, Stdin: true})
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
 	return e.once(ctx, short, func(ctx context.Context) error {
-		stream, err := e.api.ContainerAttach(ctx, box.ID, container.AttachOptions{Stream: true, Stdin: true})
-		if err != nil {
-			return missing(err)
-		}
-		defer stream.Close()
 		defer context.AfterFunc(ctx, stream.Close)()
 		if _, err := stream.Conn.Write(data); err != nil {
 			return fmt.Errorf("the connection broke: %w", err)

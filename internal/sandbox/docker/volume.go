@@ -2,7 +2,6 @@ package docker
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -130,10 +129,6 @@ func overlayable(paths ...string) error {
 // owner and mode of u, so u takes those of Lower. The engine owns its volumes'
 // directories and unpacks into one by way of a box, which is never started.
 func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
-	dirs, err := overlayDirs(v.Lower)
-	if err != nil {
-		return err
-	}
 	labels := maps.Clone(v.Labels)
 	labels[sandbox.LabelKind] = "helper"
 	box := sandbox.Box{
@@ -152,26 +147,25 @@ func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 		err = proof.Err()
 	}
 	if err == nil {
-		err = e.CopyIn(ctx, box.Name, "/upper", dirs)
+		err = e.CopyIn(ctx, box.Name, "/upper", func(w io.Writer) error { return overlayDirs(w, v.Lower) })
 	}
 	return errors.Join(err, e.Remove(context.WithoutCancel(ctx), box.Name))
 }
 
-func overlayDirs(lower string) (io.Reader, error) {
+func overlayDirs(to io.Writer, lower string) error {
 	fi, err := os.Lstat(lower)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	owner, ok := fi.Sys().(*syscall.Stat_t)
 	if !ok || !fi.IsDir() {
-		return nil, fmt.Errorf("%q is not a directory", lower)
+		return fmt.Errorf("%q is not a directory", lower)
 	}
-	var out bytes.Buffer
-	w := tar.NewWriter(&out)
+	w := tar.NewWriter(to)
 	u := tar.Header{
 		Typeflag: tar.TypeDir, Name: "u/", Mode: int64(fi.Mode().Perm()),
 		Uid: int(owner.Uid), Gid: int(owner.Gid), ModTime: fi.ModTime(),
 	}
 	work := tar.Header{Typeflag: tar.TypeDir, Name: "w/", Mode: 0o700, ModTime: fi.ModTime()}
-	return &out, errors.Join(w.WriteHeader(&u), w.WriteHeader(&work), w.Close())
+	return errors.Join(w.WriteHeader(&u), w.WriteHeader(&work), w.Close())
 }

@@ -248,8 +248,11 @@ func (e *Engine) Logs(ctx context.Context, name string, max int64) (out []byte, 
 	return out, err
 }
 
-// CopyIn keeps the stream's regular files; see Copied.
-func (e *Engine) CopyIn(ctx context.Context, name, dir string, stream io.Reader) error {
+// CopyIn keeps the regular files of the tar that tree writes; see Copied.
+func (e *Engine) CopyIn(ctx context.Context, name, dir string, tree func(io.Writer) error) error {
+	stream, in := io.Pipe()
+	defer stream.Close()
+	go func() { in.CloseWithError(tree(in)) }()
 	return e.call("CopyIn", name+" "+dir, func() error {
 		b, err := e.find(name)
 		if err != nil {
