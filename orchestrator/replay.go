@@ -66,7 +66,6 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 	if v.p.Recheck { // earlier phases are held to by tests of their own
 		suite.Contracts, suite.Alone = contracts(v.Specs.Set, v.Number, v.Number), true
 	}
-	begun := time.Now()
 	within, giveUp := v.tryNothing(ctx, claims, "", "")
 	defer giveUp()
 	took, failed, err := v.rerun(ctx, "", claims, &suite)
@@ -74,11 +73,10 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 		why := []string{"the app did not start for the replay: " + failed}
 		return evidence.Finding{Verdict: evidence.Unverified, Reasons: why}, err
 	}
-	if f := evidence.Decide(claims, suite); f.Verdict == evidence.Fail {
+	if f := evidence.Decide(claims, suite); f.Verdict == evidence.Fail || suite.Fault() != "" {
 		return f, nil
 	}
-	limit := evidence.Limit(took)
-	if err := within(limit-time.Since(begun), &suite); err != nil {
+	if err := within(evidence.Limit(took), &suite); err != nil {
 		return evidence.Finding{}, err
 	}
 	if err := v.alter(ctx, claims, &suite, took); err != nil {
@@ -124,14 +122,14 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 }
 
 // alterOnce makes some of these replays side by side, and gives the longest one's time, 0
-// where an app did not start.
+// where an app did not start, or one could not be made.
 func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.Alteration, limit time.Duration) (longest time.Duration, err error) {
 	runs, errs := make([]roles.Replayed, len(all)), make([]error, len(all))
 	var running sync.WaitGroup
 	for i, a := range all {
 		replay := roles.Replay{Against: roles.TheApp, Limit: limit, Altering: s.Altering(a), Beside: i}
 		running.Go(func() {
-			runs[i], _, errs[i] = v.replay(ctx, fmt.Sprintf("altered-%d", len(s.Altered)+i+1), replay)
+			runs[i], _, errs[i] = v.replay(ctx, fmt.Sprintf("altered-%d", len(s.Altered)+i+1), replay, mostFaults)
 		})
 	}
 	running.Wait()
@@ -146,6 +144,9 @@ func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.A
 		longest = max(longest, run.Took)
 		s.Tried(all[i], weighed(run))
 	}
+	if s.AlteredFault() != "" {
+		return 0, nil
+	}
 	return longest, nil
 }
 
@@ -157,7 +158,7 @@ func (v turn) rerun(ctx context.Context, commit string, claims evidence.Claims, 
 		if s.Name != "" {
 			name = strings.TrimSuffix(s.Name, "/passed") + "-" + name
 		}
-		run, text, err := v.replay(ctx, name, roles.Replay{Commit: commit, Against: roles.TheApp, Limit: maxReplayTime})
+		run, text, err := v.replay(ctx, name, roles.Replay{Commit: commit, Against: roles.TheApp, Limit: maxReplayTime}, mostFaults)
 		if err != nil || run.AppFailed != "" {
 			return 0, run.AppFailed, err
 		}
@@ -168,16 +169,25 @@ func (v turn) rerun(ctx context.Context, commit string, claims evidence.Claims, 
 	return took, "", nil
 }
 
+// mostFaults is how often a replay is made again that a fault of the machine ended.
+const mostFaults = 2
+
 // replay makes one replay, its record in the folder of the call whose tests, or
-// whose turn, it is. text says how it came out, in one line.
-func (v turn) replay(ctx context.Context, name string, r roles.Replay) (run roles.Replayed, text string, err error) {
+// whose turn, it is; again is how often it is repeated as long as faults end it. text says
+// how it came out, in one line.
+func (v turn) replay(ctx context.Context, name string, r roles.Replay, again int) (run roles.Replayed, text string, err error) {
 	r.Key = v.key + "/replay-" + name
 	r.Cmds = v.Jobs.Commands(roles.Verifier, *v.p, roles.Up{})
 	if v.p.Recheck && r.Commit == "" {
 		r.Commit = v.p.TestsCommit
 	}
 	failpoint.Here("replay.before")
-	if run, err = v.Replay.Run(ctx, r); err != nil {
+	run, err = v.Replay.Run(ctx, r)
+	for ; err == nil && run.Fault && again > 0 && ctx.Err() == nil; again-- {
+		v.note("replay " + name + " shows nothing and is made again: " + run.Gone)
+		run, err = v.Replay.Run(ctx, r)
+	}
+	if err != nil {
 		return run, "", fmt.Errorf("cannot replay the tests: %w", err)
 	}
 	doc := weighed(run).TAP
@@ -194,7 +204,11 @@ func (v turn) replay(ctx context.Context, name string, r roles.Replay) (run role
 	return run, text, nil
 }
 
+// weighed is a replay as evidence. What one printed that a fault ended is not read.
 func weighed(r roles.Replayed) evidence.Run {
+	if r.Fault {
+		return evidence.Run{TAP: tap.Parse(nil, false), Gone: r.Gone, Fault: true}
+	}
 	return evidence.Run{
 		TAP: tap.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone,
 		Broke: r.Ends.Broke, Other: r.Ends.Other, Watched: r.Watched, Record: r.Record,
@@ -204,7 +218,8 @@ func weighed(r roles.Replayed) evidence.Run {
 // tryNothing begins the tries against what stands in the app's place, at the same time as
 // the replay against the app, of the tests of a commit, "" for today's. Where the Verifier
 // reports a failure there is no pass to prove, and none is made. name begins the names of
-// their records. within gives them so long to end and puts them into the suite; giveUp ends
+// their records. within gives them so long from their begin, makes those again that a fault
+// ended, and puts them into the suite; giveUp ends
 // what is still under way, and waits until nothing of it is left.
 func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, name string) (within func(time.Duration, *evidence.Suite) error, giveUp func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -218,15 +233,27 @@ func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, na
 	}
 	cut, runs, errs := make(chan struct{}), make([]evidence.Run, len(against)), make([]error, len(against))
 	var running sync.WaitGroup
-	for i, a := range against {
+	begun := time.Now()
+	try := func(i int, r roles.Replay, again int) {
+		r.Commit, r.Against = commit, against[i]
 		running.Go(func() {
-			run, _, err := v.replay(ctx, name+string(a), roles.Replay{Commit: commit, Against: a, Limit: maxReplayTime, Cut: cut})
+			run, _, err := v.replay(ctx, name+string(r.Against), r, again)
 			runs[i], errs[i] = weighed(run), err
 		})
 	}
-	within = func(left time.Duration, s *evidence.Suite) error {
-		timer := time.AfterFunc(left, func() { close(cut) })
+	for i := range against {
+		try(i, roles.Replay{Limit: maxReplayTime, Cut: cut}, 0)
+	}
+	within = func(limit time.Duration, s *evidence.Suite) error {
+		timer := time.AfterFunc(limit-time.Since(begun), func() { close(cut) })
 		defer timer.Stop()
+		running.Wait()
+		for i, run := range runs {
+			if run.Fault { // with all of its time
+				v.note("replay " + name + string(against[i]) + " shows nothing and is made again: " + run.Gone)
+				try(i, roles.Replay{Limit: limit}, mostFaults-1)
+			}
+		}
 		running.Wait()
 		into := map[roles.Against]**evidence.Run{roles.NoApp: &s.Away, roles.Empty: &s.Empty, roles.Trouble: &s.Broken}
 		for i, a := range against {

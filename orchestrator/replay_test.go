@@ -61,6 +61,9 @@ func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	if failed, ok := strings.CutPrefix(out, "app: "); ok {
 		return roles.Replayed{AppFailed: failed}, nil
 	}
+	if gone, ok := strings.CutPrefix(out, "fault: "); ok {
+		return roles.Replayed{Gone: gone, Fault: true, Output: []byte(suite(1, "--"))}, nil
+	}
 	done := roles.Replayed{Output: []byte(out), Took: time.Second, Late: s.late[what]}
 	if done.Watched = s.watch != nil && r.Against == roles.TheApp; done.Watched {
 		done.Record = s.watch(r)
@@ -437,13 +440,14 @@ func TestRegressionCostsNoVerifier(t *testing.T) {
 	}{
 		{"it holds", suite(1, "++"), "0 entries; phase1/passed"},
 		{"it is broken", suite(1, "+-"), "1 entries: GET /1/2 → 404, GET /2, 500; phase1/passed phase1/passed"},
+		{"it is broken, and a fault ends the second replay, always", suite(1, "+-") + "then fault: killed", "0 entries; phase1/passed phase1/passed phase1/passed phase1/passed; not shown"},
 		{"its tests do not run any more", "1..0\n", "0 entries; phase1/passed; not shown"},
 		{"the app does not start", "app: exit code 1", "0 entries: app: exit code 1; phase1/passed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, nil)
 			l := w.loop()
-			replays := &tests{t: t, says: map[string][]string{"phase1/passed": {c.says}}}
+			replays := &tests{t: t, says: map[string][]string{"phase1/passed": strings.Split(c.says, "then ")}}
 			l.Number, l.Replay, l.Specs = 2, replays, HeldSpecs{Set: twoEach(t, 2)}
 			entries, failed, err := l.turn(roles.Verifier, &state.Phase{Step: 1, Attempt: 1}).regress(t.Context())
 			if err != nil {

@@ -116,7 +116,7 @@ func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error
 		if err := t.seal(); err != nil {
 			return o, err
 		}
-		if o, err = t.Calls.Run(ctx, j); !errors.Is(err, roles.ErrHolder) || ctx.Err() != nil {
+		if o, err = t.Calls.Run(ctx, j); !errors.Is(err, roles.ErrKilled) || ctx.Err() != nil {
 			break
 		}
 		t.note(err.Error() + "; another is made")

@@ -65,8 +65,25 @@ func (a *App) scratch() string { return a.name(a.at() + "-scratch") }
 func (a *App) tree() string    { return a.name(a.at() + "-tree") }
 
 // Up starts the app for the call, or finds it running for this very call, and
-// waits until it is ready or has failed.
-func (a *App) Up(ctx context.Context, key string) (Up, error) {
+// waits until it is ready or has failed. It starts again what was ended from outside.
+func (a *App) Up(ctx context.Context, key string) (up Up, err error) {
+	return up, a.repeated(ctx, key, func() error {
+		up, err = a.upOnce(ctx, key)
+		return err
+	})
+}
+
+// repeated does something again as long as its container is ended from outside.
+func (a *App) repeated(ctx context.Context, key string, do func() error) (err error) {
+	for left := mostMade - 1; ; left-- {
+		if err = do(); !errors.Is(err, ErrKilled) || left == 0 || ctx.Err() != nil {
+			return err
+		}
+		a.tell(key, state.Event{Kind: state.Note, Text: err.Error() + "; another is made"})
+	}
+}
+
+func (a *App) upOnce(ctx context.Context, key string) (Up, error) {
 	up, running, err := a.adopt(ctx, key)
 	if err != nil {
 		return up, err
@@ -83,13 +100,16 @@ func (a *App) Up(ctx context.Context, key string) (Up, error) {
 		if failed != "" {
 			return a.settled(key, a.up(a.Spec), helper.Event{Event: "failed", Detail: failed}, begun), nil
 		}
-		if up, err = a.startHeld(ctx, key); err != nil {
+		if up, err = a.start(ctx, key); err != nil {
 			return up, fmt.Errorf("cannot start the app's container: %w", err)
 		}
 	}
 	failpoint.Here("app.started")
 	a.watchDisk(ctx, key)
-	if up, err = a.await(ctx, key, up); err == nil {
+	if up, err = a.await(ctx, key, up); errors.Is(err, sandbox.ErrNotFound) {
+		err = fmt.Errorf("%w: %s was removed", ErrKilled, a.box())
+	}
+	if err == nil {
 		failpoint.Here("app.settled")
 	}
 	return up, err
@@ -114,19 +134,6 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 
 func (a *App) up(spec helper.BrokerSpec) Up {
 	return Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.BrokerPort), Token: spec.Token, URL: spec.App.URL()}
-}
-
-// startHeld starts the app, once more with another holder when somebody ended it.
-func (a *App) startHeld(ctx context.Context, key string) (Up, error) {
-	up, err := a.start(ctx, key)
-	if !errors.Is(err, ErrHolder) {
-		return up, err
-	}
-	a.tell(key, state.Event{Kind: state.Note, Text: err.Error() + "; another is made"})
-	if err := a.remove(context.WithoutCancel(ctx)); err != nil {
-		return up, err
-	}
-	return a.start(ctx, key)
 }
 
 func (a *App) start(ctx context.Context, key string) (_ Up, err error) {

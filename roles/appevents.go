@@ -35,6 +35,14 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			return up, err
 		}
 		e, ok := decided(seen, a.Spec.App == nil)
+		if !ok && st.State == sandbox.Exited {
+			if gone(ctx, a.Engine, a.holder(a.at())) {
+				return up, fmt.Errorf("%w: %s", ErrKilled, a.holder(a.at()))
+			}
+			if why, err := a.appFromOutside(ctx, a.box(), a.dir(key), false); err != nil || why != "" {
+				return up, cmp.Or(err, fmt.Errorf("%w: %s", ErrKilled, why))
+			}
+		}
 		switch {
 		case ok && e.Event == "failed" && e.Name != "" && e.Name != helper.AppAlias:
 			return up, a.serviceFailed(ctx, placeService, a.Services, e.Name, e.Detail)
@@ -136,8 +144,31 @@ type containerEnd struct {
 	OOM  bool `json:"oom,omitempty"`
 }
 
-// noteEnd keeps how the app's container ended before it is removed, if it did. One
-// that ended together with its network's holder ended with the engine.
+// lost reports what of a running app was ended from outside, "" for nothing: its container, the
+// holder of its network, or a service. Without a holder all ended with the engine. For asked see
+// fromOutside.
+func (a *App) lost(ctx context.Context, key string, asked bool) (why string, err error) {
+	if gone(ctx, a.Engine, a.holder(a.at())) {
+		return a.holder(a.at()) + " ended, which holds the app's network", nil
+	}
+	for _, svc := range a.Services {
+		if name := a.name(placeService + svc.Name); gone(ctx, a.Engine, name) {
+			return name + " ended, a service of the app's", nil
+		}
+	}
+	return a.appFromOutside(ctx, a.box(), a.dir(key), asked)
+}
+
+// appFromOutside is fromOutside for an app, whose record is in dir: abl may have ended it itself,
+// for what it wrote.
+func (s *Boxes) appFromOutside(ctx context.Context, name, dir string, asked bool) (why string, err error) {
+	if over, err := overgrown(dir); err != nil || over != "" {
+		return "", err
+	}
+	return s.fromOutside(ctx, name, asked)
+}
+
+// noteEnd keeps how the app's container ended before it is removed, if it ended by itself.
 func (a *App) noteEnd(ctx context.Context, key string) error {
 	st, err := a.Engine.Status(ctx, a.box())
 	if errors.Is(err, sandbox.ErrNotFound) || err == nil && (st.State != sandbox.Exited || st.Labels[sandbox.LabelCall] != key) {
@@ -146,11 +177,7 @@ func (a *App) noteEnd(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	holder, err := a.Engine.Status(ctx, a.holder(a.at()))
-	if errors.Is(err, sandbox.ErrNotFound) || err == nil && holder.State != sandbox.Running {
-		return nil
-	}
-	if err != nil {
+	if why, err := a.lost(ctx, key, false); err != nil || why != "" {
 		return err
 	}
 	return Record{a.dir(key)}.Write(endFile, containerEnd{st.ExitCode, st.OOMKilled})

@@ -99,8 +99,14 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // await waits for the end, and brings it about at the limit, when cut is closed, or when the
-// program has written too much.
+// program has written too much. late is whether it did that at the limit or the cut; what had
+// ended before, with the engine perhaps, is not late.
 func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Exit, late bool, err error) {
+	defer func() {
+		if errors.Is(err, sandbox.ErrNotFound) {
+			err = fmt.Errorf("%w: %s was removed", ErrKilled, b.box.Name)
+		}
+	}()
 	bound, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	over := make(chan string, 1)
@@ -126,22 +132,52 @@ func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 	case b.over = <-over:
 	default:
 	}
-	if err := b.Engine.Stop(ctx, b.box.Name, b.grace); err != nil && !errors.Is(err, sandbox.ErrNotFound) {
-		return exit, b.over == "", err
+	st, err := b.Engine.Status(ctx, b.box.Name)
+	if late = err == nil && st.State == sandbox.Running; late {
+		err = b.Engine.Stop(ctx, b.box.Name, b.grace)
 	}
-	exit, err = b.Engine.Wait(ctx, b.box.Name)
-	return exit, b.over == "", err
+	if err == nil {
+		exit, err = b.Engine.Wait(ctx, b.box.Name)
+	}
+	return exit, late && b.over == "", err
 }
 
-// lastWords are what abl-run said of the end in the engine's log.
-func (s *Boxes) lastWords(ctx context.Context, name string) (end helper.RunEnd, err error) {
+// lastWord is how a helper.RunEnd begins.
+const lastWord = `{"exit":`
+
+// lastWords are what process 1 of a box reported of its end in the engine's log, false for
+// nothing: nobody inside can keep it from that.
+func (s *Boxes) lastWords(ctx context.Context, name string) (end helper.RunEnd, said bool, err error) {
 	words, err := s.Engine.Logs(ctx, name, 4<<10)
 	for _, line := range slices.Backward(bytes.Split(bytes.TrimSpace(words), []byte("\n"))) {
-		if json.Unmarshal(line, &end) == nil {
-			return end, err
+		if bytes.HasPrefix(line, []byte(lastWord)) && json.Unmarshal(line, &end) == nil {
+			return end, true, err
 		}
 	}
-	return helper.RunEnd{}, err
+	return helper.RunEnd{}, false, err
+}
+
+// fromOutside reports how somebody outside ended a box that abl did not end, "" if nobody did.
+// asked is whether a request to end counts, which what runs inside can make too. A box that ran
+// out of memory was ended by its own limit.
+func (s *Boxes) fromOutside(ctx context.Context, name string, asked bool) (why string, err error) {
+	st, err := s.Engine.Status(ctx, name)
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound):
+		return name + " was removed", nil
+	case err != nil || st.State != sandbox.Exited || st.OOMKilled:
+		return "", err
+	}
+	end, said, err := s.lastWords(ctx, name)
+	switch {
+	case err != nil:
+		return "", err
+	case !said:
+		why = fmt.Sprintf("%s was killed (exit code %d)", name, st.ExitCode)
+	case asked && end.Stopped:
+		why = name + " was asked to end"
+	}
+	return why, nil
 }
 
 // outputMounts are those of every box that abl-run is the first program of.

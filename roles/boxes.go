@@ -255,6 +255,19 @@ func (s *Boxes) holds(ctx context.Context, box sandbox.Box, args ...string) (err
 		}
 	}
 	box.Argv = holding(box, args...)
+	for range mostMade {
+		if err = s.holdOnce(ctx, box); err == nil {
+			return nil
+		}
+		if st, serr := s.Engine.Status(ctx, box.Name); serr != nil || st.State != sandbox.Exited {
+			return err
+		}
+	}
+	return err
+}
+
+// holdOnce makes the box; one that is there is removed.
+func (s *Boxes) holdOnce(ctx context.Context, box sandbox.Box) error {
 	if err := s.Engine.Remove(ctx, box.Name); err != nil {
 		return err
 	}
@@ -303,17 +316,21 @@ func Make(ctx context.Context, engine sandbox.Engine, box sandbox.Box) error {
 	return nil
 }
 
-// ErrHolder means that somebody ended the container that holds a network: what was to
-// join it could not be made, started or proven.
-var ErrHolder = errors.New("the container that holds a network was ended by somebody else")
+// ErrKilled means that somebody else, or the engine's own end, ended a container: what ran in
+// it, or was to join its network, proves nothing and can be made again.
+var ErrKilled = errors.New("a container was ended from outside")
 
-// held puts ErrHolder in the place of an err whose cause it is. What stood in that
-// network is not where it was meant to be, so err is told, and its kind is not.
+// mostMade is how often in a row abl makes something whose container is ended from outside.
+const mostMade = 3
+
+// held puts ErrKilled in the place of an err whose cause is the end of a network's holder.
+// What stood in that network is not where it was meant to be, so the text of err is kept,
+// and its kind is not.
 func held(ctx context.Context, engine sandbox.Engine, holder string, err error) error {
-	if err == nil || holder == "" || errors.Is(err, ErrHolder) || errors.Is(err, context.Canceled) || !gone(context.WithoutCancel(ctx), engine, holder) {
+	if err == nil || holder == "" || errors.Is(err, ErrKilled) || errors.Is(err, context.Canceled) || !gone(context.WithoutCancel(ctx), engine, holder) {
 		return err
 	}
-	return fmt.Errorf("%w: %s (%v)", ErrHolder, holder, err) //nolint:errorlint // its kind would be taken for the fault
+	return fmt.Errorf("%w: %s (%v)", ErrKilled, holder, err) //nolint:errorlint // its kind would be taken for the fault
 }
 
 // gone says that a box does not run any more.

@@ -56,7 +56,7 @@ type BuildEnd struct {
 	Notes     []string // of its gate: refused hosts, and the line that allows them
 }
 
-// Run takes one build to its end. What it put on the engine is gone then, but for
+// Run takes one build to its end; one that was ended from outside is ErrKilled. What it put on the engine is gone then, but for
 // the networks, which the next one takes.
 func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	defer func() {
@@ -78,12 +78,20 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	done, copied := make(chan struct{}), make(chan error, 1)
 	go func() { copied <- copyOutput(done, Record{one.dir}, w.Stdout, w.Stderr) }()
 	exit, late, err := one.await(ctx, w.Cut)
-	if end.Late = late; err == nil && !late {
-		var last helper.RunEnd
-		last, err = one.lastWords(ctx, one.box.Name)
-		end.Exit, end.OOMKilled, end.Gone = exit.Code, exit.OOMKilled, last.Error
+	if end.Late, end.Over = late, one.over; !late {
+		end.Exit, end.OOMKilled = exit.Code, exit.OOMKilled
 	}
-	end.Over = one.over
+	if err == nil && !late && end.Over == "" {
+		var last helper.RunEnd
+		var why string
+		if last, _, err = one.lastWords(ctx, one.box.Name); err == nil {
+			why, err = one.fromOutside(ctx, one.box.Name, true)
+		}
+		if why != "" {
+			err = fmt.Errorf("%w: %s", ErrKilled, why)
+		}
+		end.Gone = last.Error
+	}
 	close(done)
 	return end, errors.Join(err, <-copied)
 }

@@ -267,6 +267,8 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 		return by(ByEngine, e.fallen.class, "%s", e.fallen.what)
 	case e.last.Late:
 		return outcome.Running, Evidence{}
+	case e.last.Stopped && e.job.Place == "": // no network's holder tells of the engine
+		return by(ByEngine, outcome.EngineGone, "its container was asked to end from outside: the engine was stopped, or somebody stopped it")
 	case e.last.Error != "":
 		return by(ByExit, outcome.Failed, "could not be started: %s", e.last.Error)
 	case e.last.Signal != "":
@@ -305,18 +307,22 @@ func (e ending) reason(c outcome.Outcome, ev Evidence) string {
 // standing looks at what an ended call stood on: its network's holder and the app's,
 // which end before the phase does only with the engine or by somebody's hand, and the
 // app. A Verifier that came to a proper end without them has tested nothing.
-func (r *Runner) standing(ctx context.Context, j Job, finished bool) fallen {
-	verifies := j.Role.App && j.Cmds.URL != ""
+func (r *Runner) standing(ctx context.Context, j Job, finished bool) (fallen, error) {
+	verifies, appDir := j.Role.App && j.Cmds.URL != "", filepath.Join(r.Project.Call(j.Call.ID), "app")
 	switch {
 	case finished && !verifies:
 	case j.Place != "" && gone(ctx, r.Engine, r.holder(j.Place)):
-		return fallen{outcome.EngineGone, "the container that holds its network ended with it: the engine was stopped, or somebody stopped both"}
+		return fallen{outcome.EngineGone, "the container that holds its network ended with it: the engine was stopped, or somebody stopped both"}, nil
 	case verifies && gone(ctx, r.Engine, r.holder(PlaceApp)):
-		return fallen{outcome.EngineGone, "the container that holds the app's network ended while the app was tested: the engine was stopped, or somebody stopped it"}
+		return fallen{outcome.EngineGone, "the container that holds the app's network ended while the app was tested: the engine was stopped, or somebody stopped it"}, nil
 	case verifies && j.Env != nil && !finished && gone(ctx, r.Engine, r.name(PlaceApp)):
-		return fallen{outcome.AppGone, "the app's container ended while it was tested"}
+		return fallen{outcome.AppGone, "the app's container ended while it was tested"}, nil
+	case verifies && j.Env != nil: // by itself it may have ended: then it broke a contract
+		if why, err := r.appFromOutside(ctx, r.name(PlaceApp), appDir, false); err != nil || why != "" {
+			return fallen{outcome.AppGone, "the app's container ended while it was tested: " + why}, err
+		}
 	}
-	return fallen{}
+	return fallen{}, nil
 }
 
 // Evidence is what an outcome rests on.

@@ -82,7 +82,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 		why.Class = outcome.Lost
 	case why.Class == "" && (!res.Finished || j.Limit > 0):
 		var err error // of an engine that cannot be asked: then there are no last words
-		if end, err = r.lastWords(whole, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
+		if end, _, err = r.lastWords(whole, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
 			why.Class = outcome.Lost
 		}
 	}
@@ -92,7 +92,9 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	}
 	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, job: j, timeout: r.Timeout, idle: r.Idle, output: r.Output}
 	if why.Class == "" {
-		ending.fallen = r.standing(whole, j, res.Finished)
+		if ending.fallen, err = r.standing(whole, j, res.Finished); err != nil {
+			return err
+		}
 	}
 	o.Ports = end.Ports
 	o.Class, o.Reason, o.Evidence = ending.classify()

@@ -74,7 +74,10 @@ func (a *App) Prepared(ctx context.Context, key string, builder bool) (failed st
 		return "", nil
 	}
 	if err = errors.Join(logs.forget(mark), logs.Write(preparing, was)); err == nil {
-		failed, err = a.prepare(ctx, key, was)
+		err = a.repeated(ctx, key, func() error {
+			failed, err = a.prepare(ctx, key, was)
+			return err
+		})
 	}
 	if err == nil {
 		err = logs.forget(preparing)

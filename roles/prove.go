@@ -184,7 +184,7 @@ func (p proving) after(ctx context.Context, heard bool) error {
 		err = fmt.Errorf("%w: nothing was heard from inside within %s", sandbox.ErrUnproven, probeTime)
 	case err != nil:
 		return err
-	case len(line) == 0 && p.killed(ctx):
+	case (len(line) == 0 || bytes.HasPrefix(line, []byte(lastWord))) && p.killed(ctx):
 		return nil
 	default:
 		err = p.judge(&b, line)
@@ -258,9 +258,12 @@ func (p proving) asked() (spec helper.ProbeSpec, err error) {
 	return spec, err
 }
 
-// killed says that the box was ended from outside, by a signal or for its memory.
+// killed says that the box was ended from outside, by a signal or for its memory. A Go program
+// that is process 1 ends with 2 at a SIGTERM for which it has no handler yet.
 func (p proving) killed(ctx context.Context) bool {
-	const signalled = 128
-	st, err := p.Engine.Status(ctx, p.box.Name)
-	return err == nil && st.State == sandbox.Exited && (st.OOMKilled || st.ExitCode > signalled)
+	const early, signalled = 2, 128
+	bound, cancel := context.WithTimeout(ctx, probeTime) // its last word may come before its end
+	defer cancel()
+	exit, err := p.Engine.Wait(bound, p.box.Name)
+	return err == nil && (exit.OOMKilled || exit.Code == early || exit.Code > signalled)
 }

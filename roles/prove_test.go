@@ -64,7 +64,7 @@ func TestHolderFailsItsProof(t *testing.T) {
 		}
 	}}
 	_, err := r.runner.Run(t.Context(), r.job)
-	if !errors.Is(err, sandbox.ErrUnproven) || errors.Is(err, ErrHolder) {
+	if !errors.Is(err, sandbox.ErrUnproven) || errors.Is(err, ErrKilled) {
 		t.Errorf("got %v, want %v", err, sandbox.ErrUnproven)
 	}
 	r.wantLeft("abl-id-net-builder")
@@ -131,6 +131,9 @@ func TestFirstWords(t *testing.T) {
 		{"half a line", func(b sandbox.Box) string { return strings.TrimSpace(line(good(b))) }, sandbox.Exit{}, "no probe ran inside"},
 		{"nothing", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 127}, "no probe ran inside"},
 		{"out of memory before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 1, OOMKilled: true}, "oom 1 out of memory (limits.memory)"},
+		{"stopped before it has looked", func(sandbox.Box) string { return `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n" }, sandbox.Exit{Code: 143},
+			"engine 143 its container was asked to end from outside: the engine was stopped, or somebody stopped it"},
+		{"stopped before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 2}, "failed 2 ended with exit code 2 and no result"},
 		{"killed before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 137}, "engine 137 its container was killed from outside: the engine was stopped, or somebody stopped it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

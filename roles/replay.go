@@ -84,7 +84,8 @@ type Replayed struct {
 	Output    []byte        `json:"-"` // of run.sh, at most maxReplay+1 bytes
 	Exit      int           `json:"exit"`
 	Late      bool          `json:"late,omitempty"`       // stopped at its time limit
-	Gone      string        `json:"gone,omitempty"`       // why nothing could be run
+	Gone      string        `json:"gone,omitempty"`       // why it shows nothing
+	Fault     bool          `json:"-"`                    // because something was ended that abl did not end: it can be made again
 	AppFailed string        `json:"app_failed,omitempty"` // the app did not start: nothing was run
 	Ends      AppEnds       `json:"-"`                    // of the app that was to go on; its record keeps them
 	Took      time.Duration `json:"took_ns"`
@@ -115,26 +116,40 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 		return out, err
 	}
 	at := time.Now().UTC()
-	var up Up
-	if up, err = r.stand(ctx, p); err != nil {
+	if out, err = r.once(ctx, p); errors.Is(err, ErrKilled) {
+		out, err = Replayed{Gone: err.Error(), Fault: true, Took: time.Since(at)}, r.clear(ctx, p)
+		err = errors.Join(err,
+			keepAll(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"), keepAll(r.App.Safe, filepath.Dir(r.seen(p)), "record"))
+	}
+	if err != nil {
 		return out, err
 	}
-	if out.AppFailed = up.Failed; up.Failed == "" {
-		failpoint.Here("replay.standing")
-		p.Cmds.URL, p.Cmds.Token = up.Broker, up.Token
-		if out, err = r.play(ctx, p, up.URL); err != nil {
-			return out, err
-		}
-	}
-	if p.Against == TheApp && up.Failed == "" {
-		if err := r.app(p).noteEnd(ctx, p.Key); err != nil {
-			return out, err
-		}
-		if out.Ends, err = EndsOf(r.App.Project, p.Key); err != nil {
-			return out, err
-		}
-	}
 	return out, r.keep(p, at, out)
+}
+
+// once puts all up and runs the tests. It is ErrKilled if anything of it did not stand to the
+// end: whatever the tests printed then is about that.
+func (r *Replayer) once(ctx context.Context, p Replay) (out Replayed, err error) {
+	up, err := r.stand(ctx, p)
+	if err != nil || up.Failed != "" {
+		return Replayed{AppFailed: up.Failed}, err
+	}
+	failpoint.Here("replay.standing")
+	p.Cmds.URL, p.Cmds.Token = up.Broker, up.Token
+	if out, err = r.play(ctx, p, up.URL); err != nil || p.Against != TheApp {
+		return out, err
+	}
+	why, err := r.app(p).lost(ctx, p.Key, true)
+	if err == nil && why != "" {
+		err = fmt.Errorf("%w: %s", ErrKilled, why)
+	}
+	if err == nil {
+		err = r.app(p).noteEnd(ctx, p.Key)
+	}
+	if err == nil {
+		out.Ends, err = EndsOf(r.App.Project, p.Key)
+	}
+	return out, err
 }
 
 // stand puts up what the tests are run against, and the holder of their network. What
@@ -216,9 +231,6 @@ func (r *Replayer) seen(p Replay) string {
 // witnessed ends the witness, and reads what it has written down until then.
 func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error {
 	a := r.app(p)
-	if gone(ctx, a.Engine, a.holder(p.called)) {
-		out.Gone = "the witness at the app's door ended before the tests did: they had too much under way at a time"
-	}
 	if err := a.Engine.Stop(ctx, a.holder(p.called), time.Second); err != nil {
 		return err
 	}
@@ -279,25 +291,50 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 		return out, err
 	}
 	out.Exit, out.Late, out.Took = exit.Code, late, time.Since(begun)
-	if err := r.read(ctx, one, &out); err != nil || open || p.Against != TheApp {
+	why, err := ended(ctx, one, exit, &out)
+	if err == nil && gone(ctx, a.Engine, a.holder(place)) { // all that the tests met from then on was its absence
+		why = a.holder(place) + " ended before the tests did, which stands at the app's port: it was killed, or they had too much under way at a time"
+	}
+	if err == nil && why != "" {
+		err = fmt.Errorf("%w: %s", ErrKilled, why)
+	}
+	if err == nil {
+		err = r.read(ctx, one, &out)
+	}
+	if err != nil || open || p.Against != TheApp {
 		return out, err
 	}
 	return out, r.witnessed(ctx, p, &out)
 }
 
-// read takes what was printed, once the box is gone, and says what kept run.sh
-// from being run at all.
-func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
-	end, err := one.lastWords(ctx, one.box.Name)
-	if err != nil {
-		return err
+// ended reports who else than abl or run.sh ended the tests, "" for nobody, and what kept
+// run.sh from being run at all. A run.sh that was killed counts as ended by the machine: the
+// kernel does that when memory is short.
+func ended(ctx context.Context, one *batch, exit sandbox.Exit, out *Replayed) (why string, err error) {
+	switch {
+	case out.Late:
+		return "", nil
+	case one.over != "":
+		out.Gone = "abl ended run.sh: " + one.over
+		return "", nil
 	}
-	if end.Error != "" {
+	if why, err = one.fromOutside(ctx, one.box.Name, true); err != nil || why != "" {
+		return why, err
+	}
+	end, _, err := one.lastWords(ctx, one.box.Name)
+	switch {
+	case exit.OOMKilled:
+		why = "the tests ran out of memory (limits.memory)"
+	case exit.Code == killedCode:
+		why = fmt.Sprintf("run.sh was killed (exit code %d)", exit.Code)
+	case end.Error != "":
 		out.Gone = "run.sh could not be started: " + end.Error
 	}
-	if one.over != "" {
-		out.Gone = "abl ended run.sh: " + one.over
-	}
+	return why, err
+}
+
+// read takes what was printed, once the box is gone.
+func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 	if err := one.Engine.Remove(ctx, one.box.Name); err != nil {
 		return err
 	}

@@ -31,18 +31,148 @@ func replayer(t *testing.T) (*stage, *Replayer) {
 	}}
 }
 
-// A witness that ended before the tests did has not seen all: the replay says so.
-func TestWitnessGone(t *testing.T) {
-	s, r := replayer(t)
-	s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
-		must(t, s.engine.Kill(t.Context(), b.Reach.Join))
-		prints(b, "1..0\n")
-		return sandbox.Exit{}
+// A replay whose tests, holder, witness, app or service somebody else ended shows nothing, and
+// is no end of the app's by itself; what run.sh does by itself shows what it does.
+func TestReplayFaults(t *testing.T) {
+	const app = "abl-id-app"
+	kill := func(t *testing.T, s *stage, name string) { must(t, s.engine.Kill(t.Context(), name)) }
+	for _, c := range []struct {
+		name  string
+		does  func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit
+		fault string // "" for none
+		app   bool   // it needs one
+	}{
+		{"nothing", func(*testing.T, *stage, sandbox.Box) sandbox.Exit { return sandbox.Exit{} }, "", false},
+		{"it gives up", func(*testing.T, *stage, sandbox.Box) sandbox.Exit { return sandbox.Exit{Code: 1} }, "", false},
+		{"its container is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+			kill(t, s, b.Name)
+			return sandbox.Exit{}
+		}, "was killed (exit code 137)", false},
+		{"its container is removed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+			must(t, s.engine.Remove(t.Context(), b.Name))
+			return sandbox.Exit{}
+		}, "was removed", false},
+		{"the machine is started again", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+			s.engine.Finish(b.Name, sandbox.Exit{Code: 0}) // as some engines have it
+			return sandbox.Exit{}
+		}, "was killed (exit code 0)", false},
+		{"its container is stopped", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+			s.engine.Print(b.Name, `{"exit":143,"signal":"SIGTERM","stopped":true}`+"\n")
+			return sandbox.Exit{Code: 143}
+		}, "was asked to end", false},
+		{"it runs out of memory", func(*testing.T, *stage, sandbox.Box) sandbox.Exit {
+			return sandbox.Exit{Code: 1, OOMKilled: true}
+		}, "out of memory (limits.memory)", false},
+		{"run.sh is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+			s.engine.Print(b.Name, `{"exit":137,"signal":"SIGKILL"}`+"\n")
+			return sandbox.Exit{Code: 137}
+		}, "run.sh was killed (exit code 137)", false},
+		{"what stands at the app's port is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+			kill(t, s, b.Reach.Join)
+			return sandbox.Exit{}
+		}, "ended before the tests did, which stands at the app's port", false},
+		{"the app is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+			kill(t, s, app)
+			return sandbox.Exit{Code: 1}
+		}, app + " was killed (exit code 137)", true},
+		{"the app's network is", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+			kill(t, s, "abl-id-holder-app")
+			return sandbox.Exit{Code: 1}
+		}, "abl-id-holder-app ended, which holds the app's network", true},
+		{"a service is", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+			kill(t, s, "abl-id-svc-db")
+			return sandbox.Exit{Code: 1}
+		}, "abl-id-svc-db ended, a service of the app's", true},
+	} {
+		for _, against := range []Against{TheApp, NoApp, Trouble} {
+			if c.app && against != TheApp {
+				continue
+			}
+			t.Run(c.name+", "+string(against), func(t *testing.T) {
+				s, r := replayer(t)
+				s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+					prints(b, "1..1\nnot ok 1 - P1.C1\n")
+					return c.does(t, s, b)
+				}
+				must(t, os.MkdirAll(s.runner.Project.Call("p1-verify-1.1"), 0o755))
+				out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-x", Against: against, Limit: time.Minute})
+				if err != nil || out.Fault != (c.fault != "") || !strings.Contains(out.Gone, c.fault) || len(out.Ends.Broke) > 0 {
+					t.Errorf("got %+v, %v, want the fault %q", out, err, c.fault)
+				}
+				if data, err := os.ReadFile(filepath.Join(s.runner.Project.Call("p1-verify-1.1"), "replay-x", "replay.json")); err != nil || !strings.Contains(string(data), c.fault) {
+					t.Errorf("the record has %s, %v", data, err)
+				}
+				for _, name := range s.engine.Left() {
+					if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "door") {
+						t.Errorf("left on the engine: %s", name)
+					}
+				}
+			})
+		}
 	}
-	must(t, os.MkdirAll(s.runner.Project.Call("p1-verify-1.1"), 0o755))
-	out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-app-1", Against: TheApp, Limit: time.Minute})
-	if err != nil || !strings.Contains(out.Gone, "the witness at the app's door ended before the tests did") {
-		t.Errorf("%+v, %v", out, err)
+}
+
+// An app whose container somebody kills while it starts is started again, twice at most; one that
+// ends by itself then, if by asking process 1 for it, has failed.
+func TestAppKilledAtItsStart(t *testing.T) {
+	stopped := `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n"
+	for _, c := range []struct {
+		name, last string
+		kills      int
+		failed     string
+		is         error
+	}{
+		{"once", "", 1, "", nil},
+		{"always", "", 9, "", ErrKilled},
+		{"by itself", stopped, 9, "its container ended with exit code 143", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, web, "")
+			starts := 0
+			s.engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit {
+				if starts++; starts > c.kills {
+					must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"ready"}`), 0o644))
+					<-t.Context().Done()
+					return sandbox.Exit{}
+				}
+				must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"listening"}`), 0o644))
+				if s.engine.Print(b.Name, c.last); c.last != "" {
+					return sandbox.Exit{Code: 143}
+				}
+				return sandbox.Exit{Code: 137}
+			}
+			up, err := s.app.Up(t.Context(), "k")
+			if !errors.Is(err, c.is) || up.Failed != c.failed || starts != min(c.kills+1, 3) && c.last == "" {
+				t.Errorf("got %+v, %v after %d starts, want %q, %v", up, err, starts, c.failed, c.is)
+			}
+		})
+	}
+}
+
+// An app that ends by itself under the tests, or runs out of memory, has broken its contract.
+func TestAppThatEndsInAReplay(t *testing.T) {
+	for want, exit := range map[string]sandbox.Exit{"with exit code 7": {Code: 7}, "out of memory": {Code: 137, OOMKilled: true}} {
+		t.Run(want, func(t *testing.T) {
+			s, r := replayer(t)
+			end := make(chan struct{})
+			s.engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit {
+				must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"ready"}`), 0o644))
+				<-end
+				return exit
+			}
+			s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+				close(end)
+				if _, err := s.engine.Wait(t.Context(), "abl-id-app"); err != nil {
+					t.Error(err)
+				}
+				return sandbox.Exit{Code: 1}
+			}
+			must(t, os.MkdirAll(s.runner.Project.Call("p1-verify-1.1"), 0o755))
+			out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-x", Against: TheApp, Limit: time.Minute})
+			if got := strings.Join(out.Ends.Broke, ", "); err != nil || out.Fault || !strings.Contains(got, want) {
+				t.Errorf("got %q, %+v, %v, want %q", got, out, err, want)
+			}
+		})
 	}
 }
 

@@ -216,7 +216,7 @@ func (r *Runner) proven(ctx context.Context, j Job, rec Record, err error) error
 		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.unmark())
 	}
 	why := stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
-	if herr := r.held(ctx, j, err); errors.Is(herr, ErrHolder) {
+	if herr := r.held(ctx, j, err); errors.Is(herr, ErrKilled) {
 		why = stopped{Class: outcome.EngineGone, Reason: herr.Error()}
 	}
 	if err := rec.stop(why); err != nil {

@@ -161,7 +161,7 @@ func TestRunPassesSignalsOn(t *testing.T) {
 	read(t, path)
 	cmd.Process.Signal(syscall.SIGTERM)
 	lines.Scan()
-	if end := parseEnd(t, lines.Text()+"\n"); end.Exit != 5 {
+	if end := parseEnd(t, lines.Text()+"\n"); end.Exit != 5 || !end.Stopped {
 		t.Errorf("got %+v", end)
 	}
 	cmd.Wait()

@@ -48,6 +48,7 @@ func supervise(pid int, b bounds, signals <-chan os.Signal) (end helper.RunEnd) 
 		select {
 		case sig := <-signals:
 			syscall.Kill(-pid, sig.(syscall.Signal))
+			end.Stopped = true
 			continue
 		case <-late:
 			end.Deadline = true
@@ -125,7 +126,8 @@ func first(s started) int {
 	if end.Deadline {
 		return exitKilled
 	}
-	if end.Signal != "" && s.as == helper.HelperRun { // what was killed said nothing, and abl would think that the engine fell
+	// abl-run has said how it ended unless it was killed, and a broker never does.
+	if end.Signal != "" || s.as == helper.HelperBroker {
 		_ = json.NewEncoder(os.Stdout).Encode(end)
 	}
 	return end.Exit

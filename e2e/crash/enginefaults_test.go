@@ -181,7 +181,7 @@ func TestEngineRefuses(t *testing.T) {
 		{"to be an engine", "GET", "/json", 4, says(200, "<html>welcome</html>"), nil, "invalid character"},
 		{"to remove a box, once", "DELETE", "/containers/", 2, message(500, "unable to remove filesystem: device or resource busy"), nil, ""},
 		{"to remove a network", "DELETE", "/networks/", 1, message(403, "network has active endpoints"), nil, "active endpoints"},
-		{"to wait", "POST", "/wait", 1, message(500, "containerd is not running"), nil, "containerd is not running"},
+		{"to wait", "POST", "/wait", 1, message(500, "containerd is not running"), nil, ""}, // it ends meanwhile
 		{"to show a log", "GET", "/logs", 1, message(500, "configured logging driver does not support reading"), nil, "does not support reading"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestHolderKilled(t *testing.T) {
 			for _, e := range lab.Of(events, state.Note) {
 				notes = append(notes, e.Text)
 			}
-			lab.Wants(t, "what was said", strings.Join(notes, "\n"), roles.ErrHolder.Error()+": abl-"+s.ID()+"-"+holder)
+			lab.Wants(t, "what was said", strings.Join(notes, "\n"), roles.ErrKilled.Error()+": abl-"+s.ID()+"-"+holder)
 			s.settled()
 			same(t, want, s.print())
 		})

@@ -27,10 +27,12 @@ type RunSpec struct {
 	LimitMS int64 `json:"limit_ms,omitempty"`
 }
 
-// RunEnd is abl-run's last word, one JSON line on its own standard output (the engine's log).
+// RunEnd is the last word of process 1 of a container, one JSON line on its own standard output
+// (the engine's log). A container without one was killed from outside.
 type RunEnd struct {
 	Exit     int    `json:"exit"`
 	Signal   string `json:"signal,omitempty"`
+	Stopped  bool   `json:"stopped,omitempty"` // process 1 or its program was asked to end, by whomever
 	Deadline bool   `json:"deadline,omitempty"`
 	Error    string `json:"error,omitempty"`    // the agent could not be started
 	Unproven bool   `json:"unproven,omitempty"` // because what has to hold does not

@@ -39,7 +39,9 @@ type Run struct {
 	TAP  tap.Document
 	Exit int
 	Late bool   // it was stopped at its time limit
-	Gone string // why nothing could be run, as "run.sh is missing"; "" when it was
+	Gone string // why it shows nothing, as "run.sh is missing"; "" when it does
+
+	Fault bool // Gone is a fault of the machine, and no statement on the tests
 
 	Watched bool               // by a witness at the app's door
 	Record  []witness.Exchange // what that saw
@@ -115,7 +117,7 @@ func Again(claims Claims, s Suite) bool {
 	if s.Alone {
 		most = 2
 	}
-	if len(s.Real) == 0 || len(s.Real) >= most || len(s.Real[len(s.Real)-1].Broke) > 0 {
+	if len(s.Real) == 0 || len(s.Real) >= most || len(s.Real[len(s.Real)-1].Broke) > 0 || s.Fault() != "" {
 		return len(s.Real) == 0
 	}
 	for _, c := range s.Contracts {
@@ -126,6 +128,17 @@ func Again(claims Claims, s Suite) bool {
 		}
 	}
 	return false
+}
+
+// Fault is the fault of the machine for which a replay against the app could not be made, ""
+// for none.
+func (s Suite) Fault() string {
+	for _, r := range s.Real {
+		if r.Fault {
+			return r.Gone
+		}
+	}
+	return ""
 }
 
 // tallied is what the real runs say of one contract.
@@ -237,6 +250,8 @@ func (s Suite) challenged(c Contract) (is, why string) {
 		switch {
 		case t.run == nil && !t.waived:
 			untried = append(untried, t.how)
+		case t.run != nil && t.run.Gone != "":
+			untried = append(untried, t.how+" ("+t.run.Gone+")")
 		case i > 0 && t.passes(c.ID) && !t.right(c):
 			weak = append(weak, t.how)
 		}
@@ -244,6 +259,8 @@ func (s Suite) challenged(c Contract) (is, why string) {
 	switch {
 	case s.unnoticed(c) != "":
 		return Weak, s.unnoticed(c)
+	case s.own(c) != "" && s.AlteredFault() != "":
+		return Untried, "its tests were not tried with altered answers: " + s.AlteredFault()
 	case len(untried) > 0:
 		return Untried, "its tests were not tried " + strings.Join(untried, " and ")
 	case len(weak) > 0:

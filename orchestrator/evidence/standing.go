@@ -50,6 +50,8 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 		st.Input, st.Observed = t.refuted.Fields["input"], observed(t.refuted)
 	}
 	switch {
+	case s.Fault() != "" && st.Entries == 0 && !t.mixed():
+		st.Is, st.Why = Untried, "its tests could not be replayed: "+s.Fault()
 	case t.mixed():
 		st.Is, st.Observed = Flaky, t.gave()
 		st.Why = brief(st.Observed)

@@ -19,6 +19,7 @@ type Alteration struct {
 	What      witness.Alteration
 	Contracts []string
 
+	fault   string // of the machine, for which it could not be made
 	tap     tap.Document
 	touched map[string]string // by contract, what became of an answer, which its test should have noticed
 }
@@ -26,7 +27,9 @@ type Alteration struct {
 // Tried adds such a replay. Its record is weighed here and not kept: there are many of them.
 // One that broke off shows nothing.
 func (s *Suite) Tried(a Alteration, r Run) {
-	a.tap, a.touched = r.TAP, map[string]string{}
+	if a.tap, a.touched = r.TAP, map[string]string{}; r.Fault {
+		a.fault = r.Gone
+	}
 	for _, c := range s.Contracts {
 		if claim := s.claim(c); slices.Contains(a.Contracts, c.ID) && claim != nil && r.Gone == "" {
 			if x, ok := touched(*claim, a.What, r.Record); ok {
@@ -35,6 +38,17 @@ func (s *Suite) Tried(a Alteration, r Run) {
 		}
 	}
 	s.Altered = append(s.Altered, a)
+}
+
+// AlteredFault is the fault of the machine for which one of these replays could not be made,
+// "" for none.
+func (s Suite) AlteredFault() string {
+	for _, a := range s.Altered {
+		if a.fault != "" {
+			return a.fault
+		}
+	}
+	return ""
 }
 
 // claim is what a contract names that can be altered, nil for nothing.

@@ -130,7 +130,7 @@ func rules() []rule {
 		is(retry.ErrUnavailable, Away, "what was done is kept; run the same command then: it goes on from there"),
 		is(retry.ErrBudget, Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"),
 		is(retry.ErrUnproven, Boundary, "the call is kept and entered in tokens.csv; abl doctor --boundary looks at it again"),
-		is(roles.ErrHolder, Environment, "run the same command again: it makes another"),
+		is(roles.ErrKilled, Environment, "run the same command again: abl makes the container again"),
 		is(roles.ErrSource, Person, ""),
 		is(roles.ErrNoRoom, Environment, room),
 		is(hostfs.ErrHeld, Busy, "wait for it, or stop it; the lock is freed when it ends"),

@@ -3,10 +3,12 @@
 # middle of a call: signal $2 stops it, and it is started again; or, for "images",
 # somebody removes all its images, and loads them again once abl has ended.
 # Run below unshare -n -m.
-#   private-engine.sh FOLDER TROUBLE ABL
+#   private-engine.sh FOLDER TROUBLE ABL [EVENT]
 # FOLDER has images.tar, and a project in p whose Builder makes src/at and waits for src/go.
+# With EVENT the trouble comes with the first event that has these words.
 set -u
-dir=$1 trouble=$2 abl=$3
+dir=$1 trouble=$2 abl=$3 event=${4:-}
+happened() { if [ "$event" ]; then grep -q -e "$event" "$dir/events"; else [ -e src/at ]; fi; }
 ip link set lo up
 mount -t tmpfs none /run
 start() {
@@ -23,26 +25,27 @@ export DOCKER_HOST=unix://$dir/s
 start
 docker load -q <"$dir/images.tar" >/dev/null || exit 98
 cd "$dir/p" || exit 97
-"$abl" phase 1 --json &
+"$abl" phase 1 --json >"$dir/events" &
 run=$!
-until [ -e src/at ] || ! kill -0 $run 2>/dev/null; do sleep 0.1; done
+until happened || ! kill -0 $run 2>/dev/null; do sleep 0.1; done
 if [ "$trouble" = images ]; then
 	docker images -q | xargs docker rmi -f >/dev/null
 	touch src/go
 	wait $run
 	[ $? = 7 ] || { echo "abl without its images ended with another code than 7" >&2; exit 95; }
 	docker load -q <"$dir/images.tar" >/dev/null || exit 94
-	"$abl" phase 1 --json &
+	"$abl" phase 1 --json >>"$dir/events" &
 	run=$!
 else
 	kill "-$trouble" $engine
 	wait $engine
-	touch src/go
+	[ "$event" ] || touch src/go
 	sleep 2
 	start
 fi
 wait $run
 code=$?
+cat "$dir/events"
 left=$(docker ps -aq; docker network ls -q --filter label=abl.project; docker volume ls -q)
 docker ps -aq | xargs -r docker rm -f >/dev/null
 kill -TERM $engine

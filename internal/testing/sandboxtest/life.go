@@ -2,6 +2,7 @@ package sandboxtest
 
 import (
 	"archive/tar"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -95,16 +96,24 @@ func (e *Engine) scriptOf(b sandbox.Box) Script {
 	return e.Scripts[""]
 }
 
-// play lets the script's end count unless the box was stopped or removed before.
+// play lets the script's end count unless the box was stopped or removed before. Exit code
+// 137 stands for a kill from outside, before which nobody has a last word.
 func (e *Engine) play(b *box, script Script) {
 	over := b.over
 	exit := script(b.Box)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if b.over == over {
-		e.end(b, exit)
+	if b.over != over || b.status.State != sandbox.Running {
+		return
 	}
+	if speaks(b.Box) && len(b.log) > 0 && exit.Code != killed && !bytes.Contains(b.log, []byte(`{"exit":`)) {
+		b.print(fmt.Sprintf("{\"exit\":%d}\n", exit.Code))
+	}
+	e.end(b, exit)
 }
+
+// killed is the exit code of a box that was killed.
+const killed = 137
 
 func (e *Engine) end(b *box, exit sandbox.Exit) {
 	if b.status.State != sandbox.Running {
@@ -168,7 +177,7 @@ func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) err
 
 // Kill ends a box with code 137.
 func (e *Engine) Kill(ctx context.Context, name string) error {
-	return e.halt("Kill", "kill", name, 137)
+	return e.halt("Kill", "kill", name, killed)
 }
 
 func (e *Engine) halt(method, verb, name string, code int) error {
@@ -196,7 +205,7 @@ func (e *Engine) drop(name string) {
 		return
 	}
 	delete(e.boxes, b.Name)
-	e.end(b, sandbox.Exit{Code: 137})
+	e.end(b, sandbox.Exit{Code: killed})
 }
 
 // find takes a name or an id, as engines do.

@@ -62,13 +62,18 @@ func (e *Engine) opening(b sandbox.Box) []byte {
 	if len(b.Argv) > 0 && path.Base(b.Argv[0]) == helper.HelperHolder {
 		return []byte("ready\n")
 	}
-	if len(b.Argv) == 0 || path.Base(b.Argv[0]) != helper.HelperRun && path.Base(b.Argv[0]) != helper.HelperBroker {
+	if !speaks(b) {
 		return nil
 	}
 	if e.Opening != nil {
 		return []byte(e.Opening(b))
 	}
 	return []byte(e.Proven(b))
+}
+
+// speaks says that process 1 of a box reports what it found first, and in the end how it ended.
+func speaks(b sandbox.Box) bool {
+	return len(b.Argv) > 0 && (path.Base(b.Argv[0]) == helper.HelperRun || path.Base(b.Argv[0]) == helper.HelperBroker)
 }
 
 // Proven is the line of a box whose proof holds.

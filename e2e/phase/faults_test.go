@@ -1,0 +1,123 @@
+package phase
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"abl/internal/state"
+	"abl/internal/testing/lab"
+)
+
+// killers end containers of replays from outside, each once: by the container of tests whose
+// start is the moment, and how often it has started, which container is killed. In that of the
+// tests X stands for the container itself, HOLDER for the one whose network it joins.
+var killers = map[string][]string{
+	"replay-app-1":  {"app", "X"},
+	"replay-no-app": {"X", "HOLDER"},
+	"replay-empty":  {"HOLDER", "X"},
+	"replay-500":    {"X"},
+}
+
+// killsReplays kills what killers has, as long as the test goes on, and returns how often.
+func killsReplays(p *lab.Project, killers map[string][]string) (killed func() int) {
+	p.Helper()
+	const form = `{{.Actor.Attributes.name}} {{index .Actor.Attributes "abl.role"}}`
+	events := exec.Command("docker", "events", "--filter", "event=start", "--filter", "label=abl.project="+p.ID(),
+		"--filter", "label=abl.kind=replay", "--format", form)
+	out, err := events.StdoutPipe()
+	if err == nil {
+		err = events.Start()
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	var mu sync.Mutex
+	started, n := map[string]int{}, 0
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			name, role, _ := strings.Cut(lines.Text(), " ")
+			of := killers[role]
+			if started[role]++; started[role] > len(of) {
+				continue
+			}
+			prefix := "abl-" + p.ID() + "-"
+			what := map[string]string{"X": name, "HOLDER": prefix + "holder-" + strings.TrimPrefix(name, prefix)}[of[started[role]-1]]
+			if what == "" {
+				what = prefix + of[started[role]-1]
+			}
+			if text, err := exec.Command("docker", "kill", what).CombinedOutput(); err != nil {
+				p.Errorf("cannot kill %s: %v: %s", what, err, text)
+			}
+			mu.Lock()
+			n++
+			mu.Unlock()
+		}
+	}()
+	p.Cleanup(func() {
+		_ = events.Process.Kill()
+		<-ended
+		_ = events.Wait()
+	})
+	return func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return n
+	}
+}
+
+// A replay whose container, holder, witness or app somebody kills is no evidence: an honest
+// suite passes once each is made again, and one that asserts nothing never does. No further
+// call is paid for it.
+func TestKilledReplaysAreNoEvidence(t *testing.T) {
+	const wait = "#!/bin/sh\nsleep 2 # so that it is killed amid its work\n"
+	lazy := wait + "curl -s \"$ABL_APP_URL/\" >/dev/null\necho 1..1\necho 'ok 1 - P1.C1'\n"
+	always := map[string][]string{}
+	for _, role := range []string{"replay-no-app", "replay-empty", "replay-500"} {
+		always[role] = []string{"X", "X", "X", "X"}
+	}
+	for _, c := range []struct {
+		name, suite string
+		killers     map[string][]string
+		kills       int
+		code        int
+		says        string
+	}{
+		{"an honest suite", strings.Replace(honest, "#!/bin/sh\n", wait, 1), killers, 7, 0, "shows nothing and is made again: a container was ended from outside"},
+		{"one that asserts nothing", lazy, killers, 7, 4, "P1.C1 is vacuous"},
+		{"one that asserts nothing, and its tries never end", lazy, always, 9, 4, "P1.C1 is untried: its tests were not tried with the app away"},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(write("run.sh", c.suite, "0755")))
+			limits := "loop: {max_verifier_iterations: 1, no_progress: {unverified: 1}, "
+			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", limits, 1))
+			var killed func() int
+			r := watch(p, func(e state.Event, _ *os.Process) {
+				if e.Kind == state.CallStart && e.Role == "builder" {
+					killed = killsReplays(p, c.killers)
+				}
+			}, "phase", "1")
+			all := events(t, r)
+			if r.Code != c.code {
+				t.Fatalf("exit %d, want %d: %s", r.Code, c.code, r.Stderr)
+			}
+			if got := called(all); got != "p1-build-1.1 p1-verify-1.1" {
+				t.Errorf("calls %s, want one of each role", got)
+			}
+			if got := killed(); got != c.kills {
+				t.Errorf("%d containers were killed, want %d", got, c.kills)
+			}
+			var said []string
+			for _, e := range append(of(all, state.Verdict), of(all, state.Note)...) {
+				said = append(said, e.Text)
+			}
+			wants(t, "what was said", strings.Join(said, "\n"), c.says)
+			noLeftovers(p)
+		})
+	}
+}
