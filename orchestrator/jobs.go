@@ -120,12 +120,15 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.
 	return s
 }
 
+// maxDescription bounds project.md, in bytes. What fits into a prompt depends on the agent.
+const maxDescription = 16 << 20
+
 // Prompt is the role's prompt for the call that p is about to make, and the
 // part of the project map in it.
 func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (string, prompt.Map, error) {
 	var shown prompt.Map
 	who := c.Players[role.Name]
-	about, err := hostfs.Read(c.Project.Root, c.Project.Rel(c.Project.Description()), spec.MaxBytes)
+	about, err := hostfs.Read(c.Project.Root, c.Project.Rel(c.Project.Description()), maxDescription)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return "", shown, fmt.Errorf("cannot read the project's description: %w", err)
 	}

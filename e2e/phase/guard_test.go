@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -131,5 +132,8 @@ func TestSourceBecomesALink(t *testing.T) {
 		t.Errorf("calls %s", got)
 	}
 	lacks(t, "what was started", r.Stdout, "app_start")
+	if err := errors.Join(os.Remove(at(".abl/specs")), os.Rename(at("moved"), at(".abl/specs"))); err != nil {
+		t.Fatal(err)
+	}
 	noLeftovers(p)
 }

@@ -69,6 +69,9 @@ func TestPrepare(t *testing.T) {
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "P"}, {"config", "user.email", "p@example.com"}, {"add", "-A"}, {"commit", "-qm", "a greeter"}} {
 		p.Git("", args...)
 	}
+	p.Env = append(p.Env, "XDG_STATE_HOME="+t.TempDir())
+	wants(t, "settings of the repository", p.Must(2, "phase", "1").Stderr, "network.ca_cert=.abl/ca.pem", "network.egress="+r.network)
+	p.Must(0, "trust")
 	dry := p.Must(0, "phase", "1", "--dry-run").Stdout
 	wants(t, "the dry run", dry, `prepare: "npm ci && sh looks.sh", when a lock file has changed; it reaches registry.example`, "npm ci && sh looks.sh\n")
 
@@ -93,6 +96,8 @@ func TestPrepare(t *testing.T) {
 	p.Git("", "init", "-q", "--bare", "-b", "main", origin)
 	p.Git("", "push", "-q", origin, "main", "abl/phase1", "refs/abl/*")
 	q := elsewhere(p, origin)
+	q.Must(2, "pull") // what is trusted in one project is not in another
+	q.Must(0, "trust")
 	q.Must(0, "pull")
 	opened(q, "1", "tiny indeed")
 	if got := strings.Count(r.asked(), "GET registry.example/tiny/-/tiny-1.0.0.tgz"); got != 3 {

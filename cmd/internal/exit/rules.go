@@ -144,6 +144,8 @@ func rules() []rule {
 		is(syscall.ENOSPC, Environment, room),
 		is(syscall.EDQUOT, Environment, room),
 		as[*hostfs.ShortWrite](Environment, room), // a regular file takes a part only when there is no room for the rest
+		is(hostfs.ErrTooLarge, Usage, "make the file smaller, then run the same command again"),
+		is(hostfs.ErrNotRegular, Usage, "replace it by a regular file, then run the same command again"),
 		{locked, Environment, "see whose the file or its folder is: an earlier run as root may have made it"},
 		as[outside](Environment, ""),
 		as[syscall.Errno](Environment, ""),

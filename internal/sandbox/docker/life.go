@@ -42,6 +42,9 @@ func (e *Engine) Start(ctx context.Context, name string) (err error) {
 	})
 }
 
+// noExit is what an engine answers when process 1 of a container did not end at SIGKILL.
+const noExit = "did not receive an exit event"
+
 // endBox makes a call that brings a box to its end, or away. It goes to the id of what
 // is found under the name: one that comes late must not befall another. If the engine fails
 // to stop the container, or takes longer than limit, a killer does, and the call is made again.
@@ -57,8 +60,11 @@ func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration, c
 			return nil // it is called again after the look at the container below
 		}
 		err := end(ctx)
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			late = fmt.Errorf("the engine did not stop it within %s", limit)
+		case err != nil && strings.Contains(err.Error(), noExit): // no other answer comes of a repetition
+			late = answer{err}
 		}
 		return err
 	})
