@@ -124,14 +124,11 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 	defer tick.Stop()
 	defer wall.Stop()
 	quiet := &quiet{idle: r.Idle, last: time.Now(), at: time.Now(), load: func() []sandbox.Load { return r.load(tidy, j) }}
-	why, err := rec.stopped() // an earlier abl may have been killed before it stopped the box
-	if err == nil && why.Class != "" {
-		err = r.stop(tidy, j)
-	}
+	stopping, err := r.stopNoted(tidy, j, rec)
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
-	done, stopping := ctx.Done(), why.Class != ""
+	done := ctx.Done()
 	for {
 		var why stopped
 		select {
@@ -172,6 +169,16 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			return sandbox.Exit{}, err
 		}
 	}
+}
+
+// stopNoted stops a call that an earlier abl was about to stop when it was killed, and reports
+// whether there was a reason to.
+func (r *Runner) stopNoted(ctx context.Context, j Job, rec Record) (stopping bool, err error) {
+	why, err := rec.stopped()
+	if err != nil || why.Class == "" {
+		return false, err
+	}
+	return true, r.stop(ctx, j)
 }
 
 // stop ends the call's box, if it is there.
