@@ -267,8 +267,6 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 		return by(ByEngine, e.fallen.class, "%s", e.fallen.what)
 	case e.last.Late:
 		return outcome.Running, Evidence{}
-	case e.last.Stopped && e.job.Place == "": // no network's holder tells of the engine
-		return by(ByEngine, outcome.EngineGone, "its container was asked to end from outside: the engine was stopped, or somebody stopped it")
 	case e.last.Error != "":
 		return by(ByExit, outcome.Failed, "could not be started: %s", e.last.Error)
 	case e.last.Signal != "":

@@ -132,7 +132,7 @@ func TestFirstWords(t *testing.T) {
 		{"nothing", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 127}, "no probe ran inside"},
 		{"out of memory before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 1, OOMKilled: true}, "oom 1 out of memory (limits.memory)"},
 		{"stopped before it has looked", func(sandbox.Box) string { return `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n" }, sandbox.Exit{Code: 143},
-			"engine 143 its container was asked to end from outside: the engine was stopped, or somebody stopped it"},
+			"crashed 143 ended by signal SIGTERM"},
 		{"stopped before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 2}, "failed 2 ended with exit code 2 and no result"},
 		{"killed before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 137}, "engine 137 its container was killed from outside: the engine was stopped, or somebody stopped it"},
 	} {

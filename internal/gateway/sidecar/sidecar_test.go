@@ -37,11 +37,12 @@ func place(t *testing.T) (Sidecar, *docker.Engine) {
 		_, err := e.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, nil)
 		must(t, errors.Join(err, e.Close()))
 	})
-	for name, egress := range map[string]bool{"-in": false, "-out": true} {
-		must(t, e.EnsureNetwork(ctx, sandbox.Network{Name: id + name, Labels: labels, Egress: egress, Pool: "10.214.0.0/16"}))
+	for name, egress := range map[string]bool{"in": false, "out": true} {
+		must(t, e.EnsureNetwork(ctx, sandbox.Network{Name: sandbox.Name(id, name), Labels: labels, Egress: egress, Pool: "10.214.0.0/16"}))
 	}
 	return Sidecar{
-		Engine: e, Name: id, Image: image, Inside: id + "-in", Way: sandbox.Endpoint{Network: id + "-out"}, Labels: labels,
+		Engine: e, Name: sandbox.Name(id, "gate"), Image: image, Labels: labels,
+		Inside: sandbox.Name(id, "in"), Way: sandbox.Endpoint{Network: sandbox.Name(id, "out")},
 		Keep: filepath.Join(t.TempDir(), "gateway.jsonl"),
 	}, e
 }

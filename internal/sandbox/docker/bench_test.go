@@ -31,7 +31,7 @@ func BenchmarkNoOpBox(b *testing.B) {
 	}
 	var ours, theirs, ratios []float64
 	for i := 0; b.Loop(); i++ {
-		box.Name = fmt.Sprintf("%s-a%d", l.project, i)
+		box.Name = sandbox.Name(l.project, fmt.Sprintf("a%d", i))
 		var o, d time.Duration
 		if i%2 == 0 {
 			o, d = l.timed(func() { l.noOp(box) }), l.timed(func() { l.dockerRun(net, box) })

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +17,10 @@ import (
 	"testing"
 
 	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/network"
 
 	"abl/internal/sandbox"
 	"abl/internal/testing/sandboxtest"
@@ -130,8 +134,15 @@ type lab struct {
 func newLab(t testing.TB) *lab {
 	l := &lab{TB: t, Engine: engine(t), project: "test-docker-" + strings.ToLower(rand.Text()[:8]), user: testUser()}
 	t.Cleanup(func() {
-		if _, err := l.Sweep(context.WithoutCancel(t.Context()), l.ours(), nil); err != nil {
+		ctx := context.WithoutCancel(t.Context())
+		if _, err := l.Sweep(ctx, l.ours(), nil); err != nil {
 			t.Error(err)
+		}
+		of := filters.NewArgs(filters.Arg("label", sandbox.LabelProject+"="+l.project))
+		networks, err := l.api.NetworkList(ctx, network.ListOptions{Filters: of})
+		boxes, berr := l.api.ContainerList(ctx, container.ListOptions{All: true, Filters: of})
+		if err := errors.Join(err, berr); err != nil || len(networks)+len(boxes) > 0 {
+			t.Errorf("%d networks and %d containers are left after the sweep, want 0: %v", len(networks), len(boxes), err)
 		}
 	})
 	return l

@@ -182,7 +182,7 @@ func TestNetworksSideBySide(t *testing.T) {
 	for i := range errs {
 		all.Go(func() {
 			errs[i] = l.EnsureNetwork(t.Context(), sandbox.Network{
-				Name: fmt.Sprintf("%s-%d", l.project, i%4), Labels: l.labels("network"), Pool: "10.214.0.0/25",
+				Name: sandbox.Name(l.project, fmt.Sprint(i%4)), Labels: l.labels("network"), Pool: "10.214.0.0/25",
 			})
 		})
 	}
@@ -272,7 +272,7 @@ func TestTwinNetworks(t *testing.T) {
 func TestPoolUsedUp(t *testing.T) {
 	l := newLab(t)
 	for i, want := range []string{"", "no free /28 left: remove old networks"} {
-		n := sandbox.Network{Name: fmt.Sprintf("%s-%d", l.project, i), Labels: l.labels("network"), Pool: "10.214.1.16/28"}
+		n := sandbox.Network{Name: sandbox.Name(l.project, fmt.Sprint(i)), Labels: l.labels("network"), Pool: "10.214.1.16/28"}
 		if err := l.EnsureNetwork(t.Context(), n); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("network %d: %v, want %q", i, err, want)
 		}
