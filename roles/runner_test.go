@@ -173,6 +173,14 @@ func TestAdoption(t *testing.T) {
 			<-printed
 			go r.engine.Finish(box, sandbox.Exit{})
 		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
+		{"running, and killed before it stopped it", func(r *rig) {
+			r.engine.Scripts["role"] = block
+			r.begin()
+			<-printed
+			must(r.T, r.rec().Stop(outcome.Flood))
+			unstopped := time.AfterFunc(10*time.Second, func() { r.engine.Finish(box, sandbox.Exit{Code: 99}) })
+			r.Cleanup(func() { unstopped.Stop() })
+		}, "flood 143 stopped: it printed more than 0 bytes (limits.output), m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"ended, and long ago", func(r *rig) {
 			r.engine.Sync = true
 			r.begin()
