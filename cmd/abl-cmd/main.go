@@ -58,6 +58,9 @@ func run(s started) int {
 		return refuse(s.as, fmt.Errorf("cannot keep others out of this process: %w", err))
 	}
 	if s.as == helper.HelperRun || s.as == helper.HelperBroker { // what they start is not to be trusted
+		if err := resetFaultSignals(); err != nil {
+			return refuse(s.as, err)
+		}
 		proc.HoldThreads()
 		if os.Getpid() == 1 {
 			return first(s)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"abl/internal/helper"
 	"abl/internal/proc"
@@ -31,6 +32,28 @@ type bounds struct {
 	deadline time.Time // zero for none
 	grace    time.Duration
 	limit    time.Duration // from now on; 0 for none, else the ports in use in the end are told
+}
+
+// faultSignals are those at which Go's runtime ends a program with exit code 2, whoever sent them.
+var faultSignals = []unix.Signal{
+	unix.SIGHUP, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
+	unix.SIGSTKFLT, unix.SIGSYS,
+}
+
+// resetFaultSignals takes Go's handlers from the fault signals. Programs of the same user may
+// send any signal to this process. The kernel drops those for which process 1 of a container has
+// no handler, and another process ends by the signal, so that process 1 can report it. Package
+// os/signal cannot do this: a signal that was queued (sigqueue(3)) counts as a fault of the
+// program's own there.
+func resetFaultSignals() error {
+	var byDefault [4]uint64 // a struct sigaction of the kernel
+	for _, sig := range faultSignals {
+		const maskSize = 8
+		if _, _, err := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&byDefault)), 0, maskSize, 0, 0); err != 0 {
+			return fmt.Errorf("cannot reset the handler of %s: %w", unix.SignalName(sig), err)
+		}
+	}
+	return nil
 }
 
 // supervise waits for a program, ends it at its deadline, and leaves no process
@@ -104,7 +127,8 @@ func reap(pid int) (ended, alone chan struct{}, status *syscall.WaitStatus) {
 // its exit code. An init of the engine's would have the user of the programs that
 // it watches over, and its memory would be open to them. It is the dead-man switch
 // too: a program that does not end by itself after its deadline may have been stopped by
-// what it started, and the kernel lets nobody inside stop or kill process 1.
+// what it started. Nobody inside can stop or kill process 1: the kernel keeps all signals
+// from it for which it has no handler.
 func first(s started) int {
 	usual, grace := helper.Run, lastGrace
 	if s.as == helper.HelperBroker {

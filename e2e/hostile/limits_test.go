@@ -76,6 +76,7 @@ func endings() []ending {
 		{"C18-deeper", "folders deeper than any path can name", do("python3 -c \"import os\nfor i in range(2500): os.mkdir('x'); os.chdir('x')\"; sleep 100"), "", 0, "disk", "nested deeper than 256"},
 		{"G13-parent", "the agent killed by its own child", do("kill -9 $PPID"), "", 0, "crashed", "signal"},
 		{"G13", "everything in the container ended", do("kill -9 -1"), "", 0, "crashed", "SIGKILL"},
+		{"G13-quit", "what runs the agent ended by a signal of its language", do("kill -QUIT $(grep -lE '^/abl/bin/abl-run' /proc/[0-9]*/cmdline | cut -d/ -f3)"), "", 0, "crashed", "SIGQUIT"},
 		{"G13-term", "everything asked to end", do("kill -TERM -1; sleep 5"), "", 0, "failed", "143"},
 		{"G13-stop", "the agent stopped", do("kill -STOP $PPID"), "", 0, "timeout", "call_timeout"},
 		{"G03", "no word on how it ended", nil, agent.EndSilent, 0, "failed", "without a result"},

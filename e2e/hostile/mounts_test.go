@@ -147,6 +147,7 @@ empty sh -c 'cat /proc/[0-9]*/environ | tr "\0" "\n" | grep -i "canary[E]nv\|can
 		{id: "B19-kill", by: "both", what: "ending everything within reach", script: `
 kill -STOP 1; kill -KILL 1
 kill -0 1 && held 'process 1 is there'`},
+		{id: "B19-signals", by: "both", what: "process 1, by every signal at which a program of its kind ends", script: "$A signals"},
 	}
 }
 

@@ -18,6 +18,7 @@ var programs = map[string]func([]string){
 	"ports":      ports,
 	"shouts":     shouts,
 	"steers":     steers,
+	"signals":    signals,
 }
 
 // unixSocket leaves a socket at a path.
