@@ -15,7 +15,8 @@ func TestStrictUmask(t *testing.T) {
 		t.Skip("only as root do containers run as another user")
 	}
 	t.Parallel()
-	s := newScene(t, nil)
+	reads := `run: cat /workspace/specs/phase1.md || kill $PPID`
+	s := newScene(t, map[string]string{"builder": reads, "verifier": reads})
 	specs := filepath.Join(s.Dir, ".abl/specs")
 	if err := errors.Join(os.Chmod(filepath.Join(specs, "phase1.md"), 0o600), os.Chmod(specs, 0o700)); err != nil {
 		t.Fatal(err)
