@@ -102,18 +102,23 @@ stages:
 stage-%:
 	@scripts/stage.sh $* $(MAKE) $*
 
-## test: every test, those with real containers too (ABL_TEST_ENGINE=off leaves these out)
+## test: every feature once, with real containers, before each commit (ABL_TEST_ENGINE=off leaves these out)
 .PHONY: test
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,ready)
 	@$(MAKE) -j2 -o ready $(if $(filter off,$(ABL_TEST_ENGINE)),,images) test-without
-	@go test -count=1 -parallel 3 -vet=off -timeout 60m $(WITH_ENGINE)
+	@go test -short -count=1 -parallel 3 -vet=off -timeout 30m $(WITH_ENGINE)
 
 # Images are mostly waited for: meanwhile those tests run that need none.
 .PHONY: test-without
 test-without: check
-	@TMPDIR=$(ABL_TEST_MEMORY) go test -count=1 -p 4 -vet=off -timeout 20m $(WITHOUT)
+	@TMPDIR=$(ABL_TEST_MEMORY) go test -short -count=1 -p 4 -vet=off -timeout 20m $(WITHOUT)
 
-## test-fast: every test that needs no engine, but for a browser and what tries all of many cases
+## test-all: every test, one suite after the other, with the time and the containers of each
+.PHONY: test-all
+test-all: images check
+	@GOTEST='go test -count=1 -parallel 3 -vet=off -timeout 60m' scripts/suites.sh $(WITH_ENGINE) -- $(WITHOUT)
+
+## test-fast: what test runs without an engine, in a minute
 .PHONY: test-fast
 test-fast: build check
 	@TMPDIR=$(ABL_TEST_MEMORY) ABL_TEST_ENGINE=off go test -short -p 4 -vet=off -timeout 20m ./...
@@ -159,7 +164,7 @@ fuzz:
 bench: images
 	@go test -run '^$$' -bench . -benchmem -timeout 1h ./...
 
-## soak: the tests that kill abl again and again, then each fuzz target for 10 min, for hours
+## soak: kills and phases again and again, tests with large images, and each fuzz target for 10 min, in hours
 .PHONY: soak
 soak: FUZZTIME = 10m
 soak: images

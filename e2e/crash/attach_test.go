@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 )
 
 // held is a run with its agent at the gate.
@@ -81,6 +82,7 @@ func TestCallThatEndedAlone(t *testing.T) {
 // abl clean ends a call for good; the next run knows that nobody else did, and
 // begins it anew.
 func TestCleanBetween(t *testing.T) {
+	lab.Long(t)
 	t.Parallel()
 	wantEngine(t)
 	s, r := held(t, "builder", "")
@@ -134,6 +136,7 @@ func TestFrozen(t *testing.T) {
 
 // Nobody has to read what abl prints.
 func TestReaderGone(t *testing.T) {
+	lab.Long(t)
 	want, _ := wanted(t)
 	for _, args := range []string{"phase 1 --json", "phase 1"} {
 		t.Run(args, func(t *testing.T) {

@@ -42,6 +42,7 @@ func TestHolderKilled(t *testing.T) {
 // Somebody ends the container that holds the app's network while the Verifier tests
 // it: whatever the Verifier says then, it is called again.
 func TestHolderKilledAmidTheVerifier(t *testing.T) {
+	lab.Long(t)
 	wantEngine(t)
 	t.Parallel()
 	s, r := held(t, "verifier", "")

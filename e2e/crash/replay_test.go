@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"abl/internal/testing/lab"
 )
 
 // replayed is a scene whose first iteration passes, on tests that abl replays
@@ -38,6 +40,9 @@ calls:
 func TestKilledAmidAReplay(t *testing.T) {
 	for _, point := range []string{"replay.before", "replay.standing"} {
 		t.Run(point, func(t *testing.T) {
+			if point == "replay.before" {
+				lab.Long(t)
+			}
 			s := replayed(t)
 			s.die(point + "=kill")
 			out := s.finish()
@@ -53,6 +58,7 @@ func TestKilledAmidAReplay(t *testing.T) {
 
 // A signal amid a replay stops it and leaves nothing behind.
 func TestSignalAmidAReplay(t *testing.T) {
+	lab.Long(t)
 	s := replayed(t)
 	r := s.start("replay.standing=1*pause")
 	s.atPause("replay.standing")
@@ -64,6 +70,7 @@ func TestSignalAmidAReplay(t *testing.T) {
 
 // What comes out now so, now so, is a failure that says how often it was which.
 func TestFlakyIsAFailure(t *testing.T) {
+	lab.Long(t)
 	s := replayed(t)
 	s.Write(".abl/config.yaml", strings.Replace(s.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
 	last := "      - {write: verifier_reports/"

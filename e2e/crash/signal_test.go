@@ -2,7 +2,6 @@ package crash
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"syscall"
@@ -29,6 +28,9 @@ func TestSignals(t *testing.T) {
 	wantEngine(t)
 	for sig := range codes {
 		t.Run(fmt.Sprint(sig), func(t *testing.T) {
+			if sig == syscall.SIGHUP {
+				lab.Long(t)
+			}
 			t.Parallel()
 			at := newScene
 			if sig == syscall.SIGINT {
@@ -36,7 +38,7 @@ func TestSignals(t *testing.T) {
 			}
 			s := at(t, map[string]string{"builder": gate, "verifier": gate})
 			s.stopAmid(t, sig, "builder")
-			if sig == syscall.SIGINT || os.Getenv("ABL_SOAK") != "" { // one is as good as another
+			if sig == syscall.SIGINT || !testing.Short() { // one is as good as another
 				s.stopAt(t, sig, "app.started")
 				s.stopAmid(t, sig, "verifier")
 			}
@@ -46,6 +48,7 @@ func TestSignals(t *testing.T) {
 		})
 	}
 	t.Run("in more places", func(t *testing.T) {
+		lab.Long(t)
 		t.Parallel()
 		s := newScene(t, map[string]string{"builder": gate}) // else it may be done before it is stopped
 		for _, point := range []string{"stage.reached", "stage.swept", "holder.created", "call.created", "call.started"} {
@@ -147,6 +150,7 @@ func TestSecondInterrupt(t *testing.T) {
 // SIGINTs that come together, as from GNU timeout, are one wish: abl ends what runs
 // and takes everything down.
 func TestInterruptsAtOnce(t *testing.T) {
+	lab.Long(t)
 	wantEngine(t)
 	t.Parallel()
 	s, r := held(t, "builder", "")
@@ -162,6 +166,7 @@ func TestInterruptsAtOnce(t *testing.T) {
 // SIGINT while the engine is away ends abl by the signal all the same. What it could
 // not stop goes on, and the next run with it.
 func TestInterruptedWhileTheEngineIsAway(t *testing.T) {
+	lab.Long(t)
 	wantEngine(t)
 	for _, point := range []string{"call.created", "call.started"} {
 		t.Run(point, func(t *testing.T) {
@@ -188,6 +193,7 @@ func TestInterruptedWhileTheEngineIsAway(t *testing.T) {
 // Killed after it has noted why it stops a call and before it does, abl leaves
 // the call running, and the next one attaches to it all the same.
 func TestKilledWhileStopping(t *testing.T) {
+	lab.Long(t)
 	want, _ := wanted(t)
 	t.Parallel()
 	s, r := held(t, "builder", "call.stopping=kill")
@@ -201,6 +207,7 @@ func TestKilledWhileStopping(t *testing.T) {
 // An abl that is told to stop before it attaches ends the call that an earlier
 // one left running, and the next one knows that a person wanted that.
 func TestStoppedBeforeItAttaches(t *testing.T) {
+	lab.Long(t)
 	wantEngine(t)
 	t.Parallel()
 	s, r := held(t, "builder", "")

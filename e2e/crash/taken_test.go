@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,15 +10,15 @@ import (
 	"abl/internal/git"
 	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 	"abl/internal/testing/play"
-
-	"errors"
 )
 
 // The lock's file is deleted under its holder, which lets a second abl in: the
 // first does nothing more, and the second comes to the right end, with each call
 // paid once and nothing of its taken down.
 func TestLockTakenAway(t *testing.T) {
+	lab.Long(t)
 	wantEngine(t)
 	s, first := heldLong(t, "builder")
 	if err := os.Remove(filepath.Join(s.Dir, ".abl/lock")); err != nil {

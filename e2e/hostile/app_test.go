@@ -132,6 +132,7 @@ empty curl -s -m 3 http://app:7070/list http://app:3000/`},
 // Group F and G: apps that do not behave. The worst that they win is a failed
 // contract or a failed run.
 func TestAppsThatDoNotBehave(t *testing.T) {
+	lab.Long(t)
 	const listens = "\nimport http from 'node:http';\nhttp.createServer((req, res) => res.end('ok')).listen(3000, '0.0.0.0');\n"
 	flood := "const line = 'x'.repeat(65535) + '\\n';\nlet n = 0;\nconst go = () => { while (n++ < 4000) if (!process.stdout.write(line)) return process.stdout.once('drain', go); };\ngo();\n"
 	cases := []struct{ id, what, server, verdict string }{
@@ -177,6 +178,7 @@ func (s *scene) appReadyIn(timeout string) {
 
 // Group F: an app that stops what watches it keeps nobody waiting for ever.
 func TestAppThatStopsItsBroker(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, "limits: {memory: 256m}\nloop: {call_timeout: 60s, max_verifier_iterations: 1}\n")
 	s.appReadyIn("1s")
 	s.script(call("builder", write("server.mjs", "import fs from 'node:fs';\nfor (const p of fs.readdirSync('/proc')) if (p > 1 && p != process.pid) try { process.kill(+p, 'SIGSTOP'); } catch {}\nsetInterval(() => {}, 1000);\n"), report()), verifies())

@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"abl/internal/testing/lab"
 )
 
 // Group G: a second abl on the same project while the first works.
 func TestTwoAtOnce(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	s.script(builds(run("touch begun; i=0; while [ ! -e go ] && [ $i -lt 2400 ]; do sleep 0.1; i=$((i + 1)); done")), verifies())
 	var out bytes.Buffer
@@ -52,6 +55,7 @@ func (s *scene) until(name string) {
 // Group G: no room for abl's own records. What was there stays as it was, the
 // error names what could not be written, and with room the next run goes on.
 func TestNoRoom(t *testing.T) {
+	lab.Long(t)
 	if os.Geteuid() != 0 {
 		t.Skip("making a disk that is full takes root")
 	}

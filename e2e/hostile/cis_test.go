@@ -185,6 +185,7 @@ func ownMounts(s shown) bool {
 
 // Every container of phases with everything in them is held to the benchmark.
 func TestBenchmark(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual)
 	image := s.service(t)
 	s.Env = append(s.Env, "XDG_CACHE_HOME="+cacheOf(s, "benchmark")) // an empty one: the engine's networks are proven anew
@@ -231,6 +232,7 @@ app:
 
 // The checks can fail: a container of the engine's own making meets few.
 func TestBenchmarkOfAUsualContainer(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual)
 	id := docker(t, "create", "--label", "abl.project=test-hostile", "--privileged", "-v", "/etc:/etc2:shared", "-p", "80", "--pid", "host", "--ipc", "host", "--uts", "host",
 		"--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--security-opt", "label=disable", "--restart", "always", "--device", "/dev/null",

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"abl/internal/testing/lab"
-
 	"golang.org/x/sys/unix"
+
+	"abl/internal/testing/lab"
 )
 
 // Controls show the attacks at work where a defence is away: what holds in the
@@ -19,6 +19,7 @@ import (
 // Group A: who opens what a role left as any program would, gets the person's
 // secret, or waits for ever.
 func TestControlOfReports(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual)
 	file := filepath.Join(s.Dir, ".abl/tests/failed_specs.md")
 	if err := os.Symlink("../../.env", file); err != nil {
@@ -52,6 +53,7 @@ func TestControlOfReports(t *testing.T) {
 
 // Group B: a container as the engine makes it by itself.
 func TestControlOfMounts(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual)
 	link := filepath.Join(s.Dir, ".abl/tests/failed_specs.md")
 	if err := os.Symlink("../../.env", link); err != nil {
@@ -73,6 +75,7 @@ func TestControlOfMounts(t *testing.T) {
 
 // Group C: a history that a role can write to.
 func TestControlOfHistories(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual)
 	s.git("src", "init", "-q")
 	s.git(".abl/tests", "init", "-q")
@@ -100,6 +103,7 @@ func TestControlOfHistories(t *testing.T) {
 
 // Group D: a key in a container's environment.
 func TestControlOfSecrets(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual)
 	out := s.weakly(t, []string{"-e", "GEMINI_API_KEY=" + s.canaries.Key}, "env; tr '\\0' '\\n' < /proc/1/environ")
 	if strings.Count(out, s.canaries.Key) < 2 {
@@ -112,6 +116,7 @@ func TestControlOfSecrets(t *testing.T) {
 
 // Group F: a command whose output the configuration shows to the Verifier.
 func TestControlOfCommands(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual+nodeApp+"verifier_commands:\n  shown: {command: \"cat lib/secret.mjs\", output: shown, description: \"prints the source\"}\n")
 	s.script(builds(), verifies(run("abl-cmd shown")))
 	if r := s.abl("phase", "1", "--json"); r.Code != 0 {
@@ -122,6 +127,7 @@ func TestControlOfCommands(t *testing.T) {
 
 // Group G: a container without limits.
 func TestControlOfLimits(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual)
 	out := s.weakly(t, nil, `./attacker threads 400
 dd if=/dev/zero of=/tmp/x bs=1M count=100 2>/dev/null; stat -c %s /tmp/x
@@ -132,6 +138,7 @@ python3 -c "b = bytearray(600 << 20); b[::4096] = b'x' * len(b[::4096]); print(l
 
 // Group T: an agent's bytes as the engine passes them on.
 func TestControlOfTerminal(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual)
 	for _, c := range steers {
 		if out := s.weakly(t, nil, "printf '%b' '"+octal(c.text)+"'; echo ."); oddAt(out) < 0 && c.id != "T04" && c.id != "T02-marks" {
@@ -142,6 +149,7 @@ func TestControlOfTerminal(t *testing.T) {
 
 // The oracle notices each kind of harm.
 func TestOracle(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	s.script(builds(), verifies())
 	r := s.play(0)

@@ -233,6 +233,7 @@ echo x > one && ln one two && ln one three && dd if=/dev/urandom of=noise bs=1M 
 
 // Group C: content that changes behind the same size and the same time is committed.
 func TestSameSizeSameTime(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	stamp := " && touch -d '2020-01-01' quiet && echo done"
 	first, again := builds(run("printf aaaa > quiet"+stamp)), builds(run("printf bbbb > quiet"+stamp))

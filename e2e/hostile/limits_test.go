@@ -208,6 +208,7 @@ func TestForgedFigures(t *testing.T) {
 // Group G, of the person's files: what a crash, an editor or somebody else has
 // made of state and ledger is said, and nothing is lost or overwritten.
 func TestDamagedBooks(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	s.script(builds(), verifies())
 	s.play(0)

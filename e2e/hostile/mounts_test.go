@@ -173,6 +173,7 @@ empty sh -c 'tail -qn +2 /proc/sysvipc/*'`}}
 
 // Group B, afterwards: what must not stay in a workspace.
 func TestBitsAreCleared(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	s.plays(t, []attack{
 		{id: "B07", by: "both", what: "programs with setuid and setgid", script: `

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 	"abl/roles/agent"
 )
 
@@ -75,6 +76,7 @@ for i in range(40): os.mkdir('deep' * 50); os.chdir('deep' * 50)" && cd .. && ch
 }
 
 func TestRulings(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, "limits: {memory: 512m}\nloop: {call_timeout: 120s, max_verifier_iterations: 60, no_progress: {unverified: 0}}\n")
 	all := rulings()
 	calls, keys := schedule(all)

@@ -49,6 +49,7 @@ var hiring = []string{`"name":"spawn_agent"`, `"name":"Task"`, `"name":"Agent"`,
 // model of its own API, with a key that only the gateway has. What lies in the
 // workspace to steer it steers nothing.
 func TestAgentsPlayTheDemo(t *testing.T) {
+	lab.Long(t)
 	for _, a := range rarePrograms() {
 		t.Run(a.name, func(t *testing.T) {
 			a.needed(t)
@@ -96,6 +97,7 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 // Two families play the two roles of one phase, as is recommended, each with its
 // own model, key and gateway.
 func TestAgentsOfTwoFamilies(t *testing.T) {
+	lab.Long(t)
 	builder, verifier := programs["claude"], programs["gemini"]
 	builder.needed(t)
 	turn(t)
@@ -124,6 +126,7 @@ func TestAgentsOfTwoFamilies(t *testing.T) {
 // Copilot comes to OpenAI's newer models by the Responses API, since they refuse
 // the max_tokens that it says by Chat; a server that has Chat alone is told of.
 func TestAgentsCopilotByChat(t *testing.T) {
+	lab.Long(t)
 	for _, c := range []struct {
 		model string
 		exit  int

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
 )
 
@@ -21,6 +22,7 @@ const heredoc = "cat > quoted.txt <<'EOF'\n$(id) `id`\nEOF"
 // user's and unchanged, and adds no file that the prompt names. Its shell refuses
 // what the prompt says, and nothing else.
 func TestAgentsGetTheirPromptWhole(t *testing.T) {
+	lab.Long(t)
 	for _, name := range []string{"gemini", "claude", "codex", "copilot"} {
 		a := programs[name]
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
 	"abl/roles/agent"
@@ -16,6 +17,7 @@ import (
 // CLI's exit code, its words and its own retries decide nothing: what passed the
 // gateway does, as for every other agent.
 func TestAgentsMeetTrouble(t *testing.T) {
+	lab.Long(t)
 	for _, a := range rarePrograms() {
 		for _, c := range []struct {
 			trouble modelserver.Trouble
@@ -56,6 +58,7 @@ func TestAgentsMeetTrouble(t *testing.T) {
 // call anew. What it had used until then is in the ledger, whatever the CLI says
 // as it dies.
 func TestAgentsAreStopped(t *testing.T) {
+	lab.Long(t)
 	for _, a := range rarePrograms() {
 		t.Run(a.name, func(t *testing.T) {
 			a.needed(t)

@@ -19,6 +19,7 @@ import (
 // What a role's container can see and do, tried from inside by a command of the
 // agent. Each line that begins with "BAD" is a hole.
 func TestBoundary(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp)
 	find := hostProbe(t, toolsImage(p))
 	p.Write(".env", "SOME_SECRET=the-secret-of-the-person\n")
@@ -71,6 +72,7 @@ func TestBoundary(t *testing.T) {
 
 // The app sees its tree and nothing else, and answers the Verifier alone.
 func TestBoundaryOfTheApp(t *testing.T) {
+	lab.Long(t)
 	const looks = `import http from 'node:http';
 import { execSync } from 'node:child_process';
 const sh = (c) => { try { return execSync(c, { encoding: 'utf8', shell: '/bin/sh' }); } catch (e) { return 'ended ' + e.status + ' ' + e.stdout; } };

@@ -343,6 +343,7 @@ func TestActionUploadsNoLinks(t *testing.T) {
 // TestAction plays action.yml twice, with a kill in the first run: the second goes on from what
 // the first has pushed.
 func TestAction(t *testing.T) {
+	lab.Long(t)
 	p, origin, hang := ciProject(t, "verifier")
 	data, err := os.ReadFile("../../action.yml")
 	if err != nil {
@@ -437,6 +438,7 @@ func wentOn(p *lab.Project, origin, built string) {
 
 // TestDocsCI runs the shell pipeline of docs/ci.md likewise.
 func TestDocsCI(t *testing.T) {
+	lab.Long(t)
 	p, origin, hang := ciProject(t, "builder")
 	page, err := os.ReadFile("../../docs/ci.md")
 	if err != nil {

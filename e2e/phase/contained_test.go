@@ -15,6 +15,7 @@ import (
 // the project is mounted at the path that it has on the engine's machine, and abl
 // says so when it is not.
 func TestAblInAContainer(t *testing.T) {
+	lab.Long(t)
 	if os.Geteuid() != 0 {
 		t.Skip("the project would be root's afterwards")
 	}
@@ -45,6 +46,7 @@ func TestAblInAContainer(t *testing.T) {
 // Two abl play two projects on one engine at the same time, and a second one on the
 // same project is told who holds it.
 func TestTwoAtOnce(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp+"verify: {evidence: off}\n", builds(write("server.mjs", server), run("touch at; until [ -e go ]; do sleep 0.05; done; rm -f at go")), verifies())
 	other := lab.From(t, os.DirFS(p.Dir))
 	busy := 0

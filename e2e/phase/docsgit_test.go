@@ -12,6 +12,7 @@ import (
 
 // TestDocsGit runs the blocks of docs/git.md, one after the other, as the page says.
 func TestDocsGit(t *testing.T) {
+	lab.Long(t)
 	page, err := os.ReadFile("../../docs/git.md")
 	if err != nil {
 		t.Fatal(err)

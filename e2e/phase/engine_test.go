@@ -47,6 +47,9 @@ func TestEngineGoesAway(t *testing.T) {
 		want    string // how the Builder's calls ended
 	}{{"and its containers live", false, "done"}, {"and its containers with it", true, "engine done"}} {
 		t.Run(c.name, func(t *testing.T) {
+			if !c.stopped {
+				lab.Long(t)
+			}
 			p, px := behind(t)
 			go func() {
 				// A program runs a moment before the engine says that its container does.
@@ -88,11 +91,9 @@ func TestEngineGoesAway(t *testing.T) {
 
 // The engine does what it is asked and its answer is lost: nothing is done twice.
 func TestEnginesAnswersAreLost(t *testing.T) {
-	for i, request := range []string{"/containers/create", "/start", "DELETE /", "/networks/create", "/stop"} {
+	lab.Long(t)
+	for _, request := range []string{"/containers/create", "/start", "DELETE /", "/networks/create", "/stop"} {
 		t.Run(fmt.Sprint(request), func(t *testing.T) {
-			if i > 1 && os.Getenv("ABL_SOAK") == "" {
-				t.Skip("a form of its own only with ABL_SOAK")
-			}
 			p, px := behind(t)
 			p.Write("src/go", "")
 			px.Drop(request)

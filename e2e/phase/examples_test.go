@@ -11,6 +11,7 @@ import (
 // Verifier's image has no part of. ABL_SOAK plays all of them: their images and modules take
 // minutes to be brought for the first time.
 func TestExamples(t *testing.T) {
+	lab.Long(t)
 	for _, tt := range []struct{ name, image, built string }{
 		{"go-module", "abl/run-go-1.27", "downloading github.com/google/uuid"},
 		{"flask", "abl/run-project:", "Ran 1 test"},

@@ -19,6 +19,7 @@ import (
 // The real Gemini CLI meets the six commonest troubles of its provider. Its exit
 // codes and its own long retries decide nothing: what passed the gateway does.
 func TestGeminiMeetsTrouble(t *testing.T) {
+	lab.Long(t)
 	always := func(t modelserver.Trouble) func(int64, string) modelserver.Trouble {
 		return func(int64, string) modelserver.Trouble { return t }
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -49,6 +50,7 @@ func special(t *testing.T, dir string) (all []string) {
 // What both roles leave on this machine after a call is disarmed, said, and kept
 // with the call; what git does not see is in the record.
 func TestHostileTreesAreSwept(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp,
 		builds(append(plants(), write("server.mjs", server))...), verifies(plants()...))
 	r := p.Must(0, "phase", "1", "--json")

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 )
 
 // A project's own Dockerfile extends abl's image for the Builder and the app;
 // it is built when its inputs change and at no other time.
 func TestOwnDockerfile(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n")
 	t.Cleanup(func() { dropImages(t, "own-dockerfile") })
 	nonce := fmt.Sprint(time.Now().UnixNano()) // or an image of an earlier run would do

@@ -112,6 +112,7 @@ func TestNothingHostileGetsOut(t *testing.T) {
 // Without a key to know, the same attack is seen everywhere: what keeps it in is
 // not that it fails.
 func TestWhatTheAttackPrints(t *testing.T) {
+	lab.Long(t)
 	p := leaky(t)
 	p.Must(3, "phase", "1", "--progress", "plain")
 	log, err := os.ReadFile(filepath.Join(p.Dir, ".abl/logs/builder.log"))

@@ -85,10 +85,14 @@ calls:
 
 // The real Gemini CLI plays a cycle against a scripted model on this machine, and
 // each answer is stored as it was given.
-func TestGeminiLearns(t *testing.T) { learnsInOneCycle(t, programs["gemini"], "gemini-2.5-pro") }
+func TestGeminiLearns(t *testing.T) {
+	lab.Long(t)
+	learnsInOneCycle(t, programs["gemini"], "gemini-2.5-pro")
+}
 
 // So do the others, each with the learner's default model for it.
 func TestAgentsLearn(t *testing.T) {
+	lab.Long(t)
 	for name, model := range map[string]string{"claude": "claude-sonnet-5-5", "codex": "gpt-5.2", "copilot": "claude-sonnet-4"} {
 		t.Run(name, func(t *testing.T) {
 			programs[name].needed(t)

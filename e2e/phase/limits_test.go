@@ -12,11 +12,13 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 )
 
 // A call that fills its workspace, or falls silent, is ended, its offender named;
 // it is tried once more, and then the agent has failed.
 func TestLimitsEndACall(t *testing.T) {
+	lab.Long(t)
 	for name, c := range map[string]struct{ settings, does, class, says string }{
 		"bytes":  {"limits: {memory: 1g, disk: 20m, output: 20m}\n", "d=$(mktemp -d out.XXXX); for i in 1 2 3 4; do head -c 15000000 /dev/zero > $d/f$i; sync $d/f$i; done; sleep 60", "disk", `the largest new file is "out.`},
 		"inodes": {"limits: {memory: 1g, inodes: 300}\n", "cd $(mktemp -d many.XXXX); seq 1 1000 | xargs touch; sleep 60", "disk", `limits.inodes is 300): the most new ones are in "./many.`},
@@ -112,6 +114,7 @@ func smallDisk(t *testing.T, dir string) {
 
 // A call that prints nothing and works is not idle.
 func TestSilentBuildLives(t *testing.T) {
+	lab.Long(t)
 	busy := "for i in $(seq 24); do timeout .1 sh -c 'while :; do :; done'; sleep .3; done"
 	p := newProject(t, nodeApp, builds(run(busy), write("server.mjs", server)), verifies())
 	p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 60s, idle_timeout: 4s}\n"), "verify: {evidence: off}\n")+nodeApp)

@@ -75,6 +75,7 @@ func TestDollarsEndACallAndMoreGoOn(t *testing.T) {
 // abl is killed in the middle of a call and comes back with less to spend: the
 // gateway, which was there all the time, has not forgotten what it let through.
 func TestTheGatewayKeepsItsCountWhenAblIsKilled(t *testing.T) {
+	lab.Long(t)
 	const gate = "touch at; until [ -e go ]; do sleep 0.02; done; rm -f at go"
 	p := newProject(t, nodeApp+dear+"budget: {phase: {usd: 500}}\n",
 		thousand(builds(write("server.mjs", server), run(gate), run("true"), run("true")), 20), thousand(verifies(), 1))
@@ -105,6 +106,7 @@ func TestTheGatewayKeepsItsCountWhenAblIsKilled(t *testing.T) {
 // A Builder floods its gateway's log after most of its tokens are spent: each one is in the
 // ledger, and counts towards the budget.
 func TestAFloodedGatewayForgetsNoToken(t *testing.T) {
+	lab.Long(t)
 	flood, err := os.ReadFile("testdata/flood.mjs")
 	if err != nil {
 		t.Fatal(err)

@@ -185,6 +185,7 @@ func TestMoveInWithAConflict(t *testing.T) {
 
 // TestMoveInBelow: a folder of a monorepo is where Builder, commands and app begin.
 func TestMoveInBelow(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\nbuilder_commands: {here: {command: test -f server.mjs}}\n",
 		builds(must(0, "test \"$PWD\" = /workspace/src/services/api && test -f ../../package.json && abl-cmd here"), write("server.mjs", server)), verifies())
 	p.Write("services/api/server.mjs", "\n")

@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"abl/internal/testing/lab"
 )
 
 // TestMoveInOthers: repositories that are no web server in Node.js, as abl init finds them:
 // a phase, published, and what it came to in a colleague's clone.
 func TestMoveInOthers(t *testing.T) {
+	lab.Long(t)
 	for _, c := range []struct {
 		name, dir string
 		files     map[string]string

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 )
 
 // A source that was refuted does not pass as it is because its tests were changed:
@@ -25,6 +26,10 @@ func TestChangedTestPassesNoRefutedSource(t *testing.T) {
 	wants(t, "the verdict", of(all, state.Verdict)[1].Text, want...)
 	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, append(want, "step-1-app-1")...)
 
+	if testing.Short() {
+		noLeftovers(p)
+		return
+	}
 	p.Must(4, "phase", "1", "--again") // not the way out
 	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "A service that answers.", "A service that answers, if only with no.", 1))
 	script(p, builds(write("server.mjs", wrong)), verifies(write("run.sh", loosened, "0755")))
@@ -34,6 +39,7 @@ func TestChangedTestPassesNoRefutedSource(t *testing.T) {
 
 // A test that refuted, and is ok where nothing can be, was wrong: that is said.
 func TestRefutingTestThatWasWrong(t *testing.T) {
+	lab.Long(t)
 	upside := strings.NewReplacer("= ok ]", "!= ok ]").Replace(honest)
 	p := newProject(t, evidence, builds(write("server.mjs", server)),
 		call("verifier", 1, write("run.sh", upside, "0755"), refute("another text"), report()), verifies(write("run.sh", honest, "0755")))

@@ -23,6 +23,7 @@ const (
 
 // An agent that prints 100 MB loses none of it, and abl does not grow with it.
 func TestMuchOutput(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), agent.Step{Print: flood}), verifies())
 	cmd := p.Cmd("phase", "1", "--json")
 	var out bytes.Buffer
@@ -116,6 +117,7 @@ func TestTooMuchOutput(t *testing.T) {
 // What an agent prints never reaches a terminal as it is, and a line without an
 // end is no trouble.
 func TestHostileOutput(t *testing.T) {
+	lab.Long(t)
 	const (
 		title = "\x1b]0;owned\x07"
 		erase = "\x1b[2J\x1b[1;1H"

@@ -129,6 +129,7 @@ func TestUserWithoutRoot(t *testing.T) {
 
 // root in a user's project: roles run as that user, to whom all is left.
 func TestRootInAnothersProject(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u; id -g")), verifies(run("id -u")))
 	if !asRoot() {
 		t.Log("only root can try this")
@@ -198,6 +199,7 @@ func TestKilledAndCleaned(t *testing.T) {
 // A role may take every right from the files that it shares with abl: abl, which is
 // no root here, reads them all the same, and so does the person afterwards.
 func TestRolesShutTheirFiles(t *testing.T) {
+	lab.Long(t)
 	const shut = "chmod 000 /abl/out/*"
 	const app = "import fs from 'node:fs';\nfor (const f of fs.readdirSync('/abl/out')) fs.chmodSync('/abl/out/' + f, 0);\n" + server
 	const tests = "#!/bin/sh\n" + shut + "\necho 1..1\necho 'not ok 1 - P1.C1'\n"

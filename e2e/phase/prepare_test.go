@@ -45,6 +45,7 @@ func prepares(t *testing.T, r lab.Result) int {
 // TestPrepare: the dependencies of a repository are brought once for all starts, again when
 // the lock file changes, and in a clone elsewhere, in a box that sees and reaches nothing else.
 func TestPrepare(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "")
 	t.Cleanup(func() { dropImages(t, "prepare") })
 	r := openRegistry(t, p, documentation)
@@ -161,6 +162,7 @@ func TestPrepareKilled(t *testing.T) {
 // What a preparation that was killed had changed of the source's own is neither committed nor
 // taken for the person's work.
 func TestPrepareKilledInTheMiddle(t *testing.T) {
+	lab.Long(t)
 	const once = "test -e deps/all || { mkdir -p deps; touch deps/all; echo more >> package-lock.json; sleep 60; }"
 	p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: '"+once+"', ", 1),
 		builds(write("server.mjs", server), write("package-lock.json", "{}\n"), write(".gitignore", "deps/\n")), verifies())

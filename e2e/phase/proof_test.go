@@ -33,6 +33,7 @@ func readProof(p *lab.Project, name string) (b proofOf) {
 
 // Every call and its app keep the proof of their boxes, which a person can see.
 func TestProofIsKept(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies())
 	p.Must(0, "phase", "1")
 	for name, other := range map[string]string{"p1-build-1.1": "/workspace/tests", "p1-verify-1.1": "/workspace/src", "p1-verify-1.1/app": "/workspace/specs"} {
@@ -107,6 +108,7 @@ func TestWidenedReachIsFound(t *testing.T) {
 // An engine on another machine cannot be proven: it is refused, before anything
 // is written, and with the person's leave every report says so.
 func TestEngineElsewhere(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies())
 	p.Env = append(p.Env, "DOCKER_HOST=tcp://"+engineByTCP(t), "DOCKER_TLS_VERIFY=", "DOCKER_CERT_PATH=")
 	t.Cleanup(func() { p.Env = nil })

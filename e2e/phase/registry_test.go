@@ -160,6 +160,7 @@ func notes(t *testing.T, r lab.Result) string {
 // The Builder's npm gets a package from the mirror that the person allows, and
 // comes to no other host; what it missed the person is told, with the line to add.
 func TestRegistryEgress(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "")
 	t.Cleanup(func() { dropImages(t, "registry-egress") })
 	r := openRegistry(t, p, documentation)

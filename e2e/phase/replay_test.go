@@ -1,12 +1,12 @@
 package phase
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 	"abl/roles/agent"
 )
 
@@ -35,16 +35,6 @@ func TestReplayConfirmsAPass(t *testing.T) {
 	}
 	isAudited(p, 1, 1)
 	isReported(p, page)
-	noLeftovers(p)
-}
-
-// A suite that is ok whatever happens proves nothing.
-func TestVacuousSuiteIsNoPass(t *testing.T) {
-	lazy := write("run.sh", "#!/bin/sh\necho 1..1\necho 'ok 1 - P1.C1'\n", "0755")
-	p := newProject(t, evidence+"loop: {call_timeout: 60s, max_verifier_iterations: 1}\n", builds(write("server.mjs", server)), verifies(lazy))
-	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {call_timeout: 60s}\n", "", 1))
-	r := p.Must(4, "phase", "1")
-	wants(t, "the end", r.Stderr+r.Stdout, "P1.C1 is vacuous")
 	noLeftovers(p)
 }
 
@@ -134,17 +124,17 @@ func TestUnbelievable(t *testing.T) {
 		name string
 		does []agent.Step
 		why  string
-		soak bool // like another one
+		long bool // like another one, or like one of TestLiesAreNoPass
 	}{
 		{"lazy: nothing written", []agent.Step{report()}, "run.sh", true},
-		{"a report that claims a pass, and a suite that runs nothing", []agent.Step{write("run.sh", "#!/bin/sh\necho 'all 1 tests pass'\n", "0755"), report()}, "P1.C1 is missing", false},
+		{"a report that claims a pass, and a suite that runs nothing", []agent.Step{write("run.sh", "#!/bin/sh\necho 'all 1 tests pass'\n", "0755"), report()}, "P1.C1 is missing", true},
 		{"the suite disagrees with silence", []agent.Step{write("run.sh", silent, "0755"), report()}, "P1.C1 is disputed", false},
-		{"it deletes its tests in the end", []agent.Step{write(h[0], h[1], h[2]), report(), run("rm -f run.sh")}, "run.sh", false},
+		{"it deletes its tests in the end", []agent.Step{write(h[0], h[1], h[2]), report(), run("rm -f run.sh")}, "run.sh", true},
 		{"it hands out what it once saw", []agent.Step{write("out.tap", "1..1\nok 1 - P1.C1\n"), write("run.sh", "#!/bin/sh\ncat /workspace/tests/out.tap\n", "0755"), report()}, "P1.C1 is vacuous", true},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			if c.soak && os.Getenv("ABL_SOAK") == "" {
-				t.Skip("only with ABL_SOAK")
+			if c.long {
+				lab.Long(t)
 			}
 			p := newProject(t, evidence, builds(write("server.mjs", server)), call("verifier", 0, c.does...))
 			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
@@ -179,6 +169,7 @@ func TestRefutationThatDoesNotReplay(t *testing.T) {
 // An iteration that moves nothing is said to be one, and ends the phase where the
 // person wants that; what could be changed is told.
 func TestNoProgressEndsThePhase(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies(refute("another text")))
 	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {no_progress: 1, ", 1))
 	r := p.Must(3, "phase", "1", "--json")

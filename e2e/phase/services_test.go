@@ -96,6 +96,7 @@ app:
 
 // A Builder that runs on while abl is killed keeps its services, and they go with it.
 func TestKilledRunLeavesTheBuilderItsServices(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "")
 	image := counterImage(p)
 	p.Write(".abl/seed.txt", "seeded\n")
@@ -148,6 +149,7 @@ func recipe(p *lab.Project, title string) (settings string) {
 // TestDocsServices runs the recipes of docs/services.md with an app that talks to each: the
 // Builder, the Verifier and every replay find the service as it was seeded.
 func TestDocsServices(t *testing.T) {
+	lab.Long(t)
 	const (
 		http  = "import http from 'node:http';\n"
 		shell = http + "import { execFile } from 'node:child_process';\nhttp.createServer((q, r) => execFile('sh', ['-c', VISIT], (e, out) => r.end('ok ' + (e ?? out)))).listen(3000, '0.0.0.0');\nconst VISIT = "

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 )
 
 // One abl plays phase after phase on one engine: nothing is left of any, and abl
 // does not grow. ABL_SOAK plays 200 of them.
 func TestSoakPhases(t *testing.T) {
+	lab.Long(t)
 	phases, early := 2, 1
 	if os.Getenv("ABL_SOAK") != "" {
 		phases, early = 200, 20

@@ -50,6 +50,7 @@ func TestAppThatDoesNotStart(t *testing.T) {
 
 // Five such iterations are stuck, and so it stays until a person acts.
 func TestAppThatNeverStarts(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", "process.exit(3)\n")))
 	r := p.Must(3, "phase", "1", "--json")
 	if got := verdicts(events(t, r)); got != "fail fail fail fail fail" {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 	"abl/roles/agent"
 )
 
@@ -32,6 +33,9 @@ func TestNoVerdict(t *testing.T) {
 		{"malformed", []agent.ScriptCall{call("verifier", 0, half, report())}, "holds no complete entry", "0", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 "},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			if c.name != "an earlier report" { // which has both limits
+				lab.Long(t)
+			}
 			p := newProject(t, "", append(c.calls, builds(write("server.mjs", server)))...)
 			p.Write(".abl/config.yaml", strings.Replace(rounds("2"), "loop: {", "loop: {no_progress: "+c.limit+", ", 1))
 			r := p.Must(4, "phase", "1", "--json")
@@ -57,6 +61,7 @@ func TestNoVerdict(t *testing.T) {
 // All that keeps a verdict from being believed is told at once, contracts with
 // their words. The same answer given again is the last one that is paid.
 func TestAllThatIsMissingIsToldAtOnce(t *testing.T) {
+	lab.Long(t)
 	lines := strings.Replace(honest, "echo 1..1", "echo 1..2; echo 'ok 2 - P1.C9 something else'", 1)
 	p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(write("run.sh", lines, "0755")))
 	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "the text ok\n", "the text ok\nGET /two → 200 with the text two\nGET /three → 404\n", 1))

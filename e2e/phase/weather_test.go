@@ -71,27 +71,27 @@ func TestProvidersWeather(t *testing.T) {
 		class    string
 		exit     int // 0: it is waited out
 		says     string
-		soak     bool // like another one before it
+		long     bool // like another one before it
 	}{
-		{"429 1", "", "rate", 0, "the provider answers 429", false},
+		{"429 1", "", "rate", 0, "the provider answers 429", true},
 		{"429", "", "rate", 0, "the provider answers 429", true},
 		{"500", "", "away", 0, "the provider answers 500", true},
 		{"503", "", "away", 0, "the provider answers 503", false},
 		{modelserver.Reset, "", "network", 0, "gives no answer", false}, // by the word of abl, which stands between it and the gateway here
 		{modelserver.Half, "", "away", 0, "has no end", true},
 		{modelserver.Garbled, "", "away", 0, "no answer of a model", true},
-		{modelserver.Silence, ", idle_timeout: 3s", "away", 0, "did not answer its last request (stopped as idle)", false},
+		{modelserver.Silence, ", idle_timeout: 3s", "away", 0, "did not answer its last request (stopped as idle)", true},
 		{modelserver.Slow, "", "away", 0, "did not answer its last request", true},
 		{modelserver.Daily, "", "quota", 75, "come back after", true},
 		{"429 90000", "", "rate", 75, "come back after", true},
 		{modelserver.Broke, "", "quota", 75, "wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid", false},
 		{"401", "", "refused", 5, "GEMINI_API_KEY is refused", true},
-		{modelserver.Forged, "", "refused", 5, "GEMINI_API_KEY is refused", false},
+		{modelserver.Forged, "", "refused", 5, "GEMINI_API_KEY is refused", true},
 		{modelserver.TooLong, "", "large", 5, "the prompt is longer than the model takes", true},
 	} {
 		t.Run(string(c.trouble), func(t *testing.T) {
-			if c.soak && os.Getenv("ABL_SOAK") == "" {
-				t.Skip("a form of its own only with ABL_SOAK")
+			if c.long {
+				lab.Long(t)
 			}
 			timeout := "60s"
 			if c.trouble == modelserver.Slow { // nothing else ends it
@@ -167,6 +167,7 @@ var untilPattern = regexp.MustCompile(`"until": "[^"]*"`)
 // Whoever is killed while it waits knows afterwards for how long it has waited, and
 // whoever is told to stop stops.
 func TestWaitingSurvives(t *testing.T) {
+	lab.Long(t)
 	p, model := troubled(t, "loop: {call_timeout: 60s, outage_budget: 5m}\n", first(2, "429 60", "429 2"))
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
 		waited := 0

@@ -233,6 +233,7 @@ func TestWitnessAskedUntilItFits(t *testing.T) {
 
 // Honest suites of many hands are believed, with no word of doubt.
 func TestWitnessHonest(t *testing.T) {
+	lab.Long(t)
 	archive, err := txtar.ParseFile("testdata/honest.txtar")
 	if err != nil {
 		t.Fatal(err)

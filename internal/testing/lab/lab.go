@@ -46,6 +46,15 @@ var answers = sync.OnceValue(func() error {
 	return fmt.Errorf("%w: %s", err, out)
 })
 
+// Long says that a test takes long for what it alone shows: `make test` leaves it out, and
+// `make test-all` runs it.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("only in make test-all")
+	}
+}
+
 // Local says that a test needs what only an engine on this machine itself has; under
 // the build tag portable no engine counts as that.
 func Local(t testing.TB) {
