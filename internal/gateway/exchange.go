@@ -258,6 +258,9 @@ func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []
 		return nil
 	}
 	if answer.StatusCode >= http.StatusBadRequest && x.failed(end, answer) {
+		if meter.GaveUp(answer.StatusCode) {
+			return unknown
+		}
 		return nil
 	}
 	return x.billed(len(body), t, answer.StatusCode, x.relay(ctx, end, answer))
@@ -273,7 +276,7 @@ func (x *exchange) billed(body int, t tariff, status int, m *meter.Meter) *bill 
 	if x.Part = x.provider.Kind == meter.Gemini && (x.Cut || !failed && x.Trouble != ""); !x.Part && !x.route.Free {
 		x.cost = t.cost(usage)
 	}
-	if failed && !usage.Known() {
+	if failed && !usage.Known() && !meter.GaveUp(status) {
 		return nil // providers take nothing for an error
 	}
 	most := x.most

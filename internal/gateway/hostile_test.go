@@ -66,6 +66,7 @@ func TestHostileUpstream(t *testing.T) {
 		{"HTML", say(200, "text/html", "<html>hello</html>"), Limits{}, 200, "<html>hello</html>", false, "", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", most},
 		{"empty", say(200, "text/event-stream", ""), Limits{}, 200, "", false, "", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", most},
 		{"error", say(500, "application/json", `{"error":{}}`), Limits{}, 500, `{"error":{}}`, false, "", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", 0},
+		{"error with its usage", say(504, "application/json", `{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":1,"totalTokenCount":6}}`), Limits{}, 504, "*", false, "answers 504", "input:5,cached:-,candidates:1,thoughts:-,tool:-,total:6", 6},
 		{"no connection", func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, Limits{}, 502, "*", false, "gave no answer", "none", most},
 		{"huge headers", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("x", 1<<17))

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -146,6 +147,47 @@ func TestNoLongAnswerForThePriceOfAShortOne(t *testing.T) {
 			r.post(c.path, `{"model":"m1","max_tokens":1}`)
 			if e := r.next(Requested); e.Req.Charged < events || e.Req.Charged > 10*events || e.Sum.Unknown != 1 || e.Cost != nil {
 				t.Errorf("charged %d tokens for some %d: %s", e.Req.Charged, events, encode(t, e))
+			}
+		})
+	}
+}
+
+// A server in front of the model that stopped waiting for it reports no usage: the model may
+// have finished, and the provider may charge.
+func TestATimeoutInFrontOfTheModelHasAnUnknownCost(t *testing.T) {
+	late := http.Header{"Retry-After": {"600"}} // after which no request of the call is of use
+	for _, c := range []struct {
+		name    string
+		status  int
+		header  http.Header
+		unknown int64
+	}{
+		{"request timeout", 408, nil, 1},
+		{"canceled request", 499, nil, 1},
+		{"gateway timeout", 504, nil, 1},
+		{"Cloudflare's timeout", 524, nil, 1},
+		{"gateway timeout with a long wait", 504, late, 1},
+		{"internal error", 500, nil, 0},
+		{"bad gateway", 502, nil, 0},
+		{"overload", 503, nil, 0},
+		{"overload with a long wait", 503, late, 0},
+		{"Cloudflare reached nobody", 522, nil, 0},
+		{"rate limit", 429, nil, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				maps.Copy(w.Header(), c.header)
+				w.WriteHeader(c.status)
+				io.WriteString(w, "<html>error</html>")
+			})
+			r := start(t, priced(u.URL))
+			r.post(gen, someBody)
+			r.stop()
+			e, sum := r.next(Requested), r.next(Ended).Sum
+			got := fmt.Sprintf("%d of %d unknown, %d tokens charged, cost %v", sum.Unknown, sum.Requests, sum.Spent, e.Cost)
+			if want := fmt.Sprintf("%d of %[1]d unknown, %d tokens charged, cost <nil>", c.unknown, c.unknown*most); got != want {
+				t.Errorf("got %s, want %s", got, want)
 			}
 		})
 	}

@@ -292,7 +292,7 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 	_, _ = read.Write(t.body)
 	// The SDKs make a zero of what is not told.
 	a.Body, a.Model, a.Usage = t.body, cmp.Or(a.Model, c.name), read.Usage()
-	a.Lost = t.asked && (t.status == 0 || t.status == http.StatusOK) && !a.Usage.Known()
+	a.Lost = t.asked && (t.status == 0 || t.status == http.StatusOK || meter.GaveUp(t.status)) && !a.Usage.Known()
 	switch {
 	case t.stop != nil:
 		return a, t.stop

@@ -205,6 +205,7 @@ func TestEarlierTriesCount(t *testing.T) {
 		{"never answered", exchange{}, "[7,3,null,2,null,12]", true},
 		{"answered with nonsense", exchange{200, nil, "<html>"}, "[7,3,null,2,null,12]", true},
 		{"answered with nothing but tokens", exchange{200, nil, counted}, "[14,6,null,2,null,24]", false},
+		{"given up by a server in front", exchange{524, nil, "<html>"}, "[7,3,null,2,null,12]", true},
 		{"refused", exchange{503, nil, "{}"}, "[7,3,null,2,null,12]", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

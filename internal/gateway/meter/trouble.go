@@ -28,6 +28,13 @@ func (t Told) Lasting() bool {
 	return t.Retry > patience || t.Class == outcome.Refused || t.Class == outcome.Quota || t.Class == outcome.NoModel
 }
 
+// GaveUp reports whether a status means that a server in front of the model stopped waiting for
+// it: the model may finish the response, and the provider may charge for it. 499 is nginx's and
+// Google's status for a canceled request, 524 is Cloudflare's for a provider that is too slow.
+func GaveUp(status int) bool {
+	return slices.Contains([]int{http.StatusRequestTimeout, 499, http.StatusGatewayTimeout, 524}, status)
+}
+
 // Of reads an error answer. now is when it came, for a Retry-After with a date.
 func Of(status int, h http.Header, body []byte, now time.Time) Told {
 	m := New(Gemini) // or any other: all word an error alike
