@@ -155,9 +155,14 @@ func (p Project) CheckIgnored() error {
 	return problem(do, "%s", wrong)
 }
 
-// Unchanged is the error of a project in which git status shows changes.
+// Unchanged is the error of a project in which git status shows changes. In a submodule git
+// would run filters of the submodule's own config, so only the submodule's commit is compared.
 func (p Project) Unchanged(ctx context.Context) error {
-	out, err := git(ctx, "", p.Root, "status", "--porcelain", "--", ".")
+	options, err := withoutFilters(ctx, p.Root)
+	var out string
+	if err == nil {
+		out, err = git(ctx, "", p.Root, append(options, "status", "--porcelain", "--ignore-submodules=dirty", "--", ".")...)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrEnvironment, err)
 	}
@@ -166,6 +171,29 @@ func (p Project) Unchanged(ctx context.Context) error {
 		return &environment.Error{Class: environment.Person, Do: "commit or stash them first", Err: err}
 	}
 	return nil
+}
+
+// withoutFilters returns the options with which git runs no filter that the repository's own
+// config names. The filters of the user's config, such as those of Git LFS, stay.
+func withoutFilters(ctx context.Context, root string) (options []string, err error) {
+	said, err := git(ctx, "", root, "config", "-z", "--show-scope", "--name-only", "--get-regexp", `^filter\.`)
+	if exit, ended := errors.AsType[*exec.ExitError](err); ended && exit.ExitCode() == 1 {
+		return nil, nil // there is none
+	}
+	fields := strings.Split(said, "\x00") // a scope and a name for each setting
+	for i := 0; i+1 < len(fields) && err == nil; i += 2 {
+		scope, name := fields[i], fields[i+1]
+		switch {
+		case scope != "local" && scope != "worktree":
+		case strings.Contains(name, "="):
+			err = fmt.Errorf("the config of the repository has the filter %q, whose name has a =: rename it", name)
+		case strings.HasSuffix(name, ".required"):
+			options = append(options, "-c", name+"=false")
+		default:
+			options = append(options, "-c", name+"=")
+		}
+	}
+	return options, err
 }
 
 // Ignored says which of some paths of a project git leaves out: by .gitignore files,
