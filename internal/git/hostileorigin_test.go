@@ -92,7 +92,6 @@ func objectFile(t *testing.T, dir, hash string, declares, holds int64) {
 }
 
 func TestOriginOfLargeFiles(t *testing.T) {
-	const mib = 1 << 20
 	for _, tt := range []struct {
 		name            string
 		declares, holds int64

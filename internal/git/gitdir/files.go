@@ -26,7 +26,7 @@ const (
 // below the folder, without waiting for a FIFO, and none that inflates to more than it declares.
 type files struct {
 	billy.Filesystem
-	maxLoose int64 // bytes that an object outside of packs may declare
+	most int64 // bytes that an object may declare
 }
 
 // file is what go-git knows as a file; name is what it was opened by.
@@ -42,7 +42,7 @@ func (file) Unlock() error  { return nil }
 // Chroot returns the same for a folder below.
 func (f files) Chroot(path string) (billy.Filesystem, error) {
 	below, err := f.Filesystem.Chroot(path)
-	return files{below, f.maxLoose}, err
+	return files{below, f.most}, err
 }
 
 // Open opens a regular file for reading.
@@ -65,7 +65,11 @@ func (f files) OpenFile(name string, flag int, _ fs.FileMode) (billy.File, error
 	if err != nil {
 		return nil, fmt.Errorf("in %q: %w", f.Root(), err)
 	}
-	return file{open, name}, nil
+	plain := file{open, name}
+	if strings.HasPrefix(name, packs+"/") && strings.HasSuffix(name, ".pack") {
+		return &pack{file: plain, most: f.most}, nil
+	}
+	return plain, nil
 }
 
 // bound refuses a file that go-git would hold in memory and that is too large for that.
@@ -102,7 +106,7 @@ func (f files) honest(open *os.File) error {
 	}
 	defer r.Close()
 	_, size, err := r.Header()
-	if err == nil && size > f.maxLoose {
+	if err == nil && size > f.most {
 		err = fmt.Errorf("an object %w (%d bytes)", hostfs.ErrTooLarge, size)
 	}
 	if err != nil {

@@ -30,6 +30,10 @@ const MaxBlob = 512 << 20
 // Streamed is the size in bytes beyond which an object is not held in memory.
 const Streamed = 8 << 20
 
+// maxHeld is how many bytes of a base or of a delta's instructions are held in memory to build an
+// object of up to Streamed bytes. Git makes no delta for less than a 32nd of its base.
+const maxHeld = 32 * Streamed
+
 const maxTree = 64 << 20 // bytes of a tree, commit or tag, which go-git holds in memory
 
 // Store reads the objects of a repository.
