@@ -31,25 +31,75 @@ type Origin struct {
 	conf *config.Config
 }
 
-// OpenOrigin opens the repository whose work tree begins at dir.
+// ErrElsewhere marks a .git that leads to a repository of another work tree.
+var ErrElsewhere = errors.New("this is the repository of another work tree")
+
+// OpenOrigin opens the repository whose work tree begins at dir. It fails with ErrElsewhere if
+// .git leads to a repository that does not lead back.
 func OpenOrigin(dir string) (*Origin, error) {
-	head, err := folderOf(filepath.Join(dir, ".git"))
-	o := &Origin{repository: repository{dir, head}, head: head}
-	if common, cerr := hostfs.Read(head.Path, "commondir", maxSteering); err == nil && cerr == nil {
-		o.git, err = folderOf(beside(head.Path, string(common)))
-	}
+	head, common, err := foldersOf(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot adopt the repository %q: %w", dir, err)
 	}
+	o := &Origin{repository: repository{dir, common}, head: head}
 	o.conf, err = configOf(o.git)
 	return o, err
 }
 
-// folderOf is a .git folder, or the one that a .git file names, as in a further work tree.
-func folderOf(path string) (gitdir.Dir, error) {
-	if data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxSteering); err == nil {
-		path = beside(filepath.Dir(path), strings.TrimPrefix(string(data), "gitdir: "))
+// foldersOf returns the folder that has the HEAD of a work tree, and the one that has its refs and
+// objects, which differ in a further work tree. An archive may bring a .git file that names any
+// folder, so each step has to be confirmed by what git writes at its other end.
+func foldersOf(dir string) (head, common gitdir.Dir, err error) {
+	file := filepath.Join(dir, ".git")
+	path := file
+	if data, rerr := hostfs.Read(dir, ".git", maxSteering); rerr == nil {
+		path = beside(dir, strings.TrimPrefix(string(data), "gitdir: "))
+		back, rerr := hostfs.Read(path, "gitdir", maxSteering)
+		if !(rerr == nil && sameFile(beside(path, string(back)), file)) && !isSubmodule(path, dir) {
+			return head, common, fmt.Errorf("%q names %q, which does not name %q: %w; remove the file, or if the repository is yours, "+
+				"run git worktree repair there, or git config core.worktree \"$PWD\" here", file, path, dir, ErrElsewhere)
+		}
 	}
+	head, err = folderAt(path)
+	common = head
+	data, rerr := hostfs.Read(path, "commondir", maxSteering)
+	if err != nil || rerr != nil {
+		return head, common, err
+	}
+	path = beside(path, string(data))
+	if !sameFile(filepath.Join(path, "worktrees", filepath.Base(head.Path)), head.Path) {
+		return head, common, fmt.Errorf("%q names %q, which has no such folder in worktrees: %w; remove the file",
+			head.Join("commondir"), path, ErrElsewhere)
+	}
+	common, err = folderAt(path)
+	return head, common, err
+}
+
+// isSubmodule reports whether the config of a .git folder names dir as its work tree, as that of a
+// submodule does.
+func isSubmodule(path, dir string) bool {
+	for _, name := range []string{"config", "config.worktree"} {
+		data, err := hostfs.Read(path, name, maxSteering)
+		c := config.New()
+		if err == nil {
+			err = config.NewDecoder(bytes.NewReader(data)).Decode(c)
+		}
+		if tree := c.Section("core").Option("worktree"); err == nil && tree != "" && sameFile(beside(path, tree), dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameFile reports whether two paths lead to one file or folder.
+func sameFile(a, b string) bool {
+	one, err1 := os.Stat(a)
+	two, err2 := os.Stat(b)
+	return errors.Join(err1, err2) == nil && os.SameFile(one, two)
+}
+
+// folderAt returns a .git folder.
+func folderAt(path string) (gitdir.Dir, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.IsDir() {
 		err = gitdir.Foreign("%q is a link or no folder: put the repository itself there", path)

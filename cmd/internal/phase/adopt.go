@@ -22,7 +22,11 @@ func (s *Project) Origin() (o *git.Origin, ok bool, err error) {
 		return nil, false, nil
 	}
 	if o, err = git.OpenOrigin(filepath.Join(s.Paths.Root, s.Conf.Source.Repo)); err != nil {
-		return nil, false, exit.With(exit.Person, err, "source.repo in "+s.Conf.File+" names the repository")
+		code := exit.Person
+		if errors.Is(err, git.ErrElsewhere) {
+			code = exit.Usage
+		}
+		return nil, false, exit.With(code, err, "source.repo in "+s.Conf.File+" names the repository")
 	}
 	return o, true, nil
 }
