@@ -186,8 +186,11 @@ func (a *App) remove(ctx context.Context) error {
 // overFile keeps in the app's record what it wrote too much of, so that abl ended it.
 const overFile = "over.json"
 
+// fullFile keeps there which disk had too little room, so that abl ended it.
+const fullFile = "full.json"
+
 // watchDisk ends the app when its copy of the source or its log outgrows the bounds of a
-// call, until the app is removed. The verdict and the person hear why.
+// call, or when a disk has too little room, until the app is removed. The verdict and the person hear why.
 func (a *App) watchDisk(ctx context.Context, key string) {
 	w := spill{volume: a.scratch(), files: map[string]int64{
 		filepath.Join(a.dir(key), "app.log"): helper.LogMax + maxEvents,
@@ -201,11 +204,15 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 	a.watching.Store(a.box(), func() { cancel(); <-done })
 	go func() {
 		defer close(done)
-		why := a.Disk.outgrown(ctx, func() string { return a.spilled(ctx, w) })
+		why, full := a.overflow(ctx, w)
 		if why == "" {
 			return
 		}
-		err := errors.Join(Record{a.dir(key)}.Write(overFile, why), a.Engine.Kill(ctx, a.box()))
+		file := overFile
+		if full {
+			file = fullFile
+		}
+		err := errors.Join(Record{a.dir(key)}.Write(file, why), a.Engine.Kill(ctx, a.box()))
 		text := "the app's container was ended: " + why
 		if err != nil && ctx.Err() == nil {
 			text = fmt.Sprintf("cannot end the app's container, which has to end (%s): %v", why, err)

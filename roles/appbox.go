@@ -105,7 +105,7 @@ func (a *App) layOut(key string) (helper.BrokerSpec, error) {
 	if err := os.MkdirAll(a.Project.Empty(), 0o755); err != nil {
 		return spec, err
 	}
-	for _, name := range []string{endFile, overFile} {
+	for _, name := range []string{endFile, overFile, fullFile} {
 		if err := os.Remove(filepath.Join(a.dir(key), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return spec, err
 		}

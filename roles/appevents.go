@@ -160,8 +160,11 @@ func (a *App) lost(ctx context.Context, key string, asked bool) (why string, err
 }
 
 // appFromOutside is fromOutside for an app, whose record is in dir: abl may have ended it itself,
-// for what it wrote.
+// for what it wrote, or since a disk had too little room.
 func (s *Boxes) appFromOutside(ctx context.Context, name, dir string, asked bool) (why string, err error) {
+	if why, full, err := Read[string](Record{dir}, fullFile); err != nil || full {
+		return why, err
+	}
 	if over, err := overgrown(dir); err != nil || over != "" {
 		return "", err
 	}

@@ -30,7 +30,8 @@ type batch struct {
 	files   map[string][]byte
 	asJSON  map[string]any
 	spill   spill
-	over    string                             // what it wrote too much of, so that abl ended it
+	over    string                             // why abl ended it: what it wrote too much of, or
+	full    bool                               // which disk had too little room
 	tree    func(w io.Writer, as string) error // written into the folder that the program runs in; nil where a mount shows it
 }
 
@@ -109,10 +110,10 @@ func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 	}()
 	bound, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
-	over := make(chan string, 1)
+	over := make(chan func(), 1)
 	go func() {
-		why := b.Disk.outgrown(bound, func() string { return b.spilled(bound, b.spill) })
-		over <- why
+		why, full := b.overflow(bound, b.spill)
+		over <- func() { b.over, b.full = why, full }
 		if why != "" {
 			cancel()
 		}
@@ -129,7 +130,8 @@ func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 		return exit, false, err
 	}
 	select {
-	case b.over = <-over:
+	case note := <-over:
+		note()
 	default:
 	}
 	st, err := b.Engine.Status(ctx, b.box.Name)

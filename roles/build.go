@@ -81,6 +81,9 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	if end.Late, end.Over = late, one.over; !late {
 		end.Exit, end.OOMKilled = exit.Code, exit.OOMKilled
 	}
+	if err == nil && one.full {
+		err = fmt.Errorf("%w: %s", ErrNoRoom, one.over)
+	}
 	if err == nil && !late && end.Over == "" {
 		var last helper.RunEnd
 		var why string

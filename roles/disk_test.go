@@ -1,11 +1,15 @@
 package roles
 
 import (
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/internal/helper"
 	"abl/internal/outcome"
@@ -13,7 +17,7 @@ import (
 	"abl/internal/testing/sandboxtest"
 )
 
-// smallDisk is a file system of 64 MiB, "" where only root could make one.
+// smallDisk is a file system of 64 MiB and 100 files, "" where only root could make one.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -21,7 +25,7 @@ func smallDisk(t *testing.T) string {
 		return ""
 	}
 	dir := t.TempDir()
-	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", dir).Run(); err != nil {
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=100", "tmpfs", dir).Run(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
@@ -61,5 +65,61 @@ func TestDiskFillsUp(t *testing.T) {
 	r.runner.Quota = DiskQuota{Disks: []string{disk}, Every: 1}
 	if o := r.run(); o.Class != outcome.Disk || !strings.Contains(o.Reason, "have to stay free") {
 		t.Errorf("ended %s", show(o))
+	}
+}
+
+// A disk without room, for bytes or for files, ends what runs on it. Whatever took the room, that
+// is a fault of the machine: it breaks no contract, and no build is red for it.
+func TestFullDiskIsNoVerdict(t *testing.T) {
+	for name, fill := range map[string]func(disk string){
+		"MiB are left on its disk": func(disk string) { write(t, filepath.Join(disk, "x"), strings.Repeat("x", 62<<20)) },
+		"more files, and for": func(disk string) {
+			for i := range 97 {
+				write(t, filepath.Join(disk, strconv.Itoa(i)), "")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := smallDisk(t)
+			if disk == "" {
+				return
+			}
+			fill(disk)
+			full := DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
+			hangs := func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} }
+			t.Run("an app", func(t *testing.T) {
+				s := newStage(t, web, "")
+				s.app.Disk, s.engine.Scripts["abl-id-app"] = full, hangs
+				if up, err := s.app.Up(t.Context(), "k"); !errors.Is(err, ErrKilled) || !strings.Contains(err.Error(), name) {
+					t.Errorf("got %+v, %v, want that it was ended since few %s", up, err, name)
+				}
+			})
+			t.Run("an app that wrote too much", func(t *testing.T) {
+				s := newStage(t, web, `{"event":"listening"}`+"\n")
+				s.app.Disk = full
+				s.engine.Used = func(string) int64 { return 61 << 20 }
+				const want = "it wrote 61 MiB into its copy"
+				if up, err := s.app.Up(t.Context(), "k"); err != nil || !strings.Contains(up.Failed, want) {
+					t.Errorf("got %+v, %v, want %q", up, err, want)
+				}
+			})
+			t.Run("tests", func(t *testing.T) {
+				s, r := replayer(t)
+				s.app.Disk, s.engine.Scripts["replay"] = full, hangs
+				must(t, os.MkdirAll(s.runner.Project.Call("p1-verify-1.1"), 0o755))
+				out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-no app", Against: NoApp, Limit: time.Hour})
+				if err != nil || !out.Fault || !strings.Contains(out.Gone, name) {
+					t.Errorf("got %+v, %v, want a fault since few %s", out, err, name)
+				}
+			})
+			t.Run("a build", func(t *testing.T) {
+				b, _ := yard(t, hangs)
+				b.Disk = full
+				end, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
+				if !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), name) {
+					t.Errorf("got %+v, %v, want an error since few %s", end, err, name)
+				}
+			})
+		})
 	}
 }

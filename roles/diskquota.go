@@ -148,12 +148,23 @@ type spill struct {
 	files  map[string]int64 // of abl's, and how many bytes each may have; 0 for any number
 }
 
-// spilled looks once at the disks and at what a box has written, and returns what is too
-// much. It passes over what cannot be measured.
+// overflow returns why a box has to end, once it has to or ctx ends. full means that a disk has
+// too little room while the box keeps its own bounds: a fault of the machine, which may have
+// another cause.
+func (s *Boxes) overflow(ctx context.Context, w spill) (why string, full bool) {
+	why = s.Disk.outgrown(ctx, func() string {
+		own := s.spilled(ctx, w)
+		if full = own == ""; full {
+			return s.Disk.short()
+		}
+		return own
+	})
+	return why, full && why != ""
+}
+
+// spilled looks once at what a box has written, and returns what is too much. It passes over
+// what cannot be measured.
 func (s *Boxes) spilled(ctx context.Context, w spill) string {
-	if why := s.Disk.short(); why != "" {
-		return why
-	}
 	for path, most := range w.files {
 		if fi, err := os.Lstat(path); err == nil && most > 0 && fi.Size() > most {
 			return fmt.Sprintf("%s has more than %d bytes", filepath.Base(path), most)

@@ -314,6 +314,8 @@ func ended(ctx context.Context, one *batch, exit sandbox.Exit, out *Replayed) (w
 	switch {
 	case out.Late:
 		return "", nil
+	case one.full:
+		return one.over, nil
 	case one.over != "":
 		out.Gone = "abl ended run.sh: " + one.over
 		return "", nil
