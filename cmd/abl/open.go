@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -72,20 +73,30 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 }
 
 // showChange prints what changed of a file, made safe to show.
-func showChange(in *cli.Input, w io.Writer, c git.Change, colours bool) (err error) {
-	path := in.Safe.Line(c.Path)
-	if c.Note != "" {
-		_, err = fmt.Fprintf(w, "%s: %s\n", path, c.Note)
-	}
-	if err != nil || c.Old == nil && c.New == nil {
+func showChange(in *cli.Input, w io.Writer, c git.Change, colours bool) error {
+	text, err := c.Texts()
+	if err != nil {
 		return err
 	}
-	for _, text := range []*string{c.Old, c.New} {
-		if text != nil {
-			*text = in.Safe.Whole(*text) // a change far along a line is one, too
+	if note := cmp.Or(text.Note, c.Note); note != "" {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", in.Safe.Line(c.Path), note); err != nil {
+			return err
 		}
 	}
-	return view.Diff(w, path, c.Old, c.New, colours)
+	return showDiff(in, w, c.Path, text, colours)
+}
+
+// showDiff prints the diff of a file that has text, made safe to show.
+func showDiff(in *cli.Input, w io.Writer, path string, text git.Texts, colours bool) error {
+	if text.Old == nil && text.New == nil {
+		return nil
+	}
+	for _, side := range []*string{text.Old, text.New} {
+		if side != nil {
+			*side = in.Safe.Whole(*side) // a change far along a line is one, too
+		}
+	}
+	return view.Diff(w, in.Safe.Line(path), text.Old, text.New, colours)
 }
 
 func shellCommand() cli.Command {

@@ -55,8 +55,9 @@ func writePage(ctx context.Context, s *phase.Project, r report.Run, path string)
 
 // What is read for a page that has room for less.
 const (
-	mostRead  = 8 << 20 // bytes of all diffs, and of all that agents said
-	mostFiles = 1000    // of an iteration
+	mostRead  = 8 << 20  // bytes of all diffs, and of all that agents said
+	mostText  = 16 << 20 // bytes of the files that the diffs are made of
+	mostFiles = 1000     // of an iteration
 )
 
 // pageOf makes the page of a phase of all that is on disk.
@@ -76,16 +77,17 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 	if err := errors.Join(readCalls(s, &p), readLedger(s, &p)); err != nil {
 		return nil, err
 	}
-	room := mostRead
+	room, left := mostRead, int64(mostText)
 	err := phase.StepChanges(ctx, s, run.Phase, records, func(i int, from string, c git.Change) (err error) {
 		of := &p.Changes[i]
 		if of.From = from; len(of.Files) == mostFiles {
 			of.More++
 			return nil
 		}
-		f := report.FileChange{Path: s.In.Safe.Line(c.Path), Note: c.Note, Unread: room <= 0}
+		left -= c.Size()
+		f := report.FileChange{Path: s.In.Safe.Line(c.Path), Note: c.Note, Unread: room <= 0 || left < 0}
 		if !f.Unread {
-			f.Diff, err = diffOf(s, c)
+			f.Diff, f.Note, err = diffOf(s, c)
 			room -= len(f.Diff)
 		}
 		of.Files = append(of.Files, f)
@@ -158,13 +160,16 @@ func readCalls(s *phase.Project, p *report.Page) error {
 	return err
 }
 
-// diffOf is a file's diff behind the names.
-func diffOf(s *phase.Project, c git.Change) (string, error) {
+// diffOf returns a file's diff without the names, and what there is to note of it.
+func diffOf(s *phase.Project, c git.Change) (diff, note string, err error) {
+	text, err := c.Texts()
+	if err != nil {
+		return "", "", err
+	}
 	var b strings.Builder
-	c.Note = "" // which stands beside it
-	err := showChange(s.In, &b, c, false)
+	err = showDiff(s.In, &b, c.Path, text, false)
 	lines := append(strings.SplitN(b.String(), "\n", 4), "", "", "")
-	return lines[3], err
+	return lines[3], cmp.Or(text.Note, c.Note), err
 }
 
 // reportPage makes the page of phase n, or, for 0, of the one that was judged last.

@@ -37,8 +37,9 @@ func TestChanges(t *testing.T) {
 			return fmt.Sprintf("%q", *s)
 		}
 		must(t, Changes(t.Context(), r, from, to, func(c Change) error {
-			fmt.Fprintf(&all, "%q %s %s %s\n", c.Path, side(c.Old), side(c.New), c.Note)
-			return nil
+			text, err := c.Texts()
+			fmt.Fprintf(&all, "%q %s %s %s\n", c.Path, side(text.Old), side(text.New), c.Note+text.Note)
+			return err
 		}))
 		return all.String()
 	}

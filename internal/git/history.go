@@ -192,13 +192,21 @@ func (r *Repo) TagCommit(name string) (string, bool, error) {
 
 // Change is a path that two commits do not hold alike.
 type Change struct {
-	Path     string
-	Old, New *string // the text on each side, nil where there is no file
-	Note     string  // what the texts do not say: another mode, or why there are none
+	Path string
+	Note string // another mode, "" for the same
+
+	store    *gitdir.Store
+	from, to *index.Entry
 }
 
-// Changes tells each path that differs between two commits, in order; from may be "", which
-// holds nothing.
+// Texts is the text of a path in two commits.
+type Texts struct {
+	Old, New *string // nil where there is no file
+	Note     string  // why there is no text
+}
+
+// Changes calls each for every path that differs between two commits, in order. from may be "",
+// which holds nothing. It reads no file.
 func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) error) error {
 	was, err1 := r.content(from)
 	is, err2 := r.content(to)
@@ -207,42 +215,51 @@ func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) er
 	}
 	s := r.git.Store()
 	for _, path := range differing(was.entries, is.entries) {
-		c, err := changeOf(s, path, entryAt(was.entries, path), entryAt(is.entries, path))
-		if err = cmp.Or(ctx.Err(), err); err == nil {
-			err = each(c)
+		c := Change{Path: path, store: s, from: entryAt(was.entries, path), to: entryAt(is.entries, path)}
+		if c.from != nil && c.to != nil && c.from.Mode != c.to.Mode {
+			c.Note = fmt.Sprintf("mode %o, was %o", c.to.Mode, c.from.Mode)
 		}
-		if err != nil {
+		if err := cmp.Or(ctx.Err(), each(c)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func changeOf(s *gitdir.Store, path string, from, to *index.Entry) (c Change, err error) {
-	c.Path = path
-	if from != nil && to != nil && from.Mode != to.Mode {
-		c.Note = fmt.Sprintf("mode %o, was %o", to.Mode, from.Mode)
+// Size returns how many bytes Texts reads.
+func (c Change) Size() (bytes int64) {
+	for _, e := range []*index.Entry{c.from, c.to} {
+		if e == nil || e.Mode == filemode.Submodule {
+			continue
+		}
+		if size, err := c.store.EncodedObjectSize(e.Hash); err == nil && size <= maxText {
+			bytes += size
+		}
 	}
-	for side, e := range map[**string]*index.Entry{&c.Old: from, &c.New: to} {
+	return bytes
+}
+
+// Texts reads the text on each side.
+func (c Change) Texts() (t Texts, err error) {
+	for side, e := range map[**string]*index.Entry{&t.Old: c.from, &t.New: c.to} {
 		if e == nil {
 			continue
 		}
-		if *side = new(string); e.Mode == filemode.Submodule {
-			**side = e.Hash.String() + "\n"
-			continue
+		text := e.Hash.String() + "\n"
+		if e.Mode != filemode.Submodule {
+			text, err = textOf(c.store, e.Hash)
 		}
-		var err error
-		**side, err = textOf(s, e.Hash)
 		switch {
 		case errors.Is(err, plumbing.ErrObjectNotFound):
-			return Change{Path: path, Note: "it is left out of the clone"}, nil
+			return Texts{Note: "it is left out of the clone"}, nil
 		case errors.Is(err, ErrConflict):
-			return Change{Path: path, Note: fmt.Sprintf("it is no text, or larger than %d MiB", maxText>>20)}, nil
+			return Texts{Note: fmt.Sprintf("it is no text, or larger than %d MiB", maxText>>20)}, nil
 		case err != nil:
-			return c, err
+			return t, err
 		}
+		*side = &text
 	}
-	return c, nil
+	return t, nil
 }
 
 // Before is the commit of a repository that the first of a run of commits follows, the last of which is tip: the

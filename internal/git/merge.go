@@ -206,6 +206,9 @@ const (
 
 // textOf reads a blob of text; another is a conflict.
 func textOf(s *gitdir.Store, hash plumbing.Hash) (string, error) {
+	if size, err := s.EncodedObjectSize(hash); err == nil && size > maxText {
+		return "", ErrConflict
+	}
 	data, err := read(s, hash, maxText+1)
 	if err == nil && (len(data) > maxText || bytes.IndexByte(data, 0) >= 0) {
 		err = ErrConflict

@@ -77,6 +77,7 @@ type Repo struct {
 
 	mu   sync.Mutex
 	last atomic.Pointer[written]
+	read atomic.Pointer[scan.Result] // what was read last of the work tree
 }
 
 // Dir is the workspace directory, absolute.

@@ -96,8 +96,8 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 	if err == nil {
 		o.Known, o.Written, err = r.index(base)
 	}
-	if o.Reread {
-		o.Written = time.Time{}
+	if o.Read = r.read.Load(); o.Reread {
+		o.Written, o.Read = time.Time{}, nil
 	}
 	if err != nil {
 		return base, nil, err
@@ -121,7 +121,11 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 	if found, err = scan.Walk(ctx, o); err != nil {
 		return base, nil, err
 	}
-	found.Entries = slices.DeleteFunc(found.Entries, func(e *index.Entry) bool { return away(e) || below(kept, e.Name) })
+	if !o.Names {
+		read := *found
+		r.read.Store(&read)
+	}
+	found.Entries = slices.DeleteFunc(slices.Clone(found.Entries), func(e *index.Entry) bool { return away(e) || below(kept, e.Name) })
 	found.Entries = append(found.Entries, kept...)
 	slices.SortFunc(found.Entries, inOrder)
 	return base, found, nil
@@ -299,7 +303,7 @@ func treeOf(entries []*index.Entry, out ...string) map[string]string {
 
 // Files lists what would be committed now, sorted, at most max paths.
 func (r *Repo) Files(ctx context.Context, max int) (paths []string, err error) {
-	_, found, err := r.look(ctx, scan.Options{})
+	_, found, err := r.look(ctx, scan.Options{Names: true})
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	Known   []*index.Entry // what is tracked, in git's order
 	Written time.Time      // when the index was written; zero trusts no entry
 	Reread  bool           // read every file: no entry is trusted
+	Names   bool           // read no file: the entries have no hash
+	Read    *Result        // of an earlier walk of this process, nil for none: what it has read of tracked files is not read again
 	Exclude []byte         // the repository's info/exclude
 	NoExec  bool           // the executable bit means nothing here (core.fileMode=false)
 
@@ -66,6 +68,8 @@ type Result struct {
 	Skipped []Skipped
 	Out     []string // folders that git ignores, or that ignore themselves, without those in them
 
+	read []*index.Entry // files that were read so long after a change that the next one sets another time
+
 	// With Sweep alone.
 	Cleared []state.Thing
 	Marks   []Mark
@@ -78,8 +82,7 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open %q: %w", o.Root, err)
 	}
-	// File systems stamp times by a clock that ticks slower than this one.
-	w := &walker{Options: o, ctx: ctx, settled: time.Now().Add(-20 * time.Millisecond), told: map[string]int{}}
+	w := &walker{Options: o, ctx: ctx, settled: time.Now().Add(-tick), told: map[string]int{}}
 	if root := (&name{hostfs.Entry{Dir: unix.AT_FDCWD, Name: o.Root}}); o.Sweep && root.Look() == nil {
 		w.shut(".", root)
 	}
@@ -87,7 +90,9 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &w.result
-	slices.SortFunc(r.Entries, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
+	for _, all := range [][]*index.Entry{r.Entries, r.read} {
+		slices.SortFunc(all, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
+	}
 	slices.SortFunc(r.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	r.Cleared = state.InOrder(r.Cleared)
 	r.Ignored.Finish()
@@ -119,12 +124,23 @@ func (w *walker) count(names int) error {
 
 // tracked is the index's entry of a file, or the first one below a folder, nil for none.
 func (w *walker) tracked(path string, folder bool) *index.Entry {
-	if folder {
-		path += "/"
+	if !folder {
+		return entryAt(w.Known, path)
 	}
-	i, same := slices.BinarySearchFunc(w.Known, path, func(e *index.Entry, path string) int { return strings.Compare(e.Name, path) })
-	if same || folder && i < len(w.Known) && strings.HasPrefix(w.Known[i].Name, path) {
+	path += "/"
+	i, _ := slices.BinarySearchFunc(w.Known, path, byName)
+	if i < len(w.Known) && strings.HasPrefix(w.Known[i].Name, path) {
 		return w.Known[i]
+	}
+	return nil
+}
+
+func byName(e *index.Entry, name string) int { return strings.Compare(e.Name, name) }
+
+// entryAt returns the one of sorted entries that has a path, nil for none.
+func entryAt(entries []*index.Entry, path string) *index.Entry {
+	if i, is := slices.BinarySearchFunc(entries, path, byName); is {
+		return entries[i]
 	}
 	return nil
 }
@@ -309,6 +325,17 @@ func (w *walker) file(path string, n *name, was *index.Entry) error {
 		w.result.Entries = append(w.result.Entries, was)
 		return nil
 	}
+	if w.known(e, was) {
+		w.result.read, w.result.Entries = append(w.result.read, e), append(w.result.Entries, e)
+		return nil
+	}
+	if w.Names {
+		if w.refuseSize(n, was) == nil && (was != nil || !isModules(n.Name)) {
+			w.result.Entries = append(w.result.Entries, e)
+		}
+		return nil
+	}
+	begun := time.Now()
 	err := w.read(n, e, was)
 	for i := 1; i < attempts && errors.Is(err, hostfs.ErrChanged) && lookAgain(n, e); i++ {
 		err = w.read(n, e, was)
@@ -326,8 +353,11 @@ func (w *walker) file(path string, n *name, was *index.Entry) error {
 	if err != nil {
 		return w.unreadable(path, err)
 	}
-	if !w.hasSettled(e.ModifiedAt) {
+	if !settled(e.ModifiedAt, w.settled) {
 		e.Size = 0 // so that git and the next walk read the file again
+	}
+	if settled(e.CreatedAt, begun.Add(-tick)) {
+		w.result.read = append(w.result.read, e)
 	}
 	w.result.Entries = append(w.result.Entries, e)
 	return nil
@@ -345,43 +375,6 @@ func (w *walker) mode(n *name, was *index.Entry) filemode.FileMode {
 	return filemode.Regular
 }
 
-// setStat cuts what the system says to what the index keeps.
-func setStat(e *index.Entry, st *unix.Stat_t) {
-	e.CreatedAt, e.ModifiedAt = stamp(st.Ctim.Unix()), stamp(st.Mtim.Unix())
-	e.Dev, e.Inode, e.UID, e.GID, e.Size = uint32(st.Dev), uint32(st.Ino), st.Uid, st.Gid, uint32(st.Size)
-}
-
-// stamp is a time as go-git reads it back: a time without all its bits, and the
-// zero time for nothing.
-func stamp(sec, nsec int64) time.Time {
-	if uint32(sec) == 0 && nsec == 0 {
-		return time.Time{}
-	}
-	return time.Unix(int64(uint32(sec)), nsec)
-}
-
-var emptyBlob = plumbing.ComputeHash(plumbing.BlobObject, nil)
-
-// fresh says whether a file that now looks like now must still have the content
-// of an entry, given when the index was written. A file changed in the moment
-// the index was written, or after, may have changed unseen. Device numbers
-// change between mounts; git does not compare them either.
-func fresh(e, now *index.Entry, written time.Time) bool {
-	same := e.CreatedAt.Equal(now.CreatedAt) && e.ModifiedAt.Equal(now.ModifiedAt) &&
-		e.Inode == now.Inode && e.UID == now.UID && e.GID == now.GID && e.Size == now.Size
-	// A size of 0 marks an entry that was not settled when it was written.
-	return same && !e.IntentToAdd && (e.Size != 0 || e.Hash == emptyBlob) && e.ModifiedAt.Before(written)
-}
-
-// hasSettled says whether a later change of the file is sure to change its time.
-// Some file systems keep whole seconds, or two.
-func (w *walker) hasSettled(changed time.Time) bool {
-	if changed.Nanosecond() == 0 {
-		changed = changed.Add(2 * time.Second)
-	}
-	return changed.Before(w.settled)
-}
-
 // lookAgain takes a fresh look at a file that changed; false when it has
 // become something else.
 func lookAgain(n *name, e *index.Entry) bool {
@@ -391,6 +384,21 @@ func lookAgain(n *name, e *index.Entry) bool {
 	}
 	setStat(e, &n.Stat)
 	return n.Stat.Mode == mode
+}
+
+// refuseSize refuses a file beyond the limit for one file unless it may be what is tracked.
+// Reading more than the limit can prove that.
+func (w *walker) refuseSize(n *name, was *index.Entry) error {
+	size := n.Stat.Size
+	if !n.regular() || size <= w.MaxFile {
+		return nil
+	}
+	if was != nil {
+		if tracked, err := w.SizeOf(was.Hash); err == nil && tracked == size {
+			return nil
+		}
+	}
+	return tooLarge
 }
 
 func (w *walker) read(n *name, e, was *index.Entry) error {
@@ -407,14 +415,8 @@ func (w *walker) read(n *name, e, was *index.Entry) error {
 		return err
 	}
 	defer f.Close()
-	if size := n.Stat.Size; size > w.MaxFile {
-		// Reading more than the limit can prove that a tracked file has not changed.
-		if was == nil {
-			return tooLarge
-		}
-		if tracked, err := w.SizeOf(was.Hash); err != nil || tracked != size {
-			return tooLarge
-		}
+	if err := w.refuseSize(n, was); err != nil {
+		return err
 	}
 	return w.keep(n, e, was, n.Stat.Size, f)
 }

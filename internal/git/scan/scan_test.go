@@ -13,6 +13,7 @@ import (
 	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -185,6 +186,66 @@ func TestFresh(t *testing.T) {
 		c.edit(&was, &now)
 		if got := fresh(&was, &now, written); got != c.want {
 			t.Errorf("%s: fresh is %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestKnown: what an earlier walk read counts only for a file that did not change, and that is
+// tracked with that content.
+func TestKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(tracked, now *index.Entry)
+		want   bool
+	}{
+		"unchanged":         {func(_, _ *index.Entry) {}, true},
+		"other change time": {func(_, now *index.Entry) { now.CreatedAt = time.Unix(1001, 1) }, false},
+		"other mode":        {func(_, now *index.Entry) { now.Mode = filemode.Executable }, false},
+		"tracked otherwise": {func(tracked, _ *index.Entry) { tracked.Hash = plumbing.Hash{2} }, false},
+		"intended":          {func(tracked, _ *index.Entry) { tracked.IntentToAdd = true }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := index.Entry{
+				Name: "a", Mode: filemode.Regular, Hash: plumbing.Hash{1}, Size: 3, Inode: 4,
+				CreatedAt: time.Unix(900, 9), ModifiedAt: time.Unix(100, 9),
+			}
+			tracked, now := read, read
+			now.Hash = plumbing.Hash{}
+			c.change(&tracked, &now)
+			w := &walker{Options: Options{Read: &Result{read: []*index.Entry{&read}}}}
+			if got := w.known(&now, &tracked); got != c.want || got && now.Hash != read.Hash {
+				t.Errorf("known: %t with hash %s, want %t", got, now.Hash, c.want)
+			}
+		})
+	}
+}
+
+// TestSettled: a file may change again within one tick of the file system's clock, unseen.
+func TestSettled(t *testing.T) {
+	by := time.Unix(1000, 500)
+	for name, c := range map[string]struct {
+		changed time.Time
+		want    bool
+	}{
+		"before":         {by.Add(-1), true},
+		"at that moment": {by, false},
+		"whole second":   {time.Unix(999, 0), false},
+		"long before":    {time.Unix(998, 0), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := settled(c.changed, by); got != c.want {
+				t.Errorf("settled: %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+// TestReadsJustChanged: a file that was changed a moment ago is read again next time, however old
+// its modification time is.
+func TestReadsJustChanged(t *testing.T) {
+	first, _ := walk(t, options(sample(t)))
+	for _, e := range first.read {
+		if age := time.Since(e.CreatedAt); age < tick {
+			t.Errorf("%q counts as read %v after its change, want at least %v", e.Name, age, tick)
 		}
 	}
 }
