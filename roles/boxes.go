@@ -25,6 +25,7 @@ import (
 type Boxes struct {
 	Engine   sandbox.Engine
 	ID       string // the project's id, for names and labels
+	State    string // LabelState of what is made, "" for none
 	Phase    int
 	UID, GID int               // whom a model's work runs as, never 0
 	Root     bool              // abl is root: files for a box are made over to UID, and to the person afterwards
@@ -69,10 +70,14 @@ func (s *Boxes) Network(what string) string { return s.name("net-" + what) }
 
 // Labels say of what is made what it is, whose, for which call, and until when.
 func (s *Boxes) Labels(kind, role, call string, deadline time.Time) map[string]string {
-	return map[string]string{
+	labels := map[string]string{
 		sandbox.LabelProject: s.ID, sandbox.LabelKind: kind, sandbox.LabelPhase: strconv.Itoa(s.Phase), sandbox.LabelRole: role,
 		sandbox.LabelCall: call, sandbox.LabelDeadline: strconv.FormatInt(deadline.Unix(), 10),
 	}
+	if s.State != "" {
+		labels[sandbox.LabelState] = s.State
+	}
+	return labels
 }
 
 // Tool is a box of abl's own programs, as intent.

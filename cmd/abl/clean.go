@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
@@ -22,7 +23,9 @@ func cleanCommand() cli.Command {
 		Long: `Removes containers, volumes and networks that have both this project's label and
 a name that begins with abl- and its id, and those of solutions/ here (abl learn);
 gives lent files back, and puts back what a killed code-commit has changed by half.
-Source, tests, specs, logs and the ledger are never touched otherwise.`,
+Source, tests, specs, logs and the ledger are never touched otherwise.
+It also removes what other projects of this machine left, if their state is gone
+(git clean -ffdx, say), nothing of theirs runs, and all deadlines passed a week ago.`,
 		Run: phase.Looking(runClean),
 	}
 }
@@ -55,7 +58,8 @@ func runClean(ctx context.Context, s *phase.Project) error {
 	}
 	removed, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
 	more, cerr := commit.Sweep(ctx, eng, s.Paths.Root)
-	removed, err = append(removed, more...), errors.Join(err, cerr)
+	orphans, oerr := environment.SweepOrphans(ctx, eng)
+	removed, err = slices.Concat(removed, more, orphans), errors.Join(err, cerr, oerr)
 	for _, name := range removed {
 		fmt.Fprintln(in.Stdout, "removed", name)
 	}

@@ -83,4 +83,12 @@ const (
 	LabelRole     = "abl.role"     // builder or verifier
 	LabelCall     = "abl.call"     // <call>.<attempt>, the idempotency key
 	LabelDeadline = "abl.deadline" // Unix seconds after which it is an orphan
+	LabelState    = "abl.state"    // HOST:PATH of the file that has the project's id, absent where no file has
 )
+
+// Object is a container, volume or network that carries LabelProject.
+type Object struct {
+	Name    string
+	Labels  map[string]string
+	Running bool // a container that has not ended
+}

@@ -31,6 +31,7 @@ import (
 type Options struct {
 	Project   state.Project // whose records keep the calls
 	ID        string        // of the project on the engine
+	State     string        // path of the state file that has ID, "" where another file has it
 	Phase     int           // 0 outside phases
 	Conf      *config.Loaded
 	Root      string     // that paths in the settings start from
@@ -124,7 +125,7 @@ func (e *Environment) stand(ctx context.Context) error {
 		return err
 	}
 	e.Boxes = &roles.Boxes{
-		Engine: e.Engine, ID: e.ID, Phase: e.Phase, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Limits: e.limits(), Helper: holder,
+		Engine: e.Engine, ID: e.ID, State: stateLabel(e.State), Phase: e.Phase, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Limits: e.limits(), Helper: holder,
 		Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress, Gated: map[string]bool{}, Net: *e.Net, Life: e.Life, Safe: e.Safe,
 	}
 	e.Boxes.Disk, e.Boxes.Output = e.quota(e.Project), int64(e.Conf.Limits.Output)

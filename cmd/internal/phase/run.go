@@ -123,6 +123,7 @@ func (r *Run) begin(ctx context.Context) (err error) {
 
 func (r *Run) options() environment.Options {
 	o := r.Project.options()
+	o.State = r.Paths.State()
 	o.ID, o.Phase, o.Life, o.Alone, o.Ready, o.Note = r.file.Project, r.phase, r.life(), r.held.Still, r.known, r.note
 	o.Down = func() error { return r.GiveBack(r.file, r.out) }
 	o.AtRest = func() string { return callAtRest(r.file.Phase(r.phase)) }

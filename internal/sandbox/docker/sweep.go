@@ -83,6 +83,24 @@ func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(
 	return slices.Concat(removed, gone, more), err
 }
 
+// Objects lists the containers, volumes and networks of every project on the engine.
+func (e *Engine) Objects(ctx context.Context) (all []sandbox.Object, err error) {
+	any := map[string]string{sandbox.LabelProject: ""}
+	boxes, err := e.List(ctx, any)
+	for _, b := range boxes {
+		all = append(all, sandbox.Object{Name: b.Name, Labels: b.Labels, Running: b.State == sandbox.Running})
+	}
+	vols, verr := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(any)})
+	for _, v := range vols.Volumes {
+		all = append(all, sandbox.Object{Name: v.Name, Labels: v.Labels})
+	}
+	nets, nerr := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: withLabels(any)})
+	for _, n := range nets {
+		all = append(all, sandbox.Object{Name: n.Name, Labels: n.Labels})
+	}
+	return all, errors.Join(err, about(verr, "cannot list volumes"), about(nerr, "cannot list networks"))
+}
+
 // stored is what an engine keeps. Engines before 25 let two networks have one
 // name, which then fits neither, so removal goes by id.
 type stored struct{ name, id string }

@@ -1,0 +1,129 @@
+package phase
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/sandbox"
+	"abl/internal/state"
+	"abl/internal/testing/lab"
+)
+
+// labelsOf returns the labels of everything that the engine has of a project, by name.
+func labelsOf(p *lab.Project) map[string]map[string]string {
+	p.Helper()
+	all := map[string]map[string]string{}
+	for kind, format := range map[string]string{
+		"container": "{{.Name}} {{json .Config.Labels}}", "network": "{{.Name}} {{json .Labels}}", "volume": "{{.Name}} {{json .Labels}}",
+	} {
+		list := []string{kind, "ls", "-q", "--filter", "label=abl.project=" + p.ID()}
+		if kind == "container" {
+			list = append(list, "-a")
+		}
+		for _, id := range strings.Fields(docker(p, list...)) {
+			name, data, _ := strings.Cut(docker(p, kind, "inspect", "-f", format, id), " ")
+			labels := map[string]string{}
+			if err := json.Unmarshal([]byte(data), &labels); err != nil {
+				p.Fatalf("labels of %s: %v", name, err)
+			}
+			all[name] = labels
+		}
+	}
+	return all
+}
+
+// TestCleanRemovesOrphans: abl clean removes what a project left whose .abl was deleted, once all
+// deadlines passed a week ago, and leaves every other project's objects alone.
+func TestCleanRemovesOrphans(t *testing.T) {
+	p := newProject(t, nodeApp, builds(run("sleep 60")), verifies())
+	watch(p, func(e state.Event, abl *os.Process) {
+		if e.Kind == state.CallStart {
+			_ = abl.Kill()
+		}
+	}, "phase", "1")
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(root string) string { return host + ":" + filepath.Join(root, ".abl/state.json") }
+	real, err := filepath.EvalSymlinks(p.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := labelsOf(p)
+	for name, labels := range left {
+		if labels[sandbox.LabelDeadline] == "" || labels[sandbox.LabelState] != of(real) {
+			t.Errorf("%s has the labels %v, want a deadline and the state file %q", name, labels, of(real))
+		}
+	}
+	if len(left) == 0 {
+		t.Error("the killed abl left nothing")
+	}
+
+	old, image := time.Now().Add(-8*24*time.Hour), toolsImage(p)
+	cleaned, moved := t.TempDir(), filepath.Join(t.TempDir(), "moved")
+	begun := state.New(t.TempDir())
+	if err := os.Mkdir(filepath.Join(begun.Root, ".abl"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := state.Save(filepath.Join(begun.Root, ".abl/state.json"), begun); err != nil {
+		t.Fatal(err)
+	}
+	id := func() string { return fmt.Sprintf("%x", rand.Text()[:6]) }
+	var gone, kept []string
+	for what, c := range map[string]struct {
+		id, state string
+		until     time.Time
+		run       bool // its container
+		want      *[]string
+	}{
+		"cleaned":         {id(), of(cleaned), old, false, &gone},
+		"another id":      {id(), of(begun.Root), old, false, &gone},
+		"exists":          {begun.Project, of(begun.Root), old, false, &kept},
+		"runs":            {id(), of(cleaned), old, true, &kept},
+		"recent":          {id(), of(cleaned), time.Now().Add(-6 * 24 * time.Hour), false, &kept},
+		"moved":           {id(), of(moved), old, false, &kept},
+		"another machine": {id(), "elsewhere.invalid:" + cleaned + "/.abl/state.json", old, false, &kept},
+	} {
+		labels := []string{}
+		for name, value := range map[string]string{
+			sandbox.LabelProject: c.id, sandbox.LabelState: c.state, sandbox.LabelDeadline: fmt.Sprint(c.until.Unix()),
+		} {
+			labels = append(labels, "--label", name+"="+value)
+		}
+		made := func(kind, key string, args ...string) string {
+			name := sandbox.Name(c.id, key)
+			t.Cleanup(func() { _ = exec.Command("docker", kind, "rm", "-f", name).Run() })
+			*c.want = append(*c.want, what+"'s "+kind+" "+name)
+			docker(t, append([]string{kind, "create"}, args...)...)
+			return name
+		}
+		network := made("network", "net", append(labels, "--internal", sandbox.Name(c.id, "net"))...)
+		volume := made("volume", "vol", append(labels, sandbox.Name(c.id, "vol"))...)
+		box := made("container", "box", append(labels, "--name", sandbox.Name(c.id, "box"), "--network", network, "-v", volume+":/vol", image, "sleep", "600")...)
+		if c.run {
+			docker(t, "start", box)
+		}
+	}
+	r := p.Must(0, "clean")
+	for _, names := range []struct {
+		list []string
+		want bool
+	}{{gone, false}, {kept, true}} {
+		for _, said := range names.list {
+			words := strings.Fields(said)
+			kind, name := words[len(words)-2], words[len(words)-1]
+			is := exec.Command("docker", kind, "inspect", name).Run() == nil
+			if is != names.want || strings.Contains(r.Stdout, "removed "+name+"\n") == names.want {
+				t.Errorf("%s: there %t, want %t; abl clean printed\n%s", said, is, names.want, r.Stdout)
+			}
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"abl/internal/sandbox"
+	"abl/internal/state"
+)
+
+// orphanedFor is how long ago the deadlines of an orphan have passed.
+const orphanedFor = 7 * 24 * time.Hour
+
+// SweepOrphans removes what projects of this machine left on the engine whose state file is gone
+// or belongs to another project by now, and returns the names. It leaves a project's objects
+// alone while one of them runs or has a deadline that did not pass a week ago.
+func SweepOrphans(ctx context.Context, eng Engine) (removed []string, err error) {
+	all, err := eng.Objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	running := func(s sandbox.Status) bool { return s.State == sandbox.Running } // since then
+	for _, id := range orphans(all, time.Now().Add(-orphanedFor), lost) {
+		names, serr := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, running)
+		removed, err = append(removed, names...), errors.Join(err, serr)
+	}
+	return removed, err
+}
+
+// orphans returns the ids of projects that are lost, and all objects of which abl made with a
+// deadline before by. A project of which an object runs or has no state label is not an orphan.
+func orphans(all []sandbox.Object, by time.Time, lost func(label, id string) bool) []string {
+	states, kept := map[string]string{}, map[string]bool{}
+	for _, o := range all {
+		if !sandbox.Made(o.Name, o.Labels) {
+			continue
+		}
+		id, label := o.Labels[sandbox.LabelProject], o.Labels[sandbox.LabelState]
+		if _, seen := states[id]; !seen {
+			states[id] = label
+		}
+		deadline, err := strconv.ParseInt(o.Labels[sandbox.LabelDeadline], 10, 64)
+		if err != nil || !time.Unix(deadline, 0).Before(by) || o.Running || states[id] != label {
+			kept[id] = true
+		}
+	}
+	maps.DeleteFunc(states, func(id, label string) bool { return kept[id] || !lost(label, id) })
+	return slices.Sorted(maps.Keys(states))
+}
+
+// stateLabel names a state file of this machine, "" for none.
+func stateLabel(path string) string {
+	host, err := os.Hostname()
+	if err != nil || path == "" || !utf8.ValidString(path) { // the engine would return another label
+		return ""
+	}
+	return host + ":" + path
+}
+
+// lost reports whether the state file that a label names is on this machine and does not have a
+// project's id any more. Without the project's directory nobody knows: it may have been moved,
+// or its disk is not mounted.
+func lost(label, id string) bool {
+	_, path, ok := strings.Cut(label, ":")
+	if !ok || label != stateLabel(path) || !filepath.IsAbs(path) {
+		return false
+	}
+	root, err := os.Stat(filepath.Dir(filepath.Dir(path)))
+	if err != nil || !root.IsDir() {
+		return false
+	}
+	f, err := state.Load(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return err == nil && f.Project != id
+}
