@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
@@ -24,8 +23,9 @@ func cleanCommand() cli.Command {
 a name that begins with abl- and its id, and those of solutions/ here (abl learn);
 gives lent files back, and puts back what a killed code-commit has changed by half.
 Source, tests, specs, logs and the ledger are never touched otherwise.
-It also removes what other projects of this machine left, if their state is gone
+--orphans also removes what other projects of this machine left, if their state is gone
 (git clean -ffdx, say), nothing of theirs runs, and all deadlines passed a week ago.`,
+		Flags: []cli.Flag{{Name: "orphans", Usage: "also remove what projects left whose state is gone"}},
 		Run: phase.Looking(runClean),
 	}
 }
@@ -58,8 +58,11 @@ func runClean(ctx context.Context, s *phase.Project) error {
 	}
 	removed, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
 	more, cerr := commit.Sweep(ctx, eng, s.Paths.Root)
-	orphans, oerr := environment.SweepOrphans(ctx, eng)
-	removed, err = slices.Concat(removed, more, orphans), errors.Join(err, cerr, oerr)
+	removed, err = append(removed, more...), errors.Join(err, cerr)
+	if in.Bool("orphans") {
+		orphans, oerr := environment.SweepOrphans(ctx, eng)
+		removed, err = append(removed, orphans...), errors.Join(err, oerr)
+	}
 	for _, name := range removed {
 		fmt.Fprintln(in.Stdout, "removed", name)
 	}

@@ -112,7 +112,7 @@ func TestCleanRemovesOrphans(t *testing.T) {
 			docker(t, "start", box)
 		}
 	}
-	r := p.Must(0, "clean")
+	r := p.Must(0, "clean", "--orphans")
 	for _, names := range []struct {
 		list []string
 		want bool
