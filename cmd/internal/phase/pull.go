@@ -11,6 +11,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/audit"
@@ -146,7 +148,8 @@ func (x exchange) incoming() (in incoming, err error) {
 	if in.tests, err = tests, errors.Join(err, terr); err != nil {
 		return in, err
 	}
-	for _, n := range all {
+	for _, key := range slices.Sorted(maps.Keys(f.Phases)) { // phases that never began as well
+		n, _ := strconv.Atoi(key) // Decode has checked it
 		if err := x.believable(n, in); err != nil {
 			err = fmt.Errorf("phase %d is %s there, but %w", n, f.Phase(n).Status, err)
 			return in, exit.With(exit.Person, err, unbelieved)

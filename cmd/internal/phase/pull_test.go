@@ -216,6 +216,26 @@ func TestPullBelievesAPass(t *testing.T) {
 	}
 }
 
+// TestPullBelievesNoPassWithoutARound: a phase that never began cannot have passed.
+func TestPullBelievesNoPassWithoutARound(t *testing.T) {
+	for _, status := range []state.Status{state.Passed, state.Stale} {
+		t.Run(string(status), func(t *testing.T) {
+			s := passed(t)
+			republish(t, s, func(files map[string][]byte) {
+				files[carriedState] = edit(t, files[carriedState], func(f *state.File) { f.Phases["2"] = &state.Phase{Status: status} })
+			})
+			const want = `phase 2 is %s there, but its commit ""`
+			_, err := s.Pull(t.Context(), false)
+			if got := fmt.Sprint(err); !strings.Contains(got, fmt.Sprintf(want, status)) {
+				t.Errorf("pull says %s, want "+want, got, status)
+			}
+			if f, err := s.State(); err != nil || f.Phase(2).Status != state.Ready {
+				t.Errorf("phase 2 is %s (%v), want ready", f.Phase(2).Status, err)
+			}
+		})
+	}
+}
+
 // TestPullTheirsIsRefused: a state that is not believed puts nothing aside.
 func TestPullTheirsIsRefused(t *testing.T) {
 	s := passed(t)
