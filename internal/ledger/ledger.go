@@ -98,12 +98,18 @@ func (l *Ledger) read() ([]byte, error) {
 		return nil, fmt.Errorf("cannot open the ledger %q: %w", l.path, err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err == nil && len(data) > maxBytes {
+		err = fmt.Errorf("%w (more than %d bytes)", hostfs.ErrTooLarge, maxBytes)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the ledger: %w", err)
+		return nil, fmt.Errorf("cannot read the ledger %q: %w", l.path, err)
 	}
 	return bytes.TrimPrefix(data, []byte("\ufeff")), nil // a spreadsheet's
 }
+
+// maxBytes bounds a ledger, which a repository may bring along. It has room for 300,000 rows.
+const maxBytes = 64 << 20
 
 // prepare leaves a file to whose end rows can be appended. A file that is no ledger
 // is found before anything is written.
