@@ -16,8 +16,9 @@ func trustCommand() cli.Command {
 	return cli.Command{
 		Name: "trust", Group: cli.Upkeep, Usage: "accept settings of the repository that act on this machine",
 		Long: `Some settings run a command on this machine, open a repository outside the
-project, or decide who gets a key. Where git tracks the file that sets one, abl
-refuses to run until you accept it: the file may come from another author.
+project, or decide who gets a key. Where git tracks the file that sets one, or
+another user of this machine owns it, abl refuses to run until you accept it:
+the file may come from another author.
 Prints these settings with the reason, and records on this machine that you
 accept them as they are. A change of a value asks again. --trust or ABL_TRUST=1
 accepts them for one run, as in CI.`,
@@ -61,7 +62,7 @@ func runTrust(ctx context.Context, s *phase.Project) error {
 		t.Flush()
 		switch n := wording.Count(len(rows), "setting"); {
 		case len(rows) == 0:
-			fmt.Fprintln(w, "nothing to accept: git tracks no file that sets one of these")
+			fmt.Fprintln(w, "nothing to accept: git tracks no file that sets one of these, and no other user owns one")
 		case revoke:
 			fmt.Fprintf(w, "%s not accepted any more\n", n)
 		default:

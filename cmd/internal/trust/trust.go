@@ -1,6 +1,7 @@
-// Package trust keeps settings that came with a repository from acting as the user's own. A
-// value of user scope (internal/config) in a file that git tracks counts only after `abl trust`,
-// which records its hash in the user's state directory, or for one run with --trust.
+// Package trust keeps settings of another author from acting as the user's own. A value of user
+// scope (internal/config) in a file that git tracks, or that another user of this machine owns,
+// counts only after `abl trust`, which records its hash in the user's state directory, or for one
+// run with --trust.
 package trust
 
 import (
@@ -16,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
@@ -24,11 +27,12 @@ import (
 	"abl/internal/wording"
 )
 
-// Value is a value of user scope in a file that git tracks.
+// Value is a value of user scope in a file that git tracks or that another user owns.
 type Value struct {
 	config.UserValue
 	Trusted bool
 	hash    string
+	others  bool // another user owns the file
 }
 
 // Flag accepts all values for one run.
@@ -48,13 +52,16 @@ func Check(ctx context.Context, in *cli.Input, root string, conf *config.Loaded)
 		return err
 	}
 	var open []string
-	hint := "if .env is yours, keep it out of git: git rm --cached .env; otherwise "
+	hint, who := "if .env is yours, keep it out of git: git rm --cached .env; otherwise ", "git tracks"
 	for _, v := range all {
 		if v.Trusted {
 			continue
 		}
-		if open = append(open, v.String()+" "+v.Why); v.File != config.EnvFile {
+		if open = append(open, v.String()+" "+v.Why); v.File != config.EnvFile || v.others {
 			hint = ""
+		}
+		if v.others {
+			who = "another user of this machine has written"
 		}
 	}
 	if len(open) == 0 {
@@ -66,7 +73,7 @@ func Check(ctx context.Context, in *cli.Input, root string, conf *config.Loaded)
 		shown += fmt.Sprintf("; and %d more", more)
 	}
 	return exit.With(exit.Usage,
-		fmt.Errorf("git tracks %s that may not be yours: %s", wording.Count(len(open), "setting"), shown),
+		fmt.Errorf("%s %s that may not be yours: %s", who, wording.Count(len(open), "setting"), shown),
 		hint+"`abl trust` shows them all and accepts them on this machine; in CI use --trust or ABL_TRUST=1 (docs/security.md)")
 }
 
@@ -83,24 +90,25 @@ func (v Value) Place() string {
 	return fmt.Sprintf("%s:%d", v.File, v.Line)
 }
 
-// Values returns the values of user scope in files that git tracks, or may track when git
-// cannot tell.
+// Values returns the values of user scope in files that another user owns, or that git tracks, or
+// may track when git cannot tell.
 func Values(ctx context.Context, root string, conf *config.Loaded) (all []Value, err error) {
 	known, err := load(root)
 	if err != nil {
 		return nil, err
 	}
-	asked := map[string]bool{}
+	asked, others := map[string]bool{}, map[string]bool{}
 	for _, u := range conf.UserValues() {
 		for _, file := range []string{u.File, u.Reads} {
 			if _, done := asked[file]; !done && file != "" {
-				asked[file] = tracked(ctx, root, file)
+				others[file] = ofAnother(root, file)
+				asked[file] = others[file] || tracked(ctx, root, file)
 			}
 		}
 		if !asked[u.File] && !asked[u.Reads] {
 			continue
 		}
-		v := Value{UserValue: u}
+		v := Value{UserValue: u, others: others[u.File] || others[u.Reads]}
 		if v.hash, err = hash(root, u); err != nil {
 			return nil, err
 		}
@@ -108,6 +116,18 @@ func Values(ctx context.Context, root string, conf *config.Loaded) (all []Value,
 		all = append(all, v)
 	}
 	return all, nil
+}
+
+// ofAnother reports whether a file of the project belongs to another user than this one and root.
+// For root, who also works for others, the owner of the project counts as this one. A project can
+// be a folder above the user's own, such as /tmp, in which others make files.
+func ofAnother(root, file string) bool {
+	var of, top unix.Stat_t
+	if unix.Lstat(filepath.Join(root, file), &of) != nil || unix.Lstat(root, &top) != nil {
+		return false // config has read the file; one that is gone sets nothing
+	}
+	own := uint32(os.Geteuid())
+	return of.Uid != 0 && of.Uid != own && (own != 0 || of.Uid != top.Uid)
 }
 
 // tracked reports whether git tracks a file of the project, in whatever case, or cannot tell.
