@@ -19,6 +19,7 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/prompts"
 	"abl/roles"
+	"abl/roles/environment"
 )
 
 // Folder is where all projects are, below the current directory.
@@ -109,7 +110,7 @@ const perm = 0o644
 // Open is where a task's session goes on, or begins: then what earlier sessions
 // left of their cycles is put away, and the files that are missing are made.
 func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State, resumed bool, err error) {
-	if err = state.CheckOwn(h.Root); err == nil {
+	if err = h.checkLinks(); err == nil {
 		s, err = Load(h)
 	}
 	if err == nil {
@@ -131,6 +132,22 @@ func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State
 		err = s.Save(h)
 	}
 	return s, resumed, err
+}
+
+// checkLinks refuses a project in which a link would lead abl elsewhere. No agent can have made it:
+// it came with a repository.
+func (h Home) checkLinks() error {
+	err := state.CheckOwn(h.Root)
+	for n := 1; n <= MaxCycles && err == nil; n++ {
+		if info, lerr := os.Lstat(h.Cycle(n)); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
+			err = fmt.Errorf("%q is a link", filepath.Base(h.Cycle(n)))
+		}
+	}
+	if err != nil {
+		const do = "replace it by a regular file or a directory"
+		err = &environment.Error{Class: environment.Usage, Do: do, Err: fmt.Errorf("cannot open %s: %w", h.Rel(h.Root), err)}
+	}
+	return err
 }
 
 // begin moves the cycles of the session before to where they are in nobody's way, and
