@@ -20,6 +20,7 @@ type api struct {
 	Scheme  string   // stands before the key there
 	Routes  []route  // everything else is refused
 	Longest int64    // tokens of the longest answer of any of its models, as documented
+	Context int      // tokens of the longest prompt, likewise
 	List    string   // path of the list of models, which the gateway answers itself
 	Queries []string // names of parameters that may be passed on
 	// Names that may be passed on besides the common ones; "X-*" stands for all that begin with it.
@@ -61,14 +62,14 @@ var apis = map[meter.API]api{
 			{"/v1beta/models/{model}:generateContent", "generate", false},
 			{"/v1beta/models/{model}:countTokens", "count", true},
 		},
-		Longest: 65_536, List: "/v1beta/models", Queries: []string{"alt"}, Headers: []string{"X-Goog-Api-Client"},
+		Longest: 65_536, Context: 2_097_152, List: "/v1beta/models", Queries: []string{"alt"}, Headers: []string{"X-Goog-Api-Client"},
 		Fields: []string{"contents", "generationConfig", "safetySettings", "systemInstruction", "toolConfig", "tools"},
 		Tools:  []string{"functionDeclarations", "function_declarations"},
 	},
 	meter.Anthropic: {
 		Kind: meter.Anthropic, Base: "https://api.anthropic.com", Auth: "X-Api-Key",
 		Routes:  []route{{"/v1/messages", "messages", false}, {"/v1/messages/count_tokens", "count", true}},
-		Longest: 128_000, List: "/v1/models", Queries: []string{"beta"},
+		Longest: 128_000, Context: 1_000_000, List: "/v1/models", Queries: []string{"beta"},
 		Headers: []string{"Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App", "X-Claude-*"},
 		Fields: []string{
 			"cache_control", "context_management", "max_tokens", "messages", "metadata", "model", "output_config", "service_tier", "speed",
@@ -79,7 +80,7 @@ var apis = map[meter.API]api{
 	meter.Responses: {
 		Kind: meter.Responses, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
 		Routes:  []route{{"/v1/responses", "responses", false}},
-		Longest: 128_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Originator", "Version", "Session-Id", "Session_id", "Thread-Id", "X-Codex-*"},
+		Longest: 128_000, Context: 1_050_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Originator", "Version", "Session-Id", "Session_id", "Thread-Id", "X-Codex-*"},
 		Fields: []string{
 			"background", "client_metadata", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "model",
 			"parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "stream",
@@ -90,7 +91,7 @@ var apis = map[meter.API]api{
 	meter.Chat: {
 		Kind: meter.Chat, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
 		Routes:  []route{{"/v1/chat/completions", "chat", false}},
-		Longest: 128_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Openai-Intent", "X-Initiator"},
+		Longest: 128_000, Context: 1_050_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Openai-Intent", "X-Initiator"},
 		Fields: []string{
 			"frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata",
 			"model", "n", "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key", "prompt_cache_retention", "reasoning",

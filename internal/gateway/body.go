@@ -37,6 +37,7 @@ func (v *verdict) read(body []byte) {
 	}
 	if err == nil {
 		v.MaxTokens, v.answers, err = answerLimits(all)
+		v.refers = refers(body)
 	}
 	why, tool := p.oddField(all), p.providersTool(all)
 	switch {

@@ -173,7 +173,11 @@ func (x *exchange) spend(body []byte) {
 	defer context.AfterFunc(x.ctx, func() { end(errCallOver) })()
 	t := tariff{x.provider.Prices[x.Model]}
 	length, number := cmp.Or(x.MaxTokens, x.provider.Longest), max(x.answers, 1)
-	x.most = t.most(len(body), min(length, math.MaxInt64/number)*number)
+	prompt := len(body)
+	if x.refers {
+		prompt = max(prompt, x.provider.Context)
+	}
+	x.most = t.most(prompt, min(length, math.MaxInt64/number)*number)
 	if x.route.Free {
 		x.most = amount{}
 	}

@@ -40,6 +40,7 @@ type verdict struct {
 	query    string
 	local    bool  // the list of models, answered here
 	answers  int64 // that it asks for
+	refers   bool  // it names content that only the provider reads
 }
 
 func (v *verdict) deny(status int, reason string) {
