@@ -66,9 +66,13 @@ func Looking(do func(context.Context, *Project) error) func(context.Context, *cl
 }
 
 // Trusted returns a usage error that lists the settings of user scope which came with the
-// repository and which the user has not trusted, nil when there are none.
+// repository and which the user has not trusted, or that names a record of abl's that came with it.
+// It returns nil when there are none.
 func (s *Project) Trusted(ctx context.Context) error {
-	return trust.Check(ctx, s.In, s.Paths.Root, s.Conf)
+	if err := trust.Check(ctx, s.In, s.Paths.Root, s.Conf); err != nil {
+		return err
+	}
+	return trust.CheckRecords(ctx, s.Paths.Root)
 }
 
 // Locked is one that keeps other processes from the project meanwhile.

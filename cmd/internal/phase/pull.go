@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/trust"
 	"abl/internal/audit"
 	"abl/internal/git"
 	"abl/internal/hostfs"
@@ -300,6 +301,9 @@ func Restored(do func(context.Context, *Project) error) func(context.Context, *P
 			if err := restoreFresh(ctx, s); err != nil {
 				return err
 			}
+		}
+		if err := trust.CheckRecords(ctx, s.Paths.Root); err != nil { // of a command that only looks
+			s.In.Warn(err)
 		}
 		return do(ctx, s)
 	}
