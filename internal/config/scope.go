@@ -32,6 +32,7 @@ var scopes = []scope{
 	{"builder_commands", never, ""},
 	{"verifier_commands", never, ""},
 	{"app.services.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},
+	{"app.services.*.files", given, "shows a container a file that git does not track"},
 	{"app", never, ""},
 	{"loop", never, ""},
 	{"verify", never, ""},
@@ -46,7 +47,8 @@ var scopes = []scope{
 	{"limits", never, ""},
 	{"toolchain", never, ""},
 	{"images.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},
-	{"agents.*.scenario", never, ""},
+	{"agents.*.scenario", func(_ *Loaded, text string) bool { return text != "" && !strings.HasPrefix(text, ".abl/") },
+		"reads files of a folder outside .abl into a call"},
 	{"agents.*.provider", never, ""},
 	{"agents.*.api", never, ""},
 	{"agents.*.command", never, ""},
@@ -88,6 +90,7 @@ type UserValue struct {
 	File  string // that sets it, relative to the project
 	Line  int    // in that file, 0 when it is not known
 	Reads string // a file of the project whose content belongs to the value, or ""
+	Shows string // a file of the project that the value shows to containers: it acts if git does not track the file
 	Why   string // completes "KEY …"
 }
 
@@ -106,6 +109,8 @@ func (l *Loaded) UserValues() (all []UserValue) {
 		switch {
 		case key == "network.ca_cert" && !path.IsAbs(text), key == "prices" && l.Prices.File != "":
 			v.Reads = text
+		case s.key == "app.services.*.files":
+			v.Shows = text
 		case key == "prices":
 			data, _ := json.Marshal(l.Prices.Own) // which came from YAML, so it can be written
 			v.Text = string(data)

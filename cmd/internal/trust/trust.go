@@ -106,7 +106,7 @@ func Values(ctx context.Context, root string, conf *config.Loaded) (all []Value,
 				asked[file] = others[file] || tracked(ctx, root, file)
 			}
 		}
-		if !asked[u.File] && !asked[u.Reads] {
+		if !asked[u.File] && !asked[u.Reads] || u.Shows != "" && isInGit(ctx, root, u.Shows) {
 			continue
 		}
 		v := Value{UserValue: u, others: others[u.File] || others[u.Reads]}
@@ -161,6 +161,13 @@ func tracked(ctx context.Context, root, file string) bool {
 		}
 	}
 	return false
+}
+
+// isInGit reports whether git tracks a file under exactly this name, so that the author of the
+// repository has it anyway.
+func isInGit(ctx context.Context, root, file string) bool {
+	said, err := proc.AskGit(ctx, root, "-c", "safe.directory=*", "ls-files", "--", ":(literal)"+file)
+	return err == nil && said == file
 }
 
 // inRepository reports whether dir or a folder above it has a .git.
