@@ -21,7 +21,7 @@ type scope struct {
 // scopes has one row for every key. A key without a row is the user's.
 var scopes = []scope{
 	{"version", never, ""},
-	{"directories", never, ""},
+	{"directories", func(_ *Loaded, text string) bool { return text != cloneDir }, "gives a role a folder that holds files of yours"},
 	{"source.repo", func(_ *Loaded, text string) bool { return text != "" && text != "." }, "opens a repository outside the project"},
 	{"source.dir", never, ""},
 	{"adopt", never, ""},
@@ -91,6 +91,7 @@ type UserValue struct {
 	Line  int    // in that file, 0 when it is not known
 	Reads string // a file of the project whose content belongs to the value, or ""
 	Shows string // a file of the project that the value shows to containers: it acts if git does not track the file
+	Lends string // a folder that the value gives to a role: it acts if files are there that git does not track
 	Why   string // completes "KEY …"
 }
 
@@ -109,6 +110,8 @@ func (l *Loaded) UserValues() (all []UserValue) {
 		switch {
 		case key == "network.ca_cert" && !path.IsAbs(text), key == "prices" && l.Prices.File != "":
 			v.Reads = text
+		case s.key == "directories":
+			v.Lends = text
 		case s.key == "app.services.*.files":
 			v.Shows = text
 		case key == "prices":

@@ -106,7 +106,10 @@ func Values(ctx context.Context, root string, conf *config.Loaded) (all []Value,
 				asked[file] = others[file] || tracked(ctx, root, file)
 			}
 		}
-		if !asked[u.File] && !asked[u.Reads] || u.Shows != "" && isInGit(ctx, root, u.Shows) {
+		switch {
+		case !asked[u.File] && !asked[u.Reads],
+			u.Shows != "" && isInGit(ctx, root, u.Shows),
+			u.Lends != "" && !holdsOwn(ctx, root, u.Lends):
 			continue
 		}
 		v := Value{UserValue: u, others: others[u.File] || others[u.Reads]}
@@ -168,6 +171,27 @@ func tracked(ctx context.Context, root, file string) bool {
 func isInGit(ctx context.Context, root, file string) bool {
 	said, err := proc.AskGit(ctx, root, "-c", "safe.directory=*", "ls-files", "--", ":(literal)"+file)
 	return err == nil && said == file
+}
+
+// holdsOwn reports whether a folder of the project holds files that git does not track, or git
+// cannot tell. The workspaces of a phase that has begun are abl's: they have its last commit.
+func holdsOwn(ctx context.Context, root, folder string) bool {
+	ask := func(at string, args ...string) (string, error) {
+		return proc.AskGit(ctx, filepath.Join(root, at), append([]string{"-c", "safe.directory=*"}, args...)...)
+	}
+	if f, err := state.Load(state.NewProject(root, "", "").State()); err == nil && f.Begun() {
+		src, tests := f.Commits()
+		for _, commit := range []string{src, tests} {
+			if commit == "" { // no call has ended yet
+				return false
+			}
+			if _, err := ask(folder, "cat-file", "-e", commit+"^{commit}"); err == nil {
+				return false
+			}
+		}
+	}
+	said, err := ask(".", "ls-files", "--others", "--directory", "--no-empty-directory", "--", ":(literal)"+folder)
+	return err != nil || said != ""
 }
 
 // inRepository reports whether dir or a folder above it has a .git.
