@@ -169,7 +169,7 @@ func (s *server) appUp(success string) error {
 		}
 		return failed(&code, "the app ended with exit code %d before it was ready; last probe: %s", code, saw.detail)
 	default:
-		defer s.app.watch(r)
+		defer func() { go s.app.watch(r) }()
 	}
 	switch {
 	case saw.ready:

@@ -32,6 +32,7 @@ type run struct {
 	cmd     *exec.Cmd
 	started time.Time
 	ended   <-chan struct{}
+	stopped bool // before it ended by itself
 }
 
 // shell is a declared command as it is started: by a shell, in a session of its
@@ -66,24 +67,22 @@ func (p *program) start() (*run, error) {
 	return p.current, nil
 }
 
-// watch reports when r ends by itself. A signal that comes with a declared command, such as
-// one that kills the app, is the command's.
+// watch waits until r ends, and reports it unless abl stopped it. A signal that comes with a
+// declared command, such as one that kills the app, is the command's.
 func (p *program) watch(r *run) {
-	go func() {
-		<-r.ended
-		p.mu.Lock()
-		stopped := p.current != r
-		p.mu.Unlock()
-		if stopped {
-			return
-		}
-		const hangup, interrupt, kill, terminate = 129, 130, 137, 143
-		code := proc.Code(r.cmd)
-		signalled := slices.Contains([]int{hangup, interrupt, kill, terminate}, code)
-		asked := signalled && (p.running.Load() > 0 || time.Since(time.Unix(0, p.ran.Load())) < stopGrace)
-		p.log.note("%s ended with exit code %d", p.Name, code)
-		p.events.add(helper.Event{Event: EventExited, Name: p.Name, Exit: &code, MS: since(r.started), Asked: asked})
-	}()
+	<-r.ended
+	p.mu.Lock()
+	stopped := r.stopped
+	p.mu.Unlock()
+	if stopped {
+		return
+	}
+	const hangup, interrupt, kill, terminate = 129, 130, 137, 143
+	code := proc.Code(r.cmd)
+	signalled := slices.Contains([]int{hangup, interrupt, kill, terminate}, code)
+	asked := signalled && (p.running.Load() > 0 || time.Since(time.Unix(0, p.ran.Load())) < stopGrace)
+	p.log.note("%s ended with exit code %d", p.Name, code)
+	p.events.add(helper.Event{Event: EventExited, Name: p.Name, Exit: &code, MS: since(r.started), Asked: asked})
 }
 
 // stop ends the program with all that it started; it may have ended before.
@@ -92,6 +91,11 @@ func (p *program) stop() {
 	defer p.mu.Unlock()
 	if p.current == nil {
 		return
+	}
+	select {
+	case <-p.current.ended: // by itself: watch reports that, maybe only later
+	default:
+		p.current.stopped = true
 	}
 	proc.Stop(p.current.cmd.Process.Pid, p.current.ended, stopGrace)
 	<-p.current.ended
@@ -112,6 +116,6 @@ func (p *program) background(ctx context.Context) helper.CommandReply {
 	case <-ctx.Done():
 	case <-time.After(backgroundAlive):
 	}
-	p.watch(r)
+	go p.watch(r)
 	return helper.CommandReply{}
 }

@@ -188,6 +188,43 @@ func TestBackground(t *testing.T) {
 	}
 }
 
+// A program that ended by itself is reported even if it was stopped, as for a restart, before
+// anybody saw its end.
+func TestEndBeforeAStop(t *testing.T) {
+	for command, want := range map[string]string{"exit 7": `"exit":7`, "exec sleep 1000": ""} {
+		t.Run(command, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "events")
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f, err := openForAbl(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			log, err := keepLog(io.Discard, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.close()
+			p := &program{server: &server{events: &events{file: f}, log: log}, Command: helper.Command{Command: command}}
+			r, err := p.start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want != "" {
+				<-r.ended
+			}
+			p.stop()
+			p.watch(r)
+			got, err := os.ReadFile(path)
+			if err != nil || (want == "") != (len(got) == 0) || !strings.Contains(string(got), want) {
+				t.Errorf("events: got %q, %v, want %q", got, err, want)
+			}
+		})
+	}
+}
+
 func TestStopEndsBackgroundCommands(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	b := idle(t, helper.Command{Name: "start", Command: "echo $$ >" + pid + "; trap '' TERM; sleep 1000 & wait", Background: true})
