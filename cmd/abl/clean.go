@@ -26,7 +26,7 @@ Source, tests, specs, logs and the ledger are never touched otherwise.
 --orphans also removes what other projects of this machine left, if their state is gone
 (git clean -ffdx, say), nothing of theirs runs, and all deadlines passed a week ago.`,
 		Flags: []cli.Flag{{Name: "orphans", Usage: "also remove what projects left whose state is gone"}},
-		Run: phase.Looking(runClean),
+		Run:   phase.Looking(runClean),
 	}
 }
 
