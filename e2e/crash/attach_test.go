@@ -35,6 +35,9 @@ func TestRunningCallIsAttachedTo(t *testing.T) {
 	want, _ := wantedLong(t)
 	for role, key := range map[string]string{"builder": "p1-build-1.1", "verifier": "p1-verify-1.1"} {
 		t.Run(role, func(t *testing.T) {
+			if role == "builder" {
+				lab.Long(t)
+			}
 			t.Parallel()
 			s, r := heldLong(t, role)
 			r.signal(syscall.SIGKILL)

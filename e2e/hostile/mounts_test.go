@@ -153,6 +153,7 @@ kill -0 1 && held 'process 1 is there'`},
 
 // Group B, between calls: nothing of one call's is there in the next.
 func TestCallsAreFresh(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	leave := `touch /tmp/x /dev/shm/x "$HOME/x"; mkdir -p "$HOME/.gemini"; echo x > "$HOME/.gemini/settings.json"; git config --global alias.st '!touch /tmp/P'; (setsid sleep 3000 >/dev/null 2>&1 &)`
 	look := []attack{{id: "B20", by: "both", what: "what an earlier call left in /tmp, HOME, shared memory and processes", script: `

@@ -116,6 +116,9 @@ func TestPrepareReachesTheBuilder(t *testing.T) {
 		"a lock file":  {"test -f mended || echo more >> package-lock.json", `app.prepare changed "package-lock.json", and abl undid that`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "an exit code" {
+				lab.Long(t)
+			}
 			first, second := builds(write("server.mjs", server), write("package-lock.json", "{}\n")), builds(must(0, "test \"$(cat package-lock.json)\" = '{}'"), write("mended", ""))
 			first.Iteration, second.Iteration = 1, 2
 			p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: '"+c.prepare+"', ", 1), first, second, verifies())
@@ -139,6 +142,9 @@ func TestPrepareReachesTheBuilder(t *testing.T) {
 func TestPrepareKilled(t *testing.T) {
 	for _, point := range []string{"build.started", "prepare.done"} {
 		t.Run(point, func(t *testing.T) {
+			if point == "build.started" {
+				lab.Long(t)
+			}
 			p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: 'mkdir -p deps && touch deps/all', ", 1),
 				builds(write("server.mjs", server), write("package-lock.json", "{}\n"), write(".gitignore", "deps/\n")), verifies())
 			cmd := p.Cmd("phase", "1")

@@ -82,6 +82,7 @@ func names(p sandbox.Proof) string {
 // Somebody connects a role's holder to a network with a way out: the next call
 // does not start, and the run after that, on new networks, goes on.
 func TestWidenedReachIsFound(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "network: {allow: [npm]}\n"+nodeApp, builds(write("server.mjs", server)), call("verifier", 1, write("run.sh", suite, "0755"), refute("no"), report()), verifies(run("rm -f failed_specs.md")))
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.CallStart && e.Call == "p1-verify-1.1" {

@@ -52,10 +52,11 @@ func TestLiesAreNoPass(t *testing.T) {
 		attempt(1, 1, write("run.sh", "#!/bin/sh\necho 1..1\n# holds: P1.C1\ngrep -q '^# holds: P1.C1' \"$0\" && echo 'ok 1 - P1.C1'\n", "0755"), claims),
 		attempt(1, 2, write("run.sh", "#!/bin/sh\necho 1..1\ncurl -s --max-time 5 \"$ABL_APP_URL/\"\n", "0755"), claims),
 		attempt(2, 1, run("mkdir -p verifier_reports; printf 'ok 1 - P1.C1\\n1..1\\n' > results.tap; touch verifier_reports/*; (setsid sh -c 'sleep 1; echo x > verifier_reports/phase1_v2_late.md' >/dev/null 2>&1 &)")),
-		attempt(2, 2, run("rm -f run.sh"), claims))
-	p.Write(".abl/config.yaml", strings.Replace(rounds("2"), unproven, "", 1))
+		attempt(2, 2, run("rm -f run.sh"), claims),
+		attempt(3, 0, write("run.sh", strings.Replace(honest, "= ok ]", "= never ]", 1), "0755"), claims))
+	p.Write(".abl/config.yaml", strings.Replace(rounds("3"), unproven, "", 1))
 	all := of(events(t, p.Must(4, "phase", "1", "--json")), state.Verdict)
-	for i, want := range []string{"P1.C1 is vacuous", "P1.C1 is vacuous: its test line is an answer of the app's", "the run report of this call is missing", "run.sh"} {
+	for i, want := range []string{"P1.C1 is vacuous", "P1.C1 is vacuous: its test line is an answer of the app's", "the run report of this call is missing", "run.sh", "P1.C1 is disputed"} {
 		if i >= len(all) || all[i].Verdict != "unverified" || !strings.Contains(all[i].Text, want) {
 			t.Errorf("verdict %d is not for %q: %+v", i+1, want, all)
 		}
@@ -91,6 +92,10 @@ func TestRegressionIsFoundWithoutAVerifier(t *testing.T) {
 	if got := verdicts(events(t, r)) + ", " + called(events(t, r)); got != "fail, p2-build-1.1" {
 		t.Errorf("it came to %s", got)
 	}
+	if testing.Short() {
+		noLeftovers(p)
+		return
+	}
 
 	p.Write(".abl/config.yaml", whole)
 	script(p, builds(write("server.mjs", server)), verify2)
@@ -118,24 +123,21 @@ func notesOf(t *testing.T, out string) string {
 
 // What is not shown is not believed, whatever the Verifier says about it.
 func TestUnbelievable(t *testing.T) {
+	lab.Long(t)
 	h := honestly()
 	silent := strings.Replace(honest, "= ok ]", "= never ]", 1)
 	for _, c := range []struct {
 		name string
 		does []agent.Step
 		why  string
-		long bool // like another one, or like one of TestLiesAreNoPass
 	}{
-		{"lazy: nothing written", []agent.Step{report()}, "run.sh", true},
-		{"a report that claims a pass, and a suite that runs nothing", []agent.Step{write("run.sh", "#!/bin/sh\necho 'all 1 tests pass'\n", "0755"), report()}, "P1.C1 is missing", true},
-		{"the suite disagrees with silence", []agent.Step{write("run.sh", silent, "0755"), report()}, "P1.C1 is disputed", false},
-		{"it deletes its tests in the end", []agent.Step{write(h[0], h[1], h[2]), report(), run("rm -f run.sh")}, "run.sh", true},
-		{"it hands out what it once saw", []agent.Step{write("out.tap", "1..1\nok 1 - P1.C1\n"), write("run.sh", "#!/bin/sh\ncat /workspace/tests/out.tap\n", "0755"), report()}, "P1.C1 is vacuous", true},
+		{"lazy: nothing written", []agent.Step{report()}, "run.sh"},
+		{"a report that claims a pass, and a suite that runs nothing", []agent.Step{write("run.sh", "#!/bin/sh\necho 'all 1 tests pass'\n", "0755"), report()}, "P1.C1 is missing"},
+		{"the suite disagrees with silence", []agent.Step{write("run.sh", silent, "0755"), report()}, "P1.C1 is disputed"},
+		{"it deletes its tests in the end", []agent.Step{write(h[0], h[1], h[2]), report(), run("rm -f run.sh")}, "run.sh"},
+		{"it hands out what it once saw", []agent.Step{write("out.tap", "1..1\nok 1 - P1.C1\n"), write("run.sh", "#!/bin/sh\ncat /workspace/tests/out.tap\n", "0755"), report()}, "P1.C1 is vacuous"},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			if c.long {
-				lab.Long(t)
-			}
 			p := newProject(t, evidence, builds(write("server.mjs", server)), call("verifier", 0, c.does...))
 			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
 			r := p.Must(4, "phase", "1", "--json")
@@ -155,6 +157,7 @@ func TestUnbelievable(t *testing.T) {
 
 // An entry stays a failure though its contract replays ok, and says so.
 func TestRefutationThatDoesNotReplay(t *testing.T) {
+	lab.Long(t)
 	h := honestly()
 	p := newProject(t, evidence, builds(write("server.mjs", server)),
 		call("verifier", 1, write(h[0], h[1], h[2]), refute("no"), report()), verifies(write(h[0], h[1], h[2]), run("rm -f failed_specs.md")))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/testing/lab"
 	"abl/internal/tokens"
 	"abl/roles/agent"
 )
@@ -45,6 +46,7 @@ func TestProvidersTrouble(t *testing.T) {
 
 // A cap in tokens is asked before every call.
 func TestBudget(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp+"budget: {phase: {tokens: 50000}}\n", ends(builds(write("server.mjs", server)), agent.EndOK), verifies())
 	r := p.Must(6, "phase", "1")
 	wants(t, "the cap", r.Stderr, "60000 of 50000 tokens")

@@ -102,6 +102,7 @@ func held(t *testing.T, p *lab.Project, cases []witnessed) audit.Record {
 
 // A suite that asks the app nothing proves nothing, whatever signs it goes by.
 func TestWitnessNothingAsked(t *testing.T) {
+	lab.Long(t)
 	const none = "the tests sent the app no request"
 	lie := func(name, test string) witnessed {
 		return witnessed{name, "GET /" + strings.ReplaceAll(name, " ", "-") + " → 200", test, found.Vacuous, none}

@@ -152,6 +152,7 @@ func (l *look) run(name, from string, to ...string) sandbox.Proof {
 // A box made as a role's passes, and each weaker one is found by the check that
 // is there for it, before anything else was started in it.
 func TestProbeFindsWhatIsWeaker(t *testing.T) {
+	lab.Long(t)
 	l := newLook(t)
 	if p := l.run("as meant", ""); p.Err() != nil || l.agent != "ran\n" {
 		t.Fatalf("as meant: %v, the agent said %q", p.Err(), l.agent)
