@@ -174,6 +174,7 @@ func TestReaderGone(t *testing.T) {
 
 // A file of the record that a kill left half-written is swept.
 func TestLeftoversOfWrites(t *testing.T) {
+	lab.Long(t)
 	want, _ := wanted(t)
 	t.Parallel()
 	s := newScene(t, nil)

@@ -20,6 +20,9 @@ func TestHolderKilled(t *testing.T) {
 	want, _ := wanted(t)
 	for point, holder := range map[string]string{"call.created": "holder-verifier", "app.created": "holder-app"} {
 		t.Run(point, func(t *testing.T) {
+			if point == "app.created" {
+				lab.Long(t)
+			}
 			t.Parallel()
 			s := newScene(t, nil)
 			after := map[string]string{"call.created": "1*off->"} // the Builder's, which has no network

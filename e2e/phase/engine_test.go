@@ -171,6 +171,7 @@ func TestContainerRemoved(t *testing.T) {
 // The app's container ends while the Verifier tests it: that is not the Verifier's
 // fault, and it is called again with a new app.
 func TestAppGoesAway(t *testing.T) {
+	lab.Long(t)
 	v := verifies()
 	v.Steps = append([]agent.Step{run("touch /tmp/at; for i in $(seq 1000); do [ -e go ] && break; sleep 0.05; done"), must(0, `curl -sf "$ABL_APP_URL/"`)}, v.Steps...)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), v)

@@ -106,6 +106,7 @@ func killAt(p *lab.Project, file string, args ...string) {
 // so is the address at which it finds the model on this machine's loopback. The
 // CLI does not take the proxy of its tools for its own.
 func TestGatewayOutlivesAbl(t *testing.T) {
+	lab.Long(t)
 	lab.WayOut(t)
 	const gate, key = "touch at; until [ -e go ]; do sleep 0.02; done; rm -f at go", "a-key-of-nobody-4713"
 	n := int64(100)

@@ -76,6 +76,7 @@ func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
 
 // Alternates would bring the other role's objects in.
 func TestAlternatesAppear(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies(meets()))
 	r := meanwhile(p, "verifier", func() { p.Write(".abl/tests/.git/objects/info/alternates", "../../src/.git/objects\n") })
 	if r.Code != 9 {
@@ -94,6 +95,7 @@ func TestAlternatesAppear(t *testing.T) {
 
 // A person may configure their git between calls, and is shown that it changed.
 func TestSteeringIsShown(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), call("verifier", 1, append(verifies().Steps, refute("no"), meets())...), verifies())
 	r := meanwhile(p, "verifier", func() {
 		p.Git("src", "config", "alias.x", "!touch x")

@@ -73,6 +73,7 @@ printf 'SPEC: %s `+hostile+` is no entry\n' "$k" >>failed_specs.md`)))
 // any way, whatever the agents and the app print: a pipe, a terminal, events,
 // JSON, CSV, logs, and every file that abl keeps.
 func TestNothingHostileGetsOut(t *testing.T) {
+	lab.Long(t)
 	p := leaky(t)
 	p.Write(".env", "GEMINI_API_KEY='"+canary+"'\n")
 	r := p.Must(3, "phase", "1", "--json", "--progress", "plain")

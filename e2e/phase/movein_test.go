@@ -152,6 +152,7 @@ func TestMoveIn(t *testing.T) {
 
 // TestMoveInWithAConflict: what both sides changed is the person's to decide, and nothing moves.
 func TestMoveInWithAConflict(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n",
 		builds(write("lib/word.mjs", "export const word = 'ko';\n")), verifies(refute("ko")))
 	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "call_timeout: 60s", "call_timeout: 60s, max_verifier_iterations: 1", 1))

@@ -222,6 +222,7 @@ calls:
 
 // A host that the person allows is refused all the same when its address is private.
 func TestPrivateRegistryIsRefused(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "", builds(write("server.mjs", server), run("curl -sS -k https://registry.example/private; true")), verifies())
 	r := openRegistry(t, p, private)
 	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {allow: [registry.example], egress: "+r.network+"}\n")

@@ -13,6 +13,7 @@ import (
 // A person edits the spec while the Builder works: the call ends and is
 // committed, no further one begins, and the next run is a new round on the new text.
 func TestSpecEditedMeanwhile(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp,
 		builds(write("server.mjs", server), must(0, "i=0; until test -e go; do i=$((i+1)); test $i -lt 600 || exit 1; sleep 0.05; done")),
 		verifies(write("run.sh", strings.Replace(suite, "1..1\n", "1..2\necho 'ok 2 - P1.C2'\n", 1), "0755")))

@@ -18,6 +18,7 @@ func rounds(n string) string {
 // cannot be read as entries, is asked once more and then there is no verdict. What
 // else may be in that file's place is e2e/hostile's (TestRulings).
 func TestNoVerdict(t *testing.T) {
+	lab.Long(t)
 	half := write("failed_specs.md", "SPEC: GET / → 200\n")
 	// There is nothing to mend, so the next iteration is a Verifier alone.
 	const all = "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 p1-verify-2.2 "
@@ -33,9 +34,6 @@ func TestNoVerdict(t *testing.T) {
 		{"malformed", []agent.ScriptCall{call("verifier", 0, half, report())}, "holds no complete entry", "0", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 "},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			if c.name != "an earlier report" { // which has both limits
-				lab.Long(t)
-			}
 			p := newProject(t, "", append(c.calls, builds(write("server.mjs", server)))...)
 			p.Write(".abl/config.yaml", strings.Replace(rounds("2"), "loop: {", "loop: {no_progress: "+c.limit+", ", 1))
 			r := p.Must(4, "phase", "1", "--json")
@@ -83,6 +81,7 @@ func TestAllThatIsMissingIsToldAtOnce(t *testing.T) {
 
 // A Verifier that does it right when it is asked again has given its verdict.
 func TestAskedAgain(t *testing.T) {
+	lab.Long(t)
 	forgets := func(c agent.ScriptCall, attempt int) agent.ScriptCall { c.Attempt = attempt; return c }
 	p := newProject(t, nodeApp,
 		forgets(call("builder", 1, write("server.mjs", server)), 1),
@@ -110,6 +109,7 @@ func TestAskedAgain(t *testing.T) {
 
 // A Builder that never reports is asked once; its work counts all the same.
 func TestBuilderWithoutReport(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, call("builder", 0, write("server.mjs", server)), verifies())
 	r := p.Must(0, "phase", "1")
 	if n := strings.Count(p.Git("src", "log", "--format=%s"), "phase1/build/step-1"); n != 2 {
