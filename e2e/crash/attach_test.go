@@ -71,6 +71,7 @@ func TestRunningCallIsAttachedTo(t *testing.T) {
 
 // A call that ended while no abl was there is taken up from what it left.
 func TestCallThatEndedAlone(t *testing.T) {
+	lab.Long(t)
 	want, _ := wanted(t)
 	t.Parallel()
 	s, r := held(t, "builder", "")

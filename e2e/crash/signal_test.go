@@ -28,7 +28,7 @@ func TestSignals(t *testing.T) {
 	wantEngine(t)
 	for sig := range codes {
 		t.Run(fmt.Sprint(sig), func(t *testing.T) {
-			if sig == syscall.SIGHUP {
+			if sig != syscall.SIGINT {
 				lab.Long(t)
 			}
 			t.Parallel()

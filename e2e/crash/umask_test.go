@@ -6,10 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"abl/internal/testing/lab"
 )
 
 // Root with a strict umask, in a project of its own: what containers read is readable there.
 func TestStrictUmask(t *testing.T) {
+	lab.Long(t)
 	wantEngine(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only as root do containers run as another user")

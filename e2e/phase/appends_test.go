@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"abl/internal/testing/lab"
 	"abl/roles/agent"
 )
 
@@ -22,6 +23,7 @@ http.createServer((req, res) => {
 // An app that ends by itself while it is tested has broken a contract, whatever
 // the tests say, unless its code is 0; what abl or a declared command ends has not.
 func TestAppThatEndsByItself(t *testing.T) {
+	lab.Long(t)
 	quits := func(code string) string { return strings.Replace(ending, "CODE", code, 1) }
 	session := func(iteration int, suite string, commands ...string) agent.ScriptCall {
 		steps := []agent.Step{write("run.sh", suite, "0755")}

@@ -14,6 +14,7 @@ import (
 // ignores included. However the copy is made, the app sees the same and the
 // source stays as it was committed.
 func TestAppCopy(t *testing.T) {
+	lab.Long(t)
 	for _, how := range []string{"overlay", "tar"} {
 		t.Run(how, func(t *testing.T) { copyCase(t, how) })
 	}
@@ -94,6 +95,7 @@ func startOfApp(all []state.Event) string {
 // A verdict is about the commit: when a person changes the source meanwhile
 // there is none.
 func TestSourceChangedWhileTested(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "")
 	p.Write(".abl/config.yaml", rounds("1"))
 	changed := filepath.Join(p.Dir, "src/server.mjs")

@@ -23,6 +23,7 @@ import (
 // certificate of the person's own, and the call has a budget that its first answers
 // use up.
 func TestGatewayReachesLoopbackAndHoldsTheBudget(t *testing.T) {
+	lab.Long(t)
 	lab.Engine(t)
 	t.Parallel()
 	slots <- struct{}{}

@@ -94,25 +94,20 @@ func TestProgramPasses(t *testing.T) {
 
 // Whatever a suite says without a look at all that the program did is no pass.
 func TestProgramLazySuites(t *testing.T) {
+	lab.Long(t)
 	const head = "#!/bin/bash\necho 1..3\n"
 	const prints = "import fs from 'node:fs';\nfs.writeSync(1, process.argv.slice(2).join(' ') + '\\n');\n"
-	for _, c := range []struct {
-		name, source, suite, want string
-		long                      bool // like another one
-	}{
-		{"says-ok", prints, head + "for i in 1 2 3; do echo ok - P1.C$i; done\n", "P1.C1 is vacuous: the tests never ran the program", true},
+	for _, c := range []struct{ name, source, suite, want string }{
+		{"says-ok", prints, head + "for i in 1 2 3; do echo ok - P1.C$i; done\n", "P1.C1 is vacuous: the tests never ran the program"},
 		{"ran-at-all", prints, head + "for i in 1 2 3; do abl-cmd app words </dev/null >/dev/null 2>&1; " +
-			"if [ $? != 125 ]; then echo ok - P1.C$i; else echo not ok - P1.C$i; fi; done\n", "P1.C1 is weak: its test stays ok when the exit code of its run with words is 1 instead of 0", true},
+			"if [ $? != 125 ]; then echo ok - P1.C$i; else echo not ok - P1.C$i; fi; done\n", "P1.C1 is weak: its test stays ok when the exit code of its run with words is 1 instead of 0"},
 		{"exit-code-alone", count, strings.NewReplacer(` && test "$got" = 3`, "").Replace(counted),
-			"P1.C1 is weak: its test stays ok when what its run with words prints and leaves in files is another", false},
+			"P1.C1 is weak: its test stays ok when what its run with words prints and leaves in files is another"},
 		{"output-alone", count, strings.NewReplacer("got=$(", `test "$(`, `words) && test "$got" = 3`, `words)" = 3`).Replace(counted),
-			"P1.C1 is weak: its test stays ok when the exit code of its run with words is 1 instead of 0", true},
-		{"prints-what-it-prints", prints, head + "for i in 1 2 3; do abl-cmd app ok - P1.C$i; done\n", "P1.C1 is vacuous: its test line is an answer of the app's", true},
+			"P1.C1 is weak: its test stays ok when the exit code of its run with words is 1 instead of 0"},
+		{"prints-what-it-prints", prints, head + "for i in 1 2 3; do abl-cmd app ok - P1.C$i; done\n", "P1.C1 is vacuous: its test line is an answer of the app's"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.long {
-				lab.Long(t)
-			}
 			p := counts(t, c.source, c.suite)
 			r := p.Must(4, "phase", "1")
 			wants(t, "the end", r.Stdout+r.Stderr, c.want)

@@ -172,6 +172,7 @@ func learnsInOneCycle(t *testing.T, a program, model string) {
 // Programs that attack: none of them keeps anything, reaches anybody or outlives
 // its time, and the cycle's folder is as the agent left it.
 func TestHostileProgram(t *testing.T) {
+	lab.Long(t)
 	p := learnProject(t, `version: 1
 calls:
   - role: generate

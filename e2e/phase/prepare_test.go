@@ -111,14 +111,12 @@ func TestPrepare(t *testing.T) {
 // TestPrepareReachesTheBuilder: preparing that fails, or changes what git tracks, is an app
 // that does not start; the Builder hears of it and mends it.
 func TestPrepareReachesTheBuilder(t *testing.T) {
+	lab.Long(t)
 	for name, c := range map[string]struct{ prepare, want string }{
 		"an exit code": {"test -f mended || exit 3", "app.prepare ended with exit code 3"},
 		"a lock file":  {"test -f mended || echo more >> package-lock.json", `app.prepare changed "package-lock.json", and abl undid that`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "an exit code" {
-				lab.Long(t)
-			}
 			first, second := builds(write("server.mjs", server), write("package-lock.json", "{}\n")), builds(must(0, "test \"$(cat package-lock.json)\" = '{}'"), write("mended", ""))
 			first.Iteration, second.Iteration = 1, 2
 			p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: '"+c.prepare+"', ", 1), first, second, verifies())

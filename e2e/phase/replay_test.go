@@ -52,11 +52,10 @@ func TestLiesAreNoPass(t *testing.T) {
 		attempt(1, 1, write("run.sh", "#!/bin/sh\necho 1..1\n# holds: P1.C1\ngrep -q '^# holds: P1.C1' \"$0\" && echo 'ok 1 - P1.C1'\n", "0755"), claims),
 		attempt(1, 2, write("run.sh", "#!/bin/sh\necho 1..1\ncurl -s --max-time 5 \"$ABL_APP_URL/\"\n", "0755"), claims),
 		attempt(2, 1, run("mkdir -p verifier_reports; printf 'ok 1 - P1.C1\\n1..1\\n' > results.tap; touch verifier_reports/*; (setsid sh -c 'sleep 1; echo x > verifier_reports/phase1_v2_late.md' >/dev/null 2>&1 &)")),
-		attempt(2, 2, run("rm -f run.sh"), claims),
-		attempt(3, 0, write("run.sh", strings.Replace(honest, "= ok ]", "= never ]", 1), "0755"), claims))
-	p.Write(".abl/config.yaml", strings.Replace(rounds("3"), unproven, "", 1))
+		attempt(2, 2, write("run.sh", strings.Replace(honest, "= ok ]", "= never ]", 1), "0755"), claims))
+	p.Write(".abl/config.yaml", strings.Replace(rounds("2"), unproven, "", 1))
 	all := of(events(t, p.Must(4, "phase", "1", "--json")), state.Verdict)
-	for i, want := range []string{"P1.C1 is vacuous", "P1.C1 is vacuous: its test line is an answer of the app's", "the run report of this call is missing", "run.sh", "P1.C1 is disputed"} {
+	for i, want := range []string{"P1.C1 is vacuous", "P1.C1 is vacuous: its test line is an answer of the app's", "the run report of this call is missing", "P1.C1 is disputed"} {
 		if i >= len(all) || all[i].Verdict != "unverified" || !strings.Contains(all[i].Text, want) {
 			t.Errorf("verdict %d is not for %q: %+v", i+1, want, all)
 		}

@@ -84,7 +84,7 @@ func TestProvidersWeather(t *testing.T) {
 		{modelserver.Slow, "", "away", 0, "did not answer its last request", true},
 		{modelserver.Daily, "", "quota", 75, "come back after", true},
 		{"429 90000", "", "rate", 75, "come back after", true},
-		{modelserver.Broke, "", "quota", 75, "wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid", false},
+		{modelserver.Broke, "", "quota", 75, "wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid", true},
 		{"401", "", "refused", 5, "GEMINI_API_KEY is refused", true},
 		{modelserver.Forged, "", "refused", 5, "GEMINI_API_KEY is refused", true},
 		{modelserver.TooLong, "", "large", 5, "the prompt is longer than the model takes", true},
