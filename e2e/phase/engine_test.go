@@ -92,7 +92,7 @@ func TestEngineGoesAway(t *testing.T) {
 // The engine does what it is asked and its answer is lost: nothing is done twice.
 func TestEnginesAnswersAreLost(t *testing.T) {
 	lab.Long(t)
-	for _, request := range []string{"/containers/create", "/start", "DELETE /", "/networks/create", "/stop"} {
+	for _, request := range []string{"/containers/create", "/start", "DELETE /", "/stop"} {
 		t.Run(fmt.Sprint(request), func(t *testing.T) {
 			p, px := behind(t)
 			p.Write("src/go", "")

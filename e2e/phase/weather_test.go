@@ -83,7 +83,7 @@ func TestProvidersWeather(t *testing.T) {
 		{modelserver.Silence, ", idle_timeout: 3s", "away", 0, "did not answer its last request (stopped as idle)", true},
 		{modelserver.Slow, "", "away", 0, "did not answer its last request", true},
 		{modelserver.Daily, "", "quota", 75, "come back after", true},
-		{"429 90000", "", "rate", 75, "come back after", true},
+		{"429 90000", "", "quota", 75, "come back after", true},
 		{modelserver.Broke, "", "quota", 75, "wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid", true},
 		{"401", "", "refused", 5, "GEMINI_API_KEY is refused", true},
 		{modelserver.Forged, "", "refused", 5, "GEMINI_API_KEY is refused", true},
