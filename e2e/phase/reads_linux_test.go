@@ -40,6 +40,7 @@ func bytesRead(p *lab.Project, args ...string) (n int64) {
 // the tests on it abl reads it once: as root it changes the owner of every file before.
 func TestReadsOfALargeSource(t *testing.T) {
 	lab.Long(t)
+	lab.Local(t) // another engine is sent the source for each container of the app
 	const files, size = 600, 100_000
 	p := newProject(t, "verify: {evidence: required}\n"+nodeApp, builds(write("server.mjs", server)), verifies())
 	noise := rand.NewChaCha8([32]byte{}) // which git cannot compress
