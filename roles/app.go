@@ -186,11 +186,12 @@ func (a *App) remove(ctx context.Context) error {
 // overFile keeps in the app's record what it wrote too much of, so that abl ended it.
 const overFile = "over.json"
 
-// fullFile keeps there which disk had too little room, so that abl ended it.
+// fullFile keeps in the app's record which disk had too little room, so that abl ended the app.
 const fullFile = "full.json"
 
-// watchDisk ends the app when its copy of the source or its log outgrows the bounds of a
-// call, or when a disk has too little room, until the app is removed. The verdict and the person hear why.
+// watchDisk watches the disks until the app is removed. It ends the app if the app's copy of the
+// source or its log outgrows the bounds of a call, or if a disk has too little room. The reason is
+// in the app's record and is reported to the user.
 func (a *App) watchDisk(ctx context.Context, key string) {
 	w := spill{volume: a.scratch(), files: map[string]int64{
 		filepath.Join(a.dir(key), "app.log"): helper.LogMax + maxEvents,

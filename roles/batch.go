@@ -30,8 +30,8 @@ type batch struct {
 	files   map[string][]byte
 	asJSON  map[string]any
 	spill   spill
-	over    string                             // why abl ended it: what it wrote too much of, or
-	full    bool                               // which disk had too little room
+	over    string                             // why abl ended it: it wrote too much, or a disk is full
+	full    bool                               // abl ended it because a disk is full, not for what it wrote
 	tree    func(w io.Writer, as string) error // written into the folder that the program runs in; nil where a mount shows it
 }
 
@@ -110,10 +110,14 @@ func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 	}()
 	bound, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
-	over := make(chan func(), 1)
+	type excess struct {
+		why  string
+		full bool
+	}
+	over := make(chan excess, 1)
 	go func() {
 		why, full := b.overflow(bound, b.spill)
-		over <- func() { b.over, b.full = why, full }
+		over <- excess{why, full}
 		if why != "" {
 			cancel()
 		}
@@ -130,8 +134,8 @@ func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 		return exit, false, err
 	}
 	select {
-	case note := <-over:
-		note()
+	case e := <-over:
+		b.over, b.full = e.why, e.full
 	default:
 	}
 	st, err := b.Engine.Status(ctx, b.box.Name)

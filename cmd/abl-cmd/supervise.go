@@ -40,11 +40,11 @@ var faultSignals = []unix.Signal{
 	unix.SIGSTKFLT, unix.SIGSYS,
 }
 
-// resetFaultSignals takes Go's handlers from the fault signals. Programs of the same user may
-// send any signal to this process. The kernel drops those for which process 1 of a container has
-// no handler, and another process ends by the signal, so that process 1 can report it. Package
-// os/signal cannot do this: a signal that was queued (sigqueue(3)) counts as a fault of the
-// program's own there.
+// resetFaultSignals removes Go's handlers for the fault signals. Programs of the same user may
+// send any signal to this process. Without a handler the kernel drops the signal for process 1 of
+// a container; any other process ends by the signal, and process 1 can report that. Package
+// os/signal cannot do this: it takes a queued signal (sigqueue(3)) for a fault of the program
+// itself. The price is that a nil dereference here ends the program without a trace.
 func resetFaultSignals() error {
 	var byDefault [4]uint64 // a struct sigaction of the kernel
 	for _, sig := range faultSignals {
@@ -127,8 +127,8 @@ func reap(pid int) (ended, alone chan struct{}, status *syscall.WaitStatus) {
 // its exit code. An init of the engine's would have the user of the programs that
 // it watches over, and its memory would be open to them. It is the dead-man switch
 // too: a program that does not end by itself after its deadline may have been stopped by
-// what it started. Nobody inside can stop or kill process 1: the kernel keeps all signals
-// from it for which it has no handler.
+// what it started. No program inside can stop or kill process 1: the kernel drops every signal
+// for which process 1 has no handler.
 func first(s started) int {
 	usual, grace := helper.Run, lastGrace
 	if s.as == helper.HelperBroker {
