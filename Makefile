@@ -106,6 +106,7 @@ stage-%:
 .PHONY: test
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,ready)
 	@$(MAKE) -j2 -o ready $(if $(filter off,$(ABL_TEST_ENGINE)),,images) test-without
+	@$(if $(filter off,$(ABL_TEST_ENGINE)),,echo "== tests in containers: e2e/phase comes first and takes about 4 minutes on two cores" >&2)
 	@go test -short -count=1 -parallel 3 -vet=off -timeout 30m $(WITH_ENGINE)
 
 # Images are mostly waited for: meanwhile those tests run that need none.
