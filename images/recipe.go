@@ -166,7 +166,7 @@ func (s seen) base() (ref, origin string, ok bool) {
 // fromMirror the origin of a base upon it.
 const (
 	mirrorBase = "abl/debian:" + suite
-	fromMirror = "debootstrap"
+	fromMirror = "mirror"
 )
 
 // baseRecipe is what this abl does to make a base; where it comes from is
