@@ -42,15 +42,15 @@ func (l *Loop) commitSrc(ctx context.Context, p *state.Phase) (Happened, error) 
 func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
 	t := l.turn(roles.Builder, p)
 	begun, err := t.admit()
-	if err == nil && !begun && p.Iteration > 1 && p.Attempt == 1 { // else what is there is an agent's, or was there before the first
-		err = t.settled(ctx)
+	if err == nil && !begun {
+		err = t.guarded(ctx)
 	}
 	if err != nil {
 		return Happened{}, err
 	}
 	var up roles.Up
 	if !begun {
-		up.Failed, err = l.App.Prepared(ctx, t.key, true)
+		up.Failed, err = l.App.Prepared(ctx, t.key)
 	}
 	if err != nil {
 		return Happened{}, err

@@ -10,17 +10,11 @@ import (
 	"abl/internal/wording"
 )
 
-// bootID names the time since the machine was started, "" where the kernel does not.
-func bootID() string {
-	data, _ := hostfs.Read("/proc/sys/kernel/random", "boot_id", 100)
-	return string(data)
-}
-
 // noteBoot keeps the boot id: one that is kept already only when it may be replaced.
 func (l *Loop) noteBoot(replace bool) error {
 	path := l.Project.Boot()
 	kept, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), 100)
-	now := bootID()
+	now := hostfs.BootID()
 	if now == "" || string(kept) == now || !replace && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
@@ -33,7 +27,7 @@ func (l *Loop) noteBoot(replace bool) error {
 func (t turn) afterBoot(ctx context.Context) error {
 	path := t.Project.Boot()
 	kept, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), 100)
-	now := bootID()
+	now := hostfs.BootID()
 	if err != nil || now == "" || string(kept) == now {
 		return nil
 	}

@@ -154,6 +154,9 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	}
 	if !role.App {
 		in.Unprepared = up.Failed
+		if in.Absent, err = Absent(c.Project, c.Number, p.Step); err != nil {
+			return "", shown, err
+		}
 	}
 	text, err := prompt.Build(in)
 	return c.Safe.Redact(text), shown, err

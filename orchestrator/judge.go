@@ -69,8 +69,11 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 		Commit: c.Hash, Verdict: f.Verdict, Entries: entries, Missing: f.Missing,
 		Tree: tree, Stalled: standstill.ForBuilder(), Idle: standstill.Ends(l.NoProgress) || l.sameAnswer(p, f),
 	}
-	if f.Verdict == Pass {
+	switch f.Verdict {
+	case Pass:
 		err = l.tag(ctx, p, c.Hash)
+	case Fail:
+		err = v.noteAbsent()
 	}
 	return h, err
 }

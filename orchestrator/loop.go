@@ -37,6 +37,10 @@ type Repo interface {
 	Seal() (state.Seal, error)
 	// Differs lists paths that no longer equal a commit, "" for the last one.
 	Differs(ctx context.Context, commit string) ([]string, error)
+	// TreeHash returns git's hash of a commit's tree.
+	TreeHash(commit string) (string, error)
+	// WorkKey stands for the content of the work tree, without what git ignores.
+	WorkKey(ctx context.Context) (string, error)
 	// Restore writes the committed files again that a power cut took, and returns their paths. What they
 	// held is copied below aside.
 	Restore(ctx context.Context, aside string) ([]string, error)
@@ -54,8 +58,8 @@ type Caller interface {
 // App is the system under test.
 type App interface {
 	Up(ctx context.Context, key string) (roles.Up, error)
-	// Prepared brings the dependencies that it lacks, before a Builder's call too, and says what failed.
-	Prepared(ctx context.Context, key string, builder bool) (failed string, err error)
+	// Prepared installs the dependencies that the Builder's workspace lacks, and reports what failed.
+	Prepared(ctx context.Context, key string) (failed string, err error)
 	Down(ctx context.Context, key string) error
 }
 

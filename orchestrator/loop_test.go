@@ -177,7 +177,7 @@ func (w *world) Up(_ context.Context, key string) (roles.Up, error) {
 	return w.up[key], w.effect(func() { w.ups++ })
 }
 
-func (w *world) Prepared(_ context.Context, key string, _ bool) (string, error) {
+func (w *world) Prepared(_ context.Context, key string) (string, error) {
 	return w.up[key].Failed, nil
 }
 
@@ -252,6 +252,10 @@ func (r repo) Tip() (string, error) {
 }
 
 func (r repo) Differs(context.Context, string) ([]string, error) { return r.changed, nil }
+
+func (r repo) TreeHash(commit string) (string, error) { return "hash of " + commit, nil }
+
+func (r repo) WorkKey(context.Context) (string, error) { return fmt.Sprint(r.changed), nil }
 
 func (r repo) TreeKey(commit string, without ...string) (string, error) {
 	return "tree of " + commit, nil

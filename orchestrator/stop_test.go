@@ -120,7 +120,7 @@ func TestCancelledWhileTheAppStarts(t *testing.T) {
 type app struct{ up func(context.Context) error }
 
 func (a app) Up(ctx context.Context, _ string) (roles.Up, error) { return roles.Up{}, a.up(ctx) }
-func (app) Prepared(context.Context, string, bool) (string, error) {
+func (app) Prepared(context.Context, string) (string, error) {
 	return "", nil
 }
 func (app) Down(context.Context, string) error { return nil }
@@ -180,9 +180,90 @@ func TestBudget(t *testing.T) {
 // Source that changed while it was tested is no ground for a pass.
 func TestChangedSource(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
+	l := w.loop()
+	w.editWhen(l, func(p state.Phase) bool { return p.Status == state.Verifying })
+	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || len(w.done) != 1 {
+		t.Errorf("ended with %v after %v, want %v after the Builder's call", err, w.done, ErrChanged)
+	}
+}
+
+// editWhen changes two files of the source by hand when a phase is saved that is as asked, once.
+func (w *world) editWhen(l *Loop, is func(state.Phase) bool) {
+	save, edited := l.Save, false
+	l.Save = func() error {
+		if !edited && is(*l.File.Phases["1"]) {
+			edited, w.changed = true, []string{"server.js", "more.js"}
+		}
+		return save()
+	}
+}
+
+// The user's edits are never committed as the Builder's, whichever call is next.
+func TestEditsBeforeEachBuilderCall(t *testing.T) {
+	noReport := play{class: outcome.Done}
+	for name, c := range map[string]struct {
+		plays map[string]play
+		is    func(state.Phase) bool
+		done  int
+	}{
+		"second-iteration": {
+			map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good},
+			func(p state.Phase) bool { return p.Iteration == 2 && p.Status == state.Building }, 2,
+		},
+		"second-attempt": {
+			map[string]play{"p1-build-1.1": noReport, "p1-build-1.2": good, "p1-verify-1.1": good},
+			func(p state.Phase) bool { return p.Attempt == 2 && p.Status == state.Building }, 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c.plays)
+			l := w.loop()
+			w.editWhen(l, c.is)
+			_, err := l.Run(t.Context())
+			const want = `"server.js", "more.js" differ from the last commit`
+			if !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), want) || len(w.done) != c.done {
+				t.Errorf("ended with %v after %v, want %q after %d calls", err, w.done, want, c.done)
+			}
+		})
+	}
+}
+
+// A round that starts later is guarded, too, and --take-mine gives the edits a commit of their own.
+func TestEditsBeforeANewRound(t *testing.T) {
+	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good}
+	w := newWorld(t, plays)
+	l := w.loop()
+	l.Max = 1
+	if p, err := l.Run(t.Context()); err != nil || p.Status != state.Stuck {
+		t.Fatalf("the first round ended %s, %v, want stuck", p.Status, err)
+	}
 	w.changed = []string{"server.js"}
-	if err := w.after(t.Context()); !errors.Is(err, ErrChanged) || len(w.done) != 1 {
-		t.Errorf("ended with %v after %v", err, w.done)
+	l = w.loop()
+	l.File.Phases["1"].Status = state.Ready // as --again does
+	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || len(w.done) != 2 {
+		t.Fatalf("ended with %v after %v, want %v", err, w.done, ErrChanged)
+	}
+	l = w.loop()
+	l.TakeMine = true
+	if _, err := l.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := "phase1/build/step-1 p1-build-1.1, phase1/person/step-2 on p1-buil p1-build-2.1-person-p1-buil, phase1/build/step-2 p1-build-2.1"
+	if got := strings.Join(w.commits["src"], ", "); got != want {
+		t.Errorf("got commits %s, want %s", got, want)
+	}
+}
+
+// Files that were there before the first commit get a commit of their own.
+func TestFilesBeforeTheFirstCommit(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
+	w.changed = []string{"starter.js"}
+	if err := w.after(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := "phase1/person/step-1 on nothing p1-build-1.1-person-nothing, phase1/build/step-1 p1-build-1.1"
+	if got := strings.Join(w.commits["src"], ", "); got != want {
+		t.Errorf("got commits %s, want %s", got, want)
 	}
 }
 
@@ -192,14 +273,8 @@ func TestChangedByHand(t *testing.T) {
 	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good}
 	w := newWorld(t, plays)
 	l := w.loop()
-	save := l.Save
-	l.Save = func() error {
-		if l.File.Phases["1"].Iteration == 2 && len(w.done) == 2 {
-			w.changed = []string{"server.js", "more.js"}
-		}
-		return save()
-	}
-	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), `"server.js" is not as it was committed, and 1 more`) || len(w.done) != 2 {
+	w.editWhen(l, func(p state.Phase) bool { return p.Iteration == 2 && len(w.done) == 2 })
+	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || len(w.done) != 2 {
 		t.Fatalf("ended with %v after %v", err, w.done)
 	}
 	l = w.loop()

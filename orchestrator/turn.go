@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"abl/internal/ledger"
 	"abl/internal/state"
@@ -43,28 +44,14 @@ const mostHolders = 3
 // ErrChanged means that a person changed the source while its phase runs.
 var ErrChanged = errors.New("the source was changed by hand")
 
-// settled sees to it that what a call of the role is about is what was committed.
-// Commits that a person made on top are taken with the rest, and named; what is not
-// committed is the person's to decide about.
+// settled makes sure that the source is what was committed, before a call is about the commit. It
+// accepts commits that the user made on top, and names them.
 func (t turn) settled(ctx context.Context) error {
 	if err := t.afterBoot(ctx); err != nil {
 		return err
 	}
-	changed, err := t.Src.Differs(ctx, "")
-	if err == nil && len(changed) > 0 && t.TakeMine {
-		if err = t.takeMine(ctx); err == nil {
-			changed, err = t.Src.Differs(ctx, "")
-		}
-	}
-	if err != nil {
+	if err := t.unchanged(ctx); err != nil {
 		return err
-	}
-	if len(changed) > 0 {
-		more := ""
-		if n := len(changed) - 1; n > 0 {
-			more = fmt.Sprintf(", and %d more", n)
-		}
-		return fmt.Errorf("%w: %q is not as it was committed%s", ErrChanged, changed[0], more)
 	}
 	tip, err := t.Src.Tip()
 	if err == nil && tip != t.p.SrcCommit {
@@ -74,6 +61,80 @@ func (t turn) settled(ctx context.Context) error {
 	return err
 }
 
+// guarded makes sure before a Builder's call that the source has no edits of the user's, which
+// would be committed as the Builder's. Work that an interrupted call of the Builder left is not an
+// edit. Files that were there before the first commit get a commit of their own.
+func (t turn) guarded(ctx context.Context) error {
+	if err := t.afterBoot(ctx); err != nil {
+		return err
+	}
+	if tip, err := t.Src.Tip(); err != nil || tip == "" {
+		return errors.Join(err, t.commitFirst(ctx))
+	}
+	left, known, err := roles.Read[string](roles.Record{Dir: t.Project.Logs()}, leftFile)
+	if err != nil {
+		return err
+	}
+	if known {
+		if now, err := t.Src.WorkKey(ctx); err != nil || now == left {
+			return err
+		}
+	}
+	if t.p.Iteration > 1 && t.p.Attempt == 1 {
+		return t.settled(ctx)
+	}
+	return t.unchanged(ctx)
+}
+
+// leftFile has the key of the work that an interrupted call of the Builder left in the source.
+const leftFile = "left.json"
+
+// noteLeft keeps the key of the work that an interrupted call left.
+func (t turn) noteLeft(ctx context.Context) error {
+	if t.role.App {
+		return nil
+	}
+	key, err := t.Src.WorkKey(ctx)
+	if err == nil {
+		err = roles.Record{Dir: t.Project.Logs()}.Write(leftFile, key)
+	}
+	return err
+}
+
+// commitFirst commits files that were in the source before abl, if there are any.
+func (t turn) commitFirst(ctx context.Context) error {
+	changed, err := t.Src.Differs(ctx, "")
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	return t.takeMine(ctx)
+}
+
+// unchanged fails if the source has edits that are not committed. With TakeMine it commits them.
+func (t turn) unchanged(ctx context.Context) error {
+	changed, err := t.Src.Differs(ctx, "")
+	if err == nil && len(changed) > 0 && t.TakeMine {
+		if err = t.takeMine(ctx); err == nil {
+			changed, err = t.Src.Differs(ctx, "")
+		}
+	}
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	named := make([]string, 0, maxShown)
+	for _, path := range changed[:min(maxShown, len(changed))] {
+		named = append(named, fmt.Sprintf("%.200q", path))
+	}
+	if more := len(changed) - maxShown; more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	verb := "differ"
+	if len(changed) == 1 {
+		verb = "differs"
+	}
+	return fmt.Errorf("%w: %s %s from the last commit", ErrChanged, strings.Join(named, ", "), verb)
+}
+
 // takeMine commits what a person changed by hand, apart from what agents did. They
 // may do so again before the same call, so its key names the commit that it stands on.
 func (t turn) takeMine(ctx context.Context) error {
@@ -81,7 +142,7 @@ func (t turn) takeMine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	on := tip[:min(len(tip), 7)]
+	on := cmp.Or(tip[:min(len(tip), 7)], "nothing")
 	subject := fmt.Sprintf("phase%d/person/step-%d on %s", t.Number, t.p.Step, on)
 	c, err := t.Src.Snapshot(ctx, subject, t.key+"-person-"+on, func(state.Found) error { return nil })
 	if err != nil {

@@ -99,7 +99,7 @@ func (t turn) sweepUnlessCommitted(ctx context.Context, o roles.Outcome) error {
 	if err := t.repo().Sweep(context.WithoutCancel(ctx), t.keepFound); err != nil {
 		return fmt.Errorf("cannot sweep the %s's workspace: %w", t.role.Name, err)
 	}
-	return nil
+	return t.noteLeft(context.WithoutCancel(ctx))
 }
 
 // keepFound keeps what a sweep found with the call that left it, and shows it.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 	"abl/internal/testing/failpoint"
 )
 
-// App runs the system under test: a throw-away copy of the committed tree in a
-// box of its own, with the broker as its first process.
+// App runs the system under test: a throw-away copy of a commit and of its dependencies in a
+// container of its own, with the broker as its first process.
 type App struct {
 	*Boxes
 	Project  state.Project
@@ -26,10 +25,11 @@ type App struct {
 	Life     time.Duration     // after which an app that nobody ended ends itself
 	Env      []string
 	Services []ServiceBox
-	Copy     string                             // overlay or tar
-	Tree     func(w io.Writer, as string) error // writes the tree as a tar of one folder of this name, for Copy tar
+	Copy     string // overlay or tar
+	Commits  Commits
+	Commit   string // that the app is started from, "" for the last one
 	Out      state.Sink
-	Prepare  *Prepare // brings its dependencies; nil where nothing does
+	Prepare  *Prepare // installs its dependencies; nil for no command
 
 	place string // "" is PlaceApp; others of the same app run beside it
 }
@@ -93,14 +93,14 @@ func (a *App) upOnce(ctx context.Context, key string) (Up, error) {
 			return up, err
 		}
 		begun := time.Now()
-		failed, err := a.Prepared(ctx, key, false)
+		from, failed, err := a.source(ctx, key)
 		if err != nil {
 			return up, err
 		}
 		if failed != "" {
 			return a.settled(key, a.up(a.Spec), helper.Event{Event: "failed", Detail: failed}, begun), nil
 		}
-		if up, err = a.start(ctx, key); err != nil {
+		if up, err = a.start(ctx, key, from); err != nil {
 			return up, fmt.Errorf("cannot start the app's container: %w", err)
 		}
 	}
@@ -136,7 +136,7 @@ func (a *App) up(spec helper.BrokerSpec) Up {
 	return Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.BrokerPort), Token: spec.Token, URL: spec.App.URL()}
 }
 
-func (a *App) start(ctx context.Context, key string) (_ Up, err error) {
+func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err error) {
 	if err := a.Holder(ctx, a.at()); err != nil {
 		return Up{}, err
 	}
@@ -147,11 +147,15 @@ func (a *App) start(ctx context.Context, key string) (_ Up, err error) {
 	}
 	until, whole := time.Unix(spec.Deadline, 0), context.WithoutCancel(ctx)
 	a.tell(key, state.Event{Kind: state.AppStart})
-	for _, step := range []func(context.Context, string, time.Time) error{a.services, a.volumes, a.fill} {
+	for _, step := range []func() error{
+		func() error { return a.services(whole, key, until) },
+		func() error { return a.volumes(whole, key, until, from) },
+		func() error { return a.fill(whole, key, until, from) },
+	} {
 		if err := ctx.Err(); err != nil {
 			return Up{}, err
 		}
-		if err := step(whole, key, until); err != nil {
+		if err := step(); err != nil {
 			return Up{}, err
 		}
 	}

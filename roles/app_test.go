@@ -1,11 +1,10 @@
 package roles
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"abl/internal/helper"
-	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/sandboxtest"
@@ -39,9 +37,25 @@ func newStage(t *testing.T, app *helper.App, says string) *stage {
 		return sandbox.Exit{Code: 3}
 	}}
 	return &stage{r, &App{
-		Boxes: boxesOn(r.engine), Project: r.runner.Project, Image: "i", Spec: helper.BrokerSpec{Port: helper.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Out: state.Func(r.take),
+		Boxes: boxesOn(r.engine), Project: r.runner.Project, Image: "i", Spec: helper.BrokerSpec{Port: helper.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: oneCommit{tree: "t1"}, Out: state.Func(r.take),
 		Services: []ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
 	}}
+}
+
+// oneCommit is a source whose last commit has one file.
+type oneCommit struct {
+	tree string
+	err  error
+}
+
+func (c oneCommit) Tip() (string, error)            { return "c0ffee", nil }
+func (c oneCommit) TreeHash(string) (string, error) { return c.tree, nil }
+func (c oneCommit) Content(string) (map[string]string, error) {
+	return map[string]string{"a": "0100644 1"}, nil
+}
+
+func (c oneCommit) ExportTo(_ context.Context, dir, _ string) error {
+	return errors.Join(c.err, os.WriteFile(filepath.Join(dir, "a"), []byte("text of the commit"), 0o644))
 }
 
 var web = &helper.App{Command: "serve", Port: 80}
@@ -184,19 +198,13 @@ func TestAppCancelled(t *testing.T) {
 
 func TestAppGetsACopy(t *testing.T) {
 	s := newStage(t, web, `{"event":"ready"}`)
-	write(t, filepath.Join(s.runner.Project.Src, "a"), "text")
-	var copied bytes.Buffer
-	done := make(chan bool)
+	write(t, filepath.Join(s.runner.Project.Src, "a"), "a change that no commit has")
 	s.app.Copy = "tar"
-	s.app.Tree = func(w io.Writer, as string) error {
-		defer close(done)
-		return hostfs.Tar(io.MultiWriter(w, &copied), as, s.runner.Project.Src, ".git")
-	}
 	_, err := s.app.Up(t.Context(), "k")
 	must(t, err)
-	<-done
-	if !strings.Contains(s.engine.Journal(), "CopyIn ") || !strings.Contains(copied.String(), "text") {
-		t.Errorf("copied %q\n%s", copied.String(), s.engine.Journal())
+	exported, err := os.ReadFile(s.app.Project.Cache("trees", "t1", "a"))
+	if err != nil || string(exported) != "text of the commit" || !strings.Contains(s.engine.Journal(), "CopyIn ") {
+		t.Errorf("exported %q, %v, want the text of the commit\n%s", exported, err, s.engine.Journal())
 	}
 	b, _ := s.engine.Box(s.app.box())
 	for _, m := range b.Mounts {
@@ -204,11 +212,11 @@ func TestAppGetsACopy(t *testing.T) {
 			t.Error("the app sees the source itself")
 		}
 	}
-	broken := errors.New("unreadable")
-	s.app.Tree = func(io.Writer, string) error { return broken }
 	must(t, s.app.Down(t.Context(), "k"))
+	broken := errors.New("unreadable")
+	s.app.Commits = oneCommit{tree: "t2", err: broken}
 	if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, broken) {
-		t.Errorf("a tree that cannot be read: %v", err)
+		t.Errorf("a commit that cannot be read: got %v, want %v", err, broken)
 	}
 }
 

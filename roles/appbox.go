@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"abl/internal/helper"
@@ -18,14 +20,14 @@ import (
 )
 
 // volumes makes the tree that the app will see: a copy-on-write view of the
-// source, or an empty volume that fill copies the tree into.
-func (a *App) volumes(ctx context.Context, key string, until time.Time) error {
+// source, or an empty volume that fill copies the source into.
+func (a *App) volumes(ctx context.Context, key string, until time.Time, from layers) error {
 	labels := a.Labels("volume", a.at(), key, until)
 	err := a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.scratch(), Labels: labels})
 	if err != nil || a.Copy != "overlay" {
 		return err
 	}
-	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.tree(), Labels: labels, Lower: a.Project.Src, Upper: a.scratch(), Image: a.Helper})
+	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.tree(), Labels: labels, Lower: from, Upper: a.scratch(), Image: a.Helper})
 }
 
 func (a *App) boxFor(key string, until time.Time) sandbox.Box {
@@ -57,7 +59,7 @@ func (a *App) proving(key string, box sandbox.Box) proving {
 // gives the folder that a volume is mounted at its owner and mode only when it
 // is unpacked as an entry of the folder above, and without them the app could
 // not write in its own directory.
-func (a *App) fill(ctx context.Context, key string, until time.Time) error {
+func (a *App) fill(ctx context.Context, key string, until time.Time, from layers) error {
 	if a.Copy == "overlay" {
 		return nil
 	}
@@ -69,7 +71,12 @@ func (a *App) fill(ctx context.Context, key string, until time.Time) error {
 	if err := Make(ctx, a.Engine, box); err != nil {
 		return err
 	}
-	_, err := a.pour(ctx, box.Name, helper.Src, a.Tree)
+	var err error
+	for _, dir := range slices.Backward(from) { // an upper directory hides a lower one
+		if err == nil {
+			_, err = a.pour(ctx, box.Name, helper.Src, func(w io.Writer, as string) error { return hostfs.Tar(w, as, dir) })
+		}
+	}
 	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
 }
 

@@ -32,6 +32,8 @@ type Builds struct {
 	Absent []string
 	// Nil: it is run in the source itself.
 	Tree func(w io.Writer, as string) error
+	// The source has no history: it is an export of a commit.
+	Exported bool
 	// In helper.Src, where it is run; "" for the whole.
 	Dir string
 	Env []string
@@ -125,9 +127,12 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 	}
 	rules := ofBuild(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
 	if b.Tree == nil {
-		rules = ofPreparation(b.Project, b.ID, rec.Dir, b.Gate != nil)
+		rules = ofPreparation(b.Project, b.ID, rec.Dir, b.Gate != nil, b.Exported)
 		// The source, and its history read-only.
 		box.Mounts = Mounts(Builder, b.Project, rec)[:2]
+		if b.Exported {
+			box.Mounts = box.Mounts[:1]
+		}
 	}
 	return &batch{
 		proving: proving{Boxes: b.Boxes, project: b.Project, dir: rec.Dir, box: box, rule: rules, secret: b.Safe},

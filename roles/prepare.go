@@ -18,9 +18,9 @@ import (
 	"abl/internal/testing/failpoint"
 )
 
-// Prepare is how an app's dependencies are brought into its source: by a command in a box of
-// its own, which is proven as a role's is and sees the source alone. What it leaves there that
-// git ignores stays, for the Builder and for each copy that the app is started from.
+// Prepare installs dependencies by a command in a container of its own, which is proven as a
+// role's is and sees only the source. It runs in the Builder's workspace, where files that git
+// ignores stay for the Builder, and in an export of the commit that the app is started from.
 type Prepare struct {
 	Source Source
 	Gate   Gate              // nil for no network
@@ -50,9 +50,9 @@ type prepared struct {
 	Left []string `json:"left"` // folders that git ignores
 }
 
-// Prepared sees to it that the source has the dependencies that its lock files ask for, and
-// says what failed. For a Builder, who has yet to begin perhaps, there have to be some.
-func (a *App) Prepared(ctx context.Context, key string, builder bool) (failed string, err error) {
+// Prepared installs in the Builder's workspace the dependencies that its lock files ask for, if it
+// has any, and reports what failed.
+func (a *App) Prepared(ctx context.Context, key string) (failed string, err error) {
 	p := a.Prepare
 	if p == nil {
 		return "", nil
@@ -64,7 +64,7 @@ func (a *App) Prepared(ctx context.Context, key string, builder bool) (failed st
 		return "", err
 	}
 	now, locked := a.standsOn(was)
-	if builder && !locked {
+	if !locked {
 		return "", nil
 	}
 	logs, mark := Record{a.Project.Logs()}, "prepared.json"
@@ -151,7 +151,7 @@ func (a *App) standsOn(tree map[string]string) (sum string, locked bool) {
 func (a *App) prepare(ctx context.Context, key string, was map[string]string) (failed string, err error) {
 	begun := time.Now()
 	a.tell(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
-	end, err := a.runPrepare(ctx)
+	end, err := a.runPrepare(ctx, a.Project)
 	if err != nil && !gone(context.WithoutCancel(ctx), a.Engine, a.name(prepareKey)) {
 		return "", err // it may write on
 	}
@@ -163,19 +163,24 @@ func (a *App) prepare(ctx context.Context, key string, was map[string]string) (f
 	if err := errors.Join(err, perr); err != nil {
 		return "", err
 	}
+	if len(cleared) > 0 {
+		end.Notes = append(end.Notes, fmt.Sprintf("app.prepare left things in the source that were taken away: %.200q (%s), %d in all", cleared[0].Path, cleared[0].What, len(cleared)))
+	}
+	return a.reportPrepare(key, begun, end, changed), nil
+}
+
+// reportPrepare reports how app.prepare ended, and returns what failed.
+func (a *App) reportPrepare(key string, begun time.Time, end BuildEnd, changed []string) (failed string) {
 	failed = a.Safe.Line(a.Prepare.why(end, changed))
 	say := state.Event{Kind: state.Prepared, MS: time.Since(begun).Milliseconds(), Text: failed}
 	if failed != "" {
 		say.Text += "; read " + a.Project.Rel(a.Project.Call(prepareKey))
 	}
 	a.tell(key, say)
-	if len(cleared) > 0 {
-		end.Notes = append(end.Notes, fmt.Sprintf("app.prepare left things in the source that were taken away: %.200q (%s), %d in all", cleared[0].Path, cleared[0].What, len(cleared)))
-	}
 	for _, note := range end.Notes {
 		a.tell(key, state.Event{Kind: state.Note, Text: note})
 	}
-	return failed, nil
+	return failed
 }
 
 // why says what failed, "" when nothing did.
@@ -202,15 +207,16 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 	return ""
 }
 
-// runPrepare takes the command to its end.
-func (a *App) runPrepare(ctx context.Context) (end BuildEnd, err error) {
+// runPrepare runs the command in the source of a project to its end.
+func (a *App) runPrepare(ctx context.Context, in state.Project) (end BuildEnd, err error) {
 	p, rec := a.Prepare, Record{a.Project.Call(prepareKey)}
 	b := &Builds{
-		Boxes: a.Boxes, Project: a.Project, Image: a.Image, Argv: []string{"sh", "-c", a.Spec.App.Prepare},
+		Boxes: a.Boxes, Project: in, Image: a.Image, Argv: []string{"sh", "-c", a.Spec.App.Prepare},
 		Dir: strings.TrimPrefix(a.Spec.Dir, helper.Src), Env: a.Env, Gate: p.Gate, Files: p.Files,
+		Exported: in.Src != a.Project.Src,
 	}
 	begun := time.Now()
-	was, err := measure(ctx, a.Project.Src)
+	was, err := measure(ctx, in.Src)
 	if err = errors.Join(err, p.Quota.hasRoom()); err != nil {
 		return end, err
 	}
@@ -218,7 +224,7 @@ func (a *App) runPrepare(ctx context.Context) (end BuildEnd, err error) {
 	defer done()
 	cut, over := make(chan struct{}), make(chan string, 1)
 	go func() {
-		look := func() string { return p.Quota.look(watched, a.Project.Src, was, begun) }
+		look := func() string { return p.Quota.look(watched, in.Src, was, begun) }
 		if why := p.Quota.outgrown(watched, look); why != "" {
 			over <- why
 			close(cut)
@@ -228,7 +234,7 @@ func (a *App) runPrepare(ctx context.Context) (end BuildEnd, err error) {
 	if len(over) > 0 {
 		end.Gone = <-over
 	} else if end.Gone == "" { // it may have been quicker than abl
-		end.Gone = p.Quota.look(ctx, a.Project.Src, was, begun)
+		end.Gone = p.Quota.look(ctx, in.Src, was, begun)
 	}
 	return end, errors.Join(err, keepAll(a.Safe, rec.Dir, "stdout", "stderr"))
 }

@@ -50,7 +50,7 @@ func newKitchen(t *testing.T) *kitchen {
 	if k.app.UID == 0 {
 		k.app.UID, k.app.GID = 10001, 10001
 	}
-	k.app.Prepare = &Prepare{Source: repo, Limit: time.Hour}
+	k.app.Prepare, k.app.Commits = &Prepare{Source: repo, Limit: time.Hour}, committed{repo, k.app.UID, k.app.GID}
 	k.engine.Scripts["build"] = func(b sandbox.Box) sandbox.Exit {
 		k.ran++
 		k.box = b
@@ -59,9 +59,24 @@ func newKitchen(t *testing.T) *kitchen {
 	return k
 }
 
+// committed is the repository of a source.
+type committed struct {
+	*git.Repo
+	uid, gid int
+}
+
+func (c committed) Tip() (string, error) {
+	head, _, err := c.Head()
+	return head.Hash, err
+}
+
+func (c committed) ExportTo(ctx context.Context, dir, commit string) error {
+	return c.Repo.ExportTo(ctx, dir, commit, git.Owner{UID: c.uid, GID: c.gid})
+}
+
 func (k *kitchen) prepare(want string) {
 	k.Helper()
-	failed, err := k.app.Prepared(k.Context(), "p1-build-1.1", true)
+	failed, err := k.app.Prepared(k.Context(), "p1-build-1.1")
 	if err != nil || failed != want {
 		k.Errorf("it failed as %q, %v, want %q", failed, err, want)
 	}
@@ -151,7 +166,7 @@ func TestPrepareBox(t *testing.T) {
 func TestPrepareThroughAGate(t *testing.T) {
 	k, gate := newKitchen(t), &gated{}
 	k.app.Prepare.Gate, k.app.Prepare.Files = gate, map[string][]byte{"ca.pem": []byte("c")}
-	if failed, err := k.app.Prepared(t.Context(), "p1-build-1.1", true); err != nil || failed != "" {
+	if failed, err := k.app.Prepared(t.Context(), "p1-build-1.1"); err != nil || failed != "" {
 		t.Errorf("%q, %v", failed, err)
 	}
 	if k.box.Reach.Join != "abl-id-holder-builder" || k.box.Env[3] != "HTTPS_PROXY=x" || strings.Join(gate.said, ", ") != "open prepare, close prepare" {
@@ -276,7 +291,7 @@ func TestPrepareLosesTheEngine(t *testing.T) {
 	for _, method := range []string{"Create", "Prove", "Start", "Wait", "Logs"} {
 		k := newKitchen(t)
 		k.engine.Fail(method, 1, lost)
-		if _, err := k.app.Prepared(t.Context(), "k", false); !errors.Is(err, lost) {
+		if _, err := k.app.Prepared(t.Context(), "k"); !errors.Is(err, lost) {
 			t.Errorf("%s: %v", method, err)
 		}
 		k.wantLeft()
@@ -286,7 +301,7 @@ func TestPrepareLosesTheEngine(t *testing.T) {
 		}
 	}
 	k := newKitchen(t)
-	if _, err := k.app.Prepared(cancelled(t), "k", false); !errors.Is(err, context.Canceled) {
+	if _, err := k.app.Prepared(cancelled(t), "k"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	k.wantLeft()
@@ -309,7 +324,7 @@ func TestPrepareOutgrows(t *testing.T) {
 			}
 		}
 	}
-	failed, err := k.app.Prepared(t.Context(), "k", false)
+	failed, err := k.app.Prepared(t.Context(), "k")
 	if err != nil || !strings.HasPrefix(failed, "app.prepare failed: its workspace grew by ") {
 		t.Errorf("%q, %v", failed, err)
 	}
@@ -325,7 +340,7 @@ func TestPrepareOutgrowsAtOnce(t *testing.T) {
 			write(t, filepath.Join(src, "node_modules/big"), strings.Repeat("x", size))
 			return sandbox.Exit{}
 		}
-		failed, err := k.app.Prepared(t.Context(), "k", false)
+		failed, err := k.app.Prepared(t.Context(), "k")
 		if err != nil || !strings.HasPrefix(failed, want) || want == "" && failed != "" {
 			t.Errorf("%d bytes at once: %q, %v; want %q", size, failed, err, want)
 		}

@@ -87,10 +87,15 @@ func ofBuild(id, dir, name string, absent []string, gated bool) rule {
 	return rules
 }
 
-// ofPreparation is the rule for what prepares the source in its place.
-func ofPreparation(p state.Project, id, dir string, gated bool) rule {
+// ofPreparation is the rule for app.prepare, which runs in the Builder's workspace or in an export
+// without a history.
+func ofPreparation(p state.Project, id, dir string, gated, exported bool) rule {
 	rules := ofBuild(id, dir, "", append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")), gated)
-	rules.mounts = append(calls(dir), workspace(p, p.Src, "/workspace/src")[:2]...)
+	source := workspace(p, p.Src, "/workspace/src")[:2]
+	if exported {
+		source = source[:1]
+	}
+	rules.mounts = append(calls(dir), source...)
 	if gated {
 		rules.networks = []string{"builder", "trial"} // a Builder's, in which nobody else is meanwhile
 	}

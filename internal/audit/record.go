@@ -43,6 +43,7 @@ type Record struct {
 // Commits is what was judged, and with which tests.
 type Commits struct {
 	Source string `json:"source"`
+	Tree   string `json:"tree,omitempty"` // of Source: the files that the app was started from
 	Tests  string `json:"tests"`
 	Tag    string `json:"tag,omitempty"` // that names both on a pass
 }

@@ -215,7 +215,7 @@ func (l *Loaded) refuse(secrets map[string]string, places ...string) error {
 
 // reserved is what a role must not get as, in or around its workspace.
 var reserved = []string{
-	".abl/specs", ".abl/logs", ".abl/reports", ".abl/images", ".abl/state.json", ".abl/lock", ".abl/config.yaml",
+	".abl/specs", ".abl/logs", ".abl/reports", ".abl/images", ".abl/cache", ".abl/state.json", ".abl/lock", ".abl/config.yaml",
 	".abl/project.md", ".abl/project_map.txt", ".abl/abl.config.yaml", "abl.config.yaml", "prompts", ".env", ".git",
 }
 

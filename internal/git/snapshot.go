@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -125,10 +126,38 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 		read := *found
 		r.read.Store(&read)
 	}
-	found.Entries = slices.DeleteFunc(slices.Clone(found.Entries), func(e *index.Entry) bool { return away(e) || below(kept, e.Name) })
+	found.Entries = slices.DeleteFunc(slices.Clone(found.Entries), func(e *index.Entry) bool {
+		out := away(e) || below(kept, e.Name)
+		if out && len(found.Ignores) < maxDiffers {
+			found.Ignores = append(found.Skipped, Skipped{Path: e.Name, Why: r.whyAway(e.Name)})
+		}
+		return out
+	})
 	found.Entries = append(found.Entries, kept...)
 	slices.SortFunc(found.Entries, inOrder)
 	return base, found, nil
+}
+
+// whyAway returns why no commit can hold a path, which is in a submodule or was left out of the
+// clone.
+func (r *Repo) whyAway(path string) string {
+	if without(r.opts.Without, path) {
+		return "excluded from the clone (adopt.exclude)"
+	}
+	return "inside a submodule: commits of this repository cannot hold it"
+}
+
+// absent lists paths of the directory that a commit of it does not contain, with the reasons.
+func absent(found *scan.Result) (all []state.Thing) {
+	for _, s := range slices.Concat(found.Skipped, found.Ignores) {
+		all = append(all, state.Thing{Path: s.Path, What: s.Why})
+	}
+	for _, t := range found.Cleared {
+		if strings.HasSuffix(t.What, "removed") {
+			all = append(all, t)
+		}
+	}
+	return state.InOrder(all)
 }
 
 // write makes everything durable, in the order that a kill may interrupt. The index is made
@@ -226,7 +255,7 @@ func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) 
 			control = append(control, m.Thing)
 		}
 	}
-	if err := keep(state.Found{Cleared: w.Cleared, Control: state.InOrder(control), Ignored: w.Ignored}); err != nil {
+	if err := keep(state.Found{Cleared: w.Cleared, Control: state.InOrder(control), Ignored: w.Ignored, Absent: absent(w)}); err != nil {
 		return err
 	}
 	slices.Sort(now)
@@ -288,6 +317,20 @@ func (r *Repo) Tree(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	return treeOf(found.Entries, found.Out...), nil
+}
+
+// WorkKey stands for the content of the directory, without what git ignores: two directories have
+// the same key if a commit of either has the same tree.
+func (r *Repo) WorkKey(ctx context.Context) (string, error) {
+	_, found, err := r.look(ctx, scan.Options{})
+	if err != nil {
+		return "", err
+	}
+	key := sha256.New()
+	for _, e := range found.Entries {
+		fmt.Fprintf(key, "%o %s\x00%s", e.Mode, e.Name, e.Hash[:])
+	}
+	return fmt.Sprintf("%x", key.Sum(nil)), nil
 }
 
 func treeOf(entries []*index.Entry, out ...string) map[string]string {

@@ -117,9 +117,11 @@ const (
 type Volume struct {
 	Name   string
 	Labels map[string]string
-	Lower  string // set: a copy-on-write view of this directory of the engine's host, written into Upper
-	Upper  string // name of the scratch volume that takes the writes
-	Image  string // with Upper: one that the engine has, of a box that is never started
+	// Set: a copy-on-write view of these directories of the engine's host, which hide each other in
+	// this order. Writes go to Upper. The first directory gives the view its owner and mode.
+	Lower []string
+	Upper string // name of the scratch volume that takes the writes
+	Image string // with Upper: one that the engine has, of a box that is never started
 }
 
 // State is where a box is in its life.

@@ -122,6 +122,9 @@ func (p Project) Ignored(role string) string { return p.abl("logs", "ignored-"+r
 // Empty is a directory without content that covers what must not be seen.
 func (p Project) Empty() string { return p.abl("logs", "calls", ".empty") }
 
+// Cache is a directory of what abl can make again: clean exports of commits, and dependencies.
+func (p Project) Cache(elem ...string) string { return p.abl(append([]string{"cache"}, elem...)...) }
+
 // Reports is where audit records stand.
 func (p Project) Reports() string { return p.abl("reports") }
 

@@ -31,6 +31,9 @@ type Found struct {
 	Cleared []Thing `json:"cleared"` // taken away: setuid bits, file capabilities, devices, sockets, FIFOs
 	Control []Thing `json:"control"` // new or changed since the sweep before: files that steer an agent's CLI, an editor, CI or git
 	Ignored Ignored `json:"ignored"`
+	// Paths that a commit does not contain, with the reasons: a rule that ignores them, a submodule, a
+	// limit. Files below an ignored folder are not listed.
+	Absent []Thing `json:"absent,omitempty"`
 }
 
 // Thing is a path in a workspace, and what it is.

@@ -243,6 +243,7 @@ func facts(r audit.Record) (all []fact) {
 		}
 	}
 	put("commit.source", r.Commits.Source)
+	put("commit.tree", r.Commits.Tree)
 	put("commit.tests", r.Commits.Tests)
 	put("commit.tag", r.Commits.Tag)
 	put("evidence", evidenceOf(r))

@@ -28,7 +28,7 @@ func sample(verdictIs, status string, contracts ...audit.Contract) audit.Record 
 	return audit.Record{
 		Version: 1, Project: "0123456789ab", Phase: 2, Title: "Links", Round: 1, Iteration: 2, Step: 2, Decided: time.Date(2026, 3, 1, 12, 0, 43, 0, time.UTC),
 		Verdict: verdictIs, Status: status, Evidence: "required", Contracts: contracts,
-		Commits: audit.Commits{Source: strings.Repeat("c", 40), Tests: strings.Repeat("d", 40)},
+		Commits: audit.Commits{Source: strings.Repeat("c", 40), Tree: strings.Repeat("e", 40), Tests: strings.Repeat("d", 40)},
 		Specs:   []audit.Spec{{Phase: 1, File: ".abl/specs/phase1.md", SHA256: hash}, {Phase: 2, File: ".abl/specs/phase2.md", SHA256: hash}},
 		Replays: []audit.Replay{
 			{Name: "app-1", Against: "app", Tests: 3, OK: 2, Exit: 1, MS: 1234, Boundary: proof, App: proof},

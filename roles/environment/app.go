@@ -3,7 +3,6 @@ package environment
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/helper"
-	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/roles"
 )
@@ -96,7 +94,6 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 	}
 	app := &roles.App{
 		Boxes: e.Boxes, Project: e.Project, Image: image, Copy: e.copyMode(), Out: out,
-		Tree:    func(w io.Writer, as string) error { return hostfs.Tar(w, as, e.Project.Src, ".git") },
 		Silence: 30 * time.Second,
 		Life:    time.Duration(e.Conf.Loop.CallTimeout) + StartTime(e.Conf) + 5*time.Minute,
 		Spec: helper.BrokerSpec{
@@ -174,7 +171,7 @@ func (e *Environment) copyMode() string {
 	}
 	if mode == "auto" {
 		mode = "overlay"
-		if !e.Info.Local || strings.ContainsAny(e.Project.Src, `,:\`) {
+		if !e.Info.Local || strings.ContainsAny(e.Project.Root, `,:\`) {
 			mode = "tar"
 		}
 	}

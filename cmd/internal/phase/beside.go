@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
-	"abl/internal/git"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/orchestrator"
@@ -62,17 +60,7 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 
 func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url string)) error {
 	const key = "open"
-	at, _, err := r.src.Head()
-	if err != nil {
-		return err
-	}
-	if at.Hash != commit { // a later phase has gone on in the workspace
-		r.note(fmt.Sprintf("this is commit %.12s alone: what git ignores is not in it", commit))
-		r.app.Copy, r.app.Prepare = "tar", nil
-		r.app.Tree = func(w io.Writer, as string) error {
-			return r.src.Export(ctx, w, commit, as, git.Owner{UID: r.env.UID, GID: r.env.GID})
-		}
-	}
+	r.app.Commit = commit
 	if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
 		return err
 	}
@@ -140,7 +128,7 @@ func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty
 	if role.App {
 		up, err = r.app.Up(ctx, key)
 	} else {
-		up.Failed, err = r.app.Prepared(ctx, key, true)
+		up.Failed, err = r.app.Prepared(ctx, key)
 	}
 	if err != nil {
 		return err

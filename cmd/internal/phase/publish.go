@@ -60,6 +60,23 @@ func (s *Project) exchange() (x exchange, err error) {
 	return x, err
 }
 
+// isWhatPassed refuses the branch of a phase that passed if its last commit has other files than
+// the commit that passed. Run reports are not compared.
+func (x exchange) isWhatPassed(src *git.Repo, phase int, tip string) error {
+	p := x.file.Phase(phase)
+	if p.Status != state.Passed || p.SrcCommit == "" || tip == "" || tip == p.SrcCommit {
+		return nil
+	}
+	passed, err1 := src.TreeKey(p.SrcCommit, roles.Builder.Reports)
+	is, err2 := src.TreeKey(tip, roles.Builder.Reports)
+	if err := errors.Join(err1, err2); err != nil || passed == is {
+		return err
+	}
+	err := fmt.Errorf("branch %s of the source ends with commit %.12s, which has other files than commit %.12s, which passed", Branch(phase), tip, p.SrcCommit)
+	hint := fmt.Sprintf("abl phase %d --again verifies it; git -C %s reset --hard %.12s takes it back", phase, x.Paths.Rel(x.Paths.Src), p.SrcCommit)
+	return exit.With(exit.Person, err, hint)
+}
+
 // Publish brings the branches of the phases that have begun, or that of phase n, and the tests
 // and the state into the person's repository. A ref moves forward, or it is left.
 func (s *Project) Publish(ctx context.Context, n int) (all []Published, err error) {
@@ -97,6 +114,9 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		ref := "refs/heads/" + Branch(k)
 		tip, rerr := src.Ref(ref)
 		err = cmp.Or(err, rerr)
+		if err == nil {
+			err = x.isWhatPassed(src, k, tip)
+		}
 		bring(src, ref, tip)
 	}
 	at, _, terr := tests.Head()

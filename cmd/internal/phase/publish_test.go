@@ -129,3 +129,26 @@ func TestPullKeepsWhatIsNotPublished(t *testing.T) {
 		})
 	}
 }
+
+// A branch whose last commit is not what passed is not published.
+func TestPublishRefusesAnotherTree(t *testing.T) {
+	s := published(t)
+	f, err := s.State()
+	must(t, err)
+	passed := build(t, s, "2")
+	f.Phases["1"].Status, f.Phases["1"].SrcCommit = state.Passed, passed
+	must(t, state.Save(s.Paths.State(), f))
+	build(t, s, "not verified")
+	_, err = s.Publish(t.Context(), 0)
+	const want = "which has other files than commit "
+	if err == nil || !strings.Contains(err.Error(), want+passed[:12]) {
+		t.Fatalf("got %v, want %q", err, want)
+	}
+	if got := runGit(t, s.Paths.Root, "show", Branch(1)+":built"); got != "1" {
+		t.Errorf("the branch has %q, want what was published before", got)
+	}
+	build(t, s, "2")
+	if _, err := s.Publish(t.Context(), 0); err != nil {
+		t.Errorf("got %v, want that the same files are published", err)
+	}
+}

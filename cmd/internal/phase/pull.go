@@ -231,6 +231,11 @@ func (x exchange) believable(n int, in incoming) error {
 		return fmt.Errorf("its audit record %s cannot be read: %w", name, err)
 	}
 	was := audit.Commits{Source: p.SrcCommit, Tests: p.TestsCommit}
+	if r.Commits.Tree != "" { // records of earlier versions have none
+		if was.Tree, err = x.repo.TreeHash(p.SrcCommit); err != nil {
+			return err
+		}
+	}
 	if r.Commits.Tag = ""; r.Phase != n || r.Step != p.Step || r.Verdict != "pass" || r.Commits != was {
 		return fmt.Errorf("its audit record %s is about another verdict", name)
 	}

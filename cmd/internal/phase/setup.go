@@ -146,6 +146,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if err := r.unprepared(ctx); err != nil {
 		return err
 	}
+	r.app.Commits = repo{r.src, r.env.UID, r.env.GID}
 	if r.app.Prepare, err = r.env.Prepare(ctx, r.app, r.src); err != nil {
 		return err
 	}
@@ -315,6 +316,11 @@ type repo struct {
 // Restore writes committed files again that a power cut took.
 func (r repo) Restore(ctx context.Context, aside string) ([]string, error) {
 	return r.Repo.Restore(ctx, aside, r.uid, r.gid)
+}
+
+// ExportTo writes a commit into an empty directory, for the roles' user.
+func (r repo) ExportTo(ctx context.Context, dir, commit string) error {
+	return r.Repo.ExportTo(ctx, dir, commit, git.Owner{UID: r.uid, GID: r.gid})
 }
 
 // Tip is the last commit, "" before the first.

@@ -134,15 +134,15 @@ func ofAnother(root, file string) bool {
 	return of.Uid != 0 && of.Uid != own && (own != 0 || of.Uid != top.Uid)
 }
 
-// records are where abl keeps what it has done and verified.
-var records = []string{state.Dir + "/state.json", state.Dir + "/logs/calls"}
+// records are where abl keeps what it has done and verified, and the exports that it tests.
+var records = []string{state.Dir + "/state.json", state.Dir + "/logs/calls", state.Dir + "/cache"}
 
 // CheckRecords returns a usage error if git tracks abl's own record of phases and calls: a
 // repository could bring a pass that no abl has seen. What is published is checked by abl pull.
 func CheckRecords(ctx context.Context, root string) error {
 	for _, file := range records {
 		if _, err := os.Lstat(filepath.Join(root, file)); err == nil && tracked(ctx, root, file) {
-			return exit.With(exit.Usage, fmt.Errorf("git tracks %s, so another author may have written what it says of phases", file),
+			return exit.With(exit.Usage, fmt.Errorf("git tracks %s, so another author may have written it", file),
 				fmt.Sprintf("git rm -r --cached %[1]s if it is yours, otherwise delete it; keep it in .gitignore", file))
 		}
 	}

@@ -5,6 +5,7 @@ package ignore
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 // urgent, those of the folders above it. The nil pointer has no rules.
 type Rules struct {
 	base  string // the folder with a trailing slash; "" at the root
+	file  string // from which own was read
 	own   []rule
 	above *Rules
 }
@@ -25,23 +27,29 @@ type rule struct {
 	parts   []string // patterns for the names of a path; ** stands for any number of folders
 	negated bool     // the line began with !
 	folders bool     // it ended with a slash: only folders are meant
+	line    int      // from 1
 }
 
 // Exclude makes the least urgent rules of a repository, those of info/exclude.
-func Exclude(data []byte) *Rules { return (*Rules)(nil).Below("", data) }
+func Exclude(data []byte) *Rules { return (*Rules)(nil).read("", ".git/info/exclude", data) }
 
 // Below adds the rules of the ignore file in a folder, whose path ends with a slash or
 // is "" for the root. No input is an error: a line that means nothing matches nothing.
-func (r *Rules) Below(base string, data []byte) *Rules {
-	now := &Rules{base: base, above: r}
+func (r *Rules) Below(base string, data []byte) *Rules { return r.read(base, base+".gitignore", data) }
+
+func (r *Rules) read(base, file string, data []byte) *Rules {
+	now, number := &Rules{base: base, file: file, above: r}, 0
 	for line := range bytes.SplitSeq(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), []byte("\n")) {
+		number++
 		text, _, _ := strings.Cut(strings.TrimSuffix(string(line), "\r"), "\x00") // git's lines are C strings
 		kept := strings.TrimRight(text, " ")
 		if escapes := len(kept) - len(strings.TrimRight(kept, `\`)); kept != text && escapes%2 == 1 {
 			kept += " "
 		}
 		if kept != "" && kept[0] != '#' {
-			now.own = append(now.own, parse(kept))
+			one := parse(kept)
+			one.line = number
+			now.own = append(now.own, one)
 		}
 	}
 	return now
@@ -110,16 +118,23 @@ func bytewise(s string) string {
 
 // Ignored says whether the rules leave out a path below their folder. The
 // caller has asked about each folder on the way first.
-func (r *Rules) Ignored(path string, dir bool) bool {
+func (r *Rules) Ignored(path string, dir bool) bool { return r.By(path, dir) != "" }
+
+// By returns the file and line of the rule that leaves out a path, as in ".gitignore:3". It
+// returns "" if no rule does.
+func (r *Rules) By(path string, dir bool) string {
 	for ; r != nil; r = r.above {
 		names := strings.Split(bytewise(path[len(r.base):]), "/")
 		for _, one := range slices.Backward(r.own) {
 			if (dir || !one.folders) && matches(one.parts, names) {
-				return !one.negated
+				if one.negated {
+					return ""
+				}
+				return fmt.Sprintf("%s:%d", r.file, one.line)
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // matches goes back to the last ** alone, which is enough and takes no longer than the

@@ -66,7 +66,8 @@ const maxSkipped = 1000
 type Result struct {
 	Entries []*index.Entry
 	Skipped []Skipped
-	Out     []string // folders that git ignores, or that ignore themselves, without those in them
+	Out     []string  // folders that git ignores, or that ignore themselves, without those in them
+	Ignores []Skipped // the uppermost files and folders that git ignores, at most maxSkipped
 
 	read []*index.Entry // files that were read so long after a change that the next one sets another time
 
@@ -93,7 +94,9 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 	for _, all := range [][]*index.Entry{r.Entries, r.read} {
 		slices.SortFunc(all, func(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) })
 	}
-	slices.SortFunc(r.Skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
+	for _, all := range [][]Skipped{r.Skipped, r.Ignores} {
+		slices.SortFunc(all, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
+	}
 	r.Cleared = state.InOrder(r.Cleared)
 	r.Ignored.Finish()
 	return r, nil
@@ -218,7 +221,11 @@ func (w *walker) name(f *folder, n *name) error {
 		return nil
 	}
 	was := w.tracked(path, n.dir())
-	ignored := f.ignored || (n.dir() || was == nil) && f.rules.Ignored(path, n.dir())
+	by := ""
+	if !f.ignored && (n.dir() || was == nil) {
+		by = f.rules.By(path, n.dir())
+	}
+	ignored := f.ignored || by != ""
 	tooDeep := ""
 	if n.dir() && f.depth >= w.MaxDepth {
 		tooDeep = fmt.Sprintf("it lies deeper than %d folders", w.MaxDepth)
@@ -230,6 +237,9 @@ func (w *walker) name(f *folder, n *name) error {
 	}
 	if why != "" && (w.Sweep || !out) {
 		w.skip(path, why)
+	}
+	if out && by != "" && len(w.result.Ignores) < maxSkipped {
+		w.result.Ignores = append(w.result.Ignores, Skipped{path, "ignored by " + by})
 	}
 	switch {
 	case out || why != "":

@@ -23,13 +23,13 @@ import (
 // that a sweep spares both or neither.
 const labelUpper = "abl.upper"
 
-// labelLower names the directory that a view shows.
+// labelLower names the directories that a view shows, separated by colons.
 const labelLower = "abl.lower"
 
 // EnsureVolume makes a volume unless it is there. With Lower set it becomes a
-// copy-on-write view of that directory, which needs an engine on this machine,
-// a path without comma, colon and backslash, and the volume Upper to be there.
-// Lower must not change while the view is in use.
+// copy-on-write view of these directories, which needs an engine on this machine,
+// paths without comma, colon and backslash, and the volume Upper to be there.
+// The directories must not change while the view is in use.
 func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) (err error) {
 	defer func() { err = about(err, "cannot make volume %q", v.Name) }()
 	there, err := e.inspectVolume(ctx, v.Name)
@@ -40,7 +40,7 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) (err error)
 		return err
 	}
 	o := volume.CreateOptions{Name: v.Name, Driver: "local", Labels: v.Labels}
-	if v.Lower != "" {
+	if len(v.Lower) > 0 {
 		if o, err = e.overlay(ctx, v, o); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func sameVolume(there volume.Volume, want sandbox.Volume) error {
 	if there.Labels[sandbox.LabelProject] != want.Labels[sandbox.LabelProject] {
 		return fmt.Errorf("one of this name exists and is not this project's: remove it with `docker volume rm %s`", there.Name)
 	}
-	if there.Labels[labelLower] != want.Lower || there.Labels[labelUpper] != want.Upper {
+	if there.Labels[labelLower] != lowerOf(want) || there.Labels[labelUpper] != want.Upper {
 		return errors.New("one of this name exists and shows something else: remove it with `abl clean`")
 	}
 	return nil
@@ -99,21 +99,24 @@ func (e *Engine) overlay(ctx context.Context, v sandbox.Volume, o volume.CreateO
 	if err != nil {
 		return o, err
 	}
-	if err := overlayable(v.Lower, upper.Mountpoint); err != nil {
+	if err := overlayable(append([]string{upper.Mountpoint}, v.Lower...)...); err != nil {
 		return o, err
 	}
 	if err := e.layDirs(ctx, v); err != nil {
 		return o, err
 	}
 	o.Labels = maps.Clone(v.Labels)
-	o.Labels[labelUpper], o.Labels[labelLower] = v.Upper, v.Lower
+	o.Labels[labelUpper], o.Labels[labelLower] = v.Upper, lowerOf(v)
 	o.DriverOpts = map[string]string{
 		"type": "overlay", "device": "overlay",
 		"o": fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,nosuid,nodev",
-			v.Lower, path.Join(upper.Mountpoint, "u"), path.Join(upper.Mountpoint, "w")),
+			lowerOf(v), path.Join(upper.Mountpoint, "u"), path.Join(upper.Mountpoint, "w")),
 	}
 	return o, nil
 }
+
+// lowerOf returns the directories that a view shows, as the kernel's option lists them.
+func lowerOf(v sandbox.Volume) string { return strings.Join(v.Lower, ":") }
 
 // overlayable refuses paths that the mount's option string cannot hold.
 func overlayable(paths ...string) error {
@@ -126,7 +129,7 @@ func overlayable(paths ...string) error {
 }
 
 // layDirs makes u and w in the volume Upper. The root of a merged view has the
-// owner and mode of u, so u takes those of Lower. The engine owns its volumes'
+// owner and mode of u, so u takes those of the first directory. The engine owns its volumes'
 // directories and unpacks into one by way of a box, which is never started.
 func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 	labels := maps.Clone(v.Labels)
@@ -147,7 +150,7 @@ func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 		err = proof.Err()
 	}
 	if err == nil {
-		err = e.CopyIn(ctx, box.Name, "/upper", func(w io.Writer) error { return overlayDirs(w, v.Lower) })
+		err = e.CopyIn(ctx, box.Name, "/upper", func(w io.Writer) error { return overlayDirs(w, v.Lower[0]) })
 	}
 	return errors.Join(err, e.Remove(context.WithoutCancel(ctx), box.Name))
 }

@@ -20,7 +20,7 @@ func (l *lab) view(lower string) sandbox.Volume {
 	l.Helper()
 	upper := sandbox.Volume{Name: sandbox.Name(l.project, "upper"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(l.Context(), upper))
-	tree := sandbox.Volume{Name: sandbox.Name(l.project, "tree"), Labels: l.labels("volume"), Lower: lower, Upper: upper.Name, Image: probeImage}
+	tree := sandbox.Volume{Name: sandbox.Name(l.project, "tree"), Labels: l.labels("volume"), Lower: []string{lower}, Upper: upper.Name, Image: probeImage}
 	l.must(l.EnsureVolume(l.Context(), tree))
 	l.must(l.EnsureVolume(l.Context(), tree)) // resumed: it is there
 	return tree
@@ -78,7 +78,7 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 	}
 
 	other := tree
-	other.Lower = l.dir(nil)
+	other.Lower = []string{l.dir(nil)}
 	if err := l.EnsureVolume(t.Context(), other); err == nil || !strings.Contains(err.Error(), "shows something else") {
 		t.Errorf("a view of another tree under the same name: %v", err)
 	}
@@ -166,7 +166,7 @@ func TestOverlayRefuses(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	l.must(os.Symlink(t.TempDir(), link))
 	for lower, say := range map[string]string{odd: "without comma", link: "not a directory", "/nowhere/at/all": "no such file"} {
-		err := l.EnsureVolume(t.Context(), sandbox.Volume{Name: sandbox.Name(l.project, "tree"), Labels: l.labels("volume"), Lower: lower, Upper: upper.Name, Image: probeImage})
+		err := l.EnsureVolume(t.Context(), sandbox.Volume{Name: sandbox.Name(l.project, "tree"), Labels: l.labels("volume"), Lower: []string{lower}, Upper: upper.Name, Image: probeImage})
 		if err == nil || !strings.Contains(err.Error(), say) {
 			t.Errorf("%s: %v, want %q", lower, err, say)
 		}

@@ -55,6 +55,10 @@ func (r repo) Restore(ctx context.Context, aside string) ([]string, error) {
 	return r.Repo.Restore(ctx, aside, os.Getuid(), os.Getgid())
 }
 
+func (r repo) ExportTo(ctx context.Context, dir, commit string) error {
+	return r.Repo.ExportTo(ctx, dir, commit, git.Owner{UID: os.Getuid(), GID: os.Getgid()})
+}
+
 func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
 	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Call: key, Keep: keep})
 	return orchestrator.Commit{Hash: s.Commit.Hash, Changed: s.Changed}, err

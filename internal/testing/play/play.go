@@ -72,8 +72,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		Gated: map[string]bool{}, Safe: out,
 	}
 	app := &roles.App{
-		Boxes: boxes, Project: p, Image: "app", Copy: "tar", Out: x.Out,
-		Tree:    func(w io.Writer, as string) error { return hostfs.Tar(w, as, p.Src, ".git") },
+		Boxes: boxes, Project: p, Image: "app", Copy: "tar", Commits: repo{src}, Out: x.Out,
 		Silence: time.Minute, Life: time.Hour, Spec: helper.BrokerSpec{Port: helper.BrokerPort, Dir: helper.Src},
 	}
 	return &orchestrator.Loop{

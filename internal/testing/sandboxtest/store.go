@@ -36,10 +36,10 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) error {
 		if ok && there.Labels[sandbox.LabelProject] != v.Labels[sandbox.LabelProject] {
 			return fmt.Errorf("cannot make volume %q: one of this name exists and is not this project's", v.Name)
 		}
-		if ok && (there.Lower != v.Lower || there.Upper != v.Upper) {
+		if ok && (!slices.Equal(there.Lower, v.Lower) || there.Upper != v.Upper) {
 			return fmt.Errorf("cannot make volume %q: one of this name exists and shows something else", v.Name)
 		}
-		if _, ok := e.volumes[v.Upper]; !ok && v.Lower != "" {
+		if _, ok := e.volumes[v.Upper]; !ok && len(v.Lower) > 0 {
 			return fmt.Errorf("cannot make volume %q: volume %q: no such volume", v.Name, v.Upper)
 		}
 		if e.volumes == nil {

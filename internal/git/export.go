@@ -1,0 +1,169 @@
+package git
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"abl/internal/git/gitdir"
+
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+)
+
+// Owner is the user and group that the files of an export belong to.
+type Owner struct{ UID, GID int }
+
+// Content returns the mode and hash of each file of a commit by its path, without the paths that
+// the clone was made without.
+func (r *Repo) Content(commit string) (map[string]string, error) {
+	all, err := r.content(commit)
+	if err != nil {
+		return nil, err
+	}
+	without := func(e *index.Entry) bool { return e.SkipWorktree }
+	return treeOf(slices.DeleteFunc(slices.Clone(all.entries), without)), nil
+}
+
+// TreeHash returns the hash of a commit's tree.
+func (r *repository) TreeHash(commit string) (string, error) {
+	c, err := r.commit(r.git.Store(), commit)
+	if err != nil {
+		return "", err
+	}
+	return c.TreeHash.String(), nil
+}
+
+// export is a commit that is about to be written: its folders, each before the folders in it, its
+// entries and its time.
+type export struct {
+	store   *gitdir.Store
+	folders []string
+	entries []*index.Entry
+	when    time.Time
+}
+
+// exported reads a commit. A submodule is an empty folder, as in an archive that git makes.
+func (r *Repo) exported(commit string) (x export, err error) {
+	if !gitdir.ValidHash(commit) {
+		return x, fmt.Errorf("cannot export %q: it is not a commit's name", commit)
+	}
+	x.store = r.git.Store()
+	c, err := r.commit(x.store, commit)
+	if err != nil {
+		return x, err
+	}
+	all, err := r.content(commit)
+	if err != nil {
+		return x, err
+	}
+	x.when, x.folders = c.Committer.When, slices.Collect(maps.Keys(all.trees))
+	for _, e := range all.entries {
+		switch {
+		case e.SkipWorktree:
+		case e.Mode == filemode.Submodule:
+			x.folders = append(x.folders, e.Name+"/")
+		default:
+			x.entries = append(x.entries, e)
+		}
+	}
+	slices.Sort(x.folders)
+	return x, nil
+}
+
+// Export writes a commit as a tar of one folder of the name as: files, folders and links, and
+// nothing of the work tree. Every file has the commit's time, so that two exports of a commit are
+// equal.
+func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner Owner) error {
+	x, err := r.exported(commit)
+	if err != nil {
+		return err
+	}
+	t := tar.NewWriter(w)
+	header := func(name string, kind byte, mode int64) *tar.Header {
+		return &tar.Header{
+			Name: path.Join(as, name), Typeflag: kind, Mode: mode, Format: tar.FormatPAX,
+			Uid: owner.UID, Gid: owner.GID, ModTime: x.when,
+		}
+	}
+	for _, folder := range x.folders {
+		h := header(folder, tar.TypeDir, 0o755)
+		h.Name += "/"
+		if err := t.WriteHeader(h); err != nil {
+			return err
+		}
+	}
+	for _, e := range x.entries {
+		err = cmp.Or(ctx.Err(), exportFile(t, header(e.Name, tar.TypeReg, int64(e.Mode&0o777)), x.store, e))
+		if err != nil {
+			return fmt.Errorf("cannot export %q of commit %s: %w", e.Name, commit, err)
+		}
+	}
+	return t.Close()
+}
+
+// ExportTo writes a commit into dir, an empty directory, as Export does. The files and folders,
+// dir included, belong to owner.
+func (r *Repo) ExportTo(ctx context.Context, dir, commit string, owner Owner) error {
+	x, err := r.exported(commit)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	own := func(name string) error { return root.Lchown(name, owner.UID, owner.GID) }
+	if os.Geteuid() == owner.UID && os.Getegid() == owner.GID {
+		own = func(string) error { return nil }
+	}
+	err = own(".")
+	for _, folder := range x.folders {
+		if name := path.Clean(folder); err == nil && name != "." {
+			err = errors.Join(root.MkdirAll(name, 0o755), own(name))
+		}
+	}
+	for _, e := range x.entries {
+		if err == nil {
+			err = cmp.Or(ctx.Err(), writeFile(x.store, root, e), own(e.Name))
+		}
+		if err == nil && e.Mode != filemode.Symlink {
+			err = root.Chtimes(e.Name, x.when, x.when)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot export %q of commit %s: %w", e.Name, commit, err)
+		}
+	}
+	return err
+}
+
+func exportFile(t *tar.Writer, h *tar.Header, s *gitdir.Store, e *index.Entry) error {
+	if e.Mode == filemode.Symlink {
+		target, err := read(s, e.Hash, maxTarget)
+		if err != nil {
+			return err
+		}
+		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, string(target), 0o777
+		return t.WriteHeader(h)
+	}
+	from, size, err := openBlob(s, e.Hash)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	h.Size = size
+	if err := t.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err = io.Copy(t, from)
+	return err
+}

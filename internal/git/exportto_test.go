@@ -1,0 +1,124 @@
+package git
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/state"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// listing returns the entries of a directory: the mode and the text of each, or the target of a link.
+func listing(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		info, err := os.Lstat(path)
+		if err != nil {
+			return err
+		}
+		text, rerr := os.ReadFile(path)
+		switch {
+		case info.IsDir():
+			text = nil
+		case info.Mode()&fs.ModeSymlink != 0:
+			target, lerr := os.Readlink(path)
+			text, err = []byte(target), lerr
+		default:
+			err = rerr
+		}
+		all[name] = info.Mode().String() + " " + string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// An export has the same files as an archive that git makes of the commit.
+func TestExportToIsLikeGitArchive(t *testing.T) {
+	r := open(t, t.TempDir())
+	write(t, r.Dir(), map[string]string{".gitignore": "dist/\n"})
+	write(t, r.Dir(), map[string]string{"lib/a.txt": "text"})
+	write(t, r.Dir(), map[string]string{"dist/built.js": "ignored"})
+	write(t, r.Dir(), map[string]string{"run.sh": "#!/bin/sh\n"})
+	must(t, os.Chmod(filepath.Join(r.Dir(), "run.sh"), 0o755))
+	must(t, os.Symlink("lib/a.txt", filepath.Join(r.Dir(), "link")))
+	snap := snapshot(t, r, "one", "1")
+	write(t, r.Dir(), map[string]string{"lib/a.txt": "changed since"})
+
+	got := t.TempDir()
+	must(t, r.ExportTo(t.Context(), got, snap.Commit.Hash, Owner{os.Getuid(), os.Getgid()}))
+	want := t.TempDir()
+	archive := exec.CommandContext(t.Context(), "sh", "-c", `git -C "$1" -c tar.umask=0022 archive "$2" | tar -x -C "$3"`, "sh", r.Dir(), snap.Commit.Hash, want)
+	if out, err := archive.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if diff := cmp.Diff(listing(t, want), listing(t, got)); diff != "" {
+		t.Errorf("the export (-git archive +ExportTo):\n%s", diff)
+	}
+	info, err := os.Stat(filepath.Join(got, "lib/a.txt"))
+	if err != nil || !info.ModTime().Equal(snap.Commit.When.Truncate(time.Second)) {
+		t.Errorf("the file is of %v, %v, want the commit's time %v", info.ModTime(), err, snap.Commit.When)
+	}
+}
+
+// A snapshot reports each path that the commit does not contain, with the rule or the limit.
+func TestAbsentPathsHaveReasons(t *testing.T) {
+	r := open(t, t.TempDir())
+	write(t, r.Dir(), map[string]string{".gitignore": "# built\n\ndist/\n*.cfg\n!keep.cfg\n"})
+	write(t, r.Dir(), map[string]string{"lib/.gitignore": "gen.py\n"})
+	for _, name := range []string{"dist/a.js", "app.cfg", "keep.cfg", "lib/gen.py", "lib/core.py"} {
+		write(t, r.Dir(), map[string]string{name: "x"})
+	}
+	write(t, r.Dir(), map[string]string{".git/info/exclude": "/notes.txt\n"})
+	write(t, r.Dir(), map[string]string{"notes.txt": "x"})
+	var found state.Found
+	_, err := r.Snapshot(t.Context(), Message{Subject: "one", Keep: func(f state.Found) error { found = f; return nil }})
+	must(t, err)
+	var got []string
+	for _, a := range found.Absent {
+		got = append(got, a.Path+": "+a.What)
+	}
+	want := []string{
+		"app.cfg: ignored by .gitignore:4", "dist: ignored by .gitignore:3",
+		"lib/gen.py: ignored by lib/.gitignore:1", "notes.txt: ignored by .git/info/exclude:1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("absent paths (-want +got):\n%s", diff)
+	}
+}
+
+// The key of the work tree changes with each file that a commit would contain, and only with these.
+func TestWorkKey(t *testing.T) {
+	r := open(t, t.TempDir())
+	write(t, r.Dir(), map[string]string{".gitignore": "ignored\n"})
+	write(t, r.Dir(), map[string]string{"a": "1"})
+	key := func() string {
+		t.Helper()
+		k, err := r.WorkKey(t.Context())
+		must(t, err)
+		return k
+	}
+	was := key()
+	snapshot(t, r, "one", "1")
+	write(t, r.Dir(), map[string]string{"ignored": "x"})
+	if got := key(); got != was {
+		t.Errorf("got another key after a commit and an ignored file, want %s", was)
+	}
+	write(t, r.Dir(), map[string]string{"a": strings.Repeat("2", 2)})
+	if key() == was {
+		t.Error("got the same key for another text")
+	}
+}

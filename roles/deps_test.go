@@ -1,0 +1,222 @@
+package roles
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"abl/internal/git"
+	"abl/internal/sandbox"
+	"abl/internal/state"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// commit commits the workspace.
+func (k *kitchen) commit() {
+	k.Helper()
+	_, err := k.app.Commits.(committed).Snapshot(k.Context(), git.Message{Subject: "next"})
+	must(k.T, err)
+}
+
+// source returns the files that an app would see, by their path: the text of each.
+func (k *kitchen) source() map[string]string {
+	k.Helper()
+	dirs, failed, err := k.app.source(k.Context(), "k")
+	if err != nil || failed != "" {
+		k.Fatalf("got %q, %v, want no failure", failed, err)
+	}
+	all := map[string]string{}
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(dir, path)
+			if _, hidden := all[name]; err != nil || hidden || e.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			all[name] = string(data)
+			return err
+		})
+		must(k.T, err)
+	}
+	return all
+}
+
+// An app starts from its commit and the dependencies of that commit's lock file. It does not see
+// other files of the workspace, ignored or not.
+func TestAppSourceIsTheCommit(t *testing.T) {
+	k := newKitchen(t)
+	write(t, filepath.Join(k.src, "node_modules/tiny/index.js"), "changed by the Builder")
+	write(t, filepath.Join(k.src, "node_modules/left.js"), "left by the Builder")
+	write(t, filepath.Join(k.src, "new.txt"), "not committed")
+	want := map[string]string{".gitignore": "node_modules/\n", "package-lock.json": "1", "node_modules/tiny/index.js": "x"}
+	if diff := cmp.Diff(want, k.source()); diff != "" {
+		t.Errorf("the app's source (-want +got):\n%s", diff)
+	}
+	tested, ok, err := TestedBy(k.app.Project, "k")
+	tip, _ := k.app.Commits.Tip()
+	tree, _ := k.app.Commits.TreeHash(tip)
+	if wantTested := (Tested{tip, tree}); err != nil || !ok || tested != wantTested {
+		t.Errorf("recorded %+v, %t, %v, want %+v", tested, ok, err, wantTested)
+	}
+}
+
+// app.prepare runs again for another lock file, command, image or environment. Without a lock file
+// it runs for each commit.
+func TestDependenciesAreCached(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(k *kitchen)
+		want   int
+	}{
+		"nothing":         {func(*kitchen) {}, 1},
+		"another-file":    {func(k *kitchen) { write(t, filepath.Join(k.src, "server.mjs"), "x"); k.commit() }, 1},
+		"lock-file":       {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2"); k.commit() }, 2},
+		"uncommitted":     {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2") }, 1},
+		"command":         {func(k *kitchen) { k.app.Spec.App.Prepare = "npm ci --omit dev" }, 2},
+		"image":           {func(k *kitchen) { k.app.Image = "j" }, 2},
+		"environment":     {func(k *kitchen) { k.app.Env = []string{"A=2"} }, 2},
+		"machine-started": {func(k *kitchen) { otherBoot(t, k.app.Project) }, 2},
+		"no-lock-file": {func(k *kitchen) {
+			must(t, os.Remove(filepath.Join(k.src, "package-lock.json")))
+			k.commit()
+			k.source()
+			write(t, filepath.Join(k.src, "server.mjs"), "x")
+			k.commit()
+		}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKitchen(t)
+			k.source()
+			c.change(k)
+			if k.source(); k.ran != c.want {
+				t.Errorf("app.prepare ran %d times, want %d", k.ran, c.want)
+			}
+		})
+	}
+}
+
+// otherBoot makes a project's cache look as if the machine had been started since.
+func otherBoot(t *testing.T, p state.Project) {
+	t.Helper()
+	write(t, p.Cache("boot"), "another boot")
+	caching.Lock()
+	delete(opened, p.Cache())
+	caching.Unlock()
+}
+
+// The cache keeps the directories that were used last, and no unfinished ones.
+func TestCacheIsPruned(t *testing.T) {
+	p := state.NewProject(t.TempDir(), "src", "tests")
+	c := cache{p}
+	add := func(name string) {
+		t.Helper()
+		_, err := c.ensure("trees", name, func(string) error { return nil })
+		must(t, err)
+	}
+	add("first")
+	must(t, os.Mkdir(p.Cache("trees", unfinished+"x"), 0o755))
+	for _, name := range strings.Fields("a b c first d e") {
+		add(name)
+	}
+	entries, err := os.ReadDir(p.Cache("trees"))
+	must(t, err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if diff := cmp.Diff(strings.Fields("c d e first"), got); diff != "" {
+		t.Errorf("the cache (-want +got):\n%s", diff)
+	}
+}
+
+// A command that changes, replaces or removes a committed file fails, and nothing of it is kept.
+func TestDependenciesLeaveTheCommitAlone(t *testing.T) {
+	file := func(dir string) string { return filepath.Join(dir, "lib/util.js") }
+	for name, does := range map[string]func(dir string){
+		"changed": func(dir string) { write(t, file(dir), "other") },
+		"removed": func(dir string) { must(t, os.Remove(file(dir))) },
+		"a-link": func(dir string) {
+			must(t, os.Remove(file(dir)))
+			must(t, os.Symlink("/etc/passwd", file(dir)))
+		},
+		"folder-is-a-link": func(dir string) {
+			must(t, os.RemoveAll(filepath.Dir(file(dir))))
+			must(t, os.Symlink(outside(t), filepath.Dir(file(dir))))
+		},
+		"closed-folder": func(dir string) {
+			write(t, file(dir), "other")
+			must(t, os.Chmod(filepath.Dir(file(dir)), 0))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKitchen(t)
+			write(t, file(k.src), "util")
+			k.commit()
+			k.does = func(dir string) sandbox.Exit { does(dir); return sandbox.Exit{} }
+			for range 2 {
+				_, failed, err := k.app.source(t.Context(), "k")
+				if err != nil || !strings.HasPrefix(failed, `app.prepare changed "lib`) {
+					t.Errorf("got %q, %v, want that it changed a file of lib", failed, err)
+				}
+			}
+			if entries, err := os.ReadDir(k.app.Project.Cache("deps")); k.ran != 2 || err != nil || len(entries) > 0 {
+				t.Errorf("ran %d times and kept %v, %v, want twice and nothing", k.ran, entries, err)
+			}
+		})
+	}
+}
+
+// outside is a folder outside of the project with a file of the same name.
+func outside(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "util.js"), "outside")
+	t.Cleanup(func() {
+		if got, err := os.ReadFile(filepath.Join(dir, "util.js")); err != nil || string(got) != "outside" {
+			t.Errorf("the file outside is %q, %v, want that it is untouched", got, err)
+		}
+	})
+	return dir
+}
+
+// Programs that gain rights, devices and a history do not stay among the dependencies.
+func TestDependenciesAreDisarmed(t *testing.T) {
+	k := newKitchen(t)
+	k.does = func(dir string) sandbox.Exit {
+		write(t, filepath.Join(dir, "node_modules/tool"), "x")
+		must(t, os.Chmod(filepath.Join(dir, "node_modules/tool"), 0o755|fs.ModeSetuid))
+		must(t, syscall.Mkfifo(filepath.Join(dir, "node_modules/pipe"), 0o644))
+		write(t, filepath.Join(dir, ".git/config"), "x")
+		return sandbox.Exit{}
+	}
+	dirs, failed, err := k.app.source(t.Context(), "k")
+	if err != nil || failed != "" || len(dirs) != 2 {
+		t.Fatalf("got %v, %q, %v, want two directories", dirs, failed, err)
+	}
+	tool, err := os.Stat(filepath.Join(dirs[1], "node_modules/tool"))
+	if err != nil || tool.Mode() != 0o755 {
+		t.Errorf("the tool is %v, %v, want mode 0755", tool, err)
+	}
+	for _, name := range []string{"node_modules/pipe", ".git"} {
+		if _, err := os.Lstat(filepath.Join(dirs[1], name)); err == nil {
+			t.Errorf("%s is there, want it removed", name)
+		}
+	}
+}
+
+// A start that is cancelled while app.prepare runs keeps nothing.
+func TestDependenciesCancelled(t *testing.T) {
+	k := newKitchen(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	k.does = func(string) sandbox.Exit { cancel(); <-t.Context().Done(); return sandbox.Exit{} }
+	if _, _, err := k.app.source(ctx, "k"); err == nil {
+		t.Error("got no error, want that it was cancelled")
+	}
+	if entries, _ := os.ReadDir(k.app.Project.Cache("deps")); len(entries) > 0 {
+		t.Errorf("kept %v, want nothing", entries)
+	}
+}

@@ -1,0 +1,165 @@
+package roles
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"abl/internal/hostfs"
+	"abl/internal/state"
+)
+
+// Commits is the source's repository.
+type Commits interface {
+	Tip() (string, error)
+	TreeHash(commit string) (string, error)
+	// Content returns the mode and hash of each file of a commit by its path.
+	Content(commit string) (map[string]string, error)
+	// ExportTo writes a commit, and nothing else, into an empty directory.
+	ExportTo(ctx context.Context, dir, commit string) error
+}
+
+// Tested is the commit that an app was started from, as the app's record has it.
+type Tested struct {
+	Commit string `json:"commit"`
+	Tree   string `json:"tree"` // git's hash
+}
+
+const testedFile = "tested.json"
+
+// TestedBy reads which commit the app of a call was started from.
+func TestedBy(p state.Project, key string) (Tested, bool, error) {
+	return Read[Tested](Record{filepath.Join(p.Call(key), "app")}, testedFile)
+}
+
+// layers are the directories that an app's source consists of, the upper first: the export of a
+// commit, and what app.prepare made for it.
+type layers []string
+
+// source exports the commit that the app is started from and brings its dependencies. It reports
+// what of app.prepare failed.
+func (a *App) source(ctx context.Context, key string) (all layers, failed string, err error) {
+	commit := a.Commit
+	if commit == "" {
+		if commit, err = a.Commits.Tip(); err != nil {
+			return nil, "", err
+		}
+	}
+	tree, err := a.Commits.TreeHash(commit)
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := a.cache().ensure("trees", tree, func(dir string) error { return a.Commits.ExportTo(ctx, dir, commit) })
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot export commit %.12s of the source: %w", commit, err)
+	}
+	record := Record{a.dir(key)}
+	err = errors.Join(os.MkdirAll(record.Dir, 0o755), record.Write(testedFile, Tested{commit, tree}))
+	if err != nil || a.Prepare == nil {
+		return layers{dir}, "", err
+	}
+	deps, failed, err := a.dependencies(ctx, key, commit, dir)
+	return layers{dir, deps}, failed, err
+}
+
+// cache is a folder of directories that abl made and can make again.
+type cache struct{ project state.Project }
+
+func (a *App) cache() cache { return cache{a.Project} }
+
+// cacheKept is how many directories of a kind stay.
+const cacheKept = 4
+
+// caching keeps apps that start at the same time from making a directory twice. opened has the
+// caches that this process has looked at.
+var (
+	caching sync.Mutex
+	opened  = map[string]bool{}
+)
+
+// ensure returns the directory of a kind and a name. If it does not exist, fill writes it. The
+// directories that were used last stay.
+func (c cache) ensure(kind, name string, fill func(dir string) error) (string, error) {
+	caching.Lock()
+	defer caching.Unlock()
+	if err := c.open(kind); err != nil {
+		return "", err
+	}
+	dir := c.project.Cache(kind, name)
+	if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+		now := time.Now()
+		return dir, os.Chtimes(dir, now, now)
+	}
+	made := c.project.Cache(kind, unfinished+rand.Text())
+	err := os.Mkdir(made, 0o755)
+	if err == nil {
+		err = fill(made)
+	}
+	if err == nil {
+		err = os.Rename(made, dir)
+	}
+	if err != nil {
+		return "", errors.Join(err, hostfs.Remove(filepath.Dir(made), filepath.Base(made)))
+	}
+	return dir, c.prune(kind, name)
+}
+
+// unfinished begins the name of a directory that is being written.
+const unfinished = "new-"
+
+// open makes the folder of a kind. It empties the cache if the machine was started since, or if
+// nobody knows: files of an export are not synced, so a power cut may have taken their content.
+func (c cache) open(kind string) error {
+	dir, now := c.project.Cache(), hostfs.BootID()
+	if !opened[dir] {
+		known, _ := hostfs.Read(dir, "boot", 100)
+		if now == "" || string(known) != now {
+			if err := hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := hostfs.MkdirAll(c.project.Root, c.project.Rel(c.project.Cache(kind))); err != nil || opened[dir] {
+		return err
+	}
+	err := hostfs.Write(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644)
+	if err == nil {
+		err = hostfs.Write(filepath.Join(dir, "boot"), []byte(now), 0o644)
+	}
+	opened[dir] = err == nil
+	return err
+}
+
+// prune removes what a killed abl left unfinished, and all directories of a kind but those that
+// were used last.
+func (c cache) prune(kind, used string) error {
+	entries, err := os.ReadDir(c.project.Cache(kind))
+	if err != nil {
+		return err
+	}
+	when := map[string]time.Time{}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && e.Name() != used && !strings.HasPrefix(e.Name(), unfinished) {
+			when[e.Name()] = info.ModTime()
+		}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return when[b.Name()].Compare(when[a.Name()]) })
+	kept := 1
+	for _, e := range entries {
+		if e.Name() == used {
+			continue
+		}
+		if kept++; kept > cacheKept || when[e.Name()].IsZero() {
+			err = errors.Join(err, hostfs.Remove(c.project.Cache(kind), e.Name()))
+		}
+	}
+	return err
+}
