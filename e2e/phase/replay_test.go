@@ -1,7 +1,10 @@
 package phase
 
 import (
+	_ "embed"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,27 +13,45 @@ import (
 	"abl/roles/agent"
 )
 
-// evidence has replays, but for those with altered answers: TestWitnessWeak is about these.
+// evidence has replays, but not those with altered answers: TestWitnessWeak is about these.
 const evidence = nodeApp + "verify: {evidence: required, strength_time: 0}\n"
 
-// honest is a suite that notices when there is no app and when it answers otherwise.
-const honest = "#!/bin/sh\necho 1..1\nif [ \"$(curl -sf --max-time 5 \"$ABL_APP_URL/\")\" = ok ]; then echo 'ok 1 - P1.C1'; else echo 'not ok 1 - P1.C1'; printf '  ---\\n  input: GET /\\n  observed: another text\\n  ...\\n'; fi\n"
+// honest is a suite that fails when there is no app and when the app responds otherwise.
+//
+//go:embed testdata/suites/honest.sh
+var honest string
 
-func honestly() []string { return []string{"run.sh", honest, "0755"} }
+// hasSuite writes a file of testdata/suites as the Verifier's tests.
+func hasSuite(t *testing.T, name string) agent.Step {
+	t.Helper()
+	return write("run.sh", lab.File(t, "suites/"+name), "0755")
+}
+
+// hasApp writes a file of testdata/apps as the source.
+func hasApp(t *testing.T, name string) agent.Step {
+	t.Helper()
+	return write("server.mjs", lab.File(t, "apps/"+name))
+}
+
+// runsScript runs a file of testdata/scripts, which has to end with exit code 0.
+func runsScript(t *testing.T, name string) agent.Step {
+	t.Helper()
+	return must(0, lab.File(t, "scripts/"+name))
+}
 
 // abl itself replays what the Verifier saved, and keeps with the call what it saw.
 func TestReplayConfirmsAPass(t *testing.T) {
-	h := honestly()
 	out := run("ln -s ../../.env leads-out") // engines refuse a tree with such a link
-	p := newProject(t, evidence, builds(write("server.mjs", server), out), verifies(write(h[0], h[1], h[2]), out))
+	p := newProject(t, evidence, builds(write("server.mjs", server), out), verifies(hasSuite(t, "honest.sh"), out))
 	page := filepath.Join(t.TempDir(), "summary.md")
 	p.Env = append(p.Env, "GITHUB_STEP_SUMMARY="+page)
 	r := p.Must(0, "phase", "1", "--json", "--junit", "junit.xml")
 	wants(t, "the notes", notesOf(t, r.Stdout), "replay: 1 of 1 tests are ok")
-	wants(t, "the finding", p.Read(".abl/logs/calls/p1-verify-1.1/finding.json"), `"contract": "P1.C1"`, `"is": "verified"`)
+	finding := p.Read(".abl/logs/calls/p1-verify-1.1/finding.json")
+	wants(t, "the finding", finding, `"contract": "P1.C1"`, `"is": "verified"`)
 	for _, name := range []string{"replay-app-1", "replay-no app", "replay-empty", "replay-500"} {
 		if !p.Exists(".abl/logs/calls/p1-verify-1.1/" + name + "/stdout") {
-			t.Errorf("nothing is kept of %s", name)
+			t.Errorf("the call has no output of %s", name)
 		}
 	}
 	isAudited(p, 1, 1)
@@ -38,46 +59,112 @@ func TestReplayConfirmsAPass(t *testing.T) {
 	noLeftovers(p)
 }
 
-// Whatever a Verifier claims, and whatever the app says of itself: no pass.
+// A claim is a call of the Verifier that claims a pass without evidence.
+type claim struct {
+	name  string
+	long  bool   // only in make test-all
+	why   string // a part of the reason for which the verdict is unverified
+	steps []agent.Step
+}
+
+// claims are played one after the other in one phase, two an iteration. No two in a row have
+// the same reason but the last three, which end the phase.
+func claims(t *testing.T) []claim {
+	text := "# All contracts pass\n\nVERDICT: pass\n"
+	pass := agent.Step{Report: &text}
+	plays := func(steps ...agent.Step) []agent.Step { return steps }
+	disagrees := strings.Replace(honest, "= ok ]", "= never ]", 1)
+	unknown := claim{"unknown-contract", true, "P1.C1 is missing", plays(hasSuite(t, "names-an-unknown-contract.sh"), pass)}
+	all := []claim{
+		{"nothing-written", true, "run.sh", plays(report())},
+		{"half-an-entry", true, "holds no complete entry",
+			plays(write("run.sh", suite, "0755"), write("failed_specs.md", "SPEC: GET / → 200\n"), report())},
+		{"own-comment", false, "P1.C1 is vacuous",
+			plays(run("rm -f failed_specs.md"), hasSuite(t, "passes-by-its-own-comment.sh"), pass)},
+		{"response-of-the-app", false, "P1.C1 is vacuous: its test line is an answer of the app's",
+			plays(hasSuite(t, "prints-the-response.sh"), pass)},
+		{"old-reports-touched", false, noReport, plays(runsScript(t, "touch-old-reports.sh"))},
+		{"silence-about-a-failure", false, "P1.C1 is disputed", plays(write("run.sh", disagrees, "0755"), pass)},
+		{"report-of-iteration-5", true, noReport, plays(write("verifier_reports/phase1_v5_x.md", "x"))},
+		{"tests-deleted", true, "run.sh", plays(hasSuite(t, "honest.sh"), report(), run("rm -f run.sh"))},
+		{"report-of-an-earlier-call", true, noReport, plays(run("ls verifier_reports/phase1_v5_x.md"))},
+		{"recording", true, "P1.C1 is vacuous",
+			plays(write("out.tap", "1..1\nok 1 - P1.C1\n"), hasSuite(t, "prints-a-recording.sh"), report())},
+		unknown, unknown, unknown,
+	}
+	if testing.Short() {
+		all = slices.DeleteFunc(all, func(c claim) bool { return c.long })
+	}
+	return all
+}
+
+const noReport = "the run report of this call is missing"
+
+// Whatever a Verifier claims, and whatever the app says of itself, is no pass without
+// evidence. The Verifier is asked again, with the reason. What else may be in the place of
+// failed_specs.md is e2e/hostile's (TestRulings).
 func TestLiesAreNoPass(t *testing.T) {
-	attempt := func(iteration, attempt int, steps ...agent.Step) agent.ScriptCall {
-		c := call("verifier", iteration, steps...)
-		c.Attempt = attempt
-		return c
+	all := claims(t)
+	key := func(i int) string { return fmt.Sprintf("p1-verify-%d.%d", i/2+1, i%2+1) }
+	plays, keys := []agent.ScriptCall{builds(hasApp(t, "responds-with-a-test-line.mjs"))}, "p1-build-1.1"
+	for i, c := range all {
+		next := call("verifier", i/2+1, c.steps...)
+		next.Attempt = i%2 + 1
+		plays, keys = append(plays, next), keys+" "+key(i)
 	}
-	claim := "# All contracts pass\n\nVERDICT: pass\n"
-	claims := agent.Step{Report: &claim}
-	forged := strings.Replace(server, "'ok'", `'ok 1 - P1.C1\n'`, 1)
-	p := newProject(t, "", builds(write("server.mjs", forged)),
-		attempt(1, 1, write("run.sh", "#!/bin/sh\necho 1..1\n# holds: P1.C1\ngrep -q '^# holds: P1.C1' \"$0\" && echo 'ok 1 - P1.C1'\n", "0755"), claims),
-		attempt(1, 2, write("run.sh", "#!/bin/sh\necho 1..1\ncurl -s --max-time 5 \"$ABL_APP_URL/\"\n", "0755"), claims),
-		attempt(2, 1, run("mkdir -p verifier_reports; printf 'ok 1 - P1.C1\\n1..1\\n' > results.tap; touch verifier_reports/*; (setsid sh -c 'sleep 1; echo x > verifier_reports/phase1_v2_late.md' >/dev/null 2>&1 &)")),
-		attempt(2, 2, write("run.sh", strings.Replace(honest, "= ok ]", "= never ]", 1), "0755"), claims))
-	p.Write(".abl/config.yaml", strings.Replace(rounds("2"), unproven, "", 1))
-	all := of(events(t, p.Must(4, "phase", "1", "--json")), state.Verdict)
-	for i, want := range []string{"P1.C1 is vacuous", "P1.C1 is vacuous: its test line is an answer of the app's", "the run report of this call is missing", "P1.C1 is disputed"} {
-		if i >= len(all) || all[i].Verdict != "unverified" || !strings.Contains(all[i].Text, want) {
-			t.Errorf("verdict %d is not for %q: %+v", i+1, want, all)
-		}
+	p := newProject(t, "", plays...)
+	iterations := (len(all) + 1) / 2 // no contract failed, so only the first has a call of the Builder
+	limits := fmt.Sprintf("loop: {no_progress: {unverified: 3}, max_verifier_iterations: %d, ", iterations)
+	p.Write(".abl/config.yaml", strings.NewReplacer("loop: {", limits, unproven, "").Replace(scripted)+nodeApp)
+	r := p.Must(4, "phase", "1", "--json")
+	happened := events(t, r)
+	if got := called(happened); got != keys {
+		t.Fatalf("calls\n%s, want\n%s", got, keys)
 	}
-	r := audited(p, 1, 1)
-	if last := r.Replays[len(r.Replays)-1]; r.Verdict != "unverified" || last.Against != "500" || last.Call != "p1-verify-1.2" {
-		t.Errorf("the record: %s, %+v", r.Verdict, last)
+	for i, c := range all {
+		t.Run(fmt.Sprintf("%s-%s", key(i)[len("p1-verify-"):], c.name), func(t *testing.T) {
+			got := of(happened, state.Verdict)[i]
+			if got.Verdict != "unverified" || !strings.Contains(got.Text, c.why) {
+				t.Errorf("got %s: %q, want unverified: %q", got.Verdict, got.Text, c.why)
+			}
+			if i+1 < len(all) {
+				wants(t, "the Verifier's next prompt", promptOf(p, key(i+1)), c.why)
+			}
+		})
+	}
+	wants(t, "the end", r.Stderr, "unverified", "--again", fmt.Sprintf("after %d iterations;", iterations))
+	step := slices.IndexFunc(all, func(c claim) bool { return c.name == "response-of-the-app" })/2 + 1
+	record := audited(p, 1, step)
+	last := record.Replays[len(record.Replays)-1]
+	if want := fmt.Sprintf("p1-verify-%d.2", step); record.Verdict != "unverified" || last.Against != "500" || last.Call != want {
+		t.Errorf("the record: got %s, %s, %s, want unverified, 500, %s", record.Verdict, last.Against, last.Call, want)
+	}
+	if !testing.Short() {
+		reportsAllReasons(p, r)
 	}
 	noLeftovers(p)
 }
 
+// reportsAllReasons wants everything that keeps the last claim from being believed in one
+// place, each contract with its text.
+func reportsAllReasons(p *lab.Project, r lab.Result) {
+	p.Helper()
+	want := []string{
+		"P1.C1 is missing: no test line names it (the contract: GET / → 200 with the text ok)",
+		"line 2 of its output names P1.C9, which no spec has",
+	}
+	wants(p, "the Verifier's last prompt", promptOf(p, "p1-verify-7.1"), want...)
+	wants(p, "the events", r.Stdout, append(want, "loop.no_progress.unverified is 3")...)
+	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, want...)
+}
+
 // What phase 1 promised is replayed before a Verifier of phase 2 is paid.
 func TestRegressionIsFoundWithoutAVerifier(t *testing.T) {
-	h := honestly()
-	broken := strings.Replace(server, "'ok'", "'no'", 1)
-	two := "#!/bin/sh\necho 1..2\n" + strings.Replace(honest, "#!/bin/sh\necho 1..1\n", "", 1) +
-		strings.NewReplacer("#!/bin/sh\necho 1..1\n", "", "1 - P1.C1", "2 - P2.C1", "$ABL_APP_URL/", "$ABL_APP_URL/again").Replace(honest)
-	breaks := builds(write("server.mjs", broken))
+	breaks := builds(hasApp(t, "responds-with-no.mjs"))
 	breaks.Phase = 2
-	verify2 := verifies(write("run.sh", two, "0755"))
+	verify2 := verifies(hasSuite(t, "honest-two-phases.sh"))
 	verify2.Phase = 2
-	p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(write(h[0], h[1], h[2])))
+	p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(hasSuite(t, "honest.sh")))
 	p.Write(".abl/specs/phase2.md", strings.NewReplacer("Phase 1", "Phase 2", "GET / →", "GET /again →").Replace(oneSpec))
 	p.Must(0, "phase", "1")
 	script(p, breaks)
@@ -118,65 +205,4 @@ func notesOf(t *testing.T, out string) string {
 		}
 	}
 	return b.String()
-}
-
-// What is not shown is not believed, whatever the Verifier says about it.
-func TestUnbelievable(t *testing.T) {
-	lab.Long(t)
-	h := honestly()
-	silent := strings.Replace(honest, "= ok ]", "= never ]", 1)
-	for _, c := range []struct {
-		name string
-		does []agent.Step
-		why  string
-	}{
-		{"lazy: nothing written", []agent.Step{report()}, "run.sh"},
-		{"a report that claims a pass, and a suite that runs nothing", []agent.Step{write("run.sh", "#!/bin/sh\necho 'all 1 tests pass'\n", "0755"), report()}, "P1.C1 is missing"},
-		{"the suite disagrees with silence", []agent.Step{write("run.sh", silent, "0755"), report()}, "P1.C1 is disputed"},
-		{"it deletes its tests in the end", []agent.Step{write(h[0], h[1], h[2]), report(), run("rm -f run.sh")}, "run.sh"},
-		{"it hands out what it once saw", []agent.Step{write("out.tap", "1..1\nok 1 - P1.C1\n"), write("run.sh", "#!/bin/sh\ncat /workspace/tests/out.tap\n", "0755"), report()}, "P1.C1 is vacuous"},
-	} {
-		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			p := newProject(t, evidence, builds(write("server.mjs", server)), call("verifier", 0, c.does...))
-			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
-			r := p.Must(4, "phase", "1", "--json")
-			var why []string
-			for _, e := range of(events(t, r), state.Verdict) {
-				if e.Verdict != "unverified" {
-					t.Errorf("verdict %s: %s", e.Verdict, e.Text)
-				}
-				why = append(why, e.Text)
-			}
-			wants(t, "the reasons", strings.Join(why, "\n"), c.why)
-			wants(t, "what the Verifier is told when it is asked again", p.Read(".abl/logs/calls/p1-verify-1.2/in/prompt.md"), c.why)
-			noLeftovers(p)
-		})
-	}
-}
-
-// An entry stays a failure though its contract replays ok, and says so.
-func TestRefutationThatDoesNotReplay(t *testing.T) {
-	lab.Long(t)
-	h := honestly()
-	p := newProject(t, evidence, builds(write("server.mjs", server)),
-		call("verifier", 1, write(h[0], h[1], h[2]), refute("no"), report()), verifies(write(h[0], h[1], h[2]), run("rm -f failed_specs.md")))
-	all := events(t, p.Must(0, "phase", "1", "--json"))
-	if got := verdicts(all); got != "fail pass" {
-		t.Errorf("verdicts %q", got)
-	}
-	wants(t, "the finding", p.Read(".abl/logs/calls/p1-verify-1.1/finding.json"), "not reproduced")
-	wants(t, "the second Builder's prompt", p.Read(".abl/logs/calls/p1-build-2.1/in/prompt.md"), "not reproduced")
-}
-
-// An iteration that moves nothing is said to be one, and ends the phase where the
-// person wants that; what could be changed is told.
-func TestNoProgressEndsThePhase(t *testing.T) {
-	lab.Long(t)
-	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies(refute("another text")))
-	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {no_progress: 1, ", 1))
-	r := p.Must(3, "phase", "1", "--json")
-	if got := verdicts(events(t, r)); got != "fail fail" {
-		t.Errorf("verdicts %q", got)
-	}
-	wants(t, "the notes", notesOf(t, r.Stdout), "no progress in step-2", "loop.no_progress is 1", "what was tried", "what you could change")
 }

@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,111 +15,75 @@ func rounds(n string) string {
 	return strings.Replace(scripted, "loop: {", "loop: {max_verifier_iterations: "+n+", ", 1) + nodeApp
 }
 
-// Silence is never a pass: a Verifier without a report, or with a file that
-// cannot be read as entries, is asked once more and then there is no verdict. What
-// else may be in that file's place is e2e/hostile's (TestRulings).
-func TestNoVerdict(t *testing.T) {
-	lab.Long(t)
-	half := write("failed_specs.md", "SPEC: GET / → 200\n")
-	// There is nothing to mend, so the next iteration is a Verifier alone.
-	const all = "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 p1-verify-2.2 "
-	for _, c := range []struct {
-		name  string
-		calls []agent.ScriptCall
-		why   string
-		limit string
-		want  string // calls
-	}{
-		{"no report", []agent.ScriptCall{call("verifier", 0, write("run.sh", suite, "0755"))}, "the run report of this call is missing", "{unverified: 0}", all},
-		{"an earlier report", []agent.ScriptCall{call("verifier", 0, run("mkdir -p verifier_reports; test -e verifier_reports/phase1_v2_x.md || echo x > verifier_reports/phase1_v2_x.md"))}, "the run report of this call is missing", "{failed: 1, unverified: 3}", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 "},
-		{"malformed", []agent.ScriptCall{call("verifier", 0, half, report())}, "holds no complete entry", "0", "p1-build-1.1 p1-verify-1.1 p1-verify-1.2 "},
-	} {
-		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			p := newProject(t, "", append(c.calls, builds(write("server.mjs", server)))...)
-			p.Write(".abl/config.yaml", strings.Replace(rounds("2"), "loop: {", "loop: {no_progress: "+c.limit+", ", 1))
-			r := p.Must(4, "phase", "1", "--json")
-			all := events(t, r)
-			starts := ""
-			for _, e := range of(all, state.CallStart) {
-				starts += e.Call + " "
-			}
-			if starts != c.want {
-				t.Errorf("calls %s", starts)
-			}
-			if got := verdicts(all); got != strings.TrimSpace(strings.Repeat("unverified ", strings.Count(c.want, "verify"))) {
-				t.Errorf("verdicts %q", got)
-			}
-			wants(t, "the reason", of(all, state.Verdict)[0].Text, c.why)
-			wants(t, "what the Verifier is told", p.Read(".abl/logs/calls/p1-verify-1.2/in/prompt.md"), c.why)
-			wants(t, "the end", r.Stderr, "unverified", "--again")
-			noLeftovers(p)
-		})
-	}
-}
-
-// All that keeps a verdict from being believed is told at once, contracts with
-// their words. The same answer given again is the last one that is paid.
-func TestAllThatIsMissingIsToldAtOnce(t *testing.T) {
-	lab.Long(t)
-	lines := strings.Replace(honest, "echo 1..1", "echo 1..2; echo 'ok 2 - P1.C9 something else'", 1)
-	p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(write("run.sh", lines, "0755")))
-	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "the text ok\n", "the text ok\nGET /two → 200 with the text two\nGET /three → 404\n", 1))
-	r := p.Must(4, "phase", "1", "--json")
-	if got := verdicts(events(t, r)); got != "unverified unverified" {
-		t.Errorf("verdicts %q", got)
-	}
-	want := []string{
-		"P1.C2 is missing: no test line names it (the contract: GET /two → 200 with the text two)",
-		"P1.C3 is missing: no test line names it (the contract: GET /three → 404)",
-		"line 2 of its output names P1.C9, which no spec has",
-	}
-	wants(t, "what the Verifier is told", p.Read(".abl/logs/calls/p1-verify-1.2/in/prompt.md"), want...)
-	wants(t, "what the person is told", r.Stdout, append(want, "loop.no_progress.unverified is 2")...)
-	wants(t, "the end", r.Stderr, "after 1 iteration;")
-	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, want...)
-	noLeftovers(p)
-}
-
-// A Verifier that does it right when it is asked again has given its verdict.
+// A role that does not report, or a Verifier whose failed_specs.md cannot be read, is asked
+// again. What it does then counts, and so does the work of a Builder that never reports. An
+// entry stays a failure if its contract replays ok, and says so. Once the same contract fails
+// twice with the same observation, the phase ends if the settings say so.
 func TestAskedAgain(t *testing.T) {
 	lab.Long(t)
-	forgets := func(c agent.ScriptCall, attempt int) agent.ScriptCall { c.Attempt = attempt; return c }
-	p := newProject(t, nodeApp,
-		forgets(call("builder", 1, write("server.mjs", server)), 1),
+	at := func(iteration, attempt int, c agent.ScriptCall) agent.ScriptCall {
+		c.Iteration, c.Attempt = iteration, attempt
+		return c
+	}
+	forgets := call("verifier", 0, run("rm -f run.sh"), write("failed_specs.md", "nothing that is an entry\n"))
+	p := newProject(t, evidence,
+		at(1, 1, call("builder", 0, write("server.mjs", server))),
+		at(3, 0, call("builder", 0, write("two.txt", "x"))), // never reports
 		builds(),
-		forgets(call("verifier", 1, write("failed_specs.md", "nothing that is an entry\n")), 1),
-		forgets(call("verifier", 1, refute("a failure"), report()), 2),
-		verifies())
-	r := p.Must(0, "phase", "1", "--json")
-	if got := verdicts(events(t, r)); got != "unverified fail pass" {
-		t.Errorf("verdicts %q", got)
+		at(1, 0, forgets),
+		at(2, 1, call("verifier", 0, hasSuite(t, "honest.sh"), refute("a failure"), report())),
+		at(3, 1, forgets),
+		call("verifier", 0, refute("a failure"), report()))
+	settings := "loop: {no_progress: {failed: 1, unverified: 0}, "
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", settings, 1))
+	r := p.Must(3, "phase", "1", "--json")
+	all := events(t, r)
+	for what, has := range map[string][2]string{
+		"verdicts": {verdicts(all), "unverified unverified fail unverified fail fail"},
+		"calls": {called(all), "p1-build-1.1 p1-build-1.2 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 " + // without a Builder: nothing failed
+			"p1-build-3.1 p1-build-3.2 p1-verify-3.1 p1-verify-3.2 p1-build-4.1 p1-verify-4.1"},
+	} {
+		if has[0] != has[1] {
+			t.Errorf("%s: got %s, want %s", what, has[0], has[1])
+		}
 	}
-	if got := p.Git("src", "log", "--reverse", "--format=%s %(trailers:key=Abl-Call,valueonly)"); got != "phase1/build/step-1 p1-build-1.1\n\nphase1/build/step-1.2 p1-build-1.2\n\nphase1/build/step-2 p1-build-2.1" {
-		t.Errorf("commits of src:\n%s", got)
-	}
-	if got := p.Git("src", "show", "--format=", "--name-only", "HEAD~2"); got != "server.mjs" {
-		t.Errorf("the work without a report was committed as %q", got)
-	}
-	wants(t, "what the Builder is told", p.Read(".abl/logs/calls/p1-build-1.2/in/prompt.md"), "the run report of this call is missing")
-	wants(t, "what the next Builder is told", p.Read(".abl/logs/calls/p1-build-2.1/in/prompt.md"), "OBSERVED: a failure")
-	if n := len(ledgerRows(p)); n != 6 {
-		t.Errorf("%d rows in the ledger for 6 calls", n)
+	asksTheBuilderAgain(p, r)
+	wants(t, "the Verifier's second prompt", promptOf(p, "p1-verify-1.2"), noReport, "holds no complete entry")
+	wants(t, "the finding", p.Read(".abl/logs/calls/p1-verify-2.1/finding.json"), "not reproduced")
+	wants(t, "the next Builder's prompt", promptOf(p, "p1-build-3.1"), "OBSERVED: a failure", "not reproduced")
+	wants(t, "the notes", notesOf(t, r.Stdout), "no progress in step-4", "loop.no_progress is 1", "what was tried", "what you could change")
+	if got, want := len(ledgerRows(p)), 11; got != want {
+		t.Errorf("the ledger has %d rows, want %d", got, want)
 	}
 	noLeftovers(p)
 }
 
-// A Builder that never reports is asked once; its work counts all the same.
-func TestBuilderWithoutReport(t *testing.T) {
-	lab.Long(t)
-	p := newProject(t, nodeApp, call("builder", 0, write("server.mjs", server)), verifies())
-	r := p.Must(0, "phase", "1")
-	if n := strings.Count(p.Git("src", "log", "--format=%s"), "phase1/build/step-1"); n != 2 {
-		t.Errorf("%d Builder calls were committed", n)
+// asksTheBuilderAgain wants a Builder without a report to be asked once, and its work to be
+// committed.
+func asksTheBuilderAgain(p *lab.Project, r lab.Result) {
+	p.Helper()
+	wants(p, "the Builder's second prompt", promptOf(p, "p1-build-1.2"), noReport)
+	var want []string
+	for step, key := range map[string]string{"1": "1.1", "1.2": "1.2", "3": "3.1", "3.2": "3.2", "4": "4.1"} {
+		want = append(want, "phase1/build/step-"+step+" p1-build-"+key)
 	}
-	if n := strings.Count(r.Stdout+r.Stderr, "the run report of this call is missing"); n != 2 {
-		t.Errorf("the missing report was shown %d times:\n%s", n, r.Stderr)
+	slices.Sort(want)
+	got := strings.Split(p.Git("src", "log", "--reverse", "--format=%s %(trailers:key=Abl-Call,valueonly,separator=)"), "\n")
+	if !slices.Equal(got, want) {
+		p.Errorf("commits of src: got %q, want %q", got, want)
 	}
-	wants(t, "abl status", p.Must(0, "status").Stdout, "report")
+	if got := p.Git("src", "show", "--format=", "--name-only", "HEAD~4"); got != "server.mjs" {
+		p.Errorf("the commit of the work without a report: got %q, want server.mjs", got)
+	}
+	notes := 0
+	for _, e := range of(events(p, r), state.Note) {
+		if e.Text == noReport {
+			notes++
+		}
+	}
+	if notes != 3 { // of calls 1.1, 3.1 and 3.2
+		p.Errorf("notes of a missing report: got %d, want 3", notes)
+	}
 }
 
 // Which phases may run, and what a change of a spec means.

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Prints the results of an earlier run.
+cat /workspace/tests/out.tap
