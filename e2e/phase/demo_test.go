@@ -88,6 +88,7 @@ func TestDemo(t *testing.T) {
 			strong(p, r)
 		}
 	}
+	keepsProof(p)
 	page := p.Read(".abl/reports/phase1.html")
 	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250", "What the witness saw<", "{&#34;status&#34;:&#34;ok&#34;}",
 		`<span class="what path">store.mjs</span>`, "<ins>&#43;", "A restart loses the hits.", "and every check held"} {

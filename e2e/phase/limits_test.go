@@ -13,46 +13,61 @@ import (
 	"abl/internal/helper"
 	"abl/internal/state"
 	"abl/internal/testing/lab"
+	"abl/roles/agent"
 )
 
-// A call that fills its workspace, or falls silent, is ended, its offender named;
-// it is tried once more, and then the agent has failed.
+// A call that fills its workspace, or falls silent, is ended, and the reason names what did it.
+// It is tried once more, and then the agent has failed.
 func TestLimitsEndACall(t *testing.T) {
 	lab.Long(t)
-	for name, c := range map[string]struct{ settings, does, class, says string }{
-		"bytes":  {"limits: {memory: 1g, disk: 20m, output: 20m}\n", "d=$(mktemp -d out.XXXX); for i in 1 2 3 4; do head -c 15000000 /dev/zero > $d/f$i; sync $d/f$i; done; sleep 60", "disk", `the largest new file is "out.`},
-		"inodes": {"limits: {memory: 1g, inodes: 300}\n", "cd $(mktemp -d many.XXXX); seq 1 1000 | xargs touch; sleep 60", "disk", `limits.inodes is 300): the most new ones are in "./many.`},
-		"idle":   {"loop: {call_timeout: 60s, idle_timeout: 2s}\n", "sleep 60", "idle", "it printed nothing and did next to nothing for 2s (loop.idle_timeout)"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newProject(t, nodeApp, builds(write("server.mjs", server), run(c.does)), verifies())
+	const idle = "it printed nothing and did next to nothing for 2s (loop.idle_timeout)"
+	rounds := []struct {
+		name, settings string
+		class          string
+		reasons        [2]string // of the two calls
+	}{
+		{"workspace", "limits: {memory: 1g, disk: 20m, output: 20m, inodes: 300}\n", "disk",
+			[2]string{`the largest new file is "out.`, `limits.inodes is 300): the most new ones are in "./many.`}},
+		{"idle", "loop: {call_timeout: 60s, idle_timeout: 2s}\n", "idle", [2]string{idle, idle}},
+	}
+	attempt := func(n int, steps ...agent.Step) agent.ScriptCall {
+		c := call("builder", 1, append(steps, report())...)
+		c.Attempt = n
+		return c
+	}
+	p := newProject(t, nodeApp,
+		attempt(1, write("server.mjs", server), run(lab.File(t, "scripts/fill-bytes.sh"))),
+		attempt(2, run(lab.File(t, "scripts/fill-inodes.sh"))),
+		builds(run("sleep 60")))
+	for _, c := range rounds {
+		t.Run(c.name, func(t *testing.T) {
 			p.Write(".abl/config.yaml", replacing(scripted, c.settings)+nodeApp)
 			r := p.Must(5, "phase", "1", "--json")
 			ends := of(events(t, r), state.CallEnd)
 			if len(ends) != 2 {
-				t.Fatalf("%d calls ended:\n%s", len(ends), r.Stdout)
+				t.Fatalf("%d calls ended, want 2:\n%s", len(ends), r.Stdout)
 			}
-			for _, e := range ends {
-				if e.Class != c.class || !strings.Contains(e.Text, c.says) {
-					t.Errorf("%s: %s", e.Class, e.Text)
+			for i, e := range ends {
+				if e.Class != c.class || !strings.Contains(e.Text, c.reasons[i]) {
+					t.Errorf("call %d: got %s: %q, want %s: %q", i+1, e.Class, e.Text, c.class, c.reasons[i])
 				}
 			}
-			for _, row := range ledgerRows(p) {
-				if row["outcome"] != c.class {
-					t.Errorf("in the ledger: %v", row)
-				}
-			}
-			noLeftovers(p)
 		})
 	}
+	var got []string
+	for _, row := range ledgerRows(p) {
+		got = append(got, row["outcome"])
+	}
+	if want := "disk disk idle idle"; strings.Join(got, " ") != want {
+		t.Errorf("outcomes in the ledger: got %q, want %q", got, want)
+	}
+	noLeftovers(p)
 }
 
 // An app that fills its own copy of the source is ended, and that is a failed contract.
 func TestLimitsEndAnApp(t *testing.T) {
-	const fills = "import fs from 'node:fs';\nlet n = 0;\n" +
-		"setInterval(() => fs.writeFileSync('f' + n++ % 30, Buffer.alloc(10 << 20)), 20);\n"
 	settings := "limits: {memory: 1g, disk: 60m, output: 16m}\n"
-	p := newProject(t, nodeApp, builds(write("server.mjs", fills)), verifies())
+	p := newProject(t, nodeApp, builds(hasApp(t, "fills-its-disk.mjs")), verifies())
 	p.Write(".abl/config.yaml", replacing(replacing(scripted, settings), "loop: {max_verifier_iterations: 1}\n")+nodeApp)
 	r := p.Run("phase", "1", "--json")
 	var failed []string
@@ -66,8 +81,7 @@ func TestLimitsEndAnApp(t *testing.T) {
 // Room that a file without a name takes is in no folder, and no bound of a call's
 // own sees it: what has to stay free on the disk ends the call.
 func TestReserveEndsACall(t *testing.T) {
-	const fills = "exec 3>x; rm x; head -c 100m /dev/zero >&3; sleep 60"
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), run(fills)), verifies())
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), run(lab.File(t, "scripts/fill-without-a-name.sh"))), verifies())
 	smallDisk(t, filepath.Join(p.Dir, "src"))
 	r := p.Must(5, "phase", "1", "--json")
 	ends := of(events(t, r), state.CallEnd)
@@ -115,8 +129,7 @@ func smallDisk(t *testing.T, dir string) {
 // A call that prints nothing and works is not idle.
 func TestSilentBuildLives(t *testing.T) {
 	lab.Long(t)
-	busy := "for i in $(seq 24); do timeout .1 sh -c 'while :; do :; done'; sleep .3; done"
-	p := newProject(t, nodeApp, builds(run(busy), write("server.mjs", server)), verifies())
+	p := newProject(t, nodeApp, builds(run(lab.File(t, "scripts/work-silently.sh")), write("server.mjs", server)), verifies())
 	p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 60s, idle_timeout: 4s}\n"), "verify: {evidence: off}\n")+nodeApp)
 	p.Must(0, "phase", "1")
 	noLeftovers(p)
@@ -146,7 +159,7 @@ func TestDeadMan(t *testing.T) {
 		"stops all, and is deaf":   `trap '' TERM INT HUP; kill -STOP $PPID 1; while :; do sleep 1; done`,
 		"kills abl-run":            `setsid sh -c 'kill -KILL '$PPID'; sleep 1000' & sleep 1000`,
 		"does nothing of the kind": `sleep 1000`,
-		"starves process 1":        starve(t),
+		"starves process 1":        lab.File(t, "starve.sh"),
 	} {
 		spec := helper.RunSpec{Argv: []string{"sh", "-c", does}, Dir: "/tmp", Stdout: "/dev/null", Stderr: "/dev/null", Deadline: soon()}
 		started[name] = boxed(t, image, spec, "/"+helper.HelperRun)
@@ -157,17 +170,6 @@ func TestDeadMan(t *testing.T) {
 			t.Errorf("%s: ended with %s, want %s", name, code, want[name])
 		}
 	}
-}
-
-// starve is a script that takes the processor from process 1 and abl-run, where it may, and
-// never ends.
-func starve(t *testing.T) string {
-	t.Helper()
-	script, err := os.ReadFile("testdata/starve.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(script)
 }
 
 // boxed starts one of abl's programs in a container like a role's, its orders in

@@ -16,15 +16,17 @@ import (
 )
 
 const (
-	flood   = 100e6
-	memory  = 60 << 20 // bytes that abl may take
-	noMouth = 600e3    // a line without an end
+	flood  = 100e6
+	memory = 60 << 20 // bytes that abl may take
+	noEnd  = 600e3    // bytes of a line without an end
 )
 
-// An agent that prints 100 MB loses none of it, and abl does not grow with it.
+// An agent that prints 100 MB, and a line without an end, loses none of it, and abl does not
+// grow with it. What abl shows of it is e2e/hostile's (TestTerminalHolds).
 func TestMuchOutput(t *testing.T) {
 	lab.Long(t)
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), agent.Step{Print: flood}), verifies())
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), agent.Step{Print: flood},
+		run(fmt.Sprintf("head -c %d /dev/zero | tr '\\000' z", int(noEnd)))), verifies())
 	cmd := p.Cmd("phase", "1", "--json")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
@@ -48,6 +50,9 @@ func TestMuchOutput(t *testing.T) {
 	}
 	if bytes != flood {
 		t.Errorf("%d lines of %d bytes were kept of %d", lines, bytes, int(flood))
+	}
+	if n := strings.Count(log, "z"); n < noEnd {
+		t.Errorf("the line without an end: got %d bytes, want %d", n, int(noEnd))
 	}
 	if all := events(t, lab.Result{Stdout: out.String()}); len(all) > 200 {
 		t.Errorf("%d events", len(all))
@@ -110,44 +115,6 @@ func TestTooMuchOutput(t *testing.T) {
 		if row["outcome"] != "flood" {
 			t.Errorf("ledger row %v", row)
 		}
-	}
-	noLeftovers(p)
-}
-
-// What an agent prints never reaches a terminal as it is, and a line without an
-// end is no trouble.
-func TestHostileOutput(t *testing.T) {
-	lab.Long(t)
-	const (
-		title = "\x1b]0;owned\x07"
-		erase = "\x1b[2J\x1b[1;1H"
-		c1    = "\u009b31m"
-		bidi  = "\u202e"
-	)
-	bad := title + erase + c1 + bidi + "\r\bfine"
-	say := "said " + bad
-	p := newProject(t, nodeApp, builds(
-		agent.Step{Say: &say}, raw("not JSON "+bad), raw(`{"type":"message","text":"`+title+`"}`), raw(`{"type":"init"`),
-		raw(`{"type":"result","status":"success","usage":[{"model":"`+`evil`+"\x1b[31m"+`","input":1}]}`),
-		run("printf '\\033[2Jfrom a command\\377\\376\\n'"),
-		run(fmt.Sprintf("head -c %d /dev/zero | tr '\\000' z", int(noMouth))),
-		write("server.mjs", server)),
-		verifies(write("failed_specs.md", "SPEC: a "+bad+"\nINPUT: b\nOBSERVED: c "+bad+"\n")))
-	p.Write(".abl/config.yaml", rounds("1"))
-	for _, how := range []string{"plain", "json"} {
-		r := p.Run("phase", "1", "--again", "--progress", how)
-		if r.Code != 3 {
-			t.Fatalf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
-		}
-		lacks(t, how, r.Stdout+r.Stderr, "\x1b", "\x07", "\u009b", bidi, "\b", "\r", "\xff")
-		wants(t, how, r.Stdout+r.Stderr, "fine")
-	}
-	for _, args := range [][]string{{"logs"}, {"logs", "builder"}, {"logs", "verifier"}, {"status"}, {"costs"}, {"phase", "1", "--dry-run", "--again"}} {
-		r := p.Must(0, args...)
-		lacks(t, strings.Join(args, " "), r.Stdout+r.Stderr, "\x1b", "\x07", "\u009b", bidi, "\b", "\r", "\xff")
-	}
-	if n := strings.Count(printed(p, "p1-build-1.1"), "z"); n < noMouth {
-		t.Errorf("%d bytes of the long line were kept", n)
 	}
 	noLeftovers(p)
 }

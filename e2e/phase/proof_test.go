@@ -31,44 +31,39 @@ func readProof(p *lab.Project, name string) (b proofOf) {
 	return b
 }
 
-// Every call and its app keep the proof of their boxes, which a person can see.
-func TestProofIsKept(t *testing.T) {
-	lab.Long(t)
-	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies())
-	p.Must(0, "phase", "1")
+// keepsProof wants every call of phase 1 and its app to keep the proof of their containers.
+func keepsProof(p *lab.Project) {
+	p.Helper()
 	for name, other := range map[string]string{"p1-build-1.1": "/workspace/tests", "p1-verify-1.1": "/workspace/src", "p1-verify-1.1/app": "/workspace/specs"} {
 		b := readProof(p, name)
 		if b.Failed != "" || b.Weak != "" || b.Unheard || b.Made.Err() != nil || b.Inside.Err() != nil {
-			t.Errorf("%s: %+v", name, b)
+			p.Errorf("%s: got %+v, want every check to hold", name, b)
 		}
 		var asked struct{ Absent []string }
-		if err := json.Unmarshal([]byte(p.Read(filepath.Join(".abl/logs/calls", name, "probe.json"))), &asked); err != nil || !strings.Contains(strings.Join(asked.Absent, " "), other) {
-			t.Errorf("%s is not asked for %s: %v, %v", name, other, asked, err)
+		err := json.Unmarshal([]byte(p.Read(filepath.Join(".abl/logs/calls", name, "probe.json"))), &asked)
+		if err != nil || !strings.Contains(strings.Join(asked.Absent, " "), other) {
+			p.Errorf("%s: the paths that must be absent: got %v, %v, want %s among them", name, asked, err, other)
 		}
 		checks := []string{"writing in /abl/in", "further mounts", "environment inside"}
 		if c, _ := b.Made.Get("network"); name == "p1-build-1.1" {
 			if c.Got != "none" {
-				t.Errorf("the Builder, which has nobody to reach, is on %+v", c)
+				p.Errorf("the network of the Builder, which has nobody to reach: got %+v, want none", c)
 			}
 		} else {
 			checks = append(checks, "the host by tcp", "next hops that answer", "resolver inside")
 		}
 		for _, check := range checks {
 			if _, ok := b.Inside.Get(check); !ok {
-				t.Errorf("%s: nothing is said of %q", name, check)
+				p.Errorf("%s: got %s, want %q among them", name, names(b.Inside), check)
 			}
 		}
 	}
 	if b := readProof(p, "p1-build-1.1"); !lab.Portable && !strings.Contains(names(b.Inside), "identity of /workspace/src/.git") {
-		t.Errorf("nobody looked whose history it is: %s", names(b.Inside))
+		p.Errorf("got %s, want the identity of the history among them", names(b.Inside))
 	}
-	r := p.Must(0, "doctor", "--boundary")
-	for _, want := range []string{"p1-build-1.1 at ", "p1-verify-1.1 at ", "-app at ", " checks held\n"} {
-		if !strings.Contains(r.Stdout, want) {
-			t.Errorf("%q is not in %s", want, r.Stdout)
-		}
+	if !testing.Short() {
+		wants(p, "abl doctor --boundary", p.Must(0, "doctor", "--boundary").Stdout, "-build-1.1 at ", "-verify-1.1 at ", "-app at ", " checks held\n")
 	}
-	noLeftovers(p)
 }
 
 func names(p sandbox.Proof) string {
@@ -86,7 +81,7 @@ func TestWidenedReachIsFound(t *testing.T) {
 	p := newProject(t, "network: {allow: [npm]}\n"+nodeApp, builds(write("server.mjs", server)), call("verifier", 1, write("run.sh", suite, "0755"), refute("no"), report()), verifies(run("rm -f failed_specs.md")))
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.CallStart && e.Call == "p1-verify-1.1" {
-			docker(t, "network", "connect", "bridge", "abl-"+projectID(p)+"-holder-builder")
+			docker(t, "network", "connect", "bridge", "abl-"+p.ID()+"-holder-builder")
 		}
 	}, "phase", "1")
 	if r.Code != 8 || !strings.Contains(r.Stderr, "call p1-build-2.1: the boundary is not proven: holder's networks is") {
