@@ -30,19 +30,8 @@ func copyCase(t *testing.T, how string) {
 	if how == "overlay" {
 		lab.Local(t)
 	}
-	const writes = `import http from 'node:http';
-import fs from 'node:fs';
-fs.writeFileSync('written.txt', 'by the app');
-fs.appendFileSync('kept.txt', ' and the app');
-fs.rmSync('deps/d7', { recursive: true });
-http.createServer((req, res) => {
-  const dirs = fs.readdirSync('deps').length;
-  res.end(['ok', dirs, fs.readFileSync('deps/d8/f8').length, fs.readFileSync('kept.txt', 'utf8'), fs.readlinkSync('link'),
-    fs.statSync('run.sh').mode & 0o111 ? 'executable' : 'plain', 'git ' + fs.readdirSync('.git').length].join(' '));
-}).listen(3000, '0.0.0.0');
-`
 	p := newProject(t, "app: {command: node server.mjs, port: 3000, copy: "+how+", ready: {path: /}}\n",
-		builds(write("server.mjs", writes), write("kept.txt", "built"), write("run.sh", "#!/bin/sh\n", "0755"), write(".gitignore", "deps/\n"), run("ln -s kept.txt link")),
+		builds(hasApp(t, "writes-into-its-copy.mjs"), write("kept.txt", "built"), write("run.sh", "#!/bin/sh\n", "0755"), write(".gitignore", "deps/\n"), run("ln -s kept.txt link")),
 		verifies(run("curl -s http://app:3000/; echo")))
 	dependencies(p)
 	r := p.Must(0, "phase", "1", "--json")
@@ -90,37 +79,4 @@ func startOfApp(all []state.Event) string {
 		return "never"
 	}
 	return ready[0].Time.Sub(start[0].Time).String()
-}
-
-// A verdict is about the commit: when a person changes the source meanwhile
-// there is none.
-func TestSourceChangedWhileTested(t *testing.T) {
-	lab.Long(t)
-	p := newProject(t, "")
-	p.Write(".abl/config.yaml", rounds("1"))
-	changed := filepath.Join(p.Dir, "src/server.mjs")
-	script(p, builds(write("server.mjs", server)), verifies(must(0, "i=0; until test -e /workspace/tests/go || test $((i=i+1)) -gt 300; do sleep 0.1; done; test -e /workspace/tests/go")))
-	r := watch(p, func(e state.Event, _ *os.Process) {
-		if e.Kind == state.AppReady {
-			if err := os.WriteFile(changed, []byte(server+"// by a person\n"), 0o644); err != nil {
-				t.Error(err)
-			}
-			p.Write(".abl/tests/go", "")
-		}
-	}, "phase", "1")
-	all := events(t, r)
-	if got := verdicts(all); got != "unverified" {
-		t.Errorf("verdicts %q", got)
-	}
-	for _, e := range of(all, state.Verdict) {
-		wants(t, "the reason", e.Text, "the source changed while it was tested", "server.mjs")
-	}
-	// Before the Verifier is asked again a person has to decide what is tested.
-	if r.Code != 9 {
-		t.Errorf("abl ended with %d: %s", r.Code, r.Stderr)
-	}
-	wants(t, "the end", r.Stderr, "server.mjs")
-	wants(t, "what the person changed", p.Read("src/server.mjs"), "by a person")
-	p.Git("src", "checkout", "-q", "server.mjs")
-	p.Must(0, "phase", "1")
 }

@@ -13,8 +13,9 @@ import (
 )
 
 // meets is a step in which an agent waits until the test has done something.
-func meets() agent.Step {
-	return must(0, "i=0; until test -e go || test $((i=i+1)) -gt 600; do sleep 0.05; done; rm go")
+func meets(t *testing.T) agent.Step {
+	t.Helper()
+	return must(0, lab.File(t, "scripts/wait-for-go.sh")+"rm go\n")
 }
 
 // meanwhile runs phase 1 and does something while an agent of the role waits.
@@ -22,14 +23,14 @@ func meanwhile(p *lab.Project, role string, do func()) lab.Result {
 	p.Helper()
 	dir, met := map[string]string{"builder": "src", "verifier": ".abl/tests"}[role], false
 	r := watch(p, func(e state.Event, _ *os.Process) {
-		if e.Kind == state.Action && e.Role == role && strings.HasPrefix(e.Text, "run i=0") && !met {
+		if e.Kind == state.Action && e.Role == role && strings.HasPrefix(e.Text, "run # Waits until") && !met {
 			met = true
 			do()
 			p.Write(dir+"/go", "")
 		}
 	}, "phase", "1")
 	if !met {
-		p.Fatalf("nobody waited: %s%s", r.Stdout, r.Stderr)
+		p.Fatalf("no agent waited: %s%s", r.Stdout, r.Stderr)
 	}
 	return r
 }
@@ -41,7 +42,7 @@ func personally(p *lab.Project, args ...string) string {
 // What moves a history while an agent works is a person's to decide about: the
 // call is kept and nothing is committed on top, however often abl runs again.
 func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), meets()), verifies())
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), meets(t)), verifies())
 	history(p)
 	was := p.Git("src", "rev-parse", "HEAD")
 	r := meanwhile(p, "builder", func() {
@@ -74,49 +75,44 @@ func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
 	noLeftovers(p)
 }
 
-// Alternates would bring the other role's objects in.
-func TestAlternatesAppear(t *testing.T) {
+// Alternates would bring the other role's objects in: the call is kept, and nothing is committed
+// before the user has removed them. What the user has configured for git meanwhile is reported
+// once, before the next call, and no hook runs.
+func TestGitChangesWhileTheVerifierWorks(t *testing.T) {
 	lab.Long(t)
-	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies(meets()))
-	r := meanwhile(p, "verifier", func() { p.Write(".abl/tests/.git/objects/info/alternates", "../../src/.git/objects\n") })
-	if r.Code != 9 {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
-	}
-	wants(t, "what is said", r.Stderr, "alternates", "p1-verify-1.1 is kept")
-	if err := os.Remove(filepath.Join(p.Dir, ".abl/tests/.git/objects/info/alternates")); err != nil {
-		t.Fatal(err)
-	}
-	p.Must(0, "phase", "1")
-	if got := calls(p); got != "p1-build-1.1 p1-verify-1.1" {
-		t.Errorf("calls %s", got)
-	}
-	noLeftovers(p)
-}
-
-// A person may configure their git between calls, and is shown that it changed.
-func TestSteeringIsShown(t *testing.T) {
-	lab.Long(t)
-	p := newProject(t, nodeApp, builds(write("server.mjs", server)), call("verifier", 1, append(verifies().Steps, refute("no"), meets())...), verifies())
+	p := newProject(t, nodeApp, builds(write("server.mjs", server)),
+		call("verifier", 1, append(verifies().Steps, refute("no"), meets(t))...), verifies())
+	const alternates = ".abl/tests/.git/objects/info/alternates"
 	r := meanwhile(p, "verifier", func() {
+		p.Write(alternates, "../../src/.git/objects\n")
 		p.Git("src", "config", "alias.x", "!touch x")
 		p.Write("src/.git/hooks/post-commit", "#!/bin/sh\ntouch "+filepath.Join(p.Dir, "hook-ran")+"\n")
 	})
-	if r.Code != 0 {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+	if r.Code != 9 {
+		t.Fatalf("exit %d, want 9: %s", r.Code, r.Stderr)
 	}
-	if n := strings.Count(r.Stdout, "this was changed since the call before: config, hooks/post-commit"); n != 1 {
-		t.Errorf("it was shown %d times:\n%s", n, r.Stdout)
+	wants(t, "what is said", r.Stderr, "alternates", "p1-verify-1.1 is kept")
+	if err := os.Remove(filepath.Join(p.Dir, alternates)); err != nil {
+		t.Fatal(err)
+	}
+	out := p.Must(0, "phase", "1", "--json").Stdout
+	if n := strings.Count(out, "this was changed since the call before: config, hooks/post-commit"); n != 1 {
+		t.Errorf("the change of git's settings was reported %d times, want once:\n%s", n, out)
+	}
+	if got, want := calls(p), "p1-build-1.1 p1-build-2.1 p1-verify-1.1 p1-verify-2.1"; got != want {
+		t.Errorf("calls: got %s, want %s", got, want)
 	}
 	lacks(t, "the next run", p.Must(0, "phase", "1", "--json").Stdout, "this was changed")
-	if p.Read("hook-ran") != "" {
+	if p.Exists("hook-ran") {
 		t.Error("the hook ran")
 	}
+	noLeftovers(p)
 }
 
 // What a container is about to see has become a link, though to the same text:
 // none is made.
 func TestSourceBecomesALink(t *testing.T) {
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), meets()), verifies())
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), meets(t)), verifies())
 	at := func(name string) string { return filepath.Join(p.Dir, name) }
 	r := meanwhile(p, "builder", func() {
 		if err := os.Rename(at(".abl/specs"), at("moved")); err != nil {

@@ -3,6 +3,7 @@ package phase
 import (
 	"bufio"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -10,30 +11,53 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// A person edits the spec while the Builder works: the call ends and is
-// committed, no further one begins, and the next run is a new round on the new text.
-func TestSpecEditedMeanwhile(t *testing.T) {
+// The user edits the spec while the Builder works: the call ends and is committed, no further
+// one begins, and the next run is a new round on the new text. Then the user changes the source
+// while it is tested: a verdict is about the commit, so there is none until the user has decided
+// what is tested.
+func TestEditsWhileCallsRun(t *testing.T) {
 	lab.Long(t)
-	p := newProject(t, nodeApp,
-		builds(write("server.mjs", server), must(0, "i=0; until test -e go; do i=$((i+1)); test $i -lt 600 || exit 1; sleep 0.05; done")),
-		verifies(write("run.sh", strings.Replace(suite, "1..1\n", "1..2\necho 'ok 2 - P1.C2'\n", 1), "0755")))
-	edited := strings.Replace(oneSpec, "GET / →", "GET /again → 200 with the text ok\nGET / →", 1)
+	twice := strings.Replace(suite, "1..1\n", "1..2\necho 'ok 2 - P1.C2'\n", 1)
+	tests := verifies(write("run.sh", twice, "0755"), runsScript(t, "wait-for-go.sh"), run("rm go"))
+	tests.Attempt = 1
+	waitsFirst := must(0, "test -e server.mjs && exit\n"+lab.File(t, "scripts/wait-for-go.sh")+"rm go\n")
+	p := newProject(t, "", builds(waitsFirst, write("server.mjs", server)), tests, verifies(write("run.sh", twice, "0755")))
+	p.Write(".abl/config.yaml", rounds("1"))
 
 	code, all, voice := whileCalled(p, func() {
-		p.Write(".abl/specs/phase1.md", edited)
+		p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "GET / →", "GET /again → 200 with the text ok\nGET / →", 1))
 		p.Write("src/go", "")
 	})
 	if code != 9 || len(of(all, state.CallEnd)) != 1 || len(of(all, state.Commit)) != 1 {
-		t.Errorf("exit %d, %d calls ended, %d commits", code, len(of(all, state.CallEnd)), len(of(all, state.Commit)))
+		t.Errorf("exit %d, %d calls ended, %d commits, want 9, 1, 1", code, len(of(all, state.CallEnd)), len(of(all, state.Commit)))
 	}
 	wants(t, "the end", voice, "the spec of phase 1 was changed while phase 1 runs", "hint: run abl phase 1 again, and a new round begins")
 
-	second := events(t, p.Must(0, "phase", "1", "--json"))
-	if got := verdicts(second); got != "pass" {
-		t.Errorf("verdicts %q", got)
+	r := watch(p, func(e state.Event, _ *os.Process) {
+		if e.Kind == state.AppReady {
+			p.Write("src/server.mjs", server+"// by the user\n")
+			p.Write(".abl/tests/go", "")
+		}
+	}, "phase", "1")
+	second := events(t, r)
+	if got, want := verdicts(second), "unverified"; got != want {
+		t.Errorf("verdicts: got %q, want %q", got, want)
 	}
-	wants(t, "the prompt of the new round", p.Read(".abl/logs/calls/p1-build-2.1/in/prompt.md"),
+	for _, e := range of(second, state.Verdict) {
+		wants(t, "the reason", e.Text, "the source changed while it was tested", "server.mjs")
+	}
+	if r.Code != 9 {
+		t.Errorf("exit %d, want 9: %s", r.Code, r.Stderr)
+	}
+	wants(t, "the end", r.Stderr, "server.mjs")
+	wants(t, "what the user changed", p.Read("src/server.mjs"), "by the user")
+	wants(t, "the prompt of the new round", promptOf(p, "p1-build-2.1"),
 		"- P1.C2: GET /again → 200 with the text ok\n- P1.C1: GET / → 200 with the text ok\n")
+
+	p.Git("src", "checkout", "-q", "server.mjs")
+	if got, want := verdicts(events(t, p.Must(0, "phase", "1", "--json"))), "pass"; got != want {
+		t.Errorf("verdicts: got %q, want %q", got, want)
+	}
 	wants(t, "the ids", p.Read(".abl/specs/contract-ids.txt"), "P1.C1 = GET / → 200 with the text ok\nP1.C2 = GET /again → 200 with the text ok\n")
 	wants(t, "abl spec list", p.Must(0, "spec", "list").Stdout, "P1.C2  10    pass", "P1.C1  11    pass")
 	noLeftovers(p)
