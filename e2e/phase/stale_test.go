@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,21 +14,25 @@ import (
 type route struct{ id, path, text string }
 
 // serves is a service with these routes.
-func serves(routes ...route) agent.Step {
-	answers := ""
+func serves(t *testing.T, routes ...route) agent.Step {
+	t.Helper()
+	texts := map[string]string{}
 	for _, r := range routes {
-		answers += fmt.Sprintf("%q: %q,", r.path, r.text)
+		texts[r.path] = r.text
 	}
-	return write("server.mjs", "import http from 'node:http';\nconst answers = {"+answers+"};\n"+
-		"http.createServer((req, res) => res.end(answers[req.url] ?? 'nothing')).listen(3000, '0.0.0.0');\n")
+	data, err := json.Marshal(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write("server.mjs", strings.Replace(lab.File(t, "apps/serves-routes.mjs"), "= ROUTES", "= "+string(data), 1))
 }
 
 // checks is a suite that tries each route.
-func checks(routes ...route) agent.Step {
-	suite := fmt.Sprintf("#!/bin/sh\necho 1..%d\n", len(routes))
+func checks(t *testing.T, routes ...route) agent.Step {
+	t.Helper()
+	suite := fmt.Sprintf("%secho 1..%d\n", lab.File(t, "suites/check.sh"), len(routes))
 	for i, r := range routes {
-		suite += fmt.Sprintf("got=$(curl -sf --max-time 5 \"$ABL_APP_URL%s\")\nif [ \"$got\" = %s ]; then echo 'ok %d - %s'; else echo 'not ok %d - %s'; printf '  ---\\n  input: GET %s\\n  observed: %%s\\n  ...\\n' \"$got\"; fi\n",
-			r.path, r.text, i+1, r.id, i+1, r.id, r.path)
+		suite += fmt.Sprintf("check %d %s %s %s\n", i+1, r.id, r.path, r.text)
 	}
 	return write("run.sh", suite, "0755")
 }
@@ -42,15 +47,15 @@ func (r route) contract() string {
 func TestLaterPassIsStale(t *testing.T) {
 	root, two := route{"P1.C1", "/", "ok"}, route{"P2.C1", "/two", "second"}
 	more, last := route{"P1.C2", "/more", "further"}, route{"P1.C3", "/last", "final"}
-	p := newProject(t, evidence, builds(serves(root)), verifies(checks(root)))
+	p := newProject(t, evidence, builds(serves(t, root)), verifies(checks(t, root)))
 	p.Must(0, "phase", "1")
 	p.Write(".abl/specs/phase2.md", "# Phase 2: Second\n\n## Context\n\nThe same service.\n\n## Contracts\n"+two.contract())
-	script(p, builds(serves(root, two)), verifies(checks(root, two)))
+	script(p, builds(serves(t, root, two)), verifies(checks(t, root, two)))
 	p.Must(0, "phase", "2")
 
 	p.Write(".abl/specs/phase1.md", oneSpec+more.contract())
 	wants(t, "phase 2 on a text that nobody verified", p.Must(2, "phase", "2").Stderr, "phase 1 is not the one it passed with")
-	script(p, builds(serves(root, two, more)), verifies(checks(root, more)))
+	script(p, builds(serves(t, root, two, more)), verifies(checks(t, root, more)))
 	wants(t, "the pass of phase 1", notesOf(t, p.Must(0, "phase", "1", "--json").Stdout), "phase 2 is stale since phase 1 passed on another source")
 	wants(t, "abl status", p.Must(0, "status").Stdout, "2      stale ", "abl phase 2 replays its tests")
 	holdsStill(p)
@@ -60,9 +65,9 @@ func TestLaterPassIsStale(t *testing.T) {
 	}
 
 	p.Write(".abl/specs/phase1.md", p.Read(".abl/specs/phase1.md")+last.contract())
-	script(p, builds(serves(root, more, last)), verifies(checks(root, more, last)))
+	script(p, builds(serves(t, root, more, last)), verifies(checks(t, root, more, last)))
 	p.Must(0, "phase", "1")
-	script(p, builds(serves(root, two, more, last)), verifies(checks(root, two, more, last)))
+	script(p, builds(serves(t, root, two, more, last)), verifies(checks(t, root, two, more, last)))
 	all := events(t, p.Must(0, "phase", "2", "--json"))
 	if got := verdicts(all) + ", " + called(all); got != "fail pass, p2-build-4.1 p2-verify-4.1" {
 		t.Errorf("the broken phase came to %s", got)

@@ -22,30 +22,6 @@ type witnessed struct {
 	why      string
 }
 
-// is answers each path by its name, and says of two that it does not know them.
-const is = `import http from 'node:http';
-let asked = 0;
-http.createServer(async (req, res) => {
-  const path = new URL(req.url, 'http://app').pathname;
-  const answer = (status, doc) => {
-    res.writeHead(status, {'Content-Type': 'application/json'});
-    res.end(JSON.stringify(doc) + '\n');
-  };
-  if (path === '/slow') await new Promise(done => setTimeout(done, 400));
-  if (path.startsWith('/busy') && ++asked % 3) answer(500, {error: 'busy'});
-  else if (path === '/' || path === '/zzz') answer(404, {error: 'not found'});
-  else answer(req.method === 'POST' ? 201 : 200, {is: 'the ' + path.slice(1)});
-}).listen(3000, '0.0.0.0');
-`
-
-// ask prints what the app answers: ask PATH, with words for curl before it. said looks at
-// the text of an answer, and exact at its status too.
-const ask = `#!/bin/bash
-ask() { curl -s --max-time 20 "${@:1:$#-1}" "$ABL_APP_URL${!#}"; }
-said() { test "$(ask "$1")" = "{\"is\":\"the ${1#/}\"}"; }
-exact() { test "$(ask -w '%{http_code}' "$1" | tr -d '\n')" = "{\"is\":\"the ${1#/}\"}200"; }
-`
-
 // get is a contract that is answers as it says.
 func get(path string) string { return fmt.Sprintf(`GET /%s → 200 {"is": "the %[1]s"}`, path) }
 
@@ -53,12 +29,12 @@ func get(path string) string { return fmt.Sprintf(`GET /%s → 200 {"is": "the %
 // what was found of them.
 func judged(t *testing.T, code int, begin string, cases []witnessed) *lab.Project {
 	t.Helper()
-	run := fmt.Sprintf("%s%s\necho 1..%d\n", ask, begin, len(cases))
+	run := fmt.Sprintf("%s%s\necho 1..%d\n", lab.File(t, "suites/ask.sh"), begin, len(cases))
 	for i, c := range cases {
 		run += fmt.Sprintf("# %s\nif ( %s ) >/dev/null; then echo 'ok %d - P1.C%[3]d'; "+
 			"else echo 'not ok %[3]d - P1.C%[3]d'; fi\n", c.name, c.test, i+1)
 	}
-	p := once(t, code, "10m", is, cases, write("run.sh", run, "0755"))
+	p := once(t, code, "10m", lab.File(t, "apps/names-each-path.mjs"), cases, write("run.sh", run, "0755"))
 	held(t, p, cases)
 	noLeftovers(p)
 	return p
@@ -155,31 +131,12 @@ func TestWitnessNotShown(t *testing.T) {
 	})
 }
 
-// signs prints by what a suite could know one replay from another.
-const signs = `
-sign() { local out; out=$("${@:2}" 2>&1); echo "# sign $1: ${out//$'\n'/ }"; }
-sign hosts cat /etc/hosts
-sign resolver cat /etc/resolv.conf
-sign environment env
-sign /tmp ls -A /tmp
-sign tests ls -A .
-sign processes sh -c 'cat /proc/[0-9]*/comm'
-sign interfaces cat /proc/net/route /proc/net/if_inet6
-sign listeners sh -c "awk '/ 0A /{print \$8}' /proc/net/tcp | sort -u"
-sign name hostname
-sign user id
-sign cgroup cat /proc/self/cgroup
-sign sockets bash -c 'exec 3<>/dev/tcp/app/3000 && printf "GET / HTTP/1.1\r\nHost: app\r\n\r\n" >&3 && read -r -u 3 &&
-  awk "NR > 1 {print \$2, \$3, \$4, \$5, \$6, \$8}" /proc/net/unix | sort'
-sign mounts sh -c "cut -d ' ' -f4,5 /proc/self/mountinfo | sed -E 's/[A-Z2-7]{26}|[0-9a-f]{64}/X/g' | grep X/ | sort"
-`
-
 // Tests that stay ok when the app's answers are altered are weak.
 func TestWitnessWeak(t *testing.T) {
 	becomes := func(path string) string {
 		return "its test stays ok when the 200 to GET /" + path + " becomes 500"
 	}
-	p := judged(t, 4, signs, []witnessed{
+	p := judged(t, 4, lab.File(t, "suites/signs.sh"), []witnessed{
 		{"tourist", get("tourist"), "exact /tourist", found.Verified, ""},
 		{"the rest of the tour", "GET /tour → 200", "ask /tour && exact /tourist", found.Weak, becomes("tour")},
 		{"vacuous", get("vacuous"), "ask /vacuous", found.Weak, becomes("vacuous")},
