@@ -1,0 +1,3 @@
+// Ends before it listens.
+console.error('SOURCE-AND-STACK');
+process.exit(7);

@@ -1,0 +1,2 @@
+// Runs and never listens.
+setInterval(() => {}, 1000);
