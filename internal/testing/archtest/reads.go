@@ -27,6 +27,8 @@ var readers = map[string]string{
 	"cmd/internal/learn/command.go":  "a file that the person names",
 	"orchestrator/learner/home.go":   "lists the project's folder, which no container sees; copies below open folders, and follows nothing",
 	"roles/agent/player.go":          "inside the role's container",
+	"roles/deps.go":                  "a copy that abl made, below an os.Root, after its container has ended",
+	"roles/export.go":                "lists abl's own cache by name, which no role can write",
 
 	"orchestrator/codecommit/apply.go":   "moves files of the person's tree below an os.Root, after every path was judged",
 	"orchestrator/codecommit/project.go": "lists the folders of the logs by name",
@@ -42,6 +44,7 @@ var readers = map[string]string{
 
 	"internal/git/repo.go":       "lists .git by name, and enters no link",
 	"internal/git/checkout.go":   "writes below an os.Root, into folders that it looked at",
+	"internal/git/export.go":     "writes below an os.Root, into a directory that abl has just made",
 	"internal/git/torn.go":       "writes below an os.Root, files that it looked at",
 	"internal/git/gitdir/dir.go": ".git",
 	"internal/git/scan/scan.go":  "the walk itself, which hostfs is too slow for: by name from an open folder, no link followed",
