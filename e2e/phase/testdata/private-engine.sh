@@ -4,11 +4,11 @@
 # somebody removes all its images, and loads them again once abl has ended.
 # Run below unshare -n -m.
 #   private-engine.sh FOLDER TROUBLE ABL [EVENT]
-# FOLDER has images.tar, and a project in p whose Builder makes src/at and waits for src/go.
+# FOLDER has images.tar, and a project in p whose Builder makes src/at-engine and waits for src/go-engine.
 # With EVENT the trouble comes with the first event that has these words.
 set -u
 dir=$1 trouble=$2 abl=$3 event=${4:-}
-happened() { if [ "$event" ]; then grep -q -e "$event" "$dir/events"; else [ -e src/at ]; fi; }
+happened() { if [ "$event" ]; then grep -q -e "$event" "$dir/events"; else [ -e src/at-engine ]; fi; }
 ip link set lo up
 mount -t tmpfs none /run
 start() {
@@ -30,7 +30,7 @@ run=$!
 until happened || ! kill -0 $run 2>/dev/null; do sleep 0.1; done
 if [ "$trouble" = images ]; then
 	docker images -q | xargs docker rmi -f >/dev/null
-	touch src/go
+	touch src/go-engine
 	wait $run
 	[ $? = 7 ] || { echo "abl without its images ended with another code than 7" >&2; exit 95; }
 	docker load -q <"$dir/images.tar" >/dev/null || exit 94
@@ -39,7 +39,7 @@ if [ "$trouble" = images ]; then
 else
 	kill "-$trouble" $engine
 	wait $engine
-	[ "$event" ] || touch src/go
+	[ "$event" ] || touch src/go-engine
 	sleep 2
 	start
 fi
