@@ -206,7 +206,7 @@ func weathers() []weather {
 // word; what passes is waited out for as long as makes sense, at no cost of an
 // iteration, and what the call left stays. What does not pass ends the run with the
 // code that says so, and the next run goes on. The real gateway, loop and ledger, on
-// an engine in memory; TestProvidersWeather has some of it with all the rest.
+// an engine in memory; TestProviderTroubles plays some of them in containers.
 func TestHostileUpstream(t *testing.T) {
 	t.Parallel()
 	for _, w := range append(weathers(), cut()...) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,79 +41,126 @@ func spentBy(p *lab.Project) (sum float64) {
 	return sum
 }
 
-// A budget in dollars ends a call in the middle; a new run spends nothing; and
-// --budget-usd +N goes on. The model's price is the project's own.
-func TestDollarsEndACallAndMoreGoOn(t *testing.T) {
-	p := newProject(t, nodeApp+dear+"budget: {phase: {usd: 2}}\n",
+// The caps of a call in tokens and of a phase in dollars end a call in the middle. No call starts
+// beyond a cap of the phase, in dollars or in tokens. --budget-usd +N continues. The model runs on
+// this machine's loopback, which no container reaches, behind a certificate of the user's own, and
+// its price is the project's own.
+func TestBudgetsEndCalls(t *testing.T) {
+	const key, first = "a-key-of-nobody-5101", "p1-build-1.1"
+	p := newProject(t, nodeApp+dear+"network: {ca_cert: .abl/ca.pem}\nbudget: {phase: {usd: 2}}\n",
 		thousand(builds(write("server.mjs", server), run("true"), run("true"), run("true"), run("true")), 6), thousand(verifies(), 6))
-	asked := loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5101", (*httptest.Server).Start)
+	asked := loopbackModel(t, p, ".abl/scenario.yaml", key, (*httptest.Server).StartTLS)
+	env := p.Env
+	phase := func(code int, setting string, args ...string) lab.Result {
+		t.Helper()
+		p.Env = append(slices.Clone(env), setting)
+		r := p.Must(code, append([]string{"phase", "1", "--agent", "gemini", "--json"}, args...)...)
+		for _, e := range of(events(t, r), state.CallEnd) {
+			if code != 0 && e.Class != "budget" {
+				t.Errorf("got the end %q of call %s, want %q", e.Class, e.Call, "budget")
+			}
+		}
+		lacks(t, "the output of abl", r.Stdout+r.Stderr, key)
+		return r
+	}
 
-	r := p.Must(6, "phase", "1", "--agent", "gemini", "--json")
+	r := phase(6, "ABL_BUDGET_CALL_TOKENS=500")
+	wants(t, "the error", r.Stderr, "the budget is reached", "of 500", "raise the cap")
+	rows := ledgerRows(p)
+	if len(rows) != 1 || rows[0]["source"] != "gateway" || rows[0]["outcome"] != "budget" || rows[0]["total"] == "" {
+		t.Errorf("ledger: got %v, want one row of the gateway with the outcome budget", rows)
+	}
+	kept := p.Read(".abl/logs/calls/" + first + "/gateway.jsonl")
+	wants(t, "the gateway's log", kept, `"over":true`, `"kind":"end"`)
+	lacks(t, "the gateway's log", kept, key)
+
+	r = phase(6, "")
 	wants(t, "the error", r.Stderr, "the budget of this phase is reached", "of 2 USD are spent", "--budget-usd +5")
 	wants(t, "the events", r.Stdout, "the budget of this phase is used up", "of 2 USD")
-	ends := of(events(t, r), state.CallEnd)
-	if len(ends) != 1 || ends[0].Class != "budget" {
-		t.Errorf("calls ended as %+v", ends)
-	}
 	spent, before := spentBy(p), asked.Load()
 	if spent < 2 || spent >= 6 || before == 0 {
-		t.Errorf("%g USD after %d requests, want the call ended in the middle", spent, before)
+		t.Errorf("got %g USD after %d requests, want the second call ended in the middle", spent, before)
 	}
 
-	r = p.Must(6, "phase", "1", "--agent", "gemini")
-	wants(t, "the second run", r.Stderr, "of 2 USD of the phase are spent")
-	if now := asked.Load(); now != before || len(ledgerRows(p)) != 1 {
-		t.Errorf("%d further requests after a restart", now-before)
+	wants(t, "another run", phase(6, "").Stderr, "of 2 USD of the phase are spent")
+	wants(t, "a run with a cap in tokens", phase(6, "ABL_BUDGET_PHASE_TOKENS=100", "--budget-usd", "+50").Stderr, "of 100 tokens of the phase are used")
+	if now := asked.Load(); now != before || len(ledgerRows(p)) != 2 {
+		t.Errorf("got %d further requests and the ledger %v, want no call beyond the caps", now-before, ledgerRows(p))
 	}
 
-	p.Must(0, "phase", "1", "--agent", "gemini", "--budget-usd", "+50")
+	phase(0, "", "--budget-usd", "+50")
 	if now := spentBy(p); now < spent+12-0.001 {
-		t.Errorf("%g USD in all, after %g", now, spent)
+		t.Errorf("got %g USD in all, after %g, want 12 more", now, spent)
+	}
+	if files := holding(t, p.Dir, key); len(files) > 0 {
+		t.Errorf("the key is in %v", files)
 	}
 	noLeftovers(p)
 }
 
-// abl is killed in the middle of a call and comes back with less to spend: the
-// gateway, which was there all the time, has not forgotten what it let through.
-func TestTheGatewayKeepsItsCountWhenAblIsKilled(t *testing.T) {
+// abl is killed twice in the middle of a call. The next abl uses the same gateway, and the gateway
+// finds the model at the same address. The tools of the CLI use their own proxy. The last abl has
+// less to spend, and the gateway still counts the requests before the kills.
+func TestTheGatewayOutlivesAbl(t *testing.T) {
 	lab.Long(t)
-	const gate = "touch at; until [ -e go ]; do sleep 0.02; done; rm -f at go"
-	p := newProject(t, nodeApp+dear+"budget: {phase: {usd: 500}}\n",
-		thousand(builds(write("server.mjs", server), run(gate), run("true"), run("true")), 20), thousand(verifies(), 1))
+	lab.WayOut(t)
+	p := newProject(t, nodeApp+dear+"network: {allow: [npm]}\nbudget: {phase: {usd: 500}}\n",
+		thousand(builds(write("server.mjs", server), gate(t, "one"),
+			must(0, "npm install --no-audit --no-fund is-number@7.0.0"),
+			gate(t, "two"), run("true"), run("true")), 20), thousand(verifies(), 1))
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5102", (*httptest.Server).Start)
-	killAt(p, "src/at", "phase", "1", "--agent", "gemini", "--json")
-	before := asked.Load()
+	p.Write(".abl/config.yaml", replacing(p.Read(".abl/config.yaml"), "loop: {call_timeout: 5m}\n"))
+	phase := []string{"phase", "1", "--agent", "gemini"}
+
+	killAt(p, "src/at-one", append(phase, "--json")...)
+	before, gateway := asked.Load(), gatewayID(t, p)
+	again := watch(p, func(e state.Event, abl *os.Process) {
+		switch {
+		case e.Kind == state.CallResume:
+			if now := gatewayID(t, p); now != gateway || now == "" {
+				t.Errorf("got the gateway %q, want %q", now, gateway)
+			}
+			p.Write("src/go-one", "")
+		case e.Kind == state.Action && strings.Contains(e.Text, "at-two"):
+			until(p, "src/at-two")
+			_ = abl.Kill()
+		}
+	}, phase...)
+	installed, now := p.Exists("src/node_modules/is-number/package.json"), asked.Load()
+	if again.Code != -1 || !installed || now <= before {
+		t.Fatalf("got exit %d, package installed: %t, %d then %d requests; want a kill at the second gate: %s\n%s\n%s", again.Code, installed,
+			before, now, again.Stderr, p.Read(".abl/logs/calls/p1-build-1.1/stdout"), p.Read(".abl/logs/calls/p1-build-1.1/gateway.jsonl"))
+	}
+
+	before = now
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.CallResume {
-			for !strings.Contains(gatewayLog(t, p), `"kind":"command"`) { // it has the bounds of this run
-				time.Sleep(20 * time.Millisecond)
+			for commands := 0; commands < 2; time.Sleep(20 * time.Millisecond) { // until it has the bounds of this run
+				commands = strings.Count(gatewayLog(t, p), `"kind":"command"`)
 			}
-			p.Write("src/go", "")
+			p.Write("src/go-two", "")
 		}
-	}, "phase", "1", "--agent", "gemini", "--budget-usd", "1")
+	}, append(phase, "--budget-usd", "1")...)
 	if r.Code != 6 {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want 6: %s", r.Code, r.Stderr)
 	}
 	wants(t, "the error", r.Stderr, "the budget of this phase is reached", "of 1")
 	if now := asked.Load(); now != before {
-		t.Errorf("%d requests beyond a budget that was spent before abl was killed", now-before)
+		t.Errorf("got %d requests beyond a budget that was spent before the kill, want 0", now-before)
 	}
-	if spent := spentBy(p); spent < 1 {
-		t.Errorf("%g USD are in the ledger", spent)
+	rows := ledgerRows(p)
+	if spent := spentBy(p); len(rows) != 1 || rows[0]["source"] != "gateway" || rows[0]["total"] == "" || spent < 1 {
+		t.Errorf("got %g USD in the ledger %v, want 1 or more in one row of the gateway", spent, rows)
 	}
 	noLeftovers(p)
 }
 
-// A Builder floods its gateway's log after most of its tokens are spent: each one is in the
-// ledger, and counts towards the budget.
+// A Builder floods its gateway's log after it has spent most of its tokens. Each token is in the
+// ledger and counts towards the budget.
 func TestAFloodedGatewayForgetsNoToken(t *testing.T) {
 	lab.Long(t)
-	flood, err := os.ReadFile("testdata/flood.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := newProject(t, nodeApp+"budget: {phase: {tokens: 350000}}\n",
-		thousand(builds(write("server.mjs", server), write("flood.mjs", string(flood)), must(0, "node flood.mjs"), run("rm flood.mjs")), 300),
+		thousand(builds(write("server.mjs", server), write("flood.mjs", lab.File(t, "flood.mjs")), must(0, "node flood.mjs"), run("rm flood.mjs")), 300),
 		thousand(verifies(run("true"), run("true")), 300))
 	loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5103", (*httptest.Server).Start)
 
@@ -136,12 +184,18 @@ func TestAFloodedGatewayForgetsNoToken(t *testing.T) {
 	noLeftovers(p)
 }
 
-// gatewayLog is what the project's running gateway has told.
+// gatewayLog returns the log of the project's running gateway.
 func gatewayLog(t testing.TB, p *lab.Project) string {
 	t.Helper()
-	id := docker(t, "ps", "-q", "--filter", "label=abl.project="+p.ID(), "--filter", "label=abl.kind=gateway")
+	id := gatewayID(t, p)
 	if id == "" {
 		return ""
 	}
 	return docker(t, "logs", id)
+}
+
+// gatewayID returns the id of the project's running gateway, or "".
+func gatewayID(t testing.TB, p *lab.Project) string {
+	t.Helper()
+	return docker(t, "ps", "-q", "--filter", "label=abl.project="+p.ID(), "--filter", "label=abl.kind=gateway")
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,76 +52,140 @@ func troubled(t *testing.T, settings string, plan func(n int64, model string) mo
 	return p, model
 }
 
-// first befalls the first n requests.
-func first(n int64, all ...modelserver.Trouble) func(int64, string) modelserver.Trouble {
-	return func(i int64, _ string) modelserver.Trouble {
-		if i > n {
+// inOrder plays a trouble for each request. Requests after the last trouble succeed.
+func inOrder(all ...modelserver.Trouble) func(int64, string) modelserver.Trouble {
+	return func(n int64, _ string) modelserver.Trouble {
+		if n > int64(len(all)) {
 			return ""
 		}
-		return all[int(i-1)%len(all)]
+		return all[n-1]
 	}
 }
 
-// Whatever a provider does, the end of the call is told for what it is, by the
-// gateway's word; what passes is waited out, at no cost of an iteration, and what
-// the call left stays. What does not pass ends the run with the code that says so.
-func TestProvidersWeather(t *testing.T) {
-	for _, c := range []struct {
-		trouble  modelserver.Trouble
-		settings string
-		class    string
-		exit     int // 0: it is waited out
-		says     string
-		long     bool // like another one before it
-	}{
-		{"429 1", "", "rate", 0, "the provider answers 429", true},
-		{"429", "", "rate", 0, "the provider answers 429", true},
-		{"500", "", "away", 0, "the provider answers 500", true},
-		{"503", "", "away", 0, "the provider answers 503", true},
-		{modelserver.Reset, "", "network", 0, "gives no answer", false}, // by the word of abl, which stands between it and the gateway here
-		{modelserver.Half, "", "away", 0, "has no end", true},
-		{modelserver.Garbled, "", "away", 0, "no answer of a model", true},
-		{modelserver.Silence, ", idle_timeout: 3s", "away", 0, "did not answer its last request (stopped as idle)", true},
-		{modelserver.Slow, "", "away", 0, "did not answer its last request", true},
-		{modelserver.Daily, "", "quota", 75, "come back after", true},
-		{"429 90000", "", "quota", 75, "come back after", true},
-		{modelserver.Broke, "", "quota", 75, "wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid", true},
-		{"401", "", "refused", 5, "GEMINI_API_KEY is refused", true},
-		{modelserver.Forged, "", "refused", 5, "GEMINI_API_KEY is refused", true},
-		{modelserver.TooLong, "", "large", 5, "the prompt is longer than the model takes", true},
-	} {
-		t.Run(string(c.trouble), func(t *testing.T) {
-			if c.long {
-				lab.Long(t)
+// trouble is a trouble of the provider, the end of the call that meets it, and the text that
+// abl prints about it.
+type trouble struct {
+	is    modelserver.Trouble
+	class string
+	says  string
+}
+
+// troubledRun is a run of abl whose calls meet these troubles. abl waits after each trouble,
+// but the last one ends a run whose exit code is not 0.
+type troubledRun struct {
+	long     bool     // similar to another run
+	env      []string // settings of this run only
+	exit     int
+	troubles []trouble
+}
+
+// troubledRuns are the runs of TestProviderTroubles. The waits of abl get longer with each
+// trouble in a row, so few troubles are waited for in one run.
+var troubledRuns = []troubledRun{
+	{exit: 5, troubles: []trouble{
+		{modelserver.Reset, "network", "gives no answer"}, // abl reports it, because abl connects the gateway with the provider here
+		{"401", "refused", "GEMINI_API_KEY is refused"},
+	}},
+	{exit: 75, env: []string{"ABL_LOOP_OUTAGE_BUDGET=0s"}, troubles: []trouble{
+		{"503", "away", "the provider answers 503"},
+	}},
+	{long: true, exit: 75, troubles: []trouble{
+		{"429 1", "rate", "the provider answers 429"},
+		{modelserver.Daily, "quota", "come back after"},
+	}},
+	{long: true, exit: 75, troubles: []trouble{
+		{"429", "rate", "the provider answers 429"},
+		{"429 90000", "quota", "come back after"},
+	}},
+	{long: true, exit: 75, troubles: []trouble{
+		{"500", "away", "the provider answers 500"},
+		{modelserver.Broke, "quota", "wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid"},
+	}},
+	{long: true, exit: 5, troubles: []trouble{
+		{modelserver.Half, "away", "has no end"},
+		{modelserver.Forged, "refused", "GEMINI_API_KEY is refused"},
+	}},
+	{long: true, exit: 5, troubles: []trouble{
+		{modelserver.Garbled, "away", "no answer of a model"},
+		{modelserver.TooLong, "large", "the prompt is longer than the model takes"},
+	}},
+	{long: true, exit: 75, env: []string{"ABL_LOOP_IDLE_TIMEOUT=3s", "ABL_LOOP_OUTAGE_BUDGET=0s"}, troubles: []trouble{
+		{modelserver.Silence, "away", "did not answer its last request (stopped as idle)"},
+	}},
+	{long: true, exit: 75, env: []string{"ABL_LOOP_CALL_TIMEOUT=15s", "ABL_LOOP_OUTAGE_BUDGET=0s"}, troubles: []trouble{ // only the timeout ends this call
+		{modelserver.Slow, "away", "did not answer its last request"},
+	}},
+}
+
+// The gateway reports every trouble of the provider, and abl gives the call the matching end.
+// abl waits for a trouble that passes, without the cost of an iteration, and ends the run with
+// the matching exit code for the others. The next run continues, and the files of the calls stay.
+func TestProviderTroubles(t *testing.T) {
+	var plan []modelserver.Trouble
+	var runs []troubledRun
+	for _, r := range troubledRuns {
+		if r.long && testing.Short() {
+			continue
+		}
+		runs = append(runs, r)
+		for _, one := range r.troubles {
+			plan = append(plan, one.is)
+		}
+	}
+	p, _ := troubled(t, "loop: {call_timeout: 60s, outage_budget: 2m}\n", inOrder(plan...))
+	env, made := p.Env, 0
+	for _, run := range runs {
+		p.Env = append(slices.Clone(env), run.env...)
+		r := p.Must(run.exit, "phase", "1", "--json")
+		lacks(t, "the output of abl", r.Stdout+r.Stderr, weatherKey)
+		run.check(t, p, r, made)
+		made += len(run.troubles)
+		noLeftovers(p)
+	}
+	wants(t, "the history", p.Git("src", "ls-tree", "-r", "--name-only", "HEAD"), "half.txt")
+	p.Env = env
+	p.Must(0, "phase", "1")
+	if got := verdictsOf(p); got != "1 pass" {
+		t.Errorf("iteration and verdict: got %q, want %q", got, "1 pass")
+	}
+	rows := ledgerRows(p)
+	if got, want := len(rows), len(plan)+2; got != want {
+		t.Errorf("rows of the ledger: got %d, want %d, one a call", got, want)
+	}
+	noLeftovers(p)
+}
+
+// check looks at the calls of a run. made is the number of calls before it.
+func (run troubledRun) check(t *testing.T, p *lab.Project, r lab.Result, made int) {
+	all := events(t, r)
+	ends, waits := of(all, state.CallEnd), of(all, state.Wait)
+	last := len(run.troubles) - 1
+	if len(ends) != last+1 || len(waits) != last {
+		t.Fatalf("got %d calls and %d waits, want %d and %d: %+v", len(ends), len(waits), last+1, last, ends)
+	}
+	for i, want := range run.troubles {
+		t.Run(strings.ReplaceAll(string(want.is), " ", "-for-"), func(t *testing.T) {
+			end, key := ends[i], fmt.Sprintf("p1-build-1.%d", made+i+1)
+			if end.Call != key || end.Class != want.class {
+				t.Errorf("got the end %q of call %q, want %q of %q: %s", end.Class, end.Call, want.class, key, end.Text)
 			}
-			timeout := "60s"
-			if c.trouble == modelserver.Slow { // nothing else ends it
-				timeout = "15s"
+			if !strings.HasPrefix(end.Evidence, "gateway: ") && want.class != "quota" {
+				t.Errorf("got the evidence %q, want the gateway's", end.Evidence)
 			}
-			p, _ := troubled(t, "loop: {call_timeout: "+timeout+", outage_budget: 2m"+c.settings+"}\n", first(1, c.trouble))
-			r := p.Must(c.exit, "phase", "1", "--json")
-			all := events(t, r)
-			end := of(all, state.CallEnd)[0]
-			if end.Class != c.class || !strings.HasPrefix(end.Evidence, "gateway: ") && c.class != "quota" {
-				t.Errorf("the call ended as %s by %q: %s", end.Class, end.Evidence, end.Text)
+			wants(t, "the record", p.Read(".abl/logs/calls/"+key+"/outcome.json"), `"class": "`+want.class+`"`, `"evidence": {`)
+			if row := ledgerRows(p)[made+i]; row["outcome"] != want.class {
+				t.Errorf("the ledger: got %v, want the outcome %q", row, want.class)
 			}
-			wants(t, "the record", p.Read(".abl/logs/calls/p1-build-1.1/outcome.json"), `"class": "`+c.class+`"`, `"evidence": {`)
-			wants(t, "the history", p.Git("src", "ls-tree", "-r", "--name-only", "HEAD"), "half.txt")
-			if c.exit != 0 {
-				wants(t, "the error", r.Stderr, c.says, "abl: hint: ")
-				p.Must(0, "phase", "1") // and goes on from there once the provider is well
-			} else {
-				wants(t, "the end", end.Text, c.says)
-				if waits := of(all, state.Wait); len(waits) != 1 || waits[0].MS <= 0 || waits[0].Class != c.class {
-					t.Errorf("waits %+v", waits)
-				}
-				wants(t, "what the next call is told", p.Read(".abl/logs/calls/p1-build-1.2/in/prompt.md"), "that call was ended early: "+c.class)
+			if i == last {
+				wants(t, "the error", r.Stderr, want.says, "abl: hint: ")
+				return
 			}
-			if got := verdictsOf(p); got != "1 pass" {
-				t.Errorf("in iteration and verdict: %s", got)
+			wants(t, "the end", end.Text, want.says)
+			if waits[i].MS <= 0 || waits[i].Class != want.class {
+				t.Errorf("got the wait %+v, want one of class %q", waits[i], want.class)
 			}
-			lacks(t, "what abl said", r.Stdout+r.Stderr, weatherKey)
-			noLeftovers(p)
+			next := fmt.Sprintf(".abl/logs/calls/p1-build-1.%d/in/prompt.md", made+i+2)
+			wants(t, "the prompt of the next call", p.Read(next), "that call was ended early: "+want.class)
 		})
 	}
 }
@@ -168,7 +233,7 @@ var untilPattern = regexp.MustCompile(`"until": "[^"]*"`)
 // whoever is told to stop stops.
 func TestWaitingSurvives(t *testing.T) {
 	lab.Long(t)
-	p, model := troubled(t, "loop: {call_timeout: 60s, outage_budget: 5m}\n", first(2, "429 60", "429 2"))
+	p, model := troubled(t, "loop: {call_timeout: 60s, outage_budget: 5m}\n", inOrder("429 60", "429 2"))
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
 		waited := 0
 		r := watch(p, func(e state.Event, abl *os.Process) {
