@@ -4,40 +4,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
+	"abl/roles/agent"
 )
 
-// A service with one dependency, as a repository keeps it.
-const (
-	withTiny = `import http from 'node:http';
-import tiny from 'tiny';
-http.createServer((req, res) => res.end(tiny)).listen(3000, '0.0.0.0');
-`
-	manifest = `{"name": "greeter", "version": "1.0.0", "scripts": {"start": "node server.mjs"}, "dependencies": {"tiny": "1.0.0"}}` + "\n"
-	lock     = `{"name": "greeter", "version": "1.0.0", "lockfileVersion": 3, "requires": true, "packages": {
-  "": {"name": "greeter", "version": "1.0.0", "dependencies": {"tiny": "1.0.0"}},
-  "node_modules/tiny": {"version": "1.0.0", "resolved": "https://registry.example/tiny/-/tiny-1.0.0.tgz"}}}
-`
-	// looks is what preparing tries besides.
-	looks = `echo "uid $(id -u)"
-ls -d /workspace/* /workspace/tests/* /workspace/specs/*
-env
-touch .git/mine
-curl -sS https://other.example/prepare
-curl -sS -k --noproxy '*' --max-time 5 https://registry.example/direct
-true
-`
-)
-
-// prepares are how often something was prepared.
+// prepares returns the number of preparations of a run. Each one must have ended.
 func prepares(t *testing.T, r lab.Result) int {
 	t.Helper()
 	all := events(t, r)
 	if begun, ended := len(of(all, state.Preparing)), len(of(all, state.Prepared)); begun != ended {
-		t.Errorf("%d times it began, %d times it ended", begun, ended)
+		t.Errorf("got %d ends of preparations, want %d", ended, begun)
 	}
 	return len(of(all, state.Preparing))
 }
@@ -61,10 +39,10 @@ func TestPrepare(t *testing.T) {
 		"source: {repo: .}\nimages: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n"+
 		"network: {allow: [registry.example], egress: "+r.network+", ca_cert: .abl/ca.pem}\n"+
 		"app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}, prepare: npm ci && sh looks.sh}\n")
-	p.Write("server.mjs", withTiny)
-	p.Write("package.json", manifest)
-	p.Write("package-lock.json", lock)
-	p.Write("looks.sh", looks)
+	p.Write("server.mjs", lab.File(t, "apps/greeter/server.mjs"))
+	p.Write("package.json", lab.File(t, "apps/greeter/package.json"))
+	p.Write("package-lock.json", lab.File(t, "apps/greeter/package-lock.json"))
+	p.Write("looks.sh", lab.File(t, "steps/looks-around.sh"))
 	p.Write(".env", "SOME_API_KEY=swordfish-swordfish\n")
 	p.Write(".gitignore", "node_modules/\n.env\n.abl/state.json\n.abl/lock\n.abl/logs/\n.abl/reports/\n.abl/project_map.txt\n.abl/work/\n.abl/tests/\n")
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "P"}, {"config", "user.email", "p@example.com"}, {"add", "-A"}, {"commit", "-qm", "a greeter"}} {
@@ -108,84 +86,68 @@ func TestPrepare(t *testing.T) {
 	noLeftovers(q)
 }
 
-// TestPrepareReachesTheBuilder: preparing that fails, or changes what git tracks, is an app
-// that does not start; the Builder hears of it and mends it.
+// A preparation that fails, or that changes files which git tracks, is an app that does not start.
+// The Builder gets the reason in its prompt and fixes it.
 func TestPrepareReachesTheBuilder(t *testing.T) {
 	lab.Long(t)
-	for name, c := range map[string]struct{ prepare, want string }{
-		"an exit code": {"test -f mended || exit 3", "app.prepare ended with exit code 3"},
-		"a lock file":  {"test -f mended || echo more >> package-lock.json", `app.prepare changed "package-lock.json", and abl undid that`},
+	const prepare = "sh prepare.sh"
+	builder := func(iteration int, steps ...agent.Step) agent.ScriptCall {
+		c := builds(steps...)
+		c.Iteration = iteration
+		return c
+	}
+	p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: '"+prepare+"', ", 1),
+		builder(1, write("server.mjs", server), write("package-lock.json", "{}\n"), write("prepare.sh", lab.File(t, "steps/fails-twice.sh"))),
+		builder(2, write("fixed-exit-code", "")),
+		builder(3, must(0, "test \"$(cat package-lock.json)\" = '{}'"), write("fixed-lock-file", "")), verifies())
+	r := p.Must(0, "phase", "1", "--json")
+	if got, want := verdicts(events(t, r)), "fail fail pass"; got != want {
+		t.Errorf("verdicts: got %q, want %q", got, want)
+	}
+	lacks(t, "the first prompt", promptOf(p, "p1-build-1.1"), "Dependencies may be missing")
+	for key, want := range map[string]string{
+		"p1-build-2.1": "app.prepare ended with exit code 3",
+		"p1-build-3.1": `app.prepare changed "package-lock.json", and abl undid that`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			first, second := builds(write("server.mjs", server), write("package-lock.json", "{}\n")), builds(must(0, "test \"$(cat package-lock.json)\" = '{}'"), write("mended", ""))
-			first.Iteration, second.Iteration = 1, 2
-			p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: '"+c.prepare+"', ", 1), first, second, verifies())
-			run := p.Must(0, "phase", "1", "--json")
-			if got := verdicts(events(t, run)); got != "fail pass" {
-				t.Errorf("verdicts %s", got)
-			}
-			told := p.Read(".abl/logs/calls/p1-build-2.1/in/prompt.md")
-			wants(t, "the Builder's prompt", told, "- Dependencies may be missing: "+c.want, "OBSERVED:", c.prepare)
-			lacks(t, "the first prompt", p.Read(".abl/logs/calls/p1-build-1.1/in/prompt.md"), "Dependencies may be missing")
-			if n := prepares(t, run); n != 3 { // before the app, the Builder and the app again
-				t.Errorf("it was prepared %d times", n)
-			}
-			noLeftovers(p)
-		})
+		wants(t, "the prompt of "+key, promptOf(p, key), "- Dependencies may be missing: "+want, "OBSERVED:", prepare)
 	}
+	if got, want := prepares(t, r), 5; got != want { // twice before the app and the next Builder, and once before the app that starts
+		t.Errorf("preparations: got %d, want %d", got, want)
+	}
+	noLeftovers(p)
 }
 
-// TestPrepareKilled: an abl that is killed while it prepares, or before it has noted that it
-// did, leaves nothing that the next one does not take away, and that one prepares again.
+// abl is killed while a preparation runs that changed a file of the source: the next abl neither
+// commits the change nor takes it for the user's work. abl is killed after a preparation and before
+// its record: the next abl prepares again.
 func TestPrepareKilled(t *testing.T) {
-	for _, point := range []string{"build.started", "prepare.done"} {
-		t.Run(point, func(t *testing.T) {
-			if point == "build.started" {
-				lab.Long(t)
-			}
-			p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: 'mkdir -p deps && touch deps/all', ", 1),
-				builds(write("server.mjs", server), write("package-lock.json", "{}\n"), write(".gitignore", "deps/\n")), verifies())
-			cmd := p.Cmd("phase", "1")
-			cmd.Env = append(cmd.Env, "ABL_FAILPOINTS="+point+"=1*kill")
-			out, err := cmd.CombinedOutput()
-			if err == nil || cmd.ProcessState.ExitCode() != -1 {
-				t.Fatalf("it was not killed: %v\n%s", err, out)
-			}
-			run := p.Must(0, "phase", "1", "--json")
-			if n := prepares(t, run); n != 1 {
-				t.Errorf("it was prepared %d times", n)
-			}
-			if !p.Exists("src/deps/all") {
-				t.Error("nothing was brought")
-			}
-			noLeftovers(p)
-		})
-	}
-}
-
-// What a preparation that was killed had changed of the source's own is neither committed nor
-// taken for the person's work.
-func TestPrepareKilledInTheMiddle(t *testing.T) {
-	lab.Long(t)
-	const once = "test -e deps/all || { mkdir -p deps; touch deps/all; echo more >> package-lock.json; sleep 60; }"
-	p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: '"+once+"', ", 1),
-		builds(write("server.mjs", server), write("package-lock.json", "{}\n"), write(".gitignore", "deps/\n")), verifies())
-	cmd := p.Cmd("phase", "1")
-	cmd.Env = append(cmd.Env, "ABL_FAILPOINTS=build.started=1*kill")
-	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != -1 {
-		t.Fatalf("it was not killed: %v\n%s", err, out)
-	}
-	for end := time.Now().Add(time.Minute); !strings.Contains(p.Read("src/package-lock.json"), "more"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the lock file is not changed")
+	p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: 'sh prepare.sh', ", 1),
+		builds(write("server.mjs", server), write("package-lock.json", "{}\n"), write(".gitignore", "deps/\n"),
+			write("prepare.sh", lab.File(t, "steps/changes-the-lock-file-once.sh"))), verifies())
+	killedAt := func(point string) {
+		t.Helper()
+		cmd := p.Cmd("phase", "1")
+		cmd.Env = append(cmd.Env, "ABL_FAILPOINTS="+point+"=1*kill")
+		if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+			t.Fatalf("%s: got %v, want a kill: %s", point, err, out)
 		}
 	}
+
+	killedAt("build.started")
+	until(p, "src/deps/changed")
 	r := p.Must(9, "phase", "1")
-	wants(t, "going on", r.Stderr, "abl was stopped while app.prepare ran", `"package-lock.json"`, "git -C src checkout -- .", "--take-mine")
+	wants(t, "the next run", r.Stderr, "abl was stopped while app.prepare ran", `"package-lock.json"`, "git -C src checkout -- .", "--take-mine")
 	p.Git("src", "checkout", "-q", "--", ".")
-	p.Must(0, "phase", "1")
-	if got := p.Read("src/package-lock.json"); got != "{}\n" {
-		t.Errorf("the lock file holds %q", got)
+	killedAt("prepare.done")
+	r = p.Must(0, "phase", "1", "--json")
+	if got := prepares(t, r); got != 1 {
+		t.Errorf("preparations of the last run: got %d, want 1", got)
+	}
+	if got, want := p.Read("src/package-lock.json"), "{}\n"; got != want {
+		t.Errorf("the lock file: got %q, want %q", got, want)
+	}
+	if !p.Exists("src/deps/all") {
+		t.Error("src/deps/all is missing")
 	}
 	noLeftovers(p)
 }
