@@ -1,56 +1,14 @@
 package hostile
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"abl/internal/testing/lab"
 )
-
-// Group G: a second abl on the same project while the first works.
-func TestTwoAtOnce(t *testing.T) {
-	lab.Long(t)
-	s := newScene(t, usual+nodeApp)
-	s.script(builds(run("touch begun; i=0; while [ ! -e go ] && [ $i -lt 2400 ]; do sleep 0.1; i=$((i + 1)); done")), verifies())
-	var out bytes.Buffer
-	first := s.command("phase", "1", "--json")
-	first.Stdout, first.Stderr = &out, &out
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = first.Process.Kill() }) // should the test end before
-	s.until("src/begun")
-	t.Run("G15", func(t *testing.T) {
-		for _, args := range [][]string{{"phase", "1", "--json"}, {"run"}, {"clean"}} {
-			if r := s.abl(args...); r.Code != 11 || !strings.Contains(r.Stderr, ".abl/lock") {
-				t.Errorf("abl %v beside another ends with %d: %s", args, r.Code, r.Stderr)
-			}
-		}
-	})
-	s.Write("src/go", "")
-	giveAway(s)
-	if err := first.Wait(); err != nil {
-		t.Errorf("the first was disturbed: %v: %s", err, lastLines(out.String(), 5))
-	}
-	s.recovers()
-}
-
-// until waits for a file of the project that a call makes.
-func (s *scene) until(name string) {
-	s.Helper()
-	for range 1200 {
-		if s.Exists(name) {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	s.Fatalf("%s did not come", name)
-}
 
 // Group G: no room for abl's own records. What was there stays as it was, the
 // error names what could not be written, and with room the next run goes on.

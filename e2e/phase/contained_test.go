@@ -4,10 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"abl/internal/state"
 	"abl/internal/testing/lab"
 )
 
@@ -41,35 +39,4 @@ func TestAblInAContainer(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	noLeftovers(p)
-}
-
-// Two abl play two projects on one engine at the same time, and a second one on the
-// same project is told who holds it.
-func TestTwoAtOnce(t *testing.T) {
-	lab.Long(t)
-	p := newProject(t, nodeApp+"verify: {evidence: off}\n", builds(write("server.mjs", server), run("touch at; until [ -e go ]; do sleep 0.05; done; rm -f at go")), verifies())
-	other := lab.From(t, os.DirFS(p.Dir))
-	busy := 0
-	r := watch(p, func(e state.Event, _ *os.Process) {
-		if e.Kind != state.Action || busy > 0 || !strings.Contains(e.Text, "touch at") {
-			return
-		}
-		busy++
-		second := p.Run("phase", "1")
-		if second.Code != 11 {
-			t.Errorf("the second abl: exit %d", second.Code)
-		}
-		wants(t, "the second abl", second.Stderr, "it is held by process")
-		script(other, builds(write("server.mjs", server)), verifies())
-		other.Must(0, "phase", "1") // while the first one's call goes on
-		p.Write("src/go", "")
-	}, "phase", "1")
-	if r.Code != 0 || busy != 1 {
-		t.Errorf("exit %d, %d: %s", r.Code, busy, r.Stderr)
-	}
-	if p.ID() == other.ID() {
-		t.Error("two projects have one id")
-	}
-	noLeftovers(p)
-	noLeftovers(other)
 }
