@@ -54,7 +54,7 @@ func TestAdoptedHistory(t *testing.T) {
 	}
 }
 
-// What abl cannot go on with is a person's to decide, and nothing is changed.
+// abl refuses a history that it cannot continue, and changes nothing.
 func TestHistoryThatIsRefused(t *testing.T) {
 	p := newProject(t, nodeApp, builds(), verifies())
 	for _, c := range []struct {
@@ -62,37 +62,39 @@ func TestHistoryThatIsRefused(t *testing.T) {
 		make func()
 		want string
 	}{
-		{"a merge in progress", func() { p.Write("src/.git/MERGE_HEAD", p.Git("src", "rev-parse", "HEAD")+"\n") }, "merge"},
-		{"a detached HEAD", func() { p.Git("src", "checkout", "-q", "--detach") }, "HEAD"},
+		{"merge-in-progress", func() { p.Write("src/.git/MERGE_HEAD", p.Git("src", "rev-parse", "HEAD")+"\n") }, "merge"},
+		{"detached-HEAD", func() { p.Git("src", "checkout", "-q", "--detach") }, "HEAD"},
 		{"alternates", func() { p.Write("src/.git/objects/info/alternates", "/elsewhere\n") }, "alternates"},
-		{"a .git file", func() {
+		{".git-file", func() {
 			if err := os.Rename(filepath.Join(p.Dir, "src/.git"), filepath.Join(p.Dir, "elsewhere.git")); err != nil {
 				t.Fatal(err)
 			}
 			p.Write("src/.git", "gitdir: ../elsewhere.git\n")
 		}, ".git"},
 	} {
-		for _, path := range []string{"src", "elsewhere.git"} {
-			if err := os.RemoveAll(filepath.Join(p.Dir, path)); err != nil {
-				t.Fatal(err)
+		t.Run(c.name, func(t *testing.T) {
+			for _, path := range []string{"src", "elsewhere.git"} {
+				if err := os.RemoveAll(filepath.Join(p.Dir, path)); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		history(p)
-		c.make()
-		before := tree(t, filepath.Join(p.Dir, "src"))
-		r := p.Must(9, "phase", "1")
-		wants(t, c.name, r.Stderr, c.want)
-		if after := tree(t, filepath.Join(p.Dir, "src")); after != before {
-			t.Errorf("%s: src was\n%s\nand is\n%s", c.name, before, after)
-		}
-		if strings.Contains(p.Read(".abl/logs/tokens.csv"), "builder") {
-			t.Errorf("%s: a call was made", c.name)
-		}
-		noLeftovers(p)
+			history(p)
+			c.make()
+			before := tree(t, filepath.Join(p.Dir, "src"))
+			r := p.Must(9, "phase", "1")
+			wants(t, "the error", r.Stderr, c.want)
+			if after := tree(t, filepath.Join(p.Dir, "src")); after != before {
+				t.Errorf("src: got\n%s\nwant\n%s", after, before)
+			}
+			if strings.Contains(p.Read(".abl/logs/tokens.csv"), "builder") {
+				t.Error("the ledger has a call")
+			}
+			noLeftovers(p)
+		})
 	}
 }
 
-// tree is all that stands in a directory: kind, mode, owner and content.
+// tree lists the files of a directory with their kind, mode, owner and content.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

@@ -406,7 +406,7 @@ func TestAction(t *testing.T) {
 	lacks(t, "JUnit", string(junit), "<failure", "<error")
 	noLeftovers(second.Project)
 
-	t.Run("another archive", func(t *testing.T) {
+	t.Run("another-archive", func(t *testing.T) {
 		bad := job(map[string]string{"version": "v1.2.3"})
 		bad.release("v1.2.3")
 		sums := filepath.Join(bad.temp, "server/o/abl/releases/download/v1.2.3/SHA256SUMS")

@@ -54,7 +54,7 @@ func TestMoveInOthers(t *testing.T) {
 		tries: "go vet . && test -f ../../README.md",
 		test:  `curl -sf "$ABL_APP_URL/" | grep -qx ok`,
 	}} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			if c.soak && os.Getenv("ABL_SOAK") == "" {
 				t.Skip("only with ABL_SOAK")
 			}
