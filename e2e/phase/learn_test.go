@@ -14,7 +14,7 @@ import (
 	"abl/orchestrator/learner"
 )
 
-// learnProject is a directory in which tasks are learned from.
+// learnProject returns an empty project whose scenario is that of a learner.
 func learnProject(t *testing.T, scenario string) *lab.Project {
 	t.Helper()
 	turn(t)
@@ -55,69 +55,28 @@ func learn(p *lab.Project, code int, args ...string) learned {
 	return l
 }
 
-// oneCycle is what a model does in a cycle: it writes, reviews, learns and
-// improves, and uses the tokens that the test expects.
-const oneCycle = `version: 1
-calls:
-  - role: generate
-    steps:
-      - write: run.sh
-        text: "echo \"the sum is $((40 + 2))\"\nls /workspace/src/* > seen.txt; cat seen.txt\n"
-      - say: |-
-          I made a script.
-          It adds.
-    usage: [{model: m, input: 1000, candidates: 20, total: 1020}]
-  - role: review
-    steps:
-      - run: "touch planted || echo it cannot be changed"
-      - say: "**ARCHITECTURE:** OK\nDESIGN: OK\nCODE_QUALITY: no comments\nSECURITY: OK\nTESTS: none"
-    usage: [{model: m, input: 100, candidates: 5, total: 105}]
-  - role: learnings
-    steps: [{say: "- LEARNING: Print the result in a sentence\n- LEARNING: Task completed successfully"}]
-    usage: [{model: m, input: 100, candidates: 5, total: 105}]
-  - role: mistakes
-    steps: [{say: "MISTAKE: There is no test of the sum"}]
-    usage: [{model: m, input: 100, candidates: 5, total: 105}]
-  - role: improve
-    steps: [{say: "Write programs and their tests.\n# Past Prompts\nAll of them."}]
-    usage: [{model: m, input: 100, candidates: 5, total: 105}]
-`
-
-// The real Gemini CLI plays a cycle against a scripted model on this machine, and
-// each answer is stored as it was given.
+// The real Gemini CLI plays a cycle with a scripted model on this machine. The learner stores each
+// response unchanged.
 func TestGeminiLearns(t *testing.T) {
 	lab.Long(t)
 	learnsInOneCycle(t, programs["gemini"], "gemini-2.5-pro")
 }
 
-// So do the others, each with the learner's default model for it.
+// A CLI of another family plays the same cycle, with the learner's default model for it. The default
+// models of all agents are in TestModelsOfAgents of cmd/internal/learn.
 func TestAgentsLearn(t *testing.T) {
 	lab.Long(t)
-	for name, model := range map[string]string{"claude": "claude-sonnet-5-5", "codex": "gpt-5.2", "copilot": "claude-sonnet-4"} {
-		t.Run(name, func(t *testing.T) {
-			programs[name].needed(t)
-			learnsInOneCycle(t, programs[name], model)
-		})
-	}
+	programs["claude"].needed(t)
+	learnsInOneCycle(t, programs["claude"], "claude-sonnet-5-5")
 }
 
-// An agent of the person's own learns in containers as well.
+// A user's own agent learns in containers, too.
 func TestAgentsOfOnesOwnLearn(t *testing.T) {
 	if os.Getenv(mustAgents) == "" {
 		t.Skip("only with " + mustAgents)
 	}
-	p := learnProject(t, oneCycle)
-	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+`agents:
-  mine:
-    usage: used
-    command: |
-      case $ABL_ROLE in
-      generate) grep -q "add two numbers" "$ABL_PROMPT" && echo 'echo $((40 + 2))' > run.sh && echo made ;;
-      learnings) echo "LEARNING: Print the result in a sentence" ;;
-      *) echo "MISTAKE: None of the sums are tested" ;;
-      esac
-      echo '{"used": {"input_tokens": 5, "output_tokens": 2}}'
-`)
+	p := learnProject(t, lab.File(t, "learn-one-cycle.yaml"))
+	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+lab.File(t, "learn-own-agent.yaml"))
 	l := learn(p, 0, "add two numbers", "--agent", "mine", "--cycles", "1")
 	if c := l.Cycles[0]; !c.OK || strings.TrimSpace(c.Ran.Output) != "42" {
 		t.Fatalf("%+v", l)
@@ -132,7 +91,7 @@ func TestAgentsOfOnesOwnLearn(t *testing.T) {
 }
 
 func learnsInOneCycle(t *testing.T, a program, model string) {
-	p := learnProject(t, oneCycle)
+	p := learnProject(t, lab.File(t, "learn-one-cycle.yaml"))
 	m := a.serve(t, p, "scenario.yaml", nil)
 	begun := time.Now()
 	l := learn(p, 0, "add two numbers", "--agent", a.name, "--cycles", "1")
@@ -169,44 +128,11 @@ func learnsInOneCycle(t *testing.T, a program, model string) {
 	}
 }
 
-// Programs that attack: none of them keeps anything, reaches anybody or outlives
-// its time, and the cycle's folder is as the agent left it.
+// Hostile programs store nothing, reach no host and end in time, and the cycle's folder stays as the
+// agent left it.
 func TestHostileProgram(t *testing.T) {
 	lab.Long(t)
-	p := learnProject(t, `version: 1
-calls:
-  - role: generate
-    iteration: 1
-    steps:
-      - write: run.sh
-        text: |
-          yes "$(printf 'a flood \033[2J')" | head -c 200000000
-  - role: generate
-    iteration: 2
-    steps:
-      - write: precious.txt
-        text: mine
-      - write: run.sh
-        text: |
-          rm -rf "$HOME" "$HOME"/* /workspace/src/* ./* / 2>/dev/null
-          echo "home holds $(ls -A "$HOME" 2>/dev/null | wc -l), the folder $(ls /workspace/src | wc -l)"
-          (exec 3<>/dev/tcp/1.1.1.1/80) 2>/dev/null && echo REACHED || echo nobody
-          env | grep -ci key
-          setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 1; done' &
-          for i in $(seq 1 50); do (while :; do sleep 1; done) & done
-          trap "" TERM
-          read -r line || echo stdin is at its end
-          f() { f | f & }; f # and from here on bash may wait for ever for a process
-          while :; do :; done
-  - role: mistakes
-    steps: [{say: "MISTAKE: It floods the output"}]
-  - role: improve
-    steps: [{say: "Print little."}]
-  - role: review
-    steps: [{say: "SECURITY: it attacks"}]
-  - role: learnings
-    steps: [{say: NONE}]
-`)
+	p := learnProject(t, lab.File(t, "learn-attacks.yaml"))
 	p.Write(".abl/config.yaml", "version: 1\nlimits: {memory: 1g, cpus: 1}\n")
 	l := learn(p, 0, "attack", "--agent", "scripted", "--scenario", "scenario.yaml", "--cycles", "2")
 	flood, rest := l.Cycles[0], l.Cycles[1]
@@ -227,26 +153,10 @@ calls:
 	}
 }
 
-// abl is killed while an author works, and again right after a reviewer has
-// answered: the next runs attach to the one call, read the other's end, and make
-// none twice.
+// abl is killed while an author works, and again right after a reviewer has responded. The next
+// runs attach to the first call, read the end of the second one, and make no call twice.
 func TestLearnerIsKilled(t *testing.T) {
-	p := learnProject(t, `version: 1
-calls:
-  - role: generate
-    steps:
-      - run: "echo x >> begun; sleep 2"
-      - write: run.sh
-        text: "wc -l < begun\n"
-  - role: review
-    steps: [{say: "TESTS: none"}]
-  - role: learnings
-    steps: [{say: "LEARNING: Count your steps"}]
-  - role: mistakes
-    steps: [{say: NONE}]
-  - role: improve
-    steps: [{say: "Count."}]
-`)
+	p := learnProject(t, lab.File(t, "learn-counts-its-starts.yaml"))
 	args := []string{"learn", "count", "--agent", "scripted", "--scenario", "scenario.yaml", "--cycles", "1"}
 	env := p.Env
 	for _, points := range []string{"call.started=kill", "call.outcome=2*off->kill"} {
