@@ -20,22 +20,8 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
+	"abl/roles/agent"
 )
-
-// registryServer is a package registry for npm with one package, at names that
-// only its network knows. It prints what it is asked for.
-const registryServer = `import https from 'node:https';
-import fs from 'node:fs';
-const file = (name) => fs.readFileSync('/site/' + name);
-const about = {name: 'tiny', 'dist-tags': {latest: '1.0.0'}, versions: {'1.0.0': {
-  name: 'tiny', version: '1.0.0', dist: {tarball: 'https://registry.example/tiny/-/tiny-1.0.0.tgz'}}}};
-https.createServer({key: file('key.pem'), cert: file('cert.pem')}, (req, res) => {
-  console.log(req.method, req.headers.host + req.url);
-  if (req.url === '/tiny') return res.end(JSON.stringify(about));
-  if (req.url === '/tiny/-/tiny-1.0.0.tgz') return res.end(file('tiny.tgz'));
-  res.writeHead(404).end('{}');
-}).listen(443, () => console.log('listens'));
-`
 
 // registryAt is a registry on a network of the engine's, which is the gateways' way out.
 type registryAt struct {
@@ -60,7 +46,11 @@ func openRegistry(t *testing.T, p *lab.Project, subnet string) *registryAt {
 	site := t.TempDir()
 	key, cert := certificate(t, "registry.example", "other.example")
 	r.cert = cert
-	for file, data := range map[string][]byte{"key.pem": key, "cert.pem": cert, "tiny.tgz": tiny(t), "server.mjs": []byte(registryServer)} {
+	files := map[string][]byte{
+		"key.pem": key, "cert.pem": cert, "tiny.tgz": tiny(t),
+		"server.mjs": []byte(lab.File(t, "apps/npm-registry.mjs")),
+	}
+	for file, data := range files {
 		if err := os.WriteFile(filepath.Join(site, file), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +137,7 @@ func tiny(t *testing.T) []byte {
 	return packed.Bytes()
 }
 
-// notes are what a run told the person.
+// notes returns the texts of a run's notes.
 func notes(t *testing.T, r lab.Result) string {
 	t.Helper()
 	var all []string
@@ -157,99 +147,97 @@ func notes(t *testing.T, r lab.Result) string {
 	return strings.Join(all, "\n") + "\n"
 }
 
-// The Builder's npm gets a package from the mirror that the person allows, and
-// comes to no other host; what it missed the person is told, with the line to add.
+// A project opens the route to a registry step by step. By default there is no gateway, and no
+// container reaches the registry. A host that the user allows is refused if its address is private.
+// Then the Builder's npm installs a package from the allowed mirror and reaches no other host. abl
+// reports a refused host with the line to add to the configuration.
 func TestRegistryEgress(t *testing.T) {
-	lab.Long(t)
 	p := newProject(t, "")
-	t.Cleanup(func() { dropImages(t, "registry-egress") })
 	r := openRegistry(t, p, documentation)
+	p.Write(".abl/ca.pem", string(r.cert))
+	noRegistryByDefault(t, p, r)
+	if testing.Short() {
+		return
+	}
+	privateRegistryIsRefused(t, p)
+	registryIsReached(t, p, r)
+	learnerFetches(p, r)
+}
+
+// refusedAfter is a Builder's call in which it does these steps. Then the provider refuses its key,
+// which ends the run without a Verifier.
+func refusedAfter(steps ...agent.Step) agent.ScriptCall {
+	c := builds(steps...)
+	c.End = agent.EndLogin
+	return c
+}
+
+func noRegistryByDefault(t *testing.T, p *lab.Project, r *registryAt) {
+	t.Helper()
+	asks := strings.ReplaceAll(lab.File(t, "steps/asks-the-registry-directly.sh"), "ADDRESS", r.ip)
+	script(p, refusedAfter(run(asks), run("env | grep -i proxy")))
+	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {egress: "+r.network+"}\n")
+	p.Must(5, "phase", "1", "--json")
+	lacks(t, "the registry's log", r.asked(), "direct")
+	lacks(t, "the Builder's environment", printed(p, "p1-build-1.1"), "PROXY=", "proxy=")
+	if p.Exists(".abl/logs/calls/p1-build-1.1/gateway.jsonl") {
+		t.Error("there is a gateway")
+	}
+	noLeftovers(p)
+}
+
+func privateRegistryIsRefused(t *testing.T, p *lab.Project) {
+	t.Helper()
+	r := openRegistry(t, p, private)
+	script(p, refusedAfter(run("curl -sS -k https://registry.example/private")))
+	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {allow: [registry.example], egress: "+r.network+"}\n")
+	told := notes(t, p.Must(5, "phase", "1", "--json"))
+	wants(t, "the Builder's output", printed(p, "p1-build-1.2"), "response 403")
+	lacks(t, "the registry's log", r.asked(), "private")
+	wants(t, "the notes", told, "the gateway refused registry.example:443: it has no public address, and no other passes\n")
+	lacks(t, "the notes", told, "network: {allow:")
+	noLeftovers(p)
+}
+
+func registryIsReached(t *testing.T, p *lab.Project, r *registryAt) {
+	t.Helper()
+	t.Cleanup(func() { dropImages(t, "registry-egress") })
 	script(p, builds(
 		write("server.mjs", server),
 		write(".npmrc", "fetch-retries=0\n"),
 		must(0, "npm install tiny && node -p 'require(\"tiny\")'"),
-		run("curl -sS https://other.example/listed-nowhere; curl -sS https://other.example/listed-nowhere; true"),
-		run("curl -sS http://registry.example/plain; true"),
-		run("curl -sS --noproxy '*' -k --max-time 5 https://registry.example/direct; curl -sS -k --max-time 5 -x '' https://"+r.ip+"/direct; true"),
+		run("curl -sS https://other.example/listed-nowhere"), run("curl -sS https://other.example/listed-nowhere"),
+		run("curl -sS http://registry.example/plain"),
+		run(strings.ReplaceAll(lab.File(t, "steps/asks-the-registry-directly.sh"), "ADDRESS", r.ip)),
 	), verifies(
-		run("curl -sS -k --max-time 5 https://registry.example/verifier; env | grep -i proxy; true"),
+		run("curl -sS -k --max-time 5 https://registry.example/verifier"), run("env | grep -i proxy"),
 	))
-	p.Write(".abl/ca.pem", string(r.cert))
 	p.Write(".abl/images/builder.Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nLABEL abl.test=registry-egress\nENV npm_config_registry=https://registry.example/\n")
-	p.Write(".abl/config.yaml", scripted+nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n"+
+	p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 5m}\n")+nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n"+
 		"network: {allow: [registry.example], egress: "+r.network+", ca_cert: .abl/ca.pem}\n")
 
 	run := p.Must(0, "phase", "1", "--json")
-	wants(t, "what the Builder saw", printed(p, "p1-build-1.1"), "tiny indeed", "response 403")
-	wants(t, "what the registry was asked", r.asked(), "GET registry.example/tiny\n", "GET registry.example/tiny/-/tiny-1.0.0.tgz")
-	lacks(t, "what the registry was asked", r.asked(), "nowhere", "plain", "direct", "verifier")
+	wants(t, "the Builder's output", printed(p, "p1-build-1.3"), "tiny indeed", "response 403")
+	wants(t, "the registry's log", r.asked(), "GET registry.example/tiny\n", "GET registry.example/tiny/-/tiny-1.0.0.tgz")
+	lacks(t, "the registry's log", r.asked(), "nowhere", "plain", "direct", "verifier")
 	wants(t, "the notes", notes(t, run),
 		"the gateway refused other.example:443, 2 times\n", "the gateway refused registry.example:80: plain http; only https passes\n",
 		"add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
-	lacks(t, "what the Verifier has", printed(p, "p1-verify-1.1"), "PROXY=", "proxy=")
+	lacks(t, "the Verifier's environment", printed(p, "p1-verify-1.1"), "PROXY=", "proxy=")
 	noLeftovers(p)
-	learnerFetches(p, r)
 }
 
-// learnerFetches has the learner's author come to the same registry, while neither
-// its reviewer nor its program does.
+// learnerFetches runs the learner with the same registry. Its author reaches the registry, but its
+// reviewer and its program do not.
 func learnerFetches(p *lab.Project, r *registryAt) {
-	p.Write("learn.yaml", `version: 1
-calls:
-  - role: generate
-    steps:
-      - run: "curl -sS -k https://registry.example/author-learns; true"
-      - write: run.sh
-        text: "curl -sS -k --max-time 3 https://registry.example/program-runs; curl -sS -k --max-time 3 https://`+r.ip+`/program-runs; env | grep -i proxy; true\n"
-  - role: review
-    steps:
-      - run: "curl -sS -k --max-time 3 https://registry.example/reviewer-looks; true"
-      - say: "TESTS: none"
-  - role: learnings
-    steps: [{say: NONE}]
-  - role: mistakes
-    steps: [{say: NONE}]
-  - role: improve
-    steps: [{say: "Fetch what you need."}]
-`)
+	p.Helper()
+	p.Write("learn.yaml", strings.ReplaceAll(lab.File(p.TB, "learn-fetches.yaml"), "ADDRESS", r.ip))
 	p.Write(".abl/config.yaml", "version: 1\nnetwork: {allow: [registry.example], egress: "+r.network+", ca_cert: .abl/ca.pem}\n")
 	l := learn(p, 0, "fetch something", "--agent", "scripted", "--scenario", "learn.yaml", "--cycles", "1")
-	wants(p.TB, "what the registry was asked", r.asked(), "GET registry.example/author-learns")
-	lacks(p.TB, "what the registry was asked", r.asked(), "program-runs", "reviewer-looks")
-	lacks(p.TB, "what the program has", l.Cycles[0].Ran.Output, "PROXY=", "proxy=")
-	wants(p.TB, "what the author is told", p.Read(l.Project+"/cycle-1/prompt.txt"), "you can reach registry.example:443")
-}
-
-// A host that the person allows is refused all the same when its address is private.
-func TestPrivateRegistryIsRefused(t *testing.T) {
-	lab.Long(t)
-	p := newProject(t, "", builds(write("server.mjs", server), run("curl -sS -k https://registry.example/private; true")), verifies())
-	r := openRegistry(t, p, private)
-	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {allow: [registry.example], egress: "+r.network+"}\n")
-	run := p.Must(0, "phase", "1", "--json")
-	wants(t, "what the Builder saw", printed(p, "p1-build-1.1"), "response 403")
-	lacks(t, "what the registry was asked", r.asked(), "private")
-	wants(t, "the notes", notes(t, run), "the gateway refused registry.example:443: it has no public address, and no other passes\n")
-	lacks(t, "the notes", notes(t, run), "network: {allow:")
-	noLeftovers(p)
-}
-
-// With nothing allowed there is no gateway, and nothing to be reached.
-func TestNoRegistryByDefault(t *testing.T) {
-	p := newProject(t, "")
-	r := openRegistry(t, p, documentation)
-	script(p, builds(
-		write("server.mjs", server),
-		run("curl -sS -k --max-time 5 https://registry.example/default; curl -sS -k --max-time 5 https://"+r.ip+"/default; env | grep -i proxy; true"),
-	), verifies())
-	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {egress: "+r.network+"}\n")
-	p.Must(0, "phase", "1", "--json")
-	lacks(t, "what the registry was asked", r.asked(), "default")
-	lacks(t, "what the Builder has", printed(p, "p1-build-1.1"), "PROXY=", "proxy=")
-	if p.Exists(".abl/logs/calls/p1-build-1.1/gateway.jsonl") {
-		t.Error("there was a gateway")
-	}
-	noLeftovers(p)
+	wants(p.TB, "the registry's log", r.asked(), "GET registry.example/author-learns")
+	lacks(p.TB, "the registry's log", r.asked(), "program-runs", "reviewer-looks")
+	lacks(p.TB, "the program's environment", l.Cycles[0].Ran.Output, "PROXY=", "proxy=")
+	wants(p.TB, "the author's prompt", p.Read(l.Project+"/cycle-1/prompt.txt"), "you can reach registry.example:443")
 }
 
 // dropImages removes what a test built, by its label.
