@@ -49,6 +49,7 @@ func TestBudgetsEndCalls(t *testing.T) {
 	const key, first = "a-key-of-nobody-5101", "p1-build-1.1"
 	p := newProject(t, nodeApp+dear+"network: {ca_cert: .abl/ca.pem}\nbudget: {phase: {usd: 2}}\n",
 		thousand(builds(write("server.mjs", server), run("true"), run("true"), run("true"), run("true")), 6), thousand(verifies(), 6))
+	p.Write(".abl/config.yaml", replacing(p.Read(".abl/config.yaml"), "loop: {call_timeout: 5m}\n")) // the CLI is slow on a busy machine
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", key, (*httptest.Server).StartTLS)
 	env := p.Env
 	phase := func(code int, setting string, args ...string) lab.Result {
