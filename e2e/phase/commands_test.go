@@ -2,6 +2,8 @@ package phase
 
 import (
 	"testing"
+
+	"abl/internal/testing/lab"
 )
 
 // Without an app section the app's container starts idle, and a declared
@@ -17,7 +19,7 @@ verifier_commands:
 			must(0, "abl-cmd list"),
 			must(2, "abl-cmd restart"),
 			must(0, "abl-cmd start"),
-			must(0, "for i in 1 2 3 4 5 6 7 8 9; do curl -sf http://app:3000/ && exit; sleep 0.2; done; exit 1"),
+			must(0, "until curl -sf http://app:3000/; do sleep 0.02; done"),
 			run("echo address=$ABL_APP_URL."),
 		))
 	p.Must(0, "phase", "1")
@@ -29,10 +31,6 @@ verifier_commands:
 // Commands of the Verifier run beside the app, by name. It gets their exit code,
 // and their output only where the configuration says so.
 func TestDeclaredCommands(t *testing.T) {
-	const count = `import http from 'node:http';
-let n = 0;
-http.createServer((req, res) => res.end(req.url === '/' ? 'ok ' + process.env.FLAVOUR + ' ' + ++n : 'up')).listen(3000, '0.0.0.0');
-`
 	p := newProject(t, `
 app: {command: node server.mjs, port: 3000, ready: {path: /health}, env: {FLAVOUR: plain}}
 builder_commands:
@@ -43,7 +41,7 @@ verifier_commands:
   long: {command: "head -c 100000 /dev/zero | tr '\\0' y", output: shown, description: "much output"}
   slow: {command: "sleep 60", timeout: 1s, description: "stopped"}
 `,
-		builds(write("server.mjs", count),
+		builds(write("server.mjs", lab.File(t, "apps/counts-requests.mjs")),
 			must(4, "abl-cmd health_check"), must(2, "abl-cmd query"), must(2, "abl-cmd restart"),
 			must(0, "abl-cmd get-spec 1"), must(0, "abl-cmd list"), must(1, "abl-cmd check")),
 		verifies(
@@ -51,7 +49,7 @@ verifier_commands:
 			must(2, "abl-cmd nothing"), must(2, "abl-cmd query extra"), must(2, "abl-cmd health_check"),
 			must(5, "abl-cmd secret"), must(6, "echo FROM-STDIN | abl-cmd query"),
 			must(0, "abl-cmd long > /tmp/long; wc -c < /tmp/long"), must(124, "abl-cmd slow"),
-			must(0, "curl -s http://app:3000/; curl -s http://app:3000/; abl-cmd restart; curl -s http://app:3000/; echo"),
+			must(0, lab.File(t, "steps/restarts-between-requests.sh")),
 			must(1, "abl-cmd check"), report(), must(0, "abl-cmd check"),
 			write("failed_specs.md", "SPEC: half an entry\n"), must(1, "abl-cmd check"), run("rm failed_specs.md"),
 		))

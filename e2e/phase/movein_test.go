@@ -15,20 +15,14 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// A project as somebody has it: a service with a history, hooks and work that is not committed.
-const greeting = `import http from 'node:http';
-import { word } from './lib/word.mjs';
-http.createServer((req, res) => res.end(word)).listen(3000, '0.0.0.0');
-`
-
-// longLine is as long as some lines are, and longer than abl tells of one elsewhere.
+// longLine is longer than the lines that abl prints elsewhere.
 var longLine = "/*" + strings.Repeat("x", 5000) + "*/ "
 
 // lived makes the project's folder a repository with two commits, settings and specs.
 func lived(p *lab.Project, source string) {
 	p.Helper()
 	p.Write("package.json", `{"name": "greeter", "scripts": {"start": "node server.mjs"}}`+"\n")
-	p.Write("server.mjs", greeting)
+	p.Write("server.mjs", lab.File(p.TB, "apps/greeting.mjs"))
 	p.Write("lib/word.mjs", longLine+"export const word = 'hello';\n")
 	p.Git("", "init", "-q", "-b", "main")
 	p.Git("", "config", "user.name", "P")

@@ -149,7 +149,7 @@ func TestRootInAnothersProject(t *testing.T) {
 // root in root's project: roles run as nobody in particular, and all of it is
 // root's again afterwards, after a kill at the next command.
 func TestRootInItsOwnProject(t *testing.T) {
-	waits := must(0, "i=0; until test -e /workspace/src/go || test $((i=i+1)) -gt 300; do sleep 0.1; done")
+	waits := must(0, "until test -e /workspace/src/go; do sleep 0.02; done")
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u; id -g; ls -ldn .git . data"), waits), verifies())
 	if !asRoot() {
 		t.Log("only root can try this")
@@ -157,7 +157,7 @@ func TestRootInItsOwnProject(t *testing.T) {
 	}
 	p.Write("src/README", "root's\n")
 	watch(p, func(e state.Event, abl *os.Process) {
-		if e.Kind == state.Action && strings.HasPrefix(e.Text, "run i=0") {
+		if e.Kind == state.Action && strings.HasPrefix(e.Text, "run until test") {
 			if got := owners(t, filepath.Join(p.Dir, "src")); !strings.Contains(got, "10001:10001") {
 				t.Errorf("while the Builder runs its files belong to %s", got)
 			}
@@ -173,7 +173,7 @@ func TestRootInItsOwnProject(t *testing.T) {
 		}
 	}
 	if n := strings.Count(p.Git("src", "log", "--format=%s"), "\n"); n != 0 {
-		t.Errorf("%d commits too many", n)
+		t.Errorf("got %d commits, want 1", n+1)
 	}
 	noLeftovers(p)
 }
@@ -201,11 +201,9 @@ func TestKilledAndCleaned(t *testing.T) {
 func TestRolesShutTheirFiles(t *testing.T) {
 	lab.Long(t)
 	const shut = "chmod 000 /abl/out/*"
-	const app = "import fs from 'node:fs';\nfor (const f of fs.readdirSync('/abl/out')) fs.chmodSync('/abl/out/' + f, 0);\n" + server
-	const tests = "#!/bin/sh\n" + shut + "\necho 1..1\necho 'not ok 1 - P1.C1'\n"
 	p := newProject(t, evidence,
-		call("builder", 0, write("server.mjs", app), write("deep/er/file", "x"), report(), run("chmod 4777 /abl/out/stderr; chmod 000 /abl/out/stdout"), run("chmod 000 server.mjs deep/er deep builder_reports; chmod 000 .")),
-		call("verifier", 0, write("run.sh", tests, "0755"), refute("seen 500"), report(), run(shut), run("chmod 111 run.sh; chmod 000 failed_specs.md verifier_reports .")))
+		call("builder", 0, write("server.mjs", lab.File(t, "apps/shuts-its-output.mjs")), write("deep/er/file", "x"), report(), run("chmod 4777 /abl/out/stderr; chmod 000 /abl/out/stdout"), run("chmod 000 server.mjs deep/er deep builder_reports; chmod 000 .")),
+		call("verifier", 0, write("run.sh", lab.File(t, "suites/shuts-its-output.sh"), "0755"), refute("seen 500"), report(), run(shut), run("chmod 111 run.sh; chmod 000 failed_specs.md verifier_reports .")))
 	p.Env = append(p.Env, "ABL_LOOP_MAX_VERIFIER_ITERATIONS=1")
 	abl := func(code int, args ...string) string {
 		cmd := p.Cmd(args...)

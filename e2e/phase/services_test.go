@@ -10,25 +10,13 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// counter counts who connects, and shows what it was seeded with.
-const counter = `import net from 'node:net';
-import fs from 'node:fs';
-const seed = fs.readFileSync('/data/seed.txt', 'utf8').trim();
-fs.appendFileSync('/data/seed.txt', ' again');
-let seen = 0;
-net.createServer((c) => { seen++; c.on('error', () => {}); c.on('data', () => c.end(process.env.MOTTO + ' ' + seen + ' ' + (process.env.FLAVOUR ?? 'none') + ' ' + seed)); }).listen(4000);
-`
-
-// tries is how a Builder asks it.
-const tries = `node -e "require('net').connect(4000, 'db', function () { this.write('x') }).on('data', (d) => console.log('trial ' + d + ' ' + process.env.FLAVOUR))"`
-
 // counterImage is an image of it that asks for a volume, as databases do.
 func counterImage(p *lab.Project) string {
 	p.Helper()
 	image := "abl-test-db:" + strings.ToLower(strings.ReplaceAll(p.Name(), "/", "-"))
 	q := *p
 	q.Dir = p.TempDir()
-	q.Write("db.mjs", counter)
+	q.Write("db.mjs", lab.File(p.TB, "apps/counting-database.mjs"))
 	q.Write("Dockerfile", "FROM "+toolsImage(p)+"\nCOPY db.mjs /db.mjs\nRUN mkdir /data\nVOLUME /data\nCMD [\"node\", \"/db.mjs\"]\n")
 	docker(p, "build", "-q", "--label", "abl.project=test-phase", "-t", image, q.Dir)
 	p.Cleanup(func() { docker(p, "rmi", "-f", image) })
@@ -38,15 +26,6 @@ func counterImage(p *lab.Project) string {
 // Services are further containers on the app's network, and beside the Builder, fresh for every
 // call and seeded, and each environment goes where it belongs.
 func TestServices(t *testing.T) {
-	const asks = `import http from 'node:http';
-import net from 'node:net';
-http.createServer((req, res) => {
-  if (req.url === '/ready') return res.end('ready');
-  const c = net.connect(4000, 'db', () => c.write('x'));
-  c.on('data', (d) => res.end('ok ' + d + ' ' + process.env.FLAVOUR + ' ' + (process.env.MOTTO ?? 'none')));
-  c.on('error', (e) => { res.statusCode = 502; res.end(e.code); });
-}).listen(3000, '0.0.0.0');
-`
 	p := newProject(t, "")
 	image := counterImage(p)
 	p.Write(".abl/config.yaml", scripted+`
@@ -59,10 +38,10 @@ app:
   services:
     db: {image: "`+image+`", env: {MOTTO: hello}, files: {/data/seed.txt: .abl/seed.txt}, ready: {port: 4000}}
 `)
-	ask := must(0, "curl -s http://app:3000/; echo; curl -s http://app:3000/; echo")
+	ask, tries := must(0, lab.File(t, "steps/asks-the-app-twice.sh")), must(0, lab.File(t, "steps/asks-the-database.sh"))
 	first := call("verifier", 1, ask, write("run.sh", suite, "0755"), refute("nothing"), report())
 	p.Write(".abl/seed.txt", "seeded\n")
-	script(p, builds(write("server.mjs", asks), must(0, tries), must(0, tries)), first, verifies(ask))
+	script(p, builds(write("server.mjs", lab.File(t, "apps/asks-the-database.mjs")), tries, tries), first, verifies(ask))
 	r := p.Must(0, "phase", "1", "--dry-run")
 	wants(t, "the dry run", r.Stdout, "service db: "+image+", port 4000\n", "-net-builder, abl-", "-net-trial\n", "`db`, port 4000", "FLAVOUR=sweet")
 	lacks(t, "the dry run", r.Stdout, "hello")
@@ -101,7 +80,8 @@ func TestKilledRunLeavesTheBuilderItsServices(t *testing.T) {
 	image := counterImage(p)
 	p.Write(".abl/seed.txt", "seeded\n")
 	p.Write(".abl/config.yaml", scripted+"app: {command: node server.mjs, port: 3000, services: {db: {image: \""+image+"\", env: {MOTTO: hello}, files: {/data/seed.txt: .abl/seed.txt}, ready: {port: 4000}}}}\n")
-	script(p, builds(write("server.mjs", server), must(0, tries), must(0, "until test -e go; do sleep 0.1; done"), must(0, tries)), verifies())
+	tries := must(0, lab.File(t, "steps/asks-the-database.sh"))
+	script(p, builds(write("server.mjs", server), tries, must(0, "until test -e go; do sleep 0.02; done"), tries), verifies())
 	r := watch(p, func(e state.Event, abl *os.Process) {
 		if e.Kind == state.Action && strings.Contains(e.Text, "until test") {
 			_ = abl.Kill()
@@ -150,23 +130,20 @@ func recipe(p *lab.Project, title string) (settings string) {
 // Builder, the Verifier and every replay find the service as it was seeded.
 func TestDocsServices(t *testing.T) {
 	lab.Long(t)
-	const (
-		http  = "import http from 'node:http';\n"
-		shell = http + "import { execFile } from 'node:child_process';\nhttp.createServer((q, r) => execFile('sh', ['-c', VISIT], (e, out) => r.end('ok ' + (e ?? out)))).listen(3000, '0.0.0.0');\nconst VISIT = "
-		redis = http + "import net from 'node:net';\nhttp.createServer((q, r) => {\n  const c = net.connect(6379, new URL(process.env.REDIS_URL).hostname, () => c.write('INCR visits\\r\\n'));\n" +
-			"  c.on('data', (d) => { r.end('ok ' + d.toString().slice(1)); c.destroy(); });\n}).listen(3000, '0.0.0.0');\n"
-		visit = "INSERT INTO visits (who) VALUES ('me'); SELECT count(*) FROM visits"
-	)
+	const visit = "INSERT INTO visits (who) VALUES ('me'); SELECT count(*) FROM visits"
+	sql := func(client string) string {
+		return strings.Replace(lab.File(t, "apps/sql-visits.mjs"), "CLIENT", client, 1)
+	}
 	for _, c := range []struct {
 		title, app, tries string
 		visits            string // counted by the first one after the start
 		soak              bool
 	}{
-		{"Redis", redis, `bash -c "exec 3<>/dev/tcp/cache/6379; printf 'INCR visits\r\n' >&3; head -c 2 <&3"`, "1", false},
-		{"PostgreSQL", shell + "`psql -qAt -c \"" + visit + "\" $DATABASE_URL`;\n", `psql -qAt -c "` + visit + `" postgres://app:for-tests-only@db/app`, "2", true},
-		{"MySQL and MariaDB", shell + "`mariadb -N -h $DB_HOST -u $DB_USER -p$DB_PASSWORD -e \"" + visit + "\" $DB_NAME`;\n", `mariadb -N -h db -u app -pfor-tests-only -e "` + visit + `" app`, "2", true},
+		{"Redis", lab.File(t, "apps/redis-visits.mjs"), `bash -c "exec 3<>/dev/tcp/cache/6379; printf 'INCR visits\r\n' >&3; head -c 2 <&3"`, "1", false},
+		{"PostgreSQL", sql(`psql -qAt -c "` + visit + `" $DATABASE_URL`), `psql -qAt -c "` + visit + `" postgres://app:for-tests-only@db/app`, "2", true},
+		{"MySQL and MariaDB", sql(`mariadb -N -h $DB_HOST -u $DB_USER -p$DB_PASSWORD -e "` + visit + `" $DB_NAME`), `mariadb -N -h db -u app -pfor-tests-only -e "` + visit + `" app`, "2", true},
 	} {
-		t.Run(c.title, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(c.title, " ", "-"), func(t *testing.T) {
 			if c.soak && os.Getenv("ABL_SOAK") == "" {
 				t.Skip("only with ABL_SOAK")
 			}
@@ -180,7 +157,7 @@ func TestDocsServices(t *testing.T) {
 			}
 			p.Write(".abl/config.yaml", settings)
 			tests := strings.Replace(suite, "curl -sf \"$ABL_APP_URL/\" >/dev/null", "curl -sf \"$ABL_APP_URL/\" | grep -qx 'ok "+c.visits+".\\?'", 1)
-			script(p, builds(write("server.mjs", c.app), must(0, c.tries)), verifies(write("run.sh", tests, "0755"), run("curl -s $ABL_APP_URL/; curl -s $ABL_APP_URL/")))
+			script(p, builds(write("server.mjs", c.app), must(0, c.tries)), verifies(write("run.sh", tests, "0755"), run(lab.File(t, "steps/asks-the-app-twice.sh"))))
 			r := p.Must(0, "phase", "1", "--json")
 			if n := len(of(events(t, r), state.Verdict)); n != 1 {
 				t.Errorf("%d verdicts, want the pass alone", n)

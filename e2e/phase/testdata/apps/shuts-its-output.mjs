@@ -1,0 +1,5 @@
+// Takes every right from the files of its output, and responds.
+import fs from 'node:fs';
+import http from 'node:http';
+for (const f of fs.readdirSync('/abl/out')) fs.chmodSync('/abl/out/' + f, 0);
+http.createServer((req, res) => res.end('ok')).listen(3000, '0.0.0.0');
