@@ -13,7 +13,6 @@ import (
 
 	"abl/internal/hostfs"
 	"abl/internal/state"
-	"abl/internal/testing/failpoint"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,7 +43,6 @@ func (a *App) dependencies(ctx context.Context, key, commit, export string) (dir
 	if err != nil {
 		return "", "", fmt.Errorf("cannot prepare the app's dependencies: %w", err)
 	}
-	failpoint.Here("deps.done")
 	return dir, "", nil
 }
 

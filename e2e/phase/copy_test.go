@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
 )
 
-// The app runs in a throw-away copy of the tree, dependencies that the history
-// ignores included. However the copy is made, the app sees the same and the
-// source stays as it was committed.
+// The app runs in a throw-away copy of the commit and of the dependencies that app.prepare made.
+// However the copy is made, the app sees the same, and the source and the dependencies stay.
 func TestAppCopy(t *testing.T) {
 	lab.Long(t)
 	for _, how := range []string{"overlay", "tar"} {
@@ -30,10 +31,12 @@ func copyCase(t *testing.T, how string) {
 	if how == "overlay" {
 		lab.Local(t)
 	}
-	p := newProject(t, "app: {command: node server.mjs, port: 3000, copy: "+how+", ready: {path: /}}\n",
-		builds(hasApp(t, "writes-into-its-copy.mjs"), write("kept.txt", "built"), write("run.sh", "#!/bin/sh\n", "0755"), write(".gitignore", "deps/\n"), run("ln -s kept.txt link")),
+	prepare := strings.NewReplacer("SIZE", strconv.Itoa(copyBytes/copyFiles), "FOLDERS", strconv.Itoa(copyFiles/10)).
+		Replace(lab.File(t, "scripts/make-dependencies.sh"))
+	p := newProject(t, "app: {command: node server.mjs, prepare: sh prepare.sh, port: 3000, copy: "+how+", ready: {path: /}}\n",
+		builds(hasApp(t, "writes-into-its-copy.mjs"), write("prepare.sh", prepare), write("kept.txt", "built"),
+			write("run.sh", "#!/bin/sh\n", "0755"), write(".gitignore", "deps/\n"), run("ln -s kept.txt link; mkdir -p deps/by-the-builder")),
 		verifies(run("curl -s http://app:3000/; echo")))
-	dependencies(p)
 	r := p.Must(0, "phase", "1", "--json")
 	wants(t, "what the app sees", printed(p, "p1-verify-1.1"),
 		fmt.Sprintf("ok 199 %d built and the app kept.txt executable git 0\n", copyBytes/copyFiles))
@@ -43,34 +46,14 @@ func copyCase(t *testing.T, how string) {
 	if _, err := os.Stat(filepath.Join(p.Dir, "src/written.txt")); !os.IsNotExist(err) {
 		t.Errorf("the app wrote into the source: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(p.Dir, "src/deps/d7/f7")); err != nil {
-		t.Errorf("the app deleted in the source: %v", err)
+	if kept, err := filepath.Glob(filepath.Join(p.Dir, ".abl/cache/deps/*/deps/d7/f7")); err != nil || len(kept) != 1 {
+		t.Errorf("the dependencies have %q, %v, want the file that the app deleted in its copy", kept, err)
 	}
 	if got := p.Git("src", "status", "--porcelain"); got != "" {
 		t.Errorf("src is not clean: %s", got)
 	}
 	noLeftovers(p)
 	t.Logf("%s: from the start of the app's container to a ready app with %d files of %d MB: %v", how, copyFiles, copyBytes>>20, startOfApp(events(t, r)))
-}
-
-// dependencies puts an ignored folder of many files into the source.
-func dependencies(p *lab.Project) {
-	p.Helper()
-	data := make([]byte, copyBytes/copyFiles)
-	for i := range data {
-		data[i] = byte(i * 7)
-	}
-	for dir := range 200 {
-		at := filepath.Join(p.Dir, "src/deps", fmt.Sprintf("d%d", dir))
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			p.Fatal(err)
-		}
-		for file := range copyFiles / 200 {
-			if err := os.WriteFile(filepath.Join(at, fmt.Sprintf("f%d", file)), data, 0o644); err != nil {
-				p.Fatal(err)
-			}
-		}
-	}
 }
 
 func startOfApp(all []state.Event) string {

@@ -29,7 +29,7 @@ func full() Record {
 		Version: Version, Project: "0123456789ab", Phase: 1, Title: "T", Round: 2, Iteration: 1, Step: 3, Decided: at, Verdict: "fail", Status: "refuted",
 		Evidence: "required", Strength: "shown for 1 of 2 contracts", ByReplay: true, Missing: []string{"m"}, Notes: []string{"n"},
 		Entries:   []failedspecs.Entry{{Spec: "s", Input: "i", Observed: "o", Line: 1, Contract: "P1.C1", Note: "n"}},
-		Commits:   Commits{Source: "c", Tests: "d", Tag: "phase1/passed"},
+		Commits:   Commits{Source: "c", Tree: "e", Tests: "d", Tag: "phase1/passed"},
 		Specs:     []Spec{{Phase: 1, Title: "T", File: ".abl/specs/phase1.md", SHA256: hash, Bytes: 7}},
 		Contracts: []Contract{{Clause: Clause{ID: "P1.C1", Phase: 1, Line: 5, Says: "a → b", Absence: true}, Result: Fail, By: ByReplay, Finding: finding}},
 		Earlier:   []Earlier{{Contract: "P1.C1", Suite: "phase1/passed", Finding: finding}},
