@@ -21,17 +21,7 @@ func replayed(t *testing.T) *scene {
 	config := s.Read(".abl/config.yaml")
 	s.Write(".abl/config.yaml", strings.Replace(config, "evidence: off", "evidence: required", 1)+
 		"verifier_commands: {look: {command: cat word.txt, output: shown}}\n")
-	s.Write("scenario.yaml", `version: 1
-calls:
-  - role: builder
-    steps:
-      - {write: word.txt, text: "right\n"}
-      - {write: builder_reports/phase1_v1_first.md, text: "done\n"}
-  - role: verifier
-    steps:
-      - {write: run.sh, text: "#!/bin/sh\ncd /workspace/tests\necho 1..1\nif [ -e doubt ] || ! abl-cmd look | grep -q right; then\n  printf 'not ok 1 - P1.C1\\n  ---\\n  input: word.txt\\n  observed: wrong\\n  ...\\n'\nelse\n  echo ok 1 - P1.C1\nfi\n", mode: "0755"}
-      - {write: verifier_reports/phase1_v1_first.md, text: "it holds\n"}
-`)
+	s.Write("scenario.yaml", lab.File(t, "replayed.yaml"))
 	return s
 }
 

@@ -57,11 +57,7 @@ func sceneOf(t *testing.T, steps int, gates map[string]string) *scene {
 	t.Cleanup(func() { <-slots })
 	p := lab.From(t, os.DirFS("testdata/project"))
 	if steps == 1 {
-		short, err := os.ReadFile("testdata/short.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Write("scenario.yaml", string(short))
+		p.Write("scenario.yaml", lab.File(t, "short.yaml"))
 	}
 	for role, step := range gates {
 		old := p.Read("scenario.yaml")

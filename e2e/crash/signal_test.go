@@ -154,6 +154,7 @@ func TestInterruptsAtOnce(t *testing.T) {
 	wantEngine(t)
 	t.Parallel()
 	s, r := held(t, "builder", "")
+	// So long such signals may come: the duration is what is tested.
 	for begun := time.Now(); time.Since(begun) < 300*time.Millisecond; time.Sleep(20 * time.Millisecond) {
 		_ = r.Process.Signal(syscall.SIGINT) // it may have ended by then
 	}

@@ -18,14 +18,14 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// runs is a broker whose app is a program: a shell with this script.
+// runs is a broker whose app is a program: a shell with this script of testdata.
 func runs(t *testing.T, script string, edit func(*helper.BrokerSpec)) *bench {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
 	b := serve(t, "", func(s *helper.BrokerSpec) {
 		s.App = &helper.App{Kind: helper.KindCommand, Command: `sh "$ABL_SRC/app.sh"` + "\n", TimeoutMS: 60_000}
-		if err := os.WriteFile(filepath.Join(s.Dir, "app.sh"), []byte(script), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.Dir, "app.sh"), []byte(lab.File(t, script)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if edit != nil {
@@ -56,16 +56,7 @@ func (b *bench) app(stdin string, files map[string]string, args ...string) helpe
 }
 
 func TestRunApp(t *testing.T) {
-	b := runs(t, `case $1 in
-args) printf '<%s>' "$@"; exit 3;;
-in) cat; cat deep/in.txt; echo warned >&2; echo new > deep/out.txt; rm gone;;
-where) test "$PWD" != "$ABL_SRC" && test -z "$(ls)" && echo fresh; echo x > "$HOME/kept"; echo y > left;;
-home) ls "$HOME";;
-killed) kill -9 $$;;
-bytes) printf '\377\000\033'; printf '\377' > raw;;
-own) exit 125;;
-quiet) exec >&- 2>&- <&-; exit 4;;
-esac`, nil)
+	b := runs(t, "apps/modes.sh", nil)
 	b.want(EventReady)
 	for _, tt := range []struct {
 		name string
@@ -73,19 +64,21 @@ esac`, nil)
 		want helper.AppRan
 	}{
 		{"arguments", b.app("", nil, "args", "", "a b", "$x\n", "\xff", "-n"), helper.AppRan{Exit: 3, Stdout: []byte("<args><><a b><$x\n><\xff><-n>")}},
-		{"input and files", b.app("std\n", map[string]string{"deep/in.txt": "file\n", "gone": ""}, "in"),
+		{"input-and-files", b.app("std\n", map[string]string{"deep/in.txt": "file\n", "gone": ""}, "in"),
 			helper.AppRan{Stdout: []byte("std\nfile\n"), Stderr: []byte("warned\n"),
 				Files: map[string][]byte{"deep/in.txt": []byte("file\n"), "deep/out.txt": []byte("new\n")}}},
-		{"a fresh directory", b.app("", nil, "where"), helper.AppRan{Stdout: []byte("fresh\n"), Files: map[string][]byte{"left": []byte("y\n")}}},
-		{"a fresh directory again", b.app("", nil, "where"), helper.AppRan{Stdout: []byte("fresh\n"), Files: map[string][]byte{"left": []byte("y\n")}}},
-		{"what is stored", b.app("", nil, "home"), helper.AppRan{Stdout: []byte("kept\n")}},
-		{"a signal", b.app("", nil, "killed"), helper.AppRan{Exit: 137, Stderr: []byte("Killed\n")}},
+		{"a-fresh-directory", b.app("", nil, "where"), helper.AppRan{Stdout: []byte("fresh\n"), Files: map[string][]byte{"left": []byte("y\n")}}},
+		{"a-fresh-directory-again", b.app("", nil, "where"), helper.AppRan{Stdout: []byte("fresh\n"), Files: map[string][]byte{"left": []byte("y\n")}}},
+		{"what-is-stored", b.app("", nil, "home"), helper.AppRan{Stdout: []byte("kept\n")}},
+		{"a-signal", b.app("", nil, "killed"), helper.AppRan{Exit: 137, Stderr: []byte("Killed\n")}},
 		{"bytes", b.app("", nil, "bytes"), helper.AppRan{Stdout: []byte("\xff\x00\x1b"), Files: map[string][]byte{"raw": []byte("\xff")}}},
 		{"closed", b.app(strings.Repeat("x", 1<<20), nil, "quiet"), helper.AppRan{Exit: 4}},
 	} {
-		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 	if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 {
 		t.Errorf("restart: %+v, %v", reply, err)
@@ -109,7 +102,7 @@ esac`, nil)
 // A run waits for the services, and the app counts as ready with them.
 func TestRunAppWaitsForServices(t *testing.T) {
 	port := freePort(t)
-	b := runs(t, "echo up", func(s *helper.BrokerSpec) {
+	b := runs(t, "apps/up.sh", func(s *helper.BrokerSpec) {
 		s.Services = []helper.Service{{Name: "127.0.0.1", Port: port, TimeoutMS: 60_000}}
 	})
 	ran := make(chan helper.AppRan)
@@ -139,57 +132,58 @@ func TestRunAppOfAnother(t *testing.T) {
 
 // A run ends with its client, at its limit, and with all that it started.
 func TestRunAppEnds(t *testing.T) {
-	const program = `case $1 in
-wait) echo > "$HOME/up"; while :; do sleep 0.05; done;;
-daemon) (cd /; cd /; setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $! > "$HOME/pid"); cat "$HOME/pid";;
-runs) readlink "/proc/$2/exe";;
-esac; exit 0`
+	const program = "apps/outlives.sh"
 	b := runs(t, program, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 600_000 })
 	pid := strings.TrimSpace(string(b.app("", nil, "daemon").Stdout))
 	// The portable list of processes has no environments, by which it would be found.
 	if ran := b.app("", nil, "runs", pid); pid == "" || len(ran.Stdout) > 0 && !lab.Portable {
 		t.Errorf("process %q of another session still runs: %+v", pid, ran)
 	}
+	ended := 2 // the two runs above
 	for _, input := range []struct {
+		name  string
 		bytes int64
 		open  bool // once they are read
-	}{{0, false}, {maxStdin - 1, true}, {0, true}} {
-		ctx, cancel := context.WithCancel(t.Context())
-		stdin := io.LimitReader(endless{}, input.bytes)
-		if input.open {
-			r, w := io.Pipe()
-			defer context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })()
-			stdin = io.MultiReader(stdin, r)
-		}
-		gone := make(chan error)
-		go func() {
-			ran, err := b.client.RunApp(ctx, helper.AppRun{Args: [][]byte{[]byte("wait")}}, stdin)
-			if err == nil && ctx.Err() == nil {
-				t.Errorf("it ended by itself: %+v", ran)
+	}{{"no-input", 0, false}, {"much-input", maxStdin - 1, true}, {"open-input", 0, true}} {
+		t.Run(input.name, func(t *testing.T) {
+			ended++
+			ctx, cancel := context.WithCancel(t.Context())
+			stdin := io.LimitReader(endless{}, input.bytes)
+			if input.open {
+				r, w := io.Pipe()
+				defer context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })()
+				stdin = io.MultiReader(stdin, r)
 			}
-			gone <- err
-		}()
-		for up := filepath.Join(os.Getenv("HOME"), "up"); t.Context().Err() == nil; {
-			if os.Remove(up) == nil {
-				break
+			gone := make(chan error)
+			go func() {
+				ran, err := b.client.RunApp(ctx, helper.AppRun{Args: [][]byte{[]byte("wait")}}, stdin)
+				if err == nil && ctx.Err() == nil {
+					t.Errorf("it ended by itself: %+v", ran)
+				}
+				gone <- err
+			}()
+			for up := filepath.Join(os.Getenv("HOME"), "up"); t.Context().Err() == nil; {
+				if os.Remove(up) == nil {
+					break
+				}
+				select {
+				case err := <-gone:
+					t.Fatalf("the run came to its end before it was under way: %v", err)
+				default:
+				}
 			}
-			select {
-			case err := <-gone:
-				t.Fatalf("the run came to its end before it was under way: %v", err)
-			default:
+			cancel()
+			if err := <-gone; err == nil {
+				t.Error("a run whose client went away came to an answer")
 			}
-		}
-		cancel()
-		if err := <-gone; err == nil {
-			t.Error("a run whose client went away came to an answer")
-		}
-		if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 { // waits for all runs
-			t.Errorf("restart: %+v, %v", reply, err)
-		}
+			if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 { // waits for all runs
+				t.Errorf("restart: %+v, %v", reply, err)
+			}
+		})
 	}
 	b.stop()
-	if log := b.log(); strings.Count(log, "app ended") != 5 || strings.Contains(log, "stopped after") {
-		t.Errorf("want 5 runs that have ended, none of them at its limit: %s", log)
+	if log := b.log(); strings.Count(log, "app ended") != ended || strings.Contains(log, "stopped after") {
+		t.Errorf("want %d runs that have ended, none of them at its limit: %s", ended, log)
 	}
 	b = runs(t, program, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 100 })
 	if ran := b.app("", nil, "wait"); ran.Error != "stopped after 100ms" {

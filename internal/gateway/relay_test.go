@@ -153,11 +153,11 @@ func TestEndAfterAPause(t *testing.T) {
 	u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, event)
 		flush(w)
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // longer than WriteMS: the duration is what is tested
 	})
 	order := setup(u.URL)
 	order.Limits.WriteMS = 20
 	if got := start(t, order).post(gen, someBody); got.err != nil || got.body != event {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want the body %q", got, event)
 	}
 }

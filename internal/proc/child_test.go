@@ -27,6 +27,6 @@ func TestCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(out), "sesame") || !strings.Contains(string(out), "SOME_SETTING=kept\n") {
-		t.Errorf("%s", out)
+		t.Errorf("got %s, want SOME_SETTING=kept and no key", out)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,10 +28,10 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// start runs a script in its own group; it prints the pids that are to end with it.
-func start(t *testing.T, script string) (cmd *exec.Cmd, pids []int, ended chan struct{}) {
+// start runs sh with these arguments in its own group; it prints the pids that are to end with it.
+func start(t *testing.T, args ...string) (cmd *exec.Cmd, pids []int, ended chan struct{}) {
 	t.Helper()
-	cmd = exec.Command("sh", "-c", script)
+	cmd = exec.Command("sh", args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -72,7 +73,7 @@ func wantGone(t *testing.T, pids []int) {
 }
 
 func TestStopEndsWhatEndsByItself(t *testing.T) {
-	cmd, pids, ended := start(t, `sleep 1000 & echo $$ $!; wait`)
+	cmd, pids, ended := start(t, "-c", `sleep 1000 & echo $$ $!; wait`)
 	Stop(cmd.Process.Pid, ended, time.Hour)
 	<-ended
 	wantGone(t, pids)
@@ -83,7 +84,7 @@ func TestStopEndsWhatEndsByItself(t *testing.T) {
 
 // Neither a deaf process nor one that has left the group and the session survives.
 func TestStopKillsTheRest(t *testing.T) {
-	cmd, pids, ended := start(t, `trap "" TERM; setsid sleep 1000 & a=$!; sh -c 'trap "" TERM; sleep 1000; :' & echo $$ $a $!; while :; do wait; sleep 1; done`)
+	cmd, pids, ended := start(t, "testdata/deaf.sh")
 	Stop(cmd.Process.Pid, ended, 0)
 	<-ended
 	wantGone(t, pids)
@@ -108,12 +109,15 @@ func TestStopWithoutAGroup(t *testing.T) {
 // What was killed is gone, with its port, when Stop returns: a server that its shell leaves
 // behind, here one with much memory to give back.
 func TestStopWaitsForTheRest(t *testing.T) {
-	const hog = `python3 -c 'import time; x = b"x" * (300 << 20); open("up", "w"); time.sleep(1000)'`
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
 	}
+	script, err := filepath.Abs("testdata/hog.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
-	cmd, pids, ended := start(t, hog+` & echo $!; until test -e up; do sleep 0.05; done`)
+	cmd, pids, ended := start(t, script)
 	<-ended
 	Stop(cmd.Process.Pid, ended, 0)
 	for _, p := range list() {
@@ -124,7 +128,7 @@ func TestStopWaitsForTheRest(t *testing.T) {
 }
 
 func TestStopAfterTheEnd(t *testing.T) {
-	cmd, pids, ended := start(t, `sleep 1000 >/dev/null & echo $!; exit 7`)
+	cmd, pids, ended := start(t, "-c", `sleep 1000 >/dev/null & echo $!; exit 7`)
 	<-ended
 	Stop(cmd.Process.Pid, ended, time.Hour)
 	wantGone(t, pids)

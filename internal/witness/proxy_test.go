@@ -285,10 +285,15 @@ func TestAnswersAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond) // for what comes ahead
+		// The request follows the words that the app sent ahead.
+		ahead := make([]byte, len(c.ahead))
+		if _, err := io.ReadFull(conn, ahead); err != nil {
+			t.Fatal(err)
+		}
 		_, _ = io.WriteString(conn, get("/x"))
-		got, _ := io.ReadAll(conn)
+		after, _ := io.ReadAll(conn)
 		conn.Close()
+		got := append(ahead, after...)
 		x := <-seen
 		if x.Method == "" { // what the app said first
 			x = <-seen

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"abl/internal/redact"
+	testlab "abl/internal/testing/lab"
 	"abl/orchestrator/codecommit"
 )
 
@@ -64,7 +65,7 @@ func TestHost(t *testing.T) {
 
 func TestFloodIsCapped(t *testing.T) {
 	var stream bytes.Buffer
-	root := script(t, 0o755, bang+"echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo last")
+	root := script(t, 0o755, testlab.File(t, "builds/flood.sh"))
 	b, err := codecommit.Host{Root: root, Stream: &stream}.Build(t.Context())
 	if err != nil || len(b.Stdout) > 3*half || !strings.HasPrefix(b.Stdout, "first\n") || !strings.HasSuffix(b.Stdout, "xlast\n") {
 		t.Errorf("%d bytes, %v", len(b.Stdout), err)
@@ -98,20 +99,20 @@ func TestOutput(t *testing.T) {
 
 // What a build leaves running ends with it, and one that hangs is stopped.
 func TestNothingStaysBehind(t *testing.T) {
-	root := script(t, 0o755, bang+"sleep 1000 & echo $! >pid; exit 0")
+	root := script(t, 0o755, testlab.File(t, "builds/leaves-a-process.sh"))
 	if b, err := (codecommit.Host{Root: root}).Build(t.Context()); err != nil || b.Why() != "" {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	gone(t, root)
 
-	hang := bang + "trap '' TERM; sleep 1000 & echo $! >pid; touch started; wait; wait"
+	hang := testlab.File(t, "builds/hangs.sh")
 	root = script(t, 0o755, hang)
 	b, err := codecommit.Host{Root: root, Limit: 200 * time.Millisecond, Grace: 50 * time.Millisecond}.Build(t.Context())
 	if err != nil || b.Why() == "" || b.Note != "build.sh was stopped after 200ms" {
 		t.Errorf("%+v, %v", b, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	root = script(t, 0o755, strings.Replace(hang, "trap '' TERM;", "", 1))
+	root = script(t, 0o755, strings.Replace(hang, "trap '' TERM\n", "", 1))
 	go func() {
 		for ctx.Err() == nil {
 			if _, err := os.Stat(filepath.Join(root, "started")); err == nil {
@@ -151,17 +152,35 @@ func gone(t *testing.T, root string) {
 func TestNoPartOfASecretIsKept(t *testing.T) {
 	const secret = "key-of-the-test-1234567890-ZZ"
 	r, _ := redact.New(secret)
+	cut := testlab.File(t, "builds/secret-at-the-cut.sh")
 	for before := half - len(secret); before <= half; before += 7 {
-		root := script(t, 0o755, fmt.Sprintf("%shead -c %d /dev/zero | tr '\\0' x; printf %%s %s; head -c 500000 /dev/zero | tr '\\0' x; printf %%s %s; head -c %d /dev/zero | tr '\\0' y", bang, before, secret, secret, before))
+		text := strings.NewReplacer("SECRET", secret, "BEFORE", fmt.Sprint(before)).Replace(cut)
+		root := script(t, 0o755, text)
 		b, err := codecommit.Host{Root: root, Secrets: r}.Build(t.Context())
 		if err != nil || strings.Contains(b.Stdout, secret[:5]) || strings.Contains(b.Stdout, "67890") {
 			t.Errorf("after %d bytes: %v, a part of the secret is left", before, err)
 		}
 	}
-	var stream bytes.Buffer
-	root := script(t, 0o755, bang+"printf %s "+secret[:12]+"; sleep 0.05; echo between >&2; sleep 0.05; echo "+secret[12:]+"\n")
-	b, err := codecommit.Host{Root: root, Secrets: r, Stream: &stream}.Build(t.Context())
-	if err != nil || b.Stdout != "[secret …ZZ]\n" || strings.Contains(stream.String(), secret[:8]) || strings.Contains(stream.String(), "67890") {
-		t.Errorf("%v, kept %q, shown %q", err, b.Stdout, stream.String())
+	text := strings.NewReplacer("HEAD", secret[:12], "TAIL", secret[12:]).Replace(testlab.File(t, "builds/secret-in-pieces.sh"))
+	stream := &gate{root: script(t, 0o755, text)}
+	b, err := codecommit.Host{Root: stream.root, Secrets: r, Stream: stream}.Build(t.Context())
+	if shown := stream.text.String(); err != nil || b.Stdout != "[secret …ZZ]\n" || strings.Contains(shown, secret[:8]) || strings.Contains(shown, "67890") {
+		t.Errorf("got %v, kept %q, shown %q, want no part of the secret", err, b.Stdout, shown)
 	}
+}
+
+// gate is the stream of a build that waits for the file "go" until its word "between" was read.
+type gate struct {
+	root string
+	text bytes.Buffer
+}
+
+func (g *gate) Write(b []byte) (int, error) {
+	g.text.Write(b)
+	if strings.Contains(g.text.String(), "between") {
+		if err := os.WriteFile(filepath.Join(g.root, "go"), nil, 0o600); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
 }

@@ -1,0 +1,2 @@
+# An app that prints a word and ends.
+echo up
