@@ -102,21 +102,23 @@ func TestCertificates(t *testing.T) {
 		"none":               {},
 		"flag":               {flag: good, env: []string{"ABL_CA_CERT", other}, want: testCert("one") + testCert("two")},
 		"environment":        {env: []string{"ABL_CA_CERT", other, "SSL_CERT_FILE", good}, want: testCert("three")},
-		"usual name":         {env: []string{"NODE_EXTRA_CA_CERTS", other}, want: testCert("three"), said: "NODE_EXTRA_CA_CERTS"},
-		"second usual name":  {env: []string{"NODE_EXTRA_CA_CERTS", bad, "SSL_CERT_FILE", other}, want: testCert("three"), said: "not trusting"},
-		"key alone":          {flag: bad, err: "no PEM certificate"},
+		"usual-name":         {env: []string{"NODE_EXTRA_CA_CERTS", other}, want: testCert("three"), said: "NODE_EXTRA_CA_CERTS"},
+		"second-usual-name":  {env: []string{"NODE_EXTRA_CA_CERTS", bad, "SSL_CERT_FILE", other}, want: testCert("three"), said: "not trusting"},
+		"key-alone":          {flag: bad, err: "no PEM certificate"},
 		"missing":            {flag: filepath.Join(dir, "away"), err: "--ca-cert"},
-		"missing by default": {env: []string{"SSL_CERT_FILE", filepath.Join(dir, "away")}, said: "not trusting"},
+		"missing-by-default": {env: []string{"SSL_CERT_FILE", filepath.Join(dir, "away")}, said: "not trusting"},
 	} {
-		var said strings.Builder
-		m := &Maker{CACert: c.flag, Env: environ(c.env...), Out: func(s string) { said.WriteString(s) }}
-		got, err := m.certificates()
-		if string(got) != c.want || !strings.Contains(said.String(), c.said) {
-			t.Errorf("%s: %q, said %q", name, got, said.String())
-		}
-		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-			t.Errorf("%s: error %v, want %q", name, err, c.err)
-		}
+		t.Run(name, func(t *testing.T) {
+			var said strings.Builder
+			m := &Maker{CACert: c.flag, Env: environ(c.env...), Out: func(s string) { said.WriteString(s) }}
+			got, err := m.certificates()
+			if string(got) != c.want || !strings.Contains(said.String(), c.said) {
+				t.Errorf("got %q and messages %q, want %q and %q", got, said.String(), c.want, c.said)
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+		})
 	}
 }
 

@@ -61,9 +61,11 @@ func TestEngineHolderIsBuiltOnce(t *testing.T) {
 	}
 	modes := layerModes(t, save(t, e, ref))
 	for name, want := range map[string]int64{"abl/bin/": 0o755, "abl/bin/abl-cmd": 0o755} {
-		if modes[name]&0o777 != want {
-			t.Errorf("%s has mode %o in the image, want %o", name, modes[name], want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if modes[name]&0o777 != want {
+				t.Errorf("%s has mode %o in the image, want %o", name, modes[name], want)
+			}
+		})
 	}
 }
 

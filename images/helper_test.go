@@ -24,20 +24,22 @@ func TestHelperMustRunEverywhere(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ path, err string }{
 		"static":     {good, ""},
-		"link to it": {link, ""},
+		"link-to-it": {link, ""},
 		"dynamic":    {file("dynamic", staticELF("amd64", true)), "CGO_ENABLED=0"},
-		"other arch": {file("arm", staticELF("arm64", false)), "GOARCH=amd64"},
+		"other-arch": {file("arm", staticELF("arm64", false)), "GOARCH=amd64"},
 		"script":     {file("script", []byte("#!/bin/sh\n")), "no Linux program"},
 		"missing":    {filepath.Join(dir, "away"), "make build"},
 		"folder":     {dir, "is a directory"},
 	} {
-		_, err := (&Maker{Env: environ("ABL_HELPER", c.path)}).read("abl-cmd", "amd64")
-		if c.err == "" && err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if c.err != "" && (!errors.Is(err, ErrHelper) || !strings.Contains(err.Error(), c.err)) {
-			t.Errorf("%s: error %v, want %q", name, err, c.err)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := (&Maker{Env: environ("ABL_HELPER", c.path)}).read("abl-cmd", "amd64")
+			if c.err == "" && err != nil {
+				t.Error(err)
+			}
+			if c.err != "" && (!errors.Is(err, ErrHelper) || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+		})
 	}
 }
 

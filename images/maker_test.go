@@ -250,23 +250,25 @@ func TestNoWordsGiveAProjectTheHostsNetwork(t *testing.T) {
 func TestPlan(t *testing.T) {
 	chain := []recipe{{ref: "base"}, {ref: "tools"}, {ref: "gemini"}, {ref: "run-gemini"}}
 	for name, c := range map[string]struct{ have, want string }{
-		"nothing there":           {"", "base tools gemini run-gemini"},
-		"all there":               {"base tools gemini run-gemini", ""},
-		"helper changed":          {"base tools gemini run-gemini:old", "run-gemini"},
-		"the top alone":           {"run-gemini", ""},
-		"base removed, tools not": {"tools", "gemini run-gemini"},
-		"only others'":            {"debian:bookworm-slim", "base tools gemini run-gemini"},
+		"nothing-there":          {"", "base tools gemini run-gemini"},
+		"all-there":              {"base tools gemini run-gemini", ""},
+		"helper-changed":         {"base tools gemini run-gemini:old", "run-gemini"},
+		"the-top-alone":          {"run-gemini", ""},
+		"base-removed-tools-not": {"tools", "gemini run-gemini"},
+		"only-others":            {"debian:bookworm-slim", "base tools gemini run-gemini"},
 	} {
-		s := seen{labels: map[string]map[string]string{}}
-		for ref := range strings.FieldsSeq(c.have) {
-			s.labels[ref] = nil
-		}
-		var refs []string
-		for _, r := range plan(s, chain) {
-			refs = append(refs, r.ref)
-		}
-		if got := strings.Join(refs, " "); got != c.want {
-			t.Errorf("%s: plan %q, want %q", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := seen{labels: map[string]map[string]string{}}
+			for ref := range strings.FieldsSeq(c.have) {
+				s.labels[ref] = nil
+			}
+			var refs []string
+			for _, r := range plan(s, chain) {
+				refs = append(refs, r.ref)
+			}
+			if got := strings.Join(refs, " "); got != c.want {
+				t.Errorf("plan %q, want %q", got, c.want)
+			}
+		})
 	}
 }

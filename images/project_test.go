@@ -88,16 +88,18 @@ func TestProjectIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ dir, want string }{
-		"not abl's":  {plain, "ARG ABL_IMAGE"},
-		"too large":  {big, "200 MB"},
-		"a link":     {linked, "but a link"},
-		"not there":  {filepath.Join(dir, "away"), "is not there"},
-		"bad ignore": {badIgnore(t, ok), ".dockerignore"},
+		"not-abls":   {plain, "ARG ABL_IMAGE"},
+		"too-large":  {big, "200 MB"},
+		"a-link":     {linked, "but a link"},
+		"not-there":  {filepath.Join(dir, "away"), "is not there"},
+		"bad-ignore": {badIgnore(t, ok), ".dockerignore"},
 	} {
-		_, err := projectRecipe(filepath.Join(c.dir, "Dockerfile"), "abl/tools:1")
-		if !errors.Is(err, ErrDockerfile) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := projectRecipe(filepath.Join(c.dir, "Dockerfile"), "abl/tools:1")
+			if !errors.Is(err, ErrDockerfile) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
 	}
 }
 

@@ -25,19 +25,21 @@ func TestHashCoversEveryInput(t *testing.T) {
 		"name":       func(r *recipe) { r.name = "other" },
 		"parent":     func(r *recipe) { r.parent = "abl/base:2" },
 		"arg":        func(r *recipe) { r.args["NODE"] = "2" },
-		"more args":  func(r *recipe) { r.args["NPM"] = "" },
+		"more-args":  func(r *recipe) { r.args["NPM"] = "" },
 		"bytes":      func(r *recipe) { r.files[1] = bytesEntry("b", 0o644, []byte("c")) },
 		"mode":       func(r *recipe) { r.files[1].mode = 0o755 },
-		"file name":  func(r *recipe) { r.files[1].name = "c" },
+		"file-name":  func(r *recipe) { r.files[1].name = "c" },
 		"link":       func(r *recipe) { r.files[2].link = "c" },
 		"fewer":      func(r *recipe) { r.files = r.files[:3] },
 		"Dockerfile": func(r *recipe) { r.files[0] = bytesEntry("Dockerfile", 0o644, []byte("FROM y")) },
 	} {
-		r := fresh()
-		change(&r)
-		if got := r.sealed("amd64"); got.inputs == want.inputs {
-			t.Errorf("%s changed and the hash did not", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := fresh()
+			change(&r)
+			if got := r.sealed("amd64"); got.inputs == want.inputs {
+				t.Errorf("%s changed and the hash did not", name)
+			}
+		})
 	}
 	if got := fresh().sealed("arm64"); got.inputs == want.inputs {
 		t.Error("architecture changed and the hash did not")

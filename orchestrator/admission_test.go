@@ -47,33 +47,35 @@ func TestAdmit(t *testing.T) {
 		goes   bool
 		open   state.Status
 	}{
-		{"never run", "", old, false, true, state.Ready},
+		{"never-run", "", old, false, true, state.Ready},
 		{"ready", state.Ready, old, false, true, state.Ready},
-		{"amid a call", state.Building, old, false, true, state.Building},
-		{"amid a call, and edited", state.Verifying, edited, false, true, state.Verifying},
-		{"amid a call, and again", state.Refuted, old, true, true, state.Refuted},
+		{"amid-a-call", state.Building, old, false, true, state.Building},
+		{"amid-a-call-and-edited", state.Verifying, edited, false, true, state.Verifying},
+		{"amid-a-call-and-again", state.Refuted, old, true, true, state.Refuted},
 		{"passed", state.Passed, old, false, false, state.Passed},
-		{"passed, and again", state.Passed, old, true, true, state.Stale},
+		{"passed-and-again", state.Passed, old, true, true, state.Stale},
 		{"stale", state.Stale, old, false, true, state.Stale},
-		{"stale, and edited", state.Stale, edited, false, true, state.Ready},
-		{"passed, and edited", state.Passed, edited, false, true, state.Ready},
+		{"stale-and-edited", state.Stale, edited, false, true, state.Ready},
+		{"passed-and-edited", state.Passed, edited, false, true, state.Ready},
 		{"stuck", state.Stuck, old, false, false, state.Stuck},
-		{"stuck, and again", state.Stuck, old, true, true, state.Ready},
-		{"stuck, and edited", state.Stuck, edited, false, true, state.Ready},
+		{"stuck-and-again", state.Stuck, old, true, true, state.Ready},
+		{"stuck-and-edited", state.Stuck, edited, false, true, state.Ready},
 		{"unverified", state.Unverified, old, false, false, state.Unverified},
-		{"unverified, and again", state.Unverified, old, true, true, state.Ready},
+		{"unverified-and-again", state.Unverified, old, true, true, state.Ready},
 	} {
-		f := state.New(t.TempDir())
-		if c.status != "" {
-			f.Phases["1"] = phase(old, 1, c.status)
-		}
-		a, err := Admit(f, c.now, 1, c.again)
-		if err != nil || a.Go != c.goes || a.Open.Status != c.open || a.Why == "" {
-			t.Errorf("%s: %+v, %v", c.name, a, err)
-		}
-		if c.status != "" && f.Phases["1"].Status != c.status {
-			t.Errorf("%s: asking changed the state", c.name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			f := state.New(t.TempDir())
+			if c.status != "" {
+				f.Phases["1"] = phase(old, 1, c.status)
+			}
+			a, err := Admit(f, c.now, 1, c.again)
+			if err != nil || a.Go != c.goes || a.Open.Status != c.open || a.Why == "" {
+				t.Errorf("got %+v, %v, want go %t, open as %s, and why", a, err, c.goes, c.open)
+			}
+			if c.status != "" && f.Phases["1"].Status != c.status {
+				t.Error("asking changed the state")
+			}
+		})
 	}
 }
 
@@ -101,10 +103,12 @@ func TestAddedTextIsFree(t *testing.T) {
 	f.Phases["1"], f.Phases["2"] = phase(grown, 1, state.Stuck), phase(old, 2, state.Passed)
 	was := phase(old, 1, state.Passed)
 	f.Phases["1"].PassedSHA, f.Phases["1"].PassedSize = was.SpecSHA, was.SpecSize
-	for name, now := range map[string]spec.Set{"edited": other, "put back": old} {
-		if a, err := Admit(f, now, 1, false); err != nil || a.Open.Status != state.Ready {
-			t.Errorf("%s: %+v, %v", name, a, err)
-		}
+	for name, now := range map[string]spec.Set{"edited": other, "put-back": old} {
+		t.Run(name, func(t *testing.T) {
+			if a, err := Admit(f, now, 1, false); err != nil || a.Open.Status != state.Ready {
+				t.Errorf("got %+v, %v, want open as %s", a, err, state.Ready)
+			}
+		})
 	}
 }
 
@@ -131,27 +135,29 @@ func TestFrozen(t *testing.T) {
 		now      spec.Set
 		frozen   bool
 	}{
-		{"approved, and its last contract goes on", true, "", 0, specs(t, "  and more\n", ""), true},
-		{"free, and edited", false, "", 0, edited, false},
-		{"approved, the same", true, "", 0, cut, false},
-		{"approved, and grown", true, "", 0, grown, false},
-		{"approved, and edited", true, "", 0, edited, true},
-		{"a later one is ready, and edited", false, state.Ready, 0, edited, false},
-		{"a later one is about to reopen, and edited", false, state.Ready, 1, edited, true},
-		{"a later one has begun, and edited", false, state.Building, 0, edited, true},
-		{"a later one has begun, and grown", false, state.Passed, 0, grown, false},
+		{"approved-and-its-last-contract-goes-on", true, "", 0, specs(t, "  and more\n", ""), true},
+		{"free-and-edited", false, "", 0, edited, false},
+		{"approved-the-same", true, "", 0, cut, false},
+		{"approved-and-grown", true, "", 0, grown, false},
+		{"approved-and-edited", true, "", 0, edited, true},
+		{"a-later-one-is-ready-and-edited", false, state.Ready, 0, edited, false},
+		{"a-later-one-is-about-to-reopen-and-edited", false, state.Ready, 1, edited, true},
+		{"a-later-one-has-begun-and-edited", false, state.Building, 0, edited, true},
+		{"a-later-one-has-begun-and-grown", false, state.Passed, 0, grown, false},
 	} {
-		f := state.New(t.TempDir())
-		f.Phases["1"] = phase(old, 1, state.Passed)
-		f.Phases["1"].Approved = c.approved
-		if c.later != "" {
-			f.Phases["2"] = phase(old, 2, c.later)
-			f.Phases["2"].Round = c.round
-		}
-		_, err := Admit(f, c.now, 1, false)
-		var frozen Frozen
-		if errors.As(err, &frozen) != c.frozen || !c.frozen && err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			f := state.New(t.TempDir())
+			f.Phases["1"] = phase(old, 1, state.Passed)
+			f.Phases["1"].Approved = c.approved
+			if c.later != "" {
+				f.Phases["2"] = phase(old, 2, c.later)
+				f.Phases["2"].Round = c.round
+			}
+			_, err := Admit(f, c.now, 1, false)
+			var frozen Frozen
+			if errors.As(err, &frozen) != c.frozen || !c.frozen && err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

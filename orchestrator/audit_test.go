@@ -42,34 +42,36 @@ func TestRecordOf(t *testing.T) {
 		earlier evidence.Finding
 		want    string
 	}{
-		{"a proven pass", Finding{Verdict: Pass, Evidence: standings(evidence.Verified, evidence.Weak)}, evidence.Finding{}, "pass by replay, pass by replay"},
-		{"a weak test that does not count", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, "too weak")}, evidence.Finding{}, "pass by replay, unknown"},
-		{"a pass that nobody replayed", Finding{Verdict: Pass}, evidence.Finding{}, "pass by verifier, pass by verifier"},
-		{"every way to be open", Finding{Verdict: Unknown, Evidence: standings(evidence.Disputed, evidence.Vacuous, evidence.Missing, evidence.Untried)}, evidence.Finding{}, "unknown (in: out), unknown, unknown, unknown"},
-		{"proven but for one", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, evidence.Vacuous)}, evidence.Finding{}, "pass by replay, unknown"},
-		{"nothing to go by", Finding{Verdict: Unknown}, evidence.Finding{}, "unknown, unknown"},
-		{"refuted and replayed", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, evidence.Finding{}, "unknown, fail by replay (in: out)"},
-		{"refuted and not reproduced", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.NotReproduced)}, evidence.Finding{}, "unknown, fail by verifier (GET /2: 500)"},
-		{"refuted without a replay", Finding{Verdict: Fail, Entries: second}, evidence.Finding{}, "unknown, fail by verifier (GET /2: 500)"},
+		{"a-proven-pass", Finding{Verdict: Pass, Evidence: standings(evidence.Verified, evidence.Weak)}, evidence.Finding{}, "pass by replay, pass by replay"},
+		{"a-weak-test-that-does-not-count", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, "too weak")}, evidence.Finding{}, "pass by replay, unknown"},
+		{"a-pass-that-nobody-replayed", Finding{Verdict: Pass}, evidence.Finding{}, "pass by verifier, pass by verifier"},
+		{"every-way-to-be-open", Finding{Verdict: Unknown, Evidence: standings(evidence.Disputed, evidence.Vacuous, evidence.Missing, evidence.Untried)}, evidence.Finding{}, "unknown (in: out), unknown, unknown, unknown"},
+		{"proven-but-for-one", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, evidence.Vacuous)}, evidence.Finding{}, "pass by replay, unknown"},
+		{"nothing-to-go-by", Finding{Verdict: Unknown}, evidence.Finding{}, "unknown, unknown"},
+		{"refuted-and-replayed", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, evidence.Finding{}, "unknown, fail by replay (in: out)"},
+		{"refuted-and-not-reproduced", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.NotReproduced)}, evidence.Finding{}, "unknown, fail by verifier (GET /2: 500)"},
+		{"refuted-without-a-replay", Finding{Verdict: Fail, Entries: second}, evidence.Finding{}, "unknown, fail by verifier (GET /2: 500)"},
 		{"flaky", Finding{Verdict: Fail, ByReplay: true, Entries: second, Evidence: standings(evidence.Verified, evidence.Flaky)}, evidence.Finding{}, "pass by replay, fail by replay (in: out)"},
-		{"a regression", Finding{Verdict: Fail, ByReplay: true, Entries: second}, standings(evidence.Verified, evidence.Failed), "pass by replay, fail by replay (in: out)"},
-		{"it held before, and does not now", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, standings(evidence.Verified, evidence.Verified), "unknown, fail by replay (in: out)"},
-		{"an app that does not start", Finding{Verdict: Fail, ByReplay: true, Entries: []failedspecs.Entry{appContract}}, evidence.Finding{}, "unknown, unknown"},
+		{"a-regression", Finding{Verdict: Fail, ByReplay: true, Entries: second}, standings(evidence.Verified, evidence.Failed), "pass by replay, fail by replay (in: out)"},
+		{"it-held-before-and-does-not-now", Finding{Verdict: Fail, Entries: second, Evidence: standings(evidence.Untried, evidence.Failed)}, standings(evidence.Verified, evidence.Verified), "unknown, fail by replay (in: out)"},
+		{"an-app-that-does-not-start", Finding{Verdict: Fail, ByReplay: true, Entries: []failedspecs.Entry{appContract}}, evidence.Finding{}, "unknown, unknown"},
 	} {
-		c.finding.Held = audit.Held{Clauses: clauses(max(2, len(c.finding.Evidence.Contracts)))}
-		var got []string
-		for _, k := range recordOf(c.finding, c.earlier).Contracts {
-			text := k.Result
-			if k.By != "" {
-				text += " by " + k.By
+		t.Run(c.name, func(t *testing.T) {
+			c.finding.Held = audit.Held{Clauses: clauses(max(2, len(c.finding.Evidence.Contracts)))}
+			var got []string
+			for _, k := range recordOf(c.finding, c.earlier).Contracts {
+				text := k.Result
+				if k.By != "" {
+					text += " by " + k.By
+				}
+				if k.Input != "" {
+					text += " (" + k.Input + ": " + k.Observed + ")"
+				}
+				got = append(got, text)
 			}
-			if k.Input != "" {
-				text += " (" + k.Input + ": " + k.Observed + ")"
+			if got := strings.Join(got, ", "); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			got = append(got, text)
-		}
-		if got := strings.Join(got, ", "); got != c.want {
-			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
-		}
+		})
 	}
 }

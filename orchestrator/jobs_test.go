@@ -38,8 +38,10 @@ func TestPromptsAreSafe(t *testing.T) {
 		t.Errorf("the prompt lacks %q", want)
 	}
 	for what, got := range map[string]string{"prompt": text, "map": shown.String()} {
-		if strings.Contains(got, key) || strings.ContainsAny(got, evil[:1]+evil[4:]) || !strings.Contains(got, "[secret …11]") {
-			t.Errorf("the %s: %q", what, got)
-		}
+		t.Run(what, func(t *testing.T) {
+			if strings.Contains(got, key) || strings.ContainsAny(got, evil[:1]+evil[4:]) || !strings.Contains(got, "[secret …11]") {
+				t.Errorf("the %s: %q", what, got)
+			}
+		})
 	}
 }

@@ -31,23 +31,25 @@ func TestDecide(t *testing.T) {
 		want    Verdict
 		missing string // a part of what is missing
 	}{
-		{"nothing failed", sound(func(*Evidence) {}), Pass, ""},
-		{"nothing known", Evidence{}, Unknown, "did not end properly"},
-		{"an entry", sound(func(e *Evidence) { e.File = fail }), Fail, ""},
-		{"an entry of a call that died", sound(func(e *Evidence) { e.File, e.Class, e.Report = fail, outcome.Crashed, "" }), Fail, ""},
-		{"half an entry", sound(func(e *Evidence) { e.File = half }), Unknown, "no complete entry"},
-		{"no report", sound(func(e *Evidence) { e.Report = "" }), Unknown, "run report"},
-		{"a link", sound(func(e *Evidence) { e.FileError = "is not a readable plain file" }), Unknown, "not a readable plain file"},
-		{"changed source", sound(func(e *Evidence) { e.Changed = []string{"server.js"} }), Unknown, "server.js"},
-		{"the app did not start", Evidence{AppFailed: "exit code 1"}, Fail, ""},
+		{"nothing-failed", sound(func(*Evidence) {}), Pass, ""},
+		{"nothing-known", Evidence{}, Unknown, "did not end properly"},
+		{"an-entry", sound(func(e *Evidence) { e.File = fail }), Fail, ""},
+		{"an-entry-of-a-call-that-died", sound(func(e *Evidence) { e.File, e.Class, e.Report = fail, outcome.Crashed, "" }), Fail, ""},
+		{"half-an-entry", sound(func(e *Evidence) { e.File = half }), Unknown, "no complete entry"},
+		{"no-report", sound(func(e *Evidence) { e.Report = "" }), Unknown, "run report"},
+		{"a-link", sound(func(e *Evidence) { e.FileError = "is not a readable plain file" }), Unknown, "not a readable plain file"},
+		{"changed-source", sound(func(e *Evidence) { e.Changed = []string{"server.js"} }), Unknown, "server.js"},
+		{"the-app-did-not-start", Evidence{AppFailed: "exit code 1"}, Fail, ""},
 	} {
-		f := Decide(c.e)
-		if f.Verdict != c.want || !strings.Contains(strings.Join(f.Missing, "\n"), c.missing) || (c.want == Unknown) != (len(f.Missing) > 0) || (c.want == Fail) != (len(f.Entries) > 0) {
-			t.Errorf("%s: %+v, want %s", c.name, f, c.want)
-		}
-		if summary(f) == "" {
-			t.Errorf("%s: nothing to say", c.name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			f := Decide(c.e)
+			if f.Verdict != c.want || !strings.Contains(strings.Join(f.Missing, "\n"), c.missing) || (c.want == Unknown) != (len(f.Missing) > 0) || (c.want == Fail) != (len(f.Entries) > 0) {
+				t.Errorf("got %+v, want %s", f, c.want)
+			}
+			if summary(f) == "" {
+				t.Error("nothing to say")
+			}
+		})
 	}
 	for _, class := range []outcome.Outcome{"", outcome.Failed, outcome.Crashed, outcome.OutOfMemory, outcome.Timeout, outcome.Flood, outcome.Interrupted, outcome.Lost, outcome.Unavailable, outcome.Refused} {
 		if f := Decide(sound(func(e *Evidence) { e.Class = class })); f.Verdict != Unknown {
@@ -113,9 +115,11 @@ func TestFindingsAreSafe(t *testing.T) {
 		said += e.Text
 	}
 	for what, text := range map[string]string{"finding.json": string(finding), "state.json": string(w.disk), "events": said} {
-		if strings.Contains(text, key[:5]) || strings.ContainsAny(text, evil[:1]+"\a\u009b\u202e\U000e0041\u200b") || !strings.Contains(text, "[secret …11]") {
-			t.Errorf("%s: %q", what, text)
-		}
+		t.Run(what, func(t *testing.T) {
+			if strings.Contains(text, key[:5]) || strings.ContainsAny(text, evil[:1]+"\a\u009b\u202e\U000e0041\u200b") || !strings.Contains(text, "[secret …11]") {
+				t.Errorf("got %q, want neither key nor control characters", text)
+			}
+		})
 	}
 }
 

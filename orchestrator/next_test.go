@@ -192,12 +192,12 @@ verified: judge pass → passed i2 step-2.1
 func TestWalkOfAStalePhase(t *testing.T) {
 	stale := state.Phase{Status: state.Stale, Round: 1, Iteration: 2, Step: 2, Attempt: 1}
 	for _, c := range []struct{ name, words, want string }{
-		{"it holds", "tagged done pass", `
+		{"it-holds", "tagged done pass", `
 stale: begin a round tagged → verifying i0 step-3.1
 verifying: run the verifier done → verified i0 step-3.1
 verified: judge pass → passed i0 step-3.1
 `},
-		{"it is broken", "tagged done fail done done pass", `
+		{"it-is-broken", "tagged done fail done done pass", `
 stale: begin a round tagged → verifying i0 step-3.1
 verifying: run the verifier done → verified i0 step-3.1
 verified: judge fail → refuted i0 step-3.1
@@ -207,22 +207,24 @@ built: commit the source  → verifying i1 step-4.1
 verifying: run the verifier done → verified i1 step-4.1
 verified: judge pass → passed i1 step-4.1
 `},
-		{"the replay shows nothing", "tagged done unknown done pass", `
+		{"the-replay-shows-nothing", "tagged done unknown done pass", `
 stale: begin a round tagged → verifying i0 step-3.1
 verifying: run the verifier done → verified i0 step-3.1
 verified: judge unknown → verifying i1 step-4.1 (no report)
 verifying: run the verifier done → verified i1 step-4.1 (no report)
 verified: judge pass → passed i1 step-4.1
 `},
-		{"nothing can be replayed", "untagged done pass", `
+		{"nothing-can-be-replayed", "untagged done pass", `
 stale: begin a round untagged → verifying i1 step-3.1
 verifying: run the verifier done → verified i1 step-3.1
 verified: judge pass → passed i1 step-3.1
 `},
 	} {
-		if got, want := walkFrom(t, stale, 1, c.words), strings.TrimPrefix(c.want, "\n"); got != want {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got, want := walkFrom(t, stale, 1, c.words), strings.TrimPrefix(c.want, "\n"); got != want {
+				t.Errorf("got %s\nwant\n%s", got, want)
+			}
+		})
 	}
 }
 

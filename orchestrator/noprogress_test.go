@@ -94,7 +94,7 @@ func TestAttempts(t *testing.T) {
 	for i, a := range all {
 		want := []string{"500", "500", "404", "404", "404"}[i]
 		if a.Step != i+1 || a.Verdict != Fail || !a.Built || a.Tree != fmt.Sprintf("tree of p1-build-%d.1", i+1) || len(a.Failed) != 1 || a.Failed[0].Observed != want {
-			t.Errorf("%+v", a)
+			t.Errorf("attempt %d: got %+v, want a failed one that observed %s", i+1, a, want)
 		}
 	}
 	if err := os.RemoveAll(w.project.Call("p1-verify-4.1")); err != nil {

@@ -36,43 +36,45 @@ func TestStandstill(t *testing.T) {
 		person string // "" is progress
 		told   bool   // to the Builder
 	}{
-		{"nothing yet", nil, "", false},
-		{"the first", []Attempt{attempt(1, "a", "P1.C1=404")}, "", false},
-		{"other trees, other observations", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=500")}, "", false},
-		{"one contract fewer", []Attempt{attempt(1, "a", "P1.C1=404", "P1.C2=404"), attempt(2, "b", "P1.C1=404")}, "", false},
-		{"one contract more", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404", "P1.C2=404")}, "", false},
-		{"the same again", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404")},
+		{"nothing-yet", nil, "", false},
+		{"the-first", []Attempt{attempt(1, "a", "P1.C1=404")}, "", false},
+		{"other-trees-other-observations", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=500")}, "", false},
+		{"one-contract-fewer", []Attempt{attempt(1, "a", "P1.C1=404", "P1.C2=404"), attempt(2, "b", "P1.C1=404")}, "", false},
+		{"one-contract-more", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404", "P1.C2=404")}, "", false},
+		{"the-same-again", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404")},
 			"no progress in step-2: the same contract fails with the same observations as in step-1 (P1.C1)", true},
-		{"in another order and twice", []Attempt{attempt(1, "a", "P1.C1=404", "P1.C2=x"), attempt(2, "b", "P1.C2=X ", "P1.C1=404", "P1.C1=404")},
+		{"in-another-order-and-twice", []Attempt{attempt(1, "a", "P1.C1=404", "P1.C2=x"), attempt(2, "b", "P1.C2=X ", "P1.C1=404", "P1.C1=404")},
 			"no progress in step-2: the same 2 contracts fail with the same observations as in step-1 (P1.C1, P1.C2)", true},
-		{"two observations in another order", []Attempt{attempt(1, "a", "P1.C1=404", "P1.C1=500"), attempt(2, "b", "P1.C1=500", "P1.C1=404")},
+		{"two-observations-in-another-order", []Attempt{attempt(1, "a", "P1.C1=404", "P1.C1=500"), attempt(2, "b", "P1.C1=500", "P1.C1=404")},
 			"no progress in step-2: the same contract fails with the same observations as in step-1 (P1.C1)", true},
-		{"a further observation", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404", "P1.C1=500")}, "", false},
-		{"no contract, the same words", []Attempt{attempt(1, "a", "it=404"), attempt(2, "b", "it=404")},
+		{"a-further-observation", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404", "P1.C1=500")}, "", false},
+		{"no-contract-the-same-words", []Attempt{attempt(1, "a", "it=404"), attempt(2, "b", "it=404")},
 			"no progress in step-2: the same contract fails with the same observations as in step-1 (the words of it)", true},
-		{"the same tree", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "a", "P1.C1=500")},
+		{"the-same-tree", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "a", "P1.C1=500")},
 			"no progress in step-2: the source is the same as in step-1 (P1.C1)", true},
-		{"a tree from before", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C2=404"), attempt(3, "a", "P1.C1=500")},
+		{"a-tree-from-before", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C2=404"), attempt(3, "a", "P1.C1=500")},
 			"no progress in step-3: the source is the same as in step-1 (P1.C1)", true},
 		{"both", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "a", "P1.C1=404")},
 			"no progress in step-2: the source is the same as in step-1 (P1.C1)", true},
-		{"unknown trees are not the same", []Attempt{attempt(1, "", "P1.C1=404"), attempt(2, "", "P1.C1=500")}, "", false},
-		{"three times", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404"), attempt(3, "c", "P1.C1=404")},
+		{"unknown-trees-are-not-the-same", []Attempt{attempt(1, "", "P1.C1=404"), attempt(2, "", "P1.C1=500")}, "", false},
+		{"three-times", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404"), attempt(3, "c", "P1.C1=404")},
 			"no progress in step-3, for 2 iterations: the same contract fails with the same observations as in step-2 (P1.C1)", false},
-		{"moved in between", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404"), attempt(3, "c", "P1.C1=500"), attempt(4, "d", "P1.C1=500")},
+		{"moved-in-between", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404"), attempt(3, "c", "P1.C1=500"), attempt(4, "d", "P1.C1=500")},
 			"no progress in step-4: the same contract fails with the same observations as in step-3 (P1.C1)", true},
-		{"moved at last", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404"), attempt(3, "c", "P1.C1=500")}, "", false},
-		{"no verdict in between", []Attempt{attempt(1, "a", "P1.C1=404"), open(2, true), attempt(3, "b", "P1.C1=404")},
+		{"moved-at-last", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404"), attempt(3, "c", "P1.C1=500")}, "", false},
+		{"no-verdict-in-between", []Attempt{attempt(1, "a", "P1.C1=404"), open(2, true), attempt(3, "b", "P1.C1=404")},
 			"no progress in step-3: the same contract fails with the same observations as in step-1 (P1.C1)", true},
-		{"a Verifier alone tells nothing", []Attempt{attempt(1, "a", "P1.C1=404"), alone}, "", false},
+		{"a-Verifier-alone-tells-nothing", []Attempt{attempt(1, "a", "P1.C1=404"), alone}, "", false},
 	} {
-		s := StandstillOf(c.round)
-		if got := s.ForPerson(); got != c.person {
-			t.Errorf("%s: %q, want %q", c.name, got, c.person)
-		}
-		if got := s.ForBuilder(); (got != "") != c.told {
-			t.Errorf("%s: the Builder is told %q", c.name, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			s := StandstillOf(c.round)
+			if got := s.ForPerson(); got != c.person {
+				t.Errorf("got %q, want %q", got, c.person)
+			}
+			if got := s.ForBuilder(); (got != "") != c.told {
+				t.Errorf("got %q for the Builder, want a text: %t", got, c.told)
+			}
+		})
 	}
 }
 

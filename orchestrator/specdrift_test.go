@@ -40,36 +40,39 @@ const anew = "a new round begins on the new text"
 // the text back and the round goes on, or means it and a new one begins.
 func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 	for _, c := range []struct {
+		name  string
 		keep  bool
 		calls []string
 		where string
 	}{
-		{false, []string{"p1-build-1.1", "p1-verify-1.1"}, "passed round 1 iteration 1 step 1 "},
-		{true, []string{"p1-build-1.1", "p1-build-2.1", "p1-verify-2.1"}, "passed round 2 iteration 1 step 2 "},
+		{"put-back", false, []string{"p1-build-1.1", "p1-verify-1.1"}, "passed round 1 iteration 1 step 1 "},
+		{"kept", true, []string{"p1-build-1.1", "p1-build-2.1", "p1-verify-2.1"}, "passed round 2 iteration 1 step 2 "},
 	} {
-		now, changed := specs(t, "", ""), specs(t, "- more → done\n", "")
-		before := now
-		w := newWorld(t, map[string]play{
-			"p1-build-1.1":  {class: outcome.Done, report: true, during: func() { now = changed }},
-			"p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good,
+		t.Run(c.name, func(t *testing.T) {
+			now, changed := specs(t, "", ""), specs(t, "- more → done\n", "")
+			before := now
+			w := newWorld(t, map[string]play{
+				"p1-build-1.1":  {class: outcome.Done, report: true, during: func() { now = changed }},
+				"p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good,
+			})
+			_, err := w.held(&now).Run(t.Context())
+			var e Edited
+			if !errors.As(err, &e) || e != edited(1, 1, "") || !strings.Contains(e.Hint(), "run abl phase 1 again") {
+				t.Fatalf("got %v, want %v", err, edited(1, 1, ""))
+			}
+			if !slices.Equal(w.done, []string{"p1-build-1.1"}) || len(w.commits["src"]) != 1 || w.asked != 1 {
+				t.Errorf("got calls %v, commits %v, asked %d times, want one of each", w.done, w.commits, w.asked)
+			}
+			if !c.keep {
+				now = before
+			}
+			if _, err := w.held(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, c.calls) || w.told(anew) != c.keep {
+				t.Errorf("got %v, calls %v, new round %t, want calls %v, new round %t", err, w.done, w.told(anew), c.calls, c.keep)
+			}
+			if got := w.print(); !strings.HasPrefix(got, c.where) {
+				t.Errorf("got %s, want %s…", got, c.where)
+			}
 		})
-		_, err := w.held(&now).Run(t.Context())
-		var e Edited
-		if !errors.As(err, &e) || e != edited(1, 1, "") || !strings.Contains(e.Hint(), "run abl phase 1 again") {
-			t.Fatalf("%v", err)
-		}
-		if !slices.Equal(w.done, []string{"p1-build-1.1"}) || len(w.commits["src"]) != 1 || w.asked != 1 {
-			t.Errorf("%v, %v, asked %d times", w.done, w.commits, w.asked)
-		}
-		if !c.keep {
-			now = before
-		}
-		if _, err := w.held(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, c.calls) || w.told(anew) != c.keep {
-			t.Errorf("%v, %v", err, w.done)
-		}
-		if got := w.print(); !strings.HasPrefix(got, c.where) {
-			t.Error(got)
-		}
 	}
 }
 
@@ -160,15 +163,17 @@ func TestSpecOfAnotherPhaseEdited(t *testing.T) {
 		want    int
 	}{
 		{"nothing", old, 2, 0},
-		{"an earlier one", one, 2, 1},
-		{"this one", two, 2, 2},
-		{"a later one", two, 1, 0},
-		{"taken away", both, 2, 2},
+		{"an-earlier-one", one, 2, 1},
+		{"this-one", two, 2, 2},
+		{"a-later-one", two, 1, 0},
+		{"taken-away", both, 2, 2},
 	} {
-		l := HeldSpecs{Set: old, Now: func() spec.Set { return c.now }}
-		if got := l.changed(c.running); got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			l := HeldSpecs{Set: old, Now: func() spec.Set { return c.now }}
+			if got := l.changed(c.running); got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
 	}
 	if hint := edited(1, 2, "").Hint(); !strings.Contains(hint, "frozen") || !strings.Contains(hint, "abl phase 2") {
 		t.Error(hint)

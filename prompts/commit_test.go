@@ -28,20 +28,22 @@ func TestCommitPromptsSayWhatTheyMust(t *testing.T) {
 			"\nUser Specification Self Consistency\nImplementation Consistency with User Specification\nErrors and Mistakes within the User Specification\nErrors and Mistakes within the Implementation\nSuggestions and Other Important Commentary\n",
 		}},
 	} {
-		flat := strings.Join(strings.Fields(c.text), " ")
-		for _, s := range c.has {
-			if !strings.Contains(c.text, s) && !strings.Contains(flat, s) {
-				t.Errorf("%s: %q is missing", c.name, s)
+		t.Run(c.name, func(t *testing.T) {
+			flat := strings.Join(strings.Fields(c.text), " ")
+			for _, s := range c.has {
+				if !strings.Contains(c.text, s) && !strings.Contains(flat, s) {
+					t.Errorf("%q is missing", s)
+				}
 			}
-		}
-		if strings.Contains(c.text, "<<") {
-			t.Errorf("%s: a placeholder is left", c.name)
-		}
-		for line := range strings.Lines(c.text) {
-			if len(line) > 82 {
-				t.Errorf("%s: a line of %d bytes", c.name, len(line))
+			if strings.Contains(c.text, "<<") {
+				t.Error("a placeholder is left")
 			}
-		}
+			for line := range strings.Lines(c.text) {
+				if len(line) > 82 {
+					t.Errorf("got a line of %d bytes, want at most 82", len(line))
+				}
+			}
+		})
 	}
 	a, err := codecommit.ParseAnswer(instructions, false)
 	if edits := a.Edits; err != nil || len(edits) != 2 || edits[0].Content != "Good morning.\nGood night.\n" || !edits[1].Delete {

@@ -144,12 +144,14 @@ func TestAppToken(t *testing.T) {
 // An app that stops the broker, or floods the file that it writes to, fails by that.
 func TestAppThatSilencesItsBroker(t *testing.T) {
 	for name, says := range map[string]string{"stopped": "{\"event\":\"listening\"}\n", "flooded": strings.Repeat("x", 2<<20) + "\n{\"event\":\"ready\"}\n"} {
-		s := newStage(t, web, says)
-		s.app.Silence = 50 * time.Millisecond
-		up, err := s.app.Up(t.Context(), "k")
-		if err != nil || !strings.Contains(up.Failed, "nothing came of its start") {
-			t.Errorf("%s: %+v, %v", name, up, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, web, says)
+			s.app.Silence = 50 * time.Millisecond
+			up, err := s.app.Up(t.Context(), "k")
+			if err != nil || !strings.Contains(up.Failed, "nothing came of its start") {
+				t.Errorf("got %+v, %v, want a start that failed with \"nothing came of its start\"", up, err)
+			}
+		})
 	}
 }
 
@@ -164,20 +166,22 @@ func TestAppFails(t *testing.T) {
 		t.Errorf("a service that fails: %v", err)
 	}
 	for _, method := range []string{"Create", "Start", "EnsureVolume"} {
-		for _, nth := range []int{1, 2, 3} {
-			s := newStage(t, web, `{"event":"ready"}`)
-			s.engine.Fail(method, nth, sandbox.ErrUnreachable)
-			_, err := s.app.Up(t.Context(), "k")
-			if method == "EnsureVolume" && nth == 3 {
-				continue // there are two
+		t.Run(method, func(t *testing.T) {
+			for _, nth := range []int{1, 2, 3} {
+				s := newStage(t, web, `{"event":"ready"}`)
+				s.engine.Fail(method, nth, sandbox.ErrUnreachable)
+				_, err := s.app.Up(t.Context(), "k")
+				if method == "EnsureVolume" && nth == 3 {
+					continue // there are two
+				}
+				if !errors.Is(err, sandbox.ErrUnreachable) {
+					t.Errorf("%s %d: %v", method, nth, err)
+				}
+				if up, err := s.app.Up(t.Context(), "k"); err != nil || up.URL == "" {
+					t.Errorf("after %s %d failed: %v", method, nth, err)
+				}
 			}
-			if !errors.Is(err, sandbox.ErrUnreachable) {
-				t.Errorf("%s %d: %v", method, nth, err)
-			}
-			if up, err := s.app.Up(t.Context(), "k"); err != nil || up.URL == "" {
-				t.Errorf("after %s %d failed: %v", method, nth, err)
-			}
-		}
+		})
 	}
 }
 

@@ -90,26 +90,28 @@ func TestHolder(t *testing.T) {
 		{"ended", "Status EnsureNetwork Remove Create Prove Start Head"},
 		{"never started", "Status EnsureNetwork Remove Create Prove Start Head"},
 	} {
-		switch c.before {
-		case "ended":
-			must(t, e.Kill(t.Context(), name))
-		case "never started":
-			must(t, e.Remove(t.Context(), name))
-			if _, err := e.Create(t.Context(), b); err != nil {
+		t.Run(c.before, func(t *testing.T) {
+			switch c.before {
+			case "ended":
+				must(t, e.Kill(t.Context(), name))
+			case "never started":
+				must(t, e.Remove(t.Context(), name))
+				if _, err := e.Create(t.Context(), b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e.Forget()
+			if err := site().Holder(t.Context(), PlaceBuilder); err != nil {
 				t.Fatal(err)
 			}
-		}
-		e.Forget()
-		if err := site().Holder(t.Context(), PlaceBuilder); err != nil {
-			t.Fatal(err)
-		}
-		var calls []string
-		for line := range strings.Lines(e.Journal()) {
-			calls = append(calls, strings.Fields(line)[0])
-		}
-		if got := strings.Join(calls, " "); got != c.want {
-			t.Errorf("%s: %s, want %s", c.before, got, c.want)
-		}
+			var calls []string
+			for line := range strings.Lines(e.Journal()) {
+				calls = append(calls, strings.Fields(line)[0])
+			}
+			if got := strings.Join(calls, " "); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 	e.Forget()
 	if err := first.Holder(t.Context(), PlaceBuilder); err != nil || e.Journal() != "Status "+name+"\n" {
@@ -139,15 +141,17 @@ func TestHolderLives(t *testing.T) {
 func TestHolderFails(t *testing.T) {
 	away := fmt.Errorf("down: %w", sandbox.ErrUnreachable)
 	for _, method := range []string{"Status", "EnsureNetwork", "Create", "Start"} {
-		e := &sandboxtest.Engine{}
-		e.Fail(method, 1, away)
-		s := &Boxes{Engine: e, ID: "id", Helper: "holder"}
-		if err := s.Holder(t.Context(), PlaceApp); !errors.Is(err, sandbox.ErrUnreachable) {
-			t.Errorf("%s: %v", method, err)
-		}
-		if err := s.Holder(t.Context(), PlaceApp); err != nil {
-			t.Errorf("after %s failed: %v", method, err)
-		}
+		t.Run(method, func(t *testing.T) {
+			e := &sandboxtest.Engine{}
+			e.Fail(method, 1, away)
+			s := &Boxes{Engine: e, ID: "id", Helper: "holder"}
+			if err := s.Holder(t.Context(), PlaceApp); !errors.Is(err, sandbox.ErrUnreachable) {
+				t.Error(err)
+			}
+			if err := s.Holder(t.Context(), PlaceApp); err != nil {
+				t.Errorf("after %s failed: %v", method, err)
+			}
+		})
 	}
 	e := &sandboxtest.Engine{}
 	if err := (&Boxes{Engine: e, ID: "id", Helper: "holder"}).Holder(cancelled(t), PlaceApp); !errors.Is(err, context.Canceled) || len(e.Left()) > 0 {

@@ -99,14 +99,16 @@ func TestBuildsThroughAGate(t *testing.T) {
 func TestBuildsThatFail(t *testing.T) {
 	lost := errors.New("engine lost")
 	for _, method := range []string{"EnsureVolume", "Create", "CopyIn", "Prove", "Start", "Wait", "Logs"} {
-		b, e := yard(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
-		e.Fail(method, 1, lost)
-		if _, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, lost) {
-			t.Errorf("%s: %v", method, err)
-		}
-		if left := e.Left(); len(left) > 0 {
-			t.Errorf("%s: left on the engine: %q", method, left)
-		}
+		t.Run(method, func(t *testing.T) {
+			b, e := yard(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
+			e.Fail(method, 1, lost)
+			if _, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, lost) {
+				t.Error(err)
+			}
+			if left := e.Left(); len(left) > 0 {
+				t.Errorf("got %q on the engine, want no object", left)
+			}
+		})
 	}
 	b, e := yard(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
 	e.Opening = func(sandbox.Box) string { return "no proof\n" }

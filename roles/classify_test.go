@@ -28,65 +28,67 @@ func TestClassify(t *testing.T) {
 		want outcome.Outcome
 		from Witness
 	}{
-		{"proper end", ending{said: done}, outcome.Done, ""},
-		{"proper end just before it was stopped", ending{said: done, stopped: stopped{Class: outcome.Interrupted}}, outcome.Done, ""},
-		{"proper end just in time", ending{said: done, stopped: stopped{Class: outcome.Timeout}}, outcome.Done, ""},
-		{"proper end just before it was taken for idle", ending{said: done, stopped: stopped{Class: outcome.Idle}}, outcome.Done, ""},
-		{"proper end after trouble", ending{said: done, passed: passed(outcome.RateLimited)}, outcome.Done, ""},
-		{"proper end after a flood", ending{said: done, stopped: stopped{Class: outcome.Flood}}, outcome.Flood, ByAbl},
-		{"proper end after it filled the disk", ending{said: done, stopped: stopped{Class: outcome.Disk, Reason: "r"}}, outcome.Disk, ByAbl},
-		{"proper words, and gone", ending{said: done, exit: code(-1), stopped: stopped{Class: outcome.Lost}}, outcome.Lost, ByAbl},
-		{"proper end with a child out of memory", ending{said: done, exit: sandbox.Exit{OOMKilled: true}}, outcome.Done, ""},
-		{"proper end over the budget", ending{said: done, passed: Traffic{Over: "reached"}}, outcome.Done, ""},
+		{"proper-end", ending{said: done}, outcome.Done, ""},
+		{"proper-end-just-before-it-was-stopped", ending{said: done, stopped: stopped{Class: outcome.Interrupted}}, outcome.Done, ""},
+		{"proper-end-just-in-time", ending{said: done, stopped: stopped{Class: outcome.Timeout}}, outcome.Done, ""},
+		{"proper-end-just-before-it-was-taken-for-idle", ending{said: done, stopped: stopped{Class: outcome.Idle}}, outcome.Done, ""},
+		{"proper-end-after-trouble", ending{said: done, passed: passed(outcome.RateLimited)}, outcome.Done, ""},
+		{"proper-end-after-a-flood", ending{said: done, stopped: stopped{Class: outcome.Flood}}, outcome.Flood, ByAbl},
+		{"proper-end-after-it-filled-the-disk", ending{said: done, stopped: stopped{Class: outcome.Disk, Reason: "r"}}, outcome.Disk, ByAbl},
+		{"proper-words-and-gone", ending{said: done, exit: code(-1), stopped: stopped{Class: outcome.Lost}}, outcome.Lost, ByAbl},
+		{"proper-end-with-a-child-out-of-memory", ending{said: done, exit: sandbox.Exit{OOMKilled: true}}, outcome.Done, ""},
+		{"proper-end-over-the-budget", ending{said: done, passed: Traffic{Over: "reached"}}, outcome.Done, ""},
 
-		{"proper end whose last answer was cut", ending{said: done, passed: passed(outcome.Cut)}, outcome.Cut, ByGateway},
-		{"proper end whose last answer was declined", ending{said: done, passed: passed(outcome.Filtered)}, outcome.Filtered, ByGateway},
+		{"proper-end-whose-last-answer-was-cut", ending{said: done, passed: passed(outcome.Cut)}, outcome.Cut, ByGateway},
+		{"proper-end-whose-last-answer-was-declined", ending{said: done, passed: passed(outcome.Filtered)}, outcome.Filtered, ByGateway},
 
 		{"idle", ending{exit: code(143), stopped: stopped{Class: outcome.Idle}}, outcome.Idle, ByAbl},
 		{"late", ending{exit: code(143), stopped: stopped{Class: outcome.Timeout}}, outcome.Timeout, ByAbl},
-		{"ended by its own deadline", ending{exit: code(124), last: helper.RunEnd{Deadline: true, Signal: "SIGTERM"}}, outcome.Timeout, ByAbl},
+		{"ended-by-its-own-deadline", ending{exit: code(124), last: helper.RunEnd{Deadline: true, Signal: "SIGTERM"}}, outcome.Timeout, ByAbl},
 		{"stopped", ending{exit: code(143), stopped: stopped{Class: outcome.Interrupted}, last: helper.RunEnd{Signal: "SIGTERM"}}, outcome.Interrupted, ByAbl},
-		{"stopped in a rate limit", ending{exit: code(143), stopped: stopped{Class: outcome.Interrupted}, passed: passed(outcome.RateLimited)}, outcome.Interrupted, ByAbl},
-		{"stopped out of memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, stopped: stopped{Class: outcome.Interrupted}}, outcome.Interrupted, ByAbl},
-		{"over the budget", ending{exit: code(1), passed: Traffic{Over: "reached"}, said: says(outcome.Refused)}, outcome.OverBudget, ByGateway},
+		{"stopped-in-a-rate-limit", ending{exit: code(143), stopped: stopped{Class: outcome.Interrupted}, passed: passed(outcome.RateLimited)}, outcome.Interrupted, ByAbl},
+		{"stopped-out-of-memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, stopped: stopped{Class: outcome.Interrupted}}, outcome.Interrupted, ByAbl},
+		{"over-the-budget", ending{exit: code(1), passed: Traffic{Over: "reached"}, said: says(outcome.Refused)}, outcome.OverBudget, ByGateway},
 
-		{"idle since the provider is silent", ending{stopped: stopped{Class: outcome.Idle}, passed: waiting}, outcome.Unavailable, ByGateway},
-		{"late in a storm of refusals", ending{stopped: stopped{Class: outcome.Timeout}, passed: passed(outcome.RateLimited)}, outcome.RateLimited, ByGateway},
-		{"a request that nobody waited for", ending{exit: code(1), passed: waiting, said: says("")}, outcome.Failed, ByAgent},
-		{"the log before the agent's word", ending{exit: code(145), passed: passed(outcome.Quota), said: says(outcome.Refused)}, outcome.Quota, ByGateway},
-		{"the log before the exit code", ending{exit: code(0), passed: passed(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
-		{"the log before a child out of memory", ending{exit: sandbox.Exit{Code: 1, OOMKilled: true}, passed: passed(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
+		{"idle-since-the-provider-is-silent", ending{stopped: stopped{Class: outcome.Idle}, passed: waiting}, outcome.Unavailable, ByGateway},
+		{"late-in-a-storm-of-refusals", ending{stopped: stopped{Class: outcome.Timeout}, passed: passed(outcome.RateLimited)}, outcome.RateLimited, ByGateway},
+		{"a-request-that-nobody-waited-for", ending{exit: code(1), passed: waiting, said: says("")}, outcome.Failed, ByAgent},
+		{"the-log-before-the-agents-word", ending{exit: code(145), passed: passed(outcome.Quota), said: says(outcome.Refused)}, outcome.Quota, ByGateway},
+		{"the-log-before-the-exit-code", ending{exit: code(0), passed: passed(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
+		{"the-log-before-a-child-out-of-memory", ending{exit: sandbox.Exit{Code: 1, OOMKilled: true}, passed: passed(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
 
 		{"memory", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, last: helper.RunEnd{Signal: "SIGKILL"}, said: says("")}, outcome.OutOfMemory, ByEngine},
-		{"memory in a storm of refusals", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, passed: passed(outcome.RateLimited), said: says(outcome.Unavailable)}, outcome.OutOfMemory, ByEngine},
-		{"killed without a word", ending{exit: code(137), job: placed}, outcome.Crashed, ByExit},
-		{"killed without a word, on no network", ending{exit: code(137)}, outcome.EngineGone, ByEngine},
-		{"137 alone is no memory", ending{exit: code(137), last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.Crashed, ByExit},
-		{"the engine went down", ending{exit: code(137), fallen: fallen{outcome.EngineGone, "x"}, last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.EngineGone, ByEngine},
-		{"the app went down", ending{exit: code(1), fallen: fallen{outcome.AppGone, "x"}, said: says("")}, outcome.AppGone, ByEngine},
+		{"memory-in-a-storm-of-refusals", ending{exit: sandbox.Exit{Code: 137, OOMKilled: true}, passed: passed(outcome.RateLimited), said: says(outcome.Unavailable)}, outcome.OutOfMemory, ByEngine},
+		{"killed-without-a-word", ending{exit: code(137), job: placed}, outcome.Crashed, ByExit},
+		{"killed-without-a-word-on-no-network", ending{exit: code(137)}, outcome.EngineGone, ByEngine},
+		{"137-alone-is-no-memory", ending{exit: code(137), last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.Crashed, ByExit},
+		{"the-engine-went-down", ending{exit: code(137), fallen: fallen{outcome.EngineGone, "x"}, last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.EngineGone, ByEngine},
+		{"the-app-went-down", ending{exit: code(1), fallen: fallen{outcome.AppGone, "x"}, said: says("")}, outcome.AppGone, ByEngine},
 
-		{"not started", ending{exit: code(127), last: helper.RunEnd{Error: "x"}}, outcome.Failed, ByExit},
-		{"its own words", ending{exit: code(1), said: says("")}, outcome.Failed, ByAgent},
+		{"not-started", ending{exit: code(127), last: helper.RunEnd{Error: "x"}}, outcome.Failed, ByExit},
+		{"its-own-words", ending{exit: code(1), said: says("")}, outcome.Failed, ByAgent},
 		{"away", ending{exit: code(1), said: says(outcome.Unavailable)}, outcome.Unavailable, ByAgent},
 		{"rate", ending{exit: code(1), said: says(outcome.RateLimited)}, outcome.RateLimited, ByAgent},
 		{"quota", ending{exit: code(1), said: says(outcome.Quota)}, outcome.Quota, ByAgent},
 		{"network", ending{exit: code(1), said: says(outcome.Network)}, outcome.Network, ByAgent},
-		{"too large", ending{exit: code(1), said: says(outcome.TooLarge)}, outcome.TooLarge, ByAgent},
-		{"did nothing", ending{said: says(outcome.Nothing)}, outcome.Nothing, ByAgent},
-		{"the key is refused", ending{exit: code(1), said: says(outcome.Refused), job: Job{Agent: agent.Agent{Provider: agent.Provider{KeyVar: "A_KEY"}}}}, outcome.Refused, ByAgent},
-		{"its last request was at fault", ending{exit: code(1), said: says(""), passed: Traffic{Fault: outcome.Fault{What: "the provider answers 404"}}}, outcome.Failed, ByGateway},
-		{"nothing at all", ending{}, outcome.Failed, ByExit},
+		{"too-large", ending{exit: code(1), said: says(outcome.TooLarge)}, outcome.TooLarge, ByAgent},
+		{"did-nothing", ending{said: says(outcome.Nothing)}, outcome.Nothing, ByAgent},
+		{"the-key-is-refused", ending{exit: code(1), said: says(outcome.Refused), job: Job{Agent: agent.Agent{Provider: agent.Provider{KeyVar: "A_KEY"}}}}, outcome.Refused, ByAgent},
+		{"its-last-request-was-at-fault", ending{exit: code(1), said: says(""), passed: Traffic{Fault: outcome.Fault{What: "the provider answers 404"}}}, outcome.Failed, ByGateway},
+		{"nothing-at-all", ending{}, outcome.Failed, ByExit},
 	} {
-		got, why, evidence := c.e.classify()
-		if got != c.want || evidence.From != c.from || (why == "") != (got == outcome.Done) || (evidence.What == "") != (got == outcome.Done) {
-			t.Errorf("%s: %s (%s), %s, want %s by %s", c.name, got, why, evidence, c.want, c.from)
-		}
-		if got == outcome.Refused && !strings.HasPrefix(why, "A_KEY is refused: ") {
-			t.Errorf("%s: %s", c.name, why)
-		}
-		if c.e.passed.Fault.Class == got && evidence.Back != when {
-			t.Errorf("%s: back at %s", c.name, evidence.Back)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, why, evidence := c.e.classify()
+			if got != c.want || evidence.From != c.from || (why == "") != (got == outcome.Done) || (evidence.What == "") != (got == outcome.Done) {
+				t.Errorf("got %s (%s), %s, want %s by %s", got, why, evidence, c.want, c.from)
+			}
+			if got == outcome.Refused && !strings.HasPrefix(why, "A_KEY is refused: ") {
+				t.Error(why)
+			}
+			if c.e.passed.Fault.Class == got && evidence.Back != when {
+				t.Errorf("got back at %s, want %s", evidence.Back, when)
+			}
+		})
 	}
 }
 

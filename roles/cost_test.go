@@ -22,10 +22,12 @@ func TestCostOfUsage(t *testing.T) {
 			t.Errorf("%+v costs %q, want %q", u, got, want)
 		}
 	}
-	for name, u := range map[string]agent.Usage{"a part": {Model: "known", Count: tokens.Count{Total: &n}, Part: true}, "nobody told": {}, "a part of nothing": {Count: tokens.Count{Total: &none}, Part: true}} {
-		if got := r.cost(u); got != "unknown" {
-			t.Errorf("%s costs %q", name, got)
-		}
+	for name, u := range map[string]agent.Usage{"a-part": {Model: "known", Count: tokens.Count{Total: &n}, Part: true}, "nobody-told": {}, "a-part-of-nothing": {Count: tokens.Count{Total: &none}, Part: true}} {
+		t.Run(name, func(t *testing.T) {
+			if got := r.cost(u); got != "unknown" {
+				t.Errorf("%s costs %q", name, got)
+			}
+		})
 	}
 	if got := (&Runner{}).cost(agent.Usage{Model: "known", Count: tokens.Count{Total: &n}}); got != "unknown" {
 		t.Errorf("without prices it costs %q", got)

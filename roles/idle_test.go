@@ -17,17 +17,19 @@ func TestWorked(t *testing.T) {
 		want    bool
 	}{
 		{"nothing", []sandbox.Load{load(time.Second, 0)}, []sandbox.Load{load(time.Second, 0)}, false},
-		{"a runtime that looks after itself", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(400*time.Millisecond, 0)}, false},
-		{"a build", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(500*time.Millisecond, 0)}, true},
-		{"an answer that comes in", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0), load(0, 30_000)}, true},
-		{"a connection that is kept open", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0), load(0, 10_200)}, false},
-		{"an engine that does not measure", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(0, 0)}, true},
-		{"nobody knows", nil, nil, false},
-		{"the gate is gone", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0)}, false},
+		{"a-runtime-that-looks-after-itself", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(400*time.Millisecond, 0)}, false},
+		{"a-build", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(500*time.Millisecond, 0)}, true},
+		{"an-answer-that-comes-in", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0), load(0, 30_000)}, true},
+		{"a-connection-that-is-kept-open", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0), load(0, 10_200)}, false},
+		{"an-engine-that-does-not-measure", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(0, 0)}, true},
+		{"nobody-knows", nil, nil, false},
+		{"the-gate-is-gone", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0)}, false},
 	} {
-		if got := worked(c.was, c.is, 10*time.Second); got != c.want {
-			t.Errorf("%s: %t", c.name, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := worked(c.was, c.is, 10*time.Second); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
 	}
 }
 
@@ -73,6 +75,6 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 	r = newRig(t, func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} })
 	r.runner.Idle = 400 * time.Millisecond
 	if o := r.run(); o.Class != outcome.Idle {
-		t.Errorf("%s", show(o))
+		t.Errorf("got %s, want %s", show(o), outcome.Idle)
 	}
 }

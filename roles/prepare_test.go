@@ -289,16 +289,18 @@ func TestPrepareWithoutALockFile(t *testing.T) {
 func TestPrepareLosesTheEngine(t *testing.T) {
 	lost := errors.New("engine lost")
 	for _, method := range []string{"Create", "Prove", "Start", "Wait", "Logs"} {
-		k := newKitchen(t)
-		k.engine.Fail(method, 1, lost)
-		if _, err := k.app.Prepared(t.Context(), "k"); !errors.Is(err, lost) {
-			t.Errorf("%s: %v", method, err)
-		}
-		k.wantLeft()
-		k.prepare("")
-		if k.ran == 0 {
-			t.Errorf("%s: it counts as prepared", method)
-		}
+		t.Run(method, func(t *testing.T) {
+			k := newKitchen(t)
+			k.engine.Fail(method, 1, lost)
+			if _, err := k.app.Prepared(t.Context(), "k"); !errors.Is(err, lost) {
+				t.Error(err)
+			}
+			k.wantLeft()
+			k.prepare("")
+			if k.ran == 0 {
+				t.Error("it counts as prepared")
+			}
+		})
 	}
 	k := newKitchen(t)
 	if _, err := k.app.Prepared(cancelled(t), "k"); !errors.Is(err, context.Canceled) {

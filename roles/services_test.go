@@ -159,14 +159,16 @@ func TestTrialsAreTheBuildersAlone(t *testing.T) {
 		holder string
 		ok     bool
 	}{
-		"the Builder":          {Builder, PlaceBuilder, true},
-		"the Verifier":         {Verifier, PlaceVerifier, false},
-		"a call that is alone": {Role{Alone: true}, PlaceBuilder, false},
+		"the-Builder":          {Builder, PlaceBuilder, true},
+		"the-Verifier":         {Verifier, PlaceVerifier, false},
+		"a-call-that-is-alone": {Role{Alone: true}, PlaceBuilder, false},
 	} {
-		reach := joining(s.holder(c.holder), s.Reach(PlaceBuilder))
-		got := ofRole(c.role, r.runner.Project, "id", "dir", true).reach(reach)
-		if got.OK != c.ok {
-			t.Errorf("%s: %+v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			reach := joining(s.holder(c.holder), s.Reach(PlaceBuilder))
+			got := ofRole(c.role, r.runner.Project, "id", "dir", true).reach(reach)
+			if got.OK != c.ok {
+				t.Errorf("got %+v, want ok %t", got, c.ok)
+			}
+		})
 	}
 }

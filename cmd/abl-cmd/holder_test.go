@@ -30,25 +30,27 @@ func TestNoSuchName(t *testing.T) {
 		want  string
 	}{
 		{"name", query, "\x12\x34\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
-		{"no recursion", edit(2, 0), "\x12\x34\x80\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
-		{"with what follows", append(bytes.Clone(query), "OPT"...), "\x12\x34\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
-		{"other opcode", edit(2, 0x28), ""},
-		{"two questions", edit(5, 2), "\x12\x34\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
-		{"compressed name", edit(12, 0xc0), ""},
+		{"no-recursion", edit(2, 0), "\x12\x34\x80\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
+		{"with-what-follows", append(bytes.Clone(query), "OPT"...), "\x12\x34\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
+		{"other-opcode", edit(2, 0x28), ""},
+		{"two-questions", edit(5, 2), "\x12\x34\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01"},
+		{"compressed-name", edit(12, 0xc0), ""},
 		{"cut", query[:20], ""},
-		{"cut in its type", query[:len(query)-1], ""},
-		{"name too long", long, ""},
-		{"own name", mine, "\x12\x34\x81\x80\x00\x01\x00\x01\x00\x00\x00\x00\x06Holder\x03abl\x07invalid\x00\x00\x01\x00\x01" +
+		{"cut-in-its-type", query[:len(query)-1], ""},
+		{"name-too-long", long, ""},
+		{"own-name", mine, "\x12\x34\x81\x80\x00\x01\x00\x01\x00\x00\x00\x00\x06Holder\x03abl\x07invalid\x00\x00\x01\x00\x01" +
 			"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04\x7f\x00\x00\x01"},
-		{"own name, another kind", append(bytes.Clone(mine[:len(mine)-3]), 28, 0, 1), "\x12\x34\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x06Holder\x03abl\x07invalid\x00\x00\x1c\x00\x01"},
+		{"own-name-another-kind", append(bytes.Clone(mine[:len(mine)-3]), 28, 0, 1), "\x12\x34\x81\x83\x00\x01\x00\x00\x00\x00\x00\x00\x06Holder\x03abl\x07invalid\x00\x00\x1c\x00\x01"},
 		{"answer", edit(2, 0x81), ""},
-		{"too short", query[:11], ""},
+		{"too-short", query[:11], ""},
 		{"nothing", nil, ""},
 	}
 	for _, tt := range tests {
-		if got := string(noSuchName(tt.query)); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			if got := string(noSuchName(tt.query)); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

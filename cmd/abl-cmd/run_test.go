@@ -56,20 +56,22 @@ func TestRun(t *testing.T) {
 		{"ok", "true", nil, 0, helper.RunEnd{}},
 		{"code", "exit 7", nil, 7, helper.RunEnd{Exit: 7}},
 		{"signal", "kill -9 $$", nil, 137, helper.RunEnd{Exit: 137, Signal: "SIGKILL"}},
-		{"in time", "true", func(s *helper.RunSpec) { s.LimitMS = 60_000 }, 0, helper.RunEnd{}},
+		{"in-time", "true", func(s *helper.RunSpec) { s.LimitMS = 60_000 }, 0, helper.RunEnd{}},
 		{"limit", "sleep 1000 & exec sleep 1000", func(s *helper.RunSpec) { s.LimitMS = 1 }, 124, helper.RunEnd{Exit: 124, Late: true}},
 		{"deadline", "exec sleep 1000", func(s *helper.RunSpec) { s.Deadline = 1 }, 124, helper.RunEnd{Exit: 124, Deadline: true, Signal: "SIGTERM"}},
 	}
 	for _, tt := range tests {
-		c := newCall(t, "sh", "-c", tt.script)
-		if tt.edit != nil {
-			tt.edit(&c.spec)
-		}
-		code, end := c.run()
-		end.Ports = "" // what else listens on this machine is seen as well
-		if code != tt.code || end != tt.end {
-			t.Errorf("%s: got %d, %+v; want %d, %+v", tt.name, code, end, tt.code, tt.end)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCall(t, "sh", "-c", tt.script)
+			if tt.edit != nil {
+				tt.edit(&c.spec)
+			}
+			code, end := c.run()
+			end.Ports = "" // what else listens on this machine is seen as well
+			if code != tt.code || end != tt.end {
+				t.Errorf("got %d, %+v; want %d, %+v", code, end, tt.code, tt.end)
+			}
+		})
 	}
 }
 
@@ -115,21 +117,23 @@ func TestRunCannotStart(t *testing.T) {
 		code int
 		want string
 	}{
-		{"not found", func(s *helper.RunSpec) { s.Argv[0] = "no-such-program" }, 127, "no-such-program"},
-		{"no such path", func(s *helper.RunSpec) { s.Argv[0] = "/does/not/exist" }, 127, "/does/not/exist"},
-		{"not executable", func(s *helper.RunSpec) { s.Argv[0] = s.Stdout }, 126, "permission denied"},
+		{"not-found", func(s *helper.RunSpec) { s.Argv[0] = "no-such-program" }, 127, "no-such-program"},
+		{"no-such-path", func(s *helper.RunSpec) { s.Argv[0] = "/does/not/exist" }, 127, "/does/not/exist"},
+		{"not-executable", func(s *helper.RunSpec) { s.Argv[0] = s.Stdout }, 126, "permission denied"},
 		{"nothing", func(s *helper.RunSpec) { s.Argv = nil }, 126, "empty command"},
-		{"no folder", func(s *helper.RunSpec) { s.Dir += "/gone" }, 126, "no such file"},
-		{"no stdin", func(s *helper.RunSpec) { s.Stdin = "/does/not/exist" }, 126, "cannot open a file of the call"},
-		{"no stdout", func(s *helper.RunSpec) { s.Stdout += "x" }, 126, "cannot open a file of the call"},
+		{"no-folder", func(s *helper.RunSpec) { s.Dir += "/gone" }, 126, "no such file"},
+		{"no-stdin", func(s *helper.RunSpec) { s.Stdin = "/does/not/exist" }, 126, "cannot open a file of the call"},
+		{"no-stdout", func(s *helper.RunSpec) { s.Stdout += "x" }, 126, "cannot open a file of the call"},
 	}
 	for _, tt := range tests {
-		c := newCall(t, "true")
-		tt.edit(&c.spec)
-		code, end := c.run()
-		if code != tt.code || end.Exit != tt.code || !strings.Contains(end.Error, tt.want) {
-			t.Errorf("%s: got %d, %+v; want %d, %q", tt.name, code, end, tt.code, tt.want)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCall(t, "true")
+			tt.edit(&c.spec)
+			code, end := c.run()
+			if code != tt.code || end.Exit != tt.code || !strings.Contains(end.Error, tt.want) {
+				t.Errorf("got %d, %+v; want %d, %q", code, end, tt.code, tt.want)
+			}
+		})
 	}
 	if r := finish(t, helperCommand(t, helper.HelperRun, nil)); r.code != 126 || !strings.Contains(parseEnd(t, r.out).Error, helper.Run) {
 		t.Errorf("without a spec: %+v", r)
@@ -180,15 +184,17 @@ func TestRunScriptedAgent(t *testing.T) {
 		{"ok", `{"role":"builder","phase":1,"iteration":1,"steps":[{"report":"done"}],"usage":[{"model":"m","input":5}]}`, 0,
 			`{"type":"result","status":"success","usage":[{"model":"m","input":5,"cached":null,"candidates":null,"thoughts":null,"tool":null,"total":null}],"requests":1}`},
 		{"crash", `{"role":"builder","steps":[{"say":"bye"}],"end":"crash"}`, 137, `{"type":"message","text":"bye"}`},
-		{"not a call", `{"role":`, 2, "before"},
+		{"not-a-call", `{"role":`, 2, "before"},
 	}
 	for _, tt := range tests {
-		file := write(t, filepath.Join(t.TempDir(), "scenario.json"), tt.call)
-		c := newCall(t, filepath.Join(bin, helper.HelperAgent), file)
-		code, end := c.run()
-		lines := strings.Split(strings.TrimSpace(read(t, c.spec.Stdout)), "\n")
-		if code != tt.code || end.Exit != tt.code || lines[len(lines)-1] != tt.last {
-			t.Errorf("%s: got %d, %+v, %q", tt.name, code, end, lines)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			file := write(t, filepath.Join(t.TempDir(), "scenario.json"), tt.call)
+			c := newCall(t, filepath.Join(bin, helper.HelperAgent), file)
+			code, end := c.run()
+			lines := strings.Split(strings.TrimSpace(read(t, c.spec.Stdout)), "\n")
+			if code != tt.code || end.Exit != tt.code || lines[len(lines)-1] != tt.last {
+				t.Errorf("got %d, %+v, last line %q; want %d, %q", code, end, lines[len(lines)-1], tt.code, tt.last)
+			}
+		})
 	}
 }

@@ -195,7 +195,7 @@ func TestSignalEndsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := s.line(t); e.Kind != gateway.Ended {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want the kind %s", e, gateway.Ended)
 	}
 	if err := s.cmd.Wait(); err != nil {
 		t.Error(err)

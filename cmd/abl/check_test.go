@@ -20,44 +20,46 @@ import (
 // repaired, by either provider.
 func TestCodeCommit(t *testing.T) {
 	for name, finish := range map[string]string{"gemini-2.5-pro": "STOP", "gpt-5": "stop"} {
-		n := 0
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			n++
-			w.Header().Set("Content-Type", "application/json")
-			text, _ := json.Marshal("^^^a.txt\n" + strings.Repeat("bye\n", n) + "^^^end\n")
-			if finish == "STOP" {
-				io.WriteString(w, `{"candidates":[{"content":{"parts":[{"text":`+string(text)+`}]},"finishReason":"STOP"}]}`)
-				return
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				n++
+				w.Header().Set("Content-Type", "application/json")
+				text, _ := json.Marshal("^^^a.txt\n" + strings.Repeat("bye\n", n) + "^^^end\n")
+				if finish == "STOP" {
+					io.WriteString(w, `{"candidates":[{"content":{"parts":[{"text":`+string(text)+`}]},"finishReason":"STOP"}]}`)
+					return
+				}
+				io.WriteString(w, `{"choices":[{"finish_reason":"stop","message":{"content":`+string(text)+`}}]}`)
+			}))
+			defer s.Close()
+			for _, v := range []string{"GOOGLE_GEMINI_BASE_URL", "OPENAI_BASE_URL"} {
+				t.Setenv(v, s.URL)
 			}
-			io.WriteString(w, `{"choices":[{"finish_reason":"stop","message":{"content":`+string(text)+`}}]}`)
-		}))
-		defer s.Close()
-		for _, v := range []string{"GOOGLE_GEMINI_BASE_URL", "OPENAI_BASE_URL"} {
-			t.Setenv(v, s.URL)
-		}
-		for _, v := range []string{"GEMINI_API_KEY", "OPENAI_API_KEY"} {
-			t.Setenv(v, "key-of-the-test-1234")
-		}
-		root := t.TempDir()
-		if out, err := exec.Command("git", "init", "-q", root).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		plant(t, root, map[string]string{
-			".gitignore": "/agent-config\n", "agent-config/query.txt": "Say bye twice.\n", "agent-config/codeRollup.txt": "hi\n", "a.txt": "hi\n",
-			"build.sh": "#!/bin/sh\n[ $(grep -c bye a.txt) = 2 ]\n",
+			for _, v := range []string{"GEMINI_API_KEY", "OPENAI_API_KEY"} {
+				t.Setenv(v, "key-of-the-test-1234")
+			}
+			root := t.TempDir()
+			if out, err := exec.Command("git", "init", "-q", root).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			plant(t, root, map[string]string{
+				".gitignore": "/agent-config\n", "agent-config/query.txt": "Say bye twice.\n", "agent-config/codeRollup.txt": "hi\n", "a.txt": "hi\n",
+				"build.sh": "#!/bin/sh\n[ $(grep -c bye a.txt) = 2 ]\n",
+			})
+			if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			var out, voice bytes.Buffer
+			code := cli.Main(t.Context(), app(), []string{"-C", root, "commit", "--model", name, "--json"}, strings.NewReader(""), &out, &voice)
+			var res struct {
+				Outcome  string
+				Attempts []struct{ Outcome string }
+			}
+			if err := json.Unmarshal(out.Bytes(), &res); err != nil || code != 0 || res.Outcome != "passed" || len(res.Attempts) != 2 || res.Attempts[0].Outcome != "red" {
+				t.Errorf("got exit %d, %s, want exit 0, passed after a red attempt and a second one\n%s", code, &out, &voice)
+			}
 		})
-		if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		var out, voice bytes.Buffer
-		code := cli.Main(t.Context(), app(), []string{"-C", root, "commit", "--model", name, "--json"}, strings.NewReader(""), &out, &voice)
-		var res struct {
-			Outcome  string
-			Attempts []struct{ Outcome string }
-		}
-		if err := json.Unmarshal(out.Bytes(), &res); err != nil || code != 0 || res.Outcome != "passed" || len(res.Attempts) != 2 || res.Attempts[0].Outcome != "red" {
-			t.Errorf("%s: %d, %s, %s", name, code, &out, &voice)
-		}
 	}
 }
 

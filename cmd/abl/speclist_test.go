@@ -66,35 +66,37 @@ func TestLastResults(t *testing.T) {
 		last map[int]audit.Record
 		want string
 	}{
-		{"never run", old, nil, "1: - - 2: - - -"},
-		{"both passed", old, map[int]audit.Record{1: recordOn(old, 1, "pass weak"), 2: both}, "1: pass weak 2: pass pass pass"},
-		{"the Verifier's word alone", old, map[int]audit.Record{1: recordOn(old, 1, "pass? fail?")}, "1: pass? FAIL? 2: - - -"},
-		{"the first grew since", grown, map[int]audit.Record{1: recordOn(old, 1, "pass pass"), 2: both}, "1: pass pass - 2: pass pass - pass"},
-		{"the first was edited since", edited, map[int]audit.Record{1: recordOn(old, 1, "pass pass"), 2: both}, "1: - - 2: - - pass"},
-		{"refuted in the second", old, map[int]audit.Record{1: recordOn(old, 1, "pass pass"), 2: refuted}, "1: pass pass 2: untried FAIL flaky and the moon → round"},
-		{"not shown", old, map[int]audit.Record{1: recordOn(old, 1, "vacuous missing")}, "1: vacuous missing 2: - - -"},
-		{"an entry of a contract that is gone", edited, map[int]audit.Record{2: refuted}, "1: - - 2: - - flaky and b → 2 the moon → round"},
+		{"never-run", old, nil, "1: - - 2: - - -"},
+		{"both-passed", old, map[int]audit.Record{1: recordOn(old, 1, "pass weak"), 2: both}, "1: pass weak 2: pass pass pass"},
+		{"the-Verifiers-word-alone", old, map[int]audit.Record{1: recordOn(old, 1, "pass? fail?")}, "1: pass? FAIL? 2: - - -"},
+		{"the-first-grew-since", grown, map[int]audit.Record{1: recordOn(old, 1, "pass pass"), 2: both}, "1: pass pass - 2: pass pass - pass"},
+		{"the-first-was-edited-since", edited, map[int]audit.Record{1: recordOn(old, 1, "pass pass"), 2: both}, "1: - - 2: - - pass"},
+		{"refuted-in-the-second", old, map[int]audit.Record{1: recordOn(old, 1, "pass pass"), 2: refuted}, "1: pass pass 2: untried FAIL flaky and the moon → round"},
+		{"not-shown", old, map[int]audit.Record{1: recordOn(old, 1, "vacuous missing")}, "1: vacuous missing 2: - - -"},
+		{"an-entry-of-a-contract-that-is-gone", edited, map[int]audit.Record{2: refuted}, "1: - - 2: - - flaky and b → 2 the moon → round"},
 	} {
-		m := matrixOf(&state.File{}, c.set, c.last)
-		var words []string
-		for n := 1; n <= 2; n++ {
-			words = append(words, fmt.Sprintf("%d:", n))
-			for _, contract := range m.Contracts {
-				for _, r := range contract.Results {
-					if r.Phase == n {
-						words = append(words, cell(r))
+		t.Run(c.name, func(t *testing.T) {
+			m := matrixOf(&state.File{}, c.set, c.last)
+			var words []string
+			for n := 1; n <= 2; n++ {
+				words = append(words, fmt.Sprintf("%d:", n))
+				for _, contract := range m.Contracts {
+					for _, r := range contract.Results {
+						if r.Phase == n {
+							words = append(words, cell(r))
+						}
+					}
+				}
+				and := "and"
+				for _, o := range m.Others {
+					if o.Phase == n {
+						words, and = append(words, strings.TrimSpace(and+" "+o.Says)), ""
 					}
 				}
 			}
-			and := "and"
-			for _, o := range m.Others {
-				if o.Phase == n {
-					words, and = append(words, strings.TrimSpace(and+" "+o.Says)), ""
-				}
+			if got := strings.Join(words, " "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
-		}
-		if got := strings.Join(words, " "); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		})
 	}
 }

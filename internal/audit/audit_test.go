@@ -99,20 +99,22 @@ func TestSchemaRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, change := range map[string][2]string{
-		"a verdict of another word": {`"verdict":"fail","status"`, `"verdict":"maybe","status"`},
-		"a result of another word":  {`"result":"fail"`, `"result":"probably"`},
-		"a field more":              {`"round":2`, `"round":2,"rounds":3`},
-		"a field less":              {`"round":2,`, ``},
-		"a number as text":          {`"round":2`, `"round":"2"`},
-		"no iteration":              {`"iteration":1`, `"iteration":-1`},
-		"half a hash":               {`"sha256":"0a`, `"sha256":"`},
-		"no time":                   {`"decided":"2026-03-01T12:00:00Z"`, `"decided":"yesterday"`},
-		"an id of nothing":          {`"id":"P1.C1"`, `"id":"C1"`},
+		"a-verdict-of-another-word": {`"verdict":"fail","status"`, `"verdict":"maybe","status"`},
+		"a-result-of-another-word":  {`"result":"fail"`, `"result":"probably"`},
+		"a-field-more":              {`"round":2`, `"round":2,"rounds":3`},
+		"a-field-less":              {`"round":2,`, ``},
+		"a-number-as-text":          {`"round":2`, `"round":"2"`},
+		"no-iteration":              {`"iteration":1`, `"iteration":-1`},
+		"half-a-hash":               {`"sha256":"0a`, `"sha256":"`},
+		"no-time":                   {`"decided":"2026-03-01T12:00:00Z"`, `"decided":"yesterday"`},
+		"an-id-of-nothing":          {`"id":"P1.C1"`, `"id":"C1"`},
 	} {
-		bad := bytes.Replace(data, []byte(change[0]), []byte(change[1]), 1)
-		if bytes.Equal(bad, data) || len(audittest.Violations(schema(t), bad)) == 0 {
-			t.Errorf("%s is let through", what)
-		}
+		t.Run(what, func(t *testing.T) {
+			bad := bytes.Replace(data, []byte(change[0]), []byte(change[1]), 1)
+			if bytes.Equal(bad, data) || len(audittest.Violations(schema(t), bad)) == 0 {
+				t.Errorf("%s is let through", what)
+			}
+		})
 	}
 }
 
@@ -193,17 +195,19 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "it is not JSON"},
-		{"cut off", string(good[:len(good)/2]), "it is not JSON"},
+		{"cut-off", string(good[:len(good)/2]), "it is not JSON"},
 		{"newer", strings.Replace(string(good), `"version": 1`, `"version": 7`, 1), "version 7, this abl knows 1: update abl"},
-		{"another phase's", strings.Replace(string(good), `"phase": 1`, `"phase": 2`, 1), "it says that it is of phase 2, step-3"},
-		{"a wrong type", strings.Replace(string(good), `"round": 2`, `"round": "2"`, 1), "it is not as abl writes it"},
+		{"another-phases", strings.Replace(string(good), `"phase": 1`, `"phase": 2`, 1), "it says that it is of phase 2, step-3"},
+		{"a-wrong-type", strings.Replace(string(good), `"round": 2`, `"round": "2"`, 1), "it is not as abl writes it"},
 	} {
-		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Load(p, 1, 3); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), ".abl/reports/phase1/step-3.json") {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(p, 1, 3); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), ".abl/reports/phase1/step-3.json") {
+				t.Error(err)
+			}
+		})
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)

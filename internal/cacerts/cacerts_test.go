@@ -35,18 +35,20 @@ func TestRead(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ path, want, err string }{
 		"one":         {write(t, cert("a")), cert("a"), ""},
-		"with a key":  {write(t, key("secret")+cert("a")+"words\n"+cert("b")+key("x")), cert("a") + cert("b"), ""},
+		"with-a-key":  {write(t, key("secret")+cert("a")+"words\n"+cert("b")+key("x")), cert("a") + cert("b"), ""},
 		"twice":       {write(t, cert("a")+cert("b")+cert("a")), cert("a") + cert("b"), ""},
 		"link":        {link, cert("a"), ""},
-		"key alone":   {write(t, key("secret")), "", "no PEM certificate in"},
+		"key-alone":   {write(t, key("secret")), "", "no PEM certificate in"},
 		"empty":       {write(t, ""), "", "no PEM certificate in"},
 		"missing":     {"/nowhere", "", "no such file"},
-		"a directory": {t.TempDir(), "", "is a directory"},
+		"a-directory": {t.TempDir(), "", "is a directory"},
 	} {
-		got, err := Read(c.path)
-		if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: %q, %v; want %q %q", name, got, err, c.want, c.err)
-		}
+		t.Run(name, func(t *testing.T) {
+			got, err := Read(c.path)
+			if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("got %q, %v; want %q %q", got, err, c.want, c.err)
+			}
+		})
 	}
 }
 
@@ -72,12 +74,14 @@ func TestBundle(t *testing.T) {
 		"bad person's":         {nil, "/nowhere", []string{system}, "", true, "/nowhere"},
 		"too many":             {nil, write(t, cert(strings.Repeat("x", maxBundle))), []string{system}, "", true, "name a file with fewer"},
 	} {
-		looksIn(t, c.usual...)
-		f := Finder{Env: func(name string) string { return c.env[name] }, Extra: c.extra}
-		got, err := f.Bundle()
-		if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || f.Own() != c.own {
-			t.Errorf("%s: %q, %v, own %v; want %q %q %v", name, got, err, f.Own(), c.want, c.err, c.own)
-		}
+		t.Run(name, func(t *testing.T) {
+			looksIn(t, c.usual...)
+			f := Finder{Env: func(name string) string { return c.env[name] }, Extra: c.extra}
+			got, err := f.Bundle()
+			if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || f.Own() != c.own {
+				t.Errorf("got %q, %v, own %v; want %q %q %v", got, err, f.Own(), c.want, c.err, c.own)
+			}
+		})
 	}
 }
 

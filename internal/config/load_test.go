@@ -174,27 +174,31 @@ func TestLoadRoleBesideDefault(t *testing.T) {
 func TestFilesOfEarlierTools(t *testing.T) {
 	names := []string{".abl/config.yaml", ".abl/abl.config.yaml", "abl.config.yaml"} // the first counts
 	for i, name := range names {
-		all := map[string]string{}
-		for _, later := range names[i+1:] {
-			all[later] = "agent: codex\n"
-		}
-		all[name] = "agent: scripted\n"
-		l, err := Load(project(t, all), lookup(nil), nil)
-		if err != nil || l.Agent.Builder != "scripted" || l.File != name {
-			t.Errorf("%s: %+v, %v", name, l, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			all := map[string]string{}
+			for _, later := range names[i+1:] {
+				all[later] = "agent: codex\n"
+			}
+			all[name] = "agent: scripted\n"
+			l, err := Load(project(t, all), lookup(nil), nil)
+			if err != nil || l.Agent.Builder != "scripted" || l.File != name {
+				t.Errorf("got %+v, %v, want agent scripted of file %s", l, err, name)
+			}
+		})
 	}
 }
 
 func TestLoadRefusesLinks(t *testing.T) {
 	for _, name := range []string{".abl/config.yaml", ".env"} {
-		dir := project(t, map[string]string{"real": "", ".abl/x": ""})
-		if err := os.Symlink(filepath.Join(dir, "real"), filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Load(dir, lookup(nil), nil); !errors.Is(err, hostfs.ErrNotRegular) {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			dir := project(t, map[string]string{"real": "", ".abl/x": ""})
+			if err := os.Symlink(filepath.Join(dir, "real"), filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(dir, lookup(nil), nil); !errors.Is(err, hostfs.ErrNotRegular) {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -226,18 +226,20 @@ func TestSeeds(t *testing.T) {
 		".abl/link.sql": `.abl/config.yaml:9: app.services.db.files./a/b.sql: cannot read ".abl/link.sql": `, "folder/seed.sql": `cannot read "folder/seed.sql": `,
 		".abl/sub": `cannot read ".abl/sub": is not a regular file but a directory`, ".abl/large.sql": `cannot read ".abl/large.sql": is too large`,
 	} {
-		dir := project(t, map[string]string{".abl/config.yaml": begin + name + "\n", ".abl/seed.sql": "text", ".abl/sub/x": "", "outside/seed.sql": "text", ".abl/large.sql": ""})
-		if err := errors.Join(os.Symlink("seed.sql", filepath.Join(dir, ".abl/link.sql")), os.Symlink("outside", filepath.Join(dir, "folder")), os.Truncate(filepath.Join(dir, ".abl/large.sql"), maxSeed+1)); err != nil {
-			t.Fatal(err)
-		}
-		l, err := Load(dir, lookup(nil), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seeds, err := l.Seeds(dir, "db")
-		if want == "" && (err != nil || string(seeds["/a/b.sql"]) != "text") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %q, %v, want %s", name, seeds, err, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			dir := project(t, map[string]string{".abl/config.yaml": begin + name + "\n", ".abl/seed.sql": "text", ".abl/sub/x": "", "outside/seed.sql": "text", ".abl/large.sql": ""})
+			if err := errors.Join(os.Symlink("seed.sql", filepath.Join(dir, ".abl/link.sql")), os.Symlink("outside", filepath.Join(dir, "folder")), os.Truncate(filepath.Join(dir, ".abl/large.sql"), maxSeed+1)); err != nil {
+				t.Fatal(err)
+			}
+			l, err := Load(dir, lookup(nil), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seeds, err := l.Seeds(dir, "db")
+			if want == "" && (err != nil || string(seeds["/a/b.sql"]) != "text") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("got %q, %v, want %s", seeds, err, want)
+			}
+		})
 	}
 }
 
@@ -329,7 +331,7 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		if overlap(l.Directories.Src, l.Directories.Tests) || overlap(l.Directories.Src, ".env") {
-			t.Fatalf("%+v", l.Directories)
+			t.Fatalf("got %+v, want directories that do not overlap", l.Directories)
 		}
 		l.Lines()
 	})

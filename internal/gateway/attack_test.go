@@ -67,23 +67,26 @@ func TestAttacks(t *testing.T) {
 		{"TRACE", "TRACE /" + callID + gen + " HTTP/1.1\r\nHost: g\r\n" + token + "\r\n", "404", "none that passes"},
 	}
 	for _, tt := range tests {
-		c := dial(t, r.addr)
-		go io.WriteString(c, tt.send) // what is not read any more is no error
-		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			if tt.status != "" {
-				t.Errorf("%s: %v", tt.name, err)
+		t.Run(tt.name, func(t *testing.T) {
+			r.under(t)
+			c := dial(t, r.addr)
+			go io.WriteString(c, tt.send) // what is not read any more is no error
+			answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				if tt.status != "" {
+					t.Error(err)
+				}
+			} else if !answer.Close || tt.status != "" && answer.Status[:3] != tt.status {
+				t.Errorf("got %s, close %v, want status %q, close true", answer.Status, answer.Close, tt.status)
 			}
-		} else if !answer.Close || tt.status != "" && answer.Status[:3] != tt.status {
-			t.Errorf("%s: %s, close %v", tt.name, answer.Status, answer.Close)
-		}
-		c.Close()
-		if tt.reason == "" { // net/http has answered
-			continue
-		}
-		if e := r.next(kind(tt.name)); !strings.Contains(e.Reason, tt.reason) || !e.Req.Refused {
-			t.Errorf("%s: the log says %q", tt.name, e.Reason)
-		}
+			c.Close()
+			if tt.reason == "" { // net/http has answered
+				return
+			}
+			if e := r.next(kind(tt.name)); !strings.Contains(e.Reason, tt.reason) || !e.Req.Refused {
+				t.Errorf("got reason %q, refused %t, want %q, refused", e.Reason, e.Req.Refused, tt.reason)
+			}
+		})
 	}
 	if n := len(u.requests()); n != 0 {
 		t.Errorf("%d requests reached the provider", n)
@@ -118,7 +121,7 @@ func TestTooManyAtOnce(t *testing.T) {
 		t.Errorf("the third got %q", got)
 	}
 	if e := r.next(Requested); e.Reason != "2 requests are under way" {
-		t.Errorf("%+v", e)
+		t.Errorf("got reason %q, want that 2 requests are under way", e.Reason)
 	}
 	dial(t, r.addr)
 	dial(t, r.addr)
@@ -137,12 +140,12 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	io.WriteString(slow, "POST /"+callID+gen+" HTTP/1.1\r\nHost: g\r\nExpect: 100-continue\r\nX-Api-Key: "+callTok+"\r\nContent-Length: 1000\r\n\r\n")
 	readSome(t, slow) // "100 Continue": its place is taken
 	if got := r.post(gen, someBody+strings.Repeat(" ", 700)); got.status != http.StatusServiceUnavailable {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want %d", got, http.StatusServiceUnavailable)
 	}
 	slow.Close()
 	r.next(Requested)
 	if e := r.next(Requested); e.Reason != "the body did not arrive whole" || !e.Req.Aborted {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want an aborted request whose body did not arrive whole", e)
 	}
 	if got := r.post(gen, someBody+strings.Repeat(" ", 700)); got.status != http.StatusOK {
 		t.Errorf("the place is not given back: %+v", got)

@@ -60,12 +60,12 @@ func TestBudgetEndsTheCall(t *testing.T) {
 		}
 		e := r.next(Requested)
 		if want == 403 && (e.Reason != "the budget of this call is reached: 12 of 12 tokens are spent" || e.Usage != nil) {
-			t.Errorf("%+v", e)
+			t.Errorf("got %+v, want the budget of 12 tokens as the reason, and no usage", e)
 		}
 	}
 	got := r.post("/anthropic/v1/messages", modelled)
 	if got.status != http.StatusForbidden || !strings.Contains(got.body, `"type":"permission_error"`) || !strings.Contains(got.body, "budget") {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want 403 with a permission_error that names the budget", got)
 	}
 	r.send(`{"budget":{"bounds":[{"of":"call","tokens":13}]}}`)
 	r.next(Obeyed)

@@ -45,7 +45,7 @@ func TestConnect(t *testing.T) {
 	}
 	c, got := connect(good, "early")
 	if !strings.HasPrefix(got, "HTTP/1.1 200 ") {
-		t.Fatalf("%q", got)
+		t.Fatalf("got %q, want 200", got)
 	}
 	io.WriteString(c, " and late")
 	c.(*net.TCPConn).CloseWrite()
@@ -58,14 +58,14 @@ func TestConnect(t *testing.T) {
 	}
 	for _, host := range []string{"169.254.169.254:443", "127.0.0.9:443"} {
 		if _, got = connect(host, ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
-			t.Errorf("%q", got)
+			t.Errorf("%s: got %q, want 403", host, got)
 		}
 		if e := r.next(Tunneled); e.Reason != "it has no public address, and no other passes" || !e.Req.Refused || e.Req.Host != host {
 			t.Errorf("%+v %+v", e, e.Req)
 		}
 	}
 	if _, got = connect("other.example:443", ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want 403", got)
 	}
 	if e := r.next(Tunneled); e.Reason != "other.example:443 is not in network.allow" || e.Req.Host != "other.example:443" || e.Req.Class != "connect" {
 		t.Errorf("%+v %+v", e, e.Req)
@@ -82,10 +82,10 @@ func TestTunnelEndsWithItsCall(t *testing.T) {
 	readSome(t, c)
 	r.stop()
 	if rest, _ := io.ReadAll(c); len(rest) > 0 {
-		t.Errorf("%q", rest)
+		t.Errorf("got %q, want the end of the connection", rest)
 	}
 	if e := r.next(Tunneled); !e.Req.Cut {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want a cut tunnel", e.Req)
 	}
 	r.next(Ended)
 }

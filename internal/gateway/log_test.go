@@ -37,34 +37,36 @@ func TestLastTrouble(t *testing.T) {
 		log  []Entry
 		want string
 	}{
-		{"nothing passed", nil, " false"},
-		{"all is well", []Entry{rate, load, good}, " false"},
-		{"three in a row, the last counts", []Entry{good, load, load, rate}, "rate false rate! 12:00:32"},
-		{"it left after an error", []Entry{rate, left}, "rate true rate! 12:00:32"},
-		{"it left after an error and tried again", []Entry{left, rate}, "rate false rate! 12:00:32"},
-		{"it waited in vain", []Entry{good, left}, " true"},
-		{"the request was at fault", []Entry{load, odd}, " false failed!"},
-		{"a request was at fault before the trouble", []Entry{odd, load}, "away false away!"},
-		{"no answer of a model's", []Entry{good, wrong}, "away false the provider answers 200 with what is no answer of a model"},
-		{"what is free, refused or another's", []Entry{load, free, over, other}, "away false away!"},
-		{"a cut answer", []Entry{load, cut}, "cut false the last answer of m was cut at the model's own limit of tokens for one (length)"},
-		{"a cut answer before the trouble", []Entry{cut, load}, "away false away!"},
-		{"one that was to be short", []Entry{cut, aside}, "cut false the last answer of m was cut at the model's own limit of tokens for one (length)"},
-		{"trouble before one that was to be short", []Entry{load, aside}, " false"},
-		{"one that was refused", []Entry{good, denied}, "denied false abl's gateway refuses the agent's request: !"},
-		{"one that was refused, and trouble", []Entry{load, denied}, "away false away!"},
+		{"nothing-passed", nil, " false"},
+		{"all-is-well", []Entry{rate, load, good}, " false"},
+		{"three-in-a-row-the-last-counts", []Entry{good, load, load, rate}, "rate false rate! 12:00:32"},
+		{"it-left-after-an-error", []Entry{rate, left}, "rate true rate! 12:00:32"},
+		{"it-left-after-an-error-and-tried-again", []Entry{left, rate}, "rate false rate! 12:00:32"},
+		{"it-waited-in-vain", []Entry{good, left}, " true"},
+		{"the-request-was-at-fault", []Entry{load, odd}, " false failed!"},
+		{"a-request-was-at-fault-before-the-trouble", []Entry{odd, load}, "away false away!"},
+		{"no-answer-of-a-models", []Entry{good, wrong}, "away false the provider answers 200 with what is no answer of a model"},
+		{"what-is-free-refused-or-anothers", []Entry{load, free, over, other}, "away false away!"},
+		{"a-cut-answer", []Entry{load, cut}, "cut false the last answer of m was cut at the model's own limit of tokens for one (length)"},
+		{"a-cut-answer-before-the-trouble", []Entry{cut, load}, "away false away!"},
+		{"one-that-was-to-be-short", []Entry{cut, aside}, "cut false the last answer of m was cut at the model's own limit of tokens for one (length)"},
+		{"trouble-before-one-that-was-to-be-short", []Entry{load, aside}, " false"},
+		{"one-that-was-refused", []Entry{good, denied}, "denied false abl's gateway refuses the agent's request: !"},
+		{"one-that-was-refused-and-trouble", []Entry{load, denied}, "away false away!"},
 	} {
-		got := LastTrouble(c.log, "c")
-		text := fmt.Sprintf("%s %t", got.Class, got.Waiting)
-		if got.What != "" {
-			text += " " + got.What
-		}
-		if !got.Back.IsZero() {
-			text += " " + got.Back.Format(time.TimeOnly)
-		}
-		if text != c.want {
-			t.Errorf("%s: %s, want %s", c.name, text, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := LastTrouble(c.log, "c")
+			text := fmt.Sprintf("%s %t", got.Class, got.Waiting)
+			if got.What != "" {
+				text += " " + got.What
+			}
+			if !got.Back.IsZero() {
+				text += " " + got.Back.Format(time.TimeOnly)
+			}
+			if text != c.want {
+				t.Errorf("got %s, want %s", text, c.want)
+			}
+		})
 	}
 }
 

@@ -57,7 +57,7 @@ func TestBudgetsInMoneyEndTheCall(t *testing.T) {
 		case want == 200 && (*e.Cost != *usd("0.01") || *e.Req.ChargedUSD != *usd("0.01") || *e.Req.SpentUSD != *usd(fmt.Sprint(0.01 * float64(i+1)))):
 			t.Errorf("request %d: %+v, %+v", i, e, e.Req)
 		case want == 403 && e.Reason != "the budget of this phase is reached: 1.02 of 1.02 USD are spent":
-			t.Errorf("%q", e.Reason)
+			t.Errorf("got reason %q, want the budget of 1.02 USD", e.Reason)
 		}
 	}
 	r.send(`{"budget":{"bounds":[{"of":"phase","usd":6.02,"used_usd":1}]}}`)
@@ -79,10 +79,10 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 	s.Call.Budget.Bounds = []Bound{{Of: "phase", USD: usd("1")}}
 	r := start(t, s)
 	if got := r.post(gen, someBody); got.status != http.StatusForbidden || !strings.Contains(got.body, "has no price") {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want 403 for a model without a price", got)
 	}
 	if e := r.next(Requested); !e.Req.Over {
-		t.Errorf("%+v", e.Req)
+		t.Errorf("got %+v, want over the budget", e.Req)
 	}
 	if n := len(u.requests()); n != 0 {
 		t.Errorf("%d requests reached the provider", n)
@@ -103,24 +103,26 @@ func TestCharges(t *testing.T) {
 		want amount
 		cost string
 	}{
-		"cut in the middle": {tokens.Count{Input: count(10), Candidates: count(1)}, true, known, guess, "0.00011"},
+		"cut-in-the-middle": {tokens.Count{Input: count(10), Candidates: count(1)}, true, known, guess, "0.00011"},
 		"told":              {tokens.Count{Input: count(100), Candidates: count(0), Total: count(100)}, false, known, amount{100, *usd("0.001")}, "0.001"},
 		"cached":            {tokens.Count{Input: count(100), Cached: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.0001")}, "0.0001"},
 		"written":           {tokens.Count{Input: count(100), Written: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.002")}, "0.002"},
 		"long":              {tokens.Count{Input: count(2000), Candidates: count(0)}, false, known, amount{2000, *usd("0.04")}, "0.04"},
-		"nothing told":      {tokens.Count{}, false, known, guess, "-"},
-		"a small part":      {tokens.Count{Input: count(10)}, false, known, guess, "-"},
-		"a large part":      {tokens.Count{Input: count(10_000)}, false, known, amount{10_000, *usd("0.2")}, "-"},
-		"without a price":   {tokens.Count{Input: count(100), Candidates: count(0)}, false, unknown, amount{100, guess.usd}, "-"},
-		"a total, no more":  {tokens.Count{Total: count(5)}, false, known, amount{5, guess.usd}, "-"},
+		"nothing-told":      {tokens.Count{}, false, known, guess, "-"},
+		"a-small-part":      {tokens.Count{Input: count(10)}, false, known, guess, "-"},
+		"a-large-part":      {tokens.Count{Input: count(10_000)}, false, known, amount{10_000, *usd("0.2")}, "-"},
+		"without-a-price":   {tokens.Count{Input: count(100), Candidates: count(0)}, false, unknown, amount{100, guess.usd}, "-"},
+		"a-total-no-more":   {tokens.Count{Total: count(5)}, false, known, amount{5, guess.usd}, "-"},
 	} {
-		cost := "-"
-		if u := c.by.cost(c.use); u != nil {
-			cost = u.String()
-		}
-		if got := c.by.charge(c.use, c.part, guess); got != c.want || cost != c.cost {
-			t.Errorf("%s: %+v, %s, want %+v, %s", name, got, cost, c.want, c.cost)
-		}
+		t.Run(name, func(t *testing.T) {
+			cost := "-"
+			if u := c.by.cost(c.use); u != nil {
+				cost = u.String()
+			}
+			if got := c.by.charge(c.use, c.part, guess); got != c.want || cost != c.cost {
+				t.Errorf("got %+v, %s, want %+v, %s", got, cost, c.want, c.cost)
+			}
+		})
 	}
 }
 

@@ -83,21 +83,24 @@ func TestProviders(t *testing.T) {
 func TestModelsAreListedHere(t *testing.T) {
 	r := start(t, setup("http://127.0.0.1:1"))
 	for _, path := range []string{"/gemini/v1beta/models", "/anthropic/v1/models", "/openai-chat/v1/models"} {
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.addr+"/"+callID+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q.Header.Set("Authorization", "Bearer "+callTok)
-		type model struct{ Name, ID string }
-		var list struct{ Data, Models []model }
-		want := []model{{"models/m1", "m1"}, {"models/m2", "m2"}}
-		got := r.do(q)
-		if err := json.Unmarshal([]byte(got.body), &list); err != nil || got.status != http.StatusOK || !slices.Equal(list.Data, want) || !slices.Equal(list.Models, want) {
-			t.Errorf("%s: %+v, %v", path, got, err)
-		}
-		if e := r.next(Requested); e.Req.Class != "models" || e.Usage != nil {
-			t.Errorf("%s: %+v", path, e)
-		}
+		t.Run(path[1:], func(t *testing.T) {
+			r.under(t)
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.addr+"/"+callID+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Header.Set("Authorization", "Bearer "+callTok)
+			type model struct{ Name, ID string }
+			var list struct{ Data, Models []model }
+			want := []model{{"models/m1", "m1"}, {"models/m2", "m2"}}
+			got := r.do(q)
+			if err := json.Unmarshal([]byte(got.body), &list); err != nil || got.status != http.StatusOK || !slices.Equal(list.Data, want) || !slices.Equal(list.Models, want) {
+				t.Errorf("got %+v, %v, want 200 and the models %+v", got, err, want)
+			}
+			if e := r.next(Requested); e.Req.Class != "models" || e.Usage != nil {
+				t.Errorf("got class %q, usage %v, want models without usage", e.Req.Class, e.Usage)
+			}
+		})
 	}
 }
 
@@ -108,12 +111,15 @@ func TestRefusalsSpeakTheProvidersLanguage(t *testing.T) {
 		"/anthropic/v1/x":   `{"error":{"message":"abl's gateway refuses this request: the path \"/v1/x\" is none that passes with POST (docs/gateway.md)","type":"not_found_error"},"type":"error"}`,
 		"/openai-chat/v1/x": `{"error":{"code":null,"message":"abl's gateway refuses this request: the path \"/v1/x\" is none that passes with POST (docs/gateway.md)","param":null,"type":"invalid_request_error"}}`,
 	} {
-		if got := r.post(path, "{}"); got.status != http.StatusNotFound || got.body != want {
-			t.Errorf("%s: %+v", path, got)
-		}
-		if e := r.next(Requested); !e.Req.Refused || !strings.HasSuffix(e.Reason, "/x\" is none that passes with POST (docs/gateway.md)") || e.Usage != nil {
-			t.Errorf("%s: %+v", path, e)
-		}
+		t.Run(path[1:], func(t *testing.T) {
+			r.under(t)
+			if got := r.post(path, "{}"); got.status != http.StatusNotFound || got.body != want {
+				t.Errorf("got %+v, want 404 and %s", got, want)
+			}
+			if e := r.next(Requested); !e.Req.Refused || !strings.HasSuffix(e.Reason, "/x\" is none that passes with POST (docs/gateway.md)") || e.Usage != nil {
+				t.Errorf("got %+v, %+v, want a refusal with the reason that names the path", e, e.Req)
+			}
+		})
 	}
 }
 
@@ -128,7 +134,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 		t.Errorf("a certificate of nobody is trusted: %+v", got)
 	}
 	if e := strange.next(Requested); !strings.Contains(e.Reason, "certificate") || e.Req.Charged != 0 && e.Req.Refused {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want a reason that names the certificate, and no charge", e)
 	}
 	s := setup(u.URL)
 	s.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: u.Certificate().Raw}))

@@ -36,6 +36,13 @@ type rig struct {
 	raw bytes.Buffer // all that it wrote
 }
 
+// under makes the rig report to a subtest until the subtest ends.
+func (r *rig) under(t *testing.T) {
+	was := r.t
+	r.t = t
+	t.Cleanup(func() { r.t = was })
+}
+
 // setup is one for the upstream's address, with all APIs.
 func setup(upstream string) Setup {
 	s := Setup{Listen: "127.0.0.1:0", Call: Call{ID: callID, Token: callTok, Deadline: time.Now().Add(time.Hour).Unix()}}

@@ -33,12 +33,12 @@ func TestEndOfInputIsNoEnd(t *testing.T) {
 	r.in.Close()
 	for range 3 {
 		if got := r.post(gen, someBody); got.status != http.StatusOK {
-			t.Fatalf("%+v", got)
+			t.Fatalf("got %+v, want 200", got)
 		}
 	}
 	r.stop()
 	if e := r.next(Ended); e.Reason != "told by a signal" {
-		t.Errorf("%+v", e)
+		t.Errorf("got reason %q, want a signal", e.Reason)
 	}
 	if err := <-r.done; err != nil {
 		t.Error(err)
@@ -56,7 +56,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("the request under way: %+v %+v", e, e.Req)
 	}
 	if e := r.next(Ended); e.Reason != "told by a signal" {
-		t.Errorf("%+v", e)
+		t.Errorf("got reason %q, want a signal", e.Reason)
 	}
 	if err := <-r.done; err != nil {
 		t.Error(err)
@@ -68,7 +68,7 @@ func TestDeadline(t *testing.T) {
 	s.Call.Deadline = time.Now().Unix()
 	r := start(t, s)
 	if e := r.next(Ended); e.Reason != "the call's deadline" {
-		t.Errorf("%+v", e)
+		t.Errorf("got reason %q, want the deadline of the call", e.Reason)
 	}
 }
 

@@ -137,7 +137,7 @@ func TestRelay(t *testing.T) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
 	if e := <-end; e.up != 1000 || e.down != 5000 || e.err != nil {
-		t.Errorf("%+v", e)
+		t.Errorf("got %+v, want 1000 up, 5000 down", e)
 	}
 }
 
@@ -146,11 +146,11 @@ func TestSilentRelayEnds(t *testing.T) {
 	_, server, end := relay(t, 50*time.Millisecond)
 	go io.Copy(server, bytes.NewReader(make([]byte, 64<<20)))
 	if e := <-end; !errors.Is(e.err, errTunnelIdle) {
-		t.Errorf("%+v", e)
+		t.Errorf("got %v, want %v", e.err, errTunnelIdle)
 	}
 	_, _, end = relay(t, time.Millisecond)
 	if e := <-end; !errors.Is(e.err, errTunnelIdle) {
-		t.Errorf("%+v", e)
+		t.Errorf("got %v, want %v", e.err, errTunnelIdle)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestLargeFilesTracked(t *testing.T) {
 	r, err := Open(dir, Options{MaxFile: 1 << 20})
 	must(t, err)
 	if s := snapshot(t, r, "s", "1"); s.Changed != 0 || len(s.Skipped) > 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want no change and no path left out", s)
 	}
 	clean(t, dir)
 }
@@ -183,6 +183,6 @@ func TestUnreadableIsListed(t *testing.T) {
 	defer os.Chmod(filepath.Join(dir, "shut"), 0o755)
 	s := snapshot(t, r, "s", "1")
 	if why(s, "a") == "" || why(s, "shut/") == "" && why(s, "shut") == "" {
-		t.Errorf("%v", s.Skipped)
+		t.Errorf("got %v, want a and shut left out", s.Skipped)
 	}
 }

@@ -236,14 +236,16 @@ func TestIndexOutOfOrder(t *testing.T) {
 	var b bytes.Buffer
 	entries := []*index.Entry{{Name: "a", Mode: filemode.Regular}, {Name: "b", Mode: filemode.Regular}}
 	must(t, index.NewEncoder(&b).Encode(&index.Index{Version: 2, Entries: entries}))
-	for name, twice := range map[string]string{"out of order": "cb", "twice": "aa"} {
-		data := bytes.Clone(b.Bytes())
-		const header, stats, entry = 12, 62, 64 // bytes before the entries, before a name, and of both
-		data[header+stats], data[header+stats+entry] = twice[0], twice[1]
-		clear(data[len(data)-20:])
-		if all, err := decodeIndex(data, false); err == nil || !strings.Contains(err.Error(), "out of order") {
-			t.Errorf("%s: %v %v", name, all, err)
-		}
+	for name, twice := range map[string]string{"out-of-order": "cb", "twice": "aa"} {
+		t.Run(name, func(t *testing.T) {
+			data := bytes.Clone(b.Bytes())
+			const header, stats, entry = 12, 62, 64 // bytes before the entries, before a name, and of both
+			data[header+stats], data[header+stats+entry] = twice[0], twice[1]
+			clear(data[len(data)-20:])
+			if all, err := decodeIndex(data, false); err == nil || !strings.Contains(err.Error(), "out of order") {
+				t.Errorf("got %v, %v, want an error: out of order", all, err)
+			}
+		})
 	}
 }
 

@@ -160,9 +160,11 @@ func TestLooksClearNothing(t *testing.T) {
 	_, err = r.Files(t.Context(), 10)
 	must(t, err)
 	for name, bit := range map[string]os.FileMode{"program": os.ModeSetuid, "fifo": os.ModeNamedPipe} {
-		if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode()&bit == 0 {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode()&bit == 0 {
+				t.Error(err)
+			}
+		})
 	}
 	must(t, r.Sweep(t.Context(), func(f state.Found) error {
 		if len(f.Cleared) != 2 {
@@ -182,7 +184,7 @@ func TestKeepFails(t *testing.T) {
 	m, full := message("s", "1"), errors.New("disk full")
 	m.Keep = func(state.Found) error { return full }
 	if _, err := r.Snapshot(t.Context(), m); !errors.Is(err, full) {
-		t.Errorf("%v", err)
+		t.Error(err)
 	}
 	if _, ok, err := r.Head(); ok || err != nil {
 		t.Errorf("it was committed: %v", err)
@@ -317,13 +319,15 @@ func TestSweepShuts(t *testing.T) {
 		t.Errorf("cleared\n%s\nwant\n%s", got, want)
 	}
 	for _, name := range []string{".", "open", "listed", "sub", "out", "out/x", "late"} {
-		info, err := os.Lstat(path(name))
-		must(t, err)
-		var names [256]byte
-		n, err := unix.Llistxattr(path(name), names[:])
-		if attrs := string(names[:max(n, 0)]); err != nil || info.Mode().Perm()&0o002 != 0 || strings.Contains(attrs, "acl") {
-			t.Errorf("%s has %v and %q, %v", name, info.Mode(), attrs, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			info, err := os.Lstat(path(name))
+			must(t, err)
+			var names [256]byte
+			n, err := unix.Llistxattr(path(name), names[:])
+			if attrs := string(names[:max(n, 0)]); err != nil || info.Mode().Perm()&0o002 != 0 || strings.Contains(attrs, "acl") {
+				t.Errorf("%s has %v and %q, %v", name, info.Mode(), attrs, err)
+			}
+		})
 	}
 	if got := things(swept(t, r, "2").Cleared); got != "" {
 		t.Errorf("once more: %s", got)

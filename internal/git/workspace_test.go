@@ -25,7 +25,7 @@ func TestNewRepository(t *testing.T) {
 	}
 	s := snapshot(t, r, "nothing yet", "1")
 	if s.Changed != 0 || s.Existing || s.Commit.Tree != "4b825dc642cb6eb9a060e54bf8d69288fbee4904" {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want a first commit of the empty tree", s)
 	}
 	head, ok, err := open(t, dir).Head()
 	if !ok || err != nil || head.Hash != s.Commit.Hash || head.Call != "1" {
@@ -51,18 +51,20 @@ func TestBorn(t *testing.T) {
 		want          bool
 	}{
 		"nothing":     {"description", "x", false},
-		"a header":    {"packed-refs", "# pack-refs with: peeled fully-peeled sorted\n", false},
+		"a-header":    {"packed-refs", "# pack-refs with: peeled fully-peeled sorted\n", false},
 		"packed":      {"packed-refs", strings.Repeat("1", 40) + " refs/heads/x\n", true},
 		"loose":       {"refs/heads/x", strings.Repeat("1", 40), true},
 		"empty":       {"refs/heads/x", "", true},
-		"a lock only": {"refs/heads/x.lock", "", false},
-		"a reflog":    {"logs/HEAD", "", true},
+		"a-lock-only": {"refs/heads/x.lock", "", false},
+		"a-reflog":    {"logs/HEAD", "", true},
 	} {
-		r := open(t, t.TempDir())
-		write(t, r.git.Path, map[string]string{c.file: c.content})
-		if got, err := born(r.git); got != c.want || err != nil {
-			t.Errorf("%s: %v %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := open(t, t.TempDir())
+			write(t, r.git.Path, map[string]string{c.file: c.content})
+			if got, err := born(r.git); got != c.want || err != nil {
+				t.Errorf("got %v, %v, want %v", got, err, c.want)
+			}
+		})
 	}
 }
 
@@ -70,9 +72,11 @@ func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"file": "", "link": "->."})
 	for _, name := range []string{"file", "link", "none"} {
-		if _, err := Open(filepath.Join(dir, name), Options{}); err == nil {
-			t.Errorf("%s is opened", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := Open(filepath.Join(dir, name), Options{}); err == nil {
+				t.Errorf("%s is opened", name)
+			}
+		})
 	}
 }
 
@@ -89,7 +93,7 @@ func TestSnapshotTwiceIsOnce(t *testing.T) {
 	}
 	next := snapshot(t, r, "second", "c2.2")
 	if next.Existing || next.Changed != 1 {
-		t.Errorf("%+v", next)
+		t.Errorf("got %+v, want a new commit with one change", next)
 	}
 	if got := git(t, dir, "log", "--format=%H", "-2"); got != next.Commit.Hash+"\n"+want.Commit.Hash {
 		t.Errorf("log %s", got)
@@ -318,7 +322,7 @@ func TestShallow(t *testing.T) {
 	}
 	write(t, dir, map[string]string{"new": "1"})
 	if s := snapshot(t, open(t, dir), "s", "3"); s.Changed != 1 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want one change", s)
 	}
 	sound(t, dir)
 }
@@ -327,13 +331,15 @@ func TestLockedByGit(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	for _, name := range []string{"index.lock", "HEAD.lock", "refs/heads/main.lock"} {
-		path := filepath.Join(dir, ".git", name)
-		must(t, os.WriteFile(path, nil, 0o644))
-		_, err := r.Snapshot(t.Context(), message("s", "1"))
-		if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", name, err)
-		}
-		must(t, os.Remove(path))
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, ".git", name)
+			must(t, os.WriteFile(path, nil, 0o644))
+			_, err := r.Snapshot(t.Context(), message("s", "1"))
+			if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), path) {
+				t.Error(err)
+			}
+			must(t, os.Remove(path))
+		})
 	}
 	snapshot(t, r, "s", "1")
 	sound(t, dir)

@@ -228,8 +228,10 @@ func TestLockRefusesOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"link", "fifo", "dir", "none/lock"} {
-		if _, err := Lock(at(name)); err == nil || errors.Is(err, ErrHeld) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := Lock(at(name)); err == nil || errors.Is(err, ErrHeld) {
+				t.Errorf("got %v, want an error other than %v", err, ErrHeld)
+			}
+		})
 	}
 }

@@ -201,9 +201,11 @@ func TestListErrors(t *testing.T) {
 		{"fifodir", 30, ErrNotRegular},
 	}
 	for _, tt := range tests {
-		if got, err := List(dir, tt.name, tt.max); !errors.Is(err, tt.kind) {
-			t.Errorf("List(%q) = %v, %v; want %v", tt.name, got, err, tt.kind)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := List(dir, tt.name, tt.max); !errors.Is(err, tt.kind) {
+				t.Errorf("List(%q) = %v, %v; want %v", tt.name, got, err, tt.kind)
+			}
+		})
 	}
 	if got, err := List(dir, "sub/deep", 1); err != nil || len(got) != 1 {
 		t.Errorf("List(sub/deep) = %v, %v", got, err)

@@ -61,7 +61,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("%d names, %d deep", s.Names, s.Depth)
 	}
 	if s.File.Path != "b/c/big" || s.Widest.Path != "many/" || s.Widest.Names != 20 {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want b/c/big as the largest file and many/ with 20 names", s)
 	}
 	if s, err := Measure(t.Context(), dir, time.Now().Add(time.Hour), never); err != nil || s.Names != 32 || s.File.Path+s.Widest.Path != "" {
 		t.Errorf("nothing changed since, and %+v, %v", s, err)
@@ -87,7 +87,7 @@ func TestMeasureEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Measure(ctx, dir, time.Time{}, never); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, strings.Repeat("x/", 400)), 0o755); err != nil {
 		t.Fatal(err)

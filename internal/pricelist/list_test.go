@@ -106,7 +106,7 @@ func TestOwnPricesCoverTheList(t *testing.T) {
 		t.Errorf("%+v, %v", b, all.Models())
 	}
 	if _, err := Own("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "it lacks output, the price of a million answer tokens" {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want that output has no price", err)
 	}
 	if _, err := Own("b", "cheap"); err == nil {
 		t.Error("a word is a price")

@@ -17,25 +17,27 @@ func TestWhatIsNotToldHasNoCost(t *testing.T) {
 		want, many string
 	}{
 		"nothing":                   {tokens.Count{}, "-", "-"},
-		"a total alone":             {tokens.Count{Total: n(5)}, "-", "-"},
-		"an input alone":            {tokens.Count{Input: n(5)}, "-", "-"},
-		"thoughts only":             {tokens.Count{Input: n(5), Thoughts: n(5), Total: n(10)}, "0.00001", "0.00001"},
-		"an odd total":              {tokens.Count{Input: n(5), Total: n(1)}, "0.000005", "0.000005"},
-		"none used":                 {tokens.Count{Input: n(0), Candidates: n(0)}, "0", "0"},
+		"a-total-alone":             {tokens.Count{Total: n(5)}, "-", "-"},
+		"an-input-alone":            {tokens.Count{Input: n(5)}, "-", "-"},
+		"thoughts-only":             {tokens.Count{Input: n(5), Thoughts: n(5), Total: n(10)}, "0.00001", "0.00001"},
+		"an-odd-total":              {tokens.Count{Input: n(5), Total: n(1)}, "0.000005", "0.000005"},
+		"none-used":                 {tokens.Count{Input: n(0), Candidates: n(0)}, "0", "0"},
 		"long":                      {tokens.Count{Input: n(101), Candidates: n(0)}, "0.000202", "-"},
-		"a nonsense input":          {tokens.Count{Input: n(-1), Candidates: n(1)}, "-", "-"},
-		"more than fits":            {tokens.Count{Input: n(math.MaxInt64), Candidates: n(math.MaxInt64), Thoughts: n(math.MaxInt64)}, USD(math.MaxInt64).String(), "-"},
-		"more cached than there is": {tokens.Count{Input: n(10), Cached: n(99), Written: n(99), Candidates: n(0)}, "0", "0"},
+		"a-nonsense-input":          {tokens.Count{Input: n(-1), Candidates: n(1)}, "-", "-"},
+		"more-than-fits":            {tokens.Count{Input: n(math.MaxInt64), Candidates: n(math.MaxInt64), Thoughts: n(math.MaxInt64)}, USD(math.MaxInt64).String(), "-"},
+		"more-cached-than-there-is": {tokens.Count{Input: n(10), Cached: n(99), Written: n(99), Candidates: n(0)}, "0", "0"},
 	} {
-		show := func(u USD, ok bool) string {
-			if !ok {
-				return "-"
+		t.Run(name, func(t *testing.T) {
+			show := func(u USD, ok bool) string {
+				if !ok {
+					return "-"
+				}
+				return u.String()
 			}
-			return u.String()
-		}
-		if got, many := show(p.OfRequest(c.use)), show(p.OfMany(c.use)); got != c.want || many != c.many {
-			t.Errorf("%s: %s and %s, want %s and %s", name, got, many, c.want, c.many)
-		}
+			if got, many := show(p.OfRequest(c.use)), show(p.OfMany(c.use)); got != c.want || many != c.many {
+				t.Errorf("got %s and %s, want %s and %s", got, many, c.want, c.many)
+			}
+		})
 	}
 }
 

@@ -20,26 +20,28 @@ func TestCleanString(t *testing.T) {
 		{"colour", "\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`},
 		{"overwrite", "FAIL\rPASS", `FAIL\x0dPASS`},
 		{"crlf", "a\r\nb\r\r\n\r", "a\nb\\x0d\n\\x0d"},
-		{"backspace and DEL", "a\b\x7f", `a\x08\x7f`},
+		{"backspace-and-DEL", "a\b\x7f", `a\x08\x7f`},
 		{"NUL", "a\x00", `a\x00`},
 		{"C1", "\u009b31m\u0085", `\x9b31m\x85`},
-		{"C1 byte", "\x9b31m", `\x9b31m`},
+		{"C1-byte", "\x9b31m", `\x9b31m`},
 		{"separators", "a\u2028b\u2029", `a\u{2028}b\u{2029}`},
 		{"direction", "a\u202eb\u2066c", `a\u{202e}b\u{2066}c`},
-		{"zero width", "a\u200bb\u200d\ufeff\u2060\u00ad", `a\u{200b}b\u{200d}\u{feff}\u{2060}\xad`},
+		{"zero-width", "a\u200bb\u200d\ufeff\u2060\u00ad", `a\u{200b}b\u{200d}\u{feff}\u{2060}\xad`},
 		{"tags", "a\U000e0041\U000e007f", `a\u{e0041}\u{e007f}`},
 		{"variation", "a\ufe00\U000e0100", `a\u{fe00}\u{e0100}`},
-		{"blank letters", "\u3164\uffa0\u115f\u2800\u034f", `\u{3164}\u{ffa0}\u{115f}\u{2800}\u{34f}`},
+		{"blank-letters", "\u3164\uffa0\u115f\u2800\u034f", `\u{3164}\u{ffa0}\u{115f}\u{2800}\u{34f}`},
 		{"private", "\ue000\U0010ffff", `\u{e000}\u{10ffff}`},
 		{"invalid", "a\xff\xc3(\xed\xa0\x80", `a\xff\xc3(\xed\xa0\x80`},
-		{"cut character", "a\xe2\x82", `a\xe2\x82`},
+		{"cut-character", "a\xe2\x82", `a\xe2\x82`},
 		{"marks", "e" + strings.Repeat("\u0301", 10) + "e\u0301", "e" + strings.Repeat("\u0301", 8) + strings.Repeat(`\u{301}`, 2) + "e\u0301"},
-		{"mark first", "\u0301a\n\u0301", "\\u{301}a\n\\u{301}"},
+		{"mark-first", "\u0301a\n\u0301", "\\u{301}a\n\\u{301}"},
 	}
 	for _, tt := range tests {
-		if got := String(tt.in); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			if got := String(tt.in); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

@@ -48,7 +48,7 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	if got := out.String(); got != "abcde\n[abl: the rest was left out]\n" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want abcde and the note", got)
 	}
 }
 

@@ -24,16 +24,18 @@ func TestStringTakesOutEveryForm(t *testing.T) {
 		t.Errorf("refused %d, want 2", refused)
 	}
 	forms := map[string]string{
-		"raw": key, "json": string(quoted), "json loose": `sk-\"Ré/al+K&y$42`, "json slash": `sk-\"Ré\/al+K&y$42`,
+		"raw": key, "json": string(quoted), "json-loose": `sk-\"Ré/al+K&y$42`, "json-slash": `sk-\"Ré\/al+K&y$42`,
 		"query": url.QueryEscape(key), "path": url.PathEscape(key), "lower": lowered(url.QueryEscape(key)),
 		"hex": hex.EncodeToString([]byte(key)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(key))),
 		"html": html.EscapeString(key), "ascii": `sk-\"R\u00e9/al+K&y$42`, "twice": `sk-\\\"Ré/al+K&y$42`,
 	}
 	for name, form := range forms {
-		got := r.String("x" + form + "y")
-		if !strings.Contains(got, "[secret …42]") || strings.Contains(got, "al") || !strings.HasPrefix(got, "x") || !strings.HasSuffix(got, "y") {
-			t.Errorf("%s: %q", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := r.String("x" + form + "y")
+			if !strings.Contains(got, "[secret …42]") || strings.Contains(got, "al") || !strings.HasPrefix(got, "x") || !strings.HasSuffix(got, "y") {
+				t.Errorf("got %q, want x…[secret …42]…y", got)
+			}
+		})
 	}
 }
 

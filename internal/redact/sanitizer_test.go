@@ -43,9 +43,11 @@ func TestText(t *testing.T) {
 		"whole":  {o.Whole("a\r\nb" + in), "a\nb" + `\u001b[31m<b>[secret …11]` + "\nabl: passed"},
 		"bytes":  {string(o.Bytes([]byte(in))), "\x1b[31m<b>[secret …11]\nabl: passed"},
 	} {
-		if c[0] != c[1] {
-			t.Errorf("%s: got %q, want %q", name, c[0], c[1])
-		}
+		t.Run(name, func(t *testing.T) {
+			if c[0] != c[1] {
+				t.Errorf("got %q, want %q", c[0], c[1])
+			}
+		})
 	}
 	var nobody *Sanitizer
 	if got := nobody.Line(in); got != `\x1b[31m<b>`+aKey+" abl: passed" {
@@ -282,9 +284,11 @@ func TestKeepRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"link", "missing", "."} {
-		if err := keep(hiding(aKey), filepath.Join(dir, name)); err == nil {
-			t.Errorf("%s was kept", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := keep(hiding(aKey), filepath.Join(dir, name)); err == nil {
+				t.Errorf("%s was kept", name)
+			}
+		})
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "real")); string(got) != aKey || err != nil {
 		t.Errorf("what a link names was changed: %q, %v", got, err)

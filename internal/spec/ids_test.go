@@ -164,7 +164,7 @@ func TestKeepWritesOnlyWhatChanged(t *testing.T) {
 	}
 	save(t, dir, 1, "- b → 2")
 	if data, _ := os.ReadFile(path); string(data) != idsHeader+"P1.C1 - GET /a → 200\nP1.C2 = b → 2\n" {
-		t.Errorf("%s", data)
+		t.Errorf("got %q, want the two ids", data)
 	}
 }
 

@@ -117,31 +117,33 @@ func TestBetweenContracts(t *testing.T) {
 	for _, c := range []struct {
 		name, one, two, want string
 	}{
-		{"the same twice", "a → b\nc → d\n**a** → `b`\n", "", "1:11 duplicate"},
-		{"the same in two phases", "a → b\n", "c → d\na → b.\n", "2:10 duplicate"},
-		{"another status", "GET /a → 200\nGET /a → HTTP 404\n", "", "!1:10 contradiction"},
-		{"another status in two phases", "GET /a → 200 {a}\n", "GET /a → status 404\n", "!2:9 contradiction"},
-		{"another exit code", "tool x → exit 0\ntool x → exits with 1\n", "", "!1:10 contradiction"},
-		{"another result", "GET /a → 200 {a}\nGET /a → 200 {b}\n", "", "1:10 contradiction"},
-		{"another result in two phases", "GET /a → a list\n", "GET /a → a table\n", "2:9 contradiction"},
-		{"another status, and the case with it", "GET /me → 200 when logged in\nGET /me → 401 otherwise\n", "", "1:10 contradiction"},
-		{"another case", "GET /a with x → 200\nGET /a with y → 404\n", "", ""},
-		{"under different headings", "### Known\nGET /a → 200\n### Unknown\nGET /a → 404\n", "", ""},
-		{"steps in order", "- Twice\n  1. GET /a → 200\n  2. GET /a → 404\n", "", ""},
-		{"numbers without a parent", "1. GET /a → 200\n2. GET /a → 404\n", "", "!1:10 contradiction"},
-		{"the same under different headings", "### Known\nGET /a → 200\n### Unknown\nGET /a → 200\n", "", ""},
-		{"under different leads", "With a token:\n\nGET /me → 200\n\nWithout a token:\n\nGET /me → 401\n", "", ""},
-		{"in different lists", "- POST /a\n  - good → 200\n- POST /b\n  - good → 201\n", "", ""},
-		{"headings of two phases", "### Links\nGET /a → 200\n", "### Gone links\nGET /a → 404\n", ""},
+		{"the-same-twice", "a → b\nc → d\n**a** → `b`\n", "", "1:11 duplicate"},
+		{"the-same-in-two-phases", "a → b\n", "c → d\na → b.\n", "2:10 duplicate"},
+		{"another-status", "GET /a → 200\nGET /a → HTTP 404\n", "", "!1:10 contradiction"},
+		{"another-status-in-two-phases", "GET /a → 200 {a}\n", "GET /a → status 404\n", "!2:9 contradiction"},
+		{"another-exit-code", "tool x → exit 0\ntool x → exits with 1\n", "", "!1:10 contradiction"},
+		{"another-result", "GET /a → 200 {a}\nGET /a → 200 {b}\n", "", "1:10 contradiction"},
+		{"another-result-in-two-phases", "GET /a → a list\n", "GET /a → a table\n", "2:9 contradiction"},
+		{"another-status-and-the-case-with-it", "GET /me → 200 when logged in\nGET /me → 401 otherwise\n", "", "1:10 contradiction"},
+		{"another-case", "GET /a with x → 200\nGET /a with y → 404\n", "", ""},
+		{"under-different-headings", "### Known\nGET /a → 200\n### Unknown\nGET /a → 404\n", "", ""},
+		{"steps-in-order", "- Twice\n  1. GET /a → 200\n  2. GET /a → 404\n", "", ""},
+		{"numbers-without-a-parent", "1. GET /a → 200\n2. GET /a → 404\n", "", "!1:10 contradiction"},
+		{"the-same-under-different-headings", "### Known\nGET /a → 200\n### Unknown\nGET /a → 200\n", "", ""},
+		{"under-different-leads", "With a token:\n\nGET /me → 200\n\nWithout a token:\n\nGET /me → 401\n", "", ""},
+		{"in-different-lists", "- POST /a\n  - good → 200\n- POST /b\n  - good → 201\n", "", ""},
+		{"headings-of-two-phases", "### Links\nGET /a → 200\n", "### Gone links\nGET /a → 404\n", ""},
 	} {
-		texts := []string{c.one}
-		if c.two != "" {
-			texts = append(texts, c.two)
-		}
-		set := specs(t, texts...)
-		if got := remarked(set.Lint()); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			texts := []string{c.one}
+			if c.two != "" {
+				texts = append(texts, c.two)
+			}
+			set := specs(t, texts...)
+			if got := remarked(set.Lint()); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 
@@ -259,7 +261,7 @@ func FuzzAll(f *testing.F) {
 		for _, p := range set.Lint() {
 			s, sound := set.Phase(p.Phase)
 			if p.Code == "" || p.Text == "" || sound && p.Line > strings.Count(s.Text, "\n")+1 {
-				t.Errorf("%+v", p)
+				t.Errorf("got %+v, want a code, a text and a line of the spec", p)
 			}
 		}
 	})

@@ -102,21 +102,23 @@ func TestExtends(t *testing.T) {
 		name, now string
 		want      bool
 	}{
-		{"the same", old, true},
-		{"other line ends", "# Phase 1: x\r\na → b\r\nc → d\r\n", true},
-		{"one more", old + "c → d\n", true},
+		{"the-same", old, true},
+		{"other-line-ends", "# Phase 1: x\r\na → b\r\nc → d\r\n", true},
+		{"one-more", old + "c → d\n", true},
 		{"words", old + "\nWhy it is so.\n", true},
-		{"empty lines", old + "\n \n", true},
+		{"empty-lines", old + "\n \n", true},
 		{"edited", "# Phase 1: x\na → c\nc → d\n", false},
-		{"taken out", "# Phase 1: x\n", false},
-		{"put before", "# Phase 1: x\nc → d\na → b\n", false},
-		{"the last line goes on", old + "  and c\n", false},
-		{"another result", old + "→ c\n", true}, // an error, which leaves the contract what it was
-		{"it is no contract any more", old + "## Contracts\nc → d\n", false},
+		{"taken-out", "# Phase 1: x\n", false},
+		{"put-before", "# Phase 1: x\nc → d\na → b\n", false},
+		{"the-last-line-goes-on", old + "  and c\n", false},
+		{"another-result", old + "→ c\n", true}, // an error, which leaves the contract what it was
+		{"it-is-no-contract-any-more", old + "## Contracts\nc → d\n", false},
 	} {
-		if got := parse(c.now).Extends(was.SHA256, len(was.Text)); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := parse(c.now).Extends(was.SHA256, len(was.Text)); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
 	}
 	open := parse("# Phase 1: x\na → 20")
 	if now := parse("# Phase 1: x\na → 200"); now.Extends(open.SHA256, len(open.Text)) {

@@ -104,24 +104,26 @@ func TestNull(t *testing.T) {
 	ok := start(t, func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 200) })
 	trouble := start(t, func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 500) })
 	for _, c := range []struct{ name, what, want string }{
-		{"a request", "GET / HTTP/1.1\r\nHost: app\r\n\r\n", emptyOK},
-		{"of any method", "BREW /pot?x=1 HTTP/1.1\nHost: app\n\n", emptyOK},
-		{"two, one with a body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcHEAD / HTTP/1.1\r\nHost: a\r\n\r\n", emptyOK + emptyOK},
-		{"a body in chunks", "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n", emptyOK + emptyOK},
-		{"one that asks first", "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\na", "HTTP/1.1 100 Continue\r\n\r\n" + emptyOK},
-		{"a broken one", "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", ""},
-		{"something else", "hello\n", ""},
+		{"a-request", "GET / HTTP/1.1\r\nHost: app\r\n\r\n", emptyOK},
+		{"of-any-method", "BREW /pot?x=1 HTTP/1.1\nHost: app\n\n", emptyOK},
+		{"two-one-with-a-body", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcHEAD / HTTP/1.1\r\nHost: a\r\n\r\n", emptyOK + emptyOK},
+		{"a-body-in-chunks", "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n", emptyOK + emptyOK},
+		{"one-that-asks-first", "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\na", "HTTP/1.1 100 Continue\r\n\r\n" + emptyOK},
+		{"a-broken-one", "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", ""},
+		{"something-else", "hello\n", ""},
 		{"nothing", "", ""},
-		{"a head without end", "GET / HTTP/1.1\r\n" + strings.Repeat("A: b\r\n", maxHead/6) + "\r\n", ""},
-		{"a line without end", "GET /" + strings.Repeat("a", 2*readAhead), ""},
+		{"a-head-without-end", "GET / HTTP/1.1\r\n" + strings.Repeat("A: b\r\n", maxHead/6) + "\r\n", ""},
+		{"a-line-without-end", "GET /" + strings.Repeat("a", 2*readAhead), ""},
 	} {
-		if got := say(t, ok, c.what); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-		want := strings.ReplaceAll(c.want, "200 OK", "500 Internal Server Error")
-		if got := say(t, trouble, c.what); got != want {
-			t.Errorf("%s: %q, want %q", c.name, got, want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := say(t, ok, c.what); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			want := strings.ReplaceAll(c.want, "200 OK", "500 Internal Server Error")
+			if got := say(t, trouble, c.what); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 	resp, err := http.Post("http://"+ok, "text/plain", io.LimitReader(zeroes{}, 20<<20))
 	if err != nil || resp.StatusCode != 200 || resp.ContentLength != 0 {

@@ -179,7 +179,8 @@ func TestKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	none, all := look(t, plant(t, before)), look(t, done)
-	try := func(points string, want string) bool {
+	try := func(t *testing.T, points string, want string) bool {
+		t.Helper()
 		root := plant(t, before)
 		if child(t, root, points) != killed {
 			return false
@@ -195,15 +196,17 @@ func TestKills(t *testing.T) {
 		return true
 	}
 	for _, place := range []string{"treeedit.staged", "treeedit.step", "treeedit.kept"} {
-		n := 0
-		for try(at(place, n), none) {
-			n++
-		}
-		if n == 0 {
-			t.Errorf("%s was never reached", place)
-		}
+		t.Run(place, func(t *testing.T) {
+			n := 0
+			for try(t, at(place, n), none) {
+				n++
+			}
+			if n == 0 {
+				t.Errorf("%s was never reached", place)
+			}
+		})
 	}
-	if !try("treeedit.done=kill", all) {
+	if !try(t, "treeedit.done=kill", all) {
 		t.Error("treeedit.done was not reached")
 	}
 }

@@ -188,7 +188,7 @@ func TestGreenAtOnce(t *testing.T) {
 	}
 	if filepath.Base(l.run.Logs.Path) != "2026-11-21-10-20-30-committing-code" || logs["initial-query-response.json"] != `{"said":"[secret …zz]"}` ||
 		logs["initial-build.txt"] != "EXIT CODE: 0\n\nSTDOUT:\n\nSTDERR:\nwarning\n" || logs["1-build.txt"] != logs["initial-build.txt"] {
-		t.Errorf("%q", logs)
+		t.Errorf("got %q, want the warning in both logs of the build", logs)
 	}
 	if got := l.file("logs/tokens.csv"); !strings.Contains(got, ",1,committing-code,fake,,,,10,,,,unknown,api,2026-11-21-10-20-30-committing-code/initial-query,code-commit,") {
 		t.Error(got)
@@ -295,28 +295,31 @@ func TestUnusable(t *testing.T) {
 	cut := says("^^^a\nbye\n^^^end\n")
 	cut.Finish, cut.Reason = model.Cut, "MAX_TOKENS"
 	for _, c := range []struct {
+		name   string
 		answer model.Answer
 		why    string
 	}{
-		{says("I would rather not."), "changes no file"},
-		{says("^^^a\nbye\n"), "no ^^^end"},
-		{says("^^^a\nbye\n^^^end\n^^^../x\n^^^end\n"), `"../x" may not be changed`},
-		{says("^^^a\nbye\n^^^end\n^^^agent-config/query.txt\n^^^end\n"), "agent-config folder"},
-		{cut, "cut off (MAX_TOKENS)"},
+		{"no-file", says("I would rather not."), "changes no file"},
+		{"no-end", says("^^^a\nbye\n"), "no ^^^end"},
+		{"outside", says("^^^a\nbye\n^^^end\n^^^../x\n^^^end\n"), `"../x" may not be changed`},
+		{"agent-config", says("^^^a\nbye\n^^^end\n^^^agent-config/query.txt\n^^^end\n"), "agent-config folder"},
+		{"cut-off", cut, "cut off (MAX_TOKENS)"},
 	} {
-		l := newLab(t, codecommit.V2, nil)
-		l.answers, l.builds = []model.Answer{c.answer, says("^^^a\nbye\n^^^end\n")}, []codecommit.Built{green}
-		if got := outcomes(l.commit()); got != "passed: initial-query unusable, repair-query-1 passed" || l.built != 1 {
-			t.Errorf("%s: %s", c.why, got)
-		}
-		if !strings.Contains(l.asked[1], "[build.sh output]\nThe answer could not be used") || !strings.Contains(l.asked[1], c.why) || strings.Contains(l.asked[1], "FILE REPLACEMENT") {
-			t.Errorf("asked %q", l.asked[1][len(l.asked[0])-100:])
-		}
-		l = newLab(t, codecommit.V2, nil)
-		l.answers, l.run.Abort = []model.Answer{c.answer}, true
-		if res := l.commit(); res.Outcome != codecommit.Unusable || l.built != 0 || l.file("a") != "hi\n" || !strings.Contains(l.logs()["final_error.txt"], c.why) {
-			t.Errorf("abort: %+v", res)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, codecommit.V2, nil)
+			l.answers, l.builds = []model.Answer{c.answer, says("^^^a\nbye\n^^^end\n")}, []codecommit.Built{green}
+			if got := outcomes(l.commit()); got != "passed: initial-query unusable, repair-query-1 passed" || l.built != 1 {
+				t.Errorf("got %s after %d builds, want an unusable query, then a pass", got, l.built)
+			}
+			if !strings.Contains(l.asked[1], "[build.sh output]\nThe answer could not be used") || !strings.Contains(l.asked[1], c.why) || strings.Contains(l.asked[1], "FILE REPLACEMENT") {
+				t.Errorf("asked %q, want the reason %q", l.asked[1][len(l.asked[0])-100:], c.why)
+			}
+			l = newLab(t, codecommit.V2, nil)
+			l.answers, l.run.Abort = []model.Answer{c.answer}, true
+			if res := l.commit(); res.Outcome != codecommit.Unusable || l.built != 0 || l.file("a") != "hi\n" || !strings.Contains(l.logs()["final_error.txt"], c.why) {
+				t.Errorf("with abort: got %+v, want %s and no build", res, codecommit.Unusable)
+			}
+		})
 	}
 	l := newLab(t, codecommit.V2, nil)
 	blocked := says("")
@@ -324,7 +327,7 @@ func TestUnusable(t *testing.T) {
 	l.answers = []model.Answer{blocked}
 	var held *environment.Error
 	if _, err := l.run.Commit(t.Context()); !errors.As(err, &held) || held.Class != environment.Refused || len(l.asked) != 1 {
-		t.Errorf("%v", err)
+		t.Errorf("got %v after %d requests, want %s after one", err, len(l.asked), environment.Refused)
 	}
 	if got := l.logs()["initial-query-response.txt"]; !strings.HasPrefix(got, "ERROR\nthe answer was held back by fake (SAFETY)") {
 		t.Error(got)
@@ -399,7 +402,7 @@ func TestReport(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if want := strings.ReplaceAll(text, secret, "[secret …zz]"); l.file("agent-config/consistency-report.txt") != want || printed != want {
-		t.Errorf("%q", printed)
+		t.Errorf("got %q, want %q", printed, want)
 	}
 	golden(t, "report.json", l.file("agent-config/consistency-report.json"))
 	golden(t, "consistency-query.txt", l.logs()["query.txt"])

@@ -188,26 +188,28 @@ func TestAgain(t *testing.T) {
 		alone  bool
 		want   bool
 	}{
-		{"not yet", nil, nil, false, true},
-		{"all ok", nil, []string{"oo"}, false, false},
-		{"as reported", Claims{"P1.C2"}, []string{"ox"}, false, false},
-		{"reported by nobody", nil, []string{"ox"}, false, true},
-		{"and again", nil, []string{"ox", "ox", "ox"}, false, true},
-		{"to the end", nil, []string{"ox", "ox", "ox", "ox"}, false, false},
+		{"not-yet", nil, nil, false, true},
+		{"all-ok", nil, []string{"oo"}, false, false},
+		{"as-reported", Claims{"P1.C2"}, []string{"ox"}, false, false},
+		{"reported-by-nobody", nil, []string{"ox"}, false, true},
+		{"and-again", nil, []string{"ox", "ox", "ox"}, false, true},
+		{"to-the-end", nil, []string{"ox", "ox", "ox", "ox"}, false, false},
 		{"flaky", nil, []string{"ox", "ox", "oo"}, false, false},
-		{"flaky, and another open", nil, []string{"xx", "xo"}, false, true},
-		{"reported, and ok", Claims{"P1.C1"}, []string{"oo"}, false, true},
-		{"reported twice, and ok", Claims{"P1.C1", "P1.C1"}, []string{"oo", "oo"}, false, true},
-		{"reported, and then not ok", Claims{"P1.C1"}, []string{"oo", "xo"}, false, false},
+		{"flaky-and-another-open", nil, []string{"xx", "xo"}, false, true},
+		{"reported-and-ok", Claims{"P1.C1"}, []string{"oo"}, false, true},
+		{"reported-twice-and-ok", Claims{"P1.C1", "P1.C1"}, []string{"oo", "oo"}, false, true},
+		{"reported-and-then-not-ok", Claims{"P1.C1"}, []string{"oo", "xo"}, false, false},
 		{"missing", nil, []string{"o-"}, false, false},
-		{"a regression", nil, []string{"ox"}, true, true},
+		{"a-regression", nil, []string{"ox"}, true, true},
 		{"confirmed", nil, []string{"ox", "ox"}, true, false},
 	} {
-		s := suite("oo")
-		s.Real, s.Alone = runs(c.real...), c.alone
-		if got := Again(c.claims, s); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			s := suite("oo")
+			s.Real, s.Alone = runs(c.real...), c.alone
+			if got := Again(c.claims, s); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
 	}
 }
 

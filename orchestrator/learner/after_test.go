@@ -155,39 +155,41 @@ func TestWeatherOfACall(t *testing.T) {
 		budget time.Duration
 		ends   []end
 	}{
-		{"a short storm, and then an answer", time.Hour, []end{
+		{"a-short-storm-and-then-an-answer", time.Hour, []end{
 			{away(1000), "generate.2 after 2s"}, {away(1000), "generate.3 after 4s"}, {done("made"), "run.1 after 0s"},
 		}},
-		{"the agent's own failure is no weather", time.Hour, []end{
+		{"the-agents-own-failure-is-no-weather", time.Hour, []end{
 			{away(1000), "generate.2 after 2s"}, {Happened{Class: outcome.Crashed, SpentMS: 1000}, "generate.3 after 0s"},
 			{away(1000), "generate.4 after 2s"}, {Happened{Class: outcome.Crashed, SpentMS: 1000}, "mistakes.1 after 0s"},
 		}},
-		{"interrupted while it waits", time.Hour, []end{
+		{"interrupted-while-it-waits", time.Hour, []end{
 			{away(1000), "generate.2 after 2s"}, {Happened{Class: outcome.Interrupted, SpentMS: 9000}, "generate.3 after 2s"},
 		}},
-		{"the provider names a time", time.Hour, []end{{asks(40 * time.Minute), "generate.2 after 40m0s"}}},
-		{"the outage budget is less", 5 * time.Second, []end{
+		{"the-provider-names-a-time", time.Hour, []end{{asks(40 * time.Minute), "generate.2 after 40m0s"}}},
+		{"the-outage-budget-is-less", 5 * time.Second, []end{
 			{away(1000), "generate.2 after 2s"}, {away(1000), "generate.3: the provider is away: 503; another wait of 4s does not fit, after 4s (loop.outage_budget is 5s); come back after 1970-01-01 00:00:04 UTC"},
 		}},
-		{"somebody has to pay", time.Hour, []end{{Happened{Class: outcome.Quota, Reason: "no credit", Paid: true, SpentMS: 1000}, "generate.2: the provider wants somebody to pay, or to change something in its account: no credit"}}},
-		{"the key is refused", time.Hour, []end{{Happened{Class: outcome.Refused, Reason: "GEMINI_API_KEY is refused: 401"}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
-		{"the budget is reached", time.Hour, []end{{Happened{Class: outcome.OverBudget, Reason: "5 of 5"}, "generate.2: the budget is reached: 5 of 5"}}},
-		{"the prompt is too long", time.Hour, []end{{Happened{Class: outcome.TooLarge, Reason: "1 of 0"}, "generate.2: the agent failed: the prompt is longer than the model takes: 1 of 0"}}},
+		{"somebody-has-to-pay", time.Hour, []end{{Happened{Class: outcome.Quota, Reason: "no credit", Paid: true, SpentMS: 1000}, "generate.2: the provider wants somebody to pay, or to change something in its account: no credit"}}},
+		{"the-key-is-refused", time.Hour, []end{{Happened{Class: outcome.Refused, Reason: "GEMINI_API_KEY is refused: 401"}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
+		{"the-budget-is-reached", time.Hour, []end{{Happened{Class: outcome.OverBudget, Reason: "5 of 5"}, "generate.2: the budget is reached: 5 of 5"}}},
+		{"the-prompt-is-too-long", time.Hour, []end{{Happened{Class: outcome.TooLarge, Reason: "1 of 0"}, "generate.2: the agent failed: the prompt is longer than the model takes: 1 of 0"}}},
 	} {
-		s := Fresh().Begin("a task", "gemini", "m", 1, time.Unix(0, 0))
-		for i, e := range c.ends {
-			var err error
-			s, err = After(s, e.h, retry.Policy{Now: time.Unix(0, 0), Budget: c.budget})
-			got := fmt.Sprintf("%s.%d after %s", s.Step, s.Attempt, retry.Left(s.Outage, time.Unix(0, 0)))
-			if err != nil {
-				got = fmt.Sprintf("%s.%d: %v", s.Step, s.Attempt, err)
-				if s.Outage != nil || errors.Is(err, retry.ErrUnavailable) != e.h.Class.Transient() {
-					t.Errorf("%s: %v leaves %+v", c.name, err, s)
+		t.Run(c.name, func(t *testing.T) {
+			s := Fresh().Begin("a task", "gemini", "m", 1, time.Unix(0, 0))
+			for i, e := range c.ends {
+				var err error
+				s, err = After(s, e.h, retry.Policy{Now: time.Unix(0, 0), Budget: c.budget})
+				got := fmt.Sprintf("%s.%d after %s", s.Step, s.Attempt, retry.Left(s.Outage, time.Unix(0, 0)))
+				if err != nil {
+					got = fmt.Sprintf("%s.%d: %v", s.Step, s.Attempt, err)
+					if s.Outage != nil || errors.Is(err, retry.ErrUnavailable) != e.h.Class.Transient() {
+						t.Errorf("got %v and outage %+v, want no outage and unavailable %t", err, s.Outage, e.h.Class.Transient())
+					}
+				}
+				if got != e.want {
+					t.Errorf("%s, end %d:\n%s, want\n%s", c.name, i+1, got, e.want)
 				}
 			}
-			if got != e.want {
-				t.Errorf("%s, end %d:\n%s, want\n%s", c.name, i+1, got, e.want)
-			}
-		}
+		})
 	}
 }

@@ -17,31 +17,33 @@ func TestParseLessons(t *testing.T) {
 		want    []string
 		dropped string // reasons
 	}{
-		{"as asked", LabelLearning, "LEARNING: Bind to 0.0.0.0\nLEARNING: Read the port from $PORT\n", []string{"Bind to 0.0.0.0", "Read the port from $PORT"}, ""},
+		{"as-asked", LabelLearning, "LEARNING: Bind to 0.0.0.0\nLEARNING: Read the port from $PORT\n", []string{"Bind to 0.0.0.0", "Read the port from $PORT"}, ""},
 		{"nothing", LabelLearning, "", nil, ""},
 		{"prose", LabelLearning, "I looked at the code. It is fine.\n", nil, ""},
 		{"decorated", LabelLearning, "Here they are:\n\n- **LEARNING:** Use WAL mode\n2. LEARNING 2: Close `rows`\n### Learning: Cache the regexp\n> learning - log to stderr\n```\nLEARNINGS: Test with -race\n```\n",
 			[]string{"Use WAL mode", "Close `rows`", "Cache the regexp", "log to stderr", "Test with -race"}, ""},
-		{"on the next line, and over two lines", LabelMistake, "MISTAKE:\n\n  Forgot to close the\n  response body\nMISTAKE: Used a global\n   for the store\nThat is all.\n", []string{"Forgot to close the response body", "Used a global for the store"}, ""},
-		{"a list without labels", LabelMistake, "## Mistakes\n- no timeout on the client\n- stdin was read in a loop\n\nGood luck.\n", []string{"no timeout on the client", "stdin was read in a loop"}, ""},
-		{"labels win over a list", LabelLearning, "- just a thought of mine\nLEARNING: Use a pool", []string{"Use a pool"}, ""},
-		{"the other label", LabelLearning, "MISTAKE: Used a global\n", nil, ""},
-		{"what says nothing", LabelLearning, "LEARNING: Task completed successfully\nLEARNING: Generated code executed.\nLEARNING: the file generation approach worked!\nLEARNING: Code produced valid output\nLEARNING: The task was completed as expected\nLEARNING: <specific actionable insight>\nLEARNING: None\nLEARNING: ok\nLEARNING: ...\n",
+		{"on-the-next-line-and-over-two-lines", LabelMistake, "MISTAKE:\n\n  Forgot to close the\n  response body\nMISTAKE: Used a global\n   for the store\nThat is all.\n", []string{"Forgot to close the response body", "Used a global for the store"}, ""},
+		{"a-list-without-labels", LabelMistake, "## Mistakes\n- no timeout on the client\n- stdin was read in a loop\n\nGood luck.\n", []string{"no timeout on the client", "stdin was read in a loop"}, ""},
+		{"labels-win-over-a-list", LabelLearning, "- just a thought of mine\nLEARNING: Use a pool", []string{"Use a pool"}, ""},
+		{"the-other-label", LabelLearning, "MISTAKE: Used a global\n", nil, ""},
+		{"what-says-nothing", LabelLearning, "LEARNING: Task completed successfully\nLEARNING: Generated code executed.\nLEARNING: the file generation approach worked!\nLEARNING: Code produced valid output\nLEARNING: The task was completed as expected\nLEARNING: <specific actionable insight>\nLEARNING: None\nLEARNING: ok\nLEARNING: ...\n",
 			nil, "generic generic generic generic generic generic generic generic generic"},
-		{"what only looks like it", LabelLearning, "LEARNING: Tests passed for task: create web server\nLEARNING: Build succeeded without errors\nLEARNING: Code passed linting checks\nLEARNING: Architecture passed review - structure is appropriate\nLEARNING: Security passed review - no vulnerabilities found\nLEARNING: Generated code executed faster with a cached regexp\nLEARNING: Use jq\n",
+		{"what-only-looks-like-it", LabelLearning, "LEARNING: Tests passed for task: create web server\nLEARNING: Build succeeded without errors\nLEARNING: Code passed linting checks\nLEARNING: Architecture passed review - structure is appropriate\nLEARNING: Security passed review - no vulnerabilities found\nLEARNING: Generated code executed faster with a cached regexp\nLEARNING: Use jq\n",
 			[]string{"Tests passed for task: create web server", "Build succeeded without errors", "Code passed linting checks", "Architecture passed review - structure is appropriate", "Security passed review - no vulnerabilities found", "Generated code executed faster with a cached regexp", "Use jq"}, ""},
-		{"no mistakes", LabelMistake, "MISTAKE: No mistakes were made in this cycle.\nMISTAKE: none found\nMISTAKE: N/A", nil, "generic generic generic"},
+		{"no-mistakes", LabelMistake, "MISTAKE: No mistakes were made in this cycle.\nMISTAKE: none found\nMISTAKE: N/A", nil, "generic generic generic"},
 		{"twice", LabelMistake, "MISTAKE: No TLS.\nMISTAKE: no  tls", []string{"No TLS.", "no tls"}, ""},
-		{"one line end of a mac, a mark in front", LabelLearning, "\ufeffLEARNING: Use go vet\rLEARNING: Use gofmt -l", []string{"Use go vet", "Use gofmt -l"}, ""},
+		{"one-line-end-of-a-mac-a-mark-in-front", LabelLearning, "\ufeffLEARNING: Use go vet\rLEARNING: Use gofmt -l", []string{"Use go vet", "Use gofmt -l"}, ""},
 	} {
-		got := ParseLessons(c.kind, c.text)
-		var why []string
-		for _, d := range got.Dropped {
-			why = append(why, d.Why)
-		}
-		if diff := cmp.Diff(append([]string{}, c.want...), got.Items); diff != "" || strings.Join(why, " ") != c.dropped {
-			t.Errorf("%s: dropped %q\n%s", c.name, why, diff)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := ParseLessons(c.kind, c.text)
+			var why []string
+			for _, d := range got.Dropped {
+				why = append(why, d.Why)
+			}
+			if diff := cmp.Diff(append([]string{}, c.want...), got.Items); diff != "" || strings.Join(why, " ") != c.dropped {
+				t.Errorf("got dropped %q, want %q; items (-want +got)\n%s", why, c.dropped, diff)
+			}
+		})
 	}
 }
 

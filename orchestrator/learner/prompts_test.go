@@ -56,15 +56,17 @@ func TestPromptsByHand(t *testing.T) {
 		want       Prompts
 	}{
 		{"nothing", "", Prompts{}},
-		{"a prompt alone", "Do this.\n\n- and that\n", Prompts{Current: "Do this.\n\n- and that"}},
-		{"windows, a mark, spaces behind a heading", "\ufeff# Current Prompt  \r\n\r\nDo.\r\n\r\n# Past Prompts\r\n", Prompts{Current: "Do."}},
-		{"without a past", "# Current Prompt\nDo.\n## Version 1\nis text here", Prompts{Current: "Do.\n## Version 1\nis text here"}},
-		{"a head, headings twice, a version without a number", "mine\n# Current Prompt\na\n# Current Prompt\nb\n# Past Prompts\nlost\n## Version\nc\n# Past Prompts\nd",
+		{"a-prompt-alone", "Do this.\n\n- and that\n", Prompts{Current: "Do this.\n\n- and that"}},
+		{"windows-a-mark-spaces-behind-a-heading", "\ufeff# Current Prompt  \r\n\r\nDo.\r\n\r\n# Past Prompts\r\n", Prompts{Current: "Do."}},
+		{"without-a-past", "# Current Prompt\nDo.\n## Version 1\nis text here", Prompts{Current: "Do.\n## Version 1\nis text here"}},
+		{"a-head-headings-twice-a-version-without-a-number", "mine\n# Current Prompt\na\n# Current Prompt\nb\n# Past Prompts\nlost\n## Version\nc\n# Past Prompts\nd",
 			Prompts{Head: "mine", Current: "a\n# Current Prompt\nb", Past: []Version{{"", "c\n# Past Prompts\nd"}}}},
 	} {
-		if diff := cmp.Diff(c.want, ParsePrompts(c.text)); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, ParsePrompts(c.text)); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 	b := Prompts{Past: []Version{{Title: "7 - long ago"}, {Title: "x"}, {Title: "2"}}}
 	if n := b.Next("p", noon).Past[3].Title; n != "8 - 2026-11-22 12:00:00" {
@@ -87,21 +89,23 @@ func TestPromptsAreBounded(t *testing.T) {
 
 func TestImproved(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"as asked", "You write Go.\n\nTest it.\n", "You write Go.\n\nTest it."},
+		{"as-asked", "You write Go.\n\nTest it.\n", "You write Go.\n\nTest it."},
 		{"nothing", " \n", ""},
 		{"fenced", "```markdown\nYou write Go.\n```\n", "You write Go."},
 		{"announced", "Here is the improved prompt:\n\nYou write Go.", "You write Go."},
-		{"announced and fenced, with a fence inside", "Sure, here's the prompt:\n\n```\nRun:\n```sh\ngo test\n```\nDone.\n```", "Run:\n```sh\ngo test\n```\nDone."},
-		{"a longer fence", "````\na\n```\nb\n```\n````", "a\n```\nb\n```"},
-		{"a fence that is part of it", "Run this:\n```\ngo test\n```", "Run this:\n```\ngo test\n```"},
-		{"words after the fence", "```\na\n```\nThat is my proposal.", "```\na\n```\nThat is my proposal."},
-		{"its own title", "# Current Prompt\n\nYou write Go.", "You write Go."},
-		{"the title of a prompt", "# Go\nYou write Go.", "# Go\nYou write Go."},
-		{"the question repeated", "<improved prompt>", ""},
+		{"announced-and-fenced-with-a-fence-inside", "Sure, here's the prompt:\n\n```\nRun:\n```sh\ngo test\n```\nDone.\n```", "Run:\n```sh\ngo test\n```\nDone."},
+		{"a-longer-fence", "````\na\n```\nb\n```\n````", "a\n```\nb\n```"},
+		{"a-fence-that-is-part-of-it", "Run this:\n```\ngo test\n```", "Run this:\n```\ngo test\n```"},
+		{"words-after-the-fence", "```\na\n```\nThat is my proposal.", "```\na\n```\nThat is my proposal."},
+		{"its-own-title", "# Current Prompt\n\nYou write Go.", "You write Go."},
+		{"the-title-of-a-prompt", "# Go\nYou write Go.", "# Go\nYou write Go."},
+		{"the-question-repeated", "<improved prompt>", ""},
 	} {
-		if got := Improved(c.text); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := Improved(c.text); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

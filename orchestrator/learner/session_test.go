@@ -118,9 +118,11 @@ func TestPlay(t *testing.T) {
 		"memory.txt": "- lesson of cycle 1\n- Use a pool\n- lesson of cycle 2\n", "mistakes.txt": "- No test\n",
 		"cycle-1/output.txt": "Made.", "cycle-2/improved_prompt.txt": "Prompt 2.\n# Past Prompts", "cycle-1/review.txt": "TESTS: OK", "code/lib/deep/a.txt": "a",
 	} {
-		if got := read(t, h, name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := read(t, h, name); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 	if got := tree(t, h.Code()); got != "lib/deep/a.txt run.sh" {
 		t.Errorf("code/ holds %s", got)
@@ -149,32 +151,34 @@ func TestPlay(t *testing.T) {
 // A session that is stopped anywhere goes on there, and what was learned stays.
 func TestResume(t *testing.T) {
 	for _, at := range []string{"s1-c1-generate.1", "s1-c1-review.1", "s1-c2-improve.1"} {
-		w, h := newWorld(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		w.say = func(a Call) Happened {
-			if a.Key() == at {
-				cancel()
-				return Happened{Class: outcome.Interrupted}
+		t.Run(at, func(t *testing.T) {
+			w, h := newWorld(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			w.say = func(a Call) Happened {
+				if a.Key() == at {
+					cancel()
+					return Happened{Class: outcome.Interrupted}
+				}
+				return scripted(a)
 			}
-			return scripted(a)
-		}
-		s, _, err := Open(h, "a task", "gemini", "m", 2, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = w.session(h).Play(ctx, s); !errors.Is(err, context.Canceled) {
-			t.Fatalf("%s: %v", at, err)
-		}
-		s, resumed, err := Open(h, "a task", "gemini", "m", 2, time.Now())
-		if err != nil || !resumed || s.Key() != strings.TrimSuffix(at, "1")+"2" {
-			t.Fatalf("%s: resumed %v at %s, %v", at, resumed, s.Key(), err)
-		}
-		if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Step != Done || len(w.asked) != 13 {
-			t.Errorf("%s: %s after %d calls, %v", at, s.Step, len(w.asked), err)
-		}
-		if b, err := h.Prompts(); err != nil || b.Number() != 2 {
-			t.Errorf("%s: version %d, %v", at, b.Number(), err)
-		}
+			s, _, err := Open(h, "a task", "gemini", "m", 2, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = w.session(h).Play(ctx, s); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			s, resumed, err := Open(h, "a task", "gemini", "m", 2, time.Now())
+			if err != nil || !resumed || s.Key() != strings.TrimSuffix(at, "1")+"2" {
+				t.Fatalf("resumed %v at %s, %v", resumed, s.Key(), err)
+			}
+			if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Step != Done || len(w.asked) != 13 {
+				t.Errorf("got step %s after %d calls, %v, want %s after 13", s.Step, len(w.asked), err, Done)
+			}
+			if b, err := h.Prompts(); err != nil || b.Number() != 2 {
+				t.Errorf("got version %d, %v, want 2", b.Number(), err)
+			}
+		})
 	}
 }
 

@@ -106,20 +106,22 @@ func trouble() Page {
 // TestPage shows what stands in a page, but for its style.
 func TestPage(t *testing.T) {
 	for name, p := range map[string]Page{"page": pageWith(hostile, 2), "page-trouble": trouble(), "page-empty": {Run: Run{Phase: 3, Title: "Later", Files: -1}, Abl: "1.0"}} {
-		_, got, _ := strings.Cut(string(rendered(t, p)), "</style>")
-		path := filepath.Join("testdata", name+".html")
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+		t.Run(name, func(t *testing.T) {
+			_, got, _ := strings.Cut(string(rendered(t, p)), "</style>")
+			path := filepath.Join("testdata", name+".html")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (go test ./orchestrator/report -update):\n%s", path, diff)
-		}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (go test ./orchestrator/report -update):\n%s", path, diff)
+			}
+		})
 	}
 }
 
@@ -127,20 +129,22 @@ func TestPage(t *testing.T) {
 // a page that opens, says what it leaves out, and has the newest words.
 func TestPageIsBounded(t *testing.T) {
 	for name, text := range map[string]string{"plain": strings.Repeat("All of this was said. ", 200), "to be escaped": strings.Repeat("<&\"'+\x1b", 2_000)} {
-		p := large(text)
-		page := rendered(t, p)
-		const most = 4 << 20
-		if len(page) > most {
-			t.Errorf("%s: the page has %d bytes, more than %d", name, len(page), most)
-		}
-		for _, want := range []string{"left out: .abl/logs/calls/", "git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb<", "the end of iteration 50"} {
-			if !bytes.Contains(page, []byte(want)) {
-				t.Errorf("%s: the page lacks %q", name, want)
+		t.Run(name, func(t *testing.T) {
+			p := large(text)
+			page := rendered(t, p)
+			const most = 4 << 20
+			if len(page) > most {
+				t.Errorf("got a page of %d bytes, want at most %d", len(page), most)
 			}
-		}
-		if got, want := bytes.Contains(page, []byte("no room: abl report 2 --step 1<")), name != "plain"; got != want {
-			t.Errorf("%s: evidence is left out: %v, want %v", name, got, want)
-		}
+			for _, want := range []string{"left out: .abl/logs/calls/", "git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb<", "the end of iteration 50"} {
+				if !bytes.Contains(page, []byte(want)) {
+					t.Errorf("the page lacks %q", want)
+				}
+			}
+			if got, want := bytes.Contains(page, []byte("no room: abl report 2 --step 1<")), name != "plain"; got != want {
+				t.Errorf("evidence is left out: %v, want %v", got, want)
+			}
+		})
 	}
 }
 

@@ -193,14 +193,16 @@ func TestGeminiTrouble(t *testing.T) {
 		{"fail-e400", 144, ""},
 		{"safety-streamjson", 0, ""},
 	} {
-		data, err := os.ReadFile(filepath.Join("testdata", "gemini", c.sample))
-		if err != nil && c.exit == 0 {
-			t.Fatal(err)
-		}
-		res := Usages(gemini, data, c.exit)
-		if res.Trouble != c.want {
-			t.Errorf("%s: trouble %q, want %q (%s)", c.sample, res.Trouble, c.want, res.Reason)
-		}
+		t.Run(c.sample, func(t *testing.T) {
+			data, err := os.ReadFile(filepath.Join("testdata", "gemini", c.sample))
+			if err != nil && c.exit == 0 {
+				t.Fatal(err)
+			}
+			res := Usages(gemini, data, c.exit)
+			if res.Trouble != c.want {
+				t.Errorf("trouble %q, want %q (%s)", res.Trouble, c.want, res.Reason)
+			}
+		})
 	}
 	for _, c := range []struct {
 		status, message, stats string

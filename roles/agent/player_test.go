@@ -108,60 +108,65 @@ func TestPlayEnds(t *testing.T) {
 		why    string
 	}{
 		{"ok", ScriptCall{}, 0, "success", ""},
-		{"ok with a code", ScriptCall{End: EndOK, Exit: 9}, 9, "success", ""},
+		{"ok-with-a-code", ScriptCall{End: EndOK, Exit: 9}, 9, "success", ""},
 		{"silent", ScriptCall{End: EndSilent}, 0, "", ""},
 		{"error", ScriptCall{End: EndError}, 1, "error", "the scenario ends this call in an error"},
-		{"error with a code", ScriptCall{End: EndError, Exit: 41}, 41, "error", "the scenario ends this call in an error"},
+		{"error-with-a-code", ScriptCall{End: EndError, Exit: 41}, 41, "error", "the scenario ends this call in an error"},
 		{"unexpected", ScriptCall{Steps: []Step{{Run: "exit 1", Expect: &five}, {Say: str("not said")}}}, 1, "error",
 			`step 1: "exit 1" ended with exit code 1, expected was 5`},
 	}
 	for _, tt := range tests {
-		code, records := playCall(t, t.TempDir(), tt.call)
-		last := records[len(records)-1]
-		if code != tt.code || last.Status != tt.status || last.Error != tt.why {
-			t.Errorf("%s: exit code %d, last record %+v", tt.name, code, last)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			code, records := playCall(t, t.TempDir(), tt.call)
+			last := records[len(records)-1]
+			if code != tt.code || last.Status != tt.status || last.Error != tt.why {
+				t.Errorf("got exit %d, %+v, want exit %d, %s, %q", code, last, tt.code, tt.status, tt.why)
+			}
+		})
 	}
 }
 
 // A hanging agent, and one that is amid a step, ends when it is told to, without last words.
 func TestPlayStops(t *testing.T) {
 	tests := []struct {
+		name string
 		call ScriptCall
 		wait int // for so many lines
 	}{
-		{ScriptCall{End: EndHang}, 1},
-		{ScriptCall{Steps: []Step{{Sleep: Duration(time.Hour)}}}, 2},
-		{ScriptCall{Steps: []Step{{Run: "sleep 1000"}}}, 2},
+		{"hangs", ScriptCall{End: EndHang}, 1},
+		{"sleeps", ScriptCall{Steps: []Step{{Sleep: Duration(time.Hour)}}}, 2},
+		{"runs", ScriptCall{Steps: []Step{{Run: "sleep 1000"}}}, 2},
 	}
 	for _, tt := range tests {
-		c := tt.call
-		ctx, cancel := context.WithCancel(t.Context())
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan int)
-		go func() {
-			p := Player{Call: c, Dir: t.TempDir(), Out: w, Now: now}
-			code := p.Play(ctx)
-			w.Close()
-			done <- code
-		}()
-		lines := bufio.NewScanner(r)
-		for range tt.wait {
-			lines.Scan()
-		}
-		cancel()
-		if code := <-done; code != 143 {
-			t.Errorf("%+v: exit code %d", c, code)
-		}
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), "result") {
-				t.Errorf("%+v: last words %s", c, lines.Text())
+		t.Run(tt.name, func(t *testing.T) {
+			c := tt.call
+			ctx, cancel := context.WithCancel(t.Context())
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		r.Close()
+			done := make(chan int)
+			go func() {
+				p := Player{Call: c, Dir: t.TempDir(), Out: w, Now: now}
+				code := p.Play(ctx)
+				w.Close()
+				done <- code
+			}()
+			lines := bufio.NewScanner(r)
+			for range tt.wait {
+				lines.Scan()
+			}
+			cancel()
+			if code := <-done; code != 143 {
+				t.Errorf("got exit code %d, want 143", code)
+			}
+			for lines.Scan() {
+				if strings.Contains(lines.Text(), "result") {
+					t.Errorf("got the result %s, want no result", lines.Text())
+				}
+			}
+			r.Close()
+		})
 	}
 }
 

@@ -172,10 +172,12 @@ func TestResolveRefuses(t *testing.T) {
 		{"binary", "not UTF-8"},
 	}
 	for _, tt := range tests {
-		_, err := ScriptCall{Steps: []Step{{Write: "a", From: tt.from}}}.Resolve(dir)
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "step 1: cannot ") {
-			t.Errorf("from %s: got %v, want %q in it", tt.from, err, tt.want)
-		}
+		t.Run(tt.from, func(t *testing.T) {
+			_, err := ScriptCall{Steps: []Step{{Write: "a", From: tt.from}}}.Resolve(dir)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "step 1: cannot ") {
+				t.Errorf("from %s: got %v, want %q in it", tt.from, err, tt.want)
+			}
+		})
 	}
 }
 

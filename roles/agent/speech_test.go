@@ -10,16 +10,18 @@ func TestSaid(t *testing.T) {
 		lines  []string
 		want   string
 	}{
-		{"gemini, in pieces", gemini.NewReader(Call{}), []string{`{"type":"message","role":"user","content":"do"}`, `{"type":"message","role":"assistant","content":"I be","delta":true}`, `{"type":"message","role":"assistant","content":"gin","delta":true}`, tool, `{"type":"tool_result"}`, `{"type":"message","role":"assistant","content":"LEARNING: a\n","delta":true}`, `{"type":"message","role":"assistant","content":"LEARNING: b","delta":true}`, `{"type":"result","status":"success"}`}, "LEARNING: a\nLEARNING: b"},
-		{"nothing after the last tool", gemini.NewReader(Call{}), []string{`{"type":"message","role":"assistant","content":"done"}`, tool, tool}, "done"},
-		{"nothing at all", gemini.NewReader(Call{}), []string{tool}, ""},
+		{"gemini-in-pieces", gemini.NewReader(Call{}), []string{`{"type":"message","role":"user","content":"do"}`, `{"type":"message","role":"assistant","content":"I be","delta":true}`, `{"type":"message","role":"assistant","content":"gin","delta":true}`, tool, `{"type":"tool_result"}`, `{"type":"message","role":"assistant","content":"LEARNING: a\n","delta":true}`, `{"type":"message","role":"assistant","content":"LEARNING: b","delta":true}`, `{"type":"result","status":"success"}`}, "LEARNING: a\nLEARNING: b"},
+		{"nothing-after-the-last-tool", gemini.NewReader(Call{}), []string{`{"type":"message","role":"assistant","content":"done"}`, tool, tool}, "done"},
+		{"nothing-at-all", gemini.NewReader(Call{}), []string{tool}, ""},
 		{"scripted", offline.NewReader(Call{}), []string{`{"type":"message","text":"first"}`, `{"type":"tool","tool":"write"}`, `{"type":"message","text":"a"}`, `{"type":"message","text":"b"}`}, "a\nb\n"},
 	} {
-		for _, line := range c.lines {
-			c.reader.Line([]byte(line), false)
-		}
-		if got := c.reader.Result(0).Said; got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			for _, line := range c.lines {
+				c.reader.Line([]byte(line), false)
+			}
+			if got := c.reader.Result(0).Said; got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -84,9 +84,11 @@ func TestProbeFindsAnOpenNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"the host by tcp", "the host by udp", "datagrams that arrived"} {
-		if c, ok := proof.Get(name); !ok || c.OK {
-			t.Errorf("%s of an open network: %+v", name, c)
-		}
+		t.Run(name, func(t *testing.T) {
+			if c, ok := proof.Get(name); !ok || c.OK {
+				t.Errorf("%s of an open network: %+v", name, c)
+			}
+		})
 	}
 	if c, _ := proof.Get("the host by tcp"); !strings.Contains(c.Got, "said the word") {
 		t.Errorf("by tcp: %+v", c)

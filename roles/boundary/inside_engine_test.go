@@ -200,14 +200,18 @@ func TestProbeFindsWhatIsWeaker(t *testing.T) {
 		"the host's network":         {"--network", []string{"--network=host"}, []string{"the host by tcp"}},
 		"a name of the host":         {"--network", []string{"--network=" + wide, "--add-host=host.docker.internal:192.0.2.1"}, []string{"name host.docker.internal"}},
 	} {
-		p := l.run(name, c.from, c.to...)
-		for _, check := range c.want {
-			if found, ok := p.Get(check); !ok || found.OK {
-				t.Errorf("%s: %q holds: %+v", name, check, found)
+		t.Run(name, func(t *testing.T) {
+			l := *l
+			l.T = t // the subtest's failures are its own
+			p := l.run(name, c.from, c.to...)
+			for _, check := range c.want {
+				if found, ok := p.Get(check); !ok || found.OK {
+					t.Errorf("got %+v, want the check %q to fail", found, check)
+				}
 			}
-		}
-		if l.agent != "" {
-			t.Errorf("%s: the agent was started", name)
-		}
+			if l.agent != "" {
+				t.Error("the agent was started")
+			}
+		})
 	}
 }

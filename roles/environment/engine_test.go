@@ -39,20 +39,22 @@ func TestSeesFiles(t *testing.T) {
 		engine looking
 		want   error
 	}{
-		"it sees them":   {looking{}, nil},
-		"it does not":    {looking{blind: true}, ErrElsewhere},
-		"it is away":     {looking{err: sandbox.ErrUnreachable}, sandbox.ErrUnreachable},
-		"the image went": {looking{err: sandbox.ErrNoImage}, sandbox.ErrNoImage},
+		"it-sees-them":   {looking{}, nil},
+		"it-does-not":    {looking{blind: true}, ErrElsewhere},
+		"it-is-away":     {looking{err: sandbox.ErrUnreachable}, sandbox.ErrUnreachable},
+		"the-image-went": {looking{err: sandbox.ErrNoImage}, sandbox.ErrNoImage},
 	} {
-		dir := t.TempDir()
-		c.engine.boxes = map[string]bool{}
-		err := sees(t.Context(), &roles.Boxes{Engine: &c.engine}, dir)
-		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || errors.Is(err, ErrElsewhere) != (c.want == ErrElsewhere) {
-			t.Errorf("%s: %v", name, err)
-		}
-		left, rerr := os.ReadDir(dir)
-		if rerr != nil || len(left) > 0 || len(c.engine.boxes) > 0 {
-			t.Errorf("%s: left %v, %v, %v", name, left, c.engine.boxes, rerr)
-		}
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c.engine.boxes = map[string]bool{}
+			err := sees(t.Context(), &roles.Boxes{Engine: &c.engine}, dir)
+			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || errors.Is(err, ErrElsewhere) != (c.want == ErrElsewhere) {
+				t.Error(err)
+			}
+			left, rerr := os.ReadDir(dir)
+			if rerr != nil || len(left) > 0 || len(c.engine.boxes) > 0 {
+				t.Errorf("got files %v, %v, containers %v, want no file and no container", left, rerr, c.engine.boxes)
+			}
+		})
 	}
 }

@@ -34,8 +34,8 @@ func TestTraffic(t *testing.T) {
 		log  sidecar.Log
 		want string
 	}{
-		{"an answer", log(some, true), "m 24; 1 requests; charged 24"},
-		{"an answer without usage", log(gateway.Sum{
+		{"an-answer", log(some, true), "m 24; 1 requests; charged 24"},
+		{"an-answer-without-usage", log(gateway.Sum{
 			Model:    "m",
 			Requests: 2,
 			Unknown:  1,
@@ -43,46 +43,48 @@ func TestTraffic(t *testing.T) {
 			Part:     part,
 			Spent:    90,
 		}, true), "m 24, m 3+?; 2 requests; charged 90; the cost of 1 of 2" + untold},
-		{"only such", log(gateway.Sum{
+		{"only-such", log(gateway.Sum{
 			Model:    "m",
 			Requests: 1,
 			Unknown:  1,
 			Spent:    70,
 		}, true), "m unknown; 1 requests; charged 70; the cost of 1 of 1" + untold},
-		{"nothing asked", log(gateway.Sum{}, true), " 0; 0 requests; charged 0"},
+		{"nothing-asked", log(gateway.Sum{}, true), " 0; 0 requests; charged 0"},
 		{"killed", log(some, false), "m 24, m unknown; 1 requests; charged 24; " + fmt.Sprintf(lost, 0)},
-		{"killed with requests under way", log(gateway.Sum{UnderWay: 2, Reserved: 100}, false),
+		{"killed-with-requests-under-way", log(gateway.Sum{UnderWay: 2, Reserved: 100}, false),
 			" unknown; 0 requests; charged 100; " + fmt.Sprintf(lost, 2)},
-		{"ended with a request under way", log(gateway.Sum{UnderWay: 1, Reserved: 50}, true),
+		{"ended-with-a-request-under-way", log(gateway.Sum{UnderWay: 1, Reserved: 50}, true),
 			" unknown; 0 requests; charged 50"},
 		{"gone", sidecar.Log{}, " unknown; -1 requests; charged unknown"},
-		{"over the budget", log(over, true), "m 24; 1 requests; charged 24; over: reached"},
+		{"over-the-budget", log(over, true), "m 24; 1 requests; charged 24; over: reached"},
 	} {
-		got := trafficOf(c.log, "c")
-		var models []string
-		for _, u := range got.Usage {
-			text := u.Model + " unknown"
-			if u.Total != nil {
-				text = fmt.Sprint(u.Model, " ", *u.Total)
-				if u.Part {
-					text += "+?"
+		t.Run(c.name, func(t *testing.T) {
+			got := trafficOf(c.log, "c")
+			var models []string
+			for _, u := range got.Usage {
+				text := u.Model + " unknown"
+				if u.Total != nil {
+					text = fmt.Sprint(u.Model, " ", *u.Total)
+					if u.Part {
+						text += "+?"
+					}
 				}
+				models = append(models, text)
 			}
-			models = append(models, text)
-		}
-		text := fmt.Sprintf("%s; %d requests", strings.Join(models, ", "), got.Requests)
-		if text += "; charged unknown"; got.Charged != nil {
-			text = strings.TrimSuffix(text, "unknown") + fmt.Sprint(got.Charged.Tokens)
-		}
-		for _, note := range got.Notes {
-			text += "; " + note
-		}
-		if got.Over != "" {
-			text += "; over: " + got.Over
-		}
-		if text != c.want {
-			t.Errorf("%s: %s, want %s", c.name, text, c.want)
-		}
+			text := fmt.Sprintf("%s; %d requests", strings.Join(models, ", "), got.Requests)
+			if text += "; charged unknown"; got.Charged != nil {
+				text = strings.TrimSuffix(text, "unknown") + fmt.Sprint(got.Charged.Tokens)
+			}
+			for _, note := range got.Notes {
+				text += "; " + note
+			}
+			if got.Over != "" {
+				text += "; over: " + got.Over
+			}
+			if text != c.want {
+				t.Errorf("got %s, want %s", text, c.want)
+			}
+		})
 	}
 }
 

@@ -21,24 +21,26 @@ func TestHelp(t *testing.T) {
 		"save":    "images save -h",
 	}
 	for name, args := range cases {
-		code, got, voice := call(t.Context(), strings.Fields(args)...)
-		if code != 0 || voice != "" {
-			t.Errorf("abl %s: exit %d, %q", args, code, voice)
-		}
-		path := filepath.Join("testdata", name+".help")
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+		t.Run(name, func(t *testing.T) {
+			code, got, voice := call(t.Context(), strings.Fields(args)...)
+			if code != 0 || voice != "" {
+				t.Errorf("abl %s: exit %d, %q", args, code, voice)
+			}
+			path := filepath.Join("testdata", name+".help")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
 				t.Fatal(err)
 			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("abl %s differs from %s (-update writes it):\n%s", args, path, got)
-		}
-		checkHelp(t, args, got)
+			if got != string(want) {
+				t.Errorf("abl %s differs from %s (-update writes it):\n%s", args, path, got)
+			}
+			checkHelp(t, args, got)
+		})
 	}
 }
 

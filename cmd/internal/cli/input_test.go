@@ -38,24 +38,26 @@ func TestNothingSecretLeaves(t *testing.T) {
 		"panic":   func(*cli.Input) error { panic(said) },
 		"panic 2": func(*cli.Input) error { t.Setenv("ABL_DEBUG", "1"); panic(errors.New(said)) },
 	} {
-		app := cli.App{Name: "abl", Commands: []cli.Command{{Name: "do", Run: func(_ context.Context, in *cli.Input) error {
-			in.Safe.Hide(learnt)
-			return do(in)
-		}}}}
-		var out, voice strings.Builder
-		cli.Main(t.Context(), app, []string{"do"}, nil, &out, &voice)
-		got := out.String() + voice.String()
-		if strings.Contains(got, fromEnv) || strings.Contains(got, learnt) || strings.ContainsAny(got, "\x1b\a\u009b\u202e\r") {
-			t.Errorf("%s: %q", name, got)
-		}
-		if !strings.Contains(got, "before [secret …11] [secret …22]") || !strings.Contains(got, "after") {
-			t.Errorf("%s lost something: %q", name, got)
-		}
-		if strings.Contains(got, "\nabl: passed") {
-			t.Errorf("%s: a line of its own: %q", name, got)
-		}
-		if name == "json" && !json.Valid([]byte(got)) {
-			t.Errorf("no JSON: %q", got)
-		}
+		t.Run(name, func(t *testing.T) {
+			app := cli.App{Name: "abl", Commands: []cli.Command{{Name: "do", Run: func(_ context.Context, in *cli.Input) error {
+				in.Safe.Hide(learnt)
+				return do(in)
+			}}}}
+			var out, voice strings.Builder
+			cli.Main(t.Context(), app, []string{"do"}, nil, &out, &voice)
+			got := out.String() + voice.String()
+			if strings.Contains(got, fromEnv) || strings.Contains(got, learnt) || strings.ContainsAny(got, "\x1b\a\u009b\u202e\r") {
+				t.Errorf("got %q, want no secret and no control character", got)
+			}
+			if !strings.Contains(got, "before [secret …11] [secret …22]") || !strings.Contains(got, "after") {
+				t.Errorf("%s lost something: %q", name, got)
+			}
+			if strings.Contains(got, "\nabl: passed") {
+				t.Errorf("got %q, want no line \"abl: passed\"", got)
+			}
+			if name == "json" && !json.Valid([]byte(got)) {
+				t.Errorf("no JSON: %q", got)
+			}
+		})
 	}
 }

@@ -21,23 +21,25 @@ func TestCode(t *testing.T) {
 		err  error
 		want int
 	}{
-		{"no error", nil, 0},
+		{"no-error", nil, 0},
 		{"unknown", errors.New("x"), 1},
-		{"cancelled by nobody we know", context.Canceled, 1},
+		{"cancelled-by-nobody-we-know", context.Canceled, 1},
 		{"told", wrap(&exit.Error{Code: exit.Stuck, What: "stuck"}), 3},
-		{"told wins over its cause", &exit.Error{Code: exit.Budget, Err: sandbox.ErrNoImage}, 6},
-		{"image missing", wrap(sandbox.ErrNoImage), 7},
-		{"engine away", wrap(sandbox.ErrUnreachable), 7},
-		{"engine too weak", wrap(sandbox.ErrWeak), 8},
-		{"weak and away", errors.Join(sandbox.ErrUnreachable, sandbox.ErrWeak), 8},
+		{"told-wins-over-its-cause", &exit.Error{Code: exit.Budget, Err: sandbox.ErrNoImage}, 6},
+		{"image-missing", wrap(sandbox.ErrNoImage), 7},
+		{"engine-away", wrap(sandbox.ErrUnreachable), 7},
+		{"engine-too-weak", wrap(sandbox.ErrWeak), 8},
+		{"weak-and-away", errors.Join(sandbox.ErrUnreachable, sandbox.ErrWeak), 8},
 		{"SIGINT", wrap(exit.Signal{Number: syscall.SIGINT}), 130},
 		{"SIGTERM", exit.Signal{Number: syscall.SIGTERM}, 143},
 		{"SIGHUP", exit.Signal{Number: syscall.SIGHUP}, 129},
 	}
 	for _, c := range cases {
-		if got := exit.Code(c.err); got != c.want {
-			t.Errorf("%s: exit code %d, want %d", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if got := exit.Code(c.err); got != c.want {
+				t.Errorf("exit code %d, want %d", got, c.want)
+			}
+		})
 	}
 }
 

@@ -84,23 +84,25 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 		"a failed attempt":      {config.Budget{Call: config.Cap{Tokens: 9}}, paid("s1-c2-review.1", 9, outcome.Crashed), "9 of 9 tokens of the call are used"},
 		"what was charged":      {config.Budget{Phase: config.Cap{Tokens: 50}}, untold, "60 of 50 tokens of the phase are used"},
 	} {
-		home, account := spentOn(t, c.budget, c.row)
-		rec := roles.Record{Dir: home.Project().Call("s1-c1-generate.1")}
-		if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), rec.SaveOutcome(roles.Outcome{Charged: &roles.Charged{Tokens: 60}})); err != nil {
-			t.Fatal(err)
-		}
-		x := &learner.Session{
-			Home: home, Calls: unasked{t, name}, Admit: account.Admit, Tell: func(string) {},
-			Clean: func(s string) string { return s }, Policy: func() retry.Policy { return retry.Policy{} },
-		}
-		s := learner.State{Step: learner.Review, Session: 1, Cycle: 2, Cycles: 2, Attempt: 2, Log: make([]learner.Cycle, 2)}
-		_, err := x.Play(t.Context(), s)
-		if !errors.Is(err, retry.ErrBudget) || exit.Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if hint := exit.Hint(err); !strings.Contains(hint, "or go on with the same command and --budget-") {
-			t.Errorf("%s: hint %q", name, hint)
-		}
+		t.Run(name, func(t *testing.T) {
+			home, account := spentOn(t, c.budget, c.row)
+			rec := roles.Record{Dir: home.Project().Call("s1-c1-generate.1")}
+			if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), rec.SaveOutcome(roles.Outcome{Charged: &roles.Charged{Tokens: 60}})); err != nil {
+				t.Fatal(err)
+			}
+			x := &learner.Session{
+				Home: home, Calls: unasked{t, name}, Admit: account.Admit, Tell: func(string) {},
+				Clean: func(s string) string { return s }, Policy: func() retry.Policy { return retry.Policy{} },
+			}
+			s := learner.State{Step: learner.Review, Session: 1, Cycle: 2, Cycles: 2, Attempt: 2, Log: make([]learner.Cycle, 2)}
+			_, err := x.Play(t.Context(), s)
+			if !errors.Is(err, retry.ErrBudget) || exit.Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
+				t.Error(err)
+			}
+			if hint := exit.Hint(err); !strings.Contains(hint, "or go on with the same command and --budget-") {
+				t.Errorf("got hint %q, want the same command with --budget-", hint)
+			}
+		})
 	}
 }
 
@@ -112,7 +114,7 @@ func TestWhatTheGatewayIsTold(t *testing.T) {
 		t.Fatalf("%+v, %v", left, err)
 	}
 	if call, phase := left.Bounds[0], left.Bounds[1]; *call.Tokens != 30 || call.UsedTokens != 9 || phase.Tokens != nil || phase.USD.String() != "2" || phase.UsedUSD.String() != "0.5" {
-		t.Errorf("%+v", left.Bounds)
+		t.Errorf("got %+v, want 9 of 30 tokens of the call and 0.5 of 2 USD of the phase", left.Bounds)
 	}
 }
 

@@ -117,7 +117,7 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
 	}
 	if c := r.Cycles[0]; r.Best != 0 || !r.Done || c.OK || c.Failure != "the agent failed: it ended with exit code 3" || c.Version != 1 || c.Mistaken[0] != "No tests" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want a first cycle that failed with exit code 3 and its mistake", r)
 	}
 	wants(t, "the voice", voice, "Agent Learner Starting...", "Phase 1: write the program (attempt 2)", "no cycle of 1 made a program that runs", "hint: see solutions/do-fail/cycle-1")
 }
@@ -184,7 +184,7 @@ func TestDebug(t *testing.T) {
 	}
 	_, out, _ := p.call("", "debug", "parse", "learnings", "learnings")
 	if out != "- Use \\x1b[31ma pool\ndropped: none (generic)\n" {
-		t.Errorf("%q", out)
+		t.Errorf("got %q, want the lesson with its escape sequence in words", out)
 	}
 	_, out, _ = p.call("", "debug", "prompts", "prompts.md", "answer")
 	wants(t, "prompts.md", out, "# Current Prompt\n\n\\# Past Prompts\n\n# Past Prompts\n\n## Version 1 - ", "\n\nWrite code.\n")
@@ -216,7 +216,7 @@ func TestWhatIsTold(t *testing.T) {
 	tell := &teller{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}
 	tell.Emit(state.Event{Kind: state.Action, Text: "shell \x1b[2J ls"})
 	if got := out.String(); got != "  > shell \\x1b[2J ls\n" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want the command with its escape sequence in words", got)
 	}
 }
 

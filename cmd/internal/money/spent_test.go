@@ -65,34 +65,36 @@ func TestSpent(t *testing.T) {
 		want string
 	}{
 		"nothing":         {nil, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 0 unknown, unpriced []"},
-		"as the rows say": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, outcome.Done), used("p2-build-1.1", ledger.Gateway, "9", 1, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100 tokens, 0.5 USD, 0 unknown, unpriced []"},
-		"more than fits": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "9223372036", math.MaxInt64, outcome.Done), used("p1-build-2.1", ledger.Gateway, "9223372036", 1, outcome.Done)},
+		"as-the-rows-say": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, outcome.Done), used("p2-build-1.1", ledger.Gateway, "9", 1, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100 tokens, 0.5 USD, 0 unknown, unpriced []"},
+		"more-than-fits": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "9223372036", math.MaxInt64, outcome.Done), used("p1-build-2.1", ledger.Gateway, "9223372036", 1, outcome.Done)},
 			"call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 9223372036854775807 tokens, 9223372036.854775807 USD, 0 unknown, unpriced []"},
-		"by a price that came later": {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 100_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100000 tokens, 0.125 USD, 0 unknown, unpriced []"},
-		"too long for one price":     {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 300_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 300000 tokens, 0 USD, 0 unknown, unpriced [gemini-2.5-pro]"},
-		"a model without a price":    {[]ledger.Row{other}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 7 tokens, 0 USD, 0 unknown, unpriced [my-model]"},
-		"an attempt that was made anew": {[]ledger.Row{used("p1-build-2.1", ledger.Gateway, "0.5", 100, outcome.OverBudget), used("p1-build-2.2", ledger.Gateway, "1", 10, outcome.Done), used("p1-build-22.1", ledger.Gateway, "2", 1, outcome.Crashed)},
+		"by-a-price-that-came-later": {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 100_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100000 tokens, 0.125 USD, 0 unknown, unpriced []"},
+		"too-long-for-one-price":     {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 300_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 300000 tokens, 0 USD, 0 unknown, unpriced [gemini-2.5-pro]"},
+		"a-model-without-a-price":    {[]ledger.Row{other}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 7 tokens, 0 USD, 0 unknown, unpriced [my-model]"},
+		"an-attempt-that-was-made-anew": {[]ledger.Row{used("p1-build-2.1", ledger.Gateway, "0.5", 100, outcome.OverBudget), used("p1-build-2.2", ledger.Gateway, "1", 10, outcome.Done), used("p1-build-22.1", ledger.Gateway, "2", 1, outcome.Crashed)},
 			"call 100 tokens, 0.5 USD, 0 unknown, unpriced []; phase 111 tokens, 3.5 USD, 0 unknown, unpriced []"},
-		"what was charged where nobody told": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, outcome.Done), used("p1-build-1.1", ledger.Nobody, "", 0, outcome.Done)},
+		"what-was-charged-where-nobody-told": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, outcome.Done), used("p1-build-1.1", ledger.Nobody, "", 0, outcome.Done)},
 			"call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 5000 tokens, 0.75 USD, 0 unknown, unpriced []"},
-		"what nobody knows": {[]ledger.Row{used("p1-verify-9.1", ledger.Nobody, "", 0, outcome.Lost), used("../../x", ledger.Nobody, "", 0, outcome.Lost)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 1 unknown, unpriced []"},
+		"what-nobody-knows": {[]ledger.Row{used("p1-verify-9.1", ledger.Nobody, "", 0, outcome.Lost), used("../../x", ledger.Nobody, "", 0, outcome.Lost)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 0 tokens, 0 USD, 1 unknown, unpriced []"},
 	} {
-		p, list := accounts(t, c.rows...)
-		usd := prices.Dollar * 3 / 4
-		rec := roles.Record{Dir: p.Call("p1-build-1.1")}
-		if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := rec.SaveOutcome(roles.Outcome{Key: "p1-build-1.1", Usage: []agent.Usage{}, Charged: &roles.Charged{Tokens: 5000, USD: &usd}}); err != nil {
-			t.Fatal(err)
-		}
-		got, err := Spent(p, list, 1, "p1-build-2.3")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text := fmt.Sprintf("call %s; phase %s", got.Call, got.Phase); text != c.want {
-			t.Errorf("%s:\n%s, want\n%s", name, text, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			p, list := accounts(t, c.rows...)
+			usd := prices.Dollar * 3 / 4
+			rec := roles.Record{Dir: p.Call("p1-build-1.1")}
+			if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := rec.SaveOutcome(roles.Outcome{Key: "p1-build-1.1", Usage: []agent.Usage{}, Charged: &roles.Charged{Tokens: 5000, USD: &usd}}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Spent(p, list, 1, "p1-build-2.3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := fmt.Sprintf("call %s; phase %s", got.Call, got.Phase); text != c.want {
+				t.Errorf("got %s, want\n%s", text, c.want)
+			}
+		})
 	}
 }
 

@@ -69,10 +69,12 @@ func TestDockerfileOfAWorkspace(t *testing.T) {
 	}
 	s := &Project{Paths: state.NewProject(top, "src", ".abl/tests")}
 	for _, name := range []string{"src/Dockerfile", ".abl/tests/Dockerfile", "box/Dockerfile", "srcs/Dockerfile", "other/Dockerfile"} {
-		path := filepath.Join(top, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("FROM x\n"), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(top, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte("FROM x\n"), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 	if err := errors.Join(os.Symlink("src", filepath.Join(top, "link")), os.Symlink("../.abl/tests/Dockerfile", filepath.Join(top, "other/Linked"))); err != nil {
 		t.Fatal(err)

@@ -254,9 +254,11 @@ func TestNothingIsOverwritten(t *testing.T) {
 	after := tree(t, dir)
 	mine[".gitignore"] += "\r\n\r\n# abl\r\n.env\r\n.abl/state.json\r\n.abl/lock\r\n.abl/logs/\r\n.abl/reports/\r\n.abl/project_map.txt\r\n.abl/tests/\r\n"
 	for name, text := range mine {
-		if after[name] != text {
-			t.Errorf("%s is now %q, want %q", name, after[name], text)
-		}
+		t.Run(name, func(t *testing.T) {
+			if after[name] != text {
+				t.Errorf("%s is now %q, want %q", name, after[name], text)
+			}
+		})
 	}
 	if info, err := os.Stat(filepath.Join(dir, ".gitignore")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the mode of .gitignore changed: %v, %v", info.Mode(), err)

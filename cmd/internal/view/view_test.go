@@ -209,19 +209,21 @@ func TestFullDiskTakesLaterEvents(t *testing.T) {
 		"json":  func(w io.Writer) interface{ show(state.Event) } { return &jsonLines{out: w} },
 		"plain": func(w io.Writer) interface{ show(state.Event) } { return &lines{out: w} },
 	} {
-		log := &capped{room: 1000}
-		p := of(log)
-		say := func(text string) { p.show(state.Event{Kind: state.Note, Time: time.Unix(1, 0), Text: text}) }
-		say("before")
-		log.room = 9
-		say("torn")
-		say("lost")
-		log.room = 1000
-		say("after")
-		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-		if last := lines[len(lines)-1]; !strings.Contains(last, "after") || name == "json" && !json.Valid([]byte(last)) {
-			t.Errorf("%s: the log is %q", name, log.String())
-		}
+		t.Run(name, func(t *testing.T) {
+			log := &capped{room: 1000}
+			p := of(log)
+			say := func(text string) { p.show(state.Event{Kind: state.Note, Time: time.Unix(1, 0), Text: text}) }
+			say("before")
+			log.room = 9
+			say("torn")
+			say("lost")
+			log.room = 1000
+			say("after")
+			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+			if last := lines[len(lines)-1]; !strings.Contains(last, "after") || name == "json" && !json.Valid([]byte(last)) {
+				t.Errorf("got log %q, want the event \"after\" in its last line", log.String())
+			}
+		})
 	}
 }
 

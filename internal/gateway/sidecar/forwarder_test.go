@@ -200,17 +200,19 @@ func TestCutStaysCut(t *testing.T) {
 		"chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
 		"length":  "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf",
 	} {
-		addr, _ := verbatim(t, answer)
-		f := forward(t, "http://"+addr, nil)
-		resp, err := http.Get(f.URL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if string(got) != "half" || !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: got %q, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			addr, _ := verbatim(t, answer)
+			f := forward(t, "http://"+addr, nil)
+			resp, err := http.Get(f.URL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if string(got) != "half" || !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("got %q, %v, want half and %v", got, err, io.ErrUnexpectedEOF)
+			}
+		})
 	}
 }
 
@@ -371,23 +373,25 @@ func TestNobodyThere(t *testing.T) {
 	}))
 	liar.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(liar.Close)
-	for _, c := range []struct{ target, path, says, told string }{
-		{"http://127.0.0.1:1", "", "gives no answer", gateway.NotAsked},
-		{liar.URL, "/reset", "gives no answer", gateway.Asked},
-		{liar.URL, "/says", "", ""},
+	for _, c := range []struct{ name, target, path, says, told string }{
+		{"closed-port", "http://127.0.0.1:1", "", "gives no answer", gateway.NotAsked},
+		{"reset", liar.URL, "/reset", "gives no answer", gateway.Asked},
+		{"claim-of-the-server", liar.URL, "/says", "", ""},
 	} {
-		f := forward(t, c.target, nil)
-		resp, err := http.Get(f.URL() + c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), c.says) || strings.Contains(string(text), f.At.Token) {
-			t.Errorf("%d %s, %v", resp.StatusCode, text, err)
-		}
-		if got := resp.Header.Get(gateway.NoAnswer); got != c.told {
-			t.Errorf("%s%s is told as %q, want %q", c.target, c.path, got, c.told)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			f := forward(t, c.target, nil)
+			resp, err := http.Get(f.URL() + c.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), c.says) || strings.Contains(string(text), f.At.Token) {
+				t.Errorf("got %d %s, %v, want 502 and %q without a token", resp.StatusCode, text, err, c.says)
+			}
+			if got := resp.Header.Get(gateway.NoAnswer); got != c.told {
+				t.Errorf("got %s %q, want %q", gateway.NoAnswer, got, c.told)
+			}
+		})
 	}
 }

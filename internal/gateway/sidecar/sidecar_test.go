@@ -117,7 +117,7 @@ func TestRefusedSetup(t *testing.T) {
 	bad.Providers[0].Upstream = "unheard-of"
 	err := s.Open(t.Context(), bad)
 	if err == nil || !strings.Contains(err.Error(), `cannot use provider "gemini"`) || strings.Contains(err.Error(), key) {
-		t.Errorf("%v", err)
+		t.Errorf("got %v, want an error that names the provider and no key", err)
 	}
 	if _, err := e.Status(t.Context(), s.Name); !errors.Is(err, sandbox.ErrNotFound) {
 		t.Errorf("the box: %v", err)

@@ -185,19 +185,21 @@ func TestFailedWrite(t *testing.T) {
 		"pack": func() error {
 			return d.Pack(func(w io.Writer) error { _, err := io.WriteString(w, "PACK"); return errors.Join(err, full) })
 		},
-		"no pack":   func() error { return d.Pack(func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }) },
-		"no folder": func() error { return d.Replace("none/new", nil) },
+		"no-pack":   func() error { return d.Pack(func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }) },
+		"no-folder": func() error { return d.Replace("none/new", nil) },
 	} {
-		if write() == nil {
-			t.Errorf("%s: no error", name)
-		}
-		if left, _ := filepath.Glob(d.Join("objects/pack/*")); len(left) > 0 {
-			t.Errorf("%s: left %q", name, left)
-		}
-		if _, err := os.Stat(d.Join("new")); err == nil {
-			t.Errorf("%s: the file has its name", name)
-		}
-		empty(t, d)
+		t.Run(name, func(t *testing.T) {
+			if write() == nil {
+				t.Error("no error")
+			}
+			if left, _ := filepath.Glob(d.Join("objects/pack/*")); len(left) > 0 {
+				t.Errorf("got packs %q, want no pack", left)
+			}
+			if _, err := os.Stat(d.Join("new")); err == nil {
+				t.Error("the file has its name")
+			}
+			empty(t, d)
+		})
 	}
 }
 
@@ -211,7 +213,7 @@ func FuzzValidRef(f *testing.F) {
 			return
 		}
 		if strings.Contains(s, "\x00") {
-			t.Fatalf("%q", s)
+			t.Fatalf("got %q, want no NUL", s)
 		}
 		if err := exec.Command("git", "check-ref-format", "--branch", s).Run(); err != nil {
 			t.Errorf("git refuses %q", s)

@@ -131,18 +131,20 @@ func TestSwapped(t *testing.T) {
 		"back": func(path string) error { return os.Symlink("old", path) },
 		"dir":  func(path string) error { return os.Mkdir(path, 0o755) },
 	} {
-		dir := t.TempDir()
-		put(t, dir, "a", "a")
-		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		must(t, err)
-		defer unix.Close(fd)
-		e := name{hostfs.Entry{Dir: fd, Name: "a"}}
-		must(t, e.Look())
-		must(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "old"))) // keeps its inode taken
-		must(t, swap(filepath.Join(dir, "a")))
-		if f, err := e.Open(); err == nil {
-			t.Errorf("%s: opened as %s", what, f.Name())
-		}
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, dir, "a", "a")
+			fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			must(t, err)
+			defer unix.Close(fd)
+			e := name{hostfs.Entry{Dir: fd, Name: "a"}}
+			must(t, e.Look())
+			must(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "old"))) // keeps its inode taken
+			must(t, swap(filepath.Join(dir, "a")))
+			if f, err := e.Open(); err == nil {
+				t.Errorf("opened %s, want an error", f.Name())
+			}
+		})
 	}
 }
 
@@ -170,23 +172,25 @@ func TestFresh(t *testing.T) {
 		edit func(was, now *entry)
 		want bool
 	}{
-		"same":                 {func(_, _ *entry) {}, true},
-		"other device":         {func(_, now *entry) { now.Dev = 7 }, true},
-		"other size":           {func(_, now *entry) { now.Size = 4 }, false},
-		"other inode":          {func(_, now *entry) { now.Inode = 5 }, false},
-		"other change time":    {func(_, now *entry) { now.CreatedAt = time.Unix(10, 0) }, false},
-		"as young as index":    {func(was, now *entry) { was.ModifiedAt, now.ModifiedAt = written, written }, false},
-		"intent to add":        {func(was, _ *entry) { was.IntentToAdd = true }, false},
-		"unsettled":            {func(was, _ *entry) { was.Size = 0 }, false},
-		"unsettled, now empty": {func(was, now *entry) { was.Size, now.Size = 0, 0 }, false},
-		"empty":                {func(was, now *entry) { was.Size, now.Size, was.Hash = 0, 0, emptyBlob }, true},
+		"same":                {func(_, _ *entry) {}, true},
+		"other-device":        {func(_, now *entry) { now.Dev = 7 }, true},
+		"other-size":          {func(_, now *entry) { now.Size = 4 }, false},
+		"other-inode":         {func(_, now *entry) { now.Inode = 5 }, false},
+		"other-change-time":   {func(_, now *entry) { now.CreatedAt = time.Unix(10, 0) }, false},
+		"as-young-as-index":   {func(was, now *entry) { was.ModifiedAt, now.ModifiedAt = written, written }, false},
+		"intent-to-add":       {func(was, _ *entry) { was.IntentToAdd = true }, false},
+		"unsettled":           {func(was, _ *entry) { was.Size = 0 }, false},
+		"unsettled-now-empty": {func(was, now *entry) { was.Size, now.Size = 0, 0 }, false},
+		"empty":               {func(was, now *entry) { was.Size, now.Size, was.Hash = 0, 0, emptyBlob }, true},
 	} {
-		was := entry{Hash: plumbing.Hash{1}, CreatedAt: time.Unix(9, 0), ModifiedAt: time.Unix(100, 49), Size: 3, Inode: 4}
-		now := was
-		c.edit(&was, &now)
-		if got := fresh(&was, &now, written); got != c.want {
-			t.Errorf("%s: fresh is %v, want %v", name, got, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			was := entry{Hash: plumbing.Hash{1}, CreatedAt: time.Unix(9, 0), ModifiedAt: time.Unix(100, 49), Size: 3, Inode: 4}
+			now := was
+			c.edit(&was, &now)
+			if got := fresh(&was, &now, written); got != c.want {
+				t.Errorf("fresh is %v, want %v", got, c.want)
+			}
+		})
 	}
 }
 

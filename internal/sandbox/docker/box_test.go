@@ -292,32 +292,35 @@ func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
 	l.must(l.Build(t.Context(), &folder, image, "none", nil, nil))
 	t.Cleanup(func() { l.must(l.RemoveImage(context.WithoutCancel(t.Context()), image)) })
 	for _, ends := range []string{"removed", "swept"} {
-		box := l.box(ends, "cat", "/data/seed")
-		box.Image, box.User, box.Loose = image, "", true
-		_, err := l.Create(t.Context(), box)
-		l.must(err)
-		proof, err := l.Prove(t.Context(), box)
-		l.must(errors.Join(err, proof.Err(), l.CopyIn(t.Context(), box.Name, "/data", copyOf(tarOf("seed", []byte("new"))))))
-		l.must(l.Start(t.Context(), box.Name))
-		_, err = l.Wait(t.Context(), box.Name)
-		l.must(err)
-		if log, err := l.Logs(t.Context(), box.Name, 1<<10); err != nil || string(log) != "new" {
-			t.Errorf("it finds %q, %v", log, err)
-		}
-		made, err := l.api.ContainerInspect(t.Context(), box.Name)
-		l.must(err)
-		if len(made.Mounts) != 1 || made.Mounts[0].Name == "" {
-			t.Fatalf("its volumes are %+v", made.Mounts)
-		}
-		if ends == "removed" {
-			l.must(l.Remove(t.Context(), box.Name))
-		} else {
-			_, err = l.Sweep(t.Context(), l.ours(), nil)
+		t.Run(ends, func(t *testing.T) {
+			l := l.in(t)
+			box := l.box(ends, "cat", "/data/seed")
+			box.Image, box.User, box.Loose = image, "", true
+			_, err := l.Create(t.Context(), box)
 			l.must(err)
-		}
-		if _, err := l.api.VolumeInspect(t.Context(), made.Mounts[0].Name); !errdefs.IsNotFound(err) {
-			t.Errorf("%s: its volume is left: %v", ends, err)
-		}
+			proof, err := l.Prove(t.Context(), box)
+			l.must(errors.Join(err, proof.Err(), l.CopyIn(t.Context(), box.Name, "/data", copyOf(tarOf("seed", []byte("new"))))))
+			l.must(l.Start(t.Context(), box.Name))
+			_, err = l.Wait(t.Context(), box.Name)
+			l.must(err)
+			if log, err := l.Logs(t.Context(), box.Name, 1<<10); err != nil || string(log) != "new" {
+				t.Errorf("it finds %q, %v", log, err)
+			}
+			made, err := l.api.ContainerInspect(t.Context(), box.Name)
+			l.must(err)
+			if len(made.Mounts) != 1 || made.Mounts[0].Name == "" {
+				t.Fatalf("its volumes are %+v", made.Mounts)
+			}
+			if ends == "removed" {
+				l.must(l.Remove(t.Context(), box.Name))
+			} else {
+				_, err = l.Sweep(t.Context(), l.ours(), nil)
+				l.must(err)
+			}
+			if _, err := l.api.VolumeInspect(t.Context(), made.Mounts[0].Name); !errdefs.IsNotFound(err) {
+				t.Errorf("got %v, want that its volume does not exist", err)
+			}
+		})
 	}
 }
 

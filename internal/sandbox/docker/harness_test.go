@@ -131,6 +131,13 @@ type lab struct {
 	project, user string
 }
 
+// in is the same lab, which reports to a subtest.
+func (l *lab) in(t testing.TB) *lab {
+	c := *l
+	c.TB = t
+	return &c
+}
+
 func newLab(t testing.TB) *lab {
 	l := &lab{TB: t, Engine: engine(t), project: "test-docker-" + strings.ToLower(rand.Text()[:8]), user: testUser()}
 	t.Cleanup(func() {

@@ -32,15 +32,17 @@ func TestFollow(t *testing.T) {
 		"torn":  {`{"stream":"a\n"}{"str`, "a", "cannot read the engine's answer"},
 		"empty": {"", "", ""},
 	} {
-		var got []string
-		b := &body{Reader: strings.NewReader(c.in)}
-		err := follow(b, func(line string) { got = append(got, line) })
-		if strings.Join(got, "|") != c.lines || !b.closed {
-			t.Errorf("%s: lines %q, closed %v", name, got, b.closed)
-		}
-		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-			t.Errorf("%s: error %v, want %q", name, err, c.err)
-		}
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			b := &body{Reader: strings.NewReader(c.in)}
+			err := follow(b, func(line string) { got = append(got, line) })
+			if strings.Join(got, "|") != c.lines || !b.closed {
+				t.Errorf("got lines %q, closed %t, want %q, closed", got, b.closed, c.lines)
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("error %v, want %q", err, c.err)
+			}
+		})
 	}
 	if err := follow(&body{Reader: strings.NewReader(`{"stream":"a\n"}`)}, nil); err != nil {
 		t.Errorf("nobody listens: %v", err)
@@ -65,7 +67,7 @@ func TestByReference(t *testing.T) {
 		{ID: "sha256:3"},
 	})
 	if len(got) != 4 || got["a:1"]["k"] != "1" || got["b:2"]["k"] != "1" || got["sha256:2"]["k"] != "2" || got["sha256:3"] != nil {
-		t.Errorf("%v", got)
+		t.Errorf("got %v, want the labels of a:1, b:2, sha256:2 and sha256:3", got)
 	}
 }
 

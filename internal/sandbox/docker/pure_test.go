@@ -127,17 +127,17 @@ func TestDescribe(t *testing.T) {
 		remark string
 		away   bool // on another machine
 	}{
-		"this machine":      {raw: raw(func(*system.Info) {}), host: socket, here: here, local: true},
-		"over TCP":          {raw: raw(func(*system.Info) {}), host: "tcp://127.0.0.1:2375", here: here, away: true},
-		"a virtual machine": {raw: raw(func(i *system.Info) { i.KernelVersion = "5" }), host: socket, here: here},
-		"from a container":  {raw: raw(func(i *system.Info) { i.Name = "host" }), host: socket, here: here, away: true},
-		"from a marked one": {raw: raw(func(i *system.Info) { i.Name, i.KernelVersion = "host", "5" }), host: socket, here: machine{os: "linux", name: "vm", kernel: "6.1", contained: true}, away: true},
-		"beside abl":        {raw: raw(func(*system.Info) {}), host: socket, here: machine{os: "linux", name: "vm", kernel: "6.1", contained: true}, local: true},
+		"this-machine":      {raw: raw(func(*system.Info) {}), host: socket, here: here, local: true},
+		"over-TCP":          {raw: raw(func(*system.Info) {}), host: "tcp://127.0.0.1:2375", here: here, away: true},
+		"a-virtual-machine": {raw: raw(func(i *system.Info) { i.KernelVersion = "5" }), host: socket, here: here},
+		"from-a-container":  {raw: raw(func(i *system.Info) { i.Name = "host" }), host: socket, here: here, away: true},
+		"from-a-marked-one": {raw: raw(func(i *system.Info) { i.Name, i.KernelVersion = "host", "5" }), host: socket, here: machine{os: "linux", name: "vm", kernel: "6.1", contained: true}, away: true},
+		"beside-abl":        {raw: raw(func(*system.Info) {}), host: socket, here: machine{os: "linux", name: "vm", kernel: "6.1", contained: true}, local: true},
 		"portable":          {raw: raw(func(*system.Info) {}), host: socket, here: machine{os: "linux", name: "vm"}},
-		"of a Mac":          {raw: raw(func(i *system.Info) { i.Name = "docker-desktop" }), host: socket, here: machine{os: "darwin", name: "mac"}},
-		"Docker Desktop":    {raw: raw(func(i *system.Info) { i.OperatingSystem = "Docker Desktop" }), host: socket, here: here},
-		"from a Mac":        {raw: raw(func(*system.Info) {}), host: socket, here: machine{os: "darwin", name: "vm", kernel: "6.1"}},
-		"nothing known":     {raw: raw(func(i *system.Info) { i.Name, i.KernelVersion = "", "" }), host: socket, here: machine{os: "linux"}, away: true},
+		"of-a-Mac":          {raw: raw(func(i *system.Info) { i.Name = "docker-desktop" }), host: socket, here: machine{os: "darwin", name: "mac"}},
+		"Docker-Desktop":    {raw: raw(func(i *system.Info) { i.OperatingSystem = "Docker Desktop" }), host: socket, here: here},
+		"from-a-Mac":        {raw: raw(func(*system.Info) {}), host: socket, here: machine{os: "darwin", name: "vm", kernel: "6.1"}},
+		"nothing-known":     {raw: raw(func(i *system.Info) { i.Name, i.KernelVersion = "", "" }), host: socket, here: machine{os: "linux"}, away: true},
 		"rootless": {raw: raw(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=rootless", "name=cgroupns") }),
 			host: socket, here: here, local: true, remark: "rootless"},
 		"Podman": {raw: raw(func(i *system.Info) { i.Plugins.Log = []string{"k8s-file", "journald"} }), host: socket, here: here, local: true, remark: "podman"},
@@ -145,10 +145,12 @@ func TestDescribe(t *testing.T) {
 			host: socket, here: here, local: true, remark: "userns"},
 	}
 	for name, c := range cases {
-		got := describe(c.raw, "1.41", c.host, c.here)
-		if got.Local != c.local || got.Near == c.away || got.Rootless != (c.remark == "rootless") || got.UserNS != (c.remark == "userns") || got.Podman != (c.remark == "podman") {
-			t.Errorf("%s: %+v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := describe(c.raw, "1.41", c.host, c.here)
+			if got.Local != c.local || got.Near == c.away || got.Rootless != (c.remark == "rootless") || got.UserNS != (c.remark == "userns") || got.Podman != (c.remark == "podman") {
+				t.Errorf("got %+v, want local %t, near %t, remark %q", got, c.local, !c.away, c.remark)
+			}
+		})
 	}
 }
 

@@ -153,21 +153,23 @@ func TestDo(t *testing.T) {
 		calls   int
 		want    error
 	}{
-		"at once":            {[]error{nil}, 1, nil},
-		"after two cuts":     {[]error{io.EOF, net.ErrClosed, nil}, 3, nil},
-		"an answer is final": {[]error{io.EOF, broken}, 2, broken},
+		"at-once":            {[]error{nil}, 1, nil},
+		"after-two-cuts":     {[]error{io.EOF, net.ErrClosed, nil}, 3, nil},
+		"an-answer-is-final": {[]error{io.EOF, broken}, 2, broken},
 		"lost":               {[]error{io.EOF, io.EOF, io.EOF, io.EOF, nil}, tries, sandbox.ErrUnreachable},
 		"busy":               {[]error{errdefs.ErrUnavailable, nil}, 2, nil},
 	}
 	for name, c := range cases {
-		calls := 0
-		err := overBadLine(nil).do(t.Context(), short, func(context.Context) error {
-			calls++
-			return c.answers[calls-1]
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			err := overBadLine(nil).do(t.Context(), short, func(context.Context) error {
+				calls++
+				return c.answers[calls-1]
+			})
+			if calls != c.calls || !errors.Is(err, c.want) {
+				t.Errorf("got %d calls, %v, want %d, %v", calls, err, c.calls, c.want)
+			}
 		})
-		if calls != c.calls || !errors.Is(err, c.want) {
-			t.Errorf("%s: %d calls, %v, want %d, %v", name, calls, err, c.calls, c.want)
-		}
 	}
 }
 

@@ -163,30 +163,32 @@ func TestRefusals(t *testing.T) {
 		name, method, path, key, body string
 		want                          int
 	}{
-		{"no key", "POST", "/v1beta/models/m:generateContent", "", talk(0), 401},
-		{"key as parameter", "POST", "/v1beta/models/m:generateContent?key=k", "", talk(0), 200},
+		{"no-key", "POST", "/v1beta/models/m:generateContent", "", talk(0), 401},
+		{"key-as-parameter", "POST", "/v1beta/models/m:generateContent?key=k", "", talk(0), 200},
 		{"method", "GET", "/v1beta/models/m:generateContent", "k", "", 404},
 		{"path", "POST", "/v1beta/models", "k", "{}", 404},
 		{"what", "POST", "/v1beta/models/m:embedContent", "k", "{}", 404},
-		{"no JSON", "POST", "/v1beta/models/m:generateContent", "k", "nothing", 400},
-		{"no mark", "POST", "/v1beta/models/m:generateContent", "k", "{}", 400},
+		{"no-JSON", "POST", "/v1beta/models/m:generateContent", "k", "nothing", 400},
+		{"no-mark", "POST", "/v1beta/models/m:generateContent", "k", "{}", 400},
 		{"count", "POST", "/v1beta/models/m:countTokens", "k", talk(0), 200},
 	}
 	for _, tt := range tests {
-		req := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, strings.NewReader(tt.body))
-		req.Header.Set("Content-Type", "application/json")
-		if tt.key != "" {
-			req.Header.Set("x-goog-api-key", tt.key)
-		}
-		w := httptest.NewRecorder()
-		(&Server{Source: source, Log: io.Discard}).ServeHTTP(w, req)
-		if w.Code != tt.want {
-			t.Errorf("%s: got %d %s, want %d", tt.name, w.Code, w.Body, tt.want)
-		}
-		var e struct{ Error struct{ Code int } }
-		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || tt.want != 200 && e.Error.Code != tt.want {
-			t.Errorf("%s: the body is %s", tt.name, w.Body)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			req := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, strings.NewReader(tt.body))
+			req.Header.Set("Content-Type", "application/json")
+			if tt.key != "" {
+				req.Header.Set("x-goog-api-key", tt.key)
+			}
+			w := httptest.NewRecorder()
+			(&Server{Source: source, Log: io.Discard}).ServeHTTP(w, req)
+			if w.Code != tt.want {
+				t.Errorf("got %d %s, want %d", w.Code, w.Body, tt.want)
+			}
+			var e struct{ Error struct{ Code int } }
+			if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || tt.want != 200 && e.Error.Code != tt.want {
+				t.Errorf("got body %s, want code %d", w.Body, tt.want)
+			}
+		})
 	}
 }
 

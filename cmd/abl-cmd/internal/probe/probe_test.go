@@ -188,7 +188,7 @@ func TestOpenFiles(t *testing.T) {
 	}
 	defer f.Close()
 	if got := openFiles(); !strings.Contains(got, f.Name()) {
-		t.Errorf("%s", got)
+		t.Errorf("got %s, want %s in it", got, f.Name())
 	}
 }
 
@@ -273,7 +273,7 @@ func TestOwnWordIsNotHeard(t *testing.T) {
 		e := newEars(&helper.ProbeNet{Word: "word", UDP: []string{"127.255.255.255:40000"}, Asks: "40000"})
 		e.listen(time.Now())
 		if c := e.udp.check("the host by udp"); !c.OK {
-			t.Fatalf("%+v", c)
+			t.Fatalf("got %+v, want ok", c)
 		}
 	}
 }
