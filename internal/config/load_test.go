@@ -250,14 +250,20 @@ func TestEffort(t *testing.T) {
 }
 
 func TestAllowWeak(t *testing.T) {
-	for text, want := range map[string]string{"all": "all", "[P1.C3]": "P1.C3", "P1.C3, P2.C4": "P1.C3, P2.C4", "[]": "", "": ""} {
-		t.Run(text, func(t *testing.T) {
-			l, err := Load(project(t, map[string]string{".abl/config.yaml": "verify:\n  allow_weak: " + text + "\n"}), lookup(nil), nil)
+	for name, c := range map[string]struct{ text, want string }{
+		"all":        {"all", "all"},
+		"list":       {"[P1.C3]", "P1.C3"},
+		"comma":      {"P1.C3, P2.C4", "P1.C3, P2.C4"},
+		"empty-list": {"[]", ""},
+		"empty":      {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := Load(project(t, map[string]string{".abl/config.yaml": "verify:\n  allow_weak: " + c.text + "\n"}), lookup(nil), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(l.Verify.AllowWeak, ", "); got != want {
-				t.Errorf("got %q, want %q", got, want)
+			if got := strings.Join(l.Verify.AllowWeak, ", "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"abl/internal/yamlfile"
 )
@@ -371,10 +372,17 @@ func TestLosesArguments(t *testing.T) {
 		"echo $# a#b ${#c}":                    false,
 		`go build -o "$HOME/t" . && "$HOME/t"`: false,
 	} {
-		t.Run(command, func(t *testing.T) {
+		t.Run(rowName(command), func(t *testing.T) {
 			if got := losesArguments().MatchString(command); got != want {
 				t.Errorf("arguments are lost: %t, want %t", got, want)
 			}
 		})
 	}
+}
+
+// rowName makes the name of a subtest from a command, for -run.
+func rowName(command string) string {
+	signs := strings.NewReplacer("#", " hash ", ";", " semicolon ", "&", " and ", "|", " pipe ", "\n", " line ", "\\", " backslash ")
+	name := func(r rune) bool { return r != '.' && r != '/' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return strings.Join(strings.FieldsFunc(signs.Replace(command), name), "-")
 }

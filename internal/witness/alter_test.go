@@ -49,7 +49,7 @@ func TestAlter(t *testing.T) {
 		{"GET /text → 200", get("/", "/"), "", ""},                                                                                      // another request
 		{`GET /close → 200 {"a": 1}`, get("/close"), "HTTP/1.1 500 Internal Server Error\r\n" + isJSON + "\r\n{\"a\": 1}", "HTTP/1.1 200 OK\r\n" + isJSON + "\r\n{}"},
 	} {
-		t.Run(c.contract, func(t *testing.T) {
+		t.Run(rowName(c.contract), func(t *testing.T) {
 			for what, want := range map[Alteration]string{OfStatus: c.status, OfNamed: c.named} {
 				seen, altered := make(chan Exchange, 2), want != ""
 				p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }, Altering: &Altering{What: what, Claims: []Claim{claim(c.contract)}}}

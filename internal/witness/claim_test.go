@@ -71,7 +71,7 @@ func TestReadClaim(t *testing.T) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		t.Run(line, func(t *testing.T) {
+		t.Run(rowName(line), func(t *testing.T) {
 			under, contract, ok := strings.Cut(line, " | ")
 			if !ok {
 				under, contract = "", line
@@ -103,7 +103,7 @@ func TestAbsoluteTarget(t *testing.T) {
 		{"GET /notes?q=a", "http://app:3000/notes?q=b", false},
 		{"GET /notes/N", "https://app/notes/1", true},
 	} {
-		t.Run(c.action+" by "+c.target, func(t *testing.T) {
+		t.Run(rowName(c.action+" by "+c.target), func(t *testing.T) {
 			claim, _ := ReadClaim("", c.action, "200")
 			if got := claim.Asked(Exchange{Method: "GET", Target: c.target}); got != c.want {
 				t.Errorf("asked is %v, want %v", got, c.want)

@@ -38,7 +38,7 @@ func TestReadRun(t *testing.T) {
 		{"`greet` → prints hello if NAME is set", "no"},
 		{"`notes rm ID` → the note is gone", "no"},
 	} {
-		t.Run(c.contract[:min(60, len(c.contract))], func(t *testing.T) {
+		t.Run(rowName(c.contract), func(t *testing.T) {
 			action, result, _ := strings.Cut(c.contract, " → ")
 			got, claim := "no", Claim{}
 			if read, ok := ReadRun(action, result); ok {
