@@ -18,45 +18,28 @@ import (
 // "held …" where a defence held and "HOLE …" where it did not; one that says
 // neither, or was not carried out to its end, fails as well.
 type attack struct {
-	id     string // as in docs/attacks.md
-	by     string // builder, verifier or both
-	what   string
-	script string
-	aside  bool                                 // it waits more than it works, and may run beside others
-	after  func(*testing.T, *scene, lab.Result) // what has to be true when the phase is over; may be nil
+	id      string // as in docs/attacks.md
+	by      string // builder, verifier or both
+	what    string
+	script  string                               // a single command; without it the script is testdata/attacks/ID.sh
+	prelude string                               // a file in testdata with functions for the script; may be empty
+	aside   bool                                 // it waits more than it works, and may run beside others
+	after   func(*testing.T, *scene, lab.Result) // what has to be true when the phase is over; may be nil
 }
 
-// lib is what the scripts share.
-//
-//	fails WORDS CMD…  CMD must fail, and say one of the words (joined by |)
-//	finds NOTHING…    CMD must print nothing
-//	tries CMD…        CMD must end with exit code 0 for the attack to count
-const lib = `
-held() { echo "held: $*"; }
-hole() { echo "HOLE: $*"; }
-odd() { echo "ODD: $*"; }
-fails() {
-  words=$1; shift
-  did=$(printf %s "$*" | head -c 200)
-  if said=$("$@" 2>&1 </dev/null); then hole "worked: $did $said"
-  elif printf %s "$said" | grep -Eqi -e "$words"; then held "$did"
-  else odd "$did failed otherwise: $said"; fi
-}
-empty() {
-  said=$("$@" 2>/dev/null </dev/null | head -c 2000)
-  if [ -z "$said" ]; then held "$*"; else hole "$* found: $said"; fi
-}
-tries() { "$@" >/dev/null 2>&1 </dev/null || odd "could not try: $*"; }
-A=$PWD/attacker
-# where an image of abl's holds nothing of its own
-PLACES='/abl /dev/shm /etc /home /mnt /root /run /srv /tmp /var /workspace'
-`
-
+// libPath is where a script finds testdata/lib.sh in the container.
 const libPath = "/tmp/lib.sh"
 
+// writeLib is the command that writes testdata/lib.sh to libPath.
+func writeLib(t testing.TB) string {
+	t.Helper()
+	return "cat > " + libPath + " <<'END-OF-LIB'\n" + lab.File(t, "lib.sh") + "END-OF-LIB\n"
+}
+
 // steps makes one step of each attack of a role, the library first.
-func steps(role string, attacks []attack) []agent.Step {
-	all := []agent.Step{run("cat > " + libPath + " <<'END-OF-LIB'" + lib + "END-OF-LIB\n")}
+func steps(t testing.TB, role string, attacks []attack) []agent.Step {
+	t.Helper()
+	all := []agent.Step{run(writeLib(t))}
 	var aside []attack
 	for _, a := range attacks {
 		switch {
@@ -64,42 +47,52 @@ func steps(role string, attacks []attack) []agent.Step {
 		case a.aside:
 			aside = append(aside, a)
 		default:
-			all = append(all, run(attempt(a)))
+			all = append(all, run(attempt(t, a)))
 		}
 	}
 	if len(aside) > 0 {
-		all = append(all, run(together(aside)))
+		all = append(all, run(together(t, aside)))
 	}
 	return all
 }
 
 // inOrder tries attacks one after the other, and those that wait beside others.
-func inOrder(attacks []attack) string {
+func inOrder(t testing.TB, attacks []attack) string {
+	t.Helper()
 	var script string
 	var aside []attack
 	for _, a := range attacks {
 		if a.aside {
 			aside = append(aside, a)
 		} else {
-			script += attempt(a) + "\n"
+			script += attempt(t, a) + "\n"
 		}
 	}
-	return script + together(aside)
+	return script + together(t, aside)
 }
 
 // together tries attacks at the same time, and prints of each what it came to.
-func together(attacks []attack) string {
+func together(t testing.TB, attacks []attack) string {
+	t.Helper()
 	var begin, show strings.Builder
 	for _, a := range attacks {
-		fmt.Fprintf(&begin, "{ %s; } > /tmp/of-%s 2>&1 &\n", attempt(a), a.id)
+		fmt.Fprintf(&begin, "{ %s; } > /tmp/of-%s 2>&1 &\n", attempt(t, a), a.id)
 		fmt.Fprintf(&show, "cat /tmp/of-%s\n", a.id)
 	}
 	return begin.String() + "wait\n" + show.String()
 }
 
 // attempt is the command that tries one attack and frames what it prints.
-func attempt(a attack) string {
-	return "echo '@@ " + a.id + "'; timeout -k 1 60 sh -c '. " + libPath + "; " + strings.ReplaceAll(a.script, "'", `'\''`) + "'; echo \"@@ end $?\""
+func attempt(t testing.TB, a attack) string {
+	t.Helper()
+	script := a.script
+	if script == "" {
+		script = lab.File(t, "attacks/"+a.id+".sh")
+	}
+	if a.prelude != "" {
+		script = lab.File(t, a.prelude) + script
+	}
+	return "echo '@@ " + a.id + "'; timeout -k 1 60 sh -c '. " + libPath + "; " + strings.ReplaceAll(script, "'", `'\''`) + "'; echo \"@@ end $?\""
 }
 
 // section is what an attack printed, and its exit code.
@@ -141,7 +134,7 @@ func held(t *testing.T, a attack, by, printed string) {
 // plays runs one phase in which both roles try all of these, passes, and judges.
 func (s *scene) plays(t *testing.T, attacks []attack) lab.Result {
 	t.Helper()
-	s.script(builds(steps("builder", attacks)...), verifies(steps("verifier", attacks)...))
+	s.script(builds(steps(t, "builder", attacks)...), verifies(steps(t, "verifier", attacks)...))
 	r := s.play(0)
 	s.judge(t, r, attacks)
 	return r

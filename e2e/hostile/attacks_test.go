@@ -128,3 +128,30 @@ func idsOf(cell string) (ids []string) {
 }
 
 func keys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+
+// Every script and app in testdata is named in a test of this package.
+func TestFilesArePlayed(t *testing.T) {
+	sources, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, name := range sources {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(data)
+	}
+	files, err := filepath.Glob("testdata/*/*.*")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("got %d files, %v, want at least 100", len(files), err)
+	}
+	for _, file := range files {
+		dir, name := filepath.Base(filepath.Dir(file)), filepath.Base(file)
+		id := strings.TrimSuffix(name, filepath.Ext(name))
+		if dir != "attacker" && !strings.Contains(text.String(), `"`+id+`"`) && !strings.Contains(text.String(), dir+"/"+name) {
+			t.Errorf("no test of this package plays %s", file)
+		}
+	}
+}

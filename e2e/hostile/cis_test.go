@@ -261,27 +261,12 @@ func (s *scene) linked(t *testing.T) string {
 	return id + ":other"
 }
 
-// database is the program of a service. It sends datagrams to whatever it is told.
-const database = `import net from 'node:net';
-import dgram from 'node:dgram';
-const shout = dgram.createSocket('udp4');
-shout.on('error', () => {});
-shout.bind(() => {
-  shout.setBroadcast(true);
-  for (const at of (process.env.SHOUT ?? '').split(' ').filter(Boolean)) {
-    const [host, port] = at.split(':');
-    for (let i = 0; i < 3; i++) shout.send('a shout from the database', +port, host, () => {});
-  }
-});
-net.createServer((c) => c.end('x')).listen(4000);
-`
-
 // service is an image that starts as root and needs to write its own root.
 func (s *scene) service(t *testing.T) string {
 	t.Helper()
 	image := "abl-test-hostile-db:" + strings.ToLower(t.Name())
 	p := lab.Project{TB: t, Dir: t.TempDir()}
-	p.Write("db.mjs", database)
+	p.Write("db.mjs", lab.File(t, "apps/database.mjs"))
 	p.Write("Dockerfile", "FROM "+s.toolsImage()+"\nUSER 0\nCOPY db.mjs /db.mjs\nCMD [\"node\", \"/db.mjs\"]\n")
 	docker(t, "build", "-q", "--label", "abl.project=test-hostile", "-t", image, p.Dir)
 	t.Cleanup(func() { docker(t, "rmi", "-f", image) })

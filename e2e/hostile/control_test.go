@@ -62,7 +62,7 @@ func TestControlOfMounts(t *testing.T) {
 	out := docker(t, "run", "--rm", "--label", "abl.project=test-hostile", "-v", link+":/file", s.toolsImage(), "cat", "/file")
 	wants(t, "a link as a mount's source", out, s.canaries.Env)
 
-	out = s.weakly(t, nil, "./attacker mknod_char,chroot,raw_icmp,packet,setgroups,chown,io_uring_setup; cp /bin/sh s; chmod 4755 s; touch /etc/x && echo HOLE: root; sleep 9 & sh -c \"exec 3<>/proc/$!/mem\" && echo HOLE: memory; ./attacker steers")
+	out = s.weakly(t, nil, lab.File(t, "controls/weak.sh"))
 	for _, name := range []string{"mknod_char", "chroot", "raw_icmp", "packet", "setgroups", "chown", "root", "memory", "sched_setscheduler", "sched_setaffinity", "setpriority", "prlimit"} {
 		wants(t, "a usual container", out, "HOLE: "+name)
 	}
@@ -87,7 +87,7 @@ func TestControlOfHistories(t *testing.T) {
 			t.Errorf("%s did not run: %v", what, err)
 		}
 	}
-	s.weakly(t, nil, "printf '#!/bin/sh\\ntouch "+evidence+"\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit")
+	s.weakly(t, nil, lab.File(t, "controls/hook.sh"))
 	ran("the hook", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "--allow-empty", "-m", "x")
 	s.weakly(t, nil, "git -c safe.directory='*' config core.fsmonitor 'touch "+evidence+"; false'")
 	ran("the watcher", "status")

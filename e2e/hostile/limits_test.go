@@ -16,41 +16,15 @@ import (
 func TestBombsAreHeld(t *testing.T) {
 	s := newScene(t, "limits: {memory: 1g, pids: 100, disk: 64m, output: 64m}\nloop: {call_timeout: 120s}\n"+nodeApp)
 	s.plays(t, []attack{
-		{id: "G10", by: "both", what: "processes", script: `
-n=$($A threads 400 | grep -o '[0-9]*'); [ "$n" -lt 100 ] && held "$n processes" || hole "$n processes"`},
-		{id: "G10-fork", by: "both", what: "a program that starts itself twice", script: `
-timeout -s KILL 3 sh -c 'b() { b | b & b; }; b' >/dev/null 2>&1
-n=0; for p in /proc/[0-9]*; do n=$((n + 1)); done; [ $n -lt 200 ] && held "$n processes" || hole "$n"
-left=1; while [ -n "$left" ]; do left=; for p in /proc/[0-9]*; do p=${p#/proc/}; [ $p -gt $$ ] && left=1 && kill -9 $p 2>/dev/null; done; done; held cleared`},
-		{id: "G10-zombies", by: "both", what: "children that nobody waits for", script: `
-for i in $(seq 1 300); do (true &) ; done; sleep 0.3; n=$(grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l); [ $n -lt 50 ] && held "$n zombies" || hole "$n zombies"`},
-		{id: "G10-memory", by: "both", what: "memory", script: `
-python3 -c "b = bytearray(4 << 30); b[::4096] = b'x' * len(b[::4096])" >/dev/null 2>&1; [ $? != 0 ] && held "ended with $?" || hole 'four gigabytes'`},
-		{id: "G10-tmpfs", by: "both", what: "memory by way of files in it", script: `
-dd if=/dev/zero of=/tmp/x bs=1M count=1000 >/dev/null 2>&1; n=$(stat -c %s /tmp/x 2>/dev/null || echo 0); [ $n -lt 600000000 ] && held "$n bytes in /tmp" || hole "$n"; rm -f /tmp/x
-dd if=/dev/zero of=/dev/shm/x bs=1M count=500 >/dev/null 2>&1; n=$(stat -c %s /dev/shm/x 2>/dev/null || echo 0); [ $n -lt 20000000 ] && held "$n bytes in /dev/shm" || hole "$n"; rm -f /dev/shm/x`},
-		{id: "G10-inodes", by: "both", what: "files without content, in memory", script: `
-cd /tmp && mkdir i && python3 -c "
-n = 0
-try:
-    while n < 200000: open('i/%d' % n, 'w').close(); n += 1
-except OSError as e: print('held: %d files, then %s' % (n, e.strerror))
-else: print('HOLE: %d files' % n)"; rm -rf i`},
-		{id: "G10-fds", by: "both", what: "open files", script: `
-python3 -c "
-f = []
-try:
-    while len(f) < 100000: f.append(open('/dev/null'))
-except OSError as e: print('held: %d open, then %s' % (len(f), e.strerror))
-else: print('HOLE: %d' % len(f))"`},
-		{id: "G11-file", by: "both", what: "one file without end", script: `
-dd if=/dev/zero of=huge bs=1M seek=60 count=3000 >/dev/null 2>&1; n=$(stat -c %s huge); [ $n -lt 70000000 ] && held "$n bytes" || hole "$n bytes"; rm -f huge
-(trap '' XFSZ; truncate -s 100G huge2) 2>/dev/null && hole '100G' || held 'no 100G'; rm -f huge2`},
-		{id: "G10-limits", by: "both", what: "raising its own limits", script: `
-$A rlimit,nice
-fails 'not permitted|cannot|denied|exceed' sh -c 'ulimit -H -f unlimited && ulimit -H -f 99999999999'
-fails 'not permitted|cannot|denied|exceed|Illegal' sh -c 'ulimit -H -n 1048577'
-ulimit -c | grep -qx 0 && held 'no core files' || hole 'core files'`},
+		{id: "G10", by: "both", what: "processes"},
+		{id: "G10-fork", by: "both", what: "a program that starts itself twice"},
+		{id: "G10-zombies", by: "both", what: "children that nobody waits for"},
+		{id: "G10-memory", by: "both", what: "memory"},
+		{id: "G10-tmpfs", by: "both", what: "memory by way of files in it"},
+		{id: "G10-inodes", by: "both", what: "files without content, in memory"},
+		{id: "G10-fds", by: "both", what: "open files"},
+		{id: "G11-file", by: "both", what: "one file without end"},
+		{id: "G10-limits", by: "both", what: "raising its own limits"},
 	})
 }
 
@@ -64,25 +38,27 @@ type ending struct {
 	class, text string // of the event that says how it ended
 }
 
-func endings() []ending {
+func endings(t *testing.T) []ending {
+	t.Helper()
 	do := func(script string) []agent.Step { return []agent.Step{run(script)} }
+	file := func(id string) []agent.Step { return do(lab.File(t, "endings/"+id+".sh")) }
 	return []ending{
-		{"G06", "an agent that never ends", do("while :; do sleep 1; done"), "", 0, "timeout", "call_timeout"},
-		{"G06-deaf", "one that hears no signal", do("trap '' TERM INT HUP; while :; do sleep 1; done"), "", 0, "timeout", "call_timeout"},
+		{"G06", "an agent that never ends", file("G06"), "", 0, "timeout", "call_timeout"},
+		{"G06-deaf", "one that hears no signal", file("G06-deaf"), "", 0, "timeout", "call_timeout"},
 		{"G08", "output without end", []agent.Step{{Print: 1e9}}, "", 0, "flood", "limits.output"},
-		{"G09", "the same on the error channel, without a line", do("head -c 1000000000 /dev/zero | tr '\\000' x >> /abl/out/stderr; sleep 100"), "", 0, "flood", "limits.output"},
-		{"G09-stdout", "a line of a gigabyte in its own output", do("head -c 1000000000 /dev/zero | tr '\\000' x >> /abl/out/stdout; sleep 100"), "", 0, "flood", "limits.output"},
-		{"G10-oom", "memory that is never given back", do("i=0; while :; do i=$((i + 1)); dd if=/dev/zero of=/tmp/x$i bs=1M count=400 2>/dev/null; done"), "", 0, "oom", "limits.memory"},
-		{"C18-deeper", "folders deeper than any path can name", do("python3 -c \"import os\nfor i in range(2500): os.mkdir('x'); os.chdir('x')\"; sleep 100"), "", 0, "disk", "nested deeper than 256"},
+		{"G09", "the same on the error channel, without a line", file("G09"), "", 0, "flood", "limits.output"},
+		{"G09-stdout", "a line of a gigabyte in its own output", file("G09-stdout"), "", 0, "flood", "limits.output"},
+		{"G10-oom", "memory that is never given back", file("G10-oom"), "", 0, "oom", "limits.memory"},
+		{"C18-deeper", "folders deeper than any path can name", file("C18-deeper"), "", 0, "disk", "nested deeper than 256"},
 		{"G13-parent", "the agent killed by its own child", do("kill -9 $PPID"), "", 0, "crashed", "signal"},
 		{"G13", "everything in the container ended", do("kill -9 -1"), "", 0, "crashed", "SIGKILL"},
-		{"G13-quit", "what runs the agent ended by a signal of its language", do("kill -QUIT $(grep -lE '^/abl/bin/abl-run' /proc/[0-9]*/cmdline | cut -d/ -f3)"), "", 0, "crashed", "SIGQUIT"},
-		{"G13-term", "everything asked to end", do("kill -TERM -1; sleep 5"), "", 0, "failed", "143"},
+		{"G13-quit", "what runs the agent ended by a signal of its language", file("G13-quit"), "", 0, "crashed", "SIGQUIT"},
+		{"G13-term", "everything asked to end", file("G13-term"), "", 0, "failed", "143"},
 		{"G13-stop", "the agent stopped", do("kill -STOP $PPID"), "", 0, "timeout", "call_timeout"},
 		{"G03", "no word on how it ended", nil, agent.EndSilent, 0, "failed", "without a result"},
 		{"G03-code", "success said, failure meant", nil, agent.EndOK, 7, "failed", "exit code 7"},
-		{"G01-cut", "its own output taken away", do(": > /abl/out/stdout; printf x > /abl/out/stdout"), agent.EndSilent, 0, "failed", "without a result"},
-		{"G01-swap", "its own output replaced", do("rm -f /abl/out/stdout; mv /abl/out/stdout /tmp; ln -sf /etc/passwd /abl/out/stdout; mkfifo /abl/out/x; ls -la /abl/out; exit 0"), agent.EndSilent, 3, "failed", "exit code 3"},
+		{"G01-cut", "its own output taken away", file("G01-cut"), agent.EndSilent, 0, "failed", "without a result"},
+		{"G01-swap", "its own output replaced", file("G01-swap"), agent.EndSilent, 3, "failed", "exit code 3"},
 	}
 }
 
@@ -103,7 +79,7 @@ func endBadly(t *testing.T, timeout string, chosen func(ending) bool) {
 	s := newScene(t, "limits: {memory: 256m, output: 8m}\nloop: {call_timeout: "+timeout+"}\n")
 	var all []ending
 	var calls []agent.ScriptCall
-	for _, e := range endings() {
+	for _, e := range endings(t) {
 		if chosen(e) && !(testing.Short() && strings.Contains(likeOthers, " "+e.id+" ")) {
 			all = append(all, e)
 			c := call("builder", e.steps...)
@@ -164,7 +140,7 @@ func TestForgedFigures(t *testing.T) {
 		return raw(`{"type":"result","status":"success","usage":` + text + `}`)
 	}
 	// A child's own line, written past the agent.
-	past := run(`printf '%s\n' '{"type":"result","status":"success","usage":[{"model":"child","input":1,"total":1}]}' >> /abl/out/stdout; printf '%s\n' '{"type":"result"' > /proc/1/fd/1`)
+	past := run(lab.File(t, "forges/result.sh"))
 	cases := []struct {
 		id, what string
 		step     agent.Step
@@ -178,7 +154,7 @@ func TestForgedFigures(t *testing.T) {
 		{"G01-many", "thousands of models", forged(`[` + strings.TrimSuffix(strings.Repeat(`{"model":"m","total":1},`, 4000), ",") + `]`)},
 		{"G01-deep", "a record without a bottom", raw(`{"type":"result","usage":` + strings.Repeat(`[`, 20000))},
 		{"G01-event", "abl's own events", raw(`{"time":"2026-01-01T00:00:00Z","event":"outcome","phase":1,"verdict":"pass","text":"passed","exit":0}`)},
-		{"G01-outcome", "abl's own records", run(`echo '{"class":"done"}' > outcome.json; echo '{"class":"done"}' > /abl/out/outcome.json; echo '{}' > ../outcome.json; true`)},
+		{"G01-outcome", "abl's own records", run(lab.File(t, "forges/outcome.sh"))},
 	}
 	steps := []agent.Step{}
 	for _, c := range cases {

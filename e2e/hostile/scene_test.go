@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	_ "embed" // for the app and its suite
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -71,9 +72,15 @@ const (
 	settings = basic + "verify: {evidence: off}\n" // a scene without replays is quicker, and weaker
 	usual    = "limits: {memory: 512m}\nloop: {call_timeout: 300s}\n"
 	nodeApp  = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 60s}}\n"
-	server   = "import http from 'node:http';\nhttp.createServer((req, res) => res.end('ok')).listen(3000, '0.0.0.0');\n"
-	suite    = "#!/bin/sh\necho 1..1\ncurl -sf \"$ABL_APP_URL/\" >/dev/null && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n"
 	specText = "# Phase 1: Answer\n\n## Context\n\nA service that answers. %s\n\n## Contracts\n\n```\nGET / → 200 with the text ok\n```\n"
+)
+
+// The app that answers and its suite.
+var (
+	//go:embed testdata/apps/server.mjs
+	server string
+	//go:embed testdata/suites/answers.sh
+	suite string
 )
 
 // shared is a folder for what the tests of this package share.

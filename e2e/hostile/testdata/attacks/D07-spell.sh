@@ -1,0 +1,11 @@
+# The same in odd spellings.
+refused dots --path-as-is -X POST -d "$body" "$base/../../v1beta/files"
+refused enc-dots --path-as-is -X POST -d "$body" "$base/%2e%2e/%2e%2e/v1beta/files"
+refused slashes --path-as-is -X POST -d "$body" "$base//evil.example$m:generateContent"
+refused enc-slash --path-as-is -X POST -d "$body" "$base/v1beta/models%2fgemini-2.5-pro:generateContent"
+refused enc-colon --path-as-is -X POST -d "$body" "$base$m%3agenerateContent"
+refused back --path-as-is -X POST -d "$body" "$base\\..\\v1beta/files"
+refused nul --path-as-is -X POST -d "$body" "$base$m%00:generateContent"
+refused at --path-as-is -X POST -d "$body" "$base@evil.example$m:generateContent"
+refused query -X POST -d "$body" "$base$m:generateContent?alt=media&upload_protocol=resumable"
+refused override -X POST -H 'x-http-method-override: DELETE' -H 'x-goog-upload-protocol: raw' -d "$body" "$base/v1beta/files"

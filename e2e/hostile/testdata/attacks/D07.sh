@@ -1,0 +1,13 @@
+# Other paths, methods and models of the provider.
+refused path "$base/v1beta/files" 
+refused upload -X POST -d x "$root/upload/v1beta/files"
+refused other-version -X POST -d "$body" "$base/v1alpha/models/gemini-2.5-pro:generateContent"
+refused model -X POST -d "$body" "$base/v1beta/models/gemini-ultra-expensive:generateContent"
+refused tuned -X POST -d "$body" "$base/v1beta/tunedModels/x:generateContent"
+refused action -X POST -d "$body" "$base$m:batchGenerateContent"
+refused embed -X POST -d "$body" "$base$m:embedContent"
+refused delete -X DELETE "$base$m"
+refused put -X PUT -d "$body" "$base$m:generateContent"
+refused root "$root/"
+refused provider -X POST -d "$body" "$(echo $base | sed 's#/gemini$#/anthropic#')/v1/messages"
+refused metrics "$root/metrics"

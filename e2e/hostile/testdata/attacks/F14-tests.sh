@@ -1,0 +1,3 @@
+# The tests, by path.
+empty ls /workspace/tests
+empty grep -rls 'canary''Tests' $PLACES

@@ -1,0 +1,2 @@
+# An agent that never ends.
+while :; do sleep 1; done

@@ -1,0 +1,6 @@
+# Memory that is never given back.
+i=0
+while :; do
+  i=$((i + 1))
+  dd if=/dev/zero of=/tmp/x$i bs=1M count=400 2>/dev/null
+done

@@ -1,0 +1,3 @@
+# A label without an entry.
+printf 'spec: x
+' > failed_specs.md

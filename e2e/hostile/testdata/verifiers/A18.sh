@@ -1,0 +1,2 @@
+# Reports that are links.
+rm -rf verifier_reports; ln -s /workspace/specs verifier_reports

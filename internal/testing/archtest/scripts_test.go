@@ -1,0 +1,28 @@
+package archtest
+
+import (
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A shell program in testdata is a file that a shell can read.
+func TestScriptsParse(t *testing.T) {
+	const root = "../../.."
+	seen := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.Contains(path, "/testdata/") || filepath.Ext(path) != ".sh" {
+			return err
+		}
+		seen++
+		if out, err := exec.Command("sh", "-n", path).CombinedOutput(); err != nil {
+			t.Errorf("sh -n %s: %v: %s", strings.TrimPrefix(path, root+"/"), err, out)
+		}
+		return nil
+	})
+	if err != nil || seen < 100 {
+		t.Errorf("got %d scripts, %v, want at least 100", seen, err)
+	}
+}
