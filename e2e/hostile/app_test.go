@@ -12,7 +12,7 @@ import (
 // The app is the Builder's program beside the Verifier: it tries the kernel and
 // the mounts as a role does, and what an app alone can try.
 func TestAppHolds(t *testing.T) {
-	s := newScene(t, usual+"app: {command: sh attack.sh, port: 3000, ready: {path: /, timeout: 30s}, env: {FLAVOUR: sweet}}\n")
+	s := newScene(t, usual+"app: {command: sh attack.sh, port: 3000, ready: {path: /, timeout: 120s}, env: {FLAVOUR: sweet}}\n")
 	attacks := appAttacks()
 	s.script(builds(write("attack.sh", inOneScript(t, attacks))), verifies())
 	s.play(0)
