@@ -55,14 +55,14 @@ func TestPrepare(t *testing.T) {
 	wants(t, "the dry run", dry, `prepare: "npm ci && sh looks.sh", when a lock file has changed; it reaches registry.example`, "npm ci && sh looks.sh\n")
 
 	run := p.Must(0, "phase", "1", "--json")
-	if n, starts := prepares(t, run), len(of(events(t, run), state.AppStart)); n != 2 || starts < 4 {
-		t.Errorf("it was prepared %d times for %d starts, want 2 for two lock files", n, starts)
+	if n, starts := prepares(t, run), len(of(events(t, run), state.AppStart)); n != 3 || starts < 4 {
+		t.Errorf("got %d preparations for %d starts, want 3: for the Builder, and for the app by each of two lock files", n, starts)
 	}
-	if got := strings.Count(r.asked(), "GET registry.example/tiny/-/tiny-1.0.0.tgz"); got != 2 {
+	if got := strings.Count(r.asked(), "GET registry.example/tiny/-/tiny-1.0.0.tgz"); got != 3 {
 		t.Errorf("the registry gave the package %d times:\n%s", got, r.asked())
 	}
 	seen := p.Read(".abl/logs/calls/prepare/stdout") + p.Read(".abl/logs/calls/prepare/stderr")
-	wants(t, "what preparing saw", seen, "uid ", "/workspace/src\n", "response 403", "Read-only file system")
+	wants(t, "what preparing saw", seen, "uid ", "/workspace/src\n", "response 403", "cannot touch '.git/mine'")
 	lacks(t, "what preparing saw", seen, "uid 0\n", "/workspace/tests\n", "/workspace/specs\n", "swordfish")
 	wants(t, "the notes", notes(t, run), "the gateway refused other.example:443", "add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
 	lacks(t, "what the registry was asked", r.asked(), "prepare", "direct")
@@ -79,7 +79,7 @@ func TestPrepare(t *testing.T) {
 	q.Must(0, "trust")
 	q.Must(0, "pull")
 	opened(q, "1", "tiny indeed")
-	if got := strings.Count(r.asked(), "GET registry.example/tiny/-/tiny-1.0.0.tgz"); got != 3 {
+	if got := strings.Count(r.asked(), "GET registry.example/tiny/-/tiny-1.0.0.tgz"); got != 4 {
 		t.Errorf("the registry gave the package %d times", got)
 	}
 	noLeftovers(p)
@@ -122,8 +122,11 @@ func TestPrepareReachesTheBuilder(t *testing.T) {
 // its record: the next abl prepares again.
 func TestPrepareKilled(t *testing.T) {
 	p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: 'sh prepare.sh', ", 1),
-		builds(write("server.mjs", server), write("package-lock.json", "{}\n"), write(".gitignore", "deps/\n"),
-			write("prepare.sh", lab.File(t, "steps/changes-the-lock-file-once.sh"))), verifies())
+		builds(write("server.mjs", server)), verifies())
+	p.Write("src/.gitignore", "deps/\nhang\n")
+	p.Write("src/package-lock.json", "{}\n")
+	p.Write("src/prepare.sh", lab.File(t, "steps/changes-the-lock-file-once.sh"))
+	p.Write("src/hang", "")
 	killedAt := func(point string) {
 		t.Helper()
 		cmd := p.Cmd("phase", "1")
@@ -140,8 +143,8 @@ func TestPrepareKilled(t *testing.T) {
 	p.Git("src", "checkout", "-q", "--", ".")
 	killedAt("prepare.done")
 	r = p.Must(0, "phase", "1", "--json")
-	if got := prepares(t, r); got != 1 {
-		t.Errorf("preparations of the last run: got %d, want 1", got)
+	if got := prepares(t, r); got != 2 {
+		t.Errorf("preparations of the last run: got %d, want 2, for the Builder and for the app", got)
 	}
 	if got, want := p.Read("src/package-lock.json"), "{}\n"; got != want {
 		t.Errorf("the lock file: got %q, want %q", got, want)
