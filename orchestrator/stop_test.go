@@ -261,7 +261,7 @@ func TestFilesBeforeTheFirstCommit(t *testing.T) {
 	if err := w.after(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := "phase1/person/step-1 on nothing p1-build-1.1-person-nothing, phase1/build/step-1 p1-build-1.1"
+	want := "phase1/person/step-1 p1-build-1.1-person-, phase1/build/step-1 p1-build-1.1"
 	if got := strings.Join(w.commits["src"], ", "); got != want {
 		t.Errorf("got commits %s, want %s", got, want)
 	}

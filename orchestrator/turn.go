@@ -68,9 +68,6 @@ func (t turn) guarded(ctx context.Context) error {
 	if err := t.afterBoot(ctx); err != nil {
 		return err
 	}
-	if tip, err := t.Src.Tip(); err != nil || tip == "" {
-		return errors.Join(err, t.commitFirst(ctx))
-	}
 	left, known, err := roles.Read[string](roles.Record{Dir: t.Project.Logs()}, leftFile)
 	if err != nil {
 		return err
@@ -80,7 +77,13 @@ func (t turn) guarded(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.p.Iteration > 1 && t.p.Attempt == 1 {
+	tip, err := t.Src.Tip()
+	switch {
+	case err != nil:
+		return err
+	case tip == "":
+		return t.commitFirst(ctx)
+	case t.p.Iteration > 1 && t.p.Attempt == 1:
 		return t.settled(ctx)
 	}
 	return t.unchanged(ctx)
@@ -142,8 +145,11 @@ func (t turn) takeMine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	on := cmp.Or(tip[:min(len(tip), 7)], "nothing")
-	subject := fmt.Sprintf("phase%d/person/step-%d on %s", t.Number, t.p.Step, on)
+	on := tip[:min(len(tip), 7)]
+	subject := fmt.Sprintf("phase%d/person/step-%d", t.Number, t.p.Step)
+	if on != "" {
+		subject += " on " + on
+	}
 	c, err := t.Src.Snapshot(ctx, subject, t.key+"-person-"+on, func(state.Found) error { return nil })
 	if err != nil {
 		return fmt.Errorf("cannot commit your changes: %w", err)

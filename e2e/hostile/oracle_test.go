@@ -71,7 +71,7 @@ func (s *scene) keepsSecrets(r lab.Result) {
 		switch {
 		case path == ".env":
 			return nil
-		case strings.HasPrefix(path, "src/"), strings.Contains(dir, "-build-"):
+		case strings.HasPrefix(path, "src/"), strings.HasPrefix(path, ".abl/cache/"), strings.Contains(dir, "-build-"):
 			return append(needles(c.Tests), never...)
 		case strings.Contains(dir, "-verify-") && strings.HasPrefix(rest, "app/"):
 			return append(needles(c.Tests, c.Spec), never...) // what the app printed, which only the person reads
@@ -103,7 +103,7 @@ func outside(s *scene) map[string]string {
 		walk(s, dir, func(path string, info fs.FileInfo) error {
 			if name == "project" {
 				switch {
-				case path == "src", path == ".abl/tests", path == ".abl/logs", path == ".abl/reports":
+				case path == "src", path == ".abl/tests", path == ".abl/logs", path == ".abl/reports", path == ".abl/cache":
 					return fs.SkipDir
 				case path == ".abl/state.json", path == ".abl/project_map.txt", path == ".abl/lock", path == ".abl/forwards.json", path == ".abl/specs/contract-ids.txt", path == ".abl", path == ".":
 					return nil
@@ -159,7 +159,7 @@ func (s *scene) leavesNothing() {
 	})
 }
 
-var subject = regexp.MustCompile(`^phase1/(build|verify)/step-[0-9]+(\.[0-9]+)?$`)
+var subject = regexp.MustCompile(`^phase1/(build|verify|person)/step-[0-9]+(\.[0-9]+)?$`)
 
 // keepsBooks wants a state, a ledger with a row for every call, and sound histories.
 func (s *scene) keepsBooks() {
