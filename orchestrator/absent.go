@@ -2,9 +2,6 @@ package orchestrator
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"abl/internal/state"
@@ -12,31 +9,32 @@ import (
 	"abl/roles"
 )
 
-// mostAttempts is more than the attempts that one step of a phase may have.
-const mostAttempts = 20
+// absentFile has the paths of the Builder's workspace that no commit contains, as the last sweep of
+// it found them.
+const absentFile = "absent.json"
 
-// Absent returns the paths of the Builder's workspace that the commit of its last call does not
-// contain, with the reasons. Run reports are never committed and are not among them. step is the
-// step that the phase is at.
-func Absent(p state.Project, phase, step int) ([]state.Thing, error) {
-	for ; step > 0; step-- {
-		for attempt := mostAttempts; attempt > 0; attempt-- {
-			rec := roles.Record{Dir: p.Call(roles.Key(phase, roles.Builder, step, attempt))}
-			if _, err := os.Lstat(filepath.Join(rec.Dir, roles.FoundFile)); err != nil {
-				continue
-			}
-			found, _, err := roles.Read[state.Found](rec, roles.FoundFile)
-			reports := func(t state.Thing) bool { return strings.HasPrefix(t.Path, roles.Builder.Reports+"/") }
-			return slices.DeleteFunc(found.Absent, reports), err
+// keepAbsent keeps the paths that the next Builder has to know of. Run reports are never committed
+// and are not among them.
+func keepAbsent(p state.Project, all []state.Thing) error {
+	kept := []state.Thing{}
+	for _, t := range all {
+		if !strings.HasPrefix(t.Path, roles.Builder.Reports+"/") {
+			kept = append(kept, t)
 		}
 	}
-	return nil, nil
+	return roles.Record{Dir: p.Logs()}.Write(absentFile, kept)
+}
+
+// absent returns the paths that keepAbsent kept.
+func absent(p state.Project) (all []state.Thing, err error) {
+	all, _, err = roles.Read[[]state.Thing](roles.Record{Dir: p.Logs()}, absentFile)
+	return all, err
 }
 
 // noteAbsent reports which paths of the source the commit that failed does not contain. The app
 // may need them.
 func (v turn) noteAbsent() error {
-	all, err := Absent(v.Project, v.Number, v.p.Step)
+	all, err := absent(v.Project)
 	if err != nil || len(all) == 0 {
 		return err
 	}

@@ -94,7 +94,7 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 				return Happened{Class: outcome.Done}, err
 			}
 		}
-		if up, err = l.App.Up(ctx, v.key); err != nil {
+		if up, err = l.App.Up(ctx, v.key, p.SrcCommit); err != nil {
 			return Happened{}, err
 		}
 		if up.Failed != "" && !begun {

@@ -154,7 +154,7 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	}
 	if !role.App {
 		in.Unprepared = up.Failed
-		if in.Absent, err = Absent(c.Project, c.Number, p.Step); err != nil {
+		if in.Absent, err = absent(c.Project); err != nil {
 			return "", shown, err
 		}
 	}

@@ -57,7 +57,8 @@ type Caller interface {
 
 // App is the system under test.
 type App interface {
-	Up(ctx context.Context, key string) (roles.Up, error)
+	// Up starts it from a commit of the source.
+	Up(ctx context.Context, key, commit string) (roles.Up, error)
 	// Prepared installs the dependencies that the Builder's workspace lacks, and reports what failed.
 	Prepared(ctx context.Context, key string) (failed string, err error)
 	Down(ctx context.Context, key string) error

@@ -170,7 +170,10 @@ func (w *world) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
 	})
 }
 
-func (w *world) Up(_ context.Context, key string) (roles.Up, error) {
+func (w *world) Up(_ context.Context, key, commit string) (roles.Up, error) {
+	if tip, _ := (repo{w, "src"}).Tip(); commit != tip {
+		w.Errorf("the app of %s starts from commit %q, want %q", key, commit, tip)
+	}
 	if w.upErr != nil {
 		return roles.Up{}, w.upErr
 	}

@@ -176,7 +176,7 @@ const mostFaults = 2
 // whose turn, it is; again is how often it is repeated as long as faults end it. text says
 // how it came out, in one line.
 func (v turn) replay(ctx context.Context, name string, r roles.Replay, again int) (run roles.Replayed, text string, err error) {
-	r.Key = v.key + "/replay-" + name
+	r.Key, r.Source = v.key+"/replay-"+name, v.p.SrcCommit
 	r.Cmds = v.Jobs.Commands(roles.Verifier, *v.p, roles.Up{})
 	if v.p.Recheck && r.Commit == "" {
 		r.Commit = v.p.TestsCommit

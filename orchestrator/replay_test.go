@@ -30,6 +30,7 @@ type tests struct {
 	mu    sync.Mutex
 	runs  map[string]int
 	order []string // sorted: some are made at the same time
+	from  []string // commits that the app was started from
 	late  map[string]bool
 	watch func(roles.Replay) []witness.Exchange // what a witness sees of a replay against the app, nil for nobody there
 }
@@ -39,6 +40,7 @@ func (s *tests) AtOnce() int { return 1 }
 func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.from = append(s.from, r.Source)
 	what := string(r.Against)
 	if r.Altering != nil && len(r.Altering.Claims) > 0 { // else all is as it is
 		what = "altered"
@@ -169,9 +171,13 @@ func TestWitnessDecides(t *testing.T) {
 			replays := &tests{t: t, says: map[string][]string{"app": {suite(1, "++")}, "no app": {suite(1, "--")}}}
 			replays.watch = func(roles.Replay) []witness.Exchange { return c.seen }
 			l, p := w.toJudge(replays)
+			w.commits["src"], p.SrcCommit = []string{"a 1111"}, "1111"
 			f, err := w.judged(l, p)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if i := slices.IndexFunc(replays.from, func(c string) bool { return c != p.SrcCommit }); i >= 0 {
+				t.Errorf("a replay starts the app from commit %q, want %q", replays.from[i], p.SrcCommit)
 			}
 			if got := shown(f, replays); !strings.HasPrefix(got, c.want) {
 				t.Errorf("got  %s\nwant %s", got, c.want)

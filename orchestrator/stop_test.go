@@ -119,7 +119,7 @@ func TestCancelledWhileTheAppStarts(t *testing.T) {
 // app is one whose start does something else.
 type app struct{ up func(context.Context) error }
 
-func (a app) Up(ctx context.Context, _ string) (roles.Up, error) { return roles.Up{}, a.up(ctx) }
+func (a app) Up(ctx context.Context, _, _ string) (roles.Up, error) { return roles.Up{}, a.up(ctx) }
 func (app) Prepared(context.Context, string) (string, error) {
 	return "", nil
 }
@@ -251,6 +251,17 @@ func TestEditsBeforeANewRound(t *testing.T) {
 	want := "phase1/build/step-1 p1-build-1.1, phase1/person/step-2 on p1-buil p1-build-2.1-person-p1-buil, phase1/build/step-2 p1-build-2.1"
 	if got := strings.Join(w.commits["src"], ", "); got != want {
 		t.Errorf("got commits %s, want %s", got, want)
+	}
+}
+
+// Edits of the user's next to the work that an interrupted first call left are not taken for
+// either: there is no commit to compare them with.
+func TestEditsNextToInterruptedWork(t *testing.T) {
+	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Interrupted}})
+	l := w.loop()
+	w.editWhen(l, func(p state.Phase) bool { return p.Attempt == 2 })
+	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || len(w.commits["src"]) > 0 {
+		t.Errorf("ended with %v and commits %v, want %v and none", err, w.commits["src"], ErrChanged)
 	}
 }
 

@@ -81,7 +81,7 @@ func (t turn) guarded(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case tip == "":
+	case tip == "" && !known:
 		return t.commitFirst(ctx)
 	case t.p.Iteration > 1 && t.p.Attempt == 1:
 		return t.settled(ctx)

@@ -111,6 +111,11 @@ func (t turn) keepFound(f state.Found) error {
 	if err := t.record().Write(roles.FoundFile, f); err != nil {
 		return err
 	}
+	if !t.role.App {
+		if err := keepAbsent(t.Project, f.Absent); err != nil {
+			return err
+		}
+	}
 	for _, text := range said {
 		t.emit(state.Event{Kind: state.Note, Role: t.role.Name, Call: t.key, Text: text})
 	}

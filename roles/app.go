@@ -27,7 +27,6 @@ type App struct {
 	Services []ServiceBox
 	Copy     string // overlay or tar
 	Commits  Commits
-	Commit   string // that the app is started from, "" for the last one
 	Out      state.Sink
 	Prepare  *Prepare // installs its dependencies; nil for no command
 
@@ -64,11 +63,11 @@ func (a *App) box() string     { return a.name(a.at()) }
 func (a *App) scratch() string { return a.name(a.at() + "-scratch") }
 func (a *App) tree() string    { return a.name(a.at() + "-tree") }
 
-// Up starts the app for the call, or finds it running for this very call, and
-// waits until it is ready or has failed. It starts again what was ended from outside.
-func (a *App) Up(ctx context.Context, key string) (up Up, err error) {
+// Up starts the app from a commit of the source, "" for the last one, or finds it running for this
+// very call, and waits until it is ready or has failed. It starts again what was ended from outside.
+func (a *App) Up(ctx context.Context, key, commit string) (up Up, err error) {
 	return up, a.repeated(ctx, key, func() error {
-		up, err = a.upOnce(ctx, key)
+		up, err = a.upOnce(ctx, key, commit)
 		return err
 	})
 }
@@ -83,7 +82,7 @@ func (a *App) repeated(ctx context.Context, key string, do func() error) (err er
 	}
 }
 
-func (a *App) upOnce(ctx context.Context, key string) (Up, error) {
+func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 	up, running, err := a.adopt(ctx, key)
 	if err != nil {
 		return up, err
@@ -93,7 +92,7 @@ func (a *App) upOnce(ctx context.Context, key string) (Up, error) {
 			return up, err
 		}
 		begun := time.Now()
-		from, failed, err := a.source(ctx, key)
+		from, failed, err := a.source(ctx, key, commit)
 		if err != nil {
 			return up, err
 		}

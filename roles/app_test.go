@@ -75,7 +75,7 @@ func TestAppUp(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, c.app, c.says)
-			up, err := s.app.Up(t.Context(), "k")
+			up, err := s.app.Up(t.Context(), "k", "")
 			if err != nil || up.Failed != c.failed || up.URL != c.url || up.Broker != "http://app:7070" || len(up.Token) < 26 {
 				t.Errorf("got %+v, %v", up, err)
 			}
@@ -83,7 +83,7 @@ func TestAppUp(t *testing.T) {
 				t.Errorf("events %s", got)
 			}
 			s.engine.Forget()
-			again, err := s.app.Up(t.Context(), "k")
+			again, err := s.app.Up(t.Context(), "k", "")
 			if err != nil || again != up || strings.Contains(s.engine.Journal(), "Start") {
 				t.Errorf("again: %+v, %v\n%s", again, err, s.engine.Journal())
 			}
@@ -102,7 +102,7 @@ func TestServiceHasTheAppsDeadline(t *testing.T) {
 	var until []string
 	for _, key := range []string{"k", "l"} {
 		must(t, os.MkdirAll(s.runner.Project.Call(key), 0o755))
-		_, err := s.app.Up(t.Context(), key)
+		_, err := s.app.Up(t.Context(), key, "")
 		must(t, err)
 		box, _ := s.engine.Box("abl-id-svc-db")
 		holder, _ := s.engine.Box("abl-id-holder-svc-db")
@@ -123,13 +123,13 @@ func TestServiceHasTheAppsDeadline(t *testing.T) {
 // Verifier may run; another call's app has another one.
 func TestAppToken(t *testing.T) {
 	s := newStage(t, web, `{"event":"ready"}`)
-	first, err := s.app.Up(t.Context(), "k")
+	first, err := s.app.Up(t.Context(), "k", "")
 	must(t, err)
 	must(t, s.engine.Kill(t.Context(), s.app.box()))
-	second, err := s.app.Up(t.Context(), "k")
+	second, err := s.app.Up(t.Context(), "k", "")
 	must(t, err)
 	must(t, os.MkdirAll(s.runner.Project.Call("l"), 0o755))
-	other, err := s.app.Up(t.Context(), "l")
+	other, err := s.app.Up(t.Context(), "l", "")
 	must(t, err)
 	if first.Token != second.Token || other.Token == first.Token {
 		t.Errorf("tokens %q, %q, %q", first.Token, second.Token, other.Token)
@@ -147,7 +147,7 @@ func TestAppThatSilencesItsBroker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, web, says)
 			s.app.Silence = 50 * time.Millisecond
-			up, err := s.app.Up(t.Context(), "k")
+			up, err := s.app.Up(t.Context(), "k", "")
 			if err != nil || !strings.Contains(up.Failed, "nothing came of its start") {
 				t.Errorf("got %+v, %v, want a start that failed with \"nothing came of its start\"", up, err)
 			}
@@ -158,11 +158,11 @@ func TestAppThatSilencesItsBroker(t *testing.T) {
 func TestAppFails(t *testing.T) {
 	s := newStage(t, web, "")
 	s.engine.Sync = true
-	if _, err := s.app.Up(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), "ended with exit code 3 before it said a word") {
+	if _, err := s.app.Up(t.Context(), "k", ""); err == nil || !strings.Contains(err.Error(), "ended with exit code 3 before it said a word") {
 		t.Errorf("an app that ends at once: %v", err)
 	}
 	s = newStage(t, web, `{"event":"failed","name":"db","detail":"no answer on port 5432"}`)
-	if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, ErrService) {
+	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, ErrService) {
 		t.Errorf("a service that fails: %v", err)
 	}
 	for _, method := range []string{"Create", "Start", "EnsureVolume"} {
@@ -170,14 +170,14 @@ func TestAppFails(t *testing.T) {
 			for _, nth := range []int{1, 2, 3} {
 				s := newStage(t, web, `{"event":"ready"}`)
 				s.engine.Fail(method, nth, sandbox.ErrUnreachable)
-				_, err := s.app.Up(t.Context(), "k")
+				_, err := s.app.Up(t.Context(), "k", "")
 				if method == "EnsureVolume" && nth == 3 {
 					continue // there are two
 				}
 				if !errors.Is(err, sandbox.ErrUnreachable) {
 					t.Errorf("%s %d: %v", method, nth, err)
 				}
-				if up, err := s.app.Up(t.Context(), "k"); err != nil || up.URL == "" {
+				if up, err := s.app.Up(t.Context(), "k", ""); err != nil || up.URL == "" {
 					t.Errorf("after %s %d failed: %v", method, nth, err)
 				}
 			}
@@ -191,11 +191,11 @@ func TestAppCancelled(t *testing.T) {
 	s := newStage(t, web, `{"event":"listening"}`)
 	broker := s.engine.Scripts["abl-id-app"]
 	s.engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit { cancel(); return broker(b) }
-	if _, err := s.app.Up(ctx, "k"); !errors.Is(err, context.Canceled) {
+	if _, err := s.app.Up(ctx, "k", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("while it waits: %v", err)
 	}
 	s = newStage(t, web, `{"event":"ready"}`)
-	if _, err := s.app.Up(cancelled(t), "k"); !errors.Is(err, context.Canceled) || strings.Contains(s.engine.Journal(), "Create") {
+	if _, err := s.app.Up(cancelled(t), "k", ""); !errors.Is(err, context.Canceled) || strings.Contains(s.engine.Journal(), "Create") {
 		t.Errorf("before it begins: %v\n%s", err, s.engine.Journal())
 	}
 }
@@ -204,7 +204,7 @@ func TestAppGetsACopy(t *testing.T) {
 	s := newStage(t, web, `{"event":"ready"}`)
 	write(t, filepath.Join(s.runner.Project.Src, "a"), "a change that no commit has")
 	s.app.Copy = "tar"
-	_, err := s.app.Up(t.Context(), "k")
+	_, err := s.app.Up(t.Context(), "k", "")
 	must(t, err)
 	exported, err := os.ReadFile(s.app.Project.Cache("trees", "t1", "a"))
 	if err != nil || string(exported) != "text of the commit" || !strings.Contains(s.engine.Journal(), "CopyIn ") {
@@ -219,7 +219,7 @@ func TestAppGetsACopy(t *testing.T) {
 	must(t, s.app.Down(t.Context(), "k"))
 	broken := errors.New("unreadable")
 	s.app.Commits = oneCommit{tree: "t2", err: broken}
-	if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, broken) {
+	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, broken) {
 		t.Errorf("a commit that cannot be read: got %v, want %v", err, broken)
 	}
 }
@@ -251,7 +251,7 @@ func TestAppWritesTooMuch(t *testing.T) {
 				}
 				return c.used
 			}
-			up, err := s.app.Up(t.Context(), "k")
+			up, err := s.app.Up(t.Context(), "k", "")
 			must(t, err)
 			if c.want == "" {
 				<-looked

@@ -90,7 +90,7 @@ func TestFullDiskIsNoVerdict(t *testing.T) {
 			t.Run("an app", func(t *testing.T) {
 				s := newStage(t, web, "")
 				s.app.Disk, s.engine.Scripts["abl-id-app"] = full, hangs
-				if up, err := s.app.Up(t.Context(), "k"); !errors.Is(err, ErrKilled) || !strings.Contains(err.Error(), name) {
+				if up, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, ErrKilled) || !strings.Contains(err.Error(), name) {
 					t.Errorf("got %+v, %v, want that it was ended since few %s", up, err, name)
 				}
 			})
@@ -99,7 +99,7 @@ func TestFullDiskIsNoVerdict(t *testing.T) {
 				s.app.Disk = full
 				s.engine.Used = func(string) int64 { return 61 << 20 }
 				const want = "it wrote 61 MiB into its copy"
-				if up, err := s.app.Up(t.Context(), "k"); err != nil || !strings.Contains(up.Failed, want) {
+				if up, err := s.app.Up(t.Context(), "k", ""); err != nil || !strings.Contains(up.Failed, want) {
 					t.Errorf("got %+v, %v, want %q", up, err, want)
 				}
 			})

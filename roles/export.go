@@ -27,27 +27,13 @@ type Commits interface {
 	ExportTo(ctx context.Context, dir, commit string) error
 }
 
-// Tested is the commit that an app was started from, as the app's record has it.
-type Tested struct {
-	Commit string `json:"commit"`
-	Tree   string `json:"tree"` // git's hash
-}
-
-const testedFile = "tested.json"
-
-// TestedBy reads which commit the app of a call was started from.
-func TestedBy(p state.Project, key string) (Tested, bool, error) {
-	return Read[Tested](Record{filepath.Join(p.Call(key), "app")}, testedFile)
-}
-
 // layers are the directories that an app's source consists of, the upper first: the export of a
 // commit, and what app.prepare made for it.
 type layers []string
 
-// source exports the commit that the app is started from and brings its dependencies. It reports
-// what of app.prepare failed.
-func (a *App) source(ctx context.Context, key string) (all layers, failed string, err error) {
-	commit := a.Commit
+// source exports a commit, "" for the last one, and installs its dependencies. It reports what of
+// app.prepare failed.
+func (a *App) source(ctx context.Context, key, commit string) (all layers, failed string, err error) {
 	if commit == "" {
 		if commit, err = a.Commits.Tip(); err != nil {
 			return nil, "", err
@@ -61,10 +47,8 @@ func (a *App) source(ctx context.Context, key string) (all layers, failed string
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot export commit %.12s of the source: %w", commit, err)
 	}
-	record := Record{a.dir(key)}
-	err = errors.Join(os.MkdirAll(record.Dir, 0o755), record.Write(testedFile, Tested{commit, tree}))
-	if err != nil || a.Prepare == nil {
-		return layers{dir}, "", err
+	if a.Prepare == nil {
+		return layers{dir}, "", nil
 	}
 	deps, failed, err := a.dependencies(ctx, key, commit, dir)
 	return layers{dir, deps}, failed, err
@@ -75,8 +59,8 @@ type cache struct{ project state.Project }
 
 func (a *App) cache() cache { return cache{a.Project} }
 
-// cacheKept is how many directories of a kind stay.
-const cacheKept = 4
+// cacheKept is how many directories of a kind stay: each may be as large as the source.
+const cacheKept = 2
 
 // caching keeps apps that start at the same time from making a directory twice. opened has the
 // caches that this process has looked at.

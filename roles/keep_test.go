@@ -132,7 +132,7 @@ func TestOutputThatCannotBeKept(t *testing.T) {
 func TestAppIsKeptSafe(t *testing.T) {
 	s := newStage(t, web, `{"event":"failed","detail":"said `+key+`\u001b[2J\nabl: passed"}`+"\n")
 	s.app.Safe = hiding()
-	up, err := s.app.Up(t.Context(), "k")
+	up, err := s.app.Up(t.Context(), "k", "")
 	if err != nil || up.Failed != `said [secret …11]\x1b[2J abl: passed` {
 		t.Errorf("got %q, %v", up.Failed, err)
 	}

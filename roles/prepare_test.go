@@ -257,14 +257,14 @@ func TestPrepareBeforeTheFirstCommit(t *testing.T) {
 func TestPrepareBeforeTheApp(t *testing.T) {
 	k := newKitchen(t)
 	k.does = func(string) sandbox.Exit { return sandbox.Exit{Code: 1} }
-	up, err := k.app.Up(t.Context(), "k")
+	up, err := k.app.Up(t.Context(), "k", "")
 	if err != nil || up.Failed != "app.prepare ended with exit code 1" {
 		t.Errorf("%+v, %v", up, err)
 	}
 	must(t, k.app.Down(t.Context(), "k"))
 	k.wantLeft()
 	k.does = func(string) sandbox.Exit { return sandbox.Exit{} }
-	if up, err = k.app.Up(t.Context(), "k"); err != nil || up.Failed != "" {
+	if up, err = k.app.Up(t.Context(), "k", ""); err != nil || up.Failed != "" {
 		t.Errorf("%+v, %v", up, err)
 	}
 	if got := k.kinds(); got != "preparing prepared app_failed preparing prepared app_start app_ready" {
@@ -280,7 +280,7 @@ func TestPrepareWithoutALockFile(t *testing.T) {
 	if k.ran != 0 {
 		t.Error("it was run before there was anything to bring")
 	}
-	if _, err := k.app.Up(t.Context(), "k"); err != nil || k.ran != 1 {
+	if _, err := k.app.Up(t.Context(), "k", ""); err != nil || k.ran != 1 {
 		t.Errorf("it was run %d times, %v", k.ran, err)
 	}
 }

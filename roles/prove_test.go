@@ -210,7 +210,7 @@ func TestWeakNetwork(t *testing.T) {
 // The app is proven as the roles are, and so is what nobody looks around in.
 func TestProofOfTheApp(t *testing.T) {
 	s := newStage(t, web, `{"event":"ready"}`)
-	if _, err := s.app.Up(t.Context(), "k"); err != nil {
+	if _, err := s.app.Up(t.Context(), "k", ""); err != nil {
 		t.Fatal(err)
 	}
 	rec := Record{s.app.Project.Call("k")}
@@ -219,7 +219,7 @@ func TestProofOfTheApp(t *testing.T) {
 	}
 	s = newStage(t, web, `{"event":"ready"}`)
 	s.engine.Opening = func(sandbox.Box) string { return `{"probe_error":"no"}` + "\n" }
-	if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, sandbox.ErrUnproven) {
+	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("a probe that could not look: %v", err)
 	}
 	for kind, name := range map[string]string{"holder": "abl-id-holder-app", "service": "abl-id-svc-db", "helper": "abl-id-app-fill", "app": "box is"} {
@@ -233,7 +233,7 @@ func TestProofOfTheApp(t *testing.T) {
 			}
 		}}
 		s.app.Engine = another
-		if _, err := s.app.Up(t.Context(), "k"); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), name) {
+		if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), name) {
 			t.Errorf("another %s: %v", kind, err)
 		}
 	}

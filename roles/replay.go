@@ -48,6 +48,7 @@ const (
 type Replay struct {
 	Key     string // "<call>/replay-<name>": the folder of its record below the calls
 	Commit  string // of the tests
+	Source  string // commit that the app is started from, "" for the last one
 	Against Against
 	Limit   time.Duration
 	Cut     <-chan struct{} // closed when its time is up before that, nil for never
@@ -159,7 +160,7 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	a := r.app(p)
 	up = a.up(helper.BrokerSpec{App: a.Spec.App, Token: rand.Text()})
 	if p.Against == TheApp {
-		if up, err = a.Up(ctx, p.Key); err != nil || up.Failed != "" {
+		if up, err = a.Up(ctx, p.Key, p.Source); err != nil || up.Failed != "" {
 			return up, err
 		}
 	}

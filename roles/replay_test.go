@@ -141,7 +141,7 @@ func TestAppKilledAtItsStart(t *testing.T) {
 				}
 				return sandbox.Exit{Code: 137}
 			}
-			up, err := s.app.Up(t.Context(), "k")
+			up, err := s.app.Up(t.Context(), "k", "")
 			if !errors.Is(err, c.is) || up.Failed != c.failed || starts != min(c.kills+1, 3) && c.last == "" {
 				t.Errorf("got %+v, %v after %d starts, want %q, %v", up, err, starts, c.failed, c.is)
 			}

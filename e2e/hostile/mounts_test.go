@@ -56,7 +56,7 @@ func kernelAttacks() []attack {
 // mountAttacks are about files that are not the role's.
 func mountAttacks() []attack {
 	return []attack{
-		{id: "B03", by: "both", what: "files of the project and the person"},
+		{id: "B03", by: "both", what: "files of the project and of the user"},
 		{id: "F14", by: "verifier", what: "the source, by path and by URL"},
 		{id: "F14-tests", by: "builder", what: "the tests, by path"},
 		{id: "B04", by: "both", what: "the engine's socket, or any other"},

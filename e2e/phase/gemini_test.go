@@ -21,8 +21,10 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	t.Cleanup(func() { <-slots })
 	const key = "a-key-of-nobody-4711"
 	p := lab.Demo(t)
-	// The CLI refuses to write build files with its own tool.
-	p.Write("scenario.yaml", strings.Replace(p.Read("scenario.yaml"), "    steps:\n", "    steps:\n      - write: package.json\n        text: '{}'\n", 1))
+	// The CLI refuses to write build files with its own tool. The gate keeps the call from ending while the
+	// test looks at its containers. A paused CLI would lose its connections.
+	p.Write("scenario.yaml", strings.Replace(p.Read("scenario.yaml"), "    steps:\n",
+		"    steps:\n      - run: \"touch at; until [ -e go ]; do sleep 0.02; done; rm at go\"\n        expect: 0\n      - write: package.json\n        text: '{}'\n", 1))
 	modelServer(t, p)
 	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+"\nnetwork: {egress: "+modelNet(p)+"}\n")
 	p.Env = []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=http://model:9100",
@@ -37,7 +39,10 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	looked := false
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.Action && !looked {
-			looked = lookAtBoxes(p, e.Call, key)
+			until(p, "src/at")
+			lookAtBoxes(p, e.Call, key)
+			looked = true
+			p.Write("src/go", "")
 		}
 	}, "phase", "1", "--agent", "gemini")
 	if r.Code != 0 || !looked {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"abl/internal/gateway/meter"
@@ -13,8 +12,8 @@ import (
 )
 
 // pieceSize is how much of an answer is passed on at most at once, in bytes. Providers stream
-// events of some hundred; what has queued up goes on together. With its frame, and with the
-// answer's headers, it has room in the 4 KiB that net/http gathers, so that it is one write.
+// events of some hundred; what has queued up goes on together. With its frame it has room in the
+// 4 KiB that net/http gathers, so that it is one write.
 const pieceSize = 3 << 10
 
 // relay passes an answer on, each piece at once, and returns what read its usage.
@@ -38,8 +37,9 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *meter.Meter, stop context.CancelCauseFunc) error {
 	// A provider has no reason to say the key; one that does shall not say it to an agent.
 	hidden := x.provider.secret.Writer(x.w)
-	begin := open(x.w, x.Status, control.Flush)
-	defer begin() // also where no piece comes
+	_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS)))
+	x.w.WriteHeader(x.Status)
+	_ = control.Flush() // a client that has left shows at the first piece
 	silence := time.AfterFunc(span(x.Limits.IdleMS), func() { stop(errIdle) })
 	defer silence.Stop()
 	buffer := make([]byte, pieceSize)
@@ -48,7 +48,6 @@ func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *met
 		// This is for a piece, or for the end.
 		_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS)))
 		if n > 0 {
-			begin()
 			silence.Reset(span(x.Limits.IdleMS))
 			if x.Out += int64(n); x.Out > x.Limits.Answer {
 				stop(errLong)
@@ -92,24 +91,3 @@ func (x *exchange) cut(ctx context.Context, control *http.ResponseController, er
 }
 
 var errClient = errors.New("cannot write to the client")
-
-// patienceForBody is how long an answer's headers wait for the first piece of its
-// body, to go out with it. Providers mostly send both at once; a client that gets
-// them at once wakes up once.
-const patienceForBody = 5 * time.Millisecond
-
-// open writes an answer's status and headers now, to go out with its first piece or
-// soon. From begin on only its caller writes.
-func open(w http.ResponseWriter, status int, flush func() error) (begin func()) {
-	w.WriteHeader(status)
-	flushed := make(chan struct{})
-	late := time.AfterFunc(patienceForBody, func() {
-		_ = flush() // a client that has left shows at the first piece
-		close(flushed)
-	})
-	return sync.OnceFunc(func() {
-		if !late.Stop() {
-			<-flushed
-		}
-	})
-}

@@ -56,8 +56,8 @@ type answers func(*http.Request) *http.Response
 
 func (f answers) RoundTrip(q *http.Request) (*http.Response, error) { return f(q), nil }
 
-// However large a piece of an answer is, it is one write to the socket: the first
-// takes the headers along and the last, when it is known as such, the answer's end.
+// The headers of an answer are one write to the socket, and so is each piece, however large. The
+// last piece, when it is known as such, takes the answer's end along.
 func TestPieceIsOneWrite(t *testing.T) {
 	ending := strings.Repeat("x", 100) + "0\r\n"
 	for _, c := range []struct {
@@ -67,12 +67,12 @@ func TestPieceIsOneWrite(t *testing.T) {
 		bytes  int
 		writes int64
 	}{
-		{"the end comes by itself", -1, &inPieces{sizes: []int{pieceSize, 1, 2500, pieceSize}}, 2*pieceSize + 2501, 5},
-		{"the end comes with the last", -1, &inPieces{sizes: []int{pieceSize, 1, 2500, pieceSize}, ended: true}, 2*pieceSize + 2501, 4},
-		{"one small piece", -1, &inPieces{sizes: []int{1}, ended: true}, 1, 1},
-		{"its length is told", 2500, &inPieces{sizes: []int{2500}, ended: true}, 2500, 1},
-		{"it looks like an end", -1, &atOnce{text: ending}, len(ending), 1},
-		{"nothing", -1, &inPieces{}, 0, 1},
+		{"the end comes by itself", -1, &inPieces{sizes: []int{pieceSize, 1, 2500, pieceSize}}, 2*pieceSize + 2501, 6},
+		{"the end comes with the last", -1, &inPieces{sizes: []int{pieceSize, 1, 2500, pieceSize}, ended: true}, 2*pieceSize + 2501, 5},
+		{"one small piece", -1, &inPieces{sizes: []int{1}, ended: true}, 1, 2},
+		{"its length is told", 2500, &inPieces{sizes: []int{2500}, ended: true}, 2500, 2},
+		{"it looks like an end", -1, &atOnce{text: ending}, len(ending), 2},
+		{"nothing", -1, &inPieces{}, 0, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, writes := answered(t, &http.Response{StatusCode: http.StatusOK, ContentLength: c.length, Body: c.body})

@@ -71,7 +71,7 @@ func TestSpent(t *testing.T) {
 		"by-a-price-that-came-later": {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 100_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 100000 tokens, 0.125 USD, 0 unknown, unpriced []"},
 		"too-long-for-one-price":     {[]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 300_000, outcome.Done)}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 300000 tokens, 0 USD, 0 unknown, unpriced [gemini-2.5-pro]"},
 		"a-model-without-a-price":    {[]ledger.Row{other}, "call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 7 tokens, 0 USD, 0 unknown, unpriced [my-model]"},
-		"an-attempt-that-was-made-anew": {[]ledger.Row{used("p1-build-2.1", ledger.Gateway, "0.5", 100, outcome.OverBudget), used("p1-build-2.2", ledger.Gateway, "1", 10, outcome.Done), used("p1-build-22.1", ledger.Gateway, "2", 1, outcome.Crashed)},
+		"a-repeated-attempt": {[]ledger.Row{used("p1-build-2.1", ledger.Gateway, "0.5", 100, outcome.OverBudget), used("p1-build-2.2", ledger.Gateway, "1", 10, outcome.Done), used("p1-build-22.1", ledger.Gateway, "2", 1, outcome.Crashed)},
 			"call 100 tokens, 0.5 USD, 0 unknown, unpriced []; phase 111 tokens, 3.5 USD, 0 unknown, unpriced []"},
 		"what-was-charged-where-nobody-told": {[]ledger.Row{used("p1-build-1.1", ledger.Gateway, "0.5", 100, outcome.Done), used("p1-build-1.1", ledger.Nobody, "", 0, outcome.Done)},
 			"call 0 tokens, 0 USD, 0 unknown, unpriced []; phase 5000 tokens, 0.75 USD, 0 unknown, unpriced []"},

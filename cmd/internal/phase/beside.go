@@ -60,11 +60,10 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 
 func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url string)) error {
 	const key = "open"
-	r.app.Commit = commit
 	if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
 		return err
 	}
-	up, err := r.app.Up(ctx, key)
+	up, err := r.app.Up(ctx, key, commit)
 	if err == nil && up.Failed != "" {
 		log := filepath.Join(r.Paths.Call(key), "app", "app.log")
 		if strings.HasPrefix(up.Failed, "app.prepare") {
@@ -126,7 +125,7 @@ func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty
 	var up roles.Up
 	var err error
 	if role.App {
-		up, err = r.app.Up(ctx, key)
+		up, err = r.app.Up(ctx, key, "")
 	} else {
 		up.Failed, err = r.app.Prepared(ctx, key)
 	}
