@@ -111,9 +111,11 @@ func TestAgentsMeetTrouble(t *testing.T) {
 	}
 }
 
-// isStopped interrupts abl while the CLI waits at the first gate, and opens the gate.
+// isStopped interrupts abl while the CLI waits at the first gate, and opens the gate. Git ignores the
+// gate's files, or they would be edits by hand.
 func (a program) isStopped(t *testing.T, p *lab.Project, made int) {
 	t.Helper()
+	p.Write("src/.gitignore", "/.gitignore\n/at-one\n/go-one\n")
 	r := watch(p, func(e state.Event, abl *os.Process) {
 		if e.Kind == state.Action && strings.Contains(e.Text, "at-one") {
 			until(p, "src/at-one")

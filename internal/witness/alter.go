@@ -82,7 +82,8 @@ func (c Claim) without(head, body []byte) ([]byte, []byte) {
 		}
 	}
 	for _, text := range c.texts {
-		body = []byte(strings.NewReplacer(text, "", html.EscapeString(text), "").Replace(string(body)))
+		escaped := written{html.EscapeString(text.text), text.vars}
+		body = []byte(escaped.out(text.out(string(body))))
 	}
 	return head, body
 }
@@ -98,7 +99,7 @@ func (c Claim) Names(what Alteration) bool {
 // Alters says whether a test should notice the alteration of an exchange: it fits the
 // claim, and altered it would not.
 func (c Claim) Alters(what Alteration, x Exchange) bool {
-	return c.Names(what) && c.Fits(x) && (what == OfNamed || !slices.Contains(c.statuses, far(x.Status)))
+	return c.Names(what) && c.Fits(x) && (what == OfNamed || !c.says(far(x.Status)))
 }
 
 // far is the status that another one becomes.
@@ -130,7 +131,7 @@ func (c Claim) Altered(what Alteration, x Exchange) string {
 		all = append(all, "the header "+http.CanonicalHeaderKey(h.name))
 	}
 	for _, text := range c.texts {
-		all = append(all, fmt.Sprintf("%q", text))
+		all = append(all, text.String())
 	}
 	return fmt.Sprintf("%s is taken out of the %d to %s", strings.Join(all, ", "), x.Status, x.Request())
 }
@@ -162,6 +163,16 @@ func (h *held) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
+// asked is the exchange with what was sent so far. A body that is still being sent is one that was
+// not kept.
+func (x *turn) asked() Exchange {
+	asked := x.Exchange
+	if asked.Sent = (Body{Bytes: 1}); x.whole.Load() {
+		asked.Sent = Body{Bytes: x.sent.bytes, Begins: x.sent.begins}
+	}
+	return asked
+}
+
 // alter passes on an answer's body behind its head, altered where that is asked for. A
 // stream is left alone.
 func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
@@ -176,7 +187,7 @@ func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
 	_, err := io.Copy(io.MultiWriter(&x.got, &h), resp.Body)
 	out := c.app.take()
 	if !h.over {
-		altered := c.proxy.Altering.answer(x.Exchange, head, out, h.said, len(resp.TransferEncoding) > 0)
+		altered := c.proxy.Altering.answer(x.asked(), head, out, h.said, len(resp.TransferEncoding) > 0)
 		if x.Altered = err == nil && altered != nil; x.Altered {
 			out = altered
 		} else {

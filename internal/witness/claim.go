@@ -2,7 +2,6 @@ package witness
 
 import (
 	"encoding/json"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,10 +11,10 @@ import (
 // Claim is what a contract says of one exchange, as far as abl can read it.
 type Claim struct {
 	requests []request // any of them
-	statuses []int     // any of them; none is any
+	statuses []span    // any of them; none is any
 	headers  []header
-	texts    []string // that the body has
-	json     *shape   // that the body is
+	texts    []written // that the body has
+	json     *shape    // that the body is
 
 	program bool     // an exchange is a run of a program, and a status its exit code
 	words   []string // that a run is given
@@ -39,16 +38,7 @@ func (c *Claim) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-type request struct {
-	methods []string
-	path    string
-	query   url.Values
-}
-
 type header struct{ name, has string } // has "" is any value
-
-// A method with a path, of which a placeholder may have blanks: "GET /notes/{unknown id}".
-var methodAndPath = regexp.MustCompile(`\b((?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)(?: *(?:[|/,]|or|and|oder|und) *(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS))*) +(?:https?://[^/\s]+)?(/(?:\{[^{}]*\}|<[^<>]*>|[^\s{<])*)`)
 
 // maxContract is the longest contract that is read, in bytes: the time grows with its square.
 const maxContract = 2000
@@ -61,69 +51,10 @@ func ReadClaim(under, action, result string) (c Claim, ok bool) {
 		return c, false
 	}
 	c.text = [4]string{"", under, action, result}
-	for _, text := range []string{action, under} {
-		for _, m := range methodAndPath.FindAllStringSubmatch(strings.ReplaceAll(text, "`", ""), -1) {
-			c.requests = append(c.requests, readRequestOf(m[1], strings.TrimRight(m[2], `.,;:)"'`)))
-		}
-		if len(c.requests) > 0 {
-			break
-		}
-	}
+	c.requests = readRequests(under, action)
 	c.readResult(action, result)
+	c.echo()
 	return c, len(c.requests) > 0 && (len(c.statuses) > 0 || len(c.headers) > 0 || len(c.texts) > 0 || c.json != nil)
-}
-
-var method = regexp.MustCompile(`[A-Z]+`)
-
-func readRequestOf(methods, target string) request {
-	target, query, _ := strings.Cut(target, "?")
-	values, _ := url.ParseQuery(query)
-	return request{method.FindAllString(methods, -1), plainPath(strings.TrimRight(target, "([")), values}
-}
-
-// plainPath makes paths comparable: decoded, and with no slash at their end.
-func plainPath(p string) string {
-	if plain, err := url.PathUnescape(p); err == nil {
-		p = plain
-	}
-	return strings.TrimRight(p, "/")
-}
-
-// placeholder is what stands for a value that the person leaves open: capitals alone
-// ("C", "ID1"), {x}, <x>, [x], :x, $x, *, x|y, or an ellipsis.
-var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9_]*\b|[{<*$…|\[]|\.\.\.|(?:^|/):\w`)
-
-// someWords stand in a path for any value.
-var someWords = strings.Fields("unknown missing nonexistent none invalid other any some string number id uuid")
-
-func isOpen(s string) bool { return placeholder.MatchString(s) || slices.Contains(someWords, s) }
-
-// manySegments stands at the end of a path for whatever follows: "/static/*".
-var manySegments = regexp.MustCompile(`[*…]|\.\.\.`)
-
-// asked says whether a request is the one that the contract names, whose target may have
-// the app's address before the path.
-func (r request) asked(method, target string) bool {
-	raw, query, _ := strings.Cut(target, "?")
-	has, want := strings.Split(plainPath(origin.ReplaceAllString(raw, "")), "/"), strings.Split(r.path, "/")
-	if last := want[len(want)-1]; len(has) > len(want) && manySegments.MatchString(last) {
-		has = has[:len(want)]
-	}
-	if !slices.Contains(r.methods, method) || len(has) != len(want) {
-		return false
-	}
-	for i, segment := range want {
-		if segment != has[i] && !isOpen(segment) {
-			return false
-		}
-	}
-	values, _ := url.ParseQuery(query)
-	for key, want := range r.query {
-		if !isOpen(key) && (!values.Has(key) || want[0] != "" && !isOpen(want[0]) && !slices.Contains(values[key], want[0])) {
-			return false
-		}
-	}
-	return true
 }
 
 var (
@@ -131,13 +62,15 @@ var (
 	laterAnswer = regexp.MustCompile(`(?i)\b(?:then|following|afterwards|later|subsequent|again|dann|danach|später)\b|\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +/`)
 	orOther     = regexp.MustCompile(`\b[1-5]\d\d(?: [A-Z]\w*)*\s+(?:or|oder)\b`)
 	conditional = regexp.MustCompile(`(?i)\b(?:or|either|unless|if|otherwise|else|oder|entweder|falls|wenn|sonst)\b`)
-	// Statuses of which not each is named: "2xx", "400-499", "400+".
-	statusRange  = regexp.MustCompile(`(?i)\b[1-5](?:xx\b|\d\d *(?:\+|(?:-|–|\.\.|to|bis) *[1-5]\d\d\b))`)
-	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|oder|sonst|else|otherwise|(?:one|any|either) of|returns|answers?)|[,/(:;|])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL€$-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
-	quoted       = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|“[^”]*”`)
-	// What may stand before a text that the body has.
-	beforeText = regexp.MustCompile(`(?i)(?:\b[1-5]\d\d|\b(?:body|text|page|html|message|contains|containing|says|saying|reads|with|and|shows))[:\s]*(?:the |exactly )?$`)
-	negated    = regexp.MustCompile(`(?i)(?:\b(?:no|not|without|never|nor|cannot|ohne|nicht|nie|keine?)\b|n['’]t\b)[^;]*$`)
+	quoted      = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|“[^”]*”`)
+	// What stands before a text that the body need not have.
+	notInBody = regexp.MustCompile(`(?i)\b(?:by|than|like|for|from|to|per|unlike|cookie|header|parameter|query)[:\s]*(?:the |an? )?$|=\s*$`)
+	// What says behind a text that it is the name of something else.
+	isName = regexp.MustCompile(`(?i)^ (?:cookie|header|parameter|query)\b`)
+	// A text without quotes, and what follows these words but is none.
+	plainText = regexp.MustCompile(`(?i)\b(?:with (?:the )?text|with (?:the |a )?body|body (?:is|of))[: ]\s*([^\s,;][^,;]*?)\s*(?:[,;]|\.?$| and | but )`)
+	describes = regexp.MustCompile(`(?i)\b(?:of|that|in|which|containing|contains|having|from|as|sent|for|the|an?|it|is|same|with|no|\d+ (?:bytes|characters)|named|saying|says|like|to|describing|explaining|stating|empty|only|unchanged)\b|^(?:json|html|xml|text)$`)
+	negated   = regexp.MustCompile(`(?i)(?:\b(?:no|not|without|never|nor|cannot|ohne|nicht|nie|keine?)\b|n['’]t\b)[^;]*$`)
 	// What says behind a name or a text that it is not there.
 	isMissing = regexp.MustCompile(`(?i)^\S*(?: (?:header|key|field|is|are|was|must|may|does|should|be|being|stays?|left))* (?:not|no|never|missing|absent|omitted|removed|hidden|gone|out|fehlt)\b`)
 	// A header's name, and what may be its value.
@@ -161,8 +94,8 @@ func amount(word string) bool {
 }
 
 func (c *Claim) readResult(action, result string) {
-	result = strings.ReplaceAll(result, "`", "")
-	body, start, end := findJSON(result)
+	result = plainCode(result)
+	body, start, end := findDocument(result, false)
 	before, after := result, ""
 	if start >= 0 {
 		before, after = result[:start], result[end:]
@@ -174,35 +107,53 @@ func (c *Claim) readResult(action, result string) {
 		after, cut = after[:m[0]], true
 	}
 	plain := blankQuotes(before) + " " + blankQuotes(after)
-	for rest := plain; ; {
-		m := statusNumber.FindStringSubmatchIndex(rest)
-		if m == nil {
-			break
-		}
-		word := ""
-		if m[4] >= 0 {
-			word = rest[m[4]:m[5]]
-		}
-		if status, _ := strconv.Atoi(rest[m[2]:m[3]]); status > 100 && !amount(word) && !slices.Contains(c.statuses, status) {
-			c.statuses = append(c.statuses, status)
-		}
-		rest = rest[m[3]:]
-	}
+	c.readStatuses(action, plain)
+	alternative := len(c.statuses) > 1 || len(c.statuses) == 1 && c.statuses[0].wide()
 	switch {
-	case statusRange.MatchString(plain), len(c.statuses) == 1 && orOther.MatchString(plain): // "404 or an empty list"
+	case len(c.statuses) == 1 && orOther.MatchString(plain): // "404 or an empty list"
 		c.statuses = nil
 		return
-	case len(c.statuses) > 1, conditional.MatchString(plain):
+	case alternative && strings.Contains(plain, "|"), len(c.statuses) > 1, conditional.MatchString(plain):
 		return
 	}
 	inPath := start >= 0 &&
 		(strings.Contains(action, "/"+result[start:end]) || strings.Contains(action, "="+result[start:end]))
+	vars := variables(action, result)
 	if !negated.MatchString(before) && !inPath { // "GET /echo/{text}" and "200 {text}"
-		c.json = body.with(action)
+		c.json = body.opened(vars, c.ids())
 	}
 	c.readHeaders(action, plain)
 	if !cut {
-		c.readTexts(action, before+" "+after)
+		c.readTexts(vars, before+" "+after)
+	}
+}
+
+// ids are the example ids in the paths of the requests.
+func (c *Claim) ids() (all []string) {
+	for _, r := range c.requests {
+		for _, s := range r.segments {
+			if s.id {
+				all = append(all, s.text)
+			}
+		}
+	}
+	return all
+}
+
+// echo finds the texts of the requests that the answer repeats.
+func (c *Claim) echo() {
+	answer := func(text string) (found bool) {
+		if c.json != nil {
+			c.json.leaves("", func(_ string, leaf *shape) {
+				of, ok := leaf.of.(string)
+				found = found || ok && strings.Contains(of, text)
+			})
+		}
+		return found || slices.ContainsFunc(c.texts, func(w written) bool { return strings.Contains(w.text, text) })
+	}
+	for i := range c.requests {
+		c.requests[i].body.opened(variables(c.text[1]+" "+c.text[2], ""), nil)
+		c.requests[i].body.echo(answer)
 	}
 }
 
@@ -258,13 +209,57 @@ func (c *Claim) readHeaders(action, plain string) {
 	}
 }
 
-func (c *Claim) readTexts(action, words string) {
-	for _, m := range quoted.FindAllStringSubmatchIndex(words, -1) {
-		text := strings.TrimRight(strings.Trim(words[m[0]:m[1]], `"“”`), ".,")
+// maxTexts is how many texts are read of a contract.
+const maxTexts = 10
+
+func (c *Claim) readTexts(vars []string, words string) {
+	for _, m := range quoted.FindAllStringSubmatchIndex(words, maxTexts) {
 		before := blankQuotes(words[:m[0]])
-		if beforeText.MatchString(before) && !negated.MatchString(before) && !isMissing.MatchString(words[m[1]:]) &&
-			text != "" && !strings.Contains(text, `\`) && !placeholder.MatchString(text) && !strings.Contains(action, text) {
-			c.texts = append(c.texts, text)
+		if !notInBody.MatchString(before) && !negated.MatchString(before) &&
+			!isMissing.MatchString(words[m[1]:]) && !isName.MatchString(words[m[1]:]) {
+			c.addText(vars, strings.TrimRight(unquoted(words[m[0]:m[1]]), ".,"))
 		}
 	}
+	if m := plainText.FindStringSubmatchIndex(blankQuotes(words)); m != nil && !negated.MatchString(words[:m[0]]) {
+		if text := strings.TrimSpace(words[m[2]:m[3]]); !describes.MatchString(text) && !strings.HasPrefix(text, `"`) {
+			c.addText(vars, text)
+		}
+	}
+}
+
+func (c *Claim) addText(vars []string, text string) {
+	if w := (written{text, vars}); text != "" && !w.open() {
+		c.texts = append(c.texts, w)
+	}
+}
+
+// unquoted is what stands in quotes.
+func unquoted(q string) string {
+	var text string
+	if json.Unmarshal([]byte(q), &text) == nil {
+		return text
+	}
+	return strings.Trim(q, `"“”`)
+}
+
+var (
+	headerInCode = regexp.MustCompile(`^(?:[A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*|(?i:[a-z]+-[a-z-]+|location|etag|allow)):|^https?:|^HTTP/`)
+	codeSpan     = regexp.MustCompile("`([^`]+)`")
+	// Code that is read as the words around it are: a status, a document, a header, a request or a
+	// path, and what is quoted.
+	wordsInCode = regexp.MustCompile(`^\s*(?:\d{3}\b|[{\[<"“/:]|HTTP/|https?://|[A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*:|(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\b|(?i:[a-z]+-[a-z-]+|location|etag|allow)$|(?i:[a-z]+/[a-z+.-]+)(?:;.*)?$)`)
+)
+
+// plainCode is a result with its code in quotes where that is a text, without its ticks elsewhere.
+func plainCode(result string) string {
+	return codeSpan.ReplaceAllStringFunc(result, func(code string) string {
+		text := code[1 : len(code)-1]
+		if keyAndValue.MatchString(text) && !headerInCode.MatchString(text) {
+			return strconv.Quote(text)
+		}
+		if wordsInCode.MatchString(text) || strings.Contains(text, `"`) || bareCapital.FindString(text) == text && len(text) == 1 {
+			return text
+		}
+		return `"` + text + `"`
+	})
 }

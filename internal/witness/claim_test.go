@@ -15,6 +15,15 @@ func (c Claim) String() string {
 		if len(r.query) > 0 {
 			p += "?" + r.query.Encode()
 		}
+		if r.body != nil {
+			p += " " + r.body.String()
+		}
+		for _, h := range r.headers {
+			p += " " + h.name + "=" + h.has
+		}
+		for _, name := range r.lacks {
+			p += " -" + name
+		}
 		parts = append(parts, p)
 	}
 	parts = append(parts, fmt.Sprint(c.statuses))
@@ -22,7 +31,7 @@ func (c Claim) String() string {
 		parts = append(parts, h.name+"="+h.has)
 	}
 	for _, t := range c.texts {
-		parts = append(parts, fmt.Sprintf("%q", t))
+		parts = append(parts, t.String())
 	}
 	if c.json != nil {
 		parts = append(parts, c.json.String())
@@ -35,6 +44,8 @@ func (v shape) String() string {
 	switch {
 	case v.any:
 		return "*"
+	case v.echoed:
+		return fmt.Sprintf("~%q", v.of)
 	case v.fields != nil:
 		for _, f := range v.fields {
 			all = append(all, f.key+":"+f.shape.String())
@@ -49,7 +60,10 @@ func (v shape) String() string {
 		}
 		return "[" + strings.Join(all, ",") + "]"
 	}
-	return fmt.Sprintf("%#v", v.is)
+	if text, ok := v.of.(string); ok {
+		return written{text, v.vars}.String()
+	}
+	return fmt.Sprint(v.of)
 }
 
 // A contract that is longer than any that people write takes no time.
@@ -72,11 +86,13 @@ func TestReadClaim(t *testing.T) {
 			continue
 		}
 		t.Run(rowName(line), func(t *testing.T) {
-			under, contract, ok := strings.Cut(line, " | ")
-			if !ok {
-				under, contract = "", line
+			action, result, _ := strings.Cut(line, " → ")
+			under, rest, ok := strings.Cut(action, " | ")
+			if ok {
+				action = rest
+			} else {
+				under = ""
 			}
-			action, result, _ := strings.Cut(contract, " → ")
 			got := "not checkable"
 			if c, ok := ReadClaim(under, action, result); ok {
 				got = c.String()

@@ -33,11 +33,15 @@ type Exchange struct {
 	Method string        `json:"method"`
 	Target string        `json:"target"`
 	Sent   Body          `json:"sent"`
-	Status int           `json:"status"` // 0: no answer came
-	Header http.Header   `json:"header,omitempty"`
-	Got    Body          `json:"got"`
+
+	SentHeader http.Header `json:"sent_header,omitempty"`
+
+	Status int         `json:"status"` // 0: no answer came
+	Header http.Header `json:"header,omitempty"`
+	Got    Body        `json:"got"`
 
 	Altered bool `json:"altered,omitempty"` // the tests got another answer
+	Left    bool `json:"left,omitempty"`    // the tests closed the connection before the answer had come whole
 }
 
 // Request is what was asked, on one line of a report: tests may ask for anything.
@@ -89,10 +93,48 @@ func (r *recorder) body() Body {
 
 // Asked says whether the exchange has a request that the contract names.
 func (c Claim) Asked(x Exchange) bool {
+	_, _, ok := c.request(x)
+	return ok
+}
+
+// request finds the request of the contract that an exchange has. rank says how exactly.
+func (c Claim) request(x Exchange) (r request, rank int, ok bool) {
 	if c.program {
-		return c.askedRun(x)
+		return r, 0, c.askedRun(x)
 	}
-	return slices.ContainsFunc(c.requests, func(r request) bool { return r.asked(x.Method, x.Target) })
+	for _, one := range c.requests {
+		if why, n := one.asked(x); why == isAsked && (!ok || n > rank) {
+			r, rank, ok = one, n, true
+		}
+	}
+	return r, rank, ok
+}
+
+// Rank says how exactly an exchange has the path of the contract's request: how many of its parts
+// are the contract's own, and not in the place of something open. It is -1 for another request.
+func (c Claim) Rank(x Exchange) int {
+	if _, rank, ok := c.request(x); ok {
+		return rank
+	}
+	return -1
+}
+
+// AskedOtherwise says that only the headers or the body of a request are not the contract's.
+func (c Claim) AskedOtherwise(x Exchange) bool {
+	return slices.ContainsFunc(c.requests, func(r request) bool {
+		why, _ := r.asked(x)
+		return why == others
+	})
+}
+
+// echoes are the texts that this exchange's request has in the place of the contract's.
+func (c Claim) echoes(x Exchange) []echo {
+	r, _, ok := c.request(x)
+	if !ok || r.body == nil {
+		return nil
+	}
+	doc, _ := decode(x.Sent.Begins)
+	return r.body.echoes(doc)
 }
 
 // Fits says whether the exchange shows what the contract says.
@@ -100,7 +142,7 @@ func (c Claim) Fits(x Exchange) bool { return c.Asked(x) && c.Misses(x) == "" }
 
 // Trouble says that the contract itself asks for an error of the app's.
 func (c Claim) Trouble() bool {
-	return slices.ContainsFunc(c.statuses, func(status int) bool { return status >= 500 })
+	return slices.ContainsFunc(c.statuses, func(s span) bool { return s.high >= 500 })
 }
 
 // Misses says what the answer lacks of what the contract names, "" where it fits.
@@ -110,13 +152,11 @@ func (c Claim) Misses(x Exchange) string {
 		return c.missesRun(x)
 	case x.Status == 0:
 		return "no answer"
-	case len(c.statuses) > 0 && !slices.Contains(c.statuses, x.Status):
+	case !c.says(x.Status):
 		return fmt.Sprint(x.Status)
 	}
 	for _, h := range c.headers {
-		if !slices.ContainsFunc(x.Header.Values(h.name), func(v string) bool {
-			return strings.Contains(strings.ToLower(v), strings.ToLower(h.has))
-		}) {
+		if !h.in(x.Header) {
 			return strings.TrimSpace(fmt.Sprintf("%d and no header %s %s", x.Status, http.CanonicalHeaderKey(h.name), h.has))
 		}
 	}
@@ -130,15 +170,15 @@ func (c Claim) Misses(x Exchange) string {
 	if !ok {
 		return ""
 	}
-	if c.json != nil {
-		if doc, ok := decode(body); !ok || !c.json.fits(doc) {
-			return fmt.Sprintf("%d and another body", x.Status)
-		}
+	echoes := c.echoes(x)
+	doc, isDoc := decode(body)
+	if c.json != nil && (!isDoc || !c.json.fits(doc, echoes)) {
+		return fmt.Sprintf("%d and another body", x.Status)
 	}
 	for _, text := range c.texts {
-		has := func(body string) bool { return strings.Contains(body, text) }
-		if !has(string(body)) && !slices.ContainsFunc(readings(body), has) {
-			return fmt.Sprintf("%d and a body without %q", x.Status, text)
+		text = text.with(echoes)
+		if !text.in(string(body)) && !slices.ContainsFunc(readings(body), text.in) && !(isDoc && text.field(doc)) {
+			return fmt.Sprintf("%d and a body without %s", x.Status, text)
 		}
 	}
 	return ""

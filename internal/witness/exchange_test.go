@@ -16,13 +16,13 @@ func TestAsked(t *testing.T) {
 	for _, c := range []struct {
 		action, asked, other string
 	}{
-		{"GET /links/C", "GET /links/abc GET /links/abc/ GET /links/a%20b?x=1", "GET /links GET /links/a/b POST /links/a"},
+		{"GET /links/C", "GET /links/abc GET /links/abc/ GET /links/a%20b", "GET /links GET /links/a/b POST /links/a GET /links/a?x=1"},
 		{"GET /notes/{unknown id}", "GET /notes/9", "GET /notes"},
 		{"GET /files/unknown", "GET /files/9", "GET /notes/9"},
 		{"GET /health", "GET /health GET /health/", "GET /healthz HEAD /health GET /"},
-		{"GET /", "GET / GET /?a=1", "GET /a"},
+		{"GET /", "GET /", "GET /a GET /?a=1"},
 		{"GET /größe", "GET /gr%C3%B6%C3%9Fe GET /größe", "GET /grosse"},
-		{"GET /items?q=item1&page=N", "GET /items?page=7&q=item1&x=2", "GET /items?q=item2&page=1 GET /items?q=item1"},
+		{"GET /items?q=item1&page=N", "GET /items?page=7&q=item1", "GET /items?page=7&q=item1&x=2 GET /items?q=item2&page=1 GET /items?q=item1"},
 		{"GET /items?page=2&…", "GET /items?page=2&x=1", "GET /items"},
 		{"GET /items?limit", "GET /items?limit=5", "GET /items"},
 		{"GET /items?sort=asc|desc", "GET /items?sort=asc", "GET /items"},

@@ -53,7 +53,8 @@ func FuzzClaim(f *testing.F) {
 		if !ok {
 			return
 		}
-		for _, status := range append(c.statuses, 200) {
+		for _, s := range append(c.statuses, span{200, 200}) {
+			status := s.low
 			x := Exchange{Method: c.requests[0].methods[0], Target: c.requests[0].path, Status: status, Header: http.Header{}, Got: Body{Bytes: int64(len(body)), Begins: []byte(body)}}
 			for _, h := range c.headers {
 				x.Header.Set(h.name, h.has)

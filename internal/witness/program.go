@@ -45,7 +45,7 @@ func ReadRun(action, result string) (c Claim, ok bool) {
 	}
 	for _, m := range exitCode.FindAllStringSubmatch(plain, -1) {
 		code, _ := strconv.Atoi(m[1])
-		c.statuses = append(c.statuses, code)
+		c.statuses = append(c.statuses, span{code, code})
 	}
 	c.leaves = leaves.MatchString(result)
 	return c, (len(c.statuses) > 0 || c.leaves) && !conditional.MatchString(plain)
@@ -78,7 +78,7 @@ func (c Claim) askedRun(x Exchange) bool {
 
 // missesRun gives the exit code of a run where the contract names another.
 func (c Claim) missesRun(x Exchange) string {
-	if ran, _ := x.run(); len(c.statuses) > 0 && !slices.Contains(c.statuses, ran.Exit) {
+	if ran, _ := x.run(); !c.says(ran.Exit) {
 		return fmt.Sprint(ran.Exit)
 	}
 	return ""

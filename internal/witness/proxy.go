@@ -40,6 +40,7 @@ type turn struct {
 	raw       bool          // no HTTP from here on
 	stays     chan struct{} // closed when its answer is one of HTTP
 	sent, got recorder
+	whole     atomic.Bool  // its request has been sent
 	under     atomic.Int32 // its request and its answer, while they are under way
 }
 
@@ -79,8 +80,10 @@ func (p *Proxy) between(client, app net.Conn) {
 	}
 	go c.requests()
 	x := c.answers()
+	left := c.hasLeft()
 	close(c.unread)
 	if x != nil {
+		x.Left = left
 		c.pass(x)
 	}
 	app.Close()
@@ -88,7 +91,18 @@ func (p *Proxy) between(client, app net.Conn) {
 	<-c.asking
 	close(c.asked)
 	for x := range c.asked { // never answered
+		x.Left = left
 		p.over(x)
+	}
+}
+
+// hasLeft says that the client has closed its side.
+func (c *conn) hasLeft() bool {
+	select {
+	case <-c.asking:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -109,7 +123,7 @@ func (c *conn) request() bool {
 	x := c.proxy.turn(2)
 	defer c.proxy.over(x)
 	if x.raw = err != nil; !x.raw {
-		x.Method, x.Target = req.Method, req.RequestURI
+		x.Method, x.Target, x.SentHeader = req.Method, req.RequestURI, req.Header
 	}
 	select {
 	case c.asked <- x:
@@ -125,6 +139,7 @@ func (c *conn) request() bool {
 			return false
 		}
 		err = c.client.body(req.Body, c.app, &x.sent)
+		x.whole.Store(true)
 	}
 	if err != nil || c.switched(x, req) { // what follows is no HTTP, or no body
 		_ = c.client.rest(c.app, &x.sent)

@@ -321,3 +321,42 @@ func TestTakesItsLeave(t *testing.T) {
 		conn.Close()
 	}
 }
+
+// A request without an answer says who ended it: the client that did not wait, or the app.
+func TestWhoLeft(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		app  func(heard chan<- struct{}, conn net.Conn)
+		left bool
+	}{
+		{"the client", func(heard chan<- struct{}, conn net.Conn) {
+			close(heard)
+			_, _ = io.Copy(io.Discard, conn) // until the client has gone
+		}, true},
+		{"the app", func(_ chan<- struct{}, _ net.Conn) {}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			heard, seen := make(chan struct{}), make(chan Exchange, 1)
+			app := start(t, func(ctx context.Context, l net.Listener) error {
+				return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
+					if _, err := readHead(bufio.NewReader(conn)); err == nil {
+						c.app(heard, conn)
+					}
+				})
+			})
+			conn, err := net.Dial("tcp", start(t, (&Proxy{To: app, Seen: func(x Exchange) { seen <- x }}).Serve))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, get("/"))
+			if c.left {
+				<-heard
+				conn.Close()
+			}
+			if x := <-seen; x.Left != c.left || x.Status != 0 || x.Target != "/" {
+				t.Errorf("got left %v of %+v, want %v", x.Left, x, c.left)
+			}
+		})
+	}
+}

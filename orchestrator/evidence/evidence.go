@@ -45,6 +45,7 @@ type Run struct {
 
 	Watched bool               // by a witness at the app's door
 	Record  []witness.Exchange // what that saw
+	ranks   []int              // of each exchange, as Suite.rank has it; nil: not known yet
 
 	Broke []string // how the app ended by itself under the tests, with a code other than 0
 	Other []string // what else a person should know of the app's end

@@ -27,12 +27,13 @@ type Alteration struct {
 // Tried adds such a replay. Its record is weighed here and not kept: there are many of them.
 // One that broke off shows nothing.
 func (s *Suite) Tried(a Alteration, r Run) {
+	r = s.ranked(r)
 	if a.tap, a.touched = r.TAP, map[string]string{}; r.Fault {
 		a.fault = r.Gone
 	}
 	for _, c := range s.Contracts {
 		if claim := s.claim(c); slices.Contains(a.Contracts, c.ID) && claim != nil && r.Gone == "" {
-			if x, ok := touched(*claim, a.What, r.Record); ok {
+			if x, ok := touched(*claim, a.What, s.exchanges(r, *claim)); ok {
 				a.touched[c.ID] = claim.Altered(a.What, x)
 			}
 		}

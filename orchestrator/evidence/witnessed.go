@@ -53,7 +53,7 @@ func (r Run) unreadable() bool {
 
 // Ran adds a replay against the app.
 func (s *Suite) Ran(r Run) {
-	s.Real = append(s.Real, r)
+	s.Real = append(s.Real, s.ranked(r))
 	s.Unread = s.Unread || s.Kind == helper.KindTCP || r.unreadable()
 	if !s.Unread && s.Kind == "" {
 		return
@@ -77,20 +77,52 @@ func (s Suite) witnessed(c Contract) (exchange, lacks string, unread bool) {
 		if c.Claim == nil {
 			return "", "", true
 		}
-		shown, lack := r.shows(*c.Claim)
+		shown, lack := s.shows(r, *c.Claim)
 		exchange, lacks = cmp.Or(exchange, shown), cmp.Or(lacks, lack)
 	}
 	return exchange, lacks, false
 }
 
+// exchanges lists the exchanges of a replay that have the request of a claim, and of no other contract's
+// claim more exactly: GET /login is not the request of GET /C.
+func (s Suite) exchanges(r Run, claim witness.Claim) (all []witness.Exchange) {
+	for i, x := range r.Record {
+		if rank := claim.Rank(x); rank >= 0 && rank >= s.rank(r, i) {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// rank says how exactly the i-th exchange of a replay has the request of some contract.
+func (s Suite) rank(r Run, i int) int {
+	if r.ranks != nil {
+		return r.ranks[i]
+	}
+	most := -1
+	for _, c := range s.Contracts {
+		if c.Claim != nil {
+			most = max(most, c.Claim.Rank(r.Record[i]))
+		}
+	}
+	return most
+}
+
+// ranked is the replay with the ranks of all its exchanges.
+func (s Suite) ranked(r Run) Run {
+	ranks := make([]int, len(r.Record))
+	for i := range r.Record {
+		ranks[i] = s.rank(r, i)
+	}
+	r.ranks = ranks
+	return r
+}
+
 // shows is an exchange of a replay that shows what a contract says, with its body where there
 // is one, or why none does.
-func (r Run) shows(claim witness.Claim) (exchange, lacks string) {
+func (s Suite) shows(r Run, claim witness.Claim) (exchange, lacks string) {
 	var answers []string
-	for _, x := range r.Record {
-		if !claim.Asked(x) {
-			continue
-		}
+	for _, x := range s.exchanges(r, claim) {
 		shown, misses := fmt.Sprintf("%s → %d", x.Request(), x.Status), claim.Misses(x)
 		switch {
 		case slices.Contains(answers, misses):
@@ -105,41 +137,63 @@ func (r Run) shows(claim witness.Claim) (exchange, lacks string) {
 	switch {
 	case exchange != "":
 		return exchange, ""
-	case len(answers) == 0:
+	case len(answers) > 0:
+	case slices.ContainsFunc(r.Record, claim.AskedOtherwise):
+		return "", "the tests sent this request with other headers or another body only"
+	default:
 		return "", "the tests never sent this request"
 	}
 	return "", "every answer to this request was another than the contract says: " + wording.Cut(strings.Join(answers, "; "), 200)
 }
 
-// patient are words of contracts by which an app may fail first.
-var patient = []string{"503", "eventually"}
+var (
+	// Words of contracts by which an app may fail first.
+	mayFail = regexp.MustCompile(`(?i)503|eventually`)
+	// Words by which it may answer otherwise first: the contract speaks of time, or of many requests.
+	mayChange = regexp.MustCompile(`(?i)\b(?:until|after\w*|later|then|next|again|repeat\w*|expir\w*|wait\w*|delay\w*|retr\w*|times|twice|` +
+		`\d+(?:st|nd|rd|th)|second|third|more than \d+|rate|limit\w*|ms|seconds|minutes?|hours?|days?|` +
+		`in the end|finally|at last|as soon as|once|becomes?|finish\w*|complete\w*|poll\w*)\b`)
+)
 
-// repeated says in which runs the answer that fits came after the very same request had
-// got an error of the app's, or no answer.
+// repeated says in which runs the answer that fits came after the same request had got an error of
+// the app's, or no answer, or right after it had got an answer that fits no contract.
 func (s Suite) repeated(c Contract) (runs []string) {
-	waits := func(word string) bool { return strings.Contains(strings.ToLower(c.Says), word) }
-	if c.Claim == nil || c.Claim.Trouble() || slices.ContainsFunc(patient, waits) {
+	if c.Claim == nil || c.Claim.Trouble() || mayFail.MatchString(c.Says) {
 		return nil
 	}
 	for _, r := range s.Real {
-		failed := map[[3]string]int{}
-		for _, x := range r.Record {
-			if !c.Claim.Asked(x) || s.troubled(x) {
-				continue
-			}
-			same := [3]string{x.Method, x.Target, x.Sent.SHA256}
-			if x.Status == 0 || x.Status >= 500 {
-				failed[same]++
-			} else if c.Claim.Misses(x) == "" && failed[same] > 0 {
-				runs = append(runs, fmt.Sprintf("%s was asked again until it fitted: %d of %d answers were errors", x.Request(), failed[same], failed[same]+1))
-				break
-			}
+		if text := s.repeatedIn(r, c); text != "" {
+			runs = append(runs, text)
 		}
 	}
 	return runs
 }
 
-// troubled says that a contract asks for this very error.
-func (s Suite) troubled(x witness.Exchange) bool {
-	return slices.ContainsFunc(s.Contracts, func(c Contract) bool { return c.Claim != nil && c.Claim.Trouble() && c.Claim.Fits(x) })
+func (s Suite) repeatedIn(r Run, c Contract) string {
+	failed := map[[3]string]int{}
+	var before *witness.Exchange // with such an answer, directly before
+	for _, x := range r.Record {
+		same := [3]string{x.Method, x.Target, x.Sent.SHA256}
+		switch {
+		case x.Method == "" || x.Left && !c.Claim.Fits(x): // nobody was asked, or nobody waited for the answer
+		case !c.Claim.Near(x):
+			before = nil
+		case c.Claim.Fits(x) && failed[same] > 0:
+			return fmt.Sprintf("%s was asked again until it fitted: %d of %d answers were errors", x.Request(), failed[same], failed[same]+1)
+		case c.Claim.Fits(x) && before != nil && x.Repeats(*before) && !mayChange.MatchString(c.Says):
+			return fmt.Sprintf("%s was asked again until it fitted: it got %s before", x.Request(), c.Claim.Misses(*before))
+		case c.Claim.Misses(x) == "" || s.fitsAnother(c, x):
+			before = nil
+		default:
+			if before = &x; x.Status == 0 || x.Status >= 500 {
+				failed[same]++
+			}
+		}
+	}
+	return ""
+}
+
+// fitsAnother says that an exchange shows what another contract says.
+func (s Suite) fitsAnother(c Contract, x witness.Exchange) bool {
+	return slices.ContainsFunc(s.Contracts, func(o Contract) bool { return o.ID != c.ID && o.Claim != nil && o.Claim.Fits(x) })
 }

@@ -1,0 +1,88 @@
+package witness
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// span is a range of statuses, or of exit codes.
+type span struct{ low, high int }
+
+func (s span) wide() bool { return s.low != s.high }
+
+func (s span) String() string {
+	if s.wide() {
+		return fmt.Sprintf("%d-%d", s.low, s.high)
+	}
+	return strconv.Itoa(s.low)
+}
+
+// says whether a status is one that the claim names, or any where it names none.
+func (c Claim) says(status int) bool {
+	return len(c.statuses) == 0 || slices.ContainsFunc(c.statuses, func(s span) bool { return s.low <= status && status <= s.high })
+}
+
+var (
+	// Statuses of which not each is named: "2xx", "400-499", "400+".
+	statusRange = regexp.MustCompile(`(?i)\b(?:([1-5])xx\b|([1-5]\d\d) *(?:(\+)|(?:-|–|\.\.|to|bis) *([1-5]\d\d)\b))`)
+	// A status, and the word behind it.
+	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|oder|sonst|else|otherwise|(?:one|any|either) of|` + saysStatus + `)|[,/(:;|])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL€$-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
+	// Likewise in an action, where a number may be anything else.
+	statusInAction = regexp.MustCompile(`(?i)\b(?:status(?: code)?(?: is| of|:)?|http|` + saysStatus + `)\s*([1-5]\d\d)\b`)
+	successful     = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|succeeds?)\b`)
+)
+
+// saysStatus is what stands before a status in a sentence.
+const saysStatus = `returns?|returned|responds?(?: with)?|response|answers?(?: with)?|repl(?:y|ies)(?: with)?|error|(?:status|code) (?:is|=|of)|` +
+	`gives?|gets?|got|yields?|sends?|fails? with|(?:rejected|refused|answered|ends?) with|liefert|antwortet mit|Fehler`
+
+// readStatuses reads the statuses of a result in which nothing is quoted. Where it has none, they
+// may stand in the action: "GET /health returns 200 → a document".
+func (c *Claim) readStatuses(action, plain string) {
+	add := func(s span) {
+		known := http.StatusText(s.low) != "" || s.wide() || s.low >= http.StatusBadRequest
+		if known && s.low > 100 && !slices.Contains(c.statuses, s) {
+			c.statuses = append(c.statuses, s)
+		}
+	}
+	for _, m := range statusRange.FindAllStringSubmatch(plain, -1) {
+		low, _ := strconv.Atoi(m[1] + m[2])
+		high, _ := strconv.Atoi(m[4])
+		switch {
+		case m[1] != "":
+			low, high = 100*low, 100*low+99
+		case m[3] != "":
+			high = 599
+		}
+		add(span{low, max(low, high)})
+	}
+	rest := statusRange.ReplaceAllStringFunc(plain, func(s string) string { return strings.Repeat("#", len(s)) })
+	for {
+		m := statusNumber.FindStringSubmatchIndex(rest)
+		if m == nil {
+			break
+		}
+		word := ""
+		if m[4] >= 0 {
+			word = rest[m[4]:m[5]]
+		}
+		if status, _ := strconv.Atoi(rest[m[2]:m[3]]); !amount(word) {
+			add(span{status, status})
+		}
+		rest = rest[m[3]:]
+	}
+	if len(c.statuses) > 0 {
+		return
+	}
+	for _, m := range statusInAction.FindAllStringSubmatch(blankQuotes(action), -1) {
+		status, _ := strconv.Atoi(m[1])
+		add(span{status, status})
+	}
+	if m := successful.FindStringIndex(plain); len(c.statuses) == 0 && m != nil && !negated.MatchString(plain[:m[0]]) {
+		add(span{200, 299})
+	}
+}
