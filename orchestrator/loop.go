@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"abl/orchestrator/evidence"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,7 @@ type Strictness struct {
 	// StrengthTime is how long the replays may take together in which the app's answers are
 	// altered, of tests that took so long; none are made for 0, or without it.
 	StrengthTime func(took time.Duration) time.Duration
-	AllowWeak    []string // contracts whose tests may be weak
+	Allow        evidence.Allowed
 }
 
 // Loop takes one phase from where it rests to where it rests next.

@@ -60,7 +60,7 @@ func known(specs spec.Set) []string {
 // no tries against nothing.
 func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Finding, error) {
 	suite := evidence.Suite{
-		Contracts: contracts(v.Specs.Set, 1, v.Number), Known: known(v.Specs.Set), Allowed: v.AllowWeak,
+		Contracts: contracts(v.Specs.Set, 1, v.Number), Known: known(v.Specs.Set), Allowed: v.Allow,
 		Waived: evidence.Waived{Null: v.NoNull != ""},
 	}
 	if v.p.Recheck { // earlier phases are held to by tests of their own
@@ -90,28 +90,35 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 }
 
 // alter sees whether tests that pass but for weak ones would notice other answers of the
-// app. Several of these replays are made at a time, each against an app of its own.
+// app. Several of these replays are made at a time, each against an app of its own. Before these the
+// tests are run once more against the app as it is: what is not ok then goes by something else.
 func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Suite, took time.Duration) error {
 	var left time.Duration
 	if v.StrengthTime != nil {
 		left = v.StrengthTime(took)
 	}
 	s.Waived.Strength = left <= 0
-	passes := *s
-	passes.Allowed = []string{evidence.AllWeak}
-	if evidence.Decide(claims, passes).Verdict != evidence.Pass {
+	passes := func() bool {
+		lenient := *s
+		lenient.Allowed = evidence.Allowed{Weak: []string{evidence.All}, Unread: []string{evidence.All}}
+		return evidence.Decide(claims, lenient).Verdict == evidence.Pass
+	}
+	if !passes() || left <= 0 || len(s.Alterations()) == 0 {
 		return nil
 	}
-	for all := s.Alterations(); len(all) > 0 && left > 0; all = s.Alterations() {
-		if len(s.Altered) == 0 {
-			v.note("the tests are run with altered answers of the app, for about " + left.Round(time.Second).String())
+	if len(s.Real) == 1 {
+		if _, failed, err := v.rerunOnce(ctx, "", s); err != nil || failed != "" {
+			return err
 		}
+		if !passes() {
+			return nil
+		}
+	}
+	v.note("the tests are run with altered answers of the app, for about " + left.Round(time.Second).String())
+	for all := s.Alterations(); len(all) > 0 && left > 0; all = s.Alterations() {
 		of := len(s.Altered) + len(all)
 		all = all[:min(len(all), v.Replay.AtOnce())]
-		if of > 1 { // the first shows what there is to alter
-			text := fmt.Sprintf("replay %d of %d with altered answers", len(s.Altered)+len(all), of)
-			v.emit(state.Event{Kind: state.Progress, Text: text})
-		}
+		v.emit(state.Event{Kind: state.Progress, Text: fmt.Sprintf("replay %d of %d with altered answers", len(s.Altered)+len(all), of)})
 		longest, err := v.alterOnce(ctx, s, all, evidence.Limit(took))
 		if err != nil || longest == 0 {
 			return err
@@ -154,19 +161,28 @@ func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.A
 func (v turn) rerun(ctx context.Context, commit string, claims evidence.Claims, s *evidence.Suite) (took time.Duration, failed string, err error) {
 	s.Kind = v.Kind
 	for evidence.Again(claims, *s) {
-		name := fmt.Sprintf("app-%d", len(s.Real)+1)
-		if s.Name != "" {
-			name = strings.TrimSuffix(s.Name, "/passed") + "-" + name
+		one, failed, err := v.rerunOnce(ctx, commit, s)
+		if err != nil || failed != "" {
+			return 0, failed, err
 		}
-		run, text, err := v.replay(ctx, name, roles.Replay{Commit: commit, Against: roles.TheApp, Limit: maxReplayTime}, mostFaults)
-		if err != nil || run.AppFailed != "" {
-			return 0, run.AppFailed, err
-		}
-		v.note(text)
-		took = max(took, run.Took)
-		s.Ran(weighed(run))
+		took = max(took, one)
 	}
 	return took, "", nil
+}
+
+// rerunOnce replays a suite against the app.
+func (v turn) rerunOnce(ctx context.Context, commit string, s *evidence.Suite) (took time.Duration, failed string, err error) {
+	name := fmt.Sprintf("app-%d", len(s.Real)+1)
+	if s.Name != "" {
+		name = strings.TrimSuffix(s.Name, "/passed") + "-" + name
+	}
+	run, text, err := v.replay(ctx, name, roles.Replay{Commit: commit, Against: roles.TheApp, Limit: maxReplayTime}, mostFaults)
+	if err != nil || run.AppFailed != "" {
+		return 0, run.AppFailed, err
+	}
+	v.note(text)
+	s.Ran(weighed(run))
+	return run.Took, "", nil
 }
 
 // mostFaults is how often a replay is made again that a fault of the machine ended.

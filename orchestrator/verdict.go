@@ -158,21 +158,24 @@ func summary(f Finding) string {
 	case f.Verdict == Unknown:
 		return f.Missing[0]
 	}
-	return "nothing failed" + weak(f.Evidence)
+	return "nothing failed" + allowed(f.Evidence)
 }
 
-// weak names the tests of a pass that are weak and count, "" for none.
-func weak(found evidence.Finding) string {
-	var all []string
-	for _, st := range found.Contracts {
-		if st.Is == evidence.Weak {
-			all = append(all, st.Contract+" ("+st.Why+")")
+// allowed names the contracts of a pass that count although their tests are weak, or although abl did
+// not read an answer, "" for none.
+func allowed(found evidence.Finding) (text string) {
+	for _, is := range []string{evidence.Weak, evidence.NotRead} {
+		var all []string
+		for _, st := range found.Contracts {
+			if st.Is == is {
+				all = append(all, st.Contract+" ("+st.Why+")")
+			}
+		}
+		if len(all) > 0 {
+			text += "; " + is + ": " + evidence.Few(all, ", ")
 		}
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	return "; weak: " + evidence.Few(all, ", ")
+	return text
 }
 
 // decideByReplays puts what the Verifier said beside what replays have shown. A

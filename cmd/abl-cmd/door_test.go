@@ -102,7 +102,7 @@ func TestAltering(t *testing.T) {
 	if !ok {
 		t.Fatal("nothing was read")
 	}
-	data, err := json.Marshal(witness.Altering{What: witness.OfStatus, Claims: []witness.Claim{claim}})
+	data, err := json.Marshal(witness.Altering{Answers: []witness.Altered{{Claim: claim, What: witness.OfStatus}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -316,7 +316,7 @@ func (m matrix) print(w io.Writer) {
 func cell(k matrixResult) string {
 	word := map[string]string{audit.Pass: "pass", audit.Fail: "FAIL"}[k.Result]
 	switch {
-	case k.Result == audit.Pass && k.Is == "weak", k.Is == "flaky":
+	case k.Result == audit.Pass && (k.Is == "weak" || k.Is == "not read"), k.Is == "flaky":
 		return k.Is
 	case word != "" && k.By == audit.ByVerifier:
 		return word + "?"
@@ -334,6 +334,7 @@ func (m matrix) legend() string {
 		"pass?":         "the Verifier's word, not replayed",
 		"FAIL?":         "the Verifier's word, which no replay confirms",
 		"weak":          "its test takes other answers too",
+		"not read":      "abl did not read the body that it names",
 		"not witnessed": "no exchange of the tests with the app shows it",
 		"flaky":         "fails in some runs",
 		"untried":       "ok, in an iteration that failed otherwise",

@@ -108,7 +108,8 @@ type Finding struct {
 	Under    []string `json:"under,omitempty"`    // where its test is ok besides: away, empty 200, 500
 	Witness  string   `json:"witness,omitempty"`  // the exchange that shows it, as POST /notes → 201
 	Unread   bool     `json:"unread,omitempty"`   // abl can read no request with an answer in it: no exchange was looked for
-	Allowed  bool     `json:"allowed,omitempty"`  // it is weak, and counts all the same
+	Allowed  bool     `json:"allowed,omitempty"`  // it is weak or not read, and counts all the same
+	Unshown  string   `json:"unshown,omitempty"`  // why it is not shown that its test notices other answers: weak, not reached and so on
 }
 
 // Earlier is a contract of an earlier phase, as the tests that this phase passed

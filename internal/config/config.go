@@ -121,6 +121,7 @@ type Verify struct {
 	Evidence     string `yaml:"evidence"`      // required or off
 	StrengthTime Effort `yaml:"strength_time"` // for replays with altered answers; 0 is none
 	AllowWeak    Chain  `yaml:"allow_weak"`    // contracts whose tests may be weak, or all
+	AllowUnread  Chain  `yaml:"allow_unread"`  // contracts that name a body which abl need not read, or all
 }
 
 // Commit says what may be committed.

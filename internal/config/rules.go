@@ -70,6 +70,7 @@ var rules = []rule{
 	{"loop.idle_timeout", lasts(time.Second), "1s or more", ""},
 	{"loop.outage_budget", lasts(0), "0 or more", ""},
 	{"verify.evidence", oneOf("required", "off"), "required or off", ""},
+	{"verify.allow_unread.*", like(`P[1-9][0-9]*\.C[1-9][0-9]*|all`), "the id of a contract such as P1.C3, or all", "abl spec list has the ids"},
 	{"verify.allow_weak.*", like(`P[1-9][0-9]*\.C[1-9][0-9]*|all`), "the id of a contract such as P1.C3, or all", "abl spec list has the ids"},
 	{"budget.*.*", number(0, 1<<62), "0 (no limit) or more", ""},
 	{"prices", orNothing(inside), "a path inside the project, or {MODEL: {input: 1.25, output: 10}}", ""},

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -22,14 +23,19 @@ const (
 	OfNamed  Alteration = "named"  // all that the contract names besides is taken out
 )
 
-// Altering alters the answers that fit one of the claims.
+// Altering is what is altered of which answers.
 type Altering struct {
-	What   Alteration
-	Claims []Claim
+	Answers []Altered `json:"answers"`
+}
+
+// Altered are the answers that fit a claim, with what is altered of them.
+type Altered struct {
+	Claim Claim      `json:"claim"`
+	What  Alteration `json:"what"`
 }
 
 // maxAltered is the longest body that is altered, in bytes; longer ones pass.
-const maxAltered = 1 << 20
+const maxAltered = maxBody
 
 var (
 	statusLine    = regexp.MustCompile(`^(HTTP/1\.\d) [^\r\n]*`)
@@ -39,14 +45,20 @@ var (
 // answer is the answer altered, nil where it stays: it fits no claim, or has nothing to
 // alter. All else of its head stays as the app wrote it. framed is the body as it came.
 func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []byte {
-	x.Got = Body{Bytes: int64(len(body)), Begins: body[:min(len(body), keepBody)]}
-	less, altered := body, false
-	for _, c := range a.Claims {
-		switch {
-		case !c.Alters(a.What, x):
+	x.Got = Body{Bytes: int64(len(body)), Begins: body}
+	plain, packed := body, false
+	if x.gzipped() {
+		if content, ok := x.content(); ok && !bytes.Equal(content, body) {
+			plain, packed = content, true
+		}
+	}
+	less, altered := plain, false
+	for _, one := range a.Answers {
+		switch c := one.Claim; {
+		case !c.Alters(one.What, x):
 		case c.program:
-			less, altered = x.alteredRun(a.What), true
-		case a.What == OfStatus:
+			less, altered = x.alteredRun(one.What), true
+		case one.What == OfStatus:
 			status := fmt.Sprintf("$1 %d %s", far(x.Status), http.StatusText(far(x.Status)))
 			if x.Method != http.MethodHead && (x.Status == http.StatusNoContent || x.Status == http.StatusNotModified) {
 				status += "\r\nContent-Length: 0" // which needs none, and the other status does
@@ -55,20 +67,44 @@ func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []
 		default:
 			before := head
 			head, less = c.without(head, less)
-			altered = altered || !bytes.Equal(before, head) || !bytes.Equal(less, body)
+			altered = altered || !bytes.Equal(before, head) || !bytes.Equal(less, plain)
 		}
 	}
 	switch {
 	case !altered:
 		return nil
-	case bytes.Equal(less, body):
+	case bytes.Equal(less, plain):
 		return slices.Concat(head, framed)
+	case packed:
+		less = pack(less)
+	}
+	switch {
 	case !chunked:
 		return slices.Concat(contentLength.ReplaceAll(head, fmt.Appendf(nil, "${1}%d", len(less))), less)
 	case len(less) > 0:
 		less = fmt.Appendf(nil, "%x\r\n%s\r\n", len(less), less)
 	}
 	return slices.Concat(head, less, []byte("0\r\n\r\n"))
+}
+
+// pack compresses a body again.
+func pack(body []byte) []byte {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write(body) // to memory
+	_ = z.Close()
+	return packed.Bytes()
+}
+
+// may says whether an answer may be altered, by its request and its head.
+func (a Altering) may(x Exchange) bool {
+	return slices.ContainsFunc(a.Answers, func(one Altered) bool {
+		c := one.Claim
+		if c.program {
+			return x.Target == RunTarget
+		}
+		return c.Names(one.What) && c.Asked(x) && c.missesHead(x) == "" && (one.What == OfNamed || !c.says(far(x.Status)))
+	})
 }
 
 // without takes what the claim names out of an answer.
@@ -136,7 +172,26 @@ func (c Claim) Altered(what Alteration, x Exchange) string {
 	return fmt.Sprintf("%s is taken out of the %d to %s", strings.Join(all, ", "), x.Status, x.Request())
 }
 
-var acceptEncoding = regexp.MustCompile(`(?im)^accept-encoding:.*\n`)
+var acceptEncoding = regexp.MustCompile(`(?im)^(accept-encoding:[ \t]*)([^\r\n]*)`)
+
+// readable is the head of a request that asks for no encoding which abl cannot read.
+func readable(head []byte) []byte {
+	return acceptEncoding.ReplaceAllFunc(head, func(line []byte) []byte {
+		m := acceptEncoding.FindSubmatch(line)
+		all := strings.Split(string(m[2]), ",")
+		read := slices.DeleteFunc(slices.Clone(all), func(one string) bool {
+			name, _, _ := strings.Cut(strings.TrimSpace(one), ";")
+			return !slices.Contains([]string{"", "gzip", "x-gzip", "identity"}, strings.ToLower(strings.TrimSpace(name)))
+		})
+		switch len(read) {
+		case len(all):
+			return line
+		case 0:
+			read = []string{"identity"}
+		}
+		return append(bytes.Clone(m[1]), strings.TrimSpace(strings.Join(read, ","))...)
+	})
+}
 
 // held keeps what an answer says until it is known whether it is to be altered, up to
 // maxAltered.
@@ -173,21 +228,22 @@ func (x *turn) asked() Exchange {
 	return asked
 }
 
-// alter passes on an answer's body behind its head, altered where that is asked for. A
-// stream is left alone.
+// alter passes on an answer's body behind its head, altered where that is asked for. An answer that
+// is not altered passes as it comes.
 func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
-	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
-	h := held{conn: c, head: head, over: kind == "text/event-stream"}
-	if h.over {
+	asked := x.asked()
+	if !c.proxy.Altering.may(asked) || stream.MatchString(resp.Header.Get("Content-Type")) {
 		if _, err := c.client.Write(head); err != nil {
 			return err
 		}
+		return c.app.body(resp.Body, c.client, &x.got)
 	}
+	h := held{conn: c, head: head}
 	defer func() { c.proxy.kept.Add(-2 * int64(len(h.said))) }()
 	_, err := io.Copy(io.MultiWriter(&x.got, &h), resp.Body)
 	out := c.app.take()
 	if !h.over {
-		altered := c.proxy.Altering.answer(x.asked(), head, out, h.said, len(resp.TransferEncoding) > 0)
+		altered := c.proxy.Altering.answer(asked, head, out, h.said, len(resp.TransferEncoding) > 0)
 		if x.Altered = err == nil && altered != nil; x.Altered {
 			out = altered
 		} else {

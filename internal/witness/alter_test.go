@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,7 @@ func TestAlter(t *testing.T) {
 		t.Run(rowName(c.contract), func(t *testing.T) {
 			for what, want := range map[Alteration]string{OfStatus: c.status, OfNamed: c.named} {
 				seen, altered := make(chan Exchange, 2), want != ""
-				p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }, Altering: &Altering{What: what, Claims: []Claim{claim(c.contract)}}}
+				p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }, Altering: &Altering{[]Altered{{claim(c.contract), what}}}}
 				if want == "" {
 					want = say(t, app, c.said)
 				}
@@ -67,20 +68,81 @@ func TestAlter(t *testing.T) {
 	}
 }
 
-// A packed answer could not be altered, so none is asked for; nothing else of a
+// The tests get no encoding that abl cannot read, whatever they and the app know; nothing else of a
 // request is another.
-func TestNothingPacked(t *testing.T) {
+func TestEncodingsThatAreAskedFor(t *testing.T) {
 	app := start(t, func(ctx context.Context, l net.Listener) error {
 		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 			head, _ := readHead(bufio.NewReader(conn))
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n"+string(head))
 		})
 	})
-	p := Proxy{To: app, Seen: func(Exchange) {}, Altering: &Altering{What: OfStatus}}
-	const head, tail = "GET / HTTP/1.1\r\nHost: a\r\n", "X: y\r\n\r\n"
-	if got, want := say(t, start(t, p.Serve), head+"accept-encoding: gzip\r\n"+tail), "HTTP/1.1 200 OK\r\n\r\n"+head+tail; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for asked, want := range map[string]string{
+		"accept-encoding: gzip":                        "accept-encoding: gzip",
+		"Accept-Encoding: gzip, deflate, br, zstd":     "Accept-Encoding: gzip",
+		"Accept-Encoding: br;q=1.0, gzip;q=0.5, *;q=0": "Accept-Encoding: gzip;q=0.5",
+		"Accept-Encoding: br":                          "Accept-Encoding: identity",
+		"Accept-Encoding: *":                           "Accept-Encoding: identity",
+		"Accept-Encoding:":                             "Accept-Encoding:",
+		"X-Accept-Encoding: br":                        "X-Accept-Encoding: br",
+	} {
+		t.Run(rowName(asked), func(t *testing.T) {
+			const head, tail = "GET / HTTP/1.1\r\nHost: a\r\n", "\r\nX: y\r\n\r\n"
+			if got, want := say(t, proxied(t, app), head+asked+tail), "HTTP/1.1 200 OK\r\n\r\n"+head+want+tail; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
+}
+
+// A packed answer is altered inside, and comes packed.
+func TestPackedAnswerIsAltered(t *testing.T) {
+	claim, _ := ReadClaim("", "GET /", `200 {"a": 1}`)
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(pack([]byte(`{"a": 1, "b": 2}`)))
+	}))
+	defer app.Close()
+	seen := make(chan Exchange, 1)
+	p := Proxy{To: app.Listener.Addr().String(), Seen: func(x Exchange) { seen <- x }, Altering: &Altering{[]Altered{{claim, OfNamed}}}}
+	q, err := http.NewRequest(http.MethodGet, "http://"+start(t, p.Serve)+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := (&http.Transport{}).RoundTrip(q) // unpacks what it asked for itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != `{"b":2}` || !resp.Uncompressed {
+		t.Errorf("got %q, packed %v, %v, want the field a taken out of a packed body", body, resp.Uncompressed, err)
+	}
+	if x := <-seen; !x.Altered || !claim.Fits(x) {
+		t.Errorf("the record has %+v, want what the app answered, altered", x)
+	}
+}
+
+// What is not altered comes as soon as the app says it, in replays with altered answers, too.
+func TestOthersAreNotHeld(t *testing.T) {
+	claim, _ := ReadClaim("", "GET /other", `200 {"a": 1}`)
+	more := make(chan struct{})
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "first")
+		_ = http.NewResponseController(w).Flush()
+		<-more
+	}))
+	defer app.Close()
+	p := Proxy{To: app.Listener.Addr().String(), Seen: func(Exchange) {}, Altering: &Altering{[]Altered{{claim, OfNamed}}}}
+	resp, err := http.Get("http://" + start(t, p.Serve) + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	first := make([]byte, len("first"))
+	if _, err := io.ReadFull(resp.Body, first); err != nil {
+		t.Error(err)
+	}
+	close(more)
 }
 
 // However many long answers are under way at a time, what is held of them is bounded: the
@@ -99,7 +161,8 @@ func TestHeldIsBounded(t *testing.T) {
 			_, _ = c.Write(half[1000:])
 		})
 	})
-	p := Proxy{To: app, Seen: func(Exchange) {}, Altering: &Altering{What: OfStatus}}
+	claim, _ := ReadClaim("", "GET /", "200")
+	p := Proxy{To: app, Seen: func(Exchange) {}, Altering: &Altering{[]Altered{{claim, OfStatus}}}}
 	at := start(t, p.Serve)
 	var clients sync.WaitGroup
 	for range answers {

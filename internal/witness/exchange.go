@@ -23,8 +23,11 @@ import (
 	"abl/internal/wording"
 )
 
-// keepBody is how much of a body an exchange keeps, in bytes.
-const keepBody = 64 << 10
+// How much of a body an exchange keeps, in bytes: of what was sent, and of what was got.
+const (
+	keepBody = 64 << 10
+	maxBody  = 1 << 20
+)
 
 // Exchange is one request of the tests with the app's answer.
 type Exchange struct {
@@ -53,7 +56,7 @@ func (x Exchange) Request() string {
 type Body struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
-	Begins []byte `json:"begins,omitempty"` // at most keepBody
+	Begins []byte `json:"begins,omitempty"` // at most keepBody, or maxBody
 }
 
 // maxKept is how much is kept of all bodies that are under way, in bytes.
@@ -64,6 +67,7 @@ type recorder struct {
 	hash   hash.Hash
 	bytes  int64
 	begins []byte
+	most   int           // bytes that begins may have
 	full   bool          // no more is kept
 	kept   *atomic.Int64 // of all bodies
 }
@@ -73,7 +77,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 		r.hash = sha256.New()
 	}
 	r.bytes += int64(len(p))
-	if n := min(len(p), keepBody-len(r.begins)); !r.full {
+	if n := min(len(p), r.most-len(r.begins)); !r.full {
 		if r.full = r.kept.Add(int64(n)) > maxKept; r.full {
 			r.kept.Add(-int64(n))
 			return r.hash.Write(p)
@@ -147,9 +151,18 @@ func (c Claim) Trouble() bool {
 
 // Misses says what the answer lacks of what the contract names, "" where it fits.
 func (c Claim) Misses(x Exchange) string {
-	switch {
-	case c.program:
+	if c.program {
 		return c.missesRun(x)
+	}
+	if misses := c.missesHead(x); misses != "" {
+		return misses
+	}
+	return c.missesBody(x)
+}
+
+// missesHead says likewise what its head lacks.
+func (c Claim) missesHead(x Exchange) string {
+	switch {
 	case x.Status == 0:
 		return "no answer"
 	case !c.says(x.Status):
@@ -160,10 +173,15 @@ func (c Claim) Misses(x Exchange) string {
 			return strings.TrimSpace(fmt.Sprintf("%d and no header %s %s", x.Status, http.CanonicalHeaderKey(h.name), h.has))
 		}
 	}
+	return ""
+}
+
+// missesBody says likewise what its body lacks. A body that cannot be read lacks nothing.
+func (c Claim) missesBody(x Exchange) string {
 	if c.json == nil && len(c.texts) == 0 {
 		return ""
 	}
-	if len(x.Got.Begins) < int(min(x.Got.Bytes, keepBody)) { // many were sent at a time, or too many: nobody has to
+	if len(x.Got.Begins) < int(min(x.Got.Bytes, maxBody)) { // many were sent at a time, or too many: nobody has to
 		return fmt.Sprintf("%d and a body that was too much to keep beside others", x.Status)
 	}
 	body, ok := x.content()
@@ -184,23 +202,24 @@ func (c Claim) Misses(x Exchange) string {
 	return ""
 }
 
-// maxUnpacked is the longest body that is unpacked, in bytes.
-const maxUnpacked = 1 << 20
-
 // content is the body that was answered, unpacked; ok is false where there is none, or none
 // that can be read. A body of text is not packed, whatever the app says of it.
 func (x Exchange) content() (body []byte, ok bool) {
 	if x.Method == http.MethodHead || stream.MatchString(x.Header.Get("Content-Type")) || x.Got.Bytes > int64(len(x.Got.Begins)) {
 		return nil, false
 	}
-	if strings.Contains(strings.ToLower(x.Header.Get("Content-Encoding")), "gzip") {
+	if x.gzipped() {
 		if z, err := gzip.NewReader(bytes.NewReader(x.Got.Begins)); err == nil {
-			body, err = io.ReadAll(io.LimitReader(z, maxUnpacked+1))
-			return body, err == nil && len(body) <= maxUnpacked
+			body, err = io.ReadAll(io.LimitReader(z, maxBody+1))
+			return body, err == nil && len(body) <= maxBody
 		}
 	}
 	binary := func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r) }
 	return x.Got.Begins, x.Header.Get("Content-Encoding") == "" || !bytes.ContainsFunc(x.Got.Begins, binary)
+}
+
+func (x Exchange) gzipped() bool {
+	return strings.Contains(strings.ToLower(x.Header.Get("Content-Encoding")), "gzip")
 }
 
 // packed begins a JSON string in which bytes may be, which may be cut off.
@@ -218,10 +237,26 @@ func (x Exchange) Says(text string) bool {
 	return slices.ContainsFunc(said, func(data []byte) bool { return bytes.Contains(data, []byte(text)) })
 }
 
-// Read says whether the body was held against all that the claim names of it.
-func (c Claim) Read(x Exchange) bool {
-	_, ok := x.content()
-	return ok || c.json == nil && len(c.texts) == 0
+// Unread says why the body could not be held against all that the claim names of it, "" where it was.
+func (c Claim) Unread(x Exchange) string {
+	if _, ok := x.content(); ok || c.json == nil && len(c.texts) == 0 {
+		return ""
+	}
+	switch encoding := x.Header.Get("Content-Encoding"); {
+	case x.Method == http.MethodHead:
+		return "an answer to HEAD has no body"
+	case stream.MatchString(x.Header.Get("Content-Type")):
+		in := func(w written) bool { return w.in(string(x.Got.Begins)) }
+		if c.json == nil && !slices.ContainsFunc(c.texts, func(w written) bool { return !in(w) }) {
+			return ""
+		}
+		return "it is a stream"
+	case x.Got.Bytes > maxBody:
+		return fmt.Sprintf("it has more than %d bytes", maxBody)
+	case encoding != "":
+		return "its encoding is " + wording.Cut(wording.OneLine(encoding), 40)
+	}
+	return "it is not text"
 }
 
 // stream is the kind of a body that is many, or never at its end.

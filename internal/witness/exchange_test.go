@@ -52,7 +52,7 @@ func TestMisses(t *testing.T) {
 	const (
 		isJSON = "Content-Type: application/json"
 	)
-	long := strings.Repeat("x", keepBody)
+	long := strings.Repeat("x", maxBody)
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, _ = z.Write([]byte(`{"a": 1}`))
@@ -119,7 +119,7 @@ func TestMisses(t *testing.T) {
 			}
 			x.Got = Body{Bytes: int64(len(c.body)), Begins: []byte(c.body)}
 			if c.body == long {
-				x.Got.Bytes = keepBody + 1
+				x.Got.Bytes = maxBody + 1
 			}
 			if c.body == lost {
 				x.Got.Begins = nil

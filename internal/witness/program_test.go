@@ -117,7 +117,7 @@ func TestAlterRun(t *testing.T) {
 				if !altered {
 					want = c.answer
 				}
-				p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }, Altering: &Altering{What: what, Claims: []Claim{claim, claim}}}
+				p := Proxy{To: app, Seen: func(x Exchange) { seen <- x }, Altering: &Altering{[]Altered{{claim, what}, {claim, what}}}}
 				got := say(t, start(t, p.Serve), "POST "+RunTarget+" HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
 				if got != answerOf("200 OK", isJSON, want) {
 					t.Errorf("%s: got %q, want the body %s", what, got, want)

@@ -10,7 +10,7 @@ import (
 )
 
 // Proxy passes on to the app and back, byte by byte, and knows of each answer to
-// which request it belongs. What is not HTTP/1 passes as it is, and so does a
+// which request it belongs. Of a request only the encodings that abl cannot read are left out. What is not HTTP/1 passes as it is, and so does a
 // connection that becomes something else.
 type Proxy struct {
 	To   string         // address of the app, or the path of a door's socket
@@ -46,7 +46,7 @@ type turn struct {
 
 // turn begins a turn of so many sides.
 func (p *Proxy) turn(sides int32) *turn {
-	x := &turn{stays: make(chan struct{}), sent: recorder{kept: &p.kept}, got: recorder{kept: &p.kept}}
+	x := &turn{stays: make(chan struct{}), sent: recorder{most: keepBody, kept: &p.kept}, got: recorder{most: maxBody, kept: &p.kept}}
 	x.At = time.Now().UTC()
 	x.under.Store(sides)
 	return x
@@ -131,11 +131,7 @@ func (c *conn) request() bool {
 		c.proxy.over(x)
 	}
 	if err == nil {
-		head := c.client.take()
-		if c.proxy.Altering != nil { // what is packed cannot be altered
-			head = acceptEncoding.ReplaceAll(head, nil)
-		}
-		if _, err := c.app.Write(head); err != nil {
+		if _, err := c.app.Write(readable(c.client.take())); err != nil {
 			return false
 		}
 		err = c.client.body(req.Body, c.app, &x.sent)

@@ -83,9 +83,22 @@ type Suite struct {
 	Away, Empty, Broken *Run
 
 	Altered []Alteration // in which answers of the app were altered
-	Allowed []string     // contracts whose tests may be weak, or AllWeak
+	Allowed Allowed
 
 	Waived Waived
+
+	planned []Alteration      // the replays with which one begins, nil: not yet
+	order   func(n int) []int // of numbers below n, nil for one that nobody knows
+}
+
+// Allowed are the contracts that count although they are not verified, each or All.
+type Allowed struct{ Weak, Unread []string }
+
+// All stands for every contract in Allowed.
+const All = "all"
+
+func allows(ids []string, id string) bool {
+	return slices.Contains(ids, id) || slices.Contains(ids, All)
 }
 
 // Waived is what need not be tried: the person switched it off, or it was tried
@@ -232,15 +245,14 @@ func (s Suite) vacuous(c Contract) string {
 
 // challenged weighs the test of a contract that is ok in every replay.
 func (s Suite) challenged(c Contract) (is, why string) {
-	again := s.repeated(c)
-	_, lacks, _ := s.witnessed(c)
+	again, seen := s.repeated(c), s.witnessed(c)
 	switch why := s.vacuous(c); {
 	case !slices.ContainsFunc(s.Real, Run.asked):
 		return Vacuous, s.words().none
 	case s.echoed(c):
 		return Vacuous, "its test line is an answer of the app's: run.sh prints answers as they are, so the app could pass itself"
-	case lacks != "":
-		return NotWitnessed, lacks
+	case seen.lacks != "":
+		return NotWitnessed, seen.lacks
 	case why != "":
 		return Vacuous, why
 	case len(again) > 1:
@@ -260,12 +272,14 @@ func (s Suite) challenged(c Contract) (is, why string) {
 	switch {
 	case s.unnoticed(c) != "":
 		return Weak, s.unnoticed(c)
-	case s.own(c) != "" && s.AlteredFault() != "":
+	case len(s.kinds(c)) > 0 && s.AlteredFault() != "":
 		return Untried, "its tests were not tried with altered answers: " + s.AlteredFault()
 	case len(untried) > 0:
 		return Untried, "its tests were not tried " + strings.Join(untried, " and ")
 	case len(weak) > 0:
 		return Weak, "its test is ok " + strings.Join(weak, " and ")
+	case seen.unread != "":
+		return NotRead, "abl did not read the body of " + seen.exchange + ": " + seen.unread
 	}
 	return Verified, ""
 }

@@ -63,11 +63,11 @@ func TestAlteredRuns(t *testing.T) {
 		is, why, strength    string
 	}{
 		{"honest", "`count words` → prints 3, exit code 0", words, "status named", Verified, "", "shown for 1 of 1 contract"},
-		{"the exit code alone", "`count words` → prints 3, exit code 0", words, "status", Weak, "what its run with words prints and leaves in files is another", "shown for 0 of 1 contract"},
-		{"the output alone", "`count words` → prints 3, exit code 0", words, "named", Weak, "the exit code of its run with words is 1 instead of 0", "shown for 0 of 1 contract"},
+		{"the exit code alone", "`count words` → prints 3, exit code 0", words, "status", Weak, "what its run with words prints and leaves in files is another", "shown for 0 of 1 contract, 1 weak"},
+		{"the output alone", "`count words` → prints 3, exit code 0", words, "named", Weak, "the exit code of its run with words is 1 instead of 0", "shown for 0 of 1 contract, 1 weak"},
 		{"no exit code is named", "`count words` → prints 3", words, "named", Verified, "", "shown for 1 of 1 contract"},
-		{"its words are never given", "`count lines` → prints 3", "", "", Weak, "what its run with no arguments prints", "shown for 0 of 1 contract"},
-		{"it ended otherwise", "`count words` → prints 3, exit code 1", words, "", Verified, "", "shown for 0 of 1 contract"},
+		{"its words are never given", "`count lines` → prints 3", "", "", Weak, "what its run with no arguments prints", "shown for 0 of 1 contract, 1 weak"},
+		{"it ended otherwise", "`count words` → prints 3, exit code 1", words, "", Verified, "", "shown for 0 of 1 contract, 1 without an answer that could be altered"},
 		{"nothing that can be altered", "`count words` → a note is there", words, "", Verified, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -86,9 +86,9 @@ func TestAlteredRuns(t *testing.T) {
 			s.Ran(run(true))
 			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
 				for _, a := range all {
-					r := run(len(a.Contracts) == 0 || !strings.Contains(c.notices, string(a.What)))
-					for _, claim := range s.Altering(a).Claims {
-						r.Record[0].Altered = r.Record[0].Altered || claim.Fits(r.Record[0])
+					r := run(!strings.Contains(c.notices, string(a.Of[0].What)))
+					for _, one := range s.Altering(a).Answers {
+						r.Record[0].Altered = r.Record[0].Altered || one.Claim.Fits(r.Record[0])
 					}
 					s.Tried(a, r)
 				}

@@ -10,11 +10,12 @@ import (
 	"abl/internal/wording"
 )
 
-// Where a contract stands (audit.Finding.Is). Verified counts towards a pass, and Weak
-// where it is allowed; Failed, Flaky and NotReproduced make a fail, the others leave it open.
+// Where a contract stands (audit.Finding.Is). Verified counts towards a pass, and Weak and NotRead
+// where they are allowed; Failed, Flaky and NotReproduced make a fail, the others leave it open.
 const (
 	Verified      = "verified"
 	Weak          = "weak"           // its test is ok for other answers too
+	NotRead       = "not read"       // abl did not read the body that it names
 	Failed        = "failed"         // the Verifier says so, or the replay where it goes alone
 	NotReproduced = "not reproduced" // the Verifier says that it fails, and it replays ok
 	Flaky         = "flaky"          // ok in some runs, not ok in others
@@ -26,7 +27,9 @@ const (
 )
 
 // Proven says that where a contract stands counts towards a pass.
-func Proven(f audit.Finding) bool { return f.Is == Verified || f.Is == Weak && f.Allowed }
+func Proven(f audit.Finding) bool {
+	return f.Is == Verified || (f.Is == Weak || f.Is == NotRead) && f.Allowed
+}
 
 // Standing is one contract with what was found; of a flaky one Observed is how many runs
 // gave what.
@@ -42,7 +45,13 @@ type Standing struct {
 func stand(claims Claims, s Suite, c Contract) Standing {
 	t := tally(s.Real, c.ID)
 	st := Standing{c.ID, s.Name, audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)}, c.Says}
-	st.Witness, _, st.Unread = s.witnessed(c)
+	seen := s.witnessed(c)
+	if st.Witness, st.Unread = seen.exchange, seen.blind; seen.unread != "" {
+		st.Witness += ", with a body that abl did not read"
+	}
+	if !s.Waived.Strength && len(s.Altered) > 0 {
+		st.Unshown = s.unshown(c)
+	}
 	for _, r := range t.results {
 		st.Runs = append(st.Runs, string(r.Status))
 	}
@@ -68,7 +77,7 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 		if st.Is, st.Why = s.challenged(c); st.Is == Flaky {
 			st.Observed = st.Why
 		}
-		st.Allowed = st.Is == Weak && s.allows(c)
+		st.Allowed = st.Is == Weak && s.mayBeWeak(c) || st.Is == NotRead && allows(s.Allowed.Unread, c.ID)
 	case st.Entries > 0:
 		st.Is, st.Why = Failed, "the Verifier reports it, the replay says nothing of it: "+t.silence(s.Real)
 	default:

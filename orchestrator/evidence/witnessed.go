@@ -67,20 +67,26 @@ func (s *Suite) Ran(r Run) {
 	}
 }
 
-// witnessed is the exchange that shows what a contract says, and what keeps some replay from
-// having one. unread says that abl could not look for any.
-func (s Suite) witnessed(c Contract) (exchange, lacks string, unread bool) {
+// sight is what the exchanges of the replays show of a contract.
+type sight struct {
+	exchange string // that shows it
+	lacks    string // what keeps some replay from having one
+	unread   string // why the body of that exchange was not read, "" where it was
+	blind    bool   // abl can read no request with an answer in the contract
+}
+
+func (s Suite) witnessed(c Contract) (all sight) {
 	for _, r := range s.Real {
 		if !r.Watched {
 			continue
 		}
 		if c.Claim == nil {
-			return "", "", true
+			return sight{blind: true}
 		}
-		shown, lack := s.shows(r, *c.Claim)
-		exchange, lacks = cmp.Or(exchange, shown), cmp.Or(lacks, lack)
+		one := s.shows(r, *c.Claim)
+		all.exchange, all.lacks, all.unread = cmp.Or(all.exchange, one.exchange), cmp.Or(all.lacks, one.lacks), cmp.Or(all.unread, one.unread)
 	}
-	return exchange, lacks, false
+	return all
 }
 
 // exchanges lists the exchanges of a replay that have the request of a claim, and of no other contract's
@@ -118,32 +124,32 @@ func (s Suite) ranked(r Run) Run {
 	return r
 }
 
-// shows is an exchange of a replay that shows what a contract says, with its body where there
-// is one, or why none does.
-func (s Suite) shows(r Run, claim witness.Claim) (exchange, lacks string) {
+// shows looks for an exchange of a replay that shows what a contract says, with its body where that
+// was read.
+func (s Suite) shows(r Run, claim witness.Claim) (found sight) {
 	var answers []string
 	for _, x := range s.exchanges(r, claim) {
 		shown, misses := fmt.Sprintf("%s → %d", x.Request(), x.Status), claim.Misses(x)
-		switch {
+		switch unread := claim.Unread(x); {
 		case slices.Contains(answers, misses):
 		case misses != "":
 			answers = append(answers, misses)
-		case claim.Read(x):
-			return shown, ""
-		default:
-			exchange = cmp.Or(exchange, shown+", with a body that abl did not read")
+		case unread == "":
+			return sight{exchange: shown}
+		case found.exchange == "":
+			found = sight{exchange: shown, unread: unread}
 		}
 	}
 	switch {
-	case exchange != "":
-		return exchange, ""
+	case found.exchange != "":
 	case len(answers) > 0:
+		found.lacks = "every answer to this request was another than the contract says: " + wording.Cut(strings.Join(answers, "; "), 200)
 	case slices.ContainsFunc(r.Record, claim.AskedOtherwise):
-		return "", "the tests sent this request with other headers or another body only"
+		found.lacks = "the tests sent this request with other headers or another body only"
 	default:
-		return "", "the tests never sent this request"
+		found.lacks = "the tests never sent this request"
 	}
-	return "", "every answer to this request was another than the contract says: " + wording.Cut(strings.Join(answers, "; "), 200)
+	return found
 }
 
 var (

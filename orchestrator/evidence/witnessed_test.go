@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"abl/internal/tap"
 	"abl/internal/witness"
 )
 
@@ -144,7 +146,7 @@ ask GET /health >answer; ask POST /notes '{"text":"milk"}' >answer; ask GET /not
 				s.Contracts = append(s.Contracts, Contract{ID: "P1.C" + string(rune('1'+i)), Says: line, Claim: &claim})
 			}
 			for Again(nil, s) {
-				s.Real = append(s.Real, watched(nil))
+				s.Ran(watched(nil))
 			}
 			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
 				for _, a := range all {
@@ -325,7 +327,11 @@ func TestStrength(t *testing.T) {
 	type tried func(*Suite)
 	made := func(r Run, letters string, ids ...string) tried {
 		r.TAP = run(letters).TAP
-		return func(s *Suite) { s.Tried(Alteration{What: witness.OfStatus, Contracts: ids}, r) }
+		a := Alteration{}
+		for _, id := range ids {
+			a.Of = append(a.Of, Altered{id, witness.OfStatus})
+		}
+		return func(s *Suite) { s.Tried(a, r) }
 	}
 	for _, c := range []struct {
 		name    string
@@ -336,16 +342,16 @@ func TestStrength(t *testing.T) {
 	}{
 		{"nothing was tried", nil, false, 1, ""},
 		{"nothing shall be", nil, true, 1, "not tried, since verify.strength_time is 0"},
-		{"it noticed, as another might have", []tried{made(get(true), "x", "P1.C1", "P1.C2")}, false, 2, "shown for 0 of 1 contract, 1 not reached"},
+		{"it noticed beside another", []tried{made(get(true), "x", "P1.C1", "P1.C2")}, false, 0, "shown for 1 of 1 contract"},
+		{"it noticed another", []tried{made(get(true), "x", "P1.C1", "P1.C2"), made(get(false), "x", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
+		{"it noticed another, and then its own alone", []tried{made(get(false), "x", "P1.C2"), made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
 		{"it noticed alone", []tried{made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
-		{"no answer was altered", []tried{made(get(false), "x", "P1.C1", "P1.C2")}, false, 2, "shown for 0 of 1 contract, 1 not reached"},
-		{"it noticed alone, and was ok where there was nothing", []tried{made(get(false), "o"), made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
-		{"it notices the replay", []tried{made(get(false), "x"), made(get(true), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 not ok although nothing was altered"},
+		{"no answer was altered beside another", []tried{made(get(false), "x", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
 		{"it gave up", []tried{made(get(true), "-", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
-		{"the witness had ended", []tried{made(ended, "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
-		{"it noticed nothing", []tried{made(get(true), "o", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
-		{"its own answer may have been too long", []tried{made(long, "o", "P1.C1", "P1.C2")}, false, 2, "shown for 0 of 1 contract, 1 not reached"},
-		{"there was nothing to notice", []tried{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract"},
+		{"the witness had ended", []tried{made(ended, "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 without an answer that could be altered"},
+		{"it noticed nothing", []tried{made(get(true), "o", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 weak"},
+		{"its own answer may have been too long", []tried{made(long, "o", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
+		{"there was nothing to notice", []tried{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 without an answer that could be altered"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := suite("o")
@@ -365,32 +371,114 @@ func TestStrength(t *testing.T) {
 	}
 }
 
-// Each by itself is tried first of those that share a request, where one assertion may do
-// for several, and one contract is done before the next begins.
-func TestOrderOfAlterations(t *testing.T) {
-	s := suite("ooo")
-	var record []witness.Exchange
-	for i, says := range []string{"GET /a → 200", `GET /b → 200 "x"`, "GET /b with a token → 200 \"x\""} {
-		action, result, _ := strings.Cut(says, " → ")
-		claim, _ := witness.ReadClaim("", action, result)
-		s.Contracts[i].Claim = &claim
-		record = append(record, witness.Exchange{Method: "GET", Target: strings.Fields(action)[1], Status: 200, Got: bodyOf("x")})
-	}
-	s.Real[0].Watched, s.Real[0].Record = true, record
-	var got []string
-	for range 2 {
-		for _, a := range s.Alterations() {
-			got = append(got, string(a.What)+" "+strings.Join(a.Contracts, "+"))
-			r := run("xxx")
-			for _, x := range record {
-				x.Altered = true
-				r.Record = append(r.Record, x)
+// played says how the tests of a suite go in a replay: each looks at the answers of some contracts,
+// and notices when they are altered.
+func (s *Suite) played(a Alteration, looksAt map[string]string) Run {
+	r := Run{Watched: true}
+	var lines []string
+	for i, c := range s.Contracts {
+		what := a.of(c.ID)
+		x := witness.Exchange{Method: "GET", Target: "/" + c.ID, Status: 200, Got: bodyOf("x"), Altered: what != ""}
+		r.Record = append(r.Record, x)
+		is := "ok"
+		for _, of := range strings.Fields(looksAt[c.ID]) {
+			if id, only, _ := strings.Cut(of, ":"); a.of(id) != "" && (only == "" || string(a.of(id)) == only) {
+				is = "not ok"
 			}
-			s.Tried(a, r)
 		}
+		lines = append(lines, fmt.Sprintf("%s %d - %s", is, i+1, c.ID))
 	}
-	want := "status P1.C1+P1.C2+P1.C3, named P1.C2+P1.C3, status , named P1.C2, named P1.C3, status P1.C1"
-	if got := strings.Join(got, ", "); got != want {
-		t.Errorf("tried %s, want %s", got, want)
+	r.TAP = tap.Parse([]byte(fmt.Sprintf("1..%d\n%s\n", len(lines), strings.Join(lines, "\n"))), true)
+	return r
+}
+
+// Few replays tell of many contracts which test notices its own answers, whatever order the
+// contracts have in them.
+func TestAlterationsOfManyContracts(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		n       int
+		looksAt func(i int) string // contracts whose answers the test of the i-th looks at, from 1
+		weak    []int
+		most    int // replays
+	}{
+		{"one", 1, nil, nil, 2},
+		{"two", 2, nil, nil, 4},
+		{"five", 5, nil, nil, 6},
+		{"twenty", 20, nil, nil, 10},
+		{"sixty", 60, nil, nil, 12},
+		{"sixty, the last of which compare nothing", 60, func(i int) string {
+			if i > 55 {
+				return ""
+			}
+			return fmt.Sprintf("P1.C%d", i)
+		}, []int{56, 57, 58, 59, 60}, 12},
+		{"one that compares the status alone", 20, func(i int) string {
+			if i == 7 {
+				return "P1.C7:status"
+			}
+			return fmt.Sprintf("P1.C%d", i)
+		}, []int{7}, 10},
+		{"one that goes by another's answer", 20, func(i int) string {
+			if i == 7 {
+				return "P1.C8"
+			}
+			return fmt.Sprintf("P1.C%d", i)
+		}, []int{7}, 12},
+		{"one that looks at another's answer, too", 20, func(i int) string {
+			if i == 7 {
+				return "P1.C7 P1.C8"
+			}
+			return fmt.Sprintf("P1.C%d", i)
+		}, nil, 12},
+		{"all go by the first", 20, func(int) string { return "P1.C1" }, []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, 50},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for range 20 { // orders
+				s, looksAt := Suite{}, map[string]string{}
+				for i := 1; i <= c.n; i++ {
+					id := fmt.Sprintf("P1.C%d", i)
+					claim, _ := witness.ReadClaim("", "GET /"+id, `200 with the text "x"`)
+					s.Contracts = append(s.Contracts, Contract{ID: id, Claim: &claim})
+					if looksAt[id] = id; c.looksAt != nil {
+						looksAt[id] = c.looksAt(i)
+					}
+				}
+				s.Ran(s.played(Alteration{}, looksAt))
+				for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
+					s.Tried(all[0], s.played(all[0], looksAt))
+				}
+				var weak []int
+				for i, c := range s.Contracts {
+					if s.unnoticed(c) != "" {
+						weak = append(weak, i+1)
+					}
+				}
+				if !slices.Equal(weak, c.weak) || len(s.Altered) > c.most {
+					t.Fatalf("weak are %v after %d replays, want %v after at most %d", weak, len(s.Altered), c.weak, c.most)
+				}
+				if got, want := s.strength(), fmt.Sprintf("shown for %d of ", c.n-len(weak)); !strings.HasPrefix(got, want) {
+					t.Fatalf("strength is %s, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+// What many tests look at is altered by itself: it would make them all fail.
+func TestContractsThatOthersNeed(t *testing.T) {
+	s := Suite{}
+	for i := 1; i <= 8; i++ {
+		id := fmt.Sprintf("P1.C%d", i)
+		claim, _ := witness.ReadClaim("", "GET /"+id, "200")
+		s.Contracts = append(s.Contracts, Contract{ID: id, Claim: &claim})
+	}
+	r := s.played(Alteration{}, nil)
+	r.Record = append(r.Record, r.Record[0], r.Record[0])
+	s.Ran(r)
+	for i, a := range s.Alterations() {
+		if a.of("P1.C1") != "" || len(a.Of) == 0 {
+			t.Errorf("replay %d alters %v, want others than P1.C1", i+1, a.Of)
+		}
 	}
 }

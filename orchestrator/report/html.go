@@ -110,7 +110,7 @@ var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 
 // marks are signs and words of what a contract or an iteration came to: colour alone tells nothing.
 var marks = map[string]struct{ sign, words string }{
-	audit.Pass: {"✓", "pass"}, "weak": {"≈", "weak pass"}, audit.Fail: {"✕", "fail"}, "untried": {"–", "untried"},
+	audit.Pass: {"✓", "pass"}, "weak": {"≈", "weak pass"}, "not read": {"≈", "not read"}, audit.Fail: {"✕", "fail"}, "untried": {"–", "untried"},
 	audit.Unknown: {"?", "not shown"}, "unverified": {"?", "unverified"},
 }
 

@@ -270,8 +270,8 @@ func (p Page) Matrix() (m matrix) {
 
 // markOf is what a contract came to, a weak pass told from others.
 func markOf(c audit.Contract, r audit.Record) string {
-	if c.Result == audit.Pass && c.Is == "weak" {
-		return "weak"
+	if c.Result == audit.Pass && (c.Is == "weak" || c.Is == "not read") {
+		return c.Is
 	}
 	return mark(c, r)
 }

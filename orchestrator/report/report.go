@@ -120,7 +120,7 @@ func marked(r audit.Record) map[string]int {
 // counted says how many contracts came to what.
 func counted(r audit.Record) string {
 	n := marked(r)
-	parts := []string{fmt.Sprintf("%d pass", n[audit.Pass]) + weak(r)}
+	parts := []string{fmt.Sprintf("%d pass", n[audit.Pass]) + allowed(r)}
 	for _, word := range []string{audit.Fail, "untried", audit.Unknown} {
 		if n[word] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[word], word))
@@ -129,22 +129,24 @@ func counted(r audit.Record) string {
 	return strings.Join(parts, ", ")
 }
 
-// weak names the contracts that pass by a weak test, "" for none.
-func weak(r audit.Record) string {
+// allowed names the contracts that pass by a weak test, or without an answer that abl read, "" for none.
+func allowed(r audit.Record) (text string) {
 	const most = 5
-	var ids []string
-	for _, c := range r.Contracts {
-		if c.Result == audit.Pass && c.Is == "weak" {
-			ids = append(ids, c.ID)
+	for _, is := range []string{"weak", "not read"} {
+		var ids []string
+		for _, c := range r.Contracts {
+			if c.Result == audit.Pass && c.Is == is {
+				ids = append(ids, c.ID)
+			}
+		}
+		if more := len(ids) - most; more > 0 {
+			ids = append(ids[:most], fmt.Sprintf("and %d more", more))
+		}
+		if len(ids) > 0 {
+			text += " (" + is + ": " + strings.Join(ids, ", ") + ")"
 		}
 	}
-	if len(ids) == 0 {
-		return ""
-	}
-	if more := len(ids) - most; more > 0 {
-		ids = append(ids[:most], fmt.Sprintf("and %d more", more))
-	}
-	return " (weak: " + strings.Join(ids, ", ") + ")"
+	return text
 }
 
 // mark is what a contract came to in a word; what is none is told as unknown.
@@ -217,6 +219,9 @@ func proof(c audit.Contract, r audit.Record) (lines []string) {
 	say("ok as well under: ", c.Under)
 	if text := witnessed(c); text != "" {
 		lines = append(lines, text)
+	}
+	if c.Unshown != "" {
+		lines = append(lines, "whether its test notices other answers is not shown: "+c.Unshown)
 	}
 	return lines
 }

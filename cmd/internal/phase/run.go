@@ -19,6 +19,7 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
 	"abl/orchestrator"
+	"abl/orchestrator/evidence"
 	"abl/roles"
 	"abl/roles/environment"
 	"abl/roles/retry"
@@ -188,7 +189,7 @@ func callAtRest(p state.Phase) string {
 // loop is what takes the phase to where it rests next.
 func (r *Run) loop() *orchestrator.Loop {
 	this, _ := r.specs.Phase(r.phase)
-	strict := orchestrator.Strictness{StrengthTime: r.Conf.Verify.StrengthTime.Of, AllowWeak: r.Conf.Verify.AllowWeak}
+	strict := orchestrator.Strictness{StrengthTime: r.Conf.Verify.StrengthTime.Of, Allow: evidence.Allowed{Weak: r.Conf.Verify.AllowWeak, Unread: r.Conf.Verify.AllowUnread}}
 	if app := r.jobs.App; app != nil {
 		strict.Kind = app.Kind
 	} else {
