@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ func (r *reader) chapter(n *node) {
 	case freeIn(name):
 		r.wrong(n.line+1, "heading", quote(name)+" is a heading, so it is no contract", "write it below the heading, as a list item")
 	case len(n.under) > 0 && r.HasContracts && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.section == n.section }):
-		r.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested", "write below it: - ACTION → EXPECTED RESULT")
+		r.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested", "write its contracts below it, such as: "+example)
 	}
 	r.below(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, func(k *node) bool { return k.kind != title && k.holds() }))
 }
@@ -56,7 +55,7 @@ func (r *reader) below(n *node, under []string, among bool) {
 		case k.holds():
 			r.below(k, with(under, k.text()), true)
 		case among:
-			r.complain(k)
+			r.complain(k, under, false)
 		}
 	}
 }
@@ -97,7 +96,7 @@ func (r *reader) contract(n *node, under []string, step int) {
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
 		c.Under = strings.Join(under[:last], ": ")
 	}
-	if !r.refuses(n, c, under) {
+	if !r.refuses(n, c) {
 		r.number(&c, phase, number)
 		r.Contracts = append(r.Contracts, c)
 	}
@@ -116,18 +115,14 @@ func (n *node) whole() string {
 var placeholder = lazyregexp.New(`(?i)^(?:tbd|todo|tba|fixme|\?+|\.\.\.|…|-+|n/a|none yet|to be (?:defined|decided|done))[.!?]*$`)
 
 // refuses says what keeps words with an arrow from being a contract.
-func (r *reader) refuses(n *node, c Contract, under []string) bool {
+func (r *reader) refuses(n *node, c Contract) bool {
 	whole := quote(n.text())
 	switch {
 	case strings.HasPrefix(n.text(), "~~") && strings.HasSuffix(n.text(), "~~"):
 		r.warn(c.Line, "struck", whole+" is struck out, so it is no contract", "delete it, or take the marks off")
 	case c.Action == "ACTION" && strings.HasSuffix(c.Result, "RESULT"): // the form itself, as a reminder
 	case strings.Trim(c.Action, ")]} ") == "":
-		action := "ACTION"
-		if len(under) > 0 {
-			action = under[len(under)-1]
-		}
-		r.wrong(c.Line, "no-action", whole+" has no action", "write it as: - "+action+" → "+c.Result)
+		r.wrong(c.Line, "no-action", whole+" has no action", "write before the arrow what is done, such as GET /health")
 	case c.Result == "" || placeholder().MatchString(c.Result):
 		r.wrong(c.Line, "no-result", whole+" has no result", "write after the arrow what is seen from outside, such as 200 {\"id\": N}")
 	case strings.HasSuffix(c.Result, ":"):
@@ -140,38 +135,33 @@ func (r *reader) refuses(n *node, c Contract, under []string) bool {
 	return true
 }
 
-// complain says that words among the contracts are none.
-func (r *reader) complain(n *node) {
-	text, context := n.text(), ", or move it to the Context"
+// complain reports words among the contracts that are not a contract. lone forbids a
+// proposal: pasted below other words, it would make them its context.
+func (r *reader) complain(n *node, under []string, lone bool) {
+	text, hint := n.text(), "write a list item with an arrow between action and result, move it to the Context, or "+r.draft()
+	if !lone && (n.kind == tableRow || n.kind == item || n.kind == words && !n.runsOn) {
+		r.offer(n, under)
+	}
 	switch {
 	case text == "":
 	case n.kind == block:
-		r.warn(n.line+1, "untested", "the code block of "+quote(text)+" will not be tested", "indent it to make it part of the contract above it, or write contracts: - ACTION → EXPECTED RESULT")
+		r.warn(n.line+1, "untested", "the code block of "+quote(text)+" will not be tested",
+			"indent it to make it part of the contract above it, or write contracts such as: "+example)
 	case n.data:
-		r.wrong(n.line+1, "no-arrow", quote(text)+" is no contract: its arrow is in code, quotation marks, brackets, a table or HTML", "write a list item with the arrow outside of them"+context)
+		r.wrong(n.line+1, "no-arrow", quote(text)+" is not a contract: its arrow is in code, quotation marks, brackets, a table or HTML",
+			"write a list item with the arrow outside of them, move it to the Context, or "+r.draft())
 	case n.kind == tableRow, n.kind == item:
-		r.wrong(n.line+1, "no-arrow", quote(text)+" has no arrow, so it is no contract", "write it as: "+propose(text)+context)
+		r.wrong(n.line+1, "no-arrow", quote(text)+" has no arrow, so it is not a contract", hint)
 	case n.runsOn:
-		r.wrong(n.line+1, "runs-on", quote(text)+" follows a contract without an empty line", "indent it to make it part of the contract, or leave an empty line")
+		r.wrong(n.line+1, "runs-on", quote(text)+" follows a contract without an empty line",
+			"indent it to make it part of the contract, or leave an empty line")
 	default:
-		r.warn(n.line+1, "untested", quote(text)+" will not be tested", "write it as: "+propose(text)+context)
+		r.warn(n.line+1, "untested", quote(text)+" will not be tested", hint)
 	}
+	lone = lone || len(n.kids) > 0 && canSplit(n)
 	for _, k := range n.kids {
-		r.complain(k)
+		r.complain(k, with(under, text), lone)
 	}
-}
-
-// pair is an action and its result as people part them without an arrow.
-var pair = lazyregexp.New(`^([^{]*?[^\s:{\\])(?::|\s+[=–—-]|\s*\|)\s+(\S.*)$`)
-
-// propose shows how words would be written as a contract. It is for the person to
-// judge, never read by abl.
-func propose(text string) string {
-	text = strings.Trim(wording.Cut(text[len(itemMark(text)):], maxAbove), "|> ")
-	if m := pair().FindStringSubmatch(text); m != nil && !hasArrow(text) {
-		return "- " + m[1] + " → " + m[2]
-	}
-	return "- " + cmp.Or(strings.TrimRight(text, ":：."), "ACTION") + " → EXPECTED RESULT"
 }
 
 func freeIn(s string) bool {

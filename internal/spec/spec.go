@@ -94,19 +94,25 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	if !r.readable(data) {
 		return s, r.problems
 	}
+	r.read(data)
+	return r.Spec, r.problems
+}
+
+// read takes the contracts of a text.
+func (r *reader) read(data []byte) {
 	text := wording.Unix(string(data))
 	lines := strings.Split(text, "\n")
 	r.Text, r.SHA256, r.Title = text, sum(text), r.title(lines[0])
 	r.chapter(r.grow(lines))
 	switch n := len(r.Contracts); {
 	case n == 0:
-		r.fatal(0, "no-contract", "there is no contract", "write each one as: ACTION → EXPECTED RESULT")
+		r.fatal(0, "no-contract", "there is no contract", "write each one as a list item with an arrow, such as: "+example)
 	case n > MaxContracts:
 		r.fatal(r.Contracts[MaxContracts].Line, "too-many", fmt.Sprintf("the spec has more than %d contracts", MaxContracts), "split it into phases")
 		r.Contracts = r.Contracts[:MaxContracts]
 	}
-	assign(number, r.Contracts, nil)
-	return r.Spec, r.problems
+	assign(r.Number, r.Contracts, nil)
+	r.offerAll()
 }
 
 func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
@@ -143,6 +149,8 @@ type reader struct {
 	problems []Problem
 	most     int          // warnings that are kept, and errors
 	told     map[bool]int // how many there were of each
+	offers   []offer
+	nested   bool // it reads a proposal, and makes none
 }
 
 // maxTold keeps a file that is no spec at all from filling a terminal.

@@ -16,6 +16,8 @@ type node struct {
 	section    section
 	under      []string // of a heading: itself and those above it, as far as they are context
 	numbered   bool
+	mark       string   // of a list item
+	head       []string // of a row: the cells of the table's head, if it has one
 	bold       bool
 
 	said           []string // its lines without marks
@@ -72,7 +74,9 @@ type tree struct {
 	lines   []string
 	path    []*node // from the root to the node that the next line may belong to
 	outer   int     // how many of them give no context
-	comment int     // line that began the comment we are in, counted from 1, 0 outside
+	head    []string
+	headTo  int // the last line of the table that head belongs to
+	comment int // line that began the comment we are in, counted from 1, 0 outside
 }
 
 func (t *tree) top() *node { return t.path[len(t.path)-1] }
@@ -175,18 +179,18 @@ func (t *tree) plain(i int, text string, indent int) {
 	n := &node{level: indent, bold: boldLine().MatchString(strings.TrimSpace(text))}
 	switch before := t.top(); {
 	case said == "" && mark == "":
-	case ruler().MatchString(text): // the row above is the head of a table
-		if kids := before.kids; len(kids) == 0 && before.kind == tableRow && before.last == i-1 && !before.data {
-			t.path = t.path[:len(t.path)-1]
-			t.top().kids = t.top().kids[:len(t.top().kids)-1]
-		}
+	case ruler().MatchString(text):
+		t.ruler(i)
 	case row().MatchString(text), wrapped().MatchString(text) && hasArrow(text):
 		t.close(indent, tableRow)
 		n.kind = tableRow
+		if t.headTo == i-1 {
+			n.head, t.headTo = t.head, i
+		}
 		t.push(i, n, strings.TrimSpace(text))
 	case mark != "":
 		t.close(indent, item)
-		n.kind, n.numbered = item, numbered().MatchString(mark)
+		n.kind, n.mark, n.numbered = item, mark, numbered().MatchString(mark)
 		t.push(i, n, said)
 	case t.joins(i, said, indent, begins):
 		t.top().add(i, said)
@@ -204,6 +208,21 @@ func (t *tree) plain(i int, text string, indent int) {
 		beside := before.last == i-1 && indent <= before.level && before.kind <= item
 		n.runsOn = beside && (before.arrow && !n.arrow || n.arrow && !before.arrow && before.kind == words && !before.leads())
 	}
+}
+
+// ruler reads the line below the head of a table: the row above it is not one of
+// its rows. A request with its status code is a row all the same.
+func (t *tree) ruler(i int) {
+	n := t.top()
+	if len(n.kids) > 0 || n.kind != tableRow || n.last != i-1 || n.data {
+		return
+	}
+	if n.head == nil && canSplit(n) {
+		return
+	}
+	t.path = t.path[:len(t.path)-1]
+	t.top().kids = t.top().kids[:len(t.top().kids)-1]
+	t.head, t.headTo = cells(n.text()), i
 }
 
 // joins says that a line goes on with the node before it although it may not be

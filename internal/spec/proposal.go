@@ -1,0 +1,285 @@
+package spec
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"abl/internal/lazyregexp"
+)
+
+// example is a contract for hints that have no words of the spec to show.
+const example = "- GET /health → 200"
+
+// offer is a contract that the hint of a problem proposes.
+type offer struct {
+	problem int // index in reader.problems
+	key     string
+	line    string // as it can be pasted
+}
+
+// draft is the end of a hint. It names the command that has a model write the contracts of the spec.
+func (r *reader) draft() string {
+	return "have a model write it: abl spec draft .abl/specs/" + fileOf(r.Number)
+}
+
+// offer remembers a proposal for the problem that is reported next. offerAll writes
+// the proposals into the hints.
+func (r *reader) offer(n *node, under []string) {
+	action, result := split(n)
+	if r.nested || action == "" || len(n.kids) > 0 || r.told[n.kind != words] >= r.most {
+		return
+	}
+	mark := "-"
+	if n.numbered { // it may be a step
+		mark = strings.TrimSpace(n.mark)
+	}
+	line := mark + " " + action + " → " + result
+	if sound(line, action, result) {
+		key := same(strings.Join(under, ": ") + " " + tidy(action))
+		r.offers = append(r.offers, offer{problem: len(r.problems), key: key, line: line})
+	}
+}
+
+// offerAll writes the proposals into the hints of their problems. A proposal is
+// dropped if its action is that of another proposal or of a contract: pasted, the two
+// would contradict each other.
+func (r *reader) offerAll() {
+	if len(r.offers) == 0 {
+		return
+	}
+	count := map[string]int{}
+	for _, c := range r.Contracts {
+		count[same(c.Under+" "+c.Action)]++
+	}
+	for _, o := range r.offers {
+		count[o.key]++
+	}
+	for _, o := range r.offers {
+		if count[o.key] == 1 {
+			r.problems[o.problem].Hint = "move it to the Context, or write it as: " + o.line
+		}
+	}
+}
+
+// sound reports whether a line, pasted into a spec, is one contract with this action
+// and result, and lint finds nothing wrong with it.
+func sound(line, action, result string) bool {
+	if utf8.RuneCountInString(line) > maxAbove {
+		return false // the report of a problem is one line
+	}
+	text := "# Phase 1: T\n\n## Contracts\n\n" + line + "\n- next → 1\n" // an open bracket would take the next line
+	r := &reader{Spec: Spec{Number: 1}, most: maxTold, told: map[bool]int{}, nested: true}
+	r.read([]byte(text))
+	for _, c := range r.Contracts {
+		r.judge(c)
+	}
+	if len(r.Contracts) != 2 || len(r.problems) > 0 {
+		return false
+	}
+	c := r.Contracts[0]
+	return c.Action == tidy(action) && c.Result == tidy(result) && c.Under == "" && !c.Absence && !c.Written
+}
+
+// split returns the action and the result of words without an arrow, or nothing where
+// that would be a guess. It splits a request or a command with its answer, and the row
+// of a table whose head names the columns.
+func split(n *node) (action, result string) {
+	if len(n.said) != 1 || n.last != n.line || n.arrow || n.data || n.open > 0 {
+		return "", ""
+	}
+	text := n.said[0]
+	if n.kind == tableRow {
+		return splitRow(cells(text), n.head)
+	}
+	return splitWords(strings.TrimLeft(text, "> "))
+}
+
+func canSplit(n *node) bool {
+	action, _ := split(n)
+	return action != ""
+}
+
+// A separator is a colon, a dash between spaces, or a verb. Of a verb of a command
+// the contract keeps the verb.
+var separator = lazyregexp.New(`:(?:\*\*)?\s+|\s+[-–—]\s+` +
+	`|(\s+(?:(?:should|must|shall|will|MUST|SHALL)\s+)?` +
+	`(?:returns?|(?:responds?|answers?|replies|reply)(?:\s+with)?|gives?|yields?)\s+(?:an?\s+|the\s+)?)` +
+	`|(\s+)(?:exits|prints|writes)\s`)
+
+// splitWords splits a line if exactly one separator in it has a request or a command
+// before it and what that can answer after it.
+func splitWords(text string) (action, result string) {
+	w, from, found := enclosure{}, 0, 0
+	for _, m := range separator().FindAllStringSubmatchIndex(text, -1) {
+		start, end, verb := m[0], m[1], m[2] >= 0 || m[4] >= 0
+		if m[4] >= 0 {
+			end = m[5]
+		}
+		w.walk(text[from:start])
+		free := w == enclosure{}
+		w.walk(text[start:m[1]])
+		from = m[1]
+		before, after := text[:start], text[end:]
+		if strings.HasPrefix(text[start:], ":**") { // "**GET /a:** 200"
+			before += "**"
+		}
+		if free && answers(before, after, verb) {
+			action, result, found = strings.TrimSpace(before), strings.TrimSpace(after), found+1
+		}
+	}
+	if found != 1 {
+		return "", ""
+	}
+	return action, result
+}
+
+var (
+	request = lazyregexp.New(`^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+` +
+		`(?:https?:/)?/(?:\S*[^\s:,;.])?(?:\s+(\S.*))?$`)
+	// A code span with an option or a path is no command line.
+	command = lazyregexp.New("^(?:[Rr]un\\s+)?`[a-z0-9_.][^`]*`(?:\\s+(\\S.*))?$")
+
+	detail = lazyregexp.New("^[{(\\[\"]")
+	clause = lazyregexp.New(`^(?:with|without|as|for|by|from|using|on|in)\s`)
+	timing = lazyregexp.New(`^(?:after|before|when|while|if|once)\s`)
+	verbal = lazyregexp.New(`(?i)\b(?:not|never|no longer|should|must|shall|will|would|may|might|can|cannot|` +
+		`returns?|responds?|answers?|gives?|\w+n['’]t)\b`)
+	unended  = lazyregexp.New(`(?i)(?:\d|\b(?:and|or|then|also|only|it|which|that|who|to|is|are|be|of|than))$`)
+	methodIn = lazyregexp.New(method)
+
+	code = lazyregexp.New(`^((?:HTTP(?:/[\d.]+)?\s+)?(?:[Ss]tatus\s+)?(?:[Cc]ode\s+)?)[1-5]\d\d` +
+		`(?:$|[,.;:](?:\s|$)|\s+([{\[]|` + reason + `)|\s+(?:["(` + "`" + `]|(?:and|with|plus)\s))`)
+	output   = lazyregexp.New(`^(?:exits (?:with )?(?:code |status )*\d|exit (?:code|status) \d|prints\s+\S|writes\s+\S)`)
+	standard = lazyregexp.New(`\bon (?:standard (?:output|error)|std(?:out|err))\b`)
+)
+
+const reason = `(?:OK|Created|Accepted|No Content|Moved Permanently|Found|See Other|Not Modified|` +
+	`Temporary Redirect|Permanent Redirect|Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|` +
+	`Method Not Allowed|Not Acceptable|Conflict|Gone|Length Required|Precondition Failed|Payload Too Large|` +
+	`Content Too Large|Unsupported Media Type|Unprocessable Entity|Unprocessable Content|Too Many Requests|` +
+	`Internal Server Error|Not Implemented|Bad Gateway|Service Unavailable|Gateway Timeout)\b`
+
+// answers reports whether before is a request or a command and after is what it
+// answers. "GET /a with limit: 200" is neither: 200 is the limit.
+func answers(before, after string, verb bool) bool {
+	before, after = strings.TrimSpace(strings.ReplaceAll(before, "**", "")), tidy(after)
+	if condition().MatchString(standard().ReplaceAllString(prose(after), "")) || methodIn().MatchString(after) {
+		return false
+	}
+	rest, sure := "", verb
+	if m := request().FindStringSubmatch(strings.ReplaceAll(before, "`", "")); m != nil {
+		answer := code().FindStringSubmatch(after)
+		if answer == nil {
+			return false
+		}
+		rest, sure = m[1], verb || answer[1] != "" || answer[2] != ""
+	} else if m := command().FindStringSubmatch(before); m != nil && output().MatchString(after) {
+		rest, sure = m[1], true
+	} else {
+		return false
+	}
+	said := prose(rest)
+	switch {
+	case verbal().MatchString(said), methodIn().MatchString(said):
+		return false
+	case rest == "", detail().MatchString(rest):
+		return true
+	case clause().MatchString(rest):
+		return sure && !unended().MatchString(said)
+	}
+	return timing().MatchString(rest) && sure && !verb && !unended().MatchString(said) // "when the cache returns 200"
+}
+
+// cells returns the cells of the row of a table.
+func cells(row string) (all []string) {
+	const bar = "\x00" // no spec has it
+	row = strings.TrimSpace(strings.ReplaceAll(row, `\|`, bar))
+	for cell := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(row, "|"), "|"), "|") {
+		all = append(all, strings.TrimSpace(strings.ReplaceAll(cell, bar, "|")))
+	}
+	return all
+}
+
+// column is the meaning of a column of a table.
+type column int
+
+const (
+	unknownColumn column = iota
+	numberColumn         // of the row
+	methodColumn
+	pathColumn
+	actionColumn
+	statusColumn
+	resultColumn
+)
+
+func columnOf(name string) column {
+	switch strings.ToLower(strings.Trim(tidy(name), ":. ")) {
+	case "#", "no", "nr":
+		return numberColumn
+	case "method", "http method", "verb":
+		return methodColumn
+	case "path", "endpoint", "route", "url", "uri":
+		return pathColumn
+	case "action", "request", "command", "when":
+		return actionColumn
+	case "status", "status code", "http status", "http code":
+		return statusColumn
+	case "result", "expected", "expected result", "response", "expected response", "outcome", "expected outcome",
+		"output", "expected output", "then":
+		return resultColumn
+	}
+	return unknownColumn
+}
+
+// splitRow splits the row of a table by the names of its columns. Without a head it
+// takes a request and a status code.
+func splitRow(row, head []string) (action, result string) {
+	last := len(row) - 1
+	if last < 1 {
+		return "", ""
+	}
+	if head == nil {
+		action, result = row[0], row[last]
+		for _, cell := range row[1:last] {
+			action = both(action, cell)
+		}
+		if !answers(action, result, false) {
+			return "", ""
+		}
+		return action, result
+	}
+	of := map[column]string{}
+	for i, cell := range row {
+		name := unknownColumn
+		if i < len(head) {
+			name = columnOf(head[i])
+		}
+		_, twice := of[name]
+		switch {
+		case cell == "":
+		case name == unknownColumn || twice || placeholder().MatchString(cell):
+			return "", ""
+		case name == numberColumn && strings.Trim(cell, "0123456789.") != "":
+			return "", ""
+		default:
+			of[name] = cell
+		}
+	}
+	said, asked := of[actionColumn], both(of[methodColumn], of[pathColumn])
+	switch {
+	case said != "" && asked != "", said == "" && !request().MatchString(tidy(asked)):
+		return "", ""
+	case of[statusColumn] != "" && !code().MatchString(tidy(of[statusColumn])):
+		return "", ""
+	}
+	return said + asked, both(of[statusColumn], of[resultColumn])
+}
+
+// both joins two cells. The code marks around one of two would no longer be around all.
+func both(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return tidy(a) + " " + tidy(b)
+}
