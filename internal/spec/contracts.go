@@ -112,19 +112,24 @@ func (n *node) whole() string {
 	return text
 }
 
-var placeholder = lazyregexp.New(`(?i)^(?:tbd|todo|tba|fixme|\?+|\.\.\.|…|-+|n/a|none yet|to be (?:defined|decided|done))[.!?]*$`)
-
 // refuses says what keeps words with an arrow from being a contract.
 func (r *reader) refuses(n *node, c Contract) bool {
+	const (
+		action = "write before the arrow what is done, such as GET /health"
+		result = "write after the arrow what is seen from outside, such as 200 {\"id\": N}"
+	)
 	whole := quote(n.text())
 	switch {
 	case strings.HasPrefix(n.text(), "~~") && strings.HasSuffix(n.text(), "~~"):
 		r.warn(c.Line, "struck", whole+" is struck out, so it is no contract", "delete it, or take the marks off")
-	case c.Action == "ACTION" && strings.HasSuffix(c.Result, "RESULT"): // the form itself, as a reminder
 	case strings.Trim(c.Action, ")]} ") == "":
-		r.wrong(c.Line, "no-action", whole+" has no action", "write before the arrow what is done, such as GET /health")
-	case c.Result == "" || placeholder().MatchString(c.Result):
-		r.wrong(c.Line, "no-result", whole+" has no result", "write after the arrow what is seen from outside, such as 200 {\"id\": N}")
+		r.wrong(c.Line, "no-action", whole+" has no action", action)
+	case c.Result == "":
+		r.wrong(c.Line, "no-result", whole+" has no result", result)
+	case placeholder(c.Result) != "":
+		r.wrong(c.Line, "no-result", whole+" has a placeholder as its result: "+quote(placeholder(c.Result)), result)
+	case placeholder(c.Action) != "":
+		r.wrong(c.Line, "no-action", whole+" has a placeholder as its action: "+quote(placeholder(c.Action)), action)
 	case strings.HasSuffix(c.Result, ":"):
 		r.wrong(c.Line, "no-result", whole+" goes on below, and nothing there is indented", "indent what belongs to it, a code block too")
 	case n.runsOn:

@@ -258,7 +258,7 @@ func splitRow(row, head []string) (action, result string) {
 		_, twice := of[name]
 		switch {
 		case cell == "":
-		case name == unknownColumn || twice || placeholder().MatchString(cell):
+		case name == unknownColumn || twice || placeholder(tidy(cell)) != "":
 			return "", ""
 		case name == numberColumn && strings.Trim(cell, "0123456789.") != "":
 			return "", ""
