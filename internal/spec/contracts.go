@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 // chapter reads what is below a heading, or in a spec as a whole.
 func (r *reader) chapter(n *node) {
 	name := n.text()
+	r.ended(n)
 	switch {
 	case !r.counts(n):
 		r.outside(n)
@@ -27,11 +29,67 @@ func (r *reader) counts(n *node) bool {
 	return n.section == contractsSection || n.section == other && !r.HasContracts
 }
 
-// outside tells of what would be a contract elsewhere.
+// outside reports a line with an arrow that the Contracts section does not have.
 func (r *reader) outside(n *node) {
-	if n.section == other && (n.arrow || n.data) {
-		r.warn(n.line+1, "outside", quote(n.text())+" stands outside the Contracts section, so it is no contract", "move it there")
+	if n.section != other || !n.arrow && !n.data {
+		return
 	}
+	hint := "move it there"
+	if r.end > 0 {
+		hint += fmt.Sprintf(": the heading in line %d ended the section", r.end)
+	}
+	r.warn(n.line+1, "outside", quote(n.text())+" is outside the Contracts section, so it is not a contract", hint)
+}
+
+// maxNamed is how many lines one problem names.
+const maxNamed = 5
+
+// ended follows the headings to the end of the Contracts section. It reports the lines
+// below a heading after that end, except those with an arrow, which outside reports.
+func (r *reader) ended(n *node) {
+	if n.section == contractsSection {
+		r.end = 0
+		return
+	}
+	what := "this heading is after the end of the Contracts section"
+	switch {
+	case r.inside != nil && r.end == 0:
+		r.end, what = n.line+1, "this heading ended the Contracts section"
+	case r.end == 0, r.reported != nil && n.level > r.reported.level:
+		return // before the section, or part of a heading that is reported
+	}
+	r.reported = n
+	var lines []string
+	for _, k := range plainBelow(n) {
+		lines = append(lines, fmt.Sprintf("line %d %s", k.line+1, quote(k.text())))
+	}
+	if len(lines) == 0 {
+		return
+	}
+	if more := len(lines) - maxNamed; more > 0 {
+		lines = append(lines[:maxNamed], fmt.Sprintf("and %d more", more))
+	}
+	hint := "move contracts above it, and other lines to the Context"
+	if level := r.inside.level + 50; level < 6 {
+		hint = "if there are contracts below it, begin it with " + strings.Repeat("#", level+1) +
+			"; move other lines to the Context"
+	}
+	r.warn(n.line+1, "outside", what+", so nothing below it is tested: "+strings.Join(lines, ", "), hint)
+}
+
+// plainBelow lists the lines below a node that have no arrow and no contract below
+// them.
+func plainBelow(n *node) (all []*node) {
+	for _, k := range n.kids {
+		switch {
+		case k.section != other || k.arrow || k.data && k.kind != title:
+			continue
+		case k.kind != title && !k.holds() && k.text() != "":
+			all = append(all, k)
+		}
+		all = append(all, plainBelow(k)...)
+	}
+	return all
 }
 
 // below reads what is below a node. among is false where nobody said that there
@@ -41,6 +99,9 @@ func (r *reader) below(n *node, under []string, among bool) {
 	for _, k := range n.kids {
 		switch {
 		case k.kind == title:
+			if k.section == contractsSection && n.section != contractsSection {
+				r.inside = k
+			}
 			r.chapter(k)
 		case !r.counts(k):
 			r.outside(k)

@@ -150,7 +150,10 @@ type reader struct {
 	most     int          // warnings that are kept, and errors
 	told     map[bool]int // how many there were of each
 	offers   []offer
-	nested   bool // it reads a proposal, and makes none
+	inside   *node // the heading of the last Contracts section
+	end      int   // line of the heading that ended it, 0 within it and before it
+	reported *node // the heading after it whose lines were reported last
+	nested   bool  // it reads a proposal, and makes none
 }
 
 // maxTold keeps a file that is no spec at all from filling a terminal.
