@@ -17,9 +17,11 @@ func (r *reader) chapter(n *node) {
 	case !r.counts(n):
 		r.outside(n)
 	case freeIn(name):
-		r.wrong(n.line+1, "heading", quote(name)+" is a heading, so it is no contract", "write it below the heading, as a list item")
+		r.wrong(n.line+1, "heading", quote(name)+" is a heading, so it is not a contract",
+			"write it below the heading, as a list item")
 	case len(n.under) > 0 && r.HasContracts && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.section == n.section }):
-		r.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested", "write its contracts below it, such as: "+example)
+		r.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested",
+			"write its contracts below it, such as: "+example)
 	}
 	r.below(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, func(k *node) bool { return k.kind != title && k.holds() }))
 }
@@ -182,7 +184,7 @@ func (r *reader) refuses(n *node, c Contract) bool {
 	whole := quote(n.text())
 	switch {
 	case strings.HasPrefix(n.text(), "~~") && strings.HasSuffix(n.text(), "~~"):
-		r.warn(c.Line, "struck", whole+" is struck out, so it is no contract", "delete it, or take the marks off")
+		r.warn(c.Line, "struck", whole+" is struck out, so it is not a contract", "delete it, or remove the marks ~~")
 	case strings.Trim(c.Action, ")]} ") == "":
 		r.wrong(c.Line, "no-action", whole+" has no action", action)
 	case c.Result == "":
@@ -192,9 +194,11 @@ func (r *reader) refuses(n *node, c Contract) bool {
 	case placeholder(c.Action) != "":
 		r.wrong(c.Line, "no-action", whole+" has a placeholder as its action: "+quote(placeholder(c.Action)), action)
 	case strings.HasSuffix(c.Result, ":"):
-		r.wrong(c.Line, "no-result", whole+" goes on below, and nothing there is indented", "indent what belongs to it, a code block too")
+		r.wrong(c.Line, "no-result", whole+" ends with a colon, and the lines below it are not indented",
+			"indent the lines and code blocks that belong to the result")
 	case n.runsOn:
-		r.wrong(c.Line, "runs-on", whole+" follows words that are no contract, without an empty line between", "indent it to make them what stands above it, or leave an empty line")
+		r.wrong(c.Line, "runs-on", whole+" follows other words without an empty line",
+			"indent it if the words above are its context, or insert an empty line")
 	default:
 		return false
 	}
@@ -211,16 +215,17 @@ func (r *reader) complain(n *node, under []string, lone bool) {
 	switch {
 	case text == "":
 	case n.kind == block:
-		r.warn(n.line+1, "untested", "the code block of "+quote(text)+" will not be tested",
+		r.warn(n.line+1, "untested", "the code block that begins with "+quote(text)+" will not be tested",
 			"indent it to make it part of the contract above it, or write contracts such as: "+example)
 	case n.data:
-		r.wrong(n.line+1, "no-arrow", quote(text)+" is not a contract: its arrow is in code, quotation marks, brackets, a table or HTML",
+		r.wrong(n.line+1, "no-arrow", quote(text)+
+			" is not a contract: its arrow is in code, quotation marks, brackets, a table or HTML",
 			"write a list item with the arrow outside of them, move it to the Context, or "+r.draft())
 	case n.kind == tableRow, n.kind == item:
 		r.wrong(n.line+1, "no-arrow", quote(text)+" has no arrow, so it is not a contract", hint)
 	case n.runsOn:
 		r.wrong(n.line+1, "runs-on", quote(text)+" follows a contract without an empty line",
-			"indent it to make it part of the contract, or leave an empty line")
+			"indent it to make it part of the contract, or insert an empty line")
 	default:
 		r.warn(n.line+1, "untested", quote(text)+" will not be tested", hint)
 	}

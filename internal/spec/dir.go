@@ -97,7 +97,7 @@ func (s *Set) file(name string) {
 	m := specName().FindStringSubmatch(name)
 	if m == nil {
 		if !strings.HasPrefix(name, ".") && name != IDFile {
-			s.report(name, 0, "not-a-spec", "this is not a spec and is left alone", "a spec is named phase1.md, phase2.md, …")
+			s.report(name, 0, "not-a-spec", "this file is not a spec and is ignored", "name specs phase1.md, phase2.md, …")
 		}
 		return
 	}
@@ -106,8 +106,9 @@ func (s *Set) file(name string) {
 		n = 0 // it stops every phase
 	}
 	if n == 0 || name != fileOf(n) {
-		s.report(name, n, "name", "a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999",
-			"rename it to "+fileOf(max(n, 1))+", or away")
+		s.report(name, n, "name",
+			fmt.Sprintf("the name must be phaseN.md in lower case, with N from 1 to %d without leading zeros", MaxPhase),
+			"rename it to "+fileOf(max(n, 1))+", or move it out of the directory")
 		return
 	}
 	s.numbers = append(s.numbers, n)
@@ -136,7 +137,7 @@ func (s *Set) gaps() {
 	}
 	for i, n := range s.numbers {
 		if n > i+1 {
-			s.report("", i+1, "gap", fmt.Sprintf("%s is missing, %s is there", fileOf(i+1), fileOf(n)), "number the phases without a gap")
+			s.report("", i+1, "gap", fmt.Sprintf("%s is missing, but %s exists", fileOf(i+1), fileOf(n)), "number the phases without a gap")
 			return
 		}
 	}

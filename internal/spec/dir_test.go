@@ -51,19 +51,20 @@ func TestLoadDir(t *testing.T) {
 		{"in order", []string{"phase10.md", "phase2.md", "phase1.md", "phase3.md", "phase4.md", "phase5.md", "phase6.md",
 			"phase7.md", "phase8.md", "phase9.md"}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, ""},
 		{"a gap", []string{"phase1.md", "phase2.md", "phase4.md"}, []int{1, 2, 4},
-			"! 3 : phase3.md is missing, phase4.md is there\n"},
+			"! 3 : phase3.md is missing, but phase4.md exists\n"},
 		{"a wide gap", []string{"phase1.md", "phase2.md", "phase10.md"}, []int{1, 2, 10},
-			"! 3 : phase3.md is missing, phase10.md is there\n"},
-		{"not from 1", []string{"phase2.md"}, []int{2}, "! 1 : phase1.md is missing, phase2.md is there\n"},
+			"! 3 : phase3.md is missing, but phase10.md exists\n"},
+		{"not from 1", []string{"phase2.md"}, []int{2}, "! 1 : phase1.md is missing, but phase2.md exists\n"},
 		{"other files", []string{"phase1.md", "README.md", ".ids"}, []int{1},
-			"0 README.md: this is not a spec and is left alone\n"},
+			"0 README.md: this file is not a spec and is ignored\n"},
 		{"leading zero", []string{"phase1.md", "phase01.md"}, []int{1},
-			"! 1 phase01.md: a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999\n"},
+			"! 1 phase01.md: the name must be phaseN.md in lower case, with N from 1 to 9999 without leading zeros\n"},
 		{"capitals", []string{"phase1.md", "Phase2.MD"}, []int{1},
-			"! 2 Phase2.MD: a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999\n"},
-		{"zero", []string{"phase0.md", "phase1.md"}, []int{1}, "! 0 phase0.md: a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999\n"},
+			"! 2 Phase2.MD: the name must be phaseN.md in lower case, with N from 1 to 9999 without leading zeros\n"},
+		{"zero", []string{"phase0.md", "phase1.md"}, []int{1},
+			"! 0 phase0.md: the name must be phaseN.md in lower case, with N from 1 to 9999 without leading zeros\n"},
 		{"huge", []string{"phase1.md", "phase99999999999999999999.md"}, []int{1},
-			"! 0 phase99999999999999999999.md: a spec's name has no leading zeros, capitals or other additions, and its number is from 1 to 9999\n"},
+			"! 0 phase99999999999999999999.md: the name must be phaseN.md in lower case, with N from 1 to 9999 without leading zeros\n"},
 		{"none", nil, nil, "! 0 : there is no spec\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -126,9 +127,9 @@ func TestCheckStopsAPhaseByWhatComesBeforeIt(t *testing.T) {
 		0:  "! 0 : 0 is not a phase: they are numbered from 1 to 9999\n",
 		1:  "",
 		2:  "",
-		3:  "! 3 phase3.md:1: the first line says phase 9, the file's name says 3\n",
-		5: "! 3 phase3.md:1: the first line says phase 9, the file's name says 3\n" +
-			"! 4 : phase4.md is missing, phase5.md is there\n",
+		3:  "! 3 phase3.md:1: the first line has phase number 9, but the file name has 3\n",
+		5: "! 3 phase3.md:1: the first line has phase number 9, but the file name has 3\n" +
+			"! 4 : phase4.md is missing, but phase5.md exists\n",
 	} {
 		if diff := cmp.Diff(want, told(dir, set.Check(n))); diff != "" {
 			t.Errorf("phase %d (-want +got)\n%s", n, diff)

@@ -42,7 +42,8 @@ var (
 func parseIDs(data []byte) (entries []entry, problems []Problem) {
 	seen := map[string]string{}
 	note := func(line int, text string) {
-		problems = append(problems, Problem{Line: line, Code: "ids-merged", Text: text, Hint: "look at the ids with abl spec list; abl writes the file anew when a phase runs"})
+		problems = append(problems, Problem{Line: line, Code: "ids-merged", Text: text,
+			Hint: "look at the ids with abl spec list; abl rewrites the file when a phase runs"})
 	}
 	merged := false
 	for i, line := range strings.Split(wording.Unix(string(data)), "\n") {
@@ -54,7 +55,8 @@ func parseIDs(data []byte) (entries []entry, problems []Problem) {
 		}
 		m := idLine().FindStringSubmatch(line)
 		if m == nil {
-			return nil, []Problem{damaged(i+1, fmt.Sprintf("%s is no line of it, such as \"P1.C3 = GET / → 200\"", quote(line)))}
+			return nil, []Problem{damaged(i+1, fmt.Sprintf(
+				"%s is not a valid line, want one such as \"P1.C3 = GET / → 200\"", quote(line)))}
 		}
 		phase, _ := strconv.Atoi(m[1])
 		number, _ := strconv.Atoi(m[2])
@@ -64,11 +66,12 @@ func parseIDs(data []byte) (entries []entry, problems []Problem) {
 			seen[id] = text
 			entries = append(entries, entry{phase, number, m[3] == "-", text})
 		case first != text:
-			note(i+1, fmt.Sprintf("%s was given twice, which happens when two people's changes are merged; it stays with the first, %s", id, quote(first)))
+			note(i+1, fmt.Sprintf("%s is given twice, which a merge can cause; the first line keeps it: %s",
+				id, quote(first)))
 		}
 	}
 	if merged {
-		note(0, "it holds the marks of a merge; both sides were read")
+		note(0, "the file contains merge conflict markers; both sides were read")
 	}
 	return entries, problems
 }
@@ -77,7 +80,7 @@ func parseIDs(data []byte) (entries []entry, problems []Problem) {
 // another's charge.
 func damaged(line int, text string) Problem {
 	return Problem{Line: line, Code: "ids", Text: text, Fatal: true,
-		Hint: "restore it from git; or delete it, and the contracts get new ids in the order of the text"}
+		Hint: "restore the file from git, or delete it: the contracts then get new ids in the order of the text"}
 }
 
 // renderIDs is the file's content.
@@ -115,8 +118,9 @@ func (s *Set) identify(n int) string {
 		now, lost := assign(number, spec.Contracts, slices.DeleteFunc(slices.Clone(known), func(e entry) bool { return !mine(e) }))
 		if len(lost) > 0 {
 			s.problems = append(s.problems, Problem{File: spec.File, Phase: number, Code: "lost",
-				Text: fmt.Sprintf("phase %d lost %d of its contracts, %s the first: %s", number, len(lost), idOf(number, lost[0].number), quote(lost[0].text)),
-				Hint: "if that was not meant, write what it had once more at the end of the spec, as a list item with an arrow"})
+				Text: fmt.Sprintf("phase %d lost %d of its contracts; the first one is %s: %s", number,
+					len(lost), idOf(number, lost[0].number), quote(lost[0].text)),
+				Hint: "if they should stay, write each one again at the end of the spec, as a list item with an arrow"})
 		}
 		if number == n || number < n && len(lost) == 0 { // of an earlier phase it is said until somebody runs that
 			all = append(slices.DeleteFunc(all, mine), now...)
@@ -155,11 +159,12 @@ func (r *reader) number(c *Contract, phase, number int) {
 	id := idOf(r.Number, number)
 	switch {
 	case phase != 0 && phase != r.Number:
-		r.warn(c.Line, "id-foreign", fmt.Sprintf("the id %s is written here, and this is phase %d", idOf(phase, number), r.Number),
+		r.warn(c.Line, "id-foreign", fmt.Sprintf("the id %s is not one of phase %d", idOf(phase, number), r.Number),
 			"leave the ids to abl, or write this phase's number")
 	case number == 0:
 	case slices.ContainsFunc(r.Contracts, func(c Contract) bool { return c.ID == id }): // others have none yet
-		r.warn(c.Line, "id-twice", fmt.Sprintf("the id C%d is written a second time", number), "give one of the two another number")
+		r.warn(c.Line, "id-twice", fmt.Sprintf("the id C%d is written twice", number),
+			"give one of the two contracts another number")
 	default:
 		c.ID, c.Written = id, true
 	}

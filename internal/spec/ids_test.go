@@ -206,9 +206,9 @@ func TestIDFileThatIsALink(t *testing.T) {
 
 func TestIDFileThatIsDamaged(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"prose", "# x\nhello\n", `contract-ids.txt:2: "hello" is no line of it, such as "P1.C3 = GET / → 200"`},
-		{"cut off", idsHeader + "P1.C1 = a → b\nP1.C", `:4: "P1.C" is no line of it`},
-		{"no number", "P1.C0 = a → b\n", `:1: "P1.C0 = a → b" is no line`},
+		{"prose", "# x\nhello\n", `contract-ids.txt:2: "hello" is not a valid line, want one such as "P1.C3 = GET / → 200"`},
+		{"cut off", idsHeader + "P1.C1 = a → b\nP1.C", `:4: "P1.C" is not a valid line`},
+		{"no number", "P1.C0 = a → b\n", `:1: "P1.C0 = a → b" is not a valid line`},
 		{"huge number", "P1.C99999999999 = a → b\n", `:1: `},
 		{"no text", "P1.C1 = \n", `:1: `},
 	} {
@@ -314,10 +314,11 @@ func TestLostContracts(t *testing.T) {
 	if err := os.WriteFile(path, []byte("# Phase 1: x\n## Context\nx\n## Contracts\n- a → 1\n\n| b | 2 |\n|---|---|\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const lost = "phase 1 lost 1 of its contracts; the first one is P1.C2: \"b → 2\""
 	for i, c := range []struct {
 		runs int
 		told string
-	}{{2, "phase 1 lost 1 of its contracts, P1.C2 the first: \"b → 2\""}, {2, "phase 1 lost 1 of its contracts, P1.C2 the first: \"b → 2\""}, {1, "phase 1 lost 1 of its contracts, P1.C2 the first: \"b → 2\""}, {2, ""}} {
+	}{{2, lost}, {2, lost}, {1, lost}, {2, ""}} {
 		s, err := Keep(dir, c.runs)
 		told := ""
 		for _, p := range s.Lint() {

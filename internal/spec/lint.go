@@ -22,10 +22,11 @@ func (s Set) Lint() []Problem {
 	for _, spec := range s.UpTo(MaxPhase) {
 		r := &reader{Spec: spec, most: MaxBytes, told: map[bool]int{}}
 		if !spec.HasContracts {
-			r.warn(1, "no-contracts", "there is no Contracts section, so every line with an arrow is taken for a contract", `put "## Contracts" above them`)
+			r.warn(1, "no-contracts", "there is no Contracts section, so every line with an arrow is a contract",
+				`write "## Contracts" above the contracts`)
 		}
 		if !spec.HasContext {
-			r.warn(1, "no-context", "there is no Context section", `say under "## Context" what is intended and what is decided`)
+			r.warn(1, "no-context", "there is no Context section", `write a section "## Context" with the intent and the decisions`)
 		}
 		for _, c := range spec.Contracts {
 			r.judge(c)
@@ -63,8 +64,9 @@ func (r *reader) judge(c Contract) {
 		}
 	}
 	if c.Absence && answers {
-		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: "absence-answer", Text: c.ID + " is marked (absence), and its result is an answer",
-			Hint: "take the mark off: it is for results that are there too when the system is away"})
+		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: "absence-answer",
+			Text: c.ID + " is marked (absence), but its result is a status or an exit code",
+			Hint: "remove the mark: it is for results that a stopped system has, too"})
 	}
 }
 
@@ -85,15 +87,16 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 	p := Problem{Line: b.Line, Contract: b.ID, Code: "contradiction"}
 	switch {
 	case same(a.Result) == same(b.Result):
-		p = Problem{Line: b.Line, Contract: b.ID, Code: "duplicate", Text: b.ID + " says the same as " + other,
-			Hint: "leave one of them out: what a phase has promised, all later ones keep"}
+		p = Problem{Line: b.Line, Contract: b.ID, Code: "duplicate",
+			Text: b.ID + " repeats " + other,
+			Hint: "remove one of them: the contracts of a phase hold in all later phases"}
 	case x != "" && y != "" && x != y:
-		p.Text = b.ID + " wants " + y + " where " + other + " wants " + x + ", for the same action"
-		p.Hint = "both have to hold at the same time: say in each action when it applies, or make them steps, numbered below one item"
+		p.Text = fmt.Sprintf("%s expects %s, but %s expects %s for the same action", b.ID, y, other, x)
+		p.Hint = "both must hold at the same time: write in each action when it applies, or make them numbered steps below one item"
 		p.Error = !condition().MatchString(a.Result + " " + b.Result)
 	default:
-		p.Text = b.ID + " has the action of " + other + " and another result"
-		p.Hint = "both have to hold at the same time: if they cannot, say in each action when it applies; if they can, make one of them"
+		p.Text = b.ID + " has the same action as " + other + ", but another result"
+		p.Hint = "both must hold at the same time: join them into one contract, or write in each action when it applies"
 	}
 	r.tell(p)
 }
@@ -150,18 +153,19 @@ var path = lazyregexp.New(`\S*[/@=]\S*|(?:^|\s)-\S+`)
 const (
 	method   = `\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+\S`
 	isVague  = "is vague"
-	fact     = "write what is seen, as a fact: status, fields, text, a number with its unit"
-	oneOfTwo = "make a contract of each, with an action of its own"
+	fact     = "write a fact that a test can see: status, fields, text, a number with its unit"
+	oneOfTwo = "write one contract for each, with different actions"
 )
 
 // smells are compiled by the commands alone that judge specs.
 var smells = sync.OnceValue(func() []smell {
 	word := func(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`) }
 	return []smell{
-		{"vague", anywhere, regexp.MustCompile(`\b(?:TBD|TODO|TBA|FIXME)\b|\?\?+`), isVague, "decide it, and write what was decided"},
+		{"vague", anywhere, regexp.MustCompile(`\b(?:TBD|TODO|TBA|FIXME)\b|\?\?+`), isVague,
+			"decide it, and write the decision"},
 		{"vague", anywhere, word(`to be (?:defined|decided)|etc|and so (?:on|forth)|or (?:similar|something)|e\.g|for (?:example|instance)|such as|` +
 			`(?:if|as|when|where) (?:possible|needed|necessary|required|appropriate|applicable)|maybe|perhaps|possibly|usually|normally|mostly`),
-			isVague, "write down all of them, and a contract for each case"},
+			isVague, "list all of them, and write a contract for each case"},
 		{"vague", inResult, word(`should|might|could|fast(?:er)?|quick(?:ly)?|slow(?:ly)?|soon|efficient(?:ly)?|responsive|reasonabl[ey]|several|various|a few|a lot`),
 			isVague, fact},
 		{"vague", inResult, word(`(?:correct|proper|appropriate|graceful|smooth|clear|nice|safe|secure)(?:ly)?|as (?:expected|usual|intended)|works?|handles?|supports?|` +
@@ -170,15 +174,16 @@ var smells = sync.OnceValue(func() []smell {
 		{"vague", inResult, regexp.MustCompile(`(?i)^(?:(?:an?|the|some) )?(?:(?:error|success|failure|result|response|answer|output)s?(?: message| response)?|ok|okay|yes|done|succeeds|fails|valid|invalid)[.!]?$`),
 			isVague, fact},
 		{"two-actions", inAction, regexp.MustCompile(method + `.*(?:\b(?:and|then|or|followed by)\b|[,;&+]).*` + method + `|(?i:(?:,|;|\band)\s+(?:and )?then\b|&&)`),
-			"has more than one action", `make a contract of each, or say what happened before with "after"`},
+			"has more than one action", `write one contract for each, or write "after" before the earlier action`},
 		{"two-results", inResult, regexp.MustCompile(`[→⇒⟶].*|\s(?:->|=>|-->)\s.*|^[1-5]\d\d\b.*(?:\b(?:and|then)|[,;/])\s*[1-5]\d\d\b(?:\s*$|\s*[,;({])`),
 			"has more than one result", oneOfTwo},
 		{"either", inResult, regexp.MustCompile(`(?i)\S+\s+(?:and/)?or\s+\S+|\beither\b`), "leaves open which result is right", oneOfTwo},
 		{"untestable", anywhere, word(`source code|code ?base|the code|unit[- ]tests?|(?:code|test) coverage|refactor\w*|implementation|internally|in memory|` +
 			`(?:is|are) (?:implemented|logged|hashed)|in the logs?|database (?:table|row|record|schema)s?|rows? in the (?:database|table)|(?:the|a) (?:function|method|class|module|variable)`),
-			"cannot be tested from outside", "say what somebody sees who cannot look into the system, or move it to the Context"},
+			"cannot be tested from outside", "write a result that is visible from outside the system, or move it to the Context"},
 		{"absence", inResult, word(`refused|refuses? (?:the )?connections?|no (?:answer|response|reply)|does not answer|(?:not |un)reachable|no longer (?:exists?|there|reachable)|` +
 			`does not exist|gone|nothing (?:answers|listens|is there|happens|is sent)|(?:port|connection) (?:is )?closed`),
-			"expects that something is not there", "if the test is right to be ok when the system is away, write (absence) at its end"},
+			"expects that something is absent",
+			"if its test should pass against a stopped system, too, write (absence) at its end"},
 	}
 })

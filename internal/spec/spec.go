@@ -189,7 +189,7 @@ func (r *reader) readable(data []byte) bool {
 		r.fatal(0, "empty", "the spec is empty", fmt.Sprintf(`begin it with "# Phase %d: Title"`, r.Number))
 	case odd:
 		line := 1 + strings.Count(sound, "\n")
-		r.fatal(line, "not-text", "this is not UTF-8 text", "save the spec as UTF-8")
+		r.fatal(line, "not-text", "the spec is not UTF-8 text", "save it as UTF-8")
 	default:
 		return true
 	}
@@ -206,7 +206,7 @@ func (r *reader) title(first string) string {
 		return ""
 	}
 	if n, err := strconv.Atoi(m[1]); err != nil || n != r.Number {
-		r.fatal(1, "number", fmt.Sprintf("the first line says phase %s, the file's name says %d", m[1], r.Number),
+		r.fatal(1, "number", fmt.Sprintf("the first line has phase number %s, but the file name has %d", m[1], r.Number),
 			"make the two agree")
 	}
 	return m[2]

@@ -34,14 +34,14 @@ func TestProblems(t *testing.T) {
 		{"empty", "", "phase1.md: the spec is empty"},
 		{"white space", "\ufeff \r\n", "phase1.md: the spec is empty"},
 		{"too large", "# Phase 1: x\na → b\n" + strings.Repeat("x", MaxBytes), "phase1.md: the spec is larger than 1048576 bytes"},
-		{"not UTF-8", "# Phase 1: x\na → b\n\xff", "phase1.md:3: this is not UTF-8 text"},
-		{"NUL", "# Phase 1: x\na \x00→ b", "phase1.md:2: this is not UTF-8 text"},
+		{"not UTF-8", "# Phase 1: x\na → b\n\xff", "phase1.md:3: the spec is not UTF-8 text"},
+		{"NUL", "# Phase 1: x\na \x00→ b", "phase1.md:2: the spec is not UTF-8 text"},
 		{"no title", "words\na → b", `phase1.md:1: the first line is "words", want "# Phase 1: Title"`},
 		{"title without text", "# Phase 1:\na → b", `phase1.md:1: the first line is "# Phase 1:", want "# Phase 1: Title"`},
 		{"title on line 2", "\n# Phase 1: x\na → b", `phase1.md:1: the first line is "", want "# Phase 1: Title"`},
-		{"number", "# Phase 2: x\na → b", "phase1.md:1: the first line says phase 2, the file's name says 1"},
+		{"number", "# Phase 2: x\na → b", "phase1.md:1: the first line has phase number 2, but the file name has 1"},
 		{"huge number", "# Phase 99999999999999999999: x\na → b",
-			"phase1.md:1: the first line says phase 99999999999999999999, the file's name says 1"},
+			"phase1.md:1: the first line has phase number 99999999999999999999, but the file name has 1"},
 		{"too many", "# Phase 1: x\n" + strings.Repeat("a → b\n", MaxContracts+1), "phase1.md:1002: the spec has more than 1000 contracts"},
 		{"no contract", "# Phase 1: x\nwords", "phase1.md: there is no contract"},
 		{"no contract among contracts", "# Phase 1: x\n## Contracts\n", "phase1.md: there is no contract"},
@@ -59,7 +59,7 @@ func TestWarnings(t *testing.T) {
 	s, problems := Parse("p", []byte("# Phase 1: x\na → b\n\n→ c\n\nd →\n\n<!-- e → f\n"), 1)
 	want := `p:4: "→ c" has no action
 p:6: "d →" has no result
-p:8: this comment is not closed, so all after it is left out
+p:8: this comment is not closed, so the rest of the spec is ignored
 `
 	var got strings.Builder
 	for _, line := range []int{4, 6, 8} {

@@ -100,7 +100,7 @@ func (r *reader) grow(lines []string) *node {
 		}
 	}
 	if t.comment > 0 {
-		t.warn(t.comment, "open-comment", "this comment is not closed, so all after it is left out", "close it with -->")
+		t.warn(t.comment, "open-comment", "this comment is not closed, so the rest of the spec is ignored", "close it with -->")
 	}
 	return t.path[0]
 }
@@ -254,7 +254,8 @@ func (t *tree) block(i, indent int, mark, language string) int {
 		speaks = speaks || hasArrow(plainSpaces(t.lines[end]))
 	}
 	if end == len(t.lines) {
-		t.warn(i+1, "open-block", "this code block is not closed, so all after it belongs to it", "close it with the same marks on a line of their own")
+		t.warn(i+1, "open-block", "this code block is not closed, so it contains the rest of the spec",
+			"close it with the same marks on a separate line")
 	}
 	language, _, _ = strings.Cut(language, " ")
 	speaks = speaks && ownLanguage().MatchString(language)
