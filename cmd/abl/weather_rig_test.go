@@ -200,19 +200,19 @@ type wireAPI struct{ name, keyVar, baseVar, path, body, header, scheme, well str
 var (
 	geminiAPI = wireAPI{
 		"gemini", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "/v1beta/models/m:generateContent", `{"contents":[]}`, "X-Goog-Api-Key", "",
-		`{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}}`,
+		`{"candidates":[{"content":{"parts":[{"text":"WELL"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}}`,
 	}
 	anthropicAPI = wireAPI{
 		"anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "/v1/messages", `{"model":"m","max_tokens":5,"messages":[]}`, "X-Api-Key", "",
-		`{"type":"message","content":[{"text":"WELL"}],"usage":{"input_tokens":7,"output_tokens":3}}`,
+		`{"type":"message","content":[{"text":"WELL"}],"stop_reason":"end_turn","usage":{"input_tokens":7,"output_tokens":3}}`,
 	}
 	responsesAPI = wireAPI{
 		"openai-responses", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1/responses", `{"model":"m","input":[]}`, "Authorization", "Bearer ",
-		`{"output":[{"text":"WELL"}],"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}`,
+		`{"status":"completed","output":[{"text":"WELL"}],"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}`,
 	}
 	chatAPI = wireAPI{
 		"openai-chat", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "/v1/chat/completions", `{"model":"m","messages":[]}`, "Authorization", "Bearer ",
-		`{"choices":[{"message":{"content":"WELL"}}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`,
+		`{"choices":[{"message":{"content":"WELL"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}`,
 	}
 )
 

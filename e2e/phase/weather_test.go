@@ -43,7 +43,7 @@ func troubled(t *testing.T, settings string, plan func(n int64, model string) mo
 	p.Write(".abl/config.yaml", config)
 	well := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"candidates":[],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}}`)
+		_, _ = io.WriteString(w, `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}}`)
 	}
 	model := &modelserver.Troubled{Plan: plan, Then: http.HandlerFunc(well)}
 	s := httptest.NewServer(model)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,9 @@ func (v *verdict) read(body []byte) {
 		v.MaxTokens, v.answers, err = answerLimits(all)
 		v.refers = refers(body)
 	}
-	why, tool := p.oddField(all), p.providersTool(all)
+	why := p.oddField(all)
+	tool, offers := p.providersTool(all)
+	v.Aside = !offers
 	switch {
 	case p.secret.Holds(body):
 		v.deny(http.StatusForbidden, "the body holds the provider's key")
@@ -96,16 +99,18 @@ func (p *provider) oddField(all fields) string {
 }
 
 // providersTool names the first tool of a request that its client would not run, ""
-// when there is none. Later models of Anthropic and OpenAI are told of tools amid the
-// conversation, too.
-func (p *provider) providersTool(all fields) string {
-	odd := p.oddTools(all["tools"], deepest)
+// when there is none, and reports whether the request offers any. Later models of Anthropic
+// and OpenAI are told of tools amid the conversation, too.
+func (p *provider) providersTool(all fields) (odd string, offers bool) {
+	odd = p.oddTools(all["tools"], deepest)
+	offers = isFilled(all["tools"]) || isFilled(all["functions"])
 	for _, at := range []string{"messages", "input"} {
 		err := meter.Walk(at, all[at], func(place string, value []byte) bool {
 			found := ""
 			switch place {
 			case "input.tools":
 				found = p.oddTools(value, deepest)
+				offers = offers || isFilled(value)
 			case "input.type":
 				if meter.Text(value) == "item_reference" { // to what the provider has stored
 					found = "item_reference"
@@ -126,7 +131,7 @@ func (p *provider) providersTool(all fields) string {
 			odd = cmp.Or(odd, oddForm)
 		}
 	}
-	return odd
+	return odd, offers
 }
 
 // oddTools looks at a list of tools until one is odd.
@@ -173,6 +178,12 @@ func fieldsOf(text []byte) (fields, error) {
 		return nil
 	})
 	return all, err
+}
+
+// isFilled reports whether a value is a list with at least one entry.
+func isFilled(list json.RawMessage) bool {
+	inside, isList := bytes.CutPrefix(list, []byte("["))
+	return isList && !bytes.HasPrefix(bytes.TrimSpace(inside), []byte("]"))
 }
 
 // none is a value that stands for a field that is not there.

@@ -275,9 +275,10 @@ func (x *exchange) billed(body int, t tariff, status int, m *meter.Meter) *bill 
 	usage := m.Usage()
 	x.usage = &usage
 	x.Finish = m.Finish()
-	// One that is cut, or begins well and ends in an error: Gemini tells as it goes, the others at the end.
 	failed := status >= http.StatusBadRequest
-	if x.Part = x.provider.Kind == meter.Gemini && (x.Cut || !failed && x.Trouble != ""); !x.Part && !x.route.Free {
+	// Gemini reports usage as it goes, so the usage of an answer that is cut is never all of it.
+	x.Part = x.provider.Kind == meter.Gemini && (x.Cut || !failed && x.Trouble != "") || !failed && x.endless(m)
+	if !x.Part && !x.route.Free {
 		x.cost = t.cost(usage)
 	}
 	if failed && !usage.Known() && !meter.GaveUp(status) {
@@ -309,7 +310,9 @@ func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
 func (x *exchange) unanswered(ctx context.Context, err error) {
 	late := net.Error(nil)
 	switch cause := context.Cause(ctx); {
-	case x.stopped(cause) && errors.Is(cause, errTime):
+	case x.stopped(cause) && errors.Is(cause, errCallOver):
+		x.fail(http.StatusForbidden, x.reason)
+	case errors.Is(cause, errTime):
 		x.fail(http.StatusGatewayTimeout, x.reason)
 	case cause != nil && !x.Aborted:
 		x.fail(http.StatusForbidden, x.reason)
@@ -332,8 +335,10 @@ func (x *exchange) stopped(cause error) bool {
 		return false
 	case errTime, errIdle:
 		x.troubled(outcome.Unavailable, cause.Error())
-	case errCallOver, errLong:
-		x.reason = cause.Error()
+	case errLong:
+		x.troubled(outcome.Unavailable, "the provider's answer has no end: "+cause.Error())
+	case errCallOver:
+		x.Aborted, x.reason = true, cause.Error()
 	default:
 		x.Aborted, x.reason = true, "the client left"
 	}

@@ -17,7 +17,7 @@ func hold(q *http.Request) { <-q.Context().Done() }
 
 func flush(w http.ResponseWriter) { w.(http.Flusher).Flush() }
 
-const event = "data: {\"usageMetadata\":{\"promptTokenCount\":5,\"totalTokenCount\":6}}\n\n"
+const event = "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":5,\"totalTokenCount\":6}}\n\n"
 
 // TestHostileUpstream lets a provider misbehave: the client sees what came, and that
 // it is not all; the log says why, and knows what usage there was.

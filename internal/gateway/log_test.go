@@ -16,6 +16,7 @@ func TestLastTrouble(t *testing.T) {
 	at := 0
 	line := func(r Request, u *tokens.Count) Entry {
 		at++
+		r.Class = "generate"
 		return Entry{Kind: Requested, Call: "c", At: fmt.Sprintf("2026-03-01T12:00:%02d.000Z", at), Reason: string(r.Trouble) + "!", Req: &r, Usage: u}
 	}
 	good := line(Request{Status: 200, Finish: "STOP"}, &tokens.Count{Total: &n})
@@ -26,10 +27,24 @@ func TestLastTrouble(t *testing.T) {
 	cut := line(Request{Status: 200, Model: "m", Finish: "length"}, &tokens.Count{Total: &n})
 	aside := line(Request{Status: 200, Finish: "length", MaxTokens: 9}, &tokens.Count{Total: &n})
 	denied := line(Request{Status: 403, Refused: true, Provider: "gemini"}, nil)
-	wrong := line(Request{Status: 200}, &tokens.Count{})
+	wrong := line(Request{Status: 200, Trouble: outcome.Unavailable}, &tokens.Count{})
+	long := line(Request{Status: 200}, &tokens.Count{})
 	free := line(Request{Status: 500, Trouble: "away", Free: true}, nil)
 	over := line(Request{Status: 403, Refused: true, Over: true}, nil)
-	wrong.Reason = ""
+	held := line(Request{Status: 403, Refused: true, Held: true}, nil)
+	gone := line(Request{Status: 400, Refused: true, Aborted: true}, nil)
+	path := line(Request{Status: 404, Refused: true, Provider: "gemini"}, nil)
+	path.Req.Class = ""
+	title := line(Request{Status: 200, Finish: "STOP", Aside: true}, &tokens.Count{Total: &n})
+	noTitle := line(Request{Status: 503, Trouble: "away", Aside: true}, &tokens.Count{})
+	cutTitle := line(Request{Status: 200, Finish: "length", Aside: true}, &tokens.Count{Total: &n})
+	leftTitle := line(Request{Aborted: true, Aside: true}, nil)
+	deniedTitle := line(Request{Status: 403, Refused: true, Provider: "gemini", Aside: true}, nil)
+	leftAmid := line(Request{Status: 200, Aborted: true}, &tokens.Count{})
+	leftAtItsEnd := line(Request{Status: 200, Aborted: true, Finish: "STOP"}, &tokens.Count{})
+	leftCut := line(Request{Status: 200, Model: "m", Aborted: true, Finish: "length"}, &tokens.Count{})
+	wrongCall := line(Request{Status: 200, Model: "m", Finish: "MALFORMED_FUNCTION_CALL"}, &tokens.Count{})
+	large := line(Request{Status: 400, Trouble: outcome.TooLarge}, &tokens.Count{})
 	other := load
 	other.Call = "d"
 	for _, c := range []struct {
@@ -37,34 +52,64 @@ func TestLastTrouble(t *testing.T) {
 		log  []Entry
 		want string
 	}{
-		{"nothing-passed", nil, " false"},
-		{"all-is-well", []Entry{rate, load, good}, " false"},
-		{"three-in-a-row-the-last-counts", []Entry{good, load, load, rate}, "rate false rate! 12:00:32"},
-		{"it-left-after-an-error", []Entry{rate, left}, "rate true rate! 12:00:32"},
-		{"it-left-after-an-error-and-tried-again", []Entry{left, rate}, "rate false rate! 12:00:32"},
-		{"it-waited-in-vain", []Entry{good, left}, " true"},
-		{"the-request-was-at-fault", []Entry{load, odd}, " false failed!"},
-		{"a-request-was-at-fault-before-the-trouble", []Entry{odd, load}, "away false away!"},
-		{"no-answer-of-a-models", []Entry{good, wrong}, "away false the provider answers 200 with what is no answer of a model"},
-		{"what-is-free-refused-or-anothers", []Entry{load, free, over, other}, "away false away!"},
-		{"a-cut-answer", []Entry{load, cut}, "cut false the last answer of m was cut at the model's own limit of tokens for one (length)"},
-		{"a-cut-answer-before-the-trouble", []Entry{cut, load}, "away false away!"},
-		{"one-that-was-to-be-short", []Entry{cut, aside}, "cut false the last answer of m was cut at the model's own limit of tokens for one (length)"},
-		{"trouble-before-one-that-was-to-be-short", []Entry{load, aside}, " false"},
-		{"one-that-was-refused", []Entry{good, denied}, "denied false abl's gateway refuses the agent's request: !"},
-		{"one-that-was-refused-and-trouble", []Entry{load, denied}, "away false away!"},
+		{"nothing-passed", nil, ""},
+		{"all-is-well", []Entry{rate, load, good}, ""},
+		{"three-in-a-row-the-last-counts", []Entry{good, load, load, rate}, "rate rate! back 12:00:32 unfinished"},
+		{"it-left-after-an-error", []Entry{rate, left}, "rate rate! back 12:00:32 waiting left unfinished"},
+		{"it-left-after-an-error-and-tried-again", []Entry{left, rate}, "rate rate! back 12:00:32 unfinished"},
+		{"it-waited-in-vain", []Entry{good, left}, "waiting left"},
+		{"the-request-was-at-fault", []Entry{load, odd}, "failed! unfinished"},
+		{"a-request-was-at-fault-before-the-trouble", []Entry{odd, load}, "away away! unfinished"},
+		{"no-answer-of-a-models", []Entry{good, wrong}, "away away! unfinished"},
+		{"an-end-that-is-too-long-to-be-read", []Entry{load, long}, ""},
+		{"what-is-free-refused-or-anothers", []Entry{load, free, over, other}, "away away! unfinished"},
+		{"a-cut-answer", []Entry{load, cut}, "cut the last answer of m was cut at the model's own limit of tokens for one (length) unfinished"},
+		{"a-cut-answer-before-the-trouble", []Entry{cut, load}, "away away! unfinished"},
+		{"a-cut-answer-that-the-agent-left", []Entry{good, leftCut}, "cut the last answer of m was cut at the model's own limit of tokens for one (length) unfinished"},
+		{"a-call-of-a-function-that-is-none", []Entry{good, wrongCall}, "the last answer of m ended with MALFORMED_FUNCTION_CALL unfinished"},
+		{"one-that-was-to-be-short", []Entry{cut, aside}, "cut the last answer of m was cut at the model's own limit of tokens for one (length) unfinished"},
+		{"one-that-was-to-be-short-and-no-other", []Entry{aside}, ""},
+		{"trouble-before-one-that-was-to-be-short", []Entry{load, aside}, "away away! unfinished"},
+		{"one-that-was-refused", []Entry{good, denied}, "denied abl's gateway refuses the agent's request: ! unfinished"},
+		{"one-that-was-refused-and-trouble", []Entry{load, denied}, "away away! unfinished"},
+		{"one-that-was-refused-and-got-over", []Entry{denied, good}, ""},
+		{"a-path-that-was-refused", []Entry{good, path}, "denied abl's gateway refuses the agent's request: !"},
+		{"the-budget-refused-one", []Entry{good, over}, "unfinished"},
+		{"one-was-held-after-trouble", []Entry{good, load, held}, "away away! unfinished"},
+		{"the-agent-left-while-it-waited-for-room", []Entry{good, gone}, "left"},
+		{"the-agent-left-amid-an-answer", []Entry{good, leftAmid}, "waiting left"},
+		{"the-agent-left-amid-an-answer-after-trouble", []Entry{load, leftAmid}, "away away! waiting left"},
+		{"the-agent-left-at-the-end-of-an-answer", []Entry{load, leftAtItsEnd}, ""},
+		{"a-title-fails-before-the-work-ends", []Entry{noTitle, good}, ""},
+		{"a-title-fails-after-the-work", []Entry{good, noTitle}, "away away!"},
+		{"a-title-fails-and-works", []Entry{good, noTitle, title}, ""},
+		{"a-title-works-after-the-work-failed", []Entry{load, title}, "away away! unfinished"},
+		{"a-title-is-cut-after-the-work", []Entry{good, cutTitle}, ""},
+		{"a-title-is-left-after-the-work", []Entry{good, leftTitle}, "waiting"},
+		{"a-title-is-refused-after-the-work", []Entry{good, deniedTitle}, "denied abl's gateway refuses the agent's request: !"},
+		{"a-title-fails-and-work-is-held", []Entry{good, noTitle, held}, "away away! unfinished"},
+		{"an-agent-without-tools", []Entry{title, noTitle}, "away away! unfinished"},
+		{"an-agent-without-tools-is-refused", []Entry{title, deniedTitle}, "denied abl's gateway refuses the agent's request: !"},
+		{"too-long-from-the-start", []Entry{title, large}, "large large! unfinished"},
+		{"too-long-after-the-work", []Entry{good, large}, "large large! grown unfinished"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := LastTrouble(c.log, "c")
-			text := fmt.Sprintf("%s %t", got.Class, got.Waiting)
-			if got.What != "" {
-				text += " " + got.What
+			var words []string
+			for _, word := range []struct {
+				is   bool
+				text string
+			}{
+				{got.Class != "", string(got.Class)}, {got.What != "", got.What},
+				{!got.Back.IsZero(), "back " + got.Back.Format(time.TimeOnly)},
+				{got.Waiting, "waiting"}, {got.Left, "left"}, {got.Grown, "grown"}, {got.Unfinished, "unfinished"},
+			} {
+				if word.is {
+					words = append(words, word.text)
+				}
 			}
-			if !got.Back.IsZero() {
-				text += " " + got.Back.Format(time.TimeOnly)
-			}
-			if text != c.want {
-				t.Errorf("got %s, want %s", text, c.want)
+			if text := strings.Join(words, " "); text != c.want {
+				t.Errorf("got %q, want %q", text, c.want)
 			}
 		})
 	}
@@ -129,7 +174,7 @@ func TestTroubleInTheLog(t *testing.T) {
 			if strings.Contains(r.log(), realKey) {
 				t.Errorf("the key is in %s", r.log())
 			}
-			if broken := strings.Contains(name, "end of") || strings.HasPrefix(name, "half an"); e.Req.Part != broken {
+			if broken := strings.Contains(name, "end of") || strings.HasPrefix(name, "half an") || name == "wrong"; e.Req.Part != broken {
 				t.Errorf("a part %t in %s", e.Req.Part, encode(t, e))
 			}
 			if name == "a rate limit" && e.Req.RetryMS != 9000 {

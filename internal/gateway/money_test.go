@@ -41,7 +41,7 @@ func priced(upstream string, bounds ...Bound) Setup {
 
 // gemini is an answer that tells so many tokens.
 func gemini(prompt, answer int) string {
-	return fmt.Sprintf(`data: {"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":%d,"totalTokenCount":%d}}`+"\n\n", prompt, answer, prompt+answer)
+	return fmt.Sprintf(`data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":%d,"totalTokenCount":%d}}`+"\n\n", prompt, answer, prompt+answer)
 }
 
 func TestBudgetsInMoneyEndTheCall(t *testing.T) {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -24,13 +25,35 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	control := http.NewResponseController(x.w)
 	m := meter.New(x.provider.Kind)
 	err := x.pass(answer.Body, control, m, stop)
-	if said, broken := m.Failed(answer.Header, time.Now()); broken && x.Status < http.StatusBadRequest {
-		x.wrong("the provider ends its answer with an error", said)
+	if x.Status < http.StatusBadRequest && !x.route.Free {
+		x.judge(m, answer.Header, err == nil)
 	}
 	if err != nil {
 		x.cut(ctx, control, err)
 	}
 	return m
+}
+
+// judge notes what is wrong with an answer that began well. whole is set if the provider ended it.
+func (x *exchange) judge(m *meter.Meter, h http.Header, whole bool) {
+	said, failed := m.Failed(h, time.Now())
+	usage := m.Usage()
+	switch {
+	case failed:
+		x.wrong("the provider ends its answer with an error", said)
+	case m.Broken(whole):
+		x.troubled(outcome.Unavailable, "the provider's answer is damaged: a part of it is not JSON")
+	case !whole || !x.endless(m):
+	case m.HasEvents() || usage.Known():
+		x.troubled(outcome.Unavailable, "the provider's answer has no end: it does not say that it is finished")
+	default:
+		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider answers %d with what is no answer of a model", x.Status))
+	}
+}
+
+// endless reports whether an answer does not say that it is finished.
+func (x *exchange) endless(m *meter.Meter) bool {
+	return !x.route.Free && m.Finish() == "" && !m.Unread()
 }
 
 // pass reads the answer piece by piece.
@@ -82,7 +105,10 @@ func (x *exchange) cut(ctx context.Context, control *http.ResponseController, er
 	if errors.Is(err, errClient) {
 		cause = errClient
 	}
-	if !x.stopped(cause) && x.Trouble == "" { // else it has said what is wrong
+	switch {
+	case x.Trouble != "": // the answer itself says what is wrong
+		x.Aborted = errors.Is(cause, errClient) || errors.Is(cause, context.Canceled)
+	case !x.stopped(cause):
 		x.troubled(outcome.Unavailable, "the provider's answer has no end: "+err.Error())
 	}
 	if conn, _, err := control.Hijack(); err == nil {

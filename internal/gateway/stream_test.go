@@ -24,7 +24,7 @@ func newStream(events int, pause time.Duration) stream {
 	for i := range events {
 		s.events = append(s.events, fmt.Sprintf("data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"some words of answer number %02d, as long as they come, and some more\"}],\"role\":\"model\"},\"index\":0}],\"modelVersion\":\"m1\"}\r\n\r\n", i))
 	}
-	s.events = append(s.events, "data: {\"usageMetadata\":{\"promptTokenCount\":1000,\"candidatesTokenCount\":50,\"totalTokenCount\":1050}}\r\n\r\n")
+	s.events = append(s.events, "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":1000,\"candidatesTokenCount\":50,\"totalTokenCount\":1050}}\r\n\r\n")
 	s.whole = strings.Join(s.events, "")
 	return s
 }

@@ -43,16 +43,33 @@ var endings = map[string]bool{
 	"choices.finish_reason": false, // Chat
 }
 
+// lastEvents are the types of the events that end an answer of the Responses API, with the
+// status that the answer in them has.
+var lastEvents = map[string]string{
+	"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed",
+}
+
 // refusals are the places of a refusal, inside an answer of OpenAI's that is complete.
 var refusals = map[string]bool{"output.content.refusal": true, "choices.message.refusal": true, "choices.delta.refusal": true}
 
 // most is the largest number that is taken for a count: no sum of a few can wrap.
 const most = 1_000_000_000_000_000_000
 
-// read takes up one document: an event, or an answer that is one piece. A member of
-// another type than it should have tells nothing, and nothing of what is no JSON.
+// readPart reads one of several documents. An error that an earlier one reported stays until
+// a later one reports the end of the answer.
+func (m *Meter) readPart(text []byte) {
+	was, ends := m.failure, m.ends
+	m.failure = failure{}
+	m.read(text)
+	if !m.failure.is && m.ends == ends {
+		m.failure = was
+	}
+}
+
+// read reads one JSON document: an event, or an answer that is one piece. A member of
+// another type than it should have tells nothing.
 func (m *Meter) read(text []byte) {
-	if frames[m.api] == 0 || !json.Valid(text) {
+	if frames[m.api] == 0 {
 		return
 	}
 	_ = Walk("", text, func(place string, value []byte) bool {
@@ -72,6 +89,8 @@ func (m *Meter) read(text []byte) {
 			m.failure = readFailure(value)
 		case place == "type" && Text(value) == "error" && !m.failure.is:
 			m.failure = readFailure(text)
+		case place == "type":
+			m.ended(lastEvents[Text(value)], false)
 		case refusals[inner] && Text(value) != "":
 			m.ended("refusal", true)
 		case m.api != Anthropic && (inner == "usage" || inner == "usageMetadata") && value[0] == '{':
@@ -88,7 +107,11 @@ var parents = strings.Fields(`response message usageMetadata candidates promptFe
 	output output.content choices choices.message choices.delta`)
 
 func (m *Meter) ended(word string, firm bool) {
-	if word != "" && word != "in_progress" && word != "queued" && !m.firm {
+	if word == "" || word == "in_progress" || word == "queued" {
+		return
+	}
+	m.ends++
+	if !m.firm {
 		m.finish, m.firm = word, firm
 	}
 }

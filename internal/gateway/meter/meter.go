@@ -8,6 +8,7 @@ package meter
 
 import (
 	"bytes"
+	"encoding/json"
 	"slices"
 
 	"abl/internal/tokens"
@@ -46,7 +47,13 @@ type Meter struct {
 	usage   tokens.Count
 	finish  string // how the answer ended
 	firm    bool   // and nothing says otherwise any more
+	ends    int    // how often it reported an end
 	failure failure
+
+	long   bool // what has begun is too long to be read
+	unread bool // an event or document was too long
+	broken bool // an event is not JSON
+	torn   bool // the end of the answer is not JSON
 
 	bytes, events int64 // that went by
 }
@@ -71,25 +78,29 @@ func (m *Meter) Write(p []byte) (int, error) {
 			break
 		}
 		if len(m.part) > 0 {
-			line = gather(m.part, line)
+			line = m.gather(m.part, line)
 		}
 		m.line(line)
 		m.part, p = m.part[:0], rest
 	}
-	m.part = gather(m.part, p)
+	m.part = m.gather(m.part, p)
 	return n, nil
 }
 
-// gather appends to what is kept, of which too much is cut off and then no JSON.
-func gather(to, p []byte) []byte { return append(to, p[:min(len(p), longest-len(to))]...) }
+// gather appends p up to the longest text that is read.
+func (m *Meter) gather(to, p []byte) []byte {
+	room := longest - len(to)
+	m.long = m.long || len(p) > room
+	return append(to, p[:min(len(p), room)]...)
+}
 
 // line takes a line of a stream of events; an empty one ends an event.
 func (m *Meter) line(line []byte) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if data, found := bytes.CutPrefix(line, []byte(dataField)); found {
-		m.data = gather(m.data, data)
+		m.data = m.gather(m.data, data)
 	} else if len(line) == 0 {
-		m.event()
+		m.event(&m.broken)
 	}
 }
 
@@ -97,17 +108,21 @@ func (m *Meter) line(line []byte) {
 // an error. Most have none and are not read.
 var telling = [][]byte{
 	[]byte("usage"), []byte("finish"), []byte("stop_reason"), []byte("blockReason"), []byte("status"), []byte("refusal"), []byte("error"),
+	[]byte("response.completed"), []byte("response.incomplete"), []byte("response.failed"),
 }
 
-func (m *Meter) event() {
-	data := bytes.TrimSpace(m.data)
-	m.data = m.data[:0]
-	if len(data) == 0 || string(data) == "[DONE]" {
-		return
-	}
-	m.failure = failure{} // it was not the end
-	if slices.ContainsFunc(telling, func(word []byte) bool { return bytes.Contains(data, word) }) {
-		m.read(data)
+// event reads the event that has ended. It sets bad if the event is not JSON.
+func (m *Meter) event(bad *bool) {
+	data, long := bytes.TrimSpace(m.data), m.long
+	m.data, m.long = m.data[:0], false
+	switch {
+	case long:
+		m.unread = true
+	case len(data) == 0 || string(data) == "[DONE]":
+	case !json.Valid(data):
+		*bad = true
+	case slices.ContainsFunc(telling, func(word []byte) bool { return bytes.Contains(data, word) }):
+		m.readPart(data)
 	}
 }
 
@@ -115,22 +130,43 @@ func (m *Meter) event() {
 func (m *Meter) settle() {
 	part := m.part
 	m.part = nil
-	if m.stream {
-		m.line(part)
-		m.event()
-		return
-	}
-	if !bytes.HasPrefix(part, []byte("[")) {
+	switch {
+	case m.stream:
+		if data, found := bytes.CutPrefix(part, []byte(dataField)); found {
+			m.data = m.gather(m.data, data)
+		}
+		m.event(&m.torn)
+	case len(part) == 0:
+	case m.long:
+		m.long, m.unread = false, true
+	case part[0] == '[':
+		// Of a list that is cut, those that are whole are read.
+		m.torn = m.torn || Values(part, '[', func(_ string, one []byte) error {
+			m.readPart(one)
+			return nil
+		}) != nil
+	case json.Valid(part):
 		m.read(part)
-		return
+	default:
+		m.torn = true
 	}
-	// Of a list that is cut, those that are whole are read.
-	_ = Values(part, '[', func(_ string, one []byte) error {
-		m.failure = failure{}
-		m.read(one)
-		return nil
-	})
 }
+
+// Broken reports whether the answer holds an event that is not JSON. whole is set if the
+// answer ended by itself: then its last event or document has to be JSON too.
+func (m *Meter) Broken(whole bool) bool {
+	m.settle()
+	return m.broken || whole && m.torn
+}
+
+// Unread reports whether something was too long to be read, which may have been the end.
+func (m *Meter) Unread() bool {
+	m.settle()
+	return m.unread
+}
+
+// HasEvents reports whether the answer is a stream with at least one event.
+func (m *Meter) HasEvents() bool { return m.stream && m.events > 0 }
 
 // Passed is about how many tokens went by of an answer that may never tell its usage: a
 // client can leave before it would, and OpenAI's clients need not ask for it at all. It is

@@ -38,7 +38,11 @@ func TestFailed(t *testing.T) {
 		{"one document", `{"error":{"message":"no","status":"RESOURCE_EXHAUSTED"}}`, Told{outcome.RateLimited, false, 0, "no"}, true},
 		{"a model's words", `data: {"text":"{\"error\":{\"code\":503}}"}`, Told{}, false},
 		{"a function's arguments", `[{"args":{"all":[{"error":{"code":503}}]}}]`, Told{}, false},
-		{"an error before a good end", "data: {\"error\":{\"code\":503}}\n\n" + fine, Told{}, false},
+		{"an error before a good end", "data: {\"error\":{\"code\":503}}\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\n", Told{}, false},
+		{"an error and no end after it", "data: {\"error\":{\"code\":503,\"message\":\"load\"}}\n\n" + fine, Told{outcome.Unavailable, false, 0, "load"}, true},
+		{"an error and no end after it, in a list", `[{"error":{"code":503,"message":"load"}},{"choices":[]}]`, Told{outcome.Unavailable, false, 0, "load"}, true},
+		{"an error that is the end", `data: {"error":{"code":502,"message":"load"},"choices":[{"finish_reason":"error"}]}` + "\n\n", Told{outcome.Unavailable, false, 0, "load"}, true},
+		{"an error after the end", "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: {\"error\":{\"code\":503,\"message\":\"load\"}}\n\n", Told{outcome.Unavailable, false, 0, "load"}, true},
 		{"a member that says that there is none", `{"error":"","id":1}`, Told{}, false},
 		{"no words", `{"error":{"code":503}}`, Told{outcome.Unavailable, false, 0, "an error without a word"}, true},
 		{"brackets", strings.Repeat(",{", 2000) + "]", Told{}, false},
@@ -49,6 +53,47 @@ func TestFailed(t *testing.T) {
 			got, failed := m.Failed(http.Header{}, noon)
 			if got != c.want || failed != c.failed {
 				t.Errorf("got  %+v %t\nwant %+v %t", got, failed, c.want, c.failed)
+			}
+		})
+	}
+}
+
+// TestForm checks which answers are damaged, and which are too long to be read.
+func TestForm(t *testing.T) {
+	const event = "data: {\"candidates\":[]}\n\n"
+	huge := "data: {\"x\":\"" + strings.Repeat("long ", longest/4) + "\"}\n\n"
+	for _, c := range []struct {
+		name, text           string
+		broken, torn, unread bool // torn: only if the answer ended by itself
+	}{
+		{"a-stream", event + event + "data: [DONE]\n\n", false, false, false},
+		{"a-stream-without-its-last-line-break", event + "data: {\"candidates\":[]}", false, false, false},
+		{"an-event-that-is-cut", event + "data: {\"candidates\":", false, true, false},
+		{"an-event-that-is-cut-behind-a-line", event + "data: {\"candidates\":\n", false, true, false},
+		{"an-event-that-is-broken", event + "data: {\"candidates\": [ no json\n\n" + event, true, true, false},
+		{"an-event-of-words", event + "data: upstream error\n\n", true, true, false},
+		{"comments-and-names", ": ping\n\nevent: message_stop\nid: 1\n\n" + event, false, false, false},
+		{"an-event-of-two-lines", "data: {\"candidates\":\ndata: []}\n\n", false, false, false},
+		{"an-event-that-is-too-long", huge + event, false, false, true},
+		{"a-document", `{"candidates":[]}`, false, false, false},
+		{"a-document-that-is-cut", `{"candidates":`, false, true, false},
+		{"a-document-that-is-too-long", `{"x":"` + strings.Repeat("long ", longest/4) + `"}`, false, false, true},
+		{"a-list", `[{"candidates":[]}]`, false, false, false},
+		{"a-list-that-is-cut", `[{"candidates":[]},`, false, true, false},
+		{"a-page", "<html>data</html>", false, false, false},
+		{"nothing", "", false, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, size := range []int{1 << 30, 7} {
+				m := New(Gemini)
+				for text := c.text; text != ""; {
+					n := min(size, len(text))
+					m.Write([]byte(text[:n]))
+					text = text[n:]
+				}
+				if broken, torn, unread := m.Broken(false), m.Broken(true), m.Unread(); broken != c.broken || torn != c.torn || unread != c.unread {
+					t.Errorf("in pieces of %d: got broken %t, torn %t, unread %t, want %t, %t, %t", size, broken, torn, unread, c.broken, c.torn, c.unread)
+				}
 			}
 		})
 	}

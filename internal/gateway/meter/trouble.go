@@ -183,12 +183,17 @@ func wait(text string, unit time.Duration) time.Duration {
 const FullContext = "model_context_window_exceeded"
 
 // ends are what the providers' words for the end of an answer mean, in lower case.
-// Others are an end as it should be, or one that the agent itself goes on from.
+// Others are an end as it should be, or one that the agent itself goes on from. Failed is an
+// end that the model itself got wrong.
 var ends = map[string]outcome.Outcome{
 	"max_tokens": outcome.Cut, "length": outcome.Cut, "max_output_tokens": outcome.Cut, FullContext: outcome.Cut,
 	"safety": outcome.Filtered, "recitation": outcome.Filtered, "language": outcome.Filtered, "blocklist": outcome.Filtered,
 	"prohibited_content": outcome.Filtered, "spii": outcome.Filtered, "image_safety": outcome.Filtered,
 	"content_filter": outcome.Filtered, "refusal": outcome.Filtered, "other": outcome.Filtered,
+	"incomplete": outcome.Cut, // Responses, without a reason
+	"failed":     outcome.Unavailable, "cancelled": outcome.Unavailable, "error": outcome.Unavailable,
+	"malformed_function_call": outcome.Failed, "malformed_response": outcome.Failed, "unexpected_tool_call": outcome.Failed,
+	"too_many_tool_calls": outcome.Failed, "missing_thought_signature": outcome.Failed,
 }
 
 // OfFinish is what is wrong with an answer that ended with this word, "" for nothing.

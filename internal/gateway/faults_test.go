@@ -1,0 +1,181 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"abl/internal/outcome"
+)
+
+// spoken is one API: the path and body of a request, the events of an answer before its end,
+// and the events that end it.
+type spoken struct {
+	name, path, body        string
+	begin, end, limit, fail string
+}
+
+// tooled is a request for work: it offers a tool.
+const tooled = `{"model":"m1","tools":[{"type":"function","name":"f"}]}`
+
+var spokenAPIs = []spoken{
+	{
+		name: "gemini", path: gen, body: `{"contents":[],"tools":[{"functionDeclarations":[]}]}`,
+		begin: `data: {"candidates":[{"content":{"parts":[{"text":"words"}]}}],"usageMetadata":{"promptTokenCount":7,"totalTokenCount":7}}` + "\n\n",
+		end:   `data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}}` + "\n\n",
+		limit: `data: {"candidates":[{"finishReason":"MAX_TOKENS"}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}}` + "\n\n",
+		fail:  `data: {"error":{"code":503,"message":"load","status":"UNAVAILABLE"}}` + "\n\n",
+	},
+	{
+		name: "anthropic", path: "/anthropic/v1/messages", body: `{"model":"m1","tools":[{"name":"f"}]}`,
+		begin: `data: {"type":"message_start","message":{"stop_reason":null,"usage":{"input_tokens":7,"output_tokens":1}}}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"words"}}` + "\n\n",
+		end:   `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
+		limit: `data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":3}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
+		fail:  "event: error\n" + `data: {"type":"error","error":{"type":"overloaded_error","message":"load"}}` + "\n\n",
+	},
+	{
+		name: "responses", path: "/openai-responses/v1/responses", body: tooled,
+		begin: `data: {"type":"response.created","response":{"status":"in_progress"}}` + "\n\n" + `data: {"type":"response.output_text.delta","delta":"words"}` + "\n\n",
+		end:   `data: {"type":"response.completed","response":{"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}` + "\n\n",
+		limit: `data: {"type":"response.incomplete","response":{"status":"incomplete","usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}` + "\n\n",
+		fail:  `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"load"}}}` + "\n\n",
+	},
+	{
+		name: "chat", path: "/openai-chat/v1/chat/completions", body: tooled,
+		begin: `data: {"choices":[{"delta":{"content":"words"},"finish_reason":null}],` + // some servers report usage as they go
+			`"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8}}` + "\n\n",
+		end: `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n" +
+			`data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}` + "\n\ndata: [DONE]\n\n",
+		limit: `data: {"choices":[{"delta":{},"finish_reason":"length"}]}` + "\n\n" +
+			`data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}` + "\n\ndata: [DONE]\n\n",
+		fail: `data: {"error":{"message":"load","type":"server_error"}}` + "\n\ndata: [DONE]\n\n",
+	},
+}
+
+// A fault of an answer has the same class with every API, and the cost of an answer without an
+// end is unknown.
+func TestFaultsOfAnswers(t *testing.T) {
+	const broken = "data: {\"candidates\": [ no json\n\n"
+	for _, f := range []struct {
+		name    string
+		answer  func(s spoken) string
+		cut     bool // the provider breaks the connection
+		class   outcome.Outcome
+		says    string
+		unknown int64
+	}{
+		{"complete", func(s spoken) string { return s.begin + s.end }, false, "", "", 0},
+		{"without-an-end", func(s spoken) string { return s.begin }, false, outcome.Unavailable, "does not say that it is finished", 1},
+		{"broken-off", func(s spoken) string { return s.begin }, true, outcome.Unavailable, "has no end: unexpected EOF", 1},
+		{"an-error-in-the-stream", func(s spoken) string { return s.begin + s.fail }, false, outcome.Unavailable, "ends its answer with an error: load", 1},
+		{"an-error-and-more-words", func(s spoken) string { return s.begin + s.fail + s.begin }, false, outcome.Unavailable, "ends its answer with an error: load", 1},
+		{"an-event-that-is-no-json", func(s spoken) string { return s.begin + broken }, false, outcome.Unavailable, "a part of it is not JSON", 1},
+		{"an-event-that-is-no-json-amid-the-stream", func(s spoken) string { return s.begin + broken + s.end }, false, outcome.Unavailable, "a part of it is not JSON", -1},
+		{"half-an-event", func(s spoken) string { return s.begin + s.end[:20] }, false, outcome.Unavailable, "a part of it is not JSON", 1},
+		{"cut-at-a-limit", func(s spoken) string { return s.begin + s.limit }, false, outcome.Cut, "was cut at the model's own limit", 0},
+		{"empty", func(spoken) string { return "" }, false, outcome.Unavailable, "what is no answer of a model", 1},
+		{"a-page", func(spoken) string { return "<html>hello</html>" }, false, outcome.Unavailable, "what is no answer of a model", 1},
+	} {
+		for _, s := range spokenAPIs {
+			t.Run(f.name+"/"+s.name, func(t *testing.T) {
+				t.Parallel()
+				u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+					_, _ = io.WriteString(w, f.answer(s))
+					flush(w)
+					if f.cut {
+						panic(http.ErrAbortHandler)
+					}
+				})
+				r := start(t, setup(u.URL))
+				r.post(s.path, s.body)
+				e := r.next(Requested)
+				got := LastTrouble([]Entry{e}, callID)
+				if got.Class != f.class || !strings.Contains(got.What, f.says) || got.Unfinished != (f.class != "") {
+					t.Errorf("got %+v, want class %q, %q", got, f.class, f.says)
+				}
+				if f.unknown >= 0 && e.Sum.Unknown != f.unknown || e.Req.Aside {
+					t.Errorf("got %d answers of unknown cost, aside %t, want %d, false: %s", e.Sum.Unknown, e.Req.Aside, f.unknown, encode(t, e))
+				}
+				if f.unknown == 1 && e.Req.Charged < most {
+					t.Errorf("charged %d tokens, want what the request reserved", e.Req.Charged)
+				}
+			})
+		}
+	}
+}
+
+// A client that leaves as soon as it has read the end of an answer, or an error in it, changes
+// nothing about the answer.
+func TestClientThatLeavesAtTheEnd(t *testing.T) {
+	for _, f := range []struct {
+		name   string
+		answer func(s spoken) string
+		class  outcome.Outcome
+	}{
+		{"complete", func(s spoken) string { return s.end }, ""},
+		{"cut-at-a-limit", func(s spoken) string { return s.limit }, outcome.Cut},
+		{"an-error-in-the-stream", func(s spoken) string { return s.fail }, outcome.Unavailable},
+		{"an-event-that-is-no-json", func(spoken) string { return "data: { no json\n\n" }, outcome.Unavailable},
+	} {
+		for _, s := range spokenAPIs {
+			t.Run(f.name+"/"+s.name, func(t *testing.T) {
+				t.Parallel()
+				u := serve(t, func(w http.ResponseWriter, q *http.Request) {
+					_, _ = io.WriteString(w, s.begin+f.answer(s))
+					flush(w)
+					hold(q)
+				})
+				r := start(t, setup(u.URL))
+				q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+s.path, strings.NewReader(s.body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.Header.Set("X-Goog-Api-Key", callTok)
+				resp, err := client.Do(q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadFull(resp.Body, make([]byte, len(s.begin+f.answer(s)))); err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				e := r.next(Requested)
+				if got := LastTrouble([]Entry{e}, callID); got.Class != f.class || got.Unfinished != (f.class != "") || !e.Req.Aborted {
+					t.Errorf("got %+v of %s, want class %q and a client that left", got, encode(t, e), f.class)
+				}
+			})
+		}
+	}
+}
+
+// Requests without tools are asides, wherever an API takes the tools.
+func TestAsides(t *testing.T) {
+	const chat, responses, messages = "/openai-chat/v1/chat/completions", "/openai-responses/v1/responses", "/anthropic/v1/messages"
+	r := start(t, setup(serve(t, say(200, "application/json", "{}")).URL))
+	for i, c := range []struct {
+		path, body string
+		aside      bool
+	}{
+		{gen, `{"contents":[]}`, true},
+		{gen, `{"contents":[],"tools":[ ]}`, true},
+		{gen, `{"contents":[],"tools":null}`, true},
+		{gen, `{"contents":[],"tools":[{"functionDeclarations":[]}]}`, false},
+		{messages, `{"model":"m1","messages":[]}`, true},
+		{messages, `{"model":"m1","tools":[{"name":"f"}]}`, false},
+		{chat, `{"model":"m1","functions":[{"name":"f"}]}`, false},
+		{chat, tooled, false},
+		{responses, `{"model":"m1","tools":[],"input":[{"role":"user","content":"tools"}]}`, true},
+		{responses, `{"model":"m1","input":[{"type":"additional_tools","tools":[{"type":"function","name":"f"}]}]}`, false},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			r.under(t)
+			got := r.post(c.path, c.body)
+			if e := r.next(Requested); e.Req.Aside != c.aside || e.Req.Refused {
+				t.Errorf("%s: got aside %t, %d %s, want %t", c.body, e.Req.Aside, got.status, got.body, c.aside)
+			}
+		})
+	}
+}
