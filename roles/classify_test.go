@@ -19,7 +19,12 @@ func TestClassify(t *testing.T) {
 	passed := func(c outcome.Outcome) Traffic {
 		return Traffic{Fault: outcome.Fault{Class: c, What: "log", Back: when}}
 	}
-	waiting := Traffic{Waiting: true}
+	unfinished := func(c outcome.Outcome) Traffic {
+		t := passed(c)
+		t.Unfinished = true
+		return t
+	}
+	waiting, left := Traffic{Waiting: true}, Traffic{Waiting: true, Left: true}
 	placed := Job{Place: PlaceBuilder}
 	code := func(n int) sandbox.Exit { return sandbox.Exit{Code: n} }
 	for _, c := range []struct {
@@ -32,15 +37,29 @@ func TestClassify(t *testing.T) {
 		{"proper-end-just-before-it-was-stopped", ending{said: done, stopped: stopped{Class: outcome.Interrupted}}, outcome.Done, ""},
 		{"proper-end-just-in-time", ending{said: done, stopped: stopped{Class: outcome.Timeout}}, outcome.Done, ""},
 		{"proper-end-just-before-it-was-taken-for-idle", ending{said: done, stopped: stopped{Class: outcome.Idle}}, outcome.Done, ""},
-		{"proper-end-after-trouble", ending{said: done, passed: passed(outcome.RateLimited)}, outcome.Done, ""},
+		{"proper-end-after-an-aside-in-trouble", ending{said: done, passed: passed(outcome.RateLimited)}, outcome.Done, ""},
+		{"proper-end-after-an-aside-that-was-refused", ending{said: done, passed: passed(outcome.Denied)}, outcome.Done, ""},
+		{"proper-end-whose-last-answer-the-agent-left", ending{said: done, passed: left}, outcome.Done, ""},
+		{"proper-end-while-an-aside-was-under-way", ending{said: done, passed: waiting, stopped: stopped{Class: outcome.Idle}}, outcome.Done, ""},
 		{"proper-end-after-a-flood", ending{said: done, stopped: stopped{Class: outcome.Flood}}, outcome.Flood, ByAbl},
 		{"proper-end-after-it-filled-the-disk", ending{said: done, stopped: stopped{Class: outcome.Disk, Reason: "r"}}, outcome.Disk, ByAbl},
 		{"proper-words-and-gone", ending{said: done, exit: code(-1), stopped: stopped{Class: outcome.Lost}}, outcome.Lost, ByAbl},
 		{"proper-end-with-a-child-out-of-memory", ending{said: done, exit: sandbox.Exit{OOMKilled: true}}, outcome.Done, ""},
-		{"proper-end-over-the-budget", ending{said: done, passed: Traffic{Over: "reached"}}, outcome.Done, ""},
+		{"proper-end-before-an-aside-over-the-budget", ending{said: done, passed: Traffic{Over: "reached"}}, outcome.Done, ""},
 
-		{"proper-end-whose-last-answer-was-cut", ending{said: done, passed: passed(outcome.Cut)}, outcome.Cut, ByGateway},
-		{"proper-end-whose-last-answer-was-declined", ending{said: done, passed: passed(outcome.Filtered)}, outcome.Filtered, ByGateway},
+		{"success-after-a-cut-answer", ending{said: done, passed: unfinished(outcome.Cut)}, outcome.Cut, ByGateway},
+		{"success-after-an-answer-that-was-declined", ending{said: done, passed: unfinished(outcome.Filtered)}, outcome.Filtered, ByGateway},
+		{"success-after-a-failed-answer", ending{said: done, passed: unfinished(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
+		{"success-after-a-rate-limit", ending{said: done, passed: unfinished(outcome.RateLimited)}, outcome.RateLimited, ByGateway},
+		{"success-after-a-failed-answer-and-a-child-out-of-memory", ending{said: done, exit: sandbox.Exit{OOMKilled: true}, passed: unfinished(outcome.Unavailable)}, outcome.Unavailable, ByGateway},
+		{"success-after-a-request-at-fault", ending{said: done, passed: Traffic{Unfinished: true, Fault: outcome.Fault{What: "the provider answers 400"}}}, outcome.Failed, ByGateway},
+		{"success-after-a-refusal-of-the-gateway", ending{said: done, passed: unfinished(outcome.Denied)}, outcome.Denied, ByGateway},
+		{"success-after-the-gateway-had-no-room", ending{said: done, passed: Traffic{Unfinished: true}}, outcome.Failed, ByGateway},
+		{"success-over-the-budget", ending{said: done, passed: Traffic{Unfinished: true, Over: "reached"}}, outcome.OverBudget, ByGateway},
+		{"success-as-it-was-stopped-amid-an-answer-for-idleness", ending{said: done, passed: left, stopped: stopped{Class: outcome.Idle}}, outcome.Unavailable, ByGateway},
+		{"success-as-it-was-stopped-amid-an-answer-for-time", ending{said: done, passed: left, stopped: stopped{Class: outcome.Timeout}}, outcome.Unavailable, ByGateway},
+		{"success-as-it-was-stopped-amid-an-answer-by-the-user", ending{said: done, passed: left, stopped: stopped{Class: outcome.Interrupted}}, outcome.Interrupted, ByAbl},
+		{"success-as-it-was-stopped-after-trouble", ending{said: done, passed: unfinished(outcome.Unavailable), stopped: stopped{Class: outcome.Idle}}, outcome.Unavailable, ByGateway},
 
 		{"idle", ending{exit: code(143), stopped: stopped{Class: outcome.Idle}}, outcome.Idle, ByAbl},
 		{"late", ending{exit: code(143), stopped: stopped{Class: outcome.Timeout}}, outcome.Timeout, ByAbl},
@@ -85,7 +104,7 @@ func TestClassify(t *testing.T) {
 			if got == outcome.Refused && !strings.HasPrefix(why, "A_KEY is refused: ") {
 				t.Error(why)
 			}
-			if c.e.passed.Fault.Class == got && evidence.Back != when {
+			if got != "" && c.e.passed.Fault.Class == got && evidence.Back != when {
 				t.Errorf("got back at %s, want %s", evidence.Back, when)
 			}
 		})

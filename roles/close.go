@@ -149,6 +149,11 @@ type Traffic struct {
 	Finish   string   // how the last whole answer ended, in the provider's word
 	Waiting  bool     // the last request was not answered when the call ended
 	Fault    outcome.Fault
+
+	// The last answer to a request for work was not complete and successful.
+	Unfinished bool
+	// The client left that answer while it was under way, or before it began.
+	Left bool
 }
 
 // Charged is what the budgets counted of a call: what its provider told, and
@@ -212,12 +217,13 @@ type fallen struct {
 const killedCode = 137
 
 // classify decides how a call ended, and by whose word. An agent's own proper end
-// counts unless its output was cut, nobody knows its exit code, or its last answer was
-// cut or declined, of which two CLIs know nothing. Otherwise what
+// counts unless its output was cut, nobody knows its exit code, or the gateway saw that the
+// model had not finished: CLIs report success after errors and after cut answers. An agent may
+// leave its last answer, but not because abl stopped it. Otherwise what
 // abl did and what passed the gate are facts, the agent's own record is its word,
 // and the exit code is what remains.
 func (e ending) classify() (outcome.Outcome, string, Evidence) {
-	unfit := e.passed.Fault.Class == outcome.Cut || e.passed.Fault.Class == outcome.Filtered || e.fallen.class != "" ||
+	unfit := e.passed.Unfinished || e.passed.Left && e.stopped.Class != "" || e.fallen.class != "" ||
 		slices.Contains([]outcome.Outcome{outcome.Flood, outcome.Disk, outcome.Lost, outcome.Unproven, outcome.EngineGone}, e.stopped.Class)
 	if e.said.Finished && !unfit {
 		return outcome.Done, "", Evidence{}
@@ -259,6 +265,8 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 		return by(ByGateway, outcome.Unavailable, "the provider did not answer its last request")
 	case fault.Class != "" && !outOfMemory:
 		return fault.Class, Evidence{From: ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid}
+	case e.said.Finished && e.passed.Unfinished:
+		return by(ByGateway, outcome.Failed, "%s", cmp.Or(fault.What, "abl's gateway refused the agent's last request"))
 	case e.said.Trouble != "" && !outOfMemory:
 		return by(ByAgent, e.said.Trouble, "%s", e.said.Reason)
 	case e.exit.OOMKilled:

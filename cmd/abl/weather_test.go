@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,26 @@ func cut() []weather {
 	}
 }
 
+// unfinished are answers that fail or have no end, after which the agent reports success.
+func unfinished() []weather {
+	const gemini, claude = `{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}],"usageMetadata":{"totalTokenCount":7}}`, `{"type":"content_block_delta","delta":{"text":"WELL"}}`
+	const responses, chat = `{"type":"response.output_text.delta","delta":"WELL"}`, `{"choices":[{"delta":{"content":"WELL"}}]}`
+	const noEnd, load, ping = "does not say that it is finished", "ends its answer with an error: load", `{"type":"ping"}`
+	return []weather{
+		{name: "success without an end, Gemini", does: streams(gemini, `{"usageMetadata":{"totalTokenCount":9}}`), class: outcome.Unavailable, says: noEnd, waits: short},
+		{name: "success without an end, Gemini, a document", does: answers(200, gemini), class: outcome.Unavailable, says: noEnd, waits: short},
+		{name: "success without an end, Anthropic", api: anthropicAPI, does: streams(claude, ping), class: outcome.Unavailable, says: noEnd, waits: short},
+		{name: "success without an end, Responses", api: responsesAPI, does: streams(responses, ping), class: outcome.Unavailable, says: noEnd, waits: short},
+		{name: "success without an end, Chat", api: chatAPI, does: streams(chat, "[DONE]"), class: outcome.Unavailable, says: noEnd, waits: short},
+		{name: "success after an error, Gemini", does: streams(gemini, `{"error":{"code":503,"message":"load"}}`), class: outcome.Unavailable, says: load, waits: short},
+		{name: "success after an error, Anthropic", api: anthropicAPI, does: streams(claude, `{"type":"error","error":{"type":"overloaded_error","message":"load"}}`), class: outcome.Unavailable, says: load, waits: short},
+		{name: "success after an error, Responses", api: responsesAPI, does: streams(responses, `{"type":"response.failed","response":{"error":{"message":"load"}}}`), class: outcome.Unavailable, says: load, waits: short},
+		{name: "success after an error, Chat", api: chatAPI, does: streams(chat, `{"error":{"message":"load","type":"server_error"}}`), class: outcome.Unavailable, says: load, waits: short},
+		{name: "success after broken JSON", does: streams(gemini, `{"candidates": [ no json`), class: outcome.Unavailable, says: "a part of it is not JSON", waits: short},
+		{name: "success after a call of no function", times: 2, does: streams(gemini, `{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}]}`), class: outcome.Failed, finish: "MALFORMED_FUNCTION_CALL", says: "the last answer of m ended with MALFORMED_FUNCTION_CALL", exit: 5},
+	}
+}
+
 func weathers() []weather {
 	in2h := func(w http.ResponseWriter, r *http.Request) {
 		answers(429, "", "Retry-After", time.Now().Add(2*time.Hour).UTC().Format(http.TimeFormat))(w, r)
@@ -172,7 +193,6 @@ func weathers() []weather {
 		{name: "529", api: anthropicAPI, does: answers(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: outcome.Unavailable, says: "Overloaded", waits: short},
 		{name: "half an answer", does: plays(modelserver.Half), class: outcome.Unavailable, says: "has no end", waits: short},
 		{name: "silence", does: plays(modelserver.Silence), limits: quickly, class: outcome.Unavailable, says: "silent", waits: short},
-		{name: "no end that says so", does: answers(200, `{"candidates":[{"content":{}}],"usageMetadata":{"totalTokenCount":7}}`), class: outcome.Unavailable, says: "does not say that it is finished", waits: short},
 		{name: "slow bytes", does: plays(modelserver.Slow), limits: quickly, class: outcome.Unavailable, says: "silent", waits: short},
 		{name: "a reset", does: plays(modelserver.Reset), class: outcome.Network, says: "gave no answer", waits: short},
 		{name: "wrong JSON", does: plays(modelserver.Garbled), class: outcome.Unavailable, says: "no answer of a model", waits: short},
@@ -209,7 +229,7 @@ func weathers() []weather {
 // an engine in memory; TestProviderTroubles plays some of them in containers.
 func TestHostileUpstream(t *testing.T) {
 	t.Parallel()
-	for _, w := range append(weathers(), cut()...) {
+	for _, w := range slices.Concat(weathers(), cut(), unfinished()) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			if w.api.name == "" {
