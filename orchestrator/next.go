@@ -70,6 +70,7 @@ type Happened struct {
 	Reason  string              // Build, Verify: why it is not done
 	Back    time.Time           // Build, Verify: when the provider wants to be asked again
 	Paid    bool                // Build, Verify: no waiting helps
+	Grown   bool                // Build, Verify: the prompt became too long during the call
 	Took    time.Duration       // Build, Verify: the call
 	Report  bool                // Build: the call left its run report
 	Commit  string              // CommitSrc, Judge
@@ -157,7 +158,7 @@ func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
 		return again(p, p.Status), nil
 	}
 	was := p.Outage
-	p.Status, p.Class, p.Note, p.Back, p.NeedsPerson = at, string(h.Class), h.Reason, h.Back, h.Paid
+	p.Status, p.Class, p.Note, p.Back, p.NeedsPerson, p.Grown = at, string(h.Class), h.Reason, h.Back, h.Paid, h.Grown
 	p.Outage = nil
 	switch {
 	case h.Class.Transient():
@@ -198,7 +199,7 @@ func failed(p state.Phase, at state.Status, w Retry) (state.Phase, error) {
 	if class.Transient() {
 		return afterTransient(p, roleAt(at), why, class, w)
 	}
-	if err := retry.Stops(class, why); err != nil {
+	if err := retry.Stops(outcome.Fault{Class: class, What: why, Grown: p.Grown}); err != nil {
 		return p, err
 	}
 	p.Tries++

@@ -264,7 +264,7 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 	case (silent || slow) && fault.Class == "":
 		return by(ByGateway, outcome.Unavailable, "the provider did not answer its last request")
 	case fault.Class != "" && !outOfMemory:
-		return fault.Class, Evidence{From: ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid}
+		return fault.Class, Evidence{From: ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid, Grown: fault.Grown}
 	case e.said.Finished && e.passed.Unfinished:
 		return by(ByGateway, outcome.Failed, "%s", cmp.Or(fault.What, "abl's gateway refused the agent's last request"))
 	case e.said.Trouble != "" && !outOfMemory:
@@ -339,6 +339,8 @@ type Evidence struct {
 	Back time.Time `json:"back,omitzero"`
 	// No waiting helps: somebody has to pay or to change something.
 	Paid bool `json:"needs_person,omitempty"`
+	// The prompt became too long during the call, so the next call may end otherwise.
+	Grown bool `json:"grown,omitempty"`
 }
 
 // Witness is who says how a call ended.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +76,14 @@ func answers(status int, body string, headers ...string) http.HandlerFunc {
 // streams is an answer that begins well and then has this event.
 func streams(begins, event string) http.HandlerFunc {
 	return answers(200, "data: "+begins+"\n\ndata: "+event+"\n\n", "Content-Type", "text/event-stream")
+}
+
+// inTurn answers one request after the other, and begins again after the last.
+func inTurn(all ...http.HandlerFunc) http.HandlerFunc {
+	var asked atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) {
+		all[(asked.Add(1)-1)%int64(len(all))](w, r)
+	}
 }
 
 // quickly shortens the gateway's patience with a provider.
@@ -210,6 +219,8 @@ func weathers() []weather {
 		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: outcome.Refused, says: "ANTHROPIC_API_KEY is refused: the provider answers 403: not this model", exit: 5},
 		{name: "a key that is none, with 400", does: plays(modelserver.Forged), class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
 		{name: "a prompt that is too long", does: plays(modelserver.TooLong), class: outcome.TooLarge, says: "longer than the model takes", exit: 5},
+		{name: "a prompt that becomes too long", does: inTurn(answers(200, `{"candidates":[{"finishReason":"STOP"}]}`), plays(modelserver.TooLong)), times: 2, asks: 2, class: outcome.TooLarge, finish: "STOP", says: "exceeds the maximum number of tokens"},
+		{name: "a prompt that becomes too long again", does: inTurn(answers(200, `{"candidates":[{"finishReason":"STOP"}]}`), plays(modelserver.TooLong)), times: 4, asks: 2, class: outcome.TooLarge, finish: "STOP", says: "exceeds the maximum number of tokens", exit: 5},
 		{name: "413", api: anthropicAPI, does: answers(413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`), class: outcome.TooLarge, says: "too large", exit: 5},
 		{name: "a model that is not there", does: answers(404, gone), asks: 3, class: outcome.NoModel, says: `models.builder names "m": the provider answers 404: models/m is not found`, exit: 5},
 		{name: "a model that OpenAI does not have", api: chatAPI, does: answers(404, `{"error":{"code":"model_not_found","message":"no access"}}`), asks: 3, class: outcome.NoModel, says: "answers 404: no access", exit: 5},

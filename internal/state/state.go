@@ -75,6 +75,7 @@ type Phase struct {
 	Class         string            `json:"class,omitempty"`         // how the last call ended (docs/architecture.md)
 	Back          time.Time         `json:"back,omitzero"`           // when the provider wants to be asked again, as the last call was told
 	NeedsPerson   bool              `json:"needs_person,omitempty"`  // the last call ended for want of something that only a person can give
+	Grown         bool              `json:"grown,omitempty"`         // the last call's prompt became too long during the call
 	Outage        *Outage           `json:"outage,omitempty"`        // the provider or the engine is waited for
 	Fallback      map[string]int    `json:"fallback,omitempty"`      // by role: which further model of its chain is used, from 1
 	Call          string            `json:"call,omitempty"`          // id of the call in flight, else of the last one

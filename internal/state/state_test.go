@@ -28,7 +28,7 @@ func full() *File {
 			"1": {Status: Passed, Approved: true},
 			"2": {
 				Status: Refuted, Round: 2, Iteration: 3, Step: 8, Attempt: 1, Tries: 1, Asked: true, Class: "done",
-				Back: when, NeedsPerson: true, Outage: &Outage{Class: "away", Since: when, Tries: 2, UsedMS: 3000, WaitMS: 2000, Until: when}, Fallback: map[string]int{"builder": 1},
+				Back: when, NeedsPerson: true, Grown: true, Outage: &Outage{Class: "away", Since: when, Tries: 2, UsedMS: 3000, WaitMS: 2000, Until: when}, Fallback: map[string]int{"builder": 1},
 				Call: "p2-s8-verifier", VerifierOnly: true, Recheck: true, HeldTo: HeldTo{SpecSHA: "ab", SpecSize: 12, PassedSHA: "aa", PassedSize: 10},
 				Started: when, Ended: when, SrcCommit: "c0", TestsCommit: "c1", Approved: false, ReportMissing: true, Note: "a note",
 				Judged: Judged{

@@ -172,6 +172,9 @@ func TestWeatherOfACall(t *testing.T) {
 		{"somebody-has-to-pay", time.Hour, []end{{Happened{Class: outcome.Quota, Reason: "no credit", Paid: true, SpentMS: 1000}, "generate.2: the provider wants somebody to pay, or to change something in its account: no credit"}}},
 		{"the-key-is-refused", time.Hour, []end{{Happened{Class: outcome.Refused, Reason: "GEMINI_API_KEY is refused: 401"}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
 		{"the-budget-is-reached", time.Hour, []end{{Happened{Class: outcome.OverBudget, Reason: "5 of 5"}, "generate.2: the budget is reached: 5 of 5"}}},
+		{"the-prompt-becomes-too-long-twice", time.Hour, []end{
+			{Happened{Class: outcome.TooLarge, Reason: "9 of 8", Grown: true}, "generate.2 after 0s"}, {Happened{Class: outcome.TooLarge, Reason: "9 of 8", Grown: true}, "mistakes.1 after 0s"},
+		}},
 		{"the-prompt-is-too-long", time.Hour, []end{{Happened{Class: outcome.TooLarge, Reason: "1 of 0"}, "generate.2: the agent failed: the prompt is longer than the model takes: 1 of 0"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -207,7 +207,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 	if err != nil {
 		return h, err
 	}
-	h = Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, SpentMS: o.Duration}
+	h = Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, Grown: o.Evidence.Grown, SpentMS: o.Duration}
 	if o.Class == outcome.Timeout {
 		h.Reason = fmt.Sprintf("it did not end within %s", CallTime)
 	}

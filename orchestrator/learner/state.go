@@ -181,6 +181,7 @@ type Happened struct {
 	// When the provider wants to be asked again; zero when it does not say.
 	Back    time.Time
 	Paid    bool // no waiting helps
+	Grown   bool // the prompt became too long during the call
 	SpentMS int64
 	Text    string // the answer
 	Ran     *Ran   // of Run
@@ -241,7 +242,7 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 	if h.Class.Transient() {
 		return s.waitOut(h, w)
 	}
-	if err := retry.Stops(h.Class, h.Reason); err != nil {
+	if err := retry.Stops(outcome.Fault{Class: h.Class, What: h.Reason, Grown: h.Grown}); err != nil {
 		// Under a name of its own, once somebody has done something about it.
 		return s.at(s.Step, s.Attempt+1), err
 	}

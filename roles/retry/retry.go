@@ -40,11 +40,11 @@ var stops = map[outcome.Outcome]error{
 	outcome.TooLarge: fmt.Errorf("%w: the prompt is longer than the model takes", ErrAgent),
 }
 
-// Stops is the error of an end that neither waiting nor repeating can mend, nil
-// for any other.
-func Stops(c outcome.Outcome, why string) error {
-	if err := stops[c]; err != nil {
-		return fmt.Errorf("%w: %s", err, why)
+// Stops returns the error of an end after which neither waiting nor repeating helps, nil
+// for any other. A prompt that became too long during a call is short again in the next one.
+func Stops(end outcome.Fault) error {
+	if err := stops[end.Class]; err != nil && !end.Grown {
+		return fmt.Errorf("%w: %s", err, end.What)
 	}
 	return nil
 }

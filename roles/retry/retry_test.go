@@ -81,12 +81,15 @@ func TestWaitSaysWhatBoundsIt(t *testing.T) {
 
 func TestStops(t *testing.T) {
 	for class, want := range map[outcome.Outcome]error{outcome.OverBudget: ErrBudget, outcome.Refused: ErrLogin, outcome.TooLarge: ErrAgent} {
-		if err := Stops(class, "why"); !errors.Is(err, want) {
+		if err := Stops(outcome.Fault{Class: class, What: "why"}); !errors.Is(err, want) {
 			t.Errorf("%s: %v", class, err)
 		}
 	}
+	if err := Stops(outcome.Fault{Class: outcome.TooLarge, Grown: true}); err != nil {
+		t.Errorf("a prompt that became too long during a call: got %v, want none", err)
+	}
 	for _, class := range []outcome.Outcome{outcome.Done, outcome.Failed, outcome.Timeout, outcome.Unavailable, outcome.Interrupted} {
-		if err := Stops(class, "why"); err != nil {
+		if err := Stops(outcome.Fault{Class: class, What: "why"}); err != nil {
 			t.Errorf("%s: %v", class, err)
 		}
 	}
