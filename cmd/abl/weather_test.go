@@ -124,6 +124,12 @@ func asks(path, body string) func(*testing.T, *climate, string) {
 	}
 }
 
+// small lets the gateway take short bodies only, until the next call.
+func small(_ *testing.T, c *climate, _ string) {
+	c.setup.Limits.Body = 9
+	c.between = func() { c.setup.Limits.Body = 0 }
+}
+
 // cut are answers that end before they are finished, of which an agent may think that
 // all is well.
 func cut() []weather {
@@ -228,7 +234,8 @@ func weathers() []weather {
 		{name: "a model in the path that is not the call's", place: asks("/v1beta/models/other:generateContent", ""), class: outcome.Denied, says: `the model "other"`, exit: 5},
 		{name: "a field that does not pass", api: responsesAPI, place: asks("", `{"model":"m","previous_response_id":"r"}`), class: outcome.Denied, says: `the field "previous_response_id"`, exit: 5},
 		{name: "a tool that the provider runs", api: anthropicAPI, place: asks("", `{"model":"m","tools":[{"type":"web_search_20250305"}]}`), class: outcome.Denied, says: `the tool "web_search_20250305"`, exit: 5},
-		{name: "a path that does not pass", api: chatAPI, place: asks("/v1/responses", ""), class: outcome.Denied, says: `the path "/v1/responses"`, exit: 5},
+		{name: "a path that does not pass", api: chatAPI, place: asks("/v1/responses", ""), class: outcome.Denied, says: `abl's gateway refuses the agent's request: POST "/v1/responses" is not allowed: it belongs to the API openai-responses; this call may use POST /v1/chat/completions of the API openai-chat`, exit: 5},
+		{name: "a body that is longer than the gateway takes", place: small, class: outcome.Denied, says: "abl's gateway refuses the agent's request: its body has 15 bytes, and the gateway takes at most 9, whatever the model takes", exit: 5},
 		{name: "a request that is at fault", does: answers(400, `{"error":{"message":"bad schema"}}`), times: 2, class: outcome.Failed, says: "answers 400: bad schema", exit: 5},
 	}
 }

@@ -58,13 +58,13 @@ func TestAttacks(t *testing.T) {
 		{"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", "token"},
 		{"20,000 headers", head + strings.Repeat("A: b\r\n", 20_000) + "\r\n", "431", ""},
 		{"a header of 1 MB", head + "A: " + strings.Repeat("b", 1<<20) + "\r\n\r\n", "431", ""},
-		{"10 GB", head + "Content-Length: 10000000000\r\n\r\n", "413", "longer than 1000 bytes"},
+		{"10 GB", head + "Content-Length: 10000000000\r\n\r\n", "413", "takes at most 1000"},
 		{"absolute form", "POST http://evil.example/" + callID + gen + " HTTP/1.1\r\nHost: evil.example\r\n" + token + "\r\n", "404", "not below this call"},
-		{"another method", strings.Replace(head, "POST", "DELETE", 1) + "\r\n", "404", "none that passes"},
-		{"a long method", strings.Replace(head, "POST", strings.Repeat("M", 5000), 1) + "\r\n", "404", "none that passes"},
+		{"another method", strings.Replace(head, "POST", "DELETE", 1) + "\r\n", "404", "is not allowed"},
+		{"a long method", strings.Replace(head, "POST", strings.Repeat("M", 5000), 1) + "\r\n", "404", "is not allowed"},
 		{"CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", "407", "token"},
 		{"CONNECT with the token", "CONNECT 169.254.169.254:80 HTTP/1.1\r\nHost: 169.254.169.254:80\r\nProxy-Authorization: Bearer " + callTok + "\r\n\r\n", "403", "169.254.169.254:80 is not in network.allow"},
-		{"TRACE", "TRACE /" + callID + gen + " HTTP/1.1\r\nHost: g\r\n" + token + "\r\n", "404", "none that passes"},
+		{"TRACE", "TRACE /" + callID + gen + " HTTP/1.1\r\nHost: g\r\n" + token + "\r\n", "404", "is not allowed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -63,7 +63,7 @@ func TestDecide(t *testing.T) {
 	proxy := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("p1.1:"+callTok)) + "\r\n"
 	const (
 		noToken  = "401 the token is not this call's"
-		noPath   = `404 the path "`
+		noPath   = `404 POST "/`
 		noCall   = "404 the path is not below this call and a provider of it"
 		noModel  = "403 the model"
 		notPlain = "400 it is none of plain HTTP/1.1: no other protocol passes, and no encoded body"
@@ -92,8 +92,8 @@ func TestDecide(t *testing.T) {
 		{"POST /p1.1/other/v1beta/models/m1:generateContent", goog, noCall},
 		{"POST /v1beta/models/m1:generateContent", goog, noCall},
 		{"POST /", goog, noCall},
-		{"GET " + target, goog, `404 the path "/v1beta/models/m1:streamGenerateContent" is none that passes with GET (docs/gateway.md)`},
-		{"DELETE /p1.1/anthropic/v1/messages", xapi, `404 the path "/v1/messages" is none that passes with DELETE (docs/gateway.md)`},
+		{"GET " + target, goog, `404 GET "/v1beta/models/m1:streamGenerateContent" is not allowed; this call may use POST /v1beta/models/{model}:streamGenerateContent, /v1beta/models/{model}:generateContent, /v1beta/models/{model}:countTokens of the API gemini`},
+		{"DELETE /p1.1/anthropic/v1/messages", xapi, `404 DELETE "/v1/messages" is not allowed; this call may use POST /v1/messages, /v1/messages/count_tokens of the API anthropic`},
 		{"POST /p1.1/gemini/v1beta/models", goog, noPath},
 		{"POST /p1.1/gemini/v1beta/models/m1:batchEmbedContents", goog, noPath},
 		{"POST /p1.1/gemini/v1beta/files", goog, noPath},
@@ -126,7 +126,7 @@ func TestDecide(t *testing.T) {
 		{"OPTIONS *", xapi, noCall},
 		{"POST /" + strings.Repeat("a", 2000), xapi, noCall},
 
-		{"POST " + target, goog + "Content-Length: 1001\r\n", "413 the body is longer than 1000 bytes"},
+		{"POST " + target, goog + "Content-Length: 1001\r\n", "413 its body has 1001 bytes, and the gateway takes at most 1000, whatever the model takes"},
 		{"POST " + target, goog + "Transfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
 		{"POST " + target, goog + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
 		{"POST " + target, goog + "Content-Encoding: gzip\r\n", notPlain},

@@ -33,6 +33,7 @@ func TestLastTrouble(t *testing.T) {
 	over := line(Request{Status: 403, Refused: true, Over: true}, nil)
 	held := line(Request{Status: 403, Refused: true, Held: true}, nil)
 	gone := line(Request{Status: 400, Refused: true, Aborted: true}, nil)
+	body := line(Request{Status: 413, Refused: true, Provider: "gemini"}, nil)
 	path := line(Request{Status: 404, Refused: true, Provider: "gemini"}, nil)
 	path.Req.Class = ""
 	title := line(Request{Status: 200, Finish: "STOP", Aside: true}, &tokens.Count{Total: &n})
@@ -90,6 +91,8 @@ func TestLastTrouble(t *testing.T) {
 		{"a-title-fails-and-work-is-held", []Entry{good, noTitle, held}, "away away! unfinished"},
 		{"an-agent-without-tools", []Entry{title, noTitle}, "away away! unfinished"},
 		{"an-agent-without-tools-is-refused", []Entry{title, deniedTitle}, "denied abl's gateway refuses the agent's request: !"},
+		{"a-body-that-is-too-long", []Entry{body}, "denied abl's gateway refuses the agent's request: ! unfinished"},
+		{"a-body-that-became-too-long", []Entry{good, body}, "denied abl's gateway refuses the agent's request: ! grown unfinished"},
 		{"too-long-from-the-start", []Entry{title, large}, "large large! unfinished"},
 		{"too-long-after-the-work", []Entry{good, large}, "large large! grown unfinished"},
 	} {

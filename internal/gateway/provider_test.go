@@ -107,16 +107,16 @@ func TestModelsAreListedHere(t *testing.T) {
 func TestRefusalsSpeakTheProvidersLanguage(t *testing.T) {
 	r := start(t, setup("http://127.0.0.1:1"))
 	for path, want := range map[string]string{
-		"/gemini/v1beta/x":  `{"error":{"code":404,"message":"abl's gateway refuses this request: the path \"/v1beta/x\" is none that passes with POST (docs/gateway.md)","status":"NOT_FOUND"}}`,
-		"/anthropic/v1/x":   `{"error":{"message":"abl's gateway refuses this request: the path \"/v1/x\" is none that passes with POST (docs/gateway.md)","type":"not_found_error"},"type":"error"}`,
-		"/openai-chat/v1/x": `{"error":{"code":null,"message":"abl's gateway refuses this request: the path \"/v1/x\" is none that passes with POST (docs/gateway.md)","param":null,"type":"invalid_request_error"}}`,
+		"/gemini/v1beta/x":  `{"error":{"code":404,"message":"abl's gateway refuses this request: POST \"/v1beta/x\" is not allowed; this call may use POST /v1beta/models/{model}:streamGenerateContent, /v1beta/models/{model}:generateContent, /v1beta/models/{model}:countTokens of the API gemini","status":"NOT_FOUND"}}`,
+		"/anthropic/v1/x":   `{"error":{"message":"abl's gateway refuses this request: POST \"/v1/x\" is not allowed; this call may use POST /v1/messages, /v1/messages/count_tokens of the API anthropic","type":"not_found_error"},"type":"error"}`,
+		"/openai-chat/v1/responses": `{"error":{"code":null,"message":"abl's gateway refuses this request: POST \"/v1/responses\" is not allowed: it belongs to the API openai-responses; this call may use POST /v1/chat/completions of the API openai-chat","param":null,"type":"invalid_request_error"}}`,
 	} {
 		t.Run(path[1:], func(t *testing.T) {
 			r.under(t)
 			if got := r.post(path, "{}"); got.status != http.StatusNotFound || got.body != want {
 				t.Errorf("got %+v, want 404 and %s", got, want)
 			}
-			if e := r.next(Requested); !e.Req.Refused || !strings.HasSuffix(e.Reason, "/x\" is none that passes with POST (docs/gateway.md)") || e.Usage != nil {
+			if e := r.next(Requested); !e.Req.Refused || !strings.Contains(e.Reason, "is not allowed") || !strings.Contains(e.Reason, "; this call may use POST /v1") || e.Usage != nil {
 				t.Errorf("got %+v, %+v, want a refusal with the reason that names the path", e, e.Req)
 			}
 		})

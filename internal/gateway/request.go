@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -98,13 +99,17 @@ func (s *server) asks(q *http.Request, v *verdict) {
 	case len(q.TransferEncoding) > 0:
 		// net/http forgets a Content-Length beside it; agents' clients always know the length.
 		v.deny(http.StatusLengthRequired, "the body comes in chunks, without its length")
-	case q.ContentLength > s.Limits.Body:
-		v.deny(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is longer than %d bytes", s.Limits.Body))
-	case len(odd) > 0:
-		v.deny(http.StatusBadRequest, fmt.Sprintf("the parameter %q is none that passes (docs/gateway.md)", clip(odd[0])))
 	default:
 		v.query = strings.Join(pass, "&")
 		v.find("/" + rest)
+	}
+	switch {
+	case v.Refused:
+	case q.ContentLength > s.Limits.Body:
+		reason := fmt.Sprintf("its body has %d bytes, and the gateway takes at most %d, whatever the model takes", q.ContentLength, s.Limits.Body)
+		v.deny(http.StatusRequestEntityTooLarge, reason)
+	case len(odd) > 0:
+		v.deny(http.StatusBadRequest, fmt.Sprintf("the parameter %q is none that passes (docs/gateway.md)", clip(odd[0])))
 	}
 }
 
@@ -123,10 +128,26 @@ func (v *verdict) find(path string) {
 	}
 	switch {
 	case v.route == nil:
-		v.deny(http.StatusNotFound, fmt.Sprintf("the path %q is none that passes with %s (docs/gateway.md)", clip(path), clip(v.Method)))
+		v.deny(http.StatusNotFound, p.otherPath(v.Method, path))
 	case v.Model != "" && !slices.Contains(p.Models, v.Model):
 		v.deny(http.StatusForbidden, p.otherModel(v.Model))
 	}
+}
+
+// otherPath says that a request is not one of the API's, and which are. It names the API that
+// the path belongs to, if there is one.
+func (p *provider) otherPath(method, path string) string {
+	reason := fmt.Sprintf("%s %q is not allowed", clip(method), clip(path))
+	for _, kind := range slices.Sorted(maps.Keys(apis)) {
+		if kind != p.Kind && slices.ContainsFunc(apis[kind].Routes, func(r route) bool { _, is := match(r.Path, path); return is }) {
+			reason += fmt.Sprintf(": it belongs to the API %s", kind)
+		}
+	}
+	var allowed []string
+	for _, r := range p.Routes {
+		allowed = append(allowed, r.Path)
+	}
+	return fmt.Sprintf("%s; this call may use POST %s of the API %s", reason, strings.Join(allowed, ", "), p.Kind)
 }
 
 // match compares a path with a route's; "{model}" stands for one part of it.

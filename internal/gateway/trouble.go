@@ -59,7 +59,7 @@ func LastTrouble(log []Entry, call string) Trouble {
 		aside := explain(all, true)
 		t.Fault, t.Waiting, t.Finish = aside.Fault, aside.Waiting, cmp.Or(t.Finish, aside.Finish)
 	}
-	t.Grown = t.Class == outcome.TooLarge && slices.ContainsFunc(work, func(e Entry) bool { return e.Req.Finish != "" })
+	t.Grown = (t.Class == outcome.TooLarge || t.Grown) && slices.ContainsFunc(work, func(e Entry) bool { return e.Req.Finish != "" })
 	return t
 }
 
@@ -129,14 +129,14 @@ func unfinished(work []Entry) (bad, wasLeft bool) {
 // gateway refused is the trouble if there is no other. asides is set if the log holds requests
 // besides those for work: of them only trouble counts, not how they ended.
 func explain(log []Entry, asides bool) (t Trouble) {
-	denied, last, troubled := "", true, false
+	denied, tooLong, last, troubled := "", false, true, false
 scan:
 	for _, e := range slices.Backward(log) {
 		s, f := e.end()
 		switch {
 		case s == refused:
-			if e.Req.isDenied() {
-				denied = cmp.Or(denied, e.Reason)
+			if e.Req.isDenied() && denied == "" {
+				denied, tooLong = e.Reason, e.Req.Status == http.StatusRequestEntityTooLarge
 			}
 			continue
 		case s == left:
@@ -155,7 +155,7 @@ scan:
 		last = false
 	}
 	if !troubled && !t.Waiting && denied != "" {
-		t.Fault = outcome.Fault{Class: outcome.Denied, What: "abl's gateway refuses the agent's request: " + denied}
+		t.Fault = outcome.Fault{Class: outcome.Denied, What: "abl's gateway refuses the agent's request: " + denied, Grown: tooLong}
 	}
 	return t
 }

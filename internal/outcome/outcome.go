@@ -48,7 +48,7 @@ type Fault struct {
 	What  string    // in words, also without a class
 	Back  time.Time // when the provider wants to be asked again; zero when it does not say
 	Paid  bool      // no waiting helps: somebody has to pay, or to change something
-	Grown bool      // the prompt became too long during the call: an earlier request was answered
+	Grown bool      // the request became too long during the call: an earlier one was answered
 }
 
 // Transient is whether it is nobody's fault here: the same call made again later

@@ -123,7 +123,7 @@ func rules() []rule {
 		is(retry.ErrAgent, Agent, "everything is kept; see abl logs, then run the same command again"),
 		is(retry.ErrLogin, Agent, "put a valid key into .env (the environment is asked after it), then run the same command again"),
 		is(retry.ErrModel, Agent, "name a model that the provider has, in full, in .abl/config.yaml (models.builder, models.verifier), then run the same command again"),
-		is(retry.ErrDenied, Agent, "no key is at fault: the gateway lets through one model, by its full name, and what docs/gateway.md lists; change models or the agent in .abl/config.yaml, then run the same command again"),
+		is(retry.ErrDenied, Agent, "no key is at fault: docs/gateway.md lists what the gateway lets through; change what the message names (models or agents in .abl/config.yaml, or the agent's own settings), then run the same command again"),
 		is(agent.ErrNoCall, Agent, ""),
 		is(agent.ErrPrompt, Usage, "nothing was asked of it; shorten .abl/project.md or the specs, or choose another agent"),
 		{blocked, Away, "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"},
