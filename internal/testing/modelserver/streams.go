@@ -1,0 +1,97 @@
+package modelserver
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+)
+
+// The troubles of an answer that began well: a stream with some words of the model, then this.
+// A client may take the words for the answer.
+const (
+	Unended Trouble = "unended" // nothing more, not even the end that the API asks for
+	Erring  Trouble = "erring"  // an error of the provider
+	Jumbled Trouble = "jumbled" // an event that is not JSON
+	Limited Trouble = "limited" // the end at a limit of tokens
+)
+
+// words are an API's events: some words of the model, an error, and the end at a limit of tokens.
+type words struct{ begin, erring, limited []string }
+
+var googleWords = words{
+	begin:  []string{`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"All is done."}]}}],"usageMetadata":{"promptTokenCount":70,"totalTokenCount":70}}`},
+	erring: []string{`{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`},
+	limited: []string{`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":" And"}]},"finishReason":"MAX_TOKENS"}],` +
+		`"usageMetadata":{"promptTokenCount":70,"candidatesTokenCount":9,"totalTokenCount":79}}`},
+}
+
+var anthropicWords = words{
+	begin: []string{
+		`{"type":"message_start","message":{"id":"msg_cut","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,` +
+			`"usage":{"input_tokens":70,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"All is done."}}`,
+	},
+	erring: []string{`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`},
+	limited: []string{
+		`{"type":"content_block_stop","index":0}`,
+		`{"type":"message_delta","delta":{"stop_reason":"max_tokens","stop_sequence":null},"usage":{"output_tokens":9}}`,
+		`{"type":"message_stop"}`,
+	},
+}
+
+var responsesWords = words{
+	begin: []string{
+		`{"type":"response.created","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"in_progress","output":[]}}`,
+		`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"msg_cut","role":"assistant","status":"in_progress","content":[]}}`,
+		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"msg_cut","delta":"All is done."}`,
+	},
+	erring: []string{`{"type":"response.failed","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"failed","output":[],` +
+		`"error":{"code":"server_error","message":"The model is overloaded."}}}`},
+	limited: []string{`{"type":"response.incomplete","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"incomplete","output":[],` +
+		`"incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":70,"output_tokens":9,"total_tokens":79}}}`},
+}
+
+var chatWords = words{
+	begin:  []string{`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"All is done."},"finish_reason":null}]}`},
+	erring: []string{`{"error":{"message":"The model is overloaded.","type":"server_error","param":null,"code":null}}`},
+	limited: []string{
+		`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"length"}]}`,
+		`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[],"usage":{"prompt_tokens":70,"completion_tokens":9,"total_tokens":79}}`,
+		`[DONE]`,
+	},
+}
+
+// eventName matches the type that names an event, with the APIs that have one.
+var eventName = regexp.MustCompile(`^{"type":"([a-z._]+)"`)
+
+// play plays a trouble of an answer that began well, in the words of the API at the path.
+func (t Trouble) play(w http.ResponseWriter, path string) {
+	say := googleWords
+	switch wireOf(path).(type) {
+	case *messages:
+		say = anthropicWords
+	case *responses:
+		say = responsesWords
+	case *chat:
+		say = chatWords
+	}
+	events := say.begin
+	switch t {
+	case Erring:
+		events = append(events[:len(events):len(events)], say.erring...)
+	case Limited:
+		events = append(events[:len(events):len(events)], say.limited...)
+	case Jumbled:
+		events = append(events[:len(events):len(events)], `{"candidates": [ this is no JSON`)
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, e := range events {
+		if name := eventName.FindStringSubmatch(e); name != nil {
+			fmt.Fprintf(w, "event: %s\n", name[1])
+		}
+		_, _ = io.WriteString(w, "data: "+e+"\n\n") // a client that is gone has no use for it
+		_ = http.NewResponseController(w).Flush()
+	}
+}

@@ -1,0 +1,49 @@
+package modelserver
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/internal/gateway/meter"
+	"abl/internal/outcome"
+)
+
+// The gateway reads in the words of each API what a trouble is meant to be.
+func TestAnswersThatBeginWell(t *testing.T) {
+	paths := map[meter.API]string{
+		meter.Gemini: "/v1beta/models/m:streamGenerateContent", meter.Anthropic: "/v1/messages",
+		meter.Responses: "/v1/responses", meter.Chat: "/v1/chat/completions",
+	}
+	for _, c := range []struct {
+		trouble        Trouble
+		failed, broken bool
+		ends           []outcome.Outcome // of the words for its end
+	}{
+		{Unended, false, false, nil},
+		{Erring, true, false, []outcome.Outcome{outcome.Unavailable}}, // Responses has a status besides
+		{Jumbled, false, true, nil},
+		{Limited, false, false, []outcome.Outcome{outcome.Cut}},
+	} {
+		for api, path := range paths {
+			t.Run(string(c.trouble)+"/"+string(api), func(t *testing.T) {
+				w := httptest.NewRecorder()
+				c.trouble.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, nil))
+				text := w.Body.String()
+				m := meter.New(api)
+				_, _ = m.Write([]byte(text))
+				said, failed := m.Failed(http.Header{}, time.Time{})
+				if failed != c.failed || failed && said.Class != outcome.Unavailable || m.Broken(true) != c.broken || !strings.Contains(text, "All is done.") {
+					t.Errorf("got failed %t as %q, broken %t, want %t, %t: %s", failed, said.Class, m.Broken(true), c.failed, c.broken, text)
+				}
+				switch finish := m.Finish(); {
+				case finish == "" && c.trouble == Limited, finish != "" && !slices.Contains(c.ends, meter.OfFinish(finish)):
+					t.Errorf("got the end %q, want one of %q", finish, c.ends)
+				}
+			})
+		}
+	}
+}
