@@ -17,16 +17,19 @@ type answerFault struct {
 	exit  int
 	calls int // of the Builder
 	says  string
+	loop  string // settings of this run in the section loop
 }
 
 var answerFaults = []answerFault{
-	{modelserver.Unended, "away", 75, 1, "does not say that it is finished"},
-	{modelserver.Erring, "away", 75, 1, "ends its answer with an error"},
-	{modelserver.Jumbled, "away", 75, 1, "a part of it is not JSON"},
-	{modelserver.Limited, "cut", 5, 2, "was cut at"},
+	{modelserver.Unended, "away", 75, 1, "does not say that it is finished", ""},
+	{modelserver.Erring, "away", 75, 1, "ends its answer with an error", ""},
+	{modelserver.Jumbled, "away", 75, 1, "a part of it is not JSON", ""},
+	{modelserver.Limited, "cut", 5, 2, "was cut at", ""},
+	{modelserver.TooLong, "large", 5, 2, "the provider answers 400", ""}, // the second call, from its start
+	{modelserver.Silence, "away", 75, 1, "the provider did not answer its last request (stopped as idle)", ", idle_timeout: 10s"},
 }
 
-// Every real CLI uses a tool, and then each of its answers is faulty. Some CLIs report success,
+// Every real CLI uses a tool, and then each of its answers is faulty or does not come. Some CLIs report success,
 // some fail, some ask again and again: the class is the same, by the gateway's evidence, and no
 // iteration is used.
 func TestAgentsMeetFaultyAnswers(t *testing.T) {
@@ -38,7 +41,6 @@ func TestAgentsMeetFaultyAnswers(t *testing.T) {
 			}
 			b := builds(write("server.mjs", server))
 			p := newProject(t, "", b, verifies())
-			p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n")+nodeApp)
 			var fault atomic.Value // of all answers but the first of a run
 			var first atomic.Int64 // request of the run
 			m := a.serve(t, p, ".abl/scenario.yaml", func(n int64, _ string) modelserver.Trouble {
@@ -49,6 +51,7 @@ func TestAgentsMeetFaultyAnswers(t *testing.T) {
 			})
 			for _, c := range answerFaults {
 				t.Run(string(c.is), func(t *testing.T) {
+					p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s"+c.loop+"}\n")+nodeApp)
 					before := m.asked.Load()
 					fault.Store(c.is)
 					first.Store(before + 1)
