@@ -107,8 +107,8 @@ func TestModelsAreListedHere(t *testing.T) {
 func TestRefusalsSpeakTheProvidersLanguage(t *testing.T) {
 	r := start(t, setup("http://127.0.0.1:1"))
 	for path, want := range map[string]string{
-		"/gemini/v1beta/x":  `{"error":{"code":404,"message":"abl's gateway refuses this request: POST \"/v1beta/x\" is not allowed; this call may use POST /v1beta/models/{model}:streamGenerateContent, /v1beta/models/{model}:generateContent, /v1beta/models/{model}:countTokens of the API gemini","status":"NOT_FOUND"}}`,
-		"/anthropic/v1/x":   `{"error":{"message":"abl's gateway refuses this request: POST \"/v1/x\" is not allowed; this call may use POST /v1/messages, /v1/messages/count_tokens of the API anthropic","type":"not_found_error"},"type":"error"}`,
+		"/gemini/v1beta/x":          `{"error":{"code":404,"message":"abl's gateway refuses this request: POST \"/v1beta/x\" is not allowed; this call may use POST /v1beta/models/{model}:streamGenerateContent, /v1beta/models/{model}:generateContent, /v1beta/models/{model}:countTokens of the API gemini","status":"NOT_FOUND"}}`,
+		"/anthropic/v1/x":           `{"error":{"message":"abl's gateway refuses this request: POST \"/v1/x\" is not allowed; this call may use POST /v1/messages, /v1/messages/count_tokens of the API anthropic","type":"not_found_error"},"type":"error"}`,
 		"/openai-chat/v1/responses": `{"error":{"code":null,"message":"abl's gateway refuses this request: POST \"/v1/responses\" is not allowed: it belongs to the API openai-responses; this call may use POST /v1/chat/completions of the API openai-chat","param":null,"type":"invalid_request_error"}}`,
 	} {
 		t.Run(path[1:], func(t *testing.T) {
