@@ -23,7 +23,7 @@ func promptOf(p *lab.Project, call string) string {
 func TestDemo(t *testing.T) {
 	lab.Engine(t)
 	p := lab.Demo(t)
-	if testing.Short() { // TestWitnessWeak is about what altered answers show
+	if testing.Short() { // TestWitnessJudgesSuites is about what altered answers show
 		p.Env = append(p.Env, "ABL_VERIFY_STRENGTH_TIME=0")
 	}
 	lock := filepath.Join(p.Dir, ".abl", "lock")

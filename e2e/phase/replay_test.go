@@ -13,7 +13,7 @@ import (
 	"abl/roles/agent"
 )
 
-// evidence has replays, but not those with altered answers: TestWitnessWeak is about these.
+// evidence has replays, but not those with altered answers: TestWitnessJudgesSuites is about these.
 const evidence = nodeApp + "verify: {evidence: required, strength_time: 0}\n"
 
 // honest is a suite that fails when there is no app and when the app responds otherwise.

@@ -1,7 +1,9 @@
 package phase
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,94 +11,167 @@ import (
 
 	"abl/internal/audit"
 	"abl/internal/testing/lab"
+	"abl/orchestrator"
 	found "abl/orchestrator/evidence"
 	"abl/roles/agent"
 )
 
-// witnessed is one contract, how its test looks, and what that comes to.
+// witnessed is a contract, its test, and the finding that abl makes of it.
 type witnessed struct {
 	name     string // of the way in which the test is made
 	contract string
-	test     string // ok is its exit code 0
-	is       string // where the contract stands then, with the words of the rule
-	why      string
+	test     string // shell that ends with 0 if the contract is ok
+	is       string // the finding
+	why      string // a part of its reason
 }
 
-// get is a contract that is answers as it says.
+// get is a contract that GET /path returns its name.
 func get(path string) string { return fmt.Sprintf(`GET /%s → 200 {"is": "the %[1]s"}`, path) }
 
-// judged plays a suite that has a test for each contract, and holds against the cases
-// what was found of them.
-func judged(t *testing.T, code int, begin string, cases []witnessed) *lab.Project {
-	t.Helper()
-	run := fmt.Sprintf("%s%s\necho 1..%d\n", lab.File(t, "suites/ask.sh"), begin, len(cases))
-	for i, c := range cases {
-		run += fmt.Sprintf("# %s\nif ( %s ) >/dev/null; then echo 'ok %d - P1.C%[3]d'; "+
-			"else echo 'not ok %[3]d - P1.C%[3]d'; fi\n", c.name, c.test, i+1)
-	}
-	p := once(t, code, "10m", lab.File(t, "apps/names-each-path.mjs"), cases, write("run.sh", run, "0755"))
-	held(t, p, cases)
-	noLeftovers(p)
-	return p
+// judgedSuite is one call of the Verifier: a suite that tests some contracts of the phase.
+type judgedSuite struct {
+	name    string
+	long    bool   // only in make test-all
+	begin   string // shell before the tests
+	rest    bool   // the suite has weak tests for the contracts of the other suites
+	verdict string
+	cases   []witnessed
 }
 
-// once plays a phase with an app and a Verifier that is asked once.
-func once(t *testing.T, code int, strength, app string, cases []witnessed, tests ...agent.Step) *lab.Project {
+// judgedSuites are played one after the other in one phase, two an iteration. The last one fails,
+// so that no call of the Builder comes between them.
+func judgedSuites(t *testing.T) []judgedSuite {
+	all := []judgedSuite{
+		{name: "not-witnessed", verdict: "unverified", cases: notWitnessed()},
+		{name: "weak", begin: lab.File(t, "suites/signs.sh"), rest: true, verdict: "unverified", cases: weakTests()},
+		{name: "nothing-asked", long: true, verdict: "unverified", cases: nothingAsked()},
+		{name: "asked-until-it-fits", verdict: "fail", cases: askedUntilItFits()},
+	}
+	if testing.Short() {
+		all = slices.DeleteFunc(all, func(s judgedSuite) bool { return s.long })
+	}
+	return all
+}
+
+// suiteText returns run.sh of the i-th suite.
+func suiteText(t *testing.T, all []judgedSuite, i int) string {
+	t.Helper()
+	var tests strings.Builder
+	number, planned := 0, 0
+	for k, s := range all {
+		for _, c := range s.cases {
+			number++
+			test := c.test
+			if k != i {
+				test = weakTest(c.contract)
+			}
+			if k != i && !all[i].rest {
+				continue
+			}
+			planned++
+			fmt.Fprintf(&tests, "# %s\nif ( %s ) >/dev/null; then echo 'ok %d - P1.C%[3]d'; "+
+				"else echo 'not ok %[3]d - P1.C%[3]d'; fi\n", c.name, test, number)
+		}
+	}
+	return fmt.Sprintf("%s%s\necho 1..%d\n%s", lab.File(t, "suites/ask.sh"), all[i].begin, planned, &tests)
+}
+
+// weakTest is a test that is ok for any response, after which abl alters no response to this
+// request alone.
+func weakTest(contract string) string {
+	f := strings.Fields(contract)
+	return fmt.Sprintf("ask -X %s -H 'as: the contract says' %s", f[0], f[1])
+}
+
+// abl judges each contract of a suite by the requests of its test, and by what the test prints if
+// the app is away or responds otherwise.
+func TestWitnessJudgesSuites(t *testing.T) {
+	all := judgedSuites(t)
+	var cases []witnessed
+	var plays []agent.ScriptCall
+	var want []string
+	for i, s := range all {
+		cases = append(cases, s.cases...)
+		next := call("verifier", i/2+1, write("run.sh", suiteText(t, all, i), "0755"), report())
+		next.Attempt = i%2 + 1
+		plays, want = append(plays, next), append(want, s.verdict)
+	}
+	const loop = "max_verifier_iterations: 2, no_progress: {unverified: 0}"
+	p := asked(t, "10m", loop, lab.File(t, "apps/names-each-path.mjs"), cases, plays...)
+	r := p.Must(3, "phase", "1", "--json")
+	if got, want := verdicts(events(t, r)), strings.Join(want, " "); got != want {
+		t.Fatalf("verdicts: got %s, want %s", got, want)
+	}
+	first := 0
+	for i, s := range all {
+		key := fmt.Sprintf("p1-verify-%d.%d", i/2+1, i%2+1)
+		var f orchestrator.Finding
+		if err := json.Unmarshal([]byte(p.Read(".abl/logs/calls/"+key+"/finding.json")), &f); err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Evidence.Contracts) != len(cases) {
+			t.Fatalf("%s: got %d contracts, want %d: %v", key, len(f.Evidence.Contracts), len(cases), f.Missing)
+		}
+		t.Run(s.name, func(t *testing.T) {
+			for k, c := range s.cases {
+				held(t, c, f.Evidence.Contracts[first+k].Finding)
+			}
+			if s.rest {
+				alike(t, p, key)
+			}
+		})
+		first += len(s.cases)
+	}
+	audited(p, 1, 1)
+	audited(p, 1, 2)
+	noLeftovers(p)
+}
+
+// asked is a project with these contracts, this app and these calls of the Verifier.
+func asked(t *testing.T, strength, loop, app string, cases []witnessed, plays ...agent.ScriptCall) *lab.Project {
 	t.Helper()
 	spec := strings.TrimSuffix(oneSpec, "GET / → 200 with the text ok\n```\n")
 	for _, c := range cases {
 		spec += c.contract + "\n"
 	}
 	settings := nodeApp + "verify: {evidence: required, strength_time: " + strength + "}\n"
-	tests = append(tests, report())
-	p := newProject(t, settings, builds(write("server.mjs", app)), call("verifier", 0, tests...))
+	p := newProject(t, settings, append([]agent.ScriptCall{builds(write("server.mjs", app))}, plays...)...)
 	p.Write(".abl/specs/phase1.md", spec+"```\n")
-	limits := "loop: {max_verifier_iterations: 1, no_progress: {unverified: 1}, "
-	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", limits, 1))
-	p.Must(code, "phase", "1", "--json")
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {"+loop+", ", 1))
 	return p
 }
 
-// held holds what was found against the cases.
-func held(t *testing.T, p *lab.Project, cases []witnessed) audit.Record {
+// held wants the finding of a case.
+func held(t *testing.T, c witnessed, got audit.Finding) {
 	t.Helper()
-	r := audited(p, 1, 1)
-	if len(r.Contracts) != len(cases) {
-		t.Fatalf("%d contracts were judged, want %d: %v", len(r.Contracts), len(cases), r.Missing)
-	}
-	for i, c := range cases {
-		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			got := r.Contracts[i]
-			if got.Is != c.is || !strings.Contains(got.Why, c.why) {
-				t.Errorf("%s is %s: %s; want %s: %s (runs %v, ok under %v)",
-					c.contract, got.Is, got.Why, c.is, c.why, got.Runs, got.Under)
-			}
-		})
-	}
-	return r
+	t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+		if got.Is != c.is || !strings.Contains(got.Why, c.why) {
+			t.Errorf("%s: got %s: %s, want %s: %s (runs %v, ok under %v)",
+				c.contract, got.Is, got.Why, c.is, c.why, got.Runs, got.Under)
+		}
+	})
 }
 
-// A suite that asks the app nothing proves nothing, whatever signs it goes by.
-func TestWitnessNothingAsked(t *testing.T) {
-	lab.Long(t)
+// nothingAsked are tests that send the app no request.
+func nothingAsked() []witnessed {
 	const none = "the tests sent the app no request"
 	lie := func(name, test string) witnessed {
-		return witnessed{name, "GET /" + strings.ReplaceAll(name, " ", "-") + " → 200", test, found.Vacuous, none}
+		return witnessed{name, "GET /lie-" + strings.ReplaceAll(name, " ", "-") + " → 200", test, found.Vacuous, none}
 	}
-	judged(t, 4, "", []witnessed{
+	return []witnessed{
 		lie("port liar", `case $ABL_APP_URL in *:3000) ;; *) exit 1; esac`),
 		lie("echo", `true`),
 		lie("hosts file", `grep -q '^127.0.0.1.*app' /etc/hosts`),
 		lie("a connection alone", `exec 3<>/dev/tcp/app/3000`),
-	})
+	}
 }
 
-// What was not asked, or answered otherwise, is not witnessed; what nobody need answer
-// is vacuous. By no sign of its surroundings does a suite know the real app.
-func TestWitnessNotShown(t *testing.T) {
+// notWitnessed are tests that do not send the request of their contract, that get another response
+// than it says, or that cannot fail. None recognizes the real app by its surroundings.
+func notWitnessed() []witnessed {
 	const unsent = "the tests never sent this request"
 	const other, never = "every answer to this request was another than the contract says: ", "it cannot fail"
-	judged(t, 4, "", []witnessed{
+	return []witnessed{
 		{"health only", get("health"), "exact /health", found.Verified, ""},
 		{"the rest of health only", get("rest"), "said /health", found.NotWitnessed, unsent},
 		{"nonempty", get("nonempty"), `test -n "$(ask /)"`, found.NotWitnessed, unsent},
@@ -128,15 +203,15 @@ func TestWitnessNotShown(t *testing.T) {
 			found.Vacuous, never},
 		{"processes", get("processes"), `ask /processes; set -- /proc/[0-9]*; test $# -lt 9`,
 			found.Vacuous, never},
-	})
+	}
 }
 
-// Tests that stay ok when the app's answers are altered are weak.
-func TestWitnessWeak(t *testing.T) {
+// weakTests are tests that stay ok when the responses of the app are altered.
+func weakTests() []witnessed {
 	becomes := func(path string) string {
 		return "its test stays ok when the 200 to GET /" + path + " becomes 500"
 	}
-	p := judged(t, 4, lab.File(t, "suites/signs.sh"), []witnessed{
+	return []witnessed{
 		{"tourist", get("tourist"), "exact /tourist", found.Verified, ""},
 		{"the rest of the tour", "GET /tour → 200", "ask /tour && exact /tourist", found.Weak, becomes("tour")},
 		{"vacuous", get("vacuous"), "ask /vacuous", found.Weak, becomes("vacuous")},
@@ -151,18 +226,29 @@ func TestWitnessWeak(t *testing.T) {
 		{"timing", get("slow"), `ask -o /dev/null -w '%{time_total}' /slow | grep '^0.[3-9]\|^[1-9]'`,
 			found.Weak, becomes("slow")},
 		{"first answer", get("first"), `ask / | grep . && ask /first`, found.Weak, becomes("first")},
-	})
-	alike(t, p)
+	}
 }
 
-// alike wants that the replays of a call, whatever stood in the app's place, show a
-// suite the same signs.
-func alike(t *testing.T, p *lab.Project) {
+// askedUntilItFits are tests that ask until the response fits. It mostly does not.
+func askedUntilItFits() []witnessed {
+	const why = "was asked again until it fitted: 2 of 3 answers were errors"
+	return []witnessed{
+		{"until it is no 500", get("busy"), "for i in 1 2 3 4; do said /busy && exit; done; exit 1",
+			found.Flaky, "GET /busy " + why},
+		{"until it is a success", `GET /busy/b → 200`,
+			"for i in 1 2 3 4; do ask -f /busy/b && exit; done; exit 1", found.Flaky, "GET /busy/b " + why},
+		{"it may be busy", `GET /busy/c → 200 eventually`,
+			"for i in 1 2 3 4; do ask -f /busy/c && exit; done; exit 1", found.Untried, ""},
+	}
+}
+
+// alike wants the same signs in each replay of a call, whether the suite meets the app or not.
+func alike(t *testing.T, p *lab.Project, key string) {
 	t.Helper()
 	const app = "app-1"
 	seen := map[string]string{}
 	for _, against := range []string{app, "altered-1", "empty", "500", "no app"} {
-		for line := range strings.Lines(p.Read(".abl/logs/calls/p1-verify-1.1/replay-" + against + "/stdout")) {
+		for line := range strings.Lines(p.Read(".abl/logs/calls/" + key + "/replay-" + against + "/stdout")) {
 			name, text, ok := strings.Cut(strings.TrimPrefix(line, "# sign "), ": ")
 			switch {
 			case !ok || !strings.HasPrefix(line, "# sign "):
@@ -170,26 +256,13 @@ func alike(t *testing.T, p *lab.Project) {
 			case against == app:
 				seen[name] = text
 			case seen[name] != text:
-				t.Errorf("%s tells %s from the app: %q, not %q", name, against, text, seen[name])
+				t.Errorf("%s in %s: got %q, want %q as with the app", name, against, text, seen[name])
 			}
 		}
 	}
 }
 
-// Who asks until the answer fits has seen that it mostly does not.
-func TestWitnessAskedUntilItFits(t *testing.T) {
-	const why = "was asked again until it fitted: 2 of 3 answers were errors"
-	judged(t, 3, "", []witnessed{
-		{"until it is no 500", get("busy"), "for i in 1 2 3 4; do said /busy && exit; done; exit 1",
-			found.Flaky, "GET /busy " + why},
-		{"until it is a success", `GET /busy/b → 200`,
-			"for i in 1 2 3 4; do ask -f /busy/b && exit; done; exit 1", found.Flaky, "GET /busy/b " + why},
-		{"it may be busy", `GET /busy/c → 200 eventually`,
-			"for i in 1 2 3 4; do ask -f /busy/c && exit; done; exit 1", found.Untried, ""},
-	})
-}
-
-// Honest suites of many hands are believed, with no word of doubt.
+// Honest suites of different styles pass without a note.
 func TestWitnessHonest(t *testing.T) {
 	lab.Long(t)
 	archive, err := txtar.ParseFile("testdata/honest.txtar")
@@ -212,14 +285,21 @@ func TestWitnessHonest(t *testing.T) {
 			tests = append(tests, write(f.Name, text, "0755"))
 		}
 	}
-	p := once(t, 0, "3x", app, cases, tests...)
-	r := held(t, p, cases)
+	p := asked(t, "3x", "max_verifier_iterations: 1", app, cases, call("verifier", 0, append(tests, report())...))
+	p.Must(0, "phase", "1", "--json")
+	r := audited(p, 1, 1)
+	if len(r.Contracts) != len(cases) {
+		t.Fatalf("got %d contracts, want %d: %v", len(r.Contracts), len(cases), r.Missing)
+	}
+	for i, c := range cases {
+		held(t, c, r.Contracts[i].Finding)
+	}
 	if len(r.Missing)+len(r.Notes) > 0 || !strings.HasPrefix(r.Strength, "shown for ") {
-		t.Errorf("strength %q, notes %q, missing %q", r.Strength, r.Notes, r.Missing)
+		t.Errorf("got the strength %q, notes %q, missing %q, want shown for …, none and none", r.Strength, r.Notes, r.Missing)
 	}
 	for _, c := range r.Contracts {
 		if c.Unread || c.Witness == "" {
-			t.Errorf("%s is witnessed by %q (unread: %v)", c.ID, c.Witness, c.Unread)
+			t.Errorf("%s: got the witness %q (unread: %v), want an exchange", c.ID, c.Witness, c.Unread)
 		}
 	}
 	noLeftovers(p)
