@@ -41,7 +41,7 @@ func spelled() []string {
 const hostile = `\033]0;owned\007\033[2J\033[6n\302\233\061m\342\200\256\342\200\213\363\240\201\201\r\b\377`
 
 // leaky is a project whose agents and app print the key, and whose Verifier refutes the app in
-// such words.
+// these words.
 func leaky(t *testing.T) *lab.Project {
 	attack := func(names ...string) agent.Step {
 		script := ""
@@ -57,9 +57,9 @@ func leaky(t *testing.T) *lab.Project {
 	return p
 }
 
-// Nothing that steers, and no spelling of the person's key, gets out of abl by
-// any way, whatever the agents and the app print: a pipe, a terminal, events,
-// JSON, CSV, logs, and every file that abl keeps.
+// Whatever the agents and the app print, abl passes on no spelling of the user's key and nothing
+// that steers a terminal: not to a pipe, a terminal, events, JSON, CSV or logs, and not to a file
+// that abl keeps.
 func TestNothingHostileGetsOut(t *testing.T) {
 	lab.Long(t)
 	p := leaky(t)
@@ -67,54 +67,71 @@ func TestNothingHostileGetsOut(t *testing.T) {
 	r := p.Must(3, "phase", "1", "--json", "--progress", "plain")
 	screen := ownCodes.ReplaceAllString(onTerminal(p, 3, "phase", "1", "--again", "--progress", "tty"), "")
 	for how, got := range map[string]string{"events": r.Stdout, "plain": r.Stderr, "tty": screen} {
-		harmless(t, "abl phase, "+how, got)
-		wants(t, "abl phase, "+how, strings.ReplaceAll(got, `\\`, `\`), "[secret …YZ]", `\x1b]0;owned`, "taken away: ")
+		t.Run(how, func(t *testing.T) {
+			harmless(t, "abl phase", got)
+			unescaped := strings.ReplaceAll(got, `\\`, `\`)
+			wants(t, "abl phase", unescaped, "[secret …YZ]", `\x1b]0;owned`, "taken away: ")
+		})
 	}
 	for _, args := range []string{
-		"logs", "logs builder", "logs verifier", "logs builder --raw", "logs verifier --raw", "logs app", "status", "status --json", "costs", "costs --json", "costs --csv", "config", "config --json",
-		"phase 1 --dry-run --again", "phase 1 --dry-run --again --json", "debug usage .abl/logs/calls/p1-build-1.1/stdout --agent scripted", "phase 1", "clean",
+		"logs", "logs builder", "logs verifier", "logs builder --raw", "logs verifier --raw", "logs app",
+		"status", "status --json", "costs", "costs --json", "costs --csv", "config", "config --json",
+		"phase 1 --dry-run --again", "phase 1 --dry-run --again --json",
+		"debug usage .abl/logs/calls/p1-build-1.1/stdout --agent scripted", "phase 1", "clean",
 	} {
-		r := p.Run(strings.Fields(args)...)
-		harmless(t, "abl "+args, r.Stdout+r.Stderr)
-		if strings.HasSuffix(args, "--json") && !json.Valid([]byte(r.Stdout)) {
-			t.Errorf("abl %s prints no JSON: %s", args, r.Stdout)
-		}
+		t.Run(strings.NewReplacer(" ", "_", "/", "_").Replace(args), func(t *testing.T) {
+			r := p.Run(strings.Fields(args)...)
+			harmless(t, "abl "+args, r.Stdout+r.Stderr)
+			if strings.HasSuffix(args, "--json") && !json.Valid([]byte(r.Stdout)) {
+				t.Errorf("abl %s: got %s, want JSON", args, r.Stdout)
+			}
+		})
 	}
-	harmless(t, "abl logs builder on a terminal", ownCodes.ReplaceAllString(strings.ReplaceAll(onTerminal(p, 0, "logs", "builder"), "\r\n", "\n"), ""))
-	shown := slices.Collect(strings.Lines(p.Must(0, "logs", "builder").Stdout))
-	for i, line := range shown {
-		if own := i == 0 || i == len(shown)-1; strings.HasPrefix(line, "── ") != own || strings.HasPrefix(line, "builder │ ") == own {
-			t.Errorf("a line of the agent's own: %q", line)
-		}
-	}
+	screen = strings.ReplaceAll(onTerminal(p, 0, "logs", "builder"), "\r\n", "\n")
+	harmless(t, "abl logs builder on a terminal", ownCodes.ReplaceAllString(screen, ""))
+	marksLines(p)
 	wants(t, "the log of the app", p.Must(0, "logs", "app").Stdout, "app │ [secret …YZ] [secret …YZ]")
 	keptFiles(p)
 	if _, err := csv.NewReader(strings.NewReader(p.Read(".abl/logs/tokens.csv"))).ReadAll(); err != nil {
-		t.Error(err)
+		t.Errorf("the ledger: got %v, want CSV", err)
 	}
-	for _, dir := range []string{"src", ".abl/tests"} { // all that abl writes into them besides the agents' own files
-		harmless(t, "the history of "+dir, p.Git(dir, "log", "--all", "--format=%B %an %ae %D")+p.Git(dir, "for-each-ref")+p.Read(dir+"/.git/config"))
+	for _, dir := range []string{"src", ".abl/tests"} { // what abl adds to the files of the agents
+		harmless(t, "the history of "+dir, p.Git(dir, "log", "--all", "--format=%B %an %ae %D")+
+			p.Git(dir, "for-each-ref")+p.Read(dir+"/.git/config"))
 	}
 	noLeftovers(p)
+	t.Run("control", func(t *testing.T) { showsTheAttack(t, p) })
 }
 
-// Without a key to know, the same attack is seen everywhere: what keeps it in is
-// not that it fails.
-func TestWhatTheAttackPrints(t *testing.T) {
-	lab.Long(t)
-	p := leaky(t)
-	p.Must(3, "phase", "1", "--progress", "plain")
-	log, err := os.ReadFile(filepath.Join(p.Dir, ".abl/logs/builder.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := p.Must(0, "logs", "builder", "--raw").Stdout + p.Must(0, "logs", "app").Stdout
-	for _, form := range spelled() {
-		if !strings.Contains(string(log), form) || !strings.Contains(shown, form) {
-			t.Errorf("the log, or abl logs, does not show %q", form)
+// marksLines wants every line of the Builder's log to be marked as the Builder's, except the first
+// and the last.
+func marksLines(p *lab.Project) {
+	p.Helper()
+	shown := slices.Collect(strings.Lines(p.Must(0, "logs", "builder").Stdout))
+	for i, line := range shown {
+		want := "builder │ "
+		if i == 0 || i == len(shown)-1 {
+			want = "── "
+		}
+		if !strings.HasPrefix(line, want) {
+			p.Errorf("line %d of the log: got %q, want it to begin with %q", i+1, line, want)
 		}
 	}
-	wants(t, "the log", string(log), canary[:5]+"\n"+canary[5:10], spelled()[6][:8]+"\n")
+}
+
+// showsTheAttack repeats the attack on an abl that does not have the key: every spelling reaches the
+// user. So abl takes the key away in the test, and the attack does not just fail.
+func showsTheAttack(t *testing.T, p *lab.Project) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(p.Dir, ".env")); err != nil {
+		t.Fatal(err)
+	}
+	p.Must(3, "phase", "1", "--again", "--progress", "plain")
+	log := p.Read(".abl/logs/builder.log")
+	wants(t, "the log", log, spelled()...)
+	shown := p.Must(0, "logs", "builder", "--raw").Stdout + p.Must(0, "logs", "app").Stdout
+	wants(t, "abl logs", shown, spelled()...)
+	wants(t, "the log", log, canary[:5]+"\n"+canary[5:10], spelled()[6][:8]+"\n")
 	prompt := p.Must(0, "phase", "1", "--dry-run", "--again").Stdout
 	wants(t, "the next prompt", prompt, canary)
 	wants(t, "abl status", p.Must(0, "status").Stdout, canary)
@@ -137,7 +154,7 @@ func onTerminal(p *lab.Project, code int, args ...string) string {
 	got, _ := io.ReadAll(master) // it ends with an error when the last writer is gone
 	_ = cmd.Wait()
 	if cmd.ProcessState.ExitCode() != code {
-		p.Fatalf("abl %s: exit %d: %s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), got)
+		p.Fatalf("abl %s: got exit %d, want %d: %s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), code, got)
 	}
 	return string(got)
 }
@@ -149,7 +166,7 @@ func harmless(t testing.TB, what, text string) {
 	inert(t, what, text)
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "abl: phase 1 passed") || strings.HasPrefix(line, "abl: passed") {
-			t.Errorf("%s has a line of abl's that is not: %q", what, line)
+			t.Errorf("%s: got the line %q, want no line that passes for abl's", what, line)
 		}
 	}
 }
@@ -160,14 +177,14 @@ func inert(t testing.TB, what, text string) {
 	for _, form := range spelled() {
 		for _, in := range []string{text, strings.ReplaceAll(text, "\n", "")} {
 			if i := strings.Index(in, form); i >= 0 {
-				t.Errorf("%s shows the key as %q: %q", what, form, in[max(0, i-80):min(len(in), i+120)])
+				t.Errorf("%s: got the key as %q, want none of it: %q", what, form, in[max(0, i-80):min(len(in), i+120)])
 				return
 			}
 		}
 	}
 	for i, r := range strings.ToValidUTF8(text, "\x00") {
 		if r != '\n' && r != '\t' && !unicode.IsGraphic(r) {
-			t.Errorf("%s holds %U: %q", what, r, text[max(0, i-80):min(len(text), i+40)])
+			t.Errorf("%s: got %U, want only graphic characters: %q", what, r, text[max(0, i-80):min(len(text), i+40)])
 			return
 		}
 	}
@@ -192,6 +209,6 @@ func keptFiles(p *lab.Project) {
 		return nil
 	})
 	if err != nil || seen < 25 {
-		p.Errorf("%d files were looked at, %v", seen, err)
+		p.Errorf("files of .abl: got %d, %v, want 25 or more", seen, err)
 	}
 }
