@@ -10,22 +10,23 @@ import (
 	"abl/roles/agent"
 )
 
-// An app that does not start is a failed contract that abl sees without a Verifier, and the
-// next Builder reads what was observed. The last such iteration of a round leaves the phase
-// stuck, until the user runs it again.
-func TestAppThatDoesNotStart(t *testing.T) {
+// An app that does not start, or that ends by itself while it is tested, breaks a contract. abl
+// sees it without the tests, and the next Builder reads what was observed. The last such iteration of
+// a round leaves the phase stuck, until the user runs it again.
+func TestAppThatDoesNotRun(t *testing.T) {
 	at := func(iteration int, app string) agent.ScriptCall {
 		return call("builder", iteration, hasApp(t, app), report())
 	}
-	p := newProject(t, "", at(1, "exits-with-7.mjs"), at(2, "never-listens.mjs"), at(3, "listens-on-loopback.mjs"))
+	apps := []agent.ScriptCall{at(1, "exits-with-7.mjs"), at(2, "never-listens.mjs"), at(3, "listens-on-loopback.mjs")}
+	p := newProject(t, "", apps...)
 	p.Write(".abl/config.yaml", strings.Replace(rounds("3"), "timeout: 20s", "timeout: 5s", 1))
 	r := p.Must(3, "phase", "1", "--json")
 	all := events(t, r)
 	if got, want := verdicts(all), "fail fail fail"; got != want {
 		t.Errorf("verdicts: got %q, want %q", got, want)
 	}
-	wants(t, "what it says", r.Stderr, "stuck", "1 contract still fails", "3 iterations")
-	wants(t, "its events", r.Stdout, `"text":"SPEC: start the app`, `"text":"OBSERVED: `)
+	wants(t, "the end", r.Stderr, "stuck", "1 contract still fails", "3 iterations")
+	wants(t, "the events", r.Stdout, `"text":"SPEC: start the app`, `"text":"OBSERVED: `)
 	if got, want := called(all), "p1-build-1.1 p1-build-2.1 p1-build-3.1"; got != want {
 		t.Errorf("calls: got %s, want %s", got, want)
 	}
@@ -33,19 +34,23 @@ func TestAppThatDoesNotStart(t *testing.T) {
 	if got := called(events(t, again)); got != "" {
 		t.Errorf("the stuck phase: got calls %s, want none", got)
 	}
-	observations := []string{"exit code 7", "connection refused", "127.0.0.1 only"}
 	failed, commits := of(all, state.AppFailed), strings.Fields(p.Git(".abl/tests", "log", "--reverse", "--format=%H"))
 	if len(failed) != 3 || len(commits) != 3 {
 		t.Fatalf("got %d failed apps and %d commits, want 3: %+v", len(failed), len(commits), failed)
 	}
 
-	script(p, builds(write("server.mjs", server)), verifies())
-	p.Must(0, "phase", "1", "--again")
-	for i, want := range observations {
+	if testing.Short() {
+		script(p, builds(write("server.mjs", server)), verifies())
+		p.Must(0, "phase", "1", "--again")
+	} else {
+		endsByItself(t, p)
+	}
+	for i, want := range []string{"exit code 7", "connection refused", "127.0.0.1 only"} {
 		t.Run(strings.ReplaceAll(want, " ", "-"), func(t *testing.T) {
 			wants(t, "app_failed", failed[i].Text, want)
 			specs := p.Git(".abl/tests", "show", commits[i]+":failed_specs.md")
-			wants(t, "failed_specs.md", specs, "SPEC: start the app → ready on its port\n", "INPUT: the command of the app section", want)
+			wants(t, "failed_specs.md", specs, "SPEC: start the app → ready on its port\n",
+				"INPUT: the command of the app section", want)
 			prompt := promptOf(p, fmt.Sprintf("p1-build-%d.1", i+2))
 			wants(t, "the next Builder's prompt", prompt, "start the app → ready on its port", want)
 			lacks(t, "the next Builder's prompt", prompt, "SOURCE-AND-STACK")
@@ -55,12 +60,54 @@ func TestAppThatDoesNotStart(t *testing.T) {
 		t.Errorf("failed_specs.md after a pass: got %q, want nothing", got)
 	}
 	for _, row := range ledgerRows(p) {
-		if row["role"] == "verifier" && row["step"] != "4" {
-			t.Errorf("a Verifier was paid for: %v", row)
+		if row["role"] == "verifier" && row["step"] < "4" {
+			t.Errorf("the ledger: got %v, want no call of a Verifier before step 4", row)
 		}
 	}
 	wants(t, "the app's log", p.Read(".abl/logs/calls/p1-verify-1.1/app/app.log"), "SOURCE-AND-STACK")
 	noLeftovers(p)
+}
+
+// endsByItself plays a second round, in which the app ends while it is tested. That breaks a
+// contract, whatever the tests print, unless the exit code is 0 or a declared command ends the app.
+func endsByItself(t *testing.T, p *lab.Project) {
+	t.Helper()
+	quits := func(iteration int, code string) agent.ScriptCall {
+		app := strings.Replace(lab.File(t, "apps/ends-on-request.mjs"), "exit(CODE)", "exit("+code+")", 1)
+		return call("builder", iteration, write("server.mjs", app), report())
+	}
+	session := func(iteration int, suite string, commands ...string) agent.ScriptCall {
+		steps := []agent.Step{hasSuite(t, suite)}
+		for _, c := range commands {
+			steps = append(steps, run(c))
+		}
+		return call("verifier", iteration, append(steps, report())...)
+	}
+	gone := lab.File(t, "scripts/wait-for-the-app-to-go.sh")
+	const quitting = "honest-and-ends-the-app.sh"
+	const dead = "while [ -d /proc/$(cat /tmp/pid) ]; do sleep 0.05; done" // until its end was seen
+	config := strings.NewReplacer(unproven, "", nodeApp, evidence).Replace(rounds("3"))
+	p.Write(".abl/config.yaml", config+"verifier_commands:\n"+
+		"  dead: {command: '"+dead+"', description: waits until it has ended}\n"+
+		"  crash: {command: 'kill -9 $(cat /tmp/pid); "+dead+"', description: ends it}\n")
+	script(p,
+		quits(1, "7"), session(1, "honest.sh", "curl -s $ABL_APP_URL/quit", "abl-cmd dead", "abl-cmd restart",
+			"curl -s $ABL_APP_URL/others", gone),
+		quits(2, "8"), session(2, quitting),
+		quits(3, "0"), session(3, quitting, "abl-cmd restart", "abl-cmd crash", gone, "abl-cmd restart"))
+	r := p.Must(0, "phase", "1", "--again", "--json")
+	if got, want := verdicts(events(t, r)), "fail fail pass"; got != want {
+		t.Errorf("verdicts: got %q, want %q", got, want)
+	}
+	wants(t, "the fifth Builder's prompt", promptOf(p, "p1-build-5.1"),
+		"SPEC: run the app → it goes on until it is stopped",
+		"the app ended by itself with exit code 7, ", "its container ended by itself with exit code 137")
+	wants(t, "the sixth Builder's prompt", promptOf(p, "p1-build-6.1"), "INPUT: the requests of the saved tests",
+		"the app ended by itself with exit code 8, ")
+	wants(t, "the tests' history", p.Git(".abl/tests", "show", "HEAD~1:failed_specs.md"),
+		"the app ended by itself with exit code 8, ")
+	wants(t, "the notes", notesOf(t, r.Stdout), "the app ended by itself with exit code 0, ",
+		"a declared command ended the app with exit code 137")
 }
 
 func noLeftovers(p *lab.Project) {
