@@ -199,7 +199,7 @@ func (r *runner) release(version string) {
 	r.Helper()
 	dir := filepath.Join(r.temp, "server/o/abl/releases/download", version)
 	top := fmt.Sprintf("abl-%s-linux-%s", version, runtime.GOARCH)
-	cmd := exec.Command("sh", "-ec", `mkdir -p "$1" && tar -I "gzip -1" -cf "$1/$2.tar.gz" --transform "s,^,$2/bin/," -C "$3" abl abl-cmd abl-gateway`, "sh", dir, top, filepath.Dir(lab.Bin(r, "abl")))
+	cmd := exec.Command("sh", "testdata/scripts/packs-a-release.sh", dir, top, filepath.Dir(lab.Bin(r, "abl")))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		r.Fatalf("%v: %s", err, out)
 	}
@@ -231,9 +231,9 @@ func ciProject(t *testing.T, role string) (p *lab.Project, origin string, hang f
 	t.Helper()
 	p = newProject(t, nodeApp+"source: {repo: .}\nverify: {evidence: required, strength_time: 0}\n")
 	says := func(s string) *string { return &s }
-	tests := "#!/bin/sh\nn=1\necho 1..$n\nfor i in $(seq $n); do curl -sf \"$ABL_APP_URL/$i\" | grep -qx ok && echo \"ok $i - P$i.C1\" || echo \"not ok $i - P$i.C1\"; done\n"
 	scenario := func(hangs bool) string {
-		first, second := builds(run("date >>built.txt; echo '::add-mask::a ##[group]' >>built.txt")), verifies(write("run.sh", tests, "0755"), run("test ! -e /workspace/specs/phase2.md || sed -i s/n=1/n=2/ run.sh"))
+		first := builds(runsScript(t, "builds-with-commands.sh"))
+		second := verifies(hasSuite(t, "a-test-a-phase.sh"), runsScript(t, "adds-a-test.sh"))
 		for _, words := range wordy {
 			first.Steps = append([]agent.Step{{Say: says(words)}, raw(words)}, first.Steps...)
 		}
@@ -312,14 +312,11 @@ func TestActionUploadsNoLinks(t *testing.T) {
 	}
 	gather := slices.IndexFunc(a.Runs.Steps, func(s actionStep) bool { return s.Name == "Gather page and logs" })
 	dir, temp, runners := t.TempDir(), t.TempDir(), t.TempDir()
-	lay := exec.Command("sh", "-ec", `echo secret >"$1/key"
-		mkdir -p .abl/logs/calls/p1-build-1.1/app .abl/logs/calls/p1-build-2.1
-		touch .abl/logs/calls/p1-build-1.1/outcome.json .abl/logs/calls/p1-build-1.1/stdout .abl/logs/calls/p1-build-2.1/stdout
-		ln -s calls/p1-build-1.1/stdout .abl/logs/builder.log
-		ln -s "$1" .abl/logs/calls/p1-build-3.1
-		ln -s "$1/key" .abl/logs/calls/p1-build-1.1/app/events
-		mkfifo .abl/logs/calls/p1-build-1.1/app/pipe
-		ln -s "$1" .abl/reports`, "sh", runners)
+	program, err := filepath.Abs("testdata/scripts/lays-links-in-logs.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lay := exec.Command("sh", program, runners)
 	step := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", a.Runs.Steps[gather].Run)
 	step.Env = append(os.Environ(), "RUNNER_TEMP="+temp)
 	for _, cmd := range []*exec.Cmd{lay, step} {
@@ -333,10 +330,10 @@ func TestActionUploadsNoLinks(t *testing.T) {
 	slices.Sort(got)
 	want := []string{"abl/logs/calls/p1-build-1.1/outcome.json", "abl/logs/calls/p1-build-1.1/stdout"}
 	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("uploaded are %q, %v; want %q", got, err, want)
+		t.Errorf("uploaded files: got %q, %v, want %q", got, err, want)
 	}
 	if data, err := os.ReadFile(filepath.Join(runners, "key")); err != nil || string(data) != "secret\n" {
-		t.Errorf("the file behind a link holds %q, %v", data, err)
+		t.Errorf("the file behind a link: got %q, %v, want it unchanged", data, err)
 	}
 }
 
@@ -364,7 +361,7 @@ func TestAction(t *testing.T) {
 	code := first.play()
 	close(over)
 	if code != 137 || first.output("outcome") != "fault" {
-		t.Fatalf("a killed run ends with %d, outcome %q; want 137, fault", code, first.output("outcome"))
+		t.Fatalf("a killed run: got exit %d and outcome %q, want 137 and fault", code, first.output("outcome"))
 	}
 	gone(first.Project)
 	built := p.Git("", "--git-dir", origin, "rev-parse", "refs/heads/abl/phase1")
@@ -373,28 +370,31 @@ func TestAction(t *testing.T) {
 	second := job(map[string]string{"through": "true", "args": "--offline"})
 	second.source()
 	if code := second.play(); code != 0 {
-		t.Fatalf("the second run ends with %d", code)
+		t.Fatalf("the second run: got exit %d, want 0", code)
 	}
 	for name, want := range map[string]string{"outcome": "passed", "cost_usd": "unknown", "report": second.temp + "/abl/page.html"} {
 		if got := second.output(name); got != want {
-			t.Errorf("output %s is %q, want %q", name, got, want)
+			t.Errorf("output %s: got %q, want %q", name, got, want)
 		}
 	}
 	wentOn(second.Project, origin, built)
 	if got := append(commandsIn(first.log.String()), commandsIn(second.log.String())...); len(got) > 0 {
-		t.Errorf("the runner would obey %q", got)
+		t.Errorf("commands that the runner obeys: got %q, want none", got)
 	}
 	lacks(t, "the artifact of a killed run", strings.Join(first.uploaded, "\n"), "/p1-verify-1.1/")
 	wants(t, "the artifact of a killed run", strings.Join(first.uploaded, "\n"), "/p1-build-1.1/stdout")
 	wants(t, "the first log", first.log.String(), "::group::", "::endgroup::", `##vso\u005btask.complete]`)
 	if got := calls(second.Project); strings.Contains(got, "p1-build") {
-		t.Errorf("the second run made the calls %q; phase 1 was built", got)
+		t.Errorf("calls of the second run: got %q, want no p1-build, which the first run made", got)
 	}
 	second.Env = append(second.Env, "GITHUB_ACTIONS=true")
 	for _, args := range [][]string{{"logs", "builder"}, {"logs", "verifier"}, {"report", "1"}, {"open", "2", "--diff"}} {
 		r := second.Must(0, args...)
-		if got := commandsIn(r.Stdout + r.Stderr); len(got) > 0 || args[1] == "builder" && !strings.Contains(r.Stdout, `##\u005berror]`) {
-			t.Errorf("abl %v: the runner would obey %q\n%s", args, got, r.Stdout)
+		if got := commandsIn(r.Stdout + r.Stderr); len(got) > 0 {
+			t.Errorf("abl %v: got the commands %q, want none\n%s", args, got, r.Stdout)
+		}
+		if args[1] == "builder" {
+			wants(t, "abl logs builder", r.Stdout, `##\u005berror]`)
 		}
 	}
 	files := strings.Join(second.uploaded, "\n")
@@ -414,7 +414,7 @@ func TestAction(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code := bad.play(); code == 0 || strings.Contains(bad.log.String(), "phase 1") {
-			t.Errorf("an archive with another hash was taken: %d\n%s", code, bad.log.String())
+			t.Errorf("an archive with another hash: got exit %d, want an error before phase 1:\n%s", code, bad.log.String())
 		}
 	})
 }
@@ -427,8 +427,9 @@ func wentOn(p *lab.Project, origin, built string) {
 	for _, row := range p.Ledger() {
 		all = append(all, row["call_id"])
 	}
-	if got := strings.Join(slices.Compact(all), " "); got != "p1-build-1.1 p1-verify-1.1 p2-build-1.1 p2-verify-1.1" {
-		p.Errorf("the ledger has the calls %q", got)
+	want := "p1-build-1.1 p1-verify-1.1 p2-build-1.1 p2-verify-1.1"
+	if got := strings.Join(slices.Compact(all), " "); got != want {
+		p.Errorf("calls of the ledger: got %q, want %q", got, want)
 	}
 	p.Git("", "--git-dir", origin, "merge-base", "--is-ancestor", built, "refs/heads/abl/phase2")
 	later := fresh(p, origin)
@@ -469,7 +470,7 @@ func TestDocsCI(t *testing.T) {
 	hang(true)
 	first, code := job(true)
 	if code != 137 {
-		t.Fatalf("a killed run ends with %d, want 137", code)
+		t.Fatalf("a killed run: got exit %d, want 137", code)
 	}
 	wants(t, "JUnit of a killed run", first.Read("junit.xml"), "abl was stopped before it could say how the run ended")
 	gone(first)
@@ -477,12 +478,12 @@ func TestDocsCI(t *testing.T) {
 	hang(false)
 	second, code := job(false)
 	if code != 0 {
-		t.Fatalf("the second run ends with %d", code)
+		t.Fatalf("the second run: got exit %d, want 0", code)
 	}
 	wentOn(second, origin, built)
 	noLeftovers(second)
-	told, _ := os.ReadFile(heard)
-	if got := strings.Count(string(told), `{"event":"passed"`); got != 2 || strings.Count(string(told), "\n") != 2 {
-		t.Errorf("the person's command heard %s", told)
+	got, _ := os.ReadFile(heard)
+	if n := strings.Count(string(got), `{"event":"passed"`); n != 2 || strings.Count(string(got), "\n") != 2 {
+		t.Errorf("events that the notify command got: got %s, want two of passed", got)
 	}
 }

@@ -6,92 +6,114 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"abl/internal/testing/lab"
+	"abl/roles/agent"
 )
 
-// TestMoveInOthers: repositories that are no web server in Node.js, as abl init finds them:
-// a phase, published, and what it came to in a colleague's clone.
-func TestMoveInOthers(t *testing.T) {
-	lab.Long(t)
-	for _, c := range []struct {
-		name, dir string
-		files     map[string]string
-		init      []string
-		wants     []string // in the settings that it writes
-		contract  string
-		builder   string // the file that the Builder changes
-		text      string
-		tries     string // and how it tries that
-		test      string // succeeds when the contract is kept
-		soak      bool   // its images are large
-	}{{
-		name: "a command-line program in Python",
-		files: map[string]string{
-			"pyproject.toml":    "[project]\nname = \"tally\"\nversion = \"1\"\n[project.scripts]\ntally = \"tally.main:main\"\n",
-			"tally/__init__.py": "",
-			"tally/__main__.py": "from .main import main\nmain()\n",
-			"tally/main.py":     "def main():\n    raise SystemExit('not yet')\n",
-		},
+// otherRepo is a repository that is not a web server in Node.js.
+type otherRepo struct {
+	name     string   // of its archive, movein-NAME.txtar
+	init     []string // arguments of abl init
+	wants    []string // in the settings that abl init writes
+	contract string
+	changed  string // the file that the Builder changes
+	soak     bool   // its images are large
+}
+
+var otherRepos = []otherRepo{
+	{
+		name:     "tally",
 		init:     []string{"--kind", "command"},
 		wants:    []string{"source: {repo: .}", "kind: command", `command: PYTHONPATH="$ABL_SRC" python3 -m app`},
 		contract: "`tally` with the lines a, b on standard input → prints 2",
-		builder:  "tally/main.py", text: "import sys\n\n\ndef main():\n    print(len(sys.stdin.readlines()))\n",
-		tries: `test "$(printf 'a\nb\n' | abl-cmd app)" = 2 && git log --format=%s | grep -qx 'as it was'`,
-		test:  `test "$(printf 'a\nb\n' | timeout 20 abl-cmd app)" = 2`,
-	}, {
-		name: "a folder of a monorepo, in Go", dir: "services/api", soak: true,
-		files: map[string]string{
-			"README.md":            "All of our services.\n",
-			"services/api/go.mod":  "module example.com/api\n\ngo 1.26\n",
-			"services/api/main.go": "package main\n\nimport \"net/http\"\n\nfunc main() { _ = http.ListenAndServe(\":3000\", handler()) }\n",
-			"services/api/api.go":  "package main\n\nimport \"net/http\"\n\nfunc handler() http.Handler { return http.NotFoundHandler() }\n",
-		},
+		changed:  "tally/main.py",
+	},
+	{
+		name:     "monorepo",
 		init:     []string{"--dir", "services/api"},
 		wants:    []string{"source: {repo: ., dir: services/api}", "command: go run .", `toolchain: {go: "1.26"}`},
 		contract: "GET / → 200 with the text ok",
-		builder:  "api.go", text: "package main\n\nimport \"net/http\"\n\nfunc handler() http.Handler {\n" +
-			"\treturn http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(\"ok\")) })\n}\n",
-		tries: "go vet . && test -f ../../README.md",
-		test:  `curl -sf "$ABL_APP_URL/" | grep -qx ok`,
-	}} {
-		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			if c.soak && os.Getenv("ABL_SOAK") == "" {
+		changed:  "services/api/api.go",
+		soak:     true,
+	},
+}
+
+// parts returns the files of the repository, and the steps of both roles.
+func (o otherRepo) parts(t *testing.T) (files map[string]string, builder, verifier []agent.Step) {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/movein-" + o.name + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = map[string]string{}
+	for _, f := range archive.Files {
+		role, name, _ := strings.Cut(f.Name, "/")
+		switch {
+		case f.Name == "builder/check.sh":
+			builder = append(builder, must(0, string(f.Data)))
+		case role == "builder":
+			builder = append(builder, write(name, string(f.Data)))
+		case role == "verifier":
+			verifier = append(verifier, write(name, string(f.Data), "0755"))
+		default:
+			files[f.Name] = string(f.Data)
+		}
+	}
+	return files, builder, verifier
+}
+
+// abl init recognizes repositories that are not a web server in Node.js. A phase runs on each, and
+// its published result reaches a colleague's clone.
+func TestMoveInOthers(t *testing.T) {
+	lab.Long(t)
+	for _, o := range otherRepos {
+		t.Run(o.name, func(t *testing.T) {
+			if o.soak && os.Getenv("ABL_SOAK") == "" {
 				t.Skip("only with ABL_SOAK")
 			}
-			suite := "#!/bin/sh\necho 1..1\nif " + c.test + "; then echo 'ok 1 - P1.C1'; else echo 'not ok 1 - P1.C1'; fi\n"
-			p := newProject(t, "", builds(write(c.builder, c.text), must(0, c.tries)), verifies(write("run.sh", suite, "0755")))
-			play := p.Read(".abl/scenario.yaml")
-			if err := os.RemoveAll(filepath.Join(p.Dir, ".abl")); err != nil {
-				t.Fatal(err)
-			}
-			for name, text := range c.files {
-				p.Write(name, text)
-			}
-			p.Git("", "init", "-q", "-b", "main")
-			commit := func(subject string) {
-				p.Git("", "add", "-A")
-				p.Git("", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qm", subject)
-			}
-			commit("as it was")
-			p.Must(0, append([]string{"init"}, c.init...)...)
-			settings := p.Read(".abl/config.yaml")
-			wants(t, "the settings", settings, c.wants...)
-			settings = strings.NewReplacer("\nagent: gemini", "\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}",
-				"-m app", "-m tally", "/health", "/").Replace(settings)
-			p.Write(".abl/config.yaml", settings+"verify: {strength_time: 0}\n")
-			p.Write(".abl/scenario.yaml", play)
-			p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "GET / → 200 with the text ok", c.contract, 1))
-			commit("abl")
-			p.Must(0, "phase", "1")
-			p.Must(0, "publish")
-			if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != filepath.Join(c.dir, c.builder) {
-				t.Errorf("the Builder changed %q, want %s alone", got, filepath.Join(c.dir, c.builder))
-			}
-			origin := filepath.Join(t.TempDir(), "origin.git")
-			p.Git("", "clone", "-q", "--mirror", p.Dir, origin)
-			r := elsewhere(p, origin).Must(0, "status")
-			wants(t, "the colleague", r.Stdout+r.Stderr, "restored: phase 1 passed")
-			noLeftovers(p)
+			movesIn(t, o)
 		})
 	}
+}
+
+func movesIn(t *testing.T, o otherRepo) {
+	t.Helper()
+	files, builder, verifier := o.parts(t)
+	p := newProject(t, "", builds(builder...), verifies(verifier...))
+	play := p.Read(".abl/scenario.yaml")
+	if err := os.RemoveAll(filepath.Join(p.Dir, ".abl")); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		p.Write(name, text)
+	}
+	p.Git("", "init", "-q", "-b", "main")
+	commit := func(subject string) {
+		p.Git("", "add", "-A")
+		p.Git("", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qm", subject)
+	}
+	commit("as it was")
+	p.Must(0, append([]string{"init"}, o.init...)...)
+	settings := p.Read(".abl/config.yaml")
+	wants(t, "the settings", settings, o.wants...)
+	settings = strings.NewReplacer(
+		"\nagent: gemini", "\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}",
+		"-m app", "-m tally", "/health", "/",
+	).Replace(settings)
+	p.Write(".abl/config.yaml", settings+"verify: {strength_time: 0}\n")
+	p.Write(".abl/scenario.yaml", play)
+	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "GET / → 200 with the text ok", o.contract, 1))
+	commit("abl")
+	p.Must(0, "phase", "1")
+	p.Must(0, "publish")
+	if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != o.changed {
+		t.Errorf("files that the Builder changed: got %q, want %q", got, o.changed)
+	}
+	origin := filepath.Join(t.TempDir(), "origin.git")
+	p.Git("", "clone", "-q", "--mirror", p.Dir, origin)
+	r := elsewhere(p, origin).Must(0, "status")
+	wants(t, "the colleague", r.Stdout+r.Stderr, "restored: phase 1 passed")
+	noLeftovers(p)
 }
