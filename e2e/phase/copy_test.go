@@ -35,22 +35,23 @@ func copyCase(t *testing.T, how string) {
 		Replace(lab.File(t, "scripts/make-dependencies.sh"))
 	p := newProject(t, "app: {command: node server.mjs, prepare: sh prepare.sh, port: 3000, copy: "+how+", ready: {path: /}}\n",
 		builds(hasApp(t, "writes-into-its-copy.mjs"), write("prepare.sh", prepare), write("kept.txt", "built"),
-			write("run.sh", "#!/bin/sh\n", "0755"), write(".gitignore", "deps/\n"), run("ln -s kept.txt link; mkdir -p deps/by-the-builder")),
-		verifies(run("curl -s http://app:3000/; echo")))
+			write("run.sh", "#!/bin/sh\n", "0755"), write(".gitignore", "deps/\n"),
+			run("ln -s kept.txt link"), run("mkdir -p deps/by-the-builder")),
+		verifies(run("curl -s http://app:3000/"), run("echo")))
 	r := p.Must(0, "phase", "1", "--json")
 	wants(t, "what the app sees", printed(p, "p1-verify-1.1"),
 		fmt.Sprintf("ok 199 %d built and the app kept.txt executable git 0\n", copyBytes/copyFiles))
 	if got := p.Read("src/kept.txt"); got != "built" {
-		t.Errorf("kept.txt in the source: %q", got)
+		t.Errorf("kept.txt in the source: got %q, want built", got)
 	}
 	if _, err := os.Stat(filepath.Join(p.Dir, "src/written.txt")); !os.IsNotExist(err) {
-		t.Errorf("the app wrote into the source: %v", err)
+		t.Errorf("written.txt of the app in the source: got %v, want that it does not exist", err)
 	}
 	if kept, err := filepath.Glob(filepath.Join(p.Dir, ".abl/cache/deps/*/deps/d7/f7")); err != nil || len(kept) != 1 {
 		t.Errorf("the dependencies have %q, %v, want the file that the app deleted in its copy", kept, err)
 	}
 	if got := p.Git("src", "status", "--porcelain"); got != "" {
-		t.Errorf("src is not clean: %s", got)
+		t.Errorf("changes in src: got %s, want none", got)
 	}
 	noLeftovers(p)
 	t.Logf("%s: from the start of the app's container to a ready app with %d files of %d MB: %v", how, copyFiles, copyBytes>>20, startOfApp(events(t, r)))

@@ -17,12 +17,15 @@ func noteTexts(all []state.Event) string {
 	return strings.Join(texts, "\n")
 }
 
+// answer is the module that apps/answer-from-dist.mjs needs.
+const answer = "export default 'ok';\n"
+
 // The app has the files of the commit that is judged, and no others. A path that the commit does
 // not contain is named when a contract fails, and the next Builder reads it.
 func TestTheCommitIsTested(t *testing.T) {
 	app := write("server.mjs", lab.File(t, "apps/answer-from-dist.mjs"))
-	leaves := []string{"mkdir -p dist", "echo \"export default 'ok';\" > dist/answer.mjs", "echo SECRET=1 > .env"}
-	first := call("builder", 1, app, write(".gitignore", "# built\ndist/\n.env\n"), run(strings.Join(leaves, "; ")), report())
+	first := call("builder", 1, app, write(".gitignore", "# built\ndist/\n.env\n"),
+		write("dist/answer.mjs", answer), write(".env", "SECRET=1\n"), report())
 	second := call("builder", 2, write(".gitignore", ".env\n"), report())
 	p := newProject(t, nodeApp, first, second, verifies(run(`curl -s "$ABL_APP_URL/files"`)))
 	r := p.Must(0, "phase", "1", "--json")
@@ -45,9 +48,8 @@ func TestTheCommitIsTested(t *testing.T) {
 func TestSubmoduleIsNotTested(t *testing.T) {
 	lab.Long(t)
 	app := write("server.mjs", strings.Replace(lab.File(t, "apps/answer-from-dist.mjs"), "./dist/", "./deps/lib/", 1))
-	answer := "echo \"export default 'ok';\" > %/answer.mjs"
-	first := call("builder", 1, app, run("mkdir -p deps/lib; "+strings.Replace(answer, "%", "deps/lib", 1)), report())
-	second := call("builder", 2, run("sed -i s,./deps/lib/,./own/, server.mjs; mkdir -p own; "+strings.Replace(answer, "%", "own", 1)), report())
+	first := call("builder", 1, app, write("deps/lib/answer.mjs", answer), report())
+	second := call("builder", 2, run("sed -i s,./deps/lib/,./own/, server.mjs"), write("own/answer.mjs", answer), report())
 	p := newProject(t, nodeApp+"source: {repo: .}\n", first, second, verifies())
 	p.Git(".", "init", "-q", "-b", "main")
 	p.Write("README", "of the user\n")

@@ -20,7 +20,8 @@ func TestOwnDockerfile(t *testing.T) {
 	dockerfile := func(marker string) {
 		p.Write(".abl/images/builder.Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nUSER 0:0\nLABEL abl.test=own-dockerfile\nCOPY note /etc/note\nRUN echo "+marker+" "+nonce+" > /etc/marker\n")
 	}
-	script(p, builds(write("server.mjs", lab.File(t, "apps/shows-its-image.mjs")), run("cat /etc/marker /etc/note")), verifies(run("curl -s http://app:3000/; ls /etc/marker")))
+	script(p, builds(hasApp(t, "shows-its-image.mjs"), run("cat /etc/marker /etc/note")),
+		verifies(run("curl -s http://app:3000/"), run("ls /etc/marker")))
 	p.Write(".abl/images/note", "note one\n")
 	steps := func() int {
 		r := p.Must(0, "phase", "1", "--json")

@@ -110,7 +110,7 @@ func publicBin(t *testing.T, cmd *exec.Cmd, p *lab.Project) {
 
 // A usual user: roles run as that user, and every file is that user's.
 func TestUserWithoutRoot(t *testing.T) {
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), run("id -u; id -g")), verifies(run("id -u"), run("ls -ldn /workspace/tests/.git")))
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), run("id -u"), run("id -g")), verifies(run("id -u"), run("ls -ldn /workspace/tests/.git")))
 	if !asRoot() {
 		p.Must(0, "phase", "1")
 		wants(t, "the Builder's user", printed(p, "p1-build-1.1"), fmt.Sprint(os.Getuid()))
@@ -125,7 +125,7 @@ func TestUserWithoutRoot(t *testing.T) {
 	}
 	wants(t, "the Builder's user", printed(p, "p1-build-1.1"), "47111\n47111\n")
 	if got := owners(t, p.Dir); got != "47111:47111 at " {
-		t.Errorf("files belong to %s", got)
+		t.Errorf("the owner of the files: got %s, want 47111:47111", got)
 	}
 	noLeftovers(p)
 }
@@ -133,7 +133,7 @@ func TestUserWithoutRoot(t *testing.T) {
 // root in a user's project: roles run as that user, to whom all is left.
 func TestRootInAnothersProject(t *testing.T) {
 	lab.Long(t)
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u; id -g")), verifies(run("id -u")))
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u"), run("id -g")), verifies(run("id -u")))
 	if !asRoot() {
 		t.Log("only root can try this")
 		return
@@ -143,7 +143,7 @@ func TestRootInAnothersProject(t *testing.T) {
 	wants(t, "the Builder's user", printed(p, "p1-build-1.1"), "47111\n47111\n")
 	for _, dir := range []string{"src", ".abl/tests", ""} {
 		if got := owners(t, filepath.Join(p.Dir, dir)); got != "47111:47111 at " {
-			t.Errorf("files in %q belong to %s", dir, got)
+			t.Errorf("the owner of the files in %q: got %s, want 47111:47111", dir, got)
 		}
 	}
 	noLeftovers(p)
@@ -153,7 +153,8 @@ func TestRootInAnothersProject(t *testing.T) {
 // root's again afterwards, after a kill at the next command.
 func TestRootInItsOwnProject(t *testing.T) {
 	waits := must(0, "until test -e /workspace/src/go; do sleep 0.02; done")
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u; id -g; ls -ldn .git . data"), waits), verifies())
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u"), run("id -g"),
+		run("ls -ldn .git . data"), waits), verifies())
 	if !asRoot() {
 		t.Log("only root can try this")
 		return
@@ -162,7 +163,7 @@ func TestRootInItsOwnProject(t *testing.T) {
 	watch(p, func(e state.Event, abl *os.Process) {
 		if e.Kind == state.Action && strings.HasPrefix(e.Text, "run until test") {
 			if got := owners(t, filepath.Join(p.Dir, "src")); !strings.Contains(got, "10001:10001") {
-				t.Errorf("while the Builder runs its files belong to %s", got)
+				t.Errorf("the owner of the files while the Builder runs: got %s, want 10001:10001", got)
 			}
 			_ = abl.Kill()
 		}
@@ -172,7 +173,7 @@ func TestRootInItsOwnProject(t *testing.T) {
 	wants(t, "the Builder", printed(p, "p1-build-1.1"), "10001\n10001\n", " 0 10001 ", " .git\n")
 	for _, dir := range []string{"src", ".abl/tests", ""} {
 		if got := owners(t, filepath.Join(p.Dir, dir)); got != "0:0 at " {
-			t.Errorf("files in %q belong to %s", dir, got)
+			t.Errorf("the owner of the files in %q: got %s, want 0:0", dir, got)
 		}
 	}
 	if got, want := p.Git("src", "log", "--reverse", "--format=%s"), "phase1/person/step-1\nphase1/build/step-1"; got != want {
@@ -195,7 +196,7 @@ func TestKilledAndCleaned(t *testing.T) {
 	p.Must(0, "clean")
 	noLeftovers(p)
 	if want := fmt.Sprintf("%d:%d at ", os.Getuid(), os.Getgid()); owners(t, p.Dir) != want {
-		t.Errorf("files belong to %s, want %s", owners(t, p.Dir), want)
+		t.Errorf("the owner of the files: got %s, want %s", owners(t, p.Dir), want)
 	}
 }
 
@@ -203,10 +204,12 @@ func TestKilledAndCleaned(t *testing.T) {
 // no root here, reads them all the same, and so does the person afterwards.
 func TestRolesShutTheirFiles(t *testing.T) {
 	lab.Long(t)
-	const shut = "chmod 000 /abl/out/*"
 	p := newProject(t, evidence,
-		call("builder", 0, write("server.mjs", lab.File(t, "apps/shuts-its-output.mjs")), write("deep/er/file", "x"), report(), run("chmod 4777 /abl/out/stderr; chmod 000 /abl/out/stdout"), run("chmod 000 server.mjs deep/er deep builder_reports; chmod 000 .")),
-		call("verifier", 0, write("run.sh", lab.File(t, "suites/shuts-its-output.sh"), "0755"), refute("seen 500"), report(), run(shut), run("chmod 111 run.sh; chmod 000 failed_specs.md verifier_reports .")))
+		call("builder", 0, hasApp(t, "shuts-its-output.mjs"), write("deep/er/file", "x"), report(),
+			run("chmod 4777 /abl/out/stderr"), run("chmod 000 /abl/out/stdout"),
+			run("chmod 000 server.mjs deep/er deep builder_reports"), run("chmod 000 .")),
+		call("verifier", 0, hasSuite(t, "shuts-its-output.sh"), refute("seen 500"), report(),
+			run("chmod 000 /abl/out/*"), run("chmod 111 run.sh"), run("chmod 000 failed_specs.md verifier_reports .")))
 	p.Env = append(p.Env, "ABL_LOOP_MAX_VERIFIER_ITERATIONS=1")
 	abl := func(code int, args ...string) string {
 		cmd := p.Cmd(args...)
@@ -229,7 +232,7 @@ func TestRolesShutTheirFiles(t *testing.T) {
 	}
 	for _, name := range []string{"p1-build-1.1/stdout", "p1-build-1.1/stderr", "p1-verify-1.1/stdout", "p1-verify-1.1/app/app.log", "p1-verify-1.1/app/events"} {
 		if info, err := os.Stat(filepath.Join(p.Dir, ".abl/logs/calls", name)); err != nil || info.Mode() != 0o644 {
-			t.Errorf("%s is left as %v, %v", name, info, err)
+			t.Errorf("%s: got %v, %v, want the mode 0644", name, info, err)
 		}
 	}
 	noLeftovers(p)

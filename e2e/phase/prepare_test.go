@@ -28,7 +28,8 @@ func TestPrepare(t *testing.T) {
 	t.Cleanup(func() { dropImages(t, "prepare") })
 	r := openRegistry(t, p, documentation)
 	refuted := refute("tiny indeed")
-	first, second := builds(must(0, "test -f node_modules/tiny/index.js")), builds(must(0, "test -f node_modules/tiny/index.js && echo >> package-lock.json"))
+	const prepared = "test -f node_modules/tiny/index.js"
+	first, second := builds(must(0, prepared)), builds(must(0, prepared), must(0, "echo >> package-lock.json"))
 	first.Iteration, second.Iteration = 1, 2
 	fails, passes := verifies(refuted), verifies()
 	fails.Iteration, passes.Iteration = 1, 2
@@ -59,7 +60,7 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("got %d preparations for %d starts, want 3: for the Builder, and for the app by each of two lock files", n, starts)
 	}
 	if got := strings.Count(r.asked(), "GET registry.example/tiny/-/tiny-1.0.0.tgz"); got != 3 {
-		t.Errorf("the registry gave the package %d times:\n%s", got, r.asked())
+		t.Errorf("downloads of the package: got %d, want 3:\n%s", got, r.asked())
 	}
 	seen := p.Read(".abl/logs/calls/prepare/stdout") + p.Read(".abl/logs/calls/prepare/stderr")
 	wants(t, "what preparing saw", seen, "uid ", "/workspace/src\n", "response 403", "cannot touch '.git/mine'")
@@ -67,7 +68,7 @@ func TestPrepare(t *testing.T) {
 	wants(t, "the notes", notes(t, run), "the gateway refused other.example:443", "add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
 	lacks(t, "what the registry was asked", r.asked(), "prepare", "direct")
 	if got := p.Git("", "status", "--porcelain"); got != "?? .abl/specs/contract-ids.txt" {
-		t.Errorf("the person's repository: %s", got)
+		t.Errorf("changes in the user's repository: got %s, want only the contract ids", got)
 	}
 
 	p.Must(0, "publish")
@@ -80,7 +81,7 @@ func TestPrepare(t *testing.T) {
 	q.Must(0, "pull")
 	opened(q, "1", "tiny indeed")
 	if got := strings.Count(r.asked(), "GET registry.example/tiny/-/tiny-1.0.0.tgz"); got != 4 {
-		t.Errorf("the registry gave the package %d times", got)
+		t.Errorf("downloads of the package: got %d, want 4", got)
 	}
 	noLeftovers(p)
 	noLeftovers(q)

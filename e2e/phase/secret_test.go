@@ -80,8 +80,9 @@ func inMemory(pid, text string) bool {
 func TestSecretIsNotCommitted(t *testing.T) {
 	const value, key = "zx81klmq9pr3vt77", "sesame-of-the-gemini"
 	hidden := base64.StdEncoding.EncodeToString([]byte("const k = '" + value + "'\n"))
+	big := strings.Replace(lab.File(t, "scripts/hides-in-a-large-file.sh"), "echo VALUE", "echo "+value, 1)
 	p := newProject(t, nodeApp,
-		builds(write("server.mjs", server), write("conf/keys.txt", hidden), write("conf/more.txt", "k="+key), must(0, "yes | head -c 1500000 > conf/big.txt; echo "+value+" >> conf/big.txt; yes | head -c 1500000 >> conf/big.txt")),
+		builds(write("server.mjs", server), write("conf/keys.txt", hidden), write("conf/more.txt", "k="+key), must(0, big)),
 		verifies(write("case-"+value+".txt", "x")))
 	p.Write(".env", "SHOP_CODE="+value+"\nGEMINI_API_KEY="+key+"\nPLAIN=conf/keys.txt\n")
 	for range 2 {
@@ -90,7 +91,7 @@ func TestSecretIsNotCommitted(t *testing.T) {
 		lacks(t, "it", r.Stdout+r.Stderr, value, key)
 	}
 	if got := p.Git("src", "rev-list", "--all", "--count"); got != "0" {
-		t.Errorf("%s commits", got)
+		t.Errorf("commits: got %s, want 0", got)
 	}
 	for _, name := range []string{"keys", "more", "big"} {
 		if err := os.Remove(filepath.Join(p.Dir, "src/conf", name+".txt")); err != nil {

@@ -20,7 +20,7 @@ func TestEditsWhileCallsRun(t *testing.T) {
 	twice := strings.Replace(suite, "1..1\n", "1..2\necho 'ok 2 - P1.C2'\n", 1)
 	tests := verifies(write("run.sh", twice, "0755"), runsScript(t, "wait-for-go.sh"), run("rm go"))
 	tests.Attempt = 1
-	waitsFirst := must(0, "test -e server.mjs && exit\n"+lab.File(t, "scripts/wait-for-go.sh")+"rm go\n")
+	waitsFirst := runsScript(t, "wait-once-for-go.sh")
 	p := newProject(t, "", builds(waitsFirst, write("server.mjs", server)), tests, verifies(write("run.sh", twice, "0755")))
 	p.Write(".abl/config.yaml", rounds("1"))
 

@@ -1,6 +1,7 @@
 package phase
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,11 +20,13 @@ import (
 	"abl/roles/agent"
 )
 
-// asks is a step of the scripted agent that asks its model once, and fails when
-// that fails.
-func asks() agent.Step {
-	return must(0, `curl -sS -f -m 60 -H "x-goog-api-key: $GEMINI_API_KEY" -d '{"contents":[]}' "$GOOGLE_GEMINI_BASE_URL/v1beta/models/$ABL_MODEL:generateContent" | grep -q usageMetadata`)
-}
+// asksTheModel requests the model once, and fails if that fails.
+//
+//go:embed testdata/steps/asks-the-model.sh
+var asksTheModel string
+
+// asks is a step in which the scripted agent requests its model once.
+func asks() agent.Step { return must(0, asksTheModel) }
 
 // weatherKey is the key of a provider that is in trouble.
 const weatherKey = "a-key-of-nobody-4715"
