@@ -58,7 +58,6 @@ func learn(p *lab.Project, code int, args ...string) learned {
 // The real Gemini CLI plays a cycle with a scripted model on this machine. The learner stores each
 // response unchanged.
 func TestGeminiLearns(t *testing.T) {
-	lab.Long(t)
 	learnsInOneCycle(t, programs["gemini"], "gemini-2.5-pro")
 }
 
@@ -79,15 +78,17 @@ func TestAgentsOfOnesOwnLearn(t *testing.T) {
 	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+lab.File(t, "learn-own-agent.yaml"))
 	l := learn(p, 0, "add two numbers", "--agent", "mine", "--cycles", "1")
 	if c := l.Cycles[0]; !c.OK || strings.TrimSpace(c.Ran.Output) != "42" {
-		t.Fatalf("%+v", l)
+		t.Fatalf("the cycle: got %+v, want it ok with the output 42", l)
 	}
 	const at = "solutions/add-two-numbers/"
-	if got := p.Read(at + "memory.txt"); got != "- Print the result in a sentence\n" {
-		t.Errorf("memory.txt: %q", got)
+	if got, want := p.Read(at+"memory.txt"), "- Print the result in a sentence\n"; got != want {
+		t.Errorf("memory.txt: got %q, want %q", got, want)
 	}
-	if rows := strings.Split(strings.TrimSpace(p.Read(at+".abl/logs/tokens.csv")), "\n"); len(rows) != 6 || !strings.Contains(rows[1], ",mine,") || !strings.Contains(rows[1], ",cli,") {
-		t.Errorf("the ledger: %v", rows)
+	rows := strings.Split(strings.TrimSpace(p.Read(at+".abl/logs/tokens.csv")), "\n")
+	if len(rows) != 6 {
+		t.Fatalf("the ledger: got %d rows, want 6: %v", len(rows), rows)
 	}
+	wants(t, "the ledger", rows[1], ",mine,", ",cli,")
 }
 
 func learnsInOneCycle(t *testing.T, a program, model string) {
@@ -97,34 +98,47 @@ func learnsInOneCycle(t *testing.T, a program, model string) {
 	l := learn(p, 0, "add two numbers", "--agent", a.name, "--cycles", "1")
 	t.Logf("a cycle by %s took %v", a.name, time.Since(begun))
 	c := l.Cycles[0]
-	if !l.Done || l.Best != 1 || !c.OK || c.Ran == nil || c.Ran.Exit != 0 || c.Review == nil || strings.Count(c.Review.Summary(), ": OK\n") != 3 || len(c.Silent) > 0 || len(c.Dropped) != 1 {
-		t.Fatalf("%+v", l)
+	if !l.Done || l.Best != 1 || !c.OK || c.Ran == nil || c.Ran.Exit != 0 || c.Review == nil {
+		t.Fatalf("the learner: got %+v, want it done, with cycle 1 as the best, run and reviewed", l)
+	}
+	if n := strings.Count(c.Review.Summary(), ": OK\n"); n != 3 || len(c.Silent) > 0 || len(c.Dropped) != 1 {
+		t.Errorf("got %d good reviews, the silent %v and the dropped %v, want 3, none and one", n, c.Silent, c.Dropped)
 	}
 	wants(t, "what the program printed", c.Ran.Output, "the sum is 42", "run.sh")
 	lacks(t, "what the program could see", c.Ran.Output, "tokens.csv", "memory.txt", "scenario.yaml")
 	const at = "solutions/add-two-numbers/"
 	for name, want := range map[string]string{
-		"memory.txt": "- Print the result in a sentence\n", "mistakes.txt": "- There is no test of the sum\n",
-		"cycle-1/output.txt": "I made a script.\nIt adds.", "cycle-1/learnings.txt": "- LEARNING: Print the result in a sentence\n- LEARNING: Task completed successfully",
+		"memory.txt":         "- Print the result in a sentence",
+		"mistakes.txt":       "- There is no test of the sum",
+		"cycle-1/output.txt": "I made a script.\nIt adds.",
+		"cycle-1/learnings.txt": "- LEARNING: Print the result in a sentence\n" +
+			"- LEARNING: Task completed successfully",
 	} {
-		if got := p.Read(at + name); strings.TrimRight(got, "\n") != strings.TrimRight(want, "\n") {
-			t.Errorf("%s: %q, want %q", name, got, want)
+		if got := strings.TrimRight(p.Read(at+name), "\n"); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	wants(t, "prompts.md", p.Read(at+"prompts.md"), "# Current Prompt\n\nWrite programs and their tests.\n\\# Past Prompts\nAll of them.\n\n# Past Prompts\n\n## Version 1 - ")
-	if p.Read(at+"code/run.sh") == "" || p.Exists(at+"code/prompt.txt") || p.Exists(at+"code/planted") || p.Exists(at+"code/seen.txt") {
-		t.Error("code/ is not the program alone, as it was written")
+	wants(t, "prompts.md", p.Read(at+"prompts.md"), "# Current Prompt\n\nWrite programs and their tests.\n"+
+		"\\# Past Prompts\nAll of them.\n\n# Past Prompts\n\n## Version 1 - ")
+	if p.Read(at+"code/run.sh") == "" {
+		t.Error("code/run.sh: got nothing, want the program")
+	}
+	for _, name := range []string{"prompt.txt", "planted", "seen.txt"} {
+		if p.Exists(at + "code/" + name) {
+			t.Errorf("code/%s: got a file, want only the program as it was written", name)
+		}
 	}
 	rows, err := csv.NewReader(strings.NewReader(p.Read(at + ".abl/logs/tokens.csv"))).ReadAll()
 	if err != nil || len(rows) != 6 {
-		t.Fatalf("the ledger: %v, %v", rows, err)
+		t.Fatalf("the ledger: got %v, %v, want 6 rows", rows, err)
 	}
-	wants(t, "the ledger", strings.Join(rows[1], ","), "generate", model, "1000", "1020", "gateway", "s1-c1-generate.1", a.name)
+	wants(t, "the ledger", strings.Join(rows[1], ","), "generate", model,
+		"1000", "1020", "gateway", "s1-c1-generate.1", a.name)
 	if n := m.asked.Load(); n < 5 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("requests of the model: got %d, want 5 or more", n)
 	}
 	if files := holding(t, p.Dir, a.key()); len(files) > 0 {
-		t.Errorf("the key is in %v", files)
+		t.Errorf("files with the key: got %v, want none", files)
 	}
 }
 
@@ -136,20 +150,24 @@ func TestHostileProgram(t *testing.T) {
 	p.Write(".abl/config.yaml", "version: 1\nlimits: {memory: 1g, cpus: 1}\n")
 	l := learn(p, 0, "attack", "--agent", "scripted", "--scenario", "scenario.yaml", "--cycles", "2")
 	flood, rest := l.Cycles[0], l.Cycles[1]
-	if flood.OK || flood.Failure != "the program failed: it printed more than 8 MiB" || flood.Avoids != 1 {
-		t.Errorf("the flood: %+v", flood)
+	const tooMuch = "the program failed: it printed more than 8 MiB"
+	if flood.OK || flood.Failure != tooMuch || flood.Avoids != 1 {
+		t.Errorf("the flood: got %+v, want the failure %q and one avoided mistake", flood, tooMuch)
 	}
-	lacks(t, "what is kept of the flood", flood.Ran.Output+p.Read("solutions/attack/.abl/logs/calls/s1-c1-run.1/stdout")[:1000], "\x1b")
+	kept := p.Read("solutions/attack/.abl/logs/calls/s1-c1-run.1/stdout")
+	lacks(t, "the output of the flood", flood.Ran.Output+kept[:1000], "\x1b")
 	if !rest.OK || !rest.Ran.Running || rest.Ran.Ports != "" || l.Best != 2 {
-		t.Errorf("the rest: %+v %+v", rest, rest.Ran)
+		t.Errorf("the rest: got %+v with %+v, best %d, want ok, running, no ports, best 2", rest, rest.Ran, l.Best)
 	}
 	wants(t, "what it printed", rest.Ran.Output, "home holds 0, the folder", "nobody", "stdin is at its end")
 	lacks(t, "what it printed", rest.Ran.Output, "REACHED", "the folder 0")
-	if p.Read("solutions/attack/cycle-2/precious.txt") != "mine" || p.Read("solutions/attack/code/precious.txt") != "mine" {
-		t.Error("the cycle's folder is not as the agent left it")
+	for _, name := range []string{"cycle-2/precious.txt", "code/precious.txt"} {
+		if got, want := p.Read("solutions/attack/"+name), "mine"; got != want {
+			t.Errorf("%s: got %q, want %q as the agent left it", name, got, want)
+		}
 	}
 	if entries, err := os.ReadDir(filepath.Join(p.Dir, "solutions/attack/code")); err != nil || len(entries) != 2 {
-		t.Errorf("code/ holds %v, %v", entries, err)
+		t.Errorf("code: got %v, %v, want 2 files", entries, err)
 	}
 }
 
@@ -162,20 +180,21 @@ func TestLearnerIsKilled(t *testing.T) {
 	for _, points := range []string{"call.started=kill", "call.outcome=2*off->kill"} {
 		p.Env = append(env[:len(env):len(env)], "ABL_FAILPOINTS="+points)
 		if r := p.Run(args...); r.Code != -1 {
-			t.Fatalf("%s: exit %d: %s%s", points, r.Code, r.Stdout, r.Stderr)
+			t.Fatalf("%s: got exit %d, want a kill: %s%s", points, r.Code, r.Stdout, r.Stderr)
 		}
 	}
 	p.Env = env
 	l := learn(p, 0, args[1:]...)
-	if c := l.Cycles[0]; l.Best != 1 || strings.TrimSpace(c.Ran.Output) != "1" || c.Remembers != 1 || c.Version != 1 {
-		t.Errorf("%+v %+v", c, c.Ran)
+	c := l.Cycles[0]
+	if l.Best != 1 || strings.TrimSpace(c.Ran.Output) != "1" || c.Remembers != 1 || c.Version != 1 {
+		t.Errorf("the cycle: got %+v with %+v, want one start that is remembered, as version 1", c, c.Ran)
 	}
 	calls, err := os.ReadDir(filepath.Join(p.Dir, l.Project, ".abl/logs/calls"))
 	if err != nil || len(calls) != 6 {
-		t.Errorf("calls %v, %v", calls, err)
+		t.Errorf("calls: got %v, %v, want 6", calls, err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(p.Read(l.Project + "/.abl/logs/tokens.csv"))).ReadAll()
 	if err != nil || len(rows) != 6 {
-		t.Errorf("the ledger: %v, %v", rows, err)
+		t.Errorf("the ledger: got %v, %v, want 6 rows", rows, err)
 	}
 }
