@@ -32,13 +32,16 @@ var spokenAPIs = []spoken{
 		name: "anthropic", path: "/anthropic/v1/messages", body: `{"model":"m1","tools":[{"name":"f"}]}`,
 		begin: `data: {"type":"message_start","message":{"stop_reason":null,"usage":{"input_tokens":7,"output_tokens":1}}}` + "\n\n" +
 			`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"words"}}` + "\n\n",
-		end:   `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
-		limit: `data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":3}}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n",
-		fail:  "event: error\n" + `data: {"type":"error","error":{"type":"overloaded_error","message":"load"}}` + "\n\n",
+		end: `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}` + "\n\n" +
+			`data: {"type":"message_stop"}` + "\n\n",
+		limit: `data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":3}}` + "\n\n" +
+			`data: {"type":"message_stop"}` + "\n\n",
+		fail: "event: error\n" + `data: {"type":"error","error":{"type":"overloaded_error","message":"load"}}` + "\n\n",
 	},
 	{
 		name: "responses", path: "/openai-responses/v1/responses", body: tooled,
-		begin: `data: {"type":"response.created","response":{"status":"in_progress"}}` + "\n\n" + `data: {"type":"response.output_text.delta","delta":"words"}` + "\n\n",
+		begin: `data: {"type":"response.created","response":{"status":"in_progress"}}` + "\n\n" +
+			`data: {"type":"response.output_text.delta","delta":"words"}` + "\n\n",
 		end:   `data: {"type":"response.completed","response":{"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}` + "\n\n",
 		limit: `data: {"type":"response.incomplete","response":{"status":"incomplete","usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}` + "\n\n",
 		fail:  `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"load"}}}` + "\n\n",
@@ -59,25 +62,27 @@ var spokenAPIs = []spoken{
 // end is unknown.
 func TestFaultsOfAnswers(t *testing.T) {
 	const broken = "data: {\"candidates\": [ no json\n\n"
+	const noEnd, load = "does not say that it is finished", "ends its answer with an error: load"
+	const damaged, noModel = "a part of it is not JSON", "what is no answer of a model"
 	for _, f := range []struct {
 		name    string
-		answer  func(s spoken) string
 		cut     bool // the provider breaks the connection
 		class   outcome.Outcome
 		says    string
-		unknown int64
+		unknown int64 // answers of unknown cost; -1 for whatever
+		answer  func(s spoken) string
 	}{
-		{"complete", func(s spoken) string { return s.begin + s.end }, false, "", "", 0},
-		{"without-an-end", func(s spoken) string { return s.begin }, false, outcome.Unavailable, "does not say that it is finished", 1},
-		{"broken-off", func(s spoken) string { return s.begin }, true, outcome.Unavailable, "has no end: unexpected EOF", 1},
-		{"an-error-in-the-stream", func(s spoken) string { return s.begin + s.fail }, false, outcome.Unavailable, "ends its answer with an error: load", 1},
-		{"an-error-and-more-words", func(s spoken) string { return s.begin + s.fail + s.begin }, false, outcome.Unavailable, "ends its answer with an error: load", 1},
-		{"an-event-that-is-no-json", func(s spoken) string { return s.begin + broken }, false, outcome.Unavailable, "a part of it is not JSON", 1},
-		{"an-event-that-is-no-json-amid-the-stream", func(s spoken) string { return s.begin + broken + s.end }, false, outcome.Unavailable, "a part of it is not JSON", -1},
-		{"half-an-event", func(s spoken) string { return s.begin + s.end[:20] }, false, outcome.Unavailable, "a part of it is not JSON", 1},
-		{"cut-at-a-limit", func(s spoken) string { return s.begin + s.limit }, false, outcome.Cut, "was cut at the model's own limit", 0},
-		{"empty", func(spoken) string { return "" }, false, outcome.Unavailable, "what is no answer of a model", 1},
-		{"a-page", func(spoken) string { return "<html>hello</html>" }, false, outcome.Unavailable, "what is no answer of a model", 1},
+		{"complete", false, "", "", 0, func(s spoken) string { return s.begin + s.end }},
+		{"without-an-end", false, outcome.Unavailable, noEnd, 1, func(s spoken) string { return s.begin }},
+		{"broken-off", true, outcome.Unavailable, "has no end: unexpected EOF", 1, func(s spoken) string { return s.begin }},
+		{"an-error", false, outcome.Unavailable, load, 1, func(s spoken) string { return s.begin + s.fail }},
+		{"an-error-and-words", false, outcome.Unavailable, load, 1, func(s spoken) string { return s.begin + s.fail + s.begin }},
+		{"no-json", false, outcome.Unavailable, damaged, 1, func(s spoken) string { return s.begin + broken }},
+		{"no-json-in-it", false, outcome.Unavailable, damaged, -1, func(s spoken) string { return s.begin + broken + s.end }},
+		{"half-an-event", false, outcome.Unavailable, damaged, 1, func(s spoken) string { return s.begin + s.end[:20] }},
+		{"cut", false, outcome.Cut, "was cut at the model's own limit", 0, func(s spoken) string { return s.begin + s.limit }},
+		{"empty", false, outcome.Unavailable, noModel, 1, func(spoken) string { return "" }},
+		{"a-page", false, outcome.Unavailable, noModel, 1, func(spoken) string { return "<html>hello</html>" }},
 	} {
 		for _, s := range spokenAPIs {
 			t.Run(f.name+"/"+s.name, func(t *testing.T) {
@@ -97,7 +102,8 @@ func TestFaultsOfAnswers(t *testing.T) {
 					t.Errorf("got %+v, want class %q, %q", got, f.class, f.says)
 				}
 				if f.unknown >= 0 && e.Sum.Unknown != f.unknown || e.Req.Aside {
-					t.Errorf("got %d answers of unknown cost, aside %t, want %d, false: %s", e.Sum.Unknown, e.Req.Aside, f.unknown, encode(t, e))
+					t.Errorf("got %d answers of unknown cost, aside %t, want %d, false: %s",
+						e.Sum.Unknown, e.Req.Aside, f.unknown, encode(t, e))
 				}
 				if f.unknown == 1 && e.Req.Charged < most {
 					t.Errorf("charged %d tokens, want what the request reserved", e.Req.Charged)
@@ -129,7 +135,8 @@ func TestClientThatLeavesAtTheEnd(t *testing.T) {
 					hold(q)
 				})
 				r := start(t, setup(u.URL))
-				q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+s.path, strings.NewReader(s.body))
+				to := "http://" + r.addr + "/" + callID + s.path
+				q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to, strings.NewReader(s.body))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -143,7 +150,8 @@ func TestClientThatLeavesAtTheEnd(t *testing.T) {
 				}
 				resp.Body.Close()
 				e := r.next(Requested)
-				if got := LastTrouble([]Entry{e}, callID); got.Class != f.class || got.Unfinished != (f.class != "") || !e.Req.Aborted {
+				got := LastTrouble([]Entry{e}, callID)
+				if got.Class != f.class || got.Unfinished != (f.class != "") || !e.Req.Aborted {
 					t.Errorf("got %+v of %s, want class %q and a client that left", got, encode(t, e), f.class)
 				}
 			})
@@ -153,7 +161,8 @@ func TestClientThatLeavesAtTheEnd(t *testing.T) {
 
 // Requests without tools are asides, wherever an API takes the tools.
 func TestAsides(t *testing.T) {
-	const chat, responses, messages = "/openai-chat/v1/chat/completions", "/openai-responses/v1/responses", "/anthropic/v1/messages"
+	const chat, responses = "/openai-chat/v1/chat/completions", "/openai-responses/v1/responses"
+	const messages = "/anthropic/v1/messages"
 	r := start(t, setup(serve(t, say(200, "application/json", "{}")).URL))
 	for i, c := range []struct {
 		path, body string

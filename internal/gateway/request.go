@@ -106,8 +106,8 @@ func (s *server) asks(q *http.Request, v *verdict) {
 	switch {
 	case v.Refused:
 	case q.ContentLength > s.Limits.Body:
-		reason := fmt.Sprintf("its body has %d bytes, and the gateway takes at most %d, whatever the model takes", q.ContentLength, s.Limits.Body)
-		v.deny(http.StatusRequestEntityTooLarge, reason)
+		reason := "its body has %d bytes, and the gateway takes at most %d, whatever the model takes"
+		v.deny(http.StatusRequestEntityTooLarge, fmt.Sprintf(reason, q.ContentLength, s.Limits.Body))
 	case len(odd) > 0:
 		v.deny(http.StatusBadRequest, fmt.Sprintf("the parameter %q is none that passes (docs/gateway.md)", clip(odd[0])))
 	}
@@ -138,8 +138,9 @@ func (v *verdict) find(path string) {
 // the path belongs to, if there is one.
 func (p *provider) otherPath(method, path string) string {
 	reason := fmt.Sprintf("%s %q is not allowed", clip(method), clip(path))
+	has := func(r route) bool { _, is := match(r.Path, path); return is }
 	for _, kind := range slices.Sorted(maps.Keys(apis)) {
-		if kind != p.Kind && slices.ContainsFunc(apis[kind].Routes, func(r route) bool { _, is := match(r.Path, path); return is }) {
+		if kind != p.Kind && slices.ContainsFunc(apis[kind].Routes, has) {
 			reason += fmt.Sprintf(": it belongs to the API %s", kind)
 		}
 	}

@@ -59,7 +59,8 @@ func LastTrouble(log []Entry, call string) Trouble {
 		aside := explain(all, true)
 		t.Fault, t.Waiting, t.Finish = aside.Fault, aside.Waiting, cmp.Or(t.Finish, aside.Finish)
 	}
-	t.Grown = (t.Class == outcome.TooLarge || t.Grown) && slices.ContainsFunc(work, func(e Entry) bool { return e.Req.Finish != "" })
+	answered := slices.ContainsFunc(work, func(e Entry) bool { return e.Req.Finish != "" })
+	t.Grown = answered && (t.Class == outcome.TooLarge || t.Grown)
 	return t
 }
 
@@ -155,7 +156,11 @@ scan:
 		last = false
 	}
 	if !troubled && !t.Waiting && denied != "" {
-		t.Fault = outcome.Fault{Class: outcome.Denied, What: "abl's gateway refuses the agent's request: " + denied, Grown: tooLong}
+		t.Fault = outcome.Fault{
+			Class: outcome.Denied,
+			What:  "abl's gateway refuses the agent's request: " + denied,
+			Grown: tooLong,
+		}
 	}
 	return t
 }

@@ -91,8 +91,9 @@ func TestForm(t *testing.T) {
 					m.Write([]byte(text[:n]))
 					text = text[n:]
 				}
-				if broken, torn, unread := m.Broken(false), m.Broken(true), m.Unread(); broken != c.broken || torn != c.torn || unread != c.unread {
-					t.Errorf("in pieces of %d: got broken %t, torn %t, unread %t, want %t, %t, %t", size, broken, torn, unread, c.broken, c.torn, c.unread)
+				got := [...]bool{m.Broken(false), m.Broken(true), m.Unread()}
+				if want := [...]bool{c.broken, c.torn, c.unread}; got != want {
+					t.Errorf("in pieces of %d: got %t, want %t (broken, torn, unread)", size, got, want)
 				}
 			}
 		})

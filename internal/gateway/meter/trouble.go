@@ -192,8 +192,8 @@ var ends = map[string]outcome.Outcome{
 	"content_filter": outcome.Filtered, "refusal": outcome.Filtered, "other": outcome.Filtered,
 	"incomplete": outcome.Cut, // Responses, without a reason
 	"failed":     outcome.Unavailable, "cancelled": outcome.Unavailable, "error": outcome.Unavailable,
-	"malformed_function_call": outcome.Failed, "malformed_response": outcome.Failed, "unexpected_tool_call": outcome.Failed,
-	"too_many_tool_calls": outcome.Failed, "missing_thought_signature": outcome.Failed,
+	"malformed_function_call": outcome.Failed, "malformed_response": outcome.Failed,
+	"unexpected_tool_call": outcome.Failed, "too_many_tool_calls": outcome.Failed, "missing_thought_signature": outcome.Failed,
 }
 
 // OfFinish is what is wrong with an answer that ended with this word, "" for nothing.
