@@ -265,35 +265,10 @@ func alike(t *testing.T, p *lab.Project, key string) {
 // Honest suites of different styles pass without a note.
 func TestWitnessHonest(t *testing.T) {
 	lab.Long(t)
-	archive, err := txtar.ParseFile("testdata/honest.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var app string
-	var cases []witnessed
-	var tests []agent.Step
-	for _, f := range archive.Files {
-		switch text := string(f.Data); f.Name {
-		case "server.mjs":
-			app = text
-		case "contracts":
-			for contract := range strings.Lines(text) {
-				contract = strings.TrimSpace(contract)
-				cases = append(cases, witnessed{contract, contract, "", found.Verified, ""})
-			}
-		default:
-			tests = append(tests, write(f.Name, text, "0755"))
-		}
-	}
+	app, cases, tests := fromArchive(t, "testdata/honest.txtar")
 	p := asked(t, "3x", "max_verifier_iterations: 1", app, cases, call("verifier", 0, append(tests, report())...))
 	p.Must(0, "phase", "1", "--json")
-	r := audited(p, 1, 1)
-	if len(r.Contracts) != len(cases) {
-		t.Fatalf("got %d contracts, want %d: %v", len(r.Contracts), len(cases), r.Missing)
-	}
-	for i, c := range cases {
-		held(t, c, r.Contracts[i].Finding)
-	}
+	r := heldAll(t, p, cases)
 	if len(r.Missing)+len(r.Notes) > 0 || !strings.HasPrefix(r.Strength, "shown for ") {
 		t.Errorf("got the strength %q, notes %q, missing %q, want shown for …, none and none", r.Strength, r.Notes, r.Missing)
 	}
@@ -303,4 +278,55 @@ func TestWitnessHonest(t *testing.T) {
 		}
 	}
 	noLeftovers(p)
+}
+
+// An app that violates its contracts does not pass by tests that look at less than these say, nor by
+// an answer that abl cannot read.
+func TestWitnessViolations(t *testing.T) {
+	app, cases, tests := fromArchive(t, "testdata/violations.txtar")
+	const loop = "max_verifier_iterations: 1, no_progress: {unverified: 1}"
+	p := asked(t, "0", loop, app, cases, call("verifier", 0, append(tests, report())...))
+	p.Must(4, "phase", "1", "--json")
+	heldAll(t, p, cases)
+	noLeftovers(p)
+}
+
+// fromArchive reads an app, its contracts and their tests. A contract is verified unless something
+// else stands before it.
+func fromArchive(t *testing.T, path string) (app string, cases []witnessed, tests []agent.Step) {
+	t.Helper()
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		switch text := string(f.Data); f.Name {
+		case "server.mjs":
+			app = text
+		case "contracts":
+			for line := range strings.Lines(text) {
+				is, contract, ok := strings.Cut(strings.TrimSpace(line), ": ")
+				if !ok || strings.Contains(is, "/") {
+					is, contract = found.Verified, strings.TrimSpace(line)
+				}
+				cases = append(cases, witnessed{name: contract, contract: contract, is: is})
+			}
+		default:
+			tests = append(tests, write(f.Name, text, "0755"))
+		}
+	}
+	return app, cases, tests
+}
+
+// heldAll wants the findings of all cases.
+func heldAll(t *testing.T, p *lab.Project, cases []witnessed) audit.Record {
+	t.Helper()
+	r := audited(p, 1, 1)
+	if len(r.Contracts) != len(cases) {
+		t.Fatalf("got %d contracts, want %d: %v", len(r.Contracts), len(cases), r.Missing)
+	}
+	for i, c := range cases {
+		held(t, c, r.Contracts[i].Finding)
+	}
+	return r
 }
