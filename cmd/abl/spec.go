@@ -14,8 +14,10 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/internal/audit"
+	"abl/internal/helper"
 	"abl/internal/spec"
 	"abl/internal/state"
+	"abl/internal/witness"
 	"abl/internal/wording"
 	"abl/orchestrator"
 )
@@ -37,7 +39,13 @@ the codes.`,
 			draftCommand(),
 			{
 				Name: "list", Usage: "show every contract, its id and its last result in each phase",
-				Flags: []cli.Flag{json}, Run: phase.Looking(runSpecList),
+				Long: `With --explain it shows what abl itself reads of each contract: the request, the
+statuses, what is compared of the response, and what may have any value. The
+tests have to send that request and to get that response (docs/evidence.md).
+What abl cannot read is left to the Verifier's tests.`,
+				Examples: "abl spec list\nabl spec list --explain",
+				Flags:    []cli.Flag{json, {Name: "explain", Usage: "show what abl reads of each contract"}},
+				Run:      phase.Looking(runSpecList),
 			},
 		},
 	}
@@ -187,6 +195,14 @@ type matrixContract struct {
 	Result  string         `json:"result"`
 	Absence bool           `json:"absence,omitempty"`
 	Results []matrixResult `json:"results"` // of its phase and each later one
+
+	Reads *contractReading `json:"reads,omitempty"` // with --explain
+}
+
+// contractReading is what abl reads of a contract.
+type contractReading struct {
+	witness.Reading
+	Unread string `json:"not_checkable,omitempty"` // why abl compares nothing of it
 }
 
 // matrixResult is what is known of a contract in a phase.
@@ -217,7 +233,61 @@ func runSpecList(_ context.Context, s *phase.Project) error {
 		}
 	}
 	m := matrixOf(f, specs, last)
-	return s.In.Show(m, m.print)
+	if !s.In.Bool("explain") {
+		return s.In.Show(m, m.print)
+	}
+	kind := ""
+	if s.Conf.App != nil {
+		kind = s.Conf.App.Kind
+	}
+	for _, n := range specs.Numbers() {
+		this, _ := specs.Phase(n)
+		for _, c := range this.Contracts {
+			i := slices.IndexFunc(m.Contracts, func(row matrixContract) bool { return row.ID == c.ID && row.Phase == n })
+			m.Contracts[i].Reads = reads(c, kind)
+		}
+	}
+	return s.In.Show(m, m.explain)
+}
+
+// reads is what abl reads of a contract of an app of a kind.
+func reads(c spec.Contract, kind string) *contractReading {
+	switch kind {
+	case helper.KindTCP:
+		return &contractReading{Unread: "abl compares no response of an app of kind tcp"}
+	case helper.KindCommand:
+		if claim, ok := witness.ReadRun(c.Action, c.Result); ok {
+			return &contractReading{Reading: claim.Reading()}
+		}
+		return &contractReading{Unread: "abl reads no exit code and no output in its result, or only under a condition"}
+	}
+	claim, ok := witness.ReadClaim(c.Under, c.Action, c.Result)
+	reading := claim.Reading()
+	switch {
+	case ok:
+		return &contractReading{Reading: reading}
+	case len(reading.Requests) == 0:
+		return &contractReading{Unread: "abl reads no request such as GET /path in its action"}
+	}
+	return &contractReading{Unread: "abl reads no status, header, text or JSON document in its result"}
+}
+
+// explain prints what abl reads of each contract.
+func (m matrix) explain(w io.Writer) {
+	for _, c := range m.Contracts {
+		fmt.Fprintf(w, "%s  %s\n", c.ID, c.Says)
+		for _, line := range []struct {
+			name   string
+			values []string
+		}{{"request", c.Reads.Requests}, {"status", c.Reads.Statuses}, {"compared", c.Reads.Answer}, {"open", c.Reads.Open}} {
+			if len(line.values) > 0 {
+				fmt.Fprintf(w, "    %-9s %s\n", line.name, strings.Join(line.values, "; "))
+			}
+		}
+		if c.Reads.Unread != "" {
+			fmt.Fprintf(w, "    not checkable: %s\n", c.Reads.Unread)
+		}
+	}
 }
 
 // matrixOf takes results from the newest audit record of each phase: what abl's own replays have

@@ -1,0 +1,132 @@
+package witness
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Reading is what abl reads of a contract, in the words of its author.
+type Reading struct {
+	Requests []string `json:"requests,omitempty"` // any of them: method, path, query, and what is sent with them
+	Statuses []string `json:"statuses,omitempty"` // any of them: 404, 200-299; or exit codes
+	Answer   []string `json:"answer,omitempty"`   // all that is compared of the rest of the response, or of what a program leaves
+	Open     []string `json:"open,omitempty"`     // what may have any value
+}
+
+// Reading tells what the claim has.
+func (c Claim) Reading() (all Reading) {
+	for _, s := range c.statuses {
+		all.Statuses = append(all.Statuses, s.String())
+	}
+	if c.program {
+		run := "each run"
+		if len(c.words) > 0 {
+			run = "runs with " + strings.Join(c.words, " ")
+		}
+		all.Requests = []string{run}
+		if c.leaves {
+			all.Answer = []string{"what it prints and leaves in files"}
+		}
+		return all
+	}
+	for _, r := range c.requests {
+		all.Requests = append(all.Requests, r.String())
+		for _, s := range r.segments {
+			if s.open || s.id {
+				all.Open = append(all.Open, s.text+" in the path")
+			}
+		}
+	}
+	for _, h := range c.headers {
+		all.Answer = append(all.Answer, strings.TrimSpace("header "+http.CanonicalHeaderKey(h.name)+" "+h.has))
+	}
+	if c.json != nil {
+		is, open := c.json.reading("")
+		all.Answer, all.Open = append(all.Answer, is...), append(all.Open, open...)
+	}
+	for _, text := range c.texts {
+		all.Answer = append(all.Answer, "the text "+text.String())
+	}
+	return all
+}
+
+// String is the request on one line.
+func (r request) String() string {
+	text := strings.Join(r.methods, "|") + " " + r.path
+	if r.path == "" {
+		text += "/"
+	}
+	if len(r.query) > 0 {
+		text += "?" + r.query.Encode()
+	}
+	if r.body != nil {
+		text += " " + r.body.text()
+	}
+	for _, h := range r.headers {
+		text += ", header " + strings.TrimSpace(h.name+" "+h.has)
+	}
+	if len(r.lacks) > 0 {
+		text += ", without " + strings.Join(r.lacks, ", ")
+	}
+	return text
+}
+
+// text is the document as JSON, with an ellipsis for what is open.
+func (v shape) text() string {
+	var all []string
+	switch {
+	case v.fields != nil:
+		for _, f := range v.fields {
+			all = append(all, fmt.Sprintf("%q: %s", f.key, f.text()))
+		}
+		return "{" + strings.Join(all, ", ") + "}"
+	case v.items != nil:
+		for _, item := range v.items {
+			all = append(all, item.text())
+		}
+		if v.more {
+			all = append(all, "…")
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	case v.any:
+		return "…"
+	}
+	if text, ok := v.of.(string); ok {
+		return written{text, v.vars}.String()
+	}
+	data, _ := json.Marshal(v.of) // it was read of such
+	return string(data)
+}
+
+// reading tells of each value of a document what it is, and which are open. at is its own place.
+func (v shape) reading(at string) (is, open []string) {
+	add := func(value shape, at string) {
+		more, others := value.reading(at)
+		is, open = append(is, more...), append(open, others...)
+	}
+	name := at
+	if name == "" {
+		name = "the body"
+	}
+	switch {
+	case v.fields != nil:
+		for _, f := range v.fields {
+			add(f.shape, strings.TrimPrefix(at+"."+f.key, "."))
+		}
+	case v.items != nil && len(v.items) == 0 && !v.more:
+		return []string{name + " is []"}, nil
+	case v.items != nil && len(v.items) == 0:
+		return []string{name + " is a list"}, nil
+	case v.items != nil:
+		for _, item := range v.items {
+			add(item, at+"[]")
+		}
+	case v.any:
+		return []string{name + " is there"}, []string{name}
+	default:
+		return []string{name + " is " + v.text()}, nil
+	}
+	return is, open
+}
