@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"abl/internal/failedspecs"
 	"abl/internal/tap"
@@ -71,11 +72,24 @@ func Decide(claims Claims, suites ...Suite) Finding {
 	switch f.Verdict = Pass; {
 	case len(fails) > 0:
 		f.Verdict = Fail
+		opens = f.soFar(opens)
 	case len(opens) > 0:
 		f.Verdict = Unverified
 	}
 	f.Reasons = append(fails, opens...)
 	return f
+}
+
+// soFar tells of a fail which contracts were ok, and that they were not tried further for it; opens are
+// the reasons without these.
+func (f *Finding) soFar(opens []string) []string {
+	for i := range f.Contracts {
+		if st := &f.Contracts[i]; st.later {
+			opens = slices.DeleteFunc(opens, func(reason string) bool { return strings.Contains(reason, st.Contract+" is "+Untried+": "+st.Why) })
+			st.Is, st.Why = OKSoFar, ""
+		}
+	}
+	return opens
 }
 
 func (s Suite) prefix() string {

@@ -23,6 +23,7 @@ const (
 	Vacuous       = "vacuous"        // its test is ok where nothing can be
 	NotWitnessed  = "not witnessed"  // no exchange of the replay shows what it says
 	Missing       = "missing"        // the replay says nothing of it
+	OKSoFar       = "ok so far"      // its test is ok, in an iteration that failed elsewhere: no more was tried
 	Untried       = "untried"        // its test was not held against what it has to be
 )
 
@@ -38,13 +39,14 @@ type Standing struct {
 	Suite    string `json:"suite,omitempty"` // "" is today's
 	audit.Finding
 
-	says string
+	says  string
+	later bool // its test is ok, and was not tried where nothing can be: the iteration fails without that
 }
 
 // stand weighs one contract of a suite.
 func stand(claims Claims, s Suite, c Contract) Standing {
 	t := tally(s.Real, c.ID)
-	st := Standing{c.ID, s.Name, audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)}, c.Says}
+	st := Standing{Contract: c.ID, Suite: s.Name, Finding: audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)}, says: c.Says}
 	seen := s.witnessed(c)
 	if st.Witness, st.Unread = seen.exchange, seen.blind; seen.unread != "" {
 		st.Witness += ", with a body that abl did not read"
@@ -77,6 +79,7 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 		if st.Is, st.Why = s.challenged(c); st.Is == Flaky {
 			st.Observed = st.Why
 		}
+		st.later = st.Is == Untried && s.Away == nil && s.Empty == nil && s.Broken == nil
 		st.Allowed = st.Is == Weak && s.mayBeWeak(c) || st.Is == NotRead && allows(s.Allowed.Unread, c.ID)
 	case st.Entries > 0:
 		st.Is, st.Why = Failed, "the Verifier reports it, the replay says nothing of it: "+t.silence(s.Real)

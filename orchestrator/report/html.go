@@ -110,7 +110,7 @@ var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 
 // marks are signs and words of what a contract or an iteration came to: colour alone tells nothing.
 var marks = map[string]struct{ sign, words string }{
-	audit.Pass: {"✓", "pass"}, "weak": {"≈", "weak pass"}, "not read": {"≈", "not read"}, audit.Fail: {"✕", "fail"}, "untried": {"–", "untried"},
+	audit.Pass: {"✓", "pass"}, "weak": {"≈", "weak pass"}, "not read": {"≈", "not read"}, audit.Fail: {"✕", "fail"}, okSoFar: {"–", okSoFar},
 	audit.Unknown: {"?", "not shown"}, "unverified": {"?", "unverified"},
 }
 
@@ -141,7 +141,11 @@ func (p Page) Heading() string { return p.heading(line) }
 func (p Page) Figures() []fact {
 	holds, tokens, cost, files := "none judged", audit.Unknown, audit.Unknown, audit.Unknown
 	if r := p.Record; r != nil {
-		holds = fmt.Sprintf("%d of %d hold", marked(*r)[audit.Pass], len(r.Contracts))
+		n := marked(*r)
+		holds = fmt.Sprintf("%d of %d hold", n[audit.Pass], len(r.Contracts))
+		if n[okSoFar] > 0 {
+			holds = fmt.Sprintf("%d of %d are ok so far", n[audit.Pass]+n[okSoFar], len(r.Contracts))
+		}
 	}
 	if all := p.Spent.All; all.Rows > 0 {
 		tokens, cost = figure(all.Total), figure(all.Cost)

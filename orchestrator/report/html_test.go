@@ -168,16 +168,16 @@ func TestPageSaysWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// A pass without an iteration came of a replay, and a table says untried as the page does.
-func TestWordsOfAReplayAndOfTheUntried(t *testing.T) {
+// A pass without an iteration came of a replay, and a table says "ok so far" as the page does.
+func TestWordsOfAReplayAndOfWhatIsOKSoFar(t *testing.T) {
 	r := sample("pass", "passed", contract(1, "P1.C1", "a → b", "pass", "replay", "verified"))
 	r.Iteration = 0
 	if got, want := (Page{Run: Run{Phase: 1, Record: &r}}).Verdict().Value(), "in a replay, without an agent"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q in it", got, want)
 	}
 	f := sample("fail", "refuted", contract(1, "P1.C1", "a → b", "unknown", "", "untried"), contract(1, "P1.C2", "c → d", "fail", "replay", "failed"))
-	if got := Markdown(Run{Phase: 1, Record: &f}); !strings.Contains(got, "| untried |") {
-		t.Errorf("nothing is untried in\n%s", got)
+	if got := Markdown(Run{Phase: 1, Record: &f}); !strings.Contains(got, "| ok so far |") {
+		t.Errorf("nothing is ok so far in\n%s", got)
 	}
 }
 

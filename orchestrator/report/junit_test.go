@@ -159,7 +159,7 @@ func TestJUnitOfSeveralPhases(t *testing.T) {
 func TestJUnitIsGreenForAPassAlone(t *testing.T) {
 	for _, v := range []string{"pass", "fail", "unverified"} {
 		for _, result := range []string{audit.Pass, audit.Fail, audit.Unknown} {
-			for _, is := range []string{"", "verified", "weak", "failed", "flaky", "not reproduced", "disputed", "vacuous", "not witnessed", "not read", "missing", "untried"} {
+			for _, is := range []string{"", "verified", "weak", "failed", "flaky", "not reproduced", "disputed", "vacuous", "not witnessed", "not read", "missing", "ok so far", "untried"} {
 				r := sample(v, "", contract(1, "P1.C1", "a → b", result, "", is))
 				data, err := JUnit(Run{Phase: 1, Record: &r})
 				if err != nil {

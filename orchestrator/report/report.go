@@ -121,7 +121,7 @@ func marked(r audit.Record) map[string]int {
 func counted(r audit.Record) string {
 	n := marked(r)
 	parts := []string{fmt.Sprintf("%d pass", n[audit.Pass]) + allowed(r)}
-	for _, word := range []string{audit.Fail, "untried", audit.Unknown} {
+	for _, word := range []string{audit.Fail, okSoFar, audit.Unknown} {
 		if n[word] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[word], word))
 		}
@@ -155,7 +155,7 @@ func mark(c audit.Contract, r audit.Record) string {
 	case c.Result == audit.Pass, c.Result == audit.Fail:
 		return c.Result
 	case spared(c, r):
-		return "untried"
+		return okSoFar
 	}
 	return audit.Unknown
 }
@@ -163,21 +163,25 @@ func mark(c audit.Contract, r audit.Record) string {
 // spared says that a contract replayed ok and was not tried further, because the
 // iteration fails anyway.
 func spared(c audit.Contract, r audit.Record) bool {
-	return c.Is == "untried" && r.Verdict == audit.Fail
+	return (c.Is == okSoFar || c.Is == "untried") && r.Verdict == audit.Fail // older records have the second
 }
 
 // told is where a contract stands, with the reason.
 func told(c audit.Contract, r audit.Record) string {
 	switch {
 	case spared(c, r):
-		return "untried: " + untried
+		return okSoFar + ": " + notFurther
 	case c.Why == "":
 		return stands(c)
 	}
 	return stands(c) + ": " + c.Why
 }
 
-const untried = "ok in the replay, and not tried further, since the iteration fails anyway"
+// What is said of a contract whose test was ok in an iteration that failed elsewhere.
+const (
+	okSoFar    = "ok so far"
+	notFurther = "its test is ok; it was not tried further, since the iteration failed elsewhere"
+)
 
 // besides are the entries that name no contract of the specs.
 func besides(r audit.Record) []failedspecs.Entry {

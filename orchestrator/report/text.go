@@ -44,27 +44,27 @@ func text(b *strings.Builder, r audit.Record, used string) {
 		if came == audit.Fail {
 			came = "FAIL"
 		}
-		fmt.Fprintf(b, "  %-7s %s  %s\n", came, line(c.ID), line(c.Says))
+		fmt.Fprintf(b, "  %-9s %s  %s\n", came, line(c.ID), line(c.Says))
 		some = some || spared(c, r)
 		if text := witnessed(c); text != "" {
-			fmt.Fprintf(b, "          %s\n", line(text))
+			fmt.Fprintf(b, "            %s\n", line(text))
 		}
 		if spared(c, r) || c.Result == audit.Pass && c.Is == "verified" {
 			continue
 		}
-		fmt.Fprintf(b, "          %s\n", line(told(c, r)))
+		fmt.Fprintf(b, "            %s\n", line(told(c, r)))
 		if c.Result == audit.Fail || c.Is == "disputed" {
-			b.WriteString(seen(c.Input, c.Observed, "          "))
+			b.WriteString(seen(c.Input, c.Observed, "            "))
 		}
 	}
 	if some {
-		fmt.Fprintf(b, "  untried: %s\n", untried)
+		fmt.Fprintf(b, "  %s: %s\n", okSoFar, notFurther)
 	}
 	for n, e := range besides(r) {
 		if n == 0 {
 			b.WriteString("\nwhat fails besides\n")
 		}
-		fmt.Fprintf(b, "  %s\n%s", line(e.Spec), seen(e.Input, e.Observed, "          "))
+		fmt.Fprintf(b, "  %s\n%s", line(e.Spec), seen(e.Input, e.Observed, "            "))
 	}
 	b.WriteString("\nwhat it stands on\n")
 	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
@@ -174,7 +174,7 @@ func fails(b *strings.Builder, r audit.Record) {
 // word is a verdict or a result of abl's own; what is none is told as unknown.
 func word(s string) string {
 	switch s {
-	case audit.Pass, "unverified", "untried":
+	case audit.Pass, "unverified", okSoFar:
 		return s
 	case audit.Fail:
 		return "FAIL"
