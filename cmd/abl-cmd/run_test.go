@@ -93,7 +93,7 @@ func TestRunUnproven(t *testing.T) {
 			t.Errorf("%s: %d, %+v, %+v", file, r.code, end, found)
 		}
 		if got := read(t, c.spec.Stdout); got != "before\n" {
-			t.Errorf("%s: the agent ran: %q", file, got)
+			t.Errorf("%s: got the output %q, want that the agent did not run", file, got)
 		}
 	}
 }
@@ -105,8 +105,8 @@ func TestRunFiles(t *testing.T) {
 	if got, want := read(t, c.spec.Stdout), "before\n"+c.spec.Dir+"\nthe prompt\n"; got != want {
 		t.Errorf("stdout: got %q, want %q", got, want)
 	}
-	if got := read(t, c.spec.Stderr); got != "oops\n" {
-		t.Errorf("stderr: got %q", got)
+	if got, want := read(t, c.spec.Stderr), "oops\n"; got != want {
+		t.Errorf("stderr: got %q, want %q", got, want)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestRunCannotStart(t *testing.T) {
 		})
 	}
 	if r := finish(t, helperCommand(t, helper.HelperRun, nil)); r.code != 126 || !strings.Contains(parseEnd(t, r.out).Error, helper.Run) {
-		t.Errorf("without a spec: %+v", r)
+		t.Errorf("without a spec: got %+v, want exit 126 and %q in the error", r, helper.Run)
 	}
 }
 
@@ -144,13 +144,13 @@ func TestRunCannotStart(t *testing.T) {
 // the last word is said.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
-	c := newCall(t, "sh", "-c", `setsid sh -c 'trap "" TERM; echo $$ >`+pid+`; while :; do sleep 1; done' & until test -s `+pid+`; do sleep 0.01; done; exit 3`)
+	c := newCall(t, "sh", "-c", read(t, "testdata/leaves-a-process.sh"), "sh", pid)
 	if code, end := c.run(); code != 3 || end.Exit != 3 {
-		t.Errorf("got %d, %+v", code, end)
+		t.Errorf("got exit %d, %+v, want 3", code, end)
 	}
 	pid = strings.TrimSpace(read(t, pid))
 	if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
-		t.Errorf("still runs: %s", stat)
+		t.Errorf("the process that the agent left: got %s, want that it ended", stat)
 	}
 }
 
@@ -159,18 +159,18 @@ func TestRunPassesSignalsOn(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := newCall(t, "sh", "-c", `trap 'echo caught; exit 5' TERM; echo $$ >`+path+`; while :; do sleep 0.01; done`)
+	c := newCall(t, "sh", "-c", read(t, "testdata/catches-sigterm.sh"), "sh", path)
 	cmd := helperCommand(t, helper.HelperRun, c.spec)
 	lines := begin(t, cmd)
 	read(t, path)
 	cmd.Process.Signal(syscall.SIGTERM)
 	lines.Scan()
 	if end := parseEnd(t, lines.Text()+"\n"); end.Exit != 5 || !end.Stopped {
-		t.Errorf("got %+v", end)
+		t.Errorf("got %+v, want exit 5 and stopped", end)
 	}
 	cmd.Wait()
-	if got := read(t, c.spec.Stdout); got != "before\ncaught\n" {
-		t.Errorf("stdout: %q", got)
+	if got, want := read(t, c.spec.Stdout), "before\ncaught\n"; got != want {
+		t.Errorf("stdout: got %q, want %q", got, want)
 	}
 }
 

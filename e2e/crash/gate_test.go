@@ -3,7 +3,9 @@ package crash
 import (
 	"bufio"
 	"bytes"
+	_ "embed"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +15,11 @@ import (
 	"abl/internal/state"
 )
 
-// gate is a step that says that it is reached and holds its agent until the
-// test opens the gate. It leaves nothing behind.
-const gate = `{run: "touch at; until [ -e go ]; do sleep 0.02; done; rm at go", expect: 0}`
+//go:embed testdata/gate.sh
+var gateProgram string
+
+// gate is a step that holds its agent until the test opens the gate. It leaves no file.
+var gate = fmt.Sprintf("{run: %q, expect: 0}", gateProgram)
 
 // folder is where a role works, as seen from the project.
 var folder = map[string]string{"builder": "src", "verifier": ".abl/tests"}

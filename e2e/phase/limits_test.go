@@ -147,28 +147,37 @@ func replacing(settings, section string) string {
 	return kept.String() + section
 }
 
-// Whatever an agent does to the programs around it, its container ends after its
-// deadline with nobody there to end it. So does what holds its network.
+// Whatever an agent does to the programs around it, its container ends after its deadline without
+// an abl that ends it. So does the container that holds its network.
 func TestDeadMan(t *testing.T) {
 	p := newProject(t, "")
 	image := toolsImage(p)
 	soon := func() int64 { return time.Now().Add(12 * time.Second).Unix() } // time enough for each to start
-	started := map[string]string{"the holder": boxed(t, image, nil, "/"+helper.HelperHolder, "--listen", "127.0.0.1:5300", "--deadline", fmt.Sprint(soon()))}
-	for name, does := range map[string]string{
-		"stops abl-run":            `kill -STOP $PPID; sleep 1000`,
-		"stops all, and is deaf":   `trap '' TERM INT HUP; kill -STOP $PPID 1; while :; do sleep 1; done`,
-		"kills abl-run":            `setsid sh -c 'kill -KILL '$PPID'; sleep 1000' & sleep 1000`,
-		"does nothing of the kind": `sleep 1000`,
-		"starves process 1":        lab.File(t, "starve.sh"),
-	} {
-		spec := helper.RunSpec{Argv: []string{"sh", "-c", does}, Dir: "/tmp", Stdout: "/dev/null", Stderr: "/dev/null", Deadline: soon()}
-		started[name] = boxed(t, image, spec, "/"+helper.HelperRun)
-	}
-	want := map[string]string{"the holder": "0", "stops abl-run": "137", "stops all, and is deaf": "137", "kills abl-run": "137", "does nothing of the kind": "124", "starves process 1": "124"}
-	for name, id := range started {
-		if code := docker(t, "wait", id); code != want[name] {
-			t.Errorf("%s: ended with %s, want %s", name, code, want[name])
+	agent := func(name string) (id string) {
+		spec := helper.RunSpec{
+			Argv:     []string{"sh", "-c", lab.File(t, "deadman/"+name+".sh")},
+			Dir:      "/tmp",
+			Stdout:   "/dev/null",
+			Stderr:   "/dev/null",
+			Deadline: soon(),
 		}
+		return boxed(t, image, spec, "/"+helper.HelperRun)
+	}
+	holder := []string{"--listen", "127.0.0.1:5300", "--deadline", fmt.Sprint(soon())}
+	all := []struct{ name, id, want string }{
+		{"holder", boxed(t, image, nil, "/"+helper.HelperHolder, holder...), "0"},
+		{"stops-abl-run", agent("stops-abl-run"), "137"},
+		{"stops-all-and-ignores-signals", agent("stops-all-and-ignores-signals"), "137"},
+		{"kills-abl-run", agent("kills-abl-run"), "137"},
+		{"sleeps", agent("sleeps"), "124"},
+		{"starves-process-1", agent("starves-process-1"), "124"},
+	}
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			if got := docker(t, "wait", c.id); got != c.want {
+				t.Errorf("exit code: got %s, want %s", got, c.want)
+			}
+		})
 	}
 }
 

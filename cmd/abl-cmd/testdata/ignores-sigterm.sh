@@ -1,0 +1,3 @@
+# Ignores SIGTERM.
+trap '' TERM
+while :; do sleep 0.1; done

@@ -1,0 +1,3 @@
+# Stops itself.
+kill -STOP $$
+echo continued

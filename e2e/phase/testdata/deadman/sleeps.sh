@@ -1,0 +1,2 @@
+# Does nothing to the programs around it.
+sleep 1000

@@ -1,0 +1,3 @@
+# Stops its parent.
+kill -STOP $PPID
+sleep 1000
