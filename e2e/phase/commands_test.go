@@ -31,17 +31,8 @@ verifier_commands:
 // Commands of the Verifier run beside the app, by name. It gets their exit code,
 // and their output only where the configuration says so.
 func TestDeclaredCommands(t *testing.T) {
-	p := newProject(t, `
-app: {command: node server.mjs, port: 3000, ready: {path: /health}, env: {FLAVOUR: plain}}
-builder_commands:
-  health_check: {command: "echo BUILDERS-OUTPUT; exit 4", description: "checks"}
-verifier_commands:
-  secret: {command: "echo HIDDEN-OUTPUT; cat server.mjs; exit 5", description: "hidden output"}
-  query: {command: "echo SHOWN-OUTPUT; cat; echo $PWD $FLAVOUR >&2; exit 6", output: shown, description: "shown output"}
-  long: {command: "head -c 100000 /dev/zero | tr '\\0' y", output: shown, description: "much output"}
-  slow: {command: "sleep 60", timeout: 1s, description: "stopped"}
-`,
-		builds(write("server.mjs", lab.File(t, "apps/counts-requests.mjs")),
+	p := newProject(t, lab.File(t, "declared-commands.yaml"),
+		builds(hasApp(t, "counts-requests.mjs"),
 			must(4, "abl-cmd health_check"), must(2, "abl-cmd query"), must(2, "abl-cmd restart"),
 			must(0, "abl-cmd get-spec 1"), must(0, "abl-cmd list"), must(1, "abl-cmd check")),
 		verifies(

@@ -1,6 +1,7 @@
 package phase
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -23,8 +24,9 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	p := lab.Demo(t)
 	// The CLI refuses to write build files with its own tool. The gate keeps the call from ending while the
 	// test looks at its containers. A paused CLI would lose its connections.
-	p.Write("scenario.yaml", strings.Replace(p.Read("scenario.yaml"), "    steps:\n",
-		"    steps:\n      - run: \"touch at; until [ -e go ]; do sleep 0.02; done; rm at go\"\n        expect: 0\n      - write: package.json\n        text: '{}'\n", 1))
+	gate := strings.NewReplacer("at-GATE", "at", "go-GATE", "go").Replace(lab.File(t, "steps/gate.sh"))
+	first := fmt.Sprintf("    steps:\n      - {run: %q, expect: 0}\n      - {write: package.json, text: '{}'}\n", gate)
+	p.Write("scenario.yaml", strings.Replace(p.Read("scenario.yaml"), "    steps:\n", first, 1))
 	modelServer(t, p)
 	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+"\nnetwork: {egress: "+modelNet(p)+"}\n")
 	p.Env = []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=http://model:9100",
@@ -49,16 +51,16 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	all := events(t, r)
-	if got := verdicts(all); got != "fail pass" {
-		t.Errorf("verdicts %q: %s", got, p.Git(".abl/tests", "log", "-p", "--format=%s", "--", "failed_specs.md"))
+	if got, want := verdicts(all), "fail pass"; got != want {
+		t.Errorf("verdicts: got %q, want %q: %s", got, want, p.Git(".abl/tests", "log", "-p", "--format=%s", "--", "failed_specs.md"))
 	}
 	for _, e := range of(all, state.CallStart) {
 		if e.Agent != "gemini" || e.Model != "gemini-2.5-pro" {
-			t.Errorf("a call started as %+v", e)
+			t.Errorf("the start of a call: got %+v, want agent gemini with model gemini-2.5-pro", e)
 		}
 	}
 	if n := len(of(all, state.Action)); n < 20 {
-		t.Errorf("%d actions were shown", n)
+		t.Errorf("actions: got %d, want 20 or more", n)
 	}
 	for _, e := range of(all, state.PhaseStart) {
 		wants(t, "the line before the first call", e.Text, "builder gemini (gemini-2.5-pro), GEMINI_API_KEY from the environment, held by the gateway", "no cap")

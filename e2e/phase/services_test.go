@@ -139,7 +139,7 @@ func TestDocsServices(t *testing.T) {
 		visits            string // counted by the first one after the start
 		soak              bool
 	}{
-		{"Redis", lab.File(t, "apps/redis-visits.mjs"), `bash -c "exec 3<>/dev/tcp/cache/6379; printf 'INCR visits\r\n' >&3; head -c 2 <&3"`, "1", false},
+		{"Redis", lab.File(t, "apps/redis-visits.mjs"), lab.File(t, "steps/visits-redis.sh"), "1", false},
 		{"PostgreSQL", sql(`psql -qAt -c "` + visit + `" $DATABASE_URL`), `psql -qAt -c "` + visit + `" postgres://app:for-tests-only@db/app`, "2", true},
 		{"MySQL and MariaDB", sql(`mariadb -N -h $DB_HOST -u $DB_USER -p$DB_PASSWORD -e "` + visit + `" $DB_NAME`), `mariadb -N -h db -u app -pfor-tests-only -e "` + visit + `" app`, "2", true},
 	} {

@@ -85,11 +85,8 @@ func endsByItself(t *testing.T, p *lab.Project) {
 	}
 	gone := lab.File(t, "scripts/wait-for-the-app-to-go.sh")
 	const quitting = "honest-and-ends-the-app.sh"
-	const dead = "while [ -d /proc/$(cat /tmp/pid) ]; do sleep 0.05; done" // until its end was seen
 	config := strings.NewReplacer(unproven, "", nodeApp, evidence).Replace(rounds("3"))
-	p.Write(".abl/config.yaml", config+"verifier_commands:\n"+
-		"  dead: {command: '"+dead+"', description: waits until it has ended}\n"+
-		"  crash: {command: 'kill -9 $(cat /tmp/pid); "+dead+"', description: ends it}\n")
+	p.Write(".abl/config.yaml", config+lab.File(t, "ends-the-app.yaml"))
 	script(p,
 		quits(1, "7"), session(1, "honest.sh", "curl -s $ABL_APP_URL/quit", "abl-cmd dead", "abl-cmd restart",
 			"curl -s $ABL_APP_URL/others", gone),
