@@ -90,7 +90,7 @@ func TestRunUnproven(t *testing.T) {
 		}
 		end := parseEnd(t, last)
 		if r.code != 125 || !end.Unproven || end.Exit != 125 || !strings.Contains(end.Error, want) || found.Proof.Err() == nil {
-			t.Errorf("%s: %d, %+v, %+v", file, r.code, end, found)
+			t.Errorf("%s: got exit %d, %+v, %+v, want 125, unproven: %s", file, r.code, end, found, want)
 		}
 		if got := read(t, c.spec.Stdout); got != "before\n" {
 			t.Errorf("%s: got the output %q, want that the agent did not run", file, got)

@@ -30,7 +30,7 @@ func historyAttacks() []attack {
 		{id: "C06-commit", by: "both", what: "commits, branches and tags of its own"},
 		{id: "C15", by: "both", what: "git's settings of the user", after: func(t *testing.T, s *scene, _ lab.Result) {
 			if _, err := os.Lstat(filepath.Join(s.home, ".gitconfig")); err == nil {
-				t.Error("the person's home has a .gitconfig")
+				t.Error(".gitconfig in the user's home: got a file, want none")
 			}
 		}},
 	}
@@ -45,7 +45,7 @@ func (s *scene) personsGit(t *testing.T) {
 			s.git(dir, args...)
 		}
 		if _, err := os.Lstat(filepath.Join(s.Dir, dir, evidence)); err == nil {
-			t.Errorf("git ran a program that stands in %s", dir)
+			t.Errorf("the program that %s names: git ran it, want that it does not", dir)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestHostileTrees(t *testing.T) {
 	s.personsGit(t)
 	lacks(t, "the map", s.Read(".abl/project_map.txt"), "\x1b", "\x07")
 	if strings.Contains(r.Stdout, `"class":"failed"`) {
-		t.Error("a call failed")
+		t.Errorf("the calls: got a failed one, want none:\n%s", r.Stdout)
 	}
 	s.recovers()
 }
@@ -75,7 +75,7 @@ func isCommitted(paths ...string) func(*testing.T, *scene, lab.Result) {
 	return func(t *testing.T, s *scene, _ lab.Result) {
 		for _, path := range paths {
 			if strings.Count(committed(s, path), "blob")+strings.Count(committed(s, path), "tree") < 2 {
-				t.Errorf("%q is not in both histories", path)
+				t.Errorf("%q in the histories: got %q, want it in both", path, committed(s, path))
 			}
 		}
 	}
@@ -86,10 +86,10 @@ func isLeftOut(paths ...string) func(*testing.T, *scene, lab.Result) {
 	return func(t *testing.T, s *scene, r lab.Result) {
 		for _, path := range paths {
 			if got := committed(s, path); got != "" {
-				t.Errorf("%q is committed: %s", path, got)
+				t.Errorf("%q in the histories: got %s, want nothing", path, got)
 			}
 			if strings.Count(r.Stdout, "not committed: "+path) < 2 {
-				t.Errorf("nobody was told of %q", path)
+				t.Errorf("events about %q: got %d, want 2 or more", path, strings.Count(r.Stdout, "not committed: "+path))
 			}
 		}
 	}
@@ -102,11 +102,11 @@ func isGone(paths ...string) func(*testing.T, *scene, lab.Result) {
 		for _, path := range paths {
 			for _, dir := range []string{"src", ".abl/tests"} {
 				if info, err := os.Lstat(filepath.Join(s.Dir, dir, path)); err == nil {
-					t.Errorf("%s/%s is still there: %v", dir, path, info.Mode())
+					t.Errorf("%s/%s: got %v, want that it is removed", dir, path, info.Mode())
 				}
 			}
 			if strings.Count(said, path) < 2 {
-				t.Errorf("nobody was told of %q:\n%s", path, said)
+				t.Errorf("notes about %q: got %d, want 2 or more:\n%s", path, strings.Count(said, path), said)
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func treeAttacks() []attack {
 		{id: "C08-links", by: "both", what: "links that lead to themselves, to the root and to endless files", after: isCommitted("loop", "loop2", "root", "proc", "zero", "env", "environ", "up")},
 		{id: "C11", by: "both", what: "an absolute link, stored as it is", after: func(t *testing.T, s *scene, _ lab.Result) {
 			if got := s.git("src", "cat-file", "blob", "HEAD:shadow"); got != "/etc/shadow" {
-				t.Errorf("the link is stored as %q", got)
+				t.Errorf("the link in the commit: got %q, want /etc/shadow", got)
 			}
 		}},
 		{id: "C10-dir", by: "both", what: "a directory that becomes a link to outside, and a file a directory", after: isCommitted("was")},
@@ -141,7 +141,7 @@ func treeAttacks() []attack {
 			said := texts(of(events(t, r), state.Note))
 			for _, name := range []string{".mcp.json", ".claude/settings.json", ".cursor/mcp.json", ".vscode/tasks.json", ".codex/config.toml", "AGENTS.md", "GEMINI.md", "CLAUDE.md", ".github/workflows/x.yml"} {
 				if strings.Count(said, name) < 2 {
-					t.Errorf("nobody was told of %s:\n%s", name, said)
+					t.Errorf("notes about %s: got %d, want 2 or more:\n%s", name, strings.Count(said, name), said)
 				}
 			}
 		}},
@@ -155,14 +155,14 @@ func treeAttacks() []attack {
 			after: func(t *testing.T, s *scene, _ lab.Result) {
 				prompt := s.Read(".abl/logs/calls/p1-verify-1.1/in/prompt.md")
 				if at := oddAt(prompt); at >= 0 {
-					t.Errorf("the prompt steers: %q", prompt[max(0, at-40):at+20])
+					t.Errorf("the prompt: got %q, want only graphic characters", prompt[max(0, at-40):at+20])
 				}
 			}},
 		{id: "C14", by: "both", what: "names that are one on other systems", after: isCommitted("same/File", "same/file")},
 		{id: "C18", by: "both", what: "many small files", after: func(t *testing.T, s *scene, _ lab.Result) {
 			loose, _ := filepath.Glob(filepath.Join(s.Dir, "src/.git/objects/??/*"))
 			if len(loose) > 2000 {
-				t.Errorf("%d loose objects", len(loose))
+				t.Errorf("loose objects: got %d, want 2000 or fewer", len(loose))
 			}
 		}},
 		{id: "C18-deep", by: "both", what: "many folders within one another", after: isCommitted("d")},

@@ -82,15 +82,15 @@ func TestRulings(t *testing.T) {
 	r := s.play(0)
 	verdicts := of(events(t, r), state.Verdict)
 	if len(verdicts) != len(all)+1 {
-		t.Fatalf("%d verdicts for %d calls:\n%s", len(verdicts), len(all)+1, lastLines(r.Stderr, 5))
+		t.Fatalf("verdicts: got %d, want %d, one a call:\n%s", len(verdicts), len(all)+1, lastLines(r.Stderr, 5))
 	}
 	for i, c := range all {
 		t.Run(c.id, func(t *testing.T) {
 			if v := verdicts[i]; v.Verdict != c.verdict || !strings.Contains(v.Text, c.why) {
-				t.Errorf("%s: %s (%s), want %s (%s)", c.what, v.Verdict, v.Text, c.verdict, c.why)
+				t.Errorf("%s: got %s (%s), want %s (%s)", c.what, v.Verdict, v.Text, c.verdict, c.why)
 			}
 			if out := s.Printed(keys[i]); strings.Contains(out, "HOLE") || !strings.Contains(out, "tried") {
-				t.Errorf("%s: %s", c.what, out)
+				t.Errorf("%s: got %s, want tried, and no HOLE", c.what, out)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func (s *scene) whatTheBuilderIsTold(t *testing.T, keys []string, all []ruling) 
 	t.Helper()
 	prompts, err := filepath.Glob(filepath.Join(s.Dir, ".abl/logs/calls/p1-build-*/in/prompt.md"))
 	if err != nil || len(prompts) < 8 {
-		t.Fatalf("%d prompts: %v", len(prompts), err)
+		t.Fatalf("prompts: got %d, %v, want 8 or more", len(prompts), err)
 	}
 	for _, path := range prompts {
 		data, err := os.ReadFile(path)
@@ -139,10 +139,10 @@ func (s *scene) whatTheBuilderIsTold(t *testing.T, keys []string, all []ruling) 
 		text := string(data)
 		lacks(t, filepath.Base(filepath.Dir(filepath.Dir(path))), text, "HINT-BETWEEN", "HINT-AFTER", "TAIL-OF-FIELD", "contract 101\n")
 		if at := oddAt(text); at >= 0 {
-			t.Errorf("a prompt steers: %q", text[max(0, at-40):at+20])
+			t.Errorf("a prompt: got %q, want only graphic characters", text[max(0, at-40):at+20])
 		}
 		if len(text) > 64<<10 {
-			t.Errorf("%s has %d bytes", path, len(text))
+			t.Errorf("%s: got %d bytes, want %d or fewer", path, len(text), 64<<10)
 		}
 	}
 	next := func(id string) string {
@@ -153,7 +153,7 @@ func (s *scene) whatTheBuilderIsTold(t *testing.T, keys []string, all []ruling) 
 				return s.Read(fmt.Sprintf(".abl/logs/calls/p1-build-%d.1/in/prompt.md", step+1))
 			}
 		}
-		t.Fatalf("there is no %s", id)
+		t.Fatalf("the rulings: got none with the id %s, want one", id)
 		return ""
 	}
 	wants(t, "the prompt after F04", next("F04"), "contract 100\n")
@@ -174,11 +174,11 @@ func fenced(t *testing.T, prompt, text string) {
 		open = strings.LastIndex(before[:open], "[")
 	}
 	if open < 0 {
-		t.Fatalf("no mark before %q", text)
+		t.Fatalf("the mark before %q: got none, want one:\n%s", text, prompt)
 	}
 	mark := markIn(before[open:])
 	if !strings.Contains(after, mark) {
-		t.Errorf("the quotation that %q opens is not closed by it", mark)
+		t.Errorf("the text after the quotation that %q opens: got none of it, want it again:\n%s", mark, after)
 	}
 }
 

@@ -32,25 +32,25 @@ func TestAdoptedHistory(t *testing.T) {
 	config := p.Read("src/.git/config")
 	p.Must(0, "phase", "1")
 	if got := p.Git("src", "log", "--reverse", "--format=%s|%an|%ae"); got != "an empty start|P|p@example.com\na first file|P|p@example.com\nphase1/build/step-1|abl|abl@localhost" {
-		t.Errorf("history:\n%s", got)
+		t.Errorf("history: got\n%s\nwant two commits of P and one of abl", got)
 	}
 	if got := p.Git("src", "branch", "--show-current"); got != "trunk" {
-		t.Errorf("on branch %q", got)
+		t.Errorf("the branch: got %q, want trunk", got)
 	}
 	if got := p.Git("src", "tag"); got != "phase1/passed\nv1" {
-		t.Errorf("tags %q", got)
+		t.Errorf("tags: got %q, want phase1/passed and v1", got)
 	}
 	if got := p.Read("src/.git/config"); got != config {
-		t.Errorf("the config is now\n%s", got)
+		t.Errorf("the config: got\n%s\nwant\n%s", got, config)
 	}
 	if p.Git("src", "status", "--porcelain") != "" || p.Git("src", "fsck", "--strict") != "" {
-		t.Error("git does not agree with the repository")
+		t.Error("git status and git fsck: got output, want none")
 	}
 	if _, err := os.Stat(filepath.Join(p.Dir, "hook-ran")); err == nil {
-		t.Error("a hook was run")
+		t.Error("the post-commit hook: got a run of it, want none")
 	}
 	if got := p.Read("src/README"); got != "by a person\n" {
-		t.Errorf("README: %q", got)
+		t.Errorf("README: got %q, want it unchanged", got)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestHistoryThatIsRefused(t *testing.T) {
 				t.Errorf("src: got\n%s\nwant\n%s", after, before)
 			}
 			if strings.Contains(p.Read(".abl/logs/tokens.csv"), "builder") {
-				t.Error("the ledger has a call")
+				t.Error("the ledger: got a call, want none")
 			}
 			noLeftovers(p)
 		})

@@ -69,7 +69,7 @@ func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
 	lacks(t, "what the registry was asked", r.asked(), "nowhere", "direct")
 	logs, err := filepath.Glob(filepath.Join(p.Dir, "logs/2*/1-boundary.json"))
 	if err != nil || len(logs) != 1 {
-		t.Fatalf("proofs: %q, %v", logs, err)
+		t.Fatalf("proofs: got %q, %v, want one", logs, err)
 	}
 	data, err := os.ReadFile(logs[0])
 	if err != nil {
@@ -88,11 +88,11 @@ func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
 		}
 	}
 	if !p.Exists("logs") || p.Exists("agent-config/.build") {
-		t.Error("something of the build is left in the project")
+		t.Error("the project: got agent-config/.build, or no logs, want only logs")
 	}
 	mine := codecommit.Project{Root: p.Dir}.EngineID()
 	if left := docker(t, "ps", "-aq", "--filter", "label=abl.project="+mine); left != "" {
-		t.Errorf("left on the engine: %s", left)
+		t.Errorf("left on the engine: got %s, want nothing", left)
 	}
 }
 
@@ -103,23 +103,23 @@ func TestCleanAfterACommitThatWasKilled(t *testing.T) {
 	key := p.Env
 	p.Env = append(key[:len(key):len(key)], "ABL_FAILPOINTS=treeedit.step=1*off->kill")
 	if r := p.Run("code-commit"); r.Code != -1 || p.Read("a.txt") != "bye\n" || p.Exists("new/b.txt") {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want a kill between the two files: %s", r.Code, r.Stderr)
 	}
 	p.Env = key
 	r := p.Must(0, "clean")
 	wants(t, "what clean says", r.Stderr, "an earlier run was killed while it changed files; they are as they were before: a.txt")
 	wants(t, "what clean says", r.Stdout, "nothing was left")
 	if p.Read("a.txt") != "hi\n" || p.Exists("new") || p.Exists("agent-config/.apply") {
-		t.Error("the files are not as they were")
+		t.Errorf("a.txt: got %q, want hi, and no other file of the change", p.Read("a.txt"))
 	}
 	p.Env = append(key[:len(key):len(key)], "ABL_FAILPOINTS=build.started=kill")
 	if r := p.Run("code-commit", "--build-on", "container"); r.Code != -1 || !p.Exists("agent-config/.build") {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want a kill while the build has its files: %s", r.Code, r.Stderr)
 	}
 	p.Env = key
 	wants(t, "what clean says", p.Must(0, "clean").Stdout, "removed abl-cc", "-build-1\n")
 	if p.Exists("agent-config/.build") || p.Read("a.txt") != "bye\n" {
-		t.Error("clean left what the build was handed, or took edits back that hold")
+		t.Errorf("a.txt after abl clean: got %q, want bye, and no agent-config/.build", p.Read("a.txt"))
 	}
 	wants(t, "what clean says", p.Must(0, "clean").Stdout, "nothing was left")
 }

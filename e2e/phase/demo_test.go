@@ -32,12 +32,12 @@ func TestDemo(t *testing.T) {
 			return
 		}
 		if held, err := hostfs.Hold(lock); !errors.Is(err, hostfs.ErrHeld) {
-			t.Errorf("between the phases the project is free: %v", err)
+			t.Errorf("the lock between the phases: got %v, want %v", err, hostfs.ErrHeld)
 			_ = held.Unlock()
 		}
 	}, "run", "--through")
 	if r.Code != 0 {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want 0: %s", r.Code, r.Stderr)
 	}
 	for _, want := range []string{`"verdict":"fail"`, `"verdict":"pass"`, `"text":"phase 1: passed"`} {
 		if !strings.Contains(r.Stdout, want) {
@@ -46,7 +46,7 @@ func TestDemo(t *testing.T) {
 	}
 	all := events(t, r)
 	if last := all[len(all)-1]; len(of(all, state.Outcome)) != 1 || last.Kind != state.Outcome || *last.Exit != 0 || last.Phase != 2 {
-		t.Errorf("outcomes %v, the last event is %v", of(all, state.Outcome), last)
+		t.Errorf("got the outcomes %v and the last event %v, want one outcome, at the end", of(all, state.Outcome), last)
 	}
 	for dir, want := range map[string]string{
 		"src":        "phase1/build/step-1\nphase1/build/step-2\nphase2/build/step-1",
@@ -56,16 +56,15 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%s: commits\n%s\nwant\n%s", dir, got, want)
 		}
 		if got := p.Git(dir, "status", "--porcelain"); got != "" {
-			t.Errorf("%s is not clean: %s", dir, got)
+			t.Errorf("changes in %s: got %s, want none", dir, got)
 		}
 		p.Git(dir, "fsck", "--strict")
 		if got := p.Git(dir, "tag"); got != "phase1/passed\nphase2/passed" {
-			t.Errorf("%s: tags %q", dir, got)
+			t.Errorf("%s: got tags %q, want one a phase", dir, got)
 		}
 	}
-	if got := p.Git(".abl/tests", "show", "phase1/passed~1:failed_specs.md"); !strings.Contains(got, "SPEC: GET /links/C after a restart") {
-		t.Errorf("failed_specs.md of the first iteration: %s", got)
-	}
+	failed := p.Git(".abl/tests", "show", "phase1/passed~1:failed_specs.md")
+	wants(t, "failed_specs.md of the first iteration", failed, "SPEC: GET /links/C after a restart")
 	for _, role := range []string{"build", "verify"} {
 		first, second := promptOf(p, "p1-"+role+"-1.1"), promptOf(p, "p1-"+role+"-2.1")
 		same := 0
@@ -73,15 +72,14 @@ func TestDemo(t *testing.T) {
 			same++
 		}
 		if same*10 < len(second)*9 {
-			t.Errorf("%s: of %d bytes only the first %d are those of the call before, which a provider's cache can serve", role, len(second), same)
+			const form = "%s: got %d bytes that a provider's cache can serve, want 90 %% of %d"
+			t.Errorf(form, role, same, len(second))
 		}
 	}
 	if n := strings.Count(p.Read(".abl/logs/tokens.csv"), "\n"); n != 7 {
 		t.Errorf("tokens.csv has %d lines, want a header and 6 rows", n)
 	}
-	if left := p.Left(); left != "" {
-		t.Errorf("left on the engine: %s", left)
-	}
+	noLeftovers(p)
 	for _, r := range []audit.Record{audited(p, 1, 2), audited(p, 2, 1)} {
 		believed(p, r)
 		if !testing.Short() {
@@ -97,7 +95,5 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	again := p.Must(0, "phase", "1")
-	if !strings.Contains(again.Stderr, "nothing to do") {
-		t.Errorf("a passed phase says %q", again.Stderr)
-	}
+	wants(t, "a passed phase", again.Stderr, "nothing to do")
 }

@@ -48,7 +48,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 		}
 	}, "phase", "1", "--agent", "gemini")
 	if r.Code != 0 || !looked {
-		t.Fatalf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
+		t.Fatalf("got exit %d, looked at the containers: %v, want 0 and true: %s%s", r.Code, looked, r.Stdout, r.Stderr)
 	}
 	all := events(t, r)
 	if got, want := verdicts(all), "fail pass"; got != want {
@@ -75,7 +75,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 		lacks(t, "the history of "+dir, p.Git(dir, "log", "-p", "--all"), key)
 	}
 	if files := holding(t, p.Dir, key); len(files) > 0 {
-		t.Errorf("the key is in %v", files)
+		t.Errorf("files with the key: got %v, want none", files)
 	}
 	lacks(t, "what abl printed", r.Stdout+r.Stderr+dry.Stdout, key)
 	noLeftovers(p)
@@ -114,10 +114,10 @@ func demoHistories(p *lab.Project) {
 			p.Errorf("%s: commits\n%s\nwant\n%s", dir, got, want)
 		}
 		if got := p.Git(dir, "status", "--porcelain"); got != "" {
-			p.Errorf("%s is not clean: %s", dir, got)
+			p.Errorf("changes in %s: got %s, want none", dir, got)
 		}
 		if got := p.Git(dir, "tag"); got != "phase1/passed" {
-			p.Errorf("%s: tags %q", dir, got)
+			p.Errorf("%s: got tags %q, want phase1/passed", dir, got)
 		}
 		lacks(p, "the files of "+dir, p.Git(dir, "ls-files"), ".gemini", ".abl-run", ".abl-append")
 	}
@@ -128,7 +128,7 @@ func demoHistories(p *lab.Project) {
 func geminiLedger(t *testing.T, rows []map[string]string) {
 	t.Helper()
 	if len(rows) != 4 {
-		t.Fatalf("the ledger has %d rows: %v", len(rows), rows)
+		t.Fatalf("the ledger: got %d rows, want 4: %v", len(rows), rows)
 	}
 	for i, want := range []map[string]string{
 		{"role": "builder", "step": "1", "input": "48210", "cached": "31400", "candidates": "5120", "total": "55160"},
@@ -139,11 +139,11 @@ func geminiLedger(t *testing.T, rows []map[string]string) {
 		want["agent"], want["model"], want["source"], want["outcome"] = "gemini", "gemini-2.5-pro", "gateway", "done"
 		for name, value := range want {
 			if rows[i][name] != value {
-				t.Errorf("row %d: %s is %q, want %q", i+1, name, rows[i][name], value)
+				t.Errorf("row %d: %s: got %q, want %q", i+1, name, rows[i][name], value)
 			}
 		}
 		if rows[i]["session_id"] == "" || rows[i]["cost_usd"] == "0" {
-			t.Errorf("row %d: %v", i+1, rows[i])
+			t.Errorf("row %d: got %v, want a session and a cost other than 0", i+1, rows[i])
 		}
 	}
 }

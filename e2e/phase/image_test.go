@@ -37,24 +37,24 @@ func TestOwnDockerfile(t *testing.T) {
 
 	dockerfile("first")
 	if n := steps(); n != 1 {
-		t.Errorf("the image was built %d times at first", n)
+		t.Errorf("builds of the image at first: got %d, want 1", n)
 	}
 	wants(t, "the Builder's container", printed(p, "p1-build-1.1"), "first "+nonce+"\nnote one")
 	wants(t, "the app's container", printed(p, "p1-verify-1.1"), "app first "+nonce+"\nnote one\n", "cannot access '/etc/marker'")
 	reopen("two")
 	if n := steps(); n != 0 {
-		t.Errorf("the image was built again %d times although nothing changed", n)
+		t.Errorf("builds of the image without a change: got %d, want 0", n)
 	}
 	reopen("three")
 	dockerfile("second")
 	if n := steps(); n != 1 {
-		t.Errorf("the image was built %d times after a change", n)
+		t.Errorf("builds of the image after a change: got %d, want 1", n)
 	}
 	wants(t, "the Builder's container", printed(p, "p1-build-3.1"), "second "+nonce+"\nnote one\n")
 	reopen("four")
 	p.Write(".abl/images/note", "note two\n")
 	if n := steps(); n != 1 {
-		t.Errorf("the image was built %d times after a change of what it copies", n)
+		t.Errorf("builds of the image after a change of the file that it copies: got %d, want 1", n)
 	}
 	wants(t, "the app's container", printed(p, "p1-verify-4.1"), "app second "+nonce+"\nnote two\n")
 	noLeftovers(p)
@@ -71,7 +71,7 @@ func TestOwnDockerfileThatFails(t *testing.T) {
 	lacks(t, "what the file has alone", failed.Stderr, "project | 1001")
 	wants(t, "the file", p.Read(".abl/logs/build-project.log"), "\n\\x1b[31mred\n1001\n1002\n", "\n1299\n1300\n")
 	if got := p.Read(".abl/logs/tokens.csv"); strings.Count(got, "\n") > 1 {
-		t.Errorf("a call was paid for: %s", got)
+		t.Errorf("the ledger: got %s, want no call", got)
 	}
 }
 

@@ -49,7 +49,7 @@ func learn(p *lab.Project, code int, args ...string) learned {
 	}
 	for _, kind := range []string{"ps -aq", "volume ls -q", "network ls -q"} {
 		if left := docker(p, append(strings.Fields(kind), "--filter", "label=abl.project="+state.ID)...); left != "" {
-			p.Errorf("docker %s: %s is left", kind, left)
+			p.Errorf("docker %s: got %s, want nothing left", kind, left)
 		}
 	}
 	return l

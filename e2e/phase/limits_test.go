@@ -86,11 +86,11 @@ func TestReserveEndsACall(t *testing.T) {
 	r := p.Must(5, "phase", "1", "--json")
 	ends := of(events(t, r), state.CallEnd)
 	if len(ends) != 2 {
-		t.Fatalf("%d calls ended:\n%s", len(ends), r.Stdout)
+		t.Fatalf("ends of calls: got %d, want 2:\n%s", len(ends), r.Stdout)
 	}
 	for _, e := range ends {
 		if e.Class != "disk" || !strings.Contains(e.Text, "have to stay free") {
-			t.Errorf("%s: %s", e.Class, e.Text)
+			t.Errorf("the end of a call: got %s: %s, want disk: … have to stay free", e.Class, e.Text)
 		}
 	}
 	noLeftovers(p)

@@ -81,10 +81,10 @@ func TestMoveIn(t *testing.T) {
 		t.Errorf("the Builder changed %q, want lib/word.mjs alone", got)
 	}
 	if p.Git("", "rev-parse", "HEAD") != before || p.Git("", "branch", "--show-current") != "main" || p.Git("", "status", "--porcelain") != tree || p.Git("", "fsck", "--strict") != "" {
-		t.Errorf("the person's repository is not as it was:\n%s", p.Git("", "status"))
+		t.Errorf("the user's repository: got a change, want none:\n%s", p.Git("", "status"))
 	}
 	if _, err := os.Lstat(filepath.Join(p.Dir, "hook-ran")); err == nil {
-		t.Error("a hook was run")
+		t.Error("the pre-commit hook: got a run of it, want none")
 	}
 	for _, ref := range []string{"refs/abl/state", "refs/abl/tests"} {
 		for _, name := range strings.Fields(p.Git("", "ls-tree", "-r", "--name-only", ref)) {
@@ -108,10 +108,10 @@ func TestMoveIn(t *testing.T) {
 	r = q.Must(0, "status")
 	wants(t, "the colleague", r.Stdout+r.Stderr, "restored: phase 1 passed", "passed")
 	if a, b := p.Must(0, "costs", "--csv").Stdout, q.Must(0, "costs", "--csv").Stdout; a != b {
-		t.Errorf("costs are\n%s\nand there\n%s", a, b)
+		t.Errorf("the colleague's costs: got\n%s\nwant\n%s", b, a)
 	}
 	if a, b := p.Must(0, "report", "1").Stdout, q.Must(0, "report", "1").Stdout; a != b {
-		t.Errorf("the report is\n%s\nand there\n%s", a, b)
+		t.Errorf("the colleague's report: got\n%s\nwant\n%s", b, a)
 	}
 	r = q.Must(0, "phase", "1")
 	wants(t, "phase 1 there", r.Stdout+r.Stderr, "passed: its spec is unchanged, nothing to do")
@@ -128,7 +128,7 @@ func TestMoveIn(t *testing.T) {
 	was := q.Git(work, "rev-parse", "abl/phase1", "HEAD")
 	opened(q, "1", "ok")
 	if is := q.Git(work, "rev-parse", "abl/phase1", "HEAD"); is != was {
-		t.Errorf("a look at phase 1 moved its branch from\n%s\nto\n%s", was, is)
+		t.Errorf("the branch of phase 1 after a look at it: got\n%s\nwant\n%s", is, was)
 	}
 	if diff := q.Must(0, "open", "--diff").Stdout; !strings.HasPrefix(diff, "diff /dev/null b/more.txt\n") || strings.Count(diff, "diff ") != 1 {
 		t.Errorf("phase 2 changed\n%s\nwant more.txt alone", diff)
@@ -165,15 +165,15 @@ func TestMoveInWithAConflict(t *testing.T) {
 	wants(t, "a conflict", r.Stderr, "cannot take in what is new on main", "lib/word.mjs", "git -C .abl/work/src merge ")
 	lacks(t, "a conflict", r.Stderr, "package.json")
 	if got := p.Git(".abl/work/src", "rev-parse", "abl/phase1"); got != tip || p.Git(".abl/work/src", "status", "--porcelain") != "" {
-		t.Errorf("the branch moved from %s to %s", tip, got)
+		t.Errorf("the branch: got %s, want %s without changes", got, tip)
 	}
 	// The person decides, by the very commands of the hint.
 	steps := regexp.MustCompile(`hint: git -C (\S+) merge (\S+); decide; git -C \S+ (-c \S+) commit -a; then the same command again`).FindStringSubmatch(r.Stderr)
 	if steps == nil {
-		t.Fatalf("no commands to decide by:\n%s", r.Stderr)
+		t.Fatalf("the hint: got no commands, want git merge and git commit:\n%s", r.Stderr)
 	}
 	if out, err := exec.Command("git", "-C", filepath.Join(p.Dir, steps[1]), "merge", steps[2]).CombinedOutput(); err == nil {
-		t.Fatalf("git finds no conflict:\n%s", out)
+		t.Fatalf("git merge: got no conflict, want one:\n%s", out)
 	}
 	p.Write(steps[1]+"/lib/word.mjs", "export const word = 'ok';\n")
 	p.Git(steps[1], append(strings.Fields(steps[3]), "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qam", "ok, then")...)
@@ -238,10 +238,10 @@ func TestMoveInHostile(t *testing.T) {
 	}
 	wants(t, "pull", p.Must(0, "pull").Stdout, "restored: phase 1 passed")
 	if _, err := os.Lstat(ran); err == nil {
-		t.Error("something of the repository's was run")
+		t.Error("programs that the repository names: got a run of one, want none")
 	}
 	if got := p.Git("", "-c", "core.fsmonitor=", "diff", "--name-only", "main...abl/phase1"); got != "lib/word.mjs" {
-		t.Errorf("changed: %q", got)
+		t.Errorf("changed files: got %q, want lib/word.mjs", got)
 	}
 	p.Git("", "symbolic-ref", "HEAD", "refs/heads/--upload-pack=x")
 	wants(t, "a branch like an option", p.Must(9, "phase", "1", "--again").Stderr, "--upload-pack=x")

@@ -191,7 +191,7 @@ func TestKilledAndCleaned(t *testing.T) {
 		}
 	}, "phase", "1")
 	if p.Left() == "" {
-		t.Error("a killed abl left nothing on the engine")
+		t.Error("left on the engine by a killed abl: got nothing, want its containers")
 	}
 	p.Must(0, "clean")
 	noLeftovers(p)

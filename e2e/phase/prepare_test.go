@@ -151,7 +151,7 @@ func TestPrepareKilled(t *testing.T) {
 		t.Errorf("the lock file: got %q, want %q", got, want)
 	}
 	if !p.Exists("src/deps/all") {
-		t.Error("src/deps/all is missing")
+		t.Error("src/deps/all: got no file, want the one that the preparation makes")
 	}
 	noLeftovers(p)
 }

@@ -181,7 +181,7 @@ func noRegistryByDefault(t *testing.T, p *lab.Project, r *registryAt) {
 	lacks(t, "the registry's log", r.asked(), "direct")
 	lacks(t, "the Builder's environment", printed(p, "p1-build-1.1"), "PROXY=", "proxy=")
 	if p.Exists(".abl/logs/calls/p1-build-1.1/gateway.jsonl") {
-		t.Error("there is a gateway")
+		t.Error("the gateway's log: got a file, want none")
 	}
 	noLeftovers(p)
 }
@@ -250,6 +250,6 @@ func dropImages(t *testing.T, label string) {
 		}
 	}
 	if left := docker(t, "images", "-aq", "--filter", "label=abl.test="+label); left != "" {
-		t.Errorf("images left: %s", left)
+		t.Errorf("images left: got %s, want none", left)
 	}
 }

@@ -51,7 +51,7 @@ func TestReplayConfirmsAPass(t *testing.T) {
 	wants(t, "the finding", finding, `"contract": "P1.C1"`, `"is": "verified"`)
 	for _, name := range []string{"replay-app-1", "replay-no app", "replay-empty", "replay-500"} {
 		if !p.Exists(".abl/logs/calls/p1-verify-1.1/" + name + "/stdout") {
-			t.Errorf("the call has no output of %s", name)
+			t.Errorf("the output of %s: got no file, want one", name)
 		}
 	}
 	isAudited(p, 1, 1)
@@ -175,8 +175,8 @@ func TestRegressionIsFoundWithoutAVerifier(t *testing.T) {
 	wants(t, "the advice", notesOf(t, r.Stdout), "P1.C1 GET / → 200 with the text ok", "phase1.md:10): it held when phase 1 passed")
 	lacks(t, "the advice", notesOf(t, r.Stdout), "no contract says")
 	lacks(t, "abl report 2", p.Must(0, "report", "2").Stdout, "what fails besides")
-	if got := verdicts(events(t, r)) + ", " + called(events(t, r)); got != "fail, p2-build-1.1" {
-		t.Errorf("it came to %s", got)
+	if got, want := verdicts(events(t, r))+", "+called(events(t, r)), "fail, p2-build-1.1"; got != want {
+		t.Errorf("verdicts and calls: got %s, want %s", got, want)
 	}
 	if testing.Short() {
 		noLeftovers(p)
@@ -186,8 +186,8 @@ func TestRegressionIsFoundWithoutAVerifier(t *testing.T) {
 	p.Write(".abl/config.yaml", whole)
 	script(p, builds(write("server.mjs", server)), verify2)
 	all := events(t, p.Must(0, "phase", "2", "--again", "--json"))
-	if got := verdicts(all) + ", " + called(all); got != "pass, p2-build-2.1 p2-verify-2.1" {
-		t.Errorf("it came to %s", got)
+	if got, want := verdicts(all)+", "+called(all), "pass, p2-build-2.1 p2-verify-2.1"; got != want {
+		t.Errorf("verdicts and calls: got %s, want %s", got, want)
 	}
 	wants(t, "the second Builder's prompt", p.Read(".abl/logs/calls/p2-build-2.1/in/prompt.md"), "SPEC: GET / → 200 with the text ok", "INPUT: GET /", "OBSERVED: another text")
 	wants(t, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-1", "phase2/verify/step-2")

@@ -21,7 +21,7 @@ func lookAtBoxes(p *lab.Project, call, key string) {
 	for _, kind := range []string{"role", "gateway", "holder"} {
 		ids := boxes(kind)
 		if len(ids) == 0 {
-			p.Errorf("call %s has no %s to look at", call, kind)
+			p.Errorf("call %s: got no container of kind %s, want one", call, kind)
 		}
 		for _, id := range ids {
 			lookAtBox(p, call, key, kind, id)
@@ -40,8 +40,7 @@ func lookAtBox(p *lab.Project, call, key, kind, id string) {
 		holds = holds || inMemory(pid, key)
 	}
 	if holds != (kind == "gateway") && os.Geteuid() == 0 {
-		t := map[bool]string{true: "holds", false: "lacks"}[holds]
-		p.Errorf("call %s: the memory of %s %s the key", call, kind, t)
+		p.Errorf("call %s: the key in the memory of %s: got %v, want %v", call, kind, holds, !holds)
 	}
 }
 
@@ -103,10 +102,10 @@ func TestSecretIsNotCommitted(t *testing.T) {
 	lacks(t, "it", r.Stdout+r.Stderr, value)
 	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+"commit: {allow_secrets: [SHOP_CODE]}\n")
 	p.Must(0, "phase", "1")
-	if got := calls(p); got != "p1-build-1.1 p1-verify-1.1" {
-		t.Errorf("calls %s", got)
+	if got, want := calls(p), "p1-build-1.1 p1-verify-1.1"; got != want {
+		t.Errorf("calls: got %s, want %s", got, want)
 	}
-	if got := p.Git("src", "log", "--all", "-p"); strings.Contains(got, "keys.txt") || !strings.Contains(got, "server.mjs") {
-		t.Errorf("committed is %s", got)
-	}
+	history := p.Git("src", "log", "--all", "-p")
+	wants(t, "the history", history, "server.mjs")
+	lacks(t, "the history", history, "keys.txt")
 }

@@ -88,7 +88,7 @@ func TestKilledRunLeavesTheBuilderItsServices(t *testing.T) {
 		}
 	}, "phase", "1")
 	if r.Code != -1 {
-		t.Fatalf("abl was not killed: %+v", r)
+		t.Fatalf("got exit %d, want a kill: %s", r.Code, r.Stderr)
 	}
 	resumed := ""
 	r = watch(p, func(e state.Event, _ *os.Process) {
@@ -98,7 +98,7 @@ func TestKilledRunLeavesTheBuilderItsServices(t *testing.T) {
 		}
 	}, "phase", "1")
 	if r.Code != 0 || resumed != "p1-build-1.1" {
-		t.Errorf("it ends with %d, resumed %q\n%s", r.Code, resumed, r.Stderr)
+		t.Errorf("got exit %d, resumed %q, want 0, p1-build-1.1\n%s", r.Code, resumed, r.Stderr)
 	}
 	wants(t, "the Builder", printed(p, "p1-build-1.1"), "trial hello 2 none seeded", "trial hello 3 none seeded")
 	noLeftovers(p)
@@ -160,7 +160,7 @@ func TestDocsServices(t *testing.T) {
 			script(p, builds(write("server.mjs", c.app), must(0, c.tries)), verifies(write("run.sh", tests, "0755"), run(lab.File(t, "steps/asks-the-app-twice.sh"))))
 			r := p.Must(0, "phase", "1", "--json")
 			if n := len(of(events(t, r), state.Verdict)); n != 1 {
-				t.Errorf("%d verdicts, want the pass alone", n)
+				t.Errorf("verdicts: got %d, want 1", n)
 			}
 			wants(t, "the Builder", printed(p, "p1-build-1.1"), c.visits)
 			wants(t, "the Verifier", printed(p, "p1-verify-1.1"), "ok "+c.visits)

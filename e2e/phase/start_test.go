@@ -110,6 +110,6 @@ func endsByItself(t *testing.T, p *lab.Project) {
 func noLeftovers(p *lab.Project) {
 	p.Helper()
 	if left := p.Left(); left != "" {
-		p.Errorf("left on the engine: %s", left)
+		p.Errorf("left on the engine: got %s, want nothing", left)
 	}
 }

@@ -221,11 +221,11 @@ func TestModelsFallBack(t *testing.T) {
 		used = append(used, e.Model)
 	}
 	if got := strings.Join(used, " "); got != "big small big" || len(of(all, state.Wait)) > 0 || model.Asked() != 3 {
-		t.Errorf("models %s, waits %v, %d asked", got, of(all, state.Wait), model.Asked())
+		t.Errorf("got models %s, waits %v, %d requests, want big small big, none, 3", got, of(all, state.Wait), model.Asked())
 	}
 	rows := ledgerRows(p)
 	if len(rows) != 3 || rows[0]["outcome"] != "quota" || rows[1]["model"] != "small" || rows[1]["total"] != "10" || rows[2]["model"] != "big" {
-		t.Errorf("ledger %v", rows)
+		t.Errorf("the ledger: got %v, want quota of big, small with 10 tokens, and big", rows)
 	}
 	noLeftovers(p)
 }
@@ -243,13 +243,13 @@ func TestWaitingSurvives(t *testing.T) {
 			if e.Kind == state.Wait {
 				waited++
 				if left := time.Until(e.Until); left > 2*time.Minute {
-					t.Errorf("it waits until %s", e.Until)
+					t.Errorf("the wait: got one until %s, want 2 minutes or less", e.Until)
 				}
 				_ = abl.Signal(sig)
 			}
 		}, "phase", "1")
 		if want := map[syscall.Signal]int{syscall.SIGKILL: -1, syscall.SIGINT: 130}[sig]; r.Code != want || waited != 1 || model.Asked() != 1 {
-			t.Fatalf("%v: exit %d, %d waits, %d asked: %s", sig, r.Code, waited, model.Asked(), r.Stderr)
+			t.Fatalf("%v: got exit %d, %d waits, %d requests, want %d, 1, 1: %s", sig, r.Code, waited, model.Asked(), want, r.Stderr)
 		}
 		wants(t, "the state", p.Read(".abl/state.json"), `"outage": {`, `"tries": 1`)
 	}
@@ -259,6 +259,6 @@ func TestWaitingSurvives(t *testing.T) {
 	p.Write(".abl/state.json", untilPattern.ReplaceAllString(p.Read(".abl/state.json"), `"until": "`+past+`"`))
 	r := p.Must(0, "phase", "1", "--json")
 	if waits := of(events(t, r), state.Wait); len(waits) != 1 || !strings.Contains(waits[0].Text, "call 2 in a row") {
-		t.Errorf("waits %+v", waits)
+		t.Errorf("waits: got %+v, want one, for call 2 in a row", waits)
 	}
 }
