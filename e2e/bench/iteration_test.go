@@ -20,7 +20,7 @@ func BenchmarkIteration(b *testing.B) {
 	text := "done\n"
 	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: []agent.ScriptCall{
 		{Role: "builder", Steps: []agent.Step{{Write: "server.mjs", Text: "import http from 'node:http'; http.createServer((q, r) => r.end('ok')).listen(3000);\n"}, {Report: &text}}},
-		{Role: "verifier", Steps: []agent.Step{{Write: "run.sh", Text: "#!/bin/sh\necho 1..1\ncurl -sf $ABL_APP_URL/ | grep -q ok && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n", Mode: "0755"}, {Report: &text}}},
+		{Role: "verifier", Steps: []agent.Step{{Write: "run.sh", Text: lab.File(b, "suite.sh"), Mode: "0755"}, {Report: &text}}},
 	}})
 	if err != nil {
 		b.Fatal(err)

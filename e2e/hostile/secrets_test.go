@@ -174,7 +174,7 @@ func (s *scene) orders() (word string) {
 func (s *scene) byGemini(role string, attacks []attack) agent.ScriptCall {
 	script := writeLib(s) + inOrder(s, slices.DeleteFunc(slices.Clone(attacks), func(a attack) bool { return a.by != role && a.by != "both" }))
 	n := int64(10)
-	steps := []agent.Step{write("all.sh", script), run("sh ./all.sh > results 2>&1; rm -f all.sh; tail -c 100 results")}
+	steps := []agent.Step{write("all.sh", script), run("sh ./all.sh > results 2>&1"), run("rm all.sh"), run("tail -c 100 results")}
 	c := builds(steps...)
 	if role == "verifier" {
 		c = verifies(steps...)
