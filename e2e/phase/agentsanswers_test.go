@@ -26,7 +26,7 @@ var answerFaults = []answerFault{
 	{modelserver.Jumbled, "away", 75, 1, "a part of it is not JSON", ""},
 	{modelserver.Limited, "cut", 5, 2, "was cut at", ""},
 	{modelserver.TooLong, "large", 5, 2, "the provider answers 400", ""}, // the second call, from its start
-	{modelserver.Silence, "away", 75, 1, "did not answer its last request (stopped as idle)", ", idle_timeout: 10s"},
+	{modelserver.Silence, "away", 75, 1, "(stopped as idle)", ", idle_timeout: 10s"},
 }
 
 // Every real CLI uses a tool, and then each of its answers is faulty or does not come. Some CLIs report success,

@@ -56,7 +56,7 @@ func elsewhere(p *lab.Project, origin string) *lab.Project {
 // TestMoveIn: a phase on a repository that was there before, published, taken up by a
 // colleague, and gone on with there.
 func TestMoveIn(t *testing.T) {
-	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\nverify: {evidence: required, strength_time: 0}\n",
+	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\nverify: {evidence: required, strength_time: 0, allow_weak: all}\n",
 		builds(must(0, "git log --format=%s | grep -qx 'a greeter'"), must(0, "git log -p >/dev/null"),
 			must(1, "git status --porcelain | grep ."),
 			must(1, "cat secret-tests/check.sh .abl/config.yaml"), must(1, "git grep -q 'curl app' $(git rev-list --all)"),

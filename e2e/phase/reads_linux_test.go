@@ -42,7 +42,7 @@ func TestReadsOfALargeSource(t *testing.T) {
 	lab.Long(t)
 	lab.Local(t) // another engine is sent the source for each container of the app
 	const files, size = 600, 100_000
-	p := newProject(t, "verify: {evidence: required}\n"+nodeApp, builds(write("server.mjs", server)), verifies())
+	p := newProject(t, "verify: {evidence: required}\n"+nodeApp, builds(write("server.mjs", server)), verifies(write("run.sh", honest, "0755")))
 	noise := rand.NewChaCha8([32]byte{}) // which git cannot compress
 	for i := range files {
 		data := make([]byte, size)

@@ -118,9 +118,11 @@ func Add(b sandbox.Box, path, text string) {
 func (p *Plant) Builds(b sandbox.Box) sandbox.Exit {
 	n := step(b)
 	time.Sleep(moment)
-	Add(b, helper.Src+"/log.txt", fmt.Sprintf("builder %d\n", n))
-	Add(b, helper.Src+"/word.txt", map[bool]string{true: "wrong\n", false: "right\n"}[n == 1 && !p.Easy])
-	Add(b, fmt.Sprintf("%s/builder_reports/phase1_v%d_done.md", helper.Src, n), "done\n")
+	p.Engine.WhileRunning(b.Name, func() {
+		Add(b, helper.Src+"/log.txt", fmt.Sprintf("builder %d\n", n))
+		Add(b, helper.Src+"/word.txt", map[bool]string{true: "wrong\n", false: "right\n"}[n == 1 && !p.Easy])
+		Add(b, fmt.Sprintf("%s/builder_reports/phase1_v%d_done.md", helper.Src, n), "done\n")
+	})
 	time.Sleep(moment)
 	return sandbox.Exit{}
 }
@@ -128,14 +130,16 @@ func (p *Plant) Builds(b sandbox.Box) sandbox.Exit {
 func (p *Plant) verifies(b sandbox.Box) sandbox.Exit {
 	n := step(b)
 	time.Sleep(moment)
-	Add(b, helper.Tests+"/log.txt", fmt.Sprintf("verifier %d\n", n))
-	if n == 1 {
-		Add(b, helper.Tests+"/run.sh", "tests\n")
-	}
-	if n == 1 && !p.Easy {
-		Add(b, helper.Tests+"/failed_specs.md", "SPEC: read word.txt → right\nINPUT: word.txt\nOBSERVED: wrong\n")
-	}
-	Add(b, fmt.Sprintf("%s/verifier_reports/phase1_v%d_done.md", helper.Tests, n), "done\n")
+	p.Engine.WhileRunning(b.Name, func() {
+		Add(b, helper.Tests+"/log.txt", fmt.Sprintf("verifier %d\n", n))
+		if n == 1 {
+			Add(b, helper.Tests+"/run.sh", "tests\n")
+		}
+		if n == 1 && !p.Easy {
+			Add(b, helper.Tests+"/failed_specs.md", "SPEC: read word.txt → right\nINPUT: word.txt\nOBSERVED: wrong\n")
+		}
+		Add(b, fmt.Sprintf("%s/verifier_reports/phase1_v%d_done.md", helper.Tests, n), "done\n")
+	})
 	time.Sleep(moment)
 	return sandbox.Exit{}
 }

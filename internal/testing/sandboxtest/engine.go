@@ -158,6 +158,15 @@ func (e *Engine) Print(name, text string) {
 	}
 }
 
+// WhileRunning does work unless the box has ended: an ended one changes nothing any more.
+func (e *Engine) WhileRunning(name string, work func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b, ok := e.boxes[name]; ok && b.status.State == sandbox.Running {
+		work()
+	}
+}
+
 // Finish ends a running box from outside.
 func (e *Engine) Finish(name string, exit sandbox.Exit) {
 	e.mu.Lock()
