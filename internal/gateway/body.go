@@ -100,7 +100,7 @@ func (p *provider) oddField(all fields) string {
 
 // providersTool names the first tool of a request that its client would not run, ""
 // when there is none, and reports whether the request offers any. Later models of Anthropic
-// and OpenAI are told of tools amid the conversation, too.
+// and OpenAI are given tools in the middle of the conversation, too.
 func (p *provider) providersTool(all fields) (odd string, offers bool) {
 	odd = p.oddTools(all["tools"], deepest)
 	offers = isFilled(all["tools"]) || isFilled(all["functions"])
