@@ -111,7 +111,7 @@ func isAudited(p *lab.Project, phase, step int) {
 func isRegressionAudited(p *lab.Project) {
 	p.Helper()
 	broke, mended := audited(p, 2, 1), audited(p, 2, 2)
-	if c := broke.Contracts[0]; broke.Verdict != "fail" || !broke.ByReplay || c.ID != "P1.C1" || c.Result != "fail" || c.By != "replay" || c.Observed != "another text" {
+	if c := broke.Contracts[0]; broke.Verdict != "fail" || !broke.ByReplay || c.ID != "P1.C1" || c.Result != "fail" || c.By != "replay" || c.Observed != "nothing" {
 		p.Errorf("what broke: %s, %+v", broke.Verdict, c)
 	}
 	if c := broke.Contracts[1]; c.ID != "P2.C1" || c.Result != "unknown" {

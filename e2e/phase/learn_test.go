@@ -58,6 +58,7 @@ func learn(p *lab.Project, code int, args ...string) learned {
 // The real Gemini CLI plays a cycle with a scripted model on this machine. The learner stores each
 // response unchanged.
 func TestGeminiLearns(t *testing.T) {
+	lab.Long(t)
 	learnsInOneCycle(t, programs["gemini"], "gemini-2.5-pro")
 }
 

@@ -158,43 +158,6 @@ func reportsAllReasons(p *lab.Project, r lab.Result) {
 	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, want...)
 }
 
-// What phase 1 promised is replayed before a Verifier of phase 2 is paid.
-func TestRegressionIsFoundWithoutAVerifier(t *testing.T) {
-	breaks := builds(hasApp(t, "responds-with-no.mjs"))
-	breaks.Phase = 2
-	verify2 := verifies(hasSuite(t, "honest-two-phases.sh"))
-	verify2.Phase = 2
-	p := newProject(t, evidence, builds(write("server.mjs", server)), verifies(hasSuite(t, "honest.sh")))
-	p.Write(".abl/specs/phase2.md", strings.NewReplacer("Phase 1", "Phase 2", "GET / →", "GET /again →").Replace(oneSpec))
-	p.Must(0, "phase", "1")
-	script(p, breaks)
-	whole := p.Read(".abl/config.yaml")
-	p.Write(".abl/config.yaml", strings.Replace(whole, "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
-	r := p.Must(3, "phase", "2", "--json")
-	wants(t, "the finding", p.Read(".abl/logs/calls/p2-verify-1.1/finding.json"), `"contract": "P1.C1"`)
-	wants(t, "the advice", notesOf(t, r.Stdout), "P1.C1 GET / → 200 with the text ok", "phase1.md:10): it held when phase 1 passed")
-	lacks(t, "the advice", notesOf(t, r.Stdout), "no contract says")
-	lacks(t, "abl report 2", p.Must(0, "report", "2").Stdout, "what fails besides")
-	if got, want := verdicts(events(t, r))+", "+called(events(t, r)), "fail, p2-build-1.1"; got != want {
-		t.Errorf("verdicts and calls: got %s, want %s", got, want)
-	}
-	if testing.Short() {
-		noLeftovers(p)
-		return
-	}
-
-	p.Write(".abl/config.yaml", whole)
-	script(p, builds(write("server.mjs", server)), verify2)
-	all := events(t, p.Must(0, "phase", "2", "--again", "--json"))
-	if got, want := verdicts(all)+", "+called(all), "pass, p2-build-2.1 p2-verify-2.1"; got != want {
-		t.Errorf("verdicts and calls: got %s, want %s", got, want)
-	}
-	wants(t, "the second Builder's prompt", p.Read(".abl/logs/calls/p2-build-2.1/in/prompt.md"), "SPEC: GET / → 200 with the text ok", "INPUT: GET /", "OBSERVED: another text")
-	wants(t, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-1", "phase2/verify/step-2")
-	isRegressionAudited(p)
-	noLeftovers(p)
-}
-
 // notesOf are the notes among the events of a run.
 func notesOf(t *testing.T, out string) string {
 	t.Helper()

@@ -41,7 +41,7 @@ func (r route) contract() string {
 	return fmt.Sprintf("\n- GET %s → 200 with the text %s\n", r.path, r.text)
 }
 
-// An earlier phase that passes on a new source makes the later ones stale: what
+// What phase 1 promised is replayed before a Verifier of phase 2 is paid for. An earlier phase that passes on a new source makes the later ones stale: what
 // they passed with is replayed there, free of charge while it holds, and opens
 // the phase again with what was observed where it does not.
 func TestLaterPassIsStale(t *testing.T) {
@@ -50,8 +50,7 @@ func TestLaterPassIsStale(t *testing.T) {
 	p := newProject(t, evidence, builds(serves(t, root)), verifies(checks(t, root)))
 	p.Must(0, "phase", "1")
 	p.Write(".abl/specs/phase2.md", "# Phase 2: Second\n\n## Context\n\nThe same service.\n\n## Contracts\n"+two.contract())
-	script(p, builds(serves(t, root, two)), verifies(checks(t, root, two)))
-	p.Must(0, "phase", "2")
+	isFoundBroken(p, builds(serves(t, two)), builds(serves(t, root, two)), verifies(checks(t, root, two)))
 
 	p.Write(".abl/specs/phase1.md", oneSpec+more.contract())
 	wants(t, "phase 2 on a text that nobody verified", p.Must(2, "phase", "2").Stderr, "phase 1 is not the one it passed with")
@@ -61,7 +60,7 @@ func TestLaterPassIsStale(t *testing.T) {
 	holdsStill(p)
 	if testing.Short() {
 		noLeftovers(p)
-		return // the phase that no longer holds is like a regression (TestRegressionIsFoundWithoutAVerifier)
+		return // a phase that no longer holds is found broken like the first
 	}
 
 	p.Write(".abl/specs/phase1.md", p.Read(".abl/specs/phase1.md")+last.contract())
@@ -69,12 +68,12 @@ func TestLaterPassIsStale(t *testing.T) {
 	p.Must(0, "phase", "1")
 	script(p, builds(serves(t, root, two, more, last)), verifies(checks(t, root, two, more, last)))
 	all := events(t, p.Must(0, "phase", "2", "--json"))
-	if got := verdicts(all) + ", " + called(all); got != "fail pass, p2-build-4.1 p2-verify-4.1" {
+	if got := verdicts(all) + ", " + called(all); got != "fail pass, p2-build-5.1 p2-verify-5.1" {
 		t.Errorf("the broken phase came to %s", got)
 	}
-	wants(t, "the Builder's prompt", p.Read(".abl/logs/calls/p2-build-4.1/in/prompt.md"), "SPEC: GET /two → 200 with the text second", "INPUT: GET /two", "OBSERVED: nothing")
-	wants(t, "the finding", p.Read(".abl/logs/calls/p2-verify-3.1/finding.json"), `"contract": "P2.C1"`, `"by_replay": true`)
-	wants(t, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-3")
+	wants(t, "the Builder's prompt", p.Read(".abl/logs/calls/p2-build-5.1/in/prompt.md"), "SPEC: GET /two → 200 with the text second", "INPUT: GET /two", "OBSERVED: nothing")
+	wants(t, "the finding", p.Read(".abl/logs/calls/p2-verify-4.1/finding.json"), `"contract": "P2.C1"`, `"by_replay": true`)
+	wants(t, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-4")
 
 	all = events(t, p.Must(0, "phase", "1", "--again", "--json"))
 	if got := verdicts(all) + ", " + called(all); got != "pass, " {
@@ -85,6 +84,34 @@ func TestLaterPassIsStale(t *testing.T) {
 	}
 	lacks(t, "abl status", p.Must(0, "status").Stdout, "stale")
 	noLeftovers(p)
+}
+
+// isFoundBroken runs phase 2, whose first Builder breaks phase 1: no Verifier is called, and the
+// second Builder reads what broke.
+func isFoundBroken(p *lab.Project, breaks agent.ScriptCall, mends ...agent.ScriptCall) {
+	p.Helper()
+	whole := p.Read(".abl/config.yaml")
+	p.Write(".abl/config.yaml", strings.Replace(whole, "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
+	script(p, breaks)
+	all := events(p, p.Must(3, "phase", "2", "--json"))
+	if got, want := verdicts(all)+", "+called(all), "fail, p2-build-1.1"; got != want {
+		p.Errorf("verdicts and calls: got %s, want %s", got, want)
+	}
+	wants(p, "the finding", p.Read(".abl/logs/calls/p2-verify-1.1/finding.json"), `"contract": "P1.C1"`)
+	wants(p, "the advice", noteTexts(all), "P1.C1 GET / → 200 with the text ok", "phase1.md:10): it held when phase 1 passed")
+	lacks(p, "the advice", noteTexts(all), "no contract says")
+	lacks(p, "abl report 2", p.Must(0, "report", "2").Stdout, "what fails besides")
+
+	p.Write(".abl/config.yaml", whole)
+	script(p, mends...)
+	all = events(p, p.Must(0, "phase", "2", "--again", "--json"))
+	if got, want := verdicts(all)+", "+called(all), "pass, p2-build-2.1 p2-verify-2.1"; got != want {
+		p.Errorf("verdicts and calls: got %s, want %s", got, want)
+	}
+	wants(p, "the second Builder's prompt", p.Read(".abl/logs/calls/p2-build-2.1/in/prompt.md"),
+		"SPEC: GET / → 200 with the text ok", "INPUT: GET /", "OBSERVED: nothing")
+	wants(p, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-1", "phase2/verify/step-2")
+	isRegressionAudited(p)
 }
 
 // holdsStill wants the second phase to pass again on the source as it is, without a call.
@@ -101,7 +128,7 @@ func holdsStill(p *lab.Project) {
 	if p.Git("src", "rev-parse", "phase2/passed") != p.Git("src", "rev-parse", "HEAD") || p.Git(".abl/tests", "rev-parse", "phase2/passed") != tests {
 		p.Error("the tag is not at the source that was replayed, or no longer at the tests that were")
 	}
-	r := audited(p, 2, 2)
+	r := audited(p, 2, 3)
 	if r.Verdict != "pass" || !r.ByReplay || r.Iteration != 0 || len(r.Calls) != 0 || r.Commits.Tests != tests || r.Commits.Source != p.Git("src", "rev-parse", "HEAD") {
 		p.Errorf("the record: %+v", r)
 	}
@@ -112,7 +139,7 @@ func holdsStill(p *lab.Project) {
 	if got := strings.Join(shown, ", "); got != "P1.C1 pass replay, P1.C2 pass replay, P2.C1 pass replay" {
 		p.Errorf("the contracts: %s", got)
 	}
-	wants(p, "abl report 2", p.Must(0, "report", "2").Stdout, "step-2: PASS", "replays by abl itself, tried against away, empty 200, 500 too; no agent was called")
+	wants(p, "abl report 2", p.Must(0, "report", "2").Stdout, "step-3: PASS", "replays by abl itself, tried against away, empty 200, 500 too; no agent was called")
 	lacks(p, "abl status", p.Must(0, "status").Stdout, "stale")
 	wants(p, "a passed phase", p.Must(0, "phase", "2").Stderr, "nothing to do")
 }
