@@ -18,7 +18,7 @@ const absentFile = "absent.json"
 func keepAbsent(p state.Project, all []state.Thing) error {
 	kept := []state.Thing{}
 	for _, t := range all {
-		if !strings.HasPrefix(t.Path, roles.Builder.Reports+"/") {
+		if first, _, _ := strings.Cut(t.Path, "/"); first != roles.Builder.Reports {
 			kept = append(kept, t)
 		}
 	}

@@ -1,11 +1,15 @@
 package phase
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
+	"abl/roles/agent"
 )
 
 // noteTexts are the texts of the notes of a run.
@@ -43,29 +47,82 @@ func TestTheCommitIsTested(t *testing.T) {
 	noLeftovers(p)
 }
 
-// A change inside a submodule is in no commit of the repository: the contract fails, and the next
-// Builder reads why.
-func TestSubmoduleIsNotTested(t *testing.T) {
-	lab.Long(t)
-	app := write("server.mjs", strings.Replace(lab.File(t, "apps/answer-from-dist.mjs"), "./dist/", "./deps/lib/", 1))
-	first := call("builder", 1, app, write("deps/lib/answer.mjs", answer), report())
-	second := call("builder", 2, run("sed -i s,./deps/lib/,./own/, server.mjs"), write("own/answer.mjs", answer), report())
-	p := newProject(t, nodeApp+"source: {repo: .}\n", first, second, verifies())
+// adopted makes the project's folder a repository as people have them: with a submodule, a large
+// file as git-lfs keeps it, a file that abl leaves out, and files that git ignores.
+func adopted(p *lab.Project) {
+	p.Helper()
 	p.Git(".", "init", "-q", "-b", "main")
-	p.Write("README", "of the user\n")
-	p.Write(".gitmodules", "[submodule \"lib\"]\n\tpath = deps/lib\n\turl = https://example.com/lib.git\n")
-	p.Git(".", "add", "README", ".gitmodules")
+	for path, text := range map[string]string{
+		"README":         "of the user\n",
+		".gitignore":     "dist/\n.env\n/at-one\n/go-one\n",
+		".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+		".gitmodules":    "[submodule \"lib\"]\n\tpath = deps/lib\n\turl = https://example.com/lib.git\n",
+		"model.bin":      largeFile,
+		"keys/token":     "of the user alone\n",
+	} {
+		p.Write(path, text)
+		p.Git(".", "add", path)
+	}
 	p.Git(".", "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("a", 40)+",deps/lib")
 	p.Git(".", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-q", "-m", "one")
-	r := p.Must(0, "phase", "1", "--json")
-	all := events(t, r)
-	if got := verdicts(all); got != "fail pass" {
-		t.Fatalf("got verdicts %q, want fail, then pass", got)
+}
+
+// largeFile is what git holds of a file that git-lfs keeps.
+const largeFile = "version https://git-lfs.github.com/spec/v1\noid sha256:" +
+	"4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+
+// A phase in an adopted repository passes with what git archive gives of the published branch: what
+// git ignores, a submodule, .env and what an interrupted call left there are not in it, and the app
+// did not have them when it was tested.
+func TestAPassStartsFromItsArchive(t *testing.T) {
+	lab.Long(t)
+	from := func(path string) agent.Step {
+		return write("server.mjs", strings.Replace(lab.File(t, "apps/answer-from-dist.mjs"), "./dist/answer.mjs", "./"+path, 1))
 	}
-	const absent = `"deps/lib/answer.mjs" (inside a submodule: commits of this repository cannot hold it)`
-	wants(t, "the notes after the fail", noteTexts(all), absent)
-	wants(t, "the next Builder's prompt", p.Read(".abl/logs/calls/p1-build-2.1/in/prompt.md"), "    deps/lib/answer.mjs: inside a submodule")
+	p := newProject(t, nodeApp+"source: {repo: .}\nadopt: {exclude: [keys/token]}\n",
+		call("builder", 1, write("dist/answer.mjs", answer), write(".env", "SECRET=1\n"), gate(t, "one"), from("dist/answer.mjs"), report()),
+		call("builder", 2, write("deps/lib/answer.mjs", answer), from("deps/lib/answer.mjs"), report()),
+		call("builder", 3, write("own/answer.mjs", answer), from("own/answer.mjs"), report()),
+		verifies(run(`curl -s "$ABL_APP_URL/files"`)))
+	adopted(p)
+	r := watch(p, func(e state.Event, abl *os.Process) {
+		if e.Kind == state.Action && strings.Contains(e.Text, "at-one") {
+			until(p, ".abl/work/src/at-one")
+			_ = abl.Signal(os.Interrupt)
+		}
+	}, "phase", "1")
+	if r.Code != 130 {
+		t.Fatalf("the interrupted run: got exit code %d, want 130: %s", r.Code, r.Stderr)
+	}
+	p.Write(".abl/work/src/go-one", "")
+	r = p.Must(0, "phase", "1", "--json")
+	all := events(t, r)
+	if got := verdicts(all); got != "fail fail pass" {
+		t.Fatalf("verdicts: got %q, want the app not to start without dist, then without the submodule's file, then a pass", got)
+	}
+	const ignored = `abl tests the commit, which does not contain ".env" (ignored by .gitignore:2), "dist" (ignored by .gitignore:1)`
+	const inside = `"deps/lib/answer.mjs" (inside a submodule: commits of this repository cannot hold it)`
+	wants(t, "the notes after the fails", noteTexts(all), ignored+"\n", inside+`, "dist" (ignored by .gitignore:1)`)
+	wants(t, "the third Builder's prompt", p.Read(".abl/logs/calls/p1-build-3.1/in/prompt.md"), "    deps/lib/answer.mjs: inside a submodule")
 	p.Must(0, "publish")
-	wants(t, "the published branch", p.Git(".", "ls-tree", "-r", "--name-only", "abl/phase1"), "own/answer.mjs", "server.mjs")
+	if got := p.Git(".", "show", "abl/phase1:model.bin") + "\n" + p.Git(".", "show", "abl/phase1:keys/token"); got != largeFile+"of the user alone" {
+		t.Errorf("model.bin and keys/token on the published branch: got %q, want both as the user committed them", got)
+	}
+	archive, err := exec.Command("git", "-C", p.Dir, "archive", "abl/phase1").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := exec.Command("docker", "run", "--rm", "-i", "--network", "none", toolsImage(p), "sh", "-c", lab.File(t, "scripts/starts-an-archive.sh"))
+	bare.Stdin = bytes.NewReader(archive)
+	got, err := bare.Output()
+	if err != nil {
+		t.Fatalf("the archive in a container: %v", err)
+	}
+	text, files, _ := strings.Cut(string(got), "\n")
+	if text != "ok" {
+		t.Errorf("the app of the archive responds: got %q, want ok", text)
+	}
+	tested := strings.Replace(files, "keys/token\n", "", 1) // abl leaves it out
+	wants(t, "the files that the tested app had", printed(p, "p1-verify-3.1"), tested)
 	noLeftovers(p)
 }

@@ -76,23 +76,24 @@ func TestExportToIsLikeGitArchive(t *testing.T) {
 
 // A snapshot reports each path that the commit does not contain, with the rule or the limit.
 func TestAbsentPathsHaveReasons(t *testing.T) {
-	r := open(t, t.TempDir())
+	r, err := Open(t.TempDir(), Options{Without: []string{"deploy/keys"}})
+	must(t, err)
 	write(t, r.Dir(), map[string]string{".gitignore": "# built\n\ndist/\n*.cfg\n!keep.cfg\n"})
 	write(t, r.Dir(), map[string]string{"lib/.gitignore": "gen.py\n"})
-	for _, name := range []string{"dist/a.js", "app.cfg", "keep.cfg", "lib/gen.py", "lib/core.py"} {
+	for _, name := range []string{"dist/a.js", "app.cfg", "keep.cfg", "lib/gen.py", "lib/core.py", "deploy/keys/a"} {
 		write(t, r.Dir(), map[string]string{name: "x"})
 	}
 	write(t, r.Dir(), map[string]string{".git/info/exclude": "/notes.txt\n"})
 	write(t, r.Dir(), map[string]string{"notes.txt": "x"})
 	var found state.Found
-	_, err := r.Snapshot(t.Context(), Message{Subject: "one", Keep: func(f state.Found) error { found = f; return nil }})
+	_, err = r.Snapshot(t.Context(), Message{Subject: "one", Keep: func(f state.Found) error { found = f; return nil }})
 	must(t, err)
 	var got []string
 	for _, a := range found.Absent {
 		got = append(got, a.Path+": "+a.What)
 	}
 	want := []string{
-		"app.cfg: ignored by .gitignore:4", "dist: ignored by .gitignore:3",
+		"app.cfg: ignored by .gitignore:4", "deploy/keys/a: excluded from the clone (adopt.exclude)", "dist: ignored by .gitignore:3",
 		"lib/gen.py: ignored by lib/.gitignore:1", "notes.txt: ignored by .git/info/exclude:1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -129,7 +129,7 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 	found.Entries = slices.DeleteFunc(slices.Clone(found.Entries), func(e *index.Entry) bool {
 		out := away(e) || below(kept, e.Name)
 		if out && len(found.Ignores) < maxDiffers {
-			found.Ignores = append(found.Skipped, Skipped{Path: e.Name, Why: r.whyAway(e.Name)})
+			found.Ignores = append(found.Ignores, Skipped{Path: e.Name, Why: r.whyAway(e.Name)})
 		}
 		return out
 	})
