@@ -54,7 +54,7 @@ func (c oneCommit) Content(string) (map[string]string, error) {
 	return map[string]string{"a": "0100644 1"}, nil
 }
 
-func (c oneCommit) ExportTo(_ context.Context, dir, _ string) error {
+func (c oneCommit) ExportTo(_ context.Context, dir, _, _ string) error {
 	return errors.Join(c.err, os.WriteFile(filepath.Join(dir, "a"), []byte("text of the commit"), 0o644))
 }
 

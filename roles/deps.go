@@ -65,7 +65,7 @@ func (a *App) prepareExport(ctx context.Context, key, commit, export, dir string
 func (a *App) prepareOnce(ctx context.Context, key, commit, export, dir string) (failed string, err error) {
 	begun, in := time.Now(), a.Project
 	in.Src = dir
-	if err := errors.Join(clearFolder(dir), a.Commits.ExportTo(ctx, dir, commit)); err != nil {
+	if err := errors.Join(clearFolder(dir), a.Commits.ExportTo(ctx, dir, commit, "")); err != nil {
 		return "", err
 	}
 	a.tell(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})

@@ -23,8 +23,9 @@ type Commits interface {
 	TreeHash(commit string) (string, error)
 	// Content returns the mode and hash of each file of a commit by its path.
 	Content(commit string) (map[string]string, error)
-	// ExportTo writes a commit, and nothing else, into an empty directory.
-	ExportTo(ctx context.Context, dir, commit string) error
+	// ExportTo writes a commit, and nothing else, into an empty directory. It may link files of
+	// earlier, "" or an earlier export beside dir that is named by its tree.
+	ExportTo(ctx context.Context, dir, commit, earlier string) error
 }
 
 // layers are the directories that an app's source consists of, the upper first: the export of a
@@ -43,7 +44,9 @@ func (a *App) source(ctx context.Context, key, commit string) (all layers, faile
 	if err != nil {
 		return nil, "", err
 	}
-	dir, err := a.cache().ensure("trees", tree, func(dir string) error { return a.Commits.ExportTo(ctx, dir, commit) })
+	dir, err := a.cache().ensure("trees", tree, func(dir string) error {
+		return a.Commits.ExportTo(ctx, dir, commit, a.cache().newest("trees"))
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot export commit %.12s of the source: %w", commit, err)
 	}
@@ -120,6 +123,19 @@ func (c cache) open(kind string) error {
 	}
 	opened[dir] = err == nil
 	return err
+}
+
+// newest returns the directory of a kind that was used last, "" for none.
+func (c cache) newest(kind string) (dir string) {
+	entries, _ := os.ReadDir(c.project.Cache(kind))
+	var last time.Time
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && info.ModTime().After(last) && !strings.HasPrefix(e.Name(), unfinished) {
+			dir, last = c.project.Cache(kind, e.Name()), info.ModTime()
+		}
+	}
+	return dir
 }
 
 // prune removes what a killed abl left unfinished, and all directories of a kind but those that

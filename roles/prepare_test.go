@@ -70,8 +70,8 @@ func (c committed) Tip() (string, error) {
 	return head.Hash, err
 }
 
-func (c committed) ExportTo(ctx context.Context, dir, commit string) error {
-	return c.Repo.ExportTo(ctx, dir, commit, git.Owner{UID: c.uid, GID: c.gid})
+func (c committed) ExportTo(ctx context.Context, dir, commit, earlier string) error {
+	return c.Repo.ExportTo(ctx, dir, commit, earlier, git.Owner{UID: c.uid, GID: c.gid})
 }
 
 func (k *kitchen) prepare(want string) {

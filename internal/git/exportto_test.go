@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -59,7 +60,7 @@ func TestExportToIsLikeGitArchive(t *testing.T) {
 	write(t, r.Dir(), map[string]string{"lib/a.txt": "changed since"})
 
 	got := t.TempDir()
-	must(t, r.ExportTo(t.Context(), got, snap.Commit.Hash, Owner{os.Getuid(), os.Getgid()}))
+	must(t, r.ExportTo(t.Context(), got, snap.Commit.Hash, "", Owner{os.Getuid(), os.Getgid()}))
 	want := t.TempDir()
 	archive := exec.CommandContext(t.Context(), "sh", "-c", `git -C "$1" -c tar.umask=0022 archive "$2" | tar -x -C "$3"`, "sh", r.Dir(), snap.Commit.Hash, want)
 	if out, err := archive.CombinedOutput(); err != nil {
@@ -71,6 +72,55 @@ func TestExportToIsLikeGitArchive(t *testing.T) {
 	info, err := os.Stat(filepath.Join(got, "lib/a.txt"))
 	if err != nil || !info.ModTime().Equal(snap.Commit.When.Truncate(time.Second)) {
 		t.Errorf("the file is of %v, %v, want the commit's time %v", info.ModTime(), err, snap.Commit.When)
+	}
+}
+
+// Files that an earlier export has too become links of it. What changed, or is no longer there, is as
+// in an export of its own.
+func TestExportToLinksAnEarlierExport(t *testing.T) {
+	r := open(t, t.TempDir())
+	write(t, r.Dir(), map[string]string{"lib/same.txt": "same", "lib/other.txt": "one", "gone.txt": "gone", "run.sh": "#!/bin/sh\n"})
+	must(t, os.Symlink("lib/same.txt", filepath.Join(r.Dir(), "link")))
+	one := snapshot(t, r, "one", "1")
+	write(t, r.Dir(), map[string]string{"lib/other.txt": "two", "new/file.txt": "new"})
+	must(t, os.Remove(filepath.Join(r.Dir(), "gone.txt")))
+	must(t, os.Chmod(filepath.Join(r.Dir(), "run.sh"), 0o755))
+	two := snapshot(t, r, "two", "2")
+	tree, err := r.TreeHash(one.Commit.Hash)
+	must(t, err)
+
+	mine, cache := Owner{os.Getuid(), os.Getgid()}, t.TempDir()
+	export := func(name string, s Snap, earlier string) string {
+		t.Helper()
+		dir := filepath.Join(cache, name)
+		must(t, os.Mkdir(dir, 0o755))
+		must(t, r.ExportTo(t.Context(), dir, s.Commit.Hash, earlier, mine))
+		return dir
+	}
+	first, fresh := export(tree, one, ""), export("fresh", two, "")
+	for _, c := range []struct {
+		name, earlier string
+		links         bool
+	}{
+		{"linked", first, true},
+		{"not-beside-it", filepath.Join(t.TempDir(), tree), false},
+		{"not-a-tree", filepath.Join(cache, "fresh"), false},
+		{"removed-meanwhile", filepath.Join(cache, strings.Repeat("1", 40)), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := export(c.name, two, c.earlier)
+			if diff := cmp.Diff(listing(t, fresh), listing(t, got)); diff != "" {
+				t.Errorf("the export (-without +with an earlier one):\n%s", diff)
+			}
+			for _, name := range []string{"lib/same.txt", "lib/other.txt", "run.sh"} {
+				was, err1 := os.Stat(filepath.Join(first, name))
+				is, err2 := os.Stat(filepath.Join(got, name))
+				must(t, errors.Join(err1, err2))
+				if want := c.links && name == "lib/same.txt"; os.SameFile(was, is) != want {
+					t.Errorf("%s is a link: got %v, want %v", name, !want, want)
+				}
+			}
+		})
 	}
 }
 

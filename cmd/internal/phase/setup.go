@@ -319,8 +319,8 @@ func (r repo) Restore(ctx context.Context, aside string) ([]string, error) {
 }
 
 // ExportTo writes a commit into an empty directory, for the roles' user.
-func (r repo) ExportTo(ctx context.Context, dir, commit string) error {
-	return r.Repo.ExportTo(ctx, dir, commit, git.Owner{UID: r.uid, GID: r.gid})
+func (r repo) ExportTo(ctx context.Context, dir, commit, earlier string) error {
+	return r.Repo.ExportTo(ctx, dir, commit, earlier, git.Owner{UID: r.uid, GID: r.gid})
 }
 
 // Tip is the last commit, "" before the first.

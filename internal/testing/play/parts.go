@@ -55,8 +55,8 @@ func (r repo) Restore(ctx context.Context, aside string) ([]string, error) {
 	return r.Repo.Restore(ctx, aside, os.Getuid(), os.Getgid())
 }
 
-func (r repo) ExportTo(ctx context.Context, dir, commit string) error {
-	return r.Repo.ExportTo(ctx, dir, commit, git.Owner{UID: os.Getuid(), GID: os.Getgid()})
+func (r repo) ExportTo(ctx context.Context, dir, commit, earlier string) error {
+	return r.Repo.ExportTo(ctx, dir, commit, earlier, git.Owner{UID: os.Getuid(), GID: os.Getgid()})
 }
 
 func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
