@@ -114,11 +114,11 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 			return nil
 		}
 	}
-	v.note("the tests are run with altered answers of the app, for about " + left.Round(time.Second).String())
+	v.note("the tests are run with " + s.Others() + ", for about " + left.Round(time.Second).String())
 	for all := s.Alterations(); len(all) > 0 && left > 0; all = s.Alterations() {
 		of := len(s.Altered) + len(all)
 		all = all[:min(len(all), v.Replay.AtOnce())]
-		v.emit(state.Event{Kind: state.Progress, Text: fmt.Sprintf("replay %d of %d with altered answers", len(s.Altered)+len(all), of)})
+		v.emit(state.Event{Kind: state.Progress, Text: fmt.Sprintf("replay %d of %d with %s", len(s.Altered)+len(all), of, s.Others())})
 		longest, err := v.alterOnce(ctx, s, all, evidence.Limit(took))
 		if err != nil || longest == 0 {
 			return err
@@ -145,7 +145,7 @@ func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.A
 	}
 	for i, run := range runs {
 		if run.AppFailed != "" {
-			v.note("the app did not start for the tests with altered answers: " + run.AppFailed)
+			v.note("the app did not start for the tests with " + s.Others() + ": " + run.AppFailed)
 			return 0, nil
 		}
 		longest = max(longest, run.Took)

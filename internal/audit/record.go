@@ -26,6 +26,7 @@ type Record struct {
 	Decided   time.Time           `json:"decided"`
 	Verdict   string              `json:"verdict"`                  // pass, fail or unverified
 	Status    string              `json:"status"`                   // where the phase came to rest with it
+	Kind      string              `json:"kind,omitempty"`           // of the app: http, tcp or command; older records have none
 	Evidence  string              `json:"evidence"`                 // verify.evidence: required or off
 	Strength  string              `json:"strength_shown,omitempty"` // that tests notice other answers: shown for 11 of 14 contracts
 	ByReplay  bool                `json:"by_replay,omitempty"`      // the entries are abl's own; a pass has come of replays alone
@@ -101,6 +102,7 @@ type Contract struct {
 type Finding struct {
 	Is       string   `json:"is,omitempty"`       // verified, weak, failed, flaky and so on
 	Why      string   `json:"why,omitempty"`      // in plain words
+	Test     string   `json:"test,omitempty"`     // its line in what the tests printed in the first replay: line 3: ok 3 - P1.C3
 	Runs     []string `json:"runs,omitempty"`     // of the replays against the app: ok, not ok, missing, twice or void
 	Entries  int      `json:"entries,omitempty"`  // of failed_specs.md that name it
 	Input    string   `json:"input,omitempty"`    // of the first run that was not ok, or of the entry

@@ -191,24 +191,39 @@ type try struct {
 
 func (s Suite) tries() []try {
 	return []try{
-		{"away", "with the app away", 0, s.Away, s.Waived.Away},
+		{"away", "with the " + s.words().app + " away", 0, s.Away, s.Waived.Away},
 		{"empty 200", "under " + s.words().empty, 200, s.Empty, s.Waived.Null},
 		{"500", "under " + s.words().broken, 500, s.Broken, s.Waived.Null},
 	}
 }
 
-// words are how the null apps and the tests' requests are told of, which depends on the kind.
-type words struct{ empty, broken, asks, none string }
+// words are how the null apps and what passes between tests and app are told of, which depends on
+// the kind of the app.
+type words struct {
+	app, empty, broken, asks, none string
+	answer, answers                string // what the app gives, and what is altered
+	never, otherwise, every        string // what a test did in place of the contract's request
+}
 
 func (s Suite) words() words {
-	const ask, none = "does it ask $ABL_APP_URL?", "the tests sent the app no request"
+	w := words{
+		app: "app", empty: "an app that answers everything with an empty 200", broken: "an app that answers everything with 500",
+		asks: "does it ask $ABL_APP_URL?", none: "the tests sent the app no request", answer: "an answer of the app's", answers: "answers",
+		never: "the tests never sent this request", otherwise: "the tests sent this request with other headers or another body only",
+		every: "every answer to this request was another than the contract says: ",
+	}
 	switch s.Kind {
 	case helper.KindTCP:
-		return words{"an app that takes connections and says nothing", "an app that answers everything with a line of its own", ask, none}
+		w.empty, w.broken = "an app that takes connections and says nothing", "an app that answers everything with a line of its own"
 	case helper.KindCommand:
-		return words{"a program that does nothing and ends with 0", "a program that fails with 1", "does it run abl-cmd app?", "the tests never ran the program"}
+		w = words{
+			app: "program", empty: "a program that does nothing and ends with 0", broken: "a program that fails with 1",
+			asks: "does it run abl-cmd app?", none: "the tests never ran the program", answer: "output of the program's", answers: "output",
+			never: "the tests never ran the program in this way", otherwise: "the tests ran it with other input only",
+			every: "every run of this left something else than the contract says: ",
+		}
 	}
-	return words{"an app that answers everything with an empty 200", "an app that answers everything with 500", ask, none}
+	return w
 }
 
 // passes says that the run claims ok for a contract. No answer is not ok.
@@ -236,9 +251,9 @@ func (s Suite) vacuous(c Contract) string {
 	under := s.under(c.ID)
 	switch {
 	case len(under) == 3:
-		return "its test is ok with the app away and under both null apps: it cannot fail"
+		return fmt.Sprintf("its test is ok with the %s away and under both null %[1]ss: it cannot fail", s.words().app)
 	case len(under) > 0 && under[0] == "away" && !c.Absence:
-		return "its test is ok with the app away (" + s.words().asks + ")"
+		return fmt.Sprintf("its test is ok with the %s away (%s)", s.words().app, s.words().asks)
 	}
 	return ""
 }
@@ -250,7 +265,7 @@ func (s Suite) challenged(c Contract) (is, why string) {
 	case !slices.ContainsFunc(s.Real, Run.asked):
 		return Vacuous, s.words().none
 	case s.echoed(c):
-		return Vacuous, "its test line is an answer of the app's: run.sh prints answers as they are, so the app could pass itself"
+		return Vacuous, fmt.Sprintf("its test line is %s: run.sh prints it as it is, so the %s could pass itself", s.words().answer, s.words().app)
 	case seen.lacks != "":
 		return NotWitnessed, seen.lacks
 	case why != "":
@@ -273,7 +288,7 @@ func (s Suite) challenged(c Contract) (is, why string) {
 	case s.unnoticed(c) != "":
 		return Weak, s.unnoticed(c)
 	case len(s.kinds(c)) > 0 && s.AlteredFault() != "":
-		return Untried, "its tests were not tried with altered answers: " + s.AlteredFault()
+		return Untried, "its tests were not tried with altered " + s.words().answers + ": " + s.AlteredFault()
 	case len(untried) > 0:
 		return Untried, "its tests were not tried " + strings.Join(untried, " and ")
 	case len(weak) > 0:

@@ -30,7 +30,7 @@ func TestKinds(t *testing.T) {
 		{"a program that may do anything", helper.KindCommand, ran, no, ok, ok, Weak, "does nothing and ends with 0 and under a program that fails with 1", false},
 		{"a program that need not be there", helper.KindCommand, ran, ok, no, no, Vacuous, "does it run abl-cmd app?", false},
 		{"a program that is not run", helper.KindCommand, witness.Exchange{}, no, no, no, Vacuous, "the tests never ran the program", false},
-		{"a program that prints the test line", helper.KindCommand, printed, no, no, no, Vacuous, "an answer of the app's", false},
+		{"a program that prints the test line", helper.KindCommand, printed, no, no, no, Vacuous, "output of the program's", false},
 		{"a server", helper.KindTCP, line, no, no, no, Verified, "", true},
 		{"a server that may be silent", helper.KindTCP, line, no, ok, no, Weak, "takes connections and says nothing", false},
 		{"a server that is not asked", helper.KindTCP, witness.Exchange{}, no, no, no, Vacuous, "no request", false},
@@ -67,7 +67,7 @@ func TestAlteredRuns(t *testing.T) {
 		{"the output alone", "`count words` → prints 3, exit code 0", words, "named", Weak, "the exit code of its run with words is 1 instead of 0", "shown for 0 of 1 contract, 1 weak"},
 		{"no exit code is named", "`count words` → prints 3", words, "named", Verified, "", "shown for 1 of 1 contract"},
 		{"its words are never given", "`count lines` → prints 3", "", "", Weak, "what its run with no arguments prints", "shown for 0 of 1 contract, 1 weak"},
-		{"it ended otherwise", "`count words` → prints 3, exit code 1", words, "", Verified, "", "shown for 0 of 1 contract, 1 without an answer that could be altered"},
+		{"it ended otherwise", "`count words` → prints 3, exit code 1", words, "", Verified, "", "shown for 0 of 1 contract, 1 with nothing to alter"},
 		{"nothing that can be altered", "`count words` → a note is there", words, "", Verified, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -43,6 +43,9 @@ type Standing struct {
 	later bool // its test is ok, and was not tried where nothing can be: the iteration fails without that
 }
 
+// maxTestLine is how many bytes of a test's line a finding has.
+const maxTestLine = 300
+
 // stand weighs one contract of a suite.
 func stand(claims Claims, s Suite, c Contract) Standing {
 	t := tally(s.Real, c.ID)
@@ -56,6 +59,9 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 	}
 	for _, r := range t.results {
 		st.Runs = append(st.Runs, string(r.Status))
+		if st.Test == "" && len(r.Points) > 0 {
+			st.Test = wording.Short(fmt.Sprintf("line %d: %s", r.Points[0].Line, r.Points[0].Text), maxTestLine)
+		}
 	}
 	if t.notOK > 0 {
 		st.Input, st.Observed = t.refuted.Fields["input"], observed(t.refuted)

@@ -238,9 +238,12 @@ func (s Suite) unnoticed(c Contract) string {
 // Why it is not shown that the test of a contract notices other answers.
 const (
 	notReached  = "not reached"
-	notAltered  = "without an answer that could be altered"
+	notAltered  = "with nothing to alter"
 	goesByOther = "weak"
 )
+
+// Others is what a suite is run with to see whether its tests notice it.
+func (s Suite) Others() string { return "altered " + s.words().answers }
 
 // unshown says why it is not shown of a contract, "" where it is, or where nothing of its answers can
 // be altered.

@@ -143,11 +143,11 @@ func (s Suite) shows(r Run, claim witness.Claim) (found sight) {
 	switch {
 	case found.exchange != "":
 	case len(answers) > 0:
-		found.lacks = "every answer to this request was another than the contract says: " + wording.Cut(strings.Join(answers, "; "), 200)
+		found.lacks = s.words().every + wording.Cut(strings.Join(answers, "; "), 200)
 	case slices.ContainsFunc(r.Record, claim.AskedOtherwise):
-		found.lacks = "the tests sent this request with other headers or another body only"
+		found.lacks = s.words().otherwise
 	default:
-		found.lacks = "the tests never sent this request"
+		found.lacks = s.words().never
 	}
 	return found
 }

@@ -348,10 +348,10 @@ func TestStrength(t *testing.T) {
 		{"it noticed alone", []tried{made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
 		{"no answer was altered beside another", []tried{made(get(false), "x", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
 		{"it gave up", []tried{made(get(true), "-", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
-		{"the witness had ended", []tried{made(ended, "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 without an answer that could be altered"},
+		{"the witness had ended", []tried{made(ended, "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 with nothing to alter"},
 		{"it noticed nothing", []tried{made(get(true), "o", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 weak"},
 		{"its own answer may have been too long", []tried{made(long, "o", "P1.C1", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
-		{"there was nothing to notice", []tried{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 without an answer that could be altered"},
+		{"there was nothing to notice", []tried{made(get(false), "x", "P1.C1")}, false, 0, "shown for 0 of 1 contract, 1 with nothing to alter"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := suite("o")

@@ -100,6 +100,7 @@ var pageFiles embed.FS
 // pageTemplate is read when the first page is made.
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page.html").Funcs(template.FuncMap{
+		"next": Next, "answers": func(r *audit.Record) string { return wordsOf(*r).answers },
 		"head": pageHead, "line": line, "text": func(s string) string { return block(s, "") }, "when": when, "span": span,
 		"figure": figure, "number": func(n int) string { return wording.Thousands(int64(n)) }, "things": wording.Count,
 		"short": func(s string) string { return s[:min(len(s), 12)] }, "paragraphs": paragraphs,

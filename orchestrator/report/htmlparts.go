@@ -300,7 +300,12 @@ func (m *matrix) cardOf(c audit.Contract, r audit.Record, later []cell, seen map
 		}
 		return kept
 	}
-	k.Input, k.Observed = keep(c.Input, maxBlock), keep(c.Observed, maxBlock)
+	input, observed := c.Input, c.Observed
+	if e, ok := given(c, r); ok {
+		input, observed = e.Input, e.Observed
+		k.Facts = append(k.Facts, fact{"the entry for the Builder", line(e.Spec) + ", with the input and what was observed below"})
+	}
+	k.Input, k.Observed = keep(input, maxBlock), keep(observed, maxBlock)
 	if saw {
 		k.Request, k.Answer = keep(x.Request()+"\n\n"+bodyText(x.Sent), maxBody), keep(answerText(x), maxBody)
 	}

@@ -214,20 +214,73 @@ func proof(c audit.Contract, r audit.Record) (lines []string) {
 			lines = append(lines, what+strings.Join(words, ", "))
 		}
 	}
+	w := wordsOf(r)
 	say("result: ", []string{told(c, r)})
-	say("replays against the app: ", c.Runs)
+	if c.Test != "" {
+		say("test: ", []string{c.Test})
+	}
+	say("replays against the "+w.app+": ", c.Runs)
 	if c.Result == audit.Pass {
 		isOK := func(name string) bool { return slices.Contains(c.Under, name) }
-		say("not ok, as it should be, against: ", slices.DeleteFunc(tried(r), isOK))
+		say("not ok, as it should be, against: ", w.named(slices.DeleteFunc(tried(r), isOK)))
 	}
-	say("ok as well under: ", c.Under)
+	say("ok as well under: ", w.named(c.Under))
 	if text := witnessed(c); text != "" {
 		lines = append(lines, text)
 	}
 	if c.Unshown != "" {
-		lines = append(lines, "whether its test notices other answers is not shown: "+c.Unshown)
+		lines = append(lines, "whether its test notices other "+w.answers+" is not shown: "+c.Unshown)
 	}
 	return lines
+}
+
+// words are how a report names the app, what it gives, and what stood in its place.
+type words struct {
+	app, answers string
+	under        map[string]string // by Finding.Under, which has the words of a web server
+}
+
+// wordsOf returns the words for the kind of app that a record is about.
+func wordsOf(r audit.Record) words {
+	switch r.Kind {
+	case "command":
+		return words{"program", "output", map[string]string{
+			"away": "no program", "empty 200": "a program that does nothing", "500": "a program that fails",
+		}}
+	case "tcp":
+		return words{"app", "answers", map[string]string{"empty 200": "silence", "500": "a line of its own"}}
+	}
+	return words{app: "app", answers: "answers"}
+}
+
+// named returns the names of what stood in the app's place.
+func (w words) named(under []string) (all []string) {
+	for _, name := range under {
+		all = append(all, cmp.Or(w.under[name], name))
+	}
+	return all
+}
+
+// given returns the entry that the next Builder is given about a contract, in an iteration that failed.
+func given(c audit.Contract, r audit.Record) (failedspecs.Entry, bool) {
+	i := slices.IndexFunc(r.Entries, func(e failedspecs.Entry) bool { return e.Contract == c.ID })
+	if i < 0 || r.Verdict != audit.Fail {
+		return failedspecs.Entry{}, false
+	}
+	return r.Entries[i], true
+}
+
+// Next returns the command with which a phase goes on from where it rests, and what to do before.
+func Next(status string, phase int) string {
+	switch status {
+	case "passed":
+		return fmt.Sprintf("abl open %d starts what passed; abl phase %d goes on once its spec is written", phase, phase+1)
+	case "stuck":
+		return fmt.Sprintf("refine .abl/specs/phase%d.md, run abl phase %[1]d again", phase)
+	case "unverified":
+		return fmt.Sprintf("abl phase %d --again", phase)
+	}
+	return fmt.Sprintf("abl phase %d goes on with it", phase)
 }
 
 // witnessed tells of the exchange that shows a contract, "" where nothing is known of one.
@@ -262,7 +315,7 @@ func facts(r audit.Record) (all []fact) {
 		put(fmt.Sprintf("spec.%d.sha256", s.Phase), s.SHA256)
 	}
 	for _, run := range r.Replays {
-		put("replay."+run.Name, cameTo(run))
+		put("replay."+run.Name, cameTo(run, wordsOf(r)))
 	}
 	for _, c := range r.Calls {
 		held, class := "no boundary proof", c.Class
@@ -295,11 +348,11 @@ func evidenceOf(r audit.Record) string {
 		}
 	}
 	text := wording.Count(len(r.Replays)-altered, "replay") + " by abl itself"
-	if others := tried(r); len(others) > 0 {
+	if others := wordsOf(r).named(tried(r)); len(others) > 0 {
 		text += ", tried against " + strings.Join(others, ", ") + " too"
 	}
 	if altered > 0 {
-		text += fmt.Sprintf(", and %d with altered answers", altered)
+		text += fmt.Sprintf(", and %d with altered %s", altered, wordsOf(r).answers)
 	}
 	if len(r.Calls) == 0 {
 		text += "; no agent was called"
@@ -312,17 +365,20 @@ func evidenceOf(r audit.Record) string {
 func isAltered(run audit.Replay) bool { return strings.HasPrefix(run.Name, "altered-") }
 
 // cameTo is what a replay came to, in a few words.
-func cameTo(run audit.Replay) string {
+func cameTo(run audit.Replay, w words) string {
 	switch {
 	case run.Failed != "":
-		return "the app did not start: " + run.Failed
+		return "the " + w.app + " did not start: " + run.Failed
 	case run.Gone != "":
 		return run.Gone
 	}
 	took := (time.Duration(run.MS) * time.Millisecond).Round(100 * time.Millisecond)
 	text := fmt.Sprintf("%d of %d tests ok, exit code %d, %s", run.OK, run.Tests, run.Exit, took)
 	if isAltered(run) {
-		text = "with altered answers " + text
+		text = "with altered " + w.answers + ": " + text
+	}
+	if other := w.under[underName[run.Against]]; other != "" {
+		text = "against " + other + ": " + text
 	}
 	if run.Late {
 		text += ", stopped at its time limit"

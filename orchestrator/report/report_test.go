@@ -42,12 +42,24 @@ func contract(phase int, id, says, result, by, is string) audit.Contract {
 	return audit.Contract{Clause: audit.Clause{ID: id, Phase: phase, Says: says}, Result: result, By: by, Finding: audit.Finding{Is: is}}
 }
 
+// program is the record of a program that passed, one contract by a test that is not shown to look.
+func program() *audit.Record {
+	sorts := contract(1, "P1.C1", "`sort` → prints the lines in order", audit.Pass, audit.ByReplay, "verified")
+	sorts.Runs, sorts.Test, sorts.Under = []string{"ok"}, "line 2: ok 1 - P1.C1", []string{"empty 200"}
+	sorts.Unshown = "not reached"
+	r := sample("pass", "passed", sorts)
+	r.Kind, r.Strength = "command", "shown for 0 of 1 contract, 1 not reached"
+	r.Replays = append(r.Replays, audit.Replay{Name: "empty", Against: "empty", Tests: 1, OK: 1}, audit.Replay{Name: "500", Against: "500", Tests: 1},
+		audit.Replay{Name: "altered-1", Against: "app", Tests: 1})
+	return &r
+}
+
 // runs are those that the golden files show.
 func runs() map[string]Run {
 	weak := contract(1, "P1.C2", "GET /b → 200", audit.Pass, audit.ByReplay, "weak")
 	weak.Why, weak.Under, weak.Runs = "its test is ok under an app that answers everything with an empty 200", []string{"empty 200"}, []string{"ok"}
 	good := contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByReplay, "verified")
-	good.Runs, good.Witness = []string{"ok"}, "GET /a?x="+hostile+" → 200"
+	good.Runs, good.Witness, good.Test = []string{"ok"}, "GET /a?x="+hostile+" → 200", "line 3: ok 1 - P1.C1 "+hostile
 	unread := contract(1, "P1.C3", "two orders at once → one of them wins", audit.Pass, audit.ByReplay, "verified")
 	unread.Unread, unread.Runs = true, []string{"ok"}
 	weak.Allowed, weak.Witness = true, "GET /b → 200"
@@ -62,7 +74,10 @@ func runs() map[string]Run {
 	doubted.Input, doubted.Observed, doubted.Entries = "GET /links/1", "404", 1
 	spared := contract(1, "P1.C1", "GET /a → 200", audit.Unknown, "", "untried")
 	failed := sample("fail", "refuted", spared, bad, doubted)
-	failed.Entries = []failedspecs.Entry{{Spec: "the moon → round", Input: "look", Observed: hostile}, {Spec: "x", Contract: "P2.C1"}}
+	failed.Entries = []failedspecs.Entry{
+		{Spec: "the moon → round", Input: "look", Observed: hostile},
+		{Spec: "POST /links {url} → 201 " + hostile, Input: "POST /links {}", Observed: "500", Contract: "P2.C1"},
+	}
 	failed.Notes = []string{hostile, "another note"}
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for i := range failed.Calls {
@@ -80,7 +95,8 @@ func runs() map[string]Run {
 	word := sample("pass", "passed", contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByVerifier, ""))
 	word.Evidence, word.Replays = "off", nil
 	return map[string]Run{
-		"pass": {Phase: 2, Record: &passed, Used: partly, Files: -1}, "unverified": {Phase: 2, Record: &open, Older: true}, "word": {Phase: 2, Record: &word},
+		"program": {Phase: 2, Record: program(), Used: known, Files: 3},
+		"pass":    {Phase: 2, Record: &passed, Used: partly, Files: -1}, "unverified": {Phase: 2, Record: &open, Older: true}, "word": {Phase: 2, Record: &word},
 		"fail":               {Phase: 2, Record: &failed, Before: []audit.Record{before}, Used: known, Files: 12, Page: "out|`page`.html"},
 		"ended":              {Phase: 3, Title: "Later", Ended: &Ended{Code: 5, What: "the agent failed: " + hostile}},
 		"ended-after-a-fail": {Phase: 2, Record: &failed, Ended: &Ended{Code: 75, What: "the provider is away"}},

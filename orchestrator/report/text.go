@@ -24,6 +24,9 @@ func Text(w io.Writer, r Run) error {
 	if r.Ended != nil {
 		fmt.Fprintf(&b, "\nno verdict: %s (exit code %d)\n", line(r.Ended.What), r.Ended.Code)
 	}
+	if r.Record != nil && !r.Older && r.Ended == nil {
+		fmt.Fprintf(&b, "\nnext: %s\n", Next(r.Record.Status, r.Phase))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -49,11 +52,17 @@ func text(b *strings.Builder, r audit.Record, used string) {
 		if text := witnessed(c); text != "" {
 			fmt.Fprintf(b, "            %s\n", line(text))
 		}
+		if c.Test != "" {
+			fmt.Fprintf(b, "            test: %s\n", line(c.Test))
+		}
 		if spared(c, r) || c.Result == audit.Pass && c.Is == "verified" {
 			continue
 		}
 		fmt.Fprintf(b, "            %s\n", line(told(c, r)))
-		if c.Result == audit.Fail || c.Is == "disputed" {
+		if e, ok := given(c, r); ok {
+			fmt.Fprintf(b, "            the entry for the Builder:\n              SPEC: %s\n", line(e.Spec))
+			b.WriteString(seen(e.Input, e.Observed, "              "))
+		} else if c.Result == audit.Fail || c.Is == "disputed" {
 			b.WriteString(seen(c.Input, c.Observed, "            "))
 		}
 	}
@@ -99,6 +108,9 @@ func Markdown(r Run) string {
 	if used := r.used(); used != "" {
 		fmt.Fprintf(&b, "%s\n\n", used)
 	}
+	if r.Record != nil && !r.Older && r.Ended == nil {
+		fmt.Fprintf(&b, "next: %s\n\n", code(Next(r.Record.Status, r.Phase)))
+	}
 	if r.Page != "" {
 		fmt.Fprintf(&b, "The page of it: %s\n\n", code(r.Page))
 	}
@@ -129,6 +141,9 @@ func page(b *strings.Builder, run Run) {
 		why := code(told(c, r))
 		if text := witnessed(c); text != "" {
 			why += "<br>" + code(text)
+		}
+		if c.Test != "" {
+			why += "<br>test " + code(c.Test)
 		}
 		fmt.Fprintf(b, "| %s | %s |", code(c.ID), code(c.Says))
 		for _, earlier := range before {
@@ -162,7 +177,9 @@ func fails(b *strings.Builder, r audit.Record) {
 		fmt.Fprintf(b, "- **FAIL** %s %s<br>input %s<br>observed %s\n", id, code(says), code(input), code(observed))
 	}
 	for _, c := range r.Contracts {
-		if c.Result == audit.Fail {
+		if e, ok := given(c, r); ok {
+			show(code(c.ID)+" (the entry for the Builder)", e.Spec, e.Input, e.Observed)
+		} else if c.Result == audit.Fail {
 			show(code(c.ID), c.Says, c.Input, c.Observed)
 		}
 	}

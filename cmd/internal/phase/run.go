@@ -20,6 +20,7 @@ import (
 	"abl/internal/wording"
 	"abl/orchestrator"
 	"abl/orchestrator/evidence"
+	"abl/orchestrator/report"
 	"abl/roles"
 	"abl/roles/environment"
 	"abl/roles/retry"
@@ -319,10 +320,10 @@ func notPassed(paths state.Project, n int, p state.Phase) error {
 			still += "s"
 		}
 		e.Code, e.What = exit.Stuck, fmt.Sprintf("phase %d is stuck: %s after %s", n, still, after)
-		e.Do = fmt.Sprintf("read %s, refine .abl/specs/phase%d.md, run abl phase %d again", paths.Rel(filepath.Join(paths.Tests, orchestrator.FailedSpecs)), n, n)
+		e.Do = "read " + paths.Rel(filepath.Join(paths.Tests, orchestrator.FailedSpecs)) + ", " + report.Next(string(p.Status), n)
 	default:
 		e.What = fmt.Sprintf("phase %d is unverified: no believable verdict after %s", n, after)
-		e.Do = fmt.Sprintf("abl report %d shows what is missing; then abl phase %d --again", n, n)
+		e.Do = fmt.Sprintf("abl report %d shows what is missing; then %s", n, report.Next(string(p.Status), n))
 	}
 	return e
 }

@@ -247,3 +247,34 @@ func TestCostInWords(t *testing.T) {
 		t.Errorf("the status is %q", got)
 	}
 }
+
+// The last line of a run says "at least" if one of its calls reported no usage, and that nothing is
+// known if none did.
+func TestUntoldUsageInTheLastLine(t *testing.T) {
+	n, passed := int64(1000), 0
+	ended, told := state.Event{Kind: state.CallEnd, Class: "done"}, state.Event{Kind: state.Usage, Tokens: &n, CostUSD: "0.5"}
+	for _, c := range []struct {
+		name string
+		all  []state.Event
+		want string
+	}{
+		{"all-told", []state.Event{ended, told, ended, told}, "passed (0:00, 2,000 tokens, 1.00 USD)"},
+		{"the-last-untold", []state.Event{ended, told, ended}, "passed (0:00, at least 1,000 tokens, at least 0.50 USD)"},
+		{"the-first-untold", []state.Event{ended, ended, told}, "passed (0:00, at least 1,000 tokens, at least 0.50 USD)"},
+		{"none-told", []state.Event{ended}, "passed (0:00, tokens unknown, cost unknown)"},
+		{"no-call", nil, "passed (0:00)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var s story
+			end := state.Event{Kind: state.Outcome, Text: "passed", Exit: &passed}
+			for _, e := range append(c.all, end) {
+				e.Time = time.Unix(1, 0)
+				s.take(e)
+			}
+			end.Time = time.Unix(1, 0)
+			if got := words(end, &s).text; got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

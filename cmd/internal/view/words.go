@@ -24,6 +24,7 @@ type story struct {
 	underWay  string    // what goes on without an agent, "" for nothing
 	since     time.Time // when that began
 	used      ledger.Totals
+	untold    bool // a call has ended, and its usage was not told yet
 	refused   bool // nothing was begun: there is an error and no story
 }
 
@@ -39,7 +40,10 @@ func (s *story) take(e state.Event) {
 	if e.Iteration != 0 {
 		s.iteration = e.Iteration
 	}
-	s.underWay = ""
+	if s.untold && e.Kind != state.Usage { // nobody counted: unknown, and no zero
+		s.used.Add(ledger.Row{Source: ledger.Nobody})
+	}
+	s.untold, s.underWay = e.Kind == state.CallEnd, ""
 	switch e.Kind {
 	case state.Progress:
 		s.underWay, s.since = e.Text, e.Time
