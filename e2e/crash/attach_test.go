@@ -32,14 +32,14 @@ func atGate(s *scene, role, points string) (*scene, *running) {
 // An agent that runs while abl is killed is attached to: it and the app are the
 // same containers, and nothing is started twice.
 func TestRunningCallIsAttachedTo(t *testing.T) {
-	want, _ := wantedLong(t)
+	want, _ := wantedOf(t, nightSteps())
 	for role, key := range map[string]string{"builder": "p1-build-1.1", "verifier": "p1-verify-1.1"} {
 		t.Run(role, func(t *testing.T) {
 			if role == "builder" {
 				lab.Long(t)
 			}
 			t.Parallel()
-			s, r := heldLong(t, role)
+			s, r := atGate(sceneOf(t, nightSteps(), map[string]string{role: gate}), role, "")
 			r.signal(syscall.SIGKILL)
 			r.end(-1)
 			var agent string

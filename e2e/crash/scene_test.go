@@ -50,6 +50,14 @@ func shortSteps() int {
 	return 1
 }
 
+// nightSteps are two iterations in make test-all, and one in make test.
+func nightSteps() int {
+	if testing.Short() {
+		return shortSteps()
+	}
+	return 2
+}
+
 // sceneOf waits for a slot.
 func sceneOf(t *testing.T, steps int, gates map[string]string) *scene {
 	t.Helper()

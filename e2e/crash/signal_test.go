@@ -32,11 +32,11 @@ func TestSignals(t *testing.T) {
 				lab.Long(t)
 			}
 			t.Parallel()
-			at := newScene
+			steps := shortSteps()
 			if sig == syscall.SIGINT {
-				at = newLong
+				steps = nightSteps()
 			}
-			s := at(t, map[string]string{"builder": gate, "verifier": gate})
+			s := sceneOf(t, steps, map[string]string{"builder": gate, "verifier": gate})
 			s.stopAmid(t, sig, "builder")
 			if sig == syscall.SIGINT || !testing.Short() { // one is as good as another
 				s.stopAt(t, sig, "app.started")
