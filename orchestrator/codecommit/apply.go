@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"abl/internal/hostfs"
 	"abl/internal/testing/failpoint"
+	"abl/internal/wording"
 	"abl/roles/environment"
 )
 
@@ -69,8 +71,12 @@ func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 			err = cmp.Or(err, inTheWay(e.Path))
 		}
 		b.Files, b.New = append(b.Files, e.Path), append(b.New, was == nil)
+		content := e.Content
+		if err == nil && !e.Delete && was != nil {
+			content, err = likeBefore(t, e)
+		}
 		if err == nil && !e.Delete {
-			err = stageFile(t, staged(stage, "new", i), e.Content, was)
+			err = stageFile(t, staged(stage, "new", i), content, was)
 		}
 		if err != nil {
 			return err
@@ -81,10 +87,29 @@ func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 	return errors.Join(err, failpoint.Err("treeedit.staged"))
 }
 
+// likeBefore is the content of an edit with the byte order mark and the line ends of the file whose
+// place it takes: CRLF if most of its lines end so.
+func likeBefore(t *os.Root, e Edit) (string, error) {
+	const bom = "\ufeff"
+	old, err := hostfs.Read(t.Name(), e.Path, mostText)
+	content := e.Content
+	if bytes.Count(old, []byte("\r\n"))*2 > bytes.Count(old, []byte("\n")) {
+		content = strings.ReplaceAll(wording.Unix(content), "\n", "\r\n")
+	}
+	if bytes.HasPrefix(old, []byte(bom)) && !strings.HasPrefix(content, bom) {
+		content = bom + content
+	}
+	return content, err
+}
+
 // stageFile writes a new content, with the mode and, where that is allowed, the owner
-// of the file whose place it takes, if any.
+// of the file whose place it takes, if any. A new file that begins with #! can be executed.
 func stageFile(t *os.Root, name, content string, was fs.FileInfo) error {
-	f, err := t.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	perm := fs.FileMode(0o666)
+	if was == nil && strings.HasPrefix(content, "#!") {
+		perm = 0o777
+	}
+	f, err := t.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}

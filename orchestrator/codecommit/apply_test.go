@@ -426,3 +426,38 @@ func TestRecoverLeavesLinks(t *testing.T) {
 		t.Errorf("the link is gone: %v", err)
 	}
 }
+
+// A file that is replaced keeps its line ends and its byte order mark, and a new script can be
+// executed.
+func TestApplyKeepsTheForm(t *testing.T) {
+	for _, c := range []struct{ name, before, content, want string }{
+		{"crlf", "one\r\ntwo\r\n", "one\nthree\n", "one\r\nthree\r\n"},
+		{"crlf-in-the-answer", "one\r\ntwo\r\n", "one\r\nthree\n", "one\r\nthree\r\n"},
+		{"mostly-crlf", "one\r\ntwo\r\nthree\n", "one\n", "one\r\n"},
+		{"mostly-lf", "one\r\ntwo\nthree\n", "one\r\ntwo\n", "one\r\ntwo\n"},
+		{"one-line", "one", "two\nthree\n", "two\nthree\n"},
+		{"byte-order-mark", "\ufeffone\r\n", "two\n", "\ufefftwo\r\n"},
+		{"byte-order-mark-in-the-answer", "\ufeffone\n", "\ufefftwo\n", "\ufefftwo\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := plant(t, map[string]string{"a.txt": c.before})
+			if err := codecommit.Apply(root, stage, []codecommit.Edit{{Path: "a.txt", Content: c.content}}); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(filepath.Join(root, "a.txt")); err != nil || string(got) != c.want {
+				t.Errorf("got %q, %v, want %q", got, err, c.want)
+			}
+		})
+	}
+	root := plant(t, map[string]string{"old.sh": "#!/bin/sh\n"})
+	edits := []codecommit.Edit{{Path: "new.sh", Content: "#!/bin/sh\n"}, {Path: "old.sh", Content: "#!/bin/sh\ntrue\n"}, {Path: "a.txt", Content: "text\n"}}
+	if err := codecommit.Apply(root, stage, edits); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"new.sh": true, "old.sh": false, "a.txt": false} {
+		info, err := os.Stat(filepath.Join(root, name))
+		if err != nil || info.Mode()&0o100 != 0 != want {
+			t.Errorf("%s: got mode %v, %v, want that it can be executed: %v", name, info.Mode(), err, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package codecommit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"abl/internal/git/ignore"
+	"abl/internal/hostfs"
 	"abl/internal/lazyregexp"
 	"abl/internal/redact"
 )
@@ -104,8 +106,22 @@ func (g *PathGuard) judge(e Edit) (rule string, err error) {
 		return rule, nil
 	}
 	at, rule, err := stands(g.root, e.Path)
-	if rule == "" && at == nil && err == nil && e.Delete {
+	switch {
+	case rule != "" || err != nil:
+	case at == nil && e.Delete:
 		rule = "there is no such file to delete"
+	case at != nil && !e.Delete:
+		return g.illegible(e.Path)
+	}
+	return rule, err
+}
+
+// illegible is the rule against rewriting a file that is not UTF-8 text: no answer can have seen all
+// of its bytes.
+func (g *PathGuard) illegible(name string) (rule string, err error) {
+	data, err := hostfs.Read(g.root, name, mostText)
+	if err == nil && (!utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0) {
+		rule = "the file is not UTF-8 text, so an answer cannot give its whole content"
 	}
 	return rule, err
 }

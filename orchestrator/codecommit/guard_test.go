@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"abl/orchestrator/codecommit"
+	"abl/roles/environment"
 )
 
 // project makes a folder: a name that ends with / is a folder, one with -> a link.
@@ -294,4 +295,52 @@ func FuzzCheck(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A file that is not UTF-8 text is not rewritten: the model cannot have seen all of its bytes. It may
+// be deleted.
+func TestIllegibleFilesAreNotRewritten(t *testing.T) {
+	root := plant(t, map[string]string{"latin1.txt": "caf\xe9\n", "utf16.txt": "\xff\xfea\x00", "nul.bin": "a\x00b", "utf8.txt": "café\n"})
+	git(t, root, "", "init", "-q")
+	guard, err := codecommit.Project{Root: root, Profile: codecommit.ProfileOf(codecommit.V2)}.Guard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		edit codecommit.Edit
+		want string // a part of the error, "" for none
+	}{
+		{codecommit.Edit{Path: "latin1.txt", Content: "x\n", Line: 3}, `line 3: "latin1.txt" may not be changed: the file is not UTF-8 text`},
+		{codecommit.Edit{Path: "utf16.txt", Content: "x\n"}, "the file is not UTF-8 text"},
+		{codecommit.Edit{Path: "nul.bin", Content: "x\n"}, "the file is not UTF-8 text"},
+		{codecommit.Edit{Path: "latin1.txt", Delete: true}, ""},
+		{codecommit.Edit{Path: "utf8.txt", Content: "x\n"}, ""},
+		{codecommit.Edit{Path: "new.txt", Content: "x\n"}, ""},
+	} {
+		t.Run(fmt.Sprintf("%s-deleted-%v", c.edit.Path, c.edit.Delete), func(t *testing.T) {
+			_, err := guard.Check(t.Context(), []codecommit.Edit{c.edit})
+			if got := fmt.Sprint(err); (err != nil) != (c.want != "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A repository of somebody else's is refused in git's own words, with the way out.
+func TestRepositoryOfAnotherOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	root := plant(t, map[string]string{"a.txt": "x\n"})
+	git(t, root, "", "init", "-q")
+	err := errors.Join(os.Chown(root, 12345, 12345), os.Chown(filepath.Join(root, ".git"), 12345, 12345))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null") // a user may trust every folder
+	_, err = codecommit.Project{Root: root, Profile: codecommit.ProfileOf(codecommit.V1)}.Exposed(t.Context())
+	told, _ := errors.AsType[*environment.Error](err)
+	if told == nil || !strings.Contains(err.Error(), "dubious ownership") || told.Do != "if you trust its owner: git config --global --add safe.directory "+root {
+		t.Errorf("got %v (%+v), want git's words and safe.directory", err, told)
+	}
 }

@@ -117,6 +117,9 @@ func (p Project) Exposed(ctx context.Context) ([]string, error) {
 	}
 	files := append(p.keyFiles(), ".env")
 	ignored, err := Ignored(ctx, p.Root, files...)
+	if _, told := errors.AsType[*environment.Error](err); told {
+		return nil, err
+	}
 	if err != nil {
 		return nil, problem("the project has to be in a git repository: git init makes one", "%w", err)
 	}
@@ -223,6 +226,10 @@ func git(ctx context.Context, stdin, dir string, args ...string) (string, error)
 	out, err := cmd.Output()
 	if err != nil {
 		err = fmt.Errorf("cannot ask git what it ignores, or shows as changed: %w %s", err, voice.String())
+		if strings.Contains(voice.String(), "dubious ownership") {
+			do := "if you trust its owner: git config --global --add safe.directory " + dir
+			err = &environment.Error{Class: environment.Person, Do: do, Err: err}
+		}
 	}
 	return string(out), err
 }

@@ -18,7 +18,7 @@ import (
 func TestRollup(t *testing.T) {
 	files := map[string]string{
 		"b.go": "package b", "a/c.go": "package a\n", "empty": "", "-odd name": "x", "a/environment.md": "x", "keys.md": "PRIVATE KEY",
-		"bin": "\x00\x01", "rsa.txt": "x\n-----BEGIN RSA PRIVATE KEY-----\n", "a/x.log": "no", ".gitignore": "*.log\n/agent-config\n",
+		"bin": "\x00\x01", "latin1.txt": "caf\xe9\n", "utf8.txt": "café\n", "rsa.txt": "x\n-----BEGIN RSA PRIVATE KEY-----\n", "a/x.log": "no", ".gitignore": "*.log\n/agent-config\n",
 	}
 	withheld := []string{
 		".env", ".env.local", "x.pem", "x.key", "x.p12", "x.pfx", "x.keystore", "x.jks", "id_rsa", "id_ed25519.pub", "id_ecdsa", "gemini-key.txt",
@@ -40,9 +40,10 @@ func TestRollup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var warned strings.Builder
 	roll := func() int {
 		cmd := exec.Command("./codeRollup.sh")
-		cmd.Dir = root
+		cmd.Dir, cmd.Stderr = root, &warned
 		cmd.Run()
 		return cmd.ProcessState.ExitCode()
 	}
@@ -66,9 +67,13 @@ func TestRollup(t *testing.T) {
 			got = append(got, strings.TrimSuffix(name, " ---"))
 		}
 	}
-	want := []string{"-odd name", ".gitignore", "a/c.go", "a/environment.md", "b.go", "build.sh", "codeRollup.sh", "empty", "keys.md"}
+	want := []string{"-odd name", ".gitignore", "a/c.go", "a/environment.md", "b.go", "build.sh", "codeRollup.sh", "empty", "keys.md", "utf8.txt"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	const left = "latin1.txt: it is not UTF-8 text ---\n"
+	if !strings.Contains(in.Codebase, "--- NOT SHOWN "+left) || !strings.Contains(warned.String(), "not UTF-8 text: latin1.txt\n") {
+		t.Errorf("a file that is not UTF-8: got %q in the rollup and %q on stderr, want it named in both", in.Codebase, &warned)
 	}
 	if err := os.WriteFile(filepath.Join(root, p.Codebase), []byte(" \n"), 0o644); err != nil {
 		t.Fatal(err)
