@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,6 +86,7 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 			}
 		}
 	}
+	l.cleanPaths()
 	if l.Source.Repo != "" && l.source("directories.src") == "" {
 		l.Directories.Src = cloneDir
 	}
@@ -94,6 +96,40 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 		return nil, err
 	}
 	return l, nil
+}
+
+// cleanPaths writes each path of the project in one way: ./src and src/ are src. One that leads out
+// of the project stays as it was written, for the error.
+func (c *Config) cleanPaths() {
+	clean := func(file *string) {
+		if cleaned := path.Clean(*file); *file != "" && filepath.IsLocal(cleaned) {
+			*file = cleaned
+		}
+	}
+	for _, file := range []*string{
+		&c.Directories.Src, &c.Directories.Tests, &c.Source.Repo, &c.Source.Dir, &c.Prices.File, &c.Network.CACert,
+		&c.Images.Builder.Dockerfile, &c.Images.Verifier.Dockerfile, &c.Images.App.Dockerfile,
+	} {
+		clean(file)
+	}
+	for i := range c.Adopt.Exclude {
+		clean(&c.Adopt.Exclude[i])
+	}
+	for name, a := range c.Agents {
+		clean(&a.Scenario)
+		c.Agents[name] = a
+	}
+	if c.App == nil {
+		return
+	}
+	for name, s := range c.App.Services {
+		clean(&s.Dockerfile)
+		for at, file := range s.Files {
+			clean(&file)
+			s.Files[at] = file
+		}
+		c.App.Services[name] = s
+	}
 }
 
 // cloneDir is the Builder's workspace where that is a clone.

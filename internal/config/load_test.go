@@ -112,6 +112,32 @@ func TestMarshalledConfigLoads(t *testing.T) {
 	}
 }
 
+// Paths of the project mean the same however they are written.
+func TestPathsAreCleaned(t *testing.T) {
+	const text = `
+directories: {src: ./src, tests: .abl//tests/}
+source: {repo: ./}
+adopt: {exclude: [./a/b/, c/../d]}
+images: {builder: {dockerfile: ./.abl/images/Dockerfile}}
+agents: {scripted: {scenario: ./scenario.yaml}}
+network: {ca_cert: ./ca.pem}
+app: {command: run, port: 80, services: {db: {dockerfile: ./db/Dockerfile, files: {/etc/seed.sql: ./seed.sql}, ready: {port: 5432}}}}
+`
+	l, err := Load(project(t, map[string]string{".abl/config.yaml": text}), lookup(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := l.App.Services["db"]
+	got := []string{
+		l.Directories.Src, l.Directories.Tests, l.Source.Repo, strings.Join(l.Adopt.Exclude, " "), l.Images.Builder.Dockerfile,
+		l.Agents["scripted"].Scenario, l.Network.CACert, db.Dockerfile, db.Files["/etc/seed.sql"],
+	}
+	want := []string{"src", ".abl/tests", ".", "a/b d", ".abl/images/Dockerfile", "scenario.yaml", "ca.pem", "db/Dockerfile", "seed.sql"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
 func TestLoadPrecedenceAndSources(t *testing.T) {
 	dir := project(t, map[string]string{
 		".abl/config.yaml": "agent: scripted\nmodels:\n  builder: file\nloop:\n  call_timeout: 1m\n  idle_timeout: 1m\n  no_progress: 1\ndirectories: {src: file}\n" +

@@ -102,8 +102,9 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 func (r *reader) read(data []byte) {
 	text := wording.Unix(string(data))
 	lines := strings.Split(text, "\n")
-	r.Text, r.SHA256, r.Title = text, sum(text), r.title(lines[0])
-	r.chapter(r.grow(lines))
+	first := skipFrontMatter(lines)
+	r.Text, r.SHA256, r.Title = text, sum(text), r.title(lines, first)
+	r.chapter(r.grow(lines, first))
 	switch n := len(r.Contracts); {
 	case n == 0:
 		r.fatal(0, "no-contract", "there is no contract", "write each one as a list item with an arrow, such as: "+example)
@@ -198,15 +199,34 @@ func (r *reader) readable(data []byte) bool {
 
 var titleLine = lazyregexp.New(`^#[ \t]+Phase[ \t]+(\d+)[ \t]*:[ \t]*(\S.*?)[ \t]*$`)
 
+// skipFrontMatter empties the lines of YAML front matter, as documentation tools put it before a page,
+// and returns the index of the line after it and blank lines. It is 0 without front matter.
+func skipFrontMatter(lines []string) (first int) {
+	const fence = "---"
+	if strings.TrimRight(lines[0], " \t") != fence {
+		return 0
+	}
+	end := slices.IndexFunc(lines[1:], func(l string) bool { l = strings.TrimRight(l, " \t"); return l == fence || l == "..." })
+	if end < 0 {
+		return 0
+	}
+	first = end + 2
+	clear(lines[:first])
+	for first < len(lines)-1 && strings.TrimSpace(lines[first]) == "" {
+		first++
+	}
+	return min(first, len(lines)-1)
+}
+
 // title reads the first line, "# Phase N: Title".
-func (r *reader) title(first string) string {
-	m := titleLine().FindStringSubmatch(first)
+func (r *reader) title(lines []string, at int) string {
+	m := titleLine().FindStringSubmatch(lines[at])
 	if m == nil {
-		r.fatal(1, "title", fmt.Sprintf(`the first line is %s, want "# Phase %d: Title"`, quote(first), r.Number), "")
+		r.fatal(at+1, "title", fmt.Sprintf(`the first line is %s, want "# Phase %d: Title"`, quote(lines[at]), r.Number), "")
 		return ""
 	}
 	if n, err := strconv.Atoi(m[1]); err != nil || n != r.Number {
-		r.fatal(1, "number", fmt.Sprintf("the first line has phase number %s, but the file name has %d", m[1], r.Number),
+		r.fatal(at+1, "number", fmt.Sprintf("the first line has phase number %s, but the file name has %d", m[1], r.Number),
 			"make the two agree")
 	}
 	return m[2]

@@ -37,6 +37,8 @@ func TestProblems(t *testing.T) {
 		{"not UTF-8", "# Phase 1: x\na → b\n\xff", "phase1.md:3: the spec is not UTF-8 text"},
 		{"NUL", "# Phase 1: x\na \x00→ b", "phase1.md:2: the spec is not UTF-8 text"},
 		{"no title", "words\na → b", `phase1.md:1: the first line is "words", want "# Phase 1: Title"`},
+		{"no title after front matter", "---\na: b\n---\n\nwords\na → b", `phase1.md:5: the first line is "words", want "# Phase 1: Title"`},
+		{"front matter without an end", "---\n# Phase 1: x\na → b", `phase1.md:1: the first line is "---", want "# Phase 1: Title"`},
 		{"title without text", "# Phase 1:\na → b", `phase1.md:1: the first line is "# Phase 1:", want "# Phase 1: Title"`},
 		{"title on line 2", "\n# Phase 1: x\na → b", `phase1.md:1: the first line is "", want "# Phase 1: Title"`},
 		{"number", "# Phase 2: x\na → b", "phase1.md:1: the first line has phase number 2, but the file name has 1"},
@@ -178,5 +180,24 @@ func TestLargestSpecs(t *testing.T) {
 		if len(s.Contracts) == 0 || len(problems) > 2*maxTold {
 			t.Errorf("%q: %d contracts, %d problems", line, len(s.Contracts), len(problems))
 		}
+	}
+}
+
+// YAML front matter is no part of a spec, and lines keep their numbers.
+func TestFrontMatterIsSkipped(t *testing.T) {
+	for _, c := range []struct{ name, front string }{
+		{"dashes", "---\ntitle: x → y\ntags: [a, b]\n---\n"},
+		{"dots", "---\ntitle: x\n...\n"},
+		{"blank-lines-after-it", "---  \ntitle: x\n---\n\n\n"},
+		{"empty", "---\n---\n"},
+		{"crlf", "---\r\ntitle: x\r\n---\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, problems := Parse("phase1.md", []byte(c.front+"# Phase 1: Links\n\nGET / → 200\n"), 1)
+			want := strings.Count(c.front, "\n") + 3
+			if len(problems) > 0 || s.Title != "Links" || len(s.Contracts) != 1 || s.Contracts[0].Line != want || s.Contracts[0].Says() != "GET / → 200" {
+				t.Errorf("got %q, %+v, %v, want Links with one contract in line %d", s.Title, s.Contracts, problems, want)
+			}
+		})
 	}
 }

@@ -81,10 +81,10 @@ type tree struct {
 
 func (t *tree) top() *node { return t.path[len(t.path)-1] }
 
-// grow reads the lines below the title.
-func (r *reader) grow(lines []string) *node {
+// grow reads the lines below the first one, the title.
+func (r *reader) grow(lines []string, first int) *node {
 	t := &tree{reader: r, lines: lines, path: []*node{{level: -100, kind: title, last: -1}}, outer: 1}
-	for i := 1; i < len(lines); i++ {
+	for i := first + 1; i < len(lines); i++ {
 		line, next := t.uncommented(i), strings.Join(lines[i+1:min(i+2, len(lines))], "")
 		text := strings.TrimSpace(line)
 		mark, language, fence := Fence(line)
