@@ -77,7 +77,7 @@ func TestProgramLazySuites(t *testing.T) {
 	}{
 		{"never-runs", hasSuite(t, "count-never-runs.sh"), "P1.C1 is vacuous: the tests never ran the program"},
 		{"runs-at-all", hasSuite(t, "count-runs-at-all.sh"), otherCode},
-		{"prints-the-output", hasSuite(t, "count-prints-the-output.sh"), "P1.C1 is vacuous: its test line is an answer of the app's"},
+		{"prints-the-output", hasSuite(t, "count-prints-the-output.sh"), "P1.C1 is vacuous: its test line is output of the program's"},
 		{"exit-code-alone", countSuite(t, "got=$(echo a b c | timeout 20 abl-cmd app words)"),
 			"P1.C1 is weak: its test stays ok when what its run with words prints and leaves in files is another"},
 		{"output-alone", countSuite(t, `test "$(echo a b c | timeout 20 abl-cmd app words)" = 3`), otherCode},
