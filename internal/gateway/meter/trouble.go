@@ -58,7 +58,8 @@ func (a failure) told(status int, h http.Header, wordless string, now time.Time)
 	t := Told{Retry: a.retry(h, now), Words: cmp.Or(a.message, wordless)}
 	t.Paid = status == http.StatusPaymentRequired || a.says("credit balance is too low") ||
 		a.has("insufficient_quota", "billing_disabled", "billing_error", "billing_not_active")
-	if t.Class = a.class(status); t.Paid || t.Class == outcome.RateLimited && (a.daily || t.Retry > patience) {
+	daily := a.daily || a.says("requests per day", "tokens per day") // OpenAI's limits of a day have no code
+	if t.Class = a.class(status); t.Paid || t.Class == outcome.RateLimited && (daily || t.Retry > patience) {
 		t.Class = outcome.Quota
 	}
 	return t
@@ -89,8 +90,11 @@ func (a failure) class(status int) outcome.Outcome {
 	}
 	bad := status == http.StatusBadRequest
 	switch {
-	case bad && a.says("prompt is too long", "maximum number of tokens", "maximum context length", "input token count"):
+	case bad && a.says("prompt is too long", "maximum number of tokens", "maximum context length", "input token count",
+		"payload size exceeds the limit"): // Google refuses bytes with 400, others with 413
 		return outcome.TooLarge
+	case bad && a.says("reached your specified api usage limits"): // Anthropic's limits of a month
+		return outcome.Quota
 	case status == http.StatusNotFound && a.says("model") || bad && a.says("not a valid model", "unknown model", "model not found"):
 		return outcome.NoModel
 	case status == http.StatusRequestTimeout:

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 )
 
 // The troubles of an answer that began well: a stream with some words of the model, then this.
@@ -14,16 +15,20 @@ const (
 	Erring  Trouble = "erring"  // an error of the provider
 	Jumbled Trouble = "jumbled" // an event that is not JSON
 	Limited Trouble = "limited" // the end at a limit of tokens
+
+	Declined Trouble = "declined" // the end by a filter, or by the model itself
 )
 
-// words are an API's events: some words of the model, an error, and the end at a limit of tokens.
-type words struct{ begin, erring, limited []string }
+// words are an API's events: some words of the model, an error, the end at a limit of tokens, and
+// the end of an answer that was declined.
+type words struct{ begin, erring, limited, declined []string }
 
 var googleWords = words{
 	begin:  []string{`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"All is done."}]}}],"usageMetadata":{"promptTokenCount":70,"totalTokenCount":70}}`},
 	erring: []string{`{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`},
 	limited: []string{`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":" And"}]},"finishReason":"MAX_TOKENS"}],` +
 		`"usageMetadata":{"promptTokenCount":70,"candidatesTokenCount":9,"totalTokenCount":79}}`},
+	declined: []string{`{"candidates":[{"index":0,"finishReason":"SAFETY"}],"usageMetadata":{"promptTokenCount":70,"candidatesTokenCount":9,"totalTokenCount":79}}`},
 }
 
 var anthropicWords = words{
@@ -39,6 +44,11 @@ var anthropicWords = words{
 		`{"type":"message_delta","delta":{"stop_reason":"max_tokens","stop_sequence":null},"usage":{"output_tokens":9}}`,
 		`{"type":"message_stop"}`,
 	},
+	declined: []string{
+		`{"type":"content_block_stop","index":0}`,
+		`{"type":"message_delta","delta":{"stop_reason":"refusal","stop_sequence":null},"usage":{"output_tokens":9}}`,
+		`{"type":"message_stop"}`,
+	},
 }
 
 var responsesWords = words{
@@ -51,6 +61,8 @@ var responsesWords = words{
 		`"error":{"code":"server_error","message":"The model is overloaded."}}}`},
 	limited: []string{`{"type":"response.incomplete","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"incomplete","output":[],` +
 		`"incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":70,"output_tokens":9,"total_tokens":79}}}`},
+	declined: []string{`{"type":"response.incomplete","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"incomplete","output":[],` +
+		`"incomplete_details":{"reason":"content_filter"},"usage":{"input_tokens":70,"output_tokens":9,"total_tokens":79}}}`},
 }
 
 var chatWords = words{
@@ -59,6 +71,10 @@ var chatWords = words{
 	limited: []string{
 		`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"length"}]}`,
 		`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[],"usage":{"prompt_tokens":70,"completion_tokens":9,"total_tokens":79}}`,
+		`[DONE]`,
+	},
+	declined: []string{
+		`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}`,
 		`[DONE]`,
 	},
 }
@@ -77,15 +93,10 @@ func (t Trouble) play(w http.ResponseWriter, path string) {
 	case *chat:
 		say = chatWords
 	}
-	events := say.begin
-	switch t {
-	case Erring:
-		events = append(events[:len(events):len(events)], say.erring...)
-	case Limited:
-		events = append(events[:len(events):len(events)], say.limited...)
-	case Jumbled:
-		events = append(events[:len(events):len(events)], `{"candidates": [ this is no JSON`)
+	ends := map[Trouble][]string{
+		Erring: say.erring, Limited: say.limited, Declined: say.declined, Jumbled: {`{"candidates": [ this is no JSON`},
 	}
+	events := slices.Concat(say.begin, ends[t])
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range events {
 		if name := eventName.FindStringSubmatch(e); name != nil {

@@ -27,6 +27,7 @@ func TestAnswersThatBeginWell(t *testing.T) {
 		{Erring, true, false, []outcome.Outcome{outcome.Unavailable}}, // Responses has a status besides
 		{Jumbled, false, true, nil},
 		{Limited, false, false, []outcome.Outcome{outcome.Cut}},
+		{Declined, false, false, []outcome.Outcome{outcome.Filtered}},
 	} {
 		for api, path := range paths {
 			t.Run(string(c.trouble)+"/"+string(api), func(t *testing.T) {
@@ -43,7 +44,7 @@ func TestAnswersThatBeginWell(t *testing.T) {
 					t.Errorf("got an error of class %q, want %q", said.Class, outcome.Unavailable)
 				}
 				switch finish := m.Finish(); {
-				case finish == "" && c.trouble == Limited, finish != "" && !slices.Contains(c.ends, meter.OfFinish(finish)):
+				case finish == "" && (c.trouble == Limited || c.trouble == Declined), finish != "" && !slices.Contains(c.ends, meter.OfFinish(finish)):
 					t.Errorf("got the end %q, want one of %q", finish, c.ends)
 				}
 			})

@@ -24,6 +24,11 @@ const (
 	Broke   Trouble = "broke"   // nobody has paid
 	Forged  Trouble = "forged"  // the key is refused with the status of a bad request
 	TooLong Trouble = "toolong" // the prompt is longer than the model takes
+	TooBig  Trouble = "toobig"  // the request has more bytes than the API takes
+	NoModel Trouble = "nomodel" // the provider does not have the model
+	Loaded  Trouble = "loaded"  // the model is overloaded
+	Page    Trouble = "page"    // a web page, as of a proxy or a portal
+	Empty   Trouble = "empty"   // a stream without an event
 )
 
 // Troubled is a provider in trouble: Plan says what befalls the nth request, from 1
@@ -66,10 +71,15 @@ func (t Trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case Slow:
 		drip(w, r)
-	case Unended, Erring, Jumbled, Limited:
+	case Unended, Erring, Jumbled, Limited, Declined:
 		t.play(w, r.URL.Path)
 	case Garbled:
 		writeJSON(w, http.StatusOK, map[string]any{"hello": "world"})
+	case Page:
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<!DOCTYPE html><html><body>Sign in to this network.</body></html>")
+	case Empty:
+		w.Header().Set("Content-Type", "text/event-stream")
 	default:
 		_, after, _ := strings.Cut(string(t), " ")
 		if after != "" {

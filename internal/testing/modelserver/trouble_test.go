@@ -18,9 +18,11 @@ func TestTroubled(t *testing.T) {
 		after   string
 		says    string
 	}{
-		{"429", 429, "", "played trouble"}, {"429 7", 429, "7", "played trouble"}, {"500", 500, "", "played"}, {"odd", 500, "", "played"},
+		{"429", 429, "", "RESOURCE_EXHAUSTED"}, {"429 7", 429, "7", `"retryDelay":"7s"`}, {"500", 500, "", "INTERNAL"}, {"odd", 500, "", "played"},
 		{Half, 0, "", ""}, {Silence, 0, "", ""}, {Reset, 0, "", ""}, {Slow, 0, "", ""},
 		{Garbled, 200, "", "hello"}, {Daily, 429, "", "PerDay"}, {Broke, 403, "", "BILLING"}, {Forged, 400, "", "API_KEY_INVALID"}, {TooLong, 400, "", "token count"},
+		{"429 90000", 429, "90000", `"retryDelay":"90000s"`}, {TooBig, 400, "", "payload size"}, {NoModel, 404, "", "NOT_FOUND"},
+		{Loaded, 503, "", "UNAVAILABLE"}, {Page, 200, "", "<html>"}, {Empty, 200, "", ""},
 	} {
 		t.Run(string(c.trouble), func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +61,12 @@ func TestTroubleInTheWordsOfEachAPI(t *testing.T) {
 		{"/v1/responses", "401", 401, `"code":"invalid_api_key"`},
 		{"/v1/messages", TooLong, 400, `"prompt is too long`},
 		{"/v1/chat/completions", TooLong, 400, `"code":"context_length_exceeded"`},
+		{"/v1/messages", Daily, 400, `"You have reached your specified API usage limits`},
+		{"/v1/responses", Daily, 429, `requests per day (RPD)`},
+		{"/v1/messages", TooBig, 413, `"request_too_large"`},
+		{"/v1/messages", Loaded, 529, `"overloaded_error"`},
+		{"/v1/responses", Loaded, 503, `"server_is_overloaded"`},
+		{"/v1/responses", "429 7", 429, `"rate_limit_exceeded"`},
 		{"/v1/messages", "503", 503, `"played trouble 503"`},
 	} {
 		w := httptest.NewRecorder()
