@@ -36,12 +36,13 @@ func classesAndCodes(t *testing.T) (all []string) {
 
 var (
 	classRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|.*\\| (\\d+) \\|$")
+	agentRow = regexp.MustCompile("(?m)^\\| .* \\| `(\\w+)` \\| .* \\| (\\d+) \\|$")
 	faultRow = regexp.MustCompile(`(?m)^\| .* \| (\d+) \| (Test\w+) \|$`)
 	aTest    = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 )
 
-// docs/faults.md has every class with its exit code, every fault has an exit code
-// that exists, and the test that plays it is one.
+// docs/faults.md has every class with its exit code, the faults of real CLIs have the exit codes of
+// their classes, every other fault has an exit code that exists, and the test that plays it is one.
 func TestFaultsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/faults.md")
 	if err != nil {
@@ -56,6 +57,15 @@ func TestFaultsAreDocumented(t *testing.T) {
 	slices.Sort(real)
 	if !slices.Equal(documented, real) {
 		t.Errorf("classes in docs/faults.md: %v\nin the program: %v", documented, real)
+	}
+	ofAgents := agentRow.FindAllStringSubmatch(string(page), -1)
+	for _, row := range ofAgents {
+		if !slices.Contains(real, row[1]+" "+row[2]) {
+			t.Errorf("%s: got exit code %s of a call that ends as %s, want one of %v", row[0], row[2], row[1], real)
+		}
+	}
+	if len(ofAgents) < 20 {
+		t.Errorf("got %d faults of real CLIs, want 20 or more", len(ofAgents))
 	}
 	tests := testsOfTheTree(t)
 	rows := faultRow.FindAllStringSubmatch(string(page), -1)

@@ -1,0 +1,217 @@
+package phase
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"abl/internal/outcome"
+	"abl/internal/state"
+	"abl/internal/testing/lab"
+	"abl/internal/testing/modelserver"
+)
+
+// agentFault is a fault of a provider, and what becomes of a phase whose Builder meets it.
+type agentFault struct {
+	is   modelserver.Trouble
+	what string // for docs/faults.md
+	tool bool   // it begins after the first answer, with which the agent used a tool
+	faultEnd
+	says    string // abl's words on standard error; KEY is the variable of the agent's key
+	unknown bool   // nobody knows what the call cost
+	loop    string // settings of this run in the section loop
+}
+
+// faultEnd is how a run ends: the class of each call of the Builder, how many there are, and
+// the exit code.
+type faultEnd struct {
+	class outcome.Outcome
+	calls int
+	exit  int
+}
+
+var (
+	endsLarge   = faultEnd{outcome.TooLarge, 1, 5}
+	endsRefused = faultEnd{outcome.Refused, 1, 5}
+	endsQuota   = faultEnd{outcome.Quota, 1, 75}
+	endsAway    = faultEnd{outcome.Unavailable, 1, 75}
+)
+
+// agentFaults are the faults. Each API has its own status and words for one (modelserver).
+var agentFaults = []agentFault{
+	{is: modelserver.TooLong, what: "the prompt has more tokens than the model takes: 400",
+		faultEnd: endsLarge, says: "the prompt is longer than the model takes"},
+	{is: modelserver.TooBig, what: "the request has more bytes than the API takes: 413, Gemini 400",
+		faultEnd: endsLarge, says: "the prompt is longer than the model takes"},
+	{is: modelserver.Forged, what: "the key is invalid: 401, Gemini 400",
+		faultEnd: endsRefused, says: "KEY is refused"},
+	{is: "403", what: "the key may not use the model: 403",
+		faultEnd: endsRefused, says: "KEY is refused"},
+	{is: modelserver.NoModel, what: "the model does not exist: 404",
+		faultEnd: faultEnd{outcome.NoModel, 1, 5}, says: "models.builder names"},
+	{is: modelserver.Broke, what: "the account has no money: 429, Anthropic 400, Gemini 403",
+		faultEnd: endsQuota, says: "the provider wants somebody to pay"},
+	{is: modelserver.Daily, what: "the quota of a day or a month is used up: 429, Anthropic 400",
+		faultEnd: endsQuota, says: "come back after"},
+	{is: "429 90000", what: "a limit of the rate, with a wait of a day: 429",
+		faultEnd: endsQuota, says: "come back after"},
+	{is: "429 1", what: "a limit of the rate, with a wait of a second: 429",
+		faultEnd: faultEnd{outcome.RateLimited, 1, 75}, says: "the provider answers 429"},
+	{is: "500", what: "the server fails: 500",
+		faultEnd: endsAway, says: "the provider answers 500"},
+	{is: modelserver.Loaded, what: "the model is overloaded: 503, Anthropic 529",
+		faultEnd: endsAway, says: "overloaded"},
+	{is: modelserver.Reset, what: "the connection is closed instead of an answer",
+		faultEnd: faultEnd{outcome.Network, 1, 75}, says: "the provider gave no answer", unknown: true},
+	{is: modelserver.Garbled, what: "200 with JSON of another form",
+		faultEnd: endsAway, says: "with what is no answer of a model", unknown: true},
+	{is: modelserver.Page, what: "200 with a web page, as from a proxy",
+		faultEnd: endsAway, says: "with what is no answer of a model", unknown: true},
+	{is: modelserver.Empty, what: "200 with an empty body",
+		faultEnd: endsAway, says: "with what is no answer of a model", unknown: true},
+	{is: modelserver.Slow, what: "a byte now and then, until `loop.call_timeout`",
+		faultEnd: endsAway, says: "(stopped as timeout)", unknown: true, loop: "call_timeout: 20s"},
+	{is: modelserver.Silence, tool: true, what: "no answer, until `loop.idle_timeout`",
+		faultEnd: endsAway, says: "(stopped as idle)", unknown: true, loop: "call_timeout: 6m, idle_timeout: 10s"},
+	{is: modelserver.Half, tool: true, what: "the connection breaks amid an answer",
+		faultEnd: endsAway, says: "the provider's answer has no end", unknown: true},
+	{is: modelserver.Unended, tool: true, what: "the answer has no last event",
+		faultEnd: endsAway, says: "does not say that it is finished", unknown: true},
+	{is: modelserver.Erring, tool: true, what: "the answer ends with an error",
+		faultEnd: endsAway, says: "ends its answer with an error", unknown: true},
+	{is: modelserver.Jumbled, tool: true, what: "an event of the answer is not JSON",
+		faultEnd: endsAway, says: "a part of it is not JSON", unknown: true},
+	{is: modelserver.Limited, tool: true, what: "the answer is cut at a limit of tokens",
+		faultEnd: faultEnd{outcome.Cut, 2, 5}, says: "was cut at"},
+	{is: modelserver.Declined, tool: true, what: "a filter, or the model, declines to answer",
+		faultEnd: faultEnd{outcome.Filtered, 2, 5}, says: "declined to answer"},
+	{is: modelserver.TooLong, tool: true, what: "the conversation becomes longer than the model takes: 400",
+		faultEnd: faultEnd{outcome.TooLarge, 2, 5}, says: "the prompt is longer than the model takes"},
+}
+
+// name is that of the subtest.
+func (f agentFault) name() string {
+	name := strings.ReplaceAll(string(f.is), " ", "-for-")
+	if f.tool {
+		name += "-after-tool-use"
+	}
+	return name
+}
+
+// Every real CLI meets each fault of its provider. Some CLIs report success, some fail, some ask
+// again and again: the class is the same, by the gateway's evidence, and no iteration is used.
+func TestAgentsMeetFaults(t *testing.T) {
+	lab.Long(t)
+	for _, a := range append(rarePrograms(), programs["gemini"]) {
+		t.Run(a.name, func(t *testing.T) {
+			if a.name != "gemini" {
+				a.needed(t)
+			}
+			p := newProject(t, "", builds(write("server.mjs", server)), verifies())
+			var fault atomic.Value // of all answers after the first ones of a run
+			var first atomic.Int64 // how many requests are answered well until then
+			m := a.serve(t, p, ".abl/scenario.yaml", func(n int64, _ string) modelserver.Trouble {
+				if n <= first.Load() {
+					return ""
+				}
+				return fault.Load().(modelserver.Trouble)
+			})
+			for _, f := range agentFaults {
+				t.Run(f.name(), func(t *testing.T) {
+					before := m.asked.Load()
+					fault.Store(f.is)
+					first.Store(before)
+					if f.tool {
+						first.Store(before + 1)
+					}
+					p := &lab.Project{TB: t, Dir: p.Dir, Env: p.Env}
+					f.meets(t, p, a, m)
+					t.Logf("%d requests", m.asked.Load()-before)
+				})
+			}
+		})
+	}
+}
+
+// meets runs the phase while the agent's provider has the fault.
+func (f agentFault) meets(t *testing.T, p *lab.Project, a program, m *askedModel) {
+	t.Helper()
+	loop := "loop: {outage_budget: 0s, " + cmp.Or(f.loop, "call_timeout: 6m") + "}\n"
+	p.Write(".abl/config.yaml", replacing(scripted, loop)+nodeApp)
+	r := p.Run("phase", "1", "--agent", a.name, "--json")
+	ends := of(events(t, r), state.CallEnd)
+	for _, end := range ends {
+		if end.Class != string(f.class) || !strings.HasPrefix(end.Evidence, "gateway: ") {
+			t.Errorf("call %s: got %q by %q, want %q by the gateway", end.Call, end.Class, end.Evidence, f.class)
+		}
+		t.Logf("%s: %s, exit code %d of the CLI after %v", end.Class, end.Evidence, *end.Exit, time.Duration(end.MS)*time.Millisecond)
+	}
+	if len(ends) != f.calls || r.Code != f.exit {
+		t.Errorf("got %d calls and exit %d, want %d and %d: %s", len(ends), r.Code, f.calls, f.exit, r.Stderr)
+	}
+	rows := ledgerRows(p)
+	for _, row := range rows[max(0, len(rows)-f.calls):] {
+		if row["outcome"] != string(f.class) || (row["cost_usd"] == "unknown") != f.unknown {
+			t.Errorf("row of the ledger: got %v, want the outcome %s, an unknown cost: %t", row, f.class, f.unknown)
+		}
+	}
+	wants(t, "standard error", strings.ToLower(r.Stderr), strings.ToLower(strings.ReplaceAll(f.says, "KEY", a.keyVar)))
+	if got := verdictsOf(p); !strings.HasPrefix(got, "1 ") {
+		t.Errorf("iteration and status: got %q, want iteration 1", got)
+	}
+	a.hidden(t, p, r)
+	noLeftovers(p)
+}
+
+var updatePage = flag.Bool("update", false, "write the table of docs/faults.md")
+
+const (
+	faultsPage = "../../docs/faults.md"
+	tableBegin = "<!-- This table is written by go test ./e2e/phase -run TestFaultsPage -update. -->\n\n"
+	tableEnd   = "\n<!-- end -->\n"
+)
+
+// faultsTable is the table of docs/faults.md.
+func faultsTable() string {
+	var b strings.Builder
+	b.WriteString("| fault | since | class | calls | cost | on standard error | exit |\n|---|---|---|---|---|---|---|\n")
+	for _, f := range agentFaults {
+		since, cost := "the first request", ""
+		if f.tool {
+			since = "a tool was used"
+		}
+		if f.unknown {
+			cost = "unknown"
+		}
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %d | %s | %s | %d |\n", f.what, since, f.class, f.calls, cost, f.says, f.exit)
+	}
+	return b.String()
+}
+
+// docs/faults.md has the faults that TestAgentsMeetFaults plays.
+func TestFaultsPage(t *testing.T) {
+	page, err := os.ReadFile(faultsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(page), tableBegin)
+	table, after, ends := strings.Cut(rest, tableEnd)
+	if !begins || !ends {
+		t.Fatalf("%s: got no table between the lines %q and %q", faultsPage, tableBegin, tableEnd)
+	}
+	want := faultsTable()
+	if *updatePage {
+		if err := os.WriteFile(faultsPage, []byte(before+tableBegin+want+tableEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if table != want {
+		t.Errorf("the table of %s: got\n%s\nwant (-update writes it)\n%s", faultsPage, table, want)
+	}
+}
