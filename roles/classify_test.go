@@ -24,6 +24,12 @@ func TestClassify(t *testing.T) {
 		t.Unfinished = true
 		return t
 	}
+	toolless := func(t outcome.Outcome) agent.Result {
+		said := says(t)
+		said.Toolless = true
+		return said
+	}
+	complete := Traffic{Finish: "STOP"}
 	waiting, left := Traffic{Waiting: true}, Traffic{Waiting: true, Left: true}
 	placed := Job{Place: PlaceBuilder}
 	code := func(n int) sandbox.Exit { return sandbox.Exit{Code: n} }
@@ -92,6 +98,9 @@ func TestClassify(t *testing.T) {
 		{"network", ending{exit: code(1), said: says(outcome.Network)}, outcome.Network, ByAgent},
 		{"too-large", ending{exit: code(1), said: says(outcome.TooLarge)}, outcome.TooLarge, ByAgent},
 		{"did-nothing", ending{said: says(outcome.Nothing)}, outcome.Nothing, ByAgent},
+		{"no-tool-after-a-complete-answer", ending{said: toolless(""), passed: complete}, outcome.Nothing, ByGateway},
+		{"no-tool-after-a-complete-answer-that-it-calls-an-error", ending{exit: code(1), said: toolless(outcome.Unavailable), passed: complete}, outcome.Nothing, ByGateway},
+		{"no-tool-and-killed", ending{exit: code(137), said: toolless(""), passed: complete, last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.Crashed, ByExit},
 		{"the-key-is-refused", ending{exit: code(1), said: says(outcome.Refused), job: Job{Agent: agent.Agent{Provider: agent.Provider{KeyVar: "A_KEY"}}}}, outcome.Refused, ByAgent},
 		{"its-last-request-was-at-fault", ending{exit: code(1), said: says(""), passed: Traffic{Fault: outcome.Fault{What: "the provider answers 404"}}}, outcome.Failed, ByGateway},
 		{"nothing-at-all", ending{}, outcome.Failed, ByExit},

@@ -267,6 +267,8 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 		return fault.Class, Evidence{From: ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid, Grown: fault.Grown}
 	case e.said.Finished && e.passed.Unfinished:
 		return by(ByGateway, outcome.Failed, "%s", cmp.Or(fault.What, "abl's gateway refused the agent's last request"))
+	case e.said.Toolless && e.passed.Finish != "" && e.last.Signal == "" && e.fallen.class == "" && !outOfMemory:
+		return by(ByGateway, outcome.Nothing, "the agent used no tool although its last answer is complete, so it did nothing of its task")
 	case e.said.Trouble != "" && !outOfMemory:
 		return by(ByAgent, e.said.Trouble, "%s", e.said.Reason)
 	case e.exit.OOMKilled:

@@ -74,6 +74,8 @@ var agentFaults = []agentFault{
 		faultEnd: endsAway, says: "with what is no answer of a model", unknown: true},
 	{is: modelserver.Empty, what: "200 with an empty body",
 		faultEnd: endsAway, says: "with what is no answer of a model", unknown: true},
+	{is: modelserver.Blank, what: "a complete answer without text or the use of a tool",
+		faultEnd: faultEnd{outcome.Nothing, 2, 5}, says: "used no tool"},
 	{is: modelserver.Slow, what: "a byte now and then, until `loop.call_timeout`",
 		faultEnd: endsAway, says: "(stopped as timeout)", unknown: true, loop: "call_timeout: 20s"},
 	{is: modelserver.Silence, tool: true, what: "no answer, until `loop.idle_timeout`",

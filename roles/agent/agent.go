@@ -81,6 +81,7 @@ type Result struct {
 	Finished bool
 	Reason   string          // why it is not finished, in one sentence; "" otherwise
 	Trouble  outcome.Outcome // what is wrong, as far as the output tells; "" otherwise
+	Toolless bool            // it printed the uses of tools, and there was none
 	Session  string
 	Usage    []Usage // one a model, sorted by model
 	Requests int64   // model requests counted, -1 when the output does not tell

@@ -81,7 +81,7 @@ func (f *follower) noRecord(name, exit string) string {
 // ended completes a result. A run that gives no other reason has failed by its exit code, or
 // done nothing when no model answered it, or when it used no tool and so changed nothing.
 func (f *follower) ended(r Result, name string, exit int, answered, toolless bool) Result {
-	r.Session, r.Said = f.session, f.said()
+	r.Session, r.Said, r.Toolless = f.session, f.said(), toolless
 	switch {
 	case r.Reason != "":
 	case exit != 0:

@@ -17,11 +17,14 @@ const (
 	Limited Trouble = "limited" // the end at a limit of tokens
 
 	Declined Trouble = "declined" // the end by a filter, or by the model itself
+
+	// A complete answer without a word and without the use of a tool.
+	Blank Trouble = "blank"
 )
 
-// words are an API's events: some words of the model, an error, the end at a limit of tokens, and
-// the end of an answer that was declined.
-type words struct{ begin, erring, limited, declined []string }
+// words are an API's events: some words of the model, an error, the end at a limit of tokens,
+// the end of an answer that was declined, and a complete answer without a word.
+type words struct{ begin, erring, limited, declined, blank []string }
 
 var googleWords = words{
 	begin:  []string{`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"All is done."}]}}],"usageMetadata":{"promptTokenCount":70,"totalTokenCount":70}}`},
@@ -29,12 +32,16 @@ var googleWords = words{
 	limited: []string{`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":" And"}]},"finishReason":"MAX_TOKENS"}],` +
 		`"usageMetadata":{"promptTokenCount":70,"candidatesTokenCount":9,"totalTokenCount":79}}`},
 	declined: []string{`{"candidates":[{"index":0,"finishReason":"SAFETY"}],"usageMetadata":{"promptTokenCount":70,"candidatesTokenCount":9,"totalTokenCount":79}}`},
+	blank: []string{`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":""}]},"finishReason":"STOP"}],` +
+		`"usageMetadata":{"promptTokenCount":70,"candidatesTokenCount":9,"totalTokenCount":79}}`},
 }
+
+const anthropicStart = `{"type":"message_start","message":{"id":"msg_cut","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,` +
+	`"usage":{"input_tokens":70,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":1}}}`
 
 var anthropicWords = words{
 	begin: []string{
-		`{"type":"message_start","message":{"id":"msg_cut","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,` +
-			`"usage":{"input_tokens":70,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":1}}}`,
+		anthropicStart,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
 		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"All is done."}}`,
 	},
@@ -49,11 +56,18 @@ var anthropicWords = words{
 		`{"type":"message_delta","delta":{"stop_reason":"refusal","stop_sequence":null},"usage":{"output_tokens":9}}`,
 		`{"type":"message_stop"}`,
 	},
+	blank: []string{
+		anthropicStart,
+		`{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":9}}`,
+		`{"type":"message_stop"}`,
+	},
 }
+
+const responsesStart = `{"type":"response.created","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"in_progress","output":[]}}`
 
 var responsesWords = words{
 	begin: []string{
-		`{"type":"response.created","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"in_progress","output":[]}}`,
+		responsesStart,
 		`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"msg_cut","role":"assistant","status":"in_progress","content":[]}}`,
 		`{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"msg_cut","delta":"All is done."}`,
 	},
@@ -63,6 +77,8 @@ var responsesWords = words{
 		`"incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":70,"output_tokens":9,"total_tokens":79}}}`},
 	declined: []string{`{"type":"response.incomplete","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"incomplete","output":[],` +
 		`"incomplete_details":{"reason":"content_filter"},"usage":{"input_tokens":70,"output_tokens":9,"total_tokens":79}}}`},
+	blank: []string{responsesStart, `{"type":"response.completed","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"completed","output":[],` +
+		`"usage":{"input_tokens":70,"output_tokens":9,"total_tokens":79}}}`},
 }
 
 var chatWords = words{
@@ -75,6 +91,11 @@ var chatWords = words{
 	},
 	declined: []string{
 		`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}`,
+		`[DONE]`,
+	},
+	blank: []string{
+		`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"stop"}]}`,
+		`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[],"usage":{"prompt_tokens":70,"completion_tokens":9,"total_tokens":79}}`,
 		`[DONE]`,
 	},
 }
@@ -97,6 +118,9 @@ func (t Trouble) play(w http.ResponseWriter, path string) {
 		Erring: say.erring, Limited: say.limited, Declined: say.declined, Jumbled: {`{"candidates": [ this is no JSON`},
 	}
 	events := slices.Concat(say.begin, ends[t])
+	if t == Blank {
+		events = say.blank
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, e := range events {
 		if name := eventName.FindStringSubmatch(e); name != nil {

@@ -71,7 +71,7 @@ func (t Trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case Slow:
 		drip(w, r)
-	case Unended, Erring, Jumbled, Limited, Declined:
+	case Unended, Erring, Jumbled, Limited, Declined, Blank:
 		t.play(w, r.URL.Path)
 	case Garbled:
 		writeJSON(w, http.StatusOK, map[string]any{"hello": "world"})
