@@ -12,7 +12,6 @@ import (
 	"abl/internal/state"
 	"abl/internal/tap"
 	"abl/internal/testing/failpoint"
-	"abl/internal/witness"
 	"abl/orchestrator/evidence"
 	"abl/roles"
 )
@@ -33,14 +32,7 @@ func contracts(specs spec.Set, from, to int) (all []evidence.Contract) {
 			continue
 		}
 		for _, c := range s.Contracts {
-			contract := evidence.Contract{ID: c.ID, Says: c.Says(), Absence: c.Absence}
-			if claim, ok := witness.ReadClaim(c.Under, c.Action, c.Result); ok {
-				contract.Claim = &claim
-			}
-			if run, ok := witness.ReadRun(c.Action, c.Result); ok {
-				contract.Run = &run
-			}
-			all = append(all, contract)
+			all = append(all, evidence.Read(c))
 		}
 	}
 	return all

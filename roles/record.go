@@ -452,10 +452,10 @@ func fileIn(p state.Project, dir, name string, most int64) (data []byte, file *a
 // maxSeen bounds what is read of a witness's record for people, in bytes.
 const maxSeen = 8 << 20
 
-// Exchanges are those that the witness saw in an iteration, by the words that a finding has
-// for them, where they are on this machine and not too many; clean makes them safe to show.
-func Exchanges(p state.Project, r audit.Record, clean func([]byte) []byte) (map[string]witness.Exchange, error) {
-	all, errs := map[string]witness.Exchange{}, error(nil)
+// Exchanges are the two sides of those that the witness saw in an iteration, by the words that a
+// finding has for them, where they are on this machine and not too many; clean makes them safe to show.
+func Exchanges(p state.Project, r audit.Record, clean func([]byte) []byte) (map[string][2]string, error) {
+	all, errs := map[string][2]string{}, error(nil)
 	for _, run := range r.Replays {
 		dir := filepath.Join(run.Call, replayDir+run.Name, "witness")
 		if run.Against != "app" || strings.HasPrefix(run.Name, "altered-") || !filepath.IsLocal(dir) {
@@ -465,10 +465,9 @@ func Exchanges(p state.Project, r audit.Record, clean func([]byte) []byte) (map[
 		exchanges, err := witness.ReadRecord(bytes.NewReader(clean(data)))
 		errs = errors.Join(errs, err)
 		for _, x := range exchanges {
-			words := fmt.Sprintf("%s → %d", x.Request(), x.Status)
-			if _, known := all[words]; !known {
-				x.Sent.Begins, x.Got.Begins = clean(x.Sent.Begins), clean(x.Got.Begins)
-				all[words] = x
+			if _, known := all[x.Line()]; !known {
+				request, answer := x.Texts()
+				all[x.Line()] = [2]string{string(clean([]byte(request))), string(clean([]byte(answer)))}
 			}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"abl/internal/witness"
 	"abl/internal/wording"
 	"abl/orchestrator"
+	"abl/orchestrator/evidence"
 )
 
 func specCommand() cli.Command {
@@ -252,21 +253,19 @@ func runSpecList(_ context.Context, s *phase.Project) error {
 
 // reads is what abl reads of a contract of an app of a kind.
 func reads(c spec.Contract, kind string) *contractReading {
-	switch kind {
-	case helper.KindTCP:
-		return &contractReading{Unread: "abl compares no response of an app of kind tcp"}
-	case helper.KindCommand:
-		if claim, ok := witness.ReadRun(c.Action, c.Result); ok {
-			return &contractReading{Reading: claim.Reading()}
-		}
-		return &contractReading{Unread: "abl reads no exit code and no output in its result, or only under a condition"}
-	}
-	claim, ok := witness.ReadClaim(c.Under, c.Action, c.Result)
-	reading := claim.Reading()
+	read := evidence.Read(c)
 	switch {
-	case ok:
-		return &contractReading{Reading: reading}
-	case len(reading.Requests) == 0:
+	case kind == helper.KindTCP:
+		return &contractReading{Unread: "abl compares no response of an app of kind tcp"}
+	case kind == helper.KindCommand && read.Run != nil:
+		return &contractReading{Reading: read.Run.Reading()}
+	case kind == helper.KindCommand:
+		return &contractReading{Unread: "abl reads no exit code and no output in its result, or only under a condition"}
+	case read.Claim != nil:
+		return &contractReading{Reading: read.Claim.Reading()}
+	}
+	claim, _ := witness.ReadClaim(c.Under, c.Action, c.Result)
+	if len(claim.Reading().Requests) == 0 {
 		return &contractReading{Unread: "abl reads no request such as GET /path in its action"}
 	}
 	return &contractReading{Unread: "abl reads no status, header, text or JSON document in its result"}

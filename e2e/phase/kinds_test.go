@@ -44,9 +44,10 @@ func TestProgramPasses(t *testing.T) {
 		call("verifier", 0, countSuite(t, exactly), runsScript(t, "looks-at-a-program.sh"), report(), must(0, "abl-cmd check")))
 	p.Must(0, "phase", "1")
 	r := audited(p, 1, 1)
-	for _, c := range r.Contracts {
-		if c.Is != found.Verified || !c.Unread {
-			t.Errorf("%s is %s: %s (unread %v, ok under %v)", c.ID, c.Is, c.Why, c.Unread, c.Under)
+	seen := []string{"run with words → exit code 0", "run with words", ""} // with the names of files
+	for i, c := range r.Contracts {
+		if c.Is != found.Verified || c.Unread || !strings.HasPrefix(c.Witness, seen[i]) {
+			t.Errorf("%s is %s: %s (unread %v, ok under %v), witnessed %q, want %q", c.ID, c.Is, c.Why, c.Unread, c.Under, c.Witness, seen[i])
 		}
 	}
 	if want := "shown for 3 of 3 contracts"; r.Strength != want {
@@ -60,7 +61,10 @@ func TestProgramPasses(t *testing.T) {
 	for role, has := range map[string]string{"build": "sh \"$ABL_SRC/count.sh\"", "verify": "Exit code 125"} {
 		wants(t, role, promptOf(p, "p1-"+role+"-1.1"), "It is a command-line program", has)
 	}
-	wants(t, "the report", p.Must(0, "report", "1").Stdout, "not checkable by abl")
+	told := p.Must(0, "report", "1").Stdout
+	wants(t, "the report", told, "witnessed: "+seen[0])
+	lacks(t, "the report", told, "not checkable", "HTTP", "request")
+	wants(t, "the page", p.Must(0, "report", "1", "--html", "-").Stdout, ">run<", "input:\na b c", "standard output:\n3")
 	wants(t, "abl open", p.Must(2, "open", "1").Stderr, "cannot open the app: it is a program", "abl shell verifier")
 	noLeftovers(p)
 }

@@ -84,3 +84,14 @@ func tidy(s string) string {
 	}
 	return s
 }
+
+// marked returns a tidied text with the code marks or the quotation marks that were around the
+// whole of it, "" where there were none.
+func marked(text, tidied string) string {
+	for _, mark := range []string{"`", `"`} {
+		if whole := mark + tidied + mark; strings.Contains(text, whole) && !strings.Contains(tidied, mark) {
+			return whole
+		}
+	}
+	return ""
+}

@@ -156,6 +156,7 @@ func (r *reader) contract(n *node, under []string, step int) {
 	c.Absence = absence().MatchString(action) || absence().MatchString(result)
 	phase, number, said := written(tidy(absence().ReplaceAllString(action, "")))
 	c.Action, c.Result = tidy(said), tidy(absence().ReplaceAllString(result, ""))
+	c.marked = [2]string{marked(action, c.Action), marked(result, c.Result)}
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
 		c.Under = strings.Join(under[:last], ": ")
 	}

@@ -6,6 +6,7 @@
 package spec
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -44,6 +45,14 @@ type Contract struct {
 	Line    int    // counted from 1
 	Absence bool   // marked "(absence)": its result is that something is refused or gone
 	Written bool   // the person wrote the id
+
+	marked [2]string // the action and the result with the marks that were around the whole of them
+}
+
+// Marked returns the action and the result with the code marks or the quotation marks
+// that the spec has around the whole of them: `notes rm ID`, "pong".
+func (c Contract) Marked() (action, result string) {
+	return cmp.Or(c.marked[0], c.Action), cmp.Or(c.marked[1], c.Result)
 }
 
 // Says is the contract on one line, complete without the lines above it.

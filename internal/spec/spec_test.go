@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // law: contracts have ids of their own, lines that there are, and both parts on one line.
@@ -85,7 +87,7 @@ p:8: this comment is not closed, so the rest of the spec is ignored
 func TestSpecKeepsThePersonsText(t *testing.T) {
 	unix, _ := Parse("p", []byte("# Phase 3: A title\n\n## Context\nwhy\n\n## Contracts\na → b\n"), 3)
 	dos, _ := Parse("p", []byte("\ufeff# Phase 3: A title\r\n\r\n## Context\r\nwhy\r\n\r\n## Contracts\r\na → b\r\n"), 3)
-	if diff := cmp.Diff(unix, dos); diff != "" {
+	if diff := cmp.Diff(unix, dos, cmpopts.EquateComparable(Contract{})); diff != "" {
 		t.Errorf("line ends change the spec:\n%s", diff)
 	}
 	if unix.Title != "A title" || !unix.HasContext || unix.Contracts[0].ID != "P3.C1" {
@@ -158,8 +160,8 @@ func FuzzParse(f *testing.F) {
 			t.Error("no contract and no problem")
 		}
 		again, _ := Parse("phase1.md", []byte(s.Text), 1)
-		if !strings.HasPrefix(s.Text, "\ufeff") && !cmp.Equal(s.Contracts, again.Contracts) {
-			t.Errorf("parsed again: %s", cmp.Diff(s.Contracts, again.Contracts))
+		if !strings.HasPrefix(s.Text, "\ufeff") && !slices.Equal(s.Contracts, again.Contracts) {
+			t.Errorf("parsed again: %s", cmp.Diff(s.Contracts, again.Contracts, cmpopts.EquateComparable(Contract{})))
 		}
 	})
 }

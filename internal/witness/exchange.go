@@ -47,11 +47,6 @@ type Exchange struct {
 	Left    bool `json:"left,omitempty"`    // the tests closed the connection before the answer had come whole
 }
 
-// Request is what was asked, on one line of a report: tests may ask for anything.
-func (x Exchange) Request() string {
-	return wording.Cut(wording.OneLine(x.Method+" "+x.Target), 200)
-}
-
 // Body is what was sent in one direction.
 type Body struct {
 	Bytes  int64  `json:"bytes"`

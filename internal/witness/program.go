@@ -2,7 +2,6 @@ package witness
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -76,6 +75,9 @@ func (c Claim) askedRun(x Exchange) bool {
 	return ok
 }
 
+// GivesWords says that the contract names words that tell its runs from others.
+func (c Claim) GivesWords() bool { return len(c.words) > 0 }
+
 // missesRun gives the exit code of a run where the contract names another.
 func (c Claim) missesRun(x Exchange) string {
 	if ran, _ := x.run(); !c.says(ran.Exit) {
@@ -103,7 +105,7 @@ func (x Exchange) alteredRun(what Alteration) []byte {
 // tellRun tells what became of a run.
 func (x Exchange) tellRun(what Alteration) string {
 	ran, _ := x.run()
-	args := cmp.Or(wording.Cut(wording.OneLine(string(bytes.Join(ran.Args, []byte(" ")))), 100), "no arguments")
+	args := wording.Cut(arguments(ran), 100)
 	if what == OfStatus {
 		return fmt.Sprintf("the exit code of its run with %s is %d instead of %d", args, 1-min(ran.Exit, 1), ran.Exit)
 	}

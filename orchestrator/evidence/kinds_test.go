@@ -93,7 +93,13 @@ func TestAlteredRuns(t *testing.T) {
 					s.Tried(a, r)
 				}
 			}
-			f := Decide(nil, s)
+			f, seen := Decide(nil, s), ""
+			if contract.Run != nil && c.args == words && strings.Contains(c.contract, "`count words`") && !strings.Contains(c.contract, "code 1") {
+				seen = "run with words → exit code 0"
+			}
+			if st := f.Contracts[0]; st.Witness != seen {
+				t.Errorf("witnessed: got %q, want %q", st.Witness, seen)
+			}
 			if st := f.Contracts[0]; st.Is != c.is || !strings.Contains(st.Why, c.why) || f.Strength != c.strength || (f.Verdict == Pass) != (c.is == Verified) {
 				t.Errorf("%s, strength %q: %+v; want %s, %q, strength %q", f.Verdict, f.Strength, st, c.is, c.why, c.strength)
 			}

@@ -81,12 +81,23 @@ func (s Suite) witnessed(c Contract) (all sight) {
 			continue
 		}
 		if c.Claim == nil {
-			return sight{blind: true}
+			return s.ran(r, c)
 		}
 		one := s.shows(r, *c.Claim)
 		all.exchange, all.lacks, all.unread = cmp.Or(all.exchange, one.exchange), cmp.Or(all.lacks, one.lacks), cmp.Or(all.unread, one.unread)
 	}
 	return all
+}
+
+// ran looks for a run of a program that was given the words of a contract, and ended as it says.
+func (s Suite) ran(r Run, c Contract) sight {
+	if s.Kind != helper.KindCommand || c.Run == nil {
+		return sight{blind: true}
+	}
+	if i := slices.IndexFunc(r.Record, c.Run.Fits); i >= 0 && c.Run.GivesWords() {
+		return sight{exchange: r.Record[i].Line()}
+	}
+	return sight{}
 }
 
 // exchanges lists the exchanges of a replay that have the request of a claim, and of no other contract's
@@ -129,7 +140,7 @@ func (s Suite) ranked(r Run) Run {
 func (s Suite) shows(r Run, claim witness.Claim) (found sight) {
 	var answers []string
 	for _, x := range s.exchanges(r, claim) {
-		shown, misses := fmt.Sprintf("%s → %d", x.Request(), x.Status), claim.Misses(x)
+		shown, misses := x.Line(), claim.Misses(x)
 		switch unread := claim.Unread(x); {
 		case slices.Contains(answers, misses):
 		case misses != "":

@@ -17,13 +17,12 @@ import (
 	"abl/internal/audit"
 	"abl/internal/ledger"
 	"abl/internal/redact"
-	"abl/internal/witness"
 	"abl/internal/wording"
 	"abl/roles/agent"
 )
 
-// Exchanges are what a witness saw, by Finding.Witness.
-type Exchanges = map[string]witness.Exchange
+// Exchanges are what a witness saw, the request and the response of each, by Finding.Witness.
+type Exchanges = map[string][2]string
 
 // Page is what the page of a phase shows: its records, and what is on disk beside them. Its
 // texts are without secrets, and otherwise as agents wrote them.

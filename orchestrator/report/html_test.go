@@ -63,8 +63,9 @@ func pageWith(text string, iterations int) Page {
 			r.Verdict, r.Status, r.Entries = audit.Fail, "refuted", []failedspecs.Entry{{Spec: text, Input: text, Observed: text}}
 		}
 		r.Step, r.Iteration, r.Strength, r.Notes, r.Decided = step, step, text, []string{text}, begun.Add(time.Duration(step)*10*time.Minute)
-		p.Seen[step] = map[string]witness.Exchange{good.Witness: {Method: "GET", Target: "/a" + text, Status: 200, Header: map[string][]string{"X": {text}},
-			Sent: witness.Body{Bytes: int64(len(text)), Begins: []byte(text)}, Got: witness.Body{Bytes: int64(len(text)) + 9, Begins: []byte(text)}}}
+		request, answer := witness.Exchange{Method: "GET", Target: "/a" + text, Status: 200, Header: map[string][]string{"X": {text}},
+			Sent: witness.Body{Bytes: int64(len(text)), Begins: []byte(text)}, Got: witness.Body{Bytes: int64(len(text)) + 9, Begins: []byte(text)}}.Texts()
+		p.Seen[step] = Exchanges{good.Witness: {request, answer}}
 		for i, role := range []string{"builder", "verifier"} {
 			c := &r.Calls[i]
 			c.Key, c.Role, c.Class, c.Attempt, c.Model = fmt.Sprintf("p2-%s-%d.1", role, step), role, "done", 1, text

@@ -2,16 +2,13 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"abl/internal/audit"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/witness"
 	"abl/internal/wording"
 	"abl/roles/agent"
 )
@@ -245,6 +242,7 @@ type card struct {
 	Steps                            []int
 	Facts                            []fact
 	Request, Answer, Input, Observed string
+	Ran                              bool   // the request is a run of a program
 	Cut                              string // where the rest is
 }
 
@@ -277,8 +275,8 @@ func markOf(c audit.Contract, r audit.Record) string {
 }
 
 // cardOf is the card of a contract in an iteration: a later one's where it says the same.
-func (m *matrix) cardOf(c audit.Contract, r audit.Record, later []cell, seen map[string]witness.Exchange, room *allowance) *card {
-	k := card{Contract: line(c.ID), Says: line(c.Says), Mark: markOf(c, r), Steps: []int{r.Step}}
+func (m *matrix) cardOf(c audit.Contract, r audit.Record, later []cell, seen Exchanges, room *allowance) *card {
+	k := card{Ran: r.Kind == "command", Contract: line(c.ID), Says: line(c.Says), Mark: markOf(c, r), Steps: []int{r.Step}}
 	for _, l := range proof(c, r) {
 		name, value, _ := strings.Cut(l, ": ")
 		k.Facts = append(k.Facts, fact{name, line(value)})
@@ -307,33 +305,11 @@ func (m *matrix) cardOf(c audit.Contract, r audit.Record, later []cell, seen map
 	}
 	k.Input, k.Observed = keep(input, maxBlock), keep(observed, maxBlock)
 	if saw {
-		k.Request, k.Answer = keep(x.Request()+"\n\n"+bodyText(x.Sent), maxBody), keep(answerText(x), maxBody)
+		k.Request, k.Answer = keep(x[0], maxBody), keep(x[1], maxBody)
 	}
 	if !whole {
 		k.Cut = fmt.Sprintf("There is more, for which this page has no room: abl report %d --step %d", r.Phase, r.Step)
 	}
 	m.Cards = append(m.Cards, &k)
 	return &k
-}
-
-// answerText is the answer of an exchange, its headers in order.
-func answerText(x witness.Exchange) string {
-	text := fmt.Sprintln(x.Status)
-	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
-		text += name + ": " + strings.Join(x.Header[name], ", ") + "\n"
-	}
-	return text + "\n" + bodyText(x.Got)
-}
-
-// bodyText is a body where it is text.
-func bodyText(b witness.Body) string {
-	switch more := b.Bytes - int64(len(b.Begins)); {
-	case b.Bytes == 0:
-		return ""
-	case len(b.Begins) == 0 || !utf8.Valid(b.Begins) && more == 0:
-		return fmt.Sprintf("%d bytes, which are no text or were not kept", b.Bytes)
-	case more > 0:
-		return fmt.Sprintf("%s\n… %d bytes more", b.Begins, more)
-	}
-	return string(b.Begins)
 }

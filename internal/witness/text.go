@@ -1,0 +1,111 @@
+package witness
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"abl/internal/helper"
+	"abl/internal/wording"
+)
+
+// maxRequest is the longest request or command line of a report, in characters.
+const maxRequest = 200
+
+// Request is what was asked, on one line of a report: tests may ask for anything. Of a run of a
+// program it is the arguments.
+func (x Exchange) Request() string {
+	if ran, ok := x.run(); ok {
+		return wording.Cut("run with "+arguments(ran), maxRequest)
+	}
+	return wording.Cut(wording.OneLine(x.Method+" "+x.Target), maxRequest)
+}
+
+// Line is the exchange on one line of a report: GET /notes → 200, run with add milk → exit code 0.
+func (x Exchange) Line() string {
+	if ran, ok := x.run(); ok {
+		return fmt.Sprintf("%s → exit code %d", x.Request(), ran.Exit)
+	}
+	return fmt.Sprintf("%s → %d", x.Request(), x.Status)
+}
+
+// Texts are the two sides of an exchange as people read them. Of a run of a program they are its arguments,
+// input and files, and its exit code, output and files.
+func (x Exchange) Texts() (request, answer string) {
+	if ran, ok := x.run(); ok {
+		return x.Request() + "\n" + given(x.Sent), came(ran)
+	}
+	answer = fmt.Sprintln(x.Status)
+	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
+		answer += name + ": " + strings.Join(x.Header[name], ", ") + "\n"
+	}
+	return x.Request() + "\n\n" + text(x.Sent), answer + "\n" + text(x.Got)
+}
+
+// arguments are those of a run as a shell would read them, on one line.
+func arguments(ran helper.AppRan) string {
+	var all []string
+	for _, arg := range ran.Args {
+		word := string(arg)
+		if word == "" || strings.ContainsAny(word, " \t\r\n\"'\\$`|&;<>()*?#~") {
+			word = strconv.Quote(word)
+		}
+		all = append(all, word)
+	}
+	if len(all) == 0 {
+		return "no arguments"
+	}
+	return wording.OneLine(strings.Join(all, " "))
+}
+
+// given is what a run was given besides its arguments: the input after the head of its request, and files.
+func given(sent Body) (text string) {
+	var run helper.AppRun
+	in := json.NewDecoder(bytes.NewReader(sent.Begins))
+	if in.Decode(&run) != nil {
+		return fmt.Sprintf("%d bytes of input and files, which were not kept\n", sent.Bytes)
+	}
+	return part("input", sent.Begins[in.InputOffset():], sent.Bytes-int64(len(sent.Begins))) + files(run.Files)
+}
+
+// came is what came of a run.
+func came(ran helper.AppRan) string {
+	text := fmt.Sprintf("exit code %d\n", ran.Exit) + part("standard output", ran.Stdout, 0) + part("standard error", ran.Stderr, 0) + files(ran.Files)
+	for _, why := range ran.Left {
+		text += "not kept: " + why + "\n"
+	}
+	return text
+}
+
+func files(all map[string][]byte) (text string) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text += part("file "+name, all[name], 0)
+	}
+	return text
+}
+
+// part is one thing of a run under its name, "" where it is empty.
+func part(name string, data []byte, more int64) string {
+	if len(data) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n%s:\n%s\n", name, strings.TrimSuffix(text(Body{Bytes: int64(len(data)) + more, Begins: data}), "\n"))
+}
+
+// text is a body if it is text.
+func text(b Body) string {
+	switch more := b.Bytes - int64(len(b.Begins)); {
+	case b.Bytes == 0:
+		return ""
+	case len(b.Begins) == 0 || !utf8.Valid(b.Begins) && more == 0:
+		return fmt.Sprintf("%d bytes, which are no text or were not kept", b.Bytes)
+	case more > 0:
+		return fmt.Sprintf("%s\n… %d bytes more", b.Begins, more)
+	}
+	return string(b.Begins)
+}

@@ -1,0 +1,23 @@
+package evidence
+
+import (
+	"abl/internal/spec"
+	"abl/internal/witness"
+)
+
+// Read returns a contract of a spec with what abl compares of it, of a server and of a program. Marks
+// around a whole result are left out at first: `200` is a status. If nothing can be read so, the marks
+// count: `pong` is a text.
+func Read(c spec.Contract) Contract {
+	read := Contract{ID: c.ID, Says: c.Says(), Absence: c.Absence}
+	action, marked := c.Marked()
+	for _, result := range []string{c.Result, marked} {
+		if claim, ok := witness.ReadClaim(c.Under, c.Action, result); ok && read.Claim == nil {
+			read.Claim = &claim
+		}
+		if run, ok := witness.ReadRun(action, result); ok && read.Run == nil {
+			read.Run = &run
+		}
+	}
+	return read
+}

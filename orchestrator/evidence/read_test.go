@@ -1,0 +1,42 @@
+package evidence
+
+import (
+	"fmt"
+	"testing"
+
+	"abl/internal/spec"
+)
+
+// Marks around a whole action or result change nothing of what is read of a status or an exit code, and
+// let words of a command and a text be read.
+func TestRead(t *testing.T) {
+	for _, c := range []struct{ line, claim, run string }{
+		{"`GET /ping` → `200`", "[GET /ping] [200] []", "[each run] [] [what it prints and leaves in files]"},
+		{"`GET /ping` → `pong`", "[GET /ping] [] [the text \"pong\"]", "[each run] [] [what it prints and leaves in files]"},
+		{`GET /ping → "OK"`, "[GET /ping] [] [the text \"OK\"]", "[each run] [] [what it prints and leaves in files]"},
+		{"GET /ping → OK", "", ""},
+		{"`notes rm ID` → exit code 0", "", "[runs with rm] [0] []"},
+		{"**`notes rm ID`** → `exit code 0`", "", "[runs with rm] [0] []"},
+		{"`notes list` → `nothing`", "", "[runs with list] [] [what it prints and leaves in files]"},
+		{"notes list → nothing", "", ""},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			p, _ := spec.Parse("phase1.md", []byte("# One\n\n## Contracts\n\n- "+c.line+"\n"), 1)
+			if len(p.Contracts) != 1 {
+				t.Fatalf("got %d contracts, want 1", len(p.Contracts))
+			}
+			read, claim, run := Read(p.Contracts[0]), "", ""
+			if read.Claim != nil {
+				r := read.Claim.Reading()
+				claim = fmt.Sprint(r.Requests, r.Statuses, r.Answer)
+			}
+			if read.Run != nil {
+				r := read.Run.Reading()
+				run = fmt.Sprint(r.Requests, r.Statuses, r.Answer)
+			}
+			if claim != c.claim || run != c.run {
+				t.Errorf("got %q and %q, want %q and %q", claim, run, c.claim, c.run)
+			}
+		})
+	}
+}
