@@ -32,7 +32,7 @@ var (
 	// A status, and the word behind it.
 	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|oder|sonst|else|otherwise|(?:one|any|either) of|` + saysStatus + `)|[,/(:;|])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL€$-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
 	// Likewise in an action, where a number may be anything else.
-	statusInAction = regexp.MustCompile(`(?i)\b(?:status(?: code)?(?: is| of|:)?|http|` + saysStatus + `)\s*([1-5]\d\d)\b`)
+	statusInAction = regexp.MustCompile(`(?i)(?:\b(?:status(?: code)?(?: is| of|:)?|http|` + saysStatus + `)\s*([1-5]\d\d)\b|/\S*:? \(?([1-5]\d\d)\)?$)`)
 	successful     = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|succeeds?)\b`)
 )
 
@@ -79,7 +79,7 @@ func (c *Claim) readStatuses(action, plain string) {
 		return
 	}
 	for _, m := range statusInAction.FindAllStringSubmatch(blankQuotes(action), -1) {
-		status, _ := strconv.Atoi(m[1])
+		status, _ := strconv.Atoi(m[1] + m[2])
 		add(span{status, status})
 	}
 	if m := successful.FindStringIndex(plain); len(c.statuses) == 0 && m != nil && !negated.MatchString(plain[:m[0]]) {
