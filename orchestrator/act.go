@@ -98,7 +98,7 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 			return Happened{}, err
 		}
 		if up.Failed != "" && !begun {
-			p.AppFailed = up.Failed
+			p.AppFailed = up.Why()
 			return Happened{Class: outcome.Done}, l.App.Down(context.WithoutCancel(ctx), v.key)
 		}
 	}

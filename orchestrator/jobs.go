@@ -153,7 +153,7 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: up.URL, Nonce: rand.Text(), Stalled: p.Stalled,
 	}
 	if !role.App {
-		in.Unprepared = up.Failed
+		in.Unprepared, in.Printed = up.Failed, p.AppPrinted
 		if in.Absent, err = absent(c.Project); err != nil {
 			return "", shown, err
 		}

@@ -56,7 +56,7 @@ func TestDecide(t *testing.T) {
 			t.Errorf("a verifier that ended %q: %s", class, f.Verdict)
 		}
 	}
-	if f := Decide(Evidence{AppFailed: "exit code 1"}); f.Entries[0].Observed != "exit code 1" {
+	if f := Decide(Evidence{AppFailed: "exit code 1\nSOURCE"}); f.Entries[0].Observed != "exit code 1" {
 		t.Errorf("the app's entry: %+v", f.Entries)
 	}
 }

@@ -5,6 +5,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"abl/internal/failedspecs"
@@ -220,6 +221,7 @@ func roleAt(s state.Status) string {
 
 func judged(p state.Phase, h Happened, max int) (state.Phase, error) {
 	p.TestsCommit, p.LastVerdict, p.Stalled = h.Commit, string(h.Verdict), h.Stalled
+	_, p.AppPrinted, _ = strings.Cut(p.AppFailed, "\n")
 	switch {
 	case h.Verdict == Pass:
 		p.Status, p.Why, p.Failed = state.Passed, nil, nil

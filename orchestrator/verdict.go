@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
@@ -49,7 +50,7 @@ var appContract = failedspecs.Entry{Spec: "start the app → ready on its port",
 func Decide(e Evidence) Finding {
 	if e.AppFailed != "" {
 		entry := appContract
-		entry.Observed = e.AppFailed
+		entry.Observed, _, _ = strings.Cut(e.AppFailed, "\n") // the Verifier sees it, and not what the app printed
 		return Finding{Verdict: Fail, Entries: []failedspecs.Entry{entry}, ByReplay: true}
 	}
 	if len(e.Regressed) > 0 {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
 	"abl/internal/helper"
+	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
@@ -53,7 +55,12 @@ type Up struct {
 	Broker string
 	Token  string
 	Failed string // the observed start-up failure, in spec language; "" when it is ready
+
+	Printed string // the last lines of the app, or of app.prepare, before that failure
 }
+
+// Why is the failure with the last lines that were printed before it, "" when the app is ready.
+func (u Up) Why() string { return withPrinted(u.Failed, u.Printed) }
 
 // dir is where a call keeps its app's files.
 func (a *App) dir(key string) string { return filepath.Join(a.Project.Call(key), "app") }
@@ -97,7 +104,12 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 			return up, err
 		}
 		if failed != "" {
-			return a.settled(key, a.up(a.Spec), helper.Event{Event: "failed", Detail: failed}, begun), nil
+			up := a.up(a.Spec)
+			up.Printed = a.lastPrinted(a.Project.Call(prepareKey), "stderr", "stdout")
+			if err := errors.Join(os.MkdirAll(a.dir(key), 0o755), hostfs.Write(Record{a.dir(key)}.Output(), []byte(up.Printed+"\n"), 0o644)); err != nil {
+				return up, err
+			}
+			return a.settled(key, up, helper.Event{Event: "failed", Detail: failed}, begun), nil
 		}
 		if up, err = a.start(ctx, key, from); err != nil {
 			return up, fmt.Errorf("cannot start the app's container: %w", err)

@@ -83,7 +83,10 @@ func (a *App) settled(key string, up Up, e helper.Event, begun time.Time) Up {
 	say := state.Event{Kind: state.AppReady, MS: time.Since(begun).Milliseconds()}
 	if e.Event == "failed" {
 		up.Failed = a.Safe.Line(e.Detail)
-		say.Kind, say.Text = state.AppFailed, up.Failed
+		if up.Printed == "" {
+			up.Printed = a.lastPrinted(a.dir(key), "app.log")
+		}
+		say.Kind, say.Text, say.Output = state.AppFailed, up.Failed, up.Printed
 	}
 	a.tell(key, say)
 	return up

@@ -18,16 +18,16 @@ import (
 )
 
 // dependencies returns a directory with the files that app.prepare makes for a commit and that
-// the commit does not contain. They depend on the commit's lock files, the command and the image:
-// if these are the same, so is the directory. Without a lock file they depend on the whole commit.
+// the commit does not contain. They depend on the commit's lock files and manifests, the command and
+// the image: if these are the same, so is the directory. Without any they depend on the whole commit.
 // export is a directory with the commit.
 func (a *App) dependencies(ctx context.Context, key, commit, export string) (dir, failed string, err error) {
 	content, err := a.Commits.Content(commit)
 	if err != nil {
 		return "", "", err
 	}
-	name, locked := a.standsOn(content)
-	if !locked {
+	name, named := a.standsOn(content)
+	if !named {
 		name += "-" + filepath.Base(export)
 	}
 	dir, err = a.cache().ensure("deps", name, func(dir string) error {

@@ -59,21 +59,32 @@ func TestAppSourceIsTheCommit(t *testing.T) {
 	}
 }
 
-// app.prepare runs again for another lock file, command, image or environment. Without a lock file
-// it runs for each commit.
+// app.prepare runs again for another lock file, command, image or environment, and for another manifest
+// without its lock file. Without any of these files it runs for each commit.
 func TestDependenciesAreCached(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(k *kitchen)
 		want   int
 	}{
-		"nothing":         {func(*kitchen) {}, 1},
-		"another-file":    {func(k *kitchen) { write(t, filepath.Join(k.src, "server.mjs"), "x"); k.commit() }, 1},
-		"lock-file":       {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2"); k.commit() }, 2},
-		"uncommitted":     {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2") }, 1},
-		"command":         {func(k *kitchen) { k.app.Spec.App.Prepare = "npm ci --omit dev" }, 2},
-		"image":           {func(k *kitchen) { k.app.Image = "j" }, 2},
-		"environment":     {func(k *kitchen) { k.app.Env = []string{"A=2"} }, 2},
-		"machine-started": {func(k *kitchen) { otherBoot(t, k.app.Project) }, 2},
+		"nothing":                   {func(*kitchen) {}, 1},
+		"another-file":              {func(k *kitchen) { write(t, filepath.Join(k.src, "server.mjs"), "x"); k.commit() }, 1},
+		"lock-file":                 {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2"); k.commit() }, 2},
+		"uncommitted":               {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2") }, 1},
+		"command":                   {func(k *kitchen) { k.app.Spec.App.Prepare = "npm ci --omit dev" }, 2},
+		"image":                     {func(k *kitchen) { k.app.Image = "j" }, 2},
+		"environment":               {func(k *kitchen) { k.app.Env = []string{"A=2"} }, 2},
+		"machine-started":           {func(k *kitchen) { otherBoot(t, k.app.Project) }, 2},
+		"manifest-with-a-lock-file": {func(k *kitchen) { write(t, filepath.Join(k.src, "package.json"), "{}"); k.commit() }, 1},
+		"manifest": {func(k *kitchen) {
+			must(t, os.Rename(filepath.Join(k.src, "package-lock.json"), filepath.Join(k.src, "package.json")))
+			k.commit()
+			k.source()
+			write(t, filepath.Join(k.src, "server.mjs"), "x")
+			k.commit()
+			k.source()
+			write(t, filepath.Join(k.src, "package.json"), "2")
+			k.commit()
+		}, 3},
 		"no-lock-file": {func(k *kitchen) {
 			must(t, os.Remove(filepath.Join(k.src, "package-lock.json")))
 			k.commit()

@@ -50,8 +50,8 @@ type prepared struct {
 	Left []string `json:"left"` // folders that git ignores
 }
 
-// Prepared installs in the Builder's workspace the dependencies that its lock files ask for, if it
-// has any, and reports what failed.
+// Prepared installs in the Builder's workspace the dependencies that its lock files and manifests
+// name, if it has any, and reports what failed.
 func (a *App) Prepared(ctx context.Context, key string) (failed string, err error) {
 	p := a.Prepare
 	if p == nil {
@@ -63,8 +63,8 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	if err != nil {
 		return "", err
 	}
-	now, locked := a.standsOn(was)
-	if !locked {
+	now, named := a.standsOn(was)
+	if !named {
 		return "", nil
 	}
 	logs, mark := Record{a.Project.Logs()}, "prepared.json"
@@ -88,7 +88,7 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	failpoint.Here("prepare.done")
 	is, err := p.Source.Tree(ctx)
 	if failed != "" || err != nil {
-		return failed, err
+		return withPrinted(failed, a.lastPrinted(a.Project.Call(prepareKey), "stderr", "stdout")), err
 	}
 	maps.DeleteFunc(is, func(name, _ string) bool { return !strings.HasSuffix(name, "/") })
 	return "", logs.Write(mark, prepared{now, slices.Collect(maps.Keys(is))})
@@ -125,25 +125,42 @@ func Unfinished(ctx context.Context, p state.Project, src Source, forget bool) (
 	return nil, logs.forget(preparing)
 }
 
-// locks are the names of files that say which dependencies a source has.
+// locks are the names of files that say exactly which dependencies a source has, and of manifests that
+// count as such.
 var locks = []string{
-	"*.lock", "*.lockfile", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.mod", "go.sum",
-	"requirements*.txt", "constraints*.txt", "pyproject.toml", "pom.xml",
+	"*.lock", "*.lockb", "*.lockfile", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.mod", "go.sum",
+	"requirements*.txt", "constraints*.txt", "pyproject.toml", "setup.py", "setup.cfg", "pom.xml",
 }
 
-// standsOn is one word for all that decides what preparing comes to, and whether the source
-// has a lock file.
-func (a *App) standsOn(tree map[string]string) (sum string, locked bool) {
+// manifests name dependencies. One counts if the source has none of the lock files that belong to it.
+var manifests = map[string][]string{
+	"package.json":     {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"},
+	"Gemfile":          {"Gemfile.lock"},
+	"build.gradle":     {"gradle.lockfile"},
+	"build.gradle.kts": {"gradle.lockfile"},
+	"composer.json":    {"composer.lock"},
+	"Cargo.toml":       {"Cargo.lock"},
+}
+
+// standsOn is one word for all that decides what preparing comes to. named is false if the source has
+// neither a lock file nor a manifest.
+func (a *App) standsOn(tree map[string]string) (sum string, named bool) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q\n", a.Spec.App.Prepare, a.Spec.Dir, a.Image, a.Env)
+	bases := map[string]bool{}
+	for name := range tree {
+		bases[path.Base(name)] = true
+	}
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
-		lock := func(pattern string) bool { ok, _ := path.Match(pattern, path.Base(name)); return ok }
-		if slices.ContainsFunc(locks, lock) {
+		base := path.Base(name)
+		locked := slices.ContainsFunc(locks, func(pattern string) bool { ok, _ := path.Match(pattern, base); return ok })
+		own, manifest := manifests[base]
+		if locked || manifest && !slices.ContainsFunc(own, func(lock string) bool { return bases[lock] }) {
 			fmt.Fprintf(h, "%q %s\n", name, tree[name])
-			locked = true
+			named = true
 		}
 	}
-	return fmt.Sprintf("%x", h.Sum(nil)), locked
+	return fmt.Sprintf("%x", h.Sum(nil)), named
 }
 
 // prepare runs the command, and puts back what it changed of what is git's, committed or not: what
@@ -174,6 +191,7 @@ func (a *App) reportPrepare(key string, begun time.Time, end BuildEnd, changed [
 	failed = a.Safe.Line(a.Prepare.why(end, changed))
 	say := state.Event{Kind: state.Prepared, MS: time.Since(begun).Milliseconds(), Text: failed}
 	if failed != "" {
+		say.Output = a.lastPrinted(a.Project.Call(prepareKey), "stderr", "stdout")
 		say.Text += "; read " + a.Project.Rel(a.Project.Call(prepareKey))
 	}
 	a.tell(key, say)

@@ -162,6 +162,30 @@ func TestPrepareBox(t *testing.T) {
 	}
 }
 
+// Without a lock file the Builder has what the manifest names, and again when it changes. A failure has the
+// last lines of the output below it.
+func TestPrepareByAManifest(t *testing.T) {
+	k := newKitchen(t)
+	must(t, os.Rename(filepath.Join(k.src, "package-lock.json"), filepath.Join(k.src, "package.json")))
+	for range 2 {
+		if failed, err := k.app.Prepared(t.Context(), "p1-build-1.1"); err != nil || failed != "" {
+			t.Fatalf("got %q, %v, want a prepared source", failed, err)
+		}
+	}
+	if k.ran != 1 {
+		t.Errorf("app.prepare ran %d times, want once", k.ran)
+	}
+	write(t, filepath.Join(k.src, "package.json"), "2")
+	k.does = func(string) sandbox.Exit {
+		write(t, Record{k.app.Project.Call(prepareKey)}.Stderr(), "npm error\n\n\x1b[31mno such package\n")
+		return sandbox.Exit{Code: 1}
+	}
+	failed, err := k.app.Prepared(t.Context(), "p1-build-2.1")
+	if want := "app.prepare ended with exit code 1\nnpm error\n\\u001b[31mno such package"; err != nil || failed != want {
+		t.Errorf("got %q, %v, want %q", failed, err, want)
+	}
+}
+
 // With a gate it joins the Builder's place, and the person hears of what was refused.
 func TestPrepareThroughAGate(t *testing.T) {
 	k, gate := newKitchen(t), &gated{}

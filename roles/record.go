@@ -212,6 +212,9 @@ func (r Record) Boundary() (Boundary, bool, error) { return Read[Boundary](r, bo
 // App is the record of the app that was up for the call.
 func (r Record) App() Record { return Record{filepath.Join(r.Dir, "app")} }
 
+// Output is where a record of an app keeps what it printed.
+func (r Record) Output() string { return filepath.Join(r.Dir, "app.log") }
+
 // keep keeps the proof.
 func (p proving) keep(b Boundary) error {
 	if err := p.secret.Clean(&b); err != nil {
@@ -281,6 +284,17 @@ func ForgetReplays(p state.Project, key string, earlier bool) error {
 func replaysOf(p state.Project, key string) ([]string, error) {
 	names, err := readNames(p.Call(key))
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, replayDir) }), err
+}
+
+// EarlierReplays are the records of the replays of earlier phases' tests that were made before a call.
+func (r Record) EarlierReplays() (all []Record) {
+	names, _ := readNames(r.Dir) // what cannot be read is shown by nobody
+	for _, name := range names {
+		if strings.HasPrefix(name, replayDir+"phase") {
+			all = append(all, Record{filepath.Join(r.Dir, name)})
+		}
+	}
+	return all
 }
 
 // Trail is what the records of a step's calls tell for the audit, in the order of

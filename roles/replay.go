@@ -133,7 +133,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 func (r *Replayer) once(ctx context.Context, p Replay) (out Replayed, err error) {
 	up, err := r.stand(ctx, p)
 	if err != nil || up.Failed != "" {
-		return Replayed{AppFailed: up.Failed}, err
+		return Replayed{AppFailed: up.Why()}, err
 	}
 	failpoint.Here("replay.standing")
 	p.Cmds.URL, p.Cmds.Token = up.Broker, up.Token

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -31,6 +30,7 @@ func logsCommand() cli.Command {
 line, and the first lines of what that gave. --raw shows all that it printed, which is
 kept under .abl/logs/calls/; of the app that is all there is. What is shown is made
 harmless first: escape codes and other controls of an agent never reach your terminal.
+Of the app it is the last start, also one that failed or that abl open made.
 
 -f goes on until the phase rests, with the calls that come meanwhile: of the role, or of
 both where none is named. It ends as well when no abl works on the phase.`,
@@ -96,11 +96,11 @@ func positive(in *cli.Input, flag string) (int, error) {
 
 // calls are those on disk that are asked for, oldest first.
 func (l *logs) calls() ([]phase.Call, error) {
-	role := l.what
+	role, list := l.what, l.Calls
 	if role == "app" {
-		role = roles.Verifier.Name
+		role, list = "", l.Starts
 	}
-	calls, err := l.Calls()
+	calls, err := list()
 	return slices.DeleteFunc(calls, func(c phase.Call) bool {
 		return role != "" && c.Role.Name != role || l.phase > 0 && c.Phase != l.phase || l.iteration > 0 && c.Iteration != l.iteration
 	}), err
@@ -161,6 +161,9 @@ func (l *logs) show(ctx context.Context) error {
 		}
 		switch {
 		case over && last == "":
+			if l.what == "app" {
+				return cli.WithHint("abl status says how far the phases are", "cannot find a start of the app like that")
+			}
 			return cli.WithHint("abl logs lists the calls", "cannot find a call of the %s like that", cmp.Or(l.what, "project"))
 		case over:
 			return nil
@@ -209,7 +212,7 @@ func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 	}
 	file, prefix := c.Stdout(), cmp.Or(l.what, c.Role.Name)+" │ "
 	if l.what == "app" {
-		file = filepath.Join(c.App().Dir, "app.log")
+		file = c.App().Output()
 	}
 	out := l.In.Safe.Writer(l.In.Result, prefix)
 	if columns > 2*len(prefix) {

@@ -30,6 +30,7 @@ func TestAppThatDoesNotRun(t *testing.T) {
 	if got, want := called(all), "p1-build-1.1 p1-build-2.1 p1-build-3.1"; got != want {
 		t.Errorf("calls: got %s, want %s", got, want)
 	}
+	wants(t, "abl logs app", p.Must(0, "logs", "app", "--iteration", "1").Stdout, "app │ SOURCE-AND-STACK\n")
 	again := p.Must(3, "phase", "1", "--json")
 	if got := called(events(t, again)); got != "" {
 		t.Errorf("the stuck phase: got calls %s, want none", got)
@@ -53,7 +54,11 @@ func TestAppThatDoesNotRun(t *testing.T) {
 				"INPUT: the command of the app section", want)
 			prompt := promptOf(p, fmt.Sprintf("p1-build-%d.1", i+2))
 			wants(t, "the next Builder's prompt", prompt, "start the app → ready on its port", want)
-			lacks(t, "the next Builder's prompt", prompt, "SOURCE-AND-STACK")
+			lacks(t, "failed_specs.md, which the Verifier sees", specs, "SOURCE-AND-STACK")
+			if i == 0 {
+				wants(t, "the next Builder's prompt", prompt, "## Output before the failure", "    SOURCE-AND-STACK")
+				wants(t, "app_failed", failed[i].Output, "SOURCE-AND-STACK")
+			}
 		})
 	}
 	if got := p.Read(".abl/tests/failed_specs.md"); got != "" {

@@ -45,6 +45,7 @@ type Event struct {
 	Hash      string    `json:"commit,omitempty"`
 	Subject   string    `json:"subject,omitempty"`
 	Text      string    `json:"text,omitempty"`
+	Output    string    `json:"output,omitempty"`   // the last lines that the app, or app.prepare, printed before it failed
 	Tokens    *int64    `json:"tokens,omitempty"`   // total of one usage row; absent when unknown
 	CostUSD   string    `json:"cost_usd,omitempty"` // of that row, as in the ledger: dollars, or unknown
 	MS        int64     `json:"ms,omitempty"`

@@ -111,6 +111,8 @@ type HeldTo struct {
 type Judged struct {
 	// what was observed when the app did not start
 	AppFailed string `json:"app_failed,omitempty"`
+	// the last lines that the app printed before that, for the next Builder
+	AppPrinted string `json:"app_printed,omitempty"`
 	// contracts of earlier phases that a replay has seen broken
 	Regressed []failedspecs.Entry `json:"regressed,omitempty"`
 	// pass, fail or unverified

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 
@@ -169,6 +170,35 @@ func (s *Project) Calls() ([]Call, error) {
 		c.Outcome, c.Ended, oerr = c.Record.Outcome()
 		c.Key, c.Unread = name, errors.Join(ierr, oerr)
 		if c.Ended || c.Started() {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Call) int { return a.Begun.Compare(b.Begun) })
+	return all, nil
+}
+
+// Starts lists the starts of the app whose output is on disk, oldest first: those for a call of the
+// Verifier, one that failed before there was such a call included, and those for a user.
+func (s *Project) Starts() ([]Call, error) {
+	names, err := hostfs.Names(s.Paths.Calls(), ".", mostCalls)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil, nil
+	}
+	f, ferr := s.State()
+	if err := errors.Join(err, ferr); err != nil {
+		return nil, fmt.Errorf("cannot list the starts of the app: %w", err)
+	}
+	var all []Call
+	for _, name := range names {
+		c := Call{Record: roles.Record{Dir: s.Paths.Call(name)}}
+		c.KeyParts, _ = roles.ParseKey(name)
+		c.Key, c.Iteration = name, iterationOf(f.Phase(c.Phase), c.Step)
+		for _, rec := range append(c.Record.EarlierReplays(), c.Record) {
+			if log, err := os.Lstat(rec.App().Output()); err == nil { // the app's own start comes last
+				c.Record, c.Begun = rec, log.ModTime()
+			}
+		}
+		if !c.Begun.IsZero() {
 			all = append(all, c)
 		}
 	}

@@ -99,7 +99,13 @@ func (l *lines) show(e state.Event) {
 	}
 	l.drawn = l.status()
 	// The rows of a fact stand below one another, and none where a fact begins.
-	f.text = redact.Fold(f.text, max(l.width()-1-head, 16), strings.Repeat(" ", head))
+	rows := func(text string) string {
+		return redact.Fold(text, max(l.width()-1-head, 16), strings.Repeat(" ", head))
+	}
+	f.text = rows(f.text)
+	if f.below != "" {
+		f.below = rows(f.below)
+	}
 	l.write(clearLine + strings.ReplaceAll(line(f, l.story.elapsed(e.Time), l.paint), "\n", "\r\n") + "\r\n" + l.drawn)
 }
 
@@ -112,7 +118,12 @@ func line(f fact, at time.Duration, c paint) string {
 	if f.agent {
 		mark = ">"
 	}
-	return c.in(quiet, fmt.Sprintf("%7s", clock(at))) + fmt.Sprintf("  %-8s %s ", f.who, mark) + c.in(f.tone, f.text)
+	text := c.in(quiet, fmt.Sprintf("%7s", clock(at))) + fmt.Sprintf("  %-8s %s ", f.who, mark) + c.in(f.tone, f.text)
+	if f.below == "" {
+		return text
+	}
+	indent := "\n" + strings.Repeat(" ", head)
+	return text + indent + c.in(quiet, strings.ReplaceAll(f.below, "\n", indent))
 }
 
 func (l *lines) redraw() {

@@ -114,6 +114,7 @@ func clean(e state.Event, o *redact.Sanitizer) state.Event {
 	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text, &e.Evidence, &e.CostUSD} {
 		*s = o.Line(*s)
 	}
+	e.Output = o.String(e.Output)
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}

@@ -146,7 +146,8 @@ func TestCleanLeavesNothingToSteerWith(t *testing.T) {
 	for _, kind := range append(kinds(t), "unheard-of") {
 		e.Kind = state.Kind(kind)
 		got := line(words(e, &story{}), 0, false)
-		if !printable(got) || strings.Contains(got, "sesame") {
+		first, below, _ := strings.Cut(got, "\n")
+		if !printable(first+strings.ReplaceAll(below, "\n"+strings.Repeat(" ", head), "")) || strings.Contains(got, "sesame") {
 			t.Errorf("%s: %q", kind, got)
 		}
 	}
@@ -276,5 +277,14 @@ func TestUntoldUsageInTheLastLine(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// What an app printed before it failed stands below the failure.
+func TestOutputBelowAFailure(t *testing.T) {
+	e := state.Event{Kind: state.AppFailed, Text: "exit code 1", Output: "Error: no\n  at x"}
+	want := "   0:00  app        does not start: exit code 1\n                    Error: no\n                      at x"
+	if got := line(words(e, &story{}), 0, false); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -86,11 +86,12 @@ type fact struct {
 	agent bool // the words are the agent's, not abl's
 	text  string
 	tone  tone
+	below string // lines of output that belong to it
 }
 
 // words says what an event means, given what came before it.
 func words(e state.Event, s *story) fact {
-	f := fact{who: cmp.Or(e.Role, "abl"), text: e.Text}
+	f := fact{who: cmp.Or(e.Role, "abl"), text: e.Text, below: e.Output}
 	switch e.Kind {
 	case state.PhaseStart:
 		f.text = phaseWords(e)

@@ -1,0 +1,61 @@
+package roles
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"abl/internal/wording"
+)
+
+// How much is shown of what an app printed before it failed.
+const (
+	lastLines = 20
+	lastBytes = 16 << 10
+	maxLast   = 300 // characters of a line
+)
+
+// lastPrinted returns the last lines of the first of some outputs that has any, safe to show.
+func (a *App) lastPrinted(dir string, names ...string) string {
+	for _, name := range names {
+		var lines []string
+		for line := range bytes.Lines(endOf(filepath.Join(dir, name), lastBytes)) {
+			if text := strings.TrimRight(a.Safe.Line(strings.ToValidUTF8(string(line), "\uFFFD")), " "); text != "" {
+				lines = append(lines, wording.Cut(text, maxLast))
+			}
+		}
+		if len(lines) > 0 {
+			return strings.Join(lines[max(len(lines)-lastLines, 0):], "\n")
+		}
+	}
+	return ""
+}
+
+// endOf reads the end of an output, from the beginning of a line. What cannot be read is empty:
+// the failure itself is known without it.
+func endOf(path string, most int64) []byte {
+	f, err := OpenOutput(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	from := max(end-most, 0)
+	data, rerr := io.ReadAll(io.NewSectionReader(f, from, most))
+	if err != nil || rerr != nil {
+		return nil
+	}
+	if from > 0 {
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	return data
+}
+
+// withPrinted is a failure in a sentence, and in the lines below it what was printed before it.
+func withPrinted(failed, printed string) string {
+	if failed == "" {
+		return ""
+	}
+	return strings.TrimSuffix(failed+"\n"+printed, "\n")
+}
