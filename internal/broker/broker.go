@@ -178,7 +178,7 @@ func (s *server) appUp(success string) error {
 	case s.ctx.Err() != nil:
 		return context.Cause(s.ctx)
 	}
-	return failed(nil, "not ready after %v: %s", time.Since(start).Round(time.Millisecond), saw.detail)
+	return failed(nil, "not ready after %v: %s%s", time.Since(start).Round(time.Millisecond), saw.detail, elsewhere(s.spec.App.Port))
 }
 
 func span(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

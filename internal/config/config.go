@@ -50,7 +50,8 @@ type SourceRepo struct {
 
 // Adopt says what of that repository the Builder sees.
 type Adopt struct {
-	Exclude []string `yaml:"exclude"` // paths in it that are left out of the Builder's clone
+	Exclude  []string `yaml:"exclude"`  // paths in it that are left out of the Builder's clone
+	Baseline string   `yaml:"baseline"` // on or off: whether the app is started before the first call
 }
 
 // Notify is who hears how phases end.
@@ -78,6 +79,7 @@ type App struct {
 	Kind     string             `yaml:"kind"` // http, tcp or command
 	Command  string             `yaml:"command"`
 	Prepare  string             `yaml:"prepare"` // brings the dependencies before a start, when a lock file has changed; "" for none
+	Probe    string             `yaml:"probe"`   // arguments of a program's run before the first call, "" for --help
 	Port     int                `yaml:"port"`
 	Ready    Ready              `yaml:"ready"`
 	Env      map[string]string  `yaml:"env"`
@@ -215,6 +217,7 @@ func Default() Config {
 			OutageBudget:          Duration(4 * time.Hour),
 			NoProgress:            NoProgress{Unverified: 2},
 		},
+		Adopt:   Adopt{Baseline: "on"},
 		Verify:  Verify{Evidence: "required", StrengthTime: Effort{Times: 3}},
 		Network: Network{Pool: "10.231.0.0/16", Builds: "engine"},
 		Limits: Limits{

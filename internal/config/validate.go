@@ -66,6 +66,8 @@ func checkKind(l *Loaded) error {
 		return l.mistake("app.port", "", "want 1 to 65535, got \"0\"")
 	case a.Port == helper.BrokerPort:
 		return l.mistake("app.port", "choose another", "%d is abl's own in the app's container", a.Port)
+	case a.Kind != helper.KindCommand && a.Probe != "":
+		return l.mistake("app.probe", "leave it out: app.ready says what is asked", "is a run of a program, and app.kind is %s", a.Kind)
 	case a.Kind == helper.KindTCP && a.Ready.Path != "":
 		return l.mistake("app.ready.path", "leave it out: an open port will do", "is asked for by HTTP, and app.kind is tcp")
 	case a.Kind != helper.KindCommand:

@@ -27,7 +27,8 @@ func Command() cli.Command {
 		Name: "doctor", Group: cli.Starting, Usage: "check engine, images, keys and project",
 		Long: `Looks at everything a phase will need and changes nothing. Outside a project it
 checks the machine alone. Each service of the app whose image is there is started
-once, by itself, and taken down again. With --boundary it proves anew that the engine keeps
+once, by itself, and taken down again. So is the app of an adopted repository, as you
+committed it, as long as abl has built nothing there. With --boundary it proves anew that the engine keeps
 containers apart from this machine, and that a container like each role's sees
 and reaches what it is meant to and nothing else; beside it stands what the last
 calls have kept of their own proofs.`,
@@ -69,7 +70,7 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 			if !f.OK {
 				mark = "FAIL"
 			}
-			fmt.Fprintf(w, "%s  %-10s %s\n", mark, f.What, f.Text)
+			fmt.Fprintf(w, "%s  %-10s %s\n", mark, f.What, strings.ReplaceAll(f.Text, "\n", "\n                 "))
 			if !f.OK && f.Hint != "" {
 				fmt.Fprintf(w, "                 → %s\n", f.Hint)
 			}
@@ -157,8 +158,31 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 		all = append(all, failed("trust", err))
 	} else {
 		all = append(all, checkServices(ctx, s)...)
+		all = append(all, checkBaseline(ctx, s)...)
 	}
 	return append(all, checkDisk(s.Paths.Root), phase.Ignored(ctx, s.Paths))
+}
+
+// checkBaseline starts the app of an adopted repository as its user committed it, as the first phase does
+// before its first call.
+func checkBaseline(ctx context.Context, s *phase.Project) []phase.Finding {
+	last := ""
+	ok, err := s.Baseline(ctx, state.Func(func(e state.Event) {
+		if e.Output != "" {
+			last = e.Output
+		}
+	}))
+	switch {
+	case err != nil:
+		f := failed("baseline", err)
+		if last != "" {
+			f.Text += "; the last lines of its output:\n" + last
+		}
+		return []phase.Finding{f}
+	case ok:
+		return []phase.Finding{good("baseline", "the app starts as you committed it")}
+	}
+	return nil
 }
 
 // tried says of what kind the app is, and with what its tests are tried.

@@ -8,8 +8,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strings"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/sandbox"
@@ -38,7 +36,11 @@ func Openable(s *Project) error {
 // the port is free is looked at before the app is started.
 func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
 	f, commit, err := built(s, n)
-	if err != nil {
+	unbuilt, uerr := s.Unbuilt()
+	if unbuilt && uerr == nil && n == 1 {
+		f, err = s.State()
+	}
+	if err := errors.Join(err, uerr); err != nil {
 		return err
 	}
 	if port == 0 {
@@ -51,7 +53,9 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 			return exit.With(exit.Environment, fmt.Errorf("cannot open the app: %w", err), "abl open --port N takes another port")
 		}
 		taken.Close()
-		if is := f.Phase(n).Status; is != state.Passed {
+		if unbuilt {
+			r.note("no phase has run: this is the app as you committed it")
+		} else if is := f.Phase(n).Status; is != state.Passed {
 			r.note(fmt.Sprintf("phase %d is %s: this is what it has come to so far", n, is))
 		}
 		return r.serve(ctx, commit, port, ready)
@@ -64,12 +68,10 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 		return err
 	}
 	up, err := r.app.Up(ctx, key, commit)
-	if err == nil && up.Failed != "" {
-		log := filepath.Join(r.Paths.Call(key), "app", "app.log")
-		if strings.HasPrefix(up.Failed, "app.prepare") {
-			log = r.Paths.Call("prepare")
-		}
-		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "read "+r.Paths.Rel(log))
+	if unbuilt, uerr := r.Unbuilt(); err == nil && up.Failed != "" && unbuilt && uerr == nil {
+		err = r.notStarted(up)
+	} else if err == nil && up.Failed != "" {
+		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "abl logs app shows its output")
 	}
 	if err == nil {
 		err = r.app.Open(ctx, port)

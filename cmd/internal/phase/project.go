@@ -127,6 +127,7 @@ func Flags() []cli.Flag {
 		{Name: "agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play both roles with this agent (docs/agents.md)"},
 		{Name: "builder-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Builder with this agent"},
 		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Verifier with this agent, best of another family than the Builder's"},
+		{Name: "no-baseline", Usage: "do not start the app as you committed it before the first call of an adopted repository"},
 		{Name: "take-mine", Usage: "commit what you changed in the source by hand, and go on from it"},
 	}, money.Flags(), cli.EnvironmentFlags())
 }

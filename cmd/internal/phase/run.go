@@ -80,11 +80,20 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 	if err = r.announce(); err == nil {
 		err = r.openLedger()
 	}
+	first := false
+	if err == nil {
+		first, err = r.needsBaseline()
+	}
 	if err == nil {
 		err = r.begin(ctx)
 	}
 	if err != nil {
 		return p, "", err
+	}
+	if first {
+		if err := r.baseline(ctx); err != nil {
+			return p, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))
+		}
 	}
 	l := r.loop()
 	p, err = l.Run(ctx)

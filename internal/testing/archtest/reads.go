@@ -37,6 +37,7 @@ var readers = map[string]string{
 	"internal/broker/record.go":   "inside the app's container",
 	"internal/cacerts/cacerts.go": "a file that the person names",
 	"internal/helper/wire.go":     "inside a container, what abl laid there",
+	"internal/broker/ports.go":    "the kernel's files",
 	"internal/proc/list_linux.go": "the kernel's files",
 	"internal/spec/dir.go":        "specs, which no role can write",
 

@@ -1,0 +1,153 @@
+package phase
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/state"
+	"abl/internal/wording"
+	"abl/roles"
+	"abl/roles/environment"
+)
+
+// baselineKey is the record of the start of an app as its user has committed it.
+const baselineKey = "baseline"
+
+// probeLimit is how long a program may run for its probe.
+const probeLimit = time.Minute
+
+// Unbuilt reports whether the project adopts a repository of which abl has built nothing, so that
+// its app is the user's alone.
+func (s *Project) Unbuilt() (bool, error) {
+	if s.Conf.App == nil || s.Conf.Source.Repo == "" {
+		return false, nil
+	}
+	f, err := s.State()
+	if err != nil {
+		return false, err
+	}
+	for _, p := range f.Phases {
+		if p.Step > 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// needsBaseline reports whether the app is started before the first call is paid for.
+func (r *Run) needsBaseline() (bool, error) {
+	if r.Conf.Adopt.Baseline == "off" || r.In.Bool("no-baseline") {
+		return false, nil
+	}
+	return r.Unbuilt()
+}
+
+// Baseline starts the app of an adopted repository as its user has committed it. ok is false where
+// there is no such app, or abl has built something already.
+func (s *Project) Baseline(ctx context.Context, out state.Sink) (ok bool, err error) {
+	f, err := s.State()
+	if err != nil {
+		return false, err
+	}
+	r := &Run{Project: s, phase: 1, file: f, specs: s.Specs(), out: out}
+	if ok, err = r.needsBaseline(); err != nil || !ok {
+		return false, err
+	}
+	unlock, err := s.Lock()
+	if err != nil {
+		return true, err
+	}
+	defer unlock()
+	return true, r.beside(ctx, "the app", func() error { return r.baseline(ctx) })
+}
+
+// baseline starts the app, or runs the program, and takes it down again. If that fails, the error says
+// what was run, what was seen and what to change.
+func (r *Run) baseline(ctx context.Context) error {
+	if err := os.MkdirAll(r.Paths.Call(baselineKey), 0o755); err != nil {
+		return err
+	}
+	r.note("the app is started as you committed it, before a call is paid for (adopt.baseline)")
+	up, err := r.app.Up(ctx, baselineKey, "")
+	if err == nil && up.Failed == "" && environment.AppSpec(r.Conf).IsProgram() {
+		up.Failed, up.Printed, err = r.probe(ctx)
+	}
+	err = errors.Join(err, r.app.Down(context.WithoutCancel(ctx), baselineKey))
+	if err != nil {
+		return fmt.Errorf("cannot start the app as you committed it: %w", err)
+	}
+	return r.notStarted(up)
+}
+
+// notStarted is the error of an app that did not start as it is committed, nil if it did.
+func (r *Run) notStarted(up roles.Up) error {
+	if up.Failed == "" {
+		return nil
+	}
+	c := causeOf(up.Failed, up.Printed)
+	command, key := r.Conf.App.Command, "app.command"
+	if strings.HasPrefix(up.Failed, "app.prepare") {
+		command, key = r.Conf.App.Prepare, "app.prepare"
+	}
+	what := fmt.Sprintf("the app does not start as you committed it: %s (%s: %s)", up.Failed, key, wording.Short(wording.OneLine(command), 200))
+	if c.why != "" {
+		what += "; " + c.why
+	}
+	do := fmt.Sprintf("change %s in %s; abl logs app shows its output; if there is no app yet, --no-baseline or adopt.baseline: off", cmp.Or(c.key, key), r.Conf.File)
+	return exit.With(exit.Usage, errors.New(what), do)
+}
+
+// probe runs a program once, with the arguments of app.probe or with --help. Without app.probe its exit
+// code says nothing: a program may refuse --help.
+func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
+	args := cmp.Or(r.Conf.App.Probe, "--help")
+	script := "#!/bin/sh\nabl-cmd app " + args + " </dev/null 2>&1\n"
+	who := r.jobs.Players[roles.Verifier.Name]
+	replayer := &roles.Replayer{App: r.app, Image: who.Image, Tests: func(_ context.Context, w io.Writer, _, as string) error {
+		t := tar.NewWriter(w)
+		head := &tar.Header{Name: filepath.Join(as, "run.sh"), Mode: 0o755, Size: int64(len(script)), Uid: r.env.UID, Gid: r.env.GID}
+		err := t.WriteHeader(head)
+		if err == nil {
+			_, err = io.WriteString(t, script)
+		}
+		return errors.Join(err, t.Close())
+	}}
+	ran, err := replayer.Run(ctx, roles.Replay{
+		Key: baselineKey + "/replay-probe", Against: roles.TheApp, Limit: probeLimit, Cmds: r.jobs.Commands(roles.Verifier, state.Phase{}, roles.Up{}),
+	})
+	if err != nil {
+		return "", "", err
+	}
+	printed = r.In.Safe.String(lastLines(string(ran.Output), 20))
+	switch what := "its run with " + args; {
+	case ran.AppFailed != "":
+		failed, printed, _ = strings.Cut(ran.AppFailed, "\n")
+	case ran.Gone != "":
+		failed = what + " showed nothing: " + ran.Gone
+	case ran.Late:
+		failed = fmt.Sprintf("%s did not end within %s", what, probeLimit)
+	case ran.Exit >= 125 || ran.Exit != 0 && r.Conf.App.Probe != "":
+		failed = fmt.Sprintf("%s ended with exit code %d", what, ran.Exit)
+	}
+	if failed == "" {
+		return "", "", nil
+	}
+	r.out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.AppFailed, Phase: r.phase, Text: failed, Output: printed})
+	return failed, printed, nil
+}
+
+// lastLines are the last lines of a text, without empty ones.
+func lastLines(text string, most int) string {
+	lines := slices.DeleteFunc(strings.Split(wording.Unix(text), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	return strings.Join(lines[max(len(lines)-most, 0):], "\n")
+}

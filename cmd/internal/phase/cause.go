@@ -1,0 +1,47 @@
+package phase
+
+import (
+	"regexp"
+
+	"abl/internal/lazyregexp"
+)
+
+// cause is the likely cause of an app that does not start, and the key that may mend it.
+type cause struct{ why, key string }
+
+// causes are told by the words of abl's own finding or of what the app printed; the first that fits counts.
+var causes = []struct {
+	words func() *regexp.Regexp
+	cause
+}{
+	{lazyregexp.New(`listens on 127\.0\.0\.1 only`),
+		cause{"", "app.command or app.env (HOST=0.0.0.0 is what many servers read)"}},
+	{lazyregexp.New(`it listens on ports? [\d, ]+`),
+		cause{"its port is another one", "app.port"}},
+	{lazyregexp.New(`(?i)ENOTFOUND|EAI_AGAIN|could not resolve|name resolution|getaddrinfo|dial tcp: lookup|network is unreachable|failed to fetch https?:`),
+		cause{"it looked for a host that its container does not reach", "network.allow for what app.prepare fetches, app.services for a database"}},
+	{lazyregexp.New(`ECONNREFUSED|(?i)connection refused.*\b(?:5432|3306|6379|27017|5672|9200)\b|could not connect to server|can't connect to (?:local )?mysql`),
+		cause{"it needs a service that is not there", "app.services"}},
+	{lazyregexp.New(`(?i)cannot find (?:module|package)|module not found|no module named|modulenotfounderror|no required module provides|could not find gem|bundler: command not found|vendor/autoload\.php|unresolved import|could not resolve dependencies`),
+		cause{"a dependency is missing", "app.prepare, which installs dependencies"}},
+	{lazyregexp.New(`exit code 127|(?i)command not found|: not found|no such file or directory.*\bexec|executable file not found`),
+		cause{"a program is missing in the app's container", "toolchain, or images.app.dockerfile"}},
+	{lazyregexp.New(`(?i)blocked request|invalid host header|disallowedhost|allowed_?hosts`),
+		cause{"it refuses the host name app", "app.env or the app's own list of allowed hosts"}},
+	{lazyregexp.New(`(?i)\b(?:missing|required|undefined|not set|must be set|is not defined)\b.*\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b.*\b(?:missing|required|undefined|not set|must be set)\b`),
+		cause{"a variable is not set", "app.env"}},
+	{lazyregexp.New(`ended with exit code 0\b`),
+		cause{"it went into the background or had nothing to do", "app.command, which must stay in the foreground; app.kind: command for a program"}},
+	{lazyregexp.New(`answered [45]\d\d`),
+		cause{"it answers, but not at the path that is asked for", "app.ready.path"}},
+}
+
+// causeOf returns the likely cause of a failure, the zero value for none.
+func causeOf(failed, printed string) cause {
+	for _, c := range causes {
+		if c.words().MatchString(failed) || c.words().MatchString(printed) {
+			return c.cause
+		}
+	}
+	return cause{}
+}

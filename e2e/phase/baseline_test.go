@@ -1,0 +1,78 @@
+package phase
+
+import (
+	"strings"
+	"testing"
+
+	"abl/internal/state"
+	"abl/internal/testing/lab"
+)
+
+// hasServer makes a project around a repository with a server, and commits its settings.
+func hasServer(t *testing.T, app, files string) *lab.Project {
+	t.Helper()
+	p := newProject(t, "app: {"+app+"}\nsource: {repo: .}\nverify: {evidence: required, strength_time: 0, allow_weak: all}\n",
+		builds(write("server.mjs", server)), verifies())
+	p.Write("server.mjs", files)
+	p.Git("", "init", "-q", "-b", "main")
+	p.Git("", "add", "-A")
+	p.Git("", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qm", "as it is")
+	return p
+}
+
+// An app of an adopted repository that does not start is found before a call is paid for, with what it
+// printed, the likely cause and the key to change.
+func TestBaseline(t *testing.T) {
+	const web = "command: node server.mjs, port: 3000, ready: {path: /, timeout: 3s}"
+	for _, c := range []struct {
+		name, app, server string
+		says              []string // on standard error
+	}{
+		{"missing-dependency", web, "import 'express';\n", []string{"Cannot find package 'express'", "a dependency is missing", "change app.prepare"}},
+		{"another-port", web, strings.ReplaceAll(server, "3000", "8123"), []string{"it listens on port 8123", "change app.port"}},
+		{"loopback", web, lab.File(t, "apps/listens-on-loopback.mjs"), []string{"127.0.0.1 only", "HOST=0.0.0.0"}},
+		{"missing-program", "command: deno run server.mjs, port: 3000", server, []string{"(app.command: deno run server.mjs)", "a program is missing", "toolchain"}},
+		{"prepare", web + ", prepare: 'echo no such package; exit 3'", server, []string{"app.prepare ended with exit code 3", "no such package", "(app.prepare: echo"}},
+		{"program", "kind: command, command: node nothing.mjs, probe: --version", server, []string{"its run with --version ended with exit code 1", "Cannot find module"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name != "missing-dependency" && c.name != "program" {
+				lab.Long(t)
+			}
+			p := hasServer(t, c.app, c.server)
+			r := p.Must(2, "phase", "1")
+			wants(t, "standard error", r.Stderr, append(c.says, "the app does not start as you committed it", "--no-baseline", "adopt.baseline: off")...)
+			if rows := ledgerRows(p); len(rows) > 0 {
+				t.Errorf("the ledger has %v, want no call", rows)
+			}
+			if c.name != "missing-dependency" {
+				return
+			}
+			wants(t, "abl logs app", p.Must(0, "logs", "app").Stdout, "app │ ", "Cannot find package 'express'")
+			wants(t, "abl doctor", p.Run("doctor").Stdout, "FAIL  baseline", "Cannot find package 'express'", "a dependency is missing")
+			wants(t, "abl open", p.Must(2, "open").Stderr, "the app does not start as you committed it", "a dependency is missing")
+			p.Must(0, "phase", "1", "--no-baseline")
+			noLeftovers(p)
+		})
+	}
+}
+
+// The baseline is made once, and a program without app.probe may refuse --help.
+func TestBaselineHolds(t *testing.T) {
+	p := hasServer(t, "command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}", server)
+	wants(t, "abl doctor", p.Run("doctor").Stdout, "ok    baseline   the app starts as you committed it")
+	r := p.Must(0, "phase", "1", "--json")
+	if got := len(of(events(t, r), state.AppReady)); got < 2 {
+		t.Errorf("the app was started %d times, want once before the first call, and for the Verifier", got)
+	}
+	wants(t, "the events", r.Stdout, "the app is started as you committed it")
+	lacks(t, "doctor after a phase", p.Run("doctor").Stdout, "baseline")
+
+	t.Run("program", func(t *testing.T) {
+		lab.Long(t)
+		p := hasServer(t, "kind: command, command: node server.mjs", "process.exit(2);\n")
+		r := p.Run("phase", "1", "--json")
+		wants(t, "the calls", called(events(t, r)), "p1-build-1.1")
+	})
+	noLeftovers(p)
+}

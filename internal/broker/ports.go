@@ -1,0 +1,52 @@
+package broker
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"abl/internal/helper"
+)
+
+// elsewhere says at which ports the app listens that does not listen at its own, "" where it does or
+// listens at none.
+func elsewhere(port int) string {
+	ports := listening("/proc/net/tcp", "/proc/net/tcp6")
+	if len(ports) == 0 || slices.Contains(ports, port) {
+		return ""
+	}
+	text, s := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ports)), ", "), "[]"), ""
+	if len(ports) > 1 {
+		s = "s"
+	}
+	return fmt.Sprintf("; it listens on port%s %s", s, text)
+}
+
+// listening reads the tables of the kernel for the TCP ports that are listened at in this container,
+// but for the broker's and for those of the name servers of abl and of the engine.
+func listening(tables ...string) (ports []int) {
+	const state, listens, names = 3, "0A", 53
+	for _, table := range tables {
+		data, _ := os.ReadFile(table) // there may be no IPv6
+		for line := range strings.Lines(string(data)) {
+			f := strings.Fields(line)
+			if len(f) <= state || f[state] != listens {
+				continue
+			}
+			address, number, _ := strings.Cut(f[1], ":")
+			port, err := strconv.ParseInt(number, 16, 32)
+			ip, herr := hex.DecodeString(address)
+			slices.Reverse(ip) // of IPv4, as the kernel has it in memory
+			if err != nil || herr != nil || port == helper.BrokerPort || port == names || net.IP(ip).Equal(net.IPv4(127, 0, 0, 11)) {
+				continue
+			}
+			ports = append(ports, int(port))
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
