@@ -23,7 +23,7 @@ the verdict stands on; where GITHUB_STEP_SUMMARY is set, that is appended there.
 		Flags: append(append(phase.Flags(), tellFlags()...),
 			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
 			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase; replay what a passed one passed with on the source as it is now"}),
-		Run: phase.Opened(phase.Restored(runPhase)),
+		Run: phase.Opened(phase.Continued(runPhase)),
 	}
 }
 
@@ -64,7 +64,7 @@ refine the specs, or approve by going on. With --through it goes on to the last.
 		Examples: "abl run\nabl run --through --json\nabl run --through --junit junit.xml --summary summary.md",
 		Flags: append(append(phase.Flags(), tellFlags()...),
 			cli.Flag{Name: "through", Usage: "do not stop between phases"}),
-		Run: phase.Opened(phase.Restored(func(ctx context.Context, s *phase.Project) error {
+		Run: phase.Opened(phase.Continued(func(ctx context.Context, s *phase.Project) error {
 			return runPending(ctx, s, s.In.Bool("through"))
 		})),
 	}

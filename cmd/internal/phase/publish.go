@@ -89,14 +89,8 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		err = errors.New("cannot publish: no phase has begun yet, or not this one")
 		return nil, exit.With(exit.Usage, err, "abl status lists the phases")
 	}
-	if known := x.file.Published; x.tip != "" && x.tip != known {
-		mine, err := x.standsAt(x.tip)
-		if err == nil && !mine { // else an abl was killed that has published it
-			err = fmt.Errorf("cannot publish: %s is at %.12s, and this project knows %.12q: %w", stateRef, x.tip, known, git.ErrBehind)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := x.upToDate(); err != nil {
+		return nil, err
 	}
 	src, err1 := git.Open(s.Paths.Src, s.source())
 	tests, err2 := git.Open(s.Paths.Tests, git.Options{})
@@ -130,15 +124,44 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	return append(all, Published{stateRef, x.file.Published}), nil
 }
 
-// keep brings the state.
+// upToDate fails if the published state has work that this project does not have. It accepts a
+// state that this project published before it was killed, and one that differs from the state that
+// this project knows only in the project's id.
+func (x exchange) upToDate() error {
+	known := x.file.Published
+	if x.tip == "" || x.tip == known {
+		return nil
+	}
+	same, err := x.standsAt(x.tip)
+	if err == nil && !same {
+		same, err = x.alike(known, x.tip)
+	}
+	if err == nil && !same {
+		err = fmt.Errorf("cannot publish: %s is at %.12s, and this project knows %.12q: %w", stateRef, x.tip, known, git.ErrBehind)
+	}
+	return err
+}
+
+// keep publishes the state. It makes no commit if only the project's id would change, so that a run
+// with nothing to do moves no ref.
 func (x exchange) keep(ctx context.Context) error {
-	files, err := x.carried()
-	if err == nil {
-		x.file.Published, err = x.repo.Keep(ctx, stateRef, x.tip, summary(x.file), files)
+	var same bool
+	var files map[string][]byte
+	var err error
+	if x.tip != "" {
+		same, err = x.standsAt(x.tip)
+	}
+	if err == nil && !same {
+		files, err = x.carried()
+	}
+	at := x.tip
+	if err == nil && !same {
+		at, err = x.repo.Keep(ctx, stateRef, x.tip, summary(x.file), files)
 	}
 	if err != nil {
 		return err
 	}
+	x.file.Published = at
 	return errors.Join(hostfs.HandOver(filepath.Join(x.Paths.Root, x.Conf.Source.Repo), ".git"), state.Save(x.Paths.State(), x.file))
 }
 

@@ -7,11 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"abl/cmd/internal/cli"
 	"abl/internal/config"
 	"abl/internal/git"
 	"abl/internal/ledger"
-	"abl/internal/redact"
 	"abl/internal/state"
 )
 
@@ -46,7 +44,7 @@ func published(t *testing.T) *Project {
 	must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
 	runGit(t, root, "add", "a")
 	runGit(t, root, "commit", "-qm", "one")
-	s := &Project{In: &cli.Input{Safe: redact.NewSanitizer(nil)}, Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}
+	s := &Project{In: quiet(), Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}
 	s.Conf.Source.Repo = "."
 	x, err := s.exchange()
 	must(t, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +16,6 @@ import (
 	"strconv"
 
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/trust"
 	"abl/internal/audit"
 	"abl/internal/git"
 	"abl/internal/hostfs"
@@ -29,7 +29,7 @@ import (
 func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error) {
 	x, err := s.exchange()
 	if err == nil && x.tip == "" {
-		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef), "git fetch origin 'refs/heads/abl/*:refs/remotes/origin/abl/*' 'refs/abl/*:refs/abl/*' brings what was pushed")
+		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef), FetchRefs+" fetches what was pushed")
 	}
 	if err != nil {
 		return "", err
@@ -37,6 +37,12 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 	has := len(x.file.Phases) > 0
 	if has && x.file.Published == x.tip {
 		return "nothing new: " + summary(x.file), nil
+	}
+	if has && x.file.Published != "" {
+		if same, err := x.alike(x.file.Published, x.tip); err == nil && same {
+			x.file.Published = x.tip
+			return "nothing new: " + summary(x.file), state.Save(x.Paths.State(), x.file)
+		}
 	}
 	refused := func(err error) (string, error) { return "", fmt.Errorf("cannot take in %s: %w", stateRef, err) }
 	in, err := x.incoming()
@@ -46,8 +52,7 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 	if has {
 		changed, err := x.wentOn(ctx)
 		if err == nil && changed && !theirs {
-			what := fmt.Errorf("cannot take in %s: it is at %.12s, and this project went on from %.12q: %s", stateRef, x.tip, x.file.Published, summary(x.file))
-			err = exit.With(exit.Person, what, "abl pull --theirs puts what is here aside, in .abl, and takes that in")
+			err = x.diverged(in.file)
 		}
 		if err == nil && changed {
 			text, err = x.putAside()
@@ -87,8 +92,9 @@ func (x exchange) wentOn(ctx context.Context) (bool, error) {
 	return !same, err
 }
 
-// standsAt reports whether the project is what was published as a commit, here or by another
-// clone, whose id differs.
+// standsAt reports whether the project is what was published as a commit. The id of the project
+// and the ids of contracts are not compared: another clone has its own id, and the user commits the
+// file of contract ids.
 func (x exchange) standsAt(commit string) (bool, error) {
 	was, err1 := x.kept(commit)
 	if f, err := state.Decode(was[carriedState]); err == nil {
@@ -96,7 +102,38 @@ func (x exchange) standsAt(commit string) (bool, error) {
 		mine.Project, x.file = f.Project, &mine
 	}
 	is, err2 := x.carried()
-	return maps.EqualFunc(was, is, bytes.Equal), errors.Join(err1, err2)
+	return sameState(was, is), errors.Join(err1, err2)
+}
+
+// alike reports whether two published states differ at most in the id of the project.
+func (x exchange) alike(a, b string) (bool, error) {
+	if a == "" {
+		return false, nil
+	}
+	was, err1 := x.kept(a)
+	is, err2 := x.kept(b)
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	for _, files := range []map[string][]byte{was, is} {
+		f, err := state.Decode(files[carriedState])
+		if err != nil {
+			return false, nil
+		}
+		f.Project = ""
+		if files[carriedState], err = json.Marshal(f); err != nil {
+			return false, fmt.Errorf("internal error: %w", err)
+		}
+	}
+	return sameState(was, is), nil
+}
+
+// sameState reports whether two sets of published files are equal, without the ids of contracts.
+func sameState(a, b map[string][]byte) bool {
+	ids := func(name string, _ []byte) bool { return name == carriedIDs }
+	maps.DeleteFunc(a, ids)
+	maps.DeleteFunc(b, ids)
+	return maps.EqualFunc(a, b, bytes.Equal)
 }
 
 // putAside moves what the project holds of its phases to a folder of its own in .abl.
@@ -109,6 +146,9 @@ func (x exchange) putAside() (string, error) {
 		} else if !errors.Is(err, fs.ErrExist) {
 			return "", err
 		}
+	}
+	if err := os.WriteFile(filepath.Join(to, ".gitignore"), []byte("*\n"), 0o644); err != nil { // transcripts are in there
+		return "", err
 	}
 	for _, path := range []string{x.Paths.State(), x.Paths.Logs(), x.Paths.Reports(), x.Paths.Tests, x.Paths.Src} {
 		if err := os.Rename(path, filepath.Join(to, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -296,42 +336,4 @@ func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, with
 // emptied makes a folder anew.
 func emptied(p state.Project, dir string) (string, error) {
 	return dir, errors.Join(hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)), hostfs.MkdirAll(p.Root, p.Rel(dir)))
-}
-
-// Restored is a command that begins with the project as it was published, where this is a
-// fresh clone of the person's repository.
-func Restored(do func(context.Context, *Project) error) func(context.Context, *Project) error {
-	return func(ctx context.Context, s *Project) error {
-		if _, err := os.Lstat(s.Paths.State()); errors.Is(err, fs.ErrNotExist) {
-			if err := restoreFresh(ctx, s); err != nil {
-				return err
-			}
-		}
-		if err := trust.CheckRecords(ctx, s.Paths.Root); err != nil { // of a command that only looks
-			s.In.Warn(err)
-		}
-		return do(ctx, s)
-	}
-}
-
-func restoreFresh(ctx context.Context, s *Project) error {
-	if s.Conf.Source.Repo == "" {
-		return nil
-	}
-	if s.Conf.Source.Repo != "." && s.Trusted(ctx) != nil { // it is not the user who chose it
-		return nil
-	}
-	if x, err := s.exchange(); err != nil || x.tip == "" {
-		return err
-	}
-	unlock, err := s.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	text, err := s.Pull(ctx, false)
-	if err == nil {
-		s.In.Say("%s, from %s", text, stateRef)
-	}
-	return err
 }

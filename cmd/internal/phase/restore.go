@@ -1,0 +1,141 @@
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/trust"
+	"abl/internal/state"
+)
+
+// FetchRefs is the command that fetches everything that was published.
+const FetchRefs = "git fetch origin 'refs/heads/abl/*:refs/remotes/origin/abl/*' 'refs/abl/*:refs/abl/*'"
+
+// Restored returns a command that first restores the published project in a fresh clone of the
+// user's repository. If only branches were fetched, or a newer state was, it prints a warning.
+func Restored(do func(context.Context, *Project) error) func(context.Context, *Project) error {
+	return restored(do, func(s *Project, err error) error {
+		s.In.Warn(fmt.Sprintf("%v; %s", err, exit.Hint(err)))
+		return nil
+	})
+}
+
+// Continued returns a command that runs phases. It restores a fresh clone as Restored does, takes in
+// a newer state that was fetched, and fails where a phase would be paid for a second time.
+func Continued(do func(context.Context, *Project) error) func(context.Context, *Project) error {
+	return restored(func(ctx context.Context, s *Project) error {
+		if err := takeNewer(ctx, s); err != nil {
+			return err
+		}
+		return do(ctx, s)
+	}, func(_ *Project, err error) error { return err })
+}
+
+// restored restores a fresh clone and then calls do. unfetched decides about a clone that has the
+// branches of phases and not their state.
+func restored(do func(context.Context, *Project) error, unfetched func(*Project, error) error) func(context.Context, *Project) error {
+	return func(ctx context.Context, s *Project) error {
+		if _, err := os.Lstat(s.Paths.State()); errors.Is(err, fs.ErrNotExist) {
+			if err := restoreFresh(ctx, s, unfetched); err != nil {
+				return err
+			}
+		}
+		if err := trust.CheckRecords(ctx, s.Paths.Root); err != nil { // of a command that only looks
+			s.In.Warn(err)
+		}
+		return do(ctx, s)
+	}
+}
+
+func restoreFresh(ctx context.Context, s *Project, unfetched func(*Project, error) error) error {
+	if s.Conf.Source.Repo == "" {
+		return nil
+	}
+	if s.Conf.Source.Repo != "." && s.Trusted(ctx) != nil { // it is not the user who chose it
+		return nil
+	}
+	x, err := s.exchange()
+	if err != nil {
+		return err
+	}
+	if x.tip == "" {
+		if err := x.fetchedWhole(ctx); err != nil {
+			return unfetched(s, err)
+		}
+		return nil
+	}
+	return pullAndSay(ctx, s)
+}
+
+// pullAndSay pulls under the project's lock and prints the result.
+func pullAndSay(ctx context.Context, s *Project) error {
+	unlock, err := s.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	text, err := s.Pull(ctx, false)
+	if err == nil {
+		s.In.Say("%s, from %s", text, stateRef)
+	}
+	return err
+}
+
+// fetchedWhole fails if the repository has the branch of a phase and no state: git clone fetches
+// branches only, and a phase that passed would look as if it had never run.
+func (x exchange) fetchedWhole(ctx context.Context) error {
+	refs, err := x.repo.Branches(ctx, "abl/phase")
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	ref := strings.TrimPrefix(strings.TrimPrefix(refs[0], "refs/heads/"), "refs/remotes/")
+	return exit.With(exit.Person, fmt.Errorf("branch %s exists, but its state does not: there is no %s here", ref, stateRef),
+		FetchRefs+" fetches it; if nobody published a state, remove the branch to start from scratch")
+}
+
+// takeNewer pulls a state that was fetched and that continues the state of this project. It fails
+// if both have work that the other does not have.
+func takeNewer(ctx context.Context, s *Project) error {
+	if s.Conf.Source.Repo == "" || s.In.Bool("dry-run") {
+		return nil
+	}
+	x, err := s.exchange()
+	if err != nil || x.tip == "" || len(x.file.Phases) == 0 || x.upToDate() == nil {
+		return err
+	}
+	if x.file.Published != "" {
+		if older, err := x.repo.Contains(x.file.Published, x.tip); err == nil && older {
+			return nil
+		}
+	}
+	changed, err := x.wentOn(ctx)
+	if err != nil {
+		return err
+	}
+	if !changed {
+		return pullAndSay(ctx, s)
+	}
+	in, err := x.incoming()
+	if err != nil {
+		return fmt.Errorf("cannot take in %s: %w", stateRef, err)
+	}
+	return x.diverged(in.file)
+}
+
+// diverged is the error for a published state and a project that both have work that the other does
+// not have.
+func (x exchange) diverged(theirs *state.File) error {
+	what := fmt.Errorf("cannot take in %s: it is at %.12s (%s), and this project changed since %.12q (%s)",
+		stateRef, x.tip, summary(theirs), x.file.Published, summary(x.file))
+	undo := "git update-ref -d " + stateRef
+	if x.file.Published != "" {
+		undo = "git update-ref " + stateRef + " " + x.file.Published
+	}
+	return exit.With(exit.Person, what, "abl pull --theirs moves the local state into .abl/aside-N and takes the published one; "+
+		undo+" ignores what was fetched")
+}

@@ -1,0 +1,245 @@
+package phase
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/internal/config"
+	"abl/internal/git"
+	"abl/internal/ledger"
+	"abl/internal/redact"
+	"abl/internal/state"
+)
+
+// fresh is a clone of a project's repository on another machine, with what was published.
+func fresh(t *testing.T, s *Project) *Project {
+	t.Helper()
+	root, err := state.Real(t.TempDir())
+	must(t, err)
+	runGit(t, root, "clone", "-q", s.Paths.Root, ".")
+	runGit(t, root, "fetch", "-q", "origin", "+refs/abl/*:refs/abl/*", "+refs/heads/abl/*:refs/remotes/origin/abl/*")
+	must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
+	other := &Project{
+		In:    quiet(),
+		Conf:  &config.Loaded{},
+		Paths: state.NewProject(root, ".abl/work/src", ".abl/tests"),
+	}
+	other.Conf.Source.Repo = "."
+	_, err = other.Pull(t.Context(), false)
+	must(t, err)
+	return other
+}
+
+// quiet is a command line whose messages nobody reads.
+func quiet() *cli.Input {
+	in := &cli.Input{Safe: redact.NewSanitizer(nil)}
+	in.Bare.Stderr = io.Discard
+	return in
+}
+
+// push brings what a clone has published into the repository that it was cloned from, as git push
+// does without force.
+func push(t *testing.T, from *Project) {
+	t.Helper()
+	runGit(t, from.Paths.Root, "push", "-q", "--atomic", "origin", "refs/heads/abl/*:refs/heads/abl/*", "refs/abl/*:refs/abl/*")
+}
+
+// continued runs a command that runs phases, and returns the error with which it ends.
+func continued(t *testing.T, s *Project) error {
+	t.Helper()
+	return Continued(func(context.Context, *Project) error { return nil })(t.Context(), s)
+}
+
+func refsOf(t *testing.T, s *Project) string {
+	t.Helper()
+	return runGit(t, s.Paths.Root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/abl", "refs/heads/abl")
+}
+
+// A CI job that has nothing to do moves no ref, so the next user can publish and push.
+func TestPublishOfNothingNew(t *testing.T) {
+	s := passed(t)
+	before := refsOf(t, s)
+	for _, name := range []string{"the first job", "the second job"} {
+		t.Run(name, func(t *testing.T) {
+			job := fresh(t, s)
+			_, err := job.Publish(t.Context(), 0)
+			must(t, err)
+			push(t, job)
+			if got := refsOf(t, s); got != before {
+				t.Errorf("refs after a job with nothing to do: got\n%s\nwant\n%s", got, before)
+			}
+		})
+	}
+	build(t, s, "2")
+	if _, err := s.Publish(t.Context(), 1); err == nil { // the tree is not the one that passed
+		t.Error("got no error, want that another tree than the one that passed is refused")
+	}
+}
+
+// anotherID publishes the same state with another project id, as abl did before.
+func anotherID(t *testing.T, s *Project) {
+	t.Helper()
+	x, err := s.exchange()
+	must(t, err)
+	files, err := x.repo.Kept(x.tip)
+	must(t, err)
+	files[carriedState] = edit(t, files[carriedState], func(f *state.File) { f.Project = "0123456789ab" })
+	_, err = x.repo.Keep(t.Context(), stateRef, x.tip, "the same", files)
+	must(t, err)
+}
+
+// A state that differs only in the project's id is not the work of another user.
+func TestAnotherProjectID(t *testing.T) {
+	for name, do := range map[string]func(t *testing.T, s *Project) error{
+		"publish": func(t *testing.T, s *Project) error { _, err := s.Publish(t.Context(), 0); return err },
+		"pull":    func(t *testing.T, s *Project) error { _, err := s.Pull(t.Context(), false); return err },
+		"phase":   continued,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := published(t)
+			anotherID(t, s)
+			f, err := s.State()
+			must(t, err)
+			f.Phases["1"].Iteration, f.Phases["1"].Step = 2, 2 // work that is paid for and not published
+			must(t, state.Save(s.Paths.State(), f))
+			if err := do(t, s); err != nil {
+				t.Errorf("got %v, want no error", err)
+			}
+			if f, err = s.State(); err != nil || f.Phases["1"].Iteration != 2 {
+				t.Errorf("the local work after it: got %+v, %v, want iteration 2", f.Phases["1"], err)
+			}
+		})
+	}
+}
+
+// second is the work of a colleague on phase 2, which is pushed.
+func second(t *testing.T, s *Project) {
+	t.Helper()
+	q := fresh(t, s)
+	must(t, os.WriteFile(filepath.Join(q.Paths.Specs(), "contract-ids.txt"), []byte("P1.C1 = GET / → 200\nP2.C1 = GET /2 → 200\n"), 0o644))
+	src, err := git.Open(q.Paths.Src, q.source())
+	must(t, err)
+	must(t, src.Switch(t.Context(), Branch(2)))
+	tip := build(t, q, "second")
+	f, err := q.State()
+	must(t, err)
+	f.Phases["2"] = &state.Phase{Status: state.Refuted, Round: 1, Iteration: 1, Step: 1, SrcCommit: tip}
+	must(t, state.Save(q.Paths.State(), f))
+	_, err = ledger.Open(q.Paths.Ledger()).Append([]ledger.Row{{Phase: "2", Model: "m", CallID: "p2-build-1.1"}})
+	must(t, err)
+	_, err = q.Publish(t.Context(), 0)
+	must(t, err)
+	push(t, q)
+}
+
+// A colleague's phase is taken in although the ids of contracts were committed meanwhile, by pull and
+// before a phase that would be paid for again.
+func TestColleaguesPhase(t *testing.T) {
+	commitIDs := func(t *testing.T, s *Project, text string) {
+		must(t, os.WriteFile(filepath.Join(s.Paths.Specs(), "contract-ids.txt"), []byte(text), 0o644))
+		runGit(t, s.Paths.Root, "add", ".abl/specs")
+		runGit(t, s.Paths.Root, "commit", "-qm", "ids")
+	}
+	pull := func(t *testing.T, s *Project) error { _, err := s.Pull(t.Context(), false); return err }
+	for name, c := range map[string]struct {
+		ids string
+		do  func(t *testing.T, s *Project) error
+	}{
+		"pull":                 {"", pull},
+		"pull with ids":        {"P1.C1 = GET / → 200\n", pull},
+		"pull with newer ids":  {"P1.C1 = GET / → 200\nP2.C1 = GET /2 → 200\n", pull},
+		"phase":                {"", continued},
+		"phase with ids":       {"P1.C1 = GET / → 200\n", continued},
+		"phase with newer ids": {"P1.C1 = GET / → 200\nP2.C1 = GET /2 → 200\n", continued},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := passed(t)
+			second(t, s)
+			if c.ids != "" {
+				commitIDs(t, s, c.ids)
+			}
+			if err := c.do(t, s); err != nil {
+				t.Fatalf("got %v, want that the phase of the colleague is taken in", err)
+			}
+			f, err := s.State()
+			if err != nil || f.Phase(2).Status != state.Refuted {
+				t.Errorf("phase 2: got %+v, %v, want the colleague's", f.Phase(2), err)
+			}
+			got, _ := os.ReadFile(filepath.Join(s.Paths.Specs(), "contract-ids.txt"))
+			if c.ids != "" && string(got) != c.ids {
+				t.Errorf("the ids that the user committed: got %q, want %q", got, c.ids)
+			}
+		})
+	}
+}
+
+// Where both went on, a phase is not paid for a second time, and each way out works.
+func TestBothWentOn(t *testing.T) {
+	both := func(t *testing.T) *Project {
+		s := passed(t)
+		second(t, s)
+		f, err := s.State()
+		must(t, err)
+		f.Phases["2"] = &state.Phase{Status: state.Built, Round: 1, Iteration: 1, Step: 1}
+		must(t, state.Save(s.Paths.State(), f))
+		return s
+	}
+	s := both(t)
+	err := continued(t, s)
+	if exit.Code(err) != exit.Person || !strings.Contains(err.Error(), "phase 2 refuted") || !strings.Contains(err.Error(), "phase 2 built") {
+		t.Fatalf("got %v, want exit %d with both states", err, exit.Person)
+	}
+	t.Run("theirs", func(t *testing.T) {
+		s := both(t)
+		_, err := s.Pull(t.Context(), true)
+		must(t, err)
+		must(t, continued(t, s))
+		if got := runGit(t, s.Paths.Root, "status", "--porcelain", "--", ".abl/aside-1"); got != "" {
+			t.Errorf("git status shows %q, want nothing of .abl/aside-1", got)
+		}
+		if _, err := os.Stat(filepath.Join(s.Paths.Root, ".abl/aside-1/state.json")); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("mine", func(t *testing.T) {
+		s := both(t)
+		f, err := s.State()
+		must(t, err)
+		runGit(t, s.Paths.Root, "update-ref", stateRef, f.Published)
+		must(t, continued(t, s))
+		_, err = s.Publish(t.Context(), 1)
+		must(t, err)
+	})
+}
+
+// A clone that has only branches is not a project that never ran.
+func TestStateWasNotFetched(t *testing.T) {
+	for name, ref := range map[string]string{
+		"none": "", "a fetched branch": "refs/remotes/origin/abl/phase1", "a local branch": "refs/heads/abl/phase1",
+		"another remote": "refs/remotes/fork/abl/phase12", "another branch": "refs/heads/abl/other",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := published(t)
+			must(t, os.Remove(s.Paths.State()))
+			runGit(t, s.Paths.Root, "update-ref", "-d", stateRef)
+			runGit(t, s.Paths.Root, "branch", "-D", "abl/phase1")
+			if ref != "" {
+				runGit(t, s.Paths.Root, "update-ref", ref, "main")
+			}
+			refused := strings.Contains(ref, "abl/phase")
+			err := continued(t, s)
+			if refused != (exit.Code(err) == exit.Person) {
+				t.Errorf("a phase: got %v, want that it is refused: %t", err, refused)
+			}
+			if refused && !strings.Contains(err.Error(), "abl/phase1") {
+				t.Errorf("a phase: got %v, want the name of the branch", err)
+			}
+		})
+	}
+}
