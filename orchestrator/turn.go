@@ -97,11 +97,31 @@ func (t turn) noteLeft(ctx context.Context) error {
 	if t.role.App {
 		return nil
 	}
-	key, err := t.Src.WorkKey(ctx)
+	return KeepLeft(ctx, t.Project, t.Src)
+}
+
+// worker is a workspace whose content has a key.
+type worker interface {
+	WorkKey(ctx context.Context) (string, error)
+}
+
+// KeepLeft records the content of the source as the work that an interrupted call left.
+func KeepLeft(ctx context.Context, p state.Project, src worker) error {
+	key, err := src.WorkKey(ctx)
 	if err == nil {
-		err = roles.Record{Dir: t.Project.Logs()}.Write(leftFile, key)
+		err = roles.Record{Dir: p.Logs()}.Write(leftFile, key)
 	}
 	return err
+}
+
+// IsLeft reports whether the source has the content that an interrupted call of the Builder left.
+func IsLeft(ctx context.Context, p state.Project, src worker) (bool, error) {
+	left, known, err := roles.Read[string](roles.Record{Dir: p.Logs()}, leftFile)
+	if err != nil || !known {
+		return false, err
+	}
+	now, err := src.WorkKey(ctx)
+	return err == nil && now == left, err
 }
 
 // commitFirst commits files that were in the source before abl, if there are any.

@@ -162,21 +162,22 @@ func TestMoveInWithAConflict(t *testing.T) {
 	p.Git("", "commit", "-qam", "another word", "--no-verify")
 	tip := p.Git(".abl/work/src", "rev-parse", "abl/phase1")
 	r := p.Must(9, "phase", "1", "--again")
-	wants(t, "a conflict", r.Stderr, "cannot take in what is new on main", "lib/word.mjs", "git -C .abl/work/src merge ")
+	wants(t, "a conflict", r.Stderr, "cannot take in what is new on main", "lib/word.mjs", "git -C .abl/work/src -c ")
 	lacks(t, "a conflict", r.Stderr, "package.json")
 	if got := p.Git(".abl/work/src", "rev-parse", "abl/phase1"); got != tip || p.Git(".abl/work/src", "status", "--porcelain") != "" {
 		t.Errorf("the branch: got %s, want %s without changes", got, tip)
 	}
 	// The person decides, by the very commands of the hint.
-	steps := regexp.MustCompile(`hint: git -C (\S+) merge (\S+); decide; git -C \S+ (-c \S+) commit -a; then the same command again`).FindStringSubmatch(r.Stderr)
+	steps := regexp.MustCompile(`hint: git -C (\S+) (-c \S+ -c \S+) merge (\S+); resolve the conflicts; git -C \S+ (.*) commit -a; then run the same command again`).FindStringSubmatch(r.Stderr)
 	if steps == nil {
 		t.Fatalf("the hint: got no commands, want git merge and git commit:\n%s", r.Stderr)
 	}
-	if out, err := exec.Command("git", "-C", filepath.Join(p.Dir, steps[1]), "merge", steps[2]).CombinedOutput(); err == nil {
+	merge := append(append([]string{"-C", filepath.Join(p.Dir, steps[1])}, strings.Fields(steps[2])...), "merge", steps[3])
+	if out, err := exec.Command("git", merge...).CombinedOutput(); err == nil {
 		t.Fatalf("git merge: got no conflict, want one:\n%s", out)
 	}
 	p.Write(steps[1]+"/lib/word.mjs", "export const word = 'ok';\n")
-	p.Git(steps[1], append(strings.Fields(steps[3]), "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qam", "ok, then")...)
+	p.Git(steps[1], append(strings.Fields(steps[4]), "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qam", "ok, then")...)
 	script(p, builds(must(0, "grep -q ok lib/word.mjs"), must(1, "test -e package.json")), verifies())
 	p.Must(0, "phase", "1", "--again")
 	noLeftovers(p)

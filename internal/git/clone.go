@@ -34,7 +34,11 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 	for _, name := range without {
 		fmt.Fprintf(&exclude, "/%s\n", name)
 	}
-	if err := errors.Join(layOut(dir, top), to.git.Replace("info/exclude", []byte(exclude.String()))); err != nil {
+	err = errors.Join(layOut(dir, top), to.git.Replace("info/exclude", []byte(exclude.String())))
+	if len(without) > 0 {
+		err = errors.Join(err, to.git.Replace(sparseFile, sparseOf(without)), to.git.Replace("config", []byte(newConfig+sparseConfig)))
+	}
+	if err != nil {
 		return err
 	}
 	if err := o.copyTo(ctx, to.git, commit, without); err != nil {
@@ -52,6 +56,24 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 	}
 	return err
 }
+
+const sparseFile = "info/sparse-checkout"
+
+// sparseConfig lets the user's git check out no path that a clone is without: it would write what
+// stands in its place, and commit that over the user's file.
+const sparseConfig = "\tsparseCheckout = true\n[sparse]\n\texpectFilesOutsideOfPatterns = true\n"
+
+// sparseOf is the content of sparseFile for the paths that a clone is without.
+func sparseOf(without []string) []byte {
+	lines := "/*\n"
+	for _, name := range without {
+		lines += "!/" + escape.Replace(name) + "\n"
+	}
+	return []byte(lines)
+}
+
+// escape makes a pattern of a path that matches only the path.
+var escape = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, ` `, `\ `)
 
 // Fetch copies a commit with its history into a clone of this repository.
 func (o *Origin) Fetch(ctx context.Context, into *Repo, commit string) error {
@@ -204,6 +226,22 @@ func (r *reach) endThere(d gitdir.Dir) error {
 
 // leftOut is what git in a clone finds in the place of what was left out, by refs/replace.
 const leftOut = "abl has left this out of the clone\n"
+
+// Whole fails with ErrForeign if a commit holds that text in the place of a file of the user's.
+func (r *Repo) Whole(commit string) error {
+	all, err := r.content(commit)
+	if err != nil {
+		return err
+	}
+	instead := plumbing.ComputeHash(plumbing.BlobObject, []byte(leftOut))
+	for _, e := range all.entries {
+		if e.Hash == instead && without(r.opts.Without, e.Name) {
+			return gitdir.Foreign("commit %.12s of %q has a placeholder of abl in the place of %q: git -C %s reset --hard to the commit before it, and merge again",
+				commit, r.dir, e.Name, r.dir)
+		}
+	}
+	return nil
+}
 
 // replaceLeft names that for all that a clone lacks, and for nothing that it gets.
 func (r *reach) replaceLeft(d gitdir.Dir) error {

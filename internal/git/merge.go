@@ -6,19 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
+	"os/exec"
 	"strings"
-	"time"
 
 	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/utils/diff"
 )
 
 // ErrConflict marks a merge that a person must decide: both sides changed the same lines.
@@ -52,10 +47,14 @@ func (r *Repo) Switch(ctx context.Context, branch string) error {
 	return err
 }
 
-// Merge takes a commit into the branch and the work tree, by a merge commit unless the branch
-// has nothing of its own, and returns the new tip. An ErrConflict names the files.
-// The work tree must be as it was committed.
-func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error) {
+// ErrEdited marks a merge that would change files that are not committed.
+var ErrEdited = errors.New("files that are not committed are in the way")
+
+// Merge merges a commit of this repository, which Fetch has copied, into the branch and the work tree
+// of a clone, and returns the new tip. It makes a merge commit unless the branch has no commits that
+// the other lacks. An ErrConflict names the files. edited are the paths of the work tree that differ
+// from the branch: if the merge changes one of them, Merge fails with ErrEdited and changes nothing.
+func (o *Origin) Merge(ctx context.Context, r *Repo, commit, subject string, edited []string) (Commit, error) {
 	text, err := Message{Subject: subject}.text()
 	if err != nil {
 		return Commit{}, err
@@ -71,7 +70,10 @@ func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error
 	}
 	forward, err := r.Contains(commit, ours.Hash)
 	if err == nil && !forward {
-		commit, err = r.merged(ours.Hash, commit, text)
+		commit, err = o.merged(ctx, r, ours.Hash, commit, text)
+	}
+	if err == nil {
+		err = r.unedited(ours.Hash, commit, edited)
 	}
 	if err == nil {
 		err = r.moveTo(ctx, ours.Hash, commit)
@@ -83,34 +85,81 @@ func (r *Repo) Merge(ctx context.Context, commit, subject string) (Commit, error
 	return ours, err
 }
 
-// merged makes the merge commit of two.
-func (r *Repo) merged(ours, theirs, text string) (string, error) {
-	bases, err := mergeBases(r.git.Store(), ours, theirs)
+// unedited fails with ErrEdited if an edited path differs between two commits, or lies in the way of
+// one that does.
+func (r *Repo) unedited(was, is string, edited []string) error {
+	if len(edited) == 0 {
+		return nil
+	}
+	if len(edited) >= maxDiffers { // there may be more
+		return fmt.Errorf("%w: %d or more", ErrEdited, maxDiffers)
+	}
+	before, err1 := r.content(was)
+	after, err2 := r.content(is)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	for _, path := range differing(before.entries, after.entries) {
+		for _, mine := range edited {
+			if path == mine || strings.HasPrefix(path, mine+"/") || strings.HasPrefix(mine, path+"/") {
+				return fmt.Errorf("%w: %q", ErrEdited, mine)
+			}
+		}
+	}
+	return nil
+}
+
+// merged makes the merge commit of a clone's commit and one of this repository. The user's git merges
+// in a scratch repository that has the objects of both.
+func (o *Origin) merged(ctx context.Context, r *Repo, ours, theirs, text string) (string, error) {
+	s, err := newScratch(ctx, &o.repository, &r.repository)
 	if err != nil {
 		return "", err
 	}
-	mine, err1 := r.content(ours)
-	other, err2 := r.content(theirs)
-	objects, err3 := newSpool(r.git)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	defer s.close()
+	if _, err := s.run(ctx, "merge-base", ours, theirs); err != nil {
+		if _, exited := errors.AsType[*exec.ExitError](err); exited {
+			err = fmt.Errorf("%w: %s and %s have no commit in common; in a shallow clone run git fetch --unshallow", ErrConflict, ours, theirs)
+		}
+		return "", err
+	}
+	tree, conflicts, err := s.mergeTree(ctx, ours, theirs)
+	if err != nil {
+		return "", err
+	}
+	for i, name := range conflicts { // git adds the commit to the name of a file that is a folder on the other side
+		conflicts[i] = strings.TrimSuffix(strings.TrimSuffix(name, "~"+ours), "~"+theirs)
+	}
+	if len(conflicts) > 0 {
+		return "", fmt.Errorf("%w: %s", ErrConflict, strings.Join(conflicts, ", "))
+	}
+	return r.commitTree(s, tree, text, ours, theirs)
+}
+
+// commitTree copies the objects that git made in a scratch repository, and makes a commit of a tree.
+func (r *Repo) commitTree(s *scratch, tree, text string, parents ...string) (string, error) {
+	made, err1 := s.made()
+	objects, err2 := newSpool(r.git)
+	if err := errors.Join(err1, err2); err != nil {
 		return "", err
 	}
 	defer objects.close()
-	var entries []*index.Entry
-	for i, base := range bases {
-		was := entries
-		before, err := r.content(base.String())
-		if err == nil {
-			entries, err = r.mergeTrees(objects, before.entries, mine.entries, other.entries)
+	from := gitdir.At(s.dir, r.id).Store()
+	for _, hash := range made {
+		o, err := from.EncodedObject(plumbing.AnyObject, hash)
+		if err != nil {
+			return "", err
 		}
-		if differ := differing(was, entries); err == nil && i > 0 && len(differ) > 0 { // git would merge the bases first
-			err = fmt.Errorf("%w: %s", ErrConflict, strings.Join(differ, ", "))
+		in, err := o.Reader()
+		if err == nil {
+			err = objects.add(o.Type(), hash, o.Size(), in)
+			in.Close()
 		}
 		if err != nil {
 			return "", err
 		}
 	}
-	_, c, err := objects.commit(text, entries, mine.trees, ours, theirs)
+	c, err := objects.commitOf(plumbing.NewHash(tree), text, parents...)
 	if err == nil {
 		err = objects.finish(r.git)
 	}
@@ -120,83 +169,11 @@ func (r *Repo) merged(ours, theirs, text string) (string, error) {
 	return c.Hash.String(), nil
 }
 
-// mergeBases are the commits that two have in common and none that they have in common follows.
-func mergeBases(s *gitdir.Store, ours, theirs string) (bases []plumbing.Hash, err error) {
-	a, err1 := ancestors(s, plumbing.NewHash(ours), plumbing.ZeroHash)
-	b, err2 := ancestors(s, plumbing.NewHash(theirs), plumbing.ZeroHash)
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
-	maps.DeleteFunc(a, func(h plumbing.Hash, _ []plumbing.Hash) bool { _, common := b[h]; return !common })
-	last := maps.Clone(a)
-	for _, parents := range a {
-		for _, p := range parents {
-			delete(last, p)
-		}
-	}
-	if len(last) == 0 {
-		return nil, fmt.Errorf("%w: %s and %s have no commit in common", ErrConflict, ours, theirs)
-	}
-	return slices.Collect(maps.Keys(last)), nil
-}
-
-// mergeTrees merges sorted entries by path, and text that both changed by lines.
-func (r *Repo) mergeTrees(objects *spool, base, ours, theirs []*index.Entry) ([]*index.Entry, error) {
-	all := map[string]*index.Entry{}
-	for _, e := range ours {
-		all[e.Name] = e
-	}
-	var conflicts []string
-	for _, path := range differing(base, theirs) {
-		was, a, b := entryAt(base, path), all[path], entryAt(theirs, path)
-		if same(a, b) {
-			continue
-		}
-		if !same(a, was) {
-			merged, err := mergeText(r.git.Store(), objects, was, a, b)
-			if errors.Is(err, ErrConflict) {
-				conflicts = append(conflicts, path)
-			} else if err != nil {
-				return nil, err
-			}
-			b = merged
-		}
-		if all[path] = b; b == nil {
-			delete(all, path)
-		}
-	}
-	entries := slices.SortedFunc(maps.Values(all), inOrder)
-	for _, e := range entries {
-		if below(entries, e.Name) {
-			conflicts = append(conflicts, e.Name)
-		}
-	}
-	if len(conflicts) > 0 {
-		slices.Sort(conflicts)
-		return nil, fmt.Errorf("%w: %s", ErrConflict, strings.Join(conflicts, ", "))
-	}
-	return entries, nil
-}
-
-// mergeText merges the lines of a file that both sides changed.
-func mergeText(s *gitdir.Store, objects *spool, was, a, b *index.Entry) (*index.Entry, error) {
-	if was == nil || a == nil || b == nil || a.Mode != b.Mode || a.Mode&filemode.Regular != filemode.Regular || a.SkipWorktree {
-		return nil, ErrConflict
-	}
-	base, err1 := textOf(s, was.Hash)
-	ours, err2 := textOf(s, a.Hash)
-	theirs, err3 := textOf(s, b.Hash)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, err
-	}
-	text, ok := mergeLines(base, ours, theirs)
-	if !ok {
-		return nil, ErrConflict
-	}
-	merged := *a
-	var err error
-	merged.Hash, err = objects.blob([]byte(text))
-	return &merged, err
+// ByHand returns the commands by which the user merges a commit of their repository into the clone at
+// src. git checks out none of the paths that the clone lacks, and commits them as they are.
+func ByHand(src, commit string) string {
+	const sparse = "-c core.sparseCheckout=true -c sparse.expectFilesOutsideOfPatterns=true"
+	return fmt.Sprintf("git -C %[1]s %[2]s merge %.12[3]s; resolve the conflicts; git -C %[1]s %[2]s -c remote.abl.promisor=1 commit -a", src, sparse, commit)
 }
 
 const (
@@ -252,61 +229,4 @@ func (r *Repo) endCheckout(tip string) error {
 		}
 	}
 	return os.Remove(r.git.Join(underWay))
-}
-
-// change puts a text in the place of the lines from..to of another.
-type change struct {
-	from, to int
-	text     string
-}
-
-// apart are so many lines that stay between changes of two sides: git wants one, but where lines
-// repeat a change can as well stand a little further up or down.
-const apart = 3
-
-// mergeLines merges two changes of a text by lines: what both changed alike counts once; false
-// where their changes are near each other.
-func mergeLines(base, ours, theirs string) (string, bool) {
-	lines, at := strings.SplitAfter(base, "\n"), 0
-	a, b := changes(base, ours), changes(base, theirs)
-	var out strings.Builder
-	for len(a) > 0 || len(b) > 0 {
-		var e change
-		switch {
-		case len(a) > 0 && len(b) > 0 && a[0] == b[0]:
-			e, a, b = a[0], a[1:], b[1:]
-		case len(b) == 0 || len(a) > 0 && a[0].to+apart <= b[0].from:
-			e, a = a[0], a[1:]
-		case len(a) == 0 || b[0].to+apart <= a[0].from:
-			e, b = b[0], b[1:]
-		default:
-			return "", false
-		}
-		out.WriteString(strings.Join(lines[at:e.from], "") + e.text)
-		at = e.to
-	}
-	return out.String() + strings.Join(lines[at:], ""), true
-}
-
-// changes are what makes one text of another, in order; no two touch.
-func changes(from, to string) (all []change) {
-	const equal, deleted = 0, -1 // what go-git's diff calls them
-	at, open := 0, false
-	for _, d := range diff.DoWithTimeout(from, to, 10*time.Second) { // else coarser
-		lines := len(slices.Collect(strings.Lines(d.Text)))
-		if d.Type == equal {
-			at, open = at+lines, false
-			continue
-		}
-		if !open {
-			all, open = append(all, change{from: at, to: at}), true
-		}
-		if e := &all[len(all)-1]; d.Type == deleted {
-			at += lines
-			e.to = at
-		} else {
-			e.text += d.Text
-		}
-	}
-	return all
 }

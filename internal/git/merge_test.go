@@ -4,49 +4,11 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
-
-func TestMergeLines(t *testing.T) {
-	const base = "a\nb\nc\nd\ne\n"
-	for name, c := range map[string]struct{ ours, theirs, want string }{
-		"apart":             {"A\nb\nc\nd\ne\n", "a\nb\nc\nd\nE\n", "A\nb\nc\nd\nE\n"},
-		"alike":             {"a\nB\nc\nd\ne\n", "a\nB\nc\nd\ne\n", "a\nB\nc\nd\ne\n"},
-		"ours alone":        {"a\nc\nd\ne\n", base, "a\nc\nd\ne\n"},
-		"theirs alone":      {base, "0\na\nb\nc\nd\ne\nf", "0\na\nb\nc\nd\ne\nf"},
-		"alike and apart":   {"A\nb\nc\nd\nE\n", "A\nb\nc\nd\ne\n", "A\nb\nc\nd\nE\n"},
-		"near each other":   {"A\nb\nc\nd\ne\n", "a\nb\nc\nD\ne\n", ""},
-		"the same line":     {"a\nb\nX\nd\ne\n", "a\nb\nY\nd\ne\n", ""},
-		"lines that touch":  {"a\nB\nc\nd\ne\n", "a\nb\nC\nd\ne\n", ""},
-		"added at one spot": {"a\nx\nb\nc\nd\ne\n", "a\ny\nb\nc\nd\ne\n", ""},
-		"gone and changed":  {"a\nb\n", "a\nb\nc\nD\ne\n", ""},
-		"without an end":    {"a\nb\nc\nd\ne", "A\nb\nc\nd\ne\n", "A\nb\nc\nd\ne"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, ok := mergeLines(base, c.ours, c.theirs)
-			if got != c.want || ok != (c.want != "") {
-				t.Errorf("got %q, %v, want %q", got, ok, c.want)
-			}
-			if want, err := gitMerges(t, base, c.ours, c.theirs); ok && (err != nil || want != got) {
-				t.Errorf("git merge-file gives %q, %v; this %q", want, err, got)
-			}
-		})
-	}
-}
-
-// gitMerges is what git makes of the same.
-func gitMerges(t *testing.T, base, ours, theirs string) (string, error) {
-	t.Helper()
-	dir := t.TempDir()
-	write(t, dir, map[string]string{"base": base, "ours": ours, "theirs": theirs})
-	cmd := exec.Command("git", "merge-file", "-p", "ours", "base", "theirs")
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	return string(out), err
-}
 
 // TestMerge: the person goes on while the clone does.
 func TestMerge(t *testing.T) {
@@ -117,7 +79,7 @@ func takeIn(t *testing.T, r *Repo, dir string) (Commit, error) {
 	_, tip, err := o.Head()
 	must(t, err)
 	must(t, o.Fetch(t.Context(), r, tip))
-	return r.Merge(t.Context(), tip, "take in main")
+	return o.Merge(t.Context(), r, tip, "take in main", nil)
 }
 
 // commitFiles commits files in the person's repository; "" takes one away.
@@ -208,8 +170,10 @@ func TestMergeOf(t *testing.T) {
 		write(t, r.Dir(), map[string]string{"x": "1"}) // back again
 		snapshot(t, r, "built", "p1-build-2.1")
 		git(t, dir, "merge", "-q", "--no-edit", built)
-		if _, err := takeIn(t, r, dir); !errors.Is(err, ErrConflict) {
-			t.Errorf("got %v, want a conflict", err)
+		_, err = takeIn(t, r, dir)
+		must(t, err)
+		if got := contentIn(t, r.Dir()); !strings.Contains(got, "x=1 y=1") {
+			t.Errorf("the work tree holds %s", got)
 		}
 	})
 	t.Run("two sides that merged each other, and agree", func(t *testing.T) {
@@ -273,5 +237,200 @@ func TestMergeThroughALink(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(r.Dir(), ".git", "hooks", "pre-commit")); err == nil {
 		t.Error("a hook was written")
+	}
+}
+
+// TestMergeAsGit: renames, attributes and lines near each other are merged as git merges them, by
+// each way of merging that a version of git has.
+func TestMergeAsGit(t *testing.T) {
+	long := strings.Repeat("a line of this file\n", 20)
+	for name, c := range map[string]struct {
+		base, ours, theirs map[string]string // "" removes a file
+		files              string            // of the merge, "" for a conflict
+	}{
+		"a rename and an edit": {
+			map[string]string{"old.js": long}, map[string]string{"old.js": "", "new.js": long},
+			map[string]string{"old.js": long + "more\n"}, "new.js=" + long + "more",
+		},
+		"an edit and a rename": {
+			map[string]string{"old.js": long}, map[string]string{"old.js": long + "more\n"},
+			map[string]string{"old.js": "", "new.js": long}, "new.js=" + long + "more",
+		},
+		"both renamed it": {
+			map[string]string{"old.js": long}, map[string]string{"old.js": "", "ours.js": long},
+			map[string]string{"old.js": "", "theirs.js": long}, "",
+		},
+		"lines near each other": {
+			map[string]string{"a": "1\n2\n3\n4\n"}, map[string]string{"a": "one\n2\n3\n4\n"},
+			map[string]string{"a": "1\n2\n3\nfour\n"}, "a=one\n2\n3\nfour",
+		},
+		"a union": {
+			map[string]string{"log": "1\n", ".gitattributes": "log merge=union\n"}, map[string]string{"log": "1\nours\n"},
+			map[string]string{"log": "1\ntheirs\n"}, ".gitattributes=log merge=union log=1\nours\ntheirs",
+		},
+		"a folder is renamed": { // what is left out could move with it
+			map[string]string{"conf/a": long, "conf/b": long + "b\n"},
+			map[string]string{"conf/a": "", "conf/b": "", "etc/a": long, "etc/b": long + "b\n"},
+			map[string]string{"conf/secrets/key": "k"}, "etc/a=" + long[:len(long)-1] + " etc/b=" + long + "b",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			git(t, dir, "init", "-q", "-b", "main")
+			commitFiles(t, dir, c.base)
+			r := cloned(t, dir, "conf/secrets")
+			for path, text := range c.ours {
+				write(t, r.Dir(), map[string]string{path: text})
+				if text == "" {
+					must(t, os.Remove(filepath.Join(r.Dir(), path)))
+				}
+			}
+			built := snapshot(t, r, "built", "p1-build-1.1").Commit.Hash
+			commitFiles(t, dir, c.theirs)
+			o, tip := origin(t, dir), git(t, dir, "rev-parse", "main")
+			must(t, o.Fetch(t.Context(), r, tip))
+			s, err := newScratch(t.Context(), &o.repository, &r.repository)
+			must(t, err)
+			defer s.close()
+			old, oldConflicts, err := s.mergeInWorkTree(t.Context(), built, tip)
+			must(t, err)
+			_, err = o.Merge(t.Context(), r, tip, "take in main", nil)
+			if c.files == "" {
+				if !errors.Is(err, ErrConflict) || len(oldConflicts) == 0 {
+					t.Errorf("got %v and the conflicts %q of a work tree, want a conflict", err, oldConflicts)
+				}
+				return
+			}
+			must(t, err)
+			if tree := git(t, r.Dir(), "rev-parse", "HEAD^{tree}"); tree != strings.TrimSpace(old) {
+				t.Errorf("the merge in a work tree: got %s and conflicts %q, want %s", old, oldConflicts, tree)
+			}
+			if got := contentIn(t, r.Dir()); got != c.files {
+				t.Errorf("the work tree holds %q\nwant %q", got, c.files)
+			}
+			clean(t, r.Dir())
+		})
+	}
+}
+
+// TestMergeOverEdits: files that are not committed stay as they are, and a merge that would change one
+// of them does not begin.
+func TestMergeOverEdits(t *testing.T) {
+	for name, c := range map[string]struct {
+		edited map[string]string
+		ok     bool
+	}{
+		"other files":        {map[string]string{"new.js": "n", "package.json": "edited"}, true},
+		"the same file":      {map[string]string{"lib/a.js": "edited"}, false},
+		"a folder of it":     {map[string]string{"their": "a file"}, false},
+		"a file that is new": {map[string]string{"their/x": "mine"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := grown(t)
+			r := cloned(t, dir)
+			write(t, r.Dir(), c.edited)
+			edited, err := r.Differs(t.Context(), "")
+			must(t, err)
+			commitFiles(t, dir, map[string]string{"lib/a.js": "3", "their/x": "t"})
+			before, tip := git(t, r.Dir(), "status", "--porcelain"), git(t, dir, "rev-parse", "main")
+			o := origin(t, dir)
+			must(t, o.Fetch(t.Context(), r, tip))
+			_, err = o.Merge(t.Context(), r, tip, "take in main", edited)
+			if (err == nil) != c.ok || err != nil && !errors.Is(err, ErrEdited) {
+				t.Errorf("got %v, want that it merges: %t", err, c.ok)
+			}
+			if now := git(t, r.Dir(), "status", "--porcelain"); now != before {
+				t.Errorf("git status after the merge: got\n%s\nwant\n%s", now, before)
+			}
+			for path, text := range c.edited {
+				if got, _ := os.ReadFile(filepath.Join(r.Dir(), path)); string(got) != text {
+					t.Errorf("%s holds %q, want %q", path, got, text)
+				}
+			}
+		})
+	}
+}
+
+// TestMergeByHand: the commands for a conflict commit what a clone is without as it is in the user's
+// repository, whether the clone was made now or by an earlier version.
+func TestMergeByHand(t *testing.T) {
+	for name, earlier := range map[string]bool{"a clone": false, "a clone of an earlier version": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := grown(t)
+			r := cloned(t, dir, ".abl", "secret")
+			if earlier {
+				must(t, os.WriteFile(filepath.Join(r.Dir(), ".git/config"), []byte(newConfig), 0o644))
+				must(t, os.Remove(filepath.Join(r.Dir(), ".git", sparseFile)))
+				again, err := Open(r.Dir(), Options{Clone: true, Without: []string{".abl", "secret"}})
+				must(t, err)
+				r = again
+			}
+			write(t, r.Dir(), map[string]string{"lib/a.js": "ours"})
+			snapshot(t, r, "built", "p1-build-1.1")
+			commitFiles(t, dir, map[string]string{
+				"lib/a.js": "theirs", ".abl/config.yaml": "changed", ".abl/specs/phase2.md": "a new spec", "secret/key": "", "their.js": "t",
+			})
+			if _, err := takeIn(t, r, dir); !errors.Is(err, ErrConflict) {
+				t.Fatalf("got %v, want a conflict", err)
+			}
+			merge, commit, ok := strings.Cut(ByHand(r.Dir(), git(t, dir, "rev-parse", "main")), "; resolve the conflicts; ")
+			if !ok {
+				t.Fatalf("got no two commands: %q", merge)
+			}
+			byHand := func(line string) error {
+				_, err := tryGit("/", strings.Fields(strings.TrimPrefix(line, "git "))...)
+				return err
+			}
+			if byHand(merge) == nil {
+				t.Error("git merge: got no conflict, want one")
+			}
+			write(t, r.Dir(), map[string]string{"lib/a.js": "both"})
+			touched(t, r.Dir())
+			must(t, byHand(commit+" -m merged"))
+			if got, want := git(t, r.Dir(), "rev-parse", "HEAD:.abl"), git(t, dir, "rev-parse", "main:.abl"); got != want {
+				t.Errorf(".abl of the merge: got %s, want the user's %s", got, want)
+			}
+			if got := git(t, r.Dir(), "diff", "--name-only", git(t, dir, "rev-parse", "main"), "HEAD"); got != "lib/a.js" {
+				t.Errorf("the merge differs from the user's commit in %q, want lib/a.js", got)
+			}
+			if _, err := os.Lstat(filepath.Join(r.Dir(), ".abl")); err == nil {
+				t.Error(".abl is in the work tree")
+			}
+			if got := git(t, r.Dir(), "show", "HEAD:lib/a.js"); got != "both" {
+				t.Errorf("lib/a.js of the merge holds %q, want both", got)
+			}
+			again, err := Open(r.Dir(), Options{Clone: true, Without: []string{".abl", "secret"}})
+			must(t, err)
+			if err := again.Whole(git(t, r.Dir(), "rev-parse", "HEAD")); err != nil {
+				t.Errorf("got %v, want no placeholder in the commit", err)
+			}
+			if differ, err := again.Differs(t.Context(), ""); err != nil || len(differ) > 0 {
+				t.Errorf("the work tree differs in %q, %v", differ, err)
+			}
+		})
+	}
+}
+
+// touched gives every file another time, so that git reads all of them again.
+func touched(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range strings.Fields(git(t, dir, "ls-files")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+			must(t, os.Chtimes(path, info.ModTime().Add(-time.Hour), info.ModTime().Add(-time.Hour)))
+		}
+	}
+}
+
+// TestWhole: a commit with the placeholder in the place of a file is refused.
+func TestWhole(t *testing.T) {
+	dir := grown(t)
+	r := cloned(t, dir, ".abl", "secret")
+	must(t, r.Whole(git(t, r.Dir(), "rev-parse", "HEAD")))
+	git(t, r.Dir(), "update-index", "--no-skip-worktree", "secret/key")
+	write(t, r.Dir(), map[string]string{"secret/key": leftOut})
+	git(t, r.Dir(), "-c", "remote.abl.promisor=1", "commit", "-qm", "by hand", "secret/key")
+	if err := r.Whole(git(t, r.Dir(), "rev-parse", "HEAD")); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "secret/key") {
+		t.Errorf("got %v, want that it names secret/key", err)
 	}
 }

@@ -101,15 +101,20 @@ func (s *spool) encode(o object.Object, there plumbing.Hash) (plumbing.Hash, err
 	return in.Hash(), s.add(in.Type(), in.Hash(), in.Size(), r)
 }
 
-// commit adds a commit of sorted entries with its trees but for those that are known; a parent
-// that is "" is none.
+// commit adds a commit of sorted entries with its trees but for those that are known.
 func (s *spool) commit(text string, entries []*index.Entry, known map[string]plumbing.Hash, parents ...string) (content, *object.Commit, error) {
 	now := content{entries, map[string]plumbing.Hash{}}
 	if err := s.tree(&now, "", entries, known); err != nil {
 		return now, nil, err
 	}
+	c, err := s.commitOf(now.trees[""], text, parents...)
+	return now, c, err
+}
+
+// commitOf adds a commit of a tree; a parent that is "" is none.
+func (s *spool) commitOf(tree plumbing.Hash, text string, parents ...string) (*object.Commit, error) {
 	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
-	c := &object.Commit{Author: who, Committer: who, Message: text, TreeHash: now.trees[""]}
+	c := &object.Commit{Author: who, Committer: who, Message: text, TreeHash: tree}
 	for _, p := range parents {
 		if p != "" {
 			c.ParentHashes = append(c.ParentHashes, plumbing.NewHash(p))
@@ -117,7 +122,7 @@ func (s *spool) commit(text string, entries []*index.Entry, known map[string]plu
 	}
 	var err error
 	c.Hash, err = s.encode(c, plumbing.ZeroHash)
-	return now, c, err
+	return c, err
 }
 
 func (s *spool) tree(c *content, folder string, entries []*index.Entry, known map[string]plumbing.Hash) error {

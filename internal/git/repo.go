@@ -6,9 +6,11 @@
 // go-git reads and writes objects, packs and the index. An agent's tree is
 // walked by hand (package scan), and refs are moved by hand (package gitdir),
 // because go-git's own Worktree hangs on a FIFO, stops at an odd name, trusts
-// file times and writes refs and the index in place. Nothing of a repository is
-// ever executed, and no program is started. What a commit means for a phase is not
-// known here.
+// file times and writes refs and the index in place.
+//
+// The user's git reads their repository, and merges in a scratch repository that borrows
+// its objects. It never runs in a workspace, and no hook, filter or driver of any
+// repository is run.
 package git
 
 import (
@@ -150,6 +152,9 @@ func (r *Repo) leaveOut() error {
 		}
 	}
 	r.opts.Without = append(first, r.opts.Without...)
+	if has, _ := hostfs.Read(r.git.Path, sparseFile, maxSteering); len(first) > 0 && !bytes.Equal(has, sparseOf(first)) { // an earlier version made the clone
+		err = errors.Join(err, r.git.Replace(sparseFile, sparseOf(first)))
+	}
 	return err
 }
 

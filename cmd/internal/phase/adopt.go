@@ -12,6 +12,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/git"
 	"abl/internal/state"
+	"abl/orchestrator"
 	"abl/roles"
 )
 
@@ -86,14 +87,29 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find source.dir: %q is not in commit %.12s", r.Conf.Source.Dir, head), "name a folder that is committed")
 	}
 	p := r.file.Phases[fmt.Sprint(r.phase)]
-	if !r.goesOn || callAtRest(*p) != "" { // a shell, say, or a call that may still be going on
+	if !r.goesOn { // a shell, say
 		return repo, nil
 	}
-	if err := repo.Switch(ctx, Branch(r.phase)); err != nil {
-		return nil, err
+	begun, err := r.callBegun(*p)
+	if err == nil && !begun {
+		err = repo.Switch(ctx, Branch(r.phase))
 	}
-	p.SrcCommit, err = r.takeIn(ctx, from, repo, head)
+	if err == nil {
+		err = r.takeIn(ctx, from, repo, head, begun)
+	}
 	return repo, err
+}
+
+// callBegun reports whether the call that a phase rests in has begun. Its agent may still work, or
+// its result is not committed yet, so the source must not change.
+func (r *Run) callBegun(p state.Phase) (bool, error) {
+	key := callAtRest(p)
+	if key == "" {
+		return false, nil
+	}
+	rec := roles.Record{Dir: r.Paths.Call(key)}
+	_, begun, err := rec.Intent()
+	return begun || rec.Started() || p.Recheck, err
 }
 
 // clone makes the Builder's workspace of what the person has committed.
@@ -118,40 +134,73 @@ func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, 
 	return nil
 }
 
-// takeIn merges what the person has committed since, on the branch that was cloned, and
-// returns the commit that the Builder goes on from.
-func (r *Run) takeIn(ctx context.Context, from *git.Origin, repo *git.Repo, head string) (string, error) {
+// takeIn merges the commits that the user made since the clone, on the branch that was cloned. During
+// a call, and over edits that are not committed, it only reports them.
+func (r *Run) takeIn(ctx context.Context, from *git.Origin, repo *git.Repo, head string, begun bool) error {
 	tip, err := from.Tip(r.file.Branch)
 	if err != nil {
-		return "", err
+		return err
 	}
 	theirs, name := tip, r.file.Branch
 	if tip == "" { // a detached HEAD, as in CI
 		theirs, name = head, "HEAD of your repository"
 	}
 	at, _, err := repo.Head()
+	if err == nil {
+		err = repo.Whole(at.Hash)
+	}
+	if err != nil {
+		return err
+	}
+	has, err := repo.Contains(at.Hash, theirs)
+	if err == nil && begun {
+		if !has {
+			r.note(fmt.Sprintf("%s has new commits; a call has begun without them, so the next run of abl phase merges them", name))
+		}
+		return nil
+	}
+	p := r.file.Phases[fmt.Sprint(r.phase)]
+	if err != nil || has {
+		p.SrcCommit = at.Hash
+		return err
+	}
+	if p.SrcCommit, err = r.merge(ctx, from, repo, theirs, name); p.SrcCommit == "" && err == nil {
+		p.SrcCommit = at.Hash
+	}
+	return err
+}
+
+// merge merges a commit of the user's repository into the branch of the phase, and returns the new
+// tip. Files that an interrupted call of the Builder left are kept. It returns "" if the source has
+// other edits, which stop the next call, or if those files are in the way.
+func (r *Run) merge(ctx context.Context, from *git.Origin, repo *git.Repo, theirs, name string) (string, error) {
+	changed, err := repo.Differs(ctx, "")
 	if err != nil {
 		return "", err
 	}
-	has, err := repo.Contains(at.Hash, theirs)
-	if err != nil || has {
-		return at.Hash, err
-	}
-	if changed, err := repo.Differs(ctx, ""); err != nil || len(changed) > 0 {
-		return at.Hash, err // of which the person is told when the call is to begin
+	left := len(changed) > 0
+	if left {
+		if is, err := orchestrator.IsLeft(ctx, r.Paths, repo); err != nil || !is {
+			return "", err
+		}
 	}
 	if err := from.Fetch(ctx, repo, theirs); err != nil {
 		return "", err
 	}
-	merged, err := repo.Merge(ctx, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", r.phase, name, theirs))
-	if errors.Is(err, git.ErrConflict) {
-		src := r.Paths.Rel(r.Paths.Src) // git commits without what the clone is without where there is a promise to have it
-		do := fmt.Sprintf("git -C %s merge %.12s; decide; git -C %s -c remote.abl.promisor=1 commit -a; then the same command again", src, theirs, src)
-		return "", exit.With(exit.Person, fmt.Errorf("cannot take in what is new on %s: %w", name, err), do)
-	}
-	if err != nil {
+	merged, err := from.Merge(ctx, repo, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", r.phase, name, theirs), changed)
+	switch {
+	case errors.Is(err, git.ErrEdited):
+		r.note(fmt.Sprintf("%s has new commits, which abl merges later: an interrupted call changed the same files (%v)", name, err))
+		return "", nil
+	case errors.Is(err, git.ErrConflict):
+		what := fmt.Errorf("cannot take in what is new on %s: %w", name, err)
+		return "", exit.With(exit.Person, what, git.ByHand(r.Paths.Rel(r.Paths.Src), theirs)+"; then run the same command again")
+	case err != nil:
 		return "", err
 	}
 	r.note(fmt.Sprintf("%s has new commits; %s takes them in, at %.12s", name, Branch(r.phase), merged.Hash))
-	return merged.Hash, nil
+	if left {
+		err = orchestrator.KeepLeft(ctx, r.Paths, repo)
+	}
+	return merged.Hash, err
 }

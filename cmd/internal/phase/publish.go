@@ -109,6 +109,9 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		tip, rerr := src.Ref(ref)
 		err = cmp.Or(err, rerr)
 		if err == nil {
+			err = src.Whole(tip)
+		}
+		if err == nil {
 			err = x.isWhatPassed(src, k, tip)
 		}
 		bring(src, ref, tip)

@@ -147,7 +147,7 @@ func (x exchange) putAside() (string, error) {
 			return "", err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(to, ".gitignore"), []byte("*\n"), 0o644); err != nil { // transcripts are in there
+	if err := hostfs.Write(filepath.Join(to, ".gitignore"), []byte("*\n"), 0o644); err != nil { // transcripts are in there
 		return "", err
 	}
 	for _, path := range []string{x.Paths.State(), x.Paths.Logs(), x.Paths.Reports(), x.Paths.Tests, x.Paths.Src} {

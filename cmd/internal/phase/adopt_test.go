@@ -1,0 +1,155 @@
+package phase
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"abl/cmd/internal/exit"
+	"abl/internal/git"
+	"abl/internal/state"
+	"abl/orchestrator"
+	"abl/roles"
+)
+
+// heard keeps the notes of a run.
+type heard struct{ notes []string }
+
+func (h *heard) Emit(e state.Event) { h.notes = append(h.notes, e.Text) }
+
+// resumed opens the source as the next abl phase 1 does, and returns its notes.
+func resumed(t *testing.T, s *Project) (*git.Repo, string, error) {
+	t.Helper()
+	f, err := s.State()
+	must(t, err)
+	notes := &heard{}
+	r := &Run{Project: s, phase: 1, file: f, out: notes, goesOn: true}
+	repo, err := r.openSource(t.Context(), git.Options{Begun: true}, "")
+	must(t, state.Save(s.Paths.State(), f))
+	return repo, strings.Join(notes.notes, "\n"), err
+}
+
+// userCommits commits files on the branch of the user.
+func userCommits(t *testing.T, s *Project, files map[string]string) string {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(s.Paths.Root, name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
+		runGit(t, s.Paths.Root, "add", "-f", name)
+	}
+	runGit(t, s.Paths.Root, "commit", "-qm", "the user's")
+	return runGit(t, s.Paths.Root, "rev-parse", "main")
+}
+
+// rests lets phase 1 rest in a call of the Builder.
+func rests(t *testing.T, s *Project, attempt int) string {
+	t.Helper()
+	f, err := s.State()
+	must(t, err)
+	key := roles.Key(1, roles.Builder, 2, attempt)
+	f.Branch = "main"
+	f.Phases["1"] = &state.Phase{Status: state.Building, Round: 1, Iteration: 2, Step: 2, Attempt: attempt, Call: key}
+	must(t, state.Save(s.Paths.State(), f))
+	return key
+}
+
+// What the user commits while a call is interrupted is merged before the next attempt, over what the
+// call left in the source; during a call it is reported.
+func TestCommitsDuringACall(t *testing.T) {
+	for name, c := range map[string]struct {
+		begun  bool
+		left   map[string]string // what an interrupted call left in the source
+		edited bool              // by the user, and not by a call
+		note   string
+		merged bool
+	}{
+		"interrupted":                     {note: "main has new commits; abl/phase1 takes them in", merged: true},
+		"interrupted, with files":         {left: map[string]string{"begun.js": "1", "built": "half"}, note: "takes them in", merged: true},
+		"interrupted, with the same file": {left: map[string]string{"theirs": "mine"}, note: "main has new commits, which abl merges later"},
+		"edited by the user":              {left: map[string]string{"begun.js": "1"}, edited: true},
+		"begun":                           {begun: true, note: "main has new commits; a call has begun without them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := published(t)
+			key := rests(t, s, 2)
+			if c.begun {
+				must(t, os.MkdirAll(s.Paths.Call(key), 0o755))
+				must(t, roles.Record{Dir: s.Paths.Call(key)}.Write("intent.json", roles.Intent{}))
+			}
+			for path, text := range c.left {
+				must(t, os.WriteFile(filepath.Join(s.Paths.Src, path), []byte(text), 0o644))
+			}
+			repo, err := git.Open(s.Paths.Src, s.source())
+			must(t, err)
+			if len(c.left) > 0 && !c.edited {
+				must(t, os.MkdirAll(s.Paths.Logs(), 0o755))
+				must(t, orchestrator.KeepLeft(t.Context(), s.Paths, repo))
+			}
+			tip := userCommits(t, s, map[string]string{"theirs": "t"})
+			repo, notes, err := resumed(t, s)
+			must(t, err)
+			if !strings.Contains(notes, c.note) || (c.note == "") != (notes == "") {
+				t.Errorf("notes: got %q, want %q", notes, c.note)
+			}
+			at, _, err := repo.Head()
+			must(t, err)
+			if has, err := repo.Contains(at.Hash, tip); err != nil && c.merged || has != c.merged {
+				t.Errorf("the user's commit is in the branch: got %t, %v, want %t", has, err, c.merged)
+			}
+			for path, text := range c.left {
+				if got, _ := os.ReadFile(filepath.Join(s.Paths.Src, path)); string(got) != text {
+					t.Errorf("%s holds %q, want %q", path, got, text)
+				}
+			}
+			if is, err := orchestrator.IsLeft(t.Context(), s.Paths, repo); len(c.left) > 0 && (err != nil || is == c.edited) {
+				t.Errorf("the files count as the call's: got %t, %v, want %t", is, err, !c.edited)
+			}
+			f, err := s.State()
+			must(t, err)
+			if got := f.Phases["1"].SrcCommit; !c.begun && got != at.Hash {
+				t.Errorf("state.json: got commit %q, want %q", got, at.Hash)
+			}
+		})
+	}
+}
+
+// The hint for a conflict is a command line that leaves the user's specs as they are.
+func TestConflictByHand(t *testing.T) {
+	s := published(t)
+	rests(t, s, 1)
+	tip := userCommits(t, s, map[string]string{"built": "theirs", ".abl/specs/phase2.md": "# Phase 2: New\n", ".abl/specs/phase1.md": "# Phase 1: Old\n"})
+	_, _, err := resumed(t, s)
+	hint := exit.Hint(err)
+	if exit.Code(err) != exit.Person || !strings.Contains(hint, "git -C .abl/work/src ") {
+		t.Fatalf("got %v (%s), want exit %d with git's commands", err, hint, exit.Person)
+	}
+	hint = strings.Replace(hint, "resolve the conflicts;", "echo both > .abl/work/src/built; find .abl/work/src -type f -exec touch -d @1 {} +;", 1)
+	hint = strings.Replace(hint, "commit -a; then run the same command again", "commit -qam merged", 1)
+	cmd := exec.Command("sh", "-c", hint)
+	cmd.Dir = s.Paths.Root
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=p", "GIT_AUTHOR_EMAIL=p@localhost",
+		"GIT_COMMITTER_NAME=p", "GIT_COMMITTER_EMAIL=p@localhost")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", hint, err, out)
+	}
+	repo, _, err := resumed(t, s)
+	must(t, err)
+	if at, _, err := repo.Head(); err != nil || !contains(t, repo, at.Hash, tip) {
+		t.Errorf("the branch does not have the user's commit, %v", err)
+	}
+	_, err = s.Publish(t.Context(), 0)
+	must(t, err)
+	if got := runGit(t, s.Paths.Root, "diff", "--name-only", "main", Branch(1)); got != "built" {
+		t.Errorf("the published branch differs from main in %q, want built", got)
+	}
+}
+
+func contains(t *testing.T, repo *git.Repo, commit, ancestor string) bool {
+	t.Helper()
+	has, err := repo.Contains(commit, ancestor)
+	must(t, err)
+	return has
+}

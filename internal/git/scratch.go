@@ -1,0 +1,180 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"abl/internal/hostfs"
+	"abl/internal/proc"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// scratch is an empty bare repository that borrows the objects of other repositories. The user's git
+// runs there with default settings, so no setting, attribute or hook of those repositories has an
+// effect: a workspace is hostile.
+type scratch struct {
+	dir  string
+	work string // directory of a work tree, for versions of git before 2.38
+}
+
+// newScratch makes a scratch repository that borrows the objects of repositories.
+func newScratch(ctx context.Context, from ...*repository) (*scratch, error) {
+	top, err := os.MkdirTemp("", "abl-git-")
+	if err != nil {
+		return nil, err
+	}
+	s := &scratch{dir: filepath.Join(top, "git"), work: filepath.Join(top, "work")}
+	var objects, ends strings.Builder
+	for _, r := range from {
+		path, err := filepath.Abs(r.git.Join("objects"))
+		if err == nil && strings.Contains(path, "\n") {
+			err = fmt.Errorf("cannot read %q: its path has a line break", path)
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		fmt.Fprintln(&objects, path)
+	}
+	// A history that was deepened since the clone ends where the user's repository ends.
+	shallow, err := hostfs.Read(from[0].git.Path, "shallow", maxSteering)
+	if err == nil {
+		ends.Write(shallow)
+	} else if !errors.Is(err, hostfs.ErrAbsent) {
+		return nil, errors.Join(err, s.close())
+	}
+	_, err = s.run(ctx, "init", "-q", "--bare", "--template=", s.dir)
+	if err == nil {
+		err = os.Mkdir(s.work, 0o700)
+	}
+	if err == nil {
+		err = hostfs.Write(filepath.Join(s.dir, "objects/info/alternates"), []byte(objects.String()), 0o600)
+	}
+	if err == nil && ends.Len() > 0 {
+		err = hostfs.Write(filepath.Join(s.dir, "shallow"), []byte(ends.String()), 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *scratch) close() error { return os.RemoveAll(filepath.Dir(s.dir)) }
+
+// command returns a command of the user's git in the scratch repository.
+func (s *scratch) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := proc.Git(ctx, filepath.Dir(s.dir), args...)
+	cmd.Env = append(cmd.Env, "GIT_DIR="+s.dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=0",
+		"GIT_CONFIG_PARAMETERS=", "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "XDG_CONFIG_HOME=/dev/null",
+		"GIT_AUTHOR_NAME=abl", "GIT_AUTHOR_EMAIL=abl@localhost", "GIT_COMMITTER_NAME=abl", "GIT_COMMITTER_EMAIL=abl@localhost")
+	return cmd
+}
+
+func (s *scratch) run(ctx context.Context, args ...string) (string, error) {
+	out, err := output(s.command(ctx, args...))
+	return string(out), err
+}
+
+// made returns the objects that git wrote into the scratch repository.
+func (s *scratch) made() (all []plumbing.Hash, err error) {
+	folders, err := hostfs.Names(s.dir, "objects", maxInside)
+	for _, folder := range folders {
+		if len(folder) != 2 || err != nil {
+			continue
+		}
+		var names []string
+		names, err = hostfs.Names(s.dir, "objects/"+folder, maxInside)
+		for _, name := range names {
+			if plumbing.IsHash(folder + name) {
+				all = append(all, plumbing.NewHash(folder+name))
+			}
+		}
+	}
+	return all, err
+}
+
+// mergeTree merges two commits and returns the resulting tree. It returns the paths that conflict, if
+// there are any. It never takes a rename of a folder for one of the files that were added to the
+// folder: a file that is left out of a clone could move to a path that is not.
+func (s *scratch) mergeTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
+	attributes, err := output(s.command(ctx, "cat-file", "blob", ours+":.gitattributes"))
+	if err == nil { // such as merge=union; a driver of the user's settings is not defined here
+		err = errors.Join(os.MkdirAll(filepath.Join(s.dir, "info"), 0o700),
+			hostfs.Write(filepath.Join(s.dir, "info/attributes"), attributes, 0o600))
+	} else if _, exited := errors.AsType[*exec.ExitError](err); exited { // there is no such file
+		err = nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if since, err := gitSince(ctx, 2, 38); err != nil || !since {
+		if err != nil {
+			return "", nil, err
+		}
+		return s.mergeInWorkTree(ctx, ours, theirs)
+	}
+	cmd := s.command(ctx, "-c", "merge.directoryRenames=false", "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
+	out, err := output(cmd)
+	if exited, is := errors.AsType[*exec.ExitError](err); is && exited.ExitCode() == 1 {
+		err = nil
+	}
+	all := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	if err == nil && !plumbing.IsHash(all[0]) {
+		err = fmt.Errorf("git merge-tree printed %.60q, want a tree", out)
+	}
+	return all[0], all[1:], err
+}
+
+// mergeInWorkTree is mergeTree for git before 2.38, which merges in a work tree only.
+func (s *scratch) mergeInWorkTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
+	at := func(args ...string) (string, error) {
+		safe := []string{"-c", "core.bare=false", "-c", "core.symlinks=false", "-c", "core.protectNTFS=false", "-c", "merge.directoryRenames=false"}
+		cmd := s.command(ctx, append(safe, args...)...)
+		cmd.Env = append(cmd.Env, "GIT_WORK_TREE="+s.work)
+		out, err := output(cmd)
+		return string(out), err
+	}
+	if _, err := at("checkout", "-q", "--detach", ours); err != nil {
+		return "", nil, err
+	}
+	_, merr := at("merge", "-q", "--no-commit", "--no-ff", "--no-verify", theirs)
+	left, err := at("diff", "--name-only", "--diff-filter=U", "-z")
+	if err != nil {
+		return "", nil, err
+	}
+	if left != "" {
+		return "", strings.Split(strings.TrimRight(left, "\x00"), "\x00"), nil
+	}
+	if merr != nil {
+		return "", nil, merr
+	}
+	tree, err = at("write-tree")
+	return strings.TrimSpace(tree), nil, err
+}
+
+// gitSince reports whether the user's git has at least a version.
+func gitSince(ctx context.Context, major, minor int) (bool, error) {
+	v, err := Version(ctx)
+	return slices.Compare(v, []int{major, minor}) >= 0, err
+}
+
+// Version returns the version of the user's git, as numbers.
+func Version(ctx context.Context) (all []int, err error) {
+	cmd := proc.Command(ctx, "git", "--version")
+	out, err := output(cmd)
+	if err != nil {
+		return nil, err
+	}
+	var major, minor, patch int
+	n, _ := fmt.Fscanf(strings.NewReader(string(out)), "git version %d.%d.%d", &major, &minor, &patch)
+	if n < 2 {
+		return nil, fmt.Errorf("git --version printed %.60q, want a version", out)
+	}
+	return []int{major, minor, patch}[:n], nil
+}
