@@ -16,7 +16,7 @@ func publishCommand() cli.Command {
 		Name: "publish", Group: cli.Running, Args: "[N]", Usage: "bring what was built into your repository, as branches",
 		Long: `Brings the branches abl/phaseN, the tests (refs/abl/tests) and state, audit records
 and ledger (refs/abl/state) into the repository that the project works on. Your
-branch, index and files stay as they are. git push origin abl/phase1 'refs/abl/*'
+branch, index and files stay as they are. git push --atomic origin abl/phase1 'refs/abl/*'
 then carries all of it, and in another clone abl pull takes it up (docs/git.md).
 
 With --pr-body nothing is brought anywhere: it prints the text of a pull request for
@@ -53,7 +53,7 @@ func runPublish(ctx context.Context, s *phase.Project) error {
 				names = append(names, name)
 			}
 		}
-		s.In.Say("git push origin %s 'refs/abl/*' carries it", strings.Join(names, " "))
+		s.In.Say("git push --atomic origin %s 'refs/abl/*' carries it", strings.Join(names, " "))
 	})
 }
 

@@ -76,7 +76,7 @@ func TestMoveIn(t *testing.T) {
 		t.Errorf("the first commit stands on %s, want the person's %s", got, before)
 	}
 	r = p.Must(0, "publish")
-	wants(t, "publish", r.Stdout+r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/tests is at ", "refs/abl/state is at ", "git push origin abl/phase1 'refs/abl/*'")
+	wants(t, "publish", r.Stdout+r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/tests is at ", "refs/abl/state is at ", "git push --atomic origin abl/phase1 'refs/abl/*'")
 	if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != "lib/word.mjs" {
 		t.Errorf("the Builder changed %q, want lib/word.mjs alone", got)
 	}

@@ -266,6 +266,15 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 	return o.git.Move(ctx, ref, was, commit, lockWait)
 }
 
+// Forward moves a ref from a commit to a later one that the repository has. It fails for a branch that
+// a work tree is on.
+func (o *Origin) Forward(ctx context.Context, ref, was, commit string) error {
+	if err := o.free(ref); err != nil {
+		return err
+	}
+	return o.git.Move(ctx, ref, was, commit, lockWait)
+}
+
 // free refuses a branch on which a work tree stands.
 func (o *Origin) free(ref string) error {
 	heads := []string{"HEAD"}

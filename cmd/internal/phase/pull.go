@@ -181,9 +181,10 @@ func (x exchange) incoming() (in incoming, err error) {
 	if len(all) == 0 {
 		return in, errors.New("no phase in it has begun")
 	}
-	in.branch = Branch(all[len(all)-1])
+	last := all[len(all)-1]
+	in.branch = Branch(last)
 	if in.src, err = x.newest(in.branch); err == nil && in.src == "" {
-		err = exit.With(exit.Person, fmt.Errorf("there is no branch %s", in.branch), "git fetch origin "+in.branch)
+		in.src, err = x.withoutBranch(f.Phase(last).SrcCommit, in.branch)
 	}
 	tests, terr := x.repo.Ref(testsRef)
 	if in.tests, err = tests, errors.Join(err, terr); err != nil {
@@ -219,14 +220,47 @@ func (x *exchange) restore(ctx context.Context, in incoming) (err error) {
 		err = x.cloneTo(ctx, x.Paths.Tests, in.tests, "main", nil)
 	}
 	if err == nil {
+		err = x.forward(ctx)
+	}
+	if err == nil {
 		err = state.Save(x.Paths.State(), x.file)
 	}
 	return err
 }
 
+// forward moves the branches of phases here to what was fetched of them, so that git push does not
+// refuse an older one together with the rest. A branch that has other commits, or that a work tree is
+// on, stays.
+func (x exchange) forward(ctx context.Context) error {
+	for _, n := range begun(x.file) {
+		ref := "refs/heads/" + Branch(n)
+		was, err := x.repo.Ref(ref)
+		if err != nil {
+			return err
+		}
+		if is, err := x.newest(Branch(n)); err == nil && was != "" && is != was {
+			if err := x.repo.Forward(ctx, ref, was, is); err != nil {
+				x.In.Warn(fmt.Sprintf("%s stays at %.12s: %v", Branch(n), was, err))
+			}
+		}
+	}
+	return nil
+}
+
 // unbelieved is the hint for a state that does not match what was published with it.
 const unbelieved = "fetch refs/heads/abl/* and refs/abl/* together; if they still differ, git log " + stateRef +
 	" names the commits to choose from: git update-ref " + stateRef + " COMMIT"
+
+// withoutBranch returns the commit of a phase whose branch does not exist, as after its pull request
+// was merged and the branch was deleted.
+func (x exchange) withoutBranch(commit, branch string) (string, error) {
+	if commit != "" && x.repo.Holds(commit, ".") {
+		return commit, nil
+	}
+	hint := fmt.Sprintf("%s fetches it; if origin does not have it, run abl publish && git push --atomic origin %s 'refs/abl/*' in the clone that built it",
+		FetchRefs, branch)
+	return "", exit.With(exit.Person, fmt.Errorf("branch %s does not exist here, and its state does", branch), hint)
+}
 
 // newest returns the tip of a branch: the one that was fetched if it contains the local one,
 // "" without either.

@@ -2,6 +2,7 @@ package phase
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -216,6 +217,91 @@ func TestBothWentOn(t *testing.T) {
 		_, err = s.Publish(t.Context(), 1)
 		must(t, err)
 	})
+}
+
+// acts is one user, or a CI job, that fetches, runs a phase, publishes and pushes, as the pages of docs/
+// say. Without a phase there is nothing to do.
+func acts(t *testing.T, s *Project, phase int, push ...string) {
+	t.Helper()
+	runGit(t, s.Paths.Root, "fetch", "-q", "origin", "refs/heads/abl/*:refs/remotes/origin/abl/*", "refs/abl/*:refs/abl/*")
+	must(t, continued(t, s))
+	if phase > 0 {
+		src, err := git.Open(s.Paths.Src, s.source())
+		must(t, err)
+		must(t, src.Switch(t.Context(), Branch(phase)))
+		tip := build(t, s, fmt.Sprintf("phase %d", phase))
+		f, err := s.State()
+		must(t, err)
+		f.Phases[fmt.Sprint(phase)] = &state.Phase{Status: state.Refuted, Round: 1, Iteration: 1, Step: 1, SrcCommit: tip}
+		must(t, state.Save(s.Paths.State(), f))
+		must(t, os.WriteFile(filepath.Join(s.Paths.Specs(), "contract-ids.txt"), fmt.Appendf(nil, "P%d.C1 = GET / → 200\n", phase), 0o644))
+		runGit(t, s.Paths.Root, "add", "-f", ".abl/specs")
+		runGit(t, s.Paths.Root, "commit", "-qm", "ids")
+	}
+	_, err := s.Publish(t.Context(), 0)
+	must(t, err)
+	runGit(t, s.Paths.Root, append([]string{"push", "-q", "--atomic", "origin"}, push...)...)
+}
+
+// Two users and CI follow the pages of docs/ one after the other, in every order, and again.
+func TestEveryOrder(t *testing.T) {
+	for _, order := range []string{"you colleague ci", "you ci colleague", "colleague you ci", "colleague ci you", "ci you colleague", "ci colleague you"} {
+		t.Run(order, func(t *testing.T) {
+			s := passed(t)
+			runGit(t, s.Paths.Root, "switch", "-q", "--detach") // its branches take what is pushed
+			users := map[string]*Project{"you": fresh(t, s), "colleague": fresh(t, s)}
+			phase := 1
+			for range 2 {
+				for _, who := range strings.Fields(order) {
+					if who == "ci" {
+						acts(t, fresh(t, s), 0, "refs/heads/abl/*", "refs/abl/*")
+						continue
+					}
+					phase++
+					acts(t, users[who], phase, "HEAD:refs/heads/"+who, Branch(phase), "refs/abl/*")
+				}
+			}
+			job := fresh(t, s)
+			acts(t, job, phase, "refs/heads/abl/*", "refs/abl/*") // goes on where the last one was
+			for _, who := range []string{"you", "colleague"} {
+				acts(t, users[who], 0, "refs/heads/abl/*", "refs/abl/*")
+				f, err := users[who].State()
+				must(t, err)
+				if n := len(begun(f)); n != phase {
+					t.Errorf("%s: got %d phases, want %d", who, n, phase)
+				}
+			}
+		})
+	}
+}
+
+// A pull restores a phase whose branch was deleted after its merge, or names the commands that bring
+// the branch back.
+func TestBranchIsMissing(t *testing.T) {
+	for name, merged := range map[string]bool{"merged": true, "not merged": false} {
+		t.Run(name, func(t *testing.T) {
+			s := passed(t)
+			if merged {
+				runGit(t, s.Paths.Root, "merge", "-q", "--no-ff", "-m", "merge", Branch(1))
+			}
+			runGit(t, s.Paths.Root, "branch", "-D", Branch(1))
+			root, err := state.Real(t.TempDir())
+			must(t, err)
+			runGit(t, root, "clone", "-q", "file://"+s.Paths.Root, ".")
+			runGit(t, root, "fetch", "-q", "origin", "+refs/abl/*:refs/abl/*")
+			must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
+			other := &Project{In: quiet(), Conf: s.Conf, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}
+			_, err = other.Pull(t.Context(), false)
+			if merged {
+				must(t, err)
+				return
+			}
+			const want = "abl publish && git push --atomic origin abl/phase1 'refs/abl/*'"
+			if hint := exit.Hint(err); exit.Code(err) != exit.Person || !strings.Contains(hint, want) || !strings.Contains(hint, "git fetch origin ") {
+				t.Errorf("got %v with the hint %q, want %q", err, hint, want)
+			}
+		})
+	}
 }
 
 // A clone that has only branches is not a project that never ran.
