@@ -42,7 +42,7 @@ func OpenOrigin(dir string) (*Origin, error) {
 		return nil, fmt.Errorf("cannot adopt the repository %q: %w", dir, err)
 	}
 	o := &Origin{repository: repository{dir, common}, head: head}
-	o.conf, err = configOf(o.git)
+	o.conf, err = configOf(o.git, "partialclone")
 	return o, err
 }
 
@@ -80,11 +80,14 @@ func foldersOf(dir string) (head, common gitdir.Dir, err error) {
 func isSubmodule(path, dir string) bool {
 	for _, name := range []string{"config", "config.worktree"} {
 		data, err := hostfs.Read(path, name, maxSteering)
-		c := config.New()
-		if err == nil {
-			err = config.NewDecoder(bytes.NewReader(data)).Decode(c)
+		if err != nil {
+			continue
 		}
-		if tree := c.Section("core").Option("worktree"); err == nil && tree != "" && sameFile(beside(path, tree), dir) {
+		c, err := parseConfig(data)
+		if err != nil {
+			continue
+		}
+		if tree := c.Section("core").Option("worktree"); tree != "" && sameFile(beside(path, tree), dir) {
 			return true
 		}
 	}
@@ -277,6 +280,10 @@ func (o *Origin) Forward(ctx context.Context, ref, was, commit string) error {
 
 // free refuses a branch on which a work tree stands.
 func (o *Origin) free(ref string) error {
+	to, err := o.git.Target(ref)
+	if err != nil {
+		return err
+	}
 	heads := []string{"HEAD"}
 	for _, tree := range pathsIn(o.git, "worktrees") {
 		heads = append(heads, tree+"/HEAD")
@@ -289,7 +296,13 @@ func (o *Origin) free(ref string) error {
 		if err != nil {
 			return err
 		}
-		if strings.TrimSpace(string(data)) == "ref: "+ref {
+		at, symbolic := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")
+		if symbolic {
+			if at, err = o.git.Target(at); err != nil {
+				return err
+			}
+		}
+		if symbolic && at == to {
 			tree := strings.TrimSuffix(o.git.Join(path.Dir(name)), "/.git")
 			return gitdir.Foreign("cannot move %s, since the work tree %q stands on it: git switch to another branch there", ref, tree)
 		}

@@ -33,8 +33,6 @@ import (
 	"abl/internal/git/scan"
 	"abl/internal/hostfs"
 	"abl/internal/state"
-
-	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
 // ErrForeign marks a history that a person must decide about first: the
@@ -285,13 +283,9 @@ func pathsIn(d gitdir.Dir, folder string) (paths []string) {
 	return paths
 }
 
-// harmless are the extensions that do not change what abl reads and writes, and the
-// values with which they do not, "" for any.
-var harmless = map[string]string{"noop": "", "preciousobjects": "", "worktreeconfig": "", "objectformat": "sha1", "refstorage": "files"}
-
 // readConfig takes from the config what a snapshot must know.
 func (r *Repo) readConfig() error {
-	c, err := configOf(r.git)
+	c, err := configOf(r.git, "")
 	if err != nil {
 		return err
 	}
@@ -311,26 +305,6 @@ func (r *Repo) readConfig() error {
 		r.hooks = filepath.ToSlash(filepath.Clean(hooks)) + "/"
 	}
 	return nil
-}
-
-// configOf reads the config, and refuses formats that abl could not write. Without one git
-// takes its defaults.
-func configOf(d gitdir.Dir) (*config.Config, error) {
-	path := d.Join("config")
-	data, err := hostfs.Read(d.Path, "config", maxSteering)
-	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return nil, gitdir.Foreign("in %q: %v: replace it by what git makes there", d.Path, err)
-	}
-	c := config.New()
-	if err := config.NewDecoder(bytes.NewReader(data)).Decode(c); err != nil {
-		return nil, gitdir.Foreign("%q cannot be read (%v): mend it", path, err)
-	}
-	for _, o := range c.Section("extensions").Options {
-		if value, known := harmless[strings.ToLower(o.Key)]; !known || value != "" && value != o.Value {
-			return nil, gitdir.Foreign("%q uses the extension %q, which abl cannot keep: choose another directory, or convert the repository", path, o.Key)
-		}
-	}
-	return c, nil
 }
 
 // there refuses a repository that is no longer the one that was opened.

@@ -151,6 +151,7 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	if text := phase.Prepares(s); text != "" {
 		all = append(all, good("prepare", text))
 	}
+	all = append(all, checkGit(ctx, s)...)
 	for _, role := range roles.Both() {
 		all = append(all, checkPlayer(s, role))
 	}

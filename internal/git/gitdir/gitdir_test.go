@@ -128,13 +128,15 @@ func TestRef(t *testing.T) {
 	must(t, d.Replace("refs/heads/sym", []byte("ref: refs/heads/main\n")))
 	for name, want := range map[string]string{
 		"refs/heads/main": one, "refs/heads/x/y": two, "refs/heads/loose": two, "refs/heads/none": "", "refs/heads/x": "",
-		"refs/heads/loose/below": "",
+		"refs/heads/loose/below": "", "refs/heads/sym": one,
 	} {
 		if got, err := d.Ref(name); got != want || err != nil {
 			t.Errorf("%s: %q %v", name, got, err)
 		}
 	}
-	for _, name := range []string{"refs/heads/empty", "refs/heads/zero", "refs/heads/sym"} {
+	must(t, d.Replace("refs/heads/out", []byte("ref: refs/heads/../../config\n")))
+	must(t, d.Replace("refs/heads/tag", []byte("ref: refs/tags/v1\n")))
+	for _, name := range []string{"refs/heads/empty", "refs/heads/zero", "refs/heads/out", "refs/heads/tag"} {
 		if got, err := d.Ref(name); !errors.Is(err, ErrForeign) {
 			t.Errorf("%s: %q %v", name, got, err)
 		}

@@ -35,10 +35,32 @@ func (d Dir) Head() (branch, commit string, err error) {
 	return branch, "", nil
 }
 
-// Ref reads what a ref names, "" when there is no such ref. A ref that is
+// maxLinks is how many symbolic refs git follows.
+const maxLinks = 5
+
+// Target returns the ref that a symbolic ref leads to, or the ref itself.
+func (d Dir) Target(name string) (string, error) {
+	for at, left := name, maxLinks; ; left-- {
+		data, err := hostfs.Read(d.Path, at, maxRef)
+		to, symbolic := strings.CutPrefix(strings.TrimRight(string(data), "\n \t\r"), "ref: ")
+		if err != nil || !symbolic { // Ref reports the error
+			return at, nil
+		}
+		if branch, is := strings.CutPrefix(to, "refs/heads/"); !is || !ValidRef(branch) || left == 0 {
+			return "", Foreign("the symbolic ref %q leads to %.60q, which is not a branch: git symbolic-ref changes it", d.Join(name), to)
+		}
+		at = to
+	}
+}
+
+// Ref reads what a ref names, "" when there is no such ref. It follows a symbolic ref. A ref that is
 // there and empty, which other tools leave after a crash, is never taken for
 // one that is missing: that would begin a new history beside the old one.
 func (d Dir) Ref(name string) (string, error) {
+	name, err := d.Target(name)
+	if err != nil {
+		return "", err
+	}
 	data, err := hostfs.Read(d.Path, name, maxRef)
 	info, lerr := os.Lstat(d.Join(name))
 	switch {
@@ -80,6 +102,10 @@ func (d Dir) Packed() (map[string]string, error) {
 func (d Dir) Move(ctx context.Context, name, old, commit string, wait time.Duration) error {
 	if !ValidHash(commit) {
 		return fmt.Errorf("cannot move the ref %q to %q: that is no commit", name, commit)
+	}
+	name, err := d.Target(name)
+	if err != nil {
+		return err
 	}
 	if err := d.Mkdir(filepath.Dir(name)); err != nil {
 		return fmt.Errorf("cannot make room for the ref %q: %w", name, err)

@@ -1,0 +1,33 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"abl/cmd/internal/phase"
+	"abl/internal/git"
+)
+
+// leastGit is the oldest version of git that abl works with.
+var leastGit = []int{2, 30}
+
+// checkGit looks for the user's git and at the repository that the project works on, if there is one.
+func checkGit(ctx context.Context, s *phase.Project) []phase.Finding {
+	if s.Conf.Source.Repo == "" {
+		return nil
+	}
+	if _, _, err := s.Origin(); err != nil {
+		return []phase.Finding{failed("git", err)}
+	}
+	const hint = "install git 2.30 or newer"
+	v, err := git.Version(ctx)
+	if err != nil {
+		return []phase.Finding{{What: "git", Text: err.Error(), Hint: hint}}
+	}
+	text := fmt.Sprintf("git %d.%d", v[0], v[1])
+	if slices.Compare(v, leastGit) < 0 {
+		return []phase.Finding{{What: "git", Text: text + " is too old to merge", Hint: hint}}
+	}
+	return []phase.Finding{good("git", text)}
+}

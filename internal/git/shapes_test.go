@@ -1,0 +1,103 @@
+package git
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestOriginOfShapes: repositories of shapes that git allows are cloned, merged from and published to.
+func TestOriginOfShapes(t *testing.T) {
+	prefix := func(text string) func(t *testing.T, dir string) string {
+		return func(t *testing.T, dir string) string {
+			at := filepath.Join(dir, ".git/config")
+			data, err := os.ReadFile(at)
+			must(t, err)
+			must(t, os.WriteFile(at, append([]byte(text), data...), 0o644))
+			return dir
+		}
+	}
+	for name, change := range map[string]func(t *testing.T, dir string) string{
+		"a symbolic branch": func(t *testing.T, dir string) string {
+			git(t, dir, "branch", "-m", "trunk")
+			git(t, dir, "symbolic-ref", "refs/heads/main", "refs/heads/trunk")
+			git(t, dir, "symbolic-ref", "HEAD", "refs/heads/main")
+			return dir
+		},
+		"a byte order mark":    prefix("\xef\xbb\xbf"),
+		"sections on one line": prefix("[alias] st = status\n[user \"a]\\\"b\"] name = x # y\n[core]bare=false\n"),
+		"a comment after it":   prefix("[alias] # none\n[user] ; none\n"),
+		"a work tree": func(t *testing.T, dir string) string {
+			at := filepath.Join(t.TempDir(), "tree")
+			git(t, dir, "worktree", "add", "-q", "-b", "other", at)
+			return at
+		},
+		"a work tree with relative paths": func(t *testing.T, dir string) string {
+			at := dir + "-tree"
+			if _, err := tryGit(dir, "worktree", "add", "-q", "--relative-paths", "-b", "other", at); err == nil { // git 2.48
+				return at
+			}
+			git(t, dir, "worktree", "add", "-q", "-b", "other", at)
+			name := filepath.Base(at)
+			write(t, at, map[string]string{".git": "gitdir: ../" + filepath.Base(dir) + "/.git/worktrees/" + name + "\n"})
+			write(t, dir, map[string]string{".git/worktrees/" + name + "/gitdir": "../../../../" + name + "/.git\n"})
+			return at
+		},
+		"packed refs":       func(t *testing.T, dir string) string { git(t, dir, "pack-refs", "--all"); return dir },
+		"a detached HEAD":   func(t *testing.T, dir string) string { git(t, dir, "switch", "-q", "--detach"); return dir },
+		"a sparse checkout": func(t *testing.T, dir string) string { git(t, dir, "sparse-checkout", "set", "lib"); return dir },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := change(t, grown(t))
+			r := cloned(t, dir, ".abl", "secret")
+			write(t, r.Dir(), map[string]string{"new.js": "3"})
+			built := snapshot(t, r, "built", "p1-build-1.1").Commit.Hash
+			git(t, dir, "commit", "-q", "--allow-empty", "-m", "the user's")
+			_, err := takeIn(t, r, dir)
+			must(t, err)
+			at, _, err := r.Head()
+			must(t, err)
+			must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", built))
+			must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", at.Hash))
+			if got := git(t, dir, "diff", "--name-only", "HEAD", "abl/phase1"); got != "new.js" {
+				t.Errorf("the published branch differs in %q, want new.js", got)
+			}
+			sound(t, dir)
+		})
+	}
+}
+
+// TestOriginOfUnsupportedShapes: abl names what it does not support and what to do about it.
+func TestOriginOfUnsupportedShapes(t *testing.T) {
+	for name, c := range map[string]struct{ config, want string }{
+		"sha256":   {"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n", "abl reads SHA-1 objects only"},
+		"reftable": {"[core]\n\trepositoryformatversion = 1\n[extensions] refStorage = reftable\n", "git refs migrate --ref-format=files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := grown(t)
+			must(t, os.WriteFile(filepath.Join(dir, ".git/config"), []byte(c.config), 0o644))
+			if _, err := OpenOrigin(dir); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+	t.Run("a loop of symbolic branches", func(t *testing.T) {
+		dir := grown(t)
+		write(t, dir, map[string]string{".git/refs/heads/a": "ref: refs/heads/b\n", ".git/refs/heads/b": "ref: refs/heads/a\n"})
+		if _, err := origin(t, dir).Ref("refs/heads/a"); !errors.Is(err, ErrForeign) {
+			t.Errorf("got %v, want that the user decides", err)
+		}
+	})
+	t.Run("a branch that a work tree is on by another name", func(t *testing.T) {
+		dir := grown(t)
+		r := cloned(t, dir)
+		write(t, r.Dir(), map[string]string{"new.js": "3"})
+		built := snapshot(t, r, "built", "p1-build-1.1").Commit.Hash
+		git(t, dir, "symbolic-ref", "refs/heads/abl/phase1", "refs/heads/main")
+		if err := origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", built); !errors.Is(err, ErrForeign) {
+			t.Errorf("got %v, want that the branch of the work tree stays", err)
+		}
+	})
+}
