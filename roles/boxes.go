@@ -26,6 +26,7 @@ type Boxes struct {
 	Engine   sandbox.Engine
 	ID       string // the project's id, for names and labels
 	State    string // LabelState of what is made, "" for none
+	Dir      string // LabelDir of what is made, "" for none
 	Phase    int
 	UID, GID int               // whom a model's work runs as, never 0
 	Root     bool              // abl is root: files for a box are made over to UID, and to the person afterwards
@@ -76,6 +77,9 @@ func (s *Boxes) Labels(kind, role, call string, deadline time.Time) map[string]s
 	}
 	if s.State != "" {
 		labels[sandbox.LabelState] = s.State
+	}
+	if s.Dir != "" {
+		labels[sandbox.LabelDir] = s.Dir
 	}
 	return labels
 }

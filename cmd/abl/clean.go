@@ -1,10 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
@@ -20,14 +25,79 @@ func cleanCommand() cli.Command {
 	return cli.Command{
 		Name: "clean", Group: cli.Upkeep, Usage: "remove what this project left on the engine",
 		Long: `Removes containers, volumes and networks that have both this project's label and
-a name that begins with abl- and its id, and those of solutions/ here (abl learn);
+a name that begins with abl- and its id, those of solutions/ here (abl learn), and those of
+earlier projects of this directory, whose .abl/state.json was deleted (git clean -ffdx, say);
 gives lent files back, and puts back what a killed code-commit has changed by half.
 Source, tests, specs, logs and the ledger are never touched otherwise.
---orphans also removes what other projects of this machine left, if their state is gone
-(git clean -ffdx, say), nothing of theirs runs, and all deadlines passed a week ago.`,
-		Flags: []cli.Flag{{Name: "orphans", Usage: "also remove what projects left whose state is gone"}},
-		Run:   phase.Looking(runClean),
+--orphans also removes what projects of other directories left, if their state is gone,
+nothing of theirs runs, and all deadlines passed a week ago.
+--all removes nothing. It lists every project of abl's on the engine, the oldest first.`,
+		Flags: []cli.Flag{
+			{Name: "orphans", Usage: "also remove what projects left whose state is gone"},
+			{Name: "all", Usage: "list every abl project on the engine with its age, and remove nothing"},
+			{Name: "json", Usage: "with --all: one JSON document (docs/json.md)"},
+		},
+		Run: clean,
 	}
+}
+
+// clean lists the projects on the engine with --all, and else cleans up after this one.
+func clean(ctx context.Context, in *cli.Input) error {
+	switch {
+	case in.Bool("all") && in.Bool("orphans"):
+		return cli.Usagef("--all lists and --orphans removes: give one of them")
+	case in.Bool("all"):
+		return listProjects(ctx, in)
+	case in.Bool("json"):
+		return cli.Usagef("--json needs --all")
+	}
+	return phase.Looking(runClean)(ctx, in)
+}
+
+// listProjects shows what each abl project has on the engine.
+func listProjects(ctx context.Context, in *cli.Input) error {
+	eng, _, err := environment.Connect(ctx)
+	if err != nil {
+		return exit.OnEngine(err)
+	}
+	defer eng.Close()
+	all, err := environment.Projects(ctx, eng)
+	if err != nil {
+		return exit.OnEngine(err)
+	}
+	now := time.Now()
+	return in.Show(all, func(w io.Writer) {
+		if len(all) == 0 {
+			fmt.Fprintln(w, "no abl project has anything on the engine")
+			return
+		}
+		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+		fmt.Fprintln(t, "PROJECT\tAGE\tCONTAINERS\tRUNNING\tVOLUMES\tNETWORKS\tDIRECTORY")
+		for _, p := range all {
+			dir := cmp.Or(in.Safe.Line(p.Dir), "unknown")
+			if p.Lost {
+				dir += " (its .abl/state.json is gone)"
+			}
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", in.Safe.Line(p.ID), age(now.Sub(p.Created)),
+				p.Containers, p.Running, p.Volumes, p.Networks, dir)
+		}
+		_ = t.Flush()
+	})
+}
+
+// age is a time in its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d < 0, d > 100*365*24*time.Hour: // the engine reported no time
+		return "unknown"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
 func runClean(ctx context.Context, s *phase.Project) error {
@@ -57,8 +127,9 @@ func runClean(ctx context.Context, s *phase.Project) error {
 		return err
 	}
 	removed, err := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: f.Project}, nil)
+	earlier, eerr := environment.SweepEarlier(ctx, eng, s.Paths.State(), f.Project)
 	more, cerr := commit.Sweep(ctx, eng, s.Paths.Root)
-	removed, err = append(removed, more...), errors.Join(err, cerr)
+	removed, err = slices.Concat(removed, earlier, more), errors.Join(err, eerr, cerr)
 	if in.Bool("orphans") {
 		orphans, oerr := environment.SweepOrphans(ctx, eng)
 		removed, err = append(removed, orphans...), errors.Join(err, oerr)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -59,8 +60,8 @@ func TestCleanRemovesOrphans(t *testing.T) {
 	}
 	left := labelsOf(p)
 	for name, labels := range left {
-		if labels[sandbox.LabelDeadline] == "" || labels[sandbox.LabelState] != of(real) {
-			t.Errorf("%s has the labels %v, want a deadline and the state file %q", name, labels, of(real))
+		if labels[sandbox.LabelDeadline] == "" || labels[sandbox.LabelState] != of(real) || labels[sandbox.LabelDir] != host+":"+real {
+			t.Errorf("%s has the labels %v, want a deadline, the state file %q and its directory", name, labels, of(real))
 		}
 	}
 	if len(left) == 0 {
@@ -124,6 +125,56 @@ func TestCleanRemovesOrphans(t *testing.T) {
 			if is != names.want || strings.Contains(r.Stdout, "removed "+name+"\n") == names.want {
 				t.Errorf("%s: there %t, want %t; abl clean printed\n%s", said, is, names.want, r.Stdout)
 			}
+		}
+	}
+}
+
+// TestEarlierProjectOfTheDirectory: after git clean -ffdx, abl clean and the next run remove the
+// running agent of the project that the directory had before.
+func TestEarlierProjectOfTheDirectory(t *testing.T) {
+	p := newProject(t, nodeApp, builds(run("sleep 600")), verifies())
+	p.Git(".", "init", "-q")
+	p.Git(".", "add", "-A")
+	p.Git(".", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-q", "-m", "settings")
+	real, err := filepath.EvalSymlinks(p.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// leave kills abl in a call, deletes the state, and returns what is on the engine.
+	leave := func() (id string, names map[string]map[string]string) {
+		watch(p, func(e state.Event, abl *os.Process) {
+			if e.Kind == state.CallStart {
+				_ = abl.Kill()
+			}
+		}, "phase", "1")
+		id, names = p.ID(), labelsOf(p)
+		p.Git(".", "clean", "-q", "-ffdx")
+		if id == "" || len(names) == 0 || p.ID() != "" {
+			t.Fatalf("project %q left %v and has the id %q after git clean", id, names, p.ID())
+		}
+		return id, names
+	}
+	still := func(id string) string {
+		return docker(t, "ps", "-aq", "--filter", "label=abl.project="+id) + docker(t, "network", "ls", "-q", "--filter", "label=abl.project="+id)
+	}
+	for _, args := range [][]string{{"clean"}, {"phase", "1", "--progress", "plain"}} {
+		id, names := leave()
+		list := p.Must(0, "clean", "--all").Stdout
+		row := regexp.MustCompile(`(?m)^` + id + ` +\d+[sm] .*:` + regexp.QuoteMeta(real) + ` \(its .abl/state.json is gone\)$`)
+		if !row.MatchString(list) {
+			t.Errorf("abl clean --all lists\n%s\nwant a line that matches %s", list, row)
+		}
+		if args[0] == "phase" {
+			script(p, builds(write("server.mjs", server)), verifies())
+		}
+		r := p.Must(0, args...)
+		for name := range names {
+			if said := r.Stdout + r.Stderr; !strings.Contains(said, strings.TrimPrefix(name, "/")) {
+				t.Errorf("abl %s does not name %s:\n%s", args[0], name, said)
+			}
+		}
+		if left := still(id); left != "" {
+			t.Errorf("after abl %s project %s still has %s", args[0], id, left)
 		}
 	}
 }

@@ -141,6 +141,7 @@ type Status struct {
 	ExitCode   int
 	OOMKilled  bool   // the engine's own flag; an exit code of 137 alone proves nothing
 	Error      string // the engine's words when the start failed
+	CreatedAt  time.Time
 	StartedAt  time.Time
 	FinishedAt time.Time
 }

@@ -84,11 +84,24 @@ const (
 	LabelCall     = "abl.call"     // <call>.<attempt>, the idempotency key
 	LabelDeadline = "abl.deadline" // Unix seconds after which it is an orphan
 	LabelState    = "abl.state"    // HOST:PATH of the file that has the project's id, absent where no file has
+	LabelDir      = "abl.dir"      // HOST:PATH of the directory that abl works in
 )
 
 // Object is a container, volume or network that carries LabelProject.
 type Object struct {
+	Kind    ObjectKind
 	Name    string
 	Labels  map[string]string
-	Running bool // a container that has not ended
+	Created time.Time // zero if the engine does not report it
+	Running bool      // a container that has not ended
 }
+
+// ObjectKind is the kind of an Object.
+type ObjectKind string
+
+// The kinds.
+const (
+	ContainerObject ObjectKind = "container"
+	VolumeObject    ObjectKind = "volume"
+	NetworkObject   ObjectKind = "network"
+)

@@ -78,6 +78,9 @@ func (h Home) path(elem ...string) string {
 // Private is what abl keeps of a project for itself: state, records, ledger.
 func (h Home) Private() string { return h.path(".abl") }
 
+// State is the path of the file that has the project's id.
+func (h Home) State() string { return h.path(stateFile) }
+
 // Project is where its records and its ledger are.
 func (h Home) Project() state.Project { return state.NewProject(h.Root, "code", ".abl/none") }
 

@@ -26,7 +26,7 @@ type Engine interface {
 	boundary.Engine
 	images.Engine
 	ImageID(ctx context.Context, ref string) (id string, ok bool, err error)
-	Objects(ctx context.Context) ([]sandbox.Object, error)
+	Objects(ctx context.Context, labels map[string]string) ([]sandbox.Object, error)
 	Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error)
 	Guard(check func() error)
 	Killer(image func(context.Context) (string, error), report func(string))

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"abl/images"
@@ -35,7 +36,7 @@ type Options struct {
 	Phase     int           // 0 outside phases
 	Conf      *config.Loaded
 	Root      string     // that paths in the settings start from
-	Owned     string     // whose owner the containers run as, where abl is root; "" is the project's root
+	Owned     string     // the directory that abl works in, whose owner the containers run as if abl is root; "" is the project's root
 	CACert    string     // that the person names beside the settings' own
 	Offline   bool       // no image is made that needs a network
 	Weak      bool       // networks that are not proven will do
@@ -68,10 +69,10 @@ type Environment struct {
 // Open reaches the engine, proves its networks, and sweeps what an earlier run left
 // but for a call that goes on. What it has made is taken down when it fails.
 func Open(ctx context.Context, o Options) (*Environment, error) {
-	e := &Environment{Options: o, forwards: map[string]*sidecar.Forwarder{}}
 	if o.Owned == "" {
 		o.Owned = o.Project.Root
 	}
+	e := &Environment{Options: o, forwards: map[string]*sidecar.Forwarder{}}
 	e.UID, e.GID, e.Lend = hostfs.RoleID(o.Owned, os.Geteuid())
 	for _, do := range []func(context.Context) error{e.reach, e.stand, e.seesFiles, e.sweepLeft} {
 		err := cmp.Or(do(ctx), ctx.Err())
@@ -125,7 +126,7 @@ func (e *Environment) stand(ctx context.Context) error {
 		return err
 	}
 	e.Boxes = &roles.Boxes{
-		Engine: e.Engine, ID: e.ID, State: stateLabel(e.State), Phase: e.Phase, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Limits: e.limits(), Helper: holder,
+		Engine: e.Engine, ID: e.ID, State: pathLabel(e.State), Dir: pathLabel(e.Owned), Phase: e.Phase, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Limits: e.limits(), Helper: holder,
 		Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress, Gated: map[string]bool{}, Net: *e.Net, Life: e.Life, Safe: e.Safe,
 	}
 	e.Boxes.Disk, e.Boxes.Output = e.quota(e.Project), int64(e.Conf.Limits.Output)
@@ -163,7 +164,19 @@ func (e *Environment) sweepLeft(ctx context.Context) error {
 	if err == nil {
 		err = e.sweep(ctx, live)
 	}
+	if err == nil {
+		err = e.sweepEarlier(ctx)
+	}
 	failpoint.Here("stage.swept")
+	return err
+}
+
+// sweepEarlier removes what earlier projects of this directory left, and notes it.
+func (e *Environment) sweepEarlier(ctx context.Context) error {
+	removed, err := SweepEarlier(ctx, e.Engine, e.State, e.ID)
+	if len(removed) > 0 {
+		e.Note("removed what an earlier project of this directory left on the engine: " + strings.Join(removed, ", "))
+	}
 	return err
 }
 

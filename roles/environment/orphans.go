@@ -20,17 +20,46 @@ import (
 // orphanedFor is how long ago the deadlines of an orphan have passed.
 const orphanedFor = 7 * 24 * time.Hour
 
+// Sweeper is an engine that lists and removes what projects left there.
+type Sweeper interface {
+	Objects(ctx context.Context, labels map[string]string) ([]sandbox.Object, error)
+	Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error)
+}
+
 // SweepOrphans removes what projects of this machine left on the engine whose state file is gone
 // or belongs to another project by now, and returns the names. It leaves a project's objects
 // alone while one of them runs or has a deadline that did not pass a week ago.
 func SweepOrphans(ctx context.Context, eng Engine) (removed []string, err error) {
-	all, err := eng.Objects(ctx)
+	all, err := eng.Objects(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	running := func(s sandbox.Status) bool { return s.State == sandbox.Running } // since then
 	for _, id := range orphans(all, time.Now().Add(-orphanedFor), lost) {
 		names, serr := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, running)
+		removed, err = append(removed, names...), errors.Join(err, serr)
+	}
+	return removed, err
+}
+
+// SweepEarlier removes the containers, volumes and networks that other project ids than id left
+// for the same state file, also those that run, and returns their names. The caller holds the
+// project's lock. Nothing resumes such a call: only a state file with its id could.
+func SweepEarlier(ctx context.Context, eng Sweeper, stateFile, id string) (removed []string, err error) {
+	label := pathLabel(stateFile)
+	if label == "" {
+		return nil, nil
+	}
+	found, err := eng.Objects(ctx, map[string]string{sandbox.LabelState: label})
+	ids := map[string]bool{}
+	for _, o := range found {
+		if sandbox.Made(o.Name, o.Labels) && o.Labels[sandbox.LabelProject] != id {
+			ids[o.Labels[sandbox.LabelProject]] = true
+		}
+	}
+	for _, earlier := range slices.Sorted(maps.Keys(ids)) {
+		labels := map[string]string{sandbox.LabelProject: earlier, sandbox.LabelState: label}
+		names, serr := eng.Sweep(ctx, labels, nil)
 		removed, err = append(removed, names...), errors.Join(err, serr)
 	}
 	return removed, err
@@ -57,8 +86,8 @@ func orphans(all []sandbox.Object, by time.Time, lost func(label, id string) boo
 	return slices.Sorted(maps.Keys(states))
 }
 
-// stateLabel names a state file of this machine, "" for none.
-func stateLabel(path string) string {
+// pathLabel names a file or directory of this machine, "" for none.
+func pathLabel(path string) string {
 	host, err := os.Hostname()
 	if err != nil || path == "" || !utf8.ValidString(path) { // the engine would return another label
 		return ""
@@ -71,7 +100,7 @@ func stateLabel(path string) string {
 // or its disk is not mounted.
 func lost(label, id string) bool {
 	_, path, ok := strings.Cut(label, ":")
-	if !ok || label != stateLabel(path) || !filepath.IsAbs(path) {
+	if !ok || label != pathLabel(path) || !filepath.IsAbs(path) {
 		return false
 	}
 	root, err := os.Stat(filepath.Dir(filepath.Dir(path)))

@@ -75,15 +75,16 @@ func TestLost(t *testing.T) {
 		label, id string
 		want      bool
 	}{
-		"has the id":             {stateLabel(valid), begun.Project, false},
-		"another id":             {stateLabel(valid), other, true},
-		"damaged":                {stateLabel(saved("damaged", []byte("{"))), other, false},
-		"no .abl":                {stateLabel(filepath.Join(here, "cleaned/.abl/state.json")), other, true},
-		"no directory":           {stateLabel(filepath.Join(here, "moved/.abl/state.json")), other, false},
+		"has the id":             {pathLabel(valid), begun.Project, false},
+		"another id":             {pathLabel(valid), other, true},
+		"damaged":                {pathLabel(saved("damaged", []byte("{"))), other, false},
+		"a state of abl learn":   {pathLabel(saved("learned", []byte(`{"version": 1, "id": "learn-0123456789"}`))), other, false},
+		"no .abl":                {pathLabel(filepath.Join(here, "cleaned/.abl/state.json")), other, true},
+		"no directory":           {pathLabel(filepath.Join(here, "moved/.abl/state.json")), other, false},
 		"another machine":        {"elsewhere.invalid:" + valid, other, false},
 		"no label":               {"", other, false},
-		"not an absolute path":   {stateLabel("valid/.abl/state.json"), other, false},
-		"path that is not UTF-8": {stateLabel("/\xff/.abl/state.json"), other, false},
+		"not an absolute path":   {pathLabel("valid/.abl/state.json"), other, false},
+		"path that is not UTF-8": {pathLabel("/\xff/.abl/state.json"), other, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := lost(c.label, c.id); got != c.want {

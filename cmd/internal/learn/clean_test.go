@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +21,15 @@ import (
 
 // broom is an engine that notes whose things it is asked to remove.
 type broom struct {
-	sandbox.Stores
+	there []sandbox.Object
+	asked []string // the state files whose objects it is asked for
 	swept []string
+}
+
+func (b *broom) Objects(_ context.Context, labels map[string]string) ([]sandbox.Object, error) {
+	_, path, _ := strings.Cut(labels[sandbox.LabelState], ":")
+	b.asked = append(b.asked, path)
+	return b.there, nil
 }
 
 func (b *broom) Sweep(_ context.Context, labels map[string]string, _ func(sandbox.Status) bool) ([]string, error) {
@@ -53,12 +61,19 @@ func TestClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, voice bytes.Buffer
-	b := &broom{}
+	const earlier = "learn-0123456789"
+	b := &broom{there: []sandbox.Object{
+		{Name: sandbox.Name(s.ID, "a"), Labels: map[string]string{sandbox.LabelProject: s.ID}},
+		{Name: sandbox.Name(earlier, "a"), Labels: map[string]string{sandbox.LabelProject: earlier}},
+	}}
 	in := &cli.Input{Stdout: &out, Stderr: &voice, Safe: redact.NewSanitizer(nil)}
 	in.Bare.Stderr = &voice
 	removed, err := Clean(t.Context(), in, here, b)
-	if want := []string{s.ID}; err != nil || removed != 1 || !slices.Equal(b.swept, want) {
+	if want := []string{s.ID, earlier}; err != nil || removed != 2 || !slices.Equal(b.swept, want) {
 		t.Errorf("%d of %v, want %v: %v\n%s", removed, b.swept, want, err, out.String())
+	}
+	if want := []string{filepath.Join(left.Root, ".abl/learn.json")}; !slices.Equal(b.asked, want) {
+		t.Errorf("asked for what the state files %q left, want %q", b.asked, want)
 	}
 	wants(t, "what is said", out.String()+voice.String(), "removed abl-"+s.ID+"-x\n", "solutions/busy is left as it is: a run is at work there")
 	if _, err := os.Stat(filepath.Join(rec.Dir, "stopped.json")); err != nil {

@@ -148,7 +148,7 @@ func runClean(ctx context.Context, in *cli.Input) error {
 
 // Clean removes what the projects in the solutions of a directory left, and says what
 // and how much.
-func Clean(ctx context.Context, in *cli.Input, here string, eng sandbox.Stores) (removed int, err error) {
+func Clean(ctx context.Context, in *cli.Input, here string, eng environment.Sweeper) (removed int, err error) {
 	for _, h := range learner.Projects(filepath.Join(here, learner.Folder)) {
 		names, cerr := cleanOne(ctx, here, h, eng)
 		for _, name := range names {
@@ -164,7 +164,7 @@ func Clean(ctx context.Context, in *cli.Input, here string, eng sandbox.Stores) 
 	return removed, err
 }
 
-func cleanOne(ctx context.Context, here string, h learner.Home, eng sandbox.Stores) (removed []string, err error) {
+func cleanOne(ctx context.Context, here string, h learner.Home, eng environment.Sweeper) (removed []string, err error) {
 	free, err := hostfs.Lock(h.Project().Lock())
 	if err != nil {
 		return nil, err
@@ -176,6 +176,8 @@ func cleanOne(ctx context.Context, here string, h learner.Home, eng sandbox.Stor
 	}
 	if err == nil {
 		removed, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: s.ID}, nil)
+		earlier, eerr := environment.SweepEarlier(ctx, eng, h.State(), s.ID)
+		removed, err = append(removed, earlier...), errors.Join(err, eerr)
 	}
 	sweep := errors.Join(hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root))
 	return removed, errors.Join(err, sweep, hostfs.HandOver(here, h.Rel(h.Root)))

@@ -191,7 +191,7 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 		return nil, err
 	}
 	env, err := environment.Open(ctx, environment.Options{
-		Project: w.home.Project(), ID: s.ID, Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
+		Project: w.home.Project(), ID: s.ID, State: w.home.State(), Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
 		Weak: w.in.Bool(cli.WeakFlag), Safe: w.in.Safe, Note: w.tell.Note, NoteImage: w.tell.Note,
 	})
 	if err != nil {

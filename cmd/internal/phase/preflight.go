@@ -99,7 +99,8 @@ func (r *Run) tidyAtRest(ctx context.Context) error {
 	eng, _, err := environment.Connect(ctx)
 	if err == nil {
 		_, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: r.file.Project}, nil)
-		err = errors.Join(exit.OnEngine(err), eng.Close())
+		_, eerr := environment.SweepEarlier(ctx, eng, r.Paths.State(), r.file.Project)
+		err = errors.Join(exit.OnEngine(errors.Join(err, eerr)), eng.Close())
 		if err != nil {
 			return err
 		}

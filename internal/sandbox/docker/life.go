@@ -256,7 +256,7 @@ func toStatus(box container.InspectResponse) sandbox.Status {
 		ID: box.ID, Name: strings.TrimPrefix(box.Name, "/"), Labels: box.Config.Labels,
 		State: toState(box.State), ExitCode: box.State.ExitCode, OOMKilled: box.State.OOMKilled,
 		Error:     wording.OneLine(box.State.Error),
-		StartedAt: toTime(box.State.StartedAt), FinishedAt: toTime(box.State.FinishedAt),
+		CreatedAt: toTime(box.Created), StartedAt: toTime(box.State.StartedAt), FinishedAt: toTime(box.State.FinishedAt),
 	}
 }
 

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -83,20 +84,28 @@ func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(
 	return slices.Concat(removed, gone, more), err
 }
 
-// Objects lists the containers, volumes and networks of every project on the engine.
-func (e *Engine) Objects(ctx context.Context) (all []sandbox.Object, err error) {
-	any := map[string]string{sandbox.LabelProject: ""}
-	boxes, err := e.List(ctx, any)
+// Objects lists the containers, volumes and networks of every project that carry the labels. A
+// label with an empty value only has to be there.
+func (e *Engine) Objects(ctx context.Context, labels map[string]string) (all []sandbox.Object, err error) {
+	labels = maps.Clone(labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[sandbox.LabelProject] = labels[sandbox.LabelProject] // any value will do
+	boxes, err := e.List(ctx, labels)
 	for _, b := range boxes {
-		all = append(all, sandbox.Object{Name: b.Name, Labels: b.Labels, Running: b.State == sandbox.Running})
+		running := b.State == sandbox.Running
+		all = append(all, sandbox.Object{
+			Kind: sandbox.ContainerObject, Name: b.Name, Labels: b.Labels, Created: b.CreatedAt, Running: running,
+		})
 	}
-	vols, verr := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(any)})
+	vols, verr := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(labels)})
 	for _, v := range vols.Volumes {
-		all = append(all, sandbox.Object{Name: v.Name, Labels: v.Labels})
+		all = append(all, sandbox.Object{Kind: sandbox.VolumeObject, Name: v.Name, Labels: v.Labels, Created: toTime(v.CreatedAt)})
 	}
-	nets, nerr := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: withLabels(any)})
+	nets, nerr := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: withLabels(labels)})
 	for _, n := range nets {
-		all = append(all, sandbox.Object{Name: n.Name, Labels: n.Labels})
+		all = append(all, sandbox.Object{Kind: sandbox.NetworkObject, Name: n.Name, Labels: n.Labels, Created: n.Created})
 	}
 	return all, errors.Join(err, about(verr, "cannot list volumes"), about(nerr, "cannot list networks"))
 }

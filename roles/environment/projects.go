@@ -1,0 +1,76 @@
+package environment
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"abl/internal/sandbox"
+)
+
+// OnEngine is what one abl project has on an engine.
+type OnEngine struct {
+	ID         string    `json:"project"`
+	Dir        string    `json:"dir"`     // HOST:PATH, "" if its objects do not have the label
+	Created    time.Time `json:"created"` // of its oldest object
+	Containers int       `json:"containers"`
+	Running    int       `json:"running"` // of the containers
+	Volumes    int       `json:"volumes"`
+	Networks   int       `json:"networks"`
+	Lost       bool      `json:"lost"` // its state file is on this machine and does not have its id any more
+}
+
+// Projects lists the projects that have containers, volumes or networks on an engine, the oldest
+// first.
+func Projects(ctx context.Context, eng Engine) ([]OnEngine, error) {
+	objects, err := eng.Objects(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return projects(objects, lost), nil
+}
+
+func projects(objects []sandbox.Object, lost func(label, id string) bool) []OnEngine {
+	byID := map[string]*OnEngine{}
+	for _, o := range objects {
+		if !sandbox.Made(o.Name, o.Labels) {
+			continue
+		}
+		id := o.Labels[sandbox.LabelProject]
+		p := byID[id]
+		if p == nil {
+			p = &OnEngine{ID: id}
+			byID[id] = p
+		}
+		p.add(o)
+		p.Lost = p.Lost || lost(o.Labels[sandbox.LabelState], id)
+	}
+	all := make([]OnEngine, 0, len(byID))
+	for _, p := range byID {
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b OnEngine) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// add counts an object of the project.
+func (p *OnEngine) add(o sandbox.Object) {
+	switch o.Kind {
+	case sandbox.ContainerObject:
+		p.Containers++
+		if o.Running {
+			p.Running++
+		}
+	case sandbox.VolumeObject:
+		p.Volumes++
+	case sandbox.NetworkObject:
+		p.Networks++
+	}
+	if p.Created.IsZero() || !o.Created.IsZero() && o.Created.Before(p.Created) {
+		p.Created = o.Created
+	}
+	p.Dir = cmp.Or(p.Dir, o.Labels[sandbox.LabelDir])
+}
