@@ -24,6 +24,9 @@ const (
 
 // build makes one image.
 func (m *Maker) build(ctx context.Context, r recipe, labels map[string]string) error {
+	if err := m.buildable(ctx, r); err != nil {
+		return err
+	}
 	begun := time.Now()
 	id := fmt.Sprintf("%d-%s", begun.Unix(), rand.Text())
 	files, args, err := m.prepare(r, labels, id)
@@ -48,6 +51,21 @@ func (m *Maker) build(ctx context.Context, r recipe, labels map[string]string) e
 	}
 	m.showFailed(r.name, failed)
 	return failed
+}
+
+// buildable refuses a project's Dockerfile that the engine's builder does not support.
+func (m *Maker) buildable(ctx context.Context, r recipe) error {
+	if r.name != projectImage {
+		return nil
+	}
+	info, err := m.Engine.Info(ctx)
+	if err != nil || info.BuildKit {
+		return err
+	}
+	if err := checkClassic(r.dockerfile()); err != nil {
+		return fmt.Errorf("%w: %w", ErrDockerfile, err)
+	}
+	return nil
 }
 
 // networkOf is what the steps of a build reach. A Dockerfile of somebody else's gets
@@ -101,7 +119,11 @@ func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network st
 	defer reader.Close() // an engine that refuses early leaves the packer writing
 	go func() { writer.CloseWithError(pack(writer, files)) }()
 	out := output{name: r.name, m: m}
-	if err := m.Engine.Build(ctx, reader, r.ref, network, args, out.line); err != nil {
+	b := sandbox.ImageBuild{Ref: r.ref, Network: network, Args: args}
+	if r.name == projectImage { // abl's own need no more than the classic builder has
+		b.BuildKit, b.Images = true, imagesOf(r.dockerfile())
+	}
+	if err := m.Engine.Build(ctx, reader, b, out.line); err != nil {
 		return &BuildError{Ref: r.ref, Lines: out.lines, cause: err}
 	}
 	out.ended()
@@ -241,6 +263,10 @@ var hints = []struct {
 }{
 	{[]string{"SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER", "UNABLE_TO_VERIFY", "certificate verify failed", "certificate signed by unknown"},
 		"a proxy seems to re-sign TLS here: name the certificate of its authority with --ca-cert FILE or ABL_CA_CERT"},
+	{[]string{"unknown instruction", "Unknown instruction"},
+		"if the Dockerfile has heredocs (<<EOF), begin it with the line `# syntax=docker/dockerfile:1`, or update Docker"},
+	{[]string{"pull access denied", "unauthorized", "401 Unauthorized", "no basic auth credentials", "authentication required"},
+		"a registry refused an image that the Dockerfile names: run `docker login HOST`; abl uses the credentials of your Docker config"},
 	{[]string{"no space left on device"}, "the engine's disk is full: `docker system df` shows what takes it"},
 	{noNames, "builds find no network: set HTTPS_PROXY and HTTP_PROXY, or bring the images with `abl images load FILE`; " +
 		"a Dockerfile of your own may use this machine's network when you say so (network.builds: host)"},

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -275,10 +276,11 @@ func TestEngineFailedStepIsShownWhole(t *testing.T) {
 		want = append(want, fmt.Sprintf("project | %d", 1001+i))
 	}
 	shown := slices.DeleteFunc(slices.Clone(said), func(line string) bool { return !strings.HasPrefix(line, "project | 1") })
-	if !slices.Equal(shown, want) || said[0] != "project | Step 3/4 : RUN seq 1001 1300 && exit 3" {
+	if !slices.Equal(shown, want) || !regexp.MustCompile(`^project \| Step \d/\d : RUN seq 1001 1300 && exit 3$`).MatchString(said[0]) {
 		t.Errorf("shown is %q, want the failed step alone and all 300 of its lines", said)
 	}
-	if want := "project: step 3/4 RUN seq 1001 1300 && exit 3"; !slices.Contains(live, want) {
-		t.Errorf("told of %q, want %q", live, want)
+	step := regexp.MustCompile(`^project: step \d/\d RUN seq 1001 1300 && exit 3$`) // builders count steps differently
+	if got := slices.IndexFunc(live, step.MatchString); got < 0 {
+		t.Errorf("progress is %q, want a line that matches %s", live, step)
 	}
 }

@@ -75,7 +75,8 @@ func (f *fakeEngine) Pull(_ context.Context, ref string, progress func(string)) 
 	return f.digest, nil
 }
 
-func (f *fakeEngine) Build(_ context.Context, r io.Reader, ref, network string, args map[string]string, progress func(string)) error {
+func (f *fakeEngine) Build(_ context.Context, r io.Reader, b sandbox.ImageBuild, progress func(string)) error {
+	ref, network, args := b.Ref, b.Network, b.Args
 	files, err := untar(r)
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ type Engine interface {
 	SaveImages(ctx context.Context, w io.Writer, refs []string) error
 	LoadImages(ctx context.Context, r io.Reader) ([]string, error)
 	Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error)
-	Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error
+	Build(ctx context.Context, tar io.Reader, b sandbox.ImageBuild, progress func(string)) error
 }
 
 // Maker makes images on an engine. Its fields are set once, before use; Engine and Env are required.

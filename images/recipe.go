@@ -29,6 +29,16 @@ type recipe struct {
 	files   []entry // the build context, sorted by name
 }
 
+// dockerfile returns the text of the recipe's Dockerfile.
+func (r recipe) dockerfile() string {
+	for _, f := range r.files {
+		if f.name == dockerfileName {
+			return string(f.data)
+		}
+	}
+	return ""
+}
+
 // hash covers all that decides what the image will hold. Certificates and
 // proxies are no part of it: they change the way, not what arrives.
 func (r recipe) hash(arch string) string {

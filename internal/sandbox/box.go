@@ -172,7 +172,17 @@ type Info struct {
 	DataDir                    string // where the engine keeps what containers write, on its host
 	NoSwapLimit                bool   // its kernel does not count swap, so a limit on memory cannot include it
 	CPUs                       int
+	BuildKit                   bool  // it builds images with BuildKit
 	Apart                      Apart // how its version is known to keep networks apart from its host
+}
+
+// ImageBuild is an image to be built.
+type ImageBuild struct {
+	Ref      string
+	Network  string // network mode of its steps, "" for the engine's default
+	Args     map[string]string
+	Images   []string // references of images that the Dockerfile names
+	BuildKit bool     // use BuildKit if the engine has it, and else the classic builder
 }
 
 // Terminal is a person's terminal, already in raw mode.

@@ -289,7 +289,7 @@ func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
 	}
 	l.must(w.Close())
 	image := probeImage + "-volume"
-	l.must(l.Build(t.Context(), &folder, image, "none", nil, nil))
+	l.must(l.Build(t.Context(), &folder, sandbox.ImageBuild{Ref: image, Network: "none"}, nil))
 	t.Cleanup(func() { l.must(l.RemoveImage(context.WithoutCancel(t.Context()), image)) })
 	for _, ends := range []string{"removed", "swept"} {
 		t.Run(ends, func(t *testing.T) {

@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	clicontext "github.com/docker/cli/cli/context"
 	endpoint "github.com/docker/cli/cli/context/docker"
 	"github.com/docker/cli/cli/context/store"
+	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
 
@@ -47,7 +49,8 @@ func Connect(ctx context.Context, env func(string) string) (*Engine, error) {
 		return nil, fmt.Errorf("%w at %s: %w", sandbox.ErrUnreachable, at.Host, err)
 	}
 	e := newEngine(&conn{api: c, host: at.Host, pause: firstPause})
-	if err := e.greet(ctx); err != nil {
+	e.logins = logins{dockerDir(env)}
+	if err := e.greet(ctx, env("DOCKER_BUILDKIT")); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return e, nil
@@ -63,8 +66,9 @@ func dialEachTime(c *client.Client) error {
 	return nil
 }
 
-// greet learns whether the engine answers and speaks an API that abl knows.
-func (e *conn) greet(ctx context.Context) error {
+// greet learns whether the engine answers and speaks an API that abl knows, and whether it builds
+// with BuildKit. wanted is the user's DOCKER_BUILDKIT, with the meaning that it has for docker.
+func (e *conn) greet(ctx context.Context, wanted string) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	pong, err := e.api.Ping(ctx)
@@ -75,6 +79,11 @@ func (e *conn) greet(ctx context.Context) error {
 		return fmt.Errorf("engine at %s speaks API %q and abl needs %s: update Docker to 20.10 or later",
 			e.host, pong.APIVersion, oldest)
 	}
+	// Engines before 23 name a builder only if their configuration does; all of them have BuildKit.
+	e.buildKit = pong.BuilderVersion != build.BuilderV1
+	if on, err := strconv.ParseBool(wanted); err == nil {
+		e.buildKit = on
+	}
 	return nil
 }
 
@@ -84,7 +93,7 @@ func locate(env func(string) string) (at endpoint.Endpoint, err error) {
 	if host := env("DOCKER_HOST"); host != "" {
 		return fromEnv(host, env)
 	}
-	dir := cmp.Or(env("DOCKER_CONFIG"), filepath.Join(env("HOME"), ".docker"))
+	dir := dockerDir(env)
 	name := env("DOCKER_CONTEXT")
 	if name == "" {
 		if name, err = currentContext(filepath.Join(dir, "config.json")); err != nil {

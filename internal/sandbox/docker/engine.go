@@ -25,6 +25,7 @@ type Engine struct {
 // stores are an engine's networks, volumes and images.
 type stores struct {
 	*conn
+	logins    logins
 	measuring sync.Mutex // an engine measures for one caller at a time, and refuses others
 	making    sync.Mutex // engines check a network's name and make it in two steps
 }
@@ -34,6 +35,8 @@ type conn struct {
 	api   client.APIClient
 	host  string        // address, for error sentences
 	pause time.Duration // before the first repetition of a call; doubles
+
+	buildKit bool // it builds with BuildKit
 
 	patience patience
 	guard    func() error // asked before every request, nil for nobody

@@ -14,6 +14,8 @@ import (
 	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+
+	"abl/internal/sandbox"
 )
 
 // ImageID gives the id of an image that the engine has; ok is false when it has none of this name.
@@ -33,14 +35,23 @@ func (e *stores) inspectImage(ctx context.Context, ref string) (image.InspectRes
 	return found, about(err, "image %q", ref)
 }
 
-// Pull takes an image from its registry and gives it pinned, as name@digest.
-// It waits as long as ctx lets it; progress gets a line whenever there is more of a layer.
+// Pull takes an image from its registry, with the credentials of the user's Docker config, and
+// returns it pinned, as name@digest. It waits as long as ctx lets it; progress gets a line whenever
+// there is more of a layer.
 func (e *stores) Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error) {
-	err = e.work(ctx, progress, func(ctx context.Context) (io.ReadCloser, error) {
-		return e.api.ImagePull(ctx, ref, image.PullOptions{})
-	})
+	host, err := registryOf(ref)
 	if err != nil {
 		return "", fmt.Errorf("cannot pull image %q: %w", ref, err)
+	}
+	auth, why := e.logins.of(ctx, host) // without credentials the image may be public
+	header, err := encoded(auth)
+	if err == nil {
+		err = e.work(ctx, progress, func(ctx context.Context) (io.ReadCloser, error) {
+			return e.api.ImagePull(ctx, ref, image.PullOptions{RegistryAuth: header})
+		})
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot pull image %q: %w", ref, unauthorized(err, host, header != "", why))
 	}
 	found, err := e.inspectImage(ctx, ref)
 	if err != nil {
@@ -52,21 +63,49 @@ func (e *stores) Pull(ctx context.Context, ref string, progress func(string)) (d
 	return found.RepoDigests[0], nil
 }
 
-// Build builds the file Dockerfile of a tar archive and names the result. It
-// uses the classic builder, which every engine has without a plugin. network
-// is a network mode for the steps, "" for the engine's own; progress gets
-// every line that the build prints.
-func (e *stores) Build(ctx context.Context, tar io.Reader, ref, network string, args map[string]string, progress func(string)) error {
-	given := map[string]*string{}
-	for name, value := range args {
-		given[name] = &value
+// Build builds the file Dockerfile of a tar archive, with the credentials of the user's Docker
+// config for the images that it names. progress gets every line that the build prints.
+func (e *stores) Build(ctx context.Context, tar io.Reader, b sandbox.ImageBuild, progress func(string)) error {
+	o := build.ImageBuildOptions{
+		Tags: []string{b.Ref}, BuildArgs: map[string]*string{}, NetworkMode: b.Network,
+		Remove: true, ForceRemove: true, Version: build.BuilderV1,
 	}
-	return e.work(ctx, progress, func(ctx context.Context) (io.ReadCloser, error) {
-		answer, err := e.api.ImageBuild(ctx, tar, build.ImageBuildOptions{
-			Tags: []string{ref}, BuildArgs: given, NetworkMode: network,
-			Remove: true, ForceRemove: true, Version: build.BuilderV1,
-		})
+	for name, value := range b.Args {
+		o.BuildArgs[name] = &value
+	}
+	if b.BuildKit && e.buildKit {
+		return e.buildWithBuildKit(ctx, tar, o, progress)
+	}
+	known, why := e.logins.forImages(ctx, b.Images)
+	o.AuthConfigs = known
+	err := e.work(ctx, progress, func(ctx context.Context) (io.ReadCloser, error) {
+		answer, err := e.api.ImageBuild(ctx, tar, o)
 		return answer.Body, err
+	})
+	if err != nil {
+		err = errors.Join(err, why)
+	}
+	return err
+}
+
+// buildWithBuildKit builds with BuildKit, which asks for credentials in a session.
+func (e *stores) buildWithBuildKit(ctx context.Context, tar io.Reader, o build.ImageBuildOptions, progress func(string)) error {
+	o.Version = build.BuilderBuildKit
+	return e.once(ctx, endless, func(ctx context.Context) error {
+		s, err := e.openSession(ctx)
+		if err != nil {
+			return err
+		}
+		o.SessionID = s.id
+		answer, err := e.api.ImageBuild(ctx, tar, o)
+		if err == nil {
+			err = follow(answer.Body, progress)
+		}
+		why := s.close()
+		if err != nil {
+			err = errors.Join(err, why)
+		}
+		return err
 	})
 }
 
@@ -146,7 +185,7 @@ func (e *stores) work(ctx context.Context, progress func(string), start func(con
 }
 
 // message is one of the JSON documents an engine sends while it works on an
-// image. Builds speak in Stream, pulls and loads in Status.
+// image. Classic builds speak in Stream, BuildKit in Aux, pulls and loads in Status.
 type message struct {
 	Stream string                           `json:"stream"`
 	Status string                           `json:"status"`
@@ -156,6 +195,7 @@ type message struct {
 	Detail struct {
 		Message string `json:"message"`
 	} `json:"errorDetail"`
+	Aux json.RawMessage `json:"aux"`
 }
 
 // follow reads an engine's messages to their end, hands on each line and
@@ -167,7 +207,7 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 			progress(line)
 		}
 	}
-	in := json.NewDecoder(body)
+	in, steps := json.NewDecoder(body), trace{say: say, steps: map[string]*vertex{}}
 	var rest string // a line whose end has not come yet
 	for {
 		var m message
@@ -181,6 +221,12 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 		if fault := cmp.Or(m.Detail.Message, m.Error); fault != "" {
 			say(rest)
 			return errors.New(fault)
+		}
+		if m.ID == traceID {
+			if err := steps.read(m.Aux); err != nil {
+				return fmt.Errorf("cannot read BuildKit's report: %w", err)
+			}
+			continue
 		}
 		// A program that draws a bar returns to its line's start.
 		lines := strings.Split(strings.ReplaceAll(rest+m.Stream, "\r", "\n"), "\n")

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/docker/docker/api/types/image"
+
+	"abl/internal/sandbox"
 )
 
 type body struct {
@@ -104,7 +106,7 @@ func TestEngineImages(t *testing.T) {
 	ctx := t.Context()
 	mark := strings.ToLower(rand.Text())
 	base, built, label := "abl-test-docker/base:"+mark, "abl-test-docker/built:"+mark, "abl.test."+mark
-	err := e.Build(ctx, oneFile(t, "Dockerfile", "FROM scratch\nCOPY Dockerfile /\nLABEL "+label+"=first abl.project=test-images\n"), base, "", nil, nil)
+	err := e.Build(ctx, oneFile(t, "Dockerfile", "FROM scratch\nCOPY Dockerfile /\nLABEL "+label+"=first abl.project=test-images\n"), sandbox.ImageBuild{Ref: base}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func TestEngineImages(t *testing.T) {
 	}()
 	var lines []string
 	err = e.Build(ctx, oneFile(t, "Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nARG WORD\nLABEL "+label+"=${WORD}\n"),
-		built, "", map[string]string{"ABL_IMAGE": base, "WORD": "built"}, func(line string) { lines = append(lines, line) })
+		sandbox.ImageBuild{Ref: built, Args: map[string]string{"ABL_IMAGE": base, "WORD": "built"}}, func(line string) { lines = append(lines, line) })
 	if err != nil || !slices.Contains(lines, "Step 1/4 : ARG ABL_IMAGE") {
 		t.Fatalf("%v, build said %q", err, lines)
 	}
@@ -152,7 +154,7 @@ func TestEngineImages(t *testing.T) {
 func TestEngineImageFailures(t *testing.T) {
 	e := engine(t)
 	ctx := t.Context()
-	err := e.Build(ctx, oneFile(t, "Dockerfile", "FROM scratch\nCOPY away /\n"), "abl-test-docker/never:1", "", nil, nil)
+	err := e.Build(ctx, oneFile(t, "Dockerfile", "FROM scratch\nCOPY away /\n"), sandbox.ImageBuild{Ref: "abl-test-docker/never:1"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "away") {
 		t.Errorf("build of a missing file: %v", err)
 	}

@@ -34,6 +34,7 @@ func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
 		return sandbox.Info{}, fmt.Errorf("cannot ask the engine what it is: %w", err)
 	}
 	info := describe(raw, e.api.ClientVersion(), e.host, thisMachine())
+	info.BuildKit = e.buildKit
 	e.info = &info
 	return info, nil
 }

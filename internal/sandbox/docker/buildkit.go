@@ -1,0 +1,323 @@
+package docker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The methods that BuildKit calls in a client's session. Their few messages are read and written
+// here: BuildKit's own module needs the successor of Docker's client (docs/dependencies.md).
+const (
+	askCredentials = "/moby.filesync.v1.Auth/Credentials"
+	askHealth      = "/grpc.health.v1.Health/Check"
+)
+
+// session answers BuildKit's questions for the credentials of registries until it is closed.
+type session struct {
+	id     string
+	server *grpc.Server
+	served chan error
+	failed error // of looking for credentials
+	mu     sync.Mutex
+}
+
+// openSession connects a session to the engine.
+func (e *stores) openSession(ctx context.Context) (*session, error) {
+	s := &session{id: rand.Text(), served: make(chan error, 1)}
+	conn, err := e.api.DialHijack(ctx, "/session", "h2c", map[string][]string{
+		"X-Docker-Expose-Session-Uuid":        {s.id},
+		"X-Docker-Expose-Session-Name":        {"abl"},
+		"X-Docker-Expose-Session-Grpc-Method": {askCredentials},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.server = grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		return s.answer(stream, e.logins)
+	}))
+	go func() { s.served <- s.server.Serve(&oneConn{conn: conn, closed: make(chan struct{})}) }()
+	return s, nil
+}
+
+// close ends the session and returns the error of looking for credentials.
+func (s *session) close() error {
+	s.server.Stop()
+	<-s.served
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+func (s *session) answer(stream grpc.ServerStream, known logins) error {
+	method, _ := grpc.MethodFromServerStream(stream)
+	var asked, reply []byte
+	if err := stream.RecvMsg(&asked); err != nil {
+		return err
+	}
+	switch method {
+	case askHealth:
+		reply = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1) // it serves
+	case askCredentials:
+		host, err := field(asked, 1)
+		if err != nil {
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
+		auth, err := known.of(stream.Context(), string(host))
+		if err != nil { // the image may be public, so the build goes on
+			s.mu.Lock()
+			s.failed = err
+			s.mu.Unlock()
+		}
+		if auth.IdentityToken != "" {
+			auth.Username, auth.Password = "", auth.IdentityToken
+		}
+		reply = protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), auth.Username)
+		reply = protowire.AppendString(protowire.AppendTag(reply, 2, protowire.BytesType), auth.Password)
+	default:
+		return status.Errorf(codes.Unimplemented, "abl has no method %s", method)
+	}
+	return stream.SendMsg(&reply)
+}
+
+// rawCodec passes messages on as they are.
+type rawCodec struct{}
+
+func (rawCodec) Marshal(v any) ([]byte, error) {
+	if data, ok := v.(*[]byte); ok {
+		return *data, nil
+	}
+	return nil, fmt.Errorf("cannot send a %T", v)
+}
+
+func (rawCodec) Unmarshal(data []byte, v any) error {
+	into, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("cannot receive a %T", v)
+	}
+	*into = append([]byte(nil), data...)
+	return nil
+}
+
+func (rawCodec) Name() string { return "proto" }
+
+// oneConn is a listener whose one connection is there from the start.
+type oneConn struct {
+	conn   net.Conn
+	mu     sync.Mutex
+	taken  bool
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	l.mu.Lock()
+	first := !l.taken
+	l.taken = true
+	l.mu.Unlock()
+	if first {
+		return l.conn, nil
+	}
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }
+
+// traceID marks the messages of a build in which BuildKit reports its steps.
+const traceID = "moby.buildkit.trace"
+
+// trace turns BuildKit's reports into the lines of the classic builder.
+type trace struct {
+	say     func(string)
+	steps   map[string]*vertex // by digest
+	current string             // digest of the step that printed last
+}
+
+// vertex is a step of a build.
+type vertex struct {
+	name    string
+	started bool
+	left    bool     // lines of another step came after some of its own
+	rest    string   // a line whose end has not come yet
+	lines   []string // the last of what it printed
+}
+
+const (
+	vertexLines = 2000 // kept of a step's output, to show them together if it fails
+	internal    = "[internal]"
+	unpacks     = "copy /context /" // the step that unpacks the files that abl sent
+)
+
+// read reads one report.
+func (t *trace) read(aux json.RawMessage) error {
+	var text string
+	if err := json.Unmarshal(aux, &text); err != nil {
+		return err
+	}
+	report, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return err
+	}
+	return fields(report, func(n protowire.Number, data []byte) error {
+		switch n {
+		case 1:
+			return t.vertex(data)
+		case 3:
+			return t.log(data)
+		}
+		return nil
+	})
+}
+
+func (t *trace) step(digest string) *vertex {
+	if t.steps[digest] == nil {
+		t.steps[digest] = &vertex{}
+	}
+	return t.steps[digest]
+}
+
+// vertex reads a step: that it has started, or that it failed.
+func (t *trace) vertex(data []byte) error {
+	var digest, name, fault string
+	started := false
+	err := fields(data, func(n protowire.Number, data []byte) error {
+		switch n {
+		case 1:
+			digest = string(data)
+		case 3:
+			name = string(data)
+		case 5:
+			started = true
+		case 7:
+			fault = string(data)
+		}
+		return nil
+	})
+	v := t.step(digest)
+	v.name = name
+	if started && !v.started {
+		v.started = true
+		t.begin(digest)
+	}
+	if fault != "" && !strings.HasSuffix(fault, "context canceled") {
+		t.fail(digest)
+	}
+	return err
+}
+
+// fail shows all that a step printed, as the last lines of the build.
+func (t *trace) fail(digest string) {
+	v := t.step(digest)
+	if v.left || t.current != digest {
+		t.begin(digest)
+		for _, line := range v.lines {
+			t.say(line)
+		}
+	}
+	if v.rest != "" {
+		t.say(v.rest)
+	}
+}
+
+// begin says that the lines of a step follow.
+func (t *trace) begin(digest string) {
+	if t.current != "" && t.current != digest {
+		t.step(t.current).left = true
+	}
+	t.current = digest
+	name := t.step(digest).name
+	if strings.HasPrefix(name, internal) || name == unpacks {
+		return
+	}
+	if number, command, ok := strings.Cut(strings.TrimPrefix(name, "["), "] "); ok && strings.HasPrefix(name, "[") {
+		name = number + " : " + command
+	} else {
+		name = "- : " + name
+	}
+	t.say("Step " + name)
+}
+
+// log reads what a step printed.
+func (t *trace) log(data []byte) error {
+	digest, err := field(data, 1)
+	message, merr := field(data, 4)
+	if err := errors.Join(err, merr); err != nil {
+		return err
+	}
+	v := t.step(string(digest))
+	if t.current != string(digest) { // steps run side by side
+		t.begin(string(digest))
+	}
+	lines := strings.Split(strings.ReplaceAll(v.rest+string(message), "\r", "\n"), "\n")
+	for _, line := range lines[:len(lines)-1] {
+		v.print(line, t.say)
+	}
+	if v.rest = lines[len(lines)-1]; len(v.rest) >= longLine {
+		v.print(v.rest, t.say)
+		v.rest = ""
+	}
+	return nil
+}
+
+func (v *vertex) print(line string, say func(string)) {
+	if len(v.lines) == vertexLines {
+		v.lines = v.lines[1:]
+	}
+	v.lines = append(v.lines, line)
+	say(line)
+}
+
+// fields calls do with each field of a message that holds bytes.
+func fields(data []byte, do func(protowire.Number, []byte) error) error {
+	for len(data) > 0 {
+		n, kind, size := protowire.ConsumeTag(data)
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		data = data[size:]
+		value, size := []byte(nil), 0
+		if kind == protowire.BytesType {
+			value, size = protowire.ConsumeBytes(data)
+		} else {
+			size = protowire.ConsumeFieldValue(n, kind, data)
+		}
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		data = data[size:]
+		if kind == protowire.BytesType {
+			if err := do(n, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// field returns one field of a message.
+func field(data []byte, wanted protowire.Number) (found []byte, err error) {
+	err = fields(data, func(n protowire.Number, value []byte) error {
+		if n == wanted {
+			found = value
+		}
+		return nil
+	})
+	return found, err
+}
