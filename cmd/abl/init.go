@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -17,7 +16,6 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/scaffold"
-	"abl/cmd/internal/view"
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/state"
@@ -51,8 +49,11 @@ func runInit(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	p, err := askedFor(ctx, in, dir)
+	p, err := askedFor(in, dir)
 	if err != nil {
+		return err
+	}
+	if err := readRepository(ctx, in, dir, &p); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)
@@ -94,16 +95,12 @@ func initDir(in *cli.Input) (string, error) {
 	return dir, nil
 }
 
-// askedFor is what the person asked for; a project that is there already has decided on its
+// askedFor returns what the user asked for. A project that is there already has decided on its
 // directories.
-func askedFor(ctx context.Context, in *cli.Input, dir string) (scaffold.Plan, error) {
+func askedFor(in *cli.Input, dir string) (scaffold.Plan, error) {
 	p := scaffold.Plan{Stack: in.String("stack"), Kind: in.String("kind"), Src: in.String("src"), Dir: in.String("dir")}
 	if fi, err := os.Lstat(filepath.Join(dir, state.Dir)); errors.Is(err, fs.ErrNotExist) {
-		if err := adopt(in, dir, &p); err != nil || p.Stack != "none" || p.Kind != "" {
-			return p, err
-		}
-		p.Kind, err = askKind(ctx, in)
-		return p, err
+		return p, adopt(in, dir, &p)
 	} else if err == nil && !fi.IsDir() {
 		return p, cli.WithHint("move it away", "cannot make a project: .abl here is a link or a file, not a directory")
 	}
@@ -126,26 +123,6 @@ func askedFor(ctx context.Context, in *cli.Input, dir string) (scaffold.Plan, er
 	}
 	stack := cmp.Or(p.Stack, "none") // its settings say how it is built
 	return scaffold.Plan{Stack: stack, Kind: kind, Src: dirs.Src, Tests: dirs.Tests, Repo: source.Repo, Dir: source.Dir}, nil
-}
-
-// askKind asks the person at a terminal for the kind of system; without an answer there is none.
-func askKind(ctx context.Context, in *cli.Input) (string, error) {
-	tty := view.Terminal(in.Stdin)
-	if tty == nil || in.Bool("json") {
-		return "", nil
-	}
-	in.Say("is it http, a server; tcp, a server that speaks no HTTP; or command, a program to be run? (Enter: the files tell)")
-	line := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(tty).ReadString('\n')
-		line <- strings.TrimSpace(text)
-	}()
-	select {
-	case kind := <-line:
-		return kind, nil
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
 }
 
 // adopt finds the repository that the Builder is to work on a clone of: that of a directory
@@ -193,19 +170,11 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 		fmt.Fprintln(w, op)
 		written = written || op.Kind == scaffold.Write && op.Path == ".abl/config.yaml"
 	}
-	if written && p.Version != "" {
-		in.Say("toolchain: %s %s, as %s says", p.Stack, p.Version, p.File)
-	}
-	if written && p.Guessed {
-		in.Say("no file told the stack, so it is %s; --stack names another", p.Stack)
-	}
-	if written && p.Stack == "none" {
-		in.Say("the system is taken to be of kind %s; app.kind in .abl/config.yaml changes that", p.Kind)
-	}
-	if written && p.Locked {
-		in.Say("there is a package-lock.json: app.prepare is npm ci, and network.allow lets npm's registry through")
-	}
 	if written {
+		sayFound(in, p)
+		if p.Detected != nil && len(p.Detected.Open) > 0 {
+			in.Say("next: fill in what is open in .abl/config.yaml,")
+		}
 		in.Say("next: write .abl/project.md and .abl/specs/phase1.md,")
 		in.Say("  put GEMINI_API_KEY=… into .env (.env.example has those of other agents),")
 		in.Say("  then abl phase 1%s", map[bool]string{true: ", and abl publish 1 when it has passed"}[p.Repo != ""])

@@ -26,7 +26,7 @@ var otherRepos = []otherRepo{
 	{
 		name:     "tally",
 		init:     []string{"--kind", "command"},
-		wants:    []string{"source: {repo: .}", "kind: command", `command: PYTHONPATH="$ABL_SRC" python3 -m app`},
+		wants:    []string{"source: {repo: .}", "kind: command", `command: PYTHONPATH="$ABL_SRC" python3 -m tally`},
 		contract: "`tally` with the lines a, b on standard input → prints 2",
 		changed:  "tally/main.py",
 	},
@@ -100,7 +100,6 @@ func movesIn(t *testing.T, o otherRepo) {
 	wants(t, "the settings", settings, o.wants...)
 	settings = strings.NewReplacer(
 		"\nagent: gemini", "\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}",
-		"-m app", "-m tally", "/health", "/",
 	).Replace(settings)
 	p.Write(".abl/config.yaml", settings+"verify: {strength_time: 0}\n")
 	p.Write(".abl/scenario.yaml", play)

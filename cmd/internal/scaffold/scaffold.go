@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"abl"
+	"abl/internal/detect"
 	"abl/internal/toolchain"
 	"abl/internal/yamlfile"
 	"abl/prompts"
@@ -40,8 +41,10 @@ type Plan struct {
 	Dir     string `json:"dir,omitempty"`
 	Version string `json:"version,omitempty"` // of the stack's language, as a file tells it
 	File    string `json:"version_from,omitempty"`
-	Locked  bool   `json:"locked"` // its dependencies are brought by npm ci, for it has a lock file
-	Ops     []Op   `json:"steps"`
+	Locked  bool   `json:"locked"` // its dependencies are installed by npm ci
+	// Detected is what the repository says, nil where the source begins empty.
+	Detected *detect.Report `json:"detected,omitempty"`
+	Ops      []Op           `json:"steps"`
 }
 
 // Make plans what is missing in the project, as p asks for it. It reads only.
@@ -51,18 +54,13 @@ func Make(project fs.FS, p Plan) (Plan, error) {
 	} else if _, err := fs.Lstat(project, configFile); err != nil && !plainDir(p.Src) {
 		return p, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", p.Src)
 	}
-	if p.Stack == "" {
-		p.detect(project)
-	}
-	p.lookForVersion(project)
-	if p.Kind == "" && p.Stack == "none" {
-		p.Kind = p.detectKind(project)
-	}
-	if p.Kind = cmp.Or(p.Kind, "http"); !slices.Contains(Kinds(), p.Kind) {
+	if p.Kind != "" && !slices.Contains(Kinds(), p.Kind) {
 		return p, fmt.Errorf("cannot use the kind %q: known are %s", p.Kind, strings.Join(Kinds(), ", "))
 	}
-	if _, err := fs.Lstat(project, path.Join(p.Dir, "package-lock.json")); err == nil {
-		p.Locked = p.Repo != "" && p.Stack == "node"
+	if p.Detected != nil {
+		p.take(*p.Detected)
+	} else {
+		p.guess(project)
 	}
 	ops, err := Missing(project, p.files())
 	if err != nil {
@@ -73,9 +71,22 @@ func Make(project fs.FS, p Plan) (Plan, error) {
 	if p.Repo != "" {
 		src = ".abl/work/"
 	}
-	ignore, err := AddLines(project, append(strings.Fields(string(ignored)), src, cmp.Or(p.Tests, ".abl/tests")+"/"))
+	lines := append(strings.Fields(string(ignored)), src, cmp.Or(p.Tests, ".abl/tests")+"/")
+	if p.Detected != nil {
+		lines = append(lines, p.Detected.Ignore...)
+	}
+	ignore, err := AddLines(project, lines)
 	p.Ops = append(ops, ignore)
 	return p, err
+}
+
+// take fills in what the report says.
+func (p *Plan) take(r detect.Report) {
+	p.Stack, p.Kind = r.Stack, cmp.Or(p.Kind, r.Get("app.kind"))
+	p.Locked = r.Get("app.prepare") == "npm ci"
+	for _, f := range r.Below("toolchain.") {
+		p.Version, p.File = f.Value, f.From.File
+	}
 }
 
 // File is one that a project gets.
@@ -103,12 +114,12 @@ func Missing(project fs.FS, files []File) (ops []Op, err error) {
 // files renders the template, which is part of the program: reading it does not fail.
 func (p Plan) files() (files []File) {
 	template := abl.Template()
-	stack, _ := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
+	stack, err := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
+	if err != nil {
+		stack, _ = fs.ReadFile(template, "stacks/none.yaml")
+	}
 	if p.Version != "" {
 		stack = regexp.MustCompile(`(?m)^(# )?toolchain: .*$`).ReplaceAll(stack, fmt.Appendf(nil, "toolchain: {%s: %q}", p.Stack, p.Version))
-	}
-	if p.Locked {
-		stack = []byte(strings.NewReplacer("# prepare:", "prepare:", "# network:", "network:").Replace(string(stack)))
 	}
 	source, dir := "own", "" // what the settings say of the Builder's workspace
 	if p.Repo != "" {
@@ -118,33 +129,52 @@ func (p Plan) files() (files []File) {
 		name, _ := yamlfile.Marshal(p.Dir) // text can be written
 		dir = ", dir: " + strings.TrimSpace(string(name))
 	}
-	fill := strings.NewReplacer("@LANGUAGE@", languages()[p.Stack], "@KIND@", p.Kind, "@SRC@", p.Src, "@REPO@", p.Repo, "@DIR@", dir)
+	kind := cmp.Or(p.Kind, "http") // of the example that the user replaces
+	port := "port 3000"
+	if p.Detected != nil {
+		found := settings{Report: *p.Detected, kind: p.Kind, repo: p.Repo}
+		stack, port = []byte(found.render()), "port "+cmp.Or(p.Detected.Get("app.port"), "…")
+	}
+	fill := strings.NewReplacer("@LANGUAGE@", languages()[p.Stack], "@KIND@", kind, "@SRC@", p.Src, "@REPO@", p.Repo, "@DIR@", dir,
+		"@PORT@", port)
 	only := func(line string) string { // "@http,tcp LINE" is for these kinds, "@own LINE" for such a source
 		words, rest, _ := strings.Cut(line[1:], " ")
-		if all := strings.Split(words, ","); slices.Contains(all, p.Kind) || slices.Contains(all, source) {
+		if all := strings.Split(words, ","); slices.Contains(all, kind) || slices.Contains(all, source) {
 			return rest
 		}
 		return ""
 	}
 	some := regexp.MustCompile(`(?m)^@[a-z,]+ .*\n`)
+	replaced := func(text string) string { return fill.Replace(some.ReplaceAllStringFunc(text, only)) }
+	if p.Detected == nil {
+		stack = []byte(replaced(string(stack)))
+	}
 	_ = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := fs.ReadFile(template, name)
-		text := strings.ReplaceAll(string(data), "@STACK@", strings.TrimSpace(string(stack)))
-		text = fill.Replace(some.ReplaceAllStringFunc(text, only))
+		text := strings.ReplaceAll(replaced(string(data)), "@STACK@", strings.TrimSpace(string(stack)))
 		files = append(files, File{strings.TrimPrefix(name, "project/"), []byte(text)})
 		return err
 	})
 	files = append(files, File{schemaFile, abl.ConfigSchema})
-	if data, err := fs.ReadFile(template, "images/"+p.Stack+".Dockerfile"); err == nil {
+	if data := p.image(template); data != nil {
 		files = append(files, File{".abl/images/builder.Dockerfile", data})
 	}
 	for _, role := range []string{"builder", "verifier"} {
 		files = append(files, File{path.Join("prompts", role+".md"), prompts.Copy(role)})
 	}
 	return files
+}
+
+// image is the Dockerfile of the Builder's image, nil for none.
+func (p Plan) image(template fs.FS) []byte {
+	if p.Detected != nil && len(p.Detected.Packages) > 0 {
+		return dockerfile(*p.Detected)
+	}
+	data, _ := fs.ReadFile(template, "images/"+p.Stack+".Dockerfile")
+	return data
 }
 
 // Kind says what an Op does.
@@ -177,14 +207,17 @@ func (o Op) String() string {
 }
 
 // Stacks lists what --stack takes.
-func Stacks() []string { return []string{"node", "python", "go", "none"} }
+func Stacks() []string { return detect.Stacks() }
 
 // Kinds lists what --kind takes.
 func Kinds() []string { return []string{"http", "tcp", "command"} }
 
 // languages is how project.md names what a stack is written in.
 func languages() map[string]string {
-	return map[string]string{"node": "JavaScript for Node.js", "python": "Python 3", "go": "Go", "none": "…"}
+	return map[string]string{
+		"node": "JavaScript or TypeScript for Node.js", "python": "Python 3", "go": "Go", "rust": "Rust", "java": "Java",
+		"ruby": "Ruby", "php": "PHP", "none": "…",
+	}
 }
 
 // find is where a file of the project stands: in the source, in the folder that is worked in
@@ -199,11 +232,25 @@ func (p *Plan) find(project fs.FS, file string) (name string, found bool) {
 	return "", false
 }
 
-// detect tells the stack by a file that every project of its kind has.
-func (p *Plan) detect(project fs.FS) {
+// guess finds the stack, and the version of its language, of a project whose source begins empty.
+func (p *Plan) guess(project fs.FS) {
+	if p.Stack == "" {
+		p.markedStack(project)
+	}
+	p.lookForVersion(project)
+	if p.Kind == "" && p.Stack == "none" {
+		p.Kind = p.detectKind(project)
+	}
+	p.Kind = cmp.Or(p.Kind, "http")
+}
+
+// markedStack finds the stack by a file that every project of its kind has. An empty directory
+// becomes a project for Node.js; one with other files has stack none.
+func (p *Plan) markedStack(project fs.FS) {
 	for _, mark := range [][2]string{
 		{"package.json", "node"}, {"go.mod", "go"},
 		{"pyproject.toml", "python"}, {"requirements.txt", "python"}, {"setup.py", "python"},
+		{"Cargo.toml", "rust"}, {"pom.xml", "java"}, {"build.gradle", "java"}, {"build.gradle.kts", "java"}, {"Gemfile", "ruby"}, {"composer.json", "php"},
 	} {
 		if _, found := p.find(project, mark[0]); found {
 			p.Stack = mark[1]
@@ -211,6 +258,12 @@ func (p *Plan) detect(project fs.FS) {
 		}
 	}
 	p.Stack, p.Guessed = "node", true
+	entries, _ := fs.ReadDir(project, ".")
+	for _, e := range entries {
+		if name := e.Name(); !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "README") && !strings.HasPrefix(name, "LICENSE") && name != "prompts" {
+			p.Stack = "none"
+		}
+	}
 }
 
 // told is where a stack's projects name the version of their language.

@@ -168,7 +168,7 @@ func TestEveryStackIsAProject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if loaded.Directories.Src != "code" || (loaded.App == nil) != (stack == "none" && kind == "http") {
+			if loaded.Directories.Src != "code" || (loaded.App == nil) != (!slices.Contains([]string{"node", "python", "go"}, stack) && kind == "http") {
 				t.Errorf("got %+v", loaded.Config)
 			}
 			if app := loaded.App; app != nil && (app.Kind != kind || (app.Port == 0) != (kind == "command")) {

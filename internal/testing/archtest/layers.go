@@ -46,6 +46,8 @@ var homes = []struct{ module, home string }{
 	{"github.com/joho/godotenv", "internal/config"},
 	{"github.com/gofrs/flock", "internal/hostfs"},
 	{"go.yaml.in/yaml/...", "internal/yamlfile"},
+	{"github.com/compose-spec/compose-go/...", "internal/detect"},
+	{"github.com/BurntSushi/toml", "internal/detect"},
 	{"github.com/google/go-cmp/...", "test"},
 	{"github.com/rogpeppe/go-internal/diff", "cmd/internal/view"},
 	{"github.com/rogpeppe/go-internal/...", "test"},

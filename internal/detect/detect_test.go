@@ -1,0 +1,153 @@
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// files is a tree of texts. A text that is too large cannot be read.
+func files(texts map[string]string) *Tree {
+	var paths []string
+	for name := range texts {
+		paths = append(paths, name)
+	}
+	return New(paths, func(name string, max int64) ([]byte, error) {
+		if text := texts[name]; int64(len(text)) <= max {
+			return []byte(text), nil
+		}
+		return nil, errors.New("too large")
+	})
+}
+
+func TestSatisfies(t *testing.T) {
+	for _, tt := range []struct {
+		version, text string
+		want          bool
+	}{
+		{"22.23.3", ">=18", true},
+		{"22.23.3", ">=18 <21", false},
+		{"22.23.3", "^20.0.0", false},
+		{"22.23.3", "^22.4", true},
+		{"22.23.3", "~22.23.1", true},
+		{"22.23.3", "~22.4", false},
+		{"22.23.3", "18 || 22", true},
+		{"22.23.3", "v22.1.0", true},
+		{"22.23.3", "20", false},
+		{"22.23.3", "22.x", true},
+		{"22.23.3", "18 - 20", false},
+		{"22.23.3", "lts/*", true},
+		{"3.13", ">=3.10,<3.14", true},
+		{"3.13", ">=3.10,<3.13", false},
+		{"3.13", "^3.11", true},
+		{"3.13", "~=3.11", true},
+		{"3.13", "==3.12.*", false},
+		{"3.11", "3.11.9", true},
+		{"3.13", "3.12", false},
+		{"3.13", "!=3.13", false},
+		{"3.13", "none", false},
+	} {
+		t.Run(tt.version+" "+tt.text, func(t *testing.T) {
+			if got := satisfies(numbers(tt.version), tt.text); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestReadImage(t *testing.T) {
+	img := readImage("Dockerfile", `# syntax=docker/dockerfile:1
+ARG VERSION=20
+FROM --platform=linux/amd64 node:${VERSION}-alpine AS base
+RUN <<EOF
+CMD ["no"]
+EOF
+FROM base
+WORKDIR /app
+ENV PORT=8080 HOST="0.0.0.0"
+ENV NAME a value
+EXPOSE $PORT/tcp 9/udp
+HEALTHCHECK --interval=5s \
+  CMD curl -f http://localhost:8080/ready?deep=1 || exit 1
+ENTRYPOINT ["docker-entrypoint.sh"]
+CMD ["sh", "-c", "node server.js"]
+`)
+	got := fmt.Sprint(img.from, " ", img.cmd.command(), " ", img.cmd.line, " ", img.ports[0].Value, " ", img.ports[0].From, " ",
+		img.env["NAME"].Value, " ", img.env["HOST"].Value, " ", img.workdir, " ", probe(img.health.args), " ", len(img.ports))
+	if want := "node:20-alpine node server.js 15 8080 Dockerfile:11 a value 0.0.0.0 /app /ready?deep=1 1"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// What a repository may contain ends neither in a panic nor in a wait, and is not believed.
+func TestHostileFiles(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for i := 'b'; i < 'k'; i++ {
+		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
+	}
+	for name, texts := range map[string]map[string]string{
+		"large":           {"package.json": `{"scripts": {"start": "node a"}}` + strings.Repeat(" ", 2<<20)},
+		"not JSON":        {"package.json": "{", "server.js": "x"},
+		"other types":     {"package.json": `{"scripts": [1], "bin": 3, "engines": "x"}`},
+		"deep JSON":       {"package.json": strings.Repeat("[", 1<<19)},
+		"not TOML":        {"pyproject.toml": "[[[", "Cargo.toml": "="},
+		"not XML":         {"pom.xml": "<a><b>"},
+		"entities":        {"pom.xml": `<!DOCTYPE x [<!ENTITY a "b">]><project><artifactId>&a;</artifactId></project>`},
+		"a YAML bomb":     {"compose.yaml": bomb + "services: {a: {image: *j}}"},
+		"a cycle":         {"compose.yaml": "services: &a {b: *a}"},
+		"an empty FROM":   {"Dockerfile": "FROM\nFROM \\\nCMD\nEXPOSE\nENV\nFROM $X\n"},
+		"a broken Go":     {"go.mod": "module x", "main.go": "package main; func {"},
+		"odd dependences": {"compose.yaml": "services: {a: {build: ., depends_on: [b]}, b: {image: x, depends_on: [a]}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, stack := range append(Stacks(), "") {
+				r := Read(t.Context(), files(texts), "", Wish{Stack: stack})
+				if got := r.Get("app.command"); strings.Contains(got, "node a") {
+					t.Errorf("got the command %q, want none", got)
+				}
+			}
+		})
+	}
+}
+
+// No file beside those of the tree is read: a compose file may name any.
+func TestComposeReadsNoOtherFile(t *testing.T) {
+	var read []string
+	tree := files(map[string]string{"compose.yaml": `
+include: [/etc/other.yaml]
+services:
+  web:
+    build: .
+    env_file: [/etc/passwd, .env]
+    label_file: /etc/passwd
+    extends: {file: /etc/base.yaml, service: x}
+    ports: ["${WEB:-80}:${INNER:-8000}"]
+`, ".env": "INNER=1"})
+	inner := tree.read
+	tree.read = func(name string, max int64) ([]byte, error) {
+		read = append(read, name)
+		return inner(name, max)
+	}
+	r := Read(t.Context(), tree, "", Wish{})
+	if diff := cmp.Diff([]string{"compose.yaml"}, read); diff != "" || r.Get("app.port") != "8000" {
+		t.Errorf("port %q, notes %q (-want +got)\n%s", r.Get("app.port"), r.Notes, diff)
+	}
+}
+
+func TestTreeIsBounded(t *testing.T) {
+	texts := map[string]string{}
+	for i := range 100 {
+		texts[fmt.Sprintf("src/f%03d.js", i)] = strings.Repeat("x", maxFile)
+	}
+	tree := files(texts)
+	total := 0
+	for name := range texts {
+		total += len(tree.Text(name))
+	}
+	if total > maxTotal {
+		t.Errorf("read %d bytes, want at most %d", total, maxTotal)
+	}
+}

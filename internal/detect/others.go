@@ -1,0 +1,345 @@
+package detect
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"abl/internal/lazyregexp"
+
+	"github.com/BurntSushi/toml"
+)
+
+// cargo is what abl reads of a Cargo.toml.
+type cargo struct {
+	Package struct {
+		Name        string `toml:"name"`
+		RustVersion any    `toml:"rust-version"`
+		DefaultRun  string `toml:"default-run"`
+	} `toml:"package"`
+	Bin []struct {
+		Name string `toml:"name"`
+	} `toml:"bin"`
+	Dependencies map[string]any `toml:"dependencies"`
+	Workspace    *struct {
+		Members []string `toml:"members"`
+	} `toml:"workspace"`
+}
+
+func (p *project) cargo() (c cargo) {
+	if _, err := toml.Decode(p.text("Cargo.toml"), &c); err != nil {
+		p.say("%s cannot be read: %s", p.at("Cargo.toml"), strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	return c
+}
+
+func loadRust(p *project) {
+	from := p.src(p.first("Cargo.lock", "Cargo.toml"), "")
+	p.needs(p.src("Cargo.toml", ""), "cargo", "rustc", "gcc", "libc6-dev")
+	p.makes("target")
+	if len(p.cargo().Dependencies) > 0 || p.has("Cargo.lock") {
+		p.set("app.prepare", "CARGO_HOME=.cargo-home cargo fetch --locked", from)
+		p.set("app.env.CARGO_HOME", "/workspace/src/"+path.Join(p.dir, ".cargo-home"), from)
+		p.set("network.allow", "crates", from)
+		p.makes(".cargo-home")
+	}
+}
+
+var (
+	rustPort = lazyregexp.New(`"(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]|localhost):(\d{2,5})"|\(\[0, ?0, ?0, ?0\], ?(\d{2,5})\)|"(?:0\.0\.0\.0|127\.0\.0\.1)"\s*,\s*(\d{2,5})\)`)
+	rustTCP  = lazyregexp.New(`TcpListener::bind`)
+	rustEnv  = lazyregexp.New(`env::var\("PORT"\)`)
+)
+
+func readRust(p *project) {
+	c := p.cargo()
+	for _, name := range []string{"axum", "actix-web", "rocket", "warp", "hyper", "tide", "poem", "salvo"} {
+		if _, ok := c.Dependencies[name]; ok {
+			p.server("http", p.src("Cargo.toml", "dependencies."+name))
+			break
+		}
+	}
+	var mains []Fact
+	for _, file := range p.sources(".rs") {
+		text := p.tree.text(file, maxSource)
+		inner := strings.TrimPrefix(strings.TrimPrefix(file, p.dir), "/")
+		if inner == "src/main.rs" || strings.HasPrefix(inner, "src/bin/") {
+			mains = append(mains, Fact{Value: inner, From: Source{File: file}})
+		}
+		p.portsIn(file, text, rustPort())
+		if rustEnv().MatchString(text) {
+			p.set("PORT", "PORT", Source{file, lineOf(text, rustEnv())})
+		}
+		if rustTCP().MatchString(text) {
+			p.server("tcp", Source{file, lineOf(text, rustTCP())})
+		}
+	}
+	p.routes(".rs")
+	p.rustStart(c, mains)
+	p.check("test", "cargo test --offline", "tests", p.src("Cargo.toml", ""))
+}
+
+func (p *project) rustStart(c cargo, mains []Fact) {
+	run := "cargo run --offline --release"
+	build := `cargo build --offline --release --quiet --manifest-path "$ABL_SRC/Cargo.toml" && "$ABL_SRC/target/release/`
+	switch {
+	case c.Workspace != nil && c.Package.Name == "":
+		p.ask("app.command", "Cargo.toml is a workspace of several packages")
+	case len(mains) == 0:
+		p.program("a library", p.src("Cargo.toml", ""))
+		p.ask("app.command", "the package has no program: it is a library, so write a program that uses it and name that")
+	case len(mains) > 1 && c.Package.DefaultRun == "":
+		choices := []Fact{}
+		for _, m := range mains {
+			name := strings.TrimSuffix(path.Base(m.Value), ".rs")
+			if name == "main" {
+				name = c.Package.Name
+			}
+			choices = append(choices, Fact{Key: "app.command", Value: run + " --bin " + name, From: m.From})
+		}
+		p.ask("app.command", "the package has several programs", choices...)
+	case len(p.serves) > 0:
+		p.try(start{command: run, from: mains[0].From})
+	default:
+		name := c.Package.Name
+		if len(c.Bin) > 0 && c.Bin[0].Name != "" {
+			name = c.Bin[0].Name
+		}
+		p.program("a program", mains[0].From)
+		p.commands = append(p.commands, Fact{Key: "app.command", Value: build + name + `"`, From: mains[0].From})
+	}
+}
+
+// pom is what abl reads of a pom.xml.
+type pom struct {
+	ArtifactID string   `xml:"artifactId"`
+	Packaging  string   `xml:"packaging"`
+	Modules    []string `xml:"modules>module"`
+	Parent     struct {
+		ArtifactID string `xml:"artifactId"`
+	} `xml:"parent"`
+	Properties struct {
+		Java    string `xml:"java.version"`
+		Release string `xml:"maven.compiler.release"`
+	} `xml:"properties"`
+	Dependencies []struct {
+		ArtifactID string `xml:"artifactId"`
+	} `xml:"dependencies>dependency"`
+	Plugins []struct {
+		ArtifactID string `xml:"artifactId"`
+	} `xml:"build>plugins>plugin"`
+}
+
+// maven runs Maven with a repository of the project's own.
+const maven = "mvn -B -q -Dmaven.repo.local=.m2/repository "
+
+func loadJava(p *project) {
+	if p.has("pom.xml") {
+		from := p.src("pom.xml", "")
+		p.needs(from, "default-jdk-headless", "maven")
+		p.set("app.prepare", maven+"-DskipTests package", from)
+		p.set("network.allow", "maven", from)
+		p.makes(".m2")
+		p.makes("target")
+		return
+	}
+	from := p.src(p.first("build.gradle", "build.gradle.kts"), "")
+	p.needs(from, "default-jdk-headless")
+	if p.has("gradlew") {
+		p.set("app.prepare", "GRADLE_USER_HOME=.gradle-home ./gradlew --no-daemon assemble", p.src("gradlew", ""))
+		p.set("app.env.GRADLE_USER_HOME", "/workspace/src/"+path.Join(p.dir, ".gradle-home"), p.src("gradlew", ""))
+		p.set("network.allow", "maven, services.gradle.org, plugins.gradle.org, github.com, release-assets.githubusercontent.com", p.src("gradlew", ""))
+		p.makes(".gradle-home")
+		p.makes("build")
+	}
+}
+
+func readJava(p *project) {
+	text, file := p.text("pom.xml"), "pom.xml"
+	if text == "" {
+		file = p.first("build.gradle", "build.gradle.kts")
+		text = p.text(file)
+	}
+	from := p.src(file, "")
+	spring := strings.Contains(text, "spring-boot-starter-web") || strings.Contains(text, "spring-boot-starter-webflux")
+	boot := strings.Contains(text, "spring-boot-maven-plugin") || strings.Contains(text, "org.springframework.boot")
+	if spring {
+		p.server("http", p.src(file, "spring-boot-starter-web"))
+		p.springPort()
+	}
+	if strings.Contains(text, "spring-boot-starter-actuator") {
+		p.set("app.ready.path", "/actuator/health", p.src(file, "spring-boot-starter-actuator"))
+	}
+	switch {
+	case file == "pom.xml":
+		p.check("test", maven+"-o test", "tests", from)
+		p.mavenStart(text, spring && boot, from)
+	case p.has("gradlew"):
+		p.check("test", "./gradlew --no-daemon --offline test", "tests", p.src("gradlew", ""))
+		if spring && boot {
+			p.try(start{command: "./gradlew --no-daemon --offline bootRun", from: p.src(file, "org.springframework.boot")})
+		} else if regexp.MustCompile(`\bapplication\b`).MatchString(text) {
+			p.ask("app.command", "the application plugin starts it, and nothing says whether it is a server",
+				Fact{Key: "app.command", Value: "./gradlew --no-daemon --offline -q run", From: p.src(file, "plugins.application")})
+		}
+	}
+}
+
+func (p *project) mavenStart(text string, boots bool, from Source) {
+	var m pom
+	if err := xml.Unmarshal([]byte(text), &m); err != nil {
+		p.say("%s cannot be read: %v", from.File, err)
+	}
+	switch {
+	case boots && len(m.Modules) == 0:
+		p.try(start{command: maven + "-o -DskipTests spring-boot:run", from: p.src("pom.xml", "spring-boot-maven-plugin")})
+	case len(m.Modules) > 0:
+		p.ask("app.command", "pom.xml has several modules: --dir names one")
+	case strings.Contains(text, "quarkus-maven-plugin"):
+		p.server("http", p.src("pom.xml", "quarkus-maven-plugin"))
+		p.try(start{command: maven + "-o -DskipTests package && java -jar target/quarkus-app/quarkus-run.jar", port: 8080, from: p.src("pom.xml", "quarkus-maven-plugin")})
+	case !strings.Contains(text, "mainClass"):
+		p.program("a library", from)
+	}
+}
+
+// springPort is the port that the settings of Spring Boot name, or its own.
+func (p *project) springPort() {
+	for _, name := range []string{"application.properties", "application.yml", "application.yaml"} {
+		file := "src/main/resources/" + name
+		text := p.text(file)
+		m := regexp.MustCompile(`(?m)^server\.port\s*[=:]\s*(?:\$\{[^:}]*:)?(\d+)|^server:\s*\n(?:[ \t]+.*\n)*?[ \t]+port:\s*(?:\$\{[^:}]*:)?(\d+)`)
+		if m.MatchString(text) {
+			p.portsIn(p.at(file), text, m)
+			return
+		}
+	}
+	p.listens(8080, Source{File: "Spring Boot", Place: "its own port"})
+}
+
+var gem = lazyregexp.New(`(?m)^\s*gem\s+['"]([\w-]+)['"]`)
+
+func loadRuby(p *project) {
+	from := p.src(p.first("Gemfile.lock", "Gemfile"), "")
+	p.needs(p.src("Gemfile", ""), "ruby-dev", "bundler", "build-essential", "libyaml-dev")
+	p.set("app.prepare", "BUNDLE_PATH=vendor/bundle bundle install", from)
+	p.set("app.env.BUNDLE_PATH", "vendor/bundle", from)
+	p.set("network.allow", "rubygems.org, index.rubygems.org", from)
+	p.makes("vendor")
+	for _, m := range gem().FindAllStringSubmatch(p.text("Gemfile"), -1) {
+		switch m[1] {
+		case "pg":
+			p.needs(p.src("Gemfile", "pg"), "libpq-dev")
+		case "sqlite3":
+			p.needs(p.src("Gemfile", "sqlite3"), "libsqlite3-dev")
+		case "mysql2":
+			p.needs(p.src("Gemfile", "mysql2"), "libmariadb-dev")
+		}
+	}
+}
+
+func readRuby(p *project) {
+	gems := map[string]bool{}
+	for _, m := range gem().FindAllStringSubmatch(p.text("Gemfile"), -1) {
+		gems[m[1]] = true
+	}
+	switch {
+	case gems["rails"]:
+		from := p.src("Gemfile", "rails")
+		p.server("http", from)
+		p.set("app.env.RAILS_DEVELOPMENT_HOSTS", "app", from)
+		p.try(start{command: "bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000", port: 3000, from: from})
+	case gems["sinatra"] || gems["puma"] || gems["rackup"] || gems["roda"]:
+		if p.has("config.ru") {
+			p.server("http", p.src("config.ru", ""))
+			p.try(start{command: "bundle exec rackup -o 0.0.0.0 -p 9292", port: 9292, from: p.src("config.ru", "")})
+		} else if file := p.first("app.rb", "server.rb", "main.rb"); gems["sinatra"] && file != "" {
+			p.server("http", p.src("Gemfile", "sinatra"))
+			p.try(start{command: "bundle exec ruby " + file + " -o 0.0.0.0 -p 4567", port: 4567, from: p.src(file, "")})
+		}
+	}
+	if text := p.text("config/routes.rb"); strings.Contains(text, `"/up"`) || regexp.MustCompile(`get ['"]up['"]`).MatchString(text) {
+		p.set("app.ready.path", "/up", p.src("config/routes.rb", ""))
+	}
+	p.routes(".rb")
+	for _, file := range p.tree.Below(p.at("exe"), func(string) bool { return true }) {
+		p.program("a program", Source{File: file})
+		name := strings.TrimPrefix(strings.TrimPrefix(file, p.dir), "/")
+		p.commands = append(p.commands, Fact{Key: "app.command", From: Source{File: file},
+			Value: `BUNDLE_GEMFILE="$ABL_SRC/Gemfile" BUNDLE_PATH="$ABL_SRC/vendor/bundle" bundle exec ruby "$ABL_SRC/` + name + `"`})
+	}
+	for _, c := range [][3]string{{"rubocop", "lint", "bundle exec rubocop"}, {"rspec", "test", "bundle exec rspec"}, {"rspec-rails", "test", "bundle exec rspec"}} {
+		if gems[c[0]] {
+			p.check(c[1], c[2], c[1], p.src("Gemfile", c[0]))
+		}
+	}
+	if gems["rails"] && p.hasFolder("test") {
+		p.check("test", "bundle exec rails test", "tests", p.src("Gemfile", "rails"))
+	}
+}
+
+// composer is what abl reads of a composer.json.
+type composer struct {
+	Require    map[string]string `json:"require"`
+	RequireDev map[string]string `json:"require-dev"`
+	Scripts    map[string]any    `json:"scripts"`
+	Bin        any               `json:"bin"`
+}
+
+func (p *project) composer() (c composer) {
+	if err := json.Unmarshal([]byte(p.text("composer.json")), &c); err != nil {
+		p.say("%s cannot be read: %v", p.at("composer.json"), err)
+	}
+	return c
+}
+
+func loadPHP(p *project) {
+	from := p.src(p.first("composer.lock", "composer.json"), "")
+	p.needs(p.src("composer.json", ""), "php-cli", "php-xml", "php-mbstring", "php-curl", "php-sqlite3", "composer", "unzip")
+	if strings.Contains(p.text("composer.json"), "pgsql") {
+		p.needs(p.src("composer.json", "require"), "php-pgsql")
+	}
+	p.set("app.prepare", "composer install --no-interaction --no-progress", from)
+	p.set("network.allow", "repo.packagist.org, api.github.com, codeload.github.com", from)
+	p.makes("vendor")
+}
+
+func readPHP(p *project) {
+	c := p.composer()
+	switch {
+	case p.has("artisan"):
+		p.server("http", p.src("artisan", ""))
+		p.try(start{command: "php artisan serve --host=0.0.0.0 --port=8000", port: 8000, from: p.src("artisan", "")})
+		if strings.Contains(p.text("bootstrap/app.php"), "health: '/up'") {
+			p.set("app.ready.path", "/up", p.src("bootstrap/app.php", ""))
+		}
+	case p.has("public/index.php"):
+		p.server("http", p.src("public/index.php", ""))
+		p.try(start{command: "php -S 0.0.0.0:8000 -t public", port: 8000, from: p.src("public/index.php", "")})
+	case p.has("index.php"):
+		p.server("http", p.src("index.php", ""))
+		p.try(start{command: "php -S 0.0.0.0:8000", port: 8000, from: p.src("index.php", "")})
+	case c.Bin != nil:
+		p.program("a program", p.src("composer.json", "bin"))
+		file, _ := c.Bin.(string)
+		if list, ok := c.Bin.([]any); ok && len(list) == 1 {
+			file, _ = list[0].(string)
+		}
+		if p.has(file) {
+			p.commands = append(p.commands, Fact{Key: "app.command", Value: `php "$ABL_SRC/` + path.Clean(file) + `"`, From: p.src("composer.json", "bin")})
+		}
+	default:
+		p.library(p.src("composer.json", ""), `cd "$ABL_SRC" && php`, "PHP runs what a test passes by -r")
+	}
+	for _, s := range []string{"test", "lint"} {
+		if c.Scripts[s] != nil {
+			p.check(s, "composer "+s, s, p.src("composer.json", "scripts."+s))
+		}
+	}
+	if c.RequireDev["phpunit/phpunit"] != "" && slices.ContainsFunc([]string{"phpunit.xml", "phpunit.xml.dist"}, p.has) {
+		p.check("test", "vendor/bin/phpunit", "tests", p.src("composer.json", "require-dev.phpunit/phpunit"))
+	}
+}

@@ -1,0 +1,336 @@
+package detect
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"abl/internal/lazyregexp"
+
+	"github.com/BurntSushi/toml"
+)
+
+// pyproject is what abl reads of a pyproject.toml.
+type pyproject struct {
+	Project struct {
+		Name                 string              `toml:"name"`
+		RequiresPython       string              `toml:"requires-python"`
+		Dependencies         []string            `toml:"dependencies"`
+		OptionalDependencies map[string][]string `toml:"optional-dependencies"`
+		Scripts              map[string]string   `toml:"scripts"`
+	} `toml:"project"`
+	DependencyGroups map[string][]any `toml:"dependency-groups"`
+	BuildSystem      map[string]any   `toml:"build-system"`
+	Tool             struct {
+		Poetry *struct {
+			Name         string                    `toml:"name"`
+			Dependencies map[string]any            `toml:"dependencies"`
+			Scripts      map[string]any            `toml:"scripts"`
+			Group        map[string]map[string]any `toml:"group"`
+			Dev          map[string]any            `toml:"dev-dependencies"`
+		} `toml:"poetry"`
+		Pytest map[string]any `toml:"pytest"`
+		Ruff   map[string]any `toml:"ruff"`
+		Mypy   map[string]any `toml:"mypy"`
+	} `toml:"tool"`
+}
+
+// pythonProject is what the files of a Python project say together.
+type pythonProject struct {
+	pyproject
+	needs     map[string]Source // names of packages that app.prepare installs
+	programs  string            // the folder of programs that app.prepare makes, "" without one
+	installed bool              // app.prepare installs the project itself, too
+}
+
+var requirement = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
+
+func (p *project) require(text string, from Source) {
+	if name := strings.ToLower(strings.ReplaceAll(requirement().FindString(strings.TrimSpace(text)), "_", "-")); name != "" {
+		if _, known := p.python.needs[name]; !known {
+			p.python.needs[name] = from
+		}
+	}
+}
+
+func loadPython(p *project) {
+	p.python.needs = map[string]Source{}
+	if text := p.text("pyproject.toml"); text != "" {
+		if _, err := toml.Decode(text, &p.python.pyproject); err != nil {
+			p.say("%s cannot be read: %s", p.at("pyproject.toml"), strings.ReplaceAll(err.Error(), "\n", " "))
+		}
+	}
+	p.pythonNeeds()
+	p.pythonPrepare()
+	p.pythonVersion()
+}
+
+// pythonNeeds collects the names of the packages.
+func (p *project) pythonNeeds() {
+	py := p.python.pyproject
+	from := p.src("pyproject.toml", "project.dependencies")
+	for _, text := range py.Project.Dependencies {
+		p.require(text, from)
+	}
+	for _, group := range slices.Sorted(maps.Keys(py.DependencyGroups)) {
+		for _, text := range py.DependencyGroups[group] {
+			p.require(fmt.Sprint(text), p.src("pyproject.toml", "dependency-groups."+group))
+		}
+	}
+	if poetry := py.Tool.Poetry; poetry != nil {
+		tables := map[string]map[string]any{"dependencies": poetry.Dependencies, "dev-dependencies": poetry.Dev}
+		for name, group := range poetry.Group {
+			tables["group."+name+".dependencies"], _ = group["dependencies"].(map[string]any)
+		}
+		for place, table := range tables {
+			for name := range table {
+				p.require(name, p.src("pyproject.toml", "tool.poetry."+place))
+			}
+		}
+	}
+	for _, file := range p.requirements() {
+		for n, text := range strings.Split(p.text(file), "\n") {
+			p.require(text, p.src(file, line(n+1)))
+		}
+	}
+	for _, m := range regexp.MustCompile(`['"]([A-Za-z0-9._-]+)\s*(?:[<>=~!\[;][^'"]*)?['"]`).FindAllStringSubmatch(setupNeeds().FindString(p.text("setup.py")), -1) {
+		p.require(m[1], p.src("setup.py", "install_requires"))
+	}
+}
+
+var setupNeeds = lazyregexp.New(`(?s)install_requires\s*=\s*\[.*?\]`)
+
+// requirements are the files that pip installs from.
+func (p *project) requirements() (names []string) {
+	for _, name := range []string{"requirements.txt", "requirements/base.txt", "requirements/dev.txt", "requirements-dev.txt", "dev-requirements.txt",
+		"requirements-test.txt", "requirements_dev.txt"} {
+		if p.has(name) && !(name == "requirements/base.txt" && strings.Contains(p.text("requirements/dev.txt"), "base.txt")) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// venv is how pip gets a place of its own.
+const venv = "python3 -m venv .venv && .venv/bin/pip install "
+
+// pythonPrepare finds the package manager by its lock file.
+func (p *project) pythonPrepare() {
+	py, command, from := p.python.pyproject, "", Source{}
+	extras := ""
+	for _, name := range []string{"dev", "test", "tests", "testing"} {
+		if list, ok := py.Project.OptionalDependencies[name]; ok && extras == "" {
+			extras = "[" + name + "]"
+			for _, text := range list {
+				p.require(text, p.src("pyproject.toml", "project.optional-dependencies."+name))
+			}
+		}
+	}
+	switch files := p.requirements(); {
+	case p.has("uv.lock"):
+		from = p.src("uv.lock", "")
+		command = "python3 -m venv /tmp/uv && /tmp/uv/bin/pip install uv && UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never /tmp/uv/bin/uv sync --frozen"
+		if extras != "" {
+			command += " --all-extras"
+		}
+	case p.has("poetry.lock") || py.Tool.Poetry != nil && len(files) == 0:
+		from = p.src(p.first("poetry.lock", "pyproject.toml"), "")
+		command = "python3 -m venv /tmp/poetry && /tmp/poetry/bin/pip install poetry && POETRY_VIRTUALENVS_IN_PROJECT=true /tmp/poetry/bin/poetry install --no-interaction"
+	case len(files) > 0:
+		from = p.src(files[0], "")
+		command = venv + "-r " + strings.Join(files, " -r ")
+		if py.Project.Name != "" && len(py.BuildSystem) > 0 && py.Project.Dependencies == nil {
+			command += " -e ."
+		}
+	case len(py.BuildSystem) > 0 || py.Project.Name != "" || p.has("setup.py"):
+		if from = p.src(p.first("pyproject.toml", "setup.py"), ""); len(p.python.needs) == 0 && (len(p.entryPoints()) == 0 || p.module() != "") {
+			return // the source alone is enough
+		}
+		if command = venv + "-e ."; extras != "" {
+			command = venv + `-e ".` + extras + `"`
+		}
+	default:
+		return
+	}
+	p.set("app.prepare", command, from)
+	p.set("network.allow", "pypi", from)
+	p.makes(".venv")
+	p.python.programs = ".venv/bin/"
+	p.python.installed = !strings.HasPrefix(command, venv) || strings.Contains(command, "-e ")
+}
+
+// interpreter is the Python with the project's packages.
+func (p *project) interpreter() string {
+	if p.python.programs != "" {
+		return p.python.programs + "python"
+	}
+	return "python3"
+}
+
+// pythonProgram returns a command of an image or a Procfile as it is run in the source.
+func (p *project) pythonProgram(name string, words []string) (string, bool) {
+	rest := strings.Join(words[1:], " ")
+	switch name {
+	case "uv", "poetry", "pipenv":
+		if len(words) > 2 && words[1] == "run" {
+			return p.pythonProgram(path.Base(words[2]), words[2:])
+		}
+		return "", false
+	case "python", "python3":
+		if len(words) < 2 {
+			return "", false
+		}
+		file := words[1]
+		if !strings.HasPrefix(file, "-") && !p.has(file) {
+			return "", false
+		}
+		if file == "manage.py" && len(words) > 2 && words[2] == "runserver" && len(words) == 3 {
+			rest += " 0.0.0.0:8000"
+		}
+		return p.interpreter() + " " + rest, true
+	case "gunicorn", "uvicorn", "hypercorn", "daphne", "flask", "fastapi", "streamlit", "celery", "waitress-serve", "alembic", "granian":
+		if _, needed := p.python.needs[name]; !needed && name != "flask" && name != "waitress-serve" {
+			return "", false
+		}
+		return p.python.programs + strings.TrimSpace(name+" "+rest), true
+	}
+	return "", false
+}
+
+var pythonWeb = []string{"flask", "fastapi", "django", "starlette", "aiohttp", "tornado", "sanic", "bottle", "falcon", "quart", "litestar",
+	"pyramid", "streamlit", "djangorestframework", "gradio", "robyn", "cherrypy"}
+
+func readPython(p *project) {
+	for _, name := range pythonWeb {
+		if from, ok := p.python.needs[name]; ok && !strings.Contains(from.Place, "dev") && !strings.Contains(from.Place, "test") {
+			p.server("http", from)
+			break
+		}
+	}
+	p.djangoStart()
+	p.pythonStarts()
+	p.routes(".py")
+	p.pythonPrograms()
+	p.pythonChecks()
+	if len(p.serves) > 0 {
+		p.note("app.env.PYTHONUNBUFFERED", "1", Source{}, "abl sees the output without a delay")
+	}
+}
+
+func (p *project) djangoStart() {
+	if !p.has("manage.py") {
+		return
+	}
+	from := p.src("manage.py", "")
+	p.server("http", from)
+	run := p.interpreter() + " manage.py "
+	p.try(start{command: run + "migrate --noinput && " + run + "runserver --noreload 0.0.0.0:8000", port: 8000, from: from})
+	for _, file := range p.sources(".py") {
+		if path.Base(file) != "settings.py" && !strings.Contains(file, "settings/") {
+			continue
+		}
+		if m := allowedHosts().FindStringSubmatch(p.tree.text(file, maxSource)); m != nil && !strings.Contains(m[1], "*") && !strings.Contains(m[1], "app") {
+			p.say("%s:%s: ALLOWED_HOSTS has to contain \"app\", the host name that the tests use", file, lineOf(p.tree.text(file, maxSource), allowedHosts()))
+			break
+		}
+	}
+}
+
+var (
+	allowedHosts = lazyregexp.New(`(?m)^ALLOWED_HOSTS\s*=\s*(.*)$`)
+	pyApp        = lazyregexp.New(`(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic|Bottle)\(`)
+	pyFactory    = lazyregexp.New(`(?m)^def (create_app|make_app)\(`)
+	pyRun        = lazyregexp.New(`\.run\s*\(([^)]*)\)`)
+	pyPort       = lazyregexp.New(`(?:environ\.get|getenv|config|env(?:\.int)?)\(\s*['"]PORT['"]\s*,\s*(?:default\s*=\s*)?['"]?(\d{2,5})|\bport\s*=\s*(\d{2,5})\b`)
+	pyEnvPort    = lazyregexp.New(`environ(?:\.get\(|\[)\s*['"]PORT['"]|getenv\(\s*['"]PORT['"]`)
+	pyTCP        = lazyregexp.New(`socketserver\.\w*TCPServer|asyncio\.start_server|\.create_server\(|socket\.SOCK_STREAM[\s\S]*\.listen\(`)
+	pyHTTP       = lazyregexp.New(`HTTPServer\(|http\.server|make_server\(|web\.run_app\(|HTTPServer\b`)
+	pyMain       = lazyregexp.New(`(?m)^if __name__ == ['"]__main__['"]`)
+)
+
+// pythonStarts looks for the object that a server of the framework serves, and for a program that
+// listens by itself.
+func (p *project) pythonStarts() {
+	for _, file := range p.sources(".py") {
+		text := p.tree.text(file, maxSource)
+		name := strings.TrimPrefix(strings.TrimPrefix(file, p.dir), "/")
+		module := strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(name, ".py"), "/__init__"), "/", ".")
+		module = strings.TrimPrefix(module, "src.")
+		m := pyApp().FindStringSubmatch(text)
+		from := Source{file, lineOf(text, pyApp())}
+		switch {
+		case m == nil:
+			p.pythonServer(file, name, text)
+			continue
+		case m[2] == "Flask" || m[2] == "Quart":
+			p.flask(text, module+":"+m[1], from)
+		case m[2] == "FastAPI" || m[2] == "Starlette" || m[2] == "Litestar":
+			p.asgi(text, module+":"+m[1], from)
+		}
+		p.server("http", from)
+	}
+	for _, file := range p.sources(".py") {
+		text := p.tree.text(file, maxSource)
+		if _, flask := p.python.needs["flask"]; flask && len(p.starts) == 0 && pyFactory().MatchString(text) {
+			name := strings.TrimPrefix(strings.TrimPrefix(file, p.dir), "/")
+			module := strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(name, ".py"), "/__init__"), "/", ".")
+			p.flask(text, strings.TrimPrefix(module, "src."), Source{file, lineOf(text, pyFactory())})
+		}
+	}
+}
+
+// textPort is the port that a text of Python names, 0 for none.
+func textPort(text string) (n int) {
+	if m := pyPort().FindStringSubmatch(text); m != nil {
+		fmt.Sscan(m[1]+m[2], &n)
+	}
+	return n
+}
+
+func orElse(n, otherwise int) string {
+	if n == 0 {
+		n = otherwise
+	}
+	return fmt.Sprint(n)
+}
+
+func (p *project) flask(text, app string, from Source) {
+	p.try(start{command: p.python.programs + "flask --app " + app + " run --host 0.0.0.0 --port " + orElse(textPort(text), 5000), from: from})
+}
+
+func (p *project) asgi(text, app string, from Source) {
+	port := orElse(textPort(text), 8000)
+	for _, name := range []string{"uvicorn", "hypercorn", "granian", "fastapi"} {
+		if _, ok := p.python.needs[name]; ok && name == "hypercorn" {
+			p.try(start{command: p.python.programs + "hypercorn --bind 0.0.0.0:" + port + " " + app, from: from})
+			return
+		} else if ok {
+			break
+		}
+	}
+	p.try(start{command: p.python.programs + "uvicorn " + app + " --host 0.0.0.0 --port " + port, from: from})
+}
+
+// pythonServer records a program that listens without a framework of the list.
+func (p *project) pythonServer(file, name, text string) {
+	kind, expr := "", pyHTTP()
+	if pyHTTP().MatchString(text) {
+		kind = "http"
+	} else if pyTCP().MatchString(text) {
+		kind, expr = "tcp", pyTCP()
+	}
+	if kind == "" {
+		return
+	}
+	p.server(kind, Source{file, lineOf(text, expr)})
+	p.portsIn(file, text, pyPort(), regexp.MustCompile(`\(\s*(?:['"](?:0\.0\.0\.0|localhost|127\.0\.0\.1|)['"])\s*,\s*(\d{2,5})\s*\)`))
+	if pyEnvPort().MatchString(text) {
+		p.set("PORT", "PORT", Source{file, lineOf(text, pyEnvPort())})
+	}
+	if pyMain().MatchString(text) {
+		p.try(start{command: p.interpreter() + " " + name, from: Source{file, lineOf(text, pyMain())}})
+	}
+}
