@@ -25,7 +25,7 @@ func (l *Loop) begin(_ context.Context, p *state.Phase) (Happened, error) {
 		return Happened{}, err
 	}
 	recheck, err := l.recheckable(p)
-	return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text), Floor: floor, Recheck: recheck}, err
+	return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text), Setting: l.Settings, Floor: floor, Recheck: recheck}, err
 }
 
 // commitSrc commits the Builder's work.

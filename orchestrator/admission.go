@@ -49,11 +49,17 @@ func drifted(phase int) Refused {
 	}
 }
 
+// Asked is how a user runs a phase.
+type Asked struct {
+	Again    bool   // --again
+	Settings string // hash of the settings, the prompts and the description as they are now, "" for unknown
+}
+
 // admit decides what running phase n means now. A passed phase with an
 // unchanged spec has nothing to do; a changed spec, or again, opens a new round
-// of a phase that is passed, stuck or unverified. That of a stale phase, or of a
-// passed one again, begins with a replay of what it passed with.
-func admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) {
+// of a phase that is passed, stuck or unverified, and so do changed settings of one that is stuck or
+// unverified. That of a stale phase, or of a passed one again, begins with a replay of what it passed with.
+func admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error) {
 	drift := Drift(f, specs)
 	for _, k := range slices.Sorted(maps.Keys(drift)) {
 		if is, ok := drift[k].(Frozen); ok {
@@ -81,16 +87,19 @@ func admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) 
 		if changed {
 			return Admission{true, reopened, "its spec changed since it passed: a new round begins"}, nil
 		}
-		if again || p.Status == state.Stale {
+		if asked.Again || p.Status == state.Stale {
 			p.Status = state.Stale
 			return Admission{true, p, "what it passed with is replayed on the source as it is now"}, nil
 		}
 		return Admission{false, p, "its spec is unchanged, nothing to do"}, nil
 	case state.Stuck, state.Unverified:
-		if changed || again {
+		switch {
+		case changed || asked.Again:
 			return Admission{true, reopened, "a new round begins"}, nil
+		case p.Settings != "" && asked.Settings != "" && p.Settings != asked.Settings:
+			return Admission{true, reopened, "settings, prompts or project.md changed since its last round: a new round begins"}, nil
 		}
-		return Admission{false, p, "it is " + string(p.Status) + ": change its spec, or run it with --again"}, nil
+		return Admission{false, p, fmt.Sprintf("it is %s: %s", p.Status, ChangeFirst)}, nil
 	case state.Ready:
 		return Admission{true, p, "it begins"}, nil
 	}
@@ -99,6 +108,9 @@ func admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) 
 	}
 	return Admission{true, p, fmt.Sprintf("it goes on in iteration %d (%s)", p.Iteration, p.Status)}, nil
 }
+
+// ChangeFirst is what begins a new round of a phase that is stuck or unverified.
+const ChangeFirst = "change its spec, a setting, a prompt or project.md and run it again, or run it with --again"
 
 func mustPhase(specs spec.Set, n int) spec.Spec {
 	s, _ := specs.Phase(n)
@@ -139,11 +151,11 @@ func unsound(phase int, problem spec.Problem, more int) Refused {
 }
 
 // Admit says whether phase n may run, before anything is started or spent on it.
-func Admit(f *state.File, specs spec.Set, n int, again bool) (Admission, error) {
+func Admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error) {
 	if stops := specs.Check(n); len(stops) > 0 {
 		return Admission{}, unsound(n, stops[0], 0)
 	}
-	a, err := admit(f, specs, n, again)
+	a, err := admit(f, specs, n, asked)
 	if err == nil && a.Go {
 		err = sound(specs, n, f.Phase(n))
 	}

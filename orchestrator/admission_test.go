@@ -68,7 +68,7 @@ func TestAdmit(t *testing.T) {
 			if c.status != "" {
 				f.Phases["1"] = phase(old, 1, c.status)
 			}
-			a, err := Admit(f, c.now, 1, c.again)
+			a, err := Admit(f, c.now, 1, Asked{Again: c.again})
 			if err != nil || a.Go != c.goes || a.Open.Status != c.open || a.Why == "" {
 				t.Errorf("got %+v, %v, want go %t, open as %s, and why", a, err, c.goes, c.open)
 			}
@@ -84,14 +84,14 @@ func TestAdmitInOrder(t *testing.T) {
 	f := state.New(t.TempDir())
 	f.Phases["1"] = phase(set, 1, state.Passed)
 	f.Phases["2"] = phase(set, 2, state.Stuck)
-	if _, err := Admit(f, set, 2, true); err != nil {
+	if _, err := Admit(f, set, 2, Asked{Again: true}); err != nil {
 		t.Errorf("phase 2: %v", err)
 	}
 	var not Refused
-	if _, err := Admit(f, specs(t, "- more → done\n", "", ""), 2, true); !errors.As(err, &not) || not != drifted(1) {
+	if _, err := Admit(f, specs(t, "- more → done\n", "", ""), 2, Asked{Again: true}); !errors.As(err, &not) || not != drifted(1) {
 		t.Errorf("phase 2 on another text of phase 1: %v", err)
 	}
-	if _, err := Admit(f, set, 3, false); !errors.As(err, &not) || not.Do != "run abl phase 2 first" {
+	if _, err := Admit(f, set, 3, Asked{}); !errors.As(err, &not) || not.Do != "run abl phase 2 first" {
 		t.Errorf("phase 3: %v", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestAddedTextIsFree(t *testing.T) {
 	f.Phases["1"].PassedSHA, f.Phases["1"].PassedSize = was.SpecSHA, was.SpecSize
 	for name, now := range map[string]spec.Set{"edited": other, "put-back": old} {
 		t.Run(name, func(t *testing.T) {
-			if a, err := Admit(f, now, 1, false); err != nil || a.Open.Status != state.Ready {
+			if a, err := Admit(f, now, 1, Asked{}); err != nil || a.Open.Status != state.Ready {
 				t.Errorf("got %+v, %v, want open as %s", a, err, state.Ready)
 			}
 		})
@@ -153,10 +153,35 @@ func TestFrozen(t *testing.T) {
 				f.Phases["2"] = phase(old, 2, c.later)
 				f.Phases["2"].Round = c.round
 			}
-			_, err := Admit(f, c.now, 1, false)
+			_, err := Admit(f, c.now, 1, Asked{})
 			var frozen Frozen
 			if errors.As(err, &frozen) != c.frozen || !c.frozen && err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// Changed settings begin a new round of a phase that rests without a pass, and of no other.
+func TestAdmitOtherSettings(t *testing.T) {
+	set := specs(t, "", "")
+	for _, c := range []struct {
+		name, held, now string
+		status          state.Status
+		goes            bool
+	}{
+		{"stuck", "a", "b", state.Stuck, true},
+		{"unverified", "a", "b", state.Unverified, true},
+		{"unchanged", "a", "a", state.Stuck, false},
+		{"of-an-older-abl", "", "b", state.Stuck, false},
+		{"passed", "a", "b", state.Passed, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := state.New(t.TempDir())
+			f.Phases["1"] = phase(set, 1, c.status)
+			f.Phases["1"].Settings = c.held
+			if a, err := Admit(f, set, 1, Asked{Settings: c.now}); err != nil || a.Go != c.goes {
+				t.Errorf("got %+v, %v, want go %t", a, err, c.goes)
 			}
 		})
 	}

@@ -99,6 +99,7 @@ type Loop struct {
 	NoVerdict int
 	Spec      spec.Spec
 	Specs     HeldSpecs // the specs of phases 1 to Number, Spec among them
+	Settings  string    // hash of what else the phase is held to (Asked)
 	Project   state.Project
 	File      *state.File
 	Save      func() error

@@ -65,6 +65,7 @@ const (
 type Happened struct {
 	SpecSHA string              // Begin
 	SpecLen int                 // Begin: bytes under that hash
+	Setting string              // Begin: hash of the settings
 	Floor   int                 // Begin: the highest step on record, whose names are taken
 	Recheck bool                // Begin of a stale phase: what it passed with can be replayed
 	Class   outcome.Outcome     // Build, Verify: how the call ended
@@ -114,7 +115,7 @@ func After(p state.Phase, did Step, h Happened, max int) (state.Phase, error) {
 func begin(p state.Phase, h Happened) state.Phase {
 	stale := p.Status == state.Stale
 	p.Round++
-	p.SpecSHA, p.SpecSize = h.SpecSHA, h.SpecLen
+	p.SpecSHA, p.SpecSize, p.Settings = h.SpecSHA, h.SpecLen, h.Setting
 	p.Iteration, p.Stalled, p.Repeated = 0, "", 0
 	p.Step = max(p.Step, h.Floor)
 	p.Outage, p.Fallback = nil, nil

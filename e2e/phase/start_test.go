@@ -35,6 +35,10 @@ func TestAppThatDoesNotRun(t *testing.T) {
 	if got := called(events(t, again)); got != "" {
 		t.Errorf("the stuck phase: got calls %s, want none", got)
 	}
+	settings := p.Read(".abl/config.yaml")
+	p.Write(".abl/config.yaml", strings.Replace(settings, "timeout: 5s", "timeout: 6s", 1))
+	wants(t, "after a change of settings", p.Must(0, "phase", "1", "--dry-run").Stdout, "settings, prompts or project.md changed since its last round: a new round begins")
+	p.Write(".abl/config.yaml", settings)
 	failed, commits := of(all, state.AppFailed), strings.Fields(p.Git(".abl/tests", "log", "--reverse", "--format=%H"))
 	if len(failed) != 3 || len(commits) != 3 {
 		t.Fatalf("got %d failed apps and %d commits, want 3: %+v", len(failed), len(commits), failed)

@@ -96,6 +96,14 @@ func Secrets(vars map[string]string, looks bool) (secrets, weak []string) {
 	return secrets, weak
 }
 
+// Holds reports whether a variable has a secret that no container may have: its value looks like one, its
+// name says so, or it is an address with a password. A plain word or number is none unless the name is
+// that of a key: many people have POSTGRES_PASSWORD=postgres for their own machine.
+func Holds(name, value string) bool {
+	real := func(secret string) bool { return secret != "" && !common(secret) }
+	return Looks(value) || Named(name) && (isKey(name) || real(value)) || slices.ContainsFunc(passwords(value), real)
+}
+
 // common reports whether a secret is a word or a number that people write about.
 func common(secret string) bool {
 	const leastWord, leastNumber = 16, 12

@@ -63,3 +63,30 @@ func TestRandom(t *testing.T) {
 		}
 	}
 }
+
+// What of .env no container may have; settings such as a port are not among it.
+func TestHolds(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		want        bool
+	}{
+		{"PORT", "3000", false},
+		{"DEBUG", "1", false},
+		{"NODE_ENV", "development", false},
+		{"APP_URL", "http://localhost:3000/start", false},
+		{"POSTGRES_PASSWORD", "postgres", false},
+		{"DATABASE_URL", "postgres://app:postgres@db:5432/app", false},
+		{"DATABASE_URL", "postgres://app:k7%23Gq2mZp@db.example.com/app", true},
+		{"POSTGRES_PASSWORD", "k7-Gq2!mZp", true},
+		{"SESSION_SECRET", "9f86d081884c7d659a2feaa0c55ad015", true},
+		{"GEMINI_API_KEY", "sesame", true},
+		{"ANYTHING", "AIzaSyD-0123456789abcdefghijklmnop", true},
+		{"API_KEY", "", true}, // which nothing holds
+	} {
+		t.Run(c.name+"="+c.value, func(t *testing.T) {
+			if got := Holds(c.name, c.value); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		})
+	}
+}

@@ -103,6 +103,7 @@ func (p Phase) OnItsWay() bool {
 type HeldTo struct {
 	SpecSHA    string `json:"spec_sha,omitempty"`    // hash of the spec that the round works on
 	SpecSize   int    `json:"spec_size,omitempty"`   // bytes under that hash, to tell an append from an edit
+	Settings   string `json:"settings,omitempty"`    // hash of the settings, prompts and description that the round works with
 	PassedSHA  string `json:"passed_sha,omitempty"`  // hash of the spec that it passed with last
 	PassedSize int    `json:"passed_size,omitempty"` // bytes under that hash
 }

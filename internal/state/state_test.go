@@ -29,10 +29,10 @@ func full() *File {
 			"2": {
 				Status: Refuted, Round: 2, Iteration: 3, Step: 8, Attempt: 1, Tries: 1, Asked: true, Class: "done",
 				Back: when, NeedsPerson: true, Grown: true, Outage: &Outage{Class: "away", Since: when, Tries: 2, UsedMS: 3000, WaitMS: 2000, Until: when}, Fallback: map[string]int{"builder": 1},
-				Call: "p2-s8-verifier", VerifierOnly: true, Recheck: true, HeldTo: HeldTo{SpecSHA: "ab", SpecSize: 12, PassedSHA: "aa", PassedSize: 10},
+				Call: "p2-s8-verifier", VerifierOnly: true, Recheck: true, HeldTo: HeldTo{SpecSHA: "ab", SpecSize: 12, Settings: "ad", PassedSHA: "aa", PassedSize: 10},
 				Started: when, Ended: when, SrcCommit: "c0", TestsCommit: "c1", Approved: false, ReportMissing: true, Note: "a note",
 				Judged: Judged{
-					AppFailed: "exit code 1", Regressed: []failedspecs.Entry{{Spec: "a → b", Input: "a", Observed: "c"}}, LastVerdict: "fail", Stalled: "nothing moved",
+					AppPrinted: "Error", AppFailed: "exit code 1", Regressed: []failedspecs.Entry{{Spec: "a → b", Input: "a", Observed: "c"}}, LastVerdict: "fail", Stalled: "nothing moved",
 					Why: []string{"no report"}, Repeated: 2, Failed: []failedspecs.Entry{{Spec: "a → <b>", Input: "c", Observed: "d\n\"e\"", Line: 4}},
 				},
 				History: []IterationRecord{{Round: 1, Iteration: 5, Step: 5, Verdict: "fail", Entries: 2,

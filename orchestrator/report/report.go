@@ -276,7 +276,7 @@ func Next(status string, phase int) string {
 	case "passed":
 		return fmt.Sprintf("abl open %d starts what passed; abl phase %d goes on once its spec is written", phase, phase+1)
 	case "stuck":
-		return fmt.Sprintf("refine .abl/specs/phase%d.md, run abl phase %[1]d again", phase)
+		return fmt.Sprintf("refine .abl/specs/phase%d.md, a setting, a prompt or project.md, and run abl phase %[1]d again", phase)
 	case "unverified":
 		return fmt.Sprintf("abl phase %d --again", phase)
 	}

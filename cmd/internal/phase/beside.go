@@ -93,7 +93,7 @@ func (s *Project) Shell(ctx context.Context, role roles.Role, n int, tty *os.Fil
 	}
 	r := &Run{Project: s, file: f, specs: s.Specs(), out: out}
 	r.phase = cmp.Or(n, orchestrator.NextPhase(f, r.specs), len(r.specs.Numbers()), 1)
-	a, err := orchestrator.Admit(f, r.specs, r.phase, true)
+	a, err := orchestrator.Admit(f, r.specs, r.phase, orchestrator.Asked{Again: true})
 	if err != nil {
 		return err
 	}

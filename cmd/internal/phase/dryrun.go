@@ -56,7 +56,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	a, err := orchestrator.Admit(f, specs, n, s.In.Bool("again"))
+	a, err := orchestrator.Admit(f, specs, n, s.asked(s.In.Bool("again")))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,9 @@ package phase
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,10 +15,12 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
+	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/proc"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
+	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/roles"
@@ -31,7 +36,7 @@ func (r *Run) preflight(ctx context.Context, again bool) error {
 	if err != nil {
 		return err
 	}
-	if a, err := orchestrator.Admit(f, r.Specs(), r.phase, again); err != nil || !a.Go {
+	if a, err := orchestrator.Admit(f, r.Specs(), r.phase, r.asked(again)); err != nil || !a.Go {
 		return err
 	}
 	if err := cmp.Or(r.CheckCaps(), r.checkPlayers(), r.CheckLedger(), r.CheckImages()); err != nil {
@@ -42,6 +47,26 @@ func (r *Run) preflight(ctx context.Context, again bool) error {
 	}
 	_, err = r.Networks(ctx)
 	return err
+}
+
+// asked is how the user runs a phase. What only limits, pays for or tells of a run is not among the
+// settings that begin a new round.
+func (s *Project) asked(again bool) orchestrator.Asked {
+	conf := s.Conf.Config
+	conf.Budget, conf.Prices, conf.Notify, conf.Publish = config.Budget{}, config.Prices{}, config.Notify{}, ""
+	h := sha256.New()
+	err := json.NewEncoder(h).Encode(conf)
+	for _, path := range []string{s.Paths.Prompt(roles.Builder.Name), s.Paths.Prompt(roles.Verifier.Name), s.Paths.Description()} {
+		text, rerr := hostfs.Read(s.Paths.Root, s.Paths.Rel(path), spec.MaxBytes)
+		if !errors.Is(rerr, hostfs.ErrAbsent) {
+			err = errors.Join(err, rerr)
+		}
+		fmt.Fprintf(h, "%d %s\n", len(text), text)
+	}
+	if err != nil { // of what is wrong with it the user hears elsewhere
+		return orchestrator.Asked{Again: again}
+	}
+	return orchestrator.Asked{Again: again, Settings: hex.EncodeToString(h.Sum(nil))}
 }
 
 // checkPlayers wants, for each role, its agent, its prompt and its key.
@@ -112,7 +137,7 @@ func (r *Run) tidyAtRest(ctx context.Context) error {
 func checkSecrets(conf *config.Loaded) error {
 	keys := map[string]string{}
 	for name, value := range conf.Dotenv {
-		if redact.Named(name) || redact.Looks(value) {
+		if redact.Holds(name, value) {
 			keys[name] = value
 		}
 	}
@@ -121,7 +146,7 @@ func checkSecrets(conf *config.Loaded) error {
 			keys[name] = value
 		}
 	}
-	return cmp.Or(conf.CheckSecrets(conf.Dotenv), conf.CheckSecrets(keys), conf.CheckCommands(keys))
+	return cmp.Or(conf.CheckSecrets(keys), conf.CheckCommands(keys))
 }
 
 // neverCommitted are the keys of providers and what looks random in .env, by name, but

@@ -72,7 +72,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 	if r.specs, err = spec.Keep(r.Paths.Specs(), r.phase); err != nil { // the ids of contracts, for the phase begins
 		r.In.Warn(fmt.Sprintf("%v; they count for now, and may be others when a spec was edited", err))
 	}
-	if a, err = orchestrator.Admit(r.file, r.specs, r.phase, again); err != nil { // what is run is what was admitted
+	if a, err = orchestrator.Admit(r.file, r.specs, r.phase, r.asked(again)); err != nil { // what is run is what was admitted
 		return p, "", err
 	}
 	r.file.Phases[fmt.Sprint(r.phase)], r.goesOn = &a.Open, true
@@ -111,7 +111,7 @@ func (r *Run) takeUp(ctx context.Context, again bool) (a orchestrator.Admission,
 	}
 	failpoint.Here("lock.taken")
 	if r.file, err = r.State(); err == nil {
-		a, err = orchestrator.Admit(r.file, r.Specs(), r.phase, again)
+		a, err = orchestrator.Admit(r.file, r.Specs(), r.phase, r.asked(again))
 	}
 	return a, err
 }
@@ -210,7 +210,7 @@ func (r *Run) loop() *orchestrator.Loop {
 		models[role] = len(p.Models)
 	}
 	l := &orchestrator.Loop{
-		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Project: r.Paths, File: r.file, Save: r.save,
+		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Settings: r.asked(false).Settings, Project: r.Paths, File: r.file, Save: r.save,
 		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src, r.env.UID, r.env.GID}, Tests: repo{r.tests, r.env.UID, r.env.GID},
 		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Strictness: strict, TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
 		Outages: orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: models}, TakeMine: r.In.Bool("take-mine"),
