@@ -178,7 +178,7 @@ func (v turn) replayOlder(ctx context.Context, commit string, o *evidence.Older)
 	}
 	changed, err := v.Tests.Differs(ctx, commit)
 	o.Changed = slices.DeleteFunc(changed, func(path string) bool {
-		return path == FailedSpecs || strings.HasPrefix(path, roles.Verifier.Reports+"/")
+		return path == failedspecs.FileName || strings.HasPrefix(path, roles.Verifier.Reports+"/")
 	})
 	return err
 }

@@ -12,7 +12,7 @@ import (
 
 func TestFailedSpecsReplaceWhateverIsThere(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
-	outside, file := filepath.Join(p.Root, "outside"), filepath.Join(p.Tests, FailedSpecs)
+	outside, file := filepath.Join(p.Root, "outside"), filepath.Join(p.Tests, failedspecs.FileName)
 	write(t, outside, "kept")
 	must(t, os.MkdirAll(p.Tests, 0o755))
 	must(t, os.Symlink(outside, file))

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"abl/internal/failedspecs"
 	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/redact"
@@ -72,8 +73,8 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 	}
 	j.Prompt = func() (string, error) {
 		if role.App { // so that a file found afterwards is this call's
-			if err := hostfs.Remove(c.Project.Tests, FailedSpecs); err != nil {
-				return "", fmt.Errorf("cannot take the earlier %s away: %w", FailedSpecs, err)
+			if err := hostfs.Remove(c.Project.Tests, failedspecs.FileName); err != nil {
+				return "", fmt.Errorf("cannot take the earlier %s away: %w", failedspecs.FileName, err)
 			}
 			failpoint.Here("failed_specs.gone")
 		}

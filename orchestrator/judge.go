@@ -15,12 +15,6 @@ import (
 	"abl/roles"
 )
 
-// FailedSpecs is the Verifier's file of failed contracts.
-const FailedSpecs = "failed_specs.md"
-
-// maxFailedSpecs is the largest such file that is read, in bytes.
-const maxFailedSpecs = 256 << 10
-
 // judge reads what the Verifier left, decides, keeps the finding with the
 // call, and commits the tests; a pass is tagged in both repositories.
 func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
@@ -124,9 +118,9 @@ func (v turn) settle(f Finding) error {
 	if !writes && f.Verdict != Pass {
 		return nil
 	}
-	err := hostfs.Remove(v.Project.Tests, FailedSpecs) // whatever it has become there
+	err := hostfs.Remove(v.Project.Tests, failedspecs.FileName) // whatever it has become there
 	if err == nil && writes {
-		err = hostfs.Write(filepath.Join(v.Project.Tests, FailedSpecs), failedspecs.Render(f.Entries), 0o644)
+		err = hostfs.Write(filepath.Join(v.Project.Tests, failedspecs.FileName), failedspecs.Render(f.Entries), 0o644)
 	}
 	return err
 }

@@ -77,7 +77,7 @@ func TestHostileFailedSpecs(t *testing.T) {
 
 // A failed_specs.md that is too large is no verdict, and the Verifier reads why.
 func TestLargeFailedSpecs(t *testing.T) {
-	large := strings.Repeat("SPEC: a → b\nINPUT: c\nOBSERVED: d\n", maxFailedSpecs/20)
+	large := strings.Repeat("SPEC: a → b\nINPUT: c\nOBSERVED: d\n", failedspecs.MaxBytes/20)
 	w := newWorld(t, map[string]play{
 		"p1-build-1.1": good, "p1-verify-1.1": {class: outcome.Done, report: true, failed: large}, "p1-verify-1.2": good,
 	})
@@ -131,7 +131,7 @@ type linking struct {
 
 func (l linking) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
 	o, err := l.world.Run(ctx, j)
-	path := filepath.Join(l.project.Tests, FailedSpecs)
+	path := filepath.Join(l.project.Tests, failedspecs.FileName)
 	switch j.Call.ID {
 	case "p1-verify-1.1":
 		target := filepath.Join(l.dir, "empty")

@@ -108,7 +108,7 @@ type Loop struct {
 	Jobs      Jobs
 	Replay    Replays // nil: the person switched evidence off
 	Strictness
-	TestNames func(context.Context) ([]string, error) // files of the Verifier's, whose names reach no Builder
+	TestNames func(context.Context) ([]string, error) // of the Verifier's files and tests, which reach no Builder
 	Src       Repo
 	Tests     Repo
 	Ledger    Ledger

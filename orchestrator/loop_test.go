@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"abl/internal/audit"
+	"abl/internal/failedspecs"
 	"abl/internal/helper"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
@@ -158,11 +159,11 @@ func (w *world) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
 			p.during()
 		}
 		if p.failed != "" {
-			if err := os.WriteFile(filepath.Join(w.project.Tests, FailedSpecs), []byte(p.failed), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(w.project.Tests, failedspecs.FileName), []byte(p.failed), 0o644); err != nil {
 				w.Fatal(err)
 			}
 		} else {
-			os.Remove(filepath.Join(w.project.Tests, FailedSpecs))
+			os.Remove(filepath.Join(w.project.Tests, failedspecs.FileName))
 		}
 		if err := rec.SaveOutcome(o); err != nil {
 			w.Fatal(err)
@@ -297,7 +298,7 @@ func (w *world) print() string {
 	for _, line := range append(append([]string{"calls " + strings.Join(w.done, " ")}, w.tags...), w.rows...) {
 		fmt.Fprintln(&b, line)
 	}
-	if data, err := os.ReadFile(filepath.Join(w.project.Tests, FailedSpecs)); err == nil {
+	if data, err := os.ReadFile(filepath.Join(w.project.Tests, failedspecs.FileName)); err == nil {
 		fmt.Fprintf(&b, "failed %q\n", strings.SplitN(string(data), "\n", 2)[0])
 	}
 	return b.String()

@@ -301,7 +301,7 @@ func TestLateFilesChangeNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(w.project.Tests, FailedSpecs)
+			path := filepath.Join(w.project.Tests, failedspecs.FileName)
 			os.Remove(path)
 			if c.late != "" {
 				if err := os.WriteFile(path, []byte(c.late), 0o644); err != nil {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"abl/internal/failedspecs"
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/roles"
@@ -307,7 +308,7 @@ func TestVerdictStays(t *testing.T) {
 	if _, err := l.Run(t.Context()); !errors.Is(err, errDied) {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(w.project.Tests, FailedSpecs)); err != nil {
+	if err := os.Remove(filepath.Join(w.project.Tests, failedspecs.FileName)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.after(t.Context()); err != nil || !strings.Contains(w.print(), "history 1.1 step 1 fail 1 ") {

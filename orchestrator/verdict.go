@@ -56,7 +56,7 @@ func Decide(e Evidence) Finding {
 	if len(e.Regressed) > 0 {
 		return Finding{Verdict: Fail, Entries: e.Regressed, ByReplay: true}
 	}
-	notes := append(e.File.Notes(FailedSpecs), e.Ends.Other...)
+	notes := append(e.File.Notes(failedspecs.FileName), e.Ends.Other...)
 	var entries []failedspecs.Entry
 	theirs := e.File.Kind == failedspecs.Fail && !lostItsApp(e.Class)
 	if theirs {
@@ -87,10 +87,10 @@ func missing(e Evidence) (all []string) {
 		all = append(all, "the call did not end properly: "+e.Reason)
 	}
 	if e.FileError != "" {
-		all = append(all, FailedSpecs+" "+e.FileError)
+		all = append(all, failedspecs.FileName+" "+e.FileError)
 	}
 	if e.File.Kind == failedspecs.Malformed {
-		all = append(all, FailedSpecs+" is there and holds no complete entry (SPEC:, INPUT:, OBSERVED:)")
+		all = append(all, failedspecs.FileName+" is there and holds no complete entry (SPEC:, INPUT:, OBSERVED:)")
 	}
 	if e.Report == "" {
 		all = append(all, "the run report of this call is missing from verifier_reports/")
@@ -125,12 +125,12 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 			return ev, err
 		}
 	}
-	data, err := hostfs.Read(v.Project.Tests, FailedSpecs, maxFailedSpecs)
+	data, err := hostfs.Read(v.Project.Tests, failedspecs.FileName, failedspecs.MaxBytes)
 	switch {
 	case err == nil:
 		ev.File = failedspecs.In(v.Specs.Set.UpTo(v.Number)).Name(failedspecs.Parse(v.Safe.Bytes(data)))
 	case errors.Is(err, hostfs.ErrTooLarge):
-		ev.FileError = fmt.Sprintf("has more than %d KiB, which is more than abl reads: write fewer or shorter entries", maxFailedSpecs>>10)
+		ev.FileError = fmt.Sprintf("has more than %d KiB, which is more than abl reads: write fewer or shorter entries", failedspecs.MaxBytes>>10)
 	case !errors.Is(err, hostfs.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}

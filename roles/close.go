@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"abl/internal/failedspecs"
 	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
@@ -27,7 +28,7 @@ import (
 func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
 	tidy, cancel := tidying(ctx)
 	defer cancel()
-	if err := hostfs.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, "failed_specs.md", "run.sh"); err != nil {
+	if err := hostfs.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, failedspecs.FileName, "run.sh"); err != nil {
 		return err
 	}
 	o.Report = helper.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports))

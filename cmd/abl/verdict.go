@@ -17,7 +17,6 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
-	"abl/orchestrator"
 )
 
 // ruling is what `abl verdict --json` prints.
@@ -71,24 +70,24 @@ func runVerdict(_ context.Context, in *cli.Input) error {
 func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	dir, name = filepath.Dir(arg), filepath.Base(arg)
 	needed := arg
-	if name == orchestrator.FailedSpecs {
+	if name == failedspecs.FileName {
 		needed = dir
 	}
 	info, err := os.Stat(needed)
 	if err != nil {
 		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot look for the file: %w", err), "give a failed_specs.md, a Verifier's workspace or a project")
 	}
-	if name == orchestrator.FailedSpecs || !info.IsDir() {
+	if name == failedspecs.FileName || !info.IsDir() {
 		return dir, name, nil
 	}
 	if own, err := os.Lstat(filepath.Join(arg, state.Dir)); err != nil || !own.IsDir() {
-		return arg, orchestrator.FailedSpecs, nil
+		return arg, failedspecs.FileName, nil
 	}
 	s, err := phase.OpenAt(in, arg)
 	if err != nil {
 		return "", "", err
 	}
-	return s.Paths.Tests, orchestrator.FailedSpecs, nil
+	return s.Paths.Tests, failedspecs.FileName, nil
 }
 
 // specsAbove are those of the project that a directory is in, none without one.

@@ -14,7 +14,8 @@ func TestChangedTestPassesNoRefutedSource(t *testing.T) {
 	wrong := strings.Replace(server, "'ok'", "'no'", 1)
 	loosened := strings.Replace(honest, "= ok ]", "= no ]", 1)
 	p := newProject(t, evidence, builds(write("server.mjs", wrong)),
-		call("verifier", 1, write("run.sh", honest, "0755"), refute("no"), report()),
+		call("verifier", 1, write("run.sh", honest, "0755"), write("greets.test.mjs", "it('greets each stranger kindly', () => {});\n"),
+			refute("no, in greets each stranger kindly"), report()),
 		call("verifier", 0, write("run.sh", loosened, "0755"), report()))
 	// abl cannot compare this result by itself, so that the tests alone decide.
 	spec := strings.Replace(oneSpec, "with the text ok", "with a word", 1)
@@ -29,6 +30,10 @@ func TestChangedTestPassesNoRefutedSource(t *testing.T) {
 	want := []string{"P1.C1", "step-1 refuted this very source, and its test is still not ok: another text", "changed since: run.sh"}
 	wants(t, "the verdict", of(all, state.Verdict)[1].Text, want...)
 	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, append(want, "step-1-app-1")...)
+
+	prompt := promptOf(p, "p1-build-2.1")
+	wants(t, "the Builder's prompt", prompt, "OBSERVED: no, in [left out: the name of a test]")
+	lacks(t, "the Builder's prompt", prompt, "stranger")
 
 	if testing.Short() {
 		noLeftovers(p)

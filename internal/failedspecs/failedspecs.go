@@ -12,6 +12,9 @@ import (
 	"abl/internal/wording"
 )
 
+// FileName is the name of the file, at the top of the Verifier's workspace.
+const FileName = "failed_specs.md"
+
 // Limits of what is read. Beyond them text is cut, and a Problem says so.
 const (
 	MaxBytes   = 256 << 10 // of one file

@@ -68,17 +68,23 @@ var (
 		`|\b(?:def|func|fn|function)\s+((?:test_|Test)\w+)`)
 )
 
-// NamesIn are the names by which a file of the Verifier's gives its tests away:
-// its path in the workspace, and the tests that its content names. A file that is
-// no program has none. data may be nil.
-func NamesIn(file string, data []byte) (names []string) {
-	if !sourceFile().MatchString(file) {
-		return nil
-	}
-	base := path.Base(file)
-	names = slices.Compact([]string{file, base, strings.TrimSuffix(base, path.Ext(base))})
-	for _, m := range testTitles().FindAllSubmatch(data, -1) {
-		names = append(names, string(bytes.Join(m[1:], nil))) // one of them is there
+// MaxTest is how much of a test file is read for the names in it, in bytes.
+const MaxTest = 1 << 20
+
+// Names returns the names by which the Verifier's files and tests are known: the path of each file, and of
+// a program also its base name and the tests that it contains. read returns the content of a file, nil if
+// it cannot be read.
+func Names(paths []string, read func(path string) []byte) (names []string) {
+	for _, file := range paths {
+		names = append(names, file)
+		if !sourceFile().MatchString(file) {
+			continue
+		}
+		base := path.Base(file)
+		names = append(names, base, strings.TrimSuffix(base, path.Ext(base)))
+		for _, m := range testTitles().FindAllSubmatch(read(file), -1) {
+			names = append(names, string(bytes.Join(m[1:], nil))) // one of them is there
+		}
 	}
 	return names
 }

@@ -12,6 +12,7 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
+	"abl/internal/failedspecs"
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/spec"
@@ -212,13 +213,22 @@ func (r *Run) loop() *orchestrator.Loop {
 	l := &orchestrator.Loop{
 		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Settings: r.asked(false).Settings, Project: r.Paths, File: r.file, Save: r.save,
 		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src, r.env.UID, r.env.GID}, Tests: repo{r.tests, r.env.UID, r.env.GID},
-		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Strictness: strict, TestNames: func(ctx context.Context) ([]string, error) { return r.tests.Files(ctx, 10_000) }, Out: r.out, Safe: r.In.Safe,
+		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Strictness: strict, TestNames: r.testNames, Out: r.out, Safe: r.In.Safe,
 		Outages: orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: models}, TakeMine: r.In.Bool("take-mine"),
 	}
 	if r.Conf.Verify.Evidence != "off" {
 		l.Replay = &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Tests: r.saved}
 	}
 	return l
+}
+
+// testNames are the names of the Verifier's files and tests.
+func (r *Run) testNames(ctx context.Context) ([]string, error) {
+	paths, err := r.tests.Files(ctx, 10_000)
+	return failedspecs.Names(paths, func(path string) []byte {
+		data, _ := hostfs.Read(r.Paths.Tests, path, failedspecs.MaxTest) // without it, the file's own names are known
+		return data
+	}), err
 }
 
 // caller makes, while the Builder works, the networks that are needed next.
@@ -329,7 +339,7 @@ func notPassed(paths state.Project, n int, p state.Phase) error {
 			still += "s"
 		}
 		e.Code, e.What = exit.Stuck, fmt.Sprintf("phase %d is stuck: %s after %s", n, still, after)
-		e.Do = "read " + paths.Rel(filepath.Join(paths.Tests, orchestrator.FailedSpecs)) + ", " + report.Next(string(p.Status), n)
+		e.Do = "read " + paths.Rel(filepath.Join(paths.Tests, failedspecs.FileName)) + ", " + report.Next(string(p.Status), n)
 	default:
 		e.What = fmt.Sprintf("phase %d is unverified: no believable verdict after %s", n, after)
 		e.Do = fmt.Sprintf("abl report %d shows what is missing; then %s", n, report.Next(string(p.Status), n))

@@ -26,7 +26,7 @@ import (
 const (
 	maxScript    = 1 << 20
 	maxTestFiles = 2000
-	failed       = "failed_specs.md"
+	failed       = failedspecs.FileName
 	script       = "run.sh"
 	appURL       = "ABL_APP_URL"
 	// suiteLimit is how long a suite may take here. It is to end within minutes.
@@ -133,8 +133,8 @@ func (t tool) checkFailed(specs []spec.Spec, contracts failedspecs.Contracts, f 
 
 // testNames are those by which the test files below dir and their tests are known;
 // reports and what a package manager put there are no tests.
-func testNames(dir string) (names []string) {
-	files := 0
+func testNames(dir string) []string {
+	var paths []string
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -143,16 +143,16 @@ func testNames(dir string) (names []string) {
 			return filepath.SkipDir
 		case !e.Type().IsRegular() || e.Name() == failed:
 			return nil
-		}
-		if files++; files > maxTestFiles {
+		case len(paths) == maxTestFiles:
 			return filepath.SkipAll
 		}
-		rel := strings.TrimPrefix(path, dir+"/")
-		data, _ := hostfs.Read(dir, rel, maxScript) // without it, the file's own names are known
-		names = append(names, failedspecs.NamesIn(rel, data)...)
+		paths = append(paths, strings.TrimPrefix(path, dir+"/"))
 		return nil
 	})
-	return names
+	return failedspecs.Names(paths, func(path string) []byte {
+		data, _ := hostfs.Read(dir, path, failedspecs.MaxTest) // without it, the file's own names are known
+		return data
+	})
 }
 
 // checkSuite runs run.sh and holds what it prints against the contracts and
