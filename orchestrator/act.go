@@ -112,6 +112,8 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 // cameTo is what a call came to.
 func cameTo(o roles.Outcome) Happened {
 	return Happened{
-		Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, Grown: o.Evidence.Grown, Took: time.Duration(o.Duration) * time.Millisecond,
+		Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, Grown: o.Evidence.Grown,
+		Unheard: o.Class == outcome.Network && o.Requests == 0,
+		Took:    time.Duration(o.Duration) * time.Millisecond,
 	}
 }

@@ -118,6 +118,9 @@ type Loop struct {
 	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
 	Out       state.Sink
 	Safe      *redact.Sanitizer // keeps secrets out of what is kept of agents' words
+
+	heard   bool // a call of this run reached its provider
+	noRoute bool // none did, the last one included
 }
 
 // Run goes on until the phase rests, the context ends or something stops it, and returns
@@ -171,6 +174,10 @@ func (l *Loop) advance(ctx context.Context, p state.Phase, step Step) (state.Pha
 	h, err := acts[step](l, ctx, &p)
 	if err != nil {
 		return p, because(ctx, err)
+	}
+	if step == Build || step == Verify {
+		l.noRoute = h.Unheard && !l.heard
+		l.heard = l.heard || !h.Unheard
 	}
 	h.Retry = l.retry(&p)
 	was := p

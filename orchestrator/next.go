@@ -73,6 +73,7 @@ type Happened struct {
 	Back    time.Time           // Build, Verify: when the provider wants to be asked again
 	Paid    bool                // Build, Verify: no waiting helps
 	Grown   bool                // Build, Verify: the prompt became too long during the call
+	Unheard bool                // Build, Verify: no request of the call reached the provider
 	Took    time.Duration       // Build, Verify: the call
 	Report  bool                // Build: the call left its run report
 	Commit  string              // CommitSrc, Judge

@@ -66,7 +66,7 @@ func (o Outages) now() time.Time {
 
 // retry is what a decision about a transient failure needs now.
 func (l *Loop) retry(p *state.Phase) Retry {
-	return Retry{retry.Policy{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget}, l.Outages.Models[roleAt(p.Status)]}
+	return Retry{retry.Policy{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget, NoRoute: l.noRoute}, l.Outages.Models[roleAt(p.Status)]}
 }
 
 // waitOut waits, before a call, until it makes sense to make it, and says which model is

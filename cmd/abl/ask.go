@@ -19,6 +19,7 @@ import (
 	"abl/internal/wording"
 	"abl/orchestrator"
 	"abl/prompts"
+	"abl/roles/environment"
 )
 
 func checkCommand() cli.Command {
@@ -56,8 +57,12 @@ func runCheck(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
+	asker, err := askerOf(s, dir, "check")
+	if err != nil {
+		return err
+	}
 	c := commit.Check{
-		Asker:  commit.Asker{Root: dir, Logs: filepath.Join(p.Logs(), "check"), Env: s.Conf.Dotenv, Ledger: ledger.Open(p.Ledger())},
+		Asker:  asker,
 		Report: filepath.Join(p.Reports(), "consistency-report.txt"), Query: checkQuery, Specs: []string{"project.md"}, Source: p.Src, Files: source,
 	}
 	for _, f := range specs {
@@ -95,7 +100,10 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 		replaces = string(old)
 	}
 	question := prompts.SpecDraft + fmt.Sprintf("\nThe spec of phase %d:\n\n", n) + string(old)
-	asker := commit.Asker{Root: p.Root, Logs: filepath.Join(p.Logs(), "draft"), Env: s.Conf.Dotenv, Ledger: ledger.Open(p.Ledger())}
+	asker, err := askerOf(s, p.Root, "draft")
+	if err != nil {
+		return err
+	}
 	answer, err := asker.Ask(ctx, in, "spec-draft", question, replaces)
 	if errors.Is(err, commit.ErrMasked) {
 		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", file, err), "take the secret out, or ask without --write")
@@ -104,6 +112,16 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 		return err
 	}
 	return propose(s, n, file, string(old), wholeFile(answer))
+}
+
+// askerOf asks a model about the files below root, and keeps the question and the answer in a
+// folder of the logs.
+func askerOf(s *phase.Project, root, logs string) (commit.Asker, error) {
+	way, err := environment.Transport(s.Conf, s.Paths.Root, "")
+	return commit.Asker{
+		Root: root, Logs: filepath.Join(s.Paths.Logs(), logs), Env: s.Conf.Dotenv,
+		Ledger: ledger.Open(s.Paths.Ledger()), Transport: way,
+	}, err
 }
 
 // specAt is the phase of a spec of the project, and its file there.

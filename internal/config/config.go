@@ -150,6 +150,8 @@ type Network struct {
 	Allow []string `yaml:"allow"`
 	// PEM file of authorities trusted beside the system's; in the project, or absolute
 	CACert string `yaml:"ca_cert"`
+	// address of the proxy through which requests leave this machine, none, or "" for the environment's
+	Proxy string `yaml:"proxy"`
 	// CIDR out of which abl takes /28 networks
 	Pool string `yaml:"pool"`
 	// engine or host: whose network an image of the project's is built on

@@ -41,6 +41,7 @@ var scopes = []scope{
 	{"prices", func(l *Loaded, text string) bool { return text != "" && l.NeedsPrices() }, "decides when a budget in dollars is reached"},
 	{"network.allow", never, ""},
 	{"network.ca_cert", given, "decides which servers get the keys"},
+	{"network.proxy", given, "sends the gateway's requests through another server"},
 	{"network.pool", given, "takes a range of this machine's networks"},
 	{"network.builds", func(_ *Loaded, text string) bool { return text == BuildsHost }, "builds images as root on this machine's network"},
 	{"network.egress", given, "sends the gateway's requests through another network"},

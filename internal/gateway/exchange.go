@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,8 @@ type server struct {
 	tunnels chan struct{}
 	bodies  atomic.Int64            // bytes of those that are held
 	useless atomic.Pointer[lasting] // set: it is of no use to ask the call's model
+	heard   atomic.Bool             // a provider has answered
+	unheard atomic.Int32            // requests that reached nobody before one did
 	busy    sync.WaitGroup
 	look    sync.Mutex // at one body after the other: each look takes some of its size once more
 }
@@ -246,10 +249,11 @@ func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []
 		return unknown
 	}
 	defer answer.Body.Close()
+	x.heard.Store(answer.Header.Get(NoAnswer) == "" || x.heard.Load())
 	if far := answer.Header.Get(NoAnswer); far != "" {
 		// Half of a forwarder's words say as much as all of them.
 		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords))
-		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, outcome.Network)
+		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, outcome.Network, far == NotAsked)
 		if far == NotAsked {
 			return nil
 		}
@@ -320,11 +324,11 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 		x.troubled(outcome.Unavailable, "the provider was silent, and the client left")
 	case x.Aborted:
 	case !errors.As(err, &late) || !late.Timeout():
-		x.noAnswer(err.Error(), http.StatusBadGateway, outcome.Network)
+		x.noAnswer(err.Error(), http.StatusBadGateway, outcome.Network, FailedToDial(err))
 	case FailedToDial(err):
-		x.noAnswer(err.Error(), http.StatusGatewayTimeout, outcome.Network)
+		x.noAnswer(err.Error(), http.StatusGatewayTimeout, outcome.Network, true)
 	default:
-		x.noAnswer("it was silent: "+err.Error(), http.StatusGatewayTimeout, outcome.Unavailable)
+		x.noAnswer("it was silent: "+err.Error(), http.StatusGatewayTimeout, outcome.Unavailable, false)
 	}
 }
 
@@ -347,13 +351,40 @@ func (x *exchange) stopped(cause error) bool {
 
 // FailedToDial says that nobody was reached, so that nothing was asked.
 func FailedToDial(err error) bool {
-	op := (*net.OpError)(nil)
-	return errors.As(err, &op) && op.Op == "dial"
+	op, ok := errors.AsType[*net.OpError](err)
+	_, proxy := errors.AsType[*proxyError](err)
+	_, stranger := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok && (op.Op == "dial" || op.Op == "proxyconnect") || proxy || stranger
 }
 
-func (x *exchange) noAnswer(words string, status int, class outcome.Outcome) {
+// noAnswer fails a request that got no answer. unasked is set if it reached nobody.
+func (x *exchange) noAnswer(words string, status int, class outcome.Outcome, unasked bool) {
 	x.troubled(class, "the provider gave no answer: "+words)
+	if unasked && x.givesUp() {
+		x.useless.Store(&lasting{x.hides(x.reason), time.Unix(x.Call.Deadline, 0)})
+		x.fail(http.StatusForbidden, x.hides(x.reason))
+		x.Status = status
+		return
+	}
 	x.fail(status, "the provider gave no answer")
+}
+
+// hides takes the secrets of the setup out of words.
+func (x *exchange) hides(words string) string { return x.journal.secrets.String(words) }
+
+// Before any answer of a run, so many requests that reached nobody are enough, or one that took so
+// long. Later ones are a failure that passes, and the agent asks again.
+const (
+	mostUnheard    = 3
+	longestUnheard = 5 * time.Second
+)
+
+// givesUp reports whether it is of no use to let the agent ask again.
+func (x *exchange) givesUp() bool {
+	if !x.First || x.heard.Load() {
+		return false
+	}
+	return x.unheard.Add(1) >= mostUnheard || time.Since(x.begun) >= longestUnheard
 }
 
 // troubled notes what is wrong with the provider.

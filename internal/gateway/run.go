@@ -96,7 +96,7 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, budget: newBudget(setup.Call.Budget),
 		slots: make(chan struct{}, setup.Limits.Concurrent), tunnels: make(chan struct{}, setup.Limits.Tunnels),
 	}
-	secrets := []string{string(setup.Call.Token)}
+	secrets := append(setup.Proxies.hidden(), string(setup.Call.Token))
 	for _, one := range setup.Providers {
 		base, err := one.address()
 		if err != nil {
@@ -106,8 +106,13 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		s.providers[one.Name] = &provider{one, apis[meter.API(one.Name)], base, secret}
 		secrets = append(secrets, string(one.Key))
 	}
-	var err error
-	if s.transport, err = setup.transport(); err != nil {
+	transport, err := setup.transport()
+	if err != nil {
+		return nil, err
+	}
+	s.transport = transport
+	s.dialer.Roots = transport.TLSClientConfig.RootCAs
+	if s.dialer.proxy, err = setup.Proxies.Of(); err != nil {
 		return nil, err
 	}
 	hidden, _ := redact.New(secrets...)

@@ -38,6 +38,10 @@ type Setup struct {
 	Call      Call       `json:"call"`
 	Providers []Provider `json:"providers"`
 	Connect   []string   `json:"connect,omitempty"` // "host:port" of registries, exact
+	Proxies   Proxies    `json:"proxies,omitzero"`
+	// No request of the run had an answer yet: after a few that reached nobody all others are
+	// refused, so that the agent ends.
+	First bool `json:"first,omitempty"`
 	// Addresses of the engine's machine: no tunnel leads there, be they public.
 	Inside []netip.Addr `json:"inside,omitempty"`
 	CA     string       `json:"ca,omitempty"` // PEM, trusted besides the container's own
@@ -145,7 +149,13 @@ func (s Setup) transport() (*http.Transport, error) {
 	if s.CA != "" && !roots.AppendCertsFromPEM([]byte(s.CA)) {
 		return nil, errors.New("cannot use the setup's ca: there is no certificate in it")
 	}
+	proxy, err := s.Proxies.Of()
+	if err != nil {
+		return nil, err
+	}
 	return &http.Transport{
+		Proxy:                  func(q *http.Request) (*url.URL, error) { return proxy(q.URL) },
+		OnProxyConnectResponse: connected,
 		DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    handshakeTime,

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"sync"
 	"syscall"
@@ -81,13 +83,31 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 
 // Dialer connects with registries. The zero Dialer refuses all but public addresses.
 type Dialer struct {
-	Not  []netip.Addr          // refused although they may be public: the engine's machine
-	Also func(netip.Addr) bool // passes although it is not public; nil for none
+	Not   []netip.Addr          // refused although they may be public: the engine's machine
+	Also  func(netip.Addr) bool // passes although it is not public; nil for none
+	Roots *x509.CertPool        // that a proxy with TLS is trusted by
+
+	proxy func(*url.URL) (*url.URL, error) // nil for none
 }
 
-// open connects with "host:port". Each address is looked at when it is about to be
-// connected with, so that a second answer of the name's server cannot lead elsewhere.
+// open connects with "host:port", by way of a proxy if there is one for it. Each address is looked
+// at when it is about to be connected with, so that a second answer of the name's server cannot
+// lead elsewhere. A proxy resolves names itself: then a name passes if it has no address here, or
+// only such as pass.
 func (d Dialer) open(ctx context.Context, target string) (net.Conn, error) {
+	if proxy, err := d.proxyFor(target); err != nil || proxy != nil {
+		if err == nil {
+			err = d.resolves(ctx, target)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot connect with %q: %w", target, err)
+		}
+		conn, err := d.through(ctx, proxy, target)
+		if err != nil {
+			return nil, fmt.Errorf("cannot connect with %q: %w", target, err)
+		}
+		return conn, nil
+	}
 	outside := net.Dialer{Control: func(_, at string, _ syscall.RawConn) error {
 		if to, err := netip.ParseAddrPort(at); err != nil || !d.passes(to.Addr()) {
 			return errInside
@@ -100,6 +120,37 @@ func (d Dialer) open(ctx context.Context, target string) (net.Conn, error) {
 	}
 	return conn, nil
 }
+
+// proxyFor returns the proxy for a tunnel, nil for none.
+func (d Dialer) proxyFor(target string) (*url.URL, error) {
+	if d.proxy == nil {
+		return nil, nil
+	}
+	return d.proxy(&url.URL{Scheme: "https", Host: target})
+}
+
+// resolves refuses a name that has an address here which does not pass.
+func (d Dialer) resolves(ctx context.Context, target string) error {
+	host, _, err := net.SplitHostPort(target)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil //nolint:nilerr // behind a company's proxy outside names often resolve at the proxy only
+	}
+	for _, a := range addrs {
+		if !d.passes(a) {
+			return errInside
+		}
+	}
+	return nil
+}
+
+// lookupTime bounds a look for the addresses of a name that a proxy resolves again.
+const lookupTime = 5 * time.Second
 
 // passes says whether an address is public, or one of Also, and not in Not.
 func (d Dialer) passes(a netip.Addr) bool {

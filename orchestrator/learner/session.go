@@ -53,6 +53,7 @@ type Session struct {
 // Play goes on from s until the session is done. What is done is saved, whatever
 // ends it.
 func (x *Session) Play(ctx context.Context, s State) (State, error) {
+	heard := false // a call of this run reached its provider
 	for told := 0; s.Step != Done; {
 		if err := ctx.Err(); err != nil {
 			return s, err
@@ -68,7 +69,12 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 		if err != nil {
 			return s, err
 		}
-		next, stop := After(s, h, x.Policy())
+		policy := x.Policy()
+		if phases[s.Step].file != "" { // a call
+			policy.NoRoute = h.Unheard && !heard
+			heard = heard || !h.Unheard
+		}
+		next, stop := After(s, h, policy)
 		if err := next.Save(x.Home); err != nil {
 			return s, err
 		}
@@ -207,7 +213,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 	if err != nil {
 		return h, err
 	}
-	h = Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, Grown: o.Evidence.Grown, SpentMS: o.Duration}
+	h = Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, Grown: o.Evidence.Grown, Unheard: o.Class == outcome.Network && o.Requests == 0, SpentMS: o.Duration}
 	if o.Class == outcome.Timeout {
 		h.Reason = fmt.Sprintf("it did not end within %s", CallTime)
 	}

@@ -182,6 +182,7 @@ type Happened struct {
 	Back    time.Time
 	Paid    bool // no waiting helps
 	Grown   bool // the prompt became too long during the call
+	Unheard bool // no request of the call reached the provider
 	SpentMS int64
 	Text    string // the answer
 	Ran     *Ran   // of Run

@@ -48,7 +48,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	if a.Budget == nil {
 		a.Budget = func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }
 	}
-	g := &Gate{Boxes: e.Boxes, Access: a, Project: e.Project, Sidecar: image}
+	g := &Gate{Boxes: e.Boxes, Access: a, Project: e.Project, Sidecar: image, heard: &e.heard}
 	certs, err := e.trusted().Bundle()
 	if err != nil {
 		return nil, &Error{Unavailable, "install ca-certificates, or name a file in network.ca_cert", fmt.Errorf("the gateway cannot check whom it talks to: %w", err)}
@@ -64,6 +64,9 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 			return nil, err
 		}
 		g.Setup.Providers = []gateway.Provider{one}
+	}
+	if g.Setup.Proxies, err = e.proxies(ctx); err != nil {
+		return nil, err
 	}
 	if fetches {
 		if err := e.allow(g, certs); err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"abl/images"
@@ -63,7 +64,8 @@ type Environment struct {
 	UID, GID int  // whom containers run as
 	Lend     bool // the workspaces have to be lent to them
 
-	forwards map[string]*sidecar.Forwarder // to model servers on this machine's loopback, by target
+	forwards map[string]*sidecar.Forwarder // to model servers and proxies on this machine's loopback, by target
+	heard    atomic.Bool                   // a provider has answered a call here
 }
 
 // Open reaches the engine, proves its networks, and sweeps what an earlier run left
@@ -118,7 +120,12 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 
 // stand makes the image that all else needs, and the place for networks.
 func (e *Environment) stand(ctx context.Context) error {
+	proxy, err := ProxyOf(e.Conf, os.Getenv)
+	if err != nil {
+		return err
+	}
 	e.Images = Maker(e.Engine, e.NoteImage, e.trusted().Extra, e.Offline)
+	e.Images.Env = proxy.vars(os.Getenv)
 	e.Images.Progress, e.Images.Keep = e.Progress, e.keepOutput
 	e.Images.Host = e.Conf.Network.Builds == config.BuildsHost
 	holder, err := e.Images.Holder(ctx)

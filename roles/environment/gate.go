@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"abl/internal/gateway"
@@ -32,7 +33,8 @@ type Gate struct {
 	Certs   []string          // environment by which the role's tools trust the registries
 	Files   map[string][]byte // that the role's boxes need for that
 
-	unwatch func() // ends the watch of the call that is on
+	heard   *atomic.Bool // a provider has answered a call of this run; nil where that is all one
+	unwatch func()       // ends the watch of the call that is on
 }
 
 // Open makes the gateway of a call. What the role's box gets of it is an address
@@ -43,6 +45,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 	for i := range setup.Providers { // a chain's others are for other calls
 		setup.Providers[i].Models = []string{model}
 	}
+	setup.First = g.heard != nil && !g.heard.Load()
 	token := rand.Text()
 	budget, err := g.Budget(key)
 	if err != nil {
@@ -104,8 +107,12 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 		return roles.Traffic{}, err
 	}
 	t := trafficOf(log, key)
-	if sum := log.Sum(); sum != nil && g.Spent != nil {
+	sum := log.Sum()
+	if sum != nil && g.Spent != nil {
 		g.Spent(*sum)
+	}
+	if sum != nil && sum.Requests > 0 && g.heard != nil {
+		g.heard.Store(true)
 	}
 	if err == nil && log.Sum() != nil {
 		return t, nil

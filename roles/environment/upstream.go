@@ -49,19 +49,31 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 	case !e.Info.Near:
 		return "", &Error{Usage, "give an address that the engine's machine reaches", fmt.Errorf("cannot use %s: it is this machine's loopback, and the engine runs elsewhere", vars.BaseVar)}
 	}
-	one := e.forwards[target.String()]
-	if one == nil {
-		if one, err = e.forward(ctx, vars.BaseVar, target); err != nil {
-			return "", err
-		}
-		e.forwards[target.String()] = one
+	one, err := e.forwarder(ctx, vars.BaseVar, target, sidecar.Listen)
+	if err != nil {
+		return "", err
 	}
 	return one.URL(), nil
 }
 
+// listen begins to forward to a server.
+type listen func(context.Context, sidecar.Listening, *url.URL, *x509.CertPool) (*sidecar.Forwarder, error)
+
+// forwarder returns what forwards to target, and begins it if need be. name says who named target.
+func (e *Environment) forwarder(ctx context.Context, name string, target *url.URL, by listen) (*sidecar.Forwarder, error) {
+	if one := e.forwards[target.String()]; one != nil {
+		return one, nil
+	}
+	one, err := e.forward(ctx, name, target, by)
+	if err == nil {
+		e.forwards[target.String()] = one
+	}
+	return one, err
+}
+
 // forward listens on the gateways' way out, where an earlier abl did if it can: a
 // gateway that is still running looks for it there.
-func (e *Environment) forward(ctx context.Context, name string, target *url.URL) (*sidecar.Forwarder, error) {
+func (e *Environment) forward(ctx context.Context, name string, target *url.URL, by listen) (*sidecar.Forwarder, error) {
 	if err := e.Boxes.OpenWay(ctx); err != nil {
 		return nil, err
 	}
@@ -80,11 +92,11 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL)
 	}
 	alive := context.WithoutCancel(ctx) // until Close
 	if at := was[target.String()]; at.Addr.Addr() == addr {
-		if one, err := sidecar.Listen(alive, at, target, roots); err == nil {
+		if one, err := by(alive, at, target, roots); err == nil {
 			return one, nil
 		}
 	}
-	one, err := sidecar.Listen(alive, sidecar.Listening{Addr: netip.AddrPortFrom(addr, 0)}, target, roots)
+	one, err := by(alive, sidecar.Listening{Addr: netip.AddrPortFrom(addr, 0)}, target, roots)
 	if err != nil {
 		return nil, fmt.Errorf("cannot let the gateway come to %s: %w", name, err)
 	}

@@ -55,6 +55,8 @@ type Policy struct {
 	Jitter float64       // from 0 up to 1, so that many abl do not come back at once
 	Budget time.Duration // how much of an outage is waited out
 	Bound  string        // what sets the budget, for the person; "" is loop.outage_budget
+	// No request of this run reached the provider, so that nothing is known to pass by waiting.
+	NoRoute bool
 }
 
 // Unavailable says that a run ends since what it waited for did not come back in time.
@@ -65,12 +67,16 @@ type Unavailable struct {
 	Next   time.Duration // the wait that there was no more room for
 	Bound  string        // what ended the waiting, "" when there was none to end
 	Person bool          // no waiting helps: somebody has to pay, or to change something
+	Route  bool          // no request of the run reached the provider
 	Back   time.Time     // when it makes sense to come back; zero when nobody knows
 }
 
 func (a Unavailable) Error() string {
 	if a.Person {
 		return "the provider wants somebody to pay, or to change something in its account: " + a.Why
+	}
+	if a.Route {
+		return fmt.Sprintf("%v: no request of this run reached the provider, so abl does not wait: %s", a.Unwrap(), a.Why)
 	}
 	text := fmt.Sprintf("%v: %s", a.Unwrap(), a.Why)
 	if a.Bound != "" {
@@ -107,6 +113,8 @@ func Wait(was *state.Outage, end outcome.Fault, w Policy) (*state.Outage, error)
 	switch {
 	case end.Paid:
 		return nil, Unavailable{Class: end.Class, Why: end.What, Person: true}
+	case w.NoRoute && end.Class == outcome.Network:
+		return nil, Unavailable{Class: end.Class, Why: end.What, Route: true, Back: w.Now.Add(wait)}
 	case used+wait > w.Budget:
 		if w.Bound == "" && w.Budget > 0 {
 			w.Bound = fmt.Sprintf("loop.outage_budget is %s", w.Budget)

@@ -94,3 +94,16 @@ func TestStops(t *testing.T) {
 		}
 	}
 }
+
+// Without a route abl does not wait, but only for the network.
+func TestWaitWithoutARoute(t *testing.T) {
+	w := Policy{Now: noon, Budget: time.Hour, NoRoute: true}
+	_, err := Wait(nil, outcome.Fault{Class: outcome.Network, What: "no such host"}, w)
+	want := "the provider is away: no request of this run reached the provider, so abl does not wait: no such host"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if o, err := Wait(nil, outcome.Fault{Class: outcome.Unavailable, What: "503"}, w); err != nil || o.WaitMS == 0 {
+		t.Errorf("after a 503: got %+v, %v, want a wait", o, err)
+	}
+}

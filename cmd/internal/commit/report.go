@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"slices"
 
@@ -50,12 +51,13 @@ type Asker struct {
 	Root, Logs string
 	Env        map[string]string // of .env
 	Ledger     *ledger.Ledger
+	Transport  http.RoundTripper // how the model is asked, nil for Go's own way
 }
 
 func (a Asker) session(in *cli.Input) *session {
 	p := codecommit.ProfileOf(codecommit.V2)
 	p.Keys, p.Models = "", ""
-	return &session{in: in, project: codecommit.Project{Self: "abl code-commit", Root: a.Root, Profile: p, Logs: a.Logs, Env: a.Env}, ledger: a.Ledger}
+	return &session{in: in, project: codecommit.Project{Self: "abl code-commit", Root: a.Root, Profile: p, Logs: a.Logs, Env: a.Env}, ledger: a.Ledger, transport: a.Transport}
 }
 
 // Check is a report over the specs and the source of an abl project.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,8 @@ type session struct {
 	ledger  *ledger.Ledger
 	conf    *config.Loaded     // of a build in a container
 	build   *redact.SafeWriter // shows what a build prints
+
+	transport http.RoundTripper // how the model is asked, nil for Go's own way
 }
 
 // open finds the project and the settings that all commands share.
@@ -140,7 +143,7 @@ func (s *session) duration(name string) (time.Duration, error) {
 
 // prepare puts the model in place, and what takes its key out of everything.
 func (s *session) prepare(r *codecommit.Run) (err error) {
-	name, c := s.in.String("model"), model.Config{}
+	name, c := s.in.String("model"), model.Config{Transport: s.transport}
 	c.Wait = func(ctx context.Context, why error, d time.Duration) error {
 		s.in.Say("%v; trying again in %s", why, d)
 		return proc.Pause(ctx, d)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"abl/cmd/internal/cli"
@@ -138,6 +139,7 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	if s.Conf.Network.Builds == config.BuildsHost {
 		builds = "a Dockerfile of the project's is built on this machine's own network, with all that listens there in reach (network.builds: host)"
 	}
+	all = append(all, checkProxy(s.Conf))
 	specs := s.Specs()
 	n := len(specs.Numbers())
 	sound := good("specs", fmt.Sprintf("%d sound, the last is phase%d.md", n, n))
@@ -184,6 +186,22 @@ func checkBaseline(ctx context.Context, s *phase.Project) []phase.Finding {
 		return []phase.Finding{good("baseline", "the app starts as you committed it")}
 	}
 	return nil
+}
+
+// checkProxy names the proxy through which requests leave this machine.
+func checkProxy(conf *config.Loaded) phase.Finding {
+	p, err := environment.ProxyOf(conf, os.Getenv)
+	switch {
+	case err != nil:
+		return failed("proxy", err)
+	case p.From == "":
+		return good("proxy", "none: network.proxy, HTTPS_PROXY and HTTP_PROXY name none")
+	case p.Shown() == "":
+		return good("proxy", "none for https; HTTP_PROXY is for addresses that begin with http://")
+	case p.No != "":
+		return good("proxy", p.Shown()+"; reached without it: "+p.No)
+	}
+	return good("proxy", p.Shown())
 }
 
 // tried says of what kind the app is, and with what its tests are tried.

@@ -101,6 +101,10 @@ func rules() []rule {
 		away, is := errors.AsType[retry.Unavailable](err)
 		return is && away.Person
 	}
+	noRoute := func(err error) bool {
+		away, is := errors.AsType[retry.Unavailable](err)
+		return is && away.Route
+	}
 	locked := func(err error) bool { // an engine out of reach says itself what to do
 		return errors.Is(err, fs.ErrPermission) && !errors.Is(err, sandbox.ErrUnreachable)
 	}
@@ -127,6 +131,7 @@ func rules() []rule {
 		is(agent.ErrNoCall, Agent, ""),
 		is(agent.ErrPrompt, Usage, "nothing was asked of it; shorten .abl/project.md or the specs, or choose another agent"),
 		{blocked, Away, "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"},
+		{noRoute, Away, "see whether this machine reaches the provider: HTTPS_PROXY and NO_PROXY or network.proxy, and network.ca_cert (docs/proxies.md; abl doctor names the proxy in use); then run the same command again"},
 		is(retry.ErrUnavailable, Away, "what was done is kept; run the same command then: it goes on from there"),
 		is(retry.ErrBudget, Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"),
 		is(retry.ErrUnproven, Boundary, "the call is kept and entered in tokens.csv; abl doctor --boundary looks at it again"),

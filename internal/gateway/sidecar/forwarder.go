@@ -91,6 +91,39 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 	return f, nil
 }
 
+// ListenProxy is Listen for a target that is a proxy: it passes on tunnels, to any host.
+func ListenProxy(ctx context.Context, at Listening, target *url.URL, roots *x509.CertPool) (*Forwarder, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.Addr.String())
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen for the gateway on this machine: %w", err)
+	}
+	at.Addr = l.Addr().(*net.TCPAddr).AddrPort()
+	if at.Token == "" {
+		at.Token = rand.Text()
+	}
+	f := &Forwarder{http.Server{ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0), ConnState: gateway.Bounded(maxConnections)}, at}
+	f.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := proxyAuth(r)
+		if r.Method != http.MethodConnect || subtle.ConstantTimeCompare([]byte(password), []byte(at.Token)) != 1 {
+			w.Header().Set("Connection", "close")
+			http.NotFound(w, r)
+			return
+		}
+		gateway.Relay(ctx, w, gateway.Dialer{Roots: roots}, target, r.Host)
+	})
+	go func() { _ = f.Serve(l) }()
+	context.AfterFunc(ctx, func() { _ = f.Close() })
+	return f, nil
+}
+
+// proxyAuth reads the user and the password that a client sends to a proxy.
+func proxyAuth(r *http.Request) (user, password string, ok bool) {
+	return (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth()
+}
+
+// ProxyURL is the proxy's address for the gateway's setup. It holds the token.
+func (f *Forwarder) ProxyURL() string { return "http://abl:" + f.At.Token + "@" + f.At.Addr.String() }
+
 // URL is the upstream for the gateway's setup. It holds the token.
 func (f *Forwarder) URL() string { return "http://" + f.At.Addr.String() + "/" + f.At.Token }
 

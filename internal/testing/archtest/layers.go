@@ -54,6 +54,7 @@ var homes = []struct{ module, home string }{
 	{"github.com/creack/pty", "test"},
 	{"google.golang.org/genai/...", "roles/model"},
 	{"github.com/openai/openai-go/...", "roles/model"},
+	{"golang.org/x/net/http/httpproxy", "internal/gateway"},
 	{"golang.org/x/net/...", "cmd/abl-cmd"},
 	{"github.com/google/nftables/...", "cmd/abl-cmd"},
 	{"github.com/mdlayher/netlink", "cmd/abl-cmd"},

@@ -1,0 +1,199 @@
+package gateway
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"abl/internal/wording"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// Proxies are the proxies through which the gateway reaches providers and registries. An address
+// is that of an HTTP proxy and may hold a user and a password.
+type Proxies struct {
+	HTTP  Secret `json:"http,omitempty"`  // for addresses that begin with http://
+	HTTPS Secret `json:"https,omitempty"` // for all others
+	No    string `json:"no,omitempty"`    // hosts that are reached without one, in the form of NO_PROXY
+}
+
+// ParseProxy reads the address of a proxy. Errors show no part of it, since it may hold a password.
+func ParseProxy(raw string) (*url.URL, error) {
+	if !strings.Contains(raw, "://") {
+		raw = "http://" + raw
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
+		return nil, errors.New("want the address of an HTTP proxy, such as http://proxy.example:3128")
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	return u, nil
+}
+
+// Of returns a function that finds the proxy for an address, nil for none.
+func (p Proxies) Of() (func(*url.URL) (*url.URL, error), error) {
+	for _, raw := range []Secret{p.HTTP, p.HTTPS} {
+		if _, err := ParseProxy(string(raw)); raw != "" && err != nil {
+			return nil, fmt.Errorf("cannot use the setup's proxy: %w", err)
+		}
+	}
+	c := httpproxy.Config{HTTPProxy: string(p.HTTP), HTTPSProxy: string(p.HTTPS), NoProxy: p.No}
+	return c.ProxyFunc(), nil
+}
+
+// hidden are the parts of the addresses that nobody may see.
+func (p Proxies) hidden() (all []string) {
+	for _, raw := range []Secret{p.HTTP, p.HTTPS} {
+		u, err := ParseProxy(string(raw))
+		if err != nil || u.User == nil {
+			continue
+		}
+		password, _ := u.User.Password()
+		all = append(all, cmp.Or(password, u.User.Username()), basic(u.User))
+	}
+	return all
+}
+
+// basic is a user and a password as a header has them.
+func basic(u *url.Userinfo) string {
+	password, _ := u.Password()
+	return base64.StdEncoding.EncodeToString([]byte(u.Username() + ":" + password))
+}
+
+// proxyError is a proxy that does not let a connection through: nobody behind it was asked.
+type proxyError struct {
+	proxy  string // host and port
+	code   int    // of its response to CONNECT, 0 for none
+	status string
+	words  string // all that there is to say, "" for none
+	err    error
+}
+
+func (e *proxyError) Error() string {
+	switch {
+	case e.words != "":
+		return e.words
+	case e.err != nil:
+		return fmt.Sprintf("cannot reach the proxy %s: %v", e.proxy, e.err)
+	case e.code == http.StatusProxyAuthRequired:
+		return fmt.Sprintf("the proxy %s wants a user and a password: put them into HTTPS_PROXY (http://USER:PASSWORD@%s)", e.proxy, e.proxy)
+	}
+	return fmt.Sprintf("the proxy %s refuses the connection: %s", e.proxy, e.status)
+}
+
+func (e *proxyError) Unwrap() error { return e.err }
+
+// connected checks a proxy's response to CONNECT.
+func connected(_ context.Context, proxy *url.URL, _ *http.Request, r *http.Response) error {
+	if r.StatusCode != http.StatusOK {
+		return refusal(proxy, r)
+	}
+	return nil
+}
+
+// reasonHeader has what went wrong between abl on the engine's machine and the proxy there.
+const reasonHeader = "Abl-Reason"
+
+// refusal is the error of a proxy's response.
+func refusal(proxy *url.URL, r *http.Response) error {
+	if why := r.Header.Get(reasonHeader); why != "" {
+		return &proxyError{proxy: proxy.Host, words: wording.Cut(why, maxReason)}
+	}
+	return &proxyError{proxy: proxy.Host, code: r.StatusCode, status: r.Status}
+}
+
+// maxReason bounds a reason, in characters.
+const maxReason = 300
+
+// through connects with "host:port" by way of a proxy.
+func (d Dialer) through(ctx context.Context, proxy *url.URL, target string) (net.Conn, error) {
+	proxy, err := ParseProxy(proxy.String())
+	if err != nil {
+		return nil, err
+	}
+	failed := func(err error) error { return &proxyError{proxy: proxy.Host, err: err} }
+	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", proxy.Host)
+	if err != nil {
+		return nil, failed(err)
+	}
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if proxy.Scheme == "https" {
+		safe := tls.Client(conn, &tls.Config{RootCAs: d.Roots, ServerName: proxy.Hostname(), MinVersion: tls.VersionTLS12})
+		if err := safe.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return nil, failed(err)
+		}
+		conn = safe
+	}
+	ask := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: target}, Host: target, Header: http.Header{}}
+	if proxy.User != nil {
+		ask.Header.Set("Proxy-Authorization", "Basic "+basic(proxy.User))
+	}
+	in := bufio.NewReader(conn)
+	var answer *http.Response
+	if err = ask.Write(conn); err == nil {
+		answer, err = http.ReadResponse(in, ask) //nolint:bodyclose // a tunnel follows
+	}
+	switch {
+	case err != nil:
+		err = failed(err)
+	case answer.StatusCode != http.StatusOK:
+		err = refusal(proxy, answer)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return &early{conn, in}, nil
+}
+
+// Relay answers a CONNECT by a tunnel to "host:port" by way of a proxy.
+func Relay(ctx context.Context, w http.ResponseWriter, d Dialer, proxy *url.URL, target string) {
+	far, err := d.through(ctx, proxy, target)
+	if err != nil {
+		w.Header().Set(reasonHeader, wording.OneLine(err.Error()))
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer far.Close()
+	near, in, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer near.Close()
+	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err == nil {
+		_, _, _ = tunnel(ctx, near, far, in.Reader, relayIdle)
+	}
+}
+
+// relayIdle is how long a tunnel through abl may be silent: longer than the gateway lets it be.
+const relayIdle = 30 * time.Minute
+
+// early is a connection of which some bytes were read before.
+type early struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (c *early) Read(p []byte) (int, error) { return c.in.Read(p) }
+
+// CloseWrite ends this side's bytes.
+func (c *early) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

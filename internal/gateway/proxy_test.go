@@ -1,0 +1,199 @@
+package gateway
+
+import (
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"abl/internal/outcome"
+)
+
+// companyProxy is an HTTP proxy that wants a user and a password. It connects every name with one
+// server.
+type companyProxy struct {
+	*httptest.Server
+	to string
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func proxyTo(t *testing.T, to string) *companyProxy {
+	t.Helper()
+	p := &companyProxy{to: to}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// address is the proxy's, with a user and a password if there is one.
+func (p *companyProxy) address(user *url.Userinfo) Secret {
+	u, err := url.Parse(p.URL)
+	if err != nil {
+		panic(err)
+	}
+	u.User = user
+	return Secret(u.String())
+}
+
+func (p *companyProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.asked = append(p.asked, r.Method+" "+r.Host)
+	p.mu.Unlock()
+	user := strings.TrimPrefix(r.Header.Get("Proxy-Authorization"), "Basic ")
+	if plain, _ := base64.StdEncoding.DecodeString(user); string(plain) != "me:pass-word" {
+		w.WriteHeader(http.StatusProxyAuthRequired)
+		return
+	}
+	if strings.HasPrefix(r.Host, "forbidden.") {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	far, err := net.Dial("tcp", p.to)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	near, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	fmt.Fprint(near, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() { _, _ = io.Copy(far, near); _ = far.(*net.TCPConn).CloseWrite() }()
+	_, _ = io.Copy(near, far)
+	near.Close()
+	far.Close()
+}
+
+func (p *companyProxy) seen() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.asked, "|")
+}
+
+// The gateway reaches the provider through a proxy that wants a password, with the company's CA. The
+// proxy is not asked for names in NO_PROXY, and nobody sees the password.
+func TestProviderThroughAProxy(t *testing.T) {
+	far := httptest.NewTLSServer(say(200, "application/json", `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"totalTokenCount":9}}`))
+	t.Cleanup(far.Close)
+	proxy := proxyTo(t, far.Listener.Addr().String())
+	me := url.UserPassword("me", "pass-word")
+	for name, c := range map[string]struct {
+		host   string
+		user   *url.Userinfo
+		no     string
+		status int
+		asked  string // of the proxy
+		reason string
+	}{
+		"passes":         {"example.com", me, "", 200, "CONNECT example.com:443", ""},
+		"no password":    {"example.com", nil, "", 502, "CONNECT example.com:443", "wants a user and a password"},
+		"wrong password": {"example.com", url.UserPassword("me", "wrong"), "", 502, "CONNECT example.com:443", "wants a user and a password"},
+		"refused":        {"forbidden.example.com", me, "", 502, "CONNECT forbidden.example.com:443", "refuses the connection: 403 Forbidden"},
+		"not for it":     {"no-such-name.invalid", me, ".invalid", 502, "", "no-such-name.invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proxy.asked = nil
+			s := setup("https://" + c.host)
+			s.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: far.Certificate().Raw}))
+			s.Proxies = Proxies{HTTPS: proxy.address(c.user), No: c.no}
+			r := start(t, s)
+			got := r.post("/gemini/v1beta/models/m1:generateContent", someBody)
+			e := r.next(Requested)
+			if got.status != c.status || proxy.seen() != c.asked || !strings.Contains(e.Reason, c.reason) {
+				t.Errorf("status %d, the proxy was asked %q, reason %q; want %d, %q, %q", got.status, proxy.seen(), e.Reason, c.status, c.asked, c.reason)
+			}
+			if c.status == 502 && (e.Req.Trouble != outcome.Network || e.Req.Charged != 0) {
+				t.Errorf("trouble %q, charged %d; want network and nothing", e.Req.Trouble, e.Req.Charged)
+			}
+			if all := r.log() + got.body; strings.Contains(all, "pass-word") || strings.Contains(all, basic(me)) {
+				t.Errorf("the password is in %s", all)
+			}
+		})
+	}
+}
+
+// A tunnel of network.allow goes through the proxy, too. A name that is private here does not.
+func TestTunnelThroughAProxy(t *testing.T) {
+	good, d := registry(t)
+	proxy := proxyTo(t, strings.Replace(good, "localhost", "127.0.0.1", 1))
+	d.Also = nil
+	s := setup("http://127.0.0.1:1")
+	s.Connect = []string{"registry.invalid:443", "10.9.8.7:443"}
+	s.Proxies = Proxies{HTTPS: proxy.address(url.UserPassword("me", "pass-word"))}
+	r := startWith(t, d, s)
+	auth := "Proxy-Authorization: Bearer " + callTok + "\r\n\r\n"
+	c := dial(t, r.addr)
+	io.WriteString(c, "CONNECT registry.invalid:443 HTTP/1.1\r\nHost: registry.invalid:443\r\n"+auth+"hello")
+	c.(*net.TCPConn).CloseWrite()
+	all, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") || !strings.HasSuffix(string(all), "hello") || proxy.seen() != "CONNECT registry.invalid:443" {
+		t.Errorf("got %q, %v; the proxy was asked %q", all, err, proxy.seen())
+	}
+	r.next(Tunneled)
+	c = dial(t, r.addr)
+	io.WriteString(c, "CONNECT 10.9.8.7:443 HTTP/1.1\r\nHost: 10.9.8.7:443\r\n"+auth)
+	if got := readSome(t, c); !strings.HasPrefix(got, "HTTP/1.1 403 ") || strings.Contains(proxy.seen(), "10.9.8.7") {
+		t.Errorf("got %q, want 403; the proxy was asked %q", got, proxy.seen())
+	}
+}
+
+// Before any answer of a run, a gateway whose requests reach nobody ends the agent soon. After one it
+// lets the agent ask again.
+func TestFirstRequestsWithoutARoute(t *testing.T) {
+	const path = "/gemini/v1beta/models/m1:generateContent"
+	for name, first := range map[string]bool{"first": true, "later": false} {
+		t.Run(name, func(t *testing.T) {
+			s := setup("https://provider.invalid")
+			s.First = first
+			r := start(t, s)
+			var got []int
+			for range 4 {
+				got = append(got, r.post(path, someBody).status)
+			}
+			want := map[bool]string{true: "[502 502 403 403]", false: "[502 502 502 502]"}[first]
+			if fmt.Sprint(got) != want {
+				t.Errorf("statuses %v, want %s", got, want)
+			}
+			var log []Entry
+			for range 4 {
+				log = append(log, r.next(Requested))
+			}
+			if end := LastTrouble(log, callID); end.Class != outcome.Network || !strings.Contains(end.What, "provider.invalid") {
+				t.Errorf("the call ends with %+v, want network and the name", end)
+			}
+		})
+	}
+	answers := serve(t, say(500, "text/plain", "no"))
+	s := setup(answers.URL)
+	s.First = true
+	r := start(t, s)
+	r.post(path, someBody)
+	answers.Close()
+	for range 4 {
+		if got := r.post(path, someBody); got.status != 502 {
+			t.Errorf("status %d after an answer, want 502", got.status)
+		}
+	}
+}
+
+func TestParseProxy(t *testing.T) {
+	for raw, want := range map[string]string{
+		"http://proxy.example:3128": "http://proxy.example:3128", "proxy.example:3128": "http://proxy.example:3128",
+		"http://u:p@proxy.example/": "http://u:p@proxy.example:80/", "https://proxy.example": "https://proxy.example:443",
+		"http://[fd00::1]": "http://[fd00::1]:80", "socks5://proxy.example:1": "", "http://": "", "http://proxy.example/x": "", "http://a b": "",
+	} {
+		u, err := ParseProxy(raw)
+		if want == "" && err == nil || want != "" && (err != nil || u.String() != want) {
+			t.Errorf("%s: got %v, %v, want %q", raw, u, err, want)
+		}
+	}
+}
