@@ -86,7 +86,7 @@ func (p *project) sampleEnv() map[string]Fact {
 	file := p.nearest(".env.example", ".env.sample", ".env.dist", "env.example", ".env.template")
 	for n, text := range strings.Split(p.tree.Text(file), "\n") {
 		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
-		if ok && !strings.HasPrefix(name, "#") && value != "" {
+		if name = strings.TrimSpace(name); ok && variableName().MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
 			value = strings.Trim(strings.TrimSpace(value), `"'`)
 			all[name] = Fact{Key: "app.env." + name, Value: value, From: Source{file, line(n + 1)}}
 		}
@@ -94,12 +94,14 @@ func (p *project) sampleEnv() map[string]Fact {
 	return all
 }
 
-// app returns the service that is built from the folder that is worked in.
+// composedApp returns the service that is built from the folder that is worked in, or whose image has
+// the name of the project.
 func (p *project) composedApp(c composed) (name string, others []string) {
 	for _, s := range slices.Sorted(maps.Keys(c.Services)) {
 		if b := c.Services[s].Build; b != nil {
 			folder := path.Join(path.Dir(c.file), strings.TrimPrefix(b.Context, "/repository"))
-			if folder == path.Join(".", p.dir) {
+			file := path.Dir(path.Join(folder, b.Dockerfile))
+			if here := path.Join(".", p.dir); folder == here || file == here {
 				others = append(others, s)
 			}
 		}
@@ -111,7 +113,28 @@ func (p *project) composedApp(c composed) (name string, others []string) {
 		}
 		return "", others
 	}
+	for _, s := range slices.Sorted(maps.Keys(c.Services)) {
+		base, _ := baseOf(c.Services[s].Image)
+		if own := p.names(); len(others) == 0 && c.Services[s].Build == nil && (slices.Contains(own, base) || slices.Contains(own, s)) {
+			return s, nil
+		}
+	}
 	return strings.Join(others, ""), nil
+}
+
+// names are the names of the project in its manifests.
+func (p *project) names() []string {
+	all := []string{path.Base(p.node.Name), p.python.Project.Name}
+	if m := regexp.MustCompile(`(?m)^\s*name\s*=\s*['"]?([\w.-]+)`).FindStringSubmatch(p.text("setup.cfg")); m != nil {
+		all = append(all, m[1])
+	}
+	if m := moduleLine().FindStringSubmatch(p.text("go.mod")); m != nil {
+		all = append(all, path.Base(m[1]))
+	}
+	if m := regexp.MustCompile(`(?m)^name\s*=\s*"([^"]+)"`).FindStringSubmatch(p.text("Cargo.toml")); m != nil {
+		all = append(all, m[1])
+	}
+	return slices.DeleteFunc(all, func(name string) bool { return name == "" || name == "." || name == "app" })
 }
 
 // readCompose reads what a compose file says about the app and its services. It returns the
@@ -136,9 +159,12 @@ func (p *project) readCompose() (dockerfile string) {
 
 func (p *project) composeApp(c composed, app string) (dockerfile string) {
 	s := c.Services[app]
-	dockerfile = path.Join(p.dir, s.Build.Dockerfile)
-	if s.Build.Dockerfile == "" {
-		dockerfile = path.Join(p.dir, "Dockerfile")
+	if s.Build != nil {
+		file := s.Build.Dockerfile
+		if file == "" {
+			file = "Dockerfile"
+		}
+		dockerfile = path.Join(path.Dir(c.file), strings.TrimPrefix(s.Build.Context, "/repository"), file)
 	}
 	for _, port := range s.Ports {
 		if port.Protocol != "udp" {
@@ -156,7 +182,10 @@ func (p *project) composeApp(c composed, app string) (dockerfile string) {
 		p.composeEnv("app.env."+name, s.Environment[name], c.from(app, "environment."+name))
 	}
 	for _, file := range s.EnvFiles {
-		p.say("%s: the app's env_file %q is not read: write what the app needs into app.env", c.file, file.Path)
+		p.readsEnv = true
+		if len(p.sampleEnv()) == 0 {
+			p.say("%s: the app's env_file %q is not read: write what the app needs into app.env", c.file, path.Base(file.Path))
+		}
 	}
 	if s.HealthCheck != nil {
 		p.set("app.ready.path", probe(strings.Join(s.HealthCheck.Test, " ")), c.from(app, "healthcheck"))
@@ -210,10 +239,24 @@ func (p *project) neededServices(c composed, app string) (names []string) {
 		slices.Sort(names)
 		return names
 	}
+	var databases []string
 	for _, name := range slices.Sorted(maps.Keys(c.Services)) {
-		if s := c.Services[name]; s.Build == nil && !tooling().MatchString(s.Image) {
-			names = append(names, name)
+		base, _ := baseOf(c.Services[name].Image)
+		port, known := usual[base]
+		switch {
+		case c.Services[name].Build != nil || tooling().MatchString(base):
+			continue
+		case !known:
+			p.say("%s: the service %q is left out: nothing shows that the app needs it", c.file, name)
+			continue
+		case port == "5432" || port == "3306":
+			databases = append(databases, name)
 		}
+		names = append(names, name)
+	}
+	if len(databases) > 1 {
+		p.say("%s has several databases (%s), and nothing shows which one the app needs: none is taken", c.file, strings.Join(databases, ", "))
+		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(databases, name) })
 	}
 	return names
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ func (p *project) decide() {
 		p.decideUnknown()
 	}
 	p.healthCheck()
+	if _, found := p.values["app.command"]; !found && p.report.Stack != "none" {
+		p.inFolders()
+	}
 	for _, key := range slices.Sorted(maps.Keys(p.values)) {
 		if key != "PORT" {
 			p.report.Facts = append(p.report.Facts, p.values[key])
@@ -88,6 +92,12 @@ func (p *project) decideProgram() {
 		f := distinct[0]
 		p.note("app.command", f.Value, f.From, f.Note)
 	default:
+		for _, f := range distinct {
+			if at := path.Base(strings.TrimRight(f.From.Place, ".")); slices.Contains(p.names(), strings.Trim(at[strings.LastIndex(at, ".")+1:], `"`)) {
+				p.note("app.command", f.Value, f.From, "it has the name of the project; there are other programs")
+				return
+			}
+		}
 		p.ask("app.command", "there are several programs", distinct...)
 	}
 }
@@ -136,6 +146,9 @@ func (p *project) decidePort(s start) {
 	switch {
 	case s.port > 0 && (len(distinct) == 0 || distinct[0].Value == named || !p.contained(distinct[0])):
 		p.port(s.port, s.from, "")
+	case s.port > 0 && strings.Contains(s.command, "${PORT:-"):
+		p.port(atoi(distinct[0].Value), distinct[0].From, "")
+		p.note("app.env.PORT", distinct[0].Value, s.from, "the command reads PORT")
 	case s.port > 0:
 		p.disagree(append([]Fact{{Key: "app.port", Value: named, From: s.from}}, distinct...))
 	case len(distinct) == 1:

@@ -106,6 +106,7 @@ func Read(ctx context.Context, t *Tree, dir string, w Wish) Report {
 	p.readProcfile()
 	s.read(p)
 	p.readMakefile()
+	p.exampleEnv()
 	p.decide()
 	return p.report
 }
@@ -133,6 +134,7 @@ type project struct {
 	serves   []Fact          // that it is a server: app.kind is http or tcp
 	tools    []Fact          // that it is a program, or a library: app.kind is command
 	checks   []string        // names of builder commands, in the order in which they are run
+	readsEnv bool            // the app reads a .env, so that its .env.example has what it needs
 	commands []Fact          // app.command of kind command
 	blocks   []Open          // why a key has to stay open although something was found
 	image    *image          // of the Dockerfile, nil without one
@@ -208,6 +210,14 @@ func portIn(command string) int {
 	if m := portFlags().FindStringSubmatch(command); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		return n
+	}
+	for _, usual := range []struct {
+		command string
+		port    int
+	}{{"uvicorn ", 8000}, {"flask --app", 5000}, {"flask run", 5000}, {"fastapi run", 8000}, {"streamlit run", 8501}} {
+		if strings.Contains(command, usual.command) && !strings.Contains(command, "PORT") {
+			return usual.port
+		}
 	}
 	return 0
 }

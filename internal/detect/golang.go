@@ -93,6 +93,7 @@ var (
 	goLocal   = lazyregexp.New(`(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(|\.Listen\(\s*(?:"tcp[46]?",\s*)?)"(?:localhost|127\.0\.0\.1):(\d{2,5})"`)
 	goEnvPort = lazyregexp.New(`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`)
 	goOrPort  = lazyregexp.New(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`)
+	ginRun    = lazyregexp.New(`\b\w+\.Run\(\)`) // at PORT, or 8080
 	goFlag    = lazyregexp.New(`flag\.(?:String|Int)(?:Var)?\((?:&\w+,\s*)?"(?:addr|listen|port|http|bind)[\w.-]*",\s*"?(?:0\.0\.0\.0)?:?(\d{2,5})"?`)
 )
 
@@ -195,6 +196,10 @@ func (p *project) goKind(all map[string]*goPackage, module string, pkg *goPackag
 	for _, file := range files {
 		text := p.tree.text(file, maxSource)
 		p.portsIn(file, text, goPort(), goLocal(), goOrPort(), goFlag())
+		if at := ginRun().FindStringIndex(text); at != nil && strings.Contains(text, "gin.") {
+			p.set("PORT", "PORT", Source{file, lineOf(text, ginRun())})
+			p.listens(8080, Source{file, lineOf(text, ginRun())})
+		}
 		if goEnvPort().MatchString(text) {
 			p.set("PORT", "PORT", Source{file, lineOf(text, goEnvPort())})
 		}
@@ -237,7 +242,11 @@ func (p *project) severalMains(all map[string]*goPackage, module string, mains [
 			servers = append(servers, pkg)
 		}
 		choices = append(choices, probe.commands...)
-		ports = append(ports, probe.ports...)
+		for _, f := range probe.ports {
+			if !slices.Contains(ports, f) {
+				ports = append(ports, f)
+			}
+		}
 	}
 	if len(servers) == 1 {
 		p.goMain(all, module, servers[0])

@@ -40,6 +40,28 @@ func (m manifest) script(name string) string {
 	return ""
 }
 
+var scriptCall = lazyregexp.New(`(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?([\w:-]+)|(?:npm-run-all|run-s|run-p)((?:\s+[\w:-]+)+)`)
+
+// whole puts the scripts that a script runs in their place, down to a depth.
+func (m manifest) whole(text string, depth int) string {
+	if depth == 0 {
+		return text
+	}
+	return scriptCall().ReplaceAllStringFunc(text, func(call string) string {
+		part := scriptCall().FindStringSubmatch(call)
+		var all []string
+		for _, name := range strings.Fields(part[1] + part[2]) {
+			if inner := m.script(name); inner != "" && inner != text {
+				all = append(all, m.whole(inner, depth-1))
+			}
+		}
+		if len(all) == 0 {
+			return call
+		}
+		return strings.Join(all, " && ")
+	})
+}
+
 // depends returns where the package.json names a package, or "".
 func (m manifest) depends(name string) string {
 	switch {
@@ -183,7 +205,7 @@ func readNode(p *project) {
 	}
 	for _, name := range []string{"start", "dev", "serve", "develop", "start:dev"} {
 		if text := m.script(name); text != "" {
-			p.nodeScript(name, text)
+			p.nodeScript(name, m.whole(text, 3))
 		}
 	}
 	p.nodeSources()
@@ -261,6 +283,8 @@ func (p *project) missing(from Source, program string) {
 
 var builtFile = lazyregexp.New(`(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output|public/build)(?:/[\w./-]*)?)`)
 
+var started = lazyregexp.New(`(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:--?\S+\s+)*([\w./-]+)`)
+
 // builds puts the build before a start of files that the repository does not contain. It returns
 // false if nothing in the repository makes them.
 func (p *project) builds(s *start, text, script string) bool {
@@ -271,6 +295,12 @@ func (p *project) builds(s *start, text, script string) bool {
 	for program, folder := range map[string]string{"next start": ".next", "vite preview": "dist", "astro preview": "dist", "remix-serve": "build"} {
 		if regexp.MustCompile(`(?:^|\s)` + program).MatchString(text) {
 			need = folder
+		}
+	}
+	for _, m := range started().FindAllStringSubmatch(text, -1) {
+		if need == "" && !p.has(m[1]) && !p.has(m[1]+".js") && !p.has(m[1]+".ts") && !p.has(path.Join(m[1], "index.js")) {
+			p.say("%s runs %s, which is not in the repository", cmp.Or(s.from.String(), script), m[1])
+			return false
 		}
 	}
 	if need == "" || p.node.script("pre"+script) != "" || strings.Contains(text, "build") && strings.Contains(text, "&&") {
@@ -295,8 +325,8 @@ func (p *project) nodeProgram(name string, words []string) (string, bool) {
 		if rest[0] == "run" && len(rest) > 1 {
 			rest = rest[1:]
 		}
-		text := m.script(rest[0])
-		if text == "" {
+		text := m.whole(m.script(rest[0]), 3)
+		if text == "" || p.foreign(text) != "" {
 			return "", false
 		}
 		s := start{command: "npm run " + strings.Join(rest, " ")}

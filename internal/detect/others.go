@@ -41,7 +41,11 @@ func loadRust(p *project) {
 	p.needs(p.src("Cargo.toml", ""), "cargo", "rustc", "gcc", "libc6-dev")
 	p.makes("target")
 	if len(p.cargo().Dependencies) > 0 || p.has("Cargo.lock") {
-		p.set("app.prepare", "CARGO_HOME=.cargo-home cargo fetch --locked", from)
+		fetch := "CARGO_HOME=.cargo-home cargo fetch"
+		if p.has("Cargo.lock") {
+			fetch += " --locked"
+		}
+		p.set("app.prepare", fetch, from)
 		p.set("app.env.CARGO_HOME", "/workspace/src/"+path.Join(p.dir, ".cargo-home"), from)
 		p.set("network.allow", "crates", from)
 		p.makes(".cargo-home")
@@ -251,7 +255,7 @@ func readRuby(p *project) {
 		from := p.src("Gemfile", "rails")
 		p.server("http", from)
 		p.set("app.env.RAILS_DEVELOPMENT_HOSTS", "app", from)
-		p.try(start{command: "bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000", port: 3000, from: from})
+		p.railsStart(from)
 	case gems["sinatra"] || gems["puma"] || gems["rackup"] || gems["roda"]:
 		if p.has("config.ru") {
 			p.server("http", p.src("config.ru", ""))
@@ -281,6 +285,20 @@ func readRuby(p *project) {
 	}
 }
 
+// railsStart starts Rails, unless it is one that does not run on the Ruby of Debian 13.
+func (p *project) railsStart(from Source) {
+	locked := regexp.MustCompile(`(?m)^ {4}rails \((\d+)\.[\d.]+\)|gem ['"]rails['"],\s*['"][~>= ]*(\d+)\.`)
+	m := locked.FindStringSubmatch(p.text("Gemfile.lock") + "\n" + p.text("Gemfile"))
+	if m != nil && atoi(m[1]+m[2]) < 7 {
+		p.ask("app.command", "Rails "+m[1]+m[2]+" does not run on Ruby 3.3, which Debian 13 has: it needs an image of its own (docs/toolchains.md)")
+		return
+	}
+	p.try(start{command: "bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000", port: 3000, from: from})
+	if m := regexp.MustCompile(`(?m)^ruby ['"]([\d.]+)['"]`).FindStringSubmatch(p.text("Gemfile")); m != nil {
+		p.say("%s asks for Ruby %s exactly, and Debian 13 has 3.3: Bundler refuses another version", p.at("Gemfile"), m[1])
+	}
+}
+
 // composer is what abl reads of a composer.json.
 type composer struct {
 	Require    map[string]string `json:"require"`
@@ -307,12 +325,26 @@ func loadPHP(p *project) {
 	p.makes("vendor")
 }
 
+// laravelStart prepares the database that .env.example names, and starts the server of Laravel.
+func (p *project) laravelStart() {
+	serve := "php artisan serve --host=0.0.0.0 --port=8000"
+	env := p.sampleEnv()
+	if p.hasFolder("database/migrations") {
+		serve = "php artisan migrate --force && " + serve
+	}
+	if env["DB_CONNECTION"].Value == "sqlite" {
+		serve = "touch database/database.sqlite && " + serve
+	}
+	p.note("app.env.APP_KEY", "base64:"+strings.Repeat("A", 43)+"=", p.src("artisan", ""), "made for tests: Laravel does not start without one")
+	p.try(start{command: serve, port: 8000, from: p.src("artisan", "")})
+}
+
 func readPHP(p *project) {
 	c := p.composer()
 	switch {
 	case p.has("artisan"):
 		p.server("http", p.src("artisan", ""))
-		p.try(start{command: "php artisan serve --host=0.0.0.0 --port=8000", port: 8000, from: p.src("artisan", "")})
+		p.laravelStart()
 		if strings.Contains(p.text("bootstrap/app.php"), "health: '/up'") {
 			p.set("app.ready.path", "/up", p.src("bootstrap/app.php", ""))
 		}

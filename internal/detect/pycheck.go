@@ -21,8 +21,13 @@ func (p *project) entryPoints() map[string]Source {
 			all[name] = p.src("pyproject.toml", "tool.poetry.scripts."+name)
 		}
 	}
+	for text := range strings.Lines(section(p.text("setup.cfg"), "console_scripts")) {
+		if name, _, ok := strings.Cut(strings.TrimSpace(text), "="); ok {
+			all[strings.TrimSpace(name)] = p.src("setup.cfg", "options.entry_points."+strings.TrimSpace(name))
+		}
+	}
 	for _, m := range regexp.MustCompile(`['"]([\w.-]+)\s*=\s*[\w.]+:\w+['"]`).FindAllStringSubmatch(p.text("setup.py"), -1) {
-		all[m[1]] = p.src("setup.py", "entry_points")
+		all[m[1]] = p.src("setup.py", "entry_points."+m[1])
 	}
 	return all
 }
@@ -95,6 +100,8 @@ func (p *project) pythonChecks() {
 	})
 	from, ok := needs["pytest"]
 	switch {
+	case !ok && len(tests) > 0 && p.pytest(tests):
+		p.say("the tests are pytest's (%s), which app.prepare does not install", tests[0])
 	case ok && len(tests) > 0:
 		p.check("test", run+"pytest", "tests", from)
 	case len(tests) > 0 && p.has("manage.py"):
@@ -104,6 +111,18 @@ func (p *project) pythonChecks() {
 	case len(tests) > 0:
 		p.say("there are tests (%s), but no file names the program that runs them", tests[0])
 	}
+}
+
+// pytest says whether the tests need pytest.
+func (p *project) pytest(tests []string) bool {
+	if p.has("pytest.ini") || p.python.Tool.Pytest != nil || strings.Contains(p.text("setup.cfg"), "[tool:pytest]") ||
+		strings.Contains(p.text("tox.ini"), "[pytest]") || strings.Contains(p.text("tox.ini"), "pytest") {
+		return true
+	}
+	return slices.ContainsFunc(tests, func(file string) bool {
+		text := p.tree.text(file, maxSource)
+		return strings.Contains(text, "import pytest") || !strings.Contains(text, "unittest") && !strings.Contains(text, "TestCase")
+	})
 }
 
 func (p *project) testFolder(file string) string {

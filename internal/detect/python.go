@@ -43,6 +43,7 @@ type pythonProject struct {
 	pyproject
 	needs     map[string]Source // names of packages that app.prepare installs
 	programs  string            // the folder of programs that app.prepare makes, "" without one
+	extras    string            // of setup.cfg, with what the tests need
 	installed bool              // app.prepare installs the project itself, too
 }
 
@@ -96,9 +97,29 @@ func (p *project) pythonNeeds() {
 			p.require(text, p.src(file, line(n+1)))
 		}
 	}
+	for text := range strings.Lines(section(p.text("setup.cfg"), "install_requires")) {
+		p.require(text, p.src("setup.cfg", "options.install_requires"))
+	}
+	_, options, _ := strings.Cut(p.text("setup.cfg"), "[options.extras_require]")
+	for _, name := range []string{"dev", "test", "tests", "testing"} {
+		if list := section(options, name); list != "" && p.python.extras == "" {
+			p.python.extras = name
+			for text := range strings.Lines(list) {
+				p.require(text, p.src("setup.cfg", "options.extras_require."+name))
+			}
+		}
+	}
 	for _, m := range regexp.MustCompile(`['"]([A-Za-z0-9._-]+)\s*(?:[<>=~!\[;][^'"]*)?['"]`).FindAllStringSubmatch(setupNeeds().FindString(p.text("setup.py")), -1) {
 		p.require(m[1], p.src("setup.py", "install_requires"))
 	}
+}
+
+// section returns the indented lines below a key of setup.cfg.
+func section(text, key string) string {
+	if m := regexp.MustCompile(`(?m)^` + key + `\s*=[ \t]*\n((?:[ \t]+\S.*\n|\s*\n)+)`).FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 var setupNeeds = lazyregexp.New(`(?s)install_requires\s*=\s*\[.*?\]`)
@@ -121,6 +142,9 @@ const venv = "python3 -m venv .venv && .venv/bin/pip install "
 func (p *project) pythonPrepare() {
 	py, command, from := p.python.pyproject, "", Source{}
 	extras := ""
+	if p.python.extras != "" {
+		extras = "[" + p.python.extras + "]"
+	}
 	for _, name := range []string{"dev", "test", "tests", "testing"} {
 		if list, ok := py.Project.OptionalDependencies[name]; ok && extras == "" {
 			extras = "[" + name + "]"
@@ -195,9 +219,26 @@ func (p *project) pythonProgram(name string, words []string) (string, bool) {
 		if _, needed := p.python.needs[name]; !needed && name != "flask" && name != "waitress-serve" {
 			return "", false
 		}
-		return p.python.programs + strings.TrimSpace(name+" "+rest), true
+		return p.python.programs + strings.TrimSpace(name+" "+p.reachable(name, rest)), true
 	}
 	return "", false
+}
+
+// reachable adds the options without which a server listens on 127.0.0.1 only.
+func (p *project) reachable(name, args string) string {
+	switch has := func(options ...string) bool {
+		return slices.ContainsFunc(options, func(o string) bool { return strings.Contains(" "+args, " "+o) })
+	}; {
+	case name == "gunicorn" && !has("-b", "--bind", "-c", "--config"):
+		return "--bind 0.0.0.0:${PORT:-8000} " + args
+	case name == "uvicorn" && !has("--host", "--uds"):
+		return args + " --host 0.0.0.0"
+	case name == "flask" && strings.Contains(" "+args+" ", " run ") && !has("--host", "-h"):
+		return args + " --host 0.0.0.0"
+	case name == "hypercorn" && !has("-b", "--bind"):
+		return "--bind 0.0.0.0:8000 " + args
+	}
+	return args
 }
 
 var pythonWeb = []string{"flask", "fastapi", "django", "starlette", "aiohttp", "tornado", "sanic", "bottle", "falcon", "quart", "litestar",
@@ -224,6 +265,14 @@ func (p *project) djangoStart() {
 	if !p.has("manage.py") {
 		return
 	}
+	for _, file := range p.requirements() {
+		if m := oldDjango().FindStringSubmatch(p.text(file)); m != nil {
+			p.ask("app.command", p.at(file)+" asks for Django "+m[1]+", which runs on no Python that abl has (docs/toolchains.md)")
+			delete(p.values, "toolchain.python")
+			p.server("http", p.src("manage.py", ""))
+			return
+		}
+	}
 	from := p.src("manage.py", "")
 	p.server("http", from)
 	run := p.interpreter() + " manage.py "
@@ -240,6 +289,7 @@ func (p *project) djangoStart() {
 }
 
 var (
+	oldDjango    = lazyregexp.New(`(?mi)^django\s*==\s*((?:1\.|2\.|3\.[01])[\d.]*)`)
 	allowedHosts = lazyregexp.New(`(?m)^ALLOWED_HOSTS\s*=\s*(.*)$`)
 	pyApp        = lazyregexp.New(`(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic|Bottle)\(`)
 	pyFactory    = lazyregexp.New(`(?m)^def (create_app|make_app)\(`)
@@ -316,6 +366,9 @@ func (p *project) asgi(text, app string, from Source) {
 
 // pythonServer records a program that listens without a framework of the list.
 func (p *project) pythonServer(file, name, text string) {
+	if len(p.entryPoints()) > 0 || strings.Count(name, "/") > 1 {
+		return
+	}
 	kind, expr := "", pyHTTP()
 	if pyHTTP().MatchString(text) {
 		kind = "http"

@@ -57,6 +57,9 @@ func (p *project) findStack() {
 	switch {
 	case p.wish.Stack != "":
 		p.report.Stack = p.wish.Stack
+	case len(found) > 0 && p.mostlyC(found[0].Value):
+		p.say("%s is taken for a part of a program in C: --stack %s takes it for the whole", found[0].From, found[0].Value)
+		return
 	case len(found) == 0:
 		if scripts := p.sources(".py"); len(scripts) > 0 && !strings.Contains(strings.Trim(strings.TrimPrefix(scripts[0], p.dir), "/"), "/") {
 			p.report.Stack = "python"
@@ -79,9 +82,21 @@ func (p *project) findStack() {
 			p.report.Facts = append(p.report.Facts, f)
 		}
 	}
-	if p.report.Stack == "node" && p.inFolders() {
-		p.say("%s names several packages", p.at("package.json"))
+}
+
+// endings are how the sources of a stack are named.
+var endings = map[string][]string{
+	"node": {".js", ".ts", ".mjs", ".tsx", ".jsx", ".cjs", ".vue", ".svelte"}, "python": {".py"}, "go": {".go"}, "rust": {".rs"},
+	"java": {".java", ".kt", ".groovy", ".scala"}, "ruby": {".rb"}, "php": {".php"},
+}
+
+// mostlyC says whether there are ten times as many files in C or C++ as in the language of a stack.
+func (p *project) mostlyC(stack string) bool {
+	count := func(all ...string) int {
+		return len(p.tree.Below(p.dir, func(name string) bool { return slices.Contains(all, path.Ext(name)) }))
 	}
+	c := count(".c", ".cc", ".cpp", ".cxx")
+	return c >= 10 && c > 10*count(endings[stack]...)
 }
 
 // mainStack is the one of several that holds the server: web frameworks of other languages often
@@ -114,7 +129,7 @@ func (p *project) mainStack(found []Fact) Fact {
 
 // inFolders asks for the folder to work in where several have a project and the whole has none that
 // starts.
-func (p *project) inFolders() bool {
+func (p *project) inFolders() {
 	seen := map[string]bool{}
 	var choices []Fact
 	for _, name := range p.tree.Below(p.dir, func(string) bool { return true }) {
@@ -128,23 +143,9 @@ func (p *project) inFolders() bool {
 			choices = append(choices, Fact{Key: "source.dir", Value: path.Join(p.dir, inner), From: f.From, Note: f.Value})
 		}
 	}
-	if len(choices) == 0 || p.report.Stack == "node" && !p.workspaces() {
-		return false
+	if len(choices) > 0 {
+		p.ask("source.dir", "there are projects in folders: --dir names the one that the work is about", choices...)
 	}
-	p.ask("source.dir", "the project is in a folder below: --dir names it", choices...)
-	return true
-}
-
-func aside(part string) bool {
-	return slices.Contains([]string{"examples", "example", "test", "tests", "testdata", "docs", "vendor", "fixtures", "e2e", "scripts", "tools"}, part) ||
-		strings.HasPrefix(part, ".")
-}
-
-// workspaces says whether the package.json only holds others together.
-func (p *project) workspaces() bool {
-	text := p.text("package.json")
-	return (strings.Contains(text, `"workspaces"`) || p.has("pnpm-workspace.yaml") || p.has("lerna.json") || p.has("turbo.json")) &&
-		!strings.Contains(text, `"start"`)
 }
 
 // readMakefile records targets where the language has no command of its own.

@@ -125,21 +125,43 @@ func (p *project) src(file, place string) Source { return Source{File: p.at(file
 
 // sources returns the files with one of the endings that are no tests, examples or other people's.
 func (p *project) sources(endings ...string) []string {
-	aside := []string{"vendor", "test", "tests", "__tests__", "testdata", "examples", "example", "docs", "dist", "build",
-		"target", "e2e", "spec", "specs", "fixtures", "third_party", "migrations", "benchmarks", "scripts"}
+	nested := p.nested(endings[0])
 	all := p.tree.Below(p.dir, func(name string) bool {
 		if !slices.Contains(endings, path.Ext(name)) || isTest(path.Base(name)) {
 			return false
 		}
-		inner := strings.TrimPrefix(path.Dir(name), p.dir)
-		for part := range strings.SplitSeq(inner, "/") {
-			if slices.Contains(aside, part) {
+		inner := strings.Trim(strings.TrimPrefix(path.Dir(name), p.dir), "/")
+		for at := inner; at != "." && at != ""; at = path.Dir(at) {
+			if aside(path.Base(at)) || nested[at] {
 				return false
 			}
 		}
 		return true
 	})
 	return all[:min(len(all), maxSources)]
+}
+
+// nested returns the folders below that are projects of their own, in the language of an ending.
+func (p *project) nested(ending string) map[string]bool {
+	marks := map[string][]string{
+		".py": {"pyproject.toml", "setup.py"}, ".go": {"go.mod"}, ".rs": {"Cargo.toml"}, ".js": {"package.json"}, ".rb": {"Gemfile"},
+	}[ending]
+	all := map[string]bool{}
+	for _, name := range p.tree.Below(p.dir, func(name string) bool { return slices.Contains(marks, path.Base(name)) }) {
+		all[strings.Trim(strings.TrimPrefix(path.Dir(name), p.dir), "/")] = true
+	}
+	delete(all, "")
+	delete(all, ".")
+	return all
+}
+
+// aside says whether a folder holds no part of the app itself.
+func aside(part string) bool {
+	return strings.HasPrefix(part, ".") && part != "." || slices.Contains([]string{
+		"vendor", "test", "tests", "__tests__", "testdata", "testing", "examples", "example", "docs", "doc", "dist", "build", "target", "e2e",
+		"spec", "specs", "fixtures", "third_party", "migrations", "benchmarks", "benches", "bench", "scripts", "extra", "extras",
+		"contrib", "hack", "tools", "profiling", "samples", "cypress", "fuzz", "playground",
+	}, part)
 }
 
 func isTest(base string) bool {
