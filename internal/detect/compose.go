@@ -83,7 +83,8 @@ func substitute(text string, lookup template.Mapping) (string, error) {
 // sampleEnv are the variables of the .env.example that the repository has.
 func (p *project) sampleEnv() map[string]Fact {
 	all := map[string]Fact{}
-	file := p.nearest(".env.example", ".env.sample", ".env.dist", "env.example", ".env.template")
+	file := p.nearest(".env.example", ".env.sample", ".env.dist", "env.example", ".env.template", ".example.env", "example.env",
+		".env.local.example", ".env.development.example")
 	for n, text := range strings.Split(p.tree.Text(file), "\n") {
 		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
 		if name = strings.TrimSpace(name); ok && variableName().MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
@@ -104,6 +105,8 @@ func (p *project) composedApp(c composed) (name string, others []string) {
 			if here := path.Join(".", p.dir); folder == here || file == here {
 				others = append(others, s)
 			}
+		} else if p.mounts(c, s) {
+			others = append(others, s)
 		}
 	}
 	if len(others) > 1 {
@@ -120,6 +123,21 @@ func (p *project) composedApp(c composed) (name string, others []string) {
 		}
 	}
 	return strings.Join(others, ""), nil
+}
+
+// mounts says whether a service has the folder that is worked in as a volume: it runs the source.
+func (p *project) mounts(c composed, service string) bool {
+	return slices.ContainsFunc(c.Services[service].Volumes, func(v types.ServiceVolumeConfig) bool {
+		source := path.Join(path.Dir(c.file), strings.TrimPrefix(v.Source, "/repository"))
+		return v.Type == "bind" && !path.IsAbs(v.Source) && source == path.Join(".", p.dir)
+	})
+}
+
+// inVolume says whether a value is a path in a volume of a service: abl's container has none.
+func inVolume(s types.ServiceConfig, value *string) bool {
+	return value != nil && slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool {
+		return v.Type == "volume" && (*value == v.Target || strings.Contains(*value, v.Target+"/"))
+	})
 }
 
 // names are the names of the project in its manifests.
@@ -179,7 +197,12 @@ func (p *project) composeApp(c composed, app string) (dockerfile string) {
 		p.server("", c.from(app, "ports"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
-		p.composeEnv("app.env."+name, s.Environment[name], c.from(app, "environment."+name))
+		from := c.from(app, "environment."+name)
+		if inVolume(s, s.Environment[name]) {
+			p.ask("app.env."+name, fmt.Sprintf("%s is a path in a volume, which abl's container does not have", from))
+			continue
+		}
+		p.composeEnv("app.env."+name, s.Environment[name], from)
 	}
 	for _, file := range s.EnvFiles {
 		p.readsEnv = true

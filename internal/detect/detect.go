@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,6 +185,12 @@ func (p *project) needs(from Source, names ...string) {
 
 // makes records a folder that app.prepare or a build makes. The Builder's commits must not contain it.
 func (p *project) makes(folder string) {
+	if !strings.Contains(path.Base(folder), ".") || strings.HasPrefix(folder, ".") {
+		p.ignore(folder)
+	}
+}
+
+func (p *project) ignore(folder string) {
 	if !p.tree.ignores(p.dir, folder) && !slices.Contains(p.report.Ignore, folder+"/") {
 		p.report.Ignore = append(p.report.Ignore, folder+"/")
 	}

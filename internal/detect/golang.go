@@ -94,7 +94,7 @@ var (
 	goEnvPort = lazyregexp.New(`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`)
 	goOrPort  = lazyregexp.New(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`)
 	ginRun    = lazyregexp.New(`\b\w+\.Run\(\)`) // at PORT, or 8080
-	goFlag    = lazyregexp.New(`flag\.(?:String|Int)(?:Var)?\((?:&\w+,\s*)?"(?:addr|listen|port|http|bind)[\w.-]*",\s*"?(?:0\.0\.0\.0)?:?(\d{2,5})"?`)
+	goFlag    = lazyregexp.New(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})\b`)
 )
 
 // reach returns the files of a package and of those in the module that it imports.

@@ -89,8 +89,11 @@ func (p *project) nodeChecks() {
 				continue
 			}
 			command := "npm run " + script
+			if strings.Contains(text, "react-scripts test") {
+				command = "CI=true npm run " + script // it watches files without CI
+			}
 			if script == "test" {
-				command = "npm test"
+				command = strings.Replace(command, "npm run test", "npm test", 1)
 			}
 			p.check(c.name, command, c.description, from)
 			break

@@ -151,7 +151,7 @@ func loadJava(p *project) {
 		return
 	}
 	from := p.src(p.first("build.gradle", "build.gradle.kts"), "")
-	p.needs(from, "default-jdk-headless")
+	p.needs(from, p.jdk())
 	if p.has("gradlew") {
 		p.set("app.prepare", "GRADLE_USER_HOME=.gradle-home ./gradlew --no-daemon assemble", p.src("gradlew", ""))
 		p.set("app.env.GRADLE_USER_HOME", "/workspace/src/"+path.Join(p.dir, ".gradle-home"), p.src("gradlew", ""))
@@ -159,6 +159,22 @@ func loadJava(p *project) {
 		p.makes(".gradle-home")
 		p.makes("build")
 	}
+}
+
+// jdk is the newest Java of Debian that the version of Gradle runs on.
+func (p *project) jdk() string {
+	file := "gradle/wrapper/gradle-wrapper.properties"
+	m := regexp.MustCompile(`gradle-(\d+)\.(\d+)`).FindStringSubmatch(p.text(file))
+	if m == nil {
+		return "default-jdk-headless"
+	}
+	switch version := []int{atoi(m[1]), atoi(m[2])}; {
+	case slices.Compare(version, []int{8, 5}) >= 0:
+		return "default-jdk-headless"
+	case slices.Compare(version, []int{7, 3}) < 0:
+		p.ask("app.command", p.at(file)+" names Gradle "+m[1]+"."+m[2]+", which runs on no Java of Debian 12 or 13 (docs/toolchains.md)")
+	}
+	return "openjdk-17-jdk-headless"
 }
 
 func readJava(p *project) {

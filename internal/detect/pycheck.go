@@ -91,7 +91,8 @@ func (p *project) pythonChecks() {
 	} else if from, ok := needs["flake8"]; ok {
 		p.check("lint", run+"flake8", "lint", from)
 	}
-	if from, ok := needs["mypy"]; ok {
+	configured := p.has("mypy.ini") || p.python.Tool.Mypy != nil || strings.Contains(p.text("setup.cfg"), "[mypy]")
+	if from, ok := needs["mypy"]; ok && configured {
 		p.check("typecheck", run+"mypy .", "type check", from)
 	}
 	tests := p.tree.Below(p.dir, func(name string) bool {
@@ -100,7 +101,7 @@ func (p *project) pythonChecks() {
 	})
 	from, ok := needs["pytest"]
 	switch {
-	case !ok && len(tests) > 0 && p.pytest(tests):
+	case !ok && len(tests) > 0 && !p.has("manage.py") && p.pytest(tests):
 		p.say("the tests are pytest's (%s), which app.prepare does not install", tests[0])
 	case ok && len(tests) > 0:
 		p.check("test", run+"pytest", "tests", from)

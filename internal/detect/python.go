@@ -77,6 +77,9 @@ func (p *project) pythonNeeds() {
 		p.require(text, from)
 	}
 	for _, group := range slices.Sorted(maps.Keys(py.DependencyGroups)) {
+		if !p.has("uv.lock") {
+			break // pip does not install them
+		}
 		for _, text := range py.DependencyGroups[group] {
 			p.require(fmt.Sprint(text), p.src("pyproject.toml", "dependency-groups."+group))
 		}
@@ -93,9 +96,10 @@ func (p *project) pythonNeeds() {
 		}
 	}
 	for _, file := range p.requirements() {
-		for n, text := range strings.Split(p.text(file), "\n") {
-			p.require(text, p.src(file, line(n+1)))
-		}
+		p.requirementsIn(file, 3)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^"?([A-Za-z][\w.-]*)"?\s*=`).FindAllStringSubmatch(p.text("Pipfile"), -1) {
+		p.require(m[1], p.src("Pipfile", ""))
 	}
 	for text := range strings.Lines(section(p.text("setup.cfg"), "install_requires")) {
 		p.require(text, p.src("setup.cfg", "options.install_requires"))
@@ -111,6 +115,19 @@ func (p *project) pythonNeeds() {
 	}
 	for _, m := range regexp.MustCompile(`['"]([A-Za-z0-9._-]+)\s*(?:[<>=~!\[;][^'"]*)?['"]`).FindAllStringSubmatch(setupNeeds().FindString(p.text("setup.py")), -1) {
 		p.require(m[1], p.src("setup.py", "install_requires"))
+	}
+}
+
+var included = lazyregexp.New(`^(?:-r|--requirement)[ =]*(\S+)`)
+
+// requirementsIn reads a file of requirements, and those that it includes.
+func (p *project) requirementsIn(file string, depth int) {
+	for n, text := range strings.Split(p.text(file), "\n") {
+		if m := included().FindStringSubmatch(strings.TrimSpace(text)); m != nil && depth > 0 {
+			p.requirementsIn(path.Join(path.Dir(file), m[1]), depth-1)
+			continue
+		}
+		p.require(text, p.src(file, line(n+1)))
 	}
 }
 
@@ -160,9 +177,15 @@ func (p *project) pythonPrepare() {
 		if extras != "" {
 			command += " --all-extras"
 		}
+		if _, dev := py.DependencyGroups["dev"]; len(py.DependencyGroups) > 1 || len(py.DependencyGroups) == 1 && !dev {
+			command += " --all-groups"
+		}
 	case p.has("poetry.lock") || py.Tool.Poetry != nil && len(files) == 0:
 		from = p.src(p.first("poetry.lock", "pyproject.toml"), "")
 		command = "python3 -m venv /tmp/poetry && /tmp/poetry/bin/pip install poetry && POETRY_VIRTUALENVS_IN_PROJECT=true /tmp/poetry/bin/poetry install --no-interaction"
+	case p.has("Pipfile.lock") && len(files) == 0:
+		from = p.src("Pipfile.lock", "")
+		command = "python3 -m venv /tmp/pipenv && /tmp/pipenv/bin/pip install pipenv && PIPENV_VENV_IN_PROJECT=1 /tmp/pipenv/bin/pipenv sync --dev"
 	case len(files) > 0:
 		from = p.src(files[0], "")
 		command = venv + "-r " + strings.Join(files, " -r ")

@@ -20,7 +20,7 @@ func languageOf(stack string) language {
 	case "node":
 		return language{[]string{"package.json"}, loadNode, readNode}
 	case "python":
-		return language{[]string{"pyproject.toml", "requirements.txt", "setup.py", "manage.py", "uv.lock", "poetry.lock", "requirements/base.txt"}, loadPython, readPython}
+		return language{[]string{"pyproject.toml", "requirements.txt", "setup.py", "manage.py", "uv.lock", "poetry.lock", "requirements/base.txt", "Pipfile"}, loadPython, readPython}
 	case "go":
 		return language{[]string{"go.mod"}, loadGo, readGo}
 	case "rust":
