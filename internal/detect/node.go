@@ -58,6 +58,9 @@ func (m manifest) whole(text string, depth int) string {
 		if len(all) == 0 {
 			return call
 		}
+		if program, _, _ := strings.Cut(call, " "); program != "npm" && part[2] == "" {
+			all = append([]string{program + " "}, all...) // it is called all the same
+		}
 		return strings.Join(all, " && ")
 	})
 }
@@ -80,79 +83,7 @@ func loadNode(p *project) {
 		p.say("%s cannot be read: %v", p.at("package.json"), err)
 	}
 	p.nodeVersion()
-	p.nodePrepare()
-}
-
-// nodePrepare finds the package manager by its lock file.
-func (p *project) nodePrepare() {
-	m := p.node
-	manager, version, _ := strings.Cut(m.PackageManager, "@")
-	version, _, _ = strings.Cut(version, "+")
-	pinned := func(name, otherwise string) string { // the version of packageManager
-		if manager == name && version != "" {
-			return version
-		}
-		return otherwise
-	}
-	lock := p.nearest("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb")
-	from, command := Source{File: lock}, ""
-	switch path.Base(lock) {
-	case "package-lock.json", "npm-shrinkwrap.json":
-		command = "npm ci"
-	case "pnpm-lock.yaml":
-		command = "npx --yes pnpm@" + pinned("pnpm", pnpmOf(p.tree.Text(lock))) + " install --frozen-lockfile"
-	case "yarn.lock":
-		command = p.yarn(lock, pinned("yarn", ""))
-	case "bun.lock", "bun.lockb":
-		command = "npx --yes bun@" + pinned("bun", "1") + " install --frozen-lockfile"
-	default:
-		if len(m.Dependencies)+len(m.DevDependencies) == 0 {
-			return
-		}
-		from, command = p.inPackage("dependencies"), "npm install --no-save --no-package-lock"
-	}
-	if up := climb(p.dir, path.Dir(lock)); lock != "" && up != "" {
-		command = "cd " + up + " && " + command
-	}
-	p.set("app.prepare", command, from)
-	p.set("network.allow", "npm", from)
-	p.makes("node_modules")
-}
-
-// climb is the relative path from a folder up to one above it, "" for itself.
-func climb(dir, above string) string {
-	if dir == "" || dir == above {
-		return ""
-	}
-	rest := strings.Trim(strings.TrimPrefix(dir, strings.TrimPrefix(above, ".")), "/")
-	return strings.TrimSuffix(strings.Repeat("../", len(strings.Split(rest, "/"))), "/")
-}
-
-// pnpmOf is the major version of pnpm that writes such a lock file.
-func pnpmOf(lock string) string {
-	m := regexp.MustCompile(`(?m)^lockfileVersion:\s*['"]?(\d+)`).FindStringSubmatch(lock)
-	if m != nil && m[1] == "5" {
-		return "7"
-	}
-	if m != nil && m[1] == "6" {
-		return "8"
-	}
-	return "9"
-}
-
-var yarnPath = lazyregexp.New(`(?m)^yarnPath:\s*['"]?(\S+?)['"]?$`)
-
-// yarn returns how yarn installs what its lock file names. Plug'n'Play is switched off: npm starts
-// the app, which needs node_modules.
-func (p *project) yarn(lock, version string) string {
-	if !strings.Contains(p.tree.Text(lock), "__metadata:") {
-		return "npx --yes yarn@" + cmp.Or(version, "1.22.22") + " install --frozen-lockfile"
-	}
-	own := yarnPath().FindStringSubmatch(p.tree.Text(path.Join(path.Dir(lock), ".yarnrc.yml")))
-	if own != nil && p.tree.Has(path.Join(path.Dir(lock), own[1])) {
-		return "YARN_NODE_LINKER=node-modules node " + own[1] + " install --immutable"
-	}
-	return "YARN_NODE_LINKER=node-modules npx --yes -p @yarnpkg/cli-dist@" + cmp.Or(version, "4") + " yarn install --immutable"
+	p.nodePrepare(false)
 }
 
 // frameworks are packages with which a program answers HTTP.
@@ -262,17 +193,8 @@ func (p *project) nodeScript(name, text string) {
 	if !p.builds(&s, text, name) {
 		return
 	}
+	s.command = p.withManager(text, s.command)
 	p.try(s)
-}
-
-// foreign returns the program that a script runs and that is not in the app's container.
-func (p *project) foreign(text string) string {
-	for _, other := range []string{"pnpm", "yarn", "bun", "bunx", "docker", "docker-compose", "turbo", "nx", "lerna", "deno", "wrangler", "vercel", "netlify"} {
-		if p.node.depends(other) == "" && regexp.MustCompile(`(?:^|[\s;&|])`+other+`\s`).MatchString(text+" ") {
-			return other
-		}
-	}
-	return ""
 }
 
 // missing asks for a start command because the one of the repository needs a program that is not
@@ -333,7 +255,8 @@ func (p *project) nodeProgram(name string, words []string) (string, bool) {
 		if rest[0] == "start" {
 			s.command = "npm " + strings.Join(rest, " ")
 		}
-		return s.command, p.builds(&s, text, rest[0]) && s.command != ""
+		ok := p.builds(&s, text, rest[0])
+		return p.withManager(text, s.command), ok
 	case name == "node" && len(rest) > 0:
 		file := rest[len(rest)-1]
 		for _, word := range rest {
@@ -352,10 +275,10 @@ func (p *project) nodeProgram(name string, words []string) (string, bool) {
 }
 
 var (
-	listening = lazyregexp.New(`\.listen\s*\(|\bserve\s*\(\s*\{|Deno\.serve|Bun\.serve`)
+	listening = lazyregexp.New(`\.listen\s*\(|\bserve\s*\(\s*\{|Deno\.serve|Bun\.serve|export default \{[^}]*\bfetch\b`)
 	envPort   = lazyregexp.New(`(?:process\.env|Bun\.env|import\.meta\.env)(?:\.PORT\b|\[['"]PORT['"]\])`)
 	orPort    = lazyregexp.New(`(?:process\.env|Bun\.env)(?:\.PORT\b|\[['"]PORT['"]\])[\s),]*(?:\|\||\?\?)\s*\(?['"]?(\d{2,5})|\bPORT\s*=\s*['"]?(\d{2,5})['"]?\s*[,}].*process\.env|get(?:<\w+>)?\(\s*['"]PORT['"]\s*,\s*['"]?(\d{2,5})`)
-	callPort  = lazyregexp.New(`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b|\bserve\s*\(\s*\{[^}]*?\bport\s*:\s*(\d{2,5})\b`)
+	callPort  = lazyregexp.New(`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b|\bserve\s*\(\s*\{[^}]*?\bport\s*:\s*(\d{2,5})\b|export default \{[^}]*?\bport\s*:\s*(\d{2,5})\b`)
 	namedPort = lazyregexp.New(`(?i)\bport\s*[:=]\s*['"]?(\d{2,5})\b`)
 	tcpServer = lazyregexp.New(`\bnet\.createServer\b|from ['"](?:node:)?net['"]|require\(['"](?:node:)?net['"]\)`)
 	webServer = lazyregexp.New(`\bhttps?\.createServer\b|\bcreateServer\b.*http|(?:from|require\()\s*['"](?:node:)?https?['"]|Bun\.serve`)

@@ -95,6 +95,7 @@ func (p *project) nodeChecks() {
 			if script == "test" {
 				command = strings.Replace(command, "npm run test", "npm test", 1)
 			}
+			command = p.withManager(text, command)
 			p.check(c.name, command, c.description, from)
 			break
 		}

@@ -77,7 +77,7 @@ func (p *project) pythonPrograms() {
 			p.commands = append(p.commands, Fact{Key: "app.command", Value: python + ` "$ABL_SRC/` + inner + `"`, From: from})
 		}
 	}
-	if from := p.first("pyproject.toml", "setup.py"); len(p.tools) == 0 && from != "" && p.image == nil {
+	if from := p.first("pyproject.toml", "setup.py"); len(p.tools) == 0 && from != "" && p.image == nil && len(p.sources(".py")) > 0 {
 		p.library(p.src(from, ""), search+python, "Python runs what a test passes by -c")
 	}
 }
