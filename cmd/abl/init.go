@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"abl"
@@ -26,15 +27,20 @@ func initCommand() cli.Command {
 	return cli.Command{
 		Name: "init", Group: cli.Starting, Usage: "make this directory a project",
 		Long: `Writes .abl/ with a configuration and an example spec, prompts/, .env.example,
-and adds lines to .gitignore. It never overwrites, and is safe to run again: what is
-there is kept. With --stack none it asks at a terminal for the kind of system.
+and adds lines to .gitignore. It never overwrites, and is safe to run again: files that
+exist are kept. --kind is the exception: it changes app.kind in an existing config.yaml.
+
+In a repository it reads what the files say: kind, start command, port, dependencies,
+toolchain, commands of the Builder, services. Each value has a comment with its file.
+Values that no file has, or on which files disagree, stay comments, and abl asks for
+them at a terminal. It runs nothing of the repository.
 
 In a git repository with a commit the Builder works on a clone of it: your files,
 branches and hooks are left alone, and abl publish brings what was built, as a
 branch (docs/git.md). Elsewhere the source begins empty, in a directory of its own.`,
 		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\nabl init --dir services/api\nabl init --src app",
 		Flags: []cli.Flag{
-			{Name: "stack", Value: "NAME", Values: scaffold.Stacks(), Usage: "what the project is built with; otherwise the files that are there tell"},
+			{Name: "stack", Value: "NAME", Values: scaffold.Stacks(), Usage: "what the project is built with, if the files do not show it"},
 			{Name: "kind", Value: "KIND", Values: scaffold.Kinds(), Usage: "of system: a server that speaks HTTP, one that does not, or a command-line program"},
 			{Name: "dir", Value: "DIR", Usage: "the folder of your repository that the work is about, in a monorepo"},
 			{Name: "src", Value: "DIR", Usage: "the Builder's directory, with a history of its own, even in a repository; src unless given"},
@@ -53,6 +59,10 @@ func runInit(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
+	change, err := changedKind(ctx, in, dir, &p)
+	if err != nil {
+		return err
+	}
 	if err := readRepository(ctx, in, dir, &p); err != nil {
 		return err
 	}
@@ -63,6 +73,10 @@ func runInit(ctx context.Context, in *cli.Input) error {
 	defer root.Close()
 	if p, err = scaffold.Make(root.FS(), p); err != nil {
 		return exit.With(exit.Usage, err, "")
+	}
+	for _, c := range change {
+		p.Ops = slices.DeleteFunc(p.Ops, func(op scaffold.Op) bool { return op.Path == c.Path })
+		p.Ops = append(p.Ops, c)
 	}
 	err = scaffold.Apply(root, p.Ops)
 	if err = errors.Join(err, hostfs.HandOver(dir, state.Dir, "prompts", ".env.example", ".gitignore")); err != nil {
@@ -108,21 +122,17 @@ func askedFor(in *cli.Input, dir string) (scaffold.Plan, error) {
 	if err != nil || s.Conf.File == "" {
 		return p, err
 	}
-	dirs, source, kind := s.Conf.Directories, s.Conf.Source, p.Kind
-	if s.Conf.App != nil {
-		kind = s.Conf.App.Kind
-	}
+	dirs, source := s.Conf.Directories, s.Conf.Source
 	for _, of := range []struct{ take, key, asked, settled string }{
 		{fmt.Sprintf("make %q the Builder's directory", p.Src), "directories.src", p.Src, dirs.Src},
 		{fmt.Sprintf("take --dir %q", p.Dir), "source.dir", p.Dir, source.Dir},
-		{"take --kind " + p.Kind, "app.kind", p.Kind, kind},
 	} {
 		if of.asked != "" && of.asked != of.settled {
 			return p, cli.WithHint("change "+of.key+" there", "cannot %s: %s says %q", of.take, s.Conf.File, of.settled)
 		}
 	}
 	stack := cmp.Or(p.Stack, "none") // its settings say how it is built
-	return scaffold.Plan{Stack: stack, Kind: kind, Src: dirs.Src, Tests: dirs.Tests, Repo: source.Repo, Dir: source.Dir}, nil
+	return scaffold.Plan{Stack: stack, Kind: p.Kind, Src: dirs.Src, Tests: dirs.Tests, Repo: source.Repo, Dir: source.Dir}, nil
 }
 
 // adopt finds the repository that the Builder is to work on a clone of: that of a directory

@@ -185,13 +185,15 @@ const (
 	Write Kind = "write" // a new file
 	Add   Kind = "add"   // lines at the end of a file, which is made when it is missing
 	Keep  Kind = "keep"  // there already
+
+	Change Kind = "change" // another text for a file that is there
 )
 
 // Op is one step of a plan.
 type Op struct {
 	Kind  Kind     `json:"do"`
 	Path  string   `json:"path"`            // slash-separated, relative to the project
-	Data  []byte   `json:"-"`               // the whole file, with Write and Add
+	Data  []byte   `json:"-"`               // the whole file, but with Keep
 	Lines []string `json:"lines,omitempty"` // with Add
 }
 
@@ -202,6 +204,8 @@ func (o Op) String() string {
 		return "write " + o.Path
 	case Add:
 		return fmt.Sprintf("add %d lines to %s", len(o.Lines), o.Path)
+	case Change:
+		return "change " + o.Path
 	}
 	return "keep " + o.Path
 }

@@ -1,0 +1,158 @@
+package yamlfile
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Edit changes single lines of a document and keeps all others, comments included. It knows block
+// style only: the first change that it cannot make is remembered and returned by Bytes.
+type Edit struct {
+	name  string
+	lines []string
+	err   error
+}
+
+// NewEdit begins with the text of a file. name is the file that errors name.
+func NewEdit(name string, data []byte) *Edit {
+	return &Edit{name: name, lines: strings.Split(string(data), "\n")}
+}
+
+// Bytes returns the changed text.
+func (e *Edit) Bytes() ([]byte, error) {
+	if e.err != nil {
+		return nil, e.err
+	}
+	return []byte(strings.Join(e.lines, "\n")), nil
+}
+
+// find returns the nodes of a key and its value, and the mapping that they are in.
+func (e *Edit) find(key string) (name, value, in *yaml.Node) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(strings.Join(e.lines, "\n")), &doc); err != nil || len(doc.Content) == 0 {
+		e.fail(0, key, "is not YAML")
+		return nil, nil, nil
+	}
+	value = doc.Content[0]
+	for word := range strings.SplitSeq(key, ".") {
+		in, name = value, nil
+		if in.Kind != yaml.MappingNode {
+			return nil, nil, nil
+		}
+		for i := 0; i+1 < len(in.Content); i += 2 {
+			if in.Content[i].Value == word {
+				name, value = in.Content[i], in.Content[i+1]
+			}
+		}
+		if name == nil {
+			return nil, nil, in
+		}
+		if in.Style&yaml.FlowStyle != 0 {
+			e.fail(in.Line, key, "is in braces, which abl does not change")
+			return nil, nil, nil
+		}
+	}
+	return name, value, in
+}
+
+func (e *Edit) fail(line int, key, why string) {
+	if e.err == nil {
+		e.err = &Error{File: e.name, Line: line, Msg: key + " " + why}
+	}
+}
+
+// Has says whether a key is there.
+func (e *Edit) Has(key string) bool {
+	name, _, _ := e.find(key)
+	return name != nil
+}
+
+// Set gives a key another value, or adds it as the first one of its section, which has to be there.
+// text is a scalar as YAML writes it, on one line.
+func (e *Edit) Set(key, text string) {
+	if e.err != nil {
+		return
+	}
+	name, value, _ := e.find(key)
+	if name == nil {
+		e.add(key, text)
+		return
+	}
+	if value.Kind != yaml.ScalarNode || value.Line != name.Line || lastLine(value) != name.Line {
+		e.fail(name.Line, key, "is not one value on one line")
+		return
+	}
+	line := e.lines[name.Line-1]
+	from := value.Column - 1
+	end := from + scalarEnd(line[from:])
+	e.lines[name.Line-1] = line[:from] + text + line[end:]
+}
+
+// scalarEnd is the length of the scalar that a text begins with.
+func scalarEnd(text string) int {
+	if text != "" && (text[0] == '"' || text[0] == '\'') {
+		for i := 1; i < len(text); i++ {
+			if text[0] == '"' && text[i] == '\\' {
+				i++
+			} else if text[i] == text[0] {
+				if text[0] == '\'' && i+1 < len(text) && text[i+1] == '\'' {
+					i++
+					continue
+				}
+				return i + 1
+			}
+		}
+	}
+	if i := strings.Index(text, " #"); i >= 0 {
+		text = text[:i]
+	}
+	return len(strings.TrimRight(text, " \t\r"))
+}
+
+func (e *Edit) add(key, text string) {
+	parent := key[:max(strings.LastIndex(key, "."), 0)]
+	name, value, _ := e.find(parent)
+	if e.err != nil {
+		return
+	}
+	if name == nil || value.Kind != yaml.MappingNode || len(value.Content) == 0 || value.Style&yaml.FlowStyle != 0 {
+		e.fail(0, parent, "is not a section to add a key to")
+		return
+	}
+	first := value.Content[0]
+	line := strings.Repeat(" ", first.Column-1) + strings.TrimPrefix(key, parent+".") + ": " + text
+	e.lines = slices.Insert(e.lines, name.Line, line)
+}
+
+// Comment makes a comment of a key with all that is below it. A key that is not there stays so.
+func (e *Edit) Comment(key string) {
+	if e.err != nil {
+		return
+	}
+	name, value, _ := e.find(key)
+	if name == nil {
+		return
+	}
+	last := lastLine(value)
+	for n := name.Line; n <= last; n++ {
+		line := e.lines[n-1]
+		if indent := name.Column - 1; len(strings.TrimSpace(line[:min(indent, len(line))])) == 0 && len(line) > indent {
+			e.lines[n-1] = line[:indent] + "# " + line[indent:]
+		}
+	}
+}
+
+// lastLine is the line on which the last part of a node begins, or ends where it is a text of
+// several lines.
+func lastLine(n *yaml.Node) int {
+	last := n.Line
+	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		last += strings.Count(strings.TrimRight(n.Value, "\n"), "\n") + 1
+	}
+	for _, part := range n.Content {
+		last = max(last, lastLine(part))
+	}
+	return last
+}
