@@ -42,6 +42,7 @@ which never sees the code, test the running system against them.`,
 			{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory or one above it"},
 			trust.Flag,
 		},
+		Topics: topics(), Habits: habits(),
 		Commands: []cli.Command{
 			initCommand(), demoCommand(), doctor.Command(),
 			phaseCommand(), runCommand(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),

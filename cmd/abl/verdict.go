@@ -35,14 +35,16 @@ func verdictCommand() cli.Command {
 		Long: `Reads a failed_specs.md, or that in a Verifier's workspace or in a project, as a
 phase does, and shows its entries, what is wrong with it, and what of it would
 reach the Builder. Nothing is changed. Within a project each entry is shown with
-the contract that it names (docs/failed-specs.md).
-
-Ends with 0 for a file that lets a phase pass: absent, empty, white space alone;
-3 for a fail: at least one complete entry; 4 for anything else, which is
-malformed and never a pass.`,
+the contract that it names (docs/failed-specs.md).`,
 		Examples: "abl verdict .\nabl verdict .abl/tests/failed_specs.md --json",
 		Flags:    []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
-		Run:      runVerdict,
+		Codes: []exit.Entry{
+			{Code: exit.Passed, Meaning: "pass: the file is absent, empty, or white space only"},
+			{Code: exit.Usage, Meaning: "wrong usage, or the path does not exist"},
+			{Code: exit.Stuck, Meaning: "fail: the file has at least one complete entry"},
+			{Code: exit.Unverified, Meaning: "malformed: anything else, which is never a pass"},
+		},
+		Run: runVerdict,
 	}
 }
 
@@ -138,7 +140,7 @@ func (r ruling) print(w io.Writer) {
 		printEntry(w, "entry", e)
 	}
 	for _, e := range r.Incomplete {
-		printEntry(w, "incomplete, which reaches nobody,", e)
+		printEntry(w, "incomplete (ignored, the Builder never gets it),", e)
 	}
 	if len(r.LeftOut) > 0 { // else the Builder reads what stands in the file
 		for _, e := range r.Builder {

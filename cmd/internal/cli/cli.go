@@ -18,8 +18,17 @@ type App struct {
 	Built    string // RFC 3339, or ""
 	Long     string // for help: what the program does
 	Commands []Command
-	Flags    []Flag   // of every command
-	Root     *Command // of a program that does something without the name of a command; it has no name
+	Topics   []Topic           // of `abl help TOPIC`; exit-codes is added to them
+	Habits   map[string]string // by a word that users of other tools type, the command to use instead; "run N" is any number
+	Flags    []Flag            // of every command
+	Root     *Command          // of a program that does something without the name of a command; it has no name
+}
+
+// Topic is a subject of help that is not a command.
+type Topic struct {
+	Name  string
+	Usage string // one line, lower case
+	Text  string // paragraphs and lines as help shows them
 }
 
 // Groups of commands.
@@ -47,8 +56,10 @@ type Command struct {
 	Values   []string // the only ones of an argument; empty is any
 	Flags    []Flag
 	Subs     []Command
-	Codes    []exit.Entry                        // what exit codes mean here; nil is abl's own table
+	Codes    []exit.Entry                        // what exit codes mean here; nil for those of `abl help exit-codes`
 	Run      func(context.Context, *Input) error // nil for a group
+
+	topics [][2]string // of a program's root: the rows of its help topics
 }
 
 // Flag is an option of a command.

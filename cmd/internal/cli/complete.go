@@ -51,6 +51,11 @@ func suggest(w io.Writer, app *App, words []string) {
 			offer(s.Name, s.Usage)
 		}
 	}
+	for _, t := range l.at.topics {
+		if l.help && len(l.args) == 0 {
+			offer(t[0], t[1])
+		}
+	}
 }
 
 // The scripts ask the program itself, so they never fall behind it. Where it

@@ -56,6 +56,8 @@ func demo() cli.App {
 			{Name: "progress", Value: "HOW", Default: "auto", Env: "ABL_PROGRESS", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
 			{Name: "quiet", Short: "q", Usage: "say less"},
 		},
+		Topics: []cli.Topic{{Name: "environment", Usage: "variables that abl reads", Text: "Variables:\n\n  ABL_AGENT    the agent"}},
+		Habits: map[string]string{"lint": "abl images build", "clean N": "abl phase N", "-v": "--version"},
 		Commands: []cli.Command{
 			{Name: "clean", Group: cli.Upkeep, Usage: "remove what runs left on the engine", Run: say("clean")},
 			{

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"abl/cmd/internal/exit"
@@ -25,12 +26,7 @@ func help(c *Command, name string) string {
 		fmt.Fprintf(b, "\nAlso known as: %s\n", strings.Join(c.Aliases, ", "))
 	}
 	if c.Long != "" {
-		for _, part := range strings.Split(strings.TrimSpace(c.Long), "\n\n") {
-			if !strings.Contains("\n"+part, "\n ") { // what is indented stays as it is
-				part = filled(part, 80)
-			}
-			fmt.Fprintf(b, "\n%s\n", part)
-		}
+		fmt.Fprintf(b, "\n%s", folded(c.Long))
 	}
 	for _, group := range groups() {
 		var rows [][2]string
@@ -45,15 +41,43 @@ func help(c *Command, name string) string {
 	if c.Examples != "" {
 		fmt.Fprintf(b, "\nExamples:\n  %s\n", strings.ReplaceAll(strings.TrimSpace(c.Examples), "\n", "\n  "))
 	}
-	codes := c.Codes
-	if codes == nil {
-		codes = exit.Entries()
+	section(b, "Exit codes", 3, codeRows(c.Codes))
+	section(b, "Help topics", 26, c.topics)
+	if len(c.topics) > 0 {
+		fmt.Fprintf(b, "\n%s help TOPIC shows one of them.\n", name)
 	}
-	section(b, "Exit codes", 3, codeRows(codes))
 	if len(c.Subs) > 0 {
 		fmt.Fprintf(b, "\n%s COMMAND --help shows what a command takes.\n", name)
 	}
 	return b.String()
+}
+
+// folded returns paragraphs in lines of at most 80 columns. Indented ones stay as they are.
+func folded(text string) string {
+	parts := strings.Split(strings.TrimSpace(text), "\n\n")
+	for i, part := range parts {
+		if !strings.Contains("\n"+part, "\n ") {
+			parts[i] = filled(part, 80)
+		}
+	}
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// topics returns the topics of the program, exit-codes last.
+func (app *App) topics() []Topic {
+	codes := exit.Entries()
+	if app.Root != nil && app.Root.Codes != nil {
+		codes = app.Root.Codes
+	}
+	b := &strings.Builder{}
+	section(b, "Exit codes", 3, codeRows(codes))
+	text := strings.TrimPrefix(b.String(), "\n")
+	if app.Root == nil {
+		text += "\n" + folded(`After every code but 0, 1 and 2 the same command resumes where it stopped, and
+pays for no finished call again. A command with other meanings lists them in its own
+help. docs/exit-codes.md says for each code what is saved and what to do.`)
+	}
+	return append(slices.Clip(app.Topics), Topic{Name: "exit-codes", Usage: "what the exit codes mean", Text: text})
 }
 
 // codeRows are a row an exit code.

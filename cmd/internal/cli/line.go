@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,11 +23,12 @@ type line struct {
 	at          Command // with the flags of every command
 	flags, args []string
 	help        bool
+	habits      map[string]string // of the program
 }
 
 // take takes a command line apart.
 func take(app *App, words []string) line {
-	l := line{name: app.Name, at: app.root()}
+	l := line{name: app.Name, at: app.root(), habits: app.Habits}
 	for i := 0; i < len(words); i++ {
 		word := words[i]
 		switch name, isFlag := flagName(word); {
@@ -61,6 +64,9 @@ func (app *App) root() Command {
 	}
 	root.Flags = slices.Concat(root.Flags, app.Flags, []Flag{{Name: "version", Usage: "print the version"}})
 	root.Subs = slices.Concat(root.Subs, app.Commands)
+	for _, t := range app.topics() {
+		root.topics = append(root.topics, [2]string{t.Name, t.Usage})
+	}
 	return root
 }
 
@@ -98,6 +104,12 @@ func (c *Command) bounds() (least, most int) {
 // run has the library read the flags, and runs the command.
 func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 	defer recovered(in, &err)
+	for _, t := range app.topics() {
+		if l.help && l.name == app.Name && slices.Equal(l.args, []string{t.Name}) {
+			_, err := io.WriteString(in.Stdout, strings.TrimSpace(t.Text)+"\n")
+			return err
+		}
+	}
 	if l.help && (l.at.Run != nil || len(l.args) == 0) {
 		_, err := io.WriteString(in.Stdout, help(&l.at, l.name))
 		return err
@@ -141,7 +153,14 @@ func (l line) act(ctx context.Context, app *App, in *Input) error {
 		return err
 	case c.Run == nil && n > 0:
 		above := strings.TrimPrefix(called+" ", " ")
-		return WithHint(guess(`"`+above+`%s"`, in.Args[0], names(c.Subs)), "unknown command %q", above+in.Args[0])
+		known := names(c.Subs)
+		for _, t := range c.topics {
+			if l.help {
+				known = append(known, t[0])
+			}
+		}
+		near := guess(`"`+above+`%s"`, in.Args[0], known)
+		return WithHint(cmp.Or(l.habit(above+in.Args[0]), near), "unknown command %q", above+in.Args[0])
 	case c.Run == nil && l.name == app.Name:
 		_, err := io.WriteString(in.Stdout, help(&c, l.name))
 		return err
@@ -150,7 +169,7 @@ func (l line) act(ctx context.Context, app *App, in *Input) error {
 	case n < least:
 		return Usagef("%s needs %s", called, c.Args)
 	case most == 0 && n > 0:
-		return Usagef("%s takes no arguments, but got %q", called, in.Args[0])
+		return WithHint(l.habit(called+" "+in.Args[0]), "%s takes no arguments, but got %q", called, in.Args[0])
 	case most >= 0 && n > most:
 		return Usagef("%s takes %s and no more, but got %q", called, c.Args, in.Args[most])
 	}
@@ -195,11 +214,30 @@ func (l line) misused(_ *urfave.Context, err error, _ bool) error {
 	if f := l.at.flag(m[2][:1]); f.Value != "" && !strings.HasPrefix(word, "--") {
 		return WithHint(fmt.Sprintf("did you mean -%s %s?", f.Short, m[2][1:]), "unknown flag %q of %s", word, l.name)
 	}
+	if hint := l.habit(word); hint != "" {
+		return WithHint(hint, "unknown flag %q of %s", word, l.name)
+	}
 	known := []string{"--help"}
 	for _, f := range l.at.Flags {
 		known = append(known, "--"+f.Name)
 	}
 	return WithHint(guess("%s", "--"+m[2], known), "unknown flag %q of %s", word, l.name)
+}
+
+// habit returns the hint for a word of other tools, "" for any other.
+func (l line) habit(typed string) string {
+	above, last := "", typed
+	if at := strings.LastIndexByte(typed, ' ') + 1; at > 0 {
+		above, last = typed[:at], typed[at:]
+	}
+	hint := l.habits[typed]
+	if _, err := strconv.Atoi(last); err == nil {
+		hint = strings.ReplaceAll(l.habits[above+"N"], "N", last)
+	}
+	if hint == "" {
+		return ""
+	}
+	return "use " + hint
 }
 
 // guess is the hint at what was probably meant, "" when nothing is near.

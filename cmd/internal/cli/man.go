@@ -34,6 +34,9 @@ func manual(app *App) string {
 	entries(b, flagRows(root.Flags))
 	b.WriteString(".SH COMMANDS\n")
 	commandPages(b, app.Name, root.Subs)
+	for _, t := range app.Topics {
+		fmt.Fprintf(b, ".SH %s\n%s\n", strings.ToUpper(t.Name), preformatted(t.Text))
+	}
 	b.WriteString(".SH EXIT STATUS\n")
 	entries(b, codeRows(exit.Entries()))
 	return b.String()
@@ -73,6 +76,20 @@ func commandPage(b *strings.Builder, name string, c Command) {
 // paragraphs are what the formatter fills, but for lines that are indented.
 func paragraphs(text string) string {
 	return strings.ReplaceAll(roff(strings.TrimSpace(text)), "\n\n", "\n.PP\n")
+}
+
+// preformatted are paragraphs, of which those with indented lines stay as they are.
+func preformatted(text string) string {
+	var all []string
+	for part := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		if strings.Contains("\n"+part, "\n ") {
+			part = ".nf\n" + roff(part) + "\n.fi"
+		} else {
+			part = roff(part)
+		}
+		all = append(all, part)
+	}
+	return strings.Join(all, "\n.PP\n")
 }
 
 // entries are a name and what it means each.

@@ -54,8 +54,29 @@ TASK, at a terminal, or with --repl you are asked for tasks.`,
 			{Name: "scenario", Value: "FILE", Usage: "what the scripted agent does, to try things without a model"},
 			{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"},
 		}, money.Flags(), cli.EnvironmentFlags()),
-		Run:  func(ctx context.Context, in *cli.Input) error { return run(ctx, in, open) },
-		Subs: []cli.Command{debugCommand(), cleanCommand()},
+		Codes: codes(),
+		Run:   func(ctx context.Context, in *cli.Input) error { return run(ctx, in, open) },
+		Subs:  []cli.Command{debugCommand(), cleanCommand()},
+	}
+}
+
+// codes are the exit codes of a session. docs/agent-learner.md has the same table.
+func codes() []exit.Entry {
+	return []exit.Entry{
+		{Code: exit.Passed, Meaning: "a cycle made a program that runs"},
+		{Code: exit.Bug, Meaning: "unexpected error (a bug)"},
+		{Code: exit.Usage, Meaning: "wrong usage or settings; no agent was called"},
+		{Code: exit.Stuck, Meaning: "no cycle made a program that runs"},
+		{Code: exit.Agent, Meaning: "the provider refused the key, or the agent failed after retries"},
+		{Code: exit.Budget, Meaning: "budget reached"},
+		{Code: exit.Environment, Meaning: "the environment failed: engine, image, disk or network"},
+		{Code: exit.Boundary, Meaning: "the boundary around the agent could not be established"},
+		{Code: exit.Person, Meaning: "you must decide: the project's state is damaged or was changed by hand"},
+		{Code: exit.Busy, Meaning: "another run works on this project"},
+		{Code: exit.Away, Meaning: "the provider is unavailable; try again later"},
+		{Code: exit.HUP, Meaning: "hung up; state saved"},
+		{Code: exit.INT, Meaning: "interrupted; state saved"},
+		{Code: exit.TERM, Meaning: "terminated; state saved"},
 	}
 }
 
