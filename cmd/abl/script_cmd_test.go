@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"abl/internal/audit"
@@ -30,9 +31,23 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: hold FILE")
 	}
-	unlock, err := hostfs.Lock(ts.MkAbs(args[0]))
+	path := ts.MkAbs(args[0])
+	unlock, err := hostfs.Lock(path)
 	ts.Check(err)
-	ts.Defer(func() { ts.Check(unlock()) })
+	held.Store(path, sync.OnceValue(unlock))
+	ts.Defer(func() { unhold(ts, false, args) })
+}
+
+// held are the locks of all scripts, by path.
+var held sync.Map
+
+// unhold FILE ends hold FILE.
+func unhold(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: unhold FILE")
+	}
+	unlock, _ := held.Load(ts.MkAbs(args[0]))
+	ts.Check(unlock.(func() error)())
 }
 
 // rest PHASE STATUS lets a phase of the project in the current directory come

@@ -16,11 +16,13 @@ import (
 	"abl/cmd/internal/view"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
+	"abl/internal/outcome"
 	"abl/internal/proc"
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/internal/wording"
 	"abl/orchestrator"
+	"abl/orchestrator/report"
 	"abl/roles"
 )
 
@@ -30,6 +32,8 @@ type standings struct {
 	Working  bool       `json:"working,omitempty"` // an abl is at work in the project
 	Phases   []standing `json:"phases"`
 	Problems []string   `json:"problems,omitempty"` // with the specs as a whole
+
+	next string // the next command, for the text
 }
 
 // standing is one phase as `abl status` shows it.
@@ -48,6 +52,8 @@ type standing struct {
 	Cost      *ledger.Money   `json:"cost_usd,omitempty"`
 	Now       *running        `json:"now,omitempty"`
 	Waits     *state.Outage   `json:"waits,omitempty"`
+
+	paused bool // the phase has begun, is not at rest, and no abl works on it
 }
 
 // running is what an abl at work on a phase does.
@@ -63,8 +69,9 @@ type running struct {
 func statusCommand() cli.Command {
 	return cli.Command{
 		Name: "status", Group: cli.Looking, Usage: "show where every phase stands",
-		Long: `Shows each phase with the tokens and dollars of the calls that ended, a question mark
-where nobody knows, and what runs now.`,
+		Long: `Shows each phase with the tokens and dollars of the calls that ended, what runs now,
+and the next command. A question mark marks a number that is not known. A phase that
+was stopped before it came to a verdict is paused: abl phase N resumes it.`,
 		Examples: "abl status\nabl status --watch\nabl status --json",
 		Flags: []cli.Flag{
 			{Name: "watch", Short: "w", Usage: "show it again whenever it changes, until no abl is at work here"},
@@ -153,6 +160,7 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 			all.Problems = append(all.Problems, p.String())
 		}
 	}
+	all.next = nextStep(all, f, specs, apart)
 	return all, nil
 }
 
@@ -178,11 +186,69 @@ func (st *standing) run(p state.Phase, calls []phase.Call, working bool, most in
 	if !p.OnItsWay() {
 		return
 	}
-	if working {
+	st.paused = !working
+	switch {
+	case working:
 		st.Now = &now
-	} else if now.Call != "" {
-		st.Notes = append(st.Notes, fmt.Sprintf("call %s had not ended when abl was stopped: abl phase %d goes on with it", now.Call, st.Phase))
+	case now.Call != "":
+		st.Notes = append(st.Notes, fmt.Sprintf("call %s had not ended when abl was stopped: abl phase %d resumes it", now.Call, st.Phase))
+	default:
+		if c := lastCall(calls, st.Phase); c != nil && c.Outcome.Class != outcome.Done {
+			st.Notes = append(st.Notes, fmt.Sprintf("the %s's call %s ended as %q on %s UTC (docs/faults.md): abl logs %[2]s shows it",
+				c.Role.Name, c.Key, c.Outcome.Class, c.Outcome.Ended.UTC().Format(time.DateTime)))
+		}
 	}
+}
+
+// lastCall returns the last call of a phase that ended, nil without one.
+func lastCall(calls []phase.Call, n int) *phase.Call {
+	for _, c := range slices.Backward(calls) {
+		if c.Phase == n && c.Ended {
+			return &c
+		}
+	}
+	return nil
+}
+
+// nextStep returns the next command for the project, with what it does.
+func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error) string {
+	n := orchestrator.NextPhase(f, specs)
+	i := slices.IndexFunc(all.Phases, func(s standing) bool { return s.Phase == n })
+	for _, err := range drift {
+		if errors.As(err, new(orchestrator.Frozen)) {
+			return exit.Hint(err)
+		}
+	}
+	switch {
+	case len(all.Phases) == 0:
+		return ""
+	case all.Working:
+		return "abl logs -f follows the agents, abl stop stops the run"
+	case len(all.Problems) > 0:
+		return "abl spec lint names what to change in the specs"
+	case i < 0:
+		return report.Next(string(state.Passed), all.Phases[len(all.Phases)-1].Phase)
+	}
+	st := all.Phases[i]
+	switch {
+	case st.Status == unsound:
+		return fmt.Sprintf("abl spec lint %d names what to change in its spec", n)
+	case st.Waits != nil:
+		return fmt.Sprintf("abl phase %d, after %s UTC", n, st.Waits.Until.UTC().Format(time.DateTime))
+	case st.Status == string(state.Passed):
+		return fmt.Sprintf("abl phase %d begins a round on its changed spec", n)
+	case st.Status == string(state.Ready):
+		return fmt.Sprintf("abl phase %d builds and verifies it, abl phase %[1]d --dry-run shows how", n)
+	}
+	return report.Next(st.Status, n)
+}
+
+// shown is the status for the table.
+func (st standing) shown() string {
+	if st.paused {
+		return "paused"
+	}
+	return st.Status
 }
 
 // words say what is done; the time that has passed is left out where now is zero.
@@ -248,7 +314,7 @@ func (all standings) print(w io.Writer, now time.Time) {
 		if s.Iteration > 0 {
 			iteration = fmt.Sprint(s.Iteration)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", s.Phase, s.Status, iteration, s.Contracts, tokens, usd, wording.OneLine(s.Title))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", s.Phase, s.shown(), iteration, s.Contracts, tokens, usd, wording.OneLine(s.Title))
 	}
 	t.Flush()
 	if all.Working && !slices.ContainsFunc(all.Phases, func(s standing) bool { return s.Now != nil }) {
@@ -268,4 +334,5 @@ func (all standings) print(w io.Writer, now time.Time) {
 	for _, p := range all.Problems {
 		fmt.Fprintf(w, "specs: %s\n", wording.OneLine(p))
 	}
+	fmt.Fprintf(w, "next: %s\n", all.next)
 }

@@ -270,17 +270,19 @@ func given(c audit.Contract, r audit.Record) (failedspecs.Entry, bool) {
 	return r.Entries[i], true
 }
 
-// Next returns the command with which a phase goes on from where it rests, and what to do before.
+// Next returns the command that continues after a phase with this status, and what to do before it.
 func Next(status string, phase int) string {
 	switch status {
 	case "passed":
-		return fmt.Sprintf("abl open %d starts what passed; abl phase %d goes on once its spec is written", phase, phase+1)
+		return fmt.Sprintf("abl open %d runs it, abl publish brings it into your repository; "+
+			"write .abl/specs/phase%d.md and run abl phase %[2]d to continue", phase, phase+1)
 	case "stuck":
-		return fmt.Sprintf("refine .abl/specs/phase%d.md, a setting, a prompt or project.md, and run abl phase %[1]d again", phase)
+		return fmt.Sprintf("change .abl/specs/phase%d.md, a setting, a prompt or project.md and run abl phase %[1]d, "+
+			"or run abl phase %[1]d --again without a change", phase)
 	case "unverified":
 		return fmt.Sprintf("abl phase %d --again", phase)
 	}
-	return fmt.Sprintf("abl phase %d goes on with it", phase)
+	return fmt.Sprintf("abl phase %d resumes it", phase)
 }
 
 // witnessed tells of the exchange that shows a contract, "" where nothing is known of one.

@@ -339,7 +339,7 @@ func notPassed(paths state.Project, n int, p state.Phase) error {
 			still += "s"
 		}
 		e.Code, e.What = exit.Stuck, fmt.Sprintf("phase %d is stuck: %s after %s", n, still, after)
-		e.Do = "read " + paths.Rel(filepath.Join(paths.Tests, failedspecs.FileName)) + ", " + report.Next(string(p.Status), n)
+		e.Do = "read " + paths.Rel(filepath.Join(paths.Tests, failedspecs.FileName)) + ", then " + report.Next(string(p.Status), n)
 	default:
 		e.What = fmt.Sprintf("phase %d is unverified: no believable verdict after %s", n, after)
 		e.Do = fmt.Sprintf("abl report %d shows what is missing; then %s", n, report.Next(string(p.Status), n))
