@@ -38,12 +38,13 @@ them at a terminal. It runs nothing of the repository.
 In a git repository with a commit the Builder works on a clone of it: your files,
 branches and hooks are left alone, and abl publish brings what was built, as a
 branch (docs/git.md). Elsewhere the source begins empty, in a directory of its own.`,
-		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\nabl init --dir services/api\nabl init --src app",
+		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\nabl init --dir services/api\nabl init --src app\nabl init --skill",
 		Flags: []cli.Flag{
 			{Name: "stack", Value: "NAME", Values: scaffold.Stacks(), Usage: "what the project is built with, if the files do not show it"},
 			{Name: "kind", Value: "KIND", Values: scaffold.Kinds(), Usage: "of system: a server that speaks HTTP, one that does not, or a command-line program"},
 			{Name: "dir", Value: "DIR", Usage: "the folder of your repository that the work is about, in a monorepo"},
 			{Name: "src", Value: "DIR", Usage: "the Builder's directory, with a history of its own, even in a repository; src unless given"},
+			{Name: "skill", Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section of AGENTS.md"},
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
 		},
 		Run: runInit,
@@ -71,6 +72,7 @@ func runInit(ctx context.Context, in *cli.Input) error {
 		return fmt.Errorf("cannot make a project: %w", err)
 	}
 	defer root.Close()
+	p.Skill = in.Bool("skill")
 	if p, err = scaffold.Make(root.FS(), p); err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
@@ -79,7 +81,7 @@ func runInit(ctx context.Context, in *cli.Input) error {
 		p.Ops = append(p.Ops, c)
 	}
 	err = scaffold.Apply(root, p.Ops)
-	if err = errors.Join(err, hostfs.HandOver(dir, state.Dir, "prompts", ".env.example", ".gitignore")); err != nil {
+	if err = errors.Join(err, hostfs.HandOver(dir, state.Dir, "prompts", ".env.example", ".gitignore", ".claude", "AGENTS.md")); err != nil {
 		return err
 	}
 	return in.Show(p, func(w io.Writer) { showInit(in, w, p) })

@@ -44,7 +44,7 @@ which never sees the code, test the running system against them.`,
 		},
 		Topics: topics(), Habits: habits(),
 		Commands: []cli.Command{
-			initCommand(), demoCommand(), doctor.Command(),
+			initCommand(), guideCommand(), demoCommand(), doctor.Command(),
 			phaseCommand(), runCommand(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
 			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), configCommand(),
 			commit.Command("code-commit"), checkCommand(),

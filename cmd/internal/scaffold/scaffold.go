@@ -45,6 +45,7 @@ type Plan struct {
 	// Detected is what the repository says, nil where the source begins empty.
 	Detected *detect.Report `json:"detected,omitempty"`
 	Ops      []Op           `json:"steps"`
+	Skill    bool           `json:"-"` // write the page for coding agents, too
 }
 
 // Make plans what is missing in the project, as p asks for it. It reads only.
@@ -62,9 +63,20 @@ func Make(project fs.FS, p Plan) (Plan, error) {
 	} else {
 		p.guess(project)
 	}
-	ops, err := Missing(project, p.files())
+	files := p.files()
+	if p.Skill {
+		files = append(files, skill())
+	}
+	ops, err := Missing(project, files)
 	if err != nil {
 		return p, err
+	}
+	if p.Skill {
+		op, err := addSection(project)
+		if err != nil {
+			return p, err
+		}
+		ops = append(ops, op)
 	}
 	ignored, _ := fs.ReadFile(abl.Template(), "gitignore") // as files does
 	src := p.Src + "/"

@@ -1,0 +1,33 @@
+package scaffold
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The page for coding agents names every rule of abl spec lint and every exit code of a phase.
+func TestGuideIsWhole(t *testing.T) {
+	guide := Guide("found\n")
+	if !strings.HasSuffix(guide, "\nfound\n") {
+		t.Errorf("the page ends with %q, want the findings", guide[len(guide)-40:])
+	}
+	for file, rows := range map[string]string{
+		"../../../docs/specs.md": "(?m)^\\| `([a-z-]+)` \\| (?:error|warning)",
+	} {
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(rows).FindAllStringSubmatch(string(page), -1)
+		if len(found) < 30 {
+			t.Fatalf("%s has %d rules", file, len(found))
+		}
+		for _, m := range found {
+			if !strings.Contains(guide, "`"+m[1]+"`") {
+				t.Errorf("the page lacks the rule %s of %s", m[1], file)
+			}
+		}
+	}
+}
