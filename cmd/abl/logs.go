@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"text/tabwriter"
@@ -24,22 +25,28 @@ import (
 
 func logsCommand() cli.Command {
 	return cli.Command{
-		Name: "logs", Group: cli.Looking, Args: "[builder|verifier|app]", Values: []string{"builder", "verifier", "app"},
-		Usage: "show what an agent said and did; without a role, list the calls",
-		Long: `Shows the last call of a role: what the agent said, each tool that it used in a
-line, and the first lines of what that gave. --raw shows all that it printed, which is
-kept under .abl/logs/calls/; of the app that is all there is. What is shown is made
-harmless first: escape codes and other controls of an agent never reach your terminal.
-Of the app it is the last start, also one that failed or that abl open made.
+		Name: "logs", Group: cli.Looking, Args: "[builder|verifier|app|CALL]",
+		Values: []string{"builder", "verifier", "app"}, Open: true,
+		Usage: "show what an agent said and did; without an argument, list the calls",
+		Long: `Without an argument, lists the calls with their round, iteration and end. With CALL, a
+name from that list, shows the call: what the agent said, each tool that it used on a
+line, and the first lines of the result. With a role, shows the last call of that role.
+app shows what the app printed in its last start, also a start that failed.
 
--f goes on until the phase rests, with the calls that come meanwhile: of the role, or of
-both where none is named. It ends as well when no abl works on the phase.`,
-		Examples: "abl logs\nabl logs builder\nabl logs -f\nabl logs app --phase 1 --iteration 2",
+--raw shows everything that was printed, which abl keeps under .abl/logs/calls/. An
+agent prints JSON lines, and in a pipe they have no prefix, so jq can read them.
+Escape codes and other control characters never reach your terminal.
+
+-f continues until the phase is at rest or no abl works on it, and shows the calls that
+start meanwhile.`,
+		Examples: "abl logs\nabl logs p1-build-2.1\nabl logs builder --round 1 --iteration 2\nabl logs -f\nabl logs verifier --raw | jq .",
 		Flags: []cli.Flag{
-			{Name: "follow", Short: "f", Usage: "go on until the phase rests, across calls"},
-			{Name: "raw", Usage: "show what was printed as it is, for agents JSON lines"},
-			{Name: "phase", Value: "N", Usage: "of this phase; otherwise the last that ran"},
-			{Name: "iteration", Value: "I", Usage: "of this iteration; otherwise the last"},
+			{Name: "follow", Short: "f", Usage: "continue until the phase is at rest, across calls"},
+			{Name: "raw", Usage: "show what was printed: JSON lines for agents"},
+			{Name: "phase", Value: "N", Usage: "of this phase (default: the last that ran)"},
+			{Name: "round", Value: "R", Usage: "of this round (default: the last)"},
+			{Name: "iteration", Value: "I", Usage: "of this iteration (default: the last)"},
+			{Name: "json", Usage: "list the calls as one JSON document (docs/json.md)"},
 		},
 		Run: phase.Looking(runLogs),
 	}
@@ -48,23 +55,29 @@ both where none is named. It ends as well when no abl works on the phase.`,
 // logs are those that a person asks to see.
 type logs struct {
 	*phase.Project
-	what             string // builder, verifier or app; "" for both roles
-	phase, iteration int    // 0 for any
+	what                    string // builder, verifier or app; "" for both roles
+	key                     string // of one call, "" for any
+	phase, round, iteration int    // 0 for any
 }
 
 func runLogs(ctx context.Context, s *phase.Project) (err error) {
 	l := logs{Project: s}
-	if len(s.In.Args) > 0 {
-		l.what = s.In.Args[0]
-	}
-	if l.phase, err = positive(s.In, "phase"); err != nil {
+	if err := l.name(s.In.Args); err != nil {
 		return err
 	}
-	if l.iteration, err = positive(s.In, "iteration"); err != nil {
-		return err
+	for _, f := range []struct {
+		name string
+		to   *int
+	}{{"phase", &l.phase}, {"round", &l.round}, {"iteration", &l.iteration}} {
+		if *f.to, err = positive(s.In, f.name); err != nil {
+			return err
+		}
 	}
-	follow := s.In.Bool("follow")
-	if l.what != "" || follow {
+	follow, list := s.In.Bool("follow"), s.In.Bool("json")
+	if list && (follow || s.In.Bool("raw")) {
+		return cli.Usagef("--json lists the calls: give it without --follow and --raw")
+	}
+	if !list && (l.what+l.key != "" || follow) {
 		err := l.show(ctx)
 		if follow && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil // Ctrl-C is how a person ends it
@@ -72,17 +85,32 @@ func runLogs(ctx context.Context, s *phase.Project) (err error) {
 		return err
 	}
 	if s.In.Bool("raw") {
-		return cli.Usagef("--raw shows a role's call: name builder, verifier or app")
+		return cli.Usagef("--raw shows one call: name builder, verifier, app or a call")
 	}
 	calls, err := l.calls()
 	if err != nil {
 		return err
 	}
 	none := "no call yet"
-	if l.phase > 0 || l.iteration > 0 {
+	if l.phase+l.round+l.iteration > 0 || l.what+l.key != "" {
 		none = "no call like that"
 	}
-	return listCalls(s.In, calls, none)
+	return s.In.Show(documentOf(calls), func(w io.Writer) { listCalls(w, calls, none) })
+}
+
+// name takes the argument: a role, the app, or the name of a call.
+func (l *logs) name(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if _, is := roles.ParseKey(args[0]); is {
+		l.key = args[0]
+		return nil
+	}
+	if l.what = args[0]; slices.Contains([]string{"builder", "verifier", "app"}, l.what) {
+		return nil
+	}
+	return cli.WithHint("abl logs lists the calls", "logs takes builder, verifier, app or a call such as p1-build-1.1, not %q", l.what)
 }
 
 // positive is the value of a flag that counts from 1, 0 when it is not given.
@@ -102,32 +130,72 @@ func (l *logs) calls() ([]phase.Call, error) {
 	}
 	calls, err := list()
 	return slices.DeleteFunc(calls, func(c phase.Call) bool {
-		return role != "" && c.Role.Name != role || l.phase > 0 && c.Phase != l.phase || l.iteration > 0 && c.Iteration != l.iteration
+		return role != "" && c.Role.Name != role || l.key != "" && c.Key != l.key || l.phase > 0 && c.Phase != l.phase ||
+			l.round > 0 && c.Round != l.round || l.iteration > 0 && c.Iteration != l.iteration
 	}), err
 }
 
-func listCalls(in *cli.Input, calls []phase.Call, none string) error {
-	if len(calls) == 0 {
-		fmt.Fprintln(in.Stdout, none)
-		return nil
-	}
-	t := tabwriter.NewWriter(in.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "CALL\tROLE\tPHASE\tITERATION\tAGENT\tENDED\tTOOK")
+// callDocument is one call as `abl logs --json` prints it.
+type callDocument struct {
+	Call      string    `json:"call"`
+	Role      string    `json:"role"`
+	Phase     int       `json:"phase"`
+	Round     int       `json:"round,omitempty"`
+	Iteration int       `json:"iteration,omitempty"`
+	Step      int       `json:"step"`
+	Attempt   int       `json:"attempt"`
+	Agent     string    `json:"agent"`
+	Model     string    `json:"model,omitempty"`
+	Begun     time.Time `json:"begun,omitzero"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Class     string    `json:"class,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	MS        int64     `json:"duration_ms,omitempty"`
+	Damaged   string    `json:"damaged,omitempty"`
+}
+
+// documentOf returns what `abl logs --json` prints.
+func documentOf(calls []phase.Call) map[string]any {
+	all := []callDocument{}
 	for _, c := range calls {
-		iteration, class, took := "?", "not yet", "-"
-		if c.Iteration > 0 {
-			iteration = strconv.Itoa(c.Iteration)
+		d := callDocument{
+			Call: c.Key, Role: c.Role.Name, Phase: c.Phase, Round: c.Round, Iteration: c.Iteration, Step: c.Step, Attempt: c.Attempt,
+			Agent: c.Agent, Model: c.Model, Begun: c.Begun, Ended: c.Outcome.Ended, Class: string(c.Outcome.Class),
+			Reason: c.Outcome.Reason, MS: c.Outcome.Duration,
 		}
+		if c.Unread != nil {
+			d.Damaged = c.Unread.Error()
+		}
+		all = append(all, d)
+	}
+	return map[string]any{"calls": all}
+}
+
+func listCalls(w io.Writer, calls []phase.Call, none string) {
+	if len(calls) == 0 {
+		fmt.Fprintln(w, none)
+		return
+	}
+	known := func(n int) string {
+		if n == 0 {
+			return "?"
+		}
+		return strconv.Itoa(n)
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "CALL\tROLE\tPHASE\tROUND\tITERATION\tAGENT\tENDED\tTOOK")
+	for _, c := range calls {
+		class, took := "not yet", "-"
 		if c.Unread != nil {
 			class = "damaged"
 		}
 		if c.Ended {
 			class, took = string(c.Outcome.Class), tookText(c.Outcome)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n",
-			c.Key, c.Role.Name, c.Phase, iteration, wording.OneLine(c.Agent), class, took)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n",
+			c.Key, c.Role.Name, c.Phase, known(c.Round), known(c.Iteration), wording.OneLine(c.Agent), class, took)
 	}
-	return t.Flush()
+	t.Flush()
 }
 
 // tookText is how long an ended call took.
@@ -164,8 +232,11 @@ func (l *logs) show(ctx context.Context) error {
 			if l.what == "app" {
 				return cli.WithHint("abl status says how far the phases are", "cannot find a start of the app like that")
 			}
+			if l.key != "" {
+				return cli.WithHint("abl logs lists the calls", "cannot find the call %s", l.key)
+			}
 			return cli.WithHint("abl logs lists the calls", "cannot find a call of the %s like that", cmp.Or(l.what, "project"))
-		case over:
+		case over || l.key != "":
 			return nil
 		}
 		if err := proc.Pause(ctx, pollCalls); err != nil {
@@ -185,7 +256,8 @@ func (l *logs) over() (bool, error) {
 		return true, err
 	}
 	p := f.Phase(l.phase)
-	return l.phase > 0 && (!p.OnItsWay() || l.iteration > 0 && l.iteration != p.Iteration), nil
+	elsewhere := l.iteration > 0 && l.iteration != p.Iteration || l.round > 0 && l.round != p.Round
+	return l.phase > 0 && (!p.OnItsWay() || elsewhere), nil
 }
 
 // showCall shows one call, to its end where it is followed.
@@ -205,7 +277,7 @@ func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 		to(nil, false)
 		end := l.ending(c)
 		if t.Shown == 0 && err == nil {
-			end += " (abl logs " + c.Role.Name + " --raw shows what it printed)"
+			end += " (abl logs " + c.Key + " --raw shows what it printed)"
 		}
 		t.Heading(end)
 		return unreadable(ctx, err)
@@ -213,6 +285,9 @@ func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 	file, prefix := c.Stdout(), cmp.Or(l.what, c.Role.Name)+" │ "
 	if l.what == "app" {
 		file = c.App().Output()
+	}
+	if l.In.Bool("raw") && columns == 0 { // for a program: the prefix would break the JSON of its lines
+		prefix = ""
 	}
 	out := l.In.Safe.Writer(l.In.Result, prefix)
 	if columns > 2*len(prefix) {
@@ -233,6 +308,9 @@ func unreadable(ctx context.Context, err error) error {
 // heading says whose call it is.
 func heading(c phase.Call) string {
 	text := fmt.Sprintf("%s, phase %d", c.Role.Name, c.Phase)
+	if c.Round > 1 {
+		text += fmt.Sprintf(", round %d", c.Round)
+	}
 	if c.Iteration > 0 {
 		text += fmt.Sprintf(", iteration %d", c.Iteration)
 	}

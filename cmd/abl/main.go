@@ -45,7 +45,7 @@ which never sees the code, test the running system against them.`,
 		Topics: topics(), Habits: habits(),
 		Commands: []cli.Command{
 			initCommand(), guideCommand(), demoCommand(), doctor.Command(),
-			phaseCommand(), runCommand(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
+			phaseCommand(), runCommand(), stopCommand(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
 			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), configCommand(),
 			commit.Command("code-commit"), checkCommand(),
 			imagesCommand(), cleanCommand(), trustCommand(), debugCommand(), versionCommand(), cli.Manual(), cli.Completion("abl"),

@@ -125,6 +125,16 @@ func lastHolder(path string) (h holder, err error) {
 	return h, err
 }
 
+// Holder returns the process and the machine that took the lock last. It fails if the file does not
+// name them.
+func Holder(path string) (pid int, host string, err error) {
+	h, err := lastHolder(path)
+	if err != nil {
+		return 0, "", fmt.Errorf("cannot read %q: %w", path, err)
+	}
+	return h.PID, h.Host, nil
+}
+
 // heldBy words who holds the lock.
 func heldBy(path string) error {
 	h, err := lastHolder(path)

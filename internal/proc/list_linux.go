@@ -38,6 +38,13 @@ func environ(pid int) string {
 	return string(data)
 }
 
+// Name returns the program that a process was started as, "" if it is not known.
+func Name(pid int) string {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	name, _, _ := bytes.Cut(data, []byte{0})
+	return string(name)
+}
+
 // parseStat reads "pid (name) state parent group session …"; the name may hold
 // spaces and parentheses.
 func parseStat(stat []byte) (p process, ok bool) {

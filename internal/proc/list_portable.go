@@ -31,5 +31,12 @@ func list() (all []process) {
 	return all
 }
 
+// Name returns the program that a process was started as, "" if it is not known.
+func Name(pid int) string {
+	ps := exec.Cmd{Path: "/bin/ps", Args: []string{"ps", "-p", fmt.Sprint(pid), "-o", "comm="}, Env: []string{"LC_ALL=C"}}
+	out, _ := ps.Output()
+	return strings.TrimSpace(string(out))
+}
+
 // environ is not known here.
 func environ(int) string { return "" }

@@ -54,6 +54,7 @@ type Command struct {
 	Long     string
 	Examples string   // one command line each, without indentation
 	Values   []string // the only ones of an argument; empty is any
+	Open     bool     // an argument takes other values than these too
 	Flags    []Flag
 	Subs     []Command
 	Codes    []exit.Entry                        // what exit codes mean here; nil for those of `abl help exit-codes`

@@ -174,7 +174,7 @@ func (l line) act(ctx context.Context, app *App, in *Input) error {
 		return Usagef("%s takes %s and no more, but got %q", called, c.Args, in.Args[most])
 	}
 	for i, arg := range in.Args { // of one that takes any number each is such a value, else the first
-		if len(c.Values) > 0 && !slices.Contains(c.Values, arg) && (i == 0 || most < 0) {
+		if len(c.Values) > 0 && !c.Open && !slices.Contains(c.Values, arg) && (i == 0 || most < 0) {
 			return WithHint(guess("%s", arg, c.Values), "%s takes %s, not %q", called, wording.OneOf(c.Values), arg)
 		}
 	}

@@ -138,7 +138,7 @@ func rules() []rule {
 		is(roles.ErrKilled, Environment, "run the same command again: abl makes the container again"),
 		is(roles.ErrSource, Person, ""),
 		is(roles.ErrNoRoom, Environment, room),
-		is(hostfs.ErrHeld, Busy, "wait for it, or stop it; the lock is freed when it ends"),
+		is(hostfs.ErrHeld, Busy, "wait for it, or run abl stop; the lock is freed when it ends"),
 		as[*ledger.Foreign](Person, ""),
 		as[*yamlfile.Error](Usage, ""),
 		is(images.ErrDockerfile, Usage, ""),

@@ -133,7 +133,8 @@ type Call struct {
 	roles.Record
 	roles.KeyParts
 	roles.Intent
-	Iteration int // 0 when it cannot be told
+	Round     int // 0 if it is not known
+	Iteration int // 0 if it is not known
 	Outcome   roles.Outcome
 	Ended     bool
 	Unread    error // why a part of the record cannot be read
@@ -164,7 +165,7 @@ func (s *Project) Calls() ([]Call, error) {
 			continue
 		}
 		c := Call{Record: roles.Record{Dir: s.Paths.Call(name)}, KeyParts: k}
-		c.Iteration = iterationOf(f.Phase(c.Phase), c.Step)
+		c.Round, c.Iteration = placeOf(f.Phase(c.Phase), c.Step)
 		var ierr, oerr error
 		c.Intent, _, ierr = c.Record.Intent()
 		c.Outcome, c.Ended, oerr = c.Record.Outcome()
@@ -192,7 +193,8 @@ func (s *Project) Starts() ([]Call, error) {
 	for _, name := range names {
 		c := Call{Record: roles.Record{Dir: s.Paths.Call(name)}}
 		c.KeyParts, _ = roles.ParseKey(name)
-		c.Key, c.Iteration = name, iterationOf(f.Phase(c.Phase), c.Step)
+		c.Key = name
+		c.Round, c.Iteration = placeOf(f.Phase(c.Phase), c.Step)
 		for _, rec := range append(c.Record.EarlierReplays(), c.Record) {
 			if log, err := os.Lstat(rec.App().Output()); err == nil { // the app's own start comes last
 				c.Record, c.Begun = rec, log.ModTime()
@@ -206,17 +208,17 @@ func (s *Project) Starts() ([]Call, error) {
 	return all, nil
 }
 
-// iterationOf finds the iteration that a step was, from the phase's history.
-func iterationOf(p state.Phase, step int) int {
+// placeOf returns the round and the iteration of a step from the phase's history, 0 if they are not known.
+func placeOf(p state.Phase, step int) (round, iteration int) {
 	if p.Step == step {
-		return p.Iteration
+		return p.Round, p.Iteration
 	}
 	for _, h := range p.History {
 		if h.Step == step {
-			return h.Iteration
+			return h.Round, h.Iteration
 		}
 	}
-	return 0
+	return 0, 0
 }
 
 // Proofs are those that the call's record keeps: of its own box, and of the app's

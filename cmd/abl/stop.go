@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
+	"abl/internal/hostfs"
+	"abl/internal/proc"
+)
+
+func stopCommand() cli.Command {
+	return cli.Command{
+		Name: "stop", Group: cli.Running, Usage: "stop the abl that works on this project, in whatever terminal it runs",
+		Long: `Sends SIGTERM to the abl that holds the project and waits until it has saved its state
+and ended. The run ends with exit code 143, and the same command resumes it. If no abl
+works on the project, nothing is done. Ctrl-C ends the waiting only.
+
+abl code-commit and abl learn do not hold the project: stop them with Ctrl-C.`,
+		Run: phase.Looking(runStop),
+	}
+}
+
+// pollStop is how often the lock is asked.
+const pollStop = 100 * time.Millisecond
+
+func runStop(ctx context.Context, s *phase.Project) error {
+	lock := s.Paths.Lock()
+	if !hostfs.Locked(lock) {
+		_, err := fmt.Fprintln(s.In.Stdout, "no abl works on this project")
+		return err
+	}
+	pid, err := ablAt(lock)
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGTERM)
+	}
+	if err != nil {
+		return exit.With(exit.Environment, fmt.Errorf("cannot stop the abl that works on this project: %w", err), "press Ctrl-C in its terminal")
+	}
+	s.In.Say("process %d is saving its state", pid)
+	for hostfs.Locked(lock) {
+		if err := proc.Pause(ctx, pollStop); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintln(s.In.Stdout, "stopped process", pid)
+	return err
+}
+
+// ablAt returns the process that holds a lock. It fails if the process is on another machine or is not
+// abl: a container's process has another number here.
+func ablAt(lock string) (pid int, err error) {
+	pid, host, err := hostfs.Holder(lock)
+	if err != nil {
+		return 0, err
+	}
+	if here, _ := os.Hostname(); here != host {
+		return 0, fmt.Errorf("it is process %d on %q", pid, host)
+	}
+	if name := proc.Name(pid); filepath.Base(name) != "abl" {
+		return 0, fmt.Errorf("process %d holds it, and its program is %q", pid, name)
+	}
+	return pid, nil
+}
