@@ -73,7 +73,7 @@ func tellsTokens(t *testing.T, tokens int) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		_, _ = io.Copy(io.Discard, q.Body)
-		fmt.Fprintf(w, `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":0,"candidatesTokenCount":%d}}`, tokens)
+		fmt.Fprintf(w, `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":%d}}`, tokens-1)
 	}))
 	t.Cleanup(s.Close)
 	return s

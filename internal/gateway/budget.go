@@ -219,8 +219,11 @@ func (a amount) plus(b amount) amount {
 	return amount{tokens.Plus(a.tokens, b.tokens), a.usd.Plus(b.usd)}
 }
 
-// tariff is what a request's model costs; its price is nil if it is unknown.
-type tariff struct{ *prices.Price }
+// tariff is the price of a request's model, nil if it is unknown.
+type tariff struct {
+	*prices.Price
+	hour bool // the request may write to the provider's cache for an hour
+}
 
 // most is what a request of so many bytes costs at most if its answer has so many tokens.
 // No token of text has less than a byte.
@@ -228,7 +231,7 @@ func (t tariff) most(body int, answer int64) amount {
 	const largest = math.MaxInt64 >> 12 // so that no sum of reservations runs over
 	all := amount{tokens: min(tokens.Plus(int64(body), answer), largest)}
 	if t.Price != nil {
-		all.usd = min(t.Most(int64(body), answer), largest)
+		all.usd = min(t.Most(int64(body), answer, t.hour), largest)
 	}
 	return all
 }

@@ -174,7 +174,7 @@ func (x *exchange) spend(body []byte) {
 	ctx, end := context.WithCancelCause(x.r.Context())
 	defer end(nil)
 	defer context.AfterFunc(x.ctx, func() { end(errCallOver) })()
-	t := tariff{x.provider.Prices[x.Model]}
+	t := tariff{x.provider.Prices[x.Model], bytes.Contains(body, []byte(`"1h"`))} // the ttl of Anthropic's cache_control
 	length, number := cmp.Or(x.MaxTokens, x.provider.Longest), max(x.answers, 1)
 	prompt := len(body)
 	if x.refers {

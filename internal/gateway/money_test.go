@@ -91,7 +91,7 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 
 func TestCharges(t *testing.T) {
 	ten := tenDollars()
-	known, unknown := tariff{ten}, tariff{}
+	known, unknown := tariff{Price: ten}, tariff{}
 	guess := known.most(1000, 1000)
 	if guess != (amount{2000, *usd("0.03")}) || unknown.most(1000, 1000) != (amount{tokens: 2000}) {
 		t.Errorf("at most %+v", guess)

@@ -151,6 +151,7 @@ type rates struct {
 	Input      *prices.USD `yaml:"input"`
 	Cached     *prices.USD `yaml:"cached"`
 	CacheWrite *prices.USD `yaml:"cache_write"`
+	WriteHour  *prices.USD `yaml:"cache_write_1h"`
 	Output     *prices.USD `yaml:"output"`
 	Thinking   *prices.USD `yaml:"thinking"`
 }
@@ -175,8 +176,12 @@ func (w written) price() (p prices.Price, err error) {
 	return p, nil
 }
 
-// rate fills in what is not said: a prompt's parts cost what the prompt does,
-// thoughts what the answer does.
+// hourFactor is how much more than other prompt tokens Anthropic charges for tokens that are
+// written to the cache for an hour, with every model.
+const hourFactor = 2
+
+// rate fills in the rates that are not given: a prompt's parts cost as the prompt, except for
+// cache writes of an hour, and thoughts cost as the answer.
 func (r rates) rate() (prices.Rate, error) {
 	switch {
 	case r.Input == nil:
@@ -185,8 +190,12 @@ func (r rates) rate() (prices.Rate, error) {
 		return prices.Rate{}, errors.New("it lacks output, the price of a million answer tokens")
 	}
 	return prices.Rate{
-		Input: *r.Input, Cached: *cmp.Or(r.Cached, r.Input), CacheWrite: *cmp.Or(r.CacheWrite, r.Input),
-		Output: *r.Output, Thinking: *cmp.Or(r.Thinking, r.Output),
+		Input:          *r.Input,
+		Cached:         *cmp.Or(r.Cached, r.Input),
+		CacheWrite:     *cmp.Or(r.CacheWrite, r.Input),
+		CacheWriteHour: *cmp.Or(r.WriteHour, new(hourFactor**r.Input)),
+		Output:         *r.Output,
+		Thinking:       *cmp.Or(r.Thinking, r.Output),
 	}, nil
 }
 

@@ -53,6 +53,8 @@ func TestOwnList(t *testing.T) {
 		{"gemini-3.8-flash", "2026-12-31", tokens.Count{Input: million, Candidates: n(0)}, "0.75"},
 		{"gemini-3.8-flash", "2027-01-01", tokens.Count{Input: million, Candidates: n(0)}, "1.5"},
 		{"claude-opus-5-5", "2026-11-22", tokens.Count{Input: million, Cached: n(500_000), Written: n(250_000), Candidates: n(100_000)}, "4.35"},
+		{"claude-opus-5-5", "2026-11-22", tokens.Count{Input: million, Written: n(500_000), WrittenHour: n(250_000), Candidates: n(0)}, "5.25"},
+		{"claude-opus-5-5", "2026-11-22", tokens.Count{Input: million, Written: n(500_000), WrittenHour: n(900_000), Candidates: n(0)}, "6"},
 		{"claude-sonnet-5-5", "2026-10-06", tokens.Count{Input: million, Cached: million, Candidates: n(0)}, "0.2"},
 		{"claude-sonnet-5-5", "2026-10-07", tokens.Count{Input: million, Cached: million, Candidates: n(0)}, "0.1"},
 		{"gpt-5.3-codex", "2026-11-22", tokens.Count{Input: million, Cached: n(0), Candidates: million}, "15.75"},

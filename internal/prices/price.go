@@ -92,6 +92,8 @@ type Rate struct {
 	CacheWrite USD `json:"cache_write"` // written to it
 	Output     USD `json:"output"`
 	Thinking   USD `json:"thinking"`
+	// Written to the cache for an hour. The rate is never less than CacheWrite.
+	CacheWriteHour USD `json:"cache_write_1h"`
 }
 
 // Tier is the rate of a whole request whose prompt is longer than Above tokens.
@@ -117,15 +119,21 @@ func (p Price) OfRequest(t tokens.Count) (USD, bool) {
 	r := p.at(input)
 	cached, written := min(value(t.Cached), input), value(t.Written)
 	written = min(written, input-cached)
+	hour := min(value(t.WrittenHour), written)
 	return sum(
-		part{input - cached - written, r.Input}, part{cached, r.Cached}, part{written, r.CacheWrite},
+		part{input - cached - written, r.Input}, part{cached, r.Cached},
+		part{written - hour, r.CacheWrite}, part{hour, r.hour()},
 		part{value(t.Tool), r.Input}, part{output, r.Output}, part{value(t.Thoughts), r.Thinking},
 	), true
 }
 
+// hour returns the rate of tokens that are written to the cache for an hour.
+func (r Rate) hour() USD { return max(r.CacheWrite, r.CacheWriteHour) }
+
 // Most returns the largest cost of a request with up to input prompt tokens and up to output
-// tokens in its answer, whatever their kinds.
-func (p Price) Most(input, output int64) (most USD) {
+// tokens in its answer, whatever their kinds. hour is set if the request may write to the
+// cache for an hour.
+func (p Price) Most(input, output int64, hour bool) (most USD) {
 	rates := []Rate{p.Rate}
 	for _, t := range p.Long {
 		if input > t.Above {
@@ -134,6 +142,9 @@ func (p Price) Most(input, output int64) (most USD) {
 	}
 	for _, r := range rates {
 		in, out := max(r.Input, r.Cached, r.CacheWrite), max(r.Output, r.Thinking)
+		if hour {
+			in = max(in, r.hour())
+		}
 		most = max(most, sum(part{input, in}, part{output, out}))
 	}
 	return most

@@ -23,6 +23,8 @@ type Count struct {
 
 	// Of the input, written to the provider's cache.
 	Written *int64 `json:"cache_written,omitempty" yaml:"-" csv:"-"`
+	// Of these, written for an hour, which costs more than the usual five minutes.
+	WrittenHour *int64 `json:"cache_written_1h,omitempty" yaml:"-" csv:"-"`
 }
 
 // None is the count of what is known to have used nothing.
@@ -32,7 +34,7 @@ func None() Count {
 
 // Numbers are the places of all numbers.
 func (c *Count) Numbers() []**int64 {
-	return []**int64{&c.Input, &c.Cached, &c.Candidates, &c.Thoughts, &c.Tool, &c.Total, &c.Written}
+	return []**int64{&c.Input, &c.Cached, &c.Candidates, &c.Thoughts, &c.Tool, &c.Total, &c.Written, &c.WrittenHour}
 }
 
 // Known says whether anything at all was told.
@@ -91,6 +93,20 @@ func Plus(a, b int64) int64 {
 		return math.MaxInt64
 	}
 	return a + b
+}
+
+// ByTotal adds to the output the tokens that only the total contains: some servers report
+// thoughts in addition to the output. It replaces a total that is less than its parts by their sum.
+func (c Count) ByTotal() Count {
+	if c.Input == nil || c.Candidates == nil || c.Total == nil {
+		return c
+	}
+	sum, _ := Count{Input: c.Input, Candidates: c.Candidates, Thoughts: c.Thoughts, Tool: c.Tool}.All()
+	if *c.Total > sum {
+		c.Candidates = new(*c.Candidates + (*c.Total - sum))
+	}
+	c.Total = new(max(*c.Total, sum))
+	return c
 }
 
 // WithoutThoughts is the count of a provider that counts thoughts among the output.

@@ -110,6 +110,9 @@ func (r *codexReader) Line(line []byte, cut bool) []Message {
 	case "error":
 		r.last = label(rec.Message, maxReason)
 	case "turn.completed", "turn.failed":
+		if was := r.end.Usage; was != nil { // counts are of the whole thread
+			rec.Usage = was.with(rec.Usage)
+		}
 		r.end = rec
 	}
 	return nil

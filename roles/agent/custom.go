@@ -32,7 +32,7 @@ func Custom(a Agent, shell string, env map[string]string, usage string) Agent {
 // customReader knows nothing of an agent's output but where its tokens are.
 type customReader struct {
 	name, model, path string
-	used              figures // of the last line that has any
+	used              figures // of the lines so far
 	last              string
 	speech
 	messages
@@ -59,7 +59,7 @@ func (r *customReader) Line(line []byte, cut bool) []Message {
 	}
 	var used figures
 	if bytes.HasPrefix(at, []byte("{")) && json.Unmarshal(at, &used) == nil {
-		r.used = used
+		r.used = r.used.with(used)
 	}
 	return nil
 }

@@ -131,6 +131,21 @@ func (f figures) of(names string) *int64 {
 	return nil
 }
 
+// with returns the figures after a later report. A figure that the report lacks, or for which it
+// has 0, stays as it was.
+func (f figures) with(later figures) figures {
+	all := maps.Clone(f)
+	if all == nil {
+		all = figures{}
+	}
+	for name, c := range later {
+		if old := f[name].n; c.n != nil && (*c.n > 0 || old == nil) {
+			all[name] = c
+		}
+	}
+	return all
+}
+
 // names are what an output calls its figures, where input holds what was cached and
 // output the thoughts.
 type names struct{ input, cached, output, thoughts string }
@@ -138,7 +153,7 @@ type names struct{ input, cached, output, thoughts string }
 func (n names) count(f figures) tokens.Count {
 	c := tokens.Count{Input: f.of(n.input), Cached: f.of(n.cached), Candidates: f.of(n.output), Thoughts: f.of(n.thoughts)}
 	c.Total = cmp.Or(f.of("total_tokens"), plus(c.Input, c.Candidates))
-	return c.WithoutThoughts()
+	return c.WithoutThoughts().ByTotal()
 }
 
 // usage has a row for each model, sorted so that the same output always gives the same rows.

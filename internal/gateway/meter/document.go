@@ -7,27 +7,27 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-
-	"abl/internal/tokens"
 )
 
 // counts are the places where each API has its counts, in the order of tokens.Count's
-// numbers: input, cached, candidates, thoughts, tool, total, written.
+// numbers: input, cached, candidates, thoughts, tool, total, written, written for an hour.
 var counts = map[API][]string{
 	Gemini: {
 		"usageMetadata.promptTokenCount", "usageMetadata.cachedContentTokenCount", "usageMetadata.candidatesTokenCount",
 		"usageMetadata.thoughtsTokenCount", "usageMetadata.toolUsePromptTokenCount", "usageMetadata.totalTokenCount",
 	},
-	Anthropic: {"usage.input_tokens", "usage.cache_read_input_tokens", "usage.output_tokens", untold, untold, untold, "usage.cache_creation_input_tokens"},
+	Anthropic: {
+		"usage.input_tokens", "usage.cache_read_input_tokens", "usage.output_tokens", untold, untold, untold,
+		"usage.cache_creation_input_tokens", "usage.cache_creation.ephemeral_1h_input_tokens",
+	},
 	Responses: {
 		"usage.input_tokens", "usage.input_tokens_details.cached_tokens", "usage.output_tokens",
-		"usage.output_tokens_details.reasoning_tokens", untold, "usage.total_tokens",
+		"usage.output_tokens_details.reasoning_tokens", untold, "usage.total_tokens", "usage.input_tokens_details.cache_write_tokens",
 	},
 	Chat: {
 		"usage.prompt_tokens", "usage.prompt_tokens_details.cached_tokens", "usage.completion_tokens",
-		"usage.completion_tokens_details.reasoning_tokens", untold, "usage.total_tokens",
+		"usage.completion_tokens_details.reasoning_tokens", untold, "usage.total_tokens", "usage.prompt_tokens_details.cache_write_tokens",
 	},
 }
 
@@ -52,9 +52,6 @@ var lastEvents = map[string]string{
 // refusals are the places of a refusal, inside an answer of OpenAI's that is complete.
 var refusals = map[string]bool{"output.content.refusal": true, "choices.message.refusal": true, "choices.delta.refusal": true}
 
-// most is the largest number that is taken for a count: no sum of a few can wrap.
-const most = 1_000_000_000_000_000_000
-
 // readPart reads one of several documents. An error that an earlier one reported stays until
 // a later one reports the end of the answer.
 func (m *Meter) readPart(text []byte) {
@@ -77,12 +74,10 @@ func (m *Meter) read(text []byte) {
 		firm, end := endings[inner]
 		count := slices.Index(counts[m.api], inner)
 		switch {
-		case place == "message.usage.output_tokens":
-			// That of message_start is of its first tokens only.
+		case place == "message.usage.output_tokens": // the first tokens, in message_start
+			report(&m.first, value)
 		case count >= 0:
-			if n, err := strconv.ParseInt(string(value), 10, 64); err == nil && n >= 0 && n <= most {
-				*m.usage.Numbers()[count] = &n
-			}
+			report(m.usage.Numbers()[count], value)
 		case end:
 			m.ended(Text(value), firm)
 		case inner == "error":
@@ -93,9 +88,6 @@ func (m *Meter) read(text []byte) {
 			m.ended(lastEvents[Text(value)], false)
 		case refusals[inner] && Text(value) != "":
 			m.ended("refusal", true)
-		case m.api != Anthropic && (inner == "usage" || inner == "usageMetadata") && value[0] == '{':
-			// It replaces the one before; Anthropic's two complete each other.
-			m.usage = tokens.Count{}
 		}
 		return slices.Contains(parents, inner)
 	})
@@ -104,6 +96,7 @@ func (m *Meter) read(text []byte) {
 // parents are the places below which one of those stands.
 var parents = strings.Fields(`response message usageMetadata candidates promptFeedback delta incomplete_details
 	usage usage.input_tokens_details usage.output_tokens_details usage.prompt_tokens_details usage.completion_tokens_details
+	usage.cache_creation
 	output output.content choices choices.message choices.delta`)
 
 func (m *Meter) ended(word string, firm bool) {
@@ -120,27 +113,6 @@ func (m *Meter) ended(word string, firm bool) {
 func (m *Meter) Finish() string {
 	m.settle()
 	return m.finish
-}
-
-// Usage is what was told so far.
-func (m *Meter) Usage() tokens.Count {
-	m.settle()
-	c := m.usage
-	switch m.api {
-	case Anthropic:
-		if c.Input == nil {
-			break
-		}
-		for _, n := range []*int64{c.Cached, c.Written} { // which are not in it
-			c.Input = tokens.Count{Input: c.Input}.Add(tokens.Count{Input: n}).Input
-		}
-		if sum, told := c.All(); told {
-			c.Total = &sum
-		}
-	case Responses, Chat:
-		return c.WithoutThoughts()
-	}
-	return c
 }
 
 // ErrForm is that of a text which is no JSON, or none of the kind that is asked for.

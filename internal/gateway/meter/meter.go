@@ -45,6 +45,7 @@ type Meter struct {
 	data   []byte // of the event that has begun
 
 	usage   tokens.Count
+	first   *int64 // output tokens that Anthropic's first event reports
 	finish  string // how the answer ended
 	firm    bool   // and nothing says otherwise any more
 	ends    int    // how often it reported an end

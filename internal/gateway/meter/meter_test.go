@@ -34,10 +34,10 @@ var answers = []struct {
 	body string
 	want string
 }{
-	{"gemini stream: the last record counts", Gemini,
+	{"gemini stream: the newest counts", Gemini,
 		"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}],\"usageMetadata\":{\"promptTokenCount\":9,\"totalTokenCount\":9,\"cachedContentTokenCount\":3}}\r\n\r\n" +
 			"data: {\"usageMetadata\":{\"promptTokenCount\":10,\"candidatesTokenCount\":4,\"thoughtsTokenCount\":2,\"toolUsePromptTokenCount\":1,\"totalTokenCount\":17,\"promptTokensDetails\":[{\"modality\":\"TEXT\",\"tokenCount\":10}]}}\r\n\r\n",
-		"input:10,cached:null,candidates:4,thoughts:2,tool:1,total:17"},
+		"input:10,cached:3,candidates:4,thoughts:2,tool:1,total:17"},
 	{"cut in the middle of a record", Gemini, "data: {\"usageMetadata\":{\"totalTokenCount\":9}}\n\ndata: {\"usageMetadata\":{\"promptTokenCount\":12,\"tot",
 		"input:null,cached:null,candidates:null,thoughts:null,tool:null,total:9"},
 	{"a record that is broken off and one that is cut", Gemini, "data: {\"usageMetadata\":{\"totalTokenCount\":9}}\n\ndata: {\"usageMetadata\":{\"totalTokenCount\":10,\n\ndata: {\"usageMetadata\":{\"x\":",
@@ -62,7 +62,7 @@ var answers = []struct {
 	{"responses, no completed", Responses, "data: {\"type\":\"response.created\",\"response\":{}}\n\n", nothing},
 	{"chat stream", Chat,
 		"data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}],\"usage\":null}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2,\"total_tokens\":7,\"completion_tokens_details\":{\"reasoning_tokens\":9}}}\n\ndata: [DONE]\n\n",
-		"input:5,cached:null,candidates:2,thoughts:9,tool:null,total:7"},
+		"input:5,cached:null,candidates:2,thoughts:9,tool:null,total:16"},
 	{"a broken event hides no later one", Chat, "data: {\"choices\":[{\"delta\":{\"content\":\"\n\ndata: {\"usage\":{\"total_tokens\":7}}\n\n",
 		"input:null,cached:null,candidates:null,thoughts:null,tool:null,total:7"},
 	{"numbers that count nothing", Chat, `{"usage":{"prompt_tokens":-1,"completion_tokens":1.5,"total_tokens":99999999999999999999}}`, nothing},
