@@ -1,8 +1,13 @@
 package phase
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
@@ -75,4 +80,37 @@ func TestBaselineHolds(t *testing.T) {
 		wants(t, "the calls", called(events(t, r)), "p1-build-1.1")
 	})
 	noLeftovers(p)
+}
+
+// The settings that abl init writes for a repository start its app as it is committed.
+func TestInitStarts(t *testing.T) {
+	files, err := filepath.Glob("testdata/init/*.txtar")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("got %d repositories, %v, want 8 or more", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) {
+			if name != "compose" && name != "python-cli" {
+				lab.Long(t)
+			}
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newProject(t, "")
+			if err := os.RemoveAll(filepath.Join(p.Dir, ".abl")); err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range archive.Files {
+				p.Write(f.Name, string(f.Data))
+			}
+			p.Git("", "init", "-q", "-b", "main")
+			p.Git("", "add", "-A")
+			p.Git("", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qm", "as it was")
+			p.Must(0, slices.Concat([]string{"init"}, strings.Fields(map[string]string{"monorepo": "--dir packages/api"}[name]))...)
+			wants(t, "abl doctor", p.Run("doctor").Stdout, "ok    baseline   the app starts as you committed it")
+			noLeftovers(p)
+		})
+	}
 }
