@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"abl/internal/state"
@@ -13,12 +14,12 @@ import (
 // it found them.
 const absentFile = "absent.json"
 
-// keepAbsent keeps the paths that the next Builder has to know of. Run reports are never committed
-// and are not among them.
+// keepAbsent keeps the paths that the next Builder has to know of. Run reports are never committed,
+// and the app has the folders that app.prepare made: they are not among them.
 func keepAbsent(p state.Project, all []state.Thing) error {
-	kept := []state.Thing{}
+	kept, prepared := []state.Thing{}, roles.PreparedFolders(p)
 	for _, t := range all {
-		if first, _, _ := strings.Cut(t.Path, "/"); first != roles.Builder.Reports {
+		if first, _, _ := strings.Cut(t.Path, "/"); first != roles.Builder.Reports && !slices.Contains(prepared, strings.TrimSuffix(t.Path, "/")) {
 			kept = append(kept, t)
 		}
 	}

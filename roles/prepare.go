@@ -48,6 +48,19 @@ const prepareKey = "prepare"
 type prepared struct {
 	For  string   `json:"for"`  // what it stood on
 	Left []string `json:"left"` // folders that git ignores
+	Made []string `json:"made"` // those of them that a preparation made
+}
+
+const preparedFile = "prepared.json"
+
+// PreparedFolders returns the folders of the Builder's workspace that app.prepare made, without a slash
+// at the end. The app gets them beside the commit.
+func PreparedFolders(p state.Project) (all []string) {
+	kept, _, _ := Read[prepared](Record{p.Logs()}, preparedFile) // one that cannot be read is none
+	for _, folder := range kept.Made {
+		all = append(all, strings.TrimSuffix(folder, "/"))
+	}
+	return all
 }
 
 // Prepared installs in the Builder's workspace the dependencies that its lock files and manifests
@@ -67,7 +80,7 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	if !named {
 		return "", nil
 	}
-	logs, mark := Record{a.Project.Logs()}, "prepared.json"
+	logs, mark := Record{a.Project.Logs()}, preparedFile
 	kept, _, _ := Read[prepared](logs, mark) // one that cannot be read is none
 	away := func(folder string) bool { _, there := was[folder]; return !there }
 	if kept.For == now && !slices.ContainsFunc(kept.Left, away) {
@@ -91,7 +104,11 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 		return withPrinted(failed, a.lastPrinted(a.Project.Call(prepareKey), "stderr", "stdout")), err
 	}
 	maps.DeleteFunc(is, func(name, _ string) bool { return !strings.HasSuffix(name, "/") })
-	return "", logs.Write(mark, prepared{now, slices.Collect(maps.Keys(is))})
+	left := slices.Sorted(maps.Keys(is))
+	made := slices.DeleteFunc(slices.Clone(left), func(folder string) bool {
+		return !away(folder) && !slices.Contains(kept.Made, folder)
+	})
+	return "", logs.Write(mark, prepared{now, left, made})
 }
 
 // preparing is kept while a preparation goes on: what the source was before.

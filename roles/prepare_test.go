@@ -175,6 +175,9 @@ func TestPrepareByAManifest(t *testing.T) {
 	if k.ran != 1 {
 		t.Errorf("app.prepare ran %d times, want once", k.ran)
 	}
+	if got := strings.Join(PreparedFolders(k.app.Project), " "); got != "node_modules" {
+		t.Errorf("folders that app.prepare made: got %q, want node_modules", got)
+	}
 	write(t, filepath.Join(k.src, "package.json"), "2")
 	k.does = func(string) sandbox.Exit {
 		write(t, Record{k.app.Project.Call(prepareKey)}.Stderr(), "npm error\n\n\x1b[31mno such package\n")

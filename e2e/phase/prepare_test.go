@@ -56,7 +56,7 @@ func TestPrepare(t *testing.T) {
 	wants(t, "settings of the repository", p.Must(2, "phase", "1").Stderr, "network.ca_cert=.abl/ca.pem", "network.egress="+r.network)
 	p.Must(0, "trust")
 	dry := p.Must(0, "phase", "1", "--dry-run").Stdout
-	wants(t, "the dry run", dry, `prepare: "npm ci && sh looks.sh", when a lock file has changed; it reaches registry.example`, "npm ci && sh looks.sh\n")
+	wants(t, "the dry run", dry, `prepare: "npm ci && sh looks.sh", when a lock file or manifest has changed; it reaches registry.example`, "npm ci && sh looks.sh\n")
 
 	run := p.Must(0, "phase", "1", "--json")
 	if n, starts := prepares(t, run), len(of(events(t, run), state.AppStart)); n != 3 || starts < 4 {
@@ -69,6 +69,7 @@ func TestPrepare(t *testing.T) {
 	wants(t, "what preparing saw", seen, "uid ", "/workspace/src\n", "response 403", "cannot touch '.git/mine'")
 	lacks(t, "what preparing saw", seen, "uid 0\n", "/workspace/tests\n", "/workspace/specs\n", "swordfish")
 	wants(t, "the notes", notes(t, run), "the gateway refused other.example:443", "add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
+	lacks(t, "the notes on what the commit does not contain", notes(t, run), `"node_modules"`)
 	lacks(t, "what the registry was asked", r.asked(), "prepare", "direct")
 	if got := p.Git("", "status", "--porcelain"); got != "?? .abl/specs/contract-ids.txt" {
 		t.Errorf("changes in the user's repository: got %s, want only the contract ids", got)

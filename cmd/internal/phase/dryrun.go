@@ -95,7 +95,7 @@ func Prepares(s *Project) string {
 		return ""
 	}
 	reach := cmp.Or(strings.Join(s.Conf.Network.Allow, ", "), "nothing (network.allow)")
-	return fmt.Sprintf("%q, when a lock file has changed; it reaches %s", s.Conf.App.Prepare, reach)
+	return fmt.Sprintf("%q, when a lock file or manifest has changed; it reaches %s", s.Conf.App.Prepare, reach)
 }
 
 func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {
