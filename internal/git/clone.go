@@ -1,23 +1,19 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"abl/internal/git/gitdir"
+	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
 // Clone makes a repository in dir, an empty folder or the rest of a clone that was killed, of
@@ -41,7 +37,7 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 	if err != nil {
 		return err
 	}
-	if err := o.copyTo(ctx, to.git, commit, without); err != nil {
+	if err := o.copyTo(ctx, &to, commit, without); err != nil {
 		return err
 	}
 	all, err := to.contentOf(commit, without)
@@ -77,148 +73,66 @@ var escape = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, ` `
 
 // Fetch copies a commit with its history into a clone of this repository.
 func (o *Origin) Fetch(ctx context.Context, into *Repo, commit string) error {
-	return o.copyTo(ctx, into.git, commit, into.opts.Without)
+	return o.copyTo(ctx, &into.repository, commit, into.opts.Without)
 }
 
-// copyTo copies a commit with its history into a clone, but for what that has.
-func (o *Origin) copyTo(ctx context.Context, d gitdir.Dir, commit string, without []string) error {
-	from := o.git.Store()
-	r, err := reached(ctx, from, d, commit, without, gitdir.MaxBlob)
+// copyTo copies a commit with its history into a clone, but for what that has and what it is without.
+func (o *Origin) copyTo(ctx context.Context, to *repository, commit string, without []string) error {
+	s, err := newScratch(ctx, to.dir, &o.repository)
 	if err != nil {
 		return err
 	}
+	defer s.close()
+	all, err := s.reachable(ctx, commit, without)
+	if err == nil && len(all.missing) > 0 {
+		err = s.partial(ctx, commit, without, &all)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read commit %s and what it needs: %w", commit, err)
+	}
+	there := to.git.Store()
+	has := func(hash plumbing.Hash) bool { return there.HasEncodedObject(hash) == nil }
+	all.objects = slices.DeleteFunc(all.objects, has)
+	all.left = slices.DeleteFunc(all.left, has)
 	// Before a commit is there, which is not looked at again.
-	if err := errors.Join(r.endThere(d), r.replaceLeft(d)); err != nil {
+	if err := errors.Join(s.endThere(to.git, all), replaceLeft(to.git, all)); err != nil || len(all.objects) == 0 {
 		return err
 	}
-	var objects storer.EncodedObjectStorer = from
-	if o.borrows() {
-		objects = struct{ storer.EncodedObjectStorer }{from} // without deltas: go-git finds none of another's
-	}
-	return writePack(d, objects, r.objects, deltaWindow)
-}
-
-// deltaWindow is git's own: so many objects each is compared with. Deltas that are there
-// are taken over.
-const deltaWindow = 10
-
-// reach collects what a commit needs and another repository has not.
-type reach struct {
-	from, to *gitdir.Store
-	without  []string
-	most     int64 // bytes of a file, 0 for any
-
-	seen    map[string]bool
-	objects []plumbing.Hash        // to be copied, each once
-	left    map[plumbing.Hash]bool // content that is left out
-	ends    []plumbing.Hash        // commits at which the history ends
-}
-
-// reached is what is to be copied for a commit and its history.
-func reached(ctx context.Context, from *gitdir.Store, to gitdir.Dir, commit string, without []string, most int64) (*reach, error) {
-	r := &reach{from: from, to: to.Store(), without: without, most: most, seen: map[string]bool{}, left: map[plumbing.Hash]bool{}}
-	ends, err := from.Shallow()
+	pack, err := s.pack(ctx, all.objects)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("cannot copy commit %s: %w", commit, err)
 	}
-	for todo := []plumbing.Hash{plumbing.NewHash(commit)}; len(todo) > 0; {
-		hash := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if !r.take(hash) {
-			continue
-		}
-		c, err := object.GetCommit(from, hash)
-		if err == nil {
-			err = r.tree(c.TreeHash, "")
-		}
-		if err = cmp.Or(ctx.Err(), err); err != nil {
-			return nil, fmt.Errorf("cannot read commit %s and what it needs: %w", hash, err)
-		}
-		if slices.Contains(ends, hash) {
-			r.ends = append(r.ends, hash)
-		} else {
-			todo = append(todo, c.ParentHashes...)
-		}
+	if err := to.git.TakePack(pack); err != nil {
+		return err
 	}
-	return r, nil
-}
-
-func (r *reach) has(hash plumbing.Hash) bool { return r.to.HasEncodedObject(hash) == nil }
-
-// take notes an object that is to be copied, once.
-func (r *reach) take(hash plumbing.Hash) bool {
-	if r.seen[hash.String()] || r.has(hash) {
-		return false
-	}
-	r.seen[hash.String()], r.objects = true, append(r.objects, hash)
-	return true
-}
-
-// tree takes a folder with all that is in it. One that is there already may lack what is left
-// out at another place.
-func (r *reach) tree(hash plumbing.Hash, at string) error {
-	left, key := without(r.without, at), hash.String()+" left"
-	above := func(p string) bool { return at == "" || strings.HasPrefix(p, at+"/") }
-	if !left {
-		key = hash.String() + " whole"
-		if slices.ContainsFunc(r.without, above) {
-			key += " but for what is below " + at
-		}
-	}
-	if r.seen[key] || r.has(hash) && len(r.without) == 0 {
-		return nil
-	}
-	r.seen[key] = true
-	r.take(hash)
-	t, err := object.GetTree(r.from, hash)
-	if err == nil && len(at) > maxTreePath {
-		err = ErrTooLarge
-	}
-	if err != nil {
-		return fmt.Errorf("tree %s: %w", hash, err)
-	}
-	for _, e := range t.Entries {
-		name := path.Join(at, e.Name)
-		switch {
-		case e.Mode == filemode.Dir:
-			if err := r.tree(e.Hash, name); err != nil {
-				return err
-			}
-		case without(r.without, name):
-			r.left[e.Hash] = true
-		case e.Mode != filemode.Submodule:
-			if err := r.blob(e.Hash, name); err != nil {
-				return err
-			}
-		}
+	there = to.git.Store()
+	if i := slices.IndexFunc(all.objects, func(hash plumbing.Hash) bool { return !has(hash) }); i >= 0 {
+		return gitdir.Foreign("cannot copy commit %s: object %s has other content than its hash says; git fsck names what is damaged", commit, all.objects[i])
 	}
 	return nil
 }
 
-// blob takes a file's content unless it is too large, which its header says before anything is
-// inflated.
-func (r *reach) blob(hash plumbing.Hash, at string) error {
-	if !r.take(hash) || r.most == 0 {
-		return nil
-	}
-	o, err := r.from.EncodedObject(plumbing.BlobObject, hash)
-	if err == nil && o.Size() > r.most {
-		return gitdir.Foreign("%q has %d bytes in some commit, more than %d: take it out of the history, or list it in adopt.exclude", at, o.Size(), r.most)
-	}
-	if err != nil {
-		err = fmt.Errorf("%q: %w", at, err)
-	}
-	return err
-}
-
 // endThere lets the history of a clone end where its origin's does.
-func (r *reach) endThere(d gitdir.Dir) error {
-	ends, err := r.to.Shallow()
-	if err != nil || len(r.ends) == 0 {
+func (s *scratch) endThere(d gitdir.Dir, all reachable) error {
+	data, err := hostfs.Read(s.dir, "shallow", maxSteering)
+	if err != nil {
+		if errors.Is(err, hostfs.ErrAbsent) {
+			err = nil
+		}
+		return err
+	}
+	ends, err := d.Store().Shallow()
+	for line := range strings.Lines(string(data)) {
+		hash := plumbing.NewHash(strings.TrimSpace(line))
+		if slices.Contains(all.objects, hash) && !slices.Contains(ends, hash) {
+			ends = append(ends, hash)
+		}
+	}
+	if err != nil || len(ends) == 0 {
 		return err
 	}
 	var lines strings.Builder
-	for _, end := range append(ends, r.ends...) {
+	for _, end := range ends {
 		fmt.Fprintln(&lines, end)
 	}
 	return d.Replace("shallow", []byte(lines.String()))
@@ -244,10 +158,10 @@ func (r *Repo) Whole(commit string) error {
 }
 
 // replaceLeft names that for all that a clone lacks, and for nothing that it gets.
-func (r *reach) replaceLeft(d gitdir.Dir) error {
+func replaceLeft(d gitdir.Dir, all reachable) error {
 	const replace = "refs/replace/"
 	refs, err := d.Packed()
-	if err != nil || len(refs)+len(r.left) == 0 {
+	if err != nil || len(refs)+len(all.left) == 0 {
 		return err
 	}
 	var instead plumbing.MemoryObject
@@ -256,12 +170,10 @@ func (r *reach) replaceLeft(d gitdir.Dir) error {
 	if err := d.Loose(&instead); err != nil {
 		return err
 	}
-	for hash := range r.left {
-		if !r.has(hash) {
-			refs[replace+hash.String()] = instead.Hash().String()
-		}
+	for _, hash := range all.left {
+		refs[replace+hash.String()] = instead.Hash().String()
 	}
-	for _, hash := range r.objects {
+	for _, hash := range all.objects {
 		delete(refs, replace+hash.String())
 	}
 	var lines strings.Builder

@@ -103,7 +103,7 @@ var anyPack = regexp.MustCompile(`pack-[0-9a-f]{40}\.pack`)
 func TestOriginOfDeltaBombs(t *testing.T) {
 	one, two := strings.Repeat("1", 40), strings.Repeat("2", 40)
 	const blob, ofs, ref = plumbing.BlobObject, plumbing.OFSDeltaObject, plumbing.REFDeltaObject
-	const base = `"lib/a.js": the base of a delta in "objects/pack/PACK" has 503316480 bytes, more than 268435456: git repack -adf`
+	const damaged = "git fsck names what is damaged"
 	for _, tt := range []struct {
 		name    string
 		object  string // that is replaced
@@ -112,25 +112,25 @@ func TestOriginOfDeltaBombs(t *testing.T) {
 	}{
 		{"a large object", "HEAD:lib/a.js", func(file string) []packed {
 			return []packed{declares(blob, file, 1500*mib)}
-		}, `"lib/a.js" has 1572864000 bytes in some commit, more than 536870912`},
+		}, damaged},
 		{"a large result", "HEAD:lib/a.js", func(file string) []packed {
-			return []packed{declares(blob, one, mib), copies(ofs, file, one, mib, 1500*mib)}
-		}, `"lib/a.js" has 1572864000 bytes in some commit, more than 536870912`},
+			return []packed{declares(blob, one, mib), copies(ofs, file, one, mib, 600*mib)}
+		}, damaged},
 		{"a large result in the middle", "HEAD:lib/a.js", func(file string) []packed {
 			return []packed{declares(blob, one, mib), copies(ofs, two, one, mib, 480*mib), copies(ofs, file, two, 480*mib, 1000)}
-		}, base},
+		}, damaged},
 		{"a large result in the middle, by name", "HEAD:lib/a.js", func(file string) []packed {
 			return []packed{declares(blob, one, mib), copies(ref, two, one, mib, 480*mib), copies(ref, file, two, 480*mib, 1000)}
-		}, base},
+		}, damaged},
 		{"a result of some MiB", "HEAD:lib/a.js", func(file string) []packed {
 			return []packed{declares(blob, one, mib), copies(ofs, two, one, mib, 480*mib), copies(ofs, file, two, 480*mib, 2*mib)}
-		}, base},
+		}, damaged},
 		{"a large base", "HEAD:lib/a.js", func(file string) []packed {
 			return []packed{declares(blob, one, 480*mib), copies(ofs, file, one, 480*mib, 1000)}
-		}, base},
+		}, damaged},
 		{"a base that is not as large as the delta says", "HEAD:lib/a.js", func(file string) []packed {
 			return []packed{declares(blob, one, 480*mib), copies(ofs, file, one, 1000, 1000)}
-		}, base},
+		}, damaged},
 		{"a tree of a large base", "HEAD^{tree}", func(file string) []packed {
 			return []packed{declares(plumbing.TreeObject, one, 480*mib), copies(ofs, file, one, 480*mib, 1000)}
 		}, `: the base of a delta in "objects/pack/PACK" has 503316480 bytes, more than 268435456: git repack -adf`},
@@ -138,7 +138,7 @@ func TestOriginOfDeltaBombs(t *testing.T) {
 			o := declares(ofs, file, 480*mib)
 			o.base = one
 			return []packed{declares(blob, one, mib), o}
-		}, `"lib/a.js": a delta in "objects/pack/PACK" has 503316480 bytes, more than 268435456: git repack -adf`},
+		}, damaged},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := grown(t)

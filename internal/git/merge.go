@@ -112,7 +112,7 @@ func (r *Repo) unedited(was, is string, edited []string) error {
 // merged makes the merge commit of a clone's commit and one of this repository. The user's git merges
 // in a scratch repository that has the objects of both.
 func (o *Origin) merged(ctx context.Context, r *Repo, ours, theirs, text string) (string, error) {
-	s, err := newScratch(ctx, &o.repository, &r.repository)
+	s, err := newScratch(ctx, r.dir, &o.repository, &r.repository)
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,11 @@ import (
 	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
 // Origin is a person's repository, of which a workspace is a clone. It is read, and takes
@@ -259,14 +262,71 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 		}
 	}
 	s := from.git.Store()
-	r, err := reached(ctx, s, o.git, commit, nil, 0)
+	objects, err := lacking(ctx, s, o.git.Store(), commit)
 	if err == nil {
-		err = writePack(o.git, s, r.objects, deltaWindow)
+		err = writePack(o.git, s, objects, deltaWindow)
 	}
 	if err != nil {
 		return err
 	}
 	return o.git.Move(ctx, ref, was, commit, lockWait)
+}
+
+// deltaWindow is git's own: so many objects each is compared with. Deltas that are there
+// are taken over.
+const deltaWindow = 10
+
+// lacking returns the objects of a commit and its history that another repository does not have.
+func lacking(ctx context.Context, from, to *gitdir.Store, commit string) (objects []plumbing.Hash, err error) {
+	seen := map[plumbing.Hash]bool{}
+	take := func(hash plumbing.Hash) bool {
+		if seen[hash] || to.HasEncodedObject(hash) == nil {
+			return false
+		}
+		seen[hash], objects = true, append(objects, hash)
+		return true
+	}
+	var tree func(hash plumbing.Hash, depth int) error
+	tree = func(hash plumbing.Hash, depth int) error {
+		if !take(hash) {
+			return nil
+		}
+		t, err := object.GetTree(from, hash)
+		if err == nil && depth > maxTreePath {
+			err = ErrTooLarge
+		}
+		if err != nil {
+			return fmt.Errorf("tree %s: %w", hash, err)
+		}
+		for _, e := range t.Entries {
+			switch e.Mode {
+			case filemode.Submodule:
+			case filemode.Dir:
+				err = cmp.Or(err, tree(e.Hash, depth+1))
+			default:
+				take(e.Hash)
+			}
+		}
+		return err
+	}
+	ends, err := from.Shallow()
+	for todo := []plumbing.Hash{plumbing.NewHash(commit)}; len(todo) > 0 && err == nil; {
+		hash := todo[len(todo)-1]
+		if todo = todo[:len(todo)-1]; !take(hash) {
+			continue
+		}
+		c, cerr := object.GetCommit(from, hash)
+		if cerr == nil {
+			cerr = tree(c.TreeHash, 0)
+		}
+		if err = cmp.Or(ctx.Err(), cerr); err != nil {
+			return nil, fmt.Errorf("cannot read commit %s and what it needs: %w", hash, err)
+		}
+		if !slices.Contains(ends, hash) {
+			todo = append(todo, c.ParentHashes...)
+		}
+	}
+	return objects, err
 }
 
 // Forward moves a ref from a commit to a later one that the repository has. It fails for a branch that

@@ -24,15 +24,20 @@ type scratch struct {
 	work string // directory of a work tree, for versions of git before 2.38
 }
 
-// newScratch makes a scratch repository that borrows the objects of repositories.
-func newScratch(ctx context.Context, from ...*repository) (*scratch, error) {
-	top, err := os.MkdirTemp("", "abl-git-")
+const scratchPrefix = ".abl-git-"
+
+// newScratch makes a scratch repository beside a workspace, which borrows the objects of repositories.
+func newScratch(ctx context.Context, workspace string, from ...*repository) (*scratch, error) {
+	top, err := os.MkdirTemp(filepath.Dir(workspace), scratchPrefix) // the user may have little room for temporary files
 	if err != nil {
 		return nil, err
 	}
 	s := &scratch{dir: filepath.Join(top, "git"), work: filepath.Join(top, "work")}
 	var objects, ends strings.Builder
 	for _, r := range from {
+		if err := r.git.Plain(); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
 		path, err := filepath.Abs(r.git.Join("objects"))
 		if err == nil && strings.Contains(path, "\n") {
 			err = fmt.Errorf("cannot read %q: its path has a line break", path)

@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -100,4 +101,94 @@ func TestOriginOfUnsupportedShapes(t *testing.T) {
 			t.Errorf("got %v, want that the branch of the work tree stays", err)
 		}
 	})
+}
+
+// TestOriginOfPartialClones: a partial clone is cloned if it has what the commit itself needs; its
+// history may lack content. Otherwise abl names the command that fetches the rest, and runs none.
+func TestOriginOfPartialClones(t *testing.T) {
+	for name, c := range map[string]struct {
+		filter string
+		change func(t *testing.T, dir string)
+		want   string
+	}{
+		"blob:none":                  {"blob:none", nil, ""},
+		"blob:none, no work tree":    {"blob:none", func(t *testing.T, dir string) { git(t, dir, "reset", "-q", "--soft", "HEAD~2") }, `the content of "lib/a.js" is missing`},
+		"blob:none, left out":        {"blob:none", func(t *testing.T, dir string) { forget(t, dir, "HEAD:secret/key", "HEAD:.abl/config.yaml") }, ""},
+		"tree:0":                     {"tree:0", nil, "a folder of its history is missing"},
+		"tree:0, all was fetched":    {"tree:0", func(t *testing.T, dir string) { refetch(t, dir) }, ""},
+		"blob:none, all was fetched": {"blob:none", func(t *testing.T, dir string) { refetch(t, dir) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, dir := grown(t), t.TempDir()
+			commitFiles(t, from, map[string]string{"secret/key": "unlike any other"})
+			git(t, from, "config", "uploadpack.allowFilter", "true")
+			git(t, from, "config", "uploadpack.allowAnySHA1InWant", "true")
+			git(t, dir, "clone", "-q", "--filter="+c.filter, "file://"+from, ".")
+			if c.change != nil {
+				c.change(t, dir)
+			}
+			ran := filepath.Join(dir, "ran")
+			git(t, dir, "config", "remote.origin.url", "ext::sh -c touch% "+ran)
+			git(t, dir, "config", "protocol.ext.allow", "always")
+			o := origin(t, dir)
+			_, head, err := o.Head()
+			must(t, err)
+			err = o.Clone(t.Context(), t.TempDir(), head, "abl/phase1", []string{".abl", "secret"})
+			if _, lerr := os.Lstat(ran); lerr == nil {
+				t.Error("git fetched from the remote")
+			}
+			if c.want != "" {
+				if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "git fetch --refetch --no-filter") {
+					t.Errorf("got %v, want %q and the command", err, c.want)
+				}
+				return
+			}
+			must(t, err)
+			r := cloned(t, dir, ".abl", "secret")
+			clean(t, r.Dir())
+			if got := git(t, r.Dir(), "log", "-p", "--format=%s"); !strings.Contains(got, "one") {
+				t.Errorf("git log -p: %s", got)
+			}
+			write(t, r.Dir(), map[string]string{"new.js": "3"})
+			built := snapshot(t, r, "built", "p1-build-1.1").Commit.Hash
+			git(t, dir, "update-ref", "HEAD", git(t, dir, "commit-tree", "-p", "HEAD", "-m", "the user's", "HEAD^{tree}"))
+			if since, err := gitSince(t.Context(), 2, 38); err == nil && since { // an older one checks out what is left out
+				_, err = takeIn(t, r, dir)
+				must(t, err)
+			}
+			must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", built))
+		})
+	}
+}
+
+// forget removes objects of the last commit that a partial clone need not have.
+func forget(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	packs, err := filepath.Glob(filepath.Join(dir, ".git/objects/pack/*"))
+	must(t, err)
+	var lost []string
+	for _, name := range names {
+		lost = append(lost, git(t, dir, "rev-parse", name))
+	}
+	apart := t.TempDir()
+	for _, at := range packs {
+		must(t, os.Rename(at, filepath.Join(apart, filepath.Base(at))))
+		if strings.HasSuffix(at, ".pack") {
+			unpack := exec.Command("sh", "-c", `git -C "$1" unpack-objects -q <"$2"`, "sh", dir, filepath.Join(apart, filepath.Base(at)))
+			if out, err := unpack.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+	}
+	for _, hash := range lost {
+		must(t, os.Remove(filepath.Join(dir, ".git/objects", hash[:2], hash[2:])))
+	}
+}
+
+// refetch fetches all that a partial clone lacks, by the command that abl names.
+func refetch(t *testing.T, dir string) {
+	t.Helper()
+	if out, err := tryGit(dir, "fetch", "-q", "--refetch", "--no-filter"); err != nil {
+		t.Skipf("this git has no --refetch: %s", out)
+	}
 }

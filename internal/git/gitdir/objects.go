@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"abl/internal/hostfs"
 
@@ -108,6 +109,26 @@ func (d Dir) Pack(encode func(io.Writer) error) error {
 		return err
 	}
 	return d.finish(pack, name+".pack", 0o444)
+}
+
+// TakePack copies a pack that git wrote, and the index beside it.
+func (d Dir) TakePack(path string) error {
+	if err := d.Mkdir(packs); err != nil {
+		return err
+	}
+	for _, suffix := range []string{".idx", ".pack"} { // without the pack its index does not count
+		name := strings.TrimSuffix(filepath.Base(path), ".pack") + suffix
+		from, err := hostfs.Open(filepath.Dir(path), name)
+		if err != nil {
+			return err
+		}
+		err = d.fill(packs, packs+"/"+name, 0o444, func(f io.Writer) error { _, err := io.Copy(f, from); return err })
+		from.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // indexOf reads a pack again, and says how git names it.
