@@ -165,6 +165,21 @@ func TestRegistryEgress(t *testing.T) {
 	learnerFetches(p, r)
 }
 
+// The Builder reaches a mirror at a private address only if the entry of network.allow has
+// private: true, and other hosts there are refused.
+func TestPrivateMirror(t *testing.T) {
+	p := newProject(t, "")
+	r := openRegistry(t, p, private)
+	script(p, refusedAfter(run("curl -sS -k https://registry.example/private-mirror; curl -sS -k https://other.example/private-other")))
+	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {allow: [{host: registry.example, private: true}, other.example], egress: "+r.network+"}\n")
+	told := notes(t, p.Must(5, "phase", "1", "--json"))
+	wants(t, "the registry's log", r.asked(), "GET registry.example/private-mirror")
+	lacks(t, "the registry's log", r.asked(), "private-other")
+	wants(t, "the notes", told, `the gateway refused other.example:443: it has no public address, and no other passes; if you trust it, write {host: "other.example:443", private: true} into network.allow`+"\n")
+	lacks(t, "the notes", told, "refused registry.example")
+	noLeftovers(p)
+}
+
 // refusedAfter is a Builder's call in which it does these steps. Then the provider refuses its key,
 // which ends the run without a Verifier.
 func refusedAfter(steps ...agent.Step) agent.ScriptCall {
@@ -195,7 +210,7 @@ func privateRegistryIsRefused(t *testing.T, p *lab.Project) {
 	told := notes(t, p.Must(5, "phase", "1", "--json"))
 	wants(t, "the Builder's output", printed(p, "p1-build-1.2"), "response 403")
 	lacks(t, "the registry's log", r.asked(), "private")
-	wants(t, "the notes", told, "the gateway refused registry.example:443: it has no public address, and no other passes\n")
+	wants(t, "the notes", told, "the gateway refused registry.example:443: it has no public address, and no other passes; if you trust it, write {host: \"registry.example:443\", private: true} into network.allow\n")
 	lacks(t, "the notes", told, "network: {allow:")
 	noLeftovers(p)
 }

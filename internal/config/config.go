@@ -146,8 +146,8 @@ type Cap struct {
 
 // Network says what containers may reach.
 type Network struct {
-	// npm, pypi, go, crates, maven, host or host:port: what the Builder's tools and app.prepare reach through the gateway
-	Allow []string `yaml:"allow"`
+	// npm, pypi, go, crates, maven and hosts: what the Builder's tools and app.prepare reach through the gateway
+	Allow []Reachable `yaml:"allow"`
 	// PEM file of authorities trusted beside the system's; in the project, or absolute
 	CACert string `yaml:"ca_cert"`
 	// address of the proxy through which requests leave this machine, none, or "" for the environment's

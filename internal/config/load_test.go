@@ -64,7 +64,7 @@ loop: {max_verifier_iterations: 3, call_timeout: 20m, idle_timeout: 5m, outage_b
 verify: {evidence: "off", strength_time: 10m, allow_weak: [P1.C3, P2.C1]}
 budget: {phase: {usd: 5, tokens: 2000000}, call: {}, project: {}}
 prices: {other: {input: 1}, my-model: {input: 0.5, output: 2}}
-network: {allow: [npm, registry.example, "mirror.example:8443"], ca_cert: .abl/ca.pem, pool: 172.20.0.0/16, egress: corp}
+network: {allow: [npm, registry.example, "mirror.example:8443", {host: "mirror.corp:444", private: true}, {host: plain.example}], ca_cert: .abl/ca.pem, pool: 172.20.0.0/16, egress: corp}
 limits: {memory: 512m, cpus: 1.5, pids: 100, disk: 1t, inodes: 20000, output: 100k, file: 4096}
 images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}
 agents: {scripted: {scenario: scenario.yaml}}
@@ -79,7 +79,7 @@ func TestLoadWhole(t *testing.T) {
 		"models.builder": "gemini-2.5-pro, gemini-2.5-flash", "models.verifier": "gemini-2.5-pro",
 		"app.ready.timeout": "1m30s", "app.copy": "auto", "app.services.db.ready.timeout": "1m", "app.env.PORT": "3000",
 		"builder_commands.health_check.timeout": "10m", "verifier_commands.seed.timeout": "1m",
-		"loop.call_timeout": "20m", "loop.outage_budget": "0s", "budget.phase.usd": "5", "prices": "my-model, other", "verify.strength_time": "10m", "verify.allow_weak": "P1.C3, P2.C1", "network.allow": "npm, registry.example, mirror.example:8443",
+		"loop.call_timeout": "20m", "loop.outage_budget": "0s", "budget.phase.usd": "5", "prices": "my-model, other", "verify.strength_time": "10m", "verify.allow_weak": "P1.C3, P2.C1", "network.allow": "npm, registry.example, mirror.example:8443, mirror.corp:444 private, plain.example",
 		"limits.memory": "512m", "limits.disk": "1t", "limits.inodes": "20000", "limits.output": "100k", "limits.file": "4k", "limits.cpus": "1.5",
 	}
 	values := yamlfile.Values(l.Config)

@@ -203,7 +203,7 @@ func (r reference) schema(k key) object {
 	about := cmp.Or(w.For, r.words[k.path+".NAME"].For, strings.TrimSpace(r.sections[k.path].About))
 	about = regexp.MustCompile(`\s\(\[.*?\]\(.*?\)\)`).ReplaceAllString(about, "") // links lead nowhere there
 	s["description"] = strings.NewReplacer("\n", " ", "`", `"`).Replace(about)
-	list := k.of == reflect.TypeFor[[]string]()
+	list := k.of == reflect.TypeFor[[]string]() || k.of == reflect.TypeFor[[]Reachable]()
 	if len(w.Values) > 0 {
 		s["enum"] = w.Values
 	}
@@ -246,6 +246,13 @@ func (r reference) shape(k key) object {
 		return object{"anyOf": []object{text, {"type": "object", "additionalProperties": price}}}
 	case reflect.TypeFor[Chain]():
 		return object{"anyOf": []object{text, texts}}
+	case reflect.TypeFor[[]Reachable]():
+		host := object{"type": "object", "additionalProperties": false, "required": []string{"host"}, "properties": object{
+			"host":    object{"type": "string", "description": "A host with a port or without."},
+			"private": object{"type": "boolean", "description": "Its addresses may be private ones."},
+		}}
+		text["examples"] = r.words[k.path].Examples
+		return object{"type": "array", "items": object{"anyOf": []object{text, host}}}
 	case reflect.TypeFor[[]string]():
 		if examples := r.words[k.path].Examples; len(examples) > 0 {
 			text["examples"] = examples

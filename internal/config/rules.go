@@ -76,7 +76,6 @@ var rules = []rule{
 	{"verify.allow_weak.*", like(`P[1-9][0-9]*\.C[1-9][0-9]*|all`), "the id of a contract such as P1.C3, or all", "abl spec list has the ids"},
 	{"budget.*.*", number(0, 1<<62), "0 (no limit) or more", ""},
 	{"prices", orNothing(inside), "a path inside the project, or {MODEL: {input: 1.25, output: 10}}", ""},
-	{"network.proxy", isProxy, "none, or the address of an HTTP proxy such as http://proxy.example:3128", "put a user and a password into HTTPS_PROXY"},
 	{"network.pool", isPool, "a private IPv4 range of a /24 or larger, such as 10.231.0.0/16", ""},
 	{"network.builds", oneOf("engine", BuildsHost), "engine or host", ""},
 	{"network.egress", orNothing(like(`[a-zA-Z0-9][a-zA-Z0-9_.-]*`)), "the name of a network of the engine", ""},
@@ -192,14 +191,6 @@ func isSeed(s string) bool {
 func notBlank(s string) bool { return strings.TrimSpace(s) != "" }
 
 var modelName = like(`[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*`)
-
-// NoProxy is the word of network.proxy that switches off the proxy of the environment.
-const NoProxy = "none"
-
-// isProxy wants no user and no password, which would be in the repository.
-func isProxy(s string) bool {
-	return s == "" || s == NoProxy || like(`https?://[a-zA-Z0-9.-]+(:[0-9]{1,5})?/?|https?://\[[0-9a-fA-F:]+\](:[0-9]{1,5})?/?`)(s)
-}
 
 // isPool wants room for sixteen networks of a /28.
 func isPool(s string) bool {

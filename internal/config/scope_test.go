@@ -29,3 +29,14 @@ func TestEveryKeyHasAScope(t *testing.T) {
 		}
 	}
 }
+
+// Hosts that may have private addresses are the user's to allow, and others are not.
+func TestPrivateHostsAreTheUsers(t *testing.T) {
+	for text, want := range map[string]bool{
+		"npm, a.example": false, "a.example private": true, "a.example private, npm": true, "npm, a.example:8443 private": true, "private.example": false,
+	} {
+		if s, found := scopeOf("network.allow"); !found || s.acts(nil, text) != want {
+			t.Errorf("%q acts on the user's network: got %t, want %t", text, !want, want)
+		}
+	}
+}

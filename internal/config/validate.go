@@ -33,7 +33,7 @@ var agents = append(slices.Clone(providers), scripted)
 // validate judges the values, each by itself and against one another, and
 // returns the first mistake.
 func validate(l *Loaded) error {
-	for _, check := range []func(*Loaded) error{checkRules, checkKind, checkDirectories, checkAgents, checkAllow, checkServices, checkApart} {
+	for _, check := range []func(*Loaded) error{checkRules, checkKind, checkDirectories, checkAgents, checkAllow, checkProxy, checkServices, checkApart} {
 		if err := check(l); err != nil {
 			return err
 		}
@@ -293,16 +293,34 @@ const httpsPort = "443"
 // checkAllow wants words for registries and exact names of hosts.
 func checkAllow(l *Loaded) error {
 	for i, entry := range l.Network.Allow {
-		key, near := "network.allow["+strconv.Itoa(i)+"]", wording.Near(entry, Registries)
+		name, key := entry.Name(), "network.allow["+strconv.Itoa(i)+"]"
+		near := wording.Near(name, Registries)
 		switch {
-		case slices.Contains(Registries, entry), Allowable(entry):
+		case slices.Contains(Registries, name) && entry.Private():
+			return l.mistake(key, "", "want the name of a host with private: true, got %q", name)
+		case slices.Contains(Registries, name), Allowable(name):
 		case near != "":
-			return l.mistake(key, "", "there is no registry %q; did you mean %q?", entry, near)
+			return l.mistake(key, "", "there is no registry %q; did you mean %q?", name, near)
 		default:
-			return l.mistake(key, "", "want %s, or the name of a host with its domain, such as registry.example or registry.example:8443, got %q", strings.Join(Registries, ", "), entry)
+			return l.mistake(key, "", "want %s, or the name of a host with its domain, such as registry.example or registry.example:8443, got %q", strings.Join(Registries, ", "), name)
 		}
 	}
 	return nil
+}
+
+// NoProxy is the word of network.proxy that switches off the proxy of the environment.
+const NoProxy = "none"
+
+var proxyAddress = like(`https?://([a-zA-Z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?/?`)
+
+// checkProxy refuses a login in network.proxy, which would be in the repository, and does not show
+// what is there.
+func checkProxy(l *Loaded) error {
+	if proxy := l.Network.Proxy; proxy == "" || proxy == NoProxy || proxyAddress(proxy) {
+		return nil
+	}
+	return l.mistake("network.proxy", "put a user and a password into HTTPS_PROXY",
+		"want none, or the address of an HTTP proxy without a login, such as http://proxy.example:3128")
 }
 
 // BuildsHost is the word of network.builds with which a Dockerfile of the project's is

@@ -153,6 +153,38 @@ func (c *Chain) UnmarshalYAML(read func(any) error) error {
 	return nil
 }
 
+// Reachable is an entry of network.allow: a word for a registry, or a host with a port or without.
+// A host that may have private addresses is followed by " private", which is how a variable has it.
+type Reachable string
+
+const mayBePrivate = " private"
+
+// UnmarshalYAML reads the text, or {host: …, private: true}.
+func (r *Reachable) UnmarshalYAML(read func(any) error) error {
+	var text string
+	if read(&text) == nil {
+		*r = Reachable(text)
+		return nil
+	}
+	var parts struct {
+		Host    string `yaml:"host"`
+		Private bool   `yaml:"private"`
+	}
+	if err := read(&parts); err != nil {
+		return err
+	}
+	if *r = Reachable(parts.Host); parts.Private {
+		*r += mayBePrivate
+	}
+	return nil
+}
+
+// Private reports whether the host may have private addresses.
+func (r Reachable) Private() bool { return strings.HasSuffix(string(r), mayBePrivate) }
+
+// Name is the entry without that.
+func (r Reachable) Name() string { return strings.TrimSuffix(string(r), mayBePrivate) }
+
 // Prices are what a project says that models cost: a file, or the models
 // themselves. What a price looks like is not known here.
 type Prices struct {

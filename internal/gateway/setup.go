@@ -38,6 +38,7 @@ type Setup struct {
 	Call      Call       `json:"call"`
 	Providers []Provider `json:"providers"`
 	Connect   []string   `json:"connect,omitempty"` // "host:port" of registries, exact
+	Private   []string   `json:"private,omitempty"` // those of Connect that may have private addresses
 	Proxies   Proxies    `json:"proxies,omitzero"`
 	// No request of the run had an answer yet: after a few that reached nobody all others are
 	// refused, so that the agent ends.

@@ -11,22 +11,30 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 )
 
+// NotPublic is the reason with which a host is refused whose address is not public.
+const NotPublic = "it has no public address, and no other passes"
+
 var (
-	errInside     = errors.New("it has no public address, and no other passes")
+	errInside     = errors.New(NotPublic)
+	errNever      = errors.New("its address is a cloud's metadata or the engine's machine, or reserved, and never passes")
 	errTunnelIdle = errors.New("silent for too long")
 )
 
 // connect opens a tunnel to a registry.
 func (x *exchange) connect() {
-	far, err := x.dialer.open(x.ctx, x.Host)
-	if errors.Is(err, errInside) {
-		x.deny(http.StatusForbidden, errInside.Error()) // without the address
-		return
+	private := slices.ContainsFunc(x.Private, func(one string) bool { return strings.EqualFold(one, x.Host) })
+	far, err := x.dialer.open(x.ctx, x.Host, private)
+	for _, refusal := range []error{errInside, errNever} {
+		if errors.Is(err, refusal) {
+			x.deny(http.StatusForbidden, refusal.Error()) // without the address
+			return
+		}
 	}
 	if err != nil {
 		x.reason = err.Error()
@@ -92,12 +100,12 @@ type Dialer struct {
 
 // open connects with "host:port", by way of a proxy if there is one for it. Each address is looked
 // at when it is about to be connected with, so that a second answer of the name's server cannot
-// lead elsewhere. A proxy resolves names itself: then a name passes if it has no address here, or
+// lead elsewhere. With private its private addresses pass, too. A proxy resolves names itself: then a name passes if it has no address here, or
 // only such as pass.
-func (d Dialer) open(ctx context.Context, target string) (net.Conn, error) {
+func (d Dialer) open(ctx context.Context, target string, private bool) (net.Conn, error) {
 	if proxy, err := d.proxyFor(target); err != nil || proxy != nil {
 		if err == nil {
-			err = d.resolves(ctx, target)
+			err = d.resolves(ctx, target, private)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot connect with %q: %w", target, err)
@@ -109,10 +117,11 @@ func (d Dialer) open(ctx context.Context, target string) (net.Conn, error) {
 		return conn, nil
 	}
 	outside := net.Dialer{Control: func(_, at string, _ syscall.RawConn) error {
-		if to, err := netip.ParseAddrPort(at); err != nil || !d.passes(to.Addr()) {
+		to, err := netip.ParseAddrPort(at)
+		if err != nil {
 			return errInside
 		}
-		return nil
+		return d.check(to.Addr(), private)
 	}}
 	conn, err := outside.DialContext(ctx, "tcp", target)
 	if err != nil {
@@ -130,7 +139,7 @@ func (d Dialer) proxyFor(target string) (*url.URL, error) {
 }
 
 // resolves refuses a name that has an address here which does not pass.
-func (d Dialer) resolves(ctx context.Context, target string) error {
+func (d Dialer) resolves(ctx context.Context, target string, private bool) error {
 	host, _, err := net.SplitHostPort(target)
 	if err != nil {
 		return err
@@ -142,8 +151,8 @@ func (d Dialer) resolves(ctx context.Context, target string) error {
 		return nil //nolint:nilerr // behind a company's proxy outside names often resolve at the proxy only
 	}
 	for _, a := range addrs {
-		if !d.passes(a) {
-			return errInside
+		if err := d.check(a, private); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -152,9 +161,27 @@ func (d Dialer) resolves(ctx context.Context, target string) error {
 // lookupTime bounds a look for the addresses of a name that a proxy resolves again.
 const lookupTime = 5 * time.Second
 
-// passes says whether an address is public, or one of Also, and not in Not.
-func (d Dialer) passes(a netip.Addr) bool {
-	return (isPublic(a) || d.Also != nil && d.Also(a)) && !slices.Contains(d.Not, a.Unmap())
+// check returns why an address does not pass, nil if it does: it is public, one of Also, or, with
+// private, a private one; and not in Not.
+func (d Dialer) check(a netip.Addr, private bool) error {
+	switch {
+	case private && (slices.Contains(d.Not, a.Unmap()) || !isPublic(a) && !isPrivate(a)):
+		return errNever
+	case private, (isPublic(a) || d.Also != nil && d.Also(a)) && !slices.Contains(d.Not, a.Unmap()):
+		return nil
+	}
+	return errInside
+}
+
+// metadata are addresses in private ranges at which clouds tell a machine its secrets.
+var metadata = []string{"100.100.100.200/32", "fd00:ec2::/32", "fd20:ce::/32"}
+
+// isPrivate reports whether an address is in a range that companies use for themselves. Loopback,
+// link-local (most clouds' metadata among them) and metadata are not.
+func isPrivate(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	within := func(p string) bool { return netip.MustParsePrefix(p).Contains(a) }
+	return (a.IsPrivate() || within("100.64.0.0/10")) && !slices.ContainsFunc(metadata, within)
 }
 
 // inside are addresses that lead back into a machine, its network or its cloud,

@@ -35,14 +35,21 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-func TestPasses(t *testing.T) {
-	d := Dialer{Not: []netip.Addr{netip.MustParseAddr("5.6.7.8"), netip.MustParseAddr("2000::5")}}
-	for a, want := range map[string]bool{
-		"93.184.216.34": true, "::ffff:93.184.216.34": true, "10.0.0.1": false, "fd00::1": false,
-		"5.6.7.8": false, "::ffff:5.6.7.8": false, "64:ff9b::506:708": false, "2000::5": false, "2000::6": true,
+func TestCheck(t *testing.T) {
+	d := Dialer{Not: []netip.Addr{netip.MustParseAddr("5.6.7.8"), netip.MustParseAddr("2000::5"), netip.MustParseAddr("10.0.0.9")}}
+	for a, want := range map[string][2]error{ // without and with private
+		"93.184.216.34": {nil, nil}, "::ffff:93.184.216.34": {nil, nil}, "2000::6": {nil, nil},
+		"10.0.0.1": {errInside, nil}, "172.16.1.1": {errInside, nil}, "192.168.0.1": {errInside, nil}, "100.64.0.1": {errInside, nil},
+		"fd00::1": {errInside, nil}, "::ffff:10.0.0.1": {errInside, nil},
+		"10.0.0.9": {errInside, errNever}, "5.6.7.8": {errInside, errNever}, "::ffff:5.6.7.8": {errInside, errNever}, "2000::5": {errInside, errNever},
+		"169.254.169.254": {errInside, errNever}, "fe80::a9fe:a9fe": {errInside, errNever}, "100.100.100.200": {errInside, errNever},
+		"fd00:ec2::254": {errInside, errNever}, "fd20:ce::254": {errInside, errNever}, "168.63.129.16": {errInside, errNever},
+		"127.0.0.1": {errInside, errNever}, "::1": {errInside, errNever}, "0.0.0.0": {errInside, errNever}, "64:ff9b::a00:1": {errInside, errNever},
+		"224.0.0.1": {errInside, errNever}, "192.0.0.192": {errInside, errNever},
 	} {
-		if got := d.passes(netip.MustParseAddr(a)); got != want {
-			t.Errorf("%s: %t", a, got)
+		got := [2]error{d.check(netip.MustParseAddr(a), false), d.check(netip.MustParseAddr(a), true)}
+		if got != want {
+			t.Errorf("%s: got %v, want %v", a, got, want)
 		}
 	}
 }
@@ -70,7 +77,7 @@ func TestOpen(t *testing.T) {
 		{here, "127.0.0.1:1", `cannot connect with "127.0.0.1:1": dial tcp 127.0.0.1:1: connect: connection refused`},
 		{here, "127.0.0.1", `cannot connect with "127.0.0.1": dial tcp: address 127.0.0.1: missing port in address`},
 	} {
-		conn, err := c.d.open(t.Context(), c.to)
+		conn, err := c.d.open(t.Context(), c.to, false)
 		got := ""
 		switch {
 		case errors.Is(err, errInside):

@@ -80,7 +80,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 // allow lets the tools of a role's boxes through to what network.allow lists. Those
 // need g.Files in their helper.In for that.
 func (e *Environment) allow(g *Gate, certs []byte) (err error) {
-	g.Hosts = allowedHosts(e.Conf.Network.Allow)
+	g.Hosts, g.Setup.Private = allowedHosts(e.Conf.Network.Allow)
 	g.Setup.Connect = g.Hosts
 	if g.Setup.Inside, err = gateway.MachineAddrs(); err != nil {
 		return err
@@ -138,15 +138,18 @@ var registries = map[string][]string{
 	"pypi":   {"files.pythonhosted.org:443", "pypi.org:443"},
 }
 
-// allowedHosts turns network.allow, which config has checked, into hosts, sorted.
-func allowedHosts(allow []string) (hosts []string) {
+// allowedHosts turns network.allow, which config has checked, into hosts, sorted, and those of them
+// that may have private addresses.
+func allowedHosts(allow []config.Reachable) (hosts, private []string) {
 	for _, entry := range allow {
-		if known, is := registries[entry]; is {
-			hosts = append(hosts, known...)
-		} else {
-			hosts = append(hosts, config.AllowedHost(entry))
+		known, is := registries[entry.Name()]
+		if !is {
+			known = []string{config.AllowedHost(entry.Name())}
+		}
+		if hosts = append(hosts, known...); entry.Private() {
+			private = append(private, known...)
 		}
 	}
 	slices.Sort(hosts)
-	return slices.Compact(hosts)
+	return slices.Compact(hosts), private
 }

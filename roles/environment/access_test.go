@@ -10,10 +10,13 @@ import (
 )
 
 func TestAllowedHosts(t *testing.T) {
-	got := allowedHosts([]string{"z.example:8443", "npm", "a.example", "registry.npmjs.org", "crates"})
+	got, private := allowedHosts([]config.Reachable{"z.example:8443 private", "npm", "a.example", "registry.npmjs.org", "crates"})
 	want := []string{"a.example:443", "index.crates.io:443", "registry.npmjs.org:443", "static.crates.io:443", "z.example:8443"}
-	if !slices.Equal(got, want) || len(allowedHosts(nil)) != 0 {
-		t.Errorf("%q, want %q", got, want)
+	if !slices.Equal(got, want) || !slices.Equal(private, []string{"z.example:8443"}) {
+		t.Errorf("hosts %q, private %q; want %q and z.example:8443", got, private, want)
+	}
+	if got, private := allowedHosts(nil); len(got)+len(private) > 0 {
+		t.Errorf("hosts %q, private %q for nothing", got, private)
 	}
 }
 

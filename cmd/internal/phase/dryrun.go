@@ -89,12 +89,20 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	return cmp.Or(s.In.Show(out, out.print), s.Trusted(ctx))
 }
 
+// allows returns the entries of network.allow.
+func (s *Project) allows() (all []string) {
+	for _, entry := range s.Conf.Network.Allow {
+		all = append(all, string(entry))
+	}
+	return all
+}
+
 // Prepares says what is run before the app's start, and with what in reach, "" for nothing.
 func Prepares(s *Project) string {
 	if s.Conf.App == nil || s.Conf.App.Prepare == "" {
 		return ""
 	}
-	reach := cmp.Or(strings.Join(s.Conf.Network.Allow, ", "), "nothing (network.allow)")
+	reach := cmp.Or(strings.Join(s.allows(), ", "), "nothing (network.allow)")
 	return fmt.Sprintf("%q, when a lock file or manifest has changed; it reaches %s", s.Conf.App.Prepare, reach)
 }
 
@@ -144,7 +152,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		r.Tools = s.Conf.Toolchain.Names()
 	}
 	if fetches {
-		r.Allow = s.Conf.Network.Allow
+		r.Allow = s.allows()
 	}
 	if gated {
 		r.Gateway = []string{boxes.Network(role.Name), boxes.Way().Network}

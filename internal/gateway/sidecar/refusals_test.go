@@ -35,7 +35,7 @@ func TestAdvice(t *testing.T) {
 	want := []string{
 		"the gateway refused a.example:443",
 		"the gateway refused b.example:8443, 2 times",
-		"the gateway refused inside.example:443: it has no public address, and no other passes",
+		`the gateway refused inside.example:443: it has no public address, and no other passes; if you trust it, write {host: "inside.example:443", private: true} into network.allow`,
 		"the gateway refused plain.example:80: plain http; only https passes",
 		"the gateway refused 10.0.0.1:80: no name of a host in a domain",
 		"the gateway refused metadata:80: no name of a host in a domain",
@@ -71,7 +71,7 @@ func TestAdviceIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, err := config.Load(dir, func(string) (string, bool) { return "", false }, nil)
-	if err != nil || len(l.Network.Allow) != mostHosts || config.AllowedHost(l.Network.Allow[0]) != "host-00.example:443" {
+	if err != nil || len(l.Network.Allow) != mostHosts || config.AllowedHost(l.Network.Allow[0].Name()) != "host-00.example:443" {
 		t.Errorf("%v, %v", l, err)
 	}
 }

@@ -283,6 +283,8 @@ func Advice(log []gateway.Entry) (notes []string) {
 			note += fmt.Sprintf(", %d times", n)
 		}
 		switch {
+		case e.Reason == gateway.NotPublic && config.Allowable(host):
+			note += fmt.Sprintf(": %s; if you trust it, write {host: %q, private: true} into network.allow", e.Reason, host)
 		case !strings.HasSuffix(e.Reason, gateway.NotAllowed):
 			note += ": " + e.Reason
 		case !config.Allowable(host):
