@@ -247,12 +247,8 @@ func (r reference) shape(k key) object {
 	case reflect.TypeFor[Chain]():
 		return object{"anyOf": []object{text, texts}}
 	case reflect.TypeFor[[]Reachable]():
-		host := object{"type": "object", "additionalProperties": false, "required": []string{"host"}, "properties": object{
-			"host":    object{"type": "string", "description": "A host with a port or without."},
-			"private": object{"type": "boolean", "description": "Its addresses may be private ones."},
-		}}
 		text["examples"] = r.words[k.path].Examples
-		return object{"type": "array", "items": object{"anyOf": []object{text, host}}}
+		return object{"type": "array", "items": object{"anyOf": []object{text, host()}}}
 	case reflect.TypeFor[[]string]():
 		if examples := r.words[k.path].Examples; len(examples) > 0 {
 			text["examples"] = examples
