@@ -149,16 +149,6 @@ func (r reference) text(k key) string {
 	}
 }
 
-var kinds = map[reflect.Type]string{
-	reflect.TypeFor[Duration](): "a time",
-	reflect.TypeFor[Size]():     "a size",
-	reflect.TypeFor[Effort]():   "`3x`, a time or `0`",
-	reflect.TypeFor[int]():      "a whole number",
-	reflect.TypeFor[int64]():    "a whole number",
-	reflect.TypeFor[float64]():  "a number",
-	reflect.TypeFor[bool]():     "`true` or `false`",
-}
-
 // takes is what a key may have, by the words of the mistake that it would be otherwise.
 func (r reference) takes(k key) string {
 	w := r.words[k.path]
