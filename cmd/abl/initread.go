@@ -143,7 +143,11 @@ func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, w
 		}
 		return r.Open[i], true
 	}
-	if o, open := about("source.dir"); open && p.Repo != "" {
+	if o, open := about("source.dir"); open && p.Repo != "" && len(o.Choices) == 1 && r.Stack == "none" && a.in.String("dir") == "" {
+		p.Dir = o.Choices[0].Value
+		a.in.Say("note: the only project is in %q, so the work is about that folder; --dir . is for the whole", p.Dir)
+		r = detect.Read(ctx, t, p.Dir, wish)
+	} else if open && p.Repo != "" {
 		dir := a.ask("which folder is the work about? "+o.Why+" (Enter: the whole)", o.Choices)
 		if slices.ContainsFunc(o.Choices, func(f detect.Fact) bool { return f.Value == dir }) {
 			p.Dir = dir

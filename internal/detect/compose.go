@@ -287,7 +287,7 @@ func (p *project) neededServices(c composed, app string) (names []string) {
 // usual are the ports at which well-known images answer.
 var usual = map[string]string{
 	"postgres": "5432", "postgis": "5432", "timescaledb": "5432", "pgvector": "5432", "redis": "6379", "valkey": "6379",
-	"mysql": "3306", "mariadb": "3306", "mongo": "27017", "rabbitmq": "5672", "memcached": "11211", "nats": "4222",
+	"mysql": "3306", "mysql-server": "3306", "percona": "3306", "mariadb": "3306", "mongo": "27017", "rabbitmq": "5672", "memcached": "11211", "nats": "4222",
 	"elasticsearch": "9200", "opensearch": "9200", "minio": "9000", "mailhog": "1025", "mailpit": "1025", "clickhouse-server": "8123",
 	"localstack": "4566", "meilisearch": "7700", "qdrant": "6333", "consul": "8500", "vault": "8200", "etcd": "2379",
 }

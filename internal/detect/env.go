@@ -35,6 +35,9 @@ func (p *project) readsDotenv() bool {
 // exampleEnv gives an app that reads a .env the variables of the repository's .env.example: abl
 // shows nobody a .env. A host of this machine becomes the service with that port.
 func (p *project) exampleEnv() {
+	if p.has(".env") {
+		p.say("git tracks %s, which abl shows no agent and no app: write what the app needs into app.env", p.at(".env"))
+	}
 	all := p.sampleEnv()
 	if len(all) == 0 || len(p.starts) == 0 || !p.readsDotenv() {
 		return
@@ -48,6 +51,9 @@ func (p *project) exampleEnv() {
 			}
 			return address
 		})
+		if m := local.FindString(f.Value); m != "" && strings.Contains(f.Value, "://") && !strings.HasPrefix(f.Value, "http") {
+			p.say("%s: %s is on this machine, and no service of the repository answers at that port", f.From, key)
+		}
 		if name := p.serviceOf(key, f.Value); name != "" {
 			f.Value, f.Note = name, "the service, in the place of this machine"
 		}

@@ -87,14 +87,15 @@ func onLinux(file, src string) bool {
 }
 
 var (
-	goServes  = lazyregexp.New(`\bhttp\.ListenAndServe(?:TLS)?\(|\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(|\bgin\.(?:Default|New)\(|\becho\.New\(|\bfiber\.New\(|\bfasthttp\.ListenAndServe`)
+	goServes  = lazyregexp.New(`\bhttp\.ListenAndServe(?:TLS)?\(|\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(|\bgin\.(?:Default|New)\(|\becho\.New\(|\bfiber\.New\(|\bfasthttp\.ListenAndServe|\bhttp\.Server\{`)
+	goCommand = lazyregexp.New(`\bcobra\.Command\{|\bcli\.Command\{|\bkingpin\.Command\(|\bsubcommands\.Register\(`)
 	goTCP     = lazyregexp.New(`\bnet\.Listen\(\s*"tcp`)
 	goPort    = lazyregexp.New(`(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(|\.Listen\(\s*(?:"tcp[46]?",\s*)?)"(?:0\.0\.0\.0|\[::\])?:(\d{2,5})"`)
 	goLocal   = lazyregexp.New(`(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(|\.Listen\(\s*(?:"tcp[46]?",\s*)?)"(?:localhost|127\.0\.0\.1):(\d{2,5})"`)
 	goEnvPort = lazyregexp.New(`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`)
 	goOrPort  = lazyregexp.New(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`)
 	ginRun    = lazyregexp.New(`\b\w+\.Run\(\)`) // at PORT, or 8080
-	goFlag    = lazyregexp.New(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})\b`)
+	goFlag    = lazyregexp.New(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})"?\s*[,)]`)
 )
 
 // reach returns the files of a package and of those in the module that it imports.
@@ -185,8 +186,37 @@ func (p *project) goMain(all map[string]*goPackage, module string, pkg *goPackag
 		p.commands = append(p.commands, Fact{Key: "app.command", Value: command, From: source})
 		return
 	}
+	if !p.contains() && p.subcommands(all, module, pkg) {
+		p.ask("app.kind", "a part of the program is a server ("+from.String()+"), and it has other commands", Fact{Key: "app.kind", Value: kind, From: from},
+			Fact{Key: "app.kind", Value: "command", From: source})
+		p.ask("app.command", "it has several commands", Fact{Key: "app.command", Value: "go run " + name, From: source})
+		return
+	}
 	p.server(kind, from)
-	p.try(start{command: "go run " + name, from: source})
+	p.try(start{command: strings.TrimSpace("go run " + name + " " + p.imageArgs()), from: source})
+}
+
+// contains says whether an image or a compose file has a port for the app.
+func (p *project) contains() bool {
+	return p.wish.Kind != "" || slices.ContainsFunc(p.ports, p.contained) || slices.ContainsFunc(p.serves, func(f Fact) bool { return f.From.File == p.at("Procfile") })
+}
+
+// subcommands says whether a program has several commands.
+func (p *project) subcommands(all map[string]*goPackage, module string, pkg *goPackage) bool {
+	files, _ := reach(all, module, pkg.dir)
+	return len(goCommand().FindAllString(strings.Join(p.texts(files), "\n"), 3)) > 2
+}
+
+// imageArgs are the arguments with which an image starts the program, if they mean the same here.
+func (p *project) imageArgs() string {
+	if p.image == nil {
+		return ""
+	}
+	words := append(p.image.entry.words(), p.image.cmd.words()...)
+	if len(words) < 2 || slices.ContainsFunc(words[1:], func(word string) bool { return strings.ContainsAny(word, "/$") }) {
+		return ""
+	}
+	return shell(words[1:])
 }
 
 // goKind is what the program is by what it calls. A program that has both a server and commands

@@ -122,6 +122,7 @@ func devServers() []devServer {
 		{word(`react-scripts start`), 3000, "", nil},
 		{word(`gatsby develop`), 8000, "-H 0.0.0.0", nil},
 		{word(`remix-serve`), 3000, "", nil},
+		{word(`node (?:\./)?\.output/server/index\.mjs`), 3000, "", nil}, // of Nuxt and Nitro
 		{word(`json-server`), 3000, "--host 0.0.0.0", nil},
 	}
 }
@@ -205,7 +206,7 @@ func (p *project) missing(from Source, program string) {
 
 var builtFile = lazyregexp.New(`(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output|public/build)(?:/[\w./-]*)?)`)
 
-var started = lazyregexp.New(`(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:--?\S+\s+)*([\w./-]+)`)
+var started = lazyregexp.New(`(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:watch\s+)?(?:--?\S+\s+)*([\w./-]+)`)
 
 // builds puts the build before a start of files that the repository does not contain. It returns
 // false if nothing in the repository makes them.

@@ -46,7 +46,11 @@ func (p *project) nodePrograms() {
 	if len(bins) > 0 || len(p.starts) > 0 || len(p.serves) > 0 {
 		return
 	}
-	for place, is := range map[string]bool{"main": m.Main != "", "exports": m.Exports != nil, "module": m.Module != ""} {
+	there := func(file string) bool {
+		return file != "" && (p.has(file) || p.has(file+".js") || p.has(path.Join(file, "index.js")) || m.script("build") != "")
+	}
+	for _, place := range []string{"main", "module", "exports"} {
+		is := map[string]bool{"main": there(m.Main), "exports": m.Exports != nil, "module": there(m.Module)}[place]
 		if is && p.image == nil {
 			p.library(p.inPackage(place), `cd "$ABL_SRC" && node`, "node runs what a test passes by -e")
 			return

@@ -67,6 +67,7 @@ func (p *project) rustVersion() {
 
 var (
 	rustPort = lazyregexp.New(`"(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]|localhost):(\d{2,5})"|\(\[0, ?0, ?0, ?0\], ?(\d{2,5})\)|"(?:0\.0\.0\.0|127\.0\.0\.1)"\s*,\s*(\d{2,5})\)`)
+	clapPort = lazyregexp.New(`#\[(?:arg|clap|structopt)\([^\]]*"[^"]*port[^"]*"[^\]]*default_value(?:_t)?\s*=\s*"?(\d{2,5})`)
 	rustTCP  = lazyregexp.New(`TcpListener::bind`)
 	rustEnv  = lazyregexp.New(`env::var\("PORT"\)`)
 )
@@ -86,7 +87,7 @@ func readRust(p *project) {
 		if inner == "src/main.rs" || strings.HasPrefix(inner, "src/bin/") {
 			mains = append(mains, Fact{Value: inner, From: Source{File: file}})
 		}
-		p.portsIn(file, text, rustPort())
+		p.portsIn(file, text, rustPort(), clapPort())
 		if rustEnv().MatchString(text) {
 			p.set("PORT", "PORT", Source{file, lineOf(text, rustEnv())})
 		}
@@ -174,6 +175,7 @@ func readRuby(p *project) {
 	if text := p.text("config/routes.rb"); strings.Contains(text, `"/up"`) || regexp.MustCompile(`get ['"]up['"]`).MatchString(text) {
 		p.set("app.ready.path", "/up", p.src("config/routes.rb", ""))
 	}
+	p.rubyPorts()
 	p.routes(".rb")
 	for _, file := range p.tree.Below(p.at("exe"), func(string) bool { return true }) {
 		p.program("a program", Source{File: file})
@@ -188,6 +190,18 @@ func readRuby(p *project) {
 	}
 	if gems["rails"] && p.hasFolder("test") {
 		p.check("test", "bundle exec rails test", "tests", p.src("Gemfile", "rails"))
+	}
+}
+
+// rubyPorts looks for the port of Puma and the like.
+func (p *project) rubyPorts() {
+	for _, file := range []string{"config/puma.rb", "config.ru", "app.rb", "server.rb"} {
+		text := p.text(file)
+		p.portsIn(p.at(file), text, regexp.MustCompile(`ENV\.fetch\(\s*['"]PORT['"]\s*(?:,\s*['"]?(\d{2,5})|\)\s*\{\s*['"]?(\d{2,5}))`),
+			regexp.MustCompile(`ENV\[['"]PORT['"]\]\s*\|\|\s*['"]?(\d{2,5})|(?m)^\s*(?:set :port,|port)\s+(\d{2,5})`))
+		if strings.Contains(text, `"PORT"`) || strings.Contains(text, `'PORT'`) {
+			p.set("PORT", "PORT", p.src(file, ""))
+		}
 	}
 }
 
@@ -280,7 +294,7 @@ func readPHP(p *project) {
 			p.check(s, "composer "+s, s, p.src("composer.json", "scripts."+s))
 		}
 	}
-	if c.RequireDev["phpunit/phpunit"] != "" && slices.ContainsFunc([]string{"phpunit.xml", "phpunit.xml.dist"}, p.has) {
+	if c.RequireDev["phpunit/phpunit"] != "" && slices.ContainsFunc([]string{"phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"}, p.has) {
 		p.check("test", "vendor/bin/phpunit", "tests", p.src("composer.json", "require-dev.phpunit/phpunit"))
 	}
 }

@@ -247,12 +247,27 @@ func (p *project) pythonProgram(name string, words []string) (string, bool) {
 	return "", false
 }
 
+// gunicornBinds says whether the configuration of gunicorn has an address, and records its port.
+func (p *project) gunicornBinds(args string) bool {
+	m := regexp.MustCompile(`(?:-c|--config)[ =](?:file:)?(\S+)`).FindStringSubmatch(args)
+	file := p.first("gunicorn.conf.py")
+	if m != nil {
+		file = m[1]
+	}
+	text := p.text(file)
+	p.portsIn(p.at(file), text, regexp.MustCompile(`(?m)^bind\s*=.*:(\d{2,5})`))
+	if at := pyEnvPort(); at.MatchString(text) {
+		p.set("PORT", "PORT", p.src(file, lineOf(text, at)))
+	}
+	return regexp.MustCompile(`(?m)^bind\s*=`).MatchString(text) || m != nil && text == ""
+}
+
 // reachable adds the options without which a server listens on 127.0.0.1 only.
 func (p *project) reachable(name, args string) string {
 	switch has := func(options ...string) bool {
 		return slices.ContainsFunc(options, func(o string) bool { return strings.Contains(" "+args, " "+o) })
 	}; {
-	case name == "gunicorn" && !has("-b", "--bind", "-c", "--config"):
+	case name == "gunicorn" && !has("-b", "--bind") && !p.gunicornBinds(args):
 		return "--bind 0.0.0.0:${PORT:-8000} " + args
 	case name == "uvicorn" && !has("--host", "--uds"):
 		return args + " --host 0.0.0.0"

@@ -157,7 +157,7 @@ func (p *project) nested(ending string) map[string]bool {
 
 // aside says whether a folder holds no part of the app itself.
 func aside(part string) bool {
-	return strings.HasPrefix(part, ".") && part != "." || slices.Contains([]string{
+	return strings.HasPrefix(part, ".") && part != "." || strings.HasPrefix(part, "_") || slices.Contains([]string{
 		"vendor", "test", "tests", "__tests__", "testdata", "testing", "examples", "example", "docs", "doc", "dist", "build", "target", "e2e",
 		"spec", "specs", "fixtures", "third_party", "migrations", "benchmarks", "benches", "bench", "scripts", "extra", "extras",
 		"contrib", "hack", "tools", "profiling", "samples", "cypress", "fuzz", "playground",
