@@ -24,6 +24,9 @@ func (p *project) decide() {
 	if _, found := p.values["app.command"]; !found && p.report.Stack != "none" {
 		p.inFolders()
 	}
+	for key := range p.barred {
+		delete(p.values, key)
+	}
 	for _, key := range slices.Sorted(maps.Keys(p.values)) {
 		if key != "PORT" {
 			p.report.Facts = append(p.report.Facts, p.values[key])

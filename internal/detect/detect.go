@@ -137,6 +137,7 @@ type project struct {
 	checks   []string        // names of builder commands, in the order in which they are run
 	readsEnv bool            // the app reads a .env, so that its .env.example has what it needs
 	commands []Fact          // app.command of kind command
+	barred   map[string]bool // keys that stay open whatever is found
 	blocks   []Open          // why a key has to stay open although something was found
 	image    *image          // of the Dockerfile, nil without one
 	node     manifest        // package.json
@@ -166,6 +167,15 @@ func (p *project) check(name, command, description string, from Source) {
 
 func (p *project) ask(key, why string, choices ...Fact) {
 	p.blocks = append(p.blocks, Open{Key: key, Why: why, Choices: choices})
+}
+
+// forbid keeps a key open although a value may be found: what the files ask for cannot be had.
+func (p *project) forbid(key, why string) {
+	if p.barred == nil {
+		p.barred = map[string]bool{}
+	}
+	p.barred[key] = true
+	p.ask(key, why)
 }
 
 func (p *project) say(format string, args ...any) {

@@ -67,7 +67,7 @@ func (p *project) jdk() string {
 		if slices.Contains([]string{"17", "21", "25"}, m[1]) {
 			return "openjdk-" + m[1] + "-jdk-headless" // Gradle takes no other
 		}
-		p.ask("app.command", p.at(p.first("build.gradle", "build.gradle.kts"))+" asks for Java "+m[1]+", and Debian 12 and 13 have 17, 21 and 25 (docs/toolchains.md)")
+		p.forbid("app.command", p.at(p.first("build.gradle", "build.gradle.kts"))+" asks for Java "+m[1]+", and Debian 12 and 13 have 17, 21 and 25 (docs/toolchains.md)")
 	}
 	file := "gradle/wrapper/gradle-wrapper.properties"
 	m := regexp.MustCompile(`gradle-(\d+)\.(\d+)`).FindStringSubmatch(p.text(file))
@@ -78,7 +78,7 @@ func (p *project) jdk() string {
 	case slices.Compare(version, []int{8, 5}) >= 0:
 		return "default-jdk-headless"
 	case slices.Compare(version, []int{7, 3}) < 0:
-		p.ask("app.command", p.at(file)+" names Gradle "+m[1]+"."+m[2]+", which runs on no Java of Debian 12 or 13 (docs/toolchains.md)")
+		p.forbid("app.command", p.at(file)+" names Gradle "+m[1]+"."+m[2]+", which runs on no Java of Debian 12 or 13 (docs/toolchains.md)")
 	}
 	return "openjdk-17-jdk-headless"
 }

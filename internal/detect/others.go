@@ -210,7 +210,7 @@ func (p *project) railsStart(from Source) {
 	locked := regexp.MustCompile(`(?m)^ {4}rails \((\d+)\.[\d.]+\)|gem ['"]rails['"],\s*['"][~>= ]*(\d+)\.`)
 	m := locked.FindStringSubmatch(p.text("Gemfile.lock") + "\n" + p.text("Gemfile"))
 	if m != nil && atoi(m[1]+m[2]) < 7 {
-		p.ask("app.command", "Rails "+m[1]+m[2]+" does not run on Ruby 3.3, which Debian 13 has: it needs an image of its own (docs/toolchains.md)")
+		p.forbid("app.command", "Rails "+m[1]+m[2]+" does not run on Ruby 3.3, which Debian 13 has: it needs an image of its own (docs/toolchains.md)")
 		return
 	}
 	p.try(start{command: "bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000", port: 3000, from: from})

@@ -305,7 +305,7 @@ func (p *project) djangoStart() {
 	}
 	for _, file := range p.requirements() {
 		if m := oldDjango().FindStringSubmatch(p.text(file)); m != nil {
-			p.ask("app.command", p.at(file)+" asks for Django "+m[1]+", which runs on no Python that abl has (docs/toolchains.md)")
+			p.forbid("app.command", p.at(file)+" asks for Django "+m[1]+", which runs on no Python that abl has (docs/toolchains.md)")
 			delete(p.values, "toolchain.python")
 			p.server("http", p.src("manage.py", ""))
 			return

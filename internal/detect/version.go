@@ -153,8 +153,8 @@ func (p *project) pinned(tool string, files ...string) (all []asked) {
 		}
 	}
 	at := p.nearest(".tool-versions")
-	if m := regexp.MustCompile(`(?m)^` + tool + `\s+(\S+)`).FindStringSubmatch(p.tree.Text(at)); m != nil {
-		all = append(all, asked{m[1], Source{at, tool}})
+	if m := regexp.MustCompile(`(?m)^(` + tool + `)\s+(\S+)`).FindStringSubmatch(p.tree.Text(at)); m != nil {
+		all = append(all, asked{m[2], Source{at, m[1]}})
 	}
 	return all
 }
