@@ -38,7 +38,8 @@ func changedKind(ctx context.Context, in *cli.Input, dir string, p *scaffold.Pla
 	case p.Kind == "":
 		return nil, nil
 	case app == nil:
-		return nil, cli.WithHint("write app.kind, app.command and app.port there (docs/config.md)", "cannot change app.kind to %s: %s has no app section", p.Kind, s.Conf.File)
+		return nil, cli.WithHint("write app.kind, app.command and app.port there (docs/config.md)",
+			"cannot change app.kind to %s: %s has no app section", p.Kind, s.Conf.File)
 	}
 	found := detect.Report{}
 	t, err := sourceTree(dir, p)
@@ -56,7 +57,8 @@ func changedKind(ctx context.Context, in *cli.Input, dir string, p *scaffold.Pla
 		return nil, err
 	}
 	if err := accepted(s.Conf.File, data); err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot change app.kind to %s: %w", p.Kind, err), "change the settings by hand")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot change app.kind to %s: %w", p.Kind, err),
+			"change the settings by hand")
 	}
 	if p.Kind == "command" && found.Get("app.command") == "" {
 		in.Say("note: app.command is still %q: the arguments of a run are put behind it", app.Command)
@@ -74,7 +76,8 @@ func withKind(file string, data []byte, kind, was string, found detect.Report) (
 		e.Comment("app.port")
 		e.Comment("app.ready")
 	case !e.Has("app.port") && found.Get("app.port") == "":
-		return nil, cli.WithHint("write app.port into "+file, "cannot change app.kind to %s: no file shows at which port it listens", kind)
+		return nil, cli.WithHint("write app.port into "+file,
+			"cannot change app.kind to %s: no file shows at which port it listens", kind)
 	case !e.Has("app.port"):
 		e.Set("app.port", found.Get("app.port"))
 	}

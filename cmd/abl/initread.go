@@ -24,6 +24,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const whichKind = "is it http, a server; tcp, a server that speaks no HTTP; or command, a program to be run?"
+
 // readRepository reads what the source says about itself, if a new project has one, and asks at a
 // terminal for what stays open.
 func readRepository(ctx context.Context, in *cli.Input, dir string, p *scaffold.Plan) error {
@@ -37,7 +39,7 @@ func readRepository(ctx context.Context, in *cli.Input, dir string, p *scaffold.
 	a := newQuestions(ctx, in)
 	if t == nil {
 		if p.Stack == "none" && p.Kind == "" {
-			p.Kind = a.ask("is it http, a server; tcp, a server that speaks no HTTP; or command, a program to be run? (Enter: the files tell)", nil)
+			p.Kind = a.ask(whichKind+" (Enter: the files tell)", nil)
 		}
 		return context.Cause(ctx)
 	}
@@ -143,7 +145,8 @@ func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, w
 		}
 		return r.Open[i], true
 	}
-	if o, open := about("source.dir"); open && p.Repo != "" && len(o.Choices) == 1 && r.Stack == "none" && a.in.String("dir") == "" {
+	if o, open := about("source.dir"); open && p.Repo != "" && len(o.Choices) == 1 && r.Stack == "none" &&
+		a.in.String("dir") == "" {
 		p.Dir = o.Choices[0].Value
 		a.in.Say("note: the only project is in %q, so the work is about that folder; --dir . is for the whole", p.Dir)
 		r = detect.Read(ctx, t, p.Dir, wish)
@@ -155,7 +158,7 @@ func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, w
 		}
 	}
 	if o, open := about("app.kind"); open {
-		kind := a.ask("is it http, a server; tcp, a server that speaks no HTTP; or command, a program to be run? "+o.Why+" (Enter: it stays open)", nil)
+		kind := a.ask(whichKind+" "+o.Why+" (Enter: it stays open)", nil)
 		if slices.Contains(scaffold.Kinds(), kind) {
 			wish.Kind, p.Kind = kind, kind
 			r = detect.Read(ctx, t, p.Dir, wish)

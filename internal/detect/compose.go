@@ -83,11 +83,13 @@ func substitute(text string, lookup template.Mapping) (string, error) {
 // sampleEnv are the variables of the .env.example that the repository has.
 func (p *project) sampleEnv() map[string]Fact {
 	all := map[string]Fact{}
-	file := p.nearest(".env.example", ".env.sample", ".env.dist", "env.example", ".env.template", ".example.env", "example.env",
+	file := p.nearest(".env.example", ".env.sample", ".env.dist", "env.example", ".env.template", ".example.env",
+		"example.env",
 		".env.local.example", ".env.development.example")
 	for n, text := range strings.Split(p.tree.Text(file), "\n") {
 		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
-		if name = strings.TrimSpace(name); ok && variableName().MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
+		if name = strings.TrimSpace(name); ok && variableName().MatchString(name) && value != "" && !strings.HasPrefix(name,
+			"ABL_") {
 			value = strings.Trim(strings.TrimSpace(value), `"'`)
 			all[name] = Fact{Key: "app.env." + name, Value: value, From: Source{file, line(n + 1)}}
 		}
@@ -110,7 +112,8 @@ func (p *project) composedApp(c composed) (name string, others []string) {
 		}
 	}
 	if len(others) > 1 {
-		web := slices.DeleteFunc(slices.Clone(others), func(s string) bool { return len(c.Services[s].Ports)+len(c.Services[s].Expose) == 0 })
+		web := slices.DeleteFunc(slices.Clone(others),
+			func(s string) bool { return len(c.Services[s].Ports)+len(c.Services[s].Expose) == 0 })
 		if len(web) == 1 {
 			return web[0], nil
 		}
@@ -118,7 +121,8 @@ func (p *project) composedApp(c composed) (name string, others []string) {
 	}
 	for _, s := range slices.Sorted(maps.Keys(c.Services)) {
 		base, _ := baseOf(c.Services[s].Image)
-		if own := p.names(); len(others) == 0 && c.Services[s].Build == nil && (slices.Contains(own, base) || slices.Contains(own, s)) {
+		if own := p.names(); len(others) == 0 && c.Services[s].Build == nil && (slices.Contains(own, base) ||
+			slices.Contains(own, s)) {
 			return s, nil
 		}
 	}
@@ -237,7 +241,8 @@ func (p *project) composeEnv(key string, value *string, from Source) {
 }
 
 // tooling are images that people look at, or that stand in front of an app.
-var tooling = lazyregexp.New(`(?i)adminer|pgadmin|phpmyadmin|mongo-express|redisinsight|redis-commander|traefik|nginx|caddy|haproxy|grafana|prometheus|jaeger|portainer|watchtower|zipkin|dozzle`)
+var tooling = lazyregexp.New(`(?i)adminer|pgadmin|phpmyadmin|mongo-express|redisinsight|redis-commander|traefik` +
+	`|nginx|caddy|haproxy|grafana|prometheus|jaeger|portainer|watchtower|zipkin|dozzle`)
 
 // neededServices are those that the app depends on. Without an app in the file it is every one
 // that is no tool of a developer's.
@@ -278,7 +283,8 @@ func (p *project) neededServices(c composed, app string) (names []string) {
 		names = append(names, name)
 	}
 	if len(databases) > 1 {
-		p.say("%s has several databases (%s), and nothing shows which one the app needs: none is taken", c.file, strings.Join(databases, ", "))
+		p.say("%s has several databases (%s), and nothing shows which one the app needs: none is taken", c.file,
+			strings.Join(databases, ", "))
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(databases, name) })
 	}
 	return names
@@ -286,10 +292,13 @@ func (p *project) neededServices(c composed, app string) (names []string) {
 
 // usual are the ports at which well-known images answer.
 var usual = map[string]string{
-	"postgres": "5432", "postgis": "5432", "timescaledb": "5432", "pgvector": "5432", "redis": "6379", "valkey": "6379",
-	"mysql": "3306", "mysql-server": "3306", "percona": "3306", "mariadb": "3306", "mongo": "27017", "rabbitmq": "5672", "memcached": "11211", "nats": "4222",
-	"elasticsearch": "9200", "opensearch": "9200", "minio": "9000", "mailhog": "1025", "mailpit": "1025", "clickhouse-server": "8123",
-	"localstack": "4566", "meilisearch": "7700", "qdrant": "6333", "consul": "8500", "vault": "8200", "etcd": "2379",
+	"postgres": "5432", "postgis": "5432", "timescaledb": "5432", "pgvector": "5432", "redis": "6379",
+	"valkey": "6379",
+	"mysql":  "3306", "mysql-server": "3306", "percona": "3306", "mariadb": "3306", "mongo": "27017",
+	"rabbitmq": "5672", "memcached": "11211", "nats": "4222",
+	"elasticsearch": "9200", "opensearch": "9200", "minio": "9000", "mailhog": "1025", "mailpit": "1025",
+	"clickhouse-server": "8123",
+	"localstack":        "4566", "meilisearch": "7700", "qdrant": "6333", "consul": "8500", "vault": "8200", "etcd": "2379",
 }
 
 var serviceName = lazyregexp.New(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)

@@ -114,7 +114,8 @@ func (p *project) onePart(words []string) (string, bool) {
 		return p.nodeProgram(name, words)
 	case stack == "python":
 		return p.pythonProgram(name, words)
-	case stack == "ruby" && slices.Contains([]string{"bundle", "rails", "ruby", "puma", "rackup", "rake", "bin/rails"}, name):
+	case stack == "ruby" && slices.Contains([]string{"bundle", "rails", "ruby", "puma", "rackup", "rake", "bin/rails"},
+		name):
 		return strings.Join(words, " "), true
 	case stack == "php" && name == "php" && len(words) > 1:
 		return strings.Join(words, " "), true

@@ -96,7 +96,8 @@ func (p *project) decideProgram() {
 		p.note("app.command", f.Value, f.From, f.Note)
 	default:
 		for _, f := range distinct {
-			if at := path.Base(strings.TrimRight(f.From.Place, ".")); slices.Contains(p.names(), strings.Trim(at[strings.LastIndex(at, ".")+1:], `"`)) {
+			if at := path.Base(strings.TrimRight(f.From.Place, ".")); slices.Contains(p.names(),
+				strings.Trim(at[strings.LastIndex(at, ".")+1:], `"`)) {
 				p.note("app.command", f.Value, f.From, "it has the name of the project; there are other programs")
 				return
 			}

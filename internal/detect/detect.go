@@ -220,7 +220,8 @@ func (p *project) listens(port int, from Source) {
 	}
 }
 
-var portFlags = lazyregexp.New(`(?:--port[= ]|--bind[= ]\S*:|--http-port[= ]|-b[= ]\S*:|(?:^|\s)-p[= ]?|0\.0\.0\.0:|\s:|-S \S+:|\[::\]:|PORT=)(?:\$\{PORT:-)?(\d{2,5})\b`)
+var portFlags = lazyregexp.New(`(?:--port[= ]|--bind[= ]\S*:|--http-port[= ]|-b[= ]\S*:|(?:^|\s)-p[= ]?` +
+	`|0\.0\.0\.0:|\s:|-S \S+:|\[::\]:|PORT=)(?:\$\{PORT:-)?(\d{2,5})\b`)
 
 // portIn returns the port that a command line names, 0 if it names none.
 func portIn(command string) int {

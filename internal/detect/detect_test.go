@@ -75,7 +75,8 @@ HEALTHCHECK --interval=5s \
 ENTRYPOINT ["docker-entrypoint.sh"]
 CMD ["sh", "-c", "node server.js"]
 `)
-	got := fmt.Sprint(img.from, " ", img.cmd.command(), " ", img.cmd.line, " ", img.ports[0].Value, " ", img.ports[0].From, " ",
+	got := fmt.Sprint(img.from, " ", img.cmd.command(), " ", img.cmd.line, " ", img.ports[0].Value, " ",
+		img.ports[0].From, " ",
 		img.env["NAME"].Value, " ", img.env["HOST"].Value, " ", img.workdir, " ", probe(img.health.args), " ", len(img.ports))
 	if want := "node:20-alpine node server.js 15 8080 Dockerfile:11 a value 0.0.0.0 /app /ready?deep=1 1"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -86,7 +87,8 @@ CMD ["sh", "-c", "node server.js"]
 func TestHostileFiles(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for i := 'b'; i < 'k'; i++ {
-		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
+		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1,
+			i-1)
 	}
 	for name, texts := range map[string]map[string]string{
 		"large":           {"package.json": `{"scripts": {"start": "node a"}}` + strings.Repeat(" ", 2<<20)},

@@ -38,7 +38,8 @@ var plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./$*{}\[\]-]+$`)
 
 // shell joins words to a command line, and takes "sh -c TEXT" apart.
 func shell(words []string) string {
-	if len(words) == 3 && (path.Base(words[0]) == "sh" || path.Base(words[0]) == "bash") && strings.HasPrefix(words[1], "-") &&
+	if len(words) == 3 && (path.Base(words[0]) == "sh" || path.Base(words[0]) == "bash") && strings.HasPrefix(words[1],
+		"-") &&
 		strings.HasSuffix(words[1], "c") {
 		return strings.TrimSpace(words[2])
 	}
@@ -75,7 +76,8 @@ func parseDockerfile(text string) (all []instruction) {
 		} else {
 			word, args, _ := strings.Cut(trimmed, " ")
 			all = append(all, instruction{strings.ToUpper(word), strings.TrimSpace(args), n + 1})
-			if m := heredocs().FindStringSubmatch(trimmed); m != nil && (strings.EqualFold(word, "RUN") || strings.EqualFold(word, "COPY")) {
+			if m := heredocs().FindStringSubmatch(trimmed); m != nil && (strings.EqualFold(word, "RUN") ||
+				strings.EqualFold(word, "COPY")) {
 				heredoc = m[1]
 			}
 		}
@@ -188,7 +190,8 @@ func pairs(args string) map[string]string {
 	return all
 }
 
-var probed = lazyregexp.New(`https?://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(\d+|\$\{?[A-Z_]+(?::-\d+)?\}?))?(/[^\s"'|;)\\]*)?`)
+var probed = lazyregexp.New(`https?://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(\d+` +
+	`|\$\{?[A-Z_]+(?::-\d+)?\}?))?(/[^\s"'|;)\\]*)?`)
 
 // probe returns the path of the HTTP request in a health check, "" if it makes none.
 func probe(command string) string {

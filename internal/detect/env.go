@@ -8,7 +8,8 @@ import (
 
 // envReaders are packages with which a program reads a .env.
 var envReaders = []string{
-	"dotenv", "dotenv-safe", "dotenv-flow", "env-cmd", "@nestjs/config", "python-dotenv", "environs", "django-environ", "python-decouple",
+	"dotenv", "dotenv-safe", "dotenv-flow", "env-cmd", "@nestjs/config", "python-dotenv", "environs",
+	"django-environ", "python-decouple",
 	"pydantic-settings", "dynaconf", "dotenvy", "dotenv-rails", "starlette", "laravel/framework",
 }
 
@@ -23,7 +24,8 @@ func (p *project) readsDotenv() bool {
 		}
 	}
 	for _, file := range []string{"go.mod", "Cargo.toml", "Gemfile", "composer.json"} {
-		for _, name := range []string{"joho/godotenv", "dotenvy", "\ndotenv", "dotenv-rails", "laravel/framework", "vlucas/phpdotenv"} {
+		for _, name := range []string{"joho/godotenv", "dotenvy", "\ndotenv", "dotenv-rails", "laravel/framework",
+			"vlucas/phpdotenv"} {
 			if strings.Contains(p.text(file), name) {
 				return true
 			}
@@ -51,7 +53,8 @@ func (p *project) exampleEnv() {
 			}
 			return address
 		})
-		if m := local.FindString(f.Value); m != "" && strings.Contains(f.Value, "://") && !strings.HasPrefix(f.Value, "http") {
+		if m := local.FindString(f.Value); m != "" && strings.Contains(f.Value, "://") && !strings.HasPrefix(f.Value,
+			"http") {
 			p.say("%s: %s is on this machine, and no service of the repository answers at that port", f.From, key)
 		}
 		if name := p.serviceOf(key, f.Value); name != "" {
@@ -79,7 +82,8 @@ func (p *project) serviceOf(key, value string) string {
 		return ""
 	}
 	ports := map[string][]string{
-		"DB": {"5432", "3306", "27017"}, "DATABASE": {"5432", "3306", "27017"}, "POSTGRES": {"5432"}, "PG": {"5432"}, "MYSQL": {"3306"},
+		"DB": {"5432", "3306", "27017"}, "DATABASE": {"5432", "3306",
+			"27017"}, "POSTGRES": {"5432"}, "PG": {"5432"}, "MYSQL": {"3306"},
 		"REDIS": {"6379"}, "MONGO": {"27017"}, "MONGODB": {"27017"}, "RABBITMQ": {"5672"}, "MEMCACHED": {"11211"},
 	}
 	for _, port := range ports[strings.TrimSuffix(strings.TrimSuffix(key, "_HOST"), "HOST")] {

@@ -54,7 +54,8 @@ func (p *project) goPackages() map[string]*goPackage {
 			pkg = &goPackage{dir: dir}
 			all[dir] = pkg
 		}
-		if pkg.files = append(pkg.files, file); f.Name.Name == "main" && (pkg.main == "" || strings.Contains(src, "\nfunc main()")) {
+		if pkg.files = append(pkg.files, file); f.Name.Name == "main" && (pkg.main == "" || strings.Contains(src,
+			"\nfunc main()")) {
 			pkg.main = file
 		}
 		for _, i := range f.Imports {
@@ -87,15 +88,20 @@ func onLinux(file, src string) bool {
 }
 
 var (
-	goServes  = lazyregexp.New(`\bhttp\.ListenAndServe(?:TLS)?\(|\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(|\bgin\.(?:Default|New)\(|\becho\.New\(|\bfiber\.New\(|\bfasthttp\.ListenAndServe|\bhttp\.Server\{`)
+	goServes = lazyregexp.New(`\bhttp\.ListenAndServe(?:TLS)?\(|\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(` +
+		`|\bgin\.(?:Default|New)\(|\becho\.New\(|\bfiber\.New\(|\bfasthttp\.ListenAndServe|\bhttp\.Server\{`)
 	goCommand = lazyregexp.New(`\bcobra\.Command\{|\bcli\.Command\{|\bkingpin\.Command\(|\bsubcommands\.Register\(`)
 	goTCP     = lazyregexp.New(`\bnet\.Listen\(\s*"tcp`)
-	goPort    = lazyregexp.New(`(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(|\.Listen\(\s*(?:"tcp[46]?",\s*)?)"(?:0\.0\.0\.0|\[::\])?:(\d{2,5})"`)
-	goLocal   = lazyregexp.New(`(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(|\.Listen\(\s*(?:"tcp[46]?",\s*)?)"(?:localhost|127\.0\.0\.1):(\d{2,5})"`)
+	goPort    = lazyregexp.New(`(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(` +
+		`|\.Listen\(\s*(?:"tcp[46]?",\s*)?)"(?:0\.0\.0\.0|\[::\])?:(\d{2,5})"`)
+	goLocal = lazyregexp.New(`(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(` +
+		`|\.Listen\(\s*(?:"tcp[46]?",\s*)?)"(?:localhost|127\.0\.0\.1):(\d{2,5})"`)
 	goEnvPort = lazyregexp.New(`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`)
-	goOrPort  = lazyregexp.New(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`)
-	ginRun    = lazyregexp.New(`\b\w+\.Run\(\)`) // at PORT, or 8080
-	goFlag    = lazyregexp.New(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})"?\s*[,)]`)
+	goOrPort  = lazyregexp.New(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})` +
+		`|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`)
+	ginRun = lazyregexp.New(`\b\w+\.Run\(\)`) // at PORT, or 8080
+	goFlag = lazyregexp.New(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port` +
+		`|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})"?\s*[,)]`)
 )
 
 // reach returns the files of a package and of those in the module that it imports.
@@ -141,7 +147,8 @@ func readGo(p *project) {
 	switch {
 	case len(mains) == 0:
 		p.program("a library", p.src("go.mod", ""))
-		p.ask("app.command", "no package main is in the module: it is a library, so write a program that uses it and name that")
+		p.ask("app.command",
+			"no package main is in the module: it is a library, so write a program that uses it and name that")
 	case len(mains) == 1:
 		p.goMain(all, module, mains[0])
 	default:
@@ -161,7 +168,8 @@ func (p *project) chosenMain(mains []*goPackage) *goPackage {
 			if pkg.dir == "." {
 				name = `\.`
 			}
-			if regexp.MustCompile(`go (?:build|install)\b.*\s` + name + `(?:/\*?\.go|/main\.go)?(?:\s|$)`).MatchString(run.args) {
+			if regexp.MustCompile(`go (?:build|install)\b.*\s` + name +
+				`(?:/\*?\.go|/main\.go)?(?:\s|$)`).MatchString(run.args) {
 				built = append(built, pkg)
 			}
 		}
@@ -187,7 +195,8 @@ func (p *project) goMain(all map[string]*goPackage, module string, pkg *goPackag
 		return
 	}
 	if !p.contains() && p.subcommands(all, module, pkg) {
-		p.ask("app.kind", "a part of the program is a server ("+from.String()+"), and it has other commands", Fact{Key: "app.kind", Value: kind, From: from},
+		p.ask("app.kind", "a part of the program is a server ("+from.String()+"), and it has other commands",
+			Fact{Key: "app.kind", Value: kind, From: from},
 			Fact{Key: "app.kind", Value: "command", From: source})
 		p.ask("app.command", "it has several commands", Fact{Key: "app.command", Value: "go run " + name, From: source})
 		return
@@ -198,7 +207,8 @@ func (p *project) goMain(all map[string]*goPackage, module string, pkg *goPackag
 
 // contains says whether an image or a compose file has a port for the app.
 func (p *project) contains() bool {
-	return p.wish.Kind != "" || slices.ContainsFunc(p.ports, p.contained) || slices.ContainsFunc(p.serves, func(f Fact) bool { return f.From.File == p.at("Procfile") })
+	return p.wish.Kind != "" || slices.ContainsFunc(p.ports, p.contained) || slices.ContainsFunc(p.serves,
+		func(f Fact) bool { return f.From.File == p.at("Procfile") })
 }
 
 // subcommands says whether a program has several commands.
@@ -213,7 +223,10 @@ func (p *project) imageArgs() string {
 		return ""
 	}
 	words := append(p.image.entry.words(), p.image.cmd.words()...)
-	if len(words) < 2 || slices.ContainsFunc(words[1:], func(word string) bool { return strings.ContainsAny(word, "/$") }) {
+	if len(words) < 2 || slices.ContainsFunc(words[1:], func(word string) bool {
+		return strings.ContainsAny(word,
+			"/$")
+	}) {
 		return ""
 	}
 	return shell(words[1:])
@@ -234,9 +247,11 @@ func (p *project) goKind(all map[string]*goPackage, module string, pkg *goPackag
 			p.set("PORT", "PORT", Source{file, lineOf(text, goEnvPort())})
 		}
 		if goLocal().MatchString(text) {
-			p.say("%s:%s listens on 127.0.0.1 only: abl's tests do not reach it until it listens on 0.0.0.0", file, lineOf(text, goLocal()))
+			p.say("%s:%s listens on 127.0.0.1 only: abl's tests do not reach it until it listens on 0.0.0.0", file,
+				lineOf(text, goLocal()))
 		}
-		if m := ready().FindStringSubmatchIndex(text); m != nil && goServes().MatchString(strings.Join(p.texts(files), "\n")) {
+		if m := ready().FindStringSubmatchIndex(text); m != nil && goServes().MatchString(strings.Join(p.texts(files),
+			"\n")) {
 			p.set("app.ready.path", text[m[2]:m[3]], Source{file, line(1 + strings.Count(text[:m[0]], "\n"))})
 		}
 	}

@@ -35,12 +35,14 @@ func loadJava(p *project) {
 	if p.has("pom.xml") {
 		from := p.src("pom.xml", "")
 		jdk := "default-jdk-headless"
-		m := regexp.MustCompile(`<(?:java\.version|maven\.compiler\.release|release)>\s*(\d+)`).FindStringSubmatch(p.text("pom.xml"))
+		m := regexp.MustCompile(`<(?:java\.version|maven\.compiler\.release` +
+			`|release)>\s*(\d+)`).FindStringSubmatch(p.text("pom.xml"))
 		if m != nil && atoi(m[1]) > 21 {
 			jdk = "openjdk-25-jdk-headless"
 		}
 		if m != nil && atoi(m[1]) > 25 {
-			p.say("%s asks for Java %s, and Debian 13 has 21 and 25: another version needs a Dockerfile (docs/toolchains.md)", p.at("pom.xml"), m[1])
+			p.say("%s asks for Java %s, and Debian 13 has 21 and 25: another version needs a Dockerfile (docs/toolchains.md)",
+				p.at("pom.xml"), m[1])
 		}
 		p.needs(from, jdk, "maven")
 		p.set("app.prepare", maven+"-DskipTests package", from)
@@ -54,7 +56,8 @@ func loadJava(p *project) {
 	if p.has("gradlew") {
 		p.set("app.prepare", "GRADLE_USER_HOME=.gradle-home ./gradlew --no-daemon assemble", p.src("gradlew", ""))
 		p.set("app.env.GRADLE_USER_HOME", "/workspace/src/"+path.Join(p.dir, ".gradle-home"), p.src("gradlew", ""))
-		p.set("network.allow", "maven, services.gradle.org, plugins.gradle.org, github.com, release-assets.githubusercontent.com", p.src("gradlew", ""))
+		p.set("network.allow",
+			"maven, services.gradle.org, plugins.gradle.org, github.com, release-assets.githubusercontent.com", p.src("gradlew", ""))
 		p.makes(".gradle-home")
 		p.makes("build")
 	}
@@ -67,7 +70,8 @@ func (p *project) jdk() string {
 		if slices.Contains([]string{"17", "21", "25"}, m[1]) {
 			return "openjdk-" + m[1] + "-jdk-headless" // Gradle takes no other
 		}
-		p.forbid("app.command", p.at(p.first("build.gradle", "build.gradle.kts"))+" asks for Java "+m[1]+", and Debian 12 and 13 have 17, 21 and 25 (docs/toolchains.md)")
+		p.forbid("app.command", p.at(p.first("build.gradle",
+			"build.gradle.kts"))+" asks for Java "+m[1]+", and Debian 12 and 13 have 17, 21 and 25 (docs/toolchains.md)")
 	}
 	file := "gradle/wrapper/gradle-wrapper.properties"
 	m := regexp.MustCompile(`gradle-(\d+)\.(\d+)`).FindStringSubmatch(p.text(file))
@@ -78,7 +82,8 @@ func (p *project) jdk() string {
 	case slices.Compare(version, []int{8, 5}) >= 0:
 		return "default-jdk-headless"
 	case slices.Compare(version, []int{7, 3}) < 0:
-		p.forbid("app.command", p.at(file)+" names Gradle "+m[1]+"."+m[2]+", which runs on no Java of Debian 12 or 13 (docs/toolchains.md)")
+		p.forbid("app.command",
+			p.at(file)+" names Gradle "+m[1]+"."+m[2]+", which runs on no Java of Debian 12 or 13 (docs/toolchains.md)")
 	}
 	return "openjdk-17-jdk-headless"
 }
@@ -126,7 +131,8 @@ func (p *project) mavenStart(text string, boots bool, from Source) {
 		p.ask("app.command", "pom.xml has several modules: --dir names one")
 	case strings.Contains(text, "quarkus-maven-plugin"):
 		p.server("http", p.src("pom.xml", "quarkus-maven-plugin"))
-		p.try(start{command: maven + "-o -DskipTests package && java -jar target/quarkus-app/quarkus-run.jar", port: 8080, from: p.src("pom.xml", "quarkus-maven-plugin")})
+		p.try(start{command: maven + "-o -DskipTests package && java -jar target/quarkus-app/quarkus-run.jar", port: 8080,
+			from: p.src("pom.xml", "quarkus-maven-plugin")})
 	case !strings.Contains(text, "mainClass"):
 		p.program("a library", from)
 	}
@@ -137,7 +143,8 @@ func (p *project) springPort() {
 	for _, name := range []string{"application.properties", "application.yml", "application.yaml"} {
 		file := "src/main/resources/" + name
 		text := p.text(file)
-		m := regexp.MustCompile(`(?m)^server\.port\s*[=:]\s*(?:\$\{[^:}]*:)?(\d+)|^server:\s*\n(?:[ \t]+.*\n)*?[ \t]+port:\s*(?:\$\{[^:}]*:)?(\d+)`)
+		m := regexp.MustCompile(`(?m)^server\.port\s*[=:]\s*(?:\$\{[^:}]*:)?(\d+)` +
+			`|^server:\s*\n(?:[ \t]+.*\n)*?[ \t]+port:\s*(?:\$\{[^:}]*:)?(\d+)`)
 		if m.MatchString(text) {
 			p.portsIn(p.at(file), text, m)
 			return

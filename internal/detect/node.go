@@ -28,10 +28,6 @@ type manifest struct {
 	Workspaces      any               `json:"workspaces"`
 }
 
-func (m manifest) has(name string) bool {
-	return m.Dependencies[name] != "" || m.DevDependencies[name] != ""
-}
-
 // script returns a script that does something: what npm init writes for tests fails always.
 func (m manifest) script(name string) string {
 	if s := m.Scripts[name]; !strings.Contains(s, "no test specified") {
@@ -40,7 +36,8 @@ func (m manifest) script(name string) string {
 	return ""
 }
 
-var scriptCall = lazyregexp.New(`(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?([\w:-]+)|(?:npm-run-all|run-s|run-p)((?:\s+[\w:-]+)+)`)
+var scriptCall = lazyregexp.New(`(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?([\w:-]+)|(?:npm-run-all|run-s` +
+	`|run-p)((?:\s+[\w:-]+)+)`)
 
 // whole puts the scripts that a script runs in their place, down to a depth.
 func (m manifest) whole(text string, depth int) string {
@@ -88,15 +85,19 @@ func loadNode(p *project) {
 
 // frameworks are packages with which a program answers HTTP.
 var frameworks = []string{
-	"express", "fastify", "koa", "@hapi/hapi", "@nestjs/core", "hono", "next", "nuxt", "polka", "restify", "@adonisjs/core",
-	"elysia", "@sveltejs/kit", "astro", "@remix-run/serve", "@remix-run/node", "react-scripts", "@angular/cli", "gatsby",
-	"@feathersjs/express", "apollo-server", "@apollo/server", "json-server", "@strapi/strapi", "h3", "@react-router/serve",
+	"express", "fastify", "koa", "@hapi/hapi", "@nestjs/core", "hono", "next", "nuxt", "polka", "restify",
+	"@adonisjs/core",
+	"elysia", "@sveltejs/kit", "astro", "@remix-run/serve", "@remix-run/node", "react-scripts", "@angular/cli",
+	"gatsby",
+	"@feathersjs/express", "apollo-server", "@apollo/server", "json-server", "@strapi/strapi", "h3",
+	"@react-router/serve",
 	"socket.io", "webpack-dev-server", "@11ty/eleventy", "@hono/node-server",
 }
 
 // pages says whether a framework makes pages: those are often development dependencies.
 func pages(name string) bool {
-	return slices.Contains([]string{"next", "nuxt", "@sveltejs/kit", "astro", "react-scripts", "@angular/cli", "gatsby", "@11ty/eleventy",
+	return slices.Contains([]string{"next", "nuxt", "@sveltejs/kit", "astro", "react-scripts", "@angular/cli", "gatsby",
+		"@11ty/eleventy",
 		"webpack-dev-server"}, name)
 }
 
@@ -201,10 +202,12 @@ func (p *project) nodeScript(name, text string) {
 // missing asks for a start command because the one of the repository needs a program that is not
 // in the app's container.
 func (p *project) missing(from Source, program string) {
-	p.ask("app.command", fmt.Sprintf("%s runs %s, which is not in the app's container (docs/toolchains.md)", from, program))
+	p.ask("app.command", fmt.Sprintf("%s runs %s, which is not in the app's container (docs/toolchains.md)", from,
+		program))
 }
 
-var builtFile = lazyregexp.New(`(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output|public/build)(?:/[\w./-]*)?)`)
+var builtFile = lazyregexp.New(`(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output` +
+	`|public/build)(?:/[\w./-]*)?)`)
 
 var started = lazyregexp.New(`(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:watch\s+)?(?:--?\S+\s+)*([\w./-]+)`)
 
@@ -215,7 +218,8 @@ func (p *project) builds(s *start, text, script string) bool {
 	if m := builtFile().FindStringSubmatch(text); m != nil && !p.has(m[1]) && !p.has(m[1]+".js") && !p.hasFolder(m[1]) {
 		need = m[1]
 	}
-	for program, folder := range map[string]string{"next start": ".next", "vite preview": "dist", "astro preview": "dist", "remix-serve": "build"} {
+	for program, folder := range map[string]string{"next start": ".next", "vite preview": "dist",
+		"astro preview": "dist", "remix-serve": "build"} {
 		if regexp.MustCompile(`(?:^|\s)` + program).MatchString(text) {
 			need = folder
 		}
@@ -278,12 +282,17 @@ func (p *project) nodeProgram(name string, words []string) (string, bool) {
 var (
 	listening = lazyregexp.New(`\.listen\s*\(|\bserve\s*\(\s*\{|Deno\.serve|Bun\.serve|export default \{[^}]*\bfetch\b`)
 	envPort   = lazyregexp.New(`(?:process\.env|Bun\.env|import\.meta\.env)(?:\.PORT\b|\[['"]PORT['"]\])`)
-	orPort    = lazyregexp.New(`(?:process\.env|Bun\.env)(?:\.PORT\b|\[['"]PORT['"]\])[\s),]*(?:\|\||\?\?)\s*\(?['"]?(\d{2,5})|\bPORT\s*=\s*['"]?(\d{2,5})['"]?\s*[,}].*process\.env|get(?:<\w+>)?\(\s*['"]PORT['"]\s*,\s*['"]?(\d{2,5})`)
-	callPort  = lazyregexp.New(`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b|\bserve\s*\(\s*\{[^}]*?\bport\s*:\s*(\d{2,5})\b|export default \{[^}]*?\bport\s*:\s*(\d{2,5})\b`)
+	orPort    = lazyregexp.New(`(?:process\.env|Bun\.env)(?:\.PORT\b|\[['"]PORT['"]\])[\s),]*(?:\|\|` +
+		`|\?\?)\s*\(?['"]?(\d{2,5})|\bPORT\s*=\s*['"]?(\d{2,5})['"]?\s*[,}].*process\.env` +
+		`|get(?:<\w+>)?\(\s*['"]PORT['"]\s*,\s*['"]?(\d{2,5})`)
+	callPort = lazyregexp.New(`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b` +
+		`|\bserve\s*\(\s*\{[^}]*?\bport\s*:\s*(\d{2,5})\b|export default \{[^}]*?\bport\s*:\s*(\d{2,5})\b`)
 	namedPort = lazyregexp.New(`(?i)\bport\s*[:=]\s*['"]?(\d{2,5})\b`)
 	tcpServer = lazyregexp.New(`\bnet\.createServer\b|from ['"](?:node:)?net['"]|require\(['"](?:node:)?net['"]\)`)
-	webServer = lazyregexp.New(`\bhttps?\.createServer\b|\bcreateServer\b.*http|(?:from|require\()\s*['"](?:node:)?https?['"]|Bun\.serve`)
-	hostLocal = lazyregexp.New(`\.listen\s*\([^)]*['"](?:127\.0\.0\.1|localhost)['"]|\bhost(?:name)?\s*:\s*['"](?:127\.0\.0\.1|localhost)['"]`)
+	webServer = lazyregexp.New(`\bhttps?\.createServer\b|\bcreateServer\b.*http|(?:from` +
+		`|require\()\s*['"](?:node:)?https?['"]|Bun\.serve`)
+	hostLocal = lazyregexp.New(`\.listen\s*\([^)]*['"](?:127\.0\.0\.1|localhost)['"]` +
+		`|\bhost(?:name)?\s*:\s*['"](?:127\.0\.0\.1|localhost)['"]`)
 )
 
 // nodeSources looks for servers and their ports in the source.
@@ -310,7 +319,8 @@ func (p *project) nodeSources() {
 			p.server("tcp", Source{file, lineOf(text, tcpServer())})
 		}
 		if hostLocal().MatchString(text) {
-			p.say("%s:%s listens on 127.0.0.1 only: abl's tests do not reach it until it listens on 0.0.0.0", file, lineOf(text, hostLocal()))
+			p.say("%s:%s listens on 127.0.0.1 only: abl's tests do not reach it until it listens on 0.0.0.0", file,
+				lineOf(text, hostLocal()))
 		}
 	}
 	p.routes(".js", ".mjs", ".cjs", ".ts", ".mts")
@@ -356,7 +366,8 @@ func (p *project) routes(endings ...string) {
 	}
 }
 
-var viteConfigs = []string{"vite.config.ts", "vite.config.js", "vite.config.mts", "vite.config.mjs", "astro.config.mjs", "nuxt.config.ts"}
+var viteConfigs = []string{"vite.config.ts", "vite.config.js", "vite.config.mts", "vite.config.mjs",
+	"astro.config.mjs", "nuxt.config.ts"}
 
 // configuredPort is the port in the configuration of a development server.
 func (p *project) configuredPort() int {

@@ -39,7 +39,8 @@ func (p *project) nodePrograms() {
 			p.commands = append(p.commands, Fact{Key: "app.command", Value: `node "$ABL_SRC/` + file + `"`, From: from})
 		case m.script("build") != "":
 			command := `npm --prefix "$ABL_SRC" run --silent build >&2 && node "$ABL_SRC/` + file + `"`
-			p.commands = append(p.commands, Fact{Key: "app.command", Value: command, From: from, Note: "scripts.build makes " + file})
+			p.commands = append(p.commands, Fact{Key: "app.command", Value: command, From: from, Note: "scripts.build makes " +
+				file})
 			p.makes(strings.Split(file, "/")[0])
 		}
 	}
@@ -47,7 +48,8 @@ func (p *project) nodePrograms() {
 		return
 	}
 	there := func(file string) bool {
-		return file != "" && (p.has(file) || p.has(file+".js") || p.has(path.Join(file, "index.js")) || m.script("build") != "")
+		return file != "" && (p.has(file) || p.has(file+".js") || p.has(path.Join(file, "index.js")) ||
+			m.script("build") != "")
 	}
 	for _, place := range []string{"main", "module", "exports"} {
 		is := map[string]bool{"main": there(m.Main), "exports": m.Exports != nil, "module": there(m.Module)}[place]

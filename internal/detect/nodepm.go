@@ -28,7 +28,8 @@ func (p *project) findManager() (m manager) {
 	named, version, _ := strings.Cut(p.node.PackageManager, "@")
 	version, _, _ = strings.Cut(version, "+")
 	owners := map[string]string{
-		"package-lock.json": "npm", "npm-shrinkwrap.json": "npm", "pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun",
+		"package-lock.json": "npm", "npm-shrinkwrap.json": "npm", "pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn",
+		"bun.lock": "bun", "bun.lockb": "bun",
 	}
 	order := []string{"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"}
 	slices.SortStableFunc(order, func(a, b string) int {
@@ -72,7 +73,8 @@ func (p *project) installs(m manager, kept bool) string {
 	case m.name == "npm":
 		return "npm " + m.install
 	case kept:
-		return "npm install --no-save --no-package-lock --prefix " + tools + " " + m.pack + " && " + m.env + tools + "/node_modules/.bin/" + m.name + " " + m.install
+		return "npm install --no-save --no-package-lock --prefix " + tools + " " + m.pack + " && " + m.env + tools +
+			"/node_modules/.bin/" + m.name + " " + m.install
 	case own != nil && p.tree.Has(path.Join(path.Dir(m.lock), own[1])):
 		return m.env + "node " + own[1] + " " + m.install
 	case strings.HasPrefix(m.pack, "@yarnpkg"):
@@ -125,7 +127,8 @@ func pnpmOf(lock string) string {
 // foreign returns the program that a script runs and that is not in the app's container.
 func (p *project) foreign(text string) string {
 	for _, other := range []string{
-		"pnpm", "yarn", "bun", "bunx", "docker", "docker-compose", "turbo", "nx", "lerna", "deno", "wrangler", "vercel", "netlify",
+		"pnpm", "yarn", "bun", "bunx", "docker", "docker-compose", "turbo", "nx", "lerna", "deno", "wrangler",
+		"vercel", "netlify",
 	} {
 		if p.node.depends(other) == "" && calls(text, other) && !p.keeps(other) {
 			return other
@@ -142,7 +145,8 @@ func calls(text, program string) bool {
 // lock file, which is in the folder that is worked in.
 func (p *project) keeps(program string) bool {
 	m := p.findManager()
-	return m.lock != "" && climb(p.dir, path.Dir(m.lock)) == "" && (m.name == program || m.name == "bun" && program == "bunx")
+	return m.lock != "" && climb(p.dir, path.Dir(m.lock)) == "" && (m.name == program || m.name == "bun" &&
+		program == "bunx")
 }
 
 // withManager lets a command find the package manager that its script calls.

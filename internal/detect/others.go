@@ -58,18 +58,22 @@ var debianRust = []int{1, 85}
 // rustVersion names a version that Debian does not have.
 func (p *project) rustVersion() {
 	for _, file := range []string{"rust-toolchain.toml", "rust-toolchain", "Cargo.toml"} {
-		m := regexp.MustCompile(`(?m)^\s*(?:channel|rust-version)\s*=\s*"(\d+\.\d+)|^(\d+\.\d+)`).FindStringSubmatch(p.text(file))
+		m := regexp.MustCompile(`(?m)^\s*(?:channel|rust-version)\s*=\s*"(\d+\.\d+)` +
+			`|^(\d+\.\d+)`).FindStringSubmatch(p.text(file))
 		if m != nil && slices.Compare(numbers(m[1]+m[2]), debianRust) > 0 {
-			p.say("%s asks for Rust %s, and Debian 13 has 1.85: another version needs a Dockerfile (docs/toolchains.md)", p.at(file), m[1]+m[2])
+			p.say("%s asks for Rust %s, and Debian 13 has 1.85: another version needs a Dockerfile (docs/toolchains.md)",
+				p.at(file), m[1]+m[2])
 		}
 	}
 }
 
 var (
-	rustPort = lazyregexp.New(`"(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]|localhost):(\d{2,5})"|\(\[0, ?0, ?0, ?0\], ?(\d{2,5})\)|"(?:0\.0\.0\.0|127\.0\.0\.1)"\s*,\s*(\d{2,5})\)`)
-	clapPort = lazyregexp.New(`#\[(?:arg|clap|structopt)\([^\]]*"[^"]*port[^"]*"[^\]]*default_value(?:_t)?\s*=\s*"?(\d{2,5})`)
-	rustTCP  = lazyregexp.New(`TcpListener::bind`)
-	rustEnv  = lazyregexp.New(`env::var\("PORT"\)`)
+	rustPort = lazyregexp.New(`"(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]|localhost):(\d{2,5})"` +
+		`|\(\[0, ?0, ?0, ?0\], ?(\d{2,5})\)|"(?:0\.0\.0\.0|127\.0\.0\.1)"\s*,\s*(\d{2,5})\)`)
+	clapPort = lazyregexp.New(`#\[(?:arg|clap` +
+		`|structopt)\([^\]]*"[^"]*port[^"]*"[^\]]*default_value(?:_t)?\s*=\s*"?(\d{2,5})`)
+	rustTCP = lazyregexp.New(`TcpListener::bind`)
+	rustEnv = lazyregexp.New(`env::var\("PORT"\)`)
 )
 
 func readRust(p *project) {
@@ -172,7 +176,8 @@ func readRuby(p *project) {
 			p.try(start{command: "bundle exec ruby " + file + " -o 0.0.0.0 -p 4567", port: 4567, from: p.src(file, "")})
 		}
 	}
-	if text := p.text("config/routes.rb"); strings.Contains(text, `"/up"`) || regexp.MustCompile(`get ['"]up['"]`).MatchString(text) {
+	if text := p.text("config/routes.rb"); strings.Contains(text, `"/up"`) ||
+		regexp.MustCompile(`get ['"]up['"]`).MatchString(text) {
 		p.set("app.ready.path", "/up", p.src("config/routes.rb", ""))
 	}
 	p.rubyPorts()
@@ -181,9 +186,11 @@ func readRuby(p *project) {
 		p.program("a program", Source{File: file})
 		name := strings.TrimPrefix(strings.TrimPrefix(file, p.dir), "/")
 		p.commands = append(p.commands, Fact{Key: "app.command", From: Source{File: file},
-			Value: `BUNDLE_GEMFILE="$ABL_SRC/Gemfile" BUNDLE_PATH="$ABL_SRC/vendor/bundle" bundle exec ruby "$ABL_SRC/` + name + `"`})
+			Value: `BUNDLE_GEMFILE="$ABL_SRC/Gemfile" BUNDLE_PATH="$ABL_SRC/vendor/bundle" bundle exec ruby "$ABL_SRC/` +
+				name + `"`})
 	}
-	for _, c := range [][3]string{{"rubocop", "lint", "bundle exec rubocop"}, {"rspec", "test", "bundle exec rspec"}, {"rspec-rails", "test", "bundle exec rspec"}} {
+	for _, c := range [][3]string{{"rubocop", "lint", "bundle exec rubocop"}, {"rspec", "test", "bundle exec rspec"},
+		{"rspec-rails", "test", "bundle exec rspec"}} {
 		if gems[c[0]] {
 			p.check(c[1], c[2], c[1], p.src("Gemfile", c[0]))
 		}
@@ -197,7 +204,8 @@ func readRuby(p *project) {
 func (p *project) rubyPorts() {
 	for _, file := range []string{"config/puma.rb", "config.ru", "app.rb", "server.rb"} {
 		text := p.text(file)
-		p.portsIn(p.at(file), text, regexp.MustCompile(`ENV\.fetch\(\s*['"]PORT['"]\s*(?:,\s*['"]?(\d{2,5})|\)\s*\{\s*['"]?(\d{2,5}))`),
+		p.portsIn(p.at(file), text,
+			regexp.MustCompile(`ENV\.fetch\(\s*['"]PORT['"]\s*(?:,\s*['"]?(\d{2,5})|\)\s*\{\s*['"]?(\d{2,5}))`),
 			regexp.MustCompile(`ENV\[['"]PORT['"]\]\s*\|\|\s*['"]?(\d{2,5})|(?m)^\s*(?:set :port,|port)\s+(\d{2,5})`))
 		if strings.Contains(text, `"PORT"`) || strings.Contains(text, `'PORT'`) {
 			p.set("PORT", "PORT", p.src(file, ""))
@@ -210,10 +218,12 @@ func (p *project) railsStart(from Source) {
 	locked := regexp.MustCompile(`(?m)^ {4}rails \((\d+)\.[\d.]+\)|gem ['"]rails['"],\s*['"][~>= ]*(\d+)\.`)
 	m := locked.FindStringSubmatch(p.text("Gemfile.lock") + "\n" + p.text("Gemfile"))
 	if m != nil && atoi(m[1]+m[2]) < 7 {
-		p.forbid("app.command", "Rails "+m[1]+m[2]+" does not run on Ruby 3.3, which Debian 13 has: it needs an image of its own (docs/toolchains.md)")
+		p.forbid("app.command",
+			"Rails "+m[1]+m[2]+" does not run on Ruby 3.3, which Debian 13 has: it needs an image of its own (docs/toolchains.md)")
 		return
 	}
-	p.try(start{command: "bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000", port: 3000, from: from})
+	p.try(start{command: "bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000", port: 3000,
+		from: from})
 	if m := regexp.MustCompile(`(?m)^ruby ['"]([\d.]+)['"]`).FindStringSubmatch(p.text("Gemfile")); m != nil {
 		p.say("%s asks for Ruby %s exactly, and Debian 13 has 3.3: Bundler refuses another version", p.at("Gemfile"), m[1])
 	}
@@ -236,9 +246,11 @@ func (p *project) composer() (c composer) {
 
 func loadPHP(p *project) {
 	from := p.src(p.first("composer.lock", "composer.json"), "")
-	p.needs(p.src("composer.json", ""), "php-cli", "php-xml", "php-mbstring", "php-curl", "php-sqlite3", "composer", "unzip")
+	p.needs(p.src("composer.json", ""), "php-cli", "php-xml", "php-mbstring", "php-curl", "php-sqlite3", "composer",
+		"unzip")
 	if want := p.composer().Require["php"]; want != "" && !satisfies([]int{8, 4, 0}, want) {
-		p.say("%s asks for PHP %s, and Debian 13 has 8.4: another version needs a Dockerfile (docs/toolchains.md)", p.at("composer.json"), want)
+		p.say("%s asks for PHP %s, and Debian 13 has 8.4: another version needs a Dockerfile (docs/toolchains.md)",
+			p.at("composer.json"), want)
 	}
 	if strings.Contains(p.text("composer.json"), "pgsql") {
 		p.needs(p.src("composer.json", "require"), "php-pgsql")
@@ -258,7 +270,8 @@ func (p *project) laravelStart() {
 	if env["DB_CONNECTION"].Value == "sqlite" {
 		serve = "touch database/database.sqlite && " + serve
 	}
-	p.note("app.env.APP_KEY", "base64:"+strings.Repeat("A", 43)+"=", p.src("artisan", ""), "made for tests: Laravel does not start without one")
+	p.note("app.env.APP_KEY", "base64:"+strings.Repeat("A", 43)+"=", p.src("artisan", ""),
+		"made for tests: Laravel does not start without one")
 	p.try(start{command: serve, port: 8000, from: p.src("artisan", "")})
 }
 
@@ -284,7 +297,8 @@ func readPHP(p *project) {
 			file, _ = list[0].(string)
 		}
 		if p.has(file) {
-			p.commands = append(p.commands, Fact{Key: "app.command", Value: `php "$ABL_SRC/` + path.Clean(file) + `"`, From: p.src("composer.json", "bin")})
+			p.commands = append(p.commands, Fact{Key: "app.command", Value: `php "$ABL_SRC/` + path.Clean(file) + `"`,
+				From: p.src("composer.json", "bin")})
 		}
 	default:
 		p.library(p.src("composer.json", ""), `cd "$ABL_SRC" && php`, "PHP runs what a test passes by -r")
@@ -294,7 +308,8 @@ func readPHP(p *project) {
 			p.check(s, "composer "+s, s, p.src("composer.json", "scripts."+s))
 		}
 	}
-	if c.RequireDev["phpunit/phpunit"] != "" && slices.ContainsFunc([]string{"phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"}, p.has) {
+	if c.RequireDev["phpunit/phpunit"] != "" && slices.ContainsFunc([]string{"phpunit.xml", "phpunit.xml.dist",
+		"phpunit.dist.xml"}, p.has) {
 		p.check("test", "vendor/bin/phpunit", "tests", p.src("composer.json", "require-dev.phpunit/phpunit"))
 	}
 }

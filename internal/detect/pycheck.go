@@ -26,7 +26,8 @@ func (p *project) entryPoints() map[string]Source {
 			all[strings.TrimSpace(name)] = p.src("setup.cfg", "options.entry_points."+strings.TrimSpace(name))
 		}
 	}
-	for _, m := range regexp.MustCompile(`['"]([\w.-]+)\s*=\s*[\w.]+:\w+['"]`).FindAllStringSubmatch(p.text("setup.py"), -1) {
+	for _, m := range regexp.MustCompile(`['"]([\w.-]+)\s*=\s*[\w.]+:\w+['"]`).FindAllStringSubmatch(p.text("setup.py"),
+		-1) {
 		all[m[1]] = p.src("setup.py", "entry_points."+m[1])
 	}
 	return all
@@ -48,7 +49,8 @@ func (p *project) pythonPrograms() {
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		p.program("a program", entries[name])
 		if p.python.installed {
-			p.commands = append(p.commands, Fact{Key: "app.command", Value: `"$ABL_SRC/.venv/bin/` + name + `"`, From: entries[name]})
+			p.commands = append(p.commands, Fact{Key: "app.command", Value: `"$ABL_SRC/.venv/bin/` + name + `"`,
+				From: entries[name]})
 		}
 	}
 	if len(p.commands) > 0 || len(p.serves) > 0 {
@@ -66,18 +68,21 @@ func (p *project) pythonPrograms() {
 		name := strings.TrimPrefix(strings.TrimPrefix(path.Dir(file), p.dir), "/")
 		p.program("a program", Source{File: file})
 		module := strings.ReplaceAll(strings.TrimPrefix(name, "src/"), "/", ".")
-		p.commands = append(p.commands, Fact{Key: "app.command", Value: search + python + " -m " + module, From: Source{File: file}})
+		p.commands = append(p.commands, Fact{Key: "app.command", Value: search + python + " -m " + module,
+			From: Source{File: file}})
 		return
 	}
 	for _, file := range p.sources(".py") {
 		inner := strings.TrimPrefix(strings.TrimPrefix(file, p.dir), "/")
-		if text := p.tree.text(file, maxSource); !strings.Contains(inner, "/") && inner != "setup.py" && pyMain().MatchString(text) {
+		if text := p.tree.text(file, maxSource); !strings.Contains(inner, "/") && inner != "setup.py" &&
+			pyMain().MatchString(text) {
 			from := Source{file, lineOf(text, pyMain())}
 			p.program("a program", from)
 			p.commands = append(p.commands, Fact{Key: "app.command", Value: python + ` "$ABL_SRC/` + inner + `"`, From: from})
 		}
 	}
-	if from := p.first("pyproject.toml", "setup.py"); len(p.tools) == 0 && from != "" && p.image == nil && len(p.sources(".py")) > 0 {
+	if from := p.first("pyproject.toml", "setup.py"); len(p.tools) == 0 && from != "" && p.image == nil &&
+		len(p.sources(".py")) > 0 {
 		p.library(p.src(from, ""), search+python, "Python runs what a test passes by -c")
 	}
 }
@@ -97,7 +102,8 @@ func (p *project) pythonChecks() {
 	}
 	tests := p.tree.Below(p.dir, func(name string) bool {
 		base := path.Base(name)
-		return strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py") || base == "tests.py" || strings.HasSuffix(base, "_test.py")
+		return strings.HasPrefix(base, "test_") && strings.HasSuffix(base, ".py") || base == "tests.py" ||
+			strings.HasSuffix(base, "_test.py")
 	})
 	from, ok := needs["pytest"]
 	switch {
@@ -122,7 +128,8 @@ func (p *project) pytest(tests []string) bool {
 	}
 	return slices.ContainsFunc(tests, func(file string) bool {
 		text := p.tree.text(file, maxSource)
-		return strings.Contains(text, "import pytest") || !strings.Contains(text, "unittest") && !strings.Contains(text, "TestCase")
+		return strings.Contains(text, "import pytest") || !strings.Contains(text, "unittest") && !strings.Contains(text,
+			"TestCase")
 	})
 }
 

@@ -50,7 +50,8 @@ type pythonProject struct {
 var requirement = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
 
 func (p *project) require(text string, from Source) {
-	if name := strings.ToLower(strings.ReplaceAll(requirement().FindString(strings.TrimSpace(text)), "_", "-")); name != "" {
+	if name := strings.ToLower(strings.ReplaceAll(requirement().FindString(strings.TrimSpace(text)), "_",
+		"-")); name != "" {
 		if _, known := p.python.needs[name]; !known {
 			p.python.needs[name] = from
 		}
@@ -113,7 +114,7 @@ func (p *project) pythonNeeds() {
 			}
 		}
 	}
-	for _, m := range regexp.MustCompile(`['"]([A-Za-z0-9._-]+)\s*(?:[<>=~!\[;][^'"]*)?['"]`).FindAllStringSubmatch(setupNeeds().FindString(p.text("setup.py")), -1) {
+	for _, m := range setupNeed().FindAllStringSubmatch(setupNeeds().FindString(p.text("setup.py")), -1) {
 		p.require(m[1], p.src("setup.py", "install_requires"))
 	}
 }
@@ -133,17 +134,21 @@ func (p *project) requirementsIn(file string, depth int) {
 
 // section returns the indented lines below a key of setup.cfg.
 func section(text, key string) string {
-	if m := regexp.MustCompile(`(?m)^` + key + `\s*=[ \t]*\n((?:[ \t]+\S.*\n|\s*\n)+)`).FindStringSubmatch(text); m != nil {
+	if m := regexp.MustCompile(`(?m)^` + key +
+		`\s*=[ \t]*\n((?:[ \t]+\S.*\n|\s*\n)+)`).FindStringSubmatch(text); m != nil {
 		return m[1]
 	}
 	return ""
 }
 
+var setupNeed = lazyregexp.New(`['"]([A-Za-z0-9._-]+)\s*(?:[<>=~!\[;][^'"]*)?['"]`)
+
 var setupNeeds = lazyregexp.New(`(?s)install_requires\s*=\s*\[.*?\]`)
 
 // requirements are the files that pip installs from.
 func (p *project) requirements() (names []string) {
-	for _, name := range []string{"requirements.txt", "requirements/base.txt", "requirements/dev.txt", "requirements-dev.txt", "dev-requirements.txt",
+	for _, name := range []string{"requirements.txt", "requirements/base.txt", "requirements/dev.txt",
+		"requirements-dev.txt", "dev-requirements.txt",
 		"requirements-test.txt", "requirements_dev.txt"} {
 		if p.has(name) && !(name == "requirements/base.txt" && strings.Contains(p.text("requirements/dev.txt"), "base.txt")) {
 			names = append(names, name)
@@ -154,6 +159,11 @@ func (p *project) requirements() (names []string) {
 
 // venv is how pip gets a place of its own.
 const venv = "python3 -m venv .venv && .venv/bin/pip install "
+
+// apart installs a package manager outside of the source.
+func apart(name string) string {
+	return "python3 -m venv /tmp/" + name + " && /tmp/" + name + "/bin/pip install " + name + " && "
+}
 
 // pythonPrepare finds the package manager by its lock file.
 func (p *project) pythonPrepare() {
@@ -173,7 +183,7 @@ func (p *project) pythonPrepare() {
 	switch files := p.requirements(); {
 	case p.has("uv.lock"):
 		from = p.src("uv.lock", "")
-		command = "python3 -m venv /tmp/uv && /tmp/uv/bin/pip install uv && UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never /tmp/uv/bin/uv sync --frozen"
+		command = apart("uv") + "UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never /tmp/uv/bin/uv sync --frozen"
 		if extras != "" {
 			command += " --all-extras"
 		}
@@ -182,10 +192,10 @@ func (p *project) pythonPrepare() {
 		}
 	case p.has("poetry.lock") || py.Tool.Poetry != nil && len(files) == 0:
 		from = p.src(p.first("poetry.lock", "pyproject.toml"), "")
-		command = "python3 -m venv /tmp/poetry && /tmp/poetry/bin/pip install poetry && POETRY_VIRTUALENVS_IN_PROJECT=true /tmp/poetry/bin/poetry install --no-interaction"
+		command = apart("poetry") + "POETRY_VIRTUALENVS_IN_PROJECT=true /tmp/poetry/bin/poetry install --no-interaction"
 	case p.has("Pipfile.lock") && len(files) == 0:
 		from = p.src("Pipfile.lock", "")
-		command = "python3 -m venv /tmp/pipenv && /tmp/pipenv/bin/pip install pipenv && PIPENV_VENV_IN_PROJECT=1 /tmp/pipenv/bin/pipenv sync --dev"
+		command = apart("pipenv") + "PIPENV_VENV_IN_PROJECT=1 /tmp/pipenv/bin/pipenv sync --dev"
 	case len(files) > 0:
 		from = p.src(files[0], "")
 		command = venv + "-r " + strings.Join(files, " -r ")
@@ -193,7 +203,8 @@ func (p *project) pythonPrepare() {
 			command += " -e ."
 		}
 	case len(py.BuildSystem) > 0 || py.Project.Name != "" || p.has("setup.py"):
-		if from = p.src(p.first("pyproject.toml", "setup.py"), ""); len(p.python.needs) == 0 && (len(p.entryPoints()) == 0 || p.module() != "") {
+		if from = p.src(p.first("pyproject.toml", "setup.py"), ""); len(p.python.needs) == 0 &&
+			(len(p.entryPoints()) == 0 || p.module() != "") {
 			return // the source alone is enough
 		}
 		if command = venv + "-e ."; extras != "" {
@@ -279,12 +290,14 @@ func (p *project) reachable(name, args string) string {
 	return args
 }
 
-var pythonWeb = []string{"flask", "fastapi", "django", "starlette", "aiohttp", "tornado", "sanic", "bottle", "falcon", "quart", "litestar",
+var pythonWeb = []string{"flask", "fastapi", "django", "starlette", "aiohttp", "tornado", "sanic", "bottle", "falcon",
+	"quart", "litestar",
 	"pyramid", "streamlit", "djangorestframework", "gradio", "robyn", "cherrypy"}
 
 func readPython(p *project) {
 	for _, name := range pythonWeb {
-		if from, ok := p.python.needs[name]; ok && !strings.Contains(from.Place, "dev") && !strings.Contains(from.Place, "test") {
+		if from, ok := p.python.needs[name]; ok && !strings.Contains(from.Place, "dev") && !strings.Contains(from.Place,
+			"test") {
 			p.server("http", from)
 			break
 		}
@@ -305,7 +318,8 @@ func (p *project) djangoStart() {
 	}
 	for _, file := range p.requirements() {
 		if m := oldDjango().FindStringSubmatch(p.text(file)); m != nil {
-			p.forbid("app.command", p.at(file)+" asks for Django "+m[1]+", which runs on no Python that abl has (docs/toolchains.md)")
+			p.forbid("app.command",
+				p.at(file)+" asks for Django "+m[1]+", which runs on no Python that abl has (docs/toolchains.md)")
 			delete(p.values, "toolchain.python")
 			p.server("http", p.src("manage.py", ""))
 			return
@@ -314,13 +328,16 @@ func (p *project) djangoStart() {
 	from := p.src("manage.py", "")
 	p.server("http", from)
 	run := p.interpreter() + " manage.py "
-	p.try(start{command: run + "migrate --noinput && " + run + "runserver --noreload 0.0.0.0:8000", port: 8000, from: from})
+	p.try(start{command: run + "migrate --noinput && " + run + "runserver --noreload 0.0.0.0:8000", port: 8000,
+		from: from})
 	for _, file := range p.sources(".py") {
 		if path.Base(file) != "settings.py" && !strings.Contains(file, "settings/") {
 			continue
 		}
-		if m := allowedHosts().FindStringSubmatch(p.tree.text(file, maxSource)); m != nil && !strings.Contains(m[1], "*") && !strings.Contains(m[1], "app") {
-			p.say("%s:%s: ALLOWED_HOSTS has to contain \"app\", the host name that the tests use", file, lineOf(p.tree.text(file, maxSource), allowedHosts()))
+		if m := allowedHosts().FindStringSubmatch(p.tree.text(file, maxSource)); m != nil && !strings.Contains(m[1], "*") &&
+			!strings.Contains(m[1], "app") {
+			p.say("%s:%s: ALLOWED_HOSTS has to contain \"app\", the host name that the tests use", file,
+				lineOf(p.tree.text(file, maxSource), allowedHosts()))
 			break
 		}
 	}
@@ -329,14 +346,17 @@ func (p *project) djangoStart() {
 var (
 	oldDjango    = lazyregexp.New(`(?mi)^django\s*==\s*((?:1\.|2\.|3\.[01])[\d.]*)`)
 	allowedHosts = lazyregexp.New(`(?m)^ALLOWED_HOSTS\s*=\s*(.*)$`)
-	pyApp        = lazyregexp.New(`(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic|Bottle)\(`)
-	pyFactory    = lazyregexp.New(`(?m)^def (create_app|make_app)\(`)
-	pyRun        = lazyregexp.New(`\.run\s*\(([^)]*)\)`)
-	pyPort       = lazyregexp.New(`(?:environ\.get|getenv|config|env(?:\.int)?)\(\s*['"]PORT['"]\s*,\s*(?:default\s*=\s*)?['"]?(\d{2,5})|\bport\s*=\s*(\d{2,5})\b`)
-	pyEnvPort    = lazyregexp.New(`environ(?:\.get\(|\[)\s*['"]PORT['"]|getenv\(\s*['"]PORT['"]`)
-	pyTCP        = lazyregexp.New(`socketserver\.\w*TCPServer|asyncio\.start_server|\.create_server\(|socket\.SOCK_STREAM[\s\S]*\.listen\(`)
-	pyHTTP       = lazyregexp.New(`HTTPServer\(|http\.server|make_server\(|web\.run_app\(|HTTPServer\b`)
-	pyMain       = lazyregexp.New(`(?m)^if __name__ == ['"]__main__['"]`)
+	pyApp        = lazyregexp.New(`(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic` +
+		`|Bottle)\(`)
+	pyFactory = lazyregexp.New(`(?m)^def (create_app|make_app)\(`)
+	pyRun     = lazyregexp.New(`\.run\s*\(([^)]*)\)`)
+	pyPort    = lazyregexp.New(`(?:environ\.get|getenv|config` +
+		`|env(?:\.int)?)\(\s*['"]PORT['"]\s*,\s*(?:default\s*=\s*)?['"]?(\d{2,5})|\bport\s*=\s*(\d{2,5})\b`)
+	pyEnvPort = lazyregexp.New(`environ(?:\.get\(|\[)\s*['"]PORT['"]|getenv\(\s*['"]PORT['"]`)
+	pyTCP     = lazyregexp.New(`socketserver\.\w*TCPServer|asyncio\.start_server|\.create_server\(` +
+		`|socket\.SOCK_STREAM[\s\S]*\.listen\(`)
+	pyHTTP = lazyregexp.New(`HTTPServer\(|http\.server|make_server\(|web\.run_app\(|HTTPServer\b`)
+	pyMain = lazyregexp.New(`(?m)^if __name__ == ['"]__main__['"]`)
 )
 
 // pythonStarts looks for the object that a server of the framework serves, and for a program that
@@ -386,7 +406,8 @@ func orElse(n, otherwise int) string {
 }
 
 func (p *project) flask(text, app string, from Source) {
-	p.try(start{command: p.python.programs + "flask --app " + app + " run --host 0.0.0.0 --port " + orElse(textPort(text), 5000), from: from})
+	p.try(start{command: p.python.programs + "flask --app " + app + " run --host 0.0.0.0 --port " +
+		orElse(textPort(text), 5000), from: from})
 }
 
 func (p *project) asgi(text, app string, from Source) {
@@ -417,7 +438,8 @@ func (p *project) pythonServer(file, name, text string) {
 		return
 	}
 	p.server(kind, Source{file, lineOf(text, expr)})
-	p.portsIn(file, text, pyPort(), regexp.MustCompile(`\(\s*(?:['"](?:0\.0\.0\.0|localhost|127\.0\.0\.1|)['"])\s*,\s*(\d{2,5})\s*\)`))
+	p.portsIn(file, text, pyPort(),
+		regexp.MustCompile(`\(\s*(?:['"](?:0\.0\.0\.0|localhost|127\.0\.0\.1|)['"])\s*,\s*(\d{2,5})\s*\)`))
 	if pyEnvPort().MatchString(text) {
 		p.set("PORT", "PORT", Source{file, lineOf(text, pyEnvPort())})
 	}

@@ -20,7 +20,8 @@ func languageOf(stack string) language {
 	case "node":
 		return language{[]string{"package.json"}, loadNode, readNode}
 	case "python":
-		return language{[]string{"pyproject.toml", "requirements.txt", "setup.py", "manage.py", "uv.lock", "poetry.lock", "requirements/base.txt", "Pipfile"}, loadPython, readPython}
+		return language{[]string{"pyproject.toml", "requirements.txt", "setup.py", "manage.py", "uv.lock", "poetry.lock",
+			"requirements/base.txt", "Pipfile"}, loadPython, readPython}
 	case "go":
 		return language{[]string{"go.mod"}, loadGo, readGo}
 	case "rust":
@@ -61,7 +62,8 @@ func (p *project) findStack() {
 		p.say("%s is taken for a part of a program in C: --stack %s takes it for the whole", found[0].From, found[0].Value)
 		return
 	case len(found) == 0:
-		if scripts := p.sources(".py"); len(scripts) > 0 && !strings.Contains(strings.Trim(strings.TrimPrefix(scripts[0], p.dir), "/"), "/") {
+		if scripts := p.sources(".py"); len(scripts) > 0 && !strings.Contains(strings.Trim(strings.TrimPrefix(scripts[0],
+			p.dir), "/"), "/") {
 			p.report.Stack = "python"
 			found = []Fact{{Key: "stack", Value: "python", From: Source{File: scripts[0]}}}
 			break
@@ -73,7 +75,8 @@ func (p *project) findStack() {
 		p.report.Stack = chosen.Value
 		for _, other := range found {
 			if other != chosen {
-				p.say("%s is taken for a part of the %s project: --stack %s takes it for the whole", other.From, chosen.Value, other.Value)
+				p.say("%s is taken for a part of the %s project: --stack %s takes it for the whole", other.From, chosen.Value,
+					other.Value)
 			}
 		}
 	}
@@ -86,7 +89,8 @@ func (p *project) findStack() {
 
 // endings are how the sources of a stack are named.
 var endings = map[string][]string{
-	"node": {".js", ".ts", ".mjs", ".tsx", ".jsx", ".cjs", ".vue", ".svelte"}, "python": {".py"}, "go": {".go"}, "rust": {".rs"},
+	"node": {".js", ".ts", ".mjs", ".tsx", ".jsx", ".cjs", ".vue",
+		".svelte"}, "python": {".py"}, "go": {".go"}, "rust": {".rs"},
 	"java": {".java", ".kt", ".groovy", ".scala"}, "ruby": {".rb"}, "php": {".php"},
 }
 
@@ -110,7 +114,8 @@ func (p *project) mainStack(found []Fact) Fact {
 	if bases := readImage(file, p.tree.Text(file)).bases; len(bases) > 0 {
 		base, _ = baseOf(strings.Fields(bases[len(bases)-1].args)[0])
 	}
-	of := map[string]string{"golang": "go", "openjdk": "java", "eclipse-temurin": "java", "maven": "java", "gradle": "java", "bun": "node"}
+	of := map[string]string{"golang": "go", "openjdk": "java", "eclipse-temurin": "java", "maven": "java",
+		"gradle": "java", "bun": "node"}
 	if of[base] != "" {
 		base = of[base]
 	}

@@ -144,7 +144,8 @@ func (p *project) sources(endings ...string) []string {
 // nested returns the folders below that are projects of their own, in the language of an ending.
 func (p *project) nested(ending string) map[string]bool {
 	marks := map[string][]string{
-		".py": {"pyproject.toml", "setup.py"}, ".go": {"go.mod"}, ".rs": {"Cargo.toml"}, ".js": {"package.json"}, ".rb": {"Gemfile"},
+		".py": {"pyproject.toml",
+			"setup.py"}, ".go": {"go.mod"}, ".rs": {"Cargo.toml"}, ".js": {"package.json"}, ".rb": {"Gemfile"},
 	}[ending]
 	all := map[string]bool{}
 	for _, name := range p.tree.Below(p.dir, func(name string) bool { return slices.Contains(marks, path.Base(name)) }) {
@@ -158,8 +159,10 @@ func (p *project) nested(ending string) map[string]bool {
 // aside says whether a folder holds no part of the app itself.
 func aside(part string) bool {
 	return strings.HasPrefix(part, ".") && part != "." || strings.HasPrefix(part, "_") || slices.Contains([]string{
-		"vendor", "test", "tests", "__tests__", "testdata", "testing", "examples", "example", "docs", "doc", "dist", "build", "target", "e2e",
-		"spec", "specs", "fixtures", "third_party", "migrations", "benchmarks", "benches", "bench", "scripts", "extra", "extras",
+		"vendor", "test", "tests", "__tests__", "testdata", "testing", "examples", "example", "docs", "doc", "dist",
+		"build", "target", "e2e",
+		"spec", "specs", "fixtures", "third_party", "migrations", "benchmarks", "benches", "bench", "scripts",
+		"extra", "extras",
 		"contrib", "hack", "tools", "profiling", "samples", "cypress", "fuzz", "playground",
 	}, part)
 }

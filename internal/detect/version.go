@@ -41,7 +41,8 @@ func (p *project) choose(tool string, all []asked) {
 		p.note("toolchain."+tool, p.best(tool, fit), a.from, note)
 		return
 	}
-	why := fmt.Sprintf("%s asks for %s %s, and abl has %s (docs/toolchains.md)", all[0].from, names[tool], wording.Cut(all[0].text, 40),
+	why := fmt.Sprintf("%s asks for %s %s, and abl has %s (docs/toolchains.md)", all[0].from, names[tool],
+		wording.Cut(all[0].text, 40),
 		wording.OneOf(toolchain.Lines(tool)))
 	if have := imageHas[tool]; have != "" {
 		why += "; without this key it is " + have
@@ -188,7 +189,8 @@ func (p *project) pythonVersion() {
 		version, _ := py.Tool.Poetry.Dependencies["python"].(string)
 		all = append(all, asked{version, p.src("pyproject.toml", "tool.poetry.dependencies.python")})
 	}
-	if p.choose("python", append(all, p.fromImage("python")...)); p.values["toolchain.python"].Value == "" && p.python.programs != "" &&
+	if p.choose("python", append(all, p.fromImage("python")...)); p.values["toolchain.python"].Value == "" &&
+		p.python.programs != "" &&
 		!slices.ContainsFunc(p.blocks, func(o Open) bool { return o.Key == "toolchain.python" }) {
 		p.note("toolchain.python", "3.13", p.values["app.prepare"].From, "no file names a version")
 	}

@@ -131,7 +131,8 @@ func (p Plan) files() (files []File) {
 		stack, _ = fs.ReadFile(template, "stacks/none.yaml")
 	}
 	if p.Version != "" {
-		stack = regexp.MustCompile(`(?m)^(# )?toolchain: .*$`).ReplaceAll(stack, fmt.Appendf(nil, "toolchain: {%s: %q}", p.Stack, p.Version))
+		stack = regexp.MustCompile(`(?m)^(# )?toolchain: .*$`).ReplaceAll(stack, fmt.Appendf(nil, "toolchain: {%s: %q}",
+			p.Stack, p.Version))
 	}
 	source, dir := "own", "" // what the settings say of the Builder's workspace
 	if p.Repo != "" {
@@ -147,7 +148,8 @@ func (p Plan) files() (files []File) {
 		found := settings{Report: *p.Detected, kind: p.Kind, repo: p.Repo}
 		stack, port = []byte(found.render()), "port "+cmp.Or(p.Detected.Get("app.port"), "…")
 	}
-	fill := strings.NewReplacer("@LANGUAGE@", languages()[p.Stack], "@KIND@", kind, "@SRC@", p.Src, "@REPO@", p.Repo, "@DIR@", dir,
+	fill := strings.NewReplacer("@LANGUAGE@", languages()[p.Stack], "@KIND@", kind, "@SRC@", p.Src, "@REPO@", p.Repo,
+		"@DIR@", dir,
 		"@PORT@", port)
 	only := func(line string) string { // "@http,tcp LINE" is for these kinds, "@own LINE" for such a source
 		words, rest, _ := strings.Cut(line[1:], " ")
@@ -266,7 +268,8 @@ func (p *Plan) markedStack(project fs.FS) {
 	for _, mark := range [][2]string{
 		{"package.json", "node"}, {"go.mod", "go"},
 		{"pyproject.toml", "python"}, {"requirements.txt", "python"}, {"setup.py", "python"},
-		{"Cargo.toml", "rust"}, {"pom.xml", "java"}, {"build.gradle", "java"}, {"build.gradle.kts", "java"}, {"Gemfile", "ruby"}, {"composer.json", "php"},
+		{"Cargo.toml", "rust"}, {"pom.xml", "java"}, {"build.gradle", "java"}, {"build.gradle.kts", "java"}, {"Gemfile",
+			"ruby"}, {"composer.json", "php"},
 	} {
 		if _, found := p.find(project, mark[0]); found {
 			p.Stack = mark[1]
@@ -276,7 +279,8 @@ func (p *Plan) markedStack(project fs.FS) {
 	p.Stack, p.Guessed = "node", true
 	entries, _ := fs.ReadDir(project, ".")
 	for _, e := range entries {
-		if name := e.Name(); !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "README") && !strings.HasPrefix(name, "LICENSE") && name != "prompts" {
+		if name := e.Name(); !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "README") && !strings.HasPrefix(name,
+			"LICENSE") && name != "prompts" {
 			p.Stack = "none"
 		}
 	}

@@ -228,7 +228,8 @@ func (s *settings) commands() {
 		if f.Note = ""; f.From.File == "" {
 			f.Note = "the commands below"
 		}
-		s.add("  ", fmt.Sprintf("%s: {command: %s, description: %s}", name, strconv.Quote(f.Value), strconv.Quote(note)), reason(f))
+		s.add("  ", fmt.Sprintf("%s: {command: %s, description: %s}", name, strconv.Quote(f.Value), strconv.Quote(note)),
+			reason(f))
 	}
 }
 
@@ -255,7 +256,8 @@ func (s *settings) rest() {
 		}
 	}
 	if !found {
-		s.add("", `# toolchain: {go: "1.27", node: "24", python: "3.13"}`, "languages in the image of the Builder and of the app")
+		s.add("", `# toolchain: {go: "1.27", node: "24", python: "3.13"}`,
+			"languages in the image of the Builder and of the app")
 	}
 	const image = "  builder: {dockerfile: .abl/images/builder.Dockerfile}"
 	if len(s.Packages) > 0 {
