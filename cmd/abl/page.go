@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -17,6 +21,7 @@ import (
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
+	"abl/internal/proc"
 	"abl/orchestrator/report"
 	"abl/roles"
 	"abl/roles/agent"
@@ -199,5 +204,32 @@ func reportPage(ctx context.Context, s *phase.Project, n int, path string, all [
 	if err = writePage(ctx, s, r, path); err == nil {
 		_, err = fmt.Fprintln(s.In.Stdout, path)
 	}
+	if err == nil && s.In.Bool("open") {
+		err = browse(ctx, path)
+	}
 	return err
+}
+
+// browse opens a file in the user's browser. It returns when the program has ended, or runs for a second.
+func browse(ctx context.Context, path string) error {
+	path, err := filepath.Abs(path)
+	program := cmp.Or(os.Getenv("BROWSER"), map[string]string{"darwin": "open"}[runtime.GOOS], "xdg-open")
+	cmd := proc.Command(context.WithoutCancel(ctx), program, path)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C here is not for the browser
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err == nil {
+		select {
+		case <-proc.Wait(cmd):
+			if code := proc.Code(cmd); code != 0 {
+				err = fmt.Errorf("%s ended with exit code %d", program, code)
+			}
+		case <-time.After(time.Second):
+		}
+	}
+	if err != nil {
+		return exit.With(exit.Environment, fmt.Errorf("cannot open the page: %w", err), "set BROWSER to a program that opens "+path)
+	}
+	return nil
 }

@@ -51,8 +51,12 @@ func runPhase(ctx context.Context, s *phase.Project) error {
 
 // openView opens the view of a run that the person chose.
 func openView(ctx context.Context, in *cli.Input) *view.View {
+	progress := in.String("progress")
+	if in.Bool("quiet") {
+		progress = view.Quiet
+	}
 	return view.Open(ctx, view.Options{
-		Progress: in.String("progress"), JSON: in.Bool("json"), Stdout: in.Bare.Stdout, Stderr: in.Bare.Stderr, Safe: in.Safe,
+		Progress: progress, JSON: in.Bool("json"), Stdout: in.Bare.Stdout, Stderr: in.Bare.Stderr, Safe: in.Safe,
 	})
 }
 

@@ -26,10 +26,11 @@ standard output. Every phase that ends with a verdict has it made.
 
 The records are JSON, in .abl/reports/ (docs/audit-record.md). abl writes one
 when an iteration is judged; no role sees them.`,
-		Examples: "abl report\nabl report 1\nabl report 2 --step 3 --md\nabl report 1 --html page.html",
+		Examples: "abl report\nabl report 1\nabl report 2 --step 3 --md\nabl report 1 --html page.html\nabl report --open",
 		Flags: []cli.Flag{
 			{Name: "step", Value: "X", Usage: "the iteration that made step-X, instead of the last one"},
 			{Name: "html", Usage: "as a page, in a file whose name is printed; without N of the phase judged last"},
+			{Name: "open", Usage: "show the page in your browser ($BROWSER, otherwise the desktop's)"},
 			{Name: "md", Usage: "as Markdown"},
 			{Name: "json", Usage: "the records as one JSON document (docs/json.md)"},
 		},
@@ -39,12 +40,13 @@ when an iteration is judged; no role sees them.`,
 
 func runReport(ctx context.Context, s *phase.Project) error {
 	in, n, page := s.In, 0, ""
+	html := in.Bool("html") || in.Bool("open")
 	for i, arg := range in.Args {
 		number, err := phase.Number(arg)
 		switch {
 		case err == nil && i == 0:
 			n = number
-		case in.Bool("html") && i == len(in.Args)-1:
+		case html && i == len(in.Args)-1:
 			page = arg
 		case i == 0:
 			return cli.WithHint("abl report lists what there is", "cannot report on phase %q: a phase is a number from 1 on", arg)
@@ -58,8 +60,8 @@ func runReport(ctx context.Context, s *phase.Project) error {
 		return err
 	case in.Bool("md") && in.Bool("json"):
 		return cli.WithHint("give one of them", "a report is Markdown or JSON, not both")
-	case in.Bool("html") && (in.Bool("md") || in.Bool("json") || step > 0):
-		return cli.WithHint("abl report 1 --html", "the page has all of a phase: --html goes without --md, --json and --step")
+	case html && (in.Bool("md") || in.Bool("json") || step > 0):
+		return cli.WithHint("abl report 1 --html", "the page has all of a phase: --html and --open go without --md, --json and --step")
 	case step > 0 && n == 0:
 		return cli.WithHint(fmt.Sprintf("abl report 1 --step %d", step), "--step needs the number of a phase")
 	}
@@ -76,7 +78,7 @@ func runReport(ctx context.Context, s *phase.Project) error {
 		all = append(all, records...)
 	}
 	switch {
-	case in.Bool("html") && (n == 0 || len(all) > 0):
+	case html && (n == 0 || len(all) > 0):
 		return reportPage(ctx, s, n, page, all)
 	case n > 0:
 		return reportPhase(ctx, s, n, step, all)

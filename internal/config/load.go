@@ -53,6 +53,12 @@ func (l *Loaded) Key(name string) (value, from string) {
 	return "", ""
 }
 
+// flagNames are the flags that set a key, as users type them.
+var flagNames = map[string]string{
+	"agent": "--agent", "agent.builder": "--builder-agent", "agent.verifier": "--verifier-agent", "models": "--model",
+	"loop.max_verifier_iterations": "--max-iterations", "budget.phase.usd": "--budget-usd", "budget.phase.tokens": "--budget-tokens",
+}
+
 // Load reads the configuration of the project and checks all that can be
 // checked without looking at the disk. Each layer covers the one before it:
 // defaults, the project's file, ABL_* in .env, ABL_* in the environment, flags
@@ -71,7 +77,7 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 			text, _ = env(variable(key)) // not set is as good as empty
 			return text, variable(key)
 		},
-		func(key string) (text, name string) { return flags[key], "flag " + key },
+		func(key string) (text, name string) { return flags[key], flagNames[key] },
 	}
 	var before PerRole // the flags
 	for _, layer := range layers {
@@ -223,6 +229,12 @@ func (l *Loaded) Lines() []Line {
 	values := yamlfile.Values(l.Config)
 	lines := make([]Line, 0, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
+		switch command, is := strings.CutSuffix(key, ".output"); {
+		case key == "app.ready.port": // belongs to services
+			continue
+		case is && values[key] == "" && strings.Contains(command, "_commands."):
+			values[key] = "hidden"
+		}
 		lines = append(lines, Line{key, values[key], cmp.Or(l.source(key), "default")})
 	}
 	return lines

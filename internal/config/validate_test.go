@@ -174,7 +174,7 @@ func TestMistakesOutsideTheFileNameTheirPlace(t *testing.T) {
 		{env: map[string]string{"ABL_BUDGET_PHASE_TOKENS": "0.5"}, want: `ABL_BUDGET_PHASE_TOKENS: budget.phase.tokens: want a whole number, got "0.5"`},
 		{env: map[string]string{"ABL_LIMITS_REQUESTS": "010"}, want: `ABL_LIMITS_REQUESTS: limits.requests: want a whole number, got "010"`},
 		{flags: map[string]string{"loop.no_progress": "0.5"}, want: `flag loop.no_progress: loop.no_progress: want a whole number, got "0.5"`},
-		{flags: map[string]string{"agent": "x"}, want: `flag agent: agent.builder: there is no agent "x"; there are gemini, claude, codex, copilot, scripted`},
+		{flags: map[string]string{"agent": "x"}, want: `--agent: agent.builder: there is no agent "x"; there are gemini, claude, codex, copilot, scripted`},
 		{flags: map[string]string{"app.port": "80"}, want: `.abl/config.yaml: app.command: want the command that starts the app, got ""`},
 		{dotenv: "ABL_DIRECTORIES_SRC=..\n", want: `ABL_DIRECTORIES_SRC in .env: directories.src: want a directory inside the project, got ".."`},
 		{dotenv: "K=\"sesame\n", want: ".env:1" + notOne},

@@ -33,6 +33,7 @@ type Input struct {
 
 	app     string
 	program *App
+	at      Command
 	flags   *urfave.Context
 }
 
@@ -101,6 +102,9 @@ func (in *Input) Bool(name string) bool { return in.flags.Bool(name) }
 
 // Set says whether a flag was given, on the command line or by its variable.
 func (in *Input) Set(name string) bool { return in.flags.IsSet(name) }
+
+// Takes reports whether the command has a flag of that name.
+func (in *Input) Takes(name string) bool { return in.at.flag(name).Name != "" }
 
 // Int is the value of a flag as a whole number, 0 when it has none. Anything
 // else is a usage error.

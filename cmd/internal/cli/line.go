@@ -123,7 +123,7 @@ func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 		ExitErrHandler: func(*urfave.Context, error) {},
 		OnUsageError:   l.misused,
 		Action: func(u *urfave.Context) error {
-			in.flags, in.Args = u, l.args
+			in.flags, in.Args, in.at = u, l.args, l.at
 			return l.act(ctx, app, in)
 		},
 	}

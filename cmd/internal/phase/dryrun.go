@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,9 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	f, err := s.State()
 	if err != nil {
 		return err
+	}
+	if _, err := os.Lstat(s.Paths.State()); errors.Is(err, fs.ErrNotExist) {
+		f.Project = "ID" // the project gets its id when its first phase starts
 	}
 	a, err := orchestrator.Admit(f, specs, n, s.asked(s.In.Bool("again")))
 	if err != nil {

@@ -108,7 +108,7 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 		return nil, exit.With(exit.Usage, fmt.Errorf("cannot open the project: %w", err), "replace it by a regular file or a directory: abl follows no link in .abl")
 	}
 	s = &Project{In: in}
-	if s.Conf, err = money.Settings(in, root, agents(in)); err == nil {
+	if s.Conf, err = money.Settings(in, root, settings(in)); err == nil {
 		err = cmp.Or(s.Conf.CheckDirs(root), checkSecrets(s.Conf))
 	}
 	if err != nil {
@@ -127,15 +127,21 @@ func Flags() []cli.Flag {
 		{Name: "agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play both roles with this agent (docs/agents.md)"},
 		{Name: "builder-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Builder with this agent"},
 		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Verifier with this agent, best of another family than the Builder's"},
+		{Name: "model", Short: "m", Value: "NAME", Usage: "have both roles use this model, or several in order: first,second"},
+		{Name: "max-iterations", Value: "N", Usage: "iterations of a round at most (default: loop.max_verifier_iterations)"},
+		{Name: "quiet", Short: "q", Usage: "print errors only; the exit code is the verdict"},
 		{Name: "no-baseline", Usage: "do not start the app as you committed it before the first call of an adopted repository"},
 		{Name: "take-mine", Usage: "commit what you changed in the source by hand, and go on from it"},
 	}, money.Flags(), cli.EnvironmentFlags())
 }
 
-// agents are the settings of who plays that flags of this command line set.
-func agents(in *cli.Input) map[string]string {
-	set := map[string]string{}
-	for flag, key := range map[string]string{"agent": "agent", "builder-agent": "agent.builder", "verifier-agent": "agent.verifier"} {
+// settings returns the settings that flags of this command line override, by key.
+func settings(in *cli.Input) map[string]string {
+	set, keys := map[string]string{}, map[string]string{"agent": "agent", "builder-agent": "agent.builder", "verifier-agent": "agent.verifier"}
+	if in.Takes("max-iterations") { // --model of other commands is not a role's
+		keys["model"], keys["max-iterations"] = "models", "loop.max_verifier_iterations"
+	}
+	for flag, key := range keys {
 		if in.Set(flag) {
 			set[key] = in.String(flag)
 		}

@@ -26,6 +26,9 @@ const (
 	JSON  = "json"
 )
 
+// Quiet as Options.Progress shows nothing: only the command's own error is printed.
+const Quiet = "quiet"
+
 // Options say what is shown and where.
 type Options struct {
 	Progress string // "" is Auto
