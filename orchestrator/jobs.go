@@ -57,7 +57,7 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 	call := c.call(role, p)
 	j := roles.Job{
 		Role: role, Agent: who.Agent, Image: who.Image, Place: role.Name, Gate: who.Gate, Files: who.Files,
-		Call: call, Cmds: c.Commands(role, p, up),
+		Call: call, Round: p.Round, Cmds: c.Commands(role, p, up),
 	}
 	if !role.App {
 		j.Trials = c.Trials

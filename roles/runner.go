@@ -41,6 +41,7 @@ type Job struct {
 	Role   Role
 	Agent  agent.Agent
 	Call   agent.Call
+	Round  int // for the events of the call
 	Image  string
 	Place  string       // whose network it joins, "" for none
 	Env    []string     // beyond the agent's own: the app's address
@@ -275,6 +276,7 @@ func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time
 
 func (r *Runner) emit(j Job, e state.Event) {
 	e.Time, e.Phase, e.Iteration, e.Step = time.Now().UTC(), j.Call.Phase, j.Call.Iteration, j.Call.Step
+	e.Round = j.Round
 	e.Role, e.Call, e.Agent, e.Model = j.Role.Name, j.Call.ID, j.Agent.Name, cmp.Or(e.Model, j.Call.Model)
 	r.Out.Emit(e)
 }

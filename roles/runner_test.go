@@ -35,6 +35,11 @@ func TestRun(t *testing.T) {
 	if got, want := r.kinds(), "call_start action:a call_end usage"; got != want {
 		t.Errorf("events %s, want %s", got, want)
 	}
+	for _, e := range r.events {
+		if e.Round != 2 || e.Iteration != 1 {
+			t.Errorf("event %s: got round %d, iteration %d, want 2, 1", e.Kind, e.Round, e.Iteration)
+		}
+	}
 	if e := r.events[3]; e.Model != "m-1" || *e.Tokens != 7 {
 		t.Errorf("usage %+v", e)
 	}

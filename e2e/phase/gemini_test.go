@@ -55,14 +55,17 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 		t.Errorf("verdicts: got %q, want %q: %s", got, want, p.Git(".abl/tests", "log", "-p", "--format=%s", "--", "failed_specs.md"))
 	}
 	for _, e := range of(all, state.CallStart) {
-		if e.Agent != "gemini" || e.Model != "gemini-2.5-pro" {
-			t.Errorf("the start of a call: got %+v, want agent gemini with model gemini-2.5-pro", e)
+		if e.Agent != "gemini" || e.Model != "gemini-2.5-pro" || e.Round != 1 {
+			t.Errorf("the start of a call: got %+v, want agent gemini with model gemini-2.5-pro in round 1", e)
 		}
 	}
 	if n := len(of(all, state.Action)); n < 20 {
 		t.Errorf("actions: got %d, want 20 or more", n)
 	}
 	for _, e := range of(all, state.PhaseStart) {
+		if e.Round != 1 {
+			t.Errorf("round of phase_start: got %d, want 1", e.Round)
+		}
 		wants(t, "the line before the first call", e.Text, "builder gemini (gemini-2.5-pro), GEMINI_API_KEY from the environment, held by the gateway", "no cap")
 	}
 	demoHistories(p)

@@ -77,7 +77,7 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 			text, _ = env(variable(key)) // not set is as good as empty
 			return text, variable(key)
 		},
-		func(key string) (text, name string) { return flags[key], flagNames[key] },
+		func(key string) (text, name string) { return flags[key], cmp.Or(flagNames[key], "flag "+key) },
 	}
 	var before PerRole // the flags
 	for _, layer := range layers {

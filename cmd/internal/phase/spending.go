@@ -157,6 +157,10 @@ func (r *Run) announce() error {
 		}
 		who = append(who, text)
 	}
-	r.out.Emit(state.Event{Kind: state.PhaseStart, Phase: r.phase, Text: fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), capText(r.Conf.Budget), r.lastCosts(r.file, r.phase))})
+	p := r.file.Phase(r.phase)
+	if !p.OnItsWay() {
+		p.Round++ // the loop opens it
+	}
+	r.out.Emit(state.Event{Kind: state.PhaseStart, Phase: r.phase, Round: p.Round, Text: fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), capText(r.Conf.Budget), r.lastCosts(r.file, r.phase))})
 	return nil
 }
