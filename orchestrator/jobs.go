@@ -26,6 +26,7 @@ import (
 type Player struct {
 	Agent    agent.Agent
 	Models   []string // to try, the one that the person wants first
+	Efforts  []string // of each model, as agent.Call has it
 	Image    string
 	Template string // the role's prompt, with its placeholders
 	Commands []helper.Command
@@ -88,10 +89,14 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 }
 
 func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
-	key, models := roles.Key(c.Number, role, p.Step, p.Attempt), c.Players[role.Name].Models
+	key, who := roles.Key(c.Number, role, p.Step, p.Attempt), c.Players[role.Name]
+	at, effort := min(p.Fallback[role.Name], len(who.Models)-1), ""
+	if at < len(who.Efforts) {
+		effort = who.Efforts[at]
+	}
 	return agent.Call{
 		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
-		Model: models[min(p.Fallback[role.Name], len(models)-1)], Session: roles.NewSession(),
+		Model: who.Models[at], Effort: effort, Session: roles.NewSession(),
 		Prompt: helper.Prompt, Dir: path.Join(role.Dir, role.Within),
 	}
 }

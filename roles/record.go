@@ -46,6 +46,7 @@ type Outcome struct {
 	Role    string          `json:"role"`
 	Agent   string          `json:"agent"`
 	Model   string          `json:"model"`
+	Effort  string          `json:"effort,omitempty"` // "" for the CLI's own default
 	Session string          `json:"session"`
 	Class   outcome.Outcome `json:"class"`
 	// One sentence when the class is not done.
@@ -78,6 +79,7 @@ type Intent struct {
 	Image   string    `json:"image"`
 	Agent   string    `json:"agent"`
 	Model   string    `json:"model"`
+	Effort  string    `json:"effort,omitempty"`
 	Session string    `json:"session"`
 	Begun   time.Time `json:"begun"`
 	// Reports that were there before, name → modification time in ns.

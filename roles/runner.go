@@ -70,7 +70,7 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Key: j.Call.ID, Role: j.Role.Name, Agent: intent.Agent, Model: intent.Model, Session: intent.Session, Started: intent.Begun, Requests: -1}
+	o := Outcome{Key: j.Call.ID, Role: j.Role.Name, Agent: intent.Agent, Model: intent.Model, Effort: intent.Effort, Session: intent.Session, Started: intent.Begun, Requests: -1}
 	if err := r.follow(ctx, j, rec, intent, &o); err != nil {
 		return o, err
 	}
@@ -156,6 +156,7 @@ func (r *Runner) lostIntent(j Job, rec Record) (Intent, error) {
 func (r *Runner) intent(j Job) Intent {
 	return Intent{
 		Key: j.Call.ID, Box: r.box(j), Image: j.Image, Agent: j.Agent.Name, Model: j.Call.Model,
+		Effort:  j.Call.Effort,
 		Session: j.Call.Session, Begun: time.Now().UTC(), Reports: helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports),
 	}
 }

@@ -21,6 +21,7 @@ type Config struct {
 	Notify           Notify             `yaml:"notify"`
 	Agent            PerRole            `yaml:"agent"`  // one name for both roles, or {builder: …, verifier: …}
 	Models           Models             `yaml:"models"` // each one name or a list (a fallback chain)
+	Effort           PerRole            `yaml:"effort"` // low, medium, high or max; "" for the agent's own
 	BuilderCommands  map[string]Command `yaml:"builder_commands"`
 	VerifierCommands map[string]Command `yaml:"verifier_commands"`
 	App              *App               `yaml:"app"` // nil: no app section
@@ -212,6 +213,7 @@ func Default() Config {
 		Directories: Directories{Src: "src", Tests: ".abl/tests"},
 		Publish:     "manual",
 		Agent:       PerRole{Builder: "gemini", Verifier: "gemini"},
+		Effort:      PerRole{Verifier: "high"},
 		Loop: Loop{
 			MaxVerifierIterations: 5,
 			CallTimeout:           Duration(30 * time.Minute),

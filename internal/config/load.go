@@ -197,7 +197,7 @@ func settable() []string {
 	c.App = &App{}
 	keys := yamlfile.Values(c)
 	delete(keys, "version")
-	for _, whole := range []string{"agent", "models", "loop.no_progress"} { // before its parts
+	for _, whole := range []string{"agent", "models", "effort", "loop.no_progress"} { // before its parts
 		keys[whole] = ""
 	}
 	return slices.Sorted(maps.Keys(keys))
@@ -251,6 +251,9 @@ func (l *Loaded) source(key string) string {
 	}
 	return ""
 }
+
+// Chosen reports whether the user set a key.
+func (l *Loaded) Chosen(key string) bool { return l.source(key) != "" }
 
 // inFile says whether a source is the project's file.
 func (l *Loaded) inFile(source string) bool { return strings.HasPrefix(source, l.File+":") }

@@ -42,6 +42,7 @@ var rules = []rule{
 	{"publish", oneOf("manual", "auto"), "manual or auto", ""},
 	{"notify.command", orNothing(notBlank), "a shell command", ""},
 	{"models.*.*", modelName, "the name of a model", ""},
+	{"effort.*", orNothing(oneOf("low", "medium", "high", "max")), "low, medium, high or max", ""},
 	{"*_commands.NAME", like(`[a-z][a-z0-9_-]*`), "lower-case letters, digits, - and _", ""},
 	{"*_commands.NAME", not(oneOf("check", "get-spec", "help", "list", "restart")), "another name than that of a command of abl-cmd's own", "choose another name"},
 	{"*_commands.*.command", notBlank, "the command to run", ""},

@@ -29,6 +29,7 @@ var scopes = []scope{
 	{"notify.command", given, "runs a command on this machine"},
 	{"agent", never, ""},
 	{"models", never, ""},
+	{"effort", never, ""},
 	{"builder_commands", never, ""},
 	{"verifier_commands", never, ""},
 	{"app.services.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},

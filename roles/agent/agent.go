@@ -31,6 +31,7 @@ type Agent struct {
 	MaxBytes      int      // of a prompt that the CLI takes whole; 0 for any
 	MaxCharacters int      // as MaxBytes
 	Advice        string   // what its tools refuse that those of others do
+	Effort        effort   // nil if the agent does not think
 	Command       func(Call) (Command, error)
 	NewReader     func(Call) Reader
 }
@@ -52,6 +53,7 @@ type Call struct {
 	Step      int // over all rounds
 	Attempt   int
 	Model     string // by its full name
+	Effort    string // low, medium, high or max; "" for the CLI's own default
 	Session   string // a UUID of abl's, for agents that take one
 	Prompt    string // path of the prompt inside the box, which is standard input as well
 	Dir       string // working directory inside the box

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"maps"
 	"strings"
 
 	"abl/internal/helper"
@@ -18,6 +19,7 @@ var claude = Agent{
 		"fable": "claude-fable-5-2", "opusplan": "claude-sonnet-5-5", "default": "", "inherit": "",
 	},
 	Provider:  Provider{API: "anthropic", KeyVar: "ANTHROPIC_API_KEY", BaseVar: "ANTHROPIC_BASE_URL"},
+	Effort:    plainEffort,
 	Command:   claudeCommand,
 	NewReader: func(Call) Reader { return &claudeReader{} },
 }
@@ -40,7 +42,8 @@ func claudeCommand(c Call) (Command, error) {
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
 	}
-	return Command{Argv: argv, Env: map[string]string{
+	effort, budget := claudeEffort(c)
+	env := map[string]string{
 		"HOME": helper.Home,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 		"CLAUDE_CODE_DISABLE_FILE_MENTIONS":        "1", // an @ in the prompt would add a file
@@ -49,7 +52,9 @@ func claudeCommand(c Call) (Command, error) {
 		"ANTHROPIC_DEFAULT_HAIKU_MODEL":            c.Model,
 		"CLAUDE_CODE_SUBAGENT_MODEL":               c.Model,
 		"NO_COLOR":                                 "1",
-	}}, nil
+	}
+	maps.Copy(env, budget)
+	return Command{Argv: append(argv, effort...), Env: env}, nil
 }
 
 // claudeReader follows stream-json; the one document of --output-format json is

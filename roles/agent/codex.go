@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ var codex = Agent{
 	Name: "codex", Image: "codex", DefaultModel: "gpt-6.1-sol",
 	Provider:      Provider{API: "openai-responses", KeyVar: "OPENAI_API_KEY", BaseVar: "OPENAI_BASE_URL"},
 	MaxCharacters: 1 << 20, // it refuses more
+	Effort:        openAIEffort,
 	Command:       codexCommand,
 	NewReader:     func(c Call) Reader { return &codexReader{model: c.Model} },
 }
@@ -37,6 +39,10 @@ func codexCommand(c Call) (Command, error) {
 	}
 	for _, setting := range codexSettings {
 		argv = append(argv, "-c", setting)
+	}
+	if c.Effort != "" { // the CLI would send any word
+		value, _ := openAIEffort(c.Model, c.Effort)
+		argv = append(argv, "-c", fmt.Sprintf("model_reasoning_effort=%q", value))
 	}
 	return Command{Argv: argv, Env: map[string]string{"HOME": helper.Home, "NO_COLOR": "1"}}, nil
 }

@@ -15,6 +15,7 @@ func Copilot(api string) Agent {
 	return Agent{
 		Name: "copilot", Image: "copilot", DefaultModel: "gpt-5.1", Aliases: map[string]string{"auto": ""},
 		Provider:  Provider{API: api, KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"},
+		Effort:    openAIEffort,
 		Command:   func(c Call) (Command, error) { return copilotCommand(c, api), nil },
 		NewReader: func(Call) Reader { return &copilotReader{} },
 	}
@@ -42,8 +43,13 @@ func copilotCommand(c Call, api string) Command {
 		"sh", "-c", copilotStart, "copilot",
 		"--allow-all-tools", "--allow-all-paths", "--no-ask-user", "--no-custom-instructions",
 		"--disable-builtin-mcps",
-		"--no-color", "--output-format", "json", "--excluded-tools",
+		"--no-color", "--output-format", "json",
 	}
+	if c.Effort != "" {
+		value, _ := openAIEffort(c.Model, c.Effort)
+		argv = append(argv, "--effort", value)
+	}
+	argv = append(argv, "--excluded-tools")
 	return Command{Argv: append(argv, copilotExcluded...), Env: map[string]string{
 		"HOME": helper.Home, "NO_COLOR": "1",
 		"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",

@@ -17,10 +17,11 @@ import (
 // path to the tokens in a JSON line of its output, "" for none.
 func Custom(a Agent, shell string, env map[string]string, usage string) Agent {
 	a.Image, a.DefaultModel = cmp.Or(a.Image, "tools"), cmp.Or(a.DefaultModel, a.Name)
+	a.Effort = plainEffort
 	a.Command = func(c Call) (Command, error) {
 		all := map[string]string{"HOME": helper.Home, "NO_COLOR": "1"}
 		maps.Copy(all, env)
-		maps.Copy(all, map[string]string{"ABL_PROMPT": c.Prompt, "ABL_MODEL": c.Model, "ABL_ROLE": c.Role})
+		maps.Copy(all, map[string]string{"ABL_PROMPT": c.Prompt, "ABL_MODEL": c.Model, "ABL_EFFORT": c.Effort, "ABL_ROLE": c.Role})
 		return Command{Argv: []string{"sh", "-c", shell}, Env: all}, nil
 	}
 	a.NewReader = func(c Call) Reader {

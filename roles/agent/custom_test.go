@@ -34,14 +34,14 @@ func TestCustomOutput(t *testing.T) {
 func TestCustomCommand(t *testing.T) {
 	const shell = `do-it --model "$ABL_MODEL"`
 	a := Custom(Agent{Name: "mine"}, shell, map[string]string{"A": "b", "HOME": "/elsewhere"}, "")
-	cmd, err := a.Command(Call{Role: "builder", Model: "m-1", Prompt: "/abl/in/prompt.md"})
+	cmd, err := a.Command(Call{Role: "builder", Model: "m-1", Effort: "low", Prompt: "/abl/in/prompt.md"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"sh", "-c", shell}, cmd.Argv); diff != "" {
 		t.Error(diff)
 	}
-	want := map[string]string{"A": "b", "HOME": "/elsewhere", "NO_COLOR": "1", "ABL_PROMPT": "/abl/in/prompt.md", "ABL_MODEL": "m-1", "ABL_ROLE": "builder"}
+	want := map[string]string{"A": "b", "HOME": "/elsewhere", "NO_COLOR": "1", "ABL_PROMPT": "/abl/in/prompt.md", "ABL_MODEL": "m-1", "ABL_EFFORT": "low", "ABL_ROLE": "builder"}
 	if diff := cmp.Diff(want, cmd.Env); diff != "" {
 		t.Error(diff)
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 
 	"abl/internal/helper"
@@ -23,6 +24,7 @@ var gemini = Agent{
 	Provider:  Provider{API: "gemini", KeyVar: "GEMINI_API_KEY", BaseVar: "GOOGLE_GEMINI_BASE_URL"},
 	MaxBytes:  8 << 20, // where it cuts its standard input
 	Advice:    "Two things about your tools. run_shell_command refuses a command that has $(, <(, >( or a backtick outside of single quotes, in the body of a heredoc too, even of a quoted one; an apostrophe counts as a quote there. Write such a command into a script file with write_file and run the file. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those under another name and move them with a shell command.",
+	Effort:    geminiEffort,
 	Command:   geminiCommand,
 	NewReader: func(Call) Reader { return &geminiReader{} },
 }
@@ -56,14 +58,20 @@ func geminiCommand(c Call) (Command, error) {
 	if c.Session != "" {
 		argv = append(argv, "--session-id", c.Session)
 	}
-	return Command{Argv: argv, Env: map[string]string{
+	command := Command{Argv: argv, Env: map[string]string{
 		"HOME":                            helper.Home,
 		"GEMINI_CLI_NO_RELAUNCH":          "1",
 		"GEMINI_CLI_SYSTEM_SETTINGS_PATH": geminiSettings,
 		"NO_COLOR":                        "1",
 		"NO_BROWSER":                      "1",
 		"NODE_NO_WARNINGS":                "1",
-	}}, nil
+	}}
+	if c.Effort != "" {
+		const file = "gemini-defaults.json"
+		command.Files = map[string][]byte{file: geminiDefaults(c)}
+		command.Env["GEMINI_CLI_SYSTEM_DEFAULTS_PATH"] = path.Join(helper.In, file)
+	}
+	return command, nil
 }
 
 // geminiReader follows stream-json.

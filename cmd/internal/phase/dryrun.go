@@ -39,6 +39,7 @@ type rolePlan struct {
 	Role     string   `json:"role"`
 	Agent    string   `json:"agent"`
 	Model    string   `json:"model"`
+	Effort   string   `json:"effort,omitempty"`
 	Key      string   `json:"key"`
 	Address  string   `json:"address,omitempty"`   // of the provider, and who set it
 	Tools    []string `json:"toolchain,omitempty"` // what its image has besides abl's tools
@@ -115,7 +116,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if err != nil {
 		return rolePlan{}, err
 	}
-	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Networks: []string{}}
+	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Effort: who.Efforts[0], Networks: []string{}}
 	key, _ := s.Key(who)
 	r.Key = cmp.Or(key, "none needed")
 	if a := s.Address(who); a.Key != "" {
@@ -207,7 +208,11 @@ func (p plan) print(w io.Writer) {
 		fmt.Fprintf(w, "notify: %s\n", p.Notify)
 	}
 	for _, r := range p.Roles {
-		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, r.Model, r.Key)
+		model := r.Model
+		if r.Effort != "" {
+			model += ", effort " + r.Effort
+		}
+		fmt.Fprintf(w, "\n%s: agent %s, model %s, key %s\n", r.Role, r.Agent, model, r.Key)
 		if r.Address != "" {
 			fmt.Fprintf(w, "  provider: %s\n", r.Address)
 		}

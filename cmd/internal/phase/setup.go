@@ -32,15 +32,19 @@ import (
 type roleSetting struct {
 	agent      string
 	models     []string
+	effort     string
+	chosen     bool // the user set the effort
 	dockerfile string
 	commands   map[string]config.Command
 }
 
 func settingOf(c *config.Loaded, role roles.Role) roleSetting {
 	if role.Name == roles.Verifier.Name {
-		return roleSetting{c.Agent.Verifier, c.Models.Verifier, c.Images.Verifier.Dockerfile, c.VerifierCommands}
+		chosen := c.Chosen("effort.verifier")
+		return roleSetting{c.Agent.Verifier, c.Models.Verifier, c.Effort.Verifier, chosen, c.Images.Verifier.Dockerfile, c.VerifierCommands}
 	}
-	return roleSetting{c.Agent.Builder, c.Models.Builder, c.Images.Builder.Dockerfile, c.BuilderCommands}
+	chosen := c.Chosen("effort.builder")
+	return roleSetting{c.Agent.Builder, c.Models.Builder, c.Effort.Builder, chosen, c.Images.Builder.Dockerfile, c.BuilderCommands}
 }
 
 // Player resolves who plays a role; it needs no engine. Images come later.
@@ -68,6 +72,13 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	}
 	if len(p.Models) == 0 {
 		p.Models = []string{a.DefaultModel}
+	}
+	for _, model := range p.Models {
+		effort, err := a.EffortOf(model, set.effort, set.chosen)
+		if err != nil {
+			return p, exit.With(exit.Usage, err, "leave effort."+role.Name+" out, or name another model (models."+role.Name+")")
+		}
+		p.Efforts = append(p.Efforts, effort)
 	}
 	return p, nil
 }
