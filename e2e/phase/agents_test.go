@@ -79,6 +79,9 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 			if told := m.heard(hiring...); told != "" {
 				t.Errorf("the model may ask other models: %s", told)
 			}
+			if m.heard(a.effort) == "" {
+				t.Errorf("no request has the Verifier's effort %s", a.effort)
+			}
 			for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
 				if p.Exists(trace) {
 					t.Errorf("%s: what is planted was run", trace)

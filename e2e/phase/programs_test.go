@@ -28,13 +28,14 @@ type program struct {
 	path            string // of its API, below the address that it is given
 	header          string // in which the key comes
 	joined          bool   // its API counts thoughts with the answer
+	effort          string // in a request with the effort high
 }
 
 var programs = map[string]program{
-	"gemini":  {"gemini", "gemini-2.5-pro", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "X-Goog-Api-Key", false},
-	"claude":  {"claude", "claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "X-Api-Key", true},
-	"codex":   {"codex", "gpt-6.1-sol", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "Authorization", false},
-	"copilot": {"copilot", "gpt-5.1", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "/v1", "Authorization", false},
+	"gemini":  {"gemini", "gemini-2.5-pro", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "X-Goog-Api-Key", false, `"thinkingBudget":16384`},
+	"claude":  {"claude", "claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "X-Api-Key", true, `"budget_tokens":31999`},
+	"codex":   {"codex", "gpt-6.1-sol", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "Authorization", false, `"effort":"high"`},
+	"copilot": {"copilot", "gpt-5.1", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "/v1", "Authorization", false, `"effort":"high"`},
 }
 
 // rarePrograms are those whose images are not made for every test.
