@@ -145,7 +145,7 @@ func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, w
 		}
 		return r.Open[i], true
 	}
-	if o, open := about("source.dir"); open && p.Repo != "" && len(o.Choices) == 1 && r.Stack == "none" &&
+	if o, open := about("source.dir"); open && p.Repo != "" && len(o.Choices) == 1 && t.AllIn(o.Choices[0].Value) && r.Stack == "none" &&
 		a.in.String("dir") == "" {
 		p.Dir = o.Choices[0].Value
 		a.in.Say("note: the only project is in %q, so the work is about that folder; --dir . is for the whole", p.Dir)

@@ -80,6 +80,21 @@ func (t *Tree) Below(dir string, keep func(name string) bool) (names []string) {
 	return names
 }
 
+// AllIn says whether all sources in a language that Read recognizes are in a folder.
+func (t *Tree) AllIn(dir string) bool {
+	return !slices.ContainsFunc(t.all, func(name string) bool {
+		if strings.HasPrefix(name, dir+"/") || strings.Contains(path.Base(name), ".config.") {
+			return false
+		}
+		for _, all := range endings {
+			if slices.Contains(all, path.Ext(name)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // at is a path in the folder that is worked in.
 func (p *project) at(name string) string { return path.Join(p.dir, name) }
 
