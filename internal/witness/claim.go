@@ -60,8 +60,8 @@ func ReadClaim(under, action, result string) (c Claim, ok bool) {
 var (
 	// What follows these is about another answer.
 	laterAnswer = regexp.MustCompile(`(?i)\b(?:then|following|afterwards|later|subsequent|again|dann|danach|später)\b|\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +/`)
-	orOther     = regexp.MustCompile(`\b[1-5]\d\d(?: [A-Z]\w*)*\s+(?:or|oder)\b`)
-	conditional = regexp.MustCompile(`(?i)\b(?:or|either|unless|if|otherwise|else|oder|entweder|falls|wenn|sonst)\b`)
+	orOther     = regexp.MustCompile(`\b[1-5]\d\d(?: [A-Z]\w*)*\s+or\b`)
+	conditional = regexp.MustCompile(`(?i)\b(?:or|either|unless|if|otherwise|else)\b`)
 	quoted      = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|“[^”]*”`)
 	// What stands before a text that the body need not have.
 	notInBody = regexp.MustCompile(`(?i)\b(?:by|than|like|for|from|to|per|unlike|cookie|header|parameter|query)[:\s]*(?:the |an? )?$|=\s*$`)

@@ -29,7 +29,7 @@ type segment struct {
 }
 
 // A method with a path, of which a placeholder may have blanks: "GET /notes/{unknown id}".
-var methodAndPath = regexp.MustCompile(`\b((?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)(?: *(?:[|/,]|or|and|oder|und) *(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS))*) +(?:https?://[^/\s]+)?(/(?:\{[^{}]*\}|<[^<>]*>|[^\s{<])*)`)
+var methodAndPath = regexp.MustCompile(`\b((?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)(?: *(?:[|/,]|or|and) *(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS))*) +(?:https?://[^/\s]+)?(/(?:\{[^{}]*\}|<[^<>]*>|[^\s{<])*)`)
 
 var (
 	method = regexp.MustCompile(`[A-Z]+`)

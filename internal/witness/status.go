@@ -28,9 +28,9 @@ func (c Claim) says(status int) bool {
 
 var (
 	// Statuses of which not each is named: "2xx", "400-499", "400+".
-	statusRange = regexp.MustCompile(`(?i)\b(?:([1-5])xx\b|([1-5]\d\d) *(?:(\+)|(?:-|–|\.\.|to|bis) *([1-5]\d\d)\b))`)
+	statusRange = regexp.MustCompile(`(?i)\b(?:([1-5])xx\b|([1-5]\d\d) *(?:(\+)|(?:-|–|\.\.|to) *([1-5]\d\d)\b))`)
 	// A status, and the word behind it.
-	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|oder|sonst|else|otherwise|(?:one|any|either) of|` + saysStatus + `)|[,/(:;|])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL€$-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
+	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|else|otherwise|(?:one|any|either) of|` + saysStatus + `)|[,/(:;|])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL€$-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
 	// Likewise in an action, where a number may be anything else.
 	statusInAction = regexp.MustCompile(`(?i)(?:\b(?:status(?: code)?(?: is| of|:)?|http|` + saysStatus + `)\s*([1-5]\d\d)\b|/\S*:? \(?([1-5]\d\d)\)?$)`)
 	successful     = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|succeeds?)\b`)
@@ -38,7 +38,7 @@ var (
 
 // saysStatus is what stands before a status in a sentence.
 const saysStatus = `returns?|returned|responds?(?: with)?|response|answers?(?: with)?|repl(?:y|ies)(?: with)?|error|(?:status|code) (?:is|=|of)|` +
-	`gives?|gets?|got|yields?|sends?|fails? with|(?:rejected|refused|answered|ends?) with|liefert|antwortet mit|Fehler`
+	`gives?|gets?|got|yields?|sends?|fails? with|(?:rejected|refused|answered|ends?) with`
 
 // readStatuses reads the statuses of a result in which nothing is quoted. Where it has none, they
 // may stand in the action: "GET /health returns 200 → a document".
