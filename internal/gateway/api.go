@@ -170,8 +170,8 @@ func encodeJSON(v object) []byte {
 	return data
 }
 
-// outward are the headers with which a request goes to its provider: those of the
-// client's that the provider's API knows, of which none holds a token, and the key.
+// outward returns the headers with which a request goes to its provider: those of the client's
+// that the provider's API knows, of which none holds a token, the setup's, and the key.
 func outward(from http.Header, p *provider) http.Header {
 	to := http.Header{
 		"Accept-Encoding": {"identity"}, // usage could not be read out of anything else
@@ -182,8 +182,11 @@ func outward(from http.Header, p *provider) http.Header {
 			to[name] = values
 		}
 	}
-	if p.Key != "" {
-		to.Set(p.Auth, p.Scheme+string(p.Key))
+	for name, value := range p.Extra {
+		to.Set(name, string(value))
+	}
+	if key := p.held.Load().key; key != "" {
+		to.Set(p.Auth, p.Scheme+string(key))
 	}
 	return to
 }

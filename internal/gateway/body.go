@@ -44,7 +44,7 @@ func (v *verdict) read(body []byte) {
 	tool, offers := p.providersTool(all)
 	v.Aside = !offers
 	switch {
-	case p.secret.Holds(body):
+	case p.secret().Holds(body):
 		v.deny(http.StatusForbidden, "the body holds the provider's key")
 	case err != nil:
 		v.deny(http.StatusBadRequest, err.Error())

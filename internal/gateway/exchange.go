@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +32,7 @@ type server struct {
 	journal   *journal
 	transport http.RoundTripper
 	dialer    Dialer
+	secrets   []string        // that no line of the log may hold; commands alone add to them
 	ctx       context.Context // the call's life
 	end       context.CancelCauseFunc
 
@@ -306,6 +308,13 @@ func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
 	to := *x.provider.base
 	to.Path += x.path
 	to.RawQuery = x.query
+	if len(x.provider.Query) > 0 {
+		fixed := url.Values{}
+		for name, value := range x.provider.Query {
+			fixed.Set(name, string(value))
+		}
+		to.RawQuery = strings.TrimPrefix(x.query+"&"+fixed.Encode(), "&")
+	}
 	q.URL, q.Header = &to, outward(x.r.Header, x.provider)
 	return q
 }
@@ -428,7 +437,7 @@ func (x *exchange) failed(end context.CancelCauseFunc, answer *http.Response) bo
 	if !said.Lasting() || x.route.Free {
 		return false
 	}
-	l := lasting{x.provider.secret.String(x.reason), time.Unix(x.Call.Deadline, 0)}
+	l := lasting{x.provider.secret().String(x.reason), time.Unix(x.Call.Deadline, 0)}
 	if said.Retry > 0 {
 		l.until = now.Add(said.Retry)
 		l.words += "; it wants to be asked again after " + l.until.UTC().Format(time.RFC3339)

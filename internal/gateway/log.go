@@ -140,6 +140,13 @@ func (j *journal) write(e Entry) {
 	}
 }
 
+// hide keeps these texts out of the lines to come.
+func (j *journal) hide(secrets []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.secrets, _ = redact.New(secrets...)
+}
+
 // clean takes secrets, and what cannot be seen, out of text from outside and
 // keeps it short. It is done before the text is encoded, so that a line stays JSON.
 func (j *journal) clean(s string) string { return wording.Cut(redact.Line(j.secrets.String(s)), 300) }

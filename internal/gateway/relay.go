@@ -20,7 +20,7 @@ const pieceSize = 3 << 10
 // relay passes an answer on, each piece at once, and returns what read its usage.
 func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) *meter.Meter {
 	// An answer passes without its length, which changes where a key is blotted out.
-	inward(x.w.Header(), answer.Header, x.provider.secret)
+	inward(x.w.Header(), answer.Header, x.provider.secret())
 	x.Status = answer.StatusCode
 	control := http.NewResponseController(x.w)
 	m := meter.New(x.provider.Kind)
@@ -59,7 +59,7 @@ func (x *exchange) endless(m *meter.Meter) bool {
 // pass reads the answer piece by piece.
 func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *meter.Meter, stop context.CancelCauseFunc) error {
 	// A provider has no reason to say the key; one that does shall not say it to an agent.
-	hidden := x.provider.secret.Writer(x.w)
+	hidden := x.provider.secret().Writer(x.w)
 	_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS)))
 	x.w.WriteHeader(x.Status)
 	_ = control.Flush() // a client that has left shows at the first piece

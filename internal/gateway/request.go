@@ -11,7 +11,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"abl/internal/gateway/meter"
 	"abl/internal/redact"
 	"abl/internal/wording"
 )
@@ -25,8 +27,54 @@ const (
 type provider struct {
 	Provider
 	api
-	base   *url.URL
-	secret *redact.Redactor // knows its key
+	keys []string // all that were in use
+	base *url.URL
+	held *atomic.Pointer[held]
+}
+
+// held is the key that is in use, and what keeps it and the keys before it out of sight.
+type held struct {
+	key    Secret
+	secret *redact.Redactor
+}
+
+// newProvider reads what a setup says of a provider.
+func newProvider(one Provider) (*provider, error) {
+	base, err := one.address()
+	if err != nil {
+		return nil, fmt.Errorf("cannot use provider %q: %v", one.Name, err)
+	}
+	p := &provider{Provider: one, api: apis[meter.API(one.Name)], base: base, held: new(atomic.Pointer[held])}
+	if one.KeyHeader != "" {
+		p.Auth, p.Scheme = one.KeyHeader, one.KeyScheme
+	}
+	p.take(one.Key)
+	return p, nil
+}
+
+// take puts a key into use. An answer to a request with an earlier key may still be under way.
+func (p *provider) take(key Secret) {
+	p.keys = append(p.keys, string(key))
+	secrets := slices.Clone(p.keys)
+	for _, value := range p.Extra {
+		secrets = append(secrets, string(value))
+	}
+	secret, _ := redact.New(secrets...)
+	p.held.Store(&held{key, secret})
+}
+
+// secret returns what knows the provider's key.
+func (p *provider) secret() *redact.Redactor { return p.held.Load().secret }
+
+// secrets returns every text of the provider that no line of the log may hold.
+func (p *provider) secrets() []string {
+	all := slices.Clone(p.keys)
+	for _, values := range []map[string]Secret{p.Extra, p.Provider.Query} {
+		for _, value := range values {
+			all = append(all, string(value))
+		}
+	}
+	return all
 }
 
 // verdict is what becomes of a request: it passes, or is refused. Whoever writes requests

@@ -13,9 +13,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"abl/internal/gateway/meter"
-	"abl/internal/redact"
 )
 
 // ErrNoSetup is how a gateway ends that nobody told what to do.
@@ -41,7 +38,8 @@ type Process struct {
 
 // Command is a later line on standard input.
 type Command struct {
-	Budget *Budget `json:"budget"` // new bounds for the call
+	Budget *Budget `json:"budget,omitempty"` // new bounds for the call
+	Key    Secret  `json:"key,omitempty"`    // a new key of every provider, before the old one expires
 }
 
 // Run serves until the call's deadline has come or ctx ends; neither is an error.
@@ -96,15 +94,14 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, budget: newBudget(setup.Call.Budget),
 		slots: make(chan struct{}, setup.Limits.Concurrent), tunnels: make(chan struct{}, setup.Limits.Tunnels),
 	}
-	secrets := append(setup.Proxies.hidden(), string(setup.Call.Token))
+	s.secrets = append(setup.Proxies.hidden(), string(setup.Call.Token))
 	for _, one := range setup.Providers {
-		base, err := one.address()
+		p, err := newProvider(one)
 		if err != nil {
-			return nil, fmt.Errorf("cannot use provider %q: %v", one.Name, err)
+			return nil, err
 		}
-		secret, _ := redact.New(string(one.Key))
-		s.providers[one.Name] = &provider{one, apis[meter.API(one.Name)], base, secret}
-		secrets = append(secrets, string(one.Key))
+		s.providers[one.Name] = p
+		s.secrets = append(s.secrets, p.secrets()...)
 	}
 	transport, err := setup.transport()
 	if err != nil {
@@ -115,9 +112,9 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	if s.dialer.proxy, err = setup.Proxies.Of(); err != nil {
 		return nil, err
 	}
-	hidden, _ := redact.New(secrets...)
 	s.ctx, s.end = context.WithCancelCause(ctx)
-	s.journal = &journal{out: p.Out, secrets: hidden, sum: s.budget.total, fatal: s.end, idle: map[string]int{}}
+	s.journal = &journal{out: p.Out, sum: s.budget.total, fatal: s.end, idle: map[string]int{}}
+	s.journal.hide(s.secrets)
 	return s, nil
 }
 
@@ -193,13 +190,32 @@ func (s *server) command(line []byte) {
 	defer s.busy.Done()
 	var c Command
 	err := decode(line, &c)
-	if err == nil && c.Budget == nil {
+	switch {
+	case err == nil && c.Budget == nil && c.Key == "":
 		err = errors.New("it is no command")
+	case err == nil && !c.Key.fits():
+		err = errors.New("the key has a line break, or a space at an end")
 	}
 	if err != nil {
 		s.journal.note("cannot carry out a command: " + err.Error())
 		return
 	}
-	s.budget.set(*c.Budget)
-	s.tell(Entry{Kind: Obeyed, Reason: "budget"})
+	if c.Budget != nil {
+		s.budget.set(*c.Budget)
+		s.tell(Entry{Kind: Obeyed, Reason: "budget"})
+	}
+	if c.Key != "" {
+		s.renew(c.Key)
+		s.tell(Entry{Kind: Obeyed, Reason: "key"})
+	}
+}
+
+// renew puts a new key into use. Nothing may be logged of it before the journal has it.
+func (s *server) renew(key Secret) {
+	s.secrets = append(s.secrets, string(key))
+	s.journal.hide(s.secrets)
+	for _, p := range s.providers {
+		p.take(key)
+	}
+	s.useless.Store(nil) // the old key may have been refused
 }

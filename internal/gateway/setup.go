@@ -31,6 +31,12 @@ func (Secret) String() string { return "[secret]" }
 // GoString does so for %#v.
 func (Secret) GoString() string { return "[secret]" }
 
+// fits reports whether a header can hold the secret as it is. Otherwise a provider would see,
+// and could repeat, another text than the gateway keeps out of sight.
+func (s Secret) fits() bool {
+	return !strings.ContainsAny(string(s), "\r\n\x00") && strings.TrimSpace(string(s)) == string(s)
+}
+
 // Setup is the first line on standard input.
 type Setup struct {
 	// "host:port"; port 0 takes a free one, which the ready line tells.
@@ -78,9 +84,16 @@ type Provider struct {
 	// One of gemini, anthropic, openai-responses and openai-chat; the second part of every path.
 	Name string `json:"name"`
 	// Base address, with the version for OpenAI's; "" is the provider's own.
-	Upstream string   `json:"upstream,omitempty"`
-	Key      Secret   `json:"key,omitempty"` // "" where the upstream needs none
-	Models   []string `json:"models"`        // exact names
+	Upstream string `json:"upstream,omitempty"`
+	Key      Secret `json:"key,omitempty"` // "" where the upstream needs none
+	// The header of the key and the text before the key, if the upstream does not take it in the
+	// API's own header: Authorization and "Bearer ".
+	KeyHeader string `json:"key_header,omitempty"`
+	KeyScheme string `json:"key_scheme,omitempty"`
+	// Further headers and query parameters of every request.
+	Extra  map[string]Secret `json:"headers,omitempty"`
+	Query  map[string]Secret `json:"query,omitempty"`
+	Models []string          `json:"models"` // exact names
 
 	// Prices of models; one without is metered, and asked for nothing under a budget in money.
 	Prices map[string]*prices.Price `json:"prices,omitempty"`
@@ -119,9 +132,15 @@ func (p Provider) address() (*url.URL, error) {
 	switch {
 	case !known:
 		return nil, errors.New("its API is unknown")
-	case strings.ContainsAny(string(p.Key), "\r\n\x00") || strings.TrimSpace(string(p.Key)) != string(p.Key):
-		// No header holds them. A provider would see, and could say, another key than is kept out of sight.
+	case !p.Key.fits():
 		return nil, errors.New("its key has a line break, or a space at an end")
+	case !only(p.KeyHeader, ""):
+		return nil, errors.New("the header of its key is not the name of a header")
+	}
+	for name, value := range p.Extra {
+		if name == "" || !only(name, "") || !value.fits() {
+			return nil, fmt.Errorf("the header %q is not one, or its value has a line break, or a space at an end", name)
+		}
 	}
 	base, _, err := ParseAddress(cmp.Or(p.Upstream, api.Base))
 	return base, err
