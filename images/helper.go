@@ -97,7 +97,7 @@ const runPrefix = "run-"
 // runRecipe puts the helper on top of an image, with the places where mounts go.
 func runRecipe(below recipe, file entry) recipe {
 	files := file.files("run", helperNames...)
-	places := []string{"abl/in", "abl/out", "abl/empty", "workspace", "home", "home/agent", "usr", "usr/local", "usr/local/bin"}
+	places := []string{"abl/in", "abl/out", "abl/empty", "abl/user", "workspace", "home", "home/agent", "usr", "usr/local", "usr/local/bin"}
 	for _, d := range places {
 		files = append(files, dirEntry("root/"+d, 0o755))
 	}

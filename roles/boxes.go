@@ -96,7 +96,7 @@ func (s *Boxes) Tool(name string, labels map[string]string, argv ...string) sand
 func (s *Boxes) worker(name, image, place string, labels map[string]string) sandbox.Box {
 	return sandbox.Box{
 		Name: s.name(name), Image: image, User: fmt.Sprintf("%d:%d", s.UID, s.GID), Labels: labels,
-		Env: []string{"HOME=" + helper.Home, "LANG=C.UTF-8"}, Reach: s.joined(place), Limits: s.Limits,
+		Env: []string{"HOME=" + helper.Home, "USER=" + helper.User, "LOGNAME=" + helper.User, "LANG=C.UTF-8"}, Reach: s.joined(place), Limits: s.Limits,
 	}
 }
 

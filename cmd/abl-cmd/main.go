@@ -63,6 +63,7 @@ func run(s started) int {
 		}
 		proc.HoldThreads()
 		if os.Getpid() == 1 {
+			_ = nameUser(helper.Users, helper.Home, os.Getuid(), os.Getgid()) // what runs here does without a name
 			return first(s)
 		}
 	}

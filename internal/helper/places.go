@@ -23,6 +23,12 @@ const (
 	Record = "/abl/out/record" // what a witness saw
 	Door   = "/abl/door"       // where the app's holder and those of its tests meet
 	Home   = "/home/agent"
+	User   = "agent" // name of whom a role's work runs as
+
+	// The image's own files with names of users and groups, and the same names with a dot in Home.
+	Users      = "/abl/user"
+	PasswdFile = "passwd"
+	GroupFile  = "group"
 
 	// The sockets in a door.
 	AppSocket    = "app"
