@@ -55,7 +55,8 @@ func (s *Project) asked(again bool) orchestrator.Asked {
 	conf := s.Conf.Config
 	conf.Budget, conf.Prices, conf.Notify, conf.Publish = config.Budget{}, config.Prices{}, config.Notify{}, ""
 	h := sha256.New()
-	err := json.NewEncoder(h).Encode(conf)
+	data, err := json.Marshal(conf)
+	fmt.Fprintf(h, "%s\n", data)
 	for _, path := range []string{s.Paths.Prompt(roles.Builder.Name), s.Paths.Prompt(roles.Verifier.Name), s.Paths.Description()} {
 		text, rerr := hostfs.Read(s.Paths.Root, s.Paths.Rel(path), spec.MaxBytes)
 		if !errors.Is(rerr, hostfs.ErrAbsent) {
