@@ -13,7 +13,8 @@ import (
 
 // nameUser gives the user and the group of this container a name, which tools look up in /etc/passwd
 // and /etc/group. In abl's images these lead to files in the home, and saved has the image's own
-// files. An image of before has no such files, and a container without a home needs none.
+// files. An image of before has no such files, and a container without a home needs none. What runs
+// in the container could replace the files, and would deceive itself only.
 func nameUser(saved, home string, uid, gid int) error {
 	for name, entry := range map[string]string{
 		helper.PasswdFile: fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", helper.User, uid, gid, home),
@@ -29,7 +30,7 @@ func nameUser(saved, home string, uid, gid int) error {
 				entry += line
 			}
 		}
-		if err := os.WriteFile(filepath.Join(home, "."+name), []byte(entry), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(home, "."+name), []byte(entry), 0o444); err != nil {
 			return err
 		}
 	}
