@@ -76,7 +76,7 @@ func pullRequest(ctx context.Context, s *phase.Project, n int) error {
 	if n == 0 {
 		return cli.WithHint("abl publish 1 --pr-body", "cannot write a pull request: of which phase?")
 	}
-	branch := phase.Branch(n)
+	branch := s.PublishedBranch(n)
 	fmt.Fprint(s.In.Stdout, report.Markdown(runOf(ctx, s, n, nil)))
 	fmt.Fprintf(s.In.Stdout, "To look at it:\n\n```sh\ngit fetch origin %s 'refs/abl/*:refs/abl/*'\ngit diff HEAD...origin/%s\nabl pull && abl report %d\n```\n", branch, branch, n)
 	return nil

@@ -106,7 +106,7 @@ func (t *telling) write(r report.Run) error {
 // or told of: e says so then.
 func (t *telling) tell(ctx context.Context, n int, e *state.Event, ended error) error {
 	judged := isVerdict(exit.Code(exit.Because(ctx, ended)))
-	if ended == nil && t.Conf.Publish == "auto" {
+	if ended == nil && t.Conf.Publish.When == "auto" {
 		if ended = autoPublish(ctx, t.Project); ended != nil {
 			e.Text += ": " + ended.Error()
 		}

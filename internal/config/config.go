@@ -17,7 +17,7 @@ type Config struct {
 	Directories      Directories        `yaml:"directories"`
 	Source           SourceRepo         `yaml:"source"`
 	Adopt            Adopt              `yaml:"adopt"`
-	Publish          string             `yaml:"publish"` // manual or auto
+	Publish          Publish            `yaml:"publish"` // manual or auto, or {when: …, prefix: …}
 	Notify           Notify             `yaml:"notify"`
 	Agent            PerRole            `yaml:"agent"`  // one name for both roles, or {builder: …, verifier: …}
 	Models           Models             `yaml:"models"` // each one name or a list (a fallback chain)
@@ -53,6 +53,14 @@ type SourceRepo struct {
 type Adopt struct {
 	Exclude  []string `yaml:"exclude"`  // paths in it that are left out of the Builder's clone
 	Baseline string   `yaml:"baseline"` // on or off: whether the app is started before the first call
+}
+
+// Publish says when and how commits reach the user's repository.
+type Publish struct {
+	When    string `yaml:"when"`    // manual or auto
+	Prefix  string `yaml:"prefix"`  // of the branches of phases, before "phaseN"
+	Author  string `yaml:"author"`  // "NAME <EMAIL>" of the commits; "" for abl, with the user as co-author
+	Signoff bool   `yaml:"signoff"` // the commits have a Signed-off-by trailer of the user
 }
 
 // Notify is who hears how phases end.
@@ -211,7 +219,7 @@ func Default() Config {
 	return Config{
 		Version:     1,
 		Directories: Directories{Src: "src", Tests: ".abl/tests"},
-		Publish:     "manual",
+		Publish:     Publish{When: "manual", Prefix: "abl/"},
 		Agent:       PerRole{Builder: "gemini", Verifier: "gemini"},
 		Effort:      PerRole{Verifier: "high"},
 		Loop: Loop{

@@ -197,7 +197,7 @@ func settable() []string {
 	c.App = &App{}
 	keys := yamlfile.Values(c)
 	delete(keys, "version")
-	for _, whole := range []string{"agent", "models", "effort", "loop.no_progress"} { // before its parts
+	for _, whole := range []string{"agent", "models", "effort", "loop.no_progress", "publish"} { // before its parts
 		keys[whole] = ""
 	}
 	return slices.Sorted(maps.Keys(keys))
@@ -240,12 +240,15 @@ func (l *Loaded) Lines() []Line {
 	return lines
 }
 
+// about is the part of a key that one value alone is about.
+var about = map[string]string{"loop.no_progress": ".failed", "publish": ".when"}
+
 // source says where the value of a key comes from, "" for a default: from its own place, or
 // from that of one value that was given for all of its part.
 func (l *Loaded) source(key string) string {
 	for at := key; at != ""; at = yamlfile.Above(at) {
 		from, ok := l.Sources[at]
-		if ok && (at != "loop.no_progress" || key == at+".failed") { // a number alone is about failures
+		if part := about[at]; ok && (part == "" || key == at+part || at == key) {
 			return from
 		}
 	}

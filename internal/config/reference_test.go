@@ -224,11 +224,9 @@ func (r reference) shape(k key) object {
 	texts := object{"type": "array", "items": text}
 	switch k.of {
 	case reflect.TypeFor[Duration](): // 0 is a number to YAML
-		pattern := "^(0|" + aTime + ")$"
-		return object{"type": []string{"string", "integer"}, "pattern": pattern, "minimum": 0, "maximum": 0}
+		return object{"type": []string{"string", "integer"}, "pattern": "^(0|" + aTime + ")$", "minimum": 0, "maximum": 0}
 	case reflect.TypeFor[Effort]():
-		pattern := "^(0|[0-9.]+x|" + aTime + ")$"
-		return object{"type": []string{"string", "integer"}, "pattern": pattern, "minimum": 0, "maximum": 0}
+		return object{"type": []string{"string", "integer"}, "pattern": "^(0|[0-9.]+x|" + aTime + ")$", "minimum": 0, "maximum": 0}
 	case reflect.TypeFor[Size]():
 		return object{"type": []string{"string", "integer"}, "pattern": "^[0-9]+[kmgtKMGT]?$", "minimum": 0}
 	case reflect.TypeFor[Prices]():
@@ -249,6 +247,8 @@ func (r reference) shape(k key) object {
 		return object{"anyOf": []object{r.properties(below), text}}
 	case reflect.TypeFor[NoProgress]():
 		return object{"anyOf": []object{r.properties(below), {"type": "integer"}}}
+	case reflect.TypeFor[Publish]():
+		return object{"anyOf": []object{r.properties(below), {"type": "string", "enum": r.words[below[0].path].Values}}}
 	case reflect.TypeFor[Models]():
 		return object{"anyOf": []object{r.properties(below), text, texts}}
 	}

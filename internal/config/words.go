@@ -136,6 +136,17 @@ func (p *NoProgress) UnmarshalYAML(read func(any) error) error {
 	return read((*parts)(p))
 }
 
+// UnmarshalYAML reads manual or auto, or {when: …, prefix: …, author: …, signoff: …}.
+func (p *Publish) UnmarshalYAML(read func(any) error) error {
+	var when string
+	if read(&when) == nil {
+		p.When = when
+		return nil
+	}
+	type parts Publish
+	return read((*parts)(p))
+}
+
 // Chain is a fallback chain; one name is a chain of one. Commas part the names
 // in a variable or a flag, where a list cannot be written.
 type Chain []string

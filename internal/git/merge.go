@@ -55,7 +55,7 @@ var ErrEdited = errors.New("files that are not committed are in the way")
 // the other lacks. An ErrConflict names the files. edited are the paths of the work tree that differ
 // from the branch: if the merge changes one of them, Merge fails with ErrEdited and changes nothing.
 func (o *Origin) Merge(ctx context.Context, r *Repo, commit, subject string, edited []string) (Commit, error) {
-	text, err := Message{Subject: subject}.text()
+	text, err := r.messageText(Message{Subject: subject})
 	if err != nil {
 		return Commit{}, err
 	}
@@ -133,17 +133,18 @@ func (o *Origin) merged(ctx context.Context, r *Repo, ours, theirs, text string)
 	if len(conflicts) > 0 {
 		return "", fmt.Errorf("%w: %s", ErrConflict, strings.Join(conflicts, ", "))
 	}
-	return r.commitTree(s, tree, text, ours, theirs)
+	return r.commitTree(ctx, s, tree, text, ours, theirs)
 }
 
 // commitTree copies the objects that git made in a scratch repository, and makes a commit of a tree.
-func (r *Repo) commitTree(s *scratch, tree, text string, parents ...string) (string, error) {
+func (r *Repo) commitTree(ctx context.Context, s *scratch, tree, text string, parents ...string) (string, error) {
 	made, err1 := s.made()
 	objects, err2 := newSpool(r.git)
 	if err := errors.Join(err1, err2); err != nil {
 		return "", err
 	}
 	defer objects.close()
+	objects.author = r.opts.Identity.Author
 	from := gitdir.At(s.dir, r.id).Store()
 	for _, hash := range made {
 		o, err := from.EncodedObject(plumbing.AnyObject, hash)
@@ -160,6 +161,9 @@ func (r *Repo) commitTree(s *scratch, tree, text string, parents ...string) (str
 		}
 	}
 	c, err := objects.commitOf(plumbing.NewHash(tree), text, parents...)
+	if err == nil {
+		c, err = r.signed(ctx, objects, c)
+	}
 	if err == nil {
 		err = objects.finish(r.git)
 	}

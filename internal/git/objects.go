@@ -35,6 +35,8 @@ const (
 type spool struct {
 	storer.EncodedObjectStorer // nil: go-git's encoder asks for EncodedObject alone
 
+	author Person // of commits
+
 	file *os.File
 	at   int64 // where the next one begins
 	all  map[plumbing.Hash]spooled
@@ -113,7 +115,7 @@ func (s *spool) commit(text string, entries []*index.Entry, known map[string]plu
 
 // commitOf adds a commit of a tree; a parent that is "" is none.
 func (s *spool) commitOf(tree plumbing.Hash, text string, parents ...string) (*object.Commit, error) {
-	who := object.Signature{Name: "abl", Email: "abl@localhost", When: time.Now()}
+	who := s.author.signature(time.Now())
 	c := &object.Commit{Author: who, Committer: who, Message: text, TreeHash: tree}
 	for _, p := range parents {
 		if p != "" {

@@ -232,8 +232,26 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 	remark(o.borrows(), "objects that it borrows of another repository are copied")
 	remark(len(left) > 0, "the clone is without "+strings.Join(left, ", "))
 	remark(len(modules) > 0, "its submodules are empty folders in the clone ("+some(modules)+")")
+	remark(o.InTheWay(BranchPrefix) != "", NoRoom)
 	remark(lfs, "files that Git LFS keeps elsewhere are pointers in the clone")
 	return all, err
+}
+
+// BranchPrefix is the beginning of the names of published branches, unless the settings say otherwise.
+const BranchPrefix = "abl/"
+
+// NoRoom is the remark about a branch beside which no branch with BranchPrefix can exist.
+const NoRoom = "the branch abl allows no branch abl/phaseN beside it: set publish.prefix"
+
+// InTheWay returns the branch of the repository beside which no branch with a prefix can exist, "" for
+// none.
+func (o *Origin) InTheWay(prefix string) string {
+	for at := strings.LastIndex(prefix, "/"); at > 0; at = strings.LastIndex(prefix[:at], "/") {
+		if commit, err := o.Ref("refs/heads/" + prefix[:at]); err == nil && commit != "" {
+			return prefix[:at]
+		}
+	}
+	return ""
 }
 
 // ErrBehind marks a ref that has moved to what is not known here: somebody else published.

@@ -54,6 +54,7 @@ type Options struct {
 	Secrets    map[string]string // name → value: what no commit may hold
 	Clone      bool              // it is one of abl's own making, with submodules perhaps
 	Without    []string          // paths that are left out of such a clone
+	Identity   Identity          // of the commits
 }
 
 func (o Options) filled() Options {

@@ -40,7 +40,7 @@ type Skipped = scan.Skipped
 // branch does, so a kill at any moment leaves a state that git itself could
 // have left, and the next Snapshot goes on from it.
 func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
-	text, err := m.text()
+	text, err := r.messageText(m)
 	if err != nil {
 		return Snap{}, err
 	}
@@ -68,6 +68,7 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 		return Snap{}, err
 	}
 	defer objects.close()
+	objects.author = r.opts.Identity.Author
 	base, found, err := r.look(ctx, scan.Options{Sweep: m.Keep != nil, Put: objects.add})
 	if err == nil && m.Keep != nil {
 		err = r.keep(base.entries, found, m.Keep)
@@ -79,6 +80,9 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 		return Snap{}, err
 	}
 	now, c, err := objects.commit(text, found.Entries, base.trees, head.Hash)
+	if err == nil {
+		c, err = r.signed(ctx, objects, c)
+	}
 	if err == nil {
 		err = r.write(ctx, objects, now, c)
 	}

@@ -52,8 +52,20 @@ func (s *Project) source() git.Options {
 	return git.Options{Clone: true, Without: withheld(s)}
 }
 
-// Branch is the branch of a phase in the clone, and where it is published.
+// Branch is the branch of a phase in the clone.
 func Branch(n int) string { return fmt.Sprintf("abl/phase%d", n) }
+
+// prefix is the beginning of the names of published branches.
+func (s *Project) prefix() string { return cmp.Or(s.Conf.Publish.Prefix, git.BranchPrefix) }
+
+// PublishedBranch is the branch of a phase in the user's repository.
+func (s *Project) PublishedBranch(n int) string { return fmt.Sprintf("%sphase%d", s.prefix(), n) }
+
+// FetchRefs is the command that fetches everything that was published.
+func (s *Project) FetchRefs() string {
+	at := s.prefix() + "*"
+	return fmt.Sprintf("git fetch origin 'refs/heads/%[1]s:refs/remotes/origin/%[1]s' 'refs/abl/*:refs/abl/*'", at)
+}
 
 // openSource opens the Builder's workspace: a repository of its own, or a clone of the
 // person's with what they have committed meanwhile.
@@ -79,7 +91,13 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 			return nil, err
 		}
 	}
+	if o.Identity, err = r.identity(ctx, from); err != nil {
+		return nil, err
+	}
 	repo, err := git.Open(r.Paths.Src, o)
+	if err == nil && r.goesOn {
+		err = repo.CheckSigning(ctx) // before a call is paid for
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +116,28 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 		err = r.takeIn(ctx, from, repo, head, begun)
 	}
 	return repo, err
+}
+
+// identity returns who makes the commits of the source: publish.author, or abl with the user as
+// co-author, and the user who signs off and signs them.
+func (s *Project) identity(ctx context.Context, from *git.Origin) (id git.Identity, err error) {
+	user, known := from.User(ctx)
+	own := s.Conf.Publish
+	switch {
+	case own.Author != "":
+		id.Author = git.ParsePerson(own.Author)
+	case known:
+		id.Trailers = append(id.Trailers, "Co-authored-by: "+user.String())
+	}
+	if own.Signoff && !known {
+		err := errors.New("cannot sign off commits: git does not know your name and e-mail address")
+		return id, exit.With(exit.Usage, err, "git config user.name NAME && git config user.email EMAIL, or set publish.signoff to false")
+	}
+	if own.Signoff {
+		id.Trailers = append(id.Trailers, "Signed-off-by: "+user.String())
+	}
+	id.Signing = from.Signing(ctx)
+	return id, nil
 }
 
 // callBegun reports whether the call that a phase rests in has begun. Its agent may still work, or
@@ -129,6 +169,9 @@ func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, 
 	r.file.Branch, r.file.Start = branch, head
 	r.note(fmt.Sprintf("the Builder works on a clone of %s at %.12s, in %s, on branch %s", cmp.Or(branch, "your repository"), head, r.Paths.Rel(r.Paths.Src), Branch(r.phase)))
 	for _, text := range remarks {
+		if text == git.NoRoom && r.prefix() != git.BranchPrefix {
+			continue
+		}
 		r.note("of your repository " + text)
 	}
 	return nil

@@ -153,3 +153,48 @@ func contains(t *testing.T, repo *git.Repo, commit, ancestor string) bool {
 	must(t, err)
 	return has
 }
+
+// The commits of the source have the author of the settings, and name the user.
+func TestIdentity(t *testing.T) {
+	for name, c := range map[string]struct {
+		author  string
+		signoff bool
+		user    bool
+		want    string
+		refused bool
+	}{
+		"by default":           {user: true, want: "abl <abl@localhost>|Co-authored-by: U <u@example.com>"},
+		"nobody is known":      {want: "abl <abl@localhost>|"},
+		"an author":            {author: "Bot <b@example.com>", user: true, want: "Bot <b@example.com>|"},
+		"a sign-off":           {signoff: true, user: true, want: "abl <abl@localhost>|Co-authored-by: U <u@example.com>,Signed-off-by: U <u@example.com>"},
+		"both":                 {author: "Bot <b@example.com>", signoff: true, user: true, want: "Bot <b@example.com>|Signed-off-by: U <u@example.com>"},
+		"a sign-off of nobody": {signoff: true, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			s := published(t)
+			rests(t, s, 2)
+			if c.user {
+				runGit(t, s.Paths.Root, "config", "user.name", "U")
+				runGit(t, s.Paths.Root, "config", "user.email", "u@example.com")
+			}
+			s.Conf.Publish.Author, s.Conf.Publish.Signoff = c.author, c.signoff
+			repo, _, err := resumed(t, s)
+			if c.refused {
+				if exit.Code(err) != exit.Usage || !strings.Contains(exit.Hint(err), "user.email") {
+					t.Errorf("got %v, want exit %d with user.email", err, exit.Usage)
+				}
+				return
+			}
+			must(t, err)
+			must(t, os.WriteFile(filepath.Join(s.Paths.Src, "more"), nil, 0o644))
+			_, err = repo.Snapshot(t.Context(), git.Message{Subject: "built", Call: "p1-build-2.2"})
+			must(t, err)
+			got := runGit(t, s.Paths.Src, "log", "-1", "--format=%an <%ae>|%(trailers:separator=%x2c)")
+			if got = strings.TrimSpace(strings.ReplaceAll(strings.Replace(got, "Abl-Call: p1-build-2.2", "", 1), "|,", "|")); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

@@ -53,7 +53,7 @@ func (r *Run) preflight(ctx context.Context, again bool) error {
 // settings that begin a new round.
 func (s *Project) asked(again bool) orchestrator.Asked {
 	conf := s.Conf.Config
-	conf.Budget, conf.Prices, conf.Notify, conf.Publish = config.Budget{}, config.Prices{}, config.Notify{}, ""
+	conf.Budget, conf.Prices, conf.Notify, conf.Publish = config.Budget{}, config.Prices{}, config.Notify{}, config.Publish{}
 	h := sha256.New()
 	data, err := json.Marshal(conf)
 	fmt.Fprintf(h, "%s\n", data)

@@ -89,6 +89,10 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		err = errors.New("cannot publish: no phase has begun yet, or not this one")
 		return nil, exit.With(exit.Usage, err, "abl status lists the phases")
 	}
+	if at := x.repo.InTheWay(s.prefix()); at != "" {
+		err := fmt.Errorf("cannot publish: git allows no branch %s beside the branch %s", s.PublishedBranch(phases[0]), at)
+		return nil, exit.With(exit.Usage, err, "set publish.prefix in .abl/config.yaml, such as abl-work/")
+	}
 	if err := x.upToDate(); err != nil {
 		return nil, err
 	}
@@ -105,8 +109,8 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		}
 	}
 	for _, k := range phases {
-		ref := "refs/heads/" + Branch(k)
-		tip, rerr := src.Ref(ref)
+		ref := "refs/heads/" + s.PublishedBranch(k)
+		tip, rerr := src.Ref("refs/heads/" + Branch(k))
 		err = cmp.Or(err, rerr)
 		if err == nil {
 			err = src.Whole(tip)

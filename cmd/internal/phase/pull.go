@@ -29,7 +29,7 @@ import (
 func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error) {
 	x, err := s.exchange()
 	if err == nil && x.tip == "" {
-		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef), FetchRefs+" fetches what was pushed")
+		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef), s.FetchRefs()+" fetches what was pushed")
 	}
 	if err != nil {
 		return "", err
@@ -183,8 +183,8 @@ func (x exchange) incoming() (in incoming, err error) {
 	}
 	last := all[len(all)-1]
 	in.branch = Branch(last)
-	if in.src, err = x.newest(in.branch); err == nil && in.src == "" {
-		in.src, err = x.withoutBranch(f.Phase(last).SrcCommit, in.branch)
+	if in.src, err = x.newest(x.PublishedBranch(last)); err == nil && in.src == "" {
+		in.src, err = x.withoutBranch(f.Phase(last).SrcCommit, x.PublishedBranch(last))
 	}
 	tests, terr := x.repo.Ref(testsRef)
 	if in.tests, err = tests, errors.Join(err, terr); err != nil {
@@ -233,14 +233,14 @@ func (x *exchange) restore(ctx context.Context, in incoming) (err error) {
 // on, stays.
 func (x exchange) forward(ctx context.Context) error {
 	for _, n := range begun(x.file) {
-		ref := "refs/heads/" + Branch(n)
+		ref := "refs/heads/" + x.PublishedBranch(n)
 		was, err := x.repo.Ref(ref)
 		if err != nil {
 			return err
 		}
-		if is, err := x.newest(Branch(n)); err == nil && was != "" && is != was {
+		if is, err := x.newest(x.PublishedBranch(n)); err == nil && was != "" && is != was {
 			if err := x.repo.Forward(ctx, ref, was, is); err != nil {
-				x.In.Warn(fmt.Sprintf("%s stays at %.12s: %v", Branch(n), was, err))
+				x.In.Warn(fmt.Sprintf("%s stays at %.12s: %v", x.PublishedBranch(n), was, err))
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func (x exchange) forward(ctx context.Context) error {
 }
 
 // unbelieved is the hint for a state that does not match what was published with it.
-const unbelieved = "fetch refs/heads/abl/* and refs/abl/* together; if they still differ, git log " + stateRef +
+const unbelieved = "fetch the branches of phases and refs/abl/* together; if they still differ, git log " + stateRef +
 	" names the commits to choose from: git update-ref " + stateRef + " COMMIT"
 
 // withoutBranch returns the commit of a phase whose branch does not exist, as after its pull request
@@ -258,7 +258,7 @@ func (x exchange) withoutBranch(commit, branch string) (string, error) {
 		return commit, nil
 	}
 	hint := fmt.Sprintf("%s fetches it; if origin does not have it, run abl publish && git push --atomic origin %s 'refs/abl/*' in the clone that built it",
-		FetchRefs, branch)
+		x.FetchRefs(), branch)
 	return "", exit.With(exit.Person, fmt.Errorf("branch %s does not exist here, and its state does", branch), hint)
 }
 
@@ -281,12 +281,12 @@ func (x exchange) believable(n int, in incoming) error {
 	if p.Status != state.Passed && p.Status != state.Stale {
 		return nil
 	}
-	own, err := x.newest(Branch(n))
+	own, err := x.newest(x.PublishedBranch(n))
 	if err != nil {
 		return err
 	}
 	for _, c := range []struct{ commit, in, name string }{
-		{p.SrcCommit, cmp.Or(own, in.src), Branch(n)},
+		{p.SrcCommit, cmp.Or(own, in.src), x.PublishedBranch(n)},
 		{p.TestsCommit, in.tests, testsRef},
 	} {
 		has, err := x.repo.Contains(c.in, c.commit)

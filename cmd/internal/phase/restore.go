@@ -13,9 +13,6 @@ import (
 	"abl/internal/state"
 )
 
-// FetchRefs is the command that fetches everything that was published.
-const FetchRefs = "git fetch origin 'refs/heads/abl/*:refs/remotes/origin/abl/*' 'refs/abl/*:refs/abl/*'"
-
 // Restored returns a command that first restores the published project in a fresh clone of the
 // user's repository. If only branches were fetched, or a newer state was, it prints a warning.
 func Restored(do func(context.Context, *Project) error) func(context.Context, *Project) error {
@@ -89,13 +86,13 @@ func pullAndSay(ctx context.Context, s *Project) error {
 // fetchedWhole fails if the repository has the branch of a phase and no state: git clone fetches
 // branches only, and a phase that passed would look as if it had never run.
 func (x exchange) fetchedWhole(ctx context.Context) error {
-	refs, err := x.repo.Branches(ctx, "abl/phase")
+	refs, err := x.repo.Branches(ctx, x.prefix()+"phase")
 	if err != nil || len(refs) == 0 {
 		return err
 	}
 	ref := strings.TrimPrefix(strings.TrimPrefix(refs[0], "refs/heads/"), "refs/remotes/")
 	return exit.With(exit.Person, fmt.Errorf("branch %s exists, but its state does not: there is no %s here", ref, stateRef),
-		FetchRefs+" fetches it; if nobody published a state, remove the branch to start from scratch")
+		x.FetchRefs()+" fetches it; if nobody published a state, remove the branch to start from scratch")
 }
 
 // takeNewer pulls a state that was fetched and that continues the state of this project. It fails
