@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -254,17 +255,47 @@ func probe(ctx context.Context, app helper.App, host string) answer {
 		return answer{ready: true, detail: what + " is open"}
 	}
 	what = "GET " + app.Path
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+app.Path, nil)
-	if err != nil {
-		return answer{detail: what + ": not a path that can be asked for"}
-	}
-	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	status, err := ask(ctx, at, app.Path, named(host, port))
 	if err != nil {
 		return refusal(what, err)
 	}
-	resp.Body.Close()
-	return answer{ready: resp.StatusCode < 500, detail: fmt.Sprintf("%s answered %d", what, resp.StatusCode)}
+	saw := answer{ready: status < 500, detail: fmt.Sprintf("%s answered %d", what, status)}
+	if ip := net.ParseIP(host); ip != nil && refusesNames[status] {
+		if other, err := ask(ctx, at, app.Path, "localhost:"+port); err == nil && other < http.StatusBadRequest {
+			return answer{detail: fmt.Sprintf("%s to the host name %s and %d to localhost: the app must accept the host name %s, by which its tests ask",
+				saw.detail, helper.AppAlias, other, helper.AppAlias)}
+		}
+	}
+	return saw
 }
+
+// refusesNames are the statuses with which servers refuse a request for a host that they do not know.
+var refusesNames = map[int]bool{http.StatusBadRequest: true, http.StatusForbidden: true, http.StatusMisdirectedRequest: true}
+
+// named is the Host of a request: an address is the app's, whose tests ask for it by its name.
+func named(host, port string) string {
+	if net.ParseIP(host) == nil {
+		return net.JoinHostPort(host, port)
+	}
+	return strings.TrimSuffix(net.JoinHostPort(helper.AppAlias, port), ":80")
+}
+
+// ask returns the status of the response at an address.
+func ask(ctx context.Context, at, path, host string) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+path, nil)
+	if err != nil {
+		return 0, errPath
+	}
+	req.Host = host
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return 0, err
+	}
+	resp.Body.Close()
+	return resp.StatusCode, nil
+}
+
+var errPath = errors.New("not a path that can be asked for")
 
 // refusal words a failed probe without quoting what came over the network.
 func refusal(what string, err error) answer {
@@ -273,6 +304,8 @@ func refusal(what string, err error) answer {
 	var late net.Error
 	var number syscall.Errno
 	switch {
+	case errors.Is(err, errPath):
+		why = errPath.Error()
 	case errors.As(err, &dns):
 		why = "no such host"
 	case errors.As(err, &late) && late.Timeout():

@@ -29,6 +29,14 @@ func TestMain(m *testing.M) {
 			switch r.URL.Path {
 			case "/crash":
 				os.Exit(7)
+			case "/only-app":
+				if !strings.HasPrefix(r.Host, "app:") {
+					w.WriteHeader(http.StatusInternalServerError)
+				}
+			case "/only-localhost":
+				if !strings.HasPrefix(r.Host, "localhost:") {
+					w.WriteHeader(http.StatusForbidden)
+				}
 			case "/broken":
 				w.WriteHeader(http.StatusInternalServerError)
 			}
@@ -214,6 +222,8 @@ func TestAppDoesNotComeUp(t *testing.T) {
 			"the app ended with exit code 127 before it was ready; last probe: GET /health: connection refused"},
 		{"answers 500", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/broken", 1500 }, -1, "GET /broken answered 500"},
 		{"silent", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Command, s.App.TimeoutMS = "exec sleep 1000", 200 }, -1, "GET /health: connection refused"},
+		{"knows its own names only", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/only-localhost", 1500 }, -1,
+			"GET /only-localhost answered 403 to the host name app and 200 to localhost: the app must accept the host name app, by which its tests ask"},
 		{"service away", "0.0.0.0:%d", func(s *helper.BrokerSpec) {
 			s.Services = []helper.Service{{Name: "127.0.0.1", Port: 1, TimeoutMS: 100}}
 		}, -1, "port 1: connection refused"},
@@ -229,6 +239,14 @@ func TestAppDoesNotComeUp(t *testing.T) {
 				t.Errorf("got %+v, want exit code %d", ev, tt.exit)
 			}
 		})
+	}
+}
+
+// The ready check asks for the app by the name that its tests use.
+func TestReadyCheckAsksForTheAppByName(t *testing.T) {
+	b := serve(t, "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/only-app", 5000 })
+	if ev := b.next(); ev.Event != EventReady {
+		t.Errorf("got %+v, want ready", ev)
 	}
 }
 

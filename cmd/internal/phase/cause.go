@@ -26,7 +26,7 @@ var causes = []struct {
 		cause{"a dependency is missing", "app.prepare, which installs dependencies"}},
 	{lazyregexp.New(`exit code 127|(?i)command not found|: not found|no such file or directory.*\bexec|executable file not found`),
 		cause{"a program is missing in the app's container", "toolchain, or images.app.dockerfile"}},
-	{lazyregexp.New(`(?i)blocked request|invalid host header|disallowedhost|allowed_?hosts`),
+	{lazyregexp.New(`to the host name app|(?i)blocked request|invalid host header|disallowedhost|allowed_?hosts`),
 		cause{"it refuses the host name app", "app.env or the app's own list of allowed hosts"}},
 	{lazyregexp.New(`(?i)\b(?:missing|required|undefined|not set|must be set|is not defined)\b.*\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b.*\b(?:missing|required|undefined|not set|must be set)\b`),
 		cause{"a variable is not set", "app.env"}},
