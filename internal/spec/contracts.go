@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,8 +98,11 @@ func plainBelow(n *node) (all []*node) {
 // below reads what is below a node. among is false where nobody said that there
 // are contracts, and there are none.
 func (r *reader) below(n *node, under []string, among bool) {
-	step := 0
-	for _, k := range n.kids {
+	step, steps := 0, stepsBelow(n)
+	for i, k := range n.kids {
+		if i > 0 && n.kind == title && !follows(n.kids[i-1], k) {
+			step = 0
+		}
 		switch {
 		case k.kind == title:
 			if k.section == contractsSection && n.section != contractsSection {
@@ -110,7 +114,7 @@ func (r *reader) below(n *node, under []string, among bool) {
 			r.below(k, nil, false)
 		case k.arrow:
 			order := 0
-			if k.numbered && n.kind <= item {
+			if k.numbered && (n.kind <= item || steps[k]) {
 				step++
 				order = step
 			}
@@ -121,6 +125,33 @@ func (r *reader) below(n *node, under []string, among bool) {
 			r.complain(k, under, false)
 		}
 	}
+}
+
+// follows reports whether two nodes are items of one numbered list.
+func follows(a, b *node) bool {
+	return a.kind == item && b.kind == item && a.numbered && b.numbered && a.level == b.level
+}
+
+// stepsBelow returns the items of numbered lists below a heading that can only be steps: two items of the
+// list have the same action with another status.
+func stepsBelow(n *node) map[*node]bool {
+	steps := map[*node]bool{}
+	for i := 0; n.kind == title && i < len(n.kids); {
+		list := n.kids[i : i+1]
+		for i++; i < len(n.kids) && follows(n.kids[i-1], n.kids[i]); i++ {
+			list = n.kids[i-len(list) : i+1]
+		}
+		found, results := false, map[string]string{}
+		for _, k := range list {
+			action, result := same(tidy(strings.Join(k.action, " "))), status(tidy(strings.Join(k.result, " ")))
+			found = found || results[action] != "" && result != "" && result != results[action]
+			results[action] = cmp.Or(results[action], result)
+		}
+		for _, k := range list {
+			steps[k] = found && k.arrow
+		}
+	}
+	return steps
 }
 
 // maxDepth is how many texts above a contract are looked at, maxAbove how much of one.
@@ -210,6 +241,10 @@ func (r *reader) refuses(n *node, c Contract) bool {
 // proposal: pasted below other words, it would make them its context.
 func (r *reader) complain(n *node, under []string, lone bool) {
 	text, hint := n.text(), "write a list item with an arrow between action and result, move it to the Context, or "+r.draft()
+	if labelForm().MatchString(n.pieces[0].text) || labelOf(n.pieces[0].text).role < noRole {
+		hint = "complete it with an action (" + actionLabels + ", or a heading such as POST /login) and a result (" + resultLabels +
+			"), move it to the Context, or " + r.draft()
+	}
 	if !lone && (n.kind == tableRow || n.kind == item || n.kind == words && !n.runsOn) {
 		r.offer(n, under)
 	}

@@ -113,7 +113,9 @@ func (r *reader) read(data []byte) {
 	lines := strings.Split(text, "\n")
 	first := skipFrontMatter(lines)
 	r.Text, r.SHA256, r.Title = text, sum(text), r.title(lines, first)
-	r.chapter(r.grow(lines, first))
+	root := r.grow(lines, first)
+	r.label(root, nil)
+	r.chapter(root)
 	switch n := len(r.Contracts); {
 	case n == 0:
 		r.fatal(0, "no-contract", "there is no contract", "write each one as a list item with an arrow, such as: "+example)

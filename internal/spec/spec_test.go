@@ -140,6 +140,19 @@ func TestExtends(t *testing.T) {
 	}
 }
 
+// sameWithoutLabels: each contract with an arrow is one if labels are not read, too.
+func sameWithoutLabels(t *testing.T, s Spec) {
+	t.Helper()
+	r := &reader{Spec: Spec{Number: 1, File: s.File}, most: maxTold, told: map[bool]int{}}
+	lines := strings.Split(s.Text, "\n")
+	r.chapter(r.grow(lines, skipFrontMatter(lines)))
+	for _, c := range r.Contracts[:min(len(r.Contracts), MaxContracts)] {
+		if !slices.ContainsFunc(s.Contracts, func(now Contract) bool { return now.Line == c.Line && now.Says() == c.Says() }) {
+			t.Errorf("line %d: got no contract %q", c.Line, c.Says())
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"# Phase 1: x\n\n## Context\nwhy\n\n## Contracts\n- a → b\n  → c\n> - d\n>   -> e\n",
@@ -159,6 +172,7 @@ func FuzzParse(f *testing.F) {
 		if len(s.Contracts) == 0 && len(problems) == 0 {
 			t.Error("no contract and no problem")
 		}
+		sameWithoutLabels(t, s)
 		again, _ := Parse("phase1.md", []byte(s.Text), 1)
 		if !strings.HasPrefix(s.Text, "\ufeff") && !slices.Equal(s.Contracts, again.Contracts) {
 			t.Errorf("parsed again: %s", cmp.Diff(s.Contracts, again.Contracts, cmpopts.EquateComparable(Contract{})))
@@ -174,7 +188,8 @@ func TestLargestSpecs(t *testing.T) {
 	}
 	for _, c := range []struct{ above, line string }{
 		{"", "a → b\n"}, {"", "  x\n"}, {"", "→ \n"}, {"", "`→"}, {"", "- a →\n"}, {"", "|a|b|\n|-|-|\n"}, {"", "```\n"}, {"", "```js\n"}, {"", "(\n)\n"}, {"", "<!--\n"},
-		{"# " + strings.Repeat("*_", MaxBytes/4) + "x\n", "## a\n"},
+		{"", "When a\nThen b\n"}, {"\nWhen a\nThen b\n", "And c\n"},
+		{"\nWhen " + strings.Repeat("a", MaxBytes/4) + "\n", "Then b\n"},
 	} {
 		line, head := c.line, "# Phase 1: x\na → b\n"+c.above
 		text := head + strings.Repeat(line, (MaxBytes-len(head))/len(line))

@@ -21,13 +21,29 @@ type node struct {
 	bold       bool
 
 	said           []string // its lines without marks
+	pieces         []piece  // its lines and those of its code blocks, as written
 	action, result []string // the same up to the arrow, and after it
 	arrow          bool
 	data           bool // it has an arrow in code, quotation marks or brackets alone
 	open           int  // brackets that are not closed yet
+	plain          bool // a code block whose lines may be contracts
 	runsOn         bool // a contract and other words stand on lines without an empty one between
 
 	kids []*node
+}
+
+// piece is one line of a node, as it is written behind the marks of a list.
+type piece struct {
+	line, column int // the index of the line, and its columns before the text
+	text         string
+	code         bool // it is in a code block
+}
+
+func texts(all []piece) (texts []string) {
+	for _, p := range all {
+		texts = append(texts, p.text)
+	}
+	return texts
 }
 
 type nodeKind int
@@ -51,8 +67,10 @@ func (n *node) leads() bool {
 	return n.kind == words && !n.arrow && (n.bold && len(n.said) == 1 || strings.HasSuffix(n.said[len(n.said)-1], ":"))
 }
 
-// add takes the text of line i.
-func (n *node) add(i int, text string) {
+// add takes the text of a line.
+func (n *node) add(text string, p piece) {
+	i := p.line
+	n.pieces = append(n.pieces, p)
 	at, found, open := freeArrow(text, n.open)
 	n.said, n.last, n.open = append(n.said, text), i, open
 	switch {
@@ -128,6 +146,7 @@ func (t *tree) heading(i, level int, name string) {
 	t.close(level-50, words)
 	up := t.top()
 	n := &node{level: level - 50, kind: title, section: sectionOf(name, up.section)}
+	raw := name
 	name = tidy(name)
 	t.outer = min(t.outer, len(t.path))
 	switch {
@@ -140,7 +159,7 @@ func (t *tree) heading(i, level int, name string) {
 	}
 	t.HasContext = t.HasContext || n.section == contextSection
 	t.HasContracts = t.HasContracts || n.section == contractsSection
-	t.push(i, n, name)
+	t.push(n, name, piece{line: i, text: raw})
 }
 
 // close ends the nodes that a line of some kind and indentation is not below.
@@ -160,9 +179,9 @@ func (t *tree) close(indent int, k nodeKind) {
 }
 
 // push begins a node with its first line.
-func (t *tree) push(i int, n *node, text string) {
-	n.line = i
-	n.add(i, text)
+func (t *tree) push(n *node, text string, p piece) {
+	n.line = p.line
+	n.add(text, p)
 	if n.kind != title {
 		n.section = t.top().section
 	}
@@ -173,7 +192,7 @@ func (t *tree) push(i int, n *node, text string) {
 // plain reads a line that may be a contract or go on with one.
 func (t *tree) plain(i int, text string, indent int) {
 	mark := itemMark(text)
-	said := tidy(text[len(mark):])
+	said, whole := tidy(text[len(mark):]), piece{line: i, column: indent, text: strings.TrimSpace(text[len(mark):])}
 	at, free, _ := freeArrow(said, 0)
 	begins := free && strings.TrimSpace(said[:at.start]) == ""
 	n := &node{level: indent, bold: boldLine().MatchString(strings.TrimSpace(text))}
@@ -187,13 +206,13 @@ func (t *tree) plain(i int, text string, indent int) {
 		if t.headTo == i-1 {
 			n.head, t.headTo = t.head, i
 		}
-		t.push(i, n, strings.TrimSpace(text))
+		t.push(n, strings.TrimSpace(text), whole)
 	case mark != "":
 		t.close(indent, item)
 		n.kind, n.mark, n.numbered = item, mark, numbered().MatchString(mark)
-		t.push(i, n, said)
+		t.push(n, said, whole)
 	case t.joins(i, said, indent, begins):
-		t.top().add(i, said)
+		t.top().add(said, whole)
 	default:
 		k := words
 		if free {
@@ -201,10 +220,10 @@ func (t *tree) plain(i int, text string, indent int) {
 		}
 		t.close(indent, k)
 		if up := t.top(); indent > up.level && up.kind <= item && len(up.kids) == 0 && !up.leads() && (up.open > 0 || !free || up.text() == "") {
-			t.top().add(i, said)
+			t.top().add(said, whole)
 			return
 		}
-		t.push(i, n, said)
+		t.push(n, said, whole)
 		beside := before.last == i-1 && indent <= before.level && before.kind <= item
 		n.runsOn = beside && (before.arrow && !n.arrow || n.arrow && !before.arrow && before.kind == words && !before.leads())
 	}
@@ -262,7 +281,7 @@ func (t *tree) block(i, indent int, mark, language string) int {
 	t.close(indent, block)
 	up := t.top()
 	below := indent > up.level && up.kind <= item && len(up.kids) == 0 && (up.arrow || !speaks)
-	var body []string
+	var body []piece
 	for j := i + 1; j < end; j++ {
 		text := plainSpaces(t.lines[j])
 		switch said := strings.TrimSpace(text); {
@@ -270,18 +289,20 @@ func (t *tree) block(i, indent int, mark, language string) int {
 		case speaks && !below:
 			t.plain(j, text, max(indent, columns(text)))
 		default:
-			body = append(body, said)
+			body = append(body, piece{line: j, column: columns(text), text: said, code: true})
 		}
 	}
 	switch {
 	case len(body) == 0:
 	case below && up.arrow:
-		up.result, up.last = append(up.result, body...), end
+		up.result, up.last = append(up.result, texts(body)...), end
 	case below:
-		up.action, up.last = append(up.action, body...), end
+		up.action, up.pieces, up.last = append(up.action, texts(body)...), append(up.pieces, body...), end
 	default:
 		t.close(indent, words)
-		t.push(i, &node{level: indent, kind: block}, body[0])
+		n := &node{level: indent, kind: block, plain: ownLanguage().MatchString(language)}
+		t.push(n, body[0].text, body[0])
+		n.line, n.last, n.pieces = i, i, body
 	}
 	return end
 }

@@ -1,0 +1,246 @@
+package spec
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// labelled makes contracts of labelled lines that follow one another.
+type labelled struct {
+	*reader
+	above    []string // headings and items, as written
+	nodes    []*node  // that are read
+	parts    [resultRole]phrase
+	outcomes []*outcome
+	last     *phrase // that the next line may go on with
+	wrongs   []Problem
+
+	under   []string // of the next result
+	action  string
+	changed bool // the parts, since these were made of them
+}
+
+// outcome is a result with what is above it.
+type outcome struct {
+	phrase
+	under  []string
+	action string
+}
+
+// label replaces labelled lines below a node by their contracts. Lines without a contract stay.
+func (r *reader) label(n *node, above []string) {
+	b, kids := &labelled{reader: r, above: above}, n.kids
+	for n.kids = nil; len(kids) > 0; kids = kids[1:] {
+		k, first := kids[0], kids[0].pieces[0].text
+		if b.begins(k) {
+			named := k.kind == block || labelOf(first).role == noRole // by its first line
+			if named {
+				b.end(n)
+			}
+			if b.read(k); named && k.kind != words {
+				b.end(n)
+			}
+			continue
+		}
+		text := strings.Join(texts(k.pieces), " ")
+		below := append(slices.Clone(above), strings.TrimRight(text[len(itemMark(text)):], ":：. "))
+		if k.kind == title && len(k.under) == 0 {
+			below = nil
+		}
+		if !k.arrow { // the lines below a contract are part of it
+			r.label(k, below)
+		}
+		plain := r.counts(k) && (k.kind <= item || k.kind == block) && !k.holds()
+		continues := plain && len(b.nodes) > 0 && (k.kind == block || b.last.open() || labelForm().MatchString(first) && !k.leads())
+		if !continues {
+			b.end(n)
+		}
+		if continues || plain && k.leads() && len(k.kids) == 0 {
+			b.read(k)
+		} else {
+			n.kids = append(n.kids, k)
+		}
+	}
+	b.end(n)
+}
+
+// begins reports whether there is a labelled line in a node, and no contract.
+func (b *labelled) begins(n *node) bool {
+	return b.counts(n) && n.kind != title && n.kind != tableRow && !n.holds() && slices.ContainsFunc(n.pieces, func(p piece) bool {
+		is := labelOf(p.text).role
+		return (!p.code || n.plain) && (is < moreRole || is == moreRole && len(b.nodes) > 0)
+	})
+}
+
+func (b *labelled) read(n *node) {
+	if len(b.nodes) == 0 {
+		b.last = &b.parts[titleRole]
+	}
+	code := !n.plain || !b.begins(n)
+	b.nodes = append(b.nodes, n)
+	b.lines(n, code)
+}
+
+// lines reads the lines of a node and those below it. code is false for a code block with labelled lines.
+func (b *labelled) lines(n *node, code bool) {
+	header := false
+	var pieces []piece
+	for _, p := range n.pieces {
+		pieces = append(pieces, criteria(p)...)
+	}
+	for _, p := range pieces {
+		was := header
+		header = p.code && headerLine().MatchString(p.text)
+		switch is := labelOf(p.text); {
+		case p.code && code && (header || was):
+			b.last.add(", ", p.text)
+		case p.code && code:
+			b.last.add(" ", p.text)
+		case p.code && strings.IndexAny(p.text, "#@") == 0: // a comment or a tag
+		case is.role == moreRole, is.sep != "" && is.sep == b.sep():
+			b.last.add(cmp.Or(is.sep, b.sep()), is.text)
+		case is.role < resultRole:
+			b.part(p, is.role).add(", ", is.text)
+		case is.role == resultRole:
+			b.result(p, is)
+		case !labelForm().MatchString(p.text), b.last == &b.parts[titleRole] && b.last.empty() && strings.ContainsAny(p.text[len(p.text)-1:], ":*"):
+			b.last.add(" ", tidy(p.text))
+		case p.column > b.last.column && !p.code, b.last.open() && b.last != &b.parts[titleRole] && p.text[0] != '*':
+			b.last.add(b.sep(), p.text)
+		default:
+			b.wrong(p, " has a label that abl does not read", "indent it if it belongs to the line above it, "+
+				"move it to the Context, or use one of "+actionLabels+", "+resultLabels)
+		}
+	}
+	sep := ": "
+	for _, k := range n.kids {
+		switch {
+		case k.kind == block, labelOf(k.pieces[0].text).role != noRole:
+			b.lines(k, true)
+		case statusCode().MatchString(k.text()) && b.sep() == "; " && !b.last.empty():
+			b.wrong(k.pieces[0], " is another result", "write one labelled line for each result, such as Fail (REASON): 404")
+		default:
+			b.last.add(sep, k.whole())
+			sep = "; "
+		}
+	}
+}
+
+// sep parts a line from the one that it goes on with.
+func (b *labelled) sep() string {
+	if n := len(b.outcomes); n > 0 && b.last == &b.outcomes[n-1].phrase {
+		return "; "
+	}
+	return ", "
+}
+
+// part returns the phrase with a role, a new one after a result.
+func (b *labelled) part(p piece, of role) *phrase {
+	from, given := of, b.parts[givenRole]
+	switch flat := !given.empty() && p.column <= given.column; {
+	case of != actionRole || !b.parts[of].used || !flat:
+	case p.column < b.outcomes[len(b.outcomes)-1].column: // above it is a line with an action and its result
+		from = givenRole
+	default:
+		b.wrong(p, " follows a result: it could come after the action above or stand alone",
+			"if it stands alone, write Given or Scenario: above it; if not, write contracts with arrows, in steps")
+	}
+	b.unused(from, of > titleRole)
+	b.changed = true
+	if b.last = &b.parts[of]; b.last.empty() {
+		b.last.line, b.last.column = p.line, p.column
+	}
+	return b.last
+}
+
+// unused reports parts that no result follows, from a role on, and forgets these parts. keep keeps them.
+func (b *labelled) unused(from role, keep bool) {
+	for i := from; i < resultRole; i++ {
+		p := b.parts[i]
+		if !keep && i >= titleRole && !p.empty() && !p.used {
+			b.wrong(piece{line: p.line, text: p.text()}, " has no result", "write a line below it such as Then or Success: 200")
+		}
+		if !keep || p.used {
+			b.parts[i] = phrase{}
+		}
+	}
+}
+
+// texts returns the phrases with some roles.
+func (b *labelled) texts(from, to role) (all []string) {
+	for _, p := range b.parts[from : to+1] {
+		if !p.empty() {
+			all = append(all, p.text())
+		}
+	}
+	return all
+}
+
+// result takes a line with a result. Its action is above it, or is the reason for the result.
+func (b *labelled) result(p piece, is label) {
+	if len(b.outcomes) > MaxContracts { // an error that is reported for all contracts
+		return
+	}
+	if b.changed || len(b.outcomes) == 0 {
+		b.under, b.action, b.changed = b.texts(featureRole, givenRole), strings.Join(b.texts(actionRole, inputRole), ", "), false
+	}
+	o := &outcome{phrase{line: p.line, column: p.column}, slices.Clone(b.under), b.action}
+	o.add("", is.text)
+	switch asked := slices.ContainsFunc(append(b.texts(titleRole, titleRole), b.above...), asks); {
+	case len(o.under)+len(b.above) == 0 && b.parts[actionRole].empty():
+		o.action = ""
+	case is.reason != "":
+		o.under, o.action = slices.DeleteFunc(append(o.under, o.action), func(s string) bool { return s == "" }), is.reason
+	case o.action != "":
+	case !b.parts[givenRole].empty(), len(o.under) > 0 && asked:
+		o.under, o.action = o.under[:len(o.under)-1], o.under[len(o.under)-1]
+	case asked:
+		o.action = b.above[len(b.above)-1]
+	}
+	if len(b.outcomes)*len(o.action) > MaxBytes {
+		b.wrong(p, " has a very long action, which is in many contracts", "write a shorter one")
+		return
+	}
+	if o.action == "" {
+		b.wrong(p, " has no action", "write it below a heading such as POST /login, or below a line such as Request: POST /login")
+		return
+	}
+	for i := range b.parts {
+		b.parts[i].used = !b.parts[i].empty()
+	}
+	b.outcomes, b.last = append(b.outcomes, o), &o.phrase
+}
+
+// asks reports whether a text is a request or a command.
+func asks(text string) bool {
+	text = strings.ReplaceAll(text, "**", "")
+	return request().MatchString(strings.ReplaceAll(text, "`", "")) || command().MatchString(text)
+}
+
+// wrong remembers an error. Lines that go on with its line belong to nothing.
+func (b *labelled) wrong(p piece, text, hint string) {
+	b.wrongs = append(b.wrongs, Problem{Line: p.line + 1, Code: "label", Text: quote(p.text) + text, Hint: hint, Error: true})
+	b.last = &phrase{column: p.column}
+}
+
+// end puts the contracts in the place of the lines that were read.
+func (b *labelled) end(n *node) {
+	b.unused(featureRole, false)
+	if len(b.outcomes) == 0 {
+		n.kids, b.wrongs = append(n.kids, b.nodes...), nil
+	}
+	for _, o := range b.outcomes {
+		text := o.text()
+		k := &node{line: o.line, last: o.line, kind: item, section: n.section, arrow: true,
+			said: []string{o.action + " → " + text}, action: []string{o.action}, result: []string{text}}
+		for _, text := range slices.Backward(o.under) {
+			k = &node{line: o.line, last: o.line, kind: item, section: n.section, said: []string{text}, kids: []*node{k}}
+		}
+		n.kids = append(n.kids, k)
+	}
+	for _, p := range b.wrongs {
+		b.tell(p)
+	}
+	*b = labelled{reader: b.reader, above: b.above}
+}
