@@ -42,6 +42,7 @@ func (r *repository) writeTree(was, is []*index.Entry) error {
 		return err
 	}
 	defer root.Close()
+	was, is = r.withModules(was), r.withModules(is)
 	differ, s := differing(was, is), r.git.Store()
 	for _, name := range slices.Backward(differ) { // what is in a folder goes before it
 		if err := unlink(root, name); err != nil {

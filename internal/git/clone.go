@@ -40,6 +40,9 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 	if err := o.copyTo(ctx, &to, commit, without); err != nil {
 		return err
 	}
+	if err := o.bring(ctx, &to, commit, without); err != nil {
+		return err
+	}
 	all, err := to.contentOf(commit, without)
 	if err == nil {
 		err = to.checkOut(nil, all.entries)
@@ -73,7 +76,10 @@ var escape = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, ` `
 
 // Fetch copies a commit with its history into a clone of this repository.
 func (o *Origin) Fetch(ctx context.Context, into *Repo, commit string) error {
-	return o.copyTo(ctx, &into.repository, commit, into.opts.Without)
+	if err := o.copyTo(ctx, &into.repository, commit, into.opts.Without); err != nil {
+		return err
+	}
+	return o.bring(ctx, &into.repository, commit, into.opts.Without)
 }
 
 // copyTo copies a commit with its history into a clone, but for what that has and what it is without.

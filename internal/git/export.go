@@ -53,7 +53,7 @@ type export struct {
 	when    time.Time
 }
 
-// exported reads a commit. A submodule is an empty folder, as in an archive that git makes.
+// exported reads a commit. A submodule whose content the clone does not have is an empty folder.
 func (r *Repo) exported(commit string) (x export, err error) {
 	if !gitdir.ValidHash(commit) {
 		return x, fmt.Errorf("cannot export %q: it is not a commit's name", commit)
@@ -68,7 +68,7 @@ func (r *Repo) exported(commit string) (x export, err error) {
 		return x, err
 	}
 	x.when, x.folders = c.Committer.When, slices.Collect(maps.Keys(all.trees))
-	for _, e := range all.entries {
+	for _, e := range r.withModules(all.entries) {
 		switch {
 		case e.SkipWorktree:
 		case e.Mode == filemode.Submodule:
@@ -76,8 +76,12 @@ func (r *Repo) exported(commit string) (x export, err error) {
 		default:
 			x.entries = append(x.entries, e)
 		}
+		for at := path.Dir(e.Name); at != "." && all.trees[at+"/"].IsZero(); at = path.Dir(at) { // of a submodule
+			x.folders = append(x.folders, at+"/")
+		}
 	}
 	slices.Sort(x.folders)
+	x.folders = slices.Compact(x.folders)
 	return x, nil
 }
 

@@ -199,7 +199,7 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 	if o.conf.Section("core").Option("hookspath") != "" {
 		hooks = append(hooks, "core.hooksPath")
 	}
-	var filters, left, modules []string
+	var filters, left []string
 	for _, filter := range o.conf.Section("filter").Subsections {
 		filters = append(filters, filter.Name)
 	}
@@ -211,13 +211,15 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 	}
 	s, lfs := o.git.Store(), false
 	for _, e := range holds.entries {
-		if e.Mode == filemode.Submodule {
-			modules = append(modules, e.Name)
-		} else if path.Base(e.Name) == ".gitattributes" && err == nil {
+		if path.Base(e.Name) == ".gitattributes" && err == nil {
 			var data []byte
 			data, err = read(s, e.Hash, maxSteering)
 			lfs = lfs || bytes.Contains(data, []byte("filter=lfs"))
 		}
+	}
+	var modules []string
+	if err == nil {
+		_, modules, err = o.modules([]gitdir.Dir{o.head, o.git}, commit, without)
 	}
 	some := func(names []string) string { return strings.Join(names[:min(len(names), 5)], ", ") }
 	remark := func(is bool, text string) {
@@ -231,7 +233,7 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 	remark(includes, "the files that its config includes are not read")
 	remark(o.borrows(), "objects that it borrows of another repository are copied")
 	remark(len(left) > 0, "the clone is without "+strings.Join(left, ", "))
-	remark(len(modules) > 0, "its submodules are empty folders in the clone ("+some(modules)+")")
+	remark(len(modules) > 0, "its submodules are empty folders in the clone ("+some(modules)+"): git submodule update --init --recursive fetches them")
 	remark(o.InTheWay(BranchPrefix) != "", NoRoom)
 	remark(lfs, "files that Git LFS keeps elsewhere are pointers in the clone")
 	return all, err

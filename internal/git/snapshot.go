@@ -122,7 +122,9 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 	}
 	away := func(e *index.Entry) bool { return without(paths, e.Name) }
 	kept := slices.DeleteFunc(slices.Clone(o.Known), func(e *index.Entry) bool { return !away(e) })
-	o.Known = slices.DeleteFunc(slices.Clone(o.Known), away)
+	modules := r.moduleFiles(kept)
+	o.Known = append(slices.DeleteFunc(slices.Clone(o.Known), away), modules...)
+	slices.SortFunc(o.Known, inOrder)
 	if found, err = scan.Walk(ctx, o); err != nil {
 		return base, nil, err
 	}
@@ -130,16 +132,40 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 		read := *found
 		r.read.Store(&read)
 	}
+	all := found.Entries
 	found.Entries = slices.DeleteFunc(slices.Clone(found.Entries), func(e *index.Entry) bool {
 		out := away(e) || below(kept, e.Name)
-		if out && len(found.Ignores) < maxDiffers {
+		if out && !same(e, entryAt(modules, e.Name)) && len(found.Ignores) < maxDiffers {
 			found.Ignores = append(found.Ignores, Skipped{Path: e.Name, Why: r.whyAway(e.Name)})
 		}
 		return out
 	})
+	if !o.Names {
+		found.Ignores = append(found.Ignores, removed(modules, all)...)
+	}
 	found.Entries = append(found.Entries, kept...)
 	slices.SortFunc(found.Entries, inOrder)
 	return base, found, nil
+}
+
+// moduleFiles returns the files of the submodules among sorted entries.
+func (r *Repo) moduleFiles(entries []*index.Entry) []*index.Entry {
+	isModule := func(e *index.Entry) bool { return e.Mode == filemode.Submodule }
+	only := slices.DeleteFunc(slices.Clone(entries), func(e *index.Entry) bool {
+		names, err := hostfs.Names(r.dir, e.Name, maxInside)
+		return !isModule(e) || err == nil && len(names) == 0 // an earlier version has left it empty
+	})
+	return slices.DeleteFunc(slices.Clone(r.withModules(only)), isModule)
+}
+
+// removed lists the files of submodules that are no longer there, a limited number.
+func removed(modules, found []*index.Entry) (all []Skipped) {
+	for _, e := range modules {
+		if entryAt(found, e.Name) == nil && len(all) < maxDiffers {
+			all = append(all, Skipped{Path: e.Name, Why: "removed inside a submodule: commits of this repository cannot hold that"})
+		}
+	}
+	return all
 }
 
 // whyAway returns why no commit can hold a path, which is in a submodule or was left out of the
