@@ -91,7 +91,7 @@ func TestHostileFiles(t *testing.T) {
 			i-1)
 	}
 	for name, texts := range map[string]map[string]string{
-		"large":           {"package.json": `{"scripts": {"start": "node a"}}` + strings.Repeat(" ", 2<<20)},
+		"large":           {"package.json": `{"scripts": {"start": "node a"}, "dependencies": {"express": "4"}}` + strings.Repeat(" ", 2<<20)},
 		"not JSON":        {"package.json": "{", "server.js": "x"},
 		"other types":     {"package.json": `{"scripts": [1], "bin": 3, "engines": "x"}`},
 		"deep JSON":       {"package.json": strings.Repeat("[", 1<<19)},
