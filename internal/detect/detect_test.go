@@ -144,7 +144,11 @@ func TestTreeIsBounded(t *testing.T) {
 	for i := range 100 {
 		texts[fmt.Sprintf("src/f%03d.js", i)] = strings.Repeat("x", maxFile)
 	}
+	texts["large.js"] = strings.Repeat("x", maxFile+1)
 	tree := files(texts)
+	if got := tree.Text("large.js"); got != "" {
+		t.Errorf("read %d bytes of a file, want at most %d", len(got), maxFile)
+	}
 	total := 0
 	for name := range texts {
 		total += len(tree.Text(name))
