@@ -134,41 +134,18 @@ func (p Plan) files() (files []File) {
 		stack = regexp.MustCompile(`(?m)^(# )?toolchain: .*$`).ReplaceAll(stack, fmt.Appendf(nil, "toolchain: {%s: %q}",
 			p.Stack, p.Version))
 	}
-	source, dir := "own", "" // what the settings say of the Builder's workspace
-	if p.Repo != "" {
-		source = "adopted"
-	}
-	if p.Dir != "" {
-		name, _ := yamlfile.Marshal(p.Dir) // text can be written
-		dir = ", dir: " + strings.TrimSpace(string(name))
-	}
-	kind := cmp.Or(p.Kind, "http") // of the example that the user replaces
-	port := "port 3000"
 	if p.Detected != nil {
 		found := settings{Report: *p.Detected, kind: p.Kind, repo: p.Repo}
-		stack, port = []byte(found.render()), "port "+cmp.Or(p.Detected.Get("app.port"), "…")
-	}
-	fill := strings.NewReplacer("@LANGUAGE@", languages()[p.Stack], "@KIND@", kind, "@SRC@", p.Src, "@REPO@", p.Repo,
-		"@DIR@", dir,
-		"@PORT@", port)
-	only := func(line string) string { // "@http,tcp LINE" is for these kinds, "@own LINE" for such a source
-		words, rest, _ := strings.Cut(line[1:], " ")
-		if all := strings.Split(words, ","); slices.Contains(all, kind) || slices.Contains(all, source) {
-			return rest
-		}
-		return ""
-	}
-	some := regexp.MustCompile(`(?m)^@[a-z,]+ .*\n`)
-	replaced := func(text string) string { return fill.Replace(some.ReplaceAllStringFunc(text, only)) }
-	if p.Detected == nil {
-		stack = []byte(replaced(string(stack)))
+		stack = []byte(found.render())
+	} else {
+		stack = []byte(p.fill("", string(stack)))
 	}
 	_ = fs.WalkDir(template, "project", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := fs.ReadFile(template, name)
-		text := strings.ReplaceAll(replaced(string(data)), "@STACK@", strings.TrimSpace(string(stack)))
+		text := strings.ReplaceAll(p.fill(name, string(data)), "@STACK@", strings.TrimSpace(string(stack)))
 		files = append(files, File{strings.TrimPrefix(name, "project/"), []byte(text)})
 		return err
 	})
@@ -180,6 +157,36 @@ func (p Plan) files() (files []File) {
 		files = append(files, File{path.Join("prompts", role+".md"), prompts.Copy(role)})
 	}
 	return files
+}
+
+// fill renders a text of the template: "@http,tcp LINE" is for these kinds of system, "@open LINE" for
+// one that is not known, "@own LINE" for such a source.
+func (p Plan) fill(file, text string) string {
+	source, dir := "own", ""
+	if p.Repo != "" {
+		source = "adopted"
+	}
+	if p.Dir != "" {
+		name, _ := yamlfile.Marshal(p.Dir) // text can be written
+		dir = ", dir: " + strings.TrimSpace(string(name))
+	}
+	kind, port := cmp.Or(p.Kind, "open"), "port 3000"
+	if kind == "open" && strings.Contains(file, "/specs/") {
+		kind = "command" // the spec is an example, which the user replaces
+	}
+	if p.Detected != nil {
+		port = "port " + cmp.Or(p.Detected.Get("app.port"), "…")
+	}
+	values := strings.NewReplacer("@LANGUAGE@", languages()[p.Stack], "@KIND@", kind, "@SRC@", p.Src, "@REPO@", p.Repo,
+		"@DIR@", dir, "@PORT@", port)
+	only := func(line string) string {
+		words, rest, _ := strings.Cut(line[1:], " ")
+		if all := strings.Split(words, ","); slices.Contains(all, kind) || slices.Contains(all, source) {
+			return rest
+		}
+		return ""
+	}
+	return values.Replace(regexp.MustCompile(`(?m)^@[a-z,]+ .*\n`).ReplaceAllStringFunc(text, only))
 }
 
 // image is the Dockerfile of the Builder's image, nil for none.
