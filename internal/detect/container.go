@@ -22,7 +22,9 @@ func (p *project) readContainers() {
 	img := readImage(file, p.tree.Text(file))
 	p.image = &img
 	base, _ := baseOf(img.from)
-	if tooling().MatchString(base) { // it serves files that a build made, and is not the app
+	if tooling().MatchString(base) { // it serves files that a build made, at a port of its own
+		p.serves, p.ports = nil, nil
+		delete(p.values, "app.ready.path")
 		return
 	}
 	if len(img.ports) > 1 {

@@ -295,11 +295,14 @@ func (p *project) severalMains(all map[string]*goPackage, module string, mains [
 	}
 	if len(servers) == 1 {
 		p.goMain(all, module, servers[0])
+		var others []string
 		for _, pkg := range mains {
 			if pkg != servers[0] {
-				p.say("%s is another package main; %s is taken for the app because it alone is a server", pkg.main, servers[0].main)
+				others = append(others, pkg.main)
 			}
 		}
+		p.say("%s is taken for the app because it alone is a server; other programs are %s", servers[0].main,
+			strings.Join(others, ", "))
 		return
 	}
 	if len(servers) > 1 {

@@ -44,7 +44,7 @@ func (p *project) nodePrograms() {
 			p.makes(strings.Split(file, "/")[0])
 		}
 	}
-	if len(bins) > 0 || len(p.starts) > 0 || len(p.serves) > 0 {
+	if len(bins) > 0 || len(p.starts) > 0 || p.image != nil || len(p.blocks) > 0 && len(p.serves) > 0 {
 		return
 	}
 	there := func(file string) bool {
@@ -54,6 +54,7 @@ func (p *project) nodePrograms() {
 	for _, place := range []string{"main", "module", "exports"} {
 		is := map[string]bool{"main": there(m.Main), "exports": m.Exports != nil, "module": there(m.Module)}[place]
 		if is && p.image == nil {
+			p.serves, p.ports = nil, nil // of parts that are no program
 			p.library(p.inPackage(place), `cd "$ABL_SRC" && node`, "node runs what a test passes by -e")
 			return
 		}

@@ -79,12 +79,14 @@ var (
 func readRust(p *project) {
 	c := p.cargo()
 	for _, name := range []string{"axum", "actix-web", "rocket", "warp", "hyper", "tide", "poem", "salvo"} {
-		if _, ok := c.Dependencies[name]; ok {
+		d, ok := c.Dependencies[name]
+		if table, _ := d.(map[string]any); ok && table["optional"] != true {
 			p.server("http", p.src("Cargo.toml", "dependencies."+name))
 			break
 		}
 	}
 	var mains []Fact
+	commands := false // it has several, one of which may serve
 	for _, file := range p.sources(".rs") {
 		text := p.tree.text(file, maxSource)
 		inner := strings.TrimPrefix(strings.TrimPrefix(file, p.dir), "/")
@@ -95,9 +97,13 @@ func readRust(p *project) {
 		if rustEnv().MatchString(text) {
 			p.set("PORT", "PORT", Source{file, lineOf(text, rustEnv())})
 		}
+		commands = commands || strings.Contains(text, "Subcommand") || strings.Contains(text, ".subcommand(")
 		if rustTCP().MatchString(text) {
 			p.server("tcp", Source{file, lineOf(text, rustTCP())})
 		}
+	}
+	if commands && !p.contains() {
+		p.serves = slices.DeleteFunc(p.serves, func(f Fact) bool { return f.Value == "tcp" })
 	}
 	p.routes(".rs")
 	p.rustStart(c, mains)
@@ -111,6 +117,7 @@ func (p *project) rustStart(c cargo, mains []Fact) {
 	case c.Workspace != nil && c.Package.Name == "":
 		p.ask("app.command", "Cargo.toml is a workspace of several packages")
 	case len(mains) == 0:
+		p.serves, p.ports = nil, nil
 		p.program("a library", p.src("Cargo.toml", ""))
 		p.ask("app.command", "the package has no program: it is a library, so write a program that uses it and name that")
 	case len(mains) > 1 && c.Package.DefaultRun == "":

@@ -53,6 +53,10 @@ func (p *project) pythonPrograms() {
 				From: entries[name]})
 		}
 	}
+	built := p.has("setup.py") || len(p.python.BuildSystem) > 0
+	if built && len(p.starts) == 0 && p.image == nil && len(p.barred) == 0 {
+		p.serves, p.ports = nil, nil // a library for a framework needs it, too
+	}
 	if len(p.commands) > 0 || len(p.serves) > 0 {
 		return
 	}

@@ -176,7 +176,7 @@ func aside(part string) bool {
 	return strings.HasPrefix(part, ".") && part != "." || strings.HasPrefix(part, "_") || slices.Contains([]string{
 		"vendor", "test", "tests", "__tests__", "testdata", "testing", "examples", "example", "docs", "doc", "dist",
 		"build", "target", "e2e",
-		"spec", "specs", "fixtures", "third_party", "migrations", "benchmarks", "benches", "bench", "scripts",
+		"spec", "specs", "fixtures", "third_party", "migrations", "benchmark", "benchmarks", "benches", "bench", "scripts",
 		"extra", "extras",
 		"contrib", "hack", "tools", "profiling", "samples", "cypress", "fuzz", "playground",
 	}, part)
