@@ -167,7 +167,8 @@ func apart(name string) string {
 
 // pythonPrepare finds the package manager by its lock file.
 func (p *project) pythonPrepare() {
-	py, command, from := p.python.pyproject, "", Source{}
+	py, command := p.python.pyproject, ""
+	var from Source
 	extras := ""
 	if p.python.extras != "" {
 		extras = "[" + p.python.extras + "]"
@@ -349,7 +350,6 @@ var (
 	pyApp        = lazyregexp.New(`(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic` +
 		`|Bottle)\(`)
 	pyFactory = lazyregexp.New(`(?m)^def (create_app|make_app)\(`)
-	pyRun     = lazyregexp.New(`\.run\s*\(([^)]*)\)`)
 	pyPort    = lazyregexp.New(`(?:environ\.get|getenv|config` +
 		`|env(?:\.int)?)\(\s*['"]PORT['"]\s*,\s*(?:default\s*=\s*)?['"]?(\d{2,5})|\bport\s*=\s*(\d{2,5})\b`)
 	pyEnvPort = lazyregexp.New(`environ(?:\.get\(|\[)\s*['"]PORT['"]|getenv\(\s*['"]PORT['"]`)

@@ -57,6 +57,9 @@ func (r *reader) judge(c Contract) {
 		if s.code == "vague" {
 			text = path().ReplaceAllString(text, " ")
 		}
+		if s.code == "two-actions" {
+			text = earlierRequest().ReplaceAllString(text, " ")
+		}
 		found := strings.TrimSpace(s.words.FindString(text))
 		if found != "" && !told[s.code] && !(s.code == "absence" && (c.Absence || answers)) {
 			told[s.code] = true
@@ -149,6 +152,9 @@ type smell struct {
 
 // path is part of a path, an address or a flag, where a vague word is no word.
 var path = lazyregexp.New(`\S*[/@=]\S*|(?:^|\s)-\S+`)
+
+// earlierRequest is a request that is not the action: "after DELETE /a, GET /a".
+var earlierRequest = lazyregexp.New(`\b(?:[Aa]fter|[Oo]nce|[Ff]ollowing|[Bb]efore|[Ss]ince)\s(?:\w+\s){0,2}?` + method + `+`)
 
 const (
 	method   = `\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+\S`

@@ -40,9 +40,13 @@ var (
 
 // readRequests reads the requests of an action, or of what stands above it.
 func readRequests(under, action string) (all []request) {
-	for _, text := range []string{action, under + " " + action} {
-		text = strings.ReplaceAll(text, "`", "")
+	under, action = strings.ReplaceAll(under, "`", ""), strings.ReplaceAll(action, "`", "")
+	for _, above := range []string{"", under + " "} {
+		text := above + action
 		found := methodAndPath.FindAllStringSubmatchIndex(text, -1)
+		if isNow := slices.DeleteFunc(slices.Clone(found), func(m []int) bool { return earlier.MatchString(text[:m[0]]) }); len(isNow) > 0 {
+			found = isNow
+		}
 		for i, m := range found {
 			end := len(text)
 			if i+1 < len(found) {
@@ -50,8 +54,9 @@ func readRequests(under, action string) (all []request) {
 			}
 			target := strings.TrimRight(text[m[4]:m[5]], `.,;:)"'`)
 			r := readRequestOf(text[m[2]:m[3]], target)
-			r.rest = text[m[4]+len(target) : end]
-			r.readRest()
+			from := m[4] + len(target)
+			r.rest = text[from:end]
+			r.readRest(min(max(0, len(above)-from), len(r.rest)))
 			all = append(all, r)
 		}
 		if len(all) > 0 {
@@ -92,7 +97,11 @@ func isOpen(s string) bool { return placeholder.MatchString(s) || slices.Contain
 var manySegments = regexp.MustCompile(`[*…]|\.\.\.`)
 
 var (
-	sentHeader = regexp.MustCompile(`\b((?:[A-Z][A-Za-z0-9]*-)+[A-Z][A-Za-z0-9]*|Authorization|Accept|Cookie|Origin|Range|Referer)(?: header)?\s*:\s*("[^"]*"|[^,;()]+)`)
+	sentHeader = regexp.MustCompile(`\b((?:[A-Z][A-Za-z0-9]*-)+[A-Z][A-Za-z0-9]*|Authorization|Accept|Cookie|Origin|Range|Referer)(?: header)?\s*:\s*("[^"]*"|[^,;()']+)`)
+	// A query that stands behind its name, and not behind the path.
+	namedQuery = regexp.MustCompile(`(?i)\bquery(?: string)?:? +\??([\w.-]+=[^\s,;&]+(?:&[\w.-]+=[^\s,;&]+)*)(?:[,;.]?$)`)
+	// What stands before a request that was sent earlier, or is sent later.
+	earlier = regexp.MustCompile(`(?i)\b(?:after|once|following|before|since)\b[^,;:]*$`)
 	// What is said not to be sent.
 	withoutHeader = regexp.MustCompile(`(?i)\b(?:without|no) (?:an? |any |the )?(?:((?:access |bearer |auth |api )?token|authorization|authentication|auth|api[- ]key)(?: header)?|((?:[a-z0-9]+-)+[a-z0-9]+)(?: header)?|(cookies?|session(?: cookie)?)|(credentials|login))(?:[ ,.;)]|$)|\b(unauthenticated|anonymous(?:ly)?|not logged in)\b`)
 	// What stands before a document that is not the one that is sent.
@@ -105,9 +114,10 @@ var (
 	cookieHeaders = []string{"Cookie"}
 )
 
-// readRest reads what an action says behind the path: what is sent, and what is not.
-func (r *request) readRest() {
-	rest := r.rest
+// readRest reads what an action says behind the path: what is sent, and what is not. What is sent is not
+// read of the first bytes, which are above the action: the action may be that something else is sent.
+func (r *request) readRest(above int) {
+	rest := r.rest[above:]
 	body, start, end := findDocument(rest, true)
 	if start >= 0 {
 		before := rest[:start]
@@ -124,7 +134,7 @@ func (r *request) readRest() {
 			r.headers = append(r.headers, header{rest[m[2]:m[3]], value})
 		}
 	}
-	for _, m := range withoutHeader.FindAllStringSubmatch(rest, -1) {
+	for _, m := range withoutHeader.FindAllStringSubmatch(r.rest[:above]+rest, -1) {
 		switch {
 		case m[1] != "":
 			r.lacks = append(r.lacks, tokenHeaders...)
@@ -136,7 +146,10 @@ func (r *request) readRest() {
 			r.lacks = slices.Concat(r.lacks, tokenHeaders, cookieHeaders)
 		}
 	}
-	r.more = letter.MatchString(sentHeader.ReplaceAllString(rest, ""))
+	if m := namedQuery.FindStringSubmatch(rest); m != nil && len(r.query) == 0 {
+		r.query, _ = url.ParseQuery(m[1])
+	}
+	r.more = letter.MatchString(sentHeader.ReplaceAllString(r.rest[:above]+rest, ""))
 }
 
 // notAsked says why an exchange has not the request that a contract names.

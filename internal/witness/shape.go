@@ -30,7 +30,8 @@ type field struct {
 // document is one, and keys alone are words.
 func findDocument(text string, request bool) (body *shape, start, end int) {
 	for i, c := range text {
-		if c != '{' && c != '[' || i > 0 && !strings.ContainsRune(" :(", rune(text[i-1])) {
+		inQuotes := request && i > 0 && text[i-1] == '\'' // as shells have it
+		if c != '{' && c != '[' || i > 0 && !strings.ContainsRune(" :(", rune(text[i-1])) && !inQuotes {
 			continue
 		}
 		n := balanced(text[i:])

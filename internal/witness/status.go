@@ -31,14 +31,17 @@ var (
 	statusRange = regexp.MustCompile(`(?i)\b(?:([1-5])xx\b|([1-5]\d\d) *(?:(\+)|(?:-|–|\.\.|to) *([1-5]\d\d)\b))`)
 	// A status, and the word behind it.
 	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|else|otherwise|(?:one|any|either) of|` + saysStatus + `)|[,/(:;|])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL€$-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
+	never        = regexp.MustCompile(`^ (?:never|not)\b`)
 	// Likewise in an action, where a number may be anything else.
 	statusInAction = regexp.MustCompile(`(?i)(?:\b(?:status(?: code)?(?: is| of|:)?|http|` + saysStatus + `)\s*([1-5]\d\d)\b|/\S*:? \(?([1-5]\d\d)\)?$)`)
-	successful     = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|succeeds?)\b`)
+	// "the user sees a 404 page"
+	statusAndNoun = regexp.MustCompile(`\b(?:an?|the) ([1-5]\d\d)(?: OK| [A-Z][a-z]+){0,3} (?:response|status|error|page|reply|code)\b`)
+	successful    = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|succeeds?)\b`)
 )
 
 // saysStatus is what stands before a status in a sentence.
-const saysStatus = `returns?|returned|responds?(?: with)?|response|answers?(?: with)?|repl(?:y|ies)(?: with)?|error|(?:status|code) (?:is|=|of)|` +
-	`gives?|gets?|got|yields?|sends?|fails? with|(?:rejected|refused|answered|ends?) with`
+const saysStatus = `(?:response|result|answer) (?:is|was)|(?:status|code) (?:should|must|will) be|returns?|returned|responds?(?: with)?|response|answers?(?: with)?|repl(?:y|ies)(?: with)?|error|(?:status|code) (?:is|=|of)|` +
+	`gives?|gets?(?: back)?|got|yields?|sends?|fails? with|(?:rejects?|refuses?)(?: \w+){1,3} with|(?:rejected|refused|answered|ends?) with`
 
 // readStatuses reads the statuses of a result in which nothing is quoted. Where it has none, they
 // may stand in the action: "GET /health returns 200 → a document".
@@ -49,7 +52,11 @@ func (c *Claim) readStatuses(action, plain string) {
 			c.statuses = append(c.statuses, s)
 		}
 	}
-	for _, m := range statusRange.FindAllStringSubmatch(plain, -1) {
+	for _, at := range statusRange.FindAllStringSubmatchIndex(plain, -1) {
+		if negated.MatchString(plain[:at[0]]) || never.MatchString(plain[at[1]:]) {
+			continue
+		}
+		m := statusRange.FindStringSubmatch(plain[at[0]:at[1]])
 		low, _ := strconv.Atoi(m[1] + m[2])
 		high, _ := strconv.Atoi(m[4])
 		switch {
@@ -74,6 +81,11 @@ func (c *Claim) readStatuses(action, plain string) {
 			add(span{status, status})
 		}
 		rest = rest[m[3]:]
+	}
+	for _, m := range statusAndNoun.FindAllStringSubmatchIndex(plain, -1) {
+		if status, _ := strconv.Atoi(plain[m[2]:m[3]]); !negated.MatchString(plain[:m[0]]) {
+			add(span{status, status})
+		}
 	}
 	if len(c.statuses) > 0 {
 		return

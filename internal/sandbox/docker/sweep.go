@@ -91,7 +91,9 @@ func (e *Engine) Objects(ctx context.Context, labels map[string]string) (all []s
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[sandbox.LabelProject] = labels[sandbox.LabelProject] // any value will do
+	if _, named := labels[sandbox.LabelProject]; !named {
+		labels[sandbox.LabelProject] = "" // any value will do
+	}
 	boxes, err := e.List(ctx, labels)
 	for _, b := range boxes {
 		running := b.State == sandbox.Running
