@@ -74,6 +74,9 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 		err = r.keep(base.entries, found, m.Keep)
 	}
 	if err == nil {
+		err = r.normalize(ctx, objects, base.entries, found)
+	}
+	if err == nil {
 		err = objects.refuseSecrets(r.opts.Secrets, base.entries, found.Entries)
 	}
 	if err != nil {

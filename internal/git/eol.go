@@ -1,0 +1,148 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"abl/internal/git/scan"
+	"abl/internal/hostfs"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+)
+
+// normalize gives new and changed text files of a clone the line ends that .gitattributes asks for in a
+// commit, as git add does, in the commit and in the work tree. Otherwise a fresh checkout of the commit
+// would show them as changed. git runs with the attributes of the work tree and no filters. A file that
+// was committed with CRLF before stays as it is.
+func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entry, found *scan.Result) error {
+	if !r.opts.Clone {
+		return nil
+	}
+	isAttributes := func(e *index.Entry) bool { return path.Base(e.Name) == ".gitattributes" && !e.SkipWorktree }
+	if !slices.ContainsFunc(found.Entries, isAttributes) {
+		return nil
+	}
+	texts := map[string][]byte{}
+	for _, name := range differing(base, found.Entries) {
+		e := entryAt(found.Entries, name)
+		if e == nil || e.Mode != filemode.Regular && e.Mode != filemode.Executable {
+			continue
+		}
+		data, err := r.withCRLF(objects, e)
+		if err != nil || data == nil {
+			continue // what cannot be read fails elsewhere
+		}
+		if was := entryAt(base, name); was != nil {
+			if had, err := r.withCRLF(objects, was); err != nil || had != nil {
+				continue
+			}
+		}
+		texts[name] = data
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	s, err := newScratch(ctx, r.dir, &r.repository)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for _, e := range found.Entries {
+		if isAttributes(e) && err == nil {
+			err = s.layAttributes(r.dir, e.Name)
+		}
+	}
+	for i, e := range found.Entries {
+		if data, is := texts[e.Name]; is && err == nil {
+			found.Entries[i], err = r.normalized(ctx, s, objects, e, data)
+		}
+	}
+	return err
+}
+
+// withCRLF returns the content of a text with a CRLF, nil for other files.
+func (r *Repo) withCRLF(objects *spool, e *index.Entry) ([]byte, error) {
+	var data []byte
+	var err error
+	if o, is := objects.all[e.Hash]; is {
+		if o.Size() > maxText {
+			return nil, nil
+		}
+		data = make([]byte, o.Size())
+		_, err = o.data.ReadAt(data, 0)
+		if o.Size() == 0 {
+			err = nil
+		}
+	} else {
+		data, err = read(r.git.Store(), e.Hash, maxText+1)
+	}
+	if err != nil || len(data) > maxText || !bytes.Contains(data, []byte("\r\n")) {
+		return nil, err
+	}
+	return data, nil
+}
+
+// layAttributes copies a .gitattributes of a workspace into the scratch repository's work tree.
+func (s *scratch) layAttributes(workspace, name string) error {
+	data, err := hostfs.Read(workspace, name, maxSteering)
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(s.work, filepath.FromSlash(name))
+	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), hostfs.Write(to, data, 0o600))
+}
+
+// normalized returns the entry of a file as git would add it. If that differs, it also changes the file.
+func (r *Repo) normalized(ctx context.Context, s *scratch, objects *spool, e *index.Entry, data []byte) (*index.Entry, error) {
+	cmd := s.command(ctx, "-C", s.work, "-c", "core.bare=false", "-c", "core.safecrlf=false", "hash-object", "-w", "--path="+e.Name, "--stdin")
+	cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_WORK_TREE="+s.work), bytes.NewReader(data)
+	out, err := output(cmd)
+	if err != nil {
+		return e, err
+	}
+	hash := plumbing.NewHash(strings.TrimSpace(string(out)))
+	if hash == e.Hash {
+		return e, nil
+	}
+	text, err := output(s.command(ctx, "cat-file", "blob", hash.String()))
+	if err == nil {
+		_, err = objects.blob(text)
+	}
+	if err == nil {
+		err = r.overwrite(e.Name, text)
+	}
+	if err != nil {
+		return e, fmt.Errorf("cannot write %q with the line ends of .gitattributes: %w", e.Name, err)
+	}
+	return &index.Entry{Name: e.Name, Mode: e.Mode, Hash: hash}, nil
+}
+
+// overwrite replaces the content of a regular file of the workspace, through no link.
+func (r *Repo) overwrite(name string, data []byte) error {
+	root, err := os.OpenRoot(r.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if at := inTheWay(root, path.Dir(name)); at != "" {
+		return fmt.Errorf("%q is in the way", at)
+	}
+	if is, err := root.Lstat(name); err != nil || !is.Mode().IsRegular() {
+		return errors.Join(err, hostfs.ErrNotRegular)
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
