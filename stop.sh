@@ -29,7 +29,7 @@ for lock in solutions/*/.abl/lock; do
   fi
   stopped=$((stopped + 1))
 done
-echo "stop: $stopped processes ended"
+echo "stop: processes ended: $stopped"
 
 program=$(dirname "$(readlink -f "$0")")/bin/agent-learner
 if [ ! -x "$program" ] || [ ! -d solutions ]; then

@@ -85,13 +85,13 @@ func admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error)
 	switch p.Status {
 	case state.Passed, state.Stale:
 		if changed {
-			return Admission{true, reopened, "its spec changed since it passed: a new round begins"}, nil
+			return Admission{true, reopened, "its spec has changed since it passed: a new round begins"}, nil
 		}
 		if asked.Again || p.Status == state.Stale {
 			p.Status = state.Stale
-			return Admission{true, p, "what it passed with is replayed on the source as it is now"}, nil
+			return Admission{true, p, "its tests are run again on the current source; no agent is called"}, nil
 		}
-		return Admission{false, p, "its spec is unchanged, nothing to do"}, nil
+		return Admission{false, p, fmt.Sprintf("phase %d has already passed and its spec has not changed", n)}, nil
 	case state.Stuck, state.Unverified:
 		switch {
 		case changed || asked.Again:
@@ -99,14 +99,14 @@ func admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error)
 		case p.Settings != "" && asked.Settings != "" && p.Settings != asked.Settings:
 			return Admission{true, reopened, "settings, prompts or project.md changed since its last round: a new round begins"}, nil
 		}
-		return Admission{false, p, fmt.Sprintf("it is %s: %s", p.Status, ChangeFirst)}, nil
+		return Admission{false, p, fmt.Sprintf("phase %d is %s: %s", n, p.Status, ChangeFirst)}, nil
 	case state.Ready:
-		return Admission{true, p, "it begins"}, nil
+		return Admission{true, p, "a round begins"}, nil
 	}
 	if changed {
-		return Admission{true, p, "its spec changed since this round began: a call under way is taken to its end, then a new round begins"}, nil
+		return Admission{true, p, "its spec has changed since this round began: abl finishes the call that runs, then begins a new round"}, nil
 	}
-	return Admission{true, p, fmt.Sprintf("it goes on in iteration %d (%s)", p.Iteration, p.Status)}, nil
+	return Admission{true, p, fmt.Sprintf("it resumes in iteration %d (%s)", p.Iteration, p.Status)}, nil
 }
 
 // ChangeFirst is what begins a new round of a phase that is stuck or unverified.

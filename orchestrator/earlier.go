@@ -78,7 +78,7 @@ func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 	if p.TestsCommit, ok, err = l.Tests.TagCommit(passedTag(l.Number)); err != nil {
 		return false, err
 	}
-	text := "what it passed with is replayed on the source as it is now, and no agent is called"
+	text := "its tests are run again on the current source; no agent is called"
 	if ok = ok && l.Replay != nil; !ok {
 		text = fmt.Sprintf("nothing can be replayed (no tag %s, or verify.evidence is off): a Verifier says whether it still holds", passedTag(l.Number))
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"abl/internal/failedspecs"
+	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/state"
@@ -41,11 +42,11 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 		v.note(note)
 	}
 	if f.Evidence.Strength != "" {
-		v.note("strength " + f.Evidence.Strength)
+		v.say(v.p, evidence.StrengthText(f.Evidence.Strength, v.Kind == helper.KindCommand))
 	}
 	v.emit(state.Event{Kind: state.Verdict, Role: v.role.Name, Verdict: string(f.Verdict), Text: summary(f)})
 	for _, lack := range f.Missing[min(1, len(f.Missing)):] {
-		v.note("and " + lack)
+		v.say(v.p, "and "+lack)
 	}
 	filter, err := l.filter(ctx)
 	if err != nil {

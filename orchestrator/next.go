@@ -210,7 +210,7 @@ func failed(p state.Phase, at state.Status, w Retry) (state.Phase, error) {
 		return p, nil
 	}
 	p.Tries = 0
-	return p, fmt.Errorf("%w: %s: %s", retry.ErrAgent, class, why)
+	return p, fmt.Errorf("%w: the %s's call ended as %q: %s", retry.ErrAgent, roleAt(at), class, why)
 }
 
 // roleAt is whose call a status is about.

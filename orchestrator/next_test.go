@@ -145,7 +145,7 @@ built: commit the source  → verifying i1 step-1.1
 verifying: run the verifier crash → verified i1 step-1.1
 verified: judge unknown → verifying i1 step-1.2 (no report)
 verifying: run the verifier crash → verified i1 step-1.2 (no report)
-verified: judge unknown → verifying i1 step-1.3 (no report) stop: the agent failed: crashed: ended by signal 9
+verified: judge unknown → verifying i1 step-1.3 (no report) stop: the agent failed: the verifier's call ended as "crashed": ended by signal 9
 `},
 		{"an interrupted call is begun anew", "stop done done pass", `
 ready: begin a round  → building i1 step-1.1

@@ -72,7 +72,7 @@ func TestNothingMoves(t *testing.T) {
 			if got := strings.Join(told, " "); got != c.stalled {
 				t.Errorf("told in %q, want %q", got, c.stalled)
 			}
-			if got := w.lack(); len(got) != c.notes || c.limit > 0 && c.steps < 5 && !strings.Contains(got[len(got)-1], "loop.no_progress is") {
+			if got := w.lack(); len(got) != c.notes || c.limit > 0 && c.steps < 5 && !strings.Contains(got[len(got)-1], "(loop.no_progress: ") {
 				t.Errorf("%d notes, want %d: %q", len(got), c.notes, got)
 			}
 		})

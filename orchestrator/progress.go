@@ -153,7 +153,7 @@ func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string,
 	}
 	if text := s.ForPerson(); text != "" {
 		if s.Ends(l.NoProgress) {
-			text += fmt.Sprintf("; the phase ends here, for loop.no_progress is %d", l.NoProgress)
+			text += fmt.Sprintf("; the phase ends (loop.no_progress: %d)", l.NoProgress)
 		}
 		l.say(p, text)
 	}
@@ -174,7 +174,7 @@ func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	if l.NoVerdict == 0 || p.Repeated < l.NoVerdict {
 		return false
 	}
-	l.say(p, fmt.Sprintf("what a verdict lacks did not change: the round ends here, for loop.no_progress.unverified is %d", l.NoVerdict))
+	l.say(p, fmt.Sprintf("the Verifier left the same gaps %d times in a row: the round ends (loop.no_progress.unverified: %d)", p.Repeated, l.NoVerdict))
 	return true
 }
 
@@ -252,12 +252,22 @@ func Explain(number int, round []Attempt, specs []spec.Spec) []string {
 	failed, advice := []string{"what failed last:"}, []string{"what you could change:"}
 	for _, e := range last.Failed {
 		failed = append(failed, entryLines(e)...)
-		if line := "  " + advise(number, specs, e); !slices.Contains(advice, line) {
-			advice = append(advice, line)
+	}
+	for _, line := range Advice(number, last.Failed, specs) {
+		advice = append(advice, "  "+line)
+	}
+	return slices.Concat(failed, tried, advice)
+}
+
+// Advice says, a line each, what the user could change after these entries failed in a phase. specs are
+// those of phases 1 to number.
+func Advice(number int, failed []failedspecs.Entry, specs []spec.Spec) (lines []string) {
+	for _, e := range failed {
+		if line := advise(number, specs, e); !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
 	}
-	general := fmt.Sprintf("  abl spec lint names words that leave room; after a change run abl phase %d again, which opens a new round", number)
-	return append(slices.Concat(failed, tried, advice), general)
+	return append(lines, fmt.Sprintf("abl spec lint names words that leave room; after a change run abl phase %d again, which opens a new round", number))
 }
 
 // entryLines is an entry as text.

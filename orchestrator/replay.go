@@ -106,7 +106,7 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 			return nil
 		}
 	}
-	v.note("the tests are run with " + s.Others() + ", for about " + left.Round(time.Second).String())
+	v.say(v.p, "checking that the tests detect "+s.Others()+" (about "+left.Round(time.Second).String()+")")
 	for all := s.Alterations(); len(all) > 0 && left > 0; all = s.Alterations() {
 		of := len(s.Altered) + len(all)
 		all = all[:min(len(all), v.Replay.AtOnce())]
@@ -137,7 +137,7 @@ func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.A
 	}
 	for i, run := range runs {
 		if run.AppFailed != "" {
-			v.note("the app did not start for the tests with " + s.Others() + ": " + run.AppFailed)
+			v.say(v.p, "the app did not start for the tests with "+s.Others()+": "+run.AppFailed)
 			return 0, nil
 		}
 		longest = max(longest, run.Took)
@@ -172,7 +172,7 @@ func (v turn) rerunOnce(ctx context.Context, commit string, s *evidence.Suite) (
 	if err != nil || run.AppFailed != "" {
 		return 0, run.AppFailed, err
 	}
-	v.note(text)
+	v.say(v.p, text)
 	s.Ran(weighed(run))
 	return run.Took, "", nil
 }
@@ -192,7 +192,7 @@ func (v turn) replay(ctx context.Context, name string, r roles.Replay, again int
 	failpoint.Here("replay.before")
 	run, err = v.Replay.Run(ctx, r)
 	for ; err == nil && run.Fault && again > 0 && ctx.Err() == nil; again-- {
-		v.note("replay " + name + " shows nothing and is made again: " + run.Gone)
+		v.say(v.p, "replay "+name+" shows nothing and is made again: "+run.Gone)
 		run, err = v.Replay.Run(ctx, r)
 	}
 	if err != nil {
@@ -258,7 +258,7 @@ func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, na
 		running.Wait()
 		for i, run := range runs {
 			if run.Fault { // with all of its time
-				v.note("replay " + name + string(against[i]) + " shows nothing and is made again: " + run.Gone)
+				v.say(v.p, "replay "+name+string(against[i])+" shows nothing and is made again: "+run.Gone)
 				try(i, roles.Replay{Limit: limit}, mostFaults-1)
 			}
 		}

@@ -19,14 +19,14 @@ func costsCommand() cli.Command {
 	}
 	return cli.Command{
 		Name: "costs", Group: cli.Looking, Usage: "add up the tokens and dollars of every call",
-		Long: `Adds up .abl/logs/tokens.csv, in tokens and at list prices (docs/costs.md). A
-question mark means that some call did not tell the number, or has no price; it is
+		Long: `Adds up .abl/logs/tokens.csv, in tokens and at list prices (docs/costs.md). A question
+mark means that a call did not report the number, or has no price. A missing number is
 never counted as zero.`,
 		Examples: "abl costs\nabl costs --by model\nabl costs --json\nabl costs --csv > costs.csv",
 		Flags: []cli.Flag{
-			{Name: "by", Value: "WHAT", Values: ways, Usage: "group by one of these; all of phase, role and model unless given"},
+			{Name: "by", Value: "WHAT", Values: ways, Usage: "group by one of these (default: a table each by phase, role and model)"},
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
-			{Name: "csv", Usage: "the rows themselves, one form"},
+			{Name: "csv", Usage: "print the rows as CSV"},
 		},
 		Run: phase.Looking(phase.Restored(runCosts)),
 	}
@@ -36,6 +36,9 @@ func runCosts(_ context.Context, s *phase.Project) error {
 	in := s.In
 	if in.Bool("csv") && in.Bool("json") {
 		return cli.Usagef("--json and --csv are two forms: give one of them")
+	}
+	if in.Bool("csv") && in.Set("by") {
+		return cli.Usagef("--csv prints the rows, which --by does not group: give one of them")
 	}
 	if in.Bool("csv") {
 		return exportCSV(s)
@@ -63,7 +66,7 @@ func runCosts(_ context.Context, s *phase.Project) error {
 			fmt.Fprintln(w, a.Table(b))
 		}
 		if n := a.All.Cost.Missing; n > 0 {
-			fmt.Fprintf(w, "%d of %d rows have no price or were not told whole: see docs/costs.md for prices of your own\n", n, a.All.Rows)
+			fmt.Fprintf(w, "%d of %d rows have no price or no whole count: docs/costs.md says how to set prices\n", n, a.All.Rows)
 		}
 		fmt.Fprintf(w, "list prices of %s, %d days old\n", a.Prices.Date, a.Prices.Days)
 	})

@@ -24,17 +24,17 @@ func imagesCommand() cli.Command {
 		Subs: []cli.Command{
 			{
 				Name: "build", Args: "[AGENT...]", Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages),
-				Usage: "make the images that are missing, those for gemini and scripted unless told",
+				Usage: "build missing images (default: gemini, tools)",
 			},
 			{
 				Name: "save", Args: "FILE [AGENT...]", Run: saveImages,
-				Usage: "write them to a file, for a machine without a network: all that are there, or those of these agents",
+				Usage: "write images to a file, for a machine without a network (default: all)",
 			},
-			{Name: "load", Args: "FILE", Usage: "read them from such a file", Run: loadImages},
-			{Name: "list", Usage: "say which are there", Run: onEngine(listImages)},
+			{Name: "load", Args: "FILE", Usage: "read images from a file of abl images save", Run: loadImages},
+			{Name: "list", Usage: "list abl's images", Run: onEngine(listImages)},
 			{
 				Name: "remove", Args: "[NAME...]", Values: append(images.Agents(), "go", "node", "python"), Run: onEngine(removeImages),
-				Usage: "remove those of agents or languages from the engine, all unless told",
+				Usage: "remove images from the engine (default: all)",
 			},
 		},
 	}
@@ -106,7 +106,7 @@ func saveImages(ctx context.Context, in *cli.Input) error {
 func loadImages(ctx context.Context, in *cli.Input) error {
 	f, err := os.Open(in.Args[0])
 	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
+		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "name a file that abl images save wrote")
 	}
 	defer f.Close()
 	info, err := f.Stat()

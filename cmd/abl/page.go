@@ -22,6 +22,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/proc"
+	"abl/orchestrator"
 	"abl/orchestrator/report"
 	"abl/roles"
 	"abl/roles/agent"
@@ -75,6 +76,7 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 			s.In.Warn(err)
 		}
 		p.Changes = append(p.Changes, report.Change{Step: r.Step, To: r.Commits.Source})
+		p.Tests = append(p.Tests, report.Change{Step: r.Step, To: r.Commits.Tests})
 		for _, c := range r.Calls {
 			p.Turns = append(p.Turns, report.Turn{Call: c, Step: r.Step})
 		}
@@ -82,30 +84,77 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 	if err := errors.Join(readCalls(s, &p), readLedger(s, &p)); err != nil {
 		return nil, err
 	}
-	room, left := mostRead, int64(mostText)
-	err := phase.StepChanges(ctx, s, run.Phase, records, func(i int, from string, c git.Change) (err error) {
-		of := &p.Changes[i]
+	unknown := func(what string, err error) string {
+		return what + s.In.Safe.Line(strings.ReplaceAll(err.Error(), s.Paths.Root, "."))
+	}
+	c := changes{s, mostRead, mostText}
+	if err := phase.StepChanges(ctx, s, run.Phase, records, c.into(p.Changes)); err != nil {
+		p.Changes, p.Tests, p.Unknown = nil, nil, unknown("What changed cannot be told: ", err)
+	} else if err := phase.TestChanges(ctx, s, run.Phase, records, c.into(p.Tests)); err != nil {
+		p.Tests, p.Unknown = nil, unknown("What changed in the tests cannot be told: ", err)
+	}
+	p.Tests = slices.DeleteFunc(p.Tests, func(c report.Change) bool { return len(c.Files) == 0 })
+	readSettings(s, &p)
+	var page bytes.Buffer
+	err := report.HTML(&page, p)
+	return page.Bytes(), err
+}
+
+// changes collects what iterations changed, as far as there is room for it.
+type changes struct {
+	s    *phase.Project
+	room int   // bytes of diffs
+	left int64 // bytes of files
+}
+
+// into returns what takes the changed files of the iterations in all.
+func (h *changes) into(all []report.Change) func(i int, from string, c git.Change) error {
+	return func(i int, from string, c git.Change) (err error) {
+		of := &all[i]
+		if strings.HasPrefix(c.Path, roles.Verifier.Reports+"/") { // in the transcripts
+			return nil
+		}
 		if of.From = from; len(of.Files) == mostFiles {
 			of.More++
 			return nil
 		}
-		left -= c.Size()
-		f := report.FileChange{Path: s.In.Safe.Line(c.Path), Note: c.Note, Unread: room <= 0 || left < 0}
+		h.left -= c.Size()
+		f := report.FileChange{Path: h.s.In.Safe.Line(c.Path), Note: c.Note, Unread: h.room <= 0 || h.left < 0}
 		if !f.Unread {
-			f.Diff, f.Note, err = diffOf(s, c)
-			room -= len(f.Diff)
+			f.Diff, f.Note, err = diffOf(h.s, c)
+			h.room -= len(f.Diff)
 		}
 		of.Files = append(of.Files, f)
 		return err
-	})
-	if err != nil {
-		p.Changes = nil
-		p.Unknown = "What changed cannot be told: " + s.In.Safe.Line(strings.ReplaceAll(err.Error(), s.Paths.Root, "."))
 	}
-	var page bytes.Buffer
-	err = report.HTML(&page, p)
-	return page.Bytes(), err
 }
+
+// readSettings enters the spec, the settings that shape a run, and what the user could change.
+func readSettings(s *phase.Project, p *report.Page) {
+	specs := s.Specs()
+	this, _ := specs.Phase(p.Phase)
+	p.Spec = s.In.Safe.String(this.Text)
+	put := func(name, value string) {
+		if value != "" && value != "0" {
+			p.Setup = append(p.Setup, [2]string{name, s.In.Safe.Line(value)})
+		}
+	}
+	for _, l := range s.Conf.Lines() {
+		if slices.Contains(strings.Fields(setupKeys), l.Key) || strings.HasPrefix(l.Key, "app.services.") && !strings.Contains(l.Key, ".env.") {
+			put(l.Key, l.Value)
+		}
+	}
+	put("toolchain", strings.Join(s.Conf.Toolchain.Names(), ", "))
+	put("budget", s.BudgetText(p.Phase))
+	if r := p.Record; r != nil && r.Verdict == audit.Fail {
+		p.Advice = orchestrator.Advice(p.Phase, r.Entries, specs.UpTo(p.Phase))
+	}
+}
+
+// setupKeys are the settings that a page shows, with the services of the app.
+const setupKeys = "app.kind app.command app.port app.prepare app.ready.path app.ready.timeout agent.builder agent.verifier " +
+	"models.builder models.verifier loop.max_verifier_iterations loop.call_timeout limits.memory limits.cpus limits.disk " +
+	"network.allow verify.evidence verify.strength_time"
 
 // readLedger adds up what the phase and each of its calls used.
 func readLedger(s *phase.Project, p *report.Page) error {

@@ -16,13 +16,14 @@ func phaseCommand() cli.Command {
 		Name: "phase", Group: cli.Running, Args: "N", Usage: "build and verify one phase until its contracts hold",
 		Long: `Runs phase N: a Builder writes the code in one container, a Verifier tests the
 running system in another, at most five times (loop.max_verifier_iterations).
-It is safe to interrupt and to run again: it goes on where it stopped, attaches
-to a call that is still running, and pays for none twice. abl report N shows what
-the verdict stands on; where GITHUB_STEP_SUMMARY is set, that is appended there.`,
+It is safe to interrupt, with Ctrl-C or abl stop, and to run again: abl resumes where it
+stopped, reattaches to a call that still runs, and never pays for the same call twice.
+abl report N shows the evidence for the verdict. If GITHUB_STEP_SUMMARY is set, abl
+appends the report to that file.`,
 		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run\nabl phase 1 --junit junit.xml --html page.html",
 		Flags: append(append(phase.Flags(), tellFlags()...),
 			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
-			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase; replay what a passed one passed with on the source as it is now"}),
+			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"}),
 		Run: phase.Opened(phase.Continued(runPhase)),
 	}
 }
@@ -64,7 +65,7 @@ func runCommand() cli.Command {
 	return cli.Command{
 		Name: "run", Group: cli.Running, Usage: "run the next pending phase; with --through all of them in order",
 		Long: `Runs the first phase that has not passed, and stops after it for your audit:
-refine the specs, or approve by going on. With --through it goes on to the last.`,
+refine the specs, or approve by running the next. With --through it runs all phases.`,
 		Examples: "abl run\nabl run --through --json\nabl run --through --junit junit.xml --summary summary.md",
 		Flags: append(append(phase.Flags(), tellFlags()...),
 			cli.Flag{Name: "through", Usage: "do not stop between phases"}),

@@ -84,7 +84,7 @@ func pullRequest(ctx context.Context, s *phase.Project, n int) error {
 
 func pullCommand() cli.Command {
 	return cli.Command{
-		Name: "pull", Group: cli.Running, Usage: "take up what was published in your repository",
+		Name: "pull", Group: cli.Running, Usage: "restore state that was published in your repository",
 		Long: `Restores phases, tests, audit records and costs from refs/abl/* of the repository
 that the project works on: what git fetch origin 'refs/abl/*:refs/abl/*' brought there.
 A phase that has passed is passed here, without a call. In a fresh clone abl status

@@ -129,7 +129,7 @@ func (t *telling) files(ctx context.Context, n int, e *state.Event, ended error,
 	kept := ""
 	if judged && r.Record != nil {
 		if kept = keepPage(context.WithoutCancel(ctx), t.Project, r); kept != "" {
-			t.out.Emit(state.Event{Time: time.Now(), Kind: state.Note, Phase: n, Text: "all of it is on one page: " + t.Paths.Rel(kept)})
+			t.out.Emit(state.Event{Time: time.Now(), Kind: state.Note, Phase: n, Text: "full report: " + fromHere(kept)})
 		}
 	}
 	html := t.In.String("html")
@@ -155,6 +155,18 @@ func (t *telling) files(ctx context.Context, n int, e *state.Event, ended error,
 		t.In.Warn(err)
 	}
 	return ended
+}
+
+// fromHere returns a path relative to the current directory if the file is below it.
+func fromHere(path string) string {
+	here, err := os.Getwd()
+	if err == nil {
+		here, err = state.Real(here)
+	}
+	if rel, rerr := filepath.Rel(here, path); err == nil && rerr == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 // told is what there is to report of phase n, all its iterations judged so far among it.

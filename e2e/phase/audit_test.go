@@ -135,6 +135,6 @@ func isReported(p *lab.Project, page string) {
 		p.Fatal(err)
 	}
 	wants(p, "the summary", string(data), "### abl phase 1: <code>Answer</code>", "**pass** in step-1", "<code>GET / → 200 with the text ok</code> | pass |", "cost: ", "tokens: ", "time of calls and replays: ", "changed in the source: 3 files")
-	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, "step-1: PASS", "phase1/passed", "4 replays by abl itself, tried against away, empty 200, 500 too", "containers held")
+	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, "step-1: PASS", "phase1/passed", "4 replays by abl: app, stopped app, fake app (empty 200), fake app (500)", "containers held")
 	wants(p, "abl spec list", p.Must(0, "spec", "list", "--json").Stdout, `{"phase":1,"result":"pass","by":"replay","is":"verified","step":1}`)
 }

@@ -95,5 +95,5 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	again := p.Must(0, "phase", "1")
-	wants(t, "a passed phase", again.Stderr, "nothing to do")
+	wants(t, "a passed phase", again.Stderr, "has already passed")
 }

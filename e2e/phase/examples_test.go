@@ -36,7 +36,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("verdicts %q", got)
 			}
 			if tt.name == "go-cli" {
-				wants(t, "the report", p.Must(0, "report", "1").Stdout, "shown for 5 of 5 contracts")
+				wants(t, "the report", p.Must(0, "report", "1").Stdout, "for 5 of 5 contracts")
 			}
 			wants(t, "the Builder", printed(p, "p1-build-1.1"), tt.built)
 			wants(t, "the Builder's image", p.Read(".abl/logs/calls/p1-build-1.1/intent.json"), tt.image)

@@ -114,7 +114,7 @@ func TestMoveIn(t *testing.T) {
 		t.Errorf("the colleague's report: got\n%s\nwant\n%s", b, a)
 	}
 	r = q.Must(0, "phase", "1")
-	wants(t, "phase 1 there", r.Stdout+r.Stderr, "passed: its spec is unchanged, nothing to do")
+	wants(t, "phase 1 there", r.Stdout+r.Stderr, "phase 1 has already passed and its spec has not changed")
 
 	// The colleague merges, goes on with a second phase, and the first person takes it up.
 	q.Git("", "merge", "-q", "--no-ff", "-m", "merge phase 1", "origin/abl/phase1")

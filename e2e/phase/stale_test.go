@@ -100,7 +100,7 @@ func isFoundBroken(p *lab.Project, breaks agent.ScriptCall, mends ...agent.Scrip
 	wants(p, "the finding", p.Read(".abl/logs/calls/p2-verify-1.1/finding.json"), `"contract": "P1.C1"`)
 	wants(p, "the advice", noteTexts(all), "P1.C1 GET / → 200 with the text ok", "phase1.md:10): it held when phase 1 passed")
 	lacks(p, "the advice", noteTexts(all), "no contract says")
-	lacks(p, "abl report 2", p.Must(0, "report", "2").Stdout, "what fails besides")
+	lacks(p, "abl report 2", p.Must(0, "report", "2").Stdout, "other failures")
 
 	p.Write(".abl/config.yaml", whole)
 	script(p, mends...)
@@ -139,7 +139,7 @@ func holdsStill(p *lab.Project) {
 	if got := strings.Join(shown, ", "); got != "P1.C1 pass replay, P1.C2 pass replay, P2.C1 pass replay" {
 		p.Errorf("the contracts: %s", got)
 	}
-	wants(p, "abl report 2", p.Must(0, "report", "2").Stdout, "step-3: PASS", "replays by abl itself, tried against away, empty 200, 500 too; no agent was called")
+	wants(p, "abl report 2", p.Must(0, "report", "2").Stdout, "step-3: PASS", "replays by abl: app, stopped app, fake app (empty 200), fake app (500); no agent was called")
 	lacks(p, "abl status", p.Must(0, "status").Stdout, "stale")
-	wants(p, "a passed phase", p.Must(0, "phase", "2").Stderr, "nothing to do")
+	wants(p, "a passed phase", p.Must(0, "phase", "2").Stderr, "has already passed")
 }

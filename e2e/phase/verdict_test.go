@@ -103,7 +103,7 @@ func TestPhasesAndSpecs(t *testing.T) {
 		t.Errorf("commits of src over three rounds:\n%s", got)
 	}
 	wants(t, "the first prompt of the round", p.Read(".abl/logs/calls/p1-build-3.1/in/prompt.md"), "OBSERVED: no")
-	wants(t, "a passed phase", p.Must(0, "phase", "1").Stderr, "nothing to do")
+	wants(t, "a passed phase", p.Must(0, "phase", "1").Stderr, "has already passed")
 
 	refined := p.Read(".abl/specs/phase1.md") + "\nMore context.\n"
 	p.Write(".abl/specs/phase1.md", refined)

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"abl/internal/helper"
 	"abl/internal/tap"
@@ -259,6 +260,19 @@ func (s Suite) unshown(c Contract) string {
 		return notAltered
 	}
 	return notReached
+}
+
+// StrengthText returns the strength of an audit record as a sentence. The responses of a program are its
+// output.
+func StrengthText(strength string, program bool) string {
+	what := "responses"
+	if program {
+		what = "output"
+	}
+	if of, is := strings.CutPrefix(strength, "shown for "); is {
+		return "the tests detect altered " + what + " for " + of
+	}
+	return "detection of altered " + what + ": " + strength
 }
 
 // strength says of how many contracts it is shown that their tests notice alterations of

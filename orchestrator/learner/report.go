@@ -111,6 +111,6 @@ func EndText(h Home, s State) string {
 		r.rows("", "%s", filled(text))
 	}
 	b, _ := h.Prompts() // likewise
-	r.row("prompts", "%d earlier versions in %s/%s", len(b.Past), h.Rel(h.Root), PromptsFile)
+	r.row("prompts", "%s in %s/%s", wording.Count(len(b.Past), "earlier version"), h.Rel(h.Root), PromptsFile)
 	return r.String() + bar + "\n"
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -31,8 +32,12 @@ type Page struct {
 	Spent   ledger.Account    // of the phase
 	Turns   []Turn            // oldest first
 	Changes []Change          // oldest first
-	Unknown string            // why nobody can tell what changed, "" where all is told
+	Tests   []Change          // likewise, of the Verifier's tests
+	Unknown string            // why it is not known what changed, "" if it is
 	Seen    map[int]Exchanges // by step
+	Advice  []string          // what the user could change, for a phase that failed
+	Setup   [][2]string       // settings of the project now, by name
+	Spec    string            // the text of the phase's spec now
 	Src     string            // the folder of the source in the project
 	Abl     string            // the version that makes the page
 }
@@ -99,7 +104,7 @@ var pageFiles embed.FS
 // pageTemplate is read when the first page is made.
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page.html").Funcs(template.FuncMap{
-		"next": Next, "answers": func(r *audit.Record) string { return wordsOf(*r).answers },
+		"next": Next, "strength": strengthOf, "class": func(s string) string { return cmp.Or(marks[s].class, s) },
 		"head": pageHead, "line": line, "text": func(s string) string { return block(s, "") }, "when": when, "span": span,
 		"figure": figure, "number": func(n int) string { return wording.Thousands(int64(n)) }, "things": wording.Count,
 		"short": func(s string) string { return s[:min(len(s), 12)] }, "paragraphs": paragraphs,
@@ -109,9 +114,14 @@ var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 })
 
 // marks are signs and words of what a contract or an iteration came to: colour alone tells nothing.
-var marks = map[string]struct{ sign, words string }{
-	audit.Pass: {"✓", "pass"}, "weak": {"≈", "weak pass"}, "not read": {"≈", "not read"}, audit.Fail: {"✕", "fail"}, okSoFar: {"–", okSoFar},
-	audit.Unknown: {"?", "not shown"}, "unverified": {"?", "unverified"},
+var marks = map[string]struct{ sign, words, class string }{
+	audit.Pass:    {"✓", "pass", ""},
+	"weak":        {"≈", "weak pass", ""},
+	"not read":    {"≈", "not read", "weak"},
+	audit.Fail:    {"✕", "fail", ""},
+	okSoFar:       {"–", okSoFar, "untried"},
+	audit.Unknown: {"?", "unverified", ""},
+	"unverified":  {"?", "unverified", ""},
 }
 
 // pageHead are the policy by which the page may load and run nothing, and its style.
@@ -153,10 +163,14 @@ func (p Page) Figures() []fact {
 	if p.Files >= 0 {
 		files = strconv.Itoa(p.Files)
 	}
-	judged, whole := strconv.Itoa(len(p.Judged())), p.Times().Whole
+	judged := strconv.Itoa(len(p.Judged()))
+	if rounds := p.Matrix().Rounds; len(rounds) > 1 {
+		judged += fmt.Sprintf(" in %d rounds", len(rounds))
+	}
+	took, calls, untold := p.worked()
 	return []fact{
-		{"Contracts", holds}, {"Iterations", judged}, {"Time", whole},
-		{"Tokens", tokens}, {"USD", cost}, {"Files changed", files},
+		{"Contracts", holds}, {"Iterations", judged}, {"Calls and replays", partly(span(took), took == 0, untold || calls == 0)},
+		{"Tokens", tokens}, {"USD", cost}, {"Source files changed", files},
 	}
 }
 
@@ -196,6 +210,9 @@ func (p Page) Verdict() fact {
 	}
 	r := *p.Record
 	n, all, pace := marked(r), wording.Count(len(r.Contracts), "contract"), " after "+wording.Count(r.Iteration, "iteration")
+	if r.Round > 1 {
+		pace += fmt.Sprintf(" of round %d", r.Round)
+	}
 	if r.Iteration == 0 {
 		pace = " in a replay, without an agent"
 	}
@@ -206,7 +223,7 @@ func (p Page) Verdict() fact {
 		return fact{audit.Pass, "Passed: all " + all + " hold" + pace + "."}
 	case r.Verdict != audit.Fail:
 		open := len(r.Contracts) - n[audit.Pass] - n[audit.Fail]
-		return fact{audit.Unknown, fmt.Sprintf("Unverified: %d of %s not shown to hold%s.", open, all, pace)}
+		return fact{audit.Unknown, fmt.Sprintf("Unverified: %d of %s not verified%s.", open, all, pace)}
 	}
 	word := map[bool]string{true: "Stuck", false: "Refuted"}[r.Status == "stuck"]
 	if n[audit.Fail] == 0 {

@@ -83,8 +83,42 @@ func pageWith(text string, iterations int) Page {
 		p.Before = append(p.Before, r)
 	}
 	p.Record, p.Before = &p.Before[iterations-1], p.Before[:iterations-1]
+	p.Advice, p.Spec, p.Setup = []string{text}, text, [][2]string{{"app.command", text}}
+	p.Tests = []Change{{Step: iterations, From: strings.Repeat("c", 40), To: strings.Repeat("d", 40), Files: []FileChange{
+		{Path: "run.sh", Diff: "@@ -1 +1 @@\n-" + text + "\n+" + text + " more\n"}}}}
 	p.Spent = all.Account()
 	return p
+}
+
+// stuck is a phase that is stuck in its second round.
+func stuck() Page {
+	p := pageWith("x", 4)
+	p.Before[2].Round, p.Before[2].Iteration = 2, 1
+	r := p.Record
+	r.Round, r.Iteration, r.Verdict, r.Status, r.Entries, r.Strength = 2, 2, audit.Fail, "stuck", p.Before[0].Entries, "shown for 1 of 1 contract"
+	r.Contracts[1] = p.Before[0].Contracts[1]
+	r.Contracts[1].Input, r.Contracts[1].Observed = "POST /links {}", "500"
+	p.Advice = []string{"P2.C1 (phase2.md:9): write the exact request"}
+	p.Setup = [][2]string{{"app.command", "npm start"}, {"budget", "at most 5 USD a phase"}}
+	return p
+}
+
+// A phase that is stuck shows what failed, what could be changed and how many rounds it took, before all else.
+func TestPageOfAStuckPhase(t *testing.T) {
+	page := string(rendered(t, stuck()))
+	for _, want := range []string{
+		"Stuck: 1 of 2 contracts fail after 2 iterations of round 2.", "<dt>Iterations</dt><dd>4 in 2 rounds</dd>",
+		`<h2 id="h-open">What failed</h2>`, `<p class="label">input</p><pre>POST /links {}</pre><p class="label">observed</p><pre>500</pre>`,
+		"<h3>What you could change</h3>\n<ul><li>P2.C1 (phase2.md:9): write the exact request</li></ul>",
+		`<th scope="colgroup" class="step round" colspan="2">2</th>`, "Builder: gemini x, Verifier: gemini x.",
+		"The tests detect altered responses for 1 of 1 contract (abl can alter the responses of 1 of 2).",
+		"Next: change .abl/specs/phase2.md and run abl phase 2", "<dt>budget</dt><dd>at most 5 USD a phase</dd>",
+		`<span class="what">Tests in step-4</span>`, "p2-builder-4.1",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("got a page without %q", want)
+		}
+	}
 }
 
 // trouble is a phase with what does not go well: faults, waits, unknown figures, nothing on disk.
@@ -106,7 +140,7 @@ func trouble() Page {
 
 // TestPage shows what stands in a page, but for its style.
 func TestPage(t *testing.T) {
-	for name, p := range map[string]Page{"page": pageWith(hostile, 2), "page-trouble": trouble(), "page-empty": {Run: Run{Phase: 3, Title: "Later", Files: -1}, Abl: "1.0"}} {
+	for name, p := range map[string]Page{"page": pageWith(hostile, 2), "page-trouble": trouble(), "page-stuck": stuck(), "page-empty": {Run: Run{Phase: 3, Title: "Later", Files: -1}, Abl: "1.0"}} {
 		t.Run(name, func(t *testing.T) {
 			_, got, _ := strings.Cut(string(rendered(t, p)), "</style>")
 			path := filepath.Join("testdata", name+".html")

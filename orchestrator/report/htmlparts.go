@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 // diffs is what an iteration changed, as the page shows it.
 type diffs struct {
 	Change
-	Added, Removed int // at least, where Unread
+	What, Dir      string // whose they are, and the folder of its repository
+	Added, Removed int    // at least, where Unread
 	Unread         bool
 	Shown          []fileDiff
 }
@@ -31,11 +33,18 @@ type fileDiff struct {
 // part is a run of lines of one kind: ins, del, at or same.
 type part struct{ Kind, Text string }
 
-// Diffs leave out what there is no room for, the oldest first.
-func (p Page) Diffs() (all []diffs) {
-	room := allowance(maxDiffs)
-	for _, c := range slices.Backward(p.Changes) {
-		d := diffs{Change: c}
+// Diffs are those of the source and of the tests, by step.
+func (p Page) Diffs() []diffs {
+	all := append(diffsOf(p.Changes, "Source", p.Src, maxDiffs), diffsOf(p.Tests, "Tests", ".abl/tests", maxDiffs/2)...)
+	slices.SortStableFunc(all, func(a, b diffs) int { return cmp.Compare(a.Step, b.Step) })
+	return all
+}
+
+// diffsOf leaves out what there is no room for, the oldest first.
+func diffsOf(changes []Change, what, dir string, most int) (all []diffs) {
+	room := allowance(most)
+	for _, c := range slices.Backward(changes) {
+		d := diffs{Change: c, What: what, Dir: dir}
 		for _, f := range c.Files {
 			text, fits := room.keep(f.Diff, maxOneDiff)
 			shown := fileDiff{FileChange: f, Parts: partsOf(text), Cut: !fits || strings.HasSuffix(text, wording.CutMark) || f.Unread}
@@ -102,9 +111,10 @@ func (p Page) Talks() []talk {
 
 // timeline has a line for each call, on a common axis in which long pauses are cut short.
 type timeline struct {
-	Whole string // from the first call to the last verdict
-	Rows  []moment
-	Cut   string // how much of it the axis leaves out
+	Whole  string // from the first call to the last verdict
+	Worked string // by calls and replays, "" if it is not known
+	Rows   []moment
+	Cut    string // how much of it the axis leaves out
 }
 
 // moment is a call on the axis, in thousandths of it, with the wait before it.
@@ -155,6 +165,9 @@ func (p Page) Times() (t timeline) {
 			*n = 1000 * *n / max(float64(at), 1)
 		}
 		m.For = max(m.For, 2)
+	}
+	if took, _, untold := p.worked(); took > 0 {
+		t.Worked = partly(span(took), false, untold)
 	}
 	if t.Whole = span(last.Sub(first)); cut > 0 {
 		t.Cut = span(cut)
@@ -220,10 +233,14 @@ func barOf(s ledger.Sum, most int64) (bar []segment) {
 // matrix is what each contract came to in each iteration.
 type matrix struct {
 	Columns []audit.Record
+	Rounds  []roundSpan // of the columns
 	Rows    []row
 	Cards   []*card
 	Left    int // iterations that are left out, the oldest
 }
+
+// roundSpan is a round and how many columns it has.
+type roundSpan struct{ Round, Columns int }
 
 type row struct {
 	audit.Clause
@@ -251,6 +268,13 @@ func (p Page) Matrix() (m matrix) {
 	m.Columns = p.Judged()
 	m.Left = max(len(m.Columns)-maxColumns, 0)
 	m.Columns = m.Columns[m.Left:]
+	for _, r := range m.Columns {
+		if last := len(m.Rounds) - 1; last >= 0 && m.Rounds[last].Round == r.Round {
+			m.Rounds[last].Columns++
+		} else {
+			m.Rounds = append(m.Rounds, roundSpan{r.Round, 1})
+		}
+	}
 	room, at := allowance(maxEvidence), map[string]int{} // rows of contracts
 	for i, r := range slices.Backward(m.Columns) {
 		for _, c := range r.Contracts {

@@ -41,19 +41,7 @@ func (r Run) Judged() []audit.Record {
 // figures are what a phase used and changed. A number that some call did not tell is a lower
 // bound, and one that nobody told is unknown.
 func (r Run) figures() []fact {
-	took, calls, untold := time.Duration(0), 0, len(r.Judged()) == 0
-	for _, rec := range r.Judged() {
-		for _, c := range rec.Calls {
-			if calls++; c.Started.IsZero() || c.Ended.Before(c.Started) {
-				untold = true
-				continue
-			}
-			took += c.Ended.Sub(c.Started)
-		}
-		for _, run := range rec.Replays {
-			took += time.Duration(run.MS) * time.Millisecond
-		}
-	}
+	took, calls, untold := r.worked()
 	u, files := r.Used, audit.Unknown
 	if r.Older || len(r.Judged()) == 0 && u.Rows == 0 {
 		return nil
@@ -121,9 +109,9 @@ func marked(r audit.Record) map[string]int {
 func counted(r audit.Record) string {
 	n := marked(r)
 	parts := []string{fmt.Sprintf("%d pass", n[audit.Pass]) + allowed(r)}
-	for _, word := range []string{audit.Fail, okSoFar, audit.Unknown} {
-		if n[word] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n[word], word))
+	for _, result := range []string{audit.Fail, okSoFar, audit.Unknown} {
+		if n[result] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[result], shown(result)))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -147,6 +135,14 @@ func allowed(r audit.Record) (text string) {
 		}
 	}
 	return text
+}
+
+// shown is a result as users read it: one word for what is not verified.
+func shown(result string) string {
+	if result == audit.Unknown {
+		return "unverified"
+	}
+	return result
 }
 
 // mark is what a contract came to in a word; what is none is told as unknown.
@@ -180,7 +176,7 @@ func told(c audit.Contract, r audit.Record) string {
 // What is said of a contract whose test was ok in an iteration that failed elsewhere.
 const (
 	okSoFar    = "ok so far"
-	notFurther = "its test is ok; it was not tried further, since the iteration failed elsewhere"
+	notFurther = "its test is ok; abl skipped further checks because the iteration failed elsewhere"
 )
 
 // besides are the entries that name no contract of the specs.
@@ -198,13 +194,13 @@ func stands(c audit.Contract) string {
 	case c.Is == "not reproduced":
 		return "fail, by the Verifier, not reproduced"
 	case c.Is != "":
-		return c.Result + ", " + c.Is
+		return shown(c.Result) + ", " + c.Is
 	case c.By == audit.ByVerifier:
-		return c.Result + ", by the Verifier's word"
+		return shown(c.Result) + ", by the Verifier's word"
 	case c.By == audit.ByReplay:
-		return c.Result + ", by replay"
+		return shown(c.Result) + ", by replay"
 	}
-	return c.Result + ", not tested"
+	return shown(c.Result) + ", not tested"
 }
 
 // proof is the evidence for one contract, a line each.
@@ -229,7 +225,7 @@ func proof(c audit.Contract, r audit.Record) (lines []string) {
 		lines = append(lines, text)
 	}
 	if c.Unshown != "" {
-		lines = append(lines, "whether its test notices other "+w.answers+" is not shown: "+c.Unshown)
+		lines = append(lines, "not checked whether its test detects altered "+w.answers+": "+c.Unshown)
 	}
 	return lines
 }
@@ -248,9 +244,13 @@ func wordsOf(r audit.Record) words {
 			"away": "no program", "empty 200": "a program that does nothing", "500": "a program that fails",
 		}}
 	case "tcp":
-		return words{"app", "answers", map[string]string{"empty 200": "silence", "500": "a line of its own"}}
+		return words{"app", "responses", map[string]string{
+			"away": "stopped app", "empty 200": "a silent app", "500": "an app that sends a line of its own",
+		}}
 	}
-	return words{app: "app", answers: "answers"}
+	return words{"app", "responses", map[string]string{
+		"away": "stopped app", "empty 200": "fake app (empty 200)", "500": "fake app (500)",
+	}}
 }
 
 // named returns the names of what stood in the app's place.
@@ -311,7 +311,7 @@ func facts(r audit.Record) (all []fact) {
 	put("commit.tests", r.Commits.Tests)
 	put("commit.tag", r.Commits.Tag)
 	put("evidence", evidenceOf(r))
-	put("strength", r.Strength)
+	put("strength", strengthOf(&r))
 	put("boundary", boundaries(r))
 	for _, s := range r.Specs {
 		put(fmt.Sprintf("spec.%d.sha256", s.Phase), s.SHA256)
@@ -335,11 +335,11 @@ func facts(r audit.Record) (all []fact) {
 	return all
 }
 
-// evidenceOf says what the verdict stands on besides the Verifier's word.
+// evidenceOf says which replays the verdict is based on.
 func evidenceOf(r audit.Record) string {
 	switch {
 	case r.Evidence == "off":
-		return "the Verifier's word alone (verify.evidence is off)"
+		return "the Verifier's word only (verify.evidence is off)"
 	case len(r.Replays) == 0:
 		return "no replay was made"
 	}
@@ -349,12 +349,11 @@ func evidenceOf(r audit.Record) string {
 			altered++
 		}
 	}
-	text := wording.Count(len(r.Replays)-altered, "replay") + " by abl itself"
-	if others := wordsOf(r).named(tried(r)); len(others) > 0 {
-		text += ", tried against " + strings.Join(others, ", ") + " too"
-	}
+	w := wordsOf(r)
+	against := append([]string{w.app}, w.named(tried(r))...)
+	text := wording.Count(len(r.Replays)-altered, "replay") + " by abl: " + strings.Join(against, ", ")
 	if altered > 0 {
-		text += fmt.Sprintf(", and %d with altered %s", altered, wordsOf(r).answers)
+		text += fmt.Sprintf("; %d more with altered %s", altered, w.answers)
 	}
 	if len(r.Calls) == 0 {
 		text += "; no agent was called"

@@ -35,7 +35,7 @@ func text(b *strings.Builder, r audit.Record, used string) {
 	fmt.Fprintf(b, "step-%d: %s, %s, in round %d, iteration %d (%s): %s\n",
 		r.Step, strings.ToUpper(line(r.Verdict)), when(r.Decided), r.Round, r.Iteration, line(r.Status), counted(r))
 	for _, why := range r.Missing {
-		fmt.Fprintf(b, "  lacks: %s\n", line(why))
+		fmt.Fprintf(b, "  missing: %s\n", line(why))
 	}
 	if used != "" {
 		fmt.Fprintf(b, "  %s\n", used)
@@ -43,27 +43,27 @@ func text(b *strings.Builder, r audit.Record, used string) {
 	b.WriteString("\ncontracts\n")
 	some := false
 	for _, c := range r.Contracts {
-		came := mark(c, r)
+		came := shown(mark(c, r))
 		if came == audit.Fail {
 			came = "FAIL"
 		}
-		fmt.Fprintf(b, "  %-9s %s  %s\n", came, line(c.ID), line(c.Says))
+		fmt.Fprintf(b, "  %-10s %s  %s\n", came, line(c.ID), line(c.Says))
 		some = some || spared(c, r)
 		if text := witnessed(c); text != "" {
-			fmt.Fprintf(b, "            %s\n", line(text))
+			fmt.Fprintf(b, "             %s\n", line(text))
 		}
 		if c.Test != "" {
-			fmt.Fprintf(b, "            test: %s\n", line(c.Test))
+			fmt.Fprintf(b, "             test: %s\n", line(c.Test))
 		}
 		if spared(c, r) || c.Result == audit.Pass && c.Is == "verified" {
 			continue
 		}
-		fmt.Fprintf(b, "            %s\n", line(told(c, r)))
+		fmt.Fprintf(b, "             %s\n", line(told(c, r)))
 		if e, ok := given(c, r); ok {
-			fmt.Fprintf(b, "            the entry for the Builder:\n              SPEC: %s\n", line(e.Spec))
-			b.WriteString(seen(e.Input, e.Observed, "              "))
+			fmt.Fprintf(b, "             the entry for the Builder:\n               SPEC: %s\n", line(e.Spec))
+			b.WriteString(seen(e.Input, e.Observed, "               "))
 		} else if c.Result == audit.Fail || c.Is == "disputed" {
-			b.WriteString(seen(c.Input, c.Observed, "            "))
+			b.WriteString(seen(c.Input, c.Observed, "             "))
 		}
 	}
 	if some {
@@ -71,11 +71,11 @@ func text(b *strings.Builder, r audit.Record, used string) {
 	}
 	for n, e := range besides(r) {
 		if n == 0 {
-			b.WriteString("\nwhat fails besides\n")
+			b.WriteString("\nother failures\n")
 		}
-		fmt.Fprintf(b, "  %s\n%s", line(e.Spec), seen(e.Input, e.Observed, "            "))
+		fmt.Fprintf(b, "  %s\n%s", line(e.Spec), seen(e.Input, e.Observed, "             "))
 	}
-	b.WriteString("\nwhat it stands on\n")
+	b.WriteString("\nevidence\n")
 	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
 	for _, f := range facts(r) {
 		fmt.Fprintf(t, "  %s\t%s\n", line(f.name), line(f.value))
@@ -112,7 +112,7 @@ func Markdown(r Run) string {
 		fmt.Fprintf(&b, "next: %s\n\n", code(Next(r.Record.Status, r.Phase)))
 	}
 	if r.Page != "" {
-		fmt.Fprintf(&b, "The page of it: %s\n\n", code(r.Page))
+		fmt.Fprintf(&b, "Full report: %s\n\n", code(r.Page))
 	}
 	if r.Record != nil {
 		page(&b, r)
@@ -129,7 +129,7 @@ func page(b *strings.Builder, run Run) {
 	r, before := *run.Record, run.Before[max(0, len(run.Before)-maxBefore):]
 	fmt.Fprintf(b, "**%s** in step-%d (round %d, iteration %d), %s: %s\n\n", word(r.Verdict), r.Step, r.Round, r.Iteration, when(r.Decided), counted(r))
 	for _, why := range r.Missing {
-		fmt.Fprintf(b, "- lacks: %s\n", code(why))
+		fmt.Fprintf(b, "- missing: %s\n", code(why))
 	}
 	fails(b, r)
 	b.WriteString("\n| contract | says |")
@@ -151,7 +151,7 @@ func page(b *strings.Builder, run Run) {
 		}
 		fmt.Fprintf(b, " %s | %s |\n", word(mark(c, r)), why)
 	}
-	b.WriteString("\n<details><summary>what it stands on</summary>\n\n| | |\n|---|---|\n")
+	b.WriteString("\n<details><summary>evidence</summary>\n\n| | |\n|---|---|\n")
 	for _, f := range facts(r) {
 		fmt.Fprintf(b, "| %s | %s |\n", code(f.name), code(f.value))
 	}
@@ -188,7 +188,7 @@ func fails(b *strings.Builder, r audit.Record) {
 	}
 }
 
-// word is a verdict or a result of abl's own; what is none is told as unknown.
+// word is a verdict or a result in a word; anything else is unverified.
 func word(s string) string {
 	switch s {
 	case audit.Pass, "unverified", okSoFar:
@@ -196,7 +196,7 @@ func word(s string) string {
 	case audit.Fail:
 		return "FAIL"
 	}
-	return audit.Unknown
+	return "unverified"
 }
 
 // Limits of one text of a record, in bytes: as a line, and as a block of lines.

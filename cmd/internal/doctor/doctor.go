@@ -206,21 +206,21 @@ func checkProxy(conf *config.Loaded) phase.Finding {
 
 // tried says of what kind the app is, and with what its tests are tried.
 func tried(conf *config.Loaded) string {
-	app, text := environment.AppSpec(conf), "declared commands start it; its tests are tried with it away"
+	app, text := environment.AppSpec(conf), "declared commands start it; abl also runs the tests with the app stopped"
 	switch {
 	case app.IsProgram():
-		text = "a program (kind: command); its tests are tried without it, with two that do nothing, " +
-			"and with other exit codes and output"
+		text = "a program (kind: command); abl also runs the tests without it, against two fake programs, " +
+			"and with altered exit codes and output"
 	case app != nil && app.Kind == helper.KindTCP:
-		text = "a server at " + app.URL() + " (kind: tcp); its tests are tried with it away, with a silent one, " +
-			"and with one that answers nonsense"
+		text = "a server at " + app.URL() + " (kind: tcp); abl also runs the tests with the app stopped, against a silent one, " +
+			"and against one that answers nonsense"
 	case app != nil:
-		text = "a web server at " + app.URL() + " (kind: http); its tests are tried with it away, " +
-			"with two that answer nonsense, and with altered answers"
+		text = "a web server at " + app.URL() + " (kind: http); abl also runs the tests with the app stopped, " +
+			"against two fake apps, and with altered responses"
 	}
 	if conf.Verify.Evidence == "off" {
 		text, _, _ = strings.Cut(text, "; ")
-		text += "; its tests are not tried (verify.evidence: off)"
+		text += "; abl runs no test itself (verify.evidence: off)"
 	}
 	return text
 }

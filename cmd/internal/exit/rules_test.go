@@ -73,7 +73,7 @@ func TestHints(t *testing.T) {
 		{errors.New("trouble"), ""},
 		{&yamlfile.Error{Hint: "mend it"}, "mend it"},
 		{exit.With(exit.Usage, &yamlfile.Error{Hint: "mend it"}, "do that"), "do that"},
-		{retry.ErrAgent, "everything is kept; see abl logs, then run the same command again"},
+		{retry.ErrAgent, "everything is saved; abl logs shows the calls; run the same command again to retry"},
 		{fs.ErrPermission, "see whose the file or its folder is: an earlier run as root may have made it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
 		{syscall.ENOSPC, "make room on the disk, then run the same command again"},

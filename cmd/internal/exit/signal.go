@@ -19,7 +19,7 @@ type Signal struct{ Number syscall.Signal }
 
 // Error says what ended the run and how to go on.
 func (s Signal) Error() string {
-	return fmt.Sprintf("interrupted by %s; what was reached is saved; run the same command again to go on", s.Name())
+	return fmt.Sprintf("interrupted by %s; what was reached is saved; run the same command again to resume", s.Name())
 }
 
 // Name is the signal's usual name.

@@ -46,9 +46,9 @@ TASK, at a terminal, or with --repl you are asked for tasks.`,
 		Flags: slices.Concat([]cli.Flag{
 			{
 				Name: "agent", Short: "a", Value: "NAME", Default: defaultAgent, Values: agent.Names(), Open: true,
-				Usage: "who writes, reviews and learns; also an agent of the settings (docs/agents.md)",
+				Usage: "agent to use; one of config.yaml works too (docs/agents.md)",
 			},
-			{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model, its default one unless given"},
+			{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model (default: the agent's own)"},
 			{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
 			{Name: "repl", Usage: "ask for one task after the other"},
 			{Name: "scenario", Value: "FILE", Usage: "what the scripted agent does, to try things without a model"},

@@ -51,7 +51,7 @@ func TestStopScript(t *testing.T) {
 	cmd := exec.Command("bash", script)
 	cmd.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere")
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "stop: 1 processes ended") {
+	if err != nil || !strings.Contains(string(out), "stop: processes ended: 1") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if <-ended; ours.ProcessState.ExitCode() != exit.TERM {

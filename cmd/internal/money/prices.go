@@ -84,7 +84,7 @@ func Of(list pricelist.List, models []string) map[string]*prices.Price {
 
 // Unpriced says that a cap in dollars cannot be held, which would be none.
 func Unpriced(why, model string) error {
-	return cli.WithHint(fmt.Sprintf("add prices: {%s: {input: 1.25, output: 10}}, dollars for a million tokens, to .abl/config.yaml, or give the budget in tokens", model), "cannot hold a budget in US dollars: %s", why)
+	return cli.WithHint(fmt.Sprintf("add prices: {%s: {input: 1.25, output: 10}}, dollars for a million tokens, to .abl/config.yaml, or give the budget in tokens", model), "cannot enforce a budget in US dollars: %s", why)
 }
 
 // Book is a ledger that calls are entered in: priced where nobody else did, and

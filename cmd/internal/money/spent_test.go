@@ -112,7 +112,7 @@ func TestCapsAdmit(t *testing.T) {
 		{config.Cap{USD: 5}, Spending{USD: usd(5.2)}, exit.Budget, "the budget is reached: 5.20 of 5 USD of the phase are spent; everything is committed"},
 		{config.Cap{Tokens: 10}, Spending{Tokens: 8, Unpriced: map[string]bool{"m": true}}, 0, "80 % of the budget of this phase are spent: 8 of 10 tokens"},
 		{config.Cap{Tokens: 10}, Spending{Tokens: 10}, exit.Budget, "the budget is reached: 10 of 10 tokens of the phase are used; everything is committed"},
-		{config.Cap{USD: 5}, Spending{Unpriced: map[string]bool{"m": true}}, exit.Usage, "cannot hold a budget in US dollars: tokens of m are spent, which has no price"},
+		{config.Cap{USD: 5}, Spending{Unpriced: map[string]bool{"m": true}}, exit.Usage, "cannot enforce a budget in US dollars: tokens of m are spent, which has no price"},
 	} {
 		l := Cap{"phase", c.cap, c.used}
 		err := l.Admits(Words{"abl phase 1", "everything is committed"})

@@ -200,7 +200,7 @@ func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (name
 }
 
 func (p plan) print(w io.Writer) {
-	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\nprepare: %s\n", p.Phase, p.Why, p.Budget, p.Last, cmp.Or(p.Prepare, "nothing"))
+	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\nprepare: %s\n", p.Phase, strings.TrimPrefix(p.Why, fmt.Sprintf("phase %d ", p.Phase)), p.Budget, p.Last, cmp.Or(p.Prepare, "nothing"))
 	for _, svc := range p.Services {
 		fmt.Fprintf(w, "service %s\n", svc)
 	}

@@ -181,10 +181,11 @@ type Finding struct {
 // Ignored asks git, when there is a repository around .env, whether the file stays
 // out of it.
 func Ignored(ctx context.Context, p state.Project) Finding {
-	f := Finding{What: ".env", OK: true, Text: "not there, or not in a git repository"}
+	f := Finding{What: ".env", OK: true, Text: "there is none"}
 	if _, err := os.Stat(p.Env()); err != nil {
 		return f
 	}
+	f.Text = "not in a git repository"
 	said, err := proc.AskGit(ctx, p.Root, "check-ignore", ".env")
 	ended, is := errors.AsType[*exec.ExitError](err)
 	switch {

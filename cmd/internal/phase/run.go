@@ -302,10 +302,7 @@ func (s *Project) TellOutcome(out state.Sink, e state.Event, err error) error {
 // outcomeOf says how phase n ended: where it rests, or what stopped it.
 func outcomeOf(n int, p state.Phase, why string, err error) state.Event {
 	e := state.Event{Kind: state.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict}
-	e.Text = cmp.Or(string(p.Status), why)
-	if p.Status != "" && why != "" {
-		e.Text += ": " + why
-	}
+	e.Text = cmp.Or(why, string(p.Status))
 	if absent, is := errors.AsType[retry.Unavailable](err); is {
 		e.Until = absent.Back
 	}
@@ -322,7 +319,7 @@ func (r *Run) tellFailed(p state.Phase) {
 		round = []orchestrator.Attempt{{Step: p.Step, Verdict: orchestrator.Fail, Built: true, Failed: p.Failed}}
 	}
 	for _, text := range orchestrator.Explain(r.phase, round, r.Specs().UpTo(r.phase)) {
-		r.emit(state.Event{Phase: r.phase, Role: roles.Verifier.Name, Text: text})
+		r.emit(state.Event{Phase: r.phase, Text: text})
 	}
 }
 

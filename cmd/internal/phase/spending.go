@@ -101,6 +101,9 @@ func (s *Project) costText(n int) string {
 	return fmt.Sprintf("phase %d took %d tokens and %s USD", n, used.Phase.Tokens, used.Phase.USD.Short())
 }
 
+// BudgetText says what phase n may spend, and what it has spent.
+func (s *Project) BudgetText(n int) string { return capText(s.Conf.Budget) + "; " + s.costText(n) }
+
 // capText says what the phase may spend.
 func capText(b config.Budget) string {
 	var caps []string

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/audit"
@@ -99,30 +101,64 @@ func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error
 	return git.Changes(ctx, src, from, tip, each)
 }
 
-// FilesChanged counts the paths that phase n changed in the source, -1 where nobody can tell or
-// a phase is running.
+// FilesChanged counts the paths that phase n changed in the source, the Builder's run reports excluded. It
+// returns -1 if that is not known or a phase is running.
 func FilesChanged(ctx context.Context, s *Project, n int) int {
-	count := 0
-	if err := Changes(ctx, s, n, func(git.Change) error { count++; return nil }); err != nil {
+	count, reports := 0, path.Join(s.Conf.Source.Dir, roles.Builder.Reports)+"/"
+	if err := Changes(ctx, s, n, func(c git.Change) error {
+		if !strings.HasPrefix(c.Path, reports) {
+			count++
+		}
+		return nil
+	}); err != nil {
 		return -1
 	}
 	return count
 }
 
-// StepChanges tells what differs between the sources of the iterations of phase n, from the newest
-// back: of which record, and which commit it began with, "" for none.
+// StepChanges calls each with the files that differ between the sources of the iterations of phase n, from
+// the newest back: of which record, and the commit that it began with, "" for none.
 func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record, each func(i int, from string, c git.Change) error) error {
 	if len(records) == 0 {
 		return nil
 	}
 	src, from, err := began(ctx, s, n, records[0].Commits.Source)
+	if err != nil {
+		return err
+	}
+	return stepChanges(ctx, src, from, records, func(c audit.Commits) string { return c.Source }, each)
+}
+
+// TestChanges is StepChanges for the Verifier's tests.
+func TestChanges(ctx context.Context, s *Project, n int, records []audit.Record, each func(i int, from string, c git.Change) error) error {
+	if len(records) == 0 {
+		return nil
+	}
+	unlock, err := s.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	tests, err := git.Open(s.Paths.Tests, git.Options{Begun: true})
+	if err != nil {
+		return err
+	}
+	from, err := git.Before(ctx, tests, records[0].Commits.Tests, fmt.Sprintf("p%d-", n), "")
+	if err != nil {
+		return err
+	}
+	return stepChanges(ctx, tests, from, records, func(c audit.Commits) string { return c.Tests }, each)
+}
+
+func stepChanges(ctx context.Context, in *git.Repo, from string, records []audit.Record, of func(audit.Commits) string,
+	each func(i int, from string, c git.Change) error) (err error) {
 	commits := []string{from}
 	for _, r := range records {
-		commits = append(commits, r.Commits.Source)
+		commits = append(commits, of(r.Commits))
 	}
 	for i := len(records) - 1; i >= 0 && err == nil; i-- {
-		if from, to := commits[i], commits[i+1]; from != to {
-			err = git.Changes(ctx, src, from, to, func(c git.Change) error { return each(i, from, c) })
+		if from, to := commits[i], commits[i+1]; from != to && to != "" {
+			err = git.Changes(ctx, in, from, to, func(c git.Change) error { return each(i, from, c) })
 		}
 	}
 	return err

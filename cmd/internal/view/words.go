@@ -96,9 +96,9 @@ func words(e state.Event, s *story) fact {
 	case state.PhaseStart:
 		f.text = phaseWords(e)
 	case state.CallStart:
-		f.text = fmt.Sprintf("iteration %d starts: %s", e.Iteration, agentWords(e))
+		f.text = fmt.Sprintf("iteration %d starts%s: %s", e.Iteration, again(e.Call), agentWords(e))
 	case state.CallResume:
-		f.text = fmt.Sprintf("iteration %d was still running and goes on: %s", e.Iteration, agentWords(e))
+		f.text = fmt.Sprintf("iteration %d still runs, abl follows it: %s", e.Iteration, agentWords(e))
 	case state.Action:
 		f.agent, f.tone = true, quiet
 	case state.CallEnd:
@@ -138,6 +138,14 @@ func phaseWords(e state.Event) string {
 		text += fmt.Sprintf(", round %d", e.Round)
 	}
 	return told(text+weakWords(e), e.Text)
+}
+
+// again says that a call is not the first attempt.
+func again(call string) string {
+	if _, attempt, is := strings.Cut(call, "."); is && attempt != "1" {
+		return " (attempt " + attempt + ")"
+	}
+	return ""
 }
 
 // agentWords name who works.
