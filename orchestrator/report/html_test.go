@@ -112,7 +112,7 @@ func TestPageOfAStuckPhase(t *testing.T) {
 		"<h3>What you could change</h3>\n<ul><li>P2.C1 (phase2.md:9): write the exact request</li></ul>",
 		`<th scope="colgroup" class="step round" colspan="2">2</th>`, "Builder: gemini x, Verifier: gemini x.",
 		"The tests detect altered responses for 1 of 1 contract (abl can alter the responses of 1 of 2).",
-		"Next: change .abl/specs/phase2.md and run abl phase 2", "<dt>budget</dt><dd>at most 5 USD a phase</dd>",
+		"Next: change .abl/specs/phase2.md, a setting, a prompt or project.md and run abl phase 2", "<dt>budget</dt><dd>at most 5 USD a phase</dd>",
 		`<span class="what">Tests in step-4</span>`, "p2-builder-4.1",
 	} {
 		if !strings.Contains(page, want) {
