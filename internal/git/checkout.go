@@ -193,3 +193,24 @@ func writeFile(s *gitdir.Store, root *os.Root, e *index.Entry) error {
 	_, err = io.Copy(f, from)
 	return errors.Join(err, f.Close())
 }
+
+// overwrite replaces the content of a regular file of the workspace, through no link.
+func (r *Repo) overwrite(name string, data []byte) error {
+	root, err := os.OpenRoot(r.dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if at := inTheWay(root, path.Dir(name)); at != "" {
+		return fmt.Errorf("%q is in the way", at)
+	}
+	if is, err := root.Lstat(name); err != nil || !is.Mode().IsRegular() {
+		return errors.Join(err, hostfs.ErrNotRegular)
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}

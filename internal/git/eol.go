@@ -125,24 +125,3 @@ func (r *Repo) normalized(ctx context.Context, s *scratch, objects *spool, e *in
 	}
 	return &index.Entry{Name: e.Name, Mode: e.Mode, Hash: hash}, nil
 }
-
-// overwrite replaces the content of a regular file of the workspace, through no link.
-func (r *Repo) overwrite(name string, data []byte) error {
-	root, err := os.OpenRoot(r.dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if at := inTheWay(root, path.Dir(name)); at != "" {
-		return fmt.Errorf("%q is in the way", at)
-	}
-	if is, err := root.Lstat(name); err != nil || !is.Mode().IsRegular() {
-		return errors.Join(err, hostfs.ErrNotRegular)
-	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
-}
