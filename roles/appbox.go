@@ -38,7 +38,7 @@ func (a *App) boxFor(key string, until time.Time) sandbox.Box {
 	dir := a.dir(key)
 	box := a.worker(a.at(), a.Image, a.at(), a.Labels("app", "", key, until))
 	box.Dir, box.Argv = helper.Src, []string{helper.Bin + "/" + helper.HelperBroker, helper.Broker}
-	box.Env, box.Tmpfs = append(box.Env, a.Env...), tmpfs(Builder)
+	box.Env, box.Tmpfs = append(box.Env, a.Env...), a.Spaces.tmpfs(Builder)
 	box.Mounts = []sandbox.Mount{
 		tree,
 		{What: sandbox.Empty, Source: a.Project.Empty(), Target: helper.Src + "/.git", ReadOnly: true},

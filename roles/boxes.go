@@ -28,10 +28,11 @@ type Boxes struct {
 	State    string // LabelState of what is made, "" for none
 	Dir      string // LabelDir of what is made, "" for none
 	Phase    int
-	UID, GID int               // whom a model's work runs as, never 0
-	Root     bool              // abl is root: files for a box are made over to UID, and to the person afterwards
-	Limits   sandbox.Limits    // of a model's work
-	Disk     DiskQuota         // of what is no workspace: the copies that apps, tests and builds run on
+	UID, GID int            // whom a model's work runs as, never 0
+	Root     bool           // abl is root: files for a box are made over to UID, and to the person afterwards
+	Limits   sandbox.Limits // of a model's work
+	Disk     DiskQuota      // of what is no workspace: the copies that apps, tests and builds run on
+	Spaces   Spaces
 	Output   int64             // bytes that tests or a build may print, 0 for any number
 	Helper   string            // the image of abl's own programs
 	Pool     string            // CIDR out of which networks are taken
@@ -96,7 +97,7 @@ func (s *Boxes) Tool(name string, labels map[string]string, argv ...string) sand
 func (s *Boxes) worker(name, image, place string, labels map[string]string) sandbox.Box {
 	return sandbox.Box{
 		Name: s.name(name), Image: image, User: fmt.Sprintf("%d:%d", s.UID, s.GID), Labels: labels,
-		Env: []string{"HOME=" + helper.Home, "USER=" + helper.User, "LOGNAME=" + helper.User, "LANG=C.UTF-8"}, Reach: s.joined(place), Limits: s.Limits,
+		Env: []string{"HOME=" + helper.Home, "USER=" + helper.User, "LOGNAME=" + helper.User, "LANG=C.UTF-8"}, Reach: s.joined(place), Limits: s.Limits, Shm: s.Spaces.Shm,
 	}
 }
 

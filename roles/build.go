@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"abl/internal/helper"
@@ -55,8 +56,12 @@ type BuildEnd struct {
 	OOMKilled bool     // it wanted more memory than its box has
 	Gone      string   // why it could not be started
 	Over      string   // what it wrote too much of, so that abl ended it
+	Full      string   // which places in memory were full in the end
 	Notes     []string // of its gate: refused hosts, and the line that allows them
 }
+
+// ofPrepare names the settings of a build's places in memory.
+var ofPrepare = strings.NewReplacer("limits.tmp", "limits.prepare", "limits.home", "limits.prepare")
 
 // Run takes one build to its end; one that was ended from outside is ErrKilled. What it put on the engine is gone then, but for
 // the networks, which the next one takes.
@@ -95,7 +100,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 		if why != "" {
 			err = fmt.Errorf("%w: %s", ErrKilled, why)
 		}
-		end.Gone = last.Error
+		end.Gone, end.Full = last.Error, ofPrepare.Replace(last.Full)
 	}
 	close(done)
 	return end, errors.Join(err, <-copied)
@@ -120,11 +125,7 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 	}
 	box := b.worker(w.Key, b.Image, place, b.Labels("build", "", w.Key, deadline))
 	box.Env = slices.Concat(box.Env, b.Env, env)
-	box.Tmpfs = []sandbox.Tmpfs{
-		{Target: "/tmp", Size: 1 << 30, Mode: "1777", Exec: true},
-		// Package managers keep their caches there.
-		{Target: helper.Home, Size: 512 << 20, Mode: "0700", Owned: true, Exec: true},
-	}
+	box.Tmpfs = b.Spaces.ofPrepare()
 	rules := ofBuild(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
 	if b.Tree == nil {
 		rules = ofPreparation(b.Project, b.ID, rec.Dir, b.Gate != nil, b.Exported)

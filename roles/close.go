@@ -233,7 +233,11 @@ func (e ending) classify() (outcome.Outcome, string, Evidence) {
 	if e.exit.Forced != "" {
 		ev.What += fmt.Sprintf("; the engine could not stop the container (%s), so abl killed its processes", e.exit.Forced)
 	}
-	return c, e.reason(c, ev), ev
+	reason := e.reason(c, ev)
+	if e.last.Full != "" && (ev.From == ByExit || ev.From == ByAgent) {
+		reason += "; " + e.last.Full
+	}
+	return c, reason, ev
 }
 
 // decide asks the witnesses in turn. That a call was silent or slow may still be the fault

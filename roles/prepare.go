@@ -206,9 +206,14 @@ func (a *App) prepare(ctx context.Context, key string, was map[string]string) (f
 // reportPrepare reports how app.prepare ended, and returns what failed.
 func (a *App) reportPrepare(key string, begun time.Time, end BuildEnd, changed []string) (failed string) {
 	failed = a.Safe.Line(a.Prepare.why(end, changed))
+	printed := ""
+	if failed != "" {
+		printed = a.lastPrinted(a.Project.Call(prepareKey), "stderr", "stdout")
+		failed += noSpace(end, printed)
+	}
 	say := state.Event{Kind: state.Prepared, MS: time.Since(begun).Milliseconds(), Text: failed}
 	if failed != "" {
-		say.Output = a.lastPrinted(a.Project.Call(prepareKey), "stderr", "stdout")
+		say.Output = printed
 		say.Text += "; read " + a.Project.Rel(a.Project.Call(prepareKey))
 	}
 	a.tell(key, say)
@@ -216,6 +221,18 @@ func (a *App) reportPrepare(key string, begun time.Time, end BuildEnd, changed [
 		a.tell(key, state.Event{Kind: state.Note, Text: note})
 	}
 	return failed
+}
+
+// noSpace names the settings of the space that a command lacked, by what was full in the end or by its
+// own words.
+func noSpace(end BuildEnd, printed string) string {
+	switch {
+	case end.Full != "":
+		return "; " + end.Full
+	case strings.Contains(printed, "ENOSPC"), strings.Contains(strings.ToLower(printed), "no space left on device"):
+		return "; no space was left: limits.prepare is the size of its /tmp and of its home, limits.disk what fits into its workspace"
+	}
+	return ""
 }
 
 // why says what failed, "" when nothing did.

@@ -269,7 +269,7 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	}
 	defer func() { err = held(ctx, a.Engine, a.holder(place), err) }()
 	box := a.worker(p.called, r.Image, place, a.Labels("replay", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
-	box.Tmpfs, box.Reach = tmpfs(Verifier), reach
+	box.Tmpfs, box.Reach = a.Spaces.tmpfs(Verifier), reach
 	if url != "" {
 		box.Env = append(box.Env, "ABL_APP_URL="+url)
 	}

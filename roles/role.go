@@ -116,11 +116,36 @@ func unseen(r Role, p state.Project) []string {
 	return append(all, p.State(), p.Ledger(), helper.Tests, p.Tests)
 }
 
+// Spaces are how many bytes fit into the places of a box that are in memory, 0 for the default.
+type Spaces struct {
+	Tmp     int64 // /tmp
+	Home    int64
+	Shm     int64 // /dev/shm
+	Prepare int64 // /tmp and the home of app.prepare and builds, each
+}
+
 // tmpfs is the memory a role may write besides its workspace.
-func tmpfs(r Role) []sandbox.Tmpfs {
+func (s Spaces) tmpfs(r Role) []sandbox.Tmpfs {
+	tmp, home := max(r.Tmp, cmp.Or(s.Tmp, 512<<20)), cmp.Or(s.Home, 256<<20)
 	return []sandbox.Tmpfs{
-		{Target: "/tmp", Size: cmp.Or(r.Tmp, 512<<20), Inodes: 50_000, Mode: "1777", Exec: r.TmpExec},
-		{Target: helper.Home, Size: 256 << 20, Inodes: 20_000, Mode: "0700", Owned: true, Exec: true},
+		{Target: "/tmp", Size: tmp, Inodes: inodes(tmp, 50_000), Mode: "1777", Exec: r.TmpExec},
+		{Target: helper.Home, Size: home, Inodes: inodes(home, 20_000), Mode: "0700", Owned: true, Exec: true},
+	}
+}
+
+// inodes is how many files fit into a place, at least so many.
+func inodes(size, least int64) int64 {
+	const perFile = 10 << 10 // bytes
+	return max(least, size/perFile)
+}
+
+// ofPrepare is the memory that app.prepare or a build may write. Package managers keep their caches in
+// the home.
+func (s Spaces) ofPrepare() []sandbox.Tmpfs {
+	size := cmp.Or(s.Prepare, 1<<30)
+	return []sandbox.Tmpfs{
+		{Target: "/tmp", Size: size, Mode: "1777", Exec: true},
+		{Target: helper.Home, Size: size, Mode: "0700", Owned: true, Exec: true},
 	}
 }
 

@@ -184,7 +184,7 @@ func (w *wrong) refusesAnotherVolume(t *testing.T) {
 	tree := w.name("app-tree")
 	must(t, w.engine.EnsureVolume(t.Context(), sandbox.Volume{Name: tree, Labels: w.Labels("volume", PlaceApp, "c", time.Now().Add(time.Minute))}))
 	box := w.worker("r", w.job.Image, PlaceVerifier, w.Labels("replay", "r", "c", time.Now().Add(time.Minute)))
-	box.Tmpfs, box.Argv = tmpfs(Verifier), []string{"true"}
+	box.Tmpfs, box.Argv = (Spaces{}).tmpfs(Verifier), []string{"true"}
 	dir := w.Call("c")
 	box.Mounts = append(outputMounts(Record{dir}), sandbox.Mount{What: sandbox.Scratch, Source: tree, Target: "/workspace"})
 	_, err := w.engine.Create(t.Context(), box)

@@ -271,7 +271,7 @@ func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time
 	}
 	box.Env = append(box.Env, j.Env...)
 	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, j.Role.Dir
-	box.Mounts, box.Tmpfs = Mounts(j.Role, r.Project, rec), tmpfs(j.Role)
+	box.Mounts, box.Tmpfs = Mounts(j.Role, r.Project, rec), r.Spaces.tmpfs(j.Role)
 	return box
 }
 

@@ -41,7 +41,7 @@ func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox
 	for _, svc := range all {
 		place := kind + svc.Name
 		box := sandbox.Box{
-			Name: s.name(place), Image: svc.Image, Env: svc.Env, Loose: true, Limits: s.Limits, Labels: s.Labels("service", "", key, until),
+			Name: s.name(place), Image: svc.Image, Env: svc.Env, Loose: true, Limits: s.Limits, Shm: s.Spaces.Shm, Labels: s.Labels("service", "", key, until),
 			Reach: s.joined(place), Below: true,
 		}
 		err := s.hold(ctx, place, until)

@@ -84,6 +84,7 @@ func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd
 		return helper.RunEnd{Exit: code}, err // abl says that it could not be started
 	}
 	end = supervise(pid, b, signals)
+	end.Full = helper.FullPlaces()
 	for _, f := range files[1:] {
 		if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 			end.Error = fmt.Sprintf("cannot make the output durable: %v", err)

@@ -152,6 +152,9 @@ func (s *server) appUp(success string) error {
 	start := time.Now()
 	failed := func(code *int, format string, args ...any) error {
 		err := fmt.Errorf(format, args...)
+		if full := helper.FullPlaces(); full != "" {
+			err = fmt.Errorf("%w; %s", err, full)
+		}
 		s.events.add(helper.Event{Event: EventFailed, Name: helper.AppAlias, Exit: code, MS: since(start), Detail: err.Error()})
 		return err
 	}

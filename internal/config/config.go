@@ -179,6 +179,10 @@ type Limits struct {
 	Inodes   int64   `yaml:"inodes"`   // files and folders that a call may add to its workspace
 	Output   Size    `yaml:"output"`   // what a call may print before it is killed
 	File     Size    `yaml:"file"`     // largest file that is committed
+	Tmp      Size    `yaml:"tmp"`      // of /tmp, in memory
+	Home     Size    `yaml:"home"`     // of the home, in memory
+	Shm      Size    `yaml:"shm"`      // of /dev/shm
+	Prepare  Size    `yaml:"prepare"`  // of /tmp and of the home of app.prepare and builds, each
 }
 
 // Images names a Dockerfile of the project's own for each container; it extends abl's image.
@@ -241,6 +245,10 @@ func Default() Config {
 			Inodes:   500_000,
 			Output:   1 << 30,
 			File:     50 << 20,
+			Tmp:      512 << 20,
+			Home:     256 << 20,
+			Shm:      16 << 20,
+			Prepare:  1 << 30,
 		},
 	}
 }

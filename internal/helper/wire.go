@@ -39,6 +39,7 @@ type RunEnd struct {
 	Late     bool   `json:"late,omitempty"`     // it was still running at RunSpec.LimitMS
 	// TCP ports on which it listened in the end, by spaces; asked for by LimitMS.
 	Ports string `json:"ports,omitempty"`
+	Full  string `json:"full,omitempty"` // the places in memory that were full in the end, as FullPlaces
 }
 
 // CmdSpec is what abl-cmd reads (Cmds).

@@ -21,6 +21,7 @@ type Box struct {
 	Dir    string   // working directory inside
 	Mounts []Mount
 	Tmpfs  []Tmpfs
+	Shm    int64 // bytes of /dev/shm, 0 for the adapter's own small size
 	Reach  Reach
 	Limits Limits
 

@@ -305,6 +305,8 @@ func (b *Box) Build(ctx context.Context) (Built, error) {
 		built.Note = "build.sh was stopped: " + end.Over
 	case end.OOMKilled:
 		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.builds.Limits.Memory>>20)
+	case end.Exit != 0 && end.Full != "":
+		built.Note = "build.sh failed: " + end.Full + " in .abl/config.yaml"
 	case end.Exit == notFound:
 		lines := strings.Split(strings.TrimSpace(built.Stderr), "\n")
 		err = fmt.Errorf("%w: exit code 127: the container lacks a program: %s (add it in %s, or build on the host)", ErrEnvironment, lines[len(lines)-1], Dockerfile)

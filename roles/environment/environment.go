@@ -136,6 +136,8 @@ func (e *Environment) stand(ctx context.Context) error {
 		Engine: e.Engine, ID: e.ID, State: pathLabel(e.State), Dir: pathLabel(e.Owned), Phase: e.Phase, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Limits: e.limits(), Helper: holder,
 		Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress, Gated: map[string]bool{}, Net: *e.Net, Life: e.Life, Safe: e.Safe,
 	}
+	l := e.Conf.Limits
+	e.Boxes.Spaces = roles.Spaces{Tmp: int64(l.Tmp), Home: int64(l.Home), Shm: int64(l.Shm), Prepare: int64(l.Prepare)}
 	e.Boxes.Disk, e.Boxes.Output = e.quota(e.Project), int64(e.Conf.Limits.Output)
 	if app := e.Conf.App; app != nil {
 		e.Boxes.Port, e.Boxes.Services = AppPort(e.Conf), len(app.Services) > 0

@@ -16,6 +16,8 @@ var causes = []struct {
 }{
 	{lazyregexp.New(`listens on 127\.0\.0\.1 only`),
 		cause{"", "app.command or app.env (HOST=0.0.0.0 is what many servers read)"}},
+	{lazyregexp.New(`is full \(limits\.|ENOSPC|(?i)no space left on device`),
+		cause{"no space is left for what it writes", "limits.tmp, limits.home, limits.shm or limits.disk"}},
 	{lazyregexp.New(`it listens on ports? [\d, ]+`),
 		cause{"its port is another one", "app.port"}},
 	{lazyregexp.New(`(?i)ENOTFOUND|EAI_AGAIN|could not resolve|name resolution|getaddrinfo|dial tcp: lookup|network is unreachable|failed to fetch https?:`),

@@ -136,7 +136,7 @@ func bounds(box sandbox.Box, f found) sandbox.Proof {
 			fmt.Sprintf(memory, l.Memory, swap), fmt.Sprintf(memory, h.Memory, h.MemorySwap)),
 		sandbox.Same("memory kill", "off false, score 500",
 			fmt.Sprintf("off %t, score %d", value(h.OomKillDisable), h.OomScoreAdj)),
-		sandbox.Same("shared memory", fmt.Sprint(16<<20), fmt.Sprint(h.ShmSize)),
+		sandbox.Same("shared memory", fmt.Sprint(cmp.Or(box.Shm, 16<<20)), fmt.Sprint(h.ShmSize)),
 		sandbox.Same("processes", fmt.Sprint(l.Pids), fmt.Sprint(max(value(h.PidsLimit), 0))),
 		sandbox.Same("cpus", fmt.Sprintf(share, min(l.CPUs, float64(f.info.CPUs)), 0, 0, 0),
 			fmt.Sprintf(share, float64(h.NanoCPUs)/1e9, h.CPUQuota, h.CPUPeriod, h.CPURealtimeRuntime)),

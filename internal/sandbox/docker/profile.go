@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 
 const (
 	hostname    = "box"    // neutral: a role learns nothing from its own name
-	shm         = 16 << 20 // bytes; /dev/shm is writable even under a read-only root
+	shm         = 16 << 20 // bytes unless a box says more; /dev/shm is writable even under a read-only root
 	oomScore    = 500      // when the host runs out of memory boxes die before its services
 	stopSeconds = 5        // between SIGTERM and SIGKILL when the engine itself shuts down
 )
@@ -101,7 +102,7 @@ func hardened(box sandbox.Box) container.HostConfig {
 		ReadonlyRootfs: !box.Loose,
 		IpcMode:        container.IPCModePrivate,
 		CgroupnsMode:   container.CgroupnsModePrivate,
-		ShmSize:        shm,
+		ShmSize:        cmp.Or(box.Shm, shm),
 		OomScoreAdj:    oomScore,
 		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
 		// Set although it is the default: a machine's daemon.json may say otherwise.
