@@ -19,6 +19,7 @@ import (
 	"abl/internal/detect"
 	"abl/internal/git"
 	"abl/internal/hostfs"
+	"abl/internal/redact"
 	"abl/internal/state"
 
 	"golang.org/x/sys/unix"
@@ -48,7 +49,30 @@ func readRepository(ctx context.Context, in *cli.Input, dir string, p *scaffold.
 		return nil // Make refuses it
 	}
 	p.Detected = a.read(ctx, t, p, wish)
+	keepSecrets(dir, p.Detected)
 	return context.Cause(ctx)
+}
+
+// keepSecrets opens each variable of a container whose value is a secret of the user's .env: abl
+// refuses settings that hold one.
+func keepSecrets(dir string, r *detect.Report) {
+	vars, _, err := config.ReadEnv(filepath.Join(dir, config.EnvFile))
+	if err != nil {
+		return // there is none, or the run that reads it says what is wrong
+	}
+	r.Facts = slices.DeleteFunc(r.Facts, func(f detect.Fact) bool {
+		if !strings.Contains(f.Key, ".env.") {
+			return false
+		}
+		for name, value := range vars {
+			if redact.Holds(name, value) && (f.Value == value || len(value) >= redact.Shortest && strings.Contains(f.Value, value)) {
+				why := "its value is a secret of your .env, which no container gets: write one that is made for tests"
+				r.Open = append(r.Open, detect.Open{Key: f.Key, Why: why})
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // sourceTree is the source that is there, nil for none: what the repository has committed, or the

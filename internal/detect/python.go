@@ -167,9 +167,8 @@ func apart(name string) string {
 
 // pythonPrepare finds the package manager by its lock file.
 func (p *project) pythonPrepare() {
-	py, command := p.python.pyproject, ""
+	py, command, extras := p.python.pyproject, "", ""
 	var from Source
-	extras := ""
 	if p.python.extras != "" {
 		extras = "[" + p.python.extras + "]"
 	}

@@ -12,11 +12,14 @@ func (u Usage) part(k, n int) Usage {
 		k, n := int64(k), int64(n)
 		return whole*(k+1)/n - whole*k/n
 	}
-	if u.Total == 0 {
-		u.Total = u.Prompt + u.Candidates + u.Thoughts + u.Tool
+	p := Usage{Prompt: share(u.Prompt), Candidates: share(u.Candidates), Thoughts: share(u.Thoughts), Cached: share(u.Cached), Tool: share(u.Tool)}
+	if p.Total = share(u.Total); u.Total == 0 || u.Total == u.sum() {
+		p.Total = p.sum()
 	}
-	return Usage{share(u.Prompt), share(u.Candidates), share(u.Thoughts), share(u.Cached), share(u.Tool), share(u.Total)}
+	return p
 }
+
+func (u Usage) sum() int64 { return u.Prompt + u.Candidates + u.Thoughts + u.Tool }
 
 // metadata is the usage in the words of the API.
 func (u Usage) metadata() map[string]any {
