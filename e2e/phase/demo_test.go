@@ -88,8 +88,8 @@ func TestDemo(t *testing.T) {
 	}
 	keepsProof(p)
 	page := p.Read(".abl/reports/phase1.html")
-	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250", "What the witness saw<", "{&#34;status&#34;:&#34;ok&#34;}",
-		`<span class="what path">store.mjs</span>`, "<ins>&#43;", "A restart loses the hits.", "and every check held"} {
+	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250", "Exchange that the witness recorded<", "{&#34;status&#34;:&#34;ok&#34;}",
+		`<span class="what path">store.mjs</span>`, "<ins>&#43;", "A restart loses the hits.", "Every check passed."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of phase 1 lacks %s", want)
 		}
