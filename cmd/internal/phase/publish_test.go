@@ -100,6 +100,9 @@ func TestPullOfANewerBranch(t *testing.T) {
 	if got := runGit(t, s.Paths.Src, "rev-parse", "HEAD"); got != tip {
 		t.Errorf("the clone is at %s, want %s", got, tip)
 	}
+	if got := runGit(t, s.Paths.Root, "rev-parse", Branch(1)); got != tip {
+		t.Errorf("the branch here is at %s, want %s, which was fetched", got, tip)
+	}
 }
 
 // TestPullKeepsWhatIsNotPublished: what a person made by hand in the clone is not replaced.

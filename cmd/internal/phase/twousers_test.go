@@ -119,6 +119,24 @@ func TestAnotherProjectID(t *testing.T) {
 	}
 }
 
+// The ids of contracts are never a change, whichever side has them.
+func TestIDsAreNoChange(t *testing.T) {
+	for name, sides := range map[string][2]string{"published": {"1", ""}, "local": {"", "1"}, "both": {"1", "2"}} {
+		t.Run(name, func(t *testing.T) {
+			var files [2]map[string][]byte
+			for i, ids := range sides {
+				files[i] = map[string][]byte{carriedState: []byte("{}")}
+				if ids != "" {
+					files[i][carriedIDs] = []byte(ids)
+				}
+			}
+			if !sameState(files[0], files[1]) {
+				t.Error("got a change, want none")
+			}
+		})
+	}
+}
+
 // second is the work of a colleague on phase 2, which is pushed.
 func second(t *testing.T, s *Project) {
 	t.Helper()
