@@ -165,6 +165,7 @@ type Exit struct {
 type Info struct {
 	Version, API, OS, Arch, ID string
 	Rootless, UserNS           bool
+	SELinux                    bool // it confines containers with SELinux
 	Podman                     bool // it speaks the engine's API and is another one
 	Local                      bool // the engine's host is this machine: its paths are ours
 	Near                       bool // it is on this machine, if in a virtual machine, and its containers may come here

@@ -107,6 +107,11 @@ func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 	}
 	defer eng.Close()
 	all := []phase.Finding{good("engine", fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host))}
+	selinux := "the engine does not use it"
+	if info.SELinux {
+		selinux = "the engine confines containers with it; abl's own, which share files, run with label=disable, and services stay confined"
+	}
+	all = append(all, good("selinux", selinux))
 	states, err := environment.Maker(eng, func(string) {}, in.String("ca-cert"), in.Bool("offline")).Status(ctx)
 	if err != nil {
 		return append(all, failed("images", err))

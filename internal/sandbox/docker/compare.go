@@ -164,7 +164,7 @@ func privileges(box sandbox.Box, f found) sandbox.Proof {
 	return sandbox.Proof{
 		sandbox.Same("privileged", "false", fmt.Sprint(h.Privileged)),
 		sandbox.Same("capabilities", "without ALL, with "+add, "without "+caps(h.CapDrop)+", with "+caps(h.CapAdd)),
-		sandbox.Same("security options", "no-new-privileges seccomp=abl's", securityOptions(f.box)),
+		sandbox.Same("security options", wantSecurity(box, f), securityOptions(f.box)),
 		sandbox.Same("hidden system paths", hidden, hiddenPaths(h)),
 		sandbox.Same("root file system", writable(box.Loose), writable(!h.ReadonlyRootfs)),
 		sandbox.Same("namespaces", "ipc private, pid "+pid+", uts own, user the engine's, cgroup private",

@@ -55,6 +55,9 @@ var filter = sync.OnceValue(func() string {
 // profile is the hardening that every box gets, and all that a box asks for.
 func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.HostConfig, network.NetworkingConfig) {
 	host := hardened(box)
+	if unlabelled(box, info) {
+		host.SecurityOpt = append(host.SecurityOpt, labelDisable)
+	}
 	host.Resources = resources(box.Limits, info)
 	host.Mounts = mounts(box.Mounts)
 	host.Tmpfs = tmpfs(box)
@@ -70,6 +73,14 @@ func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.Ho
 	}
 	return config, host, endpoints(box.Reach)
 }
+
+// labelDisable takes a container out of SELinux's confinement, which would keep it from the files of the
+// project that are mounted into it and from the sockets that two containers share. The other way, a new
+// label for the user's files (z), would change these.
+const labelDisable = "label=disable"
+
+// unlabelled reports whether a box runs outside of SELinux's confinement. A service shares no files.
+func unlabelled(box sandbox.Box, info sandbox.Info) bool { return info.SELinux && !box.Loose }
 
 func config(box sandbox.Box) container.Config {
 	c := container.Config{

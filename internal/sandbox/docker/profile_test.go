@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/system"
 	"github.com/google/go-cmp/cmp"
 
 	"abl/internal/sandbox"
@@ -161,5 +163,30 @@ func TestFilterAllowsNothingDangerous(t *testing.T) {
 	}
 	if len(all) < 250 || !all["execve"] || !all["openat"] {
 		t.Errorf("%d calls are named", len(all))
+	}
+}
+
+// On an engine with SELinux all boxes but services run without its confinement, and proofs expect that.
+func TestSELinux(t *testing.T) {
+	for name, c := range map[string]struct {
+		selinux, loose, want bool
+	}{
+		"off": {false, false, false}, "on": {true, false, true}, "a service": {true, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := sandbox.Box{Name: "b", Image: "i", Loose: c.loose}
+			_, host, _ := profile(box, sandbox.Info{SELinux: c.selinux})
+			if got := slices.Contains(host.SecurityOpt, "label=disable"); got != c.want {
+				t.Errorf("label=disable: got %t, want %t", got, c.want)
+			}
+			f := found{box: container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &host}}}
+			f.info.SELinux = c.selinux
+			if got, want := securityOptions(f.box), wantSecurity(box, f); got != want {
+				t.Errorf("the proof wants %q and finds %q", want, got)
+			}
+		})
+	}
+	if !describe(system.Info{SecurityOptions: []string{"name=seccomp,profile=default", "name=selinux"}}, "1.41", "", machine{}).SELinux {
+		t.Error("SELinux is not recognized in the engine's list")
 	}
 }

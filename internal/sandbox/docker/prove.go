@@ -128,3 +128,12 @@ func pairs(env []string) map[string]string {
 	}
 	return all
 }
+
+// wantSecurity are the security options that a box should have.
+func wantSecurity(box sandbox.Box, f found) string {
+	options := "no-new-privileges seccomp=abl's"
+	if f.info.SELinux && !box.Loose {
+		options = "label=disable " + options
+	}
+	return options
+}
