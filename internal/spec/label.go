@@ -27,8 +27,10 @@ var roles = map[string]role{
 	"input": inputRole, "query": inputRole, "parameters": inputRole, "request body": inputRole,
 	"then": resultRole, "success": resultRole, "expected": resultRole, "response": resultRole, "result": resultRole,
 	"output": resultRole, "fail": resultRole, "failure": resultRole, "error": resultRole, "expected result": resultRole,
-	"expected output": resultRole, "expected response": resultRole,
-	"body": inputRole, "headers": inputRole, // of a result below one
+	"expected output": resultRole, "expected response": resultRole, "status": resultRole, "status code": resultRole,
+	"expected status": resultRole, "response status": resultRole, "response body": resultRole, "expected body": resultRole,
+	"response headers": resultRole, "expected headers": resultRole,
+	"body": inputRole, "headers": inputRole, // of a result if there is one above
 	"and": moreRole, "but": moreRole,
 }
 
@@ -39,7 +41,7 @@ const (
 
 var (
 	// "**Fail (REASON):** 401", "Response 201: …"
-	labelLine = lazyregexp.New(`^[*_]{0,2}([A-Za-z]+(?: [a-z]+)?)` +
+	labelLine = lazyregexp.New(`^[*_]{0,2}([A-Za-z]+(?: [A-Za-z]+)?)` +
 		`(?:[*_]{0,2}\s*[*_]{0,2}\(([^()]+)\)|\s([1-5]\d\d(?: [A-Za-z ]+)?))?[*_]{0,2}\s*[:：][*_]{0,2}(?:\s+(.*))?$`)
 	sentence = lazyregexp.New(`^[*_]{0,2}(Given|GIVEN|When|WHEN|Then|THEN|And|AND|But|BUT)[*_]{0,2}\s+(\S.*)$`)
 	// Given, when and then in one line.
@@ -73,19 +75,19 @@ func labelOf(line string) label {
 	if m == nil {
 		return label{role: noRole}
 	}
-	is, known := roles[strings.ToLower(m[1])]
+	name, sep := strings.ToLower(m[1]), ""
+	is, known := roles[name]
+	if strings.HasSuffix(name, "body") || strings.HasSuffix(name, "headers") {
+		sep = "; "
+	}
 	reason, text := m[3]+strings.TrimSpace(m[2]), strings.TrimSpace(m[4])
 	switch {
-	case !known, reason != "" && is != resultRole:
+	case !known, reason != "" && is != resultRole, strings.Contains(name, "status") && !statusCode().MatchString(text):
 		return label{role: noRole}
 	case statusCode().MatchString(reason):
 		return label{role: is, text: strings.TrimSuffix(reason+": "+text, ": ")}
 	case is == resultRole, is == actionRole:
-		return label{role: is, reason: reason, text: text}
-	}
-	sep := ""
-	if name := strings.ToLower(m[1]); name == "body" || name == "headers" {
-		sep = "; "
+		return label{role: is, sep: sep, reason: reason, text: text}
 	}
 	return label{role: is, sep: sep, text: strings.TrimSpace(m[1] + ": " + text)}
 }

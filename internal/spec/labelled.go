@@ -89,7 +89,11 @@ func (b *labelled) lines(n *node, code bool) {
 	for _, p := range n.pieces {
 		pieces = append(pieces, criteria(p)...)
 	}
-	for _, p := range pieces {
+	for i, p := range pieces {
+		if line := pieces[max(0, i-1):min(i+2, len(pieces))]; p.code && code && !strings.Contains(p.text, "`") &&
+			!slices.ContainsFunc(line, func(q piece) bool { return q.code && q.line != p.line }) {
+			p.text = "`" + p.text + "`" // a block of one line
+		}
 		was := header
 		header = p.code && headerLine().MatchString(p.text)
 		switch is := labelOf(p.text); {

@@ -66,6 +66,10 @@ func (r *reader) judge(c Contract) {
 			r.tell(Problem{Line: c.Line, Contract: c.ID, Code: s.code, Text: fmt.Sprintf("%s %s: %q", c.ID, s.text, found), Hint: s.hint})
 		}
 	}
+	if labelOf(c.Action).role == resultRole {
+		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: "label-action", Text: c.ID + " has a result before its arrow: " + quote(c.Action),
+			Hint: "write the action there, or leave out the arrow"})
+	}
 	if c.Absence && answers {
 		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: "absence-answer",
 			Text: c.ID + " is marked (absence), but its result is a status or an exit code",

@@ -67,6 +67,8 @@ func TestOneContract(t *testing.T) {
 		{"POST /a and GET /b → 200", "two-actions"},
 		{"log in and then open /x → the page X", "two-actions"},
 		{"POST /a with x and y → 200", ""},
+		{"Success: → 200", "label-action"},
+		{"**Fail (no token):** 401 → {}", "label-action"},
 		{"after DELETE /a, GET /a → 404", ""},
 		{"GET /a after a POST /b, with c → 200", ""},
 		{"after POST /a, DELETE /a and GET /a → 404", "two-actions"},
