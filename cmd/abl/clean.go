@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
+	"strconv"
+	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
@@ -16,6 +16,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/learn"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/view"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/roles/environment"
@@ -66,23 +67,19 @@ func listProjects(ctx context.Context, in *cli.Input) error {
 		return exit.OnEngine(err)
 	}
 	now := time.Now()
-	return in.Show(all, func(w io.Writer) {
-		if len(all) == 0 {
-			fmt.Fprintln(w, "no abl project has anything on the engine")
-			return
+	if len(all) == 0 && !in.Bool("json") {
+		return in.Print(in.Lines("no abl project has anything on the engine"))
+	}
+	t := view.Table{Header: strings.Fields("PROJECT AGE CONTAINERS RUNNING VOLUMES NETWORKS DIRECTORY"), Flex: 6}
+	for _, p := range all {
+		dir := cmp.Or(p.Dir, "unknown")
+		if p.Lost {
+			dir += " (its .abl/state.json is gone)"
 		}
-		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-		fmt.Fprintln(t, "PROJECT\tAGE\tCONTAINERS\tRUNNING\tVOLUMES\tNETWORKS\tDIRECTORY")
-		for _, p := range all {
-			dir := cmp.Or(in.Safe.Line(p.Dir), "unknown")
-			if p.Lost {
-				dir += " (its .abl/state.json is gone)"
-			}
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\n", in.Safe.Line(p.ID), age(now.Sub(p.Created)),
-				p.Containers, p.Running, p.Volumes, p.Networks, dir)
-		}
-		_ = t.Flush()
-	})
+		t.Rows = append(t.Rows, []string{p.ID, age(now.Sub(p.Created)),
+			strconv.Itoa(p.Containers), strconv.Itoa(p.Running), strconv.Itoa(p.Volumes), strconv.Itoa(p.Networks), dir})
+	}
+	return in.ShowTable(all, t)
 }
 
 // age is a time in its largest unit.

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/view"
 	"abl/internal/ledger"
 )
 
@@ -53,23 +54,32 @@ func runCosts(_ context.Context, s *phase.Project) error {
 	}
 	a := account{Account: totals.Account()}
 	a.Prices.Date, a.Prices.Days = list.Date.Format(time.DateOnly), list.Age(time.Now())
-	return in.Show(a, func(w io.Writer) {
-		if a.All.Rows == 0 {
-			fmt.Fprintln(w, "no call has been counted yet")
-			return
+	if in.Bool("json") {
+		return in.JSON(a)
+	}
+	if a.All.Rows == 0 {
+		return in.Print(in.Lines("no call has been counted yet"))
+	}
+	by := []ledger.By{ledger.ByPhase, ledger.ByRole, ledger.ByModel}
+	if in.Set("by") {
+		by = []ledger.By{ledger.By(in.String("by"))}
+	}
+	text := ""
+	for _, b := range by {
+		t := view.Table{Rows: a.Rows(b), Right: true, Drop: []int{6, 5, 4, 8, 3}} // tool, thoughts, candidates, from cache, cached
+		for _, name := range t.Rows[0] {
+			t.Header = append(t.Header, strings.ToUpper(name))
 		}
-		by := []ledger.By{ledger.ByPhase, ledger.ByRole, ledger.ByModel}
-		if in.Set("by") {
-			by = []ledger.By{ledger.By(in.String("by"))}
-		}
-		for _, b := range by {
-			fmt.Fprintln(w, a.Table(b))
-		}
-		if n := a.All.Cost.Missing; n > 0 {
-			fmt.Fprintf(w, "%d of %d rows have no price or no whole count: docs/costs.md says how to set prices\n", n, a.All.Rows)
-		}
-		fmt.Fprintf(w, "list prices of %s, %d days old\n", a.Prices.Date, a.Prices.Days)
-	})
+		t.Rows = t.Rows[1:]
+		text += in.Table(t) + "\n"
+	}
+	if n := a.All.Unknown; n > 0 {
+		text += in.Lines(fmt.Sprintf("%d of %d rows have no count", n, a.All.Rows))
+	}
+	if n := a.All.Cost.Missing; n > 0 {
+		text += in.Lines(fmt.Sprintf("%d of %d rows have no price or no whole count: docs/costs.md says how to set prices", n, a.All.Rows))
+	}
+	return in.Print(text + in.Lines(fmt.Sprintf("list prices of %s, %d days old", a.Prices.Date, a.Prices.Days)))
 }
 
 // account is what `abl costs` shows.

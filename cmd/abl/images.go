@@ -12,6 +12,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/view"
 	"abl/images"
 	"abl/internal/state"
 	"abl/internal/wording"
@@ -31,7 +32,10 @@ func imagesCommand() cli.Command {
 				Usage: "write images to a file, for a machine without a network (default: all)",
 			},
 			{Name: "load", Args: "FILE", Usage: "read images from a file of abl images save", Run: loadImages},
-			{Name: "list", Usage: "list abl's images", Run: onEngine(listImages)},
+			{
+				Name: "list", Usage: "list abl's images", Run: listImages,
+				Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
+			},
 			{
 				Name: "remove", Args: "[NAME...]", Values: append(images.Agents(), "go", "node", "python"), Run: onEngine(removeImages),
 				Usage: "remove images from the engine (default: all)",
@@ -143,26 +147,42 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func listImages(ctx context.Context, _ *cli.Input, m *images.Maker) (lines []string, err error) {
-	all, err := m.Status(ctx)
-	for _, s := range all {
-		lines = append(lines, imageLine(s))
+// imageDocument is one image as `abl images list --json` prints it.
+type imageDocument struct {
+	Name string `json:"name"`
+	Made bool   `json:"made"`
+	Ref  string `json:"ref"`
+	Base string `json:"base,omitempty"`
+}
+
+func listImages(ctx context.Context, in *cli.Input) error {
+	eng, _, err := environment.Connect(ctx)
+	if err != nil {
+		return exit.OnEngine(err)
 	}
-	return lines, err
+	defer eng.Close()
+	all, err := environment.Maker(eng, func(string) {}, "", false).Status(ctx)
+	if err != nil {
+		return exit.OnEngine(err)
+	}
+	documents, t := tableOfImages(all)
+	return in.ShowTable(documents, t)
+}
+
+// tableOfImages returns the images as JSON and as a table.
+func tableOfImages(all []images.State) (documents []imageDocument, t view.Table) {
+	documents, t = []imageDocument{}, view.Table{Header: strings.Fields("IMAGE STATUS REFERENCE BASE"), Flex: 2}
+	for _, s := range all {
+		is, d := "missing", imageDocument{Name: s.Name, Made: s.Have, Ref: s.Ref}
+		if s.Have {
+			is, d.Base = "made", s.Origin
+		}
+		documents = append(documents, d)
+		t.Rows = append(t.Rows, []string{d.Name, is, d.Ref, d.Base})
+	}
+	return documents, t
 }
 
 func removeImages(ctx context.Context, in *cli.Input, m *images.Maker) ([]string, error) {
 	return m.Remove(ctx, in.Args...)
-}
-
-// imageLine says of an image whether it is there, and whose base it stands on.
-func imageLine(s images.State) string {
-	is, more := "missing", ""
-	if s.Have {
-		is = "made"
-	}
-	if s.Have && s.Origin != "" {
-		more = " (base from " + s.Origin + ")"
-	}
-	return strings.TrimRight(fmt.Sprintf("%-12s %-8s %s%s", s.Name, is, s.Ref, more), " ")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -34,16 +35,17 @@ func TestImagesTellHowMuchIsThrough(t *testing.T) {
 	}
 }
 
-// What an image is called and whether it is there stand first, for scripts.
-func TestImageLine(t *testing.T) {
-	for want, s := range map[string]images.State{
-		"claude       missing":                                  {Name: "claude"},
-		"claude       missing  abl/claude:1":                    {Name: "claude", Ref: "abl/claude:1", Origin: "mirror"},
-		"claude       made     abl/claude:1 (base from mirror)": {Name: "claude", Ref: "abl/claude:1", Have: true, Origin: "mirror"},
-		"holder       made     abl/holder:1":                    {Name: "holder", Ref: "abl/holder:1", Have: true},
-	} {
-		if got := imageLine(s); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+// The name of an image and whether it was made stand first, for scripts.
+func TestImagesList(t *testing.T) {
+	documents, table := tableOfImages([]images.State{
+		{Name: "claude", Ref: "abl/claude:1", Origin: "mirror"}, {Name: "tools", Ref: "abl/tools:1", Have: true, Origin: "mirror"},
+	})
+	want := "IMAGE   STATUS   REFERENCE     BASE\nclaude  missing  abl/claude:1\ntools   made     abl/tools:1   mirror\n"
+	if got := table.Text(0, false); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	data, err := json.Marshal(documents)
+	if want := `[{"name":"claude","made":false,"ref":"abl/claude:1"},{"name":"tools","made":true,"ref":"abl/tools:1","base":"mirror"}]`; err != nil || string(data) != want {
+		t.Errorf("got %s (%v), want %s", data, err, want)
 	}
 }

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"abl/cmd/internal/cli"
@@ -95,7 +94,11 @@ func runLogs(ctx context.Context, s *phase.Project) (err error) {
 	if l.phase+l.round+l.iteration > 0 || l.what+l.key != "" {
 		none = "no call like that"
 	}
-	return s.In.Show(documentOf(calls), func(w io.Writer) { listCalls(w, calls, none) })
+	if len(calls) == 0 && !list {
+		_, err := fmt.Fprintln(s.In.Stdout, none)
+		return err
+	}
+	return s.In.ShowTable(documentOf(calls), tableOf(calls))
 }
 
 // name takes the argument: a role, the app, or the name of a call.
@@ -171,19 +174,15 @@ func documentOf(calls []phase.Call) map[string]any {
 	return map[string]any{"calls": all}
 }
 
-func listCalls(w io.Writer, calls []phase.Call, none string) {
-	if len(calls) == 0 {
-		fmt.Fprintln(w, none)
-		return
-	}
+// tableOf lists calls.
+func tableOf(calls []phase.Call) view.Table {
 	known := func(n int) string {
 		if n == 0 {
 			return "?"
 		}
 		return strconv.Itoa(n)
 	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "CALL\tROLE\tPHASE\tROUND\tITERATION\tAGENT\tENDED\tTOOK")
+	t := view.Table{Header: strings.Fields("CALL ROLE PHASE ROUND ITERATION AGENT ENDED TOOK"), Flex: 5}
 	for _, c := range calls {
 		class, took := "not yet", "-"
 		if c.Unread != nil {
@@ -192,10 +191,11 @@ func listCalls(w io.Writer, calls []phase.Call, none string) {
 		if c.Ended {
 			class, took = string(c.Outcome.Class), tookText(c.Outcome)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n",
-			c.Key, c.Role.Name, c.Phase, known(c.Round), known(c.Iteration), wording.OneLine(c.Agent), class, took)
+		t.Rows = append(t.Rows, []string{
+			c.Key, c.Role.Name, strconv.Itoa(c.Phase), known(c.Round), known(c.Iteration), wording.OneLine(c.Agent), class, took,
+		})
 	}
-	t.Flush()
+	return t
 }
 
 // tookText is how long an ended call took.

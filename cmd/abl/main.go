@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
@@ -20,6 +19,7 @@ import (
 	"abl/cmd/internal/learn"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/trust"
+	"abl/cmd/internal/view"
 	"abl/internal/config"
 	"abl/internal/wording"
 	"abl/roles"
@@ -118,11 +118,9 @@ func runConfig(_ context.Context, s *phase.Project) error {
 			return err
 		}
 	}
-	return s.In.Show(all, func(w io.Writer) {
-		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-		for _, l := range all {
-			fmt.Fprintf(t, "%s\t%s\t%s\n", l.Key, l.Value, l.Source)
-		}
-		t.Flush()
-	})
+	t := view.Table{Header: []string{"KEY", "VALUE", "SOURCE"}, Flex: 1}
+	for _, l := range all {
+		t.Rows = append(t.Rows, []string{l.Key, l.Value, l.Source})
+	}
+	return s.In.ShowTable(all, t)
 }

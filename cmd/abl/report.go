@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"text/tabwriter"
+	"strconv"
+	"strings"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/view"
 	"abl/internal/audit"
 	"abl/orchestrator/report"
 )
@@ -115,7 +117,11 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 		fmt.Fprint(s.In.Stdout, report.Markdown(r))
 		return nil
 	}
-	return report.Text(s.In.Stdout, r)
+	var text strings.Builder
+	if err := report.Text(&text, r); err != nil {
+		return err
+	}
+	return s.In.Print(s.In.Lines(text.String()))
 }
 
 // reportAll shows every phase: as text a line for each iteration, otherwise the
@@ -143,11 +149,10 @@ func reportAll(ctx context.Context, s *phase.Project, all []audit.Record) error 
 		}
 		return nil
 	}
-	t := tabwriter.NewWriter(s.In.Stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "PHASE\tSTEP\tDECIDED\tVERDICT\tCONTRACTS\tTITLE")
+	t := view.Table{Header: strings.Fields("PHASE STEP DECIDED VERDICT CONTRACTS TITLE"), Flex: 4}
 	for _, r := range all {
 		l := report.Overview(r)
-		fmt.Fprintf(t, "%d\tstep-%d\t%s\t%s\t%s\t%s\n", r.Phase, r.Step, l.Decided, l.Verdict, l.Contracts, l.Title)
+		t.Rows = append(t.Rows, []string{strconv.Itoa(r.Phase), fmt.Sprintf("step-%d", r.Step), l.Decided, l.Verdict, l.Contracts, l.Title})
 	}
-	return t.Flush()
+	return s.In.Print(s.In.Table(t))
 }

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/view"
 	"abl/internal/audit"
 	"abl/internal/helper"
 	"abl/internal/spec"
@@ -235,7 +236,10 @@ func runSpecList(_ context.Context, s *phase.Project) error {
 	}
 	m := matrixOf(f, specs, last)
 	if !s.In.Bool("explain") {
-		return s.In.Show(m, m.print)
+		if s.In.Bool("json") {
+			return s.In.JSON(m)
+		}
+		return s.In.Print(m.text(s.In))
 	}
 	kind := ""
 	if s.Conf.App != nil {
@@ -343,41 +347,40 @@ func unchanged(r audit.Record, s spec.Spec) bool {
 	})
 }
 
-func (m matrix) print(w io.Writer) {
+// text lays out the matrix for the output of a command.
+func (m matrix) text(in *cli.Input) string {
 	if len(m.Phases) == 0 {
-		fmt.Fprintln(w, "no phase yet: write .abl/specs/phase1.md")
-		return
+		return in.Lines("no phase yet: write .abl/specs/phase1.md")
 	}
+	var b strings.Builder
+	say := func(format string, args ...any) { b.WriteString(in.Lines(fmt.Sprintf(format, args...))) }
 	for _, p := range m.Phases {
 		if p.Status == unsound {
-			fmt.Fprintf(w, "phase %d cannot be used as it is: abl spec lint %d\n", p.Phase, p.Phase)
+			say("phase %d cannot be used as it is: abl spec lint %d", p.Phase, p.Phase)
 			continue
 		}
-		fmt.Fprintf(w, "phase %d: %s (%s)\n", p.Phase, p.Title, p.Status)
+		say("phase %d: %s (%s)", p.Phase, p.Title, p.Status)
 	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprint(t, "\nID\tLINE\t")
+	t := view.Table{Header: []string{"ID", "LINE"}, Flex: len(m.Phases) + 2}
 	for _, p := range m.Phases {
-		fmt.Fprintf(t, "PHASE %d\t", p.Phase)
+		t.Header = append(t.Header, fmt.Sprintf("PHASE %d", p.Phase))
 	}
-	fmt.Fprintln(t, "CONTRACT")
+	t.Header = append(t.Header, "CONTRACT")
 	for _, c := range m.Contracts {
-		fmt.Fprintf(t, "%s\t%d\t", c.ID, c.Line)
-		for range len(m.Phases) - len(c.Results) {
-			fmt.Fprint(t, "\t")
-		}
+		row := append([]string{c.ID, strconv.Itoa(c.Line)}, make([]string, len(m.Phases)-len(c.Results))...)
 		for _, r := range c.Results {
-			fmt.Fprintf(t, "%s\t", cell(r))
+			row = append(row, cell(r))
 		}
-		fmt.Fprintln(t, c.Says)
+		t.Rows = append(t.Rows, append(row, c.Says))
 	}
-	t.Flush()
+	b.WriteString("\n" + in.Table(t))
 	if text := m.legend(); text != "" {
-		fmt.Fprintln(w, text)
+		say("%s", text)
 	}
 	for _, o := range m.Others {
-		fmt.Fprintf(w, "phase %d fails besides: %s\n", o.Phase, o.Says)
+		say("phase %d fails: %s", o.Phase, o.Says)
 	}
+	return b.String()
 }
 
 // cell is what is known of a contract in one word. A question mark is the

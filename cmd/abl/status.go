@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"abl/cmd/internal/cli"
@@ -91,20 +90,27 @@ func runStatus(ctx context.Context, s *phase.Project) error {
 		if err != nil {
 			return err
 		}
+		if !s.In.Bool("watch") && s.In.Bool("json") {
+			return s.In.JSON(all)
+		}
 		if !s.In.Bool("watch") {
-			return s.In.Show(all, func(w io.Writer) { all.print(w, time.Now()) })
+			return s.In.Print(all.text(s.In, time.Now()))
 		}
 		now := time.Time{} // on a terminal alone the time that passes is a change
 		if screen {
 			now = time.Now()
 		}
-		var text strings.Builder
-		if all.print(&text, now); text.String() != last && screen {
-			view.Redraw(s.In.Result, s.In.Safe.String(text.String()))
-		} else if text.String() != last {
-			err = s.In.Show(all, func(w io.Writer) { fmt.Fprintln(w, text.String()) })
+		text := all.text(s.In, now)
+		switch {
+		case text == last:
+		case screen:
+			view.Redraw(s.In.Result, text)
+		case s.In.Bool("json"):
+			err = s.In.JSON(all)
+		default:
+			err = s.In.Print(text + "\n")
 		}
-		if last = text.String(); err != nil || !all.Working {
+		if last = text; err != nil || !all.Working {
 			return err
 		}
 		if proc.Pause(ctx, pollStatus) != nil {
@@ -299,13 +305,12 @@ func stand(p state.Phase, specs spec.Set, n int, problems []spec.Problem) standi
 	return st
 }
 
-func (all standings) print(w io.Writer, now time.Time) {
+// text lays out the standings for the output of a command.
+func (all standings) text(in *cli.Input, now time.Time) string {
 	if len(all.Phases) == 0 {
-		fmt.Fprintln(w, "no phase yet: write .abl/specs/phase1.md")
-		return
+		return in.Lines("no phase yet: write .abl/specs/phase1.md")
 	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "PHASE\tSTATUS\tITERATION\tCONTRACTS\tTOKENS\tUSD\tTITLE")
+	t := view.Table{Header: strings.Fields("PHASE STATUS ITERATION CONTRACTS TOKENS USD TITLE"), Flex: 6}
 	for _, s := range all.Phases {
 		iteration, tokens, usd := "-", "-", "-"
 		if s.Tokens != nil {
@@ -314,25 +319,29 @@ func (all standings) print(w io.Writer, now time.Time) {
 		if s.Iteration > 0 {
 			iteration = fmt.Sprint(s.Iteration)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%s\t%s\t%s\n", s.Phase, s.shown(), iteration, s.Contracts, tokens, usd, wording.OneLine(s.Title))
+		t.Rows = append(t.Rows, []string{
+			strconv.Itoa(s.Phase), s.shown(), iteration, strconv.Itoa(s.Contracts), tokens, usd, wording.OneLine(s.Title),
+		})
 	}
-	t.Flush()
+	var below []string
+	say := func(format string, args ...any) { below = append(below, fmt.Sprintf(format, args...)) }
 	if all.Working && !slices.ContainsFunc(all.Phases, func(s standing) bool { return s.Now != nil }) {
-		fmt.Fprintln(w, "an abl is at work here, on no phase at this moment")
+		say("an abl is at work here, on no phase at this moment")
 	}
 	for _, s := range all.Phases {
 		if s.Now != nil {
-			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, wording.OneLine(s.words(now)))
+			say("phase %d: %s", s.Phase, wording.OneLine(s.words(now)))
 		}
 		for _, f := range s.Failed {
-			fmt.Fprintf(w, "phase %d fails: %s\n", s.Phase, wording.OneLine(f))
+			say("phase %d fails: %s", s.Phase, wording.OneLine(f))
 		}
 		for _, note := range s.Notes {
-			fmt.Fprintf(w, "phase %d: %s\n", s.Phase, wording.OneLine(note))
+			say("phase %d: %s", s.Phase, wording.OneLine(note))
 		}
 	}
 	for _, p := range all.Problems {
-		fmt.Fprintf(w, "specs: %s\n", wording.OneLine(p))
+		say("specs: %s", wording.OneLine(p))
 	}
-	fmt.Fprintf(w, "next: %s\n", all.next)
+	say("next: %s", all.next)
+	return in.Table(t) + in.Lines(below...)
 }

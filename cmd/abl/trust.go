@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"text/tabwriter"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/trust"
+	"abl/cmd/internal/view"
 	"abl/internal/wording"
 )
 
@@ -54,19 +53,19 @@ func runTrust(ctx context.Context, s *phase.Project) error {
 	for _, v := range all {
 		rows = append(rows, trusted{v.Key, v.Text, v.Place(), v.Why})
 	}
-	return s.In.Show(rows, func(w io.Writer) {
-		t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-		for _, r := range rows {
-			fmt.Fprintf(t, "%s\t%s=%s\t%s\n", r.Source, r.Key, wording.OneLine(r.Value), r.Why)
-		}
-		t.Flush()
-		switch n := wording.Count(len(rows), "setting"); {
-		case len(rows) == 0:
-			fmt.Fprintln(w, "nothing to accept: git tracks no file that sets one of these, and no other user owns one")
-		case revoke:
-			fmt.Fprintf(w, "%s not accepted any more\n", n)
-		default:
-			fmt.Fprintf(w, "%s accepted for %s; a change of one asks again\n", n, s.Paths.Root)
-		}
-	})
+	t := view.Table{Header: []string{"SOURCE", "SETTING", "WHAT IT DOES"}, Flex: 2}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, []string{r.Source, r.Key + "=" + wording.OneLine(r.Value), r.Why})
+	}
+	n := wording.Count(len(rows), "setting")
+	switch {
+	case s.In.Bool("json"):
+		return s.In.JSON(rows)
+	case len(rows) == 0:
+		_, err := fmt.Fprintln(s.In.Stdout, "nothing to accept: git tracks no file that sets one of these, and no other user owns one")
+		return err
+	case revoke:
+		return s.In.ShowTable(rows, t, n+" not accepted any more")
+	}
+	return s.In.ShowTable(rows, t, fmt.Sprintf("%s accepted for %s; a change of one asks again", n, s.Paths.Root))
 }

@@ -203,18 +203,28 @@ func sortable(text string) string {
 // Table shows one way to group as aligned text, one a line, and their sum below when
 // there are several. A question mark stands for what some rows did not tell.
 func (a Account) Table(by By) string {
-	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache", "USD"}}
-	for _, g := range a.By[by] {
-		lines = append(lines, cells(g.Key, g.Sum))
-	}
-	if len(a.By[by]) != 1 {
-		lines = append(lines, cells("all", a.All))
-	}
+	lines := a.Rows(by)
 	text := align(lines)
 	if a.All.Unknown > 0 {
 		text += fmt.Sprintf("%d of %d rows tell no count\n", a.All.Unknown, a.All.Rows)
 	}
 	return text
+}
+
+// Rows are the cells of Table, the header first. Calls that belong to no phase are under "none".
+func (a Account) Rows(by By) [][]string {
+	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache", "USD"}}
+	for _, g := range a.By[by] {
+		key := g.Key
+		if by == ByPhase && key == Unknown || by == ByIter && strings.HasPrefix(key, "/") {
+			key = "none"
+		}
+		lines = append(lines, cells(key, g.Sum))
+	}
+	if len(a.By[by]) != 1 {
+		lines = append(lines, cells("all", a.All))
+	}
+	return lines
 }
 
 func cells(key string, s Sum) []string {

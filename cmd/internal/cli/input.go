@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/view"
 	"abl/internal/config"
 	"abl/internal/redact"
 
@@ -92,6 +94,40 @@ func (in *Input) Show(v any, text func(io.Writer)) error {
 	}
 	text(in.Stdout)
 	return nil
+}
+
+// ShowTable prints v as JSON if --json asks for that, otherwise the table and the lines below it, fitted to the
+// terminal and in colour there.
+func (in *Input) ShowTable(v any, t view.Table, below ...string) error {
+	if in.Bool("json") {
+		return in.JSON(v)
+	}
+	return in.Print(in.Table(t) + in.Lines(below...))
+}
+
+// Table lays out a table for standard output. Its cells are made safe first.
+func (in *Input) Table(t view.Table) string {
+	for _, row := range t.Rows {
+		for i := range row {
+			row[i] = in.Safe.Line(row[i])
+		}
+	}
+	return t.Text(view.Columns(in.Bare.Stdout), view.Coloured(in.Bare.Stdout))
+}
+
+// Lines makes lines safe and fits them to the terminal. A verdict that begins one is in colour there.
+func (in *Input) Lines(lines ...string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	text := in.Safe.String(strings.Join(lines, "\n"))
+	return view.Lines(text, view.Columns(in.Bare.Stdout), view.Coloured(in.Bare.Stdout))
+}
+
+// Print prints text that Table or Lines returned.
+func (in *Input) Print(text string) error {
+	_, err := io.WriteString(in.Result, text)
+	return err
 }
 
 // String is the value of a flag, or its default.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -65,18 +64,22 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 			wrong = append(wrong, f.What)
 		}
 	}
-	err = in.Show(all, func(w io.Writer) {
-		for _, f := range all {
-			mark := "ok  "
-			if !f.OK {
-				mark = "FAIL"
-			}
-			fmt.Fprintf(w, "%s  %-10s %s\n", mark, f.What, strings.ReplaceAll(f.Text, "\n", "\n                 "))
-			if !f.OK && f.Hint != "" {
-				fmt.Fprintf(w, "                 → %s\n", f.Hint)
-			}
+	lines := []string{}
+	for _, f := range all {
+		mark := "ok  "
+		if !f.OK {
+			mark = "FAIL"
 		}
-	})
+		lines = append(lines, fmt.Sprintf("%s  %-10s %s", mark, f.What, strings.ReplaceAll(f.Text, "\n", "\n                 ")))
+		if !f.OK && f.Hint != "" {
+			lines = append(lines, "                 → "+f.Hint)
+		}
+	}
+	if in.Bool("json") {
+		err = in.JSON(all)
+	} else {
+		err = in.Print(in.Lines(lines...))
+	}
 	if err == nil && len(wrong) > 0 {
 		return exit.With(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(wrong), len(all), strings.Join(wrong, ", ")), "")
 	}
