@@ -44,7 +44,7 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 	}
 	data, err := os.ReadFile(in.Args[0])
 	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "")
+		return exit.With(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "name a file with what an agent printed, such as .abl/logs/calls/CALL/stdout")
 	}
 	who, err := speaker(in)
 	if err != nil {

@@ -22,7 +22,7 @@ func openCommand() cli.Command {
 and lets you come to it at 127.0.0.1. It has no more reach than in a phase, and what
 it stores is gone when you end it by Ctrl-C. Without N it is the last phase before the
 first that has not passed. With --diff nothing is started: what the phase changed in
-the source is printed, as git diff prints it.`,
+the source is printed, as a unified diff that git apply takes.`,
 		Examples: "abl open\nabl open 1 --port 8080\nabl open 2 --diff | less -R",
 		Flags: slices.Concat([]cli.Flag{
 			{Name: "port", Value: "N", Usage: "of this machine; otherwise the app's own"},

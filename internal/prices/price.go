@@ -156,6 +156,12 @@ func (p Price) OfMany(t tokens.Count) (USD, bool) {
 	if t.Input == nil || len(p.Long) > 0 && *t.Input > p.Long[0].Above {
 		return 0, false
 	}
+	if t.Thoughts == nil && t.Tool == nil && t.Candidates != nil && t.Total != nil {
+		// A ledger of ten columns has no thoughts. They are what its total has above the rest.
+		if rest := *t.Total - *t.Input - *t.Candidates; rest > 0 {
+			t.Thoughts = &rest
+		}
+	}
 	return p.OfRequest(t)
 }
 

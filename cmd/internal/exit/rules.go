@@ -140,7 +140,7 @@ func rules() []rule {
 		is(roles.ErrNoRoom, Environment, room),
 		is(hostfs.ErrHeld, Busy, "wait for it, or run abl stop; the lock is freed when it ends"),
 		as[*ledger.Foreign](Person, ""),
-		as[*yamlfile.Error](Usage, ""),
+		as[*yamlfile.Error](Usage, "docs/config.md describes every setting; quote a text that has a colon and a blank"),
 		is(images.ErrDockerfile, Usage, ""),
 		is(images.ErrHelper, Environment, ""),
 		is(sandbox.ErrWeak, Boundary, ""),

@@ -94,7 +94,7 @@ func Open(in *cli.Input) (*Project, error) {
 	case errors.Is(err, state.ErrNone):
 		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
 	case err != nil:
-		return nil, exit.With(exit.Usage, err, "")
+		return nil, exit.With(exit.Usage, err, "-C names a directory in a project")
 	}
 	return OpenAt(in, root)
 }
