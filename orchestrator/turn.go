@@ -268,6 +268,8 @@ func Rows(phase, step int, o roles.Outcome) []ledger.Row {
 		}
 		r.Count = u.Count
 		switch {
+		case u.Plan:
+			r.CostUSD = ledger.Subscription
 		case u.Cost != nil:
 			r.CostUSD = u.Cost.String()
 		case u.Part: // a request that was never answered has no token, and may cost something

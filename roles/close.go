@@ -36,6 +36,9 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	if err := r.keep(rec); err != nil {
 		return err
 	}
+	for i := range o.Usage {
+		o.Usage[i].Plan = j.Agent.Provider.Plan
+	}
 	if err := r.Safe.Clean(o); err != nil {
 		return err
 	}
@@ -56,6 +59,9 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 
 // cost is what a usage cost as far as anybody knows, "" when there is nothing to pay.
 func (r *Runner) cost(u agent.Usage) string {
+	if u.Plan {
+		return ledger.Subscription
+	}
 	if u.Cost != nil {
 		return u.Cost.String()
 	}

@@ -115,6 +115,14 @@ func torn(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(path, int64(len(data)-1)))
 }
 
+// dotenv LINE... makes these the lines of .env.
+func dotenv(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: dotenv LINE...")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(".env"), []byte(strings.Join(args, "\n")+"\n"), 0o600))
+}
+
 // hang is an engine that takes every request and answers none.
 func hang(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {

@@ -70,6 +70,7 @@ type askedModel struct {
 
 	mu     sync.Mutex
 	bodies [][]byte // of all requests
+	seen   []*http.Request
 	told   [][]byte // those before any tool was used
 }
 
@@ -109,6 +110,9 @@ func (a program) answers(t *testing.T, p *lab.Project, model http.Handler) *aske
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		m.note(body)
+		m.mu.Lock()
+		m.seen = append(m.seen, r)
+		m.mu.Unlock()
 		model.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)

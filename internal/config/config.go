@@ -202,6 +202,11 @@ type Image struct {
 type Agent struct {
 	// scripted: the scenario file, relative to the project
 	Scenario string `yaml:"scenario"`
+	// abl's: which of the variables of its key is used; plan: the user's subscription
+	Login string `yaml:"login"`
+	// abl's: further headers and query parameters of each request to the provider; $NAME is a variable of .env
+	Headers map[string]string `yaml:"headers"`
+	Query   map[string]string `yaml:"query"`
 	// scripted and own ones: their commands get a gateway to this agent's provider
 	Provider string `yaml:"provider"`
 	// copilot: openai-chat for a server without OpenAI's Responses API

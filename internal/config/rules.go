@@ -96,11 +96,23 @@ var rules = []rule{
 	{"images.*.dockerfile", orNothing(inside), "a path inside the project", ""},
 	{"agents.NAME", like(`[a-z][a-z0-9-]{0,30}`), "lower-case letters, digits and - as its name", ""},
 	{"agents.*.scenario", orNothing(inside), "a path inside the project", ""},
+	{"agents.*.login", orNothing(oneOf("key", "token", "plan", "mantle", "foundry", "azure")), "key, token, plan, mantle, foundry or azure", "docs/providers.md has the logins of each agent"},
+	{"agents.*.headers.NAME", like(`[A-Za-z][A-Za-z0-9-]*`), "the name of a header", ""},
+	{"agents.*.headers.NAME", func(name string) bool { return !slices.Contains(gatewaysHeaders, strings.ToLower(name)) }, "a header that the gateway does not set itself", ""},
+	{"agents.*.headers.*", like(`\$[A-Za-z_][A-Za-z0-9_]*`), "a variable of .env, such as $TEAM_KEY", "put the value into .env"},
+	{"agents.*.query.NAME", like(`[A-Za-z0-9_.~-]+`), "the name of a parameter", ""},
+	{"agents.*.query.*", like(`\$[A-Za-z_][A-Za-z0-9_]*|[A-Za-z0-9_.~:-]+`), "a plain value, or a variable of .env such as $TEAM_KEY", ""},
 	{"agents.*.provider", orNothing(oneOf(providers...)), "one of abl's agents that has a provider", ""},
 	{"agents.*.api", orNothing(oneOf("openai-responses", "openai-chat")), "openai-responses or openai-chat", ""},
 	{"agents.*.usage", orNothing(like(`[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*`)), "the names on the way to the tokens, as result.usage", ""},
 	{"agents.*.image", orNothing(oneOf(append(providers, "tools")...)), strings.Join(providers, ", ") + " or tools", "a program of its own goes into images.builder.dockerfile"},
 	{"agents.*.model", orNothing(modelName), "the name of a model", ""},
+}
+
+// gatewaysHeaders are headers of the gateway's: the key's, and those of the connection.
+var gatewaysHeaders = []string{
+	"authorization", "x-api-key", "x-goog-api-key", "api-key", "host", "content-length", "content-type", "content-encoding", "accept-encoding",
+	"connection", "transfer-encoding", "te", "trailer", "upgrade", "user-agent", "proxy-authorization", "proxy-connection", "keep-alive", "expect",
 }
 
 const maxPort = 65535

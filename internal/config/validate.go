@@ -101,6 +101,8 @@ func checkAgents(l *Loaded) error {
 			return l.mistake(key+".scenario", "", "only the scripted agent plays one")
 		case a.API != "" && name != "copilot":
 			return l.mistake(key+".api", "", "only copilot has a choice")
+		case !slices.Contains(providers, name) && a.ofProvider() != "":
+			return l.mistake(key+"."+a.ofProvider(), "say it of the agent whose provider it uses", "only %s have one", strings.Join(providers, ", "))
 		case a.Provider != "" && slices.Contains(providers, name):
 			return l.mistake(key+".provider", "", "only scripted or an agent of your own has a choice")
 		case own:
@@ -113,6 +115,32 @@ func checkAgents(l *Loaded) error {
 		}
 	}
 	return nil
+}
+
+// ofProvider names a setting that belongs to an agent with a provider, "" if there is none.
+func (a Agent) ofProvider() string {
+	switch {
+	case a.Login != "":
+		return "login"
+	case len(a.Headers) > 0:
+		return "headers"
+	case len(a.Query) > 0:
+		return "query"
+	}
+	return ""
+}
+
+// Fixed returns a value of headers or query: a variable's from .env, or the text itself. A
+// variable of the environment is none of a project's settings, which may come with a repository.
+func (l *Loaded) Fixed(key, text string) (string, error) {
+	name, variable := strings.CutPrefix(text, "$")
+	if !variable {
+		return text, nil
+	}
+	if value := l.Dotenv[name]; value != "" {
+		return value, nil
+	}
+	return "", l.mistake(key, "add "+name+"=… to "+EnvFile, "%s is not in %s", text, EnvFile)
 }
 
 func unknownAgent(l *Loaded, key, name string, known []string) error {

@@ -39,7 +39,7 @@ type Row struct {
 	Model     string `csv:"model"`
 	tokens.Count
 	SessionID string `csv:"session_id"`
-	// A decimal; Unknown where tokens were used and have no price; "" where none were counted.
+	// A decimal; Unknown where tokens were used and have no price; Subscription; "" where none were counted.
 	CostUSD    string `csv:"cost_usd"`
 	Source     string `csv:"source"`  // who counted: gateway, cli, api or none
 	CallID     string `csv:"call_id"` // <call>.<attempt>; with Model and Source the key of the row
@@ -58,6 +58,9 @@ const (
 
 // Unknown is the cost of tokens without a price. It is never 0.
 const Unknown = "unknown"
+
+// Subscription is the cost of tokens that a plan pays for: it has no price for a token.
+const Subscription = "subscription"
 
 // Stamp writes a time as the timestamp column has it: RFC 3339, UTC, seconds.
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -90,8 +93,11 @@ func (r Row) When() time.Time {
 }
 
 // Cost is what the row says that it costs; false where it does not know. A row
-// that tells that nothing was used costs nothing.
+// that tells that nothing was used costs nothing, and neither does one of a subscription.
 func (r Row) Cost() (prices.USD, bool) {
+	if r.CostUSD == Subscription {
+		return 0, true
+	}
 	if usd, err := prices.Parse(strings.TrimSpace(r.CostUSD)); err == nil {
 		return usd, true
 	}

@@ -61,12 +61,29 @@ type Sum struct {
 
 // Money adds up what may be unknown, in US dollars.
 type Money struct {
-	Known   prices.USD `json:"known"`   // sum of what has a price
-	Missing int        `json:"missing"` // rows without one
+	Known   prices.USD `json:"known"`                  // sum of what has a price
+	Missing int        `json:"missing"`                // rows without one
+	Plan    int        `json:"subscription,omitempty"` // rows that a subscription pays for
+}
+
+// Amount returns what is known with its unit.
+func (m Money) Amount() string {
+	switch amount := m.Known.Short() + " USD"; {
+	case m.Plan == 0:
+		return amount
+	case m.Known > 0:
+		return amount + " and a subscription"
+	}
+	return Subscription
 }
 
 // String shows what is known, and a question mark where something is missing.
-func (m Money) String() string { return partly(m.Known.Short(), m.Known == 0, m.Missing > 0) }
+func (m Money) String() string {
+	if m.Known == 0 && m.Missing == 0 && m.Plan > 0 {
+		return Subscription
+	}
+	return partly(m.Known.Short(), m.Known == 0, m.Missing > 0)
+}
 
 // Share is how much of the input came from the provider's cache, from 0 to 1.
 type Share struct {
@@ -96,6 +113,9 @@ func (s *Sum) add(r Row, usd prices.USD, priced bool) {
 		s.Cost.Known = s.Cost.Known.Plus(usd)
 	} else {
 		s.Cost.Missing++
+	}
+	if r.CostUSD == Subscription {
+		s.Cost.Plan++
 	}
 	s.Rows++
 	whole := r.Source != Nobody

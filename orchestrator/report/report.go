@@ -51,7 +51,7 @@ func (r Run) figures() []fact {
 	}
 	lost := u.Rows == 0 && calls > 0 // the ledger is
 	return []fact{
-		{"cost", partly(u.Cost.Known.Short()+" USD", u.Cost.Known == 0, lost || u.Cost.Missing > 0)},
+		{"cost", partly(u.Cost.Amount(), u.Cost.Known == 0, lost || u.Cost.Missing > 0)},
 		{"tokens", partly(wording.Thousands(u.Total.Known), u.Total.Known == 0, lost || u.Total.Missing > 0)},
 		{"time of calls and replays", partly(took.Round(100*time.Millisecond).String(), took == 0, untold)},
 		{"changed in the source", files},

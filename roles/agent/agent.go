@@ -27,22 +27,37 @@ type Agent struct {
 	DefaultModel string // used when the configuration names none
 	// Models by a short name of the CLI's; "" for one that it chooses anew each time.
 	Aliases       map[string]string
-	Provider      Provider // zero for none
-	MaxBytes      int      // of a prompt that the CLI takes whole; 0 for any
-	MaxCharacters int      // as MaxBytes
-	Advice        string   // what its tools refuse that those of others do
-	Effort        effort   // nil if the agent does not think
+	Provider      Provider   // the login in use; zero for none
+	Logins        []Provider // all that the CLI documents, the usual one first
+	MaxBytes      int        // of a prompt that the CLI takes whole; 0 for any
+	MaxCharacters int        // as MaxBytes
+	Advice        string     // what its tools refuse that those of others do
+	Effort        effort     // nil if the agent does not think
 	Command       func(Call) (Command, error)
 	NewReader     func(Call) Reader
 }
 
-// Provider is the model service that an agent's CLI talks to, and how the CLI is
-// told where it is and what the key is.
+// Provider is one login of an agent's CLI: the model service, and the variables in which the CLI
+// documents its address and key. A container has the same variables, with a gateway's address and
+// the call's token.
 type Provider struct {
+	Login   string // its name for agents.NAME.login
 	API     string // as the gateway knows it: gemini, anthropic, openai-responses, openai-chat
-	KeyVar  string // environment variable of the key; in a box it holds the call's token
+	KeyVar  string // environment variable of the key
 	BaseVar string // environment variable of the address
+
+	// The header of the key, and the text before it, if the service does not take the API's own.
+	Header, Scheme string
+	Upstream       string // address of the vendor, if it is not the API's; {region} stands for a region
+	RegionVar      string // environment variable of that region
+	NeedsBase      bool   // the vendor has no address that is the same for all
+	Path           string // added to an address that has no path
+	Prefix         string // before the names of models in requests
+	Box            string // further variables of a container: NAME=VALUE, with spaces between
+	Plan           bool   // a subscription, which costs no dollars for a token
 }
+
+const bearer = "Bearer "
 
 // Call is what an agent needs to know of the call it is started for.
 type Call struct {
@@ -74,7 +89,8 @@ type Usage struct {
 	tokens.Count
 	// Where who counted knows the price of each request.
 	Cost *prices.USD `json:"cost_usd,omitempty"`
-	Part bool        `json:"part,omitempty"` // of answers that were not told whole
+	Part bool        `json:"part,omitempty"`         // of answers that were not told whole
+	Plan bool        `json:"subscription,omitempty"` // paid by a subscription
 }
 
 // Result is what an agent's own output says about how it ended.
@@ -136,11 +152,11 @@ func Names() (names []string) {
 	return names
 }
 
-// KeyVars are the variables of every provider's key.
+// KeyVars returns the variables of the keys of every login.
 func KeyVars() (all []string) {
 	for _, a := range known {
-		if a.Provider.KeyVar != "" {
-			all = append(all, a.Provider.KeyVar)
+		for _, login := range a.Logins {
+			all = append(all, login.KeyVar)
 		}
 	}
 	return all

@@ -18,10 +18,34 @@ var claude = Agent{
 		"sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "best": "claude-opus-5-5", "haiku": "claude-haiku-5-5",
 		"fable": "claude-fable-5-2", "opusplan": "claude-sonnet-5-5", "default": "", "inherit": "",
 	},
-	Provider:  Provider{API: "anthropic", KeyVar: "ANTHROPIC_API_KEY", BaseVar: "ANTHROPIC_BASE_URL"},
+	Provider:  claudeLogins[0],
+	Logins:    claudeLogins,
 	Effort:    plainEffort,
 	Command:   claudeCommand,
 	NewReader: func(Call) Reader { return &claudeReader{} },
+}
+
+// claudeLogins are the logins of Claude Code's documents. With any but the first it would prefer
+// an ANTHROPIC_API_KEY, so a container has one of them.
+var claudeLogins = []Provider{
+	{Login: "key", API: "anthropic", KeyVar: "ANTHROPIC_API_KEY", BaseVar: "ANTHROPIC_BASE_URL"},
+	{
+		Login: "token", API: "anthropic", KeyVar: "ANTHROPIC_AUTH_TOKEN", BaseVar: "ANTHROPIC_BASE_URL",
+		Header: "Authorization", Scheme: bearer, NeedsBase: true,
+	},
+	{
+		Login: "plan", API: "anthropic", KeyVar: "CLAUDE_CODE_OAUTH_TOKEN", BaseVar: "ANTHROPIC_BASE_URL",
+		Header: "Authorization", Scheme: bearer, Plan: true,
+	},
+	{
+		Login: "mantle", API: "anthropic", KeyVar: "AWS_BEARER_TOKEN_BEDROCK", BaseVar: "ANTHROPIC_BEDROCK_MANTLE_BASE_URL",
+		Header: "Authorization", Scheme: bearer, Upstream: "https://bedrock-mantle.{region}.api.aws/anthropic", RegionVar: "AWS_REGION",
+		Prefix: "anthropic.", Box: "CLAUDE_CODE_USE_MANTLE=1",
+	},
+	{
+		Login: "foundry", API: "anthropic", KeyVar: "ANTHROPIC_FOUNDRY_API_KEY", BaseVar: "ANTHROPIC_FOUNDRY_BASE_URL",
+		NeedsBase: true, Box: "CLAUDE_CODE_USE_FOUNDRY=1",
+	},
 }
 
 // claudeTools are those that stay in the box and ask no other model.

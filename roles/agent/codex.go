@@ -14,16 +14,28 @@ import (
 // the CLI has instructions and tools for; one that it does not know it gives those of another.
 var codex = Agent{
 	Name: "codex", Image: "codex", DefaultModel: "gpt-6.1-sol",
-	Provider:      Provider{API: "openai-responses", KeyVar: "OPENAI_API_KEY", BaseVar: "OPENAI_BASE_URL"},
+	Provider:      codexLogins[0],
+	Logins:        codexLogins,
 	MaxCharacters: 1 << 20, // it refuses more
 	Effort:        openAIEffort,
 	Command:       codexCommand,
 	NewReader:     func(c Call) Reader { return &codexReader{model: c.Model} },
 }
 
-// codexStart gives the CLI its provider's address, which it takes from no
-// environment; "-" is the prompt on standard input.
-const codexStart = `exec codex exec "$@" -c "model_providers.abl.base_url=\"$OPENAI_BASE_URL/v1\"" -`
+// codexLogins have the variables of the CLI's documents. It reads no address out of the environment.
+var codexLogins = []Provider{
+	{Login: "key", API: "openai-responses", KeyVar: "OPENAI_API_KEY", BaseVar: "OPENAI_BASE_URL"},
+	{
+		Login: "azure", API: "openai-responses", KeyVar: "AZURE_OPENAI_API_KEY", BaseVar: "AZURE_OPENAI_BASE_URL",
+		Header: "Api-Key", Path: "/openai/v1", NeedsBase: true,
+	},
+}
+
+// codexStart gives the CLI the address of the login that the container has, and the name of its
+// key; "-" is the prompt on standard input.
+const codexStart = `base=$OPENAI_BASE_URL key=OPENAI_API_KEY
+if [ -n "$AZURE_OPENAI_API_KEY" ]; then base=$AZURE_OPENAI_BASE_URL key=AZURE_OPENAI_API_KEY; fi
+exec codex exec "$@" -c "model_providers.abl.base_url=\"$base/v1\"" -c "model_providers.abl.env_key=\"$key\"" -`
 
 // codexCommand is the headless command line. A provider of its own keeps the CLI
 // from a WebSocket and from a login; the text files of a workspace are no
@@ -58,7 +70,6 @@ var codexFeatures = []string{
 var codexSettings = []string{
 	`model_provider="abl"`,
 	`model_providers.abl.name="abl"`,
-	`model_providers.abl.env_key="OPENAI_API_KEY"`,
 	`model_providers.abl.wire_api="responses"`,
 	`model_providers.abl.request_max_retries=2`,
 	`model_providers.abl.stream_max_retries=2`,

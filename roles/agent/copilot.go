@@ -8,13 +8,17 @@ import (
 )
 
 // Copilot is GitHub's Copilot CLI with a key of the person's own for a service
-// that speaks OpenAI's Responses API, or its Chat API (api is as Provider has it). It
+// that speaks OpenAI's Responses API, its Chat API or Anthropic's (api is as Provider has it). It
 // needs no login with GitHub then, and asks none. OpenAI's newer models refuse what the
 // CLI asks by Chat.
 func Copilot(api string) Agent {
+	key := Provider{Login: "key", API: api, KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"}
+	token := key
+	token.Login, token.KeyVar, token.Header, token.Scheme = "token", "COPILOT_PROVIDER_BEARER_TOKEN", "Authorization", bearer
 	return Agent{
 		Name: "copilot", Image: "copilot", DefaultModel: "gpt-5.1", Aliases: map[string]string{"auto": ""},
-		Provider:  Provider{API: api, KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"},
+		Provider:  key,
+		Logins:    []Provider{key, token},
 		Effort:    openAIEffort,
 		Command:   func(c Call) (Command, error) { return copilotCommand(c, api), nil },
 		NewReader: func(Call) Reader { return &copilotReader{} },
@@ -26,7 +30,8 @@ func Copilot(api string) Agent {
 // shell has to wait.
 const copilotStart = `trap : TERM INT
 used=$(mktemp)
-COPILOT_PROVIDER_BASE_URL="$COPILOT_PROVIDER_BASE_URL/v1" copilot "$@" --usage-output-file "$used"
+if [ "$COPILOT_PROVIDER_TYPE" = openai ]; then COPILOT_PROVIDER_BASE_URL="$COPILOT_PROVIDER_BASE_URL/v1"; fi
+copilot "$@" --usage-output-file "$used"
 code=$?
 if [ -s "$used" ]; then echo; tr -d '\n' <"$used"; echo; fi
 exit $code`
@@ -35,9 +40,12 @@ exit $code`
 // loaded, nor the hooks and servers of a folder that nobody trusted; without the
 // tools that are left out the model is not told of its skills and agents either.
 func copilotCommand(c Call, api string) Command {
-	wire := "responses"
-	if api == "openai-chat" {
+	kind, wire := "openai", "responses"
+	switch api {
+	case "openai-chat":
 		wire = "completions"
+	case "anthropic":
+		kind = api
 	}
 	argv := []string{
 		"sh", "-c", copilotStart, "copilot",
@@ -53,7 +61,7 @@ func copilotCommand(c Call, api string) Command {
 	return Command{Argv: append(argv, copilotExcluded...), Env: map[string]string{
 		"HOME": helper.Home, "NO_COLOR": "1",
 		"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
-		"COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_WIRE_API": wire, "COPILOT_MODEL": c.Model,
+		"COPILOT_PROVIDER_TYPE": kind, "COPILOT_PROVIDER_WIRE_API": wire, "COPILOT_MODEL": c.Model,
 	}}
 }
 

@@ -169,7 +169,7 @@ func TestGeminiCommand(t *testing.T) {
 		t.Errorf("environment %v", cmd.Env)
 	}
 	p := gemini.Provider
-	if p != (Provider{API: "gemini", KeyVar: "GEMINI_API_KEY", BaseVar: "GOOGLE_GEMINI_BASE_URL"}) {
+	if p != (Provider{Login: "key", API: "gemini", KeyVar: "GEMINI_API_KEY", BaseVar: "GOOGLE_GEMINI_BASE_URL"}) {
 		t.Errorf("provider %+v", p)
 	}
 	if _, ok := cmd.Env[p.KeyVar]; ok {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,9 +57,19 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	g.Setup.CA = string(certs)
 	if served {
 		key, _ := e.Conf.Key(vars.KeyVar)
-		one := gateway.Provider{Name: vars.API, Key: gateway.Secret(key), Models: a.Models, Prices: a.Prices}
 		if key == "" {
-			return nil, &Error{Usage, fmt.Sprintf("add %s=… to .env or the environment, or choose another agent", vars.KeyVar), fmt.Errorf("cannot find %s", vars.KeyVar)}
+			return nil, Missing(vars)
+		}
+		one := gateway.Provider{
+			Name:      vars.API,
+			Key:       gateway.Secret(key),
+			KeyHeader: vars.Header,
+			KeyScheme: vars.Scheme,
+			Models:    a.Models,
+			Prices:    pricesOf(vars, a.Prices),
+		}
+		if one.Extra, one.Query, err = (Agents{Conf: e.Conf, Root: e.Root}).fixed(a.Agent.Name); err != nil {
+			return nil, err
 		}
 		if one.Upstream, err = e.upstream(ctx, vars); err != nil {
 			return nil, err
@@ -75,6 +86,18 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	}
 	e.Boxes.Gated[a.Place] = true
 	return g, nil
+}
+
+// pricesOf returns the prices of a login's models, by the names that requests have for them.
+func pricesOf(vars agent.Provider, all map[string]*prices.Price) map[string]*prices.Price {
+	if vars.Plan {
+		return nil
+	}
+	named := maps.Clone(all)
+	for model, price := range all {
+		named[vars.Prefix+model] = price
+	}
+	return named
 }
 
 // allow lets the tools of a role's boxes through to what network.allow lists. Those

@@ -35,8 +35,8 @@ func (s Agents) Find(name string) (agent.Agent, error) {
 	switch {
 	case name == agent.ScriptedName:
 		return s.scripted()
-	case own.API != "":
-		return agent.Copilot(own.API), nil
+	case name == "copilot":
+		return agent.Copilot(s.copilotAPI()), nil
 	case own.Command == "":
 		return agent.Find(name)
 	}

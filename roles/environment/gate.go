@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,8 +43,12 @@ type Gate struct {
 func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) (env []string, err error) {
 	setup := g.Setup
 	setup.Providers = slices.Clone(setup.Providers)
+	vars := g.Agent.Provider
 	for i := range setup.Providers { // a chain's others are for other calls
 		setup.Providers[i].Models = []string{model}
+		if vars.Prefix != "" && !strings.HasPrefix(model, vars.Prefix) {
+			setup.Providers[i].Models = []string{vars.Prefix + model, model} // the CLI adds the prefix to what it knows
+		}
 	}
 	setup.First = g.heard != nil && !g.heard.Load()
 	token := rand.Text()
@@ -61,8 +66,9 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 	}
 	g.watch(ctx, box)
 	at := fmt.Sprintf("%s:%d", helper.GatewayAlias, helper.GatewayPort)
-	if vars := g.Agent.Provider; vars.API != "" {
+	if vars.API != "" {
 		env = append(env, vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", vars.BaseVar, at, key, vars.API))
+		env = append(env, strings.Fields(vars.Box)...)
 	}
 	if len(setup.Connect) > 0 {
 		env = append(env, proxyEnv(fmt.Sprintf("http://abl:%s@%s", token, at), helper.GatewayAlias, helper.AppAlias)...)

@@ -34,6 +34,9 @@ func Override(vars agent.Provider, conf *config.Loaded) (target *url.URL, local 
 		err = fmt.Errorf("cannot use %s: %w", vars.BaseVar, err)
 		return nil, false, &Error{Usage, "correct it in .env or in the environment, or take it away to use the provider's own address", err}
 	}
+	if target.Path == "" {
+		target.Path = vars.Path
+	}
 	return target, local, nil
 }
 
@@ -43,7 +46,7 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 	target, local, err := Override(vars, e.Conf)
 	switch {
 	case err != nil || target == nil:
-		return "", err
+		return vars.Upstream, err
 	case !local:
 		return target.String(), nil
 	case !e.Info.Near:

@@ -82,7 +82,7 @@ func (w *work) set(name, value string) (err error) {
 		if names := append(agent.Names(), all.Own()...); !slices.Contains(names, value) {
 			return cli.WithHint("", "cannot find the agent %q: it is one of %s", value, strings.Join(names, ", "))
 		}
-		if who, err = all.Find(value); err != nil {
+		if who, err = all.LoggedIn(value); err != nil {
 			return err
 		}
 		value = cmp.Or(usual[value], who.DefaultModel)
@@ -111,6 +111,8 @@ func (w *work) check() error {
 	case key == "":
 		hint := fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar)
 		return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), hint)
+	case w.conf.NeedsPrices() && vars.Plan:
+		return environment.ErrPlan("the agent "+w.agent.Name, vars)
 	case w.conf.NeedsPrices() && len(money.Of(w.prices, []string{w.full})) == 0:
 		return money.Unpriced("the model "+w.full+" has no price", w.full)
 	}

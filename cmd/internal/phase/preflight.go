@@ -79,7 +79,7 @@ func (s *Project) checkPlayers() error {
 		}
 		vars := p.Agent.Provider
 		if _, found := s.Key(p); !found {
-			return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", vars.KeyVar))
+			return environment.Missing(vars)
 		}
 		if _, _, err := environment.Override(vars, s.Conf); err != nil {
 			return err

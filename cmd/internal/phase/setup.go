@@ -50,7 +50,7 @@ func settingOf(c *config.Loaded, role roles.Role) roleSetting {
 // Player resolves who plays a role; it needs no engine. Images come later.
 func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	set := settingOf(s.Conf, role)
-	a, err := environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(set.agent)
+	a, err := environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.LoggedIn(set.agent)
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}

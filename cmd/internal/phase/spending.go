@@ -7,13 +7,13 @@ import (
 
 	"abl/cmd/internal/money"
 	"abl/internal/config"
-	"abl/internal/gateway"
 	"abl/internal/ledger"
 	"abl/internal/prices"
 	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/environment"
 )
 
 // openLedger opens tokens.csv and makes sure that it can be written to.
@@ -56,6 +56,9 @@ func (s *Project) CheckCaps() error {
 		}
 		if p.Agent.Provider.API == "" {
 			continue
+		}
+		if p.Agent.Provider.Plan {
+			return environment.ErrPlan("the "+role.Name+"'s agent "+p.Agent.Name, p.Agent.Provider)
 		}
 		for _, model := range p.Models {
 			if len(money.Of(list, []string{model})) == 0 {
@@ -131,7 +134,11 @@ func (s *Project) Key(p orchestrator.Player) (text string, found bool) {
 	if from == "" {
 		return name + " is missing", false
 	}
-	return fmt.Sprintf("%s from %s, held by the gateway", name, from), true
+	text = fmt.Sprintf("%s from %s, held by the gateway", name, from)
+	if p.Agent.Provider.Plan {
+		text += ", a subscription"
+	}
+	return text, true
 }
 
 // Address returns where the requests of an agent go: the variable that sets the address, the
@@ -140,7 +147,7 @@ func (s *Project) Address(p orchestrator.Player) config.Line {
 	vars := p.Agent.Provider
 	address, from := s.Conf.Key(vars.BaseVar)
 	if vars.API != "" && address == "" {
-		address, from = gateway.Address(vars.API), "default"
+		address, from = environment.OwnAddress(vars), "default"
 	}
 	return config.Line{Key: vars.BaseVar, Value: address, Source: from}
 }

@@ -226,7 +226,7 @@ func UsedWords(sum ledger.Sum) string { return joined(amounts(sum)) }
 
 func amounts(sum ledger.Sum) (tokens, cost string) {
 	tokens = atLeast(wording.Thousands(sum.Total.Known)+" tokens", "tokens unknown", sum.Total.Missing, sum.Rows)
-	return tokens, atLeast(sum.Cost.Known.Short()+" USD", "cost unknown", sum.Cost.Missing, sum.Rows)
+	return tokens, atLeast(sum.Cost.Amount(), "cost unknown", sum.Cost.Missing, sum.Rows)
 }
 
 // atLeast is a sum of which so many of all parts are missing.
