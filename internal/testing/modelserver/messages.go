@@ -12,7 +12,17 @@ type messages struct {
 
 func (m *messages) rules() rules { return anthropicRules }
 
-func (m *messages) calls() bool { return m.Tools.have("Bash") }
+func (m *messages) calls() bool { return m.Tools.have("Bash") || m.Tools.have("bash") }
+
+// tool returns the name of the client's shell, and its input for a command: Claude Code's, or
+// Copilot's.
+func (m *messages) tool(command string) (name string, input json.RawMessage) {
+	if m.Tools.have("Bash") {
+		input, _ = json.Marshal(map[string]any{"command": command, "description": "scripted"})
+		return "Bash", input
+	}
+	return "bash", json.RawMessage(bash(command))
+}
 
 func (m *messages) done() (n int) {
 	for _, one := range m.Messages {
@@ -34,10 +44,10 @@ func (m *messages) say(w http.ResponseWriter, a said) {
 	if a.text != "" {
 		blocks = append(blocks, map[string]any{"type": "text", "text": a.text})
 	}
-	input, _ := json.Marshal(map[string]any{"command": a.command, "description": "scripted"})
+	name, input := m.tool(a.command)
 	if a.command != "" {
 		stop = "tool_use"
-		blocks = append(blocks, map[string]any{"type": "tool_use", "id": "toolu_" + a.id, "name": "Bash", "input": json.RawMessage(input)})
+		blocks = append(blocks, map[string]any{"type": "tool_use", "id": "toolu_" + a.id, "name": name, "input": input})
 	}
 	cached := min(a.usage.Cached, a.usage.input())
 	usage := map[string]any{"input_tokens": a.usage.input() - cached, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0, "output_tokens": a.usage.output()}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"strings"
 	"sync"
 )
 
@@ -101,6 +102,9 @@ func (e *apiError) body() map[string]any {
 }
 
 func hasKey(r *http.Request) bool {
+	if strings.HasPrefix(r.URL.Path, "/openai/") { // Azure's
+		return r.Header.Get("api-key")+r.Header.Get("Authorization") != ""
+	}
 	return r.Header.Get("x-goog-api-key")+r.Header.Get("x-api-key")+r.Header.Get("Authorization")+r.URL.Query().Get("key") != ""
 }
 
