@@ -72,6 +72,9 @@ func TestCloneLeavesOut(t *testing.T) {
 	if got := git(t, r.Dir(), "log", "-p", "--stat", "--", ".abl"); strings.Contains(got, "version") || !strings.Contains(got, strings.TrimSpace(leftOut)) {
 		t.Errorf("the history of what is left out: %s", got)
 	}
+	if got := git(t, r.Dir(), "config", "core.sparseCheckout"); got != "true" {
+		t.Errorf("core.sparseCheckout: got %q, want true, so that the user's own git merge leaves these paths alone", got)
+	}
 	for _, version := range []string{"main:.abl/config.yaml", "main~1:.abl/config.yaml"} {
 		if out, err := tryGit(r.Dir(), "--no-replace-objects", "cat-file", "-p", git(t, dir, "rev-parse", version)); err == nil {
 			t.Errorf("%s is in the clone: %s", version, out)
