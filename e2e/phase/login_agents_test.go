@@ -82,7 +82,7 @@ func TestAgentsLogIn(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, other := range one.Logins {
-					if other.KeyVar != c.keyVar && strings.Contains(box, other.KeyVar+"=") {
+					if other.KeyVar != c.keyVar && strings.Contains("\n"+box, "\n"+other.KeyVar+"=") {
 						t.Errorf("the container has %s beside %s", other.KeyVar, c.keyVar)
 					}
 				}

@@ -207,6 +207,9 @@ type Agent struct {
 	// abl's: further headers and query parameters of each request to the provider; $NAME is a variable of .env
 	Headers map[string]string `yaml:"headers"`
 	Query   map[string]string `yaml:"query"`
+	// abl's: a command on this machine that prints the key, and how often it is run during a call
+	KeyCommand string   `yaml:"key_command"`
+	KeyEvery   Duration `yaml:"key_every"`
 	// scripted and own ones: their commands get a gateway to this agent's provider
 	Provider string `yaml:"provider"`
 	// copilot: openai-chat for a server without OpenAI's Responses API

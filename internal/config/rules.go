@@ -102,6 +102,8 @@ var rules = []rule{
 	{"agents.*.headers.*", like(`\$[A-Za-z_][A-Za-z0-9_]*`), "a variable of .env, such as $TEAM_KEY", "put the value into .env"},
 	{"agents.*.query.NAME", like(`[A-Za-z0-9_.~-]+`), "the name of a parameter", ""},
 	{"agents.*.query.*", like(`\$[A-Za-z_][A-Za-z0-9_]*|[A-Za-z0-9_.~:-]+`), "a plain value, or a variable of .env such as $TEAM_KEY", ""},
+	{"agents.*.key_command", orNothing(notBlank), "a shell command", ""},
+	{"agents.*.key_every", func(s string) bool { return s == "0s" || lasts(time.Second)(s) }, "1s or more", ""},
 	{"agents.*.provider", orNothing(oneOf(providers...)), "one of abl's agents that has a provider", ""},
 	{"agents.*.api", orNothing(oneOf("openai-responses", "openai-chat")), "openai-responses or openai-chat", ""},
 	{"agents.*.usage", orNothing(like(`[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*`)), "the names on the way to the tokens, as result.usage", ""},

@@ -55,6 +55,8 @@ var scopes = []scope{
 	{"agents.*.login", func(_ *Loaded, text string) bool { return text == "plan" }, "uses your subscription"},
 	{"agents.*.headers", given, "sends a value of .env with each request of an agent"},
 	{"agents.*.query", given, "changes where an agent's requests go"},
+	{"agents.*.key_command", given, "runs a command on this machine"},
+	{"agents.*.key_every", never, ""},
 	{"agents.*.provider", never, ""},
 	{"agents.*.api", never, ""},
 	{"agents.*.command", never, ""},

@@ -23,7 +23,7 @@ func TestEveryKeyHasAScope(t *testing.T) {
 			}
 		}
 	}
-	for _, key := range []string{"network.tunnel", "agents.mine.key_command", "source.remote", "new"} {
+	for _, key := range []string{"network.tunnel", "agents.mine.unheard_of", "source.remote", "new"} {
 		if s, found := scopeOf(key); found || !s.acts(nil, "x") {
 			t.Errorf("%s: got scope %+v, want one that acts, since the key is unknown", key, s)
 		}

@@ -126,6 +126,10 @@ func (a Agent) ofProvider() string {
 		return "headers"
 	case len(a.Query) > 0:
 		return "query"
+	case a.KeyCommand != "":
+		return "key_command"
+	case a.KeyEvery != 0:
+		return "key_every"
 	}
 	return ""
 }

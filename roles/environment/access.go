@@ -56,8 +56,11 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	}
 	g.Setup.CA = string(certs)
 	if served {
+		agents := Agents{Conf: e.Conf, Root: e.Root}
 		key, _ := e.Conf.Key(vars.KeyVar)
-		if key == "" {
+		if g.Key = agents.keyCommand(a.Agent.Name); g.Key != nil {
+			g.Key.safe, key = e.Safe, ""
+		} else if key == "" {
 			return nil, Missing(vars)
 		}
 		one := gateway.Provider{
@@ -68,7 +71,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 			Models:    a.Models,
 			Prices:    pricesOf(vars, a.Prices),
 		}
-		if one.Extra, one.Query, err = (Agents{Conf: e.Conf, Root: e.Root}).fixed(a.Agent.Name); err != nil {
+		if one.Extra, one.Query, err = agents.fixed(a.Agent.Name); err != nil {
 			return nil, err
 		}
 		if one.Upstream, err = e.upstream(ctx, vars); err != nil {

@@ -36,6 +36,8 @@ type Gate struct {
 
 	heard   *atomic.Bool // a provider has answered a call of this run; nil where that is all one
 	unwatch func()       // ends the watch of the call that is on
+	Key     *keyCommand  // nil for a key that does not expire
+	unrenew func() error // ends the renewal of its key, and returns the last failure
 }
 
 // Open makes the gateway of a call. What the role's box gets of it is an address
@@ -51,6 +53,13 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 		}
 	}
 	setup.First = g.heard != nil && !g.heard.Load()
+	if g.Key != nil {
+		fresh, err := g.Key.run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		setup.Providers[0].Key = fresh
+	}
 	token := rand.Text()
 	budget, err := g.Budget(key)
 	if err != nil {
@@ -65,6 +74,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 		return nil, err
 	}
 	g.watch(ctx, box)
+	g.renew(ctx, box)
 	at := fmt.Sprintf("%s:%d", helper.GatewayAlias, helper.GatewayPort)
 	if vars.API != "" {
 		env = append(env, vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", vars.BaseVar, at, key, vars.API))
@@ -87,8 +97,29 @@ func (g *Gate) Resume(ctx context.Context, key string) error {
 	if err := box.Bound(ctx, budget); err != nil {
 		return fmt.Errorf("cannot tell the gateway of call %s what it may spend: %w", key, err)
 	}
+	if g.Key != nil {
+		fresh, err := g.Key.run(ctx)
+		if err != nil {
+			return err
+		}
+		if err := box.Renew(ctx, fresh); err != nil {
+			return fmt.Errorf("cannot give the gateway of call %s its key: %w", key, err)
+		}
+	}
 	g.watch(ctx, box)
+	g.renew(ctx, box)
 	return nil
+}
+
+// renew renews the key of a call until Close.
+func (g *Gate) renew(ctx context.Context, box sidecar.Sidecar) {
+	if g.Key == nil || g.unrenew != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- g.Key.renew(ctx, box) }()
+	g.unrenew = func() error { cancel(); return <-done }
 }
 
 // watch shows a gateway's log until Close.
@@ -108,11 +139,19 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 		g.unwatch()
 		g.unwatch = nil
 	}
+	var notRenewed error
+	if g.unrenew != nil {
+		notRenewed = g.unrenew()
+		g.unrenew = nil
+	}
 	log, err := g.sidecar(key, time.Time{}).Close(ctx)
 	if err != nil && !errors.Is(err, sidecar.ErrGone) {
 		return roles.Traffic{}, err
 	}
 	t := trafficOf(log, key)
+	if notRenewed != nil {
+		t.Notes = append(t.Notes, "the key was not renewed: "+notRenewed.Error())
+	}
 	sum := log.Sum()
 	if sum != nil && g.Spent != nil {
 		g.Spent(*sum)

@@ -46,9 +46,12 @@ func (s Agents) LoggedIn(name string) (agent.Agent, error) {
 	return a, err
 }
 
+// provider returns the name of the agent whose provider an agent uses.
+func (s Agents) provider(name string) string { return cmp.Or(s.Conf.Agents[name].Provider, name) }
+
 // fixed returns the headers and query parameters of each request of an agent to its provider.
 func (s Agents) fixed(name string) (headers, query map[string]gateway.Secret, err error) {
-	name = cmp.Or(s.Conf.Agents[name].Provider, name)
+	name = s.provider(name)
 	read := func(part string, from map[string]string) map[string]gateway.Secret {
 		all := map[string]gateway.Secret{}
 		for key, text := range from {

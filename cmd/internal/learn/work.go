@@ -105,10 +105,10 @@ func (w *work) set(name, value string) (err error) {
 // check says what is missing before anything is made.
 func (w *work) check() error {
 	vars := w.agent.Provider
-	key, _ := w.conf.Key(vars.KeyVar)
+	from := environment.Agents{Conf: w.conf, Root: w.root}.KeyFrom(w.agent)
 	switch {
 	case vars.API == "": // it needs none
-	case key == "":
+	case from == "":
 		hint := fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar)
 		return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), hint)
 	case w.conf.NeedsPrices() && vars.Plan:

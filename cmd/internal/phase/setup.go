@@ -47,10 +47,15 @@ func settingOf(c *config.Loaded, role roles.Role) roleSetting {
 	return roleSetting{c.Agent.Builder, c.Models.Builder, c.Effort.Builder, chosen, c.Images.Builder.Dockerfile, c.BuilderCommands}
 }
 
+// agents finds agents in the project's settings.
+func (s *Project) agents() environment.Agents {
+	return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}
+}
+
 // Player resolves who plays a role; it needs no engine. Images come later.
 func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	set := settingOf(s.Conf, role)
-	a, err := environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.LoggedIn(set.agent)
+	a, err := s.agents().LoggedIn(set.agent)
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}

@@ -130,11 +130,11 @@ func (s *Project) Key(p orchestrator.Player) (text string, found bool) {
 	if p.Agent.Provider.API == "" {
 		return "", true
 	}
-	_, from := s.Conf.Key(name)
+	from := s.agents().KeyFrom(p.Agent)
 	if from == "" {
 		return name + " is missing", false
 	}
-	text = fmt.Sprintf("%s from %s, held by the gateway", name, from)
+	text = from + ", held by the gateway"
 	if p.Agent.Provider.Plan {
 		text += ", a subscription"
 	}

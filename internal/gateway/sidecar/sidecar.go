@@ -155,9 +155,18 @@ func (s Sidecar) why(ctx context.Context, err error) error {
 	return errors.Join(err, s.Engine.Remove(late, s.Name))
 }
 
-// Bound gives the gateway new bounds for its call. One that has ended has no use
-// for them.
+// Bound gives the gateway new bounds for its call.
 func (s Sidecar) Bound(ctx context.Context, b gateway.Budget) error {
+	return s.order(ctx, gateway.Command{Budget: &b})
+}
+
+// Renew gives the gateway a new key for its provider.
+func (s Sidecar) Renew(ctx context.Context, key gateway.Secret) error {
+	return s.order(ctx, gateway.Command{Key: key})
+}
+
+// order sends the gateway a command. One that has ended has no use for it.
+func (s Sidecar) order(ctx context.Context, c gateway.Command) error {
 	st, err := s.Engine.Status(ctx, s.Name)
 	if errors.Is(err, sandbox.ErrNotFound) || err == nil && st.State != sandbox.Running {
 		return nil
@@ -165,7 +174,7 @@ func (s Sidecar) Bound(ctx context.Context, b gateway.Budget) error {
 	if err != nil {
 		return err
 	}
-	return s.feed(ctx, gateway.Command{Budget: &b})
+	return s.feed(ctx, c)
 }
 
 // Log is what a gateway wrote.

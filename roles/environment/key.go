@@ -1,0 +1,120 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"abl/internal/gateway"
+	"abl/internal/gateway/sidecar"
+	"abl/internal/proc"
+	"abl/internal/redact"
+	"abl/roles/agent"
+)
+
+const (
+	keyTime  = 30 * time.Second // that agents.NAME.key_command may take
+	keyEvery = 50 * time.Minute // Google's and Microsoft's tokens live for an hour
+	keyAgain = time.Minute      // after a failure
+	maxKey   = 16 << 10         // bytes that the command may print
+)
+
+// keyCommand is a command on this machine that prints a key.
+type keyCommand struct {
+	name  string // of the setting
+	shell string
+	dir   string
+	every time.Duration
+	safe  *redact.Sanitizer
+	limit time.Duration
+}
+
+// keyCommand returns the command that prints an agent's key, nil if there is none.
+func (s Agents) keyCommand(name string) *keyCommand {
+	name = s.provider(name)
+	own := s.Conf.Agents[name]
+	if own.KeyCommand == "" {
+		return nil
+	}
+	k := &keyCommand{name: "agents." + name + ".key_command", shell: own.KeyCommand, dir: s.Root, every: keyEvery, limit: keyTime}
+	if own.KeyEvery > 0 {
+		k.every = time.Duration(own.KeyEvery)
+	}
+	return k
+}
+
+// KeyFrom says where the key of an agent comes from, "" if nothing provides one.
+func (s Agents) KeyFrom(a agent.Agent) string {
+	if k := s.keyCommand(a.Name); k != nil {
+		return "the key of " + k.name
+	}
+	if _, from := s.Conf.Key(a.Provider.KeyVar); from != "" {
+		return a.Provider.KeyVar + " from " + from
+	}
+	return ""
+}
+
+// run runs the command and returns the key. Nothing that it prints to standard output is shown.
+func (k *keyCommand) run(ctx context.Context) (gateway.Secret, error) {
+	late := fmt.Errorf("it took longer than %s", k.limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, k.limit, late)
+	defer cancel()
+	out, errs := proc.Head{Max: maxKey + 1}, proc.Head{Max: maxKey}
+	cmd := proc.Command(context.WithoutCancel(ctx), "sh", "-c", k.shell) // proc stops it, with all that it started
+	cmd.Dir, cmd.Stdout, cmd.Stderr = k.dir, &out, &errs
+	cmd.SysProcAttr, cmd.WaitDelay = proc.Leader(), time.Second
+	runtime.LockOSThread() // proc.Leader is about the thread
+	defer runtime.UnlockOSThread()
+	code, err := proc.Run(ctx, cmd, time.Second)
+	key := strings.TrimSpace(out.Kept.String())
+	switch {
+	case err != nil:
+	case code != 0:
+		err = fmt.Errorf("exit code %d%s", code, k.lastLine(errs.Kept.String()))
+	case key == "":
+		err = errors.New("it printed no key" + k.lastLine(errs.Kept.String()))
+	case len(key) > maxKey || strings.ContainsAny(key, "\r\n\x00"):
+		err = errors.New("it printed more than one line, which is not a key")
+	}
+	if err != nil {
+		do := "run the command by hand in " + k.dir + ": it has to print the key, and nothing else, to standard output"
+		return "", &Error{Refused, do, fmt.Errorf("%s: %w", k.name, err)}
+	}
+	if k.safe != nil && len(key) >= redact.Shortest {
+		k.safe.Hide(key)
+	}
+	return gateway.Secret(key), nil
+}
+
+// lastLine returns the last line of what a command printed to standard error.
+func (k *keyCommand) lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
+		if k.safe != nil {
+			last = k.safe.Line(last)
+		}
+		return ": " + last
+	}
+	return ""
+}
+
+// renew gives the gateway of a call a new key again and again until ctx ends. It reports the last
+// failure, if no later try succeeded.
+func (k *keyCommand) renew(ctx context.Context, box sidecar.Sidecar) (failure error) {
+	for pause := k.every; proc.Pause(ctx, pause) == nil; {
+		key, err := k.run(ctx)
+		if err == nil {
+			err = box.Renew(ctx, key)
+		}
+		if pause = k.every; err != nil {
+			pause = min(pause, keyAgain)
+		}
+		if ctx.Err() == nil {
+			failure = err
+		}
+	}
+	return failure
+}
