@@ -72,8 +72,8 @@ func describe(raw system.Info, api, host string, here machine) sandbox.Info {
 		Version: raw.ServerVersion, API: api, OS: raw.OSType, Arch: raw.Architecture, ID: raw.ID,
 		Rootless: hasSecurity(raw, "rootless"), UserNS: hasSecurity(raw, "userns"),
 		SELinux: hasSecurity(raw, "selinux"),
-		Podman: slices.Contains(raw.Plugins.Log, "k8s-file"), // which is its own way to keep logs
-		Local:  isLocal(raw, host, here), Near: isNear(raw, host, here), Contained: here.contained,
+		Podman:  slices.Contains(raw.Plugins.Log, "k8s-file"), // which is its own way to keep logs
+		Local:   isLocal(raw, host, here), Near: isNear(raw, host, here), Contained: here.contained,
 		Host: host, DataDir: raw.DockerRootDir,
 		CPUs: raw.NCPU, NoSwapLimit: !raw.SwapLimit, Apart: apart,
 	}
