@@ -18,6 +18,11 @@ Keys and addresses of model providers, from .env first and then from the environ
   ANTHROPIC_API_KEY         ANTHROPIC_BASE_URL           claude
   OPENAI_API_KEY            OPENAI_BASE_URL              codex
   COPILOT_PROVIDER_API_KEY  COPILOT_PROVIDER_BASE_URL    copilot
+  ANTHROPIC_AUTH_TOKEN      ANTHROPIC_BASE_URL           claude, a gateway
+  CLAUDE_CODE_OAUTH_TOKEN                                claude, a plan
+  AWS_BEARER_TOKEN_BEDROCK  ANTHROPIC_BEDROCK_MANTLE_BASE_URL, or AWS_REGION
+  ANTHROPIC_FOUNDRY_API_KEY ANTHROPIC_FOUNDRY_BASE_URL   claude, Azure
+  AZURE_OPENAI_API_KEY      AZURE_OPENAI_BASE_URL        codex, Azure
 
 Variables of single flags:
 

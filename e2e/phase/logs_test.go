@@ -76,7 +76,7 @@ func TestAPhaseIsFollowedFromElsewhere(t *testing.T) {
 	}
 	watched(t, status.end(p))
 	screen := onTerminal(p, 0, "status", "--watch")
-	wants(t, "abl status --watch on a terminal", screen, "\x1b[HPHASE ", "1      passed  ")
+	wants(t, "abl status --watch on a terminal", screen, "\x1b[HPHASE ", "1      \x1b[32mpassed\x1b[0m  ")
 	noLeftovers(p)
 }
 
