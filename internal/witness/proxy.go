@@ -108,8 +108,8 @@ func (c *conn) hasLeft() bool {
 
 // requests passes on what the client sends.
 func (c *conn) requests() {
+	defer closeWrite(c.app.Conn) // runs last: the responses' side asks who left once the app closes
 	defer close(c.asking)
-	defer closeWrite(c.app.Conn)
 	for c.request() {
 	}
 }
