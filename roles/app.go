@@ -31,6 +31,7 @@ type App struct {
 	Commits  Commits
 	Out      state.Sink
 	Prepare  *Prepare // installs its dependencies; nil for no command
+	Build    *Prepare // builds it; nil for no command
 
 	place string // "" is PlaceApp; others of the same app run beside it
 }
@@ -105,7 +106,7 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 		}
 		if failed != "" {
 			up := a.up(a.Spec)
-			up.Printed = a.lastPrinted(a.Project.Call(prepareKey), "stderr", "stdout")
+			up.Printed = a.printedBy(failed)
 			if err := errors.Join(os.MkdirAll(a.dir(key), 0o755), hostfs.Write(Record{a.dir(key)}.Output(), []byte(up.Printed+"\n"), 0o644)); err != nil {
 				return up, err
 			}

@@ -3,6 +3,7 @@ package roles
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,8 +31,16 @@ func (a *App) dependencies(ctx context.Context, key, commit, export string) (dir
 	if !named {
 		name += "-" + filepath.Base(export)
 	}
-	dir, err = a.cache().ensure("deps", name, func(dir string) error {
-		failed, err = a.prepareExport(ctx, key, commit, export, dir)
+	return a.layer("deps", name, func(dir string) (string, error) {
+		return a.prepareExport(ctx, key, commit, a.Prepare, layers{export}, dir)
+	})
+}
+
+// layer returns a directory of the cache. If it does not exist, fill writes it. A directory that
+// fill reports as failed is not kept.
+func (a *App) layer(kind, name string, fill func(dir string) (failed string, err error)) (dir, failed string, err error) {
+	dir, err = a.cache().ensure(kind, name, func(dir string) error {
+		failed, err = fill(dir)
 		if err == nil && failed != "" {
 			err = errNotPrepared
 		}
@@ -41,39 +50,50 @@ func (a *App) dependencies(ctx context.Context, key, commit, export string) (dir
 		return "", failed, nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("cannot prepare the app's dependencies: %w", err)
+		return "", "", fmt.Errorf("cannot prepare the app (%s): %w", kind, err)
 	}
 	return dir, "", nil
 }
 
 // errNotPrepared keeps the directory of a command that failed out of the cache.
-var errNotPrepared = errors.New("app.prepare failed")
+var errNotPrepared = errors.New("the command failed")
 
-// prepareExport runs app.prepare in dir, a copy of a commit, and removes the commit's files from
-// dir afterwards. It fails if the command changed any of them.
-func (a *App) prepareExport(ctx context.Context, key, commit, export, dir string) (failed string, err error) {
-	if err := a.Engine.Remove(ctx, a.name(prepareKey)); err != nil { // a killed abl left it
+// prepareExport runs the command of p in dir, a copy of a commit and of the layers on which the
+// command depends. Afterwards it removes from dir the files that were copied and did not change. It
+// reports a failure if the command changed a file of the commit.
+func (a *App) prepareExport(ctx context.Context, key, commit string, p *Prepare, from layers, dir string) (failed string, err error) {
+	if err := a.Engine.Remove(ctx, a.name(p.key())); err != nil { // a killed abl left it
 		return "", err
 	}
 	err = a.repeated(ctx, key, func() error {
-		failed, err = a.prepareOnce(ctx, key, commit, export, dir)
+		failed, err = a.prepareOnce(ctx, key, commit, p, from, dir)
 		return err
 	})
 	return failed, err
 }
 
-func (a *App) prepareOnce(ctx context.Context, key, commit, export, dir string) (failed string, err error) {
+func (a *App) prepareOnce(ctx context.Context, key, commit string, p *Prepare, from layers, dir string) (failed string, err error) {
 	begun, in := time.Now(), a.Project
 	in.Src = dir
-	if err := errors.Join(clearFolder(dir), a.Commits.ExportTo(ctx, dir, commit, "")); err != nil {
-		return "", err
+	err = errors.Join(clearFolder(dir), a.Commits.ExportTo(ctx, dir, commit, ""))
+	for _, lower := range from[1:] {
+		if err == nil {
+			err = hostfs.CopyInto(dir, lower, a.UID, a.GID)
+		}
 	}
-	a.tell(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
-	end, err := a.runPrepare(ctx, in)
 	if err != nil {
 		return "", err
 	}
-	changed, err := takeOut(export, dir)
+	a.tell(key, state.Event{Kind: state.Preparing, Text: a.command(p)})
+	end, err := a.runPrepare(ctx, p, in)
+	if err != nil {
+		return "", err
+	}
+	changed, err := takeOut(from[0], dir, false)
+	for _, lower := range from[1:] {
+		_, terr := takeOut(lower, dir, true)
+		err = errors.Join(err, terr)
+	}
 	err = errors.Join(err, hostfs.Remove(dir, ".git"))
 	if err == nil {
 		err = disarm(dir)
@@ -81,7 +101,7 @@ func (a *App) prepareOnce(ctx context.Context, key, commit, export, dir string) 
 	if err != nil {
 		return "", err
 	}
-	return a.reportPrepare(key, begun, end, changed), nil
+	return a.reportPrepare(key, p, begun, end, changed), nil
 }
 
 // clearFolder removes everything in a directory.
@@ -94,8 +114,8 @@ func clearFolder(dir string) error {
 }
 
 // takeOut removes the files of export from dir, which was a copy, and returns the paths that
-// were no longer the same.
-func takeOut(export, dir string) (changed []string, err error) {
+// were no longer the same. With keep these stay.
+func takeOut(export, dir string, keep bool) (changed []string, err error) {
 	was, err := os.OpenRoot(export)
 	if err != nil {
 		return nil, err
@@ -116,6 +136,12 @@ func takeOut(export, dir string) (changed []string, err error) {
 			return err
 		case !equal:
 			changed = append(changed, name)
+		}
+		if keep && !equal && e.IsDir() {
+			return fs.SkipDir
+		}
+		if keep && !equal {
+			return nil
 		}
 		err = hostfs.Remove(dir, name)
 		if err == nil && e.IsDir() {
@@ -178,4 +204,17 @@ func disarm(dir string) error {
 		err = errors.Join(err, hostfs.Remove(dir, name))
 	}
 	return err
+}
+
+// built returns a directory with the files that app.build makes of a commit and its dependencies,
+// which are the layers from. It depends on them, the command and the image.
+func (a *App) built(ctx context.Context, key, commit string, from layers) (dir, failed string, err error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %q", a.Spec.App.Build, a.Spec.Dir, a.Image, a.Env)
+	for _, layer := range from {
+		fmt.Fprintf(h, " %q", filepath.Base(layer))
+	}
+	return a.layer("builds", fmt.Sprintf("%x", h.Sum(nil)), func(dir string) (string, error) {
+		return a.prepareExport(ctx, key, commit, a.Build, from, dir)
+	})
 }

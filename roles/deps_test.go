@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"abl/internal/git"
 	"abl/internal/sandbox"
@@ -223,5 +224,71 @@ func TestDependenciesCancelled(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(k.app.Project.Cache("deps")); len(entries) > 0 {
 		t.Errorf("kept %v, want nothing", entries)
+	}
+}
+
+// app.build runs once for each commit, on the commit and its dependencies. Its files lie under those of
+// the commit and over the dependencies.
+func TestBuildIsCached(t *testing.T) {
+	k := newKitchen(t)
+	k.app.Spec.App.Build, k.app.Build = "make", &Prepare{Setting: "app.build", Limit: time.Hour}
+	prepare, builds := k.does, 0
+	k.does = func(dir string) sandbox.Exit {
+		if k.box.Name != k.app.name("build") {
+			return prepare(dir)
+		}
+		builds++
+		tiny, err := os.ReadFile(filepath.Join(dir, "node_modules/tiny/index.js"))
+		must(t, err)
+		write(t, filepath.Join(dir, "dist/app.js"), "of "+string(tiny))
+		write(t, filepath.Join(dir, "node_modules/tiny/cache"), "y")
+		write(t, filepath.Join(dir, "node_modules/tiny/index.js"), "compiled")
+		return sandbox.Exit{}
+	}
+	want := map[string]string{
+		".gitignore": "node_modules/\n", "package-lock.json": "1", "dist/app.js": "of x",
+		"node_modules/tiny/cache": "y", "node_modules/tiny/index.js": "compiled",
+	}
+	for range 2 {
+		if diff := cmp.Diff(want, k.source()); diff != "" {
+			t.Errorf("the app's source (-want +got):\n%s", diff)
+		}
+	}
+	if k.ran != 2 || builds != 1 {
+		t.Errorf("ran %d commands, %d of them app.build, want 2 and 1", k.ran, builds)
+	}
+	write(t, filepath.Join(k.src, "server.mjs"), "x")
+	k.commit()
+	k.source()
+	if k.ran != 3 || builds != 2 {
+		t.Errorf("after a commit: ran %d commands, %d of them app.build, want 3 and 2", k.ran, builds)
+	}
+}
+
+// A build that fails, or that changes a file of the commit, is a failure of the app, and its directory is
+// not kept.
+func TestBuildFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		does func(dir string) sandbox.Exit
+		want string
+	}{
+		"exit code": {func(string) sandbox.Exit { return sandbox.Exit{Code: 3} }, "app.build ended with exit code 3"},
+		"changes the commit": {func(dir string) sandbox.Exit {
+			must(t, os.WriteFile(filepath.Join(dir, "package-lock.json"), []byte("2"), 0o644))
+			return sandbox.Exit{}
+		}, `app.build changed "package-lock.json"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKitchen(t)
+			k.app.Spec.App.Build, k.app.Build, k.app.Prepare = "make", &Prepare{Setting: "app.build", Limit: time.Hour}, nil
+			k.does = c.does
+			_, failed, err := k.app.source(t.Context(), "k", "")
+			if err != nil || !strings.HasPrefix(failed, c.want) {
+				t.Errorf("got %q, %v, want %q", failed, err, c.want)
+			}
+			if entries, _ := os.ReadDir(k.app.Project.Cache("builds")); len(entries) > 0 {
+				t.Errorf("kept %v, want nothing", entries)
+			}
+		})
 	}
 }

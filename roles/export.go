@@ -29,11 +29,11 @@ type Commits interface {
 }
 
 // layers are the directories that an app's source consists of, the upper first: the export of a
-// commit, and what app.prepare made for it.
+// commit, the files that app.build made of it, and those that app.prepare made for it.
 type layers []string
 
-// source exports a commit, "" for the last one, and installs its dependencies. It reports what of
-// app.prepare failed.
+// source exports a commit, "" for the last one, installs its dependencies and builds it. It reports
+// what of app.prepare or app.build failed.
 func (a *App) source(ctx context.Context, key, commit string) (all layers, failed string, err error) {
 	if commit == "" {
 		if commit, err = a.Commits.Tip(); err != nil {
@@ -50,11 +50,22 @@ func (a *App) source(ctx context.Context, key, commit string) (all layers, faile
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot export commit %.12s of the source: %w", commit, err)
 	}
-	if a.Prepare == nil {
-		return layers{dir}, "", nil
+	all = layers{dir}
+	if a.Prepare != nil {
+		deps, failed, err := a.dependencies(ctx, key, commit, dir)
+		if err != nil || failed != "" {
+			return nil, failed, err
+		}
+		all = append(all, deps)
 	}
-	deps, failed, err := a.dependencies(ctx, key, commit, dir)
-	return layers{dir, deps}, failed, err
+	if a.Build != nil {
+		made, failed, err := a.built(ctx, key, commit, all)
+		if err != nil || failed != "" {
+			return nil, failed, err
+		}
+		all = slices.Insert(all, 1, made) // it may have changed a dependency
+	}
+	return all, "", nil
 }
 
 // cache is a folder of directories that abl made and can make again.

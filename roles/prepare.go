@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -22,11 +23,12 @@ import (
 // role's is and sees only the source. It runs in the Builder's workspace, where files that git
 // ignores stay for the Builder, and in an export of the commit that the app is started from.
 type Prepare struct {
-	Source Source
-	Gate   Gate              // nil for no network
-	Files  map[string][]byte // that tools need for its gate
-	Limit  time.Duration
-	Quota  DiskQuota
+	Setting string // the key of the command: app.prepare, also if empty, or app.build
+	Source  Source
+	Gate    Gate              // nil for no network
+	Files   map[string][]byte // that tools need for its gate
+	Limit   time.Duration
+	Quota   DiskQuota
 
 	mu sync.Mutex // several apps are started at a time
 }
@@ -41,8 +43,32 @@ type Source interface {
 	PutBack(ctx context.Context, was map[string]string, uid, gid int) (differed []string, cleared []state.Thing, err error)
 }
 
-// prepareKey names the record and the box of what prepares.
-const prepareKey = "prepare"
+// setting returns the key of the command in the config file.
+func (p *Prepare) setting() string { return cmp.Or(p.Setting, "app.prepare") }
+
+// key names the command's record and its container.
+func (p *Prepare) key() string { return strings.TrimPrefix(p.setting(), "app.") }
+
+// command returns the command of a Prepare, which the app's settings contain.
+func (a *App) command(p *Prepare) string {
+	if p.Setting == "app.build" {
+		return a.Spec.App.Build
+	}
+	return a.Spec.App.Prepare
+}
+
+// printedBy returns the last lines that the command of a failure printed.
+func (a *App) printedBy(failed string) string {
+	if a.Build != nil && strings.HasPrefix(failed, a.Build.setting()) {
+		return a.printed(a.Build)
+	}
+	return a.printed(a.Prepare)
+}
+
+// printed returns the last lines that a command printed.
+func (a *App) printed(p *Prepare) string {
+	return a.lastPrinted(a.Project.Call(p.key()), "stderr", "stdout")
+}
 
 // prepared is kept of a preparation that came to its end.
 type prepared struct {
@@ -101,7 +127,7 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	failpoint.Here("prepare.done")
 	is, err := p.Source.Tree(ctx)
 	if failed != "" || err != nil {
-		return withPrinted(failed, a.lastPrinted(a.Project.Call(prepareKey), "stderr", "stdout")), err
+		return withPrinted(failed, a.printed(p)), err
 	}
 	maps.DeleteFunc(is, func(name, _ string) bool { return !strings.HasSuffix(name, "/") })
 	left := slices.Sorted(maps.Keys(is))
@@ -185,8 +211,8 @@ func (a *App) standsOn(tree map[string]string) (sum string, named bool) {
 func (a *App) prepare(ctx context.Context, key string, was map[string]string) (failed string, err error) {
 	begun := time.Now()
 	a.tell(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
-	end, err := a.runPrepare(ctx, a.Project)
-	if err != nil && !gone(context.WithoutCancel(ctx), a.Engine, a.name(prepareKey)) {
+	end, err := a.runPrepare(ctx, a.Prepare, a.Project)
+	if err != nil && !gone(context.WithoutCancel(ctx), a.Engine, a.name(a.Prepare.key())) {
 		return "", err // it may write on
 	}
 	whole := context.WithoutCancel(ctx)
@@ -200,21 +226,21 @@ func (a *App) prepare(ctx context.Context, key string, was map[string]string) (f
 	if len(cleared) > 0 {
 		end.Notes = append(end.Notes, fmt.Sprintf("app.prepare left things in the source that were taken away: %.200q (%s), %d in all", cleared[0].Path, cleared[0].What, len(cleared)))
 	}
-	return a.reportPrepare(key, begun, end, changed), nil
+	return a.reportPrepare(key, a.Prepare, begun, end, changed), nil
 }
 
-// reportPrepare reports how app.prepare ended, and returns what failed.
-func (a *App) reportPrepare(key string, begun time.Time, end BuildEnd, changed []string) (failed string) {
-	failed = a.Safe.Line(a.Prepare.why(end, changed))
+// reportPrepare reports how the command of p ended, and returns what failed.
+func (a *App) reportPrepare(key string, p *Prepare, begun time.Time, end BuildEnd, changed []string) (failed string) {
+	failed = a.Safe.Line(p.why(end, changed))
 	printed := ""
 	if failed != "" {
-		printed = a.lastPrinted(a.Project.Call(prepareKey), "stderr", "stdout")
+		printed = a.printed(p)
 		failed += noSpace(end, printed)
 	}
 	say := state.Event{Kind: state.Prepared, MS: time.Since(begun).Milliseconds(), Text: failed}
 	if failed != "" {
 		say.Output = printed
-		say.Text += "; read " + a.Project.Rel(a.Project.Call(prepareKey))
+		say.Text += "; read " + a.Project.Rel(a.Project.Call(p.key()))
 	}
 	a.tell(key, say)
 	for _, note := range end.Notes {
@@ -237,33 +263,34 @@ func noSpace(end BuildEnd, printed string) string {
 
 // why says what failed, "" when nothing did.
 func (p *Prepare) why(end BuildEnd, changed []string) string {
+	name := p.setting()
 	switch {
 	case end.Gone != "":
-		return "app.prepare failed: " + end.Gone
+		return name + " failed: " + end.Gone
 	case end.Over != "":
-		return "app.prepare was stopped: " + end.Over
+		return name + " was stopped: " + end.Over
 	case end.Late:
-		return "app.prepare was stopped after " + p.Limit.String()
+		return name + " was stopped after " + p.Limit.String()
 	case end.OOMKilled:
-		return "app.prepare took more memory than its container has (limits.memory)"
+		return name + " took more memory than its container has (limits.memory)"
 	case end.Exit != 0:
-		return fmt.Sprintf("app.prepare ended with exit code %d", end.Exit)
+		return fmt.Sprintf("%s ended with exit code %d", name, end.Exit)
 	case len(changed) > 0:
 		more := ""
 		if n := len(changed) - 1; n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		return fmt.Sprintf("app.prepare changed %.200q%s, and abl undid that: "+
-			"name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci", changed[0], more)
+		return fmt.Sprintf("%s changed %.200q%s, and abl undid that: "+
+			"name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci", name, changed[0], more)
 	}
 	return ""
 }
 
-// runPrepare runs the command in the source of a project to its end.
-func (a *App) runPrepare(ctx context.Context, in state.Project) (end BuildEnd, err error) {
-	p, rec := a.Prepare, Record{a.Project.Call(prepareKey)}
+// runPrepare runs the command of p in the source of a project to its end.
+func (a *App) runPrepare(ctx context.Context, p *Prepare, in state.Project) (end BuildEnd, err error) {
+	rec := Record{a.Project.Call(p.key())}
 	b := &Builds{
-		Boxes: a.Boxes, Project: in, Image: a.Image, Argv: []string{"sh", "-c", a.Spec.App.Prepare},
+		Boxes: a.Boxes, Project: in, Image: a.Image, Argv: []string{"sh", "-c", a.command(p)},
 		Dir: strings.TrimPrefix(a.Spec.Dir, helper.Src), Env: a.Env, Gate: p.Gate, Files: p.Files,
 		Exported: in.Src != a.Project.Src,
 	}
@@ -282,7 +309,7 @@ func (a *App) runPrepare(ctx context.Context, in state.Project) (end BuildEnd, e
 			close(cut)
 		}
 	}()
-	end, err = b.Run(ctx, Build{Key: prepareKey, Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard, Cut: cut})
+	end, err = b.Run(ctx, Build{Key: p.key(), Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard, Cut: cut})
 	if len(over) > 0 {
 		end.Gone = <-over
 	} else if end.Gone == "" { // it may have been quicker than abl

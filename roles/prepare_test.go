@@ -154,7 +154,7 @@ func TestPrepareBox(t *testing.T) {
 	if k.box.Reach.Join != "" || len(k.box.Reach.Endpoints) > 0 || strings.HasPrefix(k.box.User, "0:") || k.box.Image != "i" || !slices.Contains(k.box.Env, "A=1") {
 		t.Errorf("the box is %+v", k.box)
 	}
-	proof, ok, err := Record{k.app.Project.Call(prepareKey)}.Boundary()
+	proof, ok, err := Record{k.app.Project.Call("prepare")}.Boundary()
 	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil {
 		t.Errorf("the proof is %+v, %t, %v", proof, ok, err)
 	}
@@ -181,7 +181,7 @@ func TestPrepareByAManifest(t *testing.T) {
 	}
 	write(t, filepath.Join(k.src, "package.json"), "2")
 	k.does = func(string) sandbox.Exit {
-		write(t, Record{k.app.Project.Call(prepareKey)}.Stderr(), "npm error\n\n\x1b[31mno such package\n")
+		write(t, Record{k.app.Project.Call("prepare")}.Stderr(), "npm error\n\n\x1b[31mno such package\n")
 		return sandbox.Exit{Code: 1}
 	}
 	failed, err := k.app.Prepared(t.Context(), "p1-build-2.1")

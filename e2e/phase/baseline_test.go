@@ -38,6 +38,7 @@ func TestBaseline(t *testing.T) {
 		{"loopback", web, lab.File(t, "apps/listens-on-loopback.mjs"), []string{"127.0.0.1 only", "HOST=0.0.0.0"}},
 		{"missing-program", "command: deno run server.mjs, port: 3000", server, []string{"(app.command: deno run server.mjs)", "a program is missing", "toolchain"}},
 		{"prepare", web + ", prepare: 'echo no such package; exit 3'", server, []string{"app.prepare ended with exit code 3", "no such package", "(app.prepare: echo"}},
+		{"build", web + ", build: 'echo no such target; exit 2'", server, []string{"app.build ended with exit code 2", "no such target", "change app.build"}},
 		{"program", "kind: command, command: node nothing.mjs, probe: --version", server, []string{"its run with --version ended with exit code 1", "Cannot find module"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,15 +63,21 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// The baseline is made once, and a program without app.probe may refuse --help.
+// The baseline is made once, and a program without app.probe may refuse --help. app.build runs once for a
+// commit, whose app is started several times.
 func TestBaselineHolds(t *testing.T) {
-	p := hasServer(t, "command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}", server)
+	p := hasServer(t, "command: node dist/server.mjs, port: 3000, ready: {path: /, timeout: 20s}, build: mkdir dist && cp server.mjs dist/", server)
 	wants(t, "abl doctor", p.Run("doctor").Stdout, "ok    baseline   the app starts as you committed it")
 	r := p.Must(0, "phase", "1", "--json")
 	if got := len(of(events(t, r), state.AppReady)); got < 2 {
 		t.Errorf("the app was started %d times, want once before the first call, and for the Verifier", got)
 	}
 	wants(t, "the events", r.Stdout, "the app is started as you committed it")
+	if got := len(of(events(t, r), state.Preparing)); got > 2 {
+		t.Errorf("app.build ran %d times, want once for your commit and once for the Builder's", got)
+	}
+	p.Must(0, "publish", "1")
+	lacks(t, "the branch", p.Git("", "ls-tree", "-r", "--name-only", "abl/phase1"), "dist/")
 	lacks(t, "doctor after a phase", p.Run("doctor").Stdout, "baseline")
 
 	t.Run("program", func(t *testing.T) {

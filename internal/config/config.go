@@ -87,6 +87,7 @@ type Command struct {
 type App struct {
 	Kind     string             `yaml:"kind"` // http, tcp or command
 	Command  string             `yaml:"command"`
+	Build    string             `yaml:"build"`   // compiles a commit once, for all starts; "" for none
 	Prepare  string             `yaml:"prepare"` // brings the dependencies before a start, when a lock file or manifest has changed; "" for none
 	Probe    string             `yaml:"probe"`   // arguments of a program's run before the first call, "" for --help
 	Port     int                `yaml:"port"`

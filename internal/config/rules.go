@@ -52,6 +52,7 @@ var rules = []rule{
 	{"*_commands.*.timeout", lasts(time.Millisecond), "1ms or more", ""},
 	{"app.kind", oneOf("http", helper.KindTCP, helper.KindCommand), "http, tcp or command", ""},
 	{"app.command", notBlank, "the command that starts the app", "say how the app starts, or leave the whole section out"},
+	{"app.build", orNothing(notBlank), "the command that compiles the app, such as npm run build", ""},
 	{"app.prepare", orNothing(notBlank), "the command that brings the dependencies, such as npm ci", ""},
 	{"app.probe", orNothing(notBlank), "the arguments of a run, such as --version", ""},
 	{"app.port", number(0, maxPort), "1 to 65535", ""},

@@ -94,7 +94,8 @@ const (
 type App struct {
 	Kind    string `json:"kind,omitempty"` // "" is HTTP
 	Command string `json:"command,omitempty"`
-	Prepare string `json:"prepare,omitempty"` // what abl runs before, in another box
+	Prepare string `json:"prepare,omitempty"` // the command of app.prepare, for abl
+	Build   string `json:"build,omitempty"`   // the command of app.build, for abl
 	Port    int    `json:"port,omitempty"`
 	// Probed with GET, any status below 500 is ready; "" probes the port alone.
 	Path      string `json:"path,omitempty"`

@@ -22,7 +22,7 @@ func AppSpec(conf *config.Loaded) *helper.App {
 	if a == nil {
 		return nil
 	}
-	app := &helper.App{Command: a.Command, Prepare: a.Prepare, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds(), Env: variables(a.Env)}
+	app := &helper.App{Command: a.Command, Prepare: a.Prepare, Build: a.Build, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds(), Env: variables(a.Env)}
 	if a.Kind != "http" {
 		app.Kind = a.Kind
 	}
@@ -152,6 +152,18 @@ func (e *Environment) Prepare(ctx context.Context, app *roles.App, src roles.Sou
 		p.Gate, p.Files = g, g.Files
 	}
 	return p, err
+}
+
+// Build is app.build, for an app; nil for none. It has no network.
+func (e *Environment) Build(app *roles.App) *roles.Prepare {
+	if e.Conf.App == nil || e.Conf.App.Build == "" {
+		return nil
+	}
+	return &roles.Prepare{
+		Setting: "app.build",
+		Limit:   time.Duration(e.Conf.Loop.CallTimeout),
+		Quota:   e.Runner(e.Project, app.Out).Quota,
+	}
 }
 
 func variables(table map[string]string) (all []string) {

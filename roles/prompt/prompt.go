@@ -182,7 +182,7 @@ func systemSection(in Input) string {
 		ready = fmt.Sprintf("as soon as `GET %s` on that port answers with a status below 500", in.App.Path)
 	}
 	return fmt.Sprintf("# The system\n\nIt is started in `%s` with\n\n```\n%s\n```\n\nIt has to listen on 0.0.0.0, port %d, and counts as ready %s.%s",
-		path.Join(helper.Src, in.Role.Within), in.App.Command, in.App.Port, ready, prepareText(in)+servicesText(in))
+		path.Join(helper.Src, in.Role.Within), in.App.Command, in.App.Port, ready, prepareText(in)+buildText(in)+servicesText(in))
 }
 
 // prepareText says what brings the system's dependencies.
@@ -196,6 +196,15 @@ func prepareText(in Input) string {
 	}
 	return fmt.Sprintf("\n\nBefore "+when+", when a lock file of its dependencies has changed, abl runs this in `"+path.Join(helper.Src, in.Role.Within)+"` (app.prepare):\n\n```\n%s\n```\n\n"+
 		"It has to end with exit code 0 and leave every file alone that is committed. Name what it makes in `.gitignore`.", in.App.Prepare)
+}
+
+// buildText says what compiles the system.
+func buildText(in Input) string {
+	if in.App.Build == "" {
+		return ""
+	}
+	return fmt.Sprintf("\n\nOnce per commit, abl compiles the system with this command, in a clean copy of the commit and without a network (app.build):\n\n```\n%s\n```\n\n"+
+		"It must end with exit code 0 and must not change committed files.", in.App.Build)
 }
 
 // servicesText says what stands beside the system, and how the system finds it.
@@ -232,7 +241,7 @@ func programSection(in Input) string {
 	if in.Role.App {
 		return parts[0] + parts[1]
 	}
-	return parts[0] + parts[2] + fmt.Sprintf("\n```\n%s\n```", in.App.Command) + prepareText(in) + servicesText(in)
+	return parts[0] + parts[2] + fmt.Sprintf("\n```\n%s\n```", in.App.Command) + prepareText(in) + buildText(in) + servicesText(in)
 }
 
 func commandsSection(in Input) string {

@@ -99,6 +99,9 @@ func (r *Run) notStarted(up roles.Up) error {
 	if strings.HasPrefix(up.Failed, "app.prepare") {
 		command, key = r.Conf.App.Prepare, "app.prepare"
 	}
+	if strings.HasPrefix(up.Failed, "app.build") {
+		command, key = r.Conf.App.Build, "app.build"
+	}
 	what := fmt.Sprintf("the app does not start as you committed it: %s (%s: %s)", up.Failed, key, wording.Short(wording.OneLine(command), 200))
 	if c.why != "" {
 		what += "; " + c.why

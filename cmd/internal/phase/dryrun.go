@@ -29,6 +29,7 @@ type plan struct {
 	Why      string     `json:"why"`
 	Budget   string     `json:"budget"`
 	Last     string     `json:"last"`               // what the phases before cost
+	Build    string     `json:"build,omitempty"`    // the command that compiles a commit
 	Prepare  string     `json:"prepare,omitempty"`  // what brings the app's dependencies
 	Services []string   `json:"services,omitempty"` // of the app
 	Notify   string     `json:"notify,omitempty"`   // what is run on this machine when a phase ends or waits
@@ -72,7 +73,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	if p.Status == state.Ready || p.Status == state.Stale {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
-	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Prepare: Prepares(s), Roles: []rolePlan{}}
+	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Prepare: Prepares(s), Build: builds(s), Roles: []rolePlan{}}
 	for _, svc := range environment.Services(s.Conf) {
 		from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
 		out.Services = append(out.Services, fmt.Sprintf("%s: %s, port %d", svc.Name, from, svc.Port))
@@ -100,6 +101,14 @@ func (s *Project) allows() (all []string) {
 		all = append(all, string(entry))
 	}
 	return all
+}
+
+// builds returns the command that compiles a commit, "" without one.
+func builds(s *Project) string {
+	if s.Conf.App == nil {
+		return ""
+	}
+	return s.Conf.App.Build
 }
 
 // Prepares says what is run before the app's start, and with what in reach, "" for nothing.
@@ -200,7 +209,7 @@ func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (name
 }
 
 func (p plan) print(w io.Writer) {
-	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\nprepare: %s\n", p.Phase, strings.TrimPrefix(p.Why, fmt.Sprintf("phase %d ", p.Phase)), p.Budget, p.Last, cmp.Or(p.Prepare, "nothing"))
+	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\nprepare: %s\nbuild: %s\n", p.Phase, strings.TrimPrefix(p.Why, fmt.Sprintf("phase %d ", p.Phase)), p.Budget, p.Last, cmp.Or(p.Prepare, "nothing"), cmp.Or(p.Build, "nothing"))
 	for _, svc := range p.Services {
 		fmt.Fprintf(w, "service %s\n", svc)
 	}

@@ -163,6 +163,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 		return err
 	}
 	r.app.Commits = repo{r.src, r.env.UID, r.env.GID}
+	r.app.Build = r.env.Build(r.app)
 	if r.app.Prepare, err = r.env.Prepare(ctx, r.app, r.src); err != nil {
 		return err
 	}
