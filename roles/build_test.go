@@ -28,6 +28,7 @@ func (g *gated) Open(_ context.Context, key, _ string, _ time.Time) ([]string, e
 	return []string{"HTTPS_PROXY=x"}, g.err
 }
 func (g *gated) Resume(context.Context, string) error { return nil }
+func (g *gated) Used() *Used                          { return nil }
 func (g *gated) Close(_ context.Context, key string) (Traffic, error) {
 	g.said = append(g.said, "close "+key)
 	return Traffic{Notes: []string{"refused"}}, nil

@@ -141,6 +141,16 @@ type Gate interface {
 	Resume(ctx context.Context, key string) error
 	// Close ends it and says what passed. Done twice it says the same.
 	Close(ctx context.Context, key string) (Traffic, error)
+	// Used returns what the running call has used so far, nil if that is not known.
+	Used() *Used
+}
+
+// Used is what a running call has used so far: a lower bound with AtLeast. USD is nil if the model
+// has no price.
+type Used struct {
+	Tokens  int64
+	USD     *prices.USD
+	AtLeast bool
 }
 
 // GateName is the engine-wide name of the box of a call's gate.

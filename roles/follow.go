@@ -129,6 +129,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 		return sandbox.Exit{}, err
 	}
 	done := ctx.Done()
+	var used *Used
 	for {
 		var why stopped
 		select {
@@ -150,6 +151,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			if _, err := t.pump(); err != nil {
 				return sandbox.Exit{}, err
 			}
+			used = r.emitUsed(j, used)
 			switch now := printed(); {
 			case r.flooded(now):
 				why.Class = outcome.Flood
@@ -169,6 +171,23 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			return sandbox.Exit{}, err
 		}
 	}
+}
+
+// emitUsed emits what the call has used so far if it is more than was, and returns it.
+func (r *Runner) emitUsed(j Job, was *Used) *Used {
+	if j.Gate == nil {
+		return nil
+	}
+	is := j.Gate.Used()
+	if is == nil || was != nil && is.Tokens == was.Tokens && is.AtLeast == was.AtLeast {
+		return was
+	}
+	e := state.Event{Kind: state.Running, Tokens: &is.Tokens, AtLeast: is.AtLeast}
+	if is.USD != nil {
+		e.CostUSD = is.USD.String()
+	}
+	r.emit(j, e)
+	return is
 }
 
 // stopNoted stops a call that an earlier abl was about to stop when it was killed, and reports

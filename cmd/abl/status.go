@@ -23,6 +23,7 @@ import (
 	"abl/orchestrator"
 	"abl/orchestrator/report"
 	"abl/roles"
+	"abl/roles/environment"
 )
 
 // standings is what `abl status --json` prints.
@@ -63,6 +64,10 @@ type running struct {
 	Model string    `json:"model,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 	Of    int       `json:"of"` // iterations at most
+
+	Tokens  *int64 `json:"tokens,omitempty"` // of the call so far
+	CostUSD string `json:"cost_usd,omitempty"`
+	AtLeast bool   `json:"at_least,omitempty"` // these are lower bounds
 }
 
 func statusCommand() cli.Command {
@@ -153,6 +158,9 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 			st.Tokens, st.Cost = &used[i].Total, &used[i].Cost
 		}
 		st.run(f.Phase(n), calls, working, s.Conf.Loop.MaxVerifierIterations)
+		if st.Now != nil && st.Now.Call != "" {
+			st.Now.count(environment.Used(s.Paths, st.Now.Call))
+		}
 		if err := apart[n]; err != nil {
 			st.Notes = append(st.Notes, err.Error()+": "+exit.Hint(err))
 		}
@@ -267,7 +275,22 @@ func (st standing) words(now time.Time) string {
 	if !now.IsZero() {
 		text += fmt.Sprintf(" (%s)", now.Sub(r.Since).Round(time.Second))
 	}
-	return fmt.Sprintf("%s: %s (%s), call %s", text, r.Agent, r.Model, r.Call)
+	text = fmt.Sprintf("%s: %s (%s), call %s", text, r.Agent, r.Model, r.Call)
+	if r.Tokens == nil {
+		return text
+	}
+	return text + ", " + view.RunningWords(state.Event{Tokens: r.Tokens, CostUSD: r.CostUSD, AtLeast: r.AtLeast}) + " so far"
+}
+
+// count enters what a call has used so far.
+func (r *running) count(used *roles.Used) {
+	if used == nil {
+		return
+	}
+	r.Tokens, r.AtLeast = &used.Tokens, used.AtLeast
+	if used.USD != nil {
+		r.CostUSD = used.USD.String()
+	}
 }
 
 // stand is where phase n stands.

@@ -101,7 +101,8 @@ func TestBudgetsEndCalls(t *testing.T) {
 
 // abl is killed twice in the middle of a call. The next abl uses the same gateway, and the gateway
 // finds the model at the same address. The tools of the CLI use their own proxy. The last abl has
-// less to spend, and the gateway still counts the requests before the kills.
+// less to spend, and the gateway still counts the requests before the kills. Events and abl status show
+// what the running call has used.
 func TestTheGatewayOutlivesAbl(t *testing.T) {
 	lab.Long(t)
 	lab.WayOut(t)
@@ -115,6 +116,7 @@ func TestTheGatewayOutlivesAbl(t *testing.T) {
 
 	killAt(p, "src/at-one", append(phase, "--json")...)
 	before, gateway := asked.Load(), gatewayID(t, p)
+	waits, counted := false, false // the Builder waits at the second gate, and an event has what it used
 	again := watch(p, func(e state.Event, abl *os.Process) {
 		switch {
 		case e.Kind == state.CallResume:
@@ -124,6 +126,12 @@ func TestTheGatewayOutlivesAbl(t *testing.T) {
 			p.Write("src/go-one", "")
 		case e.Kind == state.Action && strings.Contains(e.Text, "at-two"):
 			until(p, "src/at-two")
+			waits = true
+		case e.Kind == state.Running && e.Tokens != nil && *e.Tokens > 0 && e.CostUSD != "":
+			counted = true
+		}
+		if waits && counted {
+			wants(t, "abl status", p.Must(0, "status").Stdout, " tokens", " USD so far")
 			_ = abl.Kill()
 		}
 	}, phase...)

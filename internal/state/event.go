@@ -12,6 +12,7 @@ const (
 	CallStart  Kind = "call_start"
 	CallResume Kind = "call_resume" // a call that was still running is attached to
 	Action     Kind = "action"      // the agent's last action, from its own output: unverified words
+	Running    Kind = "running"     // what the call has used so far
 	CallEnd    Kind = "call_end"
 	Wait       Kind = "wait" // the provider or the engine is waited for
 	Usage      Kind = "usage"
@@ -48,6 +49,7 @@ type Event struct {
 	Output    string    `json:"output,omitempty"`   // the last lines that the app, or app.prepare, printed before it failed
 	Tokens    *int64    `json:"tokens,omitempty"`   // total of one usage row; absent when unknown
 	CostUSD   string    `json:"cost_usd,omitempty"` // of that row, as in the ledger: dollars, or unknown
+	AtLeast   bool      `json:"at_least,omitempty"` // tokens and cost are lower bounds
 	MS        int64     `json:"ms,omitempty"`
 	Exit      *int      `json:"exit,omitempty"`
 	Weak      bool      `json:"weak_network,omitempty"` // the engine's networks are not proven, and the person allowed that

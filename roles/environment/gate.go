@@ -35,6 +35,7 @@ type Gate struct {
 	Files   map[string][]byte // that the role's boxes need for that
 
 	heard   *atomic.Bool // a provider has answered a call of this run; nil where that is all one
+	used    atomic.Pointer[gateway.Sum]
 	unwatch func()       // ends the watch of the call that is on
 	Key     *keyCommand  // nil for a key that does not expire
 	unrenew func() error // ends the renewal of its key, and returns the last failure
@@ -124,13 +125,49 @@ func (g *Gate) renew(ctx context.Context, box sidecar.Sidecar) {
 
 // watch shows a gateway's log until Close.
 func (g *Gate) watch(ctx context.Context, box sidecar.Sidecar) {
-	if g.Spent == nil || g.unwatch != nil {
+	if g.unwatch != nil {
 		return
 	}
+	g.used.Store(nil)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
-	go func() { defer close(done); box.Watch(ctx, g.Spent) }()
+	go func() { defer close(done); box.Watch(ctx, g.sees) }()
 	g.unwatch = func() { cancel(); <-done }
+}
+
+// sees takes what a call has used by the newest line of its gateway's log.
+func (g *Gate) sees(sum gateway.Sum) {
+	g.used.Store(&sum)
+	if g.Spent != nil {
+		g.Spent(sum)
+	}
+}
+
+// Used implements roles.Gate.
+func (g *Gate) Used() *roles.Used {
+	return usedBy(g.used.Load())
+}
+
+// Used returns what a call of a project has used so far, as the abl that runs it last saw it, nil if
+// that is not known.
+func Used(p state.Project, call string) *roles.Used { return usedBy(sidecar.Seen(gateLog(p, call))) }
+
+// gateLog is the file that takes the log of a call's gateway.
+func gateLog(p state.Project, call string) string {
+	return filepath.Join(p.Call(call), "gateway.jsonl")
+}
+
+func usedBy(sum *gateway.Sum) *roles.Used {
+	if sum == nil {
+		return nil
+	}
+	known, complete := sum.Usage.All()
+	part, _ := sum.Part.All()
+	return &roles.Used{
+		Tokens:  tokens.Plus(known, part),
+		USD:     sum.Cost,
+		AtLeast: sum.Unknown > 0 || sum.Requests > 0 && !complete,
+	}
 }
 
 // Close ends the gateway of a call and counts what passed it.
@@ -153,8 +190,8 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 		t.Notes = append(t.Notes, "the key was not renewed: "+notRenewed.Error())
 	}
 	sum := log.Sum()
-	if sum != nil && g.Spent != nil {
-		g.Spent(*sum)
+	if sum != nil {
+		g.sees(*sum)
 	}
 	if sum != nil && sum.Requests > 0 && g.heard != nil {
 		g.heard.Store(true)
@@ -200,7 +237,7 @@ func atMost(known *roles.Charged, b gateway.Budget) *roles.Charged {
 func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
 	return sidecar.Sidecar{
 		Engine: g.Engine, Name: roles.GateName(g.ID, key), Image: g.Sidecar,
-		Inside: g.Network(g.Place), Way: g.Way(), Keep: filepath.Join(g.Project.Call(key), "gateway.jsonl"), Safe: g.Safe,
+		Inside: g.Network(g.Place), Way: g.Way(), Keep: gateLog(g.Project, key), Safe: g.Safe,
 		Labels: g.Labels("gateway", g.Place, key, deadline),
 	}
 }

@@ -17,6 +17,9 @@ import (
 type jsonLines struct {
 	out  io.Writer
 	torn bool // the last line is there in part, on a full disk say
+
+	last    time.Time   // of the newest line
+	running state.Event // names what runs; without a kind if nothing does
 }
 
 func (j *jsonLines) show(e state.Event) {
@@ -33,6 +36,26 @@ func (j *jsonLines) show(e state.Event) {
 	}
 	n, err := j.out.Write(text)
 	j.torn = err != nil && (j.torn || n > 0)
+	j.last, j.running = time.Now(), e
+	j.running.Kind = state.Running
+	if e.Kind == state.Outcome {
+		j.running = state.Event{}
+	}
+}
+
+// silence is how long a run prints nothing where no terminal shows that it works.
+const silence = time.Minute
+
+// beat prints that the run works if nothing was printed for a minute.
+func (j *jsonLines) beat(now time.Time) {
+	if j == nil || j.running.Kind == "" || now.Sub(j.last) < silence {
+		return
+	}
+	r := j.running
+	j.show(state.Event{
+		Time: now.UTC(), Kind: state.Running, Phase: r.Phase, Round: r.Round, Iteration: r.Iteration, Step: r.Step,
+		Role: r.Role, Call: r.Call,
+	})
 }
 
 // What the live view says to a terminal besides words.
@@ -58,6 +81,8 @@ type lines struct {
 	now   func() time.Time
 	width func() int
 	drawn string // the status that stands on the terminal
+
+	last time.Time // when a line was printed, except those of actions
 }
 
 func newLive(out io.Writer) *lines {
@@ -73,7 +98,7 @@ func (l *lines) show(e state.Event) {
 	}
 	l.story.take(e)
 	// The command's own error says the one, and the status the other at the next tick.
-	if l.story.refused || e.Kind == state.Progress {
+	if l.story.refused || e.Kind == state.Progress || e.Kind == state.Running {
 		return
 	}
 	if e.Kind == state.Action {
@@ -84,6 +109,9 @@ func (l *lines) show(e state.Event) {
 	}
 	f := words(e, &l.story)
 	if !l.live {
+		if e.Kind != state.Action {
+			l.last = e.Time
+		}
 		text := line(f, l.story.elapsed(e.Time), l.paint)
 		if l.runner != nil && (e.Kind == state.CallStart || e.Kind == state.CallResume) {
 			l.unfold()
@@ -127,7 +155,14 @@ func line(f fact, at time.Duration, c paint) string {
 }
 
 func (l *lines) redraw() {
-	if l == nil || !l.live || l.story.began.IsZero() {
+	if l == nil || l.story.began.IsZero() {
+		return
+	}
+	if now := l.now(); !l.live {
+		if !l.story.ended && !l.story.refused && now.Sub(l.last) >= silence {
+			l.last = now
+			l.write(line(stillRunning(&l.story, now), l.story.elapsed(now), l.paint) + "\n")
+		}
 		return
 	}
 	if s := l.status(); s != l.drawn {
@@ -176,9 +211,12 @@ func (l *lines) status() string {
 		took := "  " + clock(max(0, l.now().Sub(s.since)))
 		return cut(text+"  "+s.underWay, l.width()-1-len(took)) + took
 	}
+	if s.spent != "" {
+		text += "  " + s.spent
+	}
 	if used := s.used.Account().All; s.doing != "" {
 		text += " > " + s.doing
-	} else if used.Rows > 0 {
+	} else if used.Rows > 0 && s.spent == "" {
 		text += "  " + UsedWords(used)
 	}
 	return cut(text, l.width()-1)

@@ -69,7 +69,7 @@ func open(ctx context.Context, o Options, tick <-chan time.Time) *View {
 	if o.Progress == TTY || auto && !o.JSON && CanSteer(o.Stderr) {
 		v.facts = newLive(o.Stderr)
 	} else if o.Progress == Plain || auto && !o.JSON {
-		v.facts = &lines{out: o.Stderr}
+		v.facts = &lines{out: o.Stderr, now: time.Now}
 		if os.Getenv("GITHUB_ACTIONS") != "" {
 			v.facts.runner, _ = o.Stderr.(*redact.RunnerLog)
 		}
@@ -93,6 +93,7 @@ func (v *View) show(tick <-chan time.Time) {
 		select {
 		case <-tick:
 			v.facts.redraw()
+			v.events.beat(time.Now())
 		case <-v.wake:
 		case <-v.ended:
 			more = false
@@ -129,7 +130,9 @@ func clean(e state.Event, o *redact.Sanitizer) state.Event {
 // among them and what goes on are dropped; facts are always kept.
 const patience = 4096
 
-func passing(e state.Event) bool { return e.Kind == state.Action || e.Kind == state.Progress }
+func passing(e state.Event) bool {
+	return e.Kind == state.Action || e.Kind == state.Progress || e.Kind == state.Running
+}
 
 func (v *View) put(e state.Event) {
 	v.mu.Lock()

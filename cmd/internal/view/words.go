@@ -23,6 +23,8 @@ type story struct {
 	doing     string    // its last action, in the agent's words; else the last fact
 	underWay  string    // what goes on without an agent, "" for nothing
 	since     time.Time // when that began
+	spent     string    // what the call has used so far, "" if that is not known
+	ended     bool      // the run has ended
 	used      ledger.Totals
 	untold    bool // a call has ended, and its usage was not told yet
 	refused   bool // nothing was begun: there is an error and no story
@@ -40,6 +42,10 @@ func (s *story) take(e state.Event) {
 	if e.Iteration != 0 {
 		s.iteration = e.Iteration
 	}
+	if e.Kind == state.Running {
+		s.spent = RunningWords(e)
+		return
+	}
 	if s.untold && e.Kind != state.Usage { // nobody counted: unknown, and no zero
 		s.used.Add(ledger.Row{Source: ledger.Nobody})
 	}
@@ -48,14 +54,16 @@ func (s *story) take(e state.Event) {
 	case state.Progress:
 		s.underWay, s.since = e.Text, e.Time
 	case state.CallStart, state.CallResume:
-		s.role, s.actions, s.doing = e.Role, 0, ""
+		s.role, s.actions, s.doing, s.spent = e.Role, 0, "", ""
 	case state.Action:
 		s.actions++
 		s.doing = e.Text
 	case state.CallEnd:
-		s.role, s.doing = "", ""
+		s.role, s.doing, s.spent = "", "", ""
 	case state.Wait:
 		s.role, s.doing = "", waitWords(e)
+	case state.Outcome:
+		s.ended = true
 	case state.Usage:
 		s.used.Add(ledger.Row{Count: tokens.Count{Total: e.Tokens}, CostUSD: e.CostUSD})
 	}
@@ -181,6 +189,35 @@ func endWords(f fact, e state.Event, actions int) fact {
 // waitWords say for how long nothing will happen; Ctrl-C ends that too.
 func waitWords(e state.Event) string {
 	return fmt.Sprintf("waits %s, until %s UTC", span(e.MS), e.Until.UTC().Format("15:04:05"))
+}
+
+// RunningWords returns what a running call has used so far, by a `running` event.
+func RunningWords(e state.Event) string {
+	if e.Tokens == nil {
+		return ""
+	}
+	text := wording.Thousands(*e.Tokens) + " tokens"
+	if e.CostUSD != "" {
+		text = joined(text, e.CostUSD+" USD")
+	}
+	if e.AtLeast {
+		text = "at least " + text
+	}
+	return text
+}
+
+// stillRunning is the line of a run that has reported no fact for a minute: CI services stop jobs that
+// print nothing.
+func stillRunning(s *story, now time.Time) fact {
+	f := fact{who: cmp.Or(s.role, "abl"), text: "still running", tone: quiet}
+	if s.underWay != "" {
+		f.text += ": " + s.underWay + ", for " + clock(max(0, now.Sub(s.since)))
+	}
+	if s.role != "" && s.actions > 0 {
+		f.text = joined(f.text, wording.Count(s.actions, "action"))
+	}
+	f.text = joined(f.text, s.spent)
+	return f
 }
 
 func usageWords(e state.Event) string {

@@ -43,7 +43,7 @@ type Sidecar struct {
 const user = "10010:10010"
 
 const (
-	watchEvery = 5 * time.Second
+	watchEvery = 2 * time.Second
 
 	grace   = 5 * time.Second  // for the last requests to write their lines
 	warmUp  = 10 * time.Second // until it listens
@@ -108,6 +108,16 @@ func (s Sidecar) see(ctx context.Context, last int64, look func(gateway.Sum)) (i
 		err = hostfs.Write(s.seen(), []byte(s.Safe.Whole(string(line)+"\n")), 0o644)
 	}
 	return newest.Seq, err
+}
+
+// Seen returns what a call has used by the newest line that Watch saw, nil without one. keep is the
+// Sidecar's Keep.
+func Seen(keep string) *gateway.Sum {
+	data, err := readLog(Sidecar{Keep: keep}.seen())
+	if err != nil {
+		return nil
+	}
+	return parse(data).Sum()
 }
 
 // seen is the file with the newest line that Watch saw.
