@@ -181,7 +181,7 @@ const (
 // faultsTable is the table of docs/faults.md.
 func faultsTable() string {
 	var b strings.Builder
-	b.WriteString("| fault | since | class | calls | cost | on standard error | exit |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| fault | begins | class | calls | cost | exit |\n|---|---|---|---|---|---|\n")
 	for _, f := range agentFaults {
 		since, cost := "the first request", ""
 		if f.tool {
@@ -190,7 +190,7 @@ func faultsTable() string {
 		if f.unknown {
 			cost = "unknown"
 		}
-		fmt.Fprintf(&b, "| %s | %s | `%s` | %d | %s | %s | %d |\n", f.what, since, f.class, f.calls, cost, f.says, f.exit)
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %d | %s | %d |\n", f.what, since, f.class, f.calls, cost, f.exit)
 	}
 	return b.String()
 }
