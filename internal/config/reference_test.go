@@ -21,12 +21,12 @@ import (
 	"abl/internal/yamlfile"
 )
 
-var update = flag.Bool("update", false, "write docs/config.md and docs/config.schema.json anew")
+var update = flag.Bool("update", false, "write docs/config.md and docs/config.schema.json")
 
 const (
 	page       = "../../docs/config.md"
 	schemaFile = "../../docs/config.schema.json"
-	mark       = "<!-- What follows is written from internal/config/reference.yaml, which says how. -->\n"
+	mark       = "<!-- Generated from internal/config/reference.yaml: see its first lines. -->\n"
 )
 
 // object is a part of a JSON Schema.
@@ -178,10 +178,15 @@ func (r reference) markdown() string {
 		sections = append(sections, fmt.Sprintf("[%s](#%[1]s)", k.path))
 		s := r.sections[k.path]
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n\n```yaml\n%s```\n\n", k.path, strings.TrimSpace(s.About), s.Example)
-		b.WriteString("| key | what it is for | default | takes | scope |\n|---|---|---|---|---|\n")
+		b.WriteString("| key | meaning | default | values |\n|---|---|---|---|\n")
 		for _, k := range k.named() {
-			row := []string{"`" + k.path + "`", r.words[k.path].For, r.text(k), r.takes(k), k.scope()}
-			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+			name, value, takes := "`"+k.path+"`", r.text(k), r.takes(k)
+			if k.isUsers() {
+				name += " (user)"
+			}
+			if value != "" || takes != "" {
+				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, r.words[k.path].For, value, takes)
+			}
 		}
 	}
 	return "\n" + strings.Join(sections, " ·\n") + "\n" + b.String()

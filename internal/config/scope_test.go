@@ -2,16 +2,10 @@ package config
 
 import "testing"
 
-// scope returns the cell of docs/config.md that says whether a repository may set the key.
-func (k key) scope() string {
+// isUsers reports whether a repository may not set the key.
+func (k key) isUsers() bool {
 	s, known := scopeOf(k.path)
-	switch {
-	case !known && len(k.below()) > 0: // a section, whose keys have one each
-		return ""
-	case s.why == "":
-		return "project"
-	}
-	return "user: " + s.why
+	return s.why != "" || !known && len(k.below()) == 0
 }
 
 // A key without a row is the user's, so a forgotten one is refused where it should not be.
