@@ -49,7 +49,8 @@ func covers(documented, key string) bool {
 	return ok && err == nil
 }
 
-// documents are the keys that the page lists, by the headings' names.
+// documents returns the keys that the page lists below each heading. A row may have several keys:
+// one that begins with a dot is in the object of the key before it.
 func documents(page string) map[string][]string {
 	all := map[string][]string{}
 	name := ""
@@ -57,12 +58,26 @@ func documents(page string) map[string][]string {
 		if head, ok := strings.CutPrefix(line, "## "); ok {
 			name = strings.Trim(strings.TrimSpace(head), "`")
 			all[name] = nil
-		} else if m := regexp.MustCompile("^\\| `([^`]+)` \\|").FindStringSubmatch(line); m != nil {
-			all[name] = append(all[name], m[1])
+			continue
+		}
+		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		object := ""
+		for _, m := range keyName.FindAllStringSubmatch(cell, -1) {
+			key := m[1]
+			if strings.HasPrefix(key, ".") {
+				key = object + key
+			}
+			object = key[:max(0, strings.LastIndex(key, "."))]
+			all[name] = append(all[name], key)
 		}
 	}
 	return all
 }
+
+var keyName = regexp.MustCompile("`([^`]+)`")
 
 // keysOf collects the keys of a document: a.b is b in the object a, a[].b in
 // each object of the list a.
