@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// The comment above a copy of a default prompt. While the sum is that of what
-// follows, nobody has changed the copy.
+// The comment above a copy of a default prompt. If its sum matches the text below it, the user
+// has not changed the copy.
 const (
 	noteStart = "<!-- This is abl's own prompt. Change anything below and abl uses your version; until then it uses its own, which may be newer. sha256:"
 	noteEnd   = " -->\n"
 )
 
-// Default is abl's own prompt of a role, builder or verifier; "" for any other name.
+// Default returns abl's own prompt of a role, builder or verifier, and "" for any other name.
 func Default(role string) string {
 	return map[string]string{"builder": Builder, "verifier": Verifier}[role]
 }
 
-// Copy is the file that `abl init` writes for a role.
+// Copy returns the content of the prompt file that `abl init` writes for a role.
 func Copy(role string) []byte {
 	body := Default(role)
 	return []byte(noteStart + sum(body) + noteEnd + body)
 }
 
-// Choose returns the prompt of a role that has the given file in the project's
-// prompts directory, nil when it has none: the file's text when a person wrote
-// or changed it, abl's own otherwise.
+// Choose returns the prompt of a role. file is the content of the role's file in the project's
+// prompts directory, nil if it does not exist. Choose returns the file's text if the user wrote or
+// changed it, and abl's own prompt otherwise. It fails if the file is empty.
 func Choose(role string, file []byte) (template string, err error) {
 	text := strings.ReplaceAll(strings.TrimPrefix(string(file), "\ufeff"), "\r\n", "\n")
 	note, body, ended := strings.Cut(text, noteEnd)

@@ -8,7 +8,7 @@ import (
 	"abl/prompts"
 )
 
-// What each part must not lose when it is worded anew.
+// Each part keeps these words when it is reworded.
 func TestCommitPromptsSayWhatTheyMust(t *testing.T) {
 	list := []string{".gitignore", "anything in a folder named .git"}
 	instructions := prompts.CommitInstructions(list)
@@ -47,6 +47,6 @@ func TestCommitPromptsSayWhatTheyMust(t *testing.T) {
 	}
 	a, err := codecommit.ParseAnswer(instructions, false)
 	if edits := a.Edits; err != nil || len(edits) != 2 || edits[0].Content != "Good morning.\nGood night.\n" || !edits[1].Delete {
-		t.Errorf("the examples are not in the form: %v, %v", a.Edits, err)
+		t.Errorf("the examples: got %v, %v, want two edits", a.Edits, err)
 	}
 }

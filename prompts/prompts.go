@@ -1,7 +1,6 @@
-// Package prompts carries abl's own prompts: of the two roles, of code-commit, of the
-// learner and of spec draft. A project that has builder.md or verifier.md in its prompts/
-// directory is played with that one instead. What differs from call to call is put in
-// elsewhere.
+// Package prompts contains abl's own prompts: for the two roles, for code-commit, for the
+// learner and for `abl spec draft`. A project's prompts/builder.md and prompts/verifier.md
+// replace those of the roles. Package roles/prompt adds the parts that change from call to call.
 package prompts
 
 import (
@@ -9,27 +8,27 @@ import (
 	"strings"
 )
 
-// Templates: those of the two roles have <<PHASE>> and <<ITERATION>>, those of the learner
-// words like <<TASK>>.
+// The prompt templates. Those of the two roles contain <<PHASE>> and <<ITERATION>>, those of
+// the learner contain placeholders such as <<TASK>>.
 var (
 	//go:embed builder.md
 	Builder string
 	//go:embed verifier.md
 	Verifier string
-	// SpecDraft asks for a spec whose prose is made contracts of.
+	// SpecDraft asks the model to turn the prose of a spec into contracts.
 	//go:embed spec-draft.md
 	SpecDraft string
 
-	// LearnGenerate is what prompts.md of a new project begins with.
+	// LearnGenerate is the first prompt in prompts.md of a new project.
 	//go:embed learn-generate.md
 	LearnGenerate string
 	// LearnReview asks for a review in five categories.
 	//go:embed learn-review.md
 	LearnReview string
-	// LearnLearnings asks for what is worth doing again.
+	// LearnLearnings asks what should be repeated.
 	//go:embed learn-learnings.md
 	LearnLearnings string
-	// LearnMistakes asks for what is not.
+	// LearnMistakes asks what should be avoided.
 	//go:embed learn-mistakes.md
 	LearnMistakes string
 	// LearnImprove asks for a better prompt.
@@ -37,8 +36,8 @@ var (
 	LearnImprove string
 )
 
-// The parts of what code-commit asks. A project may put its own text in the
-// place of CommitStructure.
+// The parts of the prompts of code-commit. A project may replace CommitStructure with its own
+// text.
 var (
 	//go:embed commit-structure.md
 	CommitStructure string
@@ -52,7 +51,8 @@ var (
 	Consistency string
 )
 
-// CommitInstructions say how files are changed and which must not be.
+// CommitInstructions returns the instructions for changing files. protected lists the paths
+// that the model must not change.
 func CommitInstructions(protected []string) string {
 	return strings.ReplaceAll(commitInstructions, "<<PROTECTED>>", "+ "+strings.Join(protected, "\n+ "))
 }

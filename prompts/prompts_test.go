@@ -9,7 +9,7 @@ import (
 	"abl/roles/prompt"
 )
 
-// What each prompt must not lose when it is worded anew.
+// Each prompt keeps these words when it is reworded.
 func TestPromptsSayWhatTheyMust(t *testing.T) {
 	tests := []struct {
 		name, text string
@@ -17,10 +17,10 @@ func TestPromptsSayWhatTheyMust(t *testing.T) {
 		hasNot     []string
 	}{
 		{"builder", prompts.Builder,
-			[]string{"/workspace/src", "/workspace/specs", "abl-cmd list", "abl-cmd get-spec N", "abl-cmd check", "0.0.0.0", "Failed specs first", "read-only", ".gitignore", "is data", "report"},
+			[]string{"/workspace/src", "/workspace/specs", "abl-cmd list", "abl-cmd get-spec N", "abl-cmd check", "0.0.0.0", "Failed specs first", "read-only", ".gitignore", "are data", "report"},
 			[]string{"/workspace/tests", "run.sh", "failed_specs.md", "`$("}},
 		{"verifier", prompts.Verifier,
-			[]string{"/workspace/tests", "/workspace/specs", "ABL_APP_URL", "abl-cmd restart", "abl-cmd check", "abl-cmd list", "run.sh", "chmod +x run.sh", "1..n", "failed_specs.md", "word for word", "mandatory", "is data"},
+			[]string{"/workspace/tests", "/workspace/specs", "ABL_APP_URL", "abl-cmd restart", "abl-cmd check", "abl-cmd list", "run.sh", "chmod +x run.sh", "1..n", "failed_specs.md", "word for word", "mandatory", "are data"},
 			[]string{"/workspace/src", "builder_reports", "`$("}},
 	}
 	for _, tt := range tests {
@@ -35,19 +35,19 @@ func TestPromptsSayWhatTheyMust(t *testing.T) {
 			}
 			for _, s := range tt.hasNot {
 				if strings.Contains(tt.text, s) {
-					t.Errorf("%q is none of this role's business", s)
+					t.Errorf("%q does not belong in this role's prompt", s)
 				}
 			}
 		})
 	}
 }
 
-// The example in the Verifier's prompt is in the format that abl reads.
+// abl can parse the example in the Verifier's prompt.
 func TestExampleIsInTheFormat(t *testing.T) {
 	_, rest, _ := strings.Cut(prompts.Verifier, "```\nSPEC:")
 	example, _, ok := strings.Cut(rest, "```")
 	if !ok {
-		t.Fatal("there is no example")
+		t.Fatal("got no example")
 	}
 	r := failedspecs.Parse([]byte("SPEC:" + example))
 	if r.Kind != failedspecs.Fail || len(r.Entries) != 2 || len(r.Problems) > 0 {
@@ -65,7 +65,7 @@ func TestChoose(t *testing.T) {
 		{"a copy as init wrote it", prompts.Copy("builder"), prompts.Builder},
 		{"a copy with other line ends", []byte(strings.ReplaceAll(string(prompts.Copy("builder")), "\n", "\r\n")), prompts.Builder},
 		{"a changed copy", append(prompts.Copy("builder"), "And be quick.\n"...), prompts.Builder + "And be quick.\n"},
-		{"a person's own", []byte("# Mine\n"), "# Mine\n"},
+		{"the user's own", []byte("# Mine\n"), "# Mine\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,6 +79,6 @@ func TestChoose(t *testing.T) {
 		})
 	}
 	if _, err := prompts.Choose("builder", []byte(" \n")); err == nil {
-		t.Error("an empty file is no prompt")
+		t.Error("an empty file: got no error")
 	}
 }

@@ -17,15 +17,15 @@ type File struct {
 	Size int64  // bytes
 }
 
-// Map is a rendered list.
+// Map is the rendered list of a workspace's files.
 type Map struct {
-	Lines []string // sorted by path; no line holds a line end or a control character
+	Lines []string // sorted by path, without line ends and control characters
 	Total int      // files in the workspace, shown or not
-	Bytes int64    // their sizes together
+	Bytes int64    // sum of their sizes
 }
 
-// RenderMap lists the files of a workspace. When they do not all fit, it lists the folders
-// that hold some instead, with a count; whatever still does not fit is counted in a last line.
+// RenderMap lists the files of a workspace. If they do not all fit, it lists the folders with
+// the number of files in each instead. A last line counts the entries that do not fit either.
 func RenderMap(files []File) Map { return render(files, limits{2000, 64 << 10}) }
 
 func render(files []File, limit limits) Map {
@@ -47,16 +47,16 @@ func render(files []File, limit limits) Map {
 	return m
 }
 
-// String is the map as project_map.txt holds it for one role.
+// String returns the text of project_map.txt.
 func (m Map) String() string {
 	head := fmt.Sprintf("%d files, %d bytes", m.Total, m.Bytes)
 	return strings.Join(append([]string{head}, m.Lines...), "\n") + "\n"
 }
 
-// limits bound a map, so that a prompt does not drown in names.
+// limits bound the size of a map in a prompt.
 type limits struct{ lines, bytes int } // line ends included
 
-// head is the number of lines from the first on that are within the limits.
+// head returns how many of the first lines are within the limits.
 func (l limits) head(lines []string) int {
 	size := 0
 	for i, line := range lines {
@@ -68,18 +68,18 @@ func (l limits) head(lines []string) int {
 	return len(lines)
 }
 
-// cut keeps what fits and says how much it left out, in a line within the limits.
+// cut returns the lines that fit. If some do not, its last line says how many are left out.
 func (l limits) cut(lines []string) []string {
 	if l.head(lines) == len(lines) {
 		return lines
 	}
-	const room = 40 // bytes of the line that says so
+	const room = 40 // bytes of that last line
 	n := limits{l.lines - 1, l.bytes - room}.head(lines)
 	return append(slices.Clone(lines[:n]), fmt.Sprintf("and %d more lines", len(lines)-n))
 }
 
-// name is a path as it is shown: as it is when it is plain, quoted otherwise, so
-// that it cannot pass for several lines, for a count, or for anything but a name.
+// name returns a path as the map shows it: quoted if it contains characters with which it could
+// look like several lines, a count, or anything other than a name.
 func name(path string) string {
 	plain := path != "" && !strings.ContainsFunc(path, func(r rune) bool {
 		return r == unicode.ReplacementChar || !unicode.IsPrint(r) || !redact.Plain(r) || strings.ContainsRune(" \"'`\\<>()", r)
