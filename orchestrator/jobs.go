@@ -16,7 +16,6 @@ import (
 	"abl/internal/redact"
 	"abl/internal/spec"
 	"abl/internal/state"
-	"abl/internal/testing/failpoint"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/prompt"
@@ -72,18 +71,12 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 	if c.App.IsProgram() {
 		j.Env = append(j.Env, "ABL_EXCHANGE="+helper.Exchange)
 	}
-	j.Prompt = func() (string, error) {
-		if role.App { // so that a file found afterwards is this call's
-			if err := hostfs.Remove(c.Project.Tests, failedspecs.FileName); err != nil {
-				return "", fmt.Errorf("cannot take the earlier %s away: %w", failedspecs.FileName, err)
-			}
-			failpoint.Here("failed_specs.gone")
-		}
-		text, shown, err := c.Prompt(ctx, role, p, up)
-		if err != nil {
-			return "", err
-		}
-		return text, hostfs.Write(c.Project.Map(), []byte(shown.String()), 0o644)
+	if role.App {
+		j.Stale = []string{failedspecs.FileName}
+	}
+	j.Prompt = func() (string, string, error) {
+		text, files, err := c.Prompt(ctx, role, p, up)
+		return text, files.String(), err
 	}
 	return j, nil
 }

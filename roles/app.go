@@ -82,7 +82,7 @@ func (a *App) Up(ctx context.Context, key, commit string) (up Up, err error) {
 
 // repeated does something again as long as its container is ended from outside.
 func (a *App) repeated(ctx context.Context, key string, do func() error) (err error) {
-	for left := mostMade - 1; ; left-- {
+	for left := maxStarts - 1; ; left-- {
 		if err = do(); !errors.Is(err, ErrKilled) || left == 0 || ctx.Err() != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 	if err := a.Holder(ctx, a.at()); err != nil {
 		return Up{}, err
 	}
-	defer func() { err = held(ctx, a.Engine, a.holder(a.at()), err) }()
+	defer func() { err = checkHolder(ctx, a.Engine, a.holder(a.at()), err) }()
 	spec, err := a.layOut(key)
 	if err != nil {
 		return Up{}, err
@@ -185,7 +185,7 @@ func (a *App) Down(ctx context.Context, key string) error {
 	if err := errors.Join(a.noteEnd(ctx, key), a.remove(ctx)); err != nil {
 		return err
 	}
-	return a.keep(key)
+	return a.clean(key)
 }
 
 func (a *App) remove(ctx context.Context) error {

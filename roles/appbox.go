@@ -74,7 +74,7 @@ func (a *App) fill(ctx context.Context, key string, until time.Time, from layers
 	var err error
 	for _, dir := range slices.Backward(from) { // an upper directory hides a lower one
 		if err == nil {
-			_, err = a.pour(ctx, box.Name, helper.Src, func(w io.Writer, as string) error { return hostfs.Tar(w, as, dir) })
+			_, err = a.copyTree(ctx, box.Name, helper.Src, func(w io.Writer, as string) error { return hostfs.Tar(w, as, dir) })
 		}
 	}
 	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
@@ -117,7 +117,7 @@ func (a *App) layOut(key string) (helper.BrokerSpec, error) {
 			return spec, err
 		}
 	}
-	if err := a.makeOver(filepath.Join(a.dir(key), "events"), filepath.Join(a.dir(key), "app.log")); err != nil {
+	if err := a.createFiles(filepath.Join(a.dir(key), "events"), filepath.Join(a.dir(key), "app.log")); err != nil {
 		return spec, err
 	}
 	if err := hostfs.Write(a.orders(key), data, 0o644); err != nil {

@@ -171,7 +171,7 @@ func (s *Boxes) appFromOutside(ctx context.Context, name, dir string, asked bool
 	if over, err := overgrown(dir); err != nil || over != "" {
 		return "", err
 	}
-	return s.fromOutside(ctx, name, asked)
+	return s.endedFromOutside(ctx, name, asked)
 }
 
 // noteEnd keeps how the app's container ended before it is removed, if it ended by itself.

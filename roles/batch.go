@@ -19,31 +19,34 @@ import (
 	"abl/internal/sandbox"
 )
 
-// batch is a program that runs once, without an agent and without a key, in a box that is
-// proven as a role's is: the tests of a commit or a build on a copy of a tree, or what
-// prepares the source in its place.
+// batch is a program that runs once, without an agent and without a key, in a proven container:
+// the tests of a commit or a build on a copy of a tree, or app.prepare in the source itself.
 type batch struct {
-	proving                // its box is as intent, but for what every batch has
-	run     helper.RunSpec // what is run, and where; the rest is every batch's
+	proving                // its container, without the settings that all batches share
+	run     helper.RunSpec // the program and its directory; start sets the other fields
 	limit   time.Duration
-	grace   time.Duration // between the word to end and the end
+	grace   time.Duration // between SIGTERM and SIGKILL
 	files   map[string][]byte
 	asJSON  map[string]any
 	spill   spill
-	over    string                             // why abl ended it: it wrote too much, or a disk is full
-	full    bool                               // abl ended it because a disk is full, not for what it wrote
-	tree    func(w io.Writer, as string) error // written into the folder that the program runs in; nil where a mount shows it
+	over    string // why abl stopped it: it wrote too much, or a disk is full; "" if abl did not
+	full    bool   // abl stopped it because a disk is full
+	// Writes the tree into the program's directory; nil if a mount provides it.
+	tree func(w io.Writer, as string) error
 }
+
+// start creates the container, copies the tree into its volume, and starts it. begun is the
+// time of the request to start: the program does not wait until abl has checked the proof.
 
 // start makes the box, fills its volume with the tree, and starts it. begun is when the
 // engine was told to: the program does not wait for the proof to be read.
 func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 	whole, kind, rec := context.WithoutCancel(ctx), b.box.Labels[sandbox.LabelKind], Record{b.dir}
 	b.run.Stdout, b.run.Stderr, b.run.Probe = helper.Out, helper.Err, helper.Probe
-	// Tests can read this, and must not know by it which replay they are in.
+	// Tests can read the deadline. It must not reveal in which replay they run.
 	b.run.Deadline = time.Now().Add(max(b.limit+time.Minute, 15*time.Minute)).Unix()
 	b.asJSON["run.json"] = b.run
-	if err := errors.Join(layIn(rec, b.files, b.asJSON), b.layOutput(rec)); err != nil {
+	if err := errors.Join(writeInput(rec, b.files, b.asJSON), b.createOutput(rec)); err != nil {
 		return begun, fmt.Errorf("cannot prepare a %s: %w", kind, err)
 	}
 	b.box.Dir, b.box.Argv = "/", []string{helper.Bin + "/" + helper.HelperRun, helper.Run}
@@ -59,8 +62,8 @@ func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 		}
 		fill = func() error {
 			b.spill.volume = volume.Source
-			if b.spill.was, err = b.pour(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
-				return fmt.Errorf("cannot fill the %s's container: %w", kind, err)
+			if b.spill.was, err = b.copyTree(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
+				return fmt.Errorf("cannot copy files into the %s's container: %w", kind, err)
 			}
 			return nil
 		}
@@ -73,12 +76,12 @@ func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 	return begun, err
 }
 
-// volumeKind ends the kind of the volume that a batch stands in.
+// volumeKind is the suffix of the kind label of a batch's volume.
 const volumeKind = "-volume"
 
-// pour writes a tree into a folder of a box, again from the start where the engine did not
-// answer, and returns how many bytes it wrote last.
-func (s *Boxes) pour(ctx context.Context, name, dir string, tree func(w io.Writer, as string) error) (int64, error) {
+// copyTree copies a tree into a folder of a container and returns the number of bytes. It
+// starts again if the engine did not respond.
+func (s *Boxes) copyTree(ctx context.Context, name, dir string, tree func(w io.Writer, as string) error) (int64, error) {
 	var written counter
 	err := s.Engine.CopyIn(ctx, name, path.Dir(dir), func(w io.Writer) error {
 		written = counter{Writer: w}
@@ -99,9 +102,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// await waits for the end, and brings it about at the limit, when cut is closed, or when the
-// program has written too much. late is whether it did that at the limit or the cut; what had
-// ended before, with the engine perhaps, is not late.
+// await waits for the end. It stops the program at the limit, when cut is closed, or when the
+// program has written too much. late is true if the program still ran at the limit or the cut.
 func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Exit, late bool, err error) {
 	defer func() {
 		if errors.Is(err, sandbox.ErrNotFound) {
@@ -124,7 +126,7 @@ func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 	}()
 	go func() {
 		select {
-		case <-cut: // never, where it is nil
+		case <-cut: // blocks forever if it is nil
 			cancel()
 		case <-bound.Done():
 		}
@@ -148,25 +150,25 @@ func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 	return exit, late && b.over == "", err
 }
 
-// lastWord is how a helper.RunEnd begins.
-const lastWord = `{"exit":`
+// runEndPrefix is the beginning of a helper.RunEnd in JSON.
+const runEndPrefix = `{"exit":`
 
-// lastWords are what process 1 of a box reported of its end in the engine's log, false for
-// nothing: nobody inside can keep it from that.
-func (s *Boxes) lastWords(ctx context.Context, name string) (end helper.RunEnd, said bool, err error) {
+// runEnd returns the report of a container's process 1 about its end, from the engine's log. ok
+// is false without a report. No program in the container can suppress the report.
+func (s *Boxes) runEnd(ctx context.Context, name string) (end helper.RunEnd, ok bool, err error) {
 	words, err := s.Engine.Logs(ctx, name, 4<<10)
 	for _, line := range slices.Backward(bytes.Split(bytes.TrimSpace(words), []byte("\n"))) {
-		if bytes.HasPrefix(line, []byte(lastWord)) && json.Unmarshal(line, &end) == nil {
+		if bytes.HasPrefix(line, []byte(runEndPrefix)) && json.Unmarshal(line, &end) == nil {
 			return end, true, err
 		}
 	}
 	return helper.RunEnd{}, false, err
 }
 
-// fromOutside reports how somebody outside ended a box that abl did not end, "" if nobody did.
-// asked is whether a request to end counts, which what runs inside can make too. A box that ran
-// out of memory was ended by its own limit.
-func (s *Boxes) fromOutside(ctx context.Context, name string, asked bool) (why string, err error) {
+// endedFromOutside returns how something other than abl ended a container, and "" if nothing
+// did. asked includes requests to stop, which programs in the container can also make. Running
+// out of memory counts as the container's own end.
+func (s *Boxes) endedFromOutside(ctx context.Context, name string, asked bool) (why string, err error) {
 	st, err := s.Engine.Status(ctx, name)
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
@@ -174,7 +176,7 @@ func (s *Boxes) fromOutside(ctx context.Context, name string, asked bool) (why s
 	case err != nil || st.State != sandbox.Exited || st.OOMKilled:
 		return "", err
 	}
-	end, said, err := s.lastWords(ctx, name)
+	end, said, err := s.runEnd(ctx, name)
 	switch {
 	case err != nil:
 		return "", err
@@ -186,7 +188,7 @@ func (s *Boxes) fromOutside(ctx context.Context, name string, asked bool) (why s
 	return why, nil
 }
 
-// outputMounts are those of every box that abl-run is the first program of.
+// outputMounts returns the mounts of every container whose first program is abl-run.
 func outputMounts(rec Record) []sandbox.Mount {
 	return []sandbox.Mount{
 		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
@@ -195,9 +197,8 @@ func outputMounts(rec Record) []sandbox.Mount {
 	}
 }
 
-// layIn writes what the box of a record sees read-only: files, and those that are
-// written as JSON.
-func layIn(rec Record, files map[string][]byte, asJSON map[string]any) error {
+// writeInput writes the read-only directory of a record's container: files, and values as JSON.
+func writeInput(rec Record, files map[string][]byte, asJSON map[string]any) error {
 	all := maps.Clone(files)
 	if all == nil {
 		all = map[string][]byte{}
@@ -220,12 +221,12 @@ func layIn(rec Record, files map[string][]byte, asJSON map[string]any) error {
 	return nil
 }
 
-// layOutput makes the two empty files that take the output of a record's box.
-func (s *Boxes) layOutput(rec Record) error { return s.makeOver(rec.Stdout(), rec.Stderr()) }
+// createOutput creates the two empty files for the output of a record's container.
+func (s *Boxes) createOutput(rec Record) error { return s.createFiles(rec.Stdout(), rec.Stderr()) }
 
-// makeOver makes empty files that a box writes, and makes them over to its user where
-// abl is root.
-func (s *Boxes) makeOver(paths ...string) error {
+// createFiles creates empty files that a container writes. If abl is root, the container's user
+// becomes their owner.
+func (s *Boxes) createFiles(paths ...string) error {
 	for _, path := range paths {
 		if err := hostfs.Put(path, nil, outputMode); err != nil {
 			return err

@@ -44,7 +44,7 @@ func TestReach(t *testing.T) {
 	}
 	for egress, want := range map[string]string{"": "abl-id-net-egress", "mine": "mine foreign"} {
 		s := &Boxes{ID: "id", Egress: egress}
-		if got := showReach(sandbox.Reach{Endpoints: []sandbox.Endpoint{s.Way()}}); got != want {
+		if got := showReach(sandbox.Reach{Endpoints: []sandbox.Endpoint{s.EgressEndpoint()}}); got != want {
 			t.Errorf("the way out: %s, want %s", got, want)
 		}
 	}

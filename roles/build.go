@@ -94,8 +94,8 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	if err == nil && !late && end.Over == "" {
 		var last helper.RunEnd
 		var why string
-		if last, _, err = one.lastWords(ctx, one.box.Name); err == nil {
-			why, err = one.fromOutside(ctx, one.box.Name, true)
+		if last, _, err = one.runEnd(ctx, one.box.Name); err == nil {
+			why, err = one.endedFromOutside(ctx, one.box.Name, true)
 		}
 		if why != "" {
 			err = fmt.Errorf("%w: %s", ErrKilled, why)

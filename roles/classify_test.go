@@ -87,8 +87,8 @@ func TestClassify(t *testing.T) {
 		{"killed-without-a-word", ending{exit: code(137), job: placed}, outcome.Crashed, ByExit},
 		{"killed-without-a-word-on-no-network", ending{exit: code(137)}, outcome.EngineGone, ByEngine},
 		{"137-alone-is-no-memory", ending{exit: code(137), last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.Crashed, ByExit},
-		{"the-engine-went-down", ending{exit: code(137), fallen: fallen{outcome.EngineGone, "x"}, last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.EngineGone, ByEngine},
-		{"the-app-went-down", ending{exit: code(1), fallen: fallen{outcome.AppGone, "x"}, said: says("")}, outcome.AppGone, ByEngine},
+		{"the-engine-went-down", ending{exit: code(137), lost: loss{outcome.EngineGone, "x"}, last: helper.RunEnd{Signal: "SIGKILL"}}, outcome.EngineGone, ByEngine},
+		{"the-app-went-down", ending{exit: code(1), lost: loss{outcome.AppGone, "x"}, said: says("")}, outcome.AppGone, ByEngine},
 
 		{"not-started", ending{exit: code(127), last: helper.RunEnd{Error: "x"}}, outcome.Failed, ByExit},
 		{"its-own-words", ending{exit: code(1), said: says("")}, outcome.Failed, ByAgent},

@@ -11,13 +11,13 @@ import (
 	"abl/internal/hostfs"
 )
 
-// Damaged is a file of a record that abl wrote whole and cannot read any more.
+// Damaged is an error about a file of a record that abl can no longer read.
 type Damaged struct {
 	Path string
 	What string
 }
 
-// Error names the file and what is wrong with it.
+// Error returns the file's name and its defect.
 func (d *Damaged) Error() string { return fmt.Sprintf("cannot read the record %q: %s", d.Path, d.What) }
 
 // SetAside renames the file to NAME.damaged, or NAME.damaged-2 and so on, and returns the new name.
@@ -37,12 +37,12 @@ func (d *Damaged) SetAside() (name string, err error) {
 	}
 }
 
-// maxJSON bounds what is read of a file of a record, in bytes.
+// maxJSON is the largest size of a JSON file of a record, in bytes.
 const maxJSON = 64 << 20
 
 func readJSON(path string, into any) (bool, error) {
 	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxJSON)
-	for errors.Is(err, hostfs.ErrChanged) { // replaced just now by the abl that works here
+	for errors.Is(err, hostfs.ErrChanged) { // another part of abl replaced it during the read
 		data, err = hostfs.Read(filepath.Dir(path), filepath.Base(path), maxJSON)
 	}
 	switch {

@@ -82,17 +82,17 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 		why.Class = outcome.Lost
 	case why.Class == "" && (!res.Finished || j.Limit > 0):
 		var err error // of an engine that cannot be asked: then there are no last words
-		if end, _, err = r.lastWords(whole, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
+		if end, _, err = r.runEnd(whole, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
 			why.Class = outcome.Lost
 		}
 	}
-	passed, err := r.settle(ctx, j, o)
+	passed, err := r.closeGate(ctx, j, o)
 	if err != nil {
 		return err
 	}
 	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, job: j, timeout: r.Timeout, idle: r.Idle, output: r.Output}
 	if why.Class == "" {
-		if ending.fallen, err = r.standing(whole, j, res.Finished); err != nil {
+		if ending.lost, err = r.findLoss(whole, j, res.Finished); err != nil {
 			return err
 		}
 	}

@@ -47,8 +47,8 @@ func TestRecordsFollowNoLink(t *testing.T) {
 	must(t, os.WriteFile(outside, []byte("kept"), 0o600))
 	for name, write := range map[string]func(path string) error{
 		"note":     func(path string) error { return rec.Write(filepath.Base(path), "second") },
-		"output":   func(path string) error { return (&Boxes{}).makeOver(path) },
-		"readable": func(path string) error { return layIn(rec, map[string][]byte{"x": nil}, nil) },
+		"output":   func(path string) error { return (&Boxes{}).createFiles(path) },
+		"readable": func(path string) error { return writeInput(rec, map[string][]byte{"x": nil}, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(rec.Dir, name)
@@ -105,7 +105,7 @@ func TestKeepingIsDoneAgain(t *testing.T) {
 	r.begin()
 	_, err := r.engine.Wait(t.Context(), r.runner.box(r.job))
 	must(t, err)
-	must(t, keepAll(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
+	must(t, cleanAll(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
 	if got := show(r.run()); got != "done 0, m-1 7" {
 		t.Errorf("got %s", got)
 	}
@@ -147,11 +147,11 @@ func TestAppIsKeptSafe(t *testing.T) {
 
 func TestRecordKeep(t *testing.T) {
 	rec := Record{t.TempDir()}
-	must(t, rec.Keep(hiding()))
+	must(t, rec.Clean(hiding()))
 	for _, name := range []string{"stdout", "stderr", "app/app.log", "app/events"} {
 		write(t, filepath.Join(rec.Dir, name), name+key+evil)
 	}
-	must(t, rec.Keep(hiding()))
+	must(t, rec.Clean(hiding()))
 	spotless(t, rec.Dir)
 }
 

@@ -7,14 +7,14 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Open lets this machine come to the running app, at 127.0.0.1 and the port. Between the two
-// stands a box that passes connections on into the app's door: the app itself reaches nobody.
+// Open makes the running app available at 127.0.0.1:port of this machine. A separate container
+// forwards connections into the app's socket volume, so the app itself gets no network access.
 func (a *App) Open(ctx context.Context, port int) error {
 	box := a.Tool("open", a.Labels("holder", "open", "", a.end()))
-	box.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{a.Way()}, Resolve: true} // as what is on the way out does
-	box.Mounts, box.Publish = []sandbox.Mount{a.door(a.at())}, port
-	box.Argv = holding(box, "--pass", fmt.Sprintf("0.0.0.0:%d=%s", port, appSocket))
-	if err := a.OpenWay(ctx); err != nil {
+	box.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{a.EgressEndpoint()}, Resolve: true} // like a gateway's
+	box.Mounts, box.Publish = []sandbox.Mount{a.socketVolume(a.at())}, port
+	box.Argv = holderArgv(box, "--pass", fmt.Sprintf("0.0.0.0:%d=%s", port, appSocket))
+	if err := a.EnsureEgress(ctx); err != nil {
 		return err
 	}
 	err := Make(ctx, a.Engine, box)

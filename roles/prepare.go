@@ -315,5 +315,5 @@ func (a *App) runPrepare(ctx context.Context, p *Prepare, in state.Project) (end
 	} else if end.Gone == "" { // it may have been quicker than abl
 		end.Gone = p.Quota.look(ctx, in.Src, was, begun)
 	}
-	return end, errors.Join(err, keepAll(a.Safe, rec.Dir, "stdout", "stderr"))
+	return end, errors.Join(err, cleanAll(a.Safe, rec.Dir, "stdout", "stderr"))
 }

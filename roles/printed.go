@@ -9,14 +9,14 @@ import (
 	"abl/internal/wording"
 )
 
-// How much is shown of what an app printed before it failed.
+// How much of an app's last output is shown.
 const (
 	lastLines = 20
 	lastBytes = 16 << 10
-	maxLast   = 300 // characters of a line
+	maxLast   = 300 // characters per line
 )
 
-// lastPrinted returns the last lines of the first of some outputs that has any, safe to show.
+// lastPrinted returns the last lines of the first output file that has any, without secrets.
 func (a *App) lastPrinted(dir string, names ...string) string {
 	for _, name := range names {
 		var lines []string
@@ -32,8 +32,8 @@ func (a *App) lastPrinted(dir string, names ...string) string {
 	return ""
 }
 
-// endOf reads the end of an output, from the beginning of a line. What cannot be read is empty:
-// the failure itself is known without it.
+// endOf returns the last whole lines of an output, at most most bytes. It returns nil if the
+// output cannot be read: the failure itself is known without it.
 func endOf(path string, most int64) []byte {
 	f, err := OpenOutput(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func endOf(path string, most int64) []byte {
 	return data
 }
 
-// withPrinted is a failure in a sentence, and in the lines below it what was printed before it.
+// withPrinted returns a failure in one sentence, and the output before it on the lines below.
 func withPrinted(failed, printed string) string {
 	if failed == "" {
 		return ""

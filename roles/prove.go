@@ -184,7 +184,7 @@ func (p proving) after(ctx context.Context, heard bool) error {
 		err = fmt.Errorf("%w: nothing was heard from inside within %s", sandbox.ErrUnproven, probeTime)
 	case err != nil:
 		return err
-	case (len(line) == 0 || bytes.HasPrefix(line, []byte(lastWord))) && p.killed(ctx):
+	case (len(line) == 0 || bytes.HasPrefix(line, []byte(runEndPrefix))) && p.killed(ctx):
 		return nil
 	default:
 		err = p.judge(&b, line)

@@ -134,7 +134,7 @@ func TestFirstWords(t *testing.T) {
 		{"stopped before it has looked", func(sandbox.Box) string { return `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n" }, sandbox.Exit{Code: 143},
 			"crashed 143 ended by signal SIGTERM"},
 		{"stopped before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 2}, "failed 2 ended with exit code 2 and no result"},
-		{"killed before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 137}, "engine 137 its container was killed from outside: the engine was stopped, or somebody stopped it"},
+		{"killed before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 137}, "engine 137 its container was killed from outside: the engine or the container was stopped"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(b sandbox.Box) sandbox.Exit {

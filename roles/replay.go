@@ -120,7 +120,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	if out, err = r.once(ctx, p); errors.Is(err, ErrKilled) {
 		out, err = Replayed{Gone: err.Error(), Fault: true, Took: time.Since(at)}, r.clear(ctx, p)
 		err = errors.Join(err,
-			keepAll(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"), keepAll(r.App.Safe, filepath.Dir(r.seen(p)), "record"))
+			cleanAll(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"), cleanAll(r.App.Safe, filepath.Dir(r.seen(p)), "record"))
 	}
 	if err != nil {
 		return out, err
@@ -183,7 +183,7 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 		args = append(args, "--null", app+"="+standing[a.Spec.App.Kind][p.Against])
 	}
 	box.Tmpfs = []sandbox.Tmpfs{{Target: helper.Door, Size: 1 << 20, Mode: "0700", Owned: true}}
-	return up, a.holds(ctx, box, args...)
+	return up, a.startNamespace(ctx, box, args...)
 }
 
 // standing is every answer of what stands in the app's place, by the app's kind: a status, a
@@ -210,18 +210,18 @@ func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
 		asJSON["altering.json"] = p.Altering
 		args = append(args, "--altering", path.Join(helper.In, "altering.json"))
 	}
-	if err := errors.Join(layIn(rec, nil, asJSON), a.makeOver(r.seen(p))); err != nil {
+	if err := errors.Join(writeInput(rec, nil, asJSON), a.createFiles(r.seen(p))); err != nil {
 		return fmt.Errorf("cannot prepare a witness: %w", err)
 	}
 	box.Mounts = []sandbox.Mount{
-		a.door(a.at()),
+		a.socketVolume(a.at()),
 		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
 		{What: sandbox.CallOut, Source: r.seen(p), Target: helper.Record},
 	}
 	if err := checkSources(a.Project, box.Mounts); err != nil {
 		return err
 	}
-	return a.holds(ctx, box, args...)
+	return a.startNamespace(ctx, box, args...)
 }
 
 // seen is the file in which the witness of a replay keeps what it saw.
@@ -256,7 +256,7 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 		}
 	}
 	out.Watched = true
-	return keepAll(a.Safe, filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
+	return cleanAll(a.Safe, filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
 }
 
 // play runs run.sh to its end. The tests stand in a volume below the folder that the
@@ -267,7 +267,7 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	if open {
 		place, reach = PlaceVerifier, a.joined(PlaceVerifier)
 	}
-	defer func() { err = held(ctx, a.Engine, a.holder(place), err) }()
+	defer func() { err = checkHolder(ctx, a.Engine, a.holder(place), err) }()
 	box := a.worker(p.called, r.Image, place, a.Labels("replay", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Tmpfs, box.Reach = a.Spaces.tmpfs(Verifier), reach
 	if url != "" {
@@ -321,10 +321,10 @@ func ended(ctx context.Context, one *batch, exit sandbox.Exit, out *Replayed) (w
 		out.Gone = "abl ended run.sh: " + one.over
 		return "", nil
 	}
-	if why, err = one.fromOutside(ctx, one.box.Name, true); err != nil || why != "" {
+	if why, err = one.endedFromOutside(ctx, one.box.Name, true); err != nil || why != "" {
 		return why, err
 	}
-	end, _, err := one.lastWords(ctx, one.box.Name)
+	end, _, err := one.runEnd(ctx, one.box.Name)
 	switch {
 	case exit.OOMKilled:
 		why = "the tests ran out of memory (limits.memory)"
@@ -341,7 +341,7 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 	if err := one.Engine.Remove(ctx, one.box.Name); err != nil {
 		return err
 	}
-	if err := keepAll(one.Safe, one.dir, "stdout", "stderr"); err != nil {
+	if err := cleanAll(one.Safe, one.dir, "stdout", "stderr"); err != nil {
 		return err
 	}
 	f, err := hostfs.Open(one.dir, "stdout")

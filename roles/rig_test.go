@@ -89,7 +89,7 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 	r.runner = &Runner{Boxes: boxesOn(r.engine), Project: p, Timeout: time.Hour, Out: state.Func(r.take)}
 	r.job = Job{
 		Role: Builder, Agent: plain(), Image: "i", Round: 2, Call: agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},
-		Prompt: func() (string, error) { r.prompts++; return "do it", nil },
+		Prompt: func() (string, string, error) { r.prompts++; return "do it", "", nil },
 	}
 	return r
 }

@@ -1,8 +1,7 @@
-// Package roles plays the two roles of a phase: it lays out what each may see,
-// runs an agent as one call in one box, follows it to its end, and keeps the
-// call's record. It runs the app, replays and builds in boxes of the same kind. Every
-// step is idempotent under the call's key. What a phase does next is not decided here,
-// and no one engine is known.
+// Package roles runs the calls of the two roles. For each call it prepares the files that the
+// agent may see, starts the agent in a container, follows it to its end and keeps a record. It
+// also runs the app, replays and builds in such containers. Each step is idempotent under the
+// call's key. Package orchestrator decides what a phase does next.
 package roles
 
 import (
@@ -23,32 +22,32 @@ import (
 	"abl/roles/agent"
 )
 
-// Role is builder or verifier, as data.
+// Role describes the Builder, the Verifier or another user of a container.
 type Role struct {
 	Name    string // builder or verifier
-	Verb    string // build or verify, as commit subjects have it
-	Dir     string // workspace inside the box
+	Verb    string // build or verify, for commit subjects
+	Dir     string // workspace inside the container
 	Reports string // directory of run reports below the workspace
-	TmpExec bool   // programs may be run from /tmp (build tools do)
-	App     bool   // the app runs beside it, and runs the declared commands for it
-	Fetches bool   // its tools may reach what network.allow lists
-	// It sees its workspace and what is handed to its call, and nothing else of the project.
+	TmpExec bool   // programs may be run from /tmp, as build tools do
+	App     bool   // the app runs during the call, and runs the declared commands for it
+	Fetches bool   // its tools may reach the hosts of network.allow
+	// Its container contains only its workspace and the input of its call.
 	Alone  bool
 	Sealed bool   // its workspace is read-only
-	Within string // folder of the workspace that it begins in, "" for the whole
-	Tmp    int64  // bytes of /tmp, 0 for half a gigabyte
+	Within string // folder of the workspace that it starts in, "" for the whole
+	Tmp    int64  // bytes of /tmp, 0 for the default
 }
 
-// The two roles. There is no third one: only the Builder touches code.
+// The two roles of a phase. Only the Builder changes code.
 var (
 	Builder  = Role{Name: "builder", Verb: "build", Dir: helper.Src, Reports: "builder_reports", TmpExec: true, Fetches: true}
 	Verifier = Role{Name: "verifier", Verb: "verify", Dir: helper.Tests, Reports: "verifier_reports", App: true}
 )
 
-// Both are the two, in the order in which they work.
+// Both returns the two roles in the order in which they work.
 func Both() []Role { return []Role{Builder, Verifier} }
 
-// Workspace is the role's directory on the person's side.
+// Workspace returns the role's workspace directory on the host.
 func (r Role) Workspace(p state.Project) string {
 	if r.Dir == helper.Tests {
 		return p.Tests
@@ -56,18 +55,18 @@ func (r Role) Workspace(p state.Project) string {
 	return p.Src
 }
 
-// Key is the idempotency key of a call: what is done twice under it is done once.
+// Key returns the idempotency key of a call: abl runs a call once per key.
 func Key(phase int, r Role, step, attempt int) string {
 	return fmt.Sprintf("p%d-%s-%d.%d", phase, r.Verb, step, attempt)
 }
 
-// KeyParts are what a key is made of.
+// KeyParts are the parts of a key.
 type KeyParts struct {
 	Role                 Role
 	Phase, Step, Attempt int
 }
 
-// ParseKey is the reverse of Key.
+// ParseKey is the inverse of Key. It returns false for any other text.
 func ParseKey(key string) (k KeyParts, ok bool) {
 	for _, k.Role = range Both() {
 		_, err := fmt.Sscanf(key, "p%d-"+k.Role.Verb+"-%d.%d", &k.Phase, &k.Step, &k.Attempt)
@@ -78,8 +77,8 @@ func ParseKey(key string) (k KeyParts, ok bool) {
 	return KeyParts{}, false
 }
 
-// Subject is the commit subject of a step (seed 003). A further attempt at a call is
-// told by its number, so that no two commits are called the same.
+// Subject returns the commit subject of a step. The subject of a further attempt at a call
+// contains the attempt's number, so that each subject is unique.
 func Subject(phase int, r Role, step, attempt int) string {
 	subject := fmt.Sprintf("phase%d/%s/step-%d", phase, r.Verb, step)
 	if attempt > 1 {
@@ -88,9 +87,8 @@ func Subject(phase int, r Role, step, attempt int) string {
 	return subject
 }
 
-// Mounts lists all that a role sees: its own workspace with its history
-// read-only over it, the specs, what abl hands to this call, and the two files
-// that take its output.
+// Mounts returns the mounts of a role's container: its workspace with a read-only .git over it,
+// the specs, the call's input, and the two files for its output.
 func Mounts(r Role, p state.Project, rec Record) []sandbox.Mount {
 	work := r.Workspace(p)
 	mounts := []sandbox.Mount{{What: sandbox.Workspace, Source: work, Target: r.Dir, ReadOnly: r.Sealed}}
@@ -102,8 +100,7 @@ func Mounts(r Role, p state.Project, rec Record) []sandbox.Mount {
 	return append(mounts, outputMounts(rec)...)
 }
 
-// unseen are paths where a role must find nothing, whatever they are called on
-// this machine or inside.
+// unseen returns the paths that must not exist in the role's container.
 func unseen(r Role, p state.Project) []string {
 	top := path.Dir(helper.Src)
 	all := []string{top + "/.git", top + "/.env", top + "/" + state.Dir, filepath.Join(p.Root, state.Dir), p.Env()}
@@ -116,7 +113,7 @@ func unseen(r Role, p state.Project) []string {
 	return append(all, p.State(), p.Ledger(), helper.Tests, p.Tests)
 }
 
-// Spaces are how many bytes fit into the places of a box that are in memory, 0 for the default.
+// Spaces are the sizes of a container's in-memory file systems in bytes, 0 for the default.
 type Spaces struct {
 	Tmp     int64 // /tmp
 	Home    int64
@@ -124,7 +121,7 @@ type Spaces struct {
 	Prepare int64 // /tmp and the home of app.prepare and builds, each
 }
 
-// tmpfs is the memory a role may write besides its workspace.
+// tmpfs returns the in-memory file systems of a role's container.
 func (s Spaces) tmpfs(r Role) []sandbox.Tmpfs {
 	tmp, home := max(r.Tmp, cmp.Or(s.Tmp, 512<<20)), cmp.Or(s.Home, 256<<20)
 	return []sandbox.Tmpfs{
@@ -133,14 +130,14 @@ func (s Spaces) tmpfs(r Role) []sandbox.Tmpfs {
 	}
 }
 
-// inodes is how many files fit into a place, at least so many.
+// inodes returns the number of files that a file system of size bytes may hold, at least least.
 func inodes(size, least int64) int64 {
 	const perFile = 10 << 10 // bytes
 	return max(least, size/perFile)
 }
 
-// ofPrepare is the memory that app.prepare or a build may write. Package managers keep their caches in
-// the home.
+// ofPrepare returns the in-memory file systems of app.prepare and of builds. Package managers
+// keep their caches in the home directory.
 func (s Spaces) ofPrepare() []sandbox.Tmpfs {
 	size := cmp.Or(s.Prepare, 1<<30)
 	return []sandbox.Tmpfs{
@@ -149,9 +146,9 @@ func (s Spaces) ofPrepare() []sandbox.Tmpfs {
 	}
 }
 
-// LastStep is the highest step of a phase that has a record, 0 when there is
-// none. A state that begins anew goes on after it: the names of calls, their
-// rows in the ledger and their commits are taken.
+// LastStep returns the highest step of a phase that has a record, or 0. A phase whose state was
+// reset continues after it, because the call names, ledger rows and commits of earlier steps
+// exist already.
 func LastStep(p state.Project, phase int) (int, error) {
 	names, err := readNames(p.Calls())
 	if err != nil {
@@ -166,7 +163,7 @@ func LastStep(p state.Project, phase int) (int, error) {
 	return last, nil
 }
 
-// readNames lists a folder of records, sorted; one that is not there is empty.
+// readNames returns the sorted names in a folder of records, nothing if the folder is missing.
 func readNames(dir string) (names []string, err error) {
 	const most = 1_000_000
 	names, err = hostfs.Names(dir, ".", most)
@@ -176,17 +173,24 @@ func readNames(dir string) (names []string, err error) {
 	return names, err
 }
 
-// layOut writes all that the box will see of the call, and the two empty files
-// that take its output.
-func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time) error {
-	prompt, err := j.Prompt()
-	if err == nil && prompt != "" { // a program that only is started is told nothing
-		prompt, err = agent.Prompt(j.Agent, j.Call, prompt)
+// writeFiles writes the call's input, and the two empty files for its output. The prompt is
+// empty for a program that abl only starts.
+func (r *Runner) writeFiles(j Job, rec Record, cmd agent.Command, prompt string, deadline time.Time) error {
+	if prompt != "" {
+		var err error
+		if prompt, err = agent.Prompt(j.Agent, j.Call, prompt); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	spec := helper.RunSpec{
+		Argv:     cmd.Argv,
+		Dir:      path.Join(j.Role.Dir, j.Role.Within),
+		Stdout:   helper.Out,
+		Stderr:   helper.Err,
+		Deadline: deadline.Unix(),
+		Probe:    helper.Probe,
+		LimitMS:  j.Limit.Milliseconds(),
 	}
-	spec := helper.RunSpec{Argv: cmd.Argv, Dir: path.Join(j.Role.Dir, j.Role.Within), Stdout: helper.Out, Stderr: helper.Err, Deadline: deadline.Unix(), Probe: helper.Probe, LimitMS: j.Limit.Milliseconds()}
 	files := map[string][]byte{}
 	if prompt != "" {
 		files[path.Base(helper.Prompt)], spec.Stdin = []byte(prompt), helper.Prompt
@@ -194,9 +198,10 @@ func (r *Runner) layOut(j Job, rec Record, cmd agent.Command, deadline time.Time
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)
 	j.Cmds.Reports = helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports)
-	return errors.Join(layIn(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), r.layOutput(rec))
+	return errors.Join(writeInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), r.createOutput(rec))
 }
 
+// pointLast makes the role's last.log a link to this call's output.
 // pointLast makes the role's last log name this call's output.
 func (r *Runner) pointLast(j Job, rec Record) error {
 	last := r.Project.LastLog(j.Role.Name)
@@ -207,17 +212,20 @@ func (r *Runner) pointLast(j Job, rec Record) error {
 	return errors.Join(err, os.Symlink(target, last))
 }
 
-// Shell makes a box like the one that the call would get, but with a person's
-// terminal instead of the agent, and without a key. It is not started; its name
-// is returned, and the caller removes it.
+// Shell creates a container like the one of the call, with a terminal for the user instead of
+// the agent and without a key. It returns the container's name. The caller starts and removes
+// the container.
 func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	rec := Record{r.Project.Call(j.Call.ID)}
-	cmd := agent.Command{Argv: []string{"/bin/bash", "--norc"}, Env: map[string]string{"TERM": "xterm-256color", "PS1": j.Role.Name + " \\w $ "}}
+	cmd := agent.Command{
+		Argv: []string{"/bin/bash", "--norc"},
+		Env:  map[string]string{"TERM": "xterm-256color", "PS1": j.Role.Name + " \\w $ "},
+	}
 	deadline := time.Now().Add(12 * time.Hour)
-	if err := r.layOut(j, rec, cmd, deadline); err != nil {
+	if err := r.writeFiles(j, rec, cmd, "", deadline); err != nil {
 		return "", fmt.Errorf("cannot prepare a shell: %w", err)
 	}
-	if err := r.surround(ctx, j, deadline); err != nil {
+	if err := r.prepareNetwork(ctx, j, deadline); err != nil {
 		return "", err
 	}
 	box := r.boxFor(j, rec, cmd, deadline)
@@ -230,10 +238,10 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 		return "", err
 	}
 	if err := ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0).check(box).Err(); err != nil {
-		return "", fmt.Errorf("box %q: %w", box.Name, err)
+		return "", fmt.Errorf("container %q: %w", box.Name, err)
 	}
 	if err := Make(ctx, r.Engine, box); err != nil {
-		return "", fmt.Errorf("cannot make the %s's container: %w", j.Role.Name, err)
+		return "", fmt.Errorf("cannot create the %s's container: %w", j.Role.Name, err)
 	}
 	return box.Name, nil
 }

@@ -126,7 +126,7 @@ func newWrong(t *testing.T) *wrong {
 	w.runner.Safe.Hide("swordfish-swordfish")
 	w.job = Job{
 		Role: Verifier, Agent: plain(), Image: image, Place: PlaceVerifier, Call: agent.Call{ID: "c", Role: "verifier"},
-		Prompt: func() (string, error) { return "", nil },
+		Prompt: func() (string, string, error) { return "", "", nil },
 	}
 	return w
 }
@@ -139,7 +139,7 @@ func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (proving, bo
 	cmd, err := w.job.Agent.Command(w.job.Call)
 	must(t, err)
 	deadline := time.Now().Add(time.Minute)
-	must(t, errors.Join(os.MkdirAll(rec.Dir, 0o755), w.runner.layOut(w.job, rec, cmd, deadline), w.engine.Remove(t.Context(), w.runner.box(w.job))))
+	must(t, errors.Join(os.MkdirAll(rec.Dir, 0o755), w.runner.prepareFiles(w.job, rec, cmd, deadline), w.engine.Remove(t.Context(), w.runner.box(w.job))))
 	box := w.runner.boxFor(w.job, rec, cmd, deadline)
 	bend(w, &box)
 	_, err = w.engine.Create(t.Context(), box)

@@ -54,6 +54,32 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A call begins without the stale files of its workspace and writes the project map. A shell
+// changes neither.
+func TestStaleFilesAndMap(t *testing.T) {
+	r := newRig(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
+	stale, projectMap := filepath.Join(r.job.Role.Workspace(r.runner.Project), "failed_specs.md"), r.runner.Project.Map()
+	r.job.Stale = []string{"failed_specs.md"}
+	r.job.Prompt = func() (string, string, error) { return "do it", "1 file\n", nil }
+	must(t, os.WriteFile(stale, []byte("of an earlier call"), 0o600))
+	if _, err := r.runner.Shell(t.Context(), r.job); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stale); err != nil {
+		t.Errorf("after a shell: got %v, want the stale file", err)
+	}
+	if _, err := os.Stat(projectMap); err == nil {
+		t.Error("after a shell: got a project map, want no change")
+	}
+	r.run()
+	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after a call: got %v, want no stale file", err)
+	}
+	if got, err := os.ReadFile(projectMap); string(got) != "1 file\n" {
+		t.Errorf("project map: got %q, %v", got, err)
+	}
+}
+
 func TestEnds(t *testing.T) {
 	words := func(end string, exit sandbox.Exit) func(*rig) sandboxtest.Script {
 		return func(r *rig) sandboxtest.Script {
@@ -90,7 +116,7 @@ func TestEnds(t *testing.T) {
 				r.engine.Remove(r.Context(), b.Name)
 				return sandbox.Exit{}
 			}
-		}, "lost -1 its container was removed by somebody else, m-1 4"},
+		}, "lost -1 something other than abl removed its container, m-1 4"},
 		{"flood", func(r *rig) sandboxtest.Script {
 			r.runner.Output = 10
 			return func(b sandbox.Box) sandbox.Exit {
@@ -110,7 +136,7 @@ func TestEnds(t *testing.T) {
 				<-r.Context().Done()
 				return sandbox.Exit{}
 			}
-		}, "idle 143 stopped: it printed nothing and did next to nothing for 1ns (loop.idle_timeout), m-1 4"},
+		}, "idle 143 stopped: it printed nothing and was almost idle for 1ns (loop.idle_timeout), m-1 4"},
 		{"late", func(r *rig) sandboxtest.Script {
 			r.runner.Timeout = time.Nanosecond
 			return func(sandbox.Box) sandbox.Exit { <-r.Context().Done(); return sandbox.Exit{} }
@@ -221,7 +247,7 @@ func TestAdoption(t *testing.T) {
 			r.engine.Sync = true
 			r.begin()
 			must(r.T, r.engine.Remove(r.Context(), box))
-		}, "lost -1 its container was removed by somebody else, m-1 5", "call_start action:a call_end usage", 1},
+		}, "lost -1 something other than abl removed its container, m-1 5", "call_start action:a call_end usage", 1},
 		{"gone on request", func(r *rig) {
 			r.engine.Sync = true
 			r.begin()

@@ -44,7 +44,7 @@ func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox
 			Name: s.name(place), Image: svc.Image, Env: svc.Env, Loose: true, Limits: s.Limits, Shm: s.Spaces.Shm, Labels: s.Labels("service", "", key, until),
 			Reach: s.joined(place), Below: true,
 		}
-		err := s.hold(ctx, place, until)
+		err := s.startHolder(ctx, place, until)
 		if err == nil {
 			err = Make(ctx, s.Engine, box)
 		}

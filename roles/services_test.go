@@ -112,7 +112,7 @@ func TestResumedCallKeepsItsTrials(t *testing.T) {
 		prints(b, "end")
 		return sandbox.Exit{}
 	}
-	must(t, r.runner.surround(t.Context(), r.job, time.Now().Add(time.Hour)))
+	must(t, r.runner.prepareNetwork(t.Context(), r.job, time.Now().Add(time.Hour)))
 	r.begin()
 	r.engine.Forget()
 	close(goes)

@@ -133,7 +133,7 @@ func small(_ *testing.T, c *climate, _ string) {
 // cut are answers that end before they are finished, of which an agent may think that
 // all is well.
 func cut() []weather {
-	const much = "models.builder may name a model that answers at greater length"
+	const much = "set models.builder to a model with longer answers"
 	whole := func(api wireAPI, before, after string) http.HandlerFunc {
 		if !strings.Contains(api.well, before) {
 			panic(before)

@@ -124,7 +124,7 @@ func (r *rig) call(b *testing.B) {
 	o, err := r.runner.Run(ctx, roles.Job{
 		Role: role, Agent: noOp, Image: r.image, Place: role.Name, Cmds: helper.CmdSpec{Role: role.Name},
 		Call:   agent.Call{ID: key, Role: role.Name, Phase: 1, Iteration: 1, Step: r.calls, Attempt: 1},
-		Prompt: func() (string, error) { return "nothing\n", nil },
+		Prompt: func() (string, string, error) { return "nothing\n", "", nil },
 	})
 	r.must(err)
 	if o.Class != outcome.Done {

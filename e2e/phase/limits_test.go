@@ -20,7 +20,7 @@ import (
 // It is tried once more, and then the agent has failed.
 func TestLimitsEndACall(t *testing.T) {
 	lab.Long(t)
-	const idle = "it printed nothing and did next to nothing for 2s (loop.idle_timeout)"
+	const idle = "it printed nothing and was almost idle for 2s (loop.idle_timeout)"
 	rounds := []struct {
 		name, settings string
 		class          string

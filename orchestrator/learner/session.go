@@ -258,7 +258,7 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = step, step, helper.Src, true, true
 	job.Call.ID, job.Call.Role, job.Call.Dir = a.Key(), step, helper.Src
 	job.Call.Phase, job.Call.Iteration = a.Session, a.Cycle
-	job.Image, job.Prompt = c.Image, func() (string, error) { return a.Prompt, nil }
+	job.Image, job.Prompt = c.Image, func() (string, string, error) { return a.Prompt, "", nil }
 	p := c.Env.Project
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)

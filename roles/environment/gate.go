@@ -67,7 +67,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 		return nil, err
 	}
 	setup.Call = gateway.Call{ID: key, Token: gateway.Secret(token), Deadline: deadline.Unix(), Budget: budget}
-	if err := g.OpenWay(ctx); err != nil {
+	if err := g.EnsureEgress(ctx); err != nil {
 		return nil, err
 	}
 	box := g.sidecar(key, deadline)
@@ -237,7 +237,7 @@ func atMost(known *roles.Charged, b gateway.Budget) *roles.Charged {
 func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
 	return sidecar.Sidecar{
 		Engine: g.Engine, Name: roles.GateName(g.ID, key), Image: g.Sidecar,
-		Inside: g.Network(g.Place), Way: g.Way(), Keep: gateLog(g.Project, key), Safe: g.Safe,
+		Inside: g.Network(g.Place), Way: g.EgressEndpoint(), Keep: gateLog(g.Project, key), Safe: g.Safe,
 		Labels: g.Labels("gateway", g.Place, key, deadline),
 	}
 }

@@ -77,7 +77,7 @@ func (e *Environment) forwarder(ctx context.Context, name string, target *url.UR
 // forward listens on the gateways' way out, where an earlier abl did if it can: a
 // gateway that is still running looks for it there.
 func (e *Environment) forward(ctx context.Context, name string, target *url.URL, by listen) (*sidecar.Forwarder, error) {
-	if err := e.Boxes.OpenWay(ctx); err != nil {
+	if err := e.Boxes.EnsureEgress(ctx); err != nil {
 		return nil, err
 	}
 	addr, err := e.hostAddress(ctx)
@@ -117,7 +117,7 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL,
 // from a virtual machine the one by which it goes out itself.
 func (e *Environment) hostAddress(ctx context.Context) (netip.Addr, error) {
 	if e.Info.Local {
-		return e.Engine.HostAddress(ctx, e.Boxes.Way().Network)
+		return e.Engine.HostAddress(ctx, e.Boxes.EgressEndpoint().Network)
 	}
 	const nobody = "192.0.2.1:9" // an address for documents: nothing is sent by this
 	conn, err := new(net.Dialer).DialContext(ctx, "udp4", nobody)

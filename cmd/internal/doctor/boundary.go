@@ -210,7 +210,7 @@ func tryRole(ctx context.Context, env *environment.Environment, s *phase.Project
 	}
 	job := roles.Job{
 		Role: role, Agent: onlooker, Image: p.Image, Place: role.Name, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
-		Prompt: func() (string, error) { return "", nil },
+		Prompt: func() (string, string, error) { return "", "", nil },
 	}
 	r := env.Runner(env.Project, state.Discard)
 	r.Timeout, r.Idle, r.Quota = time.Minute, 0, roles.DiskQuota{}

@@ -142,7 +142,6 @@ func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty
 		return err
 	}
 	j.Call.ID = key
-	j.Prompt = func() (string, error) { return "You are a person.\n", nil }
 	name, err := r.runner.Shell(ctx, j)
 	if err != nil {
 		return err

@@ -169,7 +169,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		r.Allow = s.allows()
 	}
 	if gated {
-		r.Gateway = []string{boxes.Network(role.Name), boxes.Way().Network}
+		r.Gateway = []string{boxes.Network(role.Name), boxes.EgressEndpoint().Network}
 	}
 	return r, nil
 }

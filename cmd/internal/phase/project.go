@@ -236,7 +236,7 @@ func (s *Project) atRest(f *state.File) (all []roles.Record) {
 // KeepAtRest makes safe what the calls have printed that nobody may take up again.
 func (s *Project) KeepAtRest(f *state.File) (err error) {
 	for _, rec := range s.atRest(f) {
-		err = errors.Join(err, rec.Keep(s.In.Safe))
+		err = errors.Join(err, rec.Clean(s.In.Safe))
 	}
 	return err
 }
