@@ -206,7 +206,7 @@ func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error
 		if o, err = t.Calls.Run(ctx, j); !errors.Is(err, roles.ErrKilled) || ctx.Err() != nil {
 			break
 		}
-		t.note(err.Error() + "; another is made")
+		t.note(err.Error() + "; abl starts another")
 	}
 	if err == nil {
 		err = t.Alone()

@@ -16,15 +16,15 @@ import (
 	"abl/internal/testing/failpoint"
 )
 
-// App runs the system under test: a throw-away copy of a commit and of its dependencies in a
-// container of its own, with the broker as its first process.
+// App runs the system under test: a copy of a commit and of its dependencies in a container, with
+// the broker as its first process.
 type App struct {
 	*Boxes
 	Project  state.Project
 	Image    string
 	Spec     helper.BrokerSpec // without token, events, log and deadline
-	Silence  time.Duration     // that the broker may keep beyond its own timeouts before the app counts as failed
-	Life     time.Duration     // after which an app that nobody ended ends itself
+	Silence  time.Duration     // how long the broker may be silent after its own timeouts before the app counts as failed
+	Life     time.Duration     // after which an app ends without abl
 	Env      []string
 	Services []ServiceBox
 	Copy     string // overlay or tar
@@ -33,11 +33,11 @@ type App struct {
 	Prepare  *Prepare // installs its dependencies; nil for no command
 	Build    *Prepare // builds it; nil for no command
 
-	place string // "" is PlaceApp; others of the same app run beside it
+	place string // "" is PlaceApp; other copies of the app run at other places
 }
 
-// beside is the same app at a place of its own, the n-th from 0, so that several run at
-// the same time.
+// beside returns the same app at the n-th place, from 0, so that several copies run at the same
+// time.
 func (a *App) beside(n int) *App {
 	if n == 0 {
 		return a
@@ -47,32 +47,33 @@ func (a *App) beside(n int) *App {
 	return &other
 }
 
-// at is where it stands.
+// at returns the app's place.
 func (a *App) at() string { return cmp.Or(a.place, PlaceApp) }
 
-// Up is a running app as its Verifier needs it.
+// Up describes a running app for its Verifier.
 type Up struct {
-	URL    string // http://app:PORT, "" without an app section, and where a program is run
+	URL    string // http://app:PORT, "" without an app section and for a program
 	Broker string
 	Token  string
-	Failed string // the observed start-up failure, in spec language; "" when it is ready
+	Failed string // the observed start-up failure, in the language of the spec; "" if the app is ready
 
-	Printed string // the last lines of the app, or of app.prepare, before that failure
+	Printed string // the last lines that the app, or app.prepare, printed before that failure
 }
 
-// Why is the failure with the last lines that were printed before it, "" when the app is ready.
+// Why returns the failure and the last lines printed before it, "" if the app is ready.
 func (u Up) Why() string { return withPrinted(u.Failed, u.Printed) }
 
-// dir is where a call keeps its app's files.
+// dir returns the folder with the app's files of a call.
 func (a *App) dir(key string) string { return filepath.Join(a.Project.Call(key), "app") }
 
-// names of what an app run puts on the engine.
+// The names of the app's container and volumes on the engine.
 func (a *App) box() string     { return a.name(a.at()) }
 func (a *App) scratch() string { return a.name(a.at() + "-scratch") }
 func (a *App) tree() string    { return a.name(a.at() + "-tree") }
 
-// Up starts the app from a commit of the source, "" for the last one, or finds it running for this
-// very call, and waits until it is ready or has failed. It starts again what was ended from outside.
+// Up starts the app from a commit of the source, "" for the last one, and waits until it is ready
+// or has failed. It attaches to an app that an earlier abl started for the same call. If something
+// other than abl ends the app's containers, Up starts them again.
 func (a *App) Up(ctx context.Context, key, commit string) (up Up, err error) {
 	return up, a.repeated(ctx, key, func() error {
 		up, err = a.upOnce(ctx, key, commit)
@@ -80,13 +81,13 @@ func (a *App) Up(ctx context.Context, key, commit string) (up Up, err error) {
 	})
 }
 
-// repeated does something again as long as its container is ended from outside.
+// repeated calls do again if its container is ended from outside, at most maxStarts times in all.
 func (a *App) repeated(ctx context.Context, key string, do func() error) (err error) {
 	for left := maxStarts - 1; ; left-- {
 		if err = do(); !errors.Is(err, ErrKilled) || left == 0 || ctx.Err() != nil {
 			return err
 		}
-		a.tell(key, state.Event{Kind: state.Note, Text: err.Error() + "; another is made"})
+		a.emit(key, state.Event{Kind: state.Note, Text: err.Error() + "; abl starts another"})
 	}
 }
 
@@ -107,10 +108,11 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 		if failed != "" {
 			up := a.up(a.Spec)
 			up.Printed = a.printedBy(failed)
-			if err := errors.Join(os.MkdirAll(a.dir(key), 0o755), hostfs.Write(Record{a.dir(key)}.Output(), []byte(up.Printed+"\n"), 0o644)); err != nil {
+			log := Record{a.dir(key)}.Output()
+			if err := errors.Join(os.MkdirAll(a.dir(key), 0o755), hostfs.Write(log, []byte(up.Printed+"\n"), 0o644)); err != nil {
 				return up, err
 			}
-			return a.settled(key, up, helper.Event{Event: "failed", Detail: failed}, begun), nil
+			return a.reportStart(key, up, helper.Event{Event: "failed", Detail: failed}, begun), nil
 		}
 		if up, err = a.start(ctx, key, from); err != nil {
 			return up, fmt.Errorf("cannot start the app's container: %w", err)
@@ -127,7 +129,8 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 	return up, err
 }
 
-// adopt finds the app that an earlier abl started for this call.
+// adopt attaches to an app that an earlier abl started for this call. It returns false if there is
+// no such app.
 func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 	st, err := a.Engine.Status(ctx, a.box())
 	if errors.Is(err, sandbox.ErrNotFound) {
@@ -137,7 +140,7 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 		return Up{}, false, err
 	}
 	var spec helper.BrokerSpec
-	ok, err := readJSON(a.orders(key), &spec)
+	ok, err := readJSON(a.brokerFile(key), &spec)
 	if err == nil && ok {
 		err = a.proving(key, sandbox.Box{Name: a.box()}).after(ctx, false)
 	}
@@ -145,7 +148,11 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 }
 
 func (a *App) up(spec helper.BrokerSpec) Up {
-	return Up{Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.BrokerPort), Token: spec.Token, URL: spec.App.URL()}
+	return Up{
+		Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.BrokerPort),
+		Token:  spec.Token,
+		URL:    spec.App.URL(),
+	}
 }
 
 func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err error) {
@@ -153,12 +160,12 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 		return Up{}, err
 	}
 	defer func() { err = checkHolder(ctx, a.Engine, a.holder(a.at()), err) }()
-	spec, err := a.layOut(key)
+	spec, err := a.writeBrokerSpec(key)
 	if err != nil {
 		return Up{}, err
 	}
 	until, whole := time.Unix(spec.Deadline, 0), context.WithoutCancel(ctx)
-	a.tell(key, state.Event{Kind: state.AppStart})
+	a.emit(key, state.Event{Kind: state.AppStart})
 	for _, step := range []func() error{
 		func() error { return a.services(whole, key, until) },
 		func() error { return a.volumes(whole, key, until, from) },
@@ -172,15 +179,14 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 		}
 	}
 	proof := a.proving(key, a.boxFor(key, until))
-	made := func() error {
+	created := func() error {
 		failpoint.Here("app.created")
 		return ctx.Err()
 	}
-	return a.up(spec), proof.launch(ctx, made, func() error { return nil })
+	return a.up(spec), proof.launch(ctx, created, func() error { return nil })
 }
 
-// Down removes the app that was up for a call, with its services and volumes,
-// and makes safe what is kept of it.
+// Down removes the app of a call with its services and volumes, and cleans its output.
 func (a *App) Down(ctx context.Context, key string) error {
 	if err := errors.Join(a.noteEnd(ctx, key), a.remove(ctx)); err != nil {
 		return err
@@ -193,16 +199,16 @@ func (a *App) remove(ctx context.Context) error {
 	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.removeServices(ctx, placeService, a.Services))
 	_, serr := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume", sandbox.LabelRole: a.at()}, nil)
 	if err = errors.Join(err, serr); err != nil {
-		return fmt.Errorf("cannot take the app down: %w", err)
+		return fmt.Errorf("cannot remove the app: %w", err)
 	}
 	failpoint.Here("app.down")
 	return nil
 }
 
-// overFile keeps in the app's record what it wrote too much of, so that abl ended it.
+// overFile contains, in the app's record, what it wrote too much of, if abl ended it for that.
 const overFile = "over.json"
 
-// fullFile keeps in the app's record which disk had too little room, so that abl ended the app.
+// fullFile contains, in the app's record, which disk was too full, if abl ended the app for that.
 const fullFile = "full.json"
 
 // watchDisk watches the disks until the app is removed. It ends the app if the app's copy of the
@@ -213,7 +219,7 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 		filepath.Join(a.dir(key), "app.log"): helper.LogMax + maxEvents,
 		filepath.Join(a.dir(key), "events"):  maxEvents,
 	}}
-	if a.Copy != "overlay" { // then all of the source is in the volume
+	if a.Copy != "overlay" { // the volume already contains the source
 		w.was, _ = a.Engine.Usage(ctx, w.volume)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -232,9 +238,9 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 		err := errors.Join(Record{a.dir(key)}.Write(file, why), a.Engine.Kill(ctx, a.box()))
 		text := "the app's container was ended: " + why
 		if err != nil && ctx.Err() == nil {
-			text = fmt.Sprintf("cannot end the app's container, which has to end (%s): %v", why, err)
+			text = fmt.Sprintf("cannot end the app's container (%s): %v", why, err)
 		}
-		a.tell(key, state.Event{Kind: state.Note, Text: text})
+		a.emit(key, state.Event{Kind: state.Note, Text: text})
 	}()
 }
 

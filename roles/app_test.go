@@ -148,8 +148,8 @@ func TestAppThatSilencesItsBroker(t *testing.T) {
 			s := newStage(t, web, says)
 			s.app.Silence = 50 * time.Millisecond
 			up, err := s.app.Up(t.Context(), "k", "")
-			if err != nil || !strings.Contains(up.Failed, "nothing came of its start") {
-				t.Errorf("got %+v, %v, want a start that failed with \"nothing came of its start\"", up, err)
+			if err != nil || !strings.Contains(up.Failed, "abl saw no result of its start") {
+				t.Errorf("got %+v, %v, want a start that failed with \"abl saw no result of its start\"", up, err)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestAppThatSilencesItsBroker(t *testing.T) {
 func TestAppFails(t *testing.T) {
 	s := newStage(t, web, "")
 	s.engine.Sync = true
-	if _, err := s.app.Up(t.Context(), "k", ""); err == nil || !strings.Contains(err.Error(), "ended with exit code 3 before it said a word") {
+	if _, err := s.app.Up(t.Context(), "k", ""); err == nil || !strings.Contains(err.Error(), "ended with exit code 3 before it reported anything") {
 		t.Errorf("an app that ends at once: %v", err)
 	}
 	s = newStage(t, web, `{"event":"failed","name":"db","detail":"no answer on port 5432"}`)

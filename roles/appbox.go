@@ -19,8 +19,8 @@ import (
 	"abl/internal/testing/failpoint"
 )
 
-// volumes makes the tree that the app will see: a copy-on-write view of the
-// source, or an empty volume that fill copies the source into.
+// volumes creates the app's source tree: a copy-on-write view of the source, or an empty volume
+// that fill copies the source into.
 func (a *App) volumes(ctx context.Context, key string, until time.Time, from layers) error {
 	labels := a.Labels("volume", a.at(), key, until)
 	err := a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.scratch(), Labels: labels})
@@ -49,23 +49,28 @@ func (a *App) boxFor(key string, until time.Time) sandbox.Box {
 	return box
 }
 
-// proving is the proof of the app's box: it sees neither specs nor tests.
+// proving returns the prover of the app's container, which sees neither specs nor tests.
 func (a *App) proving(key string, box sandbox.Box) proving {
-	return proving{Boxes: a.Boxes, project: a.Project, box: box, dir: a.dir(key), rule: ofApp(a.Project, a.ID, a.dir(key), a.at(), a.Copy != "overlay")}
+	return proving{
+		Boxes:   a.Boxes,
+		project: a.Project,
+		box:     box,
+		dir:     a.dir(key),
+		rule:    ofApp(a.Project, a.ID, a.dir(key), a.at(), a.Copy != "overlay"),
+	}
 }
 
-// fill copies the tree in where the engine cannot look at it in place. A box
-// that is never started takes it, with a root of its own to write in: an engine
-// gives the folder that a volume is mounted at its owner and mode only when it
-// is unpacked as an entry of the folder above, and without them the app could
-// not write in its own directory.
+// fill copies the source into the app's volume, unless the engine provides a view of it. The copy
+// goes through a container that is never started and whose root is writable. An engine sets the
+// owner and mode of the folder that a volume is mounted at only if it unpacks that folder as an
+// entry of the folder above. Without them the app could not write in its own directory.
 func (a *App) fill(ctx context.Context, key string, until time.Time, from layers) error {
 	if a.Copy == "overlay" {
 		return nil
 	}
 	box := a.Tool(a.at()+"-fill", a.Labels("helper", "", key, until), "none")
 	box.Loose, box.Mounts = true, []sandbox.Mount{{What: sandbox.Scratch, Source: a.scratch(), Target: helper.Src}}
-	if err := a.Engine.Remove(ctx, box.Name); err != nil { // an abl that was killed here left it
+	if err := a.Engine.Remove(ctx, box.Name); err != nil { // left by an abl that was killed here
 		return err
 	}
 	if err := Make(ctx, a.Engine, box); err != nil {
@@ -80,21 +85,21 @@ func (a *App) fill(ctx context.Context, key string, until time.Time, from layers
 	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
 }
 
-// token is the app's word for this call: the one it had already, since a
-// Verifier that an earlier abl started may know it, or a new one.
+// token returns the broker's token for this call. It is the existing one, if any, because a
+// Verifier that an earlier abl started may have it.
 func (a *App) token(key string) (string, error) {
 	var old helper.BrokerSpec
-	if ok, err := readJSON(a.orders(key), &old); err != nil || ok && old.Token != "" {
+	if ok, err := readJSON(a.brokerFile(key), &old); err != nil || ok && old.Token != "" {
 		return old.Token, err
 	}
 	return rand.Text(), nil
 }
 
-// orders is the broker's file of a call.
-func (a *App) orders(key string) string { return filepath.Join(a.dir(key), "in", "broker.json") }
+// brokerFile returns the path of the broker's configuration for a call.
+func (a *App) brokerFile(key string) string { return filepath.Join(a.dir(key), "in", "broker.json") }
 
-// layOut writes the broker's orders and the two files that take its words.
-func (a *App) layOut(key string) (helper.BrokerSpec, error) {
+// writeBrokerSpec writes the broker's configuration and the two empty files for its output.
+func (a *App) writeBrokerSpec(key string) (helper.BrokerSpec, error) {
 	spec := a.Spec
 	token, err := a.token(key)
 	if err != nil {
@@ -106,7 +111,7 @@ func (a *App) layOut(key string) (helper.BrokerSpec, error) {
 	if err != nil {
 		return spec, fmt.Errorf("internal error: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(a.orders(key)), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(a.brokerFile(key)), 0o755); err != nil {
 		return spec, err
 	}
 	if err := os.MkdirAll(a.Project.Empty(), 0o755); err != nil {
@@ -120,7 +125,7 @@ func (a *App) layOut(key string) (helper.BrokerSpec, error) {
 	if err := a.createFiles(filepath.Join(a.dir(key), "events"), filepath.Join(a.dir(key), "app.log")); err != nil {
 		return spec, err
 	}
-	if err := hostfs.Write(a.orders(key), data, 0o644); err != nil {
+	if err := hostfs.Write(a.brokerFile(key), data, 0o644); err != nil {
 		return spec, err
 	}
 	failpoint.Here("app.orders")

@@ -26,7 +26,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 	events := filepath.Join(a.dir(key), "events")
 	begun := time.Now()
 	for {
-		st, err := a.Engine.Status(ctx, a.box()) // before its words are read: an ended box says no more
+		st, err := a.Engine.Status(ctx, a.box()) // before the events: an ended container writes no more
 		if err != nil {
 			return up, err
 		}
@@ -34,7 +34,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		if err != nil {
 			return up, err
 		}
-		e, ok := decided(seen, a.Spec.App == nil)
+		e, ok := readiness(seen, a.Spec.App == nil)
 		if !ok && st.State == sandbox.Exited {
 			if gone(ctx, a.Engine, a.holder(a.at())) {
 				return up, fmt.Errorf("%w: %s", ErrKilled, a.holder(a.at()))
@@ -47,31 +47,32 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		case ok && e.Event == "failed" && e.Name != "" && e.Name != helper.AppAlias:
 			return up, a.serviceFailed(ctx, placeService, a.Services, e.Name, e.Detail)
 		case ok:
-		case st.State == sandbox.Exited && len(seen) > 0: // the broker spoke, so it was the app that ended it
+		case st.State == sandbox.Exited && len(seen) > 0: // the broker ran, so the app ended its container
 			detail := fmt.Sprintf("its container ended with exit code %d", st.ExitCode)
 			over, err := overgrown(a.dir(key))
 			if err != nil {
 				return up, err
 			}
 			e = helper.Event{Event: "failed", Detail: cmp.Or(over, detail)}
-		case time.Since(begun) > a.patience():
-			e = helper.Event{Event: "failed", Detail: "nothing came of its start: the app may have stopped what watches it"}
+		case time.Since(begun) > a.startTimeout():
+			e = helper.Event{Event: "failed", Detail: "abl saw no result of its start: the app may have stopped abl's broker"}
 		case st.State == sandbox.Exited:
-			return up, fmt.Errorf("the app's container ended with exit code %d before it said a word%s", st.ExitCode, a.words(ctx, a.box(), 1)) // after the proof only a fault of abl's fills its log
+			// After the proof, the container's log contains only errors of abl's own programs.
+			return up, fmt.Errorf("the app's container ended with exit code %d before it reported anything%s", st.ExitCode, a.logTail(ctx, a.box(), 1))
 		default:
 			if err := proc.Pause(ctx, 20*time.Millisecond); err != nil {
 				return up, err
 			}
 			continue
 		}
-		return a.settled(key, up, e, begun), nil
+		return a.reportStart(key, up, e, begun), nil
 	}
 }
 
-// patience is how long the broker may stay silent: as long as it waits itself,
-// and Silence beyond that. An app can stop the broker beside it, or spoil the
-// file that it writes to, and must not keep abl waiting by that.
-func (a *App) patience() time.Duration {
+// startTimeout returns how long the broker may be silent: its own timeouts, and Silence in
+// addition. An app can stop the broker in its container or damage the broker's file, and must not
+// keep abl waiting by that.
+func (a *App) startTimeout() time.Duration {
 	wait := a.Silence
 	if a.Spec.App != nil && !a.Spec.App.IsProgram() {
 		wait += time.Duration(a.Spec.App.TimeoutMS) * time.Millisecond
@@ -79,28 +80,29 @@ func (a *App) patience() time.Duration {
 	return wait + StartTime(a.Services)
 }
 
-func (a *App) settled(key string, up Up, e helper.Event, begun time.Time) Up {
-	say := state.Event{Kind: state.AppReady, MS: time.Since(begun).Milliseconds()}
+// reportStart emits how the start of an app ended, and returns up with a failure in it.
+func (a *App) reportStart(key string, up Up, e helper.Event, begun time.Time) Up {
+	event := state.Event{Kind: state.AppReady, MS: time.Since(begun).Milliseconds()}
 	if e.Event == "failed" {
 		up.Failed = a.Safe.Line(e.Detail)
 		if up.Printed == "" {
 			up.Printed = a.lastPrinted(a.dir(key), "app.log")
 		}
-		say.Kind, say.Text, say.Output = state.AppFailed, up.Failed, up.Printed
+		event.Kind, event.Text, event.Output = state.AppFailed, up.Failed, up.Printed
 	}
-	a.tell(key, say)
+	a.emit(key, event)
 	return up
 }
 
-// tell emits an event of the call that a key belongs to.
-func (a *App) tell(key string, e state.Event) {
+// emit emits an event of the call that a key belongs to.
+func (a *App) emit(key string, e state.Event) {
 	e.Time, e.Phase, e.Call = time.Now().UTC(), a.Phase, strings.Split(key, "/")[0]
 	a.Out.Emit(e)
 }
 
-// decided finds the broker's first word on readiness; without an app section
-// listening is all there is to wait for.
-func decided(events []helper.Event, idle bool) (helper.Event, bool) {
+// readiness returns the broker's first event about readiness. Without an app section (idle) the
+// app is ready if the broker listens.
+func readiness(events []helper.Event, idle bool) (helper.Event, bool) {
 	for _, e := range events {
 		if e.Event == "ready" || e.Event == "failed" || idle && e.Event == "listening" {
 			return e, true
@@ -109,7 +111,7 @@ func decided(events []helper.Event, idle bool) (helper.Event, bool) {
 	return helper.Event{}, false
 }
 
-// maxEvents is more than a broker writes, in bytes.
+// maxEvents is more than a broker writes to its file, in bytes.
 const maxEvents = 1 << 20
 
 func readEvents(path string) ([]helper.Event, error) {
@@ -132,13 +134,13 @@ func readEvents(path string) ([]helper.Event, error) {
 	return seen, nil
 }
 
-// AppEnds is how an app ended that was to go on, each end in a sentence.
+// AppEnds lists how an app ended that should have kept running, one sentence each.
 type AppEnds struct {
-	Broke []string // nobody had asked for it, and its code is not 0
-	Other []string // for the person to know
+	Broke []string // ends without a request and with an exit code other than 0
+	Other []string // other ends, for the user's information
 }
 
-// endFile keeps how the app's container ended, in the app's record.
+// endFile contains, in the app's record, how its container ended.
 const endFile = "ended.json"
 
 // containerEnd is the content of that file.
@@ -147,12 +149,12 @@ type containerEnd struct {
 	OOM  bool `json:"oom,omitempty"`
 }
 
-// lost reports what of a running app was ended from outside, "" for nothing: its container, the
-// holder of its network, or a service. Without a holder all ended with the engine. For asked see
-// fromOutside.
-func (a *App) lost(ctx context.Context, key string, asked bool) (why string, err error) {
+// endedBy returns what something other than abl ended while the app ran: its container, the
+// holder of its network, or a service. It returns "" if nothing was. For asked see
+// endedFromOutside.
+func (a *App) endedBy(ctx context.Context, key string, asked bool) (why string, err error) {
 	if gone(ctx, a.Engine, a.holder(a.at())) {
-		return a.holder(a.at()) + " ended, which holds the app's network", nil
+		return a.holder(a.at()) + " ended, which holds the app's network", nil // also if the engine was stopped
 	}
 	for _, svc := range a.Services {
 		if name := a.name(placeService + svc.Name); gone(ctx, a.Engine, name) {
@@ -162,8 +164,8 @@ func (a *App) lost(ctx context.Context, key string, asked bool) (why string, err
 	return a.appFromOutside(ctx, a.box(), a.dir(key), asked)
 }
 
-// appFromOutside is fromOutside for an app, whose record is in dir: abl may have ended it itself,
-// for what it wrote, or since a disk had too little room.
+// appFromOutside is endedFromOutside for an app whose record is in dir. abl may have ended the app
+// because of its output or of a full disk.
 func (s *Boxes) appFromOutside(ctx context.Context, name, dir string, asked bool) (why string, err error) {
 	if why, full, err := Read[string](Record{dir}, fullFile); err != nil || full {
 		return why, err
@@ -174,7 +176,7 @@ func (s *Boxes) appFromOutside(ctx context.Context, name, dir string, asked bool
 	return s.endedFromOutside(ctx, name, asked)
 }
 
-// noteEnd keeps how the app's container ended before it is removed, if it ended by itself.
+// noteEnd records how the app's container ended, unless something else ended it.
 func (a *App) noteEnd(ctx context.Context, key string) error {
 	st, err := a.Engine.Status(ctx, a.box())
 	if errors.Is(err, sandbox.ErrNotFound) || err == nil && (st.State != sandbox.Exited || st.Labels[sandbox.LabelCall] != key) {
@@ -183,18 +185,17 @@ func (a *App) noteEnd(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if why, err := a.lost(ctx, key, false); err != nil || why != "" {
+	if why, err := a.endedBy(ctx, key, false); err != nil || why != "" {
 		return err
 	}
 	return Record{a.dir(key)}.Write(endFile, containerEnd{st.ExitCode, st.OOMKilled})
 }
 
-// commandName is what a background command can be called; the app may have written
-// something else there.
+// commandName matches the name of a background command. The app may have written other text there.
 var commandName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// EndsOf reads from the record of a call, or of a replay, how its app ended while it
-// was to go on. Without an app there is nothing to read.
+// EndsOf reads, from the record of a call or of a replay, how its app ended while it should have
+// kept running. Without an app the result is empty.
 func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 	dir := filepath.Join(p.Call(key), "app")
 	file, err := os.Lstat(filepath.Join(dir, "events"))
@@ -216,13 +217,13 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 		up = up || e.Event == "ready" || e.Event == "listening"
 	}
 	if !up || file.Size() > maxEvents {
-		ends.Broke = append(ends.Broke, "what abl had noted of it was wiped out or flooded from inside its container")
+		ends.Broke = append(ends.Broke, "abl's record of it was deleted or flooded from inside its container")
 	}
 	box, ended, err := Read[containerEnd](Record{dir}, endFile)
 	if err != nil || !ended {
 		return ends, err
 	}
-	text := fmt.Sprintf("its container ended by itself with exit code %d", box.Exit)
+	text := fmt.Sprintf("its container ended on its own with exit code %d", box.Exit)
 	over, err := overgrown(dir)
 	if err != nil {
 		return ends, err
@@ -231,11 +232,11 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 	if box.OOM {
 		text += ", out of memory (limits.memory)"
 	}
-	ends.tell(text, box.Exit)
+	ends.record(text, box.Exit)
 	return ends, nil
 }
 
-// overgrown returns that abl ended an app's container and why, "" if it did not.
+// overgrown returns why abl ended an app's container for its size, "" if it did not.
 func overgrown(dir string) (string, error) {
 	over, ended, err := Read[string](Record{dir}, overFile)
 	if !ended {
@@ -244,7 +245,7 @@ func overgrown(dir string) (string, error) {
 	return "abl ended its container: " + over, err
 }
 
-// add takes an event from after the start.
+// add adds an event after the start.
 func (ends *AppEnds) add(e helper.Event) {
 	who := "the app"
 	if e.Name != helper.AppAlias && commandName.MatchString(e.Name) {
@@ -256,13 +257,13 @@ func (ends *AppEnds) add(e helper.Event) {
 		ends.Other = append(ends.Other, fmt.Sprintf("a declared command ended %s with exit code %d", who, *e.Exit))
 	case e.Event == "exited":
 		ran := time.Duration(e.MS) * time.Millisecond
-		ends.tell(fmt.Sprintf("%s ended by itself with exit code %d, %.1fs after its start", who, *e.Exit, ran.Seconds()), *e.Exit)
+		ends.record(fmt.Sprintf("%s ended on its own with exit code %d, %.1fs after its start", who, *e.Exit, ran.Seconds()), *e.Exit)
 	case e.Event == "failed":
-		ends.tell(fmt.Sprintf("%s was started once more and ended by itself with exit code %d", who, *e.Exit), *e.Exit)
+		ends.record(fmt.Sprintf("%s was restarted and ended on its own with exit code %d", who, *e.Exit), *e.Exit)
 	}
 }
 
-func (ends *AppEnds) tell(text string, exit int) {
+func (ends *AppEnds) record(text string, exit int) {
 	if exit == 0 {
 		ends.Other = append(ends.Other, text)
 		return

@@ -17,35 +17,34 @@ import (
 	"abl/internal/testing/failpoint"
 )
 
-// Builds runs a project's own build: on a copy of its tree, without an agent and
-// without a key, in a box that is proven as a role's is. Nothing comes back but
-// what it prints, and what it leaves in the source where there is no copy. With a
-// gate it reaches what a Builder would; without one it has no network at all.
+// Builds runs a project's own build in a proven container, without an agent and without a key. The
+// build runs on a copy of the tree or in the source itself. With a gateway it reaches the hosts
+// that a Builder reaches; without one it has no network.
 type Builds struct {
 	*Boxes
-	Project state.Project // whose records take what is kept of a build
+	Project state.Project // whose records contain the build's output
 	Image   string
-	Gate    Gate // nil: there is no way out
-	// Laid into the box's read-only directory.
+	Gate    Gate // nil without a gateway
+	// Files in the container's read-only directory.
 	Files map[string][]byte
-	Argv  []string // what builds, in helper.Src
-	// Paths where the box must find nothing.
+	Argv  []string // the build command, run in helper.Src
+	// Paths that must not exist in the container.
 	Absent []string
-	// Nil: it is run in the source itself.
+	// Writes the copy of the tree; nil to run in the source itself.
 	Tree func(w io.Writer, as string) error
-	// The source has no history: it is an export of a commit.
+	// The source has no .git: it is an export of a commit.
 	Exported bool
-	// In helper.Src, where it is run; "" for the whole.
+	// Folder below helper.Src in which the command runs, "" for the whole.
 	Dir string
 	Env []string
 }
 
-// Build is one run.
+// Build is one run of Builds.
 type Build struct {
 	Key            string // unique among the project's
 	Limit          time.Duration
-	Stdout, Stderr io.Writer // take what it prints while it does
-	// Closed when it has to end before its limit, nil for never.
+	Stdout, Stderr io.Writer // receive its output while it runs
+	// Closed if the build must end before its limit; may be nil.
 	Cut <-chan struct{}
 }
 
@@ -53,18 +52,18 @@ type Build struct {
 type BuildEnd struct {
 	Exit      int
 	Late      bool     // stopped at its limit
-	OOMKilled bool     // it wanted more memory than its box has
+	OOMKilled bool     // it exceeded its memory limit
 	Gone      string   // why it could not be started
-	Over      string   // what it wrote too much of, so that abl ended it
-	Full      string   // which places in memory were full in the end
-	Notes     []string // of its gate: refused hosts, and the line that allows them
+	Over      string   // what it wrote too much of, if abl ended it for that
+	Full      string   // which in-memory file systems were full at its end
+	Notes     []string // of its gateway: refused hosts, and the setting that allows them
 }
 
-// ofPrepare names the settings of a build's places in memory.
+// ofPrepare replaces names of settings: a build's in-memory file systems have other limits.
 var ofPrepare = strings.NewReplacer("limits.tmp", "limits.prepare", "limits.home", "limits.prepare")
 
-// Run takes one build to its end; one that was ended from outside is ErrKilled. What it put on the engine is gone then, but for
-// the networks, which the next one takes.
+// Run runs one build to its end and removes its container and volume. It returns an ErrKilled if
+// something other than abl ended the build.
 func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	defer func() {
 		tidy, cancel := tidying(ctx)
@@ -106,7 +105,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	return end, errors.Join(err, <-copied)
 }
 
-// batch is a build's container as intent, with its way out.
+// batch describes a build's container and opens its gateway.
 func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 	rec, deadline, place := Record{b.Project.Call(w.Key)}, time.Now().Add(w.Limit+time.Minute), ""
 	if err := os.RemoveAll(rec.Dir); err != nil {
@@ -120,7 +119,7 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 		}
 		var err error
 		if env, err = b.Gate.Open(ctx, w.Key, "", deadline); err != nil {
-			return nil, fmt.Errorf("cannot make the build's way out: %w", err)
+			return nil, fmt.Errorf("cannot start the build's gateway: %w", err)
 		}
 	}
 	box := b.worker(w.Key, b.Image, place, b.Labels("build", "", w.Key, deadline))
@@ -129,7 +128,7 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 	rules := ofBuild(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
 	if b.Tree == nil {
 		rules = ofPreparation(b.Project, b.ID, rec.Dir, b.Gate != nil, b.Exported)
-		// The source, and its history read-only.
+		// The source, and its .git read-only.
 		box.Mounts = Mounts(Builder, b.Project, rec)[:2]
 		if b.Exported {
 			box.Mounts = box.Mounts[:1]
@@ -137,12 +136,16 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 	}
 	return &batch{
 		proving: proving{Boxes: b.Boxes, project: b.Project, dir: rec.Dir, box: box, rule: rules, secret: b.Safe},
-		run:     helper.RunSpec{Argv: b.Argv, Dir: path.Join(helper.Src, b.Dir)}, limit: w.Limit, grace: 5 * time.Second,
-		files: b.Files, asJSON: map[string]any{}, tree: b.Tree,
+		run:     helper.RunSpec{Argv: b.Argv, Dir: path.Join(helper.Src, b.Dir)},
+		limit:   w.Limit,
+		grace:   5 * time.Second,
+		files:   b.Files,
+		asJSON:  map[string]any{},
+		tree:    b.Tree,
 	}, nil
 }
 
-// clear removes what a build has put up, and hears what its gate has to say.
+// clear removes a build's container and volume, closes its gateway and returns the gateway's notes.
 func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error) {
 	err = b.Engine.Remove(ctx, b.name(w.Key))
 	if b.Gate != nil {
@@ -153,7 +156,7 @@ func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error)
 	return notes, errors.Join(err, serr)
 }
 
-// copyOutput passes on what a build prints until done is closed, and then the rest.
+// copyOutput copies the output of a build until done is closed, and then the rest.
 func copyOutput(done <-chan struct{}, rec Record, stdout, stderr io.Writer) error {
 	out, err := OpenOutput(rec.Stdout())
 	if err != nil {
@@ -171,7 +174,7 @@ func copyOutput(done <-chan struct{}, rec Record, stdout, stderr io.Writer) erro
 			more = false
 		case <-time.After(poll):
 		}
-		_, oerr := io.Copy(stdout, out) // from where the last time ended
+		_, oerr := io.Copy(stdout, out) // from the end of the last copy
 		_, eerr := io.Copy(stderr, errs)
 		err = errors.Join(oerr, eerr)
 	}

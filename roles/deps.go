@@ -18,16 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dependencies returns a directory with the files that app.prepare makes for a commit and that
-// the commit does not contain. They depend on the commit's lock files and manifests, the command and
-// the image: if these are the same, so is the directory. Without any they depend on the whole commit.
+// dependencies returns a directory with the files that app.prepare makes for a commit and that the
+// commit does not contain. The directory is cached under the commit's lock files and manifests, the
+// command and the image. Without lock files and manifests it is cached under the whole commit.
 // export is a directory with the commit.
 func (a *App) dependencies(ctx context.Context, key, commit, export string) (dir, failed string, err error) {
 	content, err := a.Commits.Content(commit)
 	if err != nil {
 		return "", "", err
 	}
-	name, named := a.standsOn(content)
+	name, named := a.dependencyKey(content)
 	if !named {
 		name += "-" + filepath.Base(export)
 	}
@@ -36,8 +36,8 @@ func (a *App) dependencies(ctx context.Context, key, commit, export string) (dir
 	})
 }
 
-// layer returns a directory of the cache. If it does not exist, fill writes it. A directory that
-// fill reports as failed is not kept.
+// layer returns a directory of the cache. If it does not exist, fill writes it. A directory whose
+// fill reports a failure is deleted.
 func (a *App) layer(kind, name string, fill func(dir string) (failed string, err error)) (dir, failed string, err error) {
 	dir, err = a.cache().ensure(kind, name, func(dir string) error {
 		failed, err = fill(dir)
@@ -55,14 +55,14 @@ func (a *App) layer(kind, name string, fill func(dir string) (failed string, err
 	return dir, "", nil
 }
 
-// errNotPrepared keeps the directory of a command that failed out of the cache.
+// errNotPrepared prevents that the directory of a failed command is cached.
 var errNotPrepared = errors.New("the command failed")
 
-// prepareExport runs the command of p in dir, a copy of a commit and of the layers on which the
-// command depends. Afterwards it removes from dir the files that were copied and did not change. It
-// reports a failure if the command changed a file of the commit.
+// prepareExport runs the command of p in dir, a copy of a commit and of the layers that the command
+// needs. Afterwards it removes the copied files that did not change from dir. It reports a failure
+// if the command changed a file of the commit.
 func (a *App) prepareExport(ctx context.Context, key, commit string, p *Prepare, from layers, dir string) (failed string, err error) {
-	if err := a.Engine.Remove(ctx, a.name(p.key())); err != nil { // a killed abl left it
+	if err := a.Engine.Remove(ctx, a.name(p.key())); err != nil { // left by a killed abl
 		return "", err
 	}
 	err = a.repeated(ctx, key, func() error {
@@ -84,15 +84,15 @@ func (a *App) prepareOnce(ctx context.Context, key, commit string, p *Prepare, f
 	if err != nil {
 		return "", err
 	}
-	a.tell(key, state.Event{Kind: state.Preparing, Text: a.command(p)})
+	a.emit(key, state.Event{Kind: state.Preparing, Text: a.command(p)})
 	end, err := a.runPrepare(ctx, p, in)
 	if err != nil {
 		return "", err
 	}
-	changed, err := takeOut(from[0], dir, false)
+	changed, err := removeCopied(from[0], dir, false)
 	for _, lower := range from[1:] {
-		_, terr := takeOut(lower, dir, true)
-		err = errors.Join(err, terr)
+		_, rerr := removeCopied(lower, dir, true)
+		err = errors.Join(err, rerr)
 	}
 	err = errors.Join(err, hostfs.Remove(dir, ".git"))
 	if err == nil {
@@ -113,9 +113,9 @@ func clearFolder(dir string) error {
 	return err
 }
 
-// takeOut removes the files of export from dir, which was a copy, and returns the paths that
-// were no longer the same. With keep these stay.
-func takeOut(export, dir string, keep bool) (changed []string, err error) {
+// removeCopied removes the files of export from dir, which was a copy of it, and returns the paths
+// that had changed. With keep the changed files stay.
+func removeCopied(export, dir string, keep bool) (changed []string, err error) {
 	was, err := os.OpenRoot(export)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func takeOut(export, dir string, keep bool) (changed []string, err error) {
 }
 
 // sameFile reports whether a path is the same file or link, or a folder, in two directories. It
-// makes the folder readable.
+// makes a folder readable in the second one.
 func sameFile(was, is *os.Root, name string) (bool, error) {
 	before, err := was.Lstat(name)
 	if err != nil {
@@ -206,8 +206,8 @@ func disarm(dir string) error {
 	return err
 }
 
-// built returns a directory with the files that app.build makes of a commit and its dependencies,
-// which are the layers from. It depends on them, the command and the image.
+// built returns a directory with the files that app.build makes from a commit and its dependencies,
+// which are the layers from. It is cached under these, the command and the image.
 func (a *App) built(ctx context.Context, key, commit string, from layers) (dir, failed string, err error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q", a.Spec.App.Build, a.Spec.Dir, a.Image, a.Env)

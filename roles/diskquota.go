@@ -13,22 +13,22 @@ import (
 	"abl/internal/proc"
 )
 
-// ErrNoRoom means that a disk is too full for a call to begin.
+// ErrNoRoom means that a disk is too full to begin a call.
 var ErrNoRoom = errors.New("there is not enough room on the disk")
 
-// DiskQuota bounds what a call may add to its workspace, and keeps room on the
-// disks that it can fill.
+// DiskQuota limits the growth of a workspace, and keeps free space on the disks that a call can
+// fill.
 type DiskQuota struct {
-	Bytes  int64         // limits.disk, 0 for no bound
-	Inodes int64         // limits.inodes, 0 for no bound
-	Disks  []string      // a path on each file system on which room has to stay
-	Every  time.Duration // how often it is looked, 0 is every second
+	Bytes  int64         // limits.disk, 0 for no limit
+	Inodes int64         // limits.inodes, 0 for no limit
+	Disks  []string      // a path on each file system that must keep free space
+	Every  time.Duration // time between checks, 0 is one second
 }
 
-// treeFile keeps in a call's record what its workspace measured before it.
+// treeFile contains, in a call's record, the size of its workspace before it.
 const treeFile = "tree.json"
 
-// base is what a workspace measured before a call.
+// base is the size of a workspace before a call.
 type base struct {
 	Bytes int64 `json:"bytes"`
 	Names int64 `json:"names"`
@@ -37,7 +37,7 @@ type base struct {
 
 func (q DiskQuota) bounded() bool { return q.Bytes > 0 || q.Inodes > 0 || len(q.Disks) > 0 }
 
-// hasRoom refuses to begin a call on a disk that is too full.
+// hasRoom returns an ErrNoRoom if a disk is too full to begin a call.
 func (q DiskQuota) hasRoom() error {
 	if why := q.short(); why != "" {
 		return fmt.Errorf("%w: %s", ErrNoRoom, why)
@@ -45,8 +45,8 @@ func (q DiskQuota) hasRoom() error {
 	return nil
 }
 
-// short says where too little room is left, "" when there is enough. A file
-// system that cannot be asked is passed over: the engine's may be another's.
+// short returns which disk has too little free space, "" if all have enough. It ignores a file
+// system that it cannot query, which may be on the engine's machine.
 func (q DiskQuota) short() string {
 	for _, path := range q.Disks {
 		left, err := hostfs.FreeSpace(path)
@@ -60,7 +60,7 @@ func (q DiskQuota) short() string {
 	return ""
 }
 
-// measureFirst measures a call's workspace before the agent starts, and keeps that with the call.
+// measureFirst records the size of a call's workspace before the agent starts.
 func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) error {
 	if !r.Quota.bounded() {
 		return nil
@@ -75,20 +75,20 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) error {
 	return nil
 }
 
-// measure measures a workspace.
+// measure returns the size of a workspace.
 func measure(ctx context.Context, dir string) (base, error) {
 	size, err := hostfs.Measure(ctx, dir, time.Time{}, func(hostfs.Size) bool { return false })
 	return base{size.Bytes, size.Names, size.Depth}, err
 }
 
-// outgrown tells why a call has to end, once it has to.
+// outgrown returns a channel that receives the reason to end a call, if the call exceeds its quota.
 func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) <-chan string {
 	dir, why := j.Role.Workspace(r.Project), make(chan string, 1)
 	if !r.Quota.bounded() {
 		return why
 	}
 	was, known, err := Read[base](rec, treeFile)
-	if err != nil || !known { // it was lost with the power: what is there now is what there was
+	if err != nil || !known { // a power cut may delete the file: the current size counts
 		was, _ = measure(ctx, dir) // a folder that cannot be opened cannot grow
 	}
 	go func() {
@@ -100,7 +100,7 @@ func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Tim
 	return why
 }
 
-// outgrown looks again and again, until a look returns what is too much or ctx ends.
+// outgrown calls look repeatedly until it returns a reason or ctx ends.
 func (q DiskQuota) outgrown(ctx context.Context, look func() string) string {
 	every := cmp.Or(q.Every, time.Second)
 	for pause := every; q.bounded() && proc.Pause(ctx, pause) == nil; {
@@ -108,13 +108,13 @@ func (q DiskQuota) outgrown(ctx context.Context, look func() string) string {
 		if why := look(); why != "" {
 			return why
 		}
-		const share = 20 // at most a twentieth of the time is spent looking
+		const share = 20 // looks take at most a twentieth of the time
 		pause = max(every, share*time.Since(begun))
 	}
 	return ""
 }
 
-// look measures once, and says what is too much. What cannot be measured is not.
+// look returns how a workspace exceeds its quota, "" if it does not or cannot be measured.
 func (q DiskQuota) look(ctx context.Context, dir string, was base, since time.Time) string {
 	if why := q.short(); why != "" {
 		return why
@@ -126,7 +126,7 @@ func (q DiskQuota) look(ctx context.Context, dir string, was base, since time.Ti
 	return q.exceeds(size, was)
 }
 
-// exceeds says what grew too much, and names the offender.
+// exceeds returns which limit is exceeded, with the largest file or folder.
 func (q DiskQuota) exceeds(s hostfs.Size, was base) string {
 	switch {
 	case q.Bytes > 0 && s.Bytes-was.Bytes > q.Bytes:
@@ -141,16 +141,15 @@ func (q DiskQuota) exceeds(s hostfs.Size, was base) string {
 	return ""
 }
 
-// spill is what a box can write besides a workspace.
+// spill lists what a container can write outside of a workspace.
 type spill struct {
-	volume string           // of the engine's, "" for none
-	was    int64            // bytes in it before
-	files  map[string]int64 // of abl's, and how many bytes each may have; 0 for any number
+	volume string           // the engine's volume, "" without one
+	was    int64            // bytes in it at the start
+	files  map[string]int64 // output files and their largest sizes in bytes; 0 for any size
 }
 
-// overflow returns why a box has to end, once it has to or ctx ends. full means that a disk has
-// too little room while the box keeps its own bounds: a fault of the machine, which may have
-// another cause.
+// overflow returns why a container must end, "" if ctx ends first. full is true if a disk has too
+// little free space while the container is within its own limits: the cause may be another program.
 func (s *Boxes) overflow(ctx context.Context, w spill) (why string, full bool) {
 	why = s.Disk.outgrown(ctx, func() string {
 		own := s.spilled(ctx, w)
@@ -162,8 +161,7 @@ func (s *Boxes) overflow(ctx context.Context, w spill) (why string, full bool) {
 	return why, full && why != ""
 }
 
-// spilled looks once at what a box has written, and returns what is too much. It passes over
-// what cannot be measured.
+// spilled returns what a container has written too much of, "" if it did not or cannot be measured.
 func (s *Boxes) spilled(ctx context.Context, w spill) string {
 	for path, most := range w.files {
 		if fi, err := os.Lstat(path); err == nil && most > 0 && fi.Size() > most {

@@ -112,7 +112,7 @@ func TestMeasuredToTheEnd(t *testing.T) {
 	}
 	r.engine.Fail("Create", 2, errors.New("no")) // the first is the holder
 	r.runner.Quota, r.job.Place = DiskQuota{Bytes: 1 << 20}, PlaceBuilder
-	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot make the builder's container: no") {
+	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot create the builder's container: no") {
 		t.Fatalf("got %v", err)
 	}
 	if _, ok, err := Read[base](r.rec(), treeFile); !ok || err != nil {

@@ -17,23 +17,23 @@ import (
 	"abl/internal/state"
 )
 
-// Commits is the source's repository.
+// Commits is the repository of the source.
 type Commits interface {
 	Tip() (string, error)
 	TreeHash(commit string) (string, error)
 	// Content returns the mode and hash of each file of a commit by its path.
 	Content(commit string) (map[string]string, error)
-	// ExportTo writes a commit, and nothing else, into an empty directory. It may link files of
-	// earlier, "" or an earlier export beside dir that is named by its tree.
+	// ExportTo writes the files of a commit into an empty directory. It may create hard links to
+	// files of earlier, an earlier export next to dir that is named by its tree, or "".
 	ExportTo(ctx context.Context, dir, commit, earlier string) error
 }
 
-// layers are the directories that an app's source consists of, the upper first: the export of a
-// commit, the files that app.build made of it, and those that app.prepare made for it.
+// layers are the directories that make up an app's source, the uppermost first: the export of a
+// commit, the files of app.build, and the files of app.prepare.
 type layers []string
 
-// source exports a commit, "" for the last one, installs its dependencies and builds it. It reports
-// what of app.prepare or app.build failed.
+// source exports a commit, "" for the last one, installs its dependencies and builds it. failed is
+// the failure of app.prepare or app.build.
 func (a *App) source(ctx context.Context, key, commit string) (all layers, failed string, err error) {
 	if commit == "" {
 		if commit, err = a.Commits.Tip(); err != nil {
@@ -63,28 +63,28 @@ func (a *App) source(ctx context.Context, key, commit string) (all layers, faile
 		if err != nil || failed != "" {
 			return nil, failed, err
 		}
-		all = slices.Insert(all, 1, made) // it may have changed a dependency
+		all = slices.Insert(all, 1, made) // above the dependencies, which it may have changed
 	}
 	return all, "", nil
 }
 
-// cache is a folder of directories that abl made and can make again.
+// cache is a folder of directories that abl can create again.
 type cache struct{ project state.Project }
 
 func (a *App) cache() cache { return cache{a.Project} }
 
-// cacheKept is how many directories of a kind stay: each may be as large as the source.
+// cacheKept is the number of cached directories per kind: each may be as large as the source.
 const cacheKept = 2
 
-// caching keeps apps that start at the same time from making a directory twice. opened has the
-// caches that this process has looked at.
+// caching prevents two apps that start at the same time from creating one directory twice. opened
+// has the caches that this process has checked.
 var (
 	caching sync.Mutex
 	opened  = map[string]bool{}
 )
 
-// ensure returns the directory of a kind and a name. If it does not exist, fill writes it. The
-// directories that were used last stay.
+// ensure returns the directory of a kind and a name. If it does not exist, fill writes it. ensure
+// keeps the cacheKept directories that were used last.
 func (c cache) ensure(kind, name string, fill func(dir string) error) (string, error) {
 	caching.Lock()
 	defer caching.Unlock()
@@ -110,11 +110,11 @@ func (c cache) ensure(kind, name string, fill func(dir string) error) (string, e
 	return dir, c.prune(kind, name)
 }
 
-// unfinished begins the name of a directory that is being written.
+// unfinished is the prefix of the name of a directory that is being written.
 const unfinished = "new-"
 
-// open makes the folder of a kind. It empties the cache if the machine was started since, or if
-// nobody knows: files of an export are not synced, so a power cut may have taken their content.
+// open creates the folder of a kind. If the machine was restarted, or if that is unknown, open
+// empties the cache: exported files are not synced, so a power cut may have emptied them.
 func (c cache) open(kind string) error {
 	dir, now := c.project.Cache(), hostfs.BootID()
 	if !opened[dir] {
@@ -136,7 +136,7 @@ func (c cache) open(kind string) error {
 	return err
 }
 
-// newest returns the directory of a kind that was used last, "" for none.
+// newest returns the directory of a kind that was used last, "" without one.
 func (c cache) newest(kind string) (dir string) {
 	entries, _ := os.ReadDir(c.project.Cache(kind))
 	var last time.Time
@@ -149,8 +149,8 @@ func (c cache) newest(kind string) (dir string) {
 	return dir
 }
 
-// prune removes what a killed abl left unfinished, and all directories of a kind but those that
-// were used last.
+// prune removes unfinished directories of a killed abl, and the directories of a kind except those
+// that were used last.
 func (c cache) prune(kind, used string) error {
 	entries, err := os.ReadDir(c.project.Cache(kind))
 	if err != nil {

@@ -24,13 +24,13 @@ import (
 	"abl/roles/agent"
 )
 
-// poll is how often a running call's output is read.
+// poll is the interval at which abl reads a running call's output.
 const poll = 100 * time.Millisecond
 
-// late is how long tidying up may take after the work was cancelled.
+// late is how long cleaning up may take after the work was cancelled.
 const late = 30 * time.Second
 
-// tidying is ctx for what is seen through after it was cancelled, though not for long.
+// tidying returns a context that ends only a short time after ctx.
 func tidying(ctx context.Context) (context.Context, context.CancelFunc) {
 	tidy, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -40,8 +40,8 @@ func tidying(ctx context.Context) (context.Context, context.CancelFunc) {
 	return tidy, func() { stop(); cancel() }
 }
 
-// follow reads the call's output until its box ends, or ends the box when the
-// person or a limit says so, and fills in how it ended.
+// follow reads the call's output until its container ends, or ends the container when ctx ends or a
+// limit is reached. It sets in o how the call ended.
 func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
 	out, err := openOrMake(rec.Stdout())
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if err != nil {
 		return err
 	}
-	why, err := rec.stopped() // by this abl or by one before it
+	why, err := rec.stopped() // by this abl or an earlier one
 	if err == nil {
 		err = t.finish()
 	}
@@ -81,7 +81,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	case why.Class == "" && exit.Code == noCode:
 		why.Class = outcome.Lost
 	case why.Class == "" && (!res.Finished || j.Limit > 0):
-		var err error // of an engine that cannot be asked: then there are no last words
+		var err error // if the engine does not respond, there is no report of the end
 		if end, _, err = r.runEnd(whole, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
 			why.Class = outcome.Lost
 		}
@@ -102,11 +102,11 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	return nil
 }
 
-// noCode stands for the exit code of a box that is gone: nothing that it said can make it done.
+// noCode is the exit code of a container that is gone. Its call cannot count as done.
 const noCode = -1
 
-// watch waits for the box's end, and brings it about when the person or a limit says so,
-// which the record tells then. That it printed too much counts even if it was quicker than abl.
+// watch waits for the container's end. It ends the container when ctx ends or a limit is reached,
+// and records the reason. Too much output counts even if the container ended before abl noticed.
 func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed func() int64, intent Intent) (sandbox.Exit, error) {
 	type end struct {
 		exit sandbox.Exit
@@ -123,7 +123,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	quiet := &quiet{idle: r.Idle, last: time.Now(), at: time.Now(), load: func() []sandbox.Load { return r.load(tidy, j) }}
+	idle := &idleTimer{limit: r.Idle, last: time.Now(), at: time.Now(), load: func() []sandbox.Load { return r.load(tidy, j) }}
 	stopping, err := r.stopNoted(tidy, j, rec)
 	if err != nil {
 		return sandbox.Exit{}, err
@@ -155,7 +155,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			switch now := printed(); {
 			case r.flooded(now):
 				why.Class = outcome.Flood
-			case quiet.tooLong(now):
+			case idle.expired(now):
 				why.Class = outcome.Idle
 			}
 		}
@@ -190,8 +190,8 @@ func (r *Runner) emitUsed(j Job, was *Used) *Used {
 	return is
 }
 
-// stopNoted stops a call that an earlier abl was about to stop when it was killed, and reports
-// whether there was a reason to.
+// stopNoted stops a call that an earlier abl had decided to stop when it was killed. It returns
+// whether there was such a decision.
 func (r *Runner) stopNoted(ctx context.Context, j Job, rec Record) (stopping bool, err error) {
 	why, err := rec.stopped()
 	if err != nil || why.Class == "" {
@@ -200,7 +200,7 @@ func (r *Runner) stopNoted(ctx context.Context, j Job, rec Record) (stopping boo
 	return true, r.stop(ctx, j)
 }
 
-// stop ends the call's box, if it is there.
+// stop stops the call's container if it exists.
 func (r *Runner) stop(ctx context.Context, j Job) error {
 	if err := r.Engine.Stop(ctx, r.box(j), agent.StopGrace); !errors.Is(err, sandbox.ErrNotFound) {
 		return err
@@ -208,11 +208,10 @@ func (r *Runner) stop(ctx context.Context, j Job) error {
 	return nil
 }
 
-// flooded says that a call printed more than it may.
+// flooded returns true if a call printed more than its limit.
 func (r *Runner) flooded(printed int64) bool { return r.Output > 0 && printed > r.Output }
 
-// running is false once the box has ended: a call that ended while nobody
-// followed it is neither late nor stopped.
+// running returns false if the container has ended: a limit that passes afterwards does not count.
 func (r *Runner) running(ctx context.Context, j Job) bool {
 	st, err := r.Engine.Status(ctx, r.box(j))
 	if err != nil {
@@ -221,46 +220,46 @@ func (r *Runner) running(ctx context.Context, j Job) bool {
 	return st.State == sandbox.Running
 }
 
-// quiet measures how long a call has done nothing: printed nothing, asked nothing
-// of its provider, and used next to no CPU.
-type quiet struct {
-	idle    time.Duration // how long it may be, 0 for ever
+// idleTimer measures how long a call has been idle: without output, traffic to its provider, and
+// CPU time.
+type idleTimer struct {
+	limit   time.Duration // how long it may be idle, 0 for any time
 	load    func() []sandbox.Load
-	last    time.Time // when it last did something
-	at      time.Time // when it was looked at last, and what was found then:
+	last    time.Time // of the last activity
+	at      time.Time // of the last check, with its results:
 	printed int64
 	was     []sandbox.Load
-	looks   int // since it last did something
+	checks  int // since the last activity
 }
 
 const (
-	busyShare = 20 // a twentieth of one CPU is work
-	// Through the gate since the last look: more than connections need to stay open.
+	busyShare = 20 // a twentieth of one CPU counts as activity
+	// Bytes through the gateway since the last check: more than keeping connections open needs.
 	busyBytes = 2 << 10
 )
 
-// enoughLooks keeps an abl that was itself stopped, or that slept with its machine,
-// from taking its own absence for the call's.
-const enoughLooks = 3
+// minChecks is the number of checks without activity before the timer expires, so that time during
+// which abl or the machine was suspended does not count.
+const minChecks = 3
 
-// tooLong takes what has been printed until now, in bytes, and says whether nothing
-// has been done for as long as it may. What cannot be measured counts for nothing either way.
-func (q *quiet) tooLong(printed int64) bool {
+// expired returns true if the call has been idle for longer than the limit. printed is the number
+// of bytes of output so far. Values that cannot be measured are ignored.
+func (q *idleTimer) expired(printed int64) bool {
 	now := time.Now()
-	if q.idle == 0 || now.Sub(q.at) < q.idle/8 {
+	if q.limit == 0 || now.Sub(q.at) < q.limit/8 {
 		return false
 	}
 	is := q.load()
 	if printed != q.printed || worked(q.was, is, now.Sub(q.at)) {
-		q.last, q.looks = now, 0
+		q.last, q.checks = now, 0
 	}
 	q.at, q.printed, q.was = now, printed, is
-	q.looks++
-	return now.Sub(q.last) > q.idle && q.looks >= enoughLooks
+	q.checks++
+	return now.Sub(q.last) > q.limit && q.checks >= minChecks
 }
 
-// worked compares two measurements of the same boxes, the call's first. An engine without the
-// rights to measure, as a rootless one may be, says 0: that is no sign of idleness.
+// worked compares two measurements of the same containers, the call's first. An engine without the
+// rights to measure, such as some rootless ones, returns 0, which does not mean idle.
 func worked(was, is []sandbox.Load, between time.Duration) bool {
 	if len(is) > 0 && is[0].CPU == 0 {
 		return true
@@ -273,7 +272,7 @@ func worked(was, is []sandbox.Load, between time.Duration) bool {
 	return false
 }
 
-// load measures a call, and what has passed its gate.
+// load measures a call's CPU time and the traffic of its gateway.
 func (r *Runner) load(ctx context.Context, j Job) []sandbox.Load {
 	own, err := r.Engine.Load(ctx, r.box(j))
 	if err != nil {
@@ -288,10 +287,10 @@ func (r *Runner) load(ctx context.Context, j Job) []sandbox.Load {
 	return all
 }
 
-// OpenOutput opens a file that a role writes, or has written, whatever mode the role
-// has given it meanwhile.
+// OpenOutput opens a file that a role writes or has written. It restores the file's permissions if
+// the role changed them.
 func OpenOutput(path string) (f *os.File, err error) {
-	const tries = 100 // a role may take the rights away again and again
+	const tries = 100 // a running role may change the mode again
 	for range tries {
 		if err = ownMode(path); err != nil {
 			break
@@ -306,7 +305,7 @@ func OpenOutput(path string) (f *os.File, err error) {
 	return nil, fmt.Errorf("cannot read the output of a call: %w", err)
 }
 
-// openOrMake opens a call's output. Output that a power cut took away counts as empty.
+// openOrMake opens a call's output. It creates a file that is missing after a power cut.
 func openOrMake(path string) (*os.File, error) {
 	f, err := OpenOutput(path)
 	if !errors.Is(err, hostfs.ErrAbsent) {
@@ -318,13 +317,12 @@ func openOrMake(path string) (*os.File, error) {
 	return OpenOutput(path)
 }
 
-// ownMode gives a file for output the mode back with which abl made it: a role may
-// have taken every right away, or let others run it as its owner. Its folder is
-// abl's, so no role can exchange it.
+// ownMode restores the mode of an output file: a role may have removed all permissions, or set the
+// setuid bit. The file's folder belongs to abl, so a role cannot replace the file.
 func ownMode(path string) error {
 	fi, err := os.Lstat(path)
 	if err != nil || !fi.Mode().IsRegular() || fi.Mode() == outputMode {
-		return nil // what is not there, or no file, is told of by others
+		return nil // callers report a missing or irregular file
 	}
 	return os.Chmod(path, outputMode)
 }
@@ -339,13 +337,12 @@ func size(f *os.File) int64 {
 	return fi.Size()
 }
 
-// turn is how much of an output is read before anything else is looked at: an
-// agent may print as fast as abl reads, and neither a limit nor a person shall
-// wait for it.
+// turn is the number of bytes that pump reads at once. An agent may print as fast as abl reads, and
+// limits and cancellation must not wait for it.
 const turn = 8 << 20
 
-// Lines hands out the lines of an output, and those written to it until over, which is
-// asked before each look, so that none is missed. There may be no file yet.
+// Lines calls to with the lines of an output as they are written, until over returns true. It calls
+// over before each read, so that no line is missed. The file may be missing at first.
 func Lines(ctx context.Context, path string, to func(line []byte, cut bool), over func() (bool, error)) error {
 	t := &tail{to: to}
 	for {
@@ -377,7 +374,8 @@ func Lines(ctx context.Context, path string, to func(line []byte, cut bool), ove
 	}
 }
 
-// Messages takes the lines of an agent's output and hands on what they tell.
+// Messages returns a function that parses the lines of an agent's output and calls each with the
+// messages in them.
 func Messages(reader agent.Reader, safe *redact.Sanitizer, each func(agent.Message)) func(line []byte, cut bool) {
 	return func(line []byte, cut bool) {
 		for _, m := range reader.Line(safe.Bytes(line), cut) {
@@ -386,10 +384,10 @@ func Messages(reader agent.Reader, safe *redact.Sanitizer, each func(agent.Messa
 	}
 }
 
-// tail hands out the lines of a growing file, each at most agent.MaxLine long.
+// tail splits a growing file into lines of at most agent.MaxLine bytes.
 type tail struct {
-	in   io.Reader // nil as long as there is no file
-	most int64     // bytes that are read in all, 0 for whatever comes
+	in   io.Reader // nil while the file is missing
+	most int64     // bytes to read in all, 0 for any number
 	to   func(line []byte, cut bool)
 	buf  *bufio.Reader
 	read int64
@@ -397,8 +395,7 @@ type tail struct {
 	cut  bool
 }
 
-// pump reads what has been written since the last time, a turn of it at most,
-// and says whether that was all.
+// pump reads new output, at most turn bytes, and returns whether it reached the end.
 func (t *tail) pump() (all bool, err error) {
 	switch {
 	case t.in == nil:
@@ -421,7 +418,7 @@ func (t *tail) pump() (all bool, err error) {
 	return false, nil
 }
 
-// finish reads the rest; a last line needs no newline.
+// finish reads the rest, with a last line that has no newline.
 func (t *tail) finish() error {
 	for all := false; !all; {
 		var err error
@@ -435,7 +432,7 @@ func (t *tail) finish() error {
 	return nil
 }
 
-// take takes a piece of a line, with the line's end where it has one.
+// take adds a piece of a line, which may contain the line's end.
 func (t *tail) take(piece []byte) {
 	t.read += int64(len(piece))
 	text, ended := bytes.CutSuffix(piece, []byte("\n"))

@@ -36,15 +36,15 @@ func TestWorked(t *testing.T) {
 // An abl that was stopped itself, or slept with its machine, does not take its own
 // absence for the call's.
 func TestAbsenceIsNotIdleness(t *testing.T) {
-	q := &quiet{idle: time.Minute, last: time.Now().Add(-time.Hour), load: func() []sandbox.Load { return []sandbox.Load{{CPU: 1}} }}
-	for look := 1; look <= enoughLooks; look++ {
+	q := &idleTimer{limit: time.Minute, last: time.Now().Add(-time.Hour), load: func() []sandbox.Load { return []sandbox.Load{{CPU: 1}} }}
+	for look := 1; look <= minChecks; look++ {
 		q.at = time.Now().Add(-time.Minute) // as if it were time for another
-		if got := q.tooLong(0); got != (look == enoughLooks) {
+		if got := q.expired(0); got != (look == minChecks) {
 			t.Errorf("look %d: %t", look, got)
 		}
 	}
 	q.at = time.Now().Add(-time.Minute)
-	if q.tooLong(1) {
+	if q.expired(1) {
 		t.Error("it has printed something")
 	}
 }

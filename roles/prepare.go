@@ -19,27 +19,27 @@ import (
 	"abl/internal/testing/failpoint"
 )
 
-// Prepare installs dependencies by a command in a container of its own, which is proven as a
-// role's is and sees only the source. It runs in the Builder's workspace, where files that git
-// ignores stay for the Builder, and in an export of the commit that the app is started from.
+// Prepare runs a command that installs dependencies in a proven container that sees only the
+// source. The command runs in the Builder's workspace, where files that git ignores stay for the
+// Builder, and in an export of the commit that the app is started from.
 type Prepare struct {
 	Setting string // the key of the command: app.prepare, also if empty, or app.build
 	Source  Source
 	Gate    Gate              // nil for no network
-	Files   map[string][]byte // that tools need for its gate
+	Files   map[string][]byte // that tools need to use the gateway
 	Limit   time.Duration
 	Quota   DiskQuota
 
-	mu sync.Mutex // several apps are started at a time
+	mu sync.Mutex // several apps may start at the same time
 }
 
 // Source is the Builder's workspace.
 type Source interface {
-	// Tree returns what would be committed now, by its path, and the folders that git ignores,
-	// with a slash behind. It stores the content for PutBack.
+	// Tree returns the files that would be committed now, by path, and the folders that git
+	// ignores, with a slash at the end. It stores the content for PutBack.
 	Tree(ctx context.Context) (map[string]string, error)
-	// PutBack makes it again what Tree returned, and returns the paths that differed and what no
-	// role needs, which it took away.
+	// PutBack restores the files that Tree returned. It returns the paths that differed, and the
+	// special files that it removed.
 	PutBack(ctx context.Context, was map[string]string, uid, gid int) (differed []string, cleared []state.Thing, err error)
 }
 
@@ -49,7 +49,7 @@ func (p *Prepare) setting() string { return cmp.Or(p.Setting, "app.prepare") }
 // key names the command's record and its container.
 func (p *Prepare) key() string { return strings.TrimPrefix(p.setting(), "app.") }
 
-// command returns the command of a Prepare, which the app's settings contain.
+// command returns the command of a Prepare from the app's settings.
 func (a *App) command(p *Prepare) string {
 	if p.Setting == "app.build" {
 		return a.Spec.App.Build
@@ -57,7 +57,7 @@ func (a *App) command(p *Prepare) string {
 	return a.Spec.App.Prepare
 }
 
-// printedBy returns the last lines that the command of a failure printed.
+// printedBy returns the last output of the command that failed.
 func (a *App) printedBy(failed string) string {
 	if a.Build != nil && strings.HasPrefix(failed, a.Build.setting()) {
 		return a.printed(a.Build)
@@ -65,32 +65,32 @@ func (a *App) printedBy(failed string) string {
 	return a.printed(a.Prepare)
 }
 
-// printed returns the last lines that a command printed.
+// printed returns the last output of a command.
 func (a *App) printed(p *Prepare) string {
 	return a.lastPrinted(a.Project.Call(p.key()), "stderr", "stdout")
 }
 
-// prepared is kept of a preparation that came to its end.
+// prepared describes the last successful run of app.prepare.
 type prepared struct {
-	For  string   `json:"for"`  // what it stood on
+	For  string   `json:"for"`  // see dependencyKey
 	Left []string `json:"left"` // folders that git ignores
-	Made []string `json:"made"` // those of them that a preparation made
+	Made []string `json:"made"` // those of Left that app.prepare created
 }
 
 const preparedFile = "prepared.json"
 
-// PreparedFolders returns the folders of the Builder's workspace that app.prepare made, without a slash
-// at the end. The app gets them beside the commit.
+// PreparedFolders returns the folders in the Builder's workspace that app.prepare created, without
+// a slash at the end. The app gets them in addition to the commit.
 func PreparedFolders(p state.Project) (all []string) {
-	kept, _, _ := Read[prepared](Record{p.Logs()}, preparedFile) // one that cannot be read is none
+	kept, _, _ := Read[prepared](Record{p.Logs()}, preparedFile) // an unreadable record counts as missing
 	for _, folder := range kept.Made {
 		all = append(all, strings.TrimSuffix(folder, "/"))
 	}
 	return all
 }
 
-// Prepared installs in the Builder's workspace the dependencies that its lock files and manifests
-// name, if it has any, and reports what failed.
+// Prepared installs the dependencies of the Builder's workspace if its lock files or manifests have
+// changed. It returns the failure of the command.
 func (a *App) Prepared(ctx context.Context, key string) (failed string, err error) {
 	p := a.Prepare
 	if p == nil {
@@ -102,14 +102,14 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	if err != nil {
 		return "", err
 	}
-	now, named := a.standsOn(was)
+	now, named := a.dependencyKey(was)
 	if !named {
 		return "", nil
 	}
 	logs, mark := Record{a.Project.Logs()}, preparedFile
-	kept, _, _ := Read[prepared](logs, mark) // one that cannot be read is none
-	away := func(folder string) bool { _, there := was[folder]; return !there }
-	if kept.For == now && !slices.ContainsFunc(kept.Left, away) {
+	kept, _, _ := Read[prepared](logs, mark) // an unreadable record counts as missing
+	missing := func(folder string) bool { _, there := was[folder]; return !there }
+	if kept.For == now && !slices.ContainsFunc(kept.Left, missing) {
 		return "", nil
 	}
 	if err = errors.Join(logs.forget(mark), logs.Write(preparing, was)); err == nil {
@@ -132,16 +132,16 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	maps.DeleteFunc(is, func(name, _ string) bool { return !strings.HasSuffix(name, "/") })
 	left := slices.Sorted(maps.Keys(is))
 	made := slices.DeleteFunc(slices.Clone(left), func(folder string) bool {
-		return !away(folder) && !slices.Contains(kept.Made, folder)
+		return !missing(folder) && !slices.Contains(kept.Made, folder)
 	})
 	return "", logs.Write(mark, prepared{now, left, made})
 }
 
-// preparing is kept while a preparation goes on: what the source was before.
+// preparing contains the state of the source before app.prepare, while the command runs.
 const preparing = "preparing.json"
 
-// Unfinished tells the paths of the source that a preparation which was cut short left other
-// than they were, and forgets it where there is none, or where that is to be.
+// Unfinished returns the paths of the source that an interrupted app.prepare changed. It deletes
+// the record of the interruption if there are no such paths or forget is true.
 func Unfinished(ctx context.Context, p state.Project, src Source, forget bool) (differ []string, err error) {
 	logs := Record{p.Logs()}
 	was, begun, err := Read[map[string]string](logs, preparing)
@@ -168,14 +168,14 @@ func Unfinished(ctx context.Context, p state.Project, src Source, forget bool) (
 	return nil, logs.forget(preparing)
 }
 
-// locks are the names of files that say exactly which dependencies a source has, and of manifests that
-// count as such.
+// locks are the names of files that list the exact dependencies of a source, and of manifests that
+// are treated alike.
 var locks = []string{
 	"*.lock", "*.lockb", "*.lockfile", "*-lock.json", "*-lock.yaml", "npm-shrinkwrap.json", "go.mod", "go.sum",
 	"requirements*.txt", "constraints*.txt", "pyproject.toml", "setup.py", "setup.cfg", "pom.xml",
 }
 
-// manifests name dependencies. One counts if the source has none of the lock files that belong to it.
+// manifests name dependencies. One counts only if the source has none of its lock files.
 var manifests = map[string][]string{
 	"package.json":     {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"},
 	"Gemfile":          {"Gemfile.lock"},
@@ -185,9 +185,9 @@ var manifests = map[string][]string{
 	"Cargo.toml":       {"Cargo.lock"},
 }
 
-// standsOn is one word for all that decides what preparing comes to. named is false if the source has
-// neither a lock file nor a manifest.
-func (a *App) standsOn(tree map[string]string) (sum string, named bool) {
+// dependencyKey returns a hash of everything that determines the dependencies. named is false if
+// the source has neither a lock file nor a manifest.
+func (a *App) dependencyKey(tree map[string]string) (sum string, named bool) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q\n", a.Spec.App.Prepare, a.Spec.Dir, a.Image, a.Env)
 	bases := map[string]bool{}
@@ -206,30 +206,31 @@ func (a *App) standsOn(tree map[string]string) (sum string, named bool) {
 	return fmt.Sprintf("%x", h.Sum(nil)), named
 }
 
-// prepare runs the command, and puts back what it changed of what is git's, committed or not: what
-// is tested has to be what the Builder left.
+// prepare runs app.prepare in the Builder's workspace and restores the files that are not ignored
+// by git: abl tests the files that the Builder left.
 func (a *App) prepare(ctx context.Context, key string, was map[string]string) (failed string, err error) {
 	begun := time.Now()
-	a.tell(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
+	a.emit(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
 	end, err := a.runPrepare(ctx, a.Prepare, a.Project)
 	if err != nil && !gone(context.WithoutCancel(ctx), a.Engine, a.name(a.Prepare.key())) {
-		return "", err // it may write on
+		return "", err // the command may still be running
 	}
 	whole := context.WithoutCancel(ctx)
 	changed, cleared, perr := a.Prepare.Source.PutBack(whole, was, a.UID, a.GID)
-	if perr == nil && len(changed) > 0 { // once more, should it have changed what git ignores
+	if perr == nil && len(changed) > 0 { // again: a changed .gitignore may have hidden changes
 		_, _, perr = a.Prepare.Source.PutBack(whole, was, a.UID, a.GID)
 	}
 	if err := errors.Join(err, perr); err != nil {
 		return "", err
 	}
 	if len(cleared) > 0 {
-		end.Notes = append(end.Notes, fmt.Sprintf("app.prepare left things in the source that were taken away: %.200q (%s), %d in all", cleared[0].Path, cleared[0].What, len(cleared)))
+		note := "app.prepare left files in the source that abl removed: %.200q (%s), %d in all"
+		end.Notes = append(end.Notes, fmt.Sprintf(note, cleared[0].Path, cleared[0].What, len(cleared)))
 	}
 	return a.reportPrepare(key, a.Prepare, begun, end, changed), nil
 }
 
-// reportPrepare reports how the command of p ended, and returns what failed.
+// reportPrepare emits how the command of p ended, and returns its failure.
 func (a *App) reportPrepare(key string, p *Prepare, begun time.Time, end BuildEnd, changed []string) (failed string) {
 	failed = a.Safe.Line(p.why(end, changed))
 	printed := ""
@@ -237,31 +238,31 @@ func (a *App) reportPrepare(key string, p *Prepare, begun time.Time, end BuildEn
 		printed = a.printed(p)
 		failed += noSpace(end, printed)
 	}
-	say := state.Event{Kind: state.Prepared, MS: time.Since(begun).Milliseconds(), Text: failed}
+	event := state.Event{Kind: state.Prepared, MS: time.Since(begun).Milliseconds(), Text: failed}
 	if failed != "" {
-		say.Output = printed
-		say.Text += "; read " + a.Project.Rel(a.Project.Call(p.key()))
+		event.Output = printed
+		event.Text += "; read " + a.Project.Rel(a.Project.Call(p.key()))
 	}
-	a.tell(key, say)
+	a.emit(key, event)
 	for _, note := range end.Notes {
-		a.tell(key, state.Event{Kind: state.Note, Text: note})
+		a.emit(key, state.Event{Kind: state.Note, Text: note})
 	}
 	return failed
 }
 
-// noSpace names the settings of the space that a command lacked, by what was full in the end or by its
-// own words.
+// noSpace names the setting to raise if a command ran out of space: by the file systems that were
+// full at its end, or by its output.
 func noSpace(end BuildEnd, printed string) string {
 	switch {
 	case end.Full != "":
 		return "; " + end.Full
 	case strings.Contains(printed, "ENOSPC"), strings.Contains(strings.ToLower(printed), "no space left on device"):
-		return "; no space was left: limits.prepare is the size of its /tmp and of its home, limits.disk what fits into its workspace"
+		return "; no space was left: limits.prepare is the size of its /tmp and of its home, limits.disk is the limit of its workspace"
 	}
 	return ""
 }
 
-// why says what failed, "" when nothing did.
+// why returns the failure of a command, "" if it succeeded.
 func (p *Prepare) why(end BuildEnd, changed []string) string {
 	name := p.setting()
 	switch {
@@ -280,18 +281,24 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 		if n := len(changed) - 1; n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		return fmt.Sprintf("%s changed %.200q%s, and abl undid that: "+
-			"name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci", name, changed[0], more)
+		return fmt.Sprintf("%s changed %.200q%s, and abl undid the change: "+
+			"name the files that it creates in .gitignore, and use a command that keeps lock files, such as npm ci", name, changed[0], more)
 	}
 	return ""
 }
 
-// runPrepare runs the command of p in the source of a project to its end.
+// runPrepare runs the command of p to its end, in the source of a project.
 func (a *App) runPrepare(ctx context.Context, p *Prepare, in state.Project) (end BuildEnd, err error) {
 	rec := Record{a.Project.Call(p.key())}
 	b := &Builds{
-		Boxes: a.Boxes, Project: in, Image: a.Image, Argv: []string{"sh", "-c", a.command(p)},
-		Dir: strings.TrimPrefix(a.Spec.Dir, helper.Src), Env: a.Env, Gate: p.Gate, Files: p.Files,
+		Boxes:    a.Boxes,
+		Project:  in,
+		Image:    a.Image,
+		Argv:     []string{"sh", "-c", a.command(p)},
+		Dir:      strings.TrimPrefix(a.Spec.Dir, helper.Src),
+		Env:      a.Env,
+		Gate:     p.Gate,
+		Files:    p.Files,
 		Exported: in.Src != a.Project.Src,
 	}
 	begun := time.Now()
@@ -312,7 +319,7 @@ func (a *App) runPrepare(ctx context.Context, p *Prepare, in state.Project) (end
 	end, err = b.Run(ctx, Build{Key: p.key(), Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard, Cut: cut})
 	if len(over) > 0 {
 		end.Gone = <-over
-	} else if end.Gone == "" { // it may have been quicker than abl
+	} else if end.Gone == "" { // it may have ended before abl checked
 		end.Gone = p.Quota.look(ctx, in.Src, was, begun)
 	}
 	return end, errors.Join(err, cleanAll(a.Safe, rec.Dir, "stdout", "stderr"))

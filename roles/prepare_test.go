@@ -208,7 +208,7 @@ func TestPrepareThroughAGate(t *testing.T) {
 
 // What fails is said in a sentence, is no mark, and leaves what git tracks as it was.
 func TestPrepareFails(t *testing.T) {
-	const changed = `app.prepare changed %, and abl undid that: name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci`
+	const changed = `app.prepare changed %, and abl undid the change: name the files that it creates in .gitignore, and use a command that keeps lock files, such as npm ci`
 	file := func(k *kitchen, name string) string { return filepath.Join(k.src, name) }
 	for name, c := range map[string]struct {
 		does func(k *kitchen) sandbox.Exit
@@ -272,8 +272,8 @@ func TestPrepareBeforeTheFirstCommit(t *testing.T) {
 		must(t, os.Chmod(filepath.Join(src, ".gitignore"), 0o755))
 		return sandbox.Exit{}
 	}
-	k.prepare(`app.prepare changed ".gitignore" and 4 more, and abl undid that: ` +
-		`name what it makes in .gitignore, and use a command that keeps lock files, such as npm ci`)
+	k.prepare(`app.prepare changed ".gitignore" and 4 more, and abl undid the change: ` +
+		`name the files that it creates in .gitignore, and use a command that keeps lock files, such as npm ci`)
 	is, err := repo.Tree(t.Context())
 	must(t, err)
 	if !maps.Equal(was, is) {

@@ -25,30 +25,30 @@ import (
 	"abl/roles/boundary"
 )
 
-// proving takes one box from its intent to the word of its first program.
+// proving creates, proves and starts one container.
 type proving struct {
 	*Boxes
 	project state.Project
 	box     sandbox.Box
-	// Takes the proof; the folder in below it is what the box sees at helper.In.
+	// The folder of the record. The container sees its subfolder in at helper.In.
 	dir  string
 	rule rule
-	// What listens on this machine; nil where nobody can, or the box has no network to come here by.
+	// Detects connections to this machine; nil if abl cannot listen or the container has no network.
 	server *boundary.HostServer
-	ranges []string // of the networks that it may be on
-	// Knows what the box must not hold; nil for a box of the person's own settings.
+	ranges []string // of the networks that the container may be on
+	// Finds secrets that the container must not have; nil if the user's settings may contain some.
 	secret *redact.Sanitizer
 }
 
-// probeTime is how long a box may take until its first program has looked around.
+// probeTime is how long the probe in a container may take.
 const probeTime = 30 * time.Second
 
-// maxProof bounds the line that says what it found, in bytes.
+// maxProof is the largest size of the probe's report, in bytes.
 const maxProof = 256 << 10
 
-// launch makes the box and has fill put in what no mount shows, proves it, and starts it
-// once ready has been told. What is asked of the engine is seen through, lest it makes a box
-// that no sweep has seen.
+// launch creates the container, calls fill to copy files into it, proves it, calls ready, and
+// starts it. It continues after the end of ctx until the engine has responded, so that the engine
+// creates no container after the last sweep.
 func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 	whole, whose := context.WithoutCancel(ctx), p.box.Labels[sandbox.LabelKind]
 	isCall := whose == "role"
@@ -59,7 +59,7 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 		return err
 	}
 	if _, err := p.Engine.Create(whole, p.box); err != nil {
-		return fmt.Errorf("cannot make the %s's container: %w", whose, err)
+		return fmt.Errorf("cannot create the %s's container: %w", whose, err)
 	}
 	if err := fill(); err != nil {
 		return err
@@ -81,15 +81,15 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 	return p.after(whole, true)
 }
 
-// before compares the box, which was made and not started, with its intent, and
-// lays out what its first program has to look for. From then on this machine listens.
+// before compares the created container with its description, and writes the input of the probe.
+// From then on abl listens on this machine for connections from the container.
 func (p *proving) before(ctx context.Context) (err error) {
 	b := Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.Net.Weak}
 	var env map[string]string
 	var eerr, rerr error
-	var asked sync.WaitGroup // side by side: the call waits for it
+	var asked sync.WaitGroup // in parallel, because the call waits
 	asked.Go(func() { env, eerr = p.Engine.Env(ctx, p.box.Name) })
-	asked.Go(func() { p.ranges, rerr = p.Engine.Ranges(ctx, p.rule.reaches()) })
+	asked.Go(func() { p.ranges, rerr = p.Engine.Ranges(ctx, p.rule.networkNames()) })
 	b.Made, err = p.Engine.Prove(ctx, p.box)
 	asked.Wait()
 	if err := errors.Join(err, eerr, rerr); err != nil {
@@ -103,18 +103,18 @@ func (p *proving) before(ctx context.Context) (err error) {
 		b.Failed = err.Error()
 		return errors.Join(err, p.keep(b))
 	}
-	if !p.Net.Away && !cutOff(p.box) {
+	if !p.Net.Away && !hasNoNetwork(p.box) {
 		p.server, err = boundary.ListenOnHost(ctx)
 	}
 	if err != nil && p.Net.Weak == "" {
-		return fmt.Errorf("%w: cannot listen for what must not arrive: %w", sandbox.ErrUnproven, err)
+		return fmt.Errorf("%w: cannot listen for connections from the container: %w", sandbox.ErrUnproven, err)
 	}
-	err = errors.Join(p.layOut(env, p.server), p.keep(b))
+	err = errors.Join(p.writeProbeSpec(env, p.server), p.keep(b))
 	failpoint.Here("probe.laid")
 	return err
 }
 
-// secrets checks that the box is given none of those that abl knows.
+// secrets checks that the container's environment contains no known secret.
 func (p proving) secrets(env map[string]string) sandbox.Check {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -125,19 +125,20 @@ func (p proving) secrets(env map[string]string) sandbox.Check {
 	return sandbox.Same("secrets in its environment", "", strings.Join(names, " "))
 }
 
-// layOut writes what has to be found inside: by the rule, and not by what was meant.
-func (p proving) layOut(env map[string]string, server *boundary.HostServer) error {
-	files, err := readNames(filepath.Dir(p.laid()))
+// writeProbeSpec writes what the probe must find. It follows the rule and not the description of
+// the container.
+func (p proving) writeProbeSpec(env map[string]string, server *boundary.HostServer) error {
+	files, err := readNames(filepath.Dir(p.probeFile()))
 	if err != nil {
 		return err
 	}
-	if name := filepath.Base(p.laid()); !slices.Contains(files, name) {
+	if name := filepath.Base(p.probeFile()); !slices.Contains(files, name) {
 		files = append(files, name)
 	}
 	ruled := p.box
 	ruled.Mounts = p.rule.mounts
 	spec := boundary.Inside(ruled, env, files, p.rule.absent)
-	if !cutOff(p.box) {
+	if !hasNoNetwork(p.box) {
 		spec.Net = boundary.Net(server, p.Net.Weak != "")
 		if spec.Net.Own = p.ranges; len(p.ranges) == 0 {
 			spec.Net.Own = []string{"127.0.0.0/8"}
@@ -152,23 +153,22 @@ func (p proving) layOut(env map[string]string, server *boundary.HostServer) erro
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	return hostfs.Put(p.laid(), data, 0o644)
+	return hostfs.Put(p.probeFile(), data, 0o644)
 }
 
-// laid is what the first program in the box reads.
-func (p proving) laid() string { return filepath.Join(p.dir, "in", filepath.Base(helper.Probe)) }
+// probeFile returns the path of the probe's input.
+func (p proving) probeFile() string { return filepath.Join(p.dir, "in", filepath.Base(helper.Probe)) }
 
-// after reads what the started box's first program found. Only the first line
-// counts: whoever runs in the box later can write others. A box that is gone, or
-// that was killed before it said a word and did nothing, is no matter of the
-// boundary: how it ended is told by others. heard says whether this abl listened
-// while the box looked for it.
+// after reads the report of the probe in the started container. Only the first line of the log
+// counts: programs in the container can write others later. after returns nil for a container that
+// is gone, or that was killed before it reported anything: this says nothing about the boundary.
+// heard is true if this abl listened while the probe ran.
 func (p proving) after(ctx context.Context, heard bool) error {
 	b, _, err := Record{p.dir}.Boundary()
 	if err == nil && len(b.Inside) > 0 && b.Failed == "" {
-		return nil // an earlier abl read it
+		return nil // an earlier abl read the report
 	}
-	if damaged, is := errors.AsType[*Damaged](err); is { // as what was noted before the start may be
+	if damaged, is := errors.AsType[*Damaged](err); is { // a power cut may damage the file
 		_, err = damaged.SetAside()
 		b = Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.Net.Weak}
 	}
@@ -176,12 +176,12 @@ func (p proving) after(ctx context.Context, heard bool) error {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	line, err := p.hear(ctx)
+	line, err := p.firstReport(ctx)
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("%w: nothing was heard from inside within %s", sandbox.ErrUnproven, probeTime)
+		err = fmt.Errorf("%w: the probe in the container reported nothing within %s", sandbox.ErrUnproven, probeTime)
 	case err != nil:
 		return err
 	case (len(line) == 0 || bytes.HasPrefix(line, []byte(runEndPrefix))) && p.killed(ctx):
@@ -196,9 +196,9 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	return errors.Join(err, p.keep(b))
 }
 
-// hear is the first line. The time for it is the box's own: when it is over and the
-// engine was the one that did not answer, it begins anew.
-func (p proving) hear(ctx context.Context) (line []byte, err error) {
+// firstReport returns the first line of the container's log. If the engine did not respond, the
+// time for the probe starts again.
+func (p proving) firstReport(ctx context.Context) (line []byte, err error) {
 	for range 2 {
 		bound, cancel := context.WithTimeout(ctx, probeTime)
 		line, err = p.Engine.Head(bound, p.box.Name, maxProof)
@@ -213,11 +213,11 @@ func (p proving) hear(ctx context.Context) (line []byte, err error) {
 	return nil, err
 }
 
-// judge takes a first line for a proof.
+// judge checks the report of the probe.
 func (p proving) judge(b *Boundary, line []byte) error {
 	var found helper.Probed
 	if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &found) != nil || found.Proof == nil && found.Error == "" {
-		return fmt.Errorf("%w: no probe ran inside; first came %q", sandbox.ErrUnproven, line[:min(len(line), 200)])
+		return fmt.Errorf("%w: no probe ran inside; the first output was %q", sandbox.ErrUnproven, line[:min(len(line), 200)])
 	}
 	b.Inside, b.ProbeMS = found.Proof, found.MS
 	if found.Error != "" {
@@ -226,7 +226,7 @@ func (p proving) judge(b *Boundary, line []byte) error {
 	if err := found.Proof.Err(); err != nil {
 		return err
 	}
-	if p.server != nil { // what was refused inside must not have arrived here
+	if p.server != nil { // connections that the probe reports as failed must not have arrived here
 		here := p.server.Arrived()
 		here.Weak = p.Net.Weak != "" && !here.OK
 		b.Inside = append(b.Inside, here)
@@ -234,7 +234,7 @@ func (p proving) judge(b *Boundary, line []byte) error {
 			return err
 		}
 	}
-	spec, err := p.asked()
+	spec, err := p.takeProbeSpec()
 	if err != nil {
 		return err
 	}
@@ -244,25 +244,25 @@ func (p proving) judge(b *Boundary, line []byte) error {
 	return nil
 }
 
-// asked is what the box was asked, which is taken out of its sight: it names
-// this machine's addresses, and they are nothing to an agent.
-func (p proving) asked() (spec helper.ProbeSpec, err error) {
+// takeProbeSpec moves the probe's input out of the container's sight and returns it. The file
+// contains this machine's addresses, which an agent does not need.
+func (p proving) takeProbeSpec() (spec helper.ProbeSpec, err error) {
 	kept := filepath.Join(p.dir, filepath.Base(helper.Probe))
-	if err := os.Rename(p.laid(), kept); err != nil && !errors.Is(err, fs.ErrNotExist) { // gone: by an abl that was killed then
-		return spec, fmt.Errorf("cannot keep the record of a call: %w", err)
+	if err := os.Rename(p.probeFile(), kept); err != nil && !errors.Is(err, fs.ErrNotExist) { // moved by an abl that was killed
+		return spec, fmt.Errorf("cannot change the record of a call: %w", err)
 	}
 	ok, err := readJSON(kept, &spec)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: nobody knows what the probe inside was asked", sandbox.ErrUnproven)
+		err = fmt.Errorf("%w: the input of the probe is missing", sandbox.ErrUnproven)
 	}
 	return spec, err
 }
 
-// killed says that the box was ended from outside, by a signal or for its memory. A Go program
-// that is process 1 ends with 2 at a SIGTERM for which it has no handler yet.
+// killed returns true if the container was ended by a signal or for its memory. A Go program that
+// is process 1 ends with exit code 2 if SIGTERM arrives before it has a handler.
 func (p proving) killed(ctx context.Context) bool {
 	const early, signalled = 2, 128
-	bound, cancel := context.WithTimeout(ctx, probeTime) // its last word may come before its end
+	bound, cancel := context.WithTimeout(ctx, probeTime) // the report may arrive before the end
 	defer cancel()
 	exit, err := p.Engine.Wait(bound, p.box.Name)
 	return err == nil && (exit.OOMKilled || exit.Code == early || exit.Code > signalled)

@@ -126,7 +126,7 @@ func TestFirstWords(t *testing.T) {
 		}, sandbox.Exit{}, "the probe inside left out 1 checks: "},
 		{"could not look", func(sandbox.Box) string { return line(helper.Probed{Error: "no file"}) }, sandbox.Exit{Code: 125}, "no file"},
 		{"found nothing", func(sandbox.Box) string { return line(helper.Probed{Proof: sandbox.Proof{}}) }, sandbox.Exit{}, "nothing was checked"},
-		{"another program", func(sandbox.Box) string { return "hello\n" }, sandbox.Exit{}, `no probe ran inside; first came "hello\n"`},
+		{"another program", func(sandbox.Box) string { return "hello\n" }, sandbox.Exit{}, `no probe ran inside; the first output was "hello\n"`},
 		{"last words alone", func(sandbox.Box) string { return `{"exit":0}` + "\n" }, sandbox.Exit{}, "no probe ran inside"},
 		{"half a line", func(b sandbox.Box) string { return strings.TrimSpace(line(good(b))) }, sandbox.Exit{}, "no probe ran inside"},
 		{"nothing", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 127}, "no probe ran inside"},

@@ -22,26 +22,25 @@ import (
 	"abl/internal/witness"
 )
 
-// Replayer runs the tests that a Verifier saved once more, without the Verifier:
-// no agent, no key and no way out, in a box of its own, from the commit and not
-// from the directory.
+// Replayer runs the tests that a Verifier saved again: without an agent, a key and network access,
+// in a separate container, from the commit and not from the workspace.
 type Replayer struct {
 	App   *App
 	Image string                                                          // the Verifier's
-	Tests func(ctx context.Context, w io.Writer, commit, as string) error // the tree of a commit of the tests, as a tar
+	Tests func(ctx context.Context, w io.Writer, commit, as string) error // writes the tree of a commit of the tests, as a tar
 
 	begun sync.Once
 }
 
-// Against is what stands where the app should be.
+// Against is what the tests are replayed against.
 type Against string
 
-// What tests can be replayed against.
+// The values of Against.
 const (
 	TheApp  Against = "app"
 	NoApp   Against = "no app" // connections are refused
-	Empty   Against = "empty"  // everything is answered with 200 and no body
-	Trouble Against = "500"    // everything is answered with 500
+	Empty   Against = "empty"  // every request gets 200 and no body
+	Trouble Against = "500"    // every request gets 500
 )
 
 // Replay is one run of the saved tests.
@@ -51,17 +50,16 @@ type Replay struct {
 	Source  string // commit that the app is started from, "" for the last one
 	Against Against
 	Limit   time.Duration
-	Cut     <-chan struct{} // closed when its time is up before that, nil for never
-	Cmds    helper.CmdSpec  // what abl-cmd offers; the broker's address is added
+	Cut     <-chan struct{} // closed if it must end before its limit; may be nil
+	Cmds    helper.CmdSpec  // for abl-cmd, without the broker's address
 
-	Altering *witness.Altering // which answers of the app are altered, nil for none
-	Beside   int               // one of those that are made at the same time against an app each, from 0 to AtOnce
+	Altering *witness.Altering // which responses of the app are altered, nil for no alteration
+	Beside   int               // number of this one among simultaneous replays, from 0 to AtOnce-1
 
-	role, called string // the label and the name of what it puts on the engine
+	role, called string // label and name of its containers
 }
 
-// app is the one that a replay is made against. What the tests do to one whose answers are
-// altered is no news.
+// app returns the app of a replay. Events of an app with altered responses are discarded.
 func (r *Replayer) app(p Replay) *App {
 	a := r.App.beside(p.Beside)
 	if p.Altering != nil {
@@ -71,8 +69,8 @@ func (r *Replayer) app(p Replay) *App {
 	return a
 }
 
-// AtOnce is how many replays against an app can be made at the same time. The names of
-// services are the same for all.
+// AtOnce returns how many replays against an app can run at the same time. Services have fixed
+// names, so an app with services allows only one.
 func (r *Replayer) AtOnce() int {
 	if r.App.Port == 0 || r.App.Services != nil {
 		return 1
@@ -80,26 +78,26 @@ func (r *Replayer) AtOnce() int {
 	return 4
 }
 
-// Replayed is what came of it.
+// Replayed is the result of a replay.
 type Replayed struct {
 	Output    []byte        `json:"-"` // of run.sh, at most maxReplay+1 bytes
 	Exit      int           `json:"exit"`
 	Late      bool          `json:"late,omitempty"`       // stopped at its time limit
-	Gone      string        `json:"gone,omitempty"`       // why it shows nothing
-	Fault     bool          `json:"-"`                    // because something was ended that abl did not end: it can be made again
-	AppFailed string        `json:"app_failed,omitempty"` // the app did not start: nothing was run
-	Ends      AppEnds       `json:"-"`                    // of the app that was to go on; its record keeps them
+	Gone      string        `json:"gone,omitempty"`       // why the replay proves nothing
+	Fault     bool          `json:"-"`                    // something other than abl ended a container, so the replay can be repeated
+	AppFailed string        `json:"app_failed,omitempty"` // the app did not start, so no test ran
+	Ends      AppEnds       `json:"-"`                    // how the app ended; its record has the details
 	Took      time.Duration `json:"took_ns"`
 
-	Watched bool               `json:"watched,omitempty"` // a witness stood at the app's door
-	Record  []witness.Exchange `json:"-"`                 // what it saw
+	Watched bool               `json:"watched,omitempty"` // a witness recorded the exchanges with the app
+	Record  []witness.Exchange `json:"-"`                 // these exchanges
 }
 
-// maxReplay bounds the output of run.sh that is read, in bytes.
+// maxReplay is the number of bytes of the output of run.sh that abl reads.
 const maxReplay = 4 << 20
 
-// Run makes one replay. A repetition makes it anew: it costs time and no tokens. While it
-// goes on its record has a name by chance, for the tests see where their files stand.
+// Run runs one replay and replaces an earlier record of it. While the replay runs, its record has a
+// random name, because tests can see the paths of their files.
 func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) {
 	kept := r.App.Project.Call(p.Key)
 	p.role, p.called = strings.ReplaceAll(path.Base(p.Key), " ", "-"), rand.Text()
@@ -128,19 +126,19 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	return out, r.keep(p, at, out)
 }
 
-// once puts all up and runs the tests. It is ErrKilled if anything of it did not stand to the
-// end: whatever the tests printed then is about that.
+// once starts the app and its network and runs the tests. It returns an ErrKilled if something
+// other than abl ended one of the containers, because then the tests' output proves nothing.
 func (r *Replayer) once(ctx context.Context, p Replay) (out Replayed, err error) {
-	up, err := r.stand(ctx, p)
+	up, err := r.startTarget(ctx, p)
 	if err != nil || up.Failed != "" {
 		return Replayed{AppFailed: up.Why()}, err
 	}
 	failpoint.Here("replay.standing")
 	p.Cmds.URL, p.Cmds.Token = up.Broker, up.Token
-	if out, err = r.play(ctx, p, up.URL); err != nil || p.Against != TheApp {
+	if out, err = r.runTests(ctx, p, up.URL); err != nil || p.Against != TheApp {
 		return out, err
 	}
-	why, err := r.app(p).lost(ctx, p.Key, true)
+	why, err := r.app(p).endedBy(ctx, p.Key, true)
 	if err == nil && why != "" {
 		err = fmt.Errorf("%w: %s", ErrKilled, why)
 	}
@@ -153,10 +151,9 @@ func (r *Replayer) once(ctx context.Context, p Replay) (out Replayed, err error)
 	return out, err
 }
 
-// stand puts up what the tests are run against, and the holder of their network. What
-// answers in the app's place says of every command that it was done, or the tests would
-// fail for the wrong reason.
-func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
+// startTarget starts what the tests run against, and the holder of their network. A null app
+// reports success for every command, because otherwise the tests would fail for another reason.
+func (r *Replayer) startTarget(ctx context.Context, p Replay) (up Up, err error) {
 	a := r.app(p)
 	up = a.up(helper.BrokerSpec{App: a.Spec.App, Token: rand.Text()})
 	if p.Against == TheApp {
@@ -169,33 +166,32 @@ func (r *Replayer) stand(ctx context.Context, p Replay) (up Up, err error) {
 	}
 	box := a.Tool("holder-"+p.called, a.Labels("witness", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
-	// A witness writes a record, as its owner; whatever stands in the app's place is the same to the tests.
+	// A witness writes its record as this user. All targets use the same user.
 	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID)
 	app, broker := here(a.Port), here(helper.BrokerPort)
 	args := []string{"--commands", broker, "--door", helper.Door}
 	switch {
 	case p.Against == TheApp:
 		return up, r.watch(ctx, p, box)
-	case p.Against == NoApp: // nobody listens
+	case p.Against == NoApp: // nothing listens
 	case a.program():
-		args = append(args, "--ran", standing[helper.KindCommand][p.Against])
+		args = append(args, "--ran", nullResponses[helper.KindCommand][p.Against])
 	default:
-		args = append(args, "--null", app+"="+standing[a.Spec.App.Kind][p.Against])
+		args = append(args, "--null", app+"="+nullResponses[a.Spec.App.Kind][p.Against])
 	}
 	box.Tmpfs = []sandbox.Tmpfs{{Target: helper.Door, Size: 1 << 20, Mode: "0700", Owned: true}}
 	return up, a.startNamespace(ctx, box, args...)
 }
 
-// standing is every answer of what stands in the app's place, by the app's kind: a status, a
-// line, or what comes of a run.
-var standing = map[string]map[Against]string{
+// nullResponses are the responses of null apps by the app's kind: a status, a line, or the result
+// of a run.
+var nullResponses = map[string]map[Against]string{
 	"":                 {Empty: "200", Trouble: "500"},
 	helper.KindTCP:     {Empty: "line:", Trouble: "line:error\n"},
 	helper.KindCommand: {Empty: `{"exit":0}`, Trouble: `{"exit":1,"stderr":"ZXJyb3IK"}`},
 }
 
-// watch puts the witness up, which is the holder of the tests' network, and their
-// only way to the app.
+// watch starts the witness, which holds the tests' network and is their only route to the app.
 func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
 	a, rec := r.app(p), Record{filepath.Join(r.App.Project.Call(p.Key), "witness")}
 	asJSON := map[string]any{}
@@ -224,12 +220,12 @@ func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
 	return a.startNamespace(ctx, box, args...)
 }
 
-// seen is the file in which the witness of a replay keeps what it saw.
+// seen returns the file in which the witness of a replay records exchanges.
 func (r *Replayer) seen(p Replay) string {
 	return filepath.Join(r.App.Project.Call(p.Key), "witness", "record")
 }
 
-// witnessed ends the witness, and reads what it has written down until then.
+// witnessed stops the witness and reads its record.
 func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error {
 	a := r.app(p)
 	if err := a.Engine.Stop(ctx, a.holder(p.called), time.Second); err != nil {
@@ -243,7 +239,7 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 	if out.Record, err = witness.ReadRecord(f); err != nil {
 		return err
 	}
-	if a.program() { // what goes to its broker besides is no request to it
+	if a.program() { // other requests to the broker are not runs of the program
 		out.Record = slices.DeleteFunc(out.Record, func(x witness.Exchange) bool { return x.Target != witness.RunTarget })
 	}
 	for i := range out.Record {
@@ -259,9 +255,9 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 	return cleanAll(a.Safe, filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
 }
 
-// play runs run.sh to its end. The tests stand in a volume below the folder that the
-// Verifier knows, so that each replay begins with the commit.
-func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed, err error) {
+// runTests runs run.sh to its end. The tests are in a volume, so that each replay begins with the
+// files of the commit.
+func (r *Replayer) runTests(ctx context.Context, p Replay, url string) (out Replayed, err error) {
 	a, place, open := r.app(p), p.called, r.App.Port == 0 && p.Against == TheApp
 	reach := joining(a.holder(place), sandbox.Reach{Self: []string{helper.AppAlias}})
 	if open {
@@ -278,8 +274,17 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	}
 	dir, whole := a.Project.Call(p.Key), context.WithoutCancel(ctx)
 	one := &batch{
-		proving: proving{Boxes: a.Boxes, project: a.Project, dir: dir, box: box, rule: ofReplay(a.Project, a.ID, dir, p.called, place, !open), secret: a.Safe},
-		run:     helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests}, limit: p.Limit, grace: time.Second,
+		proving: proving{
+			Boxes:   a.Boxes,
+			project: a.Project,
+			dir:     dir,
+			box:     box,
+			rule:    ofReplay(a.Project, a.ID, dir, p.called, place, !open),
+			secret:  a.Safe,
+		},
+		run:    helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests},
+		limit:  p.Limit,
+		grace:  time.Second,
 		asJSON: map[string]any{"commands.json": p.Cmds},
 		tree:   func(w io.Writer, as string) error { return r.Tests(whole, w, p.Commit, as) },
 	}
@@ -293,8 +298,8 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	}
 	out.Exit, out.Late, out.Took = exit.Code, late, time.Since(begun)
 	why, err := ended(ctx, one, exit, &out)
-	if err == nil && gone(ctx, a.Engine, a.holder(place)) { // all that the tests met from then on was its absence
-		why = a.holder(place) + " ended before the tests did, which stands at the app's port: it was killed, or they had too much under way at a time"
+	if err == nil && gone(ctx, a.Engine, a.holder(place)) { // from then on the tests could not reach the app
+		why = a.holder(place) + " ended before the tests did, which forwards to the app: it was killed, or the tests had too many connections at a time"
 	}
 	if err == nil && why != "" {
 		err = fmt.Errorf("%w: %s", ErrKilled, why)
@@ -308,9 +313,9 @@ func (r *Replayer) play(ctx context.Context, p Replay, url string) (out Replayed
 	return out, r.witnessed(ctx, p, &out)
 }
 
-// ended reports who else than abl or run.sh ended the tests, "" for nobody, and what kept
-// run.sh from being run at all. A run.sh that was killed counts as ended by the machine: the
-// kernel does that when memory is short.
+// ended returns how something other than abl or run.sh ended the tests, "" if nothing did. It sets
+// out.Gone if run.sh could not be started. A killed run.sh counts as ended by the machine: the
+// kernel kills processes if memory is short.
 func ended(ctx context.Context, one *batch, exit sandbox.Exit, out *Replayed) (why string, err error) {
 	switch {
 	case out.Late:
@@ -336,7 +341,7 @@ func ended(ctx context.Context, one *batch, exit sandbox.Exit, out *Replayed) (w
 	return why, err
 }
 
-// read takes what was printed, once the box is gone.
+// read removes the container, then cleans and reads the output.
 func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 	if err := one.Engine.Remove(ctx, one.box.Name); err != nil {
 		return err
@@ -353,7 +358,7 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 	return err
 }
 
-// clear removes all that a replay has put up, or an abl that was killed in it.
+// clear removes everything that a replay has started, or that a killed abl left of it.
 func (r *Replayer) clear(ctx context.Context, p Replay) error {
 	a := r.app(p)
 	_, err := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelRole: p.role}, nil)

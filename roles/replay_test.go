@@ -70,7 +70,7 @@ func TestReplayFaults(t *testing.T) {
 		{"what stands at the app's port is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
 			kill(t, s, b.Reach.Join)
 			return sandbox.Exit{}
-		}, "ended before the tests did, which stands at the app's port", false},
+		}, "ended before the tests did, which forwards to the app", false},
 		{"the app is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
 			kill(t, s, app)
 			return sandbox.Exit{Code: 1}

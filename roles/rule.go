@@ -15,46 +15,51 @@ import (
 	"abl/internal/state"
 )
 
-// rule says what a box may be, whatever was intended. It is written out here and
-// takes nothing from what puts boxes together (Mounts, boxFor, Site.Reach), so that a
-// slip there is refused before the start, and found again from inside.
+// rule describes what a container may have. It does not use the code that describes containers
+// (Mounts, boxFor, Boxes.Reach), so that an error there is detected before the start, and again
+// from inside.
 type rule struct {
 	id       string          // of the project on the engine
 	mounts   []sandbox.Mount // all of them
-	holder   string          // place whose network is joined, "" for none
+	holder   string          // place whose network is joined, "" for no network
 	networks []string        // that this network may be on
-	absent   []string        // paths where nothing is
+	absent   []string        // paths that must not exist
 }
 
+// ofRole returns the rule for a call of a role, whose record is dir.
+
 // ofRole is the rule for a call of a role, whose record is dir.
-func ofRole(r Role, p state.Project, id, dir string, door bool) rule {
+func ofRole(r Role, p state.Project, id, dir string, proxied bool) rule {
 	rules := rule{id: id, absent: unseen(r, p)}
 	switch {
 	case r.Alone:
-		rules.mounts = append(calls(dir), sandbox.Mount{What: sandbox.Workspace, Source: p.Src, Target: "/workspace/src", ReadOnly: r.Sealed})
+		source := sandbox.Mount{What: sandbox.Workspace, Source: p.Src, Target: "/workspace/src", ReadOnly: r.Sealed}
+		rules.mounts = append(callMounts(dir), source)
 		rules.holder, rules.networks = "builder", []string{"builder"}
 	case r.App:
-		rules.mounts = append(calls(dir), workspace(p, p.Tests, "/workspace/tests")...)
-		if rules.holder, rules.networks = "verifier", []string{"verifier"}; !door {
+		rules.mounts = append(callMounts(dir), workspaceMounts(p, p.Tests, "/workspace/tests")...)
+		if rules.holder, rules.networks = "verifier", []string{"verifier"}; !proxied {
 			rules.networks = append(rules.networks, "app")
 		}
 	default:
-		rules.mounts = append(calls(dir), workspace(p, p.Src, "/workspace/src")...)
+		rules.mounts = append(callMounts(dir), workspaceMounts(p, p.Src, "/workspace/src")...)
 		rules.holder, rules.networks = "builder", []string{"builder", "trial"}
 	}
 	return rules
 }
 
-// ofApp is the rule for the app at a place, whose record is dir. It sees a view of the source, or
-// a copy.
+// ofApp returns the rule for the app at a place, whose record is dir. The app sees a view of the
+// source, or a copy.
 func ofApp(p state.Project, id, dir, holder string, copied bool) rule {
 	tree := BoxName(id, holder+"-tree")
 	if copied {
 		tree = BoxName(id, holder+"-scratch")
 	}
 	return rule{
-		id: id, holder: holder, networks: []string{"app"},
-		absent: append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
+		id:       id,
+		holder:   holder,
+		networks: []string{"app"},
+		absent:   append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
 		mounts: []sandbox.Mount{
 			{What: sandbox.Tree, Source: tree, Target: "/workspace/src"},
 			{What: sandbox.Empty, Source: filepath.Join(p.Root, ".abl/logs/calls/.empty"), Target: "/workspace/src/.git", ReadOnly: true},
@@ -65,50 +70,50 @@ func ofApp(p state.Project, id, dir, holder string, copied bool) rule {
 	}
 }
 
-// ofReplay is the rule for the tests of a commit, in a volume of the replay's name. Where the app
-// has no door they are on its network.
-func ofReplay(p state.Project, id, dir, name, holder string, door bool) rule {
+// ofReplay returns the rule for the tests of a commit, in a volume named after the replay. Without
+// a proxy the tests are on the app's network.
+func ofReplay(p state.Project, id, dir, name, holder string, proxied bool) rule {
 	rules := rule{
 		id: id, holder: holder, absent: unseen(Verifier, p),
-		mounts: append(calls(dir), scratch(id, name)),
+		mounts: append(callMounts(dir), scratch(id, name)),
 	}
-	if !door {
+	if !proxied {
 		rules.networks = []string{"app", "verifier"}
 	}
 	return rules
 }
 
-// ofBuild is the rule for a build of code-commit, in a volume of the build's name.
+// ofBuild returns the rule for a build of code-commit, in a volume named after the build.
 func ofBuild(id, dir, name string, absent []string, gated bool) rule {
-	rules := rule{id: id, absent: absent, mounts: append(calls(dir), scratch(id, name))}
+	rules := rule{id: id, absent: absent, mounts: append(callMounts(dir), scratch(id, name))}
 	if gated {
 		rules.holder, rules.networks = "builder", []string{"builder"}
 	}
 	return rules
 }
 
-// ofPreparation is the rule for app.prepare, which runs in the Builder's workspace or in an export
-// without a history.
+// ofPreparation returns the rule for app.prepare, which runs in the Builder's workspace or in an
+// export without .git.
 func ofPreparation(p state.Project, id, dir string, gated, exported bool) rule {
 	rules := ofBuild(id, dir, "", append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")), gated)
-	source := workspace(p, p.Src, "/workspace/src")[:2]
+	source := workspaceMounts(p, p.Src, "/workspace/src")[:2]
 	if exported {
 		source = source[:1]
 	}
-	rules.mounts = append(calls(dir), source...)
+	rules.mounts = append(callMounts(dir), source...)
 	if gated {
-		rules.networks = []string{"builder", "trial"} // a Builder's, in which nobody else is meanwhile
+		rules.networks = []string{"builder", "trial"} // the Builder's, which no call uses at that time
 	}
 	return rules
 }
 
-// scratch is the volume of a replay or a build.
+// scratch returns the volume of a replay or a build.
 func scratch(id, name string) sandbox.Mount {
 	return sandbox.Mount{What: sandbox.Scratch, Source: BoxName(id, name), Target: "/workspace"}
 }
 
-// calls are what every call has of its own record.
-func calls(dir string) []sandbox.Mount {
+// callMounts returns the mounts of a call's own record.
+func callMounts(dir string) []sandbox.Mount {
 	return []sandbox.Mount{
 		{What: sandbox.CallIn, Source: filepath.Join(dir, "in"), Target: "/abl/in", ReadOnly: true},
 		{What: sandbox.CallOut, Source: filepath.Join(dir, "stdout"), Target: "/abl/out/stdout"},
@@ -116,8 +121,8 @@ func calls(dir string) []sandbox.Mount {
 	}
 }
 
-// workspace is a role's own directory, its history and the specs.
-func workspace(p state.Project, dir, target string) []sandbox.Mount {
+// workspaceMounts returns the mounts of a role's workspace, its .git and the specs.
+func workspaceMounts(p state.Project, dir, target string) []sandbox.Mount {
 	return []sandbox.Mount{
 		{What: sandbox.Workspace, Source: dir, Target: target},
 		{What: sandbox.GitDir, Source: filepath.Join(dir, ".git"), Target: target + "/.git", ReadOnly: true},
@@ -125,40 +130,40 @@ func workspace(p state.Project, dir, target string) []sandbox.Mount {
 	}
 }
 
-// check holds an intent to the rule.
+// check compares a container's description with the rule.
 func (r rule) check(box sandbox.Box) sandbox.Proof {
 	return sandbox.Proof{
-		sandbox.Same("rule of mounts", words(r.mounts), words(box.Mounts)),
-		sandbox.Same("rule of memory mounts", "/home/agent /tmp", bounded(box.Tmpfs)),
+		sandbox.Same("rule of mounts", mountText(r.mounts), mountText(box.Mounts)),
+		sandbox.Same("rule of memory mounts", "/home/agent /tmp", tmpfsText(box.Tmpfs)),
 		r.reach(box.Reach),
 		sandbox.Same("rule of users", "", privileged(box)),
 		sandbox.Same("rule of limits", "", unlimited(box.Limits)),
 	}
 }
 
-// words are mounts in words, sorted. A volume has its name and what it is for.
-func words(mounts []sandbox.Mount) string {
+// mountText lists mounts, sorted. A volume is shown with its name and purpose.
+func mountText(mounts []sandbox.Mount) string {
 	var all []string
 	for _, m := range mounts {
-		source, way := m.Source, "read and write"
+		source, mode := m.Source, "read and write"
 		if m.What.IsVolume() {
 			source = fmt.Sprintf("the %s volume %s", m.What, source)
 		}
 		if m.ReadOnly {
-			way = "read-only"
+			mode = "read-only"
 		}
-		all = append(all, fmt.Sprintf("%s is %s, %s", m.Target, source, way))
+		all = append(all, fmt.Sprintf("%s is %s, %s", m.Target, source, mode))
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ")
 }
 
-// bounded are the targets of memory mounts; one without a bound is named as that.
-func bounded(mounts []sandbox.Tmpfs) string {
+// tmpfsText lists the targets of memory mounts, and marks those without a size limit.
+func tmpfsText(mounts []sandbox.Tmpfs) string {
 	var all []string
 	for _, t := range mounts {
 		if t.Size <= 0 {
-			t.Target += " without a bound"
+			t.Target += " without a limit"
 		}
 		all = append(all, t.Target)
 	}
@@ -166,25 +171,24 @@ func bounded(mounts []sandbox.Tmpfs) string {
 	return strings.Join(all, " ")
 }
 
-// cutOff says that a box has no network at all, by the engine's record: there is
-// nothing to try from inside.
-func cutOff(box sandbox.Box) bool { return box.Reach.Join == "" && len(box.Reach.Endpoints) == 0 }
+// hasNoNetwork returns true for a container without any network.
+func hasNoNetwork(box sandbox.Box) bool { return box.Reach.Join == "" && len(box.Reach.Endpoints) == 0 }
 
-// reaches names the networks that a box may be on, as the engine knows them.
-func (r rule) reaches() (all []string) {
+// networkNames returns the engine's names of the networks that a container may be on.
+func (r rule) networkNames() (all []string) {
 	for _, place := range r.networks {
 		all = append(all, BoxName(r.id, "net-"+place))
 	}
 	return all
 }
 
-// reach checks whose network is joined, and what that is on.
+// reach checks which network a container joins.
 func (r rule) reach(got sandbox.Reach) sandbox.Check {
 	check := sandbox.Check{Name: "rule of networks", Want: "none"}
 	if r.holder != "" {
 		check.Want = fmt.Sprintf("that of %s, on %s", r.holder, cmp.Or(strings.Join(r.networks, ", "), "none"))
 	}
-	allowed := r.reaches()
+	allowed := r.networkNames()
 	var on []string
 	check.OK = len(got.Endpoints) == 0 && !got.Resolve
 	for _, end := range append(slices.Clone(got.Endpoints), got.Through...) {
@@ -200,77 +204,82 @@ func (r rule) reach(got sandbox.Reach) sandbox.Check {
 	return check
 }
 
-// privileged says in what a box is more than an ordinary user's.
+// privileged names the privileges of a container that an agent's must not have.
 func privileged(box sandbox.Box) string {
 	uid, gid, both := strings.Cut(box.User, ":")
-	return thoseThat(map[string]bool{
-		"root":      strings.Trim(uid, "0") == "" || strings.Trim(gid, "0") == "" || !both,
-		"a service": box.Loose, "a holder": box.Seals, "among the processes of another": box.Below,
+	return trueNames(map[string]bool{
+		"root":                           strings.Trim(uid, "0") == "" || strings.Trim(gid, "0") == "" || !both,
+		"a service":                      box.Loose,
+		"a holder":                       box.Seals,
+		"among the processes of another": box.Below,
 	})
 }
 
-// unlimited names what a box may have without end.
+// unlimited names the missing limits of a container.
 func unlimited(l sandbox.Limits) string {
-	return thoseThat(map[string]bool{
-		"memory without a limit": l.Memory <= 0, "cpus without a limit": l.CPUs <= 0, "processes without a limit": l.Pids <= 0,
-		"file size without a limit": l.FileSize <= 0, "open files without a limit": l.OpenFile <= 0,
+	return trueNames(map[string]bool{
+		"memory without a limit":     l.Memory <= 0,
+		"cpus without a limit":       l.CPUs <= 0,
+		"processes without a limit":  l.Pids <= 0,
+		"file size without a limit":  l.FileSize <= 0,
+		"open files without a limit": l.OpenFile <= 0,
 	})
 }
 
-// thoseThat names what is.
-func thoseThat(are map[string]bool) string {
-	maps.DeleteFunc(are, func(_ string, is bool) bool { return !is })
-	return strings.Join(slices.Sorted(maps.Keys(are)), ", ")
+// trueNames returns the sorted names whose value is true.
+func trueNames(values map[string]bool) string {
+	maps.DeleteFunc(values, func(_ string, is bool) bool { return !is })
+	return strings.Join(slices.Sorted(maps.Keys(values)), ", ")
 }
 
-// ErrSource means that what a container is about to see of this machine is not
-// what abl laid out. An engine follows links, as root, and asks nobody.
+// ErrSource means that a path of this machine is not the file or directory that abl created for a
+// container. An engine follows links as root.
 var ErrSource = errors.New("cannot show this to a container")
 
-// checkSources looks at everything of this machine that mounts would show,
-// right before a container is made: real directories below the project, reached
-// without a link, none of them in another. The files for output are plain files.
+// checkSources checks the sources of mounts right before a container is created. They must be real
+// directories below the project, without a link in their path, and none inside of another. The
+// files for output must be regular files.
 func checkSources(p state.Project, mounts []sandbox.Mount) error {
-	if err := apart(p); err != nil {
+	if err := checkSeparate(p); err != nil {
 		return err
 	}
 	for _, m := range mounts {
 		if m.What.IsVolume() {
 			continue // the engine's own storage
 		}
-		way, err := wayTo(p, m.Source)
+		steps, err := statPath(p, m.Source)
 		if err != nil {
 			return err
 		}
-		switch is := way[len(way)-1]; {
+		switch is := steps[len(steps)-1]; {
 		case m.What == sandbox.CallOut && !is.Mode().IsRegular():
-			return refuse(p, m.Source, "it is not a plain file")
+			return sourceError(p, m.Source, "it is not a plain file")
 		case m.What != sandbox.CallOut && !is.IsDir():
-			return refuse(p, m.Source, "it is not a directory")
-		case elsewhere(p, is):
-			return refuse(p, m.Source, "it is the project itself, or the home or root directory, under another name")
+			return sourceError(p, m.Source, "it is not a directory")
+		case forbidden(p, is):
+			return sourceError(p, m.Source, "it is the project itself, or the home or root directory, under another name")
 		}
 	}
 	return nil
 }
 
-// elsewhere says that a directory is one that no container is ever to see.
-func elsewhere(p state.Project, is fs.FileInfo) bool {
-	home, _ := os.UserHomeDir() // "" is none
+// forbidden returns true for a directory that no container may see.
+func forbidden(p state.Project, is fs.FileInfo) bool {
+	home, _ := os.UserHomeDir() // "" is ignored below
 	return slices.ContainsFunc([]string{p.Root, filepath.Dir(p.State()), home, "/"}, func(path string) bool {
 		other, err := os.Stat(path)
 		return err == nil && os.SameFile(is, other)
 	})
 }
 
-// wayTo looks at every step from the project's root down to path, the root
-// first. None of them may be a link.
-func wayTo(p state.Project, path string) ([]fs.FileInfo, error) {
+// statPath returns the file infos of each directory from the project's root to path, the root
+// first. It fails if one of them is a link.
+func statPath(p state.Project, path string) ([]fs.FileInfo, error) {
 	rel, err := filepath.Rel(p.Root, path)
 	if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
-		return nil, refuse(p, path, "it is not below the project")
+		return nil, sourceError(p, path, "it is not below the project")
 	}
-	var way []fs.FileInfo
+	var steps []fs.FileInfo
 	at := p.Root
 	for _, step := range append([]string{"."}, strings.Split(rel, "/")...) {
 		at = filepath.Join(at, step)
@@ -279,33 +288,33 @@ func wayTo(p state.Project, path string) ([]fs.FileInfo, error) {
 			return nil, fmt.Errorf("%w: %w", ErrSource, err)
 		}
 		if is.Mode()&fs.ModeSymlink != 0 {
-			return nil, refuse(p, path, fmt.Sprintf("%q is a link; put the real directory there", p.Rel(at)))
+			return nil, sourceError(p, path, fmt.Sprintf("%q is a link; put the real directory there", p.Rel(at)))
 		}
-		way = append(way, is)
+		steps = append(steps, is)
 	}
-	return way, nil
+	return steps, nil
 }
 
-// apart refuses workspaces, specs and records of which one is, or lies in,
-// another, be it under another name, as a bind mount gives one.
-func apart(p state.Project) error {
+// checkSeparate fails if one of the workspaces, the specs and the records is or contains another,
+// also under another name, such as through a bind mount.
+func checkSeparate(p state.Project) error {
 	places := []string{p.Src, p.Tests, p.Specs(), p.Calls()}
 	for i, inner := range places {
-		way, err := wayTo(p, inner)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // of that whoever mounts it is told
+		steps, err := statPath(p, inner)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a missing path fails at its mount
 			return err
 		}
 		for k, outer := range places {
 			end, err := os.Lstat(outer)
-			through := func(step fs.FileInfo) bool { return os.SameFile(step, end) }
-			if err == nil && i != k && slices.ContainsFunc(way, through) {
-				return refuse(p, inner, fmt.Sprintf("it is, or lies in, %q", p.Rel(outer)))
+			same := func(step fs.FileInfo) bool { return os.SameFile(step, end) }
+			if err == nil && i != k && slices.ContainsFunc(steps, same) {
+				return sourceError(p, inner, fmt.Sprintf("it is, or is inside of, %q", p.Rel(outer)))
 			}
 		}
 	}
 	return nil
 }
 
-func refuse(p state.Project, path, why string) error {
+func sourceError(p state.Project, path, why string) error {
 	return fmt.Errorf("%w: %q: %s", ErrSource, p.Rel(path), why)
 }

@@ -50,7 +50,7 @@ var wrongs = map[string]struct {
 	"a service's capabilities": {func(_ *wrong, b *sandbox.Box) { b.Loose = true }, ""},
 	"a holder's capabilities":  {func(_ *wrong, b *sandbox.Box) { b.Seals = true }, ""},
 	"a key in its environment": {func(_ *wrong, b *sandbox.Box) { b.Env = append(b.Env, "K=swordfish-swordfish") }, ""},
-	"memory without a bound":   {func(_ *wrong, b *sandbox.Box) { b.Tmpfs[0].Size = 0 }, ""},
+	"memory without a limit":   {func(_ *wrong, b *sandbox.Box) { b.Tmpfs[0].Size = 0 }, ""},
 }
 
 // wrong is a project on a real engine, and the Verifier's box there.
@@ -251,7 +251,7 @@ func (w *wrong) seen(t *testing.T, name, check string, p proving) {
 		t.Errorf("%s: the engine has another box than was meant: %v", name, err)
 	}
 	env, err := w.engine.Env(t.Context(), p.box.Name)
-	must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, boundaryFile)), p.layOut(env, nil), w.engine.Start(t.Context(), p.box.Name)))
+	must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, boundaryFile)), p.writeProbeSpec(env, nil), w.engine.Start(t.Context(), p.box.Name)))
 	if err := p.after(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("%s: nothing is found from inside: %v", name, err)
 	}

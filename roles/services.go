@@ -17,32 +17,40 @@ import (
 	"abl/internal/sandbox"
 )
 
-// ServiceBox is a further container on the app's network, and on one beside the Builder.
+// ServiceBox is a service of the app in a container on the app's network. The Builder's calls get
+// separate containers of the same services.
 type ServiceBox struct {
 	helper.Service
 	Image string            `json:"-"`
 	Env   []string          `json:"-"`
-	Files map[string][]byte `json:"-"` // put into it before its start, by path
+	Files map[string][]byte `json:"-"` // copied into it before its start, by path
 }
 
-// ErrService means that a service of the app did not come up: no contract is
-// broken by that, the set-up is.
+// ErrService means that a service of the app did not start. This breaks no contract: the user has
+// to change the set-up.
 var ErrService = errors.New("cannot start the service")
 
-// services are those of the app, which its broker waits for.
+// services starts the services of the app. Its broker waits for them.
 func (a *App) services(ctx context.Context, key string, until time.Time) error {
 	return a.startServices(ctx, placeService, a.Services, key, until)
 }
 
-// startServices starts the further containers at places of a kind, fresh. Each has a
-// holder, for what an app can make a database do shall have no more reach than the app. A
-// foreign image knows no deadline: its programs live below the holder's and end with it.
+// startServices starts new containers of services. Each has its own holder, so that a database has
+// no more network access than the app that uses it. Programs of a foreign image know no deadline:
+// they run in the process namespace of the holder and end with it.
 func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox, key string, until time.Time) error {
 	for _, svc := range all {
 		place := kind + svc.Name
 		box := sandbox.Box{
-			Name: s.name(place), Image: svc.Image, Env: svc.Env, Loose: true, Limits: s.Limits, Shm: s.Spaces.Shm, Labels: s.Labels("service", "", key, until),
-			Reach: s.joined(place), Below: true,
+			Name:   s.name(place),
+			Image:  svc.Image,
+			Env:    svc.Env,
+			Loose:  true,
+			Limits: s.Limits,
+			Shm:    s.Spaces.Shm,
+			Labels: s.Labels("service", "", key, until),
+			Reach:  s.joined(place),
+			Below:  true,
 		}
 		err := s.startHolder(ctx, place, until)
 		if err == nil {
@@ -61,8 +69,8 @@ func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox
 	return nil
 }
 
-// seed puts files into a service that was made. The folder of each is the image's: one that
-// was made here would have another owner than the image's programs want.
+// seed copies files into the container of a service before its start. Their folders must exist in
+// the image: folders that abl creates would not have the owner that the image's programs need.
 func (s *Boxes) seed(ctx context.Context, name string, files map[string][]byte) error {
 	for _, to := range slices.Sorted(maps.Keys(files)) {
 		err := s.Engine.CopyIn(ctx, name, path.Dir(to), func(out io.Writer) error {
@@ -74,13 +82,13 @@ func (s *Boxes) seed(ctx context.Context, name string, files map[string][]byte) 
 			return errors.Join(err, w.Close())
 		})
 		if err != nil {
-			return fmt.Errorf("cannot put a file at %q, whose folder its image has to have: %w", to, err)
+			return fmt.Errorf("cannot copy a file to %q, its folder must exist in the image: %w", to, err)
 		}
 	}
 	return nil
 }
 
-// removeServices removes those of a kind of place, with what they keep.
+// removeServices removes services with their volumes.
 func (s *Boxes) removeServices(ctx context.Context, kind string, all []ServiceBox) error {
 	var errs []error
 	for _, svc := range all {
@@ -89,8 +97,9 @@ func (s *Boxes) removeServices(ctx context.Context, kind string, all []ServiceBo
 	return errors.Join(errs...)
 }
 
-// words are the last lines that a box printed but for its first ones, with what goes before them.
-func (s *Boxes) words(ctx context.Context, name string, first int) string {
+// logTail returns the last lines of a container's log after its first lines, with a colon before
+// them, or "".
+func (s *Boxes) logTail(ctx context.Context, name string, first int) string {
 	const most, last = 1 << 10, 3
 	data, err := s.Engine.Logs(ctx, name, most)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
@@ -101,19 +110,19 @@ func (s *Boxes) words(ctx context.Context, name string, first int) string {
 	return ": " + text
 }
 
-// serviceFailed is the error of a service that did not answer, with its own last words. An app
-// can have made up the name.
+// serviceFailed returns the error of a service that did not respond, with the end of its log. The
+// app may have invented the name.
 func (s *Boxes) serviceFailed(ctx context.Context, kind string, all []ServiceBox, name, detail string) error {
 	if slices.ContainsFunc(all, func(svc ServiceBox) bool { return svc.Name == name }) {
-		if words := s.words(ctx, s.name(kind+name), 0); words != "" {
-			detail += "; its log ends" + words
+		if text := s.logTail(ctx, s.name(kind+name), 0); text != "" {
+			detail += "; its log ends" + text
 		}
 	}
 	return fmt.Errorf("%w %q: %s", ErrService, name, s.Safe.Line(detail))
 }
 
-// Trials starts services like the app's beside the Builder's calls, fresh for the call key,
-// and waits until they answer. They end with until.
+// Trials starts new services for the Builder's call key, and waits until they respond. They end at
+// until.
 func (s *Boxes) Trials(ctx context.Context, all []ServiceBox, key string, until time.Time) error {
 	if len(all) == 0 {
 		return nil
@@ -129,12 +138,12 @@ func (s *Boxes) Trials(ctx context.Context, all []ServiceBox, key string, until 
 	return err
 }
 
-// EndTrials removes the services beside the Builder's calls.
+// EndTrials removes the services of the Builder's calls.
 func (s *Boxes) EndTrials(ctx context.Context, all []ServiceBox) error {
 	return s.removeServices(ctx, placeTrial, all)
 }
 
-// awaitTrials asks from where the Builder will: by name, and in no other network.
+// awaitTrials waits until the services respond, in the network of the Builder.
 func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) error {
 	spec, err := json.Marshal(all)
 	if err != nil {
@@ -160,14 +169,14 @@ func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) e
 	var saw helper.Event
 	switch err := json.Unmarshal(line, &saw); {
 	case err != nil:
-		return fmt.Errorf("cannot wait for the services: it said %q", line)
+		return fmt.Errorf("cannot wait for the services: the probe printed %q", line)
 	case saw.Event != "ready":
 		return s.serviceFailed(whole, placeTrial, all, saw.Name, saw.Detail)
 	}
 	return nil
 }
 
-// StartTime is how long services may take until they answer.
+// StartTime returns how long services may take until they respond.
 func StartTime(all []ServiceBox) (most time.Duration) {
 	for _, s := range all {
 		most += time.Duration(s.TimeoutMS) * time.Millisecond

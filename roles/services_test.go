@@ -137,11 +137,11 @@ func TestTrialsFail(t *testing.T) {
 	}
 	r = newTrialRig(t, `{"event":"ready"}`)
 	r.engine.Fail("CopyIn", 1, errors.New("no such folder"))
-	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), `service "db": cannot put a file at "/etc/db.conf", whose folder its image has to have: `) {
+	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), `service "db": cannot copy a file to "/etc/db.conf", its folder must exist in the image: `) {
 		t.Errorf("without a folder: %v", err)
 	}
 	r = newTrialRig(t, "rubbish")
-	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot wait for the services: it said") {
+	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot wait for the services: the probe printed") {
 		t.Errorf("rubbish: %v", err)
 	}
 	r = newTrialRig(t, `{"event":"ready"}`)

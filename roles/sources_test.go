@@ -115,7 +115,7 @@ func TestSourcesOverlap(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := checkSources(q, nil); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is, or lies in") {
+		if err := checkSources(q, nil); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is, or is inside of") {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -112,7 +112,7 @@ func TestPrepareReachesTheBuilder(t *testing.T) {
 	lacks(t, "the first prompt", promptOf(p, "p1-build-1.1"), "Dependencies may be missing")
 	for key, want := range map[string]string{
 		"p1-build-2.1": "app.prepare ended with exit code 3",
-		"p1-build-3.1": `app.prepare changed "package-lock.json", and abl undid that`,
+		"p1-build-3.1": `app.prepare changed "package-lock.json", and abl undid the change`,
 	} {
 		wants(t, "the prompt of "+key, promptOf(p, key), "- Dependencies may be missing: "+want, "OBSERVED:", prepare)
 	}

@@ -107,12 +107,12 @@ func endsByItself(t *testing.T, p *lab.Project) {
 	}
 	wants(t, "the fifth Builder's prompt", promptOf(p, "p1-build-5.1"),
 		"SPEC: run the app → it goes on until it is stopped",
-		"the app ended by itself with exit code 7, ", "its container ended by itself with exit code 137")
+		"the app ended on its own with exit code 7, ", "its container ended on its own with exit code 137")
 	wants(t, "the sixth Builder's prompt", promptOf(p, "p1-build-6.1"), "INPUT: the requests of the saved tests",
-		"the app ended by itself with exit code 8, ")
+		"the app ended on its own with exit code 8, ")
 	wants(t, "the tests' history", p.Git(".abl/tests", "show", "HEAD~1:failed_specs.md"),
-		"the app ended by itself with exit code 8, ")
-	wants(t, "the notes", notesOf(t, r.Stdout), "the app ended by itself with exit code 0, ",
+		"the app ended on its own with exit code 8, ")
+	wants(t, "the notes", notesOf(t, r.Stdout), "the app ended on its own with exit code 0, ",
 		"a declared command ended the app with exit code 137")
 }
 
