@@ -66,7 +66,7 @@ func (u Up) Why() string { return withPrinted(u.Failed, u.Printed) }
 // dir returns the folder with the app's files of a call.
 func (a *App) dir(key string) string { return filepath.Join(a.Project.Call(key), "app") }
 
-// The names of the app's container and volumes on the engine.
+// box, scratch and tree return the engine's names of the app's container and volumes.
 func (a *App) box() string     { return a.name(a.at()) }
 func (a *App) scratch() string { return a.name(a.at() + "-scratch") }
 func (a *App) tree() string    { return a.name(a.at() + "-tree") }

@@ -37,9 +37,6 @@ type batch struct {
 
 // start creates the container, copies the tree into its volume, and starts it. begun is the
 // time of the request to start: the program does not wait until abl has checked the proof.
-
-// start makes the box, fills its volume with the tree, and starts it. begun is when the
-// engine was told to: the program does not wait for the proof to be read.
 func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 	whole, kind, rec := context.WithoutCancel(ctx), b.box.Labels[sandbox.LabelKind], Record{b.dir}
 	b.run.Stdout, b.run.Stderr, b.run.Probe = helper.Out, helper.Err, helper.Probe

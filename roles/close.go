@@ -161,8 +161,6 @@ type Used struct {
 }
 
 // GateName returns the engine-wide name of the container of a call's gateway.
-
-// GateName is the engine-wide name of the box of a call's gate.
 func GateName(id, key string) string { return BoxName(id, key+"-gateway") }
 
 // Traffic summarizes the log of a call's gateway.
@@ -184,9 +182,6 @@ type Traffic struct {
 
 // Charged is the part of a call that counts towards the budgets: the reported usage, and
 // estimates for requests without a report.
-
-// Charged is what the budgets counted of a call: what its provider told, and
-// estimates where it did not.
 type Charged struct {
 	Tokens int64       `json:"tokens"`
 	USD    *prices.USD `json:"usd"` // nil if a model without a price was used

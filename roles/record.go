@@ -181,8 +181,6 @@ type Net struct {
 }
 
 // Boundary is the proof that a container has the properties that abl asked for.
-
-// Boundary is the proof that a box was what abl meant it to be.
 type Boundary struct {
 	Box string    `json:"box"`
 	At  time.Time `json:"at"`

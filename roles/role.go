@@ -202,7 +202,6 @@ func (r *Runner) writeFiles(j Job, rec Record, cmd agent.Command, prompt string,
 }
 
 // pointLast makes the role's last.log a link to this call's output.
-// pointLast makes the role's last log name this call's output.
 func (r *Runner) pointLast(j Job, rec Record) error {
 	last := r.Project.LastLog(j.Role.Name)
 	if err := os.Remove(last); err != nil && !errors.Is(err, os.ErrNotExist) {

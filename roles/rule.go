@@ -27,8 +27,6 @@ type rule struct {
 }
 
 // ofRole returns the rule for a call of a role, whose record is dir.
-
-// ofRole is the rule for a call of a role, whose record is dir.
 func ofRole(r Role, p state.Project, id, dir string, proxied bool) rule {
 	rules := rule{id: id, absent: unseen(r, p)}
 	switch {
