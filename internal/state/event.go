@@ -7,27 +7,27 @@ type Kind string
 
 // The kinds, in the order in which a phase usually meets them.
 const (
-	PhaseStart Kind = "phase_start" // a round begins or goes on
-	Note       Kind = "note"        // a sentence for the person
+	PhaseStart Kind = "phase_start" // a round begins or resumes
+	Note       Kind = "note"        // a message for the user
 	CallStart  Kind = "call_start"
-	CallResume Kind = "call_resume" // a call that was still running is attached to
-	Action     Kind = "action"      // the agent's last action, from its own output: unverified words
+	CallResume Kind = "call_resume" // abl reattaches to a running call
+	Action     Kind = "action"      // the agent's last action, from its own output: unverified
 	Running    Kind = "running"     // what the call has used so far
 	CallEnd    Kind = "call_end"
-	Wait       Kind = "wait" // the provider or the engine is waited for
+	Wait       Kind = "wait" // abl waits for the provider or the engine
 	Usage      Kind = "usage"
 	Commit     Kind = "commit"
-	Preparing  Kind = "preparing" // the dependencies of the source are brought
+	Preparing  Kind = "preparing" // app.prepare installs the dependencies
 	Prepared   Kind = "prepared"
 	AppStart   Kind = "app_start"
 	AppReady   Kind = "app_ready"
 	AppFailed  Kind = "app_failed"
-	Progress   Kind = "progress" // what goes on this moment, since Time: for the status line alone
+	Progress   Kind = "progress" // the current activity, since Time: for the status line only
 	Verdict    Kind = "verdict"
-	Outcome    Kind = "outcome" // the last one
+	Outcome    Kind = "outcome" // the last event of a run
 )
 
-// Event is one fact. Fields that do not apply are absent from its JSON form.
+// Event is one event of a run. Its JSON form omits fields that do not apply.
 type Event struct {
 	Time      time.Time `json:"time"` // UTC
 	Kind      Kind      `json:"event"`
@@ -40,23 +40,23 @@ type Event struct {
 	Agent     string    `json:"agent,omitempty"`
 	Model     string    `json:"model,omitempty"`
 	Class     string    `json:"class,omitempty"`    // how a call ended
-	Evidence  string    `json:"evidence,omitempty"` // what the class rests on: who says so, and what
-	Until     time.Time `json:"until,omitzero"`     // when it makes sense to ask the provider again
+	Evidence  string    `json:"evidence,omitempty"` // the source of the class and its text
+	Until     time.Time `json:"until,omitzero"`     // when to ask the provider again
 	Verdict   string    `json:"verdict,omitempty"`  // pass, fail, unverified
 	Hash      string    `json:"commit,omitempty"`
 	Subject   string    `json:"subject,omitempty"`
 	Text      string    `json:"text,omitempty"`
-	Output    string    `json:"output,omitempty"`   // the last lines that the app, or app.prepare, printed before it failed
+	Output    string    `json:"output,omitempty"`   // the last lines of the app or app.prepare before it failed
 	Tokens    *int64    `json:"tokens,omitempty"`   // total of one usage row; absent when unknown
 	CostUSD   string    `json:"cost_usd,omitempty"` // of that row, as in the ledger: dollars, or unknown
 	AtLeast   bool      `json:"at_least,omitempty"` // tokens and cost are lower bounds
 	MS        int64     `json:"ms,omitempty"`
 	Exit      *int      `json:"exit,omitempty"`
-	Weak      bool      `json:"weak_network,omitempty"` // the engine's networks are not proven, and the person allowed that
+	Weak      bool      `json:"weak_network,omitempty"` // abl could not verify the engine's networks, and the user allowed that
 }
 
-// Sink takes events. It must not block for long and must not fail the run:
-// what is shown never decides what is done.
+// Sink receives events. Emit must not block for long. It returns no error, because a failing
+// display must not fail the run.
 type Sink interface{ Emit(Event) }
 
 // Func is a Sink made of a function.

@@ -18,29 +18,29 @@ import (
 	"abl/internal/redact"
 )
 
-// Damaged says that a state file cannot be trusted, or comes from a later abl. abl never
-// overwrites one: a person must decide (exit code 9).
+// Damaged is the error for a state file that is damaged or was written by a newer abl. abl never
+// overwrites such a file and exits with code 9.
 type Damaged struct {
 	Path string
-	What string // what is wrong with it, and what to do
+	What string // the defect and the remedy
 }
 
-// Error names the file, what is wrong and what to do.
+// Error returns the path, the defect and the remedy.
 func (d *Damaged) Error() string { return fmt.Sprintf("cannot use state %q: %s", d.Path, d.What) }
 
-// errNewer is that a file comes from a later abl.
+// errNewer is the error for a file that a newer abl wrote.
 var errNewer = errors.New("update abl")
 
-// Load reads a state file. Without one the error is fs.ErrNotExist; a file that
-// is not a whole, valid state is a *Damaged. Links are not followed.
+// Load reads the state file at path and follows no links. It returns fs.ErrNotExist if the file
+// does not exist and a *Damaged if it is incomplete or invalid.
 func Load(path string) (*File, error) {
-	const anew = ": restore it from a backup, or move it away to begin anew"
+	const remedy = ": restore it from a backup, or move it away to start over"
 	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), MaxBytes)
 	switch {
 	case errors.Is(err, hostfs.ErrAbsent):
 		return nil, fmt.Errorf("cannot find state %q: %w", path, fs.ErrNotExist)
 	case errors.Is(err, hostfs.ErrNotRegular), errors.Is(err, hostfs.ErrTooLarge), errors.Is(err, hostfs.ErrChanged):
-		return nil, &Damaged{path, err.Error() + anew}
+		return nil, &Damaged{path, err.Error() + remedy}
 	case err != nil:
 		return nil, fmt.Errorf("cannot read state %q: %w", path, err)
 	}
@@ -49,13 +49,13 @@ func Load(path string) (*File, error) {
 	case errors.Is(err, errNewer):
 		return nil, &Damaged{path, err.Error()}
 	case err != nil:
-		return nil, &Damaged{path, err.Error() + anew}
+		return nil, &Damaged{path, err.Error() + remedy}
 	}
 	return f, nil
 }
 
-// Decode reads the content of a state file. The version is read by itself, so that a newer file
-// with unknown fields is called newer and not damaged.
+// Decode parses and checks the content of a state file. It reads the version first, so that it
+// reports a newer file with unknown fields as newer, not as damaged.
 func Decode(data []byte) (*File, error) {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
@@ -70,9 +70,9 @@ func Decode(data []byte) (*File, error) {
 	case err != nil:
 		return nil, explain(data, err)
 	case head.Version == nil || *head.Version < 1:
-		return nil, errors.New("it has no valid version, so it is not abl's")
+		return nil, errors.New("it has no valid version, so abl did not write it")
 	case *head.Version > Version:
-		return nil, fmt.Errorf("it has version %d, this abl knows %d: %w", *head.Version, Version, errNewer)
+		return nil, fmt.Errorf("it has version %d, but this abl supports version %d: %w", *head.Version, Version, errNewer)
 	}
 	f, d := &File{}, json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -82,7 +82,7 @@ func Decode(data []byte) (*File, error) {
 	return f, check(f)
 }
 
-// explain says where a document breaks, by line.
+// explain turns err, an error of encoding/json about data, into a message with the line number.
 func explain(data []byte, err error) error {
 	line := func(offset int64) int { return 1 + bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")) }
 	var syntax *json.SyntaxError
@@ -90,20 +90,20 @@ func explain(data []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &syntax) && syntax.Offset >= int64(len(data)):
-		return errors.New("it is cut off at its end")
+		return errors.New("the end is missing")
 	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: it is not JSON", line(syntax.Offset))
+		return fmt.Errorf("line %d: invalid JSON", line(syntax.Offset))
 	case errors.As(err, &typed):
 		return fmt.Errorf("line %d: %q has the wrong type: %s", line(typed.Offset), typed.Field, typed.Value)
 	case strings.Contains(text, "unknown field"):
-		return fmt.Errorf("it is not abl's: %s", text)
+		return fmt.Errorf("abl did not write it: %s", text)
 	}
 	return errors.New(text)
 }
 
-// Save replaces the state file whole; when it returns nil the new state survives
-// a power cut, otherwise the old one is intact. A state that Load would refuse is
-// not written. Updated is the caller's to set.
+// Save atomically replaces the state file at path. If it returns nil, the new state survives a
+// power failure. Otherwise the old file is unchanged. It fails if Load would reject f. The caller
+// sets f.Updated.
 func Save(path string, f *File) error {
 	data, err := encode(f)
 	if err != nil {
@@ -115,7 +115,7 @@ func Save(path string, f *File) error {
 	return nil
 }
 
-// encode writes a state so that a person can read it and a diff stays small.
+// encode returns f as indented JSON. It fails if f is invalid or larger than MaxBytes.
 func encode(f *File) ([]byte, error) {
 	if err := check(f); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func encode(f *File) ([]byte, error) {
 	if err := e.Encode(f); err != nil {
 		return nil, err
 	}
-	data := []byte(redact.Whole(b.String())) // the same JSON, safe to look at
+	data := []byte(redact.Whole(b.String())) // the same JSON, without control characters
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("it is larger than %d bytes", MaxBytes)
 	}
@@ -136,13 +136,13 @@ func encode(f *File) ([]byte, error) {
 
 var projectID = lazyregexp.New(`^[0-9a-f]{12}$`)
 
-// check holds a document to what abl itself would have written.
+// check returns an error if abl cannot have written f.
 func check(f *File) error {
 	switch {
 	case f.Version != Version || f.Phases == nil:
-		return errors.New("it lacks its version or its phases")
+		return errors.New("version or phases are missing")
 	case !projectID().MatchString(f.Project) || !filepath.IsAbs(f.Root):
-		return fmt.Errorf("%q at %q is no project of abl's", f.Project, f.Root)
+		return fmt.Errorf("invalid project id %q or root %q", f.Project, f.Root)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Phases)) {
 		if n, err := strconv.Atoi(key); err != nil || n < 1 || strconv.Itoa(n) != key {
@@ -168,12 +168,12 @@ func checkPhase(p *Phase) error {
 	}
 	for _, call := range calls {
 		if call != "" && (call[0] == '.' || filepath.Base(call) != call) {
-			return fmt.Errorf("%q is not the name of a call", call)
+			return fmt.Errorf("%q is not a valid call id", call)
 		}
 	}
 	all := counts(p)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		most := int64(100_000) // more calls, or rounds of them, than abl has come to
+		most := int64(100_000) // more calls than abl ever makes
 		if strings.HasSuffix(name, "_ms") || strings.HasSuffix(name, "_size") {
 			most = 10 * 365 * 24 * 60 * 60 * 1000 // ten years
 		}
@@ -181,20 +181,26 @@ func checkPhase(p *Phase) error {
 		case n < 0:
 			return fmt.Errorf("%s is negative", name)
 		case n > most:
-			return fmt.Errorf("%s is %d, and abl never counts beyond %d", name, n, most)
+			return fmt.Errorf("%s is %d, want at most %d", name, n, most)
 		}
 	}
 	if p.Iteration > p.Step {
-		return fmt.Errorf("iteration %d is beyond step %d, which counts them over all rounds", p.Iteration, p.Step)
+		return fmt.Errorf("iteration is %d, want at most step, which is %d", p.Iteration, p.Step)
 	}
 	return nil
 }
 
-// counts are the numbers of a phase by their names.
+// counts returns the numbers of a phase by their JSON keys.
 func counts(p *Phase) map[string]int64 {
 	all := map[string]int64{
-		"round": int64(p.Round), "iteration": int64(p.Iteration), "step": int64(p.Step), "attempt": int64(p.Attempt), "tries": int64(p.Tries),
-		"repeated": int64(p.Repeated), "spec_size": int64(p.SpecSize), "passed_size": int64(p.PassedSize),
+		"round":       int64(p.Round),
+		"iteration":   int64(p.Iteration),
+		"step":        int64(p.Step),
+		"attempt":     int64(p.Attempt),
+		"tries":       int64(p.Tries),
+		"repeated":    int64(p.Repeated),
+		"spec_size":   int64(p.SpecSize),
+		"passed_size": int64(p.PassedSize),
 	}
 	if o := p.Outage; o != nil {
 		all["outage.tries"], all["outage.used_ms"], all["outage.wait_ms"] = int64(o.Tries), o.UsedMS, o.WaitMS

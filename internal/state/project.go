@@ -10,21 +10,21 @@ import (
 	"abl/internal/hostfs"
 )
 
-// Dir is the directory that makes a directory a project.
+// Dir is the name of the directory that marks the root of a project.
 const Dir = ".abl"
 
-// ErrNone means that neither the directory nor one above it is a project.
+// ErrNone is the error of Find if neither the directory nor any parent is a project.
 var ErrNone = errors.New("no .abl directory here or above")
 
-// Project is a project's paths, all absolute.
+// Project holds the absolute paths of a project.
 type Project struct {
-	Root  string // real path of the directory that holds .abl
+	Root  string // real path of the directory that contains .abl
 	Src   string // the Builder's workspace
 	Tests string // the Verifier's workspace
 }
 
-// Find returns the root of the project that holds dir: dir itself or the
-// nearest directory above it with a real .abl directory in it.
+// Find returns the root of the project that contains dir: the nearest directory, from dir
+// upwards, with a .abl directory that is not a link.
 func Find(dir string) (string, error) {
 	real, err := Real(dir)
 	if err != nil {
@@ -40,7 +40,7 @@ func Find(dir string) (string, error) {
 	}
 }
 
-// Real is the absolute path of dir without a link in it.
+// Real returns the absolute path of dir with all links resolved.
 func Real(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -49,19 +49,21 @@ func Real(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// most is how many names .abl may have at its top.
-const most = 10_000
+// maxEntries is the maximum number of entries of .abl.
+const maxEntries = 10_000
 
-// CheckOwn returns an error that names a link, FIFO, socket or device among abl's files in the
-// project at root. No role can write there, so it came with the project, and abl would read or
-// write what it leads to. Below other directories of .abl, which may be workspaces or what images
-// are built from, it does not look.
+// CheckOwn returns an error if one of abl's own files in the project at root is a link, FIFO,
+// socket or device. No role can write there, so such a file came with the project, and abl would
+// follow it. CheckOwn skips the other directories of .abl: they may be workspaces or build
+// contexts of images.
 func CheckOwn(root string) error {
-	names, err := hostfs.Names(root, Dir, most)
+	names, err := hostfs.Names(root, Dir, maxEntries)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil
 	}
-	lastLog := func(name string) bool { return filepath.Ext(name) == ".log" && !strings.Contains(name, "/") } // abl's link
+	lastLog := func(name string) bool { // abl itself links to the last log
+		return filepath.Ext(name) == ".log" && !strings.Contains(name, "/")
+	}
 	for _, name := range names {
 		at, deep := filepath.Join(Dir, name), name == "logs" || name == "reports" || name == "specs"
 		if info, lerr := os.Lstat(filepath.Join(root, at)); err == nil && (deep || lerr == nil && !info.IsDir()) {
@@ -71,8 +73,7 @@ func CheckOwn(root string) error {
 	return err
 }
 
-// NewProject returns the paths of the project at root with its two configured
-// directories, which are relative to root.
+// NewProject returns the paths of the project at root. src and tests are relative to root.
 func NewProject(root, src, tests string) Project {
 	return Project{Root: root, Src: filepath.Join(root, src), Tests: filepath.Join(root, tests)}
 }
@@ -81,68 +82,71 @@ func (p Project) abl(elem ...string) string {
 	return filepath.Join(append([]string{p.Root, Dir}, elem...)...)
 }
 
-// Specs is the directory of the phase files.
+// Specs returns the path of the directory with the spec files.
 func (p Project) Specs() string { return p.abl("specs") }
 
-// State is state.json.
+// State returns the path of state.json.
 func (p Project) State() string { return p.abl("state.json") }
 
-// Lock is the file whose lock says that an abl works here.
+// Lock returns the path of the file that a running abl locks.
 func (p Project) Lock() string { return p.abl("lock") }
 
-// Boot has the boot id of the machine when abl last compared the source with its commit.
+// Boot returns the path of the file with the machine's boot id at the time abl last compared the
+// source with its commit.
 func (p Project) Boot() string { return p.abl("logs", "boot") }
 
-// Torn is where abl keeps what a power cut left of files that it restored.
+// Torn returns the path of the directory for files that a power failure damaged. abl moves them
+// there before it restores them.
 func (p Project) Torn() string { return p.abl("logs", "torn") }
 
-// Forwards notes where abl listens for gateways on behalf of this machine's
-// loopback, so that an abl that comes back listens there again.
+// Forwards returns the path of the file with the addresses on which abl listens for gateways that
+// reach the host's loopback. A restarted abl listens there again.
 func (p Project) Forwards() string { return p.abl("forwards.json") }
 
-// Logs is the directory of run logs and the ledger.
+// Logs returns the path of the directory with the run logs and the ledger.
 func (p Project) Logs() string { return p.abl("logs") }
 
-// Ledger is tokens.csv.
+// Ledger returns the path of tokens.csv.
 func (p Project) Ledger() string { return p.abl("logs", "tokens.csv") }
 
-// LastLog is the output of the role's last call.
+// LastLog returns the path of the output of the role's last call.
 func (p Project) LastLog(role string) string { return p.abl("logs", role+".log") }
 
-// Calls is where every call keeps its record.
+// Calls returns the path of the directory with the records of all calls.
 func (p Project) Calls() string { return p.abl("logs", "calls") }
 
-// Call is the record of one call, named by <call>.<attempt>.
+// Call returns the path of the record of one call. key is <call>.<attempt>.
 func (p Project) Call(key string) string { return p.abl("logs", "calls", key) }
 
-// Ignored is what abl remembers of the files in a role's workspace that are in no
-// commit and steer a person's tools.
+// Ignored returns the path of abl's list of uncommitted files in the role's workspace that can
+// make a tool of the user run something.
 func (p Project) Ignored(role string) string { return p.abl("logs", "ignored-"+role) }
 
-// Empty is a directory without content that covers what must not be seen.
+// Empty returns the path of an empty directory, which is mounted over hidden directories.
 func (p Project) Empty() string { return p.abl("logs", "calls", ".empty") }
 
-// Cache is a directory of what abl can make again: clean exports of commits, and dependencies.
+// Cache returns a path in the directory for data that abl can create again: exports of commits
+// and dependencies.
 func (p Project) Cache(elem ...string) string { return p.abl(append([]string{"cache"}, elem...)...) }
 
-// Reports is where audit records stand.
+// Reports returns the path of the directory with the audit records.
 func (p Project) Reports() string { return p.abl("reports") }
 
-// Map is project_map.txt.
+// Map returns the path of project_map.txt.
 func (p Project) Map() string { return p.abl("project_map.txt") }
 
-// Description is project.md.
+// Description returns the path of project.md.
 func (p Project) Description() string { return p.abl("project.md") }
 
-// Prompt is the person's own prompt of a role, which may be absent.
+// Prompt returns the path of the user's prompt for a role, which may not exist.
 func (p Project) Prompt(role string) string {
 	return filepath.Join(p.Root, "prompts", role+".md")
 }
 
-// Env is the file of secrets, which abl alone reads.
+// Env returns the path of the file with secrets, which only abl reads.
 func (p Project) Env() string { return filepath.Join(p.Root, ".env") }
 
-// Rel shortens a path below the project for a person's eyes.
+// Rel returns path relative to the root of the project if it is below it, else path.
 func (p Project) Rel(path string) string {
 	rel, err := filepath.Rel(p.Root, path)
 	if err != nil || strings.HasPrefix(rel, "..") {

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// full is a state with every field set.
+// full returns a state with every field set.
 func full() *File {
 	when := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	lease := json.RawMessage(`{"path":"src","uid":1000}`)
@@ -100,25 +100,25 @@ func TestSaveIsStableAndReadable(t *testing.T) {
 	}
 }
 
-func TestSaveRefusesWhatLoadWould(t *testing.T) {
+func TestSaveRejectsInvalidState(t *testing.T) {
 	p := path(t, "old")
 	f := full()
 	f.Phases["2"].Status = "dancing"
 	if err := Save(p, f); err == nil || !strings.Contains(err.Error(), "internal error") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an internal error", err)
 	}
 	if data, _ := os.ReadFile(p); string(data) != "old" {
-		t.Errorf("the file became %q", data)
+		t.Errorf("the file contains %q, want %q", data, "old")
 	}
 }
 
 func TestLoadAbsent(t *testing.T) {
 	if _, err := Load(filepath.Join(t.TempDir(), "state.json")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want %v", err, fs.ErrNotExist)
 	}
 }
 
-func TestLoadRefusesWhatIsDamaged(t *testing.T) {
+func TestLoadRejectsDamagedFile(t *testing.T) {
 	good, err := encode(full())
 	if err != nil {
 		t.Fatal(err)
@@ -132,43 +132,44 @@ func TestLoadRefusesWhatIsDamaged(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"empty", "", "it is empty"},
 		{"white space", " \n", "it is empty"},
-		{"zeros", strings.Repeat("\x00", 512), "line 1: it is not JSON"},
-		{"garbage", "hello", "line 1: it is not JSON"},
-		{"torn", string(good[:len(good)/2]), "it is cut off at its end"},
-		{"another's", `{"name": "x", "version": "1.0.0"}`, `"version" has the wrong type: string`},
+		{"zeros", strings.Repeat("\x00", 512), "line 1: invalid JSON"},
+		{"garbage", "hello", "line 1: invalid JSON"},
+		{"torn", string(good[:len(good)/2]), "the end is missing"},
+		{"another program's", `{"name": "x", "version": "1.0.0"}`, `"version" has the wrong type: string`},
 		{"no version", `{"phases": {}}`, "it has no valid version"},
 		{"version 0", swap(`"version": 1`, `"version": 0`), "it has no valid version"},
 		{"array", "[]", "wrong type"},
 		{"null", "null", "it has no valid version"},
 		{"null phases", swap(`"phases": {`, `"phases": null, "note": {`), "unknown field"},
 		{"null phase", swap(`"10": {`, `"11": null, "10": {`), "phase 11: it is null"},
-		{"unknown field", swap(`"project"`, `"colour": 1, "project"`), `it is not abl's: unknown field "colour"`},
-		{"unknown field of a phase", swap(`"round"`, `"colour": 1, "round"`), `it is not abl's: unknown field "colour"`},
+		{"unknown field", swap(`"project"`, `"colour": 1, "project"`), `abl did not write it: unknown field "colour"`},
+		{"unknown field of a phase", swap(`"round"`, `"colour": 1, "round"`), `abl did not write it: unknown field "colour"`},
 		{"wrong type", swap(`"round": 2`, `"round": "two"`), `has the wrong type: string`},
 		{"unknown status", swap(`"refuted"`, `"dancing"`), `phase 2: status "dancing" is unknown`},
 		{"negative", swap(`"step": 8`, `"step": -8`), "phase 2: step is negative"},
-		{"a negative place in a chain", swap(`"builder": 1`, `"builder": -1`), "phase 2: fallback.builder is negative"},
-		{"a negative outage", swap(`"tries": 2`, `"tries": -2`), "phase 2: outage.tries is negative"},
-		{"an outage that used less than nothing", swap(`"used_ms": 3000`, `"used_ms": -3000`), "phase 2: outage.used_ms is negative"},
-		{"a negative round that ended", swap(`"round": 1`, `"round": -1`), "phase 2: history[0].round is negative"},
-		{"a round that ended", swap(`"round": 1`, `"round": 99999999999`), "phase 2: history[0].round is 99999999999, and abl never counts beyond"},
-		{"an iteration that ended", swap(`"iteration": 5`, `"iteration": 99999999999`), "phase 2: history[0].iteration is 99999999999"},
-		{"a step that ended", swap(`"step": 5`, `"step": 99999999999`), "phase 2: history[0].step is 99999999999"},
-		{"entries of one that ended", swap(`"entries": 2`, `"entries": 99999999999`), "phase 2: history[0].entries is 99999999999"},
-		{"a call elsewhere", swap(`"p2-s8-verifier"`, `"../../x"`), `phase 2: "../../x" is not the name of a call`},
-		{"an ended call above", swap(`"p2-verify-5.1"`, `".."`), `phase 2: ".." is not the name of a call`},
+		{"negative fallback", swap(`"builder": 1`, `"builder": -1`), "phase 2: fallback.builder is negative"},
+		{"negative tries of an outage", swap(`"tries": 2`, `"tries": -2`), "phase 2: outage.tries is negative"},
+		{"negative time of an outage", swap(`"used_ms": 3000`, `"used_ms": -3000`), "phase 2: outage.used_ms is negative"},
+		{"negative round in the history", swap(`"round": 1`, `"round": -1`), "phase 2: history[0].round is negative"},
+		{"huge round in the history", swap(`"round": 1`, `"round": 99999999999`),
+			"phase 2: history[0].round is 99999999999, want at most 100000"},
+		{"huge iteration in the history", swap(`"iteration": 5`, `"iteration": 99999999999`), "phase 2: history[0].iteration is 99999999999"},
+		{"huge step in the history", swap(`"step": 5`, `"step": 99999999999`), "phase 2: history[0].step is 99999999999"},
+		{"huge entries in the history", swap(`"entries": 2`, `"entries": 99999999999`), "phase 2: history[0].entries is 99999999999"},
+		{"call outside", swap(`"p2-s8-verifier"`, `"../../x"`), `phase 2: "../../x" is not a valid call id`},
+		{"call outside in the history", swap(`"p2-verify-5.1"`, `".."`), `phase 2: ".." is not a valid call id`},
 		{"phase 0", swap(`"10": {`, `"0": {`), `"0" is not a phase number`},
 		{"phase 01", swap(`"10": {`, `"01": {`), `"01" is not a phase number`},
-		{"project", swap(`0123456789ab`, `../../../../`), "is no project of abl's"},
-		{"root", swap(`/home/me`, `home/me`), "is no project of abl's"},
-		{"more after it", string(good) + "{}", "not JSON"},
+		{"project", swap(`0123456789ab`, `../../../../`), `invalid project id "../../../../"`},
+		{"root", swap(`/home/me`, `home/me`), `root "home/me/project"`},
+		{"trailing data", string(good) + "{}", "invalid JSON"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := path(t, c.content)
 			_, err := Load(p)
 			var damaged *Damaged
 			if !errors.As(err, &damaged) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), p) {
-				t.Errorf("got %v, want a *Damaged that says %q and names the file", err, c.want)
+				t.Errorf("got %v, want a *Damaged with %q and %q", err, c.want, p)
 			}
 			if data, _ := os.ReadFile(p); string(data) != c.content {
 				t.Error("the file was changed")
@@ -184,12 +185,12 @@ func TestEveryPrefixIsDamaged(t *testing.T) {
 	}
 	for n := range len(good) - 2 { // the last bytes are "}\n"
 		if f, err := Decode(good[:n]); err == nil {
-			t.Fatalf("the first %d bytes were taken for %+v", n, f)
+			t.Fatalf("the first %d bytes decode to %+v, want an error", n, f)
 		}
 	}
 }
 
-func TestLoadFollowsNothing(t *testing.T) {
+func TestLoadRejectsOtherThanRegularFiles(t *testing.T) {
 	dir := t.TempDir()
 	real := filepath.Join(dir, "real")
 	if err := Save(real, full()); err != nil {
@@ -208,12 +209,13 @@ func TestLoadFollowsNothing(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesTheFuture(t *testing.T) {
+func TestLoadRejectsNewerVersion(t *testing.T) {
 	p := path(t, `{"version": 7, "what": "later"}`)
 	_, err := Load(p)
 	var damaged *Damaged
-	if want := "it has version 7, this abl knows 1: update abl"; !errors.As(err, &damaged) || damaged.What != want || damaged.Path != p {
-		t.Errorf("got %#v", err)
+	want := "it has version 7, but this abl supports version 1: update abl"
+	if !errors.As(err, &damaged) || damaged.What != want || damaged.Path != p {
+		t.Errorf("got %#v, want a *Damaged with %q", err, want)
 	}
 }
 
@@ -225,7 +227,7 @@ func TestNew(t *testing.T) {
 	}
 	a, b := New(link), New(dir)
 	if a.Project == b.Project {
-		t.Error("two projects have one id")
+		t.Errorf("two projects have the id %q", a.Project)
 	}
 	if a.Root != b.Root || check(a) != nil {
 		t.Errorf("got %+v and %+v", a, b)

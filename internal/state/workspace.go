@@ -6,17 +6,19 @@ import (
 	"strings"
 )
 
-// Seal is what a repository was like at one moment.
+// Seal is a fingerprint of a repository at one moment.
 type Seal struct {
-	Steering map[string]string // what decides what a person's git runs: path in .git to hash
-	History  map[string]string // what HEAD and each ref name
+	Steering map[string]string // files that decide what the user's git runs: path in .git to hash
+	History  map[string]string // HEAD and each ref to its target
 }
 
-// Changed names what two looks do not show alike, sorted.
+// Changed returns the sorted keys whose values differ between was and is.
 func Changed(was, is map[string]string) []string {
-	names := map[string]string{}
+	names := maps.Clone(is)
+	if names == nil {
+		names = map[string]string{}
+	}
 	maps.Copy(names, was)
-	maps.Copy(names, is)
 	maps.DeleteFunc(names, func(name, _ string) bool {
 		before, wasThere := was[name]
 		now, isThere := is[name]
@@ -25,31 +27,29 @@ func Changed(was, is map[string]string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Found is what was found in a workspace after a call, besides what was committed: what
-// was taken away from it, what would steer a person's tools, and what git ignores.
+// Found is the result of the sweep of a workspace after a call, in addition to the commit.
 type Found struct {
-	Cleared []Thing `json:"cleared"` // taken away: setuid bits, file capabilities, devices, sockets, FIFOs
-	Control []Thing `json:"control"` // new or changed since the sweep before: files that steer an agent's CLI, an editor, CI or git
+	Cleared []Thing `json:"cleared"` // removed: setuid bits, file capabilities, devices, sockets, FIFOs
+	Control []Thing `json:"control"` // new or changed files that steer an agent's CLI, an editor, CI or git
 	Ignored Ignored `json:"ignored"`
-	// Paths that a commit does not contain, with the reasons: a rule that ignores them, a submodule, a
-	// limit. Files below an ignored folder are not listed.
+	// Absent lists the paths that the commit does not contain, each with the reason: an ignore
+	// rule, a submodule or a limit. It does not list files below an ignored directory.
 	Absent []Thing `json:"absent,omitempty"`
 }
 
-// Thing is a path in a workspace, and what it is.
+// Thing is a path in a workspace with a description.
 type Thing struct {
 	Path string `json:"path"`
 	What string `json:"what"`
-	// Runs says that git or a shell runs it, or does what it says: a repository, a
-	// hook, an executable file, a bit that gives rights.
+	// Runs is set if git or a shell executes or obeys the file: a repository, a hook, an
+	// executable file, a setuid bit.
 	Runs bool `json:"runs,omitempty"`
 }
 
-// MaxThings is how many of a kind are named.
+// MaxThings is the maximum number of listed things of one type.
 const MaxThings = 1000
 
-// InOrder sorts things by path, those that run before all others, and names no more
-// than MaxThings of them.
+// InOrder sorts things: first those that run, then by path. It cuts the list after MaxThings.
 func InOrder(all []Thing) []Thing {
 	slices.SortFunc(all, func(a, b Thing) int {
 		if a.Runs != b.Runs {
@@ -58,14 +58,14 @@ func InOrder(all []Thing) []Thing {
 		return strings.Compare(a.Path, b.Path)
 	})
 	if len(all) > MaxThings {
-		all = append(all[:MaxThings], Thing{Path: "…", What: "more than can be named", Runs: all[MaxThings].Runs})
+		all = append(all[:MaxThings], Thing{Path: "…", What: "more than can be listed", Runs: all[MaxThings].Runs})
 	}
 	return all
 }
 
-// Ignored is what stands in a workspace and is in no commit: ignored files, and
-// the insides of nested repositories. Up to MaxListed files it names them one by
-// one, else it counts them by their top folders, "." for the workspace itself.
+// Ignored summarizes the files of a workspace that are in no commit: ignored files and the content
+// of nested repositories. It lists up to MaxListed files. If there are more, it counts them by
+// top directory, with "." for the workspace itself.
 type Ignored struct {
 	Files   int64            `json:"files"`
 	Bytes   int64            `json:"bytes"`
@@ -73,13 +73,13 @@ type Ignored struct {
 	Folders map[string]int64 `json:"folders,omitempty"`
 }
 
-// MaxListed is up to how many ignored files are named.
+// MaxListed is the maximum number of listed ignored files.
 const MaxListed = 1000
 
-// maxFolders is how many top folders are named; the rest is one entry, "…".
+// maxFolders is the maximum number of counted top directories. The entry "…" counts the rest.
 const maxFolders = 1000
 
-// Add counts a file in; a link counts as one.
+// Add adds a file or a link of size bytes.
 func (i *Ignored) Add(path string, size int64) {
 	i.Files++
 	i.Bytes += size
@@ -99,7 +99,7 @@ func (i *Ignored) Add(path string, size int64) {
 	i.Folders[top]++
 }
 
-// Finish puts what was added in order.
+// Finish drops either the list or the counts and sorts the list. Call it after the last Add.
 func (i *Ignored) Finish() {
 	if i.Files > MaxListed {
 		i.Listed = nil
