@@ -43,7 +43,7 @@ func (s started) places() (all []place, err error) {
 	from, status, null := strings.Cut(s.null, "=")
 	if line, ok := strings.CutPrefix(status, "line:"); ok {
 		all = append(all, place{from, func(ctx context.Context, l net.Listener) error {
-			return witness.Say(ctx, s.behind(ctx, l, helper.AppSocket), line)
+			return witness.SendLine(ctx, s.behind(ctx, l, helper.AppSocket), line)
 		}})
 	} else if null {
 		code, err := strconv.Atoi(status)

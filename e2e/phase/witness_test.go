@@ -218,7 +218,7 @@ func weakTests() []witnessed {
 		{"vacuous", get("vacuous"), "ask /vacuous", found.Weak, becomes("vacuous")},
 		{"status only", `POST /status → 201 {"is": "the status"}`,
 			`test "$(ask -d x -o /dev/null -w '%{http_code}' /status)" = 201`,
-			found.Weak, "its test stays ok when is is taken out of the 201 to POST /status"},
+			found.Weak, "its test stays ok when the 201 to POST /status has no is"},
 		{"body only", get("body"), "said /body", found.Weak, becomes("body")},
 		{"finger by a body", get("finger"), `ask /zzz | grep 'not found' && ask /finger`,
 			found.Weak, becomes("finger")},

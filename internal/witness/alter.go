@@ -13,17 +13,17 @@ import (
 	"strings"
 )
 
-// Alteration is what of an answer that fits a contract is altered, to see whether its
-// test notices.
+// Alteration is a change of a response that fits a contract. The contract's test should fail
+// because of it.
 type Alteration string
 
 // The two alterations.
 const (
-	OfStatus Alteration = "status" // an error becomes a success, all else an error
-	OfNamed  Alteration = "named"  // all that the contract names besides is taken out
+	OfStatus Alteration = "status" // an error becomes a success, any other status an error
+	OfNamed  Alteration = "named"  // everything else that the contract names is removed
 )
 
-// Altering is what is altered of which answers.
+// Altering is the list of responses to alter.
 type Altering struct {
 	Answers []Altered `json:"answers"`
 }
@@ -34,7 +34,7 @@ type Altered struct {
 	What  Alteration `json:"what"`
 }
 
-// maxAltered is the longest body that is altered, in bytes; longer ones pass.
+// maxAltered is the maximum size of an altered body in bytes. Larger bodies pass unchanged.
 const maxAltered = maxBody
 
 var (
@@ -42,8 +42,8 @@ var (
 	contentLength = regexp.MustCompile(`(?im)^(content-length:\s*)\d+`)
 )
 
-// answer is the answer altered, nil where it stays: it fits no claim, or has nothing to
-// alter. All else of its head stays as the app wrote it. framed is the body as it came.
+// answer returns the altered response, or nil if it fits no claim or has nothing to alter. It
+// keeps the rest of the head byte by byte. framed is the body as received, with chunk headers.
 func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []byte {
 	x.Got = Body{Bytes: int64(len(body)), Begins: body}
 	plain, packed := body, false
@@ -59,9 +59,9 @@ func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []
 		case c.program:
 			less, altered = x.alteredRun(one.What), true
 		case one.What == OfStatus:
-			status := fmt.Sprintf("$1 %d %s", far(x.Status), http.StatusText(far(x.Status)))
+			status := fmt.Sprintf("$1 %d %s", alteredStatus(x.Status), http.StatusText(alteredStatus(x.Status)))
 			if x.Method != http.MethodHead && (x.Status == http.StatusNoContent || x.Status == http.StatusNotModified) {
-				status += "\r\nContent-Length: 0" // which needs none, and the other status does
+				status += "\r\nContent-Length: 0" // 204 and 304 need no length, the new status does
 			}
 			head, altered = statusLine.ReplaceAll(head, []byte(status)), true
 		default:
@@ -87,27 +87,28 @@ func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []
 	return slices.Concat(head, less, []byte("0\r\n\r\n"))
 }
 
-// pack compresses a body again.
+// pack compresses body with gzip.
 func pack(body []byte) []byte {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	_, _ = z.Write(body) // to memory
+	_, _ = z.Write(body) // a bytes.Buffer returns no error
 	_ = z.Close()
 	return packed.Bytes()
 }
 
-// may says whether an answer may be altered, by its request and its head.
+// may reports whether a claim may alter the response to x, judged by the request and the response's
+// head.
 func (a Altering) may(x Exchange) bool {
 	return slices.ContainsFunc(a.Answers, func(one Altered) bool {
 		c := one.Claim
 		if c.program {
 			return x.Target == RunTarget
 		}
-		return c.Names(one.What) && c.Asked(x) && c.missesHead(x) == "" && (one.What == OfNamed || !c.says(far(x.Status)))
+		return c.Names(one.What) && c.Asked(x) && c.missesHead(x) == "" && (one.What == OfNamed || !c.allows(alteredStatus(x.Status)))
 	})
 }
 
-// without takes what the claim names out of an answer.
+// without removes the values that the claim names from a response.
 func (c Claim) without(head, body []byte) ([]byte, []byte) {
 	for _, header := range c.headers {
 		head = regexp.MustCompile(`(?im)^`+header.name+`:.*\n`).ReplaceAll(head, nil)
@@ -124,7 +125,7 @@ func (c Claim) without(head, body []byte) ([]byte, []byte) {
 	return head, body
 }
 
-// Names says that the claim names what is altered.
+// Names reports whether the claim names a value that the alteration changes.
 func (c Claim) Names(what Alteration) bool {
 	if what == OfStatus {
 		return len(c.statuses) > 0
@@ -132,27 +133,27 @@ func (c Claim) Names(what Alteration) bool {
 	return len(c.headers)+len(c.texts) > 0 || c.json != nil || c.leaves
 }
 
-// Alters says whether a test should notice the alteration of an exchange: it fits the
-// claim, and altered it would not.
+// Alters reports whether a test should notice the alteration of x: x fits the claim, but would not
+// fit it after the alteration.
 func (c Claim) Alters(what Alteration, x Exchange) bool {
-	return c.Names(what) && c.Fits(x) && (what == OfNamed || !c.says(far(x.Status)))
+	return c.Names(what) && c.Fits(x) && (what == OfNamed || !c.allows(alteredStatus(x.Status)))
 }
 
-// far is the status that another one becomes.
-func far(status int) int {
+// alteredStatus returns the status that replaces status.
+func alteredStatus(status int) int {
 	if status >= 400 {
 		return http.StatusOK
 	}
 	return http.StatusInternalServerError
 }
 
-// Altered tells what became of an answer: "the 201 to POST /notes becomes 500".
+// Altered describes the altered response: "the 201 to POST /notes becomes 500".
 func (c Claim) Altered(what Alteration, x Exchange) string {
 	if c.program {
-		return x.tellRun(what)
+		return x.describeAlteredRun(what)
 	}
 	if what == OfStatus {
-		return fmt.Sprintf("the %d to %s becomes %d", x.Status, x.Request(), far(x.Status))
+		return fmt.Sprintf("the %d to %s becomes %d", x.Status, x.Request(), alteredStatus(x.Status))
 	}
 	var all []string
 	if c.json != nil {
@@ -160,21 +161,22 @@ func (c Claim) Altered(what Alteration, x Exchange) string {
 			all = append(all, f.key)
 		}
 		if len(all) == 0 {
-			all = append(all, "the body")
+			all = append(all, "body")
 		}
 	}
 	for _, h := range c.headers {
-		all = append(all, "the header "+http.CanonicalHeaderKey(h.name))
+		all = append(all, "header "+http.CanonicalHeaderKey(h.name))
 	}
 	for _, text := range c.texts {
 		all = append(all, text.String())
 	}
-	return fmt.Sprintf("%s is taken out of the %d to %s", strings.Join(all, ", "), x.Status, x.Request())
+	return fmt.Sprintf("the %d to %s has no %s", x.Status, x.Request(), strings.Join(all, ", "))
 }
 
 var acceptEncoding = regexp.MustCompile(`(?im)^(accept-encoding:[ \t]*)([^\r\n]*)`)
 
-// readable is the head of a request that asks for no encoding which abl cannot read.
+// readable returns the head of a request with only those values of Accept-Encoding that abl can
+// decode.
 func readable(head []byte) []byte {
 	return acceptEncoding.ReplaceAllFunc(head, func(line []byte) []byte {
 		m := acceptEncoding.FindSubmatch(line)
@@ -193,19 +195,18 @@ func readable(head []byte) []byte {
 	})
 }
 
-// held keeps what an answer says until it is known whether it is to be altered, up to
-// maxAltered.
-type held struct {
+// heldResponse buffers a response until abl knows whether to alter it, up to maxAltered bytes.
+type heldResponse struct {
 	*conn
 	head []byte
 	said []byte
-	over bool // it was too long, or too much beside others, and passes
+	over bool // the response, or the sum of all, is too large to buffer, so it passes unchanged
 }
 
-func (h *held) Write(p []byte) (int, error) {
+func (h *heldResponse) Write(p []byte) (int, error) {
 	if !h.over && len(h.said)+len(p) <= maxAltered && h.proxy.kept.Load() <= maxKept {
 		h.said = append(h.said, p...)
-		h.proxy.kept.Add(2 * int64(len(p))) // it is kept as it came, too
+		h.proxy.kept.Add(2 * int64(len(p))) // the app's side buffers the framed body, too
 		return len(p), nil
 	}
 	if !h.over {
@@ -218,8 +219,8 @@ func (h *held) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// asked is the exchange with what was sent so far. A body that is still being sent is one that was
-// not kept.
+// asked returns the exchange with the request as sent so far. While the client is still sending the
+// body, the body counts as one that was too large to keep.
 func (x *turn) asked() Exchange {
 	asked := x.Exchange
 	if asked.Sent = (Body{Bytes: 1}); x.whole.Load() {
@@ -228,8 +229,8 @@ func (x *turn) asked() Exchange {
 	return asked
 }
 
-// alter passes on an answer's body behind its head, altered where that is asked for. An answer that
-// is not altered passes as it comes.
+// alter passes a response on, altered if a claim asks for it. A response that no claim can alter
+// passes without delay.
 func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
 	asked := x.asked()
 	if !c.proxy.Altering.may(asked) || stream.MatchString(resp.Header.Get("Content-Type")) {
@@ -238,7 +239,7 @@ func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
 		}
 		return c.app.body(resp.Body, c.client, &x.got)
 	}
-	h := held{conn: c, head: head}
+	h := heldResponse{conn: c, head: head}
 	defer func() { c.proxy.kept.Add(-2 * int64(len(h.said))) }()
 	_, err := io.Copy(io.MultiWriter(&x.got, &h), resp.Body)
 	out := c.app.take()

@@ -68,9 +68,8 @@ func TestAlter(t *testing.T) {
 	}
 }
 
-// The tests get no encoding that abl cannot read, whatever they and the app know; nothing else of a
-// request is another.
-func TestEncodingsThatAreAskedFor(t *testing.T) {
+// The app is asked only for encodings that abl can decode. The rest of the request is unchanged.
+func TestAcceptEncoding(t *testing.T) {
 	app := start(t, func(ctx context.Context, l net.Listener) error {
 		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 			head, _ := readHead(bufio.NewReader(conn))
@@ -95,8 +94,8 @@ func TestEncodingsThatAreAskedFor(t *testing.T) {
 	}
 }
 
-// A packed answer is altered inside, and comes packed.
-func TestPackedAnswerIsAltered(t *testing.T) {
+// abl alters a compressed response inside and compresses it again.
+func TestAlterCompressedResponse(t *testing.T) {
 	claim, _ := ReadClaim("", "GET /", `200 {"a": 1}`)
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -122,8 +121,8 @@ func TestPackedAnswerIsAltered(t *testing.T) {
 	}
 }
 
-// What is not altered comes as soon as the app says it, in replays with altered answers, too.
-func TestOthersAreNotHeld(t *testing.T) {
+// A response that is not altered passes without delay, also in replays that alter others.
+func TestUnalteredResponseIsNotDelayed(t *testing.T) {
 	claim, _ := ReadClaim("", "GET /other", `200 {"a": 1}`)
 	more := make(chan struct{})
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -145,9 +144,8 @@ func TestOthersAreNotHeld(t *testing.T) {
 	close(more)
 }
 
-// However many long answers are under way at a time, what is held of them is bounded: the
-// rest passes as it is.
-func TestHeldIsBounded(t *testing.T) {
+// The memory for long concurrent responses is limited. Further ones pass unchanged.
+func TestBufferIsLimited(t *testing.T) {
 	const answers = 40
 	half, end := []byte(strings.Repeat("x", maxAltered/2)), make(chan struct{})
 	app := start(t, func(ctx context.Context, l net.Listener) error {

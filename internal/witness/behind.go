@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// behind takes each connection through a unix socket.
+// behind is a listener that passes each connection through a unix socket.
 type behind struct {
 	net.Listener
 	ctx context.Context
-	at  string // the path of the socket, which is there only while a connection is made
+	at  string // path of the socket, which exists only while a connection is made
 	mu  sync.Mutex
 }
 
-// Behind returns a listener whose connections go through a unix socket at a path, as those to an
-// app go through a door. Whoever shares the network namespace sees such sockets, with their path,
-// in /proc/net/unix: without them tests could tell what answers in the app's place from the app.
+// Behind returns a listener whose connections pass through a unix socket at a path, as those to an
+// app do. Processes of the same network namespace see such sockets in /proc/net/unix. Without them
+// tests could distinguish the app from its replacement.
 func Behind(ctx context.Context, l net.Listener, at string) net.Listener {
 	return &behind{Listener: l, ctx: ctx, at: at}
 }
@@ -42,7 +42,7 @@ func (b *behind) Accept() (net.Conn, error) {
 	return through{far.(*net.UnixConn), client}, nil
 }
 
-// pair connects two unix sockets.
+// pair returns both ends of a new connection through the socket.
 func (b *behind) pair() (near, far net.Conn, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,7 +60,7 @@ func (b *behind) pair() (near, far net.Conn, err error) {
 	return near, far, nil
 }
 
-// through is the far end of a connection, which knows whose it is.
+// through is the far end of a connection. It has a reference to the client's connection.
 type through struct {
 	*net.UnixConn
 	client net.Conn

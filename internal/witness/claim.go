@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Claim is what a contract says of one exchange, as far as abl can read it.
+// Claim is the part of a contract that abl can compare with one exchange.
 type Claim struct {
-	requests []request // any of them
-	statuses []span    // any of them; none is any
+	requests []request // alternatives
+	statuses []span    // alternatives; empty means any
 	headers  []header
-	texts    []written // that the body has
-	json     *shape    // that the body is
+	texts    []written // parts of the body
+	json     *shape    // the body
 
-	program bool     // an exchange is a run of a program, and a status its exit code
-	words   []string // that a run is given
-	leaves  bool     // what it prints, or what stands in a file, is named
+	program bool     // the app is a program: an exchange is a run, a status its exit code
+	words   []string // arguments of the run
+	leaves  bool     // the contract names output or the content of a file
 
-	text [4]string // that it was read from, behind the kind of app where that is a program
+	text [4]string // the type of app, "" for HTTP, and the text that the claim was read from
 }
 
-// MarshalJSON gives the text, for a witness in a container.
+// MarshalJSON returns the text of the contract, for a proxy in a container.
 func (c Claim) MarshalJSON() ([]byte, error) { return json.Marshal(c.text) }
 
-// UnmarshalJSON reads that text again.
+// UnmarshalJSON reads the claim from the text that MarshalJSON returned.
 func (c *Claim) UnmarshalJSON(data []byte) error {
 	var text [4]string
 	if err := json.Unmarshal(data, &text); err != nil {
@@ -38,14 +38,15 @@ func (c *Claim) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-type header struct{ name, has string } // has "" is any value
+type header struct{ name, has string } // has is a part of the value, "" for any value
 
-// maxContract is the longest contract that is read, in bytes: the time grows with its square.
+// maxContract is the maximum size of a contract in bytes. The time to read it grows with the square
+// of the size.
 const maxContract = 2000
 
-// ReadClaim reads a contract: what stands above it, its action and its result. It is
-// false where there is no request, or nothing of an answer that could be compared.
-// Conditions in words ("with a valid token") are not read.
+// ReadClaim reads a contract: the text above it, its action and its result. It returns false if the
+// contract has no request or names nothing of the response that can be compared. It ignores
+// conditions in words ("with a valid token").
 func ReadClaim(under, action, result string) (c Claim, ok bool) {
 	if len(action)+len(result) > maxContract {
 		return c, false
@@ -58,39 +59,39 @@ func ReadClaim(under, action, result string) (c Claim, ok bool) {
 }
 
 var (
-	// What follows these is about another answer.
-	laterAnswer = regexp.MustCompile(`(?i)\b(?:then|following|afterwards|later|subsequent|again|dann|danach|später)\b|\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +/`)
+	// The text after these words describes another response.
+	laterAnswer = regexp.MustCompile(`(?i)\b(?:then|following|afterwards|later|subsequent|again)\b|\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +/`)
 	orOther     = regexp.MustCompile(`\b[1-5]\d\d(?: [A-Z]\w*)*\s+or\b`)
 	conditional = regexp.MustCompile(`(?i)\b(?:or|either|unless|if|otherwise|else)\b`)
 	quoted      = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|“[^”]*”`)
-	// What stands before a text that the body need not have.
+	// The text after these words does not have to be in the body.
 	notInBody = regexp.MustCompile(`(?i)\b(?:by|than|like|for|from|to|per|unlike|cookie|header|parameter|query)[:\s]*(?:the |an? )?$|=\s*$`)
-	// What says behind a text that it is the name of something else.
+	// The text before these words is the name of something else.
 	isName = regexp.MustCompile(`(?i)^ (?:cookie|header|parameter|query)\b`)
-	// A text without quotes, and what follows these words but is none.
+	// plainText finds a text without quotes. A match of describes is a description, not a text.
 	plainText = regexp.MustCompile(`(?i)\b(?:with (?:the )?text|with (?:the |a )?body|body (?:is|of))[: ]\s*([^\s,;][^,;]*?)\s*(?:[,;]|\.?$| and | but )`)
 	describes = regexp.MustCompile(`(?i)\b(?:of|that|in|which|containing|contains|having|from|as|sent|for|the|an?|it|is|same|with|no|\d+ (?:bytes|characters)|named|saying|says|like|to|describing|explaining|stating|empty|only|unchanged)\b|^(?:json|html|xml|text)$`)
-	negated   = regexp.MustCompile(`(?i)(?:\b(?:no|not|without|never|nor|cannot|ohne|nicht|nie|keine?)\b|n['’]t\b)[^;]*$`)
-	// What says behind a name or a text that it is not there.
-	isMissing = regexp.MustCompile(`(?i)^\S*(?: (?:header|key|field|is|are|was|must|may|does|should|be|being|stays?|left))* (?:not|no|never|missing|absent|omitted|removed|hidden|gone|out|fehlt)\b`)
-	// A header's name, and what may be its value.
+	negated   = regexp.MustCompile(`(?i)(?:\b(?:no|not|without|never|nor|cannot)\b|n['’]t\b)[^;]*$`)
+	// The name or text before these words must not be in the response.
+	isMissing = regexp.MustCompile(`(?i)^\S*(?: (?:header|key|field|is|are|was|must|may|does|should|be|being|stays?|left))* (?:not|no|never|missing|absent|omitted|removed|hidden|gone|out)\b`)
+	// A header's name, and possibly its value.
 	namedHeader = regexp.MustCompile(`(?i)\b(location|content-type|content-disposition|set-cookie|etag|cache-control|www-authenticate|retry-after|x-[a-z-]+)\b(?: header)?\s*(?::|=| of | is )?\s*([^\s,]*)|\b(link|allow):\s*([^\s,]*)`)
 	redirected  = regexp.MustCompile(`(?i)(?:\b30[12378]|\bredirect\w*)(?: \w+)? to\s+(/[^\s,;]*|https?://[^\s,;]+)`)
-	// What the app chooses of a header, or may write otherwise.
+	// The part of a header's value that the app chooses.
 	chosenValue = regexp.MustCompile(`\?|\d+[.;]*$`)
 	origin      = regexp.MustCompile(`^https?://[^/]*`)
 )
 
-// units are words that make the number before them an amount, besides plurals.
-var units = strings.Fields("ms s sec min h kb mb kib mib byte character char item entry time per max at euro eur usd € $ zeichen sekunden minuten")
+// units are words that turn the number before them into an amount. Plurals do so, too.
+var units = strings.Fields("ms s sec min h kb mb kib mib byte character char item entry time per max at euro eur usd € $")
 
-// noPlural end with an s and are none.
-var noPlural = strings.Fields("as is has plus status unless was this its less success bytes-range redirects contains says returns")
+// notPlural lists words that end with an s and are not plurals.
+var notPlural = strings.Fields("as is has plus status unless was this its less success bytes-range redirects contains says returns")
 
 func amount(word string) bool {
 	lower := strings.ToLower(word)
 	plural := len(word) > 2 && strings.HasSuffix(word, "s") && lower == word
-	return slices.Contains(units, lower) || plural && !slices.Contains(noPlural, word)
+	return slices.Contains(units, lower) || plural && !slices.Contains(notPlural, word)
 }
 
 func (c *Claim) readResult(action, result string) {
@@ -128,7 +129,7 @@ func (c *Claim) readResult(action, result string) {
 	}
 }
 
-// ids are the example ids in the paths of the requests.
+// ids returns the example ids in the paths of the requests.
 func (c *Claim) ids() (all []string) {
 	for _, r := range c.requests {
 		for _, s := range r.segments {
@@ -140,7 +141,7 @@ func (c *Claim) ids() (all []string) {
 	return all
 }
 
-// echo finds the texts of the requests that the answer repeats.
+// echo marks the texts of the requests that the response repeats.
 func (c *Claim) echo() {
 	answer := func(text string) (found bool) {
 		if c.json != nil {
@@ -157,7 +158,7 @@ func (c *Claim) echo() {
 	}
 }
 
-// blankQuotes puts blanks where something is quoted, so that offsets stay.
+// blankQuotes replaces quoted texts by blanks of the same length.
 func blankQuotes(s string) string {
 	return quoted.ReplaceAllStringFunc(s, func(q string) string { return strings.Repeat(" ", len(q)) })
 }
@@ -209,7 +210,7 @@ func (c *Claim) readHeaders(action, plain string) {
 	}
 }
 
-// maxTexts is how many texts are read of a contract.
+// maxTexts is the maximum number of texts in a contract.
 const maxTexts = 10
 
 func (c *Claim) readTexts(vars []string, words string) {
@@ -233,7 +234,7 @@ func (c *Claim) addText(vars []string, text string) {
 	}
 }
 
-// unquoted is what stands in quotes.
+// unquoted returns the content of a quoted text.
 func unquoted(q string) string {
 	var text string
 	if json.Unmarshal([]byte(q), &text) == nil {
@@ -245,12 +246,12 @@ func unquoted(q string) string {
 var (
 	headerInCode = regexp.MustCompile(`^(?:[A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*|(?i:[a-z]+-[a-z-]+|location|etag|allow)):|^https?:|^HTTP/`)
 	codeSpan     = regexp.MustCompile("`([^`]+)`")
-	// Code that is read as the words around it are: a status, a document, a header, a request or a
-	// path, and what is quoted.
+	// Code that is read like prose: a status, a document, a header, a request, a path or a quoted
+	// text.
 	wordsInCode = regexp.MustCompile(`^\s*(?:\d{3}\b|[{\[<"“/:]|HTTP/|https?://|[A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)*:|(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\b|(?i:[a-z]+-[a-z-]+|location|etag|allow)$|(?i:[a-z]+/[a-z+.-]+)(?:;.*)?$)`)
 )
 
-// plainCode is a result with its code in quotes where that is a text, without its ticks elsewhere.
+// plainCode removes the backticks from a result. It quotes code that is a text.
 func plainCode(result string) string {
 	return codeSpan.ReplaceAllStringFunc(result, func(code string) string {
 		text := code[1 : len(code)-1]

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// String is what was read of a contract, on one line.
+// String returns the content of a claim on one line.
 func (c Claim) String() string {
 	var parts []string
 	for _, r := range c.requests {
@@ -66,14 +66,14 @@ func (v shape) String() string {
 	return fmt.Sprint(v.of)
 }
 
-// A contract that is longer than any that people write takes no time.
+// ReadClaim rejects a contract that is too long without reading it.
 func TestLongClaim(t *testing.T) {
 	if c, ok := ReadClaim("", "GET /a", "200 "+strings.Repeat(`and "x" `, 300)); ok {
 		t.Errorf("read %.100s", c)
 	}
 }
 
-// testdata/claims.txt has a contract a line, and below it what is read of it.
+// testdata/claims.txt has one contract per line, each followed by its claim.
 func TestReadClaim(t *testing.T) {
 	data, err := os.ReadFile("testdata/claims.txt")
 	if err != nil {
@@ -105,7 +105,7 @@ func TestReadClaim(t *testing.T) {
 	}
 }
 
-// A target may have the app's address before the path, as for a proxy.
+// Clients of a proxy send the app's address before the path.
 func TestAbsoluteTarget(t *testing.T) {
 	for _, c := range []struct {
 		action, target string

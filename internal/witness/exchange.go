@@ -23,13 +23,13 @@ import (
 	"abl/internal/wording"
 )
 
-// How much of a body an exchange keeps, in bytes: of what was sent, and of what was got.
+// Maximum size of the kept part of a body in bytes: keepBody for requests, maxBody for responses.
 const (
 	keepBody = 64 << 10
 	maxBody  = 1 << 20
 )
 
-// Exchange is one request of the tests with the app's answer.
+// Exchange is one request of the tests and the app's response.
 type Exchange struct {
 	At     time.Time     `json:"at"`
 	Took   time.Duration `json:"took_ns"`
@@ -39,32 +39,32 @@ type Exchange struct {
 
 	SentHeader http.Header `json:"sent_header,omitempty"`
 
-	Status int         `json:"status"` // 0: no answer came
+	Status int         `json:"status"` // 0: no response
 	Header http.Header `json:"header,omitempty"`
 	Got    Body        `json:"got"`
 
-	Altered bool `json:"altered,omitempty"` // the tests got another answer
-	Left    bool `json:"left,omitempty"`    // the tests closed the connection before the answer had come whole
+	Altered bool `json:"altered,omitempty"` // the tests got an altered response
+	Left    bool `json:"left,omitempty"`    // the tests closed the connection before the end of the response
 }
 
-// Body is what was sent in one direction.
+// Body is the body of a request or a response.
 type Body struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
 	Begins []byte `json:"begins,omitempty"` // at most keepBody, or maxBody
 }
 
-// maxKept is how much is kept of all bodies that are under way, in bytes.
+// maxKept is the maximum number of bytes kept of all bodies in transit.
 const maxKept = 16 << 20
 
-// recorder is a body while it passes.
+// recorder hashes and counts a body in transit and keeps its beginning.
 type recorder struct {
 	hash   hash.Hash
 	bytes  int64
 	begins []byte
-	most   int           // bytes that begins may have
-	full   bool          // no more is kept
-	kept   *atomic.Int64 // of all bodies
+	most   int           // maximum size of begins
+	full   bool          // begins gets no more bytes
+	kept   *atomic.Int64 // bytes kept of all bodies
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
@@ -90,13 +90,13 @@ func (r *recorder) body() Body {
 	return Body{r.bytes, hex.EncodeToString(r.hash.Sum(nil)), r.begins}
 }
 
-// Asked says whether the exchange has a request that the contract names.
+// Asked reports whether x has a request that the contract names.
 func (c Claim) Asked(x Exchange) bool {
 	_, _, ok := c.request(x)
 	return ok
 }
 
-// request finds the request of the contract that an exchange has. rank says how exactly.
+// request returns the contract's request that x has, and its rank (see Rank).
 func (c Claim) request(x Exchange) (r request, rank int, ok bool) {
 	if c.program {
 		return r, 0, c.askedRun(x)
@@ -109,8 +109,8 @@ func (c Claim) request(x Exchange) (r request, rank int, ok bool) {
 	return r, rank, ok
 }
 
-// Rank says how exactly an exchange has the path of the contract's request: how many of its parts
-// are the contract's own, and not in the place of something open. It is -1 for another request.
+// Rank returns the number of segments in the path of x that are literally in the path of the
+// contract's request. It returns -1 if x has another request.
 func (c Claim) Rank(x Exchange) int {
 	if _, rank, ok := c.request(x); ok {
 		return rank
@@ -118,7 +118,7 @@ func (c Claim) Rank(x Exchange) int {
 	return -1
 }
 
-// AskedOtherwise says that only the headers or the body of a request are not the contract's.
+// AskedOtherwise reports whether x differs from a request of the contract only in headers or body.
 func (c Claim) AskedOtherwise(x Exchange) bool {
 	return slices.ContainsFunc(c.requests, func(r request) bool {
 		why, _ := r.asked(x)
@@ -126,7 +126,7 @@ func (c Claim) AskedOtherwise(x Exchange) bool {
 	})
 }
 
-// echoes are the texts that this exchange's request has in the place of the contract's.
+// echoes returns the texts that the request of x has instead of the contract's.
 func (c Claim) echoes(x Exchange) []echo {
 	r, _, ok := c.request(x)
 	if !ok || r.body == nil {
@@ -136,15 +136,15 @@ func (c Claim) echoes(x Exchange) []echo {
 	return r.body.echoes(doc)
 }
 
-// Fits says whether the exchange shows what the contract says.
+// Fits reports whether x has the request and the response that the contract names.
 func (c Claim) Fits(x Exchange) bool { return c.Asked(x) && c.Misses(x) == "" }
 
-// Trouble says that the contract itself asks for an error of the app's.
+// Trouble reports whether the contract requires a server error.
 func (c Claim) Trouble() bool {
 	return slices.ContainsFunc(c.statuses, func(s span) bool { return s.high >= 500 })
 }
 
-// Misses says what the answer lacks of what the contract names, "" where it fits.
+// Misses describes how the response of x differs from the contract, "" if it does not.
 func (c Claim) Misses(x Exchange) string {
 	if c.program {
 		return c.missesRun(x)
@@ -155,29 +155,29 @@ func (c Claim) Misses(x Exchange) string {
 	return c.missesBody(x)
 }
 
-// missesHead says likewise what its head lacks.
+// missesHead is Misses for the status and the headers.
 func (c Claim) missesHead(x Exchange) string {
 	switch {
 	case x.Status == 0:
-		return "no answer"
-	case !c.says(x.Status):
+		return "no response"
+	case !c.allows(x.Status):
 		return fmt.Sprint(x.Status)
 	}
 	for _, h := range c.headers {
 		if !h.in(x.Header) {
-			return strings.TrimSpace(fmt.Sprintf("%d and no header %s %s", x.Status, http.CanonicalHeaderKey(h.name), h.has))
+			return strings.TrimSpace(fmt.Sprintf("%d without header %s %s", x.Status, http.CanonicalHeaderKey(h.name), h.has))
 		}
 	}
 	return ""
 }
 
-// missesBody says likewise what its body lacks. A body that cannot be read lacks nothing.
+// missesBody is Misses for the body. It returns "" for a body that abl cannot decode.
 func (c Claim) missesBody(x Exchange) string {
 	if c.json == nil && len(c.texts) == 0 {
 		return ""
 	}
-	if len(x.Got.Begins) < int(min(x.Got.Bytes, maxBody)) { // many were sent at a time, or too many: nobody has to
-		return fmt.Sprintf("%d and a body that was too much to keep beside others", x.Status)
+	if len(x.Got.Begins) < int(min(x.Got.Bytes, maxBody)) { // the app sent too much at the same time
+		return fmt.Sprintf("%d with a body that abl could not keep, because too many were in transit", x.Status)
 	}
 	body, ok := x.content()
 	if !ok {
@@ -186,19 +186,19 @@ func (c Claim) missesBody(x Exchange) string {
 	echoes := c.echoes(x)
 	doc, isDoc := decode(body)
 	if c.json != nil && (!isDoc || !c.json.fits(doc, echoes)) {
-		return fmt.Sprintf("%d and another body", x.Status)
+		return fmt.Sprintf("%d with a different body", x.Status)
 	}
 	for _, text := range c.texts {
 		text = text.with(echoes)
 		if !text.in(string(body)) && !slices.ContainsFunc(readings(body), text.in) && !(isDoc && text.field(doc)) {
-			return fmt.Sprintf("%d and a body without %s", x.Status, text)
+			return fmt.Sprintf("%d with a body without %s", x.Status, text)
 		}
 	}
 	return ""
 }
 
-// content is the body that was answered, unpacked; ok is false where there is none, or none
-// that can be read. A body of text is not packed, whatever the app says of it.
+// content returns the decoded body of the response. It returns false if there is no body or abl
+// cannot decode it. A body of plain text counts as decoded, whatever its Content-Encoding says.
 func (x Exchange) content() (body []byte, ok bool) {
 	if x.Method == http.MethodHead || stream.MatchString(x.Header.Get("Content-Type")) || x.Got.Bytes > int64(len(x.Got.Begins)) {
 		return nil, false
@@ -217,29 +217,29 @@ func (x Exchange) gzipped() bool {
 	return strings.Contains(strings.ToLower(x.Header.Get("Content-Encoding")), "gzip")
 }
 
-// packed begins a JSON string in which bytes may be, which may be cut off.
+// packed finds the beginning of a JSON string that may be base64. Its end may be missing.
 var packed = regexp.MustCompile(`"[A-Za-z0-9+/]{4,}`)
 
-// Says says whether a text stands in what the app answered, as far as that was kept. What a
-// program printed, and its files, are base64 in its broker's answer.
+// Says reports whether the kept part of the app's response contains text. It decodes base64,
+// because the broker returns the output and the files of a program in base64.
 func (x Exchange) Says(text string) bool {
 	body, _ := x.content()
 	said := [][]byte{body, x.Got.Begins}
 	for _, word := range packed.FindAllString(string(x.Got.Begins), -1) {
-		data, _ := base64.RawStdEncoding.DecodeString(word[1:]) // as far as it goes
+		data, _ := base64.RawStdEncoding.DecodeString(word[1:]) // with an error, data has the part before it
 		said = append(said, data)
 	}
 	return slices.ContainsFunc(said, func(data []byte) bool { return bytes.Contains(data, []byte(text)) })
 }
 
-// Unread says why the body could not be held against all that the claim names of it, "" where it was.
+// Unread returns the reason why abl could not compare the body with the claim, "" if it could.
 func (c Claim) Unread(x Exchange) string {
 	if _, ok := x.content(); ok || c.json == nil && len(c.texts) == 0 {
 		return ""
 	}
 	switch encoding := x.Header.Get("Content-Encoding"); {
 	case x.Method == http.MethodHead:
-		return "an answer to HEAD has no body"
+		return "a response to HEAD has no body"
 	case stream.MatchString(x.Header.Get("Content-Type")):
 		in := func(w written) bool { return w.in(string(x.Got.Begins)) }
 		if c.json == nil && !slices.ContainsFunc(c.texts, func(w written) bool { return !in(w) }) {
@@ -247,21 +247,22 @@ func (c Claim) Unread(x Exchange) string {
 		}
 		return "it is a stream"
 	case x.Got.Bytes > maxBody:
-		return fmt.Sprintf("it has more than %d bytes", maxBody)
+		return fmt.Sprintf("it is larger than %d bytes", maxBody)
 	case encoding != "":
-		return "its encoding is " + wording.Cut(wording.OneLine(encoding), 40)
+		return fmt.Sprintf("its encoding is %q", wording.Cut(wording.OneLine(encoding), 40))
 	}
 	return "it is not text"
 }
 
-// stream is the kind of a body that is many, or never at its end.
+// stream matches content types with many documents or without an end.
 var stream = regexp.MustCompile(`(?i)event-stream|ndjson|jsonl|json-seq`)
 
 var tag = regexp.MustCompile(`<[^>]*>`)
 
-// readings are a body without entities, as a page shows it, and as what its JSON says.
+// readings returns the body without HTML entities, the visible text of the page, and the values of
+// the JSON document.
 func readings(body []byte) []string {
-	if !utf8.Valid(body) { // ISO-8859-1, which has a byte for each letter
+	if !utf8.Valid(body) { // decode ISO-8859-1: one byte is one character
 		letters := make([]rune, len(body))
 		for i, b := range body {
 			letters[i] = rune(b)

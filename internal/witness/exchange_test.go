@@ -66,46 +66,46 @@ func TestMisses(t *testing.T) {
 		want   string
 	}{
 		{"200", 200, "", "", ""},
-		{"200", 0, "", "", "no answer"},
+		{"200", 0, "", "", "no response"},
 		{"200", 500, "", "x", "500"},
 		{"200 or 204", 204, "", "", ""},
 		{`200 {"a": 1}`, 200, isJSON, `{"a": 1.0, "b": 2}`, ""},
-		{`200 {"a": 1}`, 200, isJSON, `{"a": 2}`, "200 and another body"},
-		{`200 {"a": 1}`, 200, isJSON, `{"a": 1} {}`, "200 and another body"},
-		{`200 {"a": 1}`, 200, isJSON, "", "200 and another body"},
+		{`200 {"a": 1}`, 200, isJSON, `{"a": 2}`, "200 with a different body"},
+		{`200 {"a": 1}`, 200, isJSON, `{"a": 1} {}`, "200 with a different body"},
+		{`200 {"a": 1}`, 200, isJSON, "", "200 with a different body"},
 		{`200 {"a": 1}`, 200, "Content-Encoding: gzip", zip, ""},
-		{`200 {"a": 2}`, 200, "Content-Encoding: gzip", zip, "200 and another body"},
+		{`200 {"a": 2}`, 200, "Content-Encoding: gzip", zip, "200 with a different body"},
 		{`200 {"a": 1}`, 200, "Content-Encoding: gzip", zip[:20], ""},
-		{`200 {"a": 1}`, 200, "Content-Encoding: gzip", `{"a": 2}`, "200 and another body"},
-		{`200 {"a": 1}`, 200, "Content-Encoding: identity", `{"a": 2}`, "200 and another body"},
+		{`200 {"a": 1}`, 200, "Content-Encoding: gzip", `{"a": 2}`, "200 with a different body"},
+		{`200 {"a": 1}`, 200, "Content-Encoding: identity", `{"a": 2}`, "200 with a different body"},
 		{`200 {"a": 1}`, 200, "Content-Encoding: br", "\x0b\x02\x80", ""},
-		{`200 {"a": 1}`, 200, isJSON, lost, "200 and a body that was too much to keep beside others"},
-		{`200 with the text "ok"`, 200, "", lost, "200 and a body that was too much to keep beside others"},
+		{`200 {"a": 1}`, 200, isJSON, lost, "200 with a body that abl could not keep, because too many were in transit"},
+		{`200 with the text "ok"`, 200, "", lost, "200 with a body that abl could not keep, because too many were in transit"},
 		{"200", 200, "", lost, ""},
 		{`200 {"a": 1}`, 200, isJSON, long, ""},
 		{`200 {"a": "x", "b": true, "c": null}`, 200, isJSON, `{"a": "x", "b": true, "c": null}`, ""},
-		{`200 {"a": "x", "b": true}`, 200, isJSON, `{"a": "x", "b": "true"}`, "200 and another body"},
+		{`200 {"a": "x", "b": true}`, 200, isJSON, `{"a": "x", "b": "true"}`, "200 with a different body"},
 		{`200 {"id": 1}`, 200, isJSON, `{"id": "f81d4fae"}`, ""},
 		{`200 {"a": {"b": [1, 2]}}`, 200, isJSON, `{"a": {"b": [2, 3, 1]}}`, ""},
-		{`200 {"a": {"b": [1, 2]}}`, 200, isJSON, `{"a": {"b": [2, 3]}}`, "200 and another body"},
+		{`200 {"a": {"b": [1, 2]}}`, 200, isJSON, `{"a": {"b": [2, 3]}}`, "200 with a different body"},
 		{`200 []`, 200, isJSON, `[]`, ""},
-		{`200 []`, 200, isJSON, `[1]`, "200 and another body"},
+		{`200 []`, 200, isJSON, `[1]`, "200 with a different body"},
 		{`200 {"a": […]}`, 200, isJSON, `{"a": []}`, ""},
-		{`200 {"a": […]}`, 200, isJSON, `{"a": {}}`, "200 and another body"},
+		{`200 {"a": […]}`, 200, isJSON, `{"a": {}}`, "200 with a different body"},
 		{`200 [{id, text}]`, 200, isJSON, `[{"id": 1}, {"id": 2, "text": ""}]`, ""},
-		{`200 [{id, text}]`, 200, isJSON, `[{"id": 1}]`, "200 and another body"},
+		{`200 [{id, text}]`, 200, isJSON, `[{"id": 1}]`, "200 with a different body"},
 		{`200 with the text "a & b"`, 200, "", "<p>a &amp; b</p>", ""},
-		{`200 with the text "ok"`, 200, "", "no", `200 and a body without "ok"`},
+		{`200 with the text "ok"`, 200, "", "no", `200 with a body without "ok"`},
 		{"302 to /b", 302, "Location: http://app:3000/b", "", ""},
 		{`404 with the text "größe > 1"`, 404, isJSON, `{"error": "gr\u00f6\u00dfe \u003e 1"}`, ""},
 		{`200 with the text "Hello Bob"`, 200, "", "<p>Hello\n<b>Bob</b></p>", ""},
 		{`200 with the text "crème"`, 200, "Content-Type: text/plain; charset=iso-8859-1", "cr\xe8me", ""},
-		{`200 with the text "crème"`, 200, "Content-Type: text/plain; charset=iso-8859-1", "cr\xe9me", `200 and a body without "crème"`},
+		{`200 with the text "crème"`, 200, "Content-Type: text/plain; charset=iso-8859-1", "cr\xe9me", `200 with a body without "crème"`},
 		{`200 {"n": 1}`, 200, "Content-Type: text/event-stream", "data: {\"n\": 1}\n\n", ""},
 		{`200 {"n": 1}`, 200, "Content-Type: application/x-ndjson", "{\"n\": 1}\n{\"n\": 2}\n", ""},
 		{"201 with Location: http://app:3000/b", 201, "Location: /b", "", ""},
-		{"302 to /b", 302, "Location: /c", "", "302 and no header Location /b"},
-		{"302 with header Location: U", 302, "", "", "302 and no header Location"},
+		{"302 to /b", 302, "Location: /c", "", "302 without header Location /b"},
+		{"302 with header Location: U", 302, "", "", "302 without header Location"},
 		{"200 with Content-Type text/html", 200, "Content-Type: Text/HTML; charset=utf-8", "", ""},
 	} {
 		t.Run(rowName(c.result), func(t *testing.T) {
@@ -131,8 +131,8 @@ func TestMisses(t *testing.T) {
 	}
 }
 
-// TestSaysOfAProgram: what a program printed, or left in a file, is found in its broker's
-// answer, be that cut off.
+// Says finds the output and the files of a program in the broker's response, even in one that is
+// cut off.
 func TestSaysOfAProgram(t *testing.T) {
 	const line = "ok 1 - P1.C1"
 	more := []byte(strings.Repeat("x", 3000))
@@ -165,8 +165,8 @@ func TestSaysOfAProgram(t *testing.T) {
 	}
 }
 
-// rowName makes the name of a subtest from a contract, for -run: its letters and digits with
-// "-" between them, and not more than 60 of them.
+// rowName returns the name of a subtest for a contract: its letters and digits, joined by "-", at
+// most 60 characters.
 func rowName(contract string) string {
 	words := strings.FieldsFunc(contract, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	name := strings.Join(words, "-")

@@ -9,20 +9,20 @@ import (
 	"regexp"
 )
 
-// readAhead is how much is read ahead, in bytes.
+// readAhead is the size of read buffers in bytes.
 const readAhead = 16 << 10
 
-// errNotHTTP says that what comes is not HTTP/1, or such as only the app knows
-// what to make of. It is passed on as it is.
+// errNotHTTP is the error for data that is not HTTP/1 or that only the app can interpret. The proxy
+// passes such data on unchanged.
 var errNotHTTP = errors.New("not HTTP/1")
 
-// side is one side of a connection. Whatever net/http reads of it is kept as it came
-// until it is taken to be passed on.
+// side is one side of a connection. It keeps all bytes that net/http reads from it until take
+// returns them.
 type side struct {
 	net.Conn
 	in   *bufio.Reader
-	came []byte // not taken yet, with what in has read ahead
-	head bool   // a head is being read, which is no longer than maxHead
+	came []byte // bytes that take has not returned yet, with those buffered by in
+	head bool   // net/http is reading a head, which is limited to maxHead bytes
 }
 
 func newSide(conn net.Conn) *side {
@@ -31,7 +31,7 @@ func newSide(conn net.Conn) *side {
 	return s
 }
 
-// Read reads for in.
+// Read reads from the connection on behalf of in.
 func (s *side) Read(p []byte) (int, error) {
 	if s.head {
 		p = p[:max(0, min(len(p), maxHead-len(s.came)))]
@@ -44,7 +44,7 @@ func (s *side) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take gives what was read since the last time, as it came.
+// take returns the bytes that were read since the last take.
 func (s *side) take() []byte {
 	n := len(s.came) - s.in.Buffered()
 	taken := s.came[:n:n]
@@ -54,8 +54,8 @@ func (s *side) take() []byte {
 
 var methodBegins = regexp.MustCompile(`^[A-Z]{1,19} ?$`)
 
-// isRequest says whether HTTP/1 may come. It takes nothing, and waits for no byte
-// that another protocol might not send before it hears something.
+// isRequest reports whether the next bytes can be an HTTP/1 request. It consumes nothing. It does
+// not wait for bytes that a client of another protocol might never send.
 func (s *side) isRequest() bool {
 	for n := 1; ; n++ {
 		begins, err := s.in.Peek(n)
@@ -68,8 +68,8 @@ func (s *side) isRequest() bool {
 	}
 }
 
-// request reads the next request's head: io.EOF when there is none, and errNotHTTP where
-// something else comes.
+// request reads the head of the next request. It returns io.EOF at the end and errNotHTTP for data
+// that is not HTTP/1.
 func (s *side) request() (*http.Request, error) {
 	if _, err := s.in.Peek(1); err != nil {
 		return nil, io.EOF
@@ -85,7 +85,7 @@ func (s *side) request() (*http.Request, error) {
 	return req, nil
 }
 
-// answer reads the head of the answer to a request of this method.
+// answer reads the head of the response to a request with this method.
 func (s *side) answer(method string) (*http.Response, error) {
 	s.head = true
 	resp, err := http.ReadResponse(s.in, &http.Request{Method: method})
@@ -93,8 +93,8 @@ func (s *side) answer(method string) (*http.Response, error) {
 	return resp, err
 }
 
-// body passes on a body of this side as it comes, and what it says, without the frames of
-// its chunks, to seen.
+// body copies body, which is a body from this side, to to as it arrives. It writes the content
+// without chunk headers to seen.
 func (s *side) body(body io.Reader, to, seen io.Writer) error {
 	_, err := io.CopyBuffer(passing{s, to, seen}, body, make([]byte, readAhead))
 	if _, failed := to.Write(s.take()); failed != nil {
@@ -103,7 +103,7 @@ func (s *side) body(body io.Reader, to, seen io.Writer) error {
 	return err
 }
 
-// passing passes on what was read of a side whenever some of it is seen.
+// passing is a writer that copies the bytes read from a side to to with each Write.
 type passing struct {
 	from     *side
 	to, seen io.Writer
@@ -116,7 +116,7 @@ func (p passing) Write(data []byte) (int, error) {
 	return p.seen.Write(data)
 }
 
-// rest passes on all that follows as it is.
+// rest copies all remaining data to to and seen unchanged.
 func (s *side) rest(to, seen io.Writer) error {
 	both := io.MultiWriter(to, seen)
 	if _, err := both.Write(s.came); err != nil {

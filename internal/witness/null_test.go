@@ -17,8 +17,7 @@ import (
 	"abl/internal/helper"
 )
 
-// start serves on a port of this machine until the test ends, and returns the
-// address.
+// start serves on a port of the loopback interface until the test ends. It returns the address.
 func start(t testing.TB, serves func(context.Context, net.Listener) error) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +36,7 @@ func start(t testing.TB, serves func(context.Context, net.Listener) error) strin
 	return l.Addr().String()
 }
 
-// say sends bytes over a connection and returns all that comes back.
+// say sends bytes over a connection and returns the reply.
 func say(t testing.TB, at, what string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
@@ -53,8 +52,7 @@ func say(t testing.TB, at, what string) string {
 	return string(got)
 }
 
-// TestBehind: what answers in the app's place answers the same through a socket, and the kernel
-// lists that socket as it does an app's.
+// A server behind a socket responds the same, and the kernel lists its socket like an app's.
 func TestBehind(t *testing.T) {
 	dir := t.TempDir()
 	through := func(name string, serve func(context.Context, net.Listener) error) string {
@@ -64,7 +62,7 @@ func TestBehind(t *testing.T) {
 	}
 	answers := func(ctx context.Context, l net.Listener) error { return Null(ctx, l, 200) }
 	null, listed := through("null", answers), through("app", answers)
-	line := through("line", func(ctx context.Context, l net.Listener) error { return Say(ctx, l, "hello\n") })
+	line := through("line", func(ctx context.Context, l net.Listener) error { return SendLine(ctx, l, "hello\n") })
 	refused := through("broker", func(ctx context.Context, l net.Listener) error { return Commands(ctx, l, "") })
 	const request = "POST " + RunTarget + " HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
 	for _, c := range []struct{ at, what, want string }{
@@ -165,7 +163,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// The end of serving ends connections too, and one that waits does not keep it.
+// At its end Serve closes all connections. A waiting connection does not delay it.
 func TestEnd(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

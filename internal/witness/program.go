@@ -13,23 +13,23 @@ import (
 	"abl/internal/wording"
 )
 
-// RunTarget is what is asked of the broker for a run of an app that is a program.
+// RunTarget is the path at the broker for a run of an app that is a program.
 const RunTarget = "/app"
 
 var (
 	inlineCode    = regexp.MustCompile("`[^`]+`")
 	aroundCommand = regexp.MustCompile(`^.*\| |\s[<>].*`)
-	// A sub-command or an option, which a test gives as the contract has it.
+	// A subcommand or an option: tests use it literally.
 	givenWord = regexp.MustCompile(`^(?:--?)?[a-z][a-z-]*$`)
 	exitCode  = regexp.MustCompile(`(?i)\bexit(?:s|ed)?(?: with)?(?: an?| the)?(?: exit)?(?: code| status)?(?: is| of|:)? (\d{1,3})\b`)
-	// What says that a program prints, or of a file in the place of an argument what is in it.
+	// Words that announce output, or the content of a file that is named like an argument.
 	leaves = regexp.MustCompile("^[\"“`]|(?i:\\b(?:prints?|printed|outputs?|stdout|stderr|standard (?:output|error))\\b)|" +
 		`\b(?:in|into|to) [A-Z]{2,}\b|\b[A-Z]{2,} (?:holds?|has|contains?)\b`)
 )
 
-// ReadRun reads a contract of a program: the words of its command that each test gives, and of its
-// result the exit code and whether it says what is printed or stands in a file. It is false
-// where neither is named, or only under a condition.
+// ReadRun reads a contract of a program: the literal words of its command, the exit code, and
+// whether the result names output or the content of a file. It returns false if the result names
+// neither, or only under a condition.
 func ReadRun(action, result string) (c Claim, ok bool) {
 	c.program, c.text = true, [4]string{helper.KindCommand, "", action, result}
 	command := aroundCommand.ReplaceAllString(strings.Trim(inlineCode.FindString(action), "`"), "")
@@ -50,19 +50,20 @@ func ReadRun(action, result string) (c Claim, ok bool) {
 	return c, (len(c.statuses) > 0 || c.leaves) && !conditional.MatchString(plain)
 }
 
-// AnyRun is the claim held against every run, for tests that give none of its words.
+// AnyRun returns the claim without the words of its command, so that it fits every run.
 func (c Claim) AnyRun() *Claim {
 	c.text[2], c.words = "", nil
 	return &c
 }
 
-// run is what came of a run, false where it was none, or was too much to keep.
+// run returns the result of a run. It returns false if x is not a run or was too large to keep.
 func (x Exchange) run() (ran helper.AppRan, ok bool) {
 	ok = x.Target == RunTarget && json.Unmarshal(x.Got.Begins, &ran) == nil
 	return ran, ok && ran.Error == ""
 }
 
-// askedRun says whether a run was given the words of the contract, in their order.
+// askedRun reports whether x is a run whose arguments contain the words of the contract in their
+// order.
 func (c Claim) askedRun(x Exchange) bool {
 	ran, ok := x.run()
 	for _, word := range c.words {
@@ -75,19 +76,19 @@ func (c Claim) askedRun(x Exchange) bool {
 	return ok
 }
 
-// GivesWords says that the contract names words that tell its runs from others.
+// GivesWords reports whether the contract names arguments that distinguish its runs.
 func (c Claim) GivesWords() bool { return len(c.words) > 0 }
 
-// missesRun gives the exit code of a run where the contract names another.
+// missesRun returns the exit code of a run if the contract names another, else "".
 func (c Claim) missesRun(x Exchange) string {
-	if ran, _ := x.run(); !c.says(ran.Exit) {
+	if ran, _ := x.run(); !c.allows(ran.Exit) {
 		return fmt.Sprint(ran.Exit)
 	}
 	return ""
 }
 
-// alteredRun is what came of a run with another exit code; or with another output: none where
-// there was one, a line where there was none, and no files.
+// alteredRun returns the result of a run with another exit code or with other output. It removes
+// output and files. If the run has no output, it adds a line.
 func (x Exchange) alteredRun(what Alteration) []byte {
 	ran, _ := x.run()
 	switch blank := len(bytes.TrimSpace(ran.Stdout)) == 0; {
@@ -98,16 +99,16 @@ func (x Exchange) alteredRun(what Alteration) []byte {
 	default:
 		ran.Stdout, ran.Stderr, ran.Files = nil, nil, nil
 	}
-	data, _ := json.Marshal(ran) // it was read of such
+	data, _ := json.Marshal(ran) // run decoded it from JSON
 	return data
 }
 
-// tellRun tells what became of a run.
-func (x Exchange) tellRun(what Alteration) string {
+// describeAlteredRun describes the altered run.
+func (x Exchange) describeAlteredRun(what Alteration) string {
 	ran, _ := x.run()
 	args := wording.Cut(arguments(ran), 100)
 	if what == OfStatus {
 		return fmt.Sprintf("the exit code of its run with %s is %d instead of %d", args, 1-min(ran.Exit, 1), ran.Exit)
 	}
-	return "what its run with " + args + " prints and leaves in files is another"
+	return "the output and files of its run with " + args + " change"
 }

@@ -9,7 +9,7 @@ import (
 	"abl/internal/helper"
 )
 
-// runOf is a run with these arguments that printed and left something, as a record has it.
+// runOf returns the exchange of a run with these arguments, some output and a file.
 func runOf(t *testing.T, ran helper.AppRan, args ...string) Exchange {
 	t.Helper()
 	for _, arg := range args {
@@ -58,7 +58,7 @@ func TestReadRun(t *testing.T) {
 	}
 }
 
-// A claim fits the runs that were given its words and ended as it says.
+// A claim fits a run with its words and its exit code.
 func TestRunFits(t *testing.T) {
 	claim, _ := ReadRun("`count words -o INTO`", "exit code 0")
 	other := runOf(t, helper.AppRan{}, "words", "-o", "x")
@@ -87,8 +87,8 @@ func TestRunFits(t *testing.T) {
 	}
 }
 
-// What the tests get of an altered run, through the witness; what is no run of the contract's
-// comes as it is. The record keeps what the program did.
+// The tests get an altered run from the proxy. Other runs pass unchanged. The record has the
+// original.
 func TestAlterRun(t *testing.T) {
 	const printed = `{"args":["aGk="],"exit":0,"stdout":"aGkK","stderr":"aGkK","files":{"a":"aGkK"},"left":["b"]}`
 	for _, c := range []struct {

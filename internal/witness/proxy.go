@@ -9,50 +9,55 @@ import (
 	"time"
 )
 
-// Proxy passes on to the app and back, byte by byte, and knows of each answer to
-// which request it belongs. Of a request only the encodings that abl cannot read are left out. What is not HTTP/1 passes as it is, and so does a
-// connection that becomes something else.
+// Proxy passes data between clients and an app byte by byte, and records which response belongs to
+// which request. It changes only Accept-Encoding of requests (see readable) and the responses that
+// Altering selects. Data that is not HTTP/1 passes unchanged, also after a connection switches
+// protocols.
 type Proxy struct {
-	To   string         // address of the app, or the path of a door's socket
-	Seen func(Exchange) // hears of each exchange when it is over, of several at a time
+	To   string         // address of the app, or path of its proxy socket
+	Seen func(Exchange) // called at the end of each exchange, concurrently
 
-	Altering *Altering // nil: nothing
-	Bytes    bool      // it is no HTTP: what passes is counted, a connection an exchange
+	Altering *Altering // nil alters nothing
+	Bytes    bool      // the protocol is not HTTP: each connection is one exchange
 
-	kept atomic.Int64 // bytes of the bodies that are under way
+	kept atomic.Int64 // bytes kept of the bodies in transit
 }
 
-// Serve serves until ctx ends.
+// Serve serves connections of l until ctx is done.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error { return Serve(ctx, l, p.connect) }
 
-// conn is one connection of a client, with its own to the app.
+// conn is one connection of a client and its connection to the app.
 type conn struct {
 	client, app *side
-	asked       chan *turn    // requests that were or are being sent, in order
-	asking      chan struct{} // closed when no request follows
-	unread      chan struct{} // closed when answers are no longer read
+	asked       chan *turn    // requests without a response yet, in order
+	asking      chan struct{} // closed after the last request
+	unread      chan struct{} // closed when the proxy reads no more responses
 	proxy       *Proxy
 }
 
-// turn is one request until it is answered.
+// turn is one request in transit and its response.
 type turn struct {
 	Exchange
-	raw       bool          // no HTTP from here on
-	stays     chan struct{} // closed when its answer is one of HTTP
+	raw       bool          // the data from here on is not HTTP
+	stays     chan struct{} // closed when the app responded with HTTP
 	sent, got recorder
-	whole     atomic.Bool  // its request has been sent
-	under     atomic.Int32 // its request and its answer, while they are under way
+	whole     atomic.Bool  // the request has been sent completely
+	under     atomic.Int32 // number of directions in transit
 }
 
-// turn begins a turn of so many sides.
+// turn begins a turn. Its exchange ends after as many calls of over as it has sides.
 func (p *Proxy) turn(sides int32) *turn {
-	x := &turn{stays: make(chan struct{}), sent: recorder{most: keepBody, kept: &p.kept}, got: recorder{most: maxBody, kept: &p.kept}}
+	x := &turn{
+		stays: make(chan struct{}),
+		sent:  recorder{most: keepBody, kept: &p.kept},
+		got:   recorder{most: maxBody, kept: &p.kept},
+	}
 	x.At = time.Now().UTC()
 	x.under.Store(sides)
 	return x
 }
 
-// over says that the request, or the answer, has come to its end; with both the turn has.
+// over ends one direction of a turn. After the last one it reports the exchange.
 func (p *Proxy) over(x *turn) {
 	if x.under.Add(-1) == 0 {
 		x.Took, x.Sent, x.Got = time.Since(x.At), x.sent.body(), x.got.body()
@@ -66,7 +71,7 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 	}
 }
 
-// between passes on what comes from a client and from the app.
+// between passes data between a client and the app until both are done.
 func (p *Proxy) between(client, app net.Conn) {
 	if p.Bytes {
 		x := p.turn(1)
@@ -90,13 +95,13 @@ func (p *Proxy) between(client, app net.Conn) {
 	client.Close()
 	<-c.asking
 	close(c.asked)
-	for x := range c.asked { // never answered
+	for x := range c.asked { // requests without a response
 		x.Left = left
 		p.over(x)
 	}
 }
 
-// hasLeft says that the client has closed its side.
+// hasLeft reports whether the client has closed its side.
 func (c *conn) hasLeft() bool {
 	select {
 	case <-c.asking:
@@ -106,15 +111,15 @@ func (c *conn) hasLeft() bool {
 	}
 }
 
-// requests passes on what the client sends.
+// requests passes on the client's requests.
 func (c *conn) requests() {
-	defer closeWrite(c.app.Conn) // runs last: the responses' side asks who left once the app closes
+	defer closeWrite(c.app.Conn) // after asking is closed: when the app closes, hasLeft must be right
 	defer close(c.asking)
 	for c.request() {
 	}
 }
 
-// request passes on one request; false says that none follows.
+// request passes on one request. It returns false if no other can follow.
 func (c *conn) request() bool {
 	req, err := c.client.request()
 	if err == io.EOF {
@@ -127,7 +132,7 @@ func (c *conn) request() bool {
 	}
 	select {
 	case c.asked <- x:
-	case <-c.unread: // what the app says now belongs to no request
+	case <-c.unread: // the app's data belongs to no request
 		c.proxy.over(x)
 	}
 	if err == nil {
@@ -137,14 +142,14 @@ func (c *conn) request() bool {
 		err = c.client.body(req.Body, c.app, &x.sent)
 		x.whole.Store(true)
 	}
-	if err != nil || c.switched(x, req) { // what follows is no HTTP, or no body
+	if err != nil || c.switched(x, req) { // the rest is not HTTP
 		_ = c.client.rest(c.app, &x.sent)
 		return false
 	}
 	return true
 }
 
-// switched says whether a request that asks for another protocol gets it.
+// switched reports whether the app accepted the request's change of protocol.
 func (c *conn) switched(x *turn, req *http.Request) bool {
 	if req.Method != http.MethodConnect && req.Header.Get("Upgrade") == "" {
 		return false
@@ -163,8 +168,8 @@ func closeWrite(c net.Conn) {
 	}
 }
 
-// answers passes on answers up to what is none, which belongs to the turn that it returns,
-// nil at the app's end.
+// answers passes on responses. It returns the turn of the first response that is not HTTP, nil if
+// the app closed the connection.
 func (c *conn) answers() *turn {
 	for {
 		x := c.nextTurn()
@@ -176,14 +181,15 @@ func (c *conn) answers() *turn {
 	}
 }
 
-// nextTurn is what the app answers now: a request, or none where it speaks first, nil at its
-// end. What it says first passes as it is, and answers nothing that is asked afterwards.
+// nextTurn returns the turn that the app's next data belongs to, nil at the end of the data. If the
+// app sends data before a request, that is a new raw turn: the data passes unchanged and answers no
+// later request.
 func (c *conn) nextTurn() *turn {
 	if _, err := c.app.in.Peek(1); err != nil {
 		return nil
 	}
 	select {
-	case x := <-c.asked: // before its request was sent
+	case x := <-c.asked: // requests puts it here before it sends the request
 		return x
 	default:
 		x := c.proxy.turn(1)
@@ -192,8 +198,8 @@ func (c *conn) nextTurn() *turn {
 	}
 }
 
-// answer passes on the answer to a request; false says that it is none, or that what follows
-// is none.
+// answer passes on the response to a request. It returns false if the response, or the data after
+// it, is not HTTP.
 func (c *conn) answer(x *turn) bool {
 	for {
 		resp, err := c.app.answer(x.Method)
@@ -202,7 +208,7 @@ func (c *conn) answer(x *turn) bool {
 		}
 		s := resp.StatusCode
 		switched := s == http.StatusSwitchingProtocols || x.Method == http.MethodConnect && s/100 == 2
-		if s >= 200 || switched { // not one on the way to it
+		if s >= 200 || switched { // not an interim response
 			x.Status, x.Header = s, resp.Header
 		}
 		head := c.app.take()
@@ -218,7 +224,7 @@ func (c *conn) answer(x *turn) bool {
 	}
 }
 
-// pass passes on all that the app says from here on as it is.
+// pass passes on the rest of the app's data unchanged.
 func (c *conn) pass(x *turn) {
 	defer c.proxy.over(x)
 	if c.app.rest(c.client, &x.got) == nil {

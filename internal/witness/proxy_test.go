@@ -22,7 +22,7 @@ func answerOf(status, head, body string) string {
 
 const isJSON = "Content-Type: application/json\r\n"
 
-// answers are those of an app with all that HTTP/1 knows.
+// answers are responses with all features of HTTP/1.
 func answers() map[string]string {
 	big := `["` + strings.Repeat("x", 1<<20) + `"]`
 	return map[string]string{
@@ -62,7 +62,7 @@ func get(paths ...string) string {
 	return b.String()
 }
 
-// Through the proxy comes the very same as without one, byte by byte.
+// Data through the proxy is the same, byte by byte, as without it.
 func TestUntouched(t *testing.T) {
 	app := rawApp(t, answers())
 	through := proxied(t, app)
@@ -98,8 +98,7 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// Whoever speaks first is heard: an app that greets, and one that talks while it
-// is still being talked to.
+// An app may send data before, or during, a request.
 func TestServerFirst(t *testing.T) {
 	app := start(t, func(ctx context.Context, l net.Listener) error {
 		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
@@ -134,7 +133,7 @@ func TestServerFirst(t *testing.T) {
 	}
 }
 
-// An app that has said all that it has to say still hears.
+// An app that has closed its side can still receive data.
 func TestHalfClosed(t *testing.T) {
 	heard := make(chan string, 1)
 	app := start(t, func(ctx context.Context, l net.Listener) error {
@@ -162,7 +161,7 @@ func TestHalfClosed(t *testing.T) {
 	}
 }
 
-// An answer streams: its beginning is here before its end is there.
+// The beginning of a response passes before its end is sent.
 func TestStreams(t *testing.T) {
 	more := make(chan bool)
 	app := start(t, func(ctx context.Context, l net.Listener) error {
@@ -194,7 +193,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// An app that is not there resets what was connected.
+// Without an app the proxy resets the connection.
 func TestNoApp(t *testing.T) {
 	conn, err := net.Dial("tcp", proxied(t, "127.0.0.1:1"))
 	if err == nil {
@@ -206,7 +205,7 @@ func TestNoApp(t *testing.T) {
 	}
 }
 
-// Each request stands in the record with its answer, once, whatever came of it.
+// The record has each request once, with its response or its failure.
 func TestSeen(t *testing.T) {
 	app := rawApp(t, answers())
 	big := `["` + strings.Repeat("x", 1<<20) + `"]`
@@ -222,7 +221,7 @@ func TestSeen(t *testing.T) {
 		{"cut", get("/cut/close"), `GET /cut/close 200 {"a": 1}`},
 		{"another protocol", "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhi", "GET /ws hi 101 welcome hi"},
 		{"no answer", get("/nothing"), "GET /nothing 0"},
-		{"an answer that is none", get("/odd"), "GET /odd 0 HTP 200 what"},
+		{"an invalid response", get("/odd"), "GET /odd 0 HTP 200 what"},
 		{"no HTTP", "hello\nmore", "hello more 0 more"},
 		{"nothing", "", ""},
 	} {
@@ -261,8 +260,8 @@ func record(x Exchange) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %d %s", x.Method, x.Target, body(x.Sent), x.Status, body(x.Got))), " ")
 }
 
-// What an app sends before it was asked is passed on with all that follows, and has answered
-// nothing; neither has one that says no more than that it goes on.
+// Data that an app sends before a request passes unchanged, with all that follows, and counts as
+// the response to no request. Interim responses do not count as responses.
 func TestAnswersAhead(t *testing.T) {
 	const rest = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
 	for _, c := range []struct {
@@ -304,8 +303,8 @@ func TestAnswersAhead(t *testing.T) {
 	}
 }
 
-// What an app says when it is not asked comes as it is, and so does its end.
-func TestTakesItsLeave(t *testing.T) {
+// Data that an app sends without a request passes unchanged, and so does its end.
+func TestAppClosesIdleConnection(t *testing.T) {
 	for _, said := range []string{answerOf("408 Request Timeout", "", "late"), "HTT", "\r\n", "Hi"} {
 		app := start(t, func(ctx context.Context, l net.Listener) error {
 			return Serve(ctx, l, func(_ context.Context, conn net.Conn) { _, _ = io.WriteString(conn, said) })
@@ -322,7 +321,8 @@ func TestTakesItsLeave(t *testing.T) {
 	}
 }
 
-// A request without an answer says who ended it: the client that did not wait, or the app.
+// The record of a request without a response says whether the client or the app closed the
+// connection.
 func TestWhoLeft(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -9,13 +9,13 @@ import (
 
 // Reading is what abl reads of a contract, in the words of its author.
 type Reading struct {
-	Requests []string `json:"requests,omitempty"` // any of them: method, path, query, and what is sent with them
-	Statuses []string `json:"statuses,omitempty"` // any of them: 404, 200-299; or exit codes
-	Answer   []string `json:"answer,omitempty"`   // all that is compared of the rest of the response, or of what a program leaves
-	Open     []string `json:"open,omitempty"`     // what may have any value
+	Requests []string `json:"requests,omitempty"` // alternatives: method, path, query, body and headers
+	Statuses []string `json:"statuses,omitempty"` // alternatives: 404, 200-299, or exit codes
+	Answer   []string `json:"answer,omitempty"`   // compared parts of the rest of the response, or of a program's output and files
+	Open     []string `json:"open,omitempty"`     // parts with any value
 }
 
-// Reading tells what the claim has.
+// Reading describes the claim.
 func (c Claim) Reading() (all Reading) {
 	for _, s := range c.statuses {
 		all.Statuses = append(all.Statuses, s.String())
@@ -27,7 +27,7 @@ func (c Claim) Reading() (all Reading) {
 		}
 		all.Requests = []string{run}
 		if c.leaves {
-			all.Answer = []string{"what it prints and leaves in files"}
+			all.Answer = []string{"output and files"}
 		}
 		return all
 	}
@@ -52,7 +52,7 @@ func (c Claim) Reading() (all Reading) {
 	return all
 }
 
-// String is the request on one line.
+// String returns the request on one line.
 func (r request) String() string {
 	text := strings.Join(r.methods, "|") + " " + r.path
 	if r.path == "" {
@@ -73,7 +73,7 @@ func (r request) String() string {
 	return text
 }
 
-// text is the document as JSON, with an ellipsis for what is open.
+// text returns the document as JSON, with an ellipsis for open values.
 func (v shape) text() string {
 	var all []string
 	switch {
@@ -96,11 +96,11 @@ func (v shape) text() string {
 	if text, ok := v.of.(string); ok {
 		return written{text, v.vars}.String()
 	}
-	data, _ := json.Marshal(v.of) // it was read of such
+	data, _ := json.Marshal(v.of) // decode returned it
 	return string(data)
 }
 
-// reading tells of each value of a document what it is, and which are open. at is its own place.
+// reading describes each value of a document and lists the open ones. at is the path of v.
 func (v shape) reading(at string) (is, open []string) {
 	add := func(value shape, at string) {
 		more, others := value.reading(at)
@@ -124,7 +124,7 @@ func (v shape) reading(at string) (is, open []string) {
 			add(item, at+"[]")
 		}
 	case v.any:
-		return []string{name + " is there"}, []string{name}
+		return []string{name + " exists"}, []string{name}
 	default:
 		return []string{name + " is " + v.text()}, nil
 	}

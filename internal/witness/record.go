@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// Bounds on a record, in bytes. Beyond the first exchanges are kept without their bodies,
-// beyond the second not at all.
+// Limits of a record in bytes. After maxBodies it gets exchanges without bodies, after maxRecord
+// no more exchanges.
 const (
 	maxBodies = 32 << 20
 	maxRecord = 48 << 20
 )
 
-// Record takes exchanges, a line of JSON each.
+// Record writes exchanges to To, one line of JSON each. It is safe for concurrent use.
 type Record struct {
 	To io.Writer
 
@@ -25,7 +25,7 @@ type Record struct {
 	err     error
 }
 
-// Add writes an exchange down.
+// Add writes one exchange.
 func (r *Record) Add(x Exchange) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,8 +41,8 @@ func (r *Record) Add(x Exchange) {
 	r.written, r.err = r.written+n, err
 }
 
-// ReadRecord reads what a Record took, in the order in which it began. A last line that was
-// not written to its end is none.
+// ReadRecord reads the exchanges of a Record and sorts them by their start. It ignores an
+// incomplete last line.
 func ReadRecord(from io.Reader) (all []Exchange, err error) {
 	lines := json.NewDecoder(io.LimitReader(from, maxRecord+1<<20))
 	for {

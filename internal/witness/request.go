@@ -8,37 +8,38 @@ import (
 	"strings"
 )
 
-// request is what an action asks for.
+// request is a request that an action names.
 type request struct {
 	methods  []string
-	path     string // without a slash at its end
+	path     string // without a slash at the end
 	segments []segment
 	query    url.Values
-	more     bool     // the action has words besides, so that other query keys may be meant
-	body     *shape   // the JSON document that is sent, nil for none
-	headers  []header // that are sent
-	lacks    []string // headers that are not sent
-	rest     string   // of the action, behind path and query
+	more     bool     // the action has more words, which may imply other query keys
+	body     *shape   // the JSON body, nil for any
+	headers  []header // headers that the request has
+	lacks    []string // headers that the request does not have
+	rest     string   // text of the action after path and query
 }
 
 // segment is a part of a path between slashes.
 type segment struct {
 	text string
-	open bool // any value may stand in its place
-	id   bool // an example of an id, which the app may choose otherwise
+	open bool // a placeholder for any value
+	id   bool // an example of an id that the app chooses
 }
 
-// A method with a path, of which a placeholder may have blanks: "GET /notes/{unknown id}".
+// A method with a path. Placeholders may contain blanks: "GET /notes/{unknown id}".
 var methodAndPath = regexp.MustCompile(`\b((?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)(?: *(?:[|/,]|or|and) *(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS))*) +(?:https?://[^/\s]+)?(/(?:\{[^{}]*\}|<[^<>]*>|[^\s{<])*)`)
 
 var (
 	method = regexp.MustCompile(`[A-Z]+`)
 	letter = regexp.MustCompile(`\pL`)
-	// An id as examples have it: a number, a UUID, or many digits of another kind.
+	// Usual ids in examples: numbers, UUIDs, ULIDs and long hexadecimal numbers.
 	exampleID = regexp.MustCompile(`^(?:\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{16,})$`)
 )
 
-// readRequests reads the requests of an action, or of what stands above it.
+// readRequests returns the requests of an action. If it has none, readRequests looks at the text
+// above the action, too.
 func readRequests(under, action string) (all []request) {
 	under, action = strings.ReplaceAll(under, "`", ""), strings.ReplaceAll(action, "`", "")
 	for _, above := range []string{"", under + " "} {
@@ -76,7 +77,7 @@ func readRequestOf(methods, target string) request {
 	return r
 }
 
-// plainPath makes paths comparable: decoded, and with no slash at their end.
+// plainPath returns the decoded path without a slash at the end.
 func plainPath(p string) string {
 	if plain, err := url.PathUnescape(p); err == nil {
 		p = plain
@@ -84,38 +85,39 @@ func plainPath(p string) string {
 	return strings.TrimRight(p, "/")
 }
 
-// placeholder is what stands in a path for a value that is left open: capitals alone ("C", "ID1"),
-// {x}, <x>, [x], :x, $x, *, x|y, or an ellipsis.
+// placeholder finds the notations for an open value in a path: only capitals ("C", "ID1"), {x},
+// <x>, [x], :x, $x, *, x|y, or an ellipsis.
 var placeholder = regexp.MustCompile(`\b[A-Z][A-Z0-9_]*\b|[{<*$…|\[]|\.\.\.|(?:^|/):\w`)
 
-// someWords stand in a path for any value.
+// someWords are words that mean any value in a path.
 var someWords = strings.Fields("unknown missing nonexistent none invalid other any some string number id uuid")
 
 func isOpen(s string) bool { return placeholder.MatchString(s) || slices.Contains(someWords, s) }
 
-// manySegments stands at the end of a path for whatever follows: "/static/*".
+// manySegments ends a path that any other segments may follow: "/static/*".
 var manySegments = regexp.MustCompile(`[*…]|\.\.\.`)
 
 var (
 	sentHeader = regexp.MustCompile(`\b((?:[A-Z][A-Za-z0-9]*-)+[A-Z][A-Za-z0-9]*|Authorization|Accept|Cookie|Origin|Range|Referer)(?: header)?\s*:\s*("[^"]*"|[^,;()']+)`)
-	// A query that stands behind its name, and not behind the path.
+	// A query after its name instead of after the path.
 	namedQuery = regexp.MustCompile(`(?i)\bquery(?: string)?:? +\??([\w.-]+=[^\s,;&]+(?:&[\w.-]+=[^\s,;&]+)*)(?:[,;.]?$)`)
-	// What stands before a request that was sent earlier, or is sent later.
+	// The request after these words is sent earlier or later.
 	earlier = regexp.MustCompile(`(?i)\b(?:after|once|following|before|since)\b[^,;:]*$`)
-	// What is said not to be sent.
+	// Headers that the request must not have.
 	withoutHeader = regexp.MustCompile(`(?i)\b(?:without|no) (?:an? |any |the )?(?:((?:access |bearer |auth |api )?token|authorization|authentication|auth|api[- ]key)(?: header)?|((?:[a-z0-9]+-)+[a-z0-9]+)(?: header)?|(cookies?|session(?: cookie)?)|(credentials|login))(?:[ ,.;)]|$)|\b(unauthenticated|anonymous(?:ly)?|not logged in)\b`)
-	// What stands before a document that is not the one that is sent.
+	// The document after these words is not the body.
 	notSent = regexp.MustCompile(`(?i)\b(?:other than|different from|instead of|unlike|except|beyond)\b[^;]*$`)
 )
 
-// Headers by which clients show who they are.
+// Headers that identify a client.
 var (
 	tokenHeaders  = []string{"Authorization", "X-Api-Key", "X-Auth-Token", "X-Access-Token"}
 	cookieHeaders = []string{"Cookie"}
 )
 
-// readRest reads what an action says behind the path: what is sent, and what is not. What is sent is not
-// read of the first bytes, which are above the action: the action may be that something else is sent.
+// readRest reads the text after the path: the headers and the body that the request has or lacks.
+// The first above bytes are not a part of the action, so readRest reads no body and no sent headers
+// from them.
 func (r *request) readRest(above int) {
 	rest := r.rest[above:]
 	body, start, end := findDocument(rest, true)
@@ -152,17 +154,16 @@ func (r *request) readRest(above int) {
 	r.more = letter.MatchString(sentHeader.ReplaceAllString(r.rest[:above]+rest, ""))
 }
 
-// notAsked says why an exchange has not the request that a contract names.
+// notAsked says how an exchange differs from the contract's request.
 type notAsked int
 
 const (
 	isAsked notAsked = iota
-	another          // it has another method, path or query
-	others           // it has other headers, or another body
+	another          // different method, path or query
+	others           // different headers or body
 )
 
-// asked compares an exchange with the request. rank says how many segments of the path are the very
-// ones that the contract has.
+// asked compares x with the request. rank is the number of literally equal segments of the path.
 func (r request) asked(x Exchange) (why notAsked, rank int) {
 	values, rank, ok := r.hasPath(x)
 	switch {
@@ -174,9 +175,9 @@ func (r request) asked(x Exchange) (why notAsked, rank int) {
 	return isAsked, rank
 }
 
-// hasPath compares method and path, and returns the query.
+// hasPath compares method and path. It returns the query of x.
 func (r request) hasPath(x Exchange) (query url.Values, rank int, ok bool) {
-	// The target may have the app's address before the path.
+	// Clients of a proxy send the app's address before the path.
 	raw, text, _ := strings.Cut(origin.ReplaceAllString(x.Target, ""), "?")
 	has, want := strings.Split(plainPath(raw), "/"), r.segments
 	if last := want[len(want)-1].text; len(has) > len(want) && manySegments.MatchString(last) {
@@ -198,8 +199,8 @@ func (r request) hasPath(x Exchange) (query url.Values, rank int, ok bool) {
 	return query, rank, true
 }
 
-// hasQuery compares the query of a request with the one that the contract has. Where it is open, there
-// may be other keys.
+// hasQuery compares the query of an exchange with the contract's. If open is set, other keys are
+// allowed.
 func (r request) hasQuery(values url.Values, open bool) bool {
 	for key, want := range r.query {
 		switch {
@@ -221,7 +222,8 @@ func (r request) hasQuery(values url.Values, open bool) bool {
 	return true
 }
 
-// goesOn says that a value is quoted, or goes on behind a blank of the contract: "?q=a b" and "/a b".
+// goesOn reports whether the value has is want, which may be quoted or contain blanks in the
+// contract: "?q=a b" and "/a b".
 func (r request) goesOn(want, has string) bool {
 	want, rest := strings.TrimLeft(want, `"'`), r.rest
 	more, ok := strings.CutPrefix(has, want)
@@ -238,15 +240,15 @@ func (r request) hasHeaders(x Exchange) bool {
 	return !slices.ContainsFunc(r.lacks, func(name string) bool { return len(x.SentHeader.Values(name)) > 0 })
 }
 
-// in says whether one of these headers is the one that is named.
+// in reports whether all contains the header.
 func (h header) in(all http.Header) bool {
 	return slices.ContainsFunc(all.Values(h.name), func(v string) bool {
 		return strings.Contains(strings.ToLower(v), strings.ToLower(h.has))
 	})
 }
 
-// hasBody says whether the body is the document that the contract names. One that nobody could keep
-// is not held against the tests.
+// hasBody compares the body of x with the contract's. A body that abl could not keep counts as
+// equal.
 func (r request) hasBody(x Exchange) bool {
 	switch {
 	case r.body == nil || len(x.Sent.Begins) < int(min(x.Sent.Bytes, keepBody)):
@@ -258,7 +260,7 @@ func (r request) hasBody(x Exchange) bool {
 	return ok && r.body.is(doc)
 }
 
-// Near says that an exchange has the contract's method, path and query, whatever else was sent.
+// Near reports whether x has the contract's method, path and query, with any headers and body.
 func (c Claim) Near(x Exchange) bool {
 	return slices.ContainsFunc(c.requests, func(r request) bool {
 		values, _, ok := r.hasPath(x)
@@ -266,11 +268,11 @@ func (c Claim) Near(x Exchange) bool {
 	})
 }
 
-// Headers that do not make a request another one.
-var besides = regexp.MustCompile(`^(?:X-Request-Id|X-Correlation-Id|Cache-Control|Pragma|User-Agent|Connection|Traceparent|Date)$`)
+// Headers that do not change the meaning of a request.
+var neutralHeaders = regexp.MustCompile(`^(?:X-Request-Id|X-Correlation-Id|Cache-Control|Pragma|User-Agent|Connection|Traceparent|Date)$`)
 
-// Repeats says that an exchange has the same request as another one, but for what clients add to be
-// answered anew: keys of the query, and headers of no meaning.
+// Repeats reports whether x and other have the same request. It ignores the query and neutral
+// headers, which clients may change to get a new response.
 func (x Exchange) Repeats(other Exchange) bool {
 	path := func(x Exchange) string {
 		raw, _, _ := strings.Cut(origin.ReplaceAllString(x.Target, ""), "?")
@@ -281,7 +283,7 @@ func (x Exchange) Repeats(other Exchange) bool {
 	}
 	for _, names := range []http.Header{x.SentHeader, other.SentHeader} {
 		for name := range names {
-			if !besides.MatchString(name) && !slices.Equal(x.SentHeader[name], other.SentHeader[name]) {
+			if !neutralHeaders.MatchString(name) && !slices.Equal(x.SentHeader[name], other.SentHeader[name]) {
 				return false
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// sent is an exchange whose request is "METHOD target", with lines of headers and a body behind
-// an empty line.
+// sent returns an exchange with the request "METHOD target", header lines and, after an empty line,
+// a body.
 func sent(text string) Exchange {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := strings.Split(head, "\n")
@@ -20,7 +20,7 @@ func sent(text string) Exchange {
 	return x
 }
 
-// A request is the contract's with all that its action names: path, query, headers and body.
+// A request is the contract's only if path, query, headers and body match.
 func TestRequestIsComparedWhole(t *testing.T) {
 	const login = `POST /login {"email": "ada@example.com", "password": "wrong"}`
 	for _, c := range []struct {
@@ -74,8 +74,8 @@ func TestRequestIsComparedWhole(t *testing.T) {
 	}
 }
 
-// What of a request an answer repeats may be another value, which then has to come again.
-func TestAnswersThatRepeatTheRequest(t *testing.T) {
+// A test may send another value where the response repeats it. Then the response must have it.
+func TestEchoes(t *testing.T) {
 	const action, result = `POST /greet {"name": "Bob", "loud": true}`, `200 {"name": "Bob", "greeting": "Hello, Bob!"}`
 	claim, _ := ReadClaim("", action, result)
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestAnswersThatRepeatTheRequest(t *testing.T) {
 	}
 }
 
-// What a contract has in quotes or code, and numbers, are compared as they are written.
+// Numbers and texts in quotes or code are compared literally.
 func TestLiteralsAreCompared(t *testing.T) {
 	for _, c := range []struct{ result, fits, other string }{
 		{`200 {"state": "OK"}`, `{"state": "OK"}`, `{"state": "FAILED"}`},

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// rawApp answers each request with the very bytes that answers has for its
-// address, "/close" at the end of which ends the connection.
+// rawApp responds to each request with the bytes that answers has for its path. It closes the
+// connection after a path that ends with "/close".
 func rawApp(t testing.TB, answers map[string]string) string {
 	return start(t, func(ctx context.Context, l net.Listener) error {
 		return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
@@ -41,12 +41,12 @@ func rawApp(t testing.TB, answers map[string]string) string {
 	})
 }
 
-// proxied is a proxy before an app.
+// proxied starts a proxy in front of an app.
 func proxied(t testing.TB, to string) (at string) {
 	return start(t, (&Proxy{To: to, Seen: func(Exchange) {}}).Serve)
 }
 
-// readHead reads up to the empty line that ends a head and returns the bytes as they came.
+// readHead reads up to the empty line after a head and returns the bytes as received.
 func readHead(r *bufio.Reader) (raw []byte, err error) {
 	for {
 		line, err := r.ReadBytes('\n')

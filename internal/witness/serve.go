@@ -1,7 +1,8 @@
-// Package witness stands at the app's door while the saved tests are tested: as a proxy
-// that passes every byte on and keeps what it saw, or as an app that answers everything
-// with nothing. It knows HTTP/1, and what a contract names of an exchange; what that
-// proves is decided elsewhere.
+// Package witness observes the connections between an app and the tests in a replay.
+//
+// It has a proxy that passes on and records every exchange, and servers that replace the app with
+// empty responses. It reads contracts and compares them with exchanges. Package evidence draws the
+// conclusions.
 package witness
 
 import (
@@ -16,13 +17,14 @@ import (
 	"time"
 )
 
-// Bounds on what is held at a time, whatever the app and the tests do.
+// Limits of the memory that the app and the tests can use.
 const (
-	maxConns = 256      // further ones wait
-	maxHead  = 64 << 10 // bytes of one request's or answer's head; a longer one is passed on unread
+	maxConns = 256      // further connections wait
+	maxHead  = 64 << 10 // bytes of a head; a request or response with a longer one passes unread
 )
 
-// Serve hands each connection to handle until ctx ends, and then ends them all.
+// Serve calls handle for each connection until ctx is done. Then it closes all connections and
+// waits for the calls to return.
 func Serve(ctx context.Context, l net.Listener, handle func(context.Context, net.Conn)) error {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -41,10 +43,10 @@ func Serve(ctx context.Context, l net.Listener, handle func(context.Context, net
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):
-			return fmt.Errorf("cannot go on serving: %w", err)
+			return fmt.Errorf("cannot accept connections: %w", err)
 		case err != nil:
 			<-places
-			time.Sleep(10 * time.Millisecond) // out of descriptors, which passes
+			time.Sleep(10 * time.Millisecond) // probably out of file descriptors
 			continue
 		}
 		all.Go(func() {
@@ -56,15 +58,15 @@ func Serve(ctx context.Context, l net.Listener, handle func(context.Context, net
 	}
 }
 
-// Null answers every request with the same status and no body, until ctx ends. What is no
-// HTTP/1 hears nothing. It looks at no more of a request than an answer needs.
+// Null responds to every HTTP/1 request with status and an empty body until ctx is done. It closes
+// other connections without a response.
 func Null(ctx context.Context, l net.Listener, status int) error {
 	reply := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: 0\r\n\r\n", status, http.StatusText(status))
 	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 		client := newSide(conn)
 		for {
 			req, err := client.request()
-			if err == nil && req.Header.Get("Expect") != "" { // the client asks before it sends a body
+			if err == nil && req.Header.Get("Expect") != "" { // the client waits before it sends the body
 				_, err = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n")
 			}
 			if err != nil || client.body(req.Body, io.Discard, io.Discard) != nil {
@@ -77,9 +79,9 @@ func Null(ctx context.Context, l net.Listener, status int) error {
 	})
 }
 
-// Say tells everybody who connects a line, or nothing, and then ends: what stands in the place
-// of an app that speaks no HTTP.
-func Say(ctx context.Context, l net.Listener, line string) error {
+// SendLine sends line to every client and closes its side. It replaces an app that does not use
+// HTTP.
+func SendLine(ctx context.Context, l net.Listener, line string) error {
 	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 		_, _ = io.WriteString(conn, line)
 		closeWrite(conn)
@@ -87,10 +89,9 @@ func Say(ctx context.Context, l net.Listener, line string) error {
 	})
 }
 
-// Commands stands in for the broker: every command has been run and ended with
-// exit code 0, without output. So tests that prepare the system before anything
-// else come to what they test. A run of the app itself is answered with ran, or not
-// at all where that is empty.
+// Commands replaces the broker until ctx is done. It reports exit code 0 and no output for every
+// command, so that tests that prepare the system first continue. It responds to a run of the app
+// with ran, or resets the connection if ran is empty.
 func Commands(ctx context.Context, l net.Listener, ran string) error {
 	return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 		client := newSide(conn)
@@ -110,19 +111,19 @@ func Commands(ctx context.Context, l net.Listener, ran string) error {
 			"Connection: close\r\n\r\n%s", len(reply), reply)
 		if err == nil {
 			closeWrite(conn)
-			_, _ = io.Copy(io.Discard, conn) // its input, lest the reply is lost in a reset
+			_, _ = io.Copy(io.Discard, conn) // closing with unread input would reset the connection
 		}
 	})
 }
 
-// dialTime bounds how long the app may take to accept a connection.
+// dialTime is the maximum time for a connection to the app.
 const dialTime = 10 * time.Second
 
-// taken is what a door's socket says once the app has taken the connection behind it.
-const taken = "+"
+// accepted is the byte that a proxy socket sends when the app has accepted the connection.
+const accepted = "+"
 
-// dial connects to an address, a path being that of a door's socket. There it fails as
-// it would at the app's own port: at once, where nobody listens behind the door.
+// dial connects to an address. An absolute path is that of a proxy socket. There dial fails, like
+// at the app's own port, as soon as it is known that nothing listens.
 func dial(ctx context.Context, to string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTime}
 	if !path.IsAbs(to) {
@@ -133,14 +134,13 @@ func dial(ctx context.Context, to string) (net.Conn, error) {
 		return nil, err
 	}
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if _, err := io.ReadFull(conn, make([]byte, len(taken))); err != nil {
+	if _, err := io.ReadFull(conn, make([]byte, len(accepted))); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
 
-// refuse ends a connection as if nobody had listened, as far as that can be done when
-// it has been taken.
+// refuse resets a connection, so that the client sees nearly the same as with a closed port.
 func refuse(conn net.Conn) {
 	if far, ok := conn.(through); ok {
 		defer far.client.Close()
@@ -151,8 +151,8 @@ func refuse(conn net.Conn) {
 	}
 }
 
-// reach has do pass on what comes of a client to an address and back, and is false where
-// nobody listens.
+// reach connects to an address and calls do with the connection. If it cannot connect, it resets
+// the client's connection and returns false.
 func reach(ctx context.Context, client net.Conn, to string, do func(app net.Conn)) bool {
 	app, err := dial(ctx, to)
 	if err != nil {
@@ -165,20 +165,20 @@ func reach(ctx context.Context, client net.Conn, to string, do func(app net.Conn
 	return true
 }
 
-// Relay passes connections on to an address, byte by byte, until ctx ends. l or that
-// address may be a door's socket.
+// Relay passes connections of l on to an address, byte by byte, until ctx is done. l and the
+// address may be proxy sockets.
 func Relay(ctx context.Context, l net.Listener, to string) error {
 	return Serve(ctx, l, func(ctx context.Context, client net.Conn) {
 		reach(ctx, client, to, func(app net.Conn) {
 			if l.Addr().Network() == "unix" {
-				_, _ = io.WriteString(client, taken) // else the client has gone
+				_, _ = io.WriteString(client, accepted) // on an error the client has closed
 			}
 			both(client, app, app, client)
 		})
 	})
 }
 
-// both passes on what comes from a client and from the app, until both have ended.
+// both copies data in both directions until both sides are done.
 func both(client, app net.Conn, toApp, toClient io.Writer) {
 	back := make(chan struct{})
 	go func() {

@@ -7,30 +7,30 @@ import (
 	"strings"
 )
 
-// shape is a JSON document as people write it into contracts: keys with or without
-// quotes, `{id, text}` for keys alone, "…" for what is not told.
+// shape is a JSON document in the notation of contracts: keys with or without quotes, `{id, text}`
+// for keys without values, "…" for more keys or items.
 type shape struct {
-	any    bool     // whatever it is
+	any    bool     // any value
 	of     any      // a string, json.Number, bool or nil
-	vars   []string // of a string
-	echoed bool     // a string that the answer repeats: another may be sent
-	fields []field  // of an object, when not nil
-	items  []shape  // of a list, when not nil; none and no ellipsis is an empty list
-	more   bool     // an ellipsis stands in it
+	vars   []string // variables of a string
+	echoed bool     // a string that the response repeats: tests may send another
+	fields []field  // fields of an object, nil for other types
+	items  []shape  // items of a list, nil for other types
+	more   bool     // the object or list contains an ellipsis
 }
 
 type field struct {
 	key  string
-	bare bool // without quotes and value
+	bare bool // a key without quotes and value
 	shape
 }
 
-// findDocument finds the first document that stands alone in a text: not in a path, and complete.
-// start is -1 where there is none; body is nil where it cannot be read. In a request an empty
-// document is one, and keys alone are words.
+// findDocument finds the first complete document in text, except in paths. start is -1 if there is
+// none. body is nil if it cannot be parsed or is prose in brackets. In a request, an empty document
+// counts and bare keys are prose.
 func findDocument(text string, request bool) (body *shape, start, end int) {
 	for i, c := range text {
-		inQuotes := request && i > 0 && text[i-1] == '\'' // as shells have it
+		inQuotes := request && i > 0 && text[i-1] == '\'' // a shell command
 		if c != '{' && c != '[' || i > 0 && !strings.ContainsRune(" :(", rune(text[i-1])) && !inQuotes {
 			continue
 		}
@@ -49,18 +49,19 @@ func findDocument(text string, request bool) (body *shape, start, end int) {
 	return nil, -1, -1
 }
 
-// beforeBare is what stands before a document whose keys are all that is named.
+// beforeBare is the text before a document of bare keys.
 var beforeBare = regexp.MustCompile(`(?i)(?:^|\b[1-5]\d\d(?: ok| created)?:?|\b(?:body|json|object|with|list|array)) *$`)
 
-// wording says that it is no document: "Hello {name}", "[a-z]{6}", "[see below]", or
-// one of which nothing is named, "{…}".
+// wording reports whether the brackets contain prose, not a document ("Hello {name}", "[a-z]{6}",
+// "[see below]"), or a document that names nothing ("{…}"). before is the text before the brackets.
 func (v shape) wording(before string) bool {
 	bare := !slices.ContainsFunc(v.fields, func(f field) bool { return !f.bare })
 	words := len(v.items) > 0 && !slices.ContainsFunc(v.items, func(i shape) bool { return !i.any || i.of != nil })
 	return v.fields != nil && (len(v.fields) == 0 || bare && !beforeBare.MatchString(before)) || words && !v.more
 }
 
-// balanced is the length of a document up to its last bracket, 0 when that is missing.
+// balanced returns the length of the document at the start of text, 0 if its last bracket is
+// missing.
 func balanced(text string) int {
 	depth, inText := 0, false
 	for i := 0; i < len(text); i++ {
@@ -96,7 +97,7 @@ var (
 	bareKey  = regexp.MustCompile(`^[\w$.-]+`)
 	bareWord = regexp.MustCompile(`^[^,{}\[\]"]+`)
 	ellipsis = regexp.MustCompile(`^(?:…|\.\.\.)`)
-	// {x} in the place of a field's value.
+	// {x} as the value of a field means any value.
 	openValue = regexp.MustCompile(`^\{[\w .-]+\}`)
 )
 
@@ -132,12 +133,12 @@ func (r *shapeReader) value() (v shape, ok bool) {
 	}
 	word := r.match(bareWord)
 	if v.of, ok = decode([]byte(word)); !ok {
-		v = shape{any: true} // a word for a value: N, <id>, text
+		v = shape{any: true} // a placeholder: N, <id>, text
 	}
 	return v, word != ""
 }
 
-// field reads a key, and its value where it has one.
+// field reads a key and its value, if any.
 func (r *shapeReader) field() (f field, ok bool) {
 	text := r.match(jsonText)
 	f = field{key: strings.Trim(text, `"`), bare: text == "", shape: shape{any: true}}
@@ -153,7 +154,7 @@ func (r *shapeReader) field() (f field, ok bool) {
 	return f, ok
 }
 
-// list reads what stands between commas up to the end.
+// list calls one for each comma-separated item up to end.
 func (r *shapeReader) list(v *shape, end string, one func() bool) bool {
 	for !r.take(end) {
 		if r.match(ellipsis) != "" {
@@ -169,20 +170,20 @@ func (r *shapeReader) list(v *shape, end string, one func() bool) bool {
 }
 
 var (
-	// Keys whose values the app chooses: a name, and a time.
+	// Keys of ids and times, whose values the app chooses.
 	ownID   = regexp.MustCompile(`^(?:id|.*_id|.*I[dD]|uuid|token|.*[_-]token|.*Token)$`)
 	ownTime = regexp.MustCompile(`^(?:.*At|.*_at|.*Time|timestamp|date|created|updated|modified|expires)$`)
-	// Values that the app chooses, by their form: a time, a UUID, a token, and an address of its own.
+	// Values that the app chooses: times, UUIDs, tokens and URLs of the app.
 	ownText = regexp.MustCompile(`^(?:\d{4}-\d\d-\d\d[T ]\d\d:.*|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-f]{16,}|` +
 		`eyJ[\w-]+\.[\w.-]+|https?://(?:localhost|127\.0\.0\.1|app)(?::\d+)?/.*)$`)
 	date     = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
 	capitals = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
 )
 
-// types are what people write for a value of that type, where all values are such.
+// types are names of types. In a document with only such values, they mean any value.
 var types = strings.Fields("string number integer int float double boolean bool object array datetime timestamp uuid text date email url")
 
-// leaves calls do with each value that is no object and no list, and its key, "" for none.
+// leaves calls do for each value that is neither an object nor a list, with its key or "".
 func (v *shape) leaves(key string, do func(key string, v *shape)) {
 	for i := range v.fields {
 		v.fields[i].leaves(v.fields[i].key, do)
@@ -195,8 +196,8 @@ func (v *shape) leaves(key string, do func(key string, v *shape)) {
 	}
 }
 
-// opened leaves open what the app chooses: values by key and form, ids that the path of the action
-// has, and types in the place of values.
+// opened marks the values that the app chooses as open: by key, by format, ids of the action's
+// path, and names of types.
 func (v *shape) opened(vars, ids []string) *shape {
 	if v == nil {
 		return nil
@@ -220,8 +221,7 @@ func (v *shape) opened(vars, ids []string) *shape {
 	return v
 }
 
-// echo marks the texts of a request that its answer has, and in which an honest test may send
-// others.
+// echo marks the texts of a request that its response repeats. Tests may send other texts there.
 func (v *shape) echo(answer func(text string) bool) {
 	if v != nil {
 		v.leaves("", func(_ string, leaf *shape) {
@@ -231,7 +231,7 @@ func (v *shape) echo(answer func(text string) bool) {
 	}
 }
 
-// echoes are what a document has in the place of the texts that an answer repeats.
+// echoes returns the texts that doc has instead of the marked ones.
 func (v shape) echoes(doc any) (all []echo) {
 	if text, ok := doc.(string); ok && v.echoed {
 		return []echo{{v.of.(string), text}}
@@ -249,7 +249,7 @@ func (v shape) echoes(doc any) (all []echo) {
 	return all
 }
 
-// is says whether a document is the one that was written, with nothing besides.
+// is reports whether doc equals the shape, without further keys or items.
 func (v shape) is(doc any) bool {
 	switch {
 	case v.any:
@@ -282,7 +282,7 @@ func (v shape) is(doc any) bool {
 	return v.same(doc, nil)
 }
 
-// same compares a value that is no object and no list.
+// same compares a value that is neither an object nor a list.
 func (v shape) same(doc any, echoes []echo) bool {
 	want, ok := v.of.(string)
 	has, text := doc.(string)
@@ -292,7 +292,7 @@ func (v shape) same(doc any, echoes []echo) bool {
 	return v.of == doc || number(v.of, doc)
 }
 
-// fits says whether a document has what the value names; more keys and items may be there.
+// fits reports whether doc contains the shape. It may have more keys and items.
 func (v shape) fits(doc any, echoes []echo) bool {
 	switch {
 	case v.any:
@@ -313,12 +313,12 @@ func (v shape) fits(doc any, echoes []echo) bool {
 	return v.same(doc, echoes)
 }
 
-// without is the document with what the value names taken out of it.
+// without removes the values of the shape from doc.
 func (v shape) without(doc any) any {
 	object, ok := doc.(map[string]any)
 	switch {
 	case !ok && v.items != nil && len(v.items) == 0 && !v.more:
-		return []any{map[string]any{}} // "[]" says that nothing is there
+		return []any{map[string]any{}} // the contract names an empty list
 	case !ok:
 		return map[string]any{}
 	}

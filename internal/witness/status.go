@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// span is a range of statuses, or of exit codes.
+// span is a range of statuses or exit codes.
 type span struct{ low, high int }
 
 func (s span) wide() bool { return s.low != s.high }
@@ -21,30 +21,30 @@ func (s span) String() string {
 	return strconv.Itoa(s.low)
 }
 
-// says whether a status is one that the claim names, or any where it names none.
-func (c Claim) says(status int) bool {
+// allows reports whether the claim allows the status. A claim without statuses allows all.
+func (c Claim) allows(status int) bool {
 	return len(c.statuses) == 0 || slices.ContainsFunc(c.statuses, func(s span) bool { return s.low <= status && status <= s.high })
 }
 
 var (
-	// Statuses of which not each is named: "2xx", "400-499", "400+".
+	// Ranges of statuses: "2xx", "400-499", "400+".
 	statusRange = regexp.MustCompile(`(?i)\b(?:([1-5])xx\b|([1-5]\d\d) *(?:(\+)|(?:-|–|\.\.|to) *([1-5]\d\d)\b))`)
-	// A status, and the word behind it.
+	// A status and the word after it.
 	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|else|otherwise|(?:one|any|either) of|` + saysStatus + `)|[,/(:;|])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL€$-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
 	never        = regexp.MustCompile(`^ (?:never|not)\b`)
-	// Likewise in an action, where a number may be anything else.
+	// A status in an action, where other numbers are frequent.
 	statusInAction = regexp.MustCompile(`(?i)(?:\b(?:status(?: code)?(?: is| of|:)?|http|` + saysStatus + `)\s*([1-5]\d\d)\b|/\S*:? \(?([1-5]\d\d)\)?$)`)
 	// "the user sees a 404 page"
 	statusAndNoun = regexp.MustCompile(`\b(?:an?|the) ([1-5]\d\d)(?: OK| [A-Z][a-z]+){0,3} (?:response|status|error|page|reply|code)\b`)
 	successful    = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|succeeds?)\b`)
 )
 
-// saysStatus is what stands before a status in a sentence.
+// saysStatus matches the words before a status in a sentence.
 const saysStatus = `(?:response|result|answer) (?:is|was)|(?:status|code) (?:should|must|will) be|returns?|returned|responds?(?: with)?|response|answers?(?: with)?|repl(?:y|ies)(?: with)?|error|(?:status|code) (?:is|=|of)|` +
 	`gives?|gets?(?: back)?|got|yields?|sends?|fails? with|(?:rejects?|refuses?)(?: \w+){1,3} with|(?:rejected|refused|answered|ends?) with`
 
-// readStatuses reads the statuses of a result in which nothing is quoted. Where it has none, they
-// may stand in the action: "GET /health returns 200 → a document".
+// readStatuses reads the statuses from plain, a result without its quoted texts. If it has none, it
+// reads them from the action: "GET /health returns 200 → a document".
 func (c *Claim) readStatuses(action, plain string) {
 	add := func(s span) {
 		known := http.StatusText(s.low) != "" || s.wide() || s.low >= http.StatusBadRequest

@@ -14,11 +14,11 @@ import (
 	"abl/internal/wording"
 )
 
-// maxRequest is the longest request or command line of a report, in characters.
+// maxRequest is the maximum length of a request or command line in a report, in characters.
 const maxRequest = 200
 
-// Request is what was asked, on one line of a report: tests may ask for anything. Of a run of a
-// program it is the arguments.
+// Request returns the request on one line, for reports. For a run of a program it returns the
+// arguments.
 func (x Exchange) Request() string {
 	if ran, ok := x.run(); ok {
 		return wording.Cut("run with "+arguments(ran), maxRequest)
@@ -26,7 +26,7 @@ func (x Exchange) Request() string {
 	return wording.Cut(wording.OneLine(x.Method+" "+x.Target), maxRequest)
 }
 
-// Line is the exchange on one line of a report: GET /notes → 200, run with add milk → exit code 0.
+// Line returns the exchange on one line: "GET /notes → 200", "run with add milk → exit code 0".
 func (x Exchange) Line() string {
 	if ran, ok := x.run(); ok {
 		return fmt.Sprintf("%s → exit code %d", x.Request(), ran.Exit)
@@ -34,11 +34,11 @@ func (x Exchange) Line() string {
 	return fmt.Sprintf("%s → %d", x.Request(), x.Status)
 }
 
-// Texts are the two sides of an exchange as people read them. Of a run of a program they are its arguments,
-// input and files, and its exit code, output and files.
+// Texts returns the request and the response as text. For a run of a program these are the
+// arguments, input and files, and the exit code, output and files.
 func (x Exchange) Texts() (request, answer string) {
 	if ran, ok := x.run(); ok {
-		return x.Request() + "\n" + given(x.Sent), came(ran)
+		return x.Request() + "\n" + given(x.Sent), result(ran)
 	}
 	answer = fmt.Sprintln(x.Status)
 	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
@@ -47,7 +47,7 @@ func (x Exchange) Texts() (request, answer string) {
 	return x.Request() + "\n\n" + text(x.Sent), answer + "\n" + text(x.Got)
 }
 
-// arguments are those of a run as a shell would read them, on one line.
+// arguments returns the arguments of a run on one line, quoted where a shell needs it.
 func arguments(ran helper.AppRan) string {
 	var all []string
 	for _, arg := range ran.Args {
@@ -63,18 +63,19 @@ func arguments(ran helper.AppRan) string {
 	return wording.OneLine(strings.Join(all, " "))
 }
 
-// given is what a run was given besides its arguments: the input after the head of its request, and files.
+// given returns the input and the files of a run. The input follows the JSON document at the start
+// of the body.
 func given(sent Body) (text string) {
 	var run helper.AppRun
 	in := json.NewDecoder(bytes.NewReader(sent.Begins))
 	if in.Decode(&run) != nil {
-		return fmt.Sprintf("%d bytes of input and files, which were not kept\n", sent.Bytes)
+		return fmt.Sprintf("%d bytes of input and files (not kept)\n", sent.Bytes)
 	}
 	return part("input", sent.Begins[in.InputOffset():], sent.Bytes-int64(len(sent.Begins))) + files(run.Files)
 }
 
-// came is what came of a run.
-func came(ran helper.AppRan) string {
+// result returns the exit code, the output and the files of a run.
+func result(ran helper.AppRan) string {
 	text := fmt.Sprintf("exit code %d\n", ran.Exit) + part("standard output", ran.Stdout, 0) + part("standard error", ran.Stderr, 0) + files(ran.Files)
 	for _, why := range ran.Left {
 		text += "not kept: " + why + "\n"
@@ -89,7 +90,8 @@ func files(all map[string][]byte) (text string) {
 	return text
 }
 
-// part is one thing of a run under its name, "" where it is empty.
+// part returns data under a heading, "" if data is empty. more is the number of bytes that were not
+// kept.
 func part(name string, data []byte, more int64) string {
 	if len(data) == 0 {
 		return ""
@@ -97,15 +99,15 @@ func part(name string, data []byte, more int64) string {
 	return fmt.Sprintf("\n%s:\n%s\n", name, strings.TrimSuffix(text(Body{Bytes: int64(len(data)) + more, Begins: data}), "\n"))
 }
 
-// text is a body if it is text.
+// text returns a body if it is text, else its size.
 func text(b Body) string {
 	switch more := b.Bytes - int64(len(b.Begins)); {
 	case b.Bytes == 0:
 		return ""
 	case len(b.Begins) == 0 || !utf8.Valid(b.Begins) && more == 0:
-		return fmt.Sprintf("%d bytes, which are no text or were not kept", b.Bytes)
+		return wording.Count(int(b.Bytes), "byte") + " (not text, or not kept)"
 	case more > 0:
-		return fmt.Sprintf("%s\n… %d bytes more", b.Begins, more)
+		return fmt.Sprintf("%s\n… %d more bytes", b.Begins, more)
 	}
 	return string(b.Begins)
 }

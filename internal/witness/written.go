@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// written is a text as a contract has it. It is compared as it is, but for the parts that the
-// contract leaves open.
+// written is a text of a contract. Comparisons are literal except for the parts that the contract
+// leaves open.
 type written struct {
 	text string
-	vars []string // words in it that stand for any value, since the action has them without quotes
+	vars []string // words that mean any value, because the action has them without quotes
 }
 
 var (
-	// What is open in a text: <x>, {x} and an ellipsis.
+	// The open parts of a text: <x>, {x} and ellipses.
 	openPart = regexp.MustCompile(`<[^<>]*>|\{[^{}]*\}|…|\.\.\.`)
-	// A bare word in capitals stands for a value where no quotes are around it.
+	// A word in capitals without quotes is a variable.
 	bareCapital = regexp.MustCompile(`\b[A-Z][A-Z0-9_]*\b`)
 	oneOf       = regexp.MustCompile(`^\w+(?:\|\w+)+$`)
-	// What is explained in a result: "C being 6 characters".
+	// A variable that the result explains: "C being 6 characters".
 	explained = regexp.MustCompile(`\b([A-Z][A-Z0-9_]*) (?:being|is|=) `)
 )
 
-// noVars are words in capitals that stand for themselves.
+// noVars are words in capitals that are not variables.
 var noVars = strings.Fields("GET HEAD POST PUT PATCH DELETE OPTIONS HTTP HTTPS JSON XML HTML CSV URL URI API UTF ASCII OK TLS TCP I A")
 
-// variables are the words that stand for any value in the texts of a contract.
+// variables returns the variables of a contract.
 func variables(action, result string) (all []string) {
 	for _, word := range bareCapital.FindAllString(blankQuotes(action), -1) {
 		if !slices.Contains(noVars, word) {
@@ -41,7 +41,7 @@ func variables(action, result string) (all []string) {
 	return all
 }
 
-// openParts finds what is open in the text.
+// openParts returns a pattern for the open parts of the text.
 func (w written) openParts() *regexp.Regexp {
 	open := openPart.String()
 	for _, word := range w.vars {
@@ -50,7 +50,7 @@ func (w written) openParts() *regexp.Regexp {
 	return regexp.MustCompile(open)
 }
 
-// pattern matches the text within another one, nil where nothing of it is open.
+// pattern returns a pattern for the text, nil if it has no open parts.
 func (w written) pattern() *regexp.Regexp {
 	if oneOf.MatchString(w.text) {
 		return regexp.MustCompile(`(?:` + w.text + `)`)
@@ -65,25 +65,25 @@ func (w written) pattern() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)` + strings.Join(parts, `.*?`))
 }
 
-// open says that nothing of the text is compared.
+// open reports whether the text is open as a whole.
 func (w written) open() bool {
 	p := w.pattern()
 	return p != nil && p.MatchString("")
 }
 
-// is says whether a value is the text.
+// is reports whether value equals the text.
 func (w written) is(value string) bool {
 	p := w.pattern()
 	return value == w.text || p != nil && regexp.MustCompile(`^(?:`+p.String()+`)$`).MatchString(value)
 }
 
-// in says whether the text stands in another one.
+// in reports whether body contains the text.
 func (w written) in(body string) bool {
 	p := w.pattern()
 	return strings.Contains(body, w.text) || p != nil && p.MatchString(body)
 }
 
-// out takes the text out of another one.
+// out removes the text from body.
 func (w written) out(body string) string {
 	if p := w.pattern(); p != nil {
 		return p.ReplaceAllString(body, "")
@@ -91,15 +91,16 @@ func (w written) out(body string) string {
 	return strings.ReplaceAll(body, w.text, "")
 }
 
-// String is the text in quotes, with an ellipsis for what is open.
+// String returns the text in quotes, with ellipses for its open parts.
 func (w written) String() string {
 	return fmt.Sprintf("%q", w.openParts().ReplaceAllString(w.text, "…"))
 }
 
-// echo is a text of the contract's request that its answer repeats, and what was sent in its place.
+// echo is a text that the contract's request and response have in common, and the text that was
+// sent instead.
 type echo struct{ written, sent string }
 
-// with is the text after such a request.
+// with returns the text that the contract expects after a request with these echoes.
 func (w written) with(echoes []echo) written {
 	for _, e := range echoes {
 		w.text = strings.ReplaceAll(w.text, e.written, e.sent)
@@ -107,10 +108,10 @@ func (w written) with(echoes []echo) written {
 	return w
 }
 
-// keyAndValue is a field as texts have it: "total: 1".
+// keyAndValue matches a field that is written as text: "total: 1".
 var keyAndValue = regexp.MustCompile(`^"?([\w$.-]+)"?\s*[:=]\s*(\S.*)$`)
 
-// field says whether a document has the field that the text tells.
+// field reports whether doc has the field that the text names.
 func (w written) field(doc any) bool {
 	m := keyAndValue.FindStringSubmatch(w.text)
 	if m == nil {
@@ -124,7 +125,7 @@ func (w written) field(doc any) bool {
 	return has(doc, m[1], value)
 }
 
-// has says whether a document has a field somewhere.
+// has reports whether doc has the field at any depth.
 func has(doc any, key string, value shape) bool {
 	switch doc := doc.(type) {
 	case map[string]any:
@@ -139,7 +140,7 @@ func has(doc any, key string, value shape) bool {
 	return false
 }
 
-// number says whether two numbers are the same.
+// number reports whether want and has are equal numbers.
 func number(want, has any) bool {
 	a, ok := want.(json.Number)
 	b, is := has.(json.Number)

@@ -11,13 +11,13 @@ import (
 // let words of a command and a text be read.
 func TestRead(t *testing.T) {
 	for _, c := range []struct{ line, claim, run string }{
-		{"`GET /ping` → `200`", "[GET /ping] [200] []", "[each run] [] [what it prints and leaves in files]"},
-		{"`GET /ping` → `pong`", "[GET /ping] [] [the text \"pong\"]", "[each run] [] [what it prints and leaves in files]"},
-		{`GET /ping → "OK"`, "[GET /ping] [] [the text \"OK\"]", "[each run] [] [what it prints and leaves in files]"},
+		{"`GET /ping` → `200`", "[GET /ping] [200] []", "[each run] [] [output and files]"},
+		{"`GET /ping` → `pong`", "[GET /ping] [] [the text \"pong\"]", "[each run] [] [output and files]"},
+		{`GET /ping → "OK"`, "[GET /ping] [] [the text \"OK\"]", "[each run] [] [output and files]"},
 		{"GET /ping → OK", "", ""},
 		{"`notes rm ID` → exit code 0", "", "[runs with rm] [0] []"},
 		{"**`notes rm ID`** → `exit code 0`", "", "[runs with rm] [0] []"},
-		{"`notes list` → `nothing`", "", "[runs with list] [] [what it prints and leaves in files]"},
+		{"`notes list` → `nothing`", "", "[runs with list] [] [output and files]"},
 		{"notes list → nothing", "", ""},
 	} {
 		t.Run(c.line, func(t *testing.T) {

@@ -204,7 +204,7 @@ func ask(args []string) int {
 // row has the exchanges in their order: a request, its status and its body; "?" before a request says
 // that the tests did not wait for the answer.
 func TestAskedUntilItFits(t *testing.T) {
-	const errors, another = "1 of 2 answers were errors", "it got 200 and another body before"
+	const errors, another = "1 of 2 answers were errors", "it got 200 with a different body before"
 	for _, c := range []struct{ name, says, others, record, want string }{
 		{"at once", `GET /a → 200 "ok"`, "", "GET /a 200 ok", ""},
 		{"after an error", `GET /a → 200 "ok"`, "", "GET /a 500, GET /a 200 ok", errors},
