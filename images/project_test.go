@@ -91,7 +91,7 @@ func TestProjectIsRefused(t *testing.T) {
 		"not-abls":   {plain, "ARG ABL_IMAGE"},
 		"too-large":  {big, "200 MB"},
 		"a-link":     {linked, "but a link"},
-		"not-there":  {filepath.Join(dir, "away"), "is not there"},
+		"not-there":  {filepath.Join(dir, "away"), "does not exist"},
 		"bad-ignore": {badIgnore(t, ok), ".dockerignore"},
 	} {
 		t.Run(name, func(t *testing.T) {

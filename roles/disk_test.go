@@ -63,7 +63,7 @@ func TestDiskFillsUp(t *testing.T) {
 		return sandbox.Exit{}
 	}}
 	r.runner.Quota = DiskQuota{Disks: []string{disk}, Every: 1}
-	if o := r.run(); o.Class != outcome.Disk || !strings.Contains(o.Reason, "have to stay free") {
+	if o := r.run(); o.Class != outcome.Disk || !strings.Contains(o.Reason, "need at least") {
 		t.Errorf("ended %s", show(o))
 	}
 }

@@ -29,7 +29,7 @@ func TestLockTakenAway(t *testing.T) {
 	s.open("builder")
 	s.atPause("call.ended")
 	all := first.end(9)
-	if !strings.Contains(first.err.String(), `.abl/lock" was taken away or replaced while it was held`) {
+	if !strings.Contains(first.err.String(), `.abl/lock" was removed or replaced`) {
 		t.Errorf("it says %q", first.err.String())
 	}
 	if ended := calls(all, state.CallEnd) + calls(all, state.Commit); ended != "" {

@@ -125,7 +125,7 @@ func TestSourceBecomesALink(t *testing.T) {
 	if r.Code != 9 {
 		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
 	}
-	wants(t, "what is said", r.Stderr, `.abl/specs: this is not a directory, or a link to one`)
+	wants(t, "what is said", r.Stderr, `.abl/specs: it is a link, or not a directory`)
 	if got := calls(p); strings.Contains(got, "verify") && p.Read(".abl/logs/calls/p1-verify-1.1/started") != "" {
 		t.Errorf("calls %s", got)
 	}

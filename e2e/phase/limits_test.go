@@ -89,8 +89,8 @@ func TestReserveEndsACall(t *testing.T) {
 		t.Fatalf("ends of calls: got %d, want 2:\n%s", len(ends), r.Stdout)
 	}
 	for _, e := range ends {
-		if e.Class != "disk" || !strings.Contains(e.Text, "have to stay free") {
-			t.Errorf("the end of a call: got %s: %s, want disk: … have to stay free", e.Class, e.Text)
+		if e.Class != "disk" || !strings.Contains(e.Text, "need at least") {
+			t.Errorf("the end of a call: got %s: %s, want disk: … need at least", e.Class, e.Text)
 		}
 	}
 	noLeftovers(p)

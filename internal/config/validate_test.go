@@ -227,7 +227,7 @@ func TestCheckSecretsOfServices(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	const begin = "app:\n  command: x\n  port: 1\n  services:\n    db:\n      image: x\n      ready: {port: 1}\n      files:\n        /a/b.sql: "
 	for name, want := range map[string]string{
-		".abl/seed.sql": "", ".abl/none.sql": `.abl/config.yaml:9: app.services.db.files./a/b.sql: cannot read ".abl/none.sql": is not there`,
+		".abl/seed.sql": "", ".abl/none.sql": `.abl/config.yaml:9: app.services.db.files./a/b.sql: cannot read ".abl/none.sql": does not exist`,
 		".abl/link.sql": `.abl/config.yaml:9: app.services.db.files./a/b.sql: cannot read ".abl/link.sql": `, "folder/seed.sql": `cannot read "folder/seed.sql": `,
 		".abl/sub": `cannot read ".abl/sub": is not a regular file but a directory`, ".abl/large.sql": `cannot read ".abl/large.sql": is too large`,
 	} {

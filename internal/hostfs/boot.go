@@ -1,8 +1,8 @@
 package hostfs
 
-// BootID returns the kernel's name for the time since the machine was started, "" if the kernel
-// does not report one. A power cut lies between two boots: files that were not synced before it
-// may have lost their content.
+// BootID returns the kernel's boot id, "" if the kernel reports none. A new id means that the
+// machine was restarted, possibly after a power failure: files that were not synced before may have
+// lost their content.
 func BootID() string {
 	data, _ := Read("/proc/sys/kernel/random", "boot_id", 100)
 	return string(data)

@@ -13,13 +13,13 @@ func TestShort(t *testing.T) {
 	}{
 		{Free{Bytes: 2 * g, Of: 100 * g}, ""},
 		{Free{Bytes: g, Of: 100 * g}, ""},
-		{Free{Bytes: g - 1<<20, Of: 100 * g}, "1023 MiB are left"},
+		{Free{Bytes: g - 1<<20, Of: 100 * g}, "only 1023 MiB left"},
 		{Free{Bytes: g / 10, Of: g}, ""}, // a small disk
-		{Free{Bytes: g / 21, Of: g}, "48 MiB are left on its disk, and 51 MiB have to stay free"},
-		{Free{}, ""}, // one that does not tell
-		{Free{Bytes: 2 * g, Of: 100 * g, Inodes: 49_999, All: 10_000_000}, "room for 49999 more files"},
+		{Free{Bytes: g / 21, Of: g}, "only 48 MiB left on its disk, need at least 51 MiB"},
+		{Free{}, ""}, // the file system reports nothing
+		{Free{Bytes: 2 * g, Of: 100 * g, Inodes: 49_999, All: 10_000_000}, "only 49999 inodes left"},
 		{Free{Bytes: 2 * g, Of: 100 * g, Inodes: 5_000, All: 100_000}, ""},
-		{Free{Bytes: 2 * g, Of: 100 * g, Inodes: 4_999, All: 100_000}, "for 5000 it has to stay"},
+		{Free{Bytes: 2 * g, Of: 100 * g, Inodes: 4_999, All: 100_000}, "need at least 5000"},
 	} {
 		if got := c.left.Short(); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.left, got, c.want)

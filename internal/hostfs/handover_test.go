@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idOf is whose a path is, the link itself where it is one.
+// idOf returns the owner of a path, of the link itself if it is one.
 func idOf(t *testing.T, path string) [2]uint32 {
 	t.Helper()
 	var st unix.Stat_t

@@ -11,31 +11,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lentID is the user and group of roles in a project of root's. It is that of
-// nobody on a usual machine.
+// lentID is the user and group id of roles in a project that root owns. Usually no account has it.
 const lentID = 10001
 
-// gitDir stays the person's in the top folder of a workspace: git refuses a
-// history that is another user's.
+// gitDir is not lent: git refuses a repository that another user owns.
 const gitDir = ".git"
 
-// Lease says how a workspace was before it was lent. It is saved before Lend, so
-// that Return can undo a Lend that a crash cut short.
+// Lease describes a workspace before it was lent. The caller saves it before Lend, so that Return
+// can undo a Lend that a crash interrupted.
 type Lease struct {
-	UID      int    `json:"uid"` // to whom
+	UID      int    `json:"uid"` // the role
 	GID      int    `json:"gid"`
-	OwnerUID int    `json:"owner_uid"` // whose it is
+	OwnerUID int    `json:"owner_uid"` // the owner before
 	OwnerGID int    `json:"owner_gid"`
-	Mode     uint32 `json:"mode"` // of the top folder
+	Mode     uint32 `json:"mode"` // of the top directory
 }
 
-// RoleID returns the user and group that roles of the project run as, when abl
-// runs as euid, and whether the workspaces must be lent to them. It is never
-// root or root's group.
+// RoleID returns the user and group that roles of the project run as if abl runs as euid, and
+// whether abl must lend the workspaces to them. It never returns root or root's group.
 func RoleID(project string, euid int) (uid, gid int, lend bool) {
 	var st unix.Stat_t
 	if err := unix.Stat(project, &st); err != nil {
-		return lentID, lentID, euid == 0 // root's own for all that is known
+		return lentID, lentID, euid == 0 // assume that root owns it
 	}
 	return roleID(euid, os.Getegid(), int(st.Uid), int(st.Gid))
 }
@@ -55,31 +52,29 @@ func roleID(euid, egid, ownerUID, ownerGID int) (uid, gid int, lend bool) {
 	return uid, gid, false
 }
 
-// Plan looks at the workspace dir and returns the lease under which Lend would
-// lend it. It changes nothing.
+// Plan returns the lease for a Lend of the workspace dir. It changes nothing.
 func Plan(dir string, uid, gid int) (Lease, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
-		return Lease{}, fmt.Errorf("cannot look at workspace %q: %w", dir, err)
+		return Lease{}, fmt.Errorf("cannot stat workspace %q: %w", dir, err)
 	}
 	if kind(st) != unix.S_IFDIR {
-		return Lease{}, fmt.Errorf("cannot lend workspace %q: it is not a directory", dir)
+		return Lease{}, fmt.Errorf("cannot change the owner of workspace %q: it is not a directory", dir)
 	}
 	return Lease{uid, gid, int(st.Uid), int(st.Gid), uint32(st.Mode) & 0o7777}, nil
 }
 
-// Lend gives all that is in dir to the user of the lease. The top folder stays
-// the person's, and the group of the lease may write in it; .git stays as it
-// is. What lies on another file system is left alone, and so is a file that has
-// a name outside dir as well, in the person's package store say, which no role may
-// write. Doing it twice is doing it once.
+// Lend makes the user of the lease the owner of everything in dir except .git. The owner of dir
+// itself stays, but the group of the lease may write there. Lend skips other file systems, and
+// files with hard links outside of dir, for example in a package store, which no role may write.
+// It is idempotent.
 func Lend(dir string, l Lease) error {
-	met := map[uint64]uint64{} // names in dir of a file with several, by its inode
+	met := map[uint64]uint64{} // number of visited names of an inode with several
 	err := Walk(dir, gitDir, func(e Entry) error {
 		if e.shared() {
 			met[e.Stat.Ino]++
 			if met[e.Stat.Ino] < uint64(e.Stat.Nlink) {
-				return nil // more of its names are to come, or are elsewhere
+				return nil // its other names follow, or are outside of dir
 			}
 		}
 		return e.chown(l.UID, l.GID)
@@ -88,15 +83,15 @@ func Lend(dir string, l Lease) error {
 		err = setTop(dir, l.GID, l.Mode|0o770)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot lend workspace %q: %w", dir, err)
+		return fmt.Errorf("cannot change the owner of workspace %q: %w", dir, err)
 	}
 	return nil
 }
 
-// shared is a file with several names.
+// shared reports whether the entry is a file with several names.
 func (e Entry) shared() bool { return e.Kind() == unix.S_IFREG && e.Stat.Nlink > 1 }
 
-// chown changes the owner of the entry itself, of a link too.
+// chown changes the owner of the entry. It does not follow links.
 func (e Entry) chown(uid, gid int) error {
 	if int(e.Stat.Uid) == uid && int(e.Stat.Gid) == gid {
 		return nil
@@ -108,13 +103,12 @@ func (e Entry) chown(uid, gid int) error {
 	return nil
 }
 
-// maxShown bounds what is told of a workspace.
+// maxShown is the maximum number of findings that Return lists.
 const maxShown = 50
 
-// Return gives the user's files in dir back to the person. It clears their
-// setuid and setgid bits before, which would be the person's afterwards, and
-// says where it found such bits, devices, FIFOs and sockets. Doing it twice is
-// doing it once, and a dir that is gone needs nothing.
+// Return makes the former owner the owner of the role's files in dir. It first clears their setuid
+// and setgid bits, which would otherwise give the owner's rights. It returns where it found such
+// bits, devices, FIFOs and sockets. It is idempotent, and does nothing if dir does not exist.
 func Return(dir string, l Lease) (found []string, err error) {
 	more := 0
 	err = Walk(dir, gitDir, func(e Entry) error {
@@ -139,15 +133,15 @@ func Return(dir string, l Lease) (found []string, err error) {
 		err = setTop(dir, l.OwnerGID, l.Mode)
 	}
 	if _, gone := os.Lstat(dir); err != nil && !errors.Is(gone, fs.ErrNotExist) {
-		return found, fmt.Errorf("cannot take back workspace %q: %w", dir, err)
+		return found, fmt.Errorf("cannot restore the owner of workspace %q: %w", dir, err)
 	}
 	return found, nil
 }
 
 const special = unix.S_ISUID | unix.S_ISGID
 
-// disarm clears the setuid and setgid bits of a file or directory, and says what is
-// odd about an entry, "" for nothing.
+// disarm clears the setuid and setgid bits of a file or directory. It describes a suspicious entry,
+// and returns "" for any other.
 func (e Entry) disarm() (odd string, err error) {
 	switch k := e.Kind(); {
 	case k == unix.S_IFLNK:
@@ -160,7 +154,7 @@ func (e Entry) disarm() (odd string, err error) {
 	return "had a setuid or setgid bit, which was cleared", e.DropRights()
 }
 
-// setTop changes the group and mode of the top folder, not its owner.
+// setTop changes the group and the mode of the top directory, but not its owner.
 func setTop(dir string, gid int, mode uint32) error {
 	d, err := OpenDir(unix.AT_FDCWD, dir)
 	if err != nil {
@@ -171,19 +165,18 @@ func setTop(dir string, gid int, mode uint32) error {
 	return errors.Join(unix.Fchown(fd(d), keep, gid), unix.Fchmod(fd(d), mode))
 }
 
-// HandOver gives what is root's among the paths, and below those that are
-// directories, to the owner of the project: abl that a person ran as root in
-// their own project must leave nothing there that needs root again. The paths
-// are relative to the project, and a missing one is none. It does nothing
-// unless abl is root and the project is not. A file with several names is left
-// as it is, since one of them may be elsewhere.
+// HandOver makes the owner of the project the owner of the given paths, and of everything below
+// them, that root owns. After abl has run as root in a user's project, the user can then work
+// without root. The paths are relative to the project and may be missing. HandOver skips files
+// with several hard links, because one may be outside. It does nothing unless abl runs as root and
+// another user owns the project.
 func HandOver(project string, paths ...string) error {
 	return handOver(project, paths, true)
 }
 
-// MkdirAll makes the directory at path, which is relative to the project, and
-// what is missing above it. It follows no link below the project. Like HandOver it leaves none
-// of them root's.
+// MkdirAll creates the directory at path, which is relative to the project, with its parents. It
+// follows no links below the project. If abl runs as root, the new directories belong to the owner
+// of the project, as with HandOver.
 func MkdirAll(project, path string) error {
 	var all []string
 	for ; path != "."; path = filepath.Dir(path) {
@@ -197,7 +190,7 @@ func MkdirAll(project, path string) error {
 			err = nil
 		}
 		if err != nil {
-			return fmt.Errorf("cannot make the directory %q: %w", path, err)
+			return fmt.Errorf("cannot create directory %q: %w", path, err)
 		}
 	}
 	return handOver(project, all, false)
@@ -209,7 +202,7 @@ func handOver(project string, paths []string, whole bool) error {
 	}
 	var top unix.Stat_t
 	if err := unix.Stat(project, &top); err != nil {
-		return fmt.Errorf("cannot tell whose %q is: %w", project, err)
+		return fmt.Errorf("cannot determine the owner of %q: %w", project, err)
 	}
 	if top.Uid == 0 {
 		return nil
@@ -222,13 +215,13 @@ func handOver(project string, paths []string, whole bool) error {
 	}
 	for _, path := range paths {
 		if err := visit(project, path, whole, give); err != nil && !errors.Is(err, ErrAbsent) {
-			return fmt.Errorf("cannot hand %q over: %w", path, err)
+			return fmt.Errorf("cannot change the owner of %q: %w", path, err)
 		}
 	}
 	return nil
 }
 
-// visit visits what stands at path and, for the whole of a directory, what is in it.
+// visit calls look for the entry at path and, if whole is set, for everything below it.
 func visit(project, path string, whole bool, look func(Entry) error) error {
 	dir, err := OpenDir(unix.AT_FDCWD, filepath.Join(project, filepath.Dir(path)))
 	if err != nil {
@@ -245,9 +238,9 @@ func visit(project, path string, whole bool, look func(Entry) error) error {
 	return err
 }
 
-// Reopen lets the owner of dir, and of these names in it, read and write them again:
-// whoever shares them may have taken every right away. Links are left alone, and
-// what is not there is no error. Nothing that could exchange them may run.
+// Reopen restores the owner's read and write permissions on dir and the named files in it: a role
+// that shares them may have removed all permissions. It skips links and missing files. No process
+// that could replace the files may run.
 func Reopen(dir string, names ...string) error {
 	for _, name := range append([]string{""}, names...) {
 		path := filepath.Join(dir, name)
@@ -256,14 +249,14 @@ func Reopen(dir string, names ...string) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("cannot look at %q: %w", path, err)
+			return fmt.Errorf("cannot stat %q: %w", path, err)
 		}
 		rights := map[fs.FileMode]fs.FileMode{0: 0o600, fs.ModeDir: 0o700}[info.Mode().Type()]
 		if info.Mode()&rights == rights {
 			continue
 		}
 		if err := os.Chmod(path, info.Mode()|rights); err != nil {
-			return fmt.Errorf("cannot open to its owner: %w", err)
+			return fmt.Errorf("cannot restore the owner's permissions: %w", err)
 		}
 	}
 	return nil

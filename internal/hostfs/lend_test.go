@@ -39,7 +39,7 @@ func TestRoleID(t *testing.T) {
 	}
 }
 
-// tree makes a workspace of root's and returns it with a file beside it.
+// tree creates a workspace that root owns, and a file next to it.
 func tree(t *testing.T) (dir, outside string) {
 	t.Helper()
 	old := unix.Umask(0o022)
@@ -58,7 +58,7 @@ func tree(t *testing.T) (dir, outside string) {
 	return dir, outside
 }
 
-// owners maps every path in and beside dir to its owner and mode.
+// owners maps every path in and next to dir to its owner and mode.
 func owners(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -80,8 +80,8 @@ func owners(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// lend plans and lends dir. Without root it makes sure that this is refused,
-// and returns false: the rest of the test has no meaning then.
+// lend plans and lends dir. Without root it checks that Lend fails and returns false, so that the
+// test ends.
 func lend(t *testing.T, dir string) (Lease, bool) {
 	t.Helper()
 	lease, err := Plan(dir, lentID, lentID)
@@ -134,7 +134,7 @@ func TestLendAndReturn(t *testing.T) {
 	}
 }
 
-// overDisk is the lease as the next abl finds it.
+// overDisk encodes and decodes the lease, as the state file does.
 func overDisk(t *testing.T, l Lease) Lease {
 	t.Helper()
 	data, err := json.Marshal(l)
@@ -148,9 +148,8 @@ func overDisk(t *testing.T, l Lease) Lease {
 	return back
 }
 
-// TestReturnAfterACutShortLend returns a workspace of which a killed abl had
-// lent a part.
-func TestReturnAfterACutShortLend(t *testing.T) {
+// A killed abl has lent only a part of the workspace.
+func TestReturnAfterInterruptedLend(t *testing.T) {
 	dir, _ := tree(t)
 	before := owners(t, dir)
 	lease, err := Plan(dir, lentID, lentID)
@@ -220,7 +219,7 @@ func TestReturnDisarmsAndReports(t *testing.T) {
 	}
 }
 
-func TestReturnShowsOnlyTheFirst(t *testing.T) {
+func TestReturnLimitsFindings(t *testing.T) {
 	dir := t.TempDir()
 	me := Lease{UID: os.Geteuid(), GID: os.Getegid(), OwnerUID: os.Geteuid(), OwnerGID: os.Getegid(), Mode: 0o755}
 	for i := range 70 {
@@ -255,7 +254,7 @@ func TestHostileTops(t *testing.T) {
 	}
 }
 
-// BenchmarkLendAgain lends a tree of 10,000 files that is lent already.
+// BenchmarkLendAgain lends a tree of 10,000 files that is already lent.
 func BenchmarkLendAgain(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 100 {

@@ -12,29 +12,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrHeld means that another process holds the lock; the error that wraps it
-// says which one, as far as the lock file tells.
+// ErrHeld means that another process holds the lock. The wrapping error names the process if the
+// lock file does.
 var ErrHeld = errors.New("is held")
 
-// holder is what the lock file says of whoever holds it. It is left behind when
-// the lock is given back, so it counts only while the lock is held.
+// holder is the content of the lock file. It stays after Unlock, so it is valid only while the lock
+// is held.
 type holder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
 }
 
-// ErrLost means that the file of a lock was taken away or replaced under its
-// holder, so that another process may hold the lock as well.
-var ErrLost = errors.New("was taken away or replaced while it was held, so another may be at work here")
+// ErrLost means that the file of a held lock was removed or replaced, so that another process may
+// hold the lock, too.
+var ErrLost = errors.New("was removed or replaced, so another process may use this project")
 
-// Held is a lock that this process has taken.
+// Held is a lock that this process holds.
 type Held struct {
 	file *flock.Flock
 	path string
 }
 
-// Lock takes the lock whose file is at path for whoever needs no look at it later.
+// Lock takes the lock whose file is at path. Use Hold to check the lock later.
 func Lock(path string) (unlock func() error, err error) {
 	h, err := Hold(path)
 	if err != nil {
@@ -43,16 +43,15 @@ func Lock(path string) (unlock func() error, err error) {
 	return h.Unlock, nil
 }
 
-// Hold takes the lock whose file is at path, and makes the file where there is
-// none. It does not wait for another holder: the error is an ErrHeld where another has it. The file
-// is never deleted, since whoever opened it before would go on to hold the lock
-// of a file that nobody else finds.
+// Hold takes the lock whose file is at path. It creates the file if necessary and never deletes it:
+// a process that opened a deleted file could lock it without anyone noticing. Hold does not wait.
+// It returns ErrHeld if another process holds the lock.
 func Hold(path string) (*Held, error) {
 	// The flag keeps agents and engines that abl starts from inheriting the lock.
 	const flag = os.O_RDWR | os.O_CREATE | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	h := &Held{flock.New(path, flock.SetFlag(flag), flock.SetPermissions(0o644)), path}
 	ok, err := h.file.TryLock()
-	for err == nil && !ok && !Locked(path) { // it was a Locked, which is over in no time
+	for err == nil && !ok && !Locked(path) { // a call of Locked held it for a moment
 		ok, err = h.file.TryLock()
 	}
 	if err == nil && !ok {
@@ -68,13 +67,13 @@ func Hold(path string) (*Held, error) {
 	return h, nil
 }
 
-// claim writes who holds the lock, after making sure that the path still leads
-// to the file that was locked: another might have put a new one there.
+// claim checks that the path still leads to the locked file, which another process may have
+// replaced, and writes this process to it.
 func (h *Held) claim() error {
-	if err := h.Still(); err != nil {
+	if err := h.Verify(); err != nil {
 		return err
 	}
-	host, _ := os.Hostname() // for the eyes of a person alone
+	host, _ := os.Hostname() // only displayed
 	data, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return err
@@ -82,14 +81,14 @@ func (h *Held) claim() error {
 	return os.WriteFile(h.path, append(data, '\n'), 0o644)
 }
 
-// Unlock gives the lock back.
+// Unlock releases the lock.
 func (h *Held) Unlock() error { return h.file.Unlock() }
 
-// Still is an ErrLost when the path no longer leads to the file that is locked.
-func (h *Held) Still() error {
+// Verify returns ErrLost if the path no longer leads to the locked file.
+func (h *Held) Verify() error {
 	locked, err := h.file.Stat()
 	if err != nil {
-		return fmt.Errorf("cannot look at the lock %q: %w", h.path, err)
+		return fmt.Errorf("cannot stat the lock %q: %w", h.path, err)
 	}
 	if !locked.Mode().IsRegular() {
 		return errors.New("it is not a regular file")
@@ -100,19 +99,19 @@ func (h *Held) Still() error {
 	return nil
 }
 
-// Locked reports whether a process holds the lock, this one included. It asks the kernel, for a
-// moment, and not the file, whose process id may be another program's by now. A lock that cannot be
-// asked counts as held.
+// Locked reports whether any process, including this one, holds the lock. It asks the kernel,
+// because the process id in the file may belong to another program by now. If it cannot ask, it
+// returns true.
 func Locked(path string) bool {
 	f, err := Open(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return !errors.Is(err, ErrAbsent)
 	}
-	defer f.Close() // which frees the lock
+	defer f.Close() // releases the lock
 	return unix.Flock(fd(f), unix.LOCK_SH|unix.LOCK_NB) != nil
 }
 
-// lastHolder reads who took the lock last. The file may be empty still, or torn.
+// lastHolder reads the process that took the lock last. The file may still be empty or incomplete.
 func lastHolder(path string) (h holder, err error) {
 	const longest = 4 << 10
 	data, err := Read(filepath.Dir(path), filepath.Base(path), longest)
@@ -120,13 +119,13 @@ func lastHolder(path string) (h holder, err error) {
 		err = json.Unmarshal(data, &h)
 	}
 	if err == nil && h.PID <= 0 {
-		err = errors.New("it names no process")
+		err = errors.New("it has no process id")
 	}
 	return h, err
 }
 
-// Holder returns the process and the machine that took the lock last. It fails if the file does not
-// name them.
+// Holder returns the process id and the host of the process that took the lock last. It fails if
+// the file does not contain them.
 func Holder(path string) (pid int, host string, err error) {
 	h, err := lastHolder(path)
 	if err != nil {
@@ -135,7 +134,7 @@ func Holder(path string) (pid int, host string, err error) {
 	return h.PID, h.Host, nil
 }
 
-// heldBy words who holds the lock.
+// heldBy returns an ErrHeld with the holder.
 func heldBy(path string) error {
 	h, err := lastHolder(path)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain is also the process that a test kills: it takes the lock, starts a
-// child that outlives it, and waits.
+// TestMain is also the process that a test kills: it takes the lock, starts a child that survives
+// it, and waits.
 func TestMain(m *testing.M) {
 	path := os.Getenv("ABL_TEST_LOCK")
 	if path == "" {
@@ -66,24 +66,24 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// Whoever holds a lock whose file went away holds nothing that others respect.
-func TestStill(t *testing.T) {
+// Verify fails if the lock file was removed or replaced.
+func TestVerify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	h, err := Hold(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Still(); err != nil {
+	if err := h.Verify(); err != nil {
 		t.Error(err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Still(); !errors.Is(err, ErrLost) {
+	if err := h.Verify(); !errors.Is(err, ErrLost) {
 		t.Errorf("gone: %v", err)
 	}
 	other := mustLock(t, path)
-	if err := h.Still(); !errors.Is(err, ErrLost) {
+	if err := h.Verify(); !errors.Is(err, ErrLost) {
 		t.Errorf("another's: %v", err)
 	}
 	if err := errors.Join(other(), h.Unlock()); err != nil {
@@ -130,7 +130,7 @@ func TestLockOfAKilledProcessIsFree(t *testing.T) {
 	}
 }
 
-// What the file says of its holder decides nothing: the id may be another program's by now.
+// Locked ignores the process id in the file, which may belong to another program by now.
 func TestLockedAsksTheKernel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if Locked(path) {
@@ -159,8 +159,8 @@ func TestLockedAsksTheKernel(t *testing.T) {
 	}
 }
 
-// A look at the lock keeps nobody from taking it.
-func TestLockedIsInNobodysWay(t *testing.T) {
+// A call of Locked does not make Hold fail.
+func TestLockedDoesNotBlockHold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	var looks sync.WaitGroup
 	done := make(chan struct{})
@@ -199,7 +199,7 @@ func TestHolderUnknown(t *testing.T) {
 	}
 }
 
-func TestClaimRefusesAReplacedFile(t *testing.T) {
+func TestClaimRejectsReplacedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	l := flock.New(path)
 	if ok, err := l.TryLock(); !ok || err != nil {
@@ -221,7 +221,7 @@ func TestClaimRefusesAReplacedFile(t *testing.T) {
 	}
 }
 
-func TestLockRefusesOtherFiles(t *testing.T) {
+func TestLockRejectsOtherFileTypes(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(os.Symlink("target", at("link")), unix.Mkfifo(at("fifo"), 0o600), os.Mkdir(at("dir"), 0o755)); err != nil {

@@ -1,8 +1,8 @@
-// Package hostfs reads, writes, walks, locks and removes files of the host of
-// which agents may have made anything: links, FIFOs, devices, endless files,
-// folders without end. It follows no link, waits for nobody and reads past no
-// limit. It goes from folder to folder by calls that every Unix has, so Linux and
-// macOS share one way. It knows files alone, and nothing of what abl keeps in them.
+// Package hostfs reads, writes, walks, locks and removes files on the host that agents may have
+// replaced by links, FIFOs, devices, endless files or deeply nested directories.
+//
+// It follows no links, never blocks and limits the size of everything it reads. It opens one path
+// element at a time with system calls that Linux and macOS share.
 package hostfs
 
 import (
@@ -20,18 +20,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kinds of refusal, for errors.Is. Any other error, a missing permission
-// say, is none of them and must not be taken for an absent file.
+// Errors for use with errors.Is. Any other error, such as a missing permission, must not be
+// treated as an absent file.
 var (
-	ErrAbsent     = errors.New("is not there")
+	ErrAbsent     = errors.New("does not exist")
 	ErrNotRegular = errors.New("is not a regular file")
 	ErrTooLarge   = errors.New("is too large")
-	ErrChanged    = errors.New("changed while it was read")
+	ErrChanged    = errors.New("changed while abl read it")
 )
 
-// Read returns the content of the regular file name below dir, of at most max
-// bytes. Neither dir nor anything on the way to name may be a link. An error
-// names the file, and is one of the kinds where it can be.
+// Read returns the content of the regular file name below dir, at most max bytes. Neither dir nor
+// any element of name may be a link. An error contains the name and wraps one of the errors above
+// if it applies.
 func Read(dir, name string, max int64) (data []byte, err error) {
 	defer failed(&err, "read", name)
 	f, was, err := openFile(dir, name, max)
@@ -43,7 +43,7 @@ func Read(dir, name string, max int64) (data []byte, err error) {
 	if err == nil {
 		err = unchanged(f, was)
 	}
-	if err == nil && int64(len(data)) > max { // of a kernel's file, which does not say how long it is
+	if err == nil && int64(len(data)) > max { // files of procfs have no size
 		err = tooLarge(max)
 	}
 	if err != nil {
@@ -52,7 +52,7 @@ func Read(dir, name string, max int64) (data []byte, err error) {
 	return data, nil
 }
 
-// unchanged wants a file to be still what it was when it was looked at.
+// unchanged returns ErrChanged if f differs from was.
 func unchanged(f *os.File, was unix.Stat_t) error {
 	now, err := fstat(f)
 	if err == nil && (!same(now, was) || now.Mode != was.Mode || now.Size != was.Size || now.Mtim != was.Mtim) {
@@ -61,23 +61,23 @@ func unchanged(f *os.File, was unix.Stat_t) error {
 	return err
 }
 
-// failed says what could not be done, where something could not.
+// failed adds the operation and the name to an error.
 func failed(err *error, do, name string) {
 	if *err != nil {
 		*err = fmt.Errorf("cannot %s %q: %w", do, name, *err)
 	}
 }
 
-// Open opens the regular file name below dir for reading, as Read does. It is
-// for files that grow while they are read, so its caller bounds what it takes.
+// Open opens the regular file name below dir for reading, with the checks of Read. It is for files
+// that grow while the caller reads. The caller limits the number of bytes.
 func Open(dir, name string) (f *os.File, err error) {
 	defer failed(&err, "open", name)
 	f, _, err = openFile(dir, name, math.MaxInt64)
 	return f, err
 }
 
-// openFile opens what is a regular file of at most max bytes, and says what it was
-// just before. It is that very one, which may have changed meanwhile.
+// openFile opens a regular file of at most max bytes. It also returns the file's status from just
+// before.
 func openFile(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
 	parent, base, err := openParent(dir, name)
 	if err != nil {
@@ -97,7 +97,7 @@ func openFile(dir, name string, max int64) (*os.File, unix.Stat_t, error) {
 	return f, was, err
 }
 
-// openSame opens what stands under a name when it still is what it was.
+// openSame opens name if it is still the file with the status was.
 func openSame(at int, name string, was unix.Stat_t) (*os.File, error) {
 	f, err := openAt(at, name, reading)
 	if err != nil {
@@ -114,11 +114,11 @@ func openSame(at int, name string, was unix.Stat_t) (*os.File, error) {
 	return f, nil
 }
 
-// same says that two looks were at the same thing.
+// same reports whether two statuses are of the same file.
 func same(a, b unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino && kind(a) == kind(b) }
 
-// reading is how files are opened: a FIFO that takes a file's place just before
-// must not make anybody wait.
+// reading is the flags for opening files. With O_NONBLOCK, a FIFO that replaces the file does not
+// block.
 const reading = unix.O_RDONLY | unix.O_NONBLOCK
 
 func tooLarge(max int64) error {
@@ -132,9 +132,9 @@ type File struct {
 	Mod  time.Time
 }
 
-// List returns the regular files of the directory name below dir ("." is dir
-// itself), sorted by name; links, directories and special files are left out. A
-// directory with more than max entries of any kind is ErrTooLarge.
+// List returns the regular files of the directory name below dir, sorted by name. "." is dir
+// itself. It omits links, directories and special files. It returns ErrTooLarge if the directory
+// has more than max entries.
 func List(dir, name string, max int) (files []File, err error) {
 	err = eachIn(dir, name, max, func(name string, st unix.Stat_t) {
 		if kind(st) == unix.S_IFREG {
@@ -144,7 +144,8 @@ func List(dir, name string, max int) (files []File, err error) {
 	return files, err
 }
 
-// Names returns the names of all that is in the directory name below dir, as List does.
+// Names returns the names of all entries of the directory name below dir, sorted. It fails like
+// List.
 func Names(dir, name string, max int) (names []string, err error) {
 	err = eachIn(dir, name, max, func(name string, _ unix.Stat_t) { names = append(names, name) })
 	return names, err
@@ -169,16 +170,15 @@ func eachIn(dir, name string, max int, each func(name string, st unix.Stat_t)) (
 		st, err := lstat(fd(d), name)
 		if err == nil {
 			each(name, st)
-		} else if !errors.Is(err, ErrAbsent) { // else it was removed since it was listed
+		} else if !errors.Is(err, ErrAbsent) { // removed after Readdirnames
 			return err
 		}
 	}
 	return nil
 }
 
-// Plain returns an error that names the first link, FIFO, socket or device below name in dir, or
-// name itself if it is one. A missing name is plain. Where except is true of a path, which is
-// relative to name, anything may stand.
+// Plain returns an error if name in dir, or anything below it, is a link, FIFO, socket or device.
+// It ignores a missing name, and paths below name for which except returns true.
 func Plain(dir, name string, except func(string) bool) error {
 	refuse := func(e Entry) error {
 		if k := e.Kind(); k == unix.S_IFREG || k == unix.S_IFDIR || except != nil && except(e.Path()) {
@@ -198,8 +198,8 @@ func Plain(dir, name string, except func(string) bool) error {
 	return err
 }
 
-// openParent opens the directory that holds name, one step at a time, and
-// returns it with the last element of name.
+// openParent opens the parent directory of name, one element at a time. It returns it with the last
+// element.
 func openParent(dir, name string) (*os.File, string, error) {
 	if name == "" || path.IsAbs(name) || path.Clean(name) != name || name == ".." || strings.HasPrefix(name, "../") {
 		return nil, "", fmt.Errorf("internal error: %q is not a path below a directory", name)
@@ -222,13 +222,12 @@ func openParent(dir, name string) (*os.File, string, error) {
 	}
 }
 
-// OpenDir opens a directory that an open one has under a name; unix.AT_FDCWD is for a path.
+// OpenDir opens the directory name in the open directory at. With unix.AT_FDCWD name is a path.
 func OpenDir(at int, name string) (*os.File, error) {
 	return openAt(at, name, unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
-// openAt opens name in the directory at, unix.AT_FDCWD for a path, and follows no
-// link in the last place.
+// openAt opens name in the open directory at. It does not follow a link as the last element.
 func openAt(at int, name string, flags int) (*os.File, error) {
 	n, err := -1, error(unix.EINTR)
 	for errors.Is(err, unix.EINTR) {
@@ -239,7 +238,7 @@ func openAt(at int, name string, flags int) (*os.File, error) {
 		return nil, ErrAbsent
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
 		return nil, notDirectory(at, name)
-	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.EOPNOTSUPP): // a FIFO or a socket took the file's place
+	case errors.Is(err, unix.ENXIO), errors.Is(err, unix.EOPNOTSUPP): // a FIFO or a socket replaced the file
 		return nil, ErrChanged
 	case err != nil:
 		return nil, err
@@ -261,16 +260,16 @@ func lstat(at int, name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// notDirectory words the refusal of a link, or of what stands where a directory should.
+// notDirectory returns the error for a link or a file instead of a directory.
 func notDirectory(at int, name string) error {
 	st, err := lstat(at, name)
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("is not a real directory, so the file %w: it is %s", ErrNotRegular, kindOf(st))
+	return fmt.Errorf("is %s instead of a directory, so the file %w", kindOf(st), ErrNotRegular)
 }
 
-// kind is the part of the mode that says what it is.
+// kind returns the file type bits of the mode.
 func kind(st unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
 
 func kindOf(st unix.Stat_t) string {
@@ -281,8 +280,8 @@ func kindOf(st unix.Stat_t) string {
 	return cmp.Or(known[kind(st)], "a device")
 }
 
-// Text makes text of what an agent wrote: invalid UTF-8 becomes U+FFFD, and NUL,
-// which cuts strings short elsewhere, is dropped.
+// Text converts data from an agent to text: it replaces invalid UTF-8 by U+FFFD and removes NUL,
+// which ends strings in C programs.
 func Text(data []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(data), "\uFFFD"), "\x00", "")
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostile makes a directory with one of everything that an agent can leave.
+// hostile creates a directory with one entry of every type that an agent can create.
 func hostile(t *testing.T) string {
 	t.Helper()
 	outer := t.TempDir()
@@ -65,7 +65,7 @@ func TestRead(t *testing.T) {
 		{name: "five.md", want: "12345"},
 		{name: "six.md", kind: ErrTooLarge, says: `cannot read "six.md": is too large (more than 5 bytes)`},
 		{name: "sparse.md", kind: ErrTooLarge},
-		{name: "none.md", kind: ErrAbsent, says: `cannot read "none.md": is not there`},
+		{name: "none.md", kind: ErrAbsent, says: `cannot read "none.md": does not exist`},
 		{name: "none/none.md", kind: ErrAbsent},
 		{name: "link.md", kind: ErrNotRegular, says: "a link"},
 		{name: "inlink.md", kind: ErrNotRegular, says: "a link"},
@@ -73,10 +73,10 @@ func TestRead(t *testing.T) {
 		{name: "sub", kind: ErrNotRegular, says: "a directory"},
 		{name: "fifo.md", kind: ErrNotRegular, says: "a FIFO"},
 		{name: "socket.md", kind: ErrNotRegular, says: "a socket"},
-		{name: "linkdir/.env", kind: ErrNotRegular, says: `"linkdir" is not a real directory`},
-		{name: "indir/deep/r.md", kind: ErrNotRegular, says: "it is a link"},
-		{name: "fifodir/x", kind: ErrNotRegular, says: "it is a FIFO"},
-		{name: "good.md/x", kind: ErrNotRegular, says: "it is a file"},
+		{name: "linkdir/.env", kind: ErrNotRegular, says: `"linkdir" is a link instead of a directory`},
+		{name: "indir/deep/r.md", kind: ErrNotRegular, says: "is a link"},
+		{name: "fifodir/x", kind: ErrNotRegular, says: "is a FIFO"},
+		{name: "good.md/x", kind: ErrNotRegular, says: "is a file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadRefusesALinkedDirectory(t *testing.T) {
+func TestReadRejectsLinkedDirectory(t *testing.T) {
 	dir := hostile(t)
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dir, link); err != nil {
@@ -108,7 +108,7 @@ func TestReadDevice(t *testing.T) {
 	}
 }
 
-func TestReadRefusesPathsThatLeave(t *testing.T) {
+func TestReadRejectsPathsOutside(t *testing.T) {
 	dir := hostile(t)
 	for _, name := range []string{"../.env", "", "/etc/passwd", "sub/../../.env", "./good.md", "sub//deep/r.md", ".."} {
 		if data, err := Read(dir, name, 100); err == nil || !strings.Contains(err.Error(), "internal error") {
@@ -253,7 +253,7 @@ func TestMkdirAllFollowsNoLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"link", "link/sub"} {
-		if err := MkdirAll(dir, path); err == nil || !strings.Contains(err.Error(), `cannot make the directory "link"`) {
+		if err := MkdirAll(dir, path); err == nil || !strings.Contains(err.Error(), `cannot create directory "link"`) {
 			t.Errorf("MkdirAll(%q) = %v, want an error that names the link", path, err)
 		}
 	}

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Remove removes what stands under name in dir, whatever it has become and
-// however deep it is: a link is unlinked, never followed, and folders nested
-// beyond the number of descriptors or closed to their owner are no obstacle.
-// What is not there is removed.
+// Remove removes name in dir with everything below it. It unlinks links. Directories may be nested
+// deeper than the limit of file descriptors and may deny access to their owner. A missing name is
+// not an error.
 func Remove(dir, name string) error {
 	if err := removeAny(dir, name); err != nil && !errors.Is(err, ErrAbsent) {
 		return fmt.Errorf("cannot remove %q: %w", name, err)
@@ -23,7 +22,7 @@ func Remove(dir, name string) error {
 
 func removeAny(dir, name string) error {
 	if name == "." {
-		return errors.New("internal error: it is the directory itself")
+		return errors.New("internal error: . is the directory itself")
 	}
 	parent, base, err := openParent(dir, name)
 	if err != nil {
@@ -34,15 +33,15 @@ func removeAny(dir, name string) error {
 	if err != nil || !isDir {
 		return err
 	}
-	// Folders in its folders are moved up into it before the folder between them
-	// goes, so two descriptors are enough.
+	// Directories two levels down are moved up into the top directory before their parent is
+	// removed, so two descriptors are enough.
 	moved := 0
 	return empty(parent, base, func(top *os.File, name string) error {
 		return empty(top, name, func(sub *os.File, inner string) error { return moveUp(sub, inner, top, &moved) })
 	})
 }
 
-// unlink removes name unless it is a folder.
+// unlink removes name unless it is a directory.
 func unlink(at *os.File, name string) (isDir bool, err error) {
 	st, err := lstat(fd(at), name)
 	if err != nil {
@@ -54,10 +53,10 @@ func unlink(at *os.File, name string) (isDir bool, err error) {
 	return false, unix.Unlinkat(fd(at), name, 0)
 }
 
-// allRights are what a folder's owner may have taken from themselves.
+// allRights are the permissions that the owner of a directory may have removed.
 const allRights = 0o700
 
-// empty removes the folder name and what is in it; folders in it are left to inner.
+// empty removes the directory name with its content. It calls inner for each subdirectory.
 func empty(at *os.File, name string, inner func(dir *os.File, name string) error) error {
 	if err := unix.Fchmodat(fd(at), name, allRights, 0); err != nil {
 		return err
@@ -87,9 +86,9 @@ func empty(at *os.File, name string, inner func(dir *os.File, name string) error
 	}
 }
 
-// moveUp gives a folder a name in top that nothing there has.
+// moveUp moves a directory to an unused name in top.
 func moveUp(sub *os.File, name string, top *os.File, moved *int) error {
-	if err := unix.Fchmodat(fd(sub), name, allRights, 0); err != nil { // its ".." is about to change
+	if err := unix.Fchmodat(fd(sub), name, allRights, 0); err != nil { // the rename changes its ".."
 		return err
 	}
 	for {
@@ -103,7 +102,7 @@ func moveUp(sub *os.File, name string, top *os.File, moved *int) error {
 	}
 }
 
-// someNames lists the first names in a folder that is about to lose them.
+// someNames returns the first names of a directory whose entries are being removed.
 func someNames(dir *os.File) ([]string, error) {
 	if _, err := dir.Seek(0, io.SeekStart); err != nil {
 		return nil, err

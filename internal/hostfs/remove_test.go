@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nest makes folders within folders, however long their path becomes.
+// nest creates nested directories, also beyond the maximum path length.
 func nest(t *testing.T, dir string, levels int) {
 	t.Helper()
 	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
@@ -51,8 +51,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// A name that became a tree deeper than there are descriptors, full of files,
-// links and folders that their owner has closed.
+// Remove works on a tree that is deeper than the limit of descriptors, with files, links and
+// directories without permissions.
 func TestRemoveHostileTree(t *testing.T) {
 	dir := t.TempDir()
 	top := filepath.Join(dir, "failed_specs.md")
@@ -82,7 +82,7 @@ func TestRemoveHostileTree(t *testing.T) {
 	}
 }
 
-// os.RemoveAll and os.Root.RemoveAll fail on as many.
+// os.RemoveAll and os.Root.RemoveAll fail at this depth.
 func TestRemoveDeep(t *testing.T) {
 	dir := t.TempDir()
 	nest(t, dir, 5000)
@@ -92,7 +92,7 @@ func TestRemoveDeep(t *testing.T) {
 	}
 }
 
-// few leaves the test no more descriptors than n.
+// few limits the test to n file descriptors.
 func few(t *testing.T, n uint64) {
 	t.Helper()
 	var was unix.Rlimit
@@ -105,9 +105,8 @@ func few(t *testing.T, n uint64) {
 	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &was) })
 }
 
-// What stands under the name changes all the while: never is anything opened
-// but a regular file, and nobody waits.
-func TestOpenWhatIsReplaced(t *testing.T) {
+// While another goroutine replaces the file, Open returns only regular files and never blocks.
+func TestOpenWhileReplaced(t *testing.T) {
 	dir := hostile(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -173,7 +172,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A person who is not root removes what a role closed to both.
+// A user other than root removes directories whose permissions a role removed.
 func TestRemoveAsAnother(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // TestRemoveHostileTree is that already

@@ -11,31 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Size is what a tree takes of its file system.
+// Size is the space that a directory tree uses.
 type Size struct {
-	Bytes int64 // as allocated: a file with holes takes what is in it
-	Names int64 // files, folders and everything else
+	Bytes int64 // allocated bytes, without the holes of sparse files
+	Names int64 // number of entries of any type
 
-	// Of what has changed since the time that Measure was given:
+	// Only entries that changed after the time passed to Measure:
 	File   Place // the largest file
-	Widest Place // the folder with the most names in it
+	Widest Place // the directory with the most entries
 
-	Depth int // of the deepest folder, beyond which nothing was measured when it is MaxDepth
+	Depth int // depth of the deepest directory, at most MaxDepth
 }
 
-// Place is a path below the tree, and what was found in it.
+// Place is a path below the tree with its size.
 type Place struct {
-	Path  string // with a slash behind a folder's
+	Path  string // with a trailing slash for a directory
 	Bytes int64  // of a file
-	Names int64  // in a folder
+	Names int64  // entries of a directory
 }
 
-// MaxDepth is how many folders within folders are measured.
+// MaxDepth is the maximum depth of measured directories.
 const MaxDepth = 256
 
-// Measure adds up what stands below dir. What comes and goes meanwhile counts or
-// does not; a file with several names counts once. It ends early when enough
-// says so, which is asked once a folder.
+// Measure adds up everything below dir. A file with several hard links counts once. Entries that
+// appear or disappear meanwhile may count or not. Measure calls enough once per directory and stops
+// when it returns true or ctx is done.
 func Measure(ctx context.Context, dir string, since time.Time, enough func(Size) bool) (Size, error) {
 	m := &measuring{ctx: ctx, since: since, enough: enough, seen: map[uint64]bool{}}
 	d, err := OpenDir(unix.AT_FDCWD, dir)
@@ -54,8 +54,8 @@ type measuring struct {
 	seen   map[uint64]bool // inodes with several names
 }
 
-// folder measures what is in an open folder, which it closes. What is in its path stands
-// before a name. It ends all when enough was seen, or nobody asks any more.
+// folder measures an open directory and closes it. path is its path with a trailing slash. It
+// returns true if Measure should stop.
 func (m *measuring) folder(d *os.File, path string, depth int) (ended bool) {
 	defer d.Close()
 	m.size.Depth = max(m.size.Depth, depth)
@@ -75,12 +75,12 @@ func (m *measuring) folder(d *os.File, path string, depth int) (ended bool) {
 		case m.ctx.Err() != nil || m.enough(m.size):
 			return true
 		case err != nil && !errors.Is(err, io.EOF):
-			return false // it went away
+			return false // it was removed
 		}
 		more = err == nil
 	}
 	for _, name := range below {
-		sub, err := OpenDir(fd(d), name) // else it went away, became something else or is closed to us
+		sub, err := OpenDir(fd(d), name) // an error means removed, replaced or not readable
 		if err == nil && m.folder(sub, path+name+"/", depth+1) {
 			return true
 		}
@@ -88,7 +88,7 @@ func (m *measuring) folder(d *os.File, path string, depth int) (ended bool) {
 	return false
 }
 
-// name counts one name, and says whether it is a folder.
+// name counts one entry. It returns true for a directory.
 func (m *measuring) name(d *os.File, name string, here *Place) (folder bool) {
 	st, err := lstat(fd(d), name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (m *measuring) name(d *os.File, name string, here *Place) (folder bool) {
 	}
 	folder = kind(st) == unix.S_IFDIR
 	m.size.Names++
-	changed := !time.Unix(st.Ctim.Unix()).Before(m.since) // nobody can set this time
+	changed := !time.Unix(st.Ctim.Unix()).Before(m.since) // programs cannot set the ctime
 	if changed {
 		here.Names++
 	}
@@ -106,7 +106,7 @@ func (m *measuring) name(d *os.File, name string, here *Place) (folder bool) {
 		}
 		m.seen[st.Ino] = true
 	}
-	const block = 512 // bytes, whatever the file system's own are
+	const block = 512 // the unit of st_blocks on every file system
 	bytes := st.Blocks * block
 	m.size.Bytes += bytes
 	if changed && !folder && bytes > m.size.File.Bytes {
@@ -115,36 +115,36 @@ func (m *measuring) name(d *os.File, name string, here *Place) (folder bool) {
 	return folder
 }
 
-// Free is what is left on a file system for its users.
+// Free is the free and the total space of a file system.
 type Free struct {
 	Bytes, Of   int64
-	Inodes, All int64 // both 0 where a file system has no fixed number of them
+	Inodes, All int64 // both 0 if the file system has no fixed number of inodes
 }
 
-// What has to stay: so much, or a twentieth where that is less.
+// The required free space: these values, or a twentieth of the total if that is less.
 const (
-	keepBytes  = 1 << 30
-	keepInodes = 50_000
-	keepShare  = 20
+	minBytes  = 1 << 30
+	minInodes = 50_000
+	minShare  = 20
 )
 
-// FreeSpace asks the file system that path is on.
+// FreeSpace returns the free space of the file system that contains path.
 func FreeSpace(path string) (Free, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
-		return Free{}, fmt.Errorf("cannot tell how much room is left at %q: %w", path, err)
+		return Free{}, fmt.Errorf("cannot determine the free space at %q: %w", path, err)
 	}
 	size := int64(fs.Bsize)
 	return Free{int64(fs.Bavail) * size, int64(fs.Blocks) * size, int64(fs.Ffree), int64(fs.Files)}, nil
 }
 
-// Short says in words that less is left than has to stay, "" when it is enough.
+// Short describes a lack of free space, "" if there is enough.
 func (f Free) Short() string {
-	if keep := min(keepBytes, f.Of/keepShare); f.Bytes < keep {
-		return fmt.Sprintf("%d MiB are left on its disk, and %d MiB have to stay free", f.Bytes>>20, keep>>20)
+	if want := min(minBytes, f.Of/minShare); f.Bytes < want {
+		return fmt.Sprintf("only %d MiB left on its disk, need at least %d MiB", f.Bytes>>20, want>>20)
 	}
-	if keep := min(keepInodes, f.All/keepShare); f.Inodes < keep {
-		return fmt.Sprintf("its disk has room for %d more files, and for %d it has to stay", f.Inodes, keep)
+	if want := min(minInodes, f.All/minShare); f.Inodes < want {
+		return fmt.Sprintf("only %d inodes left on its disk, need at least %d", f.Inodes, want)
 	}
 	return ""
 }

@@ -71,7 +71,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// A walk ends at its bound, at its context and where a tree is too deep.
+// Measure stops at its limit, when its context is done, and at MaxDepth.
 func TestMeasureEnds(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3000 {
@@ -97,7 +97,7 @@ func TestMeasureEnds(t *testing.T) {
 	}
 }
 
-// A tree that changes all the while is measured all the same.
+// Measure works on a tree that changes.
 func TestMeasureWhileItChanges(t *testing.T) {
 	dir := t.TempDir()
 	filled(t, dir, "keep/file", 1<<20)

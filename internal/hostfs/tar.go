@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tar writes dir as a folder of the name as, with owners and modes, without
-// the entries of the top folder named in without.
+// Tar writes dir as a tar archive with the top directory as, with owners and modes. It omits the
+// top-level entries in without.
 func Tar(w io.Writer, as, dir string, without ...string) error {
 	return TarSome(w, as, dir, func(name string, _ *tar.Header) bool { return !slices.Contains(without, name) })
 }
 
-// TarSome is Tar without what take refuses, which may change the headers of the rest.
-// A folder is refused with all that is in it.
+// TarSome is like Tar, but writes only the entries for which take returns true. take may change
+// their headers. If it returns false for a directory, its content is omitted, too.
 func TarSome(w io.Writer, as, dir string, take func(name string, h *tar.Header) bool) (err error) {
 	defer failed(&err, "copy", dir)
 	root, err := os.OpenRoot(dir)
@@ -83,6 +83,6 @@ func tarEntry(t *tar.Writer, root *os.Root, name, as string, take func(string, *
 	if !os.SameFile(now, fi) {
 		return fmt.Errorf("%q changed while it was copied", name)
 	}
-	_, err = io.CopyN(t, f, fi.Size()) // exactly as much as the header promised
+	_, err = io.CopyN(t, f, fi.Size()) // the size in the header
 	return err
 }

@@ -11,37 +11,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Entry is what stands under a name in an open directory. It is reached through
-// the directory's descriptor alone, so a link that is put on the way meanwhile
-// leads nowhere.
+// Entry is an entry of an open directory. It is accessed only through the descriptor of the
+// directory, so that a link that replaces a parent has no effect.
 type Entry struct {
-	Dir  int // descriptor, until the visit returns
+	Dir  int // descriptor, valid until the visit returns
 	Name string
 	Stat unix.Stat_t
 
 	below func(name string) string
 }
 
-// Kind is the part of the mode that says what it is.
+// Kind returns the file type bits of the mode.
 func (e Entry) Kind() uint32 { return kind(e.Stat) }
 
-// What says what it is, for people.
+// What returns the file type as text, such as "a FIFO".
 func (e Entry) What() string { return kindOf(e.Stat) }
 
-// Look looks at it again.
+// Look updates the status.
 func (e *Entry) Look() (err error) {
 	e.Stat, err = lstat(e.Dir, e.Name)
 	return err
 }
 
-// Open opens a file, or a directory, when it still is what it was.
+// Open opens the file or directory if it is still the same.
 func (e Entry) Open() (*os.File, error) { return openSame(e.Dir, e.Name, e.Stat) }
 
-// DropRights clears the setuid and setgid bits, and looks again.
+// DropRights clears the setuid and setgid bits and updates the status.
 func (e *Entry) DropRights() error { return e.Clear(special) }
 
-// Clear clears bits of the mode, and looks again. There is no chmod of a name that follows no link
-// on every kernel, so it is opened.
+// Clear clears bits of the mode and updates the status. It opens the file, because not every kernel
+// has a chmod that does not follow links.
 func (e *Entry) Clear(bits uint32) error {
 	f, err := e.Open()
 	if err != nil {
@@ -55,8 +54,8 @@ func (e *Entry) Clear(bits uint32) error {
 	return err
 }
 
-// DropACLs removes the access control lists of a file or folder, and the capabilities of a file,
-// and reports whether there were any. Where Linux keeps them, nobody sees them in the mode.
+// DropACLs removes the access control lists and capabilities of a file or directory on Linux, where
+// the mode does not show them. It reports whether there were any.
 func (e *Entry) DropACLs() (had bool, err error) {
 	if runtime.GOOS != "linux" {
 		return false, nil
@@ -79,19 +78,20 @@ func (e *Entry) DropACLs() (had bool, err error) {
 	return had, err
 }
 
-// Armed says that a setuid or setgid bit makes a program run as its owner or group.
+// Armed reports whether the setuid or the setgid bit is set.
 func (e Entry) Armed() bool { return uint32(e.Stat.Mode)&special != 0 }
 
-// Path is the entry's path below where the walk began, for people.
+// Path returns the path relative to the start of the walk, for messages.
 func (e Entry) Path() string { return e.below(e.Name) }
 
-// Walk visits everything below dir but the name skip in dir itself, each
-// directory before what is in it. What goes away meanwhile is passed over.
+// Walk calls visit for everything below dir, except for the entry skip of dir itself. It visits a
+// directory before its content and ignores entries that disappear meanwhile. It does not enter
+// other file systems.
 func Walk(dir, skip string, visit func(Entry) error) error {
 	return walk(unix.AT_FDCWD, dir, skip, visit)
 }
 
-// WalkAt is Walk for the directory that an open one has under a name.
+// WalkAt is like Walk for the directory name in the open directory at.
 func WalkAt(at int, name string, visit func(Entry) error) error { return walk(at, name, "", visit) }
 
 func walk(at int, name, skip string, visit func(Entry) error) error {
@@ -107,16 +107,15 @@ func walk(at int, name, skip string, visit func(Entry) error) error {
 	return err
 }
 
-// level is a directory on the way down.
+// level is a directory on the path of a walk.
 type level struct {
 	name string
-	id   unix.Stat_t // which directory it is
-	todo []string    // directories in it that are still to be walked
+	id   unix.Stat_t // status when it was entered
+	todo []string    // subdirectories not walked yet
 }
 
-// walker holds one descriptor however deep the tree is: an agent may nest more
-// levels than there are descriptors. It comes back up by "..", and makes sure
-// that this is where it came from.
+// walker keeps one descriptor open, because an agent may nest more directories than there are
+// descriptors. It returns to the parent through ".." and checks that it is the same directory.
 type walker struct {
 	dir   *os.File
 	path  []level
@@ -124,7 +123,7 @@ type walker struct {
 	visit func(Entry) error
 }
 
-// step goes down into the next directory, or up when there is none left.
+// step enters the next subdirectory, or returns to the parent after the last one.
 func (w *walker) step() error {
 	top := &w.path[len(w.path)-1]
 	if len(top.todo) == 0 {
@@ -152,12 +151,12 @@ func (w *walker) up() error {
 	}
 	now, err := fstat(w.dir)
 	if err == nil && !same(now, w.path[len(w.path)-1].id) {
-		err = errors.New("a directory was moved meanwhile")
+		err = errors.New("a directory was moved during the walk")
 	}
 	return err
 }
 
-// move goes on in a directory of this one.
+// move opens a directory relative to the current one and makes it current.
 func (w *walker) move(name string) error {
 	next, err := OpenDir(fd(w.dir), name)
 	if err == nil {
@@ -167,7 +166,7 @@ func (w *walker) move(name string) error {
 	return err
 }
 
-// enter visits what is in the directory that has just been opened.
+// enter visits the content of the directory that was just opened.
 func (w *walker) enter(name string) error {
 	id, err := fstat(w.dir)
 	if err != nil {

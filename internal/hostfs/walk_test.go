@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWalkDeep goes deeper than paths and descriptors reach.
+// Walk enters directories beyond the limits of paths and descriptors.
 func TestWalkDeep(t *testing.T) {
 	const depth = 1000
 	var old unix.Rlimit
@@ -48,7 +48,7 @@ func TestWalkDeep(t *testing.T) {
 	flattened(t, top, depth)
 }
 
-// flattened takes the deep tree apart, which os.RemoveAll cannot within its limits.
+// flattened removes the deep tree, which os.RemoveAll cannot.
 func flattened(t *testing.T, top string, depth int) {
 	t.Helper()
 	for range depth {
@@ -76,12 +76,12 @@ func TestWalkNoticesAMove(t *testing.T) {
 		}
 		return nil
 	})
-	if err == nil || !strings.Contains(err.Error(), "was moved meanwhile") {
+	if err == nil || !strings.Contains(err.Error(), "was moved during the walk") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Links are seen and not entered, and what is skipped in the top is not deeper.
+// Walk visits links without entering them, and skips a name only in the top directory.
 func TestWalk(t *testing.T) {
 	top := t.TempDir()
 	for _, dir := range []string{"a/b", "a/.git", ".git/x", "c"} {

@@ -14,12 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempMark is in the name of every temporary file, and in no other's.
+// tempMark is a part of the name of every temporary file.
 const tempMark = ".abl-tmp-"
 
-// Write replaces the file at path by one with this content and exactly this
-// mode. A link at path is replaced, not followed. When Write returns without
-// an error, the content survives a power cut.
+// Write atomically replaces the file at path. The new file has exactly the mode perm. Write
+// replaces a link at path. If it returns nil, the content survives a power failure.
 func Write(path string, data []byte, perm os.FileMode) error {
 	return Fill(path, perm, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -27,8 +26,8 @@ func Write(path string, data []byte, perm os.FileMode) error {
 	})
 }
 
-// Put is Write that does not wait for the disk: the file is there whole or not at all, but
-// perhaps not after a power cut.
+// Put is like Write without a sync: the file is replaced atomically, but may be lost in a power
+// failure.
 func Put(path string, data []byte, perm os.FileMode) (err error) {
 	defer failed(&err, "write", path)
 	return replace(path, perm, func(f *os.File) error {
@@ -37,7 +36,7 @@ func Put(path string, data []byte, perm os.FileMode) (err error) {
 	})
 }
 
-// Fill is Write for content of any length, which fill writes.
+// Fill is like Write, but fill writes the content.
 func Fill(path string, perm os.FileMode, fill func(io.Writer) error) (err error) {
 	defer failed(&err, "write", path)
 	err = replace(path, perm, func(f *os.File) error {
@@ -52,15 +51,15 @@ func Fill(path string, perm os.FileMode, fill func(io.Writer) error) (err error)
 	return SyncDir(filepath.Dir(path))
 }
 
-// replace gives a temporary file its name when fill has written it.
+// replace renames a temporary file to path after fill has written it.
 func replace(path string, perm os.FileMode, fill func(*os.File) error) error {
 	base := filepath.Base(path)
-	const longest = 100 // of a name: with the mark it must not be longer than a directory allows
+	const longest = 100 // leaves room for the mark within the limit for names
 	f, err := os.CreateTemp(filepath.Dir(path), "."+base[:min(len(base), longest)]+tempMark+"*")
 	if err != nil {
 		return err
 	}
-	if err = f.Chmod(perm); err == nil { // what Create gave is subject to the umask
+	if err = f.Chmod(perm); err == nil { // the umask applied to CreateTemp
 		err = fill(f)
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -72,8 +71,7 @@ func replace(path string, perm os.FileMode, fill func(*os.File) error) error {
 	return nil
 }
 
-// SyncDir makes what was created, renamed or removed in dir survive a power
-// cut.
+// SyncDir syncs dir, so that created, renamed and removed entries survive a power failure.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -82,8 +80,8 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// SweepTemps removes from dir the temporary files that a killed Write left. The
-// caller holds the lock under which dir is written. A missing dir has none.
+// SweepTemps removes the temporary files in dir that a killed Write left. The caller holds the lock
+// for writes to dir. A missing dir is not an error.
 func SweepTemps(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,19 +93,19 @@ func SweepTemps(dir string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot sweep temporary files: %w", err)
+		return fmt.Errorf("cannot remove temporary files: %w", err)
 	}
 	return nil
 }
 
-// SweepTempsBelow is SweepTemps for dir and every directory below it. No role may write there.
+// SweepTempsBelow is SweepTemps for dir and every directory below it. Roles cannot write there.
 func SweepTempsBelow(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
-			return fmt.Errorf("cannot sweep temporary files: %w", err)
+			return fmt.Errorf("cannot remove temporary files: %w", err)
 		case e.IsDir():
 			return SweepTemps(path)
 		}
@@ -115,25 +113,24 @@ func SweepTempsBelow(dir string) error {
 	})
 }
 
-// ShortWrite says that an append stopped in the middle, on a full disk say.
-// What it left is cut off again by CutTornTail.
+// ShortWrite is the error for an incomplete append, for example on a full disk. CutTornTail removes
+// the incomplete part.
 type ShortWrite struct {
 	Written, Of int // bytes
 	Err         error
 }
 
-// Error tells how far the write came, and why no further.
+// Error returns the number of written bytes and the cause.
 func (e *ShortWrite) Error() string {
 	return fmt.Sprintf("only %d of %d bytes were written: %v", e.Written, e.Of, e.Err)
 }
 
-// Unwrap is the cause, ENOSPC for example.
+// Unwrap returns the cause, such as ENOSPC.
 func (e *ShortWrite) Unwrap() error { return e.Err }
 
-// Append adds data to the file at path with one write, and creates the file
-// with mode perm where there is none. When it returns without an error, the
-// data survives a power cut. A link at path is refused. Its error is or wraps
-// a *ShortWrite when a part was written.
+// Append adds data to the file at path with one write. It creates a missing file with mode perm and
+// does not follow links. If it returns nil, the data survives a power failure. It returns a
+// *ShortWrite if it wrote only a part.
 func Append(path string, data []byte, perm os.FileMode) (err error) {
 	defer failed(&err, "append to", path)
 	_, err = os.Lstat(path)
@@ -142,8 +139,8 @@ func Append(path string, data []byte, perm os.FileMode) (err error) {
 	if err != nil {
 		return err
 	}
-	// os.File would go on after a short write, and another writer's line could
-	// come between.
+	// os.File would continue after a short write, and another writer's line could get in
+	// between.
 	n, err := unix.Write(fd(f), data)
 	if n < len(data) && (n > 0 || err == nil) {
 		err = &ShortWrite{Written: n, Of: len(data), Err: cmp.Or(err, io.ErrShortWrite)}
@@ -154,9 +151,8 @@ func Append(path string, data []byte, perm os.FileMode) (err error) {
 	return SyncDir(filepath.Dir(path))
 }
 
-// CutTornTail cuts off what follows the last line end of the file at path: a
-// line whose writing was cut short. It returns what it cut, so that the caller
-// can keep it, nil when there was nothing. A missing file has none.
+// CutTornTail removes an incomplete last line from the file at path and returns it. It returns nil
+// if there is no such line or no file.
 func CutTornTail(path string) (cut []byte, err error) {
 	defer failed(&err, "repair the end of", path)
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)

@@ -62,7 +62,7 @@ func TestWriteReplacesALink(t *testing.T) {
 	}
 }
 
-func TestWriteKeepsTheOldOnFailure(t *testing.T) {
+func TestWriteKeepsOldFileOnFailure(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "d")
 	if err := os.MkdirAll(filepath.Join(path, "full"), 0o755); err != nil {
@@ -85,9 +85,8 @@ func TestWriteLongName(t *testing.T) {
 	}
 }
 
-// TestFileSizeLimit writes in a child whose files may have 1000 bytes only, as
-// a full disk would have it: the file stays old, and an append says how far it
-// came.
+// The test writes in a child process with a file size limit of 1000 bytes, which behaves like a
+// full disk. The old file stays, and Append reports how much it wrote.
 func TestFileSizeLimit(t *testing.T) {
 	if dir := os.Getenv("ABL_TEST_LIMITED"); dir != "" {
 		limited(dir)
@@ -120,8 +119,7 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 }
 
-// limited runs in the child. The signal that a full file brings is ignored by
-// the Go runtime's default, so the writes fail instead.
+// limited runs in the child. The Go runtime ignores SIGXFSZ, so the writes fail.
 func limited(dir string) {
 	limit := &unix.Rlimit{Cur: 1000, Max: 1000}
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, limit); err != nil {

@@ -6,29 +6,29 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// An arrow of letters has white space on at least one side: "a->b" is somebody's
-// code. The drawn ones have no other use, however tight they stand.
+// arrow matches an arrow. One made of ASCII characters needs white space on at least one side,
+// because "a->b" is code. A Unicode arrow needs none.
 var arrow = lazyregexp.New(`(?:^|[\s\x{a0}])(\\?(?:[-–—]{1,3}|={1,2})\\?(?:>|&gt;))` +
 	`|[^\s<>=–—-](\\?(?:-{1,3}|={1,2})\\?>)(?:[\s\x{a0}]|$)` +
 	`|([→⇒⟶⟹➜➔➝➞➙➡⇨⭢↦]\x{fe0f}?|&[rR][aA]rr;)`)
 
-// span is where an arrow stands in a text, in bytes.
+// span is the position of an arrow in bytes.
 type span struct{ start, end int }
 
-// arrows lists them all.
+// arrows returns all arrows of s.
 func arrows(s string) (all []span) {
 	for _, m := range arrow().FindAllStringSubmatchIndex(s, -1) {
-		all = append(all, span{max(m[2], m[4], m[6]), max(m[3], m[5], m[7])}) // of the one that is there
+		all = append(all, span{max(m[2], m[4], m[6]), max(m[3], m[5], m[7])}) // the other groups have -1
 	}
 	return all
 }
 
 func hasArrow(s string) bool { return arrow().MatchString(s) }
 
-// freeArrow returns the arrow of a line that parts action and result: the first
-// one in no inline code, no quotation and no bracket, for {"text": "a → b"} is
-// data. open brackets are those of the lines before; it returns those after.
-func freeArrow(s string, open int) (at span, found bool, still int) {
+// freeArrow returns the arrow between action and result: the first one outside of inline code,
+// quotation marks and brackets, because {"text": "a → b"} is data. open is the number of open
+// brackets before the line. The third result is their number after it.
+func freeArrow(s string, open int) (at span, found bool, openAfter int) {
 	w := enclosure{brackets: open}
 	from := 0
 	for _, a := range arrows(s) {
@@ -42,7 +42,7 @@ func freeArrow(s string, open int) (at span, found bool, still int) {
 	return at, found, w.brackets
 }
 
-// enclosure says what encloses a place in a line.
+// enclosure is the nesting at a position of a line.
 type enclosure struct {
 	code, quote bool
 	brackets    int
@@ -62,13 +62,12 @@ func (w *enclosure) walk(s string) {
 		case '(', '[', '{':
 			w.brackets++
 		case ')', ']', '}':
-			w.brackets = max(0, w.brackets-1) // one alone is somebody's list mark
+			w.brackets = max(0, w.brackets-1) // "a)" is a list marker
 		}
 	}
 }
 
-// tidy takes off the emphasis and the code marks around a text; what stands
-// inside it stays.
+// tidy removes emphasis and code marks around a text.
 func tidy(s string) string {
 	s = strings.TrimSpace(s)
 	for _, mark := range []string{"**", "__", "`", "*", `"`} {
@@ -78,16 +77,16 @@ func tidy(s string) string {
 		switch {
 		case open && shut && n == 2:
 			s = strings.TrimSpace(inner)
-		case n%2 == 1 && open != shut && mark != "*" && mark != `"`: // the mark's partner is on the arrow's other side
+		case n%2 == 1 && open != shut && mark != "*" && mark != `"`: // the other mark is beyond the arrow
 			s = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(s, mark), mark))
 		}
 	}
 	return s
 }
 
-// marked returns a tidied text with the code marks or the quotation marks that were around the
-// whole of it, "" where there were none.
-func marked(text, tidied string) string {
+// quotedAs returns the tidied text in the code marks or quotation marks that enclosed it in text,
+// "" without such marks.
+func quotedAs(text, tidied string) string {
 	for _, mark := range []string{"`", `"`} {
 		if whole := mark + tidied + mark; strings.Contains(text, whole) && !strings.Contains(tidied, mark) {
 			return whole

@@ -10,7 +10,7 @@ import (
 	"abl/internal/wording"
 )
 
-// chapter reads what is below a heading, or in a spec as a whole.
+// chapter reads the lines below a heading, or a whole spec.
 func (r *reader) chapter(n *node) {
 	name := n.text()
 	r.ended(n)
@@ -24,15 +24,16 @@ func (r *reader) chapter(n *node) {
 		r.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested",
 			"write its contracts below it, such as: "+example)
 	}
-	r.below(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, func(k *node) bool { return k.kind != title && k.holds() }))
+	holds := func(k *node) bool { return k.kind != title && k.holds() }
+	r.below(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, holds))
 }
 
-// counts says that a node is read for contracts.
+// counts reports whether a node may have contracts.
 func (r *reader) counts(n *node) bool {
 	return n.section == contractsSection || n.section == other && !r.HasContracts
 }
 
-// outside reports a line with an arrow that the Contracts section does not have.
+// outside reports a line with an arrow outside of the Contracts section.
 func (r *reader) outside(n *node) {
 	if n.section != other || !n.arrow && !n.data {
 		return
@@ -44,11 +45,11 @@ func (r *reader) outside(n *node) {
 	r.warn(n.line+1, "outside", quote(n.text())+" is outside the Contracts section, so it is not a contract", hint)
 }
 
-// maxNamed is how many lines one problem names.
+// maxNamed is the maximum number of lines that one problem lists.
 const maxNamed = 5
 
-// ended follows the headings to the end of the Contracts section. It reports the lines
-// below a heading after that end, except those with an arrow, which outside reports.
+// ended tracks where the Contracts section ends. It reports the lines below a heading after that
+// end, except those with an arrow, which outside reports.
 func (r *reader) ended(n *node) {
 	if n.section == contractsSection {
 		r.end = 0
@@ -59,7 +60,7 @@ func (r *reader) ended(n *node) {
 	case r.inside != nil && r.end == 0:
 		r.end, what = n.line+1, "this heading ended the Contracts section"
 	case r.end == 0, r.reported != nil && n.level > r.reported.level:
-		return // before the section, or part of a heading that is reported
+		return // before the section, or below a reported heading
 	}
 	r.reported = n
 	var lines []string
@@ -80,8 +81,7 @@ func (r *reader) ended(n *node) {
 	r.warn(n.line+1, "outside", what+", so nothing below it is tested: "+strings.Join(lines, ", "), hint)
 }
 
-// plainBelow lists the lines below a node that have no arrow and no contract below
-// them.
+// plainBelow returns the lines below a node that neither have an arrow nor a contract below them.
 func plainBelow(n *node) (all []*node) {
 	for _, k := range n.kids {
 		switch {
@@ -95,8 +95,7 @@ func plainBelow(n *node) (all []*node) {
 	return all
 }
 
-// below reads what is below a node. among is false where nobody said that there
-// are contracts, and there are none.
+// below reads the lines below a node. If among is set, it reports lines that are not contracts.
 func (r *reader) below(n *node, under []string, among bool) {
 	step, steps := 0, stepsBelow(n)
 	for i, k := range n.kids {
@@ -132,8 +131,8 @@ func follows(a, b *node) bool {
 	return a.kind == item && b.kind == item && a.numbered && b.numbered && a.level == b.level
 }
 
-// stepsBelow returns the items of numbered lists below a heading that can only be steps: two items of the
-// list have the same action with another status.
+// stepsBelow returns the items of numbered lists that can only be steps, because two items of the
+// list have the same action but different statuses.
 func stepsBelow(n *node) map[*node]bool {
 	steps := map[*node]bool{}
 	for i := 0; n.kind == title && i < len(n.kids); {
@@ -154,11 +153,11 @@ func stepsBelow(n *node) map[*node]bool {
 	return steps
 }
 
-// maxDepth is how many texts above a contract are looked at, maxAbove how much of one.
-// Both are part of what IDFile remembers: with others contracts lose their ids.
+// maxDepth is the number of texts above a contract that belong to it, maxAbove their maximum length.
+// They are part of the text in IDFile: with other values contracts would lose their ids.
 const maxDepth, maxAbove = 6, 301
 
-// with is what is above a contract, and one text more.
+// with returns the texts above a contract with one more text.
 func with(under []string, text string) []string {
 	text = wording.Cut(tidy(strings.TrimRight(tidy(text), ":：. ")), maxAbove)
 	if text == "" {
@@ -168,11 +167,11 @@ func with(under []string, text string) []string {
 	return under[max(0, len(under)-maxDepth):]
 }
 
-// absence is the mark at the beginning or the end: elsewhere it is data.
+// absence matches the mark at the beginning or the end. Elsewhere it is data.
 var absence = lazyregexp.New(`(?i)^\s*[*_]{0,2}\(absence\)[*_]{0,2}|\s*[*_]{0,2}\(absence\)[*_]{0,2}[.;]?$`)
 
-// contract takes a node with an arrow. What is below it is part of its result, up
-// to the first contract there.
+// contract reads a node with an arrow. The nodes below it, up to the first contract, are part of
+// its result.
 func (r *reader) contract(n *node, under []string, step int) {
 	result := strings.TrimSpace(strings.Join(n.result, " "))
 	var details []string
@@ -185,9 +184,9 @@ func (r *reader) contract(n *node, under []string, step int) {
 	action := strings.TrimSpace(strings.Join(n.action, " "))
 	c := Contract{Line: n.line + 1, Under: strings.Join(under, ": "), Step: step}
 	c.Absence = absence().MatchString(action) || absence().MatchString(result)
-	phase, number, said := written(tidy(absence().ReplaceAllString(action, "")))
-	c.Action, c.Result = tidy(said), tidy(absence().ReplaceAllString(result, ""))
-	c.marked = [2]string{marked(action, c.Action), marked(result, c.Result)}
+	phase, number, rest := written(tidy(absence().ReplaceAllString(action, "")))
+	c.Action, c.Result = tidy(rest), tidy(absence().ReplaceAllString(result, ""))
+	c.marked = [2]string{quotedAs(action, c.Action), quotedAs(result, c.Result)}
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
 		c.Under = strings.Join(under[:last], ": ")
 	}
@@ -198,7 +197,7 @@ func (r *reader) contract(n *node, under []string, step int) {
 	r.below(n, with(under, c.Action), true)
 }
 
-// whole is a node's text with what is below it.
+// whole returns the text of a node and of all nodes below it.
 func (n *node) whole() string {
 	text := n.text()
 	for _, k := range n.kids {
@@ -207,7 +206,7 @@ func (n *node) whole() string {
 	return text
 }
 
-// refuses says what keeps words with an arrow from being a contract.
+// refuses reports why a node with an arrow is not a contract. It returns false if it is one.
 func (r *reader) refuses(n *node, c Contract) bool {
 	const (
 		action = "write before the arrow what is done, such as GET /health"
@@ -237,8 +236,8 @@ func (r *reader) refuses(n *node, c Contract) bool {
 	return true
 }
 
-// complain reports words among the contracts that are not a contract. lone forbids a
-// proposal: pasted below other words, it would make them its context.
+// complain reports a line in the Contracts section that is not a contract. If lone is set, it
+// proposes no contract: inserted below other lines, the contract would get them as its context.
 func (r *reader) complain(n *node, under []string, lone bool) {
 	text, hint := n.text(), "write a list item with an arrow between action and result, move it to the Context, or "+r.draft()
 	if labelForm().MatchString(n.pieces[0].text) || labelOf(n.pieces[0].text).role < noRole {

@@ -14,29 +14,28 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// MaxPhase is the highest number that a phase can have.
+// MaxPhase is the highest phase number.
 const MaxPhase = 9999
 
-// Set is the specs of a project.
+// Set is the set of all specs of a project.
 type Set struct {
 	dir      string
-	numbers  []int // of the files that are there, sound or not, ascending
+	numbers  []int // of all spec files, also invalid ones, ascending
 	specs    map[int]Spec
 	problems []Problem
 }
 
-// LoadDir reads the phase<N>.md files of a directory, and gives each contract the
-// id that IDFile remembers; it writes nothing. Links are never followed, other
-// files are left alone with a note. The problems are those of all files, Fatal
-// ones included: Set.Check says which of them concern a phase.
+// LoadDir reads the files phase<N>.md of a directory. It gives each contract its id from IDFile,
+// but writes nothing. It never follows links and ignores other files with a warning. It returns the
+// problems of all files. Set.Check selects those that concern a phase.
 func LoadDir(dir string) (Set, []Problem) {
 	s, _ := load(dir, 0)
 	return s, s.problems
 }
 
-// Keep is LoadDir that also remembers the ids of phases 1 to n, in IDFile, so that
-// they stay when the specs are edited: for a phase that is about to run. The error
-// says that they could not be written: then they are right for now, and not kept.
+// Keep is like LoadDir, but also writes the ids of phases 1 to n to IDFile, so that they survive
+// edits of the specs. Call it before a phase runs. If it returns an error, the set has the right
+// ids, but they were not saved.
 func Keep(dir string, n int) (Set, error) {
 	s, ids := load(dir, n)
 	if ids == "" {
@@ -48,8 +47,8 @@ func Keep(dir string, n int) (Set, error) {
 	return s, nil
 }
 
-// load returns the specs, and what IDFile should hold for phases 1 to n where
-// that is something else than it holds, else "".
+// load returns the specs and the new content of IDFile with the ids of phases 1 to n, "" if the
+// file does not change.
 func load(dir string, n int) (s Set, ids string) {
 	s = Set{dir: dir, specs: map[int]Spec{}}
 	names, err := names(dir)
@@ -67,14 +66,14 @@ func load(dir string, n int) (s Set, ids string) {
 
 func (s *Set) path(name string) string { return filepath.Join(s.dir, name) }
 
-// names lists a directory that is no link.
+// names returns the names in a directory that is not a link.
 func names(dir string) (names []string, err error) {
 	info, err := os.Lstat(dir)
 	if os.IsNotExist(err) {
-		return nil, errors.New("there is no such directory")
+		return nil, errors.New("the directory does not exist")
 	}
 	if err == nil && !info.IsDir() {
-		return nil, errors.New("this is not a directory, or a link to one")
+		return nil, errors.New("it is a link, or not a directory")
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -86,13 +85,13 @@ func names(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// specName is the name of a spec, and those that are near to one: phase01.md beside
-// phase1.md would be two specs of one phase.
+// specName matches the name of a spec and similar names. If phase01.md next to phase1.md were
+// ignored, users would miss it.
 var specName = lazyregexp.New(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$`)
 
 func fileOf(n int) string { return fmt.Sprintf("phase%d.md", n) }
 
-// file takes one file of the directory by its name.
+// file reads the file with this name if it is a spec.
 func (s *Set) file(name string) {
 	m := specName().FindStringSubmatch(name)
 	if m == nil {
@@ -103,7 +102,7 @@ func (s *Set) file(name string) {
 	}
 	n, _ := strconv.Atoi(m[1])
 	if n > MaxPhase {
-		n = 0 // it stops every phase
+		n = 0 // stops every phase
 	}
 	if n == 0 || name != fileOf(n) {
 		s.report(name, n, "name",
@@ -120,7 +119,7 @@ func (s *Set) file(name string) {
 	s.take(n, data)
 }
 
-// take reads the text of a spec.
+// take parses the text of spec n.
 func (s *Set) take(n int, data []byte) {
 	spec, problems := Parse(s.path(fileOf(n)), data, n)
 	s.problems = append(s.problems, problems...)
@@ -130,7 +129,7 @@ func (s *Set) take(n int, data []byte) {
 	}
 }
 
-// gaps reports the first number that is missing before another.
+// gaps reports the first missing phase number.
 func (s *Set) gaps() {
 	if len(s.numbers) == 0 {
 		s.report("", 0, "no-spec", "there is no spec", `write phase1.md, with the first line "# Phase 1: Title"`)
@@ -148,13 +147,13 @@ func (s *Set) report(name string, phase int, code, text, hint string) {
 	s.problems = append(s.problems, Problem{File: s.path(name), Phase: phase, Code: code, Text: text, Hint: hint, Fatal: fatal})
 }
 
-// Phase returns the spec of a phase, when there is a sound one.
+// Phase returns the spec of phase n. It returns false if there is no valid one.
 func (s Set) Phase(n int) (Spec, bool) {
 	spec, ok := s.specs[n]
 	return spec, ok
 }
 
-// UpTo returns the sound specs of phases 1 to n, in order.
+// UpTo returns the valid specs of phases 1 to n, in order.
 func (s Set) UpTo(n int) []Spec {
 	var specs []Spec
 	for _, number := range s.numbers {
@@ -165,18 +164,18 @@ func (s Set) UpTo(n int) []Spec {
 	return specs
 }
 
-// With is the set as it would be with another text for the spec of phase n, and
-// the problems of that one alone.
+// With returns a copy of the set with another text for the spec of phase n. Its problems are only
+// those of that text.
 func (s Set) With(n int, text []byte) Set {
 	now := Set{dir: s.dir, specs: maps.Clone(s.specs), numbers: s.numbers}
 	now.take(n, text)
 	return now
 }
 
-// Numbers returns the phases that have a spec, sound or not, ascending.
+// Numbers returns the phases with a spec file, also an invalid one, ascending.
 func (s Set) Numbers() []int { return slices.Clone(s.numbers) }
 
-// Problems are all that reading the specs brought, as LoadDir returned them.
+// Problems returns all problems found while reading the specs, as LoadDir returned them.
 func (s Set) Problems() []Problem { return slices.Clone(s.problems) }
 
 // Check returns what keeps phase n from starting: problems with its own spec,

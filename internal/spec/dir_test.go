@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// write makes a directory of sound specs under the given names, and more.
+// write creates a directory with valid specs under the given names, and with other files.
 func write(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func write(t *testing.T, names ...string) string {
 	return dir
 }
 
-// told prints problems with names relative to dir, fatal ones with an "!".
+// told returns problems as lines, with names relative to dir and "!" for fatal ones.
 func told(dir string, problems []Problem) string {
 	var b strings.Builder
 	for _, p := range problems {
@@ -80,7 +80,7 @@ func TestLoadDir(t *testing.T) {
 	}
 }
 
-func TestLoadDirFollowsNothing(t *testing.T) {
+func TestLoadDirFollowsNoLinks(t *testing.T) {
 	dir := write(t, "phase1.md")
 	if err := os.Symlink("phase1.md", filepath.Join(dir, "phase2.md")); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestLoadDirFollowsNothing(t *testing.T) {
 	}
 }
 
-func TestCheckStopsAPhaseByWhatComesBeforeIt(t *testing.T) {
+func TestCheckReportsEarlierProblems(t *testing.T) {
 	dir := write(t, "phase1.md", "phase2.md", "phase3.md", "phase5.md")
 	if err := os.WriteFile(filepath.Join(dir, "phase3.md"), []byte("# Phase 9: x\na → b"), 0o600); err != nil {
 		t.Fatal(err)

@@ -14,21 +14,21 @@ import (
 	"abl/internal/wording"
 )
 
-// IDFile is the file beside the specs that remembers which contract has which
-// id. It is text with one line a contract, so that people can read and merge it.
+// IDFile is the name of the file that assigns ids to contracts, in the directory of the specs. It
+// is text with one line per contract, so that users can read and merge it.
 const IDFile = "contract-ids.txt"
 
-// maxIDBytes is the largest such file that is read.
+// maxIDBytes is the maximum size of IDFile.
 const maxIDBytes = 8 << 20
 
 const idsHeader = `# Which contract has which id, kept by abl: commit this file with the specs.
 # "=" is in its spec, "-" was there once: its id is never given to another one.
 `
 
-// entry is one line of it.
+// entry is one line of IDFile.
 type entry struct {
 	phase, number int
-	gone          bool // no spec has it any more
+	gone          bool // no spec has the contract anymore
 	text          string
 }
 
@@ -37,8 +37,8 @@ var (
 	mergeMark = lazyregexp.New(`^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$`)
 )
 
-// parseIDs reads the file. Where two people gave ids at the same time, both
-// lines of a merge are read, its marks too, and the first line keeps the id.
+// parseIDs parses IDFile. After an unresolved merge it reads the lines of both sides, and the first
+// line with an id keeps it.
 func parseIDs(data []byte) (entries []entry, problems []Problem) {
 	seen := map[string]string{}
 	note := func(line int, text string) {
@@ -76,14 +76,14 @@ func parseIDs(data []byte) (entries []entry, problems []Problem) {
 	return entries, problems
 }
 
-// damaged stops every phase: guessed ids would lay one contract's tests to
-// another's charge.
+// damaged returns a problem that stops every phase: with guessed ids, abl would assign tests to the
+// wrong contracts.
 func damaged(line int, text string) Problem {
 	return Problem{Line: line, Code: "ids", Text: text, Fatal: true,
 		Hint: "restore the file from git, or delete it: the contracts then get new ids in the order of the text"}
 }
 
-// renderIDs is the file's content.
+// renderIDs returns the content of IDFile.
 func renderIDs(entries []entry) string {
 	slices.SortStableFunc(entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.phase, b.phase), cmp.Compare(a.number, b.number))
@@ -97,8 +97,8 @@ func renderIDs(entries []entry) string {
 	return out.String()
 }
 
-// identify gives the contracts the ids that they had, and returns what the file
-// should hold for phases 1 to n, "" where it does or must not be written.
+// identify sets the ids of all contracts. It returns the new content of IDFile with the ids of
+// phases 1 to n, "" if the file does not change or is damaged.
 func (s *Set) identify(n int) string {
 	data, err := hostfs.Read(s.dir, IDFile, maxIDBytes)
 	known, problems := parseIDs(data)
@@ -108,7 +108,7 @@ func (s *Set) identify(n int) string {
 	for _, p := range problems {
 		p.File = s.path(IDFile)
 		s.problems = append(s.problems, p)
-		if p.Fatal { // there is no other
+		if p.Fatal { // then it is the only problem
 			return ""
 		}
 	}
@@ -122,7 +122,7 @@ func (s *Set) identify(n int) string {
 					len(lost), idOf(number, lost[0].number), quote(lost[0].text)),
 				Hint: "if they should stay, write each one again at the end of the spec, as a list item with an arrow"})
 		}
-		if number == n || number < n && len(lost) == 0 { // of an earlier phase it is said until somebody runs that
+		if number == n || number < n && len(lost) == 0 { // report a loss until that phase runs again
 			all = append(slices.DeleteFunc(all, mine), now...)
 		}
 	}
@@ -139,11 +139,11 @@ func (s *Set) identify(n int) string {
 	return ""
 }
 
-// writtenID is an id that a person put before a contract: P1.C3 or C3.
+// writtenID matches an id that the user wrote before a contract: P1.C3 or C3.
 var writtenID = lazyregexp.New("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ \\t]*([:.)–—-]?)[*_]{0,2}[ \\t]*")
 
-// written takes such an id off an action; 0 is unsaid. C3 alone needs a mark around or
-// after it, since it may be a word of the action.
+// written splits such an id from an action. phase and number are 0 if missing. "C3" without P needs
+// a mark around or after it, because it may be a word of the action.
 func written(action string) (phase, number int, rest string) {
 	m := writtenID().FindStringSubmatch(action)
 	if m == nil || m[1]+m[2]+m[4] == "" || len(m[0]) == len(action) {
@@ -154,7 +154,7 @@ func written(action string) (phase, number int, rest string) {
 	return phase, number, action[len(m[0]):]
 }
 
-// number gives a contract the id that is written before it.
+// number sets the id that the user wrote before the contract.
 func (r *reader) number(c *Contract, phase, number int) {
 	id := idOf(r.Number, number)
 	switch {
@@ -162,7 +162,7 @@ func (r *reader) number(c *Contract, phase, number int) {
 		r.warn(c.Line, "id-foreign", fmt.Sprintf("the id %s is not one of phase %d", idOf(phase, number), r.Number),
 			"leave the ids to abl, or write this phase's number")
 	case number == 0:
-	case slices.ContainsFunc(r.Contracts, func(c Contract) bool { return c.ID == id }): // others have none yet
+	case slices.ContainsFunc(r.Contracts, func(c Contract) bool { return c.ID == id }): // the other ids are still empty
 		r.warn(c.Line, "id-twice", fmt.Sprintf("the id C%d is written twice", number),
 			"give one of the two contracts another number")
 	default:
@@ -172,8 +172,8 @@ func (r *reader) number(c *Contract, phase, number int) {
 
 func idOf(phase, number int) string { return fmt.Sprintf("P%d.C%d", phase, number) }
 
-// Missing returns the contracts of an earlier text that this one does not have: by
-// the id that the person wrote, else by their words.
+// Missing returns the contracts of old that s does not have, compared by the id that the user
+// wrote, else by their text.
 func (s Spec) Missing(old Spec) []Contract {
 	there := map[string]bool{}
 	for _, c := range s.Contracts {
@@ -184,13 +184,12 @@ func (s Spec) Missing(old Spec) []Contract {
 	})
 }
 
-// assign gives the contracts of a phase their ids, and returns what is to be
-// remembered, and of it what was a contract and is none now. In this order a contract
-// gets the id that the person wrote, the one that its words had, the one that its
-// action had with another result, the one that its words had before they were taken
-// out, or a new one.
+// assign sets the ids of a phase's contracts. It returns all entries for IDFile, and the entries
+// of contracts that are lost. A contract gets the first of these ids: the one that the user
+// wrote, that of the same text, that of the same action with another result, that of the same
+// text which was removed earlier, or a new one.
 func assign(phase int, contracts []Contract, known []entry) (all, lost []entry) {
-	numbers := make([]int, len(contracts)) // 0 is none yet
+	numbers := make([]int, len(contracts)) // 0 means not assigned yet
 	for i, c := range contracts {
 		if c.Written {
 			fmt.Sscanf(c.ID, "P%d.C%d", &phase, &numbers[i])
@@ -212,7 +211,7 @@ func assign(phase int, contracts []Contract, known []entry) (all, lost []entry) 
 	}
 	itself := func(text string) string { return text }
 	claim(false, key, itself)
-	claim(false, func(c Contract) string { // before headings were part of a contract
+	claim(false, func(c Contract) string { // older versions of abl wrote no headings
 		c.Under = ""
 		return key(c)
 	}, itself)
@@ -244,11 +243,11 @@ func assign(phase int, contracts []Contract, known []entry) (all, lost []entry) 
 	return all, lost
 }
 
-// maxKey is how much of a contract's words is remembered.
+// maxKey is the maximum length of a contract's text in IDFile.
 const maxKey = 300
 
-// key is a contract's words as they are remembered: on one line, and when they
-// are many, their beginning with a hash of all.
+// key returns the text of a contract for IDFile, on one line. It cuts a long text and appends a
+// hash.
 func key(c Contract) string {
 	c.Absence, c.Step = false, 0
 	text := strings.Join(strings.FieldsFunc(c.Says(), func(r rune) bool { return unicode.IsSpace(r) || r < ' ' || r == 0x7f }), " ")
@@ -258,5 +257,5 @@ func key(c Contract) string {
 	return text
 }
 
-// actionOf is a key without the result.
+// actionOf returns the part of a key before the result.
 func actionOf(key string) string { return strings.SplitN(key, " → ", 2)[0] }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// In a directory that is read-only the ids are right for now, and the person hears of it.
-func TestIDFileThatCannotBeWritten(t *testing.T) {
+// In a read-only directory Keep returns the right ids and an error.
+func TestIDFileNotWritable(t *testing.T) {
 	dir := write(t, "phase1.md")
 	if err := os.Chmod(dir, 0o555); err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestIDFileThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// asNobody calls Keep on a thread that is not root to the file system.
+// asNobody calls Keep on a thread without the file system privileges of root.
 func asNobody(t *testing.T, dir string) (s Set, err error) {
 	if os.Geteuid() != 0 {
 		s, err = Keep(dir, MaxPhase)

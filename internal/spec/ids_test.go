@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// save writes one spec and returns the ids that Keep gives to its contracts.
+// save writes one spec and returns the ids that Keep assigns.
 func save(t *testing.T, dir string, n int, lines ...string) string {
 	t.Helper()
 	text := fmt.Sprintf("# Phase %d: x\n\n## Context\n\nWhy.\n\n## Contracts\n\n%s\n", n, strings.Join(lines, "\n"))
@@ -25,7 +25,7 @@ func save(t *testing.T, dir string, n int, lines ...string) string {
 	return idsOf(s, n)
 }
 
-// idsOf prints the numbers of a phase's contracts, in the order of the text.
+// idsOf returns the numbers of a phase's contracts in the order of the text.
 func idsOf(s Set, n int) string {
 	spec, _ := s.Phase(n)
 	var ids []string
@@ -35,7 +35,7 @@ func idsOf(s Set, n int) string {
 	return strings.Join(ids, " ")
 }
 
-// Each case is one spec in the states that it has one after the other.
+// Each case is one spec and its successive versions.
 func TestIDsStay(t *testing.T) {
 	type step struct{ spec, want string }
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestIDsStay(t *testing.T) {
 	}
 }
 
-// Old specs had contracts without the headings above them.
+// Older versions of abl wrote contracts without the headings above them.
 func TestIDsOfOldSpecs(t *testing.T) {
 	dir := t.TempDir()
 	old := idsHeader + "P1.C4 = GET /users → 200\nP1.C7 = GET /users → 404\nP1.C9 - gone → 1\n"
@@ -84,7 +84,7 @@ func TestIDsOfOldSpecs(t *testing.T) {
 	}
 }
 
-// What stands above a contract is part of its key, a long text as far as it was ever kept.
+// The text above a contract is part of its key, cut at the same length as ever.
 func TestIDsBelowALongText(t *testing.T) {
 	dir := t.TempDir()
 	heading := strings.TrimSpace(strings.Repeat("word ", 100))
@@ -97,7 +97,7 @@ func TestIDsBelowALongText(t *testing.T) {
 	}
 }
 
-// Ids are given to a phase when it runs: those of later ones follow their text.
+// Keep saves the ids of a phase when it runs. The ids of later phases follow their text.
 func TestIDsOfALaterPhase(t *testing.T) {
 	dir := t.TempDir()
 	save(t, dir, 1, "a → 1")
@@ -112,8 +112,8 @@ func TestIDsOfALaterPhase(t *testing.T) {
 	}
 }
 
-// The phase is part of an id: under another number everything is new, and the
-// file of the old one is remembered should it come back.
+// The phase is part of an id. Under another number all ids are new, and the old ones stay in the
+// file in case the old number returns.
 func TestIDsOfARenamedPhase(t *testing.T) {
 	dir := t.TempDir()
 	save(t, dir, 1, "a → 1")
@@ -132,7 +132,7 @@ func TestIDsOfARenamedPhase(t *testing.T) {
 	}
 }
 
-// A spec that is broken for a moment, or half written, costs no contract its id.
+// A spec that is invalid or incomplete for a while loses no ids.
 func TestIDsOfABrokenSpec(t *testing.T) {
 	dir := t.TempDir()
 	save(t, dir, 1, "a → 1", "b → 2")
@@ -168,8 +168,7 @@ func TestKeepWritesOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// LoadDir gives the same ids and writes nothing: so it is in a box, where the
-// specs are read-only.
+// LoadDir returns the same ids and writes nothing: in a container, the specs are read-only.
 func TestIDsWithoutWriting(t *testing.T) {
 	dir := write(t, "phase1.md")
 	s, problems := LoadDir(dir)
@@ -186,7 +185,7 @@ func TestIDsWithoutWriting(t *testing.T) {
 	}
 }
 
-func TestIDFileThatIsALink(t *testing.T) {
+func TestIDFileIsLink(t *testing.T) {
 	dir := write(t, "phase1.md")
 	if err := os.Mkdir(filepath.Join(dir, IDFile+".d"), 0o700); err != nil {
 		t.Fatal(err)
@@ -204,7 +203,7 @@ func TestIDFileThatIsALink(t *testing.T) {
 	}
 }
 
-func TestIDFileThatIsDamaged(t *testing.T) {
+func TestIDFileDamaged(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"prose", "# x\nhello\n", `contract-ids.txt:2: "hello" is not a valid line, want one such as "P1.C3 = GET / → 200"`},
 		{"cut off", idsHeader + "P1.C1 = a → b\nP1.C", `:4: "P1.C" is not a valid line`},
@@ -228,8 +227,8 @@ func TestIDFileThatIsDamaged(t *testing.T) {
 	}
 }
 
-// Two people gave the same id to different contracts, and git merged it, with
-// marks or without: the first line keeps the id, and both are told.
+// Two users gave the same id to different contracts, and git merged the files with or without
+// conflict markers. The first line keeps the id, and both problems are reported.
 func TestIDFileAfterAMerge(t *testing.T) {
 	for _, c := range []struct{ name, text string }{
 		{"both lines", "P1.C1 = a → 1\nP1.C2 = mine → 2\nP1.C2 = yours → 3\n"},
@@ -258,8 +257,8 @@ func TestIDFileAfterAMerge(t *testing.T) {
 	}
 }
 
-// The law of the ids: whatever was known, each contract gets one of its own,
-// what is remembered reads back as it was written, and asked again nothing moves.
+// Whatever ids are known, each contract gets a unique one, the file round-trips, and a second run
+// changes nothing.
 func FuzzIDs(f *testing.F) {
 	f.Add("P1.C1 = a → 1\nP1.C2 - b → 2\n", "a → 1\nb → 2\nc → 3\n")
 	f.Add("P1.C9 = GET /a → 200\n<<<<<<< x\nP1.C9 = GET /b → 200\n", "GET /b → 200\nC9: GET /a with a token → 200\n")
@@ -305,7 +304,7 @@ func idList(s Spec) (ids []string) {
 	return ids
 }
 
-// What an earlier phase has lost is said until that phase runs again.
+// A loss in an earlier phase is reported until that phase runs again.
 func TestLostContracts(t *testing.T) {
 	dir := t.TempDir()
 	save(t, dir, 1, "- a → 1", "- b → 2")

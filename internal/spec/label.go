@@ -6,17 +6,17 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// role is the meaning of a labelled line. A role holds for the later ones below it.
+// role is the meaning of a labelled line. A phrase with a role applies to later roles below it.
 type role int
 
 const (
 	featureRole role = iota
-	titleRole        // what is above the first label, too
+	titleRole        // also the text above the first label
 	givenRole
 	actionRole
 	inputRole
 	resultRole
-	moreRole // goes on with the line before it
+	moreRole // continues the line before it
 	noRole
 )
 
@@ -30,7 +30,7 @@ var roles = map[string]role{
 	"expected output": resultRole, "expected response": resultRole, "status": resultRole, "status code": resultRole,
 	"expected status": resultRole, "response status": resultRole, "response body": resultRole, "expected body": resultRole,
 	"response headers": resultRole, "expected headers": resultRole,
-	"body": inputRole, "headers": inputRole, // of a result if there is one above
+	"body": inputRole, "headers": inputRole, // below a result they belong to it
 	"and": moreRole, "but": moreRole,
 }
 
@@ -44,19 +44,19 @@ var (
 	labelLine = lazyregexp.New(`^[*_]{0,2}([A-Za-z]+(?: [A-Za-z]+)?)` +
 		`(?:[*_]{0,2}\s*[*_]{0,2}\(([^()]+)\)|\s([1-5]\d\d(?: [A-Za-z ]+)?))?[*_]{0,2}\s*[:：][*_]{0,2}(?:\s+(.*))?$`)
 	sentence = lazyregexp.New(`^[*_]{0,2}(Given|GIVEN|When|WHEN|Then|THEN|And|AND|But|BUT)[*_]{0,2}\s+(\S.*)$`)
-	// Given, when and then in one line.
+	// "Given …, when …, then …" on one line.
 	criterion = lazyregexp.New(`^[*_]{0,2}(?:(Given)\b[*_]{0,2}\s+(.+?),?\s+)?[*_]{0,2}(?i:(when)\b[*_]{0,2}\s+(.+?),?\s+[*_]{0,2}then)\b[*_]{0,2}\s+(.+)$`)
 	whenThen  = lazyregexp.New(`(?i)\b(?:when|then)\b`)
-	// Whatever has the form of a label.
+	// Any line in the form of a label.
 	labelForm  = lazyregexp.New(`^(?:\*\*[^*]+\*\*:?|__[^_]+__:?|[A-Z][\w /-]{0,40}(?:\([^()]*\))?[*_]{0,2}[:：])(?:\s|$)`)
 	statusCode = lazyregexp.New("^[*_`]*[1-5]\\d\\d\\b")
 	headerLine = lazyregexp.New(`^[A-Z][A-Za-z-]*: `)
 )
 
-// label is what a line with a label says. The text has the label where the words need it.
+// label is the content of a labelled line. text includes the label if the sentence needs it.
 type label struct {
 	role              role
-	sep, reason, text string // sep parts the line from the one that it goes on with
+	sep, reason, text string // sep separates the line from the one that it continues
 }
 
 func labelOf(line string) label {
@@ -92,7 +92,8 @@ func labelOf(line string) label {
 	return label{role: is, sep: sep, text: strings.TrimSpace(m[1] + ": " + text)}
 }
 
-// criteria returns a line as it is, or its parts if given, when and then are all in it.
+// criteria splits a line with given, when and then into its parts. It returns any other line
+// unchanged.
 func criteria(p piece) []piece {
 	m := criterion().FindStringSubmatch(p.text)
 	if m == nil || p.code || labelOf(p.text).role == noRole || len(whenThen().FindAllString(p.text, 3)) != 2 {
@@ -109,15 +110,15 @@ func criteria(p piece) []piece {
 // phrase is the text of lines with the same role.
 type phrase struct {
 	line, column int
-	parts        []string // with what parts them
-	used         bool     // a result follows it
+	parts        []string // with separators
+	used         bool     // a result follows
 }
 
 func (p *phrase) text() string { return strings.Join(p.parts, "") }
 
 func (p *phrase) empty() bool { return len(p.parts) == 0 }
 
-// open reports whether the value is still to come.
+// open reports whether the text still lacks its value.
 func (p *phrase) open() bool { return p.empty() || strings.HasSuffix(p.parts[len(p.parts)-1], ":") }
 
 func (p *phrase) add(sep, text string) {

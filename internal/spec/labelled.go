@@ -6,35 +6,35 @@ import (
 	"strings"
 )
 
-// labelled makes contracts of labelled lines that follow one another.
+// labelled turns consecutive labelled lines into contracts.
 type labelled struct {
 	*reader
-	above    []string // headings and items, as written
-	nodes    []*node  // that are read
+	above    []string // headings and items above, as written
+	nodes    []*node  // the nodes read so far
 	parts    [resultRole]phrase
 	outcomes []*outcome
-	last     *phrase // that the next line may go on with
+	last     *phrase // the phrase that the next line may continue
 	wrongs   []Problem
 
-	under   []string // of the next result
+	under   []string // the texts above the next result
 	action  string
-	changed bool // the parts, since these were made of them
+	changed bool // parts changed after under and action were set
 }
 
-// outcome is a result with what is above it.
+// outcome is a result with the texts above it and its action.
 type outcome struct {
 	phrase
 	under  []string
 	action string
 }
 
-// label replaces labelled lines below a node by their contracts. Lines without a contract stay.
+// label replaces the labelled lines below a node by their contracts. Other lines stay.
 func (r *reader) label(n *node, above []string) {
 	b, kids := &labelled{reader: r, above: above}, n.kids
 	for n.kids = nil; len(kids) > 0; kids = kids[1:] {
 		k, first := kids[0], kids[0].pieces[0].text
 		if b.begins(k) {
-			named := k.kind == block || labelOf(first).role == noRole // by its first line
+			named := k.kind == block || labelOf(first).role == noRole // its first line is a heading
 			if named {
 				b.end(n)
 			}
@@ -65,7 +65,7 @@ func (r *reader) label(n *node, above []string) {
 	b.end(n)
 }
 
-// begins reports whether there is a labelled line in a node, and no contract.
+// begins reports whether a node has a labelled line and no contract.
 func (b *labelled) begins(n *node) bool {
 	return b.counts(n) && n.kind != title && n.kind != tableRow && !n.holds() && slices.ContainsFunc(n.pieces, func(p piece) bool {
 		is := labelOf(p.text).role
@@ -82,7 +82,8 @@ func (b *labelled) read(n *node) {
 	b.lines(n, code)
 }
 
-// lines reads the lines of a node and those below it. code is false for a code block with labelled lines.
+// lines reads the lines of a node and of the nodes below it. code is false for a code block with
+// labelled lines.
 func (b *labelled) lines(n *node, code bool) {
 	header := false
 	var pieces []piece
@@ -92,7 +93,7 @@ func (b *labelled) lines(n *node, code bool) {
 	for i, p := range pieces {
 		if line := pieces[max(0, i-1):min(i+2, len(pieces))]; p.code && code && !strings.Contains(p.text, "`") &&
 			!slices.ContainsFunc(line, func(q piece) bool { return q.code && q.line != p.line }) {
-			p.text = "`" + p.text + "`" // a block of one line
+			p.text = "`" + p.text + "`" // a block with one line
 		}
 		was := header
 		header = p.code && headerLine().MatchString(p.text)
@@ -131,7 +132,7 @@ func (b *labelled) lines(n *node, code bool) {
 	}
 }
 
-// sep parts a line from the one that it goes on with.
+// sep returns the separator before a line that continues the last phrase.
 func (b *labelled) sep() string {
 	if n := len(b.outcomes); n > 0 && b.last == &b.outcomes[n-1].phrase {
 		return "; "
@@ -139,12 +140,12 @@ func (b *labelled) sep() string {
 	return ", "
 }
 
-// part returns the phrase with a role, a new one after a result.
+// part returns the phrase with a role. After a result it begins a new one.
 func (b *labelled) part(p piece, of role) *phrase {
 	from, given := of, b.parts[givenRole]
 	switch flat := !given.empty() && p.column <= given.column; {
 	case of != actionRole || !b.parts[of].used || !flat:
-	case p.column < b.outcomes[len(b.outcomes)-1].column: // above it is a line with an action and its result
+	case p.column < b.outcomes[len(b.outcomes)-1].column: // the line above has an action and its result
 		from = givenRole
 	default:
 		b.wrong(p, " follows a result: it could come after the action above or stand alone",
@@ -158,7 +159,8 @@ func (b *labelled) part(p piece, of role) *phrase {
 	return b.last
 }
 
-// unused reports parts that no result follows, from a role on, and forgets these parts. keep keeps them.
+// unused reports phrases without a result, from the role from on, and clears them. If keep is set,
+// it reports none and clears only used phrases.
 func (b *labelled) unused(from role, keep bool) {
 	for i := from; i < resultRole; i++ {
 		p := b.parts[i]
@@ -171,7 +173,7 @@ func (b *labelled) unused(from role, keep bool) {
 	}
 }
 
-// texts returns the phrases with some roles.
+// texts returns the phrases with the roles from to to.
 func (b *labelled) texts(from, to role) (all []string) {
 	for _, p := range b.parts[from : to+1] {
 		if !p.empty() {
@@ -181,9 +183,9 @@ func (b *labelled) texts(from, to role) (all []string) {
 	return all
 }
 
-// result takes a line with a result. Its action is above it, or is the reason for the result.
+// result reads a line with a result. Its action is above it, or is the reason for the result.
 func (b *labelled) result(p piece, is label) {
-	if len(b.outcomes) > MaxContracts { // an error that is reported for all contracts
+	if len(b.outcomes) > MaxContracts { // read reports this error
 		return
 	}
 	if b.changed || len(b.outcomes) == 0 {
@@ -222,13 +224,13 @@ func asks(text string) bool {
 	return request().MatchString(strings.ReplaceAll(text, "`", "")) || command().MatchString(text)
 }
 
-// wrong remembers an error. Lines that go on with its line belong to nothing.
+// wrong records an error. The following lines must not continue the line with the error.
 func (b *labelled) wrong(p piece, text, hint string) {
 	b.wrongs = append(b.wrongs, Problem{Line: p.line + 1, Code: "label", Text: quote(p.text) + text, Hint: hint, Error: true})
 	b.last = &phrase{column: p.column}
 }
 
-// end puts the contracts in the place of the lines that were read.
+// end replaces the lines that were read by their contracts.
 func (b *labelled) end(n *node) {
 	b.unused(featureRole, false)
 	if len(b.outcomes) == 0 {

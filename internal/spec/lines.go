@@ -6,8 +6,7 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// section is the part of a spec that something stands in: it ends at the next heading
-// of its level or a higher one.
+// section is a section of a spec. It ends at the next heading of the same or a higher level.
 type section int
 
 const (
@@ -24,7 +23,7 @@ var (
 	oddSpaces     = lazyregexp.New(`[\x{a0}\x{202f}\x{3000}\x{2000}-\x{200a}]`)
 	noSpaces      = strings.NewReplacer("\u200b", "", "\ufeff", "")
 
-	alone        = lazyregexp.New(`^(?:\*\*|__)?(Context|CONTEXT|Contracts?|CONTRACTS?)(?:\*\*|__)?[:：]?(?:\*\*|__)?$`)
+	sectionLine  = lazyregexp.New(`^(?:\*\*|__)?(Context|CONTEXT|Contracts?|CONTRACTS?)(?:\*\*|__)?[:：]?(?:\*\*|__)?$`)
 	contractName = lazyregexp.New(`(?i)^[\W\d_]*(?:(?:[\w-]+\W+){0,3}?contracts\b|contract\W*$)`)
 	contextName  = lazyregexp.New(`(?i)^[\W\d_]*context\b`)
 
@@ -36,24 +35,23 @@ var (
 	ruler    = lazyregexp.New(`^[ \t]*[|+][+|: \t]*[-=][-+|:= \t]*$`)
 )
 
-// itemMark is the mark of a list item, with the white space around it.
+// itemMark returns the marker of a list item with the white space around it.
 func itemMark(line string) string { return listItem().FindString(line) }
 
-// columns counts the white space before a line's text.
+// columns returns the width of the white space at the beginning of a line.
 func columns(line string) int {
 	before := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 	return len(before) + 3*strings.Count(before, "\t")
 }
 
-// headingOf recognises headings, and the names of the two sections on a line of
-// their own, as people write them without heading marks. rows is how many lines the
-// heading has, 0 for none.
+// headingOf recognizes a heading, and the name of one of the two sections on a separate line
+// without heading marks. rows is the number of lines of the heading, 0 if line is not one.
 func headingOf(line, next string) (level, rows int, name string) {
 	if m := hashHeading().FindStringSubmatch(line); m != nil {
 		return len(m[1]), 1, m[2]
 	}
-	switch m := alone().FindStringSubmatch(strings.TrimSpace(line)); {
-	// A contract above a rule, an item and a table's head are no headings.
+	switch m := sectionLine().FindStringSubmatch(strings.TrimSpace(line)); {
+	// A contract above a rule, an item and a table's header are not headings.
 	case underline().MatchString(next) &&
 		itemMark(line) == "" && !hasArrow(line) && !strings.Contains(line, "|"):
 		level = 2
@@ -62,12 +60,12 @@ func headingOf(line, next string) (level, rows int, name string) {
 		}
 		return level, 2, strings.TrimSpace(line)
 	case m != nil:
-		return 7, 1, m[1] // below all that have marks
+		return 7, 1, m[1] // lower than any heading with marks
 	}
 	return 0, 0, ""
 }
 
-// sectionOf is the section that a heading begins, or the one that it stands in.
+// sectionOf returns the section that a heading begins, or in if it begins none.
 func sectionOf(name string, in section) section {
 	switch {
 	case contractName().MatchString(name) && !freeIn(name):
@@ -78,14 +76,13 @@ func sectionOf(name string, in section) section {
 	return in
 }
 
-// plainSpaces is a line with no other spaces than plain ones. The person's text stays
-// what it is.
+// plainSpaces replaces all kinds of spaces in a line by plain ones. Spec.Text keeps the original.
 func plainSpaces(line string) string {
 	return oddSpaces().ReplaceAllString(noSpaces.Replace(line), " ")
 }
 
-// Fence recognises a line that opens or closes a code block, by its mark and what follows
-// it. As in Markdown, three backquotes with a further one on the line are inline code.
+// Fence recognizes a line that opens or closes a code block. It returns the marks and the text
+// after them. As in Markdown, three backquotes with another one on the same line are inline code.
 func Fence(line string) (mark, info string, ok bool) {
 	s := strings.TrimSpace(line)
 	if !strings.HasPrefix(s, "```") && !strings.HasPrefix(s, "~~~") {

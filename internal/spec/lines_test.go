@@ -13,14 +13,13 @@ import (
 
 var update = flag.Bool("update", false, "write what was found into testdata")
 
-// odd stands for what editors and archives would change, and for line ends.
+// odd replaces escapes by characters that editors and archives would change.
 var odd = strings.NewReplacer("␍", "\r", "⍽", "\u00a0", "⌑", "\u200b", "␉", "\t", "⏎", "\n")
 
-// What people write among contracts is a contract with the meaning that it had, or
-// an error or warning with its line. In testdata/lines.txt each line with "=" is
-// one text, and below it stands what becomes of it; the text is below "## Contracts"
-// unless it begins with a title.
-func TestLinesThatPeopleWrite(t *testing.T) {
+// A line among contracts is a contract with the same meaning as written, or an error or a warning
+// with its line number. In testdata/lines.txt each line with "=" is a text, followed by the
+// expected result. The text is below "## Contracts" unless it begins with a title.
+func TestLines(t *testing.T) {
 	const file = "testdata/lines.txt"
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -61,8 +60,8 @@ func TestLinesThatPeopleWrite(t *testing.T) {
 
 var proposal = regexp.MustCompile(`write it as: (.*)$`)
 
-// becomes prints contracts and problems in the order of their lines: "1: …" is a
-// contract, "1! code" an error, "1~ code" a warning, each with what is proposed.
+// becomes returns contracts and problems by line: "1: …" is a contract, "1! code" an error, "1~
+// code" a warning, each with its proposal.
 func becomes(t *testing.T, in string) string {
 	text, before := odd.Replace(in), 0
 	if !strings.HasPrefix(text, "# Phase 1") {
@@ -93,7 +92,7 @@ func becomes(t *testing.T, in string) string {
 	return strings.Join(lines, "\n")
 }
 
-// proposed returns the contract that a problem's hint proposes, or "".
+// proposed returns the contract that the hint of a problem proposes, "" without one.
 func proposed(p Problem) string {
 	if m := proposal.FindStringSubmatch(p.Hint); m != nil {
 		return m[1]

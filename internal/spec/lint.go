@@ -12,10 +12,9 @@ import (
 	"abl/internal/wording"
 )
 
-// Lint reads the specs as a careful person would before money is spent on them. It
-// returns the problems that reading them brought and what is vague, missing, said
-// twice or contradictory, by phase and line. Errors stop a phase, warnings do not;
-// docs/specs.md lists the codes.
+// Lint checks the specs before a phase spends money on them. It returns the problems found while
+// reading, and vague, missing, repeated or contradictory parts, sorted by phase and line. Errors
+// stop a phase, warnings do not. docs/specs.md lists the codes.
 func (s Set) Lint() []Problem {
 	all := s.Problems()
 	seen := map[string]Contract{}
@@ -40,14 +39,14 @@ func (s Set) Lint() []Problem {
 	return all
 }
 
-// Stops returns what keeps phase n from starting although its spec can be read.
-// Errors in earlier specs do not: those phases have passed, and a spec that is
-// frozen could not be mended.
+// Stops returns the problems that prevent phase n from starting although its spec can be read. It
+// ignores errors in earlier specs: those phases have passed, and their frozen specs cannot be
+// fixed.
 func (s Set) Stops(n int) []Problem {
 	return slices.DeleteFunc(s.Lint(), func(p Problem) bool { return p.Phase != n || !p.Stops() })
 }
 
-// judge looks at one contract by itself.
+// judge checks one contract.
 func (r *reader) judge(c Contract) {
 	action, result := prose(c.Action), prose(c.Result)
 	answers := status(c.Result) != ""
@@ -77,8 +76,8 @@ func (r *reader) judge(c Contract) {
 	}
 }
 
-// against compares a contract with the first one of the same action before it, in
-// its own spec or in one of an earlier phase.
+// against compares a contract with the first earlier one with the same action, in this spec or one
+// of an earlier phase.
 func (r *reader) against(b Contract, seen map[string]Contract) {
 	action := same(fmt.Sprint(b.Under, " ", b.Step, " ", b.Action))
 	a, twice := seen[action]
@@ -109,7 +108,7 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 }
 
 var (
-	// A result that says when it is one belongs into the action, but contradicts nobody.
+	// A result with a condition. The condition belongs into the action, but two such results may agree.
 	condition = lazyregexp.New(`(?i)\(|\b(?:if|when|whenever|unless|otherwise|else|without|once|after|before|until|while|in case|as long as|provided|for|on|at)\b`)
 	leadCode  = lazyregexp.New(`(?i)^(?:(?:http(?:/[\d.]+)?|status|code|status code|returns?|responds? with|answers? with)[ :]+)*([1-5]\d\d)\b`)
 	exitCode  = lazyregexp.New(`(?i)\bexit(?:s|ed)?(?: (?:with|code|status))*[ :]+(\d{1,3})\b`)
@@ -117,7 +116,7 @@ var (
 	quoted    = lazyregexp.New("`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\\{[^{}]*\\}|\\[[^\\[\\]]*\\]")
 )
 
-// status is the number that a result answers with, of HTTP or of a process, or "".
+// status returns the HTTP status or the exit code of a result, "" if it names none.
 func status(result string) string {
 	if m := leadCode().FindStringSubmatch(result); m != nil {
 		return m[1]
@@ -128,24 +127,24 @@ func status(result string) string {
 	return ""
 }
 
-// same is a text as far as it matters for being the same.
+// same normalizes a text for comparisons.
 func same(text string) string {
 	return strings.TrimSpace(noLetters().ReplaceAllString(text, " "))
 }
 
-// prose is a text without what is meant to the letter: code, quotations, data.
+// prose removes literal parts from a text: code, quotations and data.
 func prose(text string) string {
-	for range 4 { // data within data
+	for range 4 { // nested data
 		text = quoted().ReplaceAllString(text, " ")
 	}
 	return strings.TrimSpace(text)
 }
 
-// The parts of a contract in which words are looked for.
+// The part of a contract that a smell applies to.
 const inAction, inResult, anywhere = 0, 1, 2
 
-// smell is words that keep a contract from meaning the same to everybody, or from
-// being tested. Code, quotations and data are not looked at.
+// smell is a pattern of words that make a contract ambiguous or untestable. It does not apply to
+// code, quotations and data.
 type smell struct {
 	code  string
 	in    int
@@ -154,10 +153,10 @@ type smell struct {
 	hint  string
 }
 
-// path is part of a path, an address or a flag, where a vague word is no word.
+// path matches a part of a path, an address or a flag. Words in it are not vague.
 var path = lazyregexp.New(`\S*[/@=]\S*|(?:^|\s)-\S+`)
 
-// earlierRequest is a request that is not the action: "after DELETE /a, GET /a".
+// earlierRequest matches a request before the action: "after DELETE /a, GET /a".
 var earlierRequest = lazyregexp.New(`\b(?:[Aa]fter|[Oo]nce|[Ff]ollowing|[Bb]efore|[Ss]ince)\s(?:\w+\s){0,2}?` + method + `+`)
 
 const (
@@ -167,7 +166,7 @@ const (
 	oneOfTwo = "write one contract for each, with different actions"
 )
 
-// smells are compiled by the commands alone that judge specs.
+// smells returns the patterns. Only commands that judge specs compile them.
 var smells = sync.OnceValue(func() []smell {
 	word := func(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + words + `)\b`) }
 	return []smell{

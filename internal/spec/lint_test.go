@@ -30,8 +30,8 @@ func specs(t *testing.T, texts ...string) Set {
 	return set
 }
 
-// remarked prints problems as "phase:line code", "!" before those that stop.
-func remarked(problems []Problem) string {
+// lintedAs returns problems as "phase:line code", with "!" before those that stop the phase.
+func lintedAs(problems []Problem) string {
 	var all []string
 	for _, p := range problems {
 		mark := ""
@@ -107,7 +107,7 @@ func TestOneContract(t *testing.T) {
 			}
 		}
 		all := set.Lint()
-		if got := remarked(all); got != want {
+		if got := lintedAs(all); got != want {
 			t.Errorf("%q: %q, want %q", c.contract, got, want)
 		}
 		for _, p := range all {
@@ -145,7 +145,7 @@ func TestBetweenContracts(t *testing.T) {
 				texts = append(texts, c.two)
 			}
 			set := specs(t, texts...)
-			if got := remarked(set.Lint()); got != c.want {
+			if got := lintedAs(set.Lint()); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -162,18 +162,18 @@ func TestSections(t *testing.T) {
 		"# Phase 1\na → b\n":                                  "!1:1 title",
 	} {
 		set := specs(t, text)
-		if got := remarked(set.Lint()); got != want {
+		if got := lintedAs(set.Lint()); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
 
-// A phase is stopped by what is wrong in its own spec, not by what an earlier
-// one, which it cannot change any more, or a later one has.
+// A phase is stopped only by errors in its own spec. The user cannot change an earlier one, and a
+// later one does not matter yet.
 func TestStops(t *testing.T) {
 	set := specs(t, "a →\nb → c\n", "fine → 1\n", "b → c\nd →\nGET /a → 200\nGET /a → 404\n")
 	for n, want := range map[int]string{1: "!1:9 no-result", 2: "", 3: "!3:10 no-result, !3:12 contradiction"} {
-		if got := remarked(set.Stops(n)); got != want {
+		if got := lintedAs(set.Stops(n)); got != want {
 			t.Errorf("phase %d: %q, want %q", n, got, want)
 		}
 		if stops := set.Check(n); len(stops) > 0 {
@@ -182,7 +182,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// The specs that abl brings along are examples: there is nothing to say about them.
+// Lint finds nothing in the specs of abl's templates and examples.
 func TestOurOwnSpecs(t *testing.T) {
 	for _, dir := range []string{"../../examples/demo/.abl/specs", "../../.abl-template/project/.abl/specs"} {
 		set, _ := LoadDir(dir)
@@ -195,7 +195,7 @@ func TestOurOwnSpecs(t *testing.T) {
 	}
 }
 
-// No spec in a test of this repository has an error, but those that are made for it.
+// No spec in a test of this repository has an error, except those that are meant to.
 func TestTestsRun(t *testing.T) {
 	count := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -222,7 +222,7 @@ func TestTestsRun(t *testing.T) {
 	}
 }
 
-// Every code is explained, and none is explained that there is not.
+// docs/specs.md describes exactly the codes that exist.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/specs.md")
 	if err != nil {
@@ -254,7 +254,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// Whatever is in a spec, lint comes to an end, and its remarks name lines that there are.
+// Lint terminates for any spec, and its problems name existing lines.
 func FuzzAll(f *testing.F) {
 	f.Add("a → b\na → c or d\n", "POST /a and GET /b → 200, 404\n")
 	f.Fuzz(func(t *testing.T, one, two string) {
@@ -272,7 +272,7 @@ func FuzzAll(f *testing.F) {
 	})
 }
 
-// Specs as people write them run: what is said about them is no more than this.
+// Realistic specs run, and Lint reports only the listed problems.
 func TestReasonableSpecs(t *testing.T) {
 	want := map[string]string{"auth": "1:15 contradiction"}
 	files, err := filepath.Glob("testdata/lint/*.md")
@@ -289,7 +289,7 @@ func TestReasonableSpecs(t *testing.T) {
 			texts = append([]string{"a → b\n"}, texts...)
 		}
 		set := specs(t, texts...)
-		if got := remarked(set.Lint()); got != want[strings.TrimSuffix(filepath.Base(file), ".md")] {
+		if got := lintedAs(set.Lint()); got != want[strings.TrimSuffix(filepath.Base(file), ".md")] {
 			t.Errorf("%s: %q", file, got)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A contract whose action or result was never written is an error, and does not count.
+// A contract with a placeholder as its action or result is an error and does not count.
 func TestPlaceholders(t *testing.T) {
 	for _, c := range []struct{ name, line, code string }{
 		{"the-form", "- ACTION → EXPECTED RESULT", "no-result"},

@@ -7,30 +7,29 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// example is a contract for hints that have no words of the spec to show.
+// example is a contract for hints that cannot use text of the spec.
 const example = "- GET /health → 200"
 
 // offer is a contract that the hint of a problem proposes.
 type offer struct {
 	problem int // index in reader.problems
 	key     string
-	line    string // as it can be pasted
+	line    string // ready to be pasted
 }
 
-// draft is the end of a hint. It names the command that has a model write the contracts of the spec.
+// draft returns the end of a hint: the command with which a model writes the contracts of the spec.
 func (r *reader) draft() string {
 	return "have a model write it: abl spec draft .abl/specs/" + fileOf(r.Number)
 }
 
-// offer remembers a proposal for the problem that is reported next. offerAll writes
-// the proposals into the hints.
+// offer records a proposal for the next problem. offerAll writes the proposals into the hints.
 func (r *reader) offer(n *node, under []string) {
 	action, result := split(n)
 	if r.nested || action == "" || len(n.kids) > 0 || r.told[n.kind != words] >= r.most {
 		return
 	}
 	mark := "-"
-	if n.numbered { // it may be a step
+	if n.numbered { // a step needs its number
 		mark = strings.TrimSpace(n.mark)
 	}
 	line := mark + " " + action + " → " + result
@@ -40,9 +39,8 @@ func (r *reader) offer(n *node, under []string) {
 	}
 }
 
-// offerAll writes the proposals into the hints of their problems. A proposal is
-// dropped if its action is that of another proposal or of a contract: pasted, the two
-// would contradict each other.
+// offerAll writes the proposals into the hints of their problems. It drops proposals whose action
+// is that of another proposal or contract, because the two would contradict each other.
 func (r *reader) offerAll() {
 	if len(r.offers) == 0 {
 		return
@@ -61,11 +59,11 @@ func (r *reader) offerAll() {
 	}
 }
 
-// sound reports whether a line, pasted into a spec, is one contract with this action
-// and result, and lint finds nothing wrong with it.
+// sound reports whether line in a spec is one contract with this action and result and without
+// problems.
 func sound(line, action, result string) bool {
 	if utf8.RuneCountInString(line) > maxAbove {
-		return false // the report of a problem is one line
+		return false // a hint is one line
 	}
 	text := "# Phase 1: T\n\n## Contracts\n\n" + line + "\n- next → 1\n" // an open bracket would take the next line
 	r := &reader{Spec: Spec{Number: 1}, most: maxTold, told: map[bool]int{}, nested: true}
@@ -80,9 +78,9 @@ func sound(line, action, result string) bool {
 	return c.Action == tidy(action) && c.Result == tidy(result) && c.Under == "" && !c.Absence && !c.Written
 }
 
-// split returns the action and the result of words without an arrow, or nothing where
-// that would be a guess. It splits a request or a command with its answer, and the row
-// of a table whose head names the columns.
+// split returns the action and the result of a line without an arrow, or "" if they are not
+// certain. It splits a request or command with its response, and the row of a table whose header
+// names the columns.
 func split(n *node) (action, result string) {
 	if len(n.said) != 1 || n.last != n.line || n.arrow || n.data || n.open > 0 {
 		return "", ""
@@ -99,15 +97,15 @@ func canSplit(n *node) bool {
 	return action != ""
 }
 
-// A separator is a colon, a dash between spaces, or a verb. Of a verb of a command
-// the contract keeps the verb.
+// separator matches a colon, a dash between spaces, or a verb. After a command, the verb stays
+// in the contract.
 var separator = lazyregexp.New(`:(?:\*\*)?\s+|\s+[-–—]\s+` +
 	`|(\s+(?:(?:should|must|shall|will|MUST|SHALL)\s+)?` +
 	`(?:returns?|(?:responds?|answers?|replies|reply)(?:\s+with)?|gives?|yields?)\s+(?:an?\s+|the\s+)?)` +
 	`|(\s+)(?:exits|prints|writes)\s`)
 
-// splitWords splits a line if exactly one separator in it has a request or a command
-// before it and what that can answer after it.
+// splitWords splits a line if exactly one separator has a request or a command before it and a
+// possible response after it.
 func splitWords(text string) (action, result string) {
 	w, from, found := enclosure{}, 0, 0
 	for _, m := range separator().FindAllStringSubmatchIndex(text, -1) {
@@ -136,7 +134,7 @@ func splitWords(text string) (action, result string) {
 var (
 	request = lazyregexp.New(`^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+` +
 		`(?:https?:/)?/(?:\S*[^\s:,;.])?(?:\s+(\S.*))?$`)
-	// A code span with an option or a path is no command line.
+	// A code span that begins with an option or a path is not a command line.
 	command = lazyregexp.New("^(?:[Rr]un\\s+)?`[a-z0-9_.][^`]*`(?:\\s+(\\S.*))?$")
 
 	detail = lazyregexp.New("^[{(\\[\"]")
@@ -159,8 +157,8 @@ const reason = `(?:OK|Created|Accepted|No Content|Moved Permanently|Found|See Ot
 	`Content Too Large|Unsupported Media Type|Unprocessable Entity|Unprocessable Content|Too Many Requests|` +
 	`Internal Server Error|Not Implemented|Bad Gateway|Service Unavailable|Gateway Timeout)\b`
 
-// answers reports whether before is a request or a command and after is what it
-// answers. "GET /a with limit: 200" is neither: 200 is the limit.
+// answers reports whether before is a request or a command and after its response. "GET /a with
+// limit: 200" is neither: 200 is the limit.
 func answers(before, after string, verb bool) bool {
 	before, after = strings.TrimSpace(strings.ReplaceAll(before, "**", "")), tidy(after)
 	if condition().MatchString(standard().ReplaceAllString(prose(after), "")) || methodIn().MatchString(after) {
@@ -178,21 +176,21 @@ func answers(before, after string, verb bool) bool {
 	} else {
 		return false
 	}
-	said := prose(rest)
+	words := prose(rest)
 	switch {
-	case verbal().MatchString(said), methodIn().MatchString(said):
+	case verbal().MatchString(words), methodIn().MatchString(words):
 		return false
 	case rest == "", detail().MatchString(rest):
 		return true
 	case clause().MatchString(rest):
-		return sure && !unended().MatchString(said)
+		return sure && !unended().MatchString(words)
 	}
-	return timing().MatchString(rest) && sure && !verb && !unended().MatchString(said) // "when the cache returns 200"
+	return timing().MatchString(rest) && sure && !verb && !unended().MatchString(words) // "when the cache returns 200"
 }
 
-// cells returns the cells of the row of a table.
+// cells returns the cells of a table row.
 func cells(row string) (all []string) {
-	const bar = "\x00" // no spec has it
+	const bar = "\x00" // a spec cannot contain it
 	row = strings.TrimSpace(strings.ReplaceAll(row, `\|`, bar))
 	for cell := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(row, "|"), "|"), "|") {
 		all = append(all, strings.TrimSpace(strings.ReplaceAll(cell, bar, "|")))
@@ -200,12 +198,12 @@ func cells(row string) (all []string) {
 	return all
 }
 
-// column is the meaning of a column of a table.
+// column is the meaning of a table column.
 type column int
 
 const (
 	unknownColumn column = iota
-	numberColumn         // of the row
+	numberColumn         // number of the row
 	methodColumn
 	pathColumn
 	actionColumn
@@ -232,8 +230,8 @@ func columnOf(name string) column {
 	return unknownColumn
 }
 
-// splitRow splits the row of a table by the names of its columns. Without a head it
-// takes a request and a status code.
+// splitRow splits a table row by the names of its columns. Without a header it accepts a request
+// and a status code.
 func splitRow(row, head []string) (action, result string) {
 	last := len(row) - 1
 	if last < 1 {
@@ -276,7 +274,7 @@ func splitRow(row, head []string) (action, result string) {
 	return said + asked, both(of[statusColumn], of[resultColumn])
 }
 
-// both joins two cells. The code marks around one of two would no longer be around all.
+// both joins two cells. It removes their code marks, which would no longer enclose the whole text.
 func both(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

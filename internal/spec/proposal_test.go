@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Lines as specs have them, and what lint proposes for the last one of each with a problem.
+// Each case has lines of a spec and the proposal for the last one with a problem.
 func TestProposals(t *testing.T) {
 	const none = ""
 	for _, c := range []struct{ name, text, want string }{
@@ -185,8 +185,8 @@ func TestProposals(t *testing.T) {
 	}
 }
 
-// Whatever lint proposes, pasted over its line, is a contract with the words of that
-// line, and lint has nothing to report there.
+// A proposal instead of its line is a contract with the words of the line and without
+// problems.
 func TestProposalsPasted(t *testing.T) {
 	data, err := os.ReadFile("testdata/lines.txt")
 	if err != nil {
@@ -204,7 +204,7 @@ func TestProposalsPasted(t *testing.T) {
 	}
 }
 
-// A proposal is right for whatever is above and below its line.
+// A proposal is right regardless of the lines above and below.
 func TestProposalsInContext(t *testing.T) {
 	above := []string{
 		"", "x → y\n", "x → y\n\n", "- x → y\n", "- Login\n  ", "- Login:\n", "1. x → 1\n", "With a token:\n",
@@ -248,15 +248,15 @@ func FuzzProposals(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { pasted(t, fmt.Sprintf(head, 1)+text) })
 }
 
-// dropped are the words of a line that its proposal replaces by the arrow, and the
-// number of a table's row.
+// dropped matches the words of a line that its proposal replaces by the arrow, and the number of a
+// table row.
 var dropped = regexp.MustCompile(`(?i)^(?:should|must|shall|will|returns?|responds?|answers?|` +
 	`repl(?:y|ies)|gives?|yields?|with|an?|the|x|\d+)$`)
 
 var wordIn = regexp.MustCompile(`[\p{L}\p{N}]+`)
 
-// pasted replaces lines of a spec by what is proposed for them, one after the other
-// and all of them, and counts the proposals.
+// pasted replaces lines of a spec by their proposals, one at a time and all together, and counts
+// the proposals.
 func pasted(t *testing.T, text string) (count int) {
 	t.Helper()
 	was, problems := Parse("phase1.md", []byte(text), 1)
@@ -283,7 +283,7 @@ func pasted(t *testing.T, text string) (count int) {
 	return count
 }
 
-// sameWords: a proposal has the words of its line and no others.
+// sameWords checks that a proposal has exactly the words of its line.
 func sameWords(t *testing.T, old, line string) {
 	t.Helper()
 	before, after := wordIn.FindAllString(old, -1), wordIn.FindAllString(line, -1)
@@ -301,8 +301,8 @@ func sameWords(t *testing.T, old, line string) {
 	}
 }
 
-// clean: each of some lines is a contract, with the words before and after its arrow,
-// and lint reports nothing there.
+// clean checks that each of the lines is a contract with the words before and after its arrow,
+// without problems.
 func clean(t *testing.T, lines []string, at ...int) {
 	t.Helper()
 	text := strings.Join(lines, "\n")

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Lines below a heading that ended the Contracts section are reported at the heading.
+// Lines below a heading that ended the Contracts section are reported at that heading.
 func TestEndOfContracts(t *testing.T) {
 	const (
 		ended = "this heading ended the Contracts section, so nothing below it is tested: "
@@ -69,7 +69,7 @@ func TestEndOfContracts(t *testing.T) {
 	}
 }
 
-// Headings before the Contracts section end nothing.
+// Headings before the Contracts section do not end it.
 func TestBeforeContracts(t *testing.T) {
 	_, problems := Parse("phase1.md", []byte("# Phase 1: T\n\n- why\n\n## Goals\n- fast\n\n## Contracts\n- a → b\n"), 1)
 	if len(problems) > 0 {

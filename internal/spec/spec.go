@@ -1,8 +1,8 @@
-// Package spec reads the specs of a project's phases: the person's text as it
-// stands, and the contracts in it. A contract is a line ACTION → EXPECTED RESULT
-// with what is indented below it; whatever else stands among the contracts is told
-// as a problem. Each has an id that stays its own when the text around it changes.
-// Nothing of a phase's run belongs here.
+// Package spec reads the specs of a project's phases and their contracts.
+//
+// A contract is a line ACTION → EXPECTED RESULT and the lines indented below it. Other lines among
+// the contracts are reported as problems. Each contract has an id that stays the same when the text
+// around it changes.
 package spec
 
 import (
@@ -17,45 +17,45 @@ import (
 	"abl/internal/wording"
 )
 
-// MaxBytes is the largest spec that is read.
+// MaxBytes is the maximum size of a spec.
 const MaxBytes = 1 << 20
 
-// MaxContracts is the largest number of contracts in one spec.
+// MaxContracts is the maximum number of contracts in one spec.
 const MaxContracts = 1000
 
-// Spec is one phase's spec.
+// Spec is the spec of one phase.
 type Spec struct {
 	Number       int
-	File         string // as it was read
+	File         string // path or name for problems
 	Title        string
-	Text         string // as written, without a byte order mark, lines ended by \n
-	SHA256       string // of Text in hex, so that a change of line ends is no change of the spec
+	Text         string // as written, without a byte order mark, with \n as line ends
+	SHA256       string // hash of Text in hex, independent of line ends
 	Contracts    []Contract
 	HasContext   bool // it has a Context section
 	HasContracts bool // it has a Contracts section
 }
 
-// Contract is one action with its expected result.
+// Contract is an action with its expected result.
 type Contract struct {
 	ID      string // P1.C3, unique in the project
-	Action  string // on one line, without list marks, emphasis and id
-	Result  string // likewise
-	Under   string // the headings and the items of outer lists above it, which belong to the action: "POST /login"; mostly ""
-	Step    int    // its number among steps in order, 0 when it is none
-	Line    int    // counted from 1
-	Absence bool   // marked "(absence)": its result is that something is refused or gone
-	Written bool   // the person wrote the id
+	Action  string // on one line, without list marker, emphasis and id
+	Result  string // on one line, without emphasis
+	Under   string // headings and outer list items above, which belong to the action: "POST /login"
+	Step    int    // number of the step, 0 if it is not a step
+	Line    int    // from 1
+	Absence bool   // marked "(absence)": the result is that something is refused or missing
+	Written bool   // the user wrote the id
 
-	marked [2]string // the action and the result with the marks that were around the whole of them
+	marked [2]string // action and result with the marks that enclose them as a whole
 }
 
-// Marked returns the action and the result with the code marks or the quotation marks
-// that the spec has around the whole of them: `notes rm ID`, "pong".
+// Marked returns the action and the result with the code marks or quotation marks that enclose them
+// as a whole in the spec: `notes rm ID`, "pong".
 func (c Contract) Marked() (action, result string) {
 	return cmp.Or(c.marked[0], c.Action), cmp.Or(c.marked[1], c.Result)
 }
 
-// Says is the contract on one line, complete without the lines above it.
+// Says returns the contract on one line, with the lines above that belong to it.
 func (c Contract) Says() string {
 	s := c.Action + " → " + c.Result
 	if c.Step > 0 {
@@ -70,20 +70,20 @@ func (c Contract) Says() string {
 	return s
 }
 
-// Problem is what is wrong with a spec or with a set of them.
+// Problem is a problem of one spec or of a set of specs.
 type Problem struct {
 	File     string
-	Line     int    // counted from 1, 0 for the file as a whole
-	Phase    int    // that it concerns, 0 is all of them
-	Contract string // id of the contract that it is about, mostly ""
-	Code     string // of docs/specs.md: short, and the same for ever
+	Line     int    // from 1, 0 for the whole file
+	Phase    int    // affected phase, 0 for all
+	Contract string // id of the affected contract, often ""
+	Code     string // short and stable, see docs/specs.md
 	Text     string
-	Hint     string // what to do, "" when Text says it
-	Fatal    bool   // the spec cannot be used: this phase and those after it cannot start
-	Error    bool   // the phase cannot start, those after it can: their specs are not worse for it
+	Hint     string // what to do, "" if Text says it
+	Fatal    bool   // the spec is unusable: this phase and all later ones cannot start
+	Error    bool   // this phase cannot start, later ones can
 }
 
-// String is the problem as "file:line: text", without the hint.
+// String returns the problem as "file:line: text", without the hint.
 func (p Problem) String() string {
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
@@ -91,12 +91,12 @@ func (p Problem) String() string {
 	return p.File + ": " + p.Text
 }
 
-// Stops says that the problem keeps its phase from starting.
+// Stops reports whether the problem prevents its phase from starting.
 func (p Problem) Stops() bool { return p.Fatal || p.Error }
 
-// Parse reads the spec of phase number. With a Fatal problem among those it
-// returns, the spec is not to be used. name is used in problems alone. The ids
-// are those that the text alone tells: see LoadDir for those that last.
+// Parse parses the spec of phase number. The spec is unusable if one of the returned problems is
+// Fatal. name is the file name in problems. Parse sets ids from the text alone. Use LoadDir for
+// stable ones.
 func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	s := Spec{Number: number, File: name}
 	r := &reader{Spec: s, most: maxTold, told: map[bool]int{}}
@@ -107,7 +107,7 @@ func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	return r.Spec, r.problems
 }
 
-// read takes the contracts of a text.
+// read reads all contracts of a text.
 func (r *reader) read(data []byte) {
 	text := wording.Unix(string(data))
 	lines := strings.Split(text, "\n")
@@ -129,15 +129,15 @@ func (r *reader) read(data []byte) {
 
 func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// Begins reports whether the first bytes of the spec are an earlier one. sha and
-// size are SHA256 and len(Text) of that.
+// Begins reports whether the spec begins with an earlier version of it. sha and size are SHA256 and
+// len(Text) of the earlier version.
 func (s Spec) Begins(sha string, size int) bool {
 	return size >= 0 && size <= len(s.Text) && sum(s.Text[:size]) == sha
 }
 
-// Extends reports whether the spec is an earlier one, or that one with something
-// appended. What is appended begins on a line of its own and leaves every contract what it was: an
-// indented line at the end would change the last one.
+// Extends reports whether the spec is an earlier version of it, possibly with appended text.
+// Appended text begins on a new line and changes no contract. An indented line, for example, would
+// change the last one.
 func (s Spec) Extends(sha string, size int) bool {
 	if !s.Begins(sha, size) {
 		return false
@@ -155,20 +155,20 @@ func (s Spec) Extends(sha string, size int) bool {
 	return slices.EqualFunc(old.Contracts, now, func(a, b Contract) bool { return a.Line == b.Line && a.Says() == b.Says() })
 }
 
-// reader makes a spec of a text, and collects what there is to say about it.
+// reader parses the text of a spec and collects its problems.
 type reader struct {
 	Spec
 	problems []Problem
-	most     int          // warnings that are kept, and errors
-	told     map[bool]int // how many there were of each
+	most     int          // maximum number of warnings, and of errors
+	told     map[bool]int // number of warnings (false) and errors (true)
 	offers   []offer
 	inside   *node // the heading of the last Contracts section
-	end      int   // line of the heading that ended it, 0 within it and before it
-	reported *node // the heading after it whose lines were reported last
-	nested   bool  // it reads a proposal, and makes none
+	end      int   // line of the heading that ended it, 0 in or before it
+	reported *node // the last heading after it whose lines were reported
+	nested   bool  // it reads a proposal, so it makes no proposals
 }
 
-// maxTold keeps a file that is no spec at all from filling a terminal.
+// maxTold limits the problems of a file that is not a spec at all.
 const maxTold = 50
 
 func (r *reader) tell(p Problem) {
@@ -186,12 +186,12 @@ func (r *reader) warn(line int, code, text, hint string) {
 	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint})
 }
 
-// wrong is an error: the phase does not start.
+// wrong reports an error: the phase cannot start.
 func (r *reader) wrong(line int, code, text, hint string) {
 	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint, Error: true})
 }
 
-// readable refuses what cannot be read as a spec at all.
+// readable reports whether data can be a spec. If not, it adds a fatal problem.
 func (r *reader) readable(data []byte) bool {
 	sound, _, odd := strings.Cut(strings.ToValidUTF8(string(data), "\x00"), "\x00")
 	switch {
@@ -210,8 +210,9 @@ func (r *reader) readable(data []byte) bool {
 
 var titleLine = lazyregexp.New(`^#[ \t]+Phase[ \t]+(\d+)[ \t]*:[ \t]*(\S.*?)[ \t]*$`)
 
-// skipFrontMatter empties the lines of YAML front matter, as documentation tools put it before a page,
-// and returns the index of the line after it and blank lines. It is 0 without front matter.
+// skipFrontMatter clears the lines of YAML front matter, which documentation tools put at the top
+// of a page. It returns the index of the first line after it and after blank lines, 0 without front
+// matter.
 func skipFrontMatter(lines []string) (first int) {
 	const fence = "---"
 	if strings.TrimRight(lines[0], " \t") != fence {
@@ -229,7 +230,7 @@ func skipFrontMatter(lines []string) (first int) {
 	return min(first, len(lines)-1)
 }
 
-// title reads the first line, "# Phase N: Title".
+// title parses the first line, "# Phase N: Title".
 func (r *reader) title(lines []string, at int) string {
 	m := titleLine().FindStringSubmatch(lines[at])
 	if m == nil {
@@ -243,5 +244,5 @@ func (r *reader) title(lines []string, at int) string {
 	return m[2]
 }
 
-// quote shows the beginning of a text.
+// quote returns the beginning of a text in quotes.
 func quote(s string) string { return strconv.Quote(wording.Cut(s, 60)) }

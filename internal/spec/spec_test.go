@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// law: contracts have ids of their own, lines that there are, and both parts on one line.
+// law checks that contracts have unique ids, existing lines, and action and result on one line
+// each.
 func law(t *testing.T, s Spec) {
 	t.Helper()
 	lines := strings.Split(s.Text, "\n")
@@ -84,7 +85,7 @@ p:8: this comment is not closed, so the rest of the spec is ignored
 	}
 }
 
-func TestSpecKeepsThePersonsText(t *testing.T) {
+func TestTextIsKept(t *testing.T) {
 	unix, _ := Parse("p", []byte("# Phase 3: A title\n\n## Context\nwhy\n\n## Contracts\na → b\n"), 3)
 	dos, _ := Parse("p", []byte("\ufeff# Phase 3: A title\r\n\r\n## Context\r\nwhy\r\n\r\n## Contracts\r\na → b\r\n"), 3)
 	if diff := cmp.Diff(unix, dos, cmpopts.EquateComparable(Contract{})); diff != "" {
@@ -140,7 +141,7 @@ func TestExtends(t *testing.T) {
 	}
 }
 
-// sameWithoutLabels: each contract with an arrow is one if labels are not read, too.
+// sameWithoutLabels checks that each contract with an arrow stays one if labels are not read.
 func sameWithoutLabels(t *testing.T, s Spec) {
 	t.Helper()
 	r := &reader{Spec: Spec{Number: 1, File: s.File}, most: maxTold, told: map[bool]int{}}
@@ -180,8 +181,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A spec of the largest size takes time in proportion, whatever is in it. The
-// test is its own clock: quadratic work on these would outlast any deadline.
+// The time for a spec of the maximum size is linear in its size. There is no deadline: quadratic
+// work would exceed the timeout of go test.
 func TestLargestSpecs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the largest specs take half a second each")
@@ -200,7 +201,7 @@ func TestLargestSpecs(t *testing.T) {
 	}
 }
 
-// YAML front matter is no part of a spec, and lines keep their numbers.
+// YAML front matter is not a part of a spec, and line numbers still count it.
 func TestFrontMatterIsSkipped(t *testing.T) {
 	for _, c := range []struct{ name, front string }{
 		{"dashes", "---\ntitle: x → y\ntags: [a, b]\n---\n"},

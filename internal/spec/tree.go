@@ -7,36 +7,36 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// node is one thing that is said, and what is indented below it: a list item, a
-// line, a paragraph, a code block, or a heading with all up to the next one.
+// node is a list item, a line, a paragraph, a code block, or a heading, with the nodes indented
+// below it. A heading contains all nodes up to the next heading.
 type node struct {
-	line, last int // indexes of its first and last line
-	level      int // what is deeper belongs to it: its columns, less than none for a heading
+	line, last int // indexes of the first and the last line
+	level      int // nodes with a higher level belong to it: the indentation, negative for a heading
 	kind       nodeKind
 	section    section
-	under      []string // of a heading: itself and those above it, as far as they are context
+	under      []string // of a heading: the headings that are context of its contracts, with itself
 	numbered   bool
-	mark       string   // of a list item
-	head       []string // of a row: the cells of the table's head, if it has one
+	mark       string   // marker of a list item
+	head       []string // of a row: the cells of the table's header, if any
 	bold       bool
 
-	said           []string // its lines without marks
-	pieces         []piece  // its lines and those of its code blocks, as written
-	action, result []string // the same up to the arrow, and after it
+	said           []string // the lines without marks
+	pieces         []piece  // the lines, with those of code blocks, as written
+	action, result []string // the lines before and after the arrow
 	arrow          bool
-	data           bool // it has an arrow in code, quotation marks or brackets alone
-	open           int  // brackets that are not closed yet
-	plain          bool // a code block whose lines may be contracts
-	runsOn         bool // a contract and other words stand on lines without an empty one between
+	data           bool // the only arrows are in code, quotation marks or brackets
+	open           int  // number of open brackets
+	plain          bool // a code block that may contain contracts
+	runsOn         bool // no empty line between a contract and other text
 
 	kids []*node
 }
 
-// piece is one line of a node, as it is written behind the marks of a list.
+// piece is one line of a node, as written, without the list marker.
 type piece struct {
-	line, column int // the index of the line, and its columns before the text
+	line, column int // index of the line, indentation of the text
 	text         string
-	code         bool // it is in a code block
+	code         bool // in a code block
 }
 
 func texts(all []piece) (texts []string) {
@@ -52,22 +52,22 @@ const (
 	words nodeKind = iota // a line or a paragraph
 	item
 	title
-	tableRow // of a table, or in a quotation or HTML: never a contract
-	block    // a code block in which no contract is looked for
+	tableRow // a row of a table, or a line in a quotation or HTML: never a contract
+	block    // a code block that contains no contracts
 )
 
 func (n *node) text() string { return strings.Join(n.said, " ") }
 
-// holds says that it is a contract, or that there is one below it.
+// holds reports whether the node is a contract or has one below it.
 func (n *node) holds() bool { return n.arrow || slices.ContainsFunc(n.kids, (*node).holds) }
 
-// leads says that words belong to those right below them, as "With a token:"
-// does, and a line in bold.
+// leads reports whether the node introduces the nodes right below it, such as "With a token:" or a
+// line in bold.
 func (n *node) leads() bool {
 	return n.kind == words && !n.arrow && (n.bold && len(n.said) == 1 || strings.HasSuffix(n.said[len(n.said)-1], ":"))
 }
 
-// add takes the text of a line.
+// add appends a line to the node.
 func (n *node) add(text string, p piece) {
 	i := p.line
 	n.pieces = append(n.pieces, p)
@@ -86,20 +86,20 @@ func (n *node) add(text string, p piece) {
 	}
 }
 
-// tree makes nodes of the lines of a spec, which it walks over once.
+// tree builds the nodes of a spec in one pass over its lines.
 type tree struct {
 	*reader
 	lines   []string
 	path    []*node // from the root to the node that the next line may belong to
-	outer   int     // how many of them give no context
+	outer   int     // number of nodes in path that are not context
 	head    []string
-	headTo  int // the last line of the table that head belongs to
-	comment int // line that began the comment we are in, counted from 1, 0 outside
+	headTo  int // the last line so far of the table with head
+	comment int // line at which the current comment began, from 1, 0 outside of comments
 }
 
 func (t *tree) top() *node { return t.path[len(t.path)-1] }
 
-// grow reads the lines below the first one, the title.
+// grow parses the lines after the first one, which is the title, and returns the root.
 func (r *reader) grow(lines []string, first int) *node {
 	t := &tree{reader: r, lines: lines, path: []*node{{level: -100, kind: title, last: -1}}, outer: 1}
 	for i := first + 1; i < len(lines); i++ {
@@ -123,7 +123,7 @@ func (r *reader) grow(lines []string, first int) *node {
 	return t.path[0]
 }
 
-// uncommented is line i with what of it is in no comment.
+// uncommented returns line i without comments.
 func (t *tree) uncommented(i int) string {
 	line := plainSpaces(t.lines[i])
 	if t.comment > 0 {
@@ -140,8 +140,8 @@ func (t *tree) uncommented(i int) string {
 	return line
 }
 
-// heading begins a node for all up to the next heading. The name of a section, and
-// what stands above it, is no context of contracts.
+// heading begins a node for all lines up to the next heading. The name of a section and the
+// headings above it are not context of contracts.
 func (t *tree) heading(i, level int, name string) {
 	t.close(level-50, words)
 	up := t.top()
@@ -162,8 +162,8 @@ func (t *tree) heading(i, level int, name string) {
 	t.push(n, name, piece{line: i, text: raw})
 }
 
-// close ends the nodes that a line of some kind and indentation is not below.
-// Words that lead others lead those beside them, the items of one list or lines.
+// close ends the nodes that cannot contain a line of kind k with this indentation. A node that
+// leads others stays open for items of a list.
 func (t *tree) close(indent int, k nodeKind) {
 	for len(t.path) > 1 {
 		n := t.top()
@@ -189,7 +189,7 @@ func (t *tree) push(n *node, text string, p piece) {
 	t.path = append(t.path, n)
 }
 
-// plain reads a line that may be a contract or go on with one.
+// plain reads a line that may be a contract or continue one.
 func (t *tree) plain(i int, text string, indent int) {
 	mark := itemMark(text)
 	said, whole := tidy(text[len(mark):]), piece{line: i, column: indent, text: strings.TrimSpace(text[len(mark):])}
@@ -216,7 +216,7 @@ func (t *tree) plain(i int, text string, indent int) {
 	default:
 		k := words
 		if free {
-			k = block // a contract: words beside it may lead it
+			k = block // a contract: the line before may lead it
 		}
 		t.close(indent, k)
 		if up := t.top(); indent > up.level && up.kind <= item && len(up.kids) == 0 && !up.leads() && (up.open > 0 || !free || up.text() == "") {
@@ -229,8 +229,8 @@ func (t *tree) plain(i int, text string, indent int) {
 	}
 }
 
-// ruler reads the line below the head of a table: the row above it is not one of
-// its rows. A request with its status code is a row all the same.
+// ruler reads the line below the header of a table and removes the header from the nodes. A request
+// with its status code stays, because it is a row.
 func (t *tree) ruler(i int) {
 	n := t.top()
 	if len(n.kids) > 0 || n.kind != tableRow || n.last != i-1 || n.data {
@@ -244,8 +244,8 @@ func (t *tree) ruler(i int) {
 	t.head, t.headTo = cells(n.text()), i
 }
 
-// joins says that a line goes on with the node before it although it may not be
-// indented: it begins with the arrow, closes a bracket, or is of one paragraph.
+// joins reports whether a line without indentation continues the node before it: it begins with the
+// arrow, closes a bracket, or belongs to the same paragraph.
 func (t *tree) joins(i int, text string, indent int, begins bool) bool {
 	n := t.top()
 	beside := n.last == i-1
@@ -260,13 +260,13 @@ func (t *tree) joins(i int, text string, indent int, begins bool) bool {
 	return beside && n.kind == words && indent == n.level && !n.arrow && !hasArrow(text)
 }
 
-// A block in one of these holds contracts; one in another language is an example,
-// and "->" or "=>" in it are that language's.
+// ownLanguage matches the languages of code blocks that may contain contracts. In other languages
+// "->" and "=>" have other meanings.
 var ownLanguage = lazyregexp.New(`(?i)^(?:te?xt|plain|plaintext|contracts?|specs?|http|abl|markdown|md|gherkin|feature|cucumber|console|none)?$`)
 
-// block reads the code block that begins with line i, and returns its last line.
-// It goes on with a contract that it is indented below; else its lines are read
-// like others where there is an arrow in it.
+// block reads the code block that begins with line i and returns the index of its last line. An
+// indented block is part of the contract above it. Otherwise, if it has an arrow, block reads its
+// lines like other lines.
 func (t *tree) block(i, indent int, mark, language string) int {
 	end, speaks := i+1, false
 	for ; end < len(t.lines) && !closes(t.lines[end], mark); end++ {
@@ -285,7 +285,7 @@ func (t *tree) block(i, indent int, mark, language string) int {
 	for j := i + 1; j < end; j++ {
 		text := plainSpaces(t.lines[j])
 		switch said := strings.TrimSpace(text); {
-		case said == "" || speaks && !below && remark().MatchString(said) && !freeIn(said):
+		case said == "" || speaks && !below && comment().MatchString(said) && !freeIn(said):
 		case speaks && !below:
 			t.plain(j, text, max(indent, columns(text)))
 		default:
@@ -307,12 +307,12 @@ func (t *tree) block(i, indent int, mark, language string) int {
 	return end
 }
 
-// closes says that a line ends the code block that began with mark.
+// closes reports whether a line ends the code block that began with mark.
 func closes(line, mark string) bool {
 	text := strings.TrimSpace(plainSpaces(line))
 	return strings.HasPrefix(text, mark) && strings.Trim(text, mark[:1]) == ""
 }
 
-// remark is a comment in a code block, unless there is an arrow in it: "--help" and
-// "//host/x" begin like one.
-var remark = lazyregexp.New(`^(?:#|//|--)`)
+// comment matches a comment in a code block. A match with an arrow is not one: "--help",
+// "//host/x".
+var comment = lazyregexp.New(`^(?:#|//|--)`)

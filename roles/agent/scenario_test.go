@@ -164,7 +164,7 @@ func TestResolveRefuses(t *testing.T) {
 	check(os.WriteFile(filepath.Join(dir, "binary"), []byte{0xff}, 0o600))
 	check(os.Truncate(filepath.Join(dir, "big"), maxText+1))
 	tests := []struct{ from, want string }{
-		{"gone", "is not there"},
+		{"gone", "does not exist"},
 		{"link", "a link"},
 		{"fifo", "FIFO"},
 		{".", "directory"},

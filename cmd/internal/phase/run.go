@@ -136,7 +136,7 @@ func (r *Run) begin(ctx context.Context) (err error) {
 func (r *Run) options() environment.Options {
 	o := r.Project.options()
 	o.State = r.Paths.State()
-	o.ID, o.Phase, o.Life, o.Alone, o.Ready, o.Note = r.file.Project, r.phase, r.life(), r.held.Still, r.known, r.note
+	o.ID, o.Phase, o.Life, o.Alone, o.Ready, o.Note = r.file.Project, r.phase, r.life(), r.held.Verify, r.known, r.note
 	o.Down = func() error { return r.GiveBack(r.file, r.out) }
 	o.AtRest = func() string { return callAtRest(r.file.Phase(r.phase)) }
 	o.NoteImage = func(line string) { r.emit(state.Event{Text: line}) }
@@ -174,7 +174,7 @@ func (r *Run) note(text string) { r.emit(state.Event{Phase: r.phase, Text: text}
 
 // save writes state.json, unless it may be another abl's by now.
 func (r *Run) save() error {
-	if err := r.held.Still(); err != nil {
+	if err := r.held.Verify(); err != nil {
 		return err
 	}
 	return state.Save(r.Paths.State(), r.file)
@@ -213,7 +213,7 @@ func (r *Run) loop() *orchestrator.Loop {
 	l := &orchestrator.Loop{
 		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Settings: r.asked(false).Settings, Project: r.Paths, File: r.file, Save: r.save,
 		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src, r.env.UID, r.env.GID}, Tests: repo{r.tests, r.env.UID, r.env.GID},
-		Ledger: r.book, Alone: r.held.Still, Before: r.account.Admit, Strictness: strict, TestNames: r.testNames, Out: r.out, Safe: r.In.Safe,
+		Ledger: r.book, Alone: r.held.Verify, Before: r.account.Admit, Strictness: strict, TestNames: r.testNames, Out: r.out, Safe: r.In.Safe,
 		Outages: orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: models}, TakeMine: r.In.Bool("take-mine"),
 	}
 	if r.Conf.Verify.Evidence != "off" {
