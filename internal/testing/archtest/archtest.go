@@ -1,7 +1,6 @@
-// Package archtest guards the shape of this module: which package may import
-// which, and a few habits that keep the code readable. It reads the sources
-// themselves rather than asking the go command: a test that asks is taken from
-// the cache after a bad import, because its own inputs have not changed.
+// Package archtest checks the imports between the packages of this module and a few rules for
+// readable code. It reads the sources and does not ask the go command: the result of a test that
+// asks is cached even after a bad import, because none of the test's own inputs have changed.
 package archtest
 
 import (
@@ -27,7 +26,7 @@ type file struct {
 	ast   *ast.File
 }
 
-// Check reads the module in fsys and returns what is wrong with it, sorted.
+// Check reads the module in fsys and returns its violations of the rules, sorted.
 func Check(fsys fs.FS, module string) ([]string, error) {
 	files, err := parse(fsys)
 	if err != nil {
@@ -42,10 +41,10 @@ func Check(fsys fs.FS, module string) ([]string, error) {
 			}
 			wrong = append(wrong, f.judgeImport(module, name)...)
 		}
-		wrong = append(wrong, f.judgeHabits()...)
+		wrong = append(wrong, f.judgeStyle()...)
 		wrong = append(wrong, f.judgeReads()...)
-		wrong = append(wrong, f.judgeChildren()...)
-		wrong = append(wrong, f.judgeWays()...)
+		wrong = append(wrong, f.judgeStarts()...)
+		wrong = append(wrong, f.judgeOutputs()...)
 	}
 	wrong = append(wrong, withoutComment(files)...)
 	slices.Sort(wrong)
@@ -71,7 +70,7 @@ func parse(fsys fs.FS) ([]file, error) {
 	return files, err
 }
 
-// ignored says whether the go command passes a folder by, another module's too.
+// ignored reports whether the go command skips a folder. It also skips other modules.
 func ignored(fsys fs.FS, dir string) bool {
 	base := path.Base(dir)
 	_, err := fs.Stat(fsys, dir+"/go.mod")
@@ -98,7 +97,7 @@ func parseFile(fsys fs.FS, name string) (file, error) {
 	}, nil
 }
 
-// judgeImport says what is wrong with one import, at most one thing.
+// judgeImport returns the violation of one import, if there is one.
 func (f file) judgeImport(module, name string) []string {
 	own, isOwn := strings.CutPrefix(name, module+"/")
 	switch {
@@ -116,16 +115,16 @@ func (f file) judgeImport(module, name string) []string {
 	return []string{fmt.Sprintf("%s may not import %s (%s)", f.dir, name, f.path)}
 }
 
-// withoutComment lists the packages that do not say what they are for.
+// withoutComment lists the packages without a package comment.
 func withoutComment(files []file) []string {
-	said := map[string]bool{}
+	documented := map[string]bool{}
 	for _, f := range files {
 		if !f.test {
-			said[f.dir] = said[f.dir] || f.ast.Doc != nil
+			documented[f.dir] = documented[f.dir] || f.ast.Doc != nil
 		}
 	}
 	var wrong []string
-	for dir, ok := range said {
+	for dir, ok := range documented {
 		if !ok {
 			wrong = append(wrong, dir+" has no package comment")
 		}

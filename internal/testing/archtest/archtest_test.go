@@ -19,17 +19,17 @@ func TestThisModule(t *testing.T) {
 	}
 }
 
-// An exception for a file that has gone would wait for another of its name.
-func TestExceptionsAreThere(t *testing.T) {
+// A stale exception would allow the reads of a later file with the same name.
+func TestExceptionsNameExistingFiles(t *testing.T) {
 	for name := range readers {
 		if _, err := os.Stat("../../../" + name); err != nil {
-			t.Errorf("take it out of archtest's readers: %v", err)
+			t.Errorf("remove it from archtest.readers: %v", err)
 		}
 	}
 }
 
-// TestLooksAtTheModule makes sure that TestThisModule has something to look at.
-func TestLooksAtTheModule(t *testing.T) {
+// TestCheckReadsTheModule checks that TestThisModule does not pass because it read nothing.
+func TestCheckReadsTheModule(t *testing.T) {
 	files, err := parse(os.DirFS("../../.."))
 	if err != nil {
 		t.Fatal(err)
@@ -38,19 +38,22 @@ func TestLooksAtTheModule(t *testing.T) {
 	for _, f := range files {
 		seen[f.dir] = true
 	}
-	for _, dir := range []string{".", "cmd/abl", "orchestrator", "internal/sandbox/docker", "roles", "internal/testing/archtest"} {
+	for _, dir := range []string{
+		".", "cmd/abl", "orchestrator", "internal/sandbox/docker", "roles",
+		"internal/testing/archtest",
+	} {
 		if !seen[dir] {
 			t.Errorf("%s was not read", dir)
 		}
 	}
 }
 
-// module makes a module of one file a package: its path, then its imports.
+// module returns a module with one file per package. files maps each path to its imports.
 func module(files map[string]string) fstest.MapFS {
 	out := fstest.MapFS{}
 	for name, imports := range files {
 		var src strings.Builder
-		src.WriteString("// Package p is one.\npackage p\n")
+		src.WriteString("// Package p has imports.\npackage p\n")
 		for imp := range strings.FieldsSeq(imports) {
 			src.WriteString("import _ \"" + imp + "\"\n")
 		}
@@ -59,17 +62,19 @@ func module(files map[string]string) fstest.MapFS {
 	return out
 }
 
-func TestArrows(t *testing.T) {
+func TestAllowedImports(t *testing.T) {
 	good := map[string]string{
-		"abl.go":                            "embed",
-		"cmd/abl/main.go":                   "context abl abl/orchestrator abl/internal/sandbox/docker golang.org/x/term",
-		"cmd/internal/cli/cli.go":           "github.com/urfave/cli/v2",
-		"orchestrator/loop.go":              "context abl/roles abl/roles/agent abl/internal/sandbox abl/internal/testing/failpoint",
-		"orchestrator/loop_test.go":         "abl/internal/sandbox/docker github.com/google/go-cmp/cmp",
-		"internal/ledger/l.go":              "github.com/gocarina/gocsv golang.org/x/sys/unix",
-		"internal/sandbox/box.go":           "",
-		"internal/sandbox/docker/d":         "",
-		"internal/sandbox/docker/d.go":      "github.com/docker/docker/client github.com/docker/docker/api/types abl/internal/sandbox",
+		"abl.go":                  "embed",
+		"cmd/abl/main.go":         "context abl abl/orchestrator abl/internal/sandbox/docker golang.org/x/term",
+		"cmd/internal/cli/cli.go": "github.com/urfave/cli/v2",
+		"orchestrator/loop.go": "context abl/roles abl/roles/agent abl/internal/sandbox " +
+			"abl/internal/testing/failpoint",
+		"orchestrator/loop_test.go": "abl/internal/sandbox/docker github.com/google/go-cmp/cmp",
+		"internal/ledger/l.go":      "github.com/gocarina/gocsv golang.org/x/sys/unix",
+		"internal/sandbox/box.go":   "",
+		"internal/sandbox/docker/d": "",
+		"internal/sandbox/docker/d.go": "github.com/docker/docker/client github.com/docker/docker/api/types " +
+			"abl/internal/sandbox",
 		"internal/testing/sandboxtest/s.go": "abl/internal/sandbox github.com/google/go-cmp/cmp",
 		"internal/git/w.go":                 "github.com/go-git/go-git/v5 abl/internal/git/scan",
 		"e2e/lab/l.go":                      "abl/examples github.com/creack/pty",
@@ -81,17 +86,21 @@ func TestArrows(t *testing.T) {
 		"orchestrator/docs/other/o.go":      "github.com/else/where",
 	}
 	if wrong, err := Check(module(good), "abl"); err != nil || len(wrong) > 0 {
-		t.Errorf("good module: %v, %v", wrong, err)
+		t.Errorf("got %v, error %v, want no violations", wrong, err)
 	}
 }
 
-func TestBadArrows(t *testing.T) {
+func TestForbiddenImports(t *testing.T) {
 	tests := []struct{ file, imports, want string }{
 		{"orchestrator/loop.go", "abl/internal/sandbox/docker", "orchestrator may not import internal/sandbox/docker"},
 		{"orchestrator/loop.go", "abl/internal/git", "orchestrator may not import internal/git"},
 		{"orchestrator/loop.go", "abl/internal/broker", "orchestrator may not import internal/broker"},
 		{"orchestrator/loop.go", "golang.org/x/sys/unix", "orchestrator may not import golang.org/x/sys/unix"},
-		{"orchestrator/learner/l.go", "github.com/docker/docker/client", "orchestrator/learner may not import github.com/docker/docker/client"},
+		{
+			"orchestrator/learner/l.go",
+			"github.com/docker/docker/client",
+			"orchestrator/learner may not import github.com/docker/docker/client",
+		},
 		{"internal/git/w.go", "abl/internal/sandbox/docker", "internal/git may not import internal/sandbox/docker"},
 		{"internal/sandbox/docker/d.go", "abl/internal/git", "internal/sandbox/docker may not import internal/git"},
 		{"internal/broker/b.go", "abl/roles", "internal/broker may not import roles"},
@@ -113,35 +122,88 @@ func TestBadArrows(t *testing.T) {
 		{"somewhere/s.go", "abl/internal/redact", "somewhere may not import internal/redact"},
 	}
 	for _, tt := range tests {
-		wrong, err := Check(module(map[string]string{tt.file: tt.imports}), "abl")
-		want := []string{tt.want + " (" + tt.file + ")"}
-		if diff := cmp.Diff(want, wrong); err != nil || diff != "" {
-			t.Errorf("%s imports %s: %v %s", tt.file, tt.imports, err, diff)
-		}
+		t.Run(tt.want, func(t *testing.T) {
+			wrong, err := Check(module(map[string]string{tt.file: tt.imports}), "abl")
+			want := []string{tt.want + " (" + tt.file + ")"}
+			if diff := cmp.Diff(want, wrong); err != nil || diff != "" {
+				t.Errorf("want - got +, error %v\n%s", err, diff)
+			}
+		})
 	}
 }
 
-func TestBadHabits(t *testing.T) {
+func TestViolations(t *testing.T) {
 	tests := []struct{ name, src, want string }{
 		{"roles/a.go", "package p\n", "roles has no package comment"},
-		{"roles/a.go", "// Package p.\npackage p\nfunc init() {}\n", "roles/a.go:3: init() runs before main can say no; call it"},
-		{"cmd/abl/a_test.go", "package p\nfunc init() {}\n", "cmd/abl/a_test.go:2: init() runs before main can say no; call it"},
-		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = context.Background()\n", "roles/a.go:4: context.Background cannot be cancelled; take the caller's"},
-		{"roles/a.go", "// Package p.\npackage p\nimport \"context\"\nvar c = f(context.TODO)\n", "roles/a.go:4: context.TODO cannot be cancelled; take the caller's"},
-		{"roles/a.go", "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n", "roles/a.go:4: os.ReadFile follows what an agent may have put there: use internal/hostfs, or give the reason in archtest's readers"},
-		{"internal/cacerts/cacerts.go", "// Package p.\npackage p\n", "internal/cacerts/cacerts.go opens nothing by itself any more: take it out of archtest's readers"},
-		{"images/a.go", "// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n", "images/a.go:4: exec.Command gives abl's secrets to another program; use internal/proc"},
-		{"internal/broker/program.go", "// Package p.\npackage p\n", "internal/broker/program.go starts nothing by itself any more: take it out of archtest's parents"},
-		{"cmd/abl/a.go", "// Package p.\npackage p\nimport \"os\"\nvar w = os.Stdout\n", "cmd/abl/a.go:4: os.Stdout shows what nobody made safe; use cli.Input"},
-		{"cmd/abl/a.go", "// Package p.\npackage p\nvar w = in.Bare.Stdout\n", "cmd/abl/a.go:3: Bare shows what nobody made safe; use cli.Input"},
-		{"cmd/abl/open.go", "// Package p.\npackage p\n", "cmd/abl/open.go speaks past nobody any more: take it out of archtest's speakers"},
-		{"roles/a.go", "// Package p.\npackage p\n" + strings.Repeat("\n", maxLines), "roles/a.go has 502 lines, more than 500"},
+		{
+			"roles/a.go",
+			"// Package p.\npackage p\nfunc init() {}\n",
+			"roles/a.go:3: init() runs before main can refuse; call it",
+		},
+		{
+			"cmd/abl/a_test.go",
+			"package p\nfunc init() {}\n",
+			"cmd/abl/a_test.go:2: init() runs before main can refuse; call it",
+		},
+		{
+			"roles/a.go",
+			"// Package p.\npackage p\nimport \"context\"\nvar c = context.Background()\n",
+			"roles/a.go:4: context.Background cannot be cancelled; take the caller's",
+		},
+		{
+			"roles/a.go",
+			"// Package p.\npackage p\nimport \"context\"\nvar c = f(context.TODO)\n",
+			"roles/a.go:4: context.TODO cannot be cancelled; take the caller's",
+		},
+		{
+			"roles/a.go",
+			"// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
+			"roles/a.go:4: os.ReadFile may follow a link that an agent made: " +
+				"use internal/hostfs, or give the reason in archtest.readers",
+		},
+		{
+			"internal/cacerts/cacerts.go",
+			"// Package p.\npackage p\n",
+			"internal/cacerts/cacerts.go no longer opens files directly: remove it from archtest.readers",
+		},
+		{
+			"images/a.go",
+			"// Package p.\npackage p\nimport \"os/exec\"\nvar c = exec.Command(\"x\")\n",
+			"images/a.go:4: exec.Command gives abl's secrets to another program; use internal/proc",
+		},
+		{
+			"internal/broker/program.go",
+			"// Package p.\npackage p\n",
+			"internal/broker/program.go no longer starts programs directly: remove it from archtest.starting",
+		},
+		{
+			"cmd/abl/a.go",
+			"// Package p.\npackage p\nimport \"os\"\nvar w = os.Stdout\n",
+			"cmd/abl/a.go:4: os.Stdout bypasses redaction; use cli.Input",
+		},
+		{
+			"cmd/abl/a.go",
+			"// Package p.\npackage p\nvar w = in.Bare.Stdout\n",
+			"cmd/abl/a.go:3: Bare bypasses redaction; use cli.Input",
+		},
+		{
+			"cmd/abl/open.go",
+			"// Package p.\npackage p\n",
+			"cmd/abl/open.go no longer bypasses cli.Input: remove it from archtest.printing",
+		},
+		{
+			"roles/a.go",
+			"// Package p.\npackage p\n" + strings.Repeat("\n", maxLines),
+			"roles/a.go has 502 lines, more than 500",
+		},
 	}
 	for _, tt := range tests {
-		wrong, err := Check(fstest.MapFS{tt.name: {Data: []byte(tt.src)}}, "abl")
-		if diff := cmp.Diff([]string{tt.want}, wrong); err != nil || diff != "" {
-			t.Errorf("%q: %v %s", tt.src, err, diff)
-		}
+		t.Run(tt.want, func(t *testing.T) {
+			wrong, err := Check(fstest.MapFS{tt.name: {Data: []byte(tt.src)}}, "abl")
+			if diff := cmp.Diff([]string{tt.want}, wrong); err != nil || diff != "" {
+				t.Errorf("want - got +, error %v\n%s", err, diff)
+			}
+		})
 	}
 	for name, src := range map[string]string{
 		"cmd/abl/main.go":             "// Package main.\npackage main\nimport \"context\"\nvar c = context.Background()\n",
@@ -152,13 +214,13 @@ func TestBadHabits(t *testing.T) {
 		"images/a.go":                 "// Package p.\npackage p\nimport \"os\"\nvar f, _ = os.ReadFile(\"x\")\n",
 	} {
 		if wrong, err := Check(fstest.MapFS{name: {Data: []byte(src)}}, "abl"); err != nil || len(wrong) > 0 {
-			t.Errorf("%s: %v, %v", name, wrong, err)
+			t.Errorf("%s: got %v, error %v, want no violations", name, wrong, err)
 		}
 	}
 }
 
-func TestUnreadableSource(t *testing.T) {
+func TestInvalidSource(t *testing.T) {
 	if _, err := Check(fstest.MapFS{"a.go": {Data: []byte("pakage")}}, "abl"); err == nil {
-		t.Error("a file that cannot be parsed was passed by")
+		t.Error("Check accepted a file that cannot be parsed")
 	}
 }

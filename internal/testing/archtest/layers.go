@@ -2,14 +2,12 @@ package archtest
 
 import "strings"
 
-// layers say what the packages of this module may import of one another, the
-// first line that fits a package counting: cmd, then orchestrator, then roles and
-// images, then internal. A name ending in /... stands for the packages below it
-// and itself.
+// layers lists which packages of this module each package may import. The first matching line
+// counts. A name with /... matches the package and all packages below it.
 var layers = []struct{ pkg, may string }{
 	{"cmd/...", "..."},
 	{"e2e/...", "..."},
-	{"internal/testing/...", "..."}, // in no program
+	{"internal/testing/...", "..."}, // not in any program
 	{"orchestrator/...", "orchestrator/... roles/... images internal/... prompts"},
 	{"roles/...", "roles/... images internal/... prompts"},
 	{"images", "internal/..."},
@@ -18,22 +16,22 @@ var layers = []struct{ pkg, may string }{
 	{".", ""},
 }
 
-// adapters stand before what is not ours. Workflows and roles reach them through
-// interfaces of their own; programs and the environment put them together, and
-// what git ignores is a parser without effects.
+// adapters wrap the external systems. Workflows and roles use them through their own interfaces,
+// and commands and the environment connect them. The parser of ignore files has no side effects,
+// so others may use it.
 var adapters = []struct{ pkg, by string }{
 	{"internal/git/ignore", "internal/git/... orchestrator/codecommit/..."},
 	{"internal/sandbox/docker/...", "roles/environment"},
 	{"internal/git/...", "internal/git/..."},
-	{"internal/gateway/meter", "internal/gateway/... roles/..."}, // reads answers, and has no effects
+	{"internal/gateway/meter", "internal/gateway/... roles/..."}, // parses responses, without side effects
 	{"internal/gateway/...", "internal/gateway/... roles/environment"},
 	{"internal/broker", ""},
 }
 
-// homes are the modules of others, each with the one place that may import it:
-// there it can be replaced, and there its quirks are known. "test" is any test
-// and the packages that exist for tests.
-var homes = []struct{ module, home string }{
+// importers lists the third-party modules with the one package that may import each: there it can
+// be replaced, and its quirks are known there. "test" means tests and the packages that support
+// them.
+var importers = []struct{ module, by string }{
 	{"github.com/docker/...", "internal/sandbox/docker/..."},
 	{"github.com/containerd/...", "internal/sandbox/docker/..."},
 	{"github.com/opencontainers/...", "internal/sandbox/docker/..."},
@@ -63,19 +61,19 @@ var homes = []struct{ module, home string }{
 	{"golang.org/x/...", "..."},
 }
 
-// support is what is there for tests alone.
+// support lists the packages that only tests use.
 const support = "e2e/... internal/testing/..."
 
-// workflows decide and delegate; they import no module of others at all.
+// workflows lists the packages that import no third-party module.
 const workflows = "orchestrator/... cmd/internal/scaffold"
 
-// mayImport judges an import within the module. A test may put any packages
-// together.
+// mayImport reports whether the file may import a package of this module. A test may import every
+// package.
 func (f file) mayImport(own string) bool {
 	if f.test {
 		return true
 	}
-	if fits(own, "internal/testing/...") && own != "internal/testing/failpoint" { // it is in no program
+	if fits(own, "internal/testing/...") && own != "internal/testing/failpoint" { // not in any program
 		return fits(f.dir, support)
 	}
 	for _, a := range adapters {
@@ -91,20 +89,20 @@ func (f file) mayImport(own string) bool {
 	return false
 }
 
-// mayUse judges the import of a module of others.
+// mayUse reports whether the file may import a third-party module.
 func (f file) mayUse(name string) bool {
 	if !f.test && fits(f.dir, workflows) {
 		return false
 	}
-	for _, h := range homes {
+	for _, h := range importers {
 		if fits(name, h.module) {
-			return fits(f.dir, h.home) || h.home == "test" && (f.test || fits(f.dir, support))
+			return fits(f.dir, h.by) || h.by == "test" && (f.test || fits(f.dir, support))
 		}
 	}
 	return false
 }
 
-// fits says whether a path is one of the names in list.
+// fits reports whether a path matches one of the patterns in list.
 func fits(name, list string) bool {
 	for pattern := range strings.FieldsSeq(list) {
 		below, many := strings.CutSuffix(pattern, "...")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A shell program in testdata is a file that a shell can read.
+// TestScriptsParse checks the syntax of every shell script in testdata.
 func TestScriptsParse(t *testing.T) {
 	const root = "../../.."
 	seen := 0

@@ -8,19 +8,19 @@ import (
 // starters start another program with all of the environment, keys included.
 const starters = "exec.Command exec.CommandContext os.StartProcess syscall.Exec syscall.ForkExec unix.Exec"
 
-// parents may use starters all the same, each for its reason.
-var parents = map[string]string{
-	"internal/proc/run.go": "takes the secrets out",
+// starting lists the files that may use starters, each with the reason.
+var starting = map[string]string{
+	"internal/proc/run.go": "removes the secrets",
 
-	"cmd/abl-cmd/internal/commands/commands.go": "inside a role's or the app's container, which has no secret of abl's",
+	"cmd/abl-cmd/internal/commands/commands.go": "inside a role's or the app's container, which has none of abl's secrets",
 	"cmd/abl-cmd/run.go":                        "inside a container",
 	"internal/broker/program.go":                "inside the app's container",
 	"roles/agent/player.go":                     "inside the role's container",
 }
 
-// judgeChildren says where a program is started with the secrets of the
-// environment. Tests and what they alone use start what they like.
-func (f file) judgeChildren() []string {
+// judgeStarts returns the places where a program is started with the secrets of the
+// environment. Tests and their support packages may do so.
+func (f file) judgeStarts() []string {
 	if f.test || fits(f.dir, support) {
 		return nil
 	}
@@ -31,17 +31,17 @@ func (f file) judgeChildren() []string {
 		}
 		return true
 	})
-	_, allowed := parents[f.path]
+	_, allowed := starting[f.path]
 	switch {
 	case !allowed:
 		return wrong
 	case len(wrong) == 0:
-		return []string{fmt.Sprintf("%s starts nothing by itself any more: take it out of archtest's parents", f.path)}
+		return []string{fmt.Sprintf("%s no longer starts programs directly: remove it from archtest.starting", f.path)}
 	}
 	return nil
 }
 
-// selected is a node as PACKAGE.Name, "" when it is no such thing.
+// selected returns a selector of the form PACKAGE.Name as text. For any other node it returns "".
 func selected(n ast.Node) string {
 	sel, ok := n.(*ast.SelectorExpr)
 	if !ok {

@@ -6,18 +6,18 @@ import (
 	"go/token"
 )
 
-// maxLines is where a file has become two.
+// maxLines is the largest size of a file.
 const maxLines = 500
 
-// judgeHabits says what is wrong in one file besides its imports.
-func (f file) judgeHabits() []string {
+// judgeStyle returns the violations of one file, except those in its imports.
+func (f file) judgeStyle() []string {
 	var wrong []string
 	if f.lines > maxLines {
 		wrong = append(wrong, fmt.Sprintf("%s has %d lines, more than %d", f.path, f.lines, maxLines))
 	}
 	for _, decl := range f.ast.Decls {
 		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-			wrong = append(wrong, f.at(fn.Pos())+": init() runs before main can say no; call it")
+			wrong = append(wrong, f.at(fn.Pos())+": init() runs before main can refuse; call it")
 		}
 	}
 	if f.test || fits(f.dir, "cmd/...") {
@@ -32,7 +32,8 @@ func (f file) judgeHabits() []string {
 	return wrong
 }
 
-// rootContext names the context that a node makes from nothing, "" for none.
+// rootContext returns the name of the function if a node calls context.Background or
+// context.TODO.
 func rootContext(n ast.Node) string {
 	sel, ok := n.(*ast.SelectorExpr)
 	if !ok {
