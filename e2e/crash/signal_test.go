@@ -177,14 +177,14 @@ func TestInterruptedWhileTheEngineIsAway(t *testing.T) {
 			s.Env = append(s.Env, "DOCKER_HOST="+px.Host)
 			r := s.start(point + "=1*pause")
 			s.atPause(point)
-			px.Away()
+			px.Refuse()
 			r.signal(syscall.SIGINT)
 			s.release(point)
 			events := r.end(130)
 			if last := events[len(events)-1]; last.Kind != state.Outcome || *last.Exit != 130 {
 				t.Errorf("the last event is %+v", last)
 			}
-			px.Back()
+			px.Accept()
 			s.finish()
 			s.passed()
 		})

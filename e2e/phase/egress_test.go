@@ -12,7 +12,7 @@ import (
 // The Builder installs a package from the registry that npm names, through the
 // gateway; what is not listed stays out of reach and is named at the call's end.
 func TestBuilderReachesItsRegistryAndNoMore(t *testing.T) {
-	lab.WayOut(t)
+	lab.Egress(t)
 	p := newProject(t, nodeApp+"network: {allow: [npm]}\n",
 		builds(write("server.mjs", server),
 			must(0, "npm install --no-audit --no-fund is-number@7.0.0"),

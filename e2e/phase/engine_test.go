@@ -66,10 +66,10 @@ func TestCallsSurviveTheEngine(t *testing.T) {
 				for len(running(t, p, "label=abl.kind=role")) == 0 { // the engine lists a container a moment after its program runs
 					time.Sleep(20 * time.Millisecond)
 				}
-				px.Away()
+				px.Refuse()
 				docker(t, append([]string{"kill"}, running(t, p)...)...)
 			case 3:
-				px.Away()
+				px.Refuse()
 				p.Write("src/go-builder", "")
 			}
 		case e.Kind == state.Action && strings.Contains(e.Text, "at-verifier"):
@@ -80,7 +80,7 @@ func TestCallsSurviveTheEngine(t *testing.T) {
 		case e.Kind == state.Note:
 			notes = append(notes, e.Text)
 			if strings.Contains(e.Text, "the engine does not answer") {
-				px.Back()
+				px.Accept()
 			}
 		}
 	}, "phase", "1")
@@ -153,7 +153,7 @@ func TestEngineCannotStop(t *testing.T) {
 // abl names an engine that does not listen, and starts no call.
 func TestNoEngine(t *testing.T) {
 	p, px := behind(t)
-	px.Away()
+	px.Refuse()
 	r := p.Run("phase", "1")
 	if r.Code != 7 {
 		t.Errorf("got exit %d, want 7", r.Code)
@@ -162,5 +162,5 @@ func TestNoEngine(t *testing.T) {
 	if p.Exists(".abl/logs/calls/p1-build-1.1") {
 		t.Error("a call was begun")
 	}
-	px.Back()
+	px.Accept()
 }

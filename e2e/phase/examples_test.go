@@ -23,7 +23,7 @@ func TestExamples(t *testing.T) {
 				if os.Getenv("ABL_SOAK") == "" {
 					t.Skip("only with ABL_SOAK")
 				}
-				lab.WayOut(t)
+				lab.Egress(t)
 			}
 			p := lab.From(t, os.DirFS("../../examples/"+tt.name))
 			strength := "0"

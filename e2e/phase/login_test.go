@@ -19,7 +19,7 @@ import (
 // what to do.
 func TestPrivateRegistryAndBuildKit(t *testing.T) {
 	p := newProject(t, "")
-	lab.WayOut(t)
+	lab.Egress(t)
 	r := lab.NewRegistry(t, "me", "my-password")
 	t.Cleanup(func() { dropImages(t, "buildkit") })
 	service := r.Add("team/db", map[string][]byte{"listens": compiled(t, "listens")}, "/listens")

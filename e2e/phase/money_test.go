@@ -105,7 +105,7 @@ func TestBudgetsEndCalls(t *testing.T) {
 // what the running call has used.
 func TestTheGatewayOutlivesAbl(t *testing.T) {
 	lab.Long(t)
-	lab.WayOut(t)
+	lab.Egress(t)
 	p := newProject(t, nodeApp+dear+"network: {allow: [npm]}\nbudget: {phase: {usd: 500}}\n",
 		thousand(builds(write("server.mjs", server), gate(t, "one"),
 			must(0, "npm install --no-audit --no-fund is-number@7.0.0"),

@@ -40,7 +40,7 @@ func loggedIn(t *testing.T, config string) *Engine {
 // credentials of the Docker config or of its helper.
 func TestLogin(t *testing.T) {
 	testlab.Engine(t)
-	testlab.WayOut(t)
+	testlab.Egress(t)
 	helpers, err := filepath.Abs("testdata/helpers")
 	if err != nil {
 		t.Fatal(err)

@@ -59,10 +59,6 @@ internal/sandbox/docker
 internal/spec
 internal/state
 internal/tap
-internal/testing/audittest
-internal/testing/lab
-internal/testing/modelserver
-internal/testing/sandboxtest
 internal/tokens
 internal/witness
 internal/yamlfile

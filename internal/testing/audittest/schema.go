@@ -1,6 +1,6 @@
-// Package audittest holds JSON documents against a JSON Schema, as far as those in
-// docs/ need it. A keyword that it does not know is an error, so that
-// nothing in the schema goes unheeded.
+// Package audittest validates JSON documents against a JSON Schema. It supports the keywords that
+// the schemas in docs/ use. Any other keyword is an error, so that no rule of a schema is
+// ignored.
 package audittest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"abl/internal/yamlfile"
 )
 
-// FromYAML is a document of YAML as JSON; one with nothing in it has no keys.
+// FromYAML converts a YAML document to JSON. An empty document becomes an empty object.
 func FromYAML(name string, data []byte) ([]byte, error) {
 	doc := map[string]any{}
 	if err := yamlfile.Decode(name, data, &doc); err != nil {
@@ -24,8 +24,8 @@ func FromYAML(name string, data []byte) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
-// Violations says where doc is not as schema wants it, "" for a schema or a
-// document that is none among them.
+// Violations returns the places where doc does not match schema, and why. If one of the two is
+// not valid JSON, that is the only violation.
 func Violations(schema, doc []byte) []string {
 	var root map[string]any
 	var value any
@@ -49,7 +49,7 @@ func (c *checker) say(at, format string, args ...any) {
 	c.wrong = append(c.wrong, at+": "+fmt.Sprintf(format, args...))
 }
 
-// check holds one value against one schema.
+// check validates one value against one schema.
 func (c *checker) check(at string, schema map[string]any, v any) {
 	for keyword, want := range schema {
 		switch keyword {
@@ -67,7 +67,8 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 			if !many {
 				kinds = []any{want}
 			}
-			if kind := kindOf(v); !slices.Contains(kinds, any(kind)) && (kind != "integer" || !slices.Contains(kinds, "number")) {
+			kind := kindOf(v)
+		if !slices.Contains(kinds, any(kind)) && (kind != "integer" || !slices.Contains(kinds, "number")) {
 				c.say(at, "%v is no %v", v, want)
 			}
 		case "anyOf":
@@ -78,7 +79,7 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 			}
 		case "enum":
 			if !slices.Contains(want.([]any), v) {
-				c.say(at, "%q is none of %v", v, want)
+				c.say(at, "%q is not one of %v", v, want)
 			}
 		case "minimum":
 			if n, ok := v.(float64); ok && n < want.(float64) {
@@ -115,7 +116,7 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 	}
 }
 
-// anyOf wants that one of the schemas finds nothing wrong.
+// anyOf reports a violation unless the value matches one of the schemas.
 func (c *checker) anyOf(at string, schemas []any, v any) {
 	var all []string
 	for _, s := range schemas {
@@ -149,7 +150,8 @@ func (c *checker) required(at string, names []any, o map[string]any) {
 	}
 }
 
-// members checks each member against its own schema, or that of all others.
+// members validates each member of an object against its own schema, or against the schema for
+// all other members.
 func (c *checker) members(at string, schema, o map[string]any) {
 	own, _ := schema["properties"].(map[string]any)
 	for name, v := range o {
@@ -168,7 +170,7 @@ func (c *checker) members(at string, schema, o map[string]any) {
 	}
 }
 
-// kindOf is a value's type as a schema calls it.
+// kindOf returns the JSON Schema name of a value's type.
 func kindOf(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -1,20 +1,19 @@
-// Package failpoint lets a test stop, kill or fail abl at a named place. With
-// ABL_FAILPOINTS empty, as it always is outside tests, a place costs one read
-// of a variable.
+// Package failpoint lets a test stop, kill or fail abl at a named place. Outside tests
+// ABL_FAILPOINTS is empty, and a place costs one read of a variable.
 //
-// ABL_FAILPOINTS is a list such as "intent.saved=kill;git.staged=2*off->exit(3)":
-// places parted by ";", each with actions parted by "->". An action is taken N
-// times when N* stands before it, else every time; when it is used up the next
-// one follows, and after the last nothing. Actions are
+// ABL_FAILPOINTS is a list such as "intent.saved=kill;git.staged=2*off->exit(3)". Places are
+// separated by ";", and the actions of a place by "->". An action with the prefix N* is performed
+// N times, then the next action follows. An action without a prefix is performed every time. After
+// the last action nothing happens. The actions are
 //
-//	off        nothing
-//	kill       SIGKILL to this process
-//	term, int  that signal to this process
-//	exit(N)    end with this code, without cleaning up
-//	sleep(MS)  wait for milliseconds
-//	note       add the place's name as a line to ABL_FAILPOINT_DIR/visits
-//	pause      make the file ABL_FAILPOINT_DIR/PLACE.here, wait for PLACE.go
-//	error(TEXT) fail with this text, where the place can fail (Err)
+//	off        do nothing
+//	kill       send SIGKILL to this process
+//	term, int  send that signal to this process
+//	exit(N)    exit with code N, without cleaning up
+//	sleep(MS)  sleep for MS milliseconds
+//	note       append the place's name as a line to ABL_FAILPOINT_DIR/visits
+//	pause      create the file ABL_FAILPOINT_DIR/PLACE.here and wait for PLACE.go
+//	error(TEXT) make Err return an error with this text
 package failpoint
 
 import (
@@ -32,11 +31,11 @@ const (
 	folder   = "ABL_FAILPOINT_DIR"
 )
 
-// plan is what the environment asks for, read once.
+// plan is the parsed value of ABL_FAILPOINTS.
 var plan = sync.OnceValue(func() *points { return mustParse(os.Getenv(variable)) })
 
-// mustParse ends abl over a mistake: a test whose failpoint is not understood
-// would pass without having tested anything.
+// mustParse exits if ABL_FAILPOINTS is invalid. A test whose failpoint is ignored would pass
+// without having tested anything.
 func mustParse(spec string) *points {
 	p, err := parse(spec)
 	if err != nil {
@@ -46,15 +45,14 @@ func mustParse(spec string) *points {
 	return p
 }
 
-// Here is a place at which nothing can fail. An error(TEXT) there is a mistake
-// of the test and panics.
+// Here marks a place where nothing can fail. It panics if the action is error(TEXT).
 func Here(name string) {
 	if err := Err(name); err != nil {
 		panic(fmt.Sprintf("internal error: failpoint %q cannot fail: %v", name, err))
 	}
 }
 
-// Err is a place that fails when a test says so.
+// Err marks a place that can fail. It returns an error if the action is error(TEXT).
 func Err(name string) error {
 	p := plan()
 	if p == nil {
@@ -63,13 +61,13 @@ func Err(name string) error {
 	return p.next(name).do(name)
 }
 
-// points are the actions that are left for each place.
+// points holds the remaining actions of each place.
 type points struct {
 	mu   sync.Mutex
 	left map[string][]action
 }
 
-// next takes the action of this visit to a place.
+// next returns the action for this visit to a place.
 func (p *points) next(name string) action {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,12 +112,12 @@ func raise(sig unix.Signal) error {
 		return err
 	}
 	if sig == unix.SIGKILL {
-		select {} // it may take a moment, and nothing more may happen in it
+		select {} // the signal may arrive later, and nothing else may happen before
 	}
 	return nil
 }
 
-// note tells a test that the place was visited.
+// note records that the place was visited.
 func note(name string) error {
 	f, err := os.OpenFile(os.Getenv(folder)+"/visits", os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -129,8 +127,7 @@ func note(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// pause says that the place is reached and waits until a test has looked around
-// and makes the file.
+// pause reports that the place was reached and waits until the test creates the file PLACE.go.
 func pause(name string) error {
 	const between = 5 * time.Millisecond
 	path := os.Getenv(folder) + "/" + name

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain is also the process that dies at a failpoint.
+// TestMain also runs as the child process that dies at a failpoint.
 func TestMain(m *testing.M) {
 	if os.Getenv("ABL_TEST_PLACES") == "" {
 		os.Exit(m.Run())
@@ -62,7 +62,7 @@ func TestActions(t *testing.T) {
 			code = exit.ExitCode()
 		}
 		if got := strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "|"); got != tt.out || code != tt.code {
-			t.Errorf("%s at %s: %s, code %d; want %s, code %d", tt.points, tt.places, got, code, tt.out, tt.code)
+			t.Errorf("%s at %s: got %s, code %d, want %s, code %d", tt.points, tt.places, got, code, tt.out, tt.code)
 		}
 		if tt.code == -1 && exit.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
 			t.Errorf("%s: %v", tt.points, err)
@@ -74,7 +74,7 @@ func TestSignalsReachTheProcess(t *testing.T) {
 	for what, sig := range map[string]string{"term": "terminated", "int": "interrupt"} {
 		out, err := child(t, "a="+what, "a", "ABL_TEST_WAIT=1").CombinedOutput()
 		if err != nil || !strings.HasSuffix(string(out), sig+"\n") {
-			t.Errorf("%s: %q, %v", what, out, err)
+			t.Errorf("%s: got %q, error %v", what, out, err)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestHerePanicsWhereItCannotFail(t *testing.T) {
 	defer func() {
 		plan = old
 		if recover() == nil {
-			t.Error("an error was swallowed")
+			t.Error("Here did not panic on error(TEXT)")
 		}
 	}()
 	p, err := parse("a=error(x)")

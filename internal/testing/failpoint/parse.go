@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// action is one of the things that can happen at a place.
+// action is what happens at a place.
 type action struct {
 	what   string
 	number int
 	text   string
-	times  int // how often, 0 for always
+	times  int // 0 means always
 }
 
 var (
@@ -21,7 +21,7 @@ var (
 	actionForm = regexp.MustCompile(`^(?:([1-9][0-9]{0,8})\*)?([a-z]+)(?:\(([^()]*)\))?$`)
 )
 
-// parse reads ABL_FAILPOINTS; nothing gives nil.
+// parse parses the value of ABL_FAILPOINTS. It returns nil for an empty value.
 func parse(spec string) (*points, error) {
 	if spec == "" {
 		return nil, nil
@@ -52,7 +52,7 @@ func parseAction(text string) (action, error) {
 		return action{}, fmt.Errorf("there is no action %q", text)
 	}
 	a := action{what: m[2], text: m[3]}
-	a.times, _ = strconv.Atoi(m[1]) // nothing is 0, always
+	a.times, _ = strconv.Atoi(m[1]) // without a number it stays 0, which means always
 	switch {
 	case a.what == "exit" || a.what == "sleep":
 		n, err := strconv.Atoi(a.text)

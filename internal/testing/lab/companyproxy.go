@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// CompanyProxy is an HTTP proxy on this machine that wants a user and a password, and connects every
-// name with one server.
+// CompanyProxy is an HTTP proxy on this machine that requires a user and a password. It connects
+// every host name to the same server.
 type CompanyProxy struct {
 	Host string // HOST:PORT
 
@@ -24,7 +24,8 @@ type CompanyProxy struct {
 	tunnel []string
 }
 
-// NewCompanyProxy starts a proxy at address, which is HOST:0, that connects with the server at to.
+// NewCompanyProxy starts a proxy at address, which is HOST:0. All its tunnels lead to the server
+// at to.
 func NewCompanyProxy(t testing.TB, address, user, password, to string) *CompanyProxy {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -40,7 +41,7 @@ func NewCompanyProxy(t testing.TB, address, user, password, to string) *CompanyP
 	return p
 }
 
-// Tunnels returns the targets of all tunnels that were opened.
+// Tunnels returns the targets of all tunnels that clients opened.
 func (p *CompanyProxy) Tunnels() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// exchange is one connection through a proxy: a request, its answer, and so on.
+// exchange is one connection through a proxy, with its requests and responses.
 type exchange struct {
 	p              *Proxy
 	client, engine net.Conn
 
 	once     sync.Once
-	answered chan struct{} // closed when the first answer comes after a late request
+	answered chan struct{} // closed when the first response to a late request arrives
 
 	mu    sync.Mutex
-	fault Fault  // of the request that is being answered
-	met   bool   // it has one
-	made  string // what the request makes, by its name
+	fault Fault  // of the current request
+	met   bool   // the current request has a fault
+	made  string // the name of the object that the request creates
 }
 
 var (
@@ -31,20 +31,19 @@ var (
 	isNamed   = regexp.MustCompile(`(?:^|&)name=([^&]+)|"Name":"([^"]+)"`)
 	isMade    = regexp.MustCompile(`"Id":"([0-9a-f]{12,64})"`)
 	isOurs    = regexp.MustCompile(`^abl-[0-9a-f]+-`)
-	byChance  = regexp.MustCompile(`[A-Z2-7]{26}`) // what is of a replay
+	isRandom  = regexp.MustCompile(`[A-Z2-7]{26}`) // the random part of a replay's name
 	isCall    = regexp.MustCompile(`^p\d+-(build|verify)-\d+\.\d+`)
 )
 
-// Kinds are the requests so far by method and path, in their order, each once. A
-// path has no version, the names of things instead of their ids, and in these no
-// number that changes from call to call.
+// Kinds returns the distinct requests so far as METHOD PATH, in order of their first use. A path
+// has no API version, names instead of ids, and no numbers that change from call to call.
 func (p *Proxy) Kinds() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.kinds)
 }
 
-// kind is that of a request; the lock is held.
+// kind returns the kind of a request. The caller holds the lock.
 func (p *Proxy) kind(method, path string) string {
 	parts := strings.Split(path, "/")
 	if len(parts) > 2 && parts[1] == "images" {
@@ -54,16 +53,16 @@ func (p *Proxy) kind(method, path string) string {
 		if name, known := p.named[part]; known {
 			part = name
 		}
-		parts[i] = isCall.ReplaceAllString(isOurs.ReplaceAllString(byChance.ReplaceAllString(part, "replay"), ""), "$1")
+		parts[i] = isCall.ReplaceAllString(isOurs.ReplaceAllString(isRandom.ReplaceAllString(part, "replay"), ""), "$1")
 	}
 	return method + " " + strings.Join(parts, "/")
 }
 
-// asked looks at a request, and whether it goes on to the engine.
-func (c *exchange) asked(piece []byte) bool {
+// request inspects a request and reports whether to forward it to the engine.
+func (c *exchange) request(piece []byte) bool {
 	head := isRequest.FindSubmatch(piece)
 	if head == nil {
-		return true // the rest of one, or a stream
+		return true // the rest of a request, or a stream
 	}
 	line, _, _ := bytes.Cut(piece, []byte("\r\n"))
 	p := c.p
@@ -85,30 +84,31 @@ func (c *exchange) asked(piece []byte) bool {
 	if strings.HasSuffix(kind, "/create") {
 		text := string(head[3])
 		if text == "" {
-			text = string(piece) // of a network the body has it
+			text = string(piece) // the name of a network is in the body
 		}
 		if found := isNamed.FindStringSubmatch(text); found != nil {
 			c.made = found[1] + found[2]
 		}
 	}
 	c.mu.Unlock()
-	return !meets || c.befall(fault, piece)
+	return !meets || c.interrupt(fault, piece)
 }
 
-// befall is what becomes of a request that meets a fault before its answer.
-func (c *exchange) befall(f Fault, piece []byte) (goesOn bool) {
+// interrupt applies a fault that happens before the response, and reports whether to forward the
+// request.
+func (c *exchange) interrupt(f Fault, piece []byte) (forward bool) {
 	switch f {
 	case Lost, Halved:
 		return true
 	case Refused:
-		c.p.Away()
-		time.AfterFunc(absence, c.p.Back)
+		c.p.Refuse()
+		time.AfterFunc(absence, c.p.Accept)
 	case Stuck:
 		const body = `{"message":"tried to kill container, but did not receive an exit event"}`
 		_, _ = fmt.Fprintf(c.client, "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\n"+
 			"Connection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	case Late:
-		rest, _ := io.ReadAll(c.client) // until it gives up
+		rest, _ := io.ReadAll(c.client) // until the client gives up
 		_, _ = c.engine.Write(append(piece[:len(piece):len(piece)], rest...))
 		<-c.answered
 	}
@@ -116,8 +116,8 @@ func (c *exchange) befall(f Fault, piece []byte) (goesOn bool) {
 	return false
 }
 
-// answers loses an answer, or holds it up.
-func (c *exchange) answers(piece []byte) bool {
+// response drops or delays a response, and reports whether to forward it.
+func (c *exchange) response(piece []byte) bool {
 	p := c.p
 	c.mu.Lock()
 	fault, met, made := c.fault, c.met, c.made

@@ -1,6 +1,6 @@
-// Package lab is where end-to-end tests run the real abl, as a process of its
-// own, on a real engine: it builds the programs once, makes projects, and sees
-// to it that nothing is left behind.
+// Package lab runs end-to-end tests with the real abl, as a separate process, on a real engine.
+// It builds the programs once, creates projects, and checks that no test leaves anything on the
+// engine.
 package lab
 
 import (
@@ -22,22 +22,22 @@ import (
 	"abl"
 )
 
-// Off is the setting with which a person runs the tests without an engine.
+// Off is the variable that switches the tests with an engine off.
 const Off = "ABL_TEST_ENGINE"
 
-// Engine says that a test needs a container engine. Without one it fails,
-// unless the person switched the engine's tests off.
+// Engine declares that a test needs a container engine. Without an engine the test fails, or is
+// skipped if Off is set.
 func Engine(t testing.TB) {
 	t.Helper()
 	if os.Getenv(Off) == "off" {
 		t.Skipf("%s=off: this test needs a container engine", Off)
 	}
 	if err := answers(); err != nil {
-		t.Fatalf("no container engine answers (start one with scripts/engine.sh, or set %s=off): %v", Off, err)
+		t.Fatalf("no container engine responds (start one with scripts/engine.sh, or set %s=off): %v", Off, err)
 	}
 }
 
-// answers asks the engine once for all tests of a package.
+// answers contacts the engine once for all tests of a package.
 var answers = sync.OnceValue(func() error {
 	out, err := exec.Command("docker", "version").CombinedOutput()
 	if err == nil || socketAnswers() {
@@ -46,8 +46,8 @@ var answers = sync.OnceValue(func() error {
 	return fmt.Errorf("%w: %s", err, out)
 })
 
-// Long says that a test takes long for what it alone shows: `make test` leaves it out, and
-// `make test-all` runs it.
+// Long declares that a test is slow for what it checks: `make test` skips it, and `make test-all`
+// runs it.
 func Long(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -55,21 +55,21 @@ func Long(t testing.TB) {
 	}
 }
 
-// Local says that a test needs what only an engine on this machine itself has; under
-// the build tag portable no engine counts as that.
+// Local declares that a test needs an engine on this machine. It skips the test under the build
+// tag portable, where no engine counts as local.
 func Local(t testing.TB) {
 	t.Helper()
 	if Portable {
-		t.Skip("built to take no engine for one on this machine")
+		t.Skip("built with the tag portable: no engine counts as local")
 	}
 }
 
-// WayOut says that a test needs a registry of this machine's; an engine of
-// scripts/engines.sh, which stands in a network of its own, comes to none.
-func WayOut(t testing.TB) {
+// Egress declares that a test needs a registry on this machine. The engines of scripts/engines.sh
+// run in their own network, without access to it.
+func Egress(t testing.TB) {
 	t.Helper()
 	if os.Getenv("ABL_TEST_WAY_OUT") == "none" {
-		t.Skip("the containers of this engine have no way out (scripts/engines.sh)")
+		t.Skip("the containers of this engine have no egress (scripts/engines.sh)")
 	}
 }
 
@@ -82,8 +82,8 @@ var build = sync.OnceValues(func() (string, error) {
 	if dir := os.Getenv("ABL_BIN"); dir != "" {
 		return dir, nil
 	}
-	// One folder for all of this tree: the packages' tests run side by side, each
-	// puts what it built in place of the same.
+	// The packages of a tree share one folder. Their tests run in parallel, and each replaces the
+	// programs with equal ones.
 	tree, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", err
@@ -97,7 +97,7 @@ var build = sync.OnceValues(func() (string, error) {
 		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", fresh, "abl/cmd/"+name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if name != "abl" {
-			cmd.Env = append(cmd.Env, "GOOS=linux") // it runs in containers
+			cmd.Env = append(cmd.Env, "GOOS=linux") // runs in containers
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return "", errors.New(string(out))
@@ -109,8 +109,8 @@ var build = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// Bin is the path of a program, built from this tree: abl, abl-cmd or
-// abl-gateway. ABL_BIN names a directory where they stand already.
+// Bin returns the path of a program built from this tree: abl, abl-cmd or abl-gateway. ABL_BIN
+// names a directory with built programs.
 func Bin(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := build()
@@ -120,25 +120,25 @@ func Bin(t testing.TB, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// Env is this process's environment, in which abl's own programs are those of Bin.
+// Env returns a lookup of this process's environment in which abl finds the programs of Bin.
 func Env(t testing.TB) func(string) string {
 	t.Helper()
 	programs := map[string]string{"ABL_HELPER": Bin(t, "abl-cmd"), "ABL_GATEWAY": Bin(t, "abl-gateway")}
 	return func(name string) string { return cmp.Or(programs[name], os.Getenv(name)) }
 }
 
-// Project is a project in a directory of its own.
+// Project is a project in a temporary directory.
 type Project struct {
 	testing.TB
 	Dir string
-	Env []string // beyond the test's own, which is stripped of ABL_* and keys
+	Env []string // in addition to the environment of the test, without ABL_* and keys
 }
 
-// Demo is a new copy of the demo.
+// Demo creates a copy of the demo project.
 func Demo(t testing.TB) *Project { return From(t, abl.Demo()) }
 
-// From is a new project with these files. When the test ends the engine must
-// hold nothing of it.
+// From creates a project with these files. At the end of the test, the engine must hold nothing
+// of it.
 func From(t testing.TB, files fs.FS) *Project {
 	t.Helper()
 	p := &Project{TB: t, Dir: t.TempDir()}
@@ -153,7 +153,7 @@ func From(t testing.TB, files fs.FS) *Project {
 	return p
 }
 
-// Write puts a file into the project.
+// Write writes a file of the project.
 func (p *Project) Write(name, text string) {
 	p.Helper()
 	path := filepath.Join(p.Dir, name)
@@ -165,7 +165,7 @@ func (p *Project) Write(name, text string) {
 	}
 }
 
-// Read is a file of the project; "" when it is not there.
+// Read returns the content of a file of the project, or "" if it does not exist.
 func (p *Project) Read(name string) string {
 	data, err := os.ReadFile(filepath.Join(p.Dir, name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -174,26 +174,27 @@ func (p *Project) Read(name string) string {
 	return string(data)
 }
 
-// Result is how a run of abl ended.
+// Result is the result of a run of abl.
 type Result struct {
-	Code           int // -1 when a signal ended it
+	Code           int // -1 after a signal
 	Stdout, Stderr string
 	Took           time.Duration
 }
 
-// Exists says whether something of this name is in the project.
+// Exists reports whether the project has a file or folder with this name.
 func (p *Project) Exists(name string) bool {
 	_, err := os.Lstat(filepath.Join(p.Dir, name))
 	return err == nil
 }
 
-// Cmd is abl with these arguments in the project, not started.
+// Cmd returns an unstarted command that runs abl with these arguments in the project.
 func (p *Project) Cmd(args ...string) *exec.Cmd {
 	cmd := exec.Command(Bin(p, "abl"), args...)
 	cmd.Dir = p.Dir
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
-		if !strings.HasPrefix(name, "ABL_") && !strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") && !strings.HasPrefix(name, "GITHUB_") {
+		if !strings.HasPrefix(name, "ABL_") && !strings.HasPrefix(name, "GITHUB_") &&
+			!strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
@@ -201,7 +202,7 @@ func (p *Project) Cmd(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Run runs abl to its end.
+// Run runs abl and returns its result.
 func (p *Project) Run(args ...string) Result {
 	p.Helper()
 	var out, errs bytes.Buffer
@@ -216,17 +217,18 @@ func (p *Project) Run(args ...string) Result {
 	return Result{cmd.ProcessState.ExitCode(), out.String(), errs.String(), time.Since(begun)}
 }
 
-// Must runs abl and fails the test unless it ends with this code.
+// Must runs abl and fails the test unless the exit code is code.
 func (p *Project) Must(code int, args ...string) Result {
 	p.Helper()
 	r := p.Run(args...)
 	if r.Code != code {
-		p.Fatalf("abl %s: exit %d, want %d\nstdout: %s\nstderr: %s", strings.Join(args, " "), r.Code, code, r.Stdout, r.Stderr)
+		p.Fatalf("abl %s: exit %d, want %d\nstdout: %s\nstderr: %s",
+			strings.Join(args, " "), r.Code, code, r.Stdout, r.Stderr)
 	}
 	return r
 }
 
-// JSON runs abl, which must pass, and decodes what it printed.
+// JSON runs abl, which must succeed, and decodes its output.
 func (p *Project) JSON(into any, args ...string) {
 	p.Helper()
 	r := p.Must(0, args...)
@@ -235,7 +237,7 @@ func (p *Project) JSON(into any, args ...string) {
 	}
 }
 
-// Git runs the person's git in a directory of the project.
+// Git runs the machine's git in a directory of the project.
 func (p *Project) Git(dir string, args ...string) string {
 	p.Helper()
 	cmd := exec.Command("git", append([]string{"-C", filepath.Join(p.Dir, dir)}, args...)...)
@@ -247,7 +249,8 @@ func (p *Project) Git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// ID is the project's id, the label of all that is its on the engine; "" before it has one.
+// ID returns the project's id, which labels its objects on the engine. It returns "" before the
+// project has an id.
 func (p *Project) ID() string {
 	p.Helper()
 	var state struct {
@@ -259,7 +262,7 @@ func (p *Project) ID() string {
 	return state.Project
 }
 
-// Left lists what the engine still holds of the project: containers, volumes, networks.
+// Left lists the containers, volumes and networks of the project on the engine.
 func (p *Project) Left() string {
 	p.Helper()
 	id := p.ID()

@@ -2,5 +2,5 @@
 
 package lab
 
-// Portable is whether the tests take no engine for one on this machine itself.
+// Portable reports whether the tests treat every engine as remote.
 const Portable = true

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// Proxy stands between abl and the engine, at a socket of its own, and fails as an
-// engine can: it refuses, cuts, delays, or has the engine do what it was asked and
-// keeps the answer.
+// Proxy is a proxy between abl and the engine with its own socket. It can fail like an engine: it
+// refuses, cuts or delays connections, or drops the response after the engine has acted.
 type Proxy struct {
 	Host string // for DOCKER_HOST
 
@@ -22,33 +21,33 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	listen net.Listener
-	over   bool // the test is
+	over   bool // the test has ended
 	conns  map[net.Conn]bool
-	meets  func(line, kind string) bool // the next such request meets the fault; nil for none
+	meets  func(line, kind string) bool // reports whether a request gets the fault; nil for no fault
 	fault  Fault
-	drops  int // how often that came to pass
+	drops  int // number of requests with a fault
 	delay  time.Duration
-	named  map[string]string // what a container or network was called, by its id
+	named  map[string]string // names of containers and networks, by id
 	kinds  []string          // of all requests so far, each once
 }
 
-// Fault is what befalls one request.
+// Fault is a failure of one request.
 type Fault int
 
 // The faults.
 const (
-	Lost    Fault = iota // the engine does it, and the answer is lost
-	Severed              // the connection is cut before the engine hears of it
-	Refused              // the same, and for a while nobody listens
-	Halved               // the engine does it, and half of the answer arrives
+	Lost    Fault = iota // the engine acts, and the response is lost
+	Severed              // the connection is cut before the engine gets the request
+	Refused              // as Severed, and new connections are refused for a while
+	Halved               // the engine acts, and half of the response arrives
 	Stuck                // the engine responds that it could not stop a container, and does nothing
-	Late                 // nobody answers until the client gives up; then the engine does it
+	Late                 // the client gives up without a response, then the engine acts
 )
 
-// absence is how long nobody listens: more than one attempt of abl's to connect.
+// absence is how long connections are refused: longer than one attempt of abl to connect.
 const absence = 250 * time.Millisecond
 
-// NewProxy starts one that passes everything on to the machine's engine.
+// NewProxy starts a proxy to the machine's engine.
 func NewProxy(t testing.TB) *Proxy {
 	t.Helper()
 	engine := "/var/run/docker.sock"
@@ -58,19 +57,26 @@ func NewProxy(t testing.TB) *Proxy {
 	return NewProxyTo(t, engine)
 }
 
-// NewProxyTo starts one before the engine that listens on a socket.
+// NewProxyTo starts a proxy to the engine that listens on a socket.
 func NewProxyTo(t testing.TB, engine string) *Proxy {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "abl-px") // a test's own folder has too long a name for a socket
+	dir, err := os.MkdirTemp("", "abl-px") // t.TempDir() is too long for a socket path
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "s")
-	p := &Proxy{Host: "unix://" + path, t: t, path: path, engine: engine, conns: map[net.Conn]bool{}, named: map[string]string{}}
-	p.Back()
+	p := &Proxy{
+		Host:   "unix://" + path,
+		t:      t,
+		path:   path,
+		engine: engine,
+		conns:  map[net.Conn]bool{},
+		named:  map[string]string{},
+	}
+	p.Accept()
 	t.Cleanup(func() {
-		p.Away()
+		p.Refuse()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.over = true
@@ -78,8 +84,8 @@ func NewProxyTo(t testing.TB, engine string) *Proxy {
 	return p
 }
 
-// Away refuses every connection and cuts those that are open.
-func (p *Proxy) Away() {
+// Refuse cuts open connections and refuses new ones.
+func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.listen != nil {
@@ -89,7 +95,7 @@ func (p *Proxy) Away() {
 	p.cut()
 }
 
-// Cut cuts what is open and goes on.
+// Cut cuts open connections. New ones are accepted.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,8 +109,8 @@ func (p *Proxy) cut() {
 	clear(p.conns)
 }
 
-// Back ends an absence.
-func (p *Proxy) Back() {
+// Accept ends Refuse.
+func (p *Proxy) Accept() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over || p.listen != nil {
@@ -120,34 +126,34 @@ func (p *Proxy) Back() {
 	go p.serve(l)
 }
 
-// Delay holds every answer up.
+// Delay delays every response by d.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Drop loses the answer to the next request whose first line has this in it: the
-// engine has done it all the same.
-func (p *Proxy) Drop(words string) { p.Fail(words, Lost) }
+// Drop loses the response to the next request whose first line contains text. The engine still
+// acts on the request.
+func (p *Proxy) Drop(text string) { p.Fail(text, Lost) }
 
-// Fail lets a fault befall the next request whose first line has this in it.
-func (p *Proxy) Fail(words string, f Fault) {
-	p.befall(func(line, _ string) bool { return strings.Contains(line, words) }, f)
+// Fail applies a fault to the next request whose first line contains text.
+func (p *Proxy) Fail(text string, f Fault) {
+	p.plan(func(line, _ string) bool { return strings.Contains(line, text) }, f)
 }
 
-// FailKind lets a fault befall the next request of a kind; see Kinds.
+// FailKind applies a fault to the next request of a kind (see Kinds).
 func (p *Proxy) FailKind(kind string, f Fault) {
-	p.befall(func(_, k string) bool { return k == kind }, f)
+	p.plan(func(_, k string) bool { return k == kind }, f)
 }
 
-func (p *Proxy) befall(meets func(line, kind string) bool, f Fault) {
+func (p *Proxy) plan(meets func(line, kind string) bool, f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.meets, p.fault = meets, f
 }
 
-// Drops is how many requests met their fault.
+// Drops returns the number of requests that had a fault.
 func (p *Proxy) Drops() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,13 +175,13 @@ func (p *Proxy) serve(l net.Listener) {
 		p.conns[from], p.conns[to] = true, true
 		p.mu.Unlock()
 		c := &exchange{p: p, client: from, engine: to, answered: make(chan struct{})}
-		go p.pass(to, from, c.asked)
-		go p.pass(from, to, c.answers)
+		go p.pass(to, from, c.request)
+		go p.pass(from, to, c.response)
 	}
 }
 
-// pass copies until one end is closed; see looks at each piece before it goes on, and
-// says whether it does.
+// pass copies data until one end is closed. see inspects each piece and reports whether to
+// forward it.
 func (p *Proxy) pass(to, from net.Conn, see func([]byte) bool) {
 	buf := make([]byte, 64<<10)
 	for {

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// Registry is a registry of images on 127.0.0.1, to which an engine of this machine talks without
-// TLS. It wants a user and a password for everything.
+// Registry is an image registry on 127.0.0.1, which a local engine contacts without TLS. It
+// requires a user and a password for every request.
 type Registry struct {
 	Host string // HOST:PORT
 
@@ -25,8 +25,8 @@ type Registry struct {
 
 	mu     sync.Mutex
 	blobs  map[string]blob   // by digest
-	tags   map[string]string // NAME:TAG, the digest of its manifest
-	served []string          // NAME:TAG of each manifest that was served
+	tags   map[string]string // NAME:TAG to the digest of its manifest
+	served []string          // NAME:TAG of each served manifest
 	denied int
 }
 
@@ -41,7 +41,7 @@ const (
 	layerKind    = "application/vnd.docker.image.rootfs.diff.tar.gzip"
 )
 
-// NewRegistry starts a registry that is empty.
+// NewRegistry starts an empty registry.
 func NewRegistry(t testing.TB, user, password string) *Registry {
 	t.Helper()
 	r := &Registry{t: t, user: user, password: password, blobs: map[string]blob{}, tags: map[string]string{}}
@@ -51,7 +51,7 @@ func NewRegistry(t testing.TB, user, password string) *Registry {
 	return r
 }
 
-// Add puts an image with these executable files into the registry and returns its reference.
+// Add stores an image with these executable files and returns its reference.
 func (r *Registry) Add(name string, files map[string][]byte, argv ...string) string {
 	r.t.Helper()
 	var plain, packed bytes.Buffer
@@ -74,12 +74,12 @@ func (r *Registry) Add(name string, files map[string][]byte, argv ...string) str
 	if err := zip.Close(); err != nil {
 		r.t.Fatal(err)
 	}
-	layer := r.keep(layerKind, packed.Bytes())
-	config := r.keep(configKind, r.json(map[string]any{
+	layer := r.store(layerKind, packed.Bytes())
+	config := r.store(configKind, r.json(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux", "config": map[string]any{"Cmd": argv},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{digest(plain.Bytes())}},
 	}))
-	manifest := r.keep(manifestKind, r.json(map[string]any{
+	manifest := r.store(manifestKind, r.json(map[string]any{
 		"schemaVersion": 2, "mediaType": manifestKind, "config": config, "layers": []any{layer},
 	}))
 	r.mu.Lock()
@@ -98,23 +98,23 @@ func (r *Registry) json(v any) []byte {
 
 func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
-// keep stores a blob and returns its descriptor.
-func (r *Registry) keep(kind string, data []byte) map[string]any {
+// store stores a blob and returns its descriptor.
+func (r *Registry) store(kind string, data []byte) map[string]any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.blobs[digest(data)] = blob{kind, data}
 	return map[string]any{"mediaType": kind, "size": len(data), "digest": digest(data)}
 }
 
-// Served returns NAME:TAG of each image whose manifest was served, in their order, and how many
-// requests had no or other credentials.
+// Served returns NAME:TAG of each image whose manifest was served, in order, and the number of
+// requests with missing or wrong credentials.
 func (r *Registry) Served() (images []string, denied int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]string(nil), r.served...), r.denied
 }
 
-// ServeHTTP answers as a registry does.
+// ServeHTTP implements the part of the registry API that engines use for a pull.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

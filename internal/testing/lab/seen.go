@@ -13,7 +13,7 @@ import (
 	"abl/roles/agent"
 )
 
-// Events are what a run printed with --json.
+// Events decodes the events that a run printed with --json.
 func Events(t testing.TB, r Result) (all []state.Event) {
 	t.Helper()
 	for line := range strings.Lines(r.Stdout) {
@@ -26,7 +26,8 @@ func Events(t testing.TB, r Result) (all []state.Event) {
 	return all
 }
 
-// Scenario is a scenario file: JSON as YAML takes it, which has no control characters as they are.
+// Scenario returns a scenario file with these calls. The file is JSON, without raw control
+// characters, because abl reads it as YAML.
 func Scenario(t testing.TB, calls ...agent.ScriptCall) []byte {
 	t.Helper()
 	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: calls})
@@ -44,7 +45,7 @@ func Scenario(t testing.TB, calls ...agent.ScriptCall) []byte {
 	return file.Bytes()
 }
 
-// Of are the events of a kind.
+// Of returns the events of one kind.
 func Of(all []state.Event, kind state.Kind) (some []state.Event) {
 	for _, e := range all {
 		if e.Kind == kind {
@@ -54,7 +55,7 @@ func Of(all []state.Event, kind state.Kind) (some []state.Event) {
 	return some
 }
 
-// Ledger is tokens.csv by the names of its columns.
+// Ledger returns the rows of tokens.csv, by column name.
 func (p *Project) Ledger() (rows []map[string]string) {
 	p.Helper()
 	all, err := csv.NewReader(strings.NewReader(p.Read(".abl/logs/tokens.csv"))).ReadAll()
@@ -71,8 +72,8 @@ func (p *Project) Ledger() (rows []map[string]string) {
 	return rows
 }
 
-// Printed are the lines that commands of a scripted call printed, without the
-// records' frame.
+// Printed returns the lines that the commands of a scripted call printed, without the record
+// format.
 func (p *Project) Printed(key string) string {
 	p.Helper()
 	text := p.Read(".abl/logs/calls/" + key + "/stdout")
@@ -89,36 +90,36 @@ func (p *Project) Printed(key string) string {
 	return b.String()
 }
 
-// shown is how many lines of a long text a failure shows.
+// shown is the number of lines of a long text that a failure prints.
 const shown = 30
 
-// Wants fails the test for every text that is not in have.
+// Wants fails the test for each text that have does not contain.
 func Wants(t testing.TB, what, have string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(have, text) {
-			t.Errorf("%s lacks %q:\n%s", what, text, LastLines(have, shown))
+			t.Errorf("%s does not contain %q:\n%s", what, text, LastLines(have, shown))
 		}
 	}
 }
 
-// Lacks fails the test for every text that is in have.
+// Lacks fails the test for each text that have contains.
 func Lacks(t testing.TB, what, have string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if strings.Contains(have, text) {
-			t.Errorf("%s holds %q:\n%s", what, text, LastLines(have, shown))
+			t.Errorf("%s contains %q:\n%s", what, text, LastLines(have, shown))
 		}
 	}
 }
 
-// LastLines are the last n lines of a text.
+// LastLines returns the last n lines of a text.
 func LastLines(text string, n int) string {
 	lines := strings.SplitAfter(text, "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "")
 }
 
-// Docker runs the engine's own command, which must succeed.
+// Docker runs the docker command, which must succeed, and returns its output.
 func Docker(t testing.TB, args ...string) string {
 	t.Helper()
 	var errs bytes.Buffer

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// chat is a request of OpenAI's Chat.
+// chat is a request to OpenAI's Chat API.
 type chat struct {
 	conversation
 }
@@ -28,7 +28,12 @@ func (c *chat) say(w http.ResponseWriter, a said) {
 	message, finish := map[string]any{"role": "assistant", "content": a.text}, "stop"
 	if a.command != "" {
 		finish = "tool_calls"
-		message["tool_calls"] = []any{map[string]any{"index": 0, "id": "call_" + a.id, "type": "function", "function": map[string]any{"name": "bash", "arguments": bash(a.command)}}}
+		message["tool_calls"] = []any{map[string]any{
+			"index":    0,
+			"id":       "call_" + a.id,
+			"type":     "function",
+			"function": map[string]any{"name": "bash", "arguments": bash(a.command)},
+		}}
 	}
 	usage := map[string]any{
 		"prompt_tokens": a.usage.input(), "prompt_tokens_details": map[string]any{"cached_tokens": a.usage.Cached},
@@ -36,7 +41,13 @@ func (c *chat) say(w http.ResponseWriter, a said) {
 		"total_tokens": a.usage.input() + a.usage.output(),
 	}
 	answer := func(object string, choices ...any) map[string]any {
-		return map[string]any{"id": "chatcmpl-" + a.id, "object": object, "created": 0, "model": a.model, "choices": append([]any{}, choices...)}
+		return map[string]any{
+			"id":      "chatcmpl-" + a.id,
+			"object":  object,
+			"created": 0,
+			"model":   a.model,
+			"choices": append([]any{}, choices...),
+		}
 	}
 	if !a.stream {
 		whole := answer("chat.completion", map[string]any{"index": 0, "message": message, "finish_reason": finish})
@@ -57,8 +68,13 @@ func (c *chat) say(w http.ResponseWriter, a said) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// bash are the arguments of Copilot's shell.
+// bash returns the arguments of Copilot's shell tool for a command.
 func bash(command string) string {
-	args, _ := json.Marshal(map[string]any{"command": command, "description": "scripted", "mode": "sync", "initial_wait": patience / 1000})
+	args, _ := json.Marshal(map[string]any{
+		"command":      command,
+		"description":  "scripted",
+		"mode":         "sync",
+		"initial_wait": patience / 1000,
+	})
 	return string(args)
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// conversation is what requests of Anthropic's Messages and of OpenAI's Chat have
-// in common: the turns so far, each with the role whose it is.
+// conversation is the common part of requests to Anthropic's Messages and OpenAI's Chat: the
+// model, and the turns so far, each with its role.
 type conversation struct {
 	Model    string   `json:"model"`
 	Stream   bool     `json:"stream"`
@@ -19,8 +19,8 @@ type conversation struct {
 
 func (c *conversation) asked() (string, bool) { return c.Model, c.Stream }
 
-// words are the user's.
-func (c *conversation) words() string {
+// prompt returns the texts of the user.
+func (c *conversation) prompt() string {
 	var b strings.Builder
 	for _, one := range c.Messages {
 		if one.Role == "user" {

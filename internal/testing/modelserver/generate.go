@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// reply is what one answer holds.
+// reply is the content of one response.
 type reply struct {
 	model  string
 	id     string
@@ -15,7 +15,7 @@ type reply struct {
 	usage  Usage
 }
 
-// generate answers with the turn that the conversation has come to.
+// generate sends the next turn of the conversation.
 func (s *Server) generate(w http.ResponseWriter, r *http.Request, req *request, e *entry) *apiError {
 	rep := reply{model: e.Model, finish: "STOP"}
 	if raw := req.schema(); raw != nil {
@@ -63,16 +63,16 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, req *request, 
 	return nil
 }
 
-// spoken is a conversation as far as finding the answer goes.
+// spoken is what pick reads of a conversation.
 type spoken interface {
-	words() string
+	prompt() string
 	done() int
 }
 
-// pick finds the script of a conversation, and which of how many answers it has
-// come to.
+// pick returns the script of a conversation, the index of the next response, and the number of
+// responses.
 func (s *Server) pick(t spoken, e *entry) (script Script, at, all int, fault *apiError) {
-	script, err := s.Source(t.words())
+	script, err := s.Source(t.prompt())
 	if err != nil {
 		return script, 0, 0, invalid("%v", err)
 	}
@@ -82,8 +82,8 @@ func (s *Server) pick(t spoken, e *entry) (script Script, at, all int, fault *ap
 	return script, at, all, nil
 }
 
-// send writes the answer whole or, to streamGenerateContent, as events of which
-// the last carries the usage.
+// send writes the whole response. For streamGenerateContent it writes events, the last one with
+// the usage.
 func (rep reply) send(w http.ResponseWriter, method string) {
 	if method == "generateContent" {
 		writeJSON(w, http.StatusOK, rep.chunk(rep.parts, rep.finish, true))

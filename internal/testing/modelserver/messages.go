@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// messages is a request of Anthropic's Messages.
+// messages is a request to Anthropic's Messages API.
 type messages struct {
 	conversation
 }
@@ -14,8 +14,8 @@ func (m *messages) rules() rules { return anthropicRules }
 
 func (m *messages) calls() bool { return m.Tools.have("Bash") || m.Tools.have("bash") }
 
-// tool returns the name of the client's shell, and its input for a command: Claude Code's, or
-// Copilot's.
+// tool returns the name of the client's shell tool and its input for a command. The client is
+// Claude Code or Copilot.
 func (m *messages) tool(command string) (name string, input json.RawMessage) {
 	if m.Tools.have("Bash") {
 		input, _ = json.Marshal(map[string]any{"command": command, "description": "scripted"})
@@ -29,7 +29,7 @@ func (m *messages) done() (n int) {
 		var parts []struct {
 			Type string `json:"type"`
 		}
-		_ = json.Unmarshal(one.Content, &parts) // a string holds no result
+		_ = json.Unmarshal(one.Content, &parts) // a string has no result
 		for _, p := range parts {
 			if p.Type == "tool_result" {
 				n++
@@ -50,14 +50,33 @@ func (m *messages) say(w http.ResponseWriter, a said) {
 		blocks = append(blocks, map[string]any{"type": "tool_use", "id": "toolu_" + a.id, "name": name, "input": input})
 	}
 	cached := min(a.usage.Cached, a.usage.input())
-	usage := map[string]any{"input_tokens": a.usage.input() - cached, "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0, "output_tokens": a.usage.output()}
-	message := map[string]any{"id": "msg_" + a.id, "type": "message", "role": "assistant", "model": a.model, "content": blocks, "stop_reason": stop, "stop_sequence": nil, "usage": usage}
+	usage := map[string]any{
+		"input_tokens":                a.usage.input() - cached,
+		"cache_read_input_tokens":     cached,
+		"cache_creation_input_tokens": 0,
+		"output_tokens":               a.usage.output(),
+	}
+	message := map[string]any{
+		"id":            "msg_" + a.id,
+		"type":          "message",
+		"role":          "assistant",
+		"model":         a.model,
+		"content":       blocks,
+		"stop_reason":   stop,
+		"stop_sequence": nil,
+		"usage":         usage,
+	}
 	if !a.stream {
 		writeJSON(w, http.StatusOK, message)
 		return
 	}
 	event := stream(w)
-	begin := map[string]any{"input_tokens": usage["input_tokens"], "cache_read_input_tokens": cached, "cache_creation_input_tokens": 0, "output_tokens": 1}
+	begin := map[string]any{
+		"input_tokens":                usage["input_tokens"],
+		"cache_read_input_tokens":     cached,
+		"cache_creation_input_tokens": 0,
+		"output_tokens":               1,
+	}
 	message["content"], message["stop_reason"], message["usage"] = []any{}, nil, begin
 	event("message_start", map[string]any{"message": message})
 	for i, b := range blocks {
@@ -73,6 +92,9 @@ func (m *messages) say(w http.ResponseWriter, a said) {
 	if a.unended {
 		return
 	}
-	event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": a.usage.output()}})
+	event("message_delta", map[string]any{
+		"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil},
+		"usage": map[string]any{"output_tokens": a.usage.output()},
+	})
 	event("message_stop", map[string]any{})
 }

@@ -1,8 +1,7 @@
-// Package modelserver plays a script instead of asking a model, in the words of
-// four APIs (Gemini, Anthropic Messages, OpenAI Responses and Chat): it makes a
-// real agent CLI call the functions that the script says, and reports the tokens
-// that the script says. It keeps no state: how far a conversation has come is in
-// the conversation. What the real API refuses by its documents it refuses as well.
+// Package modelserver plays scripts in place of a model. It implements four APIs: Gemini,
+// Anthropic Messages, OpenAI Responses and OpenAI Chat. A real agent CLI gets the function calls
+// and the token counts of the script. The server has no state: the request contains the
+// conversation so far. It refuses the requests that the documentation of the real API forbids.
 package modelserver
 
 import (
@@ -15,19 +14,19 @@ import (
 	"sync"
 )
 
-// Script is what the model does in one conversation: the turns in order, one a
-// request, and then the end.
+// Script is the model's part in one conversation: the turns in order, one per request, and then
+// the end.
 type Script struct {
 	Name  string // for the log
 	Turns []Turn
-	Final string // the text of the last answer
+	Final string // the text of the last response
 	End   End
 	Usage Usage // of the whole conversation
 }
 
-// Turn is one answer that calls a function.
+// Turn is one response that calls a function.
 type Turn struct {
-	Text string // said before the call
+	Text string // sent before the call
 	Name string // of the function
 	Args map[string]any
 }
@@ -35,29 +34,29 @@ type Turn struct {
 // End is how a conversation ends after its turns.
 type End string
 
-// The ways to end.
+// The ends of a conversation.
 const (
 	Stop     End = "stop"     // a text and the finish reason STOP
 	Cut      End = "cut"      // a text without a finish reason
 	Refuse   End = "refuse"   // an error that is not worth a retry
-	NoAnswer End = "noanswer" // the request is held until the client gives up
+	NoAnswer End = "noanswer" // no response until the client gives up
 )
 
-// Source finds the script for a conversation by the words of its user. The
-// error is told to the client.
-type Source func(words string) (Script, error)
+// Source returns the script for a conversation, which it finds by the user's text. Errors are
+// sent to the client.
+type Source func(prompt string) (Script, error)
 
 // Server is the HTTP handler.
 type Server struct {
 	Source Source
-	Log    io.Writer // one line of JSON a request
+	Log    io.Writer // one line of JSON per request
 
 	mu sync.Mutex
 }
 
 const maxBody = 64 << 20
 
-// method matches the part of a path that says what is asked, below any prefix.
+// method matches the model and the method at the end of a path, after any prefix.
 var method = regexp.MustCompile(`/v1(?:beta)?/models/([^/:]+):(\w+)$`)
 
 // entry is one line of the log.
@@ -65,14 +64,14 @@ type entry struct {
 	Model  string `json:"model,omitempty"`
 	Method string `json:"method"`
 	Script string `json:"script,omitempty"`
-	Turn   int    `json:"turn,omitempty"` // from 1
+	Turn   int    `json:"turn,omitempty"` // starts at 1
 	Of     int    `json:"of,omitempty"`
 	Did    string `json:"did,omitempty"`
 	Status int    `json:"status"`
 	Error  string `json:"error,omitempty"`
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP responds to one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := entry{Method: r.Method + " " + r.URL.Path, Status: http.StatusOK}
 	err := s.answer(w, r, &e)
@@ -86,7 +85,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Log.Write(append(line, '\n'))
 }
 
-// apiError is an error as the API words it.
+// apiError is an error in the format of the API.
 type apiError struct {
 	code            int
 	status, message string
@@ -96,9 +95,12 @@ func invalid(format string, args ...any) *apiError {
 	return &apiError{http.StatusBadRequest, "INVALID_ARGUMENT", fmt.Sprintf(format, args...)}
 }
 
-// body fits every API: each looks for its own part.
+// body returns an error body that suits every API, because each client reads only its own fields.
 func (e *apiError) body() map[string]any {
-	return map[string]any{"type": "error", "error": map[string]any{"code": e.code, "message": e.message, "status": e.status, "type": "invalid_request_error"}}
+	return map[string]any{
+		"type":  "error",
+		"error": map[string]any{"code": e.code, "message": e.message, "status": e.status, "type": "invalid_request_error"},
+	}
 }
 
 func hasKey(r *http.Request) bool {
@@ -120,7 +122,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry) *apiEr
 		return &apiError{http.StatusNotFound, "NOT_FOUND", "there is no such method"}
 	}
 	e.Model, e.Method = m[1], m[2]
-	// Read to its end, or the server would not notice that a client has gone.
+	// The server notices that a client has disconnected only after reading the whole body.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var req request
 	if err == nil {
@@ -145,5 +147,5 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry) *apiEr
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // a client that is gone has no use for it
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }

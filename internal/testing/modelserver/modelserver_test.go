@@ -27,20 +27,23 @@ var script = Script{
 	Usage: Usage{Prompt: 100, Candidates: 10, Thoughts: 4, Cached: 50, Total: 114},
 }
 
-func source(words string) (Script, error) {
-	if !strings.Contains(words, "mark") {
+func source(prompt string) (Script, error) {
+	if !strings.Contains(prompt, "mark") {
 		return Script{}, errors.New("no mark")
 	}
 	return script, nil
 }
 
-// talk is a conversation in which so many functions have been carried out.
+// talk returns a conversation in which the client has executed this many functions.
 func talk(done int) string {
 	contents := []any{map[string]any{"role": "user", "parts": []any{map[string]any{"text": "the mark"}}}}
 	for range done {
 		contents = append(contents,
 			map[string]any{"role": "model", "parts": []any{map[string]any{"functionCall": map[string]any{"name": "f"}}}},
-			map[string]any{"role": "user", "parts": []any{map[string]any{"functionResponse": map[string]any{"name": "f", "response": map[string]any{}}}}})
+			map[string]any{
+				"role":  "user",
+				"parts": []any{map[string]any{"functionResponse": map[string]any{"name": "f", "response": map[string]any{}}}},
+			})
 	}
 	body, _ := json.Marshal(map[string]any{
 		"contents": contents,
@@ -52,7 +55,11 @@ func talk(done int) string {
 func ask(t *testing.T, s *Server, path, body string) *http.Response {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
-	for name, value := range map[string]string{"x-goog-api-key": "dummy", "Content-Type": "application/json; charset=utf-8", "anthropic-version": "2023-06-01"} {
+	for name, value := range map[string]string{
+		"x-goog-api-key":    "dummy",
+		"Content-Type":      "application/json; charset=utf-8",
+		"anthropic-version": "2023-06-01",
+	} {
 		req.Header.Set(name, value)
 	}
 	w := httptest.NewRecorder()
@@ -99,8 +106,8 @@ func events(t *testing.T, r io.Reader) []answer {
 	return all
 }
 
-// Three requests play the script, and their usage adds up to what it says.
-func TestStreamPlaysTheScript(t *testing.T) {
+// Three requests play the whole script, and their token counts add up to the script's usage.
+func TestStreamedResponsesFollowTheScript(t *testing.T) {
 	var log bytes.Buffer
 	s := &Server{Source: source, Log: &log}
 	var total Usage
@@ -207,15 +214,15 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A request that is never answered ends when the client goes.
+// A request without a response ends when the client disconnects.
 func TestNoAnswer(t *testing.T) {
 	old := script
 	defer func() { script = old }()
 	script.End = NoAnswer
 	asked, ended := make(chan struct{}), make(chan struct{})
-	inner := &Server{Log: io.Discard, Source: func(words string) (Script, error) {
+	inner := &Server{Log: io.Discard, Source: func(prompt string) (Script, error) {
 		defer close(asked)
-		return source(words)
+		return source(prompt)
 	}}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
@@ -232,7 +239,7 @@ func TestNoAnswer(t *testing.T) {
 	go func() { <-asked; leave() }()
 	if resp, err := client.Do(req); err == nil {
 		resp.Body.Close()
-		t.Error("answered")
+		t.Error("got a response, want none")
 	}
 	<-ended
 }
@@ -274,7 +281,7 @@ func FuzzUsageAddsUp(f *testing.F) {
 		for k := range n {
 			p := u.part(k, n)
 			if p.Prompt < 0 || p.Candidates < 0 || p.Total < 0 {
-				t.Fatalf("a share below 0: %+v", p)
+				t.Fatalf("got a negative share %+v", p)
 			}
 			sum.Prompt += p.Prompt
 			sum.Candidates += p.Candidates

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// request is the part of a request that matters here.
+// request is the part of a request that the server reads.
 type request struct {
 	Contents []struct {
 		Role  string `json:"role"`
@@ -25,8 +25,8 @@ type request struct {
 	} `json:"generationConfig"`
 }
 
-// words is what the user said, the first thing first.
-func (r *request) words() string {
+// prompt returns the user's texts, in order.
+func (r *request) prompt() string {
 	var b strings.Builder
 	for _, c := range r.Contents {
 		if c.Role == "model" {
@@ -40,7 +40,7 @@ func (r *request) words() string {
 	return b.String()
 }
 
-// done counts the functions that have been carried out.
+// done returns the number of executed functions.
 func (r *request) done() int {
 	n := 0
 	for _, c := range r.Contents {
@@ -53,7 +53,7 @@ func (r *request) done() int {
 	return n
 }
 
-// schema is the JSON schema that the answer must fit, nil for none.
+// schema returns the JSON schema that the response must match, or nil.
 func (r *request) schema() json.RawMessage {
 	if s := r.GenerationConfig.ResponseJSONSchema; len(s) > 0 {
 		return s
@@ -61,7 +61,7 @@ func (r *request) schema() json.RawMessage {
 	return r.GenerationConfig.ResponseSchema
 }
 
-// size is the number of bytes of all texts.
+// size returns the number of bytes of all texts.
 func (r *request) size() int {
 	n := 0
 	for _, c := range r.Contents {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// responses is a request of OpenAI's Responses.
+// responses is a request to OpenAI's Responses API.
 type responses struct {
 	Model  string   `json:"model"`
 	Stream bool     `json:"stream"`
@@ -28,15 +28,15 @@ func (r *responses) calls() bool {
 	return r.Tools.have(plainTool) || r.Tools.have(bashTool) || r.coded()
 }
 
-// The client's shell: a function, or with later models one that JavaScript calls,
-// which is the argument of another tool.
+// The client's shell tools: a function, or, with later models, a function that JavaScript code
+// calls. The code is the argument of another tool.
 const (
 	plainTool = "exec_command"
 	codeTool  = "exec"
 	bashTool  = "bash" // of another client
 )
 
-// coded is whether the client takes JavaScript that calls its functions.
+// coded reports whether the client expects JavaScript that calls its functions.
 func (r *responses) coded() bool {
 	for _, one := range r.Input {
 		for _, space := range one.Tools {
@@ -48,7 +48,7 @@ func (r *responses) coded() bool {
 	return false
 }
 
-func (r *responses) words() string {
+func (r *responses) prompt() string {
 	var b strings.Builder
 	for _, one := range r.Input {
 		if one.Role == "user" {
@@ -67,7 +67,7 @@ func (r *responses) done() (n int) {
 	return n
 }
 
-// call has the client run a command.
+// call returns an item that makes the client run a command.
 func (r *responses) call(a said) map[string]any {
 	args, _ := json.Marshal(map[string]any{"cmd": a.command, "yield_time_ms": patience})
 	call := map[string]any{"id": "fc_" + a.id, "call_id": "call_" + a.id, "status": "completed"}
@@ -83,7 +83,7 @@ func (r *responses) call(a said) map[string]any {
 	return call
 }
 
-// patience is how long the client shall wait for a command, in milliseconds.
+// patience is how long the client waits for a command, in milliseconds.
 const patience = 30_000
 
 func (r *responses) say(w http.ResponseWriter, a said) {
@@ -96,7 +96,14 @@ func (r *responses) say(w http.ResponseWriter, a said) {
 		items = append(items, r.call(a))
 	}
 	answer := func(status string, output any) map[string]any {
-		return map[string]any{"id": "resp_" + a.id, "object": "response", "created_at": 0, "model": a.model, "status": status, "output": output}
+		return map[string]any{
+			"id":         "resp_" + a.id,
+			"object":     "response",
+			"created_at": 0,
+			"model":      a.model,
+			"status":     status,
+			"output":     output,
+		}
 	}
 	whole := answer("completed", items)
 	whole["usage"] = map[string]any{
@@ -113,7 +120,12 @@ func (r *responses) say(w http.ResponseWriter, a said) {
 	for i, item := range items {
 		event("response.output_item.added", map[string]any{"output_index": i, "item": item})
 		if item["type"] == "message" {
-			event("response.output_text.delta", map[string]any{"output_index": i, "content_index": 0, "item_id": item["id"], "delta": a.text})
+			event("response.output_text.delta", map[string]any{
+				"output_index":  i,
+				"content_index": 0,
+				"item_id":       item["id"],
+				"delta":         a.text,
+			})
 		}
 		event("response.output_item.done", map[string]any{"output_index": i, "item": item})
 	}

@@ -16,10 +16,12 @@ var anthropicRules = rules{
 	},
 	beta:    []string{"container", "context_management", "mcp_servers", "output_format", "speed"},
 	needs:   []string{"model", "max_tokens", "messages"},
-	unknown: "%s: Extra inputs are not permitted", missing: "%s: Field required", more: oddMessages,
+	unknown: "%s: Extra inputs are not permitted",
+	missing: "%s: Field required",
+	more:    oddMessages,
 }
 
-// block is a part of a message of Anthropic's.
+// block is a part of an Anthropic message.
 type block struct {
 	Type string  `json:"type"`
 	Text *string `json:"text"`
@@ -27,7 +29,7 @@ type block struct {
 	Use  string  `json:"tool_use_id"`
 }
 
-// oddMessages says what is wrong with the turns of a request to Anthropic.
+// oddMessages returns the error in the turns of a request to Anthropic, or "".
 func oddMessages(r *http.Request, body []byte) string {
 	var c struct {
 		MaxTokens float64 `json:"max_tokens"`
@@ -56,7 +58,7 @@ func oddMessages(r *http.Request, body []byte) string {
 			return fmt.Sprintf("messages.%d: unexpected role %q", i, m.Role)
 		}
 		var parts []block
-		_ = json.Unmarshal(m.Content, &parts) // a string holds no call and no result
+		_ = json.Unmarshal(m.Content, &parts) // a string has no call and no result
 		if why := oddBlocks(i, m.Role, parts, open); why != "" {
 			return why
 		}
@@ -64,8 +66,8 @@ func oddMessages(r *http.Request, body []byte) string {
 	return ""
 }
 
-// oddBlocks says what is wrong with the blocks of a message after the calls that
-// wait for their results.
+// oddBlocks returns the error in the blocks of a message, or "". open holds the calls that wait
+// for results.
 func oddBlocks(i int, role string, parts []block, open calls) string {
 	begun := false
 	var made []string
@@ -99,10 +101,12 @@ var chatRules = rules{
 		"verbosity", "web_search_options",
 	},
 	needs:   []string{"model", "messages"},
-	unknown: "Unrecognized request argument supplied: %s", missing: "Missing required parameter: '%s'.", more: oddChat,
+	unknown: "Unrecognized request argument supplied: %s",
+	missing: "Missing required parameter: '%s'.",
+	more:    oddChat,
 }
 
-// oddChat says what is wrong with a request to OpenAI's Chat.
+// oddChat returns the error in a request to OpenAI's Chat, or "".
 func oddChat(_ *http.Request, body []byte) string {
 	if why := refused(body); why != "" {
 		return why
@@ -151,10 +155,12 @@ var responsesRules = rules{
 		"stream", "stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
 	},
 	needs:   []string{"model", "input"},
-	unknown: "Unknown parameter: '%s'.", missing: "Missing required parameter: '%s'.", more: oddInput,
+	unknown: "Unknown parameter: '%s'.",
+	missing: "Missing required parameter: '%s'.",
+	more:    oddInput,
 }
 
-// oddInput says what is wrong with a request to OpenAI's Responses.
+// oddInput returns the error in a request to OpenAI's Responses, or "".
 func oddInput(_ *http.Request, body []byte) string {
 	if why := refused(body); why != "" {
 		return why
@@ -191,12 +197,17 @@ func oddInput(_ *http.Request, body []byte) string {
 }
 
 var geminiRules = rules{
-	fields:  []string{"cachedContent", "contents", "generationConfig", "safetySettings", "serviceTier", "store", "systemInstruction", "toolConfig", "tools"},
+	fields: []string{
+		"cachedContent", "contents", "generationConfig", "safetySettings", "serviceTier",
+		"store", "systemInstruction", "toolConfig", "tools",
+	},
 	needs:   []string{"contents"},
-	unknown: "Invalid JSON payload received. Unknown name \"%s\": Cannot find field.", missing: "* GenerateContentRequest.%s: contents is not specified", more: oddContents,
+	unknown: "Invalid JSON payload received. Unknown name \"%s\": Cannot find field.",
+	missing: "* GenerateContentRequest.%s: contents is not specified",
+	more:    oddContents,
 }
 
-// oddContents says what is wrong with the turns of a request to Gemini.
+// oddContents returns the error in the turns of a request to Gemini, or "".
 func oddContents(_ *http.Request, body []byte) string {
 	var c struct {
 		Contents []struct {
@@ -210,7 +221,7 @@ func oddContents(_ *http.Request, body []byte) string {
 	if err := json.Unmarshal(body, &c); err != nil {
 		return err.Error()
 	}
-	before := 0 // calls of the turn before
+	before := 0 // calls of the previous turn
 	for i, turn := range c.Contents {
 		made, answered := 0, 0
 		for _, p := range turn.Parts {

@@ -11,39 +11,38 @@ import (
 	"abl/roles/agent"
 )
 
-// The functions that an agent CLI offers to a Gemini model.
+// The functions that Gemini CLI offers to the model.
 const (
 	toolShell = "run_shell_command"
 	toolWrite = "write_file"
 )
 
-// mark is how a prompt says which call it is for.
+// mark matches the line of a prompt that names its call.
 var mark = regexp.MustCompile(`\[abl call (builder|verifier|generate|review|learnings|mistakes|improve) phase (\d{1,9}) iteration (\d{1,9}) attempt (\d{1,9})\]`)
 
-// Mark returns the line that the prompt of a call has to hold for Scenario to
-// find the call.
+// Mark returns the line that a call's prompt must contain so that Scenario finds the call.
 func Mark(role string, phase, iteration, attempt int) string {
 	return fmt.Sprintf("[abl call %s phase %d iteration %d attempt %d]", role, phase, iteration, attempt)
 }
 
-// Places are the paths in a role's container that a scripted model speaks of.
+// Places holds the paths inside a role's container that a script uses.
 type Places struct {
 	Workspaces map[string]string // by role
 	AppURL     string
 }
 
-// Scenario plays a scenario as a model: the last mark in the conversation says
-// which of its calls.
+// Scenario returns a source that plays the calls of a scenario. The last mark in the conversation
+// selects the call.
 func Scenario(s agent.Scenario, places Places, now func() time.Time) Source {
-	return func(words string) (Script, error) {
-		all := mark.FindAllStringSubmatch(words, -1)
+	return func(prompt string) (Script, error) {
+		all := mark.FindAllStringSubmatch(prompt, -1)
 		if all == nil {
-			return Script{}, fmt.Errorf("no \"[abl call ROLE phase N iteration N attempt N]\" stands in the conversation")
+			return Script{}, fmt.Errorf("the conversation does not contain \"[abl call ROLE phase N iteration N attempt N]\"")
 		}
-		m := all[len(all)-1] // a prompt ends in its own
+		m := all[len(all)-1] // a prompt ends with its own mark
 		var n [3]int
 		for i := range n {
-			n[i], _ = strconv.Atoi(m[i+2]) // the pattern lets only digits through
+			n[i], _ = strconv.Atoi(m[i+2]) // the pattern allows only digits
 		}
 		c, ok := s.Pick(m[1], n[0], n[1], n[2])
 		if !ok {
@@ -52,7 +51,7 @@ func Scenario(s agent.Scenario, places Places, now func() time.Time) Source {
 		v := agent.Values{Phase: n[0], Iteration: n[1], Step: n[1], Time: now(), AppURL: places.AppURL}
 		dir, ok := places.Workspaces[c.Role]
 		if !ok {
-			dir = places.Workspaces["builder"] // a step of learning works where the Builder does
+			dir = places.Workspaces["builder"] // a learning step runs in the Builder's workspace
 		}
 		t := turns{call: c, values: v, dir: dir}
 		for i, step := range c.Steps {
@@ -62,12 +61,12 @@ func Scenario(s agent.Scenario, places Places, now func() time.Time) Source {
 	}
 }
 
-// turns gathers a call as function calls.
+// turns collects the function calls of a scripted call.
 type turns struct {
 	call   agent.ScriptCall
 	values agent.Values
 	dir    string
-	said   string // goes with the next function call
+	said   string // sent with the next function call
 	list   []Turn
 }
 
@@ -84,13 +83,14 @@ func (t *turns) write(name, text string) {
 	t.function(toolWrite, map[string]any{"file_path": path.Join(t.dir, name), "content": text})
 }
 
-// builds are the files that the CLI's write_file refuses to write, by name or
-// extension, since they are run by build tools.
+// builds matches the names of files that the CLI's write_file refuses to write, because build
+// tools run them.
 var builds = regexp.MustCompile(`(?i)^(build|workspace|module\.bazel|\.bazelrc|\.blazerc|(gnu)?makefile|cmakelists\.txt|` +
 	`package(-lock)?\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|setup\.(py|cfg)|pyproject\.toml|go\.(mod|sum|work)|` +
 	`cargo\.(toml|lock)|pom\.xml|(docker|container)file(\..+)?|.+\.(bazel|bzl|bzlmod|gradle|kts|mk|cmake))$`)
 
-// file writes a step's file; one that write_file refuses is put in its place by the shell.
+// file writes a file of a step. If write_file refuses its name, it writes another file and moves
+// it with the shell.
 func (t *turns) file(number int, name, text string) {
 	if !builds.MatchString(path.Base(name)) {
 		t.write(name, text)
@@ -101,7 +101,7 @@ func (t *turns) file(number int, name, text string) {
 	t.shell(fmt.Sprintf("mkdir -p %s && mv -f %s %s", quote(path.Dir(name)), part, quote(name)), "Write a build file")
 }
 
-// step turns one step into the function calls that do it.
+// step adds the function calls that carry out one step.
 func (t *turns) step(number int, s agent.Step) {
 	switch s.Kind() {
 	case "say":
@@ -114,7 +114,8 @@ func (t *turns) step(number int, s agent.Step) {
 	case "append":
 		part := fmt.Sprintf(".abl-append-%d", number)
 		t.write(part, t.values.Fill(s.Text))
-		t.shell(fmt.Sprintf("mkdir -p %s && cat %s >> %s && rm %[2]s", quote(path.Dir(s.Append)), part, quote(s.Append)), "Append to a file")
+		t.shell(fmt.Sprintf("mkdir -p %s && cat %s >> %s && rm %[2]s",
+			quote(path.Dir(s.Append)), part, quote(s.Append)), "Append to a file")
 	case "delete":
 		t.shell("rm -rf "+quote(s.Delete), "Delete")
 	case "run":
@@ -128,8 +129,8 @@ func (t *turns) step(number int, s agent.Step) {
 	}
 }
 
-// run runs a command. The CLI refuses substitutions in a command line, so a
-// command with one goes into a file, as does one of several lines.
+// run runs a command. The CLI refuses substitutions in a command line, so a command with one is
+// written to a file, as is a command with several lines.
 func (t *turns) run(number int, command string) {
 	if !strings.ContainsAny(command, "`\n") && !strings.Contains(command, "$(") &&
 		!strings.Contains(command, "<(") && !strings.Contains(command, ">(") {
@@ -162,13 +163,16 @@ func (t *turns) script() Script {
 	}
 	return Script{
 		Name:  fmt.Sprintf("%s phase %d iteration %d attempt %d", c.Role, c.Phase, c.Iteration, c.Attempt),
-		Turns: t.list, Final: final, End: end, Usage: sum(c.Usage),
+		Turns: t.list,
+		Final: final,
+		End:   end,
+		Usage: sum(c.Usage),
 	}
 }
 
 // sum adds the usage of all models up: the CLI asks the one that it was given.
 func sum(all []agent.ScriptUsage) Usage {
-	told := func(n *int64) int64 {
+	value := func(n *int64) int64 {
 		if n == nil {
 			return 0
 		}
@@ -176,15 +180,15 @@ func sum(all []agent.ScriptUsage) Usage {
 	}
 	var u Usage
 	for _, m := range all {
-		u.Prompt += told(m.Input)
-		u.Candidates += told(m.Candidates)
-		u.Thoughts += told(m.Thoughts)
-		u.Cached += told(m.Cached)
-		u.Tool += told(m.Tool)
+		u.Prompt += value(m.Input)
+		u.Candidates += value(m.Candidates)
+		u.Thoughts += value(m.Thoughts)
+		u.Cached += value(m.Cached)
+		u.Tool += value(m.Tool)
 		if m.Total != nil {
 			u.Total += *m.Total
 		} else {
-			u.Total += told(m.Input) + told(m.Candidates) + told(m.Thoughts) + told(m.Tool)
+			u.Total += value(m.Input) + value(m.Candidates) + value(m.Thoughts) + value(m.Tool)
 		}
 	}
 	return u

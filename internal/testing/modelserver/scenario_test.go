@@ -32,30 +32,38 @@ func find(t *testing.T, c agent.ScriptCall, dir string) Script {
 	return script
 }
 
-func TestSourceRefuses(t *testing.T) {
+func TestSourceRefusesConversationWithoutCall(t *testing.T) {
 	s := agent.Scenario{Calls: []agent.ScriptCall{{Role: "builder", Phase: 1}}}
 	source := Scenario(s, Places{}, now)
-	for words, want := range map[string]string{
-		"hello":                       `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
-		Mark("tester", 1, 1, 1):       `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
+	for prompt, want := range map[string]string{
+		"hello":                       `the conversation does not contain "[abl call ROLE phase N iteration N attempt N]"`,
+		Mark("tester", 1, 1, 1):       `the conversation does not contain "[abl call ROLE phase N iteration N attempt N]"`,
 		Mark("verifier", 1, 1, 1):     "the scenario has no call for [abl call verifier phase 1 iteration 1 attempt 1]",
 		Mark("builder", 2, 3, 4):      "the scenario has no call for [abl call builder phase 2 iteration 3 attempt 4]",
-		"[abl call builder phase 1 ]": `no "[abl call ROLE phase N iteration N attempt N]" stands in the conversation`,
+		"[abl call builder phase 1 ]": `the conversation does not contain "[abl call ROLE phase N iteration N attempt N]"`,
 	} {
-		if _, err := source(words); err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", words, err, want)
+		if _, err := source(prompt); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", prompt, err, want)
 		}
 	}
 }
 
 func TestScriptEndsAndUsage(t *testing.T) {
 	n := func(i int64) *int64 { return &i }
-	usage := []agent.ScriptUsage{{Model: "a", Count: tokens.Count{Input: n(5), Candidates: n(2), Total: n(9)}}, {Model: "b", Count: tokens.Count{Input: n(1), Thoughts: n(3)}}}
+	usage := []agent.ScriptUsage{
+		{Model: "a", Count: tokens.Count{Input: n(5), Candidates: n(2), Total: n(9)}},
+		{Model: "b", Count: tokens.Count{Input: n(1), Thoughts: n(3)}},
+	}
 	for end, want := range map[agent.End]End{
 		"": Stop, agent.EndOK: Stop, agent.EndSilent: Cut,
 		agent.EndError: Refuse, agent.EndHang: NoAnswer, agent.EndCrash: Stop,
 	} {
-		got := find(t, agent.ScriptCall{Role: "builder", End: end, Usage: usage, Steps: []agent.Step{{Say: str("bye {{phase}}")}}}, "/w")
+		got := find(t, agent.ScriptCall{
+			Role:  "builder",
+			End:   end,
+			Usage: usage,
+			Steps: []agent.Step{{Say: str("bye {{phase}}")}},
+		}, "/w")
 		if got.End != want || got.Name != "builder phase 1 iteration 2 attempt 1" || end != agent.EndCrash && got.Final != "bye 1\n" {
 			t.Errorf("%q: got %+v", end, got)
 		}
@@ -68,7 +76,7 @@ func TestScriptEndsAndUsage(t *testing.T) {
 	}
 }
 
-// carryOut does what a CLI does with the calls, as strict as it is about them.
+// carryOut executes the calls like the CLI does, with the same checks.
 func carryOut(t *testing.T, dir string, turns []Turn) (output string) {
 	t.Helper()
 	for _, turn := range turns {
@@ -109,7 +117,7 @@ func carryOut(t *testing.T, dir string, turns []Turn) (output string) {
 }
 
 // Both ways of playing a call leave the same files.
-func TestScriptDoesWhatPlayDoes(t *testing.T) {
+func TestScriptHasTheEffectsOfPlay(t *testing.T) {
 	call := agent.ScriptCall{Role: "builder", Steps: []agent.Step{
 		{Say: str("hello")},
 		{Write: "it's/a file", Text: "one\n{{iteration}}\n", Mode: "0755"},
@@ -132,18 +140,18 @@ func TestScriptDoesWhatPlayDoes(t *testing.T) {
 	direct.Phase, direct.Iteration, direct.Attempt = 1, 2, 1
 	p := agent.Player{Call: direct, AppURL: "http://app:3000", Dir: played, Out: io.Discard, Now: now}
 	if code := p.Play(t.Context()); code != 0 {
-		t.Fatalf("played: %d", code)
+		t.Fatalf("got exit code %d from Play, want 0", code)
 	}
 	output := carryOut(t, called, find(t, call, called).Turns)
 	if !strings.Contains(output, "exit status 3\n") || !strings.Contains(output, "exit status 4\n") {
-		t.Errorf("exit codes are lost: %.300s", output)
+		t.Errorf("output lacks the exit codes: %.300s", output)
 	}
-	if diff := cmp.Diff(tree(t, played), tree(t, called)); diff != "" {
+	if diff := cmp.Diff(readTree(t, played), readTree(t, called)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func tree(t *testing.T, dir string) map[string]string {
+func readTree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// How deep and how long an instance can get.
+// The largest depth and size of an instance.
 const (
 	maxSchema = 32
 	maxItems  = 4
 )
 
-// schema is the part of JSON Schema that clients of this API use.
+// schema is the part of JSON Schema that the clients of this API use.
 type schema struct {
 	Type       any                `json:"type"`
 	Enum       []any              `json:"enum"`
@@ -23,7 +23,7 @@ type schema struct {
 	Minimum    *float64           `json:"minimum"`
 }
 
-// instance returns a small value that fits the schema.
+// instance returns a small value that matches the schema.
 func (s *schema) instance(depth int) any {
 	switch {
 	case s == nil || depth > maxSchema:
@@ -38,7 +38,7 @@ func (s *schema) instance(depth int) any {
 	switch s.kind() {
 	case "array":
 		list := []any{}
-		n, _ := s.MinItems.Int64() // none is 0
+		n, _ := s.MinItems.Int64() // 0 if it is missing
 		for range min(n, maxItems) {
 			list = append(list, s.Items.instance(depth+1))
 		}
@@ -62,7 +62,8 @@ func (s *schema) instance(depth int) any {
 	return object
 }
 
-// kind is the type in lower case, as one API writes it; the first of several.
+// kind returns the type in lower case, because one API writes it in upper case. If there are
+// several types, it returns the first.
 func (s *schema) kind() string {
 	switch t := s.Type.(type) {
 	case string:

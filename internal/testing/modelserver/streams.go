@@ -8,25 +8,25 @@ import (
 	"slices"
 )
 
-// The troubles of an answer that began well: a stream with some words of the model, then this.
-// A client may take the words for the answer.
+// Troubles in the middle of a stream: the response starts with some text of the model, then this
+// happens. A client may take the text for the whole response.
 const (
-	Unended Trouble = "unended" // nothing more, not even the end that the API asks for
+	Unended Trouble = "unended" // the stream stops without the end that the API requires
 	Erring  Trouble = "erring"  // an error of the provider
 	Jumbled Trouble = "jumbled" // an event that is not JSON
-	Limited Trouble = "limited" // the end at a limit of tokens
+	Limited Trouble = "limited" // the end at a token limit
 
 	Declined Trouble = "declined" // the end by a filter, or by the model itself
 
-	// A complete answer without a word and without the use of a tool.
+	// Blank is a complete response without text or tool use.
 	Blank Trouble = "blank"
 )
 
-// words are an API's events: some words of the model, an error, the end at a limit of tokens,
-// the end of an answer that was declined, and a complete answer without a word.
-type words struct{ begin, erring, limited, declined, blank []string }
+// samples holds the events of an API: text of the model, an error, the end at a token limit, the
+// end of a declined response, and a complete response without text.
+type samples struct{ begin, erring, limited, declined, blank []string }
 
-var googleWords = words{
+var googleSamples = samples{
 	begin:  []string{`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"All is done."}]}}],"usageMetadata":{"promptTokenCount":70,"totalTokenCount":70}}`},
 	erring: []string{`{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`},
 	limited: []string{`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":" And"}]},"finishReason":"MAX_TOKENS"}],` +
@@ -39,7 +39,7 @@ var googleWords = words{
 const anthropicStart = `{"type":"message_start","message":{"id":"msg_cut","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,` +
 	`"usage":{"input_tokens":70,"cache_read_input_tokens":0,"cache_creation_input_tokens":0,"output_tokens":1}}}`
 
-var anthropicWords = words{
+var anthropicSamples = samples{
 	begin: []string{
 		anthropicStart,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
@@ -65,7 +65,7 @@ var anthropicWords = words{
 
 const responsesStart = `{"type":"response.created","response":{"id":"resp_cut","object":"response","created_at":0,"model":"m","status":"in_progress","output":[]}}`
 
-var responsesWords = words{
+var responsesSamples = samples{
 	begin: []string{
 		responsesStart,
 		`{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"msg_cut","role":"assistant","status":"in_progress","content":[]}}`,
@@ -81,7 +81,7 @@ var responsesWords = words{
 		`"usage":{"input_tokens":70,"output_tokens":9,"total_tokens":79}}}`},
 }
 
-var chatWords = words{
+var chatSamples = samples{
 	begin:  []string{`{"id":"chatcmpl-cut","object":"chat.completion.chunk","created":0,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"All is done."},"finish_reason":null}]}`},
 	erring: []string{`{"error":{"message":"The model is overloaded.","type":"server_error","param":null,"code":null}}`},
 	limited: []string{
@@ -100,22 +100,25 @@ var chatWords = words{
 	},
 }
 
-// eventName matches the type that names an event, with the APIs that have one.
+// eventName matches the type that names an event, in the APIs that name events.
 var eventName = regexp.MustCompile(`^{"type":"([a-z._]+)"`)
 
-// play plays a trouble of an answer that began well, in the words of the API at the path.
+// play sends a stream with the trouble in the format of the API at the path.
 func (t Trouble) play(w http.ResponseWriter, path string) {
-	say := googleWords
+	say := googleSamples
 	switch wireOf(path).(type) {
 	case *messages:
-		say = anthropicWords
+		say = anthropicSamples
 	case *responses:
-		say = responsesWords
+		say = responsesSamples
 	case *chat:
-		say = chatWords
+		say = chatSamples
 	}
 	ends := map[Trouble][]string{
-		Erring: say.erring, Limited: say.limited, Declined: say.declined, Jumbled: {`{"candidates": [ this is no JSON`},
+		Erring:   say.erring,
+		Limited:  say.limited,
+		Declined: say.declined,
+		Jumbled:  {`{"candidates": [ this is no JSON`},
 	}
 	events := slices.Concat(say.begin, ends[t])
 	if t == Blank {
@@ -126,7 +129,7 @@ func (t Trouble) play(w http.ResponseWriter, path string) {
 		if name := eventName.FindStringSubmatch(e); name != nil {
 			fmt.Fprintf(w, "event: %s\n", name[1])
 		}
-		_, _ = io.WriteString(w, "data: "+e+"\n\n") // a client that is gone has no use for it
+		_, _ = io.WriteString(w, "data: "+e+"\n\n") // the client may have disconnected
 		_ = http.NewResponseController(w).Flush()
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"abl/internal/outcome"
 )
 
-// The gateway reads in the words of each API what a trouble is meant to be.
-func TestAnswersThatBeginWell(t *testing.T) {
+// The gateway recognizes each trouble in the format of each API.
+func TestGatewayRecognizesTroublesInAStream(t *testing.T) {
 	paths := map[meter.API]string{
 		meter.Gemini: "/v1beta/models/m:streamGenerateContent", meter.Anthropic: "/v1/messages",
 		meter.Responses: "/v1/responses", meter.Chat: "/v1/chat/completions",
@@ -21,10 +21,10 @@ func TestAnswersThatBeginWell(t *testing.T) {
 	for _, c := range []struct {
 		trouble        Trouble
 		failed, broken bool
-		ends           []outcome.Outcome // of the words for its end
+		ends           []outcome.Outcome // expected classes of the finish reason
 	}{
 		{Unended, false, false, nil},
-		{Erring, true, false, []outcome.Outcome{outcome.Unavailable}}, // Responses has a status besides
+		{Erring, true, false, []outcome.Outcome{outcome.Unavailable}}, // Responses also has a status
 		{Jumbled, false, true, nil},
 		{Limited, false, false, []outcome.Outcome{outcome.Cut}},
 		{Declined, false, false, []outcome.Outcome{outcome.Filtered}},
@@ -46,7 +46,7 @@ func TestAnswersThatBeginWell(t *testing.T) {
 				}
 				switch finish := m.Finish(); {
 				case finish == "" && (c.trouble == Limited || c.trouble == Declined || c.trouble == Blank), finish != "" && !slices.Contains(c.ends, meter.OfFinish(finish)):
-					t.Errorf("got the end %q, want one of %q", finish, c.ends)
+					t.Errorf("got the finish reason %q, want one of %q", finish, c.ends)
 				}
 			})
 		}

@@ -10,20 +10,19 @@ import (
 	"slices"
 )
 
-// rules are what an API's documents ask of every request. They are this server's
-// own and not those of abl's gateway, so that each finds out what the other missed.
+// rules lists what an API's documentation requires of every request. abl's gateway has its own
+// rules, so that each can reveal a mistake of the other.
 type rules struct {
-	headers []string // that have to be there
-	fields  []string // all of the outermost level
-	beta    []string // those of them that the header anthropic-beta opens
-	needs   []string // those of them that have to be there
-	unknown string   // what the API says of another, given its name
-	missing string   // and of one that is not there
+	headers []string // required
+	fields  []string // all top-level fields
+	beta    []string // top-level fields that the header anthropic-beta enables
+	needs   []string // required top-level fields
+	unknown string   // the API's message for an unknown field, given its name
+	missing string   // the API's message for a missing field
 	more    func(r *http.Request, body []byte) string
 }
 
-// strict is the refusal with which the real API would answer a request, nil where
-// it would take it.
+// strict returns the error with which the real API refuses a request, or nil.
 func (l rules) strict(r *http.Request, body []byte) *apiError {
 	for _, name := range l.headers {
 		if r.Header.Get(name) == "" {
@@ -53,11 +52,10 @@ func (l rules) strict(r *http.Request, body []byte) *apiError {
 	return nil
 }
 
-// reasoning are OpenAI's models that think before they answer, which refuse what
-// the others take.
+// reasoning matches the OpenAI models with reasoning, which refuse some settings of other models.
 var reasoning = regexp.MustCompile(`^(o[1-9]|gpt-[5-9])`)
 
-// set are the settings that such a model refuses.
+// set holds the settings that such a model refuses.
 type set struct {
 	Model     string   `json:"model"`
 	MaxTokens *int64   `json:"max_tokens"`
@@ -71,7 +69,7 @@ type set struct {
 	Effort string `json:"reasoning_effort"`
 }
 
-// refused says which setting the model of a request refuses.
+// refused returns the error for the first setting that the model of a request refuses, or "".
 func refused(body []byte) string {
 	var s set
 	if json.Unmarshal(body, &s) != nil || !reasoning.MatchString(s.Model) {
@@ -94,10 +92,10 @@ func refused(body []byte) string {
 	return ""
 }
 
-// calls are those of tools whose results are still to come.
+// calls holds the ids of tool calls without a result.
 type calls map[string]bool
 
-// answer takes a result; false when nobody called for it.
+// answer removes the call of a result. It returns false if there is no such call.
 func (c calls) answer(id string) bool {
 	if !c[id] {
 		return false

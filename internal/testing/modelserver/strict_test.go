@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// What an API's documents forbid is refused in words that say what it is.
-func TestRefusesWhatTheAPIsRefuse(t *testing.T) {
+// Each request that an API's documentation forbids is refused with a message that names the
+// mistake.
+func TestForbiddenRequestsAreRefused(t *testing.T) {
 	const claude, say, chat, gem = "/v1/messages", "/v1/responses", "/v1/chat/completions", "/v1beta/models/m:generateContent"
 	const ask = `{"role":"user","content":"the mark"}`
 	msgs := func(turns string) string { return `{"model":"m","max_tokens":99,"messages":[` + turns + `]}` }
@@ -32,7 +33,12 @@ func TestRefusesWhatTheAPIsRefuse(t *testing.T) {
 		{claude, "", msgs(useTurn), "unexpected role"},
 		{claude, "", msgs(`{"role":"system","content":"x"}`), "unexpected role"},
 		{claude, "", msgs(ask + "," + useTurn + "," + ask), "without `tool_result`"},
-		{claude, "", msgs(ask + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t9"}]}`), "unexpected `tool_use_id`"},
+		{
+			claude,
+			"",
+			msgs(ask + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t9"}]}`),
+			"unexpected `tool_use_id`",
+		},
 		{claude, "", msgs(`{"role":"user","content":[{"type":"text","text":""}]}`), "non-empty"},
 		{chat, "", talks("gpt-4o", `"max_tokens":9,"temperature":0,`, ask), ""},
 		{chat, "", talks("gpt-5.1", `"max_completion_tokens":9,`, ask), ""},
@@ -59,11 +65,20 @@ func TestRefusesWhatTheAPIsRefuse(t *testing.T) {
 		{gem, "", `{"messages":[],"contents":[` + part("user", `{"text":"x"}`) + `]}`, "Unknown name"},
 		{gem, "", `{"contents":[` + part("assistant", `{"text":"x"}`) + `]}`, "valid role"},
 		{gem, "", `{"contents":[` + part("user", ``) + `]}`, "must not be empty"},
-		{gem, "", `{"contents":[` + part("user", `{"text":"x"}`) + "," + part("model", `{"functionCall":{}}`) + "," + part("user", `{"text":"x"}`) + `]}`, "number of function response parts"},
+		{
+			gem,
+			"",
+			`{"contents":[` + part("user", `{"text":"x"}`) + "," + part("model", `{"functionCall":{}}`) + "," + part("user", `{"text":"x"}`) + `]}`,
+			"number of function response parts",
+		},
 		{gem, "", `{"contents":[` + part("model", `{"functionCall":{}}`) + `]}`, "immediately after"},
 	} {
 		req := httptest.NewRequestWithContext(t.Context(), "POST", c.path, strings.NewReader(c.body))
-		for name, value := range map[string]string{"Authorization": "Bearer k", "Content-Type": "application/json", "anthropic-version": "2023-06-01"} {
+		for name, value := range map[string]string{
+			"Authorization":     "Bearer k",
+			"Content-Type":      "application/json",
+			"anthropic-version": "2023-06-01",
+		} {
 			if c.headers != "-"+name {
 				req.Header.Set(name, value)
 			}
@@ -73,7 +88,7 @@ func TestRefusesWhatTheAPIsRefuse(t *testing.T) {
 		s.ServeHTTP(w, req)
 		got := w.Body.String()
 		if c.want == "" && w.Code != 200 || c.want != "" && (w.Code != 400 || !strings.Contains(got, c.want)) {
-			t.Errorf("%s %s: %d %s, want %q", c.path, c.body, w.Code, got, c.want)
+			t.Errorf("%s %s: got %d %s, want %q", c.path, c.body, w.Code, got, c.want)
 		}
 	}
 }

@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// Trouble is a way in which a provider fails a request: a status, with a
-// Retry-After in seconds behind it ("429 2"), or one of the words below.
+// Trouble is a failure of a provider: an HTTP status, with an optional Retry-After in seconds
+// ("429 2"), or one of the constants below.
 type Trouble string
 
-// The troubles that are no status. "" is none.
+// The troubles that are not a status. "" means no trouble.
 const (
-	Half    Trouble = "half"    // an answer that stops in its middle
-	Silence Trouble = "silence" // no answer while the client waits
-	Reset   Trouble = "reset"   // the connection is closed in place of an answer
-	Slow    Trouble = "slow"    // a byte now and then, without an end
-	Garbled Trouble = "garbled" // JSON, and nothing of the API's
+	Half    Trouble = "half"    // a response that stops in the middle
+	Silence Trouble = "silence" // no response while the client waits
+	Reset   Trouble = "reset"   // the connection is closed without a response
+	Slow    Trouble = "slow"    // a byte now and then, without end
+	Garbled Trouble = "garbled" // JSON that is not in the API's format
 	Daily   Trouble = "daily"   // the day's quota is used up
-	Broke   Trouble = "broke"   // nobody has paid
-	Forged  Trouble = "forged"  // the key is refused with the status of a bad request
-	TooLong Trouble = "toolong" // the prompt is longer than the model takes
-	TooBig  Trouble = "toobig"  // the request has more bytes than the API takes
+	Broke   Trouble = "broke"   // the account has no credit
+	Forged  Trouble = "forged"  // the key is refused with status 400
+	TooLong Trouble = "toolong" // the prompt is longer than the model's limit
+	TooBig  Trouble = "toobig"  // the request is larger than the API's limit
 	NoModel Trouble = "nomodel" // the provider does not have the model
 	Loaded  Trouble = "loaded"  // the model is overloaded
-	Page    Trouble = "page"    // a web page, as of a proxy or a portal
+	Page    Trouble = "page"    // a web page, like that of a proxy or a portal
 	Empty   Trouble = "empty"   // a stream without an event
 )
 
-// Troubled is a provider in trouble: Plan says what befalls the nth request, from 1
-// on, for a model; what nothing befalls goes to Then.
+// Troubled is a provider with troubles. Plan returns the trouble of the nth request for a model,
+// counted from 1. A request without one goes to Then.
 type Troubled struct {
 	Plan func(n int64, model string) Trouble
 	Then http.Handler
 	n    atomic.Int64
 }
 
-// Asked is how many requests came.
+// Asked returns the number of requests.
 func (s *Troubled) Asked() int64 { return s.n.Load() }
 
 // ServeHTTP implements http.Handler.
@@ -49,7 +49,7 @@ func (s *Troubled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		model = m[1]
 	}
 	if t := s.Plan(s.n.Add(1), model); t != "" {
-		// Read to its end, or the server would not notice that a client has gone.
+		// The server notices that a client has disconnected only after reading the whole body.
 		_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxBody))
 		t.ServeHTTP(w, r)
 		return
@@ -57,7 +57,7 @@ func (s *Troubled) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Then.ServeHTTP(w, r)
 }
 
-// ServeHTTP answers every request with the trouble.
+// ServeHTTP responds to every request with the trouble.
 func (t Trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch t {
 	case Half:
@@ -90,7 +90,7 @@ func (t Trouble) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// drip sends white space, which begins every JSON text, for as long as somebody reads.
+// drip sends white space, which is valid before JSON, until the client disconnects.
 func drip(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	tick := time.NewTicker(200 * time.Millisecond)

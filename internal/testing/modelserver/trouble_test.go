@@ -14,14 +14,19 @@ func TestTroubled(t *testing.T) {
 	then := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fine") })
 	for _, c := range []struct {
 		trouble Trouble
-		status  int // 0: there is no whole answer
+		status  int // 0: no complete response
 		after   string
 		says    string
 	}{
 		{"429", 429, "", "RESOURCE_EXHAUSTED"}, {"429 7", 429, "7", `"retryDelay":"7s"`}, {"500", 500, "", "INTERNAL"}, {"odd", 500, "", "played"},
 		{Half, 0, "", ""}, {Silence, 0, "", ""}, {Reset, 0, "", ""}, {Slow, 0, "", ""},
 		{Garbled, 200, "", "hello"}, {Daily, 429, "", "PerDay"}, {Broke, 403, "", "BILLING"}, {Forged, 400, "", "API_KEY_INVALID"}, {TooLong, 400, "", "token count"},
-		{"429 90000", 429, "90000", `"retryDelay":"90000s"`}, {TooBig, 400, "", "payload size"}, {NoModel, 404, "", "NOT_FOUND"},
+		{
+			"429 90000",
+			429,
+			"90000",
+			`"retryDelay":"90000s"`,
+		}, {TooBig, 400, "", "payload size"}, {NoModel, 404, "", "NOT_FOUND"},
 		{Loaded, 503, "", "UNAVAILABLE"}, {Page, 200, "", "<html>"}, {Empty, 200, "", ""},
 	} {
 		t.Run(string(c.trouble), func(t *testing.T) {
@@ -36,17 +41,17 @@ func TestTroubled(t *testing.T) {
 			defer server.Close()
 			status, after, text := post(t, server.URL, c.trouble)
 			if status != c.status || after != c.after || !strings.Contains(text, c.says) {
-				t.Errorf("%d, %q, %q", status, after, text)
+				t.Errorf("got status %d, Retry-After %q, body %q", status, after, text)
 			}
 			if status, _, text := post(t, server.URL, c.trouble); status != 200 || text != "fine" || s.Asked() != 2 {
-				t.Errorf("the second request: %d, %q, %d asked", status, text, s.Asked())
+				t.Errorf("second request: got status %d, body %q, %d requests", status, text, s.Asked())
 			}
 		})
 	}
 }
 
-// Each API words the same trouble in its own way.
-func TestTroubleInTheWordsOfEachAPI(t *testing.T) {
+// Each API has its own format for the same trouble.
+func TestTroubleHasTheFormatOfEachAPI(t *testing.T) {
 	for _, c := range []struct {
 		path    string
 		trouble Trouble
@@ -72,12 +77,12 @@ func TestTroubleInTheWordsOfEachAPI(t *testing.T) {
 		w := httptest.NewRecorder()
 		c.trouble.ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, nil))
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
-			t.Errorf("%s at %s: %d %s, want %d and %s", c.trouble, c.path, w.Code, w.Body, c.status, c.says)
+			t.Errorf("%s at %s: got %d %s, want %d and %s", c.trouble, c.path, w.Code, w.Body, c.status, c.says)
 		}
 	}
 }
 
-// post makes a request, and gives up soon where an answer would never end.
+// post sends a request. It gives up early if the response would never end.
 func post(t *testing.T, at string, trouble Trouble) (status int, after, text string) {
 	patience := time.Minute
 	if trouble == Silence || trouble == Slow {

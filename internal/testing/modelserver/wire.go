@@ -10,28 +10,27 @@ import (
 	"strings"
 )
 
-// wire is an API beside Gemini's. A conversation with it uses one function of the
-// client's, its shell: what a script says in Gemini's functions is said as a
-// command.
+// wire is an API other than Gemini's. A conversation uses only the client's shell tool: the
+// server translates the script's Gemini functions into commands.
 type wire interface {
 	spoken
 	asked() (model string, stream bool)
 	rules() rules
-	calls() bool // whether the client has declared its shell: a question beside the task has not
-	// say writes an answer, as events where they are asked for.
+	calls() bool // whether the client has declared its shell; side questions of a client have none
+	// say writes a response, as events if the client asked for a stream.
 	say(w http.ResponseWriter, a said)
 }
 
-// said is an answer in no API's words.
+// said is a response independent of the API.
 type said struct {
 	id, model, text string
-	command         string // for the client's shell; "" in the last answer
-	unended         bool   // without the end that the API asks for
+	command         string // for the client's shell; "" in the last response
+	unended         bool   // without the end that the API requires
 	stream          bool
 	usage           Usage
 }
 
-// wireOf is a new conversation of the API that a path belongs to, nil for none.
+// wireOf returns a new conversation for the API that a path belongs to, or nil.
 func wireOf(path string) wire {
 	switch {
 	case strings.HasSuffix(path, "/v1/messages"):
@@ -44,7 +43,7 @@ func wireOf(path string) wire {
 	return nil
 }
 
-// wire answers a request of such an API.
+// wire responds to a request of such an API.
 func (s *Server) wire(w http.ResponseWriter, r *http.Request, e *entry, c wire) *apiError {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
@@ -89,7 +88,7 @@ func (s *Server) wire(w http.ResponseWriter, r *http.Request, e *entry, c wire) 
 	return nil
 }
 
-// shell says a function of Gemini's CLI as a command.
+// shell returns a command with the effect of a Gemini CLI function.
 func shell(t Turn) string {
 	arg := func(name string) string {
 		s, _ := t.Args[name].(string)
@@ -103,17 +102,18 @@ func shell(t Turn) string {
 		return "cat " + quote(arg("file_path"))
 	case "write_file":
 		file := arg("file_path")
-		return fmt.Sprintf("mkdir -p %s && printf %%s %s | base64 -d > %s", quote(path.Dir(file)), base64.StdEncoding.EncodeToString([]byte(arg("content"))), quote(file))
+		return fmt.Sprintf("mkdir -p %s && printf %%s %s | base64 -d > %s",
+			quote(path.Dir(file)), base64.StdEncoding.EncodeToString([]byte(arg("content"))), quote(file))
 	}
 	return "echo " + quote("no such function: "+t.Name)
 }
 
-// input is what the model read, output what it wrote with its thoughts.
+// input returns the tokens that the model read, output those that it wrote, with its thoughts.
 func (u Usage) input() int64  { return u.Prompt + u.Tool }
 func (u Usage) output() int64 { return u.Candidates + u.Thoughts }
 
-// stream begins a stream of server-sent events. Each is named after its type
-// where the API names them.
+// stream starts a stream of server-sent events. The event names are the types, if the API names
+// its events.
 func stream(w http.ResponseWriter) func(name string, v map[string]any) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	return func(name string, v map[string]any) {
@@ -130,7 +130,7 @@ func stream(w http.ResponseWriter) func(name string, v map[string]any) {
 	}
 }
 
-// texts are the texts of a content that is a string or a list of parts.
+// texts returns the texts of a content, which is a string or a list of parts.
 func texts(raw json.RawMessage) string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
@@ -139,7 +139,7 @@ func texts(raw json.RawMessage) string {
 	var parts []struct {
 		Text string `json:"text"`
 	}
-	_ = json.Unmarshal(raw, &parts) // anything else holds no text
+	_ = json.Unmarshal(raw, &parts) // other content has no text
 	var b strings.Builder
 	for _, p := range parts {
 		b.WriteString(p.Text + "\n")
@@ -147,8 +147,7 @@ func texts(raw json.RawMessage) string {
 	return b.String()
 }
 
-// declared are the functions that a client has, by whichever name their API
-// gives the place of the name.
+// declared lists the functions of a client. Each API has its own field for the name.
 type declared []struct {
 	Name     string `json:"name"`
 	Function struct {

@@ -6,28 +6,58 @@ import (
 	"testing"
 )
 
-// A call of a tool in each API's words.
+// A tool call in the format of each API.
 const (
 	useTurn   = `{"role":"assistant","content":[{"type":"tool_use","id":"t1"}]}`
 	callItem  = `{"type":"function_call","call_id":"c1"}`
 	callsTurn = `{"role":"assistant","tool_calls":[{"id":"c1"}]}`
 )
 
-// Each API gets the script's function as a command for its client's shell, then
-// the end with the tokens of the script.
-func TestOtherAPIs(t *testing.T) {
-	source := func(words string) (Script, error) {
-		if !strings.Contains(words, "the mark") {
-			t.Errorf("the words are %q", words)
+// Each API sends the script's function as a command for the client's shell, then the end with the
+// token counts of the script.
+func TestEachAPIPlaysTheScript(t *testing.T) {
+	source := func(prompt string) (Script, error) {
+		if !strings.Contains(prompt, "the mark") {
+			t.Errorf("got the prompt %q", prompt)
 		}
-		return Script{Name: "builder", Turns: []Turn{{Name: "write_file", Args: map[string]any{"file_path": "/w/it's", "content": "x"}}}, Final: "Done.", End: Stop, Usage: Usage{Prompt: 100, Candidates: 10, Thoughts: 4, Cached: 50}}, nil
+		return Script{
+			Name:  "builder",
+			Turns: []Turn{{Name: "write_file", Args: map[string]any{"file_path": "/w/it's", "content": "x"}}},
+			Final: "Done.",
+			End:   Stop,
+			Usage: Usage{Prompt: 100, Candidates: 10, Thoughts: 4, Cached: 50},
+		}, nil
 	}
 	const command = `mkdir -p '/w' \u0026\u0026 printf %s eA== | base64 -d \u003e '/w/it`
 	for _, tt := range []struct{ path, tools, first, result, end string }{
-		{"/v1/messages", `[{"name":"Bash"}]`, `{"role":"user","content":"the mark"}`, useTurn + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]}`, `"output_tokens":7`},
-		{"/v1/responses", `[{"name":"exec_command"}]`, `{"role":"user","content":[{"text":"the mark"}]}`, callItem + `,{"type":"function_call_output","call_id":"c1"}`, `"reasoning_tokens":2`},
-		{"/v1/responses", `[{"name":"bash"}]`, `{"role":"user","content":[{"text":"the mark"}]}`, callItem + `,{"type":"function_call_output","call_id":"c1"}`, `"reasoning_tokens":2`},
-		{"/v1/chat/completions", `[{"function":{"name":"bash"}}]`, `{"role":"user","content":"the mark"}`, callsTurn + `,{"role":"tool","tool_call_id":"c1","content":"ok"}`, `"completion_tokens":7`},
+		{
+			"/v1/messages",
+			`[{"name":"Bash"}]`,
+			`{"role":"user","content":"the mark"}`,
+			useTurn + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]}`,
+			`"output_tokens":7`,
+		},
+		{
+			"/v1/responses",
+			`[{"name":"exec_command"}]`,
+			`{"role":"user","content":[{"text":"the mark"}]}`,
+			callItem + `,{"type":"function_call_output","call_id":"c1"}`,
+			`"reasoning_tokens":2`,
+		},
+		{
+			"/v1/responses",
+			`[{"name":"bash"}]`,
+			`{"role":"user","content":[{"text":"the mark"}]}`,
+			callItem + `,{"type":"function_call_output","call_id":"c1"}`,
+			`"reasoning_tokens":2`,
+		},
+		{
+			"/v1/chat/completions",
+			`[{"function":{"name":"bash"}}]`,
+			`{"role":"user","content":"the mark"}`,
+			callsTurn + `,{"role":"tool","tool_call_id":"c1","content":"ok"}`,
+			`"completion_tokens":7`,
+		},
 	} {
 		list, more := "messages", ""
 		if strings.HasSuffix(tt.path, "responses") {
@@ -49,20 +79,25 @@ func TestOtherAPIs(t *testing.T) {
 				t.Errorf("%s: no command in %s", tt.path, got)
 			}
 			if got := say(stream, tt.tools, tt.first, tt.result); !strings.Contains(got, tt.end) || !strings.Contains(got, "Done.") {
-				t.Errorf("%s: the end is %s", tt.path, got)
+				t.Errorf("%s: got the end %s", tt.path, got)
 			}
 			if got := say(stream, "[]", tt.first); !strings.Contains(got, "Done.") {
-				t.Errorf("%s: a question beside the task has the answer %s", tt.path, got)
+				t.Errorf("%s: got the response %s to a side question", tt.path, got)
 			}
 		}
 	}
 }
 
-// A client whose models write JavaScript gets the command as such, and its result
-// counts like another.
+// A client whose models write JavaScript gets the command as JavaScript, and its result counts as
+// executed.
 func TestResponsesInCode(t *testing.T) {
 	source := func(string) (Script, error) {
-		return Script{Name: "builder", Turns: []Turn{{Name: "run_shell_command", Args: map[string]any{"command": "ls"}}}, Final: "Done.", End: Stop}, nil
+		return Script{
+			Name:  "builder",
+			Turns: []Turn{{Name: "run_shell_command", Args: map[string]any{"command": "ls"}}},
+			Final: "Done.",
+			End:   Stop,
+		}, nil
 	}
 	const tools = `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}]}`
 	for input, want := range map[string]string{

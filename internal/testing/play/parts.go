@@ -12,15 +12,14 @@ import (
 	"abl/roles/agent"
 )
 
-// Tiny is an agent whose work is a script of the engine's, and which always says
-// that it came to a good end.
+// Tiny returns an agent that runs the engine's script and always reports success.
 func Tiny() agent.Agent {
 	a := agent.Program("scripted", agent.Command{Argv: []string{"/bin/true"}})
 	a.NewReader = func(c agent.Call) agent.Reader { return worked(int64(c.Step)) }
 	return a
 }
 
-// worked is a good end, with a usage that tells the steps apart.
+// worked is a successful result whose usage differs from step to step.
 type worked int64
 
 func (worked) Line([]byte, bool) []agent.Message { return nil }
@@ -29,7 +28,7 @@ func (w worked) Result(int) agent.Result {
 	return agent.Result{Finished: true, Requests: 1, Usage: []agent.Usage{{Model: "m", Count: tokens.Count{Total: &n}}}}
 }
 
-// book is the ledger as the loop wants it.
+// book adapts the ledger to the loop's interface.
 type book struct{ *ledger.Ledger }
 
 func openBook(path string) (book, error) {
@@ -43,7 +42,7 @@ func (b book) Append(rows []ledger.Row) error {
 	return err
 }
 
-// repo is a workspace as the loop wants it.
+// repo adapts a repository to the loop's workspace interface.
 type repo struct{ *git.Repo }
 
 func (r repo) Tip() (string, error) {
@@ -59,7 +58,9 @@ func (r repo) ExportTo(ctx context.Context, dir, commit, earlier string) error {
 	return r.Repo.ExportTo(ctx, dir, commit, earlier, git.Owner{UID: os.Getuid(), GID: os.Getgid()})
 }
 
-func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
+func (r repo) Snapshot(
+	ctx context.Context, subject, key string, keep func(state.Found) error,
+) (orchestrator.Commit, error) {
 	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Call: key, Keep: keep})
 	return orchestrator.Commit{Hash: s.Commit.Hash, Changed: s.Changed}, err
 }

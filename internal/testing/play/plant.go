@@ -14,18 +14,18 @@ import (
 	"abl/internal/testing/sandboxtest"
 )
 
-// Plant is a project whose phase fails once and then passes, and what its boxes do
-// on an engine in memory.
+// Plant is a project whose phase fails once and then passes, with the scripts of its containers
+// on the in-memory engine.
 type Plant struct {
 	testing.TB
 	Dir    string
 	Engine *sandboxtest.Engine
-	Easy   bool              // it passes at once
-	Worked func(sandbox.Box) // what happens once a role, or a replay, has done its work; nil for nothing
+	Easy   bool              // the phase passes at once
+	Worked func(sandbox.Box) // called after a role or a replay has finished its work, unless nil
 }
 
-// NewPlant makes the project, in the folder that ABL_TEST_MEMORY names where it
-// names one. Its engine plays Plant.Play in every box.
+// NewPlant creates the project in the folder that ABL_TEST_MEMORY names, or in a temporary
+// folder. Its engine runs Plant.Play in every container.
 func NewPlant(t testing.TB) *Plant {
 	t.Helper()
 	dir, err := os.MkdirTemp(os.Getenv("ABL_TEST_MEMORY"), "abl-plant")
@@ -40,7 +40,7 @@ func NewPlant(t testing.TB) *Plant {
 	return NewPlantIn(t, dir)
 }
 
-// NewPlantIn makes it in this directory.
+// NewPlantIn creates the project in dir.
 func NewPlantIn(t testing.TB, dir string) *Plant {
 	t.Helper()
 	p := &Plant{TB: t, Dir: dir, Engine: &sandboxtest.Engine{}}
@@ -60,7 +60,7 @@ func NewPlantIn(t testing.TB, dir string) *Plant {
 	return p
 }
 
-// Play is what runs in a box, by its kind.
+// Play is the script of every container. It depends on the container's kind.
 func (p *Plant) Play(b sandbox.Box) sandbox.Exit {
 	kind := b.Labels[sandbox.LabelKind]
 	if p.Worked != nil && (kind == "role" || kind == "replay") {
@@ -78,15 +78,14 @@ func (p *Plant) Play(b sandbox.Box) sandbox.Exit {
 	case kind == "stand-in":
 		p.Engine.Print(b.Name, "{\"ready\":\":1\"}\n")
 	}
-	<-p.Context().Done() // it goes on until it is stopped
+	<-p.Context().Done() // runs until it is stopped
 	return sandbox.Exit{}
 }
 
-// moment is what an agent takes for its work, so that a supervisor can be killed
-// in the middle of it.
+// moment is the duration of an agent's work. A supervisor can be killed during it.
 const moment = 5 * time.Millisecond
 
-// step is the step of the call that a box belongs to.
+// step returns the step of the call that a container belongs to.
 func step(b sandbox.Box) (n int) {
 	attempt := 0
 	for _, form := range []string{"p1-build-%d.%d", "p1-verify-%d.%d"} {
@@ -97,8 +96,7 @@ func step(b sandbox.Box) (n int) {
 	panic("no call: " + b.Labels[sandbox.LabelCall])
 }
 
-// Add puts a line at the end of a file in a box: a call that is repeated would
-// leave one too many.
+// Add appends a line to a file in a container. A call that runs twice leaves one line too many.
 func Add(b sandbox.Box, path, text string) {
 	name := sandboxtest.Host(b, path)
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -144,10 +142,11 @@ func (p *Plant) verifies(b sandbox.Box) sandbox.Exit {
 	return sandbox.Exit{}
 }
 
-// replays prints what the tests would: ok against the app, once it is right.
+// replays prints the test results: ok for each test if the app is correct.
 func (p *Plant) replays(b sandbox.Box) sandbox.Exit {
 	verdict := "not ok 1 - P1.C1\n  ---\n  input: word.txt\n  observed: wrong\n  ...\n"
-	if strings.HasPrefix(b.Labels[sandbox.LabelRole], "replay-app") && (p.Easy || strings.Contains(b.Labels[sandbox.LabelCall], "p1-verify-2.")) {
+	right := p.Easy || strings.Contains(b.Labels[sandbox.LabelCall], "p1-verify-2.")
+	if strings.HasPrefix(b.Labels[sandbox.LabelRole], "replay-app") && right {
 		verdict = "ok 1 - P1.C1\n"
 	}
 	Add(b, helper.Out, "1..1\n"+verdict)

@@ -1,6 +1,6 @@
-// Package play plays a phase in this process on whatever engine a test has: the real
-// loop, roles, ledger and repositories. What cmd/abl adds are its lock, its lease, its
-// view and its configuration.
+// Package play runs a phase in this process on the engine that a test provides, with the real
+// loop, roles, ledger and repositories. It leaves out what cmd/abl adds: the lock, the lease, the
+// view and the configuration.
 package play
 
 import (
@@ -28,12 +28,12 @@ type Phase struct {
 	Engine  sandbox.Engine
 	Outages orchestrator.Outages
 	Quota   roles.DiskQuota
-	Out     state.Sink // nil for nobody
-	// Change changes who plays a role, nil for nothing: both are Tiny.
+	Out     state.Sink // nil discards the output
+	// Change replaces the agent of a role. If it is nil, both roles use Tiny.
 	Change func(role roles.Role, boxes *roles.Boxes, p *orchestrator.Player)
 }
 
-// Play takes the phase to where it rests and strikes the stage when it rests.
+// Play runs the phase until it stops, and then removes its containers and networks.
 func (x Phase) Play(ctx context.Context) (state.Phase, error) {
 	if x.Out == nil {
 		x.Out = state.Discard
@@ -68,18 +68,47 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		f.Phases["1"] = &state.Phase{Status: state.Ready}
 	}
 	boxes := &roles.Boxes{
-		Engine: x.Engine, ID: f.Project, Phase: 1, UID: uid, GID: uid, Limits: limits, Helper: "holder", Pool: "10.231.0.0/16",
-		Gated: map[string]bool{}, Safe: out,
+		Engine: x.Engine,
+		ID:     f.Project,
+		Phase:  1,
+		UID:    uid,
+		GID:    uid,
+		Limits: limits,
+		Helper: "holder",
+		Pool:   "10.231.0.0/16",
+		Gated:  map[string]bool{},
+		Safe:   out,
 	}
 	app := &roles.App{
-		Boxes: boxes, Project: p, Image: "app", Copy: "tar", Commits: repo{src}, Out: x.Out,
-		Silence: time.Minute, Life: time.Hour, Spec: helper.BrokerSpec{Port: helper.BrokerPort, Dir: helper.Src},
+		Boxes:   boxes,
+		Project: p,
+		Image:   "app",
+		Copy:    "tar",
+		Commits: repo{src},
+		Out:     x.Out,
+		Silence: time.Minute,
+		Life:    time.Hour,
+		Spec:    helper.BrokerSpec{Port: helper.BrokerPort, Dir: helper.Src},
 	}
 	return &orchestrator.Loop{
-		Number: 1, Max: 5, Spec: this, Specs: orchestrator.HeldSpecs{Set: specs}, Project: p, File: f, Save: func() error { return state.Save(p.State(), f) },
-		Calls: &roles.Runner{Boxes: boxes, Project: p, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out},
-		App:   app, Jobs: x.jobs(p, specs, boxes, out), Src: repo{src}, Tests: repo{tests}, Ledger: book,
-		Alone: func() error { return nil }, Before: func(string) error { return nil }, Outages: x.Outages, Out: x.Out, Safe: out,
+		Number:  1,
+		Max:     5,
+		Spec:    this,
+		Specs:   orchestrator.HeldSpecs{Set: specs},
+		Project: p,
+		File:    f,
+		Save:    func() error { return state.Save(p.State(), f) },
+		Calls:   &roles.Runner{Boxes: boxes, Project: p, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out},
+		App:     app,
+		Jobs:    x.jobs(p, specs, boxes, out),
+		Src:     repo{src},
+		Tests:   repo{tests},
+		Ledger:  book,
+		Alone:   func() error { return nil },
+		Before:  func(string) error { return nil },
+		Outages: x.Outages,
+		Out:     x.Out,
+		Safe:    out,
 		Replay: &roles.Replayer{App: app, Image: "tools", Tests: func(ctx context.Context, w io.Writer, _, as string) error {
 			return hostfs.Tar(w, as, p.Tests, ".git")
 		}},
@@ -88,17 +117,21 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	}, nil
 }
 
-// uid is whom roles run as.
+// uid is the user id of the roles.
 const uid = 1000
 
-// limits are those of every box of a phase.
+// limits are the limits of every container of a phase.
 var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
 func (x Phase) jobs(p state.Project, specs spec.Set, boxes *roles.Boxes, out *redact.Sanitizer) *orchestrator.RoleJobs {
 	none := func(context.Context, int) ([]string, error) { return nil, nil }
 	jobs := &orchestrator.RoleJobs{
-		Number: 1, Project: p, Specs: specs, Players: map[string]orchestrator.Player{}, Safe: out,
-		Files: map[string]orchestrator.Files{roles.Builder.Name: none, roles.Verifier.Name: none},
+		Number:  1,
+		Project: p,
+		Specs:   specs,
+		Players: map[string]orchestrator.Player{},
+		Safe:    out,
+		Files:   map[string]orchestrator.Files{roles.Builder.Name: none, roles.Verifier.Name: none},
 	}
 	for _, r := range []roles.Role{roles.Builder, roles.Verifier} {
 		who := orchestrator.Player{Agent: Tiny(), Models: []string{"m"}, Image: "tools", Template: prompts.Default(r.Name)}

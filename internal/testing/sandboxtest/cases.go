@@ -25,7 +25,7 @@ func exitCodes(t *testing.T, s Subject) {
 		if got.State != sandbox.Exited || got.ExitCode != want || got.StartedAt.IsZero() || got.FinishedAt.IsZero() {
 			t.Errorf("status after exit %s: %+v", code, got)
 		}
-		s.wantExit(t, name, sandbox.Exit{Code: want}) // and once more, long after
+		s.wantExit(t, name, sandbox.Exit{Code: want}) // and again, long after the end
 	}
 }
 
@@ -108,15 +108,24 @@ func refused(t *testing.T, s Subject) {
 		"no command":  {change: func(b *sandbox.Box) { b.Argv = nil }, say: "no command"},
 		"no labels":   {change: func(b *sandbox.Box) { b.Labels = nil }, say: sandbox.LabelProject},
 		"no image":    {change: func(b *sandbox.Box) { b.Image = s.Missing }, err: sandbox.ErrNoImage},
-		"two reaches": {change: func(b *sandbox.Box) { b.Reach.Join, b.Reach.Endpoints = "x", []sandbox.Endpoint{{Network: "y"}} }, say: "join"},
+		"two reaches": {
+			change: func(b *sandbox.Box) { b.Reach.Join, b.Reach.Endpoints = "x", []sandbox.Endpoint{{Network: "y"}} },
+			say:    "join",
+		},
 		"no network": {change: func(b *sandbox.Box) {
 			b.Reach.Endpoints = []sandbox.Endpoint{{Network: sandbox.Name(s.Project, "none")}}
 		}, say: "network"},
-		"the host's": {change: func(b *sandbox.Box) { b.Reach.Endpoints = []sandbox.Endpoint{{Network: "host"}} }, say: "network"},
+		"the host's": {
+			change: func(b *sandbox.Box) { b.Reach.Endpoints = []sandbox.Endpoint{{Network: "host"}} },
+			say:    "network",
+		},
 		"no volume": {change: func(b *sandbox.Box) {
 			b.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: sandbox.Name(s.Project, "none"), Target: "/v"}}
 		}, say: "volume"},
-		"a short path": {change: func(b *sandbox.Box) { b.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: "specs", Target: "/s"}} }, say: "absolute"},
+		"a short path": {
+			change: func(b *sandbox.Box) { b.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: "specs", Target: "/s"}} },
+			say:    "absolute",
+		},
 		"dots": {change: func(b *sandbox.Box) {
 			b.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: "/a/../b", Target: "/s"}}
 		}, say: "absolute"},
@@ -142,7 +151,8 @@ func listByLabels(t *testing.T, s Subject) {
 	}
 	other := s.box("d", s.Exit("0"))
 	s.create(t, other)
-	a, b, c, d := sandbox.Name(s.Project, "a"), sandbox.Name(s.Project, "b"), sandbox.Name(s.Project, "c"), sandbox.Name(s.Project, "d")
+	a, b := sandbox.Name(s.Project, "a"), sandbox.Name(s.Project, "b")
+	c, d := sandbox.Name(s.Project, "c"), sandbox.Name(s.Project, "d")
 	for _, want := range []struct {
 		labels map[string]string
 		names  []string
@@ -187,7 +197,7 @@ func firstOfTheLog(t *testing.T, s Subject) {
 	got, err := s.Engine.Head(t.Context(), torn, 100)
 	must(t, err)
 	if string(got) != "torn" {
-		t.Errorf("a box that ended in the middle of a line said %q", got)
+		t.Errorf("got head %q of a container that ended in the middle of a line, want none", got)
 	}
 	_, err = s.Engine.Head(t.Context(), s.create(t, s.box("c", s.Block)), 100)
 	wantSay(t, err, "never started")
@@ -210,7 +220,7 @@ func asIntended(t *testing.T, s Subject) {
 	env, err := s.Engine.Env(t.Context(), box.Name)
 	must(t, err)
 	if env["A"] != "b=c" {
-		t.Errorf("its environment is %q", env)
+		t.Errorf("got environment %q", env)
 	}
 	meant := box
 	meant.Limits.Memory = 1 << 30
@@ -220,7 +230,7 @@ func asIntended(t *testing.T, s Subject) {
 	s.startName(t, box.Name)
 	proof, err = s.Engine.Prove(t.Context(), box)
 	must(t, err)
-	wantErr(t, proof.Err(), sandbox.ErrUnproven) // a program that runs may have done anything
+	wantErr(t, proof.Err(), sandbox.ErrUnproven) // a program that has run may have changed anything
 	_, err = s.Engine.Prove(t.Context(), s.box("gone", s.Block))
 	wantErr(t, err, sandbox.ErrNotFound)
 }
@@ -234,7 +244,7 @@ func joinHolder(t *testing.T, s Subject) {
 	late := s.box("b", s.Exit("7"))
 	late.Reach.Join = holder
 	if err := s.Engine.Start(t.Context(), s.create(t, late)); err == nil {
-		t.Error("a box joined a holder that had ended")
+		t.Error("a container joined a holder that had ended")
 	}
 	s.wantState(t, late.Name, sandbox.Created)
 }
@@ -257,12 +267,19 @@ func ensureTwice(t *testing.T, s Subject) {
 
 func sweepSpares(t *testing.T, s Subject) {
 	for _, name := range []string{"v1", "v2"} {
-		must(t, s.Engine.EnsureVolume(t.Context(), sandbox.Volume{Name: sandbox.Name(s.Project, name), Labels: s.labels("volume")}))
+		must(t, s.Engine.EnsureVolume(t.Context(), sandbox.Volume{
+			Name:   sandbox.Name(s.Project, name),
+			Labels: s.labels("volume"),
+		}))
 	}
 	for _, name := range []string{"n1", "n2"} {
-		must(t, s.Engine.EnsureNetwork(t.Context(), sandbox.Network{Name: sandbox.Name(s.Project, name), Labels: s.labels("network"), Pool: s.Pool}))
+		must(t, s.Engine.EnsureNetwork(t.Context(), sandbox.Network{
+			Name:   sandbox.Name(s.Project, name),
+			Labels: s.labels("network"),
+			Pool:   s.Pool,
+		}))
 	}
-	kept := s.box("kept", s.Exit("0")) // never started: the engine itself would let go of its network
+	kept := s.box("kept", s.Exit("0")) // never started, because the engine removes the network of a stopped container
 	kept.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: sandbox.Name(s.Project, "v1"), Target: "/v"}}
 	kept.Reach.Endpoints = []sandbox.Endpoint{{Network: sandbox.Name(s.Project, "n1")}}
 	s.create(t, kept)
@@ -272,7 +289,7 @@ func sweepSpares(t *testing.T, s Subject) {
 	s.create(t, foreign)
 	t.Cleanup(func() { must(t, s.Engine.Remove(context.WithoutCancel(t.Context()), foreign.Name)) })
 
-	theirs := s.box("theirs", s.Exit("0")) // another program's, with the label and another name
+	theirs := s.box("theirs", s.Exit("0")) // another program's container, with the label and a different name
 	theirs.Name = "their-" + s.Project
 	s.create(t, theirs)
 	t.Cleanup(func() { must(t, s.Engine.Remove(context.WithoutCancel(t.Context()), theirs.Name)) })

@@ -13,7 +13,7 @@ import (
 
 var userForm = regexp.MustCompile(`^\d+:\d+$`)
 
-// check refuses what the real engine's adapter refuses.
+// check refuses the containers that the adapter of the real engine refuses.
 func (e *Engine) check(b sandbox.Box) error {
 	switch {
 	case b.Name == "" || b.Image == "":
@@ -47,7 +47,7 @@ func (e *Engine) checkReach(b sandbox.Box) error {
 	egress := false
 	for _, end := range b.Reach.Endpoints {
 		n, ok := e.networks[end.Network]
-		if end.Foreign { // the person's, so not of this engine's making; it counts as a way out
+		if end.Foreign { // the user's network, not created by this engine; it counts as egress
 			egress = true
 			continue
 		}

@@ -11,20 +11,20 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Subject is an engine under test and the commands that its boxes understand.
+// Subject is an engine under test, with commands that its containers can run.
 type Subject struct {
 	Engine  sandbox.Engine
 	Image   string
-	Missing string // a reference that the engine does not have
-	Project string // value of the project label; also the beginning of every name
+	Missing string // an image reference that the engine does not have
+	Project string // value of the project label, and the prefix of every name
 	User    string
 	Pool    string
-	Exit    func(code string) []string // ends with this code
-	Print   func(text string) []string // prints and ends with 0
+	Exit    func(code string) []string // ends with this exit code
+	Print   func(text string) []string // prints text and ends with 0
 	Block   []string                   // runs until it is stopped
 }
 
-// Conform checks that an engine behaves as package sandbox says.
+// Conform checks that an engine behaves as documented in package sandbox.
 func Conform(t *testing.T, setup func(*testing.T) Subject) {
 	cases := map[string]func(*testing.T, Subject){
 		"created is not ended":     createdIsNotEnded,
@@ -54,7 +54,13 @@ func (s Subject) labels(kind string) map[string]string {
 }
 
 func (s Subject) box(name string, argv []string) sandbox.Box {
-	return sandbox.Box{Name: sandbox.Name(s.Project, name), Image: s.Image, Labels: s.labels("role"), User: s.User, Argv: argv}
+	return sandbox.Box{
+		Name:   sandbox.Name(s.Project, name),
+		Image:  s.Image,
+		Labels: s.labels("role"),
+		User:   s.User,
+		Argv:   argv,
+	}
 }
 
 func (s Subject) create(t *testing.T, b sandbox.Box) string {
@@ -86,10 +92,10 @@ func wantErr(t *testing.T, err, want error) {
 	}
 }
 
-func wantSay(t *testing.T, err error, words string) {
+func wantSay(t *testing.T, err error, text string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), words) {
-		t.Errorf("error %v, want one with %q", err, words)
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v, want one with %q", err, text)
 	}
 }
 

@@ -1,7 +1,6 @@
-// Package sandboxtest is a container engine in memory: the method set of
-// sandbox/docker with scripts in place of processes. It prints what is asked
-// of it and fails where a test says so. Conform is the one suite that both
-// engines pass.
+// Package sandboxtest implements a container engine in memory. It has the methods of
+// sandbox/docker, and runs scripts in place of processes. It records the calls and fails the ones
+// that a test selects. Conform is the test suite that both engines pass.
 package sandboxtest
 
 import (
@@ -14,26 +13,24 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Script plays what runs in a box and says how it ends.
+// Script does the work of a container and returns its exit.
 type Script func(box sandbox.Box) sandbox.Exit
 
-// Engine is an engine in memory. The zero value is ready to use; set the
-// exported fields before the first call. Its methods may be called from
-// several goroutines.
+// Engine is an engine in memory. The zero value is ready to use. Set the exported fields before
+// the first call. Its methods are safe for concurrent use.
 type Engine struct {
-	// Scripts by the beginning of a box's name (the longest one wins), or by its
-	// role label, or by its kind label, or "" for the rest. A box without a script
-	// runs until it is stopped. A script runs in a goroutine from Start on, or
-	// within Start when Sync.
+	// Scripts maps the prefix of a container's name (the longest match wins), its role label, its
+	// kind label, or "" for all others, to its script. A container without a script runs until it
+	// is stopped. Start runs the script in a goroutine, or synchronously if Sync is set.
 	Scripts map[string]Script
 	Sync    bool
-	Images  []string                       // those that are there; nil: every one
+	Images  []string                       // available images; nil: every image
 	Now     func() time.Time               // defaults to time.Now
-	Is      sandbox.Info                   // what Info answers
-	Busy    func(name string) sandbox.Load // what Load answers
-	Used    func(volume string) int64      // what Usage returns; nil: 0
-	Opening func(sandbox.Box) string       // what abl-run prints first in a box; defaults to a proof that holds
-	Stopped func(sandbox.Box)              // what a program does about a stop before it ends; nil: nothing
+	Is      sandbox.Info                   // result of Info
+	Busy    func(name string) sandbox.Load // result of Load
+	Used    func(volume string) int64      // result of Usage; nil: 0
+	Opening func(sandbox.Box) string       // first output of abl-run in a container; defaults to a valid proof
+	Stopped func(sandbox.Box)              // what a program does on a stop before it ends; nil: nothing
 
 	mu       sync.Mutex
 	boxes    map[string]*box
@@ -49,11 +46,11 @@ type box struct {
 	sandbox.Box
 	status  sandbox.Status
 	log     []byte
-	printed chan struct{}     // closed, and made anew, whenever something is printed
-	files   map[string][]byte // from CopyIn, by path inside
-	over    chan struct{}     // closed at the end, and at the removal
-	fed     chan []byte       // what Feed brought
-	forced  string            // of how it ended
+	printed chan struct{}     // closed and replaced whenever something is printed
+	files   map[string][]byte // from CopyIn, by path in the container
+	over    chan struct{}     // closed at the end and at the removal
+	fed     chan []byte       // data from Feed
+	forced  string            // replaces the reported exit
 }
 
 func (b *box) print(text string) {
@@ -67,11 +64,11 @@ type fault struct {
 	after bool
 }
 
-// Fail makes the nth call (from 1) of a method, by its name, return err and do nothing.
+// Fail makes the nth call of a method, counted from 1, return err without doing anything.
 func (e *Engine) Fail(method string, nth int, err error) { e.plan(method, nth, fault{err: err}) }
 
-// FailAfter makes the nth call of a method do its work and return err all the
-// same, as when the answer is lost on its way.
+// FailAfter makes the nth call of a method do its work and then return err, as if the response
+// was lost.
 func (e *Engine) FailAfter(method string, nth int, err error) {
 	e.plan(method, nth, fault{err: err, after: true})
 }
@@ -88,7 +85,7 @@ func (e *Engine) plan(method string, nth int, f fault) {
 	e.faults[method][nth] = f
 }
 
-// Journal returns the calls so far, one a line, in their order.
+// Journal returns the calls so far, one per line, in order.
 func (e *Engine) Journal() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,7 +99,7 @@ func (e *Engine) Forget() {
 	e.journal = nil
 }
 
-// call notes a call, runs its work under the lock and deals with planned faults.
+// call records a call, runs its work under the lock and applies planned faults.
 func (e *Engine) call(method, object string, work func() error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,7 +125,7 @@ func (e *Engine) now() time.Time {
 	return time.Now()
 }
 
-// Box returns a box as it was created, for a test to look at.
+// Box returns a container as it was created.
 func (e *Engine) Box(name string) (sandbox.Box, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -139,7 +136,7 @@ func (e *Engine) Box(name string) (sandbox.Box, bool) {
 	return b.Box, true
 }
 
-// Copied returns what CopyIn brought into a box, by path inside.
+// Copied returns the files that CopyIn wrote to a container, by path.
 func (e *Engine) Copied(name string) map[string][]byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -149,7 +146,7 @@ func (e *Engine) Copied(name string) map[string][]byte {
 	return nil
 }
 
-// Print adds to a box's log, as a script does that prints.
+// Print appends to a container's log.
 func (e *Engine) Print(name, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -158,7 +155,8 @@ func (e *Engine) Print(name, text string) {
 	}
 }
 
-// WhileRunning does work unless the box has ended: an ended one changes nothing any more.
+// WhileRunning runs work unless the container has ended, because an ended container changes
+// nothing.
 func (e *Engine) WhileRunning(name string, work func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,7 +165,7 @@ func (e *Engine) WhileRunning(name string, work func()) {
 	}
 }
 
-// Finish ends a running box from outside.
+// Finish ends a running container from outside.
 func (e *Engine) Finish(name string, exit sandbox.Exit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -17,10 +17,15 @@ func TestConform(t *testing.T) {
 		e := &Engine{Images: []string{"here"}}
 		e.Scripts = map[string]Script{"": func(b sandbox.Box) sandbox.Exit { return act(t, e, b) }}
 		return Subject{
-			Engine: e, Image: "here", Missing: "missing", Project: "p", User: "1000:1000", Pool: "10.213.0.0/16",
-			Exit:  func(code string) []string { return []string{"exit", code} },
-			Print: func(text string) []string { return []string{"print", text} },
-			Block: []string{"block"},
+			Engine:  e,
+			Image:   "here",
+			Missing: "missing",
+			Project: "p",
+			User:    "1000:1000",
+			Pool:    "10.213.0.0/16",
+			Exit:    func(code string) []string { return []string{"exit", code} },
+			Print:   func(text string) []string { return []string{"print", text} },
+			Block:   []string{"block"},
 		}
 	})
 }
@@ -43,7 +48,11 @@ func act(t *testing.T, e *Engine, b sandbox.Box) sandbox.Exit {
 
 func role(name string, mounts ...sandbox.Mount) sandbox.Box {
 	return sandbox.Box{
-		Name: name, Image: "i", User: "1:1", Argv: []string{"x"}, Mounts: mounts,
+		Name:   name,
+		Image:  "i",
+		User:   "1:1",
+		Argv:   []string{"x"},
+		Mounts: mounts,
 		Labels: map[string]string{sandbox.LabelProject: "p", sandbox.LabelKind: "role", sandbox.LabelRole: "builder"},
 	}
 }
@@ -71,7 +80,7 @@ func TestScriptWritesOnTheHost(t *testing.T) {
 	}
 }
 
-func TestFail(t *testing.T) {
+func TestFailFailsTheNthCall(t *testing.T) {
 	lost := errors.New("lost")
 	e := &Engine{}
 	e.Fail("Create", 1, lost)
@@ -87,7 +96,7 @@ func TestFail(t *testing.T) {
 	wantErr(t, err, sandbox.ErrExists)
 }
 
-func TestHost(t *testing.T) {
+func TestHostMapsPathsThroughMounts(t *testing.T) {
 	box := role("a",
 		sandbox.Mount{What: sandbox.Workspace, Source: "/p/src", Target: "/workspace/src"},
 		sandbox.Mount{What: sandbox.GitDir, Source: "/p/git", Target: "/workspace/src/.git"},

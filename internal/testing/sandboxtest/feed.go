@@ -8,16 +8,16 @@ import (
 	"abl/internal/sandbox"
 )
 
-// feeds is how much a box may be fed before its script takes any of it.
+// feeds is the number of writes to a container that its script may leave unread.
 const feeds = 64
 
-// Feed brings data to the standard input of a running box.
+// Feed writes data to the standard input of a running container.
 func (e *Engine) Feed(ctx context.Context, name string, data []byte) error {
 	return e.call("Feed", name, func() error {
 		b, err := e.find(name)
 		switch {
 		case err == nil && !b.Stdin:
-			err = errors.New("it was made without a standard input")
+			err = errors.New("it was created without a standard input")
 		case err == nil && b.status.State != sandbox.Running:
 			err = errors.New("it does not run")
 		}
@@ -28,12 +28,12 @@ func (e *Engine) Feed(ctx context.Context, name string, data []byte) error {
 		case b.fed <- slices.Clone(data):
 			return nil
 		default:
-			return errors.New("internal error: a script takes nothing of what it is fed")
+			return errors.New("internal error: a script does not read its input")
 		}
 	})
 }
 
-// Fed is what a box's script reads of its standard input.
+// Fed returns the channel with a container's standard input.
 func (e *Engine) Fed(name string) <-chan []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Host returns the path on the host that a path inside a box stands for, by
-// its bind mounts; "" when none covers it. Scripts read and write through it.
+// Host returns the host path of a path in a container, by its bind mounts. It returns "" if no
+// bind mount contains the path. Scripts read and write through it.
 func Host(box sandbox.Box, inside string) string {
 	host, longest := "", -1
 	for _, m := range box.Mounts {
@@ -18,7 +18,7 @@ func Host(box sandbox.Box, inside string) string {
 		}
 		longest, host = len(m.Target), filepath.Join(m.Source, filepath.FromSlash(rest))
 		if m.What.IsVolume() {
-			host = "" // an engine's volume has no path that a test could use
+			host = "" // an engine's volume has no host path that a test could use
 		}
 	}
 	return host

@@ -17,12 +17,12 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Info answers Is.
+// Info returns Is.
 func (e *Engine) Info(context.Context) (sandbox.Info, error) {
 	return e.Is, e.call("Info", "", func() error { return nil })
 }
 
-// Create makes a box without starting it.
+// Create creates a container without starting it.
 func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err error) {
 	err = e.call("Create", b.Name, func() error {
 		if owner, ok := e.boxes[b.Name]; ok {
@@ -37,13 +37,20 @@ func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err erro
 			e.boxes = map[string]*box{}
 		}
 		status := sandbox.Status{ID: id, Name: b.Name, State: sandbox.Created, Labels: maps.Clone(b.Labels)}
-		e.boxes[b.Name] = &box{Box: b, status: status, files: map[string][]byte{}, over: make(chan struct{}), printed: make(chan struct{}), fed: make(chan []byte, feeds)}
+		e.boxes[b.Name] = &box{
+			Box:     b,
+			status:  status,
+			files:   map[string][]byte{},
+			over:    make(chan struct{}),
+			printed: make(chan struct{}),
+			fed:     make(chan []byte, feeds),
+		}
 		return nil
 	})
 	return id, err
 }
 
-// Start starts a box and its script; starting a running one is no error.
+// Start starts a container and its script. Starting a running container is not an error.
 func (e *Engine) Start(ctx context.Context, name string) error {
 	var run func()
 	err := e.call("Start", name, func() error {
@@ -96,8 +103,8 @@ func (e *Engine) scriptOf(b sandbox.Box) Script {
 	return e.Scripts[""]
 }
 
-// play lets the script's end count unless the box was stopped or removed before. Exit code
-// 137 stands for a kill from outside, before which nobody has a last word.
+// play records the script's exit, unless the container was stopped or removed before. Exit code
+// 137 means a kill from outside, so the program cannot print its exit.
 func (e *Engine) play(b *box, script Script) {
 	over := b.over
 	exit := script(b.Box)
@@ -112,7 +119,7 @@ func (e *Engine) play(b *box, script Script) {
 	e.end(b, exit)
 }
 
-// killed is the exit code of a box that was killed.
+// killed is the exit code of a killed container.
 const killed = 137
 
 func (e *Engine) end(b *box, exit sandbox.Exit) {
@@ -120,11 +127,12 @@ func (e *Engine) end(b *box, exit sandbox.Exit) {
 		return
 	}
 	b.forced = exit.Forced
-	b.status.State, b.status.ExitCode, b.status.OOMKilled, b.status.FinishedAt = sandbox.Exited, exit.Code, exit.OOMKilled, e.now()
+	b.status.State, b.status.FinishedAt = sandbox.Exited, e.now()
+	b.status.ExitCode, b.status.OOMKilled = exit.Code, exit.OOMKilled
 	close(b.over)
 }
 
-// Status says where a box is.
+// Status returns the state of a container.
 func (e *Engine) Status(ctx context.Context, name string) (s sandbox.Status, err error) {
 	err = e.call("Status", name, func() error {
 		b, err := e.find(name)
@@ -137,7 +145,7 @@ func (e *Engine) Status(ctx context.Context, name string) (s sandbox.Status, err
 	return s, err
 }
 
-// Wait returns how a box ended, once it has.
+// Wait waits until a container has ended and returns its exit.
 func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err error) {
 	var b *box
 	var over chan struct{}
@@ -167,7 +175,7 @@ func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err 
 	return sandbox.Exit{Code: b.status.ExitCode, OOMKilled: b.status.OOMKilled, Forced: b.forced}, nil
 }
 
-// Stop ends a box with code 143.
+// Stop ends a container with exit code 143.
 func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
 	if b, ok := e.Box(name); ok && e.Stopped != nil {
 		e.Stopped(b)
@@ -175,7 +183,7 @@ func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) err
 	return e.halt("Stop", "stop", name, 143)
 }
 
-// Kill ends a box with code 137.
+// Kill ends a container with exit code 137.
 func (e *Engine) Kill(ctx context.Context, name string) error {
 	return e.halt("Kill", "kill", name, killed)
 }
@@ -191,7 +199,7 @@ func (e *Engine) halt(method, verb, name string, code int) error {
 	})
 }
 
-// Remove ends a box and deletes it; one that is gone is no error.
+// Remove ends and deletes a container. Removing a missing container is not an error.
 func (e *Engine) Remove(ctx context.Context, name string) error {
 	return e.call("Remove", name, func() error {
 		e.drop(name)
@@ -208,7 +216,7 @@ func (e *Engine) drop(name string) {
 	e.end(b, sandbox.Exit{Code: killed})
 }
 
-// find takes a name or an id, as engines do.
+// find accepts a name or an id, like engines do.
 func (e *Engine) find(name string) (*box, error) {
 	if b, ok := e.boxes[name]; ok {
 		return b, nil
@@ -221,7 +229,7 @@ func (e *Engine) find(name string) (*box, error) {
 	return nil, sandbox.ErrNotFound
 }
 
-// List returns the boxes with the labels, sorted by name.
+// List returns the containers with the labels, sorted by name.
 func (e *Engine) List(ctx context.Context, labels map[string]string) (out []sandbox.Status, err error) {
 	err = e.call("List", show(labels), func() error {
 		out = e.matching(labels)
@@ -241,7 +249,7 @@ func (e *Engine) matching(labels map[string]string) []sandbox.Status {
 	return out
 }
 
-// Logs returns the last max bytes that Print added.
+// Logs returns the last max bytes of a container's log.
 func (e *Engine) Logs(ctx context.Context, name string, max int64) (out []byte, err error) {
 	err = e.call("Logs", name, func() error {
 		b, err := e.find(name)
@@ -257,7 +265,7 @@ func (e *Engine) Logs(ctx context.Context, name string, max int64) (out []byte, 
 	return out, err
 }
 
-// CopyIn keeps the regular files of the tar that tree writes; see Copied.
+// CopyIn stores the regular files of the tar archive that tree writes. Copied returns them.
 func (e *Engine) CopyIn(ctx context.Context, name, dir string, tree func(io.Writer) error) error {
 	stream, in := io.Pipe()
 	defer stream.Close()
@@ -282,7 +290,7 @@ func (e *Engine) CopyIn(ctx context.Context, name, dir string, tree func(io.Writ
 	})
 }
 
-// about puts an act and its object before a cause, and leaves nil alone.
+// about prefixes an error with an action and its object. It returns nil for nil.
 func about(err error, act string, args ...any) error {
 	if err == nil {
 		return nil

@@ -14,31 +14,34 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Prove compares the box that was created with what is intended, by the words
-// of both.
+// Prove compares the created container with the intended one by their descriptions.
 func (e *Engine) Prove(ctx context.Context, b sandbox.Box) (p sandbox.Proof, err error) {
 	err = e.call("Prove", b.Name, func() error {
 		made, err := e.find(b.Name)
 		if err != nil {
 			return about(err, "cannot look whether box %q is as intended", b.Name)
 		}
+		env := "as meant"
+		if !slices.Equal(b.Env, made.Env) {
+			env = "another"
+		}
 		p = sandbox.Proof{
 			sandbox.Same("state", string(sandbox.Created), string(made.status.State)),
-			sandbox.Same("environment", "as meant", map[bool]string{true: "as meant", false: "another"}[slices.Equal(b.Env, made.Env)]),
-			sandbox.Same("box", words(b), words(made.Box)),
+			sandbox.Same("environment", "as meant", env),
+			sandbox.Same("box", describe(b), describe(made.Box)),
 		}
 		return nil
 	})
 	return p, err
 }
 
-// words are a box in words, without the values of its environment.
-func words(b sandbox.Box) string {
+// describe returns a description of a container without the values of its environment.
+func describe(b sandbox.Box) string {
 	b.Env = nil
 	return fmt.Sprintf("%+v", b)
 }
 
-// Env is the environment that the box was created with.
+// Env returns the environment of the created container.
 func (e *Engine) Env(ctx context.Context, name string) (env map[string]string, err error) {
 	err = e.call("Env", name, func() error {
 		b, err := e.find(name)
@@ -55,9 +58,8 @@ func (e *Engine) Env(ctx context.Context, name string) (env map[string]string, e
 	return env, err
 }
 
-// opening is what a box's program prints first by itself: abl's own runner
-// and its broker begin with the proof of what they found around them, a holder says
-// that it is ready.
+// opening returns the first output of a container's program: abl's runner and its broker print
+// the proof of their surroundings, and a holder prints that it is ready.
 func (e *Engine) opening(b sandbox.Box) []byte {
 	if len(b.Argv) > 0 && path.Base(b.Argv[0]) == helper.HelperHolder {
 		return []byte("ready\n")
@@ -71,12 +73,13 @@ func (e *Engine) opening(b sandbox.Box) []byte {
 	return []byte(e.Proven(b))
 }
 
-// speaks says that process 1 of a box reports what it found first, and in the end how it ended.
+// speaks reports whether process 1 of a container prints its surroundings first and its exit
+// last.
 func speaks(b sandbox.Box) bool {
 	return len(b.Argv) > 0 && (path.Base(b.Argv[0]) == helper.HelperRun || path.Base(b.Argv[0]) == helper.HelperBroker)
 }
 
-// Proven is the line of a box whose proof holds.
+// Proven returns the line of a container with a valid proof.
 func (e *Engine) Proven(b sandbox.Box) string {
 	line, err := json.Marshal(helper.Probed{Proof: Answer(b)})
 	if err != nil {
@@ -85,7 +88,7 @@ func (e *Engine) Proven(b sandbox.Box) string {
 	return string(line) + "\n"
 }
 
-// Ranges are made up: one for each network that is there.
+// Ranges returns an invented address range for each existing network.
 func (e *Engine) Ranges(_ context.Context, networks []string) (all []string, err error) {
 	err = e.call("Ranges", "", func() error {
 		for i, name := range networks {
@@ -98,7 +101,7 @@ func (e *Engine) Ranges(_ context.Context, networks []string) (all []string, err
 	return all, err
 }
 
-// Answer is what a probe in a box says when all that was asked for holds.
+// Answer returns the proof of a probe whose checks all pass.
 func Answer(b sandbox.Box) (p sandbox.Proof) {
 	at := Host(b, helper.Probe)
 	data, err := hostfs.Read(path.Dir(at), path.Base(at), 1<<20)
@@ -112,7 +115,7 @@ func Answer(b sandbox.Box) (p sandbox.Proof) {
 	return p
 }
 
-// Head returns the first line of what Print added, as soon as it is there.
+// Head returns the first line of a container's log as soon as it is complete.
 func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte, err error) {
 	for {
 		var more, over chan struct{}

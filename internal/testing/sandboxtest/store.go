@@ -11,7 +11,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// EnsureNetwork makes a network unless it is there.
+// EnsureNetwork creates a network unless it exists.
 func (e *Engine) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
 	return e.call("EnsureNetwork", n.Name, func() error {
 		there, ok := e.networks[n.Name]
@@ -29,7 +29,7 @@ func (e *Engine) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
 	})
 }
 
-// EnsureVolume makes a volume unless it is there.
+// EnsureVolume creates a volume unless it exists.
 func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) error {
 	return e.call("EnsureVolume", v.Name, func() error {
 		there, ok := e.volumes[v.Name]
@@ -50,8 +50,10 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) error {
 	})
 }
 
-// Sweep removes what carries the labels, as the real engine does.
-func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
+// Sweep removes the objects with the labels, like the real engine.
+func (e *Engine) Sweep(
+	ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool,
+) (removed []string, err error) {
 	err = e.call("Sweep", show(labels), func() error {
 		if labels[sandbox.LabelProject] == "" {
 			return errors.New("internal error: a sweep without a project's label would take everything")
@@ -65,8 +67,10 @@ func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(
 			e.drop(s.Name)
 			removed = append(removed, s.Name)
 		}
-		removed = append(removed, sweep(e.volumes, labels, volumes, func(v sandbox.Volume) map[string]string { return v.Labels })...)
-		removed = append(removed, sweep(e.networks, labels, networks, func(n sandbox.Network) map[string]string { return n.Labels })...)
+		ofVolume := func(v sandbox.Volume) map[string]string { return v.Labels }
+		removed = append(removed, sweep(e.volumes, labels, volumes, ofVolume)...)
+		ofNetwork := func(n sandbox.Network) map[string]string { return n.Labels }
+		removed = append(removed, sweep(e.networks, labels, networks, ofNetwork)...)
 		return nil
 	})
 	return removed, err
@@ -82,7 +86,9 @@ func (e *Engine) noteUsed(b sandbox.Box, volumes, networks map[string]bool) {
 	}
 }
 
-func sweep[T any](all map[string]T, labels map[string]string, used map[string]bool, of func(T) map[string]string) (removed []string) {
+func sweep[T any](
+	all map[string]T, labels map[string]string, used map[string]bool, of func(T) map[string]string,
+) (removed []string) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if has(of(all[name]), labels) && sandbox.Made(name, of(all[name])) && !used[name] {
 			delete(all, name)
@@ -92,11 +98,15 @@ func sweep[T any](all map[string]T, labels map[string]string, used map[string]bo
 	return removed
 }
 
-// Left returns the names of everything that is there: boxes, volumes, networks.
+// Left returns the names of all containers, volumes and networks.
 func (e *Engine) Left() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Concat(slices.Sorted(maps.Keys(e.boxes)), slices.Sorted(maps.Keys(e.volumes)), slices.Sorted(maps.Keys(e.networks)))
+	return slices.Concat(
+		slices.Sorted(maps.Keys(e.boxes)),
+		slices.Sorted(maps.Keys(e.volumes)),
+		slices.Sorted(maps.Keys(e.networks)),
+	)
 }
 
 func has(labels, want map[string]string) bool {
@@ -110,14 +120,14 @@ func has(labels, want map[string]string) bool {
 }
 
 func show(labels map[string]string) string {
-	var words []string
+	var pairs []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		words = append(words, key+"="+labels[key])
+		pairs = append(pairs, key+"="+labels[key])
 	}
-	return strings.Join(words, " ")
+	return strings.Join(pairs, " ")
 }
 
-// Usage returns what Used reports for a volume.
+// Usage returns the result of Used for a volume.
 func (e *Engine) Usage(_ context.Context, volume string) (int64, error) {
 	if e.Used == nil {
 		return 0, nil

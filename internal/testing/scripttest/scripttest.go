@@ -1,4 +1,4 @@
-// Package scripttest has commands for the script tests of several programs.
+// Package scripttest provides commands for the script tests of several programs.
 package scripttest
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Exits is "exits CODE COMMAND...": it runs a command that must end with this code.
+// Exits implements "exits CODE COMMAND...": it runs a command and fails unless the exit code is
+// CODE.
 func Exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND...")

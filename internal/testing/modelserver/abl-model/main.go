@@ -1,5 +1,5 @@
-// Command abl-model plays a scenario as a model, for tests that need one in a
-// container: "abl-model SCENARIO" serves at :9100 until it is stopped.
+// Command abl-model serves a scenario as a model, for tests that need one in a container.
+// "abl-model SCENARIO" listens on port 9100 until it is stopped.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 
 func serve(args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("takes one argument, the scenario file")
+		return fmt.Errorf("want one argument, the scenario file")
 	}
 	data, err := os.ReadFile(args[0])
 	if err != nil {
@@ -40,6 +40,12 @@ func serve(args []string) error {
 			return fmt.Errorf("call %d: %w", i+1, err)
 		}
 	}
-	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
-	return http.ListenAndServe(listen, &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: os.Stdout})
+	places := modelserver.Places{
+		Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests},
+		AppURL:     "http://app:3000",
+	}
+	return http.ListenAndServe(listen, &modelserver.Server{
+		Source: modelserver.Scenario(script, places, time.Now),
+		Log:    os.Stdout,
+	})
 }
