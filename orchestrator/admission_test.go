@@ -114,7 +114,7 @@ func TestAddedTextIsFree(t *testing.T) {
 
 // A spec is free until it is approved or a later phase has begun; then it may
 // only grow at its end.
-func TestFrozen(t *testing.T) {
+func TestFrozenRunMissesNothing(t *testing.T) {
 	old := specs(t, "", "")
 	grown, cut := specs(t, "- more → done\n", ""), specs(t, "", "")
 	edited := func() spec.Set {

@@ -10,14 +10,14 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// held is a run with its agent at the gate.
-func held(t *testing.T, role, points string) (*scene, *running) {
+// startAtGate starts a run and waits until the role's agent is at its gate.
+func startAtGate(t *testing.T, role, points string) (*scene, *running) {
 	t.Helper()
 	return atGate(newScene(t, map[string]string{role: gate}), role, points)
 }
 
-// heldLong is held with a second iteration to come.
-func heldLong(t *testing.T, role string) (*scene, *running) {
+// startLongAtGate is like startAtGate, with a second iteration to come.
+func startLongAtGate(t *testing.T, role string) (*scene, *running) {
 	t.Helper()
 	return atGate(newLong(t, map[string]string{role: gate}), role, "")
 }
@@ -29,9 +29,9 @@ func atGate(s *scene, role, points string) (*scene, *running) {
 	return s, r
 }
 
-// An agent that runs while abl is killed is attached to: it and the app are the
-// same containers, and nothing is started twice.
-func TestRunningCallIsAttachedTo(t *testing.T) {
+// If abl is killed while an agent runs, the next run attaches to it. The containers of the agent
+// and the app stay the same, and nothing starts twice.
+func TestNextRunAttachesToRunningCall(t *testing.T) {
 	want, _ := wantedOf(t, nightSteps())
 	for role, key := range map[string]string{"builder": "p1-build-1.1", "verifier": "p1-verify-1.1"} {
 		t.Run(role, func(t *testing.T) {
@@ -43,17 +43,18 @@ func TestRunningCallIsAttachedTo(t *testing.T) {
 			r.signal(syscall.SIGKILL)
 			r.end(-1)
 			var agent string
-			s.until("the agent's container", func() bool { agent = s.boxes("role"); return agent != "" }) // the engine lists it a little later than it runs
+			// The engine may list a running container with a delay.
+			s.until("the agent's container", func() bool { agent = s.boxes("role"); return agent != "" })
 			app := s.boxes("app")
 			r = s.start("call.ended=pause")
 			s.until("the second abl", func() bool { return strings.Contains(s.Read(".abl/lock"), pid(r)) })
 			if got := s.boxes("role"); got != agent {
-				t.Errorf("the agent is %q, was %q", got, agent)
+				t.Errorf("got agent container %q, want %q", got, agent)
 			}
 			s.open(role)
 			s.atPause("call.ended")
 			if got := s.boxes("app"); got != app {
-				t.Errorf("the app is %q, was %q", got, app)
+				t.Errorf("got app container %q, want %q", got, app)
 			}
 			s.release("call.ended")
 			events := r.end(0)
@@ -69,12 +70,12 @@ func TestRunningCallIsAttachedTo(t *testing.T) {
 	}
 }
 
-// A call that ended while no abl was there is taken up from what it left.
-func TestCallThatEndedAlone(t *testing.T) {
+// If a call ends while abl is not running, the next run uses its result.
+func TestCallThatEndedWithoutAbl(t *testing.T) {
 	lab.Long(t)
 	want, _ := wanted(t)
 	t.Parallel()
-	s, r := held(t, "builder", "")
+	s, r := startAtGate(t, "builder", "")
 	r.signal(syscall.SIGKILL)
 	r.end(-1)
 	s.open("builder")
@@ -83,13 +84,12 @@ func TestCallThatEndedAlone(t *testing.T) {
 	same(t, want, s.print())
 }
 
-// abl clean ends a call for good; the next run knows that nobody else did, and
-// begins it anew.
-func TestCleanBetween(t *testing.T) {
+// abl clean stops a call. The next run finds the record of the stop and repeats the call.
+func TestCallStoppedByCleanIsRepeated(t *testing.T) {
 	lab.Long(t)
 	t.Parallel()
 	wantEngine(t)
-	s, r := held(t, "builder", "")
+	s, r := startAtGate(t, "builder", "")
 	r.signal(syscall.SIGKILL)
 	r.end(-1)
 	if r := s.Must(0, "status"); !strings.Contains(r.Stdout, "building") {
@@ -102,19 +102,20 @@ func TestCleanBetween(t *testing.T) {
 	if got := calls(events, state.CallStart); !strings.HasPrefix(got+" ", "p1-build-1.2 p1-verify-1.1 ") {
 		t.Errorf("calls: %s", got)
 	}
-	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, "p1-build-1.1,scripted,") || !strings.Contains(rows, ",interrupted\n") {
+	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, "p1-build-1.1,scripted,") ||
+		!strings.Contains(rows, ",interrupted\n") {
 		t.Errorf("the stopped call is not in the ledger:\n%s", rows)
 	}
 }
 
-// A second abl is turned away by name while the first one works.
-func TestTwoAtOnce(t *testing.T) {
+// A second abl is refused while the first one runs, with the holder's name.
+func TestSecondRunIsRefused(t *testing.T) {
 	want, _ := wanted(t)
 	t.Parallel()
-	s, r := held(t, "builder", "")
+	s, r := startAtGate(t, "builder", "")
 	other := s.Must(11, "phase", "1", "--json")
 	if !strings.Contains(other.Stderr, pid(r)) {
-		t.Errorf("the holder is not named: %s", other.Stderr)
+		t.Errorf("the message does not name the holder: %s", other.Stderr)
 	}
 	if last := s.events(other.Stdout); len(last) != 1 || last[0].Kind != state.Outcome || *last[0].Exit != 11 {
 		t.Errorf("events: %s", other.Stdout)
@@ -124,11 +125,11 @@ func TestTwoAtOnce(t *testing.T) {
 	same(t, want, s.print())
 }
 
-// A frozen abl misses nothing.
-func TestFrozen(t *testing.T) {
+// A run that is suspended and resumed misses nothing.
+func TestFrozenRunMissesNothing(t *testing.T) {
 	want, _ := wanted(t)
 	t.Parallel()
-	s, r := held(t, "verifier", "")
+	s, r := startAtGate(t, "verifier", "")
 	r.signal(syscall.SIGSTOP)
 	s.open("verifier")
 	s.until("the end of the agent", func() bool { return s.boxes("role") == "" })
@@ -138,8 +139,8 @@ func TestFrozen(t *testing.T) {
 	same(t, want, s.print())
 }
 
-// Nobody has to read what abl prints.
-func TestReaderGone(t *testing.T) {
+// A run continues if nobody reads its output.
+func TestClosedOutputDoesNotStopARun(t *testing.T) {
 	lab.Long(t)
 	want, _ := wanted(t)
 	for _, args := range []string{"phase 1 --json", "phase 1"} {
@@ -151,7 +152,7 @@ func TestReaderGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if args == "phase 1" { // plain progress is on the other stream
+			if args == "phase 1" { // plain progress goes to stderr
 				pipe.Close()
 				if pipe, err = cmd.StderrPipe(); err != nil {
 					t.Fatal(err)
@@ -165,7 +166,7 @@ func TestReaderGone(t *testing.T) {
 			}
 			pipe.Close()
 			if err := cmd.Wait(); err != nil {
-				t.Errorf("it ended with %v", err)
+				t.Errorf("got error %v", err)
 			}
 			s.settled()
 			same(t, want, s.print())
@@ -173,8 +174,8 @@ func TestReaderGone(t *testing.T) {
 	}
 }
 
-// A file of the record that a kill left half-written is swept.
-func TestLeftoversOfWrites(t *testing.T) {
+// Temporary files of writes that a kill interrupted are removed.
+func TestTemporaryFilesAreRemoved(t *testing.T) {
 	lab.Long(t)
 	want, _ := wanted(t)
 	t.Parallel()
@@ -183,7 +184,7 @@ func TestLeftoversOfWrites(t *testing.T) {
 	s.Write(".abl/.state.json.abl-tmp-1", "half")
 	s.finish()
 	if s.exists(filepath.Join(s.Dir, ".abl/.state.json.abl-tmp-1")) {
-		t.Error("a temporary file is left")
+		t.Error("a temporary file was not removed")
 	}
 	same(t, want, s.print())
 }

@@ -13,10 +13,12 @@ import (
 	"abl/internal/testing/play"
 )
 
-// hand is a person's git in the source.
-func hand(t *testing.T, dir string, args ...string) string {
+// userGit runs git in the source as the user does.
+func userGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", filepath.Join(dir, "src"), "-c", "user.name=a", "-c", "user.email=a@b.example"}, args...)...)
+	cmd := exec.Command("git", append([]string{
+		"-C", filepath.Join(dir, "src"), "-c", "user.name=a", "-c", "user.email=a@b.example",
+	}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("git %s: %v: %s", strings.Join(args, " "), err, out)
@@ -24,9 +26,9 @@ func hand(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// A person switches to another branch in the middle of a phase, while a call runs or
-// between two iterations: that is noticed before anything is committed there, nothing
-// of either is lost, and the phase goes on once they are back.
+// The user switches to another branch during a phase, while a call runs or between two
+// iterations. abl notices before it commits to that branch, loses nothing of either branch, and
+// resumes once the user has switched back.
 func TestBranchSwitched(t *testing.T) {
 	for name, away := range map[string][]string{
 		"a new one":                     {"checkout", "-q", "-b", "mine"},
@@ -40,8 +42,8 @@ func TestBranchSwitched(t *testing.T) {
 				home, switched := "", false
 				leave := func() {
 					if !switched {
-						switched, home = true, hand(t, p.Dir, "symbolic-ref", "--short", "HEAD")
-						hand(t, p.Dir, away...)
+						switched, home = true, userGit(t, p.Dir, "symbolic-ref", "--short", "HEAD")
+						userGit(t, p.Dir, away...)
 					}
 				}
 				p.Worked = func(b sandbox.Box) {
@@ -56,20 +58,22 @@ func TestBranchSwitched(t *testing.T) {
 				})}
 				_, err := phase.Play(t.Context())
 				if !errors.Is(err, git.ErrForeign) || !strings.Contains(err.Error(), "switch") {
-					t.Fatalf("it ended with %v", err)
+					t.Fatalf("got error %v", err)
 				}
-				if got := hand(t, p.Dir, "log", "--all", "--format=%s"); got != "phase1/build/step-1" {
-					t.Errorf("meanwhile there are the commits\n%s", got)
+				if got := userGit(t, p.Dir, "log", "--all", "--format=%s"); got != "phase1/build/step-1" {
+					t.Errorf("got commits in the meantime\n%s", got)
 				}
-				hand(t, p.Dir, "checkout", "-q", home)
-				if hand(t, p.Dir, "branch", "--list", "mine") != "" {
-					hand(t, p.Dir, "branch", "-D", "mine") // no role can have made it, so it is asked about until it is gone
+				userGit(t, p.Dir, "checkout", "-q", home)
+				if userGit(t, p.Dir, "branch", "--list", "mine") != "" {
+					// No role can have created the branch, so abl asks about it until it is gone.
+					userGit(t, p.Dir, "branch", "-D", "mine")
 				}
 				if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {
-					t.Fatalf("once they are back: %s, %v", r.Status, err)
+					t.Fatalf("after switching back: got status %s, error %v", r.Status, err)
 				}
-				if got := hand(t, p.Dir, "log", "--reverse", "--format=%s", home); got != "phase1/build/step-1\nphase1/build/step-2" {
-					t.Errorf("commits\n%s", got)
+				if got := userGit(t, p.Dir, "log", "--reverse", "--format=%s",
+					home); got != "phase1/build/step-1\nphase1/build/step-2" {
+					t.Errorf("got commits\n%s", got)
 				}
 			})
 		}

@@ -11,10 +11,10 @@ import (
 	"abl/internal/testing/play"
 )
 
-// Names of the environment that make this test binary the supervisor.
+// Variables that make this test binary run as the supervisor.
 const (
-	childRoot   = "ABL_CRASH_ROOT"   // of its project
-	childSocket = "ABL_CRASH_SOCKET" // of its engine
+	childRoot   = "ABL_CRASH_ROOT"   // the project's directory
+	childSocket = "ABL_CRASH_SOCKET" // the engine's socket
 )
 
 func TestMain(m *testing.M) {
@@ -25,15 +25,15 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	debug.SetGCPercent(400) // hundreds of phases are played here, each gone in moments
+	debug.SetGCPercent(400) // hundreds of short phases run here
 	os.Exit(m.Run())
 }
 
-// supervise takes phase 1 to its end, as abl phase 1 does, on an engine of the test's.
+// supervise runs phase 1 to its end like abl phase 1, on the test's engine.
 func supervise(root string, engine *remote) error {
 	r, err := play.Phase{Root: root, Engine: engine}.Play(context.Background())
 	if err == nil && r.Status != state.Passed {
-		err = fmt.Errorf("it came to rest as %s: %v", r.Status, r.Why)
+		err = fmt.Errorf("the phase stopped as %s: %v", r.Status, r.Why)
 	}
 	return err
 }

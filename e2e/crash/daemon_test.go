@@ -21,18 +21,18 @@ import (
 	"abl/internal/testing/sandboxtest"
 )
 
-// daemon speaks as much of the engine's API as abl uses, over a socket, for an engine
-// in memory: what is made is shown again as it was asked for. So the real adapter can
-// be put before faults without a real engine.
+// daemon serves the part of the engine's API that abl uses, for an engine in memory. Inspecting
+// an object returns what was requested at its creation. So tests can inject faults below the real
+// adapter without a real engine.
 type daemon struct {
 	engine *sandboxtest.Engine
 	socket string
 
 	mu       sync.Mutex
-	boxes    map[string]object // what was asked for, by id
+	boxes    map[string]object // creation requests, by id
 	networks map[string]object // by name
 	volumes  map[string]object
-	fault    func(method, path string) http.HandlerFunc // answers in the engine's place, nil for nothing
+	fault    func(method, path string) http.HandlerFunc // responds instead of the engine, unless nil or returning nil
 }
 
 // object is a JSON object.
@@ -40,11 +40,17 @@ type object = map[string]any
 
 func newDaemon(t *testing.T, engine *sandboxtest.Engine) *daemon {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "abl-dm") // a socket's path is short
+	dir, err := os.MkdirTemp("", "abl-dm") // socket paths must be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{engine: engine, socket: filepath.Join(dir, "s"), boxes: map[string]object{}, networks: map[string]object{}, volumes: map[string]object{}}
+	d := &daemon{
+		engine:   engine,
+		socket:   filepath.Join(dir, "s"),
+		boxes:    map[string]object{},
+		networks: map[string]object{},
+		volumes:  map[string]object{},
+	}
 	l, err := net.Listen("unix", d.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +61,7 @@ func newDaemon(t *testing.T, engine *sandboxtest.Engine) *daemon {
 	return d
 }
 
-// left is all that is on it.
+// left returns the names of all objects on the engine.
 func (d *daemon) left() (all []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,9 +84,19 @@ func (d *daemon) handler() http.Handler {
 	}
 	answer("GET /_ping", func(*http.Request) (any, error) { return "OK", nil })
 	answer("GET /info", func(*http.Request) (any, error) {
-		return object{"ID": "memory", "ServerVersion": "20.10", "OSType": "linux", "NCPU": 2, "MemTotal": 1 << 33, "SwapLimit": true}, nil
+		return object{
+			"ID":            "memory",
+			"ServerVersion": "20.10",
+			"OSType":        "linux",
+			"NCPU":          2,
+			"MemTotal":      1 << 33,
+			"SwapLimit":     true,
+		}, nil
 	})
-	answer("GET /images/{name}/json", func(r *http.Request) (any, error) { return object{"Id": "sha256:image", "Config": object{}}, nil })
+	answer("GET /images/{name}/json", func(r *http.Request) (any,
+		error) {
+		return object{"Id": "sha256:image", "Config": object{}}, nil
+	})
 	d.stores(answer)
 	d.life(answer)
 	m.HandleFunc("GET /containers/{id}/logs", d.logs)
@@ -100,7 +116,7 @@ func (d *daemon) handler() http.Handler {
 	})
 }
 
-// reply answers as the engine does.
+// reply responds like the engine.
 func reply(w http.ResponseWriter, v any, err error) {
 	w.Header().Set("Api-Version", "1.41")
 	w.Header().Set("Content-Type", "application/json")
@@ -126,7 +142,7 @@ func body(r *http.Request) (o object) {
 	return o
 }
 
-// at is a member of nested objects.
+// at returns a member of nested objects.
 func at(o object, path ...string) any {
 	for _, name := range path[:len(path)-1] {
 		o, _ = o[name].(object)
@@ -134,7 +150,7 @@ func at(o object, path ...string) any {
 	return o[path[len(path)-1]]
 }
 
-func words(v any) (all []string) {
+func stringList(v any) (all []string) {
 	list, _ := v.([]any)
 	for _, one := range list {
 		all = append(all, fmt.Sprint(one))
@@ -142,15 +158,16 @@ func words(v any) (all []string) {
 	return all
 }
 
-// command is what a box runs: a program of abl's, or the image's with these words.
-func command(asked object) []string {
-	if argv := words(asked["Entrypoint"]); len(argv) > 0 {
+// command returns the command of a container: a program of abl, or the image's entrypoint with
+// these arguments.
+func command(requested object) []string {
+	if argv := stringList(requested["Entrypoint"]); len(argv) > 0 {
 		return argv
 	}
-	return words(asked["Cmd"])
+	return stringList(requested["Cmd"])
 }
 
-// labelled says whether an object has the labels that a list is asked for.
+// labelled reports whether an object has the labels that a list request asks for.
 func labelled(r *http.Request, labels any) bool {
 	var f struct {
 		Label map[string]bool `json:"label"`
@@ -168,7 +185,7 @@ func labelled(r *http.Request, labels any) bool {
 	return true
 }
 
-// stores are networks and volumes.
+// stores handles networks and volumes.
 func (d *daemon) stores(answer func(string, func(*http.Request) (any, error))) {
 	for kind, all := range map[string]map[string]object{"networks": d.networks, "volumes": d.volumes} {
 		locked := func(do func(r *http.Request) (any, error)) func(*http.Request) (any, error) {
@@ -195,11 +212,11 @@ func (d *daemon) stores(answer func(string, func(*http.Request) (any, error))) {
 			if o, there := all[r.PathValue("name")]; there {
 				return o, nil
 			}
-			return nil, fmt.Errorf("no such thing: %w", sandbox.ErrNotFound)
+			return nil, fmt.Errorf("no such object: %w", sandbox.ErrNotFound)
 		}))
 		answer("DELETE /"+kind+"/{name}", locked(func(r *http.Request) (any, error) {
 			if _, there := all[r.PathValue("name")]; !there {
-				return nil, fmt.Errorf("no such thing: %w", sandbox.ErrNotFound)
+				return nil, fmt.Errorf("no such object: %w", sandbox.ErrNotFound)
 			}
 			delete(all, r.PathValue("name"))
 			return nil, nil
@@ -219,7 +236,7 @@ func (d *daemon) stores(answer func(string, func(*http.Request) (any, error))) {
 	}
 }
 
-// life is that of boxes.
+// life handles containers.
 func (d *daemon) life(answer func(string, func(*http.Request) (any, error))) {
 	answer("POST /containers/create", d.create)
 	answer("GET /containers/{id}/json", func(r *http.Request) (any, error) { return d.inspect(r, r.PathValue("id")) })
@@ -234,7 +251,10 @@ func (d *daemon) life(answer func(string, func(*http.Request) (any, error))) {
 		}
 		return list, err
 	})
-	answer("POST /containers/{id}/start", func(r *http.Request) (any, error) { return nil, d.engine.Start(r.Context(), r.PathValue("id")) })
+	answer("POST /containers/{id}/start", func(r *http.Request) (any, error) {
+		return nil,
+			d.engine.Start(r.Context(), r.PathValue("id"))
+	})
 	answer("POST /containers/{id}/stop", func(r *http.Request) (any, error) {
 		return nil, d.engine.Stop(r.Context(), r.PathValue("id"), time.Second)
 	})
@@ -254,7 +274,14 @@ func (d *daemon) life(answer func(string, func(*http.Request) (any, error))) {
 
 func (d *daemon) create(r *http.Request) (any, error) {
 	o := body(r)
-	b := sandbox.Box{Name: r.URL.Query().Get("name"), Image: "i", User: "1:1", Argv: command(o), Env: words(o["Env"]), Labels: map[string]string{}}
+	b := sandbox.Box{
+		Name:   r.URL.Query().Get("name"),
+		Image:  "i",
+		User:   "1:1",
+		Argv:   command(o),
+		Env:    stringList(o["Env"]),
+		Labels: map[string]string{},
+	}
 	labels, _ := o["Labels"].(object)
 	for name, value := range labels {
 		b.Labels[name] = fmt.Sprint(value)
@@ -265,7 +292,11 @@ func (d *daemon) create(r *http.Request) (any, error) {
 	mounts, _ := at(o, "HostConfig", "Mounts").([]any)
 	for _, m := range mounts {
 		if m := m.(object); m["Type"] == "bind" {
-			b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.Workspace, Source: fmt.Sprint(m["Source"]), Target: fmt.Sprint(m["Target"])})
+			b.Mounts = append(b.Mounts, sandbox.Mount{
+				What:   sandbox.Workspace,
+				Source: fmt.Sprint(m["Source"]),
+				Target: fmt.Sprint(m["Target"]),
+			})
 		}
 	}
 	id, err := d.engine.Create(r.Context(), b)
@@ -273,14 +304,15 @@ func (d *daemon) create(r *http.Request) (any, error) {
 		return nil, err
 	}
 	host, _ := o["HostConfig"].(object)
-	host["MaskedPaths"], host["ReadonlyPaths"] = []string{"/proc/kcore", "/sys/firmware"}, []string{"/proc/sys", "/proc/sysrq-trigger"}
+	host["MaskedPaths"], host["ReadonlyPaths"] = []string{"/proc/kcore", "/sys/firmware"}, []string{"/proc/sys",
+		"/proc/sysrq-trigger"}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.boxes[id] = o
 	return object{"Id": id}, nil
 }
 
-// put is a box that somebody else made.
+// put adds a container that another program created.
 func (d *daemon) put(ctx context.Context, b sandbox.Box) {
 	id, err := d.engine.Create(ctx, b)
 	if err != nil {
@@ -295,7 +327,7 @@ func (d *daemon) put(ctx context.Context, b sandbox.Box) {
 	d.boxes[id] = object{"HostConfig": object{}, "Cmd": []any{"sleep"}, "Labels": labels}
 }
 
-// inspect shows a box as it was asked for, with what engines fill in.
+// inspect returns a container as it was requested, with the fields that engines add.
 func (d *daemon) inspect(r *http.Request, name string) (object, error) {
 	s, err := d.engine.Status(r.Context(), name)
 	if err != nil {
@@ -303,17 +335,22 @@ func (d *daemon) inspect(r *http.Request, name string) (object, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	asked := d.boxes[s.ID]
-	host, _ := asked["HostConfig"].(object)
-	argv := command(asked)
-	nets, _ := at(asked, "NetworkingConfig", "EndpointsConfig").(object)
-	state := object{"Status": string(s.State), "Running": s.State == sandbox.Running, "ExitCode": s.ExitCode, "OOMKilled": s.OOMKilled}
+	requested := d.boxes[s.ID]
+	host, _ := requested["HostConfig"].(object)
+	argv := command(requested)
+	nets, _ := at(requested, "NetworkingConfig", "EndpointsConfig").(object)
+	state := object{
+		"Status":    string(s.State),
+		"Running":   s.State == sandbox.Running,
+		"ExitCode":  s.ExitCode,
+		"OOMKilled": s.OOMKilled,
+	}
 	for key, when := range map[string]time.Time{"StartedAt": s.StartedAt, "FinishedAt": s.FinishedAt} {
 		state[key] = when.UTC().Format(time.RFC3339Nano)
 	}
 	return object{
 		"Id": s.ID, "Name": "/" + s.Name, "Path": argv[0], "Args": argv[1:], "Image": "sha256:image", "State": state,
-		"Config": asked, "HostConfig": host, "Mounts": mountPoints(host), "NetworkSettings": object{"Networks": nets},
+		"Config": requested, "HostConfig": host, "Mounts": mountPoints(host), "NetworkSettings": object{"Networks": nets},
 	}, nil
 }
 
@@ -323,7 +360,13 @@ func mountPoints(host object) []any {
 	for _, m := range all {
 		m := m.(object)
 		readOnly, _ := m["ReadOnly"].(bool)
-		p := object{"Type": m["Type"], "Source": m["Source"], "Destination": m["Target"], "RW": !readOnly, "Propagation": "rprivate"}
+		p := object{
+			"Type":        m["Type"],
+			"Source":      m["Source"],
+			"Destination": m["Target"],
+			"RW":          !readOnly,
+			"Propagation": "rprivate",
+		}
 		if m["Type"] == "volume" {
 			p["Name"], p["Driver"] = m["Source"], "local"
 		}
@@ -332,7 +375,7 @@ func mountPoints(host object) []any {
 	return points
 }
 
-// wait answers once the box has ended, and says at once that it listens.
+// wait sends the headers immediately, and the response once the container has ended.
 func (d *daemon) wait(w http.ResponseWriter, r *http.Request) {
 	if _, err := d.engine.Status(r.Context(), r.PathValue("id")); err != nil {
 		reply(w, nil, err)
@@ -344,7 +387,7 @@ func (d *daemon) wait(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(object{"StatusCode": exit.Code})
 }
 
-// logs are in frames, as those of a box without a terminal are.
+// logs sends frames, like the engine does for a container without a terminal.
 func (d *daemon) logs(w http.ResponseWriter, r *http.Request) {
 	text, err := d.engine.Logs(r.Context(), r.PathValue("id"), 1<<20)
 	if err == nil && r.URL.Query().Get("follow") == "1" {

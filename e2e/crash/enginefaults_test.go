@@ -21,27 +21,26 @@ import (
 	"abl/internal/testing/play"
 )
 
-// version is the beginning of every path of the engine's API but that of the first.
+// version matches the prefix of every path of the engine's API except that of the first request.
 var version = regexp.MustCompile(`^/v1\.\d+/`)
 
-// behind is a plant whose phase is played by the real adapter of the engine's API,
-// behind a proxy.
-type behind struct {
+// proxied is a plant whose phase uses the real adapter of the engine's API, through a proxy.
+type proxied struct {
 	*plant
 	daemon *daemon
 	proxy  *lab.Proxy
-	notes  atomic.Int64 // how often the engine was told to be away, or back
+	notes  atomic.Int64 // number of messages that the engine is away, or back
 }
 
-func newBehind(t *testing.T) *behind {
+func newProxied(t *testing.T) *proxied {
 	t.Helper()
 	p := newPlant(t)
 	d := newDaemon(t, p.engine)
-	return &behind{plant: p, daemon: d, proxy: lab.NewProxyTo(t, d.socket)}
+	return &proxied{plant: p, daemon: d, proxy: lab.NewProxyTo(t, d.socket)}
 }
 
-// run plays the phase as a new abl would.
-func (b *behind) run() error {
+// run plays the phase like a new abl.
+func (b *proxied) run() error {
 	b.Helper()
 	e, err := docker.Connect(b.Context(), func(name string) string {
 		return map[string]string{"DOCKER_HOST": b.proxy.Host}[name]
@@ -55,13 +54,13 @@ func (b *behind) run() error {
 	e.Patient(ctx, time.Minute, func(time.Duration, bool) { b.notes.Add(1) })
 	r, err := play.Phase{Root: b.Dir, Engine: e}.Play(ctx)
 	if err == nil && r.Status != state.Passed {
-		err = fmt.Errorf("it came to rest as %s: %v", r.Status, r.Why)
+		err = fmt.Errorf("the phase stopped as %s: %v", r.Status, r.Why)
 	}
 	return err
 }
 
-// settles wants the end of an undisturbed phase, and nothing left.
-func (b *behind) settles(want string) {
+// settles checks that the phase ends like an undisturbed one and leaves nothing.
+func (b *proxied) settles(want string) {
 	b.Helper()
 	same(b.TB.(*testing.T), want, b.print())
 	if left := b.daemon.left(); len(left) > 0 {
@@ -69,7 +68,7 @@ func (b *behind) settles(want string) {
 	}
 }
 
-// recorded are the kinds of requests of a phase that nothing befell.
+// recorded holds the kinds of requests of an undisturbed phase.
 var recorded struct {
 	sync.Once
 	kinds []string
@@ -79,12 +78,12 @@ func kindsOfRequests(t *testing.T) []string {
 	t.Helper()
 	recorded.Do(func() {
 		t.Run("recorded", func(t *testing.T) {
-			b := newBehind(t)
+			b := newProxied(t)
 			if err := b.run(); err != nil {
 				t.Fatal(err)
 			}
 			for _, kind := range b.proxy.Kinds() {
-				if kind != "HEAD /_ping" { // before anything is begun: TestNoEngine
+				if kind != "HEAD /_ping" { // sent before the start of the phase: TestNoEngine
 					recorded.kinds = append(recorded.kinds, kind)
 				}
 			}
@@ -98,10 +97,10 @@ var faultNames = map[lab.Fault]string{
 	lab.Halved: "is done and its answer cut in half", lab.Late: "is done when nobody waits any longer",
 }
 
-// Whatever becomes of a request to the engine (its answer is lost after the engine
-// did it, or arrives in half; it never arrives, or comes late, or nobody listens for a
-// while) the phase comes to the same end as an undisturbed one; nothing is done twice and
-// nothing is left. A request that changes something is tried for every box by itself.
+// Every fault of a request leads to the same end as an undisturbed phase: the response is lost
+// after the engine acted, or arrives in half; the request does not arrive, or arrives late; or
+// connections are refused for a while. Nothing is done twice, and nothing is left. A request that
+// changes something gets its fault for each container separately.
 func TestEngineFaults(t *testing.T) {
 	want, _, _ := expected(t)
 	for i, kind := range kindsOfRequests(t) {
@@ -110,30 +109,31 @@ func TestEngineFaults(t *testing.T) {
 		}
 		for fault, name := range faultNames {
 			changes := strings.HasPrefix(kind, "P") && !strings.HasSuffix(kind, "/wait") || kind == "DELETE /containers/build"
-			first := kind == "GET /containers/build/logs" && fault == lab.Late // which costs a call unless it is asked again
-			if os.Getenv("ABL_SOAK") == "" && !first && (fault == lab.Late || (i+int(fault))%12 != 0 && !(changes && fault == lab.Lost)) {
-				continue // a late one takes as long as abl waits for an answer
+			first := kind == "GET /containers/build/logs" && fault == lab.Late // costs a call unless it is repeated
+			if os.Getenv("ABL_SOAK") == "" && !first &&
+				(fault == lab.Late || (i+int(fault))%12 != 0 && !(changes && fault == lab.Lost)) {
+				continue // a late one takes as long as abl waits for a response
 			}
 			if fault == lab.Late && strings.HasSuffix(kind, "/archive") {
-				continue // for which abl waits ten minutes
+				continue // abl waits ten minutes for it
 			}
 			t.Run(kind+" "+name, func(t *testing.T) {
 				t.Parallel()
-				b := newBehind(t)
+				b := newProxied(t)
 				b.proxy.FailKind(kind, fault)
 				if err := b.run(); err != nil {
-					t.Fatalf("it ended: %v", err)
+					t.Fatalf("got error %v", err)
 				}
-				if b.proxy.Drops() != 1 && !strings.HasSuffix(kind, "/wait") { // nobody waits for what has ended
-					t.Errorf("the fault befell %d requests", b.proxy.Drops())
+				if b.proxy.Drops() != 1 && !strings.HasSuffix(kind, "/wait") { // abl does not wait for a container that has ended
+					t.Errorf("got %d requests with the fault, want 1", b.proxy.Drops())
 				}
 				b.settles(want)
 			})
 		}
 	}
-	t.Run("every answer is late", func(t *testing.T) {
+	t.Run("every response is late", func(t *testing.T) {
 		t.Parallel()
-		b := newBehind(t)
+		b := newProxied(t)
 		b.proxy.Delay(5 * time.Millisecond)
 		if err := b.run(); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func TestEngineFaults(t *testing.T) {
 	})
 }
 
-// refusal is an engine that answers otherwise than it should.
+// refusal is an engine that responds with an error.
 type refusal struct {
 	name, method, path string
 	nth                int64
@@ -163,34 +163,116 @@ func message(status int, text string) http.HandlerFunc {
 	return says(status, fmt.Sprintf(`{"message":%q}`, text))
 }
 
-// What an engine refuses is named in its words, with what was asked; the state stays
-// whole, and the next run goes on.
+// If the engine refuses a request, the error contains the engine's message and the request. The
+// state stays valid, and the next run continues.
 func TestEngineRefuses(t *testing.T) {
 	want, _, _ := expected(t)
 	for _, c := range []refusal{
-		{"a box, for lack of room", "POST", "/containers/create", 3, message(500, "mkdir /var/lib/docker: no space left on device"), nil, "no space left on device"},
-		{"a box, for lack of its image", "POST", "/containers/create", 2, message(404, "No such image: tools"), sandbox.ErrNoImage, "image"},
-		{"a start", "POST", "/start", 3, message(500, "OCI runtime create failed: cannot allocate memory"), nil, "cannot allocate memory"},
-		{"a network, since its range is taken", "POST", "/networks/create", 1, message(403, "Pool overlaps with other one on this address space"), nil, ""},
-		{"a network, by a firewall", "POST", "/networks/create", 1, message(500, "Failed to program FILTER chain: iptables failed"), nil, "iptables failed"},
-		{"a volume", "POST", "/volumes/create", 1, message(500, "error while mounting volume: permission denied"), nil, "permission denied"},
+		{
+			"a box, for lack of room",
+			"POST",
+			"/containers/create",
+			3,
+			message(500, "mkdir /var/lib/docker: no space left on device"),
+			nil,
+			"no space left on device",
+		},
+		{
+			"a box, for lack of its image",
+			"POST",
+			"/containers/create",
+			2,
+			message(404, "No such image: tools"),
+			sandbox.ErrNoImage,
+			"image",
+		},
+		{
+			"a start",
+			"POST",
+			"/start",
+			3,
+			message(500, "OCI runtime create failed: cannot allocate memory"),
+			nil,
+			"cannot allocate memory",
+		},
+		{
+			"a network, since its range is taken",
+			"POST",
+			"/networks/create",
+			1,
+			message(403, "Pool overlaps with other one on this address space"),
+			nil,
+			"",
+		},
+		{
+			"a network, by a firewall",
+			"POST",
+			"/networks/create",
+			1,
+			message(500, "Failed to program FILTER chain: iptables failed"),
+			nil,
+			"iptables failed",
+		},
+		{
+			"a volume",
+			"POST",
+			"/volumes/create",
+			1,
+			message(500, "error while mounting volume: permission denied"),
+			nil,
+			"permission denied",
+		},
 		{"to copy", "PUT", "/archive", 1, message(500, "write: read-only file system"), nil, "read-only file system"},
 		{"everything, for now", "POST", "/containers/create", 2, message(503, "the daemon is shutting down"), nil, ""},
 		{"to look", "GET", "/json", 4, message(500, "layer does not exist"), nil, "layer does not exist"},
 		{"to speak sense", "GET", "/json", 4, says(200, `{"Id":`), nil, ""},
 		{"to be an engine", "GET", "/json", 4, says(200, "<html>welcome</html>"), nil, "invalid character"},
-		{"to remove a box, once", "DELETE", "/containers/", 2, message(500, "unable to remove filesystem: device or resource busy"), nil, ""},
-		{"to remove a network", "DELETE", "/networks/", 1, message(403, "network has active endpoints"), nil, "active endpoints"},
-		{"to wait", "POST", "/wait", 1, message(500, "containerd is not running"), nil, ""}, // it ends meanwhile
-		{"to show a log", "GET", "/logs", 1, message(500, "configured logging driver does not support reading"), nil, "does not support reading"},
+		{
+			"to remove a box, once",
+			"DELETE",
+			"/containers/",
+			2,
+			message(500, "unable to remove filesystem: device or resource busy"),
+			nil,
+			"",
+		},
+		{
+			"to remove a network",
+			"DELETE",
+			"/networks/",
+			1,
+			message(403, "network has active endpoints"),
+			nil,
+			"active endpoints",
+		},
+		{
+			"to wait",
+			"POST",
+			"/wait",
+			1,
+			message(500, "containerd is not running"),
+			nil,
+			"",
+		}, // the container ends in the meantime
+		{
+			"to show a log",
+			"GET",
+			"/logs",
+			1,
+			message(500, "configured logging driver does not support reading"),
+			nil,
+			"does not support reading",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			b := newBehind(t)
+			b := newProxied(t)
 			var seen, over atomic.Int64
 			b.daemon.fault = func(method, path string) http.HandlerFunc {
-				// Repeated, since abl believes an internal error only when the engine does.
-				if method == c.method && strings.Contains(path, c.path) && seen.Add(1) >= c.nth && over.Load() == 0 && (c.says != "" || seen.Load() == c.nth) {
+				// Repeat the error, because abl believes an internal error only if the engine
+				// repeats it.
+				if method == c.method && strings.Contains(path, c.path) && seen.Add(1) >= c.nth && over.Load() == 0 &&
+					(c.says != "" || seen.Load() == c.nth) {
 					return c.answer
 				}
 				return nil
@@ -198,17 +280,17 @@ func TestEngineRefuses(t *testing.T) {
 			err := b.run()
 			over.Store(1)
 			if seen.Load() < c.nth {
-				t.Fatalf("only %d such requests came", seen.Load())
+				t.Fatalf("got only %d such requests", seen.Load())
 			}
 			if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is)) {
-				t.Errorf("it ended with %v, want %q", err, c.says)
+				t.Errorf("got error %v, want %q", err, c.says)
 			}
 			if f, serr := state.Load(b.Dir + "/.abl/state.json"); serr != nil || f.Phases["1"] == nil && err != nil {
-				t.Errorf("the state: %v", serr)
+				t.Errorf("got state error %v", serr)
 			}
 			if err != nil {
 				if err := b.run(); err != nil {
-					t.Fatalf("it does not go on: %v", err)
+					t.Fatalf("the next run failed: %v", err)
 				}
 			}
 			b.settles(want)
@@ -216,11 +298,11 @@ func TestEngineRefuses(t *testing.T) {
 	}
 }
 
-// An engine that shuts down fails at whatever it is asked on connections that were open
-// before: the phase passes all the same, in the same run.
-func TestEngineFallsApart(t *testing.T) {
+// An engine that is shutting down fails every request on open connections. The phase passes
+// nevertheless, in the same run.
+func TestEngineShutsDown(t *testing.T) {
 	want, _, _ := expected(t)
-	b := newBehind(t)
+	b := newProxied(t)
 	var mu sync.Mutex
 	failed := map[string]bool{}
 	b.daemon.fault = func(method, path string) http.HandlerFunc {
@@ -235,7 +317,7 @@ func TestEngineFallsApart(t *testing.T) {
 		return message(500, "database not open")
 	}
 	if err := b.run(); err != nil {
-		t.Fatalf("it ended: %v", err)
+		t.Fatalf("got error %v", err)
 	}
 	if len(failed) < 10 {
 		t.Errorf("only %d kinds of requests failed: %v", len(failed), failed)
@@ -243,35 +325,41 @@ func TestEngineFallsApart(t *testing.T) {
 	b.settles(want)
 }
 
-// Somebody else's container stands under a name that abl needs: it is not taken for
-// abl's own, whoever it belongs to, and once it is gone the next run goes on.
+// Another program's container has a name that abl needs. abl does not take it for its own,
+// whatever its labels, and the next run continues once the container is gone.
 func TestForeignName(t *testing.T) {
 	want, _, _ := expected(t)
-	b := newBehind(t)
+	b := newProxied(t)
 	var name string
 	b.daemon.fault = func(method, path string) http.HandlerFunc {
 		if method != "POST" || path != "/containers/create" || name != "" {
 			return nil
 		}
-		return func(w http.ResponseWriter, r *http.Request) { // somebody was quicker
+		return func(w http.ResponseWriter, r *http.Request) { // another program was faster
 			name = r.URL.Query().Get("name")
-			box := sandbox.Box{Name: name, Image: "theirs", User: "1:1", Argv: []string{"sleep"}, Labels: map[string]string{sandbox.LabelProject: "theirs", sandbox.LabelKind: "theirs"}}
+			box := sandbox.Box{
+				Name:   name,
+				Image:  "theirs",
+				User:   "1:1",
+				Argv:   []string{"sleep"},
+				Labels: map[string]string{sandbox.LabelProject: "theirs", sandbox.LabelKind: "theirs"},
+			}
 			b.daemon.put(r.Context(), box)
 			message(409, "Conflict. The container name is already in use")(w, r)
 		}
 	}
 	err := b.run()
 	if !errors.Is(err, sandbox.ErrExists) || !strings.Contains(err.Error(), name) {
-		t.Errorf("it ended with %v, want the name %q", err, name)
+		t.Errorf("got error %v, want the name %q", err, name)
 	}
 	if there, ok := b.engine.Box(name); !ok || there.Image != "theirs" {
-		t.Errorf("what stands there is %+v, %t", there, ok)
+		t.Errorf("got container %+v, exists %t", there, ok)
 	}
 	if err := b.engine.Remove(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.run(); err != nil {
-		t.Fatalf("it does not go on: %v", err)
+		t.Fatalf("the next run failed: %v", err)
 	}
 	b.settles(want)
 }

@@ -18,14 +18,14 @@ import (
 //go:embed testdata/gate.sh
 var gateProgram string
 
-// gate is a step that holds its agent until the test opens the gate. It leaves no file.
+// gate is a step that makes the agent wait until the test opens the gate. It leaves no file.
 var gate = fmt.Sprintf("{run: %q, expect: 0}", gateProgram)
 
-// folder is where a role works, as seen from the project.
+// folder maps a role to its workspace, relative to the project.
 var folder = map[string]string{"builder": "src", "verifier": ".abl/tests"}
 
-// until waits for something that another process does. It gives up only on
-// what has surely failed.
+// until waits for something that another process does. It fails only when that can no longer
+// happen.
 func (s *scene) until(what string, seen func() bool) {
 	s.Helper()
 	for range 3000 {
@@ -34,7 +34,7 @@ func (s *scene) until(what string, seen func() bool) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	s.Fatalf("%s never came", what)
+	s.Fatalf("waited in vain for %s", what)
 }
 
 func (s *scene) exists(path string) bool {
@@ -42,7 +42,7 @@ func (s *scene) exists(path string) bool {
 	return err == nil
 }
 
-// atGate waits until the role's agent stands at its gate.
+// atGate waits until the role's agent is at its gate.
 func (s *scene) atGate(role string) {
 	s.Helper()
 	s.until("the "+role+" at its gate", func() bool { return s.exists(filepath.Join(s.Dir, folder[role], "at")) })
@@ -51,7 +51,7 @@ func (s *scene) atGate(role string) {
 // open opens the role's gate.
 func (s *scene) open(role string) { s.Write(filepath.Join(folder[role], "go"), "") }
 
-// atPause waits until abl stands at a failpoint's pause.
+// atPause waits until abl is paused at a failpoint.
 func (s *scene) atPause(point string) {
 	s.Helper()
 	s.until("abl at "+point, func() bool { return s.exists(filepath.Join(s.points, point+".here")) })
@@ -65,14 +65,15 @@ func (s *scene) release(point string) {
 	}
 }
 
-// boxes are the ids of the project's containers of a kind.
+// boxes returns the ids of the project's containers of a kind.
 func (s *scene) boxes(kind string) string {
 	s.Helper()
 	var state struct{ Project string }
 	if err := json.Unmarshal([]byte(s.Read(".abl/state.json")), &state); err != nil {
 		s.Fatal(err)
 	}
-	out, err := exec.Command("docker", "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+state.Project, "--filter", "label=abl.kind="+kind).Output()
+	out, err := exec.Command("docker", "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+state.Project,
+		"--filter", "label=abl.kind="+kind).Output()
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -86,7 +87,7 @@ type running struct {
 	out, err bytes.Buffer
 }
 
-// start starts the phase.
+// start starts a run of the phase.
 func (s *scene) start(points string) *running {
 	s.Helper()
 	r := &running{Cmd: s.command(points, "phase", "1", "--json", "--progress", "json"), s: s}
@@ -97,7 +98,7 @@ func (s *scene) start(points string) *running {
 	return r
 }
 
-// signal sends a signal.
+// signal sends a signal to the run.
 func (r *running) signal(sig os.Signal) {
 	r.s.Helper()
 	if err := r.Process.Signal(sig); err != nil {
@@ -105,7 +106,7 @@ func (r *running) signal(sig os.Signal) {
 	}
 }
 
-// end waits for abl's end and wants this exit code, -1 for killed.
+// end waits for the run's end and checks its exit code; -1 means killed.
 func (r *running) end(code int) []state.Event {
 	r.s.Helper()
 	r.Wait()
@@ -128,7 +129,7 @@ func (s *scene) events(text string) (all []state.Event) {
 	return all
 }
 
-// calls are the ids of the calls that such events are about.
+// calls returns the ids of the calls in the events of a kind.
 func calls(events []state.Event, kind state.Kind) string {
 	var ids []string
 	for _, e := range events {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// facingPlaces are those at which the engine is amid something for abl. They are tried
-// in every run of the tests: an engine in memory has them all (TestKilledAtEveryVisit).
+// facingPlaces lists the places where the engine is working for abl. Every run of the tests
+// checks them. An engine in memory covers all places (TestKilledAtEveryVisit).
 const facingPlaces = " app.created app.down app.started call.created call.ended call.removed call.started" +
 	" gateway.created gateway.open holder.created holder.started probe.laid stage.swept "
 
-// chains is how many projects share these places. One that is killed goes on
-// to the next of its places, so a place costs what is done anew there and no whole phase.
+// chains is the number of projects that share these places. A killed project continues to the
+// next of its places, so a place costs only the repeated work and not a whole phase.
 const chains = 3
 
-// Killed at a named place, at its first visit or at its last, abl comes to the
-// same end when it is run again. ABL_SOAK tries all of them, each by itself.
+// Killed at the first or the last visit of a named place, abl reaches the same end in the next
+// run. ABL_SOAK checks each place separately.
 func TestKilledAtPlaces(t *testing.T) {
 	_, short := wanted(t)
 	soak := os.Getenv("ABL_SOAK") != ""
@@ -31,7 +31,7 @@ func TestKilledAtPlaces(t *testing.T) {
 			facing = append(facing, name)
 		}
 		if faces && short[name].times == 0 {
-			t.Errorf("one iteration never reaches %s", name)
+			t.Errorf("an iteration does not reach %s", name)
 		}
 		if soak {
 			alone = append(alone, visitsOf(t, name, !faces)...)
@@ -54,13 +54,14 @@ func TestKilledAtPlaces(t *testing.T) {
 	}
 }
 
-// visitsOf are the last visit of a place in a long run, and, where wanted, the first.
+// visitsOf returns a failpoint for the last visit of a place in a long run, and one for the first
+// visit if first is set.
 func visitsOf(t *testing.T, name string, first bool) (points []string) {
 	t.Helper()
 	_, long := wantedLong(t)
 	n := long[name].times
 	if n == 0 && !elsewhere(name) {
-		t.Errorf("%s is never reached", name)
+		t.Errorf("%s is not reached", name)
 	}
 	if n > 0 && first {
 		points = append(points, name+"=kill")
@@ -71,7 +72,7 @@ func visitsOf(t *testing.T, name string, first bool) (points []string) {
 	return points
 }
 
-// killed runs a phase that is killed at each of these in turn, and then to its end.
+// killed runs a phase that is killed at each of these failpoints in turn, and then to its end.
 func killed(t *testing.T, name string, steps int, chain []string) {
 	want, _ := wantedOf(t, steps)
 	t.Run(name, func(t *testing.T) {
@@ -87,20 +88,20 @@ func killed(t *testing.T, name string, steps int, chain []string) {
 	})
 }
 
-// Killed before its first call, abl leaves the id under which the next one looks for
-// what is left on the engine.
+// Killed before its first call, abl leaves the project id, which the next run needs to find the
+// objects on the engine.
 func TestKilledBeforeTheFirstCall(t *testing.T) {
 	t.Parallel()
 	wantEngine(t)
 	s := newScene(t, nil)
 	s.die("stage.swept=kill")
 	if !s.Exists(".abl/state.json") {
-		t.Error("there is no state.json")
+		t.Error("state.json does not exist")
 	}
 }
 
-// dice fall as ABL_TEST_SEED says, anew each time where it says nothing: what they decide
-// is for ABL_SOAK, since no change is to blame for it.
+// dice returns a random source with the seed ABL_TEST_SEED, or a random one. Tests that use it
+// run only with ABL_SOAK, because their failures need not come from the last change.
 func dice(t *testing.T) *rand.Rand {
 	t.Helper()
 	if os.Getenv("ABL_SOAK") == "" {
@@ -114,21 +115,23 @@ func dice(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// elsewhere says of a place why an undisturbed run does not come by: only root
-// lends a workspace, only a stopped run stops a call (TestKilledWhileStopping),
-// only tests that are believed for what they show are replayed
-// (TestKilledAmidAReplay), app.prepare has TestPrepareKilled, and the rest is other programs' or a provider's that
-// is away, with tests of their own.
+// elsewhere reports whether an undisturbed run does not reach a place. Only root changes the
+// owner of a workspace, only a stopped run stops a call (TestKilledWhileStopping), only tests
+// without a verified proof are replayed (TestKilledDuringAReplay), and app.prepare has
+// TestPrepareKilled. The other places are in other programs, or need a provider that fails; they
+// have their own tests.
 func elsewhere(name string) bool {
 	return os.Geteuid() != 0 && strings.HasPrefix(name, "lease.") || strings.HasPrefix(name, "replay.") || never(name)
 }
 
-// never says of a place that no phase comes by unless it is stopped or has to wait.
+// never reports whether no phase reaches a place unless it is stopped or has to wait.
 func never(name string) bool {
-	return slices.ContainsFunc([]string{"call.stopping", "outage.", "learn.", "treeedit.", "build.", "prepare."}, func(p string) bool { return strings.HasPrefix(name, p) })
+	return slices.ContainsFunc([]string{
+		"call.stopping", "outage.", "learn.", "treeedit.", "build.", "prepare.",
+	}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// Killed at moments that nobody chose, be it in the middle of going on after a kill.
+// Killed at random moments, also while it recovers from a kill, abl reaches the same end.
 func TestKilledAtRandomMoments(t *testing.T) {
 	moments := dice(t)
 	want, _ := wantedLong(t)
@@ -147,7 +150,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 					if err := cmd.Start(); err != nil {
 						t.Fatal(err)
 					}
-					time.Sleep(wait) // the moment is what is tested
+					time.Sleep(wait) // the duration is under test
 					cmd.Process.Kill()
 					cmd.Wait()
 				})

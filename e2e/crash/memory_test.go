@@ -17,8 +17,7 @@ import (
 	"abl/internal/testing/sandboxtest"
 )
 
-// plant is a scene whose engine lives in this process and outlives every
-// supervisor that is killed.
+// plant is a scene whose engine runs in this process and outlives every killed supervisor.
 type plant struct {
 	*scene
 	made   *play.Plant
@@ -29,8 +28,12 @@ type plant struct {
 func newPlant(t *testing.T) *plant {
 	t.Helper()
 	made := play.NewPlant(t)
-	p := &plant{scene: &scene{Project: &lab.Project{TB: t, Dir: made.Dir}, points: t.TempDir(), steps: 2}, made: made, engine: made.Engine}
-	sockets, err := os.MkdirTemp("", "abl") // a socket's path is short
+	p := &plant{
+		scene:  &scene{Project: &lab.Project{TB: t, Dir: made.Dir}, points: t.TempDir(), steps: 2},
+		made:   made,
+		engine: made.Engine,
+	}
+	sockets, err := os.MkdirTemp("", "abl") // socket paths must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,14 +47,15 @@ func newPlant(t *testing.T) *plant {
 	return p
 }
 
-// supervisor is a child process that supervises the plant, with failpoints set.
+// supervisor returns a child process that runs the plant's phase, with failpoints set.
 func (p *plant) supervisor(points string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childRoot+"="+p.Dir, childSocket+"="+p.socket, "GOGC=off", "ABL_FAILPOINT_DIR="+p.points, "ABL_FAILPOINTS="+points)
+	cmd.Env = append(os.Environ(), childRoot+"="+p.Dir, childSocket+"="+p.socket, "GOGC=off",
+		"ABL_FAILPOINT_DIR="+p.points, "ABL_FAILPOINTS="+points)
 	return cmd
 }
 
-// ends lets a supervisor come to the end, and wants nothing left on the engine.
+// ends runs a supervisor to the end and checks that nothing is left on the engine.
 func (p *plant) ends(points string) {
 	p.Helper()
 	if out, err := p.supervisor(points).CombinedOutput(); err != nil {
@@ -69,7 +73,7 @@ var undisturbed struct {
 	took   time.Duration
 }
 
-// expected is what every disturbed supervisor has to come to.
+// expected returns the result of an undisturbed supervisor.
 func expected(t *testing.T) (string, map[string]visits, time.Duration) {
 	t.Helper()
 	u := &undisturbed
@@ -87,12 +91,12 @@ func expected(t *testing.T) (string, map[string]visits, time.Duration) {
 	return u.print, u.visits, u.took
 }
 
-// onlyReal are the places that no supervisor of an engine in memory comes by: the
-// stage that cmd/abl sets, and gateways.
+// onlyReal lists the places that a supervisor on an engine in memory does not reach: the
+// environment that cmd/abl opens, and gateways.
 const onlyReal = "lease. lock. stage. strike. gateway."
 
-// A supervisor is killed at each visit of each place, a real process with an
-// engine that outlives it, and another one comes to the same end.
+// A supervisor is killed at each visit of each place. It is a real process, and its engine
+// outlives it. The next supervisor reaches the same end.
 func TestKilledAtEveryVisit(t *testing.T) {
 	want, all, _ := expected(t)
 	for _, name := range places(t) {
@@ -102,7 +106,7 @@ func TestKilledAtEveryVisit(t *testing.T) {
 			elsewhere = elsewhere || strings.HasPrefix(name, prefix)
 		}
 		if (met == 0) != elsewhere {
-			t.Errorf("%s is met %d times", name, met)
+			t.Errorf("%s is reached %d times", name, met)
 		}
 		if testing.Short() {
 			met = min(met, 1)
@@ -117,7 +121,7 @@ func TestKilledAtEveryVisit(t *testing.T) {
 				p := newPlant(t)
 				out, err := p.supervisor(points).CombinedOutput()
 				if err == nil || !strings.Contains(err.Error(), syscall.SIGKILL.String()) {
-					t.Fatalf("it was not killed: %v: %s", err, out)
+					t.Fatalf("the supervisor was not killed: %v: %s", err, out)
 				}
 				p.ends("")
 				same(t, want, p.print())
@@ -126,8 +130,8 @@ func TestKilledAtEveryVisit(t *testing.T) {
 	}
 }
 
-// Killed at moments that nobody chose, again and again, it comes to the same end.
-func TestKilledAgainAndAgain(t *testing.T) {
+// Killed repeatedly at random moments, a supervisor reaches the same end.
+func TestKilledRepeatedly(t *testing.T) {
 	moments := dice(t)
 	want, _, took := expected(t)
 	const runs, kills = 1000, 5
@@ -144,7 +148,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(wait) // the moment is what is tested
+				time.Sleep(wait) // the duration is under test
 				cmd.Process.Kill()
 				cmd.Wait()
 			}

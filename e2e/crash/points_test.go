@@ -18,8 +18,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// places are the names of all failpoints in the program, read from its source:
-// a new one is tried as soon as it is written.
+// places returns the names of all failpoints in the program, read from its source, so that a new
+// one is tested automatically.
 func places(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -59,7 +59,7 @@ func placesIn(path string) (names []string, err error) {
 		}
 		lit, ok := call.Args[0].(*ast.BasicLit)
 		if !ok {
-			err = fmt.Errorf("%s: a failpoint's name is not written out", path)
+			err = fmt.Errorf("%s: a failpoint's name is not a string literal", path)
 			return false
 		}
 		name, _ := strconv.Unquote(lit.Value)
@@ -69,24 +69,24 @@ func placesIn(path string) (names []string, err error) {
 	return names, err
 }
 
-// visits are how often a run met a place, and when it did so first, counted in visits.
+// visits counts a run's visits of a place. first is the number of all visits before the first one
+// of this place.
 type visits struct{ times, first int }
 
-// whole is what an undisturbed run of so many iterations comes to, and how it meets
-// each place.
+// whole holds the results of undisturbed runs, by the number of iterations.
 var whole [3]struct {
 	sync.Once
 	print  string
 	visits map[string]visits
 }
 
-// wanted is what every disturbed newScene has to come to.
+// wanted returns the result of an undisturbed newScene.
 func wanted(t *testing.T) (string, map[string]visits) {
 	t.Helper()
 	return wantedOf(t, shortSteps())
 }
 
-// wantedLong is what every disturbed newLong has to come to.
+// wantedLong returns the result of an undisturbed newLong.
 func wantedLong(t *testing.T) (string, map[string]visits) {
 	t.Helper()
 	return wantedOf(t, 2)
@@ -113,7 +113,7 @@ func measure(t *testing.T, steps int) (string, map[string]visits) {
 	return s.print(), s.visited()
 }
 
-// visited says how each place was met.
+// visited returns the visits of each place.
 func (s *scene) visited() map[string]visits {
 	s.Helper()
 	data, err := os.ReadFile(filepath.Join(s.points, "visits"))
@@ -135,6 +135,6 @@ func (s *scene) visited() map[string]visits {
 func same(t testing.TB, want, got string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("it ends in another way than an undisturbed run (-want +got):\n%s", diff)
+		t.Errorf("the result differs from that of an undisturbed run (-want +got):\n%s", diff)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"abl/internal/testing/play"
 )
 
-// damages are what a power cut, a full disk or a hand makes of a file.
+// damages lists the ways in which a power cut, a full disk or a user damages a file.
 var damages = []struct {
 	name string
 	do   func(path string) error
@@ -34,14 +34,15 @@ var damages = []struct {
 	{"is a directory", func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) }},
 }
 
-// resting are the places at which a call's record is looked at: with the visit, from 0.
+// resting lists the places at which the record of a call is damaged, with the visit, counted from
+// 0.
 var resting = []string{
 	"call.intent=kill", "call.started=kill", "call.ended=kill", "call.outcome=kill", "ledger.after=kill", "commit.before=kill",
 	"call.started=1*off->kill", "call.outcome=1*off->kill", "judge.decided=kill", "judge.settled=kill", "replay.standing=kill",
 	"call.started=2*off->kill", "judge.settled=1*off->kill",
 }
 
-// records are the JSON files below the records of calls.
+// records returns the JSON files in the records of calls.
 func (p *plant) records() (names []string) {
 	p.Helper()
 	err := filepath.WalkDir(filepath.Join(p.Dir, ".abl/logs"), func(path string, e fs.DirEntry, err error) error {
@@ -57,8 +58,8 @@ func (p *plant) records() (names []string) {
 	return names
 }
 
-// killedAt is a plant whose supervisor was killed at a place. Runs counts the calls that the engine
-// played to their end, by their names.
+// killedAt returns a plant whose supervisor was killed at a place. runs counts the calls that the
+// engine completed, by name.
 func killedAt(t *testing.T, points string) (p *plant, runs func() map[string]int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -73,7 +74,7 @@ func killedAt(t *testing.T, points string) (p *plant, runs func() map[string]int
 	}
 	out, err := p.supervisor(points).CombinedOutput()
 	if err == nil || !strings.Contains(err.Error(), syscall.SIGKILL.String()) {
-		t.Fatalf("it was not killed: %v: %s", err, out)
+		t.Fatalf("the supervisor was not killed: %v: %s", err, out)
 	}
 	return p, func() map[string]int {
 		mu.Lock()
@@ -82,9 +83,8 @@ func killedAt(t *testing.T, points string) (p *plant, runs func() map[string]int
 	}
 }
 
-// A file of a record that is damaged while no abl runs is no dead end and no verdict: the phase
-// comes to its pass, a call whose outcome is whole is not made again, and each call that ran has a
-// row in the ledger.
+// A damaged file of a record does not stop the phase or change the verdict: the phase passes, a
+// call with a valid outcome is not repeated, and each call that ran has a row in the ledger.
 func TestDamagedRecords(t *testing.T) {
 	_, _, _ = expected(t)
 	nth := 0
@@ -128,7 +128,7 @@ func damaged(t *testing.T, points, name string, do func(path string) error) {
 			t.Errorf("call %s ran %d times", key, times)
 		}
 		if !strings.Contains(rows, ","+key+",") {
-			t.Errorf("call %s ran and has no row in\n%s", key, rows)
+			t.Errorf("call %s ran but has no row in\n%s", key, rows)
 		}
 		if !strings.HasSuffix(key, ".1") {
 			again = append(again, key)
@@ -136,16 +136,15 @@ func damaged(t *testing.T, points, name string, do func(path string) error) {
 	}
 	slices.Sort(again)
 	if most := 1; len(again) > most || whole && len(again) > 0 && strings.HasPrefix(again[0], call[:max(len(call)-1, 0)]) {
-		t.Errorf("made again: %v", again)
+		t.Errorf("repeated calls: %v", again)
 	}
 	phase, err := state.Load(filepath.Join(p.Dir, ".abl/state.json"))
 	if err != nil || phase.Phase(1).Status != state.Passed {
-		t.Errorf("it rests as %v, %v", phase, err)
+		t.Errorf("the phase stopped as %v, error %v", phase, err)
 	}
 }
 
-// A damaged file is kept under another name and named, and what the call used is not taken for
-// nothing.
+// A damaged file is renamed and reported, and the usage of its call does not count as zero.
 func TestDamagedOutcomeIsSetAside(t *testing.T) {
 	p := play.NewPlant(t)
 	p.Easy = true
@@ -164,20 +163,23 @@ func TestDamagedOutcomeIsSetAside(t *testing.T) {
 		}
 	})}
 	if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {
-		t.Fatalf("it ends as %s, %v", r.Status, err)
+		t.Fatalf("got status %s, error %v", r.Status, err)
 	}
 	kept, err := os.ReadFile(filepath.Join(p.Dir, record+"outcome.json.damaged"))
 	if err != nil || string(kept) != `{"class": "do` {
-		t.Errorf("kept is %q, %v", kept, err)
+		t.Errorf("got renamed file %q, error %v", kept, err)
 	}
 	want := fmt.Sprintf("cannot read the record %q", filepath.Join(p.Dir, record+"outcome.json"))
-	if !slices.ContainsFunc(notes, func(n string) bool { return strings.HasPrefix(n, want) && strings.Contains(n, "outcome.json.damaged") }) {
-		t.Errorf("the notes are %q, want one that begins with %s", notes, want)
+	if !slices.ContainsFunc(notes, func(n string) bool {
+		return strings.HasPrefix(n, want) &&
+			strings.Contains(n, "outcome.json.damaged")
+	}) {
+		t.Errorf("got notes %q, want one that begins with %s", notes, want)
 	}
 }
 
-// A power cut takes committed content from the work tree: with another boot id than abl noted it is
-// restored, without it is the user's change.
+// A power cut removes committed content from the work tree. If the boot id differs from the
+// recorded one, abl restores the content. Otherwise the change is the user's.
 func TestCommittedFileIsLost(t *testing.T) {
 	want, _, _ := expected(t)
 	for name, booted := range map[string]bool{"after a power cut": true, "by hand": false} {
@@ -190,7 +192,7 @@ func TestCommittedFileIsLost(t *testing.T) {
 			if !booted {
 				out, err := p.supervisor("").CombinedOutput()
 				if err == nil || !strings.Contains(string(out), "the source was changed by hand") {
-					t.Errorf("it ends with %v: %s", err, out)
+					t.Errorf("got error %v: %s", err, out)
 				}
 				return
 			}

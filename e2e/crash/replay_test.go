@@ -10,9 +10,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// replayed is a scene whose first iteration passes, on tests that abl replays
-// itself. They ask a command, which nothing answers where there is no app, and say ok
-// unless a file tells them otherwise.
+// replayed returns a scene whose first iteration passes, with tests that abl replays. The tests
+// ask a command, which does not respond without an app, and pass unless a file says otherwise.
 func replayed(t *testing.T) *scene {
 	t.Helper()
 	wantEngine(t)
@@ -25,9 +24,9 @@ func replayed(t *testing.T) *scene {
 	return s
 }
 
-// A replay leaves nothing that a kill could spoil: it is made anew, and the
-// verdict is the one that it would have been.
-func TestKilledAmidAReplay(t *testing.T) {
+// A kill during a replay spoils nothing: the next run replays the tests again and reaches the
+// same verdict.
+func TestKilledDuringAReplay(t *testing.T) {
 	for _, point := range []string{"replay.before", "replay.standing"} {
 		t.Run(point, func(t *testing.T) {
 			if point == "replay.before" {
@@ -37,17 +36,17 @@ func TestKilledAmidAReplay(t *testing.T) {
 			s.die(point + "=kill")
 			out := s.finish()
 			if calls := s.Read(".abl/logs/tokens.csv"); strings.Count(calls, "p1-verify") != 1 {
-				t.Errorf("the Verifier was paid again:\n%s", calls)
+				t.Errorf("the Verifier was called again:\n%s", calls)
 			}
 			if !strings.Contains(out.Stdout, "replay: 1 of 1 tests are ok") {
-				t.Errorf("it was not replayed:\n%s", out.Stdout)
+				t.Errorf("the tests were not replayed:\n%s", out.Stdout)
 			}
 		})
 	}
 }
 
-// A signal amid a replay stops it and leaves nothing behind.
-func TestSignalAmidAReplay(t *testing.T) {
+// A signal during a replay stops it, and nothing is left proxied.
+func TestSignalDuringAReplay(t *testing.T) {
 	lab.Long(t)
 	s := replayed(t)
 	r := s.start("replay.standing=1*pause")
@@ -58,26 +57,28 @@ func TestSignalAmidAReplay(t *testing.T) {
 	s.finish()
 }
 
-// What comes out now so, now so, is a failure that says how often it was which.
+// A test with varying results fails, and failed_specs.md says how often it failed.
 func TestFlakyIsAFailure(t *testing.T) {
 	lab.Long(t)
 	s := replayed(t)
-	s.Write(".abl/config.yaml", strings.Replace(s.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
+	s.Write(".abl/config.yaml", strings.Replace(s.Read(".abl/config.yaml"), "loop: {",
+		"loop: {max_verifier_iterations: 1, ", 1))
 	last := "      - {write: verifier_reports/"
-	s.Write("scenario.yaml", strings.Replace(s.Read("scenario.yaml"), last, "      - {write: doubt, text: \"x\\n\"}\n"+last, 1))
+	s.Write("scenario.yaml", strings.Replace(s.Read("scenario.yaml"), last,
+		"      - {write: doubt, text: \"x\\n\"}\n"+last, 1))
 	r := s.start("replay.before=2*off->1*pause")
-	s.atPause("replay.before") // of the second one: the first is made together with that against nothing
+	s.atPause("replay.before") // of the second replay: the first runs together with the one against nothing
 	if err := os.Remove(filepath.Join(s.Dir, ".abl/tests/doubt")); err != nil {
 		t.Fatal(err)
 	}
 	s.release("replay.before")
 	events := r.end(3)
 	if got := events[len(events)-1].Verdict; got != "fail" {
-		t.Errorf("verdict %s", got)
+		t.Errorf("got verdict %s", got)
 	}
 	failed := s.Read(".abl/tests/failed_specs.md")
 	if !strings.Contains(failed, "1 of 2 runs gave: wrong") {
-		t.Errorf("failed_specs.md says\n%s", failed)
+		t.Errorf("got failed_specs.md\n%s", failed)
 	}
 	s.settled()
 }

@@ -1,5 +1,5 @@
-// Package crash kills the real abl at every named place and at random moments,
-// interrupts and freezes it, and wants the same end as without any of it.
+// Package crash kills the real abl at every named place and at random moments, and interrupts and
+// freezes it. Each time the result must be the same as without the disturbance.
 package crash
 
 import (
@@ -19,25 +19,25 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// slots bounds how many phases run at once: each needs an engine's attention.
+// slots limits the number of concurrent phases, because each needs the engine.
 var slots = make(chan struct{}, 3)
 
-// scene is a project whose phase passes, in moments.
+// scene is a project whose phase passes quickly.
 type scene struct {
 	*lab.Project
-	points string // directory of the failpoints
-	steps  int    // how many iterations it takes to the pass
+	points string // directory of the failpoint files
+	steps  int    // number of iterations until the pass
 }
 
-// newScene passes in its first iteration, which has everything that most tests
-// disturb at half the engine's work. ABL_SOAK plays two everywhere. Steps in gates
-// take the place of gate lines of the scenario, by role.
+// newScene returns a scene that passes in its first iteration. That is all that most tests
+// disturb, and costs half the engine's work; with ABL_SOAK it takes two. gates replaces the gate
+// lines of the scenario with steps, by role.
 func newScene(t *testing.T, gates map[string]string) *scene {
 	t.Helper()
 	return sceneOf(t, shortSteps(), gates)
 }
 
-// newLong fails once and then passes.
+// newLong returns a scene that fails once and then passes.
 func newLong(t *testing.T, gates map[string]string) *scene {
 	t.Helper()
 	return sceneOf(t, 2, gates)
@@ -50,7 +50,7 @@ func shortSteps() int {
 	return 1
 }
 
-// nightSteps are two iterations in make test-all, and one in make test.
+// nightSteps returns two iterations in make test-all, and one in make test.
 func nightSteps() int {
 	if testing.Short() {
 		return shortSteps()
@@ -58,7 +58,7 @@ func nightSteps() int {
 	return 2
 }
 
-// sceneOf waits for a slot.
+// sceneOf waits for a slot and creates the scene.
 func sceneOf(t *testing.T, steps int, gates map[string]string) *scene {
 	t.Helper()
 	slots <- struct{}{}
@@ -67,7 +67,7 @@ func sceneOf(t *testing.T, steps int, gates map[string]string) *scene {
 	if steps == 1 {
 		p.Write("scenario.yaml", lab.File(t, "short.yaml"))
 	}
-	// The files of a gate are not of the Builder's work: a test may write them while no call runs.
+	// Git ignores the files of a gate, so that a test may write them while no call runs.
 	p.Write("src/.gitignore", "/.gitignore\n/at\n/go\n")
 	for role, step := range gates {
 		old := p.Read("scenario.yaml")
@@ -82,21 +82,21 @@ func sceneOf(t *testing.T, steps int, gates map[string]string) *scene {
 	return s
 }
 
-// in is the scene in the eyes of a subtest.
+// in returns the scene for a subtest.
 func (s *scene) in(t *testing.T) *scene {
 	inner, p := *s, *s.Project
 	p.TB, inner.Project = t, &p
 	return &inner
 }
 
-// command is abl with these failpoints set.
+// command returns abl with these failpoints set.
 func (s *scene) command(points string, args ...string) *exec.Cmd {
 	cmd := s.Cmd(args...)
 	cmd.Env = append(cmd.Env, "ABL_FAILPOINTS="+points)
 	return cmd
 }
 
-// die runs the phase until a failpoint kills it.
+// die runs the phase until a failpoint kills abl.
 func (s *scene) die(points string) {
 	s.Helper()
 	cmd := s.command(points, "phase", "1")
@@ -114,27 +114,30 @@ func (s *scene) finish() lab.Result {
 	return r
 }
 
-// settled wants nothing left on the engine and no lease.
+// settled checks that nothing is left on the engine and that no lease is left.
 func (s *scene) settled() {
 	s.Helper()
 	if left := s.Left(); left != "" {
 		s.Errorf("left on the engine: %s", left)
 	}
 	if strings.Contains(s.Read(".abl/state.json"), `"lease"`) {
-		s.Error("the workspaces are still lent")
+		s.Error("the workspaces still have another owner")
 	}
 }
 
-// print is all of a run that a crash must not change.
+// print returns all results of a run that a crash must not change.
 func (s *scene) print() string {
 	s.Helper()
 	var b strings.Builder
 	for _, dir := range []string{"src", ".abl/tests"} {
-		fmt.Fprintf(&b, "%s\n%s\n", dir, s.Git(dir, "log", "--reverse", "--format=%s, tree %T, call %(trailers:key=Abl-Call,valueonly,separator=%x20)"))
-		fmt.Fprintf(&b, "commits without a parent: %d\n", strings.Count(s.Git(dir, "rev-list", "--max-parents=0", "--all")+"\n", "\n"))
+		fmt.Fprintf(&b, "%s\n%s\n",
+			dir, s.Git(dir, "log", "--reverse", "--format=%s, tree %T, call %(trailers:key=Abl-Call,valueonly,separator=%x20)"))
+		fmt.Fprintf(&b, "commits without a parent: %d\n",
+			strings.Count(s.Git(dir, "rev-list", "--max-parents=0", "--all")+"\n", "\n"))
 		fmt.Fprintf(&b, "tags: %s\n", s.Git(dir, "for-each-ref", "--format=%(refname) at %(subject)%(*subject)", "refs/tags"))
 		fmt.Fprintf(&b, "status: %q\n", s.Git(dir, "status", "--porcelain"))
-		s.Git(dir, "-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false", "fsck", "--strict") // abl makes neither
+		// abl writes neither.
+		s.Git(dir, "-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false", "fsck", "--strict")
 		s.files(&b, dir)
 	}
 	s.ledger(&b)
@@ -156,7 +159,7 @@ func (s *scene) print() string {
 	return b.String()
 }
 
-// files prints what stands in a workspace and whose it is.
+// files prints the files of a workspace with their modes and owners.
 func (s *scene) files(b *strings.Builder, dir string) {
 	err := filepath.WalkDir(filepath.Join(s.Dir, dir), func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -21,10 +21,10 @@ func pid(r *running) string { return fmt.Sprint(r.Process.Pid) }
 
 var codes = map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143}
 
-// A signal at whatever moment: what runs is stopped, the state is saved, the
-// code says which signal it was, and the next run comes to the right end. Each run of
-// a project is stopped a little later than the one before.
-func TestSignals(t *testing.T) {
+// A signal at any moment stops the running call and saves the state. The exit code names the
+// signal, and the next run reaches the correct end. Each run of a project is stopped a little
+// later than the one before.
+func TestSignalStopsARun(t *testing.T) {
 	wantEngine(t)
 	for sig := range codes {
 		t.Run(fmt.Sprint(sig), func(t *testing.T) {
@@ -37,10 +37,10 @@ func TestSignals(t *testing.T) {
 				steps = nightSteps()
 			}
 			s := sceneOf(t, steps, map[string]string{"builder": gate, "verifier": gate})
-			s.stopAmid(t, sig, "builder")
-			if sig == syscall.SIGINT || !testing.Short() { // one is as good as another
+			s.stopDuring(t, sig, "builder")
+			if sig == syscall.SIGINT || !testing.Short() { // the signals are equivalent
 				s.stopAt(t, sig, "app.started")
-				s.stopAmid(t, sig, "verifier")
+				s.stopDuring(t, sig, "verifier")
 			}
 			s.open("verifier")
 			s.finish()
@@ -50,7 +50,7 @@ func TestSignals(t *testing.T) {
 	t.Run("in more places", func(t *testing.T) {
 		lab.Long(t)
 		t.Parallel()
-		s := newScene(t, map[string]string{"builder": gate}) // else it may be done before it is stopped
+		s := newScene(t, map[string]string{"builder": gate}) // without a gate it may finish before it is stopped
 		for _, point := range []string{"stage.reached", "stage.swept", "holder.created", "call.created", "call.started"} {
 			s.stopAt(t, syscall.SIGINT, point)
 		}
@@ -63,7 +63,7 @@ func TestSignals(t *testing.T) {
 	})
 }
 
-// stopAt stops a run that stands at a failpoint.
+// stopAt stops a run that is paused at a failpoint.
 func (s *scene) stopAt(t *testing.T, sig syscall.Signal, point string) {
 	t.Helper()
 	t.Run("at "+point, func(t *testing.T) {
@@ -76,10 +76,10 @@ func (s *scene) stopAt(t *testing.T, sig syscall.Signal, point string) {
 	})
 }
 
-// stopAmid stops a run while the role works, and lets the role go on in the next.
-func (s *scene) stopAmid(t *testing.T, sig syscall.Signal, role string) {
+// stopDuring stops a run while the role works. In the next run the role may finish.
+func (s *scene) stopDuring(t *testing.T, sig syscall.Signal, role string) {
 	t.Helper()
-	t.Run("amid the "+role, func(t *testing.T) {
+	t.Run("during the "+role, func(t *testing.T) {
 		s, r := atGate(s.in(t), role, "")
 		r.signal(sig)
 		s.stopped(r, sig)
@@ -87,27 +87,27 @@ func (s *scene) stopAmid(t *testing.T, sig syscall.Signal, role string) {
 	})
 }
 
-// stopped wants a clean end by the signal.
+// stopped checks that the run ended cleanly by the signal.
 func (s *scene) stopped(r *running, sig syscall.Signal) {
 	s.Helper()
 	events := r.end(codes[sig])
 	s.settled()
 	last := events[len(events)-1]
 	if last.Kind != state.Outcome || last.Exit == nil || *last.Exit != codes[sig] {
-		s.Errorf("the last event is %+v", last)
+		s.Errorf("got last event %+v", last)
 	}
 	if !strings.Contains(r.err.String(), "run the same command again") {
-		s.Errorf("it says %q", r.err.String())
+		s.Errorf("got stderr %q", r.err.String())
 	}
 }
 
-// passed wants the right end, on whatever way it was reached.
+// passed checks the correct end, independent of the way to it.
 func (s *scene) passed() {
 	s.Helper()
 	for dir, want := range map[string]string{"src": "right", ".abl/tests": "#!/bin/sh"} {
 		file := map[string]string{"src": "word.txt", ".abl/tests": "run.sh"}[dir]
 		if got := s.Git(dir, "show", "phase1/passed:"+file); !strings.HasPrefix(got, want) {
-			s.Errorf("%s of the pass: %q", file, got)
+			s.Errorf("got %s of the pass %q", file, got)
 		}
 		s.Git(dir, "fsck", "--strict")
 	}
@@ -116,21 +116,21 @@ func (s *scene) passed() {
 		want += "\nphase1/build/step-2"
 	}
 	if attempt := regexp.MustCompile(`(?m)\.\d+$`); attempt.ReplaceAllString(log, "") != want {
-		s.Errorf("commits: %s", log)
+		s.Errorf("got commits %s", log)
 	}
 }
 
-// A later SIGINT does not wait for anything; the next run cleans up.
+// A later SIGINT ends abl immediately, and the next run cleans up.
 func TestSecondInterrupt(t *testing.T) {
 	wantEngine(t)
 	t.Parallel()
-	s, r := held(t, "builder", "call.ended=pause")
+	s, r := startAtGate(t, "builder", "call.ended=pause")
 	r.signal(syscall.SIGINT)
 	s.atPause("call.ended")
 	ended := make(chan struct{})
 	go func() { r.Wait(); close(ended) }()
 	s.until("the end", func() bool {
-		_ = r.Process.Signal(syscall.SIGINT) // those that come with the first are the same wish
+		_ = r.Process.Signal(syscall.SIGINT) // signals that arrive with the first one count as one
 		select {
 		case <-ended:
 			return true
@@ -140,23 +140,23 @@ func TestSecondInterrupt(t *testing.T) {
 	})
 	r.end(130)
 	if s.Left() == "" {
-		t.Error("it stayed to clean up")
+		t.Error("abl cleaned up before it ended")
 	}
 	s.open("builder")
 	s.finish()
 	s.passed()
 }
 
-// SIGINTs that come together, as from GNU timeout, are one wish: abl ends what runs
-// and takes everything down.
-func TestInterruptsAtOnce(t *testing.T) {
+// SIGINTs that arrive together, as from GNU timeout, count as one: abl stops what runs and
+// removes everything.
+func TestSimultaneousInterrupts(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
 	t.Parallel()
-	s, r := held(t, "builder", "")
-	// So long such signals may come: the duration is what is tested.
+	s, r := startAtGate(t, "builder", "")
+	// The duration is under test: signals may arrive together for this long.
 	for begun := time.Now(); time.Since(begun) < 300*time.Millisecond; time.Sleep(20 * time.Millisecond) {
-		_ = r.Process.Signal(syscall.SIGINT) // it may have ended by then
+		_ = r.Process.Signal(syscall.SIGINT) // abl may have ended by then
 	}
 	s.stopped(r, syscall.SIGINT)
 	s.open("builder")
@@ -164,15 +164,15 @@ func TestInterruptsAtOnce(t *testing.T) {
 	s.passed()
 }
 
-// SIGINT while the engine is away ends abl by the signal all the same. What it could
-// not stop goes on, and the next run with it.
-func TestInterruptedWhileTheEngineIsAway(t *testing.T) {
+// SIGINT ends abl even if the engine does not respond. The call that it could not stop continues,
+// and the next run attaches to it.
+func TestInterruptedWithoutEngine(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
 	for _, point := range []string{"call.created", "call.started"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			px := lab.NewProxy(t) // before the project, which is cleaned up through it
+			px := lab.NewProxy(t) // created before the project, whose cleanup uses it
 			s := newScene(t, nil)
 			s.Env = append(s.Env, "DOCKER_HOST="+px.Host)
 			r := s.start(point + "=1*pause")
@@ -182,7 +182,7 @@ func TestInterruptedWhileTheEngineIsAway(t *testing.T) {
 			s.release(point)
 			events := r.end(130)
 			if last := events[len(events)-1]; last.Kind != state.Outcome || *last.Exit != 130 {
-				t.Errorf("the last event is %+v", last)
+				t.Errorf("got last event %+v", last)
 			}
 			px.Accept()
 			s.finish()
@@ -191,13 +191,13 @@ func TestInterruptedWhileTheEngineIsAway(t *testing.T) {
 	}
 }
 
-// Killed after it has noted why it stops a call and before it does, abl leaves
-// the call running, and the next one attaches to it all the same.
+// Killed after it has recorded why it stops a call, but before it stops the call, abl leaves the
+// call running. The next run attaches to it.
 func TestKilledWhileStopping(t *testing.T) {
 	lab.Long(t)
 	want, _ := wanted(t)
 	t.Parallel()
-	s, r := held(t, "builder", "call.stopping=kill")
+	s, r := startAtGate(t, "builder", "call.stopping=kill")
 	r.signal(syscall.SIGINT)
 	r.end(-1)
 	s.open("builder")
@@ -205,13 +205,13 @@ func TestKilledWhileStopping(t *testing.T) {
 	same(t, want, s.print())
 }
 
-// An abl that is told to stop before it attaches ends the call that an earlier
-// one left running, and the next one knows that a person wanted that.
+// If abl is stopped before it attaches to a running call, it ends that call. The next run knows
+// that the user requested this.
 func TestStoppedBeforeItAttaches(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
 	t.Parallel()
-	s, r := held(t, "builder", "")
+	s, r := startAtGate(t, "builder", "")
 	r.signal(syscall.SIGKILL)
 	r.end(-1)
 	r = s.start("stage.swept=1*pause")
@@ -222,7 +222,8 @@ func TestStoppedBeforeItAttaches(t *testing.T) {
 	s.open("builder")
 	s.finish()
 	s.passed()
-	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, ",interrupted\n") || strings.Contains(rows, ",lost\n") {
-		t.Errorf("the ledger has\n%s", rows)
+	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, ",interrupted\n") ||
+		strings.Contains(rows, ",lost\n") {
+		t.Errorf("got ledger\n%s", rows)
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// Root with a strict umask, in a project of its own: what containers read is readable there.
+// abl runs as root with a strict umask in a separate project. The files for the containers are
+// readable there.
 func TestStrictUmask(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
 	if os.Geteuid() != 0 {
-		t.Skip("only as root do containers run as another user")
+		t.Skip("containers run as another user only if abl runs as root")
 	}
 	t.Parallel()
 	reads := `run: cat /workspace/specs/phase1.md || kill $PPID`

@@ -15,8 +15,8 @@ import (
 	"abl/internal/testing/sandboxtest"
 )
 
-// asked is one call of an engine that another process has, and its answer.
-type asked struct {
+// request is one call of the engine in the other process, response is its result.
+type request struct {
 	Box     sandbox.Box
 	Network sandbox.Network
 	Volume  sandbox.Volume
@@ -29,7 +29,7 @@ type asked struct {
 	Data    []byte
 }
 
-type answered struct {
+type response struct {
 	Text   string
 	Texts  []string
 	Env    map[string]string
@@ -40,60 +40,66 @@ type answered struct {
 	Bytes  int64
 	Data   []byte
 	Err    string
-	Kind   int // 1 + index in kinds, 0 for none of them
+	Kind   int // 1 + index in kinds, 0 for other errors
 }
 
-// kinds are the errors that must be the same on the other side.
-var kinds = []error{sandbox.ErrNotFound, sandbox.ErrExists, sandbox.ErrNoImage, sandbox.ErrUnreachable, sandbox.ErrUnproven}
+// kinds lists the errors that keep their identity on the other side.
+var kinds = []error{
+	sandbox.ErrNotFound, sandbox.ErrExists, sandbox.ErrNoImage, sandbox.ErrUnreachable,
+	sandbox.ErrUnproven,
+}
 
-// serve lets another process use the engine over a socket.
+// serve lets another process use the engine through a socket.
 func serve(l net.Listener, e *sandboxtest.Engine) {
 	handlers := http.NewServeMux()
-	for name, do := range map[string]func(context.Context, asked, *answered) error{
-		"Create": func(ctx context.Context, q asked, a *answered) (err error) {
+	for name, do := range map[string]func(context.Context, request, *response) error{
+		"Create": func(ctx context.Context, q request, a *response) (err error) {
 			a.Text, err = e.Create(ctx, q.Box)
 			return
 		},
-		"Prove": func(ctx context.Context, q asked, a *answered) (err error) {
+		"Prove": func(ctx context.Context, q request, a *response) (err error) {
 			a.Proof, err = e.Prove(ctx, q.Box)
 			return
 		},
-		"Env": func(ctx context.Context, q asked, a *answered) (err error) { a.Env, err = e.Env(ctx, q.Name); return },
-		"Ranges": func(ctx context.Context, q asked, a *answered) (err error) {
+		"Env": func(ctx context.Context, q request, a *response) (err error) { a.Env, err = e.Env(ctx, q.Name); return },
+		"Ranges": func(ctx context.Context, q request, a *response) (err error) {
 			a.Texts, err = e.Ranges(ctx, q.Names)
 			return
 		},
-		"Start": func(ctx context.Context, q asked, _ *answered) error { return e.Start(ctx, q.Name) },
-		"Status": func(ctx context.Context, q asked, a *answered) (err error) {
+		"Start": func(ctx context.Context, q request, _ *response) error { return e.Start(ctx, q.Name) },
+		"Status": func(ctx context.Context, q request, a *response) (err error) {
 			a.Status, err = e.Status(ctx, q.Name)
 			return
 		},
-		"Wait":   func(ctx context.Context, q asked, a *answered) (err error) { a.Exit, err = e.Wait(ctx, q.Name); return },
-		"Stop":   func(ctx context.Context, q asked, _ *answered) error { return e.Stop(ctx, q.Name, q.Grace) },
-		"Remove": func(ctx context.Context, q asked, _ *answered) error { return e.Remove(ctx, q.Name) },
-		"Logs": func(ctx context.Context, q asked, a *answered) (err error) {
+		"Wait": func(ctx context.Context, q request, a *response) (err error) {
+			a.Exit, err = e.Wait(ctx, q.Name)
+			return
+		},
+		"Stop":   func(ctx context.Context, q request, _ *response) error { return e.Stop(ctx, q.Name, q.Grace) },
+		"Remove": func(ctx context.Context, q request, _ *response) error { return e.Remove(ctx, q.Name) },
+		"Logs": func(ctx context.Context, q request, a *response) (err error) {
 			a.Data, err = e.Logs(ctx, q.Name, q.Max)
 			return
 		},
-		"Load": func(ctx context.Context, q asked, a *answered) (err error) {
+		"Load": func(ctx context.Context, q request, a *response) (err error) {
 			a.Load, err = e.Load(ctx, q.Name)
 			return err
 		},
-		"Usage": func(ctx context.Context, q asked, a *answered) (err error) {
+		"Usage": func(ctx context.Context, q request, a *response) (err error) {
 			a.Bytes, err = e.Usage(ctx, q.Name)
 			return
 		},
-		"Head": func(ctx context.Context, q asked, a *answered) (err error) {
+		"Head": func(ctx context.Context, q request, a *response) (err error) {
 			a.Data, err = e.Head(ctx, q.Name, q.Max)
 			return
 		},
-		"EnsureNetwork": func(ctx context.Context, q asked, _ *answered) error { return e.EnsureNetwork(ctx, q.Network) },
-		"EnsureVolume":  func(ctx context.Context, q asked, _ *answered) error { return e.EnsureVolume(ctx, q.Volume) },
-		"Sweep": func(ctx context.Context, q asked, a *answered) (err error) {
+		"EnsureNetwork": func(ctx context.Context, q request, _ *response) error { return e.EnsureNetwork(ctx, q.Network) },
+		"EnsureVolume":  func(ctx context.Context, q request, _ *response) error { return e.EnsureVolume(ctx, q.Volume) },
+		"Sweep": func(ctx context.Context, q request, a *response) (err error) {
 			a.Texts, err = e.Sweep(ctx, q.Labels, nil)
 			return
 		},
-		"CopyIn": func(ctx context.Context, q asked, _ *answered) error {
+		"CopyIn": func(ctx context.Context, q request, _ *response) error {
 			return e.CopyIn(ctx, q.Name, q.Dir, func(w io.Writer) error {
 				_, err := w.Write(q.Data)
 				return err
@@ -101,8 +107,8 @@ func serve(l net.Listener, e *sandboxtest.Engine) {
 		},
 	} {
 		handlers.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) {
-			var q asked
-			var a answered
+			var q request
+			var a response
 			err := json.NewDecoder(r.Body).Decode(&q)
 			if err == nil {
 				err = do(r.Context(), q, &a)
@@ -121,28 +127,29 @@ func serve(l net.Listener, e *sandboxtest.Engine) {
 	_ = http.Serve(l, handlers)
 }
 
-// remote is that engine, seen from the other process.
+// remote is the engine of the other process.
 type remote struct {
-	sandbox.Engine // none: what is not below is not asked of it
+	sandbox.Engine // nil: the methods that are not declared here are not used
 	http.Client
 }
 
 func dial(socket string) *remote {
-	return &remote{Client: http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return &remote{Client: http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}}
 }
 
-// told is an error of the other side.
-type told struct {
+// remoteError is an error of the other side.
+type remoteError struct {
 	text string
 	kind error
 }
 
-func (t told) Error() string { return t.text }
-func (t told) Unwrap() error { return t.kind }
+func (t remoteError) Error() string { return t.text }
+func (t remoteError) Unwrap() error { return t.kind }
 
-func (e *remote) ask(ctx context.Context, method string, q asked) (a answered, err error) {
+func (e *remote) ask(ctx context.Context, method string, q request) (a response, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return a, err
@@ -166,92 +173,94 @@ func (e *remote) ask(ctx context.Context, method string, q asked) (a answered, e
 		return a, nil
 	}
 	if a.Kind > 0 {
-		return a, told{a.Err, kinds[a.Kind-1]}
+		return a, remoteError{a.Err, kinds[a.Kind-1]}
 	}
 	return a, errors.New(a.Err)
 }
 
 func (e *remote) Create(ctx context.Context, b sandbox.Box) (string, error) {
-	a, err := e.ask(ctx, "Create", asked{Box: b})
+	a, err := e.ask(ctx, "Create", request{Box: b})
 	return a.Text, err
 }
 
 func (e *remote) Prove(ctx context.Context, b sandbox.Box) (sandbox.Proof, error) {
-	a, err := e.ask(ctx, "Prove", asked{Box: b})
+	a, err := e.ask(ctx, "Prove", request{Box: b})
 	return a.Proof, err
 }
 
 func (e *remote) Env(ctx context.Context, name string) (map[string]string, error) {
-	a, err := e.ask(ctx, "Env", asked{Name: name})
+	a, err := e.ask(ctx, "Env", request{Name: name})
 	return a.Env, err
 }
 
 func (e *remote) Ranges(ctx context.Context, networks []string) ([]string, error) {
-	a, err := e.ask(ctx, "Ranges", asked{Names: networks})
+	a, err := e.ask(ctx, "Ranges", request{Names: networks})
 	return a.Texts, err
 }
 
 func (e *remote) Start(ctx context.Context, name string) error {
-	_, err := e.ask(ctx, "Start", asked{Name: name})
+	_, err := e.ask(ctx, "Start", request{Name: name})
 	return err
 }
 
 func (e *remote) Status(ctx context.Context, name string) (sandbox.Status, error) {
-	a, err := e.ask(ctx, "Status", asked{Name: name})
+	a, err := e.ask(ctx, "Status", request{Name: name})
 	return a.Status, err
 }
 
 func (e *remote) Wait(ctx context.Context, name string) (sandbox.Exit, error) {
-	a, err := e.ask(ctx, "Wait", asked{Name: name})
+	a, err := e.ask(ctx, "Wait", request{Name: name})
 	return a.Exit, err
 }
 
 func (e *remote) Stop(ctx context.Context, name string, grace time.Duration) error {
-	_, err := e.ask(ctx, "Stop", asked{Name: name, Grace: grace})
+	_, err := e.ask(ctx, "Stop", request{Name: name, Grace: grace})
 	return err
 }
 
 func (e *remote) Remove(ctx context.Context, name string) error {
-	_, err := e.ask(ctx, "Remove", asked{Name: name})
+	_, err := e.ask(ctx, "Remove", request{Name: name})
 	return err
 }
 
 func (e *remote) Logs(ctx context.Context, name string, max int64) ([]byte, error) {
-	a, err := e.ask(ctx, "Logs", asked{Name: name, Max: max})
+	a, err := e.ask(ctx, "Logs", request{Name: name, Max: max})
 	return a.Data, err
 }
 
 func (e *remote) Load(ctx context.Context, name string) (sandbox.Load, error) {
-	a, err := e.ask(ctx, "Load", asked{Name: name})
+	a, err := e.ask(ctx, "Load", request{Name: name})
 	return a.Load, err
 }
 
 func (e *remote) Usage(ctx context.Context, volume string) (int64, error) {
-	a, err := e.ask(ctx, "Usage", asked{Name: volume})
+	a, err := e.ask(ctx, "Usage", request{Name: volume})
 	return a.Bytes, err
 }
 
 func (e *remote) Head(ctx context.Context, name string, max int64) ([]byte, error) {
-	a, err := e.ask(ctx, "Head", asked{Name: name, Max: max})
+	a, err := e.ask(ctx, "Head", request{Name: name, Max: max})
 	return a.Data, err
 }
 
 func (e *remote) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
-	_, err := e.ask(ctx, "EnsureNetwork", asked{Network: n})
+	_, err := e.ask(ctx, "EnsureNetwork", request{Network: n})
 	return err
 }
 
 func (e *remote) EnsureVolume(ctx context.Context, v sandbox.Volume) error {
-	_, err := e.ask(ctx, "EnsureVolume", asked{Volume: v})
+	_, err := e.ask(ctx, "EnsureVolume", request{Volume: v})
 	return err
 }
 
-// Sweep keeps nothing: what a function would keep cannot be asked over a wire.
-func (e *remote) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) ([]string, error) {
+// Sweep supports no keep function, because it cannot be called from the other process.
+func (e *remote) Sweep(
+	ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool,
+) ([]string, error) {
 	if keep != nil {
-		return nil, errors.New("internal error: a remote sweep keeps nothing")
+		return nil, errors.New("internal error: a remote sweep cannot call keep")
 	}
-	a, err := e.ask(ctx, "Sweep", asked{Labels: labels})
+	a, err := e.ask(ctx, "Sweep", request{Labels: labels})
 	return a.Texts, err
 }
 
@@ -260,6 +269,6 @@ func (e *remote) CopyIn(ctx context.Context, name, dir string, tree func(io.Writ
 	if err := tree(&data); err != nil {
 		return err
 	}
-	_, err := e.ask(ctx, "CopyIn", asked{Name: name, Dir: dir, Data: data.Bytes()})
+	_, err := e.ask(ctx, "CopyIn", request{Name: name, Dir: dir, Data: data.Bytes()})
 	return err
 }

@@ -14,13 +14,13 @@ import (
 	"abl/internal/testing/play"
 )
 
-// The lock's file is deleted under its holder, which lets a second abl in: the
-// first does nothing more, and the second comes to the right end, with each call
-// paid once and nothing of its taken down.
-func TestLockTakenAway(t *testing.T) {
+// The lock file is deleted while abl holds it, which lets a second abl start. The first one does
+// nothing more. The second one reaches the correct end: each call is paid for once, and the first
+// abl removes nothing of the second.
+func TestLockFileDeleted(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
-	s, first := heldLong(t, "builder")
+	s, first := startLongAtGate(t, "builder")
 	if err := os.Remove(filepath.Join(s.Dir, ".abl/lock")); err != nil {
 		t.Fatal(err)
 	}
@@ -30,21 +30,21 @@ func TestLockTakenAway(t *testing.T) {
 	s.atPause("call.ended")
 	all := first.end(9)
 	if !strings.Contains(first.err.String(), `.abl/lock" was removed or replaced`) {
-		t.Errorf("it says %q", first.err.String())
+		t.Errorf("got stderr %q", first.err.String())
 	}
 	if ended := calls(all, state.CallEnd) + calls(all, state.Commit); ended != "" {
-		t.Errorf("the first went on to %s", ended)
+		t.Errorf("the first abl continued to %s", ended)
 	}
 	s.release("call.ended")
 	if got := calls(second.end(0), state.CallEnd); !strings.HasPrefix(got, "p1-build-1.1 p1-verify-1.1 ") {
-		t.Errorf("the second saw the end of %s", got)
+		t.Errorf("the second abl saw the end of %s", got)
 	}
 	s.settled()
 	s.passed()
 }
 
-// The history is moved away in the middle of a phase: that is said, by the run that
-// works on it and by the next, and no other history begins in its place.
+// The git folder is moved away during a phase. The current run and the next one report it, and
+// abl does not create another history in its place.
 func TestHistoryMovedAway(t *testing.T) {
 	for name, when := range map[string]func(p *play.Plant, leave func()) state.Sink{
 		"while a call runs": func(p *play.Plant, leave func()) state.Sink {
@@ -79,18 +79,19 @@ func TestHistoryMovedAway(t *testing.T) {
 				})
 				phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: sink}
 				for range 2 {
-					if _, err := phase.Play(t.Context()); !errors.Is(err, git.ErrForeign) || !strings.Contains(err.Error(), "was moved away") {
-						t.Errorf("it ended with %v", err)
+					if _, err := phase.Play(t.Context()); !errors.Is(err, git.ErrForeign) ||
+						!strings.Contains(err.Error(), "was moved away") {
+						t.Errorf("got error %v", err)
 					}
 				}
 				if _, err := os.Lstat(dotgit); err == nil {
-					t.Error("there is another history in its place")
+					t.Error("abl created another history in its place")
 				}
 				if err := os.Rename(away, dotgit); err != nil {
 					t.Fatal(err)
 				}
 				if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {
-					t.Fatalf("once it is back: %s, %v", r.Status, err)
+					t.Fatalf("after moving it back: got status %s, error %v", r.Status, err)
 				}
 			})
 		}

@@ -14,8 +14,8 @@ import (
 	"abl/roles/retry"
 )
 
-// Somebody ends the container that holds a network before what joins it has begun:
-// that is named, another is made, and the phase comes to the same end.
+// If the container that holds a network is killed before another one joins it, abl reports that,
+// creates another, and the phase ends like an undisturbed one.
 func TestHolderKilled(t *testing.T) {
 	want, _ := wanted(t)
 	for point, holder := range map[string]string{"call.created": "holder-verifier", "app.created": "holder-app"} {
@@ -25,7 +25,7 @@ func TestHolderKilled(t *testing.T) {
 			}
 			t.Parallel()
 			s := newScene(t, nil)
-			after := map[string]string{"call.created": "1*off->"} // the Builder's, which has no network
+			after := map[string]string{"call.created": "1*off->"} // that of the Builder, which has no network
 			r := s.start(point + "=" + after[point] + "1*pause")
 			s.atPause(point)
 			lab.Docker(t, "kill", "abl-"+s.ID()+"-"+holder)
@@ -35,20 +35,20 @@ func TestHolderKilled(t *testing.T) {
 			for _, e := range lab.Of(events, state.Note) {
 				notes = append(notes, e.Text)
 			}
-			lab.Wants(t, "what was said", strings.Join(notes, "\n"), roles.ErrKilled.Error()+": abl-"+s.ID()+"-"+holder)
+			lab.Wants(t, "the notes", strings.Join(notes, "\n"), roles.ErrKilled.Error()+": abl-"+s.ID()+"-"+holder)
 			s.settled()
 			same(t, want, s.print())
 		})
 	}
 }
 
-// Somebody ends the container that holds the app's network while the Verifier tests
-// it: whatever the Verifier says then, it is called again.
-func TestHolderKilledAmidTheVerifier(t *testing.T) {
+// If the container that holds the app's network is killed while the Verifier tests the app, the
+// Verifier is called again, whatever its verdict.
+func TestHolderKilledDuringTheVerifier(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
 	t.Parallel()
-	s, r := held(t, "verifier", "")
+	s, r := startAtGate(t, "verifier", "")
 	lab.Docker(t, "kill", "abl-"+s.ID()+"-holder-app")
 	s.open("verifier")
 	go func() {
@@ -61,17 +61,18 @@ func TestHolderKilledAmidTheVerifier(t *testing.T) {
 		}
 	}()
 	ends := lab.Of(r.end(0), state.CallEnd)
-	if len(ends) != 1+2*s.steps || ends[1].Class != string(outcome.EngineGone) || !strings.Contains(ends[1].Text, "holds the app's network") {
-		t.Errorf("the calls ended as %+v", ends)
+	if len(ends) != 1+2*s.steps || ends[1].Class != string(outcome.EngineGone) ||
+		!strings.Contains(ends[1].Text, "holds the app's network") {
+		t.Errorf("got call ends %+v", ends)
 	}
 	s.settled()
 	s.passed()
 }
 
-// A call whose boundary is not proven and whose container ran is ended, kept and
-// entered in the ledger, and the next run makes another.
+// A call whose container ran without a proven boundary is stopped, recorded and entered in the
+// ledger. The next run makes another call.
 func TestUnprovenCallIsKept(t *testing.T) {
-	b := newBehind(t)
+	b := newProxied(t)
 	b.engine.Opening = func(box sandbox.Box) string {
 		if box.Labels[sandbox.LabelCall] == "p1-build-1.1" && box.Labels[sandbox.LabelKind] == "role" {
 			return "hello\n"
@@ -80,21 +81,21 @@ func TestUnprovenCallIsKept(t *testing.T) {
 	}
 	err := b.run()
 	if !errors.Is(err, retry.ErrUnproven) || !strings.Contains(err.Error(), "no probe ran inside") {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("got error %v", err)
 	}
 	o, ended, err := roles.Record{Dir: b.Dir + "/.abl/logs/calls/p1-build-1.1"}.Outcome()
 	if err != nil || !ended || o.Class != outcome.Unproven {
-		t.Errorf("the outcome is %+v, %v", o, err)
+		t.Errorf("got outcome %+v, error %v", o, err)
 	}
 	if n := strings.Count(b.Read(".abl/logs/tokens.csv"), "p1-build-1.1"); n != 1 {
-		t.Errorf("the ledger has it %d times", n)
+		t.Errorf("got %d ledger rows for the call, want 1", n)
 	}
 	if err := b.run(); err != nil {
-		t.Fatalf("it does not go on: %v", err)
+		t.Fatalf("the next run failed: %v", err)
 	}
 	f, err := state.Load(b.Dir + "/.abl/state.json")
 	if err != nil || f.Phases["1"].Status != state.Passed || !b.Exists(".abl/logs/calls/p1-build-1.2/outcome.json") {
-		t.Errorf("it came to rest as %+v, %v", f, err)
+		t.Errorf("the phase stopped as %+v, error %v", f, err)
 	}
 	if left := b.daemon.left(); len(left) > 0 {
 		t.Errorf("left on the engine: %v", left)
