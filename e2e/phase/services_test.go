@@ -46,7 +46,7 @@ app:
 	wants(t, "the dry run", r.Stdout, "service db: "+image+", port 4000\n", "-net-builder, abl-", "-net-trial\n", "`db`, port 4000", "FLAVOUR=sweet")
 	lacks(t, "the dry run", r.Stdout, "hello")
 	r = p.Must(0, "doctor")
-	wants(t, "doctor", r.Stdout, "service    db: "+image+" answers at port 4000, ")
+	wants(t, "doctor", r.Stdout, "service    db: "+image+" responds at port 4000, ")
 	noLeftovers(p)
 	p.Must(0, "phase", "1")
 	// The probe of the service is its first visitor; the two questions follow.
@@ -164,7 +164,7 @@ func TestDocsServices(t *testing.T) {
 			}
 			wants(t, "the Builder", printed(p, "p1-build-1.1"), c.visits)
 			wants(t, "the Verifier", printed(p, "p1-verify-1.1"), "ok "+c.visits)
-			wants(t, "doctor", p.Must(0, "doctor").Stdout, "/Dockerfile answers at port ")
+			wants(t, "doctor", p.Must(0, "doctor").Stdout, "/Dockerfile responds at port ")
 			noLeftovers(p)
 		})
 	}

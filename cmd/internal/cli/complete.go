@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// completeWord is how the shells' scripts ask for candidates: the words of the
-// line so far follow, the last of them is the one to complete.
+// completeWord is the hidden command that the shells' scripts call for candidates, followed by the words
+// of the line. The last word is the one to complete.
 const completeWord = "__complete"
 
-// suggest prints what the last of words may become, one a line, a tab before what it
-// means.
+// suggest prints the completions of the last of words, one per line, each with a tab and a description.
 func suggest(w io.Writer, app *App, words []string) {
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	last, before := words[len(words)-1], words[:len(words)-1]
-	l := take(app, before)
+	l := parse(app, before)
 	offer := func(word, means string) {
 		if strings.HasPrefix(word, last) {
 			fmt.Fprintf(w, "%s\t%s\n", word, means)
@@ -58,8 +57,7 @@ func suggest(w io.Writer, app *App, words []string) {
 	}
 }
 
-// The scripts ask the program itself, so they never fall behind it. Where it
-// has nothing to say the shells offer file names.
+// The scripts call the program for candidates. Without candidates the shells offer file names.
 const (
 	bashScript = `# bash completion for NAME: put this line into ~/.bashrc
 #   source <(NAME completion bash)
@@ -104,13 +102,13 @@ complete -c NAME -a '(__NAME_complete)'
 `
 )
 
-// Completion is the command that prints the script of a shell.
+// Completion returns the command that prints the completion script of a shell.
 func Completion(name string) Command {
 	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 	return Command{
 		Name: "completion", Group: Upkeep, Usage: "print the completion script of a shell",
 		Args: "bash|zsh|fish", Values: []string{"bash", "zsh", "fish"},
-		Long:     "The script completes commands, their flags and what these take. Load it where\nyour shell starts.",
+		Long:     "The script completes commands, flags and their values. Load it in the startup\nfile of your shell.",
 		Examples: "source <(" + name + " completion bash)\n" + name + " completion fish > ~/.config/fish/completions/" + name + ".fish",
 		Run: func(_ context.Context, in *Input) error {
 			fmt.Fprint(in.Stdout, strings.ReplaceAll(scripts[in.Args[0]], "NAME", name))

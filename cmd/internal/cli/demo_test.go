@@ -93,7 +93,7 @@ func odd() cli.App {
 	app := demo()
 	app.Commands = append(app.Commands,
 		cli.Command{Name: "known", Run: fails(fmt.Errorf("cannot go on: %w", errKnown))},
-		cli.Command{Name: "told", Run: fails(&exit.Error{Code: exit.Stuck, What: "it is stuck", Safe: "all is kept", Do: "mend it"})},
+		cli.Command{Name: "hint", Run: fails(&exit.Error{Code: exit.Stuck, What: "it is stuck", Safe: "all is kept", Do: "repair it"})},
 		cli.Command{Name: "odd", Run: fails(errors.New("first\n\x1b[31msecond"))},
 		cli.Command{Name: "panic", Run: func(context.Context, *cli.Input) error { panic("lost my way") }},
 		cli.Command{Name: "misuse", Run: fails(fmt.Errorf("wrapped: %w", cli.Usagef("phase 0 does not exist")))},

@@ -11,8 +11,7 @@ import (
 	"abl/internal/wording"
 )
 
-// help is the text of a command. For the library it is a template that has nothing to
-// fill in.
+// help returns the help text of a command.
 func help(c *Command, name string) string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s - %s\n\nUsage:\n", name, c.Usage)
@@ -80,7 +79,7 @@ help. docs/exit-codes.md says for each code what is saved and what to do.`)
 	return append(slices.Clip(app.Topics), Topic{Name: "exit-codes", Usage: "what the exit codes mean", Text: text})
 }
 
-// codeRows are a row an exit code.
+// codeRows returns one row per exit code.
 func codeRows(codes []exit.Entry) (rows [][2]string) {
 	for _, e := range codes {
 		rows = append(rows, [2]string{fmt.Sprintf("%3d", e.Code), e.Meaning})
@@ -88,7 +87,7 @@ func codeRows(codes []exit.Entry) (rows [][2]string) {
 	return rows
 }
 
-// flagRows are a row a flag, --help last: what it does, and what else there is to know.
+// flagRows returns one row per flag, --help last, with the values, the default and the variable.
 func flagRows(all []Flag) (rows [][2]string) {
 	for _, f := range append(all, Flag{Name: "help", Short: "h", Usage: "show this help"}) {
 		if f.Hidden {
@@ -117,8 +116,8 @@ func flagRows(all []Flag) (rows [][2]string) {
 	return rows
 }
 
-// section sets rows in two columns of at most 80 in all; the right one is folded, and what is
-// too long for the left one stands on a line alone.
+// section prints rows in two columns, 80 wide in all. It folds the right one. An entry that is too long
+// for the left one gets a separate line.
 func section(b *strings.Builder, title string, left int, rows [][2]string) {
 	if len(rows) == 0 {
 		return
@@ -134,7 +133,7 @@ func section(b *strings.Builder, title string, left int, rows [][2]string) {
 	}
 }
 
-// filled is text in lines of at most so many columns.
+// filled returns text in lines of at most that many columns.
 func filled(text string, columns int) string {
 	return redact.Fold(strings.Join(strings.Fields(text), " "), columns, "")
 }

@@ -18,19 +18,18 @@ import (
 	urfave "github.com/urfave/cli/v2"
 )
 
-// Input is what a command was called with.
+// Input is the arguments, flags and streams of a command.
 type Input struct {
 	Args   []string
 	Stdin  io.Reader
-	Stdout io.Writer // results; made safe on the way
-	Stderr io.Writer // voice; made safe on the way
-	// Safe makes safe what leaves, and is told the secrets that a command learns.
+	Stdout io.Writer // for results; redacts
+	Stderr io.Writer // for messages; redacts
+	// Safe redacts output. A command adds the secrets that it reads.
 	Safe *redact.Sanitizer
-	// Bare are the outputs past the Safe, for those who make safe what they
-	// show by themselves and steer the terminal.
+	// Bare are the streams without redaction, for callers that redact the text themselves and send
+	// escape sequences.
 	Bare struct{ Stdout, Stderr io.Writer }
-	// Result is Bare.Stdout for a command's result: one that cannot be written fails
-	// the command.
+	// Result is Bare.Stdout, and remembers a failed write, which fails the command.
 	Result io.Writer
 
 	app     string
@@ -39,8 +38,8 @@ type Input struct {
 	flags   *urfave.Context
 }
 
-// input is what every command begins with. What the environment holds that is
-// secret by its name is never shown.
+// input returns the Input of a command, without arguments and flags. It redacts the values of
+// environment variables with the name of a secret.
 func input(app *App, stdin io.Reader, stdout, stderr io.Writer) *Input {
 	o := redact.NewSanitizer(os.Environ())
 	stdout, stderr = redact.ForRunner(stdout), redact.ForRunner(stderr)
@@ -50,34 +49,34 @@ func input(app *App, stdin io.Reader, stdout, stderr io.Writer) *Input {
 	return in
 }
 
-// result remembers that standard output did not take something.
+// result remembers the first failed write.
 type result struct {
 	to  io.Writer
 	err error
 }
 
-// Write hands the next chunk on.
+// Write passes p on.
 func (r *result) Write(p []byte) (int, error) {
 	n, err := r.to.Write(p)
 	r.err = cmp.Or(r.err, err)
 	return n, err
 }
 
-// close shows what was held back.
+// close flushes both streams.
 func (in *Input) close() {
-	in.Stdout.(io.Closer).Close() // who reads no more misses nothing
+	in.Stdout.(io.Closer).Close()
 	in.Stderr.(io.Closer).Close()
 }
 
-// Say says something on stderr, in one line.
+// Say prints one line on stderr.
 func (in *Input) Say(format string, args ...any) {
 	fmt.Fprintf(in.Bare.Stderr, "%s: %s\n", in.app, in.Safe.Line(fmt.Sprintf(format, args...)))
 }
 
-// Warn says what is worth a person's attention, in one line.
+// Warn prints a warning on stderr, on one line.
 func (in *Input) Warn(what any) { in.Say("warning: %v", what) }
 
-// JSON prints v as the one document of a command.
+// JSON prints v as the command's only document.
 func (in *Input) JSON(v any) error {
 	line, err := in.Safe.JSON(v)
 	if err == nil {
@@ -86,8 +85,7 @@ func (in *Input) JSON(v any) error {
 	return err
 }
 
-// Show prints v as JSON where --json asks for that, and has text print it elsewhere: that
-// standard output did not take something is found out at the end.
+// Show prints v as JSON if --json is set, and calls text otherwise. Main reports failed writes of text.
 func (in *Input) Show(v any, text func(io.Writer)) error {
 	if in.Bool("json") {
 		return in.JSON(v)
@@ -96,8 +94,8 @@ func (in *Input) Show(v any, text func(io.Writer)) error {
 	return nil
 }
 
-// ShowTable prints v as JSON if --json asks for that, otherwise the table and the lines below it, fitted to the
-// terminal and in colour there.
+// ShowTable prints v as JSON if --json is set, and otherwise the table and the lines below it, fitted to
+// the terminal and coloured there.
 func (in *Input) ShowTable(v any, t view.Table, below ...string) error {
 	if in.Bool("json") {
 		return in.JSON(v)
@@ -105,7 +103,7 @@ func (in *Input) ShowTable(v any, t view.Table, below ...string) error {
 	return in.Print(in.Table(t) + in.Lines(below...))
 }
 
-// Table lays out a table for standard output. Its cells are made safe first.
+// Table redacts the cells of a table and lays it out for standard output.
 func (in *Input) Table(t view.Table) string {
 	for _, row := range t.Rows {
 		for i := range row {
@@ -115,7 +113,8 @@ func (in *Input) Table(t view.Table) string {
 	return t.Text(view.Columns(in.Bare.Stdout), view.Coloured(in.Bare.Stdout))
 }
 
-// Lines makes lines safe and fits them to the terminal. A verdict that begins one is in colour there.
+// Lines redacts lines and fits them to the terminal, where a verdict at the beginning of a line is
+// coloured.
 func (in *Input) Lines(lines ...string) string {
 	if len(lines) == 0 {
 		return ""
@@ -130,20 +129,19 @@ func (in *Input) Print(text string) error {
 	return err
 }
 
-// String is the value of a flag, or its default.
+// String returns the value of a flag, or its default.
 func (in *Input) String(name string) string { return in.flags.String(name) }
 
-// Bool says whether a yes-or-no flag is on.
+// Bool returns the value of a boolean flag.
 func (in *Input) Bool(name string) bool { return in.flags.Bool(name) }
 
-// Set says whether a flag was given, on the command line or by its variable.
+// Set reports whether a flag was set, on the command line or by its variable.
 func (in *Input) Set(name string) bool { return in.flags.IsSet(name) }
 
 // Takes reports whether the command has a flag of that name.
 func (in *Input) Takes(name string) bool { return in.at.flag(name).Name != "" }
 
-// Int is the value of a flag as a whole number, 0 when it has none. Anything
-// else is a usage error.
+// Int returns the value of a flag as an integer, 0 if it is empty. Any other value is a usage error.
 func (in *Input) Int(name string) (int, error) {
 	s := in.String(name)
 	if s == "" {
@@ -156,38 +154,38 @@ func (in *Input) Int(name string) (int, error) {
 	return n, nil
 }
 
-// errMisused is a mistake in how a command was called; nothing was started.
+// errMisused is the cause of usage errors.
 var errMisused = errors.New("misused")
 
-// Usagef is a usage error whose hint points to the help of the command.
+// Usagef returns a usage error. Main adds a hint that names the command's help.
 func Usagef(format string, args ...any) error { return WithHint("", format, args...) }
 
-// WithHint is a usage error that says what was probably meant.
+// WithHint returns a usage error with a hint.
 func WithHint(hint, format string, args ...any) error {
 	return &exit.Error{Code: exit.Usage, What: fmt.Sprintf(format, args...), Do: hint, Err: errMisused}
 }
 
-// WeakFlag lets a person go on with an engine whose networks are not proven.
+// WeakFlag is the flag that allows an engine whose network isolation is not proven.
 const WeakFlag = "allow-weak-network"
 
-// EnvironmentFlags are the flags of everything that starts containers of a role.
+// EnvironmentFlags returns the flags of commands that start containers of a role.
 func EnvironmentFlags() []Flag {
 	return append([]Flag{
-		{Name: WeakFlag, Usage: "go on although the engine's networks are not proven to keep containers from this machine and the world; every report then says so"},
+		{Name: WeakFlag, Usage: "continue if abl cannot prove that the engine's networks isolate containers; every report then mentions it"},
 	}, ImageFlags()...)
 }
 
-// ImageFlags are the flags of everything that may have to make an image.
+// ImageFlags returns the flags of commands that may build an image.
 func ImageFlags() []Flag {
 	return []Flag{
 		{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"},
-		{Name: "offline", Env: "ABL_OFFLINE", Usage: "make no image that needs a network: a missing one is an error"},
+		{Name: "offline", Env: "ABL_OFFLINE", Usage: "never use the network to build an image; a missing image is an error"},
 	}
 }
 
-// HideSecrets keeps what the project's .env has of secrets out of all that
-// leaves abl, and says which of them cannot be. It comes before the settings are
-// read, whose mistakes are quoted; a .env that cannot be read is one of them.
+// HideSecrets redacts the secrets of the project's .env from all output, and returns a warning for each
+// that is too short or too common. Call it before reading the settings, whose errors quote values. It
+// ignores a .env that cannot be read: reading the settings reports that.
 func (in *Input) HideSecrets(root string) (warnings []string) {
 	vars, _, err := config.ReadEnv(filepath.Join(root, ".env"))
 	if err != nil {
@@ -196,7 +194,8 @@ func (in *Input) HideSecrets(root string) (warnings []string) {
 	secrets, weak := redact.Secrets(vars, true)
 	in.Safe.Hide(secrets...)
 	for _, name := range weak {
-		warnings = append(warnings, fmt.Sprintf("the secret of %s in .env is shorter than %d characters, or a plain word or number: it cannot be kept out of what abl shows", name, redact.Shortest))
+		warnings = append(warnings, fmt.Sprintf("abl cannot hide the secret %s of .env in its output: it is shorter than %d characters, "+
+			"or a plain word or number", name, redact.Shortest))
 	}
 	return warnings
 }

@@ -17,17 +17,17 @@ import (
 	"abl/internal/wording"
 )
 
-// line is a command line taken apart: the library stops at the first argument.
+// line is a parsed command line. The library parses no flags after the first argument.
 type line struct {
-	name        string  // of the command, with the program's and those above it
-	at          Command // with the flags of every command
+	name        string  // full name of the command, "abl spec lint"
+	at          Command // the command, with the flags of every command
 	flags, args []string
 	help        bool
-	habits      map[string]string // of the program
+	habits      map[string]string // App.Habits
 }
 
-// take takes a command line apart.
-func take(app *App, words []string) line {
+// parse splits a command line into the command, its flags and its arguments.
+func parse(app *App, words []string) line {
 	l := line{name: app.Name, at: app.root(), habits: app.Habits}
 	for i := 0; i < len(words); i++ {
 		word := words[i]
@@ -56,7 +56,7 @@ func take(app *App, words []string) line {
 	return l
 }
 
-// root is the program itself as a command.
+// root returns the program as a command.
 func (app *App) root() Command {
 	root := Command{Usage: app.Usage, Long: app.Long}
 	if app.Root != nil {
@@ -70,8 +70,8 @@ func (app *App) root() Command {
 	return root
 }
 
-// flagName is the name of a flag without dashes and value: "-" and negative numbers are
-// arguments.
+// flagName returns the name of a flag without dashes and value. "-" and negative numbers are arguments,
+// not flags.
 func flagName(word string) (name string, is bool) {
 	if len(word) < 2 || word[0] != '-' || word[1] >= '0' && word[1] <= '9' {
 		return "", false
@@ -80,7 +80,7 @@ func flagName(word string) (name string, is bool) {
 	return name, true
 }
 
-// flag is the command's flag of that name or letter, the zero Flag when it has none.
+// flag returns the command's flag of that name or letter, or the zero Flag.
 func (c *Command) flag(name string) (f Flag) {
 	if i := slices.IndexFunc(c.Flags, func(f Flag) bool { return f.Name == name || f.Short == name }); i >= 0 {
 		f = c.Flags[i]
@@ -88,7 +88,7 @@ func (c *Command) flag(name string) (f Flag) {
 	return f
 }
 
-// bounds are how many arguments the command takes, as Args says; most is -1 for any number.
+// bounds returns how many arguments the command takes; most is -1 for any number.
 func (c *Command) bounds() (least, most int) {
 	for _, arg := range strings.Fields(c.Args) {
 		if strings.Contains(arg, "...") {
@@ -101,7 +101,7 @@ func (c *Command) bounds() (least, most int) {
 	return least, most
 }
 
-// run has the library read the flags, and runs the command.
+// run parses the flags with the library, and runs the command.
 func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 	defer recovered(in, &err)
 	for _, t := range app.topics() {
@@ -117,8 +117,7 @@ func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 	u := &urfave.App{
 		Name: app.Name, Flags: flags(l.at.Flags), HideHelp: true, HideVersion: true,
 		Reader: in.Stdin, Writer: in.Stdout, ErrWriter: in.Stderr,
-		// Without a date the library looks the program's file up, and with an error it would
-		// leave the process.
+		// Without a date the library reads the program's file, and by default it exits on an error.
 		Compiled:       time.Unix(0, 1),
 		ExitErrHandler: func(*urfave.Context, error) {},
 		OnUsageError:   l.misused,
@@ -132,7 +131,7 @@ func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 
 func flags(all []Flag) (list []urfave.Flag) {
 	for _, f := range all {
-		env, short := strings.Fields(f.Env), strings.Fields(f.Short) // of "" none
+		env, short := strings.Fields(f.Env), strings.Fields(f.Short)
 		if f.Value == "" {
 			list = append(list, &urfave.BoolFlag{Name: f.Name, Aliases: short, EnvVars: env})
 		} else {
@@ -142,7 +141,7 @@ func flags(all []Flag) (list []urfave.Flag) {
 	return list
 }
 
-// act checks what the library does not, and runs the command.
+// act checks arguments and flag values, and runs the command.
 func (l line) act(ctx context.Context, app *App, in *Input) error {
 	c, called := l.at, strings.TrimPrefix(strings.TrimPrefix(l.name, app.Name), " ")
 	n := len(in.Args)
@@ -171,9 +170,9 @@ func (l line) act(ctx context.Context, app *App, in *Input) error {
 	case most == 0 && n > 0:
 		return WithHint(l.habit(called+" "+in.Args[0]), "%s takes no arguments, but got %q", called, in.Args[0])
 	case most >= 0 && n > most:
-		return Usagef("%s takes %s and no more, but got %q", called, c.Args, in.Args[most])
+		return Usagef("%s takes only %s, but got %q", called, c.Args, in.Args[most])
 	}
-	for i, arg := range in.Args { // of one that takes any number each is such a value, else the first
+	for i, arg := range in.Args { // Values are for each argument of "[X...]", otherwise for the first
 		if len(c.Values) > 0 && !c.Open && !slices.Contains(c.Values, arg) && (i == 0 || most < 0) {
 			return WithHint(guess("%s", arg, c.Values), "%s takes %s, not %q", called, wording.OneOf(c.Values), arg)
 		}
@@ -186,7 +185,7 @@ func (l line) act(ctx context.Context, app *App, in *Input) error {
 	return c.Run(ctx, in)
 }
 
-// check wants one of the flag's values.
+// check returns an error unless the flag has one of its valid values.
 func (f Flag) check(in *Input) error {
 	value, as := in.String(f.Name), "--"+f.Name
 	if len(f.Values) == 0 || f.Open || !in.Set(f.Name) || slices.Contains(f.Values, value) {
@@ -200,7 +199,7 @@ func (f Flag) check(in *Input) error {
 
 var mistake = lazyregexp.New(`^flag (provided but not defined|needs an argument): -(.*)$`)
 
-// misused words the library's mistakes, with the flag that was probably meant.
+// misused rewords the library's usage errors, and suggests the flag that was probably meant.
 func (l line) misused(_ *urfave.Context, err error, _ bool) error {
 	m := mistake().FindStringSubmatch(err.Error())
 	if m == nil {
@@ -240,7 +239,7 @@ func (l line) habit(typed string) string {
 	return "use " + hint
 }
 
-// guess is the hint at what was probably meant, "" when nothing is near.
+// guess returns a "did you mean" hint, "" if no known word is similar.
 func guess(format, word string, known []string) string {
 	near := wording.Near(word, known)
 	if near == "" {

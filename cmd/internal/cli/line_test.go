@@ -29,9 +29,9 @@ func FuzzTake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, typed string) {
 		suggest(io.Discard, app, strings.Split(typed, " "))
 		words := strings.Fields(typed)
-		l := take(app, words)
+		l := parse(app, words)
 		again := slices.Concat(strings.Fields(l.name)[1:], l.flags, []string{"--"}, l.args)
-		if twice := take(app, again); !l.help && (twice.name != l.name || len(twice.flags)+len(twice.args) < len(l.flags)+len(l.args)) {
+		if twice := parse(app, again); !l.help && (twice.name != l.name || len(twice.flags)+len(twice.args) < len(l.flags)+len(l.args)) {
 			t.Errorf("%q: %+v became %+v", typed, l, twice)
 		}
 		lost := len(words) - len(l.flags) - len(l.args) - (len(strings.Fields(l.name)) - 1)

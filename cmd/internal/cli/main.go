@@ -15,11 +15,10 @@ import (
 	"abl/cmd/internal/exit"
 )
 
-// Main runs the command that args name, without the program's own name before
-// them, and returns the exit code. Results go to stdout; what goes wrong is
-// said on stderr, in one line and a hint.
+// Main runs the command that args name and returns the exit code. args does not contain the program's
+// name. Results go to stdout; an error goes to stderr, on one line and a line for its hint.
 func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// Containers run as another user than root and read what abl makes. What is secret has mode 0600.
+	// Containers run as a user other than root and read abl's files. Secret files have mode 0600.
 	syscall.Umask(0o022)
 	in := input(&app, stdin, stdout, stderr)
 	if len(args) > 0 && args[0] == completeWord {
@@ -27,19 +26,23 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 		in.close()
 		return exit.Passed
 	}
-	l := take(&app, args)
+	l := parse(&app, args)
 	err := l.run(ctx, &app, in)
 	in.close()
-	return l.end(ctx, in, cmp.Or(err, in.Result.(*result).err))
+	return l.report(ctx, in, cmp.Or(err, in.Result.(*result).err))
 }
 
-// recovered turns a panic into an error. Its stack is for those who ask for it.
+// recovered turns a panic into an error. With ABL_DEBUG=1 it prints the stack.
 func recovered(in *Input, err *error) {
 	what := recover()
 	if what == nil {
 		return
 	}
-	bug := &exit.Error{Code: exit.Bug, What: fmt.Sprintf("internal error: %v", what), Do: "this is a bug: run it again with ABL_DEBUG=1 and report what it prints"}
+	bug := &exit.Error{
+		Code: exit.Bug,
+		What: fmt.Sprintf("internal error: %v", what),
+		Do:   "this is a bug: run it again with ABL_DEBUG=1 and report the output",
+	}
 	if os.Getenv("ABL_DEBUG") == "1" {
 		bug.Do = ""
 		fmt.Fprintf(in.Stderr, "%s\n", debug.Stack())
@@ -47,12 +50,12 @@ func recovered(in *Input, err *error) {
 	*err = bug
 }
 
-// end says what went wrong and returns the exit code.
-func (l line) end(ctx context.Context, in *Input, err error) int {
+// report prints err and its hint, and returns the exit code.
+func (l line) report(ctx context.Context, in *Input, err error) int {
 	err = exit.Because(ctx, err)
-	out, lost := errors.AsType[*fs.PathError](err) // what standard output said when it did not take something
+	out, lost := errors.AsType[*fs.PathError](err) // lost: standard output did not accept a write
 	lost = lost && out.Path == os.Stdout.Name()
-	if err == nil || lost && errors.Is(out, syscall.EPIPE) { // as head does, which is no failure
+	if err == nil || lost && errors.Is(out, syscall.EPIPE) { // a reader such as head may stop early
 		return exit.Passed
 	}
 	code, hint := exit.Code(err), exit.Hint(err)
@@ -68,7 +71,7 @@ func (l line) end(ctx context.Context, in *Input, err error) int {
 	return code
 }
 
-// oneLine puts joined errors side by side.
+// oneLine joins the lines of joined errors with semicolons.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

@@ -79,7 +79,7 @@ func TestMisuse(t *testing.T) {
 		{"clean 2", `clean takes no arguments, but got "2"`, "use abl phase 2"},
 		{"-v", `unknown flag "-v" of abl`, "use --version"},
 		{"phase", "phase needs N", see},
-		{"phase 1 2 3", `phase takes N and no more, but got "2"`, see},
+		{"phase 1 2 3", `phase takes only N, but got "2"`, see},
 		{"clean up", `clean takes no arguments, but got "up"`, "see abl clean --help"},
 		{"phase 1 --jsno", `unknown flag "--jsno" of abl phase`, "did you mean --json?"},
 		{"phase 1 --frobnicate", `unknown flag "--frobnicate" of abl phase`, see},
@@ -112,8 +112,8 @@ func TestHowCommandsEnd(t *testing.T) {
 		voice string
 	}{
 		{"known", exit.Busy, "abl: cannot go on: known trouble\nabl: hint: wait for it\n"},
-		{"told", exit.Stuck, "abl: it is stuck; all is kept\nabl: hint: mend it\n"},
-		{"panic", exit.Bug, "abl: internal error: lost my way\nabl: hint: this is a bug: run it again with ABL_DEBUG=1 and report what it prints\n"},
+		{"hint", exit.Stuck, "abl: it is stuck; all is kept\nabl: hint: repair it\n"},
+		{"panic", exit.Bug, "abl: internal error: lost my way\nabl: hint: this is a bug: run it again with ABL_DEBUG=1 and report the output\n"},
 	}
 	for _, c := range cases {
 		code, out, voice := run(t.Context(), odd(), c.args)
@@ -139,7 +139,7 @@ func TestSignalDecidesTheCode(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(exit.Signal{Number: syscall.SIGTERM})
 	code, _, voice := run(ctx, odd(), "gone")
-	if code != exit.TERM || !strings.HasPrefix(voice, "abl: interrupted by SIGTERM; what was reached is saved") {
+	if code != exit.TERM || !strings.HasPrefix(voice, "abl: interrupted by SIGTERM; everything is saved") {
 		t.Errorf("exit %d, %q", code, voice)
 	}
 }

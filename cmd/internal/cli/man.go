@@ -8,8 +8,7 @@ import (
 	"abl/cmd/internal/exit"
 )
 
-// Manual is the command that prints the manual page of the program: what help says of
-// every command, in one page.
+// Manual returns the command that prints the manual page: the help of all commands on one page.
 func Manual() Command {
 	return Command{
 		Name: "man", Group: Upkeep, Usage: "print the manual page",
@@ -22,7 +21,7 @@ func Manual() Command {
 	}
 }
 
-// manual is a page in the macros of man(7).
+// manual returns the page in man(7) format.
 func manual(app *App) string {
 	b := &strings.Builder{}
 	root := app.root()
@@ -42,7 +41,7 @@ func manual(app *App) string {
 	return b.String()
 }
 
-// commandPages has the commands in the order of help, and those below them.
+// commandPages prints commands in the order of help, with their subcommands.
 func commandPages(b *strings.Builder, above string, all []Command) {
 	for _, group := range groups() {
 		for _, c := range all {
@@ -73,12 +72,12 @@ func commandPage(b *strings.Builder, name string, c Command) {
 	commandPages(b, name, c.Subs)
 }
 
-// paragraphs are what the formatter fills, but for lines that are indented.
+// paragraphs returns text as paragraphs. The formatter fills all but indented lines.
 func paragraphs(text string) string {
 	return strings.ReplaceAll(roff(strings.TrimSpace(text)), "\n\n", "\n.PP\n")
 }
 
-// preformatted are paragraphs, of which those with indented lines stay as they are.
+// preformatted returns text as paragraphs, and keeps those with indented lines as they are.
 func preformatted(text string) string {
 	var all []string
 	for part := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
@@ -92,16 +91,15 @@ func preformatted(text string) string {
 	return strings.Join(all, "\n.PP\n")
 }
 
-// entries are a name and what it means each.
+// entries prints rows as a list of names with descriptions.
 func entries(b *strings.Builder, rows [][2]string) {
 	for _, r := range rows {
 		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(strings.TrimSpace(r[0])), roff(filled(r[1], 66)))
 	}
 }
 
-// escapes keep the formatter from taking text for its own language, and show what a terminal
-// without UTF-8 would leave out.
+// escapes escapes roff syntax, and replaces characters that terminals without UTF-8 drop.
 var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "→", `\(->`, "…", "...", "\n.", "\n\\&.", "\n'", "\n\\&'")
 
-// roff is text for the formatter.
+// roff escapes text for the formatter.
 func roff(text string) string { return escapes.Replace("\n" + text)[1:] }

@@ -32,13 +32,13 @@ import (
 type boundaries struct {
 	Engine  string        `json:"engine"`
 	At      time.Time     `json:"at"`
-	Apart   sandbox.Apart `json:"apart"` // how its networks are kept apart
+	Apart   sandbox.Apart `json:"apart"` // how the engine isolates its networks
 	Network sandbox.Proof `json:"network"`
 	Roles   []roleProof   `json:"roles"`
 	Calls   []callProof   `json:"calls"` // the last one of each role
 }
 
-// roleProof is the proof of a throw-away container like a role's.
+// roleProof is the proof of a temporary container like a role's.
 type roleProof struct {
 	Role   string        `json:"role"`
 	Image  string        `json:"image"`
@@ -48,7 +48,7 @@ type roleProof struct {
 	Error  string        `json:"error,omitempty"`
 }
 
-// callProof is what a call's record keeps of its proof.
+// callProof sums up the proof in a call's record.
 type callProof struct {
 	Box    string    `json:"box"`
 	At     time.Time `json:"at"`
@@ -57,8 +57,8 @@ type callProof struct {
 	Weak   string    `json:"weak_network,omitempty"`
 }
 
-// examineBoundary proves everything anew and shows it, and beside it what the
-// last calls have kept.
+// examineBoundary runs all checks of the boundary, and prints them with the recorded proofs of the last
+// calls. It fails with exit code Boundary if a check fails.
 func examineBoundary(ctx context.Context, in *cli.Input) error {
 	conf := &config.Loaded{Config: config.Default()}
 	s, err := openAny(in)
@@ -91,14 +91,14 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 // prove probes the engine's networks and a container like each role's.
 func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng environment.Engine, info sandbox.Info) error {
 	o := environment.Options{Conf: conf, CACert: in.String("ca-cert"), Offline: in.Bool("offline"), Weak: true}
-	r, net, err := o.Networks(ctx, eng, info, true) // what does not hold is shown, and ends in exit code 8
+	r, net, err := o.Networks(ctx, eng, info, true)
 	if err != nil {
 		return err
 	}
 	b.At, b.Apart, b.Network = r.At, r.Apart, r.Proof
 	return inTrial(ctx, in, conf, "", net, func(env *environment.Environment) error {
 		for _, role := range roles.Both() {
-			p, err := tryRole(ctx, env, s, role)
+			p, err := probeRole(ctx, env, s, role)
 			if err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project,
 	})
 }
 
-// recall takes what the last call of each role has kept.
+// recall reads the recorded proofs of each role's last call.
 func (b *boundaries) recall(s *phase.Project) error {
 	calls, err := s.Calls()
 	if err != nil {
@@ -130,7 +130,7 @@ func (b *boundaries) recall(s *phase.Project) error {
 	return nil
 }
 
-// verdict is the error that it comes to, nil when all holds.
+// verdict returns an error if a check failed.
 func (b *boundaries) verdict() error {
 	failed := len(b.Network.Failed())
 	for _, r := range b.Roles {
@@ -147,12 +147,12 @@ func (b *boundaries) verdict() error {
 	if failed == 0 {
 		return nil
 	}
-	return exit.With(exit.Boundary, fmt.Errorf("the boundary does not stand: %s failed", wording.Count(failed, "check")), "")
+	return exit.With(exit.Boundary, fmt.Errorf("containers are not isolated: %s failed", wording.Count(failed, "check")), "")
 }
 
-// print shows a row for each check, and a line for each call.
+// print prints a row for each check, and a line for each call.
 func (b *boundaries) print(w io.Writer) {
-	fmt.Fprintf(w, "%s; networks kept apart by %s\n\n", b.Engine, b.Apart)
+	fmt.Fprintf(w, "%s; networks isolated by %s\n\n", b.Engine, b.Apart)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(t, "RESULT\tPLACE\tCHECK\tFOUND")
 	rows(t, "network", b.Network)
@@ -179,37 +179,40 @@ func rows(w io.Writer, place string, p sandbox.Proof) {
 	}
 }
 
-// brief words what was found on one line that fits beside others.
+// brief shortens text to 100 characters.
 func brief(text string) string { return wording.Cut(cmp.Or(text, "none"), 100) }
 
-// String is a call's proof on one line.
+// String returns the proof on one line.
 func (c callProof) String() string {
 	text := fmt.Sprintf("%s at %s: %d checks", c.Box, c.At.Format(time.RFC3339), c.Checks)
 	switch {
 	case c.Failed != "":
 		return text + ", " + c.Failed
 	case c.Weak != "":
-		return text + " held, weak network: " + c.Weak
+		return text + " passed, weak network: " + c.Weak
 	}
-	return text + " held"
+	return text + " passed"
 }
 
-// onlooker is an agent that does nothing: what it is started for is the proof
-// that comes before.
+// onlooker is an agent that does nothing. The container is started for the proof that comes before.
 var onlooker = agent.Program("none", agent.Command{Argv: []string{helper.Bin + "/" + helper.HelperProbe, "look", "{}"}})
 
-// tryRole takes a container like the role's, with the role's image and the
-// project's limits, through its proof.
-func tryRole(ctx context.Context, env *environment.Environment, s *phase.Project, role roles.Role) (p roleProof, err error) {
+// probeRole proves the boundary of a container like the role's, with the role's image and the project's
+// limits.
+func probeRole(ctx context.Context, env *environment.Environment, s *phase.Project, role roles.Role) (p roleProof, err error) {
 	p.Role = role.Name
 	if p.Image, err = imageFor(ctx, s, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
-		p.Image, err = env.Boxes.Helper, nil // abl's own programs are in it too
+		p.Image, err = env.Boxes.Helper, nil // it contains abl's programs too
 	}
 	if err != nil {
 		return p, err
 	}
 	job := roles.Job{
-		Role: role, Agent: onlooker, Image: p.Image, Place: role.Name, Call: agent.Call{ID: "look-" + role.Name, Role: role.Name},
+		Role:   role,
+		Agent:  onlooker,
+		Image:  p.Image,
+		Place:  role.Name,
+		Call:   agent.Call{ID: "look-" + role.Name, Role: role.Name},
 		Prompt: func() (string, string, error) { return "", "", nil },
 	}
 	r := env.Runner(env.Project, state.Discard)
@@ -228,13 +231,12 @@ func tryRole(ctx context.Context, env *environment.Environment, s *phase.Project
 	return p, err
 }
 
-// inTrial does something in an environment on a throw-away project of its own, so nothing of the
-// person's is touched, and leaves nothing. Paths in the settings start from root, "" for that
-// project's.
+// inTrial calls do in an environment with a temporary project, and removes both. Relative paths in the
+// settings start at root, or at the temporary project if root is "".
 func inTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root string, net roles.Net, do func(*environment.Environment) error) (err error) {
 	dir, err := os.MkdirTemp("", "abl-doctor-")
 	if err != nil {
-		return fmt.Errorf("cannot make a folder to try a container on: %w", err)
+		return fmt.Errorf("cannot create a folder for a test container: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	real, err := state.Real(dir)
@@ -243,9 +245,16 @@ func inTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root strin
 	}
 	p := state.NewProject(real, "src", ".abl/tests")
 	env, err := environment.Open(ctx, environment.Options{
-		Project: p, ID: "look-" + strings.ToLower(rand.Text()[:10]), Conf: conf, Root: cmp.Or(root, p.Root), Net: &net, Safe: in.Safe, CACert: in.String("ca-cert"),
-		Offline: true, // what is not there yet is not made for this
-		Note:    func(string) {}, NoteImage: func(string) {},
+		Project:   p,
+		ID:        "look-" + strings.ToLower(rand.Text()[:10]),
+		Conf:      conf,
+		Root:      cmp.Or(root, p.Root),
+		Net:       &net,
+		Safe:      in.Safe,
+		CACert:    in.String("ca-cert"),
+		Offline:   true, // doctor builds no image
+		Note:      func(string) {},
+		NoteImage: func(string) {},
 	})
 	if err != nil {
 		return err
@@ -267,7 +276,7 @@ func inTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root strin
 	return do(env)
 }
 
-// imageFor is the role's image, and outside a project that of the tools.
+// imageFor returns the role's image, outside a project the image of the tools.
 func imageFor(ctx context.Context, s *phase.Project, m *images.Maker, role roles.Role) (string, error) {
 	want := images.Want{Agent: images.Tools}
 	if s != nil {

@@ -1,5 +1,5 @@
-// Package doctor looks at everything that a phase will need, and with --boundary at
-// how containers are kept apart. It changes nothing of the project's.
+// Package doctor checks everything that a phase needs, and with --boundary the isolation of containers.
+// It never changes the project.
 package doctor
 
 import (
@@ -21,21 +21,24 @@ import (
 	"abl/roles/environment"
 )
 
-// Command is `abl doctor`.
+// Command returns `abl doctor`.
 func Command() cli.Command {
 	return cli.Command{
 		Name: "doctor", Group: cli.Starting, Usage: "check engine, images, keys and project",
-		Long: `Looks at everything a phase will need and changes nothing. Outside a project it
-checks the machine alone. Each service of the app whose image is there is started
-once, by itself, and taken down again. So is the app of an adopted repository, as you
-committed it, as long as abl has built nothing there. With --boundary it proves anew that the engine keeps
-containers apart from this machine, and that a container like each role's sees
-and reaches what it is meant to and nothing else; beside it stands what the last
-calls have kept of their own proofs.`,
+		Long: `Checks everything that a phase needs, and changes nothing. Outside a project it checks
+only the machine.
+
+doctor starts each service of the app whose image exists, and stops it again. It also
+starts the app of an adopted repository as you committed it, until abl has built
+something there.
+
+With --boundary it proves that the engine isolates containers from this machine, and
+that a container of each role can see and reach only what it should. It also shows the
+proofs that the last calls recorded.`,
 		Examples: "abl doctor\nabl doctor --boundary",
 		Flags: []cli.Flag{
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
-			{Name: "boundary", Usage: "prove the containers' isolation, check by check; exit code 8 when it does not hold"},
+			{Name: "boundary", Usage: "prove the isolation of containers, check by check; exit code 8 if a check fails"},
 		},
 		Run: runDoctor,
 	}
@@ -56,7 +59,7 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 		all = append(all, checkProject(ctx, s)...)
 	}
 	if err := ctx.Err(); err != nil {
-		return err // whatever failed may have failed for that
+		return err // a check may have failed for that reason
 	}
 	var wrong []string
 	for _, f := range all {
@@ -86,7 +89,7 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 	return err
 }
 
-// openAny opens the project, nil where there is none and none was named.
+// openAny opens the project. It returns nil if there is no project and --project is not set.
 func openAny(in *cli.Input) (*phase.Project, error) {
 	s, err := phase.Open(in)
 	if errors.Is(err, state.ErrNone) && !in.Set("project") {
@@ -95,14 +98,15 @@ func openAny(in *cli.Input) (*phase.Project, error) {
 	return s, err
 }
 
-// good is that something is as a phase needs it, and failed that it is not.
+// good returns the finding of a check that passed.
 func good(what, text string) phase.Finding { return phase.Finding{What: what, OK: true, Text: text} }
 
+// failed returns the finding of a check that failed, with the error's hint.
 func failed(what string, err error) phase.Finding {
 	return phase.Finding{What: what, Text: err.Error(), Hint: exit.Hint(err)}
 }
 
-// checkEngine looks at the engine and the images on it.
+// checkEngine checks the engine and abl's images on it.
 func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 	eng, info, err := environment.Connect(ctx)
 	if err != nil {
@@ -112,7 +116,7 @@ func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 	all := []phase.Finding{good("engine", fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host))}
 	selinux := "the engine does not use it"
 	if info.SELinux {
-		selinux = "the engine confines containers with it; abl's own, which share files, run with label=disable, and services stay confined"
+		selinux = "the engine confines containers with it; services stay confined, and abl's own containers, which share files, run with label=disable"
 	}
 	all = append(all, good("selinux", selinux))
 	states, err := environment.Maker(eng, func(string) {}, in.String("ca-cert"), in.Bool("offline")).Status(ctx)
@@ -120,7 +124,7 @@ func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 		return append(all, failed("images", err))
 	}
 	for _, st := range states {
-		text := "not made yet; the first phase, or `abl images build`, makes it"
+		text := "not built yet; the first phase or `abl images build` builds it"
 		if st.Have {
 			text = st.Ref
 		}
@@ -129,7 +133,7 @@ func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 	return all
 }
 
-// checkProject looks at the settings, the specs, the keys and the disk.
+// checkProject checks the settings, the specs, the keys, the services, the app and the disk.
 func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	all := []phase.Finding{good("project", s.Paths.Root)}
 	for _, c := range []struct {
@@ -143,18 +147,18 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 			all = append(all, failed(c.what, err))
 		}
 	}
-	builds := "a Dockerfile of the project's is built on the engine's network (network.builds: engine)"
+	builds := "the project's Dockerfiles are built on the engine's network (network.builds: engine)"
 	if s.Conf.Network.Builds == config.BuildsHost {
-		builds = "a Dockerfile of the project's is built on this machine's own network, with all that listens there in reach (network.builds: host)"
+		builds = "the project's Dockerfiles are built on this machine's network and can reach its servers (network.builds: host)"
 	}
 	all = append(all, checkProxy(s.Conf))
 	specs := s.Specs()
 	n := len(specs.Numbers())
-	sound := good("specs", fmt.Sprintf("%d sound, the last is phase%d.md", n, n))
+	sound := good("specs", fmt.Sprintf("%d valid, the last is phase%d.md", n, n))
 	if stops := specs.Check(max(1, n)); len(stops) > 0 {
 		sound = phase.Finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint}
 	}
-	all = append(all, good("builds", builds), sound, good("app", tried(s.Conf)))
+	all = append(all, good("builds", builds), sound, good("app", appText(s.Conf)))
 	if tools := s.Conf.Toolchain.Names(); len(tools) > 0 {
 		all = append(all, good("toolchain", strings.Join(tools, ", ")))
 	}
@@ -165,7 +169,7 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	for _, role := range roles.Both() {
 		all = append(all, checkPlayer(s, role))
 	}
-	if err := s.Trusted(ctx); err != nil { // what starts containers waits for that
+	if err := s.Trusted(ctx); err != nil { // untrusted settings start no container
 		all = append(all, failed("trust", err))
 	} else {
 		all = append(all, checkServices(ctx, s)...)
@@ -174,8 +178,8 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	return append(all, checkDisk(s.Paths.Root), phase.Ignored(ctx, s.Paths))
 }
 
-// checkBaseline starts the app of an adopted repository as its user committed it, as the first phase does
-// before its first call.
+// checkBaseline starts the app of an adopted repository as the user committed it. The first phase does
+// the same before its first call.
 func checkBaseline(ctx context.Context, s *phase.Project) []phase.Finding {
 	last := ""
 	ok, err := s.Baseline(ctx, state.Func(func(e state.Event) {
@@ -203,17 +207,17 @@ func checkProxy(conf *config.Loaded) phase.Finding {
 	case err != nil:
 		return failed("proxy", err)
 	case p.From == "":
-		return good("proxy", "none: network.proxy, HTTPS_PROXY and HTTP_PROXY name none")
+		return good("proxy", "none; network.proxy, HTTPS_PROXY and HTTP_PROXY are not set")
 	case p.Shown() == "":
-		return good("proxy", "none for https; HTTP_PROXY is for addresses that begin with http://")
+		return good("proxy", "none for HTTPS; HTTP_PROXY is only for http:// addresses")
 	case p.No != "":
-		return good("proxy", p.Shown()+"; reached without it: "+p.No)
+		return good("proxy", p.Shown()+"; not for "+p.No)
 	}
 	return good("proxy", p.Shown())
 }
 
-// tried says of what kind the app is, and with what its tests are tried.
-func tried(conf *config.Loaded) string {
+// appText returns the kind of the app, and how abl replays its tests.
+func appText(conf *config.Loaded) string {
 	app, text := environment.AppSpec(conf), "declared commands start it; abl also runs the tests with the app stopped"
 	switch {
 	case app.IsProgram():
@@ -221,14 +225,14 @@ func tried(conf *config.Loaded) string {
 			"and with altered exit codes and output"
 	case app != nil && app.Kind == helper.KindTCP:
 		text = "a server at " + app.URL() + " (kind: tcp); abl also runs the tests with the app stopped, against a silent one, " +
-			"and against one that answers nonsense"
+			"and against one that responds with nonsense"
 	case app != nil:
 		text = "a web server at " + app.URL() + " (kind: http); abl also runs the tests with the app stopped, " +
 			"against two fake apps, and with altered responses"
 	}
 	if conf.Verify.Evidence == "off" {
 		text, _, _ = strings.Cut(text, "; ")
-		text += "; abl runs no test itself (verify.evidence: off)"
+		text += "; abl does not run the tests itself (verify.evidence: off)"
 	}
 	return text
 }
@@ -248,7 +252,7 @@ func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
 	return f
 }
 
-// leastDisk is the free space below which a phase is not worth starting, in bytes.
+// leastDisk is the free space that a phase needs, in bytes.
 const leastDisk = 1 << 30
 
 func checkDisk(dir string) phase.Finding {
@@ -256,5 +260,10 @@ func checkDisk(dir string) phase.Finding {
 	if err != nil {
 		return failed("disk", err)
 	}
-	return phase.Finding{What: "disk", OK: left.Bytes >= leastDisk, Text: fmt.Sprintf("%d MiB free", left.Bytes>>20), Hint: "make room: a phase needs at least 1 GiB"}
+	return phase.Finding{
+		What: "disk",
+		OK:   left.Bytes >= leastDisk,
+		Text: fmt.Sprintf("%d MiB free", left.Bytes>>20),
+		Hint: "free disk space: a phase needs at least 1 GiB",
+	}
 }

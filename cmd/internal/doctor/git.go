@@ -12,7 +12,7 @@ import (
 // leastGit is the oldest version of git that abl works with.
 var leastGit = []int{2, 30}
 
-// checkGit looks for the user's git and at the repository that the project works on, if there is one.
+// checkGit checks the project's repository and the user's git. Without a repository it checks nothing.
 func checkGit(ctx context.Context, s *phase.Project) []phase.Finding {
 	if s.Conf.Source.Repo == "" {
 		return nil

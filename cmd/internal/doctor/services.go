@@ -14,20 +14,19 @@ import (
 	"abl/roles/environment"
 )
 
-// checkServices starts each service of the app by itself, as beside a call of the Builder's, and
-// leaves nothing.
+// checkServices starts each service of the app as for a call of the Builder, and removes it again.
 func checkServices(ctx context.Context, s *phase.Project) []phase.Finding {
-	if len(environment.Services(s.Conf)) == 0 || s.CheckImages() != nil { // of which the person is told
+	if len(environment.Services(s.Conf)) == 0 || s.CheckImages() != nil { // checkProject reports CheckImages
 		return nil
 	}
-	found, err := tryServices(ctx, s)
+	found, err := startServices(ctx, s)
 	if err != nil {
 		found = append(found, failed("service", exit.OnEngine(err)))
 	}
 	return found
 }
 
-func tryServices(ctx context.Context, s *phase.Project) (found []phase.Finding, err error) {
+func startServices(ctx context.Context, s *phase.Project) (found []phase.Finding, err error) {
 	net, err := s.Networks(ctx)
 	if err != nil {
 		return nil, err
@@ -38,8 +37,8 @@ func tryServices(ctx context.Context, s *phase.Project) (found []phase.Finding, 
 		}
 		for _, svc := range environment.Services(s.Conf) {
 			from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
-			took, err := tryService(ctx, env, svc)
-			f := good("service", fmt.Sprintf("%s: %s answers at port %d, %s after its start", svc.Name, from, svc.Port, took))
+			took, err := startService(ctx, env, svc)
+			f := good("service", fmt.Sprintf("%s: %s responds at port %d, %s after its start", svc.Name, from, svc.Port, took))
 			if errors.Is(err, sandbox.ErrNoImage) {
 				f.Text = fmt.Sprintf("%s: %s is not on the engine yet; the first phase builds or pulls it (docs/services.md)", svc.Name, from)
 			} else if err != nil {
@@ -52,7 +51,8 @@ func tryServices(ctx context.Context, s *phase.Project) (found []phase.Finding, 
 	return found, err
 }
 
-func tryService(ctx context.Context, env *environment.Environment, svc roles.ServiceBox) (time.Duration, error) {
+// startService starts one service, waits until it is ready and removes it. It returns how long that took.
+func startService(ctx context.Context, env *environment.Environment, svc roles.ServiceBox) (time.Duration, error) {
 	if err := env.Have(ctx, &svc); err != nil {
 		return 0, err
 	}

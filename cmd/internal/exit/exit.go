@@ -1,6 +1,5 @@
-// Package exit holds the exit codes of abl: the one table from which help
-// texts, documentation and the process itself take them, which error means which
-// (rules.go), and the signals that end a run. Nothing of a run is decided here.
+// Package exit has the exit codes of abl and their meanings, the rules that map an error to an exit
+// code and a hint (rules.go), and the handling of the signals that end a run.
 package exit
 
 import (
@@ -10,8 +9,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// The exit codes. All but Bug and Usage leave something that the same command
-// can go on from.
+// The exit codes. After any of them but Bug and Usage, the same command resumes where it stopped.
 const (
 	Passed      = 0
 	Bug         = 1
@@ -57,18 +55,17 @@ func Entries() []Entry {
 	}
 }
 
-// Error is an end that is not a pass: what happened and what is safe in one
-// line, and what to do about it, which is shown on a line of its own.
+// Error is an error with an exit code. Main prints What and Safe on one line, and Do as a hint on the
+// next.
 type Error struct {
 	Code int
 	What string // lower case, no full stop
-	Safe string // may be empty
-	Do   string // may be empty
-	Err  error  // the cause, for those who inspect; it is not printed
+	Safe string // what abl saved; may be empty
+	Do   string // what the user can do; may be empty
+	Err  error  // the cause, for errors.Is and errors.As; not printed
 }
 
-// With gives err an exit code and says what to do about it, which is what err
-// says itself when do is empty.
+// With returns err with an exit code and a hint. If do is empty it keeps the hint of err.
 func With(code int, err error, do string) *Error {
 	if do == "" {
 		do = Hint(err)
@@ -76,7 +73,7 @@ func With(code int, err error, do string) *Error {
 	return &Error{Code: code, What: err.Error(), Do: do, Err: err}
 }
 
-// Error is the one line.
+// Error returns What and Safe on one line.
 func (e *Error) Error() string {
 	if e.Safe == "" {
 		return e.What
@@ -84,12 +81,11 @@ func (e *Error) Error() string {
 	return e.What + "; " + e.Safe
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Because puts the signal that ended ctx in the place of an err that only says
-// that ctx ended, or that the engine could not be told so; any other err is
-// returned as it is.
+// Because returns the signal that ended ctx if err only reports that ctx ended, or that the engine
+// could not be reached meanwhile. Otherwise it returns err.
 func Because(ctx context.Context, err error) error {
 	s, signalled := errors.AsType[Signal](context.Cause(ctx))
 	if signalled && (errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrUnreachable)) {
@@ -98,13 +94,13 @@ func Because(ctx context.Context, err error) error {
 	return err
 }
 
-// outside is an error of work on the engine: unless it is known better, the
-// environment failed and not abl.
+// outside marks an error of work on the engine. Unless another rule applies, its exit code is
+// Environment, not Bug.
 type outside struct{ error }
 
 func (o outside) Unwrap() error { return o.error }
 
-// OnEngine marks the error of work on the engine, if there is one.
+// OnEngine marks err as an error of work on the engine. It returns nil for nil.
 func OnEngine(err error) error {
 	if err == nil {
 		return nil

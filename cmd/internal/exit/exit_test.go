@@ -24,7 +24,7 @@ func TestCode(t *testing.T) {
 		{"no-error", nil, 0},
 		{"unknown", errors.New("x"), 1},
 		{"cancelled-by-nobody-we-know", context.Canceled, 1},
-		{"told", wrap(&exit.Error{Code: exit.Stuck, What: "stuck"}), 3},
+		{"hint", wrap(&exit.Error{Code: exit.Stuck, What: "stuck"}), 3},
 		{"told-wins-over-its-cause", &exit.Error{Code: exit.Budget, Err: sandbox.ErrNoImage}, 6},
 		{"image-missing", wrap(sandbox.ErrNoImage), 7},
 		{"engine-away", wrap(sandbox.ErrUnreachable), 7},
@@ -61,11 +61,11 @@ func TestErrorIsOneLine(t *testing.T) {
 	if got := (&exit.Error{What: "short"}).Error(); got != "short" {
 		t.Errorf("got %q", got)
 	}
-	e = exit.With(exit.Usage, cause, "mend it")
-	if got := e.Error(); got != "cause" || e.Code != exit.Usage || e.Do != "mend it" || !errors.Is(e, cause) {
+	e = exit.With(exit.Usage, cause, "repair it")
+	if got := e.Error(); got != "cause" || e.Code != exit.Usage || e.Do != "repair it" || !errors.Is(e, cause) {
 		t.Errorf("With gives %q, %+v", got, e)
 	}
-	if got := exit.Hint(exit.With(exit.Environment, e, "")); got != "mend it" {
+	if got := exit.Hint(exit.With(exit.Environment, e, "")); got != "repair it" {
 		t.Errorf("the hint of the cause became %q", got)
 	}
 }

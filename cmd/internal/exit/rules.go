@@ -20,19 +20,19 @@ import (
 	"abl/roles/retry"
 )
 
-// rule says which exit code an error means, and what to do about it.
+// rule gives the errors that match when an exit code and a hint.
 type rule struct {
 	when func(error) bool
 	code int
 	do   string // may be empty
 }
 
-// is is the rule for an error and whatever wraps it.
+// is returns the rule for target and errors that wrap it.
 func is(target error, code int, do string) rule {
 	return rule{func(err error) bool { return errors.Is(err, target) }, code, do}
 }
 
-// as is the rule for a type of error and whatever wraps one.
+// as returns the rule for errors of type E and errors that wrap one.
 func as[E error](code int, do string) rule {
 	return rule{func(err error) bool {
 		_, is := errors.AsType[E](err)
@@ -40,22 +40,26 @@ func as[E error](code int, do string) rule {
 	}, code, do}
 }
 
-// Code is the exit code of err: nil is Passed, an *Error and a Signal bring
-// their own, then the rules are asked. What nobody knows is a Bug.
+// Code returns the exit code of err: Passed for nil, the code of an *Error, a Signal or an
+// environment.Error, the code of the first rule that matches, or Bug.
 func Code(err error) int {
-	var told *Error
+	var own *Error
 	var s Signal
 	var classed *environment.Error
 	switch {
 	case err == nil:
 		return Passed
-	case errors.As(err, &told):
-		return told.Code
+	case errors.As(err, &own):
+		return own.Code
 	case errors.As(err, &s):
 		return s.Code()
 	case errors.As(err, &classed):
 		return map[environment.Class]int{
-			environment.Usage: Usage, environment.Unavailable: Environment, environment.Refused: Agent, environment.Away: Away, environment.Person: Person,
+			environment.Usage:       Usage,
+			environment.Unavailable: Environment,
+			environment.Refused:     Agent,
+			environment.Away:        Away,
+			environment.Person:      Person,
 		}[classed.Class]
 	}
 	for _, r := range rules() {
@@ -66,9 +70,9 @@ func Code(err error) int {
 	return Bug
 }
 
-// Hint is what to do about err, "" when that is not known.
+// Hint returns what the user can do about err, "" if that is unknown.
 func Hint(err error) string {
-	var told *Error
+	var own *Error
 	var classed *environment.Error
 	var mistake *yamlfile.Error
 	var specs interface {
@@ -76,8 +80,8 @@ func Hint(err error) string {
 		Hint() string
 	}
 	switch {
-	case errors.As(err, &told) && told.Do != "":
-		return told.Do
+	case errors.As(err, &own) && own.Do != "":
+		return own.Do
 	case errors.As(err, &classed) && classed.Do != "":
 		return classed.Do
 	case errors.As(err, &mistake) && mistake.Hint != "":
@@ -93,8 +97,8 @@ func Hint(err error) string {
 	return ""
 }
 
-// rules are asked in this order, and the first that applies decides. What the
-// environment did comes last: a person's mistake may have a file's error as its cause.
+// rules returns the rules in order; the first that matches decides. Errors of the environment come
+// last, since a user's mistake may wrap an error of a file.
 func rules() []rule {
 	const room = "make room on the disk, then run the same command again"
 	blocked := func(err error) bool {
@@ -105,36 +109,36 @@ func rules() []rule {
 		away, is := errors.AsType[retry.Unavailable](err)
 		return is && away.Route
 	}
-	locked := func(err error) bool { // an engine out of reach says itself what to do
+	locked := func(err error) bool { // ErrUnreachable has its own hint
 		return errors.Is(err, fs.ErrPermission) && !errors.Is(err, sandbox.ErrUnreachable)
 	}
 	return []rule{
-		is(hostfs.ErrLost, Person, "see who took it away and whether another abl works here; when none does, run the same command again"),
-		is(environment.ErrNetworks, Boundary, "abl doctor --boundary shows what was found; with --allow-weak-network abl goes on, and every report says so"),
-		is(orchestrator.ErrChanged, Person, "nothing of yours was touched; run the same command with --take-mine to commit it as yours and go on from it, or commit it or put it back yourself"),
+		is(hostfs.ErrLost, Person, "check whether another abl works here; if none does, run the same command again"),
+		is(environment.ErrNetworks, Boundary, "abl doctor --boundary shows the failed checks; --allow-weak-network continues without the proof, and every report then mentions it"),
+		is(orchestrator.ErrChanged, Person, "abl left your changes alone; run the same command with --take-mine to commit them as yours and continue, or commit or revert them yourself"),
 		as[orchestrator.Refused](Usage, ""),
 		as[orchestrator.Frozen](Usage, ""),
 		as[orchestrator.Edited](Person, ""),
 		is(orchestrator.ErrMoved, Person, ""),
-		is(roles.ErrService, Environment, "app.services.NAME.ready says at which port it is asked, and for how long (docs/services.md)"),
+		is(roles.ErrService, Environment, "app.services.NAME.ready sets the port that abl checks, and for how long (docs/services.md)"),
 		is(git.ErrForeign, Person, ""),
-		is(git.ErrBehind, Person, "abl pull says what is there, and nothing of yours is lost; git branch -m keeps a branch that stands in the way under another name"),
-		is(git.ErrTooLarge, Person, "see what an agent left there and remove it, then run the same command again"),
-		is(git.ErrSecret, Person, "the call is kept: take the value out of the file and run the same command again, or allow it by its name in .abl/config.yaml, as commit: {allow_secrets: [NAME]}"),
+		is(git.ErrBehind, Person, "abl pull restores the published state without losing yours; git branch -m renames a branch that is in the way"),
+		is(git.ErrTooLarge, Person, "remove the files that an agent left there, then run the same command again"),
+		is(git.ErrSecret, Person, "the call is saved: remove the value from the file and run the same command again, or allow it by name in .abl/config.yaml: commit: {allow_secrets: [NAME]}"),
 		as[*state.Damaged](Person, ""),
-		as[*roles.Damaged](Person, "move that file away, and abl continues without it"),
+		as[*roles.Damaged](Person, "move that file away; abl continues without it"),
 		is(state.ErrNone, Usage, ""),
 		is(retry.ErrAgent, Agent, "everything is saved; abl logs shows the calls; run the same command again to retry"),
 		is(retry.ErrLogin, Agent, "put a valid key in .env, which takes precedence over the environment, and run the same command again"),
-		is(retry.ErrModel, Agent, "name a model that the provider has, in full, in .abl/config.yaml (models.builder, models.verifier), then run the same command again"),
-		is(retry.ErrDenied, Agent, "no key is at fault: docs/gateway.md lists what the gateway lets through; change what the message names (models or agents in .abl/config.yaml, or the agent's own settings), then run the same command again"),
+		is(retry.ErrModel, Agent, "set models.builder or models.verifier in .abl/config.yaml to the full name of one of the provider's models, then run the same command again"),
+		is(retry.ErrDenied, Agent, "the key is not the cause: docs/gateway.md lists the requests that the gateway allows; change the models or agents in .abl/config.yaml or the agent's own settings, then run the same command again"),
 		is(agent.ErrNoCall, Agent, ""),
-		is(agent.ErrPrompt, Usage, "nothing was asked of it; shorten .abl/project.md or the specs, or choose another agent"),
-		{blocked, Away, "see to it with the provider, or choose another agent (docs/agents.md); what was done is kept, and the same command goes on from there"},
-		{noRoute, Away, "see whether this machine reaches the provider: HTTPS_PROXY and NO_PROXY or network.proxy, and network.ca_cert (docs/proxies.md; abl doctor names the proxy in use); then run the same command again"},
-		is(retry.ErrUnavailable, Away, "what was done is kept; run the same command then: it goes on from there"),
+		is(agent.ErrPrompt, Usage, "the agent was not started; shorten .abl/project.md or the specs, or choose another agent"),
+		{blocked, Away, "solve it with the provider, or choose another agent (docs/agents.md); everything is saved, and the same command resumes"},
+		{noRoute, Away, "check whether this machine reaches the provider: HTTPS_PROXY and NO_PROXY or network.proxy, and network.ca_cert (docs/proxies.md; abl doctor shows the proxy in use); then run the same command again"},
+		is(retry.ErrUnavailable, Away, "everything is saved; run the same command later to resume"),
 		is(retry.ErrBudget, Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"),
-		is(retry.ErrUnproven, Boundary, "the call is kept and entered in tokens.csv; abl doctor --boundary looks at it again"),
+		is(retry.ErrUnproven, Boundary, "the call is saved, also in tokens.csv; abl doctor --boundary runs the checks again"),
 		is(roles.ErrKilled, Environment, "run the same command again: abl makes the container again"),
 		is(roles.ErrSource, Person, ""),
 		is(roles.ErrNoRoom, Environment, room),
@@ -144,14 +148,14 @@ func rules() []rule {
 		is(images.ErrDockerfile, Usage, ""),
 		is(images.ErrHelper, Environment, ""),
 		is(sandbox.ErrWeak, Boundary, ""),
-		is(sandbox.ErrUnproven, Boundary, "nothing was started in there; abl doctor --boundary looks at it again"),
-		is(environment.ErrElsewhere, Environment, "mount the project into abl's container under the very path that it has on the engine's machine (-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl where the engine is"),
+		is(sandbox.ErrUnproven, Boundary, "nothing was started in it; abl doctor --boundary runs the checks again"),
+		is(environment.ErrElsewhere, Environment, "mount the project into abl's container at the same path as on the engine's machine (-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl on that machine"),
 		is(syscall.ENOSPC, Environment, room),
 		is(syscall.EDQUOT, Environment, room),
-		as[*hostfs.ShortWrite](Environment, room), // a regular file takes a part only when there is no room for the rest
+		as[*hostfs.ShortWrite](Environment, room), // only a full disk takes a part of a write to a regular file
 		is(hostfs.ErrTooLarge, Usage, "make the file smaller, then run the same command again"),
 		is(hostfs.ErrNotRegular, Usage, "replace it by a regular file, then run the same command again"),
-		{locked, Environment, "see whose the file or its folder is: an earlier run as root may have made it"},
+		{locked, Environment, "check who owns the file and its folder: an earlier run as root may have created it"},
 		as[outside](Environment, ""),
 		as[syscall.Errno](Environment, ""),
 		as[net.Error](Environment, ""),

@@ -71,10 +71,10 @@ func TestHints(t *testing.T) {
 		want string
 	}{
 		{errors.New("trouble"), ""},
-		{&yamlfile.Error{Hint: "mend it"}, "mend it"},
-		{exit.With(exit.Usage, &yamlfile.Error{Hint: "mend it"}, "do that"), "do that"},
+		{&yamlfile.Error{Hint: "repair it"}, "repair it"},
+		{exit.With(exit.Usage, &yamlfile.Error{Hint: "repair it"}, "do that"), "do that"},
 		{retry.ErrAgent, "everything is saved; abl logs shows the calls; run the same command again to retry"},
-		{fs.ErrPermission, "see whose the file or its folder is: an earlier run as root may have made it"},
+		{fs.ErrPermission, "check who owns the file and its folder: an earlier run as root may have created it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
 		{syscall.ENOSPC, "make room on the disk, then run the same command again"},
 		{&hostfs.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, "make room on the disk, then run the same command again"},

@@ -13,39 +13,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signal is the cause of a context that a signal has ended. To errors.Is it
-// equals context.Canceled.
+// Signal is the cause of a context that a signal has ended. errors.Is reports that it is
+// context.Canceled.
 type Signal struct{ Number syscall.Signal }
 
-// Error says what ended the run and how to go on.
+// Error names the signal and how to resume.
 func (s Signal) Error() string {
-	return fmt.Sprintf("interrupted by %s; what was reached is saved; run the same command again to resume", s.Name())
+	return fmt.Sprintf("interrupted by %s; everything is saved; run the same command again to resume", s.Name())
 }
 
-// Name is the signal's usual name.
+// Name returns the signal's name, such as SIGINT.
 func (s Signal) Name() string { return unix.SignalName(s.Number) }
 
-// Code is the exit code of a process that the signal has ended.
+// Code returns the exit code of a process that the signal ended.
 func (s Signal) Code() int { return 128 + int(s.Number) }
 
-// Is makes a Signal count as a cancellation.
+// Is reports whether target is context.Canceled.
 func (s Signal) Is(target error) bool { return target == context.Canceled }
 
-// Signals returns a context that the first SIGHUP, SIGINT or SIGTERM ends, with
-// a Signal as its cause. A second SIGINT, unless it comes with the first, leaves
-// the process at once, with a word on voice; whatever it leaves behind, the next
-// run cleans up. From here on a reader that goes away ends no process: writing to
-// it fails instead.
-func Signals(ctx context.Context, voice io.Writer) (context.Context, context.CancelFunc) {
+// Signals returns a context that the first SIGHUP, SIGINT or SIGTERM ends, with a Signal as its cause.
+// A second SIGINT, at least a second later, prints a line on stderr and exits immediately; the next
+// run cleans up. Signals also catches SIGPIPE, so that writing to a closed pipe fails instead of
+// ending the process.
+func Signals(ctx context.Context, stderr io.Writer) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	// Not signal.Ignore: what is ignored stays so in child processes.
+	// Not signal.Ignore: child processes would inherit it.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	got := make(chan os.Signal, 4)
 	signal.Notify(got, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
-	aim := &aim{whole: cancel}
-	go aim.watch(got, voice)
-	return context.WithValue(ctx, aimKey{}, aim), sync.OnceFunc(func() {
+	c := &canceler{whole: cancel}
+	go c.watch(got, stderr)
+	return context.WithValue(ctx, cancelerKey{}, c), sync.OnceFunc(func() {
 		signal.Stop(got)
 		signal.Stop(pipe)
 		close(got)
@@ -53,76 +52,75 @@ func Signals(ctx context.Context, voice io.Writer) (context.Context, context.Can
 	})
 }
 
-// Part returns a context for a part of the run that is more than it: as long as
-// it is on, a SIGINT ends the part alone, and a second one leaves at once. Where
-// ctx is not of Signals it is a context like any other.
+// Part returns a context for a part of the run. Until its cancel function is called, a SIGINT ends
+// only the part, and a second SIGINT exits immediately. If ctx does not come from Signals, Part only
+// returns a context with a cancel function.
 func Part(ctx context.Context) (context.Context, context.CancelFunc) {
 	part, cancel := context.WithCancelCause(ctx)
-	a, ok := ctx.Value(aimKey{}).(*aim)
+	c, ok := ctx.Value(cancelerKey{}).(*canceler)
 	if ok {
-		a.take(cancel)
+		c.setPart(cancel)
 	}
 	return part, func() {
 		if ok {
-			a.take(nil)
+			c.setPart(nil)
 		}
 		cancel(context.Canceled)
 	}
 }
 
-type aimKey struct{}
+type cancelerKey struct{}
 
-// aim is what a signal ends.
-type aim struct {
+// canceler ends the run, or a part of it, on a signal.
+type canceler struct {
 	whole context.CancelCauseFunc
 
-	mu    sync.Mutex
-	over  bool                    // the whole was ended, and is tidying up
-	part  context.CancelCauseFunc // what a SIGINT ends instead, nil for nothing
-	ended bool                    // likewise the part
-	since time.Time               // the last SIGINT that ended something
+	mu        sync.Mutex
+	ended     bool                    // the run was ended
+	part      context.CancelCauseFunc // ended by a SIGINT instead of the run; may be nil
+	partEnded bool                    // the part was ended
+	last      time.Time               // the last SIGINT that counted
 }
 
-// sameWish is how long a further SIGINT means what the first did: GNU timeout
-// sends one to the process and one to its group, and a held key sends many.
-const sameWish = time.Second
+// repeatTime is how long further SIGINTs count as the first one: GNU timeout sends one to the process
+// and one to its group, and a held key sends many.
+const repeatTime = time.Second
 
-func (a *aim) take(part context.CancelCauseFunc) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.part, a.ended, a.since = part, false, time.Time{} // the first wish is fulfilled
+func (c *canceler) setPart(part context.CancelCauseFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.part, c.partEnded, c.last = part, false, time.Time{}
 }
 
-// watch cancels on the first signal and leaves on a SIGINT after it.
-func (a *aim) watch(got <-chan os.Signal, voice io.Writer) {
+// watch handles signals, and exits on a second SIGINT.
+func (c *canceler) watch(got <-chan os.Signal, stderr io.Writer) {
 	for s := range got {
-		if number, _ := s.(syscall.Signal); a.hit(number) {
-			fmt.Fprintln(voice, "\nabl: left at once; the next run cleans up")
+		if number, _ := s.(syscall.Signal); c.handle(number) {
+			fmt.Fprintln(stderr, "\nabl: stopped immediately; the next run cleans up")
 			os.Exit(INT)
 		}
 	}
 }
 
-// hit ends what a signal is aimed at; leave is true when that was ended already
-// and the person does not want to wait.
-func (a *aim) hit(s syscall.Signal) (leave bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// handle ends the part or the run. It returns true if a second SIGINT asks to exit immediately.
+func (c *canceler) handle(s syscall.Signal) (exit bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if s == syscall.SIGINT {
-		if !a.since.IsZero() && time.Since(a.since) < sameWish {
+		if !c.last.IsZero() && time.Since(c.last) < repeatTime {
 			return false
 		}
-		a.since = time.Now()
+		c.last = time.Now()
 	}
 	switch {
-	case s == syscall.SIGINT && (a.over || a.ended):
+	case s == syscall.SIGINT && (c.ended || c.partEnded):
 		return true
-	case s == syscall.SIGINT && a.part != nil:
-		a.ended = true
-		a.part(Signal{s})
+	case s == syscall.SIGINT && c.part != nil:
+		c.partEnded = true
+		c.part(Signal{s})
 	default:
-		a.over = true
-		a.whole(Signal{s})
+		c.ended = true
+		c.whole(Signal{s})
 	}
 	return false
 }

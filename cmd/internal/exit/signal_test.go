@@ -89,7 +89,7 @@ func TestFirstSignalCancels(t *testing.T) {
 
 func TestSecondInterruptLeavesAtOnce(t *testing.T) {
 	code, voice := signalled(t, play(t, "wait", "EXIT_TEST_HANG=1"), syscall.SIGTERM, syscall.SIGINT)
-	if code != 130 || !strings.Contains(voice, "left at once") {
+	if code != 130 || !strings.Contains(voice, "stopped immediately") {
 		t.Errorf("exit code %d, said %q", code, voice)
 	}
 }
@@ -103,7 +103,7 @@ func TestPart(t *testing.T) {
 	if code, _ := signalled(t, play(t, "part"), syscall.SIGTERM); code != 143 {
 		t.Errorf("exit code %d after SIGTERM", code)
 	}
-	if code, voice := insisted(t, play(t, "part", "EXIT_TEST_HANG=1")); code != 130 || !strings.Contains(voice, "left at once") {
+	if code, voice := insisted(t, play(t, "part", "EXIT_TEST_HANG=1")); code != 130 || !strings.Contains(voice, "stopped immediately") {
 		t.Errorf("exit code %d, said %q", code, voice)
 	}
 }

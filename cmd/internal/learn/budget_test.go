@@ -144,7 +144,7 @@ func TestStopsAreSettled(t *testing.T) {
 		{retry.Stops(outcome.Fault{Class: outcome.Refused, What: "GEMINI_API_KEY is refused: 401"}), exit.Agent, "put a valid key in .env"},
 		{retry.Stops(outcome.Fault{Class: outcome.OverBudget, What: "5 of 5"}), exit.Budget, "--budget-usd +5"},
 		{retry.Stops(outcome.Fault{Class: outcome.TooLarge, What: "long"}), exit.Agent, "see the records in .abl/logs/calls of the project"},
-		{retry.Unavailable{Class: outcome.Quota, Why: "429", Back: time.Unix(0, 0)}, exit.Away, "run the same command then"},
+		{retry.Unavailable{Class: outcome.Quota, Why: "429", Back: time.Unix(0, 0)}, exit.Away, "run the same command later"},
 		{retry.Unavailable{Class: outcome.EngineGone}, exit.Environment, ""},
 	} {
 		err := settle(exit.OnEngine(c.err))

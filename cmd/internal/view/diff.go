@@ -8,9 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// Diff writes what changes of a file, in the unified form. A text that is nil is a file
-// that is not there. Of texts that do not differ it writes the names: a caller's may have
-// differed before they were made safe to show.
+// Diff writes a unified diff of a file. A nil text means that the file does not exist. If the texts are
+// equal it writes only the header: they may have differed before they were redacted.
 func Diff(w io.Writer, name string, from, to *string, colours bool) error {
 	before, old := side("a/"+name, from)
 	after, text := side("b/"+name, to)
@@ -21,7 +20,7 @@ func Diff(w io.Writer, name string, from, to *string, colours bool) error {
 	lines := strings.SplitAfter(out, "\n")
 	for i, line := range lines {
 		text, end := strings.CutSuffix(line, "\n")
-		if i > 2 && text != "" && end { // behind the names
+		if i > 2 && text != "" && end { // after the header
 			lines[i] = paint(colours).in(map[byte]tone{'+': good, '-': bad, '@': quiet}[text[0]], text) + "\n"
 		}
 	}
@@ -29,7 +28,7 @@ func Diff(w io.Writer, name string, from, to *string, colours bool) error {
 	return err
 }
 
-// side is the name of one side of a diff, and its text.
+// side returns the name and the text of one side of a diff.
 func side(name string, text *string) (string, []byte) {
 	if text == nil {
 		return "/dev/null", nil

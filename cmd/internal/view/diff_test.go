@@ -38,7 +38,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Texts that are hard to compare do not hold anybody up.
+// A diff of texts that are hard to compare ends.
 func TestDiffEnds(t *testing.T) {
 	hard := func(seed int64) *string {
 		var b strings.Builder

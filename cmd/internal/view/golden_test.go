@@ -90,7 +90,7 @@ func (w *writes) Write(p []byte) (int, error) {
 
 // What goes on stands in the status, its seconds at the end whatever the width, until the next
 // fact; plain lines and JSON have nothing of it.
-func TestProgressStandsInTheStatusAlone(t *testing.T) {
+func TestProgressIsOnlyInTheStatus(t *testing.T) {
 	var plain, events bytes.Buffer
 	live, now := &writes{}, noon
 	views := []interface{ show(state.Event) }{

@@ -12,18 +12,18 @@ import (
 	"abl/internal/state"
 )
 
-// jsonLines prints each event as one line with one write, so that lines of
-// several writers do not mix.
+// jsonLines prints each event as one line with one write, so that lines of several writers do not
+// mix.
 type jsonLines struct {
 	out  io.Writer
-	torn bool // the last line is there in part, on a full disk say
+	torn bool // the last line was written in part, for example on a full disk
 
 	last    time.Time   // of the newest line
 	running state.Event // names what runs; without a kind if nothing does
 }
 
 func (j *jsonLines) show(e state.Event) {
-	if j == nil || e.Kind == stopping || e.Kind == state.Progress {
+	if j == nil || e.Kind == stopping || e.Kind == state.Progress || e.Kind == state.Running {
 		return
 	}
 	text, err := json.Marshal(e)
@@ -58,56 +58,62 @@ func (j *jsonLines) beat(now time.Time) {
 	})
 }
 
-// What the live view says to a terminal besides words.
+// Escape sequences of the live view.
 const (
 	clearLine  = "\r\x1b[K"
 	hideCursor = "\x1b[?25l"
 	showCursor = "\x1b[?25h"
 )
 
-// lines prints a line a fact, and now and then what the agent does. A live one redraws
-// one status line below them instead: every change is one write that hides the cursor and
-// shows it again, so that nothing flickers and a killed abl leaves a usable terminal.
+// lines prints one line per fact, and from time to time an agent's action. In live mode it redraws a
+// status line below them instead. Each change is one write that hides and shows the cursor: nothing
+// flickers, and a killed abl leaves the terminal usable.
 type lines struct {
 	out   io.Writer
 	story story
-	acted time.Time // of the last action that was shown
+	acted time.Time // when the last action was shown
 
-	runner *redact.RunnerLog // of CI, which folds a call's lines; nil for none
-	folded bool              // such lines are being written
+	runner *redact.RunnerLog // folds a call's lines in the log of a CI runner; nil elsewhere
+	folded bool              // a folded group is open
 
 	live  bool
 	paint paint
 	now   func() time.Time
 	width func() int
-	drawn string // the status that stands on the terminal
+	drawn string // the status line on the terminal
 
 	last time.Time // when a line was printed, except those of actions
 }
 
 func newLive(out io.Writer) *lines {
-	return &lines{out: out, live: true, paint: paint(Coloured(out)), now: time.Now, width: func() int { return cmp.Or(Columns(out), usual) }}
+	return &lines{
+		out:   out,
+		live:  true,
+		paint: paint(Coloured(out)),
+		now:   time.Now,
+		width: func() int { return cmp.Or(Columns(out), defaultColumns) },
+	}
 }
 
-// between is how long plain lines are silent about an agent's actions after one.
-const between = 5 * time.Second
+// actionInterval is the least time between two actions of an agent in plain output.
+const actionInterval = 5 * time.Second
 
 func (l *lines) show(e state.Event) {
 	if l == nil {
 		return
 	}
-	l.story.take(e)
-	// The command's own error says the one, and the status the other at the next tick.
-	if l.story.refused || e.Kind == state.Progress || e.Kind == state.Running {
+	l.story.add(e)
+	// The command prints its error itself, and the status line shows progress at the next tick.
+	if l.story.refused || e.Kind == state.Progress {
 		return
 	}
 	if e.Kind == state.Action {
-		if l.live || l.story.actions > 1 && e.Time.Sub(l.acted) < between {
-			return // the status shows it at the next tick
+		if l.live || l.story.actions > 1 && e.Time.Sub(l.acted) < actionInterval {
+			return // the status line shows it at the next tick
 		}
 		l.acted = e.Time
 	}
-	f := words(e, &l.story)
+	f := describe(e, &l.story)
 	if !l.live {
 		if e.Kind != state.Action {
 			l.last = e.Time
@@ -126,7 +132,6 @@ func (l *lines) show(e state.Event) {
 		return
 	}
 	l.drawn = l.status()
-	// The rows of a fact stand below one another, and none where a fact begins.
 	rows := func(text string) string {
 		return redact.Fold(text, max(l.width()-1-head, 16), strings.Repeat(" ", head))
 	}
@@ -137,10 +142,10 @@ func (l *lines) show(e state.Event) {
 	l.write(clearLine + strings.ReplaceAll(line(f, l.story.elapsed(e.Time), l.paint), "\n", "\r\n") + "\r\n" + l.drawn)
 }
 
-// head is how many columns stand before the words of a fact.
+// head is the width of the columns before the text of a fact.
 const head = 20
 
-// line is a fact: when, who, what. A > marks the words of an agent.
+// line formats a fact: when, who, what. A ">" marks the words of an agent.
 func line(f fact, at time.Duration, c paint) string {
 	mark := " "
 	if f.agent {
@@ -180,7 +185,7 @@ func (l *lines) close() {
 	}
 }
 
-// unfold ends the lines that belong to a call.
+// unfold closes the folded group of a call, if one is open.
 func (l *lines) unfold() {
 	if l.folded {
 		l.runner.Command("endgroup", "")
@@ -192,11 +197,11 @@ func (l *lines) write(text string) {
 	if l.live {
 		text = hideCursor + text + showCursor
 	}
-	_, _ = io.WriteString(l.out, text) // who reads no more misses it, and the run goes on
+	_, _ = io.WriteString(l.out, text) // the run goes on without a reader
 }
 
-// status says who works on what, for how long, and what the agent did last; before that,
-// what all cost so far. The last column stays free: a terminal may wrap when it is written to.
+// status returns the status line: who works on what, for how long, and the agent's last action or
+// the cost so far. It leaves the last column free, since writing to it makes some terminals wrap.
 func (l *lines) status() string {
 	s := &l.story
 	text := cmp.Or(s.role, "abl")

@@ -7,7 +7,7 @@ import (
 	"abl/internal/redact"
 )
 
-// Table is rows of cells below a header. Its cells are safe to print.
+// Table is rows of cells below a header. The caller has redacted the cells.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -19,10 +19,11 @@ type Table struct {
 // leastCell is how narrow a folded column may get.
 const leastCell = 16
 
-// gap is between two columns.
+// gap separates two columns.
 const gap = "  "
 
-// Text lays the table out for a terminal of so many columns, 0 for none. Verdicts get their colours.
+// Text lays the table out for a terminal of that many columns; 0 means no limit. With colours, verdicts
+// are coloured.
 func (t Table) Text(columns int, colours bool) string {
 	t = t.fit(columns)
 	widths, all := t.widths(), 0
@@ -40,7 +41,7 @@ func (t Table) Text(columns int, colours bool) string {
 	return b.String()
 }
 
-// fit leaves out columns of a table of numbers that is too wide.
+// fit returns the table without the columns of Drop that do not fit.
 func (t Table) fit(columns int) Table {
 	gone := []int{}
 	for _, at := range t.Drop {
@@ -81,7 +82,7 @@ func (t Table) widths() []int {
 	return widths
 }
 
-// row prints one row, in as many lines as its folded cell has.
+// row prints one row, in as many lines as its longest folded cell has.
 func (t Table) row(b *strings.Builder, row []string, widths []int, colours bool) {
 	parts, lines := make([][]string, len(row)), 1
 	for i, c := range row {
@@ -111,7 +112,7 @@ func (t Table) row(b *strings.Builder, row []string, widths []int, colours bool)
 	}
 }
 
-// cells is how many columns of a terminal a text takes.
+// cells returns the width of a text on a terminal, in columns.
 func cells(text string) (n int) {
 	for _, r := range text {
 		n += redact.Cells(r)
@@ -119,7 +120,7 @@ func cells(text string) (n int) {
 	return n
 }
 
-// ToneOf is the tone of a word that is a verdict or a status, calm for any other text.
+// ToneOf returns the tone of a verdict or status, and calm for any other text.
 func ToneOf(word string) tone {
 	switch strings.ToLower(strings.TrimRight(word, "?")) {
 	case "pass", "passed", "ok", "done", "made":
@@ -134,11 +135,11 @@ func ToneOf(word string) tone {
 	return calm
 }
 
-// verdictsAt are the words that may begin a line of a report, behind blanks.
+// verdictsAt are the verdicts that may begin an indented line of a report.
 var verdictsAt = []string{"ok so far", "unverified", "FAIL", "pass", "ok", "weak"}
 
-// Lines folds each line of a text at a terminal of so many columns, 0 for none, with the rest of a line below
-// its beginning. A verdict at the beginning of a line gets its colour.
+// Lines folds the lines of a text for a terminal of that many columns; 0 means no limit. It indents the
+// folded parts. With colours, a verdict at the beginning of a line is coloured.
 func Lines(text string, columns int, colours bool) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

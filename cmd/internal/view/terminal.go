@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is a stream that is a terminal, nil for any other.
+// Terminal returns the stream as a file if it is a terminal, and nil otherwise.
 func Terminal(stream any) *os.File {
 	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f
@@ -20,39 +20,38 @@ func Terminal(stream any) *os.File {
 	return nil
 }
 
-// Columns is the width of the terminal behind w, 0 when there is none. It is asked for
-// each time: a person may have changed it.
+// Columns returns the current width of the terminal behind w, 0 if w is not a terminal.
 func Columns(w io.Writer) int {
 	tty := Terminal(w)
 	if tty == nil {
 		return 0
 	}
 	columns, _, _ := term.GetSize(int(tty.Fd())) // -1 with an error
-	return cmp.Or(max(columns, 0), usual)
+	return cmp.Or(max(columns, 0), defaultColumns)
 }
 
-// usual is how wide a terminal is that does not tell.
-const usual = 80
+// defaultColumns is the width of a terminal that does not report one.
+const defaultColumns = 80
 
-// CanSteer says whether w is a terminal that knows how to move its cursor.
+// CanSteer reports whether w is a terminal with cursor movement.
 func CanSteer(w io.Writer) bool {
 	t := os.Getenv("TERM")
 	return Terminal(w) != nil && t != "" && t != "dumb"
 }
 
-// Redraw puts safe text on the screen of a terminal in the place of what is there.
+// Redraw replaces the screen of a terminal by text, which the caller has redacted.
 func Redraw(w io.Writer, text string) {
 	fmt.Fprint(w, "\x1b[H"+strings.ReplaceAll(text, "\n", "\x1b[K\n")+"\x1b[J")
 }
 
-// Coloured says whether what is written to w should be in colours.
+// Coloured reports whether output to w should have colours.
 func Coloured(w io.Writer) bool { return CanSteer(w) && os.Getenv("NO_COLOR") == "" }
 
-// paint gives words their colour, or leaves them alone.
+// paint colours text if it is true.
 type paint bool
 
-// in is text in the colour of a tone: the sixteen colours that every terminal
-// has, so that the person's own scheme holds.
+// in returns text in the colour of a tone. It uses the sixteen standard colours, which follow the
+// user's colour scheme.
 func (p paint) in(t tone, text string) string {
 	code := map[tone]string{good: "32", bad: "31", warn: "33", quiet: "2"}[t]
 	if !p || code == "" {
@@ -61,9 +60,9 @@ func (p paint) in(t tone, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// cut shortens text to at most width columns and shows that it did.
+// cut shortens text to at most width columns and ends it with "…".
 func cut(text string, width int) string {
-	used, fits := 0, 0 // columns; bytes that leave room for the mark
+	used, fits := 0, 0 // columns; bytes that leave room for the "…"
 	for i, r := range text {
 		if used+1 <= width {
 			fits = i

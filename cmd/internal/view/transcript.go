@@ -11,29 +11,29 @@ import (
 	"abl/roles/agent"
 )
 
-// Transcript shows what an agent said and did. Its rows begin with who it is, so that none
-// passes for one of abl's own.
+// Transcript prints the messages of an agent. Each row begins with the agent's role, so that an agent
+// cannot imitate abl's own lines.
 type Transcript struct {
 	Out     io.Writer
 	Safe    *redact.Sanitizer
 	Who     string // a role
-	Columns int    // of the terminal; 0 is none, and nothing is wrapped
+	Columns int    // of the terminal; 0 wraps nothing
 	Colour  bool
 	Shown   int // messages so far
 }
 
-// Of a tool's result so many lines are shown, and so many characters of each.
+// Limits on a tool's result: lines, and characters per line.
 const (
 	shownRows = 6
 	shownCols = 300
 )
 
-// Heading is a line of abl's own.
+// Heading prints a line of abl's own.
 func (t *Transcript) Heading(text string) {
 	fmt.Fprintf(t.Out, "── %s\n", t.Safe.Line(text))
 }
 
-// Show shows a message: words whole, a tool's call in a line, its result folded.
+// Show prints a message: text in full, a tool's call on one line, a tool's result shortened.
 func (t *Transcript) Show(m agent.Message) {
 	t.Shown++
 	lines := strings.Split(t.Safe.String(strings.Trim(m.Text+"\n"+m.Detail, "\n")), "\n")
@@ -44,7 +44,7 @@ func (t *Transcript) Show(m agent.Message) {
 		t.rows([]string{"> " + t.Safe.Line(m.Text)}, "", calm)
 	case agent.Returned:
 		if more := len(lines) - shownRows; more > 1 {
-			end := lines[len(lines)-1] // which says so where the message itself is cut
+			end := lines[len(lines)-1] // begins with "…" if the message itself was cut
 			if lines = append(lines[:shownRows], fmt.Sprintf("… %d more lines", more)); strings.HasPrefix(end, "… ") {
 				lines = append(lines, end)
 			}

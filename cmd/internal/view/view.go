@@ -1,7 +1,6 @@
-// Package view shows a running phase: as one JSON line an event, as plain lines
-// for pipes, or as lines with a live status below them on a terminal. What
-// agents wrote is made safe before any of them sees it, and nothing that
-// happens to the reader reaches the run. It makes no event and decides nothing.
+// Package view shows a running phase: as one JSON line per event, as plain lines for pipes,
+// or as lines with a live status line on a terminal. It redacts secrets and escape sequences
+// first. A reader that is slow or goes away never blocks or fails the run.
 package view
 
 import (
@@ -26,27 +25,26 @@ const (
 	JSON  = "json"
 )
 
-// Quiet as Options.Progress shows nothing: only the command's own error is printed.
+// Quiet is a value of Options.Progress that shows nothing. Only the command's error is printed.
 const Quiet = "quiet"
 
-// Options say what is shown and where.
+// Options select what a View shows and where.
 type Options struct {
 	Progress string // "" is Auto
 	// JSON prints events on Stdout, and progress only where Progress asks for it.
 	JSON   bool
-	Stdout io.Writer         // takes the events, which the view makes safe by itself
-	Stderr io.Writer         // takes the progress, likewise
-	Safe   *redact.Sanitizer // knows what nobody may see
+	Stdout io.Writer         // receives the events
+	Stderr io.Writer         // receives the progress
+	Safe   *redact.Sanitizer // redacts both
 }
 
-// View is an state.Sink that never blocks and never fails: it holds what was emitted
-// and not shown yet, so that a reader who does not read holds up no run.
+// View is a state.Sink that never blocks and never fails. It queues events for slow readers.
 type View struct {
-	events *jsonLines // nil where nobody reads them
-	facts  *lines     // likewise
+	events *jsonLines // nil: print no JSON
+	facts  *lines     // nil: print no progress
 	safe   *redact.Sanitizer
 	unhook func() bool
-	wake   chan struct{} // has one entry when there is something to take
+	wake   chan struct{} // has one entry when waiting is not empty
 	end    func()
 	ended  chan struct{}
 	done   chan struct{}
@@ -55,8 +53,8 @@ type View struct {
 	waiting []state.Event
 }
 
-// Open begins a view; Close ends it. When a signal ends ctx the person is told
-// so at once.
+// Open starts a view; the caller must Close it. When a signal ends ctx, the view prints that abl is
+// stopping.
 func Open(ctx context.Context, o Options) *View { return open(ctx, o, time.Tick(200*time.Millisecond)) }
 
 func open(ctx context.Context, o Options, tick <-chan time.Time) *View {
@@ -77,16 +75,17 @@ func open(ctx context.Context, o Options, tick <-chan time.Time) *View {
 	go v.show(tick)
 	v.unhook = context.AfterFunc(ctx, func() {
 		if s, is := errors.AsType[exit.Signal](context.Cause(ctx)); is {
-			v.put(state.Event{Kind: stopping, Time: time.Now().UTC(), Text: s.Name() + ": stopping, what was reached is being saved; once more (Ctrl-C) leaves at once"})
+			text := s.Name() + ": stopping and saving; press Ctrl-C again to exit immediately"
+			v.put(state.Event{Kind: stopping, Time: time.Now().UTC(), Text: text})
 		}
 	})
 	return v
 }
 
-// stopping is a word of the view's own, for people only.
+// stopping is an event of the view. It is not part of the JSON events.
 const stopping state.Kind = "stopping"
 
-// show shows what comes until the end.
+// show prints queued events and redraws the status line on each tick, until Close.
 func (v *View) show(tick <-chan time.Time) {
 	defer close(v.done)
 	for more := true; more; {
@@ -110,12 +109,14 @@ func (v *View) show(tick <-chan time.Time) {
 	v.facts.close()
 }
 
-// Emit hands an event to the view, whatever its reader is doing. Its words are made
-// safe for any reader, and each is put on one line.
+// Emit queues an event. Its texts are redacted, and all but Output are put on one line.
 func (v *View) Emit(e state.Event) { v.put(clean(e, v.safe)) }
 
 func clean(e state.Event, o *redact.Sanitizer) state.Event {
-	for _, s := range []*string{&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict, &e.Hash, &e.Subject, &e.Text, &e.Evidence, &e.CostUSD} {
+	for _, s := range []*string{
+		&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict,
+		&e.Hash, &e.Subject, &e.Text, &e.Evidence, &e.CostUSD,
+	} {
 		*s = o.Line(*s)
 	}
 	e.Output = o.String(e.Output)
@@ -126,22 +127,22 @@ func clean(e state.Event, o *redact.Sanitizer) state.Event {
 	return e
 }
 
-// patience is how many events may wait for a reader before the agents' actions
-// among them and what goes on are dropped; facts are always kept.
-const patience = 4096
+// maxWaiting is the length of the queue from which on droppable events are dropped.
+const maxWaiting = 4096
 
-func passing(e state.Event) bool {
+// droppable reports whether an event may be lost for a slow reader.
+func droppable(e state.Event) bool {
 	return e.Kind == state.Action || e.Kind == state.Progress || e.Kind == state.Running
 }
 
 func (v *View) put(e state.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.waiting) >= patience {
-		if passing(e) {
+	if len(v.waiting) >= maxWaiting {
+		if droppable(e) {
 			return
 		}
-		v.waiting = slices.DeleteFunc(v.waiting, passing)
+		v.waiting = slices.DeleteFunc(v.waiting, droppable)
 	}
 	v.waiting = append(v.waiting, e)
 	select {
@@ -150,8 +151,7 @@ func (v *View) put(e state.Event) {
 	}
 }
 
-// Close returns when all that was emitted is shown and the terminal is as it
-// was. A second time it does nothing.
+// Close shows the queued events and restores the terminal. Further calls do nothing.
 func (v *View) Close() {
 	v.unhook()
 	v.end()

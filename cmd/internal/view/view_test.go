@@ -57,8 +57,8 @@ func TestWhatGoesWhere(t *testing.T) {
 	}
 }
 
-// A reader that has gone away, or does not read, holds nothing up.
-func TestReadersAreNoTrouble(t *testing.T) {
+// A reader that is gone or does not read never blocks the run.
+func TestReadersNeverBlock(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestReadersAreNoTrouble(t *testing.T) {
 func TestStalledReaderLosesNoFact(t *testing.T) {
 	r, w := io.Pipe()
 	v := Open(t.Context(), Options{JSON: true, Stdout: w})
-	const facts = patience + 100
+	const facts = maxWaiting + 100
 	for i := range facts { // nobody reads yet: this would block without a queue
 		v.Emit(state.Event{Kind: state.Note, Step: i + 1})
 		for range 3 {
@@ -114,7 +114,7 @@ func TestStalledReaderLosesNoFact(t *testing.T) {
 	}
 }
 
-func TestSignalIsAnswered(t *testing.T) {
+func TestSignalIsReported(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r, w := io.Pipe()
 	var out bytes.Buffer
@@ -131,8 +131,8 @@ func TestSignalIsAnswered(t *testing.T) {
 	}
 }
 
-// Every text of an event is made safe, those that it may get some day too.
-func TestCleanLeavesNothingToSteerWith(t *testing.T) {
+// Every text field of an event is redacted, future fields included.
+func TestCleanRemovesEscapes(t *testing.T) {
 	const evil = "\x1b[31mred\x07\u009b2J\u202e \xff\nabl: passed sesame-open-4711"
 	var e state.Event
 	for _, field := range reflect.ValueOf(&e).Elem().Fields() {
@@ -145,7 +145,7 @@ func TestCleanLeavesNothingToSteerWith(t *testing.T) {
 	e = clean(e, o)
 	for _, kind := range append(kinds(t), "unheard-of") {
 		e.Kind = state.Kind(kind)
-		got := line(words(e, &story{}), 0, false)
+		got := line(describe(e, &story{}), 0, false)
 		first, below, _ := strings.Cut(got, "\n")
 		if !printable(first+strings.ReplaceAll(below, "\n"+strings.Repeat(" ", head), "")) || strings.Contains(got, "sesame") {
 			t.Errorf("%s: %q", kind, got)
@@ -164,9 +164,9 @@ func printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsAny(text, "\x1b\x07\u009b\u202e\n\r")
 }
 
-// A run that was refused before anything began is told by the command's error
-// alone; a reader of events learns it all the same.
-func TestRefusalIsToldOnce(t *testing.T) {
+// A run that is refused before anything begins prints only the command's error. JSON events report
+// it too.
+func TestRefusalIsPrintedOnce(t *testing.T) {
 	code := exit.Usage
 	refusal := state.Event{Kind: state.Outcome, Text: "cannot find the key", Exit: &code}
 	for _, progress := range []string{Plain, TTY} {
@@ -204,7 +204,7 @@ func (c *capped) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A log on a disk that is full lacks what did not fit, and no more.
+// On a full disk a log lacks only the events that did not fit.
 func TestFullDiskTakesLaterEvents(t *testing.T) {
 	for name, of := range map[string]func(io.Writer) interface{ show(state.Event) }{
 		"json":  func(w io.Writer) interface{ show(state.Event) } { return &jsonLines{out: w} },
@@ -228,7 +228,7 @@ func TestFullDiskTakesLaterEvents(t *testing.T) {
 	}
 }
 
-// What a run costs stands beside its tokens, and what nobody knows is said.
+// The cost follows the tokens, and unknown numbers are "unknown".
 func TestCostInWords(t *testing.T) {
 	n := int64(1000)
 	var s story
@@ -238,8 +238,8 @@ func TestCostInWords(t *testing.T) {
 		{"unknown", "1,000 tokens (m), cost unknown", "3,000 tokens, at least 1.52 USD"},
 	} {
 		e := state.Event{Kind: state.Usage, Time: time.Unix(1, 0), Model: "m", Tokens: &n, CostUSD: step.cost}
-		s.take(e)
-		if got, sum := words(e, &s).text, UsedWords(s.used.Account().All); got != step.line || sum != step.sum {
+		s.add(e)
+		if got, sum := describe(e, &s).text, UsedWords(s.used.Account().All); got != step.line || sum != step.sum {
 			t.Errorf("%s: %q, in all %q", step.cost, got, sum)
 		}
 	}
@@ -251,7 +251,7 @@ func TestCostInWords(t *testing.T) {
 
 // The last line of a run says "at least" if one of its calls reported no usage, and that nothing is
 // known if none did.
-func TestUntoldUsageInTheLastLine(t *testing.T) {
+func TestMissingUsageInTheLastLine(t *testing.T) {
 	n, passed := int64(1000), 0
 	ended, told := state.Event{Kind: state.CallEnd, Class: "done"}, state.Event{Kind: state.Usage, Tokens: &n, CostUSD: "0.5"}
 	for _, c := range []struct {
@@ -270,10 +270,10 @@ func TestUntoldUsageInTheLastLine(t *testing.T) {
 			end := state.Event{Kind: state.Outcome, Text: "passed", Exit: &passed}
 			for _, e := range append(c.all, end) {
 				e.Time = time.Unix(1, 0)
-				s.take(e)
+				s.add(e)
 			}
 			end.Time = time.Unix(1, 0)
-			if got := words(end, &s).text; got != c.want {
+			if got := describe(end, &s).text; got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
@@ -284,7 +284,7 @@ func TestUntoldUsageInTheLastLine(t *testing.T) {
 func TestOutputBelowAFailure(t *testing.T) {
 	e := state.Event{Kind: state.AppFailed, Text: "exit code 1", Output: "Error: no\n  at x"}
 	want := "   0:00  app        does not start: exit code 1\n                    Error: no\n                      at x"
-	if got := line(words(e, &story{}), 0, false); got != want {
+	if got := line(describe(e, &story{}), 0, false); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -13,25 +13,25 @@ import (
 	"abl/internal/wording"
 )
 
-// story is what the events so far come to.
+// story sums up the events so far.
 type story struct {
 	began     time.Time // of this run of abl
 	phase     int
 	iteration int
-	role      string    // whose call runs, "" between calls
+	role      string    // of the running call, "" between calls
 	actions   int       // of that call
-	doing     string    // its last action, in the agent's words; else the last fact
-	underWay  string    // what goes on without an agent, "" for nothing
+	doing     string    // its last action, in the agent's words, or the current wait
+	underWay  string    // what abl does without an agent, "" for nothing
 	since     time.Time // when that began
 	spent     string    // what the call has used so far, "" if that is not known
 	ended     bool      // the run has ended
 	used      ledger.Totals
-	untold    bool // a call has ended, and its usage was not told yet
-	refused   bool // nothing was begun: there is an error and no story
+	noUsage   bool // a call has ended, and its usage has not been reported yet
+	refused   bool // the command failed before anything began
 }
 
-// take enters an event.
-func (s *story) take(e state.Event) {
+// add updates the summary with an event.
+func (s *story) add(e state.Event) {
 	if s.began.IsZero() {
 		s.began = e.Time
 		s.refused = e.Kind == state.Outcome && e.Exit != nil && *e.Exit != exit.Passed
@@ -46,10 +46,10 @@ func (s *story) take(e state.Event) {
 		s.spent = RunningWords(e)
 		return
 	}
-	if s.untold && e.Kind != state.Usage { // nobody counted: unknown, and no zero
+	if s.noUsage && e.Kind != state.Usage { // unknown, not 0
 		s.used.Add(ledger.Row{Source: ledger.Nobody})
 	}
-	s.untold, s.underWay = e.Kind == state.CallEnd, ""
+	s.noUsage, s.underWay = e.Kind == state.CallEnd, ""
 	switch e.Kind {
 	case state.Progress:
 		s.underWay, s.since = e.Text, e.Time
@@ -69,7 +69,7 @@ func (s *story) take(e state.Event) {
 	}
 }
 
-// elapsed is how long this run of abl has been going on at a moment.
+// elapsed returns for how long this run of abl has been going on.
 func (s *story) elapsed(now time.Time) time.Duration {
 	if s.began.IsZero() {
 		return 0
@@ -77,7 +77,7 @@ func (s *story) elapsed(now time.Time) time.Duration {
 	return max(now.Sub(s.began), 0)
 }
 
-// tone is how a fact is meant; only colour shows it.
+// tone selects the colour of a text.
 type tone int
 
 const (
@@ -97,8 +97,8 @@ type fact struct {
 	below string // lines of output that belong to it
 }
 
-// words says what an event means, given what came before it.
-func words(e state.Event, s *story) fact {
+// describe returns an event in words, given the events before it.
+func describe(e state.Event, s *story) fact {
 	f := fact{who: cmp.Or(e.Role, "abl"), text: e.Text, below: e.Output}
 	switch e.Kind {
 	case state.PhaseStart:
@@ -106,32 +106,32 @@ func words(e state.Event, s *story) fact {
 	case state.CallStart:
 		f.text = fmt.Sprintf("iteration %d starts%s: %s", e.Iteration, again(e.Call), agentWords(e))
 	case state.CallResume:
-		f.text = fmt.Sprintf("iteration %d still runs, abl follows it: %s", e.Iteration, agentWords(e))
+		f.text = fmt.Sprintf("iteration %d is still running, reattached: %s", e.Iteration, agentWords(e))
 	case state.Action:
 		f.agent, f.tone = true, quiet
 	case state.CallEnd:
 		f = endWords(f, e, s.actions)
 	case state.Wait:
-		f.text, f.tone = told(waitWords(e), e.Text), warn
+		f.text, f.tone = withReason(waitWords(e), e.Text), warn
 	case state.Usage:
 		f.text, f.tone = usageWords(e), quiet
 	case state.Commit:
 		f.text = joined("commit "+e.Hash[:min(len(e.Hash), 7)]+" "+e.Subject, e.Text)
 	case state.Preparing:
-		f.who, f.text = "app", told("prepares", e.Text)
+		f.who, f.text = "app", withReason("prepares", e.Text)
 	case state.Prepared:
 		f.who, f.text = "app", "prepared after "+span(e.MS)
 		if e.Text != "" {
-			f.text, f.tone = told("is not prepared", e.Text), bad
+			f.text, f.tone = withReason("is not prepared", e.Text), bad
 		}
 	case state.AppStart:
-		f.who, f.text = "app", told("starts", e.Text)
+		f.who, f.text = "app", withReason("starts", e.Text)
 	case state.AppReady:
-		f.who, f.text = "app", told("ready after "+span(e.MS), e.Text)
+		f.who, f.text = "app", withReason("ready after "+span(e.MS), e.Text)
 	case state.AppFailed:
-		f.who, f.text, f.tone = "app", told("does not start", e.Text), bad
+		f.who, f.text, f.tone = "app", withReason("does not start", e.Text), bad
 	case state.Verdict:
-		f.text, f.tone = told(e.Verdict, e.Text), verdictTone(e.Verdict)
+		f.text, f.tone = withReason(e.Verdict, e.Text), verdictTone(e.Verdict)
 	case state.Outcome:
 		f = outcomeWords(f, e, s)
 	case stopping:
@@ -145,10 +145,10 @@ func phaseWords(e state.Event) string {
 	if e.Round > 1 {
 		text += fmt.Sprintf(", round %d", e.Round)
 	}
-	return told(text+weakWords(e), e.Text)
+	return withReason(text+weakWords(e), e.Text)
 }
 
-// again says that a call is not the first attempt.
+// again names the attempt of a call after the first, "" for the first.
 func again(call string) string {
 	if _, attempt, is := strings.Cut(call, "."); is && attempt != "1" {
 		return " (attempt " + attempt + ")"
@@ -156,10 +156,10 @@ func again(call string) string {
 	return ""
 }
 
-// agentWords name who works.
+// agentWords returns an event's agent and model.
 func agentWords(e state.Event) string { return joined(e.Agent, e.Model) + weakWords(e) }
 
-// weakWords label what happens on networks that are not proven.
+// weakWords marks events on networks whose isolation is not proven.
 func weakWords(e state.Event) string {
 	if e.Weak {
 		return " (weak network)"
@@ -179,14 +179,14 @@ func endWords(f fact, e state.Event, actions int) fact {
 	if actions > 0 {
 		f.text += fmt.Sprintf(", %s", wording.Count(actions, "action"))
 	}
-	f.text = told(f.text, e.Text)
+	f.text = withReason(f.text, e.Text)
 	if e.Class != "done" {
 		f.tone = warn
 	}
 	return f
 }
 
-// waitWords say for how long nothing will happen; Ctrl-C ends that too.
+// waitWords returns how long abl waits, and until when.
 func waitWords(e state.Event) string {
 	return fmt.Sprintf("waits %s, until %s UTC", span(e.MS), e.Until.UTC().Format("15:04:05"))
 }
@@ -222,7 +222,7 @@ func stillRunning(s *story, now time.Time) fact {
 
 func usageWords(e state.Event) string {
 	var one story
-	one.take(e)
+	one.add(e)
 	text, cost := amounts(one.used.Account().All)
 	if e.Model != "" {
 		text += " (" + e.Model + ")"
@@ -230,7 +230,7 @@ func usageWords(e state.Event) string {
 	return joined(text, cost)
 }
 
-// outcomeWords sum a run up: how it ended, how long it took, what it used.
+// outcomeWords sums up a run: its end, its time, its tokens and cost.
 func outcomeWords(f fact, e state.Event, s *story) fact {
 	f.who, f.text = "abl", cmp.Or(e.Text, e.Verdict)
 	f.tone = verdictTone(e.Verdict)
@@ -253,12 +253,12 @@ func outcomeWords(f fact, e state.Event, s *story) fact {
 	return f
 }
 
-// verdictTone is that of a verdict, calm for none.
+// verdictTone returns the tone of a verdict, calm for "".
 func verdictTone(v string) tone {
 	return map[string]tone{"pass": good, "fail": bad, "unverified": warn}[v]
 }
 
-// UsedWords say what calls used; what nobody told is unknown, and no zero.
+// UsedWords returns the tokens and cost of calls. Missing numbers are "unknown" or "at least", never 0.
 func UsedWords(sum ledger.Sum) string { return joined(amounts(sum)) }
 
 func amounts(sum ledger.Sum) (tokens, cost string) {
@@ -266,7 +266,7 @@ func amounts(sum ledger.Sum) (tokens, cost string) {
 	return tokens, atLeast(sum.Cost.Amount(), "cost unknown", sum.Cost.Missing, sum.Rows)
 }
 
-// atLeast is a sum of which so many of all parts are missing.
+// atLeast words a sum of which missing of all parts are unknown.
 func atLeast(known, unknown string, missing, all int) string {
 	switch missing {
 	case 0:
@@ -277,12 +277,12 @@ func atLeast(known, unknown string, missing, all int) string {
 	return "at least " + known
 }
 
-// told puts what was said behind what it is about.
-func told(what, said string) string {
-	if said == "" {
+// withReason returns "what: reason", or what if there is no reason.
+func withReason(what, reason string) string {
+	if reason == "" {
 		return what
 	}
-	return what + ": " + said
+	return what + ": " + reason
 }
 
 func joined(a, b string) string {
@@ -292,7 +292,7 @@ func joined(a, b string) string {
 	return a + ", " + b
 }
 
-// span is a duration in ms as people say it.
+// span formats a duration in milliseconds: 1.2s, 34s or 5:06.
 func span(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
 	switch {
@@ -304,7 +304,7 @@ func span(ms int64) string {
 	return clock(d)
 }
 
-// clock is a duration as m:ss, or h:mm:ss.
+// clock formats a duration as m:ss, or h:mm:ss.
 func clock(d time.Duration) string {
 	s := int(d / time.Second)
 	if s >= 3600 {

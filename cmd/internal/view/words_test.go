@@ -18,7 +18,7 @@ func TestWeakNetworkIsSaid(t *testing.T) {
 	} {
 		for _, weak := range []bool{true, false} {
 			e.Weak = weak
-			if got := words(e, &story{}).text; strings.Contains(got, "weak network") != weak {
+			if got := describe(e, &story{}).text; strings.Contains(got, "weak network") != weak {
 				t.Errorf("weak %t: %s", weak, got)
 			}
 		}
@@ -121,7 +121,7 @@ func TestOutcomeAlwaysSaysSomething(t *testing.T) {
 		{state.Event{Verdict: "pass"}, "pass (0:00)"},
 	} {
 		c.e.Kind = state.Outcome
-		if got := words(c.e, &story{}).text; got != c.want {
+		if got := describe(c.e, &story{}).text; got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestPreparingIsSaid(t *testing.T) {
 		"prepared after 0.8s":      {Kind: state.Prepared, MS: 850},
 		"is not prepared: it ends": {Kind: state.Prepared, MS: 850, Text: "it ends"},
 	} {
-		if got := words(e, &story{}); got.who != "app" || got.text != want || (got.tone == bad) != (e.Text == "it ends") {
+		if got := describe(e, &story{}); got.who != "app" || got.text != want || (got.tone == bad) != (e.Text == "it ends") {
 			t.Errorf("got %+v, want %q", got, want)
 		}
 	}
