@@ -11,16 +11,28 @@ import (
 	"abl/roles/agent"
 )
 
-// BenchmarkIteration is abl's own time in an iteration that passes: from the start of
-// the phase to its end, without what the two agents took. They do next to nothing, and
-// so does the app; its starts and the tests' replays are in it. What ends the networks
-// afterwards is not, as it is done once a phase.
+// BenchmarkIteration measures abl's own time in an iteration that passes: from the start of the
+// phase to its end, without the two agents' calls. The agents and the app do almost nothing. The
+// app's starts and the replays count, the removal of the networks at the end of the phase does
+// not.
 func BenchmarkIteration(b *testing.B) {
 	lab.Engine(b)
 	text := "done\n"
 	data, err := json.Marshal(agent.Scenario{Version: agent.Version, Calls: []agent.ScriptCall{
-		{Role: "builder", Steps: []agent.Step{{Write: "server.mjs", Text: "import http from 'node:http'; http.createServer((q, r) => r.end('ok')).listen(3000);\n"}, {Report: &text}}},
-		{Role: "verifier", Steps: []agent.Step{{Write: "run.sh", Text: lab.File(b, "suite.sh"), Mode: "0755"}, {Report: &text}}},
+		{
+			Role: "builder",
+			Steps: []agent.Step{
+				{
+					Write: "server.mjs",
+					Text:  "import http from 'node:http'; http.createServer((q, r) => r.end('ok')).listen(3000);\n",
+				},
+				{Report: &text},
+			},
+		},
+		{
+			Role:  "verifier",
+			Steps: []agent.Step{{Write: "run.sh", Text: lab.File(b, "suite.sh"), Mode: "0755"}, {Report: &text}},
+		},
 	}})
 	if err != nil {
 		b.Fatal(err)
@@ -39,7 +51,7 @@ func BenchmarkIteration(b *testing.B) {
 	b.ReportMetric(100*median(own)/(5*time.Minute).Seconds(), "%-of-5-min")
 }
 
-// ownTime is what a phase took to its verdict, without its calls.
+// ownTime returns the duration of a phase up to its verdict, without its calls.
 func ownTime(b *testing.B, r lab.Result) (own time.Duration) {
 	b.Helper()
 	all := lab.Events(b, r)
@@ -51,6 +63,6 @@ func ownTime(b *testing.B, r lab.Result) (own time.Duration) {
 			return own + e.Time.Sub(all[0].Time)
 		}
 	}
-	b.Fatal("there was no verdict")
+	b.Fatal("got no verdict")
 	return 0
 }

@@ -12,8 +12,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// BenchmarkCosts runs abl costs on a ledger of ten thousand rows, which is more than a
-// busy project has in a year, and says how long a person waits for it.
+// BenchmarkCosts measures how long the user waits for abl costs on a ledger of ten thousand rows,
+// more than a busy project has in a year.
 func BenchmarkCosts(b *testing.B) {
 	p := ledgerOf(b, 10_000)
 	var took float64
@@ -25,7 +25,7 @@ func BenchmarkCosts(b *testing.B) {
 	b.ReportMetric(took/float64(b.N), "s/costs")
 }
 
-// ledgerOf is a project with a ledger of so many rows, of many phases and models.
+// ledgerOf returns a project whose ledger has this many rows, of many phases and models.
 func ledgerOf(b *testing.B, rows int) *lab.Project {
 	b.Helper()
 	p := &lab.Project{TB: b, Dir: b.TempDir()}

@@ -8,11 +8,12 @@ import (
 	"testing"
 )
 
-// peak builds the program that measures the memory of another one.
+// peak builds the program that measures the memory of another program.
 func peak(b *testing.B) string {
 	b.Helper()
 	bin := filepath.Join(b.TempDir(), "peak")
-	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin, "./testdata/peak").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", bin,
+		"./testdata/peak").CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
 	return bin

@@ -13,13 +13,13 @@ import (
 	"abl/roles/boundary"
 )
 
-// unproving is an engine on which the proof of a box costs nothing: the engine is not
-// asked, and nobody looks around inside.
+// unproving is an engine that skips the proof of a container: it asks the engine nothing, and
+// nothing runs inside.
 type unproving struct {
 	sandbox.Engine
-	in      string        // the call's directory as the box sees it
-	created time.Time     // when the box was
-	left    time.Duration // what the proof still took before the start
+	in      string        // the call's directory inside the container
+	created time.Time     // time of creation
+	left    time.Duration // time from the proof to the start
 }
 
 func (e *unproving) Create(ctx context.Context, box sandbox.Box) (string, error) {
@@ -57,7 +57,7 @@ func (*unproving) Prove(context.Context, sandbox.Box) (sandbox.Proof, error) {
 
 func (*unproving) Env(context.Context, string) (map[string]string, error) { return nil, nil }
 
-// Head says at once that all that was to be looked at is as it should be.
+// Head reports immediately that every check inside the container has passed.
 func (e *unproving) Head(context.Context, string, int64) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(e.in, filepath.Base(helper.Probe)))
 	var spec helper.ProbeSpec
@@ -75,9 +75,9 @@ func (e *unproving) Head(context.Context, string, int64) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// BenchmarkProofAndSweep tells what part of a whole role call of an agent that does
-// nothing the proof of its boundary and the sweep of its workspace are. The anchor
-// is the same call with neither. The bound is 15 %.
+// BenchmarkProofAndSweep measures the share of two steps in a role call whose agent does nothing:
+// the proof of its boundary, and the sweep of its workspace. It compares with the same call
+// without the two. The limit is 15 %.
 func BenchmarkProofAndSweep(b *testing.B) {
 	r := newRig(b)
 	r.call(b)

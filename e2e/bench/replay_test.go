@@ -14,18 +14,17 @@ import (
 	"abl/roles/agent"
 )
 
-// contracts is how many a phase of this benchmark has, and pause what each of
-// their tests needs besides one request, in seconds: a process that starts, a
-// library that loads.
+// contracts is the number of contracts of the phase. pause is the duration of each test without
+// its request, in seconds: a process starts, a library loads.
 const (
 	contracts = 20
 	pause     = 0.2
 )
 
-// BenchmarkReplay is all that abl does between the Verifier's end and the verdict on a
-// phase of twenty contracts: the replay against a fresh app, and those with the app away
-// and under two null apps; and besides, those with altered answers. The anchor is the
-// suite by itself, as the Verifier runs it in the same phase.
+// BenchmarkReplay measures the time from the Verifier's end to the verdict on a phase of twenty
+// contracts: the replay against a fresh app, the replays without an app and under two null apps,
+// and those with altered responses. It compares with one run of the suite by the Verifier in the
+// same phase.
 func BenchmarkReplay(b *testing.B) {
 	b.Run("needed", func(b *testing.B) { replays(b, "0") })
 	b.Run("altered", func(b *testing.B) { replays(b, "3x") })
@@ -41,7 +40,16 @@ func replays(b *testing.B, strength string) {
 	}
 	text := "done\n"
 	calls := []agent.ScriptCall{
-		{Role: "builder", Steps: []agent.Step{{Write: "server.mjs", Text: "import http from 'node:http'; http.createServer((q, r) => r.end(q.url.slice(1))).listen(3000);\n"}, {Report: &text}}},
+		{
+			Role: "builder",
+			Steps: []agent.Step{
+				{
+					Write: "server.mjs",
+					Text:  "import http from 'node:http'; http.createServer((q, r) => r.end(q.url.slice(1))).listen(3000);\n",
+				},
+				{Report: &text},
+			},
+		},
 		{Role: "verifier", Steps: []agent.Step{
 			{Write: "run.sh", Text: suite, Mode: "0755"},
 			{Run: lab.File(b, "times-the-suite.sh")},
@@ -74,7 +82,7 @@ func replays(b *testing.B, strength string) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// afterTheVerifier is the time from the end of the Verifier's call to the verdict.
+// afterTheVerifier returns the time from the end of the Verifier's call to the verdict.
 func afterTheVerifier(b *testing.B, r lab.Result) time.Duration {
 	b.Helper()
 	var ended time.Time
@@ -86,6 +94,6 @@ func afterTheVerifier(b *testing.B, r lab.Result) time.Duration {
 			return e.Time.Sub(ended)
 		}
 	}
-	b.Fatal("there was no verdict")
+	b.Fatal("got no verdict")
 	return 0
 }

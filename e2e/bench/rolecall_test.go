@@ -1,5 +1,5 @@
-// Package bench measures what a person waits for, as ratios to an anchor that
-// is taken turn about in the same run.
+// Package bench measures how long the user waits, as ratios to an anchor that alternates with the
+// measured work in the same run.
 package bench
 
 import (
@@ -27,10 +27,10 @@ import (
 	"abl/roles/agent"
 )
 
-// noOp is an agent that does nothing and ends.
+// noOp is an agent that does nothing.
 var noOp = agent.Program("none", agent.Command{Argv: []string{"/bin/true"}})
 
-// rig is all that a role call needs, as abl sets it up for a phase.
+// rig has all that a role call needs, as abl creates it for a phase.
 type rig struct {
 	testing.TB
 	engine  *docker.Engine
@@ -42,7 +42,7 @@ type rig struct {
 	holder  string
 	book    *ledger.Ledger
 	calls   int
-	unswept bool // what a call left is not looked at
+	unswept bool // skips the sweep after a call
 }
 
 const uid = 10001
@@ -66,7 +66,8 @@ func newRig(b *testing.B) *rig {
 	r.holder, err = m.Holder(b.Context())
 	r.must(err)
 	b.Cleanup(func() {
-		_, err := r.engine.Sweep(context.WithoutCancel(b.Context()), map[string]string{sandbox.LabelProject: r.file.Project}, nil)
+		_, err := r.engine.Sweep(context.WithoutCancel(b.Context()),
+			map[string]string{sandbox.LabelProject: r.file.Project}, nil)
 		r.must(err)
 	})
 	r.tree(10_000)
@@ -76,16 +77,27 @@ func newRig(b *testing.B) *rig {
 	r.must(err)
 	r.book = ledger.Open(r.project.Ledger())
 	r.runner = &roles.Runner{
-		Boxes: r.boxes(r.engine), Project: r.project, Output: 1 << 30, Timeout: time.Minute, Out: state.Discard,
+		Boxes:   r.boxes(r.engine),
+		Project: r.project,
+		Output:  1 << 30,
+		Timeout: time.Minute,
+		Out:     state.Discard,
 	}
 	return r
 }
 
-// boxes are those of the project on an engine.
+// boxes returns the project's containers on an engine.
 func (r *rig) boxes(engine sandbox.Engine) *roles.Boxes {
 	return &roles.Boxes{
-		Engine: engine, ID: r.file.Project, Phase: 1, UID: uid, GID: uid, Root: os.Geteuid() == 0, Limits: limits,
-		Helper: r.holder, Pool: "10.231.0.0/16",
+		Engine: engine,
+		ID:     r.file.Project,
+		Phase:  1,
+		UID:    uid,
+		GID:    uid,
+		Root:   os.Geteuid() == 0,
+		Limits: limits,
+		Helper: r.holder,
+		Pool:   "10.231.0.0/16",
 	}
 }
 
@@ -116,13 +128,17 @@ func (r *rig) edit(round int) {
 	}
 }
 
-// call is a whole role call: box, snapshot, ledger and state, all durable.
+// call runs a whole role call: container, snapshot, ledger and state, all durable.
 func (r *rig) call(b *testing.B) {
 	r.calls++
 	role, ctx := roles.Builder, b.Context()
 	key := roles.Key(1, role, r.calls, 1)
 	o, err := r.runner.Run(ctx, roles.Job{
-		Role: role, Agent: noOp, Image: r.image, Place: role.Name, Cmds: helper.CmdSpec{Role: role.Name},
+		Role:   role,
+		Agent:  noOp,
+		Image:  r.image,
+		Place:  role.Name,
+		Cmds:   helper.CmdSpec{Role: role.Name},
 		Call:   agent.Call{ID: key, Role: role.Name, Phase: 1, Iteration: 1, Step: r.calls, Attempt: 1},
 		Prompt: func() (string, string, error) { return "nothing\n", "", nil },
 	})
@@ -130,7 +146,13 @@ func (r *rig) call(b *testing.B) {
 	if o.Class != outcome.Done {
 		r.Fatalf("%s: %s", o.Class, o.Reason)
 	}
-	_, err = r.book.Append([]ledger.Row{{Timestamp: ledger.Stamp(o.Ended), Phase: "1", Role: role.Name, CallID: key, Source: ledger.Nobody}})
+	_, err = r.book.Append([]ledger.Row{{
+		Timestamp: ledger.Stamp(o.Ended),
+		Phase:     "1",
+		Role:      role.Name,
+		CallID:    key,
+		Source:    ledger.Nobody,
+	}})
 	r.must(err)
 	m := git.Message{Subject: "step", Call: key}
 	if !r.unswept {
@@ -141,14 +163,17 @@ func (r *rig) call(b *testing.B) {
 	r.must(state.Save(r.project.State(), r.file))
 }
 
-// dockerRun is the anchor: the same box by hand, without snapshot, ledger and state.
+// dockerRun runs the anchor: the same container with docker run, without snapshot, ledger and
+// state.
 func (r *rig) dockerRun() {
-	args := []string{"run", "--rm", "--label", sandbox.LabelProject + "=" + r.file.Project, "--network", r.runner.Network("builder"),
+	args := []string{"run", "--rm", "--label", sandbox.LabelProject + "=" + r.file.Project, "--network",
+		r.runner.Network("builder"),
 		"--user", fmt.Sprintf("%d:%d", uid, uid), "--init", "--cap-drop", "ALL", "--security-opt", "no-new-privileges:true", "--read-only",
 		"--ipc", "private", "--cgroupns", "private", "--shm-size", "16m", "--oom-score-adj", "500", "--memory", "4g", "--memory-swap", "4g",
 		"--cpus", "2", "--pids-limit", "512", "--ulimit", "core=0", "--ulimit", "nofile=4096", "--ulimit", "fsize=1073741824",
 		"--log-opt", "max-size=10m", "--log-opt", "max-file=2", "--dns", "127.0.0.1", "--sysctl", "net.ipv6.conf.all.disable_ipv6=1",
-		"--tmpfs", "/tmp:rw,nosuid,nodev,size=512m,mode=1777", "--tmpfs", helper.Home + ":rw,nosuid,nodev,size=256m,mode=0700",
+		"--tmpfs", "/tmp:rw,nosuid,nodev,size=512m,mode=1777", "--tmpfs", helper.Home +
+			":rw,nosuid,nodev,size=256m,mode=0700",
 		"--mount", "type=bind,source=" + r.project.Src + ",target=" + helper.Src,
 		"--mount", "type=bind,source=" + r.project.Src + "/.git,target=" + helper.Src + "/.git,readonly",
 		"--mount", "type=bind,source=" + r.project.Specs() + ",target=" + helper.Specs + ",readonly",
@@ -158,12 +183,11 @@ func (r *rig) dockerRun() {
 	}
 }
 
-// BenchmarkRoleCall compares a whole role call of an agent that does nothing,
-// ten files of ten thousand edited, with `docker run --rm` of the same box.
-// The issue's bound is a ratio of 1.0.
+// BenchmarkRoleCall compares `docker run --rm` with a role call in the same container. The agent
+// does nothing, and ten of ten thousand files have changed. The limit is a ratio of 1.0.
 func BenchmarkRoleCall(b *testing.B) {
 	r := newRig(b)
-	r.call(b) // makes the holder, which a phase does once
+	r.call(b) // creates the holder, which happens once per phase
 	r.dockerRun()
 	var ours, theirs, ratios []float64
 	for round := 0; b.Loop(); round++ {
@@ -200,8 +224,8 @@ func BenchmarkVersion(b *testing.B) {
 	b.ReportMetric(median(memory), "peak-MB")
 }
 
-// BenchmarkOutput reports abl's peak memory while an agent prints 200 MB, and
-// fails when a byte of it is lost.
+// BenchmarkOutput reports abl's peak memory while an agent prints 200 MB. It fails if a byte is
+// lost.
 func BenchmarkOutput(b *testing.B) {
 	lab.Engine(b)
 	measure := peak(b)
@@ -217,7 +241,7 @@ func BenchmarkOutput(b *testing.B) {
 		}
 		fi, err := os.Stat(filepath.Join(p.Dir, ".abl/logs/calls/p1-build-1.1/stdout"))
 		if err != nil || fi.Size() < 200_000_000 || fi.Size() != o.Output {
-			b.Fatalf("kept %v bytes, read %d, of 200 MB: %v", fi.Size(), o.Output, err)
+			b.Fatalf("stored %v bytes and read %d of 200 MB: %v", fi.Size(), o.Output, err)
 		}
 	}
 	b.ReportMetric(median(memory), "peak-MB")

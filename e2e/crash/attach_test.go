@@ -109,7 +109,7 @@ func TestCallStoppedByCleanIsRepeated(t *testing.T) {
 }
 
 // A second abl is refused while the first one runs, with the holder's name.
-func TestSecondRunIsRefused(t *testing.T) {
+func TestTwoAtOnce(t *testing.T) {
 	want, _ := wanted(t)
 	t.Parallel()
 	s, r := startAtGate(t, "builder", "")

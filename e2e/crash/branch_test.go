@@ -32,8 +32,8 @@ func userGit(t *testing.T, dir string, args ...string) string {
 func TestBranchSwitched(t *testing.T) {
 	for name, away := range map[string][]string{
 		"a new one":                     {"checkout", "-q", "-b", "mine"},
-		"one with a history of its own": {"checkout", "-q", "--orphan", "mine"},
-		"no branch at all":              {"checkout", "-q", "--detach"},
+		"a branch with its own history": {"checkout", "-q", "--orphan", "mine"},
+		"a detached HEAD":               {"checkout", "-q", "--detach"},
 	} {
 		for when, call := range map[string]string{"while a call runs": "p1-build-2.1", "between two iterations": ""} {
 			t.Run(name+" "+when, func(t *testing.T) {

@@ -93,8 +93,8 @@ func kindsOfRequests(t *testing.T) []string {
 }
 
 var faultNames = map[lab.Fault]string{
-	lab.Lost: "is done and its answer lost", lab.Severed: "is cut off", lab.Refused: "is refused",
-	lab.Halved: "is done and its answer cut in half", lab.Late: "is done when nobody waits any longer",
+	lab.Lost: "is performed, and its response lost", lab.Severed: "is cut off", lab.Refused: "is refused",
+	lab.Halved: "is performed, and its response cut in half", lab.Late: "is performed after the client has given up",
 }
 
 // Every fault of a request leads to the same end as an undisturbed phase: the response is lost
@@ -169,7 +169,7 @@ func TestEngineRefuses(t *testing.T) {
 	want, _, _ := expected(t)
 	for _, c := range []refusal{
 		{
-			"a box, for lack of room",
+			"a container: no space",
 			"POST",
 			"/containers/create",
 			3,
@@ -178,7 +178,7 @@ func TestEngineRefuses(t *testing.T) {
 			"no space left on device",
 		},
 		{
-			"a box, for lack of its image",
+			"a container: no image",
 			"POST",
 			"/containers/create",
 			2,
@@ -196,7 +196,7 @@ func TestEngineRefuses(t *testing.T) {
 			"cannot allocate memory",
 		},
 		{
-			"a network, since its range is taken",
+			"a network: its range is in use",
 			"POST",
 			"/networks/create",
 			1,
@@ -205,7 +205,7 @@ func TestEngineRefuses(t *testing.T) {
 			"",
 		},
 		{
-			"a network, by a firewall",
+			"a network: firewall error",
 			"POST",
 			"/networks/create",
 			1,
@@ -223,12 +223,12 @@ func TestEngineRefuses(t *testing.T) {
 			"permission denied",
 		},
 		{"to copy", "PUT", "/archive", 1, message(500, "write: read-only file system"), nil, "read-only file system"},
-		{"everything, for now", "POST", "/containers/create", 2, message(503, "the daemon is shutting down"), nil, ""},
+		{"every request, for a while", "POST", "/containers/create", 2, message(503, "the daemon is shutting down"), nil, ""},
 		{"to look", "GET", "/json", 4, message(500, "layer does not exist"), nil, "layer does not exist"},
-		{"to speak sense", "GET", "/json", 4, says(200, `{"Id":`), nil, ""},
-		{"to be an engine", "GET", "/json", 4, says(200, "<html>welcome</html>"), nil, "invalid character"},
+		{"with an invalid response", "GET", "/json", 4, says(200, `{"Id":`), nil, ""},
+		{"with another service's response", "GET", "/json", 4, says(200, "<html>welcome</html>"), nil, "invalid character"},
 		{
-			"to remove a box, once",
+			"to remove a container, once",
 			"DELETE",
 			"/containers/",
 			2,
@@ -300,7 +300,7 @@ func TestEngineRefuses(t *testing.T) {
 
 // An engine that is shutting down fails every request on open connections. The phase passes
 // nevertheless, in the same run.
-func TestEngineShutsDown(t *testing.T) {
+func TestEngineFallsApart(t *testing.T) {
 	want, _, _ := expected(t)
 	b := newProxied(t)
 	var mu sync.Mutex

@@ -134,10 +134,11 @@ type remote struct {
 }
 
 func dial(socket string) *remote {
-	return &remote{Client: http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _,
-		_ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}}}}
+	return &remote{Client: http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}}
 }
 
 // remoteError is an error of the other side.

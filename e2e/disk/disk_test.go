@@ -1,6 +1,5 @@
-// Package disk tries what abl writes on a disk that is full, or that became
-// read-only: what was there stays whole, the error names the place, and once there
-// is room the same is done after all.
+// Package disk tests abl on a disk that is full or has become read-only: existing files stay
+// whole, the error names the file, and once the disk is usable the same operation succeeds.
 package disk
 
 import (
@@ -23,11 +22,11 @@ import (
 	"abl/roles"
 )
 
-// small mounts a file system of its own.
+// small mounts a small file system.
 func small(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can make a small disk")
+		t.Skip("only root can mount a small disk")
 	}
 	dir := t.TempDir()
 	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", dir).Run(); err != nil {
@@ -37,10 +36,10 @@ func small(t *testing.T) string {
 	return dir
 }
 
-// ailments make a disk refuse to take anything, and mend it again.
+// ailments lists the ways to break a disk, each with its repair.
 var ailments = map[string]struct {
-	hurt, mend func(dir string) error
-	errno      syscall.Errno
+	hurt, repair func(dir string) error
+	errno        syscall.Errno
 }{
 	"full": {
 		func(dir string) error {
@@ -68,8 +67,7 @@ var ailments = map[string]struct {
 	},
 }
 
-// writer is something of abl's that writes below a folder. Its nth time differs
-// from the one before.
+// writer is an operation of abl that writes below a folder. Each run writes different content.
 type writer struct {
 	place string // the file whose content must stay whole
 	write func(dir string, n int) error
@@ -77,13 +75,23 @@ type writer struct {
 
 var writers = map[string]writer{
 	"the state": {"state.json", func(dir string, n int) error {
-		f := &state.File{Version: state.Version, Project: "0123456789ab", Root: "/x", Phases: map[string]*state.Phase{"1": {Status: state.Building, Step: n, Note: strings.Repeat("x", 1000*n)}}}
+		f := &state.File{
+			Version: state.Version,
+			Project: "0123456789ab",
+			Root:    "/x",
+			Phases:  map[string]*state.Phase{"1": {Status: state.Building, Step: n, Note: strings.Repeat("x", 1000*n)}},
+		}
 		return state.Save(filepath.Join(dir, "state.json"), f)
 	}},
 	"the ledger": {"tokens.csv", func(dir string, n int) error {
 		var rows []ledger.Row
-		for i := range 40 { // more than the rest of a page
-			rows = append(rows, ledger.Row{Timestamp: ledger.Stamp(time.Unix(0, 0)), CallID: fmt.Sprint("p1-build-1.", n), Model: fmt.Sprint(strings.Repeat("m", 200), i), Source: ledger.Nobody})
+		for i := range 40 { // more than fits into the rest of a page
+			rows = append(rows, ledger.Row{
+				Timestamp: ledger.Stamp(time.Unix(0, 0)),
+				CallID:    fmt.Sprint("p1-build-1.", n),
+				Model:     fmt.Sprint(strings.Repeat("m", 200), i),
+				Source:    ledger.Nobody,
+			})
 		}
 		_, err := ledger.Open(filepath.Join(dir, "tokens.csv")).Append(rows)
 		return err
@@ -132,20 +140,22 @@ func TestSickDisks(t *testing.T) {
 				}
 				err = w.write(dir, 2)
 				var torn *hostfs.ShortWrite
-				if !errors.Is(err, a.errno) && !(errors.As(err, &torn) && a.errno == syscall.ENOSPC) || !strings.Contains(err.Error(), dir) {
-					t.Errorf("the error is %v, want %v and the place", err, a.errno)
+				if !errors.Is(err, a.errno) && !(errors.As(err, &torn) && a.errno == syscall.ENOSPC) ||
+					!strings.Contains(err.Error(), dir) {
+					t.Errorf("got error %v, want %v and the file", err, a.errno)
 				}
-				if after, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(after, before) || what != "the ledger" && len(after) != len(before) {
-					t.Errorf("what was there is no longer whole: %d bytes of %d, %v", len(after), len(before), err)
+				if after, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(after, before) || what != "the ledger" &&
+					len(after) != len(before) {
+					t.Errorf("the existing file has changed: %d bytes of %d, %v", len(after), len(before), err)
 				}
-				if err := a.mend(dir); err != nil {
+				if err := a.repair(dir); err != nil {
 					t.Fatal(err)
 				}
 				if err := w.write(dir, 2); err != nil {
-					t.Errorf("with room again: %v", err)
+					t.Errorf("after the repair: %v", err)
 				}
 				if after, err := os.ReadFile(path); err != nil || bytes.Equal(after, before) {
-					t.Errorf("nothing was written: %v", err)
+					t.Errorf("got no new content: %v", err)
 				}
 			})
 		}

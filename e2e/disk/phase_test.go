@@ -16,9 +16,9 @@ import (
 	"abl/internal/testing/play"
 )
 
-// A disk falls ill in the middle of a phase, once a role or a replay has done its
-// work: the run ends and names the place, what was finished is kept, and once the disk
-// is well the next run goes on and comes to the end, with no call made or paid twice.
+// A disk breaks during a phase, after a role or a replay has finished its work. The run fails
+// with an error that names the file, and finished work is saved. After the repair the next run
+// completes the phase, and no call is repeated or paid for twice.
 func TestPhaseOnSickDisk(t *testing.T) {
 	for _, after := range []string{"role p1-build-1.1", "role p1-verify-1.1", "role p1-build-2.1", "replay"} {
 		for how, a := range ailments {
@@ -39,19 +39,20 @@ func TestPhaseOnSickDisk(t *testing.T) {
 				}
 				_, err := play.Phase{Root: dir, Engine: p.Engine}.Play(t.Context())
 				var torn *hostfs.ShortWrite
-				if !errors.Is(err, a.errno) && !(errors.As(err, &torn) && a.errno == syscall.ENOSPC) || !strings.Contains(err.Error(), dir) {
-					t.Errorf("it ended with %v, want %v and the place", err, a.errno)
+				if !errors.Is(err, a.errno) && !(errors.As(err, &torn) && a.errno == syscall.ENOSPC) ||
+					!strings.Contains(err.Error(), dir) {
+					t.Errorf("got error %v, want %v and the file", err, a.errno)
 				}
 				if _, err := state.Load(filepath.Join(dir, ".abl/state.json")); err != nil {
-					t.Errorf("the state is not whole: %v", err)
+					t.Errorf("got a damaged state: %v", err)
 				}
-				<-ill // the run may have met it before it was at its worst
-				if err := a.mend(dir); err != nil {
+				<-ill // the run may have seen the disk before it was fully broken
+				if err := a.repair(dir); err != nil {
 					t.Fatal(err)
 				}
 				r, err := play.Phase{Root: dir, Engine: p.Engine}.Play(t.Context())
 				if err != nil || r.Status != state.Passed || r.Iteration != 2 {
-					t.Fatalf("with a disk that is well: %s in iteration %d, %v", r.Status, r.Iteration, err)
+					t.Fatalf("after the repair: got status %s in iteration %d, error %v", r.Status, r.Iteration, err)
 				}
 				if left := p.Engine.Left(); len(left) > 0 {
 					t.Errorf("left on the engine: %v", left)
@@ -62,7 +63,8 @@ func TestPhaseOnSickDisk(t *testing.T) {
 	}
 }
 
-// wantOnce wants each of the four calls once in the ledger, in the history and at work.
+// wantOnce checks that each of the four calls occurs once in the ledger, in the history and in
+// the work.
 func wantOnce(t *testing.T, dir string) {
 	t.Helper()
 	rows, err := os.ReadFile(filepath.Join(dir, ".abl/logs/tokens.csv"))
@@ -71,17 +73,17 @@ func wantOnce(t *testing.T, dir string) {
 	}
 	for _, call := range []string{"p1-build-1.1", "p1-verify-1.1", "p1-build-2.1", "p1-verify-2.1"} {
 		if n := strings.Count(string(rows), ","+call+","); n != 1 {
-			t.Errorf("%d rows of call %s:\n%s", n, call, rows)
+			t.Errorf("got %d rows of call %s, want 1:\n%s", n, call, rows)
 		}
 	}
 	for name, want := range map[string]string{"src": "builder 1\nbuilder 2\n", ".abl/tests": "verifier 1\nverifier 2\n"} {
 		log, err := os.ReadFile(filepath.Join(dir, name, "log.txt"))
 		if err != nil || string(log) != want {
-			t.Errorf("in %s was worked: %q, %v", name, log, err)
+			t.Errorf("got work in %s: %q, error %v", name, log, err)
 		}
 		git := exec.Command("git", "-C", filepath.Join(dir, name), "fsck", "--strict")
 		if out, err := git.CombinedOutput(); err != nil {
-			t.Errorf("the history of %s: %v: %s", name, err, out)
+			t.Errorf("got history of %s, error %v: %s", name, err, out)
 		}
 	}
 }

@@ -14,29 +14,29 @@ import (
 	"abl/roles/agent"
 )
 
-// attack is one thing that an agent tries in its container. Its script says
-// "held …" where a defence held and "HOLE …" where it did not; one that says
-// neither, or was not carried out to its end, fails as well.
+// attack is one attempt of an agent in its container. Its script prints "held …" if a defence
+// held and "HOLE …" if it did not. An attack also fails if it prints neither or does not run to
+// its end.
 type attack struct {
 	id      string // as in docs/attacks.md
 	by      string // builder, verifier or both
 	what    string
-	script  string                               // a single command; without it the script is testdata/attacks/ID.sh
-	prelude string                               // a file in testdata with functions for the script; may be empty
-	aside   bool                                 // it waits more than it works, and may run beside others
-	after   func(*testing.T, *scene, lab.Result) // what has to be true when the phase is over; may be nil
+	script  string                               // a single command; "" means testdata/attacks/ID.sh
+	prelude string                               // a file in testdata with functions for the script, or ""
+	aside   bool                                 // waits more than it works, and may run next to others
+	after   func(*testing.T, *scene, lab.Result) // checks the result after the phase, unless nil
 }
 
-// libPath is where a script finds testdata/lib.sh in the container.
+// libPath is the path of testdata/lib.sh in the container.
 const libPath = "/tmp/lib.sh"
 
-// writeLib is the command that writes testdata/lib.sh to libPath.
+// writeLib returns the command that writes testdata/lib.sh to libPath.
 func writeLib(t testing.TB) string {
 	t.Helper()
 	return "cat > " + libPath + " <<'END-OF-LIB'\n" + lab.File(t, "lib.sh") + "END-OF-LIB\n"
 }
 
-// steps makes one step of each attack of a role, the library first.
+// steps returns one step for each attack of a role, after one that writes the library.
 func steps(t testing.TB, role string, attacks []attack) []agent.Step {
 	t.Helper()
 	all := []agent.Step{run(writeLib(t))}
@@ -56,7 +56,8 @@ func steps(t testing.TB, role string, attacks []attack) []agent.Step {
 	return all
 }
 
-// inOrder tries attacks one after the other, and those that wait beside others.
+// inOrder returns a command that makes the attacks one after the other, and those that wait next
+// to the others.
 func inOrder(t testing.TB, attacks []attack) string {
 	t.Helper()
 	var script string
@@ -71,7 +72,8 @@ func inOrder(t testing.TB, attacks []attack) string {
 	return script + together(t, aside)
 }
 
-// together tries attacks at the same time, and prints of each what it came to.
+// together returns a command that makes the attacks at the same time and prints the result of
+// each.
 func together(t testing.TB, attacks []attack) string {
 	t.Helper()
 	var begin, show strings.Builder
@@ -82,7 +84,7 @@ func together(t testing.TB, attacks []attack) string {
 	return begin.String() + "wait\n" + show.String()
 }
 
-// attempt is the command that tries one attack and frames what it prints.
+// attempt returns the command that makes one attack and frames its output.
 func attempt(t testing.TB, a attack) string {
 	t.Helper()
 	script := a.script
@@ -92,10 +94,11 @@ func attempt(t testing.TB, a attack) string {
 	if a.prelude != "" {
 		script = lab.File(t, a.prelude) + script
 	}
-	return "echo '@@ " + a.id + "'; timeout -k 1 60 sh -c '. " + libPath + "; " + strings.ReplaceAll(script, "'", `'\''`) + "'; echo \"@@ end $?\""
+	return "echo '@@ " + a.id + "'; timeout -k 1 60 sh -c '. " + libPath + "; " +
+		strings.ReplaceAll(script, "'", `'\''`) + "'; echo \"@@ end $?\""
 }
 
-// section is what an attack printed, and its exit code.
+// section returns the output of an attack and its exit code.
 func section(printed, id string) (text, code string, found bool) {
 	_, rest, found := strings.Cut(printed, "@@ "+id+"\n")
 	text, rest, ended := strings.Cut(rest, "@@ end ")
@@ -103,7 +106,7 @@ func section(printed, id string) (text, code string, found bool) {
 	return text, code, found && ended
 }
 
-// judge wants of every attack that it was tried to its end and came to nothing.
+// judge checks that every attack ran to its end and failed.
 func (s *scene) judge(t *testing.T, r lab.Result, attacks []attack) {
 	t.Helper()
 	printed := map[string]string{"builder": s.Printed("p1-build-1.1"), "verifier": s.Printed("p1-verify-1.1")}
@@ -113,7 +116,7 @@ func (s *scene) judge(t *testing.T, r lab.Result, attacks []attack) {
 				if a.by != role && a.by != "both" {
 					continue
 				}
-				held(t, a, role, printed[role])
+				checkHeld(t, a, role, printed[role])
 			}
 			if a.after != nil {
 				a.after(t, s, r)
@@ -122,16 +125,18 @@ func (s *scene) judge(t *testing.T, r lab.Result, attacks []attack) {
 	}
 }
 
-// held wants one attack to have been tried to its end, and to have come to nothing.
-func held(t *testing.T, a attack, by, printed string) {
+// checkHeld checks that one attack ran to its end and failed.
+func checkHeld(t *testing.T, a attack, by, printed string) {
 	t.Helper()
 	text, code, tried := section(printed, a.id)
-	if !tried || code != "0" || !strings.Contains(text, "held: ") || strings.Contains(text, "HOLE") || strings.Contains(text, "ODD") {
-		t.Errorf("%s, tried by the %s: %s (ran to its end: %v, exit code %s)\n%s", a.id, by, a.what, tried, code, text)
+	if !tried || code != "0" || !strings.Contains(text, "held: ") || strings.Contains(text, "HOLE") ||
+		strings.Contains(text, "ODD") {
+		t.Errorf("%s by the %s: %s (ran to its end: %v, exit code %s)\n%s", a.id, by, a.what, tried, code, text)
 	}
 }
 
-// plays runs one phase in which both roles try all of these, passes, and judges.
+// plays runs one phase in which both roles make these attacks. The phase must pass, and the
+// attacks must fail.
 func (s *scene) plays(t *testing.T, attacks []attack) lab.Result {
 	t.Helper()
 	s.script(builds(steps(t, "builder", attacks)...), verifies(steps(t, "verifier", attacks)...))
@@ -146,7 +151,8 @@ var buildAttacker = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", filepath.Join(dir, "attacker"), "./testdata/attacker")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o",
+		filepath.Join(dir, "attacker"), "./testdata/attacker")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return out, err
@@ -154,7 +160,8 @@ var buildAttacker = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(dir, "attacker"))
 })
 
-// installAttacker puts the program for what a shell cannot do into both workspaces.
+// installAttacker puts the attacker program, for attacks that a shell cannot make, into both
+// workspaces.
 func installAttacker(t *testing.T, s *scene) {
 	t.Helper()
 	program, err := buildAttacker()
@@ -168,7 +175,7 @@ func installAttacker(t *testing.T, s *scene) {
 	}
 }
 
-// state is state.json, which has to be readable at any time.
+// state returns the content of state.json, which must be readable at any time.
 func (s *scene) state() (state struct {
 	Version int
 	Project string

@@ -32,13 +32,13 @@ func TestAttacksAreListed(t *testing.T) {
 	here, rest, _ := strings.Cut(string(data), "\n## Tried elsewhere\n")
 	elsewhere, not, ok := strings.Cut(rest, "\n## Not tried\n")
 	if !ok {
-		t.Fatalf("%s has not its three parts", attacksDoc)
+		t.Fatalf("%s does not have its three parts", attacksDoc)
 	}
 	listed := map[string]bool{}
 	for _, row := range rows(here) {
 		ids := idsOf(row[0])
 		if len(ids) == 0 || len(row) != 4 || strings.TrimSpace(row[3]) == "" {
-			t.Errorf("a row without ids, or without its control: %q", row)
+			t.Errorf("got a row without ids or without a control: %q", row)
 		}
 		for _, id := range ids {
 			if listed[id] {
@@ -49,16 +49,16 @@ func TestAttacksAreListed(t *testing.T) {
 	}
 	for _, m := range inTicks.FindAllStringSubmatch(here, -1) {
 		if strings.HasPrefix(m[1], "Test") && !tests[m[1]] {
-			t.Errorf("there is no %s", m[1])
+			t.Errorf("%s does not exist", m[1])
 		}
 	}
 	if want, got := keys(played), keys(listed); !slices.Equal(want, got) {
-		t.Errorf("listed are %v\nplayed are %v", got, want)
+		t.Errorf("the page lists %v\nthe tests run %v", got, want)
 	}
 	for _, row := range append(rows(elsewhere), rows(not)...) {
 		for _, id := range idsOf(row[0]) {
 			if played[id] {
-				t.Errorf("%s is played after all", id)
+				t.Errorf("a test runs %s, which the page lists as not tested", id)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func idsOf(cell string) (ids []string) {
 func keys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 
 // Every script and app in testdata is named in a test of this package.
-func TestFilesArePlayed(t *testing.T) {
+func TestEveryFileIsUsed(t *testing.T) {
 	sources, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestFilesArePlayed(t *testing.T) {
 		dir, name := filepath.Base(filepath.Dir(file)), filepath.Base(file)
 		id := strings.TrimSuffix(name, filepath.Ext(name))
 		if dir != "attacker" && !strings.Contains(text.String(), `"`+id+`"`) && !strings.Contains(text.String(), dir+"/"+name) {
-			t.Errorf("no test of this package plays %s", file)
+			t.Errorf("no test of this package uses %s", file)
 		}
 	}
 }

@@ -10,22 +10,27 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// Group G: no room for abl's own records. What was there stays as it was, the
-// error names what could not be written, and with room the next run goes on.
+// Group G: the disk has no room for abl's records. Existing files stay unchanged, the error names
+// the file that could not be written, and the next run continues once there is room.
 func TestNoRoom(t *testing.T) {
 	lab.Long(t)
 	if os.Geteuid() != 0 {
-		t.Skip("making a disk that is full takes root")
+		t.Skip("only root can mount a full disk")
 	}
 	s := newScene(t, usual+nodeApp)
 	s.script(builds(), verifies())
 	s.play(0)
 	logs := filepath.Join(s.Dir, ".abl/logs")
-	for round, c := range []struct{ id, size string }{{"G20", "size=4k"}, {"G20-names", "nr_inodes=4"}, {"G20-later", "size=48k"}} {
+	for round, c := range []struct{ id, size string }{
+		{"G20", "size=4k"},
+		{"G20-names", "nr_inodes=4"},
+		{"G20-later", "size=48k"},
+	} {
 		s.newRound(round)
 		s.script(builds(), verifies())
 		state := s.Read(".abl/state.json")
-		if err := exec.Command("mount", "-t", "tmpfs", "-o", "nosuid,nodev,mode=777,"+c.size, "tmpfs", logs).Run(); err != nil {
+		if err := exec.Command("mount", "-t", "tmpfs", "-o", "nosuid,nodev,mode=777,"+c.size, "tmpfs",
+			logs).Run(); err != nil {
 			t.Fatal(err)
 		}
 		r := s.abl("phase", "1", "--json", "--again")
@@ -35,11 +40,11 @@ func TestNoRoom(t *testing.T) {
 		t.Run(c.id, func(t *testing.T) {
 			s.saysNothingOdd(r)
 			if r.Code <= 2 || !strings.Contains(r.Stderr, "abl: ") {
-				t.Errorf("abl ended with %d: %s", r.Code, r.Stderr)
+				t.Errorf("got exit code %d: %s", r.Code, r.Stderr)
 			}
 			s.state()
 			if s.Read(".abl/state.json") == "" || state == "" {
-				t.Error("state.json is gone")
+				t.Error("state.json does not exist")
 			}
 			t.Log(r.Code, r.Stderr)
 		})

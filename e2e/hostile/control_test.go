@@ -13,11 +13,11 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// Controls show the attacks at work where a defence is away: what holds in the
-// other tests holds because of it. Group E has its own beside its attacks.
+// The controls show that the attacks work without a defence, so that the other tests pass because
+// of the defence. Group E has its controls next to its attacks.
 
-// Group A: who opens what a role left as any program would, gets the person's
-// secret, or waits for ever.
+// Group A: a program that opens a role's file in the usual way reads the user's secret or waits
+// for ever.
 func TestControlOfReports(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual)
@@ -34,14 +34,14 @@ func TestControlOfReports(t *testing.T) {
 	}
 	read := make(chan string)
 	go func() { data, _ := os.ReadFile(file); read <- string(data) }()
-	// That somebody can be written to means that somebody waits for words.
+	// A writer can open a FIFO only while a reader waits.
 	w, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case got := <-read:
-		t.Errorf("the reader did not wait: %q", got)
+		t.Errorf("the reader did not block: %q", got)
 	default:
 	}
 	fmt.Fprint(w, "later")
@@ -51,7 +51,7 @@ func TestControlOfReports(t *testing.T) {
 	}
 }
 
-// Group B: a container as the engine makes it by itself.
+// Group B: a container with the engine's defaults.
 func TestControlOfMounts(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual)
@@ -59,16 +59,20 @@ func TestControlOfMounts(t *testing.T) {
 	if err := os.Symlink("../../.env", link); err != nil {
 		t.Fatal(err)
 	}
-	out := docker(t, "run", "--rm", "--label", "abl.project=test-hostile", "-v", link+":/file", s.toolsImage(), "cat", "/file")
+	out := docker(t, "run", "--rm", "--label", "abl.project=test-hostile", "-v", link+":/file", s.toolsImage(),
+		"cat", "/file")
 	wants(t, "a link as a mount's source", out, s.canaries.Env)
 
 	out = s.weakly(t, nil, lab.File(t, "controls/weak.sh"))
-	for _, name := range []string{"mknod_char", "chroot", "raw_icmp", "packet", "setgroups", "chown", "root", "memory", "sched_setscheduler", "sched_setaffinity", "setpriority", "prlimit"} {
+	for _, name := range []string{
+		"mknod_char", "chroot", "raw_icmp", "packet", "setgroups", "chown", "root", "memory",
+		"sched_setscheduler", "sched_setaffinity", "setpriority", "prlimit",
+	} {
 		wants(t, "a usual container", out, "HOLE: "+name)
 	}
 	info, err := os.Stat(filepath.Join(s.Dir, "src/s"))
 	if err != nil || info.Mode()&os.ModeSetuid == 0 || !strings.HasPrefix(ownerOf(info), "0:") {
-		t.Errorf("no shell of root's was left: %v %v", info, err)
+		t.Errorf("got no setuid shell of root: %v %v", info, err)
 	}
 	_ = os.Remove(filepath.Join(s.Dir, "src/s"))
 }
@@ -92,12 +96,13 @@ func TestControlOfHistories(t *testing.T) {
 	s.weakly(t, nil, "git -c safe.directory='*' config core.fsmonitor 'touch "+evidence+"; false'")
 	ran("the watcher", "status")
 	s.weakly(t, nil, "rm -rf .git; echo 'gitdir: ../.abl/tests/.git' > .git")
-	cmd := s.gitCommand("src", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "phase1/build/step-1")
+	cmd := s.gitCommand("src", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m",
+		"phase1/build/step-1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if got := s.git(".abl/tests", "log", "--format=%s"); got != "phase1/build/step-1" {
-		t.Errorf("the Builder's commit did not land in the tests: %q", got)
+		t.Errorf("the Builder's commit is not in the tests: %q", got)
 	}
 }
 
@@ -107,9 +112,10 @@ func TestControlOfSecrets(t *testing.T) {
 	s := newScene(t, usual)
 	out := s.weakly(t, []string{"-e", "GEMINI_API_KEY=" + s.canaries.Key}, "env; tr '\\0' '\\n' < /proc/1/environ")
 	if strings.Count(out, s.canaries.Key) < 2 {
-		t.Errorf("the key is not seen: %s", out)
+		t.Errorf("the key is not visible: %s", out)
 	}
-	id := docker(t, "create", "--label", "abl.project=test-hostile", "-e", "GEMINI_API_KEY="+s.canaries.Key, s.toolsImage(), "true")
+	id := docker(t, "create", "--label", "abl.project=test-hostile", "-e", "GEMINI_API_KEY="+s.canaries.Key,
+		s.toolsImage(), "true")
 	t.Cleanup(func() { _ = exec.Command("docker", "rm", "-f", id).Run() })
 	wants(t, "the inspection", docker(t, "inspect", id), s.canaries.Key)
 }
@@ -136,18 +142,19 @@ python3 -c "b = bytearray(600 << 20); b[::4096] = b'x' * len(b[::4096]); print(l
 	wants(t, "a container without limits", out, "processes: 400", "104857600", "5000 open", "629145600 bytes")
 }
 
-// Group T: an agent's bytes as the engine passes them on.
+// Group T: an agent's bytes as the engine forwards them.
 func TestControlOfTerminal(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual)
 	for _, c := range steers {
-		if out := s.weakly(t, nil, "printf '%b' '"+octal(c.text)+"'; echo ."); oddAt(out) < 0 && c.id != "T04" && c.id != "T02-marks" {
-			t.Errorf("%s: nothing odd in %q", c.id, out)
+		if out := s.weakly(t, nil, "printf '%b' '"+octal(c.text)+"'; echo ."); oddAt(out) < 0 && c.id != "T04" &&
+			c.id != "T02-marks" {
+			t.Errorf("%s: got no control characters in %q", c.id, out)
 		}
 	}
 }
 
-// The oracle notices each kind of harm.
+// The oracle reports each kind of damage.
 func TestOracle(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
@@ -159,7 +166,7 @@ func TestOracle(t *testing.T) {
 	harms := []struct {
 		what string
 		harm func()
-		mend func()
+		undo func()
 		want string
 	}{
 		{"nothing", func() {}, nil, ""},
@@ -176,61 +183,77 @@ func TestOracle(t *testing.T) {
 		{"a secret of abl's environment in a role's directory", put(".abl/tests/x", s.canaries.Proc), nil, "canaryProc"},
 		{"source in the Verifier's record", put(".abl/logs/calls/p1-verify-1.1/x", s.canaries.Src), nil, "canarySrc"},
 		{"tests in the Builder's workspace", put("src/y", s.canaries.Tests), nil, "canaryTests"},
-		{"a spec that is changed", put(".abl/specs/phase1.md", "# Phase 1: Other\n"), nil, "specs/phase1.md"},
-		{"a file in the person's home", func() { _ = os.WriteFile(filepath.Join(s.home, ".bashrc"), nil, 0o644) }, func() { _ = os.Remove(filepath.Join(s.home, ".bashrc")) }, ".bashrc is new"},
-		{"a setuid file", func() { put("src/z", "x")(); _ = os.Chmod(filepath.Join(s.Dir, "src/z"), 0o755|os.ModeSetuid) }, nil, "src/z"},
-		{"a device or a socket", func() { _ = unix.Mknod(filepath.Join(s.Dir, "src/sock"), unix.S_IFSOCK|0o644, 0); giveAway(s) }, nil, "src/sock"},
-		{"a commit of somebody else's", func() {
-			if out, err := s.gitCommand("src", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "mine").CombinedOutput(); err != nil {
+		{"a changed spec", put(".abl/specs/phase1.md", "# Phase 1: Other\n"), nil, "specs/phase1.md"},
+		{
+			"a file in the user's home",
+			func() { _ = os.WriteFile(filepath.Join(s.home, ".bashrc"), nil, 0o644) },
+			func() { _ = os.Remove(filepath.Join(s.home, ".bashrc")) },
+			".bashrc",
+		},
+		{
+			"a setuid file",
+			func() { put("src/z", "x")(); _ = os.Chmod(filepath.Join(s.Dir, "src/z"), 0o755|os.ModeSetuid) },
+			nil,
+			"src/z",
+		},
+		{
+			"a device or a socket",
+			func() { _ = unix.Mknod(filepath.Join(s.Dir, "src/sock"), unix.S_IFSOCK|0o644, 0); giveAway(s) },
+			nil,
+			"src/sock",
+		},
+		{"a commit that is not abl's", func() {
+			if out, err := s.gitCommand("src", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q",
+				"--allow-empty", "-m", "mine").CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
 			giveAway(s)
-		}, nil, `has the commit "mine"`},
+		}, nil, `got commit "mine"`},
 		{"a call without a row", put(".abl/logs/calls/p1-build-7.1/outcome.json", "{}"), nil, "is not in tokens.csv"},
-		{"a cell that is a formula", func() {
+		{"a formula in a cell", func() {
 			text := s.Read(".abl/logs/tokens.csv")
 			s.Write(".abl/logs/tokens.csv", strings.Replace(text, "scripted", "=1+1", 1))
 			giveAway(s)
 		}, nil, "formula"},
-		{"a state that is damaged", put(".abl/state.json", "{"), nil, "state.json"},
+		{"a damaged state", put(".abl/state.json", "{"), nil, "state.json"},
 	}
 	for _, h := range harms {
 		t.Run(h.what, func(t *testing.T) {
 			state := s.Read(".abl/state.json")
 			h.harm()
 			saw := s.asks(r)
-			if h.mend != nil {
-				h.mend()
+			if h.undo != nil {
+				h.undo()
 			}
 			s.Write(".abl/state.json", state)
 			giveAway(s)
 			if h.want == "" && saw != "" || !strings.Contains(saw, h.want) {
-				t.Errorf("the oracle saw %q, want %q", saw, h.want)
+				t.Errorf("the oracle reported %q, want %q", saw, h.want)
 			}
 		})
 	}
 	for _, text := range []string{"\x1b[2J", "\u202e", "\x00", "\u200b", "\xff"} {
-		if saw := s.asks(lab.Result{Stdout: text}); !strings.Contains(saw, "steers a terminal") {
-			t.Errorf("the oracle passes over %q", text)
+		if saw := s.asks(lab.Result{Stdout: text}); !strings.Contains(saw, "controls a terminal") {
+			t.Errorf("the oracle does not report %q", text)
 		}
 	}
 }
 
-// asks is what the oracle says, without failing the test.
+// asks returns the oracle's report without failing the test.
 func (s *scene) asks(r lab.Result) string {
-	ear := &ear{TB: s.TB}
+	recorder := &recorder{TB: s.TB}
 	other := *s
 	project := *s.Project
-	project.TB, other.Project = ear, &project
+	project.TB, other.Project = recorder, &project
 	other.oracle(r)
-	return ear.heard.String()
+	return recorder.failures.String()
 }
 
-// ear is a test that cannot fail.
-type ear struct {
+// recorder is a test that records failures.
+type recorder struct {
 	testing.TB
-	heard strings.Builder
+	failures strings.Builder
 }
 
-func (e *ear) Errorf(format string, args ...any) { fmt.Fprintf(&e.heard, format+"\n", args...) }
-func (e *ear) Error(args ...any)                 { fmt.Fprintln(&e.heard, args...) }
+func (e *recorder) Errorf(format string, args ...any) { fmt.Fprintf(&e.failures, format+"\n", args...) }
+func (e *recorder) Error(args ...any)                 { fmt.Fprintln(&e.failures, args...) }

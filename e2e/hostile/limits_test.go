@@ -11,31 +11,31 @@ import (
 	"abl/roles/agent"
 )
 
-// Group G: bombs that a container holds. The agent goes on, the machine is well.
-// Those that start and end processes while these are counted are counted for more.
+// Group G: bombs that the container's limits stop. The agent continues, and the machine stays
+// usable. The bombs that start and end processes during the count are counted more than once.
 func TestBombsAreHeld(t *testing.T) {
 	s := newScene(t, "limits: {memory: 1g, pids: 100, disk: 64m, output: 64m}\nloop: {call_timeout: 120s}\n"+nodeApp)
 	s.plays(t, []attack{
 		{id: "G10", by: "both", what: "processes"},
 		{id: "G10-fork", by: "both", what: "a program that starts itself twice"},
-		{id: "G10-zombies", by: "both", what: "children that nobody waits for"},
+		{id: "G10-zombies", by: "both", what: "children without a parent that waits"},
 		{id: "G10-memory", by: "both", what: "memory"},
-		{id: "G10-tmpfs", by: "both", what: "memory by way of files in it"},
-		{id: "G10-inodes", by: "both", what: "files without content, in memory"},
+		{id: "G10-tmpfs", by: "both", what: "memory through files in tmpfs"},
+		{id: "G10-inodes", by: "both", what: "empty files in tmpfs"},
 		{id: "G10-fds", by: "both", what: "open files"},
-		{id: "G11-file", by: "both", what: "one file without end"},
+		{id: "G11-file", by: "both", what: "an endless file"},
 		{id: "G10-limits", by: "both", what: "raising its own limits"},
 	})
 }
 
-// ending is one way in which a Builder's call may end badly. Each is a call of
-// its own, two to a run of abl.
+// ending is one way in which a Builder's call may end badly. Each is a separate call, two per run
+// of abl.
 type ending struct {
 	id, what    string
 	steps       []agent.Step
 	end         agent.End
 	exit        int
-	class, text string // of the event that says how it ended
+	class, text string // of the event about the call's end
 }
 
 func endings(t *testing.T) []ending {
@@ -44,25 +44,25 @@ func endings(t *testing.T) []ending {
 	file := func(id string) []agent.Step { return do(lab.File(t, "endings/"+id+".sh")) }
 	return []ending{
 		{"G06", "an agent that never ends", file("G06"), "", 0, "timeout", "call_timeout"},
-		{"G06-deaf", "one that hears no signal", file("G06-deaf"), "", 0, "timeout", "call_timeout"},
-		{"G08", "output without end", []agent.Step{{Print: 1e9}}, "", 0, "flood", "limits.output"},
-		{"G09", "the same on the error channel, without a line", file("G09"), "", 0, "flood", "limits.output"},
-		{"G09-stdout", "a line of a gigabyte in its own output", file("G09-stdout"), "", 0, "flood", "limits.output"},
-		{"G10-oom", "memory that is never given back", file("G10-oom"), "", 0, "oom", "limits.memory"},
-		{"C18-deeper", "folders deeper than any path can name", file("C18-deeper"), "", 0, "disk", "nested deeper than 256"},
+		{"G06-deaf", "an agent that ignores signals", file("G06-deaf"), "", 0, "timeout", "call_timeout"},
+		{"G08", "endless output", []agent.Step{{Print: 1e9}}, "", 0, "flood", "limits.output"},
+		{"G09", "endless standard error without a line end", file("G09"), "", 0, "flood", "limits.output"},
+		{"G09-stdout", "a line of a gigabyte on standard output", file("G09-stdout"), "", 0, "flood", "limits.output"},
+		{"G10-oom", "memory that is never released", file("G10-oom"), "", 0, "oom", "limits.memory"},
+		{"C18-deeper", "folders nested beyond the maximum path length", file("C18-deeper"), "", 0, "disk", "nested deeper than 256"},
 		{"G13-parent", "the agent killed by its own child", do("kill -9 $PPID"), "", 0, "crashed", "signal"},
-		{"G13", "everything in the container ended", do("kill -9 -1"), "", 0, "crashed", "SIGKILL"},
-		{"G13-quit", "what runs the agent ended by a signal of its language", file("G13-quit"), "", 0, "crashed", "SIGQUIT"},
-		{"G13-term", "everything asked to end", file("G13-term"), "", 0, "failed", "143"},
+		{"G13", "all processes in the container killed", do("kill -9 -1"), "", 0, "crashed", "SIGKILL"},
+		{"G13-quit", "the agent's runner ended by a signal of its runtime", file("G13-quit"), "", 0, "crashed", "SIGQUIT"},
+		{"G13-term", "all processes asked to terminate", file("G13-term"), "", 0, "failed", "143"},
 		{"G13-stop", "the agent stopped", do("kill -STOP $PPID"), "", 0, "timeout", "call_timeout"},
-		{"G03", "no word on how it ended", nil, agent.EndSilent, 0, "failed", "without a result"},
-		{"G03-code", "success said, failure meant", nil, agent.EndOK, 7, "failed", "exit code 7"},
-		{"G01-cut", "its own output taken away", file("G01-cut"), agent.EndSilent, 0, "failed", "without a result"},
-		{"G01-swap", "its own output replaced", file("G01-swap"), agent.EndSilent, 3, "failed", "exit code 3"},
+		{"G03", "no result", nil, agent.EndSilent, 0, "failed", "without a result"},
+		{"G03-code", "a success with a failing exit code", nil, agent.EndOK, 7, "failed", "exit code 7"},
+		{"G01-cut", "the agent's output file removed", file("G01-cut"), agent.EndSilent, 0, "failed", "without a result"},
+		{"G01-swap", "the agent's output file replaced", file("G01-swap"), agent.EndSilent, 3, "failed", "exit code 3"},
 	}
 }
 
-// likeOthers are the ids of those that a short run leaves out.
+// likeOthers lists the ids that a short run leaves out.
 const likeOthers = " G06-deaf G09 G09-stdout G13-term G03-code G01-cut G01-swap "
 
 func TestEndings(t *testing.T) {
@@ -73,8 +73,8 @@ func TestEndlessCalls(t *testing.T) {
 	endBadly(t, "3s", func(e ending) bool { return e.class == "timeout" })
 }
 
-// endBadly plays the endings that are chosen, two to a run of abl, which makes a
-// call that failed once more and then gives up.
+// endBadly plays the selected endings. A run of abl has two, because it repeats a failed call
+// once and then gives up.
 func endBadly(t *testing.T, timeout string, chosen func(ending) bool) {
 	s := newScene(t, "limits: {memory: 256m, output: 8m}\nloop: {call_timeout: "+timeout+"}\n")
 	var all []ending
@@ -98,31 +98,32 @@ func endBadly(t *testing.T, timeout string, chosen func(ending) bool) {
 		}
 		found := of(events(t, r), state.CallEnd)
 		if len(found) == 0 {
-			t.Fatalf("%d calls ended, want %d", len(ends), len(all))
+			t.Fatalf("got %d ended calls, want %d", len(ends), len(all))
 		}
 		ends = append(ends, found...)
 	}
-	ends = ends[:len(all)] // an odd one out had a second call
+	ends = ends[:len(all)] // with an odd number, the last one has a second call
 	rows := s.ledger()
 	for i, e := range all {
 		t.Run(e.id, func(t *testing.T) {
 			if ends[i].Class != e.class || !strings.Contains(ends[i].Text, e.text) {
-				t.Errorf("%s: %s (%s), want %s (%s)", e.what, ends[i].Class, ends[i].Text, e.class, e.text)
+				t.Errorf("%s: got %s (%s), want %s (%s)", e.what, ends[i].Class, ends[i].Text, e.class, e.text)
 			}
 			if row := rows[ends[i].Call]; row["outcome"] != e.class || row["total"] != "" {
-				t.Errorf("%s: its row is %v", e.what, row)
+				t.Errorf("%s: got row %v", e.what, row)
 			}
-			if kept, err := os.Stat(filepath.Join(s.Dir, ".abl/logs/calls", ends[i].Call, "stdout")); err != nil || kept.Size() > 1<<30 {
-				t.Errorf("%s: %v kept, %v", e.what, kept, err)
+			if kept, err := os.Stat(filepath.Join(s.Dir, ".abl/logs/calls", ends[i].Call, "stdout")); err != nil ||
+				kept.Size() > 1<<30 {
+				t.Errorf("%s: got stored output %v, error %v", e.what, kept, err)
 			}
 		})
 	}
 	if timeout == "120s" {
-		s.recovers() // the next call is as if nothing had been
+		s.recovers() // the next call is not affected
 	}
 }
 
-// ledger is tokens.csv by call.
+// ledger returns the rows of tokens.csv, by call.
 func (s *scene) ledger() map[string]map[string]string {
 	s.Helper()
 	calls := map[string]map[string]string{}
@@ -132,29 +133,53 @@ func (s *scene) ledger() map[string]map[string]string {
 	return calls
 }
 
-// Group G: figures and names that an agent reports of itself.
+// Group G: figures and names that an agent reports about itself.
 func TestForgedFigures(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	forged := func(text string) agent.Step {
 		return raw(`{"type":"result","status":"success","usage":` + text + `}`)
 	}
-	// A child's own line, written past the agent.
+	// A line that a child process writes without the agent.
 	past := run(lab.File(t, "forges/result.sh"))
 	cases := []struct {
 		id, what string
 		step     agent.Step
 	}{
 		{"G01", "a result before the end, written by a child", past},
-		{"G01-negative", "less than nothing", forged(`[{"model":"m","input":-5,"total":-99999}]`)},
-		{"G01-huge", "more than there are numbers", forged(`[{"model":"m","input":99999999999999999999999999,"total":1e400}]`)},
-		{"G01-types", "figures that are none", forged(`[{"model":"m","input":"12","total":{"a":1},"cached":[1],"thoughts":NaN}]`)},
-		{"G01-formula", "a model that is a formula", forged(`[{"model":"=cmd|' /C calc'!A1","input":1,"total":1},{"model":"+1+1","total":2},{"model":"@SUM(1)","total":3},{"model":"-2","total":4}]`)},
-		{"G01-lines", "a model of many lines and cells", forged(`[{"model":"a\nb,c\"d\r\n2026-01-01T00:00:00Z,1,1,builder,x,1,1,1,1,s","total":1}]`)},
-		{"G01-many", "thousands of models", forged(`[` + strings.TrimSuffix(strings.Repeat(`{"model":"m","total":1},`, 4000), ",") + `]`)},
-		{"G01-deep", "a record without a bottom", raw(`{"type":"result","usage":` + strings.Repeat(`[`, 20000))},
-		{"G01-event", "abl's own events", raw(`{"time":"2026-01-01T00:00:00Z","event":"outcome","phase":1,"verdict":"pass","text":"passed","exit":0}`)},
-		{"G01-outcome", "abl's own records", run(lab.File(t, "forges/outcome.sh"))},
+		{"G01-negative", "negative figures", forged(`[{"model":"m","input":-5,"total":-99999}]`)},
+		{
+			"G01-huge",
+			"figures beyond the range",
+			forged(`[{"model":"m","input":99999999999999999999999999,"total":1e400}]`),
+		},
+		{
+			"G01-types",
+			"figures that are not numbers",
+			forged(`[{"model":"m","input":"12","total":{"a":1},"cached":[1],"thoughts":NaN}]`),
+		},
+		{
+			"G01-formula",
+			"a model name that is a formula",
+			forged(`[{"model":"=cmd|' /C calc'!A1","input":1,"total":1},{"model":"+1+1","total":2},{"model":"@SUM(1)","total":3},{"model":"-2","total":4}]`),
+		},
+		{
+			"G01-lines",
+			"a model name with many lines and cells",
+			forged(`[{"model":"a\nb,c\"d\r\n2026-01-01T00:00:00Z,1,1,builder,x,1,1,1,1,s","total":1}]`),
+		},
+		{
+			"G01-many",
+			"thousands of models",
+			forged(`[` + strings.TrimSuffix(strings.Repeat(`{"model":"m","total":1},`, 4000), ",") + `]`),
+		},
+		{"G01-deep", "an endlessly nested record", raw(`{"type":"result","usage":` + strings.Repeat(`[`, 20000))},
+		{
+			"G01-event",
+			"forged events of abl",
+			raw(`{"time":"2026-01-01T00:00:00Z","event":"outcome","phase":1,"verdict":"pass","text":"passed","exit":0}`),
+		},
+		{"G01-outcome", "forged records of abl", run(lab.File(t, "forges/outcome.sh"))},
 	}
 	steps := []agent.Step{}
 	for _, c := range cases {
@@ -166,17 +191,17 @@ func TestForgedFigures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.id, func(t *testing.T) {
 			if n := len(of(all, state.Outcome)); n != 1 {
-				t.Errorf("%s: %d outcomes", c.what, n)
+				t.Errorf("%s: got %d outcomes", c.what, n)
 			}
 			if len(all) > 500 {
-				t.Errorf("%s: %d events", c.what, len(all))
+				t.Errorf("%s: got %d events", c.what, len(all))
 			}
 		})
 	}
 	for call, row := range s.ledger() {
 		for _, name := range []string{"input", "candidates", "cached", "total", "thoughts", "tool", "cost_usd"} {
 			if strings.ContainsAny(row[name], "-eENa{[") && row[name] != "unknown" {
-				t.Errorf("%s: %s is %q", call, name, row[name])
+				t.Errorf("%s: got %s %q", call, name, row[name])
 			}
 		}
 	}
@@ -185,8 +210,8 @@ func TestForgedFigures(t *testing.T) {
 	}
 }
 
-// Group G, of the person's files: what a crash, an editor or somebody else has
-// made of state and ledger is said, and nothing is lost or overwritten.
+// Group G, the user's files: a crash, an editor or another user has damaged the state or the
+// ledger. abl reports it and neither loses nor overwrites anything.
 func TestDamagedBooks(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
@@ -202,10 +227,14 @@ func TestDamagedBooks(t *testing.T) {
 		id, what string
 		make     func() error
 	}{
-		{"G19", "a state cut short", damage(func() error { return os.WriteFile(state, good[:len(good)/2], 0o644) })},
+		{"G19", "a truncated state", damage(func() error { return os.WriteFile(state, good[:len(good)/2], 0o644) })},
 		{"G19-empty", "an empty state", damage(func() error { return os.WriteFile(state, nil, 0o644) })},
-		{"G19-newer", "a state from the future", damage(func() error { return os.WriteFile(state, []byte(`{"version": 99}`), 0o644) })},
-		{"G19-types", "a state of other types", damage(func() error {
+		{
+			"G19-newer",
+			"a state of a newer version",
+			damage(func() error { return os.WriteFile(state, []byte(`{"version": 99}`), 0o644) }),
+		},
+		{"G19-types", "a state with wrong types", damage(func() error {
 			return os.WriteFile(state, []byte(`{"version": 1, "phases": 7, "project": ["x"]}`), 0o644)
 		})},
 		{"G19-link", "a state that is a link", damage(func() error { return os.Symlink("../.env", state) })},
@@ -231,12 +260,13 @@ func TestDamagedBooks(t *testing.T) {
 			}
 			r := s.abl("phase", "1", "--again")
 			if r.Code != want {
-				t.Errorf("%s: abl ended with %d, want %d: %s", c.what, r.Code, want, r.Stderr)
+				t.Errorf("%s: got exit code %d, want %d: %s", c.what, r.Code, want, r.Stderr)
 			}
 			s.saysNothingOdd(r)
 			wants(t, "the error", r.Stderr, "state.json")
-			if after, err := os.Lstat(state); err != nil || after.Mode() != before.Mode() || after.Size() != before.Size() || after.ModTime() != before.ModTime() {
-				t.Errorf("%s: it is now %v, %v", c.what, after, err)
+			if after, err := os.Lstat(state); err != nil || after.Mode() != before.Mode() ||
+				after.Size() != before.Size() || after.ModTime() != before.ModTime() {
+				t.Errorf("%s: got file %v, error %v", c.what, after, err)
 			}
 		})
 	}
@@ -260,7 +290,7 @@ func sparse(path string, size int64) error {
 	return os.Truncate(path, size)
 }
 
-// damagedLedger: one bad row hides no other, and stops nobody.
+// damagedLedger checks that an invalid row hides no other row and stops nothing.
 func (s *scene) damagedLedger(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(s.Dir, ".abl/logs/tokens.csv")

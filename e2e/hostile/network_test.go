@@ -14,41 +14,43 @@ import (
 	"time"
 )
 
-// host is what listens on this machine: a server on every address that answers
-// with a word, the same behind a published port of another container, and an
-// ear for datagrams.
+// host is the set of servers on this machine: one on every address that responds with a word, one
+// with the same response behind a published port of another container, and one that receives
+// datagrams.
 type host struct {
 	word       string
 	port, udp  int
-	dial       string // every address at which the servers could be met, for the attacker
+	dial       string // every address of the servers, for the attacker
 	shout      string // the same for datagrams
-	everybody  string // where datagrams go to more than one
+	everybody  string // broadcast and multicast addresses
 	datagrams  atomic.Int64
 	lastGram   atomic.Value
 	foreignBox string
 }
 
-// listen starts them.
+// listen starts the servers.
 func listen(t *testing.T, image string) *host {
 	t.Helper()
 	h := &host{word: "word-of-the-host-" + strings.ToLower(newCanaries().Host)}
-	l, err := net.Listen("tcp", ":0") // both families
+	l, err := net.Listen("tcp", ":0") // IPv4 and IPv6
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.port = l.Addr().(*net.TCPAddr).Port
-	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, h.word) })}
+	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, h.word)
+	})}
 	go web.Serve(l)
 	t.Cleanup(func() { web.Close() })
-	ear, err := net.ListenPacket("udp", ":0")
+	packets, err := net.ListenPacket("udp", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { ear.Close() })
-	h.udp = ear.LocalAddr().(*net.UDPAddr).Port
+	t.Cleanup(func() { packets.Close() })
+	h.udp = packets.LocalAddr().(*net.UDPAddr).Port
 	go func() {
 		for buf := make([]byte, 512); ; {
-			n, from, err := ear.ReadFrom(buf)
+			n, from, err := packets.ReadFrom(buf)
 			if err != nil {
 				return
 			}
@@ -68,7 +70,8 @@ func listen(t *testing.T, image string) *host {
 	return h
 }
 
-// container is another project's: on the engine's usual network, with a port published.
+// container starts a container like another project's: on the engine's default network, with a
+// published port.
 func (h *host) container(t *testing.T, image string) (port string) {
 	t.Helper()
 	id := docker(t, "run", "-d", "--label", "abl.project=test-hostile", "-p", "3000", image,
@@ -89,12 +92,12 @@ func (h *host) container(t *testing.T, image string) (port string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatal("the other container does not answer")
+	t.Fatal("the other container does not respond")
 	return ""
 }
 
-// addresses are all of this machine's, and the names and places by which
-// programs know a host or a cloud.
+// addresses returns all addresses of this machine, and the usual names and addresses of a host or
+// a cloud's metadata service.
 func addresses(t *testing.T) []string {
 	t.Helper()
 	own, err := net.InterfaceAddrs()
@@ -114,39 +117,74 @@ func addresses(t *testing.T) []string {
 	return all
 }
 
-// networkAttacks are about everything that a container must not reach. What
-// counts is an answer: some networks accept every connection.
+// networkAttacks are attacks on what a container must not reach. Only a response counts, because
+// some networks accept every connection.
 func networkAttacks(h *host) []attack {
 	return []attack{
-		{id: "E01", by: "both", aside: true, what: "servers of the host at the addresses of the container's own networks", script: fmt.Sprintf(`$A neighbours %d 2375 2376 22 53 111 631`, h.port)},
-		{id: "E02", by: "both", aside: true, what: "servers of the host at each of its own addresses", script: "$A dials " + h.dial},
-		{id: "E11", by: "both", aside: true, what: "another project's container, and its published port", script: fmt.Sprintf("$A dials %s:3000; $A dials %s", h.foreignBox, h.dial)},
+		{
+			id:     "E01",
+			by:     "both",
+			aside:  true,
+			what:   "servers of the host at the addresses of the container's own networks",
+			script: fmt.Sprintf(`$A neighbours %d 2375 2376 22 53 111 631`, h.port),
+		},
+		{
+			id:     "E02",
+			by:     "both",
+			aside:  true,
+			what:   "servers of the host at each of its own addresses",
+			script: "$A dials " + h.dial,
+		},
+		{
+			id:     "E11",
+			by:     "both",
+			aside:  true,
+			what:   "another project's container, and its published port",
+			script: fmt.Sprintf("$A dials %s:3000; $A dials %s", h.foreignBox, h.dial),
+		},
 		{id: "E03", by: "both", aside: true, what: "IPv6"},
-		{id: "E04", by: "both", aside: true, what: "what a cloud tells its machines", script: "$A dials 169.254.169.254:80 169.254.170.2:80 100.100.100.200:80 168.63.129.16:80 metadata.google.internal:80 metadata:80"},
+		{
+			id:     "E04",
+			by:     "both",
+			aside:  true,
+			what:   "a cloud's metadata service",
+			script: "$A dials 169.254.169.254:80 169.254.170.2:80 100.100.100.200:80 168.63.129.16:80 metadata.google.internal:80 metadata:80",
+		},
 		{id: "E04-out", by: "both", aside: true, what: "the internet, by address and by name"},
-		{id: "E05", by: "both", aside: true, what: "data in questions for names"},
+		{id: "E05", by: "both", aside: true, what: "data in DNS queries"},
 		{id: "E05-udp", by: "both", aside: true, what: "datagrams to the host", script: "$A shouts " + h.shout + h.everybody},
-		{id: "E08", by: "both", aside: true, what: "the networks of other roles and projects", script: "$A strangers 3000 7070 8080 9100"},
-		{id: "E09", by: "both", aside: true, what: "listening for others on every port"},
+		{
+			id:     "E08",
+			by:     "both",
+			aside:  true,
+			what:   "the networks of other roles and projects",
+			script: "$A strangers 3000 7070 8080 9100",
+		},
+		{id: "E09", by: "both", aside: true, what: "listening on every port"},
 	}
 }
 
 func TestNetworksHold(t *testing.T) {
 	s := newScene(t, usual+nodeApp)
-	// With a provider, each role has a network, and a gateway on it.
+	// With a provider, each role has a network with a gateway.
 	s.Write(".abl/config.yaml", strings.Replace(s.Read(".abl/config.yaml"), "}}\n", ", provider: gemini}}\n", 1))
 	h := listen(t, s.toolsImage())
 	controlOfNetworks(t, s, h)
-	s.plays(t, append(networkAttacks(h), attack{id: "E08-ports", by: "verifier", aside: true, what: "every port but the app's, its broker's and the resolver's"}))
+	s.plays(t, append(networkAttacks(h), attack{
+		id:    "E08-ports",
+		by:    "verifier",
+		aside: true,
+		what:  "every port but the app's, its broker's and the resolver's",
+	}))
 	if !s.Exists(".abl/logs/calls/p1-build-1.1/gateway.jsonl") {
-		t.Error("the Builder had no gateway, so it was on no network")
+		t.Error("the Builder had no gateway, and so no network")
 	}
 	if n := h.datagrams.Load(); n != 0 {
-		t.Errorf("E05-udp: %d datagrams came to the host, the last %v", n, h.lastGram.Load())
+		t.Errorf("E05-udp: the host received %d datagrams, the last %v", n, h.lastGram.Load())
 	}
 }
 
-// Group E, the app: it phones nobody.
+// Group E, the app: it reaches nobody.
 func TestAppsNetworkHolds(t *testing.T) {
 	s := newScene(t, usual)
 	h, image := listen(t, s.toolsImage()), s.service(t)
@@ -165,29 +203,29 @@ app:
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	docker(t, "rm", "-f", id) // it shouts to several addresses: none of its words may come later
+	docker(t, "rm", "-f", id) // it sends to several addresses, and none of its datagrams may arrive later
 	if h.datagrams.Swap(0) == 0 {
-		t.Error("no datagram came from the service's image in a usual container")
+		t.Error("the service's image in a plain container sent no datagram")
 	}
 	attacks := networkAttacks(h)
 	s.script(builds(write("attack.sh", inOneScript(t, attacks))), verifies())
 	s.play(0)
 	log := s.Read(".abl/logs/calls/p1-verify-1.1/app/app.log")
 	for _, a := range attacks {
-		t.Run("E10-"+a.id, func(t *testing.T) { held(t, a, "app", log) })
+		t.Run("E10-"+a.id, func(t *testing.T) { checkHeld(t, a, "app", log) })
 	}
 	t.Run("E10-service", func(t *testing.T) {
 		if s.Read(".abl/logs/calls/p1-verify-1.1/app/app.log") == "" {
-			t.Error("the app, whose database shouts first, was not up")
+			t.Error("the app, whose database sends datagrams first, was not up")
 		}
 	})
 	if n := h.datagrams.Load(); n != 0 {
-		t.Errorf("%d datagrams came to the host, the last %v", n, h.lastGram.Load())
+		t.Errorf("the host received %d datagrams, the last %v", n, h.lastGram.Load())
 	}
 }
 
-// controlOfNetworks shows the same attacks at work: from a usual container, and
-// on a network that is merely called internal.
+// controlOfNetworks checks that the same attacks work from a plain container, and from a network
+// that is only called internal.
 func controlOfNetworks(t *testing.T, s *scene, h *host) {
 	t.Helper()
 	name := fmt.Sprintf("abl-test-hostile-%d", os.Getpid())
@@ -198,12 +236,12 @@ func controlOfNetworks(t *testing.T, s *scene, h *host) {
 	for kind, args := range kinds {
 		asked.Go(func() {
 			out, err := weak(s, args, fmt.Sprintf("./attacker dials %s & ./attacker neighbours %d & wait", h.dial, h.port))
-			most := 2 // newer engines keep what is called internal from all addresses of the host's but one
+			most := 2 // newer engines separate an internal network from all host addresses except one
 			if args != nil {
 				most = 1
 			}
 			if err != nil || strings.Count(out, h.word) < most {
-				t.Errorf("the attack does not work from %s, so that it holds shows nothing: %v: %s", kind, err, out)
+				t.Errorf("the attack does not work from %s, so the tests of the defence prove nothing: %v: %s", kind, err, out)
 			}
 		})
 	}
@@ -213,15 +251,14 @@ func controlOfNetworks(t *testing.T, s *scene, h *host) {
 			h.datagrams.Store(0)
 			s.weakly(t, args, "./attacker shouts "+at)
 			if h.datagrams.Load() == 0 {
-				t.Errorf("no datagram to %s came from %s", what, kind)
+				t.Errorf("got no datagram to %s from %s", what, kind)
 			}
 		}
 	}
 	h.datagrams.Store(0)
 }
 
-// weakly runs a command in a container that has the attacker and no more defences
-// than the engine gives by itself.
+// weakly runs a command in a container with the attacker and only the engine's default defences.
 func (s *scene) weakly(t *testing.T, options []string, script string) string {
 	t.Helper()
 	out, err := weak(s, options, script)
@@ -233,7 +270,10 @@ func (s *scene) weakly(t *testing.T, options []string, script string) string {
 
 func weak(s *scene, options []string, script string) (string, error) {
 	var errs bytes.Buffer
-	args := append([]string{"run", "--rm", "--label", "abl.project=test-hostile", "-v", s.Dir + "/src:/work", "-w", "/work"}, options...)
+	args := append([]string{
+		"run", "--rm", "--label", "abl.project=test-hostile", "-v", s.Dir + "/src:/work", "-w",
+		"/work",
+	}, options...)
 	cmd := exec.Command("docker", append(args, s.toolsImage(), "sh", "-c", script)...)
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

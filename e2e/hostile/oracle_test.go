@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// oracle looks, after a run of abl, at all that no agent may have brought about.
+// oracle checks, after a run of abl, everything that no agent may change.
 func (s *scene) oracle(r lab.Result) {
 	s.Helper()
 	s.saysNothingOdd(r)
@@ -27,32 +27,34 @@ func (s *scene) oracle(r lab.Result) {
 	s.keepsBooks()
 }
 
-// saysNothingOdd wants no byte of control on the way to a terminal.
+// saysNothingOdd checks that no control character reaches a terminal.
 func (s *scene) saysNothingOdd(r lab.Result) {
 	s.Helper()
 	for name, text := range map[string]string{"stdout": r.Stdout, "stderr": r.Stderr} {
 		if at := oddAt(text); at >= 0 {
-			s.Errorf("abl's %s steers a terminal: %q", name, text[max(0, at-60):min(len(text), at+60)])
+			s.Errorf("abl's %s controls a terminal: %q", name, text[max(0, at-60):min(len(text), at+60)])
 		}
 		lacks(s, "abl's "+name, text, "panic:", "goroutine ", "internal error")
 	}
 }
 
-// oddAt is where a text holds a character that steers a terminal or hides text, -1 where it does not.
+// oddAt returns the position of the first character that controls a terminal or hides text, or
+// -1.
 func oddAt(text string) int {
 	for i, r := range text {
 		switch {
 		case r == '\n' || r == '\t':
 		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
 			return i
-		case unicode.IsControl(r), unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp), r >= 0xE0000 && r < 0xE0080, r == '\u200b', r == '\ufeff':
+		case unicode.IsControl(r), unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp), r >= 0xE0000 &&
+			r < 0xE0080, r == '\u200b', r == '\ufeff':
 			return i
 		}
 	}
 	return -1
 }
 
-// needles are the forms of a canary that a search looks for.
+// needles returns the forms of a canary to search for.
 func needles(words ...string) (all []string) {
 	for _, w := range words {
 		all = append(all, encodings(w)...)
@@ -60,7 +62,7 @@ func needles(words ...string) (all []string) {
 	return all
 }
 
-// keepsSecrets searches every place for the canaries that it must not hold.
+// keepsSecrets searches every place for the canaries that it must not contain.
 func (s *scene) keepsSecrets(r lab.Result) {
 	s.Helper()
 	c := s.canaries
@@ -74,7 +76,7 @@ func (s *scene) keepsSecrets(r lab.Result) {
 		case strings.HasPrefix(path, "src/"), strings.HasPrefix(path, ".abl/cache/"), strings.Contains(dir, "-build-"):
 			return append(needles(c.Tests), never...)
 		case strings.Contains(dir, "-verify-") && strings.HasPrefix(rest, "app/"):
-			return append(needles(c.Tests, c.Spec), never...) // what the app printed, which only the person reads
+			return append(needles(c.Tests, c.Spec), never...) // the app's output, which only the user reads
 		case strings.HasPrefix(path, ".abl/tests/"), strings.Contains(dir, "-verify-"):
 			return append(needles(c.Src), never...)
 		case path == ".abl/state.json", strings.HasSuffix(path, ".csv"):
@@ -86,7 +88,7 @@ func (s *scene) keepsSecrets(r lab.Result) {
 	s.searchObjects(".abl/tests", append(needles(c.Src), never...))
 	for _, b := range s.watcher.seen() {
 		for _, doc := range b.shown {
-			s.searchText("what the engine shows of "+b.Name, string(doc), append(needles(c.Src, c.Tests, c.Spec), never...))
+			s.searchText("the engine's description of "+b.Name, string(doc), append(needles(c.Src, c.Tests, c.Spec), never...))
 		}
 	}
 	for _, line := range s.watcher.lines() {
@@ -94,8 +96,8 @@ func (s *scene) keepsSecrets(r lab.Result) {
 	}
 }
 
-// outside digests what no role may change: everything but the workspaces and
-// what abl itself writes.
+// outside returns digests of everything that no role may change: all but the workspaces and the
+// files that abl writes.
 func outside(s *scene) map[string]string {
 	s.Helper()
 	digests := map[string]string{}
@@ -109,7 +111,8 @@ func outside(s *scene) map[string]string {
 					return nil
 				}
 			}
-			digests[name+"/"+path] = fmt.Sprintf("%v %v %s", info.Mode(), ownerOf(info), digest(s, filepath.Join(dir, path), info))
+			digests[name+"/"+path] = fmt.Sprintf("%v %v %s",
+				info.Mode(), ownerOf(info), digest(s, filepath.Join(dir, path), info))
 			return nil
 		})
 	}
@@ -121,18 +124,18 @@ func (s *scene) keepsOutside() {
 	now := outside(s)
 	for path, was := range s.outside {
 		if now[path] != was {
-			s.Errorf("%s was %s and is %q", path, was, now[path])
+			s.Errorf("%s: got %q, was %s", path, now[path], was)
 		}
 	}
 	for path, is := range now {
 		if _, known := s.outside[path]; !known {
-			s.Errorf("%s is new: %s", path, is)
+			s.Errorf("got new file %s: %s", path, is)
 		}
 	}
 }
 
-// leavesNothing wants nothing on the engine, no process, and no file that is
-// more than a file.
+// leavesNothing checks that nothing is left on the engine, no process runs, and no file has
+// special rights.
 func (s *scene) leavesNothing() {
 	s.Helper()
 	if left := s.Left(); left != "" {
@@ -143,14 +146,14 @@ func (s *scene) leavesNothing() {
 			s.Errorf("process %s of the container %s still runs", pid, b.Name)
 		}
 	}
-	me := person()
+	me := owner()
 	walk(s, s.Dir, func(path string, info fs.FileInfo) error {
 		mode := info.Mode()
 		if mode.IsDir() {
-			mode &^= fs.ModeSetgid // says whose what is made in it is, and no more
+			mode &^= fs.ModeSetgid // only sets the group of new files
 		}
 		if mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeDevice|fs.ModeCharDevice|fs.ModeSocket) != 0 || ownerOf(info) != me {
-			s.Errorf("%s is %v of %s", path, mode, ownerOf(info))
+			s.Errorf("got %s with mode %v and owner %s", path, mode, ownerOf(info))
 		}
 		if n, err := unix.Getxattr(filepath.Join(s.Dir, path), "security.capability", nil); err == nil && mode.IsRegular() {
 			s.Errorf("%s has capabilities (%d bytes)", path, n)
@@ -161,11 +164,12 @@ func (s *scene) leavesNothing() {
 
 var subject = regexp.MustCompile(`^phase1/(build|verify|person)/step-[0-9]+(\.[0-9]+)?$`)
 
-// keepsBooks wants a state, a ledger with a row for every call, and sound histories.
+// keepsBooks checks that there is a state, a ledger with a row for every call, and valid
+// histories.
 func (s *scene) keepsBooks() {
 	s.Helper()
 	if s.Read(".abl/state.json") == "" {
-		return // nothing was begun
+		return // the phase has not started
 	}
 	s.state()
 	rows, err := csv.NewReader(strings.NewReader(s.Read(".abl/logs/tokens.csv"))).ReadAll()
@@ -178,7 +182,7 @@ func (s *scene) keepsBooks() {
 		counted[row[at]] = true
 		for _, cell := range row {
 			if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r") {
-				s.Errorf("tokens.csv: a cell is a formula: %q", cell)
+				s.Errorf("tokens.csv: got a formula in a cell: %q", cell)
 			}
 		}
 	}
@@ -197,7 +201,7 @@ func (s *scene) keepsBooks() {
 		}
 		for _, got := range strings.Fields(s.git(dir, "log", "--all", "--format=%s")) {
 			if !subject.MatchString(got) {
-				s.Errorf("%s has the commit %q", dir, got)
+				s.Errorf("got commit %q in %s", got, dir)
 			}
 		}
 	}
@@ -208,12 +212,12 @@ func (s *scene) searchText(where, text string, needles []string) {
 	s.Helper()
 	for _, n := range needles {
 		if strings.Contains(text, n) {
-			s.Errorf("%s holds the canary %s", where, n)
+			s.Errorf("%s contains the canary %s", where, n)
 		}
 	}
 }
 
-// searchTree searches every file below dir for what may not be in it.
+// searchTree searches every file below dir for the needles that forbidden returns.
 func (s *scene) searchTree(dir string, forbidden func(path string) []string) {
 	s.Helper()
 	walk(s, dir, func(path string, info fs.FileInfo) error {
@@ -226,17 +230,17 @@ func (s *scene) searchTree(dir string, forbidden func(path string) []string) {
 		}
 		defer f.Close()
 		for _, n := range search(s, &written{f: f}, forbidden(path)) {
-			s.Errorf("%s holds the canary %s", path, n)
+			s.Errorf("%s contains the canary %s", path, n)
 		}
 		return nil
 	})
 }
 
-// searchObjects searches everything that a history holds, reachable or not.
+// searchObjects searches all objects of a history, reachable or not.
 func (s *scene) searchObjects(dir string, forbidden []string) {
 	s.Helper()
 	if _, err := os.Lstat(filepath.Join(s.Dir, dir, ".git")); err != nil {
-		return // nothing was begun
+		return // the phase has not started
 	}
 	cmd := s.gitCommand(dir, "cat-file", "--batch-all-objects", "--batch")
 	out, err := cmd.StdoutPipe()
@@ -247,9 +251,9 @@ func (s *scene) searchObjects(dir string, forbidden []string) {
 		s.Fatal(err)
 	}
 	for _, n := range search(s, out, forbidden) {
-		s.Errorf("the history of %s holds the canary %s", dir, n)
+		s.Errorf("the history of %s contains the canary %s", dir, n)
 	}
 	if err := cmd.Wait(); err != nil {
-		s.Errorf("the objects of %s cannot be listed: %v", dir, err)
+		s.Errorf("cannot list the objects of %s: %v", dir, err)
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"abl/roles/agent"
 )
 
-// ruling is one way in which a Verifier may leave its files. Each is a call of
-// its own, and has a verdict of its own.
+// ruling is one way in which a Verifier may leave its files. Each is a separate call with its own
+// verdict.
 type ruling struct {
 	id, what string
-	script   string // run in the tests directory, as the last thing before the call ends; without it testdata/verifiers/ID.sh
-	report   string // "" writes the run report, "none" leaves it away
+	script   string // run in the tests directory at the end of the call; "" means testdata/verifiers/ID.sh
+	report   string // "" writes the run report, "none" leaves it out
 	verdict  string
-	why      string // in the verdict's words
+	why      string // in the text of the verdict
 }
 
 const (
@@ -31,45 +31,122 @@ const (
 	noReport   = "the run report of this call is missing"
 )
 
-// Group A: whatever the Verifier leaves where its verdict is read. Not one of
-// these is a pass, and nothing is read that is not a plain file of its own.
+// Group A: files that the Verifier leaves where abl reads its verdict. None of them leads to a
+// pass, and abl reads only regular files of the workspace.
 func rulings() []ruling {
 	return []ruling{
-		{id: "A01", what: "a link to the person's secrets", script: "ln -s ../../.env failed_specs.md", verdict: unverified, why: unreadable},
-		{id: "A01-abs", what: "a link to them by the host's own path", verdict: unverified, why: unreadable},
-		{id: "A02", what: "a link to abl's own environment", script: "ln -s /proc/self/environ failed_specs.md", verdict: unverified, why: unreadable},
+		{
+			id:      "A01",
+			what:    "a link to the user's secrets",
+			script:  "ln -s ../../.env failed_specs.md",
+			verdict: unverified,
+			why:     unreadable,
+		},
+		{id: "A01-abs", what: "a link to the secrets by the host's path", verdict: unverified, why: unreadable},
+		{
+			id:      "A02",
+			what:    "a link to abl's own environment",
+			script:  "ln -s /proc/self/environ failed_specs.md",
+			verdict: unverified,
+			why:     unreadable,
+		},
 		{id: "A02-chain", what: "a link to a link to a good file", verdict: unverified, why: unreadable},
-		{id: "A02-spec", what: "a link to a spec", script: "ln -s /workspace/specs/phase1.md failed_specs.md", verdict: unverified, why: unreadable},
+		{
+			id:      "A02-spec",
+			what:    "a link to a spec",
+			script:  "ln -s /workspace/specs/phase1.md failed_specs.md",
+			verdict: unverified,
+			why:     unreadable,
+		},
 		{id: "A03", what: "a FIFO", script: "mkfifo failed_specs.md", verdict: unverified, why: unreadable},
-		{id: "A04", what: "a link to a device without end", script: "ln -s /dev/zero failed_specs.md", verdict: unverified, why: unreadable},
-		{id: "A04-tty", what: "a link to the person's terminal", script: "ln -s /dev/tty failed_specs.md", verdict: unverified, why: unreadable},
-		{id: "A04-socket", what: "a socket", script: "$PWD/attacker socket $PWD/failed_specs.md", verdict: unverified, why: unreadable},
-		{id: "A05", what: "a file of gigabytes that are not there", script: "truncate -s 1900M failed_specs.md", verdict: unverified, why: tooLarge},
-		{id: "A06", what: "entries beyond the limit of size, not cut to it", verdict: unverified, why: tooLarge},
+		{
+			id:      "A04",
+			what:    "a link to an endless device",
+			script:  "ln -s /dev/zero failed_specs.md",
+			verdict: unverified,
+			why:     unreadable,
+		},
+		{
+			id:      "A04-tty",
+			what:    "a link to the user's terminal",
+			script:  "ln -s /dev/tty failed_specs.md",
+			verdict: unverified,
+			why:     unreadable,
+		},
+		{
+			id:      "A04-socket",
+			what:    "a socket",
+			script:  "$PWD/attacker socket $PWD/failed_specs.md",
+			verdict: unverified,
+			why:     unreadable,
+		},
+		{
+			id:      "A05",
+			what:    "a sparse file of gigabytes",
+			script:  "truncate -s 1900M failed_specs.md",
+			verdict: unverified,
+			why:     tooLarge,
+		},
+		{id: "A06", what: "entries beyond the size limit, not truncated", verdict: unverified, why: tooLarge},
 		{id: "A08", what: "a directory", verdict: unverified, why: unreadable},
-		{id: "A08-shut", what: "a directory that nobody may enter", verdict: unverified, why: unreadable},
-		{id: "A08-deep", what: "directories within one another, deeper than a path is long", verdict: unverified, why: unreadable},
+		{id: "A08-shut", what: "a directory without permissions", verdict: unverified, why: unreadable},
+		{
+			id:      "A08-deep",
+			what:    "directories nested beyond the maximum path length",
+			verdict: unverified,
+			why:     unreadable,
+		},
 		{id: "A12", what: "a label without an entry", verdict: unverified, why: noEntry},
-		{id: "A12-words", what: "words that claim a pass", verdict: unverified, why: noEntry},
+		{id: "A12-words", what: "text that claims a pass", verdict: unverified, why: noEntry},
 		{id: "A12-fence", what: "an entry in a block that shows the format", verdict: unverified, why: noEntry},
 		{id: "A12-wide", what: "look-alike letters", verdict: unverified, why: noEntry},
 		{id: "A12-nul", what: "UTF-16, as some editors write", verdict: unverified, why: noEntry},
-		{id: "A13", what: "a million line ends", verdict: unverified, why: tooLarge},
+		{id: "A13", what: "a million empty lines", verdict: unverified, why: tooLarge},
 		{id: "A17", what: "a hundred thousand reports", report: "none", verdict: unverified, why: noReport},
 		{id: "A18", what: "reports that are links", report: "none", verdict: unverified, why: noReport},
-		{id: "A18-out", what: "a report that is a link out", report: "none", verdict: unverified, why: noReport},
+		{id: "A18-out", what: "a report that links outside", report: "none", verdict: unverified, why: noReport},
 		{id: "A18-fifo", what: "reports that are FIFOs", report: "none", verdict: unverified, why: noReport},
-		{id: "A18-big", what: "an empty report, and huge ones of other names", report: "none", verdict: unverified, why: noReport},
-		{id: "A15", what: "nothing at all, with the file of the call before in place", script: ":", report: "none", verdict: unverified, why: noReport},
-		{id: "F18", what: "a report that claims what it likes", report: "none", verdict: unverified, why: noEntry},
+		{
+			id:      "A18-big",
+			what:    "an empty report, and huge ones of other names",
+			report:  "none",
+			verdict: unverified,
+			why:     noReport,
+		},
+		{
+			id:      "A15",
+			what:    "no file, with that of the previous call in place",
+			script:  ":",
+			report:  "none",
+			verdict: unverified,
+			why:     noReport,
+		},
+		{id: "F18", what: "a report with false claims", report: "none", verdict: unverified, why: noEntry},
 
-		{id: "A07", what: "bytes that are no text", script: `printf 'SPEC: \377\376\000x\nINPUT: \033[2Jy\nOBSERVED: z\302\233\n' > failed_specs.md`, verdict: fail, why: "1 contract fails"},
+		{
+			id:      "A07",
+			what:    "bytes that are not text",
+			script:  `printf 'SPEC: \377\376\000x\nINPUT: \033[2Jy\nOBSERVED: z\302\233\n' > failed_specs.md`,
+			verdict: fail,
+			why:     "1 contract fails",
+		},
 		{id: "A11", what: "a second name for the same file", verdict: fail, why: "1 contract fails"},
-		{id: "A12-dress", what: "CRLF, a byte order mark, emphasis and bullets", script: `printf '\357\273\277- **SPEC:** a\r\n- **INPUT:** b\r\n- **OBSERVED:** c\r\n' > failed_specs.md`, verdict: fail, why: "1 contract fails"},
-		{id: "A14", what: "a program that takes the file away later", verdict: fail, why: "1 contract fails"},
-		{id: "F04", what: "more than a failed contract, between the entries and in them", verdict: fail, why: "100 contracts fail"},
-		{id: "F04-long", what: "a field that carries a program", verdict: fail, why: "1 contract fails"},
-		{id: "F05", what: "words to the Builder that end their own quotation", verdict: fail, why: "1 contract fails"},
+		{
+			id:      "A12-dress",
+			what:    "CRLF, a byte order mark, emphasis and bullets",
+			script:  `printf '\357\273\277- **SPEC:** a\r\n- **INPUT:** b\r\n- **OBSERVED:** c\r\n' > failed_specs.md`,
+			verdict: fail,
+			why:     "1 contract fails",
+		},
+		{id: "A14", what: "a program that removes the file later", verdict: fail, why: "1 contract fails"},
+		{
+			id:      "F04",
+			what:    "more than a failed contract, between the entries and in them",
+			verdict: fail,
+			why:     "100 contracts fail",
+		},
+		{id: "F04-long", what: "a field that contains a program", verdict: fail, why: "1 contract fails"},
+		{id: "F05", what: "text for the Builder that ends its own quotation", verdict: fail, why: "1 contract fails"},
 	}
 }
 
@@ -82,7 +159,7 @@ func TestRulings(t *testing.T) {
 	r := s.play(0)
 	verdicts := of(events(t, r), state.Verdict)
 	if len(verdicts) != len(all)+1 {
-		t.Fatalf("verdicts: got %d, want %d, one a call:\n%s", len(verdicts), len(all)+1, lastLines(r.Stderr, 5))
+		t.Fatalf("got %d verdicts, want %d, one per call:\n%s", len(verdicts), len(all)+1, lastLines(r.Stderr, 5))
 	}
 	for i, c := range all {
 		t.Run(c.id, func(t *testing.T) {
@@ -94,11 +171,11 @@ func TestRulings(t *testing.T) {
 			}
 		})
 	}
-	s.whatTheBuilderIsTold(t, keys, all)
+	s.checkPrompts(t, keys, all)
 }
 
-// schedule gives each ruling the call in which it comes up: a call without a
-// verdict is followed by another one of the same iteration, once.
+// schedule assigns each ruling to a call. A call without a verdict is followed by another one of
+// the same iteration, once.
 func schedule(t *testing.T, all []ruling) (calls []agent.ScriptCall, keys []string) {
 	t.Helper()
 	iteration, attempt := 1, 1
@@ -123,13 +200,13 @@ func schedule(t *testing.T, all []ruling) (calls []agent.ScriptCall, keys []stri
 	return calls, keys
 }
 
-// whatTheBuilderIsTold looks at the prompts: entries alone, in bounds, fenced,
-// and none of what stood beside them.
-func (s *scene) whatTheBuilderIsTold(t *testing.T, keys []string, all []ruling) {
+// checkPrompts checks that the Builder's prompts contain only the entries, within the limits and
+// between marks, and nothing from around them.
+func (s *scene) checkPrompts(t *testing.T, keys []string, all []ruling) {
 	t.Helper()
 	prompts, err := filepath.Glob(filepath.Join(s.Dir, ".abl/logs/calls/p1-build-*/in/prompt.md"))
 	if err != nil || len(prompts) < 8 {
-		t.Fatalf("prompts: got %d, %v, want 8 or more", len(prompts), err)
+		t.Fatalf("got %d prompts, error %v, want 8 or more", len(prompts), err)
 	}
 	for _, path := range prompts {
 		data, err := os.ReadFile(path)
@@ -137,9 +214,10 @@ func (s *scene) whatTheBuilderIsTold(t *testing.T, keys []string, all []ruling) 
 			t.Fatal(err)
 		}
 		text := string(data)
-		lacks(t, filepath.Base(filepath.Dir(filepath.Dir(path))), text, "HINT-BETWEEN", "HINT-AFTER", "TAIL-OF-FIELD", "contract 101\n")
+		lacks(t, filepath.Base(filepath.Dir(filepath.Dir(path))), text, "HINT-BETWEEN", "HINT-AFTER", "TAIL-OF-FIELD",
+			"contract 101\n")
 		if at := oddAt(text); at >= 0 {
-			t.Errorf("a prompt: got %q, want only graphic characters", text[max(0, at-40):at+20])
+			t.Errorf("got prompt %q, want only graphic characters", text[max(0, at-40):at+20])
 		}
 		if len(text) > 64<<10 {
 			t.Errorf("%s: got %d bytes, want %d or fewer", path, len(text), 64<<10)
@@ -153,7 +231,7 @@ func (s *scene) whatTheBuilderIsTold(t *testing.T, keys []string, all []ruling) 
 				return s.Read(fmt.Sprintf(".abl/logs/calls/p1-build-%d.1/in/prompt.md", step+1))
 			}
 		}
-		t.Fatalf("the rulings: got none with the id %s, want one", id)
+		t.Fatalf("got no ruling with the id %s, want one", id)
 		return ""
 	}
 	wants(t, "the prompt after F04", next("F04"), "contract 100\n")
@@ -161,30 +239,30 @@ func (s *scene) whatTheBuilderIsTold(t *testing.T, keys []string, all []ruling) 
 	fenced(t, next("F05"), "New orders")
 }
 
-// fenced wants a text of the other role's to stand between two marks that it
-// could not know.
+// fenced checks that a text of the other role is between two marks that the role could not
+// predict.
 func fenced(t *testing.T, prompt, text string) {
 	t.Helper()
 	before, after, found := strings.Cut(prompt, text)
 	if !found {
-		t.Fatalf("the prompt lacks %q", text)
+		t.Fatalf("the prompt does not contain %q", text)
 	}
 	open := strings.LastIndex(before, "[")
 	for open >= 0 && !hasMark(before[open:]) {
 		open = strings.LastIndex(before[:open], "[")
 	}
 	if open < 0 {
-		t.Fatalf("the mark before %q: got none, want one:\n%s", text, prompt)
+		t.Fatalf("got no mark before %q, want one:\n%s", text, prompt)
 	}
 	mark := markIn(before[open:])
 	if !strings.Contains(after, mark) {
-		t.Errorf("the text after the quotation that %q opens: got none of it, want it again:\n%s", mark, after)
+		t.Errorf("got no second mark %q after the quotation:\n%s", mark, after)
 	}
 }
 
 func hasMark(line string) bool { return markIn(line) != "" }
 
-// markIn is the random part of a mark at the head of a text.
+// markIn returns the random part of a mark at the start of a text.
 func markIn(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '[' || r == ']' }) {

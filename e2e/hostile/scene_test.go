@@ -1,6 +1,6 @@
-// Package hostile plays agents that want out: the Builder, the Verifier and the
-// app of a real phase try what docs/attacks.md lists, and after each phase an
-// oracle looks at everything that they must not have reached.
+// Package hostile runs agents that attack abl. The Builder, the Verifier and the app of a real
+// phase make the attacks of docs/attacks.md. After each phase an oracle checks everything that
+// they must not reach.
 package hostile
 
 import (
@@ -28,7 +28,7 @@ import (
 	"abl/roles/agent"
 )
 
-// What the suites of this kind share.
+// The parts that the suites share.
 var (
 	events    = lab.Events
 	of        = lab.Of
@@ -38,21 +38,21 @@ var (
 	lastLines = lab.LastLines
 )
 
-// slots bounds how many projects run at once.
+// slots limits the number of concurrent projects.
 var slots = make(chan struct{}, 3)
 
-// scene is a project with something to steal, on an engine that is watched.
+// scene is a project with secrets, on an engine that is watched.
 type scene struct {
 	*lab.Project
 	canaries canaries
 	watcher  *watcher
-	engine   string // where abl reaches the engine: through the watcher
+	engine   string // abl's address of the engine: the watcher
 	home     string
-	outside  map[string]string // what no role may change, as it was before
+	outside  map[string]string // digests of what no role may change, before the run
 	runs     []lab.Result
 }
 
-// canaries are random words, one for each thing that somebody must not get.
+// canaries are random words, one for each secret.
 type canaries struct{ Env, Key, Src, Tests, Host, Spec, Proc string }
 
 func newCanaries() canaries {
@@ -64,18 +64,18 @@ func newCanaries() canaries {
 	return canaries{word("Env"), word("Key"), word("Src"), word("Tests"), word("Host"), word("Spec"), word("Proc")}
 }
 
-// The smallest project: a service that answers one request.
+// The smallest project: a service that responds to one request.
 const (
 	scenarioFile = ".abl/scenario.yaml"
 
 	basic    = "version: 1\nagent: scripted\nagents: {scripted: {scenario: " + scenarioFile + "}}\n"
-	settings = basic + "verify: {evidence: off}\n" // a scene without replays is quicker, and weaker
+	settings = basic + "verify: {evidence: off}\n" // a scene without replays is faster, and weaker
 	usual    = "limits: {memory: 512m}\nloop: {call_timeout: 300s}\n"
 	nodeApp  = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 60s}}\n"
 	specText = "# Phase 1: Answer\n\n## Context\n\nA service that answers. %s\n\n## Contracts\n\n```\nGET / → 200 with the text ok\n```\n"
 )
 
-// The app that answers and its suite.
+// The app and its suite.
 var (
 	//go:embed testdata/apps/server.mjs
 	server string
@@ -83,7 +83,7 @@ var (
 	suite string
 )
 
-// shared is a folder for what the tests of this package share.
+// shared is a folder for all tests of this package.
 var shared string
 
 func TestMain(m *testing.M) {
@@ -101,16 +101,14 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// waits gives the scene's turn to another while do, which does next to nothing,
-// goes on.
+// waits lets another scene run while do, which does almost nothing, runs.
 func (s *scene) waits(do func()) {
 	<-slots
 	defer func() { slots <- struct{}{} }()
 	do()
 }
 
-// newScene is a project with these settings beyond the agent's. It waits for its
-// turn among the others.
+// newScene creates a project with these additional settings. It waits for its turn.
 func newScene(t *testing.T, more string) *scene {
 	t.Helper()
 	lab.Engine(t)
@@ -119,26 +117,33 @@ func newScene(t *testing.T, more string) *scene {
 	t.Cleanup(func() { <-slots })
 	w, socket := watch(t)
 	c := newCanaries()
-	s := &scene{canaries: c, watcher: w, engine: socket, home: t.TempDir(), Project: lab.From(t, fstest.MapFS{
-		".abl/config.yaml":      {Data: []byte(settings + more)},
-		".abl/project.md":       {Data: []byte("A small service.\n")},
-		".abl/specs/phase1.md":  {Data: fmt.Appendf(nil, specText, c.Spec)},
-		".gitignore":            {Data: []byte(".env\n")},
-		".env":                  {Data: []byte("PLAIN_SECRET=" + c.Env + "\nGEMINI_API_KEY=" + c.Key + "\n"), Mode: 0o600},
-		"src/lib/secret.mjs":    {Data: []byte("export const secret = '" + c.Src + "';\n")},
-		".abl/tests/t1/case.sh": {Data: []byte("#!/bin/sh\n# " + c.Tests + "\n")},
-		"prompts/note.md":       {Data: []byte("The person's own.\n")},
-	})}
-	s.settle(t)
+	s := &scene{
+		canaries: c,
+		watcher:  w,
+		engine:   socket,
+		home:     t.TempDir(),
+		Project: lab.From(t, fstest.MapFS{
+			".abl/config.yaml":      {Data: []byte(settings + more)},
+			".abl/project.md":       {Data: []byte("A small service.\n")},
+			".abl/specs/phase1.md":  {Data: fmt.Appendf(nil, specText, c.Spec)},
+			".gitignore":            {Data: []byte(".env\n")},
+			".env":                  {Data: []byte("PLAIN_SECRET=" + c.Env + "\nGEMINI_API_KEY=" + c.Key + "\n"), Mode: 0o600},
+			"src/lib/secret.mjs":    {Data: []byte("export const secret = '" + c.Src + "';\n")},
+			".abl/tests/t1/case.sh": {Data: []byte("#!/bin/sh\n# " + c.Tests + "\n")},
+			"prompts/note.md":       {Data: []byte("The owner's own.\n")},
+		}),
+	}
+	s.setOwner(t)
 	return s
 }
 
-// settle puts the person's home beside the project, makes all of it a person's
-// who is not root, so that nothing but the boundary keeps a role from it.
-func (s *scene) settle(t *testing.T) {
+// setOwner creates the user's home next to the project and gives both to a user other than root, so
+// that only the boundary stops a role.
+func (s *scene) setOwner(t *testing.T) {
 	t.Helper()
 	for name, text := range map[string]string{"host.txt": s.canaries.Host, ".ssh/id": s.canaries.Host} {
-		if err := errors.Join(os.MkdirAll(filepath.Join(s.home, filepath.Dir(name)), 0o755), os.WriteFile(filepath.Join(s.home, name), []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Join(s.home, filepath.Dir(name)), 0o755),
+			os.WriteFile(filepath.Join(s.home, name), []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,12 +151,15 @@ func (s *scene) settle(t *testing.T) {
 		t.Fatal(err)
 	}
 	installAttacker(t, s)
-	// What abl remembers of an engine is the same for all.
-	s.Env = []string{"HOME=" + s.home, "DOCKER_HOST=" + s.engine, "XDG_CACHE_HOME=" + cacheOf(s, "cache"), "SERVICE_API_TOKEN=" + s.canaries.Proc}
+	// All scenes share abl's cache about the engine.
+	s.Env = []string{
+		"HOME=" + s.home, "DOCKER_HOST=" + s.engine, "XDG_CACHE_HOME=" + cacheOf(s, "cache"),
+		"SERVICE_API_TOKEN=" + s.canaries.Proc,
+	}
 	giveAway(s)
 }
 
-// cacheOf is a folder of the person's in which abl keeps what can be made again.
+// cacheOf returns a cache folder of the user.
 func cacheOf(s *scene, name string) string {
 	s.Helper()
 	dir := filepath.Join(shared, name)
@@ -165,7 +173,7 @@ func cacheOf(s *scene, name string) string {
 	return dir
 }
 
-// git runs the person's git in a directory of the project.
+// git runs the user's git in a directory of the project.
 func (s *scene) git(dir string, args ...string) string {
 	s.Helper()
 	out, err := s.gitCommand(dir, args...).CombinedOutput()
@@ -175,20 +183,21 @@ func (s *scene) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// gitCommand is git as the person has it, who may not be the one who runs the tests.
+// gitCommand returns git as the owner of the project, who may not be the user of the tests.
 func (s *scene) gitCommand(dir string, args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // a FIFO can hold git up for ever
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // a FIFO can block git for ever
 	s.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=*", "-C", filepath.Join(s.Dir, dir)}, args...)...)
+	cmd := exec.CommandContext(ctx, "git", append([]string{
+		"-c", "safe.directory=*", "-C", filepath.Join(s.Dir, dir),
+	}, args...)...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "HOME="+s.home)
 	return cmd
 }
 
-// guest owns the projects when the tests run as root. The number is one that no
-// machine gives out by itself.
+// guest owns the projects if the tests run as root. No machine assigns this number by default.
 const guest = 47_112
 
-// giveAway makes the project and the home the guest's, and reachable.
+// giveAway changes the owner of the project and the home to guest, and makes them accessible.
 func giveAway(s *scene) {
 	s.Helper()
 	if os.Geteuid() != 0 {
@@ -204,8 +213,8 @@ func giveAway(s *scene) {
 	}
 }
 
-// person is the owner of the project.
-func person() string {
+// owner returns the owner of the project.
+func owner() string {
 	if os.Geteuid() == 0 {
 		return fmt.Sprintf("%d:%d", guest, guest)
 	}
@@ -220,22 +229,21 @@ func (s *scene) script(calls ...agent.ScriptCall) {
 	s.outside = outside(s)
 }
 
-// newRound changes the spec, so that the phase opens again.
+// newRound changes the spec, so that the phase starts again.
 func (s *scene) newRound(n int) {
 	s.Helper()
 	s.Write(".abl/specs/phase1.md", fmt.Sprintf(specText, s.canaries.Spec)+fmt.Sprintf("\nRound %d.\n", n))
 }
 
-// play runs the phase and asks the oracle afterwards, whatever the exit code,
-// which has to be this one.
+// play runs the phase, checks its exit code and then calls the oracle.
 func (s *scene) play(code int, args ...string) lab.Result {
 	s.Helper()
 	r := s.abl(append([]string{"phase", "1", "--json"}, args...)...)
 	if r.Code != code {
-		s.Errorf("abl ended with %d, want %d: %s%s", r.Code, code, r.Stderr, lastLines(r.Stdout, 12))
+		s.Errorf("got exit code %d, want %d: %s%s", r.Code, code, r.Stderr, lastLines(r.Stdout, 12))
 	}
 	for _, e := range of(events(s, r), state.CallEnd) {
-		if e.Class != string(outcome.Done) { // shown when the test fails
+		if e.Class != string(outcome.Done) { // shown if the test fails
 			s.Logf("call %s ended as %s: %s", e.Call, e.Class, e.Evidence)
 		}
 	}
@@ -243,10 +251,10 @@ func (s *scene) play(code int, args ...string) lab.Result {
 	return r
 }
 
-// maxMemory is what abl may take at its peak, in bytes.
+// maxMemory is the limit for abl's peak memory, in bytes.
 const maxMemory = 200 << 20
 
-// abl runs abl and looks at the memory that it took.
+// abl runs abl and checks its peak memory.
 func (s *scene) abl(args ...string) lab.Result {
 	s.Helper()
 	var out, errs bytes.Buffer
@@ -257,11 +265,16 @@ func (s *scene) abl(args ...string) lab.Result {
 	if err := cmd.Run(); err != nil && !errors.As(err, &ended) {
 		s.Fatal(err)
 	}
-	// The figure counts this process's own at the fork too: a bound from above.
+	// At the fork the value includes this process, so it is an upper bound.
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss<<10 > maxMemory {
-		s.Errorf("abl took up to %d MB", usage.Maxrss>>10)
+		s.Errorf("got a peak of %d MB", usage.Maxrss>>10)
 	}
-	r := lab.Result{Code: cmd.ProcessState.ExitCode(), Stdout: out.String(), Stderr: errs.String(), Took: time.Since(begun)}
+	r := lab.Result{
+		Code:   cmd.ProcessState.ExitCode(),
+		Stdout: out.String(),
+		Stderr: errs.String(),
+		Took:   time.Since(begun),
+	}
 	s.runs = append(s.runs, r)
 	if dir := os.Getenv("HOSTILE_KEEP"); dir != "" {
 		name := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(s.Name(), "/", "-"), len(s.runs)))
@@ -271,7 +284,7 @@ func (s *scene) abl(args ...string) lab.Result {
 	return r
 }
 
-// command is abl as the project's owner runs it.
+// command returns abl as the project's owner runs it.
 func (s *scene) command(args ...string) *exec.Cmd {
 	s.Helper()
 	cmd := s.Cmd(args...)
@@ -285,7 +298,7 @@ func (s *scene) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// publicBin is a folder with abl's programs that every user can read.
+// publicBin returns a folder with abl's programs that every user can read.
 func (s *scene) publicBin() string {
 	s.Helper()
 	copyOnce.Do(func() {
@@ -304,8 +317,7 @@ func (s *scene) publicBin() string {
 
 var copyOnce sync.Once
 
-// recovers plays a phase that does nothing wrong, after whatever happened: what
-// an agent did must not keep the next run from its pass.
+// recovers runs an honest phase after an attack. It must pass.
 func (s *scene) recovers() {
 	s.Helper()
 	s.script(builds(), verifies())
@@ -316,13 +328,13 @@ func call(role string, steps ...agent.Step) agent.ScriptCall {
 	return agent.ScriptCall{Role: role, Steps: steps}
 }
 
-// builds is any call of the Builder in which it does these things, builds the
-// app and reports.
+// builds returns a call of the Builder that performs these steps, builds the app and writes its
+// report.
 func builds(steps ...agent.Step) agent.ScriptCall {
 	return call("builder", append(steps, write("server.mjs", server), report())...)
 }
 
-// verifies is any call of the Verifier in which it does these things and reports.
+// verifies returns a call of the Verifier that performs these steps and writes its report.
 func verifies(steps ...agent.Step) agent.ScriptCall {
 	steps = append([]agent.Step{{Write: "run.sh", Text: suite, Mode: "0755"}}, steps...)
 	return call("verifier", append(steps, report())...)
@@ -336,7 +348,7 @@ func raw(line string) agent.Step { return agent.Step{Raw: &line} }
 
 func run(command string) agent.Step { return agent.Step{Run: command} }
 
-// texts joins what events say.
+// texts joins the texts of events.
 func texts(all []state.Event) string {
 	var b strings.Builder
 	for _, e := range all {
@@ -345,7 +357,7 @@ func texts(all []state.Event) string {
 	return b.String()
 }
 
-// toolsImage is the image that roles of the scripted agent run in.
+// toolsImage returns the image in which the scripted agent's roles run.
 func (s *scene) toolsImage() string {
 	s.Helper()
 	toolsOnce.Do(func() {

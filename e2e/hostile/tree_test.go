@@ -18,13 +18,13 @@ import (
 	"testing"
 )
 
-// walk calls see for everything below dir, with its slash-separated path.
-// Nothing is followed; what goes away meanwhile is passed over.
+// walk calls see for everything below dir, with its slash-separated path. It does not follow
+// links and skips files that disappear.
 func walk(t testing.TB, dir string, see func(path string, info fs.FileInfo) error) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, syscall.ENAMETOOLONG) {
-			return nil // folders within folders beyond what a path can name
+			return nil // nested folders beyond the maximum path length
 		}
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ func walk(t testing.TB, dir string, see func(path string, info fs.FileInfo) erro
 		return see(rel, info)
 	})
 	if err != nil {
-		t.Errorf("cannot look through %s: %v", dir, err)
+		t.Errorf("cannot read all of %s: %v", dir, err)
 	}
 }
 
@@ -55,7 +55,7 @@ func ownerOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d", st.Uid, st.Gid)
 }
 
-// digest names the content of a file or the target of a link.
+// digest returns a digest of a file's content or a link's target.
 func digest(t testing.TB, path string, info fs.FileInfo) string {
 	t.Helper()
 	switch {
@@ -75,13 +75,13 @@ func digest(t testing.TB, path string, info fs.FileInfo) string {
 	return ""
 }
 
-// encodings are the forms in which a thief may have hidden a word: as it is,
-// backwards, and in the usual codes.
+// encodings returns the forms in which a thief may hide a word: unchanged, reversed, and in
+// common encodings.
 func encodings(word string) []string {
 	backwards := []byte(word)
 	slices.Reverse(backwards)
 	all := []string{word, string(backwards), hex.EncodeToString([]byte(word))}
-	for shift := range 3 { // where in a group of three bytes the word may begin
+	for shift := range 3 { // offset of the word in a group of three bytes
 		code := base64.RawStdEncoding.EncodeToString(append(bytes.Repeat([]byte{0}, shift), word...))
 		all = append(all, code[shift+(shift+1)/2:len(code)-2])
 	}
@@ -91,11 +91,11 @@ func encodings(word string) []string {
 	return all
 }
 
-// written reads what was written to a file, and passes its holes by: an agent
-// can make a file of a terabyte that holds nothing.
+// written reads the data of a file and skips its holes: an agent can create a sparse file of a
+// terabyte.
 type written struct {
 	f         *os.File
-	next, end int64 // of the stretch that is being read
+	next, end int64 // of the current segment
 }
 
 func (w *written) Read(b []byte) (int, error) {
@@ -121,7 +121,7 @@ const (
 
 var buffers = sync.Pool{New: func() any { return new([chunk + keep]byte) }}
 
-// search finds which of the needles a stream holds, wherever chunks are cut.
+// search returns the needles that a stream contains, wherever chunks are split.
 func search(t testing.TB, r io.Reader, needles []string) (found []string) {
 	t.Helper()
 	whole := buffers.Get().(*[chunk + keep]byte)
@@ -147,23 +147,24 @@ func search(t testing.TB, r io.Reader, needles []string) (found []string) {
 	}
 }
 
-// The search finds a word in each form and at every place of a stream.
-func TestSearch(t *testing.T) {
+// search finds a word in each form and at every position of a stream.
+func TestSearchFindsEveryEncoding(t *testing.T) {
 	const word = "canaryKey0123456789"
 	forms := needles(word)
 	hidden := map[string]string{
 		"raw": word, "hex": hex.EncodeToString([]byte(word)),
-		"base64 1": base64.StdEncoding.EncodeToString([]byte("a" + word)), "base64 2": base64.StdEncoding.EncodeToString([]byte("ab" + word + "cd")),
+		"base64 1": base64.StdEncoding.EncodeToString([]byte("a" +
+			word)), "base64 2": base64.StdEncoding.EncodeToString([]byte("ab" + word + "cd")),
 		"base64 0": base64.StdEncoding.EncodeToString([]byte(word)),
 	}
 	for name, text := range hidden {
 		for _, at := range []int{0, 7, chunk - 5, chunk, 2*chunk - 1} {
 			if got := search(t, bytes.NewReader(append(make([]byte, at), text...)), forms); len(got) != 1 {
-				t.Errorf("%s at %d: found %v", name, at, got)
+				t.Errorf("%s at %d: got %v", name, at, got)
 			}
 		}
 	}
 	if got := search(t, bytes.NewReader(make([]byte, 3*chunk)), forms); len(got) != 0 {
-		t.Errorf("found %v in nothing", got)
+		t.Errorf("got %v in an empty stream, want nothing", got)
 	}
 }

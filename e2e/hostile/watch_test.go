@@ -21,9 +21,9 @@ import (
 	"testing"
 )
 
-// watcher stands between one abl and the engine. It lets everything pass, and
-// looks at each container when it has been made, when it has been started and
-// before it is removed, so that no container is missed, however short it lives.
+// watcher is a proxy between one abl and the engine. It forwards everything and inspects each
+// container after its creation, after its start and before its removal, so that it misses no
+// container, however short its life is.
 type watcher struct {
 	proxy *httputil.ReverseProxy
 	mu    sync.Mutex
@@ -31,15 +31,15 @@ type watcher struct {
 	argv  map[string]bool // command lines of this machine's processes, sampled
 }
 
-// box is a container as the engine showed it.
+// box is a container as the engine shows it.
 type box struct {
 	ID, Name, Kind string
-	shown          [][]byte // documents of inspect, the first before it was started
+	shown          [][]byte // responses of inspect, the first from before the start
 }
 
 const engineSocket = "/var/run/docker.sock"
 
-// engine talks to the engine on its own socket.
+// engine connects to the engine's own socket.
 var engine = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 	path := strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://")
 	if path == "" {
@@ -48,10 +48,10 @@ var engine = &http.Transport{DialContext: func(ctx context.Context, _, _ string)
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }}
 
-// watch starts a watcher and returns it with the address that abl has to use.
+// watch starts a watcher and returns it with its address for abl.
 func watch(t *testing.T) (*watcher, string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "abl-engine") // a test's own is too long for a socket
+	dir, err := os.MkdirTemp("", "abl-engine") // t.TempDir() is too long for a socket path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (w *watcher) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// copied holds an answer back until somebody has looked.
+// copied holds a response back until the watcher has inspected the container.
 type copied struct {
 	http.ResponseWriter
 	status int
@@ -124,7 +124,7 @@ func (c *copied) done() {
 	c.ResponseWriter.Write(c.body.Bytes())
 }
 
-// look keeps what the engine shows of a container now.
+// look stores the engine's current description of a container.
 func (w *watcher) look(name string) {
 	doc := inspect(name)
 	if doc == nil {
@@ -151,7 +151,7 @@ func (w *watcher) look(name string) {
 	}
 }
 
-// inspect is what the engine shows of a container, nil when there is none.
+// inspect returns the engine's description of a container, or nil.
 func inspect(name string) []byte {
 	req, err := http.NewRequest(http.MethodGet, "http://engine/containers/"+url.PathEscape(name)+"/json", nil)
 	if err != nil {
@@ -169,7 +169,7 @@ func inspect(name string) []byte {
 	return doc
 }
 
-// seen are the containers so far, by name.
+// seen returns the containers so far, sorted by name.
 func (w *watcher) seen() (all []box) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +180,7 @@ func (w *watcher) seen() (all []box) {
 	return all
 }
 
-// lines are the command lines seen so far.
+// lines returns the command lines seen so far.
 func (w *watcher) lines() (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,8 +190,8 @@ func (w *watcher) lines() (all []string) {
 	return all
 }
 
-// commandLines are those of all processes of this machine, which is the
-// engine's too unless the engine is elsewhere.
+// commandLines returns the command lines of all processes of this machine, where the engine runs
+// unless it is remote.
 func commandLines() (all []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
@@ -202,7 +202,7 @@ func commandLines() (all []string) {
 	return all
 }
 
-// processesOf are the processes of a container, by their control groups.
+// processesOf returns the processes of a container, by their control groups.
 func processesOf(id string) (pids []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cgroup")
 	for _, file := range files {
@@ -213,8 +213,8 @@ func processesOf(id string) (pids []string) {
 	return pids
 }
 
-// The watcher sees a container that is made and never started, and one that ends at once.
-func TestWatcher(t *testing.T) {
+// The watcher sees a container that is never started, and one that ends immediately.
+func TestWatcherSeesEveryContainer(t *testing.T) {
 	s := newScene(t, usual)
 	image := s.toolsImage()
 	cli := func(args ...string) {
@@ -232,5 +232,5 @@ func TestWatcher(t *testing.T) {
 	for _, b := range s.watcher.seen() {
 		all = append(all, bytes.Join(b.shown, nil)...)
 	}
-	wants(t, "what was seen", string(all), "MADE=1", "RAN=1")
+	wants(t, "the containers seen", string(all), "MADE=1", "RAN=1")
 }

@@ -1,4 +1,4 @@
-# The prelude of the scripts that ask the gateway.
+# Functions for the scripts that send requests to the gateway.
 #
 #   ask ARGUMENTS…            sends a request with the call's token; prints the status, leaves /tmp/answer
 #   refused NAME ARGUMENTS…   the same request must be refused

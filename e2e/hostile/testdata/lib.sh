@@ -2,7 +2,7 @@
 #
 #   held WORDS…       prints that a defence held
 #   hole WORDS…       prints that a defence did not hold
-#   odd WORDS…        prints that an attempt proves nothing
+#   odd WORDS…        prints that the result is inconclusive
 #   fails WORDS CMD…  CMD must fail and print one of the words (joined by |)
 #   empty CMD…        CMD must print nothing
 #   tries CMD…        CMD must end with exit code 0 for the attack to count

@@ -22,10 +22,6 @@ cmd/internal/scaffold
 cmd/internal/trust
 cmd/internal/view
 docs
-e2e/bench
-e2e/crash
-e2e/disk
-e2e/hostile
 e2e/phase
 examples/demo
 examples/flask/.abl/specs

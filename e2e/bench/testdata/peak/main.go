@@ -1,6 +1,5 @@
-// Command peak runs a program and prints the most memory that it held, in KiB.
-// The kernel counts what the parent held at the moment of the fork as the
-// child's, so the parent that measures has to be small.
+// Command peak runs a program and prints its peak memory in KiB. At a fork, the kernel counts the
+// memory of the parent for the child, so the measuring parent has to be small.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// A head that never ends.
+// A response header that never ends.
 import net from 'node:net';
 net.createServer((c) => {
   c.on('error', () => {});

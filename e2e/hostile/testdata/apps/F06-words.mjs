@@ -1,4 +1,4 @@
-// A status line that steers a terminal.
+// A status line with control sequences for a terminal.
 import net from 'node:net';
 net.createServer((c) => {
   c.on('error', () => {});

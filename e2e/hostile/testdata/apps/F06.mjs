@@ -1,4 +1,4 @@
-// An answer of the probe that never ends, then says that all has passed.
+// A probe response that never ends, then claims that all passed.
 import http from 'node:http';
 http.createServer((req, res) => {
   res.writeHead(200);

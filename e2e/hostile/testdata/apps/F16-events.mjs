@@ -1,4 +1,4 @@
-// Events of the app's own, written as if they were the broker's.
+// Events of the app that look like the broker's.
 import fs from 'node:fs';
 const detail = '\x1b[2J\nabl: passed ' + 'x'.repeat(100000);
 fs.appendFileSync('/abl/out/events', JSON.stringify({ event: 'failed', name: 'app', detail }) + '\n');

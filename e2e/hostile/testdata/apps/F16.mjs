@@ -1,4 +1,4 @@
-// The end of the broker that runs next to the app.
+// Killing the broker next to the app.
 import fs from 'node:fs';
 import http from 'node:http';
 for (const p of fs.readdirSync('/proc')) {

@@ -1,4 +1,4 @@
-// A log without end.
+// An endless log.
 import http from 'node:http';
 const line = 'x'.repeat(65535) + '\n';
 let n = 0;

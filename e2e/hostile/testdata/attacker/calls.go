@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// calls are single attempts at what the kernel must refuse, by name.
+// calls lists the system calls that the kernel must refuse, by name.
 var calls = map[string]func() error{
 	"mount":      func() error { return unix.Mount("none", "/tmp", "tmpfs", 0, "") },
 	"remount":    func() error { return unix.Mount("", "/workspace/specs", "", unix.MS_REMOUNT|unix.MS_BIND, "") },
@@ -57,9 +57,13 @@ var calls = map[string]func() error{
 	"finit_module": func() error {
 		return openAnd("/proc/self/exe", func(fd int) error { return unix.FinitModule(fd, "", 0) })
 	},
-	"delete_module":     func() error { return unix.DeleteModule("x", 0) },
-	"userfaultfd":       func() error { return number(unix.SYS_USERFAULTFD, 0) },
-	"io_uring_setup":    func() error { var p [120]byte; return number(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&p))) },
+	"delete_module": func() error { return unix.DeleteModule("x", 0) },
+	"userfaultfd":   func() error { return number(unix.SYS_USERFAULTFD, 0) },
+	"io_uring_setup": func() error {
+		var p [120]byte
+		return number(unix.SYS_IO_URING_SETUP, 1,
+			uintptr(unsafe.Pointer(&p)))
+	},
 	"io_setup":          func() error { var context uintptr; return number(unix.SYS_IO_SETUP, 1, structure(&context)) },
 	"fanotify_init":     func() error { return number(unix.SYS_FANOTIFY_INIT, 0, 0) },
 	"lookup_dcookie":    func() error { return number(unix.SYS_LOOKUP_DCOOKIE, 0, 0, 0) },
@@ -68,9 +72,13 @@ var calls = map[string]func() error{
 	"process_vm_writev": func() error { return number(unix.SYS_PROCESS_VM_WRITEV, 1, 0, 0, 0, 0, 0) },
 	"process_madvise":   func() error { return number(unix.SYS_PROCESS_MADVISE, at(-1), 0, 0, 0, 0) },
 	"ptrace":            func() error { return number(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(os.Getppid()), 0, 0) },
-	"kcmp":              func() error { return number(unix.SYS_KCMP, uintptr(os.Getppid()), uintptr(os.Getpid()), 0, 0, 0) },
-	"pidfd_getfd":       func() error { return number(unix.SYS_PIDFD_GETFD, at(-1), 0, 0) },
-	"clone_newuser":     func() error { return number(unix.SYS_CLONE, unix.CLONE_NEWUSER|unix.CLONE_FS, 0, 0, 0, 0) }, // invalid where it is let in
+	"kcmp": func() error {
+		return number(unix.SYS_KCMP, uintptr(os.Getppid()), uintptr(os.Getpid()),
+			0, 0, 0)
+	},
+	"pidfd_getfd": func() error { return number(unix.SYS_PIDFD_GETFD, at(-1), 0, 0) },
+	// EINVAL if it is permitted.
+	"clone_newuser": func() error { return number(unix.SYS_CLONE, unix.CLONE_NEWUSER|unix.CLONE_FS, 0, 0, 0, 0) },
 
 	"sethostname":   func() error { return unix.Sethostname([]byte("evil")) },
 	"clock_settime": func() error { return unix.ClockSettime(unix.CLOCK_REALTIME, &unix.Timespec{Sec: 1}) },
@@ -81,7 +89,7 @@ var calls = map[string]func() error{
 	"quotactl":      func() error { return number(unix.SYS_QUOTACTL, 0x800002, text("/dev/vda"), 0, 0) },
 }
 
-// fileCap is cap_setuid, effective and permitted, as a file carries it.
+// fileCap is the attribute of a file with cap_setuid, effective and permitted.
 var fileCap = []byte{1, 0, 0, 2, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 func number(trap uintptr, args ...uintptr) error {
@@ -93,7 +101,7 @@ func number(trap uintptr, args ...uintptr) error {
 	return nil
 }
 
-// kept keeps what the kernel was shown out of the collector's hands.
+// kept references the memory passed to the kernel, so that it is not collected.
 var kept [][]byte
 
 func text(s string) uintptr {
@@ -107,7 +115,7 @@ func at(n int) uintptr { return uintptr(n) }
 func openAnd(path string, do func(fd int) error) error {
 	fd, err := unix.Open(path, unix.O_RDONLY, 0)
 	if err == unix.ENOENT || err == unix.ENXIO {
-		return unix.EACCES // what is not there cannot be used
+		return unix.EACCES // a missing file cannot be used
 	}
 	if err != nil {
 		return err
@@ -124,8 +132,8 @@ func socket(family, kind, protocol int) error {
 	return err
 }
 
-// shocker opens the host's root by a guessed handle, as an old escape does: the
-// inode of / is 2 on most file systems.
+// shocker opens the host's root by a guessed handle, like an old exploit does: the inode of / is
+// 2 on most file systems.
 func shocker() error {
 	fd, err := unix.Open("/abl/in", unix.O_RDONLY, 0)
 	if err != nil {

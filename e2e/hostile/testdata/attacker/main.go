@@ -1,5 +1,5 @@
-// Command attacker does in a container what a shell cannot: it makes the system
-// calls that lead out of one, each of which has to be refused.
+// Command attacker makes the attacks that a shell cannot make: system calls that lead out of a
+// container, each of which must be refused.
 package main
 
 import (
@@ -11,9 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refused are the answers of a kernel that does not let a process do a thing.
-// EFAULT or EINVAL would mean that it was let in and only asked badly.
-var refused = []error{unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EROFS, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, unix.ESOCKTNOSUPPORT}
+// refused lists the errors of a kernel that denies access. EFAULT or EINVAL would mean that it
+// permits the call and only the arguments are wrong.
+var refused = []error{
+	unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EROFS, unix.EAFNOSUPPORT,
+	unix.EPROTONOSUPPORT, unix.ESOCKTNOSUPPORT,
+}
 
 func main() {
 	if len(os.Args) < 2 {

@@ -6,14 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addRoute asks for a default route by way of a neighbour.
+// addRoute requests a default route through a neighbour.
 func addRoute() error {
-	body := []byte{unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, unix.RT_SCOPE_LINK, unix.RTN_UNICAST, 0, 0, 0, 0}
+	body := []byte{
+		unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, unix.RT_SCOPE_LINK,
+		unix.RTN_UNICAST, 0, 0, 0, 0,
+	}
 	body = append(body, attribute(unix.RTA_OIF, []byte{2, 0, 0, 0})...)
 	return netlink(unix.RTM_NEWROUTE, body)
 }
 
-// addAddress asks for a further address on the first interface.
+// addAddress requests an additional address on the first interface.
 func addAddress() error {
 	body := []byte{unix.AF_INET, 32, 0, 0, 1, 0, 0, 0}
 	return netlink(unix.RTM_NEWADDR, append(body, attribute(unix.IFA_LOCAL, []byte{10, 9, 8, 7})...))
@@ -24,7 +27,7 @@ func attribute(kind uint16, value []byte) []byte {
 	return append(binary.LittleEndian.AppendUint16(a, kind), value...)
 }
 
-// netlink sends one request and returns the kernel's answer.
+// netlink sends one request and returns the kernel's response.
 func netlink(kind uint16, body []byte) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
 	if err != nil {

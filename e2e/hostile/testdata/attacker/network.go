@@ -12,7 +12,7 @@ import (
 
 const patience = 2 * time.Second
 
-// dials asks each address for something and tells what content came.
+// dials sends a request to each address and prints the responses.
 func dials(at []string) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -47,7 +47,7 @@ func ask(at string) string {
 	return string(buf[:n])
 }
 
-// networks are those that this container is on.
+// networks returns the networks of this container.
 func networks() (all []netip.Prefix) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
@@ -61,9 +61,8 @@ func networks() (all []netip.Prefix) {
 	return all
 }
 
-// neighbours dials the ports at every address of the container's own networks
-// where the host could sit: the first and the last ones, and whatever is between
-// in a small network.
+// neighbours dials the ports at every address in the container's networks that the host may have:
+// the first and the last addresses, and in a small network all.
 func neighbours(ports []string) {
 	var all []string
 	for _, n := range networks() {
@@ -82,7 +81,7 @@ func neighbours(ports []string) {
 	dials(all)
 }
 
-// strangers dials the ports in the networks beside the container's own.
+// strangers dials the ports in the networks next to the container's own.
 func strangers(ports []string) {
 	var all []string
 	for _, n := range networks() {
@@ -95,7 +94,7 @@ func strangers(ports []string) {
 		base := (int(first[2])<<8 | int(first[3])) - 4*size
 		for i := range 9 * size {
 			at := base + i
-			if at < 0 || at > 0xffff || i/size == 4 { // its own network is not a stranger's
+			if at < 0 || at > 0xffff || i/size == 4 { // the container's own network
 				continue
 			}
 			for _, port := range ports {
@@ -106,7 +105,7 @@ func strangers(ports []string) {
 	dials(all)
 }
 
-// highest is the last port that is tried: what containers listen on lies below.
+// highest is the last port to scan: containers listen on lower ones.
 const highest = 12000
 
 // ports prints the open ports of a host.
@@ -116,7 +115,7 @@ func ports(args []string) {
 	var open []int
 	host := args[0]
 	if found, err := net.LookupHost(host); err == nil {
-		host = found[0] // once, and not for each port
+		host = found[0] // resolve once, not for each port
 	}
 	places := make(chan struct{}, 500)
 	for port := 1; port <= highest; port++ {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// programs take arguments and judge for themselves.
+// programs lists the attacks that take arguments and print their own result.
 var programs = map[string]func([]string){
 	"socket":     unixSocket,
 	"threads":    threads,
@@ -21,7 +21,7 @@ var programs = map[string]func([]string){
 	"signals":    signals,
 }
 
-// unixSocket leaves a socket at a path.
+// unixSocket creates a socket at a path.
 func unixSocket(args []string) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -32,7 +32,7 @@ func unixSocket(args []string) {
 	}
 }
 
-// threads keeps so many child processes at once and says how many it got.
+// threads starts this many child processes at once and prints how many it got.
 func threads(args []string) {
 	want, _ := strconv.Atoi(args[0])
 	got := 0

@@ -9,8 +9,8 @@ import (
 )
 
 // signals sends every signal to process 1 in each way that a program of its user has: by kill(2),
-// queued, and as the news of a pipe that process 1 is said to own. SIGTERM and SIGINT ask it to
-// end, and it does.
+// by sigqueue, and as the notification of a pipe that process 1 owns. Process 1 ends on SIGTERM
+// and SIGINT.
 func signals([]string) {
 	signal.Ignore()
 	for sig := unix.Signal(1); sig <= 64; sig++ {
@@ -25,14 +25,14 @@ func signals([]string) {
 	}
 }
 
-// queue sends a signal with a value, which a program may take for a fault of its own.
+// queue sends a signal with a value, which a program may mistake for its own fault.
 func queue(pid int, sig unix.Signal) error {
 	const queued = -1 // SI_QUEUE
 	info := [32]int32{int32(sig), 0, queued, 0, int32(os.Getpid()), int32(os.Getuid())}
 	return number(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), structure(&info))
 }
 
-// owned has the kernel send a signal when a pipe can be read.
+// owned makes the kernel send a signal when a pipe becomes readable.
 func owned(pid int, sig unix.Signal) error {
 	var ends [2]int
 	if err := unix.Pipe(ends[:]); err != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steered are the calls by which a program changes how another one of its user is
-// scheduled, or what it may use. Each takes the id of a process or of a thread.
+// steered lists the calls with which a program changes the scheduling or the limits of another
+// program of the same user. Each takes the id of a process or of a thread.
 var steered = map[string]func(id int) error{
 	"sched_setscheduler": func(id int) error {
 		return number(unix.SYS_SCHED_SETSCHEDULER, at(id), schedIdle, structure(new(int32)))
@@ -35,14 +35,14 @@ const (
 	ioprioProcess, ioprioGroup, ioprioUser = 1, 2, 3
 	ioprioIdle                             = 3 << 13
 
-	// The kernel takes an id from the lower half of a register.
+	// The kernel reads an id from the lower half of a register.
 	garbage = 0x7fff_ffff << 32
 )
 
 func structure[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// steers tries each call on process 1, without and with garbage in the upper half of
-// the register, and then on its own group after it has joined process 1's.
+// steers makes each call on process 1, without and with garbage in the upper half of the
+// register, and then on its own process group after joining that of process 1.
 func steers([]string) {
 	_ = unix.Setpgid(0, 1)
 	for name, call := range steered {
@@ -54,7 +54,7 @@ func steers([]string) {
 	for _, file := range []string{"oom_score_adj", "autogroup", "coredump_filter", "clear_refs", "timerslack_ns"} {
 		err := os.WriteFile("/proc/1/"+file, []byte("1"), 0)
 		if os.IsNotExist(err) {
-			err = unix.EACCES // a kernel without it
+			err = unix.EACCES // a kernel without this call
 		}
 		report(file, err)
 	}

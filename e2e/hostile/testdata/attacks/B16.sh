@@ -1,4 +1,4 @@
-# The way from a mount to its neighbours.
+# From a mount to its neighbours.
 tries cat /proc/self/mountinfo
 case $PWD in */src) other=.abl/tests;; *) other=/src;; esac
 empty sh -c "awk '{print \$4}' /proc/self/mountinfo | grep -v 'in$\|/std' | grep '$other\$'"

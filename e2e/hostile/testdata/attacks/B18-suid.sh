@@ -1,4 +1,4 @@
-# Programs of the image that give root.
+# Setuid programs of the image.
 for p in $(find / -xdev -perm /6000 -type f 2>/dev/null); do held "$p is there and cannot raise"; done
 fails 'Authentication|denied|must be run|Cannot|failure|permitted' su -c id
 fails 'denied|permitted|Operation' setpriv --reuid=0 id

@@ -1,4 +1,4 @@
-# Another .git in place of this one.
+# Another .git instead of the role's.
 fails 'Read-only|busy' rm -rf .git
 fails 'Read-only|busy' mv .git .git.old
 fails 'busy|Read-only|denied' mv ../$(basename $PWD) ../moved

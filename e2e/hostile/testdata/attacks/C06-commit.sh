@@ -1,4 +1,4 @@
-# Commits, branches and tags of its own.
+# The role's own commits, branches and tags.
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*' GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@x
 w='Read-only|denied|unable|annot|ailed'
 fails "$w" git commit --allow-empty -qm phase1/build/step-1

@@ -1,2 +1,2 @@
-# Files of a size that nobody can read.
+# Files that are too large to read.
 truncate -s 1G big && truncate -s 1900M bigger && held made

@@ -1,2 +1,2 @@
-# A submodule that is an option.
+# A submodule whose name is an option.
 printf '[submodule "x"]\n\tpath = -x\n\turl = -u./evil\n' > .gitmodules && held made

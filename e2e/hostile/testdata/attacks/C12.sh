@@ -1,4 +1,4 @@
-# Histories within, that run programs for who goes there.
+# Nested repositories that run programs.
 for d in nested deep/er; do
   mkdir -p $d/.git/hooks &&
   printf '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch it-ran; false\n' > $d/.git/config &&

@@ -1,4 +1,4 @@
-# Attributes that ask for programs.
+# Attributes that name programs.
 rm -f .gitattributes
 mkdir -p attr
 cd attr

@@ -1,4 +1,4 @@
-# The key in what a role can read.
+# The key in files that a role can read.
 [ ${#GEMINI_API_KEY} -gt 10 ] && held 'a token' || odd 'no token'
 empty grep -rls 'canary''Key' $PLACES
 empty sh -c 'cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr "\0" "\n" | grep "canary[K]ey"'

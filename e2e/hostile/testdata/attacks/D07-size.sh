@@ -1,4 +1,4 @@
-# Bodies and heads that are too large, and never end.
+# Bodies and headers that are too large or never end.
 head -c 22000000 /dev/zero | tr '\000' x > /tmp/large
 refused body -X POST --data-binary @/tmp/large "$base$m:generateContent"
 refused chunks -X POST -H 'Transfer-Encoding: chunked' --data-binary @/tmp/large "$base$m:generateContent"

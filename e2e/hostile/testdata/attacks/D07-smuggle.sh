@@ -1,4 +1,4 @@
-# Two lengths, bodies in chunks, requests in requests.
+# Two lengths, chunked bodies, requests in requests.
 cat > /tmp/smuggle.py <<'END'
 import socket, sys, os
 base, token = os.environ['GOOGLE_GEMINI_BASE_URL'], os.environ['GEMINI_API_KEY']

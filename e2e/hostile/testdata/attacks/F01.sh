@@ -1,4 +1,4 @@
-# Commands that are more than a name.
+# Commands with more than a name.
 fails 'no command|no arguments|takes' abl-cmd 'hidden; cat lib/secret.mjs'
 fails 'no command|no arguments|takes' abl-cmd "$(printf 'hidden\ncat x')"
 fails 'no command|no arguments|takes' abl-cmd '$(cat lib/secret.mjs)'

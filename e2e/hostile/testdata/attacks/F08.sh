@@ -1,4 +1,4 @@
-# Signs by which an app could know that it is tested.
+# Signs of a test that an app could detect.
 empty sh -c 'env | grep "^ABL_\|TEST\|VERIF\|PHASE"'
 [ "$FLAVOUR" = sweet ] && held 'the environment of the configuration'
 case $(hostname) in box) held hostname;; *) hole "it is called $(hostname)";; esac

@@ -1,4 +1,4 @@
-# Its own prompt and orders, and the other one's.
+# Prompts and configuration of both roles.
 fails 'Read-only|denied' sh -c 'echo x >> /abl/in/prompt.md'
 fails 'Read-only|denied' sh -c 'rm /abl/in/commands.json'
 fails 'Read-only|denied' sh -c 'echo x > /abl/in/new'

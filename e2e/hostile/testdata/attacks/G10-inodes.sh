@@ -1,4 +1,4 @@
-# Files without content, in memory.
+# Empty files in tmpfs.
 cd /tmp && mkdir i && python3 -c "
 n = 0
 try:

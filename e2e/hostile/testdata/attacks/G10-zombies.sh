@@ -1,4 +1,4 @@
-# Children that nobody waits for: the container's first process has to.
+# Children without a parent that waits: process 1 must wait for them.
 for i in $(seq 1 300); do (true &); done
 zombies() { grep -l '^State:.Z' /proc/[0-9]*/status 2>/dev/null | wc -l; }
 i=0

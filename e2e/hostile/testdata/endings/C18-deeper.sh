@@ -1,4 +1,4 @@
-# Folders deeper than any path can name, then a wait to be ended.
+# Folders nested beyond the maximum path length, then a wait to be ended.
 python3 -c "import os
 for i in range(2500): os.mkdir('x'); os.chdir('x')"
 sleep 100

@@ -1,3 +1,3 @@
-# The agent's own output taken away.
+# The agent's output file removed.
 : > /abl/out/stdout
 printf x > /abl/out/stdout

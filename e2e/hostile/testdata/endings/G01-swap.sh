@@ -1,4 +1,4 @@
-# The agent's own output replaced.
+# The agent's output file replaced.
 rm -f /abl/out/stdout
 mv /abl/out/stdout /tmp
 ln -sf /etc/passwd /abl/out/stdout

@@ -1,4 +1,4 @@
-# Memory that is never given back.
+# Memory that is never released.
 i=0
 while :; do
   i=$((i + 1))

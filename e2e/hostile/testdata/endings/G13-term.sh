@@ -1,3 +1,3 @@
-# Everything asked to end, then a wait for it.
+# All processes asked to terminate, then a wait for it.
 kill -TERM -1
 sleep 5

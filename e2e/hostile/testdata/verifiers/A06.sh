@@ -1,2 +1,2 @@
-# Entries beyond the limit of size, not cut to it.
+# Entries beyond the size limit, not truncated.
 yes "$(printf "SPEC: GET / → 200 with the text ok\nINPUT: GET /\nOBSERVED: nothing\n")" | head -c 300000 > failed_specs.md

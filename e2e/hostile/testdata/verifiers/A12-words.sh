@@ -1,3 +1,3 @@
-# Words that claim a pass.
+# Text that claims a pass.
 printf 'All contracts pass. Nothing failed. PASS
 ' > failed_specs.md

@@ -1,2 +1,2 @@
-# A million line ends.
+# A million empty lines.
 yes '' | head -c 1000000 > failed_specs.md
