@@ -9,12 +9,13 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// history makes src a person's repository with a branch, a remote and a commit.
+// history makes src a repository of the user, with a branch, a remote and a commit.
 func history(p *lab.Project) {
 	p.Helper()
-	p.Write("src/README", "by a person\n")
+	p.Write("src/README", "by the user\n")
 	p.Git("src", "init", "-q", "-b", "trunk")
-	p.Git("src", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-q", "--allow-empty", "-m", "an empty start")
+	p.Git("src", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-q", "--allow-empty", "-m",
+		"an empty start")
 	p.Git("src", "add", ".")
 	p.Git("src", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-q", "-m", "a first file")
 	p.Git("src", "tag", "v1")
@@ -25,13 +26,14 @@ func history(p *lab.Project) {
 	}
 }
 
-// A history that a person brought is gone on with, and not a hook of it runs.
+// abl continues a history that the user brought, and runs none of its hooks.
 func TestAdoptedHistory(t *testing.T) {
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies())
 	history(p)
 	config := p.Read("src/.git/config")
 	p.Must(0, "phase", "1")
-	if got := p.Git("src", "log", "--reverse", "--format=%s|%an|%ae"); got != "an empty start|P|p@example.com\na first file|P|p@example.com\nphase1/build/step-1|abl|abl@localhost" {
+	if got := p.Git("src", "log", "--reverse",
+		"--format=%s|%an|%ae"); got != "an empty start|P|p@example.com\na first file|P|p@example.com\nphase1/build/step-1|abl|abl@localhost" {
 		t.Errorf("history: got\n%s\nwant two commits of P and one of abl", got)
 	}
 	if got := p.Git("src", "branch", "--show-current"); got != "trunk" {
@@ -49,13 +51,13 @@ func TestAdoptedHistory(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.Dir, "hook-ran")); err == nil {
 		t.Error("the post-commit hook: got a run of it, want none")
 	}
-	if got := p.Read("src/README"); got != "by a person\n" {
+	if got := p.Read("src/README"); got != "by the user\n" {
 		t.Errorf("README: got %q, want it unchanged", got)
 	}
 }
 
 // abl refuses a history that it cannot continue, and changes nothing.
-func TestHistoryThatIsRefused(t *testing.T) {
+func TestRefusedHistory(t *testing.T) {
 	p := newProject(t, nodeApp, builds(), verifies())
 	for _, c := range []struct {
 		name string
@@ -80,10 +82,10 @@ func TestHistoryThatIsRefused(t *testing.T) {
 			}
 			history(p)
 			c.make()
-			before := tree(t, filepath.Join(p.Dir, "src"))
+			before := listTree(t, filepath.Join(p.Dir, "src"))
 			r := p.Must(9, "phase", "1")
 			wants(t, "the error", r.Stderr, c.want)
-			if after := tree(t, filepath.Join(p.Dir, "src")); after != before {
+			if after := listTree(t, filepath.Join(p.Dir, "src")); after != before {
 				t.Errorf("src: got\n%s\nwant\n%s", after, before)
 			}
 			if strings.Contains(p.Read(".abl/logs/tokens.csv"), "builder") {
@@ -94,8 +96,8 @@ func TestHistoryThatIsRefused(t *testing.T) {
 	}
 }
 
-// tree lists the files of a directory with their kind, mode, owner and content.
-func tree(t *testing.T, dir string) string {
+// listTree lists the files of a directory with their type, mode, owner and content.
+func listTree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

@@ -11,8 +11,8 @@ import (
 	"abl/roles/agent"
 )
 
-// planted steer the CLIs where they are heeded: each would leave a file behind,
-// or the word in what the model is told.
+// planted files contain orders for the CLIs. If a CLI follows one, it creates a file, or the word
+// appears in its request to the model.
 const plantedWord = "heed-the-planted-orders"
 
 var planted = map[string]string{
@@ -42,12 +42,12 @@ var planted = map[string]string{
 	".github/agents/z.md":                    "---\nname: z\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
 }
 
-// hiring are the tools by which the CLIs' models ask others, which nobody planned for.
+// hiring lists the tools with which the CLIs' models start other models. Nothing budgets for
+// them.
 var hiring = []string{`"name":"spawn_agent"`, `"name":"Task"`, `"name":"Agent"`, `"name":"task"`}
 
-// Each real CLI, in its container, plays the demo's first phase against a scripted
-// model of its own API, with a key that only the gateway has. What lies in the
-// workspace to steer it steers nothing.
+// Each real CLI plays the demo's first phase in its container, against a scripted model of its
+// API, with a key that only the gateway has. The planted files in the workspace have no effect.
 func TestAgentsPlayTheDemo(t *testing.T) {
 	lab.Long(t)
 	for _, a := range rarePrograms() {
@@ -60,31 +60,32 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 
 			r := watch(p, func(state.Event, *os.Process) {}, "phase", "1", "--agent", a.name)
 			if r.Code != 0 {
-				t.Fatalf("exit %d: %s\n%s\n%s\n%s", r.Code, r.Stderr, p.Read(".abl/logs/calls/p1-build-1.1/stdout"), p.Read(".abl/logs/calls/p1-build-1.1/stderr"), m.log.String())
+				t.Fatalf("exit %d: %s\n%s\n%s\n%s",
+					r.Code, r.Stderr, p.Read(".abl/logs/calls/p1-build-1.1/stdout"), p.Read(".abl/logs/calls/p1-build-1.1/stderr"), m.log.String())
 			}
 			all := events(t, r)
 			if got := verdicts(all); got != "fail pass" {
-				t.Errorf("verdicts %q", got)
+				t.Errorf("got verdicts %q", got)
 			}
 			if n := len(of(all, state.Action)); n < 20 {
-				t.Errorf("%d actions were shown", n)
+				t.Errorf("got %d actions", n)
 			}
 			for _, e := range of(all, state.Note) {
-				lacks(t, "a note", e.Text, "the agent says")
+				lacks(t, "a note", e.Text, "the agent's text")
 			}
 			demoLedger(t, ledgerRows(p), a, a)
-			if told := m.heard(plantedWord); len(m.told) == 0 || told != "" {
-				t.Errorf("in %d requests the model was told of what is planted: %s", len(m.told), told)
+			if found := m.heard(plantedWord); len(m.first) == 0 || found != "" {
+				t.Errorf("%d requests contain planted text: %s", len(m.first), found)
 			}
-			if told := m.heard(hiring...); told != "" {
-				t.Errorf("the model may ask other models: %s", told)
+			if found := m.heard(hiring...); found != "" {
+				t.Errorf("the model has a tool to start other models: %s", found)
 			}
 			if m.heard(a.effort) == "" {
 				t.Errorf("no request has the Verifier's effort %s", a.effort)
 			}
 			for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
 				if p.Exists(trace) {
-					t.Errorf("%s: what is planted was run", trace)
+					t.Errorf("%s: a planted command ran", trace)
 				}
 			}
 			record := audited(p, 1, 2)
@@ -97,8 +98,8 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 	}
 }
 
-// Two families play the two roles of one phase, as is recommended, each with its
-// own model, key and gateway.
+// Two agent families play the two roles of a phase, as the docs recommend. Each has its own
+// model, key and gateway.
 func TestAgentsOfTwoFamilies(t *testing.T) {
 	lab.Long(t)
 	builder, verifier := programs["claude"], programs["gemini"]
@@ -109,16 +110,16 @@ func TestAgentsOfTwoFamilies(t *testing.T) {
 	r := p.Must(0, "phase", "1", "--builder-agent", builder.name, "--verifier-agent", verifier.name, "--json")
 	all := events(t, r)
 	if got := verdicts(all); got != "fail pass" {
-		t.Errorf("verdicts %q", got)
+		t.Errorf("got verdicts %q", got)
 	}
 	for i, e := range of(all, state.CallStart) {
 		if want := []program{builder, verifier}[i%2]; e.Agent != want.name || e.Model != want.model {
-			t.Errorf("call %d started as %+v", i+1, e)
+			t.Errorf("got start of call %d %+v", i+1, e)
 		}
 	}
 	demoLedger(t, ledgerRows(p), builder, verifier)
 	if a, b := mb.asked.Load(), mv.asked.Load(); a == 0 || b == 0 {
-		t.Errorf("the Builder's model was asked %d times, the Verifier's %d times", a, b)
+		t.Errorf("the Builder's model got %d requests, the Verifier's %d", a, b)
 	}
 	builder.hidden(t, p, r)
 	verifier.hidden(t, p, r)
@@ -126,8 +127,8 @@ func TestAgentsOfTwoFamilies(t *testing.T) {
 	t.Logf("phase 1 by %s and %s took %v", builder.name, verifier.name, r.Took)
 }
 
-// Copilot comes to OpenAI's newer models by the Responses API, since they refuse
-// the max_tokens that it says by Chat; a server that has Chat alone is told of.
+// Copilot uses the Responses API for OpenAI's newer models, because they refuse the max_tokens
+// that it sends through the Chat API. abl reports a server that only has Chat.
 func TestAgentsCopilotByChat(t *testing.T) {
 	lab.Long(t)
 	for _, c := range []struct {
@@ -142,33 +143,36 @@ func TestAgentsCopilotByChat(t *testing.T) {
 			b.Usage = []agent.ScriptUsage{{Model: c.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
 			v.Usage = b.Usage
 			p := newProject(t, "", b, v)
-			p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n"), "agents: {copilot: {api: openai-chat}}\n")+nodeApp+
+			p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n"),
+				"agents: {copilot: {api: openai-chat}}\n")+nodeApp+
 				"models: {builder: "+c.model+", verifier: "+c.model+"}\n")
 			m := a.serve(t, p, ".abl/scenario.yaml", nil)
 			r := p.Must(c.exit, "phase", "1", "--agent", a.name)
-			if m.asked.Load() == 0 || c.exit != 0 && !strings.Contains(r.Stderr, "'max_tokens' is not supported with this model") {
-				t.Errorf("%d requests: %s", m.asked.Load(), r.Stderr)
+			if m.asked.Load() == 0 || c.exit != 0 &&
+				!strings.Contains(r.Stderr, "'max_tokens' is not supported with this model") {
+				t.Errorf("got %d requests: %s", m.asked.Load(), r.Stderr)
 			}
 			noLeftovers(p)
 		})
 	}
 }
 
-// plant lets the Builder write what steers CLIs, before all else that it does.
+// plant makes the Builder start with writing the planted files.
 func plant(p *lab.Project) {
 	var steps strings.Builder
 	for name, text := range planted {
-		steps.WriteString("      - write: " + name + "\n        text: |\n          " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n          ") + "\n")
+		steps.WriteString("      - write: " + name + "\n        text: |\n          " +
+			strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n          ") + "\n")
 	}
 	p.Write("scenario.yaml", strings.Replace(p.Read("scenario.yaml"), "    steps:\n", "    steps:\n"+steps.String(), 1))
 }
 
-// demoLedger expects a row for each call, counted by the gateway and by nobody
-// otherwise. The scripted usage of each call is the demo's.
+// demoLedger checks that each call has a row with the token counts of the gateway. The usage of
+// each call is that of the demo.
 func demoLedger(t *testing.T, rows []map[string]string, builder, verifier program) {
 	t.Helper()
 	if len(rows) != 4 {
-		t.Fatalf("the ledger has %d rows: %v", len(rows), rows)
+		t.Fatalf("got %d rows in the ledger: %v", len(rows), rows)
 	}
 	for i, want := range []map[string]string{
 		{"role": "builder", "step": "1", "input": "48210", "cached": "31400", "candidates": "5120", "total": "55160"},
@@ -183,11 +187,11 @@ func demoLedger(t *testing.T, rows []map[string]string, builder, verifier progra
 		}
 		for column, value := range want {
 			if rows[i][column] != value {
-				t.Errorf("row %d: %s is %q, want %q", i+1, column, rows[i][column], value)
+				t.Errorf("row %d: got %s %q, want %q", i+1, column, rows[i][column], value)
 			}
 		}
 		if rows[i]["cost_usd"] == "0" {
-			t.Errorf("row %d costs nothing: %v", i+1, rows[i])
+			t.Errorf("got row %d without a cost: %v", i+1, rows[i])
 		}
 	}
 }

@@ -16,19 +16,19 @@ import (
 	"abl/internal/testing/modelserver"
 )
 
-// agentFault is a fault of a provider, and what becomes of a phase whose Builder meets it.
+// agentFault is a fault of a provider, with its effect on a phase whose Builder meets it.
 type agentFault struct {
 	is   modelserver.Trouble
 	what string // for docs/faults.md
-	tool bool   // it begins after the first answer, with which the agent used a tool
+	tool bool   // the fault starts after the first response, with which the agent used a tool
 	faultEnd
-	says    string // abl's words on standard error; KEY is the variable of the agent's key
-	unknown bool   // nobody knows what the call cost
-	loop    string // settings of this run in the section loop
+	says    string // on standard error; KEY stands for the variable of the agent's key
+	unknown bool   // the cost of the call is unknown
+	loop    string // settings of the section loop in this run
 }
 
-// faultEnd is how a run ends: the class of each call of the Builder, how many there are, and
-// the exit code.
+// faultEnd is the end of a run: the class of each call of the Builder, their number, and the exit
+// code.
 type faultEnd struct {
 	class outcome.Outcome
 	calls int
@@ -42,61 +42,182 @@ var (
 	endsAway    = faultEnd{outcome.Unavailable, 1, 75}
 )
 
-// agentFaults are the faults. Each API has its own status and words for one (modelserver).
+// agentFaults lists the faults. Each API has its own status and message for a fault (see
+// modelserver).
 var agentFaults = []agentFault{
-	{is: modelserver.TooLong, what: "the prompt has more tokens than the model takes: 400",
-		faultEnd: endsLarge, says: "the prompt is longer than the model takes"},
-	{is: modelserver.TooBig, what: "the request has more bytes than the API takes: 413, Gemini 400",
-		faultEnd: endsLarge, says: "the prompt is longer than the model takes"},
-	{is: modelserver.Forged, what: "the key is invalid: 401, Gemini 400",
-		faultEnd: endsRefused, says: "KEY is refused"},
-	{is: "403", what: "the key may not use the model: 403",
-		faultEnd: endsRefused, says: "KEY is refused"},
-	{is: modelserver.NoModel, what: "the model does not exist: 404",
-		faultEnd: faultEnd{outcome.NoModel, 1, 5}, says: "models.builder names"},
-	{is: modelserver.Broke, what: "the account has no money: 429, Anthropic 400, Gemini 403",
-		faultEnd: endsQuota, says: "the provider wants somebody to pay"},
-	{is: modelserver.Daily, what: "the quota of a day or a month is used up: 429, Anthropic 400",
-		faultEnd: endsQuota, says: "come back after"},
-	{is: "429 90000", what: "a limit of the rate, with a wait of a day: 429",
-		faultEnd: endsQuota, says: "come back after"},
-	{is: "429 1", what: "a limit of the rate, with a wait of a second: 429",
-		faultEnd: faultEnd{outcome.RateLimited, 1, 75}, says: "the provider answers 429"},
-	{is: "500", what: "the server fails: 500",
-		faultEnd: endsAway, says: "the provider answers 500"},
-	{is: modelserver.Loaded, what: "the model is overloaded: 503, Anthropic 529",
-		faultEnd: endsAway, says: "overloaded"},
-	{is: modelserver.Reset, what: "the connection is closed instead of an answer",
-		faultEnd: faultEnd{outcome.Network, 1, 75}, says: "the provider gave no answer", unknown: true},
-	{is: modelserver.Garbled, what: "200 with JSON of another form",
-		faultEnd: endsAway, says: "with what is no answer of a model", unknown: true},
-	{is: modelserver.Page, what: "200 with a web page, as from a proxy",
-		faultEnd: endsAway, says: "with what is no answer of a model", unknown: true},
-	{is: modelserver.Empty, what: "200 with an empty body",
-		faultEnd: endsAway, says: "with what is no answer of a model", unknown: true},
-	{is: modelserver.Blank, what: "a complete answer without text or the use of a tool",
-		faultEnd: faultEnd{outcome.Nothing, 2, 5}, says: "used no tool"},
-	{is: modelserver.Slow, what: "a byte now and then, until `loop.call_timeout`",
-		faultEnd: endsAway, says: "(stopped as timeout)", unknown: true, loop: "call_timeout: 20s"},
-	{is: modelserver.Silence, tool: true, what: "no answer, until `loop.idle_timeout`",
-		faultEnd: endsAway, says: "(stopped as idle)", unknown: true, loop: "call_timeout: 6m, idle_timeout: 10s"},
-	{is: modelserver.Half, tool: true, what: "the connection breaks amid an answer",
-		faultEnd: endsAway, says: "the provider's answer has no end", unknown: true},
-	{is: modelserver.Unended, tool: true, what: "the answer has no last event",
-		faultEnd: endsAway, says: "does not say that it is finished", unknown: true},
-	{is: modelserver.Erring, tool: true, what: "the answer ends with an error",
-		faultEnd: endsAway, says: "ends its answer with an error", unknown: true},
-	{is: modelserver.Jumbled, tool: true, what: "an event of the answer is not JSON",
-		faultEnd: endsAway, says: "a part of it is not JSON", unknown: true},
-	{is: modelserver.Limited, tool: true, what: "the answer is cut at a limit of tokens",
-		faultEnd: faultEnd{outcome.Cut, 2, 5}, says: "was cut at"},
-	{is: modelserver.Declined, tool: true, what: "a filter, or the model, declines to answer",
-		faultEnd: faultEnd{outcome.Filtered, 2, 5}, says: "declined to answer"},
-	{is: modelserver.TooLong, tool: true, what: "the conversation becomes longer than the model takes: 400",
-		faultEnd: faultEnd{outcome.TooLarge, 2, 5}, says: "the prompt is longer than the model takes"},
+	{
+		is:       modelserver.TooLong,
+		what:     "the prompt has more tokens than the model takes: 400",
+		faultEnd: endsLarge,
+		says:     "the prompt is longer than the model takes",
+	},
+	{
+		is:       modelserver.TooBig,
+		what:     "the request has more bytes than the API takes: 413, Gemini 400",
+		faultEnd: endsLarge,
+		says:     "the prompt is longer than the model takes",
+	},
+	{
+		is:       modelserver.Forged,
+		what:     "the key is invalid: 401, Gemini 400",
+		faultEnd: endsRefused,
+		says:     "KEY is refused",
+	},
+	{
+		is:       "403",
+		what:     "the key may not use the model: 403",
+		faultEnd: endsRefused,
+		says:     "KEY is refused",
+	},
+	{
+		is:       modelserver.NoModel,
+		what:     "the model does not exist: 404",
+		faultEnd: faultEnd{outcome.NoModel, 1, 5},
+		says:     "models.builder names",
+	},
+	{
+		is:       modelserver.Broke,
+		what:     "the account has no money: 429, Anthropic 400, Gemini 403",
+		faultEnd: endsQuota,
+		says:     "the provider wants somebody to pay",
+	},
+	{
+		is:       modelserver.Daily,
+		what:     "the quota of a day or a month is used up: 429, Anthropic 400",
+		faultEnd: endsQuota,
+		says:     "come back after",
+	},
+	{
+		is:       "429 90000",
+		what:     "a limit of the rate, with a wait of a day: 429",
+		faultEnd: endsQuota,
+		says:     "come back after",
+	},
+	{
+		is:       "429 1",
+		what:     "a limit of the rate, with a wait of a second: 429",
+		faultEnd: faultEnd{outcome.RateLimited, 1, 75},
+		says:     "the provider answers 429",
+	},
+	{
+		is:       "500",
+		what:     "the server fails: 500",
+		faultEnd: endsAway,
+		says:     "the provider answers 500",
+	},
+	{
+		is:       modelserver.Loaded,
+		what:     "the model is overloaded: 503, Anthropic 529",
+		faultEnd: endsAway,
+		says:     "overloaded",
+	},
+	{
+		is:       modelserver.Reset,
+		what:     "the connection is closed instead of an answer",
+		faultEnd: faultEnd{outcome.Network, 1, 75},
+		says:     "the provider gave no answer",
+		unknown:  true,
+	},
+	{
+		is:       modelserver.Garbled,
+		what:     "200 with JSON of another form",
+		faultEnd: endsAway,
+		says:     "with what is no answer of a model",
+		unknown:  true,
+	},
+	{
+		is:       modelserver.Page,
+		what:     "200 with a web page, as from a proxy",
+		faultEnd: endsAway,
+		says:     "with what is no answer of a model",
+		unknown:  true,
+	},
+	{
+		is:       modelserver.Empty,
+		what:     "200 with an empty body",
+		faultEnd: endsAway,
+		says:     "with what is no answer of a model",
+		unknown:  true,
+	},
+	{
+		is:       modelserver.Blank,
+		what:     "a complete answer without text or the use of a tool",
+		faultEnd: faultEnd{outcome.Nothing, 2, 5},
+		says:     "used no tool",
+	},
+	{
+		is:       modelserver.Slow,
+		what:     "a byte now and then, until `loop.call_timeout`",
+		faultEnd: endsAway,
+		says:     "(stopped as timeout)",
+		unknown:  true,
+		loop:     "call_timeout: 20s",
+	},
+	{
+		is:       modelserver.Silence,
+		tool:     true,
+		what:     "no answer, until `loop.idle_timeout`",
+		faultEnd: endsAway,
+		says:     "(stopped as idle)",
+		unknown:  true,
+		loop:     "call_timeout: 6m, idle_timeout: 10s",
+	},
+	{
+		is:       modelserver.Half,
+		tool:     true,
+		what:     "the connection breaks amid an answer",
+		faultEnd: endsAway,
+		says:     "the provider's answer has no end",
+		unknown:  true,
+	},
+	{
+		is:       modelserver.Unended,
+		tool:     true,
+		what:     "the answer has no last event",
+		faultEnd: endsAway,
+		says:     "does not say that it is finished",
+		unknown:  true,
+	},
+	{
+		is:       modelserver.Erring,
+		tool:     true,
+		what:     "the answer ends with an error",
+		faultEnd: endsAway,
+		says:     "ends its answer with an error",
+		unknown:  true,
+	},
+	{
+		is:       modelserver.Jumbled,
+		tool:     true,
+		what:     "an event of the answer is not JSON",
+		faultEnd: endsAway,
+		says:     "a part of it is not JSON",
+		unknown:  true,
+	},
+	{
+		is:       modelserver.Limited,
+		tool:     true,
+		what:     "the answer is cut at a limit of tokens",
+		faultEnd: faultEnd{outcome.Cut, 2, 5},
+		says:     "was cut at",
+	},
+	{
+		is:       modelserver.Declined,
+		tool:     true,
+		what:     "a filter, or the model, declines to answer",
+		faultEnd: faultEnd{outcome.Filtered, 2, 5},
+		says:     "declined to answer",
+	},
+	{
+		is:       modelserver.TooLong,
+		tool:     true,
+		what:     "the conversation becomes longer than the model takes: 400",
+		faultEnd: faultEnd{outcome.TooLarge, 2, 5},
+		says:     "the prompt is longer than the model takes",
+	},
 }
 
-// name is that of the subtest.
+// name returns the name of the subtest.
 func (f agentFault) name() string {
 	name := strings.ReplaceAll(string(f.is), " ", "-for-")
 	if f.tool {
@@ -105,8 +226,9 @@ func (f agentFault) name() string {
 	return name
 }
 
-// Every real CLI meets each fault of its provider. Some CLIs report success, some fail, some ask
-// again and again: the class is the same, by the gateway's evidence, and no iteration is used.
+// Every real CLI meets each fault of its provider. Some CLIs report success, some fail, and some
+// repeat the request. The class is always the same, because the gateway determines it, and no
+// iteration is used.
 func TestAgentsMeetFaults(t *testing.T) {
 	lab.Long(t)
 	for _, a := range append(rarePrograms(), programs["gemini"]) {
@@ -115,8 +237,8 @@ func TestAgentsMeetFaults(t *testing.T) {
 				a.needed(t)
 			}
 			p := newProject(t, "", builds(write("server.mjs", server)), verifies())
-			var fault atomic.Value // of all answers after the first ones of a run
-			var first atomic.Int64 // how many requests are answered well until then
+			var fault atomic.Value // for all responses after the first ones of a run
+			var first atomic.Int64 // number of normal responses before it
 			m := a.serve(t, p, ".abl/scenario.yaml", func(n int64, _ string) modelserver.Trouble {
 				if n <= first.Load() {
 					return ""
@@ -140,7 +262,7 @@ func TestAgentsMeetFaults(t *testing.T) {
 	}
 }
 
-// meets runs the phase while the agent's provider has the fault.
+// meets runs the phase with the fault of the agent's provider.
 func (f agentFault) meets(t *testing.T, p *lab.Project, a program, m *askedModel) {
 	t.Helper()
 	loop := "loop: {outage_budget: 0s, " + cmp.Or(f.loop, "call_timeout: 6m") + "}\n"
@@ -151,7 +273,8 @@ func (f agentFault) meets(t *testing.T, p *lab.Project, a program, m *askedModel
 		if end.Class != string(f.class) || !strings.HasPrefix(end.Evidence, "gateway: ") {
 			t.Errorf("call %s: got %q by %q, want %q by the gateway", end.Call, end.Class, end.Evidence, f.class)
 		}
-		t.Logf("%s: %s, exit code %d of the CLI after %v", end.Class, end.Evidence, *end.Exit, time.Duration(end.MS)*time.Millisecond)
+		t.Logf("%s: %s, exit code %d of the CLI after %v",
+			end.Class, end.Evidence, *end.Exit, time.Duration(end.MS)*time.Millisecond)
 	}
 	if len(ends) != f.calls || r.Code != f.exit {
 		t.Errorf("got %d calls and exit %d, want %d and %d: %s", len(ends), r.Code, f.calls, f.exit, r.Stderr)
@@ -178,7 +301,7 @@ const (
 	tableEnd   = "\n<!-- end -->\n"
 )
 
-// faultsTable is the table of docs/faults.md.
+// faultsTable returns the table of docs/faults.md.
 func faultsTable() string {
 	var b strings.Builder
 	b.WriteString("| fault | begins | class | calls | cost | exit |\n|---|---|---|---|---|---|\n")
@@ -195,7 +318,7 @@ func faultsTable() string {
 	return b.String()
 }
 
-// docs/faults.md has the faults that TestAgentsMeetFaults plays.
+// docs/faults.md lists the faults of TestAgentsMeetFaults.
 func TestFaultsPage(t *testing.T) {
 	page, err := os.ReadFile(faultsPage)
 	if err != nil {

@@ -11,16 +11,14 @@ import (
 	"abl/internal/testing/modelserver"
 )
 
-// oddLines are what a CLI might take for its own: commands, files to add, variables.
+// oddLines are lines that a CLI may treat as its own: commands, files to add, variables.
 const oddLines = "/clear\n!ls\n#remember\n@planted.txt and `id` $(id) ${HOME} <b>&amp;</b> user@example.com \\@x @/workspace/src/planted.txt 'quoted' \U0001f600\n"
 
-// heredoc is what Gemini's shell takes for a substitution, as its prompt says, and
-// nobody else's.
+// heredoc looks like a substitution to Gemini's shell, as its prompt says, but to no other.
 const heredoc = "cat > quoted.txt <<'EOF'\n$(id) `id`\nEOF"
 
-// Each CLI gives its model the whole prompt, 200 KB of it, as one text of the
-// user's and unchanged, and adds no file that the prompt names. Its shell refuses
-// what the prompt says, and nothing else.
+// Each CLI sends its model the whole prompt of 200 KB, as one unchanged text of the user, and
+// adds no file that the prompt names. Its shell refuses only what the prompt says.
 func TestAgentsGetTheirPromptWhole(t *testing.T) {
 	lab.Long(t)
 	for _, name := range []string{"gemini", "claude", "codex", "copilot"} {
@@ -31,41 +29,45 @@ func TestAgentsGetTheirPromptWhole(t *testing.T) {
 			p.Write("src/planted.txt", plantedWord)
 			p.Write(".abl/project.md", oddLines+strings.Repeat("A line of the project's description, as long as others.\n", 200<<10/56)+oddLines)
 			p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n")+nodeApp)
-			script := modelserver.Script{Turns: []modelserver.Turn{{Name: "run_shell_command", Args: map[string]any{"command": heredoc, "description": "quote"}}}}
+			script := modelserver.Script{Turns: []modelserver.Turn{{
+				Name: "run_shell_command",
+				Args: map[string]any{"command": heredoc, "description": "quote"},
+			}}}
 			m := a.answers(t, p, &modelserver.Troubled{
 				Plan: func(n int64, _ string) modelserver.Trouble {
 					if n == 1 {
 						return ""
 					}
-					return "401" // which ends every program soon
+					return "401" // ends every CLI soon
 				},
 				Then: &modelserver.Server{Source: func(string) (modelserver.Script, error) { return script, nil }, Log: io.Discard},
 			})
 			p.Must(5, "phase", "1", "--agent", a.name)
-			told := promptOf(p, "p1-build-1.1")
-			refuses := strings.Contains(told, "in the body of a heredoc too")
+			prompt := promptOf(p, "p1-build-1.1")
+			refuses := strings.Contains(prompt, "in the body of a heredoc too")
 			if refuses != (name == "gemini") || refuses == p.Exists("src/quoted.txt") {
-				t.Errorf("its shell refuses a heredoc: the prompt says %t, and it wrote the file: %t", refuses, p.Exists("src/quoted.txt"))
+				t.Errorf("the shell refuses a heredoc: got %t in the prompt, but file written: %t",
+					refuses, p.Exists("src/quoted.txt"))
 			}
-			if len(m.bodies) < 2 || len(told) < 200<<10 {
-				t.Fatalf("%d requests, a prompt of %d bytes", len(m.bodies), len(told))
+			if len(m.bodies) < 2 || len(prompt) < 200<<10 {
+				t.Fatalf("got %d requests and a prompt of %d bytes", len(m.bodies), len(prompt))
 			}
 			for _, body := range m.bodies {
 				var request any
 				if err := json.Unmarshal(body, &request); err != nil {
 					t.Fatal(err)
 				}
-				if got := holders(request, "", strings.TrimSpace(told)); got != "user" {
-					t.Errorf("the prompt stands in texts of %q, want one of the user: %.2000s", got, body)
+				if got := holders(request, "", strings.TrimSpace(prompt)); got != "user" {
+					t.Errorf("got the prompt in texts of %q, want one of the user: %.2000s", got, body)
 				}
-				lacks(t, "what the model is told", string(body), plantedWord)
+				lacks(t, "the request to the model", string(body), plantedWord)
 			}
 			noLeftovers(p)
 		})
 	}
 }
 
-// A prompt that the agent's program would cut is refused before anything is started.
+// abl refuses a prompt that the agent's CLI would truncate, before it starts anything.
 func TestPromptIsRefusedBeforeTheCall(t *testing.T) {
 	a := programs["gemini"]
 	p := newProject(t, nodeApp, builds(), verifies())
@@ -75,13 +77,13 @@ func TestPromptIsRefusedBeforeTheCall(t *testing.T) {
 		r := p.Must(2, "phase", "1", "--agent", a.name, how)
 		wants(t, how, r.Stderr, "the prompt is longer than the agent's program takes", "gemini takes 8388608")
 		if starts := of(events(t, r), state.CallStart); len(starts) > 0 || m.asked.Load() > 0 {
-			t.Errorf("%s: %d requests, calls %+v", how, m.asked.Load(), starts)
+			t.Errorf("%s: got %d requests, calls %+v", how, m.asked.Load(), starts)
 		}
 	}
 	noLeftovers(p)
 }
 
-// holders are whose texts hold a text whole, anywhere in a request.
+// holders returns the roles of all texts in a request that contain the whole text.
 func holders(v any, role, text string) string {
 	var all []string
 	switch v := v.(type) {

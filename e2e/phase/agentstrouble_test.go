@@ -13,8 +13,8 @@ import (
 	"abl/roles/agent"
 )
 
-// The user stops abl in the middle of a call of every real CLI. The next run makes the call again,
-// and the CLI survives a short trouble by itself. The ledger has the tokens of the stopped call.
+// The user stops abl during a call of every real CLI. The next run repeats the call, and the CLI
+// recovers from a short trouble without abl. The ledger has the tokens of the stopped call.
 func TestAgentsMeetTrouble(t *testing.T) {
 	lab.Long(t)
 	for _, a := range append(rarePrograms(), programs["gemini"]) {
@@ -46,7 +46,8 @@ func TestAgentsMeetTrouble(t *testing.T) {
 			if got := len(rows); got != 3 {
 				t.Fatalf("rows of the ledger: got %d, want 3: %v", got, rows)
 			}
-			if row := rows[0]; row["outcome"] != "interrupted" || row["source"] != "gateway" || row["total"] == "" || row["total"] == "0" {
+			if row := rows[0]; row["outcome"] != "interrupted" || row["source"] != "gateway" || row["total"] == "" ||
+				row["total"] == "0" {
 				t.Errorf("row of the stopped call: got %v, want interrupted, counted by the gateway", row)
 			}
 			noLeftovers(p)
@@ -54,8 +55,8 @@ func TestAgentsMeetTrouble(t *testing.T) {
 	}
 }
 
-// isStopped interrupts abl while the CLI waits at the first gate, and opens the gate. Git ignores the
-// gate's files, or they would be edits by hand.
+// isStopped interrupts abl while the CLI waits at the first gate, and opens the gate. Git ignores
+// the gate's files, so that they are not edits of the user.
 func (a program) isStopped(t *testing.T, p *lab.Project) {
 	t.Helper()
 	p.Write("src/.gitignore", "/.gitignore\n/at-one\n/go-one\n")

@@ -13,29 +13,29 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// believed wants a record without a word of doubt: each contract was witnessed.
+// believed checks that the record has no doubts: each contract has a witness.
 func believed(p *lab.Project, r audit.Record) {
 	p.Helper()
 	if len(r.Missing)+len(r.Notes) > 0 {
-		p.Errorf("notes %q, missing %q", r.Notes, r.Missing)
+		p.Errorf("got notes %q, missing %q", r.Notes, r.Missing)
 	}
 	for _, c := range r.Contracts {
 		if c.Is != "verified" || c.Unread || c.Witness == "" {
-			p.Errorf("%s is %s (%s), witnessed by %q (unread: %v)", c.ID, c.Is, c.Why, c.Witness, c.Unread)
+			p.Errorf("got %s as %s (%s), witnessed by %q (unread: %v)", c.ID, c.Is, c.Why, c.Witness, c.Unread)
 		}
 	}
 }
 
-// strong wants each test to have noticed other answers, as far as there was time.
+// strong checks that each test detected altered responses, as far as time allowed.
 func strong(p *lab.Project, r audit.Record) {
 	p.Helper()
 	if !strings.HasPrefix(r.Strength, "shown for ") {
-		p.Errorf("strength %q", r.Strength)
+		p.Errorf("got strength %q", r.Strength)
 	}
 }
 
-// audited is the audit record of an iteration, which has to fit the schema, and
-// whose hashes have to be those of the files that it names.
+// audited returns the audit record of an iteration. It checks the record against the schema, and
+// its hashes against the named files.
 func audited(p *lab.Project, phase, step int) audit.Record {
 	p.Helper()
 	paths := state.NewProject(p.Dir, "src", ".abl/tests")
@@ -48,11 +48,11 @@ func audited(p *lab.Project, phase, step int) audit.Record {
 		p.Fatal(err)
 	}
 	for _, wrong := range audittest.Violations(schema, []byte(p.Read(paths.Rel(audit.Path(paths, phase, step))))) {
-		p.Errorf("the record: %s", wrong)
+		p.Errorf("invalid record: %s", wrong)
 	}
 	same := func(path, want string) {
 		if sum := sha256.Sum256([]byte(p.Read(path))); hex.EncodeToString(sum[:]) != want {
-			p.Errorf("the hash of %s is not that in the record", path)
+			p.Errorf("the hash of %s differs from the record", path)
 		}
 	}
 	for _, s := range r.Specs {
@@ -60,7 +60,7 @@ func audited(p *lab.Project, phase, step int) audit.Record {
 	}
 	proven := func(of string, b *audit.Proof) {
 		if b == nil || b.Failed != "" || b.Held != b.Checks || b.Checks < 10 || !strings.HasPrefix(b.Image, "sha256:") {
-			p.Errorf("the proof of %s: %+v", of, b)
+			p.Errorf("got proof of %s: %+v", of, b)
 			return
 		}
 		same(b.File.Path, b.File.SHA256)
@@ -81,60 +81,69 @@ func audited(p *lab.Project, phase, step int) audit.Record {
 	return r
 }
 
-// isAudited wants the record of a step that passed to say all that it stands on.
+// isAudited checks that the record of a passing step contains all its evidence.
 func isAudited(p *lab.Project, phase, step int) {
 	p.Helper()
 	r := audited(p, phase, step)
 	var names []string
 	for _, run := range r.Replays {
-		if !strings.HasPrefix(run.Name, "altered-") { // those need a witness
+		if !strings.HasPrefix(run.Name, "altered-") { // altered responses need a witness
 			names = append(names, run.Name)
 		}
 	}
 	if got := strings.Join(names, ", "); got != "app-1, no app, empty, 500" {
-		p.Errorf("replays %s", got)
+		p.Errorf("got replays %s", got)
 	}
 	for dir, want := range map[string]string{"src": r.Commits.Source, ".abl/tests": r.Commits.Tests} {
 		if got := p.Git(dir, "rev-parse", r.Commits.Tag); got != want || r.Commits.Tag == "" {
-			p.Errorf("%s: the tag %q names %s, the record says %s", dir, r.Commits.Tag, got, want)
+			p.Errorf("%s: tag %q: got %s, want %s as in the record", dir, r.Commits.Tag, got, want)
 		}
 	}
-	if c := r.Contracts[0]; r.Verdict != "pass" || r.Status != "passed" || r.Evidence != "required" || c.Result != "pass" || c.By != "replay" || c.Is != "verified" {
-		p.Errorf("verdict %s, status %s, %+v", r.Verdict, r.Status, c)
+	if c := r.Contracts[0]; r.Verdict != "pass" || r.Status != "passed" || r.Evidence != "required" ||
+		c.Result != "pass" || c.By != "replay" || c.Is != "verified" {
+		p.Errorf("got verdict %s, status %s, %+v", r.Verdict, r.Status, c)
 	}
 	if len(r.Calls) != 2 || r.Calls[1].Verdict != "pass" || filepath.Base(r.Calls[1].Report) == "." {
-		p.Errorf("calls %+v", r.Calls)
+		p.Errorf("got calls %+v", r.Calls)
 	}
 }
 
-// isRegressionAudited wants what broke, and what held, of a phase before.
+// isRegressionAudited checks which contracts of an earlier phase the record lists as broken and
+// as verified.
 func isRegressionAudited(p *lab.Project) {
 	p.Helper()
-	broke, mended := audited(p, 2, 1), audited(p, 2, 2)
-	if c := broke.Contracts[0]; broke.Verdict != "fail" || !broke.ByReplay || c.ID != "P1.C1" || c.Result != "fail" || c.By != "replay" || c.Observed != "nothing" {
-		p.Errorf("what broke: %s, %+v", broke.Verdict, c)
+	broke, fixed := audited(p, 2, 1), audited(p, 2, 2)
+	if c := broke.Contracts[0]; broke.Verdict != "fail" || !broke.ByReplay || c.ID != "P1.C1" ||
+		c.Result != "fail" || c.By != "replay" || c.Observed != "nothing" {
+		p.Errorf("broken phase: got %s, %+v", broke.Verdict, c)
 	}
 	if c := broke.Contracts[1]; c.ID != "P2.C1" || c.Result != "unknown" {
-		p.Errorf("what nobody tested: %+v", c)
+		p.Errorf("untested contracts: got %+v", c)
 	}
-	if e := mended.Earlier; mended.Verdict != "pass" || len(e) != 1 || e[0].Suite != "phase1/passed" || e[0].Is != "verified" {
-		p.Errorf("what held: %s, %+v", mended.Verdict, e)
+	if e := fixed.Earlier; fixed.Verdict != "pass" || len(e) != 1 || e[0].Suite != "phase1/passed" ||
+		e[0].Is != "verified" {
+		p.Errorf("fixed phase: got %s, %+v", fixed.Verdict, e)
 	}
-	if run := mended.Replays[0]; run.Name != "phase1-app-1" || run.Commit != p.Git(".abl/tests", "rev-parse", "phase1/passed") {
-		p.Errorf("the first replay: %+v", run)
+	if run := fixed.Replays[0]; run.Name != "phase1-app-1" ||
+		run.Commit != p.Git(".abl/tests", "rev-parse", "phase1/passed") {
+		p.Errorf("first replay: got %+v", run)
 	}
 }
 
-// isReported wants the record of a pass in every format.
+// isReported checks the record of a pass in every format.
 func isReported(p *lab.Project, page string) {
 	p.Helper()
-	wants(p, "the JUnit file", p.Read("junit.xml"), `tests="1" failures="0" errors="0" skipped="0"`, `<testcase name="P1.C1 GET / → 200 with the text ok" classname="phase1" time="`,
+	wants(p, "the JUnit file", p.Read("junit.xml"), `tests="1" failures="0" errors="0" skipped="0"`,
+		`<testcase name="P1.C1 GET / → 200 with the text ok" classname="phase1" time="`,
 		"not ok, as it should be, against: stopped app, fake app (empty 200), fake app (500)", `name="commit.source" value="`+p.Git("src", "rev-parse", "HEAD"))
 	data, err := os.ReadFile(page)
 	if err != nil {
 		p.Fatal(err)
 	}
-	wants(p, "the summary", string(data), "### abl phase 1: <code>Answer</code>", "**pass** in step-1", "<code>GET / → 200 with the text ok</code> | pass |", "cost: ", "tokens: ", "time of calls and replays: ", "changed in the source: 2 files")
-	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, "step-1: PASS", "phase1/passed", "4 replays by abl: app, stopped app, fake app (empty 200), fake app (500)", "containers held")
-	wants(p, "abl spec list", p.Must(0, "spec", "list", "--json").Stdout, `{"phase":1,"result":"pass","by":"replay","is":"verified","step":1}`)
+	wants(p, "the summary", string(data), "### abl phase 1: <code>Answer</code>", "**pass** in step-1",
+		"<code>GET / → 200 with the text ok</code> | pass |", "cost: ", "tokens: ", "time of calls and replays: ", "changed in the source: 2 files")
+	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, "step-1: PASS", "phase1/passed",
+		"4 replays by abl: app, stopped app, fake app (empty 200), fake app (500)", "containers held")
+	wants(p, "abl spec list", p.Must(0, "spec", "list", "--json").Stdout,
+		`{"phase":1,"result":"pass","by":"replay","is":"verified","step":1}`)
 }

@@ -9,8 +9,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// The app cannot reach its Verifier, and nobody can reach the app but its Verifier. What a role
-// and an app can do else is e2e/hostile's (TestMountsHold, TestNetworksHold, TestAppHolds).
+// The app cannot reach its Verifier, and only the Verifier can reach the app. e2e/hostile has the
+// other attacks of roles and apps (TestMountsHold, TestNetworksHold, TestAppHolds).
 func TestBoundaryOfTheApp(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, nodeApp, builds(hasApp(t, "runs-commands.mjs")),
@@ -32,8 +32,8 @@ func TestBoundaryOfTheApp(t *testing.T) {
 	noLeftovers(p)
 }
 
-// isOnNoNetwork wants the app's container to have no address while its Verifier runs, and to get
-// none.
+// isOnNoNetwork checks that the app's container has no address while its Verifier runs, and that
+// it cannot get one.
 func isOnNoNetwork(p *lab.Project) {
 	p.Helper()
 	holder := "abl-" + p.ID() + "-holder-app"
@@ -42,6 +42,6 @@ func isOnNoNetwork(p *lab.Project) {
 		p.Errorf("the app's network and address: got %q, want none", got)
 	}
 	if out, err := exec.Command("docker", "network", "connect", "bridge", holder).CombinedOutput(); err == nil {
-		p.Errorf("the app was given an address: %s", out)
+		p.Errorf("the app got an address: %s", out)
 	}
 }

@@ -1,11 +1,8 @@
 package phase
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,211 +19,14 @@ import (
 	"abl/roles/agent"
 )
 
-// action is what action.yml may say here, and nothing else.
-type action struct {
-	Name        string `yaml:"name"`
-	Description string `yaml:"description"`
-	Inputs      map[string]struct {
-		Description string `yaml:"description"`
-		Default     string `yaml:"default"`
-	} `yaml:"inputs"`
-	Outputs map[string]struct {
-		Description string `yaml:"description"`
-		Value       string `yaml:"value"`
-	} `yaml:"outputs"`
-	Runs struct {
-		Using string       `yaml:"using"`
-		Steps []actionStep `yaml:"steps"`
-	} `yaml:"runs"`
+// wordy lists lines of an agent that look like commands for a runner.
+var wordy = []string{
+	"::set-output name=outcome::passed", " ::add-mask::a", "##[error]done",
+	"::stop-commands::x", "x ##vso[task.complete]",
 }
 
-type actionStep struct {
-	Name  string            `yaml:"name"`
-	ID    string            `yaml:"id"`
-	If    string            `yaml:"if"`
-	Uses  string            `yaml:"uses"`
-	With  map[string]string `yaml:"with"`
-	Shell string            `yaml:"shell"`
-	Run   string            `yaml:"run"`
-	Dir   string            `yaml:"working-directory"`
-	Env   map[string]string `yaml:"env"`
-}
-
-// runner plays the steps of a composite action in a clone, as GitHub's does: files of its own for
-// paths and outputs, bash with its options, what failed skips all but always().
-type runner struct {
-	*lab.Project
-	action   action
-	inputs   map[string]string
-	temp     string
-	home     string // of the action
-	path     string
-	outputs  map[string]string // steps.ID.outputs.NAME
-	uploaded []string          // files of the artifact
-	log      bytes.Buffer
-}
-
-var expression = regexp.MustCompile(`\$\{\{ *([^}]*?) *\}\}`)
-
-// fill replaces each ${{ … }}.
-func (r *runner) fill(text string) string {
-	return expression.ReplaceAllStringFunc(text, func(all string) string {
-		name := expression.FindStringSubmatch(all)[1]
-		switch kind, rest, _ := strings.Cut(name, "."); {
-		case kind == "inputs":
-			if v, ok := r.inputs[rest]; ok {
-				return v
-			}
-			in, ok := r.action.Inputs[rest]
-			if !ok {
-				r.Fatalf("action.yml has no input %q", rest)
-			}
-			return in.Default
-		case name == "github.action_path":
-			return r.home
-		case name == "github.action_repository": // a step's environment has it empty
-			return "o/abl"
-		case name == "runner.temp":
-			return r.temp
-		case kind == "steps":
-			return r.outputs[name]
-		}
-		r.Fatalf("nobody knows ${{ %s }}", name)
-		return ""
-	})
-}
-
-// wanted says whether a step is played.
-func (r *runner) wanted(s actionStep, failed bool) bool {
-	switch s.If {
-	case "":
-		return !failed
-	case "always()":
-		return true
-	case "inputs.version == ''":
-		return !failed && r.fill("${{ inputs.version }}") == ""
-	}
-	r.Fatalf("%s: nobody knows if: %s", s.Name, s.If)
-	return false
-}
-
-// play runs all steps and returns what the job would end with.
-func (r *runner) play() (code int) {
-	r.Helper()
-	for i, s := range r.action.Runs.Steps {
-		if !r.wanted(s, code != 0) {
-			continue
-		}
-		if s.Uses != "" {
-			r.use(s)
-			continue
-		}
-		if s.Shell != "bash" {
-			r.Fatalf("%s: a step of a composite action names its shell, got %q", s.Name, s.Shell)
-		}
-		if c := r.run(s, fmt.Sprintf("%s/step%d", r.temp, i)); c != 0 && code == 0 {
-			code = c
-		}
-	}
-	return code
-}
-
-// use stands in for an action of others by what its page says that it does.
-func (r *runner) use(s actionStep) {
-	switch name, _, _ := strings.Cut(s.Uses, "@"); name {
-	case "actions/setup-go":
-		if _, err := os.Stat(r.fill(s.With["go-version-file"])); err != nil {
-			r.Error(err)
-		}
-	case "actions/upload-artifact":
-		r.uploaded = nil
-		for place := range strings.Lines(r.fill(s.With["path"])) {
-			place = strings.TrimSpace(place)
-			if !filepath.IsAbs(place) {
-				place = filepath.Join(r.Dir, place)
-			}
-			_ = filepath.WalkDir(place, func(path string, d os.DirEntry, err error) error {
-				if err == nil && !d.IsDir() && (s.With["include-hidden-files"] == "true" || !strings.Contains(path, "/.")) {
-					r.uploaded = append(r.uploaded, path)
-				}
-				return nil
-			})
-		}
-	default:
-		r.Fatalf("nobody stands in for %s", s.Uses)
-	}
-}
-
-func (r *runner) run(s actionStep, file string) int {
-	r.Helper()
-	for name, text := range map[string]string{".sh": s.Run, ".path": "", ".out": ""} {
-		if err := os.WriteFile(file+name, []byte(text), 0o644); err != nil {
-			r.Fatal(err)
-		}
-	}
-	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", file+".sh")
-	cmd.Dir = filepath.Join(r.Dir, r.fill(s.Dir))
-	cmd.Env = append(r.Cmd().Environ(), "PATH="+r.path, "GITHUB_ACTIONS=true", "GITHUB_ACTION_PATH="+r.home, "RUNNER_TEMP="+r.temp,
-		"GITHUB_PATH="+file+".path", "GITHUB_OUTPUT="+file+".out", "GITHUB_STEP_SUMMARY="+r.temp+"/summary.md",
-		"GITHUB_SERVER_URL=file://"+r.temp+"/server", "GITHUB_ACTION_REPOSITORY=")
-	for name, value := range s.Env {
-		cmd.Env = append(cmd.Env, name+"="+r.fill(value))
-	}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	r.Logf("%s (%v)\n%s", s.Name, err, out.String())
-	r.log.Write(out.Bytes())
-	if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) {
-		r.Fatal(err)
-	}
-	if more, _ := os.ReadFile(file + ".path"); len(more) > 0 {
-		r.path = strings.TrimSpace(string(more)) + ":" + r.path
-	}
-	data, _ := os.ReadFile(file + ".out")
-	for line := range strings.Lines(string(data)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		r.outputs["steps."+s.ID+".outputs."+name] = value
-	}
-	return cmd.ProcessState.ExitCode()
-}
-
-// output is what the action hands on.
-func (r *runner) output(name string) string { return r.fill(r.action.Outputs[name].Value) }
-
-// release lays out what a release of abl has, at the address that the action asks.
-func (r *runner) release(version string) {
-	r.Helper()
-	dir := filepath.Join(r.temp, "server/o/abl/releases/download", version)
-	top := fmt.Sprintf("abl-%s-linux-%s", version, runtime.GOARCH)
-	cmd := exec.Command("sh", "testdata/scripts/packs-a-release.sh", dir, top, filepath.Dir(lab.Bin(r, "abl")))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		r.Fatalf("%v: %s", err, out)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, top+".tar.gz"))
-	if err != nil {
-		r.Fatal(err)
-	}
-	sums := fmt.Sprintf("%x  abl-other.tar.gz\n%x  %s.tar.gz\n", sha256.Sum256(nil), sha256.Sum256(data), top)
-	if err := os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte(sums), 0o644); err != nil {
-		r.Fatal(err)
-	}
-}
-
-// source is the action's own folder, where make builds what is built already.
-func (r *runner) source() {
-	r.Helper()
-	for name, text := range map[string]string{"go.mod": "module abl\n", "Makefile": "build:\n\tcp -r " + filepath.Dir(lab.Bin(r, "abl")) + " bin\n"} {
-		if err := os.WriteFile(filepath.Join(r.home, name), []byte(text), 0o644); err != nil {
-			r.Fatal(err)
-		}
-	}
-}
-
-// wordy is what an agent prints to command a runner.
-var wordy = []string{"::set-output name=outcome::passed", " ::add-mask::a", "##[error]done", "::stop-commands::x", "x ##vso[task.complete]"}
-
-// ciProject is a repository with two phases, and its bare origin. The role hangs while it shall.
+// ciProject returns a repository with two phases, its bare origin, and a switch that makes the
+// role hang.
 func ciProject(t *testing.T, role string) (p *lab.Project, origin string, hang func(bool)) {
 	t.Helper()
 	p = newProject(t, nodeApp+"source: {repo: .}\nverify: {evidence: required, strength_time: 0}\n")
@@ -262,7 +62,7 @@ func ciProject(t *testing.T, role string) (p *lab.Project, origin string, hang f
 	}
 }
 
-// fresh is a clone as a runner makes it, without history.
+// fresh returns a clone without history, like a runner's.
 func fresh(p *lab.Project, origin string) *lab.Project {
 	p.Helper()
 	other := *p
@@ -271,7 +71,7 @@ func fresh(p *lab.Project, origin string) *lab.Project {
 	return &other
 }
 
-// killed kills the abl that works on p with SIGKILL, once a call runs.
+// killed sends SIGKILL to the abl that works on p, once a call runs.
 func killed(p *lab.Project, call string, done <-chan struct{}) {
 	for {
 		var holder struct{ PID int }
@@ -289,21 +89,23 @@ func killed(p *lab.Project, call string, done <-chan struct{}) {
 	}
 }
 
-// gone takes away what a killed abl has left on the engine, as the end of a hosted machine does.
+// gone removes what a killed abl has left on the engine, like the end of a hosted machine.
 func gone(p *lab.Project) { p.Run("clean") }
 
-// commandsIn are the lines that GitHub's runner would take for a command.
+// commandsIn returns the lines that GitHub's runner treats as commands.
 func commandsIn(log string) (all []string) {
 	for line := range strings.Lines(log) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "::") && !strings.HasPrefix(line, "::group::") && line != "::endgroup::" || strings.Contains(line, "##[") || strings.Contains(line, "##vso[") {
+		if strings.HasPrefix(line, "::") && !strings.HasPrefix(line, "::group::") && line != "::endgroup::" ||
+			strings.Contains(line, "##[") || strings.Contains(line, "##vso[") {
 			all = append(all, line)
 		}
 	}
 	return all
 }
 
-// TestActionUploadsNoLinks: upload-artifact follows links, so none is left for it.
+// TestActionUploadsNoLinks checks that the action removes links, because upload-artifact follows
+// them.
 func TestActionUploadsNoLinks(t *testing.T) {
 	data, err := os.ReadFile("../../action.yml")
 	var a action
@@ -325,7 +127,7 @@ func TestActionUploadsNoLinks(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	out, err := exec.Command("find", "-L", temp, "!", "-type", "d", "-printf", "%P\n").CombinedOutput() // as the upload looks
+	out, err := exec.Command("find", "-L", temp, "!", "-type", "d", "-printf", "%P\n").CombinedOutput() // like the upload
 	got := strings.Fields(string(out))
 	slices.Sort(got)
 	want := []string{"abl/logs/calls/p1-build-1.1/outcome.json", "abl/logs/calls/p1-build-1.1/stdout"}
@@ -337,8 +139,8 @@ func TestActionUploadsNoLinks(t *testing.T) {
 	}
 }
 
-// TestAction plays action.yml twice, with a kill in the first run: the second goes on from what
-// the first has pushed.
+// TestAction runs action.yml twice and kills the first run. The second run continues from the
+// commits that the first one has pushed.
 func TestAction(t *testing.T) {
 	lab.Long(t)
 	p, origin, hang := ciProject(t, "verifier")
@@ -347,7 +149,14 @@ func TestAction(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := func(inputs map[string]string) *runner {
-		r := &runner{Project: fresh(p, origin), inputs: inputs, temp: t.TempDir(), home: t.TempDir(), path: os.Getenv("PATH"), outputs: map[string]string{}}
+		r := &runner{
+			Project: fresh(p, origin),
+			inputs:  inputs,
+			temp:    t.TempDir(),
+			home:    t.TempDir(),
+			path:    os.Getenv("PATH"),
+			outputs: map[string]string{},
+		}
 		if err := yamlfile.Decode("action.yml", data, &r.action); err != nil {
 			t.Fatal(err)
 		}
@@ -372,14 +181,18 @@ func TestAction(t *testing.T) {
 	if code := second.play(); code != 0 {
 		t.Fatalf("the second run: got exit %d, want 0", code)
 	}
-	for name, want := range map[string]string{"outcome": "passed", "cost_usd": "unknown", "report": second.temp + "/abl/page.html"} {
+	for name, want := range map[string]string{
+		"outcome":  "passed",
+		"cost_usd": "unknown",
+		"report":   second.temp + "/abl/page.html",
+	} {
 		if got := second.output(name); got != want {
 			t.Errorf("output %s: got %q, want %q", name, got, want)
 		}
 	}
-	wentOn(second.Project, origin, built)
+	continued(second.Project, origin, built)
 	if got := append(commandsIn(first.log.String()), commandsIn(second.log.String())...); len(got) > 0 {
-		t.Errorf("commands that the runner obeys: got %q, want none", got)
+		t.Errorf("commands for the runner: got %q, want none", got)
 	}
 	lacks(t, "the artifact of a killed run", strings.Join(first.uploaded, "\n"), "/p1-verify-1.1/")
 	wants(t, "the artifact of a killed run", strings.Join(first.uploaded, "\n"), "/p1-build-1.1/stdout")
@@ -398,9 +211,11 @@ func TestAction(t *testing.T) {
 		}
 	}
 	files := strings.Join(second.uploaded, "\n")
-	wants(t, "the artifact", files, "/abl/junit.xml", "/abl/page.html", "/abl/reports/phase2/step-1.json", "/abl/logs/tokens.csv", "/stdout")
+	wants(t, "the artifact", files, "/abl/junit.xml", "/abl/page.html", "/abl/reports/phase2/step-1.json",
+		"/abl/logs/tokens.csv", "/stdout")
 	summary, _ := os.ReadFile(filepath.Join(second.temp, "summary.md"))
-	wants(t, "the summary", string(summary), "### abl phase 1", "### abl phase 2", "cost: ", "page.html", "| contract | says | step-1 | why |")
+	wants(t, "the summary", string(summary), "### abl phase 1", "### abl phase 2", "cost: ", "page.html",
+		"| contract | says | step-1 | why |")
 	junit, _ := os.ReadFile(filepath.Join(second.temp, "abl/junit.xml"))
 	wants(t, "JUnit", string(junit), `<testsuite name="abl phase 1: One" `, `<testsuite name="abl phase 2: Two" `)
 	lacks(t, "JUnit", string(junit), "<failure", "<error")
@@ -410,7 +225,8 @@ func TestAction(t *testing.T) {
 		bad := job(map[string]string{"version": "v1.2.3"})
 		bad.release("v1.2.3")
 		sums := filepath.Join(bad.temp, "server/o/abl/releases/download/v1.2.3/SHA256SUMS")
-		if err := os.WriteFile(sums, []byte(strings.Repeat("0", 64)+"  abl-v1.2.3-linux-"+runtime.GOARCH+".tar.gz\n"), 0o644); err != nil {
+		if err := os.WriteFile(sums, []byte(strings.Repeat("0", 64)+"  abl-v1.2.3-linux-"+runtime.GOARCH+".tar.gz\n"),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		if code := bad.play(); code == 0 || strings.Contains(bad.log.String(), "phase 1") {
@@ -419,9 +235,9 @@ func TestAction(t *testing.T) {
 	})
 }
 
-// wentOn wants a job to have gone on from a commit that was pushed, and to have pushed two phases
-// that passed, by one call of each role.
-func wentOn(p *lab.Project, origin, built string) {
+// continued checks that a job continued from a pushed commit, and pushed two passing phases with
+// one call of each role.
+func continued(p *lab.Project, origin, built string) {
 	p.Helper()
 	var all []string
 	for _, row := range p.Ledger() {
@@ -437,7 +253,7 @@ func wentOn(p *lab.Project, origin, built string) {
 	wants(p, "a third job", later.Must(0, "status").Stdout, "1      passed", "2      passed")
 }
 
-// TestDocsCI runs the shell pipeline of docs/ci.md likewise.
+// TestDocsCI runs the shell pipeline of docs/ci.md in the same way.
 func TestDocsCI(t *testing.T) {
 	lab.Long(t)
 	p, origin, hang := ciProject(t, "builder")
@@ -455,7 +271,8 @@ func TestDocsCI(t *testing.T) {
 		defer close(over)
 		for _, name := range []string{"pipeline", "always"} {
 			cmd := exec.Command("sh", "-c", blocks[name])
-			cmd.Dir, cmd.Env = at.Dir, append(at.Cmd().Environ(), "PATH="+filepath.Dir(lab.Bin(t, "abl"))+":"+os.Getenv("PATH"), "ABL_OFFLINE=true", "ABL_NOTIFY_COMMAND=cat >>"+heard)
+			cmd.Dir, cmd.Env = at.Dir, append(at.Cmd().Environ(),
+				"PATH="+filepath.Dir(lab.Bin(t, "abl"))+":"+os.Getenv("PATH"), "ABL_OFFLINE=true", "ABL_NOTIFY_COMMAND=cat >>"+heard)
 			if name == "pipeline" && dies {
 				go killed(at, "p1-build-1.1", over)
 			}
@@ -480,10 +297,10 @@ func TestDocsCI(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("the second run: got exit %d, want 0", code)
 	}
-	wentOn(second, origin, built)
+	continued(second, origin, built)
 	noLeftovers(second)
 	got, _ := os.ReadFile(heard)
 	if n := strings.Count(string(got), `{"event":"passed"`); n != 2 || strings.Count(string(got), "\n") != 2 {
-		t.Errorf("events that the notify command got: got %s, want two of passed", got)
+		t.Errorf("events of the notify command: got %s, want two of passed", got)
 	}
 }

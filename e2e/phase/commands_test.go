@@ -6,8 +6,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// Without an app section the app's container starts idle, and a declared
-// command that stays starts the system.
+// Without an app section the app's container starts idle, and a declared background command
+// starts the system.
 func TestBackgroundCommandStartsTheSystem(t *testing.T) {
 	p := newProject(t, `
 verifier_commands:
@@ -28,15 +28,16 @@ verifier_commands:
 	noLeftovers(p)
 }
 
-// Commands of the Verifier run beside the app, by name. It gets their exit code,
-// and their output only where the configuration says so.
+// The Verifier calls declared commands by name, and they run next to the app. It gets their exit
+// codes, and their output only if the configuration permits.
 func TestDeclaredCommands(t *testing.T) {
 	p := newProject(t, lab.File(t, "declared-commands.yaml"),
 		builds(hasApp(t, "counts-requests.mjs"),
 			must(4, "abl-cmd health_check"), must(2, "abl-cmd query"), must(2, "abl-cmd restart"),
 			must(0, "abl-cmd get-spec 1"), must(0, "abl-cmd list"), must(1, "abl-cmd check")),
 		verifies(
-			must(0, "abl-cmd list"), must(0, "abl-cmd get-spec 1"), must(2, "abl-cmd get-spec 2"), must(2, "abl-cmd get-spec ../x"),
+			must(0, "abl-cmd list"), must(0, "abl-cmd get-spec 1"), must(2, "abl-cmd get-spec 2"), must(2,
+				"abl-cmd get-spec ../x"),
 			must(2, "abl-cmd nothing"), must(2, "abl-cmd query extra"), must(2, "abl-cmd health_check"),
 			must(5, "abl-cmd secret"), must(6, "echo FROM-STDIN | abl-cmd query"),
 			must(0, "abl-cmd long > /tmp/long"), must(0, "wc -c < /tmp/long"), must(124, "abl-cmd slow"),
@@ -47,7 +48,8 @@ func TestDeclaredCommands(t *testing.T) {
 	p.Must(0, "phase", "1")
 
 	built := printed(p, "p1-build-1.1")
-	wants(t, "the Builder's call", built, "BUILDERS-OUTPUT", "# Phase 1: Answer", "health_check", "missing: the run report of this call")
+	wants(t, "the Builder's call", built, "BUILDERS-OUTPUT", "# Phase 1: Answer", "health_check",
+		"missing: the run report of this call")
 	lacks(t, "the Builder's list", built, "hidden output")
 
 	out := printed(p, "p1-verify-1.1")
@@ -59,6 +61,7 @@ func TestDeclaredCommands(t *testing.T) {
 	in := p.Read(".abl/logs/calls/p1-verify-1.1/in/commands.json")
 	wants(t, "commands.json of the Verifier", in, "hidden output")
 	lacks(t, "commands.json of the Verifier", in, "HIDDEN-OUTPUT", "cat server.mjs")
-	wants(t, "the app's log", p.Read(".abl/logs/calls/p1-verify-1.1/app/app.log"), "HIDDEN-OUTPUT", "secret ended with exit code 5")
+	wants(t, "the app's log", p.Read(".abl/logs/calls/p1-verify-1.1/app/app.log"), "HIDDEN-OUTPUT",
+		"secret ended with exit code 5")
 	noLeftovers(p)
 }

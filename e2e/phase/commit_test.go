@@ -17,8 +17,7 @@ import (
 	"abl/roles"
 )
 
-// commits is a project of code-commit whose model answers with one file, again
-// and again.
+// commits returns a project of code-commit whose model always responds with one file.
 func commits(t *testing.T, build string) *lab.Project {
 	t.Helper()
 	lab.Engine(t)
@@ -50,23 +49,25 @@ func commits(t *testing.T, build string) *lab.Project {
 	return p
 }
 
-// A build in a container comes to a host of network.allow, and to no other one; what it missed the person is told, with the
-// line to add. Its box is proven from both sides, as a Builder's is.
+// A build in a container reaches the hosts of network.allow and no other. abl reports each
+// refused host, with the line to add. The container is proven from both sides, like that of a
+// Builder.
 func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
 	p := commits(t, "")
 	r := openRegistry(t, p, documentation)
 	p.Write("build.sh", strings.Replace(lab.File(t, "steps/builds-by-the-registry.sh"), "ADDRESS/", r.ip+"/", 1))
 	p.Write(".npmrc", "registry=https://registry.example/\nfetch-retries=0\n")
 	p.Write(".abl/ca.pem", string(r.cert))
-	p.Write(".abl/config.yaml", fmt.Sprintf("version: 1\nlimits: {memory: 1g}\nnetwork: {allow: [registry.example], egress: %s, ca_cert: .abl/ca.pem}\n", r.network))
+	p.Write(".abl/config.yaml", fmt.Sprintf("version: 1\nlimits: {memory: 1g}\nnetwork: {allow: [registry.example], egress: %s, ca_cert: .abl/ca.pem}\n",
+		r.network))
 
 	run := p.Must(0, "code-commit", "--build-on", "container", "--json")
-	wants(t, "what is told", run.Stderr,
+	wants(t, "the output", run.Stderr,
 		"it reaches registry.example:443 and nothing else", "build | tiny indeed", "build | refused", "build | 0\n",
 		"the gateway refused other.example:443, 2 times", "add to .abl/config.yaml: network: {allow: [other.example:443]}")
 	wants(t, "the document", run.Stdout, `"notes":["the gateway refused other.example:443, 2 times"`)
-	wants(t, "what the registry was asked", r.asked(), "GET registry.example/tiny\n")
-	lacks(t, "what the registry was asked", r.asked(), "nowhere", "direct")
+	wants(t, "the registry's log", r.asked(), "GET registry.example/tiny\n")
+	lacks(t, "the registry's log", r.asked(), "nowhere", "direct")
 	logs, err := filepath.Glob(filepath.Join(p.Dir, "logs/2*/1-boundary.json"))
 	if err != nil || len(logs) != 1 {
 		t.Fatalf("proofs: got %q, %v, want one", logs, err)
@@ -96,9 +97,9 @@ func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// abl clean knows what a code-commit that was killed has left: files that were
-// changed by half, and what its build stood on.
-func TestCleanAfterACommitThatWasKilled(t *testing.T) {
+// abl clean removes the remains of a killed code-commit: half of the changed files, and the files
+// of its build.
+func TestCleanAfterKilledCommit(t *testing.T) {
 	p := commits(t, "sleep 1000\n")
 	key := p.Env
 	p.Env = append(key[:len(key):len(key)], "ABL_FAILPOINTS=treeedit.step=1*off->kill")
@@ -107,8 +108,8 @@ func TestCleanAfterACommitThatWasKilled(t *testing.T) {
 	}
 	p.Env = key
 	r := p.Must(0, "clean")
-	wants(t, "what clean says", r.Stderr, "an earlier run was killed while it changed files; they are as they were before: a.txt")
-	wants(t, "what clean says", r.Stdout, "nothing was left")
+	wants(t, "the output of abl clean", r.Stderr, "an earlier run was killed while it changed files; they are as they were before: a.txt")
+	wants(t, "the output of abl clean", r.Stdout, "nothing was left")
 	if p.Read("a.txt") != "hi\n" || p.Exists("new") || p.Exists("agent-config/.apply") {
 		t.Errorf("a.txt: got %q, want hi, and no other file of the change", p.Read("a.txt"))
 	}
@@ -117,9 +118,9 @@ func TestCleanAfterACommitThatWasKilled(t *testing.T) {
 		t.Fatalf("got exit %d, want a kill while the build has its files: %s", r.Code, r.Stderr)
 	}
 	p.Env = key
-	wants(t, "what clean says", p.Must(0, "clean").Stdout, "removed abl-cc", "-build-1\n")
+	wants(t, "the output of abl clean", p.Must(0, "clean").Stdout, "removed abl-cc", "-build-1\n")
 	if p.Exists("agent-config/.build") || p.Read("a.txt") != "bye\n" {
 		t.Errorf("a.txt after abl clean: got %q, want bye, and no agent-config/.build", p.Read("a.txt"))
 	}
-	wants(t, "what clean says", p.Must(0, "clean").Stdout, "nothing was left")
+	wants(t, "the output of abl clean", p.Must(0, "clean").Stdout, "nothing was left")
 }

@@ -9,19 +9,19 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// abl runs in a container that was handed the engine's socket: a phase passes when
-// the project is mounted at the path that it has on the engine's machine, and abl
-// says so when it is not.
+// abl runs in a container that has the engine's socket. A phase passes if the project is mounted
+// at the same path as on the engine's machine. Otherwise abl reports the mistake.
 func TestAblInAContainer(t *testing.T) {
 	lab.Long(t)
 	if os.Geteuid() != 0 {
-		t.Skip("the project would be root's afterwards")
+		t.Skip("the project would belong to root afterwards")
 	}
 	p := newProject(t, nodeApp+"verify: {evidence: off}\n", builds(write("server.mjs", server)), verifies())
 	bin := filepath.Dir(lab.Bin(p, "abl"))
 	image := toolsImage(p)
 	inside := func(at string) (code int, said string) {
-		cmd := exec.Command("docker", "run", "--rm", "--label", "abl.project=test-phase", "-u", "0:0", "--network", "host", "--uts", "host",
+		cmd := exec.Command("docker", "run", "--rm", "--label", "abl.project=test-phase", "-u", "0:0", "--network",
+			"host", "--uts", "host",
 			"-v", "/var/run/docker.sock:/var/run/docker.sock", "-v", bin+":/abl-bin:ro", "-e", "ABL_HELPER=/abl-bin/abl-cmd", "-e", "ABL_GATEWAY=/abl-bin/abl-gateway",
 			"-v", p.Dir+":"+at, "-w", at, "--entrypoint", "/abl-bin/abl", image, "phase", "1")
 		out, _ := cmd.CombinedOutput()
@@ -29,14 +29,14 @@ func TestAblInAContainer(t *testing.T) {
 	}
 	code, said := inside("/elsewhere")
 	if code != 7 {
-		t.Errorf("at another path: exit %d", code)
+		t.Errorf("at another path: got exit %d", code)
 	}
 	wants(t, "the error", said, "the engine does not see the project's files", "the very path")
 	if code, said := inside(p.Dir); code != 0 {
-		t.Errorf("at the same path: exit %d: %s", code, said)
+		t.Errorf("at the same path: got exit %d: %s", code, said)
 	}
 	if left, err := filepath.Glob(filepath.Join(p.Dir, ".abl", "nonce*")); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("got remains %v, error %v", left, err)
 	}
 	noLeftovers(p)
 }

@@ -12,8 +12,9 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// The app runs in a throw-away copy of the commit and of the dependencies that app.prepare made.
-// However the copy is made, the app sees the same, and the source and the dependencies stay.
+// The app runs in a temporary copy of the commit and of the dependencies that app.prepare made.
+// Each way to copy gives the app the same files, and the source and the dependencies stay
+// unchanged.
 func TestAppCopy(t *testing.T) {
 	lab.Long(t)
 	for _, how := range []string{"overlay", "tar"} {
@@ -21,7 +22,7 @@ func TestAppCopy(t *testing.T) {
 	}
 }
 
-// copyFiles and copyBytes are the size of the dependency folder, in files and bytes.
+// copyFiles and copyBytes are the size of the dependency folder.
 const (
 	copyFiles = 2_000
 	copyBytes = 30 << 20
@@ -39,7 +40,7 @@ func copyCase(t *testing.T, how string) {
 			run("ln -s kept.txt link"), run("mkdir -p deps/by-the-builder")),
 		verifies(run("curl -s http://app:3000/"), run("echo")))
 	r := p.Must(0, "phase", "1", "--json")
-	wants(t, "what the app sees", printed(p, "p1-verify-1.1"),
+	wants(t, "the app's view", printed(p, "p1-verify-1.1"),
 		fmt.Sprintf("ok 199 %d built and the app kept.txt executable git 0\n", copyBytes/copyFiles))
 	if got := p.Read("src/kept.txt"); got != "built" {
 		t.Errorf("kept.txt in the source: got %q, want built", got)
@@ -54,7 +55,8 @@ func copyCase(t *testing.T, how string) {
 		t.Errorf("changes in src: got %s, want none", got)
 	}
 	noLeftovers(p)
-	t.Logf("%s: from the start of the app's container to a ready app with %d files of %d MB: %v", how, copyFiles, copyBytes>>20, startOfApp(events(t, r)))
+	t.Logf("%s: from the start of the app's container to a ready app with %d files of %d MB: %v",
+		how, copyFiles, copyBytes>>20, startOfApp(events(t, r)))
 }
 
 func startOfApp(all []state.Event) string {

@@ -7,7 +7,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// A user's own agent plays the Builder. The ledger has the tokens of the usage line that it prints.
+// The user's own agent plays the Builder. The ledger has the token counts of the usage line that
+// it prints.
 func TestAgentOfOnesOwn(t *testing.T) {
 	p := newProject(t, nodeApp, verifies())
 	const agents = "agent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n"

@@ -14,7 +14,7 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// promptOf is what an agent was told by standard input.
+// promptOf returns the standard input of an agent.
 func promptOf(p *lab.Project, call string) string {
 	p.Helper()
 	return p.Read(".abl/logs/calls/" + call + "/in/prompt.md")
@@ -23,7 +23,7 @@ func promptOf(p *lab.Project, call string) string {
 func TestDemo(t *testing.T) {
 	lab.Engine(t)
 	p := lab.Demo(t)
-	if testing.Short() { // TestWitnessJudgesSuites is about what altered answers show
+	if testing.Short() { // TestWitnessJudgesSuites tests altered responses
 		p.Env = append(p.Env, "ABL_VERIFY_STRENGTH_TIME=0")
 	}
 	lock := filepath.Join(p.Dir, ".abl", "lock")
@@ -41,11 +41,12 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{`"verdict":"fail"`, `"verdict":"pass"`, `"text":"phase 1: passed"`} {
 		if !strings.Contains(r.Stdout, want) {
-			t.Errorf("the events lack %s", want)
+			t.Errorf("got no event %s", want)
 		}
 	}
 	all := events(t, r)
-	if last := all[len(all)-1]; len(of(all, state.Outcome)) != 1 || last.Kind != state.Outcome || *last.Exit != 0 || last.Phase != 2 {
+	if last := all[len(all)-1]; len(of(all, state.Outcome)) != 1 || last.Kind != state.Outcome ||
+		*last.Exit != 0 || last.Phase != 2 {
 		t.Errorf("got the outcomes %v and the last event %v, want one outcome, at the end", of(all, state.Outcome), last)
 	}
 	for dir, want := range map[string]string{
@@ -60,7 +61,7 @@ func TestDemo(t *testing.T) {
 		}
 		p.Git(dir, "fsck", "--strict")
 		if got := p.Git(dir, "tag"); got != "phase1/passed\nphase2/passed" {
-			t.Errorf("%s: got tags %q, want one a phase", dir, got)
+			t.Errorf("%s: got tags %q, want one per phase", dir, got)
 		}
 	}
 	failed := p.Git(".abl/tests", "show", "phase1/passed~1:failed_specs.md")
@@ -77,7 +78,7 @@ func TestDemo(t *testing.T) {
 		}
 	}
 	if n := strings.Count(p.Read(".abl/logs/tokens.csv"), "\n"); n != 7 {
-		t.Errorf("tokens.csv has %d lines, want a header and 6 rows", n)
+		t.Errorf("got %d lines in tokens.csv, want a header and 6 rows", n)
 	}
 	noLeftovers(p)
 	for _, r := range []audit.Record{audited(p, 1, 2), audited(p, 2, 1)} {
@@ -88,10 +89,11 @@ func TestDemo(t *testing.T) {
 	}
 	keepsProof(p)
 	page := p.Read(".abl/reports/phase1.html")
-	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250", "Exchange that the witness recorded<", "{&#34;status&#34;:&#34;ok&#34;}",
+	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250",
+		"Exchange that the witness recorded<", "{&#34;status&#34;:&#34;ok&#34;}",
 		`<span class="what path">store.mjs</span>`, "<ins>&#43;", "A restart loses the hits.", "Every check passed."} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page of phase 1 lacks %s", want)
+			t.Errorf("the page of phase 1 does not contain %s", want)
 		}
 	}
 	again := p.Must(0, "phase", "1")

@@ -10,7 +10,7 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// TestDocsGit runs the blocks of docs/git.md, one after the other, as the page says.
+// TestDocsGit runs the code blocks of docs/git.md in order.
 func TestDocsGit(t *testing.T) {
 	lab.Long(t)
 	page, err := os.ReadFile("../../docs/git.md")
@@ -25,13 +25,13 @@ func TestDocsGit(t *testing.T) {
 		"phase2.md":     "# Phase 2: Two\n\n## Contracts\n\n- GET /2 → 200 with the text ok\n",
 		"scenario.yaml": string(lab.Scenario(t, builds(run("date >>built.txt")), second)),
 		"gh":            "#!/bin/sh\ncat >\"$0.body\"\n",
-		"editor":        lab.File(t, "scripts/editor.sh"), // enters what the user writes
+		"editor":        lab.File(t, "scripts/editor.sh"), // enters the user's text
 	} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// The repository as it was before abl.
+	// The repository before abl.
 	if err := os.RemoveAll(filepath.Join(p.Dir, ".abl")); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,8 @@ func TestDocsGit(t *testing.T) {
 		}
 		cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
 		cmd.Dir = at.Dir
-		cmd.Env = append(at.Cmd().Environ(), "EDITOR="+bin+"/editor", "PATH="+bin+":"+filepath.Dir(at.Cmd().Path)+":"+os.Getenv("PATH"),
+		cmd.Env = append(at.Cmd().Environ(), "EDITOR="+bin+"/editor",
+			"PATH="+bin+":"+filepath.Dir(at.Cmd().Path)+":"+os.Getenv("PATH"),
 			"GIT_AUTHOR_NAME=P", "GIT_AUTHOR_EMAIL=p@example.com", "GIT_COMMITTER_NAME=P", "GIT_COMMITTER_EMAIL=p@example.com")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s\n%s", who, err, commands, out)
@@ -69,7 +70,7 @@ func TestDocsGit(t *testing.T) {
 		r := at.Must(0, "status")
 		wants(t, who, r.Stdout, "1      passed", "2      passed")
 		if n := len(at.Ledger()); n != 4 {
-			t.Errorf("calls of %s: got %d, want 4, 2 a phase", who, n)
+			t.Errorf("calls of %s: got %d, want 4, 2 per phase", who, n)
 		}
 		noLeftovers(at)
 	}

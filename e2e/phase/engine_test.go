@@ -12,8 +12,9 @@ import (
 	"abl/roles/agent"
 )
 
-// gate is a step that makes the file at-NAME in the workspace and waits for the file go-NAME. It is
-// one line, because the Gemini CLI prints only the name of the script that several lines become.
+// gate returns a step that creates the file at-NAME in the workspace and waits for the file
+// go-NAME. The command is one line, because the Gemini CLI prints only the name of the script
+// that several lines become.
 func gate(t *testing.T, name string) agent.Step {
 	t.Helper()
 	_, commands, _ := strings.Cut(lab.File(t, "steps/gate.sh"), "\n") // after the comment
@@ -21,10 +22,11 @@ func gate(t *testing.T, name string) agent.Step {
 	return run(strings.ReplaceAll(commands, "GATE", name))
 }
 
-// behind returns a project and the proxy of its engine. Its Builder waits at the gate "engine".
-func behind(t *testing.T) (*lab.Project, *lab.Proxy) {
+// behindProxy returns a project and the proxy of its engine. Its Builder waits at the gate
+// "engine".
+func behindProxy(t *testing.T) (*lab.Project, *lab.Proxy) {
 	t.Helper()
-	px := lab.NewProxy(t) // before the project, which is cleaned up through it
+	px := lab.NewProxy(t) // created before the project, whose cleanup uses it
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), gate(t, "engine")), verifies())
 	p.Env = append(p.Env, "DOCKER_HOST="+px.Host)
 	return p, px
@@ -43,12 +45,13 @@ func running(t *testing.T, p *lab.Project, filters ...string) []string {
 	return strings.Fields(string(ids))
 }
 
-// A call meets three troubles of the engine. First a user removes its container, then the engine is
-// away and its containers end, as after a restart: abl makes the call again each time. Then the
-// engine is away and the containers run on: abl waits for the call. Last a user kills the app's
-// container while the Verifier tests the app: abl calls the Verifier again with a new app.
+// A call meets three troubles of the engine. First the user removes its container. Then the
+// engine stops and its containers end, as after a restart: abl repeats the call each time. Then
+// the engine stops responding while the containers continue: abl waits for the call. Last, the
+// user kills the app's container while the Verifier tests the app: abl calls the Verifier again
+// with a new app.
 func TestCallsSurviveTheEngine(t *testing.T) {
-	px := lab.NewProxy(t) // before the project, which is cleaned up through it
+	px := lab.NewProxy(t) // created before the project, whose cleanup uses it
 	v := verifies()
 	v.Steps = append([]agent.Step{gate(t, "verifier"), must(0, `curl -sf "$ABL_APP_URL/"`)}, v.Steps...)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), gate(t, "builder")), v)
@@ -63,7 +66,8 @@ func TestCallsSurviveTheEngine(t *testing.T) {
 			case 1:
 				docker(t, "rm", "-f", "abl-"+p.ID()+"-p1-build-1.1")
 			case 2:
-				for len(running(t, p, "label=abl.kind=role")) == 0 { // the engine lists a container a moment after its program runs
+				// The engine lists a container a moment after its program has started.
+				for len(running(t, p, "label=abl.kind=role")) == 0 {
 					time.Sleep(20 * time.Millisecond)
 				}
 				px.Refuse()
@@ -86,7 +90,8 @@ func TestCallsSurviveTheEngine(t *testing.T) {
 	}, "phase", "1")
 	var ends []string
 	for _, e := range of(events(t, r), state.CallEnd) {
-		ends = append(ends, e.Role+" "+strings.Replace(e.Class, "lost", "engine", 1)) // a container that is killed first ends as engine
+		// A container that is killed first has the class engine.
+		ends = append(ends, e.Role+" "+strings.Replace(e.Class, "lost", "engine", 1))
 	}
 	const want = "builder engine, builder engine, builder done, verifier app, verifier done"
 	if got := strings.Join(ends, ", "); r.Code != 0 || got != want {
@@ -103,10 +108,10 @@ func TestCallsSurviveTheEngine(t *testing.T) {
 	noLeftovers(p)
 }
 
-// The engine does what abl requests and its responses are lost. abl does nothing twice.
+// The engine does what abl requests, but its responses are lost. abl does nothing twice.
 func TestEnginesAnswersAreLost(t *testing.T) {
 	lab.Long(t)
-	p, px := behind(t)
+	p, px := behindProxy(t)
 	p.Write("src/go-engine", "")
 	requests := []string{"/containers/create", "/start", "DELETE /", "/stop"}
 	lost := 0
@@ -117,7 +122,7 @@ func TestEnginesAnswersAreLost(t *testing.T) {
 			px.Drop(requests[lost])
 		}
 	}, "phase", "1")
-	if got := px.Drops(); r.Code != 0 || got < len(requests)-1 { // a call that ends by itself is not stopped
+	if got := px.Drops(); r.Code != 0 || got < len(requests)-1 { // a call that ends normally needs no stop
 		t.Errorf("got exit %d and %d lost responses, want 0 and %d or more: %s", r.Code, got, len(requests)-1, r.Stderr)
 	}
 	if got, want := calls(p), "p1-build-1.1 p1-verify-1.1"; got != want {
@@ -126,10 +131,10 @@ func TestEnginesAnswersAreLost(t *testing.T) {
 	noLeftovers(p)
 }
 
-// The engine cannot stop a call at its deadline: abl kills its processes, and the report and
-// the record of the call mention that.
+// The engine cannot stop a call at its deadline. abl kills its processes, and the report and the
+// record of the call mention that.
 func TestEngineCannotStop(t *testing.T) {
-	p, px := behind(t)
+	p, px := behindProxy(t)
 	p.Write(".abl/config.yaml", replacing(p.Read(".abl/config.yaml"), "loop: {call_timeout: 3s}\n"))
 	script(p, builds(run(lab.File(t, "steps/ignores-sigterm.sh"))))
 	px.Fail("/stop?", lab.Stuck)
@@ -150,9 +155,9 @@ func TestEngineCannotStop(t *testing.T) {
 	noLeftovers(p)
 }
 
-// abl names an engine that does not listen, and starts no call.
+// abl reports an engine that does not listen, and starts no call.
 func TestNoEngine(t *testing.T) {
-	p, px := behind(t)
+	p, px := behindProxy(t)
 	px.Refuse()
 	r := p.Run("phase", "1")
 	if r.Code != 7 {
@@ -160,7 +165,7 @@ func TestNoEngine(t *testing.T) {
 	}
 	wants(t, "the error", r.Stderr, "engine not reachable", px.Host)
 	if p.Exists(".abl/logs/calls/p1-build-1.1") {
-		t.Error("a call was begun")
+		t.Error("got a call, want none")
 	}
 	px.Accept()
 }

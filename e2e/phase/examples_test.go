@@ -7,9 +7,9 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// The small projects of examples/ pass, each with a toolchain of its own, which the
-// Verifier's image has no part of. ABL_SOAK plays all of them: their images and modules take
-// minutes to be brought for the first time.
+// The small projects of examples/ pass. Each has its own toolchain, which is not in the
+// Verifier's image. Only ABL_SOAK plays all of them, because the first download of their images
+// and modules takes minutes.
 func TestExamples(t *testing.T) {
 	lab.Long(t)
 	for _, tt := range []struct{ name, image, built string }{
@@ -27,13 +27,13 @@ func TestExamples(t *testing.T) {
 			}
 			p := lab.From(t, os.DirFS("../../examples/"+tt.name))
 			strength := "0"
-			if tt.name == "go-cli" { // whose altered answers are no HTTP
+			if tt.name == "go-cli" { // its altered responses are not HTTP
 				strength = "2m"
 			}
 			p.Env = append(p.Env, "ABL_VERIFY_STRENGTH_TIME="+strength, "ABL_NETWORK_CA_CERT="+os.Getenv("SSL_CERT_FILE"))
 			r := p.Must(0, "phase", "1", "--json")
 			if got := verdicts(events(t, r)); got != "pass" {
-				t.Errorf("verdicts %q", got)
+				t.Errorf("got verdicts %q", got)
 			}
 			if tt.name == "go-cli" {
 				wants(t, "the report", p.Must(0, "report", "1").Stdout, "for 5 of 5 contracts")

@@ -12,7 +12,7 @@ import (
 	"abl/roles/agent"
 )
 
-// noteTexts are the texts of the notes of a run.
+// noteTexts returns the texts of a run's notes.
 func noteTexts(all []state.Event) string {
 	var texts []string
 	for _, e := range of(all, state.Note) {
@@ -21,11 +21,11 @@ func noteTexts(all []state.Event) string {
 	return strings.Join(texts, "\n")
 }
 
-// answer is the module that apps/answer-from-dist.mjs needs.
+// answer is the module that apps/answer-from-dist.mjs imports.
 const answer = "export default 'ok';\n"
 
-// The app has the files of the commit that is judged, and no others. A path that the commit does
-// not contain is named when a contract fails, and the next Builder reads it.
+// The app has exactly the files of the commit under test. If a contract fails, the next Builder
+// reads which path the commit does not contain.
 func TestTheCommitIsTested(t *testing.T) {
 	app := write("server.mjs", lab.File(t, "apps/answer-from-dist.mjs"))
 	first := call("builder", 1, app, write(".gitignore", "# built\ndist/\n.env\n"),
@@ -39,16 +39,18 @@ func TestTheCommitIsTested(t *testing.T) {
 	}
 	const absent = `abl tests the commit, which does not contain ".env" (ignored by .gitignore:3), "dist" (ignored by .gitignore:2)`
 	wants(t, "the notes after the fail", noteTexts(all), absent)
-	wants(t, "the next Builder's prompt", p.Read(".abl/logs/calls/p1-build-2.1/in/prompt.md"), "    dist: ignored by .gitignore:2\n")
+	wants(t, "the next Builder's prompt", p.Read(".abl/logs/calls/p1-build-2.1/in/prompt.md"),
+		"    dist: ignored by .gitignore:2\n")
 	files := strings.Fields(p.Git("src", "ls-tree", "-r", "--name-only", "HEAD"))
 	wants(t, "the files that the app has", printed(p, "p1-verify-2.1"), strings.Join(files, "\n")+"\n")
 	lacks(t, "the files that the app has", printed(p, "p1-verify-2.1"), ".env\n")
-	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, p.Git("src", "rev-parse", "HEAD"), p.Git("src", "rev-parse", "HEAD^{tree}"))
+	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, p.Git("src", "rev-parse", "HEAD"),
+		p.Git("src", "rev-parse", "HEAD^{tree}"))
 	noLeftovers(p)
 }
 
-// adopted makes the project's folder a repository as people have them: with a submodule, a large
-// file as git-lfs keeps it, a file that abl leaves out, and files that git ignores.
+// adopted makes the project's folder a typical repository: with a submodule, a large file of
+// git-lfs, a file that abl leaves out, and files that git ignores.
 func adopted(p *lab.Project) {
 	p.Helper()
 	p.Git(".", "init", "-q", "-b", "main")
@@ -67,20 +69,22 @@ func adopted(p *lab.Project) {
 	p.Git(".", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-q", "-m", "one")
 }
 
-// largeFile is what git holds of a file that git-lfs keeps.
+// largeFile is git's content of a file in git-lfs.
 const largeFile = "version https://git-lfs.github.com/spec/v1\noid sha256:" +
 	"4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 
-// A phase in an adopted repository passes with what git archive gives of the published branch: what
-// git ignores, a submodule, .env and what an interrupted call left there are not in it, and the app
-// did not have them when it was tested.
-func TestAPassStartsFromItsArchive(t *testing.T) {
+// A phase in an adopted repository passes with the files that git archive returns for the
+// published branch. Ignored files, a submodule, .env and remains of an interrupted call are not
+// in it, and the app did not have them when it was tested.
+func TestPassingCommitRunsFromItsArchive(t *testing.T) {
 	lab.Long(t)
 	from := func(path string) agent.Step {
-		return write("server.mjs", strings.Replace(lab.File(t, "apps/answer-from-dist.mjs"), "./dist/answer.mjs", "./"+path, 1))
+		return write("server.mjs", strings.Replace(lab.File(t, "apps/answer-from-dist.mjs"), "./dist/answer.mjs",
+			"./"+path, 1))
 	}
 	p := newProject(t, nodeApp+"source: {repo: .}\nadopt: {exclude: [keys/token]}\n",
-		call("builder", 1, write("dist/answer.mjs", answer), write(".env", "SECRET=1\n"), gate(t, "one"), from("dist/answer.mjs"), report()),
+		call("builder", 1, write("dist/answer.mjs", answer), write(".env", "SECRET=1\n"), gate(t, "one"),
+			from("dist/answer.mjs"), report()),
 		call("builder", 2, write("deps/lib/answer.mjs", answer), from("deps/lib/answer.mjs"), report()),
 		call("builder", 3, write("own/answer.mjs", answer), from("own/answer.mjs"), report()),
 		verifies(run(`curl -s "$ABL_APP_URL/files"`)))
@@ -98,25 +102,29 @@ func TestAPassStartsFromItsArchive(t *testing.T) {
 	r = p.Must(0, "phase", "1", "--json")
 	all := events(t, r)
 	if got := verdicts(all); got != "fail fail pass" {
-		t.Fatalf("verdicts: got %q, want the app not to start without dist, then without the submodule's file, then a pass", got)
+		t.Fatalf("verdicts: got %q, want the app not to start without dist, then without the submodule's file, then a pass",
+			got)
 	}
 	const ignored = `abl tests the commit, which does not contain ".env" (ignored by .gitignore:2), "dist" (ignored by .gitignore:1)`
 	const inside = `"deps/lib/answer.mjs" (inside a submodule: commits of this repository cannot hold it)`
 	wants(t, "the notes after the fails", noteTexts(all), ignored+"\n", inside+`, "dist" (ignored by .gitignore:1)`)
-	wants(t, "the third Builder's prompt", p.Read(".abl/logs/calls/p1-build-3.1/in/prompt.md"), "    deps/lib/answer.mjs: inside a submodule")
+	wants(t, "the third Builder's prompt", p.Read(".abl/logs/calls/p1-build-3.1/in/prompt.md"),
+		"    deps/lib/answer.mjs: inside a submodule")
 	p.Must(0, "publish")
-	if got := p.Git(".", "show", "abl/phase1:model.bin") + "\n" + p.Git(".", "show", "abl/phase1:keys/token"); got != largeFile+"of the user alone" {
+	if got := p.Git(".", "show", "abl/phase1:model.bin") + "\n" +
+		p.Git(".", "show", "abl/phase1:keys/token"); got != largeFile+"of the user alone" {
 		t.Errorf("model.bin and keys/token on the published branch: got %q, want both as the user committed them", got)
 	}
 	archive, err := exec.Command("git", "-C", p.Dir, "archive", "abl/phase1").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare := exec.Command("docker", "run", "--rm", "-i", "--network", "none", toolsImage(p), "sh", "-c", lab.File(t, "scripts/starts-an-archive.sh"))
+	bare := exec.Command("docker", "run", "--rm", "-i", "--network", "none", toolsImage(p), "sh", "-c",
+		lab.File(t, "scripts/starts-an-archive.sh"))
 	bare.Stdin = bytes.NewReader(archive)
 	got, err := bare.Output()
 	if err != nil {
-		t.Fatalf("the archive in a container: %v", err)
+		t.Fatalf("cannot run the archive in a container: %v", err)
 	}
 	text, files, _ := strings.Cut(string(got), "\n")
 	if text != "ok" {

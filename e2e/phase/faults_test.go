@@ -12,9 +12,9 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// killers end containers of replays from outside, each once: by the container of tests whose
-// start is the moment, and how often it has started, which container is killed. In that of the
-// tests X stands for the container itself, HOLDER for the one whose network it joins.
+// killers lists the containers of replays to kill, each once. The key is the container of tests
+// whose start is the moment, with the number of its starts. In a value X stands for the container
+// of the tests, and HOLDER for the one whose network it joins.
 var killers = map[string][]string{
 	"replay-app-1":  {"app", "X"},
 	"replay-no-app": {"X", "HOLDER"},
@@ -22,7 +22,8 @@ var killers = map[string][]string{
 	"replay-500":    {"X"},
 }
 
-// killsReplays kills what killers has, as long as the test goes on, and returns how often.
+// killsReplays kills the containers in killers until the test ends. killed returns the number of
+// kills.
 func killsReplays(p *lab.Project, killers map[string][]string) (killed func() int) {
 	p.Helper()
 	const form = `{{.Actor.Attributes.name}} {{index .Actor.Attributes "abl.role"}}`
@@ -47,7 +48,10 @@ func killsReplays(p *lab.Project, killers map[string][]string) (killed func() in
 				continue
 			}
 			prefix := "abl-" + p.ID() + "-"
-			what := map[string]string{"X": name, "HOLDER": prefix + "holder-" + strings.TrimPrefix(name, prefix)}[of[started[role]-1]]
+			what := map[string]string{
+				"X":      name,
+				"HOLDER": prefix + "holder-" + strings.TrimPrefix(name, prefix),
+			}[of[started[role]-1]]
 			if what == "" {
 				what = prefix + of[started[role]-1]
 			}
@@ -71,9 +75,9 @@ func killsReplays(p *lab.Project, killers map[string][]string) (killed func() in
 	}
 }
 
-// A replay is not evidence if its container, its holder, its witness or its app was killed: abl makes
-// it again. An honest suite then passes, and a suite that checks nothing never does. abl makes no
-// further call for it.
+// A replay is not evidence if its container, its holder, its witness or its app was killed: abl
+// repeats it, without another call. Then an honest suite passes, and a suite that checks nothing
+// does not.
 func TestKilledReplaysAreNoEvidence(t *testing.T) {
 	always := map[string][]string{}
 	for _, role := range []string{"replay-no-app", "replay-empty", "replay-500"} {
@@ -87,16 +91,27 @@ func TestKilledReplaysAreNoEvidence(t *testing.T) {
 		says        string
 	}{
 		{
-			name: "honest", suite: "honest-and-slow.sh", killers: killers, kills: 7,
-			says: "shows nothing and is made again: a container was ended from outside",
+			name:    "honest",
+			suite:   "honest-and-slow.sh",
+			killers: killers,
+			kills:   7,
+			says:    "shows nothing and is made again: a container was ended from outside",
 		},
 		{
-			name: "checks-nothing", suite: "checks-nothing-and-slow.sh", killers: killers, kills: 7,
-			code: 4, says: "P1.C1 is vacuous",
+			name:    "checks-nothing",
+			suite:   "checks-nothing-and-slow.sh",
+			killers: killers,
+			kills:   7,
+			code:    4,
+			says:    "P1.C1 is vacuous",
 		},
 		{
-			name: "checks-nothing-and-is-always-killed", suite: "checks-nothing-and-slow.sh", killers: always, kills: 9,
-			code: 4, says: "P1.C1 is untried: its tests were not tried with the app away",
+			name:    "checks-nothing-and-is-always-killed",
+			suite:   "checks-nothing-and-slow.sh",
+			killers: always,
+			kills:   9,
+			code:    4,
+			says:    "P1.C1 is untried: its tests were not tried with the app away",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,20 +16,23 @@ import (
 	"abl/roles/agent"
 )
 
-// loopbackModel serves the project's scenario at 127.0.0.1, with or without TLS,
-// and counts who comes with the key. Its certificate is in .abl/ca.pem.
+// loopbackModel serves the project's scenario at 127.0.0.1, with or without TLS, and counts the
+// requests with the key. Its certificate is in .abl/ca.pem.
 func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*httptest.Server)) *atomic.Int64 {
 	t.Helper()
 	script, err := agent.Parse(file, []byte(p.Read(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
+	places := modelserver.Places{
+		Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests},
+		AppURL:     "http://app:3000",
+	}
 	model := &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard}
 	var asked atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Goog-Api-Key") != key {
-			t.Errorf("%s came with the key %q", r.URL.Path, r.Header.Get("X-Goog-Api-Key"))
+			t.Errorf("got %s with the key %q", r.URL.Path, r.Header.Get("X-Goog-Api-Key"))
 		}
 		asked.Add(1)
 		model.ServeHTTP(w, r)
@@ -37,7 +40,7 @@ func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*h
 	start(s)
 	t.Cleanup(s.Close)
 	if _, at, _ := strings.Cut(s.URL, "://"); !strings.HasPrefix(at, "127.0.0.1:") {
-		t.Fatalf("the model is at %s", s.URL)
+		t.Fatalf("got the model at %s", s.URL)
 	}
 	if cert := s.Certificate(); cert != nil {
 		p.Write(".abl/ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})))
@@ -46,7 +49,7 @@ func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*h
 	return &asked
 }
 
-// killAt runs abl and kills it once a file is there.
+// killAt runs abl and kills it once a file exists.
 func killAt(p *lab.Project, file string, args ...string) {
 	p.Helper()
 	run := p.Cmd(args...)
@@ -60,12 +63,12 @@ func killAt(p *lab.Project, file string, args ...string) {
 	_ = run.Wait()
 }
 
-// until waits until a file is in the project.
+// until waits until the project has a file.
 func until(p *lab.Project, file string) {
 	p.Helper()
 	for end := time.Now().Add(5 * time.Minute); !p.Exists(file); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.Fatalf("there is no %s after 5 minutes", file)
+			p.Fatalf("%s does not exist after 5 minutes", file)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// The real Gemini CLI plays the demo's first phase against a scripted model in
-// a container: all is real but the model.
+// The real Gemini CLI plays the demo's first phase against a scripted model in a container. Only
+// the model is not real.
 func TestGeminiPlaysTheDemo(t *testing.T) {
 	lab.Engine(t)
 	t.Parallel()
@@ -22,21 +22,22 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	t.Cleanup(func() { <-slots })
 	const key = "a-key-of-nobody-4711"
 	p := lab.Demo(t)
-	// The CLI refuses to write build files with its own tool. The gate keeps the call from ending while the
-	// test looks at its containers. A paused CLI would lose its connections.
+	// The CLI refuses to write build files with its own tool. The gate delays the end of the call
+	// while the test inspects its containers. A paused CLI would lose its connections.
 	gate := strings.NewReplacer("at-GATE", "at", "go-GATE", "go").Replace(lab.File(t, "steps/gate.sh"))
 	first := fmt.Sprintf("    steps:\n      - {run: %q, expect: 0}\n      - {write: package.json, text: '{}'}\n", gate)
 	p.Write("scenario.yaml", strings.Replace(p.Read("scenario.yaml"), "    steps:\n", first, 1))
 	modelServer(t, p)
 	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+"\nnetwork: {egress: "+modelNet(p)+"}\n")
 	p.Env = []string{"GEMINI_API_KEY=" + key, "GOOGLE_GEMINI_BASE_URL=http://model:9100",
-		"ABL_VERIFY_STRENGTH_TIME=0"} // the tests are those of TestDemo
+		"ABL_VERIFY_STRENGTH_TIME=0"} // TestDemo has the same tests
 	if testing.Short() {
 		p.Env = append(p.Env, "ABL_VERIFY_EVIDENCE=off")
 	}
 
 	dry := p.Must(0, "phase", "1", "--dry-run", "--agent", "gemini")
-	wants(t, "--dry-run", dry.Stdout, "agent gemini, model gemini-2.5-pro", "held by the gateway", "gateway on: ", modelNet(p))
+	wants(t, "--dry-run", dry.Stdout, "agent gemini, model gemini-2.5-pro", "held by the gateway", "gateway on: ",
+		modelNet(p))
 
 	looked := false
 	r := watch(p, func(e state.Event, _ *os.Process) {
@@ -52,7 +53,8 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	}
 	all := events(t, r)
 	if got, want := verdicts(all), "fail pass"; got != want {
-		t.Errorf("verdicts: got %q, want %q: %s", got, want, p.Git(".abl/tests", "log", "-p", "--format=%s", "--", "failed_specs.md"))
+		t.Errorf("verdicts: got %q, want %q: %s",
+			got, want, p.Git(".abl/tests", "log", "-p", "--format=%s", "--", "failed_specs.md"))
 	}
 	for _, e := range of(all, state.CallStart) {
 		if e.Agent != "gemini" || e.Model != "gemini-2.5-pro" || e.Round != 1 {
@@ -66,7 +68,8 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 		if e.Round != 1 {
 			t.Errorf("round of phase_start: got %d, want 1", e.Round)
 		}
-		wants(t, "the line before the first call", e.Text, "builder gemini (gemini-2.5-pro), GEMINI_API_KEY from the environment, held by the gateway", "no cap")
+		wants(t, "the line before the first call", e.Text,
+			"builder gemini (gemini-2.5-pro), GEMINI_API_KEY from the environment, held by the gateway", "no cap")
 	}
 	demoHistories(p)
 	if !testing.Short() {
@@ -80,12 +83,12 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	if files := holding(t, p.Dir, key); len(files) > 0 {
 		t.Errorf("files with the key: got %v, want none", files)
 	}
-	lacks(t, "what abl printed", r.Stdout+r.Stderr+dry.Stdout, key)
+	lacks(t, "abl's output", r.Stdout+r.Stderr+dry.Stdout, key)
 	noLeftovers(p)
 	t.Logf("phase 1 by the Gemini CLI took %v", r.Took)
 }
 
-// modelNet is the network on which the model answers, the way out of the roles.
+// modelNet returns the name of the network with the model, the roles' egress.
 func modelNet(p *lab.Project) string { return "abl-test-" + filepath.Base(filepath.Dir(p.Dir)) }
 
 // modelServer starts the scripted model with the project's scenario.
@@ -126,8 +129,8 @@ func demoHistories(p *lab.Project) {
 	}
 }
 
-// geminiLedger expects a row for each call, counted by the gateway. The scripted
-// usage of each call is the demo's, and its requests add up to it.
+// geminiLedger checks that each call has a row with the token counts of the gateway. The usage of
+// each call is that of the demo, and its requests add up to it.
 func geminiLedger(t *testing.T, rows []map[string]string) {
 	t.Helper()
 	if len(rows) != 4 {
@@ -151,7 +154,7 @@ func geminiLedger(t *testing.T, rows []map[string]string) {
 	}
 }
 
-// holding names the files below dir, histories and records included, that hold text.
+// holding returns the files below dir, histories and records included, that contain text.
 func holding(t *testing.T, dir, text string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

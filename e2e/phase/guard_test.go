@@ -12,13 +12,13 @@ import (
 	"abl/roles/agent"
 )
 
-// meets is a step in which an agent waits until the test has done something.
+// meets returns a step in which an agent waits until the test has done something.
 func meets(t *testing.T) agent.Step {
 	t.Helper()
 	return must(0, lab.File(t, "scripts/wait-for-go.sh")+"rm go\n")
 }
 
-// meanwhile runs phase 1 and does something while an agent of the role waits.
+// meanwhile runs phase 1 and calls do while an agent of the role waits.
 func meanwhile(p *lab.Project, role string, do func()) lab.Result {
 	p.Helper()
 	dir, met := map[string]string{"builder": "src", "verifier": ".abl/tests"}[role], false
@@ -30,54 +30,55 @@ func meanwhile(p *lab.Project, role string, do func()) lab.Result {
 		}
 	}, "phase", "1")
 	if !met {
-		p.Fatalf("no agent waited: %s%s", r.Stdout, r.Stderr)
+		p.Fatalf("no agent reached its gate: %s%s", r.Stdout, r.Stderr)
 	}
 	return r
 }
 
-func personally(p *lab.Project, args ...string) string {
+func asUser(p *lab.Project, args ...string) string {
 	return p.Git("src", append([]string{"-c", "user.name=P", "-c", "user.email=p@example.com"}, args...)...)
 }
 
-// What moves a history while an agent works is a person's to decide about: the
-// call is kept and nothing is committed on top, however often abl runs again.
+// If a history changes while an agent works, the user has to decide. abl keeps the call, and
+// commits nothing on top in any later run.
 func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), meets(t)), verifies())
 	history(p)
 	was := p.Git("src", "rev-parse", "HEAD")
 	r := meanwhile(p, "builder", func() {
-		p.Git("src", "add", "README") // the index, objects and packs are the person's
+		p.Git("src", "add", "README") // the index, objects and packs are the user's
 		p.Git("src", "gc", "-q")
-		personally(p, "commit", "-q", "--allow-empty", "--no-verify", "-m", "mine")
+		asUser(p, "commit", "-q", "--allow-empty", "--no-verify", "-m", "mine")
 	})
 	mine := p.Git("src", "rev-parse", "HEAD")
 	for range 2 {
 		if r.Code != 9 {
 			t.Fatalf("exit %d: %s", r.Code, r.Stderr)
 		}
-		wants(t, "what is said", r.Stderr, "refs/heads/trunk", was, mine, "p1-build-1.1 is kept", ".abl/logs/calls/p1-build-1.1/history.json")
+		wants(t, "the output", r.Stderr, "refs/heads/trunk", was, mine, "p1-build-1.1 is kept",
+			".abl/logs/calls/p1-build-1.1/history.json")
 		if got := p.Git("src", "rev-parse", "HEAD"); got != mine {
-			t.Errorf("HEAD is %s", got)
+			t.Errorf("got HEAD %s", got)
 		}
 		if n := strings.Count(p.Read(".abl/logs/tokens.csv"), "p1-build-1.1"); n != 1 {
-			t.Errorf("%d rows for the call", n)
+			t.Errorf("got %d rows for the call", n)
 		}
 		r = p.Run("phase", "1")
 	}
 	p.Git("src", "update-ref", "refs/heads/trunk", was)
 	p.Must(0, "phase", "1")
 	if got := p.Git("src", "log", "--format=%s", "-2"); got != "phase1/build/step-1\na first file" {
-		t.Errorf("history:\n%s", got)
+		t.Errorf("got history\n%s", got)
 	}
 	if got := calls(p); got != "p1-build-1.1 p1-verify-1.1" {
-		t.Errorf("calls %s", got)
+		t.Errorf("got calls %s", got)
 	}
 	noLeftovers(p)
 }
 
-// Alternates would bring the other role's objects in: the call is kept, and nothing is committed
-// before the user has removed them. What the user has configured for git meanwhile is reported
-// once, before the next call, and no hook runs.
+// Alternates would include the other role's objects. abl keeps the call and commits nothing until
+// the user has removed them. abl reports a change of git's settings once, before the next call,
+// and runs no hook.
 func TestGitChangesWhileTheVerifierWorks(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)),
@@ -91,7 +92,7 @@ func TestGitChangesWhileTheVerifierWorks(t *testing.T) {
 	if r.Code != 9 {
 		t.Fatalf("exit %d, want 9: %s", r.Code, r.Stderr)
 	}
-	wants(t, "what is said", r.Stderr, "alternates", "p1-verify-1.1 is kept")
+	wants(t, "the output", r.Stderr, "alternates", "p1-verify-1.1 is kept")
 	if err := os.Remove(filepath.Join(p.Dir, alternates)); err != nil {
 		t.Fatal(err)
 	}
@@ -109,9 +110,9 @@ func TestGitChangesWhileTheVerifierWorks(t *testing.T) {
 	noLeftovers(p)
 }
 
-// What a container is about to see has become a link, though to the same text:
-// none is made.
-func TestSourceBecomesALink(t *testing.T) {
+// A folder for a container has become a link, though to the same content. abl creates no
+// container.
+func TestSourceReplacedWithALink(t *testing.T) {
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), meets(t)), verifies())
 	at := func(name string) string { return filepath.Join(p.Dir, name) }
 	r := meanwhile(p, "builder", func() {
@@ -125,11 +126,11 @@ func TestSourceBecomesALink(t *testing.T) {
 	if r.Code != 9 {
 		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
 	}
-	wants(t, "what is said", r.Stderr, `.abl/specs: it is a link, or not a directory`)
+	wants(t, "the output", r.Stderr, `.abl/specs: it is a link, or not a directory`)
 	if got := calls(p); strings.Contains(got, "verify") && p.Read(".abl/logs/calls/p1-verify-1.1/started") != "" {
-		t.Errorf("calls %s", got)
+		t.Errorf("got calls %s", got)
 	}
-	lacks(t, "what was started", r.Stdout, "app_start")
+	lacks(t, "the containers", r.Stdout, "app_start")
 	if err := errors.Join(os.Remove(at(".abl/specs")), os.Rename(at("moved"), at(".abl/specs"))); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"abl/roles"
 )
 
-// special are the paths below dir that no role needs.
+// special returns the paths below dir that no role needs.
 func special(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -39,9 +39,9 @@ func paths(all []state.Thing) string {
 	return strings.Join(words, " ")
 }
 
-// What a role leaves on this machine is disarmed, reported and kept with the call, though the
-// call was stopped. What git does not see is in the record. e2e/hostile's TestHostileTrees and
-// TestBitsAreCleared do the same for both roles after a call that ends.
+// Dangerous files that a role leaves on this machine are disarmed, reported and recorded with the
+// call, even if the call was stopped. Files that git ignores are in the record. e2e/hostile has
+// the same checks for both roles after a normal end (TestHostileTrees, TestSetuidBitsAreCleared).
 func TestStoppedCallIsSwept(t *testing.T) {
 	p := newProject(t, nodeApp,
 		builds(runsScript(t, "plant-hostile-files.sh"), write("server.mjs", server), must(0, "sleep 60")), verifies())
@@ -54,7 +54,7 @@ func TestStoppedCallIsSwept(t *testing.T) {
 		t.Fatalf("exit %d, want 130: %s", r.Code, r.Stderr)
 	}
 	if left := special(t, filepath.Join(p.Dir, "src")); len(left) > 0 {
-		t.Errorf("left: %v", left)
+		t.Errorf("got remains %v, want none", left)
 	}
 	var found state.Found
 	if err := json.Unmarshal([]byte(p.Read(".abl/logs/calls/p1-build-1.1/"+roles.FoundFile)), &found); err != nil {
@@ -66,8 +66,10 @@ func TestStoppedCallIsSwept(t *testing.T) {
 	if got, want := paths(found.Control[:3]), "nested/.git zz/.claude/run zz/.husky/pre-commit"; got != want {
 		t.Errorf("the first control files: got %s, want %s", got, want)
 	}
-	wants(t, "the control files", paths(found.Control), ".claude/settings.json", ".gemini/settings.json", ".vscode/tasks.json", "GEMINI.md")
-	wants(t, "what git does not see", strings.Join(found.Ignored.Listed, " "), "out/made", "x.log", "out/deep/suid", "nested/.git/config")
+	wants(t, "the control files", paths(found.Control), ".claude/settings.json", ".gemini/settings.json",
+		".vscode/tasks.json", "GEMINI.md")
+	wants(t, "the ignored files", strings.Join(found.Ignored.Listed, " "), "out/made", "x.log",
+		"out/deep/suid", "nested/.git/config")
 	notes := ""
 	for _, e := range of(events(t, r), state.Note) {
 		if e.Call == "p1-build-1.1" {

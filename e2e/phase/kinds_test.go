@@ -19,17 +19,18 @@ const (
 		"`count words FILE INTO` → the number of words of FILE stands in INTO, and nothing is printed\n" +
 		"`count` without arguments → exit code 2\n```\n"
 
-	// exactly is the check of P1.C1 that looks at all that the contract says.
+	// exactly is a check of P1.C1 that compares everything that the contract says.
 	exactly = `got=$(echo a b c | timeout 20 abl-cmd app words) && test "$got" = 3`
 )
 
-// countSuite is the suite of count, with this check of P1.C1.
+// countSuite returns the suite of count, with this check of P1.C1.
 func countSuite(t *testing.T, check string) agent.Step {
 	t.Helper()
-	return write("run.sh", strings.Replace(lab.File(t, "suites/count.sh"), "{ CHECK_OF_STDIN; }", "{ "+check+"; }", 1), "0755")
+	return write("run.sh", strings.Replace(lab.File(t, "suites/count.sh"), "{ CHECK_OF_STDIN; }", "{ "+check+"; }",
+		1), "0755")
 }
 
-// counts is a project with a command-line program and its contracts.
+// counts returns a project with a command-line program and its contracts.
 func counts(t *testing.T, calls ...agent.ScriptCall) *lab.Project {
 	t.Helper()
 	p := newProject(t, command, calls...)
@@ -37,17 +38,20 @@ func counts(t *testing.T, calls ...agent.ScriptCall) *lab.Project {
 	return p
 }
 
-// A program is run on the copy of the commit, by the Verifier and in each replay.
+// The Verifier and each replay run a program on the copy of the commit.
 func TestProgramPasses(t *testing.T) {
 	program := write("count.sh", lab.File(t, "apps/count.sh"))
-	p := counts(t, builds(program, run("echo a b | abl-cmd app words"), must(2, "abl-cmd app"), must(2, "abl-cmd restart")),
-		call("verifier", 0, countSuite(t, exactly), runsScript(t, "looks-at-a-program.sh"), report(), must(0, "abl-cmd check")))
+	p := counts(t, builds(program, run("echo a b | abl-cmd app words"), must(2, "abl-cmd app"),
+		must(2, "abl-cmd restart")),
+		call("verifier", 0, countSuite(t, exactly), runsScript(t, "looks-at-a-program.sh"), report(),
+			must(0, "abl-cmd check")))
 	p.Must(0, "phase", "1")
 	r := audited(p, 1, 1)
-	seen := []string{"run with words → exit code 0", "run with words", ""} // with the names of files
+	seen := []string{"run with words → exit code 0", "run with words", ""} // with file names
 	for i, c := range r.Contracts {
 		if c.Is != found.Verified || c.Unread || !strings.HasPrefix(c.Witness, seen[i]) {
-			t.Errorf("%s is %s: %s (unread %v, ok under %v), witnessed %q, want %q", c.ID, c.Is, c.Why, c.Unread, c.Under, c.Witness, seen[i])
+			t.Errorf("got %s as %s: %s (unread %v, ok under %v), witnessed %q, want %q",
+				c.ID, c.Is, c.Why, c.Unread, c.Under, c.Witness, seen[i])
 		}
 	}
 	if want := "shown for 3 of 3 contracts"; r.Strength != want {
@@ -57,31 +61,35 @@ func TestProgramPasses(t *testing.T) {
 	wants(t, "the Builder's call", built, "2\n")
 	wants(t, "the Verifier's call", out, "app ARGS…", "ABL_EXCHANGE=/tmp/exchange", "ok: nothing is missing")
 	lacks(t, "the Verifier's call", out, "ABL_APP_URL", "\nsrc\n", "count.sh")
-	lacks(t, "what the Verifier can read", p.Read(".abl/logs/calls/p1-verify-1.1/in/commands.json"), "count.sh", "FLAVOUR")
+	lacks(t, "the files that the Verifier can read", p.Read(".abl/logs/calls/p1-verify-1.1/in/commands.json"), "count.sh", "FLAVOUR")
 	for role, has := range map[string]string{"build": "sh \"$ABL_SRC/count.sh\"", "verify": "Exit code 125"} {
 		wants(t, role, promptOf(p, "p1-"+role+"-1.1"), "It is a command-line program", has)
 	}
-	told := p.Must(0, "report", "1").Stdout
-	wants(t, "the report", told, "witnessed: "+seen[0])
-	lacks(t, "the report", told, "not checkable", "HTTP", "request")
+	page := p.Must(0, "report", "1").Stdout
+	wants(t, "the report", page, "witnessed: "+seen[0])
+	lacks(t, "the report", page, "not checkable", "HTTP", "request")
 	wants(t, "the page", p.Must(0, "report", "1", "--html", "-").Stdout, ">run<", "input:\na b c", "standard output:\n3")
 	wants(t, "abl open", p.Must(2, "open", "1").Stderr, "cannot open the app: it is a program", "abl shell verifier")
 	noLeftovers(p)
 }
 
-// Whatever a suite says that does not look at what the program did is no pass. What the
-// program leaves, prints and starts harms neither its next run nor its Verifier.
-func TestProgramLazySuites(t *testing.T) {
+// A suite that does not check what the program does cannot pass. The program's files, output and
+// child processes harm neither its next run nor its Verifier.
+func TestWeakProgramSuitesDoNotPass(t *testing.T) {
 	lab.Long(t)
 	const otherCode = "P1.C1 is weak: its test stays ok when the exit code of its run with words is 1 instead of 0"
 	cases := []struct {
 		name  string
 		suite agent.Step
-		want  string // a part of the reason for which the verdict is unverified
+		want  string // a part of the reason for the verdict unverified
 	}{
 		{"never-runs", hasSuite(t, "count-never-runs.sh"), "P1.C1 is vacuous: the tests never ran the program"},
 		{"runs-at-all", hasSuite(t, "count-runs-at-all.sh"), otherCode},
-		{"prints-the-output", hasSuite(t, "count-prints-the-output.sh"), "P1.C1 is vacuous: its test line is output of the program's"},
+		{
+			"prints-the-output",
+			hasSuite(t, "count-prints-the-output.sh"),
+			"P1.C1 is vacuous: its test line is output of the program's",
+		},
 		{"exit-code-alone", countSuite(t, "got=$(echo a b c | timeout 20 abl-cmd app words)"),
 			"P1.C1 is weak: its test stays ok when the output and files of its run with words change"},
 		{"output-alone", countSuite(t, `test "$(echo a b c | timeout 20 abl-cmd app words)" = 3`), otherCode},
@@ -92,9 +100,12 @@ func TestProgramLazySuites(t *testing.T) {
 		lazy.Attempt = i%2 + 1
 		plays = append(plays, lazy)
 	}
-	hostile := call("verifier", 0, runsScript(t, "meets-a-hostile-program.sh"), run("rm run.sh"), refute("a failure"), report()) // no replays
+	// No replays.
+	hostile := call("verifier", 0, runsScript(t, "meets-a-hostile-program.sh"), run("rm run.sh"),
+		refute("a failure"), report())
 	p := counts(t, append(plays, hostile)...)
-	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {", "loop: {max_verifier_iterations: 3, ", 1))
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {",
+		"loop: {max_verifier_iterations: 3, ", 1))
 	all := of(events(t, p.Must(3, "phase", "1", "--json")), state.Verdict)
 	if got, want := len(all), len(cases)+1; got != want {
 		t.Fatalf("got %d verdicts, want %d: %+v", got, want, all)
@@ -110,27 +121,29 @@ func TestProgramLazySuites(t *testing.T) {
 	noLeftovers(p)
 }
 
-// staysApart looks at what a Verifier printed that met a hostile program.
+// staysApart checks the output of a Verifier that met a hostile program.
 func staysApart(t *testing.T, out string) {
 	t.Helper()
 	wants(t, "links", out, `"pass" is left out: it is a link`, `"pipe" is left out: it is a FIFO`, "/tmp/exchange/fine\n")
 	wants(t, "huge output", out, "4194304\n", "beyond 4194304 bytes", `"big" is left out`, "\nsmall\n")
 	wants(t, "many files", out, "480 more are left out\n1000\n")
-	wants(t, "the rest", out, "033", "the program itself ended with exit code 125", "DAEMON-GONE\n", "none\n", "which holds your work", "SECOND\n")
+	wants(t, "the rest", out, "033", "the program itself ended with exit code 125", "DAEMON-GONE\n", "none\n",
+		"which holds your work", "SECOND\n")
 	lacks(t, "the Verifier's call", out, "root:x:", "case $1 in")
 }
 
-// What speaks no HTTP is tested over TCP, and what passes is counted.
+// An app without HTTP is tested over TCP, and the transferred bytes are counted.
 func TestTCP(t *testing.T) {
 	p := newProject(t, "app: {kind: tcp, command: node upper.mjs, port: 4000}\nverify: {evidence: required}\n",
 		builds(write("upper.mjs", lab.File(t, "apps/upper.mjs"))),
 		call("verifier", 0, hasSuite(t, "upper.sh"), run("echo at=$ABL_APP_URL"), report()))
-	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "GET / → 200 with the text ok", "send a line → the line in capitals", 1))
+	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "GET / → 200 with the text ok",
+		"send a line → the line in capitals", 1))
 	p.Must(0, "phase", "1")
 	wants(t, "the Verifier's call", printed(p, "p1-verify-1.1"), "at=tcp://app:4000\n")
 	r := audited(p, 1, 1)
 	if c := r.Contracts[0]; c.Is != found.Verified || !c.Unread || len(c.Under) > 0 {
-		t.Errorf("%s is %s: %s (ok under %v)", c.ID, c.Is, c.Why, c.Under)
+		t.Errorf("got %s as %s: %s (ok under %v)", c.ID, c.Is, c.Why, c.Under)
 	}
 	wants(t, "the report", p.Must(0, "report", "1").Stdout, "bytes were counted", "not checkable by abl")
 	noLeftovers(p)

@@ -22,26 +22,27 @@ import (
 	"abl/roles/agent"
 )
 
-// canary is the key in .env. Agents hold it in two halves, so that no file of
-// abl's has it before they print it.
+// canary is the key in .env. Agents have it in two halves, so that no file of abl contains it
+// before they print it.
 const canary = `sk-ca$nary"4711+abcdeXYZ`
 
-// spelled is the canary as programs print it. Of base64 only what no neighbour
-// changes is told apart.
+// spelled returns the forms of the canary that programs print. Of base64, only the part that does
+// not depend on the neighbouring text is recognized.
 func spelled() []string {
 	std := base64.RawStdEncoding.EncodeToString
 	quoted, _ := json.Marshal(canary)
 	return []string{
 		canary, string(quoted[1 : len(quoted)-1]), url.QueryEscape(canary), hex.EncodeToString([]byte(canary)), strings.ToUpper(hex.EncodeToString([]byte(canary))),
-		std([]byte(canary)), std([]byte("x" + canary))[3:30], std([]byte("xx" + canary))[3:30], base64.RawURLEncoding.EncodeToString([]byte(canary)),
+		std([]byte(canary)), std([]byte("x" + canary))[3:30], std([]byte("xx" +
+			canary))[3:30], base64.RawURLEncoding.EncodeToString([]byte(canary)),
 	}
 }
 
-// hostile is what steers a terminal, hides text, or passes for a line of abl's.
+// hostile is text that controls a terminal, hides text, or looks like a line of abl.
 const hostile = `\033]0;owned\007\033[2J\033[6n\302\233\061m\342\200\256\342\200\213\363\240\201\201\r\b\377`
 
-// leaky is a project whose agents and app print the key, and whose Verifier refutes the app in
-// these words.
+// leaky returns a project whose agents and app print the key, and whose Verifier refutes the app
+// with it.
 func leaky(t *testing.T) *lab.Project {
 	attack := func(names ...string) agent.Step {
 		script := ""
@@ -53,14 +54,14 @@ func leaky(t *testing.T) *lab.Project {
 	p := newProject(t, nodeApp,
 		builds(hasApp(t, "prints-the-key.mjs"), attack("print-the-key.sh")),
 		verifies(attack("print-the-key.sh", "refute-with-the-key.sh")))
-	p.Write(".abl/config.yaml", rounds("1")+"commit: {allow_secrets: [GEMINI_API_KEY]}\n") // or nothing of it would be committed
+	// Otherwise abl would commit nothing.
+	p.Write(".abl/config.yaml", rounds("1")+"commit: {allow_secrets: [GEMINI_API_KEY]}\n")
 	return p
 }
 
-// Whatever the agents and the app print, abl passes on no spelling of the user's key and nothing
-// that steers a terminal: not to a pipe, a terminal, events, JSON, CSV or logs, and not to a file
-// that abl keeps.
-func TestNothingHostileGetsOut(t *testing.T) {
+// Whatever the agents and the app print, abl outputs no form of the user's key and nothing that
+// controls a terminal: not to a pipe, a terminal, events, JSON, CSV, logs or its own files.
+func TestHostileOutputIsRemoved(t *testing.T) {
 	lab.Long(t)
 	p := leaky(t)
 	p.Write(".env", "GEMINI_API_KEY='"+canary+"'\n")
@@ -95,7 +96,7 @@ func TestNothingHostileGetsOut(t *testing.T) {
 	if _, err := csv.NewReader(strings.NewReader(p.Read(".abl/logs/tokens.csv"))).ReadAll(); err != nil {
 		t.Errorf("the ledger: got %v, want CSV", err)
 	}
-	for _, dir := range []string{"src", ".abl/tests"} { // what abl adds to the files of the agents
+	for _, dir := range []string{"src", ".abl/tests"} { // abl's additions to the agents' files
 		harmless(t, "the history of "+dir, p.Git(dir, "log", "--all", "--format=%B %an %ae %D")+
 			p.Git(dir, "for-each-ref")+p.Read(dir+"/.git/config"))
 	}
@@ -103,8 +104,8 @@ func TestNothingHostileGetsOut(t *testing.T) {
 	t.Run("control", func(t *testing.T) { showsTheAttack(t, p) })
 }
 
-// marksLines wants every line of the Builder's log to be marked as the Builder's, except the first
-// and the last.
+// marksLines checks that every line of the Builder's log is marked as the Builder's, except the
+// first and the last.
 func marksLines(p *lab.Project) {
 	p.Helper()
 	shown := slices.Collect(strings.Lines(p.Must(0, "logs", "builder").Stdout))
@@ -119,8 +120,8 @@ func marksLines(p *lab.Project) {
 	}
 }
 
-// showsTheAttack repeats the attack on an abl that does not have the key: every spelling reaches the
-// user. So abl takes the key away in the test, and the attack does not just fail.
+// showsTheAttack repeats the attack on an abl that does not have the key. Then every form reaches
+// the user, so abl's redaction is what stops the attack in the test.
 func showsTheAttack(t *testing.T, p *lab.Project) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(p.Dir, ".env")); err != nil {
@@ -138,10 +139,10 @@ func showsTheAttack(t *testing.T, p *lab.Project) {
 	noLeftovers(p)
 }
 
-// ownCodes are what abl itself says to a terminal.
+// ownCodes matches the sequences that abl sends to a terminal.
 var ownCodes = regexp.MustCompile("\x1b\\[(2|3[123]|0)m|\r\x1b\\[K|\x1b\\[\\?25[hl]|\r+\n")
 
-// onTerminal runs abl on a terminal of its own and returns all that reached it.
+// onTerminal runs abl on a separate terminal and returns its output.
 func onTerminal(p *lab.Project, code int, args ...string) string {
 	p.Helper()
 	cmd := p.Cmd(args...)
@@ -151,7 +152,7 @@ func onTerminal(p *lab.Project, code int, args ...string) string {
 		p.Fatal(err)
 	}
 	defer master.Close()
-	got, _ := io.ReadAll(master) // it ends with an error when the last writer is gone
+	got, _ := io.ReadAll(master) // fails after the last writer has closed the terminal
 	_ = cmd.Wait()
 	if cmd.ProcessState.ExitCode() != code {
 		p.Fatalf("abl %s: got exit %d, want %d: %s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), code, got)
@@ -159,19 +160,19 @@ func onTerminal(p *lab.Project, code int, args ...string) string {
 	return string(got)
 }
 
-// harmless fails the test for text that holds the key, or steers, or has a line
-// that passes for abl's.
+// harmless fails the test if text contains the key, controls a terminal, or has a line that looks
+// like abl's.
 func harmless(t testing.TB, what, text string) {
 	t.Helper()
 	inert(t, what, text)
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "abl: phase 1 passed") || strings.HasPrefix(line, "abl: passed") {
-			t.Errorf("%s: got the line %q, want no line that passes for abl's", what, line)
+			t.Errorf("%s: got the line %q, want no line that looks like abl's", what, line)
 		}
 	}
 }
 
-// inert fails the test for text that holds the key, over line ends too, or steers.
+// inert fails the test if text contains the key, also across line ends, or controls a terminal.
 func inert(t testing.TB, what, text string) {
 	t.Helper()
 	for _, form := range spelled() {
@@ -190,7 +191,7 @@ func inert(t testing.TB, what, text string) {
 	}
 }
 
-// keptFiles looks at every file below .abl but the Verifier's own.
+// keptFiles checks every file below .abl except the Verifier's own.
 func keptFiles(p *lab.Project) {
 	p.Helper()
 	seen := 0

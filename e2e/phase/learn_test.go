@@ -14,7 +14,7 @@ import (
 	"abl/orchestrator/learner"
 )
 
-// learnProject returns an empty project whose scenario is that of a learner.
+// learnProject returns an empty project with a learner's scenario.
 func learnProject(t *testing.T, scenario string) *lab.Project {
 	t.Helper()
 	turn(t)
@@ -28,7 +28,7 @@ func learnProject(t *testing.T, scenario string) *lab.Project {
 	return p
 }
 
-// learned is what `abl learn --json` printed.
+// learned is the output of `abl learn --json`.
 type learned struct {
 	Project string
 	Done    bool
@@ -55,23 +55,23 @@ func learn(p *lab.Project, code int, args ...string) learned {
 	return l
 }
 
-// The real Gemini CLI plays a cycle with a scripted model on this machine. The learner stores each
-// response unchanged.
+// The real Gemini CLI plays a cycle with a scripted model on this machine. The learner stores
+// each response unchanged.
 func TestGeminiLearns(t *testing.T) {
 	lab.Long(t)
 	learnsInOneCycle(t, programs["gemini"], "gemini-2.5-pro")
 }
 
-// A CLI of another family plays the same cycle, with the learner's default model for it. The default
-// models of all agents are in TestModelsOfAgents of cmd/internal/learn.
+// A CLI of another family plays the same cycle, with the learner's default model for it.
+// TestModelsOfAgents of cmd/internal/learn checks the default models of all agents.
 func TestAgentsLearn(t *testing.T) {
 	lab.Long(t)
 	programs["claude"].needed(t)
 	learnsInOneCycle(t, programs["claude"], "claude-sonnet-5-5")
 }
 
-// A user's own agent learns in containers, too.
-func TestAgentsOfOnesOwnLearn(t *testing.T) {
+// The user's own agent learns in containers, too.
+func TestCustomAgentLearns(t *testing.T) {
 	if os.Getenv(mustAgents) == "" {
 		t.Skip("only with " + mustAgents)
 	}
@@ -105,8 +105,8 @@ func learnsInOneCycle(t *testing.T, a program, model string) {
 	if n := strings.Count(c.Review.Summary(), ": OK\n"); n != 3 || len(c.Silent) > 0 || len(c.Dropped) != 1 {
 		t.Errorf("got %d good reviews, the silent %v and the dropped %v, want 3, none and one", n, c.Silent, c.Dropped)
 	}
-	wants(t, "what the program printed", c.Ran.Output, "the sum is 42", "run.sh")
-	lacks(t, "what the program could see", c.Ran.Output, "tokens.csv", "memory.txt", "scenario.yaml")
+	wants(t, "the program's output", c.Ran.Output, "the sum is 42", "run.sh")
+	lacks(t, "the program's view", c.Ran.Output, "tokens.csv", "memory.txt", "scenario.yaml")
 	const at = "solutions/add-two-numbers/"
 	for name, want := range map[string]string{
 		"memory.txt":         "- Print the result in a sentence",
@@ -122,7 +122,7 @@ func learnsInOneCycle(t *testing.T, a program, model string) {
 	wants(t, "prompts.md", p.Read(at+"prompts.md"), "# Current Prompt\n\nWrite programs and their tests.\n"+
 		"\\# Past Prompts\nAll of them.\n\n# Past Prompts\n\n## Version 1 - ")
 	if p.Read(at+"code/run.sh") == "" {
-		t.Error("code/run.sh: got nothing, want the program")
+		t.Error("code/run.sh: got no file, want the program")
 	}
 	for _, name := range []string{"prompt.txt", "planted", "seen.txt"} {
 		if p.Exists(at + "code/" + name) {
@@ -143,8 +143,8 @@ func learnsInOneCycle(t *testing.T, a program, model string) {
 	}
 }
 
-// Hostile programs store nothing, reach no host and end in time, and the cycle's folder stays as the
-// agent left it.
+// Hostile programs store nothing, reach no host and end in time, and the cycle's folder stays as
+// the agent left it.
 func TestHostileProgram(t *testing.T) {
 	lab.Long(t)
 	p := learnProject(t, lab.File(t, "learn-attacks.yaml"))
@@ -160,8 +160,8 @@ func TestHostileProgram(t *testing.T) {
 	if !rest.OK || !rest.Ran.Running || rest.Ran.Ports != "" || l.Best != 2 {
 		t.Errorf("the rest: got %+v with %+v, best %d, want ok, running, no ports, best 2", rest, rest.Ran, l.Best)
 	}
-	wants(t, "what it printed", rest.Ran.Output, "home holds 0, the folder", "nobody", "stdin is at its end")
-	lacks(t, "what it printed", rest.Ran.Output, "REACHED", "the folder 0")
+	wants(t, "the program's output", rest.Ran.Output, "home holds 0, the folder", "nobody", "stdin is at its end")
+	lacks(t, "the program's output", rest.Ran.Output, "REACHED", "the folder 0")
 	for _, name := range []string{"cycle-2/precious.txt", "code/precious.txt"} {
 		if got, want := p.Read("solutions/attack/"+name), "mine"; got != want {
 			t.Errorf("%s: got %q, want %q as the agent left it", name, got, want)
@@ -173,7 +173,7 @@ func TestHostileProgram(t *testing.T) {
 }
 
 // abl is killed while an author works, and again right after a reviewer has responded. The next
-// runs attach to the first call, read the end of the second one, and make no call twice.
+// runs attach to the first call, read the end of the second one, and repeat no call.
 func TestLearnerIsKilled(t *testing.T) {
 	p := learnProject(t, lab.File(t, "learn-counts-its-starts.yaml"))
 	args := []string{"learn", "count", "--agent", "scripted", "--scenario", "scenario.yaml", "--cycles", "1"}

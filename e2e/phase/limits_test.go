@@ -16,8 +16,8 @@ import (
 	"abl/roles/agent"
 )
 
-// A call that fills its workspace, or falls silent, is ended, and the reason names what did it.
-// It is tried once more, and then the agent has failed.
+// A call that fills its workspace, or is silent for too long, is stopped, and the reason names
+// the cause. abl repeats it once, and then the agent has failed.
 func TestLimitsEndACall(t *testing.T) {
 	lab.Long(t)
 	const idle = "it printed nothing and was almost idle for 2s (loop.idle_timeout)"
@@ -45,7 +45,7 @@ func TestLimitsEndACall(t *testing.T) {
 			r := p.Must(5, "phase", "1", "--json")
 			ends := of(events(t, r), state.CallEnd)
 			if len(ends) != 2 {
-				t.Fatalf("%d calls ended, want 2:\n%s", len(ends), r.Stdout)
+				t.Fatalf("got %d ended calls, want 2:\n%s", len(ends), r.Stdout)
 			}
 			for i, e := range ends {
 				if e.Class != c.class || !strings.Contains(e.Text, c.reasons[i]) {
@@ -64,7 +64,7 @@ func TestLimitsEndACall(t *testing.T) {
 	noLeftovers(p)
 }
 
-// An app that fills its own copy of the source is ended, and that is a failed contract.
+// An app that fills its copy of the source is stopped, and a contract fails.
 func TestLimitsEndAnApp(t *testing.T) {
 	settings := "limits: {memory: 1g, disk: 60m, output: 16m}\n"
 	p := newProject(t, nodeApp, builds(hasApp(t, "fills-its-disk.mjs")), verifies())
@@ -78,10 +78,11 @@ func TestLimitsEndAnApp(t *testing.T) {
 	noLeftovers(p)
 }
 
-// Room that a file without a name takes is in no folder, and no bound of a call's
-// own sees it: what has to stay free on the disk ends the call.
+// A deleted file that is still open takes space, but is in no folder, so the call's own limit
+// does not count it. The minimum of free disk space ends the call.
 func TestReserveEndsACall(t *testing.T) {
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), run(lab.File(t, "scripts/fill-without-a-name.sh"))), verifies())
+	p := newProject(t, nodeApp, builds(write("server.mjs", server),
+		run(lab.File(t, "scripts/fill-without-a-name.sh"))), verifies())
 	smallDisk(t, filepath.Join(p.Dir, "src"))
 	r := p.Must(5, "phase", "1", "--json")
 	ends := of(events(t, r), state.CallEnd)
@@ -96,8 +97,8 @@ func TestReserveEndsACall(t *testing.T) {
 	noLeftovers(p)
 }
 
-// smallDisk puts a disk of 64 MiB at dir. One in memory would not do: a workspace
-// that is none of the machine's disks is a boundary that does not stand.
+// smallDisk mounts a disk of 64 MiB at dir. A tmpfs does not work: abl refuses a workspace that
+// is not on one of the machine's disks.
 func smallDisk(t *testing.T, dir string) {
 	t.Helper()
 	image := filepath.Join(t.TempDir(), "disk")
@@ -113,7 +114,7 @@ func smallDisk(t *testing.T, dir string) {
 	}
 	for _, argv := range [][]string{{"mkfs.ext4", "-q", "-F", image}, {"mount", "-o", "loop,nosuid,nodev", image, dir}} {
 		if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("no small disk can be had here: %v: %s", err, out)
+			t.Skipf("cannot mount a small disk here: %v: %s", err, out)
 		}
 	}
 	t.Cleanup(func() {
@@ -126,16 +127,18 @@ func smallDisk(t *testing.T, dir string) {
 	}
 }
 
-// A call that prints nothing and works is not idle.
+// A call that prints nothing but works is not idle.
 func TestSilentBuildLives(t *testing.T) {
 	lab.Long(t)
-	p := newProject(t, nodeApp, builds(run(lab.File(t, "scripts/work-silently.sh")), write("server.mjs", server)), verifies())
-	p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 60s, idle_timeout: 4s}\n"), "verify: {evidence: off}\n")+nodeApp)
+	p := newProject(t, nodeApp, builds(run(lab.File(t, "scripts/work-silently.sh")), write("server.mjs", server)),
+		verifies())
+	p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 60s, idle_timeout: 4s}\n"),
+		"verify: {evidence: off}\n")+nodeApp)
 	p.Must(0, "phase", "1")
 	noLeftovers(p)
 }
 
-// replacing gives settings in place of those of the same section.
+// replacing returns settings with this section instead of the existing one.
 func replacing(settings, section string) string {
 	name, _, _ := strings.Cut(section, ":")
 	var kept strings.Builder
@@ -147,15 +150,15 @@ func replacing(settings, section string) string {
 	return kept.String() + section
 }
 
-// deadMan is a container with its exit code.
-type deadMan struct{ name, id, want string }
+// deadline is a container with its expected exit code.
+type deadline struct{ name, id, want string }
 
-// Whatever an agent does to the programs around it, its container ends after its deadline without
-// an abl that ends it. So does the container that holds its network.
-func TestDeadMan(t *testing.T) {
+// Whatever an agent does to the processes around it, its container ends after its deadline even
+// without abl. So does the container that holds its network.
+func TestContainersEndAfterTheirDeadline(t *testing.T) {
 	p := newProject(t, "")
 	image := toolsImage(p)
-	soon := func() int64 { return time.Now().Add(12 * time.Second).Unix() } // time enough for each to start
+	soon := func() int64 { return time.Now().Add(12 * time.Second).Unix() } // enough time for each to start
 	agent := func(name string) (id string) {
 		spec := helper.RunSpec{
 			Argv:     []string{"sh", "-c", lab.File(t, "deadman/"+name+".sh")},
@@ -164,18 +167,18 @@ func TestDeadMan(t *testing.T) {
 			Stderr:   "/dev/null",
 			Deadline: soon(),
 		}
-		return boxed(t, image, spec, "/"+helper.HelperRun)
+		return startAlone(t, image, spec, "/"+helper.HelperRun)
 	}
 	holder := []string{"--listen", "127.0.0.1:5300", "--deadline", fmt.Sprint(soon())}
-	all := []deadMan{
-		{"holder", boxed(t, image, nil, "/"+helper.HelperHolder, holder...), "0"},
+	all := []deadline{
+		{"holder", startAlone(t, image, nil, "/"+helper.HelperHolder, holder...), "0"},
 		{"stops-abl-run", agent("stops-abl-run"), "137"},
 		{"stops-all-and-ignores-signals", agent("stops-all-and-ignores-signals"), "137"},
 		{"kills-abl-run", agent("kills-abl-run"), "137"},
 		{"sleeps", agent("sleeps"), "124"},
 	}
-	if !testing.Short() { // it takes a whole processor until its deadline
-		all = append(all, deadMan{"starves-process-1", agent("starves-process-1"), "124"})
+	if !testing.Short() { // uses a whole processor until its deadline
+		all = append(all, deadline{"starves-process-1", agent("starves-process-1"), "124"})
 	}
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
@@ -186,9 +189,9 @@ func TestDeadMan(t *testing.T) {
 	}
 }
 
-// boxed starts one of abl's programs in a container like a role's, its orders in
-// helper.In, with nobody to look after it, and returns the container's id.
-func boxed(t *testing.T, image string, orders any, program string, args ...string) string {
+// startAlone starts one of abl's programs in a container like a role's, with its orders in
+// helper.In and without an abl, and returns the container's id.
+func startAlone(t *testing.T, image string, orders any, program string, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	data, err := json.Marshal(orders)
@@ -201,9 +204,11 @@ func boxed(t *testing.T, image string, orders any, program string, args ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := append([]string{"run", "-d", "--label", "abl.project=test-files", "-u", "10001:10001", "--read-only", "--tmpfs", "/tmp",
+	command := append([]string{"run", "-d", "--label", "abl.project=test-files", "-u", "10001:10001",
+		"--read-only", "--tmpfs", "/tmp",
 		"--cap-drop", "ALL", "--security-opt", "no-new-privileges:true",
-		"--security-opt", "seccomp=../../internal/sandbox/docker/seccomp.json", "--network", "none", "-v", dir + ":" + helper.In + ":ro",
+		"--security-opt", "seccomp=../../internal/sandbox/docker/seccomp.json", "--network", "none", "-v", dir + ":" +
+			helper.In + ":ro",
 		"--entrypoint", helper.Bin + program, image}, args...)
 	id := docker(t, command...)
 	t.Cleanup(func() { docker(t, "rm", "-f", id) })

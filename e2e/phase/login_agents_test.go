@@ -10,19 +10,19 @@ import (
 	"abl/roles/agent"
 )
 
-// login is one of a CLI's logins, with what its provider wants of a request.
+// login is one of a CLI's logins, with the provider's requirements for a request.
 type login struct {
 	program
 	name     string
 	settings string   // lines of agents.NAME
-	env      []string // beside the key and the address
+	env      []string // in addition to the key and the address
 	paths    []string
 	cost     string // of a call
 }
 
-// Each login of a real CLI plays a whole phase. The key comes in the header that the provider
-// wants and in no other, below the path that the provider has, with the fixed headers and
-// parameters of the settings. The container has a dummy in the variable of that login alone.
+// Each login of a real CLI plays a whole phase. The key is only in the header that the provider
+// requires, the path has the provider's prefix, and the request has the fixed headers and
+// parameters of the settings. In the container only the variable of that login has a placeholder.
 func TestAgentsLogIn(t *testing.T) {
 	lab.Long(t)
 	const messages = "/v1/messages"
@@ -30,23 +30,62 @@ func TestAgentsLogIn(t *testing.T) {
 		return program{"claude", "claude-sonnet-5-5", keyVar, baseVar, path, header, true, ""}
 	}
 	for _, c := range []login{
-		{claude("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "/api", "Authorization"), "token", "", nil, []string{"/api" + messages}, "0."},
-		{claude("CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "", "Authorization"), "plan", "login: plan", nil, []string{messages}, "subscription"},
+		{
+			claude("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "/api", "Authorization"),
+			"token",
+			"",
+			nil,
+			[]string{"/api" + messages},
+			"0.",
+		},
+		{
+			claude("CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL", "", "Authorization"),
+			"plan",
+			"login: plan",
+			nil,
+			[]string{messages},
+			"subscription",
+		},
 		{
 			claude("AWS_BEARER_TOKEN_BEDROCK", "ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "/anthropic", "Authorization"), "mantle", "",
 			[]string{"AWS_REGION=us-east-1"}, []string{"/anthropic" + messages}, "0.",
 		},
-		{claude("ANTHROPIC_FOUNDRY_API_KEY", "ANTHROPIC_FOUNDRY_BASE_URL", "/anthropic", "X-Api-Key"), "foundry", "", nil, []string{"/anthropic" + messages}, "0."},
+		{
+			claude("ANTHROPIC_FOUNDRY_API_KEY", "ANTHROPIC_FOUNDRY_BASE_URL", "/anthropic", "X-Api-Key"),
+			"foundry",
+			"",
+			nil,
+			[]string{"/anthropic" + messages},
+			"0.",
+		},
 		{
 			program{"codex", "gpt-6.1-sol", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_BASE_URL", "", "Api-Key", false, ""}, "azure",
 			"headers: {X-Gateway-Key: $TEAM_KEY}, query: {api-version: 2026-01-01}", nil, []string{"/openai/v1/responses"}, "0.",
 		},
 		{
-			program{"copilot", "gpt-5.1", "COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_PROVIDER_BASE_URL", "", "Authorization", false, ""}, "copilot's azure", "",
+			program{
+				"copilot",
+				"gpt-5.1",
+				"COPILOT_PROVIDER_BEARER_TOKEN",
+				"COPILOT_PROVIDER_BASE_URL",
+				"",
+				"Authorization",
+				false,
+				"",
+			}, "copilot's azure", "",
 			[]string{"COPILOT_PROVIDER_TYPE=azure"}, []string{"/openai/v1/responses"}, "0.",
 		},
 		{
-			program{"copilot", "claude-sonnet-5-5", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "", "X-Api-Key", true, ""}, "copilot's anthropic", "",
+			program{
+				"copilot",
+				"claude-sonnet-5-5",
+				"COPILOT_PROVIDER_API_KEY",
+				"COPILOT_PROVIDER_BASE_URL",
+				"",
+				"X-Api-Key",
+				true,
+				"",
+			}, "copilot's anthropic", "",
 			[]string{"COPILOT_PROVIDER_TYPE=anthropic"}, []string{messages}, "0.",
 		},
 	} {
@@ -64,7 +103,7 @@ func TestAgentsLogIn(t *testing.T) {
 			m := c.serve(t, p, ".abl/scenario.yaml", nil)
 			r := p.Must(0, "phase", "1", "--agent", c.program.name)
 			if m.asked.Load() == 0 {
-				t.Fatalf("the provider was not asked: %s", r.Stderr)
+				t.Fatalf("the provider got no request: %s", r.Stderr)
 			}
 			c.sees(t, m)
 			rows := ledgerRows(p)
@@ -83,7 +122,7 @@ func TestAgentsLogIn(t *testing.T) {
 				}
 				for _, other := range one.Logins {
 					if other.KeyVar != c.keyVar && strings.Contains("\n"+box, "\n"+other.KeyVar+"=") {
-						t.Errorf("the container has %s beside %s", other.KeyVar, c.keyVar)
+						t.Errorf("the container has %s in addition to %s", other.KeyVar, c.keyVar)
 					}
 				}
 			}
@@ -93,7 +132,7 @@ func TestAgentsLogIn(t *testing.T) {
 	}
 }
 
-// sees compares every request that the provider got with what its documents ask for.
+// sees compares every request that the provider got with the provider's documentation.
 func (c login) sees(t *testing.T, m *askedModel) {
 	t.Helper()
 	for _, q := range m.requests() {
@@ -106,14 +145,15 @@ func (c login) sees(t *testing.T, m *askedModel) {
 			}
 		}
 		if strings.Contains(c.settings, "X-Gateway-Key") {
-			if got := q.Header.Get("X-Gateway-Key") + " " + q.URL.Query().Get("api-version"); got != "a-key-of-a-team-1234 2026-01-01" {
+			if got := q.Header.Get("X-Gateway-Key") + " " +
+				q.URL.Query().Get("api-version"); got != "a-key-of-a-team-1234 2026-01-01" {
 				t.Errorf("got the fixed header and parameter %q", got)
 			}
 		}
 	}
 }
 
-// requests returns all that the provider got.
+// requests returns all requests that the provider got.
 func (m *askedModel) requests() []*http.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"abl/roles/agent"
 )
 
-// looking is an abl that shows a project meanwhile.
+// looking is an abl that shows a project during a phase.
 type looking struct {
 	cmd *exec.Cmd
 	out bytes.Buffer
@@ -30,7 +30,7 @@ func look(p *lab.Project, args ...string) *looking {
 	return l
 }
 
-// end waits until it ends by itself, and gives what it has shown.
+// end waits until it ends, and returns its output.
 func (l *looking) end(p *lab.Project) string {
 	p.Helper()
 	if err := l.cmd.Wait(); err != nil {
@@ -39,8 +39,8 @@ func (l *looking) end(p *lab.Project) string {
 	return l.out.String()
 }
 
-// Two iterations are followed by others from the first call on, until the phase passes.
-func TestAPhaseIsFollowedFromElsewhere(t *testing.T) {
+// Other commands follow two iterations from the first call on, until the phase passes.
+func TestOtherCommandsFollowAPhase(t *testing.T) {
 	say := func(words string) agent.Step { return agent.Step{Say: &words} }
 	p := newProject(t, nodeApp,
 		builds(say("I begin.\nIt is small."), write("server.mjs", server), run("seq 20")),
@@ -49,7 +49,8 @@ func TestAPhaseIsFollowedFromElsewhere(t *testing.T) {
 	var logs, builder, status *looking
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.CallStart && logs == nil {
-			logs, builder, status = look(p, "logs", "-f"), look(p, "logs", "builder", "-f"), look(p, "status", "--watch", "--json")
+			logs, builder, status = look(p, "logs", "-f"), look(p, "logs", "builder", "-f"), look(p, "status", "--watch",
+				"--json")
 		}
 	}, "phase", "1")
 	if r.Code != 0 {
@@ -66,13 +67,13 @@ func TestAPhaseIsFollowedFromElsewhere(t *testing.T) {
 	} {
 		next := strings.Index(all[at+1:], want)
 		if next < 0 {
-			t.Fatalf("abl logs -f lacks %q behind %d of:\n%s", want, at, all)
+			t.Fatalf("abl logs -f does not show %q after position %d:\n%s", want, at, all)
 		}
 		at += 1 + next
 	}
 	of := builder.end(p)
 	if strings.Count(of, "── builder, phase 1, iteration") != 2 || strings.Contains(of, "verifier") {
-		t.Errorf("abl logs builder -f shows\n%s", of)
+		t.Errorf("got output of abl logs builder -f\n%s", of)
 	}
 	watched(t, status.end(p))
 	screen := onTerminal(p, 0, "status", "--watch")
@@ -80,7 +81,7 @@ func TestAPhaseIsFollowedFromElsewhere(t *testing.T) {
 	noLeftovers(p)
 }
 
-// watched wants what `abl status --watch --json` has shown of a phase that passed.
+// watched checks the output of `abl status --watch --json` for a phase that passed.
 func watched(t *testing.T, shown string) {
 	t.Helper()
 	var roles []string
@@ -94,16 +95,16 @@ func watched(t *testing.T, shown string) {
 	for line := range strings.Lines(shown) {
 		last.Phases = nil
 		if err := json.Unmarshal([]byte(line), &last); err != nil || len(last.Phases) != 1 {
-			t.Fatalf("no document: %v: %s", err, line)
+			t.Fatalf("invalid JSON: %v: %s", err, line)
 		}
 		if now := last.Phases[0].Now; now != nil && now.Role != "" {
 			roles = append(roles, now.Role+" "+now.Call)
 		}
 	}
 	if len(roles) == 0 || roles[0] != "builder p1-build-1.1" {
-		t.Errorf("it ran %q, in\n%s", roles, shown)
+		t.Errorf("got running roles %q in\n%s", roles, shown)
 	}
 	if end := last.Phases[0]; end.Status != "passed" || end.Now != nil || end.Tokens == nil || end.Tokens.Missing != 4 {
-		t.Errorf("in the end %+v, in\n%s", end, shown)
+		t.Errorf("got end %+v in\n%s", end, shown)
 	}
 }

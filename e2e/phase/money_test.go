@@ -17,24 +17,27 @@ import (
 	"abl/roles/agent"
 )
 
-// dear is a price at which the few tokens of a scripted model come to dollars.
+// dear is a price at which the few tokens of a scripted model cost dollars.
 const dear = "prices: {gemini-2.5-pro: {input: 1000, output: 1000}}\n"
 
-// thousand is a call that uses so many thousand tokens, over all of its requests:
-// at the dear price, as many dollars.
+// thousand returns the call with a usage of n thousand tokens over all its requests: at the dear
+// price, n dollars.
 func thousand(c agent.ScriptCall, n int64) agent.ScriptCall {
 	in, out, all := n*900, n*100, n*1000
-	c.Usage = []agent.ScriptUsage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &in, Candidates: &out, Total: &all}}}
+	c.Usage = []agent.ScriptUsage{{
+		Model: "gemini-2.5-pro",
+		Count: tokens.Count{Input: &in, Candidates: &out, Total: &all},
+	}}
 	return c
 }
 
-// spentBy is the sum of cost_usd in the ledger; every row must have one.
+// spentBy returns the sum of cost_usd in the ledger. Every row must have a cost.
 func spentBy(p *lab.Project) (sum float64) {
 	p.Helper()
 	for _, row := range ledgerRows(p) {
 		usd, err := strconv.ParseFloat(row["cost_usd"], 64)
 		if err != nil {
-			p.Errorf("a row costs %q: %v", row["cost_usd"], row)
+			p.Errorf("got a row with cost %q: %v", row["cost_usd"], row)
 		}
 		sum += usd
 	}
@@ -42,14 +45,16 @@ func spentBy(p *lab.Project) (sum float64) {
 }
 
 // The caps of a call in tokens and of a phase in dollars end a call in the middle. No call starts
-// beyond a cap of the phase, in dollars or in tokens. --budget-usd +N continues. The model runs on
-// this machine's loopback, which no container reaches, behind a certificate of the user's own, and
-// its price is the project's own.
+// beyond a cap of the phase, in dollars or in tokens. --budget-usd +N raises the cap. The model
+// runs on this machine's loopback, which no container reaches, with a certificate of the user,
+// and its price is in the project's settings.
 func TestBudgetsEndCalls(t *testing.T) {
 	const key, first = "a-key-of-nobody-5101", "p1-build-1.1"
 	p := newProject(t, nodeApp+dear+"network: {ca_cert: .abl/ca.pem}\nbudget: {phase: {usd: 2}}\n",
-		thousand(builds(write("server.mjs", server), run("true"), run("true"), run("true"), run("true")), 6), thousand(verifies(), 6))
-	p.Write(".abl/config.yaml", replacing(p.Read(".abl/config.yaml"), "loop: {call_timeout: 5m}\n")) // the CLI is slow on a busy machine
+		thousand(builds(write("server.mjs", server), run("true"), run("true"), run("true"), run("true")),
+			6), thousand(verifies(), 6))
+	// The CLI is slow on a busy machine.
+	p.Write(".abl/config.yaml", replacing(p.Read(".abl/config.yaml"), "loop: {call_timeout: 5m}\n"))
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", key, (*httptest.Server).StartTLS)
 	env := p.Env
 	phase := func(code int, setting string, args ...string) lab.Result {
@@ -84,7 +89,8 @@ func TestBudgetsEndCalls(t *testing.T) {
 	}
 
 	wants(t, "another run", phase(6, "").Stderr, "of 2 USD of the phase are spent")
-	wants(t, "a run with a cap in tokens", phase(6, "ABL_BUDGET_PHASE_TOKENS=100", "--budget-usd", "+50").Stderr, "of 100 tokens of the phase are used")
+	wants(t, "a run with a cap in tokens", phase(6, "ABL_BUDGET_PHASE_TOKENS=100", "--budget-usd", "+50").Stderr,
+		"of 100 tokens of the phase are used")
 	if now := asked.Load(); now != before || len(ledgerRows(p)) != 2 {
 		t.Errorf("got %d further requests and the ledger %v, want no call beyond the caps", now-before, ledgerRows(p))
 	}
@@ -94,16 +100,16 @@ func TestBudgetsEndCalls(t *testing.T) {
 		t.Errorf("got %g USD in all, after %g, want 12 more", now, spent)
 	}
 	if files := holding(t, p.Dir, key); len(files) > 0 {
-		t.Errorf("the key is in %v", files)
+		t.Errorf("got the key in %v, want no file", files)
 	}
 	noLeftovers(p)
 }
 
-// abl is killed twice in the middle of a call. The next abl uses the same gateway, and the gateway
-// finds the model at the same address. The tools of the CLI use their own proxy. The last abl has
-// less to spend, and the gateway still counts the requests before the kills. Events and abl status show
-// what the running call has used.
-func TestTheGatewayOutlivesAbl(t *testing.T) {
+// abl is killed twice during a call. The next abl uses the same gateway, and the gateway finds
+// the model at the same address. The tools of the CLI use their own proxy. The last abl has less
+// to spend, and the gateway still counts the requests before the kills. Events and abl status show
+// the usage of the running call.
+func TestGatewayOutlivesAbl(t *testing.T) {
 	lab.Long(t)
 	lab.Egress(t)
 	p := newProject(t, nodeApp+dear+"network: {allow: [npm]}\nbudget: {phase: {usd: 500}}\n",
@@ -144,7 +150,7 @@ func TestTheGatewayOutlivesAbl(t *testing.T) {
 	before = now
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.CallResume {
-			for commands := 0; commands < 2; time.Sleep(20 * time.Millisecond) { // until it has the bounds of this run
+			for commands := 0; commands < 2; time.Sleep(20 * time.Millisecond) { // until the gateway has the limits of this run
 				commands = strings.Count(gatewayLog(t, p), `"kind":"command"`)
 			}
 			p.Write("src/go-two", "")
@@ -169,7 +175,8 @@ func TestTheGatewayOutlivesAbl(t *testing.T) {
 func TestAFloodedGatewayForgetsNoToken(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, nodeApp+"budget: {phase: {tokens: 350000}}\n",
-		thousand(builds(write("server.mjs", server), write("flood.mjs", lab.File(t, "flood.mjs")), must(0, "node flood.mjs"), run("rm flood.mjs")), 300),
+		thousand(builds(write("server.mjs", server), write("flood.mjs", lab.File(t, "flood.mjs")),
+			must(0, "node flood.mjs"), run("rm flood.mjs")), 300),
 		thousand(verifies(run("true"), run("true")), 300))
 	loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5103", (*httptest.Server).Start)
 
@@ -177,7 +184,7 @@ func TestAFloodedGatewayForgetsNoToken(t *testing.T) {
 	wants(t, "the error", r.Stderr, "the budget of this phase is reached", "of 350000")
 	rows := ledgerRows(p)
 	if len(rows) != 2 || rows[0]["source"] != "gateway" || rows[0]["total"] != "300000" || rows[0]["outcome"] != "done" {
-		t.Errorf("the ledger has %v", rows)
+		t.Errorf("got ledger %v", rows)
 	}
 	unlogged := 0
 	for line := range strings.Lines(p.Read(".abl/logs/calls/p1-build-1.1/gateway.jsonl")) {
@@ -188,7 +195,7 @@ func TestAFloodedGatewayForgetsNoToken(t *testing.T) {
 		unlogged += int(e.Unlogged)
 	}
 	if unlogged < 59_000 {
-		t.Errorf("%d requests have no line of their own: that was no flood", unlogged)
+		t.Errorf("got only %d requests without a separate log line: not a flood", unlogged)
 	}
 	noLeftovers(p)
 }

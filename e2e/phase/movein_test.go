@@ -18,8 +18,8 @@ import (
 // longLine is longer than the lines that abl prints elsewhere.
 var longLine = "/*" + strings.Repeat("x", 5000) + "*/ "
 
-// lived makes the project's folder a repository with two commits, settings and specs.
-func lived(p *lab.Project, source string) {
+// existing makes the project's folder a repository with two commits, settings and specs.
+func existing(p *lab.Project, source string) {
 	p.Helper()
 	p.Write("package.json", `{"name": "greeter", "scripts": {"start": "node server.mjs"}}`+"\n")
 	p.Write("server.mjs", lab.File(p.TB, "apps/greeting.mjs"))
@@ -41,7 +41,7 @@ func lived(p *lab.Project, source string) {
 	p.Write("lib/word.mjs", "export const word = 'not committed';\n")
 }
 
-// elsewhere is a clone of a bare origin of p's, as a colleague has it.
+// elsewhere returns a clone of p's bare origin, like a colleague's.
 func elsewhere(p *lab.Project, origin string) *lab.Project {
 	p.Helper()
 	other := *p
@@ -53,8 +53,8 @@ func elsewhere(p *lab.Project, origin string) *lab.Project {
 	return &other
 }
 
-// TestMoveIn: a phase on a repository that was there before, published, taken up by a
-// colleague, and gone on with there.
+// TestMoveIn plays a phase on an existing repository and publishes it. A colleague pulls it and
+// plays the next one.
 func TestMoveIn(t *testing.T) {
 	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\nverify: {evidence: required, strength_time: 0, allow_weak: all}\n",
 		builds(must(0, "git log --format=%s | grep -qx 'a greeter'"), must(0, "git log -p >/dev/null"),
@@ -62,25 +62,28 @@ func TestMoveIn(t *testing.T) {
 			must(1, "cat secret-tests/check.sh .abl/config.yaml"), must(1, "git grep -q 'curl app' $(git rev-list --all)"),
 			must(0, "grep -q hello lib/word.mjs"), write("lib/word.mjs", longLine+"export const word = 'ok';\n")),
 		verifies())
-	lived(p, "source: {repo: .}\n")
+	existing(p, "source: {repo: .}\n")
 	if testing.Short() {
 		p.Env = append(p.Env, "ABL_VERIFY_EVIDENCE=off")
 	}
 	p.Write(".abl/specs/contract-ids.txt", "")
-	p.Git("", "add", "-N", ".abl/specs/contract-ids.txt") // it is abl's to write, and the person's to commit
+	p.Git("", "add", "-N", ".abl/specs/contract-ids.txt") // abl writes the file, and the user commits it
 	before, tree := p.Git("", "rev-parse", "HEAD"), p.Git("", "status", "--porcelain")
 	r := p.Must(0, "phase", "1")
-	wants(t, "the phase", r.Stdout+r.Stderr, "the Builder works on a clone of main at "+before[:12], "on branch abl/phase1", "its hooks are not run (hooks/pre-commit)")
+	wants(t, "the phase", r.Stdout+r.Stderr, "the Builder works on a clone of main at "+before[:12],
+		"on branch abl/phase1", "its hooks are not run (hooks/pre-commit)")
 	const work = ".abl/work/src"
 	if got := p.Git(work, "rev-parse", "abl/phase1^"); got != before {
-		t.Errorf("the first commit stands on %s, want the person's %s", got, before)
+		t.Errorf("the first commit is based on %s, want the user's %s", got, before)
 	}
 	r = p.Must(0, "publish")
-	wants(t, "publish", r.Stdout+r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/tests is at ", "refs/abl/state is at ", "git push --atomic origin abl/phase1 'refs/abl/*'")
+	wants(t, "publish", r.Stdout+r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/tests is at ",
+		"refs/abl/state is at ", "git push --atomic origin abl/phase1 'refs/abl/*'")
 	if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != "lib/word.mjs" {
-		t.Errorf("the Builder changed %q, want lib/word.mjs alone", got)
+		t.Errorf("the Builder changed %q, want only lib/word.mjs", got)
 	}
-	if p.Git("", "rev-parse", "HEAD") != before || p.Git("", "branch", "--show-current") != "main" || p.Git("", "status", "--porcelain") != tree || p.Git("", "fsck", "--strict") != "" {
+	if p.Git("", "rev-parse", "HEAD") != before || p.Git("", "branch", "--show-current") != "main" ||
+		p.Git("", "status", "--porcelain") != tree || p.Git("", "fsck", "--strict") != "" {
 		t.Errorf("the user's repository: got a change, want none:\n%s", p.Git("", "status"))
 	}
 	if _, err := os.Lstat(filepath.Join(p.Dir, "hook-ran")); err == nil {
@@ -91,12 +94,14 @@ func TestMoveIn(t *testing.T) {
 			lacks(t, ref+" "+name, p.Git("", "show", ref+":"+name), p.Dir)
 		}
 	}
-	wants(t, "the pull request", p.Must(0, "publish", "1", "--pr-body").Stdout, "### abl phase 1: <code>Answer</code>", "pass", "P1.C1", "cost: ", "changed in the source: ", "git diff HEAD...origin/abl/phase1")
+	wants(t, "the pull request", p.Must(0, "publish", "1", "--pr-body").Stdout,
+		"### abl phase 1: <code>Answer</code>", "pass", "P1.C1", "cost: ", "changed in the source: ", "git diff HEAD...origin/abl/phase1")
 	wants(t, "publishing again", p.Must(0, "publish", "--json").Stdout, p.Git("", "rev-parse", "refs/abl/state"))
 
 	opened(p, "1", "ok")
 	diff := p.Must(0, "open", "1", "--diff").Stdout
-	if want := "diff a/lib/word.mjs b/lib/word.mjs\n--- a/lib/word.mjs\n+++ b/lib/word.mjs\n@@ -1,1 +1,1 @@\n-" + longLine + "export const word = 'hello';\n+" + longLine + "export const word = 'ok';\n"; diff != want {
+	if want := "diff a/lib/word.mjs b/lib/word.mjs\n--- a/lib/word.mjs\n+++ b/lib/word.mjs\n@@ -1,1 +1,1 @@\n-" +
+		longLine + "export const word = 'hello';\n+" + longLine + "export const word = 'ok';\n"; diff != want {
 		t.Errorf("the phase changed\n%swant\n%s", diff, want)
 	}
 
@@ -116,45 +121,51 @@ func TestMoveIn(t *testing.T) {
 	r = q.Must(0, "phase", "1")
 	wants(t, "phase 1 there", r.Stdout+r.Stderr, "phase 1 has already passed and its spec has not changed")
 
-	// The colleague merges, goes on with a second phase, and the first person takes it up.
+	// The colleague merges, plays a second phase, and the first user pulls it.
 	q.Git("", "merge", "-q", "--no-ff", "-m", "merge phase 1", "origin/abl/phase1")
 	q.Write(".abl/specs/phase2.md", "# Phase 2: More\n\n## Contracts\n\n- GET /more → 200 with the text ok\n")
 	q.Git("", "add", "-A")
 	q.Git("", "commit", "-qm", "a second phase")
-	suite2 := strings.Replace(suite, "1..1", "1..2", 1) + "curl -sf \"$ABL_APP_URL/more\" >/dev/null && echo 'ok 2 - P2.C1' || echo 'not ok 2 - P2.C1'\n"
-	script(q, builds(must(0, "grep -q ok lib/word.mjs"), write("more.txt", "more")), verifies(write("run.sh", suite2, "0755")))
+	suite2 := strings.Replace(suite, "1..1", "1..2", 1) +
+		"curl -sf \"$ABL_APP_URL/more\" >/dev/null && echo 'ok 2 - P2.C1' || echo 'not ok 2 - P2.C1'\n"
+	script(q, builds(must(0, "grep -q ok lib/word.mjs"), write("more.txt", "more")),
+		verifies(write("run.sh", suite2, "0755")))
 	r = q.Must(0, "phase", "2")
 	wants(t, "phase 2", r.Stdout+r.Stderr, "main has new commits; abl/phase2 takes them in")
 	was := q.Git(work, "rev-parse", "abl/phase1", "HEAD")
 	opened(q, "1", "ok")
 	if is := q.Git(work, "rev-parse", "abl/phase1", "HEAD"); is != was {
-		t.Errorf("the branch of phase 1 after a look at it: got\n%s\nwant\n%s", is, was)
+		t.Errorf("the branch of phase 1 after abl open: got\n%s\nwant\n%s", is, was)
 	}
-	if diff := q.Must(0, "open", "--diff").Stdout; !strings.HasPrefix(diff, "diff /dev/null b/more.txt\n") || strings.Count(diff, "diff ") != 1 {
-		t.Errorf("phase 2 changed\n%s\nwant more.txt alone", diff)
+	if diff := q.Must(0, "open", "--diff").Stdout; !strings.HasPrefix(diff, "diff /dev/null b/more.txt\n") ||
+		strings.Count(diff, "diff ") != 1 {
+		t.Errorf("phase 2 changed\n%s\nwant only more.txt", diff)
 	}
 	q.Must(0, "publish")
 	q.Git("", "push", "-q", "origin", "main", "abl/phase1", "abl/phase2", "refs/abl/*")
-	// The first person has gone on meanwhile, too.
+	// The first user has continued in the meantime, too.
 	p.Write(".abl/specs/phase2.md", "# Phase 2: Other\n\n## Contracts\n\n- GET /other → 200 with the text ok\n")
 	script(p, builds(write("other.txt", "other")), verifies(write("run.sh", suite2, "0755")))
 	p.Must(0, "phase", "2")
 	p.Git("", "fetch", "-q", "origin", "refs/heads/abl/*:refs/remotes/origin/abl/*", "refs/abl/*:refs/abl/*")
 	wants(t, "publishing second", p.Must(9, "publish").Stderr, "somebody else has published meanwhile", "abl pull")
-	wants(t, "pulling what went on", p.Must(9, "pull").Stderr, "cannot take in refs/abl/state", "abl pull --theirs")
-	wants(t, "taking theirs", p.Must(0, "pull", "--theirs").Stdout, "restored: phase 1 passed, phase 2 passed", ".abl/aside-1")
+	wants(t, "abl pull", p.Must(9, "pull").Stderr, "cannot take in refs/abl/state", "abl pull --theirs")
+	wants(t, "taking theirs", p.Must(0, "pull", "--theirs").Stdout, "restored: phase 1 passed, phase 2 passed",
+		".abl/aside-1")
 	wants(t, "status", p.Must(0, "status").Stdout, "passed")
 	noLeftovers(p)
 	noLeftovers(q)
 }
 
-// TestMoveInWithAConflict: what both sides changed is the person's to decide, and nothing moves.
+// TestMoveInWithAConflict checks that the user decides about changes on both sides, and that
+// nothing moves before.
 func TestMoveInWithAConflict(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n",
 		builds(write("lib/word.mjs", "export const word = 'ko';\n")), verifies(refute("ko")))
-	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "call_timeout: 60s", "call_timeout: 60s, max_verifier_iterations: 1", 1))
-	lived(p, "source: {repo: .}\n")
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "call_timeout: 60s",
+		"call_timeout: 60s, max_verifier_iterations: 1", 1))
+	existing(p, "source: {repo: .}\n")
 	p.Must(3, "phase", "1")
 	p.Git("", "checkout", "-q", "lib/word.mjs")
 	p.Git("", "rm", "-q", "package.json")
@@ -164,10 +175,11 @@ func TestMoveInWithAConflict(t *testing.T) {
 	r := p.Must(9, "phase", "1", "--again")
 	wants(t, "a conflict", r.Stderr, "cannot take in what is new on main", "lib/word.mjs", "git -C .abl/work/src -c ")
 	lacks(t, "a conflict", r.Stderr, "package.json")
-	if got := p.Git(".abl/work/src", "rev-parse", "abl/phase1"); got != tip || p.Git(".abl/work/src", "status", "--porcelain") != "" {
+	if got := p.Git(".abl/work/src", "rev-parse", "abl/phase1"); got != tip ||
+		p.Git(".abl/work/src", "status", "--porcelain") != "" {
 		t.Errorf("the branch: got %s, want %s without changes", got, tip)
 	}
-	// The person decides, by the very commands of the hint.
+	// The user decides with the commands of the hint.
 	steps := regexp.MustCompile(`hint: git -C (\S+) (-c \S+ -c \S+) merge (\S+); resolve the conflicts; git -C \S+ (.*) commit -a; then run the same command again`).FindStringSubmatch(r.Stderr)
 	if steps == nil {
 		t.Fatalf("the hint: got no commands, want git merge and git commit:\n%s", r.Stderr)
@@ -177,37 +189,41 @@ func TestMoveInWithAConflict(t *testing.T) {
 		t.Fatalf("git merge: got no conflict, want one:\n%s", out)
 	}
 	p.Write(steps[1]+"/lib/word.mjs", "export const word = 'ok';\n")
-	p.Git(steps[1], append(strings.Fields(steps[4]), "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qam", "ok, then")...)
+	p.Git(steps[1], append(strings.Fields(steps[4]), "-c", "user.name=P", "-c", "user.email=p@example.com",
+		"commit", "-qam", "ok, then")...)
 	script(p, builds(must(0, "grep -q ok lib/word.mjs"), must(1, "test -e package.json")), verifies())
 	p.Must(0, "phase", "1", "--again")
 	noLeftovers(p)
 }
 
-// TestMoveInBelow: a folder of a monorepo is where Builder, commands and app begin.
+// TestMoveInBelow runs the Builder, the commands and the app in a folder of a monorepo.
 func TestMoveInBelow(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\nbuilder_commands: {here: {command: test -f server.mjs}}\n",
 		builds(must(0, "test \"$PWD\" = /workspace/src/services/api"), must(0, "test -f ../../package.json"),
 			must(0, "abl-cmd here"), write("server.mjs", server)), verifies())
 	p.Write("services/api/server.mjs", "\n")
-	lived(p, "source: {repo: ., dir: services/api}\npublish: auto\n")
+	existing(p, "source: {repo: ., dir: services/api}\npublish: auto\n")
 	r := p.Must(0, "phase", "1", "--no-baseline") // there is no app yet
-	wants(t, "publishing by itself", r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/state is at ")
+	wants(t, "automatic publishing", r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/state is at ")
 	if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != "services/api/server.mjs" {
 		t.Errorf("files that the Builder changed: got %q, want services/api/server.mjs", got)
 	}
 	noLeftovers(p)
 }
 
-// TestMoveInHostile: nothing that a repository names is run, be it cloned, gone on with,
-// published or pulled, and each thing is named.
+// TestMoveInHostile clones, continues, publishes and pulls a hostile repository. abl runs nothing
+// that the repository names, and reports each such setting.
 func TestMoveInHostile(t *testing.T) {
 	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\n",
 		builds(must(0, "test -d deps/lib"), must(1, "test -e deps/lib/x"), must(1, "git status --porcelain | grep ."),
 			write("lib/word.mjs", "export const word = 'ok';\n")), verifies())
-	lived(p, "source: {repo: .}\n")
+	existing(p, "source: {repo: .}\n")
 	ran := filepath.Join(t.TempDir(), "ran")
-	for _, hook := range []string{"post-checkout", "reference-transaction", "pre-commit", "post-merge", "update", "fsmonitor-watchman"} {
+	for _, hook := range []string{
+		"post-checkout", "reference-transaction", "pre-commit", "post-merge", "update",
+		"fsmonitor-watchman",
+	} {
 		p.Write(".git/hooks/"+hook, "#!/bin/sh\ntouch "+ran+"\n")
 		if err := os.Chmod(filepath.Join(p.Dir, ".git/hooks", hook), 0o755); err != nil {
 			t.Fatal(err)
@@ -219,7 +235,8 @@ func TestMoveInHostile(t *testing.T) {
 	p.Git("", "-c", "core.hooksPath=/dev/null", "add", ".gitmodules", ".gitattributes")
 	p.Git("", "-c", "core.hooksPath=/dev/null", "commit", "-qm", "odd things")
 	for _, set := range [][]string{
-		{"filter.evil.smudge", "touch " + ran}, {"filter.evil.clean", "touch " + ran}, {"include.path", ran + ".config"}, {"core.fsmonitor", "touch " + ran},
+		{"filter.evil.smudge", "touch " + ran}, {"filter.evil.clean", "touch " + ran}, {"include.path", ran +
+			".config"}, {"core.fsmonitor", "touch " + ran},
 		{"core.sshCommand", "touch " + ran}, {"merge.evil.driver", "touch " + ran}, {"core.pager", "touch " + ran},
 	} {
 		p.Git("", append([]string{"config"}, set...)...)
@@ -227,11 +244,12 @@ func TestMoveInHostile(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "borrowed")
 	p.Git("", "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "clone", "-q", "--bare", p.Dir, other)
 	p.Write(".git/objects/info/alternates", filepath.Join(other, "objects")+"\n")
-	if err := os.RemoveAll(ran); err != nil { // what the person's own git ran
+	if err := os.RemoveAll(ran); err != nil { // created by the user's own git
 		t.Fatal(err)
 	}
 	r := p.Must(0, "phase", "1")
-	wants(t, "the phase", r.Stdout+r.Stderr, "its hooks are not run (hooks/", "its filters are not run, files are as they are committed (evil)", "the files that its config includes are not read",
+	wants(t, "the phase", r.Stdout+r.Stderr, "its hooks are not run (hooks/",
+		"its filters are not run, files are as they are committed (evil)", "the files that its config includes are not read",
 		"objects that it borrows of another repository are copied", "its submodules are empty folders in the clone (deps/lib)", "Git LFS", "the clone is without secret-tests, .abl")
 	p.Must(0, "publish")
 	if err := os.RemoveAll(filepath.Join(p.Dir, ".abl/state.json")); err != nil {
@@ -249,7 +267,7 @@ func TestMoveInHostile(t *testing.T) {
 	noLeftovers(p)
 }
 
-// opened runs the app of a phase for a person, who asks it, and ends it.
+// opened runs the app of a phase for the user, sends a request, and ends it.
 func opened(p *lab.Project, phase, want string) {
 	p.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -257,9 +275,10 @@ func opened(p *lab.Project, phase, want string) {
 		p.Fatal(err)
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	wants(p, "a port that is taken", p.Must(7, "open", phase, "--port", port).Stderr, "address already in use", "abl open --port N")
+	wants(p, "a port that is taken", p.Must(7, "open", phase, "--port", port).Stderr, "address already in use",
+		"abl open --port N")
 	l.Close()
-	killed, _, _ := startOpen(p, phase, port) // what it leaves holds the port, and is removed by the next
+	killed, _, _ := startOpen(p, phase, port) // its container occupies the port until the next abl removes it
 	_ = killed.Process.Kill()
 	_ = killed.Wait()
 	cmd, said, lines := startOpen(p, phase, port)
@@ -270,7 +289,7 @@ func opened(p *lab.Project, phase, want string) {
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if string(text) != want || err != nil {
-			p.Errorf("it answers %q, %v, want %q", text, err, want)
+			p.Errorf("got response %q, error %v, want %q", text, err, want)
 		}
 	}
 	_ = cmd.Process.Signal(os.Interrupt)
@@ -281,7 +300,7 @@ func opened(p *lab.Project, phase, want string) {
 	noLeftovers(p)
 }
 
-// startOpen starts abl open and waits until the app is served, or the command ended.
+// startOpen starts abl open and waits until the app is served or the command has ended.
 func startOpen(p *lab.Project, phase, port string) (cmd *exec.Cmd, said io.Reader, lines string) {
 	p.Helper()
 	cmd = p.Cmd("open", phase, "--port", port)

@@ -64,8 +64,8 @@ func (o otherRepo) parts(t *testing.T) (files map[string]string, builder, verifi
 	return files, builder, verifier
 }
 
-// abl init recognizes repositories that are not a web server in Node.js. A phase runs on each, and
-// its published result reaches a colleague's clone.
+// abl init recognizes repositories that are not a web server in Node.js. A phase runs on each,
+// and its published result reaches a colleague's clone.
 func TestMoveInOthers(t *testing.T) {
 	lab.Long(t)
 	for _, o := range otherRepos {

@@ -17,7 +17,7 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// labelsOf returns the labels of everything that the engine has of a project, by name.
+// labelsOf returns the labels of all objects of a project on the engine, by name.
 func labelsOf(p *lab.Project) map[string]map[string]string {
 	p.Helper()
 	all := map[string]map[string]string{}
@@ -40,8 +40,8 @@ func labelsOf(p *lab.Project) map[string]map[string]string {
 	return all
 }
 
-// TestCleanRemovesOrphans: abl clean removes what a project left whose .abl was deleted, once all
-// deadlines passed a week ago, and leaves every other project's objects alone.
+// TestCleanRemovesOrphans checks that abl clean removes the objects of a project whose .abl was
+// deleted, if all deadlines passed a week ago, and leaves the objects of every other project.
 func TestCleanRemovesOrphans(t *testing.T) {
 	p := newProject(t, nodeApp, builds(run("sleep 60")), verifies())
 	watch(p, func(e state.Event, abl *os.Process) {
@@ -60,12 +60,13 @@ func TestCleanRemovesOrphans(t *testing.T) {
 	}
 	left := labelsOf(p)
 	for name, labels := range left {
-		if labels[sandbox.LabelDeadline] == "" || labels[sandbox.LabelState] != of(real) || labels[sandbox.LabelDir] != host+":"+real {
-			t.Errorf("%s has the labels %v, want a deadline, the state file %q and its directory", name, labels, of(real))
+		if labels[sandbox.LabelDeadline] == "" || labels[sandbox.LabelState] != of(real) ||
+			labels[sandbox.LabelDir] != host+":"+real {
+			t.Errorf("%s: got labels %v, want a deadline, the state file %q and its directory", name, labels, of(real))
 		}
 	}
 	if len(left) == 0 {
-		t.Error("the killed abl left nothing")
+		t.Error("the killed abl left nothing, want its containers")
 	}
 
 	old, image := time.Now().Add(-8*24*time.Hour), toolsImage(p)
@@ -82,7 +83,7 @@ func TestCleanRemovesOrphans(t *testing.T) {
 	for what, c := range map[string]struct {
 		id, state string
 		until     time.Time
-		run       bool // its container
+		run       bool // its container runs
 		want      *[]string
 	}{
 		"cleaned":         {id(), of(cleaned), old, false, &gone},
@@ -108,7 +109,8 @@ func TestCleanRemovesOrphans(t *testing.T) {
 		}
 		network := made("network", "net", append(labels, "--internal", sandbox.Name(c.id, "net"))...)
 		volume := made("volume", "vol", append(labels, sandbox.Name(c.id, "vol"))...)
-		box := made("container", "box", append(labels, "--name", sandbox.Name(c.id, "box"), "--network", network, "-v", volume+":/vol", image, "sleep", "600")...)
+		box := made("container", "box", append(labels, "--name", sandbox.Name(c.id, "box"), "--network", network,
+			"-v", volume+":/vol", image, "sleep", "600")...)
 		if c.run {
 			docker(t, "start", box)
 		}
@@ -123,14 +125,14 @@ func TestCleanRemovesOrphans(t *testing.T) {
 			kind, name := words[len(words)-2], words[len(words)-1]
 			is := exec.Command("docker", kind, "inspect", name).Run() == nil
 			if is != names.want || strings.Contains(r.Stdout, "removed "+name+"\n") == names.want {
-				t.Errorf("%s: there %t, want %t; abl clean printed\n%s", said, is, names.want, r.Stdout)
+				t.Errorf("%s: exists %t, want %t; abl clean printed\n%s", said, is, names.want, r.Stdout)
 			}
 		}
 	}
 }
 
-// TestEarlierProjectOfTheDirectory: after git clean -ffdx, abl clean and the next run remove the
-// running agent of the project that the directory had before.
+// TestEarlierProjectOfTheDirectory checks that after git clean -ffdx, abl clean and the next run
+// remove the running agent of the directory's earlier project.
 func TestEarlierProjectOfTheDirectory(t *testing.T) {
 	p := newProject(t, nodeApp, builds(run("sleep 600")), verifies())
 	p.Git(".", "init", "-q")
@@ -140,7 +142,7 @@ func TestEarlierProjectOfTheDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// leave kills abl in a call, deletes the state, and returns what is on the engine.
+	// leave kills abl during a call, deletes the state, and returns the objects on the engine.
 	leave := func() (id string, names map[string]map[string]string) {
 		watch(p, func(e state.Event, abl *os.Process) {
 			if e.Kind == state.CallStart {
@@ -155,12 +157,14 @@ func TestEarlierProjectOfTheDirectory(t *testing.T) {
 		return id, names
 	}
 	still := func(id string) string {
-		return docker(t, "ps", "-aq", "--filter", "label=abl.project="+id) + docker(t, "network", "ls", "-q", "--filter", "label=abl.project="+id)
+		return docker(t, "ps", "-aq", "--filter", "label=abl.project="+id) +
+			docker(t, "network", "ls", "-q", "--filter", "label=abl.project="+id)
 	}
 	for _, args := range [][]string{{"clean"}, {"phase", "1", "--progress", "plain"}} {
 		id, names := leave()
 		list := p.Must(0, "clean", "--all").Stdout
-		row := regexp.MustCompile(`(?m)^` + id + ` +\d+[sm] .*:` + regexp.QuoteMeta(real) + ` \(its .abl/state.json is gone\)$`)
+		row := regexp.MustCompile(`(?m)^` + id + ` +\d+[sm] .*:` + regexp.QuoteMeta(real) +
+			` \(its .abl/state.json is gone\)$`)
 		if !row.MatchString(list) {
 			t.Errorf("abl clean --all lists\n%s\nwant a line that matches %s", list, row)
 		}

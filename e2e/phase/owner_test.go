@@ -15,10 +15,10 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// The user for whom a project is made. The number is one that no machine gives out by itself.
+// guest is the user of a project. No machine assigns this number by default.
 const guest = 47_111
 
-// asRoot says whether tests can make files of another user.
+// asRoot reports whether tests can create files of another user.
 func asRoot() bool { return os.Geteuid() == 0 }
 
 func ownerOf(info fs.FileInfo) string {
@@ -29,7 +29,7 @@ func ownerOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d", st.Uid, st.Gid)
 }
 
-// owners are those of all that stands below dir, with the first path of each.
+// owners returns the owners of all files below dir, with the first path of each.
 func owners(t *testing.T, dir string) string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -54,7 +54,7 @@ func owners(t *testing.T, dir string) string {
 	return strings.Join(all, ", ")
 }
 
-// giveTo makes all of a project another user's, and lets that user reach it.
+// giveTo changes the owner of a project and makes it accessible to that user.
 func giveTo(p *lab.Project, uid, gid int) {
 	p.Helper()
 	err := filepath.WalkDir(p.Dir, func(path string, _ os.DirEntry, err error) error {
@@ -73,7 +73,7 @@ func giveTo(p *lab.Project, uid, gid int) {
 	}
 }
 
-// as makes a command run as a user who may use the engine, as members of its group do.
+// as makes a command run as a user who may use the engine, like the members of its group.
 func as(t *testing.T, cmd *exec.Cmd, uid int) {
 	t.Helper()
 	info, err := os.Stat("/var/run/docker.sock")
@@ -85,7 +85,11 @@ func as(t *testing.T, cmd *exec.Cmd, uid int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid), Groups: []uint32{uint32(gid)}}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{
+		Uid:    uint32(uid),
+		Gid:    uint32(uid),
+		Groups: []uint32{uint32(gid)},
+	}}
 }
 
 // publicBin makes the programs readable for another user.
@@ -105,12 +109,14 @@ func publicBin(t *testing.T, cmd *exec.Cmd, p *lab.Project) {
 		}
 	}
 	cmd.Path, cmd.Args[0] = filepath.Join(dir, "abl"), filepath.Join(dir, "abl")
-	cmd.Env = append(cmd.Env, "ABL_HELPER="+filepath.Join(dir, "abl-cmd"), "ABL_GATEWAY="+filepath.Join(dir, "abl-gateway"), "HOME="+filepath.Join(filepath.Dir(p.Dir), "home"))
+	cmd.Env = append(cmd.Env, "ABL_HELPER="+filepath.Join(dir, "abl-cmd"),
+		"ABL_GATEWAY="+filepath.Join(dir, "abl-gateway"), "HOME="+filepath.Join(filepath.Dir(p.Dir), "home"))
 }
 
-// A usual user: roles run as that user, and every file is that user's.
+// A user without root: roles run as that user, and every file belongs to that user.
 func TestUserWithoutRoot(t *testing.T) {
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), run("id -u"), run("id -g")), verifies(run("id -u"), run("ls -ldn /workspace/tests/.git")))
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), run("id -u"), run("id -g")),
+		verifies(run("id -u"), run("ls -ldn /workspace/tests/.git")))
 	if !asRoot() {
 		p.Must(0, "phase", "1")
 		wants(t, "the Builder's user", printed(p, "p1-build-1.1"), fmt.Sprint(os.Getuid()))
@@ -130,12 +136,13 @@ func TestUserWithoutRoot(t *testing.T) {
 	noLeftovers(p)
 }
 
-// root in a user's project: roles run as that user, to whom all is left.
-func TestRootInAnothersProject(t *testing.T) {
+// root in a user's project: roles run as that user, who owns all files afterwards.
+func TestRootInProjectOfAnotherUser(t *testing.T) {
 	lab.Long(t)
-	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u"), run("id -g")), verifies(run("id -u")))
+	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u"),
+		run("id -g")), verifies(run("id -u")))
 	if !asRoot() {
-		t.Log("only root can try this")
+		t.Log("only root can run this")
 		return
 	}
 	giveTo(p, guest, guest)
@@ -149,14 +156,14 @@ func TestRootInAnothersProject(t *testing.T) {
 	noLeftovers(p)
 }
 
-// root in root's project: roles run as nobody in particular, and all of it is
-// root's again afterwards, after a kill at the next command.
+// root in root's project: roles run as a separate user, and all files belong to root again
+// afterwards, or after a kill at the next command.
 func TestRootInItsOwnProject(t *testing.T) {
 	waits := must(0, "until test -e /workspace/src/go; do sleep 0.02; done")
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u"), run("id -g"),
 		run("ls -ldn .git . data"), waits), verifies())
 	if !asRoot() {
-		t.Log("only root can try this")
+		t.Log("only root can run this")
 		return
 	}
 	p.Write("src/README", "root's\n")
@@ -176,14 +183,15 @@ func TestRootInItsOwnProject(t *testing.T) {
 			t.Errorf("the owner of the files in %q: got %s, want 0:0", dir, got)
 		}
 	}
-	if got, want := p.Git("src", "log", "--reverse", "--format=%s"), "phase1/person/step-1\nphase1/build/step-1"; got != want {
+	if got, want := p.Git("src", "log", "--reverse",
+		"--format=%s"), "phase1/person/step-1\nphase1/build/step-1"; got != want {
 		t.Errorf("got commits %q, want %q", got, want)
 	}
 	noLeftovers(p)
 }
 
-// After a kill any next command brings root's files back, not only another run.
-func TestKilledAndCleaned(t *testing.T) {
+// After a kill any next command restores the owner of root's files, not only another run.
+func TestKilledRunRestoresOwners(t *testing.T) {
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), must(0, "sleep 30")), verifies())
 	watch(p, func(e state.Event, abl *os.Process) {
 		if e.Kind == state.Action && strings.HasPrefix(e.Text, "run sleep") {
@@ -200,8 +208,8 @@ func TestKilledAndCleaned(t *testing.T) {
 	}
 }
 
-// A role may take every right from the files that it shares with abl: abl, which is
-// no root here, reads them all the same, and so does the person afterwards.
+// A role may remove all permissions from the files that it shares with abl. abl, without root,
+// can still read them, and so can the user afterwards.
 func TestRolesShutTheirFiles(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, evidence,
@@ -219,18 +227,22 @@ func TestRolesShutTheirFiles(t *testing.T) {
 		}
 		out, _ := cmd.CombinedOutput()
 		if cmd.ProcessState.ExitCode() != code {
-			t.Errorf("abl %s as a person: exit %d, want %d: %s", args, cmd.ProcessState.ExitCode(), code, out)
+			t.Errorf("abl %s as a user: got exit %d, want %d: %s", args, cmd.ProcessState.ExitCode(), code, out)
 		}
 		return string(out)
 	}
 	if asRoot() {
 		giveTo(p, guest, guest)
 	}
-	wants(t, "the run", abl(3, "phase", "1"), "replay: 0 of 1 tests", "seen 500", `"server.mjs" (shut to its owner, opened)`)
+	wants(t, "the run", abl(3, "phase", "1"), "replay: 0 of 1 tests", "seen 500",
+		`"server.mjs" (shut to its owner, opened)`)
 	for _, who := range []string{"builder", "verifier", "app"} {
 		abl(0, "logs", who)
 	}
-	for _, name := range []string{"p1-build-1.1/stdout", "p1-build-1.1/stderr", "p1-verify-1.1/stdout", "p1-verify-1.1/app/app.log", "p1-verify-1.1/app/events"} {
+	for _, name := range []string{
+		"p1-build-1.1/stdout", "p1-build-1.1/stderr", "p1-verify-1.1/stdout",
+		"p1-verify-1.1/app/app.log", "p1-verify-1.1/app/events",
+	} {
 		if info, err := os.Stat(filepath.Join(p.Dir, ".abl/logs/calls", name)); err != nil || info.Mode() != 0o644 {
 			t.Errorf("%s: got %v, %v, want the mode 0644", name, info, err)
 		}

@@ -20,14 +20,15 @@ func prepares(t *testing.T, r lab.Result) int {
 	return len(of(all, state.Preparing))
 }
 
-// TestPrepare: the dependencies of a repository are brought once for all starts, again when
-// the lock file changes, and in a clone elsewhere, in a box that sees and reaches nothing else.
+// TestPrepare checks that the dependencies of a repository are downloaded once for all starts,
+// again when the lock file changes, and in another clone. The container of the download sees and
+// reaches nothing else.
 func TestPrepare(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, "")
 	t.Cleanup(func() { dropImages(t, "prepare") })
 	r := openRegistry(t, p, documentation)
-	// What the package says is no part of the contract.
+	// The package's text is not in the contract.
 	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "with the text ok", "with a word", 1))
 	refuted := refute("tiny indeed")
 	refuted.Text = strings.Replace(refuted.Text, "with the text ok", "with a word", 1)
@@ -37,7 +38,8 @@ func TestPrepare(t *testing.T) {
 	fails, passes := verifies(refuted), verifies()
 	fails.Iteration, passes.Iteration = 1, 2
 	script(p, first, second, fails, passes)
-	p.Write(".abl/images/builder.Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nLABEL abl.test=prepare\nENV npm_config_registry=https://registry.example/\n")
+	p.Write(".abl/images/builder.Dockerfile",
+		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nLABEL abl.test=prepare\nENV npm_config_registry=https://registry.example/\n")
 	p.Write(".abl/ca.pem", string(r.cert))
 	p.Write(".abl/config.yaml", strings.Replace(scripted, unproven, "verify: {evidence: required, strength_time: 0}\n", 1)+
 		"source: {repo: .}\nimages: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n"+
@@ -49,28 +51,37 @@ func TestPrepare(t *testing.T) {
 	p.Write("looks.sh", lab.File(t, "steps/looks-around.sh"))
 	p.Write(".env", "SOME_API_KEY=swordfish-swordfish\n")
 	p.Write(".gitignore", "node_modules/\n.env\n.abl/state.json\n.abl/lock\n.abl/logs/\n.abl/reports/\n.abl/project_map.txt\n.abl/work/\n.abl/tests/\n")
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.name", "P"}, {"config", "user.email", "p@example.com"}, {"add", "-A"}, {"commit", "-qm", "a greeter"}} {
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main"},
+		{"config", "user.name", "P"},
+		{"config", "user.email", "p@example.com"},
+		{"add", "-A"},
+		{"commit", "-qm", "a greeter"},
+	} {
 		p.Git("", args...)
 	}
 	p.Env = append(p.Env, "XDG_STATE_HOME="+t.TempDir())
-	wants(t, "settings of the repository", p.Must(2, "phase", "1").Stderr, "network.ca_cert=.abl/ca.pem", "network.egress="+r.network)
+	wants(t, "settings of the repository", p.Must(2, "phase", "1").Stderr, "network.ca_cert=.abl/ca.pem",
+		"network.egress="+r.network)
 	p.Must(0, "trust")
 	dry := p.Must(0, "phase", "1", "--dry-run").Stdout
 	wants(t, "the dry run", dry, `prepare: "npm ci && sh looks.sh", when a lock file or manifest has changed; it reaches registry.example`, "npm ci && sh looks.sh\n")
 
 	run := p.Must(0, "phase", "1", "--json")
 	if n, starts := prepares(t, run), len(of(events(t, run), state.AppStart)); n != 3 || starts < 4 {
-		t.Errorf("got %d preparations for %d starts, want 3: for the Builder, and for the app by each of two lock files", n, starts)
+		t.Errorf("got %d preparations for %d starts, want 3: for the Builder, and for the app by each of two lock files",
+			n, starts)
 	}
 	if got := strings.Count(r.asked(), "GET registry.example/tiny/-/tiny-1.0.0.tgz"); got != 3 {
 		t.Errorf("downloads of the package: got %d, want 3:\n%s", got, r.asked())
 	}
 	seen := p.Read(".abl/logs/calls/prepare/stdout") + p.Read(".abl/logs/calls/prepare/stderr")
-	wants(t, "what preparing saw", seen, "uid ", "/workspace/src\n", "response 403", "cannot touch '.git/mine'")
-	lacks(t, "what preparing saw", seen, "uid 0\n", "/workspace/tests\n", "/workspace/specs\n", "swordfish")
-	wants(t, "the notes", notes(t, run), "the gateway refused other.example:443", "add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
-	lacks(t, "the notes on what the commit does not contain", notes(t, run), `"node_modules"`)
-	lacks(t, "what the registry was asked", r.asked(), "prepare", "direct")
+	wants(t, "the output of app.prepare", seen, "uid ", "/workspace/src\n", "response 403", "cannot touch '.git/mine'")
+	lacks(t, "the output of app.prepare", seen, "uid 0\n", "/workspace/tests\n", "/workspace/specs\n", "swordfish")
+	wants(t, "the notes", notes(t, run), "the gateway refused other.example:443",
+		"add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
+	lacks(t, "the notes on missing paths", notes(t, run), `"node_modules"`)
+	lacks(t, "the registry's log", r.asked(), "prepare", "direct")
 	if got := p.Git("", "status", "--porcelain"); got != "?? .abl/specs/contract-ids.txt" {
 		t.Errorf("changes in the user's repository: got %s, want only the contract ids", got)
 	}
@@ -80,7 +91,7 @@ func TestPrepare(t *testing.T) {
 	p.Git("", "init", "-q", "--bare", "-b", "main", origin)
 	p.Git("", "push", "-q", origin, "main", "abl/phase1", "refs/abl/*")
 	q := elsewhere(p, origin)
-	q.Must(2, "pull") // what is trusted in one project is not in another
+	q.Must(2, "pull") // trust is per project
 	q.Must(0, "trust")
 	q.Must(0, "pull")
 	opened(q, "1", "tiny indeed")
@@ -91,8 +102,8 @@ func TestPrepare(t *testing.T) {
 	noLeftovers(q)
 }
 
-// A preparation that fails, or that changes files which git tracks, is an app that does not start.
-// The Builder gets the reason in its prompt and fixes it.
+// A preparation that fails, or that changes files which git tracks, counts as an app that does
+// not start. The Builder gets the reason in its prompt and fixes it.
 func TestPrepareReachesTheBuilder(t *testing.T) {
 	lab.Long(t)
 	const prepare = "sh prepare.sh"
@@ -102,7 +113,8 @@ func TestPrepareReachesTheBuilder(t *testing.T) {
 		return c
 	}
 	p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: '"+prepare+"', ", 1),
-		builder(1, write("server.mjs", server), write("package-lock.json", "{}\n"), write("prepare.sh", lab.File(t, "steps/fails-twice.sh"))),
+		builder(1, write("server.mjs", server), write("package-lock.json", "{}\n"),
+			write("prepare.sh", lab.File(t, "steps/fails-twice.sh"))),
 		builder(2, write("fixed-exit-code", "")),
 		builder(3, must(0, "test \"$(cat package-lock.json)\" = '{}'"), write("fixed-lock-file", "")), verifies())
 	r := p.Must(0, "phase", "1", "--json")
@@ -116,15 +128,16 @@ func TestPrepareReachesTheBuilder(t *testing.T) {
 	} {
 		wants(t, "the prompt of "+key, promptOf(p, key), "- Dependencies may be missing: "+want, "OBSERVED:", prepare)
 	}
-	if got, want := prepares(t, r), 5; got != want { // twice before the app and the next Builder, and once before the app that starts
+	// Twice before the app and the next Builder, and once before the app that starts.
+	if got, want := prepares(t, r), 5; got != want {
 		t.Errorf("preparations: got %d, want %d", got, want)
 	}
 	noLeftovers(p)
 }
 
-// abl is killed while a preparation runs that changed a file of the source: the next abl neither
-// commits the change nor takes it for the user's work. abl is killed after a preparation and before
-// its record: the next abl prepares again.
+// abl is killed while a preparation runs that has changed a file of the source: the next abl
+// neither commits the change nor takes it for the user's work. abl is killed after a preparation
+// and before its record: the next abl prepares again.
 func TestPrepareKilled(t *testing.T) {
 	p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: 'sh prepare.sh', ", 1),
 		builds(write("server.mjs", server)), verifies())
@@ -144,7 +157,8 @@ func TestPrepareKilled(t *testing.T) {
 	killedAt("build.started")
 	until(p, "src/deps/changed")
 	r := p.Must(9, "phase", "1")
-	wants(t, "the next run", r.Stderr, "abl was stopped while app.prepare ran", `"package-lock.json"`, "git -C src checkout -- .", "--take-mine")
+	wants(t, "the next run", r.Stderr, "abl was stopped while app.prepare ran", `"package-lock.json"`,
+		"git -C src checkout -- .", "--take-mine")
 	p.Git("src", "checkout", "-q", "--", ".")
 	killedAt("prepare.done")
 	r = p.Must(0, "phase", "1", "--json")

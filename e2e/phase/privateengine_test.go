@@ -12,34 +12,33 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// A real engine of the test's own is stopped, or killed, in the middle of a call and
-// comes back: abl waits for it, makes the call again where it has to, and leaves
-// nothing behind. Where its images are removed meanwhile, abl ends and names one, and
-// goes on when they are there again.
+// A separate engine is stopped or killed during a call and restarts. abl waits for it, repeats
+// the call if necessary, and leaves nothing behind. If its images are removed in the meantime,
+// abl ends and names one, and continues when they exist again.
 func TestSoakEngineInTrouble(t *testing.T) {
 	if os.Getenv("ABL_SOAK") == "" || os.Geteuid() != 0 {
-		t.Skip("needs ABL_SOAK, and root for an engine of its own")
+		t.Skip("needs ABL_SOAK, and root for a separate engine")
 	}
-	// An engine that is killed leaves its containers alone until it is back: the call
-	// may come to a good end while nobody looks.
+	// The containers of a killed engine continue until it is back: the call may succeed in the
+	// meantime.
 	for trouble, want := range map[string]string{
 		"TERM": "builder engine, builder done, verifier done", "KILL": "builder done, verifier done", "images": "builder done, verifier done",
 	} {
 		t.Run(trouble, func(t *testing.T) {
-			p, _ := behind(t)
+			p, _ := behindProxy(t)
 			p.Env = nil
 			if got := besidePrivateEngine(p, trouble); !strings.HasSuffix(got, want) {
-				t.Errorf("calls ended as %s, want %s", got, want)
+				t.Errorf("got call ends %s, want %s", got, want)
 			}
 		})
 	}
 }
 
-// An engine that is stopped as by systemctl restart is waited out at whatever moment: no
-// verdict comes of it, and nothing is called again but what it ended.
+// abl waits for an engine that is restarted at any moment, as by systemctl restart. The restart
+// causes no verdict, and only interrupted calls are repeated.
 func TestSoakEngineRestarts(t *testing.T) {
 	if os.Getenv("ABL_SOAK") == "" || os.Geteuid() != 0 {
-		t.Skip("needs ABL_SOAK, and root for an engine of its own")
+		t.Skip("needs ABL_SOAK, and root for a separate engine")
 	}
 	for moment, again := range map[string]string{
 		`"event":"call_start".*"role":"builder"`:  "builder",
@@ -60,24 +59,26 @@ func TestSoakEngineRestarts(t *testing.T) {
 				}
 				want = append(want, role+" done")
 			}
-			got = strings.ReplaceAll(got, "builder failed", "builder engine") // a call that was stopped before it could notice
+			got = strings.ReplaceAll(got, "builder failed", "builder engine") // a call that was stopped before it could report
 			if want := strings.Join(want, ", "); got != want {
-				t.Errorf("calls ended as %s, want %s", got, want)
+				t.Errorf("got call ends %s, want %s", got, want)
 			}
 		})
 	}
 }
 
-// besidePrivateEngine plays a phase on an engine of its own that has trouble, wants it to end
-// well, and returns how its calls ended. What else the script takes follows the trouble.
+// besidePrivateEngine plays a phase on a separate engine that has a trouble, checks that it
+// passes, and returns the ends of its calls. event holds the script's further arguments after the
+// trouble.
 func besidePrivateEngine(p *lab.Project, trouble string, event ...string) string {
 	p.Helper()
-	dir, err := os.MkdirTemp("", "abl-d2") // a test's own folder has too long a name for a socket
+	dir, err := os.MkdirTemp("", "abl-d2") // t.TempDir() is too long for a socket path
 	if err != nil {
 		p.Fatal(err)
 	}
 	p.Cleanup(func() { os.RemoveAll(dir) })
-	holders := strings.Fields(docker(p, "images", "--filter", "reference=abl/holder", "--format", "{{.Repository}}:{{.Tag}}"))
+	holders := strings.Fields(docker(p, "images", "--filter", "reference=abl/holder", "--format",
+		"{{.Repository}}:{{.Tag}}"))
 	docker(p, append([]string{"save", "-o", filepath.Join(dir, "images.tar"), toolsImage(p)}, holders...)...)
 	if err := os.CopyFS(filepath.Join(dir, "p"), os.DirFS(p.Dir)); err != nil {
 		p.Fatal(err)
@@ -87,7 +88,10 @@ func besidePrivateEngine(p *lab.Project, trouble string, event ...string) string
 		p.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	args := append([]string{"-n", "-m", "--propagation", "private", "bash", script, dir, trouble, lab.Bin(p, "abl")}, event...)
+	args := append([]string{
+		"-n", "-m", "--propagation", "private", "bash", script, dir, trouble,
+		lab.Bin(p, "abl"),
+	}, event...)
 	cmd := exec.Command("unshare", args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.Cmd().Env, &out, &errs
 	if err := cmd.Run(); err != nil {

@@ -18,49 +18,85 @@ import (
 	"abl/roles/agent"
 )
 
-// mustAgents asks for the tests of the rarer programs, whose images are a gigabyte.
+// mustAgents enables the tests of the rarer programs, whose images have a gigabyte.
 const mustAgents = "ABL_TEST_AGENTS"
 
-// program is a coding CLI as the tests play it.
+// program is a coding CLI in the tests.
 type program struct {
 	name, model     string
 	keyVar, baseVar string
-	path            string // of its API, below the address that it is given
-	header          string // in which the key comes
-	joined          bool   // its API counts thoughts with the answer
-	effort          string // in a request with the effort high
+	path            string // of its API, below the configured address
+	header          string // with the key
+	joined          bool   // its API counts thoughts with the output
+	effort          string // of a request with the effort high
 }
 
 var programs = map[string]program{
-	"gemini":  {"gemini", "gemini-2.5-pro", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "", "X-Goog-Api-Key", false, `"thinkingBudget":16384`},
-	"claude":  {"claude", "claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "", "X-Api-Key", true, `"budget_tokens":31999`},
-	"codex":   {"codex", "gpt-6.1-sol", "OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1", "Authorization", false, `"effort":"high"`},
-	"copilot": {"copilot", "gpt-5.1", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BASE_URL", "/v1", "Authorization", false, `"effort":"high"`},
+	"gemini": {
+		"gemini",
+		"gemini-2.5-pro",
+		"GEMINI_API_KEY",
+		"GOOGLE_GEMINI_BASE_URL",
+		"",
+		"X-Goog-Api-Key",
+		false,
+		`"thinkingBudget":16384`,
+	},
+	"claude": {
+		"claude",
+		"claude-sonnet-4-5",
+		"ANTHROPIC_API_KEY",
+		"ANTHROPIC_BASE_URL",
+		"",
+		"X-Api-Key",
+		true,
+		`"budget_tokens":31999`,
+	},
+	"codex": {
+		"codex",
+		"gpt-6.1-sol",
+		"OPENAI_API_KEY",
+		"OPENAI_BASE_URL",
+		"/v1",
+		"Authorization",
+		false,
+		`"effort":"high"`,
+	},
+	"copilot": {
+		"copilot",
+		"gpt-5.1",
+		"COPILOT_PROVIDER_API_KEY",
+		"COPILOT_PROVIDER_BASE_URL",
+		"/v1",
+		"Authorization",
+		false,
+		`"effort":"high"`,
+	},
 }
 
-// rarePrograms are those whose images are not made for every test.
+// rarePrograms lists the programs whose images are not built for every test.
 func rarePrograms() []program {
 	return []program{programs["claude"], programs["codex"], programs["copilot"]}
 }
 
 func (a program) key() string { return "a-key-of-nobody-" + a.name }
 
-// needed leaves a test out unless somebody asked for the image that it needs.
+// needed skips a test unless its image was requested.
 func (a program) needed(t *testing.T) {
 	t.Helper()
 	lab.Engine(t)
 	if os.Getenv(mustAgents) == "" {
-		t.Skip("make test-agents makes its image and runs it")
+		t.Skip("make test-agents builds its image and runs it")
 	}
 }
 
-// hidden wants the key of a program nowhere but in the gateway.
+// hidden checks that only the gateway has the key of a program.
 func (a program) hidden(t *testing.T, p *lab.Project, r lab.Result) {
 	t.Helper()
 	if files := holding(t, p.Dir, a.key()); len(files) > 0 {
-		t.Errorf("the key is in %v", files)
+		t.Errorf("got the key in %v, want no file", files)
 	}
-	lacks(t, "what abl printed", r.Stdout+r.Stderr, a.key())
+	lacks(t, "abl's output", r.Stdout+r.Stderr, a.key())
 }
 
 // askedModel is a scripted model on this machine's loopback.
@@ -71,11 +107,11 @@ type askedModel struct {
 	mu     sync.Mutex
 	bodies [][]byte // of all requests
 	seen   []*http.Request
-	told   [][]byte // those before any tool was used
+	first  [][]byte // those before the first use of a tool
 }
 
-// serve starts a model that plays a scenario, but for the troubles of plan, and
-// tells the project where it is.
+// serve starts a model that plays a scenario with the troubles of plan, and writes its address to
+// the project.
 func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n int64, model string) modelserver.Trouble) *askedModel {
 	t.Helper()
 	script, err := agent.Parse(file, []byte(p.Read(file)))
@@ -88,7 +124,10 @@ func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n in
 		}
 	}
 	log := &bytes.Buffer{}
-	places := modelserver.Places{Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests}, AppURL: "http://app:3000"}
+	places := modelserver.Places{
+		Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests},
+		AppURL:     "http://app:3000",
+	}
 	var model http.Handler = &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: log}
 	if plan != nil {
 		model = &modelserver.Troubled{Plan: plan, Then: model}
@@ -98,13 +137,13 @@ func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n in
 	return m
 }
 
-// answers lets a model on this machine's loopback answer the program.
+// answers serves the model on this machine's loopback, for the program.
 func (a program) answers(t *testing.T, p *lab.Project, model http.Handler) *askedModel {
 	t.Helper()
 	m := &askedModel{log: &bytes.Buffer{}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.TrimPrefix(r.Header.Get(a.header), "Bearer ") != a.key() {
-			t.Errorf("%s came with %s %q", r.URL.Path, a.header, r.Header.Get(a.header))
+			t.Errorf("got %s with %s %q", r.URL.Path, a.header, r.Header.Get(a.header))
 		}
 		m.asked.Add(1)
 		body, _ := io.ReadAll(r.Body)
@@ -120,8 +159,8 @@ func (a program) answers(t *testing.T, p *lab.Project, model http.Handler) *aske
 	return m
 }
 
-// note keeps what a model is told, and apart what it is told before any tool has
-// shown it the workspace: in the second iteration, when the files of the first are there.
+// note records the requests to the model, and separately those before a tool has shown it the
+// workspace. In the second iteration the workspace contains the files of the first.
 func (m *askedModel) note(body []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,20 +168,22 @@ func (m *askedModel) note(body []byte) {
 	if !bytes.Contains(body, []byte("iteration 2 attempt")) {
 		return
 	}
-	for _, shown := range []string{`"type":"tool_result"`, `"type":"function_call_output"`, `"type":"custom_tool_call_output"`, `"role":"tool"`} {
+	for _, shown := range []string{
+		`"type":"tool_result"`, `"type":"function_call_output"`,
+		`"type":"custom_tool_call_output"`, `"role":"tool"`,
+	} {
 		if bytes.Contains(body, []byte(shown)) {
 			return
 		}
 	}
-	m.told = append(m.told, body)
+	m.first = append(m.first, body)
 }
 
-// heard is what stands around the first of these words that a model was told, ""
-// where it was told none.
+// heard returns the text around the first of these words in a request, or "".
 func (m *askedModel) heard(words ...string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, body := range m.told {
+	for _, body := range m.first {
 		for _, w := range words {
 			if at := bytes.Index(body, []byte(w)); at >= 0 {
 				return string(body[max(0, at-300):min(len(body), at+100)])

@@ -14,7 +14,7 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// proofOf is what a record keeps of a box's proof.
+// proofOf is the stored proof of a container.
 type proofOf struct {
 	Weak    string        `json:"weak_network"`
 	Made    sandbox.Proof `json:"made"`
@@ -31,10 +31,14 @@ func readProof(p *lab.Project, name string) (b proofOf) {
 	return b
 }
 
-// keepsProof wants every call of phase 1 and its app to keep the proof of their containers.
+// keepsProof checks that every call of phase 1 and its app have a stored proof.
 func keepsProof(p *lab.Project) {
 	p.Helper()
-	for name, other := range map[string]string{"p1-build-1.1": "/workspace/tests", "p1-verify-1.1": "/workspace/src", "p1-verify-1.1/app": "/workspace/specs"} {
+	for name, other := range map[string]string{
+		"p1-build-1.1":      "/workspace/tests",
+		"p1-verify-1.1":     "/workspace/src",
+		"p1-verify-1.1/app": "/workspace/specs",
+	} {
 		b := readProof(p, name)
 		if b.Failed != "" || b.Weak != "" || b.Unheard || b.Made.Err() != nil || b.Inside.Err() != nil {
 			p.Errorf("%s: got %+v, want every check to hold", name, b)
@@ -47,7 +51,7 @@ func keepsProof(p *lab.Project) {
 		checks := []string{"writing in /abl/in", "further mounts", "environment inside"}
 		if c, _ := b.Made.Get("network"); name == "p1-build-1.1" {
 			if c.Got != "none" {
-				p.Errorf("the network of the Builder, which has nobody to reach: got %+v, want none", c)
+				p.Errorf("the network of the Builder, which reaches nobody: got %+v, want none", c)
 			}
 		} else {
 			checks = append(checks, "the host by tcp", "next hops that answer", "resolver inside")
@@ -58,11 +62,13 @@ func keepsProof(p *lab.Project) {
 			}
 		}
 	}
-	if b := readProof(p, "p1-build-1.1"); !lab.Portable && !strings.Contains(names(b.Inside), "identity of /workspace/src/.git") {
+	if b := readProof(p, "p1-build-1.1"); !lab.Portable &&
+		!strings.Contains(names(b.Inside), "identity of /workspace/src/.git") {
 		p.Errorf("got %s, want the identity of the history among them", names(b.Inside))
 	}
 	if !testing.Short() {
-		wants(p, "abl doctor --boundary", p.Must(0, "doctor", "--boundary").Stdout, "-build-1.1 at ", "-verify-1.1 at ", "-app at ", " checks held\n")
+		wants(p, "abl doctor --boundary", p.Must(0, "doctor", "--boundary").Stdout, "-build-1.1 at ",
+			"-verify-1.1 at ", "-app at ", " checks held\n")
 	}
 }
 
@@ -74,21 +80,22 @@ func names(p sandbox.Proof) string {
 	return strings.Join(all, ", ")
 }
 
-// Somebody connects a role's holder to a network with a way out: the next call
-// does not start, and the run after that, on new networks, goes on.
-func TestWidenedReachIsFound(t *testing.T) {
+// A role's holder is connected to a network with egress. The next call does not start, and the
+// run after that continues on new networks.
+func TestWidenedNetworkIsFound(t *testing.T) {
 	lab.Long(t)
-	p := newProject(t, "network: {allow: [npm]}\n"+nodeApp, builds(write("server.mjs", server)), call("verifier", 1, write("run.sh", suite, "0755"), refute("no"), report()), verifies(run("rm -f failed_specs.md")))
+	p := newProject(t, "network: {allow: [npm]}\n"+nodeApp, builds(write("server.mjs", server)),
+		call("verifier", 1, write("run.sh", suite, "0755"), refute("no"), report()), verifies(run("rm -f failed_specs.md")))
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.CallStart && e.Call == "p1-verify-1.1" {
 			docker(t, "network", "connect", "bridge", "abl-"+p.ID()+"-holder-builder")
 		}
 	}, "phase", "1")
 	if r.Code != 8 || !strings.Contains(r.Stderr, "call p1-build-2.1: the boundary is not proven: holder's networks is") {
-		t.Errorf("exit %d: %s", r.Code, r.Stderr)
+		t.Errorf("got exit %d: %s", r.Code, r.Stderr)
 	}
 	if b := readProof(p, "p1-build-2.1"); b.Failed == "" || len(b.Inside) > 0 {
-		t.Errorf("kept is %+v", b)
+		t.Errorf("got stored proof %+v", b)
 	}
 	if text := p.Read(".abl/logs/calls/p1-build-2.1/stdout"); text != "" {
 		t.Errorf("the agent ran: %s", text)
@@ -96,58 +103,63 @@ func TestWidenedReachIsFound(t *testing.T) {
 	noLeftovers(p)
 	p.Must(0, "phase", "1")
 	if b := readProof(p, "p1-build-2.1"); b.Failed != "" {
-		t.Errorf("kept is %+v", b)
+		t.Errorf("got stored proof %+v", b)
 	}
 	noLeftovers(p)
 }
 
-// An engine on another machine cannot be proven: it is refused, before anything
-// is written, and with the person's leave every report says so.
-func TestEngineElsewhere(t *testing.T) {
+// An engine on another machine cannot be proven. abl refuses it before it writes anything. If the
+// user permits it, every report mentions it.
+func TestRemoteEngine(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies())
 	p.Env = append(p.Env, "DOCKER_HOST=tcp://"+engineByTCP(t), "DOCKER_TLS_VERIFY=", "DOCKER_CERT_PATH=")
 	t.Cleanup(func() { p.Env = nil })
 	r := p.Must(8, "phase", "1")
-	for _, want := range []string{"abl: cannot keep the roles' containers from this machine", "the engine is on another machine, where abl cannot listen", "--allow-weak-network"} {
+	for _, want := range []string{
+		"abl: cannot keep the roles' containers from this machine",
+		"the engine is on another machine, where abl cannot listen", "--allow-weak-network",
+	} {
 		if !strings.Contains(r.Stderr, want) {
-			t.Errorf("%q is not in %s", want, r.Stderr)
+			t.Errorf("got no %q in %s", want, r.Stderr)
 		}
 	}
 	if p.Exists(".abl/state.json") || p.Exists(".abl/logs") || p.Exists("src") {
-		t.Error("something was written")
+		t.Error("abl wrote a file, want none")
 	}
 	r = p.Must(0, "phase", "1", "--allow-weak-network", "--json")
 	for _, e := range events(t, r) {
 		switch e.Kind {
 		case state.PhaseStart, state.CallStart, state.Outcome:
 			if !e.Weak {
-				t.Errorf("not labelled: %+v", e)
+				t.Errorf("got an event without the label: %+v", e)
 			}
 		}
 	}
 	if b := readProof(p, "p1-build-1.1"); b.Weak == "" || b.Failed != "" {
-		t.Errorf("the Builder's, which has no network: %+v", b)
+		t.Errorf("got proof of the Builder, which has no network: %+v", b)
 	}
 	for _, name := range []string{"p1-verify-1.1", "p1-verify-1.1/app"} {
 		b := readProof(p, name)
 		if c, ok := b.Inside.Get("the host by tcp"); b.Weak == "" || b.Failed != "" || !ok || c.OK || !c.Weak {
-			t.Errorf("%s: %+v", name, b)
+			t.Errorf("got proof of %s: %+v", name, b)
 		}
 		if c, _ := b.Inside.Get("next hops that answer"); !c.OK {
-			t.Errorf("%s: what can be seen from inside: %+v", name, c)
+			t.Errorf("%s: got checks from inside %+v", name, c)
 		}
 	}
-	if r := p.Must(0, "status"); !strings.Contains(r.Stdout, "phase 1: weak network: 2 calls ran on networks that were not proven, as --allow-weak-network allowed") {
-		t.Errorf("status: %s", r.Stdout)
+	if r := p.Must(0, "status"); !strings.Contains(r.Stdout,
+		"phase 1: weak network: 2 calls ran on networks that were not proven, as --allow-weak-network allowed") {
+		t.Errorf("got status %s", r.Stdout)
 	}
-	if r := p.Must(8, "doctor", "--boundary"); !strings.Contains(r.Stdout, "unchecked: the engine is on another machine") || !strings.Contains(r.Stdout, "held, weak network: control") {
-		t.Errorf("doctor: %s", r.Stdout)
+	if r := p.Must(8, "doctor", "--boundary"); !strings.Contains(r.Stdout,
+		"unchecked: the engine is on another machine") || !strings.Contains(r.Stdout, "held, weak network: control") {
+		t.Errorf("got doctor %s", r.Stdout)
 	}
 	noLeftovers(p)
 }
 
-// engineByTCP passes on to the engine's socket, and gives the address.
+// engineByTCP starts a proxy to the engine's socket and returns its address.
 func engineByTCP(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -14,8 +14,9 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// company is a project of a user whose machine reaches the internet through a proxy that re-signs
-// TLS, as that of companies do. It returns the proxy's address with the user's login.
+// company returns a project of a user whose machine reaches the internet through a proxy that
+// re-signs TLS, like many companies' proxies. It also returns the proxy's address with the user's
+// login.
 func company(t *testing.T, p *lab.Project, at string) (proxy *lab.CompanyProxy, address string) {
 	t.Helper()
 	key, cert := certificate(t, "provider.example", "registry.example")
@@ -40,7 +41,7 @@ func company(t *testing.T, p *lab.Project, at string) (proxy *lab.CompanyProxy, 
 	return proxy, u.String()
 }
 
-// hostAddress is an address of this machine that containers reach.
+// hostAddress returns an address of this machine that containers reach.
 func hostAddress(t *testing.T) string {
 	t.Helper()
 	addr := docker(t, "network", "inspect", "bridge", "-f", "{{(index .IPAM.Config 0).Gateway}}")
@@ -51,8 +52,8 @@ func hostAddress(t *testing.T) string {
 }
 
 // A call reaches its provider, and the Builder a registry of network.allow, through the proxy of
-// HTTPS_PROXY, with the company's CA: one on this machine's loopback, or elsewhere. No log shows the
-// password.
+// HTTPS_PROXY, with the company's CA. The proxy is on this machine's loopback, or elsewhere. No
+// log contains the password.
 func TestCompanyProxy(t *testing.T) {
 	for name, at := range map[string]func(*testing.T) string{
 		"loopback":  func(*testing.T) string { return "127.0.0.1" },
@@ -63,25 +64,27 @@ func TestCompanyProxy(t *testing.T) {
 			lab.Local(t)
 			proxy, address := company(t, p, net.JoinHostPort(at(t), "0"))
 			const agents = "agent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n"
-			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), agents, lab.File(t, "asks-through-a-proxy.yaml"), 1)+
+			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), agents,
+				lab.File(t, "asks-through-a-proxy.yaml"), 1)+
 				nodeApp+"network: {ca_cert: .abl/ca.pem, allow: [registry.example]}\n")
 			p.Env = append(p.Env, "HTTPS_PROXY="+address, "NO_PROXY=.corp")
-			wants(t, "doctor", p.Run("doctor").Stdout, "proxy      http://"+proxy.Host+" (HTTPS_PROXY, with a login); not for .corp\n")
+			wants(t, "doctor", p.Run("doctor").Stdout,
+				"proxy      http://"+proxy.Host+" (HTTPS_PROXY, with a login); not for .corp\n")
 			r := p.Must(0, "phase", "1", "--json")
 			wants(t, "the tunnels", proxy.Tunnels(), "provider.example:443", "registry.example:443")
 			wants(t, "the Builder", p.Read(".abl/logs/calls/p1-build-1.1/stdout")+p.Read(".abl/logs/calls/p1-build-1.1/stderr"), "200\n", "a package from registry.example")
 			if row := ledgerRows(p)[0]; row["total"] != "9" || row["source"] != "gateway" {
 				t.Errorf("the ledger has %s tokens by %s, want 9 by the gateway", row["total"], row["source"])
 			}
-			lacks(t, "what abl prints and keeps", r.Stdout+r.Stderr+p.Read(".abl/logs/calls/p1-build-1.1/gateway.jsonl")+
+			lacks(t, "abl's output and files", r.Stdout+r.Stderr+p.Read(".abl/logs/calls/p1-build-1.1/gateway.jsonl")+
 				p.Read(".abl/logs/calls/p1-build-1.1/intent.json"), "pass-word")
 			noLeftovers(p)
 		})
 	}
 }
 
-// Without a route to the provider the first call ends within seconds, and abl names the reason and does
-// not wait.
+// Without a route to the provider the first call ends within seconds. abl reports the reason and
+// does not wait.
 func TestNoRouteToTheProvider(t *testing.T) {
 	for name, c := range map[string]struct{ env, says string }{
 		"no proxy":       {"ABL_NETWORK_PROXY=none", "provider.example"},
@@ -93,12 +96,13 @@ func TestNoRouteToTheProvider(t *testing.T) {
 			lab.Local(t)
 			proxy, _ := company(t, p, "127.0.0.1:0")
 			const agents = "agent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n"
-			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), agents, lab.File(t, "asks-through-a-proxy.yaml"), 1)+nodeApp)
+			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), agents,
+				lab.File(t, "asks-through-a-proxy.yaml"), 1)+nodeApp)
 			p.Env = append(p.Env, strings.ReplaceAll(c.env, "http://PROXY", "http://"+proxy.Host))
 			r := p.Must(75, "phase", "1")
 			wants(t, "standard error", r.Stderr, "no request of this run reached the provider", c.says, "network.proxy")
 			if r.Took > time.Minute {
-				t.Errorf("it took %s", r.Took)
+				t.Errorf("got a duration of %s", r.Took)
 			}
 			wants(t, "the outcome", p.Read(".abl/logs/calls/p1-build-1.1/outcome.json"), `"class": "network"`)
 			noLeftovers(p)

@@ -36,21 +36,23 @@ func bytesRead(p *lab.Project, args ...string) (n int64) {
 	return n
 }
 
-// TestReadsOfALargeSource: for a phase that has passed abl reads little of its source. To replay
-// the tests on it abl reads it once: as root it changes the owner of every file before.
+// TestReadsOfALargeSource checks that abl reads little of the source of a phase that has passed.
+// To replay the tests it reads the source once. As root it changes the owner of every file
+// before.
 func TestReadsOfALargeSource(t *testing.T) {
 	lab.Long(t)
-	lab.Local(t) // another engine is sent the source for each container of the app
+	lab.Local(t) // for a remote engine abl sends the source to each container of the app
 	const files, size = 600, 100_000
-	p := newProject(t, "verify: {evidence: required}\n"+nodeApp, builds(write("server.mjs", server)), verifies(write("run.sh", honest, "0755")))
-	noise := rand.NewChaCha8([32]byte{}) // which git cannot compress
+	p := newProject(t, "verify: {evidence: required}\n"+nodeApp, builds(write("server.mjs", server)),
+		verifies(write("run.sh", honest, "0755")))
+	noise := rand.NewChaCha8([32]byte{}) // git cannot compress it
 	for i := range files {
 		data := make([]byte, size)
 		noise.Read(data)
 		p.Write(fmt.Sprintf("src/folder%d/file%d", i%20, i), string(data))
 	}
 	p.Must(0, "phase", "1")
-	const other = 70_000_000 // the page, abl-cmd for its containers, and what the engine returns
+	const other = 70_000_000 // the page, abl-cmd for its containers, and the engine's responses
 	for name, c := range map[string]struct {
 		most int64
 		args []string

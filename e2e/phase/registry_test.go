@@ -24,7 +24,7 @@ import (
 	"abl/roles/agent"
 )
 
-// registryAt is a registry on a network of the engine's, which is the gateways' way out.
+// registryAt is a registry on a network of the engine, which is the gateways' egress.
 type registryAt struct {
 	t            *testing.T
 	network, box string
@@ -32,14 +32,14 @@ type registryAt struct {
 	cert         []byte
 }
 
-// documentation are ranges that are nobody's, so that the gateway takes them for
-// the internet's; private ones are somebody's.
+// documentation lists address ranges that belong to nobody, so that the gateway treats them as
+// public. Private ranges belong to somebody's network.
 const (
 	documentation = "198.51.100.%d/28"
 	private       = "10.221.7.%d/28"
 )
 
-// openRegistry starts one on a network of this range.
+// openRegistry starts a registry on a network of this range.
 func openRegistry(t *testing.T, p *lab.Project, subnet string) *registryAt {
 	t.Helper()
 	name := fmt.Sprintf("abl-test-registry-%d", time.Now().UnixNano())
@@ -57,15 +57,16 @@ func openRegistry(t *testing.T, p *lab.Project, subnet string) *registryAt {
 		}
 	}
 	t.Cleanup(func() {
-		_ = exec.Command("docker", "rm", "-f", r.box).Run() // it may never have begun
+		_ = exec.Command("docker", "rm", "-f", r.box).Run() // it may not have started
 		if out, err := exec.Command("docker", "network", "rm", r.network).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
 	var last error
-	for at := 0; at < 256; at += 16 { // another test may have a range
+	for at := 0; at < 256; at += 16 { // another test may use a range
 		var out []byte
-		out, last = exec.Command("docker", "network", "create", "--label", "abl.test=registry", "--subnet", fmt.Sprintf(subnet, at), r.network).CombinedOutput()
+		out, last = exec.Command("docker", "network", "create", "--label", "abl.test=registry", "--subnet",
+			fmt.Sprintf(subnet, at), r.network).CombinedOutput()
 		if last == nil {
 			break
 		}
@@ -86,13 +87,13 @@ func openRegistry(t *testing.T, p *lab.Project, subnet string) *registryAt {
 	return r
 }
 
-// asked is what the registry was asked for.
+// asked returns the requests to the registry.
 func (r *registryAt) asked() string {
 	r.t.Helper()
 	return docker(r.t, "logs", r.box)
 }
 
-// certificate is one that trusts itself.
+// certificate returns a self-signed certificate.
 func certificate(t *testing.T, names ...string) (key, cert []byte) {
 	t.Helper()
 	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -100,9 +101,15 @@ func certificate(t *testing.T, names ...string) (key, cert []byte) {
 		t.Fatal(err)
 	}
 	form := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, DNSNames: names, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "test"},
+		DNSNames:              names,
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, pair.Public(), pair)
 	if err != nil {
@@ -112,16 +119,20 @@ func certificate(t *testing.T, names ...string) (key, cert []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+		Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// tiny is the package as npm packs it.
+// tiny returns the package in npm's format.
 func tiny(t *testing.T) []byte {
 	t.Helper()
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
 	files := tar.NewWriter(zip)
-	for name, text := range map[string]string{"package/package.json": `{"name": "tiny", "version": "1.0.0"}`, "package/index.js": "module.exports = 'tiny indeed';\n"} {
+	for name, text := range map[string]string{
+		"package/package.json": `{"name": "tiny", "version": "1.0.0"}`,
+		"package/index.js":     "module.exports = 'tiny indeed';\n",
+	} {
 		if err := files.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
 			t.Fatal(err)
 		}
@@ -149,9 +160,9 @@ func notes(t *testing.T, r lab.Result) string {
 }
 
 // A project opens the route to a registry step by step. By default there is no gateway, and no
-// container reaches the registry. A host that the user allows is refused if its address is private.
-// Then the Builder's npm installs a package from the allowed mirror and reaches no other host. abl
-// reports a refused host with the line to add to the configuration.
+// container reaches the registry. A host that the user allows is refused if its address is
+// private. Then the Builder's npm installs a package from the allowed mirror and reaches no other
+// host. abl reports a refused host with the line to add to the configuration.
 func TestRegistryEgress(t *testing.T) {
 	p := newProject(t, "")
 	r := openRegistry(t, p, documentation)
@@ -172,15 +183,15 @@ func TestPrivateMirror(t *testing.T) {
 	r := openRegistry(t, p, private)
 	script(p, refusedAfter(run("curl -sS -k https://registry.example/private-mirror; curl -sS -k https://other.example/private-other")))
 	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {allow: [{host: registry.example, private: true}, other.example], egress: "+r.network+"}\n")
-	told := notes(t, p.Must(5, "phase", "1", "--json"))
+	text := notes(t, p.Must(5, "phase", "1", "--json"))
 	wants(t, "the registry's log", r.asked(), "GET registry.example/private-mirror")
 	lacks(t, "the registry's log", r.asked(), "private-other")
-	wants(t, "the notes", told, `the gateway refused other.example:443: it has no public address, and no other passes; if you trust it, write {host: "other.example:443", private: true} into network.allow`+"\n")
-	lacks(t, "the notes", told, "refused registry.example")
+	wants(t, "the notes", text, `the gateway refused other.example:443: it has no public address, and no other passes; if you trust it, write {host: "other.example:443", private: true} into network.allow`+"\n")
+	lacks(t, "the notes", text, "refused registry.example")
 	noLeftovers(p)
 }
 
-// refusedAfter is a Builder's call in which it does these steps. Then the provider refuses its key,
+// refusedAfter returns a Builder's call with these steps. Then the provider refuses its key,
 // which ends the run without a Verifier.
 func refusedAfter(steps ...agent.Step) agent.ScriptCall {
 	c := builds(steps...)
@@ -207,11 +218,11 @@ func privateRegistryIsRefused(t *testing.T, p *lab.Project) {
 	r := openRegistry(t, p, private)
 	script(p, refusedAfter(run("curl -sS -k https://registry.example/private")))
 	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {allow: [registry.example], egress: "+r.network+"}\n")
-	told := notes(t, p.Must(5, "phase", "1", "--json"))
+	text := notes(t, p.Must(5, "phase", "1", "--json"))
 	wants(t, "the Builder's output", printed(p, "p1-build-1.2"), "response 403")
 	lacks(t, "the registry's log", r.asked(), "private")
-	wants(t, "the notes", told, "the gateway refused registry.example:443: it has no public address, and no other passes; if you trust it, write {host: \"registry.example:443\", private: true} into network.allow\n")
-	lacks(t, "the notes", told, "network: {allow:")
+	wants(t, "the notes", text, "the gateway refused registry.example:443: it has no public address, and no other passes; if you trust it, write {host: \"registry.example:443\", private: true} into network.allow\n")
+	lacks(t, "the notes", text, "network: {allow:")
 	noLeftovers(p)
 }
 
@@ -228,8 +239,10 @@ func registryIsReached(t *testing.T, p *lab.Project, r *registryAt) {
 	), verifies(
 		run("curl -sS -k --max-time 5 https://registry.example/verifier"), run("env | grep -i proxy"),
 	))
-	p.Write(".abl/images/builder.Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nLABEL abl.test=registry-egress\nENV npm_config_registry=https://registry.example/\n")
-	p.Write(".abl/config.yaml", replacing(scripted, "loop: {call_timeout: 5m}\n")+nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n"+
+	p.Write(".abl/images/builder.Dockerfile",
+		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nLABEL abl.test=registry-egress\nENV npm_config_registry=https://registry.example/\n")
+	p.Write(".abl/config.yaml", replacing(scripted,
+		"loop: {call_timeout: 5m}\n")+nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n"+
 		"network: {allow: [registry.example], egress: "+r.network+", ca_cert: .abl/ca.pem}\n")
 
 	run := p.Must(0, "phase", "1", "--json")
@@ -256,10 +269,11 @@ func learnerFetches(p *lab.Project, r *registryAt) {
 	wants(p.TB, "the author's prompt", p.Read(l.Project+"/cycle-1/prompt.txt"), "you can reach registry.example:443")
 }
 
-// dropImages removes what a test built, by its label.
+// dropImages removes the images that a test built, by their label.
 func dropImages(t *testing.T, label string) {
 	t.Helper()
-	// An image goes only after those that stand on it, so some need another turn.
+	// An image can only be removed after the images that are based on it, so some need another
+	// round.
 	for range 4 {
 		for _, image := range strings.Fields(docker(t, "images", "-aq", "--filter", "label=abl.test="+label)) {
 			_ = exec.Command("docker", "rmi", "-f", image).Run()

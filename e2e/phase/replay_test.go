@@ -13,7 +13,8 @@ import (
 	"abl/roles/agent"
 )
 
-// evidence has replays, but not those with altered answers: TestWitnessJudgesSuites is about these.
+// evidence enables replays, but not those with altered responses, which TestWitnessJudgesSuites
+// checks.
 const evidence = nodeApp + "verify: {evidence: required, strength_time: 0}\n"
 
 // honest is a suite that fails when there is no app and when the app responds otherwise.
@@ -21,25 +22,26 @@ const evidence = nodeApp + "verify: {evidence: required, strength_time: 0}\n"
 //go:embed testdata/suites/honest.sh
 var honest string
 
-// hasSuite writes a file of testdata/suites as the Verifier's tests.
+// hasSuite returns a step that writes a file of testdata/suites as the Verifier's tests.
 func hasSuite(t *testing.T, name string) agent.Step {
 	t.Helper()
 	return write("run.sh", lab.File(t, "suites/"+name), "0755")
 }
 
-// hasApp writes a file of testdata/apps as the source.
+// hasApp returns a step that writes a file of testdata/apps as the source.
 func hasApp(t *testing.T, name string) agent.Step {
 	t.Helper()
 	return write("server.mjs", lab.File(t, "apps/"+name))
 }
 
-// runsScript runs a file of testdata/scripts, which has to end with exit code 0.
+// runsScript returns a step that runs a file of testdata/scripts, which must end with exit code
+// 0.
 func runsScript(t *testing.T, name string) agent.Step {
 	t.Helper()
 	return must(0, lab.File(t, "scripts/"+name))
 }
 
-// abl itself replays what the Verifier saved, and keeps with the call what it saw.
+// abl replays the tests that the Verifier saved, and stores its observations with the call.
 func TestReplayConfirmsAPass(t *testing.T) {
 	out := run("ln -s ../../.env leads-out") // engines refuse a tree with such a link
 	p := newProject(t, evidence, builds(write("server.mjs", server), out), verifies(hasSuite(t, "honest.sh"), out))
@@ -59,22 +61,28 @@ func TestReplayConfirmsAPass(t *testing.T) {
 	noLeftovers(p)
 }
 
-// A claim is a call of the Verifier that claims a pass without evidence.
+// claim is a call of the Verifier that claims a pass without evidence.
 type claim struct {
 	name  string
 	long  bool   // only in make test-all
-	why   string // a part of the reason for which the verdict is unverified
+	why   string // a part of the reason for the verdict unverified
 	steps []agent.Step
 }
 
-// claims are played one after the other in one phase, two an iteration. No two in a row have
-// the same reason but the last three, which end the phase.
+// claims returns the claims, which are played one after the other in one phase, two per
+// iteration. Consecutive claims have different reasons, except the last three, which end the
+// phase.
 func claims(t *testing.T) []claim {
 	text := "# All contracts pass\n\nVERDICT: pass\n"
 	pass := agent.Step{Report: &text}
 	plays := func(steps ...agent.Step) []agent.Step { return steps }
 	disagrees := strings.Replace(honest, "= ok ]", "= never ]", 1)
-	unknown := claim{"unknown-contract", true, "P1.C1 is missing", plays(hasSuite(t, "names-an-unknown-contract.sh"), pass)}
+	unknown := claim{
+		"unknown-contract",
+		true,
+		"P1.C1 is missing",
+		plays(hasSuite(t, "names-an-unknown-contract.sh"), pass),
+	}
 	all := []claim{
 		{"nothing-written", true, "run.sh", plays(report())},
 		{"half-an-entry", true, "holds no complete entry",
@@ -100,9 +108,9 @@ func claims(t *testing.T) []claim {
 
 const noReport = "the run report of this call is missing"
 
-// Whatever a Verifier claims, and whatever the app says of itself, is no pass without
-// evidence. The Verifier is asked again, with the reason. What else may be in the place of
-// failed_specs.md is e2e/hostile's (TestRulings).
+// Whatever a Verifier claims, and whatever the app says about itself, is not a pass without
+// evidence. abl calls the Verifier again, with the reason. e2e/hostile checks other replacements
+// of failed_specs.md (TestVerdictsOfHostileVerifiers).
 func TestLiesAreNoPass(t *testing.T) {
 	all := claims(t)
 	key := func(i int) string { return fmt.Sprintf("p1-verify-%d.%d", i/2+1, i%2+1) }
@@ -113,7 +121,7 @@ func TestLiesAreNoPass(t *testing.T) {
 		plays, keys = append(plays, next), keys+" "+key(i)
 	}
 	p := newProject(t, "", plays...)
-	iterations := (len(all) + 1) / 2 // no contract failed, so only the first has a call of the Builder
+	iterations := (len(all) + 1) / 2 // no contract failed, so only the first one has a call of the Builder
 	limits := fmt.Sprintf("loop: {no_progress: {unverified: 3}, max_verifier_iterations: %d, ", iterations)
 	p.Write(".abl/config.yaml", strings.NewReplacer("loop: {", limits, unproven, "").Replace(scripted)+nodeApp)
 	r := p.Must(4, "phase", "1", "--json")
@@ -136,7 +144,8 @@ func TestLiesAreNoPass(t *testing.T) {
 	step := slices.IndexFunc(all, func(c claim) bool { return c.name == "response-of-the-app" })/2 + 1
 	record := audited(p, 1, step)
 	last := record.Replays[len(record.Replays)-1]
-	if want := fmt.Sprintf("p1-verify-%d.2", step); record.Verdict != "unverified" || last.Against != "500" || last.Call != want {
+	if want := fmt.Sprintf("p1-verify-%d.2", step); record.Verdict != "unverified" || last.Against != "500" ||
+		last.Call != want {
 		t.Errorf("the record: got %s, %s, %s, want unverified, 500, %s", record.Verdict, last.Against, last.Call, want)
 	}
 	if !testing.Short() {
@@ -145,8 +154,8 @@ func TestLiesAreNoPass(t *testing.T) {
 	noLeftovers(p)
 }
 
-// reportsAllReasons wants everything that keeps the last claim from being believed in one
-// place, each contract with its text.
+// reportsAllReasons checks that abl reports all doubts about the last claim in one place, each
+// contract with its text.
 func reportsAllReasons(p *lab.Project, r lab.Result) {
 	p.Helper()
 	want := []string{
@@ -158,7 +167,7 @@ func reportsAllReasons(p *lab.Project, r lab.Result) {
 	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, want...)
 }
 
-// notesOf are the notes among the events of a run.
+// notesOf returns the notes among the events of a run.
 func notesOf(t *testing.T, out string) string {
 	t.Helper()
 	var b strings.Builder

@@ -17,11 +17,11 @@ import (
 	"abl/roles/agent"
 )
 
-// slots bounds how many projects run at once: each brings containers of its
-// own, and the machines that run these tests are small.
+// slots limits the number of concurrent projects: each has its own containers, and the machines
+// that run these tests are small.
 var slots = make(chan struct{}, 3)
 
-// turn waits until a test with containers may begin.
+// turn waits until a test with containers may start.
 func turn(t *testing.T) {
 	t.Helper()
 	lab.Engine(t)
@@ -30,13 +30,13 @@ func turn(t *testing.T) {
 	t.Cleanup(func() { <-slots })
 }
 
-// The smallest project: a service that answers one request.
+// The smallest project: a service that responds to one request.
 const (
 	oneSpec = "# Phase 1: Answer\n\n## Context\n\nA service that answers.\n\n## Contracts\n\n```\nGET / → 200 with the text ok\n```\n"
 
 	scripted = "version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\nlimits: {memory: 1g}\nloop: {call_timeout: 60s}\n" + unproven
 
-	// unproven takes the Verifier's word: the tests that are about replays ask for them.
+	// unproven makes abl believe the Verifier. The tests of replays enable them.
 	unproven = "verify: {evidence: off}\n"
 
 	nodeApp = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n"
@@ -47,7 +47,7 @@ http.createServer((req, res) => res.end('ok')).listen(3000, '0.0.0.0');
 	suite = "#!/bin/sh\necho 1..1\ncurl -sf \"$ABL_APP_URL/\" >/dev/null && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n"
 )
 
-// What the suites of this kind share.
+// Files that several tests share.
 var (
 	events     = lab.Events
 	of         = lab.Of
@@ -58,8 +58,8 @@ var (
 	ledgerRows = (*lab.Project).Ledger
 )
 
-// newProject is a project with the smallest spec, these settings after those of
-// the scripted agent, and a script. It waits for its turn among the others.
+// newProject creates a project with the smallest spec, these settings after those of the scripted
+// agent, and a script. It waits for its turn.
 func newProject(t *testing.T, settings string, calls ...agent.ScriptCall) *lab.Project {
 	t.Helper()
 	turn(t)
@@ -86,12 +86,12 @@ func call(role string, iteration int, steps ...agent.Step) agent.ScriptCall {
 	return agent.ScriptCall{Role: role, Iteration: iteration, Steps: steps}
 }
 
-// builds is any call of the Builder in which it does these things and reports.
+// builds returns a call of the Builder that performs these steps and writes its report.
 func builds(steps ...agent.Step) agent.ScriptCall {
 	return call("builder", 0, append(steps, report())...)
 }
 
-// verifies is any call of the Verifier in which it does these things and reports.
+// verifies returns a call of the Verifier that performs these steps and writes its report.
 func verifies(steps ...agent.Step) agent.ScriptCall {
 	steps = append([]agent.Step{write("run.sh", suite, "0755")}, steps...)
 	return call("verifier", 0, append(steps, report())...)
@@ -105,20 +105,20 @@ func report() agent.Step { text := "done\n"; return agent.Step{Report: &text} }
 
 func raw(line string) agent.Step { return agent.Step{Raw: &line} }
 
-// run runs a command whatever becomes of it.
+// run returns a step that runs a command and ignores its exit code.
 func run(command string) agent.Step { return agent.Step{Run: command} }
 
-// must runs a command that has to end with the exit code.
+// must returns a step that runs a command and requires an exit code.
 func must(code int, command string) agent.Step {
 	return agent.Step{Run: command, Expect: &code}
 }
 
-// refute is a well-formed failed_specs.md.
+// refute returns a step that writes a valid failed_specs.md.
 func refute(what string) agent.Step {
 	return write("failed_specs.md", "SPEC: GET / → 200 with the text ok\nINPUT: GET /\nOBSERVED: "+what+"\n")
 }
 
-// verdicts are those of a run, in order.
+// verdicts returns the verdicts of a run, in order.
 func verdicts(all []state.Event) string {
 	var words []string
 	for _, e := range of(all, state.Verdict) {
@@ -127,7 +127,7 @@ func verdicts(all []state.Event) string {
 	return strings.Join(words, " ")
 }
 
-// called are the calls of a run, in order.
+// called returns the calls of a run, in order.
 func called(all []state.Event) string {
 	var keys []string
 	for _, e := range of(all, state.CallStart) {
@@ -136,17 +136,17 @@ func called(all []state.Event) string {
 	return strings.Join(keys, " ")
 }
 
-// said is what the agent printed in a call, in its own records.
+// said returns the output of the agent in a call, from its own records.
 func said(p *lab.Project, key string) string {
 	p.Helper()
 	text := p.Read(".abl/logs/calls/" + key + "/stdout")
 	if text == "" {
-		p.Fatalf("call %s printed nothing", key)
+		p.Fatalf("got no output of call %s", key)
 	}
 	return text
 }
 
-// calls names the records that a project keeps.
+// calls returns the names of the records of a project.
 func calls(p *lab.Project) string {
 	p.Helper()
 	entries, err := os.ReadDir(filepath.Join(p.Dir, ".abl/logs/calls"))
@@ -162,7 +162,7 @@ func calls(p *lab.Project) string {
 	return strings.Join(names, " ")
 }
 
-// toolsImage is the image that roles of the scripted agent run in.
+// toolsImage returns the image in which the scripted agent's roles run.
 func toolsImage(p *lab.Project) string {
 	p.Helper()
 	return lastField(p.Must(0, "images", "build", "tools").Stdout)
@@ -176,8 +176,8 @@ func lastField(text string) string {
 	return f[len(f)-1]
 }
 
-// watch runs abl with --json, shows each event to see as it comes, with the
-// process that it comes from, and returns how that ended.
+// watch runs abl with --json, passes each event and abl's process to see as soon as it is
+// printed, and returns the result.
 func watch(p *lab.Project, see func(state.Event, *os.Process), args ...string) lab.Result {
 	p.Helper()
 	cmd := p.Cmd(append(args, "--json")...)
@@ -191,13 +191,18 @@ func watch(p *lab.Project, see func(state.Event, *os.Process), args ...string) l
 	if err := cmd.Start(); err != nil {
 		p.Fatal(err)
 	}
-	p.Cleanup(func() { _ = cmd.Process.Kill() }) // should see end the test
+	p.Cleanup(func() { _ = cmd.Process.Kill() }) // in case see ends the test
 	follow(p, io.TeeReader(pipe, &out), func(e state.Event) { see(e, cmd.Process) })
 	_ = cmd.Wait()
-	return lab.Result{Code: cmd.ProcessState.ExitCode(), Stdout: out.String(), Stderr: errs.String(), Took: time.Since(begun)}
+	return lab.Result{
+		Code:   cmd.ProcessState.ExitCode(),
+		Stdout: out.String(),
+		Stderr: errs.String(),
+		Took:   time.Since(begun),
+	}
 }
 
-// follow reads events as they come and shows each to see.
+// follow reads events as they are printed and passes each to see.
 func follow(t testing.TB, from io.Reader, see func(state.Event)) {
 	t.Helper()
 	lines := bufio.NewScanner(from)

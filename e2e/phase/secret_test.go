@@ -11,12 +11,13 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// lookAtBoxes expects the key in the memory of the gateway only, and in the inspection, the
-// arguments and the log of no container.
+// lookAtBoxes checks that only the memory of the gateway contains the key, and that the
+// inspection, the arguments and the log of no container do.
 func lookAtBoxes(p *lab.Project, call, key string) {
 	p.Helper()
 	boxes := func(kind string) []string {
-		return strings.Fields(docker(p, "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+p.ID(), "--filter", "label=abl.kind="+kind))
+		return strings.Fields(docker(p, "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+p.ID(), "--filter",
+			"label=abl.kind="+kind))
 	}
 	for _, kind := range []string{"role", "gateway", "holder"} {
 		ids := boxes(kind)
@@ -45,15 +46,15 @@ func lookAtBox(p *lab.Project, call, key, kind, id string) {
 }
 
 func environ(pid string) string {
-	text, _ := os.ReadFile("/proc/" + pid + "/environ") // it may have ended
+	text, _ := os.ReadFile("/proc/" + pid + "/environ") // the process may have ended
 	return string(text)
 }
 
-// inMemory searches what a process may write to. Only root may look.
+// inMemory searches the writable memory of a process. Only root may read it.
 func inMemory(pid, text string) bool {
 	maps, err := os.ReadFile("/proc/" + pid + "/maps")
 	if err != nil {
-		return false // it ended, or only root may look
+		return false // the process has ended, or the test is not root
 	}
 	mem, err := os.Open("/proc/" + pid + "/mem")
 	if err != nil {
@@ -63,7 +64,8 @@ func inMemory(pid, text string) bool {
 	for line := range strings.Lines(string(maps)) {
 		var from, to int64
 		var mode string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode); n != 3 || !strings.HasPrefix(mode, "rw") || to-from > 256<<20 {
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode); n != 3 || !strings.HasPrefix(mode, "rw") ||
+			to-from > 256<<20 {
 			continue
 		}
 		part := make([]byte, to-from)
@@ -74,8 +76,8 @@ func inMemory(pid, text string) bool {
 	return false
 }
 
-// A secret of .env in what would be committed, in a file or in a name, is not: the
-// call is kept, and the next run goes on when it is gone or the person allows it.
+// abl does not commit a secret of .env, in a file or in a name. It keeps the call, and the next
+// run continues when the secret is gone or the user permits it.
 func TestSecretIsNotCommitted(t *testing.T) {
 	const value, key = "zx81klmq9pr3vt77", "sesame-of-the-gemini"
 	hidden := base64.StdEncoding.EncodeToString([]byte("const k = '" + value + "'\n"))
@@ -86,7 +88,8 @@ func TestSecretIsNotCommitted(t *testing.T) {
 	p.Write(".env", "SHOP_CODE="+value+"\nGEMINI_API_KEY="+key+"\nPLAIN=conf/keys.txt\n")
 	for range 2 {
 		r := p.Must(9, "phase", "1")
-		wants(t, "the error", r.Stderr, `"conf/keys.txt" has the value of SHOP_CODE`, `"conf/more.txt" has the value of GEMINI_API_KEY`, `"conf/big.txt" has the value of SHOP_CODE`, "allow_secrets")
+		wants(t, "the error", r.Stderr, `"conf/keys.txt" has the value of SHOP_CODE`,
+			`"conf/more.txt" has the value of GEMINI_API_KEY`, `"conf/big.txt" has the value of SHOP_CODE`, "allow_secrets")
 		lacks(t, "it", r.Stdout+r.Stderr, value, key)
 	}
 	if got := p.Git("src", "rev-list", "--all", "--count"); got != "0" {

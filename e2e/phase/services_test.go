@@ -10,7 +10,7 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// counterImage is an image of it that asks for a volume, as databases do.
+// counterImage returns an image of the counter that declares a volume, like databases do.
 func counterImage(p *lab.Project) string {
 	p.Helper()
 	image := "abl-test-db:" + strings.ToLower(strings.ReplaceAll(p.Name(), "/", "-"))
@@ -23,8 +23,8 @@ func counterImage(p *lab.Project) string {
 	return image
 }
 
-// Services are further containers on the app's network, and beside the Builder, fresh for every
-// call and seeded, and each environment goes where it belongs.
+// Services are additional containers on the app's network, and next to the Builder. They are new
+// and seeded for every call, and each environment goes to its container.
 func TestServices(t *testing.T) {
 	p := newProject(t, "")
 	image := counterImage(p)
@@ -43,13 +43,14 @@ app:
 	p.Write(".abl/seed.txt", "seeded\n")
 	script(p, builds(write("server.mjs", lab.File(t, "apps/asks-the-database.mjs")), tries, tries), first, verifies(ask))
 	r := p.Must(0, "phase", "1", "--dry-run")
-	wants(t, "the dry run", r.Stdout, "service db: "+image+", port 4000\n", "-net-builder, abl-", "-net-trial\n", "`db`, port 4000", "FLAVOUR=sweet")
+	wants(t, "the dry run", r.Stdout, "service db: "+image+", port 4000\n", "-net-builder, abl-", "-net-trial\n",
+		"`db`, port 4000", "FLAVOUR=sweet")
 	lacks(t, "the dry run", r.Stdout, "hello")
 	r = p.Must(0, "doctor")
 	wants(t, "doctor", r.Stdout, "service    db: "+image+" responds at port 4000, ")
 	noLeftovers(p)
 	p.Must(0, "phase", "1")
-	// The probe of the service is its first visitor; the two questions follow.
+	// The probe of the service is its first visitor, and the two questions are the next.
 	for _, key := range []string{"p1-verify-1.1", "p1-verify-2.1"} {
 		out := printed(p, key)
 		wants(t, key, out, "ok hello 2 none seeded sweet none\nok hello 3 none seeded sweet none\n")
@@ -60,11 +61,11 @@ app:
 	}
 	noLeftovers(p)
 
-	p.Write(".env", "GEMINI_API_KEY=a-secret-of-the-person\n")
-	p.Write(".abl/config.yaml", scripted+"app: {command: x, port: 1, env: {TOKEN: a-secret-of-the-person}}\n")
+	p.Write(".env", "GEMINI_API_KEY=a-secret-of-the-user\n")
+	p.Write(".abl/config.yaml", scripted+"app: {command: x, port: 1, env: {TOKEN: a-secret-of-the-user}}\n")
 	r = p.Must(2, "phase", "1", "--again")
 	wants(t, "the refusal", r.Stderr, "app.env.TOKEN", "GEMINI_API_KEY", "config.yaml:")
-	lacks(t, "the refusal", r.Stderr+r.Stdout, "a-secret-of-the-person")
+	lacks(t, "the refusal", r.Stderr+r.Stdout, "a-secret-of-the-user")
 
 	p.Write(".abl/config.yaml", scripted+"app: {command: node server.mjs, port: 3000, services: {db: {image: \"abl-test-none:1\", ready: {port: 1}}}}\n")
 	p.Write(".abl/specs/phase1.md", oneSpec+"\nMore words, so that the phase opens again.\n")
@@ -73,15 +74,16 @@ app:
 	noLeftovers(p)
 }
 
-// A Builder that runs on while abl is killed keeps its services, and they go with it.
-func TestKilledRunLeavesTheBuilderItsServices(t *testing.T) {
+// A Builder that continues after abl is killed keeps its services, which end with it.
+func TestServicesSurviveKill(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, "")
 	image := counterImage(p)
 	p.Write(".abl/seed.txt", "seeded\n")
 	p.Write(".abl/config.yaml", scripted+"app: {command: node server.mjs, port: 3000, services: {db: {image: \""+image+"\", env: {MOTTO: hello}, files: {/data/seed.txt: .abl/seed.txt}, ready: {port: 4000}}}}\n")
 	tries := must(0, lab.File(t, "steps/asks-the-database.sh"))
-	script(p, builds(write("server.mjs", server), tries, must(0, "until test -e go; do sleep 0.02; done"), tries), verifies())
+	script(p, builds(write("server.mjs", server), tries, must(0, "until test -e go; do sleep 0.02; done"), tries),
+		verifies())
 	r := watch(p, func(e state.Event, abl *os.Process) {
 		if e.Kind == state.Action && strings.Contains(e.Text, "until test") {
 			_ = abl.Kill()
@@ -104,7 +106,7 @@ func TestKilledRunLeavesTheBuilderItsServices(t *testing.T) {
 	noLeftovers(p)
 }
 
-// recipe is a section of docs/services.md: the settings, and the files beside them.
+// recipe returns the settings of a section of docs/services.md, and writes its files.
 func recipe(p *lab.Project, title string) (settings string) {
 	p.Helper()
 	page, err := os.ReadFile("../../docs/services.md")
@@ -126,7 +128,7 @@ func recipe(p *lab.Project, title string) (settings string) {
 	return settings
 }
 
-// TestDocsServices runs the recipes of docs/services.md with an app that talks to each: the
+// TestDocsServices runs the recipes of docs/services.md with an app that uses each service. The
 // Builder, the Verifier and every replay find the service as it was seeded.
 func TestDocsServices(t *testing.T) {
 	lab.Long(t)
@@ -136,28 +138,43 @@ func TestDocsServices(t *testing.T) {
 	}
 	for _, c := range []struct {
 		title, app, tries string
-		visits            string // counted by the first one after the start
+		visits            string // count of the first visitor after the start
 		soak              bool
 	}{
 		{"Redis", lab.File(t, "apps/redis-visits.mjs"), lab.File(t, "steps/visits-redis.sh"), "1", false},
-		{"PostgreSQL", sql(`psql -qAt -c "` + visit + `" $DATABASE_URL`), `psql -qAt -c "` + visit + `" postgres://app:for-tests-only@db/app`, "2", true},
-		{"MySQL and MariaDB", sql(`mariadb -N -h $DB_HOST -u $DB_USER -p$DB_PASSWORD -e "` + visit + `" $DB_NAME`), `mariadb -N -h db -u app -pfor-tests-only -e "` + visit + `" app`, "2", true},
+		{
+			"PostgreSQL",
+			sql(`psql -qAt -c "` + visit + `" $DATABASE_URL`),
+			`psql -qAt -c "` + visit + `" postgres://app:for-tests-only@db/app`,
+			"2",
+			true,
+		},
+		{
+			"MySQL and MariaDB",
+			sql(`mariadb -N -h $DB_HOST -u $DB_USER -p$DB_PASSWORD -e "` + visit + `" $DB_NAME`),
+			`mariadb -N -h db -u app -pfor-tests-only -e "` + visit + `" app`,
+			"2",
+			true,
+		},
 	} {
 		t.Run(strings.ReplaceAll(c.title, " ", "-"), func(t *testing.T) {
 			if c.soak && os.Getenv("ABL_SOAK") == "" {
 				t.Skip("only with ABL_SOAK")
 			}
 			p := newProject(t, "")
-			settings := strings.Replace(scripted, unproven, "verify: {strength_time: 0}\n", 1) + "network: {builds: host}\n" + recipe(p, c.title)
-			if c.soak { // a large image, which is not kept; the roles have it for its client
+			settings := strings.Replace(scripted, unproven, "verify: {strength_time: 0}\n", 1) +
+				"network: {builds: host}\n" + recipe(p, c.title)
+			if c.soak { // a large image, which is removed; the roles use its client
 				label := "docs-" + strings.Fields(c.title)[0]
 				t.Cleanup(func() { dropImages(t, label) })
 				p.Write(".abl/images/db/Dockerfile", p.Read(".abl/images/db/Dockerfile")+"LABEL abl.test="+label+"\n")
 				settings += "images: {builder: {dockerfile: .abl/images/db/Dockerfile}, app: {dockerfile: .abl/images/db/Dockerfile}}\n"
 			}
 			p.Write(".abl/config.yaml", settings)
-			tests := strings.Replace(suite, "curl -sf \"$ABL_APP_URL/\" >/dev/null", "curl -sf \"$ABL_APP_URL/\" | grep -qx 'ok "+c.visits+".\\?'", 1)
-			script(p, builds(write("server.mjs", c.app), must(0, c.tries)), verifies(write("run.sh", tests, "0755"), run(lab.File(t, "steps/asks-the-app-twice.sh"))))
+			tests := strings.Replace(suite, "curl -sf \"$ABL_APP_URL/\" >/dev/null",
+				"curl -sf \"$ABL_APP_URL/\" | grep -qx 'ok "+c.visits+".\\?'", 1)
+			script(p, builds(write("server.mjs", c.app), must(0, c.tries)),
+				verifies(write("run.sh", tests, "0755"), run(lab.File(t, "steps/asks-the-app-twice.sh"))))
 			r := p.Must(0, "phase", "1", "--json")
 			if n := len(of(events(t, r), state.Verdict)); n != 1 {
 				t.Errorf("verdicts: got %d, want 1", n)

@@ -11,8 +11,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// One abl plays phase after phase on one engine: nothing is left of any, and abl
-// does not grow. ABL_SOAK plays 200 of them.
+// One abl plays many phases on one engine. It leaves nothing, and its memory does not grow. With
+// ABL_SOAK it plays 200.
 func TestSoakPhases(t *testing.T) {
 	lab.Long(t)
 	phases, early := 2, 1
@@ -21,7 +21,8 @@ func TestSoakPhases(t *testing.T) {
 	}
 	p := newProject(t, nodeApp, builds(write("server.mjs", server)), verifies())
 	for n := 2; n <= phases; n++ {
-		p.Write(fmt.Sprintf(".abl/specs/phase%d.md", n), strings.Replace(strings.Replace(oneSpec, "Phase 1", fmt.Sprint("Phase ", n), 1), "GET / →", fmt.Sprintf("GET /%d →", n), 1))
+		p.Write(fmt.Sprintf(".abl/specs/phase%d.md", n),
+			strings.Replace(strings.Replace(oneSpec, "Phase 1", fmt.Sprint("Phase ", n), 1), "GET / →", fmt.Sprintf("GET /%d →", n), 1))
 	}
 	temp := t.TempDir()
 	p.Env = append(p.Env, "TMPDIR="+temp)
@@ -41,21 +42,21 @@ func TestSoakPhases(t *testing.T) {
 	if got := strings.Count(r.Stdout, `"event":"verdict"`); got != phases {
 		t.Errorf("%d verdicts of %d phases", got, phases)
 	}
-	const slack = 24 << 10 // KiB: what a garbage collector may do as it likes
+	const slack = 24 << 10 // KiB of variation by the garbage collector
 	if then == 0 || at > then+slack {
-		t.Errorf("abl has grown from %d KiB to %d KiB", then, at)
+		t.Errorf("abl's memory grew from %d KiB to %d KiB", then, at)
 	}
 	t.Logf("%d phases in %v, %d KiB then, %d KiB at the end", phases, r.Took, then, at)
 	if left := p.Left(); left != "" {
-		t.Errorf("on the engine there is left: %s", left)
+		t.Errorf("left on the engine: %s", left)
 	}
 	own, err := os.ReadDir(temp)
 	if err != nil || len(own) > 0 {
-		t.Errorf("in its folder for temporary files there is left: %v, %v", own, err)
+		t.Errorf("left in the folder for temporary files: %v, error %v", own, err)
 	}
 }
 
-// rss is a process's memory in KiB, 0 when nobody knows.
+// rss returns a process's memory in KiB, or 0 if it is unknown.
 func rss(pid int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

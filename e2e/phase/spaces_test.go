@@ -5,13 +5,14 @@ import (
 	"testing"
 )
 
-// The sizes of /tmp, the home and /dev/shm are settings, for roles, the app, replays and app.prepare. What
-// fails for want of space names the setting.
-func TestSpaces(t *testing.T) {
+// The sizes of /tmp, the home and /dev/shm are settings, for roles, the app, replays and
+// app.prepare. If a program fails for lack of space, abl names the setting.
+func TestSizesOfTemporaryFileSystems(t *testing.T) {
 	const sizes = `test "$(df -BM --output=size /tmp "$HOME" /dev/shm | tail -n +2 | tr -d ' \n')" = 40M30M20M`
 	const app = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}, prepare: 'PREPARE'}\nverify: {evidence: required, allow_weak: [all]}\n"
 	p := newProject(t, app)
-	settings := strings.Replace(p.Read(".abl/config.yaml"), "limits: {memory: 1g}", "limits: {memory: 1g, tmp: 40m, home: 30m, shm: 20m, prepare: 10m}", 1)
+	settings := strings.Replace(p.Read(".abl/config.yaml"), "limits: {memory: 1g}",
+		"limits: {memory: 1g, tmp: 40m, home: 30m, shm: 20m, prepare: 10m}", 1)
 	prepare := func(command string) {
 		p.Write(".abl/config.yaml", strings.Replace(settings, "PREPARE", command, 1))
 	}
@@ -20,7 +21,8 @@ func TestSpaces(t *testing.T) {
 	wants(t, "a call that fills /tmp", p.Must(5, "phase", "1").Stderr, "its /tmp is full (limits.tmp)")
 
 	script(p, builds(write("server.mjs", server), write("requirements.txt", "\n"), must(0, sizes)),
-		verifies(write("run.sh", strings.Replace(suite, "echo 1..1\n", "echo 1..1\n"+sizes+" || exit 3\n", 1), "0755"), must(0, sizes)))
+		verifies(write("run.sh", strings.Replace(suite, "echo 1..1\n", "echo 1..1\n"+sizes+" || exit 3\n", 1),
+			"0755"), must(0, sizes)))
 	prepare("dd if=/dev/zero of=/tmp/x bs=1M count=50")
 	r := p.Run("phase", "1")
 	wants(t, "app.prepare that fills its /tmp", r.Stdout+r.Stderr, "its /tmp is full (limits.prepare)")

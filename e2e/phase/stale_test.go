@@ -10,10 +10,10 @@ import (
 	"abl/roles/agent"
 )
 
-// route is a request that a project's service answers, and the contract that says so.
+// route is a request to a project's service, with its contract.
 type route struct{ id, path, text string }
 
-// serves is a service with these routes.
+// serves returns a step that writes a service with these routes.
 func serves(t *testing.T, routes ...route) agent.Step {
 	t.Helper()
 	texts := map[string]string{}
@@ -27,7 +27,7 @@ func serves(t *testing.T, routes ...route) agent.Step {
 	return write("server.mjs", strings.Replace(lab.File(t, "apps/serves-routes.mjs"), "= ROUTES", "= "+string(data), 1))
 }
 
-// checks is a suite that tries each route.
+// checks returns a step that writes a suite for these routes.
 func checks(t *testing.T, routes ...route) agent.Step {
 	t.Helper()
 	suite := fmt.Sprintf("%secho 1..%d\n", lab.File(t, "suites/check.sh"), len(routes))
@@ -41,9 +41,9 @@ func (r route) contract() string {
 	return fmt.Sprintf("\n- GET %s → 200 with the text %s\n", r.path, r.text)
 }
 
-// What phase 1 promised is replayed before a Verifier of phase 2 is paid for. An earlier phase that passes on a new source makes the later ones stale: what
-// they passed with is replayed there, free of charge while it holds, and opens
-// the phase again with what was observed where it does not.
+// abl replays the tests of phase 1 before it pays for a Verifier of phase 2. If an earlier phase
+// passes on a new source, the later phases become stale: abl replays their tests on the source.
+// If they pass, this costs nothing. Otherwise the phase starts again, with the observations.
 func TestLaterPassIsStale(t *testing.T) {
 	root, two := route{"P1.C1", "/", "ok"}, route{"P2.C1", "/two", "second"}
 	more, last := route{"P1.C2", "/more", "further"}, route{"P1.C3", "/last", "final"}
@@ -53,14 +53,16 @@ func TestLaterPassIsStale(t *testing.T) {
 	isFoundBroken(p, builds(serves(t, two)), builds(serves(t, root, two)), verifies(checks(t, root, two)))
 
 	p.Write(".abl/specs/phase1.md", oneSpec+more.contract())
-	wants(t, "phase 2 on a text that nobody verified", p.Must(2, "phase", "2").Stderr, "phase 1 is not the one it passed with")
+	wants(t, "phase 2 on an unverified text", p.Must(2, "phase", "2").Stderr,
+		"phase 1 is not the one it passed with")
 	script(p, builds(serves(t, root, two, more)), verifies(checks(t, root, more)))
-	wants(t, "the pass of phase 1", notesOf(t, p.Must(0, "phase", "1", "--json").Stdout), "phase 2 is stale since phase 1 passed on another source")
+	wants(t, "the pass of phase 1", notesOf(t, p.Must(0, "phase", "1", "--json").Stdout),
+		"phase 2 is stale since phase 1 passed on another source")
 	wants(t, "abl status", p.Must(0, "status").Stdout, "2      stale ", "abl phase 2 replays its tests")
-	holdsStill(p)
+	stillPasses(p)
 	if testing.Short() {
 		noLeftovers(p)
-		return // a phase that no longer holds is found broken like the first
+		return // abl finds a phase that no longer passes like the first one
 	}
 
 	p.Write(".abl/specs/phase1.md", p.Read(".abl/specs/phase1.md")+last.contract())
@@ -69,24 +71,26 @@ func TestLaterPassIsStale(t *testing.T) {
 	script(p, builds(serves(t, root, two, more, last)), verifies(checks(t, root, two, more, last)))
 	all := events(t, p.Must(0, "phase", "2", "--json"))
 	if got := verdicts(all) + ", " + called(all); got != "fail pass, p2-build-5.1 p2-verify-5.1" {
-		t.Errorf("the broken phase came to %s", got)
+		t.Errorf("broken phase: got %s", got)
 	}
-	wants(t, "the Builder's prompt", p.Read(".abl/logs/calls/p2-build-5.1/in/prompt.md"), "SPEC: GET /two → 200 with the text second", "INPUT: GET /two", "OBSERVED: nothing")
-	wants(t, "the finding", p.Read(".abl/logs/calls/p2-verify-4.1/finding.json"), `"contract": "P2.C1"`, `"by_replay": true`)
+	wants(t, "the Builder's prompt", p.Read(".abl/logs/calls/p2-build-5.1/in/prompt.md"),
+		"SPEC: GET /two → 200 with the text second", "INPUT: GET /two", "OBSERVED: nothing")
+	wants(t, "the finding", p.Read(".abl/logs/calls/p2-verify-4.1/finding.json"), `"contract": "P2.C1"`,
+		`"by_replay": true`)
 	wants(t, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-4")
 
 	all = events(t, p.Must(0, "phase", "1", "--again", "--json"))
 	if got := verdicts(all) + ", " + called(all); got != "pass, " {
-		t.Errorf("again came to %s", got)
+		t.Errorf("second run: got %s", got)
 	}
 	if p.Git("src", "rev-parse", "phase1/passed") != p.Git("src", "rev-parse", "HEAD") {
-		t.Error("the tag of phase 1 is not at the source that was replayed")
+		t.Error("the tag of phase 1 is not at the replayed source")
 	}
 	lacks(t, "abl status", p.Must(0, "status").Stdout, "stale")
 	noLeftovers(p)
 }
 
-// isFoundBroken runs phase 2, whose first Builder breaks phase 1: no Verifier is called, and the
+// isFoundBroken runs phase 2, whose first Builder breaks phase 1. abl calls no Verifier, and the
 // second Builder reads what broke.
 func isFoundBroken(p *lab.Project, breaks agent.ScriptCall, mends ...agent.ScriptCall) {
 	p.Helper()
@@ -98,7 +102,8 @@ func isFoundBroken(p *lab.Project, breaks agent.ScriptCall, mends ...agent.Scrip
 		p.Errorf("verdicts and calls: got %s, want %s", got, want)
 	}
 	wants(p, "the finding", p.Read(".abl/logs/calls/p2-verify-1.1/finding.json"), `"contract": "P1.C1"`)
-	wants(p, "the advice", noteTexts(all), "P1.C1 GET / → 200 with the text ok", "phase1.md:10): it held when phase 1 passed")
+	wants(p, "the advice", noteTexts(all), "P1.C1 GET / → 200 with the text ok",
+		"phase1.md:10): it held when phase 1 passed")
 	lacks(p, "the advice", noteTexts(all), "no contract says")
 	lacks(p, "abl report 2", p.Must(0, "report", "2").Stdout, "other failures")
 
@@ -110,36 +115,40 @@ func isFoundBroken(p *lab.Project, breaks agent.ScriptCall, mends ...agent.Scrip
 	}
 	wants(p, "the second Builder's prompt", p.Read(".abl/logs/calls/p2-build-2.1/in/prompt.md"),
 		"SPEC: GET / → 200 with the text ok", "INPUT: GET /", "OBSERVED: nothing")
-	wants(p, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-1", "phase2/verify/step-2")
+	wants(p, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-1",
+		"phase2/verify/step-2")
 	isRegressionAudited(p)
 }
 
-// holdsStill wants the second phase to pass again on the source as it is, without a call.
-func holdsStill(p *lab.Project) {
+// stillPasses checks that the second phase passes on the unchanged source, without a call.
+func stillPasses(p *lab.Project) {
 	p.Helper()
 	spent, tests := p.Read(".abl/logs/tokens.csv"), p.Git(".abl/tests", "rev-parse", "phase2/passed")
 	all := events(p, p.Must(0, "run", "--json"))
 	if got := verdicts(all) + ", " + called(all); got != "pass, " {
-		p.Errorf("the stale phase came to %s", got)
+		p.Errorf("stale phase: got %s", got)
 	}
 	if p.Read(".abl/logs/tokens.csv") != spent {
-		p.Error("the replay cost something")
+		p.Error("got a cost of the replay, want none")
 	}
-	if p.Git("src", "rev-parse", "phase2/passed") != p.Git("src", "rev-parse", "HEAD") || p.Git(".abl/tests", "rev-parse", "phase2/passed") != tests {
-		p.Error("the tag is not at the source that was replayed, or no longer at the tests that were")
+	if p.Git("src", "rev-parse", "phase2/passed") != p.Git("src", "rev-parse", "HEAD") ||
+		p.Git(".abl/tests", "rev-parse", "phase2/passed") != tests {
+		p.Error("the tag is not at the replayed source and tests")
 	}
 	r := audited(p, 2, 3)
-	if r.Verdict != "pass" || !r.ByReplay || r.Iteration != 0 || len(r.Calls) != 0 || r.Commits.Tests != tests || r.Commits.Source != p.Git("src", "rev-parse", "HEAD") {
-		p.Errorf("the record: %+v", r)
+	if r.Verdict != "pass" || !r.ByReplay || r.Iteration != 0 || len(r.Calls) != 0 || r.Commits.Tests != tests ||
+		r.Commits.Source != p.Git("src", "rev-parse", "HEAD") {
+		p.Errorf("got record %+v", r)
 	}
 	var shown []string
 	for _, c := range r.Contracts {
 		shown = append(shown, c.ID+" "+c.Result+" "+c.By)
 	}
 	if got := strings.Join(shown, ", "); got != "P1.C1 pass replay, P1.C2 pass replay, P2.C1 pass replay" {
-		p.Errorf("the contracts: %s", got)
+		p.Errorf("got contracts %s", got)
 	}
-	wants(p, "abl report 2", p.Must(0, "report", "2").Stdout, "step-3: PASS", "replays by abl: app, stopped app, fake app (empty 200), fake app (500); no agent was called")
+	wants(p, "abl report 2", p.Must(0, "report", "2").Stdout, "step-3: PASS",
+		"replays by abl: app, stopped app, fake app (empty 200), fake app (500); no agent was called")
 	lacks(p, "abl status", p.Must(0, "status").Stdout, "stale")
 	wants(p, "a passed phase", p.Must(0, "phase", "2").Stderr, "has already passed")
 }

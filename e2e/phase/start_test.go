@@ -10,8 +10,8 @@ import (
 	"abl/roles/agent"
 )
 
-// An app that does not start, or that ends by itself while it is tested, breaks a contract. abl
-// sees it without the tests, and the next Builder reads what was observed. The last such iteration of
+// An app that does not start, or that ends while it is tested, breaks a contract. abl detects
+// that without the tests, and the next Builder reads the observations. The last such iteration of
 // a round leaves the phase stuck, until the user runs it again.
 func TestAppThatDoesNotRun(t *testing.T) {
 	at := func(iteration int, app string) agent.ScriptCall {
@@ -37,7 +37,8 @@ func TestAppThatDoesNotRun(t *testing.T) {
 	}
 	settings := p.Read(".abl/config.yaml")
 	p.Write(".abl/config.yaml", strings.Replace(settings, "timeout: 5s", "timeout: 6s", 1))
-	wants(t, "after a change of settings", p.Must(0, "phase", "1", "--dry-run").Stdout, "settings, prompts or project.md changed since its last round: a new round begins")
+	wants(t, "after a change of settings", p.Must(0, "phase", "1", "--dry-run").Stdout,
+		"settings, prompts or project.md changed since its last round: a new round begins")
 	p.Write(".abl/config.yaml", settings)
 	failed, commits := of(all, state.AppFailed), strings.Fields(p.Git(".abl/tests", "log", "--reverse", "--format=%H"))
 	if len(failed) != 3 || len(commits) != 3 {
@@ -48,7 +49,7 @@ func TestAppThatDoesNotRun(t *testing.T) {
 		script(p, builds(write("server.mjs", server)), verifies())
 		p.Must(0, "phase", "1", "--again")
 	} else {
-		endsByItself(t, p)
+		endsUnasked(t, p)
 	}
 	for i, want := range []string{"exit code 7", "connection refused", "127.0.0.1 only"} {
 		t.Run(strings.ReplaceAll(want, " ", "-"), func(t *testing.T) {
@@ -77,9 +78,10 @@ func TestAppThatDoesNotRun(t *testing.T) {
 	noLeftovers(p)
 }
 
-// endsByItself plays a second round, in which the app ends while it is tested. That breaks a
-// contract, whatever the tests print, unless the exit code is 0 or a declared command ends the app.
-func endsByItself(t *testing.T, p *lab.Project) {
+// endsUnasked plays a second round, in which the app ends while it is tested. That breaks a
+// contract, whatever the tests print, unless the exit code is 0 or a declared command ends the
+// app.
+func endsUnasked(t *testing.T, p *lab.Project) {
 	t.Helper()
 	quits := func(iteration int, code string) agent.ScriptCall {
 		app := strings.Replace(lab.File(t, "apps/ends-on-request.mjs"), "exit(CODE)", "exit("+code+")", 1)

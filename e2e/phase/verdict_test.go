@@ -10,16 +10,16 @@ import (
 	"abl/roles/agent"
 )
 
-// rounds is a configuration with this many iterations a round.
+// rounds returns a configuration with this many iterations per round.
 func rounds(n string) string {
 	return strings.Replace(scripted, "loop: {", "loop: {max_verifier_iterations: "+n+", ", 1) + nodeApp
 }
 
-// A role that does not report, or a Verifier whose failed_specs.md cannot be read, is asked
-// again. What it does then counts, and so does the work of a Builder that never reports. An
-// entry stays a failure if its contract replays ok, and says so. Once the same contract fails
-// twice with the same observation, the phase ends if the settings say so.
-func TestAskedAgain(t *testing.T) {
+// abl calls a role again if it does not report, and a Verifier if its failed_specs.md is invalid.
+// The second call counts, and so does the work of a Builder that never reports. An entry stays a
+// failure if its contract replays ok, with a note. If the same contract fails twice with the same
+// observation, the phase ends if the settings say so.
+func TestRolesAreCalledAgain(t *testing.T) {
 	lab.Long(t)
 	at := func(iteration, attempt int, c agent.ScriptCall) agent.ScriptCall {
 		c.Iteration, c.Attempt = iteration, attempt
@@ -40,7 +40,8 @@ func TestAskedAgain(t *testing.T) {
 	all := events(t, r)
 	for what, has := range map[string][2]string{
 		"verdicts": {verdicts(all), "unverified unverified fail unverified fail fail"},
-		"calls": {called(all), "p1-build-1.1 p1-build-1.2 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 " + // without a Builder: nothing failed
+		// Without a Builder, because nothing failed.
+		"calls": {called(all), "p1-build-1.1 p1-build-1.2 p1-verify-1.1 p1-verify-1.2 p1-verify-2.1 " +
 			"p1-build-3.1 p1-build-3.2 p1-verify-3.1 p1-verify-3.2 p1-build-4.1 p1-verify-4.1"},
 	} {
 		if has[0] != has[1] {
@@ -51,15 +52,16 @@ func TestAskedAgain(t *testing.T) {
 	wants(t, "the Verifier's second prompt", promptOf(p, "p1-verify-1.2"), noReport, "holds no complete entry")
 	wants(t, "the finding", p.Read(".abl/logs/calls/p1-verify-2.1/finding.json"), "not reproduced")
 	wants(t, "the next Builder's prompt", promptOf(p, "p1-build-3.1"), "OBSERVED: a failure", "not reproduced")
-	wants(t, "the notes", notesOf(t, r.Stdout), "no progress in step-4", "loop.no_progress is 1", "what was tried", "what you could change")
+	wants(t, "the notes", notesOf(t, r.Stdout), "no progress in step-4", "loop.no_progress is 1", "what was tried",
+		"what you could change")
 	if got, want := len(ledgerRows(p)), 11; got != want {
-		t.Errorf("the ledger has %d rows, want %d", got, want)
+		t.Errorf("got %d rows in the ledger, want %d", got, want)
 	}
 	noLeftovers(p)
 }
 
-// asksTheBuilderAgain wants a Builder without a report to be asked once, and its work to be
-// committed.
+// asksTheBuilderAgain checks that abl calls a Builder without a report once more, and commits its
+// work.
 func asksTheBuilderAgain(p *lab.Project, r lab.Result) {
 	p.Helper()
 	wants(p, "the Builder's second prompt", promptOf(p, "p1-build-1.2"), noReport)
@@ -68,7 +70,8 @@ func asksTheBuilderAgain(p *lab.Project, r lab.Result) {
 		want = append(want, "phase1/build/step-"+step+" p1-build-"+key)
 	}
 	slices.Sort(want)
-	got := strings.Split(p.Git("src", "log", "--reverse", "--format=%s %(trailers:key=Abl-Call,valueonly,separator=)"), "\n")
+	got := strings.Split(p.Git("src", "log", "--reverse",
+		"--format=%s %(trailers:key=Abl-Call,valueonly,separator=)"), "\n")
 	if !slices.Equal(got, want) {
 		p.Errorf("commits of src: got %q, want %q", got, want)
 	}
@@ -81,12 +84,12 @@ func asksTheBuilderAgain(p *lab.Project, r lab.Result) {
 			notes++
 		}
 	}
-	if notes != 3 { // of calls 1.1, 3.1 and 3.2
+	if notes != 3 { // for calls 1.1, 3.1 and 3.2
 		p.Errorf("notes of a missing report: got %d, want 3", notes)
 	}
 }
 
-// Which phases may run, and what a change of a spec means.
+// The tests check which phases may run, and the effect of a changed spec.
 func TestPhasesAndSpecs(t *testing.T) {
 	p := newProject(t, "", builds(write("server.mjs", server)), verifies(refute("no")))
 	p.Write(".abl/config.yaml", rounds("1"))
@@ -94,13 +97,15 @@ func TestPhasesAndSpecs(t *testing.T) {
 	p.Write(".abl/specs/phase2.md", two)
 	wants(t, "phase 2 first", p.Must(2, "phase", "2").Stderr, "phase 1 has not passed", "abl phase 1")
 	p.Must(3, "phase", "1")
-	p.Must(3, "phase", "1") // no call: it is stuck
+	p.Must(3, "phase", "1") // no call, because the phase is stuck
 	p.Must(3, "phase", "1", "--again")
-	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "A service that answers.", "A service that answers at once.", 1))
+	p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "A service that answers.",
+		"A service that answers at once.", 1))
 	script(p, builds(write("server.mjs", server)), verifies())
-	p.Must(0, "phase", "1") // a changed spec opens the phase again
-	if got := p.Git("src", "log", "--reverse", "--format=%s"); got != "phase1/build/step-1\nphase1/build/step-2\nphase1/build/step-3" {
-		t.Errorf("commits of src over three rounds:\n%s", got)
+	p.Must(0, "phase", "1") // a changed spec starts the phase again
+	if got := p.Git("src", "log", "--reverse",
+		"--format=%s"); got != "phase1/build/step-1\nphase1/build/step-2\nphase1/build/step-3" {
+		t.Errorf("got commits of src over three rounds\n%s", got)
 	}
 	wants(t, "the first prompt of the round", p.Read(".abl/logs/calls/p1-build-3.1/in/prompt.md"), "OBSERVED: no")
 	wants(t, "a passed phase", p.Must(0, "phase", "1").Stderr, "has already passed")
@@ -109,7 +114,7 @@ func TestPhasesAndSpecs(t *testing.T) {
 	p.Write(".abl/specs/phase1.md", refined)
 	p.Must(0, "phase", "1")
 	if got := p.Git("src", "tag"); !strings.Contains(got, "phase1/passed") || strings.Count(got, "\n") != 1 {
-		t.Errorf("tags after two passes: %q", got)
+		t.Errorf("got tags after two passes %q", got)
 	}
 	p.Must(0, "phase", "2")
 	before := p.Git("src", "rev-parse", "HEAD")
@@ -120,7 +125,7 @@ func TestPhasesAndSpecs(t *testing.T) {
 	p.Write(".abl/specs/phase1.md", refined+"\nAppended.\n")
 	p.Must(0, "phase", "1")
 	if p.Git("src", "rev-parse", "HEAD") == before {
-		t.Error("an appended spec did not open the phase again")
+		t.Error("an appended spec did not start the phase again")
 	}
 	noLeftovers(p)
 }

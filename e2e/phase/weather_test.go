@@ -25,14 +25,14 @@ import (
 //go:embed testdata/steps/asks-the-model.sh
 var asksTheModel string
 
-// asks is a step in which the scripted agent requests its model once.
+// asks returns a step in which the scripted agent sends one request to its model.
 func asks() agent.Step { return must(0, asksTheModel) }
 
-// weatherKey is the key of a provider that is in trouble.
+// weatherKey is the key for a provider with troubles.
 const weatherKey = "a-key-of-nobody-4715"
 
-// troubled is a project whose scripted agent asks a provider in trouble once a
-// call, before it writes anything, and the provider.
+// troubled returns a provider with troubles, and a project whose scripted agent requests its
+// model once per call, before it writes anything.
 func troubled(t *testing.T, settings string, plan func(n int64, model string) modelserver.Trouble) (*lab.Project, *modelserver.Troubled) {
 	t.Helper()
 	v := verifies()
@@ -65,7 +65,7 @@ func inOrder(all ...modelserver.Trouble) func(int64, string) modelserver.Trouble
 	}
 }
 
-// trouble is a trouble of the provider, the end of the call that meets it, and the text that
+// trouble is a trouble of the provider, with the end of the call that meets it, and the text that
 // abl prints about it.
 type trouble struct {
 	is    modelserver.Trouble
@@ -73,8 +73,8 @@ type trouble struct {
 	says  string
 }
 
-// troubledRun is a run of abl whose calls meet these troubles. abl waits after each trouble,
-// but the last one ends a run whose exit code is not 0.
+// troubledRun is a run of abl whose calls meet these troubles. abl waits after each trouble, but
+// the last one ends a run whose exit code is not 0.
 type troubledRun struct {
 	long     bool     // similar to another run
 	env      []string // settings of this run only
@@ -82,11 +82,11 @@ type troubledRun struct {
 	troubles []trouble
 }
 
-// troubledRuns are the runs of TestProviderTroubles. The waits of abl get longer with each
-// trouble in a row, so few troubles are waited for in one run.
+// troubledRuns lists the runs of TestProviderTroubles. abl waits longer after each consecutive
+// trouble, so each run has few of them.
 var troubledRuns = []troubledRun{
 	{exit: 5, troubles: []trouble{
-		{modelserver.Reset, "network", "gives no answer"}, // abl reports it, because abl connects the gateway with the provider here
+		{modelserver.Reset, "network", "gives no answer"}, // because abl connects the gateway with the provider here
 		{"401", "refused", "GEMINI_API_KEY is refused"},
 	}},
 	{exit: 75, env: []string{"ABL_LOOP_OUTAGE_BUDGET=0s"}, troubles: []trouble{
@@ -102,7 +102,11 @@ var troubledRuns = []troubledRun{
 	}},
 	{long: true, exit: 75, troubles: []trouble{
 		{"500", "away", "the provider answers 500"},
-		{modelserver.Broke, "quota", "wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid"},
+		{
+			modelserver.Broke,
+			"quota",
+			"wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid",
+		},
 	}},
 	{long: true, exit: 5, troubles: []trouble{
 		{modelserver.Half, "away", "has no end"},
@@ -112,17 +116,29 @@ var troubledRuns = []troubledRun{
 		{modelserver.Garbled, "away", "no answer of a model"},
 		{modelserver.TooLong, "large", "the prompt is longer than the model takes"},
 	}},
-	{long: true, exit: 75, env: []string{"ABL_LOOP_IDLE_TIMEOUT=3s", "ABL_LOOP_OUTAGE_BUDGET=0s"}, troubles: []trouble{
-		{modelserver.Silence, "away", "did not answer its last request (stopped as idle)"},
-	}},
-	{long: true, exit: 75, env: []string{"ABL_LOOP_CALL_TIMEOUT=15s", "ABL_LOOP_OUTAGE_BUDGET=0s"}, troubles: []trouble{ // only the timeout ends this call
-		{modelserver.Slow, "away", "did not answer its last request"},
-	}},
+	{
+		long: true,
+		exit: 75,
+		env:  []string{"ABL_LOOP_IDLE_TIMEOUT=3s", "ABL_LOOP_OUTAGE_BUDGET=0s"},
+		troubles: []trouble{
+			{modelserver.Silence, "away", "did not answer its last request (stopped as idle)"},
+		},
+	},
+	{
+		long: true,
+		exit: 75,
+		env: []string{
+			"ABL_LOOP_CALL_TIMEOUT=15s", "ABL_LOOP_OUTAGE_BUDGET=0s",
+		},
+		troubles: []trouble{ // only the timeout ends this call
+			{modelserver.Slow, "away", "did not answer its last request"},
+		},
+	},
 }
 
-// The gateway reports every trouble of the provider, and abl gives the call the matching end.
-// abl waits for a trouble that passes, without the cost of an iteration, and ends the run with
-// the matching exit code for the others. The next run continues, and the files of the calls stay.
+// The gateway reports every trouble of the provider, and abl gives the call the matching class.
+// If the trouble is temporary, abl waits, without using an iteration. Otherwise it ends the run
+// with the matching exit code. The next run continues, and the files of the calls stay.
 func TestProviderTroubles(t *testing.T) {
 	var plan []modelserver.Trouble
 	var runs []troubledRun
@@ -153,12 +169,12 @@ func TestProviderTroubles(t *testing.T) {
 	}
 	rows := ledgerRows(p)
 	if got, want := len(rows), len(plan)+2; got != want {
-		t.Errorf("rows of the ledger: got %d, want %d, one a call", got, want)
+		t.Errorf("rows of the ledger: got %d, want %d, one per call", got, want)
 	}
 	noLeftovers(p)
 }
 
-// check looks at the calls of a run. made is the number of calls before it.
+// check checks the calls of a run. made is the number of calls before it.
 func (run troubledRun) check(t *testing.T, p *lab.Project, r lab.Result, made int) {
 	all := events(t, r)
 	ends, waits := of(all, state.CallEnd), of(all, state.Wait)
@@ -193,7 +209,7 @@ func (run troubledRun) check(t *testing.T, p *lab.Project, r lab.Result, made in
 	}
 }
 
-// verdictsOf are the iterations that a project's first phase has behind it.
+// verdictsOf returns the iteration and the status of a project's first phase.
 func verdictsOf(p *lab.Project) string {
 	var status struct {
 		Phases []struct {
@@ -205,15 +221,16 @@ func verdictsOf(p *lab.Project) string {
 	return fmt.Sprintf("%d %s", status.Phases[0].Iteration, strings.TrimSuffix(status.Phases[0].Status, "ed"))
 }
 
-// A chain of models is gone through on too much load and on a quota that is used
-// up, and who did the work is in the ledger.
+// If a model is overloaded or its quota is used up, abl uses the next model of the chain, and the
+// ledger names the model that did the work.
 func TestModelsFallBack(t *testing.T) {
-	p, model := troubled(t, "models: {builder: [big, small], verifier: big}\n", func(n int64, model string) modelserver.Trouble {
-		if n == 1 {
-			return modelserver.Daily
-		}
-		return ""
-	})
+	p, model := troubled(t, "models: {builder: [big, small], verifier: big}\n",
+		func(n int64, model string) modelserver.Trouble {
+			if n == 1 {
+				return modelserver.Daily
+			}
+			return ""
+		})
 	r := p.Must(0, "phase", "1", "--json")
 	all := events(t, r)
 	var used []string
@@ -224,7 +241,8 @@ func TestModelsFallBack(t *testing.T) {
 		t.Errorf("got models %s, waits %v, %d requests, want big small big, none, 3", got, of(all, state.Wait), model.Asked())
 	}
 	rows := ledgerRows(p)
-	if len(rows) != 3 || rows[0]["outcome"] != "quota" || rows[1]["model"] != "small" || rows[1]["total"] != "10" || rows[2]["model"] != "big" {
+	if len(rows) != 3 || rows[0]["outcome"] != "quota" || rows[1]["model"] != "small" ||
+		rows[1]["total"] != "10" || rows[2]["model"] != "big" {
 		t.Errorf("the ledger: got %v, want quota of big, small with 10 tokens, and big", rows)
 	}
 	noLeftovers(p)
@@ -232,8 +250,7 @@ func TestModelsFallBack(t *testing.T) {
 
 var untilPattern = regexp.MustCompile(`"until": "[^"]*"`)
 
-// Whoever is killed while it waits knows afterwards for how long it has waited, and
-// whoever is told to stop stops.
+// A killed run that was waiting continues the wait, and a signal ends a wait.
 func TestWaitingSurvives(t *testing.T) {
 	lab.Long(t)
 	p, model := troubled(t, "loop: {call_timeout: 60s, outage_budget: 5m}\n", inOrder("429 60", "429 2"))
@@ -248,13 +265,15 @@ func TestWaitingSurvives(t *testing.T) {
 				_ = abl.Signal(sig)
 			}
 		}, "phase", "1")
-		if want := map[syscall.Signal]int{syscall.SIGKILL: -1, syscall.SIGINT: 130}[sig]; r.Code != want || waited != 1 || model.Asked() != 1 {
-			t.Fatalf("%v: got exit %d, %d waits, %d requests, want %d, 1, 1: %s", sig, r.Code, waited, model.Asked(), want, r.Stderr)
+		if want := map[syscall.Signal]int{syscall.SIGKILL: -1, syscall.SIGINT: 130}[sig]; r.Code != want ||
+			waited != 1 || model.Asked() != 1 {
+			t.Fatalf("%v: got exit %d, %d waits, %d requests, want %d, 1, 1: %s",
+				sig, r.Code, waited, model.Asked(), want, r.Stderr)
 		}
 		wants(t, "the state", p.Read(".abl/state.json"), `"outage": {`, `"tries": 1`)
 	}
 	noLeftovers(p)
-	// The provider is well earlier than it said: a person who knows sets the time back to now.
+	// The provider recovers earlier than it announced, and the user resets the time.
 	past := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	p.Write(".abl/state.json", untilPattern.ReplaceAllString(p.Read(".abl/state.json"), `"until": "`+past+`"`))
 	r := p.Must(0, "phase", "1", "--json")

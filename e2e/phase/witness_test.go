@@ -16,19 +16,19 @@ import (
 	"abl/roles/agent"
 )
 
-// witnessed is a contract, its test, and the finding that abl makes of it.
+// witnessed is a contract, its test, and abl's finding about it.
 type witnessed struct {
-	name     string // of the way in which the test is made
+	name     string // of the kind of test
 	contract string
-	test     string // shell that ends with 0 if the contract is ok
+	test     string // shell that exits with 0 if the contract is ok
 	is       string // the finding
 	why      string // a part of its reason
 }
 
-// get is a contract that GET /path returns its name.
+// get returns a contract that GET /path returns its name.
 func get(path string) string { return fmt.Sprintf(`GET /%s → 200 {"is": "the %[1]s"}`, path) }
 
-// judgedSuite is one call of the Verifier: a suite that tests some contracts of the phase.
+// judgedSuite is one call of the Verifier, with a suite for some contracts of the phase.
 type judgedSuite struct {
 	name    string
 	long    bool   // only in make test-all
@@ -38,8 +38,8 @@ type judgedSuite struct {
 	cases   []witnessed
 }
 
-// judgedSuites are played one after the other in one phase, two an iteration. The last one fails,
-// so that no call of the Builder comes between them.
+// judgedSuites returns the suites, which are played one after the other in one phase, two per
+// iteration. The last one fails, so that no call of the Builder comes between them.
 func judgedSuites(t *testing.T) []judgedSuite {
 	all := []judgedSuite{
 		{name: "not-witnessed", long: true, verdict: "unverified", cases: notWitnessed()},
@@ -76,15 +76,15 @@ func suiteText(t *testing.T, all []judgedSuite, i int) string {
 	return fmt.Sprintf("%s%s\necho 1..%d\n%s", lab.File(t, "suites/ask.sh"), all[i].begin, planned, &tests)
 }
 
-// weakTest is a test that is ok for any response, after which abl alters no response to this
+// weakTest returns a test that is ok for any response. abl does not alter the responses to its
 // request alone.
 func weakTest(contract string) string {
 	f := strings.Fields(contract)
 	return fmt.Sprintf("ask -X %s -H 'as: the contract says' %s", f[0], f[1])
 }
 
-// abl judges each contract of a suite by the requests of its test, and by what the test prints if
-// the app is away or responds otherwise.
+// abl judges each contract of a suite by the requests of its test, and by the test's results
+// without an app and with altered responses.
 func TestWitnessJudgesSuites(t *testing.T) {
 	all := judgedSuites(t)
 	var cases []witnessed
@@ -114,7 +114,7 @@ func TestWitnessJudgesSuites(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			for k, c := range s.cases {
-				held(t, c, f.Evidence.Contracts[first+k].Finding)
+				checkFinding(t, c, f.Evidence.Contracts[first+k].Finding)
 			}
 			if s.rest {
 				alike(t, p, key)
@@ -128,7 +128,7 @@ func TestWitnessJudgesSuites(t *testing.T) {
 	noLeftovers(p)
 }
 
-// asked is a project with these contracts, this app and these calls of the Verifier.
+// asked returns a project with these contracts, this app and these calls of the Verifier.
 func asked(t *testing.T, strength, loop, app string, cases []witnessed, plays ...agent.ScriptCall) *lab.Project {
 	t.Helper()
 	spec := strings.TrimSuffix(oneSpec, "GET / → 200 with the text ok\n```\n")
@@ -142,8 +142,8 @@ func asked(t *testing.T, strength, loop, app string, cases []witnessed, plays ..
 	return p
 }
 
-// held wants the finding of a case.
-func held(t *testing.T, c witnessed, got audit.Finding) {
+// checkFinding checks the finding of a case.
+func checkFinding(t *testing.T, c witnessed, got audit.Finding) {
 	t.Helper()
 	t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 		if got.Is != c.is || !strings.Contains(got.Why, c.why) {
@@ -153,7 +153,7 @@ func held(t *testing.T, c witnessed, got audit.Finding) {
 	})
 }
 
-// nothingAsked are tests that send the app no request.
+// nothingAsked returns tests that send no request to the app.
 func nothingAsked() []witnessed {
 	const none = "the tests sent the app no request"
 	lie := func(name, test string) witnessed {
@@ -167,8 +167,9 @@ func nothingAsked() []witnessed {
 	}
 }
 
-// notWitnessed are tests that do not send the request of their contract, that get another response
-// than it says, or that cannot fail. None recognizes the real app by its surroundings.
+// notWitnessed returns tests that do not send the request of their contract, that get another
+// response than the contract says, or that cannot fail. None recognizes the real app by its
+// surroundings.
 func notWitnessed() []witnessed {
 	const unsent = "the tests never sent this request"
 	const other, never = "every answer to this request was another than the contract says: ", "it cannot fail"
@@ -207,7 +208,7 @@ func notWitnessed() []witnessed {
 	}
 }
 
-// weakTests are tests that stay ok when the responses of the app are altered.
+// weakTests returns tests that stay ok if the responses of the app are altered.
 func weakTests() []witnessed {
 	becomes := func(path string) string {
 		return "its test stays ok when the 200 to GET /" + path + " becomes 500"
@@ -220,9 +221,9 @@ func weakTests() []witnessed {
 			`test "$(ask -d x -o /dev/null -w '%{http_code}' /status)" = 201`,
 			found.Weak, "its test stays ok when the 201 to POST /status has no is"},
 		{"body only", get("body"), "said /body", found.Weak, becomes("body")},
-		{"finger by a body", get("finger"), `ask /zzz | grep 'not found' && ask /finger`,
+		{"marker in a body", get("finger"), `ask /zzz | grep 'not found' && ask /finger`,
 			found.Weak, becomes("finger")},
-		{"finger by a header", get("header"), `ask -i /zzz | grep -i '^date:' && ask /header`,
+		{"marker in a header", get("header"), `ask -i /zzz | grep -i '^date:' && ask /header`,
 			found.Weak, becomes("header")},
 		{"timing", get("slow"), `ask -o /dev/null -w '%{time_total}' /slow | grep '^0.[3-9]\|^[1-9]'`,
 			found.Weak, becomes("slow")},
@@ -230,7 +231,8 @@ func weakTests() []witnessed {
 	}
 }
 
-// askedUntilItFits are tests that ask until the response fits. It mostly does not.
+// askedUntilItFits returns tests that repeat the request until the response matches. It rarely
+// does.
 func askedUntilItFits() []witnessed {
 	const why = "was asked again until it fitted: 2 of 3 answers were errors"
 	return []witnessed{
@@ -243,7 +245,8 @@ func askedUntilItFits() []witnessed {
 	}
 }
 
-// alike wants the same signs in each replay of a call, whether the suite meets the app or not.
+// alike checks that each replay of a call has the same signs, whether the suite meets the app or
+// not.
 func alike(t *testing.T, p *lab.Project, key string) {
 	t.Helper()
 	const app = "app-1"
@@ -253,7 +256,7 @@ func alike(t *testing.T, p *lab.Project, key string) {
 			name, text, ok := strings.Cut(strings.TrimPrefix(line, "# sign "), ": ")
 			switch {
 			case !ok || !strings.HasPrefix(line, "# sign "):
-			case name == "sockets" && against == "no app": // which cannot be connected to
+			case name == "sockets" && against == "no app": // it cannot be connected to
 			case against == app:
 				seen[name] = text
 			case seen[name] != text:
@@ -269,7 +272,7 @@ func TestWitnessHonest(t *testing.T) {
 	app, cases, tests := fromArchive(t, "testdata/honest.txtar")
 	p := asked(t, "3x", "max_verifier_iterations: 1", app, cases, call("verifier", 0, append(tests, report())...))
 	p.Must(0, "phase", "1", "--json")
-	r := heldAll(t, p, cases)
+	r := checkFindings(t, p, cases)
 	if len(r.Missing)+len(r.Notes) > 0 || !strings.HasPrefix(r.Strength, "shown for ") {
 		t.Errorf("got the strength %q, notes %q, missing %q, want shown for …, none and none", r.Strength, r.Notes, r.Missing)
 	}
@@ -281,19 +284,19 @@ func TestWitnessHonest(t *testing.T) {
 	noLeftovers(p)
 }
 
-// An app that violates its contracts does not pass by tests that look at less than these say, nor by
-// an answer that abl cannot read.
+// An app that violates its contracts does not pass with tests that check less than the contracts
+// say, nor with a response that abl cannot read.
 func TestWitnessViolations(t *testing.T) {
 	app, cases, tests := fromArchive(t, "testdata/violations.txtar")
 	const loop = "max_verifier_iterations: 1, no_progress: {unverified: 1}"
 	p := asked(t, "0", loop, app, cases, call("verifier", 0, append(tests, report())...))
 	p.Must(4, "phase", "1", "--json")
-	heldAll(t, p, cases)
+	checkFindings(t, p, cases)
 	noLeftovers(p)
 }
 
-// fromArchive reads an app, its contracts and their tests. A contract is verified unless something
-// else stands before it.
+// fromArchive reads an app, its contracts and their tests. A contract is expected to be verified
+// unless the archive says otherwise.
 func fromArchive(t *testing.T, path string) (app string, cases []witnessed, tests []agent.Step) {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
@@ -319,15 +322,15 @@ func fromArchive(t *testing.T, path string) (app string, cases []witnessed, test
 	return app, cases, tests
 }
 
-// heldAll wants the findings of all cases.
-func heldAll(t *testing.T, p *lab.Project, cases []witnessed) audit.Record {
+// checkFindings checks the findings of all cases.
+func checkFindings(t *testing.T, p *lab.Project, cases []witnessed) audit.Record {
 	t.Helper()
 	r := audited(p, 1, 1)
 	if len(r.Contracts) != len(cases) {
 		t.Fatalf("got %d contracts, want %d: %v", len(r.Contracts), len(cases), r.Missing)
 	}
 	for i, c := range cases {
-		held(t, c, r.Contracts[i].Finding)
+		checkFinding(t, c, r.Contracts[i].Finding)
 	}
 	return r
 }
