@@ -1,5 +1,5 @@
-// Asks the gateway so often for what it answers itself that the engine's log, of which
-// 20 MB are kept, would forget all that came before.
+// Sends so many requests that the gateway refuses that the engine's log, which keeps 20 MB, loses
+// all earlier lines.
 import fs from 'node:fs';
 import net from 'node:net';
 

@@ -1,11 +1,10 @@
 #!/bin/bash
-# An engine of its own, in network and mount namespaces of its own, has trouble in the
-# middle of a call: signal $2 stops it, and it is started again; or, for "images",
-# somebody removes all its images, and loads them again once abl has ended.
-# Run below unshare -n -m.
+# A separate engine, in its own network and mount namespaces, has a trouble during a call: signal $2
+# stops it, and it is started again. For "images" all its images are removed, and loaded again once
+# abl has ended. Run under unshare -n -m.
 #   private-engine.sh FOLDER TROUBLE ABL [EVENT]
-# FOLDER has images.tar, and a project in p whose Builder makes src/at-engine and waits for src/go-engine.
-# With EVENT the trouble comes with the first event that has these words.
+# FOLDER has images.tar, and a project in p whose Builder creates src/at-engine and waits for
+# src/go-engine. With EVENT the trouble starts at the first event that contains this text.
 set -u
 dir=$1 trouble=$2 abl=$3 event=${4:-}
 happened() { if [ "$event" ]; then grep -q -e "$event" "$dir/events"; else [ -e src/at-engine ]; fi; }

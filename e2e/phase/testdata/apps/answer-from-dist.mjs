@@ -1,4 +1,4 @@
-// Responds with the text of dist/answer.mjs to /, and to /files with the files that it has.
+// Responds with the text of dist/answer.mjs to /, and to /files with its list of files.
 import http from 'node:http';
 import fs from 'node:fs';
 import answer from './dist/answer.mjs';

@@ -1,4 +1,4 @@
-// Takes every right from the files of its output, and responds.
+// Removes all permissions from its output files, and responds.
 import fs from 'node:fs';
 import http from 'node:http';
 for (const f of fs.readdirSync('/abl/out')) fs.chmodSync('/abl/out/' + f, 0);

@@ -1,4 +1,4 @@
-// Counts its visits with a SQL client. The test replaces CLIENT by its command line.
+// Counts its visits with a SQL client. The test replaces CLIENT with its command line.
 import http from 'node:http';
 import { execFile } from 'node:child_process';
 const visit = `CLIENT`;

@@ -1,4 +1,4 @@
-// Sends back in capitals what it receives over TCP.
+// Returns the text that it receives over TCP in upper case.
 import net from 'node:net';
 net.createServer(conn => {
   conn.on('error', () => {});

@@ -1,4 +1,4 @@
-// Writes into its copy of the source and deletes there, and responds with what it sees.
+// Writes into its copy of the source and deletes there, and responds with the files that it sees.
 import http from 'node:http';
 import fs from 'node:fs';
 fs.writeFileSync('written.txt', 'by the app');

@@ -1,2 +1,2 @@
-# Does nothing to the programs around it.
+# Does nothing to the processes around it.
 sleep 1000

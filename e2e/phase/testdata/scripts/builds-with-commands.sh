@@ -1,3 +1,3 @@
-# Changes a file, also by lines that a CI runner takes for its commands.
+# Changes a file, and prints lines that a CI runner treats as commands.
 date >>built.txt
 echo '::add-mask::a ##[group]' >>built.txt

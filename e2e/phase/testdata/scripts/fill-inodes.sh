@@ -1,4 +1,4 @@
-# Makes 1000 empty files in a folder that no call before has made, and then does nothing.
+# Creates 1000 empty files in a folder that no earlier call has created, and then does nothing.
 cd $(mktemp -d many.XXXX)
 seq 1 1000 | xargs touch
 sleep 60

@@ -1,4 +1,4 @@
-# Takes 100 MB of the disk for a file that has no name, and then does nothing.
+# Fills 100 MB of the disk with a deleted open file, and then does nothing.
 exec 3>x
 rm x
 head -c 100m /dev/zero >&3

@@ -1,4 +1,4 @@
-# lays-links-in-logs.sh SECRETS makes logs of two calls, with links to SECRETS and a pipe.
+# lays-links-in-logs.sh SECRETS creates logs of two calls, with links to SECRETS and a pipe.
 set -e
 echo secret >"$1/key"
 mkdir -p .abl/logs/calls/p1-build-1.1/app .abl/logs/calls/p1-build-2.1

@@ -1,5 +1,5 @@
-# Listens on every address of the Verifier's container, and lets the app look for that by the
-# addresses and names that it has (apps/runs-commands.mjs).
+# Listens on every address of the Verifier's container, and makes the app search for it by these
+# addresses and names (apps/runs-commands.mjs).
 python3 -m http.server 9999 >/dev/null 2>&1 &
 until curl -s http://127.0.0.1:9999 >/dev/null; do sleep 0.02; done
 echo listens

@@ -1,4 +1,4 @@
-# What the Verifier of a command-line program finds, and that no app listens.
+# Prints the surroundings of the Verifier of a command-line program, and checks that no app listens.
 set -e
 abl-cmd list
 env | grep ABL_

@@ -1,4 +1,4 @@
-# Runs what apps/count.sh does beyond its contracts, and looks at what is left of it.
+# Makes apps/count.sh do more than its contracts say, and checks what it leaves behind.
 ends() { # CODE COMMAND…
   want=$1
   shift

@@ -1,5 +1,5 @@
-# Leaves one of everything that a role can make and nobody needs: set-id programs, FIFOs, a
-# socket, a device if it can, a nested repository, and files that steer agents and editors.
+# Creates one of each dangerous file that a role can create: set-id programs, FIFOs, a socket, a device
+# if possible, a nested repository, and files with orders for agents and editors.
 set -e
 printf '*.log\nout/\n' >.gitignore
 mkdir -p out/deep

@@ -1,7 +1,7 @@
-# Prints the key in every form that programs print: as text of the agent, past the agent into
-# both of the call's files, there also with line ends in it, and in names of files. The key is
-# in two halves, so that no file of abl has it before. HOSTILE, a text for printf, steers a
-# terminal, hides text, or passes for a line of abl.
+# Prints the key in every form that programs print: as text of the agent, directly into both files of
+# the call, also with line ends in it, and in file names. The key is in two halves, so that no file of
+# abl has it before. HOSTILE is a text for printf that controls a terminal, hides text, or looks like
+# a line of abl.
 k=$(printf %s%s 'sk-ca$nary' '"4711+abcdeXYZ')
 all() {
   printf '%s\n' "$k"

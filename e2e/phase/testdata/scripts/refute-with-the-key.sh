@@ -1,4 +1,4 @@
-# Follows print-the-key.sh in the same shell, and refutes a contract in the same words.
+# Follows print-the-key.sh in the same shell, and refutes a contract with the same text.
 rm -rf "$k"
 {
   printf 'SPEC: GET / %s\nINPUT: %s HOSTILE\nOBSERVED: %s\n' "$k" "$(printf %s "$k" | base64)" "$(printf %s "$k" | jq -sRr @uri)"

@@ -1,4 +1,4 @@
-# Waits until the test has written the file go, for at most 60 s.
+# Waits up to 60 s until the test has written the file go.
 i=0
 until test -e go; do
   i=$((i + 1))

@@ -1,5 +1,5 @@
-# Waits until the test has written the file go, for at most 60 s, and removes it. It does not wait
-# if server.mjs exists.
+# Waits up to 60 s until the test has written the file go, and removes it. It does not wait if
+# server.mjs exists.
 test -e server.mjs && exit
 i=0
 until test -e go; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A build that installs a package, and then connects to hosts that are not allowed. The test
-# replaces ADDRESS by the registry's IP address.
+# replaces ADDRESS with the registry's IP address.
 set -e
 npm install --no-audit --no-fund tiny >/dev/null
 node -p 'require("tiny")'

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Looks only whether the program could be run: abl-cmd ends with 125 if it could not.
+# Checks only that the program could be run: abl-cmd exits with 125 if it could not.
 echo 1..3
 for i in 1 2 3; do
   abl-cmd app words </dev/null >/dev/null 2>&1

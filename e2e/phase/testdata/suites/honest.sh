@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks P1.C1: the test fails if the app is away or responds with another text than ok.
+# Checks P1.C1: the test fails if the app does not respond or responds with another text than ok.
 echo 1..1
 if [ "$(curl -sf --max-time 5 "$ABL_APP_URL/")" = ok ]; then
   echo 'ok 1 - P1.C1'

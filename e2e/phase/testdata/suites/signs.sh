@@ -1,4 +1,4 @@
-# Prints by what a suite could recognize a replay.
+# Prints the signs by which a suite could recognize a replay.
 sign() { local out; out=$("${@:2}" 2>&1); echo "# sign $1: ${out//$'\n'/ }"; }
 sign hosts cat /etc/hosts
 sign resolver cat /etc/resolv.conf

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Sends a line to the app over TCP and wants it back in capitals.
+# Sends a line to the app over TCP and expects it back in upper case.
 echo 1..1
 got=$(timeout 5 bash -c 'host=${ABL_APP_URL#tcp://}
 exec 3<>"/dev/tcp/${host%:*}/${host#*:}" && echo "GET /x HTTP/1.1" >&3 && head -1 <&3')
