@@ -1,10 +1,9 @@
 #!/bin/bash
-# Makes the image that abl's images are based on, for machines that no registry
-# responds to. As root on Debian or Ubuntu it makes Debian's minimal system with
-# mmdebstrap and imports it as abl/debian:bookworm. It does nothing if that image
-# exists, if a registry responds, or if the machine does not allow it:
-# `abl images build` then says what to do. It is safe to run twice.
-# ABL_DEBIAN_MIRROR names another mirror.
+# Builds the base of abl's images, for machines without access to a registry. As root on Debian or
+# Ubuntu it builds Debian's minimal system with mmdebstrap and imports it as abl/debian:bookworm. It
+# does nothing if that image exists, if a registry responds, or if the machine does not permit it;
+# then `abl images build` prints what to do. It is safe to run twice. ABL_DEBIAN_MIRROR names another
+# mirror.
 set -euo pipefail
 
 suite=bookworm
@@ -29,7 +28,7 @@ apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3 -o D
 
 install_mmdebstrap() { apt_get install -y --no-install-recommends mmdebstrap debian-archive-keyring </dev/null; }
 
-# Security updates come from a folder next to a mirror that is laid out like Debian's own.
+# If the mirror has Debian's layout, security updates are in a folder next to it.
 sources() {
   echo "deb $mirror $suite main"
   case $mirror in
@@ -40,8 +39,8 @@ sources() {
   esac
 }
 
-# Writes the system as a tar archive to standard output. The hook makes /bin a link into
-# /usr before any package is there, so that usrmerge, which needs all of Perl, stays out.
+# Writes the system as a tar archive to standard output. The hook links /bin to /usr before the first
+# package is installed, so that usrmerge, which depends on all of Perl, is not needed.
 bootstrap() {
   sources | TMPDIR=/var/tmp mmdebstrap --mode=root --variant=minbase --format=tar \
     --keyring=/usr/share/keyrings/debian-archive-keyring.gpg \
@@ -55,7 +54,7 @@ bootstrap() {
     "$suite" - - 2> >(grep --line-buffered -E '^([WE]:|I: (downloading|extracting|installing|creating))' >&2)
 }
 
-# The engine makes an image of half an archive, too: the image gets its name at the end.
+# The engine also imports a truncated archive, so the image gets its name only at the end.
 load() {
   bootstrap | docker import -c 'LABEL abl.image=debian' -c 'CMD ["/bin/sh"]' \
     -c 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' - "$image-new" >/dev/null || return

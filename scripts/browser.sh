@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes sure of what the tests of pages need, and prints two lines: the browser, and axe-core,
-# which judges whether a page is accessible ("-" where it cannot be had). As root on Debian or
-# Ubuntu it installs Debian's chromium; axe-core is fetched with npm into .cache. Where there is
-# no browser it says what is missing and ends with 7. Safe to run twice.
+# Installs what the tests of pages need, and prints two lines: the path of the browser, and that of
+# axe-core, which checks accessibility ("-" if it is not available). As root on Debian or Ubuntu it
+# installs Debian's chromium. It downloads axe-core with npm into .cache. Without a browser it prints
+# what is missing and exits with 7. It is safe to run twice.
 set -eu
 
 axe=4.14.1
@@ -14,13 +14,13 @@ find_browser() { command -v chromium || command -v chromium-browser || command -
 
 if ! browser=$(find_browser); then
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    say "no chromium is here, and it is installed as root on Debian or Ubuntu alone"
+    say "chromium is missing, and this script installs it only as root on Debian or Ubuntu"
     exit 7
   fi
-  say "installs Debian's chromium, about a minute"
+  say "installing Debian's chromium, which takes about a minute"
   export DEBIAN_FRONTEND=noninteractive
   if ! { apt-get -qq -o DPkg::Lock::Timeout=120 update && apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends chromium; } >&2 </dev/null; then
-    say "chromium could not be installed"
+    say "cannot install chromium"
     exit 7
   fi
   browser=$(find_browser)
@@ -31,7 +31,7 @@ if [ ! -f "$cache/axe.min.js" ]; then
   if (cd "$cache" && npm pack --silent "axe-core@$axe" >/dev/null && echo "$sum  axe-core-$axe.tgz" | sha256sum -c - >/dev/null) 2>&1 >&2; then
     tar -xzOf "$cache/axe-core-$axe.tgz" package/axe.min.js >"$cache/axe.new" && mv "$cache/axe.new" "$cache/axe.min.js"
   else
-    say "axe-core $axe could not be fetched with npm"
+    say "cannot download axe-core $axe with npm"
   fi
   rm -f "$cache"/*.tgz
 fi

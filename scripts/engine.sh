@@ -1,17 +1,17 @@
 #!/bin/bash
-# Makes sure that a Docker engine answers: uses the one that does; as root on
-# Debian or Ubuntu installs docker.io and starts it; else says what to do and
-# exits 7. Safe to run twice, and twice at once.
+# Ensures that a Docker engine responds. If none does, it installs docker.io and starts it, as root on
+# Debian or Ubuntu. Otherwise it prints what to do and exits with 7. It is safe to run twice, also at
+# the same time.
 set -euo pipefail
 
 socket=/var/run/docker.sock
 daemon_log=/var/log/abl-dockerd.log
 lock=/var/lock/abl-engine.lock
-patience=60 # seconds a started engine has to answer
+patience=60 # seconds until a started engine must respond
 
 say() { printf 'engine: %s\n' "$*" >&2; }
 
-# Whoever set DOCKER_HOST or a context means that engine and no other.
+# If the user has set DOCKER_HOST or a context, only that engine counts.
 chosen() {
   case ${DOCKER_HOST:-} in
     "" | "unix://$socket" | unix:///run/docker.sock) ;;
@@ -26,7 +26,7 @@ chosen() {
   esac
 }
 
-answers() {
+responds() {
   if chosen; then
     case ${DOCKER_HOST:-} in
       unix://*) ping_socket "${DOCKER_HOST#unix://}" ;;
@@ -46,7 +46,7 @@ ping_socket() {
   fi
 }
 
-# A machine may have the engine's client without an engine, and the other way round.
+# A machine may have only the client or only the engine.
 ping_client() {
   command -v docker >/dev/null 2>&1 &&
     timeout 10 docker version --format '{{.Server.Version}}' </dev/null >/dev/null 2>&1
@@ -57,7 +57,7 @@ give_up() {
   say "do one of these, then run the same command again:"
   say "  on Debian or Ubuntu: sudo $0"
   say "  install Docker (docker.io or Docker's own packages) and start it"
-  say "  name an engine elsewhere: export DOCKER_HOST=unix:///path or ssh://host"
+  say "  use an engine on another machine: export DOCKER_HOST=unix:///path or ssh://host"
   exit 7
 }
 
@@ -71,14 +71,14 @@ install_engine() {
   local packages=() log
   command -v dockerd >/dev/null 2>&1 || packages+=(docker.io)
   command -v iptables >/dev/null 2>&1 || packages+=(iptables)
-  # A kernel that enforces AppArmor starts no container without its parser.
+  # If the kernel enforces AppArmor, the engine cannot start a container without AppArmor's parser.
   if grep -qs Y /sys/module/apparmor/parameters/enabled && ! command -v apparmor_parser >/dev/null 2>&1; then
     packages+=(apparmor)
   fi
   if [ ${#packages[@]} -eq 0 ]; then return; fi
   say "installing ${packages[*]}"
   log=$(mktemp)
-  # The package may start its daemon: that one must hold neither our lock nor our output.
+  # The package may start its daemon, which must not inherit this script's lock or output.
   if ! (apt_get update -q && apt_get install -q -y --no-install-recommends "${packages[@]}") >"$log" 2>&1 </dev/null 9>&-; then
     tail -n 20 "$log" >&2
     rm -f "$log"
@@ -91,25 +91,25 @@ apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -o Acquire::Retries=3 -o DPkg
 
 start_engine() {
   if [ -d /run/systemd/system ]; then
-    say "starting docker by systemctl"
+    say "starting docker with systemctl"
     systemctl start docker >&2 </dev/null 9>&- || true
   elif [ "$(cat /proc/1/comm)" = init ] && [ -x /etc/init.d/docker ]; then
-    say "starting docker by its init script"
+    say "starting docker with its init script"
     service docker start >"$daemon_log" 2>&1 </dev/null 9>&- || true
   elif pid=$(running_dockerd); then
-    say "a dockerd is there already (pid $pid); waiting for it"
+    say "dockerd is already running (pid $pid); waiting for it"
   else
     rm_stale_pid
-    say "starting dockerd in the background, its log in $daemon_log"
+    say "starting dockerd in the background; its log is $daemon_log"
     : >"$daemon_log"
-    # It runs itself anew for each network and copy; a quarter of that was collecting garbage.
+    # dockerd re-executes itself for each network and copy, with a quarter of the time in the garbage
+    # collector.
     GOGC=400 detached dockerd >>"$daemon_log" 2>&1 </dev/null &
   fi
 }
 
-# Runs a program in a session of its own and without a descriptor of ours:
-# whoever waits for the end of this script's output, or for the lock, would
-# otherwise wait for the program's end.
+# Runs a program in a separate session, without this script's file descriptors. Otherwise a process
+# that waits for the end of this script's output, or for the lock, would wait for the program's end.
 detached() {
   local fd
   for fd in /proc/self/fd/*; do
@@ -119,8 +119,8 @@ detached() {
   exec setsid "$@"
 }
 
-# The pid of a dockerd of this machine, be it still starting; one in a
-# container of its own is none of ours.
+# Prints the pid of this machine's dockerd, which may still be starting. A dockerd in a container does
+# not count.
 running_dockerd() {
   local dir
   for dir in /proc/[0-9]*; do
@@ -132,8 +132,8 @@ running_dockerd() {
   return 1
 }
 
-# A machine that was switched off leaves the pid file of a dockerd that is
-# gone; its number may be somebody else's by now, and dockerd would not start.
+# A machine that was switched off leaves the pid file of the old dockerd. Another process may have that
+# pid now, and then dockerd would not start.
 rm_stale_pid() {
   local file
   for file in /var/run/docker.pid /var/run/docker/containerd/containerd.pid; do
@@ -144,10 +144,10 @@ rm_stale_pid() {
   done
 }
 
-# A dockerd that was killed while it made a network may leave a network database
-# that it panics over at every later start; nothing but networks is in it. With it goes what
-# the engine would then not know of: namespaces whose addresses it would give out again.
-set_networks_aside() {
+# A dockerd that was killed while it created a network may leave a network database that makes it panic
+# at every later start. The database contains only networks. The function also removes the namespaces
+# of these networks, because the engine would assign their addresses again.
+move_network_database() {
   local files=/var/lib/docker/network/files
   [ -e "$files/local-kv.db" ] && ! running_dockerd >/dev/null || return 1
   grep -qs '^panic:' "$daemon_log" && grep -qs 'libnetwork' "$daemon_log" || return 1
@@ -162,42 +162,42 @@ set_networks_aside() {
 
 wait_for_engine() {
   local end=$((SECONDS + patience))
-  until answers; do
-    if set_networks_aside; then start_engine; fi
+  until responds; do
+    if move_network_database; then start_engine; fi
     if [ "$SECONDS" -ge "$end" ]; then
       tail -n 20 "$daemon_log" >&2 2>/dev/null || true
-      give_up "the engine did not answer within $patience s"
+      give_up "the engine did not respond within $patience s"
     fi
     sleep 0.3
   done
 }
 
 HOME=${HOME:-/root}
-if answers; then
+if responds; then
   exit 0
 fi
 if chosen && ! command -v docker >/dev/null 2>&1 && [[ ${DOCKER_HOST:-} != unix://* ]]; then
-  say "cannot ask the engine you named without the docker program; abl will"
+  say "cannot contact the selected engine without the docker command; abl will"
   exit 0
 fi
 if chosen; then
-  give_up "the engine that DOCKER_HOST or the docker context names does not answer"
+  give_up "the engine that DOCKER_HOST or the docker context names does not respond"
 fi
 if [ "$(id -u)" -ne 0 ]; then
   if [ -S "$socket" ] && [ ! -w "$socket" ]; then
-    say "you may not open $socket: sudo usermod -aG docker $(id -un), then log in again"
+    say "permission denied on $socket: run sudo usermod -aG docker $(id -un), then log in again"
   fi
-  give_up "no Docker engine answers, and this is not root"
+  give_up "no Docker engine responds, and this is not root"
 fi
-is_debian || give_up "no Docker engine answers, and this is neither Debian nor Ubuntu"
+is_debian || give_up "no Docker engine responds, and this is neither Debian nor Ubuntu"
 
 mkdir -p /var/lock /var/log
 exec 9>"$lock"
 flock 9
-if answers; then
-  exit 0 # whoever held the lock has started it
+if responds; then
+  exit 0 # another run of this script has started it
 fi
 install_engine
-answers || start_engine
+responds || start_engine
 wait_for_engine
-say "an engine answers"
+say "an engine responds"

@@ -1,6 +1,5 @@
-// Package scripts_test runs the scripts beside it in a make-believe machine:
-// their fixed paths lead into a temporary folder, and apt-get, dockerd and
-// the rest are stand-ins.
+// Package scripts_test runs the scripts of this folder on a simulated machine: their fixed paths
+// lead to a temporary folder, and fake programs replace apt-get, dockerd and others.
 package scripts_test
 
 import (
@@ -21,19 +20,19 @@ import (
 	"time"
 )
 
-// TestMain lets this program stand in for dockerd and for curl.
+// TestMain makes this program run as the fake dockerd or the fake curl.
 func TestMain(m *testing.M) {
-	switch os.Getenv("STAND_IN") {
+	switch os.Getenv("FAKE_PROGRAM") {
 	case "dockerd":
-		os.Exit(standInDockerd(os.Getenv("SOCKET")))
+		os.Exit(fakeDockerd(os.Getenv("SOCKET")))
 	case "curl":
-		os.Exit(standInCurl(os.Getenv("SOCKET")))
+		os.Exit(fakeCurl(os.Getenv("SOCKET")))
 	}
 	os.Exit(m.Run())
 }
 
-// standInDockerd answers pings until it is killed, or gives up by itself.
-func standInDockerd(socket string) int {
+// fakeDockerd responds to pings until it is killed or a timeout is reached.
+func fakeDockerd(socket string) int {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -44,8 +43,9 @@ func standInDockerd(socket string) int {
 	return 1
 }
 
-func standInCurl(socket string) int {
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+func fakeCurl(socket string) int {
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
 	answer, err := client.Get("http://localhost/_ping")
@@ -59,7 +59,7 @@ func standInCurl(socket string) int {
 	return 0
 }
 
-// machine is where the script believes to be.
+// machine is the simulated machine.
 type machine struct {
 	t   *testing.T
 	dir string
@@ -73,7 +73,10 @@ func newMachine(t *testing.T) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range []string{"bin", "new", "proc", "run/docker/containerd", "run/docker/netns", "log", "lock", "lib/network/files", "home"} {
+	for _, d := range []string{
+		"bin", "new", "proc", "run/docker/containerd", "run/docker/netns", "log", "lock",
+		"lib/network/files", "home",
+	} {
 		if err := os.MkdirAll(m.path(d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -81,17 +84,20 @@ func newMachine(t *testing.T) *machine {
 	m.write("os-release", "ID=debian\n")
 	m.write("comm", "bash\n")
 	m.program("bin/id", "echo 0")
-	m.program("bin/curl", "STAND_IN=curl exec "+self)
+	m.program("bin/curl", "FAKE_PROGRAM=curl exec "+self)
 	m.program("bin/iptables", "true")
-	m.program("new/dockerd", "echo started >>"+m.path("starts")+"\necho $$ >"+m.path("pid")+"\nSTAND_IN=dockerd exec "+self)
+	m.program("new/dockerd", "echo started >>"+m.path("starts")+"\necho $$ >"+m.path("pid")+"\nFAKE_PROGRAM=dockerd exec "+self)
 	m.program("bin/apt-get", "echo \"$*\" >>"+m.path("apt")+"\ncase $* in *install*docker.io*) cp "+m.path("new/dockerd")+" "+m.path("bin")+";; esac")
-	m.env = []string{"PATH=" + m.path("bin") + ":/usr/bin:/bin", "HOME=" + m.path("home"), "SOCKET=" + m.path("run/docker.sock")}
+	m.env = []string{
+		"PATH=" + m.path("bin") + ":/usr/bin:/bin", "HOME=" + m.path("home"),
+		"SOCKET=" + m.path("run/docker.sock"),
+	}
 	m.write("engine.sh", m.script())
 	t.Cleanup(m.stop)
 	return m
 }
 
-// script is the real one with its machine's paths in place of this one's.
+// script returns engine.sh with the paths of the simulated machine.
 func (m *machine) script() string {
 	m.t.Helper()
 	raw, err := os.ReadFile("engine.sh")
@@ -106,7 +112,7 @@ func (m *machine) script() string {
 		"patience=60": "patience=20",
 	} {
 		if !strings.Contains(text, old) {
-			m.t.Fatalf("engine.sh no longer says %q: this test would leave its machine", old)
+			m.t.Fatalf("engine.sh no longer contains %q, so the test would change the real machine", old)
 		}
 		text = strings.ReplaceAll(text, old, replaced)
 	}
@@ -132,8 +138,8 @@ func (m *machine) read(name string) string {
 	return string(text)
 }
 
-// run gives what the script said and its exit code. It returns when the
-// script's output ends: an engine that inherited it would hold it.
+// run returns the script's output and its exit code. It returns when the output is closed, so it
+// would wait for an engine that inherited the output.
 func (m *machine) run(env ...string) (string, int) {
 	m.t.Helper()
 	cmd := exec.CommandContext(m.t.Context(), "bash", m.path("engine.sh"))
@@ -146,7 +152,7 @@ func (m *machine) run(env ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// stop ends the stand-in that this machine started, by its own number.
+// stop kills the fake dockerd that this machine started, by its pid.
 func (m *machine) stop() {
 	pid, err := strconv.Atoi(strings.TrimSpace(m.read("pid")))
 	if err != nil {
@@ -157,18 +163,18 @@ func (m *machine) stop() {
 	}
 }
 
-func TestEngineIsInstalledStartedAndThenUsed(t *testing.T) {
+func TestEngineIsInstalledAndStartedOnce(t *testing.T) {
 	m := newMachine(t)
 	m.write("run/docker.pid", "1")
 	out, code := m.run()
 	if code != 0 || !strings.Contains(out, "installing docker.io") || !strings.Contains(out, "removing the leftover") {
-		t.Fatalf("exit %d, said %q, log %q", code, out, m.read("log/abl-dockerd.log"))
+		t.Fatalf("got exit %d, output %q, log %q", code, out, m.read("log/abl-dockerd.log"))
 	}
 	if again, code := m.run(); code != 0 || again != "" {
-		t.Errorf("second time: exit %d, said %q; want 0 in silence", code, again)
+		t.Errorf("second run: got exit %d, output %q, want 0 and no output", code, again)
 	}
 	if got := m.read("starts"); got != "started\n" {
-		t.Errorf("starts %q, want one", got)
+		t.Errorf("got starts %q, want one", got)
 	}
 	pid := strings.TrimSpace(m.read("pid"))
 	for _, fd := range descriptors(t, pid) {
@@ -178,12 +184,13 @@ func TestEngineIsInstalledStartedAndThenUsed(t *testing.T) {
 	}
 	session, err := sessionOf(pid)
 	if err != nil || strconv.Itoa(session) != pid {
-		t.Errorf("the engine is in session %d, %v; want its own, %s", session, err, pid)
+		t.Errorf("the engine is in session %d, error %v, want a separate session %s", session, err, pid)
 	}
 }
 
-// A dockerd killed at the wrong moment panics over its network database at every start.
-func TestEngineThatPanicsOverItsNetworks(t *testing.T) {
+// A dockerd that was killed at the wrong moment panics because of its network database at every
+// start.
+func TestBrokenNetworkDatabaseIsMoved(t *testing.T) {
 	m := newMachine(t)
 	database := "lib/network/files/local-kv.db"
 	m.write(database, "torn")
@@ -192,13 +199,13 @@ func TestEngineThatPanicsOverItsNetworks(t *testing.T) {
 		strings.TrimPrefix(m.read("new/dockerd"), "#!/bin/sh\n"))
 	out, code := m.run()
 	if code != 0 || !strings.Contains(out, "panics over its network database") {
-		t.Errorf("exit %d, said %q; want 0 and the database moved", code, out)
+		t.Errorf("got exit %d, output %q, want 0 and the database moved", code, out)
 	}
 	if _, err := os.Lstat(m.path("run/docker/netns/0123456789ab")); err == nil {
-		t.Error("a namespace of the engine before is left")
+		t.Error("a namespace of the previous engine was not removed")
 	}
 	if kept := m.read(database + ".broken"); kept != "torn" {
-		t.Errorf("kept %q, want what was there", kept)
+		t.Errorf("got database %q, want it unchanged", kept)
 	}
 }
 
@@ -217,7 +224,7 @@ func descriptors(t *testing.T, pid string) []string {
 	return targets
 }
 
-// sessionOf reads the session out of /proc, which every Linux has.
+// sessionOf reads the session id from /proc.
 func sessionOf(pid string) (int, error) {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
@@ -231,50 +238,60 @@ func sessionOf(pid string) (int, error) {
 	return strconv.Atoi(fields[3])
 }
 
-func TestTwoAtOnceStartOneEngine(t *testing.T) {
+func TestConcurrentRunsStartOneEngine(t *testing.T) {
 	m := newMachine(t)
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
 			if out, code := m.run(); code != 0 {
-				t.Errorf("exit %d, said %q", code, out)
+				t.Errorf("got exit %d, output %q, want 0", code, out)
 			}
 		})
 	}
 	both.Wait()
 	if got := m.read("starts"); got != "started\n" {
-		t.Errorf("starts %q, want one", got)
+		t.Errorf("got starts %q, want one", got)
 	}
 }
 
-func TestEngineCannotBeHad(t *testing.T) {
+func TestNoEnginePossible(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(*machine)
 		env     string
 		says    string
 		apt     bool
 	}{
-		"not root":       {func(m *machine) { m.program("bin/id", "echo 1000") }, "A=", "not root", false},
-		"another system": {func(m *machine) { m.write("os-release", "ID=fedora\nID_LIKE=\"rhel\"\n") }, "A=", "neither Debian nor Ubuntu", false},
-		"named engine":   {func(*machine) {}, "DOCKER_HOST=unix:///away.sock", "DOCKER_HOST", false},
-		"apt fails":      {func(m *machine) { m.program("bin/apt-get", "echo asked >>"+m.path("apt")+"; echo no mirror; exit 100") }, "A=", "no mirror", true},
+		"not root": {func(m *machine) { m.program("bin/id", "echo 1000") }, "A=", "not root", false},
+		"another system": {
+			func(m *machine) { m.write("os-release", "ID=fedora\nID_LIKE=\"rhel\"\n") },
+			"A=",
+			"neither Debian nor Ubuntu",
+			false,
+		},
+		"named engine": {func(*machine) {}, "DOCKER_HOST=unix:///away.sock", "DOCKER_HOST", false},
+		"apt fails": {
+			func(m *machine) { m.program("bin/apt-get", "echo asked >>"+m.path("apt")+"; echo no mirror; exit 100") },
+			"A=",
+			"no mirror",
+			true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
 			c.prepare(m)
 			out, code := m.run(c.env)
 			if code != 7 || !strings.Contains(out, c.says) || !strings.Contains(out, "do one of these") {
-				t.Errorf("exit %d, said %q; want 7 and %q", code, out, c.says)
+				t.Errorf("got exit %d, output %q, want 7 and %q", code, out, c.says)
 			}
 			if asked := m.read("apt") != ""; asked != c.apt || m.read("starts") != "" {
-				t.Errorf("apt-get was asked: %v, engine starts %q", asked, m.read("starts"))
+				t.Errorf("got call of apt-get %v, engine starts %q", asked, m.read("starts"))
 			}
 		})
 	}
 }
 
-// A dockerd that is there but does not answer yet is waited for, not doubled.
-func TestADockerdThatStartsIsNotDoubled(t *testing.T) {
+// The script waits for a running dockerd that does not respond yet, and starts no second one.
+func TestStartingDockerdIsNotStartedAgain(t *testing.T) {
 	m := newMachine(t)
 	m.write("engine.sh", strings.Replace(m.script(), "patience=20", "patience=1", 1))
 	m.program("bin/dockerd", "echo started >>"+m.path("starts"))
@@ -282,12 +299,13 @@ func TestADockerdThatStartsIsNotDoubled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.MkdirAll(m.path("proc/4711/ns"), 0o755), os.Symlink(own, m.path("proc/4711/ns/pid"))); err != nil {
+	if err := errors.Join(os.MkdirAll(m.path("proc/4711/ns"), 0o755),
+		os.Symlink(own, m.path("proc/4711/ns/pid"))); err != nil {
 		t.Fatal(err)
 	}
 	m.write("proc/4711/comm", "dockerd\n")
 	out, code := m.run()
 	if code != 7 || !strings.Contains(out, "pid 4711") || m.read("starts") != "" {
-		t.Errorf("exit %d, said %q, starts %q", code, out, m.read("starts"))
+		t.Errorf("got exit %d, output %q, starts %q", code, out, m.read("starts"))
 	}
 }

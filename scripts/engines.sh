@@ -1,9 +1,9 @@
 #!/bin/bash
-# Runs a command beside a Docker engine of another version, which is built from its
-# Go module and started in network and mount namespaces of its own: there it answers
-# at the usual socket, and the machine's own engine notices nothing. Needs root, Go,
-# and containerd, runc, docker-init and iptables of Debian's docker.io.
-#   engines.sh build               build it, once (three minutes)
+# Runs a command with a Docker engine of another version. The engine is built from its Go module and
+# started in separate network and mount namespaces, where it listens at the default socket. The
+# machine's own engine is not affected. Needs root, Go, and containerd, runc, docker-init and iptables
+# of Debian's docker.io.
+#   engines.sh build               build the engine, once (three minutes)
 #   engines.sh run STORE COMMAND…  STORE: classic, or containerd for its image store
 set -euo pipefail
 
@@ -29,16 +29,16 @@ build() {
   rm -rf "$cache/src"
 }
 
-# inside runs in the namespaces, and ends with the command's exit code.
+# inside runs the command in the namespaces and exits with its exit code.
 inside() {
   local store=$1 feature=false socket=/run/docker.sock engine code=0
   shift
   if [ "$store" = containerd ]; then feature=true; fi
   unset DOCKER_HOST DOCKER_CONTEXT
-  export ABL_TEST_WAY_OUT=none # nothing leads from this network to the machine's
+  export ABL_TEST_EGRESS=none # this network has no route to the machine's
   mount -t tmpfs none /run
   ip link set lo up
-  ip link add eth0 type veth peer name world # a host has an address that is not a container's
+  ip link add eth0 type veth peer name world # like a host, with an address that no container has
   ip address add 192.0.2.2/24 dev eth0
   ip link set world up
   ip link set eth0 up
@@ -59,7 +59,7 @@ inside() {
   exit $code
 }
 
-# images are those of abl's that cannot be made without a network.
+# images prints abl's images that cannot be built without a network.
 images() {
   local name
   for name in base tools gemini; do docker images --format '{{.Repository}}:{{.Tag}}' "abl/$name"; done
@@ -67,8 +67,8 @@ images() {
 
 run() {
   local store=$1
-  case $store in classic | containerd) ;; *) say "no image store $store: want classic or containerd"; exit 2 ;; esac
-  if [ "$(id -u)" -ne 0 ]; then say "an engine of its own needs root"; exit 7; fi
+  case $store in classic | containerd) ;; *) say "unknown image store $store: want classic or containerd"; exit 2 ;; esac
+  if [ "$(id -u)" -ne 0 ]; then say "a separate engine needs root"; exit 7; fi
   build
   mkdir -p "$cache/$store"
   exec 9>"$cache/$store/lock"

@@ -1,11 +1,10 @@
 #!/bin/bash
-# Runs every fuzz target of the module for a while, some at a time:
+# Runs every fuzz target of the module:
 #
-#   scripts/fuzz.sh [TIME]     TIME is that of each target: 2s unless given
+#   scripts/fuzz.sh [TIME]     TIME is the duration per target, by default 2s
 #
-# FUZZJOBS is how many run at once, 2 unless set. Each package is built once,
-# however many targets it has. A target that fails leaves its input in the
-# package's testdata/fuzz, where every later test run tries it again.
+# FUZZJOBS is the number of parallel targets, by default 2. Each package is built once. The input of a
+# failing target stays in the package's testdata/fuzz, and every later test run includes it.
 set -euo pipefail
 
 time=${1:-2s}
@@ -14,22 +13,22 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# One target a line: its package's folder and its name.
+# One target per line: the package's folder and the name.
 grep -rHoE --include='*_test.go' --exclude-dir=testdata '^func Fuzz[A-Za-z0-9_]+' . |
   sed -E 's|/[^/]+:func | |' | sort -u >"$work/targets"
 count=$(wc -l <"$work/targets")
 if [ "$count" -eq 0 ]; then
-  echo "fuzz: no target was found" >&2
+  echo "fuzz: found no target" >&2
   exit 1
 fi
 
-# build FOLDER: the folder's tests, prepared for fuzzing.
+# build FOLDER builds the folder's tests for fuzzing.
 build() {
   go test -c -vet=off -fuzz=. -o "$work/$(tr / _ <<<"$1").test" "$1" >&2
 }
 
-# run FOLDER TARGET: a run that only ended in the middle of an input, as Go's
-# fuzzer now and then does when its time is up, is done again.
+# run FOLDER TARGET runs a target. It repeats a run that only failed because the time was up in the
+# middle of an input, which happens with Go's fuzzer.
 run() {
   local log="$work/$(tr / _ <<<"$1").$2.log" try
   for try in 1 2; do

@@ -1,30 +1,30 @@
 #!/bin/bash
-# Makes a release of the commit that is checked out, in dist/: an archive for each system and
-# processor, the images of the demo for this engine, a bill of materials and SHA256SUMS. The
-# same commit, Go and images give the same bytes, wherever the clone lies. Needs GNU tar.
+# Builds a release of the current commit in dist/: an archive for each system and processor, the demo's
+# images for this engine, a bill of materials and SHA256SUMS. The same commit, Go and images produce
+# the same bytes in every clone. Needs GNU tar.
 #   release.sh [--without-images]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C TZ=UTC CGO_ENABLED=0 GOWORK=off GOFLAGS='-trimpath -buildvcs=false' GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT=
 umask 022
-unset ABL_HELPER ABL_GATEWAY # which make sets
+unset ABL_HELPER ABL_GATEWAY # set by make
 
 say() { printf 'release: %s\n' "$*" >&2; }
 
-# Packs members of a folder as an archive that tells nothing of this machine.
+# Packs members of a folder as an archive without traces of this machine.
 pack() {
   tar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -C "$1" -c "${@:2}" | gzip -n
 }
 
-# Prints path, version and licence of each module that is linked into programs. NOTICE
-# names the licence; with a module that it does not know there is no release.
+# Prints path, version and licence of each module that is linked into the programs. It fails if NOTICE
+# does not name the licence of a module.
 modules() {
   go version -m "$@" | awk -F'\t' '
     FILENAME == "NOTICE" { if (split($0, f, /  +/) == 3) licence[f[2]] = f[3] }
     $2 == "dep" { version[$3] = $4 }
     END {
       for (m in version) {
-        if (!(m in licence)) { print "release: NOTICE lacks " m " and its licence" >"/dev/stderr"; bad = 1 }
+        if (!(m in licence)) { print "release: NOTICE does not name " m " and its licence" >"/dev/stderr"; bad = 1 }
         print m "\t" version[m] "\t" licence[m] | "sort"
       }
       close("sort")
@@ -36,7 +36,7 @@ modules() {
 licences() {
   local dir file files line module version
   line=$(printf '=%.0s' {1..80})
-  printf 'The programs of abl hold parts of Go and of the modules below, whose licences follow.\n'
+  printf 'The programs of abl contain parts of Go and of the modules below. Their licences follow.\n'
   printf '\n%s\nGo %s: LICENSE\n\n' "$line" "$(go env GOVERSION)"
   cat "$(go env GOROOT)/LICENSE"
   while IFS=$'\t' read -r module version _; do
@@ -65,7 +65,7 @@ bill() {
     END { print "]}" }'
 }
 
-if [ -n "$(git status --porcelain)" ]; then say "files differ from the commit (git status): commit them first" && exit 2; fi
+if [ -n "$(git status --porcelain)" ]; then say "the work tree has uncommitted changes (git status): commit them first" && exit 2; fi
 version=$(git describe --tags --always --abbrev=12)
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 built=$(date -u -d "@$epoch" +%Y-%m-%dT%H:%M:%SZ)
@@ -75,7 +75,7 @@ trap 'rm -rf "$work"' EXIT
 
 mkdir -p "$work"/{bin,each/share/{man/man1,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}}
 for arch in amd64 arm64; do
-  for name in abl-cmd abl-gateway; do # without a version, since their bytes name images
+  for name in abl-cmd abl-gateway; do # without a version, because image tags depend on their bytes
     GOOS=linux GOARCH=$arch go build -ldflags '-s -w' -o "$work/bin/$name-linux-$arch" ./cmd/$name
   done
   for os in linux darwin; do
@@ -97,7 +97,7 @@ for top in "$work"/*-*/abl-*; do
   cp -r "$work/bin" "$work/each/." "$top"
   pack "${top%/*}" "${top##*/}" >"dist/${top##*/}.tar.gz"
 done
-if [ "${1:-}" != --without-images ]; then # of one image the engine's archive is the same each time
+if [ "${1:-}" != --without-images ]; then # the engine's archive of an image is always the same
   "$abl" images build tools >&2 && "$abl" images save "$work/images.tar" tools >&2
   gzip -n <"$work/images.tar" >"dist/abl-$version-images-linux-$(docker version -f '{{.Server.Arch}}').tar.gz"
 fi

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// NOTICE names each module that is linked into a program, on either system.
+// NOTICE names each module that is linked into a program, on both systems.
 func TestNoticeNamesEveryModule(t *testing.T) {
 	notice, err := os.ReadFile("../NOTICE")
 	if err != nil {
@@ -19,7 +19,8 @@ func TestNoticeNamesEveryModule(t *testing.T) {
 	}
 	linked := map[string]bool{}
 	for _, system := range []string{"linux", "darwin"} {
-		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./cmd/...")
+		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+			"{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "./cmd/...")
 		list.Dir, list.Env, list.Stderr = "..", append(os.Environ(), "GOOS="+system), os.Stderr
 		out, err := list.Output()
 		if err != nil {
@@ -33,7 +34,7 @@ func TestNoticeNamesEveryModule(t *testing.T) {
 	for _, row := range regexp.MustCompile(`(?m)^  (\S+)  +(\S.*)$`).FindAllStringSubmatch(string(notice), -1) {
 		named[row[1]] = true
 		if !linked[row[1]] {
-			t.Errorf("NOTICE names %s, which is in no program", row[1])
+			t.Errorf("NOTICE names %s, which is not in any program", row[1])
 		}
 	}
 	for module := range linked {
@@ -43,7 +44,8 @@ func TestNoticeNamesEveryModule(t *testing.T) {
 	}
 }
 
-// Two clones in different folders give the same bytes, and what a person needs is in them.
+// Two clones in different folders produce the same bytes, and the archive has everything that a
+// user needs.
 func TestReleaseIsReproducible(t *testing.T) {
 	if os.Getenv("ABL_SOAK") == "" {
 		t.Skip("ABL_SOAK is not set: it builds a release twice, which takes minutes")
@@ -51,7 +53,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	first, second := release(t, "a"), release(t, "a folder elsewhere")
 	sums, again := read(t, first, "SHA256SUMS"), read(t, second, "SHA256SUMS")
 	if sums != again || strings.Count(sums, "\n") != 5 {
-		t.Errorf("the first clone gave\n%s\nthe second one\n%s\nwant the same five files", sums, again)
+		t.Errorf("the first clone produced\n%s\nthe second one\n%s\nwant the same five files", sums, again)
 	}
 	var bill struct{ Components []struct{ Name string } }
 	name := regexp.MustCompile(`abl-[^ ]*\.cdx\.json`).FindString(sums)
@@ -66,7 +68,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 	}
 }
 
-// release runs the script in a clone of this repository's commit and gives its dist/.
+// release runs the script in a clone of this repository's commit and returns its dist/.
 func release(t *testing.T, folder string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), folder)
@@ -90,11 +92,12 @@ func read(t *testing.T, dir, name string) string {
 	return string(text)
 }
 
-// checkArchive unpacks what is of one system, looks for what a person needs of it, and
-// runs it where this machine can.
+// checkArchive unpacks the archive of one system, checks its content, and runs its programs if
+// this machine can.
 func checkArchive(t *testing.T, path, kind string) {
 	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", path, "--strip-components=1", "-C", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", path, "--strip-components=1", "-C",
+		dir).CombinedOutput(); err != nil {
 		t.Fatalf("tar: %v\n%s", err, out)
 	}
 	file := func(name string) string {
@@ -115,7 +118,7 @@ func checkArchive(t *testing.T, path, kind string) {
 		text := file(name)
 		for _, want := range []string{"GOOS=" + of[0], "GOARCH=" + of[1], "CGO_ENABLED=0", "-trimpath=true"} {
 			if !strings.Contains(text, want) {
-				t.Errorf("bin/%s lacks %s:\n%s", name, want, text)
+				t.Errorf("bin/%s does not contain %s:\n%s", name, want, text)
 			}
 		}
 	}
@@ -125,7 +128,7 @@ func checkArchive(t *testing.T, path, kind string) {
 		"share/bash-completion/completions/abl": "complete ", "share/zsh/site-functions/_abl": "#compdef", "share/fish/vendor_completions.d/abl.fish": "complete ",
 	} {
 		if !strings.Contains(read(t, dir, name), want) {
-			t.Errorf("%s lacks %q", name, want)
+			t.Errorf("%s does not contain %q", name, want)
 		}
 	}
 	if kind != runtime.GOOS+"-"+runtime.GOARCH {
@@ -133,6 +136,6 @@ func checkArchive(t *testing.T, path, kind string) {
 	}
 	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "bin/abl"), "version", "--json").Output()
 	if want := regexp.MustCompile(`^\{"version":"[^"]+","commit":"[0-9a-f]{40}","built":"20[^"]+Z",`); err != nil || !want.Match(out) {
-		t.Errorf("abl version --json: %q, %v, want version, commit and time", out, err)
+		t.Errorf("abl version --json: got %q, error %v, want version, commit and time", out, err)
 	}
 }

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Runs tests one suite after the other, and prints of each whether it passed, how long it took
-# and how many containers the engine made meanwhile:
+# Runs test suites one after the other, and prints for each whether it passed, its duration, and the
+# number of containers that the engine created in the meantime:
 #
 #   scripts/suites.sh PACKAGE… [-- PACKAGE…]
 #
-# Each package before -- is a suite; those after it are one suite, of the tests that need no
-# engine. GOTEST are the words before the packages, "go test -count=1" unless set. The output of
-# a suite that fails is shown; the others are run all the same.
+# Each package before -- is a suite. The packages after it form one suite, which needs no engine.
+# GOTEST is the command before the packages, by default "go test -count=1". If a suite fails, its
+# output is printed, and the other suites still run.
 set -euo pipefail
 
 read -ra gotest <<<"${GOTEST:-go test -count=1}"

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Prints the folder for what tests write: memory, where programs may run from it
-# and 3 GiB are free, else the usual one. On a disk, files that are made and
-# removed by the thousand cost more CPU time than the tests themselves.
+# Prints the folder for the tests' files: a tmpfs, if it permits executables and has 3 GiB free, or the
+# default one. On a disk, creating and removing thousands of files costs more CPU time than the tests.
 memory=/dev/shm
 try=$(mktemp "$memory/abl-try.XXXXXX" 2>/dev/null) || try=
 if [ -z "${TMPDIR-}" ] && [ -n "$try" ]; then

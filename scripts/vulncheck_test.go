@@ -6,18 +6,23 @@ import (
 	"testing"
 )
 
-// TestVulncheck: vulncheck.sh succeeds without a finding and without its database, and fails
-// otherwise.
+// TestVulncheck checks that vulncheck.sh succeeds without a finding and without its database, and
+// fails otherwise.
 func TestVulncheck(t *testing.T) {
 	for name, c := range map[string]struct {
-		says   string // by govulncheck
+		says   string // output of govulncheck
 		status string
 		want   string
 		ok     bool
 	}{
-		"no finding":   {"No vulnerabilities found.", "0", "No vulnerabilities found.", true},
-		"a finding":    {"Vulnerability #1: GO-2026-0001", "3", "Vulnerability #1: GO-2026-0001", false},
-		"no database":  {"govulncheck: fetching vulnerabilities: no such host", "1", "skipped: govulncheck: fetching vulnerabilities: no such host", true},
+		"no finding": {"No vulnerabilities found.", "0", "No vulnerabilities found.", true},
+		"a finding":  {"Vulnerability #1: GO-2026-0001", "3", "Vulnerability #1: GO-2026-0001", false},
+		"no database": {
+			"govulncheck: fetching vulnerabilities: no such host",
+			"1",
+			"skipped: govulncheck: fetching vulnerabilities: no such host",
+			true,
+		},
 		"not compiled": {"govulncheck: loading packages: there are errors", "1", "loading packages", false},
 		"its own name": {"x.go: \"govulncheck: fetching vulnerabilities: \"", "3", "x.go", false},
 	} {
@@ -28,7 +33,7 @@ func TestVulncheck(t *testing.T) {
 			cmd.Env = []string{"PATH=" + m.dir + ":/usr/bin:/bin"}
 			out, err := cmd.CombinedOutput()
 			if (err == nil) != c.ok || !strings.Contains(string(out), c.want) {
-				t.Errorf("got %q, %v; want %q, success %v", out, err, c.want, c.ok)
+				t.Errorf("got %q, error %v, want %q, success %v", out, err, c.want, c.ok)
 			}
 		})
 	}

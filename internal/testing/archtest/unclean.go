@@ -71,5 +71,4 @@ roles/environment
 roles/model
 roles/prompt
 roles/retry
-scripts
 `

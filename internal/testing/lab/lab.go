@@ -68,7 +68,7 @@ func Local(t testing.TB) {
 // run in their own network, without access to it.
 func Egress(t testing.TB) {
 	t.Helper()
-	if os.Getenv("ABL_TEST_WAY_OUT") == "none" {
+	if os.Getenv("ABL_TEST_EGRESS") == "none" {
 		t.Skip("the containers of this engine have no egress (scripts/engines.sh)")
 	}
 }
