@@ -39,7 +39,7 @@ func specs(t *testing.T) []spec.Spec {
 	return all
 }
 
-// script is the scenario with every text that it takes from a file.
+// script returns the scenario with the texts of all its files.
 func script(t *testing.T) agent.Scenario {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,16 +61,16 @@ func script(t *testing.T) agent.Scenario {
 func TestSpecsHaveTheirContracts(t *testing.T) {
 	all := specs(t)
 	if got := len(all[0].Contracts); got != 9 {
-		t.Errorf("phase 1 has %d contracts, want 9", got)
+		t.Errorf("phase 1: got %d contracts, want 9", got)
 	}
 	if got := len(all[1].Contracts); got != 5 {
-		t.Errorf("phase 2 has %d contracts, want 5", got)
+		t.Errorf("phase 2: got %d contracts, want 5", got)
 	}
 }
 
-// Every contract has one saved test, and the test's title is the contract word
-// for word, since failed_specs.md takes it from there.
-func TestEveryContractHasItsTest(t *testing.T) {
+// Every contract has one saved test. The test's title is the exact contract, because
+// failed_specs.md quotes it.
+func TestEveryContractHasATest(t *testing.T) {
 	title := regexp.MustCompile(`(?m)^  '(P(\d+)\.C\d+) (.+)': async`)
 	tests := map[string]string{}
 	for _, call := range script(t).Calls {
@@ -86,26 +86,26 @@ func TestEveryContractHasItsTest(t *testing.T) {
 	for _, s := range specs(t) {
 		for _, c := range s.Contracts {
 			if tests[c.ID] != c.Says() {
-				t.Errorf("the test of %s is called\n%q, want\n%q", c.ID, tests[c.ID], c.Says())
+				t.Errorf("title of the test of %s: got\n%q, want\n%q", c.ID, tests[c.ID], c.Says())
 			}
 			delete(tests, c.ID)
 		}
 	}
 	for id := range tests {
-		t.Errorf("there is a test for %s, which is no contract", id)
+		t.Errorf("got a test for %s, which is not a contract", id)
 	}
 }
 
-// Both roles have something to do in each call of both phases, however often
-// abl asks.
-func TestScenarioAnswersEveryCall(t *testing.T) {
+// Both roles have a scripted call for each iteration of both phases, however often abl calls
+// them.
+func TestScenarioHasEveryCall(t *testing.T) {
 	s := script(t)
 	for _, role := range []string{"builder", "verifier"} {
 		for phase := 1; phase <= 2; phase++ {
 			for iteration := 1; iteration <= 5; iteration++ {
 				for attempt := 1; attempt <= 3; attempt++ {
 					if _, ok := s.Pick(role, phase, iteration, attempt); !ok {
-						t.Errorf("no call for the %s of phase %d, iteration %d, attempt %d", role, phase, iteration, attempt)
+						t.Errorf("got no call for the %s of phase %d, iteration %d, attempt %d", role, phase, iteration, attempt)
 					}
 				}
 			}
@@ -113,14 +113,14 @@ func TestScenarioAnswersEveryCall(t *testing.T) {
 	}
 }
 
-// The Gemini CLI refuses these in every shell command, and its file tools refuse
-// build files; a scripted model makes it play the same scenario.
+// The Gemini CLI refuses these texts in every shell command, and its file tools refuse build
+// files. A scripted model plays the same scenario with it.
 func TestCommandsSuitEveryShellTool(t *testing.T) {
 	for _, call := range script(t).Calls {
 		for _, step := range call.Steps {
 			for _, bad := range []string{"$(", "`", "<("} {
 				if strings.Contains(step.Run, bad) {
-					t.Errorf("%q has %s", step.Run, bad)
+					t.Errorf("%q contains %s", step.Run, bad)
 				}
 			}
 			switch path.Base(step.Path()) {

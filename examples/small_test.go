@@ -12,8 +12,8 @@ import (
 	"abl/roles/agent"
 )
 
-// Each project beside the demo is whole: its settings and specs are sound, its scenario
-// plays every file of play/, and its tests name every contract.
+// Each project other than the demo is complete: its settings and specs are valid, its scenario
+// uses every file of play/, and its tests name every contract.
 func TestSmallProjects(t *testing.T) {
 	dirs, err := os.ReadDir(".")
 	if err != nil {
@@ -54,11 +54,11 @@ func TestSmallProjects(t *testing.T) {
 			}
 			contracts, problems := spec.Parse("phase1.md", []byte(text(".abl/specs/phase1.md")), 1)
 			if len(problems) > 0 || len(contracts.Contracts) == 0 {
-				t.Errorf("%d contracts, problems %v", len(contracts.Contracts), problems)
+				t.Errorf("got %d contracts, problems %v", len(contracts.Contracts), problems)
 			}
 			for _, c := range contracts.Contracts {
 				if !strings.Contains(tests, c.ID) {
-					t.Errorf("no test is called %s", c.ID)
+					t.Errorf("got no test with the name %s", c.ID)
 				}
 			}
 			err = fs.WalkDir(files, "play", func(name string, d fs.DirEntry, err error) error {

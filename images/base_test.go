@@ -17,12 +17,12 @@ func TestRegistryBaseGoesFirst(t *testing.T) {
 		"abl/tools:4": {LabelImage: "tools"},
 	}}
 	if ref, origin, ok := s.base(); !ok || ref != "abl/base:2" || origin != "debian@sha256:x" {
-		t.Errorf("base %q from %q, %v", ref, origin, ok)
+		t.Errorf("got base %q from %q, %v", ref, origin, ok)
 	}
 }
 
-// Without a registry a base stands on the Debian that scripts/base.sh imported.
-func TestBaseUponAnImportedDebian(t *testing.T) {
+// Without a registry a base is built on the Debian that scripts/base.sh imported.
+func TestBaseOnImportedDebian(t *testing.T) {
 	e := newFake()
 	e.digest = "" // no registry
 	e.images[mirrorBase] = map[string]string{LabelImage: "debian"}
@@ -33,11 +33,12 @@ func TestBaseUponAnImportedDebian(t *testing.T) {
 	}
 	ref, labels, err := m.makeBase(t.Context(), s)
 	if err != nil || e.pulls != 1 || e.args[ref]["ABL_IMAGE"] != mirrorBase || labels[labelOrigin] != fromMirror {
-		t.Errorf("base %q upon %q with labels %v after %d pulls: %v, want one upon %q", ref, e.args[ref]["ABL_IMAGE"], labels, e.pulls, err, mirrorBase)
+		t.Errorf("got base %q on %q with labels %v after %d pulls: %v, want one on %q",
+			ref, e.args[ref]["ABL_IMAGE"], labels, e.pulls, err, mirrorBase)
 	}
 }
 
-// slowRegistry speaks at a beat and falls silent, or ends, after some lines.
+// slowRegistry sends progress lines at an interval, and after some of them stops or ends.
 type slowRegistry struct {
 	*fakeEngine
 	beat  time.Duration
@@ -61,7 +62,7 @@ func (r *slowRegistry) Pull(ctx context.Context, _ string, progress func(string)
 	return "", ctx.Err()
 }
 
-func TestASilentRegistryIsGivenUpAndASlowOneIsNot(t *testing.T) {
+func TestPullGivesUpOnlyOnSilentRegistry(t *testing.T) {
 	for name, c := range map[string]struct {
 		registry slowRegistry
 		takes    time.Duration
@@ -79,7 +80,7 @@ func TestASilentRegistryIsGivenUpAndASlowOneIsNot(t *testing.T) {
 				r.fakeEngine = newFake()
 				_, err := (&Maker{Engine: &r, Env: environ()}).pull(t.Context())
 				if !errors.Is(err, c.err) || time.Since(begun) != c.takes {
-					t.Errorf("%v after %s, want %v after %s", err, time.Since(begun), c.err, c.takes)
+					t.Errorf("got %v after %s, want %v after %s", err, time.Since(begun), c.err, c.takes)
 				}
 			})
 		})

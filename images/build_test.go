@@ -26,13 +26,13 @@ func environ(pairs ...string) func(string) string {
 	}
 }
 
-// also is an environment with further variables.
+// also returns an environment with additional variables.
 func also(env func(string) string, pairs ...string) func(string) string {
 	more := environ(pairs...)
 	return func(name string) string { return cmp.Or(more(name), env(name)) }
 }
 
-func TestProxyReachesBuildsAsArguments(t *testing.T) {
+func TestBuildsGetTheProxyAsArguments(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
 	m.Env = also(m.Env, "HTTPS_PROXY", "http://proxy.example:3128", "no_proxy", "a.example")
@@ -46,18 +46,22 @@ func TestProxyReachesBuildsAsArguments(t *testing.T) {
 		"NO_PROXY": "a.example", "no_proxy": "a.example", "HTTP_PROXY": "",
 	} {
 		if args[name] != want {
-			t.Errorf("%s=%q, want %q", name, args[name], want)
+			t.Errorf("got %s=%q, want %q", name, args[name], want)
 		}
 	}
 	bare := newFake()
 	plain, err := testMaker(t, bare).Ensure(t.Context(), Want{Agent: Tools})
 	if err != nil || plain != ref {
-		t.Errorf("the proxy changed the tag: %s, %s, %v", ref, plain, err)
+		t.Errorf("the proxy changed the tag: got %s, want %s, error %v", ref, plain, err)
 	}
 }
 
 func TestNPMRegistry(t *testing.T) {
-	for name, want := range map[string]string{"": "https://registry.npmjs.org", "npm_config_registry": "http://a.example/npm", "NPM_CONFIG_REGISTRY": "http://a.example/npm"} {
+	for name, want := range map[string]string{
+		"":                    "https://registry.npmjs.org",
+		"npm_config_registry": "http://a.example/npm",
+		"NPM_CONFIG_REGISTRY": "http://a.example/npm",
+	} {
 		e := newFake()
 		m := testMaker(t, e)
 		m.Env = also(m.Env, name, "http://a.example/npm/")
@@ -66,7 +70,7 @@ func TestNPMRegistry(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := e.args[e.parent(ref)]["NPM_REGISTRY"]; got != want {
-			t.Errorf("%q: packages from %q, want %q", name, got, want)
+			t.Errorf("%q: got registry %q, want %q", name, got, want)
 		}
 	}
 }
@@ -77,7 +81,7 @@ func TestProxyIsLocal(t *testing.T) {
 		"http://[::1]:1": true, "10.0.0.1:8080": false, "://": false,
 	} {
 		if got := proxyIsLocal(environ("https_proxy", proxy)); got != want {
-			t.Errorf("proxy %q: local %v, want %v", proxy, got, want)
+			t.Errorf("proxy %q: got local %v, want %v", proxy, got, want)
 		}
 	}
 }
@@ -99,11 +103,19 @@ func TestCertificates(t *testing.T) {
 		want, err string
 		said      string
 	}{
-		"none":               {},
-		"flag":               {flag: good, env: []string{"ABL_CA_CERT", other}, want: testCert("one") + testCert("two")},
-		"environment":        {env: []string{"ABL_CA_CERT", other, "SSL_CERT_FILE", good}, want: testCert("three")},
-		"usual-name":         {env: []string{"NODE_EXTRA_CA_CERTS", other}, want: testCert("three"), said: "NODE_EXTRA_CA_CERTS"},
-		"second-usual-name":  {env: []string{"NODE_EXTRA_CA_CERTS", bad, "SSL_CERT_FILE", other}, want: testCert("three"), said: "not trusting"},
+		"none":        {},
+		"flag":        {flag: good, env: []string{"ABL_CA_CERT", other}, want: testCert("one") + testCert("two")},
+		"environment": {env: []string{"ABL_CA_CERT", other, "SSL_CERT_FILE", good}, want: testCert("three")},
+		"usual-name": {
+			env:  []string{"NODE_EXTRA_CA_CERTS", other},
+			want: testCert("three"),
+			said: "NODE_EXTRA_CA_CERTS",
+		},
+		"second-usual-name": {
+			env:  []string{"NODE_EXTRA_CA_CERTS", bad, "SSL_CERT_FILE", other},
+			want: testCert("three"),
+			said: "not trusting",
+		},
 		"key-alone":          {flag: bad, err: "no PEM certificate"},
 		"missing":            {flag: filepath.Join(dir, "away"), err: "--ca-cert"},
 		"missing-by-default": {env: []string{"SSL_CERT_FILE", filepath.Join(dir, "away")}, said: "not trusting"},
@@ -122,7 +134,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-func TestCertificatesEnterTheStageAndNeitherTagNorTop(t *testing.T) {
+func TestCertificatesStayInTheDownloadStage(t *testing.T) {
 	e, bare := newFake(), newFake()
 	m := testMaker(t, e)
 	m.CACert = filepath.Join(t.TempDir(), "ca")
@@ -132,19 +144,19 @@ func TestCertificatesEnterTheStageAndNeitherTagNorTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plain, err := testMaker(t, bare).Ensure(t.Context(), Want{Agent: "gemini"}); err != nil || plain != ref {
-		t.Errorf("the certificate changed the tag: %s, %s, %v", ref, plain, err)
+		t.Errorf("the certificate changed the tag: got %s, want %s, error %v", ref, plain, err)
 	}
 	for built, files := range e.contexts {
 		certs, has := files["ca.crt"]
 		stage := strings.HasPrefix(built, "abl/tools") || strings.HasPrefix(built, "abl/gemini")
 		if has != stage || stage && certs != testCert("authority") {
-			t.Errorf("%s: certificates %q", built, certs)
+			t.Errorf("%s: got certificates %q", built, certs)
 		}
 	}
 }
 
-// Of an embedded Dockerfile's stages one alone sees the certificates, it is removed by its
-// label, and the last one takes nothing from where it downloaded to.
+// In each embedded Dockerfile only one stage sees the certificates. The stage has a label for its
+// removal, and the last stage copies nothing from the download folder.
 func TestOnlyOneStageSeesTheCertificates(t *testing.T) {
 	for _, name := range Agents() {
 		text, err := contexts.ReadFile("context/" + name + "/Dockerfile")
@@ -153,17 +165,19 @@ func TestOnlyOneStageSeesTheCertificates(t *testing.T) {
 		}
 		stages := strings.Split(string(text), "\nFROM ")
 		fetch, last := stages[len(stages)-2], stages[len(stages)-1]
-		if strings.Count(string(text), "ca.crt") != 1 || !strings.Contains(fetch, "COPY ca.crt ") || !strings.Contains(fetch, "\nLABEL abl.stage=") {
-			t.Errorf("%s: want ca.crt in the stage before the last one alone, with its label:\n%s", name, text)
+		if strings.Count(string(text), "ca.crt") != 1 || !strings.Contains(fetch, "COPY ca.crt ") ||
+			!strings.Contains(fetch, "\nLABEL abl.stage=") {
+			t.Errorf("%s: want ca.crt only in the labelled stage before the last one:\n%s", name, text)
 		}
 		if strings.Contains(last, "/fetch ") || strings.Contains(last, "COPY . ") {
-			t.Errorf("%s: the last stage takes the certificates", name)
+			t.Errorf("%s: the last stage copies the certificates", name)
 		}
 	}
 }
 
-// A step is told of while it runs and when it is over with its seconds, unless it took none;
-// of what it printed all is kept, up to a bound, and of the steps before it nothing.
+// A step is reported while it runs, and with its duration when it has ended, unless that is less
+// than a second. Of the current step's output all lines are kept, up to a limit, and of earlier
+// steps none.
 func TestOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said, live []string
@@ -185,23 +199,27 @@ func TestOutput(t *testing.T) {
 		o.line("the end")
 		cut := wording.Cut("RUN apt-get update && "+strings.Repeat("x", 300), stepRunes)
 		if want := []string{"tools: step 2/3 " + cut + " 1.5s"}; !slices.Equal(said, want) {
-			t.Errorf("said %q, want %q", said, want)
+			t.Errorf("got output %q, want %q", said, want)
 		}
-		if want := []string{"tools: step 1/3 ARG X at 0s", "tools: step 2/3 " + cut + " at 0s", `tools: step 3/3 RUN \x1b[31mnpm at 1.5s`}; !slices.Equal(live, want) {
-			t.Errorf("live %q, want %q", live, want)
+		if want := []string{
+			"tools: step 1/3 ARG X at 0s", "tools: step 2/3 " + cut + " at 0s",
+			`tools: step 3/3 RUN \x1b[31mnpm at 1.5s`,
+		}; !slices.Equal(live, want) {
+			t.Errorf("got progress %q, want %q", live, want)
 		}
 		if len(o.lines) != mostLines || o.lines[mostLines-1] != "the end" || slices.Contains(o.lines, "of the second") {
-			t.Errorf("%d lines kept, the last one %q, want %d of the third step", len(o.lines), o.lines[len(o.lines)-1], mostLines)
+			t.Errorf("got %d lines, the last one %q, want %d of the third step",
+				len(o.lines), o.lines[len(o.lines)-1], mostLines)
 		}
 		if line := o.lines[0]; strings.Contains(line, "\x1b") || len([]rune(line)) != lineRunes {
-			t.Errorf("first line %q", line)
+			t.Errorf("got first line %q", line)
 		}
 	})
 }
 
-// All that a failed step printed is shown where no file takes it, and else its end with the
-// name of the file, which has all.
-func TestFailedStepIsShownWhole(t *testing.T) {
+// The whole output of a failed step is shown if there is no file for it. Otherwise its end is
+// shown with the name of the file, which has the whole output.
+func TestFailedStepIsShownInFull(t *testing.T) {
 	printed := []string{"Step 2/2 : RUN make"}
 	for i := range 50 {
 		printed = append(printed, fmt.Sprintf("line %d", i))
@@ -225,13 +243,14 @@ func TestFailedStepIsShownWhole(t *testing.T) {
 			}
 			_, err := m.Holder(t.Context())
 			if len(said) != c.shown || said[len(said)-1] != "holder | line 49" {
-				t.Errorf("said %q, want %d lines to the last one", said, c.shown)
+				t.Errorf("got output %q, want %d lines up to the last one", said, c.shown)
 			}
 			if want := strings.Join(printed, "\n") + "\n"; c.file != "" && kept != want {
-				t.Errorf("kept %q, want %q", kept, want)
+				t.Errorf("got file %q, want %q", kept, want)
 			}
-			if err == nil || !strings.Contains(err.Error(), "| line 45\n") || strings.Contains(err.Error(), "line 44") || !strings.Contains(err.Error(), c.file) {
-				t.Errorf("error %v, want the last five lines and %q", err, c.file)
+			if err == nil || !strings.Contains(err.Error(), "| line 45\n") || strings.Contains(err.Error(), "line 44") ||
+				!strings.Contains(err.Error(), c.file) {
+				t.Errorf("got error %v, want the last five lines and %q", err, c.file)
 			}
 		})
 	}
@@ -246,7 +265,7 @@ func TestHints(t *testing.T) {
 	} {
 		got := (&BuildError{Lines: []string{line}, cause: os.ErrInvalid}).Error()
 		if want == "" && !strings.HasSuffix(got, line) || !strings.Contains(got, want) {
-			t.Errorf("%q: hint %q, want %q", line, got, want)
+			t.Errorf("%q: got hint %q, want %q", line, got, want)
 		}
 	}
 }

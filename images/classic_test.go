@@ -9,9 +9,15 @@ import (
 func TestCheckClassic(t *testing.T) {
 	const top = "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"plain":               {top + "RUN echo --mount\nCOPY --chown=1:1 a /a\n", ""},
-		"mount":               {top + "RUN --mount=type=cache,target=/x make\n", "line 3: RUN --mount=type=cache,target=/x needs BuildKit"},
-		"mount on its line":   {top + "RUN \\\n  # a comment\n  --mount=type=bind \\\n  make\n", "line 5: RUN --mount=type=bind"},
+		"plain": {top + "RUN echo --mount\nCOPY --chown=1:1 a /a\n", ""},
+		"mount": {
+			top + "RUN --mount=type=cache,target=/x make\n",
+			"line 3: RUN --mount=type=cache,target=/x needs BuildKit",
+		},
+		"mount on its line": {
+			top + "RUN \\\n  # a comment\n  --mount=type=bind \\\n  make\n",
+			"line 5: RUN --mount=type=bind",
+		},
 		"lower case":          {top + "run --network=none make\n", "line 3: RUN --network=none"},
 		"mount after options": {top + "RUN --network=default --mount=type=bind make\n", "line 3: RUN --network=default"},
 		"chmod":               {top + "COPY --chmod=0755 a /a\n", "line 3: COPY --chmod=0755"},
@@ -33,6 +39,6 @@ func TestCheckClassic(t *testing.T) {
 func TestImagesOf(t *testing.T) {
 	got := imagesOf("FROM ${ABL_IMAGE}\nfrom --platform=linux/amd64 one.corp/a:1 AS x\nCOPY --from=two.corp/b --chown=1 /a /b\nCOPY --from=$X a b\nRUN FROM x\n")
 	if want := []string{"one.corp/a:1", "two.corp/b"}; !slices.Equal(got, want) {
-		t.Errorf("images: %q, want %q", got, want)
+		t.Errorf("got images %q, want %q", got, want)
 	}
 }

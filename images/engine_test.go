@@ -21,8 +21,8 @@ import (
 	"abl/internal/sandbox/docker"
 )
 
-// realMaker drives the machine's own engine. Everything these tests build
-// stands on the holder's image, so that they need no network.
+// realMaker returns a maker with the machine's own engine. All images of these tests are built on
+// the holder's image, so that they need no network.
 func realMaker(t *testing.T) (*Maker, *docker.Engine) {
 	t.Helper()
 	if os.Getenv("ABL_TEST_ENGINE") == "off" {
@@ -38,7 +38,7 @@ func realMaker(t *testing.T) (*Maker, *docker.Engine) {
 		}
 	})
 	path := filepath.Join(t.TempDir(), "abl-cmd")
-	// A helper of this test alone, so that its images are nobody else's.
+	// This test has its own helper, so that no other test shares its images.
 	write(t, path, string(append(staticELF(runtime.GOARCH, false), rand.Text()...)))
 	return &Maker{Engine: e, Env: environ("ABL_HELPER", path)}, e
 }
@@ -53,18 +53,18 @@ func TestEngineHolderIsBuiltOnce(t *testing.T) {
 	}
 	defer remove(t, e, ref)
 	if len(steps) == 0 || !strings.HasPrefix(steps[len(steps)-1], "holder: made after ") {
-		t.Errorf("progress %q", steps)
+		t.Errorf("got progress %q", steps)
 	}
 	steps = nil
 	again, err := m.Holder(t.Context())
 	if err != nil || again != ref || len(steps) != 0 {
-		t.Errorf("second time: %s, %v, said %q; want %s in silence", again, err, steps, ref)
+		t.Errorf("second time: got %s, error %v, output %q, want %s and no output", again, err, steps, ref)
 	}
 	modes := layerModes(t, save(t, e, ref))
 	for name, want := range map[string]int64{"abl/bin/": 0o755, "abl/bin/abl-cmd": 0o755} {
 		t.Run(name, func(t *testing.T) {
 			if modes[name]&0o777 != want {
-				t.Errorf("%s has mode %o in the image, want %o", name, modes[name], want)
+				t.Errorf("got mode %[2]o of %[1]s in the image, want %[3]o", name, modes[name], want)
 			}
 		})
 	}
@@ -86,8 +86,8 @@ func save(t *testing.T, e *docker.Engine, ref string) []byte {
 	return file.Bytes()
 }
 
-// A stage trusts a certificate; the image made out of it holds no byte of it,
-// in no layer and not in its history, and the stage is gone.
+// A stage trusts a certificate. The image that is built from it does not contain the certificate
+// in any layer or in its history, and the stage is removed.
 func TestEngineCertificateStaysInTheStage(t *testing.T) {
 	m, e := realMaker(t)
 	holder, err := m.Holder(t.Context())
@@ -110,18 +110,18 @@ func TestEngineCertificateStaysInTheStage(t *testing.T) {
 	defer remove(t, e, r.ref)
 	for _, ref := range []string{r.ref, holder} {
 		if holds(t, save(t, e, ref), mark) {
-			t.Errorf("%s holds the certificate", ref)
+			t.Errorf("%s contains the certificate", ref)
 		}
 	}
 	noStageLeft(t, e, holder)
-	// The search must be able to find it: an image that does take it.
+	// The search must find the certificate in an image that copies it.
 	leaky := stageRecipe(holder, "COPY --from=fetch /fetch /fetch\n").sealed("any")
 	if err := m.build(t.Context(), leaky, leaky.labels()); err != nil {
 		t.Fatal(err)
 	}
 	defer remove(t, e, leaky.ref)
 	if !holds(t, save(t, e, leaky.ref), mark) {
-		t.Error("the search overlooks a certificate")
+		t.Error("the search does not find a certificate")
 	}
 }
 
@@ -136,19 +136,24 @@ func TestEngineFailedBuildLeavesNoStage(t *testing.T) {
 	err = m.build(t.Context(), r, r.labels())
 	var failed *BuildError
 	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "nowhere") || len(failed.Lines) == 0 {
-		t.Errorf("error %v", err)
+		t.Errorf("got error %v", err)
 	}
 	noStageLeft(t, e, holder)
 }
 
-// stageRecipe is a build of the embedded ones' shape, without a network.
+// stageRecipe returns a build like the embedded ones, but without a network.
 func stageRecipe(parent, last string) recipe {
-	return recipe{name: "test-images", parent: parent, stage: true, files: []entry{bytesEntry(dockerfileName, 0o644, []byte(
-		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE} AS fetch\nARG ABL_BUILD\nLABEL abl.stage=${ABL_BUILD}\nCOPY ca.crt /fetch/\nFROM ${ABL_IMAGE}\n"+last))}}
+	return recipe{
+		name:   "test-images",
+		parent: parent,
+		stage:  true,
+		files: []entry{bytesEntry(dockerfileName, 0o644, []byte(
+			"ARG ABL_IMAGE\nFROM ${ABL_IMAGE} AS fetch\nARG ABL_BUILD\nLABEL abl.stage=${ABL_BUILD}\nCOPY ca.crt /fetch/\nFROM ${ABL_IMAGE}\n"+last))},
+	}
 }
 
-// noStageLeft looks for stages that stand on this test's own holder, by the
-// hash that they inherit or by their parent's.
+// noStageLeft checks that no stage built on this test's holder is left. It finds them by the
+// inherited hash or by the parent.
 func noStageLeft(t *testing.T, e *docker.Engine, ref string) {
 	t.Helper()
 	images, err := e.ListImages(t.Context(), LabelInputs)
@@ -157,12 +162,12 @@ func noStageLeft(t *testing.T, e *docker.Engine, ref string) {
 	}
 	for other, labels := range images {
 		if labels[labelStage] != "" && (labels[LabelInputs] == images[ref][LabelInputs]) {
-			t.Errorf("stage %s is left", other)
+			t.Errorf("stage %s was not removed", other)
 		}
 	}
 }
 
-// holds looks through an archive of images, its layers packed or not.
+// holds searches an archive of images, whose layers may be compressed.
 func holds(t *testing.T, file, mark []byte) bool {
 	t.Helper()
 	return slices.ContainsFunc(members(t, file), func(m member) bool { return bytes.Contains(m.data, mark) })
@@ -204,7 +209,7 @@ func unzipped(data []byte) []byte {
 	return plain
 }
 
-// layerModes gives the mode of every file in every layer of an archive.
+// layerModes returns the mode of every file in every layer of an archive.
 func layerModes(t *testing.T, file []byte) map[string]int64 {
 	t.Helper()
 	modes := map[string]int64{}
@@ -219,10 +224,11 @@ func layerModes(t *testing.T, file []byte) map[string]int64 {
 	return modes
 }
 
-// A project's own Dockerfile is built on the tools, with its folder, once.
+// A project's own Dockerfile is built once, on the tools, with its folder as the context.
 func TestEngineProjectDockerfile(t *testing.T) {
 	m, e := realMaker(t)
-	m.Env = also(os.Getenv, "ABL_HELPER", m.Env("ABL_HELPER")) // should the tools be missing, their downloads may need it
+	// If the tools are missing, their downloads may need the environment.
+	m.Env = also(os.Getenv, "ABL_HELPER", m.Env("ABL_HELPER"))
 	dir := t.TempDir()
 	own := filepath.Join(dir, "builder.Dockerfile")
 	write(t, filepath.Join(dir, "data.txt"), "hello "+rand.Text())
@@ -248,18 +254,18 @@ func TestEngineProjectDockerfile(t *testing.T) {
 	defer remove(t, e, c[len(c)-2].ref)
 	defer remove(t, e, ref)
 	if all[ref][LabelImage] != "run-project" || all[ref][labelBase] == "" {
-		t.Errorf("labels %v", all[ref])
+		t.Errorf("got labels %v", all[ref])
 	}
 	said := 0
 	m.Out = func(string) { said++ }
 	if again, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err != nil || again != ref || said != 0 {
-		t.Errorf("second time: %s, %v, said %d lines; want %s in silence", again, err, said, ref)
+		t.Errorf("second time: got %s, error %v, %d lines of output, want %s and no output", again, err, said, ref)
 	}
 }
 
-// A step that fails on the engine is told of while it runs, and shown whole, without the
-// steps before it.
-func TestEngineFailedStepIsShownWhole(t *testing.T) {
+// A step that fails on the engine is reported while it runs, and shown in full, without the steps
+// before it.
+func TestEngineFailedStepIsShownInFull(t *testing.T) {
 	m, _ := realMaker(t)
 	m.Env = also(os.Getenv, "ABL_HELPER", m.Env("ABL_HELPER"))
 	own := filepath.Join(t.TempDir(), "builder.Dockerfile")
@@ -269,18 +275,19 @@ func TestEngineFailedStepIsShownWhole(t *testing.T) {
 	m.Progress = func(_ time.Time, what string) { live = append(live, what) }
 	_, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own})
 	if err == nil || !strings.Contains(err.Error(), "code: 3") || !strings.Contains(err.Error(), "| 1300") {
-		t.Errorf("error %v, want the exit code and the last lines", err)
+		t.Errorf("got error %v, want the exit code and the last lines", err)
 	}
 	var want []string
 	for i := range 300 {
 		want = append(want, fmt.Sprintf("project | %d", 1001+i))
 	}
-	shown := slices.DeleteFunc(slices.Clone(said), func(line string) bool { return !strings.HasPrefix(line, "project | 1") })
+	shown := slices.DeleteFunc(slices.Clone(said),
+		func(line string) bool { return !strings.HasPrefix(line, "project | 1") })
 	if !slices.Equal(shown, want) || !regexp.MustCompile(`^project \| Step \d/\d : RUN seq 1001 1300 && exit 3$`).MatchString(said[0]) {
-		t.Errorf("shown is %q, want the failed step alone and all 300 of its lines", said)
+		t.Errorf("got output %q, want only the failed step with all of its 300 lines", said)
 	}
 	step := regexp.MustCompile(`^project: step \d/\d RUN seq 1001 1300 && exit 3$`) // builders count steps differently
 	if got := slices.IndexFunc(live, step.MatchString); got < 0 {
-		t.Errorf("progress is %q, want a line that matches %s", live, step)
+		t.Errorf("got progress %q, want a line that matches %s", live, step)
 	}
 }

@@ -16,24 +16,29 @@ import (
 	"abl/internal/sandbox"
 )
 
-// fakeEngine keeps images as labels, as a real one does: a child inherits its
-// parent's, and each build leaves a stage behind.
+// fakeEngine stores images as labels. Like in a real engine, a child inherits its parent's
+// labels, and each build leaves a stage behind.
 type fakeEngine struct {
 	arch     string
 	images   map[string]map[string]string
-	digest   string // what a pull gives; empty is no registry
+	digest   string // result of a pull; empty means no registry
 	pulls    int
 	built    []string
 	contexts map[string]map[string]string // of each build, by reference
 	args     map[string]map[string]string
 	networks []string
-	fail     func(ref, network string) []string // output of a build that shall fail
+	fail     func(ref, network string) []string // output of a build that fails
 	removed  []string
 }
 
 func newFake() *fakeEngine {
-	return &fakeEngine{arch: "x86_64", digest: "debian@sha256:abc", images: map[string]map[string]string{},
-		contexts: map[string]map[string]string{}, args: map[string]map[string]string{}}
+	return &fakeEngine{
+		arch:     "x86_64",
+		digest:   "debian@sha256:abc",
+		images:   map[string]map[string]string{},
+		contexts: map[string]map[string]string{},
+		args:     map[string]map[string]string{},
+	}
 }
 
 func (f *fakeEngine) Info(context.Context) (sandbox.Info, error) {
@@ -107,7 +112,7 @@ func (f *fakeEngine) Build(_ context.Context, r io.Reader, b sandbox.ImageBuild,
 	return nil
 }
 
-// parent is what an image was built upon.
+// parent returns the image on which an image was built.
 func (f *fakeEngine) parent(ref string) string { return f.args[ref]["ABL_IMAGE"] }
 
 func readLabels(dockerfile string, into map[string]string) {
@@ -145,8 +150,8 @@ func untar(r io.Reader) (map[string]string, error) {
 	}
 }
 
-// staticELF is the smallest file that debug/elf takes for a program; interp
-// makes it a dynamic one.
+// staticELF returns the smallest file that debug/elf accepts as a program. With interp it is a
+// dynamic one.
 func staticELF(arch string, interp bool) []byte {
 	machine := map[string]byte{"amd64": 62, "arm64": 183}[arch]
 	kind := byte(1) // PT_LOAD
@@ -164,7 +169,10 @@ func staticELF(arch string, interp bool) []byte {
 func testMaker(t *testing.T, e *fakeEngine) *Maker {
 	t.Helper()
 	dir := t.TempDir()
-	m := &Maker{Engine: e, Env: environ("ABL_HELPER", filepath.Join(dir, "abl-cmd"), "ABL_GATEWAY", filepath.Join(dir, "abl-gateway"))}
+	m := &Maker{
+		Engine: e,
+		Env:    environ("ABL_HELPER", filepath.Join(dir, "abl-cmd"), "ABL_GATEWAY", filepath.Join(dir, "abl-gateway")),
+	}
 	for _, path := range []string{m.Env("ABL_HELPER"), m.Env("ABL_GATEWAY")} {
 		if err := os.WriteFile(path, staticELF(goArch(e.arch), false), 0o755); err != nil {
 			t.Fatal(err)
@@ -173,7 +181,7 @@ func testMaker(t *testing.T, e *fakeEngine) *Maker {
 	return m
 }
 
-// otherArch is one that this machine cannot make a base for.
+// otherArch returns an architecture for which this machine cannot build a base.
 func otherArch() string {
 	if runtime.GOARCH == "arm64" {
 		return "amd64"

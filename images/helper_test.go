@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestHelperMustRunEverywhere(t *testing.T) {
+func TestHelperMustBeStatic(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
@@ -37,7 +37,7 @@ func TestHelperMustRunEverywhere(t *testing.T) {
 				t.Error(err)
 			}
 			if c.err != "" && (!errors.Is(err, ErrHelper) || !strings.Contains(err.Error(), c.err)) {
-				t.Errorf("error %v, want %q", err, c.err)
+				t.Errorf("got error %v, want %q", err, c.err)
 			}
 		})
 	}
@@ -55,14 +55,14 @@ func TestHelperIsFound(t *testing.T) {
 	} {
 		for _, name := range []string{"abl-cmd", "abl-gateway"} {
 			if got, err := m.find(name, "amd64"); err != nil || got != filepath.Join(dir, name) {
-				t.Errorf("found %q, %v, want %q in %q", got, err, name, dir)
+				t.Errorf("got %q, error %v, want %q in %q", got, err, name, dir)
 			}
 		}
 	}
 }
 
-// A release has a program for each architecture, whatever the machine it is unpacked on.
-func TestHelperOfAReleaseIsTheEngines(t *testing.T) {
+// A release has a program for each architecture, independent of the machine where it is unpacked.
+func TestReleaseHelperMatchesTheEngine(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -75,32 +75,36 @@ func TestHelperOfAReleaseIsTheEngines(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		file, err := (&Maker{Env: environ()}).read("abl-cmd", arch)
 		if err != nil || string(file.data) != string(staticELF(arch, false)) || file.name != "root/abl/bin/abl-cmd" {
-			t.Errorf("for %s: %q of %d bytes, %v, want abl-cmd-linux-%s as abl-cmd", arch, file.name, len(file.data), err, arch)
+			t.Errorf("for %s: got %q of %d bytes, error %v, want abl-cmd-linux-%s as abl-cmd",
+				arch, file.name, len(file.data), err, arch)
 		}
 	}
 }
 
-// The gateway's image holds one file, and a role that needs none needs no program either.
+// The gateway's image contains one file. A role without a gateway does not need the gateway's
+// program.
 func TestGatewayImage(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
 	ref, err := m.Gateway(t.Context())
 	if err != nil || names(e.built) != "gateway" {
-		t.Fatalf("built %q, %v", e.built, err)
+		t.Fatalf("got built images %q, error %v", e.built, err)
 	}
 	files := slices.Sorted(maps.Keys(e.contexts[ref]))
-	if want := []string{"Dockerfile", "root/", "root/abl/", "root/abl/bin/", "root/abl/bin/abl-gateway"}; !slices.Equal(files, want) {
-		t.Errorf("image holds %q, want %q", files, want)
+	if want := []string{
+		"Dockerfile", "root/", "root/abl/", "root/abl/bin/", "root/abl/bin/abl-gateway",
+	}; !slices.Equal(files, want) {
+		t.Errorf("got files %q, want %q", files, want)
 	}
 	if again, err := m.Gateway(t.Context()); err != nil || again != ref || len(e.built) != 1 {
-		t.Errorf("second time: %s, %v, built %q", again, err, e.built)
+		t.Errorf("second time: got %s, error %v, built images %q", again, err, e.built)
 	}
 	m.Env = also(m.Env, "ABL_GATEWAY", "/nowhere")
 	if _, err := m.Gateway(t.Context()); !errors.Is(err, ErrHelper) || !strings.Contains(err.Error(), "ABL_GATEWAY") {
-		t.Errorf("without the program: %v", err)
+		t.Errorf("without the program: got error %v", err)
 	}
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
-		t.Errorf("a role's image wants the gateway: %v", err)
+		t.Errorf("a role's image needs the gateway: %v", err)
 	}
 }
 
@@ -119,11 +123,11 @@ func TestHelperLayer(t *testing.T) {
 		files := e.contexts[image]
 		for _, name := range []string{"abl-run", "abl-agent", "abl-broker", "abl-holder"} {
 			if files["root/abl/bin/"+name] != "-> abl-cmd" {
-				t.Errorf("%s: %s is %q", image, name, files["root/abl/bin/"+name])
+				t.Errorf("%s: got %s as %q", image, name, files["root/abl/bin/"+name])
 			}
 		}
 	}
 	if e.contexts[ref]["root/usr/local/bin/abl-cmd"] != "-> /abl/bin/abl-cmd" {
-		t.Error("no abl-cmd on the PATH")
+		t.Error("abl-cmd is not on the PATH")
 	}
 }

@@ -22,7 +22,7 @@ func names(refs []string) string {
 	return strings.Join(out, " ")
 }
 
-func TestEnsureMakesOnceAndOnlyWhatChanged(t *testing.T) {
+func TestEnsureBuildsOnlyChangedImages(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
 	m.Env = also(m.Env, "GOPROXY", "off|https://proxy.example/,direct")
@@ -34,13 +34,13 @@ func TestEnsureMakesOnceAndOnlyWhatChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := names(e.built); got != want {
-			t.Errorf("built %q, want %q", got, want)
+			t.Errorf("got built images %q, want %q", got, want)
 		}
 		return ref
 	}
 	first := ensure(Want{Agent: "gemini"}, "base tools gemini run-gemini")
 	if again := ensure(Want{Agent: "gemini"}, ""); again != first {
-		t.Errorf("second time gave %s, want %s", again, first)
+		t.Errorf("second time: got %s, want %s", again, first)
 	}
 	ensure(Want{Agent: Tools}, "run-tools")
 	own := filepath.Join(t.TempDir(), "builder.Dockerfile")
@@ -52,24 +52,27 @@ func TestEnsureMakesOnceAndOnlyWhatChanged(t *testing.T) {
 	ensure(Want{Agent: Tools, Dockerfile: own}, "project run-project")
 	write(t, m.Env("ABL_HELPER"), string(append(staticELF("amd64", false), 1)))
 	if ref := ensure(Want{Agent: "gemini"}, "run-gemini"); ref == first {
-		t.Error("a new helper kept the old image")
+		t.Error("got the old image for a new helper")
 	}
 	if e.pulls != 1 {
-		t.Errorf("pulled %d times, want 1", e.pulls)
+		t.Errorf("got %d pulls, want 1", e.pulls)
 	}
-	// Each language is a layer, shared by agents and projects.
+	// Each language is a layer that agents and projects share.
 	one := toolchain.Set{Go: "1.26"}
 	ensure(Want{Agent: Tools, Toolchain: one}, "go-1.26.10 run-go-1.26.10")
 	if got := e.args[e.built[0]]; got["GOPROXY"] != "https://proxy.example" || got["GO_VERSION"] != "1.26.10" {
-		t.Errorf("Go was made with %v", got)
+		t.Errorf("got build arguments of Go %v", got)
 	}
 	ensure(Want{Agent: "gemini", Toolchain: one}, "gemini run-gemini")
-	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26.10", Node: "24", Python: "3.13"}}, "node-24.21.0 python-3.13 run-python-3.13")
+	ensure(Want{
+		Agent:     Tools,
+		Toolchain: toolchain.Set{Go: "1.26.10", Node: "24", Python: "3.13"},
+	}, "node-24.21.0 python-3.13 run-python-3.13")
 	ensure(Want{Agent: Tools}, "run-tools")
 	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Node: "22"}}, "")
 	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26.1"}}, "go-1.26.1 run-go-1.26.1")
 	if got := e.args[e.built[0]]; got["GO_VERSION"] != "1.26.1" || got["GO_PIN"] != "1.26.10" {
-		t.Errorf("Go was made with %v", got)
+		t.Errorf("got build arguments of Go %v", got)
 	}
 }
 
@@ -80,7 +83,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// A service's image is the Dockerfile's own: what it starts is not taken away again.
+// A service's image is built only from its Dockerfile: its entrypoint is not replaced.
 func TestServiceImageHasNoHelperOnTop(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
@@ -88,15 +91,15 @@ func TestServiceImageHasNoHelperOnTop(t *testing.T) {
 	write(t, file, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nCMD [\"serve\"]\n")
 	ref, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: file, Service: true})
 	if err != nil || e.images[ref][LabelImage] != projectImage {
-		t.Errorf("%s with labels %v, %v", ref, e.images[ref], err)
+		t.Errorf("got %s with labels %v, error %v", ref, e.images[ref], err)
 	}
 	other, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: file})
 	if err != nil || other == ref || e.images[other][LabelImage] != runPrefix+projectImage {
-		t.Errorf("the app's is %s with labels %v, %v", other, e.images[other], err)
+		t.Errorf("got the app's image %s with labels %v, error %v", other, e.images[other], err)
 	}
 }
 
-func TestBaseIsPinnedAndKnownThroughItsChildren(t *testing.T) {
+func TestBaseIsPinnedAndFoundThroughItsChildren(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
 	ref, err := m.Ensure(t.Context(), Want{Agent: Tools})
@@ -105,35 +108,35 @@ func TestBaseIsPinnedAndKnownThroughItsChildren(t *testing.T) {
 	}
 	base := e.images[ref][labelBase]
 	if got := e.args[base]["ABL_IMAGE"]; got != e.digest {
-		t.Errorf("base stands on %q, want the digest %q", got, e.digest)
+		t.Errorf("got a base on %q, want the digest %q", got, e.digest)
 	}
 	if got := e.images[ref][labelOrigin]; got != e.digest {
-		t.Errorf("origin %q, want %q", got, e.digest)
+		t.Errorf("got origin %q, want %q", got, e.digest)
 	}
 	delete(e.images, base)
 	again, err := m.Ensure(t.Context(), Want{Agent: Tools})
 	if err != nil || again != ref || e.pulls != 1 {
-		t.Errorf("without the base's own name: %s, %v after %d pulls; want %s after 1", again, err, e.pulls, ref)
+		t.Errorf("without the base's own name: got %s, error %v after %d pulls, want %s after 1", again, err, e.pulls, ref)
 	}
-	// Everything gone: another digest gives other tags all the way up.
+	// With all images removed, another digest changes the tags of all images.
 	clear(e.images)
 	e.digest = "debian@sha256:def"
 	again, err = m.Ensure(t.Context(), Want{Agent: Tools})
 	if err != nil || again == ref {
-		t.Errorf("another base gave %s, %v", again, err)
+		t.Errorf("another base: got %s, error %v", again, err)
 	}
 }
 
-func TestOfflineBuildsTheHelperLayerAndNothingElse(t *testing.T) {
+func TestOfflineBuildsOnlyTheHelperLayer(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
 	m.Offline = true
 	_, err := m.Ensure(t.Context(), Want{Agent: Tools})
 	if !errors.Is(err, sandbox.ErrNoImage) || !strings.Contains(err.Error(), "abl images load FILE") {
-		t.Errorf("offline and empty: %v", err)
+		t.Errorf("offline and empty: got error %v", err)
 	}
 	if e.pulls != 0 || len(e.built) != 0 {
-		t.Errorf("offline, yet %d pulls and %v built", e.pulls, e.built)
+		t.Errorf("offline: got %d pulls and built images %v", e.pulls, e.built)
 	}
 	m.Offline = false
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
@@ -142,26 +145,26 @@ func TestOfflineBuildsTheHelperLayerAndNothingElse(t *testing.T) {
 	m.Offline = true
 	write(t, m.Env("ABL_HELPER"), string(append(staticELF("amd64", false), 7)))
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
-		t.Errorf("offline with tools there: %v", err)
+		t.Errorf("offline with the tools: got error %v", err)
 	}
 	if _, err := m.Holder(t.Context()); err != nil {
-		t.Errorf("offline holder: %v", err)
+		t.Errorf("offline holder: got error %v", err)
 	}
 	if _, err := m.Ensure(t.Context(), Want{Agent: "gemini"}); !errors.Is(err, sandbox.ErrNoImage) {
-		t.Errorf("offline without gemini: %v", err)
+		t.Errorf("offline without gemini: got error %v", err)
 	}
 }
 
-func TestNoRegistryAndNoWayToMakeABase(t *testing.T) {
+func TestNoRegistryAndNoBase(t *testing.T) {
 	e := newFake()
 	e.digest, e.arch = "", otherArch()
 	_, err := testMaker(t, e).Ensure(t.Context(), Want{Agent: Tools})
 	if !errors.Is(err, sandbox.ErrNoImage) {
-		t.Fatalf("error %v, want ErrNoImage", err)
+		t.Fatalf("got error %v, want ErrNoImage", err)
 	}
 	for _, word := range []string{"abl images load FILE", "registry", "root", "no such host"} {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q does not say %q", err, word)
+			t.Errorf("%q does not contain %q", err, word)
 		}
 	}
 }
@@ -179,26 +182,28 @@ func TestStagesAreRemovedEvenWhenABuildFails(t *testing.T) {
 	e.images["sha256:live"] = map[string]string{labelStage: "99999999999-x"}
 	_, err := m.Ensure(t.Context(), Want{Agent: "gemini"})
 	var failed *BuildError
-	if !errors.As(err, &failed) || !errors.Is(err, sandbox.ErrNoImage) || !slices.Contains(failed.Lines, "npm error code E404") {
-		t.Fatalf("error %v", err)
+	if !errors.As(err, &failed) || !errors.Is(err, sandbox.ErrNoImage) ||
+		!slices.Contains(failed.Lines, "npm error code E404") {
+		t.Fatalf("got error %v", err)
 	}
 	left, err := e.ListImages(t.Context(), labelStage)
 	if err != nil || len(left) != 1 || left["sha256:live"] == nil {
-		t.Errorf("stages left: %v, %v; want another build's alone", left, err)
+		t.Errorf("stages left: got %v, error %v, want only that of another build", left, err)
 	}
 }
 
-func TestGivingUpIsNoFailure(t *testing.T) {
+func TestCancelledBuildIsNotAFailure(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
 	ctx, cancel := context.WithCancel(t.Context())
 	e.fail = func(string, string) []string { cancel(); return []string{"half"} }
-	if _, err := m.Ensure(ctx, Want{Agent: Tools}); !errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrNoImage) {
-		t.Errorf("cancelled build: %v", err)
+	if _, err := m.Ensure(ctx, Want{Agent: Tools}); !errors.Is(err, context.Canceled) ||
+		errors.Is(err, sandbox.ErrNoImage) {
+		t.Errorf("cancelled build: got error %v", err)
 	}
 }
 
-func TestHostNetworkWhenTheBridgeFindsNoNames(t *testing.T) {
+func TestHostNetworkIfTheBridgeCannotResolveNames(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
 	e.fail = func(_, network string) []string {
@@ -211,13 +216,13 @@ func TestHostNetworkWhenTheBridgeFindsNoNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(e.networks, ","); got != ",host,,host,none" {
-		t.Errorf("networks %q", got)
+		t.Errorf("got networks %q", got)
 	}
 }
 
-// A project's Dockerfile prints what it likes: only the person's setting gives it this
-// machine's network.
-func TestNoWordsGiveAProjectTheHostsNetwork(t *testing.T) {
+// A project's Dockerfile may print anything: it gets the host's network only by the user's
+// setting.
+func TestOutputOfAProjectNeverGivesItTheHostNetwork(t *testing.T) {
 	for _, proxy := range []string{"", "http://127.0.0.1:3128"} {
 		e := newFake()
 		m := testMaker(t, e)
@@ -230,8 +235,9 @@ func TestNoWordsGiveAProjectTheHostsNetwork(t *testing.T) {
 		e.fail = func(string, string) []string { return []string{"EAI_AGAIN Temporary failure resolving 'mirror'"} }
 		for host, want := range map[bool]string{false: "", true: "host"} {
 			e.networks, m.Host = nil, host
-			if _, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err == nil || strings.Join(e.networks, ",") != want {
-				t.Errorf("proxy %q, the person allows it %v: networks %q, %v", proxy, host, e.networks, err)
+			if _, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err == nil ||
+				strings.Join(e.networks, ",") != want {
+				t.Errorf("proxy %q, host network permitted %v: got networks %q, error %v", proxy, host, e.networks, err)
 			}
 		}
 		e.fail = func(ref, _ string) []string {
@@ -241,8 +247,9 @@ func TestNoWordsGiveAProjectTheHostsNetwork(t *testing.T) {
 			return nil
 		}
 		e.networks = nil
-		if _, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err == nil || e.networks[len(e.networks)-1] != "none" {
-			t.Errorf("what stands on a project's image is built on %q, %v", e.networks, err)
+		if _, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err == nil ||
+			e.networks[len(e.networks)-1] != "none" {
+			t.Errorf("an image on a project's image: got networks %q, error %v", e.networks, err)
 		}
 	}
 }
@@ -267,7 +274,7 @@ func TestPlan(t *testing.T) {
 				refs = append(refs, r.ref)
 			}
 			if got := strings.Join(refs, " "); got != c.want {
-				t.Errorf("plan %q, want %q", got, c.want)
+				t.Errorf("got plan %q, want %q", got, c.want)
 			}
 		})
 	}

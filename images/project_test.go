@@ -27,7 +27,7 @@ func TestCheckDockerfile(t *testing.T) {
 	} {
 		err := checkDockerfile(text)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
 }
@@ -44,7 +44,8 @@ func TestProjectFolder(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, f), f)
 	}
-	if err := errors.Join(os.Symlink("/etc/passwd", filepath.Join(dir, "out")), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600)); err != nil {
+	if err := errors.Join(os.Symlink("/etc/passwd", filepath.Join(dir, "out")),
+		syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := projectRecipe(own, "abl/tools:1")
@@ -65,14 +66,15 @@ func TestProjectFolder(t *testing.T) {
 	}
 	slices.Sort(got)
 	if want := "Dockerfile a.txt keep.log out sub/ sub/c sub/d.log"; strings.Join(got, " ") != want {
-		t.Errorf("context %q, want %q", got, want)
+		t.Errorf("got context %q, want %q", got, want)
 	}
-	if files["out"] != "-> /etc/passwd" || files["a.txt"] != "a.txt" || !strings.HasPrefix(files["Dockerfile"], "ARG ABL_IMAGE") {
-		t.Errorf("context %q", files)
+	if files["out"] != "-> /etc/passwd" || files["a.txt"] != "a.txt" ||
+		!strings.HasPrefix(files["Dockerfile"], "ARG ABL_IMAGE") {
+		t.Errorf("got context %q", files)
 	}
 }
 
-func TestProjectIsRefused(t *testing.T) {
+func TestInvalidProjectDockerfiles(t *testing.T) {
 	dir := t.TempDir()
 	ok := "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\n"
 	plain, big, linked := filepath.Join(dir, "plain"), filepath.Join(dir, "big"), filepath.Join(dir, "linked")
@@ -84,7 +86,8 @@ func TestProjectIsRefused(t *testing.T) {
 	write(t, filepath.Join(plain, "Dockerfile"), "FROM debian")
 	write(t, filepath.Join(big, "Dockerfile"), ok)
 	write(t, filepath.Join(big, "data"), "")
-	if err := errors.Join(os.Truncate(filepath.Join(big, "data"), maxContext+1), os.Symlink("../big/Dockerfile", filepath.Join(linked, "Dockerfile"))); err != nil {
+	if err := errors.Join(os.Truncate(filepath.Join(big, "data"), maxContext+1),
+		os.Symlink("../big/Dockerfile", filepath.Join(linked, "Dockerfile"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ dir, want string }{
@@ -139,7 +142,7 @@ func TestIgnore(t *testing.T) {
 			t.Fatalf("%q: %v", c.rules, err)
 		}
 		if got, err := rules.MatchesOrParentMatches(c.name); err != nil || got != c.want {
-			t.Errorf("%q ignores %q: %v, %v, want %v", c.rules, c.name, got, err, c.want)
+			t.Errorf("%q ignores %q: got %v, error %v, want %v", c.rules, c.name, got, err, c.want)
 		}
 	}
 }
@@ -152,7 +155,7 @@ func FuzzCheckDockerfile(f *testing.F) {
 			return
 		}
 		if checkDockerfile("# first\n"+text+"\n# last\n") != nil {
-			t.Errorf("comments change the answer for %q", text)
+			t.Errorf("comments change the result for %q", text)
 		}
 		if checkDockerfile(text+"\nFROM debian\n") == nil {
 			t.Errorf("a last stage on another image was accepted: %q", text)

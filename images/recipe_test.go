@@ -11,15 +11,21 @@ import (
 
 func TestHashCoversEveryInput(t *testing.T) {
 	fresh := func() recipe {
-		return recipe{name: "tools", parent: "abl/base:1", args: map[string]string{"NODE": "1"}, files: []entry{
-			bytesEntry("Dockerfile", 0o644, []byte("FROM x")), bytesEntry("b", 0o644, []byte("b")), linkEntry("l", "b"), dirEntry("d", 0o755),
-		}}
+		return recipe{
+			name:   "tools",
+			parent: "abl/base:1",
+			args:   map[string]string{"NODE": "1"},
+			files: []entry{
+				bytesEntry("Dockerfile", 0o644, []byte("FROM x")), bytesEntry("b", 0o644, []byte("b")), linkEntry("l",
+					"b"), dirEntry("d", 0o755),
+			},
+		}
 	}
 	want := fresh().sealed("amd64")
 	turned := fresh()
 	slices.Reverse(turned.files)
 	if got := turned.sealed("amd64"); got.ref != want.ref {
-		t.Errorf("order of files changed the tag: %s, want %s", got.ref, want.ref)
+		t.Errorf("the order of the files changed the tag: got %s, want %s", got.ref, want.ref)
 	}
 	for name, change := range map[string]func(*recipe){
 		"name":       func(r *recipe) { r.name = "other" },
@@ -37,12 +43,12 @@ func TestHashCoversEveryInput(t *testing.T) {
 			r := fresh()
 			change(&r)
 			if got := r.sealed("amd64"); got.inputs == want.inputs {
-				t.Errorf("%s changed and the hash did not", name)
+				t.Errorf("%s changed, but the hash did not", name)
 			}
 		})
 	}
 	if got := fresh().sealed("arm64"); got.inputs == want.inputs {
-		t.Error("architecture changed and the hash did not")
+		t.Error("the architecture changed, but the hash did not")
 	}
 }
 
@@ -56,32 +62,40 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 			}
 			top := c[len(c)-1]
 			if refs[top.ref] {
-				t.Errorf("%s on %s has the tag of another: %s", agent, arch, top.ref)
+				t.Errorf("%s on %s has the tag of another image: %s", agent, arch, top.ref)
 			}
 			refs[top.ref] = true
 			for _, r := range c[1:] {
 				checkEmbedded(t, r)
-				for name, want := range map[string]string{"NODE_PACKAGE": "node-linux-" + npm + "@", "GO_ARCH": arch, "GO_SUM": "h1:", "NODE_SUM": "", "NPM_SUM": ""} {
+				for name, want := range map[string]string{
+					"NODE_PACKAGE": "node-linux-" + npm + "@",
+					"GO_ARCH":      arch,
+					"GO_SUM":       "h1:",
+					"NODE_SUM":     "",
+					"NPM_SUM":      "",
+				} {
 					if got, ok := r.args[name]; ok && (got == "" || !strings.HasPrefix(got, want)) {
-						t.Errorf("%s of %s on %s is %q, want %s…", name, r.name, arch, got, want)
+						t.Errorf("%s of %s on %s: got %q, want %s…", name, r.name, arch, got, want)
 					}
 				}
-				if pack := r.args["AGENT_PACKAGE"]; pack != "" && (!strings.Contains(pack, Version(agent)) || strings.Contains(pack, "-linux-") && !strings.Contains(pack, "-linux-"+npm) || strings.Contains(pack, "{")) {
-					t.Errorf("%s on %s is made of %s", agent, arch, pack)
+				if pack := r.args["AGENT_PACKAGE"]; pack != "" &&
+					(!strings.Contains(pack, Version(agent)) || strings.Contains(pack, "-linux-") && !strings.Contains(pack, "-linux-"+npm) || strings.Contains(pack, "{")) {
+					t.Errorf("%s on %s is built from %s", agent, arch, pack)
 				}
 			}
 		}
 	}
-	if _, err := standing(seen{arch: "amd64"}, "nobody", toolchain.Set{}); err == nil || !strings.Contains(err.Error(), "gemini, tools") {
-		t.Errorf("unknown agent: %v", err)
+	if _, err := standing(seen{arch: "amd64"}, "nobody", toolchain.Set{}); err == nil ||
+		!strings.Contains(err.Error(), "gemini, tools") {
+		t.Errorf("unknown agent: got error %v", err)
 	}
 }
 
-// oneMachine is what ties a build context to one architecture.
+// oneMachine matches what restricts a build context to one architecture.
 var oneMachine = regexp.MustCompile(`\b(amd64|x86_64|x64|arm64|aarch64)\b`)
 
-// checkEmbedded wants a context whose Dockerfile extends its parent and names
-// no host: names come from the tools' own defaults.
+// checkEmbedded checks that a Dockerfile extends its parent and names no host, because the tools'
+// defaults name the hosts.
 func checkEmbedded(t *testing.T, r recipe) {
 	t.Helper()
 	for _, f := range r.files {
@@ -89,7 +103,7 @@ func checkEmbedded(t *testing.T, r recipe) {
 			t.Errorf("%s: %s names a host", r.name, f.name)
 		}
 		if word := oneMachine.FindString(string(f.data)); word != "" {
-			t.Errorf("%s: %s is for %s alone", r.name, f.name, word)
+			t.Errorf("%s: %s is only for %s", r.name, f.name, word)
 		}
 		if f.name != dockerfileName {
 			continue
@@ -98,7 +112,7 @@ func checkEmbedded(t *testing.T, r recipe) {
 			t.Errorf("%s: %v", r.name, err)
 		}
 		if r.stage && !strings.Contains(string(f.data), "LABEL "+labelStage+"=") {
-			t.Errorf("%s: the stage that downloads has no label to be removed by", r.name)
+			t.Errorf("%s: the download stage has no label for its removal", r.name)
 		}
 	}
 }

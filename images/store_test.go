@@ -16,13 +16,19 @@ func TestSaveLoadRemove(t *testing.T) {
 	e := newFake()
 	m := testMaker(t, e)
 	var file bytes.Buffer
-	if _, err := m.Save(t.Context(), &file); !errors.Is(err, sandbox.ErrNoImage) || !strings.Contains(err.Error(), "base, tools, gemini") {
-		t.Errorf("save of nothing: %v", err)
+	if _, err := m.Save(t.Context(), &file); !errors.Is(err, sandbox.ErrNoImage) ||
+		!strings.Contains(err.Error(), "base, tools, gemini") {
+		t.Errorf("save without images: got error %v", err)
 	}
 	if _, err := m.Load(t.Context(), strings.NewReader("abl/base:other")); !errors.Is(err, sandbox.ErrNoImage) {
-		t.Errorf("load of a foreign file: %v", err)
+		t.Errorf("load of an unrelated file: got error %v", err)
 	}
-	for _, w := range []Want{{Agent: "gemini"}, {Agent: Tools}, {Agent: "codex"}, {Agent: "gemini", Toolchain: toolchain.Set{Python: "3.13"}}} {
+	for _, w := range []Want{
+		{Agent: "gemini"},
+		{Agent: Tools},
+		{Agent: "codex"},
+		{Agent: "gemini", Toolchain: toolchain.Set{Python: "3.13"}},
+	} {
 		if _, err := m.Ensure(t.Context(), w); err != nil {
 			t.Fatal(err)
 		}
@@ -32,38 +38,40 @@ func TestSaveLoadRemove(t *testing.T) {
 	}
 	saved, err := m.Save(t.Context(), &file)
 	if err != nil || names(saved) != "base tools go-1.26.10 python-3.13 codex gemini gemini" {
-		t.Errorf("saved %q, %v", saved, err)
+		t.Errorf("got saved images %q, error %v", saved, err)
 	}
 	some, err := m.Save(t.Context(), io.Discard, "tools")
 	if err != nil || names(some) != "tools" {
-		t.Fatalf("of the tools alone saved %q, %v, want tools", names(some), err)
+		t.Fatalf("with only the tools: got saved images %q, error %v, want tools", names(some), err)
 	}
-	bare := newFake() // an engine that has loaded these
+	bare := newFake() // an engine with only these images
 	bare.images[some[0]] = e.images[some[0]]
 	other := &Maker{Engine: bare, Env: m.Env, Offline: true}
 	if _, err := other.Load(t.Context(), strings.NewReader(some[0])); err != nil {
-		t.Errorf("load of the tools alone: %v", err)
+		t.Errorf("load of only the tools: got error %v", err)
 	}
 	if _, err := other.Ensure(t.Context(), Want{Agent: Tools}); err != nil || names(bare.built) != "run-tools" {
-		t.Errorf("with the tools alone built %q, %v, want run-tools", names(bare.built), err)
+		t.Errorf("with only the tools: got built images %q, error %v, want run-tools", names(bare.built), err)
 	}
-	if _, err := m.Save(t.Context(), io.Discard, "claude"); !errors.Is(err, sandbox.ErrNoImage) || !strings.Contains(err.Error(), "claude: run `abl images build claude`") {
-		t.Errorf("save of an agent that was not made: %v", err)
+	if _, err := m.Save(t.Context(), io.Discard, "claude"); !errors.Is(err, sandbox.ErrNoImage) ||
+		!strings.Contains(err.Error(), "claude: run `abl images build claude`") {
+		t.Errorf("save of an agent without an image: got error %v", err)
 	}
 	loaded, err := m.Load(t.Context(), &file)
 	if err != nil || !slices.Equal(loaded, saved) {
-		t.Errorf("loaded %q, %v", loaded, err)
+		t.Errorf("got loaded images %q, error %v", loaded, err)
 	}
-	if gone, err := m.Remove(t.Context(), "codex", "claude", "go"); err != nil || names(gone) != "codex go-1.26.10 run-codex run-go-1.26.10" {
-		t.Errorf("of one agent: removed %q, %v", names(gone), err)
+	if gone, err := m.Remove(t.Context(), "codex", "claude", "go"); err != nil ||
+		names(gone) != "codex go-1.26.10 run-codex run-go-1.26.10" {
+		t.Errorf("of one agent: got removed images %q, error %v", names(gone), err)
 	}
 	e.images["sha256:left"] = map[string]string{LabelImage: "tools"}
 	gone, err := m.Remove(t.Context())
 	if err != nil || names(gone) != "base gemini gemini python-3.13 run-gemini run-gemini run-tools tools sha256" {
-		t.Errorf("removed %q, %v", names(gone), err)
+		t.Errorf("got removed images %q, error %v", names(gone), err)
 	}
 	if len(e.images) != 0 {
-		t.Errorf("left: %v", e.images)
+		t.Errorf("got remaining images %v", e.images)
 	}
 }
 
@@ -79,7 +87,7 @@ func TestStatus(t *testing.T) {
 		s := ""
 		for _, st := range all {
 			if st.Have != (st.Ref != "" && e.images[st.Ref] != nil) {
-				t.Errorf("%+v does not say what the engine has", st)
+				t.Errorf("%+v does not list the engine's images", st)
 			}
 			if st.Have {
 				s += st.Name + " "
@@ -88,35 +96,39 @@ func TestStatus(t *testing.T) {
 		return s
 	}
 	if got := line(); got != "" {
-		t.Errorf("empty engine has %q", got)
+		t.Errorf("empty engine: got %q", got)
 	}
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
 		t.Fatal(err)
 	}
 	if got := line(); got != "base tools run-tools " {
-		t.Errorf("engine has %q", got)
+		t.Errorf("engine: got %q", got)
 	}
 	if _, err := m.Gateway(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := line(); got != "base tools run-tools gateway " {
-		t.Errorf("engine has %q", got)
+		t.Errorf("engine: got %q", got)
 	}
-	// Of languages those are told that are there, with the agents on them.
-	for _, w := range []Want{{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26"}}, {Agent: "codex", Toolchain: toolchain.Set{Go: "1.26"}}} {
+	// Existing languages are listed, with the agents on them.
+	for _, w := range []Want{
+		{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26"}},
+		{Agent: "codex", Toolchain: toolchain.Set{Go: "1.26"}},
+	} {
 		if _, err := m.Ensure(t.Context(), w); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := line(); got != "base tools go-1.26.10 codex run-tools run-go-1.26.10 run-codex gateway " {
-		t.Errorf("engine has %q", got)
+		t.Errorf("engine: got %q", got)
 	}
 	m.Env = also(m.Env, "ABL_HELPER", "/nowhere")
 	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 9 {
-		t.Errorf("without a helper: %v, %v", all, err)
+		t.Errorf("without a helper: got %v, error %v", all, err)
 	}
 	m.Env = also(m.Env, "ABL_GATEWAY", "/nowhere")
-	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 8 || !strings.Contains(err.Error(), "ABL_GATEWAY") {
-		t.Errorf("without any program: %v, %v", all, err)
+	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 8 ||
+		!strings.Contains(err.Error(), "ABL_GATEWAY") {
+		t.Errorf("without any program: got %v, error %v", all, err)
 	}
 }
