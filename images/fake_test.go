@@ -71,12 +71,20 @@ func (f *fakeEngine) LoadImages(_ context.Context, r io.Reader) ([]string, error
 	return strings.Split(string(text), "\n"), err
 }
 
+func (f *fakeEngine) ImageID(_ context.Context, ref string) (string, bool, error) {
+	labels, ok := f.images[ref]
+	return "id of " + ref + labels["digest"], ok, nil
+}
+
 func (f *fakeEngine) Pull(_ context.Context, ref string, progress func(string)) (string, error) {
 	f.pulls++
 	if f.digest == "" {
 		return "", errors.New("no such host")
 	}
 	progress("Pulling from " + ref)
+	if ref != registryBase {
+		f.images[ref] = map[string]string{}
+	}
 	return f.digest, nil
 }
 

@@ -88,7 +88,7 @@ func (e entry) files(context string, names ...string) []entry {
 
 // helperNames are those under which the helper is started besides its own.
 var helperNames = []string{
-	helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperKill,
+	helper.HelperRun, helper.HelperAgent, helper.HelperACP, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperKill,
 }
 
 // runPrefix begins the name of an image with the helper on top.

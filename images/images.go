@@ -44,6 +44,12 @@ const (
 // agent, for tests and for the app.
 const Tools = "tools"
 
+// The images of agents of the user's own: of npm packages, and of an image of a registry.
+const (
+	npmImage     = "npm"
+	foreignImage = "image"
+)
+
 // projectImage is made by a project's own Dockerfile.
 const projectImage = "project"
 
@@ -65,6 +71,7 @@ type Engine interface {
 	RemoveImage(ctx context.Context, ref string) error
 	SaveImages(ctx context.Context, w io.Writer, refs []string) error
 	LoadImages(ctx context.Context, r io.Reader) ([]string, error)
+	ImageID(ctx context.Context, ref string) (id string, ok bool, err error)
 	Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error)
 	Build(ctx context.Context, tar io.Reader, b sandbox.ImageBuild, progress func(string)) error
 }
@@ -85,7 +92,8 @@ type Maker struct {
 
 // Want is the image a box runs.
 type Want struct {
-	Agent      string        // "gemini", or Tools
+	Agent      string        // "gemini", or Tools; for an image of a registry, its reference
+	NPM        string        // packages that are added to the agent's image, with spaces between
 	Toolchain  toolchain.Set // what the agent stands on besides the tools
 	Dockerfile string        // absolute path of the project's own Dockerfile, "" for none
 	Service    bool          // it starts what the Dockerfile says, and has no helper on top

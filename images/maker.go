@@ -20,12 +20,17 @@ func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if isForeign(want.Agent) {
+		if s.foreign, err = m.foreign(ctx, want.Agent); err != nil {
+			return "", err
+		}
+	}
 	c, err := chain(s, want, file)
 	if err != nil {
 		return "", err
 	}
 	// Without a base it is not known what the rest is called.
-	if missing := plan(s, c); len(missing) == len(c) {
+	if missing := plan(s, c); len(missing) == len(c) && s.foreign == "" {
 		if err := m.allowed(missing); err != nil {
 			return "", err
 		}
@@ -40,6 +45,26 @@ func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 		}
 	}
 	return m.makeAll(ctx, s, c)
+}
+
+// foreign returns the id of an image of a registry, and pulls it if the engine lacks it.
+func (m *Maker) foreign(ctx context.Context, ref string) (id string, err error) {
+	id, ok, err := m.Engine.ImageID(ctx, ref)
+	if ok || err != nil {
+		return id, err
+	}
+	if m.Offline {
+		return "", fmt.Errorf("%w: %s, and abl is offline: run `docker pull %[2]s` once with a network", sandbox.ErrNoImage, ref)
+	}
+	m.say("%s: pulling", ref)
+	begun := time.Now()
+	if _, err := m.Engine.Pull(ctx, ref, func(line string) { m.Tell(begun, ref+": "+clean(line)) }); err != nil {
+		return "", fmt.Errorf("%w: %s: %w", sandbox.ErrNoImage, ref, err)
+	}
+	if id, ok, err = m.Engine.ImageID(ctx, ref); err == nil && !ok {
+		err = fmt.Errorf("%w: %s is missing after it was pulled", sandbox.ErrNoImage, ref)
+	}
+	return id, err
 }
 
 // Holder gives the reference of the image that holds namespaces.

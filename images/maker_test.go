@@ -57,7 +57,21 @@ func TestEnsureBuildsOnlyChangedImages(t *testing.T) {
 	if e.pulls != 1 {
 		t.Errorf("got %d pulls, want 1", e.pulls)
 	}
-	// Each language is a layer that agents and projects share.
+	// Agents of the user's own: npm packages are a layer, an image of a registry is pulled once.
+	ensure(Want{Agent: Tools, NPM: "a-linux-{arch}@1.2.3 b@1.0.0"}, "npm run-npm")
+	if got, want := e.args[e.built[0]]["AGENT_PACKAGE"], "a-linux-x64@1.2.3 b@1.0.0"; got != want {
+		t.Errorf("the packages are %q, want %q", got, want)
+	}
+	ensure(Want{Agent: Tools, NPM: "a-linux-{arch}@1.2.3 b@1.0.0"}, "")
+	ensure(Want{Agent: "reg.example/agent:1"}, "image run-image")
+	ensure(Want{Agent: "reg.example/agent:1"}, "")
+	if e.pulls != 2 {
+		t.Errorf("pulled %d times, want a base and an agent's image", e.pulls)
+	}
+	e.images["reg.example/agent:1"]["digest"] = "another"
+	ensure(Want{Agent: "reg.example/agent:1"}, "image run-image")
+	e.pulls = 1
+	// Each language is a layer, shared by agents and projects.
 	one := toolchain.Set{Go: "1.26"}
 	ensure(Want{Agent: Tools, Toolchain: one}, "go-1.26.10 run-go-1.26.10")
 	if got := e.args[e.built[0]]; got["GOPROXY"] != "https://proxy.example" || got["GO_VERSION"] != "1.26.10" {

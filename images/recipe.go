@@ -155,6 +155,8 @@ type seen struct {
 	arch   string
 	labels map[string]map[string]string // by reference
 	recipe string                       // hash of how this abl makes a base
+
+	foreign string // id of the image of a registry that is wanted, "" for none
 }
 
 // base finds the base to build upon: the one that is there, or the one that
@@ -208,10 +210,27 @@ func standing(s seen, agent string, set toolchain.Set) ([]recipe, error) {
 	return append(all, agentRecipe(agent, all[len(all)-1].ref, s.arch)), nil
 }
 
+// agentChain is what the layers of a project and of the helper are made on.
+func agentChain(s seen, want Want) ([]recipe, error) {
+	if isForeign(want.Agent) {
+		r := recipe{name: foreignImage, parent: want.Agent, args: map[string]string{"IMAGE_ID": s.foreign}, files: embedded(foreignImage)}
+		return []recipe{r.sealed(s.arch)}, nil
+	}
+	c, err := standing(s, want.Agent, want.Toolchain)
+	if err == nil && want.NPM != "" {
+		args := map[string]string{"AGENT_PACKAGE": strings.ReplaceAll(want.NPM, "{arch}", npmArch[s.arch])}
+		c = append(c, fetching(npmImage, c[len(c)-1].ref, args).sealed(s.arch))
+	}
+	return c, err
+}
+
+// isForeign reports whether an image is one of a registry rather than the name of an agent.
+func isForeign(image string) bool { return strings.ContainsAny(image, ":/@") }
+
 // chain is everything that a want stands on, from the base up to the helper's layer. A service
 // has none: that takes away what an image starts.
 func chain(s seen, want Want, helper entry) ([]recipe, error) {
-	c, err := standing(s, want.Agent, want.Toolchain)
+	c, err := agentChain(s, want)
 	if err != nil {
 		return nil, err
 	}

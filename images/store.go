@@ -53,7 +53,7 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 }
 
 // catalogue is base, tools and every agent's image, and of toolchains what is there with
-// the agents on it, each once.
+// the agents on it, each once, and the images of agents of the user's own that are there.
 func catalogue(s seen) []recipe {
 	c, _ := standing(s, Tools, toolchain.Set{})
 	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
@@ -70,6 +70,11 @@ func catalogue(s seen) []recipe {
 			if _, have := s.labels[r.ref]; have || i == 0 {
 				c = append(c, r)
 			}
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
+		if name := s.labels[ref][LabelImage]; name == npmImage || name == foreignImage {
+			c = append(c, recipe{name: name, ref: ref})
 		}
 	}
 	return c

@@ -51,7 +51,7 @@ func withHelper(run func() int) int {
 		fmt.Fprintf(os.Stderr, "%v: %s", err, out)
 		return 1
 	}
-	for _, name := range []string{helper.HelperCmd, helper.HelperRun, helper.HelperAgent, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe} {
+	for _, name := range []string{helper.HelperCmd, helper.HelperRun, helper.HelperAgent, helper.HelperACP, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe} {
 		if err := os.Symlink("helper", filepath.Join(dir, name)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1

@@ -82,6 +82,8 @@ func run(s started) int {
 	switch {
 	case s.as == helper.HelperAgent:
 		return playScript(ctx, s)
+	case s.as == helper.HelperACP:
+		return askAgent(ctx, s)
 	case program == nil:
 		return refuse("abl-cmd", fmt.Errorf("started as %q, which is none of its names", s.as))
 	}

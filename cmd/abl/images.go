@@ -37,7 +37,7 @@ func imagesCommand() cli.Command {
 				Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
 			},
 			{
-				Name: "remove", Args: "[NAME...]", Values: append(images.Agents(), "go", "node", "python"), Run: onEngine(removeImages),
+				Name: "remove", Args: "[NAME...]", Values: append(images.Agents(), "go", "image", "node", "npm", "python"), Run: onEngine(removeImages),
 				Usage: "remove images from the engine (default: all)",
 			},
 		},

@@ -213,16 +213,23 @@ type Agent struct {
 	KeyEvery   Duration `yaml:"key_every"`
 	// scripted and own ones: their commands get a gateway to this agent's provider
 	Provider string `yaml:"provider"`
-	// copilot: openai-chat for a server without OpenAI's Responses API
+	// copilot: openai-chat for a server without OpenAI's Responses API; own: what it asks its model by
 	API string `yaml:"api"`
+	// own, with api: the variable of the key, or none; and the address, "" for the vendor's
+	Key  string `yaml:"key"`
+	Base string `yaml:"base"`
 	// own: a shell command in the role's workspace, the task on standard input
 	Command string `yaml:"command"`
+	// own: a shell command that starts an agent which is asked by the Agent Client Protocol
+	ACP string `yaml:"acp"`
 	// own: its environment, without secrets
 	Env map[string]string `yaml:"env"`
 	// own: where a JSON line of its output tells tokens, as result.usage
 	Usage string `yaml:"usage"`
-	// own: the agent whose image it is run in; tools when it says nothing
+	// own: the agent whose image it is run in, or an image of a registry; tools when it says nothing
 	Image string `yaml:"image"`
+	// own: npm packages at one version that are added to the image; {arch} is x64 or arm64
+	NPM string `yaml:"npm"`
 	// own: what models says when it says nothing
 	Model string `yaml:"model"`
 }

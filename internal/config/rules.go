@@ -106,11 +106,26 @@ var rules = []rule{
 	{"agents.*.key_command", orNothing(notBlank), "a shell command", ""},
 	{"agents.*.key_every", func(s string) bool { return s == "0s" || lasts(time.Second)(s) }, "1s or more", ""},
 	{"agents.*.provider", orNothing(oneOf(providers...)), "one of abl's agents that has a provider", ""},
-	{"agents.*.api", orNothing(oneOf("openai-responses", "openai-chat")), "openai-responses or openai-chat", ""},
+	{"agents.*.api", orNothing(oneOf(apis...)), "openai-responses, openai-chat, anthropic or gemini", ""},
+	{"agents.*.key", orNothing(like(`[A-Za-z_][A-Za-z0-9_]*`)), "the name of a variable, or none", "put the key itself into .env"},
+	{"agents.*.base", orNothing(like(`https?://[^\s\x00-\x20\x7f?#@]+`)), "an address such as https://openrouter.ai/api/v1", ""},
+	{"agents.*.acp", orNothing(notBlank), "a shell command", ""},
+	{"agents.*.npm", orNothing(like(npmPackage + `( ` + npmPackage + `)*`)), "npm packages at an exact version, such as opencode-linux-{arch}@1.18.34", ""},
 	{"agents.*.usage", orNothing(like(`[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*`)), "the names on the way to the tokens, as result.usage", ""},
-	{"agents.*.image", orNothing(oneOf(append(providers, "tools")...)), strings.Join(providers, ", ") + " or tools", "a program of its own goes into images.builder.dockerfile"},
+	{
+		"agents.*.image", orNothing(func(s string) bool {
+			return slices.Contains(append(providers, "tools"), s) || like(`[^\s\x00-\x20\x7f]*[:/@][^\s\x00-\x20\x7f]*`)(s)
+		}),
+		strings.Join(providers, ", ") + ", tools, or an image with its tag such as debian:12", "",
+	},
 	{"agents.*.model", orNothing(modelName), "the name of a model", ""},
 }
+
+// apis are those that an agent of the user's own may ask a model by.
+var apis = []string{"openai-responses", "openai-chat", "anthropic", "gemini"}
+
+// npmPackage is the name of an npm package with its version.
+const npmPackage = `(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._{}-]*@[0-9][0-9A-Za-z.+{}-]*`
 
 // gatewaysHeaders are headers of the gateway's: the key's, and those of the connection.
 var gatewaysHeaders = []string{

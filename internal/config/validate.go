@@ -93,14 +93,26 @@ func checkAgents(l *Loaded) error {
 	for name, a := range byKey(l.Agents) {
 		own, key := !slices.Contains(agents, name), "agents."+name
 		switch {
-		case own && !notBlank(a.Command):
+		case own && !a.Own():
 			return unknownAgent(l, key, name, known)
-		case !own && (a.Command != "" || len(a.Env) > 0 || a.Usage != "" || a.Image != "" || a.Model != ""):
+		case !own && (a.Own() || len(a.Env) > 0 || a.Usage != "" || a.Image != "" || a.Model != "" || a.NPM != "" || a.Key != "" || a.Base != ""):
 			return l.mistake(key, "give it a name of its own", "%q is one of abl's agents, and its command is abl's", name)
+		case a.Command != "" && a.ACP != "":
+			return l.mistake(key+".acp", "", "want command or acp, and not both")
 		case own && a.Scenario != "":
 			return l.mistake(key+".scenario", "", "only the scripted agent plays one")
-		case a.API != "" && name != "copilot":
-			return l.mistake(key+".api", "", "only copilot has a choice")
+		case a.API != "" && !own && (name != "copilot" || !strings.HasPrefix(a.API, "openai")):
+			return l.mistake(key+".api", "", "only copilot has a choice, of openai-responses and openai-chat")
+		case own && a.API == "" && (a.Key != "" || a.Base != ""):
+			return l.mistake(key+".api", "one of "+strings.Join(apis, ", "), "key and base need an api")
+		case own && a.API != "" && a.Key == "" && a.KeyCommand == "":
+			return l.mistake(key+".key", "key: none is for a server without keys", "want the variable of the key that the api needs")
+		case own && a.API != "" && a.Provider != "":
+			return l.mistake(key+".provider", "", "want provider or api, and not both")
+		case a.Image != "" && a.NPM != "" && !slices.Contains(append(providers, "tools"), a.Image):
+			return l.mistake(key+".npm", "install it in the image", "npm packages are added to abl's images only")
+		case own && a.API != "" && a.Login == "": // the rest of its provider is its own
+			known = append(known, name)
 		case !slices.Contains(providers, name) && a.ofProvider() != "":
 			return l.mistake(key+"."+a.ofProvider(), "say it of the agent whose provider it uses", "only %s have one", strings.Join(providers, ", "))
 		case a.Provider != "" && slices.Contains(providers, name):
@@ -116,6 +128,12 @@ func checkAgents(l *Loaded) error {
 	}
 	return nil
 }
+
+// NoKey is the word of agents.NAME.key for a server without keys.
+const NoKey = "none"
+
+// Own reports whether an agent is one of the project's own.
+func (a Agent) Own() bool { return notBlank(a.Command) || notBlank(a.ACP) }
 
 // ofProvider names a setting that belongs to an agent with a provider, "" if there is none.
 func (a Agent) ofProvider() string {
@@ -151,7 +169,7 @@ func unknownAgent(l *Loaded, key, name string, known []string) error {
 	if near := wording.Near(name, known); near != "" {
 		return l.mistake(key, "", "there is no agent %q; did you mean %q?", name, near)
 	}
-	return l.mistake(key, "agents.NAME.command makes one of your own (docs/agents.md)", "there is no agent %q; there are %s", name, strings.Join(known, ", "))
+	return l.mistake(key, "agents.NAME.command or agents.NAME.acp makes one of your own (docs/agents.md)", "there is no agent %q; there are %s", name, strings.Join(known, ", "))
 }
 
 // dropModels leaves a role's models out that were meant for another agent: those of a
@@ -233,7 +251,7 @@ func (l *Loaded) CheckSecrets(secrets map[string]string) error { return l.refuse
 // CheckCommands refuses a command that carries one of the keys: it is run in a
 // container, where every process can read it.
 func (l *Loaded) CheckCommands(keys map[string]string) error {
-	return l.refuse(keys, "…command", "…prepare")
+	return l.refuse(keys, "…command", "…prepare", "…acp")
 }
 
 func (l *Loaded) refuse(secrets map[string]string, places ...string) error {

@@ -46,6 +46,7 @@ const (
 	HelperCmd    = "abl-cmd"    // declared commands by name, and the built-in ones
 	HelperRun    = "abl-run"    // starts an agent, its output into files, with a deadline
 	HelperAgent  = "abl-agent"  // the scripted agent
+	HelperACP    = "abl-acp"    // asks an agent by the Agent Client Protocol
 	HelperBroker = "abl-broker" // starts and probes the app, serves abl-cmd
 	// Holds a network namespace, answers DNS with "no such name", passes on what goes to the app.
 	HelperHolder = "abl-holder"

@@ -22,8 +22,11 @@ import (
 // Agent is one coding CLI.
 type Agent struct {
 	Name string
-	// The image of abl's that carries the CLI: "gemini", or "tools" for one that needs nothing.
+	// The image of abl's that carries the CLI: "gemini", or "tools" for one that needs nothing. For
+	// an agent of the user's own also an image of a registry.
 	Image        string
+	NPM          string // packages that are added to the image, with spaces between
+	Own          bool   // one of the user's own: abl knows little of how it ends
 	DefaultModel string // used when the configuration names none
 	// Models by a short name of the CLI's; "" for one that it chooses anew each time.
 	Aliases       map[string]string
@@ -54,7 +57,9 @@ type Provider struct {
 	Path           string // added to an address that has no path
 	Prefix         string // before the names of models in requests
 	Box            string // further variables of a container: NAME=VALUE, with spaces between
-	Plan           bool   // a subscription, which costs no dollars for a token
+	Own            bool   // of an agent of the user's own: BaseVar is the name of a setting, and Base its value
+	Base           string
+	Plan           bool // a subscription, which costs no dollars for a token
 }
 
 const bearer = "Bearer "

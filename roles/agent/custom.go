@@ -11,23 +11,55 @@ import (
 	"abl/internal/helper"
 )
 
-// Custom completes an agent of the project's own, out of a few lines of its settings.
-// shell is run by sh in the role's workspace, with env, which holds no secrets; it finds
-// the task on standard input, and in the file that ABL_PROMPT names. usage is the dotted
-// path to the tokens in a JSON line of its output, "" for none.
-func Custom(a Agent, shell string, env map[string]string, usage string) Agent {
-	a.Image, a.DefaultModel = cmp.Or(a.Image, "tools"), cmp.Or(a.DefaultModel, a.Name)
+// Settings are what the settings say of an agent of the project's own. Command is run by sh in
+// the role's workspace, with Env, which holds no secrets. It finds the task on standard input, and
+// in the file that ABL_PROMPT names. ACP is a command that is asked by the Agent Client Protocol
+// instead. Usage is the dotted path to the tokens in a JSON line of the output, "" for none.
+type Settings struct {
+	Command, ACP string
+	Env          map[string]string
+	Usage        string
+}
+
+// Custom completes an agent of the project's own.
+func Custom(a Agent, set Settings) Agent {
+	a.Image, a.DefaultModel, a.Own = cmp.Or(a.Image, "tools"), cmp.Or(a.DefaultModel, a.Name), true
 	a.Effort = plainEffort
+	argv := []string{"sh", "-c", set.Command}
+	if set.ACP != "" {
+		argv = []string{helper.Bin + "/" + helper.HelperACP, set.ACP}
+	}
 	a.Command = func(c Call) (Command, error) {
 		all := map[string]string{"HOME": helper.Home, "NO_COLOR": "1"}
-		maps.Copy(all, env)
+		maps.Copy(all, set.Env)
 		maps.Copy(all, map[string]string{"ABL_PROMPT": c.Prompt, "ABL_MODEL": c.Model, "ABL_EFFORT": c.Effort, "ABL_ROLE": c.Role})
-		return Command{Argv: []string{"sh", "-c", shell}, Env: all}, nil
+		return Command{Argv: argv, Env: all}, nil
+	}
+	if set.ACP != "" {
+		a.NewReader = func(Call) Reader { return &scriptedReader{name: a.Name, needsTool: true} }
+		return a
 	}
 	a.NewReader = func(c Call) Reader {
-		return &customReader{name: a.Name, model: cmp.Or(c.Model, a.DefaultModel), path: usage}
+		return &customReader{name: a.Name, model: cmp.Or(c.Model, a.DefaultModel), path: set.Usage}
 	}
 	return a
+}
+
+// OwnProvider is the provider of an agent of the project's own that speaks api. name is the
+// agent's, keyVar the variable of its key, "" for none, and base the address, "" for the vendor's.
+func OwnProvider(name, api, keyVar, base string) Provider {
+	return Provider{API: api, KeyVar: keyVar, BaseVar: "agents." + name + ".base", Base: base, Own: true}
+}
+
+// Variables are how a container finds its gateway: at is the gateway's address for the call.
+func (p Provider) Variables(at, token string) []string {
+	if !p.Own {
+		return append([]string{p.KeyVar + "=" + token, p.BaseVar + "=" + at}, strings.Fields(p.Box)...)
+	}
+	if strings.HasPrefix(p.API, "openai") { // as OPENAI_BASE_URL has it
+		at += "/v1"
+	}
+	return []string{"ABL_TOKEN=" + token, "ABL_BASE_URL=" + at}
 }
 
 // customReader knows nothing of an agent's output but where its tokens are.

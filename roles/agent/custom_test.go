@@ -23,7 +23,7 @@ func TestCustomOutput(t *testing.T) {
 		{"usage", "boom \x1b[31mred\n", 3, `finished=false requests=-1 "mine failed with exit code 3; its last line was: boom [31mred"`},
 		{"usage", "", 137, `finished=false requests=-1 "mine failed with exit code 137"`},
 	} {
-		r := Custom(Agent{Name: "mine"}, "", nil, tt.path).NewReader(Call{Model: "m"})
+		r := Custom(Agent{Name: "mine"}, Settings{Usage: tt.path}).NewReader(Call{Model: "m"})
 		Feed(r, []byte(tt.out))
 		if diff := cmp.Diff(tt.want, show(r.Result(tt.exit))); diff != "" {
 			t.Errorf("%q (-want +got)\n%s", tt.out, diff)
@@ -33,7 +33,7 @@ func TestCustomOutput(t *testing.T) {
 
 func TestCustomCommand(t *testing.T) {
 	const shell = `do-it --model "$ABL_MODEL"`
-	a := Custom(Agent{Name: "mine"}, shell, map[string]string{"A": "b", "HOME": "/elsewhere"}, "")
+	a := Custom(Agent{Name: "mine"}, Settings{Command: shell, Env: map[string]string{"A": "b", "HOME": "/elsewhere"}})
 	cmd, err := a.Command(Call{Role: "builder", Model: "m-1", Effort: "low", Prompt: "/abl/in/prompt.md"})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestCustomCommand(t *testing.T) {
 	if diff := cmp.Diff(want, cmd.Env); diff != "" {
 		t.Error(diff)
 	}
-	if a.Image != "tools" || a.DefaultModel != "mine" || Custom(Agent{Image: "claude"}, "", nil, "").Image != "claude" {
+	if a.Image != "tools" || a.DefaultModel != "mine" || Custom(Agent{Image: "claude"}, Settings{}).Image != "claude" {
 		t.Errorf("got %+v", a)
 	}
 	if _, err := a.FullName("-x"); err == nil {

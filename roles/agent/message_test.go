@@ -72,7 +72,7 @@ func TestTranscripts(t *testing.T) {
 }
 
 func TestMessages(t *testing.T) {
-	own := Custom(Agent{Name: "mine"}, "", nil, "usage")
+	own := Custom(Agent{Name: "mine"}, Settings{Usage: "usage"})
 	for _, tt := range []struct {
 		name   string
 		agent  Agent

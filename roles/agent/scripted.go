@@ -28,7 +28,7 @@ func Scripted(s Scenario, dir string, served Provider) Agent {
 	return Agent{
 		Name: ScriptedName, Image: "tools", DefaultModel: ScriptedName, Provider: served,
 		Command:   func(c Call) (Command, error) { return s.command(dir, c) },
-		NewReader: func(Call) Reader { return &scriptedReader{} },
+		NewReader: func(Call) Reader { return &scriptedReader{name: "the scripted agent"} },
 	}
 }
 
@@ -94,7 +94,9 @@ const (
 // scriptedReader follows the helper's output: one Record a line, among
 // raw lines that a scenario prints on purpose.
 type scriptedReader struct {
-	last Record // the result record
+	name      string // of the agent
+	needsTool bool   // it does nothing of its task without a tool
+	last      Record // the result record
 	follower
 }
 
@@ -115,6 +117,7 @@ func (r *scriptedReader) Line(line []byte, cut bool) (told []Message) {
 	case RecordInit:
 		r.session = label(rec.Session, maxName)
 	case RecordTool:
+		r.tools++
 		r.pause()
 		return append(told, r.message(Called, action(rec.Tool, rec.Text), rec.Text)...)
 	case RecordMessage:
@@ -131,7 +134,7 @@ func (r *scriptedReader) Line(line []byte, cut bool) (told []Message) {
 // Result implements Reader. No request is asked for: a script that reports no usage is
 // still played to its end.
 func (r *scriptedReader) Result(exit int) Result {
-	const name = "the scripted agent"
+	name := r.name
 	end, res := r.last, Result{Requests: -1}
 	for _, u := range end.Usage {
 		res.Usage = append(res.Usage, Usage{Model: label(u.Model, maxName), Count: u.Count.Sane()})
@@ -151,7 +154,7 @@ func (r *scriptedReader) Result(exit int) Result {
 	if res.Reason != "" {
 		res.Trouble = map[End]outcome.Outcome{EndAway: outcome.Unavailable, EndLogin: outcome.Refused}[end.Trouble]
 	}
-	return r.ended(res, name, exit, true, false)
+	return r.ended(res, name, exit, true, r.needsTool && r.tools == 0)
 }
 
 func byModel(a, b Usage) int { return strings.Compare(a.Model, b.Model) }

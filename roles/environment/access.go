@@ -15,6 +15,7 @@ import (
 	"abl/internal/gateway"
 	"abl/internal/helper"
 	"abl/internal/prices"
+	"abl/internal/redact"
 	"abl/roles/agent"
 )
 
@@ -60,8 +61,11 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 		key, _ := e.Conf.Key(vars.KeyVar)
 		if g.Key = agents.keyCommand(a.Agent.Name); g.Key != nil {
 			g.Key.safe, key = e.Safe, ""
-		} else if key == "" {
+		} else if key == "" && vars.KeyVar != "" {
 			return nil, Missing(vars)
+		}
+		if e.Safe != nil && len(key) >= redact.Shortest {
+			e.Safe.Hide(key) // a key of the user's own agent may have any name
 		}
 		one := gateway.Provider{
 			Name:      vars.API,

@@ -22,7 +22,7 @@ type Agents struct {
 // Own are the names of the project's own agents, sorted.
 func (s Agents) Own() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Conf.Agents)) {
-		if s.Conf.Agents[name].Command != "" {
+		if s.Conf.Agents[name].Own() {
 			names = append(names, name)
 		}
 	}
@@ -37,18 +37,26 @@ func (s Agents) Find(name string) (agent.Agent, error) {
 		return s.scripted()
 	case name == "copilot":
 		return agent.Copilot(s.copilotAPI()), nil
-	case own.Command == "":
+	case !own.Own():
 		return agent.Find(name)
 	}
 	vars, err := s.service(name)
-	a := agent.Agent{Name: name, Image: own.Image, DefaultModel: own.Model, Provider: vars}
-	return agent.Custom(a, own.Command, own.Env, own.Usage), err
+	a := agent.Agent{Name: name, Image: own.Image, NPM: own.NPM, DefaultModel: own.Model, Provider: vars}
+	return agent.Custom(a, agent.Settings{Command: own.Command, ACP: own.ACP, Env: own.Env, Usage: own.Usage}), err
 }
 
 // service are the variables of the provider that the settings give an agent.
 func (s Agents) service(name string) (agent.Provider, error) {
-	of := s.Conf.Agents[name].Provider
-	if of == "" {
+	own := s.Conf.Agents[name]
+	of := own.Provider
+	switch {
+	case own.API != "":
+		keyVar := own.Key
+		if keyVar == config.NoKey {
+			keyVar = ""
+		}
+		return agent.OwnProvider(name, own.API, keyVar, own.Base), nil
+	case of == "":
 		return agent.Provider{}, nil
 	}
 	other, err := s.Find(of)

@@ -78,8 +78,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 	g.renew(ctx, box)
 	at := fmt.Sprintf("%s:%d", helper.GatewayAlias, helper.GatewayPort)
 	if vars.API != "" {
-		env = append(env, vars.KeyVar+"="+token, fmt.Sprintf("%s=http://%s/%s/%s", vars.BaseVar, at, key, vars.API))
-		env = append(env, strings.Fields(vars.Box)...)
+		env = append(env, vars.Variables(fmt.Sprintf("http://%s/%s/%s", at, key, vars.API), token)...)
 	}
 	if len(setup.Connect) > 0 {
 		env = append(env, proxyEnv(fmt.Sprintf("http://abl:%s@%s", token, at), helper.GatewayAlias, helper.AppAlias)...)

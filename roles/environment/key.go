@@ -46,10 +46,16 @@ func (s Agents) keyCommand(name string) *keyCommand {
 	return k
 }
 
+// NoKey is what KeyFrom says of a server without keys.
+const NoKey = "not needed"
+
 // KeyFrom says where the key of an agent comes from, "" if nothing provides one.
 func (s Agents) KeyFrom(a agent.Agent) string {
 	if k := s.keyCommand(a.Name); k != nil {
 		return "the key of " + k.name
+	}
+	if a.Provider.Own && a.Provider.KeyVar == "" {
+		return NoKey
 	}
 	if _, from := s.Conf.Key(a.Provider.KeyVar); from != "" {
 		return a.Provider.KeyVar + " from " + from

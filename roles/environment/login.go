@@ -37,7 +37,7 @@ func (s Agents) LoggedIn(name string) (agent.Agent, error) {
 			who, err = s.Find(of)
 		}
 	}
-	if err == nil {
+	if err == nil && !a.Provider.Own {
 		a.Provider, err = s.login(of, who.Logins)
 	}
 	if err == nil {

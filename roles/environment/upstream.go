@@ -17,11 +17,20 @@ import (
 	"abl/roles/agent"
 )
 
+// AddressOf returns the address that the user gives instead of the provider's own, as it is
+// written, and where.
+func AddressOf(vars agent.Provider, conf *config.Loaded) (raw, from string) {
+	if vars.Own {
+		return vars.Base, "the settings"
+	}
+	return conf.Key(vars.BaseVar)
+}
+
 // Override returns the address that the user gives instead of the provider's own, nil when there
 // is none; local is one of this machine's, which needs a forwarder. An address in .env that goes
 // with a key from elsewhere is an error: a file of the project may not choose who gets that key.
 func Override(vars agent.Provider, conf *config.Loaded) (target *url.URL, local bool, err error) {
-	raw, from := conf.Key(vars.BaseVar)
+	raw, from := AddressOf(vars, conf)
 	if raw == "" {
 		return nil, false, nil
 	}

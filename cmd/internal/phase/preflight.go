@@ -159,7 +159,11 @@ func (s *Project) neverCommitted() map[string]string {
 			secrets[name] = value
 		}
 	}
-	for _, name := range agent.KeyVars() {
+	names := agent.KeyVars()
+	for _, own := range s.Conf.Agents {
+		names = append(names, own.Key)
+	}
+	for _, name := range names {
 		if value, _ := s.Conf.Key(name); len(value) >= redact.Shortest {
 			secrets[name] = value
 		}

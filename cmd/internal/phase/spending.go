@@ -131,8 +131,11 @@ func (s *Project) Key(p orchestrator.Player) (text string, found bool) {
 		return "", true
 	}
 	from := s.agents().KeyFrom(p.Agent)
-	if from == "" {
+	switch from {
+	case "":
 		return name + " is missing", false
+	case environment.NoKey:
+		return from, true
 	}
 	text = from + ", held by the gateway"
 	if p.Agent.Provider.Plan {
@@ -145,7 +148,7 @@ func (s *Project) Key(p orchestrator.Player) (text string, found bool) {
 // address in use, and who set it. The key is empty for an agent that needs no provider.
 func (s *Project) Address(p orchestrator.Player) config.Line {
 	vars := p.Agent.Provider
-	address, from := s.Conf.Key(vars.BaseVar)
+	address, from := environment.AddressOf(vars, s.Conf)
 	if vars.API != "" && address == "" {
 		address, from = environment.OwnAddress(vars), "default"
 	}

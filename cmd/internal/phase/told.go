@@ -284,11 +284,11 @@ func Transcript(s *Project, c Call, each func(agent.Message)) error {
 // what its agent says and does.
 func Messages(s *Project, c Call, each func(agent.Message)) func(line []byte, cut bool) {
 	a, err := agent.Find(c.Agent)
-	if s.Conf.Agents[c.Agent].Command != "" {
+	if s.Conf.Agents[c.Agent].Own() {
 		a, err = environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(c.Agent)
 	}
 	if err != nil { // the settings have it no more: each line is its words
-		a = agent.Custom(agent.Agent{Name: c.Agent}, "", nil, "")
+		a = agent.Custom(agent.Agent{Name: c.Agent}, agent.Settings{})
 	}
 	return roles.Messages(a.NewReader(agent.Call{Model: c.Model}), s.In.Safe, each)
 }

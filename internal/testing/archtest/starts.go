@@ -14,6 +14,7 @@ var starting = map[string]string{
 
 	"cmd/abl-cmd/internal/commands/commands.go": "inside a role's or the app's container, which has none of abl's secrets",
 	"cmd/abl-cmd/run.go":                        "inside a container",
+	"cmd/abl-cmd/acp.go":                        "inside a container",
 	"internal/broker/program.go":                "inside the app's container",
 	"roles/agent/player.go":                     "inside the role's container",
 }
