@@ -79,9 +79,8 @@ func TestHistoryMovedAway(t *testing.T) {
 				})
 				phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: sink}
 				for range 2 {
-					if _, err := phase.Play(t.Context()); !errors.Is(err, git.ErrForeign) ||
-						!strings.Contains(err.Error(), "was moved away") {
-						t.Errorf("got error %v", err)
+					if _, err := phase.Play(t.Context()); !errors.Is(err, git.ErrForeign) || !strings.Contains(err.Error(), "is missing: restore it") {
+						t.Errorf("it ended with %v", err)
 					}
 				}
 				if _, err := os.Lstat(dotgit); err == nil {

@@ -55,7 +55,7 @@ func TestTakeMine(t *testing.T) {
 	p.Write(".abl/specs/phase1.md", oneSpec+"\nMore is said.\n")
 	gitMayFail(p, "merge", "side")
 	r = p.Must(9, "phase", "1")
-	wants(t, "the error", r.Stderr, "a merge is not finished")
+	wants(t, "the error", r.Stderr, "a merge is unfinished")
 }
 
 // gitMayFail runs the user's git in src and ignores its result, because a conflict is an error.

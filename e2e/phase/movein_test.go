@@ -70,8 +70,7 @@ func TestMoveIn(t *testing.T) {
 	p.Git("", "add", "-N", ".abl/specs/contract-ids.txt") // abl writes the file, and the user commits it
 	before, tree := p.Git("", "rev-parse", "HEAD"), p.Git("", "status", "--porcelain")
 	r := p.Must(0, "phase", "1")
-	wants(t, "the phase", r.Stdout+r.Stderr, "the Builder works on a clone of main at "+before[:12],
-		"on branch abl/phase1", "its hooks are not run (hooks/pre-commit)")
+	wants(t, "the phase", r.Stdout+r.Stderr, "the Builder works on a clone of main at "+before[:12], "on branch abl/phase1", "abl does not run its hooks (hooks/pre-commit)")
 	const work = ".abl/work/src"
 	if got := p.Git(work, "rev-parse", "abl/phase1^"); got != before {
 		t.Errorf("the first commit is based on %s, want the user's %s", got, before)
@@ -148,10 +147,9 @@ func TestMoveIn(t *testing.T) {
 	script(p, builds(write("other.txt", "other")), verifies(write("run.sh", suite2, "0755")))
 	p.Must(0, "phase", "2")
 	p.Git("", "fetch", "-q", "origin", "refs/heads/abl/*:refs/remotes/origin/abl/*", "refs/abl/*:refs/abl/*")
-	wants(t, "publishing second", p.Must(9, "publish").Stderr, "somebody else has published meanwhile", "abl pull")
-	wants(t, "abl pull", p.Must(9, "pull").Stderr, "cannot take in refs/abl/state", "abl pull --theirs")
-	wants(t, "taking theirs", p.Must(0, "pull", "--theirs").Stdout, "restored: phase 1 passed, phase 2 passed",
-		".abl/aside-1")
+	wants(t, "publishing second", p.Must(9, "publish").Stderr, "another user published in the meantime", "abl pull")
+	wants(t, "pulling what went on", p.Must(9, "pull").Stderr, "cannot take in refs/abl/state", "abl pull --theirs")
+	wants(t, "taking theirs", p.Must(0, "pull", "--theirs").Stdout, "restored: phase 1 passed, phase 2 passed", ".abl/aside-1")
 	wants(t, "status", p.Must(0, "status").Stdout, "passed")
 	noLeftovers(p)
 	noLeftovers(q)
@@ -248,9 +246,8 @@ func TestMoveInHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := p.Must(0, "phase", "1")
-	wants(t, "the phase", r.Stdout+r.Stderr, "its hooks are not run (hooks/",
-		"its filters are not run, files are as they are committed (evil)", "the files that its config includes are not read",
-		"objects that it borrows of another repository are copied", "its submodules are empty folders in the clone (deps/lib)", "Git LFS", "the clone is without secret-tests, .abl")
+	wants(t, "the phase", r.Stdout+r.Stderr, "abl does not run its hooks (hooks/", "abl does not run its filters, files are as committed (evil)", "abl does not read the files that its config includes",
+		"the clone gets copies of the objects that it borrows from another repository", "its submodules are empty directories in the clone (deps/lib)", "Git LFS", "the clone omits secret-tests, .abl")
 	p.Must(0, "publish")
 	if err := os.RemoveAll(filepath.Join(p.Dir, ".abl/state.json")); err != nil {
 		t.Fatal(err)

@@ -234,8 +234,7 @@ func TestRolesShutTheirFiles(t *testing.T) {
 	if asRoot() {
 		giveTo(p, guest, guest)
 	}
-	wants(t, "the run", abl(3, "phase", "1"), "replay: 0 of 1 tests", "seen 500",
-		`"server.mjs" (shut to its owner, opened)`)
+	wants(t, "the run", abl(3, "phase", "1"), "replay: 0 of 1 tests", "seen 500", `"server.mjs" (not accessible to its owner, made accessible)`)
 	for _, who := range []string{"builder", "verifier", "app"} {
 		abl(0, "logs", who)
 	}

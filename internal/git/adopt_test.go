@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// adopted makes a person's repository with two commits, a remote, hooks and
-// something of everything.
+// adopted creates a user's repository with two commits, a remote, hooks and other features.
 func adopted(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +54,7 @@ func TestAdopt(t *testing.T) {
 	sound(t, dir)
 }
 
-// TestAdoptEachIndex: whichever index the person's git wrote, the tree is git's.
+// The tree is the same as git's for each version of the index.
 func TestAdoptEachIndex(t *testing.T) {
 	for name, prepare := range map[string]func(dir string){
 		"v4":      func(dir string) { git(t, dir, "update-index", "--index-version", "4") },
@@ -183,7 +182,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestForeignLater: what a person begins between two snapshots is respected.
+// The user starts operations between two snapshots.
 func TestForeignLater(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -197,7 +196,7 @@ func TestForeignLater(t *testing.T) {
 	person := git(t, dir, "rev-parse", "HEAD")
 	snapshot(t, r, "s", "2")
 	if got := git(t, dir, "rev-parse", "HEAD~1"); got != person {
-		t.Error("the person's commit is not the parent")
+		t.Error("the user's commit is not the parent")
 	}
 	must(t, os.Rename(filepath.Join(dir, ".git"), filepath.Join(dir, "old")))
 	git(t, dir, "init", "-q")

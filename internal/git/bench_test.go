@@ -12,7 +12,7 @@ import (
 	"abl/internal/state"
 )
 
-// tree writes n files in folders of a hundred.
+// tree writes n files in directories of a hundred.
 func tree(t testing.TB, dir string, n int) {
 	t.Helper()
 	for i := range n {
@@ -35,8 +35,8 @@ func touch(t testing.TB, dir string, n, round int) {
 	}
 }
 
-// sweeps measures a sweep and a plain walk that looks at every file, in turn,
-// of a tree of n files of which all or none are ignored.
+// sweeps measures a sweep and a plain walk of the same tree of n files, of which all or none are
+// ignored.
 func sweeps(b *testing.B, n int, ignored bool) {
 	dir := b.TempDir()
 	tree(b, dir, n)
@@ -67,8 +67,8 @@ func BenchmarkSweep10(b *testing.B)         { sweeps(b, 10, false) }
 func BenchmarkSweep10k(b *testing.B)        { sweeps(b, 10_000, false) }
 func BenchmarkSweepIgnored10k(b *testing.B) { sweeps(b, 10_000, true) }
 
-// BenchmarkSweepAdds measures what sweeping adds to a snapshot of 10 changed
-// files of 10,000: the anchor is the same snapshot without it.
+// BenchmarkSweepAdds measures the cost of sweeping in a snapshot of 10 changed files of 10,000,
+// relative to the same snapshot without it.
 func BenchmarkSweepAdds(b *testing.B) {
 	const n = 10_000
 	with, without := b.TempDir(), b.TempDir()
@@ -96,8 +96,7 @@ func commitByGit(t testing.TB, dir string) {
 	git(t, dir, "commit", "-q", "--allow-empty", "-m", "round")
 }
 
-// pairs measures abl and an anchor in turn, in an order that alternates, and
-// reports the median of the ratios.
+// pairs measures two functions in alternating order and reports the median of the ratios.
 func pairs(b *testing.B, anchor string, ours, theirs func(round int)) {
 	var ratios []float64
 	var spent, gits []time.Duration
@@ -152,7 +151,7 @@ func changed(b *testing.B, n int) {
 	}
 }
 
-// BenchmarkFirst10k makes a repository of 10,000 new files.
+// BenchmarkFirst10k creates a repository of 10,000 new files.
 func BenchmarkFirst10k(b *testing.B) {
 	const n = 10_000
 	dir := b.TempDir()

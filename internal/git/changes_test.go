@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestChanges: what a phase changed is told path by path, and where there is no text, why.
+// Changes reports each path with its text, or the reason why there is no text.
 func TestChanges(t *testing.T) {
 	dir := grown(t)
 	git(t, dir, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",module")
@@ -48,8 +48,8 @@ func TestChanges(t *testing.T) {
 		t.Errorf("with the start at its tip: from %s, %v; want that nothing before it is looked at", first, err)
 	}
 	for name, c := range map[string]struct{ tip, prefix, from, want string }{
-		"a phase": {end, "p1-", start, `"data" - - it is no text, or larger than 4 MiB
-"large" - - it is no text, or larger than 4 MiB
+		"a phase": {end, "p1-", start, `"data" - - not text, or larger than 4 MiB
+"large" - - not text, or larger than 4 MiB
 "lib/a.js" "2" "3" mode 100755, was 100644
 "lib/twin" "k" - ` + `
 "link" "lib/a.js" - ` + `
@@ -64,7 +64,7 @@ func TestChanges(t *testing.T) {
 			from, err := Before(t.Context(), r, c.tip, c.prefix, "")
 			must(t, err)
 			if name == "the whole history" { // no call has made any of it
-				if all := show("", c.tip); from != c.tip || !strings.Contains(all, `"module" - "1111`) || !strings.Contains(all, `".abl/config.yaml" - - it is left out`) {
+				if all := show("", c.tip); from != c.tip || !strings.Contains(all, `"module" - "1111`) || !strings.Contains(all, `".abl/config.yaml" - - omitted`) {
 					t.Errorf("from %s\n%s", from, all)
 				}
 				return

@@ -23,7 +23,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// checkOut takes a work tree and its index from what was committed to what is.
+// checkOut updates the work tree and the index from the entries of one commit to those of another.
 func (r *repository) checkOut(was, is []*index.Entry) error {
 	if err := r.writeTree(was, is); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (r *repository) checkOut(was, is []*index.Entry) error {
 	return r.git.Replace("index", ix)
 }
 
-// writeTree writes and removes the files that differ.
+// writeTree removes and writes the files that differ.
 func (r *repository) writeTree(was, is []*index.Entry) error {
 	root, err := os.OpenRoot(r.dir)
 	if err != nil {
@@ -44,23 +44,24 @@ func (r *repository) writeTree(was, is []*index.Entry) error {
 	defer root.Close()
 	was, is = r.withModules(was), r.withModules(is)
 	differ, s := differing(was, is), r.git.Store()
-	for _, name := range slices.Backward(differ) { // what is in a folder goes before it
+	for _, name := range slices.Backward(differ) { // the content of a directory before the directory
 		if err := unlink(root, name); err != nil {
-			return fmt.Errorf("cannot take %q out of the work tree: %w", name, err)
+			return fmt.Errorf("cannot remove %q from the work tree: %w", name, err)
 		}
 	}
 	for _, name := range differ {
 		if e := entryAt(is, name); e != nil && !e.SkipWorktree {
 			if err := writeFile(s, root, e); err != nil {
-				return fmt.Errorf("cannot write %q into the work tree: %w", name, err)
+				return fmt.Errorf("cannot write %q to the work tree: %w", name, err)
 			}
 		}
 	}
 	return nil
 }
 
-// PutBack makes the directory again what Tree returned, sweeps it, and returns the paths that
-// differed, sorted, and what the sweep took away. What it writes is made over to a user.
+// PutBack restores the content of the directory that Tree returned, and sweeps it. The written
+// files belong to uid and gid. It returns the paths that differed, sorted, and what the sweep
+// removed.
 func (r *Repo) PutBack(ctx context.Context, was map[string]string, uid, gid int) (differed []string, cleared []state.Thing, err error) {
 	_, found, err := r.look(ctx, scan.Options{Sweep: true})
 	if err != nil {
@@ -92,7 +93,7 @@ func (r *Repo) PutBack(ctx context.Context, was map[string]string, uid, gid int)
 		err = cmp.Or(err, reopen(root, path.Dir(e.Name)))
 	}
 	for _, e := range to {
-		if is, serr := root.Lstat(e.Name); err == nil && serr == nil && is.IsDir() { // what git ignores may be in it
+		if is, serr := root.Lstat(e.Name); err == nil && serr == nil && is.IsDir() { // with ignored files in it
 			err = hostfs.Remove(r.dir, e.Name)
 		}
 	}
@@ -107,7 +108,7 @@ func (r *Repo) PutBack(ctx context.Context, was map[string]string, uid, gid int)
 	return differed, found.Cleared, err
 }
 
-// reopen gives a folder, and those above it, back the rights by which it can be written in.
+// reopen restores the owner's permissions on a directory and its parents.
 func reopen(root *os.Root, folder string) error {
 	if folder != "." {
 		if err := reopen(root, path.Dir(folder)); err != nil {
@@ -116,13 +117,13 @@ func reopen(root *os.Root, folder string) error {
 	}
 	is, err := root.Lstat(folder)
 	if err != nil || !is.IsDir() || is.Mode().Perm()&0o700 == 0o700 {
-		return nil // or it is made anew
+		return nil // a missing directory is created later
 	}
 	return root.Chmod(folder, is.Mode().Perm()|0o700)
 }
 
-// inTheWay is what stands in the place of a folder or of one above it, "" for nothing. A link
-// is not followed: it could lead into .git.
+// inTheWay returns the first of folder and its parents that is not a directory, "" if all are. It
+// does not follow links, which could lead into .git.
 func inTheWay(root *os.Root, folder string) string {
 	for at := folder; at != "."; at = path.Dir(at) {
 		if is, err := root.Lstat(at); err == nil && !is.IsDir() {
@@ -132,14 +133,14 @@ func inTheWay(root *os.Root, folder string) string {
 	return ""
 }
 
-// unlink removes a file and the folders above it that are empty then.
+// unlink removes a file and those of its parent directories that become empty.
 func unlink(root *os.Root, name string) error {
 	if inTheWay(root, path.Dir(name)) != "" {
-		return nil // what is behind it is not what is tracked
+		return nil // a link or a file replaced a parent, so the tracked file does not exist
 	}
 	err := root.Remove(name)
 	if is, serr := root.Lstat(name); serr == nil && is.IsDir() {
-		return nil // a submodule's folder, in which somebody has put files
+		return nil // a submodule's directory with files of the user
 	}
 	for at := path.Dir(name); err == nil && at != "."; at = path.Dir(at) {
 		if root.Remove(at) != nil {
@@ -152,7 +153,7 @@ func unlink(root *os.Root, name string) error {
 	return err
 }
 
-// folders makes a folder and those above it.
+// folders creates a directory and its parents.
 func folders(root *os.Root, name string) error {
 	if at := inTheWay(root, name); at != "" {
 		return fmt.Errorf("%q is in the way", at)
@@ -194,7 +195,7 @@ func writeFile(s *gitdir.Store, root *os.Root, e *index.Entry) error {
 	return errors.Join(err, f.Close())
 }
 
-// overwrite replaces the content of a regular file of the workspace, through no link.
+// overwrite replaces the content of a regular file of the workspace. It follows no links.
 func (r *Repo) overwrite(name string, data []byte) error {
 	root, err := os.OpenRoot(r.dir)
 	if err != nil {

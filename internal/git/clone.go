@@ -16,10 +16,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Clone makes a repository in dir, an empty folder or the rest of a clone that was killed, of
-// a commit and its history, on a branch of its own. Objects are copied. Of what stands at the
-// paths in without, or below them, the commits keep the names; the content comes neither
-// into the work tree nor among the objects.
+// Clone creates a repository in dir with a copy of a commit and its history on a new branch. dir is
+// empty or contains an unfinished clone. Neither the work tree nor the objects get the content of
+// the paths in without, but the commits keep their names.
 func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without []string) error {
 	top, err := os.Lstat(dir)
 	if err != nil {
@@ -58,11 +57,11 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 
 const sparseFile = "info/sparse-checkout"
 
-// sparseConfig lets the user's git check out no path that a clone is without: it would write what
-// stands in its place, and commit that over the user's file.
+// sparseConfig makes the user's git leave out the paths that the clone does not have. Otherwise git
+// would write the placeholder to such a path and commit it over the user's file.
 const sparseConfig = "\tsparseCheckout = true\n[sparse]\n\texpectFilesOutsideOfPatterns = true\n"
 
-// sparseOf is the content of sparseFile for the paths that a clone is without.
+// sparseOf returns the content of sparseFile for the omitted paths.
 func sparseOf(without []string) []byte {
 	lines := "/*\n"
 	for _, name := range without {
@@ -71,10 +70,10 @@ func sparseOf(without []string) []byte {
 	return []byte(lines)
 }
 
-// escape makes a pattern of a path that matches only the path.
+// escape turns a path into a pattern that matches only this path.
 var escape = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, ` `, `\ `)
 
-// Fetch copies a commit with its history into a clone of this repository.
+// Fetch copies a commit and its history into a clone of this repository.
 func (o *Origin) Fetch(ctx context.Context, into *Repo, commit string) error {
 	if err := o.copyTo(ctx, &into.repository, commit, into.opts.Without); err != nil {
 		return err
@@ -82,7 +81,8 @@ func (o *Origin) Fetch(ctx context.Context, into *Repo, commit string) error {
 	return o.bring(ctx, &into.repository, commit, into.opts.Without)
 }
 
-// copyTo copies a commit with its history into a clone, but for what that has and what it is without.
+// copyTo copies a commit and its history into a clone, except for objects that the clone has or
+// omits.
 func (o *Origin) copyTo(ctx context.Context, to *repository, commit string, without []string) error {
 	s, err := newScratch(ctx, to.dir, &o.repository)
 	if err != nil {
@@ -100,8 +100,8 @@ func (o *Origin) copyTo(ctx context.Context, to *repository, commit string, with
 	has := func(hash plumbing.Hash) bool { return there.HasEncodedObject(hash) == nil }
 	all.objects = slices.DeleteFunc(all.objects, has)
 	all.left = slices.DeleteFunc(all.left, has)
-	// Before a commit is there, which is not looked at again.
-	if err := errors.Join(s.endThere(to.git, all), replaceLeft(to.git, all)); err != nil || len(all.objects) == 0 {
+	// This comes before the commit: once the clone has the commit, copyTo copies nothing again.
+	if err := errors.Join(s.copyShallow(to.git, all), replaceLeft(to.git, all)); err != nil || len(all.objects) == 0 {
 		return err
 	}
 	pack, err := s.pack(ctx, all.objects)
@@ -113,13 +113,13 @@ func (o *Origin) copyTo(ctx context.Context, to *repository, commit string, with
 	}
 	there = to.git.Store()
 	if i := slices.IndexFunc(all.objects, func(hash plumbing.Hash) bool { return !has(hash) }); i >= 0 {
-		return gitdir.Foreign("cannot copy commit %s: object %s has other content than its hash says; git fsck names what is damaged", commit, all.objects[i])
+		return gitdir.Foreign("cannot copy commit %s: the content of object %s does not match its hash; git fsck lists damaged objects", commit, all.objects[i])
 	}
 	return nil
 }
 
-// endThere lets the history of a clone end where its origin's does.
-func (s *scratch) endThere(d gitdir.Dir, all reachable) error {
+// copyShallow makes the history of the clone end where the history of its origin ends.
+func (s *scratch) copyShallow(d gitdir.Dir, all reachable) error {
 	data, err := hostfs.Read(s.dir, "shallow", maxSteering)
 	if err != nil {
 		if errors.Is(err, hostfs.ErrAbsent) {
@@ -144,10 +144,11 @@ func (s *scratch) endThere(d gitdir.Dir, all reachable) error {
 	return d.Replace("shallow", []byte(lines.String()))
 }
 
-// leftOut is what git in a clone finds in the place of what was left out, by refs/replace.
+// leftOut is the placeholder that git finds in a clone instead of omitted content, through
+// refs/replace. Existing clones contain the same text.
 const leftOut = "abl has left this out of the clone\n"
 
-// Whole fails with ErrForeign if a commit holds that text in the place of a file of the user's.
+// Whole returns ErrForeign if a commit contains the placeholder instead of a file of the user.
 func (r *Repo) Whole(commit string) error {
 	all, err := r.content(commit)
 	if err != nil {
@@ -156,14 +157,15 @@ func (r *Repo) Whole(commit string) error {
 	instead := plumbing.ComputeHash(plumbing.BlobObject, []byte(leftOut))
 	for _, e := range all.entries {
 		if e.Hash == instead && without(r.opts.Without, e.Name) {
-			return gitdir.Foreign("commit %.12s of %q has a placeholder of abl in the place of %q: git -C %s reset --hard to the commit before it, and merge again",
+			return gitdir.Foreign("commit %.12s of %q has a placeholder of abl instead of %q: git -C %s reset --hard to the commit before it, and merge again",
 				commit, r.dir, e.Name, r.dir)
 		}
 	}
 	return nil
 }
 
-// replaceLeft names that for all that a clone lacks, and for nothing that it gets.
+// replaceLeft maps the omitted objects of a clone to the placeholder, and removes the mapping of
+// objects that the clone gets.
 func replaceLeft(d gitdir.Dir, all reachable) error {
 	const replace = "refs/replace/"
 	refs, err := d.Packed()

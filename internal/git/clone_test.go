@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// cloned makes a clone of the repository at dir.
+// cloned clones the repository at dir.
 func cloned(t *testing.T, dir string, without ...string) *Repo {
 	t.Helper()
 	o, err := OpenOrigin(dir)
@@ -22,7 +22,7 @@ func cloned(t *testing.T, dir string, without ...string) *Repo {
 	return r
 }
 
-// grown makes a repository with two commits and a hook that tells that it was run.
+// grown creates a repository with two commits and a hook that leaves a file if it runs.
 func grown(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -60,8 +60,8 @@ func TestClone(t *testing.T) {
 	clean(t, r.Dir())
 }
 
-// TestCloneLeavesOut: what is left out keeps its place in every commit and comes neither
-// into the work tree nor among the objects, in any version.
+// Commits keep the names of omitted paths. The work tree and the objects have no version of their
+// content.
 func TestCloneLeavesOut(t *testing.T) {
 	dir := grown(t)
 	r := cloned(t, dir, ".abl", "secret")
@@ -97,8 +97,8 @@ func TestCloneLeavesOut(t *testing.T) {
 	}
 }
 
-// TestCloneKeeps: what a clone is without is in the commits that are made there, whatever the
-// agent puts in the place of its folder, and where it is no longer to be left out.
+// Commits in the clone keep the omitted paths, even if the agent replaces a parent directory or the
+// path is no longer in Without.
 func TestCloneKeeps(t *testing.T) {
 	for name, c := range map[string]struct {
 		without []string // in the end
@@ -135,7 +135,7 @@ func TestCloneKeeps(t *testing.T) {
 	}
 }
 
-// TestCloneCannotForget: what is in a clone cannot be left out of it later.
+// A path that exists in the clone cannot be omitted later.
 func TestCloneCannotForget(t *testing.T) {
 	r := cloned(t, grown(t), "secret")
 	if _, err := Open(r.Dir(), Options{Clone: true, Without: []string{"lib", "secret"}}); !errors.Is(err, ErrForeign) {
@@ -143,8 +143,8 @@ func TestCloneCannotForget(t *testing.T) {
 	}
 }
 
-// TestCloneOfTwins: what is left out at one place and stands at another is there, also when it
-// comes there later, and is left out where it comes later to such a place.
+// The clone has content that is both at an omitted and at another path, also if a later commit adds
+// one of the two.
 func TestCloneOfTwins(t *testing.T) {
 	for name, c := range map[string]struct {
 		first  map[string]string
@@ -164,7 +164,7 @@ func TestCloneOfTwins(t *testing.T) {
 			r := cloned(t, dir, "a")
 			c.change(dir)
 			git(t, dir, "add", "-A")
-			git(t, dir, "commit", "--allow-empty", "-qm", "the person's")
+			git(t, dir, "commit", "--allow-empty", "-qm", "the user's")
 			_, err := takeIn(t, r, dir)
 			must(t, err)
 			clean(t, r.Dir())
@@ -183,20 +183,20 @@ func TestCloneOf(t *testing.T) {
 		"hooks": {func(dir string) {
 			write(t, dir, map[string]string{".git/hooks/post-checkout": "#!/bin/sh\ntouch ran\n"})
 			must(t, os.Chmod(filepath.Join(dir, ".git/hooks/post-checkout"), 0o755))
-		}, "hooks are not run"},
+		}, "does not run its hooks"},
 		"filters": {func(dir string) {
 			git(t, dir, "config", "filter.evil.smudge", "touch ran")
 			write(t, dir, map[string]string{".gitattributes": "* filter=evil\n"})
 			git(t, dir, "add", ".gitattributes")
 			git(t, dir, "commit", "-qm", "attributes")
-		}, "filters are not run"},
-		"includes": {func(dir string) { git(t, dir, "config", "include.path", "/dev/zero") }, "includes are not read"},
+		}, "does not run its filters"},
+		"includes": {func(dir string) { git(t, dir, "config", "include.path", "/dev/zero") }, "does not read the files that its config includes"},
 		"a submodule": {func(dir string) {
 			git(t, dir, "update-index", "--add", "--cacheinfo", "160000,1111111111111111111111111111111111111111,deps/lib")
 			write(t, dir, map[string]string{".gitmodules": "[submodule \"x\"]\npath = deps/lib\nurl = ext::sh -c touch% ran\n"})
 			git(t, dir, "add", ".gitmodules")
 			git(t, dir, "commit", "-qm", "submodule")
-		}, "submodules are empty folders in the clone (deps/lib)"},
+		}, "submodules are empty directories in the clone (deps/lib)"},
 		"large files": {func(dir string) {
 			write(t, dir, map[string]string{".gitattributes": "*.bin filter=lfs\n"})
 			git(t, dir, "add", ".gitattributes")
@@ -231,8 +231,8 @@ func TestCloneOf(t *testing.T) {
 	}
 }
 
-// TestCloneOfAWorkTree: a further work tree has its own HEAD, a borrowed object is copied,
-// and a shallow history ends where it ends.
+// An additional work tree has its own HEAD, borrowed objects are copied, and a shallow history
+// stays shallow.
 func TestCloneOfAWorkTree(t *testing.T) {
 	dir := grown(t)
 	tree := filepath.Join(t.TempDir(), "tree")

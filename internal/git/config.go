@@ -12,27 +12,27 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
-// harmless are the extensions that do not change what abl reads and writes, and the
-// values with which they do not, "" for any.
+// harmless lists the extensions that do not affect abl, and the value for which that is true, ""
+// for any.
 var harmless = map[string]string{
 	"noop": "", "noop-v1": "", "preciousobjects": "", "worktreeconfig": "", "relativeworktrees": "",
 	"objectformat": "sha1", "refstorage": "files",
 }
 
-// unsupported are the ways out for extensions that abl does not support.
+// unsupported has hints for extensions that abl does not support.
 var unsupported = map[string]string{
 	"objectformat": "abl reads SHA-1 objects only: choose a repository that has them",
 	"refstorage":   "abl reads refs in files only: git refs migrate --ref-format=files converts them",
-	"partialclone": "abl needs a repository of its own here: choose another directory",
+	"partialclone": "abl needs a separate repository here: choose another directory",
 }
 
-// configOf reads the config, and refuses formats that abl could not write. Without one git
-// takes its defaults. allowed is one more extension that does no harm.
+// configOf reads the config and rejects repository formats that abl cannot write. A missing config
+// means git's defaults. allowed is one more extension to accept.
 func configOf(d gitdir.Dir, allowed string) (*config.Config, error) {
 	path := d.Join("config")
 	data, err := hostfs.Read(d.Path, "config", maxSteering)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return nil, gitdir.Foreign("in %q: %v: replace it by what git makes there", d.Path, err)
+		return nil, gitdir.Foreign("in %q: %v: restore the file that git creates there", d.Path, err)
 	}
 	c, err := parseConfig(data)
 	if err != nil {
@@ -53,11 +53,11 @@ func configOf(d gitdir.Dir, allowed string) (*config.Config, error) {
 	return c, nil
 }
 
-// oneLine is a section that has its first option on the same line, as git allows.
+// oneLine matches a section with its first option on the same line, which git accepts.
 var oneLine = regexp.MustCompile(`(?m)^([ \t]*\[[^\]"\n]*(?:"(?:\\.|[^"\\\n])*")?[ \t]*\])[ \t]*([^\s#;])`)
 
-// parseConfig reads a config of git. go-git's decoder takes neither a byte order mark nor a section
-// that has an option on the same line.
+// parseConfig parses a config of git. go-git's decoder accepts neither a byte order mark nor an
+// option on the line of its section.
 func parseConfig(data []byte) (*config.Config, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	c := config.New()

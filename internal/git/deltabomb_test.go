@@ -30,12 +30,12 @@ type packed struct {
 	content io.Reader
 }
 
-// declares is an object that declares a size and has a MiB of zeros.
+// declares returns an object that declares a size and contains 1 MiB of zeros.
 func declares(kind plumbing.ObjectType, name string, size int64) packed {
 	return packed{kind: kind, name: name, size: size, content: bytes.NewReader(make([]byte, mib))}
 }
 
-// copies is a delta whose result is so many bytes: the beginning of its base, again and again.
+// copies returns a delta with a result of this size, which repeats the beginning of its base.
 func copies(kind plumbing.ObjectType, name, base string, from, result int64) packed {
 	delta := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(from)), uint64(result))
 	for part := min(from, mib); result > 0; result -= part {
@@ -45,7 +45,7 @@ func copies(kind plumbing.ObjectType, name, base string, from, result int64) pac
 	return packed{kind, name, base, int64(len(delta)), bytes.NewReader(delta)}
 }
 
-// handmade writes a pack of objects below a .git folder, and its index.
+// handmade writes a pack of objects and its index below a .git directory.
 func handmade(t *testing.T, dir string, objects ...packed) {
 	t.Helper()
 	data := bytes.NewBufferString("PACK")
@@ -98,12 +98,12 @@ func handmade(t *testing.T, dir string, objects ...packed) {
 
 var anyPack = regexp.MustCompile(`pack-[0-9a-f]{40}\.pack`)
 
-// A small pack may declare objects of any size, and build small ones from large ones: none is
-// built, and the error names the file.
+// A small pack may declare huge objects, or create small objects from huge ones. abl creates none
+// of them, and the error names the file.
 func TestOriginOfDeltaBombs(t *testing.T) {
 	one, two := strings.Repeat("1", 40), strings.Repeat("2", 40)
 	const blob, ofs, ref = plumbing.BlobObject, plumbing.OFSDeltaObject, plumbing.REFDeltaObject
-	const damaged = "git fsck names what is damaged"
+	const damaged = "git fsck lists damaged objects"
 	for _, tt := range []struct {
 		name    string
 		object  string // that is replaced
@@ -133,7 +133,7 @@ func TestOriginOfDeltaBombs(t *testing.T) {
 		}, damaged},
 		{"a tree of a large base", "HEAD^{tree}", func(file string) []packed {
 			return []packed{declares(plumbing.TreeObject, one, 480*mib), copies(ofs, file, one, 480*mib, 1000)}
-		}, `: the base of a delta in "objects/pack/PACK" has 503316480 bytes, more than 268435456: git repack -adf`},
+		}, `: the base of a delta in "objects/pack/PACK" has 503316480 bytes, want at most 268435456: git repack -adf`},
 		{"long instructions", "HEAD:lib/a.js", func(file string) []packed {
 			o := declares(ofs, file, 480*mib)
 			o.base = one

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestLikeGit edits two copies of a tree at random and commits one with abl,
-// the other with git: the trees must be equal after each step.
+// The test edits two copies of a tree randomly, commits one with abl and the other with git, and
+// compares the trees after each step.
 func TestLikeGit(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -66,7 +66,7 @@ func name(rng *rand.Rand) string {
 	return filepath.Join(parts...)
 }
 
-// edit does the same random thing in all folders and says what.
+// edit makes the same random change in all directories and describes it.
 func edit(rng *rand.Rand, dirs ...string) string {
 	p, q := name(rng), name(rng)
 	content := strings.Repeat(fmt.Sprint(rng.IntN(5)), rng.IntN(4))
@@ -109,7 +109,7 @@ func edit(rng *rand.Rand, dirs ...string) string {
 	return fmt.Sprintf("%d %q %q %q %q", kind, p, q, content, lines)
 }
 
-// makeRoom removes what stands at the path and makes folders of all above it.
+// makeRoom removes anything at the path and creates its parents.
 func makeRoom(dir, path string) {
 	os.RemoveAll(filepath.Join(dir, path))
 	for i, c := range path {

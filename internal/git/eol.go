@@ -19,10 +19,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// normalize gives new and changed text files of a clone the line ends that .gitattributes asks for in a
-// commit, as git add does, in the commit and in the work tree. Otherwise a fresh checkout of the commit
-// would show them as changed. git runs with the attributes of the work tree and no filters. A file that
-// was committed with CRLF before stays as it is.
+// normalize converts the line ends of new and changed text files of a clone as .gitattributes
+// requires, in the commit and in the work tree, like git add. Otherwise a fresh checkout would show
+// them as changed. git runs with the attributes of the work tree and without filters. Files that
+// were committed with CRLF before stay unchanged.
 func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entry, found *scan.Result) error {
 	if !r.opts.Clone {
 		return nil
@@ -39,7 +39,7 @@ func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entr
 		}
 		data, err := r.withCRLF(objects, e)
 		if err != nil || data == nil {
-			continue // what cannot be read fails elsewhere
+			continue // a read error is reported elsewhere
 		}
 		if was := entryAt(base, name); was != nil {
 			if had, err := r.withCRLF(objects, was); err != nil || had != nil {
@@ -69,7 +69,7 @@ func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entr
 	return err
 }
 
-// withCRLF returns the content of a text with a CRLF, nil for other files.
+// withCRLF returns the content of a text file with CRLF, nil for other files.
 func (r *Repo) withCRLF(objects *spool, e *index.Entry) ([]byte, error) {
 	var data []byte
 	var err error
@@ -91,7 +91,8 @@ func (r *Repo) withCRLF(objects *spool, e *index.Entry) ([]byte, error) {
 	return data, nil
 }
 
-// layAttributes copies a .gitattributes of a workspace into the scratch repository's work tree.
+// layAttributes copies a .gitattributes file of a workspace to the work tree of the scratch
+// repository.
 func (s *scratch) layAttributes(workspace, name string) error {
 	data, err := hostfs.Read(workspace, name, maxSteering)
 	if err != nil {
@@ -101,7 +102,8 @@ func (s *scratch) layAttributes(workspace, name string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), hostfs.Write(to, data, 0o600))
 }
 
-// normalized returns the entry of a file as git would add it. If that differs, it also changes the file.
+// normalized returns the entry of a file as git would add it. If it differs, normalized also
+// rewrites the file.
 func (r *Repo) normalized(ctx context.Context, s *scratch, objects *spool, e *index.Entry, data []byte) (*index.Entry, error) {
 	cmd := s.command(ctx, "-C", s.work, "-c", "core.bare=false", "-c", "core.safecrlf=false", "hash-object", "-w", "--path="+e.Name, "--stdin")
 	cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_WORK_TREE="+s.work), bytes.NewReader(data)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNormalize: a commit has the line ends that .gitattributes asks for, so that a fresh checkout of it
-// is clean, and no filter is run.
+// A commit has the line ends that .gitattributes requires, so that a fresh checkout is clean. No
+// filter runs.
 func TestNormalize(t *testing.T) {
 	const crlf, lf = "a\r\nb\r\n", "a\nb\n"
 	for name, c := range map[string]struct {

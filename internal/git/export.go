@@ -21,11 +21,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// Owner is the user and group that the files of an export belong to.
+// Owner is the user and group that own the exported files.
 type Owner struct{ UID, GID int }
 
-// Content returns the mode and hash of each file of a commit by its path, without the paths that
-// the clone was made without.
+// Content returns the mode and the hash of each file of a commit by path, without the paths that
+// the clone omits.
 func (r *Repo) Content(commit string) (map[string]string, error) {
 	all, err := r.content(commit)
 	if err != nil {
@@ -44,8 +44,8 @@ func (r *repository) TreeHash(commit string) (string, error) {
 	return c.TreeHash.String(), nil
 }
 
-// export is a commit that is about to be written: its folders, each before the folders in it, its
-// entries and its time.
+// export is the content of a commit to write: its directories, parents first, its entries and its
+// time.
 type export struct {
 	store   *gitdir.Store
 	folders []string
@@ -53,10 +53,10 @@ type export struct {
 	when    time.Time
 }
 
-// exported reads a commit. A submodule whose content the clone does not have is an empty folder.
+// exported reads a commit. A submodule without content in the clone is an empty directory.
 func (r *Repo) exported(commit string) (x export, err error) {
 	if !gitdir.ValidHash(commit) {
-		return x, fmt.Errorf("cannot export %q: it is not a commit's name", commit)
+		return x, fmt.Errorf("cannot export %q: not a commit hash", commit)
 	}
 	x.store = r.git.Store()
 	c, err := r.commit(x.store, commit)
@@ -76,7 +76,7 @@ func (r *Repo) exported(commit string) (x export, err error) {
 		default:
 			x.entries = append(x.entries, e)
 		}
-		for at := path.Dir(e.Name); at != "." && all.trees[at+"/"].IsZero(); at = path.Dir(at) { // of a submodule
+		for at := path.Dir(e.Name); at != "." && all.trees[at+"/"].IsZero(); at = path.Dir(at) { // in a submodule
 			x.folders = append(x.folders, at+"/")
 		}
 	}
@@ -85,9 +85,8 @@ func (r *Repo) exported(commit string) (x export, err error) {
 	return x, nil
 }
 
-// Export writes a commit as a tar of one folder of the name as: files, folders and links, and
-// nothing of the work tree. Every file has the commit's time, so that two exports of a commit are
-// equal.
+// Export writes a commit as a tar archive with the top directory as. It reads nothing from the work
+// tree. Every file has the time of the commit, so that two exports are equal.
 func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner Owner) error {
 	x, err := r.exported(commit)
 	if err != nil {
@@ -116,10 +115,10 @@ func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner
 	return t.Close()
 }
 
-// ExportTo writes a commit into dir, an empty directory, as Export does. The files and folders,
-// dir included, belong to owner. earlier is "" or the directory of an earlier export beside dir,
-// named by its tree: a file that both commits have becomes a hard link of it, with its time. On many
-// disks a link costs a small part of a new file.
+// ExportTo writes a commit to dir, an empty directory, like Export. dir and everything in it belong
+// to owner. earlier is "" or a directory next to dir with an earlier export, named by its tree.
+// Files that both commits have become hard links, which are much cheaper than new files on many
+// disks. They keep their times.
 func (r *Repo) ExportTo(ctx context.Context, dir, commit, earlier string, owner Owner) error {
 	x, err := r.exported(commit)
 	if err != nil {
@@ -159,15 +158,15 @@ func (r *Repo) ExportTo(ctx context.Context, dir, commit, earlier string, owner 
 	return err
 }
 
-// links makes files of one export hard links of the same files in another.
+// links creates hard links from one export to files of another.
 type links struct {
-	parent   *os.Root // of both directories
-	from, to string
-	had      map[string]*index.Entry // what from has, by path
+	parent   *os.Root                // of both directories
+	from, to string                  // names of both directories
+	had      map[string]*index.Entry // entries of from by path
 }
 
-// linksOf prepares links from earlier to dir, and none if there is no earlier export or its tree
-// cannot be read.
+// linksOf prepares links from earlier to dir. It prepares none if there is no earlier export or its
+// tree cannot be read.
 func linksOf(s *gitdir.Store, earlier, dir string) links {
 	var all content
 	l := links{from: filepath.Base(earlier), to: filepath.Base(dir), had: map[string]*index.Entry{}}
@@ -185,7 +184,7 @@ func linksOf(s *gitdir.Store, earlier, dir string) links {
 	return l
 }
 
-// link makes the file of an entry, and reports whether it did.
+// link creates the file of an entry as a link and reports whether it did.
 func (l links) link(e *index.Entry) bool {
 	was := l.had[e.Name]
 	return l.parent != nil && was != nil && was.Hash == e.Hash && was.Mode == e.Mode && e.Mode != filemode.Symlink &&

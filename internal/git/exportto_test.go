@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// listing returns the entries of a directory: the mode and the text of each, or the target of a link.
+// listing returns the mode and the text of each entry of a directory, or the target of a link.
 func listing(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -47,7 +47,7 @@ func listing(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// An export has the same files as an archive that git makes of the commit.
+// An export has the same files as git archive.
 func TestExportToIsLikeGitArchive(t *testing.T) {
 	r := open(t, t.TempDir())
 	write(t, r.Dir(), map[string]string{".gitignore": "dist/\n"})
@@ -75,8 +75,8 @@ func TestExportToIsLikeGitArchive(t *testing.T) {
 	}
 }
 
-// Files that an earlier export has too become links of it. What changed, or is no longer there, is as
-// in an export of its own.
+// Files of an earlier export become links to it. Other files are as in an export without an earlier
+// one.
 func TestExportToLinksAnEarlierExport(t *testing.T) {
 	r := open(t, t.TempDir())
 	write(t, r.Dir(), map[string]string{"lib/same.txt": "same", "lib/other.txt": "one", "gone.txt": "gone", "run.sh": "#!/bin/sh\n"})
@@ -151,7 +151,7 @@ func TestAbsentPathsHaveReasons(t *testing.T) {
 	}
 }
 
-// The key of the work tree changes with each file that a commit would contain, and only with these.
+// The key of the work tree changes only with files that a commit would contain.
 func TestWorkKey(t *testing.T) {
 	r := open(t, t.TempDir())
 	write(t, r.Dir(), map[string]string{".gitignore": "ignored\n"})

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// git runs the git of this machine, by its own defaults, to check abl's work.
+// git runs the installed git with default settings, to check abl's work.
 func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	out, err := tryGit(dir, args...)
@@ -27,7 +27,7 @@ func tryGit(dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// sound checks that git finds nothing to say about the repository.
+// sound checks that git fsck reports nothing.
 func sound(t testing.TB, dir string) {
 	t.Helper()
 	if out := git(t, dir, "fsck", "--strict", "--full", "--no-dangling"); out != "" {
@@ -35,7 +35,7 @@ func sound(t testing.TB, dir string) {
 	}
 }
 
-// clean checks that git sees the work tree as committed.
+// clean checks that git reports no changes in the work tree.
 func clean(t testing.TB, dir string) {
 	t.Helper()
 	if out := git(t, dir, "status", "--porcelain"); out != "" {
@@ -65,8 +65,8 @@ func snapshot(t testing.TB, r *Repo, subject, call string) Snap {
 	return s
 }
 
-// write makes files below dir: a path to its content; "->x" makes a link to x,
-// a path that ends with / a folder.
+// write creates files below dir from a map of paths to content. "->x" creates a link to x, a path
+// with a trailing slash a directory.
 func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {

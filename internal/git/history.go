@@ -21,16 +21,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
-// repository is what a workspace's and a person's have in common.
+// repository is the common part of a workspace's and a user's repository.
 type repository struct {
 	dir string     // the work tree
-	git gitdir.Dir // where objects and refs are
+	git gitdir.Dir // the directory with objects and refs
 }
 
-// Ref is what a ref names, "" for none.
+// Ref returns the commit of a ref, "" if it does not exist.
 func (r *repository) Ref(name string) (string, error) { return r.git.Ref(name) }
 
-// Contains says whether a commit has another among its ancestors, or is it.
+// Contains reports whether ancestor is commit or one of its ancestors.
 func (r *repository) Contains(commit, ancestor string) (bool, error) {
 	to := plumbing.NewHash(ancestor)
 	all, err := ancestors(r.git.Store(), plumbing.NewHash(commit), to)
@@ -38,8 +38,8 @@ func (r *repository) Contains(commit, ancestor string) (bool, error) {
 	return has, err
 }
 
-// ancestors are a commit and those before it with their parents, up to where a shallow history
-// ends, or to one that is looked for.
+// ancestors returns a commit and its ancestors with their parents. It stops at the end of a shallow
+// history and at until.
 func ancestors(s *gitdir.Store, commit, until plumbing.Hash) (map[plumbing.Hash][]plumbing.Hash, error) {
 	all := map[plumbing.Hash][]plumbing.Hash{}
 	ends, err := s.Shallow()
@@ -74,11 +74,11 @@ func (r *repository) commit(s storer.EncodedObjectStorer, hash string) (*object.
 	return c, nil
 }
 
-// Commit is one commit as abl reads it.
+// Commit is the part of a commit that abl uses.
 type Commit struct {
 	Hash, Tree string // 40 hexadecimal digits
-	Parent     string // the first one, "" for none
-	Call       string // of Message
+	Parent     string // the first parent, "" for none
+	Call       string // see Message
 	When       time.Time
 }
 
@@ -90,8 +90,8 @@ func readCommit(c *object.Commit) Commit {
 	return read
 }
 
-// tip is the commit that the branch names, "" when it has none. A branch
-// without a commit in a repository that has or had others is not a beginning.
+// tip returns the commit of the branch, "" if it has none. It fails if the branch has no commit
+// although the repository has a history.
 func (r *Repo) tip() (string, error) {
 	if err := r.there(); err != nil {
 		return "", err
@@ -102,12 +102,12 @@ func (r *Repo) tip() (string, error) {
 	}
 	has, err := born(r.git)
 	if err == nil && has {
-		err = gitdir.Foreign("branch %q of %q has no commit, but the repository has a history: switch to the branch that abl shall continue, or find the lost one with git fsck --lost-found", r.branch, r.dir)
+		err = gitdir.Foreign("branch %q of %q has no commit, but the repository has a history: switch to the branch that abl should continue, or find the lost one with git fsck --lost-found", r.branch, r.dir)
 	}
 	return "", err
 }
 
-// Head is the commit at the tip of the branch; false when there is none yet.
+// Head returns the commit at the tip of the branch. It returns false if there is no commit yet.
 func (r *Repo) Head() (Commit, bool, error) {
 	hash, err := r.tip()
 	if err != nil || hash == "" {
@@ -123,8 +123,8 @@ func (r *Repo) Head() (Commit, bool, error) {
 	return readCommit(c), true, nil
 }
 
-// TreeKey stands for all that a commit holds but the named files and folders at
-// its top: two commits have the same key when they differ in those alone.
+// TreeKey returns a key for the content of a commit without the named top-level entries. Commits
+// that differ only in those entries have the same key.
 func (r *repository) TreeKey(commit string, without ...string) (string, error) {
 	c, err := r.commit(r.git.Store(), commit)
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *repository) TreeKey(commit string, without ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot read tree %s of %q: %w", c.TreeHash, r.dir, err)
 	}
-	key := sha256.New() // of what git would store
+	key := sha256.New() // of the encoded tree
 	for _, e := range tree.Entries {
 		if !slices.Contains(without, e.Name) {
 			fmt.Fprintf(key, "%o %s\x00%s", e.Mode, e.Name, e.Hash[:])
@@ -143,13 +143,13 @@ func (r *repository) TreeKey(commit string, without ...string) (string, error) {
 	return fmt.Sprintf("%x", key.Sum(nil)), nil
 }
 
-// Tag makes a lightweight tag, crash-safely. A tag of that name at the same
-// commit stays; at another commit it is kept under name.1, name.2 and so on.
+// Tag durably creates a lightweight tag. An existing tag at the same commit stays. If it is at
+// another commit, Tag keeps that under name.1, name.2 and so on.
 func (r *Repo) Tag(ctx context.Context, name, commit string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, err := r.commit(r.git.Store(), commit); err != nil {
-		return fmt.Errorf("cannot make tag %q: %w", name, err)
+		return fmt.Errorf("cannot create tag %q: %w", name, err)
 	}
 	value, there, err := r.TagCommit(name)
 	if err != nil || value == commit {
@@ -163,8 +163,7 @@ func (r *Repo) Tag(ctx context.Context, name, commit string) error {
 	return r.git.Move(ctx, "refs/tags/"+name, value, commit, r.opts.LockWait)
 }
 
-// keepTag gives the tag's present value the next free number, unless an
-// interrupted run has done so.
+// keepTag copies the tag to the next free number, unless an interrupted run has done so.
 func (r *Repo) keepTag(ctx context.Context, name, value string) error {
 	for n := 1; ; n++ {
 		ref := fmt.Sprintf("refs/tags/%s.%d", name, n)
@@ -178,10 +177,10 @@ func (r *Repo) keepTag(ctx context.Context, name, value string) error {
 	}
 }
 
-// TagCommit is the commit that a tag of abl's names; false when there is no such tag.
+// TagCommit returns the commit of a tag. It returns false if there is no such tag.
 func (r *Repo) TagCommit(name string) (string, bool, error) {
 	if !gitdir.ValidRef(name) {
-		return "", false, fmt.Errorf("cannot read tag %q: git allows no such name", name)
+		return "", false, fmt.Errorf("cannot read tag %q: invalid name", name)
 	}
 	if err := r.there(); err != nil {
 		return "", false, err
@@ -190,10 +189,10 @@ func (r *Repo) TagCommit(name string) (string, bool, error) {
 	return commit, commit != "", err
 }
 
-// Change is a path that two commits do not hold alike.
+// Change is a path that differs between two commits.
 type Change struct {
 	Path string
-	Note string // another mode, "" for the same
+	Note string // changed mode, "" if it is the same
 
 	store    *gitdir.Store
 	from, to *index.Entry
@@ -201,12 +200,12 @@ type Change struct {
 
 // Texts is the text of a path in two commits.
 type Texts struct {
-	Old, New *string // nil where there is no file
-	Note     string  // why there is no text
+	Old, New *string // nil if there is no file
+	Note     string  // reason why there is no text
 }
 
-// Changes calls each for every path that differs between two commits, in order. from may be "",
-// which holds nothing. It reads no file.
+// Changes calls each for every path that differs between two commits, in order. from may be "" for
+// an empty commit. It reads no file content.
 func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) error) error {
 	was, err1 := r.content(from)
 	is, err2 := r.content(to)
@@ -226,7 +225,7 @@ func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) er
 	return nil
 }
 
-// Size returns how many bytes Texts reads.
+// Size returns the number of bytes that Texts reads.
 func (c Change) Size() (bytes int64) {
 	for _, e := range []*index.Entry{c.from, c.to} {
 		if e == nil || e.Mode == filemode.Submodule {
@@ -239,7 +238,7 @@ func (c Change) Size() (bytes int64) {
 	return bytes
 }
 
-// Texts reads the text on each side.
+// Texts reads both texts.
 func (c Change) Texts() (t Texts, err error) {
 	for side, e := range map[**string]*index.Entry{&t.Old: c.from, &t.New: c.to} {
 		if e == nil {
@@ -251,9 +250,9 @@ func (c Change) Texts() (t Texts, err error) {
 		}
 		switch {
 		case errors.Is(err, plumbing.ErrObjectNotFound):
-			return Texts{Note: "it is left out of the clone"}, nil
+			return Texts{Note: "omitted from the clone"}, nil
 		case errors.Is(err, ErrConflict):
-			return Texts{Note: fmt.Sprintf("it is no text, or larger than %d MiB", maxText>>20)}, nil
+			return Texts{Note: fmt.Sprintf("not text, or larger than %d MiB", maxText>>20)}, nil
 		case err != nil:
 			return t, err
 		}
@@ -262,15 +261,15 @@ func (c Change) Texts() (t Texts, err error) {
 	return t, nil
 }
 
-// Before is the commit of a repository that the first of a run of commits follows, the last of which is tip: the
-// commits of calls whose name has this prefix, and what a person committed between them. It
-// is "" where they begin the history. No call's is looked for from start on, "" for none.
+// Before returns the parent of the first commit in a run of commits that ends at tip: the commits
+// of calls with this prefix, and the user's commits between them. It returns "" if the run begins
+// the history. It stops at start, "" for none.
 func Before(ctx context.Context, r *Repo, tip, prefix, start string) (before string, err error) {
 	s := r.git.Store()
 	before = tip
 	for at := tip; at != "" && at != start; {
 		full, err := r.commit(s, at)
-		if errors.Is(err, plumbing.ErrObjectNotFound) { // of a shallow clone there is no more
+		if errors.Is(err, plumbing.ErrObjectNotFound) { // the end of a shallow clone
 			break
 		}
 		if err = cmp.Or(ctx.Err(), err); err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// why finds what was said of a skipped path.
+// why returns the reason of a skipped path.
 func why(s Snap, path string) string {
 	for _, k := range s.Skipped {
 		if k.Path == path {
@@ -23,7 +23,7 @@ func why(s Snap, path string) string {
 	return ""
 }
 
-func TestLeavesOutWhatGitCannotHold(t *testing.T) {
+func TestLeavesOutUnsupportedFiles(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	write(t, dir, map[string]string{
@@ -67,8 +67,7 @@ func TestLargeFiles(t *testing.T) {
 	sound(t, dir)
 }
 
-// TestLargeFilesTracked: what a person tracks stays while it does not change,
-// however large it is.
+// A tracked file stays while it does not change, whatever its size.
 func TestLargeFilesTracked(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, "init", "-q")
@@ -115,8 +114,7 @@ func TestLimits(t *testing.T) {
 	snapshot(t, open(t, dir), "s", "1")
 }
 
-// TestDepth: what lies too deep is left out and named. An error would let one
-// call keep every later one from its commit.
+// Files below the maximum depth are left out and listed. An error would prevent all later commits.
 func TestDepth(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"1/2/3/kept": "", "1/2/3/4/5/left": "", "a": ""})
@@ -149,8 +147,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestSameSizeSameTime: content that changed behind an old time is seen, as
-// its change time, or the doubt about a young entry, tells.
+// Changed content with the old modification time is detected by the change time, or because the
+// entry is too young.
 func TestSameSizeSameTime(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// looked does with a repository all that abl does before and while it clones it.
+// looked does everything with a repository that abl does before and during a clone.
 func looked(ctx context.Context, dir, to string, without []string) error {
 	o, err := OpenOrigin(dir)
 	if err != nil {
@@ -34,7 +34,7 @@ func looked(ctx context.Context, dir, to string, without []string) error {
 	return o.Clone(ctx, to, head, "abl/phase1", without)
 }
 
-// Whatever stands in the place of a file of .git, abl neither waits for it nor follows it.
+// abl neither blocks on nor follows anything that replaces a file of .git.
 func TestOriginOfOddFiles(t *testing.T) {
 	places := map[string]bool{ // whether the clone is made all the same
 		"HEAD": false, "config": false, "packed-refs": true, "refs/heads/main": false, "shallow": false,
@@ -74,7 +74,7 @@ func TestOriginOfOddFiles(t *testing.T) {
 	}
 }
 
-// objectFile writes a loose object that declares a size and holds so many zeros.
+// objectFile writes a loose object that declares a size and contains so many zeros.
 func objectFile(t *testing.T, dir, hash string, declares, holds int64) {
 	t.Helper()
 	var data bytes.Buffer
@@ -98,10 +98,10 @@ func TestOriginOfLargeFiles(t *testing.T) {
 		without         []string
 		want            string
 	}{
-		{"declared", 1500 * mib, 1, nil, "git fsck names what is damaged"},
+		{"declared", 1500 * mib, 1, nil, "git fsck lists damaged objects"},
 		{"excluded", 1500 * mib, 1, []string{"lib"}, ""},
-		{"undeclared", 10, 64 * mib, nil, "git fsck names what is damaged"},
-		{"short", 32 * mib, 31 * mib, nil, "git fsck names what is damaged"},
+		{"undeclared", 10, 64 * mib, nil, "git fsck lists damaged objects"},
+		{"short", 32 * mib, 31 * mib, nil, "git fsck lists damaged objects"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := grown(t)
@@ -120,7 +120,7 @@ func TestOriginOfLargeFiles(t *testing.T) {
 	}
 }
 
-// A large file is copied in parts and held nowhere.
+// A large file is streamed.
 func TestCloneStreams(t *testing.T) {
 	const size = 32 << 20
 	for _, packed := range []bool{false, true} {
@@ -141,7 +141,7 @@ func TestCloneStreams(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes do allocates.
+// allocated returns the number of bytes that do allocates.
 func allocated(do func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -150,7 +150,7 @@ func allocated(do func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// What is written into a person's repository goes through no link of it.
+// Writing to the user's repository follows no link in it.
 func TestReceiveFollowsNoLink(t *testing.T) {
 	dir, outside := grown(t), t.TempDir()
 	r := cloned(t, dir)

@@ -14,11 +14,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// Identity says who makes the commits of a workspace. The zero value is abl <abl@localhost>.
+// Identity describes the author and the signature of commits in a workspace. The zero value is abl
+// <abl@localhost>.
 type Identity struct {
 	Author   Person
-	Trailers []string // lines after abl's own, such as "Signed-off-by: NAME <EMAIL>"
-	Signing  *Signing // nil: commits are not signed
+	Trailers []string // lines after abl's trailers, such as "Signed-off-by: NAME <EMAIL>"
+	Signing  *Signing // nil for unsigned commits
 }
 
 // Person is a name and an e-mail address.
@@ -26,7 +27,7 @@ type Person struct{ Name, Email string }
 
 func (p Person) String() string { return p.Name + " <" + p.Email + ">" }
 
-// ParsePerson reads NAME <EMAIL>.
+// ParsePerson parses NAME <EMAIL>.
 func ParsePerson(text string) Person {
 	name, email, _ := strings.Cut(text, "<")
 	return Person{strings.TrimSpace(name), strings.TrimSuffix(strings.TrimSpace(email), ">")}
@@ -43,20 +44,20 @@ func (p Person) signature(when time.Time) object.Signature {
 
 // Signing is how the user's git signs commits.
 type Signing struct {
-	Committer Person // whom the signature is of
+	Committer Person // owner of the key
 	Format    string // gpg.format, "" for git's default
-	Key       string // user.signingkey, "" for the committer's
+	Key       string // user.signingkey, "" for the committer's key
 }
 
-// User returns the name and the e-mail address of the user in git's settings; ok is false without
-// either.
+// User returns the user's name and e-mail address from git's settings. It returns false if one is
+// missing.
 func (o *Origin) User(ctx context.Context) (p Person, ok bool) {
 	p = Person{o.setting(ctx, "user.name"), o.setting(ctx, "user.email")}
 	return p, p.Name != "" && p.Email != "" && !strings.ContainsAny(p.Name+p.Email, "<>\n")
 }
 
-// Signing returns how commits are signed, nil if the user's commit.gpgsign is not set. The program that
-// signs is never one that the repository names.
+// Signing returns how to sign commits, nil if the user's commit.gpgsign is not set. It ignores
+// signing programs that the repository configures.
 func (o *Origin) Signing(ctx context.Context) *Signing {
 	if o.setting(ctx, "commit.gpgsign", "--type=bool") != "true" {
 		return nil
@@ -94,12 +95,13 @@ func (r *Repo) CheckSigning(ctx context.Context) error {
 	return err
 }
 
-// signTime is how long a signature may take: a program that asks the user for a passphrase would wait
-// for ever.
+// signTime is the maximum time for a signature. A program that asks for a passphrase would wait
+// forever.
 const signTime = time.Minute
 
-// signed replaces a new commit by one that the user's git signs, if it does. git runs in a scratch
-// repository with the user's own settings, and without those of the repository.
+// signed returns a copy of a new commit that the user's git signed, or the commit itself if the
+// user does not sign. git runs in a scratch repository with the user's settings and without those
+// of the repository.
 func (r *Repo) signed(ctx context.Context, objects *spool, c *object.Commit) (*object.Commit, error) {
 	signing := r.opts.Identity.Signing
 	if signing == nil {
@@ -125,7 +127,7 @@ func (r *Repo) signed(ctx context.Context, objects *spool, c *object.Commit) (*o
 	}
 	made, err := output(s.signer(ctx, signing, c))
 	if err != nil {
-		return nil, gitdir.Foreign("git cannot sign a commit as commit.gpgsign asks (%v): unlock the key, or git config commit.gpgsign false", err)
+		return nil, gitdir.Foreign("git cannot sign a commit although commit.gpgsign is set (%v): unlock the key, or run git config commit.gpgsign false", err)
 	}
 	data, err := s.run(ctx, "cat-file", "commit", strings.TrimSpace(string(made)))
 	if err != nil {
@@ -142,7 +144,7 @@ func (r *Repo) signed(ctx context.Context, objects *spool, c *object.Commit) (*o
 	return signed, objects.add(plumbing.CommitObject, raw.Hash(), raw.Size(), strings.NewReader(data))
 }
 
-// signer returns the command of git that makes a commit again, signed.
+// signer returns the git command that creates a signed copy of a commit.
 func (s *scratch) signer(ctx context.Context, signing *Signing, c *object.Commit) *exec.Cmd {
 	var args []string
 	for _, set := range [][2]string{{"gpg.format", signing.Format}, {"user.signingkey", signing.Key}} {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// signs gives the user a key with which git signs, by their global settings, and returns the settings.
+// signs creates a key with which git signs according to the user's global settings. It returns the
+// settings.
 func signs(t *testing.T) string {
 	t.Helper()
 	if since, err := gitSince(t.Context(), 2, 34); err != nil || !since {
@@ -38,7 +39,7 @@ func signs(t *testing.T) string {
 	return settings
 }
 
-// verified returns what git says about the signature of a commit: G is good, N is none.
+// verified returns git's code for the signature of a commit: G for good, N for no signature.
 func verified(t *testing.T, dir, commit string) string {
 	t.Helper()
 	out, err := exec.Command("git", "-C", dir, "log", "-1", "--format=%G?", commit).CombinedOutput()
@@ -46,8 +47,8 @@ func verified(t *testing.T, dir, commit string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestSigned: snapshots and merges are signed as the user's settings say, by no program that the
-// repository names.
+// Snapshots and merges are signed as the user's settings require, but never by a program that the
+// repository configures.
 func TestSigned(t *testing.T) {
 	signs(t)
 	dir := grown(t)
@@ -93,7 +94,7 @@ func TestSigned(t *testing.T) {
 	sound(t, dir)
 }
 
-// TestCannotSign: a key that git cannot use is found before a call is paid for.
+// A key that git cannot use is detected before a paid call.
 func TestCannotSign(t *testing.T) {
 	settings := signs(t)
 	if out, err := exec.Command("git", "config", "--file", settings, "user.signingkey", "/nowhere/key").CombinedOutput(); err != nil {

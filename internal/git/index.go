@@ -25,18 +25,18 @@ import (
 // content is what a commit holds, its files sorted. As index entries they may know stat data.
 type content struct {
 	entries []*index.Entry
-	trees   map[string]plumbing.Hash // a folder, with a slash at its end, to its tree
+	trees   map[string]plumbing.Hash // directory with a trailing slash to its tree
 }
 
-// written is what the last snapshot wrote, so that it need not be read again:
-// go-git takes as long for a large index as git for the whole commit.
+// written is the result of the last snapshot. It spares reading a large index, for which go-git
+// needs as long as git for the whole commit.
 type written struct {
 	content
 	commit Commit
 	index  fs.FileInfo
 }
 
-// content lists what a commit holds, nothing for "".
+// content returns the content of a commit, an empty one for "".
 func (r *Repo) content(commit string) (content, error) {
 	if last := r.last.Load(); last != nil && last.commit.Hash == commit {
 		return last.content, nil
@@ -44,7 +44,7 @@ func (r *Repo) content(commit string) (content, error) {
 	return r.contentOf(commit, r.opts.Without)
 }
 
-// contentOf lists what a commit holds, and marks what is left out of a clone.
+// contentOf returns the content of a commit and marks the paths that the clone omits.
 func (r *repository) contentOf(commit string, left []string) (content, error) {
 	all := content{trees: map[string]plumbing.Hash{}}
 	if commit == "" {
@@ -65,8 +65,8 @@ func (r *repository) contentOf(commit string, left []string) (content, error) {
 }
 
 const (
-	maxTreePath = 8192      // beyond any path that a file system takes
-	maxContent  = 2_000_000 // files and folders: a few trees can name more than there is room for
+	maxTreePath = 8192      // more than any file system allows
+	maxContent  = 2_000_000 // entries: a few nested trees can list more than fits in memory
 )
 
 func (c *content) add(s storer.EncodedObjectStorer, hash plumbing.Hash, folder string) error {
@@ -94,8 +94,8 @@ func (c *content) add(s storer.EncodedObjectStorer, hash plumbing.Hash, folder s
 	return nil
 }
 
-// index reads what is tracked and when that was written. Without an index
-// file what is committed is tracked, and nothing is taken for unchanged.
+// index returns the tracked entries and the time of the index. Without an index the entries are
+// those of the commit, and none counts as unchanged.
 func (r *Repo) index(committed content) ([]*index.Entry, time.Time, error) {
 	path := r.git.Join("index")
 	info, err := os.Lstat(path)
@@ -112,7 +112,7 @@ func (r *Repo) index(committed content) ([]*index.Entry, time.Time, error) {
 	}
 	entries, err := decodeIndex(data, r.opts.Clone)
 	if err != nil {
-		return nil, time.Time{}, gitdir.Foreign("cannot go by %q: %v: commit, stash or convert that; a damaged index is moved away, and git reset makes it anew", path, err)
+		return nil, time.Time{}, gitdir.Foreign("cannot use %q: %v: commit, stash or convert that; if the index is damaged, move it away and run git reset", path, err)
 	}
 	return entries, info.ModTime(), nil
 }
@@ -123,7 +123,7 @@ func unchanged(was, is fs.FileInfo) bool {
 
 func decodeIndex(data []byte, clone bool) ([]*index.Entry, error) {
 	if body := data[:max(0, len(data)-sha1.Size)]; bytes.HasSuffix(data, make([]byte, sha1.Size)) {
-		sum := sha1.Sum(body) // git writes none with index.skipHash, and go-git wants one
+		sum := sha1.Sum(body) // with index.skipHash git writes zeros, but go-git checks the sum
 		data = slices.Concat(body, sum[:])
 	}
 	var ix index.Index
@@ -134,11 +134,11 @@ func decodeIndex(data []byte, clone bool) ([]*index.Entry, error) {
 	for i, e := range ix.Entries {
 		switch {
 		case e.Stage != 0:
-			return nil, fmt.Errorf("%q is not merged yet", e.Name)
+			return nil, fmt.Errorf("%q has unresolved conflicts", e.Name)
 		case e.SkipWorktree && !clone:
-			return nil, fmt.Errorf("%q is left out of the work tree: a sparse checkout is not supported", e.Name)
+			return nil, fmt.Errorf("%q is not in the work tree: sparse checkouts are not supported", e.Name)
 		case e.Mode == filemode.Submodule && !clone:
-			return nil, fmt.Errorf("%q is a submodule, which is not supported", e.Name)
+			return nil, fmt.Errorf("%q is a submodule: submodules are not supported", e.Name)
 		case !slices.Contains(modes, e.Mode):
 			return nil, fmt.Errorf("%q has mode %o, which is not supported", e.Name, e.Mode)
 		case i > 0 && ix.Entries[i-1].Name >= e.Name:
@@ -148,11 +148,11 @@ func decodeIndex(data []byte, clone bool) ([]*index.Entry, error) {
 	return ix.Entries, nil
 }
 
-// encodeIndex is the index file of sorted entries.
+// encodeIndex returns the index file of sorted entries.
 func encodeIndex(entries []*index.Entry) ([]byte, error) {
 	ix := index.Index{Version: 2, Entries: slices.Clone(entries)}
 	if slices.ContainsFunc(entries, func(e *index.Entry) bool { return e.SkipWorktree }) {
-		ix.Version = 3 // the first that can say so
+		ix.Version = 3 // the first version with skip-worktree
 	}
 	var out bytes.Buffer
 	err := index.NewEncoder(&out).Encode(&ix)
@@ -163,7 +163,7 @@ func inOrder(a, b *index.Entry) int { return strings.Compare(a.Name, b.Name) }
 
 func byName(e *index.Entry, name string) int { return strings.Compare(e.Name, name) }
 
-// entryAt is the one of sorted entries that has a path, nil for none.
+// entryAt returns the entry with a path from sorted entries, nil if there is no such entry.
 func entryAt(entries []*index.Entry, path string) *index.Entry {
 	if i, is := slices.BinarySearchFunc(entries, path, byName); is {
 		return entries[i]
@@ -171,18 +171,18 @@ func entryAt(entries []*index.Entry, path string) *index.Entry {
 	return nil
 }
 
-// below says whether sorted entries have one below a path.
+// below reports whether sorted entries have one below a path.
 func below(entries []*index.Entry, path string) bool {
 	i, _ := slices.BinarySearchFunc(entries, path+"/", byName)
 	return i < len(entries) && strings.HasPrefix(entries[i].Name, path+"/")
 }
 
-// same says whether both are there and alike, or neither is there.
+// same reports whether both entries are equal or both are missing.
 func same(a, b *index.Entry) bool {
 	return a == b || a != nil && b != nil && a.Hash == b.Hash && a.Mode == b.Mode
 }
 
-// differing are the paths that two sorted lists do not hold alike.
+// differing returns the paths that differ between two sorted lists.
 func differing(a, b []*index.Entry) (paths []string) {
 	for len(a) > 0 || len(b) > 0 {
 		switch {
@@ -200,7 +200,7 @@ func differing(a, b []*index.Entry) (paths []string) {
 	return paths
 }
 
-// without says whether a path is one of those that are left out, or below one.
+// without reports whether a path is in left or below one of its paths.
 func without(left []string, at string) bool {
 	return slices.ContainsFunc(left, func(p string) bool { return at == p || strings.HasPrefix(at, p+"/") })
 }

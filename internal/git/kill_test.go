@@ -15,7 +15,7 @@ import (
 
 const committing = "WORKSPACE_TEST_COMMIT_IN"
 
-// TestMain lets the test binary be the process that gets killed.
+// TestMain is also the process that a test kills.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(committing); dir != "" {
 		commitForEver(dir)
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// commitForEver edits and commits until it is killed, and says each commit.
+// commitForEver edits and commits until it is killed, and prints each commit.
 func commitForEver(dir string) {
 	r, err := Open(dir, Options{})
 	fail := func(err error) {
@@ -49,8 +49,8 @@ func commitForEver(dir string) {
 	}
 }
 
-// TestKills kills a committing process at random moments. What it said is
-// committed stays so, git finds nothing wrong, and the next process goes on.
+// The test kills a committing process at random moments. Its printed commits exist, git fsck
+// reports nothing, and the next process continues.
 func TestKills(t *testing.T) {
 	kills := 50
 	if testing.Short() {
@@ -84,7 +84,7 @@ func TestKills(t *testing.T) {
 	t.Logf("%d kills, %d commits heard of, %d times a lock was left", kills, commits, locks)
 }
 
-// A kill between the two names of a pack leaves its index alone.
+// A kill between the two renames of a pack leaves only its index.
 func TestIndexWithoutPack(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -112,8 +112,8 @@ func TestIndexWithoutPack(t *testing.T) {
 	}
 }
 
-// commitUntilKilled lets a process make some commits and kills it a moment
-// into the next; it gives back what the process said it has committed.
+// commitUntilKilled kills a committing process shortly after some commits. It returns the commits
+// that the process printed.
 func commitUntilKilled(t *testing.T, dir string, commits int, moment time.Duration) (said []string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

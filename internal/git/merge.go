@@ -16,11 +16,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// ErrConflict marks a merge that a person must decide: both sides changed the same lines.
-var ErrConflict = errors.New("both sides changed the same")
+// ErrConflict means that both sides of a merge changed the same lines, so that the user must merge.
+var ErrConflict = errors.New("both sides changed the same files")
 
-// Switch makes a branch at the tip of the one that HEAD names, and lets HEAD name it.
-// Nothing else changes.
+// Switch creates a branch at the tip of the current one and makes HEAD point to it. It changes
+// nothing else.
 func (r *Repo) Switch(ctx context.Context, branch string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,7 +33,7 @@ func (r *Repo) Switch(ctx context.Context, branch string) error {
 	}
 	there, err := r.git.Ref("refs/heads/" + branch)
 	if has, herr := r.Contains(tip, there); err == nil && there != "" && !has {
-		err = cmp.Or(herr, gitdir.Foreign("%q: branch %s has commits that %s has not: git merge or git branch -m it", r.dir, branch, r.branch))
+		err = cmp.Or(herr, gitdir.Foreign("%q: branch %s has commits that %s lacks: merge it with git merge, or rename it with git branch -m", r.dir, branch, r.branch))
 	}
 	if err == nil && there != tip {
 		err = r.git.Move(ctx, "refs/heads/"+branch, there, tip, r.opts.LockWait)
@@ -47,13 +47,13 @@ func (r *Repo) Switch(ctx context.Context, branch string) error {
 	return err
 }
 
-// ErrEdited marks a merge that would change files that are not committed.
-var ErrEdited = errors.New("files that are not committed are in the way")
+// ErrEdited means that a merge would overwrite uncommitted changes.
+var ErrEdited = errors.New("uncommitted changes are in the way")
 
-// Merge merges a commit of this repository, which Fetch has copied, into the branch and the work tree
-// of a clone, and returns the new tip. It makes a merge commit unless the branch has no commits that
-// the other lacks. An ErrConflict names the files. edited are the paths of the work tree that differ
-// from the branch: if the merge changes one of them, Merge fails with ErrEdited and changes nothing.
+// Merge merges a commit of this repository, which Fetch has copied, into the branch and the work
+// tree of a clone. It returns the new tip. It fast-forwards if the commit contains the branch. An
+// ErrConflict names the files. edited are the paths of the work tree that differ from the branch.
+// If the merge changes one of them, Merge returns ErrEdited and changes nothing.
 func (o *Origin) Merge(ctx context.Context, r *Repo, commit, subject string, edited []string) (Commit, error) {
 	text, err := r.messageText(Message{Subject: subject})
 	if err != nil {
@@ -85,8 +85,8 @@ func (o *Origin) Merge(ctx context.Context, r *Repo, commit, subject string, edi
 	return ours, err
 }
 
-// unedited fails with ErrEdited if an edited path differs between two commits, or lies in the way of
-// one that does.
+// unedited returns ErrEdited if an edited path differs between two commits, or is a parent or child
+// of such a path.
 func (r *Repo) unedited(was, is string, edited []string) error {
 	if len(edited) == 0 {
 		return nil
@@ -109,8 +109,8 @@ func (r *Repo) unedited(was, is string, edited []string) error {
 	return nil
 }
 
-// merged makes the merge commit of a clone's commit and one of this repository. The user's git merges
-// in a scratch repository that has the objects of both.
+// merged creates the merge commit of a clone's commit and one of this repository. The user's git
+// merges in a scratch repository with the objects of both.
 func (o *Origin) merged(ctx context.Context, r *Repo, ours, theirs, text string) (string, error) {
 	s, err := newScratch(ctx, r.dir, &o.repository, &r.repository)
 	if err != nil {
@@ -127,7 +127,7 @@ func (o *Origin) merged(ctx context.Context, r *Repo, ours, theirs, text string)
 	if err != nil {
 		return "", err
 	}
-	for i, name := range conflicts { // git adds the commit to the name of a file that is a folder on the other side
+	for i, name := range conflicts { // git appends the commit to a file that is a directory on the other side
 		conflicts[i] = strings.TrimSuffix(strings.TrimSuffix(name, "~"+ours), "~"+theirs)
 	}
 	if len(conflicts) > 0 {
@@ -136,7 +136,8 @@ func (o *Origin) merged(ctx context.Context, r *Repo, ours, theirs, text string)
 	return r.commitTree(ctx, s, tree, text, ours, theirs)
 }
 
-// commitTree copies the objects that git made in a scratch repository, and makes a commit of a tree.
+// commitTree copies the objects that git created in a scratch repository and creates a commit of a
+// tree.
 func (r *Repo) commitTree(ctx context.Context, s *scratch, tree, text string, parents ...string) (string, error) {
 	made, err1 := s.made()
 	objects, err2 := newSpool(r.git)
@@ -173,19 +174,20 @@ func (r *Repo) commitTree(ctx context.Context, s *scratch, tree, text string, pa
 	return c.Hash.String(), nil
 }
 
-// ByHand returns the commands by which the user merges a commit of their repository into the clone at
-// src. git checks out none of the paths that the clone lacks, and commits them as they are.
+// ByHand returns the commands with which the user merges a commit of their repository into the
+// clone at src. With these options git neither checks out nor changes the paths that the clone
+// omits.
 func ByHand(src, commit string) string {
 	const sparse = "-c core.sparseCheckout=true -c sparse.expectFilesOutsideOfPatterns=true"
 	return fmt.Sprintf("git -C %[1]s %[2]s merge %.12[3]s; resolve the conflicts; git -C %[1]s %[2]s -c remote.abl.promisor=1 commit -a", src, sparse, commit)
 }
 
 const (
-	maxText   = 4 << 20 // bytes of what is merged by lines
-	maxTarget = 1 << 16 // bytes of what a link names
+	maxText   = 4 << 20 // bytes of a text
+	maxTarget = 1 << 16 // bytes of the target of a link
 )
 
-// textOf reads a blob of text; another is a conflict.
+// textOf reads a text. It returns ErrConflict if the blob is too large or binary.
 func textOf(s *gitdir.Store, hash plumbing.Hash) (string, error) {
 	if size, err := s.EncodedObjectSize(hash); err == nil && size > maxText {
 		return "", ErrConflict
@@ -197,11 +199,11 @@ func textOf(s *gitdir.Store, hash plumbing.Hash) (string, error) {
 	return string(data), err
 }
 
-// underWay is a file of .git that says between which commits the work tree is.
+// underWay is the file in .git with the two commits of a checkout in progress. It exists while the
+// work tree is between them.
 const underWay = "ABL_CHECKOUT"
 
-// moveTo takes branch, index and work tree to a commit. A kill on the way is made good when
-// the repository is opened.
+// moveTo moves branch, index and work tree to a commit. After a kill, Open completes the move.
 func (r *Repo) moveTo(ctx context.Context, was, is string) error {
 	if err := r.git.Replace(underWay, []byte(was+" "+is+"\n")); err != nil {
 		return err
@@ -212,7 +214,7 @@ func (r *Repo) moveTo(ctx context.Context, was, is string) error {
 	return r.endCheckout(is)
 }
 
-// endCheckout ends a checkout that was begun, if there is one and the branch has moved.
+// endCheckout completes a checkout in progress if the branch has already moved.
 func (r *Repo) endCheckout(tip string) error {
 	data, err := hostfs.Read(r.git.Path, underWay, maxSteering)
 	if errors.Is(err, hostfs.ErrAbsent) {
@@ -220,7 +222,7 @@ func (r *Repo) endCheckout(tip string) error {
 	}
 	was, is, ok := strings.Cut(strings.TrimSpace(string(data)), " ")
 	if err != nil || !ok {
-		return gitdir.Foreign("%q cannot be read: see what the work tree lacks by git status, and remove it", r.git.Join(underWay))
+		return gitdir.Foreign("cannot read %q: check the work tree with git status, and remove the file", r.git.Join(underWay))
 	}
 	if tip == is {
 		before, err1 := r.content(was)

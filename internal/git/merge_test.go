@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestMerge: the person goes on while the clone does.
+// Both the user and the clone add commits.
 func TestMerge(t *testing.T) {
 	for name, c := range map[string]struct {
 		ours, theirs map[string]string // "" takes a file away
@@ -65,13 +65,13 @@ func TestMerge(t *testing.T) {
 				git(t, r.Dir(), "merge-base", "--is-ancestor", commit, "HEAD")
 			}
 			if want := git(t, dir, "rev-parse", "main:.abl"); git(t, r.Dir(), "rev-parse", "HEAD:.abl") != want {
-				t.Error("what is left out is not the person's any more")
+				t.Error("the omitted path changed")
 			}
 		})
 	}
 }
 
-// takeIn merges the tip of the person's branch.
+// takeIn merges the tip of the user's branch.
 func takeIn(t *testing.T, r *Repo, dir string) (Commit, error) {
 	t.Helper()
 	o, err := OpenOrigin(dir)
@@ -82,7 +82,7 @@ func takeIn(t *testing.T, r *Repo, dir string) (Commit, error) {
 	return o.Merge(t.Context(), r, tip, "take in main", nil)
 }
 
-// commitFiles commits files in the person's repository; "" takes one away.
+// commitFiles commits files in the user's repository. "" removes a file.
 func commitFiles(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for path, text := range files {
@@ -98,7 +98,7 @@ func commitFiles(t *testing.T, dir string, files map[string]string) {
 	}
 	if files != nil {
 		git(t, dir, "add", "-A")
-		git(t, dir, "commit", "-qm", "the person's")
+		git(t, dir, "commit", "-qm", "the user's")
 	}
 }
 
@@ -114,7 +114,7 @@ func contentIn(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// TestSwitch: a branch moves on to where the other is, and lets go of no commit.
+// A branch moves to the tip of the current one unless that would lose a commit.
 func TestSwitch(t *testing.T) {
 	r := cloned(t, grown(t))
 	write(t, r.Dir(), map[string]string{"new.js": "1"})
@@ -125,15 +125,14 @@ func TestSwitch(t *testing.T) {
 			t.Errorf("%s stands at %s, want %s", branch, got, tip)
 		}
 	}
-	git(t, r.Dir(), "update-ref", "refs/heads/abl/phase2", git(t, r.Dir(), "commit-tree", "-m", "the person's", "-p", tip, "HEAD^{tree}"))
+	git(t, r.Dir(), "update-ref", "refs/heads/abl/phase2", git(t, r.Dir(), "commit-tree", "-m", "the user's", "-p", tip, "HEAD^{tree}"))
 	if err := r.Switch(t.Context(), "abl/phase2"); !errors.Is(err, ErrForeign) {
 		t.Errorf("got %v, want that a person decides", err)
 	}
 }
 
-// TestMergeIsCutShort: a kill between the branch and the work tree is made good by the
-// next who opens the repository.
-func TestMergeIsCutShort(t *testing.T) {
+// After a kill between the branch and the work tree, the next Open completes the merge.
+func TestMergeInterrupted(t *testing.T) {
 	dir := grown(t)
 	r := cloned(t, dir)
 	commitFiles(t, dir, map[string]string{"lib/a.js": "3", "their.js": "t", "package.json": ""})
@@ -154,8 +153,8 @@ func TestMergeIsCutShort(t *testing.T) {
 	clean(t, r.Dir())
 }
 
-// TestMergeOf: two sides that have merged each other, an ignored link of the agent's, and a
-// submodule in which the agent left files.
+// The cases include two sides that have merged each other, an ignored link of the agent, and a
+// submodule with files of the agent.
 func TestMergeOf(t *testing.T) {
 	t.Run("two sides that merged each other", func(t *testing.T) {
 		dir := grown(t)
@@ -223,8 +222,7 @@ func TestMergeOf(t *testing.T) {
 	})
 }
 
-// TestMergeThroughALink: an ignored link of the agent's leads no file of the person's
-// into .git.
+// An ignored link of the agent does not redirect a file of the user into .git.
 func TestMergeThroughALink(t *testing.T) {
 	dir := grown(t)
 	r := cloned(t, dir)
@@ -240,8 +238,7 @@ func TestMergeThroughALink(t *testing.T) {
 	}
 }
 
-// TestMergeAsGit: renames, attributes and lines near each other are merged as git merges them, by
-// each way of merging that a version of git has.
+// Renames, attributes and neighbouring lines are merged as by git, with and without merge-tree.
 func TestMergeAsGit(t *testing.T) {
 	long := strings.Repeat("a line of this file\n", 20)
 	for name, c := range map[string]struct {
@@ -313,8 +310,7 @@ func TestMergeAsGit(t *testing.T) {
 	}
 }
 
-// TestMergeOverEdits: files that are not committed stay as they are, and a merge that would change one
-// of them does not begin.
+// Uncommitted changes stay. A merge that would overwrite one fails before it changes anything.
 func TestMergeOverEdits(t *testing.T) {
 	for name, c := range map[string]struct {
 		edited map[string]string
@@ -351,8 +347,8 @@ func TestMergeOverEdits(t *testing.T) {
 	}
 }
 
-// TestMergeByHand: the commands for a conflict commit what a clone is without as it is in the user's
-// repository, whether the clone was made now or by an earlier version.
+// The commands for a conflict keep omitted paths as in the user's repository, in new clones and in
+// those of older versions.
 func TestMergeByHand(t *testing.T) {
 	for name, earlier := range map[string]bool{"a clone": false, "a clone of an earlier version": true} {
 		t.Run(name, func(t *testing.T) {
@@ -411,7 +407,7 @@ func TestMergeByHand(t *testing.T) {
 	}
 }
 
-// touched gives every file another time, so that git reads all of them again.
+// touched sets the time of every file, so that git reads all again.
 func touched(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range strings.Fields(git(t, dir, "ls-files")) {
@@ -422,7 +418,7 @@ func touched(t *testing.T, dir string) {
 	}
 }
 
-// TestWhole: a commit with the placeholder in the place of a file is refused.
+// Whole rejects a commit with the placeholder instead of a file.
 func TestWhole(t *testing.T) {
 	dir := grown(t)
 	r := cloned(t, dir, ".abl", "secret")

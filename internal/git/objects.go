@@ -23,28 +23,28 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
-// Up to this many small objects are written as loose files: each costs an
+// Up to this many small objects are written as loose files. Each costs an
 // fsync, but a pack for every tiny commit would slow down every later lookup.
 const (
 	fewObjects = 8
 	fewBytes   = 64 << 10
 )
 
-// spool holds the new objects of one snapshot in a file without a name, until
-// go-git writes all of them at once. Nothing is in the repository before finish.
+// spool collects the new objects of one snapshot in an unnamed file until finish writes them to the
+// repository.
 type spool struct {
-	storer.EncodedObjectStorer // nil: go-git's encoder asks for EncodedObject alone
+	storer.EncodedObjectStorer // nil: go-git's encoder calls only EncodedObject
 
-	author Person // of commits
+	author Person // author of commits
 
 	file *os.File
-	at   int64 // where the next one begins
+	at   int64 // offset of the next object
 	all  map[plumbing.Hash]spooled
 }
 
 // spooled is one object of a spool.
 type spooled struct {
-	plumbing.EncodedObject // nil: nobody sets or writes anything
+	plumbing.EncodedObject // nil: go-git calls none of its setters
 
 	kind plumbing.ObjectType
 	hash plumbing.Hash
@@ -63,12 +63,12 @@ func (o spooled) Reader() (io.ReadCloser, error) {
 func newSpool(d gitdir.Dir) (*spool, error) {
 	f, err := d.Unnamed()
 	if err != nil {
-		return nil, fmt.Errorf("cannot make room for new objects: %w", err)
+		return nil, fmt.Errorf("cannot create a file for new objects: %w", err)
 	}
 	return &spool{file: f, all: map[plumbing.Hash]spooled{}}, nil
 }
 
-// add adds an object, once.
+// add adds an object unless the spool has it.
 func (s *spool) add(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r io.Reader) error {
 	if _, there := s.all[hash]; there {
 		return nil
@@ -90,7 +90,7 @@ func (s *spool) blob(data []byte) (plumbing.Hash, error) {
 	return hash, s.add(plumbing.BlobObject, hash, int64(len(data)), bytes.NewReader(data))
 }
 
-// encode adds a tree or a commit, unless it is there already.
+// encode adds a tree or a commit unless its hash is there.
 func (s *spool) encode(o object.Object, there plumbing.Hash) (plumbing.Hash, error) {
 	var in plumbing.MemoryObject
 	if err := o.Encode(&in); err != nil || in.Hash() == there {
@@ -103,7 +103,7 @@ func (s *spool) encode(o object.Object, there plumbing.Hash) (plumbing.Hash, err
 	return in.Hash(), s.add(in.Type(), in.Hash(), in.Size(), r)
 }
 
-// commit adds a commit of sorted entries with its trees but for those that are known.
+// commit adds a commit of sorted entries with its trees, except for the known trees.
 func (s *spool) commit(text string, entries []*index.Entry, known map[string]plumbing.Hash, parents ...string) (content, *object.Commit, error) {
 	now := content{entries, map[string]plumbing.Hash{}}
 	if err := s.tree(&now, "", entries, known); err != nil {
@@ -113,7 +113,7 @@ func (s *spool) commit(text string, entries []*index.Entry, known map[string]plu
 	return now, c, err
 }
 
-// commitOf adds a commit of a tree; a parent that is "" is none.
+// commitOf adds a commit of a tree. It ignores empty parents.
 func (s *spool) commitOf(tree plumbing.Hash, text string, parents ...string) (*object.Commit, error) {
 	who := s.author.signature(time.Now())
 	c := &object.Commit{Author: who, Committer: who, Message: text, TreeHash: tree}
@@ -151,12 +151,12 @@ func (s *spool) tree(c *content, folder string, entries []*index.Entry, known ma
 	return err
 }
 
-// EncodedObject is what go-git's encoder asks for.
+// EncodedObject returns an object for go-git's encoder.
 func (s *spool) EncodedObject(_ plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	return s.all[hash], nil
 }
 
-// finish makes all objects durable in a repository, or leaves nothing in it.
+// finish writes all objects durably to a repository.
 func (s *spool) finish(d gitdir.Dir) error {
 	if len(s.all) > fewObjects || s.at > fewBytes {
 		names := slices.Collect(maps.Keys(s.all))
@@ -171,9 +171,9 @@ func (s *spool) finish(d gitdir.Dir) error {
 	return nil
 }
 
-// writePack writes objects as one pack, if there are any. Each is compared with so many others.
+// writePack writes objects as one pack. With a window it tries deltas between that many objects.
 func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash, window uint) error {
-	if window > 0 { // deltas are made in memory, and the pack's index too
+	if window > 0 { // go-git computes deltas in memory
 		var err error
 		if objects, err = looseLarge(d, from, objects); err != nil {
 			return err
@@ -192,7 +192,7 @@ func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing
 	return nil
 }
 
-// looseLarge streams each large object into a file of its own and returns the other objects.
+// looseLarge streams each large object to a loose file and returns the other objects.
 func looseLarge(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash) (rest []plumbing.Hash, err error) {
 	for _, hash := range objects {
 		o, err := from.EncodedObject(plumbing.AnyObject, hash)
@@ -210,7 +210,7 @@ func looseLarge(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbin
 
 func (s *spool) close() { s.file.Close() }
 
-// openBlob opens a blob, and says how long it is.
+// openBlob opens a blob and returns its size.
 func openBlob(s storer.EncodedObjectStorer, hash plumbing.Hash) (io.ReadCloser, int64, error) {
 	o, err := s.EncodedObject(plumbing.BlobObject, hash)
 	if err != nil {
@@ -220,7 +220,7 @@ func openBlob(s storer.EncodedObjectStorer, hash plumbing.Hash) (io.ReadCloser, 
 	return from, o.Size(), err
 }
 
-// read reads the beginning of a blob, up to most bytes.
+// read returns up to most bytes from the beginning of a blob.
 func read(s storer.EncodedObjectStorer, hash plumbing.Hash, most int64) ([]byte, error) {
 	from, _, err := openBlob(s, hash)
 	if err != nil {
@@ -230,14 +230,14 @@ func read(s storer.EncodedObjectStorer, hash plumbing.Hash, most int64) ([]byte,
 	return io.ReadAll(io.LimitReader(from, most))
 }
 
-// ErrSecret marks a tree that was not committed for a secret that it holds.
+// ErrSecret means that a commit would contain a secret.
 var ErrSecret = errors.New("a secret would be committed")
 
-// maxSecretFiles is how many files are named that hold a secret.
+// maxSecretFiles is the maximum number of files with secrets in an error.
 const maxSecretFiles = 10
 
-// refuseSecrets names the files, new or changed, that hold a secret, in their names
-// or in what stands in them. The value is never told.
+// refuseSecrets returns ErrSecret with the new and changed files whose name or content contains a
+// secret. It names the secret, never its value.
 func (s *spool) refuseSecrets(secrets map[string]string, base, entries []*index.Entry) error {
 	any, _ := redact.New(slices.Collect(maps.Values(secrets))...)
 	if !any.Knows() {
@@ -278,17 +278,16 @@ func (s *spool) refuseSecrets(secrets map[string]string, base, entries []*index.
 	return fmt.Errorf("%w, plain or encoded: %s", ErrSecret, strings.Join(all, ", "))
 }
 
-// search looks at a part of the data at a time; parts overlap by more than any
-// secret takes.
+// search reads data in parts that overlap by more than the length of any secret.
 func search(data *io.SectionReader, in func([]byte) string) (name string, err error) {
 	const part, overlap = 1 << 20, 64 << 10
-	held := make([]byte, min(part, data.Size()))
+	buf := make([]byte, min(part, data.Size()))
 	for at := int64(0); name == "" && at < data.Size(); at += part - overlap {
-		n, err := data.ReadAt(held, at)
+		n, err := data.ReadAt(buf, at)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", err
 		}
-		name = in(held[:n])
+		name = in(buf[:n])
 	}
 	return name, nil
 }

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// put adds n different blobs, each twice, and gives back their names.
+// put adds n different blobs twice each and returns their hashes.
 func put(t *testing.T, s *spool, n, size int) (names []string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, uint64(n)))
@@ -77,8 +77,8 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// What is not as it was announced is refused, and keeps nothing out.
-func TestSpoolOfWhatChanges(t *testing.T) {
+// add rejects content that does not match its size and hash. Other objects still work.
+func TestSpoolRejectsChangedContent(t *testing.T) {
 	r := open(t, t.TempDir())
 	snapshot(t, r, "s", "1")
 	s := spoolIn(t, r)
@@ -115,8 +115,8 @@ func TestSpoolDropped(t *testing.T) {
 	}
 }
 
-// What could not be finished, for want of room say, leaves no file and no descriptor.
-// The limit holds for all that the process writes, go test's own log too: so a child has it.
+// A failed finish, for example on a full disk, leaves no file and no descriptor. The limit applies
+// to the whole process, including the log of go test, so the test runs in a child process.
 func TestSpoolFails(t *testing.T) {
 	if os.Getenv("ABL_TEST_LIMITED") == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSpoolFails$")
@@ -147,7 +147,7 @@ func TestSpoolFails(t *testing.T) {
 	}
 }
 
-// withFullDisk lets no file grow beyond some bytes meanwhile.
+// withFullDisk calls a function with a limit on the size of files.
 func withFullDisk(t *testing.T, do func()) {
 	t.Helper()
 	signal.Ignore(unix.SIGXFSZ)
@@ -159,7 +159,7 @@ func withFullDisk(t *testing.T, do func()) {
 	do()
 }
 
-// A snapshot whose objects cannot be written leaves no index behind that was to follow.
+// A snapshot that fails to write its objects does not write its index.
 func TestFailedSnapshot(t *testing.T) {
 	r := open(t, t.TempDir())
 	for i := range 2 * fewObjects {
@@ -179,7 +179,7 @@ func TestFailedSnapshot(t *testing.T) {
 	sound(t, r.dir)
 }
 
-// Git leaves an empty object when the power goes: the next snapshot mends it.
+// A power failure can leave an empty object of git. The next snapshot replaces it.
 func TestEmptyObjectIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -192,7 +192,7 @@ func TestEmptyObjectIsReplaced(t *testing.T) {
 	sound(t, dir)
 }
 
-// An object that another git wrote is of use only when it stays.
+// An object that another git wrote counts only after a sync.
 func TestObjectOfAnother(t *testing.T) {
 	if os.Geteuid() == 0 {
 		asNobody(t)
@@ -213,7 +213,7 @@ func TestObjectOfAnother(t *testing.T) {
 	must(t, os.Chmod(folder, 0o700))
 }
 
-// With index.skipHash a newer git leaves the checksum out.
+// With index.skipHash newer versions of git write no checksum.
 func TestIndexWithoutChecksum(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -249,7 +249,7 @@ func TestIndexOutOfOrder(t *testing.T) {
 	}
 }
 
-// FuzzIndex: no index makes the decoder fall over, and what it takes is in order.
+// The decoder never panics, and its entries are in order.
 func FuzzIndex(f *testing.F) {
 	dir := f.TempDir()
 	write(f, dir, map[string]string{"a": "1", "b/c": "2"})

@@ -24,21 +24,21 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// Origin is a person's repository, of which a workspace is a clone. It is read, and takes
-// commits and refs below refs/heads/abl and refs/abl; its work tree, index, config and
-// hooks are left alone, and nothing that they name is run.
+// Origin is the user's repository, from which a workspace is cloned. abl reads it, adds commits,
+// and sets refs below refs/heads/abl and refs/abl. It never changes the work tree, the index, the
+// config or hooks, and runs nothing that they name.
 type Origin struct {
 	repository
 
-	head gitdir.Dir // where HEAD stands: the .git of the work tree, of which there may be several
+	head gitdir.Dir // the directory with HEAD, which differs from git in an additional work tree
 	conf *config.Config
 }
 
-// ErrElsewhere marks a .git that leads to a repository of another work tree.
+// ErrElsewhere means that .git points to the repository of another work tree.
 var ErrElsewhere = errors.New("this is the repository of another work tree")
 
-// OpenOrigin opens the repository whose work tree begins at dir. It fails with ErrElsewhere if
-// .git leads to a repository that does not lead back.
+// OpenOrigin opens the repository whose work tree begins at dir. It returns ErrElsewhere if .git
+// points to a repository that does not point back.
 func OpenOrigin(dir string) (*Origin, error) {
 	head, common, err := foldersOf(dir)
 	if err != nil {
@@ -49,9 +49,9 @@ func OpenOrigin(dir string) (*Origin, error) {
 	return o, err
 }
 
-// foldersOf returns the folder that has the HEAD of a work tree, and the one that has its refs and
-// objects, which differ in a further work tree. An archive may bring a .git file that names any
-// folder, so each step has to be confirmed by what git writes at its other end.
+// foldersOf returns the directory with the HEAD of a work tree, and the one with its refs and
+// objects, which differ in an additional work tree. An archive may contain a .git file that names
+// any directory, so each step must be confirmed by git's file at the other end.
 func foldersOf(dir string) (head, common gitdir.Dir, err error) {
 	file := filepath.Join(dir, ".git")
 	path := file
@@ -71,15 +71,15 @@ func foldersOf(dir string) (head, common gitdir.Dir, err error) {
 	}
 	path = beside(path, string(data))
 	if !sameFile(filepath.Join(path, "worktrees", filepath.Base(head.Path)), head.Path) {
-		return head, common, fmt.Errorf("%q names %q, which has no such folder in worktrees: %w; remove the file",
+		return head, common, fmt.Errorf("%q names %q, which has no such directory in worktrees: %w; remove the file",
 			head.Join("commondir"), path, ErrElsewhere)
 	}
 	common, err = folderAt(path)
 	return head, common, err
 }
 
-// isSubmodule reports whether the config of a .git folder names dir as its work tree, as that of a
-// submodule does.
+// isSubmodule reports whether the config in a .git directory names dir as its work tree, as in a
+// submodule.
 func isSubmodule(path, dir string) bool {
 	for _, name := range []string{"config", "config.worktree"} {
 		data, err := hostfs.Read(path, name, maxSteering)
@@ -97,18 +97,18 @@ func isSubmodule(path, dir string) bool {
 	return false
 }
 
-// sameFile reports whether two paths lead to one file or folder.
+// sameFile reports whether two paths lead to the same file or directory.
 func sameFile(a, b string) bool {
 	one, err1 := os.Stat(a)
 	two, err2 := os.Stat(b)
 	return errors.Join(err1, err2) == nil && os.SameFile(one, two)
 }
 
-// folderAt returns a .git folder.
+// folderAt returns a .git directory. It fails for a link or a file.
 func folderAt(path string) (gitdir.Dir, error) {
 	info, err := os.Lstat(path)
 	if err == nil && !info.IsDir() {
-		err = gitdir.Foreign("%q is a link or no folder: put the repository itself there", path)
+		err = gitdir.Foreign("%q is a link or a file: move the repository itself there", path)
 	}
 	if err != nil {
 		return gitdir.Dir{}, err
@@ -116,7 +116,7 @@ func folderAt(path string) (gitdir.Dir, error) {
 	return gitdir.At(path, info), nil
 }
 
-// beside is the path that a file of git's in dir names.
+// beside returns the path that a file of git in dir contains.
 func beside(dir, name string) string {
 	if name = strings.TrimRight(name, "\r\n"); filepath.IsAbs(name) {
 		return name
@@ -124,7 +124,7 @@ func beside(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// Around finds the work tree that dir is in, "" for none.
+// Around returns the work tree that contains dir, "" if there is no such work tree.
 func Around(dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -136,14 +136,14 @@ func Around(dir string) string {
 	}
 }
 
-// borrows says whether some objects are another repository's.
+// borrows reports whether the repository uses objects of another one.
 func (o *Origin) borrows() bool {
 	_, err := os.Lstat(o.git.Join("objects/info/alternates"))
 	return err == nil
 }
 
-// Head is the branch and the commit on which the person stands; branch is "" where HEAD is
-// detached, and commit before the first one.
+// Head returns the user's branch and commit. branch is "" for a detached HEAD, commit is "" before
+// the first commit.
 func (o *Origin) Head() (branch, commit string, err error) {
 	if branch, commit, err = o.head.Head(); err == nil && branch != "" {
 		commit, err = o.Ref("refs/heads/" + branch)
@@ -151,10 +151,9 @@ func (o *Origin) Head() (branch, commit string, err error) {
 	return branch, commit, err
 }
 
-// Tip is the commit that a branch names, here or as it was last fetched from origin; "" for
-// none.
+// Tip returns the commit of a branch, here or as last fetched from origin, "" if neither exists.
 func (o *Origin) Tip(branch string) (commit string, err error) {
-	if !gitdir.ValidRef(branch) { // as where HEAD is detached
+	if !gitdir.ValidRef(branch) { // "" for a detached HEAD
 		return "", nil
 	}
 	commit, err = o.Ref("refs/heads/" + branch)
@@ -164,7 +163,7 @@ func (o *Origin) Tip(branch string) (commit string, err error) {
 	return commit, err
 }
 
-// Holds says whether a commit has a folder; "." is the top.
+// Holds reports whether a commit has a directory. "." is the top.
 func (o *Origin) Holds(commit, folder string) bool {
 	c, err := o.commit(o.git.Store(), commit)
 	if err != nil || folder == "." {
@@ -177,7 +176,7 @@ func (o *Origin) Holds(commit, folder string) bool {
 	return err == nil
 }
 
-// Files lists what a clone of the person's last commit holds, up to most paths.
+// Files returns up to most paths of a clone of the user's last commit.
 func (o *Origin) Files(without []string, most int) (paths []string, err error) {
 	_, head, err := o.Head()
 	if err != nil {
@@ -192,8 +191,8 @@ func (o *Origin) Files(without []string, most int) (paths []string, err error) {
 	return paths, err
 }
 
-// Remarks are what in the repository would run something, or leads elsewhere, and what
-// becomes of it in a clone that is without some paths: a line each.
+// Remarks describes, one per line, the parts of the repository that would run something or point
+// elsewhere, and what happens to them in a clone without some paths.
 func (o *Origin) Remarks(commit string, without []string) (all []string, err error) {
 	hooks := slices.DeleteFunc(pathsIn(o.git, "hooks"), func(name string) bool { return strings.HasSuffix(name, ".sample") })
 	if o.conf.Section("core").Option("hookspath") != "" {
@@ -227,26 +226,25 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 			all = append(all, text)
 		}
 	}
-	remark(len(hooks) > 0, "its hooks are not run ("+some(hooks)+")")
-	remark(len(filters) > 0, "its filters are not run, files are as they are committed ("+strings.Join(filters, ", ")+")")
+	remark(len(hooks) > 0, "abl does not run its hooks ("+some(hooks)+")")
+	remark(len(filters) > 0, "abl does not run its filters, files are as committed ("+strings.Join(filters, ", ")+")")
 	includes := o.conf.Section("include").HasOption("path") || len(o.conf.Section("includeif").Subsections) > 0
-	remark(includes, "the files that its config includes are not read")
-	remark(o.borrows(), "objects that it borrows of another repository are copied")
-	remark(len(left) > 0, "the clone is without "+strings.Join(left, ", "))
-	remark(len(modules) > 0, "its submodules are empty folders in the clone ("+some(modules)+"): git submodule update --init --recursive fetches them")
+	remark(includes, "abl does not read the files that its config includes")
+	remark(o.borrows(), "the clone gets copies of the objects that it borrows from another repository")
+	remark(len(left) > 0, "the clone omits "+strings.Join(left, ", "))
+	remark(len(modules) > 0, "its submodules are empty directories in the clone ("+some(modules)+"): git submodule update --init --recursive fetches them")
 	remark(o.InTheWay(BranchPrefix) != "", NoRoom)
-	remark(lfs, "files that Git LFS keeps elsewhere are pointers in the clone")
+	remark(lfs, "files in Git LFS are pointers in the clone")
 	return all, err
 }
 
-// BranchPrefix is the beginning of the names of published branches, unless the settings say otherwise.
+// BranchPrefix is the default prefix of published branches.
 const BranchPrefix = "abl/"
 
-// NoRoom is the remark about a branch beside which no branch with BranchPrefix can exist.
-const NoRoom = "the branch abl allows no branch abl/phaseN beside it: set publish.prefix"
+// NoRoom is the remark about a branch that prevents branches with BranchPrefix.
+const NoRoom = "git cannot create abl/phaseN, because a branch abl exists: set publish.prefix"
 
-// InTheWay returns the branch of the repository beside which no branch with a prefix can exist, "" for
-// none.
+// InTheWay returns the branch that prevents branches with a prefix, "" if there is no such branch.
 func (o *Origin) InTheWay(prefix string) string {
 	for at := strings.LastIndex(prefix, "/"); at > 0; at = strings.LastIndex(prefix[:at], "/") {
 		if commit, err := o.Ref("refs/heads/" + prefix[:at]); err == nil && commit != "" {
@@ -256,14 +254,14 @@ func (o *Origin) InTheWay(prefix string) string {
 	return ""
 }
 
-// ErrBehind marks a ref that has moved to what is not known here: somebody else published.
-var ErrBehind = errors.New("somebody else has published meanwhile")
+// ErrBehind means that another user published: a ref moved to a commit that is unknown here.
+var ErrBehind = errors.New("another user published in the meantime")
 
-// lockWait is how long another git's lock in the person's repository is waited for.
+// lockWait is how long abl waits for a lock of another git in the user's repository.
 const lockWait = 5 * time.Second
 
-// Receive takes a commit of a clone, or of another repository of abl's, with its history, and
-// sets a ref to it, fast-forward only. A branch that some work tree stands on is refused.
+// Receive copies a commit of another repository of abl with its history and fast-forwards a ref to
+// it. It fails for the current branch of a work tree.
 func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) error {
 	was, err := o.Ref(ref)
 	if err != nil || was == commit {
@@ -292,11 +290,11 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 	return o.git.Move(ctx, ref, was, commit, lockWait)
 }
 
-// deltaWindow is git's own: so many objects each is compared with. Deltas that are there
-// are taken over.
+// deltaWindow is git's default: the number of objects with which each is compared. Existing deltas
+// are reused.
 const deltaWindow = 10
 
-// lacking returns the objects of a commit and its history that another repository does not have.
+// lacking returns the objects of a commit and its history that another repository lacks.
 func lacking(ctx context.Context, from, to *gitdir.Store, commit string) (objects []plumbing.Hash, err error) {
 	seen := map[plumbing.Hash]bool{}
 	take := func(hash plumbing.Hash) bool {
@@ -349,8 +347,8 @@ func lacking(ctx context.Context, from, to *gitdir.Store, commit string) (object
 	return objects, err
 }
 
-// Forward moves a ref from a commit to a later one that the repository has. It fails for a branch that
-// a work tree is on.
+// Forward moves a ref from a commit to a later one of the repository. It fails for the current
+// branch of a work tree.
 func (o *Origin) Forward(ctx context.Context, ref, was, commit string) error {
 	if err := o.free(ref); err != nil {
 		return err
@@ -358,7 +356,7 @@ func (o *Origin) Forward(ctx context.Context, ref, was, commit string) error {
 	return o.git.Move(ctx, ref, was, commit, lockWait)
 }
 
-// free refuses a branch on which a work tree stands.
+// free fails if a ref is the current branch of a work tree.
 func (o *Origin) free(ref string) error {
 	to, err := o.git.Target(ref)
 	if err != nil {
@@ -384,14 +382,14 @@ func (o *Origin) free(ref string) error {
 		}
 		if symbolic && at == to {
 			tree := strings.TrimSuffix(o.git.Join(path.Dir(name)), "/.git")
-			return gitdir.Foreign("cannot move %s, since the work tree %q stands on it: git switch to another branch there", ref, tree)
+			return gitdir.Foreign("cannot move %s, because it is the current branch of the work tree %q: switch to another branch there", ref, tree)
 		}
 	}
 	return nil
 }
 
-// Keep commits files, by their paths, on a ref that names no branch. Where they are as they
-// were nothing is done. The ref must be where it was seen last, at was.
+// Keep commits files by their paths to a ref that is not a branch. It does nothing if the files
+// have not changed. It fails if the ref is no longer at was.
 func (o *Origin) Keep(ctx context.Context, ref, was, subject string, files map[string][]byte) (commit string, err error) {
 	text, err := Message{Subject: subject}.text()
 	if err != nil {
@@ -430,10 +428,10 @@ func (o *Origin) Keep(ctx context.Context, ref, was, subject string, files map[s
 	return c.Hash.String(), o.git.Move(ctx, ref, was, c.Hash.String(), lockWait)
 }
 
-// maxKept bounds what is read of what was kept, in bytes.
+// maxKept is the maximum number of bytes that Kept reads.
 const maxKept = 256 << 20
 
-// Kept are the files that a commit of Keep holds.
+// Kept returns the files of a commit of Keep.
 func (o *Origin) Kept(commit string) (map[string][]byte, error) {
 	all, err := o.contentOf(commit, nil)
 	if err != nil {
@@ -444,7 +442,7 @@ func (o *Origin) Kept(commit string) (map[string][]byte, error) {
 		data, err := read(s, e.Hash, left+1)
 		left -= int64(len(data))
 		if err == nil && (e.Mode != filemode.Regular || left < 0 || !fs.ValidPath(e.Name)) {
-			err = errors.New("it is no plain file of abl's")
+			err = errors.New("abl did not write it")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %q of commit %s: %w", e.Name, commit, err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// origin opens a repository as the person's.
+// origin opens a repository as the user's.
 func origin(t *testing.T, dir string) *Origin {
 	t.Helper()
 	o, err := OpenOrigin(dir)
@@ -17,8 +17,7 @@ func origin(t *testing.T, dir string) *Origin {
 	return o
 }
 
-// TestReceive: the person's repository gets the branch of a clone, and no file of theirs
-// changes.
+// The user's repository gets the branch of a clone. Its files do not change.
 func TestReceive(t *testing.T) {
 	dir := grown(t)
 	r := cloned(t, dir, ".abl")
@@ -36,14 +35,14 @@ func TestReceive(t *testing.T) {
 	}
 	sound(t, dir)
 	if got := git(t, dir, "status", "--porcelain"); got != status {
-		t.Errorf("the person's work tree shows %q, and had %q", got, status)
+		t.Errorf("git status of the user's work tree: got %q, want %q", got, status)
 	}
 	if got := git(t, dir, "diff", "--name-only", "main...abl/phase1"); got != "deep/er/file\nnew.js" {
 		t.Errorf("changed: %q", got)
 	}
 }
 
-// TestReceiveIsRefused: what another published, and a branch that somebody stands on, stay.
+// Receive overwrites neither what another user published nor the current branch of a work tree.
 func TestReceiveIsRefused(t *testing.T) {
 	dir := grown(t)
 	r, other := cloned(t, dir), cloned(t, dir)
@@ -70,7 +69,7 @@ func TestReceiveIsRefused(t *testing.T) {
 	git(t, dir, "worktree", "remove", tree)
 	git(t, dir, "switch", "-q", "abl/phase1")
 	if err := origin(t, dir).Receive(t.Context(), r, ref, next); !errors.Is(err, ErrForeign) {
-		t.Errorf("the person stands on the branch: %v", err)
+		t.Errorf("Receive on the current branch: got %v", err)
 	}
 	git(t, dir, "switch", "-q", "main")
 	must(t, origin(t, dir).Receive(t.Context(), r, ref, next))
@@ -102,7 +101,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeptIsBounded: a few trees can name more files than there is room for.
+// A few nested trees can list more files than fit in memory.
 func TestKeptIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("millions of files are counted")

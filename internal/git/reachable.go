@@ -18,13 +18,13 @@ import (
 
 // reachable are the objects of a commit and its history.
 type reachable struct {
-	objects []plumbing.Hash // that a clone gets
-	left    []plumbing.Hash // content of paths that a clone is without
-	missing []plumbing.Hash // that the repository does not have either, as in a partial clone
+	objects []plumbing.Hash // objects for the clone
+	left    []plumbing.Hash // content of omitted paths
+	missing []plumbing.Hash // objects that the repository lacks, because it is a partial clone
 }
 
-// reachable lists the objects of a commit and its history. git tells which content only paths have that
-// are left out, by the patterns of a sparse checkout.
+// reachable returns the objects of a commit and its history. git determines the content that only
+// omitted paths have, with the patterns of a sparse checkout.
 func (s *scratch) reachable(ctx context.Context, commit string, without []string) (all reachable, err error) {
 	args := []string{"rev-list", "--objects", "--missing=print"}
 	if len(without) > 0 {
@@ -51,15 +51,15 @@ func (s *scratch) reachable(ctx context.Context, commit string, without []string
 	return all, err
 }
 
-// partial makes up for objects that a partial clone does not have: content of the history only is left
-// out of the clone. It fails if the commit itself lacks content, or if a folder is missing.
+// partial handles objects that a partial clone lacks: the new clone omits content that only the
+// history has. It fails if the commit itself lacks content, or if a directory is missing.
 func (s *scratch) partial(ctx context.Context, commit string, left []string, all *reachable) error {
 	lacks := func(what string) error {
 		return gitdir.Foreign("%s is missing, since the repository is a partial clone (%d objects are missing): "+
 			"git fetch --refetch --no-filter fetches all, with git 2.36 or newer", what, len(all.missing))
 	}
 	if _, err := s.run(ctx, "rev-list", "--objects", "--filter=blob:none", "--missing=error", commit, "--"); err != nil {
-		return lacks("a folder of its history")
+		return lacks("a directory of its history")
 	}
 	tip, err := s.run(ctx, "ls-tree", "-r", "-z", "--full-tree", commit)
 	if err != nil {
@@ -81,14 +81,14 @@ func (s *scratch) partial(ctx context.Context, commit string, left []string, all
 	return nil
 }
 
-// pack copies objects into a pack, with its index beside it, and returns its path. git compares each
-// object with its hash. A damaged one is an ErrForeign.
+// pack copies objects to a pack with its index and returns the path of the pack. git compares each
+// object with its hash and a damaged one is an ErrForeign.
 func (s *scratch) pack(ctx context.Context, objects []plumbing.Hash) (string, error) {
 	var list strings.Builder
 	for _, hash := range objects {
 		fmt.Fprintln(&list, hash)
 	}
-	apart := filepath.Join(s.work, "objects") // git would compare the objects with those that are borrowed
+	apart := filepath.Join(s.work, "objects") // elsewhere git would compare the objects with borrowed ones
 	if err := os.MkdirAll(apart, 0o700); err != nil {
 		return "", err
 	}
@@ -104,18 +104,18 @@ func (s *scratch) pack(ctx context.Context, objects []plumbing.Hash) (string, er
 		err := finished(from)
 		sent <- errors.Join(err, w.Close())
 	}()
-	const inParts = "core.bigFileThreshold=8m" // git holds larger objects in memory in parts only
+	const inParts = "core.bigFileThreshold=8m" // git streams larger objects
 	to := s.command(ctx, "-c", inParts, "index-pack", "--stdin")
 	to.Env, to.Stdin = append(to.Env, "GIT_OBJECT_DIRECTORY="+apart), r
 	said, err := output(to)
-	r.Close() // so that the sender ends
+	r.Close() // the sender ends with a broken pipe
 	serr := <-sent
-	if serr != nil && strings.Contains(serr.Error(), "broken pipe") { // the other ended first
+	if serr != nil && strings.Contains(serr.Error(), "broken pipe") { // the receiver failed first
 		serr = nil
 	}
 	err = cmp.Or(ctx.Err(), serr, err)
 	if _, exited := errors.AsType[*exec.ExitError](err); exited && !strings.Contains(err.Error(), "No space left") {
-		err = gitdir.Foreign("%v; git fsck names what is damaged", err)
+		err = gitdir.Foreign("%v; git fsck lists damaged objects", err)
 	}
 	_, name, _ := strings.Cut(strings.TrimSpace(string(said)), "\t") // "pack" and the hash
 	return filepath.Join(apart, "pack", "pack-"+name+".pack"), err

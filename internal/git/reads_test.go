@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// bytesRead returns how many bytes do reads from files.
+// bytesRead returns the number of bytes that do reads from files.
 func bytesRead(t *testing.T, do func()) (n int64) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -35,8 +35,8 @@ const (
 	largeTree  = largeFiles * largeFile
 )
 
-// moved returns a repository just opened, of a tree with a new change time since its commit: as
-// after a chown by abl.
+// moved opens a repository whose files have newer change times than its commit, as after a chown by
+// abl.
 func moved(t *testing.T) (*Repo, string) {
 	t.Helper()
 	dir, files := t.TempDir(), map[string]string{}
@@ -55,7 +55,7 @@ func moved(t *testing.T) (*Repo, string) {
 	return open(t, dir), dir
 }
 
-// settle waits until the clock of the file system has moved on.
+// settle waits until the clock of the file system has advanced.
 func settle(t *testing.T) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < 50*time.Millisecond; {
@@ -63,7 +63,7 @@ func settle(t *testing.T) {
 	}
 }
 
-// TestReadsOnce: a tree that does not change is read once in a run, and never to list its names.
+// An unchanged tree is read once per run. Listing names reads no file.
 func TestReadsOnce(t *testing.T) {
 	r, _ := moved(t)
 	differs := func() {
@@ -98,7 +98,7 @@ func TestReadsOnce(t *testing.T) {
 	}
 }
 
-// TestSeesForgedTimes: a change between two looks is seen, whatever its author did to size and time.
+// A change between two walks is detected even if its author restores size and time.
 func TestSeesForgedTimes(t *testing.T) {
 	const name = "folder/file3"
 	other := []byte(strings.Repeat("x\n", largeFile/2))
@@ -132,7 +132,7 @@ func TestSeesForgedTimes(t *testing.T) {
 	}
 }
 
-// TestChangesReadNothing: listing what differs between two commits reads no file.
+// Listing the differences between two commits reads no file.
 func TestChangesReadNothing(t *testing.T) {
 	r, _ := moved(t)
 	head, _, err := r.Head()

@@ -1,16 +1,13 @@
-// Package git keeps the git history of a role's directory: it takes
-// snapshots of what an agent left there, without trusting a byte of it, and
-// without ever leaving the history half written. That directory may be a clone of
-// a person's repository, an Origin, into which commits are brought back.
+// Package git manages the git history of a role's workspace. It commits snapshots of files that it
+// does not trust, and survives a crash at any moment. A workspace may be a clone of the user's
+// repository, the Origin, which receives the commits.
 //
-// go-git reads and writes objects, packs and the index. An agent's tree is
-// walked by hand (package scan), and refs are moved by hand (package gitdir),
-// because go-git's own Worktree hangs on a FIFO, stops at an odd name, trusts
-// file times and writes refs and the index in place.
+// go-git reads and writes objects, packs and the index. Package scan walks the files and package
+// gitdir moves refs, because go-git's Worktree blocks on a FIFO, fails on unusual names, trusts
+// file times, and writes refs and the index in place.
 //
-// The user's git reads their repository, and merges in a scratch repository that borrows
-// its objects. It never runs in a workspace, and no hook, filter or driver of any
-// repository is run.
+// The user's git reads the Origin, and merges in a scratch repository that borrows its objects. It
+// never runs in a workspace. No hook, filter or driver of any repository runs.
 package git
 
 import (
@@ -35,25 +32,25 @@ import (
 	"abl/internal/state"
 )
 
-// ErrForeign marks a history that a person must decide about first: the
-// message says what stands in the way and what to do.
+// ErrForeign marks a history that only the user can repair. The message says what is wrong and what
+// to do.
 var ErrForeign = gitdir.ErrForeign
 
-// ErrTooLarge marks a tree beyond Options.MaxEntries.
+// ErrTooLarge means that a tree has more than Options.MaxEntries entries.
 var ErrTooLarge = scan.ErrTooLarge
 
-// Options change how a workspace is read. The zero value is what most want.
+// Options change how a workspace is read. The zero value is the default.
 type Options struct {
-	MaxFile    int64             // bytes; a larger file is listed and left out, 0 is 50 MiB
-	MaxEntries int               // names that a walk may meet before it gives up, 0 is two million
-	MaxDepth   int               // folders within folders; what lies deeper is left out, 0 is 256
-	Cache      string            // file that remembers what steers a person's tools and is in no tree, "" for none
-	LockWait   time.Duration     // how long to wait for a lock that another git holds, 0 is 5 s
-	Begun      bool              // the workspace had a repository before: none is made in its place
-	Commit     string            // one that it held, "" for none: it has a history
-	Secrets    map[string]string // name → value: what no commit may hold
-	Clone      bool              // it is one of abl's own making, with submodules perhaps
-	Without    []string          // paths that are left out of such a clone
+	MaxFile    int64             // in bytes; larger files are listed and left out; 0 means 50 MiB
+	MaxEntries int               // maximum number of names in a walk; 0 means two million
+	MaxDepth   int               // maximum depth; deeper files are left out; 0 means 256
+	Cache      string            // file that lists uncommitted files that steer the user's tools, "" for none
+	LockWait   time.Duration     // how long to wait for a lock of another git; 0 means 5 s
+	Begun      bool              // the workspace had a repository before, so a missing one is an error
+	Commit     string            // a commit that the history must have, "" for none
+	Secrets    map[string]string // name to value of secrets that no commit may contain
+	Clone      bool              // the repository is a clone made by abl, possibly with submodules
+	Without    []string          // paths that the clone omits
 	Identity   Identity          // of the commits
 }
 
@@ -65,31 +62,30 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Repo is the repository of one workspace directory. Its methods may be
-// called from several goroutines; snapshots and tags wait for each other.
+// Repo is the repository of one workspace. Its methods are safe for concurrent use. Snapshots and
+// tags wait for each other.
 type Repo struct {
 	repository
 
-	id     os.FileInfo // of .git, so that a replaced one is noticed
+	id     os.FileInfo // of .git, to detect a replacement
 	branch string
 	noExec bool
-	hooks  string // folder below the workspace from which the config runs hooks, "" for none
+	hooks  string // core.hooksPath below the workspace, "" if not set
 	opts   Options
 
 	mu   sync.Mutex
 	last atomic.Pointer[written]
-	read atomic.Pointer[scan.Result] // what was read last of the work tree
+	read atomic.Pointer[scan.Result] // result of the last walk
 }
 
-// Dir is the workspace directory, absolute.
+// Dir returns the absolute path of the workspace.
 func (r *Repo) Dir() string { return r.dir }
 
 func (r *Repo) ref() string { return "refs/heads/" + r.branch }
 
-// Open opens or makes the repository of a workspace directory, which must
-// exist. A .git that is there already is adopted with its branch, history,
-// remotes and config, and nothing of it is executed; a new one has the branch
-// main. An error that Is ErrForeign says what a person must decide first.
+// Open opens or creates the repository of an existing workspace directory. It uses an existing
+// .git with its branch, history, remotes and config, but executes nothing of it. A new repository
+// has the branch main. Open returns ErrForeign if the user must decide something first.
 func Open(dir string, o Options) (*Repo, error) {
 	dir, err1 := filepath.Abs(dir)
 	top, err2 := os.Lstat(dir)
@@ -120,7 +116,7 @@ func Open(dir string, o Options) (*Repo, error) {
 		tip, err = r.tip()
 	}
 	if err == nil && tip == "" && o.Commit != "" {
-		err = gitdir.Foreign("%q has no history any more, and had commit %s: put back what was there", r.git.Path, o.Commit)
+		err = gitdir.Foreign("%q lost its history, which had commit %s: restore it", r.git.Path, o.Commit)
 	}
 	if err != nil {
 		return nil, err
@@ -132,8 +128,8 @@ func Open(dir string, o Options) (*Repo, error) {
 	return r, err
 }
 
-// leaveOut takes up what a clone was made without, whose content it does not have, and refuses
-// to leave out what it has.
+// leaveOut adds the paths that the clone was created without, because it does not have their
+// content. It fails if a path to omit exists in the clone.
 func (r *Repo) leaveOut() error {
 	data, err := hostfs.Read(r.git.Path, "info/exclude", maxSteering)
 	if !r.opts.Clone || errors.Is(err, hostfs.ErrAbsent) {
@@ -147,23 +143,24 @@ func (r *Repo) leaveOut() error {
 	}
 	for _, name := range r.opts.Without {
 		if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil && !slices.Contains(first, name) {
-			return gitdir.Foreign("%q is in the clone %q, and adopt.exclude names it now: take it out of adopt.exclude and run abl publish; then name it again, move .abl/state.json away, and run abl pull", name, r.dir)
+			return gitdir.Foreign("adopt.exclude names %q, but the clone %q contains it: remove it from adopt.exclude and run abl publish; then add it again, move .abl/state.json away, and run abl pull", name, r.dir)
 		}
 	}
 	r.opts.Without = append(first, r.opts.Without...)
-	if has, _ := hostfs.Read(r.git.Path, sparseFile, maxSteering); len(first) > 0 && !bytes.Equal(has, sparseOf(first)) { // an earlier version made the clone
+	if has, _ := hostfs.Read(r.git.Path, sparseFile, maxSteering); len(first) > 0 && !bytes.Equal(has, sparseOf(first)) { // a clone of an older abl
 		err = errors.Join(err, r.git.Replace(sparseFile, sparseOf(first)))
 	}
 	return err
 }
 
-// away is that the history of a workspace is no longer there.
+// away returns the error for a missing repository.
 func away(path string) error {
-	return gitdir.Foreign("%q was moved away: put it back; to begin anew without it, move .abl/state.json away as well", path)
+	return gitdir.Foreign("%q is missing: restore it, or move .abl/state.json away to start over without it", path)
 }
 
-// gitFolder finds the .git folder, or makes it unless there was one before. HEAD comes last:
-// without it git sees no repository, and what a killed abl began is ended.
+// gitFolder returns the .git directory. It creates a missing one unless begun is set. HEAD is
+// written last, because without it git sees no repository. So gitFolder can complete what a killed
+// abl began.
 func gitFolder(dir string, top fs.FileInfo, begun bool) (fs.FileInfo, error) {
 	path := filepath.Join(dir, ".git")
 	id, err := os.Lstat(path)
@@ -171,7 +168,7 @@ func gitFolder(dir string, top fs.FileInfo, begun bool) (fs.FileInfo, error) {
 		return nil, away(path)
 	}
 	if err == nil && !id.IsDir() {
-		return nil, gitdir.Foreign("%q is a file or a link and not a folder, so the history lies elsewhere: put a repository of its own here, or choose another directory", path)
+		return nil, gitdir.Foreign("%q is a file or a link, so the history is elsewhere: move the repository here, or choose another directory", path)
 	}
 	if err == nil {
 		top = id
@@ -182,7 +179,7 @@ func gitFolder(dir string, top fs.FileInfo, begun bool) (fs.FileInfo, error) {
 	}
 	has, err := born(d)
 	if err == nil && has {
-		return nil, gitdir.Foreign("%q has refs but no HEAD: it is damaged; git symbolic-ref HEAD refs/heads/NAME mends it", path)
+		return nil, gitdir.Foreign("%q is damaged: it has refs but no HEAD; git symbolic-ref HEAD refs/heads/NAME repairs it", path)
 	}
 	if err == nil {
 		err = layOut(dir, top)
@@ -191,7 +188,7 @@ func gitFolder(dir string, top fs.FileInfo, begun bool) (fs.FileInfo, error) {
 		err = setHead(d, "main")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a repository in %q: %w", dir, err)
+		return nil, fmt.Errorf("cannot create a repository in %q: %w", dir, err)
 	}
 	return os.Lstat(path)
 }
@@ -202,7 +199,7 @@ func setHead(d gitdir.Dir, branch string) error {
 	return d.Replace("HEAD", []byte("ref: refs/heads/"+branch+"\n"))
 }
 
-// layOut makes all that git wants in the .git folder of a folder, but for HEAD.
+// layOut creates everything in the .git directory that git needs, except HEAD.
 func layOut(dir string, owner fs.FileInfo) error {
 	if err := gitdir.At(dir, owner).Mkdir(".git"); err != nil {
 		return err
@@ -221,23 +218,23 @@ func layOut(dir string, owner fs.FileInfo) error {
 
 const (
 	maxSteering = 4 << 20 // bytes of a config or a hook
-	maxInside   = 100_000 // files of .git that are no objects
+	maxInside   = 100_000 // files in .git without objects
 )
 
-// waits are what git leaves in .git while something waits for a person.
-var waits = map[string]string{
+// unfinished maps files in .git to the operation that the user has to finish.
+var unfinished = map[string]string{
 	"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "BISECT_LOG": "a bisection",
 	"rebase-merge": "a rebase", "rebase-apply": "a rebase or git am", "sequencer": "a series of picks or reverts",
 }
 
-// elsewhere are by what a repository is not all of itself.
+// elsewhere are the files that point to another repository.
 var elsewhere = []string{"objects/info/alternates", "objects/info/http-alternates", "commondir"}
 
-// ordinary lists the files of .git that are no objects, and refuses what waits for a person, and
-// what is neither file nor folder there: a link leads out of what is mounted read-only, and a
-// socket can be talked to through any mount.
+// ordinary returns the files of .git without objects. It fails on unfinished operations, and on
+// entries that are neither files nor directories: a link may leave the read-only mount, and a
+// socket works through any mount.
 func ordinary(d gitdir.Dir) (files []string, err error) {
-	below := []string{".", "objects", "objects/pack", "objects/info"} // and all that is below the others
+	below := []string{".", "objects", "objects/pack", "objects/info"} // without their other subdirectories
 	err = filepath.WalkDir(d.Path, func(path string, e fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(d.Path, path)
 		top, _, _ := strings.Cut(name, "/")
@@ -245,15 +242,15 @@ func ordinary(d gitdir.Dir) (files []string, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
-			return gitdir.Foreign("%q cannot be listed (%v): put back what git makes there", path, err)
-		case waits[name] != "":
-			return gitdir.Foreign("%s is not finished, as %q says: git status tells how to go on or to abort it", waits[name], path)
+			return gitdir.Foreign("cannot list %q (%v): restore the directory that git creates there", path, err)
+		case unfinished[name] != "":
+			return gitdir.Foreign("%s is unfinished (%q exists): git status shows how to continue or abort it", unfinished[name], path)
 		case slices.Contains(elsewhere, name):
-			return gitdir.Foreign("a part of the repository lies in another, as %q says: git repack -a -d and remove the file, or choose another directory", path)
+			return gitdir.Foreign("a part of the repository is in another one (%q exists): run git repack -a -d and remove the file, or choose another directory", path)
 		case e.Type()&^fs.ModeDir != 0:
-			return gitdir.Foreign("%q is not what git makes there: remove it, and if it is a socket of git's own watcher end that (git fsmonitor--daemon stop, and git config core.fsmonitor false)", path)
+			return gitdir.Foreign("%q is neither a file nor a directory: remove it; if it is a socket of git's file system monitor, stop that first (git fsmonitor--daemon stop, and git config core.fsmonitor false)", path)
 		case len(files) == maxInside:
-			return gitdir.Foreign("%q holds more than %d files: git pack-refs --all makes one of those in refs", d.Path, maxInside)
+			return gitdir.Foreign("%q contains more than %d files: git pack-refs --all combines those in refs", d.Path, maxInside)
 		case !e.IsDir():
 			files = append(files, name)
 		case !slices.Contains([]string{"hooks", "info", "logs", "refs"}, top) && !slices.Contains(below, name):
@@ -264,8 +261,8 @@ func ordinary(d gitdir.Dir) (files []string, err error) {
 	return files, err
 }
 
-// born says whether any ref or any history of one exists, so that a missing branch is a loss
-// and not a beginning.
+// born reports whether the repository has or had any ref. If so, a missing branch is a loss, not a
+// new repository.
 func born(d gitdir.Dir) (bool, error) {
 	files, err1 := ordinary(d)
 	refs, err2 := d.Packed()
@@ -275,7 +272,7 @@ func born(d gitdir.Dir) (bool, error) {
 	return len(refs) > 0 || slices.ContainsFunc(files, tells), errors.Join(err1, err2)
 }
 
-// pathsIn returns what is in a folder of .git, nothing if it cannot be read.
+// pathsIn returns the paths in a directory of .git, nothing if it cannot be read.
 func pathsIn(d gitdir.Dir, folder string) (paths []string) {
 	names, _ := hostfs.Names(d.Path, folder, maxInside)
 	for _, name := range names {
@@ -284,7 +281,7 @@ func pathsIn(d gitdir.Dir, folder string) (paths []string) {
 	return paths
 }
 
-// readConfig takes from the config what a snapshot must know.
+// readConfig reads the settings that a snapshot needs.
 func (r *Repo) readConfig() error {
 	c, err := configOf(r.git, "")
 	if err != nil {
@@ -295,7 +292,7 @@ func (r *Repo) readConfig() error {
 		return slices.Contains([]string{"true", "yes", "on", "1"}, core.Option(option))
 	}
 	if core.Option("worktree") != "" || is("bare") {
-		return gitdir.Foreign("%q sets core.worktree or core.bare, so its files lie elsewhere: unset it, or choose another directory", r.git.Join("config"))
+		return gitdir.Foreign("%q sets core.worktree or core.bare, so its files are elsewhere: unset it, or choose another directory", r.git.Join("config"))
 	}
 	r.noExec = core.HasOption("filemode") && !is("filemode")
 	hooks := core.Option("hookspath")
@@ -308,20 +305,20 @@ func (r *Repo) readConfig() error {
 	return nil
 }
 
-// there refuses a repository that is no longer the one that was opened.
+// there fails if .git is missing or was replaced after Open.
 func (r *Repo) there() error {
 	now, err := os.Lstat(r.git.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return away(r.git.Path)
 	case err != nil || !os.SameFile(now, r.id):
-		return gitdir.Foreign("%q is no longer the folder that was opened: see who replaced it", r.git.Path)
+		return gitdir.Foreign("%q was replaced while abl used it: find out by which program", r.git.Path)
 	}
 	return nil
 }
 
-// settled lists what is ordinary of a repository, and refuses one that is no longer the one that
-// was opened, or on another branch.
+// settled returns the ordinary files of .git. It fails if .git was replaced after Open or is on
+// another branch.
 func (r *Repo) settled() ([]string, error) {
 	if err := r.there(); err != nil {
 		return nil, err
@@ -331,26 +328,26 @@ func (r *Repo) settled() ([]string, error) {
 		return nil, err
 	}
 	branch, commit, err := r.git.Head()
-	if r.branch == "" { // it is being opened
+	if r.branch == "" { // called by Open
 		r.branch = branch
 	}
 	switch {
 	case err == nil && commit != "":
-		err = gitdir.Foreign("HEAD of %q is detached at %.12s: switch to a branch (git switch NAME) first", r.dir, commit)
+		err = gitdir.Foreign("HEAD of %q is detached at %.12s: switch to a branch first (git switch NAME)", r.dir, commit)
 	case err == nil && branch != r.branch:
-		err = gitdir.Foreign("%q is on branch %q now and was on %q: switch back, or run abl again", r.dir, branch, r.branch)
+		err = gitdir.Foreign("%q is on branch %q now, but was on %q: switch back, or run abl again", r.dir, branch, r.branch)
 	}
 	return files, err
 }
 
-// steering is what in .git decides what a person's git runs and where it reads
-// and writes, besides the hooks.
+// steering lists the files of .git, in addition to hooks, that decide what the user's git runs,
+// reads and writes.
 var steering = []string{"config", "config.worktree", "info/attributes", "info/grafts"}
 
-// Seal says what .git is like now: what steers git by its hash, and where the
-// history stands. The index, objects, packs and logs are the person's git's
-// own business, and so are the branches of remotes, which it fetches by itself.
-// An error that Is ErrForeign names something that must not be there.
+// Seal returns a fingerprint of .git: the hashes of the files that steer git, and all refs. It
+// omits the index, objects, packs and logs, which the user's git changes, and remote branches,
+// which it may fetch in the background. It returns ErrForeign if .git contains something
+// unexpected.
 func (r *Repo) Seal() (s state.Seal, err error) {
 	files, err := r.settled()
 	if err == nil {
@@ -368,9 +365,9 @@ func (r *Repo) Seal() (s state.Seal, err error) {
 		}
 		data, err := hostfs.Read(r.git.Path, name, maxSteering)
 		switch {
-		case errors.Is(err, hostfs.ErrAbsent): // a ref that was packed just now, say
+		case errors.Is(err, hostfs.ErrAbsent): // git packed the ref just now
 		case err != nil:
-			return s, gitdir.Foreign("%q: %v: put back what git makes there", r.git.Path, err)
+			return s, gitdir.Foreign("%q: %v: restore the file that git creates there", r.git.Path, err)
 		case ref:
 			s.History[name] = strings.TrimSpace(string(data))
 		default:
@@ -384,7 +381,7 @@ func (r *Repo) Seal() (s state.Seal, err error) {
 	return s, nil
 }
 
-// runs tells of the mode of a file, since git runs a hook only when it is executable.
+// runs returns "+x" for an executable file. git runs a hook only if it is executable.
 func runs(path string) string {
 	if info, err := os.Lstat(path); err == nil && info.Mode()&0o111 != 0 {
 		return "+x"

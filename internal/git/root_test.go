@@ -11,8 +11,8 @@ import (
 
 const nobody = 65534
 
-// asNobody runs the calling test again in a process that is not root, to whom
-// permissions apply.
+// asNobody runs the calling test again in a process without root privileges, to which permissions
+// apply.
 func asNobody(t *testing.T) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -34,8 +34,8 @@ func asNobody(t *testing.T) {
 	}
 }
 
-// TestRootKeepsOwner: when root works on another's repository, all it writes
-// into .git is that owner's, whose git then works.
+// If root works on a repository of another user, all files written to .git belong to that user,
+// whose git works afterwards.
 func TestRootKeepsOwner(t *testing.T) {
 	dir := t.TempDir()
 	if os.Geteuid() != 0 {

@@ -16,19 +16,20 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// scratch is an empty bare repository that borrows the objects of other repositories. The user's git
-// runs there with default settings, so no setting, attribute or hook of those repositories has an
-// effect: a workspace is hostile.
+// scratch is an empty bare repository that borrows the objects of other repositories. The user's
+// git runs there with default settings, because the settings, attributes and hooks of a workspace
+// are hostile.
 type scratch struct {
 	dir  string
-	work string // directory of a work tree, for versions of git before 2.38
+	work string // work tree for git before 2.38
 }
 
 const scratchPrefix = ".abl-git-"
 
-// newScratch makes a scratch repository beside a workspace, which borrows the objects of repositories.
+// newScratch creates a scratch repository next to a workspace. It borrows the objects of the given
+// repositories.
 func newScratch(ctx context.Context, workspace string, from ...*repository) (*scratch, error) {
-	top, err := os.MkdirTemp(filepath.Dir(workspace), scratchPrefix) // the user may have little room for temporary files
+	top, err := os.MkdirTemp(filepath.Dir(workspace), scratchPrefix) // the directory for temporary files may be small
 	if err != nil {
 		return nil, err
 	}
@@ -40,14 +41,14 @@ func newScratch(ctx context.Context, workspace string, from ...*repository) (*sc
 		}
 		path, err := filepath.Abs(r.git.Join("objects"))
 		if err == nil && strings.Contains(path, "\n") {
-			err = fmt.Errorf("cannot read %q: its path has a line break", path)
+			err = fmt.Errorf("cannot read %q: its path contains a line break", path)
 		}
 		if err != nil {
 			return nil, errors.Join(err, s.close())
 		}
 		fmt.Fprintln(&objects, path)
 	}
-	// A history that was deepened since the clone ends where the user's repository ends.
+	// The user may have deepened the history after the clone.
 	shallow, err := hostfs.Read(from[0].git.Path, "shallow", maxSteering)
 	if err == nil {
 		ends.Write(shallow)
@@ -86,7 +87,7 @@ func (s *scratch) run(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// made returns the objects that git wrote into the scratch repository.
+// made returns the objects that git wrote to the scratch repository.
 func (s *scratch) made() (all []plumbing.Hash, err error) {
 	folders, err := hostfs.Names(s.dir, "objects", maxInside)
 	for _, folder := range folders {
@@ -104,15 +105,15 @@ func (s *scratch) made() (all []plumbing.Hash, err error) {
 	return all, err
 }
 
-// mergeTree merges two commits and returns the resulting tree. It returns the paths that conflict, if
-// there are any. It never takes a rename of a folder for one of the files that were added to the
-// folder: a file that is left out of a clone could move to a path that is not.
+// mergeTree merges two commits. It returns the resulting tree, and the conflicting paths if there
+// are any. It disables the detection of renamed directories, which could move a file from an
+// omitted path of a clone to another one.
 func (s *scratch) mergeTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
 	attributes, err := output(s.command(ctx, "cat-file", "blob", ours+":.gitattributes"))
-	if err == nil { // such as merge=union; a driver of the user's settings is not defined here
+	if err == nil { // for attributes such as merge=union; custom drivers are not defined here
 		err = errors.Join(os.MkdirAll(filepath.Join(s.dir, "info"), 0o700),
 			hostfs.Write(filepath.Join(s.dir, "info/attributes"), attributes, 0o600))
-	} else if _, exited := errors.AsType[*exec.ExitError](err); exited { // there is no such file
+	} else if _, exited := errors.AsType[*exec.ExitError](err); exited { // no such file
 		err = nil
 	}
 	if err != nil {
@@ -136,7 +137,7 @@ func (s *scratch) mergeTree(ctx context.Context, ours, theirs string) (tree stri
 	return all[0], all[1:], err
 }
 
-// mergeInWorkTree is mergeTree for git before 2.38, which merges in a work tree only.
+// mergeInWorkTree is mergeTree for git before 2.38, which can merge only in a work tree.
 func (s *scratch) mergeInWorkTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
 	at := func(args ...string) (string, error) {
 		safe := []string{"-c", "core.bare=false", "-c", "core.symlinks=false", "-c", "core.protectNTFS=false", "-c", "merge.directoryRenames=false"}
@@ -163,13 +164,13 @@ func (s *scratch) mergeInWorkTree(ctx context.Context, ours, theirs string) (tre
 	return strings.TrimSpace(tree), nil, err
 }
 
-// gitSince reports whether the user's git has at least a version.
+// gitSince reports whether the user's git is at least this version.
 func gitSince(ctx context.Context, major, minor int) (bool, error) {
 	v, err := Version(ctx)
 	return slices.Compare(v, []int{major, minor}) >= 0, err
 }
 
-// Version returns the version of the user's git, as numbers.
+// Version returns the version of the user's git.
 func Version(ctx context.Context) (all []int, err error) {
 	cmd := proc.Command(ctx, "git", "--version")
 	out, err := output(cmd)

@@ -10,8 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// What holds a secret is not committed, wherever it stands; what was committed before
-// is not asked about again.
+// A file with a secret is not committed. A file that was committed before is not checked again.
 func TestSecrets(t *testing.T) {
 	const secret = "hunter2-hunter2-hunter2"
 	for name, files := range map[string]map[string]string{
@@ -41,7 +40,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// What cannot be searched is not taken for free of secrets.
+// A file that cannot be searched is an error.
 func TestSecretsUnsearched(t *testing.T) {
 	s := spoolIn(t, open(t, t.TempDir()))
 	name := plumbing.NewHash(put(t, s, 1, 100)[0])

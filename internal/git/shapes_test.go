@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestOriginOfShapes: repositories of shapes that git allows are cloned, merged from and published to.
+// Repositories of all supported shapes can be cloned, merged from and published to.
 func TestOriginOfShapes(t *testing.T) {
 	prefix := func(text string) func(t *testing.T, dir string) string {
 		return func(t *testing.T, dir string) string {
@@ -70,7 +70,7 @@ func TestOriginOfShapes(t *testing.T) {
 	}
 }
 
-// TestOriginOfUnsupportedShapes: abl names what it does not support and what to do about it.
+// The error names the unsupported feature and the remedy.
 func TestOriginOfUnsupportedShapes(t *testing.T) {
 	for name, c := range map[string]struct{ config, want string }{
 		"sha256":   {"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n", "abl reads SHA-1 objects only"},
@@ -103,8 +103,8 @@ func TestOriginOfUnsupportedShapes(t *testing.T) {
 	})
 }
 
-// TestOriginOfPartialClones: a partial clone is cloned if it has what the commit itself needs; its
-// history may lack content. Otherwise abl names the command that fetches the rest, and runs none.
+// A partial clone can be cloned if it has the content of the commit itself. Otherwise the error
+// names the command that fetches the rest.
 func TestOriginOfPartialClones(t *testing.T) {
 	for name, c := range map[string]struct {
 		filter string
@@ -114,7 +114,7 @@ func TestOriginOfPartialClones(t *testing.T) {
 		"blob:none":                  {"blob:none", nil, ""},
 		"blob:none, no work tree":    {"blob:none", func(t *testing.T, dir string) { git(t, dir, "reset", "-q", "--soft", "HEAD~2") }, `the content of "lib/a.js" is missing`},
 		"blob:none, left out":        {"blob:none", func(t *testing.T, dir string) { forget(t, dir, "HEAD:secret/key", "HEAD:.abl/config.yaml") }, ""},
-		"tree:0":                     {"tree:0", nil, "a folder of its history is missing"},
+		"tree:0":                     {"tree:0", nil, "a directory of its history is missing"},
 		"tree:0, all was fetched":    {"tree:0", func(t *testing.T, dir string) { refetch(t, dir) }, ""},
 		"blob:none, all was fetched": {"blob:none", func(t *testing.T, dir string) { refetch(t, dir) }, ""},
 	} {
@@ -161,7 +161,7 @@ func TestOriginOfPartialClones(t *testing.T) {
 	}
 }
 
-// forget removes objects of the last commit that a partial clone need not have.
+// forget removes objects of the last commit that a partial clone may lack.
 func forget(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	packs, err := filepath.Glob(filepath.Join(dir, ".git/objects/pack/*"))
@@ -185,7 +185,7 @@ func forget(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// refetch fetches all that a partial clone lacks, by the command that abl names.
+// refetch fetches the missing objects of a partial clone with the command from the error.
 func refetch(t *testing.T, dir string) {
 	t.Helper()
 	if out, err := tryGit(dir, "fetch", "-q", "--refetch", "--no-filter"); err != nil {

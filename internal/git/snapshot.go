@@ -21,24 +21,23 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// Snap is the outcome of a snapshot.
+// Snap is the result of a snapshot.
 type Snap struct {
 	Commit   Commit
-	Existing bool // the branch carried this call's commit already; nothing was done
-	Changed  int  // paths that differ from the parent
+	Existing bool // the branch already had the commit of this call
+	Changed  int  // number of paths that differ from the parent
 	Skipped  []Skipped
 }
 
-// Skipped is one path that a snapshot left out, and why.
+// Skipped is a path that a snapshot left out, with the reason.
 type Skipped = scan.Skipped
 
-// Snapshot commits what stands in the directory, as git add -A and git commit
-// would, an empty commit too. When the tip of the branch carries the message's
-// Abl-Call already it does nothing and gives that commit back.
+// Snapshot commits the content of the directory like git add -A and git commit --allow-empty. If
+// the tip of the branch already has the message's Abl-Call, Snapshot returns that commit.
 //
-// Objects are durable before the index names them, and the index before the
-// branch does, so a kill at any moment leaves a state that git itself could
-// have left, and the next Snapshot goes on from it.
+// It writes objects before the index and the index before the branch, each durably. A kill at any
+// moment leaves a state that git itself could have left, and the next Snapshot continues from
+// there.
 func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	text, err := r.messageText(m)
 	if err != nil {
@@ -95,7 +94,7 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	return Snap{Commit: readCommit(c), Skipped: found.Skipped, Changed: len(differing(base.entries, found.Entries))}, nil
 }
 
-// look reads what is committed, and what stands in the directory, in the way that o says.
+// look reads the last commit and walks the directory with the options o.
 func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *scan.Result, err error) {
 	head, err := r.tip()
 	if err == nil {
@@ -110,13 +109,13 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 	if err != nil {
 		return base, nil, err
 	}
-	o.Exclude, _ = hostfs.Read(r.git.Path, "info/exclude", maxSteering) // git, too, takes an unreadable one for empty
+	o.Exclude, _ = hostfs.Read(r.git.Path, "info/exclude", maxSteering) // git ignores an unreadable file, too
 	o.Root, o.NoExec = r.dir, r.noExec
 	o.SizeOf = func(h plumbing.Hash) (int64, error) { return r.git.Store().EncodedObjectSize(h) }
 	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
 
-	// What a clone is without, and its submodules, with all that is below, stay as they were
-	// committed, whatever stands there or in the place of a folder of theirs.
+	// Omitted paths and submodules stay as committed, with everything below them, whatever the
+	// directory contains instead.
 	paths := slices.Clone(r.opts.Without)
 	for _, e := range o.Known {
 		if e.Mode == filemode.Submodule {
@@ -156,12 +155,12 @@ func (r *Repo) moduleFiles(entries []*index.Entry) []*index.Entry {
 	isModule := func(e *index.Entry) bool { return e.Mode == filemode.Submodule }
 	only := slices.DeleteFunc(slices.Clone(entries), func(e *index.Entry) bool {
 		names, err := hostfs.Names(r.dir, e.Name, maxInside)
-		return !isModule(e) || err == nil && len(names) == 0 // an earlier version has left it empty
+		return !isModule(e) || err == nil && len(names) == 0 // older versions of abl left it empty
 	})
 	return slices.DeleteFunc(slices.Clone(r.withModules(only)), isModule)
 }
 
-// removed lists the files of submodules that are no longer there, a limited number.
+// removed lists the missing files of submodules, up to maxDiffers.
 func removed(modules, found []*index.Entry) (all []Skipped) {
 	for _, e := range modules {
 		if entryAt(found, e.Name) == nil && len(all) < maxDiffers {
@@ -171,8 +170,7 @@ func removed(modules, found []*index.Entry) (all []Skipped) {
 	return all
 }
 
-// whyAway returns why no commit can hold a path, which is in a submodule or was left out of the
-// clone.
+// whyAway returns the reason why no commit can contain a path in a submodule or an omitted one.
 func (r *Repo) whyAway(path string) string {
 	if without(r.opts.Without, path) {
 		return "excluded from the clone (adopt.exclude)"
@@ -180,7 +178,7 @@ func (r *Repo) whyAway(path string) string {
 	return "inside a submodule: commits of this repository cannot hold it"
 }
 
-// absent lists paths of the directory that a commit of it does not contain, with the reasons.
+// absent lists paths of the directory that its commit does not contain, with the reasons.
 func absent(found *scan.Result) (all []state.Thing) {
 	for _, s := range slices.Concat(found.Skipped, found.Ignores) {
 		all = append(all, state.Thing{Path: s.Path, What: s.Why})
@@ -193,8 +191,8 @@ func absent(found *scan.Result) (all []state.Thing) {
 	return state.InOrder(all)
 }
 
-// write makes everything durable, in the order that a kill may interrupt. The index is made
-// while the objects are written, and gets its name when they are on the disk.
+// write writes objects, index and branch durably in this order. It encodes the index while it
+// writes the objects.
 func (r *Repo) write(ctx context.Context, objects *spool, now content, c *object.Commit) error {
 	var ix []byte
 	encoded := make(chan error, 1)
@@ -217,30 +215,29 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, c *object
 	return r.git.Move(ctx, r.ref(), made.Parent, made.Hash, r.opts.LockWait)
 }
 
-// existing answers for a snapshot that an earlier run has made.
+// existing returns the snapshot that an earlier run made.
 func (r *Repo) existing(head Commit) (Snap, error) {
 	before, err1 := r.content(head.Parent)
-	if errors.Is(err1, plumbing.ErrObjectNotFound) { // as where a shallow clone ends
+	if errors.Is(err1, plumbing.ErrObjectNotFound) { // the end of a shallow clone
 		err1 = nil
 	}
 	after, err2 := r.content(head.Hash)
 	return Snap{Commit: head, Existing: true, Changed: len(differing(before.entries, after.entries))}, errors.Join(err1, err2)
 }
 
-// Message says what a snapshot's commit says. Author and committer are
-// abl <abl@localhost>.
+// Message describes the commit of a snapshot.
 type Message struct {
 	Subject string
-	Call    string // the idempotency key, in the trailer Abl-Call
+	Call    string // idempotency key, for the trailer Abl-Call
 
-	// Keep is told what else was found, before anything is committed, and with it
-	// the workspace is swept. No container that could change it may run then.
+	// Keep, if set, makes Snapshot sweep the workspace. It receives the findings before anything
+	// is committed. No container that could change the workspace may run.
 	Keep func(state.Found) error
 }
 
 const callTrailer = "\nAbl-Call: "
 
-// text refuses line breaks, which would let one part pass for another.
+// text returns the message. It rejects line breaks, with which one part could forge another.
 func (m Message) text() (string, error) {
 	if m.Subject == "" || strings.ContainsAny(m.Subject+m.Call, "\n\r\x00") {
 		return "", fmt.Errorf("cannot commit %q for the call %q: each must be one line", m.Subject, m.Call)
@@ -251,7 +248,7 @@ func (m Message) text() (string, error) {
 	return m.Subject + "\n" + callTrailer + m.Call + "\n", nil
 }
 
-// callOf is the key in a commit's message, "" for none.
+// callOf returns the Abl-Call of a commit message, "" if it has none.
 func callOf(message string) string {
 	i := strings.LastIndex(message, callTrailer)
 	if i < 0 {
@@ -261,7 +258,7 @@ func callOf(message string) string {
 	return strings.TrimSpace(call)
 }
 
-// Sweep does what a snapshot does besides committing: for a call whose work is
+// Sweep does everything that Snapshot does except for the commit. It is for a call whose work is
 // not committed.
 func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 	r.mu.Lock()
@@ -275,8 +272,8 @@ func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 
 const maxMarks = 64 << 20 // bytes
 
-// keep hands on what a walk found. What was new is remembered only when that is kept,
-// a line for each: without the lines of the sweep before all are new.
+// keep passes the findings of a walk to keep. Marks that the cache lists are not new. keep updates
+// the cache, one line per mark, after the findings were saved.
 func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) error) error {
 	before, _ := hostfs.Read(filepath.Dir(r.opts.Cache), filepath.Base(r.opts.Cache), maxMarks)
 	was, now := slices.Collect(strings.Lines(string(before))), []string{}
@@ -296,13 +293,12 @@ func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) 
 		return nil
 	}
 	if err := hostfs.Write(r.opts.Cache, []byte(strings.Join(now, "")), 0o600); err != nil {
-		return fmt.Errorf("cannot remember what was found in %q: %w", r.dir, err)
+		return fmt.Errorf("cannot save the findings of %q: %w", r.dir, err)
 	}
 	return nil
 }
 
-// control lists what of the tree steers a person's tools and is new or changed
-// since the commit before.
+// control lists new and changed files that steer the user's tools.
 func (r *Repo) control(base, entries []*index.Entry) (all []state.Thing) {
 	for _, path := range differing(base, entries) {
 		e, what := entryAt(entries, path), scan.SteersPath(path)
@@ -317,11 +313,11 @@ func (r *Repo) control(base, entries []*index.Entry) (all []state.Thing) {
 	return all
 }
 
-// maxDiffers is how many differing paths are named.
+// maxDiffers is the maximum number of listed paths that differ.
 const maxDiffers = 100
 
-// Differs lists paths, at most 100, whose content no longer equals the tree of a
-// commit, "" for HEAD: changed, deleted, and new unless ignored. It writes nothing.
+// Differs lists up to 100 paths that differ from a commit, "" for HEAD: changed, deleted, and new
+// unless ignored. It writes nothing.
 func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
 	base, found, err := r.look(ctx, scan.Options{})
 	if err == nil && commit != "" {
@@ -334,8 +330,8 @@ func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
 	return paths[:min(maxDiffers, len(paths))], nil
 }
 
-// Tree is what would be committed now: of each path its mode and the hash of its content, which
-// is stored for PutBack. Folders that git ignores have a slash behind, and nothing.
+// Tree returns the mode and the hash of each path as a commit would contain it, and stores the
+// content for PutBack. Ignored directories have a trailing slash and no value.
 func (r *Repo) Tree(ctx context.Context) (map[string]string, error) {
 	objects, err := newSpool(r.git)
 	if err != nil {
@@ -352,8 +348,8 @@ func (r *Repo) Tree(ctx context.Context) (map[string]string, error) {
 	return treeOf(found.Entries, found.Out...), nil
 }
 
-// WorkKey stands for the content of the directory, without what git ignores: two directories have
-// the same key if a commit of either has the same tree.
+// WorkKey returns a key for the content of the directory without ignored files. Two directories
+// have the same key if their commits would have the same tree.
 func (r *Repo) WorkKey(ctx context.Context) (string, error) {
 	_, found, err := r.look(ctx, scan.Options{})
 	if err != nil {
@@ -377,7 +373,7 @@ func treeOf(entries []*index.Entry, out ...string) map[string]string {
 	return all
 }
 
-// Files lists what would be committed now, sorted, at most max paths.
+// Files returns up to max paths that a commit would contain, sorted.
 func (r *Repo) Files(ctx context.Context, max int) (paths []string, err error) {
 	_, found, err := r.look(ctx, scan.Options{Names: true})
 	if err != nil {

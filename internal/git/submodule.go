@@ -16,19 +16,19 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// maxNested is how many submodules may be within each other.
+// maxNested is the maximum depth of nested submodules.
 const maxNested = 8
 
-// module is a submodule of a commit, whose repository is here.
+// module is a submodule of a commit whose repository exists locally.
 type module struct {
 	path   string
 	commit string
 	from   repository
 }
 
-// modules returns the submodules of a commit whose commits are in a repository below .git/modules, or in
-// their own folders, and the paths of the others. A submodule with a path that a clone is without counts
-// to the others.
+// modules returns the submodules of a commit whose commits are in a repository below .git/modules
+// or in their own directories, and the paths of the others. Submodules with an omitted path count
+// as others.
 func (r *repository) modules(heads []gitdir.Dir, commit string, left []string) (have []module, lack []string, err error) {
 	all, err := r.contentOf(commit, nil)
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *repository) modules(heads []gitdir.Dir, commit string, left []string) (
 	return have, lack, nil
 }
 
-// moduleNames returns the names of submodules by their paths, as .gitmodules gives them.
+// moduleNames maps the paths of submodules to their names in .gitmodules.
 func (r *repository) moduleNames(entries []*index.Entry) map[string]string {
 	names := map[string]string{}
 	e := entryAt(entries, ".gitmodules")
@@ -71,8 +71,8 @@ func (r *repository) moduleNames(entries []*index.Entry) map[string]string {
 	return names
 }
 
-// moduleAt opens the repository of a submodule that has its commit: below modules of a .git folder, or
-// in the folder of the submodule. It follows no link.
+// moduleAt opens the repository that has the commit of a submodule: below modules of a .git
+// directory, or in the directory of the submodule. It follows no links.
 func moduleAt(heads []gitdir.Dir, dir string, e *index.Entry, name string) (repository, bool) {
 	var places []string
 	for _, head := range heads {
@@ -98,7 +98,7 @@ func moduleAt(heads []gitdir.Dir, dir string, e *index.Entry, name string) (repo
 	return repository{}, false
 }
 
-// bring copies the content of a commit's submodules into a clone, those within them included.
+// bring copies the content of a commit's submodules, also of nested ones, into a clone.
 func (o *Origin) bring(ctx context.Context, to *repository, commit string, left []string) error {
 	return bring(ctx, &o.repository, []gitdir.Dir{o.head, o.git}, to, commit, left, maxNested)
 }
@@ -128,7 +128,7 @@ func bring(ctx context.Context, from *repository, heads []gitdir.Dir, to *reposi
 	return nil
 }
 
-// copyMissing copies the objects of a list of git rev-list that a repository does not have.
+// copyMissing copies the objects in the output of git rev-list that a repository lacks.
 func (s *scratch) copyMissing(ctx context.Context, to *repository, list string) error {
 	var objects []plumbing.Hash
 	there := to.git.Store()
@@ -148,7 +148,8 @@ func (s *scratch) copyMissing(ctx context.Context, to *repository, list string) 
 	return to.git.TakePack(pack)
 }
 
-// withModules returns sorted entries and the files of those submodules whose content the repository has.
+// withModules returns sorted entries with the files of those submodules whose content the
+// repository has.
 func (r *repository) withModules(entries []*index.Entry) []*index.Entry {
 	if !slices.ContainsFunc(entries, func(e *index.Entry) bool { return e.Mode == filemode.Submodule }) {
 		return entries

@@ -12,7 +12,7 @@ import (
 	"abl/internal/state"
 )
 
-// nested makes a repository with a submodule at deps/lib, which has one at in/ner.
+// nested creates a repository with a submodule at deps/lib, which has one at in/ner.
 func nested(t *testing.T) string {
 	t.Helper()
 	repo := func(files map[string]string) string {
@@ -34,7 +34,7 @@ func nested(t *testing.T) string {
 	return dir
 }
 
-// filesBelow returns the files of a folder with their content.
+// filesBelow returns the files below a directory with their content.
 func filesBelow(t *testing.T, dir string) string {
 	t.Helper()
 	var all []string
@@ -54,8 +54,8 @@ func filesBelow(t *testing.T, dir string) string {
 
 const wholeLib = "a.c=1 b.c=2 in/ner/deep=d secret=s sub/c.c=3"
 
-// TestSubmodules: the committed content of submodules is in a clone and in an export. What is changed
-// in one is no part of a commit, and is named.
+// A clone and an export have the committed content of submodules. Changes in one are not committed,
+// but listed.
 func TestSubmodules(t *testing.T) {
 	dir := nested(t)
 	r := cloned(t, dir, ".abl")
@@ -123,7 +123,7 @@ func TestSubmodules(t *testing.T) {
 	sound(t, dir)
 }
 
-// TestSubmoduleMoves: a clone follows a submodule that the user updates, and keeps what is left out.
+// A clone follows a submodule that the user updates, and still omits its paths.
 func TestSubmoduleMoves(t *testing.T) {
 	dir := nested(t)
 	r := cloned(t, dir)
@@ -139,8 +139,8 @@ func TestSubmoduleMoves(t *testing.T) {
 	clean(t, r.Dir())
 }
 
-// TestSubmodulesStayEmpty: a submodule that was not fetched, has a name that leads elsewhere, or holds a
-// path that is left out, is an empty folder and is named.
+// A submodule that was not fetched, whose name leads outside, or that contains an omitted path, is
+// an empty directory and is listed.
 func TestSubmodulesStayEmpty(t *testing.T) {
 	for name, c := range map[string]struct {
 		without []string
@@ -165,7 +165,7 @@ func TestSubmodulesStayEmpty(t *testing.T) {
 				t.Errorf("the submodule holds %q, want nothing", got)
 			}
 			remarks, err := origin(t, dir).Remarks(git(t, dir, "rev-parse", "HEAD"), c.without)
-			if got := strings.Join(remarks, "\n"); err != nil || !strings.Contains(got, "its submodules are empty folders in the clone (deps/lib)") {
+			if got := strings.Join(remarks, "\n"); err != nil || !strings.Contains(got, "its submodules are empty directories in the clone (deps/lib)") {
 				t.Errorf("remarks: got %q, %v, want deps/lib", got, err)
 			}
 		})

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// swept takes a snapshot and returns what it found besides the tree.
+// swept takes a snapshot and returns its findings.
 func swept(t *testing.T, r *Repo, call string) (f state.Found) {
 	t.Helper()
 	m := message("s", call)
@@ -40,7 +40,7 @@ func things(list []state.Thing) string {
 	return strings.Join(all, "\n")
 }
 
-// A tree with one of everything that no role needs, in every kind of place.
+// The tree has one of each type that no role needs, at each kind of place.
 func TestSweepClears(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -93,7 +93,7 @@ func socket(t *testing.T, path string) {
 	must(t, os.Rename(short, path))
 }
 
-// nothingSpecial fails for what no role needs.
+// nothingSpecial fails for files that no role needs.
 func nothingSpecial(t *testing.T, dir string) {
 	t.Helper()
 	must(t, filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
@@ -107,7 +107,7 @@ func nothingSpecial(t *testing.T, dir string) {
 	}))
 }
 
-// However deep it is hidden, in a tree that git sees or in one that it does not.
+// The sweep also clears deep directories, ignored or not.
 func TestSweepClearsDeepDown(t *testing.T) {
 	for _, at := range []string{"seen", "ignored"} {
 		dir := t.TempDir()
@@ -127,14 +127,14 @@ func TestSweepClearsDeepDown(t *testing.T) {
 		}
 		s, err := r.Snapshot(t.Context(), m)
 		must(t, err)
-		if len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Why, "deeper than 10 folders") {
+		if len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Why, "deeper than 10 directories") {
 			t.Errorf("%s: %v", at, s.Skipped)
 		}
 		nothingSpecial(t, dir)
 	}
 }
 
-// A setgid folder shares a group and gives no right.
+// A setgid directory only sets the group of new files.
 func TestSweepLeavesSharedFolders(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -148,7 +148,7 @@ func TestSweepLeavesSharedFolders(t *testing.T) {
 	}
 }
 
-// A look without a snapshot's Keep takes nothing away.
+// Without the Keep of a snapshot nothing is removed.
 func TestLooksClearNothing(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -178,7 +178,7 @@ func TestLooksClearNothing(t *testing.T) {
 	}
 }
 
-// What cannot be kept is not committed.
+// If the findings cannot be saved, nothing is committed.
 func TestKeepFails(t *testing.T) {
 	r := open(t, t.TempDir())
 	m, full := message("s", "1"), errors.New("disk full")
@@ -191,7 +191,7 @@ func TestKeepFails(t *testing.T) {
 	}
 }
 
-// Files that git ignores are named one by one, or counted by their top folders.
+// Ignored files are listed, or counted by top directory.
 func TestIgnored(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -216,8 +216,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// Whatever steers a person's tools is named when it is new or changed, wherever
-// it stands, and not again.
+// New and changed files that steer a tool of the user are reported once.
 func TestControlFiles(t *testing.T) {
 	dir, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
 	git(t, dir, "init", "-q", "-b", "main")
@@ -236,7 +235,7 @@ func TestControlFiles(t *testing.T) {
 	f := swept(t, r, "1")
 	want := strings.Join([]string{
 		".envrc: steers a shell or a package manager", ".gitattributes: steers git", ".gitmodules: steers git", "bare/: a bare repository", "deep/er/.husky/pre-commit: steers git",
-		"hooks.d/pre-commit: is a hook of git's", "nested/.git: a nested repository",
+		"hooks.d/pre-commit: is a git hook", "nested/.git: a nested repository",
 		".claude/settings.json: steers an agent's CLI", ".codex/config.toml: steers an agent's CLI", ".cursor/rules/a.mdc: steers an agent's CLI",
 		".gemini/settings.json: steers an agent's CLI", ".github/workflows/ci.yml: steers CI",
 		".mcp.json: steers an agent's CLI", ".vscode/tasks.json: steers an editor", "Agents.MD: steers an agent's CLI",
@@ -267,7 +266,7 @@ func TestControlFiles(t *testing.T) {
 	}
 }
 
-// A server of the person's, or an agent's program, cannot make the sweep wait.
+// A server that listens on a socket does not block the sweep.
 func TestSweepOfALiveSocket(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -279,7 +278,7 @@ func TestSweepOfALiveSocket(t *testing.T) {
 	}
 }
 
-// acl is an access control list that lets uid 65534 do all, as the kernel keeps it.
+// acl is an access control list with all permissions for uid 65534, as the kernel stores it.
 func acl() []byte {
 	b := binary.LittleEndian.AppendUint32(nil, 2) // linux/posix_acl_xattr.h
 	for _, e := range []struct {
@@ -293,8 +292,7 @@ func acl() []byte {
 	return b
 }
 
-// TestSweepShuts: nothing that a role leaves lets others on this machine write there, by its mode
-// or by a list that the mode does not show.
+// After a sweep, neither the mode nor an access control list of a file lets other users write.
 func TestSweepShuts(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -312,9 +310,9 @@ func TestSweepShuts(t *testing.T) {
 	for _, name := range []string{"open", "out", "late"} {
 		must(t, os.Chmod(path(name), 0o777))
 	}
-	want := ".: an access control list, removed\nlate: writable by others, shut\nlisted: an access control list, removed\n" +
-		"listed: writable by others, shut\nopen: writable by others, shut\nout: writable by others, shut\n" +
-		"out/x: an access control list, removed\nout/x: writable by others, shut\nsub: an access control list, removed"
+	want := ".: an access control list, removed\nlate: write permission for others, cleared\nlisted: an access control list, removed\n" +
+		"listed: write permission for others, cleared\nopen: write permission for others, cleared\nout: write permission for others, cleared\n" +
+		"out/x: an access control list, removed\nout/x: write permission for others, cleared\nsub: an access control list, removed"
 	if got := things(swept(t, r, "1").Cleared); got != want {
 		t.Errorf("cleared\n%s\nwant\n%s", got, want)
 	}
@@ -334,7 +332,7 @@ func TestSweepShuts(t *testing.T) {
 	}
 }
 
-// TestPutBack: what was changed, committed or not, and what is new, go back.
+// PutBack reverts changed and new files, committed or not.
 func TestPutBack(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{".gitignore": "out/\n", "kept": "1", "changed": "1", "gone/deep": "1", "run.sh": "1", "replaced/x": "1", "deleted": "1", "file": "1", "shut/in": "1"})

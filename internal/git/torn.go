@@ -18,10 +18,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// Restore writes again the files of the last commit that a power cut took from the work tree, for
-// the user uid and gid, and returns their paths. These are the files that are missing, empty, all
-// zeros or the beginning of what was committed. What they held is copied below aside first. Any
-// other difference stays: somebody made it.
+// Restore restores files of the last commit that a power failure damaged in the work tree, for the
+// user uid and gid. It returns their paths. A file is damaged if it is missing, empty, all zeros,
+// or the beginning of the committed content. Restore first copies the damaged file to the directory
+// aside. It keeps all other changes.
 func (r *Repo) Restore(ctx context.Context, aside string, uid, gid int) (paths []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *Repo) Restore(ctx context.Context, aside string, uid, gid int) (paths [
 	return paths, nil
 }
 
-// torn reports whether the file of an entry is what a power cut leaves of it.
+// torn reports whether a power failure may have damaged the file of an entry.
 func (r *Repo) torn(e *index.Entry) (bool, error) {
 	is, err := hostfs.Open(r.dir, e.Name)
 	if errors.Is(err, hostfs.ErrNotRegular) {
@@ -88,7 +88,7 @@ func (r *Repo) torn(e *index.Entry) (bool, error) {
 	return false, nil
 }
 
-// restore writes the file of an entry, and before that a copy of what is there.
+// restore copies the current file of an entry to aside and writes the committed one.
 func (r *Repo) restore(root *os.Root, e *index.Entry, aside string, uid, gid int) error {
 	is, err := hostfs.Open(r.dir, e.Name)
 	if err == nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a power cut leaves of a committed file is restored. What only a person or a program makes of
-// one stays.
+// Restore restores committed files that a power failure damaged, and keeps all other changes.
 func TestRestore(t *testing.T) {
 	was := strings.Repeat("a line of it\n", 1000)
 	at := func(dir string) string { return filepath.Join(dir, "sub/f.txt") }

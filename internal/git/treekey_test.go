@@ -2,7 +2,7 @@ package git
 
 import "testing"
 
-// The key changes with what counts, and with nothing else.
+// The key changes only with the entries that count.
 func TestTreeKey(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)

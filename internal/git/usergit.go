@@ -12,11 +12,11 @@ import (
 	"abl/internal/proc"
 )
 
-// ErrNoGit marks an operation that needs the user's git, which is not installed.
+// ErrNoGit means that the user's git is not installed.
 var ErrNoGit = errors.New("cannot find the program git")
 
 // run runs the user's git in the repository and returns its standard output. Hooks, the file system
-// monitor, prompts and network connections are off (see proc.Git).
+// monitor, prompts and network connections are disabled (see proc.Git).
 func (o *Origin) run(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
 	cmd := proc.Git(ctx, o.dir, append([]string{"-c", "safe.directory=" + o.dir}, args...)...)
 	cmd.Stdin = stdin
@@ -24,7 +24,7 @@ func (o *Origin) run(ctx context.Context, stdin io.Reader, args ...string) (stri
 	return string(out), err
 }
 
-// output returns the standard output of a command of git. An error contains git's last message.
+// output returns the standard output of a git command. An error contains git's last message.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -32,13 +32,13 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// maxGitError is how many bytes of git's messages are kept.
+// maxGitError is the maximum size of git's messages in bytes.
 const maxGitError = 4 << 10
 
-// finished runs a command of git. An error contains git's last message.
+// finished runs a git command. An error contains git's last message.
 func finished(cmd *exec.Cmd) error {
-	said := proc.Head{Max: maxGitError}
-	cmd.Stderr = &said
+	stderr := proc.Head{Max: maxGitError}
+	cmd.Stderr = &stderr
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
@@ -46,12 +46,12 @@ func finished(cmd *exec.Cmd) error {
 	case err == nil:
 		return nil
 	}
-	lines := strings.Split(strings.TrimSpace(said.Kept.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(stderr.Kept.String()), "\n")
 	return fmt.Errorf("git: %w: %s", err, lines[len(lines)-1])
 }
 
-// Branches returns the full names of the branches of the repository, and of the branches of its
-// remotes, whose name begins with a prefix such as "abl/".
+// Branches returns the full names of the local and remote branches whose name begins with a prefix
+// such as "abl/".
 func (o *Origin) Branches(ctx context.Context, prefix string) ([]string, error) {
 	out, err := o.run(ctx, nil, "for-each-ref", "--format=%(refname)", "refs/heads/"+prefix+"*", "refs/remotes/*/"+prefix+"*")
 	return strings.Fields(out), err

@@ -38,7 +38,7 @@ func TestNewRepository(t *testing.T) {
 	clean(t, dir)
 }
 
-func TestHalfMadeRepositoryIsFinished(t *testing.T) {
+func TestOpenFinishesHalfMadeRepository(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{".git/objects/pack/": "", ".git/config": newConfig})
 	snapshot(t, open(t, dir), "s", "1")
@@ -188,8 +188,7 @@ func TestTag(t *testing.T) {
 	}
 }
 
-// TestTagInterrupted: a kill after the old tag was kept and before the new one
-// was made keeps it once.
+// A kill between the copy of the old tag and the new tag does not create a second copy.
 func TestTagInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
@@ -203,8 +202,8 @@ func TestTagInterrupted(t *testing.T) {
 	}
 }
 
-// What a person's git does by itself leaves the seal as it is; what steers it,
-// and what moves the history, does not.
+// The seal changes with files that steer git and with the history, but not with git's background
+// work.
 func TestSeal(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, "init", "-q", "-b", "main")
@@ -264,7 +263,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// A .git that has become another one is refused before and after a call.
+// Seal fails if .git was replaced by another repository.
 func TestSealRefuses(t *testing.T) {
 	socket := func(path string) {
 		l, err := net.Listen("unix", path)
@@ -309,7 +308,7 @@ func TestSealRefuses(t *testing.T) {
 	}
 }
 
-// A shallow clone ends at a commit whose parent is not there.
+// A shallow clone ends at a commit whose parent is missing.
 func TestShallow(t *testing.T) {
 	source, dir := t.TempDir(), filepath.Join(t.TempDir(), "clone")
 	r := open(t, source)

@@ -1,9 +1,8 @@
-// Package gitdir writes into a .git folder so that a crash at any moment
-// leaves either the old state or the new one, and so that a person's git
-// running at the same time is respected.
+// Package gitdir writes into a .git directory so that a crash at any moment leaves either the old
+// or the new state, and so that the user's git can run at the same time.
 //
-// Every file is replaced whole: temporary file, fsync, rename, fsync of the
-// folder. Locks are git's own lock files. The work tree is no business of its own.
+// It replaces every file atomically: temporary file, fsync, rename, fsync of the directory. It uses
+// git's lock files. It does not access the work tree.
 package gitdir
 
 import (
@@ -21,18 +20,17 @@ import (
 	"abl/internal/hostfs"
 )
 
-// tempPrefix marks abl's temporary files. They stand in the top of .git, since below refs
-// every file without .lock at its end is a ref, or among the packs, where git gc sweeps tmp_.
+// tempPrefix is the prefix of abl's temporary files. They are at the top of .git, because git
+// treats every file below refs as a ref, or among the packs, where git gc removes files with tmp_.
 const tempPrefix = "tmp_abl_"
 
-// Dir is a .git folder.
+// Dir is a .git directory.
 type Dir struct {
 	Path     string
-	uid, gid int // -1: leave what is written to the running user
+	uid, gid int // owner of new files, -1 for the current user
 }
 
-// At names a .git folder whose owner is to own what is written into it. Only
-// root can give files away, and only then need it.
+// At returns the .git directory at path. If abl runs as root, new files get the owner of owner.
 func At(path string, owner fs.FileInfo) Dir {
 	d := Dir{Path: path, uid: -1, gid: -1}
 	if st, ok := owner.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && st.Uid != 0 {
@@ -41,12 +39,12 @@ func At(path string, owner fs.FileInfo) Dir {
 	return d
 }
 
-// Join is a path below the folder.
+// Join returns a path below the directory.
 func (d Dir) Join(parts ...string) string {
 	return filepath.Join(append([]string{d.Path}, parts...)...)
 }
 
-// temp makes a temporary file in a folder of .git.
+// temp creates a temporary file in a subdirectory of .git.
 func (d Dir) temp(folder string) (*os.File, error) {
 	f, err := os.CreateTemp(d.Join(folder), tempPrefix+"*")
 	if err != nil {
@@ -55,13 +53,13 @@ func (d Dir) temp(folder string) (*os.File, error) {
 	return f, d.give(f.Chown)
 }
 
-// drop takes away a temporary file that has not got its name.
+// drop removes a temporary file.
 func drop(f *os.File) {
 	f.Close()
 	os.Remove(f.Name())
 }
 
-// Unnamed makes a file that is gone when it is closed.
+// Unnamed creates a file without a name, which disappears when it is closed.
 func (d Dir) Unnamed() (*os.File, error) {
 	f, err := d.temp(".")
 	if err == nil {
@@ -77,7 +75,7 @@ func (d Dir) give(chown func(uid, gid int) error) error {
 	return chown(d.uid, d.gid)
 }
 
-// Mkdir makes a folder and those above it, durably.
+// Mkdir creates a directory and its parents durably.
 func (d Dir) Mkdir(name string) error {
 	path := d.Join(name)
 	if name == "." {
@@ -88,7 +86,7 @@ func (d Dir) Mkdir(name string) error {
 	}
 	info, err := os.Lstat(path)
 	if err == nil && !info.IsDir() {
-		return Foreign("%q is a file or a link, want a folder: replace it by what git makes there", path)
+		return Foreign("%q is a file or a link, want a directory: restore the directory that git creates there", path)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -102,7 +100,7 @@ func (d Dir) Mkdir(name string) error {
 	return hostfs.SyncDir(filepath.Dir(path))
 }
 
-// Replace writes a file of .git whole. Its folder must exist.
+// Replace atomically writes a file of .git. Its directory must exist.
 func (d Dir) Replace(name string, data []byte) error {
 	return d.fill(".", name, 0o644, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -110,7 +108,7 @@ func (d Dir) Replace(name string, data []byte) error {
 	})
 }
 
-// fill writes a file by way of one in a folder on the same disk.
+// fill writes a file through a temporary file in folder, which is on the same disk.
 func (d Dir) fill(folder, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	f, err := d.temp(folder)
 	if err == nil {
@@ -126,7 +124,7 @@ func (d Dir) fill(folder, name string, perm fs.FileMode, write func(io.Writer) e
 	return nil
 }
 
-// finish gives a temporary file its name when it is on the disk, durably.
+// finish syncs a temporary file and renames it to name durably.
 func (d Dir) finish(f *os.File, name string, perm fs.FileMode) error {
 	err := errors.Join(f.Chmod(perm), f.Sync(), f.Close())
 	if err == nil {
@@ -138,11 +136,11 @@ func (d Dir) finish(f *os.File, name string, perm fs.FileMode) error {
 	return hostfs.SyncDir(filepath.Dir(d.Join(name)))
 }
 
-// Sweep removes temporary files that a killed abl left in the top of .git and
-// among its packs. A fresh one may belong to an abl that still runs.
+// Sweep removes old temporary files of a killed abl from the top of .git and the packs. A recent
+// one may belong to a running abl.
 func (d Dir) Sweep(now time.Time) {
 	for _, folder := range []string{".", packs} {
-		left, _ := hostfs.List(d.Path, folder, maxNames) // a folder that cannot be read has nothing to sweep
+		left, _ := hostfs.List(d.Path, folder, maxNames) // ignore a directory that cannot be read
 		for _, f := range left {
 			if strings.HasPrefix(f.Name, tempPrefix) && now.Sub(f.Mod) > time.Hour {
 				os.Remove(d.Join(folder, f.Name))
@@ -151,27 +149,27 @@ func (d Dir) Sweep(now time.Time) {
 	}
 }
 
-// ErrForeign marks a repository in a state that a person must decide about.
-// The message of an error that Is this says what and what to do.
-var ErrForeign = errors.New("the history needs a person's decision")
+// ErrForeign marks a state of a repository that only the user can resolve. The message of the error
+// says what to do.
+var ErrForeign = errors.New("you have to decide about the history")
 
 type foreign string
 
 func (f foreign) Error() string        { return string(f) }
 func (f foreign) Is(target error) bool { return target == ErrForeign }
 
-// Foreign is an error that Is ErrForeign.
+// Foreign returns an error that matches ErrForeign.
 func Foreign(format string, args ...any) error { return foreign(fmt.Sprintf(format, args...)) }
 
-// mark is the content of a lock that abl holds. Git never reads a lock's
-// content, and its own locks hold the new file's bytes.
+// mark is the content of a lock file of abl. git never reads the content of lock files, and its own
+// contain the new version of the file.
 const mark = "abl holds this lock\n"
 
 const poll = 20 * time.Millisecond
 
-// Lock takes git's lock file for a file of .git, waiting for at most wait
-// while another holds it. The lock is held by a flock as well, so that the
-// next abl can tell, and clear, a lock whose holder was killed.
+// Lock takes git's lock file for a file of .git. It waits up to wait if another process holds it.
+// The lock file also has a flock, so that the next abl can detect and remove the lock file of a
+// killed abl.
 func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock func(), err error) {
 	path := d.Join(name) + ".lock"
 	ours, err := d.temp(".")
@@ -190,7 +188,7 @@ func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock 
 		return nil, fmt.Errorf("cannot lock %q: %w", d.Join(name), err)
 	}
 	for deadline := time.Now().Add(wait); ; {
-		// A link appears whole, with its mark and its flock, or not at all.
+		// A link is atomic: the lock file appears with its content and its flock.
 		err := os.Link(ours.Name(), path)
 		switch {
 		case err == nil:
@@ -211,8 +209,8 @@ func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock 
 	}
 }
 
-// clearDead removes a lock that an abl made whose process is gone: nobody
-// holds its flock any more. It says whether trying again is worth it.
+// clearDead removes the lock file of an abl that no longer runs, because nobody holds its flock. It
+// reports whether the caller should try again.
 func clearDead(path string) bool {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -226,8 +224,8 @@ func clearDead(path string) bool {
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		return false
 	}
-	// Whoever holds the flock of the file at this path may remove it; another
-	// file may have come there meanwhile.
+	// The holder of the flock may remove the file, unless another file has replaced it
+	// meanwhile.
 	mine, err1 := f.Stat()
 	there, err2 := os.Lstat(path)
 	if err1 == nil && err2 == nil && os.SameFile(mine, there) {
@@ -241,6 +239,6 @@ func heldBy(path string) error {
 	if info, err := os.Lstat(path); err == nil {
 		age = time.Since(info.ModTime()).Round(time.Second).String()
 	}
-	return Foreign("cannot take the lock %q: it is %s old; when no git works on %q any more, remove it",
+	return Foreign("cannot take the lock %q, which is %s old: if no git process uses %q anymore, remove the lock file",
 		path, age, strings.TrimSuffix(path, ".lock"))
 }

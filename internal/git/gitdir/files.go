@@ -16,20 +16,21 @@ import (
 
 const (
 	maxFile  = 64 << 20 // bytes of packed-refs, shallow and the like
-	maxIndex = 4 << 30  // bytes of a pack's index: of 150 million objects
+	maxIndex = 4 << 30  // bytes of a pack's index with 150 million objects
 	maxNames = 1_000_000
-	// An object's file of so many bytes inflates to 16 MiB at most.
-	harmlessFile = 16 << 10
+	// A loose object of this size inflates to at most 16 MiB.
+	uncheckedFile = 16 << 10
 )
 
-// files lets go-git read a .git folder that may be hostile: regular files only, through no link
-// below the folder, without waiting for a FIFO, and none that inflates to more than it declares.
+// files is the file system through which go-git reads a .git directory that may be hostile. It
+// opens only regular files, follows no links, never blocks on a FIFO, and rejects objects that
+// inflate to more than they declare.
 type files struct {
 	billy.Filesystem
-	most int64 // bytes that an object may declare
+	most int64 // maximum declared size of an object
 }
 
-// file is what go-git knows as a file; name is what it was opened by.
+// file implements billy.File. name is the name that it was opened with.
 type file struct {
 	*os.File
 	name string
@@ -39,7 +40,7 @@ func (f file) Name() string { return f.name }
 func (file) Lock() error    { return nil }
 func (file) Unlock() error  { return nil }
 
-// Chroot returns the same for a folder below.
+// Chroot returns the same file system for a subdirectory.
 func (f files) Chroot(path string) (billy.Filesystem, error) {
 	below, err := f.Filesystem.Chroot(path)
 	return files{below, f.most}, err
@@ -48,7 +49,7 @@ func (f files) Chroot(path string) (billy.Filesystem, error) {
 // Open opens a regular file for reading.
 func (f files) Open(name string) (billy.File, error) { return f.OpenFile(name, os.O_RDONLY, 0) }
 
-// OpenFile is Open. It fails for any flag but os.O_RDONLY.
+// OpenFile is like Open. It fails for any flag except os.O_RDONLY.
 func (f files) OpenFile(name string, flag int, _ fs.FileMode) (billy.File, error) {
 	if flag != os.O_RDONLY {
 		return nil, fs.ErrPermission
@@ -72,7 +73,7 @@ func (f files) OpenFile(name string, flag int, _ fs.FileMode) (billy.File, error
 	return plain, nil
 }
 
-// bound refuses a file that go-git would hold in memory and that is too large for that.
+// bound rejects a file that is too large for go-git, which reads it into memory.
 func (f files) bound(name string, open *os.File) error {
 	info, err := open.Stat()
 	if err != nil {
@@ -85,7 +86,7 @@ func (f files) bound(name string, open *os.File) error {
 	case strings.HasPrefix(name, packs+"/"):
 		return nil // read in parts
 	case strings.HasPrefix(name, "objects/") && !strings.HasPrefix(name, "objects/info/"):
-		if size <= harmlessFile {
+		if size <= uncheckedFile {
 			return nil
 		}
 		err := f.honest(open)
@@ -98,7 +99,7 @@ func (f files) bound(name string, open *os.File) error {
 	return nil
 }
 
-// honest refuses an object that declares too much or inflates to more than it declares.
+// honest rejects an object that declares too many bytes or does not have the declared size.
 func (f files) honest(open *os.File) error {
 	r, err := objfile.NewReader(open)
 	if err != nil {
@@ -114,12 +115,12 @@ func (f files) honest(open *os.File) error {
 	}
 	n, err := io.Copy(io.Discard, io.LimitReader(r, size+1))
 	if err == nil && n != size {
-		err = fmt.Errorf("an object declares %d bytes and has another length", size)
+		err = fmt.Errorf("an object does not have the declared size of %d bytes", size)
 	}
 	return err
 }
 
-// ReadDir lists a directory that is no link.
+// ReadDir lists a directory that is not a link.
 func (f files) ReadDir(name string) (all []fs.FileInfo, err error) {
 	names, err := hostfs.Names(f.Root(), f.Join(".", strings.TrimPrefix(name, "/")), maxNames)
 	if errors.Is(err, hostfs.ErrAbsent) {

@@ -38,7 +38,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// empty checks that nothing temporary is left.
+// empty checks that no temporary file is left.
 func empty(t *testing.T, d Dir) {
 	t.Helper()
 	if left, _ := filepath.Glob(d.Join(tempPrefix + "*")); len(left) > 0 {
@@ -61,7 +61,7 @@ func TestLock(t *testing.T) {
 	empty(t, d)
 }
 
-func TestLockOfGits(t *testing.T) {
+func TestLockHeldByGit(t *testing.T) {
 	d := repository(t)
 	must(t, os.WriteFile(d.Join("index.lock"), nil, 0o644))
 	if _, err := d.Lock(t.Context(), "index", 0); !errors.Is(err, ErrForeign) {
@@ -77,8 +77,7 @@ func TestLockOfGits(t *testing.T) {
 	}
 }
 
-// TestLockOfTheDead: a lock that an abl left when it was killed has abl's mark
-// and nobody's flock.
+// The lock file of a killed abl has abl's mark and no flock.
 func TestLockOfTheDead(t *testing.T) {
 	d := repository(t)
 	must(t, os.WriteFile(d.Join("index.lock"), []byte(mark), 0o600))
@@ -108,7 +107,7 @@ func TestMove(t *testing.T) {
 	empty(t, d)
 }
 
-// TestMoveBesideAnother: git can no longer commit to a ref that another is below.
+// git cannot have a ref below another ref.
 func TestMoveBesideAnother(t *testing.T) {
 	d := repository(t)
 	must(t, d.Replace("packed-refs", []byte(one+" refs/heads/abl\n"+one+" refs/heads/x/y/z\n")))
@@ -177,7 +176,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestFailedWrite: a file whose writing failed gets no name and leaves nothing.
+// A failed write leaves neither the file nor a temporary file.
 func TestFailedWrite(t *testing.T) {
 	d := repository(t)
 	must(t, d.Mkdir("objects/pack"))
@@ -205,7 +204,7 @@ func TestFailedWrite(t *testing.T) {
 	}
 }
 
-// FuzzValidRef: what abl takes for the name of a ref, git takes too.
+// git accepts every name that ValidRef accepts.
 func FuzzValidRef(f *testing.F) {
 	for _, s := range []string{"main", "a/b", "phase1/passed.1", "a..b", "a.lock", "-x", "@", "a@{", "a/.b", "a//b", "ü", "a b", "a/", "\xff", "a.lock/b"} {
 		f.Add(s)

@@ -24,31 +24,30 @@ import (
 
 const packs = "objects/pack"
 
-// MaxBlob is how many bytes a file of a repository may have that is cloned: git, too, treats
-// larger ones specially.
+// MaxBlob is the maximum size of a file in a repository that abl clones. git also treats larger
+// files specially.
 const MaxBlob = 512 << 20
 
-// Streamed is the size in bytes beyond which an object is not held in memory.
+// Streamed is the size in bytes above which an object is not read into memory.
 const Streamed = 8 << 20
 
-// maxHeld is how many bytes of a base or of a delta's instructions are held in memory to build an
-// object of up to Streamed bytes. Git makes no delta for less than a 32nd of its base.
+// maxHeld is the maximum size of a delta or its base in memory, for an object of up to Streamed
+// bytes. Git creates no delta for an object smaller than 1/32 of its base.
 const maxHeld = 32 * Streamed
 
-const maxTree = 64 << 20 // bytes of a tree, commit or tag, which go-git holds in memory
+const maxTree = 64 << 20 // bytes of a tree, commit or tag, which go-git reads into memory
 
 // Store reads the objects of a repository.
 type Store struct{ *filesystem.Storage }
 
-// Store reads the objects, those that are borrowed included. A store keeps the list of
-// packs that it saw first, so each operation opens its own.
+// Store returns a reader for the objects, with those of alternates. A store caches the list of
+// packs, so each operation opens a new one.
 func (d Dir) Store() *Store {
 	o := filesystem.Options{AlternatesFS: files{osfs.New("/"), MaxBlob}, LargeObjectThreshold: Streamed}
 	return &Store{filesystem.NewStorageWithOptions(files{osfs.New(d.Path), math.MaxInt64}, cache.NewObjectLRUDefault(), o)}
 }
 
-// EncodedObject returns an object. It fails for a tree, commit or tag that is too large to be
-// held in memory.
+// EncodedObject returns an object. It fails for a tree, commit or tag that is too large for memory.
 func (s *Store) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	o, err := s.Storage.EncodedObject(kind, hash)
 	if err == nil && o.Type() != plumbing.BlobObject && o.Size() > maxTree {
@@ -57,12 +56,12 @@ func (s *Store) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plu
 	return o, err
 }
 
-// Loose writes an object into a file of its own, unless it has one.
+// Loose writes an object to a loose file, unless it exists.
 func (d Dir) Loose(o plumbing.EncodedObject) error {
 	hash := o.Hash().String()
 	name := path.Join("objects", hash[:2], hash[2:])
-	if info, err := os.Lstat(d.Join(name)); err == nil && info.Size() > 0 { // else the power went while git wrote it
-		return hostfs.SyncDir(filepath.Dir(d.Join(name))) // for which another may not have waited
+	if info, err := os.Lstat(d.Join(name)); err == nil && info.Size() > 0 { // a power failure can leave an empty file
+		return hostfs.SyncDir(filepath.Dir(d.Join(name))) // the process that wrote it may not have synced
 	}
 	from, err := o.Reader()
 	if err != nil {
@@ -82,7 +81,7 @@ func (d Dir) Loose(o plumbing.EncodedObject) error {
 	})
 }
 
-// Pack writes what encode makes, a pack, and its index.
+// Pack writes a pack, whose content encode writes, and its index.
 func (d Dir) Pack(encode func(io.Writer) error) error {
 	if err := d.Mkdir(packs); err != nil {
 		return err
@@ -111,12 +110,12 @@ func (d Dir) Pack(encode func(io.Writer) error) error {
 	return d.finish(pack, name+".pack", 0o444)
 }
 
-// TakePack copies a pack that git wrote, and the index beside it.
+// TakePack copies a pack that git wrote and its index.
 func (d Dir) TakePack(path string) error {
 	if err := d.Mkdir(packs); err != nil {
 		return err
 	}
-	for _, suffix := range []string{".idx", ".pack"} { // without the pack its index does not count
+	for _, suffix := range []string{".idx", ".pack"} { // git ignores an index without its pack
 		name := strings.TrimSuffix(filepath.Base(path), ".pack") + suffix
 		from, err := hostfs.Open(filepath.Dir(path), name)
 		if err != nil {
@@ -131,7 +130,7 @@ func (d Dir) TakePack(path string) error {
 	return nil
 }
 
-// indexOf reads a pack again, and says how git names it.
+// indexOf reads a pack and returns its index and its name in git.
 func indexOf(pack *os.File) (*idxfile.MemoryIndex, string, error) {
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {
 		return nil, "", err
@@ -143,7 +142,7 @@ func indexOf(pack *os.File) (*idxfile.MemoryIndex, string, error) {
 	}
 	sum, err := parser.Parse()
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot read the pack that was written: %w", err)
+		return nil, "", fmt.Errorf("cannot read the new pack: %w", err)
 	}
 	index, err := all.Index()
 	return index, fmt.Sprintf("%s/pack-%s", packs, sum), err

@@ -11,16 +11,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// pack is a pack that go-git reads. It refuses an object for which go-git would need too much
-// memory, before go-git reads it.
+// pack is a pack file for go-git. It rejects objects for which go-git would need too much memory
+// before go-git reads them.
 type pack struct {
 	file
-	most int64 // bytes that an object may declare
-	base bool  // the next object is the base of a delta, and go-git will hold it in memory
+	most int64 // maximum declared size of an object
+	base bool  // the next object is the base of a delta, which go-git reads into memory
 }
 
-// Seek moves to an object. Before go-git reads one it seeks its beginning, and after a delta, in
-// the same open file, that of its base.
+// Seek moves to an object. go-git seeks to the beginning of each object before it reads it. After a
+// delta it seeks to the base in the same open file.
 func (p *pack) Seek(offset int64, whence int) (int64, error) {
 	if whence == io.SeekStart {
 		if err := p.bound(offset); err != nil {
@@ -30,7 +30,7 @@ func (p *pack) Seek(offset int64, whence int) (int64, error) {
 	return p.file.Seek(offset, whence)
 }
 
-// bound refuses the object at an offset if it is too large.
+// bound rejects the object at an offset if it is too large.
 func (p *pack) bound(offset int64) error {
 	in := packfile.NewScanner(io.NewSectionReader(p.File, 0, math.MaxInt64))
 	h, err := in.SeekObjectHeader(offset)
@@ -57,10 +57,10 @@ func (p *pack) bound(offset int64) error {
 }
 
 func (p *pack) tooLarge(what string, size, most int64) error {
-	return Foreign("%s in %q has %d bytes, more than %d: git repack -adf stores it in another way", what, p.name, size, most)
+	return Foreign("%s in %q has %d bytes, want at most %d: git repack -adf stores it differently", what, p.name, size, most)
 }
 
-// resultOf returns the size that a delta declares for the object that it builds.
+// resultOf returns the declared size of the object that a delta produces.
 func resultOf(in *packfile.Scanner) (int64, error) {
 	content, err := in.ReadObject()
 	if err != nil {
@@ -68,10 +68,10 @@ func resultOf(in *packfile.Scanner) (int64, error) {
 	}
 	defer content.Close()
 	r := bufio.NewReaderSize(content, 2*binary.MaxVarintLen64)
-	_, err1 := binary.ReadUvarint(r) // the size of the base
+	_, err1 := binary.ReadUvarint(r) // size of the base
 	size, err2 := binary.ReadUvarint(r)
 	if err := errors.Join(err1, err2); err != nil {
-		return 0, fmt.Errorf("a delta has no sizes: %w", err)
+		return 0, fmt.Errorf("invalid delta: %w", err)
 	}
 	return int64(min(size, math.MaxInt64)), nil
 }

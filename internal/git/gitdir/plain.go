@@ -10,11 +10,11 @@ import (
 	"abl/internal/hostfs"
 )
 
-// maxBorrowed is how many repositories in a row may borrow objects of the next, as in git.
+// maxBorrowed is the maximum number of chained alternates, as in git.
 const maxBorrowed = 5
 
-// Plain fails with ErrForeign if the objects that the repository has or borrows are not regular files
-// in folders: git would wait for a FIFO, and read whatever a link leads to.
+// Plain returns ErrForeign if the objects directory, or that of an alternate, contains other
+// entries than directories and regular files: git would block on a FIFO and follow a link.
 func (d Dir) Plain() error { return plain(d.Join("objects"), maxBorrowed) }
 
 func plain(dir string, left int) error {
@@ -55,15 +55,15 @@ func plain(dir string, left int) error {
 	return err
 }
 
-// regular fails if a folder has an entry that is neither a regular file nor a folder, and returns the
-// folders in it. A folder that does not exist has no entries.
+// regular returns the subdirectories of a directory. It fails if an entry is neither a regular file
+// nor a directory. A missing directory has no entries.
 func regular(dir, name string) (folders []string, err error) {
 	all, err := hostfs.Names(dir, name, maxNames)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, Foreign("in %q: %v: replace it by what git makes there", dir, err)
+		return nil, Foreign("in %q: %v: restore what git creates there", dir, err)
 	}
 	files, err := hostfs.List(dir, name, maxNames)
 	if err != nil {
@@ -79,7 +79,7 @@ func regular(dir, name string) (folders []string, err error) {
 		}
 		path := filepath.Join(dir, name, entry)
 		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-			return nil, Foreign("%q is neither a regular file nor a folder: replace it by what git makes there", path)
+			return nil, Foreign("%q is neither a regular file nor a directory: restore what git creates there", path)
 		}
 		folders = append(folders, entry)
 	}

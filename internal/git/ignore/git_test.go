@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// glued are stars behind a name and before a slash. By git's manual they are one star,
-// but some versions of it let them cross folders, or stand for none.
+// glued matches two stars between a name and a slash. According to git's manual they are one star,
+// but in some versions of git they match several directories, or none.
 var glued = regexp.MustCompile(`[^/*\n]\*\*+/`)
 
-// TestLikeGit asks git check-ignore about random rules and paths.
+// The test compares random rules and paths with git check-ignore.
 func TestLikeGit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestLikeGit(t *testing.T) {
 	}
 }
 
-// ignoredAt asks about each folder on the way, as a walk does.
+// ignoredAt checks each parent directory first, as a walk does.
 func ignoredAt(root, sub, path string) bool {
 	rules := Exclude(nil).Below("", []byte(root))
 	for i, c := range path {
@@ -72,7 +72,7 @@ func randomPath(rng *rand.Rand) string {
 	return strings.Join(parts, "/") + "q" // no folder of that name exists
 }
 
-// randomRules are what people write, and some that nobody should.
+// randomRules returns common and unusual rules.
 func randomRules(rng *rand.Rand) string {
 	pieces := []string{
 		"a", "a", "b", "c", "aq", "q", "*", "*q", "?q", "a*", "b-*", "**", "[a-b]*", "[!a]*", "[^b-c]?", "[[:alpha:]]*", "x", `\!*`, `*\]*`, "#a", "a**q",

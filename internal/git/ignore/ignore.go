@@ -1,6 +1,6 @@
-// Package ignore decides which names .gitignore files leave out, as git does:
-// nearer files outrank farther ones, later lines earlier ones, and nothing
-// below an ignored folder comes back. It opens no file.
+// Package ignore applies .gitignore rules like git: rules in nearer directories take precedence,
+// then later lines, and a path below an ignored directory cannot be included again. It reads no
+// files.
 package ignore
 
 import (
@@ -13,28 +13,28 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// Rules are the ignore rules in force in one folder: its own file's and, less
-// urgent, those of the folders above it. The nil pointer has no rules.
+// Rules are the ignore rules for one directory: those of its own file and, with lower precedence,
+// those of its parents. A nil *Rules has no rules.
 type Rules struct {
-	base  string // the folder with a trailing slash; "" at the root
-	file  string // from which own was read
+	base  string // the directory with a trailing slash, "" for the root
+	file  string // source of own
 	own   []rule
 	above *Rules
 }
 
 // rule is one line of an ignore file.
 type rule struct {
-	parts   []string // patterns for the names of a path; ** stands for any number of folders
+	parts   []string // patterns for the elements of a path; ** matches any number of directories
 	negated bool     // the line began with !
-	folders bool     // it ended with a slash: only folders are meant
+	folders bool     // the line ended with a slash: it matches only directories
 	line    int      // from 1
 }
 
-// Exclude makes the least urgent rules of a repository, those of info/exclude.
+// Exclude returns the rules of info/exclude, which have the lowest precedence.
 func Exclude(data []byte) *Rules { return (*Rules)(nil).read("", ".git/info/exclude", data) }
 
-// Below adds the rules of the ignore file in a folder, whose path ends with a slash or
-// is "" for the root. No input is an error: a line that means nothing matches nothing.
+// Below adds the rules of the ignore file in a directory. base is its path with a trailing slash,
+// or "" for the root. Invalid lines match nothing.
 func (r *Rules) Below(base string, data []byte) *Rules { return r.read(base, base+".gitignore", data) }
 
 func (r *Rules) read(base, file string, data []byte) *Rules {
@@ -71,14 +71,14 @@ func parse(text string) (r rule) {
 	if anywhere {
 		r.parts = slices.Insert(r.parts, 0, "**")
 	}
-	if r.parts[len(r.parts)-1] == "**" { // what is in a folder, and not the folder
+	if r.parts[len(r.parts)-1] == "**" { // the content of a directory, but not the directory
 		r.parts = append(r.parts, "*")
 	}
 	return r
 }
 
-// bracket finds the sets of a pattern, and passes over what is escaped. In a set, class
-// is what path.Match has no word for, and item is a character or a range.
+// bracket matches a set in a pattern, or an escaped character, which stays. class replaces the
+// character classes of a set, which path.Match does not support. item is a character or a range.
 var (
 	bracket = lazyregexp.New(`(?s)\\.|\[([!^]?)(\]?(?:\\.|\[:[^\]]*:\]|[^\]\\])*)(\]|$)`)
 	class   = strings.NewReplacer("[:alpha:]", "a-zA-Z", "[:alnum:]", "a-zA-Z0-9", "[:digit:]", "0-9", "[:xdigit:]", "0-9a-fA-F",
@@ -87,8 +87,8 @@ var (
 	item = lazyregexp.New(`(?s)\\?(.)(?:-\\?(.))?`)
 )
 
-// set spells a set for path.Match, which takes no ] and no - as they are: as ranges, with
-// all of their ends escaped. One that ends before it begins has its first character in it.
+// set converts a set for path.Match, which does not allow unescaped ] and -: to ranges with escaped
+// ends. In a range with the wrong order only the first character counts.
 func set(text string) string {
 	in := bracket().FindStringSubmatch(text)
 	items := class.Replace(in[2])
@@ -96,18 +96,18 @@ func set(text string) string {
 	case text[0] == '\\':
 		return text
 	case in[3] == "" || strings.Contains(items, ":]"):
-		return "[" // git takes it for no set either, and nothing matches
+		return "[" // git does not accept it either, so nothing matches
 	}
 	items = item().ReplaceAllStringFunc(items, func(s string) string {
 		ends := item().FindStringSubmatch(s)
 		return `\` + ends[1] + `-\` + max(ends[1], ends[2])
 	})
-	// A slash is in no set, since it parts the names of a path.
+	// A set never matches a slash.
 	items = strings.ReplaceAll(strings.ReplaceAll(items, `\/-`, `\0-`), `-\/`, `-\.`)
 	return "[" + strings.Replace(in[1], "!", "^", 1) + items + "]"
 }
 
-// bytewise makes a character of each byte, since git compares bytes.
+// bytewise converts each byte to a character, because git compares bytes.
 func bytewise(s string) string {
 	all := make([]rune, len(s))
 	for i := range len(s) {
@@ -116,12 +116,12 @@ func bytewise(s string) string {
 	return string(all)
 }
 
-// Ignored says whether the rules leave out a path below their folder. The
-// caller has asked about each folder on the way first.
+// Ignored reports whether the rules exclude a path below their directory. The caller must check the
+// parents first.
 func (r *Rules) Ignored(path string, dir bool) bool { return r.By(path, dir) != "" }
 
-// By returns the file and line of the rule that leaves out a path, as in ".gitignore:3". It
-// returns "" if no rule does.
+// By returns the file and the line of the rule that excludes a path, as in ".gitignore:3", or "" if
+// no rule does.
 func (r *Rules) By(path string, dir bool) string {
 	for ; r != nil; r = r.above {
 		names := strings.Split(bytewise(path[len(r.base):]), "/")
@@ -137,10 +137,10 @@ func (r *Rules) By(path string, dir bool) string {
 	return ""
 }
 
-// matches goes back to the last ** alone, which is enough and takes no longer than the
-// product of both lengths.
+// matches reports whether parts match names. It backtracks only to the last **, which suffices and
+// takes at most the product of both lengths.
 func matches(parts, names []string) bool {
-	var after, from []string // the parts behind the last **, and the names that they began at
+	var after, from []string // the parts after the last **, and the names at which they began
 	for len(names) > 0 {
 		if len(parts) > 0 && parts[0] == "**" {
 			parts = parts[1:]

@@ -10,10 +10,9 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// NTFS reaches a name also with dots and spaces behind it and with a stream (:),
-// and by a short name: six letters and a number, or when those are taken what the
-// name hashes to, with a number that fills up eight. Windows reads a backslash as a
-// slash.
+// NTFS also finds a name with trailing dots and spaces, with a stream (:), and by its short name:
+// six letters and a number, or a part of a hash with a number, eight characters in total. Windows
+// treats a backslash as a slash.
 var (
 	gitItself = variants(`\.git|git~1`, `:\\`)
 	modules   = dotfile("gitmodules", "gi7eba")
@@ -32,8 +31,8 @@ func variants(name, stops string) func() *regexp.Regexp {
 	return lazyregexp.New(`(?i)(?:^|\\)(?:` + name + `)[. ]*(?:$|[` + stops + `])`)
 }
 
-// refusedName says why git, or git fsck --strict, refuses a path component; ""
-// means that it does not. link tells whether the name is a symbolic link's.
+// refusedName returns why git, or git fsck --strict, rejects a path element, "" if it does not.
+// link is set for a symbolic link.
 func refusedName(name string, link bool) string {
 	switch {
 	case ordinary(name):
@@ -41,12 +40,12 @@ func refusedName(name string, link bool) string {
 	case reads(name, gitItself()):
 		return "git reads this name as .git"
 	case link && slices.ContainsFunc(dotfiles, func(as func() *regexp.Regexp) bool { return reads(name, as()) }):
-		return "git refuses a link under this name"
+		return "git rejects a link with this name"
 	}
 	return ""
 }
 
-// Refused says why a path of a commit is not to be written into a work tree, "" for none.
+// Refused returns why a path of a commit must not be written to a work tree, "" if it may.
 func Refused(path string, link bool) string {
 	for step := range strings.SplitSeq(path, "/") {
 		if step == "" || step == "." || step == ".." {
@@ -59,15 +58,15 @@ func Refused(path string, link bool) string {
 	return ""
 }
 
-// ordinary knows most names at a glance: those git minds begin with a dot, a
-// tilde or a letter of git~1 or mailmap, or hide it behind a backslash or beyond ASCII.
+// ordinary reports quickly that git accepts a name. Names that git may reject begin with a dot, a
+// tilde or a letter of git~1 or mailmap, or contain a backslash or non-ASCII characters.
 func ordinary(name string) bool {
 	hides := func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf }
 	return strings.IndexByte(".~gGmM", name[0]) < 0 && !strings.ContainsFunc(name, hides)
 }
 
-// reads says whether some system takes a name for one of these. HFS+ does not
-// count some characters, and ends a name at broken UTF-8.
+// reads reports whether some file system treats a name as one that as matches. HFS+ ignores some
+// characters and ends a name at invalid UTF-8.
 func reads(name string, as *regexp.Regexp) bool {
 	whole, _, _ := strings.Cut(strings.ToValidUTF8(name, "\x00"), "\x00")
 	plain := strings.Map(func(r rune) rune {
@@ -79,10 +78,10 @@ func reads(name string, as *regexp.Regexp) bool {
 	return as.MatchString(name) || as.MatchString(plain)
 }
 
-// isModules says whether git reads a file as one that tells of submodules.
+// isModules reports whether git reads a file as .gitmodules.
 func isModules(name string) bool { return !ordinary(name) && reads(name, modules()) }
 
-// What a control file steers, for people.
+// Descriptions of control files, for reports.
 const (
 	forAgents = "steers an agent's CLI"
 	forEditor = "steers an editor"
@@ -91,13 +90,13 @@ const (
 	forShell  = "steers a shell or a package manager"
 )
 
-// Hook is what a file in the folder of git's hooks is.
-const Hook = "is a hook of git's"
+// Hook is the description of a file in the directory of git's hooks.
+const Hook = "is a git hook"
 
-// Runs says whether git or a shell runs what steers so, or does what it says.
+// Runs reports whether git or a shell executes or obeys a file with this description.
 func Runs(what string) bool { return what == forGit || what == forShell || what == Hook }
 
-// controlFolders steer by all that stands in them.
+// controlFolders are the directories in which every file steers a tool.
 var controlFolders = map[string]string{
 	".gemini": forAgents, ".claude": forAgents, ".codex": forAgents, ".agents": forAgents, ".cursor": forAgents, ".windsurf": forAgents,
 	".clinerules": forAgents, ".continue": forAgents, ".roo": forAgents, ".kiro": forAgents, ".opencode": forAgents, ".copilot": forAgents,
@@ -108,7 +107,7 @@ var controlFolders = map[string]string{
 	".cargo": forShell, ".bundle": forShell, ".mise": forShell, ".direnv": forShell, ".yarn": forShell,
 }
 
-// controlFiles steer by themselves.
+// controlFiles are the files that steer a tool.
 var controlFiles = map[string]string{
 	"gemini.md": forAgents, ".geminiignore": forAgents, "claude.md": forAgents, "claude.local.md": forAgents, ".mcp.json": forAgents, "mcp.json": forAgents,
 	"agents.md": forAgents, "agents.override.md": forAgents, ".cursorrules": forAgents, ".cursorignore": forAgents,
@@ -124,8 +123,8 @@ var controlFiles = map[string]string{
 	".bashrc": forShell, ".bash_profile": forShell, ".profile": forShell, ".zshrc": forShell, ".zprofile": forShell, ".zshenv": forShell, ".inputrc": forShell,
 }
 
-// steers says what a name steers wherever it stands, "" for nothing. Letter case
-// is ignored, since some file systems and tools ignore it.
+// steers describes what a file or directory with this name steers, "" for nothing. It ignores case,
+// as some file systems and tools do.
 func steers(base string, folder bool) string {
 	if folder {
 		return controlFolders[strings.ToLower(base)]
@@ -137,8 +136,8 @@ func steers(base string, folder bool) string {
 	return controlFiles[lower]
 }
 
-// SteersPath says what the file at a path steers, by its name or a folder that
-// it is in.
+// SteersPath describes what the file at a path steers, by its name or that of a parent directory,
+// "" for nothing.
 func SteersPath(path string) string {
 	for {
 		step, rest, more := strings.Cut(path, "/")

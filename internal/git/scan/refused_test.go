@@ -52,8 +52,7 @@ func TestIsModules(t *testing.T) {
 	}
 }
 
-// FuzzRefused: what is refused stays so in any case and with dots and spaces
-// behind, which NTFS drops.
+// A refused name is refused in any case and with trailing dots and spaces, which NTFS drops.
 func FuzzRefused(f *testing.F) {
 	for _, s := range []string{".git", "git~1", "a", `x\.git`, ".g\u200cit", ".git\xff", "maildir"} {
 		f.Add(s)

@@ -1,8 +1,8 @@
-// Package scan walks a work tree that an agent has written and says what git
-// would commit of it. It opens folders and regular files only, one name at a
-// time from the folder above, so it follows no link, never leaves the
-// directory, and hangs on nothing that was put there. It knows no repository:
-// what is tracked it is told, and what is new it hands on.
+// Package scan walks a work tree that an agent has written and determines what git would commit.
+//
+// It opens only directories and regular files, each relative to its parent. So it follows no links,
+// stays in the directory and never blocks. It does not access the repository: the caller passes the
+// tracked entries and receives the new objects.
 package scan
 
 import (
@@ -27,57 +27,57 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrTooLarge marks a tree beyond the limits of a walk.
+// ErrTooLarge means that a tree exceeds the limits of a walk.
 var ErrTooLarge = errors.New("the tree is too large")
 
-// Options say what to walk and how far.
+// Options describe a walk.
 type Options struct {
 	Root    string
-	Known   []*index.Entry // what is tracked, in git's order
-	Written time.Time      // when the index was written; zero trusts no entry
+	Known   []*index.Entry // tracked entries in git's order
+	Written time.Time      // time of the index; zero trusts no entry
 	Reread  bool           // read every file: no entry is trusted
-	Names   bool           // read no file: the entries have no hash
-	Read    *Result        // of an earlier walk of this process, nil for none: what it has read of tracked files is not read again
-	Exclude []byte         // the repository's info/exclude
-	NoExec  bool           // the executable bit means nothing here (core.fileMode=false)
+	Names   bool           // read no file: new entries have no hash
+	Read    *Result        // earlier result of this process, or nil; its unchanged files are not read again
+	Exclude []byte         // content of info/exclude
+	NoExec  bool           // ignore the executable bit (core.fileMode=false)
 
-	// Sweep takes away what no role needs and walks what is left out of the tree
-	// too. No container that could race it may run.
+	// Sweep removes what no role needs, and also walks ignored files. No container that could
+	// change the files may run.
 	Sweep bool
 
-	// Put takes the content of a file that is new, of size bytes and with this hash,
-	// else it is hostfs.ErrChanged. Without Put content is hashed and not kept.
+	// Put stores the content of a new file. It returns hostfs.ErrChanged if the content does not
+	// match size and hash. Without Put the content is only hashed.
 	Put func(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r io.Reader) error
 
-	// SizeOf is asked for the size of a tracked object when a file is beyond MaxFile.
+	// SizeOf returns the size of a tracked object. It is called for files larger than MaxFile.
 	SizeOf func(plumbing.Hash) (int64, error)
 
 	MaxFile              int64
 	MaxDepth, MaxEntries int
 }
 
-// Skipped is a path that was left out.
+// Skipped is a path that was left out, with the reason.
 type Skipped struct{ Path, Why string }
 
-// maxSkipped is how many skipped paths are named.
+// maxSkipped is the maximum number of listed skipped paths.
 const maxSkipped = 1000
 
-// Result is what git would have in its index after git add -A.
+// Result is the index after git add -A.
 type Result struct {
 	Entries []*index.Entry
 	Skipped []Skipped
-	Out     []string  // folders that git ignores, or that ignore themselves, without those in them
-	Ignores []Skipped // the uppermost files and folders that git ignores, at most maxSkipped
+	Out     []string  // topmost directories that git ignores, or that ignore themselves
+	Ignores []Skipped // topmost files and directories that git ignores, at most maxSkipped
 
-	read []*index.Entry // files that were read so long after a change that the next one sets another time
+	read []*index.Entry // files whose next change is certain to set another time
 
-	// With Sweep alone.
+	// Only with Sweep:
 	Cleared []state.Thing
 	Marks   []Mark
 	Ignored state.Ignored
 }
 
-// Walk reads the tree below o.Root.
+// Walk walks the tree below o.Root.
 func Walk(ctx context.Context, o Options) (*Result, error) {
 	top, err := hostfs.OpenDir(unix.AT_FDCWD, o.Root)
 	if err != nil {
@@ -105,9 +105,9 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 type walker struct {
 	Options
 	ctx     context.Context
-	settled time.Time // files changed since may change again within one tick
+	settled time.Time // later changes may be followed by another one within the same tick
 	met     int
-	told    map[string]int // how many things of a kind were found
+	told    map[string]int // number of findings by type
 	result  Result
 }
 
@@ -117,7 +117,7 @@ func (w *walker) skip(path, why string) {
 	}
 }
 
-// count fails when the walk has met too much, or is no longer wanted.
+// count fails if the walk has seen too many names or ctx is done.
 func (w *walker) count(names int) error {
 	if w.met += names; w.met > w.MaxEntries {
 		return fmt.Errorf("cannot walk %q: more than %d names: %w", w.Root, w.MaxEntries, ErrTooLarge)
@@ -125,7 +125,7 @@ func (w *walker) count(names int) error {
 	return w.ctx.Err()
 }
 
-// tracked is the index's entry of a file, or the first one below a folder, nil for none.
+// tracked returns the tracked entry of a file, or the first one below a directory, or nil.
 func (w *walker) tracked(path string, folder bool) *index.Entry {
 	if !folder {
 		return entryAt(w.Known, path)
@@ -140,7 +140,7 @@ func (w *walker) tracked(path string, folder bool) *index.Entry {
 
 func byName(e *index.Entry, name string) int { return strings.Compare(e.Name, name) }
 
-// entryAt returns the one of sorted entries that has a path, nil for none.
+// entryAt returns the entry with a path from sorted entries, nil if there is no such entry.
 func entryAt(entries []*index.Entry, path string) *index.Entry {
 	if i, is := slices.BinarySearchFunc(entries, path, byName); is {
 		return entries[i]
@@ -153,8 +153,8 @@ type folder struct {
 	path    string // with a trailing slash; "" is the root
 	depth   int
 	rules   *ignore.Rules
-	ignored bool   // only tracked names below it count
-	control string // what the files in it steer, "" for nothing
+	ignored bool   // only tracked files below it count
+	control string // description of what its files steer, or ""
 }
 
 // name is one name in a folder.
@@ -165,7 +165,7 @@ func (n *name) link() bool    { return n.Kind() == unix.S_IFLNK }
 func (n *name) regular() bool { return n.Kind() == unix.S_IFREG }
 func (n *name) exec() bool    { return n.Stat.Mode&0o100 != 0 }
 
-// special is what no tree can hold, "" for a file, a folder or a link.
+// special describes an entry that git cannot store, "" for a file, a directory or a link.
 func (n *name) special() string {
 	if n.dir() || n.link() || n.regular() {
 		return ""
@@ -173,7 +173,7 @@ func (n *name) special() string {
 	return n.What()
 }
 
-// folder walks an open folder, which it closes.
+// folder walks an open directory and closes it.
 func (w *walker) folder(d *os.File, f folder) error {
 	defer d.Close()
 	names, err := w.list(d)
@@ -192,7 +192,7 @@ func (w *walker) folder(d *os.File, f folder) error {
 	return nil
 }
 
-// list is what is in a folder.
+// list returns the entries of a directory.
 func (w *walker) list(d *os.File) (names []name, err error) {
 	for {
 		some, err := d.Readdirnames(1024)
@@ -201,7 +201,7 @@ func (w *walker) list(d *os.File) (names []name, err error) {
 		}
 		for _, base := range some {
 			n := name{hostfs.Entry{Dir: int(d.Fd()), Name: base}}
-			if n.Look() == nil { // else it has just gone
+			if n.Look() == nil { // an error means that it was removed
 				names = append(names, n)
 			}
 		}
@@ -214,7 +214,7 @@ func (w *walker) list(d *os.File) (names []name, err error) {
 	}
 }
 
-// name decides about one name.
+// name handles one entry.
 func (w *walker) name(f *folder, n *name) error {
 	path := f.path + n.Name
 	if path == ".git" || w.clear(path, n) {
@@ -228,7 +228,7 @@ func (w *walker) name(f *folder, n *name) error {
 	ignored := f.ignored || by != ""
 	tooDeep := ""
 	if n.dir() && f.depth >= w.MaxDepth {
-		tooDeep = fmt.Sprintf("it lies deeper than %d folders", w.MaxDepth)
+		tooDeep = fmt.Sprintf("deeper than %d directories", w.MaxDepth)
 	}
 	why := cmp.Or(refuse(path, n, was), tooDeep)
 	out := ignored && was == nil
@@ -243,7 +243,7 @@ func (w *walker) name(f *folder, n *name) error {
 	}
 	switch {
 	case out || why != "":
-		if out && !f.ignored && (n.dir() || n.Name == ignoreFile) { // by which a tool's folder ignores itself
+		if out && !f.ignored && (n.dir() || n.Name == ignoreFile) { // directories of some tools contain one that ignores everything
 			w.result.Out = append(w.result.Out, strings.TrimSuffix(path, "/"+ignoreFile))
 		}
 		return w.leaveOut(f, n, path)
@@ -261,14 +261,14 @@ func (w *walker) descend(n *name, f folder) error {
 	return w.folder(d, f)
 }
 
-// maxPath is what the kernel takes, and so git.
+// maxPath is the maximum path length of the kernel and so of git.
 const maxPath = 4095
 
-// refuse says why a name is left out. A link that git dislikes but tracks
-// already stays: the person put it there.
+// refuse returns why an entry is left out, "" if it is not. A tracked link that git dislikes stays,
+// because the user added it.
 func refuse(path string, n *name, was *index.Entry) string {
 	if strings.EqualFold(n.Name, ".git") {
-		return "a nested repository: its files are taken, its history is not"
+		return "a nested repository: its files are committed, but not its history"
 	}
 	if len(path) > maxPath {
 		return "the path is too long"
@@ -282,8 +282,8 @@ const (
 	maxRules   = 1 << 20 // bytes of one ignore file
 )
 
-// readRules adds the folder's own ignore file to the rules. Like git it reads
-// a regular file only, not one behind a link.
+// readRules adds the rules of the directory's own ignore file. Like git it reads only a regular
+// file.
 func (w *walker) readRules(f *folder, names []name) *ignore.Rules {
 	i := slices.IndexFunc(names, func(n name) bool { return n.Name == ignoreFile && n.regular() })
 	if i < 0 {
@@ -297,27 +297,27 @@ func (w *walker) readRules(f *folder, names []name) *ignore.Rules {
 			return f.rules.Below(f.path, data)
 		}
 	}
-	w.skip(f.path+ignoreFile, "its rules are not applied: it cannot be read, or is larger than 1 MiB")
+	w.skip(f.path+ignoreFile, "rules not applied: the file cannot be read, or is larger than 1 MiB")
 	return f.rules
 }
 
-// unreadable passes over what has gone meanwhile, lists what may not be read,
-// and fails on anything else.
+// unreadable ignores entries that disappeared, lists those that may not be read, and returns any
+// other error.
 func (w *walker) unreadable(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, hostfs.ErrAbsent), errors.Is(err, hostfs.ErrNotRegular):
-		return nil // gone, or something else by now
+		return nil // removed or replaced
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		w.skip(path, "it may not be read")
+		w.skip(path, "no permission to read it")
 		return nil
 	}
 	return fmt.Errorf("cannot read %q: %w", path[:min(len(path), 200)], err)
 }
 
-// attempts is how often a file that changes under the reader is read.
+// attempts is how often a changing file is read.
 const attempts = 3
 
-// refusal is why a file's content is left out.
+// refusal is the reason why the content of a file is left out.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -351,7 +351,7 @@ func (w *walker) file(path string, n *name, was *index.Entry) error {
 		err = w.read(n, e, was)
 	}
 	if errors.Is(err, hostfs.ErrChanged) {
-		err = refusal("it changes while it is read")
+		err = refusal("changing too fast to be read")
 	}
 	if why := refusal(""); errors.As(err, &why) {
 		w.skip(path, why.Error())
@@ -364,7 +364,7 @@ func (w *walker) file(path string, n *name, was *index.Entry) error {
 		return w.unreadable(path, err)
 	}
 	if !settled(e.ModifiedAt, w.settled) {
-		e.Size = 0 // so that git and the next walk read the file again
+		e.Size = 0 // makes git and the next walk read the file again
 	}
 	if settled(e.CreatedAt, begun.Add(-tick)) {
 		w.result.read = append(w.result.read, e)
@@ -385,8 +385,7 @@ func (w *walker) mode(n *name, was *index.Entry) filemode.FileMode {
 	return filemode.Regular
 }
 
-// lookAgain takes a fresh look at a file that changed; false when it has
-// become something else.
+// lookAgain updates the status of a changed file. It returns false if it is of another type now.
 func lookAgain(n *name, e *index.Entry) bool {
 	mode := n.Stat.Mode
 	if n.Look() != nil {
@@ -396,8 +395,8 @@ func lookAgain(n *name, e *index.Entry) bool {
 	return n.Stat.Mode == mode
 }
 
-// refuseSize refuses a file beyond the limit for one file unless it may be what is tracked.
-// Reading more than the limit can prove that.
+// refuseSize rejects a file larger than MaxFile, unless it has the size of the tracked one and so
+// may be unchanged.
 func (w *walker) refuseSize(n *name, was *index.Entry) error {
 	size := n.Stat.Size
 	if !n.regular() || size <= w.MaxFile {
@@ -431,8 +430,8 @@ func (w *walker) read(n *name, e, was *index.Entry) error {
 	return w.keep(n, e, was, n.Stat.Size, f)
 }
 
-// keep names content by its hash, and hands on what is new. It is read once for its
-// name and once more to be kept, however large it is.
+// keep sets the hash of the content, and passes new content to Put. It reads the content twice, so
+// that its size does not matter.
 func (w *walker) keep(n *name, e, was *index.Entry, size int64, r io.ReadSeeker) error {
 	hasher := plumbing.NewHasher(plumbing.BlobObject, size)
 	if n, err := io.Copy(hasher, io.LimitReader(r, size+1)); err != nil || n != size {

@@ -33,7 +33,7 @@ func put(t *testing.T, dir, name, content string) {
 	must(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
-// walk gives what a walk says and how many contents it found new.
+// walk returns the result of a walk and the number of new contents.
 func walk(t *testing.T, o Options) (r *Result, kept int) {
 	t.Helper()
 	o.Put = func(plumbing.ObjectType, plumbing.Hash, int64, io.Reader) error { kept++; return nil }
@@ -46,7 +46,7 @@ func options(dir string) Options {
 	return Options{Root: dir, MaxFile: 1 << 20, MaxDepth: 100, MaxEntries: 1000}
 }
 
-// after are options for a second walk, an hour later.
+// after returns the options for a second walk an hour later.
 func after(dir string, r *Result) Options {
 	o := options(dir)
 	o.Known = r.Entries
@@ -54,7 +54,7 @@ func after(dir string, r *Result) Options {
 	return o
 }
 
-// sample makes a tree whose files have long been settled.
+// sample creates a tree with old files.
 func sample(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func TestKeepsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestUnsettled: a file written a moment ago is read again next time.
+// A file written just before is read again next time.
 func TestUnsettled(t *testing.T) {
 	dir := sample(t)
 	ahead := time.Now().Add(time.Hour)
@@ -121,8 +121,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestSwapped: between the look at a name and the opening of it an agent may
-// put something else there.
+// An agent may replace a file between the status and the open.
 func TestSwapped(t *testing.T) {
 	for what, swap := range map[string]func(path string) error{
 		"file": func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },
@@ -194,8 +193,8 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestKnown: what an earlier walk read counts only for a file that did not change, and that is
-// tracked with that content.
+// The result of an earlier walk counts only for an unchanged file that is tracked with the same
+// content.
 func TestKnown(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(tracked, now *index.Entry)
@@ -223,7 +222,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestSettled: a file may change again within one tick of the file system's clock, unseen.
+// A file may change again unnoticed within one tick of the file system's clock.
 func TestSettled(t *testing.T) {
 	by := time.Unix(1000, 500)
 	for name, c := range map[string]struct {
@@ -243,8 +242,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestReadsJustChanged: a file that was changed a moment ago is read again next time, however old
-// its modification time is.
+// A file that changed just before is read again next time, even if its modification time is old.
 func TestReadsJustChanged(t *testing.T) {
 	first, _ := walk(t, options(sample(t)))
 	for _, e := range first.read {

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clear takes away what no role needs, and says whether the name has gone with
-// it. A folder keeps its setgid bit: it hands the group on, and no right.
+// clear removes what no role needs. It reports whether the entry was removed. A directory keeps its
+// setgid bit, which only sets the group of new files.
 func (w *walker) clear(path string, n *name) (gone bool) {
 	if !w.Sweep {
 		return false
 	}
 	if rights := n.rights(); rights != 0 {
-		// Below a folder that nobody else can write there is nothing to be exchanged.
+		// No other user can write here, so no one can replace the entry.
 		err := unix.Fchmodat(n.Dir, n.Name, uint32(n.Stat.Mode)&0o7777|rights, 0)
-		w.cleared(path, "shut to its owner, ", "opened", err, false)
+		w.cleared(path, "not accessible to its owner, ", "made accessible", err, false)
 		if err != nil || n.Look() != nil || n.rights() != 0 {
 			return false
 		}
@@ -42,8 +42,8 @@ func (w *walker) clear(path string, n *name) (gone bool) {
 	return false
 }
 
-// shut takes away what lets others on this machine write: access control lists, which would hand
-// themselves on to new files in a folder, and the mode's own bit.
+// shut removes access control lists, which new files would inherit, and the write permission of
+// other users.
 func (w *walker) shut(path string, n *name) {
 	const group, others = 0o020, 0o002
 	if !n.dir() && !n.regular() {
@@ -53,14 +53,14 @@ func (w *walker) shut(path string, n *name) {
 	open := uint32(others)
 	if had || err != nil {
 		w.cleared(path, "an access control list, ", "removed", err, false)
-		open |= group // without the list the bits of its mask are the group's
+		open |= group // without the list, the bits of its mask apply to the group
 	}
 	if uint32(n.Stat.Mode)&open != 0 {
-		w.cleared(path, "writable by others, ", "shut", n.Clear(open), false)
+		w.cleared(path, "write permission for others, ", "cleared", n.Clear(open), false)
 	}
 }
 
-// cleared notes what was done about a name, or why it could not be.
+// cleared records what was done to an entry, or why that failed.
 func (w *walker) cleared(path, what, done string, err error, runs bool) {
 	if err != nil {
 		done = fmt.Sprintf("which cannot be %s: %v", done, err)
@@ -70,15 +70,17 @@ func (w *walker) cleared(path, what, done string, err error, runs bool) {
 	}
 }
 
-// room says whether one more of a kind is kept, so that many that do not run hide
-// none that does: one beyond what can be named tells of the rest.
+// room reports whether another finding of this type fits the list. Findings that run something have
+// a separate limit, so that others cannot crowd them out. One more than the limit shows that there
+// are more.
 func (w *walker) room(kind string, runs bool) bool {
 	kind = fmt.Sprint(kind, runs)
 	w.told[kind]++
 	return w.told[kind] <= state.MaxThings+1
 }
 
-// rights are those that its owner is given back who cannot even read it, 0 for none.
+// rights returns the permissions to restore if the owner cannot read the entry, 0 if none are
+// missing.
 func (n *name) rights() uint32 {
 	switch mode := uint32(n.Stat.Mode); {
 	case n.dir() && mode&0o500 != 0o500:
@@ -89,7 +91,7 @@ func (n *name) rights() uint32 {
 	return 0
 }
 
-// leaveOut notes a name that is in no tree, and goes on into a folder.
+// leaveOut records an entry that is not committed and descends into a directory.
 func (w *walker) leaveOut(f *folder, n *name, path string) error {
 	if !w.Sweep {
 		return nil
@@ -115,7 +117,7 @@ func (w *walker) leaveOut(f *folder, n *name, path string) error {
 	return nil
 }
 
-// deep clears what lies too deep to be listed: it may be nested beyond the number
+// deep clears everything below a directory at MaxDepth, which may be nested deeper than the limit
 // of descriptors.
 func (w *walker) deep(n *name, path string) error {
 	return hostfs.WalkAt(n.Dir, n.Name, func(in hostfs.Entry) error {
@@ -124,11 +126,11 @@ func (w *walker) deep(n *name, path string) error {
 	})
 }
 
-// Mark is something that steers a person's tools and is in no tree: an ignored
-// control file, or a repository within the workspace.
+// Mark is an uncommitted entry that steers a tool of the user: an ignored control file, or a nested
+// repository.
 type Mark struct {
 	state.Thing
-	State string // changes when the thing does
+	State string // changes with the entry
 }
 
 func (w *walker) mark(path, what string, runs bool, changed string) {
@@ -137,8 +139,7 @@ func (w *walker) mark(path, what string, runs bool, changed string) {
 	}
 }
 
-// markBare notes a folder that git takes for a repository without a work tree,
-// with a config of its own.
+// markBare records a directory that git treats as a bare repository with its own config.
 func (w *walker) markBare(f *folder, names []name) {
 	if !w.Sweep || f.path == "" || strings.HasSuffix(strings.ToLower("/"+f.path), "/.git/") {
 		return
@@ -151,7 +152,7 @@ func (w *walker) markBare(f *folder, names []name) {
 	w.mark(f.path, "a bare repository", true, "")
 }
 
-// touched sums up when some names in a folder were changed last.
+// touched returns a hash of the status of some entries of a directory.
 func touched(fd int, names ...string) string {
 	h := sha256.New()
 	for _, name := range names {
