@@ -73,7 +73,7 @@ func TestDiskFillsUp(t *testing.T) {
 func TestFullDiskIsNoVerdict(t *testing.T) {
 	for name, fill := range map[string]func(disk string){
 		"MiB are left on its disk": func(disk string) { write(t, filepath.Join(disk, "x"), strings.Repeat("x", 62<<20)) },
-		"more files, and for": func(disk string) {
+		"inodes left": func(disk string) {
 			for i := range 97 {
 				write(t, filepath.Join(disk, strconv.Itoa(i)), "")
 			}

@@ -77,7 +77,7 @@ func TestSecretInTheEnvironment(t *testing.T) {
 	r.runner.Safe.Hide("swordfish-swordfish")
 	r.job.Env = []string{"SOME=x swordfish-swordfish"}
 	_, err := r.runner.Run(t.Context(), r.job)
-	if !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), `secrets in its environment: SOME, and there should be none`) {
+	if !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), `secrets in its environment: got SOME, want none`) {
 		t.Errorf("got %v", err)
 	}
 	data, rerr := os.ReadFile(filepath.Join(r.rec().Dir, boundaryFile))

@@ -1,6 +1,5 @@
-// Package sandbox holds the words in which abl speaks of containers: what a
-// box is, what it may see, where it may reach and how it ended. It knows no
-// engine; sandbox/docker turns these words into containers.
+// Package sandbox describes containers independently of the engine: their settings, mounts,
+// networks and results. Package docker implements it.
 package sandbox
 
 import (
@@ -9,65 +8,65 @@ import (
 	"time"
 )
 
-// Box is one container as abl intends it: nothing is implied, and an engine
-// adapter adds the hardening profile (docs/architecture.md) to every one.
+// Box is the specification of a container. The engine adapter adds the hardening profile
+// (docs/architecture.md).
 type Box struct {
-	Name   string            // unique on the engine; creating it twice is refused, so it doubles as a mutex
-	Image  string            // reference or id that the engine already has
-	Labels map[string]string // see LabelProject; every box carries it and LabelKind
+	Name   string            // unique on the engine: creating a second one fails, like taking a mutex
+	Image  string            // reference or id of an image on the engine
+	Labels map[string]string // with at least LabelProject and LabelKind
 	User   string            // "uid:gid", never uid 0
 	Argv   []string
 	Env    []string // KEY=value
 	Dir    string   // working directory inside
 	Mounts []Mount
 	Tmpfs  []Tmpfs
-	Shm    int64 // bytes of /dev/shm, 0 for the adapter's own small size
+	Shm    int64 // size of /dev/shm in bytes, 0 for the adapter's small default
 	Reach  Reach
 	Limits Limits
 
-	Publish int // port at which it listens, and at which this machine's 127.0.0.1 reaches it; 0 for none
+	Publish int // port that is published on 127.0.0.1, 0 for none
 
-	Term  bool // a person's terminal is attached (abl shell): TTY and open stdin
-	Stdin bool // standard input stays open for whoever feeds it, again and again
-	Seals bool // a holder: it begins as root, closes its network namespace and becomes User by itself
-	Below bool // its processes are among those of the holder that it joins: the kernel ends them with it
-	Loose bool // a service of the person's choosing: writable root, and what official images need to drop root
+	Term  bool // the user's terminal is attached (abl shell): TTY and open stdin
+	Stdin bool // standard input stays open between calls of Feed
+	Seals bool // a holder: its program starts as root, closes its network namespace and switches to User
+	Below bool // shares the PID namespace of the holder, so the kernel ends its processes with the holder
+	Loose bool // a service that the user chose: writable root, and the capabilities that official images need
 }
 
-// Mount is one thing that the box sees.
+// Mount is a mount of a container.
 type Mount struct {
 	What     What
-	Source   string // absolute path on the engine's host, or a volume's name for a volume
-	Target   string // absolute path inside
+	Source   string // absolute path on the engine's host, or the name of a volume
+	Target   string // absolute path in the container
 	ReadOnly bool
 }
 
-// What says what a mount is for; the adapter derives the engine's mount type from it.
+// What is the purpose of a mount. It determines the engine's mount type.
 type What string
 
 const (
 	Workspace What = "workspace" // the role's own directory, read-write (bind)
 	GitDir    What = "git"       // its .git, read-only over the workspace (bind)
 	Specs     What = "specs"     // read-only (bind)
-	CallIn    What = "call-in"   // what abl hands to this call, read-only (bind)
-	CallOut   What = "call-out"  // one file that abl has open and reads (bind of a file)
-	Empty     What = "empty"     // an empty read-only directory that covers what must not be seen (bind)
-	Scratch   What = "scratch"   // engine volume made for one call (volume)
-	Tree      What = "tree"      // throw-away view of the committed tree (volume)
-	Door      What = "door"      // sockets by which abl's programs in two network namespaces meet (volume)
+	CallIn    What = "call-in"   // files from abl for this call, read-only (bind)
+	CallOut   What = "call-out"  // a file that abl reads (bind of a file)
+	Empty     What = "empty"     // an empty read-only directory over a hidden one (bind)
+	Scratch   What = "scratch"   // storage for one call (volume)
+	Tree      What = "tree"      // temporary view of the committed files (volume)
+	Door      What = "door"      // sockets between abl's programs in two network namespaces (volume)
 )
 
-// Tmpfs is memory mounted inside. Size is in bytes, Inodes a count; 0 leaves the engine's default.
+// Tmpfs is a tmpfs mount. Size is in bytes, Inodes a count. 0 means the engine's default.
 type Tmpfs struct {
 	Target string
 	Size   int64
 	Inodes int64
 	Mode   string // octal, as "0700"
-	Owned  bool   // owned by the box's user
+	Owned  bool   // owned by the container's user
 	Exec   bool
 }
 
-// Limits bound a box. Zero means none; Memory and FileSize are bytes.
+// Limits are the limits of a container. 0 means no limit. Memory and FileSize are in bytes.
 type Limits struct {
 	Memory   int64
 	CPUs     float64
@@ -76,120 +75,121 @@ type Limits struct {
 	OpenFile int64
 }
 
-// IsVolume says that the engine itself keeps what is mounted.
+// IsVolume reports whether the mount is a volume of the engine.
 func (w What) IsVolume() bool { return w == Scratch || w == Tree || w == Door }
 
-// Reach is where a box can connect to. Exactly one of the first two is set.
+// Reach describes the network of a container. At most one of Join and Endpoints is set.
 type Reach struct {
-	Join      string     // name of a running holder whose network namespace is shared
-	Endpoints []Endpoint // own endpoints; an empty list with an empty Join is no network at all
-	Through   []Endpoint // what the holder is connected to, for the proof; nil where nobody said
-	Self      []string   // names of 127.0.0.1 besides localhost, of a joined box those of its holder
-	Resolve   bool       // outside names resolve by the engine's own DNS, as a way out needs
+	Join      string     // name of a running holder whose network namespace it shares
+	Endpoints []Endpoint // networks; empty with an empty Join means no network
+	Through   []Endpoint // networks of the holder, for Prove; nil if unknown
+	Self      []string   // names of 127.0.0.1 in addition to localhost; with Join those of the holder
+	Resolve   bool       // the engine's DNS resolves outside names, which an egress needs
 }
 
-// Endpoint attaches a box to a network, reachable there under the aliases.
+// Endpoint attaches a container to a network under the aliases.
 type Endpoint struct {
 	Network string
 	Aliases []string
-	Foreign bool // not the project's own: the person named it (network.egress)
+	Foreign bool // not the project's: the user named it (network.egress)
 }
 
-// Network is a bridge of abl's own.
+// Network is a bridge network of abl.
 type Network struct {
 	Name   string
 	Labels map[string]string
-	Egress bool   // an ordinary bridge with a way out; otherwise isolated, from the host too
-	Pool   string // CIDR out of which a /28 is taken
-	Apart  Apart  // how an isolated one is kept from the host; "" is the engine's own way
+	Egress bool   // an ordinary bridge with access to the outside; otherwise isolated, also from the host
+	Pool   string // CIDR from which the network gets a /28
+	Apart  Apart  // how it is isolated from the host; "" for the engine's default
 }
 
-// Apart is a way to keep an isolated network from the engine's host. Which one
-// works depends on the engine, and an engine may take one and not do it.
+// Apart is a method to isolate a network from the engine's host. Which one works depends on the
+// engine, and an engine may accept one without applying it.
 type Apart string
 
-// The ways.
+// The methods.
 const (
 	NoAddress       Apart = "no-address"       // the bridge has no address (inhibit_ipv4)
 	IsolatedGateway Apart = "isolated-gateway" // the engine's own mode, from API 1.48 on
 )
 
-// Volume is engine storage that lives for one call.
+// Volume is a volume that lives for one call.
 type Volume struct {
 	Name   string
 	Labels map[string]string
-	// Set: a copy-on-write view of these directories of the engine's host, which hide each other in
-	// this order. Writes go to Upper. The first directory gives the view its owner and mode.
+	// Lower, if set, makes the volume a copy-on-write view of these directories of the engine's
+	// host, the first one on top. Upper receives the writes. The view has the owner and the mode
+	// of the first directory.
 	Lower []string
-	Upper string // name of the scratch volume that takes the writes
-	Image string // with Upper: one that the engine has, of a box that is never started
+	Upper string // name of the scratch volume for the writes
+	Image string // with Upper: an image for a helper container that never starts
 }
 
-// State is where a box is in its life.
+// State is the state of a container.
 type State string
 
 const (
-	Created State = "created" // never started: an exit code of it means nothing
+	Created State = "created" // never started: its exit code means nothing
 	Running State = "running"
 	Exited  State = "exited"
 )
 
-// Status is what the engine says of a box.
+// Status is the status of a container on the engine.
 type Status struct {
 	ID, Name   string
 	State      State
 	Labels     map[string]string
 	ExitCode   int
-	OOMKilled  bool   // the engine's own flag; an exit code of 137 alone proves nothing
-	Error      string // the engine's words when the start failed
+	OOMKilled  bool   // the engine's flag; exit code 137 may have other reasons
+	Error      string // the engine's error if the start failed
 	CreatedAt  time.Time
 	StartedAt  time.Time
 	FinishedAt time.Time
 }
 
-// Load is how much a box has done since its start. Net is 0 where it joins
-// another's network.
+// Load is the CPU time and traffic of a container since its start. Net is 0 if it joins another
+// network namespace.
 type Load struct {
 	CPU time.Duration
-	Net int64 // bytes both ways
+	Net int64 // bytes received and sent
 }
 
-// Exit is how a box ended.
+// Exit is the result of a container.
 type Exit struct {
 	Code      int
 	OOMKilled bool
-	Forced    string // the engine's error when it could not stop the box and abl killed the processes
+	Forced    string // the engine's error if it could not stop the container and abl killed the processes
 }
 
-// Info is what abl needs to know of an engine before it trusts it.
+// Info describes an engine.
 type Info struct {
 	Version, API, OS, Arch, ID string
 	Rootless, UserNS           bool
-	SELinux                    bool // it confines containers with SELinux
-	Podman                     bool // it speaks the engine's API and is another one
-	Local                      bool // the engine's host is this machine: its paths are ours
-	Near                       bool // it is on this machine, if in a virtual machine, and its containers may come here
+	SELinux                    bool // confines containers with SELinux
+	Podman                     bool // Podman with Docker's API
+	Local                      bool // runs on this machine and sees its files under the same paths
+	Near                       bool // runs on this machine or in a VM on it, so that containers may connect to this machine
 	Contained                  bool // abl itself runs in a container
 	Host                       string
-	DataDir                    string // where the engine keeps what containers write, on its host
-	NoSwapLimit                bool   // its kernel does not count swap, so a limit on memory cannot include it
+	DataDir                    string // data directory on the engine's host
+	NoSwapLimit                bool   // the kernel cannot limit swap
 	CPUs                       int
-	BuildKit                   bool  // it builds images with BuildKit
-	Apart                      Apart // how its version is known to keep networks apart from its host
+	BuildKit                   bool  // builds images with BuildKit
+	Apart                      Apart // method of its version to isolate networks from its host
 }
 
-// ImageBuild is an image to be built.
+// ImageBuild describes an image to build.
 type ImageBuild struct {
 	Ref      string
 	Network  string // network mode of its steps, "" for the engine's default
 	Args     map[string]string
-	Images   []string // references of images that the Dockerfile names
-	BuildKit bool     // use BuildKit if the engine has it, and else the classic builder
+	Images   []string // references of the images in the Dockerfile
+	BuildKit bool     // use BuildKit if the engine has it, else the classic builder
 }
 
-// Terminal is a person's terminal, already in raw mode.
+// Terminal is the user's terminal in raw mode.
 type Terminal struct {
-	In      io.Reader // a read that is under way outlives Attach: nothing can end it
+	In      io.Reader // a pending Read outlives Attach
 	Out     io.Writer
 	Size    func() (width, height int)
 	Resized <-chan os.Signal

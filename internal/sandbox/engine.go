@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Engine is what a container engine does for abl: a package that implements it
-// can stand in Docker's place. Who needs less says so by the groups.
+// Engine is a container engine. Callers that need less use the smaller interfaces.
 type Engine interface {
 	Boxes
 	Streams
@@ -20,7 +19,7 @@ type Engine interface {
 	Kill(ctx context.Context, name string) error
 }
 
-// Boxes are made, started, waited for and removed by name.
+// Boxes creates, starts, waits for and removes containers by name.
 type Boxes interface {
 	Create(ctx context.Context, box Box) (id string, err error)
 	Start(ctx context.Context, name string) error
@@ -30,15 +29,15 @@ type Boxes interface {
 	Remove(ctx context.Context, name string) error
 }
 
-// Streams are what a box printed, and what is put into it.
+// Streams reads the output of containers and sends data to them.
 type Streams interface {
 	Logs(ctx context.Context, name string, max int64) ([]byte, error)
 	Head(ctx context.Context, name string, max int64) ([]byte, error)
-	CopyIn(ctx context.Context, name, dir string, tree func(io.Writer) error) error // of a tar
-	Feed(ctx context.Context, name string, data []byte) error                       // to its standard input
+	CopyIn(ctx context.Context, name, dir string, tree func(io.Writer) error) error // tree writes a tar archive
+	Feed(ctx context.Context, name string, data []byte) error                       // to standard input
 }
 
-// Prover says what a box that was made is in truth.
+// Prover inspects containers after their creation.
 type Prover interface {
 	Prove(ctx context.Context, box Box) (Proof, error)
 	Env(ctx context.Context, name string) (map[string]string, error)
@@ -46,7 +45,7 @@ type Prover interface {
 	Load(ctx context.Context, name string) (Load, error)
 }
 
-// Stores are networks and volumes, which are kept until they are swept.
+// Stores manages networks and volumes, which exist until a sweep removes them.
 type Stores interface {
 	EnsureNetwork(ctx context.Context, n Network) error
 	EnsureVolume(ctx context.Context, v Volume) error
@@ -54,52 +53,51 @@ type Stores interface {
 	Sweep(ctx context.Context, labels map[string]string, keep func(Status) bool) (removed []string, err error)
 }
 
-// What a caller may need to tell apart; everything else is an engine's failure.
+// Errors that callers distinguish. Any other error is a failure of the engine.
 var (
 	ErrNotFound    = errors.New("no such container")
 	ErrExists      = errors.New("a container of this name exists")
 	ErrNoImage     = errors.New("image missing")
 	ErrUnreachable = errors.New("engine not reachable")
-	ErrWeak        = errors.New("engine cannot give the isolation abl promises")
+	ErrWeak        = errors.New("engine cannot provide the isolation that abl requires")
 	ErrUnproven    = errors.New("the boundary is not proven")
 )
 
-// Name is the name on an engine of what abl makes there for a project.
+// Name returns the name of an engine object of a project.
 func Name(project, key string) string { return "abl-" + project + "-" + key }
 
-// Made reports whether abl made what has this name and carries these labels. Others can set a
-// label on what is theirs, or choose such a name, but hardly both.
+// Made reports whether abl created the object with this name and these labels. Other programs may
+// use such a label or such a name, but hardly both.
 func Made(name string, labels map[string]string) bool {
 	project := labels[LabelProject]
 	return project != "" && strings.HasPrefix(name, Name(project, ""))
 }
 
-// Labels that abl puts on everything it makes on an engine. Sweeping goes by them and by the
-// names.
+// Labels of all engine objects of abl. Sweeps select objects by label and name.
 const (
 	LabelProject  = "abl.project"  // the project's id from state.json
 	LabelKind     = "abl.kind"     // role, app, service, holder, network, volume, helper
 	LabelPhase    = "abl.phase"    // number
 	LabelRole     = "abl.role"     // builder or verifier
 	LabelCall     = "abl.call"     // <call>.<attempt>, the idempotency key
-	LabelDeadline = "abl.deadline" // Unix seconds after which it is an orphan
-	LabelState    = "abl.state"    // HOST:PATH of the file that has the project's id, absent where no file has
-	LabelDir      = "abl.dir"      // HOST:PATH of the directory that abl works in
+	LabelDeadline = "abl.deadline" // Unix time in seconds after which the object is orphaned
+	LabelState    = "abl.state"    // HOST:PATH of the file with the project's id, if there is one
+	LabelDir      = "abl.dir"      // HOST:PATH of the project
 )
 
-// Object is a container, volume or network that carries LabelProject.
+// Object is a container, volume or network with LabelProject.
 type Object struct {
 	Kind    ObjectKind
 	Name    string
 	Labels  map[string]string
 	Created time.Time // zero if the engine does not report it
-	Running bool      // a container that has not ended
+	Running bool      // a running container
 }
 
-// ObjectKind is the kind of an Object.
+// ObjectKind is the type of an Object.
 type ObjectKind string
 
-// The kinds.
+// The types of objects.
 const (
 	ContainerObject ObjectKind = "container"
 	VolumeObject    ObjectKind = "volume"

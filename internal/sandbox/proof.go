@@ -6,30 +6,29 @@ import (
 	"strings"
 )
 
-// Check is one thing that was looked at: as it should be, and as it was found.
+// Check is one comparison of an intended with an actual value.
 type Check struct {
 	Name string `json:"name"`
-	Want string `json:"want"` // "" for nothing at all
+	Want string `json:"want"` // "" if the value should not exist
 	Got  string `json:"got"`
 	OK   bool   `json:"ok"`
-	Weak bool   `json:"weak,omitempty"` // it does not hold, and the person allowed that (--allow-weak-network)
+	Weak bool   `json:"weak,omitempty"` // it failed, but the user allowed that (--allow-weak-network)
 }
 
-// Proof is what was looked at to see that a boundary stands. An empty one
-// proves nothing.
+// Proof is the list of checks of a boundary. An empty one proves nothing.
 type Proof []Check
 
-// Same checks that what was found is what should be.
+// Same returns the check that got equals want.
 func Same(name, want, got string) Check {
 	return Check{Name: name, Want: want, Got: got, OK: want == got}
 }
 
-// Failed are the checks that did not hold and had to.
+// Failed returns the checks that failed and were not allowed to.
 func (p Proof) Failed() Proof {
 	return slices.DeleteFunc(slices.Clone(p), func(c Check) bool { return c.OK || c.Weak })
 }
 
-// Get is the check of this name.
+// Get returns the check with this name.
 func (p Proof) Get(name string) (Check, bool) {
 	for _, c := range p {
 		if c.Name == name {
@@ -39,8 +38,8 @@ func (p Proof) Get(name string) (Check, bool) {
 	return Check{}, false
 }
 
-// Err is nil when all that was looked at holds, and something was. Otherwise it
-// wraps ErrUnproven and names what does not.
+// Err returns nil if there are checks and none failed. Otherwise it returns an ErrUnproven that
+// describes the first failed check and names the others.
 func (p Proof) Err() error {
 	failed := p.Failed()
 	switch {
@@ -50,16 +49,16 @@ func (p Proof) Err() error {
 		return nil
 	}
 	first := failed[0]
-	says := fmt.Sprintf("%s is %q, and should be %q", first.Name, first.Got, first.Want)
+	says := fmt.Sprintf("%s is %q, want %q", first.Name, first.Got, first.Want)
 	if first.Want == "" {
-		says = fmt.Sprintf("%s: %s, and there should be none", first.Name, first.Got)
+		says = fmt.Sprintf("%s: got %s, want none", first.Name, first.Got)
 	}
 	var more []string
 	for _, c := range failed[1:] {
 		more = append(more, c.Name)
 	}
 	if len(more) > 0 {
-		says += "; " + strings.Join(more, ", ") + " as well"
+		says += "; also failed: " + strings.Join(more, ", ")
 	}
 	return fmt.Errorf("%w: %s", ErrUnproven, says)
 }

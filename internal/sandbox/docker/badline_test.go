@@ -18,8 +18,8 @@ import (
 	"abl/internal/sandbox"
 )
 
-// badLine serves as much of the engine's API as copies, attaching and info need. The first
-// request to the end of a path fails in the way that the test asks for.
+// badLine serves the parts of the engine's API that copying, attaching and Info need. The first
+// request whose path has the given end fails in the way that the test selects.
 type badLine struct {
 	path, fault string
 	met         sync.Once
@@ -77,7 +77,7 @@ func (b *badLine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer is the whole answer to a request.
+// answer is a complete response.
 func (b *badLine) answer(r *http.Request) string {
 	body := "{}"
 	switch {
@@ -115,7 +115,7 @@ func (b *badLine) connect(t *testing.T) *Engine {
 	return e
 }
 
-// uses are the calls whose answers were not asked for again, each by the end of its path.
+// uses are the calls that were not repeated before, each with the end of its path.
 var uses = map[string]func(ctx context.Context, e *Engine) error{
 	"/archive": func(ctx context.Context, e *Engine) error {
 		return e.CopyIn(ctx, "a", "/to", copyOfEach(tarBytes("note", "brought")))
@@ -130,7 +130,7 @@ var uses = map[string]func(ctx context.Context, e *Engine) error{
 	},
 }
 
-// tarBytes is a tar with one file.
+// tarBytes returns a tar archive with one file.
 func tarBytes(name, content string) []byte {
 	data, _ := io.ReadAll(tarOf(name, []byte(content)))
 	return data
@@ -141,8 +141,8 @@ func copyOfEach(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error { return copyOf(bytes.NewReader(data))(w) }
 }
 
-// Copies, attaching and info are asked for again when an answer is lost or makes no sense,
-// and nothing arrives in halves.
+// Copies, attaching and Info are repeated if a response is lost or invalid. The container gets the
+// data once and complete.
 func TestBadLine(t *testing.T) {
 	for path, use := range uses {
 		for _, fault := range []string{cutBefore, lost, halved, fallsApart} {
@@ -159,7 +159,7 @@ func TestBadLine(t *testing.T) {
 	}
 }
 
-// A request that is never answered ends with its context, as Ctrl-C ends it.
+// A request without a response ends with its context.
 func TestNeverAnswered(t *testing.T) {
 	for path, use := range uses {
 		t.Run(path[1:], func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestNeverAnswered(t *testing.T) {
 	}
 }
 
-// An error of the tree is no error of the engine, and is not repeated.
+// An error of tree is not an error of the engine and is not repeated.
 func TestCopyInOfABrokenTree(t *testing.T) {
 	e, calls, broken := (&badLine{path: "/none"}).connect(t), 0, errors.New("the disk is broken")
 	err := e.CopyIn(t.Context(), "a", "/to", func(io.Writer) error { calls++; return broken })

@@ -10,10 +10,9 @@ import (
 	"abl/internal/sandbox"
 )
 
-// BenchmarkNoOpBox takes a box that does nothing through its whole life (joined
-// to a holder on an isolated network, hardened, three mounts) next to `docker
-// run --rm` with the same flags on the same network, turn about. It reports the
-// median of the paired ratios, which a busy machine disturbs least.
+// BenchmarkNoOpBox compares the life of a container that does nothing (joined to a holder on an
+// isolated network, hardened, three mounts) with `docker run --rm` with the same flags on the same
+// network. It reports the median of the paired ratios, which other load affects least.
 func BenchmarkNoOpBox(b *testing.B) {
 	l := newLab(b)
 	net := l.network("n", false)

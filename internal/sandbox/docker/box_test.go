@@ -19,8 +19,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// The engine's init is what starts, so a missing command is an exit and not a
-// failed start.
+// The engine starts its init, so a missing command is an exit and not a failed start.
 func TestCommandNotFound(t *testing.T) {
 	l := newLab(t)
 	box := l.box("a")
@@ -51,7 +50,7 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
-// The exit code of a box whose child was killed for memory is 0.
+// The exit code of a container is 0 if only its child was killed for memory.
 func TestMemoryKillOfAChild(t *testing.T) {
 	l := newLab(t)
 	box := l.box("a", "hog-child")
@@ -61,7 +60,7 @@ func TestMemoryKillOfAChild(t *testing.T) {
 	}
 }
 
-func TestStopEndsWhoDoesNotListen(t *testing.T) {
+func TestStopOfProgramThatIgnoresSIGTERM(t *testing.T) {
 	l := newLab(t)
 	name := l.start(l.box("a", "deaf"))
 	l.awaitLog(name, "deaf")
@@ -73,8 +72,8 @@ func TestStopEndsWhoDoesNotListen(t *testing.T) {
 	}
 }
 
-// awaitLog returns once a running box has printed the words; the test's own
-// deadline bounds it.
+// awaitLog waits until a running container has printed the words. The timeout of the test limits
+// it.
 func (l *lab) awaitLog(name, words string) {
 	l.Helper()
 	for {
@@ -177,8 +176,8 @@ func TestCopyIn(t *testing.T) {
 	}
 }
 
-// Engines refuse a whole tree for one link that leads out of it, or one path that is
-// too long; whoever leaves such a thing in a workspace must not keep the others from it.
+// Engines reject a whole archive for one link that leads out of it, or for one too long path. An
+// agent must not prevent the copy of its workspace with one.
 func TestCopyInOfHostileTrees(t *testing.T) {
 	l := newLab(t)
 	scratch := sandbox.Volume{Name: sandbox.Name(l.project, "s"), Labels: l.labels("volume")}
@@ -234,7 +233,7 @@ func TestAttachGivesUp(t *testing.T) {
 	in, typist := io.Pipe()
 	t.Cleanup(func() { l.must(typist.Close()) })
 	go func() {
-		typist.Write([]byte("hello\n")) //nolint:errcheck // the test sees what came of it
+		typist.Write([]byte("hello\n")) //nolint:errcheck // the test checks the output
 		l.awaitLog(box.Name, "hello")
 		cancel()
 	}()
@@ -244,7 +243,7 @@ func TestAttachGivesUp(t *testing.T) {
 	}
 }
 
-// What a box can do is asked of the kernel, from inside.
+// The probe asks the kernel in the container for its restrictions.
 func TestSeenFromInside(t *testing.T) {
 	l := newLab(t)
 	box := l.box("a", "cat", "/proc/self/status", "--", "cat", "/proc/sys/kernel/hostname", "--", "cat", "/proc/mounts", "--", "cat", "/proc/self/limits")
@@ -275,8 +274,8 @@ func TestLooseBox(t *testing.T) {
 	}
 }
 
-// The volumes that a service's image asks for go with its box, and what is put into one before
-// the start is there.
+// The volumes that a service's image declares are removed with its container. Files copied to one
+// before the start are there afterwards.
 func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
 	l := newLab(t)
 	from := "FROM " + probeImage + "\nCOPY seed /data/seed\nVOLUME /data\n"
@@ -324,7 +323,7 @@ func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
 	}
 }
 
-// A foreign image knows no deadline. What it starts ends with its holder, which has one.
+// A foreign image has no deadline, but its processes end with its holder, which has one.
 func TestLooseBoxEndsWithItsHolder(t *testing.T) {
 	l := newLab(t)
 	holder, box := l.box("holder", "block"), l.box("a", "block")
@@ -339,8 +338,7 @@ func TestLooseBoxEndsWithItsHolder(t *testing.T) {
 	}
 }
 
-// TestBenchmarkOfRealBoxes looks at boxes as the engine really made them, by the checks
-// that the CIS benchmark for Docker has for running containers.
+// The test applies the checks of the CIS benchmark for Docker to real containers.
 func TestBenchmarkOfRealBoxes(t *testing.T) {
 	l := newLab(t)
 	net := l.network("n", false)

@@ -17,23 +17,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The methods that BuildKit calls in a client's session. Their few messages are read and written
-// here: BuildKit's own module needs the successor of Docker's client (docs/dependencies.md).
+// Methods that BuildKit calls in a client's session. abl encodes the few messages itself, because
+// BuildKit's module needs the successor of Docker's client (docs/dependencies.md).
 const (
 	askCredentials = "/moby.filesync.v1.Auth/Credentials"
 	askHealth      = "/grpc.health.v1.Health/Check"
 )
 
-// session answers BuildKit's questions for the credentials of registries until it is closed.
+// session answers BuildKit's requests for registry credentials until it is closed.
 type session struct {
 	id     string
 	server *grpc.Server
 	served chan error
-	failed error // of looking for credentials
+	failed error // error of the credential lookup
 	mu     sync.Mutex
 }
 
-// openSession connects a session to the engine.
+// openSession opens a session with the engine.
 func (e *stores) openSession(ctx context.Context) (*session, error) {
 	s := &session{id: rand.Text(), served: make(chan error, 1)}
 	conn, err := e.api.DialHijack(ctx, "/session", "h2c", map[string][]string{
@@ -51,7 +51,7 @@ func (e *stores) openSession(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// close ends the session and returns the error of looking for credentials.
+// close ends the session and returns the error of the credential lookup.
 func (s *session) close() error {
 	s.server.Stop()
 	<-s.served
@@ -75,7 +75,7 @@ func (s *session) answer(stream grpc.ServerStream, known logins) error {
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
 		auth, err := known.of(stream.Context(), string(host))
-		if err != nil { // the image may be public, so the build goes on
+		if err != nil { // the image may be public, so the build continues
 			s.mu.Lock()
 			s.failed = err
 			s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *session) answer(stream grpc.ServerStream, known logins) error {
 	return stream.SendMsg(&reply)
 }
 
-// rawCodec passes messages on as they are.
+// rawCodec passes messages on unchanged.
 type rawCodec struct{}
 
 func (rawCodec) Marshal(v any) ([]byte, error) {
@@ -112,7 +112,7 @@ func (rawCodec) Unmarshal(data []byte, v any) error {
 
 func (rawCodec) Name() string { return "proto" }
 
-// oneConn is a listener whose one connection is there from the start.
+// oneConn is a listener with one connection.
 type oneConn struct {
 	conn   net.Conn
 	mu     sync.Mutex
@@ -140,10 +140,10 @@ func (l *oneConn) Close() error {
 
 func (l *oneConn) Addr() net.Addr { return l.conn.LocalAddr() }
 
-// traceID marks the messages of a build in which BuildKit reports its steps.
+// traceID marks the messages in which BuildKit reports the steps of a build.
 const traceID = "moby.buildkit.trace"
 
-// trace turns BuildKit's reports into the lines of the classic builder.
+// trace converts BuildKit's reports to the output format of the classic builder.
 type trace struct {
 	say     func(string)
 	steps   map[string]*vertex // by digest
@@ -154,15 +154,15 @@ type trace struct {
 type vertex struct {
 	name    string
 	started bool
-	left    bool     // lines of another step came after some of its own
-	rest    string   // a line whose end has not come yet
-	lines   []string // the last of what it printed
+	left    bool     // another step printed after it
+	rest    string   // an incomplete line
+	lines   []string // the last printed lines
 }
 
 const (
-	vertexLines = 2000 // kept of a step's output, to show them together if it fails
+	vertexLines = 2000 // kept lines of a step, which are printed again if it fails
 	internal    = "[internal]"
-	unpacks     = "copy /context /" // the step that unpacks the files that abl sent
+	unpacks     = "copy /context /" // the step that unpacks the build context
 )
 
 // read reads one report.
@@ -193,7 +193,7 @@ func (t *trace) step(digest string) *vertex {
 	return t.steps[digest]
 }
 
-// vertex reads a step: that it has started, or that it failed.
+// vertex reads the start or the failure of a step.
 func (t *trace) vertex(data []byte) error {
 	var digest, name, fault string
 	started := false
@@ -222,7 +222,7 @@ func (t *trace) vertex(data []byte) error {
 	return err
 }
 
-// fail shows all that a step printed, as the last lines of the build.
+// fail prints all output of a step again, so that it ends the output of the build.
 func (t *trace) fail(digest string) {
 	v := t.step(digest)
 	if v.left || t.current != digest {
@@ -236,7 +236,7 @@ func (t *trace) fail(digest string) {
 	}
 }
 
-// begin says that the lines of a step follow.
+// begin prints the header of a step.
 func (t *trace) begin(digest string) {
 	if t.current != "" && t.current != digest {
 		t.step(t.current).left = true
@@ -254,7 +254,7 @@ func (t *trace) begin(digest string) {
 	t.say("Step " + name)
 }
 
-// log reads what a step printed.
+// log reads the output of a step.
 func (t *trace) log(data []byte) error {
 	digest, err := field(data, 1)
 	message, merr := field(data, 4)
@@ -262,7 +262,7 @@ func (t *trace) log(data []byte) error {
 		return err
 	}
 	v := t.step(string(digest))
-	if t.current != string(digest) { // steps run side by side
+	if t.current != string(digest) { // steps run in parallel
 		t.begin(string(digest))
 	}
 	lines := strings.Split(strings.ReplaceAll(v.rest+string(message), "\r", "\n"), "\n")
@@ -284,7 +284,7 @@ func (v *vertex) print(line string, say func(string)) {
 	say(line)
 }
 
-// fields calls do with each field of a message that holds bytes.
+// fields calls do for each length-delimited field of a message.
 func fields(data []byte, do func(protowire.Number, []byte) error) error {
 	for len(data) > 0 {
 		n, kind, size := protowire.ConsumeTag(data)

@@ -16,8 +16,8 @@ import (
 	"abl/internal/sandbox"
 )
 
-// compare is the pure part of Prove. What should be is said here in words of
-// its own and not taken from profile.go, so that a slip there is found.
+// compare compares a container with its specification. It states the expected values independently
+// of profile.go, so that it detects mistakes there.
 func compare(box sandbox.Box, f found) sandbox.Proof {
 	var p sandbox.Proof
 	parts := []func(sandbox.Box, found) sandbox.Proof{program, privileges, bounds, mountChecks, netChecks, leftOut}
@@ -27,7 +27,7 @@ func compare(box sandbox.Box, f found) sandbox.Proof {
 	return p
 }
 
-// program checks what will run, as whom, and with which environment.
+// program checks the program, its user and its environment.
 func program(box sandbox.Box, f found) sandbox.Proof {
 	c, health := f.box.Config, "NONE"
 	if box.Loose {
@@ -47,7 +47,7 @@ func program(box sandbox.Box, f found) sandbox.Proof {
 	}
 }
 
-// value is what p points at, and nothing where that is nowhere.
+// value returns *p, or the zero value if p is nil.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -55,8 +55,8 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-// commandOf is what the box's init will start: the box's own words, which for a
-// loose one are the arguments of the image's entry point.
+// commandOf returns the expected command. For a loose container, Argv are the arguments of the
+// image's entry point.
 func commandOf(box sandbox.Box, f found) string {
 	if !box.Loose {
 		return quoted(box.Argv)
@@ -71,14 +71,13 @@ func commandOf(box sandbox.Box, f found) string {
 
 func quoted(words []string) string { return fmt.Sprintf("%q", words) }
 
-// user refuses root whatever was intended; only a service of the person's own
-// choosing may keep its image's user.
+// user rejects root in any case. Only a service that the user chose may use its image's user.
 func user(box sandbox.Box, c *container.Config) sandbox.Check {
 	if box.Loose && box.User == "" {
-		return sandbox.Check{Name: "user", Want: "the image's own", Got: cmp.Or(c.User, "root"), OK: true}
+		return sandbox.Check{Name: "user", Want: "the image's user", Got: cmp.Or(c.User, "root"), OK: true}
 	}
 	if box.Seals {
-		return sandbox.Same("user", "0:0", c.User) // by itself it becomes the box's user
+		return sandbox.Same("user", "0:0", c.User) // its program switches to the container's user
 	}
 	check := sandbox.Same("user", box.User, c.User)
 	uid, _, _ := strings.Cut(c.User, ":")
@@ -88,8 +87,8 @@ func user(box sandbox.Box, c *container.Config) sandbox.Check {
 	return check
 }
 
-// environment checks names and values, and shows names alone: a value may be a
-// token, and a proof is kept.
+// environment compares names and values, but shows only names: a value may be a token, and the
+// proof is stored.
 func environment(box sandbox.Box, f found) sandbox.Check {
 	want := pairs(value(f.image.Config).Env)
 	maps.Copy(want, pairs(box.Env))
@@ -97,14 +96,14 @@ func environment(box sandbox.Box, f found) sandbox.Check {
 	names := slices.Sorted(maps.Keys(got))
 	for i, name := range names {
 		if value, ok := want[name]; ok && value != got[name] {
-			names[i] = name + " with another value"
+			names[i] = name + " with a different value"
 		}
 	}
 	meant := slices.Sorted(maps.Keys(want))
 	return sandbox.Same("environment", strings.Join(meant, " "), strings.Join(names, " "))
 }
 
-// labels checks that those intended are there; an image may add its own.
+// labels checks the specified labels. An image may add more.
 func labels(box sandbox.Box, c *container.Config) sandbox.Check {
 	got := map[string]string{}
 	for key := range box.Labels {
@@ -113,12 +112,12 @@ func labels(box sandbox.Box, c *container.Config) sandbox.Check {
 	return sandbox.Same("labels", paired(box.Labels, "="), paired(got, "="))
 }
 
-// bounds checks the limits: what a program that wants more will get.
+// bounds checks the limits.
 func bounds(box sandbox.Box, f found) sandbox.Proof {
 	l, h := box.Limits, f.box.HostConfig
 	swap := l.Memory
 	if l.Memory > 0 && f.info.NoSwapLimit {
-		swap = -1 // the kernel does not count swap, and the engine says so
+		swap = -1 // the engine reports this if the kernel cannot limit swap
 	}
 	files := []string{"core 0 to 0"}
 	for name, most := range map[string]int64{"fsize": l.FileSize, "nofile": l.OpenFile} {
@@ -144,10 +143,10 @@ func bounds(box sandbox.Box, f found) sandbox.Proof {
 	}
 }
 
-// none is how a check words that there is nothing of a kind.
+// none is the value of a check for an empty list.
 const none = "none"
 
-// privileges checks what keeps the program from becoming more than it is.
+// privileges checks the restrictions of the program's privileges.
 func privileges(box sandbox.Box, f found) sandbox.Proof {
 	h, add := f.box.HostConfig, none
 	init, pid := fmt.Sprint(!strings.HasPrefix(strings.Join(box.Argv, " "), helper.Bin+"/")), "own"
@@ -179,12 +178,12 @@ func privileges(box sandbox.Box, f found) sandbox.Proof {
 func caps(all []string) string {
 	var names []string
 	for _, c := range all {
-		names = append(names, strings.TrimPrefix(strings.ToUpper(c), "CAP_")) // newer engines spell them in full
+		names = append(names, strings.TrimPrefix(strings.ToUpper(c), "CAP_")) // newer engines report the full names
 	}
 	return list(names)
 }
 
-// list is sorted words without empty ones.
+// list joins the sorted non-empty words.
 func list(words []string) string {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" })
 	if len(words) == 0 {
@@ -194,8 +193,8 @@ func list(words []string) string {
 	return strings.Join(words, " ")
 }
 
-// securityOptions leaves out what only says more strictly what holds anyhow: the
-// spelling of no-new-privileges. Whatever else is there is shown, unconfined above all.
+// securityOptions lists all security options. It normalizes no-new-privileges, which engines spell
+// differently, and abl's seccomp profile.
 func securityOptions(box container.InspectResponse) string {
 	var all []string
 	for _, o := range box.HostConfig.SecurityOpt {
@@ -204,7 +203,7 @@ func securityOptions(box container.InspectResponse) string {
 			o = name
 		}
 		if name == "seccomp" && value == filter() {
-			o = "seccomp=abl's"
+			o = "seccomp=abl"
 		}
 		all = append(all, o)
 	}
@@ -214,8 +213,8 @@ func securityOptions(box container.InspectResponse) string {
 	return list(all)
 }
 
-// hidden are paths of the kernel's own file systems that an unhardened box has
-// open: a few stand for the engine's whole list.
+// hidden describes paths of procfs and sysfs that are accessible in an unhardened container. They
+// are a sample of the engine's list.
 const hidden = "/proc/kcore and /sys/firmware masked, /proc/sys and /proc/sysrq-trigger read-only"
 
 func hiddenPaths(h *container.HostConfig) string {
@@ -249,12 +248,12 @@ func devices(h *container.HostConfig) string {
 	return list(append(all, h.DeviceCgroupRules...))
 }
 
-// leftOut checks that nothing is there which abl never asks for.
+// leftOut checks settings that abl never uses.
 func leftOut(box sandbox.Box, f found) sandbox.Proof {
 	h := f.box.HostConfig
 	restart := string(h.RestartPolicy.Name)
 	if h.AutoRemove {
-		restart += ", removed at its end"
+		restart += ", auto-remove"
 	}
 	log, published := h.LogConfig.Config, none
 	if box.Publish > 0 {
@@ -263,7 +262,7 @@ func leftOut(box sandbox.Box, f found) sandbox.Proof {
 	return sandbox.Proof{
 		sandbox.Same("published ports", published, ports(h)),
 		sandbox.Same("links", none, list(h.Links)),
-		sandbox.Same("volumes of others", none, list(append(slices.Clone(h.VolumesFrom), h.VolumeDriver))),
+		sandbox.Same("volumes from other containers", none, list(append(slices.Clone(h.VolumesFrom), h.VolumeDriver))),
 		sandbox.Same("restart", string(container.RestartPolicyDisabled), restart),
 		sandbox.Same("log", "json-file, 2 of 10m",
 			fmt.Sprintf("%s, %s of %s", h.LogConfig.Type, log["max-file"], log["max-size"])),
@@ -280,12 +279,12 @@ func ports(h *container.HostConfig) string {
 		all = append(all, text)
 	}
 	if h.PublishAllPorts {
-		all = append(all, "every exposed one")
+		all = append(all, "all exposed ports")
 	}
 	return list(all)
 }
 
-// mountChecks compares each mount, and finds those that nobody intended.
+// mountChecks compares each mount and finds unexpected ones.
 func mountChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 	got := map[string]string{}
 	for _, m := range f.box.Mounts {
@@ -303,15 +302,15 @@ func mountChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 	}
 	h := f.box.HostConfig
 	return append(p,
-		sandbox.Same("mounts of the old form", none, list(h.Binds)),
-		sandbox.Same("memory mounts", paired(tmpfs(box), ":"), paired(h.Tmpfs, ":")))
+		sandbox.Same("binds", none, list(h.Binds)),
+		sandbox.Same("tmpfs mounts", paired(tmpfs(box), ":"), paired(h.Tmpfs, ":")))
 }
 
-// anonymous is a volume that the engine makes for a service whose image asks
-// for one; it goes with its box.
+// anonymous matches a volume that the engine creates because a service's image declares it. The
+// engine removes it with the container.
 var anonymous = regexp.MustCompile(`^volume [0-9a-f]{64} `)
 
-// wantMount words a mount as describeMount words the engine's record of it.
+// wantMount describes a mount of the specification in the format of describeMount.
 func wantMount(m sandbox.Mount) string {
 	readOnly := m.ReadOnly
 	switch m.What {
@@ -322,15 +321,16 @@ func wantMount(m sandbox.Mount) string {
 	}
 	more := ""
 	if readOnly {
-		more = ", nothing mounted below it"
+		more = ", non-recursive"
 	}
 	return fmt.Sprintf("bind %s %s, rprivate%s", m.Source, writable(!readOnly), more)
 }
 
-// shared is where Docker Desktop's virtual machine has this machine's files, and how
-// some of its versions begin their paths.
+// shared is the directory with this machine's files in Docker Desktop's virtual machine. Some
+// versions report paths with it.
 const shared = "/host_mnt"
 
+// describeMount describes a mount of the container.
 func describeMount(m container.MountPoint, f found) string {
 	if m.Type == mount.TypeVolume {
 		text := fmt.Sprintf("volume %s %s", m.Name, writable(m.RW))
@@ -346,13 +346,13 @@ func describeMount(m container.MountPoint, f found) string {
 	text := fmt.Sprintf("%s %s %s, %s", m.Type, source, writable(m.RW), m.Propagation)
 	for _, asked := range f.box.HostConfig.Mounts {
 		if asked.Target == m.Destination && asked.BindOptions != nil && asked.BindOptions.NonRecursive {
-			text += ", nothing mounted below it"
+			text += ", non-recursive"
 		}
 	}
 	return text
 }
 
-// paired words settings by their names.
+// paired lists settings as name, separator and value.
 func paired(all map[string]string, by string) string {
 	var words []string
 	for name, value := range all {
@@ -361,8 +361,8 @@ func paired(all map[string]string, by string) string {
 	return list(words)
 }
 
-// netChecks compares where a box can connect to. A joined box has its holder's
-// reach, so that is looked at each time: somebody may have connected it to more.
+// netChecks compares the network settings. A container that joins a holder has the holder's
+// networks, and another program may have connected the holder to more.
 func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 	h, on, outside := f.box.HostConfig, f.box, box.Reach.Resolve
 	if f.holder != nil {
@@ -371,7 +371,7 @@ func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 			sandbox.Same("network", "of "+box.Reach.Join, holderOf(h.NetworkMode, f.holder)),
 			sandbox.Same("holder", string(sandbox.Running), string(toState(on.State))),
 			sandbox.Same("holder's project", box.Labels[sandbox.LabelProject], on.Config.Labels[sandbox.LabelProject]),
-			sandbox.Same("name servers of its own", none,
+			sandbox.Same("separate DNS settings", none,
 				list(slices.Concat(h.DNS, h.DNSOptions, h.DNSSearch, h.ExtraHosts))),
 		}
 		if box.Reach.Through != nil {
@@ -393,8 +393,8 @@ func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 	return append(p, apart(box, f)...)
 }
 
-// holderOf words a mode of joining by the holder's name, although the engine keeps its
-// id; any other mode is said as it is.
+// holderOf returns "of NAME" for a mode that joins the holder, of which the engine stores the id.
+// It returns any other mode unchanged.
 func holderOf[M ~string](mode M, holder *container.InspectResponse) string {
 	id, joins := strings.CutPrefix(string(mode), "container:")
 	if holder != nil && joins && (id == holder.ID || "/"+id == holder.Name) {
@@ -403,7 +403,7 @@ func holderOf[M ~string](mode M, holder *container.InspectResponse) string {
 	return string(mode)
 }
 
-// networks words networks with the names by which a box is known there.
+// networks lists networks with the aliases of the container.
 func networks(ends []sandbox.Endpoint) string {
 	var all []string
 	for _, end := range ends {
@@ -412,7 +412,7 @@ func networks(ends []sandbox.Endpoint) string {
 	return list(all)
 }
 
-// shortID is how long the form of an id is that older engines make a name of.
+// shortID is the length of the short container id, which older engines add as an alias.
 const shortID = 12
 
 func known(name string, aliases []string) string {
@@ -424,8 +424,8 @@ func known(name string, aliases []string) string {
 	return name + "(" + strings.Join(aliases, ",") + ")"
 }
 
-// connected are the networks that a box is on, without the one that is none and
-// without the names that older engines add: its id and its host name.
+// connected lists the networks of a container except "none". It omits the aliases that older
+// engines add: the short id and the host name.
 func connected(box container.InspectResponse) string {
 	var all []string
 	for name, end := range box.NetworkSettings.Networks {
@@ -454,9 +454,8 @@ func resolver(outside bool, self []string, h *container.HostConfig) sandbox.Chec
 	return sandbox.Same("resolver", want, got)
 }
 
-// apart checks that each network is isolated. Only a box that may resolve
-// outside names is meant to have a way out, and only that or one that the person
-// named may be otherwise.
+// apart checks that each network is isolated, except for networks that the user named. Only a
+// container that resolves outside names may have one network with egress.
 func apart(box sandbox.Box, f found) (p sandbox.Proof) {
 	foreign := map[string]bool{}
 	for _, end := range slices.Concat(box.Reach.Endpoints, box.Reach.Through) {
@@ -472,22 +471,22 @@ func apart(box sandbox.Box, f found) (p sandbox.Proof) {
 		got := fmt.Sprintf("%s's, %s, %s, %s", n.Labels[sandbox.LabelProject], n.Driver, six, isolation(n))
 		check := sandbox.Same("network "+name, want, got)
 		if box.Reach.Resolve && !check.OK {
-			check = sandbox.Same("network "+name, strings.Replace(want, "isolated", "a way out", 1), got)
+			check = sandbox.Same("network "+name, strings.Replace(want, "isolated", "egress", 1), got)
 		}
 		p = append(p, check)
 	}
 	return p
 }
 
-// isolation words how far a network keeps its boxes from the host and the world.
+// isolation describes the isolation of a network from the host and the outside.
 func isolation(n network.Inspect) string {
 	switch {
 	case !n.Internal && n.Options[inhibitIPv4] != "true":
-		return "a way out"
+		return "egress"
 	case !n.Internal:
-		return "a way out by routes of others"
+		return "egress through foreign routes"
 	case n.Options[inhibitIPv4] == "true" || n.Options[gatewayMode] == "isolated":
 		return "isolated"
 	}
-	return "internal, the host in reach"
+	return "internal, but the host is reachable"
 }

@@ -24,17 +24,16 @@ import (
 	"abl/internal/sandbox"
 )
 
-// oldest is the first API version with every option that the profile needs;
-// Debian 12 ships an engine of exactly this one.
+// oldest is the first API version with every option that the profile needs. Debian 12 ships an
+// engine with this version.
 const oldest = "1.41"
 
-// connectTime bounds the first word with an engine.
+// connectTime is the maximum time for the first request.
 const connectTime = 10 * time.Second
 
-// Connect finds the engine as Docker's own tools do (DOCKER_HOST, then
-// DOCKER_CONTEXT, then the current context, then the default socket) and
-// greets it. An engine that does not answer is an error that wraps
-// sandbox.ErrUnreachable and says where abl looked and what to do.
+// Connect finds the engine like Docker's CLI (DOCKER_HOST, DOCKER_CONTEXT, the current context, the
+// default socket) and pings it. If the engine does not respond, Connect returns
+// sandbox.ErrUnreachable with the address and a hint.
 func Connect(ctx context.Context, env func(string) string) (*Engine, error) {
 	at, err := locate(env)
 	if err != nil {
@@ -56,9 +55,9 @@ func Connect(ctx context.Context, env func(string) string) (*Engine, error) {
 	return e, nil
 }
 
-// dialEachTime makes every request open a connection. An engine that shuts down closes its
-// listener first, and over connections that were open before it still reports its work as it
-// falls apart. Over ssh each connection is a process and a login, so there they are kept.
+// dialEachTime disables keep-alives. An engine that shuts down closes its listener first, but over
+// open connections it still reports containers as they fail. Over ssh each connection is a process
+// and a login, so there connections are kept.
 func dialEachTime(c *client.Client) error {
 	if t, ok := c.HTTPClient().Transport.(*http.Transport); ok && !strings.HasPrefix(c.DaemonHost(), "ssh:") {
 		t.DisableKeepAlives = true
@@ -66,8 +65,8 @@ func dialEachTime(c *client.Client) error {
 	return nil
 }
 
-// greet learns whether the engine answers and speaks an API that abl knows, and whether it builds
-// with BuildKit. wanted is the user's DOCKER_BUILDKIT, with the meaning that it has for docker.
+// greet checks that the engine responds with a supported API version, and whether it builds with
+// BuildKit. wanted is the user's DOCKER_BUILDKIT.
 func (e *conn) greet(ctx context.Context, wanted string) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
@@ -76,10 +75,10 @@ func (e *conn) greet(ctx context.Context, wanted string) error {
 		return unreachable(ctx, e.host, err)
 	}
 	if versions.LessThan(pong.APIVersion, oldest) {
-		return fmt.Errorf("engine at %s speaks API %q and abl needs %s: update Docker to 20.10 or later",
+		return fmt.Errorf("engine at %s has API version %q, want %s or later: update Docker to 20.10 or later",
 			e.host, pong.APIVersion, oldest)
 	}
-	// Engines before 23 name a builder only if their configuration does; all of them have BuildKit.
+	// Engines before 23 report a builder only if it is configured. All of them have BuildKit.
 	e.buildKit = pong.BuilderVersion != build.BuilderV1
 	if on, err := strconv.ParseBool(wanted); err == nil {
 		e.buildKit = on
@@ -87,8 +86,7 @@ func (e *conn) greet(ctx context.Context, wanted string) error {
 	return nil
 }
 
-// locate finds the engine's address and credentials in the order that Docker's
-// own tools use.
+// locate returns the engine's address and credentials, in the order of Docker's CLI.
 func locate(env func(string) string) (at endpoint.Endpoint, err error) {
 	if host := env("DOCKER_HOST"); host != "" {
 		return fromEnv(host, env)
@@ -106,8 +104,8 @@ func locate(env func(string) string) (at endpoint.Endpoint, err error) {
 	return fromStore(filepath.Join(dir, "contexts"), name)
 }
 
-// fromEnv gives an address the certificates that DOCKER_CERT_PATH names;
-// without DOCKER_TLS_VERIFY the engine's own certificate is not checked.
+// fromEnv adds the certificates in DOCKER_CERT_PATH to an address. Without DOCKER_TLS_VERIFY the
+// client does not verify the engine's certificate.
 func fromEnv(host string, env func(string) string) (endpoint.Endpoint, error) {
 	at := endpoint.Endpoint{EndpointMeta: endpoint.EndpointMeta{Host: host}}
 	dir := env("DOCKER_CERT_PATH")
@@ -123,7 +121,7 @@ func fromEnv(host string, env func(string) string) (endpoint.Endpoint, error) {
 	return at, nil
 }
 
-// currentContext reads the name that `docker context use` left, "" for none.
+// currentContext returns the name that `docker context use` stored, "" by default.
 func currentContext(path string) (string, error) {
 	var file struct{ CurrentContext string }
 	text, err := os.ReadFile(path)
@@ -136,7 +134,7 @@ func currentContext(path string) (string, error) {
 	return file.CurrentContext, about(err, "cannot read Docker's configuration %q", path)
 }
 
-// fromStore reads a context that `docker context create` made.
+// fromStore reads a context that `docker context create` created.
 func fromStore(dir, name string) (at endpoint.Endpoint, err error) {
 	defer func() {
 		err = about(err, "cannot use Docker context %q (choose another with `docker context use`, or set DOCKER_HOST)", name)

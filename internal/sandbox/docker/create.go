@@ -16,14 +16,14 @@ import (
 	"abl/internal/sandbox"
 )
 
-// labelMade carries a random word of one Create, by which it knows its own
-// box again when the engine made it and the answer was lost.
+// labelMade has a random value for each call of Create. If the response was lost, Create recognizes
+// its container by the value.
 const labelMade = "abl.made"
 
-// Create makes a box without starting it and returns its id. A box of the same
-// name is sandbox.ErrExists, an image that the engine lacks sandbox.ErrNoImage.
+// Create creates a container without starting it and returns its id. It returns sandbox.ErrExists
+// if the name is in use and sandbox.ErrNoImage if the engine does not have the image.
 func (e *Engine) Create(ctx context.Context, box sandbox.Box) (id string, err error) {
-	defer func() { err = about(err, "cannot create box %q", box.Name) }()
+	defer func() { err = about(err, "cannot create container %q", box.Name) }()
 	if err := check(box); err != nil {
 		return "", err
 	}
@@ -48,9 +48,8 @@ func (e *Engine) Create(ctx context.Context, box sandbox.Box) (id string, err er
 	return id, nil
 }
 
-// inspectReach sees to it that each endpoint's network is the project's or one
-// that the person named, so that no slip opens another, and that outside names
-// resolve only where a way out is meant to be.
+// inspectReach checks that each network belongs to the project or was named by the user, and that
+// outside names resolve only with an egress.
 func (e *Engine) inspectReach(ctx context.Context, box sandbox.Box) error {
 	egress := false
 	for _, end := range box.Reach.Endpoints {
@@ -59,21 +58,21 @@ func (e *Engine) inspectReach(ctx context.Context, box sandbox.Box) error {
 			return err
 		}
 		if !end.Foreign && n.Labels[sandbox.LabelProject] != box.Labels[sandbox.LabelProject] {
-			return fmt.Errorf("network %q is not this project's", end.Network)
+			return fmt.Errorf("network %q does not belong to this project", end.Network)
 		}
 		if n.Driver == network.NetworkHost || n.Driver == "null" {
-			return fmt.Errorf("network %q is the engine's own and no network between boxes", end.Network)
+			return fmt.Errorf("network %q is not a network between containers", end.Network)
 		}
 		egress = egress || !n.Internal
 	}
 	if box.Reach.Resolve && !egress {
-		return errors.New("it would resolve outside names without a way out")
+		return errors.New("cannot resolve outside names without an egress")
 	}
 	return nil
 }
 
-// inspectVolumes refuses a volume that is not there: the engine would make one
-// without labels, which nothing would ever sweep.
+// inspectVolumes checks that the volumes exist and belong to the project. The engine would create a
+// missing one without labels, which no sweep would remove.
 func (e *Engine) inspectVolumes(ctx context.Context, box sandbox.Box) error {
 	for _, m := range box.Mounts {
 		if !m.What.IsVolume() {
@@ -84,12 +83,13 @@ func (e *Engine) inspectVolumes(ctx context.Context, box sandbox.Box) error {
 			return err
 		}
 		if v.Labels[sandbox.LabelProject] != box.Labels[sandbox.LabelProject] {
-			return fmt.Errorf("volume %q is not this project's", m.Source)
+			return fmt.Errorf("volume %q does not belong to this project", m.Source)
 		}
 	}
 	return nil
 }
 
+// make creates the container. After a lost response it checks whether the engine did so.
 func (e *Engine) make(ctx context.Context, box sandbox.Box, info sandbox.Info) (id string, err error) {
 	config, host, net := profile(box, info)
 	err = e.change(ctx, long, func(ctx context.Context) error {
@@ -132,7 +132,7 @@ func (e *Engine) connectRest(ctx context.Context, id string, all []sandbox.Endpo
 	return nil
 }
 
-// about puts an act and its object before the engine's words, once.
+// about adds the failed operation and its object to an error.
 func about(err error, act string, args ...any) error {
 	if err == nil {
 		return nil
@@ -140,21 +140,21 @@ func about(err error, act string, args ...any) error {
 	return fmt.Errorf(act+": %w", append(args, err)...)
 }
 
-// check refuses what no box may be. It is the last look before an engine that
-// does as it is told, so it repeats what callers should have seen to.
+// check rejects an invalid specification. It repeats the checks of callers, because it is the last
+// one before the engine.
 func check(box sandbox.Box) error {
 	for _, c := range []struct {
 		is  bool
 		why string
 	}{
-		{box.Name == "" || box.Image == "", "a box needs a name and an image"},
-		{len(box.Argv) == 0 && !box.Loose, "it has no command"},
+		{box.Name == "" || box.Image == "", "name or image is missing"},
+		{len(box.Argv) == 0 && !box.Loose, "command is missing"},
 		{box.Labels[sandbox.LabelProject] == "" || box.Labels[sandbox.LabelKind] == "",
-			"it lacks the label " + sandbox.LabelProject + " or " + sandbox.LabelKind + ", without which it could not be swept"},
-		{box.Reach.Join != "" && len(box.Reach.Endpoints) > 0, "it cannot both join another and have endpoints of its own"},
-		{box.Seals && (box.Loose || box.Reach.Join != "" || !doors(box.Mounts)),
-			"it would close a network that is not its own, or has something to write as root"},
-		{!mayRun(box), fmt.Sprintf("user %q: want \"uid:gid\" in numbers, and uid 0 is refused", box.User)},
+			"label " + sandbox.LabelProject + " or " + sandbox.LabelKind + " is missing"},
+		{box.Reach.Join != "" && len(box.Reach.Endpoints) > 0, "it cannot both join a holder and have endpoints"},
+		{box.Seals && (box.Loose || box.Reach.Join != "" || !onlyDoors(box.Mounts)),
+			"a holder needs its own network and may mount only proxy sockets"},
+		{!mayRun(box), fmt.Sprintf("invalid user %q, want numeric \"uid:gid\" with a uid other than 0", box.User)},
 	} {
 		if c.is {
 			return errors.New(c.why)
@@ -163,23 +163,23 @@ func check(box sandbox.Box) error {
 	return checkPlaces(box)
 }
 
-// mayRun keeps uid 0 out: what it leaves in a bind mount is root's on the host. A service
-// may have its image's own user.
+// mayRun reports whether the user is allowed. uid 0 is not, because its files in a bind mount
+// belong to root on the host. A service may use its image's user.
 func mayRun(box sandbox.Box) bool {
 	var uid, gid uint32
 	_, _ = fmt.Sscanf(box.User, "%d:%d", &uid, &gid)
 	return box.User == "" && box.Loose || uid > 0 && box.User == fmt.Sprintf("%d:%d", uid, gid)
 }
 
-// doors says that there is nothing else among mounts.
-func doors(all []sandbox.Mount) bool {
+// onlyDoors reports whether all mounts are proxy sockets.
+func onlyDoors(all []sandbox.Mount) bool {
 	return !slices.ContainsFunc(all, func(m sandbox.Mount) bool { return m.What != sandbox.Door })
 }
 
 func checkPlaces(box sandbox.Box) error {
 	for _, m := range box.Mounts {
 		if !clean(m.Target) || m.Source == "" || !m.What.IsVolume() && !clean(m.Source) {
-			return fmt.Errorf("mount of %q at %q: want absolute paths without dots", m.Source, m.Target)
+			return fmt.Errorf("mount of %q at %q: want absolute paths without . and ..", m.Source, m.Target)
 		}
 	}
 	return nil

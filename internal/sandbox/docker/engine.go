@@ -1,7 +1,5 @@
-// Package docker turns the words of package sandbox into containers, networks
-// and volumes of a Docker engine. It is the only package of abl that knows
-// Docker; every box that it makes carries the hardening profile of profile.go. It
-// knows no phase, and what a role may see or reach it is told.
+// Package docker implements package sandbox for Docker engines. It is the only package that uses
+// Docker's API. Every container gets the hardening profile of profile.go.
 package docker
 
 import (
@@ -13,41 +11,40 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Engine is a Docker engine: what it does with boxes, and by what is in it with
-// images, networks and volumes. Its methods may be called from several goroutines.
+// Engine is a Docker engine. Its methods are safe for concurrent use.
 type Engine struct {
 	*stores
 	*conn
-	killer *killer  // nil: nothing is done about a container that the engine cannot stop
-	forced sync.Map // by the id of each container that a killer had to end, the engine's error
+	killer *killer  // kills containers that the engine cannot stop; may be nil
+	forced sync.Map // container id to the engine's error, for containers that a killer ended
 }
 
-// stores are an engine's networks, volumes and images.
+// stores manages networks, volumes and images.
 type stores struct {
 	*conn
 	logins    logins
-	measuring sync.Mutex // an engine measures for one caller at a time, and refuses others
-	making    sync.Mutex // engines check a network's name and make it in two steps
+	measuring sync.Mutex // engines reject concurrent disk usage requests
+	making    sync.Mutex // engines do not check and create a network's name atomically
 }
 
-// conn is how an engine is asked: which requests are repeated and for how long.
+// conn sends requests to the engine and repeats them.
 type conn struct {
 	api   client.APIClient
-	host  string        // address, for error sentences
+	host  string        // address, for error messages
 	pause time.Duration // before the first repetition of a call; doubles
 
-	buildKit bool // it builds with BuildKit
+	buildKit bool // the engine builds with BuildKit
 
 	patience patience
-	guard    func() error // asked before every request, nil for nobody
+	guard    func() error // called before every request, may be nil
 
 	mu   sync.Mutex
-	info *sandbox.Info // as the engine told it first
+	info *sandbox.Info // result of the first Info
 }
 
 func newEngine(c *conn) *Engine { return &Engine{stores: &stores{conn: c}, conn: c} }
 
 var _ sandbox.Engine = (*Engine)(nil)
 
-// Close gives the connections back.
+// Close closes the connections.
 func (c *conn) Close() error { return c.api.Close() }

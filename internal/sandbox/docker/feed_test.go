@@ -43,7 +43,7 @@ func TestFeedIsRefused(t *testing.T) {
 	}
 }
 
-// The address is one at which this machine really answers.
+// A server on this machine listens on the address.
 func TestHostAddress(t *testing.T) {
 	l := newLab(t)
 	inner, outer := l.network("inner", false), l.network("outer", true)

@@ -15,25 +15,24 @@ import (
 	"abl/internal/sandbox"
 )
 
-// killer makes the container that kills the processes of a container which the engine
-// cannot stop.
+// killer kills the processes of a container that the engine cannot stop.
 type killer struct {
 	image  func(context.Context) (string, error)
 	report func(string)
 }
 
-// killTime bounds the work of a killer's program.
+// killTime is the maximum run time of a killer's program.
 const killTime = 20 * time.Second
 
-// Killer makes Stop, Kill and Remove kill the processes of a container that the engine
-// fails to stop. image returns the image with abl's own programs; report receives a
-// sentence for each container that had to be killed in this way.
+// Killer makes Stop, Kill and Remove kill the processes of a container that the engine fails to
+// stop. image returns an image with abl's programs. report is called with a message for each such
+// container.
 func (e *Engine) Killer(image func(context.Context) (string, error), report func(string)) {
 	e.killer = &killer{image, report}
 }
 
-// force kills the processes of a container that still runs although the engine tried to
-// stop it, which failed with cause. It does nothing about a container that ended meanwhile.
+// force kills the processes of a container that is still running although the engine tried to stop
+// it and failed with cause. It does nothing if the container has ended.
 func (e *Engine) force(ctx context.Context, id string, cause error) error {
 	box, err := e.inspectBox(ctx, id)
 	switch {
@@ -46,17 +45,17 @@ func (e *Engine) force(ctx context.Context, id string, cause error) error {
 	case e.killer == nil:
 		return cause
 	}
-	e.forced.Store(box.ID, cause.Error()) // before the end that Wait sees
+	e.forced.Store(box.ID, cause.Error()) // before Wait returns
 	if err := e.killProcesses(ctx, box); err != nil {
-		return fmt.Errorf("%w; abl cannot kill its processes either: %w; it still runs: restart the engine", cause, err)
+		return fmt.Errorf("%w; abl cannot kill its processes either: %w; the container is still running: restart the engine", cause, err)
 	}
 	e.killer.report(fmt.Sprintf("the engine could not stop container %q (%v); abl killed its processes",
 		toStatus(box).Name, cause))
 	return nil
 }
 
-// killProcesses runs a helper container that kills all processes of a container, and
-// returns when the engine has noticed that the container ended.
+// killProcesses runs a helper container that kills all processes of a container. It returns when
+// the engine reports the end of the container.
 func (e *Engine) killProcesses(ctx context.Context, box container.InspectResponse) error {
 	image, err := e.killer.image(ctx)
 	if err != nil {
@@ -97,10 +96,9 @@ func (e *Engine) killProcesses(ctx context.Context, box container.InspectRespons
 	return err
 }
 
-// killing is the helper container. It is the only container of abl's that sees the
-// processes of the engine's machine, and the only one that may send them signals. It has
-// root's user id with that one capability, no mounts, no network, and it runs one of
-// abl's own programs.
+// killing returns the specification of the helper container. It is the only container of abl that
+// sees the processes of the engine's host and may send them signals. It runs one of abl's programs
+// as root with this one capability, without mounts and network.
 func killing(image string, box container.InspectResponse) (container.Config, container.HostConfig) {
 	own := sandbox.Box{
 		Image:  image,

@@ -14,8 +14,8 @@ import (
 	"abl/internal/sandbox"
 )
 
-// A container that an engine does not stop is looked at: one that ended meanwhile is asked
-// to end again, and one that still runs is left to a killer, or reported.
+// abl inspects a container that the engine did not stop. It repeats the request if the container
+// ended meanwhile. Otherwise the killer ends it, or the error is reported.
 func TestEngineThatCannotStop(t *testing.T) {
 	hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	fails := func(context.Context) error { return errors.New("did not receive an exit event") }
@@ -55,8 +55,8 @@ func TestEngineThatCannotStop(t *testing.T) {
 	}
 }
 
-// The container that kills has one capability more than others, sees the processes of the
-// machine, and has nothing else that other containers lack.
+// The killer's container has one capability more than others and the PID namespace of the host, and
+// no other difference.
 func TestKillingIsNarrow(t *testing.T) {
 	box := inState(container.State{}, nil)
 	box.ID = strings.Repeat("a", 64)

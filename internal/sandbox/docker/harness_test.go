@@ -28,7 +28,7 @@ import (
 
 const testPool = "10.213.0.0/16"
 
-// probeImage is this run's own, so that runs side by side do not take it from one another.
+// probeImage is unique to this run, so that parallel runs do not remove each other's image.
 var probeImage = "abl-test-docker:" + strings.ToLower(rand.Text()[:8])
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// connectOnce shares one engine and its image between the tests of this run.
+// connectOnce shares one engine and its image between the tests.
 var connectOnce = sync.OnceValues(func() (*Engine, error) {
 	ctx := context.Background()
 	e, err := Connect(ctx, os.Getenv)
@@ -80,7 +80,7 @@ func engine(t testing.TB) *Engine {
 	return e
 }
 
-// importProbe builds the probe without libc and makes an image of nothing else.
+// importProbe builds the probe without libc and creates an image with nothing else.
 func importProbe(ctx context.Context, e *Engine) error {
 	dir, err := os.MkdirTemp("", "probe")
 	if err != nil {
@@ -115,7 +115,7 @@ func tarOf(name string, content []byte) io.Reader {
 	return &out
 }
 
-// copyOf writes what r has, once.
+// copyOf writes the content of r once.
 func copyOf(r io.Reader) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.Copy(w, r)
@@ -123,15 +123,15 @@ func copyOf(r io.Reader) func(io.Writer) error {
 	}
 }
 
-// lab is one test's corner of the engine: everything in it has its project
-// label and is gone after the test.
+// lab is the environment of one test on the engine. Everything in it has its project label and is
+// removed after the test.
 type lab struct {
 	testing.TB
 	*Engine
 	project, user string
 }
 
-// in is the same lab, which reports to a subtest.
+// in returns the same lab for a subtest.
 func (l *lab) in(t testing.TB) *lab {
 	c := *l
 	c.TB = t
@@ -155,7 +155,7 @@ func newLab(t testing.TB) *lab {
 	return l
 }
 
-// testUser is the person who runs the tests, or nobody when that is root.
+// testUser is the current user, or nobody if that is root.
 func testUser() string {
 	if os.Getuid() == 0 {
 		return "65534:65534"
@@ -191,7 +191,7 @@ func (l *lab) start(b sandbox.Box) string {
 	return b.Name
 }
 
-// run takes a box to its end and returns what it printed.
+// run runs a container to its end and returns its output.
 func (l *lab) run(b sandbox.Box) (sandbox.Exit, string) {
 	l.Helper()
 	name := l.start(b)
@@ -202,7 +202,7 @@ func (l *lab) run(b sandbox.Box) (sandbox.Exit, string) {
 	return exit, string(log)
 }
 
-// good is run for a box that has to end with 0.
+// good is run for a container that must exit with 0.
 func (l *lab) good(b sandbox.Box) string {
 	l.Helper()
 	exit, log := l.run(b)
@@ -219,7 +219,7 @@ func (l *lab) network(name string, egress bool) string {
 	return n.Name
 }
 
-// dir makes a directory that the boxes' user owns, with files by name.
+// dir creates a directory with files that belongs to the containers' user.
 func (l *lab) dir(files map[string]string) string {
 	l.Helper()
 	dir := l.TempDir()
@@ -253,8 +253,8 @@ func TestConform(t *testing.T) {
 	})
 }
 
-// onThisMachine says that a test needs an engine there; under the build tag portable
-// none counts as that.
+// onThisMachine skips a test unless the engine is on this machine, and always with the build tag
+// portable.
 func onThisMachine(t *testing.T) {
 	t.Helper()
 	if portable || runtime.GOOS != "linux" {

@@ -18,13 +18,13 @@ import (
 	"abl/internal/sandbox"
 )
 
-// ImageID gives the id of an image that the engine has; ok is false when it has none of this name.
+// ImageID returns the id of an image. It returns false if the engine does not have the image.
 func (e *stores) ImageID(ctx context.Context, ref string) (id string, ok bool, err error) {
 	found, err := e.inspectImage(ctx, ref)
 	if errdefs.IsNotFound(err) {
 		return "", false, nil
 	}
-	return found.ID, err == nil, about(err, "cannot look for an image")
+	return found.ID, err == nil, about(err, "cannot inspect an image")
 }
 
 func (e *stores) inspectImage(ctx context.Context, ref string) (image.InspectResponse, error) {
@@ -35,9 +35,8 @@ func (e *stores) inspectImage(ctx context.Context, ref string) (image.InspectRes
 	return found, about(err, "image %q", ref)
 }
 
-// Pull takes an image from its registry, with the credentials of the user's Docker config, and
-// returns it pinned, as name@digest. It waits as long as ctx lets it; progress gets a line whenever
-// there is more of a layer.
+// Pull pulls an image with the credentials of the user's Docker config and returns it as
+// name@digest. progress is called for each progress report. ctx limits the time.
 func (e *stores) Pull(ctx context.Context, ref string, progress func(string)) (digest string, err error) {
 	host, err := registryOf(ref)
 	if err != nil {
@@ -55,16 +54,16 @@ func (e *stores) Pull(ctx context.Context, ref string, progress func(string)) (d
 	}
 	found, err := e.inspectImage(ctx, ref)
 	if err != nil {
-		return "", fmt.Errorf("cannot look at what was pulled: %w", err)
+		return "", fmt.Errorf("cannot inspect the pulled image: %w", err)
 	}
 	if len(found.RepoDigests) == 0 {
-		return "", fmt.Errorf("cannot pin image %q: the engine knows no digest of it", ref)
+		return "", fmt.Errorf("cannot pin image %q: the engine reports no digest", ref)
 	}
 	return found.RepoDigests[0], nil
 }
 
-// Build builds the file Dockerfile of a tar archive, with the credentials of the user's Docker
-// config for the images that it names. progress gets every line that the build prints.
+// Build builds the Dockerfile of a tar archive with the credentials of the user's Docker config.
+// progress is called for each line of output.
 func (e *stores) Build(ctx context.Context, tar io.Reader, b sandbox.ImageBuild, progress func(string)) error {
 	o := build.ImageBuildOptions{
 		Tags: []string{b.Ref}, BuildArgs: map[string]*string{}, NetworkMode: b.Network,
@@ -88,7 +87,7 @@ func (e *stores) Build(ctx context.Context, tar io.Reader, b sandbox.ImageBuild,
 	return err
 }
 
-// buildWithBuildKit builds with BuildKit, which asks for credentials in a session.
+// buildWithBuildKit builds with BuildKit, which requests credentials in a session.
 func (e *stores) buildWithBuildKit(ctx context.Context, tar io.Reader, o build.ImageBuildOptions, progress func(string)) error {
 	o.Version = build.BuilderBuildKit
 	return e.once(ctx, endless, func(ctx context.Context) error {
@@ -109,8 +108,8 @@ func (e *stores) buildWithBuildKit(ctx context.Context, tar io.Reader, o build.I
 	})
 }
 
-// ListImages gives the labels of every image that has the label, by each of
-// its references, or by id where it has none.
+// ListImages returns the labels of all images with a label, by reference or, for untagged images,
+// by id.
 func (e *stores) ListImages(ctx context.Context, label string) (map[string]map[string]string, error) {
 	labelled := image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))}
 	found, err := get(ctx, e.conn, e.api.ImageList, labelled)
@@ -133,8 +132,7 @@ func byReference(found []image.Summary) map[string]map[string]string {
 	return all
 }
 
-// RemoveImage removes an image and the unnamed ones below it that nothing else
-// needs. One that is not there is no error.
+// RemoveImage removes an image and its unused untagged parents. A missing image is not an error.
 func (e *stores) RemoveImage(ctx context.Context, ref string) error {
 	err := e.do(ctx, long, func(ctx context.Context) error {
 		_, err := e.api.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true})
@@ -146,7 +144,7 @@ func (e *stores) RemoveImage(ctx context.Context, ref string) error {
 	return about(err, "cannot remove image %q", ref)
 }
 
-// SaveImages writes images as one archive that LoadImages reads.
+// SaveImages writes images as one archive for LoadImages.
 func (e *stores) SaveImages(ctx context.Context, w io.Writer, refs []string) error {
 	err := e.once(ctx, endless, func(ctx context.Context) error {
 		body, err := e.api.ImageSave(ctx, refs)
@@ -159,7 +157,7 @@ func (e *stores) SaveImages(ctx context.Context, w io.Writer, refs []string) err
 	return about(err, "cannot save images")
 }
 
-// LoadImages reads an archive of images and gives the references in it.
+// LoadImages loads an archive of images and returns their references.
 func (e *stores) LoadImages(ctx context.Context, r io.Reader) (refs []string, err error) {
 	loaded := func(line string) {
 		if ref, ok := strings.CutPrefix(line, "Loaded image: "); ok {
@@ -173,7 +171,8 @@ func (e *stores) LoadImages(ctx context.Context, r io.Reader) (refs []string, er
 	return refs, about(err, "cannot load images")
 }
 
-// work has an engine work on an image, as long as ctx lets it, and hands on its lines.
+// work sends a request for an image without a time limit other than ctx, and passes the engine's
+// lines on.
 func (e *stores) work(ctx context.Context, progress func(string), start func(context.Context) (io.ReadCloser, error)) error {
 	return e.once(ctx, endless, func(ctx context.Context) error {
 		body, err := start(ctx)
@@ -184,8 +183,8 @@ func (e *stores) work(ctx context.Context, progress func(string), start func(con
 	})
 }
 
-// message is one of the JSON documents an engine sends while it works on an
-// image. Classic builds speak in Stream, BuildKit in Aux, pulls and loads in Status.
+// message is a JSON document that an engine sends during an image request. Classic builds use
+// Stream, BuildKit Aux, pulls and loads Status.
 type message struct {
 	Stream string                           `json:"stream"`
 	Status string                           `json:"status"`
@@ -198,8 +197,8 @@ type message struct {
 	Aux json.RawMessage `json:"aux"`
 }
 
-// follow reads an engine's messages to their end, hands on each line and
-// gives the error the engine reports: the HTTP status said OK long before.
+// follow reads an engine's messages to the end and passes each line on. It returns the reported
+// error, because the HTTP status was sent before.
 func follow(body io.ReadCloser, progress func(string)) (err error) {
 	defer func() { err = errors.Join(err, body.Close()) }()
 	say := func(line string) {
@@ -208,7 +207,7 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 		}
 	}
 	in, steps := json.NewDecoder(body), trace{say: say, steps: map[string]*vertex{}}
-	var rest string // a line whose end has not come yet
+	var rest string // an incomplete line
 	for {
 		var m message
 		switch err := in.Decode(&m); {
@@ -216,7 +215,7 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 			say(rest)
 			return nil
 		case err != nil:
-			return fmt.Errorf("cannot read the engine's answer: %w", err)
+			return fmt.Errorf("cannot read the engine's response: %w", err)
 		}
 		if fault := cmp.Or(m.Detail.Message, m.Error); fault != "" {
 			say(rest)
@@ -228,7 +227,7 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 			}
 			continue
 		}
-		// A program that draws a bar returns to its line's start.
+		// Progress bars use carriage returns.
 		lines := strings.Split(strings.ReplaceAll(rest+m.Stream, "\r", "\n"), "\n")
 		for _, line := range lines[:len(lines)-1] {
 			say(line)
@@ -246,5 +245,5 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 	}
 }
 
-// longLine bounds what is kept of a line that does not end, in bytes.
+// longLine is the maximum length of a line in bytes. Longer ones are split.
 const longLine = 64 << 10

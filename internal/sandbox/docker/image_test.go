@@ -31,7 +31,7 @@ func TestFollow(t *testing.T) {
 			"a: Downloading 1.5 of 4.0 MB|b: Downloading 0.5 of 6.0 MB|a: Pull complete", ""},
 		"error": {`{"stream":"half"}{"errorDetail":{"code":1,"message":"boom"},"error":"boom"}{"stream":"after"}`, "half", "boom"},
 		"old":   {`{"error":"boom"}`, "", "boom"},
-		"torn":  {`{"stream":"a\n"}{"str`, "a", "cannot read the engine's answer"},
+		"torn":  {`{"stream":"a\n"}{"str`, "a", "cannot read the engine's response"},
 		"empty": {"", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func oneFile(t *testing.T, name, text string) *bytes.Buffer {
 	return &b
 }
 
-// An image's whole life: built, built upon, listed, saved, removed, loaded.
+// An image is built, used as a base, listed, saved, removed and loaded.
 func TestEngineImages(t *testing.T) {
 	e := engine(t)
 	ctx := t.Context()

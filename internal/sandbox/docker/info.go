@@ -15,7 +15,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Info asks the engine what it is, once: it does not change its nature under a client.
+// Info returns the engine's description. It asks the engine once.
 func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -31,7 +31,7 @@ func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
 	}
 	raw, err := get(ctx, e, ask, struct{}{})
 	if err != nil {
-		return sandbox.Info{}, fmt.Errorf("cannot ask the engine what it is: %w", err)
+		return sandbox.Info{}, fmt.Errorf("cannot get the engine's description: %w", err)
 	}
 	info := describe(raw, e.api.ClientVersion(), e.host, thisMachine())
 	info.BuildKit = e.buildKit
@@ -39,16 +39,17 @@ func (e *conn) Info(ctx context.Context) (sandbox.Info, error) {
 	return info, nil
 }
 
-// badInfo begins the client's error about a reply that it cannot decode, whose cause it drops.
+// badInfo begins the client's error for a response that it cannot decode. The client drops the
+// cause.
 const badInfo = "Error reading remote info"
 
-// machine is how a host names itself.
+// machine describes this host.
 type machine struct {
 	os, name, kernel string
-	contained        bool // it is a container, by the marks that engines leave there
+	contained        bool // a container, according to files that engines create
 }
 
-// thisMachine leaves empty what cannot be told.
+// thisMachine describes this host as far as it is known.
 func thisMachine() machine {
 	m := machine{os: runtime.GOOS}
 	m.name, _ = os.Hostname()
@@ -72,31 +73,31 @@ func describe(raw system.Info, api, host string, here machine) sandbox.Info {
 		Version: raw.ServerVersion, API: api, OS: raw.OSType, Arch: raw.Architecture, ID: raw.ID,
 		Rootless: hasSecurity(raw, "rootless"), UserNS: hasSecurity(raw, "userns"),
 		SELinux: hasSecurity(raw, "selinux"),
-		Podman:  slices.Contains(raw.Plugins.Log, "k8s-file"), // which is its own way to keep logs
+		Podman:  slices.Contains(raw.Plugins.Log, "k8s-file"), // only Podman has this log driver
 		Local:   isLocal(raw, host, here), Near: isNear(raw, host, here), Contained: here.contained,
 		Host: host, DataDir: raw.DockerRootDir,
 		CPUs: raw.NCPU, NoSwapLimit: !raw.SwapLimit, Apart: apart,
 	}
 }
 
-// hasSecurity reads the engine's list, whose entries look like "name=seccomp,profile=default".
+// hasSecurity searches the engine's list, whose entries look like "name=seccomp,profile=default".
 func hasSecurity(raw system.Info, name string) bool {
 	return slices.ContainsFunc(raw.SecurityOptions, func(option string) bool {
 		return slices.Contains(strings.Split(option, ","), "name="+name)
 	})
 }
 
-// isLocal tells an engine whose files are this machine's from one behind a
-// socket that leads elsewhere: a virtual machine has another kernel, and a
-// container that was handed the socket has another host name.
+// isLocal reports whether the engine runs on this machine, so that it sees the same files. An
+// engine in a virtual machine has another kernel, and for abl in a container with the socket the
+// host name differs.
 func isLocal(raw system.Info, host string, here machine) bool {
 	return here.os == "linux" && raw.OSType == "linux" && strings.HasPrefix(host, "unix://") &&
 		here.name != "" && raw.Name == here.name && here.kernel != "" && raw.KernelVersion == here.kernel &&
 		!strings.Contains(raw.OperatingSystem, "Docker Desktop")
 }
 
-// isNear leaves out an engine on another machine, and that of the machine on which abl
-// is in a container that was handed the socket.
+// isNear reports whether the engine runs on this machine or in a VM on it. It returns false for an
+// engine on another machine, and if abl runs in a container with the socket.
 func isNear(raw system.Info, host string, here machine) bool {
 	inVM := !here.contained && raw.KernelVersion != here.kernel
 	return strings.HasPrefix(host, "unix://") && here.name != "" && (raw.Name == here.name || inVM)

@@ -20,10 +20,9 @@ import (
 	"abl/internal/wording"
 )
 
-// Start starts a box, once in its life: starting a running one is no error, and one
-// that has ended is not started again.
+// Start starts a container once. It does nothing if the container runs and fails if it has ended.
 func (e *Engine) Start(ctx context.Context, name string) (err error) {
-	defer func() { err = about(missing(err), "cannot start box %q", name) }()
+	defer func() { err = about(missing(err), "cannot start container %q", name) }()
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
 		return err
@@ -32,7 +31,7 @@ func (e *Engine) Start(ctx context.Context, name string) (err error) {
 	case sandbox.Running:
 		return nil
 	case sandbox.Exited:
-		return errors.New("it has run already")
+		return errors.New("it has already run")
 	}
 	return e.change(ctx, long, func(ctx context.Context) error {
 		return e.api.ContainerStart(ctx, box.ID, container.StartOptions{})
@@ -42,12 +41,12 @@ func (e *Engine) Start(ctx context.Context, name string) (err error) {
 	})
 }
 
-// noExit is what an engine answers when process 1 of a container did not end at SIGKILL.
+// noExit is part of the engine's error if process 1 of a container did not end after SIGKILL.
 const noExit = "did not receive an exit event"
 
-// endBox makes a call that brings a box to its end, or away. It goes to the id of what
-// is found under the name: one that comes late must not befall another. If the engine fails
-// to stop the container, or takes longer than limit, a killer does, and the call is made again.
+// endBox makes a call that ends or removes a container. It uses the id, so that a delayed call
+// cannot affect a later container of the same name. If the engine fails to stop the container, or
+// needs more than limit, the killer does, and the call is made again.
 func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration, call func(context.Context, string) error) error {
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
@@ -57,13 +56,13 @@ func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration, c
 	var late error
 	err = e.do(ctx, limit, func(ctx context.Context) error {
 		if late != nil {
-			return nil // it is called again after the look at the container below
+			return nil // force and a second call follow below
 		}
 		err := end(ctx)
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			late = fmt.Errorf("the engine did not stop it within %s", limit)
-		case err != nil && strings.Contains(err.Error(), noExit): // no other answer comes of a repetition
+		case err != nil && strings.Contains(err.Error(), noExit): // a repetition would fail, too
 			late = answer{err}
 		}
 		return err
@@ -78,26 +77,26 @@ func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration, c
 	return e.do(ctx, long, end)
 }
 
-// Wait returns how a box ended, once it has. It outlives streams that are cut
-// and short absences of the engine. A box that was never started is an error.
+// Wait waits until a container ends and returns its result. It survives broken connections and
+// short outages of the engine. It fails if the container was never started.
 func (e *Engine) Wait(ctx context.Context, name string) (sandbox.Exit, error) {
 	for left := tries - 1; ; {
 		exit, over, err := e.end(ctx, name)
 		if over || err != nil {
-			return exit, about(err, "cannot wait for box %q", name)
+			return exit, about(err, "cannot wait for container %q", name)
 		}
 		err = e.waitOnce(ctx, name)
 		if doubtful(err) && left > 0 {
 			left, err = left-1, proc.Pause(ctx, e.pause)
 		}
 		if err != nil {
-			return sandbox.Exit{}, about(err, "cannot wait for box %q", name)
+			return sandbox.Exit{}, about(err, "cannot wait for container %q", name)
 		}
 	}
 }
 
-// end asks the engine's record, the only place that tells an exit from a box
-// that never ran (for which the wait call answers 0) and knows of a memory kill.
+// end inspects a container. Only this reports whether it ever ran (the wait call returns 0 if not)
+// and whether the kernel killed it for its memory.
 func (e *Engine) end(ctx context.Context, name string) (exit sandbox.Exit, over bool, err error) {
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
@@ -106,9 +105,9 @@ func (e *Engine) end(ctx context.Context, name string) (exit sandbox.Exit, over 
 	switch s := toStatus(box); s.State {
 	case sandbox.Created:
 		if s.Error != "" {
-			return exit, false, fmt.Errorf("it was never started: %s (code %d)", s.Error, s.ExitCode)
+			return exit, false, fmt.Errorf("it never started: %s (code %d)", s.Error, s.ExitCode)
 		}
-		return exit, false, errors.New("it was never started")
+		return exit, false, errors.New("it never started")
 	case sandbox.Exited:
 		exit = sandbox.Exit{Code: s.ExitCode, OOMKilled: s.OOMKilled}
 		if cause, ok := e.forced.Load(box.ID); ok {
@@ -119,11 +118,11 @@ func (e *Engine) end(ctx context.Context, name string) (exit sandbox.Exit, over 
 	return exit, false, nil
 }
 
-// rearm bounds one wait call: a connection can die without a sign.
+// rearm limits one wait call, because a connection can die unnoticed.
 const rearm = time.Minute
 
-// waitOnce blocks until the engine says that the box stopped, the connection
-// is lost or rearm is over; the caller looks for itself which it was.
+// waitOnce waits until the engine reports the end of the container, the connection breaks or rearm
+// is over. The caller checks which.
 func (e *Engine) waitOnce(ctx context.Context, name string) error {
 	bound, cancel := context.WithTimeout(ctx, rearm)
 	defer cancel()
@@ -140,16 +139,16 @@ func (e *Engine) waitOnce(ctx context.Context, name string) error {
 	}
 }
 
-// Stop sends SIGTERM and, after grace (rounded up to seconds), SIGKILL.
-// Stopping a box that has ended is no error.
+// Stop sends SIGTERM and, after grace (rounded up to seconds), SIGKILL. It does nothing if the
+// container has ended.
 func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
 	options := container.StopOptions{Timeout: new(int((grace + time.Second - 1) / time.Second))}
 	return about(e.endBox(ctx, name, grace+short, func(ctx context.Context, id string) error {
 		return e.api.ContainerStop(ctx, id, options)
-	}), "cannot stop box %q", name)
+	}), "cannot stop container %q", name)
 }
 
-// Kill sends SIGKILL; killing a box that does not run is no error.
+// Kill sends SIGKILL. It does nothing if the container does not run.
 func (e *Engine) Kill(ctx context.Context, name string) error {
 	err := e.endBox(ctx, name, short, func(ctx context.Context, id string) error {
 		return e.api.ContainerKill(ctx, id, "KILL")
@@ -157,18 +156,18 @@ func (e *Engine) Kill(ctx context.Context, name string) error {
 	if errdefs.IsConflict(err) {
 		return nil // "is not running"
 	}
-	return about(err, "cannot kill box %q", name)
+	return about(err, "cannot kill container %q", name)
 }
 
-// Remove ends a box and deletes it with its unnamed volumes. A box that is
-// gone is no error.
+// Remove ends a container and removes it with its anonymous volumes. A missing container is not an
+// error.
 func (e *Engine) Remove(ctx context.Context, name string) error {
 	err := e.endBox(ctx, name, short, func(ctx context.Context, id string) error {
 		err := e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 		if !errdefs.IsConflict(err) {
 			return err
 		}
-		gone, failed := e.api.ContainerWait(ctx, id, container.WaitConditionRemoved) // somebody else removes it
+		gone, failed := e.api.ContainerWait(ctx, id, container.WaitConditionRemoved) // another client removes it
 		select {
 		case <-gone:
 			return nil
@@ -179,24 +178,24 @@ func (e *Engine) Remove(ctx context.Context, name string) error {
 	if errors.Is(err, sandbox.ErrNotFound) || errdefs.IsNotFound(err) {
 		return nil
 	}
-	return about(err, "cannot remove box %q", name)
+	return about(err, "cannot remove container %q", name)
 }
 
-// Status says where a box is; a name that the engine does not know is sandbox.ErrNotFound.
+// Status returns the status of a container, or sandbox.ErrNotFound.
 func (e *Engine) Status(ctx context.Context, name string) (sandbox.Status, error) {
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
-		return sandbox.Status{}, about(err, "cannot look at box %q", name)
+		return sandbox.Status{}, about(err, "cannot inspect container %q", name)
 	}
 	return toStatus(box), nil
 }
 
-// List returns every box that carries the labels, sorted by name. A label with
-// an empty value asks only that the box has it.
+// List returns all containers with the labels, sorted by name. A label with an empty value matches
+// any value.
 func (e *Engine) List(ctx context.Context, labels map[string]string) ([]sandbox.Status, error) {
 	boxes, err := e.inspectAll(ctx, labels)
 	if err != nil {
-		return nil, about(err, "cannot list boxes")
+		return nil, about(err, "cannot list containers")
 	}
 	out := make([]sandbox.Status, 0, len(boxes))
 	for _, box := range boxes {
@@ -205,7 +204,7 @@ func (e *Engine) List(ctx context.Context, labels map[string]string) ([]sandbox.
 	return out, nil
 }
 
-// inspectAll looks at each box by itself: the engine's list has no exit codes.
+// inspectAll inspects each container, because the engine's list has no exit codes.
 func (e *Engine) inspectAll(ctx context.Context, labels map[string]string) ([]container.InspectResponse, error) {
 	all := container.ListOptions{All: true, Filters: withLabels(labels)}
 	list, err := get(ctx, e.conn, e.api.ContainerList, all)
@@ -216,7 +215,7 @@ func (e *Engine) inspectAll(ctx context.Context, labels map[string]string) ([]co
 	for _, item := range list {
 		box, err := e.inspectBox(ctx, item.ID)
 		if errors.Is(err, sandbox.ErrNotFound) {
-			continue // gone since the list
+			continue // removed after the list
 		}
 		if err != nil {
 			return nil, err
@@ -232,7 +231,7 @@ func (e *Engine) inspectBox(ctx context.Context, name string) (container.Inspect
 	return box, missing(err)
 }
 
-// missing turns the engine's word for an unknown box into ours.
+// missing converts the engine's error for a missing container to sandbox.ErrNotFound.
 func missing(err error) error {
 	if errdefs.IsNotFound(err) && strings.Contains(strings.ToLower(err.Error()), "no such container") {
 		return sandbox.ErrNotFound
@@ -260,8 +259,8 @@ func toStatus(box container.InspectResponse) sandbox.Status {
 	}
 }
 
-// toState goes by the start time before the engine's word: a box whose command
-// could not be started has an exit code and has never run.
+// toState returns the state. A container whose command could not be started has an exit code, but
+// no start time.
 func toState(s *container.State) sandbox.State {
 	switch {
 	case toTime(s.StartedAt).IsZero():
@@ -272,17 +271,17 @@ func toState(s *container.State) sandbox.State {
 	return sandbox.Exited
 }
 
-// toTime reads the engine's time; its zero is the year 1, and so is ours.
+// toTime parses the engine's time. Its zero time is Go's.
 func toTime(s string) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, s)
 	return t
 }
 
-// maxStats is more than an engine's figures of one box take, in bytes.
+// maxStats is the maximum size of the statistics of one container in bytes.
 const maxStats = 1 << 20
 
-// Load says how much a box has done until now. A box that joins another's network
-// has no traffic of its own.
+// Load returns the CPU time and the traffic of a container. A container that joins another network
+// namespace has no traffic.
 func (e *Engine) Load(ctx context.Context, name string) (load sandbox.Load, err error) {
 	err = e.do(ctx, short, func(ctx context.Context) error {
 		answer, err := e.api.ContainerStatsOneShot(ctx, name)
@@ -300,5 +299,5 @@ func (e *Engine) Load(ctx context.Context, name string) (load sandbox.Load, err 
 		}
 		return nil
 	})
-	return load, about(missing(err), "cannot measure box %q", name)
+	return load, about(missing(err), "cannot measure container %q", name)
 }

@@ -21,12 +21,12 @@ import (
 const (
 	hubDomain = "docker.io"                   // in references
 	hubLogin  = "https://index.docker.io/v1/" // the name under which docker login stores Docker Hub
-	hubHost   = "registry-1.docker.io"        // the host that BuildKit asks about
+	hubHost   = "registry-1.docker.io"        // the name in BuildKit's requests
 
-	helperTime = time.Minute // for a credential helper, which may ask the user to unlock a store
+	helperTime = time.Minute // for a credential helper, which may ask the user to unlock a key store
 )
 
-// logins are the credentials of registries in the user's Docker config and its credential helpers.
+// logins reads registry credentials from the user's Docker config and its credential helpers.
 type logins struct{ dir string }
 
 // dockerDir returns the directory of Docker's config.
@@ -34,8 +34,7 @@ func dockerDir(env func(string) string) string {
 	return cmp.Or(env("DOCKER_CONFIG"), filepath.Join(env("HOME"), ".docker"))
 }
 
-// read reads the config and asks it. Nothing bounds a helper's time, so one that is too slow is
-// left behind.
+// read calls ask with the config. It abandons a credential helper after helperTime.
 func (l logins) read(ctx context.Context, ask func(*configfile.ConfigFile) error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -51,13 +50,13 @@ func (l logins) read(ctx context.Context, ask func(*configfile.ConfigFile) error
 	case err := <-done:
 		return err
 	case <-late.C:
-		return fmt.Errorf("a credential helper did not answer within %s", helperTime)
+		return fmt.Errorf("a credential helper did not respond within %s", helperTime)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// of returns the credentials for a registry's host. It returns the zero value if there are none.
+// of returns the credentials for the host of a registry, or the zero value if the user has none.
 func (l logins) of(ctx context.Context, host string) (found registry.AuthConfig, err error) {
 	if host == hubDomain || host == hubHost {
 		host = hubLogin
@@ -73,14 +72,14 @@ func (l logins) of(ctx context.Context, host string) (found registry.AuthConfig,
 	return found, about(err, "cannot read the credentials of %s in %s", host, filepath.Join(l.dir, "config.json"))
 }
 
-// forImages returns the credentials for the registries of images, by the names under which the
-// engine looks for them.
+// forImages returns the credentials for the registries of images, by the names that the engine
+// uses.
 func (l logins) forImages(ctx context.Context, refs []string) (map[string]registry.AuthConfig, error) {
 	all := map[string]registry.AuthConfig{}
 	for _, ref := range refs {
 		host, err := registryOf(ref)
 		if err != nil {
-			continue // an earlier stage, or a variable
+			continue // a build stage, or a variable
 		}
 		auth, err := l.of(ctx, host)
 		if err != nil {
@@ -96,7 +95,7 @@ func (l logins) forImages(ctx context.Context, refs []string) (map[string]regist
 	return all, nil
 }
 
-// encoded is the header of a request that needs credentials, "" for none.
+// encoded returns the header with credentials, "" for the zero value.
 func encoded(auth registry.AuthConfig) (string, error) {
 	if auth == (registry.AuthConfig{}) {
 		return "", nil
@@ -105,7 +104,7 @@ func encoded(auth registry.AuthConfig) (string, error) {
 	return base64.URLEncoding.EncodeToString(data), err
 }
 
-// registryOf returns the host of the registry that an image's reference names.
+// registryOf returns the host of the registry in the reference of an image.
 func registryOf(ref string) (string, error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -114,13 +113,13 @@ func registryOf(ref string) (string, error) {
 	return reference.Domain(named), nil
 }
 
-// refusals are the words of registries that want other credentials.
+// refusals are parts of the errors of registries that reject the credentials.
 var refusals = []string{
 	"unauthorized", "denied", "no basic auth credentials", "authentication required", "401 Unauthorized", "403 Forbidden",
 }
 
-// unauthorized adds what to do to the error of a pull that a registry refused. had is whether
-// credentials were sent, and why is the error of looking for them.
+// unauthorized adds a hint to the error of a pull if the registry rejected it. had says whether
+// credentials were sent. why is the error of the credential lookup.
 func unauthorized(err error, host string, had bool, why error) error {
 	refused := slices.ContainsFunc(refusals, func(word string) bool {
 		return strings.Contains(strings.ToLower(err.Error()), strings.ToLower(word))
@@ -133,7 +132,7 @@ func unauthorized(err error, host string, had bool, why error) error {
 	case why != nil:
 		return errors.Join(err, why)
 	case refused && had:
-		return fmt.Errorf("%w; the registry refused your credentials: run `%s` again", err, login)
+		return fmt.Errorf("%w; the registry rejected your credentials: run `%s` again", err, login)
 	case refused:
 		return fmt.Errorf("%w; abl found no credentials for it: run `%s`", err, login)
 	}

@@ -16,7 +16,7 @@ import (
 	testlab "abl/internal/testing/lab"
 )
 
-// loggedIn is an engine for a user whose Docker config has this text.
+// loggedIn returns an engine for a user with this Docker config.
 func loggedIn(t *testing.T, config string) *Engine {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,8 +36,8 @@ func loggedIn(t *testing.T, config string) *Engine {
 	return e
 }
 
-// An image of a registry that wants a login is pulled, and built upon by either builder, with the
-// credentials of the Docker config or of its helper.
+// An image of a registry that requires a login is pulled, and used as a base with both builders,
+// with the credentials of the Docker config or of its helper.
 func TestLogin(t *testing.T) {
 	testlab.Engine(t)
 	testlab.Egress(t)
@@ -91,8 +91,8 @@ func checkError(t *testing.T, what string, err error, want string) {
 	}
 }
 
-// BuildKit's steps are the lines of the classic builder, and a failed one is shown with all that it
-// printed, whatever ran beside it.
+// BuildKit's steps become lines of the classic builder. A failed step is printed again with all its
+// output, even if other steps ran in parallel.
 func TestBuildKitLines(t *testing.T) {
 	e := engine(t)
 	if !e.buildKit {
@@ -123,7 +123,7 @@ func TestBuildKitLines(t *testing.T) {
 	}
 }
 
-// A report that is no report is an error.
+// An invalid report is an error.
 func FuzzTrace(f *testing.F) {
 	f.Add([]byte("\n\x0c\n\x011\x1a\x05[1/2]*\x00\x1a\x06\n\x011\"\x01x"))
 	f.Fuzz(func(t *testing.T, report []byte) {

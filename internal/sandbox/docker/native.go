@@ -2,5 +2,5 @@
 
 package docker
 
-// portable is whether this program holds no engine for one on this machine.
+// portable is set in programs without an image of abl's helpers for the engine on this machine.
 const portable = false

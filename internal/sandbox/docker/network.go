@@ -20,21 +20,21 @@ import (
 
 const (
 	bridge       = "bridge"
-	gatewayMode  = "com.docker.network.bridge.gateway_mode_ipv4" // since API 1.48; older engines accept and ignore it
+	gatewayMode  = "com.docker.network.bridge.gateway_mode_ipv4" // since API 1.48; older engines ignore it
 	inhibitIPv4  = "com.docker.network.bridge.inhibit_ipv4"
 	gatewayModes = "1.48"
 )
 
-// EnsureNetwork makes a network unless it is there. One of the same name that
-// is another project's, or not as isolated as asked, is refused.
+// EnsureNetwork creates a network unless it exists. It fails if a network of this name belongs to
+// another project or is not isolated as requested.
 func (e *stores) EnsureNetwork(ctx context.Context, n sandbox.Network) (err error) {
-	defer func() { err = about(err, "cannot make network %q", n.Name) }()
+	defer func() { err = about(err, "cannot create network %q", n.Name) }()
 	e.making.Lock()
 	defer e.making.Unlock()
 	there, err := e.inspectNetwork(ctx, n.Name)
 	if errdefs.IsNotFound(err) {
 		if err = e.makeNetwork(ctx, n); err == nil {
-			there, err = e.inspectNetwork(ctx, n.Name) // another may have been quicker, or the answer lost
+			there, err = e.inspectNetwork(ctx, n.Name) // another abl may have created it, or the response was lost
 		}
 	}
 	if err != nil {
@@ -50,7 +50,7 @@ func (e *stores) inspectNetwork(ctx context.Context, name string) (network.Inspe
 			n, err = get(ctx, e.conn, e.lookAtNetwork, name)
 		}
 	}
-	if err == nil && n.Name != name { // the engine takes ids and their beginnings too
+	if err == nil && n.Name != name { // the engine also accepts ids and prefixes of ids
 		err = errdefs.ErrNotFound
 	}
 	return n, about(err, "network %q", name)
@@ -60,9 +60,9 @@ func (e *stores) lookAtNetwork(ctx context.Context, nameOrID string) (network.In
 	return e.api.NetworkInspect(ctx, nameOrID, network.InspectOptions{})
 }
 
-// removeTwins leaves one of abl's networks of a name, the one that is used. An abl that was
-// killed and the next one may both have made it, which engines before 25 allow, and by its
-// name neither can be asked for any more.
+// removeTwins removes networks with the same name except for one, preferably the used one. Engines
+// before 25 allow a killed abl and the next one to create both. Then the engine accepts neither by
+// name.
 func (e *stores) removeTwins(ctx context.Context, name string) error {
 	ours := withLabels(map[string]string{sandbox.LabelProject: ""})
 	ours.Add("name", name)
@@ -70,11 +70,11 @@ func (e *stores) removeTwins(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// The engine takes parts of a name too.
+	// The filter matches parts of a name, too.
 	twins := slices.DeleteFunc(found, func(n network.Summary) bool { return n.Name != name })
 	left := len(twins)
 	for _, n := range twins {
-		if left > 1 && e.removeNetwork(ctx, n.ID) == nil { // an engine removes none that somebody is on
+		if left > 1 && e.removeNetwork(ctx, n.ID) == nil { // the engine does not remove a network in use
 			left--
 		}
 	}
@@ -85,8 +85,8 @@ func (e *stores) removeNetwork(ctx context.Context, id string) error {
 	return e.do(ctx, long, func(ctx context.Context) error { return e.api.NetworkRemove(ctx, id) })
 }
 
-// HostAddress is the address at which this machine answers on a network: the
-// bridge's own, which isolated networks do not have.
+// HostAddress returns the address of this machine on a network, which is that of the bridge.
+// Isolated networks have none.
 func (e *stores) HostAddress(ctx context.Context, name string) (netip.Addr, error) {
 	n, err := e.inspectNetwork(ctx, name)
 	if err != nil {
@@ -97,33 +97,33 @@ func (e *stores) HostAddress(ctx context.Context, name string) (netip.Addr, erro
 			return addr, nil
 		}
 		if p, err := netip.ParsePrefix(c.Subnet); err == nil && p.Addr().Is4() && !n.Internal {
-			return p.Masked().Addr().Next(), nil // what an engine takes when it is not told
+			return p.Masked().Addr().Next(), nil // the engine's default
 		}
 	}
 	return netip.Addr{}, fmt.Errorf("network %q has no address of this machine", name)
 }
 
-// fits compares what there is with what is wanted.
+// fits reports how an existing network differs from the requested one.
 func fits(there network.Inspect, want sandbox.Network) error {
 	switch {
 	case there.Labels[sandbox.LabelProject] != want.Labels[sandbox.LabelProject]:
-		return fmt.Errorf("one of this name exists and is not this project's: remove it with `docker network rm %s`", there.Name)
+		return fmt.Errorf("it exists, but does not belong to this project: remove it with `docker network rm %s`", there.Name)
 	case there.Driver != bridge || there.EnableIPv6 || there.Internal == want.Egress,
 		!want.Egress && there.Options[inhibitIPv4] != "true" && there.Options[gatewayMode] != "isolated":
-		return errors.New("one of this name exists and is isolated otherwise: remove it with `abl clean`")
+		return errors.New("it exists, but with a different isolation: remove it with `abl clean`")
 	}
 	return nil
 }
 
-// makeNetwork goes through the address ranges of the pool until the engine takes one:
-// it knows its own, and others are taking them meanwhile. One of the name that is there by
-// then is no error.
+// makeNetwork tries the subnets of the pool until the engine accepts one. The engine detects
+// conflicts with its networks, and other processes create some at the same time. It succeeds if the
+// network exists by then.
 func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 	info, err := e.Info(ctx)
 	if err != nil {
 		return err
 	}
-	var here []net.Addr // which the engine does not look at
+	var here []net.Addr // the engine does not check these
 	if info.Local {
 		if here, err = net.InterfaceAddrs(); err != nil {
 			return err
@@ -157,8 +157,8 @@ func networkOptions(n sandbox.Network, apart sandbox.Apart, subnet netip.Prefix)
 	switch {
 	case n.Egress:
 	case apart == sandbox.NoAddress:
-		// "internal" keeps boxes from the world and not from the host, whose
-		// services answer at the bridge's address; so the bridge gets none.
+		// "internal" isolates containers from the outside, but not from the host, whose
+		// services listen on the bridge's address. So the bridge gets no address.
 		o.Options = map[string]string{inhibitIPv4: "true"}
 	default:
 		o.Options = map[string]string{gatewayMode: "isolated"}
@@ -166,15 +166,14 @@ func networkOptions(n sandbox.Network, apart sandbox.Apart, subnet netip.Prefix)
 	return o
 }
 
-// slice is the prefix length of one of abl's networks: 13 boxes and a gateway.
+// slice is the prefix length of abl's networks: 13 containers and a gateway.
 const slice = 28
 
-// most is how many ranges are tried: more are not taken side by side.
-const most = 64
+// maxSubnets is the maximum number of subnets that makeNetwork tries.
+const maxSubnets = 64
 
-// subnets lists the /28s of a pool in which this machine has no address. The list
-// starts at a place drawn from the name, so that processes side by side seldom
-// try for the same one.
+// subnets lists the /28s of a pool in which this machine has no address. The list starts at a
+// position that depends on the name, so that parallel processes rarely try the same subnet.
 func subnets(pool, name string, here []net.Addr) ([]netip.Prefix, error) {
 	whole, err := netip.ParsePrefix(pool)
 	if err != nil || !whole.Addr().Is4() || whole.Bits() > slice || whole.Bits() < 8 {
@@ -184,9 +183,9 @@ func subnets(pool, name string, here []net.Addr) ([]netip.Prefix, error) {
 	count := uint32(1) << (slice - whole.Bits())
 	hash := fnv.New32a()
 	hash.Write([]byte(name))
-	start := hash.Sum32() >> 1 // leaves room to count on
+	start := hash.Sum32() >> 1 // start+i must not overflow
 	var free []netip.Prefix
-	for i := uint32(0); i < count && len(free) < most; i++ {
+	for i := uint32(0); i < count && len(free) < maxSubnets; i++ {
 		var at [4]byte
 		binary.BigEndian.PutUint32(at[:], binary.BigEndian.Uint32(base[:])+(start+i)%count<<(32-slice))
 		p := netip.PrefixFrom(netip.AddrFrom4(at), slice)
@@ -197,8 +196,8 @@ func subnets(pool, name string, here []net.Addr) ([]netip.Prefix, error) {
 	return free, nil
 }
 
-// blocks ignores a network that is wider than the pool, as a VPN's 10.0.0.0/8: it says
-// nothing of a single /28, and the person chose the pool.
+// blocks reports whether an address of this machine is in a subnet. It ignores a network that is
+// larger than the pool, such as a VPN's 10.0.0.0/8, because the user chose the pool.
 func blocks(a net.Addr, whole, p netip.Prefix) bool {
 	own, err := netip.ParsePrefix(a.String())
 	return err == nil && own.Bits() >= whole.Bits() && own.Overlaps(p)

@@ -20,7 +20,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// hostService answers every connection on all of the host's addresses with a word.
+// hostService responds to every connection on all addresses of the host.
 func (l *lab) hostService() (port, word string) {
 	l.Helper()
 	listener, err := net.Listen("tcp4", "0.0.0.0:0")
@@ -43,8 +43,8 @@ func (l *lab) hostService() (port, word string) {
 	return port, word
 }
 
-// hostAddresses is where a box could look for the host: the network's own
-// bridge and every address that the host has.
+// hostAddresses returns the addresses at which a container might reach the host: that of the bridge
+// and all of the host.
 func (l *lab) hostAddresses(name, port string) (out []string) {
 	l.Helper()
 	n, err := l.api.NetworkInspect(l.Context(), name, network.InspectOptions{})
@@ -111,7 +111,8 @@ func TestNoNetworkAtAll(t *testing.T) {
 	}
 }
 
-// A box on two networks goes out by the one that leads out, and is known on both.
+// A container on two networks reaches the outside through the egress network and has aliases on
+// both.
 func TestTwoEndpoints(t *testing.T) {
 	l := newLab(t)
 	inner, outer := l.network("a-inner", false), l.network("z-outer", true)
@@ -133,11 +134,11 @@ func TestTwoEndpoints(t *testing.T) {
 	}
 }
 
-func TestOutsideNamesNeedAWayOut(t *testing.T) {
+func TestOutsideNamesNeedEgress(t *testing.T) {
 	l := newLab(t)
 	box := l.box("a", "exit", "0")
 	box.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: l.network("n", false)}}, Resolve: true}
-	if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "without a way out") {
+	if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "without an egress") {
 		t.Errorf("creating it gives %v", err)
 	}
 }
@@ -152,14 +153,14 @@ func TestForeignNetworkAndVolumeAreRefused(t *testing.T) {
 	mount := l.box("b", "exit", "0")
 	mount.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: vol.Name, Target: "/v"}}
 	for _, box := range []sandbox.Box{net, mount} {
-		if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "not this project's") {
+		if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "does not belong to this project") {
 			t.Errorf("box %q: %v", box.Name, err)
 		}
 	}
 }
 
-// A network that the person named may be another's, and never the host's own.
-func TestNetworkThatThePersonNamed(t *testing.T) {
+// A network that the user named may belong to another project, but cannot be the host's.
+func TestForeignNetwork(t *testing.T) {
 	l, other := newLab(t), newLab(t)
 	for name, ok := range map[string]bool{other.network("n", true): true, "host": false, "none": false} {
 		box := l.box("on-"+name, "exit", "0")
@@ -174,7 +175,8 @@ func TestNetworkThatThePersonNamed(t *testing.T) {
 	}
 }
 
-// Many at once, for one name and for several: each name exists once, no two share a range.
+// Parallel creations, with the same and with different names, create each network once and without
+// overlaps.
 func TestNetworksSideBySide(t *testing.T) {
 	l := newLab(t)
 	var all sync.WaitGroup
@@ -203,8 +205,8 @@ func TestNetworksSideBySide(t *testing.T) {
 	}
 }
 
-// twin makes a network beside one of its name, as an abl that is killed and the next one
-// can on an engine before 25.
+// twin creates a second network with the same name. On an engine before 25 a killed abl and the
+// next one can do that.
 func (l *lab) twin(n sandbox.Network, subnet string) (id string) {
 	l.Helper()
 	asked, err := json.Marshal(network.CreateRequest{Name: n.Name, CreateOptions: networkOptions(n, sandbox.NoAddress, netip.MustParsePrefix(subnet))})
@@ -221,8 +223,8 @@ func (l *lab) twin(n sandbox.Network, subnet string) (id string) {
 	return made.ID
 }
 
-// Of two networks of one name the one that is used stays, whichever was there first, and
-// one of another's is never removed.
+// Of two networks with the same name the used one stays, regardless of their order. A network of
+// another project is never removed.
 func TestTwinNetworks(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -268,7 +270,7 @@ func TestTwinNetworks(t *testing.T) {
 	}
 }
 
-// A pool that is used up says so, and what to do.
+// The error for an exhausted pool says what to do.
 func TestPoolUsedUp(t *testing.T) {
 	l := newLab(t)
 	for i, want := range []string{"", "no free /28 left: remove old networks"} {

@@ -19,40 +19,40 @@ import (
 )
 
 const (
-	hostname    = "box"    // neutral: a role learns nothing from its own name
-	shm         = 16 << 20 // bytes unless a box says more; /dev/shm is writable even under a read-only root
-	oomScore    = 500      // when the host runs out of memory boxes die before its services
+	hostname    = "box"    // tells the role nothing
+	shm         = 16 << 20 // default size in bytes; /dev/shm is writable even with a read-only root
+	oomScore    = 500      // if the host runs out of memory, the kernel kills containers before services
 	stopSeconds = 5        // between SIGTERM and SIGKILL when the engine itself shuts down
 )
 
-// looseCaps is what official service images need to become their own user.
+// looseCaps are the capabilities that official service images need to switch to their user.
 var looseCaps = []string{"CHOWN", "SETUID", "SETGID", "DAC_OVERRIDE", "FOWNER"}
 
-// sealCaps is what a holder needs to close its network namespace and to become
-// another user, upon which it has none.
+// sealCaps are the capabilities that a holder needs to close its network namespace and to switch to
+// another user. Then it drops them.
 var sealCaps = []string{"NET_ADMIN", "SETUID", "SETGID"}
 
 const root = "0:0"
 
-// allowed are the system calls that a box may make, and no others, whatever the
-// engine's own filter says. The names are those that Docker's engine 28 allows to
-// programs without a capability, as far as 64-bit machines have them, less ptrace,
-// process_vm_readv and process_vm_writev and a few that no box needs; a new
-// namespace, a 32-bit program and a socket to the machine below are refused.
+// allowed is the seccomp profile of all containers, independent of the engine's default. It allows
+// the 64-bit system calls that Docker 28 allows to programs without capabilities, except for
+// ptrace, process_vm_readv, process_vm_writev and a few that no container needs. It rejects new
+// namespaces, 32-bit programs and vsock sockets.
 //
 //go:embed seccomp.json
 var allowed []byte
 
-// filter is allowed as an engine takes them.
+// filter returns allowed in the form that engines accept.
 var filter = sync.OnceValue(func() string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, allowed); err != nil {
-		return "internal error: " + err.Error() // which no engine takes
+		return "internal error: " + err.Error() // the engine rejects it
 	}
 	return b.String()
 })
 
-// profile is the hardening that every box gets, and all that a box asks for.
+// profile returns the engine's settings for a container: the hardening and everything in its
+// specification.
 func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.HostConfig, network.NetworkingConfig) {
 	host := hardened(box)
 	if unlabelled(box, info) {
@@ -69,17 +69,18 @@ func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.Ho
 		config.ExposedPorts = nat.PortSet{port: {}}
 	}
 	if box.Reach.Join == "" {
-		config.Hostname = hostname // a joined box has its holder's, and may not ask for one
+		config.Hostname = hostname // the engine rejects a host name with Join
 	}
 	return config, host, endpoints(box.Reach)
 }
 
-// labelDisable takes a container out of SELinux's confinement, which would keep it from the files of the
-// project that are mounted into it and from the sockets that two containers share. The other way, a new
-// label for the user's files (z), would change these.
+// labelDisable disables SELinux for a container. SELinux would deny access to the mounted files of
+// the project and to the sockets that two containers share. The alternative, relabelling (z), would
+// change the user's files.
 const labelDisable = "label=disable"
 
-// unlabelled reports whether a box runs outside of SELinux's confinement. A service shares no files.
+// unlabelled reports whether a container runs without SELinux. A service shares no files and keeps
+// it.
 func unlabelled(box sandbox.Box, info sandbox.Info) bool { return info.SELinux && !box.Loose }
 
 func config(box sandbox.Box) container.Config {
@@ -93,18 +94,18 @@ func config(box sandbox.Box) container.Config {
 		c.User = root
 	}
 	if box.Loose {
-		c.Cmd = box.Argv // the image's own entry point prepares the service
+		c.Cmd = box.Argv // the image's entry point prepares the service
 		return c
 	}
-	c.Entrypoint = box.Argv // with one of ours the engine leaves the image's command away
+	c.Entrypoint = box.Argv // with an entry point the engine ignores the image's command
 	c.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}}
 	return c
 }
 
 func hardened(box sandbox.Box) container.HostConfig {
-	// The engine's init reaps zombies, which count as processes, and passes SIGTERM
-	// on. abl's own programs do so themselves: other programs of a role could read
-	// and write the memory of the engine's, and a holder's would keep its rights.
+	// The engine's init reaps zombies, which count as processes, and forwards SIGTERM.
+	// abl's own programs do that without it: other programs of a role could access the
+	// memory of the engine's init, and that of a holder would keep its capabilities.
 	ours := strings.HasPrefix(strings.Join(box.Argv, " "), helper.Bin+"/")
 	h := container.HostConfig{
 		Init:           new(box.Loose || !box.Seals && !ours),
@@ -116,7 +117,7 @@ func hardened(box sandbox.Box) container.HostConfig {
 		ShmSize:        cmp.Or(box.Shm, shm),
 		OomScoreAdj:    oomScore,
 		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
-		// Set although it is the default: a machine's daemon.json may say otherwise.
+		// The default, which a daemon.json may override.
 		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "10m", "max-file": "2"}},
 	}
 	if box.Loose {
@@ -130,8 +131,8 @@ func hardened(box sandbox.Box) container.HostConfig {
 
 func resources(l sandbox.Limits, info sandbox.Info) container.Resources {
 	r := container.Resources{
-		Memory: l.Memory, MemorySwap: l.Memory, // alone, Memory allows as much swap again
-		NanoCPUs: int64(min(l.CPUs, float64(info.CPUs)) * 1e9), // an engine refuses to give more than there are
+		Memory: l.Memory, MemorySwap: l.Memory, // without MemorySwap the same amount of swap is allowed
+		NanoCPUs: int64(min(l.CPUs, float64(info.CPUs)) * 1e9), // the engine rejects more CPUs than it has
 		Ulimits:  []*container.Ulimit{{Name: "core"}},
 	}
 	if l.Pids > 0 {
@@ -146,8 +147,8 @@ func resources(l sandbox.Limits, info sandbox.Info) container.Resources {
 	return r
 }
 
-// reach sets where a box can connect to. A shared namespace brings its DNS and
-// settings along, and the engine refuses to have them set again.
+// reach sets the network settings. A joined namespace brings its DNS and sysctls, and the engine
+// rejects other ones.
 func reach(h *container.HostConfig, box sandbox.Box) {
 	r := box.Reach
 	switch {
@@ -171,16 +172,16 @@ func reach(h *container.HostConfig, box sandbox.Box) {
 	h.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv4.ip_forward": "0"}
 }
 
-// isolateDNS keeps the engine from asking the host's resolver on a box's
-// behalf (CVE-2024-29018). Names of boxes on the same networks resolve all the same, and
-// are asked for again when a packet is lost, as happens under load.
+// isolateDNS prevents the engine from forwarding DNS queries to the host's resolver
+// (CVE-2024-29018). Names of containers on the same networks still resolve, with retries for
+// packets that are lost under load.
 func isolateDNS(h *container.HostConfig) {
 	h.DNS = []string{"127.0.0.1"}
 	h.DNSOptions = []string{"timeout:1", "attempts:5"}
 	h.DNSSearch = []string{"."}
 }
 
-// endpoints names the first network: before API 1.44 an engine takes one at create.
+// endpoints returns the first network. Before API 1.44 an engine accepts only one at creation.
 func endpoints(r sandbox.Reach) network.NetworkingConfig {
 	if len(r.Endpoints) == 0 {
 		return network.NetworkingConfig{}
@@ -191,18 +192,19 @@ func endpoints(r sandbox.Reach) network.NetworkingConfig {
 	}}
 }
 
-// mounts never becomes HostConfig.Binds: those make a missing source as root
-// on the host, and a colon in a path breaks them.
+// mounts does not use HostConfig.Binds: the engine would create a missing source as root on the
+// host, and a path could not contain a colon.
 func mounts(all []sandbox.Mount) (out []mount.Mount) {
 	for _, m := range all {
 		to := mount.Mount{Type: mount.TypeBind, Source: m.Source, Target: m.Target}
 		to.ReadOnly = m.ReadOnly || alwaysReadOnly(m.What)
 		if m.What.IsVolume() {
 			to.Type = mount.TypeVolume
-			// An image's files stay out of it, but a door has the mode of the image's.
+			// Do not copy the image's files, except for a proxy socket's volume, which gets the
+			// mode of the image's directory.
 			to.VolumeOptions = &mount.VolumeOptions{NoCopy: m.What != sandbox.Door}
 		} else {
-			// Read-only does not reach the file systems mounted below the source, so they are left out.
+			// Read-only does not apply to file systems below the source, so do not mount them.
 			to.BindOptions = &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: to.ReadOnly}
 		}
 		out = append(out, to)
@@ -210,7 +212,7 @@ func mounts(all []sandbox.Mount) (out []mount.Mount) {
 	return out
 }
 
-// alwaysReadOnly holds whatever a caller forgot to say.
+// alwaysReadOnly reports whether a mount is read-only even if the caller forgot to say so.
 func alwaysReadOnly(w sandbox.What) bool {
 	switch w {
 	case sandbox.GitDir, sandbox.Specs, sandbox.CallIn, sandbox.Empty:
@@ -219,7 +221,7 @@ func alwaysReadOnly(w sandbox.What) bool {
 	return false
 }
 
-// tmpfs gives each target its options in the form of mount(8).
+// tmpfs returns the mount options by target.
 func tmpfs(box sandbox.Box) map[string]string {
 	if len(box.Tmpfs) == 0 {
 		return nil
@@ -234,7 +236,7 @@ func tmpfs(box sandbox.Box) map[string]string {
 func tmpfsOptions(t sandbox.Tmpfs, user string) string {
 	o := "rw,nosuid,nodev,noexec"
 	if t.Exec {
-		o = "rw,nosuid,nodev,exec" // the engine's own default is noexec
+		o = "rw,nosuid,nodev,exec" // the engine's default is noexec
 	}
 	if t.Size > 0 {
 		o += fmt.Sprintf(",size=%d", t.Size)

@@ -16,9 +16,9 @@ import (
 	"abl/internal/sandbox"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// samples are the kinds of box that abl makes.
+// samples are the types of containers that abl creates.
 func samples() map[string]sandbox.Box {
 	limits := sandbox.Limits{Memory: 4 << 30, CPUs: 2, Pids: 512, FileSize: 1 << 30, OpenFile: 4096}
 	base := sandbox.Box{
@@ -82,7 +82,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// TestProfileLaws holds for each kind of box, whatever the golden files say.
+// These rules apply to every type of container, independent of the golden files.
 func TestProfileLaws(t *testing.T) {
 	for name, box := range samples() {
 		c, h, n := profile(box, sandbox.Info{CPUs: 1})
@@ -127,8 +127,7 @@ func TestTmpfsOptions(t *testing.T) {
 	}
 }
 
-// What the filter allows is a list of names, from which the dangerous ones and
-// those of a single capability are missing.
+// The filter is a list of names without dangerous system calls and those that need a capability.
 func TestFilterAllowsNothingDangerous(t *testing.T) {
 	var f struct {
 		DefaultAction string
@@ -166,7 +165,7 @@ func TestFilterAllowsNothingDangerous(t *testing.T) {
 	}
 }
 
-// On an engine with SELinux all boxes but services run without its confinement, and proofs expect that.
+// On an engine with SELinux all containers except services run without it, and Prove expects that.
 func TestSELinux(t *testing.T) {
 	for name, c := range map[string]struct {
 		selinux, loose, want bool

@@ -15,26 +15,25 @@ import (
 	"abl/internal/sandbox"
 )
 
-// found is all that an engine says of a box, of what it stands on and of what
-// it is connected to.
+// found is the engine's description of a container, its image and its networks.
 type found struct {
 	info   sandbox.Info
 	box    container.InspectResponse
 	image  image.InspectResponse
-	holder *container.InspectResponse // of a joined box
-	nets   map[string]network.Inspect // of the box, or of its holder, by name
+	holder *container.InspectResponse // nil without Join
+	nets   map[string]network.Inspect // networks of the container, or of its holder, by name
 }
 
-// Prove compares a box that was created with what was intended. It returns the
-// checks, held or not; the error is that the engine could not be asked.
+// Prove compares a created container with its specification and returns all checks. It fails if the
+// engine does not respond.
 func (e *Engine) Prove(ctx context.Context, box sandbox.Box) (proof sandbox.Proof, err error) {
-	defer func() { err = about(err, "cannot look whether box %q is as intended", box.Name) }()
+	defer func() { err = about(err, "cannot verify container %q", box.Name) }()
 	info, err := e.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
 	f := found{info: info}
-	// Side by side: this stands between a call and its start.
+	// In parallel, because each call waits for this.
 	var all sync.WaitGroup
 	var berr, ierr, nerr error
 	all.Go(func() { f.box, berr = e.inspectBox(ctx, box.Name) })
@@ -47,8 +46,7 @@ func (e *Engine) Prove(ctx context.Context, box sandbox.Box) (proof sandbox.Proo
 	return compare(box, f), nil
 }
 
-// inspectAround looks at the holder whose reach a joined box has, and at the
-// networks that the box should be on or, as far as it is told, its holder is on.
+// inspectAround inspects the holder of a joined container and the networks of both.
 func (e *Engine) inspectAround(ctx context.Context, box sandbox.Box) (*container.InspectResponse, map[string]network.Inspect, error) {
 	names := map[string]bool{}
 	for _, end := range box.Reach.Endpoints {
@@ -79,21 +77,20 @@ func (e *Engine) inspectAround(ctx context.Context, box sandbox.Box) (*container
 	return holder, nets, nil
 }
 
-// Env is the environment that a program in a box would find by the engine's
-// record, as name and value: the box's own over its image's.
+// Env returns the environment of a container, including that of its image.
 func (e *Engine) Env(ctx context.Context, name string) (map[string]string, error) {
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
-		return nil, about(err, "cannot look at box %q", name)
+		return nil, about(err, "cannot inspect container %q", name)
 	}
 	return pairs(box.Config.Env), nil
 }
 
-// Addresses are those of a running box on its own networks, without their ranges.
+// Addresses returns the IP addresses of a running container.
 func (e *Engine) Addresses(ctx context.Context, name string) (all []string, err error) {
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
-		return nil, about(err, "cannot look at box %q", name)
+		return nil, about(err, "cannot inspect container %q", name)
 	}
 	for _, end := range box.NetworkSettings.Networks {
 		all = append(all, end.IPAddress, end.GlobalIPv6Address)
@@ -102,7 +99,7 @@ func (e *Engine) Addresses(ctx context.Context, name string) (all []string, err 
 	return slices.DeleteFunc(all, func(at string) bool { return at == "" }), nil
 }
 
-// Ranges are the address ranges of those networks that are there, as CIDR.
+// Ranges returns the subnets of the existing networks in CIDR notation.
 func (e *stores) Ranges(ctx context.Context, networks []string) (all []string, err error) {
 	for _, name := range networks {
 		n, err := e.inspectNetwork(ctx, name)
@@ -119,7 +116,7 @@ func (e *stores) Ranges(ctx context.Context, networks []string) (all []string, e
 	return all, nil
 }
 
-// pairs splits KEY=value lines; a later line wins, as it does for the engine.
+// pairs splits KEY=value lines. As in the engine, a later line overrides an earlier one.
 func pairs(env []string) map[string]string {
 	all := map[string]string{}
 	for _, line := range env {
@@ -129,9 +126,9 @@ func pairs(env []string) map[string]string {
 	return all
 }
 
-// wantSecurity are the security options that a box should have.
+// wantSecurity returns the expected security options.
 func wantSecurity(box sandbox.Box, f found) string {
-	options := "no-new-privileges seccomp=abl's"
+	options := "no-new-privileges seccomp=abl"
 	if f.info.SELinux && !box.Loose {
 		options = "label=disable " + options
 	}

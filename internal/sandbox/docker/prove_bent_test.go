@@ -9,8 +9,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// A profile with a slip in it makes a box that the proof refuses, on a real engine,
-// by what it says of every box itself.
+// Prove rejects a container that a real engine created with a weakened profile.
 func TestProveRefusesAWeakerProfile(t *testing.T) {
 	l := newLab(t)
 	box := l.provable()["joined"]

@@ -18,7 +18,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// provable makes what the sample boxes stand on and gives them, of this lab.
+// provable creates the networks and volumes of the samples and returns the samples for this lab.
 func (l *lab) provable() map[string]sandbox.Box {
 	l.Helper()
 	inner, outer := l.network("inner", false), l.network("outer", true)
@@ -59,8 +59,8 @@ func (l *lab) provable() map[string]sandbox.Box {
 	return boxes
 }
 
-// Every kind of box is, on a real engine, what it was meant to be; and each
-// check that is not of the engine alone fails when something else was meant.
+// Every type of container passes on a real engine. Each check that does not depend only on the
+// engine fails for a container with a different setting.
 func TestProve(t *testing.T) {
 	l := newLab(t)
 	for name, box := range l.provable() {
@@ -75,7 +75,7 @@ func TestProve(t *testing.T) {
 	}
 }
 
-// red looks at a box that was created with other intents.
+// red proves a container that was created with different settings.
 func (l *lab) red(name string, made sandbox.Box) {
 	l.Helper()
 	for check, change := range map[string]func(*sandbox.Box){
@@ -94,7 +94,7 @@ func (l *lab) red(name string, made sandbox.Box) {
 		"processes":        func(b *sandbox.Box) { b.Limits.Pids = 7 },
 		"cpus":             func(b *sandbox.Box) { b.Limits.CPUs = 0.25 },
 		"limits of files":  func(b *sandbox.Box) { b.Limits.FileSize = 1 },
-		"memory mounts":    func(b *sandbox.Box) { b.Tmpfs = nil },
+		"tmpfs mounts":     func(b *sandbox.Box) { b.Tmpfs = nil },
 		"mount /workspace/tests": func(b *sandbox.Box) {
 			b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.Workspace, Source: "/x", Target: "/workspace/tests"})
 		},
@@ -115,7 +115,8 @@ func (l *lab) red(name string, made sandbox.Box) {
 	}
 }
 
-// Somebody may connect a holder to another network, or make another box of a name.
+// Another program may connect a holder to another network, or create another container with the
+// name.
 func TestProveFindsWhatOthersDid(t *testing.T) {
 	l := newLab(t)
 	boxes := l.provable()
@@ -145,7 +146,7 @@ func TestProveFindsWhatOthersDid(t *testing.T) {
 	}
 }
 
-// asMade is what an engine says of a joined box that is as intended.
+// asMade is an engine's description of a correct joined container.
 func asMade(box sandbox.Box) found {
 	config, host, _ := profile(box, sandbox.Info{CPUs: 4})
 	host.NetworkMode = "container:dbf0123456789abc"
@@ -178,7 +179,7 @@ func asMade(box sandbox.Box) found {
 	}
 }
 
-// What an engine could have made of the intent instead, and the check that sees it.
+// Each case is a deviation that an engine could have caused, and the check that detects it.
 func TestCompare(t *testing.T) {
 	box := samples()["joined"]
 	box.Reach.Through = []sandbox.Endpoint{{Network: "n", Aliases: []string{"db"}}}
@@ -258,16 +259,16 @@ func TestCompare(t *testing.T) {
 		{"mount /data", func(f *found) {
 			f.box.Mounts = append(f.box.Mounts, container.MountPoint{Type: "volume", Name: strings.Repeat("a", 64), Driver: "local", Destination: "/data", RW: true})
 		}},
-		{"mounts of the old form", host(func(h *container.HostConfig) { h.Binds = []string{"/:/host"} })},
-		{"memory mounts", host(func(h *container.HostConfig) { h.Tmpfs["/tmp"] = "rw" })},
-		{"memory mounts", host(func(h *container.HostConfig) { h.Tmpfs["/more"] = "rw" })},
+		{"binds", host(func(h *container.HostConfig) { h.Binds = []string{"/:/host"} })},
+		{"tmpfs mounts", host(func(h *container.HostConfig) { h.Tmpfs["/tmp"] = "rw" })},
+		{"tmpfs mounts", host(func(h *container.HostConfig) { h.Tmpfs["/more"] = "rw" })},
 		{"network", host(func(h *container.HostConfig) { h.NetworkMode = "host" })},
 		{"network", host(func(h *container.HostConfig) { h.NetworkMode = "container:other" })},
 		{"holder", func(f *found) { f.holder.State.Running = false }},
 		{"holder's project", func(f *found) { f.holder.Config.Labels = nil }},
 		{"holder's networks", func(f *found) { f.holder.NetworkSettings.Networks["bridge"] = &network.EndpointSettings{} }},
 		{"holder's networks", func(f *found) { f.holder.NetworkSettings.Networks["n"].Aliases = []string{"app"} }},
-		{"name servers of its own", host(func(h *container.HostConfig) { h.ExtraHosts = []string{"a:1.1.1.1"} })},
+		{"separate DNS settings", host(func(h *container.HostConfig) { h.ExtraHosts = []string{"a:1.1.1.1"} })},
 		{"resolver", func(f *found) { f.holder.HostConfig.DNS = nil }},
 		{"resolver", func(f *found) { f.holder.HostConfig.ExtraHosts = []string{"host:host-gateway"} }},
 		{"kernel settings", func(f *found) { f.holder.HostConfig.Sysctls = nil }},
@@ -280,7 +281,7 @@ func TestCompare(t *testing.T) {
 		{"published ports", host(func(h *container.HostConfig) { h.PortBindings = nat.PortMap{"80/tcp": nil} })},
 		{"published ports", host(func(h *container.HostConfig) { h.PublishAllPorts = true })},
 		{"links", host(func(h *container.HostConfig) { h.Links = []string{"a:b"} })},
-		{"volumes of others", host(func(h *container.HostConfig) { h.VolumesFrom = []string{"a"} })},
+		{"volumes from other containers", host(func(h *container.HostConfig) { h.VolumesFrom = []string{"a"} })},
 		{"restart", host(func(h *container.HostConfig) { h.RestartPolicy.Name = "always" })},
 		{"restart", host(func(h *container.HostConfig) { h.AutoRemove = true })},
 		{"log", host(func(h *container.HostConfig) { h.LogConfig.Type = "journald" })},
@@ -299,19 +300,19 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A value of the environment is in no proof: it may be a token.
-func TestProofTellsNoValue(t *testing.T) {
+// A proof contains no value of the environment, which may be a token.
+func TestProofOmitsValues(t *testing.T) {
 	box := samples()["joined"]
 	box.Env = []string{"TOKEN=the-secret"}
 	f := asMade(box)
 	f.box.Config.Env = []string{"PATH=/bin", "TOKEN=another-secret"}
 	text, err := json.Marshal(compare(box, f))
-	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "TOKEN with another value") {
+	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "TOKEN with a different value") {
 		t.Errorf("%s, %v", text, err)
 	}
 }
 
-// A service keeps what its image needs, and nothing else.
+// A service keeps the settings that its image needs, and no others.
 func TestCompareLoose(t *testing.T) {
 	box := samples()["loose"]
 	f := asMade(box)
@@ -349,9 +350,9 @@ func TestProofErr(t *testing.T) {
 		{sandbox.Proof{ok}, "<nil>"},
 		{sandbox.Proof{ok, weak}, "<nil>"},
 		{nil, "the boundary is not proven: nothing was checked"},
-		{sandbox.Proof{ok, bad}, `the boundary is not proven: b is "2", and should be "1"`},
-		{sandbox.Proof{sandbox.Same("d", "", "x")}, "the boundary is not proven: d: x, and there should be none"},
-		{sandbox.Proof{bad, ok, bad, weak}, `the boundary is not proven: b is "2", and should be "1"; b as well`},
+		{sandbox.Proof{ok, bad}, `the boundary is not proven: b is "2", want "1"`},
+		{sandbox.Proof{sandbox.Same("d", "", "x")}, "the boundary is not proven: d: got x, want none"},
+		{sandbox.Proof{bad, ok, bad, weak}, `the boundary is not proven: b is "2", want "1"; also failed: b`},
 	} {
 		if got := fmt.Sprint(c.proof.Err()); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)

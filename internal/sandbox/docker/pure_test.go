@@ -23,7 +23,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// addresses are those of interfaces, as net has them.
+// addresses returns addresses in the format of net.InterfaceAddrs.
 func addresses(list ...string) (out []net.Addr) {
 	for _, s := range list {
 		at, in, err := net.ParseCIDR(s)
@@ -55,7 +55,7 @@ func TestSubnetsAvoidThisMachine(t *testing.T) {
 	}
 }
 
-// A sweep of a large phase leaves the engine room to answer.
+// A sweep removes only a few objects in parallel.
 func TestSweepsAFewAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []stored
@@ -81,7 +81,7 @@ func TestSweepsAFewAtOnce(t *testing.T) {
 	})
 }
 
-// FuzzSubnets: what is offered lies in the pool and overlaps with nothing taken.
+// Every subnet is in the pool and does not overlap with a used one.
 func FuzzSubnets(f *testing.F) {
 	f.Add("10.213.0.0/16", "abl-p1", "10.213.0.0/24")
 	f.Add("192.168.7.77/26", "", "192.168.0.0/16")
@@ -105,7 +105,7 @@ func FuzzSubnets(f *testing.F) {
 	})
 }
 
-// text is an address as it is written.
+// text is the text of an address.
 type text string
 
 func (text) Network() string  { return "" }
@@ -257,7 +257,7 @@ func TestNetworkOptions(t *testing.T) {
 	}
 }
 
-// Docker Desktop words this machine's paths as its virtual machine has them.
+// Docker Desktop reports this machine's paths with the prefix of its virtual machine.
 func TestSharedPaths(t *testing.T) {
 	m := container.MountPoint{Type: "bind", Source: "/host_mnt/Users/me", RW: true, Propagation: "rprivate"}
 	box := container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &container.HostConfig{}}}

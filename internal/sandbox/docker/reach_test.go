@@ -20,8 +20,8 @@ import (
 	"abl/internal/sandbox"
 )
 
-// cutAPI is an engine behind a bad line: it answers by the functions that are
-// set and panics on a call that a test did not mean.
+// cutAPI is an unreliable engine. It responds with the functions that are set and panics on any
+// other call.
 type cutAPI struct {
 	client.APIClient
 	create  func(labels map[string]string) (container.CreateResponse, error)
@@ -108,7 +108,7 @@ func TestWaitTellsALostEngine(t *testing.T) {
 	}
 }
 
-// A wait call answers 0 for a box that never ran; its record must be asked first.
+// A wait call returns 0 for a container that never ran, so Wait must inspect it first.
 func TestWaitDistrustsTheWaitCall(t *testing.T) {
 	e := overBadLine(&cutAPI{
 		inspect: func() (container.InspectResponse, error) {
@@ -117,7 +117,7 @@ func TestWaitDistrustsTheWaitCall(t *testing.T) {
 		wait: func() (container.WaitResponse, error) { return container.WaitResponse{StatusCode: 0}, nil },
 	})
 	_, err := e.Wait(t.Context(), "a")
-	if want := `cannot wait for box "a": it was never started: no such file (code 127)`; err == nil || err.Error() != want {
+	if want := `cannot wait for container "a": it never started: no such file (code 127)`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -186,7 +186,7 @@ func TestDoTellsWhoGaveUp(t *testing.T) {
 	}
 }
 
-// "No such network" at a start is not an unknown box, though both are "not found".
+// "No such network" at a start does not mean a missing container, although both are "not found".
 func TestStartOfABoxWithoutItsNetwork(t *testing.T) {
 	e := overBadLine(&cutAPI{
 		start:   func() error { return errdefs.ErrNotFound.WithMessage("network x not found") },

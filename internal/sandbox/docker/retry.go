@@ -23,24 +23,22 @@ import (
 )
 
 const (
-	short      = 30 * time.Second // a call that only asks or notes
-	long       = 2 * time.Minute  // a call that starts or tears down: 30 starts at once take seconds, a busy disk more
+	short      = 30 * time.Second // calls that read or change little
+	long       = 2 * time.Minute  // calls that start or remove; on a busy disk they are slow
 	copyTime   = 10 * time.Minute // a whole tree on a slow disk
-	endless    = 24 * time.Hour   // a call on images, whose caller knows how long it may take
+	endless    = 24 * time.Hour   // calls on images, which the caller limits
 	tries      = 4
 	firstPause = 100 * time.Millisecond
 
 	longestPause = 2 * time.Second
 )
 
-// do makes a call that only asks, or that does no more the second time: under a
-// deadline of its own, and again while only the transport fails.
+// do makes a call that is idempotent, with the time limit. It repeats it on transport errors.
 func (e *conn) do(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
 	return e.change(ctx, limit, call, func(context.Context) (bool, error) { return false, nil })
 }
 
-// get asks for one thing by its name, for a list by its options, or for what is made
-// unless it is there.
+// get makes a call that returns something, or creates it unless it exists.
 func get[By, T any](ctx context.Context, e *conn, call func(context.Context, By) (T, error), by By) (found T, err error) {
 	err = e.do(ctx, short, func(ctx context.Context) (err error) {
 		found, err = call(ctx, by)
@@ -49,9 +47,8 @@ func get[By, T any](ctx context.Context, e *conn, call func(context.Context, By)
 	return found, err
 }
 
-// change makes a call that changes something. Where its answer is lost or doubtful, done asks
-// the engine what came of it before the call is made again: it may have been
-// carried out, and some do more the second time.
+// change makes a call that is not idempotent. If the response is lost or doubtful, it asks done
+// whether the engine carried the call out before it repeats it.
 func (e *conn) change(ctx context.Context, limit time.Duration, call func(context.Context) error, done func(context.Context) (bool, error)) error {
 	pause := e.pause
 	for left := tries - 1; ; left-- {
@@ -76,12 +73,12 @@ func (e *conn) change(ctx context.Context, limit time.Duration, call func(contex
 	}
 }
 
-// Guard has every request refused while check refuses: what is on the engine may
-// be another's by then.
+// Guard makes every request fail while check fails, because the objects on the engine may then
+// belong to another abl.
 func (e *conn) Guard(check func() error) { e.guard = check }
 
-// once makes a call under a deadline of its own. A lost engine is told apart
-// by sandbox.ErrUnreachable; a caller that gave up gets its own error.
+// once makes a call with the time limit. It returns sandbox.ErrUnreachable if the engine does not
+// respond, and ctx's error if ctx is done.
 func (e *conn) once(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
 	if e.guard != nil {
 		if err := e.guard(); err != nil {
@@ -97,14 +94,14 @@ func (e *conn) once(ctx context.Context, limit time.Duration, call func(context.
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case bound.Err() != nil:
-		return fmt.Errorf("%w: %s did not answer within %s", sandbox.ErrUnreachable, e.host, limit)
+		return fmt.Errorf("%w: %s did not respond within %s", sandbox.ErrUnreachable, e.host, limit)
 	case transient(err):
 		return fmt.Errorf("%w at %s: %w", sandbox.ErrUnreachable, e.host, err)
 	}
 	return answer{err}
 }
 
-// answer is an engine's error in one line and without the client's preamble.
+// answer is an error of the engine. Its text is one line without the client's prefix.
 type answer struct{ error }
 
 func (a answer) Error() string {
@@ -113,28 +110,28 @@ func (a answer) Error() string {
 
 func (a answer) Unwrap() error { return a.error }
 
-// transient tells trouble on the way to the engine from an answer of it.
+// transient reports whether an error is a transport error, not a response of the engine.
 func transient(err error) bool {
 	late, timed := errors.AsType[net.Error](err)
-	_, exchange := errors.AsType[*url.Error](err) // what broke is the exchange, before there was an answer
+	_, exchange := errors.AsType[*url.Error](err) // the request failed without a response
 	return exchange || timed && late.Timeout() || client.IsErrConnectionFailed(err) ||
 		errdefs.IsUnavailable(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// errDoubtful marks an answer whose kind the client drops.
-var errDoubtful = errors.New("unexpected answer of the engine")
+// errDoubtful marks a response whose error type the client drops.
+var errDoubtful = errors.New("unexpected response of the engine")
 
-// doubtful reports whether an answer is believed only when the engine repeats it: an engine
-// that shuts down fails with an internal error at whatever it was asked.
+// doubtful reports whether to repeat a request despite a response: an engine that shuts down
+// responds with an internal error to any request.
 func doubtful(err error) bool {
 	_, garbled := errors.AsType[*json.SyntaxError](err)
 	return garbled || errdefs.IsInternal(err) || errors.Is(err, errDoubtful)
 }
 
-// unreachable is the sentence for a person whose engine does not answer. A socket is
-// asked once more: the client's error keeps the address and drops the reason.
+// unreachable returns an error with a hint for the user. It connects to a socket once more, because
+// the client's error drops the reason.
 func unreachable(ctx context.Context, host string, cause error) error {
 	hint := "check that it runs there, or choose another with DOCKER_HOST or `docker context use`"
 	path, isSocket := strings.CutPrefix(host, "unix://")
@@ -147,32 +144,32 @@ func unreachable(ctx context.Context, host string, cause error) error {
 	}
 	switch {
 	case errors.Is(cause, fs.ErrPermission):
-		hint = "you may not open its socket: run `sudo usermod -aG docker $USER` and log in again"
+		hint = "no permission to open its socket: run `sudo usermod -aG docker $USER` and log in again"
 	case isSocket && (errors.Is(cause, fs.ErrNotExist) || errors.Is(cause, syscall.ECONNREFUSED)):
-		hint = "no engine runs there: install Docker or start it (`sudo systemctl start docker`), or name another with DOCKER_HOST"
+		hint = "no engine runs there: install Docker or start it (`sudo systemctl start docker`), or set DOCKER_HOST"
 	}
 	return fmt.Errorf("%w at %s: %s (%w)", sandbox.ErrUnreachable, host, hint, cause)
 }
 
-// patience is how long calls are repeated while the engine is away, in all: an
-// engine that is restarted is back within seconds, and what it ran is not lost.
+// patience limits how long calls are repeated while the engine does not respond. A restarted engine
+// is back within seconds with its containers.
 type patience struct {
 	mu    sync.Mutex
-	ends  context.Context // nobody waits any longer
+	ends  context.Context // ends the waiting
 	span  time.Duration
 	tell  func(away time.Duration, back bool)
-	since time.Time // when it was found to be away; zero while it answers
+	since time.Time // start of the outage, zero while the engine responds
 }
 
-// Patient has every call wait up to span for an engine that does not answer, until
-// ends does. tell hears when the waiting begins, and when it was worth while.
+// Patient makes every call wait up to span for an engine that does not respond, until ends is
+// done. tell is called at the start of an outage and when the engine responds again.
 func (e *conn) Patient(ends context.Context, span time.Duration, tell func(away time.Duration, back bool)) {
 	e.patience.mu.Lock()
 	defer e.patience.mu.Unlock()
 	e.patience.ends, e.patience.span, e.patience.tell = ends, span, tell
 }
 
-// holds is asked after a call in vain.
+// holds reports, after a failed call, whether to wait any longer.
 func (p *patience) holds() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,7 +183,7 @@ func (p *patience) holds() bool {
 	return time.Since(p.since) < p.span
 }
 
-// over notes that the engine answered.
+// over ends an outage.
 func (p *patience) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,10 +22,10 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Logs returns the last most bytes of what a box printed on both streams. It
-// never follows: an engine ends a followed log before its last lines.
+// Logs returns the last most bytes of a container's standard output and error. It does not follow,
+// because an engine may end a followed log before the last lines.
 func (e *Engine) Logs(ctx context.Context, name string, most int64) (text []byte, err error) {
-	defer func() { err = about(missing(err), "cannot read the log of box %q", name) }()
+	defer func() { err = about(missing(err), "cannot read the log of container %q", name) }()
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (e *Engine) Logs(ctx context.Context, name string, most int64) (text []byte
 			return err
 		}
 		defer from.Close()
-		var all bytes.Buffer // which the profile's log options bound
+		var all bytes.Buffer // limited by the log options of the profile
 		if box.Config.Tty {
 			_, err = io.Copy(&all, from)
 		} else {
@@ -49,14 +49,14 @@ func (e *Engine) Logs(ctx context.Context, name string, most int64) (text []byte
 	return text, err
 }
 
-// headTime bounds one request for the first line: the next one is not late for it.
+// headTime limits one request for the first line. Head then sends the next one.
 const headTime = 5 * time.Second
 
-// Head returns the first line that a started box prints on its standard output,
-// as soon as it is there, with its newline. A box that ends before that, and a
-// line longer than max bytes, give what there is, without one.
+// Head waits for the first line of a started container's standard output and returns it with its
+// newline. If the container ends before, or the line is longer than max bytes, it returns the bytes
+// so far.
 func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte, err error) {
-	defer func() { err = about(missing(err), "cannot read what box %q said first", name) }()
+	defer func() { err = about(missing(err), "cannot read the first line of container %q", name) }()
 	for follow, left := true, tries-1; ; left-- {
 		line, err := e.headOnce(ctx, name, max, follow)
 		if err == nil && (!follow || bytes.HasSuffix(line, []byte("\n")) || int64(len(line)) >= max) {
@@ -65,7 +65,7 @@ func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte,
 		if err != nil && !errors.Is(err, sandbox.ErrUnreachable) && (!doubtful(err) || left <= 0) {
 			return nil, err
 		}
-		// The stream ended, as it may before the last words of a box, or broke.
+		// The stream ended, possibly before the last output, or broke.
 		_, over, err := e.end(ctx, name)
 		if err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte,
 	}
 }
 
-// headOnce reads until the line is whole or the stream is over.
+// headOnce reads until the line is complete or the stream ends.
 func (e *Engine) headOnce(ctx context.Context, name string, max int64, follow bool) (line []byte, err error) {
 	err = e.once(ctx, headTime, func(ctx context.Context) error {
 		from, err := e.api.ContainerLogs(ctx, name, container.LogsOptions{ShowStdout: true, Follow: follow})
@@ -100,11 +100,11 @@ func (e *Engine) headOnce(ctx context.Context, name string, max int64, follow bo
 	return line, err
 }
 
-// CopyIn unpacks the tar that tree writes into a directory of a box. Where the box's root
-// is read-only, the directory has to be in a writable volume. It calls tree once for each
-// attempt: a second one replaces what the first has unpacked.
+// CopyIn unpacks the tar archive that tree writes into a directory of a container. If the
+// container's root is read-only, the directory must be in a writable volume. CopyIn calls tree once
+// per attempt. A later attempt overwrites the files of an earlier one.
 func (e *Engine) CopyIn(ctx context.Context, name, dir string, tree func(io.Writer) error) error {
-	var broken error // of the tree, and not of the engine
+	var broken error // of tree, not of the engine
 	err := e.do(ctx, copyTime, func(ctx context.Context) error {
 		from, to := io.Pipe()
 		packed := make(chan error, 1)
@@ -117,10 +117,10 @@ func (e *Engine) CopyIn(ctx context.Context, name, dir string, tree func(io.Writ
 		}
 		return nil
 	})
-	return about(cmp.Or(broken, missing(err)), "cannot copy into %q of box %q", dir, name)
+	return about(cmp.Or(broken, missing(err)), "cannot copy to %q in container %q", dir, name)
 }
 
-// pack writes a tree as a tar that engines take, and ends when the tree does.
+// pack writes the archive of tree in a form that engines accept, and waits for tree.
 func pack(to *io.PipeWriter, dir string, tree func(io.Writer) error) error {
 	from, in := io.Pipe()
 	var writing sync.WaitGroup
@@ -132,12 +132,12 @@ func pack(to *io.PipeWriter, dir string, tree func(io.Writer) error) error {
 	return err
 }
 
-// maxPath is the longest path that the kernel takes, in bytes.
+// maxPath is the maximum path length of the kernel in bytes.
 const maxPath = 4095
 
-// unpackable passes a tar on as engines take it. They refuse all of one in which a
-// relative link leads out of dir, though none where an absolute one does, and all of
-// one with a path that is too long: nobody in the box could name that.
+// unpackable copies an archive in a form that engines accept. Engines reject an archive if a
+// relative link leads out of dir, but accept absolute links, so it converts such links. They also
+// reject too long paths, so it drops those: no program could open them.
 func unpackable(to io.Writer, dir string, from io.Reader) error {
 	in, out := tar.NewReader(from), tar.NewWriter(to)
 	for {
@@ -163,10 +163,10 @@ func unpackable(to io.Writer, dir string, from io.Reader) error {
 	}
 }
 
-// Attach joins a terminal with a box that was made with Term, starts the box
-// unless it runs, and returns its exit code once it has ended.
+// Attach connects a terminal to a container with Term, starts the container unless it runs, and
+// returns its exit code after it has ended.
 func (e *Engine) Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error) {
-	defer func() { err = about(err, "cannot attach to box %q", name) }()
+	defer func() { err = about(err, "cannot attach to container %q", name) }()
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
 		return 0, err
@@ -188,8 +188,8 @@ func (e *Engine) Attach(ctx context.Context, name string, term sandbox.Terminal)
 	return end.Code, err
 }
 
-// attach opens a stream to a box, on which nothing has passed yet. The client waits for the
-// engine's answer without end, whatever becomes of ctx, so it is left to wait alone.
+// attach opens a stream to a container. The client waits for the response without regard to ctx, so
+// attach abandons it when ctx is done.
 func (e *conn) attach(ctx context.Context, id string, o container.AttachOptions) (stream types.HijackedResponse, err error) {
 	err = e.do(ctx, short, func(ctx context.Context) error {
 		opened := make(chan error, 1)
@@ -217,22 +217,22 @@ func (e *conn) attach(ctx context.Context, id string, o container.AttachOptions)
 	return stream, missing(err)
 }
 
-// talk carries bytes both ways until the box closes its side.
+// talk copies data in both directions until the container closes its side.
 func (e *conn) talk(ctx context.Context, id string, term sandbox.Terminal, stream types.HijackedResponse) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go e.followSize(ctx, id, term)
-	// At the end of In the stream stays open: an engine that sees it closed on a
-	// terminal closes the output too, before its last words.
-	go io.Copy(stream.Conn, term.In) //nolint:errcheck // the box is gone by then
+	// Do not close the stream at the end of In: with a terminal the engine would close the
+	// output, too, before the last bytes.
+	go io.Copy(stream.Conn, term.In) //nolint:errcheck // the container has ended
 	if _, err := io.Copy(term.Out, stream.Reader); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("the connection broke: %w", err)
 	}
 	return ctx.Err()
 }
 
-// followSize tells the box how large the terminal is. A size that does not
-// arrive costs a misdrawn line, so errors are let go.
+// followSize sends the size of the terminal to the container. It ignores errors, which only affect
+// the layout.
 func (e *conn) followSize(ctx context.Context, id string, term sandbox.Terminal) {
 	for {
 		if w, h := term.Size(); w > 0 && h > 0 {
@@ -251,18 +251,17 @@ func (e *conn) followSize(ctx context.Context, id string, term sandbox.Terminal)
 	}
 }
 
-// Feed writes to the standard input of a running box that was made with Stdin
-// and leaves it open for the next time. The engine passes the bytes on and keeps
-// none, unlike an environment or an argument, which every inspect shows. What is
-// written cannot be written twice, so only the way there is opened again.
+// Feed writes to the standard input of a running container with Stdin and leaves it open. The
+// engine does not store the data, unlike an environment variable or an argument, which every
+// inspect shows. Feed repeats only the connection, not the write.
 func (e *Engine) Feed(ctx context.Context, name string, data []byte) (err error) {
-	defer func() { err = about(err, "cannot write to box %q", name) }()
+	defer func() { err = about(err, "cannot write to container %q", name) }()
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !box.State.Running {
-		return errors.New("it does not run") // an engine takes what is written to one that does not, and drops it
+		return errors.New("it is not running") // the engine would drop the data
 	}
 	stream, err := e.attach(ctx, box.ID, container.AttachOptions{Stream: true, Stdin: true})
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Sweep removes what abl made and carries the labels: boxes, then volumes, then networks,
-// each kind in the order of its names, which it returns. It spares the boxes
-// that keep answers true for, and what they use. It goes on after an error.
+// Sweep removes abl's objects with the labels: containers, then volumes, then networks, each sorted
+// by name. It keeps the containers for which keep returns true, and the objects that they use. It
+// continues after an error. It returns the names of the removed objects.
 func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
 	const tries = 3
 	for n := 1; ; n++ {
 		gone, err := e.sweep(ctx, labels, keep)
 		removed = append(removed, gone...)
-		// What an abl asked for that was killed may be made meanwhile, and use what goes.
+		// The engine may still create objects for a killed abl, which use the removed ones.
 		if !errdefs.IsConflict(err) || n == tries {
 			return removed, err
 		}
@@ -37,14 +37,14 @@ func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(
 
 func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
 	if labels[sandbox.LabelProject] == "" {
-		return nil, errors.New("internal error: a sweep without a project's label would take everything")
+		return nil, errors.New("internal error: a sweep without a project's label would remove everything")
 	}
 	found, err := e.inspectAll(ctx, labels)
 	if err != nil {
-		return nil, about(err, "cannot list boxes")
+		return nil, about(err, "cannot list containers")
 	}
 	var boxes, volumes, networks []stored
-	used := map[string]bool{} // volumes and networks: a box that is not running does not hold its own
+	used := map[string]bool{} // volumes and networks of kept containers, which may not be running
 	for _, box := range found {
 		status := toStatus(box)
 		if sandbox.Made(status.Name, status.Labels) && (keep == nil || !keep(status)) {
@@ -58,7 +58,7 @@ func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(
 			used["network "+name] = true
 		}
 	}
-	removed, err = removeAll(ctx, "box", boxes, e.Remove)
+	removed, err = removeAll(ctx, "container", boxes, e.Remove)
 	vols, verr := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(labels)})
 	for _, v := range vols.Volumes {
 		if used["volume "+v.Name] {
@@ -84,15 +84,15 @@ func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(
 	return slices.Concat(removed, gone, more), err
 }
 
-// Objects lists the containers, volumes and networks of every project that carry the labels. A
-// label with an empty value only has to be there.
+// Objects lists the containers, volumes and networks of all projects with the labels. A label with
+// an empty value matches any value.
 func (e *Engine) Objects(ctx context.Context, labels map[string]string) (all []sandbox.Object, err error) {
 	labels = maps.Clone(labels)
 	if labels == nil {
 		labels = map[string]string{}
 	}
 	if _, named := labels[sandbox.LabelProject]; !named {
-		labels[sandbox.LabelProject] = "" // any value will do
+		labels[sandbox.LabelProject] = "" // matches any value
 	}
 	boxes, err := e.List(ctx, labels)
 	for _, b := range boxes {
@@ -112,20 +112,20 @@ func (e *Engine) Objects(ctx context.Context, labels map[string]string) (all []s
 	return all, errors.Join(err, about(verr, "cannot list volumes"), about(nerr, "cannot list networks"))
 }
 
-// stored is what an engine keeps. Engines before 25 let two networks have one
-// name, which then fits neither, so removal goes by id.
+// stored is an object on the engine. Removal uses the id, because engines before 25 allow two
+// networks with the same name.
 type stored struct{ name, id string }
 
-// sideBySide is how many are removed at once: an engine mostly waits for what it ends, and
-// answers nobody in time under all of a large phase.
-const sideBySide = 8
+// maxRemovals is the maximum number of parallel removals. With all objects of a large phase in
+// parallel, the engine would not respond in time.
+const maxRemovals = 8
 
-// removeAll removes all, several side by side.
+// removeAll removes objects in parallel.
 func removeAll(ctx context.Context, kind string, all []stored, remove func(context.Context, string) error) (removed []string, err error) {
 	slices.SortFunc(all, func(a, b stored) int { return strings.Compare(a.name, b.name) })
 	errs := make([]error, len(all))
 	var done sync.WaitGroup
-	free := make(chan struct{}, sideBySide)
+	free := make(chan struct{}, maxRemovals)
 	for i, s := range all {
 		free <- struct{}{}
 		done.Go(func() { errs[i] = remove(ctx, s.id); <-free })

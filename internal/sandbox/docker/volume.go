@@ -19,19 +19,18 @@ import (
 	"abl/internal/sandbox"
 )
 
-// labelUpper names the volume that takes a copy-on-write view's writes, so
-// that a sweep spares both or neither.
+// labelUpper names the volume for the writes of a copy-on-write view, so that a sweep keeps or
+// removes both.
 const labelUpper = "abl.upper"
 
-// labelLower names the directories that a view shows, separated by colons.
+// labelLower lists the directories of a view, separated by colons.
 const labelLower = "abl.lower"
 
-// EnsureVolume makes a volume unless it is there. With Lower set it becomes a
-// copy-on-write view of these directories, which needs an engine on this machine,
-// paths without comma, colon and backslash, and the volume Upper to be there.
-// The directories must not change while the view is in use.
+// EnsureVolume creates a volume unless it exists. With Lower it is a copy-on-write view of these
+// directories. That requires an engine on this machine, paths without comma, colon and backslash,
+// and the volume Upper. The directories must not change while the view is in use.
 func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) (err error) {
-	defer func() { err = about(err, "cannot make volume %q", v.Name) }()
+	defer func() { err = about(err, "cannot create volume %q", v.Name) }()
 	there, err := e.inspectVolume(ctx, v.Name)
 	if err == nil {
 		return sameVolume(there, v)
@@ -45,15 +44,15 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) (err error)
 			return err
 		}
 	}
-	made, err := get(ctx, e.conn, e.api.VolumeCreate, o) // it gives the one that is there
+	made, err := get(ctx, e.conn, e.api.VolumeCreate, o) // returns an existing one
 	if err != nil {
 		return err
 	}
 	return sameVolume(made, v)
 }
 
-// Usage returns how many bytes a volume takes on the engine's disk. The engine measures it,
-// so it counts files that nobody else may read.
+// Usage returns the disk usage of a volume in bytes. The engine measures it, so it includes files
+// that other users cannot read.
 func (e *Engine) Usage(ctx context.Context, name string) (bytes int64, err error) {
 	e.measuring.Lock()
 	defer e.measuring.Unlock()
@@ -77,23 +76,23 @@ func (e *stores) inspectVolume(ctx context.Context, name string) (volume.Volume,
 
 func sameVolume(there volume.Volume, want sandbox.Volume) error {
 	if there.Labels[sandbox.LabelProject] != want.Labels[sandbox.LabelProject] {
-		return fmt.Errorf("one of this name exists and is not this project's: remove it with `docker volume rm %s`", there.Name)
+		return fmt.Errorf("it exists, but does not belong to this project: remove it with `docker volume rm %s`", there.Name)
 	}
 	if there.Labels[labelLower] != lowerOf(want) || there.Labels[labelUpper] != want.Upper {
-		return errors.New("one of this name exists and shows something else: remove it with `abl clean`")
+		return errors.New("it exists, but with different directories: remove it with `abl clean`")
 	}
 	return nil
 }
 
-// overlay makes the two directories that the kernel wants in Upper and words
-// the mount for the engine's local driver.
+// overlay creates the two directories that the kernel needs in Upper and returns the options for
+// the engine's local driver.
 func (e *Engine) overlay(ctx context.Context, v sandbox.Volume, o volume.CreateOptions) (volume.CreateOptions, error) {
 	info, err := e.Info(ctx)
 	if err != nil {
 		return o, err
 	}
 	if !info.Local {
-		return o, fmt.Errorf("the engine at %s does not see this machine's files", info.Host)
+		return o, fmt.Errorf("the engine at %s cannot access this machine's files", info.Host)
 	}
 	upper, err := e.inspectVolume(ctx, v.Upper)
 	if err != nil {
@@ -115,10 +114,10 @@ func (e *Engine) overlay(ctx context.Context, v sandbox.Volume, o volume.CreateO
 	return o, nil
 }
 
-// lowerOf returns the directories that a view shows, as the kernel's option lists them.
+// lowerOf returns the directories of a view in the format of the kernel's option.
 func lowerOf(v sandbox.Volume) string { return strings.Join(v.Lower, ":") }
 
-// overlayable refuses paths that the mount's option string cannot hold.
+// overlayable rejects paths that the mount options cannot contain.
 func overlayable(paths ...string) error {
 	for _, p := range paths {
 		if !clean(p) || strings.ContainsAny(p, `,:\`) {
@@ -128,9 +127,9 @@ func overlayable(paths ...string) error {
 	return nil
 }
 
-// layDirs makes u and w in the volume Upper. The root of a merged view has the
-// owner and mode of u, so u takes those of the first directory. The engine owns its volumes'
-// directories and unpacks into one by way of a box, which is never started.
+// layDirs creates u and w in the volume Upper. A view has the owner and the mode of u, so u gets
+// those of the first directory. Only the engine can write to its volumes, so layDirs unpacks an
+// archive through a container that never starts.
 func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 	labels := maps.Clone(v.Labels)
 	labels[sandbox.LabelKind] = "helper"
@@ -139,7 +138,7 @@ func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256},
 		Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: v.Upper, Target: "/upper"}},
 	}
-	if err := e.Remove(ctx, box.Name); err != nil { // an abl that was killed here left it
+	if err := e.Remove(ctx, box.Name); err != nil { // left by a killed abl
 		return err
 	}
 	if _, err := e.Create(ctx, box); err != nil {

@@ -15,7 +15,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// view makes a copy-on-write view of a directory.
+// view creates a copy-on-write view of a directory.
 func (l *lab) view(lower string) sandbox.Volume {
 	l.Helper()
 	upper := sandbox.Volume{Name: sandbox.Name(l.project, "upper"), Labels: l.labels("volume")}
@@ -79,7 +79,7 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 
 	other := tree
 	other.Lower = []string{l.dir(nil)}
-	if err := l.EnsureVolume(t.Context(), other); err == nil || !strings.Contains(err.Error(), "shows something else") {
+	if err := l.EnsureVolume(t.Context(), other); err == nil || !strings.Contains(err.Error(), "with different directories") {
 		t.Errorf("a view of another tree under the same name: %v", err)
 	}
 	list, err := l.List(t.Context(), map[string]string{sandbox.LabelProject: l.project, sandbox.LabelKind: "helper"})
@@ -88,7 +88,7 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 	}
 }
 
-// A view that stays keeps the volume that takes its writes, which no box mounts.
+// A kept view keeps the volume for its writes, which no container mounts.
 func TestSweepSparesWhatAViewWritesTo(t *testing.T) {
 	onThisMachine(t)
 	l := newLab(t)
@@ -112,8 +112,7 @@ func TestSweepSparesWhatAViewWritesTo(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesOtherNames: a volume or network with a project's label and another name is not
-// abl's.
+// A volume or network with a project's label but another name does not belong to abl.
 func TestSweepLeavesOtherNames(t *testing.T) {
 	l, name := newLab(t), "their-"+strings.ToLower(rand.Text()[:8])
 	l.must(l.EnsureVolume(t.Context(), sandbox.Volume{Name: name, Labels: l.labels("volume")}))
@@ -127,7 +126,7 @@ func TestSweepLeavesOtherNames(t *testing.T) {
 	}
 }
 
-// What somebody else's box uses goes once that is gone, and is an error while it stays.
+// An object in use by a foreign container is an error until that container is removed.
 func TestSweepOfWhatIsInUse(t *testing.T) {
 	l := newLab(t)
 	volume := sandbox.Volume{Name: sandbox.Name(l.project, "used"), Labels: l.labels("volume")}

@@ -258,11 +258,11 @@ func ensureTwice(t *testing.T, s Subject) {
 	}
 	open := n
 	open.Egress = true
-	wantSay(t, s.Engine.EnsureNetwork(t.Context(), open), "isolated otherwise")
+	wantSay(t, s.Engine.EnsureNetwork(t.Context(), open), "different isolation")
 	n.Labels = with(n.Labels, sandbox.LabelProject, s.Project+"-other")
 	v.Labels = with(v.Labels, sandbox.LabelProject, s.Project+"-other")
-	wantSay(t, s.Engine.EnsureNetwork(t.Context(), n), "not this project's")
-	wantSay(t, s.Engine.EnsureVolume(t.Context(), v), "not this project's")
+	wantSay(t, s.Engine.EnsureNetwork(t.Context(), n), "does not belong to this project")
+	wantSay(t, s.Engine.EnsureVolume(t.Context(), v), "does not belong to this project")
 }
 
 func sweepSpares(t *testing.T, s Subject) {

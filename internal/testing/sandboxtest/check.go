@@ -52,12 +52,12 @@ func (e *Engine) checkReach(b sandbox.Box) error {
 			continue
 		}
 		if !ok || n.Labels[sandbox.LabelProject] != b.Labels[sandbox.LabelProject] {
-			return fmt.Errorf("network %q is not this project's", end.Network)
+			return fmt.Errorf("network %q does not belong to this project", end.Network)
 		}
 		egress = egress || n.Egress
 	}
 	if b.Reach.Resolve && !egress {
-		return errors.New("it would resolve outside names without a way out")
+		return errors.New("cannot resolve outside names without an egress")
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (e *Engine) checkMounts(b sandbox.Box) error {
 		if m.What.IsVolume() {
 			v, ok := e.volumes[m.Source]
 			if !ok || v.Labels[sandbox.LabelProject] != b.Labels[sandbox.LabelProject] {
-				return fmt.Errorf("volume %q is not this project's", m.Source)
+				return fmt.Errorf("volume %q does not belong to this project", m.Source)
 			}
 			continue
 		}

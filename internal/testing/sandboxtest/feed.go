@@ -22,7 +22,7 @@ func (e *Engine) Feed(ctx context.Context, name string, data []byte) error {
 			err = errors.New("it does not run")
 		}
 		if err != nil {
-			return about(err, "cannot feed box %q", name)
+			return about(err, "cannot write to container %q", name)
 		}
 		select {
 		case b.fed <- slices.Clone(data):

@@ -26,10 +26,10 @@ func (e *Engine) Info(context.Context) (sandbox.Info, error) {
 func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err error) {
 	err = e.call("Create", b.Name, func() error {
 		if owner, ok := e.boxes[b.Name]; ok {
-			return fmt.Errorf("cannot create box %q: %w: id %s", b.Name, sandbox.ErrExists, owner.status.ID)
+			return fmt.Errorf("cannot create container %q: %w: id %s", b.Name, sandbox.ErrExists, owner.status.ID)
 		}
 		if err := e.check(b); err != nil {
-			return fmt.Errorf("cannot create box %q: %w", b.Name, err)
+			return fmt.Errorf("cannot create container %q: %w", b.Name, err)
 		}
 		e.made++
 		id = fmt.Sprintf("%012x", e.made)
@@ -56,10 +56,10 @@ func (e *Engine) Start(ctx context.Context, name string) error {
 	err := e.call("Start", name, func() error {
 		b, err := e.find(name)
 		if err != nil || b.status.State == sandbox.Running {
-			return about(err, "cannot start box %q", name)
+			return about(err, "cannot start container %q", name)
 		}
 		if err := e.joinable(b.Reach.Join); err != nil {
-			return about(err, "cannot start box %q", name)
+			return about(err, "cannot start container %q", name)
 		}
 		b.status.State, b.status.StartedAt, b.status.FinishedAt = sandbox.Running, e.now(), time.Time{}
 		b.over = make(chan struct{})
@@ -137,7 +137,7 @@ func (e *Engine) Status(ctx context.Context, name string) (s sandbox.Status, err
 	err = e.call("Status", name, func() error {
 		b, err := e.find(name)
 		if err != nil {
-			return about(err, "cannot look at box %q", name)
+			return about(err, "cannot inspect container %q", name)
 		}
 		s = b.status
 		return nil
@@ -151,10 +151,10 @@ func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err 
 	var over chan struct{}
 	err = e.call("Wait", name, func() (err error) {
 		if b, err = e.find(name); err != nil {
-			return about(err, "cannot wait for box %q", name)
+			return about(err, "cannot wait for container %q", name)
 		}
 		if b.status.State == sandbox.Created {
-			return fmt.Errorf("cannot wait for box %q: it was never started", name)
+			return fmt.Errorf("cannot wait for container %q: it never started", name)
 		}
 		over = b.over
 		return nil
@@ -170,7 +170,7 @@ func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.boxes[name] != b {
-		return exit, fmt.Errorf("cannot wait for box %q: %w", name, sandbox.ErrNotFound)
+		return exit, fmt.Errorf("cannot wait for container %q: %w", name, sandbox.ErrNotFound)
 	}
 	return sandbox.Exit{Code: b.status.ExitCode, OOMKilled: b.status.OOMKilled, Forced: b.forced}, nil
 }
@@ -192,7 +192,7 @@ func (e *Engine) halt(method, verb, name string, code int) error {
 	return e.call(method, name, func() error {
 		b, err := e.find(name)
 		if err != nil {
-			return about(err, "cannot "+verb+" box %q", name)
+			return about(err, "cannot "+verb+" container %q", name)
 		}
 		e.end(b, sandbox.Exit{Code: code})
 		return nil
@@ -254,7 +254,7 @@ func (e *Engine) Logs(ctx context.Context, name string, max int64) (out []byte, 
 	err = e.call("Logs", name, func() error {
 		b, err := e.find(name)
 		if err != nil {
-			return about(err, "cannot read the log of box %q", name)
+			return about(err, "cannot read the log of container %q", name)
 		}
 		out = slices.Clone(b.log)
 		if int64(len(out)) > max {
@@ -273,7 +273,7 @@ func (e *Engine) CopyIn(ctx context.Context, name, dir string, tree func(io.Writ
 	return e.call("CopyIn", name+" "+dir, func() error {
 		b, err := e.find(name)
 		if err != nil {
-			return about(err, "cannot copy into %q of box %q", dir, name)
+			return about(err, "cannot copy to %q in container %q", dir, name)
 		}
 		for r := tar.NewReader(stream); ; {
 			h, err := r.Next()
@@ -281,10 +281,10 @@ func (e *Engine) CopyIn(ctx context.Context, name, dir string, tree func(io.Writ
 				return nil
 			}
 			if err != nil {
-				return about(err, "cannot copy into %q of box %q", dir, name)
+				return about(err, "cannot copy to %q in container %q", dir, name)
 			}
 			if b.files[path.Join(dir, h.Name)], err = io.ReadAll(r); err != nil {
-				return about(err, "cannot copy into %q of box %q", dir, name)
+				return about(err, "cannot copy to %q in container %q", dir, name)
 			}
 		}
 	})

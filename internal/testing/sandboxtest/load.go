@@ -11,7 +11,7 @@ import (
 func (e *Engine) Load(_ context.Context, name string) (load sandbox.Load, err error) {
 	err = e.call("Load", name, func() error {
 		if _, err := e.find(name); err != nil {
-			return about(err, "cannot measure box %q", name)
+			return about(err, "cannot measure container %q", name)
 		}
 		if load.CPU = time.Millisecond; e.Busy != nil { // used by its start
 			load = e.Busy(name)

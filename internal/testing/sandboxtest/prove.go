@@ -19,7 +19,7 @@ func (e *Engine) Prove(ctx context.Context, b sandbox.Box) (p sandbox.Proof, err
 	err = e.call("Prove", b.Name, func() error {
 		made, err := e.find(b.Name)
 		if err != nil {
-			return about(err, "cannot look whether box %q is as intended", b.Name)
+			return about(err, "cannot verify container %q", b.Name)
 		}
 		env := "as meant"
 		if !slices.Equal(b.Env, made.Env) {
@@ -46,7 +46,7 @@ func (e *Engine) Env(ctx context.Context, name string) (env map[string]string, e
 	err = e.call("Env", name, func() error {
 		b, err := e.find(name)
 		if err != nil {
-			return about(err, "cannot look at box %q", name)
+			return about(err, "cannot inspect container %q", name)
 		}
 		env = map[string]string{}
 		for _, line := range b.Env {
@@ -125,7 +125,7 @@ func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte,
 				return err
 			}
 			if b.status.State == sandbox.Created {
-				return fmt.Errorf("it was never started")
+				return fmt.Errorf("it never started")
 			}
 			line, more, over = nil, b.printed, b.over
 			text, _, whole := bytes.Cut(b.log, []byte("\n"))
@@ -139,7 +139,7 @@ func (e *Engine) Head(ctx context.Context, name string, max int64) (line []byte,
 			return nil
 		})
 		if err != nil || more == nil {
-			return line, about(err, "cannot read what box %q said first", name)
+			return line, about(err, "cannot read the first line of container %q", name)
 		}
 		select {
 		case <-more:

@@ -16,10 +16,10 @@ func (e *Engine) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
 	return e.call("EnsureNetwork", n.Name, func() error {
 		there, ok := e.networks[n.Name]
 		if ok && there.Labels[sandbox.LabelProject] != n.Labels[sandbox.LabelProject] {
-			return fmt.Errorf("cannot make network %q: one of this name exists and is not this project's", n.Name)
+			return fmt.Errorf("cannot create network %q: it exists, but does not belong to this project", n.Name)
 		}
 		if ok && there.Egress != n.Egress {
-			return fmt.Errorf("cannot make network %q: one of this name exists and is isolated otherwise", n.Name)
+			return fmt.Errorf("cannot create network %q: it exists, but with a different isolation", n.Name)
 		}
 		if e.networks == nil {
 			e.networks = map[string]sandbox.Network{}
@@ -34,13 +34,13 @@ func (e *Engine) EnsureVolume(ctx context.Context, v sandbox.Volume) error {
 	return e.call("EnsureVolume", v.Name, func() error {
 		there, ok := e.volumes[v.Name]
 		if ok && there.Labels[sandbox.LabelProject] != v.Labels[sandbox.LabelProject] {
-			return fmt.Errorf("cannot make volume %q: one of this name exists and is not this project's", v.Name)
+			return fmt.Errorf("cannot create volume %q: it exists, but does not belong to this project", v.Name)
 		}
 		if ok && (!slices.Equal(there.Lower, v.Lower) || there.Upper != v.Upper) {
-			return fmt.Errorf("cannot make volume %q: one of this name exists and shows something else", v.Name)
+			return fmt.Errorf("cannot create volume %q: it exists, but with different directories", v.Name)
 		}
 		if _, ok := e.volumes[v.Upper]; !ok && len(v.Lower) > 0 {
-			return fmt.Errorf("cannot make volume %q: volume %q: no such volume", v.Name, v.Upper)
+			return fmt.Errorf("cannot create volume %q: volume %q: no such volume", v.Name, v.Upper)
 		}
 		if e.volumes == nil {
 			e.volumes = map[string]sandbox.Volume{}
