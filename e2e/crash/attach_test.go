@@ -109,7 +109,7 @@ func TestCallStoppedByCleanIsRepeated(t *testing.T) {
 }
 
 // A second abl is refused while the first one runs, with the holder's name.
-func TestTwoAtOnce(t *testing.T) {
+func TestSecondRunIsRefused(t *testing.T) {
 	want, _ := wanted(t)
 	t.Parallel()
 	s, r := startAtGate(t, "builder", "")

@@ -300,7 +300,7 @@ func TestEngineRefuses(t *testing.T) {
 
 // An engine that is shutting down fails every request on open connections. The phase passes
 // nevertheless, in the same run.
-func TestEngineFallsApart(t *testing.T) {
+func TestEngineShutsDown(t *testing.T) {
 	want, _, _ := expected(t)
 	b := newProxied(t)
 	var mu sync.Mutex

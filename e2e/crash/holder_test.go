@@ -44,7 +44,7 @@ func TestHolderKilled(t *testing.T) {
 
 // If the container that holds the app's network is killed while the Verifier tests the app, the
 // Verifier is called again, whatever its verdict.
-func TestHolderKilledAmidTheVerifier(t *testing.T) {
+func TestHolderKilledDuringTheVerifier(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
 	t.Parallel()

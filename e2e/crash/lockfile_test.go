@@ -17,7 +17,7 @@ import (
 // The lock file is deleted while abl holds it, which lets a second abl start. The first one does
 // nothing more. The second one reaches the correct end: each call is paid for once, and the first
 // abl removes nothing of the second.
-func TestLockTakenAway(t *testing.T) {
+func TestLockFileDeleted(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
 	s, first := startLongAtGate(t, "builder")

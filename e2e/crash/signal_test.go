@@ -149,7 +149,7 @@ func TestSecondInterrupt(t *testing.T) {
 
 // SIGINTs that arrive together, as from GNU timeout, count as one: abl stops what runs and
 // removes everything.
-func TestInterruptsAtOnce(t *testing.T) {
+func TestSimultaneousInterrupts(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
 	t.Parallel()
@@ -166,7 +166,7 @@ func TestInterruptsAtOnce(t *testing.T) {
 
 // SIGINT ends abl even if the engine does not respond. The call that it could not stop continues,
 // and the next run attaches to it.
-func TestInterruptedWhileTheEngineIsAway(t *testing.T) {
+func TestInterruptedWithoutEngine(t *testing.T) {
 	lab.Long(t)
 	wantEngine(t)
 	for _, point := range []string{"call.created", "call.started"} {

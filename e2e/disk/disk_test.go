@@ -122,7 +122,7 @@ var writers = map[string]writer{
 	}},
 }
 
-func TestSickDisks(t *testing.T) {
+func TestBrokenDisks(t *testing.T) {
 	for what, w := range writers {
 		for how, a := range ailments {
 			t.Run(what+" on a disk that is "+how, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 // A disk breaks during a phase, after a role or a replay has finished its work. The run fails
 // with an error that names the file, and finished work is saved. After the repair the next run
 // completes the phase, and no call is repeated or paid for twice.
-func TestPhaseOnSickDisk(t *testing.T) {
+func TestPhaseOnBrokenDisk(t *testing.T) {
 	for _, after := range []string{"role p1-build-1.1", "role p1-verify-1.1", "role p1-build-2.1", "replay"} {
 		for how, a := range ailments {
 			t.Run(how+" after the "+after, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 // The user's own agent plays the Builder. The ledger has the token counts of the usage line that
 // it prints.
-func TestAgentOfOnesOwn(t *testing.T) {
+func TestCustomAgent(t *testing.T) {
 	p := newProject(t, nodeApp, verifies())
 	const agents = "agent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n"
 	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), agents, lab.File(t, "own-agent.yaml"), 1))

@@ -109,7 +109,7 @@ func TestCallsSurviveTheEngine(t *testing.T) {
 }
 
 // The engine does what abl requests, but its responses are lost. abl does nothing twice.
-func TestEnginesAnswersAreLost(t *testing.T) {
+func TestLostEngineResponses(t *testing.T) {
 	lab.Long(t)
 	p, px := behindProxy(t)
 	p.Write("src/go-engine", "")

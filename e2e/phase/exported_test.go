@@ -26,7 +26,7 @@ const answer = "export default 'ok';\n"
 
 // The app has exactly the files of the commit under test. If a contract fails, the next Builder
 // reads which path the commit does not contain.
-func TestTheCommitIsTested(t *testing.T) {
+func TestAppHasTheFilesOfTheCommit(t *testing.T) {
 	app := write("server.mjs", lab.File(t, "apps/answer-from-dist.mjs"))
 	first := call("builder", 1, app, write(".gitignore", "# built\ndist/\n.env\n"),
 		write("dist/answer.mjs", answer), write(".env", "SECRET=1\n"), report())

@@ -78,7 +78,7 @@ func killsReplays(p *lab.Project, killers map[string][]string) (killed func() in
 // A replay is not evidence if its container, its holder, its witness or its app was killed: abl
 // repeats it, without another call. Then an honest suite passes, and a suite that checks nothing
 // does not.
-func TestKilledReplaysAreNoEvidence(t *testing.T) {
+func TestKilledReplaysAreNotEvidence(t *testing.T) {
 	always := map[string][]string{}
 	for _, role := range []string{"replay-no-app", "replay-empty", "replay-500"} {
 		always[role] = []string{"X", "X", "X", "X"}

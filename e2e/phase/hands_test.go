@@ -11,7 +11,7 @@ import (
 
 // The user changes the source between two iterations. abl stops before an agent works on it and
 // changes nothing. With --take-mine it commits the changes as the user's.
-func TestTakeMine(t *testing.T) {
+func TestTakeMineCommitsUserChanges(t *testing.T) {
 	fails := call("verifier", 1, write("run.sh", suite, "0755"), refute("500"), report())
 	first := call("builder", 1, write("server.mjs", "// not yet\n"+server), report())
 	second := call("builder", 2, must(0, "grep -q by-hand notes.txt"), write("server.mjs", server), report())

@@ -63,7 +63,7 @@ func TestProjectDockerfile(t *testing.T) {
 }
 
 // If a Dockerfile is not based on abl's image, or does not build, the user has to fix it.
-func TestOwnDockerfileThatFails(t *testing.T) {
+func TestInvalidProjectDockerfile(t *testing.T) {
 	p := newProject(t, nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n", builds(), verifies())
 	p.Write(".abl/images/builder.Dockerfile", "FROM debian\n")
 	wants(t, "another image", p.Must(2, "phase", "1").Stderr, "builder.Dockerfile", "ABL_IMAGE")

@@ -128,7 +128,7 @@ func smallDisk(t *testing.T, dir string) {
 }
 
 // A call that prints nothing but works is not idle.
-func TestSilentBuildLives(t *testing.T) {
+func TestSilentBuildIsNotIdle(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, nodeApp, builds(run(lab.File(t, "scripts/work-silently.sh")), write("server.mjs", server)),
 		verifies())

@@ -10,7 +10,7 @@ import (
 
 // A refuted source does not pass unchanged because its tests were changed: abl also replays the
 // tests that refuted it. Only the user can overrule them.
-func TestChangedTestPassesNoRefutedSource(t *testing.T) {
+func TestRefutedSourceFailsItsOldTests(t *testing.T) {
 	wrong := strings.Replace(server, "'ok'", "'no'", 1)
 	loosened := strings.Replace(honest, "= ok ]", "= no ]", 1)
 	p := newProject(t, evidence, builds(write("server.mjs", wrong)),
@@ -53,7 +53,7 @@ func TestChangedTestPassesNoRefutedSource(t *testing.T) {
 }
 
 // A refuting test that passes without an app was wrong. abl reports it.
-func TestRefutingTestThatWasWrong(t *testing.T) {
+func TestWrongRefutingTestIsReported(t *testing.T) {
 	lab.Long(t)
 	upside := strings.NewReplacer("= ok ]", "!= ok ]").Replace(honest)
 	p := newProject(t, evidence, builds(write("server.mjs", server)),

@@ -111,7 +111,7 @@ const noReport = "the run report of this call is missing"
 // Whatever a Verifier claims, and whatever the app says about itself, is not a pass without
 // evidence. abl calls the Verifier again, with the reason. e2e/hostile checks other replacements
 // of failed_specs.md (TestVerdictsOfHostileVerifiers).
-func TestLiesAreNoPass(t *testing.T) {
+func TestFalseClaimsDoNotPass(t *testing.T) {
 	all := claims(t)
 	key := func(i int) string { return fmt.Sprintf("p1-verify-%d.%d", i/2+1, i%2+1) }
 	plays, keys := []agent.ScriptCall{builds(hasApp(t, "responds-with-a-test-line.mjs"))}, "p1-build-1.1"

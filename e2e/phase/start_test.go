@@ -13,7 +13,7 @@ import (
 // An app that does not start, or that ends while it is tested, breaks a contract. abl detects
 // that without the tests, and the next Builder reads the observations. The last such iteration of
 // a round leaves the phase stuck, until the user runs it again.
-func TestAppThatDoesNotRun(t *testing.T) {
+func TestAppDoesNotRun(t *testing.T) {
 	at := func(iteration int, app string) agent.ScriptCall {
 		return call("builder", iteration, hasApp(t, app), report())
 	}

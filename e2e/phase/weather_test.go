@@ -251,7 +251,7 @@ func TestModelsFallBack(t *testing.T) {
 var untilPattern = regexp.MustCompile(`"until": "[^"]*"`)
 
 // A killed run that was waiting continues the wait, and a signal ends a wait.
-func TestWaitingSurvives(t *testing.T) {
+func TestWaitSurvivesKill(t *testing.T) {
 	lab.Long(t)
 	p, model := troubled(t, "loop: {call_timeout: 60s, outage_budget: 5m}\n", inOrder("429 60", "429 2"))
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {

@@ -42,7 +42,6 @@ internal/git
 internal/git/gitdir
 internal/git/scan
 internal/helper
-internal/hostfs
 internal/lazyregexp
 internal/ledger
 internal/outcome
@@ -53,7 +52,6 @@ internal/redact
 internal/sandbox
 internal/sandbox/docker
 internal/spec
-internal/state
 internal/tap
 internal/tokens
 internal/witness
@@ -63,7 +61,6 @@ orchestrator/codecommit
 orchestrator/evidence
 orchestrator/learner
 orchestrator/report
-prompts
 roles
 roles/agent
 roles/boundary
