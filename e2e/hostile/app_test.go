@@ -71,7 +71,7 @@ builder_commands:
 }
 
 // Groups F and G: misbehaving apps. At most they get a failed contract or a failed run.
-func TestAppsThatDoNotBehave(t *testing.T) {
+func TestMisbehavingApps(t *testing.T) {
 	lab.Long(t)
 	cases := []struct{ id, what, verdict string }{ // the program is testdata/apps/ID.mjs
 		{"F06", "a probe response that never ends, then claims that all passed", "pass"},
@@ -105,7 +105,7 @@ func (s *scene) appReadyIn(timeout string) {
 }
 
 // Group F: an app that stops its watching broker does not make abl wait for ever.
-func TestAppThatStopsItsBroker(t *testing.T) {
+func TestAppStopsItsBroker(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, "limits: {memory: 256m}\nloop: {call_timeout: 60s, max_verifier_iterations: 1}\n")
 	s.appReadyIn("1s")

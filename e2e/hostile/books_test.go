@@ -12,7 +12,7 @@ import (
 
 // Group G: the disk has no room for abl's records. Existing files stay unchanged, the error names
 // the file that could not be written, and the next run continues once there is room.
-func TestNoRoom(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	lab.Long(t)
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a full disk")

@@ -260,7 +260,7 @@ func ownMounts(s shown) bool {
 }
 
 // Every container of phases with all features meets the benchmark.
-func TestBenchmark(t *testing.T) {
+func TestContainersMeetCISBenchmark(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual)
 	image := s.service(t)
@@ -308,7 +308,7 @@ app:
 }
 
 // The checks can fail: a plain container of the engine passes few.
-func TestBenchmarkOfAUsualContainer(t *testing.T) {
+func TestBenchmarkFailsForAPlainContainer(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual)
 	id := docker(t, "create", "--label", "abl.project=test-hostile", "--privileged", "-v", "/etc:/etc2:shared",

@@ -155,7 +155,7 @@ func TestControlOfTerminal(t *testing.T) {
 }
 
 // The oracle reports each kind of damage.
-func TestOracle(t *testing.T) {
+func TestOracleFindsEachViolation(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	s.script(builds(), verifies())

@@ -69,7 +69,7 @@ func TestEndings(t *testing.T) {
 	endBadly(t, "120s", func(e ending) bool { return e.class != "timeout" })
 }
 
-func TestEndlessCalls(t *testing.T) {
+func TestCallsThatNeverEnd(t *testing.T) {
 	endBadly(t, "3s", func(e ending) bool { return e.class == "timeout" })
 }
 
@@ -212,7 +212,7 @@ func TestForgedFigures(t *testing.T) {
 
 // Group G, the user's files: a crash, an editor or another user has damaged the state or the
 // ledger. abl reports it and neither loses nor overwrites anything.
-func TestDamagedBooks(t *testing.T) {
+func TestDamagedStateAndLedger(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	s.script(builds(), verifies())

@@ -80,7 +80,7 @@ func mountAttacks() []attack {
 }
 
 // Group B, between calls: nothing of one call exists in the next.
-func TestCallsAreFresh(t *testing.T) {
+func TestCallsShareNothing(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	leave := lab.File(t, "leaves-files.sh")
@@ -99,7 +99,7 @@ func TestCallsAreFresh(t *testing.T) {
 }
 
 // Group B, afterwards: files that must not stay in a workspace.
-func TestBitsAreCleared(t *testing.T) {
+func TestSetuidBitsAreCleared(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	s.plays(t, []attack{

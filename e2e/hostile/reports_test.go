@@ -150,7 +150,7 @@ func rulings() []ruling {
 	}
 }
 
-func TestRulings(t *testing.T) {
+func TestVerdictsOfHostileVerifiers(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, "limits: {memory: 512m}\nloop: {call_timeout: 120s, max_verifier_iterations: 60, no_progress: {unverified: 0}}\n")
 	all := rulings()

@@ -80,7 +80,7 @@ func TestInvalidProjectDockerfile(t *testing.T) {
 
 // A build that fails for lack of a network has the engine's default network. It gets the host's
 // network only if the user permits it.
-func TestOwnDockerfileAndTheHostsNetwork(t *testing.T) {
+func TestProjectDockerfileWithHostNetwork(t *testing.T) {
 	p := newProject(t, nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n", builds(), verifies())
 	p.Write(".abl/images/builder.Dockerfile",
 		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nRUN echo interfaces $(ls /sys/class/net | grep -v ^br-) end; echo EAI_AGAIN Temporary failure resolving; false\n")

@@ -172,7 +172,7 @@ func TestGatewayOutlivesAbl(t *testing.T) {
 
 // A Builder floods its gateway's log after it has spent most of its tokens. Each token is in the
 // ledger and counts towards the budget.
-func TestAFloodedGatewayForgetsNoToken(t *testing.T) {
+func TestFloodedGatewayCountsEveryToken(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, nodeApp+"budget: {phase: {tokens: 350000}}\n",
 		thousand(builds(write("server.mjs", server), write("flood.mjs", lab.File(t, "flood.mjs")),

@@ -210,7 +210,7 @@ func TestKilledRunRestoresOwners(t *testing.T) {
 
 // A role may remove all permissions from the files that it shares with abl. abl, without root,
 // can still read them, and so can the user afterwards.
-func TestRolesShutTheirFiles(t *testing.T) {
+func TestRolesRemovePermissions(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, evidence,
 		call("builder", 0, hasApp(t, "shuts-its-output.mjs"), write("deep/er/file", "x"), report(),

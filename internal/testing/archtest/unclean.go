@@ -11,9 +11,7 @@ cmd/abl-cmd/internal/probe
 cmd/abl-gateway
 cmd/agent-learner
 cmd/code-commit
-cmd/internal/cli
 cmd/internal/commit
-cmd/internal/doctor
 cmd/internal/exit
 cmd/internal/learn
 cmd/internal/money
