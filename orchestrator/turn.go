@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"abl/internal/ledger"
+	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
@@ -242,6 +244,21 @@ func (t turn) commit(ctx context.Context) (Commit, error) {
 		t.note("not committed: " + s)
 	}
 	return c, nil
+}
+
+// Abandoned returns phase n, which rests in a call of a machine that is lost, with the next attempt of
+// the call, and the ledger's row of the lost one. The row has no usage: its cost is unknown. A phase
+// that rests in no call is returned as it is.
+func Abandoned(n int, p state.Phase) (state.Phase, []ledger.Row) {
+	if p.Status != state.Building && p.Status != state.Verifying || p.Recheck {
+		return p, nil
+	}
+	role := map[state.Status]roles.Role{state.Building: roles.Builder, state.Verifying: roles.Verifier}[p.Status]
+	rows := Rows(n, p.Step, roles.Outcome{Key: roles.Key(n, role, p.Step, p.Attempt), Role: role.Name, Class: outcome.Lost, Ended: time.Now().UTC()})
+	rows[0].DurationMS = nil
+	p = again(p, p.Status)
+	p.Call = roles.Key(n, role, p.Step, p.Attempt)
+	return p, rows
 }
 
 // Rows are the ledger rows of one ended call: one a model, and one that says

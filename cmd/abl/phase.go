@@ -22,6 +22,7 @@ abl report N shows the evidence for the verdict. If GITHUB_STEP_SUMMARY is set, 
 appends the report to that file.`,
 		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run\nabl phase 1 --junit junit.xml --html page.html",
 		Flags: append(append(phase.Flags(), tellFlags()...),
+			phase.RemoteFlag(),
 			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
 			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"}),
 		Run: phase.Opened(phase.Continued(runPhase)),
@@ -68,6 +69,7 @@ func runCommand() cli.Command {
 refine the specs, or approve by running the next. With --through it runs all phases.`,
 		Examples: "abl run\nabl run --through --json\nabl run --through --junit junit.xml --summary summary.md",
 		Flags: append(append(phase.Flags(), tellFlags()...),
+			phase.RemoteFlag(),
 			cli.Flag{Name: "through", Usage: "do not stop between phases"}),
 		Run: phase.Opened(phase.Continued(func(ctx context.Context, s *phase.Project) error {
 			return runPending(ctx, s, s.In.Bool("through"))

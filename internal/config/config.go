@@ -17,7 +17,8 @@ type Config struct {
 	Directories      Directories        `yaml:"directories"`
 	Source           SourceRepo         `yaml:"source"`
 	Adopt            Adopt              `yaml:"adopt"`
-	Publish          Publish            `yaml:"publish"` // manual or auto, or {when: …, prefix: …}
+	Publish          Publish            `yaml:"publish"`         // manual or auto, or {when: …, prefix: …}
+	Remote           Remote             `yaml:"remote" json:"-"` // the name of a remote, or {name: …, lease: …}
 	Notify           Notify             `yaml:"notify"`
 	Agent            PerRole            `yaml:"agent"`  // one name for both roles, or {builder: …, verifier: …}
 	Models           Models             `yaml:"models"` // each one name or a list (a fallback chain)
@@ -61,6 +62,12 @@ type Publish struct {
 	Prefix  string `yaml:"prefix"`  // of the branches of phases, before "phaseN"
 	Author  string `yaml:"author"`  // "NAME <EMAIL>" of the commits; "" for abl, with the user as co-author
 	Signoff bool   `yaml:"signoff"` // the commits have a Signed-off-by trailer of the user
+}
+
+// Remote is the remote of the user's repository that holds the state of the phases.
+type Remote struct {
+	Name  string   `yaml:"name"`  // "" for none
+	Lease Duration `yaml:"lease"` // without a push for so long, another machine may continue
 }
 
 // Notify is who hears how phases end.
@@ -240,6 +247,7 @@ func Default() Config {
 		Version:     1,
 		Directories: Directories{Src: "src", Tests: ".abl/tests"},
 		Publish:     Publish{When: "manual", Prefix: "abl/"},
+		Remote:      Remote{Lease: Duration(10 * time.Minute)},
 		Agent:       PerRole{Builder: "gemini", Verifier: "gemini"},
 		Effort:      PerRole{Verifier: "high"},
 		Loop: Loop{

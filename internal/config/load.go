@@ -57,6 +57,7 @@ func (l *Loaded) Key(name string) (value, from string) {
 var flagNames = map[string]string{
 	"agent": "--agent", "agent.builder": "--builder-agent", "agent.verifier": "--verifier-agent", "models": "--model",
 	"loop.max_verifier_iterations": "--max-iterations", "budget.phase.usd": "--budget-usd", "budget.phase.tokens": "--budget-tokens",
+	"remote.name": "--remote",
 }
 
 // Load reads the configuration of the project and checks all that can be
@@ -197,7 +198,7 @@ func settable() []string {
 	c.App = &App{}
 	keys := yamlfile.Values(c)
 	delete(keys, "version")
-	for _, whole := range []string{"agent", "models", "effort", "loop.no_progress", "publish"} { // before its parts
+	for _, whole := range []string{"agent", "models", "effort", "loop.no_progress", "publish", "remote"} { // before its parts
 		keys[whole] = ""
 	}
 	return slices.Sorted(maps.Keys(keys))
@@ -241,7 +242,7 @@ func (l *Loaded) Lines() []Line {
 }
 
 // about is the part of a key that one value alone is about.
-var about = map[string]string{"loop.no_progress": ".failed", "publish": ".when"}
+var about = map[string]string{"loop.no_progress": ".failed", "publish": ".when", "remote": ".name"}
 
 // source says where the value of a key comes from, "" for a default: from its own place, or
 // from that of one value that was given for all of its part.

@@ -254,6 +254,8 @@ func (r reference) shape(k key) object {
 		return object{"anyOf": []object{r.properties(below), {"type": "integer"}}}
 	case reflect.TypeFor[Publish]():
 		return object{"anyOf": []object{r.properties(below), {"type": "string", "enum": r.words[below[0].path].Values}}}
+	case reflect.TypeFor[Remote]():
+		return object{"anyOf": []object{r.properties(below), text}}
 	case reflect.TypeFor[Models]():
 		return object{"anyOf": []object{r.properties(below), text, texts}}
 	}

@@ -42,6 +42,8 @@ var rules = []rule{
 	{"publish.when", oneOf("manual", "auto"), "manual or auto", ""},
 	{"publish.prefix", like(`([A-Za-z0-9_][A-Za-z0-9_-]*/)*([A-Za-z0-9_][A-Za-z0-9_-]*)?`), "the beginning of a branch name, such as abl/ or bot/abl-", ""},
 	{"publish.author", orNothing(like(`[^<>\x00-\x1f\x7f]*[^<>\s\x00-\x1f\x7f] <[^<>\s]+@[^<>\s]+>`)), "NAME <EMAIL>", ""},
+	{"remote.name", orNothing(like(`[A-Za-z0-9_][A-Za-z0-9._/-]*`)), "the name of a remote, such as origin", "git remote -v lists them"},
+	{"remote.lease", lasts(time.Second), "1s or more", ""},
 	{"notify.command", orNothing(notBlank), "a shell command", ""},
 	{"models.*.*", modelName, "the name of a model", ""},
 	{"effort.*", orNothing(oneOf("low", "medium", "high", "max")), "low, medium, high or max", ""},

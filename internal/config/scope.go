@@ -26,6 +26,8 @@ var scopes = []scope{
 	{"source.dir", never, ""},
 	{"adopt", never, ""},
 	{"publish", never, ""},
+	{"remote.name", given, "makes abl run git fetch and git push with your credentials"},
+	{"remote.lease", never, ""},
 	{"notify.command", given, "runs a command on this machine"},
 	{"agent", never, ""},
 	{"models", never, ""},

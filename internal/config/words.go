@@ -147,6 +147,17 @@ func (p *Publish) UnmarshalYAML(read func(any) error) error {
 	return read((*parts)(p))
 }
 
+// UnmarshalYAML reads the name of a remote, or {name: …, lease: …}.
+func (r *Remote) UnmarshalYAML(read func(any) error) error {
+	var name string
+	if read(&name) == nil {
+		r.Name = name
+		return nil
+	}
+	type parts Remote
+	return read((*parts)(r))
+}
+
 // Chain is a fallback chain; one name is a chain of one. Commas part the names
 // in a variable or a flag, where a list cannot be written.
 type Chain []string

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -25,6 +26,35 @@ func Git(ctx context.Context, dir string, args ...string) *exec.Cmd {
 		"GIT_NO_LAZY_FETCH=1", // git before 2.39.4 ignores it, so:
 		"GIT_ALLOW_PROTOCOL=") // an empty list; overrides protocol.*.allow of the repository
 	return cmd
+}
+
+// GitRemote returns a command of the user's git that exchanges commits with a remote of the repository
+// around dir. It has the variables with which git, ssh and the credential helpers of git hosts log in,
+// and none that names another repository. It runs no hook and asks nothing at the terminal.
+func GitRemote(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := Command(ctx, "git", append([]string{"--no-pager", "-C", dir, "-c", "core.hooksPath=/dev/null"}, args...)...)
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(gitLogins, name) && !slices.Contains(cmd.Env, kv) {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(gitPlaces, name)
+	})
+	cmd.Env = append(cmd.Env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0")
+	cmd.WaitDelay = time.Second // a helper of git's may outlive it
+	return cmd
+}
+
+// gitLogins are the variables that Command may leave out as secrets and that logins to git hosts need.
+var gitLogins = []string{"GIT_ASKPASS", "SSH_ASKPASS", "GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "CI_JOB_TOKEN"}
+
+// gitPlaces are the variables that git sets for a hook, and that name its repository.
+var gitPlaces = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+	"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE",
 }
 
 // gitTime is how long git may take to answer a question.

@@ -125,6 +125,7 @@ func rules() []rule {
 		is(git.ErrBehind, Person, "abl pull restores the published state without losing yours; git branch -m renames a branch that is in the way"),
 		is(git.ErrTooLarge, Person, "remove the files that an agent left there, then run the same command again"),
 		is(git.ErrSecret, Person, "the call is saved: remove the value from the file and run the same command again, or allow it by name in .abl/config.yaml: commit: {allow_secrets: [NAME]}"),
+		is(git.ErrRemote, Environment, "git push and git fetch by hand show the cause: abl uses your git, credential helpers and ssh agent; then run the same command again"),
 		as[*state.Damaged](Person, ""),
 		as[*roles.Damaged](Person, "move that file away; abl continues without it"),
 		is(state.ErrNone, Usage, ""),

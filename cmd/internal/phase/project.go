@@ -20,6 +20,7 @@ import (
 	"abl/cmd/internal/money"
 	"abl/cmd/internal/trust"
 	"abl/internal/config"
+	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/pricelist"
@@ -39,6 +40,9 @@ type Project struct {
 
 	held *hostfs.Held // the project's lock, while it is taken
 	net  *roles.Net   // what is known of the engine's networks; nil before anybody asked
+
+	remote *git.Remote // that holds the state, nil without one
+	holds  *holding    // the lease in it, while this process holds it
 }
 
 // Opened is a command that acts on the project: it fails where settings of the repository act on
@@ -141,6 +145,9 @@ func settings(in *cli.Input) map[string]string {
 	if in.Takes("max-iterations") { // --model of other commands is not a role's
 		keys["model"], keys["max-iterations"] = "models", "loop.max_verifier_iterations"
 	}
+	if in.Takes("remote") {
+		keys["remote"] = "remote.name"
+	}
 	for flag, key := range keys {
 		if in.Set(flag) {
 			set[key] = in.String(flag)
@@ -179,8 +186,9 @@ func (s *Project) Lock() (unlock func(), err error) {
 // unlock gives the project back where it is this process's.
 func (s *Project) unlock() {
 	if held := s.held; held != nil {
-		s.held = nil
-		if err := errors.Join(handOver(s.Paths), held.Unlock()); err != nil {
+		back := s.holds.giveBack()
+		s.held, s.holds = nil, nil
+		if err := errors.Join(back, handOver(s.Paths), held.Unlock()); err != nil {
 			s.In.Warn(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package phase
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +41,9 @@ type exchange struct {
 	repo *git.Origin
 	file *state.File
 	tip  string // what stateRef names, "" for nothing
+
+	lease   *lease // that the state is published with, nil for none
+	release bool   // the lease of the published state ends
 }
 
 func (s *Project) exchange() (x exchange, err error) {
@@ -96,33 +98,44 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	if err := x.upToDate(); err != nil {
 		return nil, err
 	}
-	src, err1 := git.Open(s.Paths.Src, s.source())
-	tests, err2 := git.Open(s.Paths.Tests, git.Options{})
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, err
-	}
-	bring := func(from *git.Repo, ref, commit string) {
+	return x.bring(ctx, phases)
+}
+
+// bring moves the refs of phases, tests and state in the user's repository to what was built.
+func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err error) {
+	receive := func(from *git.Repo, ref, commit string) {
 		if err == nil && commit != "" {
 			if err = x.repo.Receive(ctx, from, ref, commit); err == nil {
 				all = append(all, Published{ref, commit})
 			}
 		}
 	}
-	for _, k := range phases {
-		ref := "refs/heads/" + s.PublishedBranch(k)
-		tip, rerr := src.Ref("refs/heads/" + Branch(k))
-		err = cmp.Or(err, rerr)
-		if err == nil {
-			err = src.Whole(tip)
+	if isRepository(x.Paths.Src) {
+		src, oerr := git.Open(x.Paths.Src, x.source())
+		err = oerr
+		for _, k := range phases {
+			tip := ""
+			if err == nil {
+				tip, err = src.Ref("refs/heads/" + Branch(k))
+			}
+			if err == nil {
+				err = src.Whole(tip)
+			}
+			if err == nil {
+				err = x.isWhatPassed(src, k, tip)
+			}
+			receive(src, "refs/heads/"+x.PublishedBranch(k), tip)
 		}
-		if err == nil {
-			err = x.isWhatPassed(src, k, tip)
-		}
-		bring(src, ref, tip)
 	}
-	at, _, terr := tests.Head()
-	err = cmp.Or(err, terr)
-	if bring(tests, testsRef, at.Hash); err == nil {
+	if err == nil && isRepository(x.Paths.Tests) {
+		var at git.Commit
+		tests, terr := git.Open(x.Paths.Tests, git.Options{})
+		if err = terr; err == nil {
+			at, _, err = tests.Head()
+		}
+		receive(tests, testsRef, at.Hash)
+	}
+	if err == nil {
 		err = x.keep(ctx)
 	}
 	if err != nil {
@@ -155,7 +168,7 @@ func (x exchange) keep(ctx context.Context) error {
 	var same bool
 	var files map[string][]byte
 	var err error
-	if x.tip != "" {
+	if x.tip != "" && x.lease == nil && !x.release {
 		same, err = x.standsAt(x.tip)
 	}
 	if err == nil && !same {
@@ -188,6 +201,9 @@ func summary(f *state.File) string {
 	var all []string
 	for _, n := range begun(f) {
 		all = append(all, fmt.Sprintf("phase %d %s", n, f.Phase(n).Status))
+	}
+	if len(all) == 0 {
+		return "no phase has begun"
 	}
 	return strings.Join(all, ", ")
 }
@@ -240,6 +256,9 @@ func (x exchange) carried() (map[string][]byte, error) {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
 	files := map[string][]byte{carriedState: data}
+	if x.lease != nil {
+		files[leaseFile], err = json.Marshal(x.lease)
+	}
 	for name, at := range x.places(f) {
 		data, rerr := hostfs.Read(filepath.Dir(at), filepath.Base(at), maxCarried)
 		if rerr == nil {

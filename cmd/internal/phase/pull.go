@@ -128,11 +128,12 @@ func (x exchange) alike(a, b string) (bool, error) {
 	return sameState(was, is), nil
 }
 
-// sameState reports whether two sets of published files are equal, without the ids of contracts.
+// sameState reports whether two sets of published files are equal, without the ids of contracts and
+// the lease.
 func sameState(a, b map[string][]byte) bool {
-	ids := func(name string, _ []byte) bool { return name == carriedIDs }
-	maps.DeleteFunc(a, ids)
-	maps.DeleteFunc(b, ids)
+	other := func(name string, _ []byte) bool { return name == carriedIDs || name == leaseFile }
+	maps.DeleteFunc(a, other)
+	maps.DeleteFunc(b, other)
 	return maps.EqualFunc(a, b, bytes.Equal)
 }
 
@@ -175,8 +176,8 @@ func (x exchange) incoming() (in incoming, err error) {
 	if in.file, err = state.Decode(in.files[carriedState]); err != nil {
 		return in, exit.With(exit.Person, fmt.Errorf("%s: %w", carriedState, err), unbelieved)
 	}
-	f, fresh := in.file, state.New(x.Paths.Root)
-	f.Root, f.Project, f.Published, f.Lease, f.Git = fresh.Root, fresh.Project, x.tip, nil, nil
+	f := in.file // what runs on the engine has the id of this project
+	f.Root, f.Project, f.Published, f.Lease, f.Git = x.Paths.Root, x.file.Project, x.tip, nil, nil
 	all := begun(f)
 	if len(all) == 0 {
 		return in, errors.New("no phase in it has begun")
@@ -266,7 +267,7 @@ func (x exchange) withoutBranch(commit, branch string) (string, error) {
 // "" without either.
 func (x exchange) newest(branch string) (string, error) {
 	tip, err := x.repo.Tip(branch)
-	if fetched, ferr := x.repo.Ref("refs/remotes/origin/" + branch); ferr == nil && fetched != "" {
+	if fetched, ferr := x.repo.Ref("refs/remotes/" + cmp.Or(x.Conf.Remote.Name, "origin") + "/" + branch); ferr == nil && fetched != "" {
 		if newer, cerr := x.repo.Contains(fetched, tip); cerr == nil && newer {
 			tip = fetched
 		}

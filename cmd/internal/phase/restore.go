@@ -22,9 +22,24 @@ func Restored(do func(context.Context, *Project) error) func(context.Context, *P
 	})
 }
 
-// Continued returns a command that runs phases. It restores a fresh clone as Restored does, takes in
-// a newer state that was fetched, and fails where a phase would be paid for a second time.
+// Continued returns a command that runs phases. It fetches the state of a remote, if the settings name
+// one. It restores a fresh clone as Restored does, takes in a newer state that was fetched, and fails
+// where a phase would be paid for a second time.
 func Continued(do func(context.Context, *Project) error) func(context.Context, *Project) error {
+	run := takenIn(do)
+	return func(ctx context.Context, s *Project) error {
+		if s.Conf.Remote.Name != "" && !s.In.Bool("dry-run") {
+			defer s.unlock()
+			if err := s.fetchState(ctx); err != nil {
+				return exit.Because(ctx, err)
+			}
+		}
+		return run(ctx, s)
+	}
+}
+
+// takenIn returns a command that first takes in what was fetched.
+func takenIn(do func(context.Context, *Project) error) func(context.Context, *Project) error {
 	return restored(func(ctx context.Context, s *Project) error {
 		if err := takeNewer(ctx, s); err != nil {
 			return err

@@ -63,6 +63,8 @@ func (s *Project) Play(ctx context.Context, n int, again bool, out state.Sink) (
 
 // play returns where the phase rests, and why it was not taken further.
 func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	a, err := r.takeUp(ctx, again)
 	if err != nil {
 		return p, "", err
@@ -83,6 +85,9 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 	}
 	first := false
 	if err == nil {
+		err = r.take(ctx, cancel)
+	}
+	if err == nil {
 		first, err = r.needsBaseline()
 	}
 	if err == nil {
@@ -96,7 +101,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 			return p, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))
 		}
 	}
-	l := r.loop()
+	l := r.loop(ctx)
 	p, err = l.Run(ctx)
 	r.account.TellSpent()
 	return p, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))
@@ -198,7 +203,7 @@ func callAtRest(p state.Phase) string {
 }
 
 // loop is what takes the phase to where it rests next.
-func (r *Run) loop() *orchestrator.Loop {
+func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 	this, _ := r.specs.Phase(r.phase)
 	strict := orchestrator.Strictness{StrengthTime: r.Conf.Verify.StrengthTime.Of, Allow: evidence.Allowed{Weak: r.Conf.Verify.AllowWeak, Unread: r.Conf.Verify.AllowUnread}}
 	if app := r.jobs.App; app != nil {
@@ -211,9 +216,9 @@ func (r *Run) loop() *orchestrator.Loop {
 		models[role] = len(p.Models)
 	}
 	l := &orchestrator.Loop{
-		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Settings: r.asked(false).Settings, Project: r.Paths, File: r.file, Save: r.save,
+		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Settings: r.asked(false).Settings, Project: r.Paths, File: r.file, Save: func() error { return r.saveAndPush(ctx) },
 		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src, r.env.UID, r.env.GID}, Tests: repo{r.tests, r.env.UID, r.env.GID},
-		Ledger: r.book, Alone: r.held.Verify, Before: r.account.Admit, Strictness: strict, TestNames: r.testNames, Out: r.out, Safe: r.In.Safe,
+		Ledger: r.book, Alone: r.alone, Before: r.account.Admit, Strictness: strict, TestNames: r.testNames, Out: r.out, Safe: r.In.Safe,
 		Outages: orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: models}, TakeMine: r.In.Bool("take-mine"),
 	}
 	if r.Conf.Verify.Evidence != "off" {

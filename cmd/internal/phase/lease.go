@@ -1,0 +1,245 @@
+package phase
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"abl/internal/git"
+	"abl/internal/proc"
+	"abl/internal/state"
+	"abl/internal/testing/failpoint"
+	"abl/orchestrator"
+)
+
+// holding is a lease that this process holds.
+type holding struct {
+	*Project
+	id     string // of the project
+	period time.Duration
+	stop   func() // ends the renewals
+
+	push     sync.Mutex // one push at a time
+	sequence int64
+
+	mu     sync.Mutex
+	last   time.Time // when the last push that succeeded began
+	lost   error
+	cancel context.CancelCauseFunc // of the run
+}
+
+// take takes the lease before the first effect of a run. When the lease is lost, it calls cancel. Calls
+// that were running under an expired lease are counted and opened again.
+func (r *Run) take(ctx context.Context, cancel context.CancelCauseFunc) error {
+	if r.remote == nil {
+		return nil
+	}
+	if h := r.holds; h != nil { // an earlier phase of this process took it
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.cancel = cancel
+		return h.lost
+	}
+	x, err := r.exchange()
+	if err != nil {
+		return err
+	}
+	l, held, err := x.leaseAt(x.tip)
+	if err == nil && held && !x.isMine(l) {
+		err = r.openAgain(l)
+	}
+	if err != nil {
+		return err
+	}
+	h := &holding{Project: r.Project, id: r.file.Project, period: time.Duration(r.Conf.Remote.Lease), sequence: l.Sequence, cancel: cancel}
+	if err := h.publish(ctx, r.file, false); err != nil {
+		return err
+	}
+	failpoint.Here("remote.taken")
+	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var done sync.WaitGroup
+	h.stop = func() { stop(); done.Wait() }
+	done.Go(func() { h.renew(renewing) })
+	r.holds = h
+	return nil
+}
+
+// openAgain opens the next attempt of each call that ran on another machine under an expired lease. The
+// ledger gets a row without usage for the call: its cost is unknown.
+func (r *Run) openAgain(l lease) error {
+	for _, n := range begun(r.file) {
+		p := r.file.Phase(n)
+		key := callAtRest(p)
+		here, err := r.callBegun(p) // a shared folder has the record of the call
+		if err != nil {
+			return err
+		}
+		if key == "" || here {
+			continue
+		}
+		next, rows := orchestrator.Abandoned(n, p)
+		if err := r.book.Append(rows); err != nil {
+			return err
+		}
+		r.file.Phases[fmt.Sprint(n)] = &next
+		r.note(fmt.Sprintf("call %s was running on %q, whose lease expired: it starts again as attempt %d, and its cost is unknown", key, l.Host, next.Attempt))
+	}
+	return nil
+}
+
+// renew pushes the lease after a third of its period without a push. When the lease is lost, it ends
+// the run.
+func (h *holding) renew(ctx context.Context) {
+	warned := false
+	for proc.Pause(ctx, h.period/12) == nil {
+		if h.valid() != nil {
+			return
+		}
+		if h.age() < h.period/3 {
+			continue
+		}
+		if err := h.publish(ctx, nil, false); err != nil && ctx.Err() == nil && !warned {
+			warned = true
+			h.In.Warn(err)
+		}
+	}
+}
+
+func (h *holding) age() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Since(h.last)
+}
+
+// validFor is how long after a push the lease counts as held. Other machines wait for the whole period.
+func (h *holding) validFor() time.Duration { return h.period * 3 / 4 }
+
+// valid fails if the lease is lost, or if this process could not push for so long that it may be.
+func (h *holding) valid() error {
+	if h == nil {
+		return nil
+	}
+	if h.age() > h.validFor() {
+		return h.lose(fmt.Errorf("no push to %s succeeded for %s", h.Conf.Remote.Name, h.validFor()))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost
+}
+
+// lose ends the run, and returns the error with which it ends.
+func (h *holding) lose(why error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lost == nil {
+		h.lost = busy(lostLease{why})
+		h.cancel(h.lost)
+	}
+	return h.lost
+}
+
+// publish commits a state with the lease, and pushes it with the branches, the tests and the records. A
+// nil file renews the lease of the state that was pushed last. release publishes it without a lease.
+func (h *holding) publish(ctx context.Context, file *state.File, release bool) error {
+	h.push.Lock()
+	defer h.push.Unlock()
+	now := time.Now()
+	if !h.last.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), now.Add(h.validFor()-h.age()))
+		defer cancel()
+	}
+	x, err := h.exchange()
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname()
+	h.sequence++
+	x.lease, x.release = &lease{h.id, host, h.sequence, h.period.String()}, release
+	if release {
+		x.lease = nil
+	}
+	if file == nil {
+		err = x.renew(ctx)
+	} else if x.file = file; err == nil {
+		_, err = x.bring(ctx, begun(file))
+	}
+	failpoint.Here("remote.committed")
+	if err == nil {
+		err = h.remote.Push(ctx, x.pushed()...)
+	}
+	failpoint.Here("remote.pushed")
+	if h.isMoved(ctx, x, err) {
+		return h.lose(err)
+	}
+	if err == nil {
+		h.mu.Lock()
+		h.last = now
+		h.mu.Unlock()
+	}
+	return err
+}
+
+// renew commits the published state with a new lease.
+func (x exchange) renew(ctx context.Context) error {
+	files, err := x.kept(x.tip)
+	if err == nil {
+		files[leaseFile], err = json.Marshal(x.lease)
+	}
+	if err == nil {
+		_, err = x.repo.Keep(ctx, stateRef, x.tip, fmt.Sprintf("lease %d of %s", x.lease.Sequence, x.lease.Host), files)
+	}
+	return err
+}
+
+// saveAndPush saves the state. It pushes it too, unless work of a call is not committed yet. A remote
+// that is away ends the run only when the lease is no longer valid.
+func (r *Run) saveAndPush(ctx context.Context) error {
+	if err := r.save(); err != nil || r.holds == nil {
+		return err
+	}
+	if is := r.file.Phase(r.phase).Status; is == state.Built || is == state.Verified {
+		return nil
+	}
+	err := r.holds.publish(ctx, r.file, false)
+	if lost := r.holds.valid(); lost != nil {
+		return lost
+	}
+	if errors.Is(err, git.ErrRemote) {
+		r.note(err.Error() + "; abl pushes again at the next step")
+		return nil
+	}
+	return err
+}
+
+// alone fails if another abl may work on the project, here or on another machine.
+func (r *Run) alone() error {
+	return errors.Join(r.held.Verify(), r.holds.valid())
+}
+
+// giveBack ends the renewals and pushes the state without the lease. It keeps the lease while a call of
+// this machine is still running.
+func (h *holding) giveBack() error {
+	if h == nil {
+		return nil
+	}
+	h.stop()
+	if h.valid() != nil {
+		return nil
+	}
+	f, err := h.State()
+	if err != nil {
+		return err
+	}
+	r := &Run{Project: h.Project, file: f}
+	for _, p := range f.Phases {
+		if running, err := r.callBegun(*p); err != nil || running && !p.Recheck {
+			return err
+		}
+	}
+	return h.publish(context.Background(), f, true)
+}

@@ -1,0 +1,221 @@
+package phase
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/money"
+	"abl/internal/config"
+	"abl/internal/git"
+	"abl/internal/ledger"
+	"abl/internal/state"
+	"abl/roles"
+)
+
+// silent is a sink that nobody reads.
+type silent struct{}
+
+func (silent) Emit(state.Event) {}
+
+// nodes are two clones of one bare origin. The first published phase 1, which rests in a call of the
+// Verifier.
+func nodes(t *testing.T, period time.Duration) (a, b *Project) {
+	t.Helper()
+	a = published(t)
+	f, err := a.State()
+	must(t, err)
+	p := f.Phase(1)
+	p.Status, p.Attempt, p.Call = state.Verifying, 1, "p1-verify-1.1"
+	f.Phases["1"] = &p
+	must(t, state.Save(a.Paths.State(), f))
+	origin := filepath.Join(t.TempDir(), "origin.git")
+	runGit(t, a.Paths.Root, "clone", "-q", "--bare", a.Paths.Root, origin)
+	runGit(t, a.Paths.Root, "remote", "add", "origin", origin)
+	root, err := state.Real(t.TempDir())
+	must(t, err)
+	runGit(t, root, "clone", "-q", origin, ".")
+	must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
+	b = &Project{In: quiet(), Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}
+	b.Conf.Source.Repo = "."
+	for _, s := range []*Project{a, b} {
+		s.Conf.Remote = config.Remote{Name: "origin", Lease: config.Duration(period)}
+		t.Cleanup(s.unlock)
+	}
+	return a, b
+}
+
+// takes fetches the state and takes the lease, as a run of phase 1 does.
+func takes(t *testing.T, s *Project) (r *Run, ctx context.Context) {
+	t.Helper()
+	must(t, s.fetchState(t.Context()))
+	f, err := s.State()
+	must(t, err)
+	r = &Run{Project: s, phase: 1, file: f, out: silent{}}
+	r.book = money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s }, Tell: func(string) {}}
+	must(t, r.book.Ready())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	must(t, r.take(ctx, cancel))
+	return r, ctx
+}
+
+// dies ends a process without giving the lease back.
+func dies(t *testing.T, s *Project) {
+	t.Helper()
+	s.holds.stop()
+	s.holds = nil
+	s.unlock()
+}
+
+func wantCode(t *testing.T, what string, err error, want int) {
+	t.Helper()
+	if got := exit.Code(err); got != want {
+		t.Errorf("%s: got %v (exit code %d), want exit code %d", what, err, got, want)
+	}
+}
+
+// A second node does not run a project whose lease is renewed.
+func TestLeaseIsHeld(t *testing.T) {
+	a, b := nodes(t, 3*time.Second)
+	r, ctx := takes(t, a)
+	wantCode(t, "the second node", b.fetchState(t.Context()), exit.Busy)
+	if err := errors.Join(r.alone(), context.Cause(ctx)); err != nil {
+		t.Errorf("the first node: got %v, want no error", err)
+	}
+	a.unlock()
+	b.unlock()
+	takes(t, b)
+}
+
+// When a lease expires, the call that was running is opened again as the next attempt, and the ledger
+// has its cost as unknown. A node that was away stops before its next effect.
+func TestLeaseExpires(t *testing.T) {
+	a, b := nodes(t, time.Second)
+	first, _ := takes(t, a)
+	first.holds.stop() // it hangs, and renews no more
+	r, _ := takes(t, b)
+	if p := r.file.Phase(1); p.Attempt != 2 || p.Call != "p1-verify-1.2" || p.Status != state.Verifying {
+		t.Errorf("the phase: got %+v, want attempt 2 of the Verifier's call", p)
+	}
+	var rows []string
+	must(t, ledger.Open(b.Paths.Ledger()).Scan(func(r ledger.Row) { rows = append(rows, r.CallID+" "+r.Outcome+" "+r.Source+" "+r.CostUSD) }, func(int, string) {}))
+	if got, want := strings.Join(rows, "\n"), "p1-verify-1.1 lost none "; got != want {
+		t.Errorf("the ledger: got %q, want %q", got, want)
+	}
+	wantCode(t, "an effect of the first node", first.alone(), exit.Busy)
+}
+
+// A push that is rejected ends the run, and the work that was not pushed is moved aside.
+func TestLeaseIsLost(t *testing.T) {
+	a, b := nodes(t, time.Hour)
+	first, ctx := takes(t, a)
+	b.Conf.Remote.Lease = config.Duration(time.Hour)
+	stolen(t, b)
+	p := first.file.Phase(1)
+	p.Status, p.Iteration, p.Step = state.Refuted, 7, 7
+	first.file.Phases["1"] = &p
+	wantCode(t, "the push", first.saveAndPush(t.Context()), exit.Busy)
+	wantCode(t, "the next effect", first.alone(), exit.Busy)
+	wantCode(t, "what runs", context.Cause(ctx), exit.Busy)
+	if !errors.Is(context.Cause(ctx), context.Canceled) {
+		t.Error("a lost lease: got an error of its own, want one that counts as a cancellation")
+	}
+	a.unlock()
+	b.unlock()
+	again, _ := takes(t, a)
+	if got := again.file.Phase(1).Iteration; got != 1 {
+		t.Errorf("iteration of the state: got %d, want 1, which was pushed", got)
+	}
+	if _, err := os.Lstat(filepath.Join(a.Paths.Root, ".abl/aside-1/state.json")); err != nil {
+		t.Errorf("the state that was not pushed: got %v, want it in .abl/aside-1", err)
+	}
+}
+
+// stolen takes the lease from its holder, as a node does that saw it expire.
+func stolen(t *testing.T, s *Project) {
+	t.Helper()
+	_, err := s.Lock()
+	must(t, err)
+	x, err := s.exchange()
+	must(t, err)
+	s.remote, err = x.repo.Remote("origin")
+	must(t, err)
+	must(t, s.remote.Fetch(t.Context(), s.prefix()))
+	x.Project = s
+	must(t, x.adopt(t.Context()))
+	f, err := s.State()
+	must(t, err)
+	r := &Run{Project: s, phase: 1, file: f, out: silent{}}
+	r.book = money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s }, Tell: func(string) {}}
+	must(t, r.take(t.Context(), func(error) {}))
+}
+
+// A node that was killed continues its own lease, also if its last commit of the state was not pushed,
+// and reattaches to its calls.
+func TestLeaseOfAKilledProcess(t *testing.T) {
+	a, _ := nodes(t, time.Hour)
+	r, _ := takes(t, a)
+	origin := runGit(t, a.Paths.Root, "remote", "get-url", "origin")
+	must(t, os.Rename(origin, origin+".away"))
+	p := r.file.Phase(1)
+	p.Status, p.Iteration, p.Step = state.Refuted, 2, 2
+	r.file.Phases["1"] = &p
+	must(t, r.saveAndPush(t.Context())) // the remote is away, and the lease is valid
+	dies(t, a)
+	if err := a.fetchState(t.Context()); !errors.Is(err, git.ErrRemote) {
+		t.Errorf("without the remote: got %v, want %v", err, git.ErrRemote)
+	}
+	wantCode(t, "without the remote", a.fetchState(t.Context()), exit.Environment)
+	must(t, os.Rename(origin+".away", origin))
+	a.unlock()
+	r, _ = takes(t, a)
+	if p := r.file.Phase(1); p.Iteration != 2 || p.Status != state.Refuted {
+		t.Errorf("the phase: got %+v, want iteration 2, which was saved here", p)
+	}
+	a.unlock()
+	if got := runGit(t, origin, "show", "refs/abl/state:state.json"); !strings.Contains(got, `"iteration": 2`) {
+		t.Errorf("the state that was pushed: got %s, want iteration 2", got)
+	}
+	if got := runGit(t, origin, "ls-tree", "--name-only", "refs/abl/state"); strings.Contains(got, leaseFile) {
+		t.Errorf("the state at the end: got %q, want no lease", got)
+	}
+}
+
+// A lease stays while a call is running that this machine could not stop.
+func TestLeaseOfARunningCall(t *testing.T) {
+	a, _ := nodes(t, time.Hour)
+	takes(t, a)
+	rec := roles.Record{Dir: a.Paths.Call("p1-verify-1.1")}
+	must(t, os.MkdirAll(rec.Dir, 0o755))
+	must(t, rec.Write("intent.json", roles.Intent{Key: "p1-verify-1.1"}))
+	a.unlock()
+	if got := runGit(t, a.Paths.Root, "ls-tree", "--name-only", "refs/abl/state"); !strings.Contains(got, leaseFile) {
+		t.Errorf("the state at the end: got %q, want a lease", got)
+	}
+}
+
+// Two projects that both have work which the other lacks are the user's to decide about.
+func TestRemoteOfOtherWork(t *testing.T) {
+	a, b := nodes(t, time.Hour)
+	takes(t, a)
+	a.unlock()
+	r, _ := takes(t, b)
+	p := r.file.Phase(1)
+	p.Iteration, p.Step = 2, 2
+	r.file.Phases["1"] = &p
+	must(t, r.saveAndPush(t.Context()))
+	b.unlock()
+	f, err := a.State()
+	must(t, err)
+	f.Phases["1"].Iteration, f.Phases["1"].Step = 9, 9
+	must(t, state.Save(a.Paths.State(), f))
+	_, err = a.Publish(t.Context(), 0)
+	must(t, err)
+	wantCode(t, "the other", a.fetchState(t.Context()), exit.Person)
+}

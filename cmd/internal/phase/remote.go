@@ -1,0 +1,236 @@
+package phase
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/internal/git"
+	"abl/internal/proc"
+	"abl/internal/state"
+)
+
+// leaseFile is the name under which a lease is published.
+const leaseFile = "lease.json"
+
+// lease is the right of one clone of a project to run its phases.
+type lease struct {
+	Holder   string `json:"holder"`   // id of the project in that clone
+	Host     string `json:"host"`     // of that clone
+	Sequence int64  `json:"sequence"` // grows with each push of a lease
+	Expiry   string `json:"expiry"`   // without a push for so long, another clone may take the lease
+}
+
+// The bounds of an expiry that another machine wrote.
+const (
+	shortestLease = time.Second
+	longestLease  = 24 * time.Hour
+)
+
+// period returns the expiry as a duration within bounds.
+func (l lease) period() time.Duration {
+	d, _ := time.ParseDuration(l.Expiry)
+	return min(max(d, shortestLease), longestLease)
+}
+
+// leaseAt returns the lease in a published state. It returns false if the state has none.
+func (x exchange) leaseAt(commit string) (l lease, held bool, err error) {
+	if commit == "" {
+		return l, false, nil
+	}
+	files, err := x.kept(commit)
+	data, held := files[leaseFile]
+	if err != nil || !held {
+		return l, false, err
+	}
+	if err := json.Unmarshal(data, &l); err != nil {
+		err = fmt.Errorf("cannot read %s of commit %.12s: %w", leaseFile, commit, err)
+		return l, false, exit.With(exit.Person, err, unbelieved)
+	}
+	return l, true, nil
+}
+
+// isMine reports whether this clone wrote a lease. The lock of the project is held, so the process that
+// wrote it has ended.
+func (x exchange) isMine(l lease) bool {
+	host, _ := os.Hostname()
+	return l.Holder == x.file.Project && l.Host == host
+}
+
+// RemoteFlag names the remote that holds the state.
+func RemoteFlag() cli.Flag {
+	return cli.Flag{Name: "remote", Value: "NAME", Usage: "keep the state in this git remote, under a lease (default: remote.name; docs/cluster.md)"}
+}
+
+// fetchState fetches the state from the remote and makes it the local one. If another clone holds the
+// lease, it waits until the lease is released or expires, and fails if the holder renews it.
+func (s *Project) fetchState(ctx context.Context) error {
+	if _, err := s.Lock(); err != nil {
+		return err
+	}
+	x, err := s.exchange()
+	if err != nil {
+		return err
+	}
+	if s.remote, err = x.repo.Remote(s.Conf.Remote.Name); err != nil {
+		return exit.With(exit.Usage, err, "git remote -v lists the remotes")
+	}
+	if err := s.remote.Fetch(ctx, s.prefix()); err != nil {
+		return err
+	}
+	if err := x.await(ctx); err != nil {
+		return err
+	}
+	return x.adopt(ctx)
+}
+
+// await returns when no other clone holds the lease. A lease expires when the remote's state did not
+// move for the lease's period by this machine's clock.
+func (x exchange) await(ctx context.Context) error {
+	tip := x.remote.Ref(stateRef)
+	l, held, err := x.leaseAt(tip)
+	if err != nil || !held || x.isMine(l) {
+		return err
+	}
+	seen, period := time.Now(), l.period()
+	x.In.Say("%q holds the lease of this project; waiting until it is released, renewed, or expires after %s without a push", l.Host, period)
+	for time.Since(seen) < period {
+		if err := proc.Pause(ctx, min(period/10, 10*time.Second)); err != nil {
+			return err
+		}
+		if err := x.remote.Look(ctx, x.prefix()); err != nil {
+			return err
+		}
+		if x.remote.Ref(stateRef) == tip {
+			continue
+		}
+		if err := x.remote.Fetch(ctx, x.prefix()); err != nil {
+			return err
+		}
+		if l, held, err = x.leaseAt(x.remote.Ref(stateRef)); held {
+			err = busy(fmt.Errorf("%q runs this project: it renewed its lease in %s of %s", l.Host, stateRef, x.Conf.Remote.Name))
+		}
+		return err
+	}
+	x.In.Say("the lease of %q expired; this run continues", l.Host)
+	return nil
+}
+
+// busy is the error for a project that another clone runs.
+func busy(err error) error {
+	return exit.With(exit.Busy, err, "wait until that run ends; abl submit status lists the runs")
+}
+
+// adopt makes the remote's state the local one, unless the local one continues it. Work that this clone
+// did under a lease and could not push is moved to .abl/aside-N.
+func (x exchange) adopt(ctx context.Context) error {
+	theirs := x.remote.Ref(stateRef)
+	if theirs == "" || x.tip == theirs {
+		return nil
+	}
+	l, held, err := x.leaseAt(x.tip)
+	mine := held && x.isMine(l)
+	if err == nil && x.tip != "" {
+		ahead, err1 := x.repo.Contains(x.tip, theirs)
+		behind, err2 := x.repo.Contains(theirs, x.tip)
+		if err = errors.Join(err1, err2); err != nil || ahead {
+			return err
+		}
+		if !behind && !mine {
+			return x.divergedFrom(theirs)
+		}
+	}
+	if err == nil {
+		err = x.moveRefs(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if f, err := x.stateAt(theirs); err != nil || len(begun(f)) == 0 { // a lease, and no call yet
+		return err
+	}
+	text, err := x.Pull(ctx, mine)
+	if err == nil {
+		x.In.Say("%s, from %s of %s", text, stateRef, x.Conf.Remote.Name)
+	}
+	return err
+}
+
+// stateAt returns the state that was published as a commit.
+func (x exchange) stateAt(commit string) (*state.File, error) {
+	files, err := x.kept(commit)
+	if err != nil {
+		return nil, err
+	}
+	f, err := state.Decode(files[carriedState])
+	if err != nil {
+		return nil, exit.With(exit.Person, fmt.Errorf("%s of commit %.12s: %w", carriedState, commit, err), unbelieved)
+	}
+	return f, nil
+}
+
+// divergedFrom is the error for a state of the remote and a local one that both have work which the other
+// does not have.
+func (x exchange) divergedFrom(theirs string) error {
+	f, err := x.stateAt(theirs)
+	if err != nil {
+		return err
+	}
+	what := fmt.Errorf("cannot take in %s of %s: it is at %.12s (%s), and the local one at %.12s has other work (%s)",
+		stateRef, x.Conf.Remote.Name, theirs, summary(f), x.tip, summary(x.file))
+	hint := fmt.Sprintf("git fetch %s '+refs/abl/*:refs/abl/*' && abl pull --theirs takes the remote's and moves the local state into .abl/aside-N", x.Conf.Remote.Name)
+	return exit.With(exit.Person, what, hint)
+}
+
+// moveRefs sets the local refs of published work to the remote's.
+func (x exchange) moveRefs(ctx context.Context) error {
+	for _, ref := range x.remote.Names() {
+		was, err := x.repo.Ref(ref)
+		if is := x.remote.Ref(ref); err == nil && was != is {
+			err = x.repo.Forward(ctx, ref, was, is)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isRepository reports whether a workspace has a repository yet.
+func isRepository(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, ".git"))
+	return err == nil
+}
+
+// pushed are the full names of the refs that a run pushes.
+func (x exchange) pushed() []string {
+	all := []string{stateRef, testsRef}
+	for _, n := range begun(x.file) {
+		all = append(all, "refs/heads/"+x.PublishedBranch(n))
+	}
+	return all
+}
+
+// lostLease ends a run like a signal does: what runs is stopped.
+type lostLease struct{ why error }
+
+func (l lostLease) Error() string { return "this run lost the lease of the project: " + l.why.Error() }
+
+// Unwrap returns why the lease is lost.
+func (l lostLease) Unwrap() []error { return []error{l.why, context.Canceled} }
+
+// isMoved reports whether a push failed because another clone pushed a state.
+func (h *holding) isMoved(ctx context.Context, x exchange, err error) bool {
+	if !errors.Is(err, git.ErrBehind) {
+		return false
+	}
+	was := h.remote.Ref(stateRef)
+	now, err := x.repo.Remote(x.Conf.Remote.Name)
+	return err == nil && now.Look(ctx, x.prefix()) == nil && now.Ref(stateRef) != was
+}
