@@ -72,7 +72,7 @@ func TestDiskFillsUp(t *testing.T) {
 // is a fault of the machine: it breaks no contract, and no build is red for it.
 func TestFullDiskIsNoVerdict(t *testing.T) {
 	for name, fill := range map[string]func(disk string){
-		"MiB are left on its disk": func(disk string) { write(t, filepath.Join(disk, "x"), strings.Repeat("x", 62<<20)) },
+		"MiB left on its disk": func(disk string) { write(t, filepath.Join(disk, "x"), strings.Repeat("x", 62<<20)) },
 		"inodes left": func(disk string) {
 			for i := range 97 {
 				write(t, filepath.Join(disk, strconv.Itoa(i)), "")

@@ -134,7 +134,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"x", "-c", "two"}, "whole number"},
 		{[]string{"x", "-a", "gemni"}, "gemini"},
 		{[]string{"x", "-m", "a b"}, "is not the name of a model"},
-		{[]string{"x", "y"}, "takes [TASK] and no more"},
+		{[]string{"x", "y"}, "takes only [TASK]"},
 		{[]string{"  "}, "the task is empty"},
 		{[]string{"x", "--what"}, "what"},
 		{[]string{"debug", "parse", "poem", os.DevNull}, `debug parse takes review, learnings or mistakes, not "poem"`},

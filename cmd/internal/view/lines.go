@@ -23,7 +23,7 @@ type jsonLines struct {
 }
 
 func (j *jsonLines) show(e state.Event) {
-	if j == nil || e.Kind == stopping || e.Kind == state.Progress || e.Kind == state.Running {
+	if j == nil || e.Kind == stopping || e.Kind == state.Progress {
 		return
 	}
 	text, err := json.Marshal(e)
@@ -104,7 +104,7 @@ func (l *lines) show(e state.Event) {
 	}
 	l.story.add(e)
 	// The command prints its error itself, and the status line shows progress at the next tick.
-	if l.story.refused || e.Kind == state.Progress {
+	if l.story.refused || e.Kind == state.Progress || e.Kind == state.Running {
 		return
 	}
 	if e.Kind == state.Action {
