@@ -49,7 +49,7 @@ func covers(documented, key string) bool {
 	return ok && err == nil
 }
 
-// documents returns the keys that the page lists below each heading. A row may have several keys:
+// documents returns the keys that the page lists below each heading. A line may have several keys:
 // one that begins with a dot is in the object of the key before it.
 func documents(page string) map[string][]string {
 	all := map[string][]string{}
@@ -60,10 +60,10 @@ func documents(page string) map[string][]string {
 			all[name] = nil
 			continue
 		}
-		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
-		if !strings.HasPrefix(line, "| `") {
+		if !strings.HasPrefix(line, "- `") {
 			continue
 		}
+		cell, _, _ := strings.Cut(line, "`: ")
 		object := ""
 		for _, m := range keyName.FindAllStringSubmatch(cell, -1) {
 			key := m[1]
@@ -77,7 +77,7 @@ func documents(page string) map[string][]string {
 	return all
 }
 
-var keyName = regexp.MustCompile("`([^`]+)`")
+var keyName = regexp.MustCompile("`([^`]+)(?:`|$)")
 
 // keysOf collects the keys of a document: a.b is b in the object a, a[].b in
 // each object of the list a.

@@ -54,7 +54,7 @@ func TestJSONDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 		keys(doc, "", func(key string) {
-			short := key[max(0, strings.LastIndex(key, ".")):] // as in a row of several keys
+			short := key[max(0, strings.LastIndex(key, ".")):] // as in a line of several keys
 			if !strings.Contains(section, "`"+key+"`") && !strings.Contains(section, "`"+short+"`") &&
 				!strings.HasPrefix(key, "files[].") {
 				t.Errorf("%s: docs/json.md lacks %s", head, key)

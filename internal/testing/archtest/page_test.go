@@ -38,7 +38,7 @@ func TestPagePackages(t *testing.T) {
 			want[f.dir] = true
 		}
 	}
-	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.+) \\|$")
+	row := regexp.MustCompile("(?m)^- `([^`]+)`: (.+)$")
 	for _, m := range row.FindAllStringSubmatch(section(t, "Packages"), -1) {
 		got[m[1]] = true
 		if n := len(strings.Fields(m[2])); n > mostWords {
