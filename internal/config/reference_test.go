@@ -170,6 +170,15 @@ func (r reference) takes(k key) string {
 	return strings.Join(all, ", ")
 }
 
+// values returns the default of a key with what it takes, "" for a section.
+func (r reference) values(k key) string {
+	value, takes := r.text(k), r.takes(k)
+	if value != "" && takes != "" && value != takes {
+		return value + " (" + takes + ")"
+	}
+	return cmp.Or(value, takes)
+}
+
 // markdown is docs/config.md below its mark.
 func (r reference) markdown() string {
 	var b strings.Builder
@@ -178,18 +187,18 @@ func (r reference) markdown() string {
 		sections = append(sections, fmt.Sprintf("[%s](#%[1]s)", k.path))
 		s := r.sections[k.path]
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n\n```yaml\n%s```\n\n", k.path, strings.TrimSpace(s.About), s.Example)
-		b.WriteString("| key | meaning | default | values |\n|---|---|---|---|\n")
+		b.WriteString("| key | default (values) | meaning |\n|---|---|---|\n")
 		for _, k := range k.named() {
-			name, value, takes := "`"+k.path+"`", r.text(k), r.takes(k)
+			name, values := "`"+k.path+"`", r.values(k)
 			if k.isUsers() {
 				name += " (user)"
 			}
-			if value != "" || takes != "" {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", name, r.words[k.path].For, value, takes)
+			if values != "" {
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", name, values, r.words[k.path].For)
 			}
 		}
 	}
-	return "\n" + strings.Join(sections, " ·\n") + "\n" + b.String()
+	return "\n" + strings.Join(sections, "\n") + "\n" + b.String()
 }
 
 // schema is what an editor knows of a key.

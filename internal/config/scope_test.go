@@ -5,7 +5,7 @@ import "testing"
 // isUsers reports whether a repository may not set the key.
 func (k key) isUsers() bool {
 	s, known := scopeOf(k.path)
-	return s.why != "" || !known && len(k.below()) == 0
+	return s.why != "" && (known || len(k.below()) == 0) // a section's keys have one each
 }
 
 // A key without a row is the user's, so a forgotten one is refused where it should not be.
