@@ -304,16 +304,13 @@ const (
 // faultsTable returns the table of docs/faults.md.
 func faultsTable() string {
 	var b strings.Builder
-	b.WriteString("| fault | begins | class | calls | cost | exit |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| fault | class | calls | exit |\n|---|---|---|---|\n")
 	for _, f := range agentFaults {
-		since, cost := "the first request", ""
+		what := f.what
 		if f.tool {
-			since = "a tool was used"
+			what = "after a tool use: " + what
 		}
-		if f.unknown {
-			cost = "unknown"
-		}
-		fmt.Fprintf(&b, "| %s | %s | `%s` | %d | %s | %d |\n", f.what, since, f.class, f.calls, cost, f.exit)
+		fmt.Fprintf(&b, "| %s | `%s` | %d | %d |\n", what, f.class, f.calls, f.exit)
 	}
 	return b.String()
 }

@@ -60,7 +60,7 @@ TASK, at a terminal, or with --repl you are asked for tasks.`,
 	}
 }
 
-// codes are the exit codes of a session. docs/agent-learner.md has the same table.
+// codes are the exit codes of a session.
 func codes() []exit.Entry {
 	return []exit.Entry{
 		{Code: exit.Passed, Meaning: "a cycle made a program that runs"},
