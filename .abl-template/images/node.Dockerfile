@@ -1,6 +1,5 @@
-# The Builder's image, and the app's: abl's own with what this project needs on
-# top. Node.js is in abl's image already, so nothing has to be added; uncomment
-# `images:` in config.yaml when you add something.
+# Image of the Builder and of the app: abl's image with the tools of this project. It already has
+# Node.js. If you add a tool, uncomment `images:` in config.yaml.
 ARG ABL_IMAGE
 FROM ${ABL_IMAGE}
 # RUN apt-get update \
