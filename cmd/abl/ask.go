@@ -24,13 +24,14 @@ import (
 
 func checkCommand() cli.Command {
 	return cli.Command{
-		Name: "check", Group: cli.Looking, Usage: "have a model report on specs and source that do not fit together",
-		Long: `Shows a model the project's description, its specs and its source, and asks for a
-report in five sections: where the specs disagree with themselves, where the
-source disagrees with them, mistakes in either, and what else is worth saying.
-The report is printed and kept in .abl/reports/consistency-report.txt, by section
-in the .json beside it. Nothing is changed, and no verdict depends on it: it is
-the opinion of one model that has run nothing.`,
+		Name: "check", Group: cli.Looking, Usage: "have a model compare the specs and the source",
+		Long: `Sends the project's description, its specs and its source to a model. The model writes
+a report in five sections: contradictions in the specs, differences between source and
+specs, mistakes in each, and other remarks.
+
+abl prints the report and saves it as .abl/reports/consistency-report.txt, and by
+section as .json. It changes nothing else, and no verdict depends on the report: it is
+the opinion of a model that has run nothing.`,
 		Examples: "abl check\nabl check --model gpt-5 --json",
 		Codes:    commit.Codes(),
 		Flags:    commit.FlagsOf("model", "timeout", "retries", "json"),
@@ -38,7 +39,7 @@ the opinion of one model that has run nothing.`,
 	}
 }
 
-// checkQuery tells the model which files are which.
+// checkQuery explains to the model which files are specs.
 const checkQuery = `This project is built in phases. Its user specification is project.md and the
 files in specs/, one a phase, whose contracts are lines of the form
 ACTION -> EXPECTED RESULT. They come first in the codebase. All other files are
@@ -63,7 +64,11 @@ func runCheck(ctx context.Context, s *phase.Project) error {
 	}
 	c := commit.Check{
 		Asker:  asker,
-		Report: filepath.Join(p.Reports(), "consistency-report.txt"), Query: checkQuery, Specs: []string{"project.md"}, Source: p.Src, Files: source,
+		Report: filepath.Join(p.Reports(), "consistency-report.txt"),
+		Query:  checkQuery,
+		Specs:  []string{"project.md"},
+		Source: p.Src,
+		Files:  source,
 	}
 	for _, f := range specs {
 		c.Specs = append(c.Specs, "specs/"+f.Name)
@@ -72,12 +77,12 @@ func runCheck(ctx context.Context, s *phase.Project) error {
 }
 
 func draftCommand() cli.Command {
-	write := cli.Flag{Name: "write", Usage: "put the proposal in the file's place, when it has no errors"}
+	write := cli.Flag{Name: "write", Usage: "replace the file by the proposal if it has no errors"}
 	return cli.Command{
-		Name: "draft", Args: "FILE", Usage: "have a model turn a spec's prose into contracts, as a proposal",
-		Long: `Shows a model one spec of the project and prints how it would write it, as a diff,
-with what abl spec lint says to that. The file stays as it is without --write. It is a
-proposal: read each contract before a phase is held to it.`,
+		Name: "draft", Args: "FILE", Usage: "have a model propose contracts for a spec written as prose",
+		Long: `Sends one spec of the project to a model. Prints the model's proposal as a diff, with
+the findings of abl spec lint. Without --write the file is not changed. Read each
+contract before you run the phase: the model may have misunderstood you.`,
 		Examples: "abl spec draft .abl/specs/phase2.md\nabl spec draft .abl/specs/phase2.md --write",
 		Codes:    commit.Codes(),
 		Flags:    append([]cli.Flag{write}, commit.FlagsOf("model", "timeout", "retries")...),
@@ -93,7 +98,7 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 	}
 	old, err := hostfs.Read(p.Root, file, spec.MaxBytes)
 	if err != nil {
-		return exit.With(exit.Usage, err, "write what is wanted into it, in your own words")
+		return exit.With(exit.Usage, err, "describe the phase in that file, in your own words")
 	}
 	replaces := ""
 	if in.Bool("write") {
@@ -106,7 +111,7 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 	}
 	answer, err := asker.Ask(ctx, in, "spec-draft", question, replaces)
 	if errors.Is(err, commit.ErrMasked) {
-		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", file, err), "take the secret out, or ask without --write")
+		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", file, err), "remove the secret, or leave out --write")
 	}
 	if err != nil {
 		return err
@@ -114,17 +119,20 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 	return propose(s, n, file, string(old), wholeFile(answer))
 }
 
-// askerOf asks a model about the files below root, and keeps the question and the answer in a
-// folder of the logs.
+// askerOf returns an Asker for the files below root. It saves questions and answers in a folder of the
+// logs.
 func askerOf(s *phase.Project, root, logs string) (commit.Asker, error) {
-	way, err := environment.Transport(s.Conf, s.Paths.Root, "")
+	transport, err := environment.Transport(s.Conf, s.Paths.Root, "")
 	return commit.Asker{
-		Root: root, Logs: filepath.Join(s.Paths.Logs(), logs), Env: s.Conf.Dotenv,
-		Ledger: ledger.Open(s.Paths.Ledger()), Transport: way,
+		Root:      root,
+		Logs:      filepath.Join(s.Paths.Logs(), logs),
+		Env:       s.Conf.Dotenv,
+		Ledger:    ledger.Open(s.Paths.Ledger()),
+		Transport: transport,
 	}, err
 }
 
-// specAt is the phase of a spec of the project, and its file there.
+// specAt returns the phase of the spec at path, and its file relative to the project.
 func specAt(s *phase.Project, path string) (n int, file string, err error) {
 	at, err := filepath.Abs(path)
 	if err == nil {
@@ -133,12 +141,12 @@ func specAt(s *phase.Project, path string) (n int, file string, err error) {
 	_, _ = fmt.Sscanf(filepath.Base(at), "phase%d.md", &n)
 	file = specFile(n)
 	if err != nil || n < 1 || s.Paths.Rel(at) != file {
-		return 0, "", cli.WithHint("abl spec draft .abl/specs/phase1.md", "cannot draft %q: it is no spec of this project", path)
+		return 0, "", cli.WithHint("abl spec draft .abl/specs/phase1.md", "cannot draft %q: it is not a spec of this project", path)
 	}
 	return n, file, nil
 }
 
-// wholeFile is an answer without the code block that models like to put around one.
+// wholeFile returns an answer without the code fence that models often put around it.
 func wholeFile(answer string) string {
 	text := strings.TrimSpace(answer)
 	first, rest, _ := strings.Cut(text, "\n")
@@ -148,8 +156,8 @@ func wholeFile(answer string) string {
 	return text + "\n"
 }
 
-// propose shows what would become of a spec and what is wrong with that, and with --write makes
-// it so.
+// propose prints the diff of a proposal and its lint findings. With --write it replaces the spec, unless
+// the proposal has errors, lacks contracts of the old text, or the file changed meanwhile.
 func propose(s *phase.Project, n int, file, old, text string) error {
 	if err := view.Diff(s.In.Stdout, file, &old, &text, false); err != nil {
 		return err
@@ -164,27 +172,32 @@ func propose(s *phase.Project, n int, file, old, text string) error {
 	if err != nil {
 		return err
 	}
-	before, _ := spec.Parse(file, []byte(old), n) // the problems were told above, or are those of the old text
+	before, _ := spec.Parse(file, []byte(old), n) // lint has reported the problems of the new text
 	after, _ := spec.Parse(file, []byte(text), n)
 	missing := after.Missing(before)
 	frozen, stops := errors.AsType[orchestrator.Frozen](orchestrator.Drift(f, specs)[n])
-	stays := file + " stays as it is"
+	stays := file + " was not changed"
 	switch now, err := hostfs.Read(s.Paths.Root, file, spec.MaxBytes); {
 	case text == old:
-		s.In.Say("the model would change nothing")
+		s.In.Say("the model proposes no change")
 	case !s.In.Bool("write"):
-		s.In.Say("hint: %s; take from it what you want, or ask again with --write", stays)
+		s.In.Say("hint: %s; copy what you want from the proposal, or ask again with --write", stays)
 	case stops:
 		return frozen
 	case all.Errors > 0:
 		return &exit.Error{Code: exit.Unverified, What: "the proposal has " + wording.Count(all.Errors, "error"), Safe: stays}
 	case err != nil || string(now) != old:
-		return &exit.Error{Code: exit.Person, What: file + " was changed meanwhile", Safe: "it stays as it is", Do: "run it again"}
+		return &exit.Error{
+			Code: exit.Person,
+			What: file + " was changed meanwhile",
+			Safe: "abl left it alone",
+			Do:   "run the command again",
+		}
 	case len(missing) > 0:
 		for _, c := range missing {
 			s.In.Say("not in the proposal: line %d, \"%s\"", c.Line, c.Says())
 		}
-		return &exit.Error{Code: exit.Unverified, What: "the proposal leaves out " + wording.Count(len(missing), "contract"), Safe: stays}
+		return &exit.Error{Code: exit.Unverified, What: "the proposal lacks " + wording.Count(len(missing), "contract"), Safe: stays}
 	default:
 		return hostfs.Write(filepath.Join(s.Paths.Root, file), []byte(text), 0o644)
 	}

@@ -25,16 +25,20 @@ import (
 func cleanCommand() cli.Command {
 	return cli.Command{
 		Name: "clean", Group: cli.Upkeep, Usage: "remove what this project left on the engine",
-		Long: `Removes containers, volumes and networks that have both this project's label and
-a name that begins with abl- and its id, those of solutions/ here (abl learn), and those of
-earlier projects of this directory, whose .abl/state.json was deleted (git clean -ffdx, say);
-gives lent files back, and puts back what a killed code-commit has changed by half.
-Source, tests, specs, logs and the ledger are never touched otherwise.
---orphans also removes what projects of other directories left, if their state is gone,
-nothing of theirs runs, and all deadlines passed a week ago.
---all removes nothing. It lists every project of abl's on the engine, the oldest first.`,
+		Long: `Removes this project's containers, volumes and networks from the engine: those with its
+label and a name that begins with abl- and its id. Also removes those of solutions/ here
+(abl learn), and of earlier projects in this directory whose .abl/state.json was deleted
+(for example by git clean -ffdx).
+
+It also restores the owner of files that containers used, and undoes the partial changes
+of a killed code-commit. It never changes source, tests, specs, logs and the ledger
+otherwise.
+
+--orphans also removes what projects in other directories left, if their state is gone,
+none of their containers runs, and all deadlines passed a week ago.
+--all removes nothing. It lists every abl project on the engine, the oldest first.`,
 		Flags: []cli.Flag{
-			{Name: "orphans", Usage: "also remove what projects left whose state is gone"},
+			{Name: "orphans", Usage: "also remove what was left by projects whose state is gone"},
 			{Name: "all", Usage: "list every abl project on the engine with its age, and remove nothing"},
 			{Name: "json", Usage: "with --all: one JSON document (docs/json.md)"},
 		},
@@ -42,7 +46,7 @@ nothing of theirs runs, and all deadlines passed a week ago.
 	}
 }
 
-// clean lists the projects on the engine with --all, and else cleans up after this one.
+// clean cleans up after this project, or lists the projects on the engine with --all.
 func clean(ctx context.Context, in *cli.Input) error {
 	switch {
 	case in.Bool("all") && in.Bool("orphans"):
@@ -55,7 +59,7 @@ func clean(ctx context.Context, in *cli.Input) error {
 	return phase.Looking(runClean)(ctx, in)
 }
 
-// listProjects shows what each abl project has on the engine.
+// listProjects prints what each abl project has on the engine.
 func listProjects(ctx context.Context, in *cli.Input) error {
 	eng, _, err := environment.Connect(ctx)
 	if err != nil {
@@ -82,7 +86,7 @@ func listProjects(ctx context.Context, in *cli.Input) error {
 	return in.ShowTable(all, t)
 }
 
-// age is a time in its largest unit.
+// age formats a duration in its largest unit.
 func age(d time.Duration) string {
 	switch {
 	case d < 0, d > 100*365*24*time.Hour: // the engine reported no time
@@ -100,7 +104,7 @@ func age(d time.Duration) string {
 func runClean(ctx context.Context, s *phase.Project) error {
 	in := s.In
 	if _, err := s.State(); err != nil {
-		return err // before the lock: nothing is touched
+		return err
 	}
 	unlock, err := s.Lock()
 	if err != nil {
@@ -115,7 +119,7 @@ func runClean(ctx context.Context, s *phase.Project) error {
 		return err
 	}
 	eng, _, err := environment.Connect(ctx)
-	if err != nil { // and so it cannot be asked to end what may still run
+	if err != nil {
 		return errors.Join(exit.OnEngine(err), s.GiveBack(f, state.Discard))
 	}
 	defer eng.Close()
@@ -134,7 +138,7 @@ func runClean(ctx context.Context, s *phase.Project) error {
 	for _, name := range removed {
 		fmt.Fprintln(in.Stdout, "removed", name)
 	}
-	if err != nil { // what was not removed may still write to what is lent
+	if err != nil { // a container that was not removed may still write to the lent workspaces
 		return exit.OnEngine(err)
 	}
 	learned, err := learn.Clean(ctx, in, s.Paths.Root, eng)

@@ -14,9 +14,9 @@ import (
 )
 
 func costsCommand() cli.Command {
-	ways := make([]string, 0, len(ledger.Ways()))
+	groupings := make([]string, 0, len(ledger.Ways()))
 	for _, w := range ledger.Ways() {
-		ways = append(ways, string(w))
+		groupings = append(groupings, string(w))
 	}
 	return cli.Command{
 		Name: "costs", Group: cli.Looking, Usage: "add up the tokens and dollars of every call",
@@ -25,7 +25,7 @@ mark means that a call did not report the number, or has no price. A missing num
 never counted as zero.`,
 		Examples: "abl costs\nabl costs --by model\nabl costs --json\nabl costs --csv > costs.csv",
 		Flags: []cli.Flag{
-			{Name: "by", Value: "WHAT", Values: ways, Usage: "group by one of these (default: a table each by phase, role and model)"},
+			{Name: "by", Value: "WHAT", Values: groupings, Usage: "group by one of these (default: tables by phase, role and model)"},
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
 			{Name: "csv", Usage: "print the rows as CSV"},
 		},
@@ -36,10 +36,10 @@ never counted as zero.`,
 func runCosts(_ context.Context, s *phase.Project) error {
 	in := s.In
 	if in.Bool("csv") && in.Bool("json") {
-		return cli.Usagef("--json and --csv are two forms: give one of them")
+		return cli.Usagef("--json and --csv exclude each other")
 	}
 	if in.Bool("csv") && in.Set("by") {
-		return cli.Usagef("--csv prints the rows, which --by does not group: give one of them")
+		return cli.Usagef("--csv prints single rows: give it without --by")
 	}
 	if in.Bool("csv") {
 		return exportCSV(s)
@@ -77,29 +77,29 @@ func runCosts(_ context.Context, s *phase.Project) error {
 		text += in.Lines(fmt.Sprintf("%d of %d rows have no count", n, a.All.Rows))
 	}
 	if n := a.All.Cost.Missing; n > 0 {
-		text += in.Lines(fmt.Sprintf("%d of %d rows have no price or no whole count: docs/costs.md says how to set prices", n, a.All.Rows))
+		text += in.Lines(fmt.Sprintf("%d of %d rows have no price or an incomplete count: docs/costs.md explains how to set prices", n, a.All.Rows))
 	}
 	return in.Print(text + in.Lines(fmt.Sprintf("list prices of %s, %d days old", a.Prices.Date, a.Prices.Days)))
 }
 
-// account is what `abl costs` shows.
+// account is what `abl costs --json` prints.
 type account struct {
 	ledger.Account
 	Prices struct {
 		Date string `json:"date"`
-		Days int    `json:"days"` // since then
+		Days int    `json:"days"` // since Date
 	} `json:"prices"`
 }
 
-// scanLedger reads the ledger and warns of the lines that are not understood;
-// what says what becomes of them.
-func scanLedger(s *phase.Project, what string, each func(ledger.Row)) error {
+// scanLedger calls each for the rows of the ledger. It warns of invalid lines; effect is what the command
+// does with them.
+func scanLedger(s *phase.Project, effect string, each func(ledger.Row)) error {
 	return ledger.Open(s.Paths.Ledger()).Scan(each, func(line int, reason string) {
-		s.In.Warn(fmt.Sprintf("tokens.csv line %d %s: %s", line, what, reason))
+		s.In.Warn(fmt.Sprintf("tokens.csv line %d %s: %s", line, effect, reason))
 	})
 }
 
-// exportCSV prints the rows, made safe as the ledger's are.
+// exportCSV prints the rows of the ledger, redacted.
 func exportCSV(s *phase.Project) error {
 	var rows []ledger.Row
 	err := scanLedger(s, "is left out", func(r ledger.Row) { rows = append(rows, r.Map(s.In.Safe.Redact)) })

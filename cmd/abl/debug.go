@@ -15,12 +15,12 @@ import (
 
 func debugCommand() cli.Command {
 	return cli.Command{
-		Name: "debug", Group: cli.Upkeep, Usage: "show what abl makes of a file",
+		Name: "debug", Group: cli.Upkeep, Usage: "show how abl reads a file",
 		Subs: []cli.Command{{
-			Name: "usage", Args: "FILE", Usage: "the ledger rows that an agent's output would give",
+			Name: "usage", Args: "FILE", Usage: "show the ledger rows that abl reads from an agent's output",
 			Flags: []cli.Flag{
-				{Name: "agent", Value: "NAME", Default: "gemini", Values: agent.Names(), Open: true, Usage: "whose output it is; also an agent of the project's own"},
-				{Name: "exit", Value: "N", Default: "0", Usage: "the exit code that the agent ended with"},
+				{Name: "agent", Value: "NAME", Default: "gemini", Values: agent.Names(), Open: true, Usage: "the agent that printed it; one from config.yaml works too"},
+				{Name: "exit", Value: "N", Default: "0", Usage: "the agent's exit code"},
 				{Name: "json", Usage: "one JSON document (docs/json.md)"},
 			},
 			Run: debugUsage,
@@ -33,7 +33,7 @@ type usageReport struct {
 	Finished bool          `json:"finished"`
 	Reason   string        `json:"reason,omitempty"`
 	Session  string        `json:"session,omitempty"`
-	Requests *int64        `json:"requests"` // null when the output does not tell
+	Requests *int64        `json:"requests"` // null if the output does not report it
 	Usage    []agent.Usage `json:"usage"`
 }
 
@@ -44,9 +44,9 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 	}
 	data, err := os.ReadFile(in.Args[0])
 	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "name a file with what an agent printed, such as .abl/logs/calls/CALL/stdout")
+		return exit.With(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "name a file with the output of an agent, such as .abl/logs/calls/CALL/stdout")
 	}
-	who, err := speaker(in)
+	who, err := namedAgent(in)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 	})
 }
 
-// speaker is the agent whose output is looked at. For abl's own no project is needed.
-func speaker(in *cli.Input) (agent.Agent, error) {
+// namedAgent returns the agent of --agent. Only an agent of config.yaml needs a project.
+func namedAgent(in *cli.Input) (agent.Agent, error) {
 	name := in.String("agent")
 	a, err := agent.Find(name)
 	if err == nil {
@@ -74,10 +74,10 @@ func speaker(in *cli.Input) (agent.Agent, error) {
 	if s, none := phase.Open(in); none == nil && s.Conf.Agents[name].Command != "" {
 		return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(name)
 	}
-	return a, exit.With(exit.Usage, err, "the settings of the project here, or of that at -C, may name more (docs/agents.md)")
+	return a, exit.With(exit.Usage, err, "a project's config.yaml can define more agents (docs/agents.md); -C names the project")
 }
 
-// count is a number of tokens, or that nobody told.
+// count formats a number of tokens, "unknown" for nil.
 func count(n *int64) string {
 	if n == nil {
 		return "unknown"

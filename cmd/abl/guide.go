@@ -21,7 +21,7 @@ import (
 
 func guideCommand() cli.Command {
 	return cli.Command{
-		Name: "guide", Group: cli.Starting, Usage: "print how a coding agent sets abl up here",
+		Name: "guide", Group: cli.Starting, Usage: "print a guide for a coding agent that sets abl up here",
 		Long: `Prints one page for a coding agent that helps you with abl: how to fill in
 .abl/config.yaml, .abl/project.md and the specs, the rules of abl spec lint, and what
 abl finds in this repository. It reads files and runs nothing. abl init --skill writes
@@ -40,7 +40,7 @@ func runGuide(ctx context.Context, in *cli.Input) error {
 	return err
 }
 
-// findings is what abl finds in the repository around a directory, as a part of the page.
+// findings returns the section of the page with what abl finds in the repository around a directory.
 func findings(ctx context.Context, in *cli.Input, dir string) string {
 	var b strings.Builder
 	p := scaffold.Plan{}
@@ -48,7 +48,7 @@ func findings(ctx context.Context, in *cli.Input, dir string) string {
 		dir = outer
 	}
 	if _, err := os.Lstat(filepath.Join(dir, config.File)); err == nil {
-		fmt.Fprintf(&b, "It has %s already: `abl config` prints the values in force.\n", config.File)
+		fmt.Fprintf(&b, "It already has %s: `abl config` prints its values.\n", config.File)
 		s, err := phase.OpenAt(in, dir)
 		if err != nil {
 			fmt.Fprintf(&b, "abl cannot read it: %s\n", redact.Line(err.Error()))
@@ -65,14 +65,14 @@ func findings(ctx context.Context, in *cli.Input, dir string) string {
 	}
 	t, err := sourceTree(dir, &p)
 	if err != nil || t == nil {
-		b.WriteString("abl finds no committed files in it, so the source begins empty: write in project.md what is to be built.\n")
+		b.WriteString("abl finds no committed files in it, so the source begins empty: describe in project.md what to build.\n")
 		return b.String()
 	}
 	listFacts(&b, detect.Read(ctx, t, p.Dir, detect.Wish{}))
 	return b.String()
 }
 
-// listFacts lists what was found and what is open.
+// listFacts prints the values that were found, and the open ones.
 func listFacts(b *strings.Builder, r detect.Report) {
 	line := func(format string, args ...any) { fmt.Fprintln(b, redact.Line(fmt.Sprintf(format, args...))) }
 	fmt.Fprintf(b, "\nabl finds these values, in the named files (stack %s):\n\n", r.Stack)
@@ -87,7 +87,7 @@ func listFacts(b *strings.Builder, r detect.Report) {
 		b.WriteString("- none\n")
 	}
 	if len(r.Open)+len(r.Notes) > 0 {
-		b.WriteString("\nOpen, to be decided with the user:\n\n")
+		b.WriteString("\nOpen, decide these with the user:\n\n")
 	}
 	for _, o := range r.Open {
 		line("- `%s`: %s", o.Key, o.Why)

@@ -2,7 +2,7 @@ package main
 
 import "abl/cmd/internal/cli"
 
-// topics are the subjects of `abl help TOPIC`.
+// topics returns the topics of `abl help TOPIC`.
 func topics() []cli.Topic {
 	return []cli.Topic{{Name: "environment", Usage: "the environment variables that abl reads", Text: environmentText}}
 }
@@ -56,7 +56,7 @@ Other:
   ABL_DEBUG                 1: print the stack of an internal error
 `
 
-// habits are words that users of other tools type, each with the command of abl.
+// habits returns words that users of other tools type, each with abl's command.
 func habits() map[string]string {
 	return map[string]string{
 		"lint": "abl spec lint", "validate": "abl spec lint", "draft": "abl spec draft FILE", "contracts": "abl spec list",

@@ -17,11 +17,11 @@ import (
 	"abl/internal/yamlfile"
 )
 
-// maxSettings bounds config.yaml, in bytes.
+// maxSettings is the largest config.yaml that abl reads, in bytes.
 const maxSettings = 1 << 20
 
-// changedKind plans the change of app.kind in settings that are there. It returns nothing if there
-// are none, or if they have the kind.
+// changedKind plans the change of app.kind in an existing config.yaml. It returns nothing if there is no
+// config.yaml or if it already has that kind.
 func changedKind(ctx context.Context, in *cli.Input, dir string, p *scaffold.Plan) ([]scaffold.Op, error) {
 	if _, err := os.Lstat(filepath.Join(dir, config.File)); err != nil {
 		return nil, nil
@@ -38,7 +38,7 @@ func changedKind(ctx context.Context, in *cli.Input, dir string, p *scaffold.Pla
 	case p.Kind == "":
 		return nil, nil
 	case app == nil:
-		return nil, cli.WithHint("write app.kind, app.command and app.port there (docs/config.md)",
+		return nil, cli.WithHint("add app.kind, app.command and app.port to that file (docs/config.md)",
 			"cannot change app.kind to %s: %s has no app section", p.Kind, s.Conf.File)
 	}
 	found := detect.Report{}
@@ -61,7 +61,7 @@ func changedKind(ctx context.Context, in *cli.Input, dir string, p *scaffold.Pla
 			"change the settings by hand")
 	}
 	if p.Kind == "command" && found.Get("app.command") == "" {
-		in.Say("note: app.command is still %q: the arguments of a run are put behind it", app.Command)
+		in.Say("note: app.command is still %q; a run appends its arguments to it", app.Command)
 	}
 	return []scaffold.Op{{Kind: scaffold.Change, Path: s.Conf.File, Data: data}}, nil
 }
@@ -76,8 +76,8 @@ func withKind(file string, data []byte, kind, was string, found detect.Report) (
 		e.Comment("app.port")
 		e.Comment("app.ready")
 	case !e.Has("app.port") && found.Get("app.port") == "":
-		return nil, cli.WithHint("write app.port into "+file,
-			"cannot change app.kind to %s: no file shows at which port it listens", kind)
+		return nil, cli.WithHint("set app.port in "+file,
+			"cannot change app.kind to %s: no file shows the port of the app", kind)
 	case !e.Has("app.port"):
 		e.Set("app.port", found.Get("app.port"))
 	}
@@ -94,7 +94,7 @@ func withKind(file string, data []byte, kind, was string, found detect.Report) (
 	return data, nil
 }
 
-// accepted loads settings as abl does.
+// accepted returns an error if abl refuses the settings.
 func accepted(file string, data []byte) error {
 	dir, err := os.MkdirTemp("", "abl-settings-")
 	if err != nil {

@@ -25,13 +25,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const whichKind = "is it http, a server; tcp, a server that speaks no HTTP; or command, a program to be run?"
+const whichKind = "which kind of app is it: http, an HTTP server; tcp, another server; or command, a command-line program?"
 
-// readRepository reads what the source says about itself, if a new project has one, and asks at a
-// terminal for what stays open.
+// readRepository finds the settings of a new project in its source, and asks for open ones on a terminal.
 func readRepository(ctx context.Context, in *cli.Input, dir string, p *scaffold.Plan) error {
 	if _, err := os.Lstat(filepath.Join(dir, state.Dir)); !errors.Is(err, fs.ErrNotExist) {
-		return nil // its settings decide
+		return nil // the project has settings
 	}
 	t, err := sourceTree(dir, p)
 	if err != nil {
@@ -40,7 +39,7 @@ func readRepository(ctx context.Context, in *cli.Input, dir string, p *scaffold.
 	a := newQuestions(ctx, in)
 	if t == nil {
 		if p.Stack == "none" && p.Kind == "" {
-			p.Kind = a.ask(whichKind+" (Enter: the files tell)", nil)
+			p.Kind = a.ask(whichKind+" (Enter: abl decides by the files)", nil)
 		}
 		return context.Cause(ctx)
 	}
@@ -53,12 +52,12 @@ func readRepository(ctx context.Context, in *cli.Input, dir string, p *scaffold.
 	return context.Cause(ctx)
 }
 
-// keepSecrets opens each variable of a container whose value is a secret of the user's .env: abl
-// refuses settings that hold one.
+// keepSecrets turns each container variable whose value is a secret of the user's .env into an open one:
+// abl refuses settings that contain a secret.
 func keepSecrets(dir string, r *detect.Report) {
 	vars, _, err := config.ReadEnv(filepath.Join(dir, config.EnvFile))
 	if err != nil {
-		return // there is none, or the run that reads it says what is wrong
+		return // the next run reports a .env that cannot be read
 	}
 	r.Facts = slices.DeleteFunc(r.Facts, func(f detect.Fact) bool {
 		if !strings.Contains(f.Key, ".env.") {
@@ -66,7 +65,7 @@ func keepSecrets(dir string, r *detect.Report) {
 		}
 		for name, value := range vars {
 			if redact.Holds(name, value) && (f.Value == value || len(value) >= redact.Shortest && strings.Contains(f.Value, value)) {
-				why := "its value is a secret of your .env, which no container gets: write one that is made for tests"
+				why := "its value is a secret of your .env, and no container gets those: set a value for tests"
 				r.Open = append(r.Open, detect.Open{Key: f.Key, Why: why})
 				return true
 			}
@@ -75,8 +74,8 @@ func keepSecrets(dir string, r *detect.Report) {
 	})
 }
 
-// sourceTree is the source that is there, nil for none: what the repository has committed, or the
-// files in the Builder's directory.
+// sourceTree returns the existing source: the committed files of the repository, or the files in the
+// Builder's directory. It returns nil if there are no files.
 func sourceTree(dir string, p *scaffold.Plan) (*detect.Tree, error) {
 	top, paths := filepath.Join(dir, p.Repo), []string(nil)
 	if p.Repo == "" {
@@ -97,10 +96,10 @@ func sourceTree(dir string, p *scaffold.Plan) (*detect.Tree, error) {
 	return detect.New(paths, func(name string, max int64) ([]byte, error) { return hostfs.Read(top, name, max) }), nil
 }
 
-// filesBelow lists the regular files below a directory, and no more than are read.
+// filesBelow lists the regular files below a directory, at most detect.MaxPaths.
 func filesBelow(dir string) (paths []string) {
 	enough := errors.New("enough")
-	_ = hostfs.Walk(dir, ".git", func(e hostfs.Entry) error { // what cannot be listed is not read
+	_ = hostfs.Walk(dir, ".git", func(e hostfs.Entry) error { // folders that cannot be read are left out
 		if len(paths) >= detect.MaxPaths {
 			return enough
 		}
@@ -112,7 +111,7 @@ func filesBelow(dir string) (paths []string) {
 	return paths
 }
 
-// questions asks the user at a terminal. Without one every answer is empty.
+// questions asks the user on a terminal. Without a terminal every answer is empty.
 type questions struct {
 	in    *cli.Input
 	lines chan string
@@ -139,7 +138,7 @@ func newQuestions(ctx context.Context, in *cli.Input) questions {
 	return a
 }
 
-// ask returns the answer to a question. The number of a choice stands for the choice.
+// ask returns the answer to a question. The user can answer with the number of a choice.
 func (a questions) ask(question string, choices []detect.Fact) string {
 	if a.lines == nil {
 		return ""
@@ -159,7 +158,8 @@ func (a questions) ask(question string, choices []detect.Fact) string {
 	}
 }
 
-// read reads the tree, and again after each answer that other facts depend on.
+// read finds the settings in the tree, asks for open ones, and reads again after each answer that other
+// settings depend on.
 func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, wish detect.Wish) *detect.Report {
 	r := detect.Read(ctx, t, p.Dir, wish)
 	about := func(key string) (detect.Open, bool) {
@@ -172,29 +172,29 @@ func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, w
 	if o, open := about("source.dir"); open && p.Repo != "" && len(o.Choices) == 1 && t.AllIn(o.Choices[0].Value) && r.Stack == "none" &&
 		a.in.String("dir") == "" {
 		p.Dir = o.Choices[0].Value
-		a.in.Say("note: the only project is in %q, so the work is about that folder; --dir . is for the whole", p.Dir)
+		a.in.Say("note: the only project is in %q, so abl uses that folder; --dir . uses the whole repository", p.Dir)
 		r = detect.Read(ctx, t, p.Dir, wish)
 	} else if open && p.Repo != "" {
-		dir := a.ask("which folder is the work about? "+o.Why+" (Enter: the whole)", o.Choices)
+		dir := a.ask("which folder do you want to work on? "+o.Why+" (Enter: the whole repository)", o.Choices)
 		if slices.ContainsFunc(o.Choices, func(f detect.Fact) bool { return f.Value == dir }) {
 			p.Dir = dir
 			r = detect.Read(ctx, t, p.Dir, wish)
 		}
 	}
 	if o, open := about("app.kind"); open {
-		kind := a.ask(whichKind+" "+o.Why+" (Enter: it stays open)", nil)
+		kind := a.ask(whichKind+" "+o.Why+" (Enter: leave it open)", nil)
 		if slices.Contains(scaffold.Kinds(), kind) {
 			wish.Kind, p.Kind = kind, kind
 			r = detect.Read(ctx, t, p.Dir, wish)
 		}
 	}
 	if o, open := about("app.command"); open {
-		if text := a.ask("which command starts it? "+o.Why+" (Enter: it stays open)", o.Choices); text != "" {
+		if text := a.ask("which command starts it? "+o.Why+" (Enter: leave it open)", o.Choices); text != "" {
 			r.Answer("app.command", text)
 		}
 	}
 	if o, open := about("app.port"); open {
-		text := a.ask("at which port does it listen? "+o.Why+" (Enter: it stays open)", o.Choices)
+		text := a.ask("at which port does it listen? "+o.Why+" (Enter: leave it open)", o.Choices)
 		if n, err := strconv.Atoi(text); err == nil && n > 0 && n <= 65535 {
 			r.Answer("app.port", text)
 		}
@@ -202,26 +202,26 @@ func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, w
 	return &r
 }
 
-// sayFound reports what the new settings are based on, and what is open in them.
+// sayFound prints the source of each new setting, and the open ones.
 func sayFound(in *cli.Input, p scaffold.Plan) {
 	if p.Detected == nil {
 		if p.Version != "" {
-			in.Say("toolchain: %s %s, as %s says", p.Stack, p.Version, p.File)
+			in.Say("toolchain: %s %s (%s)", p.Stack, p.Version, p.File)
 		}
 		switch {
 		case p.Guessed && p.Stack == "none":
-			in.Say("no file shows the stack, so it is none; --stack names one")
+			in.Say("no file shows the language; set it with --stack")
 		case p.Guessed:
-			in.Say("no file told the stack, so it is %s; --stack names another", p.Stack)
+			in.Say("no file shows the language, so abl assumes %s; --stack sets another", p.Stack)
 		}
 		if p.Stack == "none" {
-			in.Say("the system is taken to be of kind %s; app.kind in .abl/config.yaml changes that", p.Kind)
+			in.Say("abl assumes that the system is of kind %s; app.kind in .abl/config.yaml changes that", p.Kind)
 		}
 		return
 	}
 	r := p.Detected
 	if r.Stack == "none" {
-		in.Say("no file shows what this is built with, so the stack is none; --stack names one")
+		in.Say("no file shows the language; set it with --stack")
 	}
 	for _, f := range r.Facts {
 		if f.From.File != "" && !strings.Contains(f.Key, ".env.") {

@@ -26,42 +26,41 @@ func logsCommand() cli.Command {
 	return cli.Command{
 		Name: "logs", Group: cli.Looking, Args: "[builder|verifier|app|CALL]",
 		Values: []string{"builder", "verifier", "app"}, Open: true,
-		Usage: "show what an agent said and did; without an argument, list the calls",
+		Usage: "show the transcript of a call; without an argument, list the calls",
 		Long: `Without an argument, lists the calls with their round, iteration and end. With CALL, a
-name from that list, shows the call: what the agent said, each tool that it used on a
-line, and the first lines of the result. With a role, shows the last call of that role.
-app shows what the app printed in its last start, also a start that failed.
+name from that list, shows the call: what the agent said, each tool that it used, and the
+first lines of each result. With a role, shows the last call of that role. app shows the
+output of the app's last start, also of a start that failed.
 
---raw shows everything that was printed, which abl keeps under .abl/logs/calls/. An
-agent prints JSON lines, and in a pipe they have no prefix, so jq can read them.
-Escape codes and other control characters never reach your terminal.
+--raw shows the whole output, which abl keeps in .abl/logs/calls/. Agents print JSON
+lines. In a pipe the lines have no prefix, so that jq can read them. Escape codes and
+other control characters never reach your terminal.
 
--f continues until the phase is at rest or no abl works on it, and shows the calls that
-start meanwhile.`,
+-f follows the calls until the phase ends or no abl works on it.`,
 		Examples: "abl logs\nabl logs p1-build-2.1\nabl logs builder --round 1 --iteration 2\nabl logs -f\nabl logs verifier --raw | jq .",
 		Flags: []cli.Flag{
-			{Name: "follow", Short: "f", Usage: "continue until the phase is at rest, across calls"},
-			{Name: "raw", Usage: "show what was printed: JSON lines for agents"},
-			{Name: "phase", Value: "N", Usage: "of this phase (default: the last that ran)"},
-			{Name: "round", Value: "R", Usage: "of this round (default: the last)"},
-			{Name: "iteration", Value: "I", Usage: "of this iteration (default: the last)"},
+			{Name: "follow", Short: "f", Usage: "follow the calls until the phase ends"},
+			{Name: "raw", Usage: "show the output as printed: JSON lines for agents"},
+			{Name: "phase", Value: "N", Usage: "show this phase (default: the last that ran)"},
+			{Name: "round", Value: "R", Usage: "show this round (default: the last)"},
+			{Name: "iteration", Value: "I", Usage: "show this iteration (default: the last)"},
 			{Name: "json", Usage: "list the calls as one JSON document (docs/json.md)"},
 		},
 		Run: phase.Looking(runLogs),
 	}
 }
 
-// logs are those that a person asks to see.
+// logs selects the logs that the user asked for.
 type logs struct {
 	*phase.Project
 	what                    string // builder, verifier or app; "" for both roles
-	key                     string // of one call, "" for any
+	key                     string // the key of one call, "" for any
 	phase, round, iteration int    // 0 for any
 }
 
 func runLogs(ctx context.Context, s *phase.Project) (err error) {
 	l := logs{Project: s}
-	if err := l.name(s.In.Args); err != nil {
+	if err := l.parse(s.In.Args); err != nil {
 		return err
 	}
 	for _, f := range []struct {
@@ -79,20 +78,20 @@ func runLogs(ctx context.Context, s *phase.Project) (err error) {
 	if !list && (l.what+l.key != "" || follow) {
 		err := l.show(ctx)
 		if follow && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return nil // Ctrl-C is how a person ends it
+			return nil // Ctrl-C is the usual way to end it
 		}
 		return err
 	}
 	if s.In.Bool("raw") {
-		return cli.Usagef("--raw shows one call: name builder, verifier, app or a call")
+		return cli.Usagef("--raw needs builder, verifier, app or a call")
 	}
 	calls, err := l.calls()
 	if err != nil {
 		return err
 	}
-	none := "no call yet"
+	none := "no calls yet"
 	if l.phase+l.round+l.iteration > 0 || l.what+l.key != "" {
-		none = "no call like that"
+		none = "no matching calls"
 	}
 	if len(calls) == 0 && !list {
 		_, err := fmt.Fprintln(s.In.Stdout, none)
@@ -101,8 +100,8 @@ func runLogs(ctx context.Context, s *phase.Project) (err error) {
 	return s.In.ShowTable(documentOf(calls), tableOf(calls))
 }
 
-// name takes the argument: a role, the app, or the name of a call.
-func (l *logs) name(args []string) error {
+// parse reads the argument: a role, "app", or the key of a call.
+func (l *logs) parse(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -116,16 +115,16 @@ func (l *logs) name(args []string) error {
 	return cli.WithHint("abl logs lists the calls", "logs takes builder, verifier, app or a call such as p1-build-1.1, not %q", l.what)
 }
 
-// positive is the value of a flag that counts from 1, 0 when it is not given.
+// positive returns the value of a flag that must be a positive number, 0 if it is not set.
 func positive(in *cli.Input, flag string) (int, error) {
 	n, err := in.Int(flag)
 	if err == nil && in.Set(flag) && n < 1 {
-		err = cli.Usagef("--%s counts from 1, and %d is less", flag, n)
+		err = cli.Usagef("--%s must be a positive number, not %d", flag, n)
 	}
 	return n, err
 }
 
-// calls are those on disk that are asked for, oldest first.
+// calls returns the selected calls, oldest first. For the app they are its starts.
 func (l *logs) calls() ([]phase.Call, error) {
 	role, list := l.what, l.Calls
 	if role == "app" {
@@ -133,8 +132,11 @@ func (l *logs) calls() ([]phase.Call, error) {
 	}
 	calls, err := list()
 	return slices.DeleteFunc(calls, func(c phase.Call) bool {
-		return role != "" && c.Role.Name != role || l.key != "" && c.Key != l.key || l.phase > 0 && c.Phase != l.phase ||
-			l.round > 0 && c.Round != l.round || l.iteration > 0 && c.Iteration != l.iteration
+		return role != "" && c.Role.Name != role ||
+			l.key != "" && c.Key != l.key ||
+			l.phase > 0 && c.Phase != l.phase ||
+			l.round > 0 && c.Round != l.round ||
+			l.iteration > 0 && c.Iteration != l.iteration
 	}), err
 }
 
@@ -162,9 +164,20 @@ func documentOf(calls []phase.Call) map[string]any {
 	all := []callDocument{}
 	for _, c := range calls {
 		d := callDocument{
-			Call: c.Key, Role: c.Role.Name, Phase: c.Phase, Round: c.Round, Iteration: c.Iteration, Step: c.Step, Attempt: c.Attempt,
-			Agent: c.Agent, Model: c.Model, Begun: c.Begun, Ended: c.Outcome.Ended, Class: string(c.Outcome.Class),
-			Reason: c.Outcome.Reason, MS: c.Outcome.Duration,
+			Call:      c.Key,
+			Role:      c.Role.Name,
+			Phase:     c.Phase,
+			Round:     c.Round,
+			Iteration: c.Iteration,
+			Step:      c.Step,
+			Attempt:   c.Attempt,
+			Agent:     c.Agent,
+			Model:     c.Model,
+			Begun:     c.Begun,
+			Ended:     c.Outcome.Ended,
+			Class:     string(c.Outcome.Class),
+			Reason:    c.Outcome.Reason,
+			MS:        c.Outcome.Duration,
 		}
 		if c.Unread != nil {
 			d.Damaged = c.Unread.Error()
@@ -174,7 +187,7 @@ func documentOf(calls []phase.Call) map[string]any {
 	return map[string]any{"calls": all}
 }
 
-// tableOf lists calls.
+// tableOf returns the table of calls.
 func tableOf(calls []phase.Call) view.Table {
 	known := func(n int) string {
 		if n == 0 {
@@ -198,15 +211,15 @@ func tableOf(calls []phase.Call) view.Table {
 	return t
 }
 
-// tookText is how long an ended call took.
+// tookText returns how long an ended call took.
 func tookText(o roles.Outcome) string {
 	return (time.Duration(o.Duration) * time.Millisecond).Round(100 * time.Millisecond).String()
 }
 
-// pollCalls is how often the next call is looked for.
+// pollCalls is the time between two checks for a next call.
 const pollCalls = 200 * time.Millisecond
 
-// show shows the last call and, where that is wanted, those after it.
+// show prints the last call and, with --follow, the calls after it.
 func (l *logs) show(ctx context.Context) error {
 	for last := ""; ; {
 		over, err := l.over()
@@ -230,12 +243,12 @@ func (l *logs) show(ctx context.Context) error {
 		switch {
 		case over && last == "":
 			if l.what == "app" {
-				return cli.WithHint("abl status says how far the phases are", "cannot find a start of the app like that")
+				return cli.WithHint("abl status shows the state of the phases", "no matching start of the app")
 			}
 			if l.key != "" {
-				return cli.WithHint("abl logs lists the calls", "cannot find the call %s", l.key)
+				return cli.WithHint("abl logs lists the calls", "there is no call %s", l.key)
 			}
-			return cli.WithHint("abl logs lists the calls", "cannot find a call of the %s like that", cmp.Or(l.what, "project"))
+			return cli.WithHint("abl logs lists the calls", "no matching call of the %s", cmp.Or(l.what, "project"))
 		case over || l.key != "":
 			return nil
 		}
@@ -245,7 +258,7 @@ func (l *logs) show(ctx context.Context) error {
 	}
 }
 
-// over says that no more calls are waited for.
+// over reports whether no more calls are expected.
 func (l *logs) over() (bool, error) {
 	if !l.In.Bool("follow") {
 		return true, nil
@@ -260,7 +273,7 @@ func (l *logs) over() (bool, error) {
 	return l.phase > 0 && (!p.OnItsWay() || elsewhere), nil
 }
 
-// showCall shows one call, to its end where it is followed.
+// showCall prints one call. With --follow it waits for the end of the call.
 func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 	over := func() (bool, error) {
 		if _, ended, err := c.Record.Outcome(); err != nil || ended {
@@ -270,14 +283,20 @@ func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 	}
 	columns := view.Columns(l.In.Bare.Stdout)
 	if l.what != "app" && !l.In.Bool("raw") {
-		t := &view.Transcript{Out: l.In.Result, Safe: l.In.Safe, Who: c.Role.Name, Columns: columns, Colour: view.Coloured(l.In.Bare.Stdout)}
+		t := &view.Transcript{
+			Out:     l.In.Result,
+			Safe:    l.In.Safe,
+			Who:     c.Role.Name,
+			Columns: columns,
+			Colour:  view.Coloured(l.In.Bare.Stdout),
+		}
 		t.Heading(heading(c))
 		to := phase.Messages(l.Project, c, t.Show)
 		err := roles.Lines(ctx, c.Stdout(), to, over)
 		to(nil, false)
 		end := l.ending(c)
 		if t.Shown == 0 && err == nil {
-			end += " (abl logs " + c.Key + " --raw shows what it printed)"
+			end += " (abl logs " + c.Key + " --raw shows its output)"
 		}
 		t.Heading(end)
 		return unreadable(ctx, err)
@@ -286,18 +305,18 @@ func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 	if l.what == "app" {
 		file = c.App().Output()
 	}
-	if l.In.Bool("raw") && columns == 0 { // for a program: the prefix would break the JSON of its lines
+	if l.In.Bool("raw") && columns == 0 { // a program such as jq reads the lines
 		prefix = ""
 	}
 	out := l.In.Safe.Writer(l.In.Result, prefix)
 	if columns > 2*len(prefix) {
-		out.Fold(columns - len(prefix)) // rows that a terminal breaks by itself would lack the prefix
+		out.Fold(columns - len(prefix)) // so that each row has the prefix
 	}
 	err = roles.Lines(ctx, file, func(line []byte, _ bool) { out.Write(append(line, '\n')) }, over)
 	return unreadable(ctx, errors.Join(err, out.Close()))
 }
 
-// unreadable tells an output that cannot be read from a person who had enough.
+// unreadable returns an error for a log that cannot be read. After Ctrl-C it returns err.
 func unreadable(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -305,7 +324,7 @@ func unreadable(ctx context.Context, err error) error {
 	return exit.With(exit.Environment, fmt.Errorf("cannot read the log: %w", err), "")
 }
 
-// heading says whose call it is.
+// heading returns the first line of a call's transcript.
 func heading(c phase.Call) string {
 	text := fmt.Sprintf("%s, phase %d", c.Role.Name, c.Phase)
 	if c.Round > 1 {
@@ -317,14 +336,14 @@ func heading(c phase.Call) string {
 	return fmt.Sprintf("%s: %s (%s), %s UTC, %s", text, c.Agent, c.Model, c.Begun.UTC().Format(time.DateTime), c.Key)
 }
 
-// ending says how a call ended, and what it used.
+// ending returns the last line of a call's transcript: how the call ended, and its usage.
 func (l *logs) ending(c phase.Call) string {
 	o, ended, err := c.Record.Outcome()
 	if err != nil {
 		return err.Error()
 	}
 	if !ended {
-		return "it has not ended"
+		return "the call has not ended"
 	}
 	totals := ledger.Totals{Price: l.CostOf}
 	for _, row := range orchestrator.Rows(c.Phase, c.Step, o) {

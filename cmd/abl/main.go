@@ -1,6 +1,5 @@
-// Command abl turns written specs into verified software: `abl phase N` has a
-// Builder write the code and a Verifier test the running system, each in a
-// container of its own, until every contract holds.
+// Command abl turns written specs into verified software. For `abl phase N` a Builder writes the code
+// and a Verifier tests the running system, each in a separate container, until every contract holds.
 package main
 
 import (
@@ -25,7 +24,7 @@ import (
 	"abl/roles"
 )
 
-// These are set when abl is built (see the Makefile): built is the commit's time.
+// The Makefile sets these when it builds abl. built is the commit's time.
 var version, revision, built = "dev", "", ""
 
 func main() {
@@ -38,11 +37,11 @@ func main() {
 func app() cli.App {
 	return cli.App{
 		Name: "abl", Version: version, Built: built, Usage: "turn written specs into verified software",
-		Long: `abl runs phases. You write specs, contracts of the form ACTION → EXPECTED
-RESULT, one file a phase. abl has an agent build what they say and another one,
-which never sees the code, test the running system against them.`,
+		Long: `abl runs phases. You write specs: contracts of the form ACTION → EXPECTED RESULT, one
+file per phase. An agent builds what they say. Another agent, which never sees the
+code, tests the running system against them.`,
 		Flags: []cli.Flag{
-			{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory or one above it"},
+			{Name: "project", Short: "C", Value: "DIR", Usage: "use the project in DIR (default: the current directory or one above it)"},
 			trust.Flag,
 		},
 		Topics: topics(), Habits: habits(),
@@ -67,7 +66,7 @@ func versionCommand() cli.Command {
 	}
 }
 
-// build tells a program's origin; docs/json.md has its keys.
+// build is what `abl version --json` prints.
 type build struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`

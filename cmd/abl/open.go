@@ -17,16 +17,18 @@ import (
 
 func openCommand() cli.Command {
 	return cli.Command{
-		Name: "open", Group: cli.Looking, Args: "[N]", Usage: "run what was built, for you to use, until Ctrl-C",
-		Long: `Starts the app on a throw-away copy of what phase N has come to, with its services,
-and lets you come to it at 127.0.0.1. It has no more reach than in a phase, and what
-it stores is gone when you end it by Ctrl-C. Without N it is the last phase before the
-first that has not passed. With --diff nothing is started: what the phase changed in
-the source is printed, as a unified diff that git apply takes.`,
+		Name: "open", Group: cli.Looking, Args: "[N]", Usage: "run the app that a phase built, until Ctrl-C",
+		Long: `Starts the app from a temporary copy of phase N's source, with its services, and makes
+it available at 127.0.0.1. It can reach no more than in a phase, and Ctrl-C ends it and
+deletes its data. Without N, abl takes the last phase before the first that has not
+passed.
+
+With --diff it starts nothing: it prints the phase's changes to the source as a unified
+diff for git apply.`,
 		Examples: "abl open\nabl open 1 --port 8080\nabl open 2 --diff | less -R",
 		Flags: slices.Concat([]cli.Flag{
-			{Name: "port", Value: "N", Usage: "of this machine; otherwise the app's own"},
-			{Name: "diff", Usage: "print what the phase changed, and start nothing"},
+			{Name: "port", Value: "N", Usage: "port on this machine (default: the app's port)"},
+			{Name: "diff", Usage: "print the phase's changes and start nothing"},
 		}, cli.EnvironmentFlags()),
 		Run: phase.Opened(phase.Restored(runOpen)),
 	}
@@ -56,7 +58,7 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 			return err
 		}
 	}
-	unlock, err := s.Lock() // the diff, too: a merge that was cut short ends when the source is opened
+	unlock, err := s.Lock() // --diff too: opening the source completes an interrupted merge
 	if err != nil {
 		return err
 	}
@@ -69,10 +71,10 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 	}
 	v := plainView(ctx, s.In)
 	defer v.Close()
-	return s.OpenApp(ctx, n, port, v, func(url string) { s.In.Say("phase %d answers at %s until Ctrl-C", n, url) })
+	return s.OpenApp(ctx, n, port, v, func(url string) { s.In.Say("phase %d runs at %s until Ctrl-C", n, url) })
 }
 
-// showChange prints what changed of a file, made safe to show.
+// showChange prints a file's note and its diff, redacted.
 func showChange(in *cli.Input, w io.Writer, c git.Change, colours bool) error {
 	text, err := c.Texts()
 	if err != nil {
@@ -86,14 +88,14 @@ func showChange(in *cli.Input, w io.Writer, c git.Change, colours bool) error {
 	return showDiff(in, w, c.Path, text, colours)
 }
 
-// showDiff prints the diff of a file that has text, made safe to show.
+// showDiff prints the diff of a text file, redacted. It prints nothing for a file without text.
 func showDiff(in *cli.Input, w io.Writer, path string, text git.Texts, colours bool) error {
 	if text.Old == nil && text.New == nil {
 		return nil
 	}
 	for _, side := range []*string{text.Old, text.New} {
 		if side != nil {
-			*side = in.Safe.Whole(*side) // a change far along a line is one, too
+			*side = in.Safe.Whole(*side) // no line is shortened: the change may be at its end
 		}
 	}
 	return view.Diff(w, in.Safe.Line(path), text.Old, text.New, colours)
@@ -102,11 +104,11 @@ func showDiff(in *cli.Input, w io.Writer, path string, text git.Texts, colours b
 func shellCommand() cli.Command {
 	return cli.Command{
 		Name: "shell", Group: cli.Running, Args: "builder|verifier", Values: []string{"builder", "verifier"},
-		Usage: "open a role's container yourself, without a key",
-		Long: `Opens a shell in a container that sees and reaches just what the role's does:
-its workspace, the specs, abl-cmd. The Verifier's has a freshly started app
-beside it. The agent's key is not in it.`,
-		Flags: slices.Concat([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase; otherwise the one that comes next"}}, cli.EnvironmentFlags()),
+		Usage: "open a shell in a role's container, without a key",
+		Long: `Opens a shell in a container that can see and reach exactly what the role's container
+can: its workspace, the specs, abl-cmd. For the verifier, abl also starts the app. The
+container has no key.`,
+		Flags: slices.Concat([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase (default: the next one)"}}, cli.EnvironmentFlags()),
 		Run:   phase.Opened(runShell),
 	}
 }
@@ -135,7 +137,7 @@ func runShell(ctx context.Context, s *phase.Project) (err error) {
 	return s.Shell(ctx, role, n, tty, v)
 }
 
-// plainView shows what goes on while a person works themselves.
+// plainView shows progress as plain lines while the user works in a shell or in the app.
 func plainView(ctx context.Context, in *cli.Input) *view.View {
 	return view.Open(ctx, view.Options{Progress: view.Plain, Stderr: in.Bare.Stderr, Safe: in.Safe})
 }

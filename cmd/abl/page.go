@@ -28,45 +28,46 @@ import (
 	"abl/roles/agent"
 )
 
-// pagePath is where the page of a phase stands.
+// pagePath returns the path of a phase's page.
 func pagePath(s *phase.Project, n int) string { return audit.Dir(s.Paths, n) + ".html" }
 
-// keepPage makes the page of a phase that ended with a verdict, beside its records, and
-// returns where it is, "" for nowhere.
-func keepPage(ctx context.Context, s *phase.Project, r report.Run) string {
-	r.Ended = nil // not how the publishing of it did
+// savePage writes the page of a phase that ended with a verdict next to its records, and returns its
+// path. If that fails it prints a warning and returns "".
+func savePage(ctx context.Context, s *phase.Project, r report.Run) string {
+	r.Ended = nil // Ended may be the failure of publishing
 	path := pagePath(s, r.Phase)
 	if err := writePage(ctx, s, r, path); err != nil {
-		s.In.Warn(errors.Join(err, os.RemoveAll(path))) // an older one would be of another verdict
+		s.In.Warn(errors.Join(err, os.RemoveAll(path))) // an older page shows another verdict
 		return ""
 	}
 	return path
 }
 
-// writePage writes all that there is to see of a phase to one HTML file.
+// writePage writes the report page of a phase to a file.
 func writePage(ctx context.Context, s *phase.Project, r report.Run, path string) error {
 	data, err := pageOf(ctx, s, r)
 	if err != nil {
 		return err
 	}
-	unlock, err := s.Lock() // giving it back leaves the file the person's
+	unlock, err := s.Lock() // unlock makes the user the owner of the file
 	if err == nil {
 		defer unlock()
 	}
 	if err := hostfs.Write(path, data, 0o644); err != nil {
-		return exit.With(exit.Environment, fmt.Errorf("cannot write the page: %w", err), "name a file that can be written: abl report --html FILE")
+		return exit.With(exit.Environment, fmt.Errorf("cannot write the page: %w", err), "name a writable file: abl report --html FILE")
 	}
 	return nil
 }
 
-// What is read for a page that has room for less.
+// Limits on the data that is read for a page.
 const (
-	mostRead  = 8 << 20  // bytes of all diffs, and of all that agents said
-	mostText  = 16 << 20 // bytes of the files that the diffs are made of
-	mostFiles = 1000     // of an iteration
+	maxDiffs      = 8 << 20  // bytes of all diffs
+	maxTranscript = 8 << 20  // bytes of all messages of agents
+	maxText       = 16 << 20 // bytes of the files that are compared
+	maxFiles      = 1000     // files of an iteration
 )
 
-// pageOf makes the page of a phase of all that is on disk.
+// pageOf returns the page of a phase, made from the records, logs and repositories.
 func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, error) {
 	p := report.Page{Run: run, Src: s.Paths.Rel(s.Paths.Src), Abl: version, Seen: map[int]report.Exchanges{}}
 	records := run.Judged()
@@ -87,11 +88,11 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 	unknown := func(what string, err error) string {
 		return what + s.In.Safe.Line(strings.ReplaceAll(err.Error(), s.Paths.Root, "."))
 	}
-	c := changes{s, mostRead, mostText}
+	c := changes{s, maxDiffs, maxText}
 	if err := phase.StepChanges(ctx, s, run.Phase, records, c.into(p.Changes)); err != nil {
-		p.Changes, p.Tests, p.Unknown = nil, nil, unknown("What changed cannot be told: ", err)
+		p.Changes, p.Tests, p.Unknown = nil, nil, unknown("Cannot read the changes: ", err)
 	} else if err := phase.TestChanges(ctx, s, run.Phase, records, c.into(p.Tests)); err != nil {
-		p.Tests, p.Unknown = nil, unknown("What changed in the tests cannot be told: ", err)
+		p.Tests, p.Unknown = nil, unknown("Cannot read the changes of the tests: ", err)
 	}
 	p.Tests = slices.DeleteFunc(p.Tests, func(c report.Change) bool { return len(c.Files) == 0 })
 	readSettings(s, &p)
@@ -100,21 +101,21 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 	return page.Bytes(), err
 }
 
-// changes collects what iterations changed, as far as there is room for it.
+// changes collects the changes of iterations, up to its limits.
 type changes struct {
 	s    *phase.Project
-	room int   // bytes of diffs
-	left int64 // bytes of files
+	room int   // bytes left for diffs
+	left int64 // bytes left for the files that are compared
 }
 
-// into returns what takes the changed files of the iterations in all.
+// into returns a function that adds a changed file to the iteration of index i in all.
 func (h *changes) into(all []report.Change) func(i int, from string, c git.Change) error {
 	return func(i int, from string, c git.Change) (err error) {
 		of := &all[i]
 		if strings.HasPrefix(c.Path, roles.Verifier.Reports+"/") { // in the transcripts
 			return nil
 		}
-		if of.From = from; len(of.Files) == mostFiles {
+		if of.From = from; len(of.Files) == maxFiles {
 			of.More++
 			return nil
 		}
@@ -129,7 +130,7 @@ func (h *changes) into(all []report.Change) func(i int, from string, c git.Chang
 	}
 }
 
-// readSettings enters the spec, the settings that shape a run, and what the user could change.
+// readSettings adds the spec, the settings of setupKeys, and advice for a failed phase.
 func readSettings(s *phase.Project, p *report.Page) {
 	specs := s.Specs()
 	this, _ := specs.Phase(p.Phase)
@@ -151,12 +152,12 @@ func readSettings(s *phase.Project, p *report.Page) {
 	}
 }
 
-// setupKeys are the settings that a page shows, with the services of the app.
+// setupKeys are the settings that a page shows, besides the services of the app.
 const setupKeys = "app.kind app.command app.port app.prepare app.ready.path app.ready.timeout agent.builder agent.verifier " +
 	"models.builder models.verifier loop.max_verifier_iterations loop.call_timeout limits.memory limits.cpus limits.disk " +
 	"network.allow verify.evidence verify.strength_time"
 
-// readLedger adds up what the phase and each of its calls used.
+// readLedger adds up the usage of the phase and of each of its calls.
 func readLedger(s *phase.Project, p *report.Page) error {
 	rows, err := phase.Rows(s, p.Phase)
 	all, by := ledger.Totals{Price: s.CostOf}, map[string]*ledger.Totals{}
@@ -177,44 +178,51 @@ func readLedger(s *phase.Project, p *report.Page) error {
 	return err
 }
 
-// readCalls reads what the calls that are on this machine said, the newest first, those of an
-// iteration that was not judged among them.
+// readCalls reads the transcripts of the calls on this machine, the newest first. It includes calls of an
+// iteration without a verdict.
 func readCalls(s *phase.Project, p *report.Page) error {
 	calls, err := s.Calls()
 	calls = slices.DeleteFunc(calls, func(c phase.Call) bool { return c.Phase != p.Phase })
 	for _, c := range calls {
 		if !slices.ContainsFunc(p.Turns, func(t report.Turn) bool { return t.Key == c.Key }) {
 			o := c.Outcome
-			told := audit.Call{Key: c.Key, Role: c.Role.Name, Attempt: c.Attempt, Class: string(o.Class), Reason: o.Reason}
-			told.Started, told.Ended = o.Started, o.Ended
-			err = errors.Join(err, s.In.Safe.Clean(&told))
-			p.Turns = append(p.Turns, report.Turn{Call: told, Step: c.Step})
+			call := audit.Call{
+				Key:     c.Key,
+				Role:    c.Role.Name,
+				Attempt: c.Attempt,
+				Class:   string(o.Class),
+				Reason:  o.Reason,
+				Started: o.Started,
+				Ended:   o.Ended,
+			}
+			err = errors.Join(err, s.In.Safe.Clean(&call))
+			p.Turns = append(p.Turns, report.Turn{Call: call, Step: c.Step})
 		}
 	}
-	room := mostRead
+	room := maxTranscript
 	for _, c := range slices.Backward(calls) {
 		t := &p.Turns[slices.IndexFunc(p.Turns, func(t report.Turn) bool { return t.Key == c.Key })]
 		if t.Here = true; room <= 0 {
-			t.Said = []agent.Message{{Kind: agent.Said, Text: "This page has no room for it: " + s.Paths.Rel(c.Dir)}}
+			t.Said = []agent.Message{{Kind: agent.Said, Text: "Left out, the page is too large: " + s.Paths.Rel(c.Dir)}}
 			continue
 		}
-		held := 0
+		used := 0
 		size := func(m agent.Message) int { return 64 + len(m.Text) + len(m.Detail) }
 		if err := phase.Transcript(s, c, func(m agent.Message) {
 			m.Text, m.Detail = s.In.Safe.Redact(m.Text), s.In.Safe.Redact(m.Detail)
-			for t.Said, held = append(t.Said, m), held+size(m); held > room && len(t.Said) > 1; t.Left++ {
-				held -= size(t.Said[0])
+			for t.Said, used = append(t.Said, m), used+size(m); used > room && len(t.Said) > 1; t.Left++ {
+				used -= size(t.Said[0])
 				t.Said = t.Said[1:]
 			}
 		}); err != nil {
 			s.In.Warn(err)
 		}
-		room -= held
+		room -= used
 	}
 	return err
 }
 
-// diffOf returns a file's diff without the names, and what there is to note of it.
+// diffOf returns a file's diff without its header, and its note.
 func diffOf(s *phase.Project, c git.Change) (diff, note string, err error) {
 	text, err := c.Texts()
 	if err != nil {
@@ -226,10 +234,11 @@ func diffOf(s *phase.Project, c git.Change) (diff, note string, err error) {
 	return lines[3], cmp.Or(text.Note, c.Note), err
 }
 
-// reportPage makes the page of phase n, or, for 0, of the one that was judged last.
+// reportPage writes the page of phase n, or for 0 of the phase that was judged last. A path of "-" is
+// standard output.
 func reportPage(ctx context.Context, s *phase.Project, n int, path string, all []audit.Record) error {
 	if len(all) == 0 {
-		return cli.WithHint("abl phase 1", "no iteration was judged yet")
+		return cli.WithHint("abl phase 1", "no phase has a verdict yet")
 	}
 	if n == 0 {
 		n = slices.MaxFunc(all, func(a, b audit.Record) int { return a.Decided.Compare(b.Decided) }).Phase
@@ -239,7 +248,7 @@ func reportPage(ctx context.Context, s *phase.Project, n int, path string, all [
 			return exit.With(exit.Usage, fmt.Errorf("cannot write the page: %w", err), "")
 		}
 	}
-	r, err := told(ctx, s, n)
+	r, err := reportOf(ctx, s, n)
 	if err != nil {
 		return err
 	}
@@ -259,12 +268,12 @@ func reportPage(ctx context.Context, s *phase.Project, n int, path string, all [
 	return err
 }
 
-// browse opens a file in the user's browser. It returns when the program has ended, or runs for a second.
+// browse opens a file in the user's browser. It returns when the program ends, or after a second.
 func browse(ctx context.Context, path string) error {
 	path, err := filepath.Abs(path)
 	program := cmp.Or(os.Getenv("BROWSER"), map[string]string{"darwin": "open"}[runtime.GOOS], "xdg-open")
 	cmd := proc.Command(context.WithoutCancel(ctx), program, path)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C here is not for the browser
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // so that Ctrl-C does not end the browser
 	if err == nil {
 		err = cmd.Start()
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/phase"
@@ -14,22 +16,30 @@ import (
 func phaseCommand() cli.Command {
 	return cli.Command{
 		Name: "phase", Group: cli.Running, Args: "N", Usage: "build and verify one phase until its contracts hold",
-		Long: `Runs phase N: a Builder writes the code in one container, a Verifier tests the
+		Long: `Runs phase N. A Builder writes the code in one container, and a Verifier tests the
 running system in another, at most five times (loop.max_verifier_iterations).
-It is safe to interrupt, with Ctrl-C or abl stop, and to run again: abl resumes where it
-stopped, reattaches to a call that still runs, and never pays for the same call twice.
+
+You can interrupt it with Ctrl-C or abl stop. The same command resumes where it stopped:
+abl reattaches to a running call and never pays for a finished one again.
+
 abl report N shows the evidence for the verdict. If GITHUB_STEP_SUMMARY is set, abl
 appends the report to that file.`,
 		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run\nabl phase 1 --junit junit.xml --html page.html",
-		Flags: append(append(phase.Flags(), tellFlags()...),
-			phase.RemoteFlag(),
-			cli.Flag{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
-			cli.Flag{Name: "again", Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"}),
-		Run: phase.Opened(phase.Continued(runPhase)),
+		Flags:    phaseFlags(),
+		Run:      phase.Opened(phase.Continued(runPhase)),
 	}
 }
 
-// runPhase runs one phase in the view that the person chose.
+// phaseFlags returns the flags of `abl phase` and `abl run`.
+func phaseFlags() []cli.Flag {
+	return slices.Concat(phase.Flags(), outputFlags(), []cli.Flag{
+		phase.RemoteFlag(),
+		{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
+		{Name: "again", Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"},
+	})
+}
+
+// runPhase runs one phase.
 func runPhase(ctx context.Context, s *phase.Project) error {
 	in := s.In
 	n, err := phase.Number(in.Args[0])
@@ -39,50 +49,72 @@ func runPhase(ctx context.Context, s *phase.Project) error {
 	if in.Bool("dry-run") {
 		return s.DryRun(ctx, n)
 	}
-	t := telling{Project: s}
-	if err := t.begin(n); err != nil {
+	o := outputs{Project: s}
+	if err := o.begin(n); err != nil {
 		return err
 	}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	t.out = phase.Notifying(s, v)
-	e, err := s.Play(ctx, n, in.Bool("again"), t.out)
-	err = t.tell(ctx, n, &e, err)
+	o.out = phase.Notifying(s, v)
+	e, err := s.Play(ctx, n, in.Bool("again"), o.out)
+	err = o.finish(ctx, n, &e, err)
 	return s.TellOutcome(v, e, err)
 }
 
-// openView opens the view of a run that the person chose.
+// openView opens the view that --progress, --json and --quiet select.
 func openView(ctx context.Context, in *cli.Input) *view.View {
 	progress := in.String("progress")
 	if in.Bool("quiet") {
 		progress = view.Quiet
 	}
 	return view.Open(ctx, view.Options{
-		Progress: progress, JSON: in.Bool("json"), Stdout: in.Bare.Stdout, Stderr: in.Bare.Stderr, Safe: in.Safe,
+		Progress: progress,
+		JSON:     in.Bool("json"),
+		Stdout:   in.Bare.Stdout,
+		Stderr:   in.Bare.Stderr,
+		Safe:     in.Safe,
 	})
 }
 
 func runCommand() cli.Command {
 	return cli.Command{
 		Name: "run", Group: cli.Running, Usage: "run the next pending phase; with --through all of them in order",
-		Long: `Runs the first phase that has not passed, and stops after it for your audit:
-refine the specs, or approve by running the next. With --through it runs all phases.`,
-		Examples: "abl run\nabl run --through --json\nabl run --through --junit junit.xml --summary summary.md",
-		Flags: append(append(phase.Flags(), tellFlags()...),
-			phase.RemoteFlag(),
-			cli.Flag{Name: "through", Usage: "do not stop between phases"}),
+		Long: `Runs the first phase that has not passed, and then stops, so that you can review the
+result and refine the specs. With --through it runs all phases.
+
+--again and --dry-run are about that first phase. If all have passed, it is the last one.`,
+		Examples: "abl run\nabl run --dry-run\nabl run --through --json\nabl run --through --junit junit.xml --summary summary.md",
+		Flags:    append(phaseFlags(), cli.Flag{Name: "through", Usage: "do not stop between phases"}),
 		Run: phase.Opened(phase.Continued(func(ctx context.Context, s *phase.Project) error {
+			if s.In.Bool("dry-run") {
+				return dryRunPending(ctx, s)
+			}
 			return runPending(ctx, s, s.In.Bool("through"))
 		})),
 	}
 }
 
-// runPending plays phases from the first that has not passed.
+// dryRunPending shows how the phase that runPending begins with would run.
+func dryRunPending(ctx context.Context, s *phase.Project) error {
+	if s.In.Bool("through") {
+		return cli.Usagef("--dry-run shows one phase: give it without --through")
+	}
+	f, err := s.State()
+	if err != nil {
+		return err
+	}
+	specs := s.Specs()
+	n := orchestrator.NextPhase(f, specs)
+	return s.DryRun(ctx, cmp.Or(n, max(1, len(specs.Numbers()))))
+}
+
+// runPending runs the first phase that has not passed, and with through those after it.
 func runPending(ctx context.Context, s *phase.Project, through bool) error {
-	t := telling{Project: s}
+	o := outputs{Project: s}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	t.out = phase.Notifying(s, v)
+	o.out = phase.Notifying(s, v)
+	again := s.In.Bool("again")
 	e := state.Event{Kind: state.Outcome}
 	for played := false; ; played = true {
 		f, err := s.State()
@@ -95,17 +127,17 @@ func runPending(ctx context.Context, s *phase.Project, through bool) error {
 		switch {
 		case n == 0 && played:
 			return s.TellOutcome(v, e, nil)
-		case n == 0: // the last one says that there is nothing to do, or what is missing
+		case n == 0: // Play reports that the last phase has passed, or that no spec exists
 			n, through = max(1, len(specs.Numbers())), false
 		case played:
 			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}
-		if err := t.begin(n); err != nil {
+		if err := o.begin(n); err != nil {
 			e.Text = err.Error()
 			return s.TellOutcome(v, e, err)
 		}
-		e, err = s.Play(ctx, n, false, t.out)
-		if err = t.tell(ctx, n, &e, err); err != nil || !through {
+		e, err = s.Play(ctx, n, again && !played, o.out)
+		if err = o.finish(ctx, n, &e, err); err != nil || !through {
 			return s.TellOutcome(v, e, err)
 		}
 	}

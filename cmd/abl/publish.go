@@ -13,17 +13,16 @@ import (
 
 func publishCommand() cli.Command {
 	return cli.Command{
-		Name: "publish", Group: cli.Running, Args: "[N]", Usage: "bring what was built into your repository, as branches",
-		Long: `Brings the branches abl/phaseN, the tests (refs/abl/tests) and state, audit records
-and ledger (refs/abl/state) into the repository that the project works on. Your
-branch, index and files stay as they are. git push --atomic origin abl/phase1 'refs/abl/*'
-then carries all of it, and in another clone abl pull takes it up (docs/git.md).
+		Name: "publish", Group: cli.Running, Args: "[N]", Usage: "publish what was built as branches of your repository",
+		Long: `Writes to the repository that the project works on: the branches abl/phaseN, the tests
+(refs/abl/tests), and state, audit records and ledger (refs/abl/state). Your branch,
+index and files stay as they are. git push --atomic origin abl/phase1 'refs/abl/*' then
+pushes all of it, and abl pull restores it in another clone (docs/git.md).
 
-With --pr-body nothing is brought anywhere: it prints the text of a pull request for
-phase N.`,
+With --pr-body it publishes nothing and prints the text of a pull request for phase N.`,
 		Examples: "abl publish\nabl publish 1 --pr-body | gh pr create --head abl/phase1 --title 'Phase 1' --body-file -",
 		Flags: []cli.Flag{
-			{Name: "pr-body", Usage: "print contracts, verdict, evidence, cost and how to look, as Markdown"},
+			{Name: "pr-body", Usage: "print contracts, verdict, evidence, cost and how to review them, as Markdown"},
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
 		},
 		Run: phase.Locked(runPublish),
@@ -53,11 +52,11 @@ func runPublish(ctx context.Context, s *phase.Project) error {
 				names = append(names, name)
 			}
 		}
-		s.In.Say("git push --atomic origin %s 'refs/abl/*' carries it", strings.Join(names, " "))
+		s.In.Say("git push --atomic origin %s 'refs/abl/*' pushes it", strings.Join(names, " "))
 	})
 }
 
-// autoPublish publishes after a phase that has passed.
+// autoPublish publishes all phases and prints the refs on stderr.
 func autoPublish(ctx context.Context, s *phase.Project) error {
 	unlock, err := s.Lock()
 	if err != nil {
@@ -71,29 +70,30 @@ func autoPublish(ctx context.Context, s *phase.Project) error {
 	return err
 }
 
-// pullRequest prints the text of one.
+// pullRequest prints the text of a pull request for phase n.
 func pullRequest(ctx context.Context, s *phase.Project, n int) error {
 	if n == 0 {
-		return cli.WithHint("abl publish 1 --pr-body", "cannot write a pull request: of which phase?")
+		return cli.WithHint("abl publish 1 --pr-body", "--pr-body needs the number of a phase")
 	}
 	branch := s.PublishedBranch(n)
 	fmt.Fprint(s.In.Stdout, report.Markdown(runOf(ctx, s, n, nil)))
-	fmt.Fprintf(s.In.Stdout, "To look at it:\n\n```sh\ngit fetch origin %s 'refs/abl/*:refs/abl/*'\ngit diff HEAD...origin/%s\nabl pull && abl report %d\n```\n", branch, branch, n)
+	fmt.Fprintf(s.In.Stdout, "To review it:\n\n```sh\ngit fetch origin %s 'refs/abl/*:refs/abl/*'\ngit diff HEAD...origin/%s\nabl pull && abl report %d\n```\n", branch, branch, n)
 	return nil
 }
 
 func pullCommand() cli.Command {
 	return cli.Command{
 		Name: "pull", Group: cli.Running, Usage: "restore state that was published in your repository",
-		Long: `Restores phases, tests, audit records and costs from refs/abl/* of the repository
-that the project works on: what git fetch origin 'refs/abl/*:refs/abl/*' brought there.
-A phase that has passed is passed here, without a call. In a fresh clone abl status
-and abl phase do this by themselves.
+		Long: `Restores phases, tests, audit records and costs from refs/abl/* of the repository that
+the project works on. git fetch origin 'refs/abl/*:refs/abl/*' fetches these refs. A
+phase that passed there has passed here too, without a call. In a fresh clone, abl status
+and abl phase pull automatically.
 
-Where this project went on by itself nothing is changed; --theirs puts what is here
-aside, in .abl, and takes up what was published.`,
+If both the local and the published state have changes, abl pull fails and changes
+nothing. --theirs moves the local state to a folder in .abl and restores the published
+one.`,
 		Examples: "git fetch origin 'refs/heads/abl/*:refs/remotes/origin/abl/*' 'refs/abl/*:refs/abl/*' && abl pull",
-		Flags:    []cli.Flag{{Name: "theirs", Usage: "put aside what is here"}},
+		Flags:    []cli.Flag{{Name: "theirs", Usage: "replace the local state, and keep a copy in .abl"}},
 		Run:      phase.Locked(runPull),
 	}
 }

@@ -16,25 +16,25 @@ import (
 
 func reportCommand() cli.Command {
 	return cli.Command{
-		Name: "report", Group: cli.Looking, Args: "[N] [FILE]", Usage: "show what each verdict stands on",
-		Long: `Shows the audit record of phase N: verdict and contracts, what abl's own replays
-gave, what the tests notice, the hashes of specs, commits and images, and the
-proof of the boundary, and what the phase cost, took and changed. Without N, a
-line for each iteration of every phase.
+		Name: "report", Group: cli.Looking, Args: "[N] [FILE]", Usage: "show the evidence for each verdict",
+		Long: `Shows the audit record of phase N: verdict, contracts, results of abl's replays, the
+altered responses that the tests detect, the hashes of specs, commits and images, the
+proof of the boundary, and the phase's cost, time and changes. Without N, shows one line
+per iteration of every phase.
 
-With --html all of a phase becomes one page to look at, which loads nothing and
-runs nothing (docs/report.md): .abl/reports/phaseN.html, or FILE, - being the
-standard output. Every phase that ends with a verdict has it made.
+With --html it writes a page for the phase, which loads and runs nothing
+(docs/report.md), to .abl/reports/phaseN.html or to FILE; - is standard output. Every
+phase that ends with a verdict writes its page.
 
-The records are JSON, in .abl/reports/ (docs/audit-record.md). abl writes one
-when an iteration is judged; no role sees them.`,
+The records are JSON files in .abl/reports/ (docs/audit-record.md). abl writes one for
+each verdict; no role sees them.`,
 		Examples: "abl report\nabl report 1\nabl report 2 --step 3 --md\nabl report 1 --html page.html\nabl report --open",
 		Flags: []cli.Flag{
-			{Name: "step", Value: "X", Usage: "the iteration that made step-X, instead of the last one"},
-			{Name: "html", Usage: "as a page, in a file whose name is printed; without N of the phase judged last"},
-			{Name: "open", Usage: "show the page in your browser ($BROWSER, otherwise the desktop's)"},
-			{Name: "md", Usage: "as Markdown"},
-			{Name: "json", Usage: "the records as one JSON document (docs/json.md)"},
+			{Name: "step", Value: "X", Usage: "show the iteration of step-X (default: the last)"},
+			{Name: "html", Usage: "write a page and print its path (default: of the phase judged last)"},
+			{Name: "open", Usage: "open the page in your browser ($BROWSER, otherwise the desktop's)"},
+			{Name: "md", Usage: "print Markdown"},
+			{Name: "json", Usage: "print the records as one JSON document (docs/json.md)"},
 		},
 		Run: phase.Looking(phase.Restored(runReport)),
 	}
@@ -51,9 +51,9 @@ func runReport(ctx context.Context, s *phase.Project) error {
 		case html && i == len(in.Args)-1:
 			page = arg
 		case i == 0:
-			return cli.WithHint("abl report lists what there is", "cannot report on phase %q: a phase is a number from 1 on", arg)
+			return cli.WithHint("abl report lists the phases", "cannot report on phase %q: phase must be a positive number", arg)
 		default:
-			return cli.WithHint("abl report 1 --html page.html", "%q is one too many: a FILE goes with --html", arg)
+			return cli.WithHint("abl report 1 --html page.html", "unexpected argument %q: FILE needs --html", arg)
 		}
 	}
 	step, err := positive(in, "step")
@@ -61,9 +61,9 @@ func runReport(ctx context.Context, s *phase.Project) error {
 	case err != nil:
 		return err
 	case in.Bool("md") && in.Bool("json"):
-		return cli.WithHint("give one of them", "a report is Markdown or JSON, not both")
+		return cli.Usagef("--md and --json exclude each other")
 	case html && (in.Bool("md") || in.Bool("json") || step > 0):
-		return cli.WithHint("abl report 1 --html", "the page has all of a phase: --html and --open go without --md, --json and --step")
+		return cli.WithHint("abl report 1 --html", "give --html and --open without --md, --json and --step")
 	case step > 0 && n == 0:
 		return cli.WithHint(fmt.Sprintf("abl report 1 --step %d", step), "--step needs the number of a phase")
 	}
@@ -88,7 +88,7 @@ func runReport(ctx context.Context, s *phase.Project) error {
 	return reportAll(ctx, s, all)
 }
 
-// reportPhase shows one iteration of phase n: that of the step, or the last.
+// reportPhase prints one iteration of phase n: the one of the step, or for 0 the last.
 func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit.Record) error {
 	at := len(all) - 1
 	if step > 0 {
@@ -98,9 +98,10 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 	case len(all) == 0 && !slices.Contains(s.Specs().Numbers(), n):
 		return cli.WithHint("abl status lists the phases", "there is no phase %d", n)
 	case len(all) == 0:
-		return cli.WithHint(fmt.Sprintf("abl phase %d makes one with each verdict", n), "phase %d has no audit record yet", n)
+		return cli.WithHint(fmt.Sprintf("abl phase %d writes one with each verdict", n), "phase %d has no audit record yet", n)
 	case at < 0:
-		return cli.WithHint(fmt.Sprintf("it has those of step-%d to step-%d: abl report lists them", all[0].Step, all[len(all)-1].Step), "phase %d has no audit record of step-%d", n, step)
+		hint := fmt.Sprintf("its records are from step-%d to step-%d; abl report lists them", all[0].Step, all[len(all)-1].Step)
+		return cli.WithHint(hint, "phase %d has no audit record of step-%d", n, step)
 	}
 	switch {
 	case s.In.Bool("json") && step > 0:
@@ -108,7 +109,7 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 	case s.In.Bool("json"):
 		return s.In.JSON(map[string]any{"records": all})
 	}
-	r, err := told(ctx, s, n)
+	r, err := reportOf(ctx, s, n)
 	if err != nil {
 		return err
 	}
@@ -124,8 +125,8 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 	return s.In.Print(s.In.Lines(text.String()))
 }
 
-// reportAll shows every phase: as text a line for each iteration, otherwise the
-// last iteration of each.
+// reportAll prints every phase: one line per iteration as text, the last iteration of each phase as
+// Markdown or JSON.
 func reportAll(ctx context.Context, s *phase.Project, all []audit.Record) error {
 	var last []audit.Record
 	for i, r := range all {
@@ -137,11 +138,11 @@ func reportAll(ctx context.Context, s *phase.Project, all []audit.Record) error 
 	case s.In.Bool("json"):
 		return s.In.JSON(map[string]any{"records": append([]audit.Record{}, last...)})
 	case len(all) == 0:
-		fmt.Fprintln(s.In.Stdout, "no iteration was judged yet: abl phase 1")
+		fmt.Fprintln(s.In.Stdout, "no phase has a verdict yet: run abl phase 1")
 		return nil
 	case s.In.Bool("md"):
 		for _, of := range last {
-			r, err := told(ctx, s, of.Phase)
+			r, err := reportOf(ctx, s, of.Phase)
 			if err != nil {
 				return err
 			}

@@ -27,13 +27,12 @@ import (
 func specCommand() cli.Command {
 	json := cli.Flag{Name: "json", Usage: "one JSON document (docs/json.md)"}
 	return cli.Command{
-		Name: "spec", Group: cli.Looking, Usage: "read the specs: what is wrong with them, what became of each contract",
+		Name: "spec", Group: cli.Looking, Usage: "check the specs, and show the result of each contract",
 		Subs: []cli.Command{
 			{
-				Name: "lint", Args: "[N]", Usage: "name what is vague, missing, said twice or contradictory",
-				Long: `Reads the specs of all phases, or of phase N, as a careful person would. Errors
-stop a phase before anything is spent, warnings do not. docs/specs.md explains
-the codes.`,
+				Name: "lint", Args: "[N]", Usage: "find vague, missing, duplicate and contradictory contracts",
+				Long: `Checks the specs of all phases, or of phase N. An error stops a phase before it costs
+anything, a warning does not. docs/specs.md explains the codes.`,
 				Examples: "abl spec lint\nabl spec lint 2 --json",
 				Flags:    []cli.Flag{json, {Name: "strict", Usage: "end with exit code 2 on warnings too"}},
 				Run:      phase.Looking(runSpecLint),
@@ -41,12 +40,12 @@ the codes.`,
 			draftCommand(),
 			{
 				Name: "list", Usage: "show every contract, its id and its last result in each phase",
-				Long: `With --explain it shows what abl itself reads of each contract: the request, the
-statuses, what is compared of the response, and what may have any value. The
-tests have to send that request and to get that response (docs/evidence.md).
-What abl cannot read is left to the Verifier's tests.`,
+				Long: `With --explain it shows how abl reads each contract: the request, the statuses, the
+parts of the response that abl compares, and the values that may be anything. The tests
+must send that request and get that response (docs/evidence.md). Only the Verifier's
+tests check the rest of a contract.`,
 				Examples: "abl spec list\nabl spec list --explain",
-				Flags:    []cli.Flag{json, {Name: "explain", Usage: "show what abl reads of each contract"}},
+				Flags:    []cli.Flag{json, {Name: "explain", Usage: "show how abl reads each contract"}},
 				Run:      phase.Looking(runSpecList),
 			},
 		},
@@ -62,7 +61,7 @@ type lintReport struct {
 	Problems  []lintProblem `json:"problems"`
 }
 
-// lintProblem is one thing that is wrong with a spec.
+// lintProblem is one problem of a spec.
 type lintProblem struct {
 	Code       string `json:"code"`  // of docs/specs.md
 	Level      string `json:"level"` // error or warning
@@ -98,7 +97,7 @@ func runSpecLint(_ context.Context, s *phase.Project) (err error) {
 	return nil
 }
 
-// lint collects what there is to say about all phases, or about one.
+// lint returns the problems of all phases, or of one if only is not 0.
 func lint(s *phase.Project, set spec.Set, only int) (lintReport, error) {
 	all := lintReport{Problems: []lintProblem{}}
 	for _, n := range set.Numbers() {
@@ -121,11 +120,11 @@ func lint(s *phase.Project, set spec.Set, only int) (lintReport, error) {
 		return all, err
 	}
 	for n, how := range orchestrator.Drift(f, set) {
-		// What keeps an earlier phase from standing keeps this one from running.
+		// The drift of an earlier phase also stops this one.
 		if this, _ := set.Phase(n); only == 0 || n <= only {
 			p := problem(s, spec.Problem{File: this.File, Phase: this.Number, Code: "drift", Text: how.Error(), Hint: exit.Hint(how)})
 			if errors.As(how, new(orchestrator.Frozen)) {
-				p.Level = "error" // it stops its phase and those after it
+				p.Level = "error"
 			}
 			all.add(p)
 		}
@@ -165,14 +164,16 @@ func (all lintReport) print(w io.Writer) {
 			fmt.Fprintf(w, "    %s\n", f.Suggestion)
 		}
 	}
-	fmt.Fprintf(w, "%s in %s: %s, %s\n", wording.Count(all.Contracts, "contract"), wording.Count(all.Phases, "phase"), wording.Count(all.Errors, "error"), wording.Count(all.Warnings, "warning"))
+	fmt.Fprintf(w, "%s in %s: %s, %s\n",
+		wording.Count(all.Contracts, "contract"), wording.Count(all.Phases, "phase"),
+		wording.Count(all.Errors, "error"), wording.Count(all.Warnings, "warning"))
 }
 
 // matrix is what `abl spec list --json` prints: contract × phase × last result.
 type matrix struct {
 	Phases    []matrixPhase    `json:"phases"`
 	Contracts []matrixContract `json:"contracts"`
-	Others    []matrixOther    `json:"others"` // what failed and names no contract
+	Others    []matrixOther    `json:"others"` // failures without the id of a contract
 }
 
 type matrixPhase struct {
@@ -182,7 +183,7 @@ type matrixPhase struct {
 	Status string `json:"status"` // of docs/state-format.md, or unsound
 }
 
-// specFile is the spec of a phase in a project.
+// specFile returns the path of a phase's spec in the project.
 func specFile(n int) string { return fmt.Sprintf("%s/specs/phase%d.md", state.Dir, n) }
 
 // unsound is the status of a phase whose spec cannot be used.
@@ -201,19 +202,19 @@ type matrixContract struct {
 	Reads *contractReading `json:"reads,omitempty"` // with --explain
 }
 
-// contractReading is what abl reads of a contract.
+// contractReading is how abl reads a contract.
 type contractReading struct {
 	witness.Reading
-	Unread string `json:"not_checkable,omitempty"` // why abl compares nothing of it
+	Unread string `json:"not_checkable,omitempty"` // why abl cannot compare anything
 }
 
-// matrixResult is what is known of a contract in a phase.
+// matrixResult is the last result of a contract in a phase.
 type matrixResult struct {
 	Phase  int    `json:"phase"`
 	Result string `json:"result"`         // pass, fail or unknown
 	By     string `json:"by,omitempty"`   // replay or verifier
-	Is     string `json:"is,omitempty"`   // what replays came to (docs/audit-record.md)
-	Step   int    `json:"step,omitempty"` // of the iteration that tells
+	Is     string `json:"is,omitempty"`   // the result of replays (docs/audit-record.md)
+	Step   int    `json:"step,omitempty"` // of the iteration with this result
 }
 
 type matrixOther struct {
@@ -229,7 +230,7 @@ func runSpecList(_ context.Context, s *phase.Project) error {
 	specs, last := s.Specs(), map[int]audit.Record{}
 	for _, n := range specs.Numbers() {
 		if r, ok, err := audit.Last(s.Paths, n); err != nil {
-			s.In.Warn(err) // and nothing is known from it
+			s.In.Warn(err)
 		} else if ok {
 			last[n] = r
 		}
@@ -255,7 +256,7 @@ func runSpecList(_ context.Context, s *phase.Project) error {
 	return s.In.Show(m, m.explain)
 }
 
-// reads is what abl reads of a contract of an app of a kind.
+// reads returns how abl reads a contract of an app of that kind.
 func reads(c spec.Contract, kind string) *contractReading {
 	read := evidence.Read(c)
 	switch {
@@ -264,18 +265,18 @@ func reads(c spec.Contract, kind string) *contractReading {
 	case kind == helper.KindCommand && read.Run != nil:
 		return &contractReading{Reading: read.Run.Reading()}
 	case kind == helper.KindCommand:
-		return &contractReading{Unread: "abl reads no exit code and no output in its result, or only under a condition"}
+		return &contractReading{Unread: "abl finds no unconditional exit code or output in its result"}
 	case read.Claim != nil:
 		return &contractReading{Reading: read.Claim.Reading()}
 	}
 	claim, _ := witness.ReadClaim(c.Under, c.Action, c.Result)
 	if len(claim.Reading().Requests) == 0 {
-		return &contractReading{Unread: "abl reads no request such as GET /path in its action"}
+		return &contractReading{Unread: "abl finds no request such as GET /path in its action"}
 	}
-	return &contractReading{Unread: "abl reads no status, header, text or JSON document in its result"}
+	return &contractReading{Unread: "abl finds no status, header, text or JSON document in its result"}
 }
 
-// explain prints what abl reads of each contract.
+// explain prints how abl reads each contract.
 func (m matrix) explain(w io.Writer) {
 	for _, c := range m.Contracts {
 		fmt.Fprintf(w, "%s  %s\n", c.ID, c.Says)
@@ -293,8 +294,8 @@ func (m matrix) explain(w io.Writer) {
 	}
 }
 
-// matrixOf takes results from the newest audit record of each phase: what abl's own replays have
-// shown and, where none was made, what the Verifier said.
+// matrixOf builds the matrix from the newest audit record of each phase. Results are from abl's replays,
+// or from the Verifier if abl made no replay.
 func matrixOf(f *state.File, specs spec.Set, last map[int]audit.Record) matrix {
 	m := matrix{Phases: []matrixPhase{}, Contracts: []matrixContract{}, Others: []matrixOther{}}
 	for _, n := range specs.Numbers() {
@@ -305,7 +306,15 @@ func matrixOf(f *state.File, specs spec.Set, last map[int]audit.Record) matrix {
 		}
 		m.Phases = append(m.Phases, p)
 		for _, c := range this.Contracts {
-			row := matrixContract{ID: c.ID, Phase: n, Line: c.Line, Says: c.Says(), Action: c.Action, Result: c.Result, Absence: c.Absence}
+			row := matrixContract{
+				ID:      c.ID,
+				Phase:   n,
+				Line:    c.Line,
+				Says:    c.Says(),
+				Action:  c.Action,
+				Result:  c.Result,
+				Absence: c.Absence,
+			}
 			for _, k := range specs.Numbers() {
 				if k >= n {
 					row.Results = append(row.Results, resultIn(k, last[k], this, c))
@@ -328,8 +337,8 @@ func matrixOf(f *state.File, specs spec.Set, last map[int]audit.Record) matrix {
 	return m
 }
 
-// resultIn is what a record of a phase tells of a contract: nothing, and never a guess, where
-// nobody looked or the contract changed since.
+// resultIn returns the result of a contract in a record of a phase. It is unknown if the record lacks the
+// contract or the contract has changed since.
 func resultIn(phase int, r audit.Record, of spec.Spec, c spec.Contract) matrixResult {
 	for _, was := range r.Contracts {
 		if was.ID == c.ID && was.Says == c.Says() && unchanged(r, of) {
@@ -339,8 +348,7 @@ func resultIn(phase int, r audit.Record, of spec.Spec, c spec.Contract) matrixRe
 	return matrixResult{Phase: phase, Result: audit.Unknown}
 }
 
-// unchanged says whether a spec is what it was when the record was made, or that with something
-// appended.
+// unchanged reports whether a spec is the same as in the record, or only extended.
 func unchanged(r audit.Record, s spec.Spec) bool {
 	return slices.ContainsFunc(r.Specs, func(was audit.Spec) bool {
 		return was.Phase == s.Number && s.Extends(was.SHA256, was.Bytes)
@@ -350,13 +358,13 @@ func unchanged(r audit.Record, s spec.Spec) bool {
 // text lays out the matrix for the output of a command.
 func (m matrix) text(in *cli.Input) string {
 	if len(m.Phases) == 0 {
-		return in.Lines("no phase yet: write .abl/specs/phase1.md")
+		return in.Lines("no specs yet: write .abl/specs/phase1.md")
 	}
 	var b strings.Builder
 	say := func(format string, args ...any) { b.WriteString(in.Lines(fmt.Sprintf(format, args...))) }
 	for _, p := range m.Phases {
 		if p.Status == unsound {
-			say("phase %d cannot be used as it is: abl spec lint %d", p.Phase, p.Phase)
+			say("phase %d has errors: run abl spec lint %d", p.Phase, p.Phase)
 			continue
 		}
 		say("phase %d: %s (%s)", p.Phase, p.Title, p.Status)
@@ -383,8 +391,7 @@ func (m matrix) text(in *cli.Input) string {
 	return b.String()
 }
 
-// cell is what is known of a contract in one word. A question mark is the
-// Verifier's word that no replay has confirmed.
+// cell returns a result in one word. A question mark means that no replay confirms the Verifier's result.
 func cell(k matrixResult) string {
 	word := map[string]string{audit.Pass: "pass", audit.Fail: "FAIL"}[k.Result]
 	switch {
@@ -400,20 +407,20 @@ func cell(k matrixResult) string {
 	return word
 }
 
-// legend explains the words of the table that do not explain themselves.
+// legend explains the words in the table.
 func (m matrix) legend() string {
 	why := map[string]string{
-		"pass?":         "the Verifier's word, not replayed",
-		"FAIL?":         "the Verifier's word, which no replay confirms",
-		"weak":          "its test takes other answers too",
-		"not read":      "abl did not read the body that it names",
-		"not witnessed": "no exchange of the tests with the app shows it",
+		"pass?":         "the Verifier's result, not replayed",
+		"FAIL?":         "the Verifier's result, not confirmed by a replay",
+		"weak":          "its test accepts altered responses",
+		"not read":      "abl did not read the body that the contract names",
+		"not witnessed": "no request of the tests shows it",
 		"flaky":         "fails in some runs",
-		"ok so far":     "its test is ok, in an iteration that failed elsewhere",
-		"untried":       "its test could not be tried",
+		"ok so far":     "its test passed, in an iteration that failed elsewhere",
+		"untried":       "its test could not run",
 		"vacuous":       "its test cannot fail",
-		"missing":       "no test speaks of it",
-		"disputed":      "it replays not ok, and the Verifier saw no failure",
+		"missing":       "no test names it",
+		"disputed":      "its test fails in the replay, and the Verifier reported no failure",
 	}
 	var parts []string
 	for _, c := range m.Contracts {

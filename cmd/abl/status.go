@@ -29,9 +29,9 @@ import (
 // standings is what `abl status --json` prints.
 type standings struct {
 	Project  string     `json:"project"`
-	Working  bool       `json:"working,omitempty"` // an abl is at work in the project
+	Working  bool       `json:"working,omitempty"` // an abl works on the project
 	Phases   []standing `json:"phases"`
-	Problems []string   `json:"problems,omitempty"` // with the specs as a whole
+	Problems []string   `json:"problems,omitempty"` // of the specs as a whole
 
 	next string // the next command, for the text
 }
@@ -53,17 +53,17 @@ type standing struct {
 	Now       *running        `json:"now,omitempty"`
 	Waits     *state.Outage   `json:"waits,omitempty"`
 
-	paused bool // the phase has begun, is not at rest, and no abl works on it
+	paused bool // the phase has begun and not ended, and no abl works on it
 }
 
-// running is what an abl at work on a phase does.
+// running is the work of an abl on a phase.
 type running struct {
 	Call  string    `json:"call,omitempty"` // "" between calls
 	Role  string    `json:"role,omitempty"`
 	Agent string    `json:"agent,omitempty"`
 	Model string    `json:"model,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-	Of    int       `json:"of"` // iterations at most
+	Of    int       `json:"of"` // maximum of iterations
 
 	Tokens  *int64 `json:"tokens,omitempty"` // of the call so far
 	CostUSD string `json:"cost_usd,omitempty"`
@@ -72,20 +72,20 @@ type running struct {
 
 func statusCommand() cli.Command {
 	return cli.Command{
-		Name: "status", Group: cli.Looking, Usage: "show where every phase stands",
-		Long: `Shows each phase with the tokens and dollars of the calls that ended, what runs now,
-and the next command. A question mark marks a number that is not known. A phase that
-was stopped before it came to a verdict is paused: abl phase N resumes it.`,
+		Name: "status", Group: cli.Looking, Usage: "show the status of every phase",
+		Long: `Shows each phase with the tokens and dollars of the calls that ended, the current work,
+and the next command. A question mark marks an unknown number. A phase that was stopped
+before its verdict is paused: abl phase N resumes it.`,
 		Examples: "abl status\nabl status --watch\nabl status --json",
 		Flags: []cli.Flag{
-			{Name: "watch", Short: "w", Usage: "show it again whenever it changes, until no abl is at work here"},
-			{Name: "json", Usage: "one JSON document (docs/json.md), with --watch one a line"},
+			{Name: "watch", Short: "w", Usage: "show each change, until no abl works here"},
+			{Name: "json", Usage: "one JSON document (docs/json.md), with --watch one per line"},
 		},
 		Run: phase.Looking(phase.Restored(runStatus)),
 	}
 }
 
-// pollStatus is how often it is looked for a change.
+// pollStatus is the time between two checks for a change.
 const pollStatus = time.Second
 
 func runStatus(ctx context.Context, s *phase.Project) error {
@@ -101,7 +101,7 @@ func runStatus(ctx context.Context, s *phase.Project) error {
 		if !s.In.Bool("watch") {
 			return s.In.Print(all.text(s.In, time.Now()))
 		}
-		now := time.Time{} // on a terminal alone the time that passes is a change
+		now := time.Time{} // only on a terminal the elapsed time is shown
 		if screen {
 			now = time.Now()
 		}
@@ -119,12 +119,12 @@ func runStatus(ctx context.Context, s *phase.Project) error {
 			return err
 		}
 		if proc.Pause(ctx, pollStatus) != nil {
-			return nil // Ctrl-C is how a person ends it
+			return nil // Ctrl-C is the usual way to end it
 		}
 	}
 }
 
-// standingsOf looks where every phase stands.
+// standingsOf returns the status of every phase.
 func standingsOf(s *phase.Project) (all standings, err error) {
 	working := hostfs.Locked(s.Paths.Lock())
 	f, err := s.State()
@@ -135,7 +135,7 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 	if err != nil {
 		return all, err
 	}
-	weak := map[int]int{} // by phase: calls on networks that were not proven
+	weak := map[int]int{} // by phase: calls on networks without a proof
 	for i, c := range calls {
 		proofs, err := c.Proofs()
 		calls[i].Unread = errors.Join(c.Unread, err)
@@ -144,7 +144,7 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 		}
 	}
 	totals := ledger.Totals{Price: s.CostOf}
-	// abl costs tells of lines that are none.
+	// abl costs reports invalid lines.
 	if err := ledger.Open(s.Paths.Ledger()).Scan(totals.Add, func(int, string) {}); err != nil {
 		s.In.Warn(err)
 	}
@@ -165,7 +165,7 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 			st.Notes = append(st.Notes, err.Error()+": "+exit.Hint(err))
 		}
 		if weak[n] > 0 {
-			st.Notes = append(st.Notes, fmt.Sprintf("weak network: %s ran on networks that were not proven, as --%s allowed", wording.Count(weak[n], "call"), cli.WeakFlag))
+			st.Notes = append(st.Notes, fmt.Sprintf("weak network: %s ran on networks without a proof of isolation (--%s)", wording.Count(weak[n], "call"), cli.WeakFlag))
 		}
 		all.Phases = append(all.Phases, st)
 	}
@@ -178,8 +178,8 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 	return all, nil
 }
 
-// run enters which records of the phase are damaged, and what an abl does for it now. A call that
-// has not ended continues without an abl.
+// run adds notes about damaged records of the phase, and the current work. A call can still be running
+// although no abl works on the project.
 func (st *standing) run(p state.Phase, calls []phase.Call, working bool, most int) {
 	now := running{Of: most}
 	for _, c := range calls {
@@ -257,7 +257,7 @@ func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error)
 	return report.Next(st.Status, n)
 }
 
-// shown is the status for the table.
+// shown returns the status for the table.
 func (st standing) shown() string {
 	if st.paused {
 		return "paused"
@@ -265,11 +265,11 @@ func (st standing) shown() string {
 	return st.Status
 }
 
-// words say what is done; the time that has passed is left out where now is zero.
+// words describes the current work. If now is zero it leaves out the elapsed time.
 func (st standing) words(now time.Time) string {
 	r := st.Now
 	if r.Role == "" {
-		return fmt.Sprintf("abl works on iteration %d of at most %d, no agent runs", st.Iteration, r.Of)
+		return fmt.Sprintf("iteration %d of at most %d, no agent is running", st.Iteration, r.Of)
 	}
 	text := fmt.Sprintf("the %s works on iteration %d of at most %d since %s UTC", r.Role, st.Iteration, r.Of, r.Since.UTC().Format(time.TimeOnly))
 	if !now.IsZero() {
@@ -282,7 +282,7 @@ func (st standing) words(now time.Time) string {
 	return text + ", " + view.RunningWords(state.Event{Tokens: r.Tokens, CostUSD: r.CostUSD, AtLeast: r.AtLeast}) + " so far"
 }
 
-// count enters what a call has used so far.
+// count sets the usage of a call so far.
 func (r *running) count(used *roles.Used) {
 	if used == nil {
 		return
@@ -293,7 +293,7 @@ func (r *running) count(used *roles.Used) {
 	}
 }
 
-// stand is where phase n stands.
+// stand returns the status of phase n.
 func stand(p state.Phase, specs spec.Set, n int, problems []spec.Problem) standing {
 	this, sound := specs.Phase(n)
 	st := standing{
@@ -314,7 +314,7 @@ func stand(p state.Phase, specs spec.Set, n int, problems []spec.Problem) standi
 	}
 	if o := p.Outage; o != nil && !o.Until.IsZero() {
 		st.Waits = o
-		st.Notes = append(st.Notes, fmt.Sprintf("waits since %s for what ended its last call (%s); it tries again at %s UTC, or when abl phase runs after that",
+		st.Notes = append(st.Notes, fmt.Sprintf("waiting since %s UTC after its last call (%s); the next attempt is at %s UTC, or when abl phase runs after that",
 			o.Since.UTC().Format(time.TimeOnly), o.Class, o.Until.UTC().Format(time.DateTime)))
 	}
 	if !sound {
@@ -331,7 +331,7 @@ func stand(p state.Phase, specs spec.Set, n int, problems []spec.Problem) standi
 // text lays out the standings for the output of a command.
 func (all standings) text(in *cli.Input, now time.Time) string {
 	if len(all.Phases) == 0 {
-		return in.Lines("no phase yet: write .abl/specs/phase1.md")
+		return in.Lines("no specs yet: write .abl/specs/phase1.md")
 	}
 	t := view.Table{Header: strings.Fields("PHASE STATUS ITERATION CONTRACTS TOKENS USD TITLE"), Flex: 6}
 	for _, s := range all.Phases {
@@ -349,7 +349,7 @@ func (all standings) text(in *cli.Input, now time.Time) string {
 	var below []string
 	say := func(format string, args ...any) { below = append(below, fmt.Sprintf(format, args...)) }
 	if all.Working && !slices.ContainsFunc(all.Phases, func(s standing) bool { return s.Now != nil }) {
-		say("an abl is at work here, on no phase at this moment")
+		say("abl is running here, between two phases")
 	}
 	for _, s := range all.Phases {
 		if s.Now != nil {

@@ -17,7 +17,7 @@ func TestStatusTellsAWait(t *testing.T) {
 		{nil, ""},
 		{&state.Outage{Class: "away", Since: since}, ""},
 		{&state.Outage{Class: "rate", Since: since, Until: since.Add(90 * time.Second)},
-			"waits since 03:00:00 for what ended its last call (rate); it tries again at 2026-11-22 03:01:30 UTC, or when abl phase runs after that"},
+			"waiting since 03:00:00 UTC after its last call (rate); the next attempt is at 2026-11-22 03:01:30 UTC, or when abl phase runs after that"},
 	} {
 		st := stand(state.Phase{Status: state.Building, Outage: c.out}, spec.Set{}, 1, nil)
 		got := ""

@@ -17,17 +17,17 @@ import (
 
 func stopCommand() cli.Command {
 	return cli.Command{
-		Name: "stop", Group: cli.Running, Usage: "stop the abl that works on this project, in whatever terminal it runs",
-		Long: `Sends SIGTERM to the abl that holds the project and waits until it has saved its state
-and ended. The run ends with exit code 143, and the same command resumes it. If no abl
-works on the project, nothing is done. Ctrl-C ends the waiting only.
+		Name: "stop", Group: cli.Running, Usage: "stop the abl that works on this project in another terminal",
+		Long: `Sends SIGTERM to the abl that works on the project, and waits until it has saved its
+state and ended. The run ends with exit code 143, and the same command resumes it. If no
+abl works on the project, it does nothing. Ctrl-C only ends the waiting.
 
-abl code-commit and abl learn do not hold the project: stop them with Ctrl-C.`,
+Stop abl code-commit and abl learn with Ctrl-C: abl stop cannot find them.`,
 		Run: phase.Looking(runStop),
 	}
 }
 
-// pollStop is how often the lock is asked.
+// pollStop is the time between two checks of the lock.
 const pollStop = 100 * time.Millisecond
 
 func runStop(ctx context.Context, s *phase.Project) error {
@@ -54,7 +54,7 @@ func runStop(ctx context.Context, s *phase.Project) error {
 }
 
 // ablAt returns the process that holds a lock. It fails if the process is on another machine or is not
-// abl: a container's process has another number here.
+// abl: the number of a process in a container is another one outside.
 func ablAt(lock string) (pid int, err error) {
 	pid, host, err := hostfs.Holder(lock)
 	if err != nil {
@@ -64,7 +64,7 @@ func ablAt(lock string) (pid int, err error) {
 		return 0, fmt.Errorf("it is process %d on %q", pid, host)
 	}
 	if name := proc.Name(pid); filepath.Base(name) != "abl" {
-		return 0, fmt.Errorf("process %d holds it, and its program is %q", pid, name)
+		return 0, fmt.Errorf("process %d, which holds the lock, runs %q", pid, name)
 	}
 	return pid, nil
 }

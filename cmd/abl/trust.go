@@ -14,23 +14,24 @@ import (
 func trustCommand() cli.Command {
 	return cli.Command{
 		Name: "trust", Group: cli.Upkeep, Usage: "accept settings of the repository that act on this machine",
-		Long: `Some settings run a command on this machine, open a repository outside the
-project, or decide who gets a key. Where git tracks the file that sets one, or
-another user of this machine owns it, abl refuses to run until you accept it:
-the file may come from another author.
-Prints these settings with the reason, and records on this machine that you
-accept them as they are. A change of a value asks again. --trust or ABL_TRUST=1
-accepts them for one run, as in CI.`,
+		Long: `Some settings run a command on this machine, open a repository outside the project, or
+decide who gets a key. If git tracks the file of such a setting, or another user of this
+machine owns it, the file may come from another author: abl refuses to run until you
+accept the setting.
+
+Prints these settings with the reason, and records on this machine that you accept their
+values. A changed value must be accepted again. --trust or ABL_TRUST=1 accepts them for
+one run, for example in CI.`,
 		Examples: "abl trust\nabl trust --revoke",
 		Flags: []cli.Flag{
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
-			{Name: "revoke", Usage: "accept none of them any more"},
+			{Name: "revoke", Usage: "no longer accept any of them"},
 		},
 		Run: phase.Looking(runTrust),
 	}
 }
 
-// trusted is what `abl trust --json` prints of a setting.
+// trusted is a setting in the output of `abl trust --json`.
 type trusted struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`
@@ -62,10 +63,10 @@ func runTrust(ctx context.Context, s *phase.Project) error {
 	case s.In.Bool("json"):
 		return s.In.JSON(rows)
 	case len(rows) == 0:
-		_, err := fmt.Fprintln(s.In.Stdout, "nothing to accept: git tracks no file that sets one of these, and no other user owns one")
+		_, err := fmt.Fprintln(s.In.Stdout, "nothing to accept: no file of such a setting is tracked by git or owned by another user")
 		return err
 	case revoke:
-		return s.In.ShowTable(rows, t, n+" not accepted any more")
+		return s.In.ShowTable(rows, t, n+" no longer accepted")
 	}
-	return s.In.ShowTable(rows, t, fmt.Sprintf("%s accepted for %s; a change of one asks again", n, s.Paths.Root))
+	return s.In.ShowTable(rows, t, fmt.Sprintf("%s accepted for %s; a changed value must be accepted again", n, s.Paths.Root))
 }

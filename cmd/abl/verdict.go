@@ -17,6 +17,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
+	"abl/internal/wording"
 )
 
 // ruling is what `abl verdict --json` prints.
@@ -24,22 +25,22 @@ type ruling struct {
 	File   string `json:"file"`
 	Absent bool   `json:"absent,omitempty"`
 	failedspecs.Result
-	Builder []failedspecs.Entry   `json:"builder,omitempty"` // the entries as they may reach the Builder
+	Builder []failedspecs.Entry   `json:"builder,omitempty"` // the entries as the Builder would get them
 	LeftOut []failedspecs.Problem `json:"left_out,omitempty"`
 }
 
 func verdictCommand() cli.Command {
 	return cli.Command{
 		Name: "verdict", Group: cli.Looking, Args: "FILE|DIR",
-		Usage: "show what abl makes of a failed_specs.md",
-		Long: `Reads a failed_specs.md, or that in a Verifier's workspace or in a project, as a
-phase does, and shows its entries, what is wrong with it, and what of it would
-reach the Builder. Nothing is changed. Within a project each entry is shown with
-the contract that it names (docs/failed-specs.md).`,
+		Usage: "show how abl reads a failed_specs.md",
+		Long: `Reads a failed_specs.md as a phase does: the file itself, or the one in a Verifier's
+workspace or in a project. Shows its entries, its errors, and the part that would reach
+the Builder. It changes nothing. In a project, each entry is shown with the contract that
+it names (docs/failed-specs.md).`,
 		Examples: "abl verdict .\nabl verdict .abl/tests/failed_specs.md --json",
 		Flags:    []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
 		Codes: []exit.Entry{
-			{Code: exit.Passed, Meaning: "pass: the file is absent, empty, or white space only"},
+			{Code: exit.Passed, Meaning: "pass: the file does not exist, or contains only white space"},
 			{Code: exit.Usage, Meaning: "wrong usage, or the path does not exist"},
 			{Code: exit.Stuck, Meaning: "fail: the file has at least one complete entry"},
 			{Code: exit.Unverified, Meaning: "malformed: anything else, which is never a pass"},
@@ -67,8 +68,8 @@ func runVerdict(_ context.Context, in *cli.Input) error {
 	return r.end()
 }
 
-// placeOf is the directory of the file that a person means, and its name there. One of another
-// name than failed_specs.md has to be there: a slip of the pen is not a pass.
+// placeOf returns the directory and the name of the file that arg selects. A file with another name than
+// failed_specs.md must exist: a typing error is not a pass.
 func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	dir, name = filepath.Dir(arg), filepath.Base(arg)
 	needed := arg
@@ -77,7 +78,7 @@ func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	}
 	info, err := os.Stat(needed)
 	if err != nil {
-		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot look for the file: %w", err), "give a failed_specs.md, a Verifier's workspace or a project")
+		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot find the file: %w", err), "name a failed_specs.md, a Verifier's workspace or a project")
 	}
 	if name == failedspecs.FileName || !info.IsDir() {
 		return dir, name, nil
@@ -92,7 +93,7 @@ func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	return s.Paths.Tests, failedspecs.FileName, nil
 }
 
-// specsAbove are those of the project that a directory is in, none without one.
+// specsAbove returns the specs of the project that contains dir, nil without a project.
 func specsAbove(dir string) []spec.Spec {
 	root, err := state.Find(dir)
 	if err != nil {
@@ -102,8 +103,8 @@ func specsAbove(dir string) []spec.Spec {
 	return set.UpTo(spec.MaxPhase)
 }
 
-// rule judges the file as a phase does. What is there and no plain file of a
-// readable size is never a pass.
+// rule judges the file as a phase does. Something other than a regular file of a readable size is never a
+// pass.
 func rule(dir, name string, specs []spec.Spec) (ruling, error) {
 	r := ruling{File: filepath.Join(dir, name), Result: failedspecs.Result{Kind: failedspecs.Malformed}}
 	data, err := hostfs.Read(dir, name, failedspecs.MaxBytes)
@@ -131,9 +132,9 @@ func (r ruling) print(w io.Writer) {
 	if r.Kind == failedspecs.Pass {
 		why := "it is empty"
 		if r.Absent {
-			why = "there is none"
+			why = "it does not exist"
 		}
-		fmt.Fprintf(w, " as far as the file goes, %s\na phase passes on what its replays show besides: abl report", why)
+		fmt.Fprintf(w, " from the file (%s)\nA phase also needs evidence from replays to pass: abl report shows it.", why)
 	}
 	fmt.Fprintln(w)
 	for _, e := range r.Entries {
@@ -142,7 +143,7 @@ func (r ruling) print(w io.Writer) {
 	for _, e := range r.Incomplete {
 		printEntry(w, "incomplete (ignored, the Builder never gets it),", e)
 	}
-	if len(r.LeftOut) > 0 { // else the Builder reads what stands in the file
+	if len(r.LeftOut) > 0 { // otherwise the Builder gets the same entries
 		for _, e := range r.Builder {
 			printEntry(w, "for the Builder,", e)
 		}
@@ -151,7 +152,7 @@ func (r ruling) print(w io.Writer) {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		if p.Line > 0 { // 0 is the file as a whole
+		if p.Line > 0 { // 0 means the whole file
 			fmt.Fprintf(w, "line %d: ", p.Line)
 		}
 		fmt.Fprintln(w, p.Text)
@@ -169,20 +170,19 @@ func printEntry(w io.Writer, what string, e failedspecs.Entry) {
 	}
 }
 
-// end is how the command ends: nil for a candidate for a pass.
+// end returns the error of a file that is not a pass.
 func (r ruling) end() error {
 	switch r.Kind {
 	case failedspecs.Pass:
 		return nil
 	case failedspecs.Fail:
-		what := fmt.Sprintf("%d entries, each a failed contract", len(r.Entries))
-		if len(r.Entries) == 1 {
-			what = "1 entry, a failed contract"
-		}
-		return &exit.Error{Code: exit.Stuck, What: what, Safe: "a phase would go on with the Builder"}
+		what := wording.Count(len(r.Entries), "failed contract")
+		return &exit.Error{Code: exit.Stuck, What: what, Safe: "in a phase, the Builder would be next"}
 	}
 	return &exit.Error{
-		Code: exit.Unverified, What: "the file is malformed and never a pass", Safe: "a phase would ask the Verifier once more",
-		Do: "each failure is three lines, SPEC: …, INPUT: … and OBSERVED: … (docs/failed-specs.md)",
+		Code: exit.Unverified,
+		What: "the file is malformed, which is not a pass",
+		Safe: "in a phase, abl would ask the Verifier again",
+		Do:   "write each failure on three lines: SPEC: …, INPUT: … and OBSERVED: … (docs/failed-specs.md)",
 	}
 }

@@ -289,7 +289,7 @@ func TestDocsCI(t *testing.T) {
 	if code != 137 {
 		t.Fatalf("a killed run: got exit %d, want 137", code)
 	}
-	wants(t, "JUnit of a killed run", first.Read("junit.xml"), "abl was stopped before it could say how the run ended")
+	wants(t, "JUnit of a killed run", first.Read("junit.xml"), "abl was stopped before the run ended")
 	gone(first)
 	built := p.Git("", "--git-dir", origin, "rev-parse", "refs/heads/abl/phase1")
 	hang(false)

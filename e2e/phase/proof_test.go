@@ -149,11 +149,11 @@ func TestRemoteEngine(t *testing.T) {
 		}
 	}
 	if r := p.Must(0, "status"); !strings.Contains(r.Stdout,
-		"phase 1: weak network: 2 calls ran on networks that were not proven, as --allow-weak-network allowed") {
+		"phase 1: weak network: 2 calls ran on networks without a proof of isolation (--allow-weak-network)") {
 		t.Errorf("got status %s", r.Stdout)
 	}
 	if r := p.Must(8, "doctor", "--boundary"); !strings.Contains(r.Stdout,
-		"unchecked: the engine is on another machine") || !strings.Contains(r.Stdout, "held, weak network: control") {
+		"unchecked: the engine is on another machine") || !strings.Contains(r.Stdout, "passed, weak network: control") {
 		t.Errorf("got doctor %s", r.Stdout)
 	}
 	noLeftovers(p)
