@@ -60,14 +60,13 @@ func (r reference) markdown() string {
 		sections = append(sections, fmt.Sprintf("[%s](#%[1]s)", k.path))
 		s := r.sections[k.path]
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n\n```yaml\n%s```\n\n", k.path, strings.TrimSpace(s.About), s.Example)
-		b.WriteString("| key | default (values) | meaning |\n|---|---|---|\n")
 		for _, k := range k.named() {
 			name, values := "`"+k.path+"`", r.values(k)
 			if k.isUsers() {
 				name += " (user)"
 			}
 			if values != "" {
-				fmt.Fprintf(&b, "| %s | %s | %s |\n", name, values, r.words[k.path].For)
+				fmt.Fprintf(&b, "- %s: %s. %s\n", name, values, r.words[k.path].For)
 			}
 		}
 	}

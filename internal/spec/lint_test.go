@@ -229,7 +229,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	explained := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (?:error|warning)").FindAllStringSubmatch(string(page), -1) {
+	for _, m := range regexp.MustCompile("(?m)^- `([a-z-]+)` \\((?:error|warning)").FindAllStringSubmatch(string(page), -1) {
 		explained[m[1]] = true
 	}
 	used := map[string]bool{}

@@ -14,7 +14,7 @@ func TestGuideIsWhole(t *testing.T) {
 		t.Errorf("the page ends with %q, want the findings", guide[len(guide)-40:])
 	}
 	for file, rows := range map[string]string{
-		"../../../docs/specs.md": "(?m)^\\| `([a-z-]+)` \\| (?:error|warning)",
+		"../../../docs/specs.md": "(?m)^- `([a-z-]+)` \\((?:error|warning)",
 	} {
 		page, err := os.ReadFile(file)
 		if err != nil {
