@@ -19,7 +19,7 @@ type jsonLines struct {
 	torn bool // the last line was written in part, for example on a full disk
 
 	last    time.Time   // of the newest line
-	running state.Event // names what runs; without a kind if nothing does
+	running state.Event // the event that beat repeats; without a kind if nothing runs
 }
 
 func (j *jsonLines) show(e state.Event) {
@@ -43,10 +43,10 @@ func (j *jsonLines) show(e state.Event) {
 	}
 }
 
-// silence is how long a run prints nothing where no terminal shows that it works.
+// silence is the longest time without output where no terminal shows that a run works.
 const silence = time.Minute
 
-// beat prints that the run works if nothing was printed for a minute.
+// beat prints a running event if nothing was printed for a minute.
 func (j *jsonLines) beat(now time.Time) {
 	if j == nil || j.running.Kind == "" || now.Sub(j.last) < silence {
 		return
@@ -82,7 +82,7 @@ type lines struct {
 	width func() int
 	drawn string // the status line on the terminal
 
-	last time.Time // when a line was printed, except those of actions
+	last time.Time // of the last line that is not an action
 }
 
 func newLive(out io.Writer) *lines {

@@ -191,7 +191,7 @@ func waitWords(e state.Event) string {
 	return fmt.Sprintf("waits %s, until %s UTC", span(e.MS), e.Until.UTC().Format("15:04:05"))
 }
 
-// RunningWords returns what a running call has used so far, by a `running` event.
+// RunningWords returns the usage of a running call from a `running` event, "" if it is unknown.
 func RunningWords(e state.Event) string {
 	if e.Tokens == nil {
 		return ""
@@ -206,8 +206,8 @@ func RunningWords(e state.Event) string {
 	return text
 }
 
-// stillRunning is the line of a run that has reported no fact for a minute: CI services stop jobs that
-// print nothing.
+// stillRunning returns the line for a run without news for a minute: CI services stop jobs that print
+// nothing.
 func stillRunning(s *story, now time.Time) fact {
 	f := fact{who: cmp.Or(s.role, "abl"), text: "still running", tone: quiet}
 	if s.underWay != "" {
