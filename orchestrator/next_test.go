@@ -158,7 +158,7 @@ verified: judge pass → passed i1 step-1.1
 		{"a provider that is away stops the run at once", "away", `
 ready: begin a round  → building i1 step-1.1
 building: run the builder away → built i1 step-1.1
-built: commit the source  → building i1 step-1.2 (that call was ended early: away) stop: the provider is away: HTTP status 429; come back after 2026-03-01 12:00:02 UTC
+built: commit the source  → building i1 step-1.2 (that call was ended early: away) stop: the provider is unavailable: HTTP status 429; come back after 2026-03-01 12:00:02 UTC
 `},
 		{"a refused key stops the verifier too", "done refused unknown", `
 ready: begin a round  → building i1 step-1.1

@@ -41,13 +41,13 @@ func TestWeathered(t *testing.T) {
 		{"the budget ends it", 10 * time.Second, 1, []end{
 			{outcome.RateLimited, 0, false, "waits 2s, 3s used, model 0"},
 			{outcome.RateLimited, 0, false, "waits 4s, 8s used, model 0"},
-			{outcome.RateLimited, 0, false, "the provider is away: why; another wait of 8s does not fit, after 9s (loop.outage_budget is 10s); come back after 2026-03-01 12:00:08 UTC"},
+			{outcome.RateLimited, 0, false, "the provider is unavailable: why; another wait of 8s does not fit, after 9s (loop.outage_budget is 10s); come back after 2026-03-01 12:00:08 UTC"},
 		}},
 		{"a time beyond the budget ends it at once", time.Hour, 1, []end{
-			{outcome.Quota, 20 * time.Hour, false, "the provider is away: why; another wait of 20h0m0s does not fit, after 1s (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
+			{outcome.Quota, 20 * time.Hour, false, "the provider is unavailable: why; another wait of 20h0m0s does not fit, after 1s (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
 		}},
-		{"no budget", 0, 1, []end{{outcome.Unavailable, 0, false, "the provider is away: why; come back after 2026-03-01 12:00:02 UTC"}}},
-		{"nobody pays", time.Hour, 1, []end{{outcome.Quota, 0, true, "the provider wants somebody to pay, or to change something in its account: why"}}},
+		{"no budget", 0, 1, []end{{outcome.Unavailable, 0, false, "the provider is unavailable: why; come back after 2026-03-01 12:00:02 UTC"}}},
+		{"nobody pays", time.Hour, 1, []end{{outcome.Quota, 0, true, "the provider wants a payment or a change of the account: why"}}},
 		{"the engine", 0, 1, []end{{outcome.EngineGone, 0, false, "engine not reachable: why; come back after 2026-03-01 12:00:02 UTC"}}},
 		{"a chain is gone through before anybody waits, and begun anew", time.Hour, 3, []end{
 			{outcome.Quota, 0, false, "waits 0s, 1s used, model 1"},
@@ -57,7 +57,7 @@ func TestWeathered(t *testing.T) {
 		}},
 		{"a chain has the answer to a lack of money, too", time.Hour, 2, []end{
 			{outcome.Quota, 0, true, "waits 0s, 1s used, model 1"},
-			{outcome.Quota, 0, true, "the provider wants somebody to pay, or to change something in its account: why"},
+			{outcome.Quota, 0, true, "the provider wants a payment or a change of the account: why"},
 		}},
 		{"another model is as far away", time.Hour, 2, []end{
 			{outcome.Network, 0, false, "waits 2s, 3s used, model 0"},

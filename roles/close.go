@@ -125,7 +125,7 @@ func (r *Runner) cleanCall(rec Record) error {
 		}
 		err := cleanAll(r.Safe, rec.Dir, filepath.Base(path))
 		if err == nil && r.Root {
-			err = os.Chown(path, r.Person[0], r.Person[1])
+			err = os.Chown(path, r.Owner[0], r.Owner[1])
 		}
 		if err != nil {
 			return err

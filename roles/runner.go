@@ -27,7 +27,7 @@ import (
 type Runner struct {
 	*Boxes
 	Project state.Project
-	Person  [2]int        // uid and gid of the project's owner
+	Owner   [2]int        // uid and gid of the project's owner
 	Output  int64         // bytes that a call may print before abl stops it
 	Timeout time.Duration // wall clock of one call
 	Idle    time.Duration // how long a call may be idle, 0 for any time

@@ -150,7 +150,7 @@ func cut() []weather {
 		{name: "cut again, Responses", api: responsesAPI, times: 2, does: streams(`{"type":"response.output_text.delta","delta":"WELL"}`, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}`), class: outcome.Cut, finish: "max_output_tokens", says: much, exit: 5},
 		{name: "cut, Chat", api: chatAPI, does: whole(chatAPI, `{"message":`, `{"finish_reason":"length","message":`), class: outcome.Cut, finish: "length", says: much},
 		{name: "a filter, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"SAFETY","content":`), class: outcome.Filtered, finish: "SAFETY", says: "m or its provider's filter declined to answer (SAFETY)"},
-		{name: "a model that declines, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"refusal"`), class: outcome.Filtered, finish: "refusal", says: "may name another model"},
+		{name: "a model that declines, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"refusal"`), class: outcome.Filtered, finish: "refusal", says: "to another model"},
 		{name: "a filter again, Chat", api: chatAPI, times: 2, does: whole(chatAPI, `{"message":`, `{"finish_reason":"content_filter","message":`), class: outcome.Filtered, finish: "content_filter", says: "declined to answer", exit: 5},
 	}
 }
@@ -320,7 +320,7 @@ func (c *climate) told(w weather, r state.Phase, err error) {
 	if p := r; p.Status != state.Building || p.Iteration != 1 || p.Outage != nil || p.Attempt < 2 {
 		c.Errorf("the state: %+v", p)
 	}
-	if absent := (retry.Unavailable{}); errors.As(err, &absent) && !absent.Person && absent.Back.IsZero() {
+	if absent := (retry.Unavailable{}); errors.As(err, &absent) && !absent.NeedsUser && absent.Back.IsZero() {
 		c.Errorf("nobody says when to come back: %+v", absent)
 	}
 }

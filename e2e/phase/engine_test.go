@@ -83,7 +83,7 @@ func TestCallsSurviveTheEngine(t *testing.T) {
 			p.Write(".abl/tests/go-verifier", "")
 		case e.Kind == state.Note:
 			notes = append(notes, e.Text)
-			if strings.Contains(e.Text, "the engine does not answer") {
+			if strings.Contains(e.Text, "the engine does not respond") {
 				px.Accept()
 			}
 		}
@@ -97,7 +97,7 @@ func TestCallsSurviveTheEngine(t *testing.T) {
 	if got := strings.Join(ends, ", "); r.Code != 0 || got != want {
 		t.Errorf("got exit %d and the calls %q, want %q: %s", r.Code, got, want, r.Stderr)
 	}
-	for _, text := range []string{"the engine does not answer", "the engine answers again"} {
+	for _, text := range []string{"the engine does not respond", "the engine responds again"} {
 		if got := strings.Count(strings.Join(notes, "\n"), text); got != 2 {
 			t.Errorf("got %d notes that %s, want 2: %q", got, text, notes)
 		}

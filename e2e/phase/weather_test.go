@@ -105,7 +105,7 @@ var troubledRuns = []troubledRun{
 		{
 			modelserver.Broke,
 			"quota",
-			"wants somebody to pay, or to change something in its account: the provider answers 403: nobody has paid",
+			"wants a payment or a change of the account: the provider answers 403: nobody has paid",
 		},
 	}},
 	{long: true, exit: 5, troubles: []trouble{

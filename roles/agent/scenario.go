@@ -89,7 +89,7 @@ const (
 	EndOK     End = "ok"     // a final record that says success
 	EndSilent End = "silent" // no final record
 	EndError  End = "error"  // a final record that says error
-	EndAway   End = "away"   // an error: the provider is away or wants us to wait
+	EndAway   End = "away"   // an error: the provider is unavailable or wants us to wait
 	EndLogin  End = "login"  // an error: the provider refused the key
 	EndCrash  End = "crash"  // the agent kills itself with SIGKILL
 	EndHang   End = "hang"   // the agent waits until somebody stops it

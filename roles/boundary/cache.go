@@ -20,36 +20,35 @@ import (
 	"abl/internal/sandbox"
 )
 
-// method names how abl makes and probes networks; a change of it makes what was
-// proven before worth nothing.
+// method is the version of the way in which abl creates and probes networks. Proofs of another
+// version are invalid.
 const method = "3"
 
-// age is how long a proof is taken for true.
+// age is how long a cached proof is valid.
 const age = 24 * time.Hour
 
-// Result is what the probe of an engine's networks came to.
+// Result is the result of probing an engine's networks.
 type Result struct {
 	At     time.Time     `json:"at"`
-	Apart  sandbox.Apart `json:"apart"` // how networks are kept apart
+	Apart  sandbox.Apart `json:"apart"` // how networks are isolated
 	Proof  sandbox.Proof `json:"proof"`
-	Cached bool          `json:"-"` // by an earlier run
+	Cached bool          `json:"-"` // made by an earlier run
 }
 
-// Err is nil when the engine's networks are what abl promises.
+// Err returns nil if the engine's networks are isolated as abl promises.
 func (r Result) Err() error { return r.Proof.Err() }
 
-// Probe proves an engine's kind of network. It tries the ways to keep one apart
-// from the host in their order and returns the first that holds, or else what
-// came of the first. The error is that it could not be tried.
-func (p Prober) Probe(ctx context.Context, ways ...sandbox.Apart) (Result, error) {
+// Probe tries methods to isolate a network from the host, in their order. It returns the first
+// proof that holds, or else that of the first method. It fails if a method could not be tried.
+func (p Prober) Probe(ctx context.Context, methods ...sandbox.Apart) (Result, error) {
 	var first Result
-	for i, apart := range ways {
+	for i, apart := range methods {
 		proof, err := p.Try(ctx, apart)
 		if err != nil {
 			return first, fmt.Errorf("cannot probe the engine's networks: %w", err)
 		}
 		r := Result{At: time.Now().UTC(), Apart: apart, Proof: proof}
-		if r.Err() == nil || p.Away { // on another machine no way can be proven
+		if r.Err() == nil || p.Away { // from another machine no method can be proven
 			return r, nil
 		}
 		if i == 0 {
@@ -59,11 +58,10 @@ func (p Prober) Probe(ctx context.Context, ways ...sandbox.Apart) (Result, error
 	return first, nil
 }
 
-// Cache keeps proofs that held, in a directory of the person's; an empty one
-// keeps nothing.
+// Cache is the user's directory with valid proofs; "" disables caching.
 type Cache string
 
-// UserCache is where the person's programs keep what can be made again.
+// UserCache returns the cache in the user's cache directory.
 func UserCache() Cache {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -72,14 +70,14 @@ func UserCache() Cache {
 	return Cache(filepath.Join(dir, "abl"))
 }
 
-// name is the file of an engine. One that abl reached on its own machine is
-// another when abl reaches it from elsewhere, where it cannot listen.
+// name returns the file name of an engine. An engine has another name if abl reaches it from
+// another machine, where abl cannot listen.
 func (c Cache) name(info sandbox.Info) string {
 	return "network-" + sum("%q %q %q %q %t %t", info.ID, info.Version, info.API, method, info.Local, info.Near) + ".json"
 }
 
-// get returns what is known of an engine. Whatever cannot be read, is too old or not
-// a proof is as if it were not there.
+// get returns the cached proof of an engine. A proof that is unreadable, invalid or too old counts
+// as missing.
 func (c Cache) get(info sandbox.Info) (r Result, ok bool) {
 	if c == "" {
 		return r, false
@@ -93,7 +91,7 @@ func (c Cache) get(info sandbox.Info) (r Result, ok bool) {
 	return r, r.Err() == nil && old >= 0 && old < age
 }
 
-// put keeps a proof that held.
+// put caches a proof that holds.
 func (c Cache) put(info sandbox.Info, r Result) error {
 	if r.Err() != nil || c == "" {
 		return nil
@@ -105,13 +103,12 @@ func (c Cache) put(info sandbox.Info, r Result) error {
 	return hostfs.Write(filepath.Join(string(c), c.name(info)), append(data, '\n'), 0o600)
 }
 
-// Network returns the proof of the engine's networks: the one that is known, or
-// a new one where none is, or where fresh asks for it. Of several runs at a time
-// one probes and the others wait for what it finds. The probe is given an id that
-// nobody else has meanwhile, and that is the same the next time, so that it finds
-// what a killed one left.
+// Network returns the cached proof of the engine's networks. It calls probe without a cached proof
+// or if fresh is true. If several abl run at the same time, one probes and the others wait for its
+// result. The id for probe is unique at the time and the same the next time, so that a probe
+// removes what a killed one left.
 func (c Cache) Network(ctx context.Context, fresh bool, info sandbox.Info, probe func(ctx context.Context, id string) (Result, error)) (Result, error) {
-	if info.ID == "" { // nobody knows which engine it is
+	if info.ID == "" { // an unknown engine
 		c = ""
 	}
 	if r, ok := c.get(info); ok && !fresh {
@@ -127,13 +124,13 @@ func (c Cache) Network(ctx context.Context, fresh bool, info sandbox.Info, probe
 	}
 	r, err := probe(ctx, id)
 	if err == nil {
-		_ = c.put(info, r) // else the next run probes again
+		_ = c.put(info, r) // without it the next run probes again
 	}
 	return r, err
 }
 
-// lock waits for its turn. Where there is no place to keep anything, each run
-// is by itself.
+// lock waits for the cache's lock and returns an id for the probe. Without a cache directory it
+// returns a random id immediately.
 func (c Cache) lock(ctx context.Context, info sandbox.Info) (id string, unlock func(), err error) {
 	path := filepath.Join(string(c), c.name(info)+".lock")
 	id, unlock = "probe-"+strings.ToLower(rand.Text()[:12]), func() {}
@@ -144,9 +141,9 @@ func (c Cache) lock(ctx context.Context, info sandbox.Info) (id string, unlock f
 		free, err := hostfs.Lock(path)
 		switch {
 		case err == nil:
-			host, _ := os.Hostname() // a folder may be shared between machines
+			host, _ := os.Hostname() // several machines may share a folder
 			var at unix.Stat_t
-			_ = unix.Stat(string(c), &at) // and be another in a container, under the same name
+			_ = unix.Stat(string(c), &at) // containers may have different folders of the same name
 			id = "probe-" + sum("%q %q %d %d", host, path, at.Dev, at.Ino)
 			return id, func() { _ = free() }, nil // the kernel frees it in any case
 		case !errors.Is(err, hostfs.ErrHeld):
@@ -158,7 +155,7 @@ func (c Cache) lock(ctx context.Context, info sandbox.Info) (id string, unlock f
 	}
 }
 
-// sum stands for what is written in a form.
+// sum returns a short hash of a formatted text.
 func sum(form string, args ...any) string {
 	all := sha256.Sum256(fmt.Appendf(nil, form, args...))
 	return hex.EncodeToString(all[:8])

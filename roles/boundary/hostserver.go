@@ -1,7 +1,6 @@
-// Package boundary proves from both sides that a box has no more reach than its
-// role: it knows what a probe inside has to find, listens on this machine for
-// what must not arrive, and proves an engine's kind of network once. What becomes of a
-// call whose boundary is not proven is decided elsewhere.
+// Package boundary proves that a container has no more network access than its role. It describes
+// what a probe inside must find, listens on this machine for packets that must not arrive, and
+// proves an engine's networks once. Package roles decides about a call whose boundary is unproven.
 package boundary
 
 import (
@@ -21,25 +20,24 @@ import (
 	"abl/internal/sandbox"
 )
 
-// HostServer is a server on all addresses of this machine that says a random word to
-// everybody. A box that hears the word, or whose datagram with the word arrives,
-// reaches this machine.
+// HostServer listens on all addresses of this machine and sends a random word to each client. A
+// container that receives the word, or whose datagram with the word arrives, reaches this machine.
 type HostServer struct {
 	Word  string
-	Hosts []string // this machine's addresses, without the loopback's
-	Port  string   // for connections
-	Asks  string   // for datagrams
+	Hosts []string // this machine's addresses, without loopback addresses
+	Port  string   // TCP
+	Asks  string   // UDP
 
 	tcp   net.Listener
 	udp   net.PacketConn
 	mark  string
 	asked atomic.Int64
-	heard chan bool // the mark
+	heard chan bool // signals that mark arrived
 	done  sync.WaitGroup
 }
 
-// ListenOnHost starts a server, and hears it from this machine itself: one that says
-// nothing would prove nothing.
+// ListenOnHost starts a server and checks that this machine itself reaches it. Otherwise the
+// absence of packets would prove nothing.
 func ListenOnHost(ctx context.Context) (b *HostServer, err error) {
 	b = &HostServer{Word: rand.Text(), mark: rand.Text(), heard: make(chan bool, 1)}
 	if b.Hosts, err = hosts(); err != nil {
@@ -64,7 +62,7 @@ func ListenOnHost(ctx context.Context) (b *HostServer, err error) {
 	return b, nil
 }
 
-// Close ends it, where there is one.
+// Close stops the server. It does nothing if b is nil.
 func (b *HostServer) Close() {
 	if b == nil {
 		return
@@ -74,9 +72,9 @@ func (b *HostServer) Close() {
 	b.done.Wait()
 }
 
-// Arrived checks that no datagram with the word did. A box may be told that it may
-// not send, and what it sent arrives all the same. They are read in the order in which
-// they came, so one of this machine's own is waited for.
+// Arrived checks that no datagram with the word arrived. The sender may get an error for a datagram
+// that arrives all the same. Arrived sends a datagram of its own and waits for it, because the
+// server reads datagrams in order.
 func (b *HostServer) Arrived() sandbox.Check {
 	conn, err := net.Dial("udp", net.JoinHostPort("127.0.0.1", b.Asks))
 	if err == nil {
@@ -90,13 +88,13 @@ func (b *HostServer) Arrived() sandbox.Check {
 	case <-b.heard:
 		return sandbox.Same(arrived, "0", strconv.FormatInt(b.asked.Load(), 10))
 	case <-time.After(talk):
-		return sandbox.Same(arrived, "0", "unknown: this machine does not hear its own")
+		return sandbox.Same(arrived, "0", "unknown: this machine does not receive its own datagram")
 	}
 }
 
 const arrived = "datagrams that arrived"
 
-// At are the addresses of a port of this machine.
+// At returns the addresses of this machine with a port.
 func (b *HostServer) At(port string) (all []string) {
 	for _, host := range b.Hosts {
 		all = append(all, net.JoinHostPort(host, port))
@@ -104,7 +102,7 @@ func (b *HostServer) At(port string) (all []string) {
 	return all
 }
 
-// talk bounds one answer.
+// talk is the time limit of one exchange.
 const talk = 2 * time.Second
 
 func (b *HostServer) say() {
@@ -114,7 +112,7 @@ func (b *HostServer) say() {
 			return
 		}
 		if err != nil {
-			continue // of one connection
+			continue // an error of one connection
 		}
 		b.done.Go(func() {
 			defer conn.Close()
@@ -138,7 +136,7 @@ func (b *HostServer) answer() {
 		case err == nil && said == b.mark:
 			select {
 			case b.heard <- true:
-			default: // nobody waits any more
+			default: // Arrived has timed out
 			}
 		}
 	}
@@ -154,16 +152,15 @@ func (b *HostServer) hear() error {
 		return err
 	}
 	if word, err := io.ReadAll(io.LimitReader(conn, 100)); err != nil || string(word) != b.Word {
-		return fmt.Errorf("this machine hears %q of itself: %w", word, err)
+		return fmt.Errorf("this machine receives %q from its own server: %w", word, err)
 	}
 	return nil
 }
 
-// inside is the name of a box's first interface, by which it would look for an
-// address that belongs to one link only.
+// inside is the name of a container's first interface, the zone of link-local addresses.
 const inside = "eth0"
 
-// hosts are this machine's addresses as a box would dial them.
+// hosts returns this machine's addresses as a container would dial them.
 func hosts() (all []string, err error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

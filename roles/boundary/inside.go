@@ -12,29 +12,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names of the outside that no box may resolve: one that everybody can, and
-// those by which containers know their host.
+// outsiders are names that no container may resolve: a public one, and those by which containers
+// find their host.
 var outsiders = []string{"example.com", "host.docker.internal", "gateway.docker.internal"}
 
-// silenceMS is the least time for which a probe listens to silence. An answer of
-// this machine takes the kernel far less than one, and a busy machine shows in
-// the time that a peer takes, which counts many times over.
+// silenceMS is the minimum time that a probe waits for a response. This machine responds in far
+// less than a millisecond. On a busy machine the probe measures the response time of a peer and
+// waits many times longer.
 const silenceMS = 5
 
-// holderDNS is the resolver in a box's own network namespace: whatever else
-// there is, it answers.
+// holderDNS is the resolver in the container's own network namespace, which always responds.
 const holderDNS = "127.0.0.1:53"
 
-// discard is the port of nobody, for what has to be refused before it is sent.
+// discard is an unused port, for packets that must be refused before they are sent.
 const discard = "9"
 
-// Inside is what a probe has to find in a box: the box's own intent in the words
-// of the program that looks around in it. env is the environment by the engine's
-// record of the box; files are all that the call finds in helper.In; absent are
-// paths where nothing may be.
+// Inside returns what the probe in a container must find, derived from the container's description.
+// env is its environment by the engine's record, files are the names in helper.In, and absent are
+// paths that must not exist.
 func Inside(box sandbox.Box, env map[string]string, files, absent []string) helper.ProbeSpec {
 	spec := helper.ProbeSpec{
-		User: box.User, Env: digests(env), Folders: map[string][]string{helper.In: files}, Sealed: []string{"/", helper.Bin},
+		User:    box.User,
+		Env:     digests(env),
+		Folders: map[string][]string{helper.In: files},
+		Sealed:  []string{"/", helper.Bin},
 	}
 	for _, folder := range []string{path.Dir(helper.Src), path.Dir(helper.Out)} {
 		if names := below(folder, box.Mounts); len(names) > 0 {
@@ -59,7 +60,7 @@ func Inside(box sandbox.Box, env map[string]string, files, absent []string) help
 	return spec
 }
 
-// digests stand for the values; the engine adds a few variables of its own.
+// digests replaces the values by digests, and adds the variables that the engine sets.
 func digests(env map[string]string) map[string]string {
 	all := map[string]string{"PATH": "", "HOSTNAME": "", "HOME": "", "TERM": ""}
 	for name, value := range env {
@@ -68,7 +69,7 @@ func digests(env map[string]string) map[string]string {
 	return all
 }
 
-// below are the names of what is mounted in a folder.
+// below returns the names of mounts in a folder.
 func below(folder string, mounts []sandbox.Mount) (names []string) {
 	for _, m := range mounts {
 		if rest, ok := strings.CutPrefix(m.Target, folder+"/"); ok {
@@ -80,15 +81,15 @@ func below(folder string, mounts []sandbox.Mount) (names []string) {
 	return slices.Compact(names)
 }
 
-// covered says that a path lies in what the box may write: there its own program
-// may have put anything.
+// covered returns true for a path in a place that the container may write, where its own program
+// may have created it.
 func covered(p string, box sandbox.Box) bool {
 	in := func(target string) bool { return p == target || strings.HasPrefix(p, target+"/") }
 	return slices.ContainsFunc(box.Mounts, func(m sandbox.Mount) bool { return in(m.Target) }) ||
 		slices.ContainsFunc(box.Tmpfs, func(t sandbox.Tmpfs) bool { return in(t.Target) })
 }
 
-// Identify adds which very directory or file each mount from this machine is.
+// Identify adds the device and inode of each mount's source on this machine.
 func Identify(spec *helper.ProbeSpec, mounts []sandbox.Mount) error {
 	for i, m := range mounts {
 		if m.What.IsVolume() {
@@ -103,18 +104,23 @@ func Identify(spec *helper.ProbeSpec, mounts []sandbox.Mount) error {
 	return nil
 }
 
-// Net is what a probe has to find of the network. Without a server, because the
-// engine is on another machine, this machine cannot be listened for.
+// Net returns what a probe must find of the network. b is nil if the engine is on another machine,
+// because abl cannot listen there.
 func Net(b *HostServer, weak bool) *helper.ProbeNet {
-	n := &helper.ProbeNet{Names: outsiders, Peers: []helper.ProbePeer{{At: holderDNS}}, WaitMS: silenceMS, Weak: weak, Shout: discard}
+	n := &helper.ProbeNet{
+		Names:  outsiders,
+		Peers:  []helper.ProbePeer{{At: holderDNS}},
+		WaitMS: silenceMS,
+		Weak:   weak,
+		Shout:  discard,
+	}
 	if b != nil {
 		n.Word, n.TCP, n.UDP, n.Port, n.Asks, n.Shout = b.Word, b.At(b.Port), b.At(b.Asks), b.Port, b.Asks, b.Asks
 	}
 	return n
 }
 
-// Missing names what a probe was asked for and did not answer: one that says
-// nothing proves nothing.
+// Missing returns the names of the checks that a probe's report lacks.
 func Missing(spec helper.ProbeSpec, found sandbox.Proof) (names []string) {
 	for _, name := range spec.Checks() {
 		if _, ok := found.Get(name); !ok {

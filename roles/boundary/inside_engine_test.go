@@ -47,7 +47,7 @@ func newLook(t *testing.T) *look {
 	r := &prober{Prober: p, words: map[string]string{}}
 	reach := sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name("inner")}}}
 	open := r.box("open", reach, helper.HelperHolder) // which does not close its network
-	if err := r.settle(t.Context(), "inner", false, r.holder("holder", reach), open); err != nil {
+	if err := r.start(t.Context(), "inner", false, r.holder("holder", reach), open); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -19,23 +19,23 @@ import (
 	"abl/roles/agent"
 )
 
-// Access is what the calls of a role may reach: a provider, whose key the gateway
-// alone is told, and the hosts of network.allow.
+// Access lists what the calls of a role may reach: a provider, whose key only the gateway has, and
+// the hosts of network.allow.
 type Access struct {
-	Place  string      // whose network the role's boxes join
-	Agent  agent.Agent // zero for none
+	Place  string      // whose network the role's containers join
+	Agent  agent.Agent // zero without an agent
 	Models []string
 	Prices map[string]*prices.Price
-	Fetch  bool                                      // the hosts of network.allow
-	Budget func(call string) (gateway.Budget, error) // nil for none
-	Spent  func(gateway.Sum)                         // hears what a call has used, while it runs and in the end; or nil
+	Fetch  bool                                      // allows the hosts of network.allow
+	Budget func(call string) (gateway.Budget, error) // nil without a budget
+	Spent  func(gateway.Sum)                         // receives the usage of a call while it runs and at its end; may be nil
 }
 
-// caFile is in helper.In of a box whose tools have to trust more than its image does.
+// caFile is the name in helper.In of the authorities that a container's tools must trust.
 const caFile = "ca.pem"
 
-// Gate puts a gateway between a role and what it may reach; nil where that is nothing,
-// and the role has no way out at all.
+// Gate returns the gateway of a role, or nil if the role may reach nothing and has no network
+// access.
 func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	vars := a.Agent.Provider
 	served := vars.API != ""
@@ -45,7 +45,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	}
 	image, err := e.Images.Gateway(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the gateway's image: %w", err)
+		return nil, fmt.Errorf("cannot build the gateway's image: %w", err)
 	}
 	if a.Budget == nil {
 		a.Budget = func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }
@@ -53,7 +53,8 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	g := &Gate{Boxes: e.Boxes, Access: a, Project: e.Project, Sidecar: image, heard: &e.heard}
 	certs, err := e.trusted().Bundle()
 	if err != nil {
-		return nil, &Error{Unavailable, "install ca-certificates, or name a file in network.ca_cert", fmt.Errorf("the gateway cannot check whom it talks to: %w", err)}
+		err = fmt.Errorf("the gateway cannot verify certificates: %w", err)
+		return nil, &Error{Unavailable, "install ca-certificates, or set network.ca_cert to a file", err}
 	}
 	g.Setup.CA = string(certs)
 	if served {
@@ -95,7 +96,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	return g, nil
 }
 
-// pricesOf returns the prices of a login's models, by the names that requests have for them.
+// pricesOf returns the prices of a login's models by the names in its requests.
 func pricesOf(vars agent.Provider, all map[string]*prices.Price) map[string]*prices.Price {
 	if vars.Plan {
 		return nil
@@ -107,8 +108,8 @@ func pricesOf(vars agent.Provider, all map[string]*prices.Price) map[string]*pri
 	return named
 }
 
-// allow lets the tools of a role's boxes through to what network.allow lists. Those
-// need g.Files in their helper.In for that.
+// allow lets the tools of a role's containers reach the hosts of network.allow. The containers need
+// g.Files in their helper.In.
 func (e *Environment) allow(g *Gate, certs []byte) (err error) {
 	g.Hosts, g.Setup.Private = allowedHosts(e.Conf.Network.Allow)
 	g.Setup.Connect = g.Hosts
@@ -122,30 +123,29 @@ func (e *Environment) allow(g *Gate, certs []byte) (err error) {
 	return nil
 }
 
-// trusted is whom this machine, and this person, trust.
+// trusted returns the certificate authorities that this machine and the user trust.
 func (e *Environment) trusted() cacerts.Finder {
 	return cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(e.CACert, Path(e.Root, e.Conf.Network.CACert))}
 }
 
-// near are the names that tools reach without a proxy, whoever they mean by them.
+// near are names that tools reach without a proxy.
 var near = []string{"localhost", ".localhost", "127.0.0.1", "::1", "[::1]", "0.0.0.0"}
 
-// proxyEnv is the environment in which a role's tools find the gateway as their proxy,
-// which is "http://abl:TOKEN@host:port"; inside are the names that are reached
-// without one. Plain http goes to the gateway, too, which refuses it at once and
-// with a reason, rather than to a name that nobody resolves.
+// proxyEnv returns the variables that make a role's tools use the gateway as their proxy, which is
+// "http://abl:TOKEN@host:port". inside are names to reach without it. Plain http also goes to the
+// gateway, which refuses it with a reason: otherwise it would fail as an unknown host name.
 func proxyEnv(proxy string, inside ...string) []string {
 	no := strings.Join(slices.Concat(near, inside), ",")
 	return []string{
 		"HTTPS_PROXY=" + proxy, "https_proxy=" + proxy, "HTTP_PROXY=" + proxy, "http_proxy=" + proxy,
 		"NO_PROXY=" + no, "no_proxy=" + no,
-		// What tools look up for their own sake.
+		// Update checks of the tools themselves.
 		"npm_config_update_notifier=false", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 	}
 }
 
-// certEnv makes a role's tools trust the authorities in a file instead of those
-// that their image comes with.
+// certEnv returns the variables that make a role's tools trust the authorities in a file instead of
+// those in their image.
 func certEnv(file string) []string {
 	var env []string
 	for _, name := range []string{
@@ -159,7 +159,7 @@ func certEnv(file string) []string {
 	return env
 }
 
-// registries are the hosts of the words in network.allow. A mirror is named by its own host.
+// registries are the hosts of the names in network.allow. A mirror is listed by its host instead.
 var registries = map[string][]string{
 	"crates": {"index.crates.io:443", "static.crates.io:443"},
 	"go":     {"proxy.golang.org:443", "sum.golang.org:443"},
@@ -168,8 +168,8 @@ var registries = map[string][]string{
 	"pypi":   {"files.pythonhosted.org:443", "pypi.org:443"},
 }
 
-// allowedHosts turns network.allow, which config has checked, into hosts, sorted, and those of them
-// that may have private addresses.
+// allowedHosts returns the sorted hosts of network.allow, and those of them that may have private
+// addresses. Package config has validated the setting.
 func allowedHosts(allow []config.Reachable) (hosts, private []string) {
 	for _, entry := range allow {
 		known, is := registries[entry.Name()]

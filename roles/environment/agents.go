@@ -12,14 +12,14 @@ import (
 	"abl/roles/agent"
 )
 
-// Agents finds agents by name: abl's, and those of a project's own.
+// Agents finds agents by name: abl's own, and those of the project's settings.
 type Agents struct {
 	Conf     *config.Loaded
 	Root     string // of the project
-	Scenario string // that the person named for the scripted agent; "" is the settings' one
+	Scenario string // file for the scripted agent, "" for that of the settings
 }
 
-// Own are the names of the project's own agents, sorted.
+// Own returns the sorted names of the project's own agents.
 func (s Agents) Own() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(s.Conf.Agents)) {
 		if s.Conf.Agents[name].Own() {
@@ -29,7 +29,7 @@ func (s Agents) Own() (names []string) {
 	return names
 }
 
-// Find makes an agent ready to be asked for its command line.
+// Find returns the agent with a name.
 func (s Agents) Find(name string) (agent.Agent, error) {
 	own := s.Conf.Agents[name]
 	switch {
@@ -45,7 +45,7 @@ func (s Agents) Find(name string) (agent.Agent, error) {
 	return agent.Custom(a, agent.Settings{Command: own.Command, ACP: own.ACP, Env: own.Env, Usage: own.Usage}), err
 }
 
-// service are the variables of the provider that the settings give an agent.
+// service returns the provider that the settings give an agent.
 func (s Agents) service(name string) (agent.Provider, error) {
 	own := s.Conf.Agents[name]
 	of := own.Provider
@@ -66,22 +66,22 @@ func (s Agents) service(name string) (agent.Provider, error) {
 	return other.Provider, nil
 }
 
-// maxScenario is how large a scenario may be, in bytes.
+// maxScenario is the largest size of a scenario, in bytes.
 const maxScenario = 16 << 20
 
-// scripted makes the offline agent, which plays a scenario instead of asking a model.
+// scripted returns the offline agent, which plays a scenario instead of calling a model.
 func (s Agents) scripted() (agent.Agent, error) {
 	dir, name, called := s.Root, s.Conf.Agents[agent.ScriptedName].Scenario, s.Scenario
 	if called != "" {
 		dir, name = filepath.Dir(called), filepath.Base(called)
 	} else if called = name; called == "" {
 		return agent.Agent{}, &Error{Usage,
-			"agents: {scripted: {scenario: .abl/scenario.yaml}} in the settings names one, and abl learn takes --scenario FILE (docs/scripted-agent.md)",
+			"set agents: {scripted: {scenario: .abl/scenario.yaml}}, or use abl learn --scenario FILE (docs/scripted-agent.md)",
 			errors.New("the scripted agent has no scenario")}
 	}
 	data, err := hostfs.Read(dir, filepath.Clean(name), maxScenario)
 	if err != nil {
-		return agent.Agent{}, &Error{Usage, "a scenario is a regular file; no link is followed", fmt.Errorf("cannot read the scenario: %w", err)}
+		return agent.Agent{}, &Error{Usage, "a scenario must be a regular file, not a link", fmt.Errorf("cannot read the scenario: %w", err)}
 	}
 	script, err := agent.Parse(called, data)
 	if err != nil {

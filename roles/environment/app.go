@@ -16,13 +16,21 @@ import (
 	"abl/roles"
 )
 
-// AppSpec is the app section of the settings as a container reads it, nil for none.
+// AppSpec returns the app section of the settings in the form for containers, nil without one.
 func AppSpec(conf *config.Loaded) *helper.App {
 	a := conf.App
 	if a == nil {
 		return nil
 	}
-	app := &helper.App{Command: a.Command, Prepare: a.Prepare, Build: a.Build, Port: a.Port, Path: a.Ready.Path, TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds(), Env: variables(a.Env)}
+	app := &helper.App{
+		Command:   a.Command,
+		Prepare:   a.Prepare,
+		Build:     a.Build,
+		Port:      a.Port,
+		Path:      a.Ready.Path,
+		TimeoutMS: time.Duration(a.Ready.Timeout).Milliseconds(),
+		Env:       variables(a.Env),
+	}
 	if a.Kind != "http" {
 		app.Kind = a.Kind
 	}
@@ -32,11 +40,11 @@ func AppSpec(conf *config.Loaded) *helper.App {
 	return app
 }
 
-// runTime is how long one run of a program may take. Tests that want less end abl-cmd app.
+// runTime is the time limit of one run of a program. Tests can end abl-cmd app earlier.
 const runTime = 5 * time.Minute
 
-// AppPort is by which port tests reach the app: its own, or the one at which a program is run;
-// 0 without an app section.
+// AppPort returns the port by which tests reach the app: its own, or that of the broker for a
+// program. It returns 0 without an app section.
 func AppPort(conf *config.Loaded) int {
 	switch app := AppSpec(conf); {
 	case app == nil:
@@ -48,7 +56,7 @@ func AppPort(conf *config.Loaded) int {
 	}
 }
 
-// StartTime is the longest that the services and the app may take until they are ready.
+// StartTime returns how long the services and the app may take until they are ready.
 func StartTime(conf *config.Loaded) time.Duration {
 	if conf.App == nil {
 		return 0
@@ -56,7 +64,7 @@ func StartTime(conf *config.Loaded) time.Duration {
 	return time.Duration(conf.App.Ready.Timeout) + roles.StartTime(Services(conf))
 }
 
-// Services are those of the settings, by their names, without what has to be looked for.
+// Services returns the services of the settings by name, without their built images and files.
 func Services(conf *config.Loaded) (all []roles.ServiceBox) {
 	if conf.App == nil {
 		return nil
@@ -70,34 +78,45 @@ func Services(conf *config.Loaded) (all []roles.ServiceBox) {
 	return all
 }
 
-// Commands is a declared command table in the order of its names.
+// Commands returns the declared commands in the order of their names.
 func Commands(table map[string]config.Command) (all []helper.Command) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		c := table[name]
 		all = append(all, helper.Command{
-			Name: name, Description: c.Description, Command: c.Command, Shown: c.Output == "shown",
-			Background: c.Background, TimeoutMS: time.Duration(c.Timeout).Milliseconds(),
+			Name:        name,
+			Description: c.Description,
+			Command:     c.Command,
+			Shown:       c.Output == "shown",
+			Background:  c.Background,
+			TimeoutMS:   time.Duration(c.Timeout).Milliseconds(),
 		})
 	}
 	return all
 }
 
-// App is the system under test of the settings, in the image that is named for it or
-// else in builder, the Builder's.
+// App returns the system under test. It runs in the image of images.app, or else in builder, the
+// Builder's image.
 func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (*roles.App, error) {
 	image := builder
 	if own := e.Conf.Images.App.Dockerfile; own != "" {
 		var err error
 		if image, err = e.build(ctx, own, images.Want{Agent: images.Tools, Toolchain: e.Conf.Toolchain}); err != nil {
-			return nil, fmt.Errorf("cannot make the app's image: %w", err)
+			return nil, fmt.Errorf("cannot build the app's image: %w", err)
 		}
 	}
 	app := &roles.App{
-		Boxes: e.Boxes, Project: e.Project, Image: image, Copy: e.copyMode(), Out: out,
+		Boxes:   e.Boxes,
+		Project: e.Project,
+		Image:   image,
+		Copy:    e.copyMode(),
+		Out:     out,
 		Silence: 30 * time.Second,
 		Life:    time.Duration(e.Conf.Loop.CallTimeout) + StartTime(e.Conf) + 5*time.Minute,
 		Spec: helper.BrokerSpec{
-			Port: helper.BrokerPort, Dir: path.Join(helper.Src, e.Conf.Source.Dir), App: AppSpec(e.Conf), Commands: Commands(e.Conf.VerifierCommands),
+			Port:     helper.BrokerPort,
+			Dir:      path.Join(helper.Src, e.Conf.Source.Dir),
+			App:      AppSpec(e.Conf),
+			Commands: Commands(e.Conf.VerifierCommands),
 		},
 	}
 	if app.Services = Services(e.Conf); e.Conf.App != nil {
@@ -112,15 +131,15 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 	return app, nil
 }
 
-// Have builds a service's image, or pulls it when the engine lacks it, and reads what seeds it.
+// Have builds or pulls a service's image unless the engine has it, and reads the service's files.
 func (e *Environment) Have(ctx context.Context, svc *roles.ServiceBox) (err error) {
 	if svc.Files, err = e.Conf.Seeds(e.Root, svc.Name); err != nil {
 		return err
 	}
 	for to, data := range svc.Files {
 		if text := string(data); e.Safe.Redact(text) != text {
-			err := fmt.Errorf("cannot seed service %q: the file for %s holds a secret of yours", svc.Name, to)
-			return &Error{Usage, "use a value made for tests", err}
+			err := fmt.Errorf("cannot seed service %q: the file for %s contains one of your secrets", svc.Name, to)
+			return &Error{Usage, "use a test value", err}
 		}
 	}
 	if svc.Image != "" {
@@ -128,12 +147,12 @@ func (e *Environment) Have(ctx context.Context, svc *roles.ServiceBox) (err erro
 	}
 	svc.Image, err = e.build(ctx, e.Conf.App.Services[svc.Name].Dockerfile, images.Want{Agent: images.Tools, Service: true})
 	if err != nil {
-		err = fmt.Errorf("cannot make the image of service %q: %w", svc.Name, err)
+		err = fmt.Errorf("cannot build the image of service %q: %w", svc.Name, err)
 	}
 	return err
 }
 
-// build makes an image by a Dockerfile of the project's.
+// build builds an image from a Dockerfile of the project.
 func (e *Environment) build(ctx context.Context, dockerfile string, want images.Want) (image string, err error) {
 	if want.Dockerfile, err = Dockerfile(e.Root, dockerfile, e.Project.Src, e.Project.Tests); err != nil {
 		return "", err
@@ -141,7 +160,7 @@ func (e *Environment) build(ctx context.Context, dockerfile string, want images.
 	return e.Images.Ensure(ctx, want)
 }
 
-// Prepare is app.prepare, for an app and the source that it is started from; nil for none.
+// Prepare returns app.prepare for an app and its source, nil without such a setting.
 func (e *Environment) Prepare(ctx context.Context, app *roles.App, src roles.Source) (*roles.Prepare, error) {
 	if e.Conf.App == nil || e.Conf.App.Prepare == "" {
 		return nil, nil
@@ -154,7 +173,7 @@ func (e *Environment) Prepare(ctx context.Context, app *roles.App, src roles.Sou
 	return p, err
 }
 
-// Build is app.build, for an app; nil for none. It has no network.
+// Build returns app.build for an app, nil without such a setting. The command has no network.
 func (e *Environment) Build(app *roles.App) *roles.Prepare {
 	if e.Conf.App == nil || e.Conf.App.Build == "" {
 		return nil
@@ -173,9 +192,8 @@ func variables(table map[string]string) (all []string) {
 	return all
 }
 
-// copyMode is how the app gets its tree: a copy-on-write view where the engine
-// runs on this machine and the path has none of the characters that end a
-// mount option, else a copy.
+// copyMode returns how the app gets its source. overlay is a copy-on-write view: it needs an engine
+// on this machine and a path without the separators of mount options. tar is a copy.
 func (e *Environment) copyMode() string {
 	mode := "auto"
 	if e.Conf.App != nil {

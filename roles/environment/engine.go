@@ -20,8 +20,7 @@ import (
 	"abl/roles/boundary"
 )
 
-// Engine is all that abl asks of a container engine: a package that implements it can
-// stand in Docker's place, and is chosen in Connect.
+// Engine is the interface to a container engine. Connect chooses the implementation.
 type Engine interface {
 	boundary.Engine
 	images.Engine
@@ -34,7 +33,7 @@ type Engine interface {
 	Close() error
 }
 
-// Connect reaches the engine and refuses one that cannot keep the boundary.
+// Connect connects to the engine. It refuses an engine that cannot isolate containers as needed.
 func Connect(ctx context.Context) (Engine, sandbox.Info, error) {
 	eng, err := docker.Connect(ctx, os.Getenv)
 	if err != nil {
@@ -45,38 +44,37 @@ func Connect(ctx context.Context) (Engine, sandbox.Info, error) {
 		return nil, info, err
 	}
 	if info.Podman {
-		return nil, info, fmt.Errorf("%w: this is Podman %s, which is not supported: by its Docker socket no container can be given abl's list of system calls; use Docker's own engine", sandbox.ErrWeak, info.Version)
+		return nil, info, fmt.Errorf("%w: Podman %s is not supported: its Docker socket cannot apply abl's list of system calls; use Docker", sandbox.ErrWeak, info.Version)
 	}
 	if info.Rootless || info.UserNS {
-		return nil, info, fmt.Errorf("%w: it maps user ids (rootless or userns-remap), so files that a role writes would not be yours", sandbox.ErrWeak)
+		return nil, info, fmt.Errorf("%w: it maps user ids (rootless or userns-remap), so you would not own the files that a role writes", sandbox.ErrWeak)
 	}
 	return eng, info, nil
 }
 
-// longestRestart is how long an engine that ran is waited for when it is gone.
+// longestRestart is how long abl waits for an engine that stopped responding.
 const longestRestart = 10 * time.Minute
 
-// bePatient has an engine that was there waited for from now on, no longer than an
-// outage may last. A person who stops the run waits no longer.
+// bePatient makes requests to an engine wait until it responds again, at most outage or
+// longestRestart. The end of ctx ends the wait.
 func bePatient(ctx context.Context, eng Engine, outage time.Duration, note func(string)) {
 	span := min(outage, longestRestart)
 	eng.Patient(ctx, span, func(away time.Duration, back bool) {
-		text := fmt.Sprintf("the engine does not answer; it is waited for, up to %s", span)
+		text := fmt.Sprintf("the engine does not respond; abl waits for it, up to %s", span)
 		if back {
-			text = fmt.Sprintf("the engine answers again, after %s", away.Round(100*time.Millisecond))
+			text = fmt.Sprintf("the engine responds again, after %s", away.Round(100*time.Millisecond))
 		}
 		note(text)
 	})
 }
 
-// UseKiller makes abl kill the processes of containers that eng cannot stop, and report it.
+// UseKiller makes abl kill the processes of containers that eng cannot stop. It calls report.
 func UseKiller(eng Engine, report func(string)) {
 	eng.Killer(Maker(eng, func(string) {}, "", true).Holder, report)
 }
 
-// Networks learns how an engine keeps networks apart: from the proof that is known, unless a
-// fresh one is wanted, or one that is made now. Networks that are not proven to be are refused
-// unless the person allows it.
+// Networks returns how an engine isolates networks. It uses the cached proof, or a new one if fresh
+// is true. It fails if the isolation is not proven, unless the user allows that.
 func (o Options) Networks(ctx context.Context, eng Engine, info sandbox.Info, fresh bool) (boundary.Result, roles.Net, error) {
 	r, why := boundary.UserCache().Network(ctx, fresh, info, func(ctx context.Context, id string) (boundary.Result, error) {
 		return o.probe(ctx, eng, info, id)
@@ -85,7 +83,7 @@ func (o Options) Networks(ctx context.Context, eng Engine, info sandbox.Info, fr
 	switch {
 	case why != nil && !errors.Is(why, sandbox.ErrUnproven):
 		return r, net, why
-	case why != nil: // it could not be tried
+	case why != nil: // the probe could not run
 		r.Proof = sandbox.Proof{{Name: "probe", Want: "possible", Got: reason(why)}}
 	default:
 		why = r.Err()
@@ -99,21 +97,21 @@ func (o Options) Networks(ctx context.Context, eng Engine, info sandbox.Info, fr
 	return r, net, nil
 }
 
-// probe makes the proof with boxes of this id.
+// probe proves the engine's networks with containers of this id.
 func (o Options) probe(ctx context.Context, eng Engine, info sandbox.Info, id string) (boundary.Result, error) {
 	image, err := Maker(eng, func(string) {}, o.CACert, o.Offline).Holder(ctx)
 	if err != nil {
 		return boundary.Result{}, err
 	}
-	ways := []sandbox.Apart{sandbox.IsolatedGateway, sandbox.NoAddress} // the one that the version is known to have first
-	if info.Apart == sandbox.NoAddress {
-		slices.Reverse(ways)
+	methods := []sandbox.Apart{sandbox.IsolatedGateway, sandbox.NoAddress}
+	if info.Apart == sandbox.NoAddress { // the engine's version does not have the first one
+		slices.Reverse(methods)
 	}
 	p := boundary.Prober{Engine: eng, Image: image, Pool: o.Conf.Network.Pool, ID: id, Away: !info.Near, Virtual: !info.Local}
-	return p.Probe(ctx, ways...)
+	return p.Probe(ctx, methods...)
 }
 
-// reason is what is not proven, in one sentence.
+// reason returns in one sentence what is not proven.
 func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")
 }
@@ -121,15 +119,14 @@ func reason(err error) string {
 // ErrElsewhere means that an engine does not see the project's files.
 var ErrElsewhere = errors.New("the engine does not see the project's files where abl sees them")
 
-// sees proves that an engine sees a directory under the path at which abl
-// sees it: it is asked for a box that mounts a file there whose name nobody can
-// have guessed. An engine refuses that for a file that it does not find. abl in a
-// container that was handed the engine's socket needs this, or one beside a remote
-// engine that shares its files.
+// sees checks that the engine has a directory under the same path as abl. It creates a file with a
+// random name and asks the engine for a container that mounts the file, which fails if the engine
+// does not find it. The check is for abl in a container that has the engine's socket, and for a
+// remote engine that shares the files.
 func sees(ctx context.Context, boxes *roles.Boxes, dir string) error {
 	name := filepath.Join(dir, "nonce.tmp-"+rand.Text())
 	if err := hostfs.Put(name, nil, 0o644); err != nil {
-		return fmt.Errorf("cannot try whether the engine sees the project: %w", err)
+		return fmt.Errorf("cannot check whether the engine sees the project: %w", err)
 	}
 	defer os.Remove(name)
 	box := boxes.Tool("sees", boxes.Labels("helper", "", "", time.Now().Add(time.Minute)), "none")

@@ -1,7 +1,7 @@
-// Package environment is where the containers of a project run, from Open to Close:
-// the engine and the proof of its networks, images, the networks of the roles, and
-// the gateways beside their calls. Phases, shells, the learner and builds stand in
-// one. It knows no phase, no command line and no exit code: its errors carry a Class.
+// Package environment sets up everything in which a project's containers run, from Open to Close:
+// the engine, the proof of its networks, images, the roles' networks, and the gateways of their
+// calls. Phases, shells, the learner and builds use it. Its errors have a Class, which package exit
+// maps to an exit code.
 package environment
 
 import (
@@ -29,54 +29,54 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options say for whom an environment is.
+// Options configure an environment.
 type Options struct {
-	Project   state.Project // whose records keep the calls
+	Project   state.Project // whose records contain the calls
 	ID        string        // of the project on the engine
-	State     string        // path of the state file that has ID, "" where another file has it
-	Phase     int           // 0 outside phases
+	State     string        // path of the state file with ID, "" if ID is in another file
+	Phase     int           // 0 outside of phases
 	Conf      *config.Loaded
-	Root      string     // that paths in the settings start from
-	Owned     string     // the directory that abl works in, whose owner the containers run as if abl is root; "" is the project's root
-	CACert    string     // that the person names beside the settings' own
-	Offline   bool       // no image is made that needs a network
-	Weak      bool       // networks that are not proven will do
-	Net       *roles.Net // what is known of the networks; nil to prove them
-	Cut       bool       // nothing here gets a network, so none is proven
+	Root      string     // base of relative paths in the settings
+	Owned     string     // directory whose owner the containers run as if abl is root; "" is the project's root
+	CACert    string     // the user's file of authorities, which precedes that of the settings
+	Offline   bool       // no image is built or pulled that needs a network
+	Weak      bool       // unproven networks are allowed
+	Net       *roles.Net // properties of the networks; nil to prove them
+	Cut       bool       // no container gets a network, so none is proven
 	Safe      *redact.Sanitizer
-	Life      time.Duration                      // after which the networks end by themselves, 0 is a day
-	Alone     func() error                       // asked before every request: whether this abl still holds the project; nil for always
-	Ready     func() error                       // asked before anything is made under the ID; may be nil
-	Down      func() error                       // told when all is taken down and nothing can write any more; may be nil
-	AtRest    func() string                      // the one call that may go on from an earlier run, "" for none; nil for any
-	Note      func(string)                       // hears what a person should know
-	NoteImage func(string)                       // hears how making images goes on
-	Progress  func(since time.Time, what string) // is told what goes on this moment; nil for nobody
+	Life      time.Duration                      // after which the networks end without abl, 0 is a day
+	Alone     func() error                       // called before each request to the engine: fails if this abl lost the project's lock; may be nil
+	Ready     func() error                       // called before anything is created under ID; may be nil
+	Down      func() error                       // called after Close has removed everything; may be nil
+	AtRest    func() string                      // returns the one call that may continue from an earlier run, "" for no call; nil allows any
+	Note      func(string)                       // receives messages for the user
+	NoteImage func(string)                       // receives the progress of image builds
+	Progress  func(since time.Time, what string) // receives the current activity; may be nil
 }
 
-// Environment is an open one.
+// Environment is an open environment.
 type Environment struct {
 	Options
 	Engine   Engine
 	Info     sandbox.Info
 	Images   *images.Maker
 	Boxes    *roles.Boxes
-	UID, GID int  // whom containers run as
-	Lend     bool // the workspaces have to be lent to them
+	UID, GID int  // user of the containers
+	Lend     bool // the workspaces must change their owner to that user
 
 	forwards map[string]*sidecar.Forwarder // to model servers and proxies on this machine's loopback, by target
-	heard    atomic.Bool                   // a provider has answered a call here
+	heard    atomic.Bool                   // a provider has responded to a call
 }
 
-// Open reaches the engine, proves its networks, and sweeps what an earlier run left
-// but for a call that goes on. What it has made is taken down when it fails.
+// Open connects to the engine, proves its networks, and removes what an earlier run left, except a
+// call that still runs. If Open fails, it removes what it has created.
 func Open(ctx context.Context, o Options) (*Environment, error) {
 	if o.Owned == "" {
 		o.Owned = o.Project.Root
 	}
 	e := &Environment{Options: o, forwards: map[string]*sidecar.Forwarder{}}
 	e.UID, e.GID, e.Lend = hostfs.RoleID(o.Owned, os.Geteuid())
-	for _, do := range []func(context.Context) error{e.reach, e.stand, e.seesFiles, e.sweepLeft} {
+	for _, do := range []func(context.Context) error{e.reach, e.setUp, e.seesFiles, e.sweepLeft} {
 		err := cmp.Or(do(ctx), ctx.Err())
 		if err != nil && e.Engine == nil {
 			return nil, err
@@ -92,6 +92,7 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 	return e, nil
 }
 
+// reach connects to the engine and proves its networks.
 func (e *Environment) reach(ctx context.Context) (err error) {
 	if e.Engine, e.Info, err = Connect(ctx); err != nil {
 		return err
@@ -118,8 +119,8 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 	return nil
 }
 
-// stand makes the image that all else needs, and the place for networks.
-func (e *Environment) stand(ctx context.Context) error {
+// setUp builds the holder's image and describes the project's containers.
+func (e *Environment) setUp(ctx context.Context) error {
 	proxy, err := ProxyOf(e.Conf, os.Getenv)
 	if err != nil {
 		return err
@@ -133,8 +134,22 @@ func (e *Environment) stand(ctx context.Context) error {
 		return err
 	}
 	e.Boxes = &roles.Boxes{
-		Engine: e.Engine, ID: e.ID, State: pathLabel(e.State), Dir: pathLabel(e.Owned), Phase: e.Phase, UID: e.UID, GID: e.GID, Root: os.Geteuid() == 0, Limits: e.limits(), Helper: holder,
-		Pool: e.Conf.Network.Pool, Egress: e.Conf.Network.Egress, Gated: map[string]bool{}, Net: *e.Net, Life: e.Life, Safe: e.Safe,
+		Engine: e.Engine,
+		ID:     e.ID,
+		State:  pathLabel(e.State),
+		Dir:    pathLabel(e.Owned),
+		Phase:  e.Phase,
+		UID:    e.UID,
+		GID:    e.GID,
+		Root:   os.Geteuid() == 0,
+		Limits: e.limits(),
+		Helper: holder,
+		Pool:   e.Conf.Network.Pool,
+		Egress: e.Conf.Network.Egress,
+		Gated:  map[string]bool{},
+		Net:    *e.Net,
+		Life:   e.Life,
+		Safe:   e.Safe,
 	}
 	l := e.Conf.Limits
 	e.Boxes.Spaces = roles.Spaces{Tmp: int64(l.Tmp), Home: int64(l.Home), Shm: int64(l.Shm), Prepare: int64(l.Prepare)}
@@ -148,7 +163,7 @@ func (e *Environment) stand(ctx context.Context) error {
 	return e.Ready()
 }
 
-// seesFiles makes sure that the engine sees the project's files.
+// seesFiles checks that the engine sees the project's files.
 func (e *Environment) seesFiles(ctx context.Context) error {
 	dir := filepath.Dir(e.Project.State())
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -160,6 +175,7 @@ func (e *Environment) seesFiles(ctx context.Context) error {
 	return sees(ctx, e.Boxes, dir)
 }
 
+// sweepLeft removes what an earlier run left, except a call that still runs.
 func (e *Environment) sweepLeft(ctx context.Context) error {
 	for _, dir := range []string{filepath.Dir(e.Project.State()), e.Project.Specs(), e.Project.Tests} {
 		if err := hostfs.SweepTemps(dir); err != nil {
@@ -184,18 +200,18 @@ func (e *Environment) sweepLeft(ctx context.Context) error {
 func (e *Environment) sweepEarlier(ctx context.Context) error {
 	removed, err := SweepEarlier(ctx, e.Engine, e.State, e.ID)
 	if len(removed) > 0 {
-		e.Note("removed what an earlier project of this directory left on the engine: " + strings.Join(removed, ", "))
+		e.Note("removed objects of an earlier project in this directory from the engine: " + strings.Join(removed, ", "))
 	}
 	return err
 }
 
-// labels are on all that is the project's.
+// labels selects everything of the project on the engine.
 func (e *Environment) labels() map[string]string {
 	return map[string]string{sandbox.LabelProject: e.ID}
 }
 
-// sweep takes all of the project's off the engine but the live call and what it
-// stands on.
+// sweep removes everything of the project from the engine, except the live call and the holders
+// that it needs.
 func (e *Environment) sweep(ctx context.Context, live string) error {
 	_, err := e.Engine.Sweep(ctx, e.labels(), func(box sandbox.Status) bool {
 		return live != "" && (box.Labels[sandbox.LabelCall] == live || box.Labels[sandbox.LabelKind] == "holder")
@@ -203,7 +219,7 @@ func (e *Environment) sweep(ctx context.Context, live string) error {
 	return err
 }
 
-// Live is the call whose box is on the engine and whose end is not on disk, else "".
+// Live returns the call whose container exists and whose outcome is not on disk, or "".
 func (e *Environment) Live(ctx context.Context) (string, error) {
 	rests := ""
 	if e.AtRest != nil {
@@ -222,7 +238,7 @@ func (e *Environment) Live(ctx context.Context) (string, error) {
 		}
 		_, ended, err := (roles.Record{Dir: e.Project.Call(key)}).Outcome()
 		if _, damaged := errors.AsType[*roles.Damaged](err); damaged {
-			err = nil // its end is read again from the box
+			err = nil // the outcome is read again from the container
 		}
 		if err != nil || !ended {
 			return key, err
@@ -231,10 +247,10 @@ func (e *Environment) Live(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Close takes everything down. A call that runs while something else went wrong, which
-// why says, has been paid for: it is left as it is for the next run to attach to, and
-// returned, unless ctx has ended. Where another abl holds the project by now, nothing
-// is touched.
+// Close removes everything from the engine. If why is an error that is not about the running call,
+// Close leaves that call running and returns its key: it is paid for, and the next run attaches to
+// it. It stops the call if ctx has ended. If another abl holds the project by now, Close removes
+// nothing.
 func (e *Environment) Close(ctx context.Context, why error) (left string, err error) {
 	stopping := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -242,7 +258,7 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 	alone := e.Alone == nil || e.Alone() == nil
 	if alone {
 		if why != nil {
-			left, err = e.goesOn(ctx, stopping)
+			left, err = e.leave(ctx, stopping)
 		}
 		if err == nil {
 			err = e.sweep(ctx, left)
@@ -258,19 +274,19 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 		failpoint.Here("strike.done")
 	}
 	if err != nil {
-		err = fmt.Errorf("cannot tidy up (the next run, or abl clean, will): %w", err)
+		err = fmt.Errorf("cannot remove the containers (the next run, or abl clean, does): %w", err)
 		e.Note(err.Error())
 	}
 	return left, err
 }
 
-// Left says of a call that it goes on.
+// Left returns the message that a call still runs.
 func Left(call string) string {
-	return "call " + call + " is left as it is: the next run attaches to it, abl clean ends it"
+	return "call " + call + " is still running: the next run attaches to it, abl clean ends it"
 }
 
-// goesOn is the call that is left as it is.
-func (e *Environment) goesOn(ctx context.Context, stopping bool) (string, error) {
+// leave returns the call that keeps running. If stopping is true, it records the stop instead.
+func (e *Environment) leave(ctx context.Context, stopping bool) (string, error) {
 	live, err := e.Live(ctx)
 	if live == "" || err != nil || !stopping {
 		return live, err
@@ -278,14 +294,20 @@ func (e *Environment) goesOn(ctx context.Context, stopping bool) (string, error)
 	return "", roles.Record{Dir: e.Project.Call(live)}.Stop(outcome.Interrupted)
 }
 
-// limits are those of the boxes that what a model wrote runs in.
+// limits returns the resource limits of containers that run agents, apps and tests.
 func (e *Environment) limits() sandbox.Limits {
 	const files = 4096
 	l := e.Conf.Limits
-	return sandbox.Limits{Memory: int64(l.Memory), CPUs: l.CPUs, Pids: l.Pids, FileSize: max(int64(l.Output), int64(l.Disk)), OpenFile: files}
+	return sandbox.Limits{
+		Memory:   int64(l.Memory),
+		CPUs:     l.CPUs,
+		Pids:     l.Pids,
+		FileSize: max(int64(l.Output), int64(l.Disk)),
+		OpenFile: files,
+	}
 }
 
-// quota bounds what the containers of a project write.
+// quota returns the disk quota of a project's containers.
 func (e *Environment) quota(p state.Project) roles.DiskQuota {
 	disks := []string{p.Src, p.Tests, p.Calls()}
 	if e.Info.Local && e.Info.DataDir != "" {
@@ -294,17 +316,22 @@ func (e *Environment) quota(p state.Project) roles.DiskQuota {
 	return roles.DiskQuota{Bytes: int64(e.Conf.Limits.Disk), Inodes: e.Conf.Limits.Inodes, Disks: disks}
 }
 
-// Runner makes the calls of a project whose workspace may be another than the
-// environment's.
+// Runner returns a Runner for the calls of a project. Its workspace may differ from that of the
+// environment.
 func (e *Environment) Runner(p state.Project, out state.Sink) *roles.Runner {
 	return &roles.Runner{
-		Boxes: e.Boxes, Project: p, Person: ownerOf(p.Root), Out: out,
-		Output: int64(e.Conf.Limits.Output), Timeout: time.Duration(e.Conf.Loop.CallTimeout), Idle: time.Duration(e.Conf.Loop.IdleTimeout),
-		Quota: e.quota(p),
+		Boxes:   e.Boxes,
+		Project: p,
+		Owner:   ownerOf(p.Root),
+		Out:     out,
+		Output:  int64(e.Conf.Limits.Output),
+		Timeout: time.Duration(e.Conf.Loop.CallTimeout),
+		Idle:    time.Duration(e.Conf.Loop.IdleTimeout),
+		Quota:   e.quota(p),
 	}
 }
 
-// ownerOf is whose a directory is.
+// ownerOf returns the uid and gid of a directory's owner.
 func ownerOf(dir string) [2]int {
 	var fi unix.Stat_t
 	if err := unix.Stat(dir, &fi); err != nil {

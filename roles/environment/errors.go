@@ -2,30 +2,30 @@ package environment
 
 import "errors"
 
-// Class says whose matter an error is.
+// Class is the category of an error, from which its exit code follows.
 type Class string
 
-// The classes of errors that do not say it by themselves.
+// The classes of errors that have no other indication.
 const (
-	Usage       Class = "usage"       // the person's: settings, keys, files
+	Usage       Class = "usage"       // the user's settings, keys or files are wrong
 	Unavailable Class = "environment" // something on this machine is missing
-	Refused     Class = "refused"     // a provider says no, and would again
-	Away        Class = "away"        // a provider does not answer now
-	Person      Class = "person"      // somebody has to look first
+	Refused     Class = "refused"     // a provider refuses, and would again
+	Away        Class = "away"        // a provider does not respond now
+	Person      Class = "person"      // the user has to decide
 )
 
 // Error is an error with its class.
 type Error struct {
 	Class Class
-	Do    string // what a person can do about it, may be empty
+	Do    string // what the user can do about it, may be empty
 	Err   error
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrNetworks means that the engine's networks are not proven to keep containers
-// from this machine.
+// ErrNetworks means that it is not proven that the engine's networks isolate containers from this
+// machine.
 var ErrNetworks = errors.New("cannot keep the roles' containers from this machine")

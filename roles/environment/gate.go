@@ -31,26 +31,26 @@ type Gate struct {
 	Sidecar string            // image of the gateway
 	Setup   gateway.Setup     // of every call of the role, without the call itself
 	Hosts   []string          // of network.allow that it lets through
-	Certs   []string          // environment by which the role's tools trust the registries
-	Files   map[string][]byte // that the role's boxes need for that
+	Certs   []string          // variables by which the role's tools trust the registries
+	Files   map[string][]byte // that the role's containers need for Certs
 
-	heard   *atomic.Bool // a provider has answered a call of this run; nil where that is all one
+	heard   *atomic.Bool // a provider has responded to a call of this run; nil if that does not matter
 	used    atomic.Pointer[gateway.Sum]
-	unwatch func()       // ends the watch of the call that is on
+	unwatch func()       // ends the watch of the current call
 	Key     *keyCommand  // nil for a key that does not expire
-	unrenew func() error // ends the renewal of its key, and returns the last failure
+	unrenew func() error // ends the renewal of the key and returns the last failure
 }
 
-// Open makes the gateway of a call. What the role's box gets of it is an address
-// and a token that is worth something to this gateway, for this call, only.
+// Open starts the gateway of a call. The role's container gets only an address and a token, which
+// is valid only for this gateway and this call.
 func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) (env []string, err error) {
 	setup := g.Setup
 	setup.Providers = slices.Clone(setup.Providers)
 	vars := g.Agent.Provider
-	for i := range setup.Providers { // a chain's others are for other calls
+	for i := range setup.Providers { // a call may only use its own model
 		setup.Providers[i].Models = []string{model}
 		if vars.Prefix != "" && !strings.HasPrefix(model, vars.Prefix) {
-			setup.Providers[i].Models = []string{vars.Prefix + model, model} // the CLI adds the prefix to what it knows
+			setup.Providers[i].Models = []string{vars.Prefix + model, model} // the CLI adds the prefix to models that it recognizes
 		}
 	}
 	setup.First = g.heard != nil && !g.heard.Load()
@@ -87,7 +87,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 	return env, nil
 }
 
-// Resume tells a gateway that is still open the bounds that hold now.
+// Resume sends the current budget and key to a gateway that is still running.
 func (g *Gate) Resume(ctx context.Context, key string) error {
 	budget, err := g.Budget(key)
 	if err != nil {
@@ -95,7 +95,7 @@ func (g *Gate) Resume(ctx context.Context, key string) error {
 	}
 	box := g.sidecar(key, time.Time{})
 	if err := box.Bound(ctx, budget); err != nil {
-		return fmt.Errorf("cannot tell the gateway of call %s what it may spend: %w", key, err)
+		return fmt.Errorf("cannot send the budget to the gateway of call %s: %w", key, err)
 	}
 	if g.Key != nil {
 		fresh, err := g.Key.run(ctx)
@@ -103,7 +103,7 @@ func (g *Gate) Resume(ctx context.Context, key string) error {
 			return err
 		}
 		if err := box.Renew(ctx, fresh); err != nil {
-			return fmt.Errorf("cannot give the gateway of call %s its key: %w", key, err)
+			return fmt.Errorf("cannot send the key to the gateway of call %s: %w", key, err)
 		}
 	}
 	g.watch(ctx, box)
@@ -122,7 +122,7 @@ func (g *Gate) renew(ctx context.Context, box sidecar.Sidecar) {
 	g.unrenew = func() error { cancel(); return <-done }
 }
 
-// watch shows a gateway's log until Close.
+// watch reads a gateway's log until Close.
 func (g *Gate) watch(ctx context.Context, box sidecar.Sidecar) {
 	if g.unwatch != nil {
 		return
@@ -134,7 +134,7 @@ func (g *Gate) watch(ctx context.Context, box sidecar.Sidecar) {
 	g.unwatch = func() { cancel(); <-done }
 }
 
-// sees takes what a call has used by the newest line of its gateway's log.
+// sees records the usage in the newest line of the log of a call's gateway.
 func (g *Gate) sees(sum gateway.Sum) {
 	g.used.Store(&sum)
 	if g.Spent != nil {
@@ -147,15 +147,15 @@ func (g *Gate) Used() *roles.Used {
 	return usedBy(g.used.Load())
 }
 
-// Used returns what a call of a project has used so far, as the abl that runs it last saw it, nil if
-// that is not known.
+// Used returns the usage of a call so far, as the abl that runs it last saw it, nil if it is unknown.
 func Used(p state.Project, call string) *roles.Used { return usedBy(sidecar.Seen(gateLog(p, call))) }
 
-// gateLog is the file that takes the log of a call's gateway.
+// gateLog returns the file with the log of a call's gateway.
 func gateLog(p state.Project, call string) string {
 	return filepath.Join(p.Call(call), "gateway.jsonl")
 }
 
+// usedBy converts the sum in a gateway's log, which may be nil.
 func usedBy(sum *gateway.Sum) *roles.Used {
 	if sum == nil {
 		return nil
@@ -169,7 +169,7 @@ func usedBy(sum *gateway.Sum) *roles.Used {
 	}
 }
 
-// Close ends the gateway of a call and counts what passed it.
+// Close ends the gateway of a call and returns its traffic.
 func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 	if g.unwatch != nil {
 		g.unwatch()
@@ -198,17 +198,17 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 	if err == nil && log.Sum() != nil {
 		return t, nil
 	}
-	unknown := "the gateway's log has no line with what this call used"
+	unknown := "the gateway's log has no line with the usage of this call"
 	if err != nil {
-		unknown = "it is unknown what this call used: " + err.Error()
+		unknown = "the usage of this call is unknown: " + err.Error()
 	}
-	t.Notes = append(t.Notes, unknown+"; a budget counts it as all that was left")
+	t.Notes = append(t.Notes, unknown+"; the budget counts it as all that was left")
 	budget, err := g.Budget(key)
 	t.Charged = atMost(t.Charged, budget)
 	return t, err
 }
 
-// atMost counts a call whose use is unknown at all that the tightest of its bounds leaves.
+// atMost charges a call with unknown usage with all that its tightest budget leaves.
 func atMost(known *roles.Charged, b gateway.Budget) *roles.Charged {
 	const unbounded = math.MaxInt64
 	left, usd := int64(unbounded), prices.USD(unbounded)
@@ -235,14 +235,19 @@ func atMost(known *roles.Charged, b gateway.Budget) *roles.Charged {
 
 func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
 	return sidecar.Sidecar{
-		Engine: g.Engine, Name: roles.GateName(g.ID, key), Image: g.Sidecar,
-		Inside: g.Network(g.Place), Way: g.EgressEndpoint(), Keep: gateLog(g.Project, key), Safe: g.Safe,
+		Engine: g.Engine,
+		Name:   roles.GateName(g.ID, key),
+		Image:  g.Sidecar,
+		Inside: g.Network(g.Place),
+		Way:    g.EgressEndpoint(),
+		Keep:   gateLog(g.Project, key),
+		Safe:   g.Safe,
 		Labels: g.Labels("gateway", g.Place, key, deadline),
 	}
 }
 
-// trafficOf returns what a gateway's log says of a call. Requests whose use is unknown are a
-// row of their own, so that every sum shows that it is a lower bound.
+// trafficOf summarizes a gateway's log for a call. Requests with unknown usage are a separate
+// Usage, so that every sum is shown as a lower bound.
 func trafficOf(log sidecar.Log, call string) roles.Traffic {
 	used := log.Sum()
 	if used == nil {
@@ -262,7 +267,7 @@ func trafficOf(log sidecar.Log, call string) roles.Traffic {
 		t.Notes = append(t.Notes, fmt.Sprintf(note, used.Unknown, used.Requests, used.Model))
 	}
 	if !log.Ended {
-		note := "the gateway's log has no end: the cost of %d requests and of all after its newest line is unknown"
+		note := "the gateway's log is incomplete: the cost of %d requests and of all after its newest line is unknown"
 		t.Notes = append(t.Notes, fmt.Sprintf(note, used.UnderWay))
 	}
 	if len(t.Usage) == 0 {

@@ -20,7 +20,7 @@ func TestTraffic(t *testing.T) {
 	told := tokens.Count{Input: n(20), Candidates: n(4), Total: n(24)}
 	part := tokens.Count{Total: n(3)}
 	const untold = " requests to m is unknown: the provider did not report all of their usage"
-	const lost = "the gateway's log has no end: the cost of %d requests and of all after its newest line is unknown"
+	const lost = "the gateway's log is incomplete: the cost of %d requests and of all after its newest line is unknown"
 	some := gateway.Sum{
 		Model:    "m",
 		Requests: 1,

@@ -13,23 +13,23 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Maker makes images on an engine, its progress shown through say.
+// Maker returns a builder of images on an engine. say receives its progress.
 func Maker(eng images.Engine, say func(string), caCert string, offline bool) *images.Maker {
 	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: caCert, Offline: offline}
 }
 
-// keepOutput keeps what the failed step of an image's build printed with the project's logs.
+// keepOutput writes the output of a failed image build to the project's logs and returns its path.
 func (e *Environment) keepOutput(image, output string) string {
 	root, file := e.Project.Root, filepath.Join(e.Project.Logs(), "build-"+image+".log")
 	err := hostfs.MkdirAll(root, e.Project.Rel(e.Project.Logs()))
 	if err = cmp.Or(err, hostfs.Write(file, []byte(e.Safe.Whole(output)), 0o644)); err != nil {
-		e.Note("cannot keep what the build printed: " + err.Error())
+		e.Note("cannot write the output of the build: " + err.Error())
 		return ""
 	}
 	return e.Project.Rel(file)
 }
 
-// Path is a setting's path in the project at root; "" and what is absolute stay.
+// Path returns a setting's path below root. "" and absolute paths stay unchanged.
 func Path(root, rel string) string {
 	if rel == "" || filepath.IsAbs(rel) {
 		return rel
@@ -37,26 +37,28 @@ func Path(root, rel string) string {
 	return filepath.Join(root, rel)
 }
 
-// Dockerfile is a setting's path to a Dockerfile whose folder may go to the engine:
-// written are the directories that agents write.
+// Dockerfile returns the path of a setting's Dockerfile. It fails if the Dockerfile's folder
+// contains files that must not go to the engine, such as the directories that agents write.
 func Dockerfile(root, rel string, written ...string) (string, error) {
 	file := Path(root, rel)
 	if file == "" {
 		return "", nil
 	}
 	if err := images.CheckContext(root, file, written...); err != nil {
-		return "", &Error{Usage, "give the Dockerfile, and the few files that it copies, a folder in .abl/images/: toolchains belong into the image, what the project itself needs is installed by a declared command (builder_commands)", err}
+		do := "put the Dockerfile, and the few files that it copies, into a folder in .abl/images/: " +
+			"toolchains belong into the image, and declared commands (builder_commands) install what the project needs"
+		return "", &Error{Usage, do, err}
 	}
 	return file, nil
 }
 
-// pull takes the image of a service from its registry unless the engine has it.
+// pull pulls the image of a service unless the engine has it.
 func (e *Environment) pull(ctx context.Context, service, ref string) error {
 	if _, there, err := e.Engine.ImageID(ctx, ref); err != nil || there {
 		return err
 	}
 	if e.Offline {
-		return fmt.Errorf("%w: %s of service %q, and abl is offline: run docker pull %s once with a network, or docker load -i FILE with an image that docker save wrote", sandbox.ErrNoImage, ref, service, ref)
+		return fmt.Errorf("%w: %s of service %q, and abl is offline: run docker pull %s once with a network, or docker load -i FILE with an image written by docker save", sandbox.ErrNoImage, ref, service, ref)
 	}
 	e.NoteImage(fmt.Sprintf("service %s: pulling %s", service, ref))
 	begun := time.Now()

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	keyTime  = 30 * time.Second // that agents.NAME.key_command may take
-	keyEvery = 50 * time.Minute // Google's and Microsoft's tokens live for an hour
+	keyTime  = 30 * time.Second // time limit of agents.NAME.key_command
+	keyEvery = 50 * time.Minute // Google's and Microsoft's tokens are valid for an hour
 	keyAgain = time.Minute      // after a failure
 	maxKey   = 16 << 10         // bytes that the command may print
 )
@@ -32,7 +32,7 @@ type keyCommand struct {
 	limit time.Duration
 }
 
-// keyCommand returns the command that prints an agent's key, nil if there is none.
+// keyCommand returns the command that prints an agent's key, nil without such a setting.
 func (s Agents) keyCommand(name string) *keyCommand {
 	name = s.provider(name)
 	own := s.Conf.Agents[name]
@@ -46,10 +46,10 @@ func (s Agents) keyCommand(name string) *keyCommand {
 	return k
 }
 
-// NoKey is what KeyFrom says of a server without keys.
+// NoKey is what KeyFrom returns for a server without keys.
 const NoKey = "not needed"
 
-// KeyFrom says where the key of an agent comes from, "" if nothing provides one.
+// KeyFrom returns where the key of an agent comes from, "" if it is missing.
 func (s Agents) KeyFrom(a agent.Agent) string {
 	if k := s.keyCommand(a.Name); k != nil {
 		return "the key of " + k.name
@@ -63,7 +63,7 @@ func (s Agents) KeyFrom(a agent.Agent) string {
 	return ""
 }
 
-// run runs the command and returns the key. Nothing that it prints to standard output is shown.
+// run runs the command and returns the key. Its standard output is never shown.
 func (k *keyCommand) run(ctx context.Context) (gateway.Secret, error) {
 	late := fmt.Errorf("it took longer than %s", k.limit)
 	ctx, cancel := context.WithTimeoutCause(ctx, k.limit, late)
@@ -72,7 +72,7 @@ func (k *keyCommand) run(ctx context.Context) (gateway.Secret, error) {
 	cmd := proc.Command(context.WithoutCancel(ctx), "sh", "-c", k.shell) // proc stops it, with all that it started
 	cmd.Dir, cmd.Stdout, cmd.Stderr = k.dir, &out, &errs
 	cmd.SysProcAttr, cmd.WaitDelay = proc.Leader(), time.Second
-	runtime.LockOSThread() // proc.Leader is about the thread
+	runtime.LockOSThread() // proc.Leader applies to the thread
 	defer runtime.UnlockOSThread()
 	code, err := proc.Run(ctx, cmd, time.Second)
 	key := strings.TrimSpace(out.Kept.String())
@@ -86,7 +86,7 @@ func (k *keyCommand) run(ctx context.Context) (gateway.Secret, error) {
 		err = errors.New("it printed more than one line, which is not a key")
 	}
 	if err != nil {
-		do := "run the command by hand in " + k.dir + ": it has to print the key, and nothing else, to standard output"
+		do := "run the command by hand in " + k.dir + ": it must print only the key to standard output"
 		return "", &Error{Refused, do, fmt.Errorf("%s: %w", k.name, err)}
 	}
 	if k.safe != nil && len(key) >= redact.Shortest {
@@ -95,7 +95,7 @@ func (k *keyCommand) run(ctx context.Context) (gateway.Secret, error) {
 	return gateway.Secret(key), nil
 }
 
-// lastLine returns the last line of what a command printed to standard error.
+// lastLine returns the last line of a command's standard error, after a colon.
 func (k *keyCommand) lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
@@ -107,8 +107,8 @@ func (k *keyCommand) lastLine(text string) string {
 	return ""
 }
 
-// renew gives the gateway of a call a new key again and again until ctx ends. It reports the last
-// failure, if no later try succeeded.
+// renew sends new keys to the gateway of a call until ctx ends. It returns the last failure unless
+// a later renewal succeeded.
 func (k *keyCommand) renew(ctx context.Context, box sidecar.Sidecar) (failure error) {
 	for pause := k.every; proc.Pause(ctx, pause) == nil; {
 		key, err := k.run(ctx)

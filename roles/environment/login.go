@@ -18,14 +18,13 @@ const (
 	copilotAnthropic = "anthropic"
 )
 
-// Prefixes of Anthropic's tokens: a plan's, and an API key.
+// Prefixes of Anthropic's tokens: of a plan, and of an API key.
 const (
 	planToken = "sk-ant-oat"
 	apiKey    = "sk-ant-api"
 )
 
-// LoggedIn finds an agent as Find does, with the login that the variables of .env and of the
-// environment, or agents.NAME.login, choose.
+// LoggedIn returns an agent with the login that its variables or agents.NAME.login choose.
 func (s Agents) LoggedIn(name string) (agent.Agent, error) {
 	a, err := s.Find(name)
 	if err != nil || a.Provider.API == "" {
@@ -64,7 +63,7 @@ func (s Agents) fixed(name string) (headers, query map[string]gateway.Secret, er
 	return read("headers", own.Headers), read("query", own.Query), err
 }
 
-// login chooses one of the logins of an agent of abl's.
+// login chooses one of the logins of one of abl's agents.
 func (s Agents) login(name string, all []agent.Provider) (agent.Provider, error) {
 	var set []agent.Provider
 	for _, one := range all {
@@ -91,31 +90,31 @@ func (s Agents) login(name string, all []agent.Provider) (agent.Provider, error)
 			return all[0], &Error{Class: Usage, Err: fmt.Errorf("%s: %s has no login %q; it has %s", key, name, wanted, strings.Join(words, ", "))}
 		}
 	case len(set) > 1:
-		do := fmt.Sprintf("take one of them out, or choose: agents: {%s: {login: %s}}, or %s", name, set[0].Login, set[1].Login)
+		do := fmt.Sprintf("remove one of them, or choose: agents: {%s: {login: %s}}, or %s", name, set[0].Login, set[1].Login)
 		return all[0], &Error{Usage, do, fmt.Errorf("cannot choose a login of %s: both %s and %s are set", name, set[0].KeyVar, set[1].KeyVar)}
 	case len(set) == 1 && set[0].Plan:
-		do := fmt.Sprintf("read in docs/providers.md what the vendor allows; agents: {%s: {login: %s}} in .abl/config.yaml says yes", name, set[0].Login)
-		return all[0], &Error{Usage, do, fmt.Errorf("cannot use %s: abl uses a plan only if the settings say so", set[0].KeyVar)}
+		do := fmt.Sprintf("docs/providers.md says what the vendor allows; set agents: {%s: {login: %s}} in .abl/config.yaml to use the plan", name, set[0].Login)
+		return all[0], &Error{Usage, do, fmt.Errorf("cannot use %s: abl uses a plan only if the settings allow it", set[0].KeyVar)}
 	}
 	return s.complete(name, chosen[0])
 }
 
-// fitsLogin refuses a token in the variable of another login, where the provider would refuse it.
+// fitsLogin fails if a variable contains the token of another login.
 func fitsLogin(one agent.Provider, value string) error {
 	switch {
 	case !one.Plan && strings.HasPrefix(value, planToken):
 		do := "put it into CLAUDE_CODE_OAUTH_TOKEN, and agents: {claude: {login: plan}} into .abl/config.yaml (docs/providers.md)"
-		return &Error{Usage, do, fmt.Errorf("cannot use %s: it holds the token of a Claude plan, which is not an API key", one.KeyVar)}
+		return &Error{Usage, do, fmt.Errorf("cannot use %s: it contains the token of a Claude plan, which is not an API key", one.KeyVar)}
 	case one.Plan && strings.HasPrefix(value, apiKey):
-		return &Error{Usage, "put it into ANTHROPIC_API_KEY", fmt.Errorf("cannot use %s: it holds an API key, which is not the token of a plan", one.KeyVar)}
+		return &Error{Usage, "put it into ANTHROPIC_API_KEY", fmt.Errorf("cannot use %s: it contains an API key, which is not the token of a plan", one.KeyVar)}
 	}
 	return nil
 }
 
-// regionName is what stands in the address of a region: a hostile one could name another host.
+// regionName matches a region, which is part of an address: other characters could change the host.
 var regionName = regexp.MustCompile(`^[a-z0-9-]+$`)
 
-// complete looks for what a login needs beside its key.
+// complete sets what a login needs in addition to its key.
 func (s Agents) complete(name string, p agent.Provider) (agent.Provider, error) {
 	if name == "copilot" {
 		switch kind, _ := s.Conf.Key(copilotType); kind {
@@ -130,12 +129,14 @@ func (s Agents) complete(name string, p agent.Provider) (agent.Provider, error) 
 		}
 	}
 	if base, _ := s.Conf.Key(p.BaseVar); p.NeedsBase && base == "" {
-		return p, &Error{Usage, fmt.Sprintf("add %s=https://… to where %s is set", p.BaseVar, p.KeyVar), fmt.Errorf("cannot find %s, which the login %s of %s needs", p.BaseVar, p.Login, name)}
+		do := fmt.Sprintf("add %s=https://… to where %s is set", p.BaseVar, p.KeyVar)
+		return p, &Error{Usage, do, fmt.Errorf("cannot find %s, which the login %s of %s needs", p.BaseVar, p.Login, name)}
 	}
 	if p.RegionVar != "" {
 		region, _ := s.Conf.Key(p.RegionVar)
 		if !regionName.MatchString(region) {
-			return p, &Error{Usage, fmt.Sprintf("add %s=us-east-1, or another region, to .env", p.RegionVar), fmt.Errorf("cannot use %s: %s is %q, want the name of a region", p.KeyVar, p.RegionVar, region)}
+			do := fmt.Sprintf("add %s=us-east-1, or another region, to .env", p.RegionVar)
+			return p, &Error{Usage, do, fmt.Errorf("cannot use %s: %s is %q, want the name of a region", p.KeyVar, p.RegionVar, region)}
 		}
 		p.Upstream = strings.ReplaceAll(p.Upstream, "{region}", region)
 		p.Box += " " + p.RegionVar + "=" + region
@@ -143,7 +144,7 @@ func (s Agents) complete(name string, p agent.Provider) (agent.Provider, error) 
 	return p, nil
 }
 
-// copilotAPI returns the API that Copilot CLI is to use.
+// copilotAPI returns the API that Copilot CLI uses.
 func (s Agents) copilotAPI() string {
 	if kind, _ := s.Conf.Key(copilotType); kind == copilotAnthropic {
 		return kind
@@ -151,7 +152,7 @@ func (s Agents) copilotAPI() string {
 	return cmp.Or(s.Conf.Agents["copilot"].API, "openai-responses")
 }
 
-// Missing says what a user can do who has no key for a login.
+// Missing returns the error for a login without a key.
 func Missing(p agent.Provider) error {
 	return &Error{Usage, fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", p.KeyVar), fmt.Errorf("cannot find %s", p.KeyVar)}
 }
@@ -159,8 +160,8 @@ func Missing(p agent.Provider) error {
 // OwnAddress returns the address at which the vendor of a login serves its API.
 func OwnAddress(p agent.Provider) string { return cmp.Or(p.Upstream, gateway.Address(p.API)) }
 
-// ErrPlan is why a budget in dollars cannot be held.
+// ErrPlan returns the error for a budget in dollars with a subscription.
 func ErrPlan(who string, p agent.Provider) error {
 	return &Error{Usage, "give the budget in tokens: budget: {phase: {tokens: 2000000}}",
-		fmt.Errorf("cannot hold a budget in US dollars: %s uses a subscription (%s), which has no price for a token", who, p.KeyVar)}
+		fmt.Errorf("cannot enforce a budget in US dollars: %s uses a subscription (%s), which has no price per token", who, p.KeyVar)}
 }

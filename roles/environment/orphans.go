@@ -17,24 +17,24 @@ import (
 	"abl/internal/state"
 )
 
-// orphanedFor is how long ago the deadlines of an orphan have passed.
+// orphanedFor is the minimum time since the deadlines of an orphan.
 const orphanedFor = 7 * 24 * time.Hour
 
-// Sweeper is an engine that lists and removes what projects left there.
+// Sweeper lists and removes the objects of projects on an engine.
 type Sweeper interface {
 	Objects(ctx context.Context, labels map[string]string) ([]sandbox.Object, error)
 	Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error)
 }
 
-// SweepOrphans removes what projects of this machine left on the engine whose state file is gone
-// or belongs to another project by now, and returns the names. It leaves a project's objects
-// alone while one of them runs or has a deadline that did not pass a week ago.
+// SweepOrphans removes the objects of this machine's projects whose state file is gone or belongs
+// to another project, and returns their names. It keeps a project's objects while one of them runs
+// or has a deadline less than a week ago.
 func SweepOrphans(ctx context.Context, eng Engine) (removed []string, err error) {
 	all, err := eng.Objects(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	running := func(s sandbox.Status) bool { return s.State == sandbox.Running } // since then
+	running := func(s sandbox.Status) bool { return s.State == sandbox.Running } // started since then
 	for _, id := range orphans(all, time.Now().Add(-orphanedFor), lost) {
 		names, serr := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, running)
 		removed, err = append(removed, names...), errors.Join(err, serr)
@@ -42,9 +42,9 @@ func SweepOrphans(ctx context.Context, eng Engine) (removed []string, err error)
 	return removed, err
 }
 
-// SweepEarlier removes the containers, volumes and networks that other project ids than id left
-// for the same state file, also those that run, and returns their names. The caller holds the
-// project's lock. Nothing resumes such a call: only a state file with its id could.
+// SweepEarlier removes the containers, volumes and networks of other project ids with the same
+// state file, also running ones, and returns their names. The caller holds the project's lock. No
+// run can resume such a call, because the state file has another id.
 func SweepEarlier(ctx context.Context, eng Sweeper, stateFile, id string) (removed []string, err error) {
 	label := pathLabel(stateFile)
 	if label == "" {
@@ -65,8 +65,8 @@ func SweepEarlier(ctx context.Context, eng Sweeper, stateFile, id string) (remov
 	return removed, err
 }
 
-// orphans returns the ids of projects that are lost, and all objects of which abl made with a
-// deadline before by. A project of which an object runs or has no state label is not an orphan.
+// orphans returns the ids of lost projects whose objects all have a deadline before by. A project
+// with a running object or an object without a state label is not an orphan.
 func orphans(all []sandbox.Object, by time.Time, lost func(label, id string) bool) []string {
 	states, kept := map[string]string{}, map[string]bool{}
 	for _, o := range all {
@@ -86,7 +86,7 @@ func orphans(all []sandbox.Object, by time.Time, lost func(label, id string) boo
 	return slices.Sorted(maps.Keys(states))
 }
 
-// pathLabel names a file or directory of this machine, "" for none.
+// pathLabel returns the label value of a path on this machine, "" if there cannot be one.
 func pathLabel(path string) string {
 	host, err := os.Hostname()
 	if err != nil || path == "" || !utf8.ValidString(path) { // the engine would return another label
@@ -95,9 +95,9 @@ func pathLabel(path string) string {
 	return host + ":" + path
 }
 
-// lost reports whether the state file that a label names is on this machine and does not have a
-// project's id any more. Without the project's directory nobody knows: it may have been moved,
-// or its disk is not mounted.
+// lost returns true if the state file in a label is on this machine and has another id or is gone.
+// It returns false if the project's directory is missing: it may have been moved, or its disk may
+// not be mounted.
 func lost(label, id string) bool {
 	_, path, ok := strings.Cut(label, ":")
 	if !ok || label != pathLabel(path) || !filepath.IsAbs(path) {

@@ -9,7 +9,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// OnEngine is what one abl project has on an engine.
+// OnEngine counts the objects of one project on an engine.
 type OnEngine struct {
 	ID         string    `json:"project"`
 	Dir        string    `json:"dir"`     // HOST:PATH, "" if its objects do not have the label
@@ -18,7 +18,7 @@ type OnEngine struct {
 	Running    int       `json:"running"` // of the containers
 	Volumes    int       `json:"volumes"`
 	Networks   int       `json:"networks"`
-	Lost       bool      `json:"lost"` // its state file is on this machine and does not have its id any more
+	Lost       bool      `json:"lost"` // its state file on this machine is gone or has another id
 }
 
 // Projects lists the projects that have containers, volumes or networks on an engine, the oldest

@@ -20,17 +20,17 @@ import (
 // Proxy is the proxy through which requests leave this machine.
 type Proxy struct {
 	gateway.Proxies
-	From string // the setting that names it: network.proxy or HTTPS_PROXY, "" for no proxy
+	From string // the setting that names the proxy: network.proxy or HTTPS_PROXY, "" without a proxy
 }
 
-// The variables that name proxies. Programs differ in how they spell them.
+// The variables that name proxies. Programs use them in upper or in lower case.
 const (
 	httpsVar = "HTTPS_PROXY"
 	httpVar  = "HTTP_PROXY"
 	noVar    = "NO_PROXY"
 )
 
-// ProxyOf returns the proxy of network.proxy, or else that of the environment.
+// ProxyOf returns the proxy of network.proxy, or else that of the environment variables.
 func ProxyOf(conf *config.Loaded, env func(string) string) (p Proxy, err error) {
 	either := func(name string) string { return cmp.Or(env(name), env(strings.ToLower(name))) }
 	p.No = either(noVar)
@@ -49,13 +49,14 @@ func ProxyOf(conf *config.Loaded, env func(string) string) (p Proxy, err error) 
 	}
 	for name, raw := range map[string]gateway.Secret{httpsVar: p.HTTPS, httpVar: p.HTTP} {
 		if _, err := gateway.ParseProxy(string(raw)); raw != "" && err != nil {
-			return Proxy{}, &Error{Usage, "correct it, or set network.proxy to the proxy's address or to none", fmt.Errorf("cannot use %s: %w", name, err)}
+			do := "correct it, or set network.proxy to the proxy's address or to none"
+			return Proxy{}, &Error{Usage, do, fmt.Errorf("cannot use %s: %w", name, err)}
 		}
 	}
 	return p, nil
 }
 
-// Shown is what a person may see of the proxy for https, "" for none.
+// Shown returns the https proxy without its login, "" without a proxy.
 func (p Proxy) Shown() string {
 	u, err := gateway.ParseProxy(string(p.HTTPS))
 	if err != nil {
@@ -68,7 +69,7 @@ func (p Proxy) Shown() string {
 	return fmt.Sprintf("%s (%s%s)", u, p.From, login)
 }
 
-// vars returns env with the proxy in place of that of the environment.
+// vars returns env with this proxy instead of that of the environment.
 func (p Proxy) vars(env func(string) string) func(string) string {
 	return func(name string) string {
 		switch strings.ToUpper(name) {
@@ -83,8 +84,8 @@ func (p Proxy) vars(env func(string) string) func(string) string {
 	}
 }
 
-// Transport is how abl itself asks a model: through the proxy, with the authorities that this
-// machine and the project trust.
+// Transport returns the transport for abl's own requests to models: through the proxy, and with the
+// authorities that this machine and the project trust.
 func Transport(conf *config.Loaded, root, caCert string) (http.RoundTripper, error) {
 	p, err := ProxyOf(conf, os.Getenv)
 	if err != nil {
@@ -102,14 +103,15 @@ func Transport(conf *config.Loaded, root, caCert string) (http.RoundTripper, err
 	}
 	roots, err := trusted.Pool()
 	if err != nil {
-		return nil, &Error{Unavailable, "install ca-certificates, or name a file in network.ca_cert", fmt.Errorf("cannot check whom abl talks to: %w", err)}
+		err = fmt.Errorf("cannot verify certificates: %w", err)
+		return nil, &Error{Unavailable, "install ca-certificates, or set network.ca_cert to a file", err}
 	}
 	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	return t, nil
 }
 
-// proxies are those of the gateway, which reaches servers to which abl forwards without one. To a
-// proxy on this machine's loopback abl forwards, too.
+// proxies returns the proxies of the gateway. The gateway reaches abl's forwarders without a proxy.
+// If a proxy is on this machine's loopback, abl forwards to it.
 func (e *Environment) proxies(ctx context.Context) (gateway.Proxies, error) {
 	p, err := ProxyOf(e.Conf, os.Getenv)
 	if err != nil || p.From == "" {
@@ -123,7 +125,7 @@ func (e *Environment) proxies(ctx context.Context) (gateway.Proxies, error) {
 		if err != nil || !isLoopback(at.Hostname()) {
 			continue
 		}
-		if name == httpVar { // what abl forwards to a proxy are tunnels
+		if name == httpVar { // abl forwards only tunnels to a proxy
 			*raw = ""
 			continue
 		}

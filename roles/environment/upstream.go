@@ -17,8 +17,8 @@ import (
 	"abl/roles/agent"
 )
 
-// AddressOf returns the address that the user gives instead of the provider's own, as it is
-// written, and where.
+// AddressOf returns the address that the user gives instead of the provider's own, unparsed, and
+// where it is set.
 func AddressOf(vars agent.Provider, conf *config.Loaded) (raw, from string) {
 	if vars.Own {
 		return vars.Base, "the settings"
@@ -26,9 +26,9 @@ func AddressOf(vars agent.Provider, conf *config.Loaded) (raw, from string) {
 	return conf.Key(vars.BaseVar)
 }
 
-// Override returns the address that the user gives instead of the provider's own, nil when there
-// is none; local is one of this machine's, which needs a forwarder. An address in .env that goes
-// with a key from elsewhere is an error: a file of the project may not choose who gets that key.
+// Override returns the address that the user gives instead of the provider's own, nil without one.
+// local is true for an address of this machine's loopback, which needs a forwarder. An address in
+// .env with a key from elsewhere is an error: a file of the project must not decide who gets it.
 func Override(vars agent.Provider, conf *config.Loaded) (target *url.URL, local bool, err error) {
 	raw, from := AddressOf(vars, conf)
 	if raw == "" {
@@ -36,12 +36,12 @@ func Override(vars agent.Provider, conf *config.Loaded) (target *url.URL, local 
 	}
 	if _, key := conf.Key(vars.KeyVar); from == config.EnvFile && key != from && key != "" {
 		err = fmt.Errorf("cannot use %s from %s with %s from %s", vars.BaseVar, from, vars.KeyVar, key)
-		return nil, false, &Error{Usage, "put both into .env or both into the environment: an address in .env only gets a key from there", err}
+		return nil, false, &Error{Usage, "put both into .env or both into the environment: abl sends only keys from .env to an address in .env", err}
 	}
 	target, local, err = gateway.ParseAddress(raw)
 	if err != nil {
 		err = fmt.Errorf("cannot use %s: %w", vars.BaseVar, err)
-		return nil, false, &Error{Usage, "correct it in .env or in the environment, or take it away to use the provider's own address", err}
+		return nil, false, &Error{Usage, "correct it in .env or in the environment, or remove it to use the provider's own address", err}
 	}
 	if target.Path == "" {
 		target.Path = vars.Path
@@ -49,8 +49,8 @@ func Override(vars agent.Provider, conf *config.Loaded) (target *url.URL, local 
 	return target, local, nil
 }
 
-// upstream is where the gateway finds the provider: the person's address, one at
-// which abl forwards to this machine's loopback, or "" for the provider's own.
+// upstream returns where the gateway reaches the provider: the user's address, the address of a
+// forwarder to this machine's loopback, or "" for the provider's own address.
 func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string, error) {
 	target, local, err := Override(vars, e.Conf)
 	switch {
@@ -59,7 +59,8 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 	case !local:
 		return target.String(), nil
 	case !e.Info.Near:
-		return "", &Error{Usage, "give an address that the engine's machine reaches", fmt.Errorf("cannot use %s: it is this machine's loopback, and the engine runs elsewhere", vars.BaseVar)}
+		err = fmt.Errorf("cannot use %s: it is on this machine's loopback, and the engine runs elsewhere", vars.BaseVar)
+		return "", &Error{Usage, "give an address that the engine's machine reaches", err}
 	}
 	one, err := e.forwarder(ctx, vars.BaseVar, target, sidecar.Listen)
 	if err != nil {
@@ -68,10 +69,10 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 	return one.URL(), nil
 }
 
-// listen begins to forward to a server.
+// listen starts a forwarder to a server.
 type listen func(context.Context, sidecar.Listening, *url.URL, *x509.CertPool) (*sidecar.Forwarder, error)
 
-// forwarder returns what forwards to target, and begins it if need be. name says who named target.
+// forwarder returns the forwarder to target, and starts it if necessary. name is shown in errors.
 func (e *Environment) forwarder(ctx context.Context, name string, target *url.URL, by listen) (*sidecar.Forwarder, error) {
 	if one := e.forwards[target.String()]; one != nil {
 		return one, nil
@@ -83,8 +84,8 @@ func (e *Environment) forwarder(ctx context.Context, name string, target *url.UR
 	return one, err
 }
 
-// forward listens on the gateways' way out, where an earlier abl did if it can: a
-// gateway that is still running looks for it there.
+// forward listens on the gateways' egress network. If possible it uses the address of an earlier
+// abl, because a gateway that still runs connects there.
 func (e *Environment) forward(ctx context.Context, name string, target *url.URL, by listen) (*sidecar.Forwarder, error) {
 	if err := e.Boxes.EnsureEgress(ctx); err != nil {
 		return nil, err
@@ -95,11 +96,12 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL,
 	}
 	note, was := e.Project.Forwards(), map[string]sidecar.Listening{}
 	data, _ := hostfs.Read(e.Project.Root, e.Project.Rel(note), 1<<20)
-	_ = json.Unmarshal(data, &was) // without a note a call that runs now loses its provider, and nothing else happens
+	_ = json.Unmarshal(data, &was) // without the file, only a running call loses its provider
 	var roots *x509.CertPool
 	if target.Scheme == "https" {
 		if roots, err = e.trusted().Pool(); err != nil {
-			return nil, &Error{Unavailable, "install ca-certificates, or name a file in network.ca_cert", fmt.Errorf("cannot check %s: %w", name, err)}
+			err = fmt.Errorf("cannot verify the certificate of %s: %w", name, err)
+			return nil, &Error{Unavailable, "install ca-certificates, or set network.ca_cert to a file", err}
 		}
 	}
 	alive := context.WithoutCancel(ctx) // until Close
@@ -110,28 +112,28 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL,
 	}
 	one, err := by(alive, sidecar.Listening{Addr: netip.AddrPortFrom(addr, 0)}, target, roots)
 	if err != nil {
-		return nil, fmt.Errorf("cannot let the gateway come to %s: %w", name, err)
+		return nil, fmt.Errorf("cannot forward to %s for the gateway: %w", name, err)
 	}
 	was[target.String()] = one.At
 	if data, err = json.Marshal(was); err == nil {
 		err = hostfs.Write(note, append(data, '\n'), 0o600)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot note where abl listens: %w", err), one.Close())
+		return nil, errors.Join(fmt.Errorf("cannot record where abl listens: %w", err), one.Close())
 	}
 	return one, nil
 }
 
-// hostAddress is where gateways come to this machine: its address on their way out, or
-// from a virtual machine the one by which it goes out itself.
+// hostAddress returns the address at which gateways reach this machine: its address on the egress
+// network, or the source address of its own packets if the engine is in a virtual machine.
 func (e *Environment) hostAddress(ctx context.Context) (netip.Addr, error) {
 	if e.Info.Local {
 		return e.Engine.HostAddress(ctx, e.Boxes.EgressEndpoint().Network)
 	}
-	const nobody = "192.0.2.1:9" // an address for documents: nothing is sent by this
+	const nobody = "192.0.2.1:9" // reserved for documentation (RFC 5737); no packet is sent
 	conn, err := new(net.Dialer).DialContext(ctx, "udp4", nobody)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("cannot find an address of this machine for the engine's: %w", err)
+		return netip.Addr{}, fmt.Errorf("cannot find an address of this machine for gateways: %w", err)
 	}
 	defer conn.Close()
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr(), nil

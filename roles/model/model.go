@@ -1,7 +1,6 @@
-// Package model asks the APIs of models through their makers' own SDKs, one
-// question at a time: what was sent and what came back are kept as they were on
-// the wire, an answer that is not whole says so, and trouble that passes is
-// waited out. No prompt, agent or budget may be in it.
+// Package model sends single questions to the APIs of models through the SDKs of their vendors. It
+// returns requests and responses as they were on the wire, reports incomplete answers, and retries
+// after transient failures. It has no prompts, agents or budgets.
 package model
 
 import (
@@ -31,74 +30,72 @@ import (
 	"google.golang.org/genai"
 )
 
-// Finish says whether an answer is whole.
+// Finish reports whether an answer is complete.
 type Finish string
 
-// The ways an answer ends. Whatever a provider says that is not known to mean a
-// whole answer is one of the others.
+// The values of Finish. A finish reason that is unknown counts as Cut.
 const (
 	Whole   Finish = "whole"
-	Cut     Finish = "cut"     // it reached a limit, or nothing says that it is whole
+	Cut     Finish = "cut"     // it reached a limit, or its finish reason is unknown
 	Blocked Finish = "blocked" // a filter or the model itself refused
 )
 
-// Answer is what a model said.
+// Answer is the answer of a model.
 type Answer struct {
 	Text   string
 	Finish Finish
-	Reason string // the provider's own word for how it ended
-	Model  string // as the provider names it, else as it was asked
+	Reason string // the provider's finish reason
+	Model  string // the provider's name of the model, else the requested one
 	Usage  tokens.Count
 	Body   []byte // of the response, as received
 	Tries  int
-	Lost   bool // the provider may charge for a try of which it did not report the usage
+	Lost   bool // the provider may charge for a try without a reported usage
 }
 
-// Names of the models that are known.
+// Names of the models that are always available.
 const (
 	Gemini = "gemini-2.5-pro"
 	GPT    = "gpt-5"
 )
 
-// provider is what differs between APIs.
+// provider describes an API.
 type provider struct {
 	keyVar, baseVar string
 	api             meter.API
-	// ask makes one try, once being the same for each try of a question. It returns the
-	// SDK's error, or what the SDK understood of an answer.
+	// ask makes one try. once is the same for each try of a question. It returns the SDK's error,
+	// or the answer as the SDK parsed it.
 	ask func(ctx context.Context, c *Client, by *http.Client, prompt, once string) (Answer, error)
 }
 
-// providers are those whose APIs models are asked through.
+// providers are the supported APIs by name.
 var providers = map[string]provider{Google: gemini, OpenAI: openAI}
 
-// KeyVar is the variable that holds the key for a provider, and BaseVar the one
-// that gives another address.
+// KeyVar returns the variable for the key of a provider.
 func KeyVar(provider string) string { return providers[provider].keyVar }
 
-// BaseVar is the variable that gives another address for a provider.
+// BaseVar returns the variable for another address of a provider.
 func BaseVar(provider string) string { return providers[provider].baseVar }
 
-// Config is how a model is asked.
+// Config configures a Client.
 type Config struct {
 	Provider  string // one of Providers
 	Key       string
 	Base      string // another address than the provider's own
 	Transport http.RoundTripper
-	Retries   int           // further tries after trouble that passes
+	Retries   int           // further tries after a transient failure
 	Patience  time.Duration // for one try
-	// Wait is told why the next try has to wait and how long, and does so.
+	// Wait waits for d before the next try. why is the failure of the last one.
 	Wait func(ctx context.Context, why error, d time.Duration) error
 }
 
-// Client asks one model.
+// Client sends questions to one model.
 type Client struct {
 	Config
 	name string
 	p    provider
 }
 
-// New is a client of the model of that name.
+// New returns a client of the model with that name.
 func New(name string, c Config) (_ *Client, err error) {
 	p := providers[c.Provider]
 	if c.Base, err = address(c.Base, p.baseVar); err != nil {
@@ -108,11 +105,11 @@ func New(name string, c Config) (_ *Client, err error) {
 	return &Client{c, name, p}, nil
 }
 
-// Name is the model's name.
+// Name returns the model's name.
 func (c *Client) Name() string { return c.name }
 
-// address checks the address that a person gives instead of the provider's own.
-// The key goes there, so it has to be encrypted or stay on this machine.
+// address checks the address that the user gives instead of the provider's own. It receives the
+// key, so it must use https or be on this machine.
 func address(raw, name string) (string, error) {
 	if raw == "" {
 		return "", nil
@@ -127,28 +124,28 @@ func address(raw, name string) (string, error) {
 	return u.String(), nil
 }
 
-// Names of the providers, whose APIs models are asked through.
+// Names of the providers.
 const (
 	Google = "gemini"
 	OpenAI = "openai"
 )
 
-// Catalog says whose API each model is asked through.
+// Catalog maps the name of each model to its provider.
 type Catalog map[string]string
 
-// Known are the models that can always be asked.
+// Known returns the models that are always available.
 func Known() Catalog { return Catalog{Gemini: Google, GPT: OpenAI} }
 
-// Names are the models in a catalog, sorted.
+// Names returns the sorted names of the models.
 func (c Catalog) Names() []string { return slices.Sorted(maps.Keys(c)) }
 
-// Providers are those that there are, sorted.
+// Providers returns the sorted names of the providers.
 func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
 
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]*$`)
 
-// With adds the models that a file lists: a line has a name and its provider, and
-// one that begins with # says nothing.
+// With returns the catalog with the models in a file. Each line has a name and its provider. Empty
+// lines and lines that begin with # are ignored.
 func (c Catalog) With(file string, data []byte) (Catalog, error) {
 	all := maps.Clone(c)
 	no := 0
@@ -169,7 +166,7 @@ func (c Catalog) With(file string, data []byte) (Catalog, error) {
 
 var gemini = provider{keyVar: "GEMINI_API_KEY", baseVar: "GOOGLE_GEMINI_BASE_URL", api: meter.Gemini, ask: askGemini}
 
-// askGemini always gives a base address: the SDK would look into the environment.
+// askGemini always sets the base address, because the SDK would read it from the environment.
 func askGemini(ctx context.Context, c *Client, by *http.Client, prompt, _ string) (a Answer, err error) {
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{
 		APIKey: c.Key, Backend: genai.BackendGeminiAPI, HTTPClient: by,
@@ -188,7 +185,7 @@ func askGemini(ctx context.Context, c *Client, by *http.Client, prompt, _ string
 		a.Reason = string(resp.PromptFeedback.BlockReason)
 		return a, nil
 	case len(resp.Candidates) == 0:
-		return a, errors.New("there is no candidate in it")
+		return a, errors.New("it contains no candidate")
 	}
 	said := resp.Candidates[0]
 	a.Reason = string(said.FinishReason)
@@ -205,8 +202,8 @@ func askGemini(ctx context.Context, c *Client, by *http.Client, prompt, _ string
 
 var openAI = provider{keyVar: "OPENAI_API_KEY", baseVar: "OPENAI_BASE_URL", api: meter.Chat, ask: askOpenAI}
 
-// askOpenAI makes the service alone, not the SDK's client, which takes more from
-// the environment than anybody asked for. Further tries are ours.
+// askOpenAI uses the chat service and not the SDK's client, which reads variables of the
+// environment. The Client does the retries.
 func askOpenAI(ctx context.Context, c *Client, by *http.Client, prompt, once string) (a Answer, err error) {
 	chat := openai.NewChatCompletionService(
 		option.WithAPIKey(c.Key), option.WithBaseURL(openAIBase(c.Base)), option.WithHTTPClient(by),
@@ -220,7 +217,7 @@ func askOpenAI(ctx context.Context, c *Client, by *http.Client, prompt, once str
 		return a, err
 	}
 	if len(resp.Choices) == 0 {
-		return a, errors.New("there is no choice in it")
+		return a, errors.New("it contains no choice")
 	}
 	said := resp.Choices[0]
 	a.Text, a.Model, a.Reason = said.Message.Content, resp.Model, said.FinishReason
@@ -230,7 +227,7 @@ func askOpenAI(ctx context.Context, c *Client, by *http.Client, prompt, once str
 	return a, nil
 }
 
-// openAIBase ends in /v1/ unless the person gave a path of their own.
+// openAIBase returns the base address. It ends in /v1/ unless the user gave another path.
 func openAIBase(base string) string {
 	if base == "" {
 		return "https://api.openai.com/v1/"
@@ -241,32 +238,31 @@ func openAIBase(base string) string {
 	return strings.TrimRight(base, "/") + "/"
 }
 
-// Error is why there is no answer.
+// Error is the failure of a question.
 type Error struct {
-	Kind  outcome.Outcome // whose trouble it is; what is transient may pass
+	Kind  outcome.Outcome // a transient failure may pass
 	What  string
-	After time.Duration // that the provider asks to wait; negative when it does not say
+	After time.Duration // how long the provider asks to wait; unsaid if it does not
 }
 
-// Error says what happened.
+// Error returns what happened.
 func (e *Error) Error() string { return e.What }
 
-// Ask puts one question, and tells sent what is about to be sent, before it is. What it
-// returns is whole, or says that it is not; an
-// error is an *Error unless ctx has ended or a file could not be written.
+// Ask sends one question and returns the answer, which may be incomplete. It calls sent with the
+// body before each try. Its error is an *Error unless ctx has ended or sent failed.
 func (c *Client) Ask(ctx context.Context, prompt string, sent func(body []byte) error) (Answer, error) {
-	// It is the same for each try, so that a provider can tell that it is one question.
+	// The same for each try, so that the provider recognizes a repeated question.
 	once := rand.Text()
 	var before Answer // all earlier tries
 	for try := 1; ; try++ {
 		a, err := c.try(ctx, prompt, once, sent)
 		a.Tries, a.Usage, a.Lost = try, before.Usage.Add(a.Usage), before.Lost || a.Lost
 		before = a
-		e, told := errors.AsType[*Error](err)
+		e, is := errors.AsType[*Error](err)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return a, context.Cause(ctx)
-		case !told:
+		case !is:
 			return a, err
 		}
 		pause, worth := c.pause(e, try)
@@ -282,7 +278,7 @@ func (c *Client) Ask(ctx context.Context, prompt string, sent func(body []byte) 
 	}
 }
 
-// try asks once.
+// try sends the question once.
 func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte) error) (Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Patience, fmt.Errorf("no answer within %s", c.Patience))
 	defer cancel()
@@ -290,21 +286,21 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 	a, err := c.p.ask(ctx, c, t.client(), prompt, once)
 	read := meter.New(c.p.api)
 	_, _ = read.Write(t.body)
-	// The SDKs make a zero of what is not told.
+	// The SDKs return zero for a missing count, so read the counts from the body.
 	a.Body, a.Model, a.Usage = t.body, cmp.Or(a.Model, c.name), read.Usage()
 	a.Lost = t.asked && (t.status == 0 || t.status == http.StatusOK || meter.GaveUp(t.status)) && !a.Usage.Known()
 	switch {
 	case t.stop != nil:
 		return a, t.stop
 	case t.status == 0:
-		return a, c.unavailable("did not answer", cmp.Or(context.Cause(ctx), err))
+		return a, c.unavailable("did not respond", cmp.Or(context.Cause(ctx), err))
 	case t.status != http.StatusOK:
 		return a, c.judge(t)
 	case err != nil:
-		return a, c.unavailable("sent what is no answer", err)
+		return a, c.unavailable("sent an invalid answer", err)
 	case meter.OfFinish(a.Reason) == outcome.Filtered:
 		a.Finish = Blocked
-		return a, &Error{Kind: outcome.Filtered, What: fmt.Sprintf("the answer was held back by %s (%s)", c.name, a.Reason)}
+		return a, &Error{Kind: outcome.Filtered, What: fmt.Sprintf("the answer was blocked by %s (%s)", c.name, a.Reason)}
 	case strings.EqualFold(a.Reason, "stop"):
 		a.Finish = Whole
 	default:
@@ -317,26 +313,26 @@ func (c *Client) unavailable(what string, err error) *Error {
 	return &Error{Kind: outcome.Unavailable, What: fmt.Sprintf("%s %s: %v", c.name, what, err), After: unsaid}
 }
 
-// judge says what a status means. The key is taken out of the provider's words before
-// their end is cut off, which might leave a part of one that nobody knows again.
+// judge returns the error of a response status. It removes the key before it cuts the provider's
+// message, because a part of the key would not be recognized.
 func (c *Client) judge(t *tape) error {
 	const most = 400
-	told := meter.Of(t.status, t.header, t.body, time.Now())
+	trouble := meter.Of(t.status, t.header, t.body, time.Now())
 	hide, _ := redact.New(c.Key)
-	words := hide.String(strings.Join(strings.Fields(told.Words), " "))
+	words := hide.String(strings.Join(strings.Fields(trouble.Words), " "))
 	words = strings.ToValidUTF8(words[:min(len(words), most)], "")
-	e := &Error{Kind: told.Class, What: fmt.Sprintf("%s answered with status %d: %s", c.name, t.status, words), After: told.Retry}
-	if told.Retry == 0 && t.header.Get("Retry-After") != "0" {
+	e := &Error{Kind: trouble.Class, What: fmt.Sprintf("%s responded with status %d: %s", c.name, t.status, words), After: trouble.Retry}
+	if trouble.Retry == 0 && t.header.Get("Retry-After") != "0" {
 		e.After = unsaid
 	}
 	return e
 }
 
-// unsaid is the wait that a provider does not ask for.
+// unsaid is the value of Error.After without a requested wait.
 const unsaid = -1
 
-// pause is how long to wait before the next try, if one is worth it: a used up quota
-// is not back in minutes.
+// pause returns how long to wait before the next try. worth is false if another try is useless: a
+// quota is not renewed within minutes.
 func (c *Client) pause(e *Error, try int) (pause time.Duration, worth bool) {
 	const longest, patience = 30 * time.Second, 5 * time.Minute
 	if pause = e.After; pause == unsaid {
@@ -345,10 +341,10 @@ func (c *Client) pause(e *Error, try int) (pause time.Duration, worth bool) {
 	return pause, e.Kind.Transient() && e.Kind != outcome.Quota && try <= c.Retries && pause <= patience
 }
 
-// maxBody is the largest response that is taken.
+// maxBody is the largest accepted response, in bytes.
 const maxBody = 64 << 20
 
-// tape hands requests on and keeps what went over the wire in one try.
+// tape forwards the requests of one try and records the response.
 type tape struct {
 	next   http.RoundTripper
 	sent   func([]byte) error
@@ -356,13 +352,13 @@ type tape struct {
 	status int
 	header http.Header
 	body   []byte
-	stop   error // that no further try can mend
+	stop   error // for which another try does not help
 }
 
-// RoundTrip is one exchange. The response is read to its end here, so that it is
-// kept even when the SDK gives up on it.
+// RoundTrip makes one exchange. It reads the response to its end, so that the record is complete
+// even if the SDK stops reading.
 func (t *tape) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := r.GetBody() // both SDKs hold the body in memory
+	body, err := r.GetBody() // both SDKs keep the body in memory
 	if err != nil {
 		return nil, err
 	}
@@ -389,15 +385,14 @@ func (t *tape) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, t.stop
 	}
 	if err != nil {
-		t.status = 0 // it broke off
+		t.status = 0 // the response is incomplete
 		return nil, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(data))
 	return resp, nil
 }
 
-// client is an HTTP client that goes nowhere but where it was sent: at a
-// redirection the key would go along.
+// client returns an HTTP client that does not follow redirects, which would receive the key.
 func (t *tape) client() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }

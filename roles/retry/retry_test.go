@@ -70,11 +70,11 @@ func TestAbsent(t *testing.T) {
 func TestWaitSaysWhatBoundsIt(t *testing.T) {
 	w := Policy{Now: noon, Budget: time.Second, Bound: "an agent call has 5m0s"}
 	_, err := Wait(&state.Outage{UsedMS: 90_000}, outcome.Fault{Class: outcome.Unavailable, What: "503"}, w)
-	if want := "the provider is away: 503; another wait of 2s does not fit, after 1m30s (an agent call has 5m0s); come back after 2026-03-01 12:00:02 UTC"; err == nil || err.Error() != want {
+	if want := "the provider is unavailable: 503; another wait of 2s does not fit, after 1m30s (an agent call has 5m0s); come back after 2026-03-01 12:00:02 UTC"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	_, err = Wait(&state.Outage{UsedMS: 90_000}, outcome.Fault{Class: outcome.Quota, What: "pay", Paid: true}, w)
-	if want := "the provider wants somebody to pay, or to change something in its account: pay"; err == nil || err.Error() != want {
+	if want := "the provider wants a payment or a change of the account: pay"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -99,7 +99,7 @@ func TestStops(t *testing.T) {
 func TestWaitWithoutARoute(t *testing.T) {
 	w := Policy{Now: noon, Budget: time.Hour, NoRoute: true}
 	_, err := Wait(nil, outcome.Fault{Class: outcome.Network, What: "no such host"}, w)
-	want := "the provider is away: no request of this run reached the provider, so abl does not wait: no such host"
+	want := "the provider is unavailable: no request of this run reached the provider, so abl does not wait: no such host"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -103,7 +103,7 @@ func rules() []rule {
 	const room = "make room on the disk, then run the same command again"
 	blocked := func(err error) bool {
 		away, is := errors.AsType[retry.Unavailable](err)
-		return is && away.Person
+		return is && away.NeedsUser
 	}
 	noRoute := func(err error) bool {
 		away, is := errors.AsType[retry.Unavailable](err)

@@ -61,7 +61,7 @@ func TestNotifier(t *testing.T) {
 	t.Run("waits", func(t *testing.T) {
 		until := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 		heard, _ := heardOf(t, "cat >>heard", exit.INT, begins, state.Event{Kind: state.Wait, Phase: 2, MS: 60_000},
-			state.Event{Kind: state.Wait, Phase: 2, MS: 60_001, Until: until, Text: "the provider is away"})
+			state.Event{Kind: state.Wait, Phase: 2, MS: 60_001, Until: until, Text: "the provider is unavailable"})
 		if strings.Count(heard, "\n") != 1 || !strings.Contains(heard, `"event":"waiting"`) || !strings.Contains(heard, `"until":"2026-03-01T12:00:00Z"`) || strings.Contains(heard, "exit") {
 			t.Errorf("heard %s", heard)
 		}
