@@ -35,7 +35,7 @@ func classesAndCodes(t *testing.T) (all []string) {
 var (
 	classRow = regexp.MustCompile("(?m)^\\| `(\\w+)` \\|.*\\| (\\d+) \\|$")
 	agentRow = regexp.MustCompile("(?m)^\\| .* \\| `(\\w+)` \\| .* \\| (\\d+) \\|$")
-	faultRow = regexp.MustCompile(`(?m)^\| .* \| (\d+) \|$`)
+	exitHead = regexp.MustCompile(`(?m)^### Exit (\d+)`)
 )
 
 // docs/faults.md has every class with its exit code, the faults of real CLIs have the exit codes of
@@ -68,14 +68,14 @@ func TestFaultsAreDocumented(t *testing.T) {
 	for _, e := range exit.Entries() {
 		codes[fmt.Sprint(e.Code)] = true
 	}
-	_, table, _ := strings.Cut(string(page), "## Other faults")
-	rows := faultRow.FindAllStringSubmatch(table, -1)
-	if want := strings.Count(table, "\n| ") - 1; len(rows) != want || want < 10 {
-		t.Errorf("other faults with an exit code: got %d, want all of %d", len(rows), want)
-	}
-	for _, row := range rows {
-		if !codes[row[1]] {
-			t.Errorf("%s: exit code %s does not exist", row[0], row[1])
+	_, others, _ := strings.Cut(string(page), "\n## Other faults\n")
+	exits := exitHead.FindAllStringSubmatch(others, -1)
+	for _, m := range exits {
+		if !codes[m[1]] {
+			t.Errorf("exit code %s of other faults does not exist", m[1])
 		}
+	}
+	if len(exits) < 5 {
+		t.Errorf("got %d exit codes of other faults, want 5 or more", len(exits))
 	}
 }

@@ -55,9 +55,7 @@ func (r reference) values(k key) string {
 // markdown returns docs/config.md below its mark.
 func (r reference) markdown() string {
 	var b strings.Builder
-	var sections []string
 	for _, k := range top.below() {
-		sections = append(sections, fmt.Sprintf("[%s](#%[1]s)", k.path))
 		s := r.sections[k.path]
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n\n```yaml\n%s```\n\n", k.path, strings.TrimSpace(s.About), s.Example)
 		for _, k := range k.named() {
@@ -70,5 +68,5 @@ func (r reference) markdown() string {
 			}
 		}
 	}
-	return "\n" + strings.Join(sections, "\n") + "\n" + b.String()
+	return b.String()
 }
