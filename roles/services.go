@@ -36,7 +36,7 @@ func (a *App) services(ctx context.Context, key string, until time.Time) error {
 }
 
 // startServices starts new containers of services. Each has its own holder, so that a database has
-// no more network access than the app that uses it. Programs of a foreign image know no deadline:
+// no more network access than the app that uses it. Programs of a foreign image do not end at a deadline:
 // they run in the process namespace of the holder and end with it.
 func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox, key string, until time.Time) error {
 	for _, svc := range all {
