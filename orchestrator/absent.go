@@ -10,30 +10,31 @@ import (
 	"abl/roles"
 )
 
-// absentFile has the paths of the Builder's workspace that no commit contains, as the last sweep of
-// it found them.
+// absentFile lists the paths of the Builder's workspace that no commit contains, as the last sweep
+// found them.
 const absentFile = "absent.json"
 
-// keepAbsent keeps the paths that the next Builder has to know of. Run reports are never committed,
-// and the app has the folders that app.prepare made: they are not among them.
+// keepAbsent records the paths that the next Builder must learn of. Run reports, which are never
+// committed, and folders of app.prepare, which the app gets, are left out.
 func keepAbsent(p state.Project, all []state.Thing) error {
 	kept, prepared := []state.Thing{}, roles.PreparedFolders(p)
 	for _, t := range all {
-		if first, _, _ := strings.Cut(t.Path, "/"); first != roles.Builder.Reports && !slices.Contains(prepared, strings.TrimSuffix(t.Path, "/")) {
+		first, _, _ := strings.Cut(t.Path, "/")
+		if first != roles.Builder.Reports && !slices.Contains(prepared, strings.TrimSuffix(t.Path, "/")) {
 			kept = append(kept, t)
 		}
 	}
 	return roles.Record{Dir: p.Logs()}.Write(absentFile, kept)
 }
 
-// absent returns the paths that keepAbsent kept.
+// absent returns the paths that keepAbsent recorded.
 func absent(p state.Project) (all []state.Thing, err error) {
 	all, _, err = roles.Read[[]state.Thing](roles.Record{Dir: p.Logs()}, absentFile)
 	return all, err
 }
 
-// noteAbsent reports which paths of the source the commit that failed does not contain. The app
-// may need them.
+// noteAbsent reports the paths of the source that the failed commit does not contain. The app may
+// need them.
 func (v turn) noteAbsent() error {
 	all, err := absent(v.Project)
 	if err != nil || len(all) == 0 {

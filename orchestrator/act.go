@@ -11,13 +11,18 @@ import (
 	"abl/roles"
 )
 
-// acts do one step each. They may note in p what later steps need.
+// acts maps each step to the function that does it. It may record in p what later steps need.
 var acts = map[Step]func(*Loop, context.Context, *state.Phase) (Happened, error){
-	Begin: (*Loop).begin, Build: (*Loop).build, CommitSrc: (*Loop).commitSrc, Verify: (*Loop).verify, Judge: (*Loop).judge,
-	NextAttempt: func(*Loop, context.Context, *state.Phase) (Happened, error) { return Happened{}, nil }, // After does it
+	Begin:     (*Loop).begin,
+	Build:     (*Loop).build,
+	CommitSrc: (*Loop).commitSrc,
+	Verify:    (*Loop).verify,
+	Judge:     (*Loop).judge,
+	// After does all of it.
+	NextAttempt: func(*Loop, context.Context, *state.Phase) (Happened, error) { return Happened{}, nil },
 }
 
-// begin takes up the phase.
+// begin begins or continues the phase.
 func (l *Loop) begin(_ context.Context, p *state.Phase) (Happened, error) {
 	p.Started, p.Ended = time.Now().UTC(), time.Time{}
 	floor, err := roles.LastStep(l.Project, l.Number)
@@ -25,7 +30,13 @@ func (l *Loop) begin(_ context.Context, p *state.Phase) (Happened, error) {
 		return Happened{}, err
 	}
 	recheck, err := l.recheckable(p)
-	return Happened{SpecSHA: l.Spec.SHA256, SpecLen: len(l.Spec.Text), Setting: l.Settings, Floor: floor, Recheck: recheck}, err
+	return Happened{
+		SpecSHA: l.Spec.SHA256,
+		SpecLen: len(l.Spec.Text),
+		Setting: l.Settings,
+		Floor:   floor,
+		Recheck: recheck,
+	}, err
 }
 
 // commitSrc commits the Builder's work.
@@ -43,7 +54,7 @@ func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
 	t := l.turn(roles.Builder, p)
 	begun, err := t.admit()
 	if err == nil && !begun {
-		err = t.guarded(ctx)
+		err = t.checkForEdits(ctx)
 	}
 	if err != nil {
 		return Happened{}, err
@@ -56,13 +67,13 @@ func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
 		return Happened{}, err
 	}
 	o, err := t.call(ctx, up)
-	h := cameTo(o)
+	h := happenedIn(o)
 	h.Report = o.Report != ""
 	return h, err
 }
 
-// verify starts the app and runs the Verifier against it. An app that does not
-// start is a finding of its own, and no Verifier is called.
+// verify starts the app and runs the Verifier against it. If the app does not start, that is the
+// finding, and verify does not call the Verifier.
 func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 	v := l.turn(roles.Verifier, p)
 	_, ended, err := v.record().Outcome()
@@ -81,12 +92,12 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 			}
 		}
 		if !begun {
-			if err := v.settled(ctx); err != nil {
+			if err := v.checkSource(ctx); err != nil {
 				return Happened{}, err
 			}
 		}
 		if err := os.MkdirAll(v.record().Dir, 0o755); err != nil {
-			return Happened{}, fmt.Errorf("cannot keep the record of a call: %w", err)
+			return Happened{}, fmt.Errorf("cannot create the record of a call: %w", err)
 		}
 		if !begun {
 			p.Regressed, p.AppFailed, err = v.regress(ctx)
@@ -106,13 +117,17 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 	if err != nil {
 		return Happened{}, err
 	}
-	return cameTo(o), l.App.Down(context.WithoutCancel(ctx), v.key)
+	return happenedIn(o), l.App.Down(context.WithoutCancel(ctx), v.key)
 }
 
-// cameTo is what a call came to.
-func cameTo(o roles.Outcome) Happened {
+// happenedIn returns the result of a call.
+func happenedIn(o roles.Outcome) Happened {
 	return Happened{
-		Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, Grown: o.Evidence.Grown,
+		Class:   o.Class,
+		Reason:  o.Reason,
+		Back:    o.Evidence.Back,
+		Paid:    o.Evidence.Paid,
+		Grown:   o.Evidence.Grown,
 		Unheard: o.Class == outcome.Network && o.Requests == 0,
 		Took:    time.Duration(o.Duration) * time.Millisecond,
 	}

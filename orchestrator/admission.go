@@ -10,55 +10,55 @@ import (
 	"abl/internal/state"
 )
 
-// Admission says whether a phase may run, decided before anything is started.
+// Admission is the decision whether a phase may run, made before anything is started.
 type Admission struct {
 	Go   bool        // the loop has something to do
-	Open state.Phase // where it takes up
-	Why  string      // one sentence for the person
+	Open state.Phase // where it continues
+	Why  string      // one sentence for the user
 }
 
-// Refused means that a phase may not run until the person has changed something.
+// Refused means that a phase may not run until the user has changed something.
 type Refused struct{ Why, Do string }
 
 func (e Refused) Error() string { return e.Why }
 
-// Hint says what the person can do.
+// Hint returns what the user can do.
 func (e Refused) Hint() string { return e.Do }
 
-// Frozen means that the text of a spec was changed where it may only grow.
+// Frozen means that a spec was changed in text that may only be extended.
 type Frozen struct{ Refused }
 
-// frozen is that of a phase; added says that the earlier text stands, and what follows
-// it changes a contract.
+// frozen returns the error for a phase. added is true if the earlier text is unchanged and the
+// text after it changes a contract.
 func frozen(phase int, added bool) Frozen {
 	how := "above its end"
 	if added {
 		how = "at its end in a way that alters its contracts"
 	}
 	return Frozen{Refused{
-		fmt.Sprintf("cannot go on: the spec of phase %d was changed %s, and it is frozen: it is approved, or a later phase has begun", phase, how),
-		fmt.Sprintf("put the earlier text back and add what is new at its end, or in the spec of a later phase (.abl/specs/phase%d.md)", phase),
+		fmt.Sprintf("cannot continue: the spec of phase %d was changed %s, and it is frozen: it is approved, or a later phase has begun", phase, how),
+		fmt.Sprintf("restore the earlier text and add new text at its end, or in the spec of a later phase (.abl/specs/phase%d.md)", phase),
 	}}
 }
 
-// drifted is that the spec of a phase is not the one that it passed with.
+// drifted returns the error for a spec that changed since its phase passed.
 func drifted(phase int) Refused {
 	return Refused{
-		fmt.Sprintf("the spec of phase %d is not the one it passed with", phase),
-		fmt.Sprintf("run abl phase %d, which begins a round on the new text, or put the earlier text back", phase),
+		fmt.Sprintf("the spec of phase %d changed since it passed", phase),
+		fmt.Sprintf("run abl phase %d, which begins a round on the new text, or restore the earlier text", phase),
 	}
 }
 
-// Asked is how a user runs a phase.
+// Asked describes how the user runs a phase.
 type Asked struct {
 	Again    bool   // --again
-	Settings string // hash of the settings, the prompts and the description as they are now, "" for unknown
+	Settings string // hash of the current settings, prompts and description, "" if unknown
 }
 
-// admit decides what running phase n means now. A passed phase with an
-// unchanged spec has nothing to do; a changed spec, or again, opens a new round
-// of a phase that is passed, stuck or unverified, and so do changed settings of one that is stuck or
-// unverified. That of a stale phase, or of a passed one again, begins with a replay of what it passed with.
+// admit decides what running phase n means now. A passed phase with an unchanged spec has nothing
+// to do. A changed spec, or Again, opens a new round of a phase that is passed, stuck or
+// unverified. Changed settings open one of a phase that is stuck or unverified. The new round of a
+// stale phase, or of a passed phase with Again, begins with a replay of its tests.
 func admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error) {
 	drift := Drift(f, specs)
 	for _, k := range slices.Sorted(maps.Keys(drift)) {
@@ -109,7 +109,7 @@ func admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error)
 	return Admission{true, p, fmt.Sprintf("it resumes in iteration %d (%s)", p.Iteration, p.Status)}, nil
 }
 
-// ChangeFirst is what begins a new round of a phase that is stuck or unverified.
+// ChangeFirst is the hint for a phase that is stuck or unverified.
 const ChangeFirst = "change its spec, a setting, a prompt or project.md and run it again, or run it with --again"
 
 func mustPhase(specs spec.Set, n int) spec.Spec {
@@ -117,18 +117,18 @@ func mustPhase(specs spec.Set, n int) spec.Spec {
 	return s
 }
 
-// Drift is, by phase, how its spec differs from the one that it passed with: a
-// Frozen where it may only grow, else Refused.
+// Drift returns how specs differ from those that their phases passed with, by phase. An error is a
+// Frozen if the spec may only be extended, else a Refused.
 func Drift(f *state.File, specs spec.Set) map[int]error {
 	all := map[int]error{}
 	for _, n := range specs.Numbers() {
 		p, s := f.Phase(n), mustPhase(specs, n)
 		sha, size := p.PassedSHA, p.PassedSize
-		if sha == "" { // it never passed, or before this was noted
+		if sha == "" { // it never passed, or passed before abl recorded this
 			sha, size = p.SpecSHA, p.SpecSize
 		}
 		next := f.Phase(n + 1)
-		later := next.Status != state.Ready || next.Round > 0 // a round that is about to reopen is ready, too
+		later := next.Status != state.Ready || next.Round > 0 // a reopened phase is also ready
 		switch {
 		case sha == "" || sha == s.SHA256:
 		case (p.Approved || later) && !s.Extends(sha, size):
@@ -140,8 +140,8 @@ func Drift(f *state.File, specs spec.Set) map[int]error {
 	return all
 }
 
-// unsound is that a spec cannot be used as it is, or that a careful reader knows that
-// it cannot be held: the first problem, and how many more there are.
+// unsound returns the error for a spec that cannot be used: its first problem, and the number of
+// the others.
 func unsound(phase int, problem spec.Problem, more int) Refused {
 	text := fmt.Sprintf("cannot run phase %d: %s", phase, problem)
 	if more > 0 {
@@ -150,7 +150,7 @@ func unsound(phase int, problem spec.Problem, more int) Refused {
 	return Refused{text, problem.Hint}
 }
 
-// Admit says whether phase n may run, before anything is started or spent on it.
+// Admit decides whether phase n may run, before anything is started or spent.
 func Admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error) {
 	if stops := specs.Check(n); len(stops) > 0 {
 		return Admission{}, unsound(n, stops[0], 0)
@@ -162,8 +162,8 @@ func Admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error)
 	return a, err
 }
 
-// sound looks for what cannot be held. What stands in the text that the phase has
-// passed with does not count: it is frozen, and was written for an earlier abl.
+// sound checks the specs for contracts that cannot be met. It ignores the text with which the phase
+// has passed, which is frozen and was written for an earlier abl.
 func sound(specs spec.Set, n int, p state.Phase) error {
 	sha, size := p.PassedSHA, p.PassedSize
 	if sha == "" && p.Status == state.Passed {
@@ -180,7 +180,7 @@ func sound(specs spec.Set, n int, p state.Phase) error {
 	return unsound(n, stops[0], len(stops)-1)
 }
 
-// NextPhase is the first that has not passed with its spec as it is now; 0 is none.
+// NextPhase returns the first phase that has not passed with its current spec, or 0.
 func NextPhase(f *state.File, specs spec.Set) int {
 	for _, n := range specs.Numbers() {
 		if p := f.Phase(n); p.Status != state.Passed || p.SpecSHA != mustPhase(specs, n).SHA256 {

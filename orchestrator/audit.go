@@ -13,25 +13,40 @@ import (
 	"abl/roles"
 )
 
-// held is what a verdict that is drawn now is held to.
-func (l *Loop) held() audit.Held {
-	h := audit.Held{Decided: time.Now().UTC().Truncate(time.Second), Evidence: "required", Specs: []audit.Spec{}, Clauses: []audit.Clause{}}
+// requirements returns the specs and contracts that a verdict is about now.
+func (l *Loop) requirements() audit.Held {
+	h := audit.Held{
+		Decided:  time.Now().UTC().Truncate(time.Second),
+		Evidence: "required",
+		Specs:    []audit.Spec{},
+		Clauses:  []audit.Clause{},
+	}
 	if l.Replay == nil {
 		h.Evidence = "off"
 	}
 	for _, s := range l.Specs.Set.UpTo(l.Number) {
-		kept := audit.Spec{Phase: s.Number, Title: s.Title, File: l.Project.Rel(s.File), SHA256: s.SHA256, Bytes: len(s.Text)}
-		h.Specs = append(h.Specs, kept)
+		h.Specs = append(h.Specs, audit.Spec{
+			Phase:  s.Number,
+			Title:  s.Title,
+			File:   l.Project.Rel(s.File),
+			SHA256: s.SHA256,
+			Bytes:  len(s.Text),
+		})
 		for _, c := range s.Contracts {
-			h.Clauses = append(h.Clauses, audit.Clause{ID: c.ID, Phase: s.Number, Line: c.Line, Says: c.Says(), Absence: c.Absence})
+			h.Clauses = append(h.Clauses, audit.Clause{
+				ID:      c.ID,
+				Phase:   s.Number,
+				Line:    c.Line,
+				Says:    c.Says(),
+				Absence: c.Absence,
+			})
 		}
 	}
 	return h
 }
 
-// keepAudit writes the audit record of the iteration that was judged, from what
-// is on disk: an abl that takes over after a kill writes the same. now is where
-// the phase is about to rest.
+// keepAudit writes the audit record of the judged iteration from the files on disk, so that an abl
+// that continues after a kill writes the same. now is the state that the phase is about to get.
 func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 	rec := l.turn(roles.Verifier, &was).record()
 	f, _, err := roles.Read[Finding](rec, roles.FindingFile)
@@ -63,15 +78,22 @@ func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 	return audit.Save(l.Project, r)
 }
 
-// passedTag names what a phase passed with, in both repositories.
+// passedTag returns the tag of a phase's pass in both repositories.
 func passedTag(phase int) string { return fmt.Sprintf("phase%d/passed", phase) }
 
-// recordOf is the part of a record that the finding tells.
+// recordOf returns the part of an audit record that comes from the finding.
 func recordOf(f Finding, earlier evidence.Finding) audit.Record {
 	r := audit.Record{
-		Decided: f.Held.Decided, Verdict: string(f.Verdict), Evidence: f.Held.Evidence, ByReplay: f.ByReplay,
-		Missing: f.Missing, Notes: f.Notes, Entries: f.Entries, Specs: f.Held.Specs, Contracts: []audit.Contract{},
-		Strength: f.Evidence.Strength,
+		Decided:   f.Held.Decided,
+		Verdict:   string(f.Verdict),
+		Evidence:  f.Held.Evidence,
+		ByReplay:  f.ByReplay,
+		Missing:   f.Missing,
+		Notes:     f.Notes,
+		Entries:   f.Entries,
+		Specs:     f.Held.Specs,
+		Contracts: []audit.Contract{},
+		Strength:  f.Evidence.Strength,
 	}
 	for _, c := range earlier.Contracts {
 		r.Earlier = append(r.Earlier, audit.Earlier{Contract: c.Contract, Suite: c.Suite, Finding: c.Finding})
@@ -82,9 +104,8 @@ func recordOf(f Finding, earlier evidence.Finding) audit.Record {
 	return r
 }
 
-// contractOfRecord puts together what is known of one contract. A fail is one,
-// whoever found it; a pass is one where a replay proves it, or, when the person
-// wants no evidence, where the Verifier passes all.
+// contractOfRecord returns the audit record of one contract. It is a fail if anyone found one. It
+// is a pass if a replay proves it or, without replays, if the Verifier passes everything.
 func contractOfRecord(clause audit.Clause, f Finding, earlier evidence.Finding) audit.Contract {
 	c := audit.Contract{Clause: clause, Result: audit.Unknown}
 	for _, st := range slices.Concat(earlier.Contracts, f.Evidence.Contracts) {

@@ -10,7 +10,7 @@ import (
 	"abl/internal/wording"
 )
 
-// noteBoot keeps the boot id: one that is kept already only when it may be replaced.
+// noteBoot records the machine's boot id. It overwrites an earlier one only if replace is true.
 func (l *Loop) noteBoot(replace bool) error {
 	path := l.Project.Boot()
 	kept, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), 100)
@@ -21,9 +21,9 @@ func (l *Loop) noteBoot(replace bool) error {
 	return hostfs.Write(path, []byte(now), 0o644)
 }
 
-// afterBoot restores committed files of the source that a power cut took: git's objects are synced
-// before a commit, the files of the work tree are not. Without a start of the machine since the last
-// look nothing is restored, and what differs is the user's change.
+// afterBoot restores committed files of the source that a power cut emptied: git's objects are
+// synced before a commit, the files of the work tree are not. Without a restart of the machine
+// since the last check it restores nothing, because differences are the user's changes.
 func (t turn) afterBoot(ctx context.Context) error {
 	path := t.Project.Boot()
 	kept, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), 100)
@@ -36,8 +36,8 @@ func (t turn) afterBoot(ctx context.Context) error {
 		return err
 	}
 	if len(restored) > 0 {
-		t.note(fmt.Sprintf("the machine was started since the last call, and %s in the source, %.200q first, had lost content that was committed: "+
-			"restored from the commit; what they held is in %s", wording.Count(len(restored), "file"), restored[0], t.Project.Rel(t.Project.Torn())))
+		t.note(fmt.Sprintf("the machine was restarted since the last call, and %s in the source, first %.200q, had lost committed content: "+
+			"abl restored the commit; the content before that is in %s", wording.Count(len(restored), "file"), restored[0], t.Project.Rel(t.Project.Torn())))
 	}
 	return t.noteBoot(true)
 }

@@ -13,9 +13,8 @@ import (
 	"abl/roles"
 )
 
-// regress replays the tests of the phases before this one, as they were when each
-// of them passed, before a Verifier is paid: what held must hold. failed is what
-// was observed when the app did not start.
+// regress replays the tests of earlier phases, in the versions with which those phases passed,
+// before it pays for a Verifier. failed is the failure of the app to start.
 func (v turn) regress(ctx context.Context) (entries []failedspecs.Entry, failed string, err error) {
 	if v.Replay == nil || v.Number == 1 {
 		return nil, "", nil
@@ -30,8 +29,13 @@ func (v turn) regress(ctx context.Context) (entries []failedspecs.Entry, failed 
 		if err != nil {
 			return nil, "", err
 		}
-		s := evidence.Suite{Name: name, Contracts: contracts(v.Specs.Set, n, n), Alone: true, Waived: evidence.Waived{Away: true, Null: true}}
-		if ok { // else nothing shows what the phase promised
+		s := evidence.Suite{
+			Name:      name,
+			Contracts: contracts(v.Specs.Set, n, n),
+			Alone:     true,
+			Waived:    evidence.Waived{Away: true, Null: true},
+		}
+		if ok { // without a tag there are no tests to replay
 			if _, failed, err = v.rerun(ctx, commit, nil, &s); err != nil || failed != "" {
 				return nil, failed, err
 			}
@@ -41,7 +45,7 @@ func (v turn) regress(ctx context.Context) (entries []failedspecs.Entry, failed 
 	f := evidence.Decide(nil, suites...)
 	if f.Verdict == evidence.Unverified {
 		for _, why := range f.Reasons {
-			v.say(v.p, "not shown by the replay of earlier phases: "+why)
+			v.say(v.p, "the replay of earlier phases does not show: "+why)
 		}
 	}
 	entries = f.Entries()
@@ -51,8 +55,7 @@ func (v turn) regress(ctx context.Context) (entries []failedspecs.Entry, failed 
 	return entries, "", v.record().Write(roles.RegressionFile, f)
 }
 
-// outdate marks the passes of later phases that were made on another source than
-// that of p's: nobody has seen what they promise there.
+// outdate marks passes of later phases as stale if they were made on another source than p's.
 func (l *Loop) outdate(p *state.Phase, tree string) {
 	for n := l.Number + 1; l.File.Phases[fmt.Sprint(n)] != nil; n++ {
 		later := *l.File.Phases[fmt.Sprint(n)]
@@ -63,14 +66,14 @@ func (l *Loop) outdate(p *state.Phase, tree string) {
 			continue
 		}
 		later.Status = state.Stale
-		later.Note = fmt.Sprintf("stale since phase %d passed on another source: abl phase %d replays its tests there, which costs nothing while they hold", l.Number, n)
+		later.Note = fmt.Sprintf("stale since phase %d passed on another source: abl phase %d replays its tests there, which costs nothing if they pass", l.Number, n)
 		l.File.Phases[fmt.Sprint(n)] = &later
 		l.say(p, fmt.Sprintf("phase %d is %s", n, later.Note))
 	}
 }
 
-// recheckable says whether what a stale phase passed with can be replayed, and
-// notes which tests these are.
+// recheckable returns true if the tests with which a stale phase passed can be replayed. It sets
+// their commit in p.
 func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 	if p.Status != state.Stale {
 		return false, nil
@@ -80,15 +83,14 @@ func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 	}
 	text := "its tests are run again on the current source; no agent is called"
 	if ok = ok && l.Replay != nil; !ok {
-		text = fmt.Sprintf("nothing can be replayed (no tag %s, or verify.evidence is off): a Verifier says whether it still holds", passedTag(l.Number))
+		text = fmt.Sprintf("cannot replay its tests (no tag %s, or verify.evidence is off): a Verifier checks whether it still holds", passedTag(l.Number))
 	}
 	l.say(p, text)
 	return ok, nil
 }
 
-// rechecked holds a finding in which no agent had a part to every contract of the
-// phases before this one: those are shown by the tests that their own phases
-// passed with, or not at all.
+// rechecked requires that the replays of earlier phases prove their contracts, for a finding
+// without a call of the Verifier.
 func (v turn) rechecked(f Finding) (Finding, error) {
 	f.ByReplay = true
 	earlier, _, err := roles.Read[evidence.Finding](v.record(), roles.RegressionFile)
@@ -97,16 +99,15 @@ func (v turn) rechecked(f Finding) (Finding, error) {
 	}
 	switch {
 	case f.Evidence.Verdict == "", earlier.Verdict == "" && v.Number > 1:
-		f.Verdict, f.Missing = Unknown, []string{"what the phase, and those before it, passed with was not replayed"}
+		f.Verdict, f.Missing = Unknown, []string{"the tests of the phase, and of those before it, were not replayed"}
 	case earlier.Verdict == evidence.Unverified:
 		f.Verdict, f.Missing = Unknown, earlier.Reasons
 	}
 	return f, nil
 }
 
-// againstOlder holds a pass against the tests that refuted the same source under the
-// same specs, whatever round that was in: a source does not come to fulfil a contract
-// by a change of its test.
+// againstOlder replays the tests that refuted the same source under the same specs, in any round.
+// A source does not fulfil a contract because its test was changed.
 func (v turn) againstOlder(ctx context.Context, f Finding) (Finding, error) {
 	tree, err := v.Src.TreeKey(v.p.SrcCommit, roles.Builder.Reports)
 	if err != nil {
@@ -137,20 +138,20 @@ func (v turn) againstOlder(ctx context.Context, f Finding) (Finding, error) {
 	}
 	if len(doubts) > 0 && f.Verdict == Pass {
 		f.Verdict = Unknown
-		f.Missing = append(doubts, "a test that refuted is overruled by a person alone: where it was wrong, a word more in the spec says so, and a new round begins")
+		f.Missing = append(doubts, "only the user can overrule a test that refuted a contract: if it was wrong, clarify the spec, and a new round begins")
 	}
 	return f, nil
 }
 
-// olderTests are the tests of an iteration; ok is false when no Verifier drew its
-// verdict from them, or the specs have changed since.
+// olderTests returns the tests of an iteration. ok is false if its verdict did not come from them,
+// or the specs have changed since.
 func (v turn) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, err error) {
 	was, kept, err := roles.Read[Finding](roles.Record{Dir: v.Project.Call(r.Call)}, roles.FindingFile)
 	if err != nil || !kept || was.ByReplay && was.Evidence.Verdict == "" {
 		return o, false, err
 	}
 	same := func(a, b audit.Spec) bool { return a.SHA256 == b.SHA256 }
-	if !slices.EqualFunc(was.Held.Specs, v.held().Specs, same) {
+	if !slices.EqualFunc(was.Held.Specs, v.requirements().Specs, same) {
 		return o, false, nil
 	}
 	o = evidence.Older{Step: r.Step, Claims: claims(was.Entries)}
@@ -158,20 +159,20 @@ func (v turn) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, er
 	return o, true, nil
 }
 
-// replayOlder makes the replays that the weighing needs: the tries against nothing
-// only where the tests refute still.
+// replayOlder runs the replays of older tests. It runs them against null apps only if they still
+// refute the source.
 func (v turn) replayOlder(ctx context.Context, commit string, o *evidence.Older) error {
 	took, failed, err := v.rerun(ctx, commit, nil, &o.Suite)
 	if err != nil {
 		return err
 	}
-	if failed != "" { // nothing was shown, so what was claimed stands
+	if failed != "" { // nothing was shown, so the older claims remain
 		return nil
 	}
 	if doubts, _ := o.Weigh(); len(doubts) == 0 {
 		return nil
 	}
-	within, giveUp := v.tryNothing(ctx, nil, commit, o.Suite.Name+"-")
+	within, giveUp := v.startNullRuns(ctx, nil, commit, o.Suite.Name+"-")
 	defer giveUp()
 	if err := within(evidence.Limit(took), &o.Suite); err != nil {
 		return err

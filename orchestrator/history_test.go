@@ -113,7 +113,7 @@ func TestSteeringBetweenCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "verifier: failed_specs.md line 1: SPEC names no contract of phases 1 to 0\n" + // this world has no specs
-		"builder: in the .git of src this was changed since the call before: config, hooks/pre-commit"
+		"builder: in the .git of src these changed since the call before: config, hooks/pre-commit"
 	if got := w.notes(); got != want {
 		t.Errorf("notes:\n%s\nwant\n%s", got, want)
 	}
@@ -125,7 +125,7 @@ func TestSteeringDuringACall(t *testing.T) {
 	if err := w.after(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := w.notes(), "builder: in the .git of src this was changed while the call ran: config"; got != want {
+	if got, want := w.notes(), "builder: in the .git of src these changed while the call ran: config"; got != want {
 		t.Errorf("notes:\n%s\nwant\n%s", got, want)
 	}
 }

@@ -21,34 +21,34 @@ import (
 	"abl/roles/prompt"
 )
 
-// Player is who plays a role, and with what.
+// Player is the agent of a role with its models and settings.
 type Player struct {
 	Agent    agent.Agent
-	Models   []string // to try, the one that the person wants first
-	Efforts  []string // of each model, as agent.Call has it
+	Models   []string // in the order in which abl uses them
+	Efforts  []string // of each model, see agent.Call
 	Image    string
 	Template string // the role's prompt, with its placeholders
 	Commands []helper.Command
-	Gate     roles.Gate        // nil without a way out
+	Gate     roles.Gate        // nil without a gateway
 	Hosts    []string          // registries that the role may reach
-	Files    map[string][]byte // laid into each call beside the prompt
+	Files    map[string][]byte // added to the input of each call
 }
 
-// RoleJobs makes the jobs of a phase's calls.
+// RoleJobs creates the jobs of a phase's calls.
 type RoleJobs struct {
 	Number  int
 	Project state.Project
 	Specs   spec.Set
 	App     *helper.App        // how the system is started or run; nil without an app section
-	Trials  []roles.ServiceBox // its services, which stand beside the Builder's calls, too
+	Trials  []roles.ServiceBox // its services, which the Builder's calls get, too
 	Players map[string]Player  // by role name
 	Files   map[string]Files   // of a role's workspace, by role name
-	Safe    *redact.Sanitizer  // keeps secrets out of what a role is told
-	Adopted bool               // the source is a clone of a person's repository
+	Safe    *redact.Sanitizer  // removes secrets from prompts
+	Adopted bool               // the source is a clone of the user's repository
 	Within  string             // folder of the source that the Builder works in, "" for the whole
 }
 
-// Job is the job of the call that p is about to make in a role.
+// Job returns the job of the next call of p in a role.
 func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
 	if !role.App {
 		role.Within, role.Reports = c.Within, path.Join(c.Within, role.Reports)
@@ -56,14 +56,21 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up r
 	who := c.Players[role.Name]
 	call := c.call(role, p)
 	j := roles.Job{
-		Role: role, Agent: who.Agent, Image: who.Image, Place: role.Name, Gate: who.Gate, Files: who.Files,
-		Call: call, Round: p.Round, Cmds: c.Commands(role, p, up),
+		Role:  role,
+		Agent: who.Agent,
+		Image: who.Image,
+		Place: role.Name,
+		Gate:  who.Gate,
+		Files: who.Files,
+		Call:  call,
+		Round: p.Round,
+		Cmds:  c.Commands(role, p, up),
 	}
 	if !role.App {
 		j.Trials = c.Trials
 	}
 	if who.Gate == nil && !role.App && len(j.Trials) == 0 {
-		j.Place = "" // there is nobody whom it may reach
+		j.Place = "" // it may reach nothing
 	}
 	if up.URL != "" {
 		j.Env = append(j.Env[:len(j.Env):len(j.Env)], "ABL_APP_URL="+up.URL)
@@ -88,18 +95,29 @@ func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
 		effort = who.Efforts[at]
 	}
 	return agent.Call{
-		ID: key, Role: role.Name, Phase: c.Number, Iteration: p.Iteration, Step: p.Step, Attempt: p.Attempt,
-		Model: who.Models[at], Effort: effort, Session: roles.NewSession(),
-		Prompt: helper.Prompt, Dir: path.Join(role.Dir, role.Within),
+		ID:        key,
+		Role:      role.Name,
+		Phase:     c.Number,
+		Iteration: p.Iteration,
+		Step:      p.Step,
+		Attempt:   p.Attempt,
+		Model:     who.Models[at],
+		Effort:    effort,
+		Session:   roles.NewSession(),
+		Prompt:    helper.Prompt,
+		Dir:       path.Join(role.Dir, role.Within),
 	}
 }
 
-// Commands is what abl-cmd offers in the role's box. The Verifier's copy names
-// the commands and keeps their text, which is the Builder's, to itself.
+// Commands returns the input of abl-cmd in the role's container. The Verifier's copy has the names
+// of the commands and not their text, which belongs to the Builder.
 func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec {
 	s := helper.CmdSpec{
-		Role: role.Name, Phase: c.Number, Iteration: p.Iteration,
-		Specs: helper.Specs, Dir: path.Join(role.Dir, role.Within),
+		Role:      role.Name,
+		Phase:     c.Number,
+		Iteration: p.Iteration,
+		Specs:     helper.Specs,
+		Dir:       path.Join(role.Dir, role.Within),
 	}
 	for _, cmd := range c.Players[role.Name].Commands {
 		if role.App {
@@ -119,11 +137,10 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.
 	return s
 }
 
-// maxDescription bounds project.md, in bytes. What fits into a prompt depends on the agent.
+// maxDescription is the largest size of project.md, in bytes. The agent may accept less.
 const maxDescription = 16 << 20
 
-// Prompt is the role's prompt for the call that p is about to make, and the
-// part of the project map in it.
+// Prompt returns the prompt for the next call of p in a role, and the map of the role's files.
 func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (string, prompt.Map, error) {
 	var shown prompt.Map
 	who := c.Players[role.Name]
@@ -145,11 +162,27 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	}
 	shown = prompt.RenderMap(files)
 	in := prompt.Input{
-		Role: role, Template: who.Template, ProjectMD: string(about), Specs: c.Specs.UpTo(c.Number),
-		Phase: c.Number, Iteration: p.Iteration, Attempt: p.Attempt, Step: p.Step,
-		Report: agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()), Last: lastVerdict(p),
-		App: c.App, Services: c.Trials, Hosts: who.Hosts, Adopted: c.Adopted && !role.App,
-		Map: shown, Failed: p.Failed, Missing: p.Why, Commands: who.Commands, AppURL: up.URL, Nonce: rand.Text(), Stalled: p.Stalled,
+		Role:      role,
+		Template:  who.Template,
+		ProjectMD: string(about),
+		Specs:     c.Specs.UpTo(c.Number),
+		Commands:  who.Commands,
+		Phase:     c.Number,
+		Iteration: p.Iteration,
+		Attempt:   p.Attempt,
+		Step:      p.Step,
+		Report:    agent.ReportPath(role.Name, c.Number, p.Iteration, time.Now()),
+		Last:      lastVerdict(p),
+		App:       c.App,
+		Services:  c.Trials,
+		Adopted:   c.Adopted && !role.App,
+		AppURL:    up.URL,
+		Hosts:     who.Hosts,
+		Map:       shown,
+		Failed:    p.Failed,
+		Stalled:   p.Stalled,
+		Missing:   p.Why,
+		Nonce:     rand.Text(),
 	}
 	if !role.App {
 		in.Unprepared, in.Printed = up.Failed, p.AppPrinted
@@ -161,7 +194,7 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	return c.Safe.Redact(text), shown, err
 }
 
-// lastVerdict is what the iteration before this one came to.
+// lastVerdict returns the verdict of the last iteration, "" without one.
 func lastVerdict(p state.Phase) string {
 	if n := len(p.History); n > 0 {
 		return p.History[n-1].Verdict
@@ -169,5 +202,5 @@ func lastVerdict(p state.Phase) string {
 	return ""
 }
 
-// Files lists a directory, no more than most paths of it.
+// Files lists the files of a directory, at most most of them.
 type Files func(ctx context.Context, most int) (paths []string, err error)

@@ -16,8 +16,8 @@ import (
 	"abl/roles"
 )
 
-// judge reads what the Verifier left, decides, keeps the finding with the
-// call, and commits the tests; a pass is tagged in both repositories.
+// judge decides the verdict on the Verifier's call, records the finding and commits the tests. It
+// tags a pass in both repositories.
 func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	v := l.turn(roles.Verifier, p)
 	f, err := v.finding(ctx)
@@ -28,7 +28,7 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	if err := l.Alone(); err != nil {
 		return Happened{}, err
 	}
-	if err := v.settle(f); err != nil {
+	if err := v.writeFailedSpecs(f); err != nil {
 		return Happened{}, err
 	}
 	failpoint.Here("judge.settled")
@@ -61,8 +61,13 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 		return Happened{}, err
 	}
 	h := Happened{
-		Commit: c.Hash, Verdict: f.Verdict, Entries: entries, Missing: f.Missing,
-		Tree: tree, Stalled: standstill.ForBuilder(), Idle: standstill.Ends(l.NoProgress) || l.sameAnswer(p, f),
+		Commit:  c.Hash,
+		Verdict: f.Verdict,
+		Entries: entries,
+		Missing: f.Missing,
+		Tree:    tree,
+		Stalled: standstill.ForBuilder(),
+		Idle:    standstill.Ends(l.NoProgress) || l.sameAnswer(p, f),
 	}
 	switch f.Verdict {
 	case Pass:
@@ -73,8 +78,8 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	return h, err
 }
 
-// finding decides over a call, once: what was decided stays, since settling it
-// changes what it was decided from.
+// finding returns the finding on a call. A finding on disk is returned unchanged, because judge
+// changes the files on which the decision is based.
 func (v turn) finding(ctx context.Context) (f Finding, err error) {
 	f, kept, err := roles.Read[Finding](v.record(), roles.FindingFile)
 	if err != nil || kept {
@@ -89,7 +94,7 @@ func (v turn) finding(ctx context.Context) (f Finding, err error) {
 		if err := roles.ForgetReplays(v.Project, v.key, false); err != nil {
 			return f, err
 		}
-		found, err := v.weigh(ctx, claims(f.Entries))
+		found, err := v.replayTests(ctx, claims(f.Entries))
 		if err != nil {
 			return f, err
 		}
@@ -104,29 +109,29 @@ func (v turn) finding(ctx context.Context) (f Finding, err error) {
 			return f, err
 		}
 	}
-	f.Held = v.held()
+	f.Held = v.requirements()
 	if err := v.Safe.Clean(&f); err != nil {
 		return f, err
 	}
 	return f, v.record().Write(roles.FindingFile, f)
 }
 
-// settle leaves failed_specs.md as the verdict wants it: written by abl when
-// the app did not start or ended by itself, away on a pass.
-func (v turn) settle(f Finding) error {
+// writeFailedSpecs makes failed_specs.md match the verdict: abl writes it for its own entries, and
+// removes it on a pass.
+func (v turn) writeFailedSpecs(f Finding) error {
 	ended := func(e failedspecs.Entry) bool { return e.Spec == evidence.Runs }
 	writes := f.Verdict == Fail && (f.ByReplay || slices.ContainsFunc(f.Entries, ended))
 	if !writes && f.Verdict != Pass {
 		return nil
 	}
-	err := hostfs.Remove(v.Project.Tests, failedspecs.FileName) // whatever it has become there
+	err := hostfs.Remove(v.Project.Tests, failedspecs.FileName) // also if it is a link or a folder
 	if err == nil && writes {
 		err = hostfs.Write(filepath.Join(v.Project.Tests, failedspecs.FileName), failedspecs.Render(f.Entries), 0o644)
 	}
 	return err
 }
 
-// filter decides what of an entry reaches the Builder.
+// filter returns the filter for entries on their way to the Builder.
 func (l *Loop) filter(ctx context.Context) (*failedspecs.Filter, error) {
 	names, err := l.TestNames(ctx)
 	if err != nil {

@@ -85,7 +85,7 @@ func TestLargeFailedSpecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, _, err := roles.Read[Finding](roles.Record{Dir: w.project.Call("p1-verify-1.1")}, roles.FindingFile)
-	const want = "failed_specs.md has more than 256 KiB, which is more than abl reads: write fewer or shorter entries"
+	const want = "failed_specs.md is larger than 256 KiB, which is more than abl reads: write fewer or shorter entries"
 	if err != nil || f.Verdict != Unknown || !slices.Contains(f.Missing, want) {
 		t.Errorf("got %s, %q, %v, want %q", f.Verdict, f.Missing, err, want)
 	}

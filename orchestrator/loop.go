@@ -17,7 +17,7 @@ import (
 	"abl/roles"
 )
 
-// Commit is a snapshot as the loop needs it.
+// Commit is a commit of a workspace.
 type Commit struct {
 	Hash    string
 	Changed int      // paths that differ from the parent
@@ -26,106 +26,105 @@ type Commit struct {
 
 // Repo is the repository of one workspace.
 type Repo interface {
-	// Snapshot sweeps the tree, has keep keep what was found, and commits it under a
-	// call's key; a second time it does nothing and returns the first commit.
+	// Snapshot sweeps the work tree, calls keep with the result, and commits under a call's key. A
+	// second time it returns the first commit.
 	Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (Commit, error)
-	// Sweep does the same for a call whose work is not committed.
+	// Sweep sweeps the work tree without a commit.
 	Sweep(ctx context.Context, keep func(state.Found) error) error
 	Tag(ctx context.Context, name, commit string) error
-	// Tip is the last commit.
+	// Tip returns the last commit.
 	Tip() (string, error)
-	// Seal says what the repository is like now, and refuses what must not be in it.
+	// Seal returns the state of the repository. It fails if the repository has forbidden content.
 	Seal() (state.Seal, error)
-	// Differs lists paths that no longer equal a commit, "" for the last one.
+	// Differs lists the paths that differ from a commit, "" for the last one.
 	Differs(ctx context.Context, commit string) ([]string, error)
 	// TreeHash returns git's hash of a commit's tree.
 	TreeHash(commit string) (string, error)
-	// WorkKey stands for the content of the work tree, without what git ignores.
+	// WorkKey returns a hash of the work tree, without files that git ignores.
 	WorkKey(ctx context.Context) (string, error)
-	// Restore writes the committed files again that a power cut took, and returns their paths. What they
-	// held is copied below aside.
+	// Restore restores committed files that a power cut emptied, and returns their paths. It copies
+	// the content that they had to a folder below aside.
 	Restore(ctx context.Context, aside string) ([]string, error)
-	// TagCommit is the commit that a tag names; false when there is no such tag.
+	// TagCommit returns the commit of a tag, and false if the tag does not exist.
 	TagCommit(name string) (string, bool, error)
-	// TreeKey stands for what a commit holds but the named files and folders at its top.
+	// TreeKey returns a hash of a commit's content, without the named files and folders at its top.
 	TreeKey(commit string, without ...string) (string, error)
 }
 
-// Caller runs one agent call to its end, or finds the end that it had.
+// Caller runs one agent call to its end, or returns its outcome if it has ended.
 type Caller interface {
 	Run(context.Context, roles.Job) (roles.Outcome, error)
 }
 
 // App is the system under test.
 type App interface {
-	// Up starts it from a commit of the source.
+	// Up starts the app from a commit of the source.
 	Up(ctx context.Context, key, commit string) (roles.Up, error)
-	// Prepared installs the dependencies that the Builder's workspace lacks, and reports what failed.
+	// Prepared installs the missing dependencies of the Builder's workspace. It returns the failure.
 	Prepared(ctx context.Context, key string) (failed string, err error)
 	Down(ctx context.Context, key string) error
 }
 
-// Ledger takes the rows of one ended call; rows of a call that it has are not added again.
+// Ledger records the rows of one ended call. It ignores rows that it has already.
 type Ledger interface {
 	Append(rows []ledger.Row) error
 }
 
-// Jobs makes the job of a call.
+// Jobs creates the job of a call.
 type Jobs interface {
 	Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error)
-	// Commands is what abl-cmd offers in a box of the role.
+	// Commands returns the input of abl-cmd in a container of the role.
 	Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec
 }
 
-// Strictness is what a pass is held to.
+// Strictness configures what proves a pass.
 type Strictness struct {
 	Kind   string // of the system, "" for HTTP
-	NoNull string // why the tests are not tried against apps that answer with nothing, "" where they are
-	// StrengthTime is how long the replays may take together in which the app's answers are
-	// altered, of tests that took so long; none are made for 0, or without it.
+	NoNull string // why the tests do not run against null apps, "" if they do
+	// StrengthTime returns how long the replays with altered responses may take in all, given the
+	// time of one replay. Nil or 0 means that there are no such replays.
 	StrengthTime func(took time.Duration) time.Duration
 	Allow        evidence.Allowed
 }
 
-// Loop takes one phase from where it rests to where it rests next.
+// Loop runs one phase until it has ended or has to stop.
 type Loop struct {
 	Number int
-	Max    int // iterations a round
-	// NoProgress is after how many iterations in a row that move nothing the phase
-	// ends as stuck, 0 for never.
+	Max    int // iterations per round
+	// NoProgress is the number of iterations in a row without progress after which the phase ends
+	// as stuck, 0 for no limit.
 	NoProgress int
-	// NoVerdict is after how many answers in a row that leave the same without a
-	// verdict the round ends, 0 for never.
+	// NoVerdict is the number of Verifier's calls in a row with the same gaps after which the round
+	// ends, 0 for no limit.
 	NoVerdict int
 	Spec      spec.Spec
-	Specs     HeldSpecs // the specs of phases 1 to Number, Spec among them
-	Settings  string    // hash of what else the phase is held to (Asked)
+	Specs     HeldSpecs // the specs of phases 1 to Number
+	Settings  string    // see Asked
 	Project   state.Project
 	File      *state.File
 	Save      func() error
 	Calls     Caller
 	App       App
 	Jobs      Jobs
-	Replay    Replays // nil: the person switched evidence off
+	Replay    Replays // nil if the user switched evidence off
 	Strictness
-	TestNames func(context.Context) ([]string, error) // of the Verifier's files and tests, which reach no Builder
+	TestNames func(context.Context) ([]string, error) // names of the Verifier's files and tests, which the Builder must not see
 	Src       Repo
 	Tests     Repo
 	Ledger    Ledger
-	Alone     func() error            // asked before every effect: whether this abl still holds the project
-	Before    func(call string) error // asked before every call that has not begun: budgets
+	Alone     func() error            // called before each effect: fails if this abl lost the project's lock
+	Before    func(call string) error // called before each new call: checks budgets
 	Outages   Outages
-	TakeMine  bool // what a person changed in the source by hand is committed, and gone on from
+	TakeMine  bool // commit the user's edits of the source
 	Out       state.Sink
-	Safe      *redact.Sanitizer // keeps secrets out of what is kept of agents' words
+	Safe      *redact.Sanitizer // removes secrets from texts of agents
 
 	heard   bool // a call of this run reached its provider
-	noRoute bool // none did, the last one included
+	noRoute bool // no call did, including the last one
 }
 
-// Run goes on until the phase rests, the context ends or something stops it, and returns
-// where the phase is then.
-// Whatever happens, what was reached is saved first.
+// Run runs steps until the phase rests, the context ends or a step fails. It returns the state of
+// the phase, which is saved.
 func (l *Loop) Run(ctx context.Context) (state.Phase, error) {
 	if err := l.noteBoot(false); err != nil {
 		return *l.phase(), err
@@ -152,14 +151,14 @@ func (l *Loop) Run(ctx context.Context) (state.Phase, error) {
 	}
 }
 
-// advance does one step and saves where the phase rests then. An error may come with a phase that
-// was saved: the run ends there.
+// advance does one step and saves the state of the phase. It may return both a saved phase and an
+// error: then the run ends there.
 func (l *Loop) advance(ctx context.Context, p state.Phase, step Step) (state.Phase, error) {
-	anew, err := l.refined(&p, step)
+	restart, err := l.restartRound(&p, step)
 	if err != nil {
 		return p, err
 	}
-	if anew {
+	if restart {
 		step = Begin
 	}
 	if step, err = l.reopened(&p, step); err != nil {
@@ -173,7 +172,7 @@ func (l *Loop) advance(ctx context.Context, p state.Phase, step Step) (state.Pha
 	}
 	h, err := acts[step](l, ctx, &p)
 	if err != nil {
-		return p, because(ctx, err)
+		return p, causeOf(ctx, err)
 	}
 	if step == Build || step == Verify {
 		l.noRoute = h.Unheard && !l.heard
@@ -197,7 +196,7 @@ func (l *Loop) advance(ctx context.Context, p state.Phase, step Step) (state.Pha
 	return p, stop
 }
 
-// setAside renames a damaged file of a record and reports it, so that the step can be done again
+// setAside renames a damaged file of a record and reports it, so that the step can be repeated
 // without the file.
 func (l *Loop) setAside(p *state.Phase, damaged *roles.Damaged) error {
 	if err := l.Alone(); err != nil {
@@ -211,8 +210,7 @@ func (l *Loop) setAside(p *state.Phase, damaged *roles.Damaged) error {
 	return nil
 }
 
-// reopened goes back to a call that ended and whose outcome is lost: the call is closed again from
-// what is left of it, which makes it a lost one.
+// reopened returns to a call that ended and whose outcome file is lost. The call ends again as lost.
 func (l *Loop) reopened(p *state.Phase, step Step) (Step, error) {
 	role, back := roles.Builder, state.Building
 	switch step {
@@ -237,35 +235,41 @@ func (l *Loop) emit(p *state.Phase, e state.Event) {
 	l.Out.Emit(e)
 }
 
-// say tells the person something about the phase.
+// say reports something about the phase to the user.
 func (l *Loop) say(p *state.Phase, text string) { l.emit(p, state.Event{Kind: state.Note, Text: text}) }
 
-// because puts the reason why ctx ended in the place of an error that says no
-// more than that it ended.
-func because(ctx context.Context, err error) error {
+// causeOf returns the reason why ctx ended, if err only says that it ended, and err otherwise.
+func causeOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)
 	}
 	return err
 }
 
-// judgedFor is whether a judgement ended the iteration: it did not when the
-// Verifier is asked once more, or called again because it did not end properly.
+// judgedFor returns true if a judgement ended the iteration. It did not if the Verifier is called
+// again.
 func judgedFor(was, now state.Phase) bool {
 	return now.Iteration != was.Iteration || now.Status != state.Verifying
 }
 
-// record is what is remembered of the iteration that was judged.
+// record returns the history entry of a judged iteration.
 func record(was state.Phase, h Happened) state.IterationRecord {
 	return state.IterationRecord{
-		Round: was.Round, Iteration: was.Iteration, Step: was.Step, Verdict: string(h.Verdict), Entries: len(h.Entries),
-		SrcCommit: was.SrcCommit, TestsCommit: h.Commit, When: time.Now().UTC(),
-		Call: was.Call, Tree: h.Tree, VerifierOnly: was.VerifierOnly,
+		Round:        was.Round,
+		Iteration:    was.Iteration,
+		Step:         was.Step,
+		Verdict:      string(h.Verdict),
+		Entries:      len(h.Entries),
+		SrcCommit:    was.SrcCommit,
+		TestsCommit:  h.Commit,
+		When:         time.Now().UTC(),
+		Call:         was.Call,
+		Tree:         h.Tree,
+		VerifierOnly: was.VerifierOnly,
 	}
 }
 
-// save makes durable where the phase rests now, and with it the id of the call
-// that is about to begin.
+// save saves the state of the phase, with the id of the call that is about to begin.
 func (l *Loop) save(p state.Phase) error {
 	if role, is := map[state.Status]roles.Role{state.Building: roles.Builder, state.Verifying: roles.Verifier}[p.Status]; is {
 		p.Call = l.turn(role, &p).key

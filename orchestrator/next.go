@@ -1,6 +1,6 @@
-// Package orchestrator decides what a phase does next and does it: Next and
-// After are pure and total, Loop loads, acts and saves. Calls, the app, replays and
-// repositories are behind interfaces: no engine, command line or exit code may be in it.
+// Package orchestrator runs phases. Next and After decide what a phase does next, as pure
+// functions. Loop loads, acts and saves. Calls, the app, replays and repositories are interfaces,
+// so the package does not depend on an engine, the command line or exit codes.
 package orchestrator
 
 import (
@@ -15,11 +15,10 @@ import (
 	"abl/roles/retry"
 )
 
-// Step is one thing a phase can do. Each is idempotent, so a step that was
-// interrupted is simply done again.
+// Step is one step of a phase. An interrupted step is repeated.
 type Step string
 
-// The steps, and Rest: nothing is left to do until a person acts.
+// The steps. Rest means that nothing happens until the user acts.
 const (
 	Begin       Step = "begin a round"
 	Build       Step = "run the builder"
@@ -30,7 +29,7 @@ const (
 	Rest        Step = "rest"
 )
 
-// Next says what a phase does next, from nothing but where it rests.
+// Next returns the next step of a phase, which only depends on the phase's state.
 func Next(p state.Phase) (Step, error) {
 	switch p.Status {
 	case state.Ready, state.Stale:
@@ -51,27 +50,27 @@ func Next(p state.Phase) (Step, error) {
 	return "", fmt.Errorf("internal error: status %q has no step", p.Status)
 }
 
-// Verdict is what an iteration came to.
+// Verdict is the result of an iteration.
 type Verdict string
 
-// The verdicts. Silence is never a pass.
+// The verdicts. A missing verdict is never a pass.
 const (
 	Pass    Verdict = "pass"
 	Fail    Verdict = "fail"
 	Unknown Verdict = "unverified"
 )
 
-// Happened is what came of a step.
+// Happened is the result of a step.
 type Happened struct {
 	SpecSHA string              // Begin
 	SpecLen int                 // Begin: bytes under that hash
 	Setting string              // Begin: hash of the settings
-	Floor   int                 // Begin: the highest step on record, whose names are taken
-	Recheck bool                // Begin of a stale phase: what it passed with can be replayed
+	Floor   int                 // Begin: the highest step on record
+	Recheck bool                // Begin of a stale phase: its tests can be replayed
 	Class   outcome.Outcome     // Build, Verify: how the call ended
 	Reason  string              // Build, Verify: why it is not done
-	Back    time.Time           // Build, Verify: when the provider wants to be asked again
-	Paid    bool                // Build, Verify: no waiting helps
+	Back    time.Time           // Build, Verify: when the provider accepts requests again
+	Paid    bool                // Build, Verify: waiting does not help
 	Grown   bool                // Build, Verify: the prompt became too long during the call
 	Unheard bool                // Build, Verify: no request of the call reached the provider
 	Took    time.Duration       // Build, Verify: the call
@@ -79,20 +78,19 @@ type Happened struct {
 	Commit  string              // CommitSrc, Judge
 	Verdict Verdict             // Judge
 	Entries []failedspecs.Entry // Judge: what failed
-	Missing []string            // Judge: why there is no verdict, told to the Verifier when it is asked again
-	Tree    string              // Judge: stands for the source that was tested
-	Stalled string              // Judge: what the next Builder is told when nothing has moved
-	Idle    bool                // Judge: nothing has moved for as long as the person allows
+	Missing []string            // Judge: why there is no verdict, shown to the Verifier in its next call
+	Tree    string              // Judge: hash of the tested source
+	Stalled string              // Judge: message to the next Builder if there is no progress
+	Idle    bool                // Judge: no progress for as long as the settings allow
 	Retry   Retry               // always
 }
 
-// maxTries is how often in a row a call may end badly before the phase stops;
-// such a call consumes no iteration.
+// maxTries is how often in a row a call may fail before the run stops. A failed call uses no
+// iteration.
 const maxTries = 2
 
-// After says where a phase rests once a step is done. The error says that the
-// run ends here although the phase could go on; the phase returned with it is
-// where the next run takes up.
+// After returns the state of a phase after a step. An error means that the run ends although the
+// phase could continue. The returned phase is where the next run continues.
 func After(p state.Phase, did Step, h Happened, max int) (state.Phase, error) {
 	switch did {
 	case Begin:
@@ -108,11 +106,11 @@ func After(p state.Phase, did Step, h Happened, max int) (state.Phase, error) {
 	case NextAttempt:
 		return iterate(p, state.Building), nil
 	}
-	return p, fmt.Errorf("internal error: nothing comes after %q", did)
+	return p, fmt.Errorf("internal error: no step follows %q", did)
 }
 
-// begin opens a round of iterations. That of a stale phase begins with a look at
-// whether it still holds: by replay, before the first iteration, else by a Verifier.
+// begin opens a round of iterations. The round of a stale phase begins with a check whether the
+// phase still holds: by a replay before the first iteration, or by a Verifier.
 func begin(p state.Phase, h Happened) state.Phase {
 	stale := p.Status == state.Stale
 	p.Round++
@@ -130,7 +128,7 @@ func begin(p state.Phase, h Happened) state.Phase {
 	return p
 }
 
-// iterate opens an iteration, which begins at the given status.
+// iterate opens an iteration at the given status.
 func iterate(p state.Phase, at state.Status) state.Phase {
 	p.Iteration++
 	p.Step++
@@ -141,13 +139,13 @@ func iterate(p state.Phase, at state.Status) state.Phase {
 	return fresh(p, at)
 }
 
-// fresh opens a call that has not been tried yet.
+// fresh opens the first attempt at a call.
 func fresh(p state.Phase, at state.Status) state.Phase {
 	p.Status, p.Attempt, p.Tries, p.Asked, p.Class = at, 1, 0, false, ""
 	return p
 }
 
-// again opens one more attempt at the same call.
+// again opens the next attempt at a call.
 func again(p state.Phase, at state.Status) state.Phase {
 	p.Status = at
 	p.Attempt++
@@ -155,7 +153,7 @@ func again(p state.Phase, at state.Status) state.Phase {
 	return p
 }
 
-// ended takes up the end of a call. An interrupted one is begun anew by the next run.
+// ended records the end of a call. The next run repeats an interrupted call.
 func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
 	if h.Class == outcome.Interrupted {
 		return again(p, p.Status), nil
@@ -167,7 +165,7 @@ func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
 	case h.Class.Transient():
 		p.Outage = retry.Charged(was, h.Class, h.Took, h.Retry.Now)
 	case h.Class == outcome.Done && was != nil && was.Class == string(outcome.Unavailable):
-		p.Fallback = with(p.Fallback, roleAt(at), 0) // too much load passes sooner than a quota is filled up
+		p.Fallback = with(p.Fallback, roleAt(at), 0) // an overload passes sooner than a quota is renewed
 	}
 	if at == state.Built {
 		p.ReportMissing = !h.Report
@@ -175,8 +173,8 @@ func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
 	return p, nil
 }
 
-// committed goes on to the Verifier, unless the Builder has to be called again:
-// it did not end properly, or it left no report and was not asked for it yet.
+// committed continues with the Verifier, unless the Builder must be called again: its call failed,
+// or it left no report and was not asked for it yet.
 func committed(p state.Phase, h Happened) (state.Phase, error) {
 	p.SrcCommit = h.Commit
 	if p.Class != string(outcome.Done) {
@@ -191,8 +189,8 @@ func committed(p state.Phase, h Happened) (state.Phase, error) {
 	return fresh(p, state.Verifying), nil
 }
 
-// failed goes on after a call that did not end properly: a transient failure is waited out,
-// what no repetition can mend stops the run, and anything else is tried again once.
+// failed continues after a failed call. It waits after a transient failure, repeats the call once
+// after another failure, and returns an error if repeating does not help.
 func failed(p state.Phase, at state.Status, w Retry) (state.Phase, error) {
 	class, why := outcome.Outcome(p.Class), p.Note
 	p = again(p, at)
@@ -213,7 +211,7 @@ func failed(p state.Phase, at state.Status, w Retry) (state.Phase, error) {
 	return p, fmt.Errorf("%w: the %s's call ended as %q: %s", retry.ErrAgent, roleAt(at), class, why)
 }
 
-// roleAt is whose call a status is about.
+// roleAt returns the role whose call a status belongs to.
 func roleAt(s state.Status) string {
 	if s == state.Verifying || s == state.Verified {
 		return roles.Verifier.Name

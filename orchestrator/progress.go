@@ -15,29 +15,27 @@ import (
 	"abl/roles"
 )
 
-// Attempt is what one iteration of a round came to, as far as progress shows in
-// it.
+// Attempt is the result of one iteration of a round, as far as it matters for progress.
 type Attempt struct {
 	Step    int
 	Verdict Verdict
-	Built   bool                // the Builder worked in it; false in one of the Verifier alone
-	Tree    string              // of the source that was tested, the Builder's reports left out; "" is unknown
+	Built   bool                // a Builder's call was part of it
+	Tree    string              // hash of the tested source without the Builder's reports; "" if unknown
 	Failed  []failedspecs.Entry // on a Fail
 }
 
-// Standstill is how long nothing has moved. The zero value is progress.
+// Standstill describes iterations without progress. The zero value means progress.
 type Standstill struct {
 	Times     int      // iterations in a row without progress
 	Step      int      // the last of them
 	Like      int      // the step that it repeats
-	SameTree  bool     // the source is that of Like, else the observations are
-	Contracts []string // that failed, by id, or in their own words when they have none
+	SameTree  bool     // it has the source of Like; otherwise the same observations
+	Contracts []string // that failed, by id, or by their text without an id
 }
 
-// StandstillOf looks at the iterations of a round, oldest first. There is no
-// progress where the same contracts fail with the same observations as in the
-// failed iteration before, or where the source is one that failed already in
-// this round. What came to no verdict, or had no Builder, tells nothing.
+// StandstillOf compares the iterations of a round, oldest first. There is no progress if the same
+// contracts fail with the same observations as in the last failed iteration, or if the source
+// already failed in this round. Iterations without a verdict or a Builder are ignored.
 func StandstillOf(round []Attempt) (s Standstill) {
 	var before []Attempt
 	for _, a := range round {
@@ -53,7 +51,7 @@ func StandstillOf(round []Attempt) (s Standstill) {
 	return s
 }
 
-// compare is the standstill between an attempt and those before it.
+// compare returns the standstill between an attempt and the earlier ones.
 func compare(before []Attempt, a Attempt) Standstill {
 	if len(before) == 0 {
 		return Standstill{}
@@ -72,28 +70,27 @@ func compare(before []Attempt, a Attempt) Standstill {
 	return s
 }
 
-// Ends says whether the person wants to stop here: limit is loop.no_progress, 0
-// for never.
+// Ends returns true if the phase should end. limit is loop.no_progress, 0 for no limit.
 func (s Standstill) Ends(limit int) bool { return limit > 0 && s.Times >= limit }
 
-// ForBuilder is what the Builder is told, "" when there is nothing to say: it is
-// told once, when the standstill begins.
+// ForBuilder returns the message for the Builder, "" without one. The message is sent once, when a
+// standstill begins.
 func (s Standstill) ForBuilder() string {
 	if s.Times != 1 {
 		return ""
 	}
 	if s.SameTree {
-		return fmt.Sprintf("The source that was tested last is the same, byte for byte, as that of step-%d, your reports left aside, and it failed then, too. "+
-			"Only what you change in your working directory, and what git does not ignore there, is tested. "+
-			"If you hold that the system is right, show it with the INPUT given below.", s.Like)
+		return fmt.Sprintf("The source that was tested last is identical to that of step-%d, except for your reports, and it failed then, too. "+
+			"Only changes in your working directory that git does not ignore are tested. "+
+			"If you think that the system is right, prove it with the INPUT given below.", s.Like)
 	}
 	return fmt.Sprintf("Your last change made no difference: %s as in step-%d. "+
-		"So the cause is not where you looked. Bring the failure about with the INPUT given below, follow it to its end, and doubt what the last attempts took for granted.",
+		"So the cause is elsewhere. Reproduce the failure with the INPUT given below, trace it to its cause, and question the assumptions of the last attempts.",
 		s.fails(), s.Like)
 }
 
-// ForPerson is the standstill in one line, "" for none.
-func (s Standstill) ForPerson() string {
+// ForUser returns the standstill in one line, "" without one.
+func (s Standstill) ForUser() string {
 	if s.Times == 0 {
 		return ""
 	}
@@ -107,7 +104,7 @@ func (s Standstill) ForPerson() string {
 	return fmt.Sprintf("no progress in step-%d%s: %s as in step-%d (%s)", s.Step, long, what, s.Like, evidence.Few(s.Contracts, ", "))
 }
 
-// fails says that the same contracts fail as before.
+// fails returns that the same contracts fail as before.
 func (s Standstill) fails() string {
 	what := "the same contract fails"
 	if n := len(s.Contracts); n > 1 {
@@ -116,8 +113,8 @@ func (s Standstill) fails() string {
 	return what + " with the same observations"
 }
 
-// Attempts are the iterations of p's round that were judged, oldest first. One
-// whose finding is no longer on record tells nothing.
+// Attempts returns the judged iterations of p's round, oldest first. An iteration without a finding
+// on record counts as without a verdict.
 func Attempts(in state.Project, p state.Phase) (all []Attempt, err error) {
 	for _, r := range p.History {
 		if r.Round != p.Round {
@@ -136,11 +133,11 @@ func Attempts(in state.Project, p state.Phase) (all []Attempt, err error) {
 	return all, nil
 }
 
-// standstill looks whether the iteration that f is about has moved anything.
+// standstill compares the iteration of f with earlier ones, and reports a standstill.
 func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string, err error) {
 	if p.SrcCommit != "" {
 		if tree, err = l.Src.TreeKey(p.SrcCommit, roles.Builder.Reports); err != nil {
-			return s, "", fmt.Errorf("cannot compare the source with what was tested before: %w", err)
+			return s, "", fmt.Errorf("cannot compare the source with earlier ones: %w", err)
 		}
 	}
 	round, err := Attempts(l.Project, *p)
@@ -151,7 +148,7 @@ func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string,
 	if s.Step != p.Step {
 		s = Standstill{} // of an earlier one
 	}
-	if text := s.ForPerson(); text != "" {
+	if text := s.ForUser(); text != "" {
 		if s.Ends(l.NoProgress) {
 			text += fmt.Sprintf("; the phase ends (loop.no_progress: %d)", l.NoProgress)
 		}
@@ -160,8 +157,8 @@ func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string,
 	return s, tree, nil
 }
 
-// sameAnswer says whether the Verifier has left the same without a verdict for as
-// often as the person allows, and notes in p how often that was.
+// sameAnswer returns true if the Verifier has left the same gaps as often as the settings allow. It
+// counts them in p.
 func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	was := p.Repeated
 	p.Repeated = 0
@@ -178,12 +175,12 @@ func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	return true
 }
 
-// sameReasons compares what two answers lack, apart from what differs by chance.
+// sameReasons compares the gaps of two calls, without random differences.
 func sameReasons(a, b []string) bool {
 	return slices.EqualFunc(a, b, func(a, b string) bool { return observation(a) == observation(b) })
 }
 
-// contractOf is what an entry's contract is known by: its id, or its words.
+// contractOf returns the id of an entry's contract, or its text without an id.
 func contractOf(e failedspecs.Entry) string {
 	if e.Contract != "" {
 		return e.Contract
@@ -191,7 +188,7 @@ func contractOf(e failedspecs.Entry) string {
 	return wording.Cut(wording.OneLine(e.Spec), 80)
 }
 
-// failedIn are the contracts that an attempt failed, sorted.
+// failedIn returns the sorted contracts that an attempt failed.
 func failedIn(a Attempt) (all []string) {
 	for _, e := range a.Failed {
 		all = append(all, contractOf(e))
@@ -200,7 +197,7 @@ func failedIn(a Attempt) (all []string) {
 	return slices.Compact(all)
 }
 
-// observed is what was observed of the contracts that an attempt failed, sorted.
+// observed returns the sorted observations of the contracts that an attempt failed.
 func observed(a Attempt) (all []string) {
 	for _, e := range a.Failed {
 		all = append(all, contractOf(e)+": "+observation(e.Observed))
@@ -209,7 +206,7 @@ func observed(a Attempt) (all []string) {
 	return slices.Compact(all)
 }
 
-// chance is what differs from one run to the next, in order.
+// chance matches text that differs from one run to the next.
 var chance = []*regexp.Regexp{
 	regexp.MustCompile(`\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:z|[+-]\d\d:?\d\d)?\b`),
 	regexp.MustCompile(`\b(?:mon|tue|wed|thu|fri|sat|sun), \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d gmt\b`),
@@ -219,12 +216,11 @@ var chance = []*regexp.Regexp{
 	regexp.MustCompile(`\b\d{6,}\b`),
 }
 
-// withDigits may be a generated id: no word has two digits.
+// withDigits matches words with two digits, which may be generated ids.
 var withDigits = regexp.MustCompile(`\b[0-9a-z_]*\d[0-9a-z_]*\d[0-9a-z_]*\b`)
 
-// observation is what was observed without what differs by chance from one run
-// to the next: times, generated ids, long numbers, ports, case and spaces. Short
-// numbers, such as a status, stay.
+// observation returns an observation without text that differs from one run to the next: times,
+// generated ids, long numbers, ports, case and spaces. Short numbers, such as a status, stay.
 func observation(text string) string {
 	text = strings.ToLower(wording.OneLine(text))
 	for _, c := range chance {
@@ -238,13 +234,12 @@ func observation(text string) string {
 	})
 }
 
-// Explain says in lines what a stuck phase is stuck on: what failed last, what the
-// attempts of the round came to, oldest first, and what could be changed. specs are
-// those of phases 1 to number.
+// Explain returns lines that explain why a phase is stuck: the last failures, the results of the
+// round's attempts, oldest first, and possible changes. specs are those of phases 1 to number.
 func Explain(number int, round []Attempt, specs []spec.Spec) []string {
 	tried, last := []string{"what was tried:"}, Attempt{}
 	for _, a := range round {
-		tried = append(tried, fmt.Sprintf("  step-%d: %s", a.Step, a.came()))
+		tried = append(tried, fmt.Sprintf("  step-%d: %s", a.Step, a.result()))
 		if a.Verdict == Fail {
 			last = a
 		}
@@ -259,18 +254,18 @@ func Explain(number int, round []Attempt, specs []spec.Spec) []string {
 	return slices.Concat(failed, tried, advice)
 }
 
-// Advice says, a line each, what the user could change after these entries failed in a phase. specs are
-// those of phases 1 to number.
+// Advice returns one line per change that the user could make after these entries failed in a
+// phase. specs are those of phases 1 to number.
 func Advice(number int, failed []failedspecs.Entry, specs []spec.Spec) (lines []string) {
 	for _, e := range failed {
 		if line := advise(number, specs, e); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
-	return append(lines, fmt.Sprintf("abl spec lint names words that leave room; after a change run abl phase %d again, which opens a new round", number))
+	return append(lines, fmt.Sprintf("abl spec lint lists ambiguous words; after a change run abl phase %d again, which opens a new round", number))
 }
 
-// entryLines is an entry as text.
+// entryLines returns an entry as text.
 func entryLines(e failedspecs.Entry) []string {
 	head := "SPEC:"
 	if e.Contract != "" {
@@ -287,8 +282,8 @@ func entryLines(e failedspecs.Entry) []string {
 	return lines
 }
 
-// came is what an iteration came to.
-func (a Attempt) came() string {
+// result returns the result of an iteration as text.
+func (a Attempt) result() string {
 	switch a.Verdict {
 	case Pass:
 		return "every contract held"
@@ -303,13 +298,13 @@ func (a Attempt) came() string {
 	return text
 }
 
-// advise says what could be changed about one failed contract.
+// advise returns what the user could change about one failed contract.
 func advise(number int, specs []spec.Spec, e failedspecs.Entry) string {
 	switch e.Spec {
 	case appContract.Spec:
-		return ".abl/config.yaml: the system does not start: look at command, port and ready in the app section, and at abl logs app"
+		return ".abl/config.yaml: the system does not start: check command, port and ready in the app section, and abl logs app"
 	case evidence.Runs:
-		return ".abl/config.yaml: the system ends by itself while it is tested: see abl logs app; where a contract wants that, declare commands that start it and look at its end"
+		return ".abl/config.yaml: the system ends on its own while it is tested: see abl logs app; if a contract wants that, declare commands that start it and check its end"
 	}
 	for _, s := range specs {
 		for _, c := range s.Contracts {
@@ -317,11 +312,11 @@ func advise(number int, specs []spec.Spec, e failedspecs.Entry) string {
 			switch {
 			case c.ID != e.Contract:
 			case s.Number < number:
-				return fmt.Sprintf("%s: it held when phase %d passed: something in phase %d may contradict it, so change phase%d.md", place, s.Number, number, number)
+				return fmt.Sprintf("%s: it held when phase %d passed: phase %d may contradict it, so change phase%d.md", place, s.Number, number, number)
 			default:
-				return place + ": write what was observed into the contract if it is right, else the exact request and the whole result, with an example in the Context"
+				return place + ": if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context"
 			}
 		}
 	}
-	return fmt.Sprintf("no contract says %q: add it as one if you want it, or say in the Context that you do not", contractOf(e))
+	return fmt.Sprintf("no contract says %q: add it as a contract, or exclude it in the Context", contractOf(e))
 }

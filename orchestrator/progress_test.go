@@ -68,7 +68,7 @@ func TestStandstill(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := StandstillOf(c.round)
-			if got := s.ForPerson(); got != c.person {
+			if got := s.ForUser(); got != c.person {
 				t.Errorf("got %q, want %q", got, c.person)
 			}
 			if got := s.ForBuilder(); (got != "") != c.told {
@@ -84,7 +84,7 @@ func TestStandstillForBuilder(t *testing.T) {
 		t.Error(same)
 	}
 	tree := StandstillOf([]Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "a", "P1.C1=404")}).ForBuilder()
-	if !strings.HasPrefix(tree, "The source that was tested last is the same, byte for byte, as that of step-1") {
+	if !strings.HasPrefix(tree, "The source that was tested last is identical to that of step-1") {
 		t.Error(tree)
 	}
 }

@@ -19,13 +19,13 @@ import (
 // Replays runs saved tests again, without an agent.
 type Replays interface {
 	Run(context.Context, roles.Replay) (roles.Replayed, error)
-	AtOnce() int // how many can be made at a time, each against an app of its own
+	AtOnce() int // how many can run at a time, each against its own app
 }
 
-// maxReplayTime is the longest that one replay against the app may take.
+// maxReplayTime is the time limit of one replay against the app.
 const maxReplayTime = 10 * time.Minute
 
-// contracts are those of phases from to to, as evidence weighs them.
+// contracts returns the contracts of phases from to to for evidence.
 func contracts(specs spec.Set, from, to int) (all []evidence.Contract) {
 	for _, s := range specs.UpTo(to) {
 		if s.Number < from {
@@ -38,7 +38,7 @@ func contracts(specs spec.Set, from, to int) (all []evidence.Contract) {
 	return all
 }
 
-// known are the ids of all contracts, those of later phases too.
+// known returns the ids of all contracts, including those of later phases.
 func known(specs spec.Set) []string {
 	ids := []string{}
 	for _, c := range contracts(specs, 1, spec.MaxPhase) {
@@ -47,18 +47,19 @@ func known(specs spec.Set) []string {
 	return ids
 }
 
-// weigh replays what the Verifier saved, against the app and against what stands
-// in for it, and says what that proves. The tests that let nothing be proven need
-// no tries against nothing.
-func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Finding, error) {
+// replayTests replays the Verifier's tests against the app and against null apps, and returns what
+// they prove. It runs them against null apps only if they could prove a pass.
+func (v turn) replayTests(ctx context.Context, claims evidence.Claims) (evidence.Finding, error) {
 	suite := evidence.Suite{
-		Contracts: contracts(v.Specs.Set, 1, v.Number), Known: known(v.Specs.Set), Allowed: v.Allow,
-		Waived: evidence.Waived{Null: v.NoNull != ""},
+		Contracts: contracts(v.Specs.Set, 1, v.Number),
+		Known:     known(v.Specs.Set),
+		Allowed:   v.Allow,
+		Waived:    evidence.Waived{Null: v.NoNull != ""},
 	}
-	if v.p.Recheck { // earlier phases are held to by tests of their own
+	if v.p.Recheck { // earlier phases have their own tests
 		suite.Contracts, suite.Alone = contracts(v.Specs.Set, v.Number, v.Number), true
 	}
-	within, giveUp := v.tryNothing(ctx, claims, "", "")
+	within, giveUp := v.startNullRuns(ctx, claims, "", "")
 	defer giveUp()
 	took, failed, err := v.rerun(ctx, "", claims, &suite)
 	if err != nil || failed != "" {
@@ -81,9 +82,9 @@ func (v turn) weigh(ctx context.Context, claims evidence.Claims) (evidence.Findi
 	return f, nil
 }
 
-// alter sees whether tests that pass but for weak ones would notice other answers of the
-// app. Several of these replays are made at a time, each against an app of its own. Before these the
-// tests are run once more against the app as it is: what is not ok then goes by something else.
+// alter checks whether passing tests detect altered responses of the app. Several of these replays
+// run at a time, each against its own app. Before them the tests run once more unaltered, to find
+// tests that fail at random.
 func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Suite, took time.Duration) error {
 	var left time.Duration
 	if v.StrengthTime != nil {
@@ -120,8 +121,8 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 	return nil
 }
 
-// alterOnce makes some of these replays side by side, and gives the longest one's time, 0
-// where an app did not start, or one could not be made.
+// alterOnce runs some of these replays in parallel. It returns the time of the longest one, 0 if an
+// app did not start or a replay failed.
 func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.Alteration, limit time.Duration) (longest time.Duration, err error) {
 	runs, errs := make([]roles.Replayed, len(all)), make([]error, len(all))
 	var running sync.WaitGroup
@@ -141,7 +142,7 @@ func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.A
 			return 0, nil
 		}
 		longest = max(longest, run.Took)
-		s.Tried(all[i], weighed(run))
+		s.Tried(all[i], asEvidence(run))
 	}
 	if s.AlteredFault() != "" {
 		return 0, nil
@@ -149,7 +150,7 @@ func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.A
 	return longest, nil
 }
 
-// rerun replays a suite against the app until its results fit or do not.
+// rerun replays a suite against the app until its results are conclusive.
 func (v turn) rerun(ctx context.Context, commit string, claims evidence.Claims, s *evidence.Suite) (took time.Duration, failed string, err error) {
 	s.Kind = v.Kind
 	for evidence.Again(claims, *s) {
@@ -173,16 +174,15 @@ func (v turn) rerunOnce(ctx context.Context, commit string, s *evidence.Suite) (
 		return 0, run.AppFailed, err
 	}
 	v.say(v.p, text)
-	s.Ran(weighed(run))
+	s.Ran(asEvidence(run))
 	return run.Took, "", nil
 }
 
-// mostFaults is how often a replay is made again that a fault of the machine ended.
+// mostFaults is how often abl repeats a replay that a fault of the machine ended.
 const mostFaults = 2
 
-// replay makes one replay, its record in the folder of the call whose tests, or
-// whose turn, it is; again is how often it is repeated as long as faults end it. text says
-// how it came out, in one line.
+// replay runs one replay. Its record is in the folder of the turn's call. If a fault ends it, replay
+// repeats it at most again times. text is its result in one line.
 func (v turn) replay(ctx context.Context, name string, r roles.Replay, again int) (run roles.Replayed, text string, err error) {
 	r.Key, r.Source = v.key+"/replay-"+name, v.p.SrcCommit
 	r.Cmds = v.Jobs.Commands(roles.Verifier, *v.p, roles.Up{})
@@ -192,13 +192,13 @@ func (v turn) replay(ctx context.Context, name string, r roles.Replay, again int
 	failpoint.Here("replay.before")
 	run, err = v.Replay.Run(ctx, r)
 	for ; err == nil && run.Fault && again > 0 && ctx.Err() == nil; again-- {
-		v.say(v.p, "replay "+name+" shows nothing and is made again: "+run.Gone)
+		v.say(v.p, "replay "+name+" proves nothing, abl repeats it: "+run.Gone)
 		run, err = v.Replay.Run(ctx, r)
 	}
 	if err != nil {
 		return run, "", fmt.Errorf("cannot replay the tests: %w", err)
 	}
-	doc := weighed(run).TAP
+	doc := asEvidence(run).TAP
 	ok := 0
 	for _, point := range doc.Points {
 		if point.OK && point.Void() == "" {
@@ -212,24 +212,30 @@ func (v turn) replay(ctx context.Context, name string, r roles.Replay, again int
 	return run, text, nil
 }
 
-// weighed is a replay as evidence. What one printed that a fault ended is not read.
-func weighed(r roles.Replayed) evidence.Run {
+// asEvidence converts a replay. The output of a replay that a fault ended is ignored.
+func asEvidence(r roles.Replayed) evidence.Run {
 	if r.Fault {
 		return evidence.Run{TAP: tap.Parse(nil, false), Gone: r.Gone, Fault: true}
 	}
 	return evidence.Run{
-		TAP: tap.Parse(r.Output, !r.Late && r.Gone == ""), Exit: r.Exit, Late: r.Late, Gone: r.Gone,
-		Broke: r.Ends.Broke, Other: r.Ends.Other, Watched: r.Watched, Record: r.Record,
+		TAP:     tap.Parse(r.Output, !r.Late && r.Gone == ""),
+		Exit:    r.Exit,
+		Late:    r.Late,
+		Gone:    r.Gone,
+		Broke:   r.Ends.Broke,
+		Other:   r.Ends.Other,
+		Watched: r.Watched,
+		Record:  r.Record,
 	}
 }
 
-// tryNothing begins the tries against what stands in the app's place, at the same time as
-// the replay against the app, of the tests of a commit, "" for today's. Where the Verifier
-// reports a failure there is no pass to prove, and none is made. name begins the names of
-// their records. within gives them so long from their begin, makes those again that a fault
-// ended, and puts them into the suite; giveUp ends
-// what is still under way, and waits until nothing of it is left.
-func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, name string) (within func(time.Duration, *evidence.Suite) error, giveUp func()) {
+// startNullRuns starts replays against null apps, in parallel with the replay against the app. They
+// run the tests of a commit, "" for the current ones. If the Verifier claims a failure, there is no
+// pass to prove and startNullRuns starts nothing. name is the prefix of their records' names.
+//
+// within waits until they end, at most for a limit since their start, repeats those that a fault
+// ended, and adds them to the suite. giveUp stops the others and waits for their end.
+func (v turn) startNullRuns(ctx context.Context, claims evidence.Claims, commit, name string) (within func(time.Duration, *evidence.Suite) error, giveUp func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var against []roles.Against
 	switch {
@@ -242,24 +248,24 @@ func (v turn) tryNothing(ctx context.Context, claims evidence.Claims, commit, na
 	cut, runs, errs := make(chan struct{}), make([]evidence.Run, len(against)), make([]error, len(against))
 	var running sync.WaitGroup
 	begun := time.Now()
-	try := func(i int, r roles.Replay, again int) {
+	start := func(i int, r roles.Replay, again int) {
 		r.Commit, r.Against = commit, against[i]
 		running.Go(func() {
 			run, _, err := v.replay(ctx, name+string(r.Against), r, again)
-			runs[i], errs[i] = weighed(run), err
+			runs[i], errs[i] = asEvidence(run), err
 		})
 	}
 	for i := range against {
-		try(i, roles.Replay{Limit: maxReplayTime, Cut: cut}, 0)
+		start(i, roles.Replay{Limit: maxReplayTime, Cut: cut}, 0)
 	}
 	within = func(limit time.Duration, s *evidence.Suite) error {
 		timer := time.AfterFunc(limit-time.Since(begun), func() { close(cut) })
 		defer timer.Stop()
 		running.Wait()
 		for i, run := range runs {
-			if run.Fault { // with all of its time
-				v.say(v.p, "replay "+name+string(against[i])+" shows nothing and is made again: "+run.Gone)
-				try(i, roles.Replay{Limit: limit}, mostFaults-1)
+			if run.Fault { // the repetition gets the full time
+				v.say(v.p, "replay "+name+string(against[i])+" proves nothing, abl repeats it: "+run.Gone)
+				start(i, roles.Replay{Limit: limit}, mostFaults-1)
 			}
 		}
 		running.Wait()

@@ -186,7 +186,7 @@ func TestWitnessDecides(t *testing.T) {
 			if got := shown(f, replays); !strings.HasPrefix(got, c.want) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			f.Held = l.held()
+			f.Held = l.requirements()
 			var by []string
 			for _, k := range recordOf(f, evidence.Finding{}).Contracts {
 				by = append(by, k.Witness)
@@ -377,7 +377,7 @@ func TestRegressionCostsNoVerifier(t *testing.T) {
 			}
 			got += "; " + strings.Join(replays.order, " ")
 			for _, e := range w.events {
-				if e.Kind == state.Note && strings.HasPrefix(e.Text, "not shown") {
+				if e.Kind == state.Note && strings.HasPrefix(e.Text, "the replay of earlier phases does not show") {
 					got += "; not shown"
 					break
 				}

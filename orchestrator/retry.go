@@ -13,29 +13,29 @@ import (
 	"abl/roles/retry"
 )
 
-// Retry is what a decision about a transient failure needs besides the phase itself.
+// Retry configures the reaction to a transient failure.
 type Retry struct {
 	retry.Policy
-	Models int // in the role's chain
+	Models int // number of models in the role's chain
 }
 
-// afterTransient goes on after a call that a transient failure ended: with the next model of the
-// chain where that may help, else after a wait.
+// afterTransient continues after a transient failure: with the next model of the chain if that may
+// help, else with a wait.
 func afterTransient(p state.Phase, role, why string, class outcome.Outcome, w Retry) (_ state.Phase, err error) {
 	if fallsBack(class) && p.Fallback[role]+1 < w.Models {
 		p.Fallback = with(p.Fallback, role, p.Fallback[role]+1)
 		p.Outage = retry.Tried(p.Outage, class, w.Now)
 		return p, nil
 	}
-	p.Fallback = with(p.Fallback, role, 0) // once around: the first is the one that the person wants
+	p.Fallback = with(p.Fallback, role, 0) // after the last model, begin with the first again
 	p.Outage, err = retry.Wait(p.Outage, outcome.Fault{Class: class, What: why, Back: p.Back, Paid: p.NeedsPerson}, w.Policy)
 	return p, err
 }
 
-// fallsBack is whether another model may answer where this one does not.
+// fallsBack returns true if another model may succeed where this one failed.
 func fallsBack(c outcome.Outcome) bool { return c == outcome.Quota || c == outcome.Unavailable }
 
-// with is a copy of m in which key has n; 0 takes it out.
+// with returns a copy of m in which key has the value n. 0 deletes the key.
 func with(m map[string]int, key string, n int) map[string]int {
 	m = maps.Clone(m)
 	if n == 0 {
@@ -49,12 +49,12 @@ func with(m map[string]int, key string, n int) map[string]int {
 	return m
 }
 
-// Outages say how a loop lives through a provider's or an engine's absence.
+// Outages configures how a loop waits for a provider or an engine.
 type Outages struct {
-	Budget time.Duration  // loop.outage_budget: how long one may last
-	Models map[string]int // length of each role's chain of models
+	Budget time.Duration  // loop.outage_budget: longest outage
+	Models map[string]int // number of models in each role's chain
 	Sleep  func(context.Context, time.Duration, time.Time) error
-	Now    func() time.Time // nil: time.Now
+	Now    func() time.Time // nil for time.Now
 }
 
 func (o Outages) now() time.Time {
@@ -64,20 +64,26 @@ func (o Outages) now() time.Time {
 	return time.Now()
 }
 
-// retry is what a decision about a transient failure needs now.
+// retry returns the current Retry for a role.
 func (l *Loop) retry(p *state.Phase) Retry {
-	return Retry{retry.Policy{Now: l.Outages.now(), Jitter: rand.Float64(), Budget: l.Outages.Budget, NoRoute: l.noRoute}, l.Outages.Models[roleAt(p.Status)]}
+	policy := retry.Policy{
+		Now:     l.Outages.now(),
+		Jitter:  rand.Float64(),
+		Budget:  l.Outages.Budget,
+		NoRoute: l.noRoute,
+	}
+	return Retry{policy, l.Outages.Models[roleAt(p.Status)]}
 }
 
-// waitOut waits, before a call, until it makes sense to make it, and says which model is
-// tried in the place of another.
+// waitOut waits before a call until the outage's wait is over. It reports if another model of the
+// chain is used.
 func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 	if step != Build && step != Verify || p.Outage == nil {
 		return nil
 	}
 	role := roleAt(p.Status)
 	if n := p.Fallback[role]; n > 0 && p.Outage.Until.IsZero() {
-		text := fmt.Sprintf("model %d of %d in models.%s is tried: %s", n+1, l.Outages.Models[role], role, p.Note)
+		text := fmt.Sprintf("abl uses model %d of %d in models.%s: %s", n+1, l.Outages.Models[role], role, p.Note)
 		l.emit(p, state.Event{Kind: state.Note, Role: role, Class: p.Outage.Class, Text: text})
 	}
 	now := l.Outages.now()
@@ -87,13 +93,17 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 	}
 	until := now.Add(wait)
 	l.emit(p, state.Event{
-		Kind: state.Wait, Role: role, Class: p.Outage.Class, Until: until.UTC().Truncate(time.Second), MS: wait.Milliseconds(),
-		Text: retry.Words(p.Outage, p.Note, l.Outages.Budget),
+		Kind:  state.Wait,
+		Role:  role,
+		Class: p.Outage.Class,
+		Until: until.UTC().Truncate(time.Second),
+		MS:    wait.Milliseconds(),
+		Text:  retry.Words(p.Outage, p.Note, l.Outages.Budget),
 	})
 	failpoint.Here("outage.waiting")
 	sleep := l.Outages.Sleep
 	if sleep == nil {
 		sleep = retry.Sleep
 	}
-	return because(ctx, sleep(ctx, wait, until))
+	return causeOf(ctx, sleep(ctx, wait, until))
 }

@@ -9,14 +9,14 @@ import (
 	"abl/roles"
 )
 
-// HeldSpecs is the specs that a phase is held to, as they were read when it was taken
-// up, and how to read them again. Without Now nobody looks.
+// HeldSpecs has the specs of a run as they were read at its start. Now reads them again. Without
+// Now, changes are not detected.
 type HeldSpecs struct {
 	Set spec.Set
 	Now func() spec.Set
 }
 
-// changed is the first of phases 1 to n whose spec is no longer what it was, 0 for none.
+// changed returns the first of phases 1 to n whose spec has changed, or 0.
 func (h HeldSpecs) changed(n int) int {
 	if h.Now == nil {
 		return 0
@@ -30,31 +30,29 @@ func (h HeldSpecs) changed(n int) int {
 	return 0
 }
 
-// Edited means that a person changed a spec while a phase that is held to it
-// runs, or took it away.
+// Edited means that the user changed or deleted a spec that the running phase depends on.
 type Edited struct{ Refused }
 
-// edited is that of a phase while another or the same runs; unread says what is there now,
-// "" when it can be read.
+// edited returns the error for the spec of a phase while phase running runs. unread is why the spec
+// can no longer be read, "" if it can.
 func edited(phase, running int, unread string) Edited {
 	how := fmt.Sprintf("was changed while phase %d runs", running)
 	if unread != "" {
 		how = "can no longer be read (" + unread + ")"
 	}
-	do := "run abl phase %[1]d again, and a new round begins on the new text; to go on with this round put the earlier text back first"
+	do := "run abl phase %[1]d again, and a new round begins on the new text; to continue this round restore the earlier text first"
 	if phase != running {
-		do = "put the earlier text back and run abl phase %[1]d again; what was added at its end needs abl phase %[2]d first, and the rest of it is frozen"
+		do = "restore the earlier text and run abl phase %[1]d again; text that was added at its end needs abl phase %[2]d first, and the rest of it is frozen"
 	}
 	return Edited{Refused{
-		fmt.Sprintf("the spec of phase %d %s, so no further call begins; everything until here is committed", phase, how),
+		fmt.Sprintf("the spec of phase %d %s, so abl begins no further call; everything so far is committed", phase, how),
 		fmt.Sprintf(do, running, phase),
 	}}
 }
 
-// refined notices that the person changed the spec since this round began, while
-// no abl ran: a new round begins on the new text. A call that has begun is taken
-// to its end first, for it is paid.
-func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
+// restartRound returns true if the user changed the spec between two runs: then a new round begins
+// on the new text. A call that has begun is completed first, because it is paid for.
+func (l *Loop) restartRound(p *state.Phase, step Step) (bool, error) {
 	role, is := map[Step]roles.Role{Build: roles.Builder, Verify: roles.Verifier}[step]
 	if !is || p.SpecSHA == "" || p.SpecSHA == l.Spec.SHA256 {
 		return false, nil
@@ -70,8 +68,8 @@ func (l *Loop) refined(p *state.Phase, step Step) (bool, error) {
 	return true, nil
 }
 
-// specDrift stops before a call that would work on a spec that the person has
-// changed meanwhile: it may be half written.
+// specDrift fails if the user has changed a spec since the run began, so that no call works on a
+// spec that may be half written.
 func (l *Loop) specDrift() error {
 	n := l.Specs.changed(l.Number)
 	if n == 0 {
@@ -84,8 +82,8 @@ func (l *Loop) specDrift() error {
 	return edited(n, l.Number, unread)
 }
 
-// outdated is the phase whose spec is no longer the one that p's round works on,
-// 0 for none: a pass would be one on a text that nobody wants any more.
+// outdated returns the phase whose spec has changed since p's round began, or 0. A pass would be
+// about an outdated text.
 func (l *Loop) outdated(p *state.Phase) int {
 	if p.SpecSHA != l.Spec.SHA256 {
 		return l.Number

@@ -28,7 +28,7 @@ func stuckSpecs(t *testing.T) []spec.Spec {
 
 func TestExplain(t *testing.T) {
 	started := Attempt{Step: 2, Verdict: Fail, Built: true, Failed: []failedspecs.Entry{appContract}}
-	const lint = "  abl spec lint names words that leave room; after a change run abl phase 2 again, which opens a new round"
+	const lint = "  abl spec lint lists ambiguous words; after a change run abl phase 2 again, which opens a new round"
 	for _, c := range []struct {
 		name  string
 		round []Attempt
@@ -42,7 +42,7 @@ func TestExplain(t *testing.T) {
 				"  step-1: 1 contract failed (P2.C1)", "  step-2: 1 contract failed (P2.C1)",
 				"  step-3: no verdict", "  step-4: 1 contract failed (P2.C1)",
 				"what you could change:",
-				"  P2.C1 (phase2.md:9): write what was observed into the contract if it is right, else the exact request and the whole result, with an example in the Context",
+				"  P2.C1 (phase2.md:9): if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context",
 				lint,
 			}},
 		{"broken by what another one needed, one of an earlier phase, one of none",
@@ -56,10 +56,10 @@ func TestExplain(t *testing.T) {
 				"  step-6: 1 contract failed (P2.C2)",
 				"  step-7: 4 contracts failed (P1.C1, P2.C1, P2.C3, the words of nice)",
 				"what you could change:",
-				"  P2.C1 (phase2.md:9): write what was observed into the contract if it is right, else the exact request and the whole result, with an example in the Context",
-				"  P1.C1 (phase1.md:9): it held when phase 1 passed: something in phase 2 may contradict it, so change phase2.md",
-				"  no contract says \"the words of nice\": add it as one if you want it, or say in the Context that you do not",
-				"  P2.C3 (phase2.md:11): write what was observed into the contract if it is right, else the exact request and the whole result, with an example in the Context",
+				"  P2.C1 (phase2.md:9): if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context",
+				"  P1.C1 (phase1.md:9): it held when phase 1 passed: phase 2 may contradict it, so change phase2.md",
+				"  no contract says \"the words of nice\": add it as a contract, or exclude it in the Context",
+				"  P2.C3 (phase2.md:11): if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context",
 				lint,
 			}},
 		{"an earlier phase, and answers that change",
@@ -68,8 +68,8 @@ func TestExplain(t *testing.T) {
 				"what failed last:", "  P1.C1 the words of P1.C1", "    INPUT: step 2", "    OBSERVED: x", "  P2.C2 the words of P2.C2", "    INPUT: step 2", "    OBSERVED: 2",
 				"what was tried:", "  step-1: 2 contracts failed (P1.C1, P2.C2)", "  step-2: 2 contracts failed (P1.C1, P2.C2)",
 				"what you could change:",
-				"  P1.C1 (phase1.md:9): it held when phase 1 passed: something in phase 2 may contradict it, so change phase2.md",
-				"  P2.C2 (phase2.md:10): write what was observed into the contract if it is right, else the exact request and the whole result, with an example in the Context",
+				"  P1.C1 (phase1.md:9): it held when phase 1 passed: phase 2 may contradict it, so change phase2.md",
+				"  P2.C2 (phase2.md:10): if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context",
 				lint,
 			}},
 		{"a system that does not start", []Attempt{started},
@@ -77,7 +77,7 @@ func TestExplain(t *testing.T) {
 				"what failed last:", "  SPEC: start the app → ready on its port", "    INPUT: the command of the app section, in a fresh copy of the commit", "    OBSERVED: ",
 				"what was tried:", "  step-2: 1 contract failed (start the app → ready on its port)",
 				"what you could change:",
-				"  .abl/config.yaml: the system does not start: look at command, port and ready in the app section, and at abl logs app",
+				"  .abl/config.yaml: the system does not start: check command, port and ready in the app section, and abl logs app",
 				lint,
 			}},
 	} {

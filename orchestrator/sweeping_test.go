@@ -29,7 +29,7 @@ func TestFoundIsKeptAndTold(t *testing.T) {
 	}
 	told := w.notes()
 	for _, want := range []string{
-		`builder: found in its workspace and taken away: "a\x1b[2J\nb" (a FIFO, removed)`, `verifier: found`, `"GEMINI.md9" (steers), and 2 more in swept.json`,
+		`builder: found in its workspace and removed: "a\x1b[2J\nb" (a FIFO, removed)`, `verifier: found`, `"GEMINI.md9" (steers), and 2 more in swept.json`,
 	} {
 		if strings.Count(told, want) < 1 {
 			t.Errorf("not told: %s\n%s", want, told)

@@ -17,12 +17,11 @@ import (
 	"abl/roles"
 )
 
-// turn is a call of a role at the place where a phase is: what is looked at
-// before it, the call, and what is kept after it.
+// turn is one call of a role, with the checks before it and the steps after it.
 type turn struct {
 	*Loop
 	role roles.Role
-	p    *state.Phase // it may note here what later steps need
+	p    *state.Phase // may be changed for later steps
 	key  string       // the call's id
 }
 
@@ -34,21 +33,20 @@ func (t turn) record() roles.Record { return roles.Record{Dir: t.Project.Call(t.
 
 func (t turn) emit(e state.Event) { t.Loop.emit(t.p, e) }
 
-// note tells the person something about the turn.
+// note reports something about the turn to the user.
 func (t turn) note(text string) {
 	t.emit(state.Event{Kind: state.Note, Role: t.role.Name, Text: text})
 }
 
-// mostHolders is how often a call that could not begin, since somebody ended what
-// holds its network, is begun with another.
+// mostHolders is how often abl tries to begin a call whose network is ended from outside.
 const mostHolders = 3
 
-// ErrChanged means that a person changed the source while its phase runs.
+// ErrChanged means that the user edited the source while its phase runs.
 var ErrChanged = errors.New("the source was changed by hand")
 
-// settled makes sure that the source is what was committed, before a call is about the commit. It
-// accepts commits that the user made on top, and names them.
-func (t turn) settled(ctx context.Context) error {
+// checkSource checks, before a call that is about a commit, that the source equals the commit. It
+// accepts commits that the user made on top, and reports them.
+func (t turn) checkSource(ctx context.Context) error {
 	if err := t.afterBoot(ctx); err != nil {
 		return err
 	}
@@ -63,10 +61,10 @@ func (t turn) settled(ctx context.Context) error {
 	return err
 }
 
-// guarded makes sure before a Builder's call that the source has no edits of the user's, which
-// would be committed as the Builder's. Work that an interrupted call of the Builder left is not an
-// edit. Files that were there before the first commit get a commit of their own.
-func (t turn) guarded(ctx context.Context) error {
+// checkForEdits checks before a Builder's call that the source has no edits by the user, which
+// would be committed as the Builder's. Files left by an interrupted call of the Builder are
+// accepted. Files from before the first commit get their own commit.
+func (t turn) checkForEdits(ctx context.Context) error {
 	if err := t.afterBoot(ctx); err != nil {
 		return err
 	}
@@ -86,15 +84,15 @@ func (t turn) guarded(ctx context.Context) error {
 	case tip == "" && !known:
 		return t.commitFirst(ctx)
 	case t.p.Iteration > 1 && t.p.Attempt == 1:
-		return t.settled(ctx)
+		return t.checkSource(ctx)
 	}
 	return t.unchanged(ctx)
 }
 
-// leftFile has the key of the work that an interrupted call of the Builder left in the source.
+// leftFile contains the key of the files that an interrupted call of the Builder left.
 const leftFile = "left.json"
 
-// noteLeft keeps the key of the work that an interrupted call left.
+// noteLeft records the key of the files that an interrupted call left.
 func (t turn) noteLeft(ctx context.Context) error {
 	if t.role.App {
 		return nil
@@ -102,12 +100,12 @@ func (t turn) noteLeft(ctx context.Context) error {
 	return KeepLeft(ctx, t.Project, t.Src)
 }
 
-// worker is a workspace whose content has a key.
+// worker is a workspace that returns a hash of its content.
 type worker interface {
 	WorkKey(ctx context.Context) (string, error)
 }
 
-// KeepLeft records the content of the source as the work that an interrupted call left.
+// KeepLeft records that an interrupted call left the current content of the source.
 func KeepLeft(ctx context.Context, p state.Project, src worker) error {
 	key, err := src.WorkKey(ctx)
 	if err == nil {
@@ -126,7 +124,7 @@ func IsLeft(ctx context.Context, p state.Project, src worker) (bool, error) {
 	return err == nil && now == left, err
 }
 
-// commitFirst commits files that were in the source before abl, if there are any.
+// commitFirst commits the files that were in the source before abl.
 func (t turn) commitFirst(ctx context.Context) error {
 	changed, err := t.Src.Differs(ctx, "")
 	if err != nil || len(changed) == 0 {
@@ -135,7 +133,7 @@ func (t turn) commitFirst(ctx context.Context) error {
 	return t.takeMine(ctx)
 }
 
-// unchanged fails if the source has edits that are not committed. With TakeMine it commits them.
+// unchanged fails if the source has uncommitted edits. With TakeMine it commits them.
 func (t turn) unchanged(ctx context.Context) error {
 	changed, err := t.Src.Differs(ctx, "")
 	if err == nil && len(changed) > 0 && t.TakeMine {
@@ -160,8 +158,8 @@ func (t turn) unchanged(ctx context.Context) error {
 	return fmt.Errorf("%w: %s %s from the last commit", ErrChanged, strings.Join(named, ", "), verb)
 }
 
-// takeMine commits what a person changed by hand, apart from what agents did. They
-// may do so again before the same call, so its key names the commit that it stands on.
+// takeMine commits the user's edits separately. There may be edits several times before the same
+// call, so the key of the commit contains its parent.
 func (t turn) takeMine(ctx context.Context) error {
 	tip, err := t.Src.Tip()
 	if err != nil {
@@ -181,20 +179,19 @@ func (t turn) takeMine(ctx context.Context) error {
 	return nil
 }
 
-// admit asks whether a call may begin, and says whether it has begun already:
-// an earlier abl was told then that it may.
+// admit checks whether a call may begin. It returns true without a check if the call has begun.
 func (t turn) admit() (begun bool, err error) {
 	_, begun, err = t.record().Intent()
-	if begun = begun || t.record().Started(); err != nil || begun { // of a lost intent, Started is left
+	if begun = begun || t.record().Started(); err != nil || begun { // Started also covers a lost intent
 		return begun, err
 	}
-	if err := t.specDrift(); err != nil || t.p.Recheck { // what calls nobody costs nothing
+	if err := t.specDrift(); err != nil || t.p.Recheck { // a replay costs nothing
 		return false, err
 	}
 	return false, t.Before(t.key)
 }
 
-// call runs one call and enters it in the ledger.
+// call runs one call and adds it to the ledger.
 func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error) {
 	failpoint.Here("call.before")
 	for range mostHolders {
@@ -218,7 +215,7 @@ func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error
 	}
 	failpoint.Here("ledger.before")
 	if err := t.Ledger.Append(Rows(t.Number, t.p.Step, o)); err != nil {
-		return o, fmt.Errorf("cannot enter call %s in the ledger (its outcome is kept): %w", o.Key, err)
+		return o, fmt.Errorf("cannot add call %s to the ledger (its outcome is kept): %w", o.Key, err)
 	}
 	failpoint.Here("ledger.after")
 	if err := t.unmoved(); err != nil {
@@ -227,7 +224,7 @@ func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error
 	return o, t.sweepUnlessCommitted(ctx, o)
 }
 
-// commit takes a snapshot of a workspace under the call's key.
+// commit commits a workspace under the call's key.
 func (t turn) commit(ctx context.Context) (Commit, error) {
 	failpoint.Here("commit.before")
 	if err := t.Alone(); err != nil {
@@ -239,7 +236,13 @@ func (t turn) commit(ctx context.Context) (Commit, error) {
 		return c, fmt.Errorf("cannot commit the %s's work: %w", t.role.Name, err)
 	}
 	failpoint.Here("commit.after")
-	t.emit(state.Event{Kind: state.Commit, Role: t.role.Name, Hash: c.Hash, Subject: subject, Text: wording.Count(c.Changed, "file") + " changed"})
+	t.emit(state.Event{
+		Kind:    state.Commit,
+		Role:    t.role.Name,
+		Hash:    c.Hash,
+		Subject: subject,
+		Text:    wording.Count(c.Changed, "file") + " changed",
+	})
 	for _, s := range c.Skipped {
 		t.note("not committed: " + s)
 	}
@@ -261,12 +264,20 @@ func Abandoned(n int, p state.Phase) (state.Phase, []ledger.Row) {
 	return p, rows
 }
 
-// Rows are the ledger rows of one ended call: one a model, and one that says
-// that nobody counted when there is no usage.
+// Rows returns the ledger rows of one ended call: one per model, or one with an unknown count.
 func Rows(phase, step int, o roles.Outcome) []ledger.Row {
 	base := ledger.Row{
-		Timestamp: ledger.Stamp(o.Ended), Phase: strconv.Itoa(phase), Step: strconv.Itoa(step), Role: o.Role, Model: o.Model,
-		SessionID: o.Session, Source: ledger.Nobody, CallID: o.Key, Agent: o.Agent, DurationMS: &o.Duration, Outcome: string(o.Class),
+		Timestamp:  ledger.Stamp(o.Ended),
+		Phase:      strconv.Itoa(phase),
+		Step:       strconv.Itoa(step),
+		Role:       o.Role,
+		Model:      o.Model,
+		SessionID:  o.Session,
+		Source:     ledger.Nobody,
+		CallID:     o.Key,
+		Agent:      o.Agent,
+		DurationMS: &o.Duration,
+		Outcome:    string(o.Class),
 	}
 	if len(o.Usage) == 0 {
 		return []ledger.Row{base}
@@ -277,7 +288,7 @@ func Rows(phase, step int, o roles.Outcome) []ledger.Row {
 		r.Model = cmp.Or(u.Model, o.Model)
 		switch {
 		case u.Part || u.Total == nil && u.Input == nil && u.Candidates == nil:
-			r.Source = ledger.Nobody // used, and not told by whom it passed
+			r.Source = ledger.Nobody // the usage is unknown
 		case o.Source == roles.CountedByGate:
 			r.Source = ledger.Gateway
 		default:
@@ -289,7 +300,7 @@ func Rows(phase, step int, o roles.Outcome) []ledger.Row {
 			r.CostUSD = ledger.Subscription
 		case u.Cost != nil:
 			r.CostUSD = u.Cost.String()
-		case u.Part: // a request that was never answered has no token, and may cost something
+		case u.Part: // an unanswered request has no tokens, and may cost something
 			r.CostUSD = ledger.Unknown
 		default:
 			r.CostUSD = ledger.Cost(r)

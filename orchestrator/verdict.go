@@ -15,42 +15,41 @@ import (
 	"abl/roles"
 )
 
-// Evidence is all that a verdict is made of.
+// Evidence is the input of a verdict.
 type Evidence struct {
-	AppFailed string              // the app did not start, and this was seen
-	Regressed []failedspecs.Entry // contracts of earlier phases that a replay has seen broken
-	File      failedspecs.Result  // of failed_specs.md; absent or empty is failedspecs.Pass
-	FileError string              // it is there and could not be read as a plain file
+	AppFailed string              // how the app failed to start
+	Regressed []failedspecs.Entry // contracts of earlier phases that failed in a replay
+	File      failedspecs.Result  // of failed_specs.md; a missing or empty file is failedspecs.Pass
+	FileError string              // why the file could not be read
 	Class     outcome.Outcome     // how the Verifier's call ended
 	Reason    string
-	Report    string        // this call's run report, "" when there is none
-	Changed   []string      // source paths that changed while the Verifier tested
-	Spec      int           // the phase whose spec changed meanwhile, 0 for none
-	Ends      roles.AppEnds // of the app, in the Verifier's session
+	Report    string        // this call's run report, "" without one
+	Changed   []string      // source paths that changed during the call
+	Spec      int           // the phase whose spec changed during the call, or 0
+	Ends      roles.AppEnds // of the app during the call
 }
 
-// Finding is the verdict over one iteration, with its grounds.
+// Finding is the verdict on one iteration, with its reasons.
 type Finding struct {
 	Verdict Verdict             `json:"verdict"`
 	Entries []failedspecs.Entry `json:"entries,omitempty"`
 	Missing []string            `json:"missing,omitempty"`
-	Notes   []string            `json:"notes,omitempty"` // for the person: entries that were not complete
+	Notes   []string            `json:"notes,omitempty"` // for the user, such as incomplete entries
 
-	ByReplay bool             `json:"by_replay,omitempty"` // the entries are abl's own
-	Evidence evidence.Finding `json:"evidence,omitzero"`   // what replays have shown; without a verdict none was made
-	Held     audit.Held       `json:"held,omitzero"`       // what it was held to
+	ByReplay bool             `json:"by_replay,omitempty"` // abl wrote the entries
+	Evidence evidence.Finding `json:"evidence,omitzero"`   // result of the replays; no verdict means that there was none
+	Held     audit.Held       `json:"held,omitzero"`       // the specs and contracts of the verdict
 }
 
-// appContract is the contract that an app which does not start has broken.
+// appContract is the contract of an app that does not start.
 var appContract = failedspecs.Entry{Spec: "start the app → ready on its port", Input: "the command of the app section, in a fresh copy of the commit"}
 
-// Decide is the verdict. A well-formed entry of a call that had its app to the end
-// is a fail, always; a pass needs
-// that nothing is missing; everything else is no verdict.
+// Decide returns the verdict. A complete entry of a call that had its app to the end is always a
+// fail. A pass needs that nothing is missing. Everything else is Unknown.
 func Decide(e Evidence) Finding {
 	if e.AppFailed != "" {
 		entry := appContract
-		entry.Observed, _, _ = strings.Cut(e.AppFailed, "\n") // the Verifier sees it, and not what the app printed
+		entry.Observed, _, _ = strings.Cut(e.AppFailed, "\n") // the Verifier must not see the app's output
 		return Finding{Verdict: Fail, Entries: []failedspecs.Entry{entry}, ByReplay: true}
 	}
 	if len(e.Regressed) > 0 {
@@ -75,13 +74,13 @@ func Decide(e Evidence) Finding {
 	return Finding{Verdict: Pass, Notes: notes}
 }
 
-// lostItsApp says that a call had no app to test, or not the one meant: its entries
-// are about nothing, and it is made again.
+// lostItsApp returns true if the call had no app to test, or not the intended one. Its entries are
+// ignored, and it is repeated.
 func lostItsApp(c outcome.Outcome) bool {
 	return c == outcome.EngineGone || c == outcome.AppGone || c == outcome.Unproven
 }
 
-// missing says what a believable pass lacks, in words that the Verifier is told.
+// missing returns what a valid pass lacks, in sentences for the Verifier.
 func missing(e Evidence) (all []string) {
 	if e.Class != outcome.Done {
 		all = append(all, "the call did not end properly: "+e.Reason)
@@ -90,7 +89,7 @@ func missing(e Evidence) (all []string) {
 		all = append(all, failedspecs.FileName+" "+e.FileError)
 	}
 	if e.File.Kind == failedspecs.Malformed {
-		all = append(all, failedspecs.FileName+" is there and holds no complete entry (SPEC:, INPUT:, OBSERVED:)")
+		all = append(all, failedspecs.FileName+" exists and has no complete entry (SPEC:, INPUT:, OBSERVED:)")
 	}
 	if e.Report == "" {
 		all = append(all, "the run report of this call is missing from verifier_reports/")
@@ -117,10 +116,10 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 		return Evidence{}, err
 	}
 	if !ok {
-		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is gone", v.key)
+		return Evidence{}, fmt.Errorf("cannot judge: the record of call %s is missing", v.key)
 	}
 	ev.Class, ev.Reason, ev.Report = o.Class, o.Reason, o.Report
-	if o.Class != outcome.AppGone && o.Class != outcome.EngineGone { // then somebody else may have ended it
+	if o.Class != outcome.AppGone && o.Class != outcome.EngineGone { // these were ended from outside
 		if ev.Ends, err = roles.EndsOf(v.Project, v.key); err != nil {
 			return ev, err
 		}
@@ -130,14 +129,14 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 	case err == nil:
 		ev.File = failedspecs.In(v.Specs.Set.UpTo(v.Number)).Name(failedspecs.Parse(v.Safe.Bytes(data)))
 	case errors.Is(err, hostfs.ErrTooLarge):
-		ev.FileError = fmt.Sprintf("has more than %d KiB, which is more than abl reads: write fewer or shorter entries", failedspecs.MaxBytes>>10)
+		ev.FileError = fmt.Sprintf("is larger than %d KiB, which is more than abl reads: write fewer or shorter entries", failedspecs.MaxBytes>>10)
 	case !errors.Is(err, hostfs.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}
 	return v.unmovedSource(ctx, ev)
 }
 
-// unmovedSource adds what of the source is no longer as it was tested.
+// unmovedSource adds the changes of the source since its commit.
 func (v turn) unmovedSource(ctx context.Context, ev Evidence) (_ Evidence, err error) {
 	if ev.Changed, err = v.Src.Differs(ctx, ""); err != nil {
 		return ev, err
@@ -149,7 +148,7 @@ func (v turn) unmovedSource(ctx context.Context, ev Evidence) (_ Evidence, err e
 	return ev, err
 }
 
-// summary is the verdict in one line.
+// summary returns the verdict in one line.
 func summary(f Finding) string {
 	switch {
 	case f.Verdict == Fail && len(f.Entries) == 1:
@@ -162,8 +161,8 @@ func summary(f Finding) string {
 	return "nothing failed" + allowed(f.Evidence)
 }
 
-// allowed names the contracts of a pass that count although their tests are weak, or although abl did
-// not read an answer, "" for none.
+// allowed lists the contracts of a pass that count although their tests are weak or abl did not read
+// a response, "" without any.
 func allowed(found evidence.Finding) (text string) {
 	for _, is := range []string{evidence.Weak, evidence.NotRead} {
 		var all []string
@@ -179,15 +178,15 @@ func allowed(found evidence.Finding) (text string) {
 	return text
 }
 
-// decideByReplays puts what the Verifier said beside what replays have shown. A
-// well-formed entry stays a fail; a pass is decided by the replays; what lacked
-// before lacks still, and what the replays lack is told with it.
+// decideByReplays combines the Verifier's verdict with the replays. A complete entry stays a fail.
+// The replays decide about a pass. Gaps of the Verifier's call remain, and gaps of the replays are
+// added.
 func decideByReplays(f Finding, found evidence.Finding) Finding {
 	f.Evidence = found
 	f.Notes = append(f.Notes, found.Notes...)
 	switch {
 	case f.Verdict == Fail:
-		f.Entries = doubted(f.Entries, found)
+		f.Entries = noteUnconfirmed(f.Entries, found)
 		if len(found.Ended) > 0 {
 			f.Entries = append(f.Entries, evidence.Ended("the requests of the saved tests", found.Ended))
 		}
@@ -203,9 +202,9 @@ func decideByReplays(f Finding, found evidence.Finding) Finding {
 	return f
 }
 
-// doubted marks the entries that no replay has confirmed, for the person and the
-// Builder. They count all the same.
-func doubted(entries []failedspecs.Entry, found evidence.Finding) []failedspecs.Entry {
+// noteUnconfirmed marks the entries that no replay confirmed, for the user and the Builder. They
+// still count.
+func noteUnconfirmed(entries []failedspecs.Entry, found evidence.Finding) []failedspecs.Entry {
 	entries = slices.Clone(entries)
 	for _, s := range found.Contracts {
 		for i, e := range entries {
@@ -217,7 +216,7 @@ func doubted(entries []failedspecs.Entry, found evidence.Finding) []failedspecs.
 	return entries
 }
 
-// claims are the contracts that the entries name, "" for one that names none.
+// claims returns the contracts that the entries name, "" for an entry without one.
 func claims(entries []failedspecs.Entry) (all evidence.Claims) {
 	for _, e := range entries {
 		all = append(all, e.Contract)

@@ -11,12 +11,11 @@ import (
 	"abl/roles"
 )
 
-// ErrMoved means that a history moved while a call ran, which no role can do.
+// ErrMoved means that a history changed while a call ran, which no role can cause.
 var ErrMoved = errors.New("the history was changed while a call ran")
 
-// seal looks at the role's repository before its call: what steers git there is
-// compared with what was seen last and shown when it differs, and where the
-// history stands is noted with the call, unless the call runs already.
+// seal checks the role's repository before its call. It reports changes of git's configuration since
+// the last check. It records the repository's history, unless the call is already running.
 func (t turn) seal() error {
 	now, err := t.repo().Seal()
 	if err != nil {
@@ -30,29 +29,28 @@ func (t turn) seal() error {
 	return rec.Write(roles.HistoryFile, now.History)
 }
 
-// unmoved looks at the repository after the call, which is kept whatever comes
-// of it: what a person did meanwhile is theirs to decide about, before anything
-// is committed on top.
+// unmoved checks the repository after the call. It fails if the history changed, before abl commits
+// on top: the user has to decide. The call's record is kept.
 func (t turn) unmoved() error {
 	now, err := t.repo().Seal()
 	if err != nil {
-		return fmt.Errorf("call %s is kept, and nothing is committed: %w", t.key, err)
+		return fmt.Errorf("call %s is kept, and abl commits nothing: %w", t.key, err)
 	}
 	t.showSteering(now.Steering, "while the call ran")
 	rec := t.record()
-	was, ok, err := roles.Read[map[string]string](rec, roles.HistoryFile) // or a person who has seen it move took the note away
+	was, ok, err := roles.Read[map[string]string](rec, roles.HistoryFile) // the user may have deleted it to continue
 	if err != nil || !ok {
 		return err
 	}
 	if moved := state.Changed(was, now.History); len(moved) > 0 {
-		return fmt.Errorf("%w: in %s, %s; call %s is kept and nothing is committed: put it back, or delete %s to go on with it as it is",
-			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), inWords(moved, was, now.History), t.key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
+		return fmt.Errorf("%w: in %s, %s; call %s is kept and abl commits nothing: undo the change, or delete %s to continue with it",
+			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), movedText(moved, was, now.History), t.key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
 	}
 	return nil
 }
 
-// inWords says what the first of the refs that moved was and is.
-func inWords(moved []string, was, is map[string]string) string {
+// movedText describes the first of the refs that changed.
+func movedText(moved []string, was, is map[string]string) string {
 	name := moved[0]
 	value := func(m map[string]string) string {
 		if v := m[name]; v != "" {
@@ -67,14 +65,14 @@ func inWords(moved []string, was, is map[string]string) string {
 	return text
 }
 
-// showSteering tells a person when config or hooks are not as they were seen
-// last, and remembers them as they are now with the next state that is saved.
+// showSteering reports changes of git's config or hooks since the last check. The current state is
+// saved with the next state.
 func (t turn) showSteering(now map[string]string, when string) {
 	seen, known := t.File.Git[t.role.Name]
 	changed := state.Changed(seen, now)
 	if known && len(changed) > 0 {
 		where := t.Project.Rel(t.role.Workspace(t.Project))
-		t.note(fmt.Sprintf("in the .git of %s this was changed %s: %s", where, when, strings.Join(changed, ", ")))
+		t.note(fmt.Sprintf("in the .git of %s these changed %s: %s", where, when, strings.Join(changed, ", ")))
 	}
 	if t.File.Git == nil {
 		t.File.Git = map[string]map[string]string{}
@@ -82,7 +80,7 @@ func (t turn) showSteering(now map[string]string, when string) {
 	t.File.Git[t.role.Name] = now
 }
 
-// repo is the role's repository, which no role can write.
+// repo returns the role's repository, which no role can write.
 func (t turn) repo() Repo {
 	if t.role.App {
 		return t.Tests
@@ -90,8 +88,8 @@ func (t turn) repo() Repo {
 	return t.Src
 }
 
-// sweepUnlessCommitted sweeps the role's workspace after a call that no commit
-// follows at once: it was stopped, or the run is about to stop.
+// sweepUnlessCommitted sweeps the role's workspace after a call that is not followed by a commit,
+// because the call or the run stops.
 func (t turn) sweepUnlessCommitted(ctx context.Context, o roles.Outcome) error {
 	if o.Class != outcome.Interrupted && ctx.Err() == nil {
 		return nil
@@ -102,9 +100,9 @@ func (t turn) sweepUnlessCommitted(ctx context.Context, o roles.Outcome) error {
 	return t.noteLeft(context.WithoutCancel(ctx))
 }
 
-// keepFound keeps what a sweep found with the call that left it, and shows it.
+// keepFound records the result of a sweep with its call, and reports it.
 func (t turn) keepFound(f state.Found) error {
-	said := inSentences(f) // which are made safe by themselves
+	texts := foundTexts(f) // before Clean, because events are cleaned when they are shown
 	if err := t.Safe.Clean(&f); err != nil {
 		return err
 	}
@@ -116,30 +114,30 @@ func (t turn) keepFound(f state.Found) error {
 			return err
 		}
 	}
-	for _, text := range said {
+	for _, text := range texts {
 		t.emit(state.Event{Kind: state.Note, Role: t.role.Name, Call: t.key, Text: text})
 	}
 	return nil
 }
 
-// maxShown is how many things a note names that do not run; the record has the rest.
+// maxShown is how many files that cannot run a note names. The record has the rest.
 const maxShown = 10
 
-// inSentences says for a person what a sweep found. The paths are an agent's.
-func inSentences(f state.Found) (all []string) {
+// foundTexts describes the result of a sweep. Agents chose the paths in it.
+func foundTexts(f state.Found) (all []string) {
 	if len(f.Cleared) > 0 {
-		all = append(all, "found in its workspace and taken away: "+named(f.Cleared))
+		all = append(all, "found in its workspace and removed: "+thingList(f.Cleared))
 	}
 	if len(f.Control) > 0 {
-		all = append(all, "new or changed in its workspace, look at it before you use your own tools there: "+named(f.Control))
+		all = append(all, "new or changed in its workspace, check it before you use your own tools there: "+thingList(f.Control))
 	}
 	return all
 }
 
-// named lists things for a person.
-func named(all []state.Thing) string {
+// thingList lists files for the user.
+func thingList(all []state.Thing) string {
 	var words []string
-	runs := 0 // these stand first
+	runs := 0 // files that can run come first
 	for runs < len(all) && all[runs].Runs {
 		runs++
 	}

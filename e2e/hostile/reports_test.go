@@ -26,8 +26,8 @@ const (
 	unverified = "unverified"
 	fail       = "fail"
 	unreadable = "is not a readable plain file"
-	tooLarge   = "has more than 256 KiB, which is more than abl reads"
-	noEntry    = "holds no complete entry"
+	tooLarge   = "is larger than 256 KiB, which is more than abl reads"
+	noEntry    = "has no complete entry"
 	noReport   = "the run report of this call is missing"
 )
 

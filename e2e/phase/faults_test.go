@@ -95,7 +95,7 @@ func TestKilledReplaysAreNotEvidence(t *testing.T) {
 			suite:   "honest-and-slow.sh",
 			killers: killers,
 			kills:   7,
-			says:    "shows nothing and is made again: a container was ended from outside",
+			says:    "proves nothing, abl repeats it: a container was ended from outside",
 		},
 		{
 			name:    "checks-nothing",

@@ -97,13 +97,13 @@ func TestGitChangesWhileTheVerifierWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := p.Must(0, "phase", "1", "--json").Stdout
-	if n := strings.Count(out, "this was changed since the call before: config, hooks/post-commit"); n != 1 {
+	if n := strings.Count(out, "these changed since the call before: config, hooks/post-commit"); n != 1 {
 		t.Errorf("the change of git's settings was reported %d times, want once:\n%s", n, out)
 	}
 	if got, want := calls(p), "p1-build-1.1 p1-build-2.1 p1-verify-1.1 p1-verify-2.1"; got != want {
 		t.Errorf("calls: got %s, want %s", got, want)
 	}
-	lacks(t, "the next run", p.Must(0, "phase", "1", "--json").Stdout, "this was changed")
+	lacks(t, "the next run", p.Must(0, "phase", "1", "--json").Stdout, "these changed")
 	if p.Exists("hook-ran") {
 		t.Error("the hook ran")
 	}

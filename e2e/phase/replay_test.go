@@ -85,7 +85,7 @@ func claims(t *testing.T) []claim {
 	}
 	all := []claim{
 		{"nothing-written", true, "run.sh", plays(report())},
-		{"half-an-entry", true, "holds no complete entry",
+		{"half-an-entry", true, "has no complete entry",
 			plays(write("run.sh", suite, "0755"), write("failed_specs.md", "SPEC: GET / → 200\n"), report())},
 		{"own-comment", false, "P1.C1 is vacuous",
 			plays(run("rm -f failed_specs.md"), hasSuite(t, "passes-by-its-own-comment.sh"), pass)},
