@@ -36,8 +36,8 @@ func TestFaultsDecideNothing(t *testing.T) {
 			"pass; 500, 500, app, empty, empty, no app, no app"},
 		{"each try, and the tests assert nothing", says(map[string][]string{"no app": {fault, yes}, "empty": {fault, yes}, "500": {fault, yes}}), "",
 			"unverified: P1.C1 is vacuous"},
-		{"away, always", says(map[string][]string{"no app": never}), "", "unverified: P1.C1 is untried: its tests were not tried with the app away (a container"},
-		{"an empty 200, always", says(map[string][]string{"empty": never}), "", "unverified: P1.C1 is untried: its tests were not tried under an app that answers everything with an empty 200"},
+		{"away, always", says(map[string][]string{"no app": never}), "", "unverified: P1.C1 is untried: its tests were not run with the app away (a container"},
+		{"an empty 200, always", says(map[string][]string{"empty": never}), "", "unverified: P1.C1 is untried: its tests were not run under an app that answers everything with an empty 200"},
 		{"all tries, always", says(map[string][]string{"no app": never, "empty": never, "500": never}), "", "unverified: P1.C1 is untried"},
 		{"not ok, and the second is ended", says(map[string][]string{"app": {suite(1, "-+"), fault}}), "", "unverified: P1.C1 is untried"},
 	} {
@@ -67,7 +67,7 @@ func TestFaultsAmidAlteredReplays(t *testing.T) {
 		want    string
 	}{
 		{"once", []string{fault, suite(1, "--")}, "pass"},
-		{"always", []string{fault}, "unverified: P1.C1 is untried: its tests were not tried with altered answers: a container was ended"},
+		{"always", []string{fault}, "unverified: P1.C1 is untried: its tests were not run with altered answers: a container was ended"},
 		{"from the second on", []string{suite(1, "--"), fault}, "unverified: P1.C1 is untried"},
 		{"and the tests notice nothing", []string{fault, suite(1, "++")}, "unverified: P1.C1 is weak"},
 	} {

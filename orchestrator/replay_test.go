@@ -168,7 +168,7 @@ func TestWitnessDecides(t *testing.T) {
 		{"one request", []witness.Exchange{got("/1/1", 200)},
 			"unverified: P1.C2 is not witnessed: the tests never sent this request", "GET /1/1 → 200, "},
 		{"another answer", []witness.Exchange{got("/1/1", 200), got("/1/2", 200)},
-			"unverified: P1.C2 is not witnessed: every answer to this request was another than the contract says: 200", "GET /1/1 → 200, "},
+			"unverified: P1.C2 is not witnessed: every response to this request differs from the contract: 200", "GET /1/1 → 200, "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})

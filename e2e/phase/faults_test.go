@@ -111,7 +111,7 @@ func TestKilledReplaysAreNotEvidence(t *testing.T) {
 			killers: always,
 			kills:   9,
 			code:    4,
-			says:    "P1.C1 is untried: its tests were not tried with the app away",
+			says:    "P1.C1 is untried: its tests were not run with the app away",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func TestRefutedSourceFailsItsOldTests(t *testing.T) {
 		t.Errorf("got verdicts %q", got)
 	}
 	want := []string{
-		"P1.C1", "step-1 refuted this very source, and its test is still not ok: another text",
+		"P1.C1", "step-1 refuted the same source, and its test is still not ok: another text",
 		"changed since: run.sh",
 	}
 	wants(t, "the verdict", of(all, state.Verdict)[1].Text, want...)
@@ -64,6 +64,6 @@ func TestWrongRefutingTestIsReported(t *testing.T) {
 		t.Errorf("got verdicts %q", got)
 	}
 	wants(t, "the notes", notesOf(t, r.Stdout),
-		"the test of P1.C1 with which step-1 refuted this very source was wrong: its test is ok with the app away")
+		"the test of P1.C1 with which step-1 refuted the same source was wrong: its test is ok with the app away")
 	noLeftovers(p)
 }

@@ -89,7 +89,7 @@ func claims(t *testing.T) []claim {
 			plays(write("run.sh", suite, "0755"), write("failed_specs.md", "SPEC: GET / → 200\n"), report())},
 		{"own-comment", false, "P1.C1 is vacuous",
 			plays(run("rm -f failed_specs.md"), hasSuite(t, "passes-by-its-own-comment.sh"), pass)},
-		{"response-of-the-app", false, "P1.C1 is vacuous: its test line is an answer of the app's",
+		{"response-of-the-app", false, "P1.C1 is vacuous: its test line is a response of the app",
 			plays(hasSuite(t, "prints-the-response.sh"), pass)},
 		{"old-reports-touched", false, noReport, plays(runsScript(t, "touch-old-reports.sh"))},
 		{"silence-about-a-failure", false, "P1.C1 is disputed", plays(write("run.sh", disagrees, "0755"), pass)},
@@ -160,7 +160,7 @@ func reportsAllReasons(p *lab.Project, r lab.Result) {
 	p.Helper()
 	want := []string{
 		"P1.C1 is missing: no test line names it (the contract: GET / → 200 with the text ok)",
-		"line 2 of its output names P1.C9, which no spec has",
+		"line 2 of its output names P1.C9, which is not in a spec",
 	}
 	wants(p, "the Verifier's last prompt", promptOf(p, "p1-verify-7.1"), want...)
 	wants(p, "the events", r.Stdout, append(want, "loop.no_progress.unverified is 3")...)

@@ -172,7 +172,7 @@ func nothingAsked() []witnessed {
 // surroundings.
 func notWitnessed() []witnessed {
 	const unsent = "the tests never sent this request"
-	const other, never = "every answer to this request was another than the contract says: ", "it cannot fail"
+	const other, never = "every response to this request differs from the contract: ", "it cannot fail"
 	return []witnessed{
 		{"health only", get("health"), "exact /health", found.Verified, ""},
 		{"the rest of health only", get("rest"), "said /health", found.NotWitnessed, unsent},
@@ -187,7 +187,7 @@ func notWitnessed() []witnessed {
 
 		{"connection error is ok", get("refused"),
 			"a=$(ask /refused) || exit 0; test \"$a\" = '{\"is\":\"the refused\"}'",
-			found.Vacuous, "ok with the app away (does it ask $ABL_APP_URL?)"},
+			found.Vacuous, "ok with the app away (does it send requests to $ABL_APP_URL?)"},
 		{"connection error is any answer", get("anything"), "ask /anything; true", found.Vacuous, never},
 		{"hosts file", get("hosts"), "ask /hosts; grep '^127.0.0.1.*app' /etc/hosts", found.Vacuous, never},
 		{"resolver", get("resolver"), "ask /resolver; getent hosts app | grep 127.0.0.1", found.Vacuous, never},
@@ -234,7 +234,7 @@ func weakTests() []witnessed {
 // askedUntilItFits returns tests that repeat the request until the response matches. It rarely
 // does.
 func askedUntilItFits() []witnessed {
-	const why = "was asked again until it fitted: 2 of 3 answers were errors"
+	const why = "was repeated until its response matched: 2 of 3 responses were errors"
 	return []witnessed{
 		{"until it is no 500", get("busy"), "for i in 1 2 3 4; do said /busy && exit; done; exit 1",
 			found.Flaky, "GET /busy " + why},

@@ -10,37 +10,36 @@ import (
 	"abl/internal/tap"
 )
 
-// Verdict is what claims and replays come to.
+// Verdict is the result of claims and replays.
 type Verdict string
 
-// The three verdicts. Only what is proven passes.
+// The three verdicts. Only a proof passes.
 const (
 	Pass       Verdict = "pass"
 	Fail       Verdict = "fail"
 	Unverified Verdict = "unverified"
 )
 
-// Finding is the verdict with all that it stands on.
+// Finding is the verdict with its reasons.
 type Finding struct {
 	Verdict   Verdict    `json:"verdict"`
 	Contracts []Standing `json:"contracts"`
-	Reasons   []string   `json:"reasons,omitempty"`        // why it is no pass, the deciding ones first
-	Ended     []string   `json:"ended,omitempty"`          // how the app ended by itself, with a code other than 0: a fail
-	Notes     []string   `json:"notes,omitempty"`          // what a person should know besides
-	Strength  string     `json:"strength_shown,omitempty"` // older findings have a "strength" of another kind
+	Reasons   []string   `json:"reasons,omitempty"`        // why it is not a pass, the deciding ones first
+	Ended     []string   `json:"ended,omitempty"`          // how the app ended without a request, with a code other than 0: a fail
+	Notes     []string   `json:"notes,omitempty"`          // for the user
+	Strength  string     `json:"strength_shown,omitempty"` // older findings have a "strength" with another meaning
 }
 
-// Decide weighs the claims of a failed_specs.md and the replays. An entry is a
-// fail, always, and so is what replays now so, now so; a pass needs that every
-// contract is proven in every suite that has to prove it, and that nothing
-// casts doubt on a replay.
+// Decide returns the verdict from the claims of a failed_specs.md and the replays. An entry is
+// always a fail, and so is a contract with changing results. A pass needs that each suite proves
+// all of its contracts and that no replay is doubtful.
 func Decide(claims Claims, suites ...Suite) Finding {
 	var f Finding
 	var fails, opens []string
 	named := map[string]bool{}
 	for _, s := range suites {
 		for _, c := range s.Contracts {
-			st := stand(claims, s, c)
+			st := judge(claims, s, c)
 			reason := s.prefix() + c.ID + " is " + st.Is + ": " + st.Why
 			switch {
 			case st.Is == Failed || st.Is == Flaky || st.Is == NotReproduced:
@@ -58,7 +57,7 @@ func Decide(claims Claims, suites ...Suite) Finding {
 			f.Ended, f.Notes = append(f.Ended, r.Broke...), append(f.Notes, r.Other...)
 		}
 		if s.Unread {
-			f.Notes = append(f.Notes, s.prefix()+"what the app answers is no HTTP that abl can read: bytes were counted")
+			f.Notes = append(f.Notes, s.prefix()+"abl cannot read the app's responses as HTTP and only counted bytes")
 		}
 		f.Strength = cmp.Or(f.Strength, s.strength())
 	}
@@ -80,8 +79,8 @@ func Decide(claims Claims, suites ...Suite) Finding {
 	return f
 }
 
-// soFar tells of a fail which contracts were ok, and that they were not tried further for it; opens are
-// the reasons without these.
+// soFar marks the contracts that were ok when the iteration failed elsewhere, without further
+// checks. It removes their reasons from opens and returns the others.
 func (f *Finding) soFar(opens []string) []string {
 	for i := range f.Contracts {
 		if st := &f.Contracts[i]; st.later {
@@ -99,7 +98,7 @@ func (s Suite) prefix() string {
 	return s.Name + ": "
 }
 
-// doubts says what keeps the i-th replay from being believed.
+// doubts returns why the i-th replay is doubtful.
 func (s Suite) doubts(i int, r Run) (all []string) {
 	where := s.prefix() + "run.sh"
 	if len(s.Real) > 1 {
@@ -112,7 +111,7 @@ func (s Suite) doubts(i int, r Run) (all []string) {
 	case r.Late:
 		all = append(all, where+": it was stopped at its time limit")
 	case r.Exit != 0 && !failed:
-		all = append(all, fmt.Sprintf("%s: it ended with exit code %d, and no line says not ok", where, r.Exit))
+		all = append(all, fmt.Sprintf("%s: it ended with exit code %d, and no line is not ok", where, r.Exit))
 	}
 	for _, p := range r.TAP.Doubts() {
 		all = append(all, where+": "+at(p))
@@ -121,15 +120,15 @@ func (s Suite) doubts(i int, r Run) (all []string) {
 		switch {
 		case len(p.IDs) == 0:
 		case i == 0 && s.Known != nil && !slices.Contains(s.Known, p.IDs[0]):
-			all = append(all, fmt.Sprintf("%s: line %d of its output names %s, which no spec has", where, p.Line, p.IDs[0]))
+			all = append(all, fmt.Sprintf("%s: line %d of its output names %s, which is not in a spec", where, p.Line, p.IDs[0]))
 		case !p.OK:
-			all = append(all, fmt.Sprintf("%s: line %d of its output is not ok and names %s, which these tests are not asked for", where, p.Line, p.IDs[0]))
+			all = append(all, fmt.Sprintf("%s: line %d of its output is not ok and names %s, which this suite does not test", where, p.Line, p.IDs[0]))
 		}
 	}
 	return all
 }
 
-// asks says whether the suite has to prove a contract.
+// asks returns true if the suite has to prove a contract.
 func (s Suite) asks(id string) bool {
 	return slices.ContainsFunc(s.Contracts, func(c Contract) bool { return c.ID == id })
 }
@@ -141,9 +140,8 @@ func at(p tap.Problem) string {
 	return fmt.Sprintf("line %d of its output: %s", p.Line, p.Text)
 }
 
-// Entries are the failures that the replays prove by themselves, for a
-// failed_specs.md that abl writes or adds to: regressions that the Verifier did
-// not report, and contracts that are ok in some runs alone.
+// Entries returns the failures that only the replays prove, for a failed_specs.md: regressions that
+// the Verifier did not report, and contracts with changing results.
 func (f Finding) Entries() (all []failedspecs.Entry) {
 	for _, st := range f.Contracts {
 		if st.Is != Flaky && (st.Is != Failed || st.Entries > 0) {
@@ -151,7 +149,7 @@ func (f Finding) Entries() (all []failedspecs.Entry) {
 		}
 		input := st.Input
 		if input == "" {
-			input = "the saved test of this contract, which says no more about its input"
+			input = "the saved test of this contract, which does not print its input"
 		}
 		all = append(all, failedspecs.Sanitize(failedspecs.Entry{Spec: st.says, Input: input, Observed: st.Observed, Contract: st.Contract}))
 	}
@@ -161,28 +159,26 @@ func (f Finding) Entries() (all []failedspecs.Entry) {
 	return all
 }
 
-// Older are tests that refuted a source which passes now as it is, with their replays
-// on it.
+// Older is a suite that refuted a source, with replays on the same source, which passes now.
 type Older struct {
-	Step    int    // in which they did
-	Claims  Claims // of its failed_specs.md
+	Step    int    // in which it refuted the source
+	Claims  Claims // of that step's failed_specs.md
 	Suite   Suite
-	Changed []string // files of the tests that are others now
+	Changed []string // files of the tests that have changed since
 }
 
-// Weigh says for which contracts the pass of today's tests is not to be believed,
-// and what else a person should know. Those that are ok now too have nothing to say,
-// nor have those that are ok where nothing can be: they were wrong.
+// Weigh returns why the pass of the current tests is doubtful, and notes for the user. An older
+// test that is ok now is ignored. So is one that is also ok against null apps, because it was wrong.
 func (o Older) Weigh() (doubts, notes []string) {
 	for _, c := range o.Suite.Contracts {
 		t, claimed := tally(o.Suite.Real, c.ID), o.Claims.of(c.ID) > 0
 		wrong := o.Suite.vacuous(c)
 		switch {
 		case t.n > 0 && t.ok == t.n && claimed:
-			notes = append(notes, fmt.Sprintf("step-%d refuted %s on this very source, and its own test is ok there now", o.Step, c.ID))
+			notes = append(notes, fmt.Sprintf("step-%d refuted %s on the same source, and its own test is ok there now", o.Step, c.ID))
 		case t.n > 0 && t.ok == t.n, t.notOK == 0 && !claimed:
 		case t.notOK == t.n && wrong != "":
-			notes = append(notes, fmt.Sprintf("the test of %s with which step-%d refuted this very source was wrong: %s", c.ID, o.Step, wrong))
+			notes = append(notes, fmt.Sprintf("the test of %s with which step-%d refuted the same source was wrong: %s", c.ID, o.Step, wrong))
 		default:
 			doubts = append(doubts, o.doubt(t, c))
 		}
@@ -191,7 +187,7 @@ func (o Older) Weigh() (doubts, notes []string) {
 }
 
 func (o Older) doubt(t tallied, c Contract) string {
-	said := "says nothing of it: " + t.silence(o.Suite.Real)
+	said := "does not report it: " + t.silence(o.Suite.Real)
 	switch {
 	case t.mixed():
 		said = "is not ok in each replay: " + t.gave()
@@ -202,6 +198,6 @@ func (o Older) doubt(t tallied, c Contract) string {
 	if len(o.Changed) > 0 {
 		changed = Few(o.Changed, ", ")
 	}
-	return fmt.Sprintf("%s passes by its test alone: step-%d refuted this very source, and its test %s; changed since: %s (the contract: %s)",
+	return fmt.Sprintf("%s passes only by its new test: step-%d refuted the same source, and its test %s; changed since: %s (the contract: %s)",
 		c.ID, o.Step, said, changed, c.Says)
 }

@@ -1,8 +1,6 @@
-// Package evidence weighs replays of the Verifier's saved tests, and decides
-// what they prove. It is pure: whoever makes the replays gives it what they
-// printed. A contract that nothing speaks for is not fulfilled, a test that is
-// ok where nothing can be ok proves nothing, and what was not tried is said to
-// be untried.
+// Package evidence decides what replays of the Verifier's saved tests prove. It is pure: the caller
+// runs the replays and passes their output. A contract without a result is not fulfilled. A test
+// that is ok against a null app proves nothing. A missing replay is reported as untried.
 package evidence
 
 import (
@@ -17,21 +15,21 @@ import (
 	"abl/internal/witness"
 )
 
-// MaxRuns is how often one suite is replayed against the real app at most: once,
-// and up to three times more where its results do not fit.
+// MaxRuns is the largest number of replays of one suite against the real app. Results that do not
+// fit are repeated.
 const MaxRuns = 4
 
-// minLimit is the least time that a negative replay is given: one that is cut
-// off too early would count for a test that notices.
+// minLimit is the minimum time of a replay against a null app. A test that is stopped too early
+// would count as one that detects the null app.
 const minLimit = 5 * time.Second
 
 // Contract is one contract that a suite has to prove.
 type Contract struct {
 	ID      string
-	Says    string         // on one line, as the spec has it
+	Says    string         // its text on one line
 	Absence bool           // its result is that something is refused or gone
-	Claim   *witness.Claim // what it names of an exchange, nil: nothing that abl can read
-	Run     *witness.Claim // what it names of a run of a program, likewise
+	Claim   *witness.Claim // the exchange that it describes, nil if abl cannot read one
+	Run     *witness.Claim // the run of a program that it describes, nil if abl cannot read one
 }
 
 // Run is one replay.
@@ -39,27 +37,27 @@ type Run struct {
 	TAP  tap.Document
 	Exit int
 	Late bool   // it was stopped at its time limit
-	Gone string // why it shows nothing, as "run.sh is missing"; "" when it does
+	Gone string // why it proves nothing, such as "run.sh is missing"; "" if it does
 
-	Fault bool // Gone is a fault of the machine, and no statement on the tests
+	Fault bool // Gone is a fault of the machine, not of the tests
 
-	Watched bool               // by a witness at the app's door
-	Record  []witness.Exchange // what that saw
-	ranks   []int              // of each exchange, as Suite.rank has it; nil: not known yet
+	Watched bool               // a witness recorded the exchanges
+	Record  []witness.Exchange // these exchanges
+	ranks   []int              // Suite.rank of each exchange; nil if not computed
 
-	Broke []string // how the app ended by itself under the tests, with a code other than 0
-	Other []string // what else a person should know of the app's end
+	Broke []string // how the app ended without a request during the tests, with a code other than 0
+	Other []string // other ends of the app, for the user
 }
 
-// Runs is the contract of an app that ends by itself while it is tested.
+// Runs is the contract of an app that must not end on its own while it is tested.
 const Runs = "run the app → it goes on until it is stopped"
 
-// Ended is the entry of an app that did.
+// Ended returns the entry for an app that did.
 func Ended(under string, seen []string) failedspecs.Entry {
 	return failedspecs.Sanitize(failedspecs.Entry{Spec: Runs, Input: under, Observed: Few(seen, "; ")})
 }
 
-// Few joins the first of some texts, and counts the others.
+// Few joins the first texts and the number of the others.
 func Few(texts []string, between string) string {
 	const most = 5
 	if more := len(texts) - most; more > 0 {
@@ -68,45 +66,44 @@ func Few(texts []string, between string) string {
 	return strings.Join(texts, between)
 }
 
-// Suite is a tree of tests with all its replays.
+// Suite is a version of the tests with all of its replays.
 type Suite struct {
-	Name      string     // of the tree when it is not today's: "phase1/passed"
-	Contracts []Contract // that it has to prove; others that it tests count for nothing
-	Alone     bool       // no Verifier was asked yet: what the replay says, goes
-	Known     []string   // ids of all contracts that a spec has; nil: nobody looked
+	Name      string     // of the version, such as "phase1/passed"; "" for the current tests
+	Contracts []Contract // that it has to prove
+	Alone     bool       // there is no Verifier's report, so the replays decide
+	Known     []string   // ids of all contracts; nil if unknown
 	Real      []Run      // against the app, each freshly started from the same commit
 	Kind      string     // of the app, "" for HTTP
-	Unread    bool       // the app speaks what abl cannot read: bytes are counted, no claim is held against it
+	Unread    bool       // abl cannot read the app's protocol, so it only counts bytes
 
-	// Against no app, one that answers everything with an empty 200, and one
-	// that answers everything with 500. Nil was not tried.
+	// Against no app, against an app that answers every request with an empty 200, and against one
+	// that answers every request with 500. Nil if there was no such replay.
 	Away, Empty, Broken *Run
 
-	Altered []Alteration // in which answers of the app were altered
+	Altered []Alteration // with altered responses of the app
 	Allowed Allowed
 
 	Waived Waived
 
-	planned []Alteration      // the replays with which one begins, nil: not yet
-	order   func(n int) []int // of numbers below n, nil for one that nobody knows
+	planned []Alteration      // the first replays with altered responses, nil if not planned yet
+	order   func(n int) []int // permutation of the numbers below n, nil for a random one
 }
 
-// Allowed are the contracts that count although they are not verified, each or All.
+// Allowed lists the contracts that count although they are not verified, by id or as All.
 type Allowed struct{ Weak, Unread []string }
 
-// All stands for every contract in Allowed.
+// All means every contract in Allowed.
 const All = "all"
 
 func allows(ids []string, id string) bool {
 	return slices.Contains(ids, id) || slices.Contains(ids, All)
 }
 
-// Waived is what need not be tried: the person switched it off, or it was tried
-// when these very tests passed.
+// Waived lists checks that are not needed, because the user switched them off or because they were
+// made when the same tests passed.
 type Waived struct{ Away, Null, Strength bool }
 
-// Claims are the complete entries of failed_specs.md: of each the contract's id,
-// "" for one that names no contract.
+// Claims are the contracts of the complete entries of failed_specs.md, "" for an entry without one.
 type Claims []string
 
 func (c Claims) of(id string) (n int) {
@@ -118,14 +115,11 @@ func (c Claims) of(id string) (n int) {
 	return n
 }
 
-// Limit is the time that a negative replay gets: twice that of the real one, and
-// no less than a suite needs to say ok by mistake.
+// Limit returns the time limit of a replay against a null app, from the time of the real one.
 func Limit(real time.Duration) time.Duration { return max(2*real, minLimit) }
 
-// Again says whether a suite is to be replayed once more against the real app: a
-// result does not fit, and whether it would come out otherwise is not known yet.
-// A regression is confirmed once; what the Verifier saw otherwise is tried to
-// the end.
+// Again returns true if a suite must be replayed once more against the real app, because a result
+// is not conclusive. A regression is repeated once, a contradiction to the Verifier up to MaxRuns.
 func Again(claims Claims, s Suite) bool {
 	most := MaxRuns
 	if s.Alone {
@@ -144,8 +138,7 @@ func Again(claims Claims, s Suite) bool {
 	return false
 }
 
-// Fault is the fault of the machine for which a replay against the app could not be made, ""
-// for none.
+// Fault returns the fault of the machine that prevented a replay against the app, or "".
 func (s Suite) Fault() string {
 	for _, r := range s.Real {
 		if r.Fault {
@@ -155,11 +148,11 @@ func (s Suite) Fault() string {
 	return ""
 }
 
-// tallied is what the real runs say of one contract.
+// tallied counts the results of the real replays for one contract.
 type tallied struct {
 	n, ok, notOK int
 	results      []tap.Result
-	refuted      tap.Point // the first that is not ok
+	refuted      tap.Point // the first result that is not ok
 }
 
 func tally(runs []Run, id string) tallied {
@@ -181,61 +174,59 @@ func tally(runs []Run, id string) tallied {
 
 func (t tallied) mixed() bool { return t.ok > 0 && t.notOK > 0 }
 
-// try is a run in which nothing can be ok.
+// try is a replay in which no test should be ok.
 type try struct {
 	name, how string
-	status    int  // of every answer, 0 for none
-	run       *Run // nil was not made
+	status    int  // of every response, 0 without an app
+	run       *Run // nil if it was not made
 	waived    bool
 }
 
 func (s Suite) tries() []try {
 	return []try{
-		{"away", "with the " + s.words().app + " away", 0, s.Away, s.Waived.Away},
-		{"empty 200", "under " + s.words().empty, 200, s.Empty, s.Waived.Null},
-		{"500", "under " + s.words().broken, 500, s.Broken, s.Waived.Null},
+		{"away", "with the " + s.vocabulary().app + " away", 0, s.Away, s.Waived.Away},
+		{"empty 200", "under " + s.vocabulary().empty, 200, s.Empty, s.Waived.Null},
+		{"500", "under " + s.vocabulary().broken, 500, s.Broken, s.Waived.Null},
 	}
 }
 
-// words are how the null apps and what passes between tests and app are told of, which depends on
-// the kind of the app.
-type words struct {
+// vocabulary has the words for the app and its exchanges, which depend on the kind of the app.
+type vocabulary struct {
 	app, empty, broken, asks, none string
-	answer, answers                string // what the app gives, and what is altered
-	never, otherwise, every        string // what a test did in place of the contract's request
+	answer, answers                string // the app's output, and what abl alters
+	never, otherwise, every        string // how the tests missed the contract's request
 }
 
-func (s Suite) words() words {
-	w := words{
+func (s Suite) vocabulary() vocabulary {
+	w := vocabulary{
 		app: "app", empty: "an app that answers everything with an empty 200", broken: "an app that answers everything with 500",
-		asks: "does it ask $ABL_APP_URL?", none: "the tests sent the app no request", answer: "an answer of the app's", answers: "answers",
-		never: "the tests never sent this request", otherwise: "the tests sent this request with other headers or another body only",
-		every: "every answer to this request was another than the contract says: ",
+		asks: "does it send requests to $ABL_APP_URL?", none: "the tests sent the app no request", answer: "a response of the app", answers: "answers",
+		never: "the tests never sent this request", otherwise: "the tests sent this request only with other headers or another body",
+		every: "every response to this request differs from the contract: ",
 	}
 	switch s.Kind {
 	case helper.KindTCP:
-		w.empty, w.broken = "an app that takes connections and says nothing", "an app that answers everything with a line of its own"
+		w.empty, w.broken = "an app that accepts connections and sends nothing", "an app that answers everything with a fixed line"
 	case helper.KindCommand:
-		w = words{
+		w = vocabulary{
 			app: "program", empty: "a program that does nothing and ends with 0", broken: "a program that fails with 1",
-			asks: "does it run abl-cmd app?", none: "the tests never ran the program", answer: "output of the program's", answers: "output",
-			never: "the tests never ran the program in this way", otherwise: "the tests ran it with other input only",
-			every: "every run of this left something else than the contract says: ",
+			asks: "does it run abl-cmd app?", none: "the tests never ran the program", answer: "output of the program", answers: "output",
+			never: "the tests never ran the program in this way", otherwise: "the tests ran it only with other input",
+			every: "every run of this differs from the contract: ",
 		}
 	}
 	return w
 }
 
-// passes says that the run claims ok for a contract. No answer is not ok.
+// passes returns true if the test of a contract is ok in this replay.
 func (t try) passes(id string) bool { return t.run != nil && t.run.Gone == "" && t.run.TAP.Passes(id) }
 
-// right says that the answer of this try is what the contract says: its test is ok as it
-// should be.
+// right returns true if the response of this replay is what the contract says, so its test may be ok.
 func (t try) right(c Contract) bool {
 	return c.Claim != nil && c.Claim.Misses(witness.Exchange{Status: t.status}) == ""
 }
 
-// under lists the tries in which a contract is ok.
+// under returns the names of the replays in which a contract's test should not be ok, but is.
 func (s Suite) under(id string) (all []string) {
 	for _, t := range s.tries() {
 		if t.passes(id) {
@@ -245,27 +236,27 @@ func (s Suite) under(id string) (all []string) {
 	return all
 }
 
-// vacuous says why the test of a contract is no evidence, "" when it is: it is
-// ok with the app away, or, where what is absent is the result, under all three.
+// vacuous returns why the test of a contract proves nothing, or "". The test is ok without the app
+// or, if the contract expects an absence, in all three replays.
 func (s Suite) vacuous(c Contract) string {
 	under := s.under(c.ID)
 	switch {
 	case len(under) == 3:
-		return fmt.Sprintf("its test is ok with the %s away and under both null %[1]ss: it cannot fail", s.words().app)
+		return fmt.Sprintf("its test is ok with the %s away and under both null %[1]ss: it cannot fail", s.vocabulary().app)
 	case len(under) > 0 && under[0] == "away" && !c.Absence:
-		return fmt.Sprintf("its test is ok with the %s away (%s)", s.words().app, s.words().asks)
+		return fmt.Sprintf("its test is ok with the %s away (%s)", s.vocabulary().app, s.vocabulary().asks)
 	}
 	return ""
 }
 
-// challenged weighs the test of a contract that is ok in every replay.
+// challenged judges a contract whose test is ok in every replay against the app.
 func (s Suite) challenged(c Contract) (is, why string) {
 	again, seen := s.repeated(c), s.witnessed(c)
 	switch why := s.vacuous(c); {
 	case !slices.ContainsFunc(s.Real, Run.asked):
-		return Vacuous, s.words().none
+		return Vacuous, s.vocabulary().none
 	case s.echoed(c):
-		return Vacuous, fmt.Sprintf("its test line is %s: run.sh prints it as it is, so the %s could pass itself", s.words().answer, s.words().app)
+		return Vacuous, fmt.Sprintf("its test line is %s: run.sh prints it unchanged, so the %s could pass itself", s.vocabulary().answer, s.vocabulary().app)
 	case seen.lacks != "":
 		return NotWitnessed, seen.lacks
 	case why != "":
@@ -288,9 +279,9 @@ func (s Suite) challenged(c Contract) (is, why string) {
 	case s.unnoticed(c) != "":
 		return Weak, s.unnoticed(c)
 	case len(s.kinds(c)) > 0 && s.AlteredFault() != "":
-		return Untried, "its tests were not tried with altered " + s.words().answers + ": " + s.AlteredFault()
+		return Untried, "its tests were not run with altered " + s.vocabulary().answers + ": " + s.AlteredFault()
 	case len(untried) > 0:
-		return Untried, "its tests were not tried " + strings.Join(untried, " and ")
+		return Untried, "its tests were not run " + strings.Join(untried, " and ")
 	case len(weak) > 0:
 		return Weak, "its test is ok " + strings.Join(weak, " and ")
 	case seen.unread != "":

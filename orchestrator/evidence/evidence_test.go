@@ -109,31 +109,31 @@ func TestDecide(t *testing.T) {
 				"! P1.C2 is missing: no test line names it (the contract: GET /P1.C2 → 200)\n! P1.C3 is missing: line 4 is marked SKIP (the contract: GET /P1.C3 → 200)\n"},
 
 		{"a failure that replays", Claims{"P1.C2", "P1.C2"}, []Suite{suite("ox")},
-			"fail\n  P1.C1 verified\n  P1.C2 failed\n! P1.C2 is failed: 1 of 1 replays say not ok: 500\n"},
+			"fail\n  P1.C1 verified\n  P1.C2 failed\n! P1.C2 is failed: 1 of 1 replays are not ok: 500\n"},
 		{"a failure that does not replay", Claims{"P1.C1"}, []Suite{suite("o", "o", "o", "o")},
 			"fail\n  P1.C1 not reproduced\n! P1.C1 is not reproduced: the Verifier reports a failure, and its test is ok in all of 4 replays\n"},
 		{"nor could", Claims{"P1.C1"}, []Suite{suite("o").with(func(s *Suite) { s.Away = one("o") })},
-			"fail\n  P1.C1 not reproduced, ok under away\n! P1.C1 is not reproduced: the Verifier reports a failure, and its test is ok in all of 1 replay; but its test is ok with the app away (does it ask $ABL_APP_URL?)\n"},
+			"fail\n  P1.C1 not reproduced, ok under away\n! P1.C1 is not reproduced: the Verifier reports a failure, and its test is ok in all of 1 replay; but its test is ok with the app away (does it send requests to $ABL_APP_URL?)\n"},
 		{"a failure without a test", Claims{"P1.C1"}, []Suite{suite("-")},
-			"fail\n  P1.C1 failed\n! P1.C1 is failed: the Verifier reports it, the replay says nothing of it: no test line names it\n! run.sh: the plan says that nothing is tested\n"},
+			"fail\n  P1.C1 failed\n! P1.C1 is failed: the Verifier reports it, the replays have no result: no test line names it\n! run.sh: the plan says that nothing is tested\n"},
 		{"an entry about something else", Claims{"", "P9.C9"}, []Suite{suite("o")},
 			"fail\n  P1.C1 verified\n! failed_specs.md has 2 entries whose contract was not replayed\n"},
 		{"a failure that nobody reports", nil, []Suite{suite("ox", "ox", "ox", "ox")},
 			"unverified\n  P1.C1 verified\n  P1.C2 disputed\n" +
-				"! P1.C2 is disputed: the Verifier reports no failure, and 4 of 4 replays say not ok: 500 (the contract: GET /P1.C2 → 200)\n"},
+				"! P1.C2 is disputed: the Verifier reports no failure, and 4 of 4 replays are not ok: 500 (the contract: GET /P1.C2 → 200)\n"},
 		{"flaky", nil, []Suite{suite("ox", "oo", "ox")},
-			"fail\n  P1.C1 verified\n  P1.C2 flaky\n! P1.C2 is flaky: 2 of 3 runs gave: 500; 1 of 3 gave what the contract says\n" +
-				"> GET /P1.C2 → 200 | GET /P1.C2 | 2 of 3 runs gave: 500; 1 of 3 gave what the contract says\n"},
+			"fail\n  P1.C1 verified\n  P1.C2 flaky\n! P1.C2 is flaky: 2 of 3 runs gave: 500; 1 of 3 gave the contract's result\n" +
+				"> GET /P1.C2 → 200 | GET /P1.C2 | 2 of 3 runs gave: 500; 1 of 3 gave the contract's result\n"},
 		{"flaky, and reported", Claims{"P1.C1"}, []Suite{suite("oo", "xo", "-o").with(func(s *Suite) { s.Contracts = s.Contracts[:1] })},
-			"fail\n  P1.C1 flaky\n! P1.C1 is flaky: 1 of 3 runs gave: 500; 1 of 3 gave what the contract says\n" +
-				"> GET /P1.C1 → 200 | GET /P1.C1 | 1 of 3 runs gave: 500; 1 of 3 gave what the contract says\n"},
+			"fail\n  P1.C1 flaky\n! P1.C1 is flaky: 1 of 3 runs gave: 500; 1 of 3 gave the contract's result\n" +
+				"> GET /P1.C1 → 200 | GET /P1.C1 | 1 of 3 runs gave: 500; 1 of 3 gave the contract's result\n"},
 		{"ok, or nothing", nil, []Suite{suite("oo", "o-")},
 			"unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: in replay 2 of 2 no test line names it (the contract: GET /P1.C2 → 200)\n"},
 
 		{"vacuous with the app away", nil, []Suite{suite("oo").with(func(s *Suite) { s.Away = one("xo") })},
-			"unverified\n  P1.C1 verified\n  P1.C2 vacuous, ok under away\n! P1.C2 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?) (the contract: GET /P1.C2 → 200)\n"},
+			"unverified\n  P1.C1 verified\n  P1.C2 vacuous, ok under away\n! P1.C2 is vacuous: its test is ok with the app away (does it send requests to $ABL_APP_URL?) (the contract: GET /P1.C2 → 200)\n"},
 		{"a doubtful ok with the app away is one", nil, []Suite{suite("o").with(func(s *Suite) { s.Away = one("t") })},
-			"unverified\n  P1.C1 vacuous, ok under away\n! P1.C1 is vacuous: its test is ok with the app away (does it ask $ABL_APP_URL?) (the contract: GET /P1.C1 → 200)\n"},
+			"unverified\n  P1.C1 vacuous, ok under away\n! P1.C1 is vacuous: its test is ok with the app away (does it send requests to $ABL_APP_URL?) (the contract: GET /P1.C1 → 200)\n"},
 		{"a skip with the app away is none", nil, []Suite{suite("o").with(func(s *Suite) { s.Away = one("s") })}, "pass\n  P1.C1 verified\n"},
 		{"no answer is not ok", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Empty, s.Broken = one("-"), &Run{Late: true}, one("-") })}, "pass\n  P1.C1 verified\n"},
 		{"an absence with the app away", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Contracts[0].Absence = one("o"), true })},
@@ -146,7 +146,7 @@ func TestDecide(t *testing.T) {
 		{"weak under both", nil, []Suite{suite("o").with(func(s *Suite) { s.Empty, s.Broken = one("o"), one("o") })},
 			"pass\n  P1.C1 weak, ok under empty 200, 500\n"},
 		{"untried", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Broken = nil, nil })},
-			"unverified\n  P1.C1 untried\n! P1.C1 is untried: its tests were not tried with the app away and under an app that answers everything with 500 (the contract: GET /P1.C1 → 200)\n"},
+			"unverified\n  P1.C1 untried\n! P1.C1 is untried: its tests were not run with the app away and under an app that answers everything with 500 (the contract: GET /P1.C1 → 200)\n"},
 		{"waived", nil, []Suite{suite("o").with(func(s *Suite) {
 			s.Away, s.Empty, s.Broken, s.Waived = nil, nil, nil, Waived{Away: true, Null: true}
 		})}, "pass\n  P1.C1 verified\n"},
@@ -155,20 +155,20 @@ func TestDecide(t *testing.T) {
 			"unverified\n  P1.C1 verified\n! run.sh: the plan says 2, there are 1 test lines\n"},
 		{"stopped at its limit", nil, []Suite{suite("oo").with(func(s *Suite) {
 			s.Real[0] = Run{Late: true, TAP: tap.Parse([]byte("1..2\nok 1 - P1.C1\nok 2 - P1.C"), false)}
-		})}, "unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: run.sh was stopped at its time limit before it came to this contract (the contract: GET /P1.C2 → 200)\n" +
+		})}, "unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: run.sh was stopped at its time limit before this contract (the contract: GET /P1.C2 → 200)\n" +
 			"! run.sh: it was stopped at its time limit\n! run.sh: the plan says 2, there are 1 test lines\n! run.sh: line 2 of its output: the output was cut here, or its program stopped\n"},
 		{"an exit code without a reason", nil, []Suite{suite("o", "o").with(func(s *Suite) { s.Real[1].Exit = 7 })},
-			"unverified\n  P1.C1 verified\n! run.sh in replay 2 of 2: it ended with exit code 7, and no line says not ok\n"},
+			"unverified\n  P1.C1 verified\n! run.sh in replay 2 of 2: it ended with exit code 7, and no line is not ok\n"},
 		{"lines that were not asked for", nil, []Suite{suite("oxo").with(func(s *Suite) { s.Contracts = s.Contracts[:1] })},
-			"unverified\n  P1.C1 verified\n! run.sh: line 4 of its output is not ok and names P1.C2, which these tests are not asked for\n"},
+			"unverified\n  P1.C1 verified\n! run.sh: line 4 of its output is not ok and names P1.C2, which this suite does not test\n"},
 		{"noise and further tests", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = tap.Parse([]byte("hi\n1..2\nok - P1.C1\nok - setup\n"), true) })},
 			"pass\n  P1.C1 verified\n"},
 
 		{"regression", nil, []Suite{suite("ox", "ox").with(func(s *Suite) { s.Name, s.Alone = "phase1/passed", true })},
-			"fail\n  phase1/passed: P1.C1 verified\n  phase1/passed: P1.C2 failed\n! phase1/passed: P1.C2 is failed: 2 of 2 replays say not ok: 500\n> GET /P1.C2 → 200 | GET /P1.C2 | 500\n"},
+			"fail\n  phase1/passed: P1.C1 verified\n  phase1/passed: P1.C2 failed\n! phase1/passed: P1.C2 is failed: 2 of 2 replays are not ok: 500\n> GET /P1.C2 → 200 | GET /P1.C2 | 500\n"},
 		{"a regression without words", nil, []Suite{suite("x").with(func(s *Suite) {
 			s.Alone, s.Real[0].TAP = true, tap.Parse([]byte("1..1\nnot ok - P1.C1\n# 404,\n# not 200\n"), true)
-		})}, "fail\n  P1.C1 failed\n! P1.C1 is failed: 1 of 1 replays say not ok: 404, not 200\n> GET /P1.C1 → 200 | the saved test of this contract, which says no more about its input | 404,\nnot 200\n"},
+		})}, "fail\n  P1.C1 failed\n! P1.C1 is failed: 1 of 1 replays are not ok: 404, not 200\n> GET /P1.C1 → 200 | the saved test of this contract, which does not print its input | 404,\nnot 200\n"},
 		{"the old tests say otherwise", nil, []Suite{suite("o"), suite("-").with(func(s *Suite) { s.Name = "phase1/passed" })},
 			"unverified\n  P1.C1 verified\n  phase1/passed: P1.C1 missing\n! phase1/passed: P1.C1 is missing: no test line names it (the contract: GET /P1.C1 → 200)\n! phase1/passed: run.sh: the plan says that nothing is tested\n"},
 	} {

@@ -30,9 +30,9 @@ func TestKinds(t *testing.T) {
 		{"a program that may do anything", helper.KindCommand, ran, no, ok, ok, Weak, "does nothing and ends with 0 and under a program that fails with 1", false},
 		{"a program that need not be there", helper.KindCommand, ran, ok, no, no, Vacuous, "does it run abl-cmd app?", false},
 		{"a program that is not run", helper.KindCommand, witness.Exchange{}, no, no, no, Vacuous, "the tests never ran the program", false},
-		{"a program that prints the test line", helper.KindCommand, printed, no, no, no, Vacuous, "output of the program's", false},
+		{"a program that prints the test line", helper.KindCommand, printed, no, no, no, Vacuous, "output of the program", false},
 		{"a server", helper.KindTCP, line, no, no, no, Verified, "", true},
-		{"a server that may be silent", helper.KindTCP, line, no, ok, no, Weak, "takes connections and says nothing", false},
+		{"a server that may be silent", helper.KindTCP, line, no, ok, no, Weak, "accepts connections and sends nothing", false},
 		{"a server that is not asked", helper.KindTCP, witness.Exchange{}, no, no, no, Vacuous, "no request", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

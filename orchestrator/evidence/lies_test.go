@@ -86,11 +86,11 @@ answer=$(fetch "$ABL_APP_URL/"); echo "# $answer"
 case $answer in *hello*) echo 'ok 1 - P1.C1';; *) echo 'not ok 1 - P1.C1';; esac
 echo 1..1`, "ok 2 - P1.C1 hello", "pass\n  P1.C1 verified\n"},
 	{"the app answers in TAP, and the suite has no line of its own", `
-fetch "$ABL_APP_URL/"; echo 1..1`, "ok 1 - P1.C1 hello\n", "unverified\n  P1.C1 vacuous\n! P1.C1 is vacuous: its test line is an answer of the app's"},
+fetch "$ABL_APP_URL/"; echo 1..1`, "ok 1 - P1.C1 hello\n", "unverified\n  P1.C1 vacuous\n! P1.C1 is vacuous: its test line is a response of the app"},
 	{"likewise, with a tab in it", `
-fetch "$ABL_APP_URL/"; echo 1..1`, "ok 1 -\tP1.C1 hello\n", "unverified\n  P1.C1 vacuous\n! P1.C1 is vacuous: its test line is an answer of the app's"},
+fetch "$ABL_APP_URL/"; echo 1..1`, "ok 1 -\tP1.C1 hello\n", "unverified\n  P1.C1 vacuous\n! P1.C1 is vacuous: its test line is a response of the app"},
 	{"likewise, where errors are not shown", `
-set -e; answer=$(fetch -f "$ABL_APP_URL/"); echo "$answer"; echo 1..1`, "ok 1 - P1.C1 hello", "unverified\n  P1.C1 vacuous\n! P1.C1 is vacuous: its test line is an answer of the app's"},
+set -e; answer=$(fetch -f "$ABL_APP_URL/"); echo "$answer"; echo 1..1`, "ok 1 - P1.C1 hello", "unverified\n  P1.C1 vacuous\n! P1.C1 is vacuous: its test line is a response of the app"},
 	{"an honest suite that gives up at the first failure", `
 set -e; answer=$(fetch -f "$ABL_APP_URL/"); test "$answer" = hello; echo 'ok 1 - P1.C1'; echo 1..1`, "hello", "pass\n  P1.C1 verified\n"},
 	{"no suite at all", "", "hello", "unverified\n  P1.C1 missing\n"},

@@ -29,9 +29,9 @@ func TestOlder(t *testing.T) {
 		{"ok where nothing can be", Claims{"P1.C1"}, []string{notOK, notOK}, ok, notOK, false, "", "was wrong: its test is ok with the app away"},
 		{"the same of an absence", Claims{"P1.C1"}, []string{notOK, notOK}, ok, notOK, true, "its test is still not ok: 404", ""},
 		{"now so, now so", nil, []string{notOK, ok}, "", "", false, "is not ok in each replay", ""},
-		{"silent of what was reported", Claims{"P1.C1"}, []string{none}, "", "", false, "says nothing of it: no test line names it", ""},
+		{"silent of what was reported", Claims{"P1.C1"}, []string{none}, "", "", false, "does not report it: no test line names it", ""},
 		{"silent of what nobody reported", nil, []string{none}, "", "", false, "", ""},
-		{"not replayed", Claims{"P1.C1"}, nil, "", "", false, "says nothing of it: its tests were not replayed", ""},
+		{"not replayed", Claims{"P1.C1"}, nil, "", "", false, "does not report it: its tests were not replayed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := Older{Step: 1, Claims: c.claims, Changed: []string{"run.sh"}, Suite: Suite{Contracts: []Contract{{ID: "P1.C1", Says: "a → b", Absence: c.absence}}}}

@@ -5,8 +5,8 @@ import (
 	"abl/internal/witness"
 )
 
-// Read returns a contract of a spec with what abl compares of it, of a server and of a program. Marks
-// around a whole result are left out at first: `200` is a status. If nothing can be read so, the marks
+// Read returns a contract of a spec with the exchange and the run that it describes. It first
+// ignores code marks around a whole result: `200` is a status. If that gives nothing, the marks
 // count: `pong` is a text.
 func Read(c spec.Contract) Contract {
 	read := Contract{ID: c.ID, Says: c.Says(), Absence: c.Absence}

@@ -10,44 +10,43 @@ import (
 	"abl/internal/wording"
 )
 
-// Where a contract stands (audit.Finding.Is). Verified counts towards a pass, and Weak and NotRead
-// where they are allowed; Failed, Flaky and NotReproduced make a fail, the others leave it open.
+// The values of audit.Finding.Is. Verified counts towards a pass, and so do Weak and NotRead if they
+// are allowed. Failed, Flaky and NotReproduced make a fail. The others leave the verdict open.
 const (
 	Verified      = "verified"
-	Weak          = "weak"           // its test is ok for other answers too
+	Weak          = "weak"           // its test is also ok for other responses
 	NotRead       = "not read"       // abl did not read the body that it names
-	Failed        = "failed"         // the Verifier says so, or the replay where it goes alone
-	NotReproduced = "not reproduced" // the Verifier says that it fails, and it replays ok
-	Flaky         = "flaky"          // ok in some runs, not ok in others
-	Disputed      = "disputed"       // it replays not ok, and the Verifier reports no failure
-	Vacuous       = "vacuous"        // its test is ok where nothing can be
-	NotWitnessed  = "not witnessed"  // no exchange of the replay shows what it says
-	Missing       = "missing"        // the replay says nothing of it
-	OKSoFar       = "ok so far"      // its test is ok, in an iteration that failed elsewhere: no more was tried
-	Untried       = "untried"        // its test was not held against what it has to be
+	Failed        = "failed"         // the Verifier or, without a Verifier, a replay reports a failure
+	NotReproduced = "not reproduced" // the Verifier reports a failure, and the replays are ok
+	Flaky         = "flaky"          // ok in some replays, not ok in others
+	Disputed      = "disputed"       // a replay is not ok, and the Verifier reports no failure
+	Vacuous       = "vacuous"        // its test is also ok against null apps
+	NotWitnessed  = "not witnessed"  // no recorded exchange matches it
+	Missing       = "missing"        // the replays have no result for it
+	OKSoFar       = "ok so far"      // its test is ok, and the iteration failed elsewhere
+	Untried       = "untried"        // some replays are missing
 )
 
-// Proven says that where a contract stands counts towards a pass.
+// Proven returns true if a contract counts towards a pass.
 func Proven(f audit.Finding) bool {
 	return f.Is == Verified || (f.Is == Weak || f.Is == NotRead) && f.Allowed
 }
 
-// Standing is one contract with what was found; of a flaky one Observed is how many runs
-// gave what.
+// Standing is the finding on one contract. Observed of a flaky one lists the results of the replays.
 type Standing struct {
 	Contract string `json:"contract"`
-	Suite    string `json:"suite,omitempty"` // "" is today's
+	Suite    string `json:"suite,omitempty"` // "" for the current tests
 	audit.Finding
 
 	says  string
-	later bool // its test is ok, and was not tried where nothing can be: the iteration fails without that
+	later bool // its test is ok, and only the replays against null apps are missing
 }
 
-// maxTestLine is how many bytes of a test's line a finding has.
+// maxTestLine is the largest size of a test's line in a finding, in bytes.
 const maxTestLine = 300
 
-// stand weighs one contract of a suite.
-func stand(claims Claims, s Suite, c Contract) Standing {
+// judge returns the finding on one contract of a suite.
+func judge(claims Claims, s Suite, c Contract) Standing {
 	t := tally(s.Real, c.ID)
 	st := Standing{Contract: c.ID, Suite: s.Name, Finding: audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)}, says: c.Says}
 	seen := s.witnessed(c)
@@ -73,12 +72,12 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 		st.Is, st.Observed = Flaky, t.gave()
 		st.Why = brief(st.Observed)
 	case t.notOK > 0 && (st.Entries > 0 || s.Alone):
-		st.Is, st.Why = Failed, fmt.Sprintf("%d of %d replays say not ok: %s", t.notOK, t.n, brief(st.Observed))
+		st.Is, st.Why = Failed, fmt.Sprintf("%d of %d replays are not ok: %s", t.notOK, t.n, brief(st.Observed))
 	case t.notOK > 0:
-		st.Is, st.Why = Disputed, fmt.Sprintf("the Verifier reports no failure, and %d of %d replays say not ok: %s", t.notOK, t.n, brief(st.Observed))
+		st.Is, st.Why = Disputed, fmt.Sprintf("the Verifier reports no failure, and %d of %d replays are not ok: %s", t.notOK, t.n, brief(st.Observed))
 	case t.n > 0 && t.ok == t.n && st.Entries > 0:
 		st.Is, st.Why = NotReproduced, fmt.Sprintf("the Verifier reports a failure, and its test is ok in all of %s", wording.Count(t.n, "replay"))
-		if why := s.vacuous(c); why != "" { // then its test could not have
+		if why := s.vacuous(c); why != "" { // so its test could not fail
 			st.Why += "; but " + why
 		}
 	case t.n > 0 && t.ok == t.n:
@@ -88,27 +87,27 @@ func stand(claims Claims, s Suite, c Contract) Standing {
 		st.later = st.Is == Untried && s.Away == nil && s.Empty == nil && s.Broken == nil
 		st.Allowed = st.Is == Weak && s.mayBeWeak(c) || st.Is == NotRead && allows(s.Allowed.Unread, c.ID)
 	case st.Entries > 0:
-		st.Is, st.Why = Failed, "the Verifier reports it, the replay says nothing of it: "+t.silence(s.Real)
+		st.Is, st.Why = Failed, "the Verifier reports it, the replays have no result: "+t.silence(s.Real)
 	default:
 		st.Is, st.Why = Missing, t.silence(s.Real)
 	}
 	return st
 }
 
-// brief is an observation on one line of a report.
+// brief returns an observation on one short line.
 func brief(s string) string { return wording.Cut(wording.OneLine(s), 200) }
 
-// observed is what a test line that is not ok tells.
+// observed returns the observation in a test line that is not ok.
 func observed(p tap.Point) string {
 	for _, key := range []string{"observed", "comment"} {
 		if v := p.Fields[key]; v != "" {
 			return v
 		}
 	}
-	return "not ok, without a word on what was observed"
+	return "not ok, without an observation"
 }
 
-// gave tells what the runs of a flaky contract gave, the failures first.
+// gave lists the results of a flaky contract, the failures first.
 func (t tallied) gave() string {
 	var texts []string
 	for _, r := range t.results {
@@ -116,11 +115,11 @@ func (t tallied) gave() string {
 			texts = append(texts, observed(r.Points[0]))
 		}
 	}
-	return fmt.Sprintf("%d of %d runs gave: %s; %d of %d gave what the contract says",
+	return fmt.Sprintf("%d of %d runs gave: %s; %d of %d gave the contract's result",
 		t.notOK, t.n, strings.Join(texts, "; or "), t.ok, t.n)
 }
 
-// silence says why the replay is no statement on a contract.
+// silence returns why the replays have no result for a contract.
 func (t tallied) silence(runs []Run) string {
 	if t.n == 0 {
 		return "its tests were not replayed"
@@ -133,7 +132,7 @@ func (t tallied) silence(runs []Run) string {
 		case runs[i].Gone != "":
 			why = runs[i].Gone
 		case runs[i].Late && r.Status == tap.Missing:
-			why = "run.sh was stopped at its time limit before it came to this contract"
+			why = "run.sh was stopped at its time limit before this contract"
 		}
 		if t.n == 1 {
 			return why

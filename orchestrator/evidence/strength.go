@@ -13,23 +13,23 @@ import (
 	"abl/internal/wording"
 )
 
-// Alteration is a replay in which the answers that fit some contracts were altered, to
-// see whether their tests notice.
+// Alteration is a replay in which the responses that fit some contracts were altered, to check
+// whether their tests detect it.
 type Alteration struct {
 	Of []Altered
 
-	fault   string // of the machine, for which it could not be made
+	fault   string // of the machine, which prevented the replay
 	tap     tap.Document
-	touched map[string]string // by contract, what became of an answer, which its test should have noticed
+	touched map[string]string // by contract, how a response changed that its test should have detected
 }
 
-// Altered is a contract whose answers were altered.
+// Altered is a contract whose responses were altered.
 type Altered struct {
 	Contract string
 	What     witness.Alteration
 }
 
-// of says what of a contract's answers was altered, "" for nothing.
+// of returns what was altered in a contract's responses, or "".
 func (a Alteration) of(id string) witness.Alteration {
 	for _, one := range a.Of {
 		if one.Contract == id {
@@ -39,8 +39,8 @@ func (a Alteration) of(id string) witness.Alteration {
 	return ""
 }
 
-// Tried adds such a replay. Its record is weighed here and not kept: there are many of them.
-// One that broke off shows nothing.
+// Tried adds such a replay. It only keeps what it needs of the record, because there are many
+// replays. A replay that broke off shows nothing.
 func (s *Suite) Tried(a Alteration, r Run) {
 	r = s.ranked(r)
 	if a.tap, a.touched = r.TAP, map[string]string{}; r.Fault {
@@ -56,8 +56,7 @@ func (s *Suite) Tried(a Alteration, r Run) {
 	s.Altered = append(s.Altered, a)
 }
 
-// AlteredFault is the fault of the machine for which one of these replays could not be made,
-// "" for none.
+// AlteredFault returns the fault of the machine that prevented one of these replays, or "".
 func (s Suite) AlteredFault() string {
 	for _, a := range s.Altered {
 		if a.fault != "" {
@@ -67,7 +66,7 @@ func (s Suite) AlteredFault() string {
 	return ""
 }
 
-// claim is what a contract names that can be altered, nil for nothing.
+// claim returns the part of a contract that can be altered, or nil.
 func (s Suite) claim(c Contract) *witness.Claim {
 	if s.Kind == helper.KindCommand {
 		return c.Run
@@ -75,8 +74,8 @@ func (s Suite) claim(c Contract) *witness.Claim {
 	return c.Claim
 }
 
-// touched gives an altered answer that fits a claim. One that could not be altered may be
-// the one that its test looks at: then there is none.
+// touched returns an altered response that fits a claim. It returns false if a fitting response
+// could not be altered, because the test may look at that one.
 func touched(c witness.Claim, what witness.Alteration, record []witness.Exchange) (x witness.Exchange, ok bool) {
 	for _, seen := range record {
 		switch {
@@ -90,11 +89,11 @@ func touched(c witness.Claim, what witness.Alteration, record []witness.Exchange
 	return x, ok
 }
 
-// alterations are all that there are.
+// alterations lists all types of alteration.
 var alterations = []witness.Alteration{witness.OfStatus, witness.OfNamed}
 
-// kinds are how the answers of a contract can be altered, by the status
-// first; none where nobody watched.
+// kinds returns the types by which the responses of a contract can be altered, the status first. It
+// is empty without a witness.
 func (s Suite) kinds(c Contract) (all []witness.Alteration) {
 	claim := s.claim(c)
 	for _, what := range alterations {
@@ -105,12 +104,13 @@ func (s Suite) kinds(c Contract) (all []witness.Alteration) {
 	return all
 }
 
-// Alterations are the replays that are still to be made, by which it is seen whether tests that are ok
-// would notice other answers. Each contract has a number, which the tests cannot know. For each bit of
-// these numbers there are two replays: in one the answers of the contracts that have the bit are
-// altered, in the other those of the rest. So for each pair there is a replay in which only one of the
-// two is altered, and 2·log2(n) replays tell which test notices what. A contract whose answers many
-// tests look at would make them all fail: it is tried by itself, and so is what these replays leave open.
+// Alterations returns the missing replays that show whether tests detect altered responses. Each
+// contract gets a random number, so that the tests cannot know when it is altered. For each bit of
+// the numbers there are two replays: one alters the responses of the contracts with the bit, the
+// other those of the rest. So for each pair there is a replay in which only one of the two is
+// altered, and 2·log2(n) replays show which test detects what. A contract whose responses many
+// tests use would make them all fail. It gets its own replay, and so do contracts that are still
+// open.
 func (s *Suite) Alterations() (all []Alteration) {
 	if s.planned == nil {
 		s.planned = s.plan()
@@ -129,10 +129,10 @@ func (s *Suite) Alterations() (all []Alteration) {
 	return all
 }
 
-// oftenAsked is how many exchanges fit a contract whose answers other tests look at, too.
+// oftenAsked is the number of matching exchanges from which a contract gets its own replay.
 const oftenAsked = 3
 
-// plan is the replays with which one begins.
+// plan returns the first replays.
 func (s *Suite) plan() []Alteration {
 	var several []Contract
 	for _, c := range s.Contracts {
@@ -141,7 +141,7 @@ func (s *Suite) plan() []Alteration {
 		}
 	}
 	plan := []Alteration{}
-	if len(several) < 3 { // each by itself takes no more
+	if len(several) < 3 { // single replays are not more
 		return plan
 	}
 	numbers := s.shuffled(len(several))
@@ -161,7 +161,7 @@ func (s *Suite) plan() []Alteration {
 	return plan
 }
 
-// shuffled are the numbers below n in an order that nobody knows.
+// shuffled returns the numbers below n in random order.
 func (s *Suite) shuffled(n int) []int {
 	if s.order != nil {
 		return s.order(n)
@@ -169,7 +169,7 @@ func (s *Suite) shuffled(n int) []int {
 	return rand.Perm(n)
 }
 
-// fitting counts the exchanges of the first replay that fit a contract.
+// fitting counts the exchanges of the first replay that match a contract.
 func (s Suite) fitting(c Contract) (n int) {
 	claim := s.claim(c)
 	for _, x := range s.exchanges(s.Real[0], *claim) {
@@ -180,14 +180,14 @@ func (s Suite) fitting(c Contract) (n int) {
 	return n
 }
 
-// triedAlone says that no other contract's answers were altered in a replay.
+// triedAlone returns true if there was a replay that only altered this contract's responses.
 func (s Suite) triedAlone(id string, what witness.Alteration) bool {
 	return slices.ContainsFunc(s.Altered, func(a Alteration) bool { return len(a.Of) == 1 && a.of(id) == what })
 }
 
-// noticed says that the test of a contract notices such an alteration of its own answers, and that it
-// is not others' answers that it goes by: it is not ok in a replay with the alteration, and ok in
-// each in which only other answers are altered; or it was not ok when nothing else was altered.
+// noticed returns true if the test of a contract detects an alteration of its own responses. Either
+// it is not ok in a replay with the alteration and ok in each replay that only alters others, or it
+// is not ok in a replay that alters nothing else.
 func (s Suite) noticed(c Contract, what witness.Alteration) bool {
 	own, others := false, false
 	for _, a := range s.Altered {
@@ -203,7 +203,7 @@ func (s Suite) noticed(c Contract, what witness.Alteration) bool {
 	return own && !others
 }
 
-// Altering is what the witness does in such a replay.
+// Altering returns the instructions for the witness in such a replay.
 func (s Suite) Altering(a Alteration) *witness.Altering {
 	var altering witness.Altering
 	for _, c := range s.Contracts {
@@ -218,15 +218,15 @@ func (s Suite) watched() bool {
 	return slices.ContainsFunc(s.Real, func(r Run) bool { return r.Watched })
 }
 
-// mayBeWeak says that the test of a contract may be weak: the person wants it so, or nobody
-// watched, and then nothing more could be asked for. A program that is silent, or one that
-// fails, may be what a contract says; both are not.
+// mayBeWeak returns true if the test of a contract may be weak: the user allows it, or there is no
+// witness. A contract of a program may be fulfilled by a silent or by a failing program, but not by
+// both.
 func (s Suite) mayBeWeak(c Contract) bool {
 	both := s.Empty != nil && s.Empty.TAP.Passes(c.ID) && s.Broken != nil && s.Broken.TAP.Passes(c.ID)
 	return s.Kind == helper.KindCommand && !both && s.unnoticed(c) == "" || !s.watched() || allows(s.Allowed.Weak, c.ID)
 }
 
-// unnoticed says at which alteration the test of a contract was still ok, "" for none.
+// unnoticed returns the alteration that the test of a contract did not detect, or "".
 func (s Suite) unnoticed(c Contract) string {
 	for _, a := range s.Altered {
 		if became := a.touched[c.ID]; became != "" && a.tap.Passes(c.ID) {
@@ -236,18 +236,18 @@ func (s Suite) unnoticed(c Contract) string {
 	return ""
 }
 
-// Why it is not shown that the test of a contract notices other answers.
+// Why it is not shown that a test detects altered responses.
 const (
 	notReached  = "not reached"
 	notAltered  = "with nothing to alter"
 	goesByOther = "weak"
 )
 
-// Others is what a suite is run with to see whether its tests notice it.
-func (s Suite) Others() string { return "altered " + s.words().answers }
+// Others names the altered responses of these replays.
+func (s Suite) Others() string { return "altered " + s.vocabulary().answers }
 
-// unshown says why it is not shown of a contract, "" where it is, or where nothing of its answers can
-// be altered.
+// unshown returns why it is not shown that the test of a contract detects altered responses. It
+// returns "" if it is shown, or if its responses cannot be altered.
 func (s Suite) unshown(c Contract) string {
 	kinds := s.kinds(c)
 	lacks := func(what witness.Alteration) bool { return !s.noticed(c, what) }
@@ -262,8 +262,8 @@ func (s Suite) unshown(c Contract) string {
 	return notReached
 }
 
-// StrengthText returns the strength of an audit record as a sentence. The responses of a program are its
-// output.
+// StrengthText returns the strength of an audit record as a sentence. program selects the word for
+// the output of a program.
 func StrengthText(strength string, program bool) string {
 	what := "responses"
 	if program {
@@ -275,8 +275,8 @@ func StrengthText(strength string, program bool) string {
 	return "detection of altered " + what + ": " + strength
 }
 
-// strength says of how many contracts it is shown that their tests notice alterations of
-// their own answers, and why not of all; "" where that was not to be tried.
+// strength returns for how many contracts it is shown that their tests detect altered responses, and
+// why not for the others. It returns "" if this was not checked.
 func (s Suite) strength() string {
 	of, why := 0, map[string]int{}
 	for _, c := range s.Contracts {

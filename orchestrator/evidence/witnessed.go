@@ -13,13 +13,13 @@ import (
 	"abl/internal/wording"
 )
 
-// asked says whether the app was asked anything in a replay that was watched: by HTTP, or
-// by what is none and got an answer.
+// asked returns true if the app got a request or, in another protocol, sent a response. It returns
+// true without a witness.
 func (r Run) asked() bool {
 	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Method != "" || x.Got.Bytes > 0 })
 }
 
-// echoed says that the app answered the very line by which a contract is ok.
+// echoed returns true if a test line that is ok was sent by the app itself.
 func (s Suite) echoed(c Contract) bool {
 	return slices.ContainsFunc(s.Real, func(r Run) bool {
 		return slices.ContainsFunc(r.TAP.Of(c.ID).Points, func(p tap.Point) bool {
@@ -28,15 +28,15 @@ func (s Suite) echoed(c Contract) bool {
 	})
 }
 
-// noHTTP is how an answer of TLS begins, and one of HTTP/2.
+// noHTTP matches the first bytes of a response in TLS or HTTP/2.
 var noHTTP = regexp.MustCompile(`(?s)^(?:[\x15\x16]\x03|\x00..\x04.\x00{4})`)
 
-// toNoHTTP is how a request of TLS begins, and one of HTTP/2.
+// toNoHTTP matches the first bytes of a request in TLS or HTTP/2.
 var toNoHTTP = regexp.MustCompile(`^(?:\x16\x03|PRI \* HTTP/2)`)
 
-// unreadable says that the app was watched, and never answered by HTTP/1: it is encrypted
-// and was asked so, or speaks first to tests that never asked by HTTP. That it answers
-// noise by what is none says nothing: some servers do, and an app might like not to be read.
+// unreadable returns true if the app never answered in HTTP/1: it answered encrypted requests, or
+// sent data first to tests that sent no HTTP. A non-HTTP response to other bytes proves nothing:
+// some servers send one, and an app may try to avoid being read.
 func (r Run) unreadable() bool {
 	var other, first, asked bool
 	for _, x := range r.Record {
@@ -67,12 +67,12 @@ func (s *Suite) Ran(r Run) {
 	}
 }
 
-// sight is what the exchanges of the replays show of a contract.
+// sight is what the recorded exchanges show of a contract.
 type sight struct {
-	exchange string // that shows it
-	lacks    string // what keeps some replay from having one
-	unread   string // why the body of that exchange was not read, "" where it was
-	blind    bool   // abl can read no request with an answer in the contract
+	exchange string // that matches the contract
+	lacks    string // why a replay has no such exchange
+	unread   string // why abl did not read the body of that exchange, or ""
+	blind    bool   // abl can read no request with a response in the contract
 }
 
 func (s Suite) witnessed(c Contract) (all sight) {
@@ -89,7 +89,7 @@ func (s Suite) witnessed(c Contract) (all sight) {
 	return all
 }
 
-// ran looks for a run of a program that was given the words of a contract, and ended as it says.
+// ran looks for a run of a program with the words of a contract that ended as the contract says.
 func (s Suite) ran(r Run, c Contract) sight {
 	if s.Kind != helper.KindCommand || c.Run == nil {
 		return sight{blind: true}
@@ -100,8 +100,8 @@ func (s Suite) ran(r Run, c Contract) sight {
 	return sight{}
 }
 
-// exchanges lists the exchanges of a replay that have the request of a claim, and of no other contract's
-// claim more exactly: GET /login is not the request of GET /C.
+// exchanges returns the exchanges of a replay with the request of a claim, unless another contract's
+// claim matches better: GET /login is not the request of GET /C.
 func (s Suite) exchanges(r Run, claim witness.Claim) (all []witness.Exchange) {
 	for i, x := range r.Record {
 		if rank := claim.Rank(x); rank >= 0 && rank >= s.rank(r, i) {
@@ -111,7 +111,7 @@ func (s Suite) exchanges(r Run, claim witness.Claim) (all []witness.Exchange) {
 	return all
 }
 
-// rank says how exactly the i-th exchange of a replay has the request of some contract.
+// rank returns how well the i-th exchange of a replay matches the request of some contract.
 func (s Suite) rank(r Run, i int) int {
 	if r.ranks != nil {
 		return r.ranks[i]
@@ -125,7 +125,7 @@ func (s Suite) rank(r Run, i int) int {
 	return most
 }
 
-// ranked is the replay with the ranks of all its exchanges.
+// ranked returns the replay with the ranks of all of its exchanges.
 func (s Suite) ranked(r Run) Run {
 	ranks := make([]int, len(r.Record))
 	for i := range r.Record {
@@ -135,8 +135,8 @@ func (s Suite) ranked(r Run) Run {
 	return r
 }
 
-// shows looks for an exchange of a replay that shows what a contract says, with its body where that
-// was read.
+// shows looks for an exchange of a replay that matches a contract, preferably one whose body abl
+// read.
 func (s Suite) shows(r Run, claim witness.Claim) (found sight) {
 	var answers []string
 	for _, x := range s.exchanges(r, claim) {
@@ -154,26 +154,26 @@ func (s Suite) shows(r Run, claim witness.Claim) (found sight) {
 	switch {
 	case found.exchange != "":
 	case len(answers) > 0:
-		found.lacks = s.words().every + wording.Cut(strings.Join(answers, "; "), 200)
+		found.lacks = s.vocabulary().every + wording.Cut(strings.Join(answers, "; "), 200)
 	case slices.ContainsFunc(r.Record, claim.AskedOtherwise):
-		found.lacks = s.words().otherwise
+		found.lacks = s.vocabulary().otherwise
 	default:
-		found.lacks = s.words().never
+		found.lacks = s.vocabulary().never
 	}
 	return found
 }
 
 var (
-	// Words of contracts by which an app may fail first.
+	// mayFail matches contracts by which an app may fail at first.
 	mayFail = regexp.MustCompile(`(?i)503|eventually`)
-	// Words by which it may answer otherwise first: the contract speaks of time, or of many requests.
+	// mayChange matches contracts about time or many requests, by which responses may change.
 	mayChange = regexp.MustCompile(`(?i)\b(?:until|after\w*|later|then|next|again|repeat\w*|expir\w*|wait\w*|delay\w*|retr\w*|times|twice|` +
 		`\d+(?:st|nd|rd|th)|second|third|more than \d+|rate|limit\w*|ms|seconds|minutes?|hours?|days?|` +
 		`in the end|finally|at last|as soon as|once|becomes?|finish\w*|complete\w*|poll\w*)\b`)
 )
 
-// repeated says in which runs the answer that fits came after the same request had got an error of
-// the app's, or no answer, or right after it had got an answer that fits no contract.
+// repeated describes the replays in which the test repeated a request until its response matched:
+// after an error or no response, or right after a response that matches no contract.
 func (s Suite) repeated(c Contract) (runs []string) {
 	if c.Claim == nil || c.Claim.Trouble() || mayFail.MatchString(c.Says) {
 		return nil
@@ -188,17 +188,17 @@ func (s Suite) repeated(c Contract) (runs []string) {
 
 func (s Suite) repeatedIn(r Run, c Contract) string {
 	failed := map[[3]string]int{}
-	var before *witness.Exchange // with such an answer, directly before
+	var before *witness.Exchange // the directly preceding one, with such a response
 	for _, x := range r.Record {
 		same := [3]string{x.Method, x.Target, x.Sent.SHA256}
 		switch {
-		case x.Method == "" || x.Left && !c.Claim.Fits(x): // nobody was asked, or nobody waited for the answer
+		case x.Method == "" || x.Left && !c.Claim.Fits(x): // not a request, or the client did not wait
 		case !c.Claim.Near(x):
 			before = nil
 		case c.Claim.Fits(x) && failed[same] > 0:
-			return fmt.Sprintf("%s was asked again until it fitted: %d of %d answers were errors", x.Request(), failed[same], failed[same]+1)
+			return fmt.Sprintf("%s was repeated until its response matched: %d of %d responses were errors", x.Request(), failed[same], failed[same]+1)
 		case c.Claim.Fits(x) && before != nil && x.Repeats(*before) && !mayChange.MatchString(c.Says):
-			return fmt.Sprintf("%s was asked again until it fitted: it got %s before", x.Request(), c.Claim.Misses(*before))
+			return fmt.Sprintf("%s was repeated until its response matched: it got %s before", x.Request(), c.Claim.Misses(*before))
 		case c.Claim.Misses(x) == "" || s.fitsAnother(c, x):
 			before = nil
 		default:
@@ -210,7 +210,7 @@ func (s Suite) repeatedIn(r Run, c Contract) string {
 	return ""
 }
 
-// fitsAnother says that an exchange shows what another contract says.
+// fitsAnother returns true if an exchange matches another contract.
 func (s Suite) fitsAnother(c Contract, x witness.Exchange) bool {
 	return slices.ContainsFunc(s.Contracts, func(o Contract) bool { return o.ID != c.ID && o.Claim != nil && o.Claim.Fits(x) })
 }

@@ -158,7 +158,7 @@ ask GET /health >answer; ask POST /notes '{"text":"milk"}' >answer; ask GET /not
 			for _, st := range f.Contracts {
 				got = append(got, st.Is)
 			}
-			if noted := strings.Contains(strings.Join(f.Notes, "\n"), "was asked again until it fitted"); noted != (c.breaks == "once") {
+			if noted := strings.Contains(strings.Join(f.Notes, "\n"), "was repeated until its response matched"); noted != (c.breaks == "once") {
 				t.Errorf("the notes are %q", f.Notes)
 			}
 			if passes := f.Verdict == Pass; passes != (c.want == all("verified")) {
@@ -204,7 +204,7 @@ func ask(args []string) int {
 // row has the exchanges in their order: a request, its status and its body; "?" before a request says
 // that the tests did not wait for the answer.
 func TestAskedUntilItFits(t *testing.T) {
-	const errors, another = "1 of 2 answers were errors", "it got 200 with a different body before"
+	const errors, another = "1 of 2 responses were errors", "it got 200 with a different body before"
 	for _, c := range []struct{ name, says, others, record, want string }{
 		{"at once", `GET /a → 200 "ok"`, "", "GET /a 200 ok", ""},
 		{"after an error", `GET /a → 200 "ok"`, "", "GET /a 500, GET /a 200 ok", errors},
@@ -303,7 +303,7 @@ func TestUnread(t *testing.T) {
 			s.Real, r.Watched, r.Record = nil, true, c.record
 			s.Ran(r)
 			f := Decide(nil, s)
-			said := strings.Contains(strings.Join(f.Notes, "\n"), "no HTTP that abl can read")
+			said := strings.Contains(strings.Join(f.Notes, "\n"), "cannot read the app's responses as HTTP")
 			st := f.Contracts[0]
 			if unread := c.want == "verified"; st.Is != c.want || said != unread || st.Unread != unread {
 				t.Errorf("got %+v and notes %q, want %s", st, f.Notes, c.want)

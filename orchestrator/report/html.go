@@ -22,24 +22,24 @@ import (
 	"abl/roles/agent"
 )
 
-// Exchanges are what a witness saw, the request and the response of each, by Finding.Witness.
+// Exchanges has the request and the response of recorded exchanges, by Finding.Witness.
 type Exchanges = map[string][2]string
 
-// Page is what the page of a phase shows: its records, and what is on disk beside them. Its
-// texts are without secrets, and otherwise as agents wrote them.
+// Page is the content of the page of a phase: its records, and other files of the phase. Its texts
+// contain no secrets, and otherwise are as agents wrote them.
 type Page struct {
 	Run
 	Spent   ledger.Account    // of the phase
 	Turns   []Turn            // oldest first
 	Changes []Change          // oldest first
-	Tests   []Change          // likewise, of the Verifier's tests
-	Unknown string            // why it is not known what changed, "" if it is
+	Tests   []Change          // of the Verifier's tests, oldest first
+	Unknown string            // why the changes are unknown, or ""
 	Seen    map[int]Exchanges // by step
 	Advice  []string          // what the user could change, for a phase that failed
-	Setup   [][2]string       // settings of the project now, by name
-	Spec    string            // the text of the phase's spec now
+	Setup   [][2]string       // current settings of the project, by name
+	Spec    string            // the current text of the phase's spec
 	Src     string            // the folder of the source in the project
-	Abl     string            // the version that makes the page
+	Abl     string            // the version of abl
 }
 
 // Turn is one call of an agent.
@@ -47,41 +47,42 @@ type Turn struct {
 	audit.Call
 	Step int
 	Used ledger.Sum
-	Here bool // what it printed is on this machine
-	Left int  // messages before those of Said, for which there was no room
+	Here bool // its output is on this machine
+	Left int  // number of earlier messages that are left out
 	Said []agent.Message
 }
 
-// Change is what one iteration changed in the source.
+// Change is the change of the source in one iteration.
 type Change struct {
 	Step     int
 	From, To string // commits
 	Files    []FileChange
-	More     int // files besides, for which there was no room
+	More     int // number of files that are left out
 }
 
-// FileChange is a file that differs.
+// FileChange is a file that changed.
 type FileChange struct {
 	Path, Note string
-	Diff       string // unified, without the names; "" where Note says why
-	Unread     bool   // there was no room for Diff
+	Diff       string // unified, without file names; "" for the reason in Note
+	Unread     bool   // Diff is left out
 }
 
-// Bounds of a page, in bytes as they stand in it.
+// Limits of a page, in bytes of HTML.
 const (
 	maxTalk     = 1 << 20
 	maxDiffs    = 1 << 20
 	maxEvidence = 1 << 19
 	maxOneDiff  = 24 << 10
-	maxBody     = 2 << 10 // of what the witness saw
+	maxBody     = 2 << 10 // of a recorded request or response
 	maxColumns  = 60      // iterations in the matrix
 )
 
-// allowance is how many bytes of a part of the page are left.
+// allowance is the number of bytes that remain for a part of the page.
 type allowance int
 
-// keep makes a text harmless and takes it from what is left; false where there is no room.
-func (a *allowance) keep(text string, most int) (string, bool) {
+// fit removes control characters from a text, cuts it at most and subtracts its size. It returns
+// false if the text does not fit.
+func (a *allowance) fit(text string, most int) (string, bool) {
 	const markup = 64 // bytes around a text
 	switch {
 	case text == "":
@@ -101,7 +102,7 @@ func (a *allowance) keep(text string, most int) (string, bool) {
 //go:embed page/page.html page/page.css
 var pageFiles embed.FS
 
-// pageTemplate is read when the first page is made.
+// pageTemplate parses the template when the first page is made.
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page.html").Funcs(template.FuncMap{
 		"next": Next, "strength": strengthOf, "class": func(s string) string { return cmp.Or(marks[s].class, s) },
@@ -113,7 +114,7 @@ var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	}).ParseFS(pageFiles, "page/page.html")
 })
 
-// marks are signs and words of what a contract or an iteration came to: colour alone tells nothing.
+// marks are the signs and words for results, because colour must not be the only difference.
 var marks = map[string]struct{ sign, words, class string }{
 	audit.Pass:    {"✓", "pass", ""},
 	"weak":        {"≈", "weak pass", ""},
@@ -124,7 +125,7 @@ var marks = map[string]struct{ sign, words, class string }{
 	"unverified":  {"?", "unverified", ""},
 }
 
-// pageHead are the policy by which the page may load and run nothing, and its style.
+// pageHead returns the style, and a policy that forbids loading and scripts.
 func pageHead() (template.HTML, error) {
 	css, err := pageFiles.ReadFile("page/page.css")
 	sum := sha256.Sum256(css)
@@ -132,26 +133,26 @@ func pageHead() (template.HTML, error) {
 	return template.HTML(`<meta http-equiv="Content-Security-Policy" content="` + policy + "\">\n<style>" + string(css) + "</style>"), err
 }
 
-// HTML writes the page of a phase: one file that loads nothing and runs nothing.
+// HTML writes the page of a phase: one file that loads nothing and runs no script.
 func HTML(w io.Writer, p Page) error {
 	t, err := pageTemplate()
 	if err == nil {
 		err = t.Execute(w, p)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot make the page: %w", err)
+		return fmt.Errorf("cannot create the page: %w", err)
 	}
 	return nil
 }
 
-// Heading is the phase in a few words.
+// Heading returns the title of the page.
 func (p Page) Heading() string { return p.heading(line) }
 
-// Figures are what a person asks first.
+// Figures returns the most important figures.
 func (p Page) Figures() []fact {
 	holds, tokens, cost, files := "none judged", audit.Unknown, audit.Unknown, audit.Unknown
 	if r := p.Record; r != nil {
-		n := marked(*r)
+		n := countMarks(*r)
 		holds = fmt.Sprintf("%d of %d hold", n[audit.Pass], len(r.Contracts))
 		if n[okSoFar] > 0 {
 			holds = fmt.Sprintf("%d of %d are ok so far", n[audit.Pass]+n[okSoFar], len(r.Contracts))
@@ -167,14 +168,18 @@ func (p Page) Figures() []fact {
 	if rounds := p.Matrix().Rounds; len(rounds) > 1 {
 		judged += fmt.Sprintf(" in %d rounds", len(rounds))
 	}
-	took, calls, untold := p.worked()
+	took, calls, unknown := p.worked()
 	return []fact{
-		{"Contracts", holds}, {"Iterations", judged}, {"Calls and replays", partly(span(took), took == 0, untold || calls == 0)},
-		{"Tokens", tokens}, {"USD", cost}, {"Source files changed", files},
+		{"Contracts", holds},
+		{"Iterations", judged},
+		{"Calls and replays", partly(span(took), took == 0, unknown || calls == 0)},
+		{"Tokens", tokens},
+		{"USD", cost},
+		{"Source files changed", files},
 	}
 }
 
-// Hashes are those of what was judged last, and the versions of what did it.
+// Hashes returns the commits, specs and images of the last record, and the version of abl.
 func (p Page) Hashes() (all []fact) {
 	if r := p.Record; r != nil {
 		all = slices.DeleteFunc(facts(*r), func(f fact) bool {
@@ -190,7 +195,7 @@ func (p Page) Hashes() (all []fact) {
 	return append(all, fact{"this page", "by abl " + p.Abl})
 }
 
-// Proven says that every container of every iteration was looked at, and all held.
+// Proven returns true if every container of every iteration was checked, without a failed check.
 func (p Page) Proven() bool {
 	none := true
 	for _, r := range p.Judged() {
@@ -203,13 +208,13 @@ func (p Page) Proven() bool {
 	return !none
 }
 
-// Verdict is the phase's in a word, and in a sentence.
+// Verdict returns the phase's verdict as a word and as a sentence.
 func (p Page) Verdict() fact {
 	if p.Record == nil {
 		return fact{audit.Unknown, "No iteration was judged yet."}
 	}
 	r := *p.Record
-	n, all, pace := marked(r), wording.Count(len(r.Contracts), "contract"), " after "+wording.Count(r.Iteration, "iteration")
+	n, all, pace := countMarks(r), wording.Count(len(r.Contracts), "contract"), " after "+wording.Count(r.Iteration, "iteration")
 	if r.Round > 1 {
 		pace += fmt.Sprintf(" of round %d", r.Round)
 	}
@@ -218,7 +223,7 @@ func (p Page) Verdict() fact {
 	}
 	switch {
 	case r.Verdict == audit.Pass && r.Evidence == "off":
-		return fact{audit.Pass, "Passed, on the Verifier’s word alone" + pace + "."}
+		return fact{audit.Pass, "Passed by the Verifier’s report only" + pace + "."}
 	case r.Verdict == audit.Pass:
 		return fact{audit.Pass, "Passed: all " + all + " hold" + pace + "."}
 	case r.Verdict != audit.Fail:
@@ -232,11 +237,11 @@ func (p Page) Verdict() fact {
 	return fact{audit.Fail, fmt.Sprintf("%s: %d of %s fail%s.", word, n[audit.Fail], all, pace)}
 }
 
-// Name and Value are what the template reads of a fact.
+// Name and Value return the texts of a fact for the template.
 func (f fact) Name() string  { return line(f.name) }
 func (f fact) Value() string { return line(f.value) }
 
-// figure is a number of the ledger, whose question mark stands for what nobody told.
+// figure returns a number of the ledger as text. Unknown parts make it a lower bound.
 func figure(n fmt.Stringer) string {
 	known, partly := strings.CutSuffix(n.String(), "+?")
 	if known == "?" || known == "-" {
@@ -251,7 +256,7 @@ func figure(n fmt.Stringer) string {
 	return known
 }
 
-// span is a duration as people say it.
+// span returns a duration, rounded.
 func span(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond).String()
@@ -259,7 +264,7 @@ func span(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// paragraphs are a text's, with the lines that they have.
+// paragraphs splits a text at empty lines.
 func paragraphs(text string) []string {
 	all := strings.Split(text, "\n\n")
 	return slices.DeleteFunc(all, func(part string) bool { return strings.TrimSpace(part) == "" })

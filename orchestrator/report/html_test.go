@@ -176,7 +176,7 @@ func TestPageIsBounded(t *testing.T) {
 					t.Errorf("the page lacks %q", want)
 				}
 			}
-			if got, want := bytes.Contains(page, []byte("no room: abl report 2 --step 1<")), name != "plain"; got != want {
+			if got, want := bytes.Contains(page, []byte("fit on this page: abl report 2 --step 1<")), name != "plain"; got != want {
 				t.Errorf("evidence is left out: %v, want %v", got, want)
 			}
 		})
@@ -193,7 +193,7 @@ func TestPageSaysWhatItLeavesOut(t *testing.T) {
 	p.Turns[0].Said, p.Turns[0].Left = append([]agent.Message{{Kind: agent.Called, Text: "run it"}}, results...), 7
 	p.Changes[0].Files, p.Changes[0].More = []FileChange{{Path: "x; rm -rf y", Unread: true}}, 3
 	page := string(rendered(t, p))
-	for _, want := range []string{"earlier messages left out", "over 1 file, at least <", "And 3 files more", "There is more, for which this page has no room: git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb<"} {
+	for _, want := range []string{"earlier messages left out", "over 1 file, at least <", "3 more files not shown", "The rest does not fit on this page: git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

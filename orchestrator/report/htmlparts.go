@@ -14,11 +14,11 @@ import (
 	"abl/roles/agent"
 )
 
-// diffs is what an iteration changed, as the page shows it.
+// diffs is the change of an iteration as the page shows it.
 type diffs struct {
 	Change
-	What, Dir      string // whose they are, and the folder of its repository
-	Added, Removed int    // at least, where Unread
+	What, Dir      string // source or tests, and the folder of its repository
+	Added, Removed int    // lower bounds if Unread
 	Unread         bool
 	Shown          []fileDiff
 }
@@ -30,23 +30,23 @@ type fileDiff struct {
 	Cut            bool
 }
 
-// part is a run of lines of one kind: ins, del, at or same.
+// part is a run of lines of one type: ins, del, at or same.
 type part struct{ Kind, Text string }
 
-// Diffs are those of the source and of the tests, by step.
+// Diffs returns the changes of the source and of the tests, by step.
 func (p Page) Diffs() []diffs {
 	all := append(diffsOf(p.Changes, "Source", p.Src, maxDiffs), diffsOf(p.Tests, "Tests", ".abl/tests", maxDiffs/2)...)
 	slices.SortStableFunc(all, func(a, b diffs) int { return cmp.Compare(a.Step, b.Step) })
 	return all
 }
 
-// diffsOf leaves out what there is no room for, the oldest first.
+// diffsOf leaves out the oldest diffs that do not fit.
 func diffsOf(changes []Change, what, dir string, most int) (all []diffs) {
 	room := allowance(most)
 	for _, c := range slices.Backward(changes) {
 		d := diffs{Change: c, What: what, Dir: dir}
 		for _, f := range c.Files {
-			text, fits := room.keep(f.Diff, maxOneDiff)
+			text, fits := room.fit(f.Diff, maxOneDiff)
 			shown := fileDiff{FileChange: f, Parts: partsOf(text), Cut: !fits || strings.HasSuffix(text, wording.CutMark) || f.Unread}
 			d.Unread = d.Unread || f.Unread
 			for l := range strings.Lines(f.Diff) {
@@ -65,7 +65,7 @@ func diffsOf(changes []Change, what, dir string, most int) (all []diffs) {
 	return all
 }
 
-// partsOf takes a unified diff apart.
+// partsOf splits a unified diff.
 func partsOf(text string) (all []part) {
 	for l := range strings.Lines(text) {
 		kind := map[byte]string{'+': "ins", '-': "del", '@': "at"}[l[0]]
@@ -78,22 +78,23 @@ func partsOf(text string) (all []part) {
 	return all
 }
 
-// talk is what a call said and did, as the page shows it.
+// talk is the transcript of a call as the page shows it.
 type talk struct {
 	Turn
 	Actions int
 	Shown   []agent.Message
-	Left    int // messages that are left out, the oldest
+	Left    int // number of the oldest messages, which are left out
 }
 
-// Talks show the newest words of the newest calls where there is no room for all.
+// Talks returns the transcripts. It leaves out the oldest messages of the oldest calls that do not
+// fit.
 func (p Page) Talks() []talk {
 	all, room := make([]talk, len(p.Turns)), allowance(maxTalk)
 	for i, turn := range slices.Backward(p.Turns) {
 		t := talk{Turn: turn, Left: turn.Left}
 		for k, m := range slices.Backward(turn.Said) {
-			text, fits := room.keep(m.Text, maxBlock)
-			detail, too := room.keep(m.Detail, maxBlock)
+			text, fits := room.fit(m.Text, maxBlock)
+			detail, too := room.fit(m.Detail, maxBlock)
 			if !fits || !too {
 				t.Left += k + 1
 				break
@@ -109,24 +110,24 @@ func (p Page) Talks() []talk {
 	return all
 }
 
-// timeline has a line for each call, on a common axis in which long pauses are cut short.
+// timeline has a line for each call, on a common axis on which long pauses are shortened.
 type timeline struct {
 	Whole  string // from the first call to the last verdict
-	Worked string // by calls and replays, "" if it is not known
+	Worked string // time of calls and replays, "" if unknown
 	Rows   []moment
-	Cut    string // how much of it the axis leaves out
+	Cut    string // the time that is left out of the axis
 }
 
-// moment is a call on the axis, in thousandths of it, with the wait before it.
+// moment is a call on the axis, in thousandths of its length, with the wait before it.
 type moment struct {
 	Turn
 	Took                        time.Duration
 	WaitFrom, WaitLong, At, For float64
-	Waited                      time.Duration // for a provider or the engine that was away
+	Waited                      time.Duration // for an unavailable provider or engine
 	Well                        bool
 }
 
-// Times are those of the calls that have any.
+// Times returns the timeline of the calls with known times.
 func (p Page) Times() (t timeline) {
 	turns := slices.DeleteFunc(slices.Clone(p.Turns), func(t Turn) bool { return t.Started.IsZero() || t.Ended.Before(t.Started) })
 	slices.SortStableFunc(turns, func(a, b Turn) int { return a.Started.Compare(b.Started) })
@@ -137,7 +138,7 @@ func (p Page) Times() (t timeline) {
 	for _, turn := range turns {
 		busy += turn.Ended.Sub(turn.Started)
 	}
-	longest := max(busy/2, 10*time.Second) // a night's pause must not make points of the calls
+	longest := max(busy/2, 10*time.Second) // so that calls stay visible beside a long pause
 	at, cut, before := time.Duration(0), time.Duration(0), outcome.Done
 	for _, turn := range turns {
 		m := moment{Turn: turn, Took: turn.Ended.Sub(turn.Started), Well: turn.Class == string(outcome.Done)}
@@ -166,8 +167,8 @@ func (p Page) Times() (t timeline) {
 		}
 		m.For = max(m.For, 2)
 	}
-	if took, _, untold := p.worked(); took > 0 {
-		t.Worked = partly(span(took), false, untold)
+	if took, _, unknown := p.worked(); took > 0 {
+		t.Worked = partly(span(took), false, unknown)
 	}
 	if t.Whole = span(last.Sub(first)); cut > 0 {
 		t.Cut = span(cut)
@@ -181,7 +182,7 @@ type plot struct {
 	Rows []plotRow
 }
 
-// plotRow is a sum, and the parts of its bar in thousandths of the longest.
+// plotRow is a sum, and the segments of its bar in thousandths of the longest bar.
 type plotRow struct {
 	ledger.Group
 	Bar []segment
@@ -192,12 +193,12 @@ type segment struct {
 	At, For float64
 }
 
-// Plots are by role, model and iteration.
+// Plots returns the sums by role, by model and by iteration.
 func (p Page) Plots() []plot {
 	return []plot{plotOf("Role", p.Spent, ledger.ByRole), plotOf("Model", p.Spent, ledger.ByModel), plotOf("Iteration", p.Spent, ledger.ByIter)}
 }
 
-// plotOf shows the groups of an account, and all of them below where there are several.
+// plotOf returns the groups of an account, with a total if there are several.
 func plotOf(name string, a ledger.Account, by ledger.By) plot {
 	p, most := plot{Name: name}, int64(1)
 	for _, g := range a.By[by] {
@@ -215,7 +216,7 @@ func plotOf(name string, a ledger.Account, by ledger.By) plot {
 	return p
 }
 
-// barOf is a sum of tokens as the parts of a bar. What was cached is a part of the input.
+// barOf returns the bar of a sum of tokens. Cached tokens are part of the input.
 func barOf(s ledger.Sum, most int64) (bar []segment) {
 	at, cached := 0.0, min(s.Cached.Known, s.Input.Known)
 	for _, part := range []struct {
@@ -230,16 +231,16 @@ func barOf(s ledger.Sum, most int64) (bar []segment) {
 	return bar
 }
 
-// matrix is what each contract came to in each iteration.
+// matrix has the result of each contract in each iteration.
 type matrix struct {
 	Columns []audit.Record
 	Rounds  []roundSpan // of the columns
 	Rows    []row
 	Cards   []*card
-	Left    int // iterations that are left out, the oldest
+	Left    int // number of the oldest iterations, which are left out
 }
 
-// roundSpan is a round and how many columns it has.
+// roundSpan is a round and its number of columns.
 type roundSpan struct{ Round, Columns int }
 
 type row struct {
@@ -250,20 +251,20 @@ type row struct {
 type cell struct {
 	Step int
 	Mark string
-	Card *card // nil where the contract was not there
+	Card *card // nil if the contract did not exist
 }
 
-// card is the evidence for a contract, which iterations share that came to the same.
+// card is the evidence for a contract. Iterations with the same evidence share a card.
 type card struct {
 	ID, Contract, Says, Mark         string
 	Steps                            []int
 	Facts                            []fact
 	Request, Answer, Input, Observed string
 	Ran                              bool   // the request is a run of a program
-	Cut                              string // where the rest is
+	Cut                              string // where to find the rest
 }
 
-// Matrix has the contracts of the newest iteration first, then those that went.
+// Matrix has the contracts of the newest iteration first, then those that were removed.
 func (p Page) Matrix() (m matrix) {
 	m.Columns = p.Judged()
 	m.Left = max(len(m.Columns)-maxColumns, 0)
@@ -290,7 +291,7 @@ func (p Page) Matrix() (m matrix) {
 	return m
 }
 
-// markOf is what a contract came to, a weak pass told from others.
+// markOf returns the result of a contract, with weak passes marked.
 func markOf(c audit.Contract, r audit.Record) string {
 	if c.Result == audit.Pass && (c.Is == "weak" || c.Is == "not read") {
 		return c.Is
@@ -298,7 +299,8 @@ func markOf(c audit.Contract, r audit.Record) string {
 	return mark(c, r)
 }
 
-// cardOf is the card of a contract in an iteration: a later one's where it says the same.
+// cardOf returns the card of a contract in an iteration, or a later iteration's card with the same
+// content.
 func (m *matrix) cardOf(c audit.Contract, r audit.Record, later []cell, seen Exchanges, room *allowance) *card {
 	k := card{Ran: r.Kind == "command", Contract: line(c.ID), Says: line(c.Says), Mark: markOf(c, r), Steps: []int{r.Step}}
 	for _, l := range proof(c, r) {
@@ -316,23 +318,23 @@ func (m *matrix) cardOf(c audit.Contract, r audit.Record, later []cell, seen Exc
 	}
 	k.ID = fmt.Sprintf("evidence-%d", len(m.Cards)+1)
 	whole := true
-	keep := func(text string, most int) (kept string) {
+	fit := func(text string, most int) (kept string) {
 		if whole {
-			kept, whole = room.keep(text, most)
+			kept, whole = room.fit(text, most)
 		}
 		return kept
 	}
 	input, observed := c.Input, c.Observed
 	if e, ok := given(c, r); ok {
 		input, observed = e.Input, e.Observed
-		k.Facts = append(k.Facts, fact{"the entry for the Builder", line(e.Spec) + ", with the input and what was observed below"})
+		k.Facts = append(k.Facts, fact{"the entry for the Builder", line(e.Spec) + ", with the input and the observation below"})
 	}
-	k.Input, k.Observed = keep(input, maxBlock), keep(observed, maxBlock)
+	k.Input, k.Observed = fit(input, maxBlock), fit(observed, maxBlock)
 	if saw {
-		k.Request, k.Answer = keep(x[0], maxBody), keep(x[1], maxBody)
+		k.Request, k.Answer = fit(x[0], maxBody), fit(x[1], maxBody)
 	}
 	if !whole {
-		k.Cut = fmt.Sprintf("There is more, for which this page has no room: abl report %d --step %d", r.Phase, r.Step)
+		k.Cut = fmt.Sprintf("The rest does not fit on this page: abl report %d --step %d", r.Phase, r.Step)
 	}
 	m.Cards = append(m.Cards, &k)
 	return &k

@@ -10,7 +10,7 @@ import (
 	"abl/internal/audit"
 )
 
-// The elements of JUnit's XML, as far as the schema of Jenkins has them
+// suites is the root of JUnit's XML. The elements follow the schema of Jenkins
 // (docs/audit-record.md).
 type suites struct {
 	XMLName xml.Name `xml:"testsuites"`
@@ -43,7 +43,7 @@ type property struct {
 type testcase struct {
 	Name    string   `xml:"name,attr"`
 	Class   string   `xml:"classname,attr"`
-	Time    string   `xml:"time,attr,omitempty"` // in seconds, where it was measured
+	Time    string   `xml:"time,attr,omitempty"` // in seconds, if measured
 	Skipped *problem `xml:"skipped"`
 	Error   *problem `xml:"error"`
 	Failure *problem `xml:"failure"`
@@ -56,9 +56,9 @@ type problem struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is the newest iteration of each phase for what reads test results: a suite a phase, a
-// test case a contract, with the evidence in it. What is not shown never looks like a pass,
-// and neither does a run that ended without a verdict.
+// JUnit returns the newest iteration of each phase as JUnit XML: one suite per phase, one test case
+// per contract, with its evidence. A contract without a proof never looks like a pass, and neither
+// does a run that ended without a verdict.
 func JUnit(runs ...Run) ([]byte, error) {
 	all := suites{Name: "abl"}
 	for id, r := range runs {
@@ -85,8 +85,8 @@ func JUnit(runs ...Run) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ended is a run that did not end with a verdict. One that went well all the
-// same had nothing to do, which is neither a pass nor a failure.
+// ended returns the test case of a run that ended without a verdict. With exit code 0 it had nothing
+// to do, and the case is skipped.
 func ended(r Run) testcase {
 	c := testcase{Name: fmt.Sprintf("abl phase %d", r.Phase), Class: class(r.Phase)}
 	p := &problem{Type: fmt.Sprintf("exit code %d", r.Ended.Code), Message: line(r.Ended.What)}
@@ -100,7 +100,7 @@ func ended(r Run) testcase {
 
 func class(phase int) string { return fmt.Sprintf("phase%d", phase) }
 
-// fill adds all that a record tells.
+// fill adds the content of a record.
 func (s *suite) fill(r audit.Record) {
 	ms := int64(0)
 	for _, run := range r.Replays {
@@ -114,7 +114,7 @@ func (s *suite) fill(r audit.Record) {
 	names := map[string]int{}
 	for _, f := range facts(r) {
 		name := line(f.name)
-		if names[name]++; names[name] > 1 { // readers keep one value of a name
+		if names[name]++; names[name] > 1 { // readers keep only one value per name
 			name += fmt.Sprintf(".%d", names[name])
 		}
 		s.Properties = append(s.Properties, property{name, line(f.value)})
@@ -157,20 +157,20 @@ func (s *suite) add(c testcase) {
 	s.Cases = append(s.Cases, c)
 }
 
-// caseOf is one contract. What is not shown is an error; in an iteration that
-// fails anyway, what was spared for that reason is skipped.
+// caseOf returns the test case of one contract. A contract without a proof is an error. It is
+// skipped if abl did not check it because the iteration failed elsewhere.
 func caseOf(c audit.Contract, r audit.Record) testcase {
 	var lines []string
 	for _, l := range proof(c, r) {
 		lines = append(lines, line(l))
 	}
 	t := testcase{Name: line(c.ID + " " + c.Says), Class: class(c.Phase), Out: strings.Join(lines, "\n")}
-	for _, run := range r.Replays { // of several tests nobody knows which took how long
+	for _, run := range r.Replays { // the times of several tests in one replay are unknown
 		if run.Against == "app" && run.Tests == 1 && len(c.Runs) > 0 && t.Time == "" {
 			t.Time = seconds(run.MS)
 		}
 	}
-	p := &problem{Type: line(c.Is), Message: line(told(c, r)), Text: seen(c.Input, c.Observed, "")}
+	p := &problem{Type: line(c.Is), Message: line(standingText(c, r)), Text: seen(c.Input, c.Observed, "")}
 	switch {
 	case c.Result == audit.Pass:
 	case c.Result == audit.Fail:

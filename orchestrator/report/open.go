@@ -10,7 +10,7 @@ import (
 	"abl/orchestrator/evidence"
 )
 
-// Open is the heading of what keeps the phase from passing, "" for a phase that passed.
+// Open returns the heading of the failures or gaps, "" for a phase that passed.
 func (p Page) Open() string {
 	switch {
 	case p.Record == nil || p.Record.Verdict == audit.Pass:
@@ -21,19 +21,19 @@ func (p Page) Open() string {
 	return "What is missing"
 }
 
-// failure is a contract that failed, with what went in and what was observed.
+// failure is a contract that failed, with its input and the observation.
 type failure struct{ ID, Says, Input, Observed string }
 
-// mostFailures is how many failures have room at the head of the page.
+// mostFailures is the number of failures at the top of the page.
 const mostFailures = 20
 
-// Failures are the first failures of the newest iteration.
+// Failures returns the first failures of the newest iteration.
 func (p Page) Failures() []failure {
 	all := p.failures()
 	return all[:min(len(all), mostFailures)]
 }
 
-// MoreFailures is how many failures are left out.
+// MoreFailures returns the number of failures that are left out.
 func (p Page) MoreFailures() int { return max(0, len(p.failures())-mostFailures) }
 
 func (p Page) failures() (all []failure) {
@@ -56,7 +56,7 @@ func (p Page) failures() (all []failure) {
 	return all
 }
 
-// Players are the agents and models of the newest call of each role.
+// Players returns the agents and models of the newest call of each role.
 func (p Page) Players() string {
 	var roles, texts []string
 	for _, r := range slices.Backward(p.Judged()) {
@@ -72,20 +72,21 @@ func (p Page) Players() string {
 	return strings.Join(texts, ", ")
 }
 
-// SpecText is the spec, cut to the room that the page has for it.
+// SpecText returns the spec, cut to the size for it.
 func (p Page) SpecText() string {
 	room := allowance(2 * maxOneDiff)
-	text, _ := room.keep(p.Spec, maxOneDiff)
+	text, _ := room.fit(p.Spec, maxOneDiff)
 	return text
 }
 
-// worked adds up the calls and replays of all iterations. untold says that some have no times.
-func (r Run) worked() (took time.Duration, calls int, untold bool) {
-	untold = len(r.Judged()) == 0
+// worked sums the times of the calls and replays of all iterations. unknown is true if some have no
+// times.
+func (r Run) worked() (took time.Duration, calls int, unknown bool) {
+	unknown = len(r.Judged()) == 0
 	for _, rec := range r.Judged() {
 		for _, c := range rec.Calls {
 			if calls++; c.Started.IsZero() || c.Ended.Before(c.Started) {
-				untold = true
+				unknown = true
 				continue
 			}
 			took += c.Ended.Sub(c.Started)
@@ -94,10 +95,10 @@ func (r Run) worked() (took time.Duration, calls int, untold bool) {
 			took += time.Duration(run.MS) * time.Millisecond
 		}
 	}
-	return took, calls, untold
+	return took, calls, unknown
 }
 
-// strengthOf says for how many contracts the tests detect altered responses, "" if that is not known.
+// strengthOf returns for how many contracts the tests detect altered responses, "" if unknown.
 func strengthOf(r *audit.Record) string {
 	if r.Strength == "" {
 		return ""

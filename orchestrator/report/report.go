@@ -1,7 +1,6 @@
-// Package report shows audit records to people and to other programs: as text, as
-// Markdown, as JUnit XML and as a page. What agents wrote stands in the records, so each
-// format has one place that makes a text harmless there (line, block, code), and nothing
-// reaches it past that. It decides nothing and opens no file.
+// Package report renders audit records as text, Markdown, JUnit XML and HTML. Records contain texts
+// by agents. In each format, line, block or code makes every text harmless before it is written. The
+// package opens no file.
 package report
 
 import (
@@ -17,20 +16,20 @@ import (
 	"abl/internal/wording"
 )
 
-// Run is what there is to report of a phase.
+// Run is the data for a report on a phase.
 type Run struct {
 	Phase  int
 	Title  string
-	Record *audit.Record  // the newest iteration; nil when none was judged
+	Record *audit.Record  // the newest iteration; nil if none was judged yet
 	Before []audit.Record // oldest first
-	Used   ledger.Sum     // what the phase's calls used
-	Files  int            // of the source that the phase changed, -1 where nobody can tell
-	Older  bool           // Record is not the newest, so what the phase used is not told with it
-	Page   string         // the file that shows all of it, "" for none
-	Ended  *Ended         // how the run ended when it was not with a verdict
+	Used   ledger.Sum     // usage of the phase's calls
+	Files  int            // number of source files that the phase changed, -1 if unknown
+	Older  bool           // Record is not the newest iteration, so Used is not shown
+	Page   string         // the file of the HTML page, or ""
+	Ended  *Ended         // how a run without a verdict ended
 }
 
-// Judged are the iterations that are shown, oldest first.
+// Judged returns the iterations that are shown, oldest first.
 func (r Run) Judged() []audit.Record {
 	if r.Record == nil {
 		return r.Before
@@ -38,10 +37,10 @@ func (r Run) Judged() []audit.Record {
 	return append(slices.Clip(r.Before), *r.Record)
 }
 
-// figures are what a phase used and changed. A number that some call did not tell is a lower
-// bound, and one that nobody told is unknown.
+// figures returns usage and changes of a phase. A number is shown as a lower bound if some call did
+// not report it, and as unknown if no call did.
 func (r Run) figures() []fact {
-	took, calls, untold := r.worked()
+	took, calls, unknown := r.worked()
 	u, files := r.Used, audit.Unknown
 	if r.Older || len(r.Judged()) == 0 && u.Rows == 0 {
 		return nil
@@ -49,16 +48,16 @@ func (r Run) figures() []fact {
 	if r.Files >= 0 {
 		files = wording.Count(r.Files, "file")
 	}
-	lost := u.Rows == 0 && calls > 0 // the ledger is
+	lost := u.Rows == 0 && calls > 0 // the ledger is missing
 	return []fact{
 		{"cost", partly(u.Cost.Amount(), u.Cost.Known == 0, lost || u.Cost.Missing > 0)},
 		{"tokens", partly(wording.Thousands(u.Total.Known), u.Total.Known == 0, lost || u.Total.Missing > 0)},
-		{"time of calls and replays", partly(took.Round(100*time.Millisecond).String(), took == 0, untold)},
+		{"time of calls and replays", partly(took.Round(100*time.Millisecond).String(), took == 0, unknown)},
 		{"changed in the source", files},
 	}
 }
 
-// used is figures on one line.
+// used returns the figures on one line.
 func (r Run) used() string {
 	var parts []string
 	for _, f := range r.figures() {
@@ -67,7 +66,7 @@ func (r Run) used() string {
 	return strings.Join(parts, ", ")
 }
 
-// partly is a figure of which a part may be missing.
+// partly returns a figure, as a lower bound if a part is missing.
 func partly(text string, nothing, missing bool) string {
 	switch {
 	case !missing:
@@ -78,13 +77,13 @@ func partly(text string, nothing, missing bool) string {
 	return "at least " + text
 }
 
-// Ended is an end that is not a verdict.
+// Ended is the end of a run without a verdict.
 type Ended struct {
 	Code int    // exit code
 	What string // in one sentence
 }
 
-// heading is the phase in a few words, its title made harmless.
+// heading returns the number and title of the phase. safe makes the title harmless.
 func (r Run) heading(safe func(string) string) string {
 	title := r.Title
 	if r.Record != nil {
@@ -96,8 +95,8 @@ func (r Run) heading(safe func(string) string) string {
 	return fmt.Sprintf("phase %d%s", r.Phase, title)
 }
 
-// marked counts the contracts of a record by what they came to.
-func marked(r audit.Record) map[string]int {
+// countMarks counts the contracts of a record by result.
+func countMarks(r audit.Record) map[string]int {
 	n := map[string]int{}
 	for _, c := range r.Contracts {
 		n[mark(c, r)]++
@@ -105,9 +104,9 @@ func marked(r audit.Record) map[string]int {
 	return n
 }
 
-// counted says how many contracts came to what.
+// counted lists the number of contracts by result.
 func counted(r audit.Record) string {
-	n := marked(r)
+	n := countMarks(r)
 	parts := []string{fmt.Sprintf("%d pass", n[audit.Pass]) + allowed(r)}
 	for _, result := range []string{audit.Fail, okSoFar, audit.Unknown} {
 		if n[result] > 0 {
@@ -117,7 +116,7 @@ func counted(r audit.Record) string {
 	return strings.Join(parts, ", ")
 }
 
-// allowed names the contracts that pass by a weak test, or without an answer that abl read, "" for none.
+// allowed lists the contracts that pass by a weak test or without a body that abl read, or "".
 func allowed(r audit.Record) (text string) {
 	const most = 5
 	for _, is := range []string{"weak", "not read"} {
@@ -137,7 +136,7 @@ func allowed(r audit.Record) (text string) {
 	return text
 }
 
-// shown is a result as users read it: one word for what is not verified.
+// shown returns a result in the user's words.
 func shown(result string) string {
 	if result == audit.Unknown {
 		return "unverified"
@@ -145,7 +144,7 @@ func shown(result string) string {
 	return result
 }
 
-// mark is what a contract came to in a word; what is none is told as unknown.
+// mark returns the result of a contract as a word.
 func mark(c audit.Contract, r audit.Record) string {
 	switch {
 	case c.Result == audit.Pass, c.Result == audit.Fail:
@@ -156,38 +155,38 @@ func mark(c audit.Contract, r audit.Record) string {
 	return audit.Unknown
 }
 
-// spared says that a contract replayed ok and was not tried further, because the
-// iteration fails anyway.
+// spared returns true if a contract's test was ok and abl skipped further checks because the
+// iteration failed elsewhere.
 func spared(c audit.Contract, r audit.Record) bool {
 	return (c.Is == okSoFar || c.Is == "untried") && r.Verdict == audit.Fail // older records have the second
 }
 
-// told is where a contract stands, with the reason.
-func told(c audit.Contract, r audit.Record) string {
+// standingText returns the result of a contract and the reason.
+func standingText(c audit.Contract, r audit.Record) string {
 	switch {
 	case spared(c, r):
 		return okSoFar + ": " + notFurther
 	case c.Why == "":
-		return stands(c)
+		return resultText(c)
 	}
-	return stands(c) + ": " + c.Why
+	return resultText(c) + ": " + c.Why
 }
 
-// What is said of a contract whose test was ok in an iteration that failed elsewhere.
+// The texts for a contract whose test was ok in an iteration that failed elsewhere.
 const (
 	okSoFar    = "ok so far"
 	notFurther = "its test is ok; abl skipped further checks because the iteration failed elsewhere"
 )
 
-// besides are the entries that name no contract of the specs.
+// besides returns the entries that name no contract of the specs.
 func besides(r audit.Record) []failedspecs.Entry {
 	return slices.DeleteFunc(slices.Clone(r.Entries), func(e failedspecs.Entry) bool {
 		return slices.ContainsFunc(r.Contracts, func(c audit.Contract) bool { return c.ID == e.Contract })
 	})
 }
 
-// stands is a contract's result with what it stands on, in a few words.
-func stands(c audit.Contract) string {
+// resultText returns a contract's result and its basis in a few words.
+func resultText(c audit.Contract) string {
 	switch {
 	case c.Is == "failed" || c.Is == "verified":
 		return c.Result + ", by replay"
@@ -196,14 +195,14 @@ func stands(c audit.Contract) string {
 	case c.Is != "":
 		return shown(c.Result) + ", " + c.Is
 	case c.By == audit.ByVerifier:
-		return shown(c.Result) + ", by the Verifier's word"
+		return shown(c.Result) + ", by the Verifier's report"
 	case c.By == audit.ByReplay:
 		return shown(c.Result) + ", by replay"
 	}
 	return shown(c.Result) + ", not tested"
 }
 
-// proof is the evidence for one contract, a line each.
+// proof returns the evidence for one contract, one line each.
 func proof(c audit.Contract, r audit.Record) (lines []string) {
 	say := func(what string, words []string) {
 		if len(words) > 0 {
@@ -211,7 +210,7 @@ func proof(c audit.Contract, r audit.Record) (lines []string) {
 		}
 	}
 	w := wordsOf(r)
-	say("result: ", []string{told(c, r)})
+	say("result: ", []string{standingText(c, r)})
 	if c.Test != "" {
 		say("test: ", []string{c.Test})
 	}
@@ -230,38 +229,38 @@ func proof(c audit.Contract, r audit.Record) (lines []string) {
 	return lines
 }
 
-// words are how a report names the app, what it gives, and what stood in its place.
-type words struct {
+// vocabulary has the words for the app, its output and the null apps.
+type vocabulary struct {
 	app, answers string
-	under        map[string]string // by Finding.Under, which has the words of a web server
+	under        map[string]string // by Finding.Under, which has the words for a web server
 }
 
 // wordsOf returns the words for the kind of app that a record is about.
-func wordsOf(r audit.Record) words {
+func wordsOf(r audit.Record) vocabulary {
 	switch r.Kind {
 	case "command":
-		return words{"program", "output", map[string]string{
+		return vocabulary{"program", "output", map[string]string{
 			"away": "no program", "empty 200": "a program that does nothing", "500": "a program that fails",
 		}}
 	case "tcp":
-		return words{"app", "responses", map[string]string{
-			"away": "stopped app", "empty 200": "a silent app", "500": "an app that sends a line of its own",
+		return vocabulary{"app", "responses", map[string]string{
+			"away": "stopped app", "empty 200": "a silent app", "500": "an app that sends a fixed line",
 		}}
 	}
-	return words{"app", "responses", map[string]string{
+	return vocabulary{"app", "responses", map[string]string{
 		"away": "stopped app", "empty 200": "fake app (empty 200)", "500": "fake app (500)",
 	}}
 }
 
-// named returns the names of what stood in the app's place.
-func (w words) named(under []string) (all []string) {
+// named returns the names of null apps.
+func (w vocabulary) named(under []string) (all []string) {
 	for _, name := range under {
 		all = append(all, cmp.Or(w.under[name], name))
 	}
 	return all
 }
 
-// given returns the entry that the next Builder is given about a contract, in an iteration that failed.
+// given returns the entry for the next Builder about a contract, in an iteration that failed.
 func given(c audit.Contract, r audit.Record) (failedspecs.Entry, bool) {
 	i := slices.IndexFunc(r.Entries, func(e failedspecs.Entry) bool { return e.Contract == c.ID })
 	if i < 0 || r.Verdict != audit.Fail {
@@ -285,7 +284,7 @@ func Next(status string, phase int) string {
 	return fmt.Sprintf("abl phase %d resumes it", phase)
 }
 
-// witnessed tells of the exchange that shows a contract, "" where nothing is known of one.
+// witnessed returns the exchange that shows a contract, or "".
 func witnessed(c audit.Contract) string {
 	switch {
 	case c.Witness != "":
@@ -296,10 +295,10 @@ func witnessed(c audit.Contract) string {
 	return ""
 }
 
-// fact is something that a verdict stands on, by its name.
+// fact is a named value.
 type fact struct{ name, value string }
 
-// facts are what a verdict stands on.
+// facts returns the basis of a verdict.
 func facts(r audit.Record) (all []fact) {
 	put := func(name, value string) {
 		if value != "" {
@@ -317,7 +316,7 @@ func facts(r audit.Record) (all []fact) {
 		put(fmt.Sprintf("spec.%d.sha256", s.Phase), s.SHA256)
 	}
 	for _, run := range r.Replays {
-		put("replay."+run.Name, cameTo(run, wordsOf(r)))
+		put("replay."+run.Name, replayText(run, wordsOf(r)))
 	}
 	for _, c := range r.Calls {
 		held, class := "no boundary proof", c.Class
@@ -335,13 +334,13 @@ func facts(r audit.Record) (all []fact) {
 	return all
 }
 
-// evidenceOf says which replays the verdict is based on.
+// evidenceOf returns which replays the verdict is based on.
 func evidenceOf(r audit.Record) string {
 	switch {
 	case r.Evidence == "off":
 		return "the Verifier's word only (verify.evidence is off)"
 	case len(r.Replays) == 0:
-		return "no replay was made"
+		return "no replay"
 	}
 	altered := 0
 	for _, run := range r.Replays {
@@ -361,12 +360,12 @@ func evidenceOf(r audit.Record) string {
 	return text
 }
 
-// isAltered says that answers of the app were altered in a replay, so that tests that are
-// not ok in it are good ones.
+// isAltered returns true if responses of the app were altered in a replay, in which good tests are
+// not ok.
 func isAltered(run audit.Replay) bool { return strings.HasPrefix(run.Name, "altered-") }
 
-// cameTo is what a replay came to, in a few words.
-func cameTo(run audit.Replay, w words) string {
+// replayText returns the result of a replay in a few words.
+func replayText(run audit.Replay, w vocabulary) string {
 	switch {
 	case run.Failed != "":
 		return "the " + w.app + " did not start: " + run.Failed
@@ -385,12 +384,12 @@ func cameTo(run audit.Replay, w words) string {
 		text += ", stopped at its time limit"
 	}
 	if len(run.Doubts) > 0 {
-		text += ", not believed: " + run.Doubts[0]
+		text += ", doubtful: " + run.Doubts[0]
 	}
 	return text
 }
 
-// tried are what the tests were run against besides the app.
+// tried returns what the tests were run against in addition to the app.
 func tried(r audit.Record) (all []string) {
 	for _, run := range r.Replays {
 		if name := underName[run.Against]; name != "" && !slices.Contains(all, name) {
@@ -400,10 +399,10 @@ func tried(r audit.Record) (all []string) {
 	return all
 }
 
-// underName is what Finding.Under calls what a replay was against, "" for others.
+// underName maps what a replay was against to its name in Finding.Under.
 var underName = map[string]string{"no app": "away", "empty": "empty 200", "500": "500"}
 
-// proofs are those of an iteration's containers, nil for one of a call that was not kept.
+// proofs returns the proofs of an iteration's containers. A missing one is empty.
 func proofs(r audit.Record) (all []*audit.Proof) {
 	for _, c := range r.Calls {
 		all = append(all, cmp.Or(c.Boundary, &audit.Proof{}), c.App)
@@ -416,7 +415,7 @@ func proofs(r audit.Record) (all []*audit.Proof) {
 	return slices.DeleteFunc(all, func(b *audit.Proof) bool { return b == nil })
 }
 
-// boundaries sums the proofs of an iteration's containers up.
+// boundaries summarizes the proofs of an iteration's containers.
 func boundaries(r audit.Record) string {
 	boxes, checks, held, weak := 0, 0, 0, ""
 	for _, p := range proofs(r) {
@@ -434,13 +433,13 @@ func boundaries(r audit.Record) string {
 	return text
 }
 
-// when is a moment as people read it.
+// when returns a time in UTC.
 func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// Line is an iteration in a table of many.
+// Line is an iteration in a table.
 type Line struct{ Decided, Verdict, Contracts, Title string }
 
-// Overview is a record as one line of a table.
+// Overview returns a record as one line of a table.
 func Overview(r audit.Record) Line {
 	return Line{Decided: when(r.Decided), Verdict: line(r.Verdict), Contracts: counted(r), Title: line(r.Title)}
 }

@@ -69,7 +69,7 @@ func runs() map[string]Run {
 	passed.Commits.Tag = "phase2/passed"
 
 	bad := contract(2, "P2.C1", "POST /links {url} → 201 | {id}", audit.Fail, audit.ByReplay, "failed")
-	bad.Input, bad.Observed, bad.Why, bad.Runs, bad.Entries = "POST /links\n"+hostile, hostile, "1 of 1 replays say not ok: "+hostile, []string{"not ok"}, 1
+	bad.Input, bad.Observed, bad.Why, bad.Runs, bad.Entries = "POST /links\n"+hostile, hostile, "1 of 1 replays are not ok: "+hostile, []string{"not ok"}, 1
 	doubted := contract(2, "P2.C2", "GET /links/{id} → 302", audit.Fail, audit.ByVerifier, "not reproduced")
 	doubted.Input, doubted.Observed, doubted.Entries = "GET /links/1", "404", 1
 	spared := contract(1, "P1.C1", "GET /a → 200", audit.Unknown, "", "untried")

@@ -11,7 +11,7 @@ import (
 	"abl/internal/wording"
 )
 
-// Text is a phase's newest iteration for a terminal, and a line for each before.
+// Text writes a phase's newest iteration for a terminal, and one line for each earlier one.
 func Text(w io.Writer, r Run) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", r.heading(line))
@@ -43,11 +43,11 @@ func text(b *strings.Builder, r audit.Record, used string) {
 	b.WriteString("\ncontracts\n")
 	some := false
 	for _, c := range r.Contracts {
-		came := shown(mark(c, r))
-		if came == audit.Fail {
-			came = "FAIL"
+		result := shown(mark(c, r))
+		if result == audit.Fail {
+			result = "FAIL"
 		}
-		fmt.Fprintf(b, "  %-10s %s  %s\n", came, line(c.ID), line(c.Says))
+		fmt.Fprintf(b, "  %-10s %s  %s\n", result, line(c.ID), line(c.Says))
 		some = some || spared(c, r)
 		if text := witnessed(c); text != "" {
 			fmt.Fprintf(b, "             %s\n", line(text))
@@ -58,7 +58,7 @@ func text(b *strings.Builder, r audit.Record, used string) {
 		if spared(c, r) || c.Result == audit.Pass && c.Is == "verified" {
 			continue
 		}
-		fmt.Fprintf(b, "             %s\n", line(told(c, r)))
+		fmt.Fprintf(b, "             %s\n", line(standingText(c, r)))
 		if e, ok := given(c, r); ok {
 			fmt.Fprintf(b, "             the entry for the Builder:\n               SPEC: %s\n", line(e.Spec))
 			b.WriteString(seen(e.Input, e.Observed, "               "))
@@ -83,7 +83,7 @@ func text(b *strings.Builder, r audit.Record, used string) {
 	t.Flush()
 }
 
-// seen is what went in and what came out.
+// seen returns the input and the observation of a failure.
 func seen(input, observed, indent string) string {
 	var b strings.Builder
 	for _, f := range [][2]string{{"INPUT", input}, {"OBSERVED", observed}} {
@@ -94,11 +94,11 @@ func seen(input, observed, indent string) string {
 	return b.String()
 }
 
-// maxMarkdown bounds one page, in bytes: what takes it up refuses more than a
+// maxMarkdown is the largest size of a Markdown report, in bytes. Services refuse more than a
 // mebibyte.
 const maxMarkdown = 512 << 10
 
-// Markdown is a phase's newest iteration as a page, or a part of one.
+// Markdown returns a phase's newest iteration as Markdown.
 func Markdown(r Run) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### abl %s\n\n", r.heading(code))
@@ -118,7 +118,7 @@ func Markdown(r Run) string {
 		page(&b, r)
 	}
 	whole := b.String()
-	if len(whole) > maxMarkdown { // its lines are whole, and what it folds away ends
+	if len(whole) > maxMarkdown { // cut at a line's end, and close the details element
 		whole = whole[:strings.LastIndexByte(whole[:maxMarkdown], '\n')]
 		whole += fmt.Sprintf("\n\nThere is more: abl report %d\n\n</details>\n\n", r.Phase)
 	}
@@ -138,7 +138,7 @@ func page(b *strings.Builder, run Run) {
 	}
 	fmt.Fprintf(b, " step-%d | why |\n|---|---|%s---|---|\n", r.Step, strings.Repeat("---|", len(before)))
 	for _, c := range r.Contracts {
-		why := code(told(c, r))
+		why := code(standingText(c, r))
 		if text := witnessed(c); text != "" {
 			why += "<br>" + code(text)
 		}
@@ -158,10 +158,10 @@ func page(b *strings.Builder, run Run) {
 	b.WriteString("\n</details>\n\n")
 }
 
-// maxBefore is how many iterations before the last have a column.
+// maxBefore is the number of earlier iterations with a column.
 const maxBefore = 9
 
-// cameIn is what a contract came to in an iteration that may not have had it.
+// cameIn returns the result of a contract in an iteration, "–" if the contract did not exist.
 func cameIn(r audit.Record, id string) string {
 	for _, c := range r.Contracts {
 		if c.ID == id {
@@ -171,7 +171,7 @@ func cameIn(r audit.Record, id string) string {
 	return "–"
 }
 
-// fails shows what failed, with what was seen, before all else.
+// fails lists the failures with their observations.
 func fails(b *strings.Builder, r audit.Record) {
 	show := func(id, says, input, observed string) {
 		fmt.Fprintf(b, "- **FAIL** %s %s<br>input %s<br>observed %s\n", id, code(says), code(input), code(observed))
@@ -188,7 +188,7 @@ func fails(b *strings.Builder, r audit.Record) {
 	}
 }
 
-// word is a verdict or a result in a word; anything else is unverified.
+// word returns a verdict or a result as a word. Unknown ones are unverified.
 func word(s string) string {
 	switch s {
 	case audit.Pass, "unverified", okSoFar:
@@ -199,31 +199,29 @@ func word(s string) string {
 	return "unverified"
 }
 
-// Limits of one text of a record, in bytes: as a line, and as a block of lines.
+// Limits of one text of a record, in bytes: on a line, and in a block of lines.
 const (
 	maxLine  = 600
 	maxBlock = 4 << 10
 )
 
-// line is a text on one line, without anything that steers a terminal.
+// line returns a text on one line, without characters that control a terminal.
 func line(s string) string { return wording.Short(redact.Line(s), maxLine) }
 
-// block is a text of several lines, those after the first indented, so that
-// none of them can pass for a line of abl's.
+// block returns a text of several lines. Those after the first are indented, so that they cannot be
+// mistaken for abl's lines.
 func block(s, indent string) string {
 	s = wording.Short(redact.String(strings.ReplaceAll(s, "\r\n", "\n")), maxBlock)
 	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n"+indent)
 }
 
-// steering are the characters with which a text could be more than a text in
-// Markdown: of its marks, of HTML, of a table's cells, of mathematics, of links
-// that are made of addresses, and of mentions. Spelled as references they are
-// text and nothing else. What counts at the beginning of a line alone is not
-// among them, for a text never stands there.
+// steering are the characters with a meaning in Markdown: its marks, HTML, table cells, mathematics,
+// automatic links and mentions. As character references they are plain text. Characters that only
+// count at the beginning of a line are not needed, because a text never begins a line.
 const steering = "\\`*_[]<>&!~|$:@^{}\"'#"
 
-// code is a text on one line for any place within a line of Markdown, a table's
-// cell too. The element keeps those who make links of names away from it.
+// code returns a text for use within a line of Markdown, also in a table cell. The code element
+// prevents automatic links.
 func code(s string) string {
 	s = line(s)
 	if s == "" {
