@@ -81,9 +81,9 @@ func TestCheckRunsTheSuite(t *testing.T) {
 		"wrong: line 4 of run.sh's output names P1.C20, which is no contract of phases 1 to 1",
 		"note: line 5 of run.sh's output is ok and names no contract")
 	d.write("run.sh", "#!/bin/sh\n"+testOne+"echo 'ok 2 - P1.C2'\necho done\nexit 7\n")
-	d.check(1, "wrong: run.sh's output: there is no plan (1..n): nobody can tell that all tests were run",
+	d.check(1, "wrong: run.sh's output: the plan (1..n) is missing, so some tests may not have run",
 		"wrong: run.sh ended with exit code 7, and no line says not ok",
-		"note: line 3 of run.sh's output: not TAP, and not read (1 such lines)")
+		"note: line 3 of run.sh's output: not TAP, so ignored (1 such lines)")
 	d.write("run.sh", "#!/no/such/shell\n# P1.C1 P1.C2\n")
 	cmd := helperCommand(t, helper.HelperCmd, d.spec, "check")
 	cmd.Env = append(os.Environ(), "ABL_APP_URL="+d.url)
@@ -128,16 +128,16 @@ func TestCheckFiles(t *testing.T) {
 		{"no INPUT", "SPEC: GET /x → 404\nOBSERVED: 500\n", []string{"missing: failed_specs.md:1: the entry has no INPUT"}},
 		{"prose", "none\n", []string{
 			"wrong: failed_specs.md:1: there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8",
-			"wrong: failed_specs.md:1: text outside the entries is not read"}},
+			"wrong: failed_specs.md:1: text outside of the entries is ignored"}},
 		{"no contract", "SPEC: GET /x → 500\nINPUT: GET /x\nOBSERVED: 404\n",
 			[]string{"wrong: failed_specs.md:1: SPEC names no contract of phases 1 to 1"}},
 		{"a code block", "SPEC: GET /x → 404\nINPUT: GET /x\nOBSERVED:\n```json\n{}\n```\n",
 			[]string{"wrong: failed_specs.md:4: a code block in an entry: write the value in one line, behind its label"}},
 		{"code, a trace, a test, a path", "SPEC: GET /x → 404\nINPUT: GET /x in /workspace/tests/x\nOBSERVED: 500 in test_refused_path\n  at f (/a/b.js:1:2)\n  expect(1).toBe(2)\n", []string{
-			"wrong: failed_specs.md:1: INPUT holds a path of a workspace, which does not reach the Builder: say it in the words of the specs",
-			"wrong: failed_specs.md:1: OBSERVED holds a stack trace, which does not reach the Builder: say it in the words of the specs",
-			"wrong: failed_specs.md:1: OBSERVED holds code, which does not reach the Builder: say it in the words of the specs",
-			"wrong: failed_specs.md:1: OBSERVED holds the name of a test, which does not reach the Builder: say it in the words of the specs"}},
+			"wrong: failed_specs.md:1: INPUT contains a path of a workspace, which does not reach the Builder: say it in the words of the specs",
+			"wrong: failed_specs.md:1: OBSERVED contains a stack trace, which does not reach the Builder: say it in the words of the specs",
+			"wrong: failed_specs.md:1: OBSERVED contains code, which does not reach the Builder: say it in the words of the specs",
+			"wrong: failed_specs.md:1: OBSERVED contains the name of a test, which does not reach the Builder: say it in the words of the specs"}},
 	} {
 		d.write("failed_specs.md", c.text)
 		if !strings.Contains(c.text, "/x → 404\nINPUT") { // nothing complete about P1.C2

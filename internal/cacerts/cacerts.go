@@ -1,6 +1,5 @@
-// Package cacerts reads the certificates of authorities out of PEM files: those
-// that this machine trusts, and those that a person names. What they are used for may
-// not be in it.
+// Package cacerts reads CA certificates from PEM files: those of the system and those that the user
+// names.
 package cacerts
 
 import (
@@ -12,10 +11,10 @@ import (
 	"slices"
 )
 
-// maxBundle bounds what a Bundle holds: it travels in one line.
+// maxBundle is the maximum size of a Bundle, which is passed as one line.
 const maxBundle = 3 << 20
 
-// usual are the files in which systems keep all that they trust.
+// usual are the usual files with the system's CA certificates.
 var usual = []string{
 	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Alpine, Arch
 	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", // Fedora, RHEL
@@ -24,8 +23,7 @@ var usual = []string{
 	"/etc/ssl/cert.pem",      // macOS, BSD
 }
 
-// Read gives the certificates of a PEM file and nothing else of it: a file may
-// hold a key too.
+// Read returns the certificates in a PEM file, without any other content such as keys.
 func Read(path string) ([]byte, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -38,7 +36,7 @@ func Read(path string) ([]byte, error) {
 	return certs, nil
 }
 
-// Only keeps the certificates of a PEM text, each once.
+// Only returns the certificates in a PEM text without duplicates.
 func Only(raw []byte) []byte {
 	var certs []byte
 	seen := map[string]bool{}
@@ -55,16 +53,16 @@ func Only(raw []byte) []byte {
 	}
 }
 
-// Finder looks for certificates.
+// Finder finds CA certificates.
 type Finder struct {
-	// SSL_CERT_FILE stands for the system's own file, NODE_EXTRA_CA_CERTS adds to it.
+	// Env returns an environment variable. SSL_CERT_FILE replaces the system's file,
+	// NODE_EXTRA_CA_CERTS adds to it.
 	Env   func(string) string
-	Extra string // a file that the person names, "" for none
+	Extra string // a file that the user names, may be ""
 }
 
-// Bundle gives all that a program without certificates of its own needs: the
-// system's, the environment's and the person's, each once. The person's alone is enough where the
-// system tells none.
+// Bundle returns the certificates for a program that has none: those of the system, the environment
+// and the user, without duplicates. Without certificates of the system, those of the user suffice.
 func (f Finder) Bundle() (certs []byte, err error) {
 	if path := f.Env("SSL_CERT_FILE"); path != "" {
 		if certs, err = Read(path); err != nil {
@@ -75,9 +73,9 @@ func (f Finder) Bundle() (certs []byte, err error) {
 		certs, _ = Read(usual[i])
 	}
 	if certs == nil && f.Extra == "" {
-		return nil, fmt.Errorf("cannot find the certificates that this machine trusts: there is none of %q", usual)
+		return nil, fmt.Errorf("cannot find the system's CA certificates: none of %q exists", usual)
 	}
-	// What cannot be read there is passed over, as Node does.
+	// Node.js ignores an unreadable file, too.
 	more, _ := Read(f.Env("NODE_EXTRA_CA_CERTS"))
 	var extra []byte
 	if f.Extra != "" {
@@ -86,23 +84,23 @@ func (f Finder) Bundle() (certs []byte, err error) {
 		}
 	}
 	if certs = Only(slices.Concat(certs, more, extra)); len(certs) > maxBundle {
-		return nil, fmt.Errorf("%d bytes of certificates are more than the %d that fit: name a file with fewer", len(certs), maxBundle)
+		return nil, fmt.Errorf("the certificates have %d bytes, want at most %d: name a file with fewer", len(certs), maxBundle)
 	}
 	return certs, nil
 }
 
-// Own says whether this machine was told to trust more than its system comes with,
-// so that programs in a container need to be told too.
+// Own reports whether the user configured CA certificates, so that programs in containers need
+// them, too.
 func (f Finder) Own() bool {
 	return f.Extra != "" || f.Env("SSL_CERT_FILE") != "" || f.Env("NODE_EXTRA_CA_CERTS") != ""
 }
 
-// Pool is a Bundle as Go's TLS wants it.
+// Pool returns the Bundle as a CertPool.
 func (f Finder) Pool() (*x509.CertPool, error) {
 	certs, err := f.Bundle()
 	pool := x509.NewCertPool()
 	if err == nil && !pool.AppendCertsFromPEM(certs) {
-		err = errors.New("none of the certificates that this machine trusts can be read")
+		err = errors.New("cannot parse any of the system's CA certificates")
 	}
 	return pool, err
 }

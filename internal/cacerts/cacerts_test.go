@@ -69,7 +69,7 @@ func TestBundle(t *testing.T) {
 		"node's is unreadable": {map[string]string{"NODE_EXTRA_CA_CERTS": "/nowhere"}, "", []string{system}, cert("system"), true, ""},
 		"all":                  {map[string]string{"SSL_CERT_FILE": own, "NODE_EXTRA_CA_CERTS": node}, person, nil, cert("own") + cert("node") + cert("person") + cert("system"), true, ""},
 		"person alone":         {nil, person, []string{"/nowhere"}, cert("person") + cert("system"), true, ""},
-		"nothing":              {nil, "", []string{"/nowhere"}, "", false, "cannot find the certificates that this machine trusts"},
+		"nothing":              {nil, "", []string{"/nowhere"}, "", false, "cannot find the system's CA certificates"},
 		"bad environment":      {map[string]string{"SSL_CERT_FILE": "/nowhere"}, person, []string{system}, "", true, "SSL_CERT_FILE"},
 		"bad person's":         {nil, "/nowhere", []string{system}, "", true, "/nowhere"},
 		"too many":             {nil, write(t, cert(strings.Repeat("x", maxBundle))), []string{system}, "", true, "name a file with fewer"},
@@ -85,14 +85,14 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// looksIn makes these the places where systems have their certificates.
+// looksIn replaces the list of the system's certificate files.
 func looksIn(t *testing.T, places ...string) {
 	was := usual
 	t.Cleanup(func() { usual = was })
 	usual = places
 }
 
-// What comes out is what a TLS client can use.
+// A TLS client can use the pool.
 func TestPool(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()

@@ -15,10 +15,9 @@ import (
 
 const tab = "    "
 
-// Sanitize brings an entry into normal form: no control characters, no invalid
-// UTF-8, no fence lines, no blank lines at the ends, no common indentation of
-// the lines after the first, no field longer than MaxField, none empty. An
-// entry that Parse returned is in normal form already.
+// Sanitize brings an entry into normal form: no control characters, no invalid UTF-8, no fence
+// lines, no blank lines at the ends, no common indentation of the lines after the first, no field
+// longer than MaxField, no empty field. Parse returns entries in normal form.
 func Sanitize(e Entry) Entry {
 	e.Spec, e.Input, e.Observed = filled(e.Spec), filled(e.Input), filled(e.Observed)
 	return e
@@ -32,30 +31,29 @@ func filled(s string) string {
 }
 
 var (
-	// blank is text that says nothing: white space, or the dashes and dots that stand
-	// for "to be filled in".
+	// blank matches white space, and dashes and dots that mean "to be filled in".
 	blank = lazyregexp.New(`^[\s\v\x{85}\p{Z}.…?_*|>–—-]*$`)
 
-	// filler is what people write where they have nothing to write.
+	// filler matches words that mean an empty field.
 	filler = lazyregexp.New(`(?i)^[^\p{L}\p{N}]*(?:n/?a|none|nil|null|nothing|empty|not applicable|tbd|to ?do)?[^\p{L}\p{N}]*$`)
 
-	// leading is the white space before the text of a line.
+	// leading matches the white space before the text of a line.
 	leading = lazyregexp.New(`(?m)^[\t\p{Zs}]+`)
 
-	// scalarMark is how YAML announces a text of several lines.
+	// scalarMark matches YAML's indicator of a block scalar.
 	scalarMark = lazyregexp.New(`^ *[|>][-+]?$`)
 
 	lineStart = lazyregexp.New(`\n(.)`)
 )
 
-// hollow reports an entry of nothing but fillers.
+// hollow reports whether all fields of the entry are fillers.
 func (e Entry) hollow() bool {
 	return filler().MatchString(e.Spec) && filler().MatchString(e.Input) && filler().MatchString(e.Observed)
 }
 
-// clean makes text safe to show: line ends become \n, and whatever steers a terminal
-// or hides text becomes U+FFFD. The white space before a line, whatever its kind,
-// becomes spaces: the depth of a line counts.
+// clean makes text safe to show: it converts line ends to
+// , and replaces characters that control a terminal or are invisible by U+FFFD. It converts white
+// space before a line to spaces, because indentation matters.
 func clean(s string) string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(s, "\ufffd"))
 	return leading().ReplaceAllStringFunc(strings.Map(visible, s), func(space string) string {
@@ -70,12 +68,12 @@ func visible(r rune) rune {
 	return utf8.RuneError
 }
 
-// normal joins the lines of a field into its normal form.
+// normal joins the lines of a field in normal form.
 func normal(lines []string) string {
 	text := shape(lines)
 	if len(text) > MaxField {
-		// Without its last lines it may have to be dedented anew, and a line cut
-		// short can look like a fence.
+		// Without the last lines the common indentation may differ, and a cut line can look
+		// like a fence.
 		text = shape(strings.Split(wording.Short(text, MaxField), "\n"))
 	}
 	return text
@@ -99,7 +97,7 @@ func shape(lines []string) string {
 	return strings.TrimSpace(strings.Join(kept, "\n"))
 }
 
-// dedent takes off the indentation that all lines have which are not empty.
+// dedent removes the common indentation of the non-empty lines.
 func dedent(lines []string) {
 	least := math.MaxInt
 	for _, l := range lines {
@@ -114,9 +112,9 @@ func dedent(lines []string) {
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// Render writes entries in the format of failed_specs.md, each in normal form.
-// Lines after the first of a field are indented, so that nothing in a value can
-// pass for a label: Parse gives the same entries back, apart from Line.
+// Render writes entries, each in normal form, in the format of failed_specs.md. It indents the
+// lines after the first of a field, so that nothing in a value looks like a label. Parse returns
+// the same entries, except for Line.
 func Render(entries []Entry) []byte {
 	var texts []string
 	for _, e := range entries {
@@ -125,20 +123,19 @@ func Render(entries []Entry) []byte {
 	return []byte(strings.Join(texts, "\n"))
 }
 
-// text is the entry in the format of the file.
+// text returns the entry in the format of the file.
 func (e Entry) text() string {
 	e = Sanitize(e)
 	return fmt.Sprintf("SPEC: %s\nINPUT: %s\nOBSERVED: %s\n", hang(e.Spec), hang(e.Input), hang(e.Observed))
 }
 
-// hang indents the lines of a text after its first, empty ones excepted.
+// hang indents all non-empty lines except the first.
 func hang(text string) string { return lineStart().ReplaceAllString(text, "\n"+tab+"$1") }
 
-// RenderFor is the block in which entries reach a prompt: data between two lines
-// that carry the nonce, with abl's own notes between brackets at the beginning
-// of a line, where no text of an entry can stand. The nonce must be random and
-// fresh, so that no entry can contain the closing line; where one does, it is
-// taken out.
+// RenderFor returns the block of entries in a prompt: data between two lines with the nonce. abl's
+// notes are in brackets at the beginning of a line, where text of an entry cannot be. The nonce
+// must be random and new, so that no entry can contain the closing line. RenderFor removes the
+// nonce from entries.
 func RenderFor(entries []Entry, nonce string) string {
 	if len(entries) == 0 {
 		return ""

@@ -9,17 +9,17 @@ import (
 	"abl/internal/spec"
 )
 
-// Contracts are those that an entry may name.
+// Contracts are the contracts that an entry can name.
 type Contracts struct {
 	phases int
 	ids    []string          // in the order of the specs
 	says   map[string]string // by id
-	// by has the ids of the contracts with some words: all of them, in any case, without
-	// what the lines above say, and without the result.
+	// by has the ids of the contracts by text: the full text, in lower case, without the lines
+	// above, and without the result.
 	by [4]map[string][]string
 }
 
-// In collects the contracts of the specs of phases 1 to N.
+// In returns the contracts of specs.
 func In(specs []spec.Spec) Contracts {
 	c := Contracts{says: map[string]string{}, by: [4]map[string][]string{{}, {}, {}, {}}}
 	for _, s := range specs {
@@ -35,21 +35,21 @@ func In(specs []spec.Spec) Contracts {
 	return c
 }
 
-// Says is the text of a contract, complete on one line.
+// Says returns the text of a contract on one line, with the lines above that belong to it.
 func (c Contracts) Says(id string) (text string, ok bool) {
 	text, ok = c.says[id]
 	return text, ok
 }
 
-// Phases is the number of the last phase.
+// Phases returns the number of the last phase.
 func (c Contracts) Phases() int { return c.phases }
 
-// IDs are the ids of all contracts, in the order of the specs.
+// IDs returns the ids of all contracts in the order of the specs.
 func (c Contracts) IDs() []string { return c.ids }
 
-// Find is the id of the contract that a SPEC names: by its words, or by the id
-// before them where the words fit none or several, or by its action where the
-// result was left away. It is "" when it names none.
+// Find returns the id of the contract that a SPEC names: by its text, by the id before the text if
+// the text matches none or several, or by its action if the result is missing. It returns "" if
+// there is no match.
 func (c Contracts) Find(text string) string {
 	before, words := cutID(text)
 	words = plainWords(words)
@@ -58,7 +58,7 @@ func (c Contracts) Find(text string) string {
 		if slices.Contains(ids, before) {
 			return before
 		}
-		if len(ids) == 1 || len(ids) > 1 && i < 2 { // written down twice
+		if len(ids) == 1 || len(ids) > 1 && i < 2 { // several contracts with the same text
 			return ids[0]
 		}
 	}
@@ -71,7 +71,7 @@ func (c Contracts) Find(text string) string {
 	return ""
 }
 
-// Name looks up the contract of each entry, and says which name none.
+// Name sets the contract of each entry and adds a problem for each entry without one.
 func (c Contracts) Name(r Result) Result {
 	for i, e := range r.Entries {
 		found, text := c.Find(e.Spec), ""
@@ -96,7 +96,7 @@ func (c Contracts) Name(r Result) Result {
 
 var contractID = lazyregexp.New("^[\\[(*_` ]*[Pp]([1-9]\\d{0,3})\\.[Cc]([1-9]\\d{0,5})\\b[\\])*_` ]*[:.)–—-]?[*_` ]*")
 
-// cutID takes a contract's id off the beginning of a text.
+// cutID splits the id of a contract from the beginning of a text.
 func cutID(text string) (id, rest string) {
 	m := contractID().FindStringSubmatch(text)
 	if m == nil {
@@ -111,8 +111,8 @@ var (
 	absentEnd = lazyregexp.New(`(?i)\s*\(absence\)$`)
 )
 
-// plainWords brings the text of a contract into a form in which emphasis, kinds
-// of quotes, dashes and arrows, spaces and the full stop make no difference.
+// plainWords normalizes the text of a contract: emphasis, types of quotes, dashes and arrows,
+// spaces and the full stop make no difference.
 func plainWords(text string) string {
 	text = anyArrow().ReplaceAllString(sameMark.Replace(text), " → ")
 	text = strings.Join(strings.Fields(text), " ")

@@ -33,7 +33,7 @@ func odd(text string) []byte {
 	}))
 }
 
-// twoPhases are the specs that the entries of the corpus speak of.
+// twoPhases are the specs for the corpus.
 func twoPhases(t testing.TB) []spec.Spec {
 	t.Helper()
 	var specs []spec.Spec
@@ -53,13 +53,12 @@ func twoPhases(t testing.TB) []spec.Spec {
 	return specs
 }
 
-// testNames are files of the Verifier's.
+// testNames are files of the Verifier.
 var testNames = []string{"run.sh", "cases/dashboard_ok.sh", "dashboard_ok.sh", "dashboard_ok", "lib.sh"}
 
-// The corpus is files as people and models write them. Each has what is found
-// in it: the verdict; the entries with line, contract and values; "?" before
-// incomplete ones; "!" before problems; ">" before an entry as the Builder gets
-// it where that differs.
+// The corpus has files as people and models write them. Each is followed by the expected result:
+// the verdict, the entries with line, contract and values, "?" before incomplete ones, "!" before
+// problems, and ">" before an entry for the Builder that differs.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/files/*.txtar")
 	if err != nil || len(files) < 60 {
@@ -88,7 +87,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// corpus is the files as their writers left them.
+// corpus returns the files as written.
 func corpus(t testing.TB) (all [][]byte) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/files/*.txtar")

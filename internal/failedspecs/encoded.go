@@ -8,16 +8,16 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// encodedRun is a run of base64 or hex, also across line ends.
+// encodedRun matches base64 or hex, possibly with line ends.
 var encodedRun = lazyregexp.New(`[\w+/-]{16,}(?:\n[ \t]*[\w+/-]{16,})*(?:\n[ \t]*[\w+/-]{1,15})?={0,2}`)
 
 const (
-	shortestEncoded = 40 // bytes: shorter ones hold no line of a program that would help a Builder
-	mostNested      = 3  // encodings of encodings that are undone
+	shortestEncoded = 40 // bytes; less cannot contain a useful line of a program
+	mostNested      = 3  // levels of encoding that are decoded
 )
 
-// decoded takes out of a text each run that holds, decoded, what may not pass either. A hash, a
-// token or an encoded body of other words stays.
+// decoded removes each encoded run whose content the filter would change. Hashes, tokens and
+// encoded bodies with other text stay.
 func (s *filtering) decoded(text string) string {
 	if s.nested == mostNested {
 		return text
@@ -37,7 +37,7 @@ func (s *filtering) decoded(text string) string {
 	})
 }
 
-// decodings are the texts that a run of base64 or hex may stand for, wherever in it they begin.
+// decodings returns the possible texts of a run of base64 or hex, with each possible start.
 func decodings(run string) (all []string) {
 	run = strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(run)
 	for from := range min(4, len(run)) {
@@ -59,7 +59,7 @@ func decodings(run string) (all []string) {
 	return all
 }
 
-// readable reports whether nine of ten bytes are those of a text in ASCII.
+// readable reports whether at least nine of ten bytes are ASCII text.
 func readable(text string) bool {
 	n := 0
 	for _, b := range []byte(text) {

@@ -13,19 +13,17 @@ import (
 	"abl/internal/spec"
 )
 
-// Filter decides what of an entry may reach the Builder: the contract in its own
-// words, and input and observation as far as they speak the language of the
-// specs. Code, stack traces, test output, names of tests and paths of either
-// workspace are replaced by a word that says what was left out. What the specs
-// say themselves always passes.
+// Filter limits the entries that reach the Builder to the language of the specs. It replaces the
+// SPEC by the text of the contract. In INPUT and OBSERVED it replaces code, stack traces, test
+// output, names of tests and paths of workspaces by a mark. Text of the specs always passes.
 type Filter struct {
 	contracts Contracts
-	specs     string    // their text
+	specs     string    // text of all specs
 	names     []pattern // of the Verifier's files and tests
 }
 
-// NewFilter is the filter before a Builder who works by these specs. names are
-// of the Verifier's files and tests, relative to its workspace.
+// NewFilter returns the filter for a Builder with these specs. names are the names of the
+// Verifier's files and tests (see Names).
 func NewFilter(specs []spec.Spec, names []string) *Filter {
 	c := &Filter{contracts: In(specs)}
 	for _, s := range specs {
@@ -39,14 +37,14 @@ func NewFilter(specs []spec.Spec, names []string) *Filter {
 	return c
 }
 
-// The lengths in bytes from which a name, and one of several words, is looked
-// for: shorter ones are words of the language.
+// Minimum length in bytes of a name, and of a name with several words. Shorter ones are ordinary
+// words.
 const shortestName, shortestTitle = 5, 12
 
 var plainName = lazyregexp.New(`^[\w./@-]+$`)
 
-// nameOf finds a name where it stands as a word of its own. In quotes, after an
-// equals sign, in an address and in a path it is data.
+// nameOf returns a pattern for a name as a separate word, nil for an ordinary word. In quotes,
+// after an equals sign, in an address and in a path a name is data.
 func nameOf(name string) func() *regexp.Regexp {
 	before := `(?:^|[^\w"'=@/.-])`
 	switch {
@@ -68,12 +66,12 @@ var (
 		`|\b(?:def|func|fn|function)\s+((?:test_|Test)\w+)`)
 )
 
-// MaxTest is how much of a test file is read for the names in it, in bytes.
+// MaxTest is the maximum number of bytes of a test file that are searched for names.
 const MaxTest = 1 << 20
 
-// Names returns the names by which the Verifier's files and tests are known: the path of each file, and of
-// a program also its base name and the tests that it contains. read returns the content of a file, nil if
-// it cannot be read.
+// Names returns the names of the Verifier's files and tests: the path of each file, and for
+// programs also the base name and the names of the tests in it. read returns the content of a file,
+// nil if it cannot be read.
 func Names(paths []string, read func(path string) []byte) (names []string) {
 	for _, file := range paths {
 		names = append(names, file)
@@ -83,15 +81,14 @@ func Names(paths []string, read func(path string) []byte) (names []string) {
 		base := path.Base(file)
 		names = append(names, base, strings.TrimSuffix(base, path.Ext(base)))
 		for _, m := range testTitles().FindAllSubmatch(read(file), -1) {
-			names = append(names, string(bytes.Join(m[1:], nil))) // one of them is there
+			names = append(names, string(bytes.Join(m[1:], nil))) // exactly one group matched
 		}
 	}
 	return names
 }
 
-// Pass returns the entries as they may reach the Builder, and what was left out.
-// Entries that became equal are passed once. What has passed passes again
-// unchanged.
+// Pass returns the filtered entries and lists what it removed. It drops duplicates. It is
+// idempotent.
 func (c *Filter) Pass(entries []Entry) (passed []Entry, left []Problem) {
 	seen := map[Entry]bool{}
 	run := &filtering{Filter: c}
@@ -115,35 +112,35 @@ func (c *Filter) Pass(entries []Entry) (passed []Entry, left []Problem) {
 	return passed, run.left
 }
 
-// filtering is one run over a set of entries.
+// filtering is one run of a filter over a set of entries.
 type filtering struct {
 	*Filter
-	asked  int             // how often words were looked up in the specs
-	found  map[string]bool // kinds that were found in this field
-	nested int             // how often this text was decoded
+	asked  int             // number of lookups in the specs
+	found  map[string]bool // kinds of text removed from this field
+	nested int             // number of decodings of this text
 	left   []Problem
 }
 
-// field is a text of an entry without what may not pass, in normal form.
+// field returns the filtered text of a field in normal form.
 func (s *filtering) field(f field, line int, text string) string {
 	s.found = map[string]bool{}
 	stable := false
-	for i := 0; i < 8 && !stable; i++ { // what is left out may bring together what is left out in turn
+	for i := 0; i < 8 && !stable; i++ { // a removal may join text that has to be removed, too
 		out := filled(s.filter(text))
 		stable, text = out == text, out
 	}
 	for _, kind := range kinds {
 		if s.found[kind] {
-			s.left = append(s.left, Problem{Line: line, Text: fmt.Sprintf("%s holds %s, which does not reach the Builder", f, kind)})
+			s.left = append(s.left, Problem{Line: line, Text: fmt.Sprintf("%s contains %s, which does not reach the Builder", f, kind)})
 		}
 	}
 	if !stable {
-		return LeftOut("text that is made to pass")
+		return LeftOut("text that evades the filter")
 	}
 	return text
 }
 
-// filter takes out of a text what may not pass.
+// filter removes forbidden text once.
 func (s *filtering) filter(text string) string {
 	text = s.decoded(text)
 	here := slices.DeleteFunc(slices.Concat(patterns, s.names), func(p pattern) bool { return !p.may(text) })
@@ -165,12 +162,12 @@ func (s *filtering) filter(text string) string {
 	return text
 }
 
-// replace takes out of a line what a pattern finds and the specs do not say.
+// replace removes the matches of a pattern from a line, except for text of the specs.
 func (s *filtering) replace(line string, p pattern) string {
 	var b strings.Builder
 	at := 0
 	for _, m := range p.at().FindAllStringSubmatchIndex(line, -1) {
-		from, to := m[len(m)-2], m[len(m)-1] // of group 1 where it is there
+		from, to := m[len(m)-2], m[len(m)-1] // of group 1, if the pattern has one
 		if p.line() {
 			from, to = 0, len(line)
 		}
@@ -189,11 +186,11 @@ func (s *filtering) replace(line string, p pattern) string {
 	return b.String() + line[at:]
 }
 
-// maxAsked is how often words are looked up in the specs for one set of entries.
-// Beyond it nothing passes for their words: honest entries need few.
+// maxAsked is the maximum number of lookups in the specs for one set of entries. After it no text
+// counts as text of the specs. Usual entries need few.
 const maxAsked = 5000
 
-// says reports words that stand in the specs.
+// says reports whether the specs contain words.
 func (s *filtering) says(words string) bool {
 	s.asked++
 	return s.asked <= maxAsked && strings.Contains(s.specs, strings.TrimSpace(words))
@@ -204,9 +201,8 @@ var (
 	nothingElse = lazyregexp.New(`^\s*\[left out: [a-z ]+\]\s*$`)
 )
 
-// dropSources takes out the lines of source that programs show below the places
-// that they name: those below a stack trace that stand deeper, and one with a
-// pointer (^) below it.
+// dropSources removes lines of source that programs print below a place in the code: deeper lines
+// below a stack trace, and a line with a pointer (^) below it.
 func dropSources(lines []string) []string {
 	var kept []string
 	trace, depth := false, 0

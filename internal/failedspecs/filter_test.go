@@ -13,8 +13,7 @@ import (
 	"abl/internal/spec"
 )
 
-// TestEncoded: what does not pass does not pass in base64 or hex either. What an app sends that is
-// encoded and no test passes.
+// The filter also removes forbidden text in base64 or hex. Encoded data of an app passes.
 func TestEncoded(t *testing.T) {
 	const program = "#!/bin/sh\nset -eu\ncurl -sf \"$ABL_APP_URL/notes\" | grep -q 42 && echo 'ok 1 - P1.C1'\nimport requests as r\n"
 	in64 := base64.StdEncoding.EncodeToString
@@ -61,7 +60,7 @@ func TestEncoded(t *testing.T) {
 	}
 }
 
-// What passes and what does not, one field at a time.
+// Each case is one field before and after the filter.
 func TestPass(t *testing.T) {
 	specs := twoPhases(t)
 	specs[0].Text += "\nThe file /workspace/src/special.txt is served. assert_ready(x) is a word. run.sh too? No: run.sh.\n"
@@ -157,13 +156,13 @@ func TestPass(t *testing.T) {
 		if diff := cmp.Diff([]Entry{want}, passed); diff != "" {
 			t.Errorf("%q (-want +got)\n%s", c.in, diff)
 		}
-		if want == e && len(left) > 0 || want != e && (len(left) < 2 || left[0].Line != 7 || !strings.HasPrefix(left[0].Text, "INPUT holds ")) {
-			t.Errorf("%q: told %v", c.in, left)
+		if want == e && len(left) > 0 || want != e && (len(left) < 2 || left[0].Line != 7 || !strings.HasPrefix(left[0].Text, "INPUT contains ")) {
+			t.Errorf("%q: problems %v", c.in, left)
 		}
 	}
 }
 
-// needs: what an expression finds has one of the words that it needs.
+// needs checks that each match of a pattern contains one of its needed strings.
 func needs(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -176,8 +175,8 @@ func needs(t *testing.T, text string) {
 	}
 }
 
-// Hostile texts of the largest size take time in proportion: quadratic work on
-// them would outlast any deadline of the test.
+// The time for hostile texts of the maximum size is linear. Quadratic work would exceed the timeout
+// of go test.
 func TestPassLargest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the largest files take a second")
@@ -199,8 +198,8 @@ func TestPassLargest(t *testing.T) {
 	}
 }
 
-// A contract crosses in its own words, whatever the Verifier made of them.
-func TestPassSpeaksTheContractsWords(t *testing.T) {
+// The Builder gets the text of the contract, not the Verifier's version.
+func TestPassUsesTextOfContract(t *testing.T) {
 	cross := NewFilter(twoPhases(t), nil)
 	entries := []Entry{
 		{Spec: "`get /notes` => 200 [{id, text}].", Input: "a", Observed: "b", Line: 1},

@@ -10,8 +10,8 @@ import (
 	"abl/internal/spec"
 )
 
-// fences pairs the fences: the line that closes a block, by the one that opens it. Chat models
-// wrap an answer as a whole, or each entry, and do not care for the fences inside.
+// fences maps the line that opens a code block to the line that closes it. Chat models put a fence
+// around a whole response, or around each entry, regardless of other fences in it.
 func fences(lines []string) map[int]int {
 	closes := map[int]int{}
 	var open []int
@@ -33,9 +33,9 @@ func fences(lines []string) map[int]int {
 	return closes
 }
 
-// block takes a code block. One outside the entries is taken away, unless words
-// before it call it an example; one in an entry belongs to the field before it, and
-// nothing in it is a label. It returns the last line taken.
+// block reads a code block and returns its last line. It ignores the fences of a block around
+// entries, unless the text before announces an example. A block in an entry belongs to the current
+// field, and has no labels.
 func (p *parser) block(i, end int, first string) int {
 	inside := p.lines[i+1 : end]
 	switch {
@@ -44,13 +44,13 @@ func (p *parser) block(i, end int, first string) int {
 		return i
 	case p.open == nil:
 		if at := slices.IndexFunc(inside, func(line string) bool { l, ok := labelOf(line); return ok && !l.bare }); at >= 0 {
-			p.problem(i+at+2, "an entry in an example is not read")
+			p.problem(i+at+2, "an entry in an example is ignored")
 		}
 		return end
 	}
 	p.Fenced = append(p.Fenced, i+1)
 	if _, info, _ := spec.Fence(first); program(info, inside) {
-		p.problem(i+1, fmt.Sprintf("%s holds a code block, which does not reach the Builder", p.open.last))
+		p.problem(i+1, fmt.Sprintf("%s contains a code block, which does not reach the Builder", p.open.last))
 		inside = []string{LeftOut("a code block")}
 	}
 	for _, line := range inside {
@@ -59,12 +59,12 @@ func (p *parser) block(i, end int, first string) int {
 	return end
 }
 
-// dataBlocks are the names of code blocks that hold what was sent or what came
-// back. Any other name is taken for a programming language.
+// dataBlocks are the languages of code blocks with sent or received data. Any other language counts
+// as a programming language.
 const dataBlocks = " text txt plain plaintext json json5 jsonc jsonl http https html xml svg yaml yml csv tsv toml ini form output response request headers body "
 
-// program decides whether a code block in an entry holds a program: by the name
-// of its language, unless it is a command that does nothing but send a request.
+// program reports whether a code block in an entry is a program, according to its language. A shell
+// block that only calls curl is not.
 func program(info string, lines []string) bool {
 	name, _, _ := strings.Cut(strings.ToLower(info), " ")
 	switch name = strings.Trim(name, "{}."); name {
@@ -76,10 +76,10 @@ func program(info string, lines []string) bool {
 	return !strings.Contains(dataBlocks, " "+name+" ")
 }
 
-// curls is a text of nothing but calls of curl.
+// curls matches a text of only curl calls.
 var curls = lazyregexp.New(`^(?:\s*(?:\$ +)?curl(?: [^\n]*)?(?:\n|$))*\s*$`)
 
-// field is one of the three parts of an entry, by its place in fieldNames.
+// field is one of the three fields of an entry, an index of fieldNames.
 type field int
 
 const specField, inputField, observedField field = 0, 1, 2
@@ -88,37 +88,36 @@ var fieldNames = [...]string{"SPEC", "INPUT", "OBSERVED"}
 
 func (f field) String() string { return fieldNames[f] }
 
-// label is a line that opens a field.
+// label is a line that begins a field.
 type label struct {
 	field field
-	lead  int    // columns of white space before it
+	lead  int    // width of the white space before it
 	col   int    // column of its first letter or emphasis, after bullets and heading marks
-	rest  string // what follows on the line
-	bare  bool   // it stands alone, as a heading or in bold, without a colon
+	rest  string // rest of the line
+	bare  bool   // the label is the whole line, as a heading or in bold, without a colon
 }
 
-// emoji are pictures in a row, a number in a key among them. What joined them
-// has become U+FFFD.
+// emoji matches consecutive emoji, also keycaps. clean replaces the characters that join them by
+// U+FFFD.
 const emoji = `(?:(?:[\x{2300}-\x{27BF}\x{2B00}-\x{2BFF}\x{1F000}-\x{1FAFF}]|\d\x{FE0F}?\x{20E3})[\x{FE0F}\x{FFFD}]* ?)+`
 
 var (
-	// labelDress is what may stand before a name: white space, bullets, numbers,
+	// labelDress matches the text before a label: white space, bullets, numbers,
 	// check boxes, heading marks, emoji.
 	labelDress = lazyregexp.New(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? |` + emoji + `) *(?:\[[ xX]\] +)?)*)`)
 
 	space     = lazyregexp.New(`[\t\p{Zs}]`)
 	upToColon = lazyregexp.New(`^[^:：﹕]*`)
 
-	// labelName is the name with its emphasis, its number or the contract's id,
-	// and the mark that ends it.
+	// labelName matches the name with its emphasis, its number or the contract's id,
+	// and the mark after it.
 	labelName = lazyregexp.New("^([*_`]{0,3})(?:" + emoji + ")?(?i:(spec|input|observed))(?: *(#?\\d{1,3}|[\\[(]?(?i:p)\\d{1,4}\\.(?i:c)\\d{1,6}[\\])]?))?" +
 		"([*_`]{0,3}) *(?:([:：﹕])|([-–—=]) )?(.*)$")
 )
 
-// labelOf recognises SPEC, INPUT and OBSERVED in the dress that people and
-// models give them.
+// labelOf recognizes SPEC, INPUT and OBSERVED in the usual formats of people and models.
 func labelOf(line string) (label, bool) {
-	// French puts a space before the colon that does not break.
+	// In French there is a non-breaking space before the colon.
 	head := upToColon().FindString(line)
 	line = space().ReplaceAllString(head, " ") + line[len(head):]
 	dress := labelDress().FindStringSubmatch(line)

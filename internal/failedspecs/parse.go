@@ -9,17 +9,17 @@ import (
 	"abl/internal/spec"
 )
 
-// parser walks over the lines of a file with at most one entry in the making.
+// parser walks over the lines of a file and builds at most one entry at a time.
 type parser struct {
 	Result
 	lines   []string
 	open    *draft
-	example bool // the words before call what follows an example
-	stray   int  // first line of text outside entries, counted from 1
-	surplus int  // entries beyond MaxEntries
+	example bool // the text before announced an example
+	stray   int  // first line of text outside of entries, from 1
+	surplus int  // number of entries beyond MaxEntries
 }
 
-// endOfBlock stands for the fence that ends a block around entries.
+// endOfBlock replaces the fence that ends a block around entries.
 const endOfBlock = "\x00"
 
 func (p *parser) run() {
@@ -50,9 +50,9 @@ func (p *parser) run() {
 	p.finish(true)
 }
 
-// accepts decides whether a label opens a field or is part of a value: what
-// stands deeper than the label before it is a value. Two columns would still be
-// sloppy bullets, so the fields right after SPEC may stand three deeper.
+// accepts reports whether a label begins a field. A label that is indented more than the one before
+// is part of a value. With two columns it may still be a sloppy bullet, so the fields right after
+// SPEC may be indented by three more.
 func (p *parser) accepts(l label) bool {
 	d := p.open
 	switch {
@@ -66,9 +66,9 @@ func (p *parser) accepts(l label) bool {
 	return l.lead <= d.of[d.last].lead+1
 }
 
-// label opens a field, and with SPEC an entry. A second INPUT or OBSERVED goes on
-// with the first; after a complete entry, where another field came last, it is a
-// further observation of the same contract.
+// label begins a field, and with SPEC an entry. A second INPUT or OBSERVED continues the first one.
+// After a complete entry whose last field was another one, it begins another observation of the
+// same contract.
 func (p *parser) label(i int, l label) {
 	if l.field == specField {
 		p.finish(false)
@@ -94,32 +94,32 @@ func (p *parser) label(i int, l label) {
 }
 
 var (
-	// example is how text announces entries that nobody observed.
+	// example matches text that announces invented entries.
 	example = lazyregexp.New(`(?i)\b(?:formats?|examples?|templates?|samples?)\b`)
 
-	// structured is the beginning of an entry in a table or in a block quote.
+	// structured matches the beginning of an entry in a table or a block quote.
 	structured = lazyregexp.New("^ *[>|][ >|*_#`-]*(?i:spec)\\b")
 
 	ruleLine = lazyregexp.New(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,}|(?:[-*_] ){2,}[-*_]) *$`)
 	boldLine = lazyregexp.New(`^ *(?:\*\*[^*]+\*\*|__[^_]+__):? *$`)
 )
 
-// decoration reports lines that carry no statement: headings, titles in bold,
-// rules, a fence without its other one.
+// decoration reports whether a line has no content: headings, titles in bold, rules, a fence
+// without its counterpart.
 func decoration(line string) bool {
 	_, _, fence := spec.Fence(line)
 	return fence || ruleLine().MatchString(line) || boldLine().MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
 }
 
-// text takes a line that is neither label nor code block.
+// text reads a line that is neither a label nor a code block.
 func (p *parser) text(i int, line string) {
 	d := p.open
-	if d != nil && d.takes(line) {
+	if d != nil && d.continues(line) {
 		d.add(line)
 		return
 	}
 	if structured().MatchString(line) {
-		p.problem(i+1, "an entry in a table or a block quote is not read: write SPEC: at the beginning of a line")
+		p.problem(i+1, "an entry in a table or a block quote is ignored: write SPEC: at the beginning of a line")
 	}
 	p.example = example().MatchString(line) || p.example && !strings.HasPrefix(strings.TrimSpace(line), "#")
 	if p.stray == 0 && !decoration(line) {
@@ -127,7 +127,7 @@ func (p *parser) text(i int, line string) {
 	}
 }
 
-// finish ends the entry in the making, if there is one.
+// finish ends the current entry, if there is one.
 func (p *parser) finish(last bool) {
 	d := p.open
 	p.open = nil
@@ -140,7 +140,7 @@ func (p *parser) finish(last bool) {
 	switch {
 	case len(missing) == len(fieldNames) && d.of[specField].bare:
 		// "# Spec" was the title of the file.
-	case len(missing) > 0 && d.further && n > 0 && p.Entries[n-1].Line == e.Line: // it goes on with the one before
+	case len(missing) > 0 && d.further && n > 0 && p.Entries[n-1].Line == e.Line: // it continues the entry before
 		before := &p.Entries[n-1]
 		before.Input, before.Observed = before.Input+"\n"+e.Input, before.Observed+"\n"+e.Observed
 		*before = Sanitize(*before)
@@ -156,7 +156,7 @@ func (p *parser) finish(last bool) {
 	}
 }
 
-// maxProblems bounds what a hostile file can make abl say.
+// maxProblems limits the problems of a hostile file.
 const maxProblems = 50
 
 func (p *parser) problem(line int, text string) {
@@ -174,35 +174,35 @@ func (p *parser) result() Result {
 		}
 	}
 	if p.surplus > 0 {
-		p.problem(p.Entries[MaxEntries-1].Line, fmt.Sprintf("%d entries after the first %d were left out", p.surplus, MaxEntries))
+		p.problem(p.Entries[MaxEntries-1].Line, fmt.Sprintf("%d entries after the first %d are ignored", p.surplus, MaxEntries))
 	}
 	if p.stray > 0 {
-		p.problem(p.stray, "text outside the entries is not read")
+		p.problem(p.stray, "text outside of the entries is ignored")
 	}
 	slices.SortStableFunc(p.Problems, func(a, b Problem) int { return a.Line - b.Line })
 	return p.Result
 }
 
-// draft is an entry in the making.
+// draft is an entry under construction.
 type draft struct {
 	line    int      // of its SPEC
-	further bool     // it is one more observation of the contract of the entry before
+	further bool     // another observation of the contract of the entry before
 	of      [3]value // of SPEC, INPUT and OBSERVED
-	last    field    // takes the lines that follow
-	blanks  int      // blank lines seen since its last line
+	last    field    // the field that the next lines belong to
+	blanks  int      // number of blank lines after its last line
 }
 
-// value is the text of a field in the making.
+// value is the text of a field under construction.
 type value struct {
 	label
-	given  bool // there is a label
+	given  bool // the field has a label
 	lines  []string
-	filled bool // there is more than blank lines and fences
+	filled bool // it has more than blank lines and fences
 }
 
-// takes decides whether a line without a label goes on with the value before
-// it. A raw answer has blank lines; the words of a contract have none.
-func (d *draft) takes(line string) bool {
+// continues reports whether a line without a label continues the current value. A response may
+// contain blank lines. The text of a contract does not.
+func (d *draft) continues(line string) bool {
 	v := d.of[d.last]
 	return d.last != specField || d.blanks == 0 || indent(line) > v.lead || len(v.lines) == 0
 }
@@ -220,8 +220,8 @@ func (d *draft) add(line string) {
 	d.blanks = 0
 }
 
-// trim takes the titles and rules between two entries off the last value; at the
-// end of the file a title is text.
+// trim removes titles and rules between two entries from the last value. At the end of the file a
+// title is text.
 func (d *draft) trim(last bool) {
 	v, lead := &d.of[d.last], d.of[specField].lead
 	for n := len(v.lines); n > 1; n = len(v.lines) {
@@ -233,13 +233,13 @@ func (d *draft) trim(last bool) {
 	}
 }
 
-// complete is asked for every line, so it does not look at the text.
+// complete reports whether all fields have text. It is called for every line, so it does not read
+// the text.
 func (d *draft) complete() bool {
 	return !slices.ContainsFunc(d.of[:], func(v value) bool { return !v.filled })
 }
 
-// entry is the values in normal form, with whatever of them is there, and the
-// names of the fields that are not.
+// entry returns the entry in normal form and the names of its missing fields.
 func (d *draft) entry() (e Entry, missing []string) {
 	e.Line = d.line
 	for i, into := range []*string{&e.Spec, &e.Input, &e.Observed} {

@@ -8,7 +8,7 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// Kinds of what does not reach the Builder.
+// Kinds of text that do not reach the Builder.
 const (
 	stackTrace = "a stack trace"
 	codeLines  = "code"
@@ -20,36 +20,34 @@ const (
 
 var kinds = [...]string{stackTrace, codeLines, testOutput, codePlace, ownPath, testName}
 
-// LeftOut stands in a field for what was taken out of it.
+// LeftOut returns the mark that replaces removed text.
 func LeftOut(what string) string { return "[left out: " + what + "]" }
 
-// pattern finds something that does not reach the Builder. Where group 1 is
-// there, it is what goes; what stands before it stays.
+// pattern matches text that does not reach the Builder. If it has a group, only that is removed.
 type pattern struct {
 	kind string
-	need string // one of these, divided by |, is in whatever the expression finds: to look for it is much quicker
+	need string // each match contains one of these strings, separated by |; searching them is much faster
 	at   func() *regexp.Regexp
 }
 
-// may says whether the pattern can find anything in a text.
+// may reports whether the pattern can match in a text.
 func (p pattern) may(text string) bool {
 	return slices.ContainsFunc(strings.Split(p.need, "|"), func(word string) bool { return strings.Contains(text, word) })
 }
 
 const (
 	sources = `(?:js|mjs|cjs|jsx|ts|mts|tsx|py|go|rb|rs|java|kt|scala|php|cs|c|cc|cpp|h|hpp|swift|ex|exs|sh|bats|pl|lua)`
-	gap     = `(?:\\[nrt]|\s)*` // white space, also as JSON spells it
+	gap     = `(?:\\[nrt]|\s)*` // white space, also escaped as in JSON
 	at      = `(?:(?:\\[nrt]|\s)+|\b)at`
 	in      = `(?:(?:\\[nrt]|\s)+|\b)in`
 	noFile  = `[^\s"'<>()\[\]\\,;]`
 )
 
-// line says that the whole line goes in which the pattern finds something.
+// line reports whether the whole line with a match is removed.
 func (p pattern) line() bool { return p.kind == testOutput || p.kind == codeLines }
 
-// patterns are whole lines, then the lines of stack traces of common languages,
-// alone or one after the other on a line, and parts of a line that name files of a
-// workspace, places in them, or tests.
+// patterns match whole lines, then lines of stack traces of common languages, also several on one
+// line, and then parts of a line that name files of a workspace, places in them, or tests.
 var patterns = []pattern{
 	{testOutput, "ok|..|TAP|Bail|---|PASS|FAIL|ERROR|# |✓|✔|✗|✘|✕|✖", lazyregexp.New(`^\s*(?:(?:not )?ok \d+(?: |$)|\d+\.\.\d+$|TAP version \d+|Bail out!|--- (?:FAIL|PASS|SKIP)[: ]|(?:FAIL|PASS|ok)\s+[\w./-]+\s+[\d.]+m?s$|(?:FAILED|PASSED|ERROR) \S+::|# (?:tests|pass|fail|skip|todo) \d+$|[✓✔✗✘✕✖] )`)},
 	{codeLines, "#!|#include|<?php|package |using |import ", lazyregexp.New(`^\s*(?:#!/|#include\s*[<"]|<\?php\b|package (?:main|\w+;)$|using [\w.]+;$|import [\w*{}, ]+ from ['"]|import ['"][^'"]+['"];?$|import [\w.]+(?: as \w+|;)$|from [\w.]+ import \w)`)},

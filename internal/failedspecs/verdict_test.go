@@ -11,7 +11,7 @@ import (
 	"abl/internal/wording"
 )
 
-// show prints a result with one line an entry and a problem.
+// show returns a result with one line per entry and problem.
 func show(r Result) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Kind)
@@ -49,8 +49,8 @@ func TestParse(t *testing.T) {
 		{"empty", "", "pass\n"},
 		{"white space", " \r\n\t\n\u00a0", "pass\n"},
 		{"byte order mark alone", "\ufeff\n", "pass\n"},
-		{"NUL is not empty", "\x00\n", "malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside the entries is not read\n"},
-		{"prose", "All contracts pass.\n", "malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside the entries is not read\n"},
+		{"NUL is not empty", "\x00\n", "malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside of the entries is ignored\n"},
+		{"prose", "All contracts pass.\n", "malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside of the entries is ignored\n"},
 		{"heading alone", "# Failed specs\n", "malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n"},
 		{"empty code block", "```\n```\n", "malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n"},
 
@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 		{"unbalanced emphasis", "**SPEC*: a\nINPUT**: b\n`OBSERVED: c", one},
 		{"bold value stays", "SPEC: a\nINPUT: **b**\nOBSERVED: c", "fail\n1: \"a\" \"**b**\" \"c\"\n"},
 		{"heading marks", "## SPEC: a\n### INPUT: b\n### OBSERVED: c", one},
-		{"quoted", "> SPEC: a\n> INPUT: b\n> OBSERVED: c", "malformed\n1! an entry in a table or a block quote is not read: write SPEC: at the beginning of a line\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside the entries is not read\n"},
+		{"quoted", "> SPEC: a\n> INPUT: b\n> OBSERVED: c", "malformed\n1! an entry in a table or a block quote is ignored: write SPEC: at the beginning of a line\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside of the entries is ignored\n"},
 		{"emoji", "❌ SPEC: a\n⚠️ **INPUT**: b\n- **1️⃣ OBSERVED:** c", one},
 		{"wide colon", "SPEC： a\nINPUT： b\nOBSERVED： c", one},
 		{"space before the colon", "SPEC : a\nINPUT : b\nOBSERVED : c", one},
@@ -90,17 +90,17 @@ func TestParse(t *testing.T) {
 		{"further observations of one contract", "SPEC: a\nINPUT: b\nOBSERVED: c\nINPUT: d\nOBSERVED: e", one + "1: \"a\" \"d\" \"e\"\n"},
 
 		{"SPEC: in prose", "The SPEC: line is missing. INPUT: none. OBSERVED: nothing.",
-			"malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside the entries is not read\n"},
+			"malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside of the entries is ignored\n"},
 		{"SPEC: in an INPUT", "SPEC: a\nINPUT: SPEC: x\nOBSERVED: c", "fail\n1: \"a\" \"SPEC: x\" \"c\"\n"},
 		{"SPEC: indented in an INPUT", "SPEC: a\nINPUT: POST\n  SPEC: x\n  OBSERVED: y\nOBSERVED: c",
 			"fail\n1: \"a\" \"POST\\nSPEC: x\\nOBSERVED: y\" \"c\"\n"},
 		{"SPEC: in a code block of a value", "SPEC: a\nINPUT:\n```\nSPEC: x\nINPUT: y\nOBSERVED: z\n```\nOBSERVED: c",
 			"fail\n1: \"a\" \"SPEC: x\\nINPUT: y\\nOBSERVED: z\" \"c\"\n"},
 		{"SPEC: in a code block elsewhere", "Format:\n\n```\nSPEC: x\nINPUT: y\nOBSERVED: z\n```\nnone failed\n",
-			"malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside the entries is not read\n4! an entry in an example is not read\n"},
+			"malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside of the entries is ignored\n4! an entry in an example is ignored\n"},
 		{"prose after an entry", "SPEC: a\nINPUT: b\nOBSERVED: c\n\nSummary: 1 failed.\n", "fail\n1: \"a\" \"b\" \"c\\n\\nSummary: 1 failed.\"\n"},
-		{"prose after a SPEC", "SPEC: a\n\nAbout it.\n\nINPUT: b\nOBSERVED: c\n", one + "3! text outside the entries is not read\n"},
-		{"a code block after an example and a heading", "Format: SPEC\n# Failed\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```", "fail\n4: \"a\" \"b\" \"c\"\n1! text outside the entries is not read\n"},
+		{"prose after a SPEC", "SPEC: a\n\nAbout it.\n\nINPUT: b\nOBSERVED: c\n", one + "3! text outside of the entries is ignored\n"},
+		{"a code block after an example and a heading", "Format: SPEC\n# Failed\n```\nSPEC: a\nINPUT: b\nOBSERVED: c\n```", "fail\n4: \"a\" \"b\" \"c\"\n1! text outside of the entries is ignored\n"},
 		{"a label twice", "SPEC: a\nINPUT: b\nINPUT: b\nOBSERVED: c\nOBSERVED: c\nINPUT: b", "fail\n1: \"a\" \"b\\nb\\nb\" \"c\\nc\"\n"},
 
 		{"a label twice in no entry", "SPEC: a\nINPUT: b\nOBSERVED: c\nSPEC: d\nINPUT: -\nOBSERVED: e\nINPUT: f",
@@ -112,7 +112,7 @@ func TestParse(t *testing.T) {
 		{"no SPEC", "INPUT: b\nOBSERVED: c", "malformed\n1! INPUT without a SPEC before it\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n2! OBSERVED without a SPEC before it\n"},
 		{"one good, one torn", seed + "\nSPEC: x\nINP", seedEntries + "9! the entry has no INPUT and no OBSERVED\n"},
 		{"words that begin alike", "SPECIFIC: a\nINPUTS: b\nOBSERVED: c",
-			"malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside the entries is not read\n3! OBSERVED without a SPEC before it\n"},
+			"malformed\n1! there is no entry: lines that begin with SPEC:, INPUT: and OBSERVED:, in UTF-8\n1! text outside of the entries is ignored\n3! OBSERVED without a SPEC before it\n"},
 
 		{"escape codes", "SPEC: a\x1b[2J\nINPUT: b\x00\nOBSERVED: \u202ec",
 			"fail\n1: \"a\ufffd[2J\" \"b\ufffd\" \"\ufffdc\"\n"},
@@ -130,7 +130,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// law: what was parsed is in normal form, and comes back from its rendering.
+// law checks that the entries are in normal form and that Parse(Render(entries)) returns them.
 func law(t *testing.T, r Result) {
 	t.Helper()
 	if (r.Kind == Fail) != (len(r.Entries) > 0) {
@@ -176,7 +176,7 @@ func roundTrip(t *testing.T, entries []Entry) {
 func TestCaps(t *testing.T) {
 	entry := "SPEC: a\nINPUT: b\nOBSERVED: c\n\n"
 	r := Parse([]byte(strings.Repeat(entry, MaxEntries+3)))
-	if len(r.Entries) != MaxEntries || len(r.Problems) != 1 || r.Problems[0].Text != "3 entries after the first 100 were left out" {
+	if len(r.Entries) != MaxEntries || len(r.Problems) != 1 || r.Problems[0].Text != "3 entries after the first 100 are ignored" {
 		t.Errorf("%d entries, %v", len(r.Entries), r.Problems)
 	}
 
@@ -191,7 +191,7 @@ func TestCaps(t *testing.T) {
 	roundTrip(t, []Entry{{Spec: "a", Input: deep, Observed: "b\n```" + strings.Repeat("c", MaxField) + "`"}})
 
 	r = Parse([]byte(entry + strings.Repeat("x", MaxBytes)))
-	if r.Kind != Fail || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Text, "longer than 262144 bytes") {
+	if r.Kind != Fail || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Text, "larger than 262144 bytes") {
 		t.Errorf("got %s", show(r))
 	}
 	if r = Parse([]byte(strings.Repeat("\n", MaxBytes+1))); r.Kind != Malformed {
@@ -199,8 +199,8 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-// Hostile files of the largest size take time in proportion: quadratic work on
-// them would outlast any deadline of the test.
+// The time for hostile files of the maximum size is linear. Quadratic work would exceed the timeout
+// of go test.
 func TestLargestFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the largest files take a second")
@@ -241,8 +241,8 @@ func TestNotes(t *testing.T) {
 	want := []string{
 		"f line 1: the entry has no INPUT", "f line 5: the entry has no INPUT and no OBSERVED", "f line 8: the entry has no SPEC and no INPUT and no OBSERVED",
 		"f: is a link",
-		"f line 1 is incomplete and reaches nobody: SPEC: a OBSERVED: " + strings.Repeat("x ", 100)[:199] + "…",
-		"f line 5 is incomplete and reaches nobody: SPEC: b",
+		"f line 1 is incomplete and ignored: SPEC: a OBSERVED: " + strings.Repeat("x ", 100)[:199] + "…",
+		"f line 5 is incomplete and ignored: SPEC: b",
 	}
 	if diff := cmp.Diff(want, r.Notes("f")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -8,70 +8,71 @@ import (
 	"abl/internal/sandbox"
 )
 
-// ProbeSpec is what has to hold in a box before its program is started. It is
-// read at Probe by the box's first program, which is abl's own.
+// ProbeSpec lists the conditions that a container must meet before its program starts. The
+// container's first program, which is abl's, reads it from Probe.
 type ProbeSpec struct {
 	User string `json:"user,omitempty"` // uid:gid
-	// All variables: name → Digest of the value, "" for any value.
+	// Env lists all variables: name to Digest of the value, "" for any value.
 	Env    map[string]string `json:"env,omitempty"`
 	Mounts []ProbeMount      `json:"mounts,omitempty"`
-	// Folders in which nothing can be made or opened for writing.
+	// Sealed lists directories in which no file can be created or opened for writing.
 	Sealed  []string            `json:"sealed,omitempty"`
-	Folders map[string][]string `json:"folders,omitempty"` // folder → all that it holds
-	Absent  []string            `json:"absent,omitempty"`  // paths where nothing is
+	Folders map[string][]string `json:"folders,omitempty"` // directory to all of its entries
+	Absent  []string            `json:"absent,omitempty"`  // paths that must not exist
 	Net     *ProbeNet           `json:"net,omitempty"`
 }
 
-// ProbeMount is one mount that is meant; the engine's own are known.
+// ProbeMount is an expected mount, in addition to the engine's.
 type ProbeMount struct {
 	Target   string `json:"target"`
 	ReadOnly bool   `json:"read_only,omitempty"`
 	Memory   bool   `json:"memory,omitempty"`
-	Exec     bool   `json:"exec,omitempty"` // programs in memory may be run
+	Exec     bool   `json:"exec,omitempty"` // without noexec
 	Device   uint64 `json:"device,omitempty"`
-	// With Device: of the very directory or file that is meant; 0 is not known.
+	// Inode identifies the mounted file or directory together with Device. 0 means unknown.
 	Inode uint64 `json:"inode,omitempty"`
 }
 
-// ProbeNet is what can be reached and what cannot.
+// ProbeNet lists addresses that must be reachable and addresses that must not.
 type ProbeNet struct {
-	Word string   `json:"word,omitempty"` // what a server of abl's on the engine's host says
-	TCP  []string `json:"tcp,omitempty"`  // addresses that have to stay silent
-	UDP  []string `json:"udp,omitempty"`  // likewise, asked with Word
-	// Of the host, to be looked for at every address of the box's own networks.
+	Word string   `json:"word,omitempty"` // the greeting of abl's server on the engine's host
+	TCP  []string `json:"tcp,omitempty"`  // addresses that must not respond
+	UDP  []string `json:"udp,omitempty"`  // addresses that must not respond to Word
+	// Port is a TCP port of the host that must not be reachable on the container's networks.
 	Port string `json:"port,omitempty"`
-	Asks string `json:"asks,omitempty"` // likewise, for datagrams
-	// Port for datagrams to everybody, which the kernel has to refuse.
+	Asks string `json:"asks,omitempty"` // the same for UDP
+	// Shout is a port for broadcasts, which the kernel must reject.
 	Shout string   `json:"shout,omitempty"`
 	Names []string `json:"names,omitempty"` // that must not resolve
-	// Ranges of the networks that the box may be on, as CIDR; it has no address beyond them.
+	// Own lists the subnets (CIDR) that must contain all addresses of the container.
 	Own []string `json:"own,omitempty"`
-	// That have to answer: by them it is known how long silence must last.
+	// Peers lists addresses that must respond. Their response time determines how long to wait
+	// for others.
 	Peers  []ProbePeer `json:"peers,omitempty"`
-	WaitMS int64       `json:"wait_ms"`        // the least time for which silence is listened to
-	Weak   bool        `json:"weak,omitempty"` // the person allows that the host is in reach
+	WaitMS int64       `json:"wait_ms"`        // minimum waiting time for responses
+	Weak   bool        `json:"weak,omitempty"` // the user allows that the host is reachable
 }
 
-// ProbePeer is an address that has to answer.
+// ProbePeer is an address that must respond.
 type ProbePeer struct {
 	At  string `json:"at"`
-	Say string `json:"say,omitempty"` // what it says; "" asks for a connection alone
+	Say string `json:"say,omitempty"` // expected greeting, "" for any
 }
 
-// Probed is the first line that the box's first program prints: what it found.
+// Probed is the first line of output of the container's first program: the results.
 type Probed struct {
 	Proof sandbox.Proof `json:"probe"`
-	Error string        `json:"probe_error,omitempty"` // why nothing could be looked at
+	Error string        `json:"probe_error,omitempty"` // why the probe failed
 	MS    int64         `json:"probe_ms"`
 }
 
-// Digest stands for a value that a box may hold and a record must not.
+// Digest returns the hash of a value that must not be stored.
 func Digest(value string) string {
 	sum := sha256.Sum256([]byte(value))
 	return hex.EncodeToString(sum[:])
 }
 
-// Checks are the names of all that the answer to a probe has to tell.
+// Checks returns the names of all checks that the response to a probe must contain.
 func (s ProbeSpec) Checks() []string {
 	names := []string{
 		"open files", "user inside", "group inside", "further groups inside", "capabilities inside", "no new privileges",

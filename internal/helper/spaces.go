@@ -7,15 +7,14 @@ import (
 	"abl/internal/hostfs"
 )
 
-// spaces are the places of a container that are in memory, with the settings of their sizes.
+// spaces are the tmpfs mounts of a container, with the settings of their sizes.
 var spaces = []struct{ dir, setting string }{
 	{"/tmp", "limits.tmp"}, {Home, "limits.home"}, {"/dev/shm", "limits.shm"},
 }
 
-// FullPlaces names the places in memory in which nothing more fits, with their settings. It returns ""
-// if there are none.
+// FullPlaces lists the full tmpfs mounts of this container with their settings, "" if none is full.
 func FullPlaces() string {
-	const bytes, files = 64 << 10, 8 // fewer than that are no room
+	const bytes, files = 64 << 10, 8 // with less a mount counts as full
 	var full []string
 	for _, s := range spaces {
 		left, err := hostfs.FreeSpace(s.dir)

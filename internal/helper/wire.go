@@ -12,50 +12,50 @@ import (
 	"abl/internal/hostfs"
 )
 
-// RunSpec is what abl-run reads (Run): how to start the agent.
+// RunSpec tells abl-run how to start the agent (Run).
 type RunSpec struct {
 	Argv   []string `json:"argv"`
 	Dir    string   `json:"dir"`
-	Stdin  string   `json:"stdin"`  // path of a file, "" for none
+	Stdin  string   `json:"stdin"`  // path of a file, may be ""
 	Stdout string   `json:"stdout"` // existing files, opened for appending
 	Stderr string   `json:"stderr"`
-	// Unix seconds: the dead-man switch, should abl be gone by then.
+	// Deadline, in Unix seconds, ends the agent even if abl has ended.
 	Deadline int64 `json:"deadline"`
-	// File with what has to hold before the agent starts; "" for nothing.
+	// Probe is a file with a ProbeSpec to check before the agent starts, "" for no check.
 	Probe string `json:"probe,omitempty"`
-	// What still runs so long after its start is ended, and RunEnd.Late says so; 0 for no limit.
+	// LimitMS is the maximum run time, 0 for no limit. After it, RunEnd.Late is set.
 	LimitMS int64 `json:"limit_ms,omitempty"`
 }
 
-// RunEnd is the last word of process 1 of a container, one JSON line on its own standard output
-// (the engine's log). A container without one was killed from outside.
+// RunEnd is the last line of standard output of process 1 of a container (in the engine's log). A
+// container without it was killed from outside.
 type RunEnd struct {
 	Exit     int    `json:"exit"`
 	Signal   string `json:"signal,omitempty"`
-	Stopped  bool   `json:"stopped,omitempty"` // process 1 or its program was asked to end, by whomever
+	Stopped  bool   `json:"stopped,omitempty"` // process 1 or its program got a signal to end
 	Deadline bool   `json:"deadline,omitempty"`
-	Error    string `json:"error,omitempty"`    // the agent could not be started
-	Unproven bool   `json:"unproven,omitempty"` // because what has to hold does not
-	Late     bool   `json:"late,omitempty"`     // it was still running at RunSpec.LimitMS
-	// TCP ports on which it listened in the end, by spaces; asked for by LimitMS.
+	Error    string `json:"error,omitempty"`    // why the agent could not be started
+	Unproven bool   `json:"unproven,omitempty"` // the reason is a failed probe
+	Late     bool   `json:"late,omitempty"`     // ended after RunSpec.LimitMS
+	// Ports lists the TCP ports on which it listened at the end, if LimitMS was set.
 	Ports string `json:"ports,omitempty"`
-	Full  string `json:"full,omitempty"` // the places in memory that were full in the end, as FullPlaces
+	Full  string `json:"full,omitempty"` // FullPlaces at the end
 }
 
-// CmdSpec is what abl-cmd reads (Cmds).
+// CmdSpec is the configuration of abl-cmd (Cmds).
 type CmdSpec struct {
 	Role      string `json:"role"`
 	Phase     int    `json:"phase"`
 	Iteration int    `json:"iteration"`
 	Specs     string `json:"specs"`
 	Dir       string `json:"dir"`
-	// Run reports that were there before, name → modification time in ns.
+	// Reports lists the earlier run reports: name to modification time in ns.
 	Reports  map[string]int64 `json:"reports,omitempty"`
 	Commands []Command        `json:"commands"`
-	// Set: commands run at the broker there; empty: they run here.
+	// URL is the broker that runs the commands. If it is empty, they run here.
 	URL   string `json:"url,omitempty"`
 	Token string `json:"token,omitempty"`
-	// A program; the Verifier's copy has no Command in it.
+	// App is set for a program. The Verifier's copy has no Command.
 	App *App `json:"app,omitempty"`
 }
 
@@ -64,50 +64,51 @@ type Command struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Command     string `json:"command,omitempty"`
-	Shown       bool   `json:"shown,omitempty"`      // output reaches the Verifier, capped
-	Background  bool   `json:"background,omitempty"` // starts the system and stays
+	Shown       bool   `json:"shown,omitempty"`      // the Verifier gets the output, up to a limit
+	Background  bool   `json:"background,omitempty"` // starts the system and keeps running
 	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
 }
 
-// BrokerSpec is what abl-broker reads (Broker).
+// BrokerSpec is the configuration of abl-broker (Broker).
 type BrokerSpec struct {
 	Token    string    `json:"token"`
 	Port     int       `json:"port"`
 	Dir      string    `json:"dir"`
-	App      *App      `json:"app,omitempty"` // nil: idle until a background command starts the system
+	App      *App      `json:"app,omitempty"` // nil if a background command starts the system
 	Services []Service `json:"services,omitempty"`
 	Commands []Command `json:"commands"`
 	Events   string    `json:"events"`
 	Log      string    `json:"log"`
 	Deadline int64     `json:"deadline"` // Unix seconds
-	// File with what has to hold before the app starts; "" for nothing.
+	// Probe is a file with a ProbeSpec to check before the app starts, "" for no check.
 	Probe string `json:"probe,omitempty"`
 }
 
-// The kinds of systems that are no HTTP server.
+// The types of apps other than HTTP servers.
 const (
 	KindTCP     = "tcp"
 	KindCommand = "command"
 )
 
-// App says how the system under test starts and when it is ready, or how a program is run.
+// App describes how to start the system under test and when it is ready, or how to run a program.
 type App struct {
-	Kind    string `json:"kind,omitempty"` // "" is HTTP
+	Kind    string `json:"kind,omitempty"` // "" for HTTP
 	Command string `json:"command,omitempty"`
-	Prepare string `json:"prepare,omitempty"` // the command of app.prepare, for abl
-	Build   string `json:"build,omitempty"`   // the command of app.build, for abl
+	Prepare string `json:"prepare,omitempty"` // command of app.prepare, which abl runs before
+	Build   string `json:"build,omitempty"`   // command of app.build, which abl runs before
 	Port    int    `json:"port,omitempty"`
-	// Probed with GET, any status below 500 is ready; "" probes the port alone.
+	// Path is requested with GET: any status below 500 means ready. "" checks only the port.
 	Path      string `json:"path,omitempty"`
-	TimeoutMS int64  `json:"timeout_ms,omitempty"` // until it is ready, or for one run of a program
+	TimeoutMS int64  `json:"timeout_ms,omitempty"` // for the start, or for one run of a program
 
-	Env []string `json:"env,omitempty"` // of its container; a program has it wherever it is run
+	Env []string `json:"env,omitempty"` // environment of its container, or of each run of a program
 }
 
-// IsProgram says that nothing is started beforehand: the app is a program that is run.
+// IsProgram reports whether the app is a program that tests run, so that nothing is started
+// beforehand.
 func (a *App) IsProgram() bool { return a != nil && a.Kind == KindCommand }
 
-// URL is where its tests find it, "" for none and for a program.
+// URL returns the address of the app for its tests, "" for a program or a nil App.
 func (a *App) URL() string {
 	if a == nil || a.IsProgram() {
 		return ""
@@ -115,28 +116,29 @@ func (a *App) URL() string {
 	return fmt.Sprintf("%s://%s:%d", cmp.Or(a.Kind, "http"), AppAlias, a.Port)
 }
 
-// AppRun is what abl-cmd app sends for one run of a program, at the head of its standard input.
+// AppRun describes one run of a program. abl-cmd app sends it at the beginning of its standard
+// input.
 type AppRun struct {
 	Args  [][]byte          `json:"args"`
-	Files map[string][]byte `json:"files,omitempty"` // of the exchange folder, by path
+	Files map[string][]byte `json:"files,omitempty"` // files of the exchange directory by path
 }
 
-// AppRan is what came of it.
+// AppRan is the result of one run of a program.
 type AppRan struct {
-	Args   [][]byte          `json:"args,omitempty"` // that it was given
+	Args   [][]byte          `json:"args,omitempty"` // arguments of the run
 	Exit   int               `json:"exit"`
 	Stdout []byte            `json:"stdout,omitempty"`
 	Stderr []byte            `json:"stderr,omitempty"`
-	Files  map[string][]byte `json:"files,omitempty"` // that stood there afterwards
-	Left   []string          `json:"left,omitempty"`  // what is left out of all this, and why
-	Error  string            `json:"error,omitempty"` // why it was not run, or not to its end
+	Files  map[string][]byte `json:"files,omitempty"` // files of the exchange directory afterwards
+	Left   []string          `json:"left,omitempty"`  // omitted parts with reasons
+	Error  string            `json:"error,omitempty"` // why it did not run, or not to the end
 }
 
-// Service is a further box that must answer before the app, or the Builder, starts.
+// Service is a container that must respond before the app or the Builder starts.
 type Service struct {
 	Name      string `json:"name"`
 	Port      int    `json:"port"`
-	Path      string `json:"path,omitempty"` // as the app's
+	Path      string `json:"path,omitempty"` // see App.Path
 	TimeoutMS int64  `json:"timeout_ms"`
 }
 
@@ -146,20 +148,21 @@ type Event struct {
 	Name   string `json:"name,omitempty"`
 	Exit   *int   `json:"exit,omitempty"`
 	MS     int64  `json:"ms"`
-	Detail string `json:"detail,omitempty"` // what the readiness probe saw; never source
-	// Exited: by a signal, and a declared command ran then or shortly before.
+	Detail string `json:"detail,omitempty"` // result of the readiness check, never source
+	// Asked is set for exited if a signal ended the app while, or shortly after, a declared
+	// command ran.
 	Asked bool `json:"asked,omitempty"`
 }
 
-// CommandReply is the broker's answer to POST /run/NAME and /restart.
+// CommandReply is the broker's response to POST /run/NAME and /restart.
 type CommandReply struct {
 	Exit      int    `json:"exit"`
 	Output    string `json:"output,omitempty"`
 	Truncated bool   `json:"truncated,omitempty"`
-	Error     string `json:"error,omitempty"` // why it was not run
+	Error     string `json:"error,omitempty"` // why it did not run
 }
 
-// Read reads one of the messages here from its file.
+// Read reads one of these messages from a file.
 func Read[T any](path string) (message T, err error) {
 	data, err := os.ReadFile(path)
 	if err == nil {
@@ -168,8 +171,8 @@ func Read[T any](path string) (message T, err error) {
 	return message, err
 }
 
-// ReportsIn lists the run reports in a folder below dir with their modification times, in
-// ns, without empty ones. Where none can be listed there is none.
+// ReportsIn lists the non-empty run reports in a directory below dir with their modification times
+// in ns. It ignores errors.
 func ReportsIn(dir, name string) map[string]int64 {
 	const most = 10_000
 	found := map[string]int64{}
@@ -182,9 +185,8 @@ func ReportsIn(dir, name string) map[string]int64 {
 	return found
 }
 
-// FreshReport names the run report that a call left: a file phaseN_vI_….md
-// that was not there before, or has been written since. before and now are what
-// ReportsIn lists. abl and abl-cmd check both go by this.
+// FreshReport returns the name of the run report of a call: a file phaseN_vI_….md that is new or
+// was changed. before and now are results of ReportsIn. abl and abl-cmd check use the same rule.
 func FreshReport(phase, iteration int, before, now map[string]int64) string {
 	prefix := fmt.Sprintf("phase%d_v%d_", phase, iteration)
 	for _, name := range slices.Sorted(maps.Keys(now)) {

@@ -9,7 +9,7 @@ import (
 	"abl/internal/hostfs"
 )
 
-// A ledger that a repository brought does not fill the memory.
+// A huge ledger in a repository does not fill the memory.
 func TestLargeLedgerIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.csv")
 	if err := os.WriteFile(path, []byte(Header+"\n"), 0o600); err != nil {

@@ -13,21 +13,20 @@ import (
 	"abl/internal/hostfs"
 )
 
-// perm lets the person's other tools read the ledger; it holds no secret.
+// perm lets other tools of the user read the ledger, which contains no secrets.
 const perm = 0o644
 
-// Ledger is the tokens.csv of a project. One process writes it at a time: the
-// caller holds the project's lock.
+// Ledger is the tokens.csv of a project. The caller holds the project's lock while it writes.
 type Ledger struct{ path string }
 
-// Open names the ledger at path, without touching it.
+// Open returns the ledger at path. It does not access the file.
 func Open(path string) *Ledger { return &Ledger{path: path} }
 
-// EnsureHeader makes the file, its directory included, where it is missing, and
-// repairs it otherwise: see Append. It tells what a person should know of the file.
+// EnsureHeader creates the file and its directory, or repairs an existing file like Append. It
+// returns messages for the user.
 func (l *Ledger) EnsureHeader() (notices []string, err error) {
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the ledger's directory: %w", err)
+		return nil, fmt.Errorf("cannot create the ledger's directory: %w", err)
 	}
 	notices, err = l.prepare()
 	if err != nil {
@@ -37,14 +36,13 @@ func (l *Ledger) EnsureHeader() (notices []string, err error) {
 	err = l.Scan(func(Row) {}, func(line int, reason string) {
 		bad = append(bad, fmt.Sprintf("line %d is not counted: %s", line, reason))
 	})
-	return append(notices, bad[:min(len(bad), 1)]...), err // abl costs names the others
+	return append(notices, bad[:min(len(bad), 1)]...), err // abl costs shows the others
 }
 
-// Append adds rows, all of them with one write; when it returns nil they survive
-// a power cut. It can be repeated: a row whose call, model and source are in the
-// file already is left out. Before it writes, a last line that was cut off is
-// moved to <path>.torn, and a file with fewer columns is brought up to date. A file
-// that is no ledger is never written to.
+// Append adds rows with one write. If it returns nil, they survive a power failure. It is
+// idempotent: it omits rows whose call, model and source are already in the file. It first moves an
+// incomplete last line to <path>.torn and adds missing columns. It never writes to a file that is
+// not a ledger.
 func (l *Ledger) Append(rows []Row) (notices []string, err error) {
 	notices, err = l.prepare()
 	if err != nil {
@@ -61,8 +59,8 @@ func (l *Ledger) Append(rows []Row) (notices []string, err error) {
 	return notices, hostfs.Append(l.path, data.Bytes(), perm)
 }
 
-// Scan calls each with every row that is understood, and bad with the number of every
-// other line and the reason. A missing file has no rows.
+// Scan calls each for every valid row, and bad with the number of every other line and the reason.
+// A missing file has no rows.
 func (l *Ledger) Scan(each func(Row), bad func(line int, reason string)) error {
 	data, err := l.read()
 	if err != nil {
@@ -71,7 +69,7 @@ func (l *Ledger) Scan(each func(Row), bad func(line int, reason string)) error {
 	return l.scan(data, each, bad)
 }
 
-// missing returns the rows that the file does not hold yet.
+// missing returns the rows that are not in the file.
 func (l *Ledger) missing(rows []Row) (left []Row, err error) {
 	there := map[key]bool{}
 	if err := l.Scan(func(r Row) { there[r.key()] = true }, func(int, string) {}); err != nil {
@@ -87,8 +85,8 @@ func (l *Ledger) missing(rows []Row) (left []Row, err error) {
 	return left, nil
 }
 
-// read reads the file, nil where there is none. What is not a regular file is
-// refused: no link is followed, and no FIFO's writer waited for.
+// read returns the content, nil if the file does not exist. It rejects files that are not regular:
+// it neither follows links nor blocks on a FIFO.
 func (l *Ledger) read() ([]byte, error) {
 	f, err := hostfs.Open(filepath.Dir(l.path), filepath.Base(l.path))
 	if errors.Is(err, hostfs.ErrAbsent) {
@@ -105,14 +103,15 @@ func (l *Ledger) read() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the ledger %q: %w", l.path, err)
 	}
-	return bytes.TrimPrefix(data, []byte("\ufeff")), nil // a spreadsheet's
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil // spreadsheets add it
 }
 
-// maxBytes bounds a ledger, which a repository may bring along. It has room for 300,000 rows.
+// maxBytes is the maximum size of a ledger, which a repository may contain. That is about 300,000
+// rows.
 const maxBytes = 64 << 20
 
-// prepare leaves a file to whose end rows can be appended. A file that is no ledger
-// is found before anything is written.
+// prepare makes the file ready for Append. It rejects a file that is not a ledger before it writes
+// anything.
 func (l *Ledger) prepare() (notices []string, err error) {
 	data, err := l.read()
 	if err != nil {
@@ -130,32 +129,30 @@ func (l *Ledger) prepare() (notices []string, err error) {
 		if err := l.cutTail(tail); err != nil {
 			return nil, err
 		}
-		notices = append(notices, "the last line was cut off and is now in "+filepath.Base(l.torn()))
+		notices = append(notices, "moved the incomplete last line to "+filepath.Base(l.torn()))
 	}
 	if names != Header {
 		if err := hostfs.Write(l.path, widened(whole, names), perm); err != nil {
 			return notices, err
 		}
-		notices = append(notices, "the file had fewer columns and was brought up to date")
+		notices = append(notices, "added the missing columns")
 	}
 	return notices, nil
 }
 
 func (l *Ledger) torn() string { return l.path + ".torn" }
 
-// cutTail moves a last line without an end to the .torn file: it is the beginning
-// of a row whose writing was cut short, and its last number may be too. It is
-// kept before it is cut, so that no crash loses it.
+// cutTail moves an incomplete last line to the .torn file. It copies the line before it removes it,
+// so that a crash does not lose it.
 func (l *Ledger) cutTail(tail []byte) error {
 	if err := hostfs.Append(l.torn(), append(bytes.Clone(tail), '\n'), perm); err != nil {
-		return fmt.Errorf("cannot keep the ledger's last line: %w", err)
+		return fmt.Errorf("cannot save the ledger's last line: %w", err)
 	}
 	_, err := hostfs.CutTornTail(l.path)
 	return err
 }
 
-// widened gives the rows of a file with fewer columns the others, which are empty. What is
-// no row stays as it was.
+// widened adds empty cells for the missing columns to all rows. It does not change other lines.
 func widened(data []byte, names string) []byte {
 	before := strings.Split(names, ",")
 	more := strings.Repeat(",", strings.Count(Header, ",")+1-len(before)) + "\n"
@@ -170,9 +167,9 @@ func widened(data []byte, names string) []byte {
 	return all
 }
 
-// Neutral returns the content of a ledger that another program may have written, as abl writes
-// it: its rows in order, each text cell safe to open in a spreadsheet. A line that is not a row
-// becomes one text cell, so it is still not counted. Neutral of its own result changes nothing.
+// Neutral returns the content of a ledger from an untrusted source as abl writes it: its rows in
+// order, with text cells that are safe in a spreadsheet. A line that is not a row becomes one text
+// cell and still does not count. Neutral is idempotent.
 func Neutral(data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) == 0 {

@@ -23,7 +23,7 @@ import (
 
 func n(v int64) *int64 { return &v }
 
-// sample is a row of one call.
+// sample returns a row of one call.
 func sample(call, model string) Row {
 	return Row{
 		Timestamp: "2026-11-21T10:00:00Z", Phase: "1", Step: "2", Role: "builder", Model: model,
@@ -34,7 +34,7 @@ func sample(call, model string) Row {
 
 const sampleLine = "2026-11-21T10:00:00Z,1,2,builder,m,100,20,0,120,s1,,,unknown,cli,c1,gemini,1500,done\n"
 
-// read gives the rows of a text and its bad lines as "number: reason".
+// read returns the rows of a text, and its bad lines as "number: reason".
 func read(t *testing.T, text string) (rows []Row, bad []string) {
 	t.Helper()
 	err := Open("tokens.csv").scan([]byte(text),
@@ -46,7 +46,7 @@ func read(t *testing.T, text string) (rows []Row, bad []string) {
 	return rows, bad
 }
 
-// file makes a ledger with a content, or none with "-".
+// file creates a ledger with a content, or none for "-".
 func file(t *testing.T, content string) (*Ledger, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens.csv")
@@ -67,7 +67,7 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-// listing is the names in the file's directory.
+// listing returns the names in the file's directory.
 func listing(t *testing.T, path string) string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -145,8 +145,8 @@ func TestAppendAfterATornAppend(t *testing.T) {
 }
 
 func TestEnsureHeader(t *testing.T) {
-	const foreign, ended = "hello\n", "the last line was cut off and is now in tokens.csv.torn"
-	const fewer = "the file had fewer columns and was brought up to date"
+	const foreign, ended = "hello\n", "moved the incomplete last line to tokens.csv.torn"
+	const fewer = "added the missing columns"
 	before := strings.TrimSuffix(Header, ",outcome") // what an abl before the last column wrote
 	for _, c := range []struct{ name, before, after, notices, files string }{
 		{"absent", "-", Header + "\n", "", "tokens.csv"},
@@ -154,10 +154,10 @@ func TestEnsureHeader(t *testing.T) {
 		{"ours", Header + "\n" + sampleLine, Header + "\n" + sampleLine, "", "tokens.csv"},
 		{"last line cut off", Header + "\n" + sampleLine + "2026", Header + "\n" + sampleLine, ended, "tokens.csv tokens.csv.torn"},
 		{"foreign line", Header + "\n" + foreign + sampleLine, Header + "\n" + foreign + sampleLine,
-			"line 2 is not counted: it is no row of the ledger: wrong number of fields", "tokens.csv"},
+			"line 2 is not counted: not a row of the ledger: wrong number of fields", "tokens.csv"},
 		{"ten columns", oldHeader + "\n\"2026-01-02 03:04:05\",\"1\",\"2\",\"builder\",\"m\",100,20,0,120,\"s1\"\n" + foreign,
 			Header + "\n\"2026-01-02 03:04:05\",\"1\",\"2\",\"builder\",\"m\",100,20,0,120,\"s1\",,,,,,,,\nhello\n",
-			fewer + "\nline 3 is not counted: it is no row of the ledger: wrong number of fields", "tokens.csv"},
+			fewer + "\nline 3 is not counted: not a row of the ledger: wrong number of fields", "tokens.csv"},
 		{"a call that failed", oldHeader + "\n2026-01-02 03:04:05,1,2,builder,m,ERROR,0,0,0,s1\n",
 			Header + "\n2026-01-02 03:04:05,1,2,builder,m,ERROR,0,0,0,s1,,,,,,,,\n", fewer, "tokens.csv"},
 		{"a column less", before + "\n" + strings.Replace(sampleLine, ",done", "", 1),
@@ -355,7 +355,7 @@ func TestDay(t *testing.T) {
 	}
 }
 
-func TestOneBadLineHidesNoOther(t *testing.T) {
+func TestScanReportsEachBadLine(t *testing.T) {
 	good := func(call string) string { return strings.Replace(sampleLine, "c1", call, 1) }
 	text := Header + "\n" + good("c1") +
 		"foreign\n" +
@@ -378,21 +378,21 @@ func TestOneBadLineHidesNoOther(t *testing.T) {
 		t.Errorf("rows of %v", calls)
 	}
 	want := []string{
-		"3: it is no row of the ledger: wrong number of fields",
+		"3: not a row of the ledger: wrong number of fields",
 		"5: a quoted field is not closed",
-		`7: it is no row of the ledger: bare " in non-quoted-field`,
-		`8: its input is no count: "many"`,
-		`9: its input is no count: "-1"`,
-		"10: it is no row of the ledger: wrong number of fields",
-		"11: it is no row of the ledger: wrong number of fields",
-		"13: it is cut off: it has no line end",
+		`7: not a row of the ledger: bare " in non-quoted-field`,
+		`8: input is "many", want a whole number`,
+		`9: input is "-1", want a whole number`,
+		"10: not a row of the ledger: wrong number of fields",
+		"11: not a row of the ledger: wrong number of fields",
+		"13: incomplete: the line end is missing",
 	}
 	if diff := cmp.Diff(want, bad); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-// A count is a decimal or empty, and empty is not 0; a row that is there twice counts once.
+// A count is a decimal number or empty, and empty does not mean 0. A duplicate row counts once.
 func TestCountsAreReadStrictly(t *testing.T) {
 	with := func(call, input string) string {
 		return strings.Replace(strings.Replace(sampleLine, "c1", call, 1), "100", input, 1)
@@ -401,13 +401,13 @@ func TestCountsAreReadStrictly(t *testing.T) {
 	if len(rows) != 3 || *rows[0].Input != 100 || rows[1].Input != nil || *rows[2].Input != 10 {
 		t.Errorf("rows %+v, want inputs of 100, unknown and 10", rows)
 	}
-	if want := []string{`4: its input is no count: "1.9"`, `5: its input is no count: "0x10"`, "7: it repeats line 2"}; !slices.Equal(bad, want) {
+	if want := []string{`4: input is "1.9", want a whole number`, `5: input is "0x10", want a whole number`, "7: it duplicates line 2"}; !slices.Equal(bad, want) {
 		t.Errorf("bad %q, want %q", bad, want)
 	}
 }
 
-// An older file that cannot be written anew stays as it is.
-func TestAnOldLedgerThatCannotBeWidenedIsLeftAlone(t *testing.T) {
+// An older file that cannot be rewritten stays unchanged.
+func TestOldLedgerNotWritable(t *testing.T) {
 	before := oldHeader + "\n" + strings.Repeat(`"2026-01-02 03:04:05","1","2","builder","m","1","2","0","3","s1"`+"\n", 100)
 	l, path := file(t, before)
 	var limit unix.Rlimit
@@ -427,9 +427,8 @@ func TestAnOldLedgerThatCannotBeWidenedIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestALedgerOfTheFirstForm keeps what was written before the ledger's form may change:
-// it is read whole, and as it was meant.
-func TestALedgerOfTheFirstForm(t *testing.T) {
+// A ledger of the first version of the format is read completely, with the same meaning.
+func TestFirstFormat(t *testing.T) {
 	rows, bad := read(t, content(t, "testdata/first.csv"))
 	at := func(clock string) Row {
 		return Row{Timestamp: "2026-03-01T" + clock + "Z", Phase: "1", Step: "1", Agent: "gemini", DurationMS: n(1000), Outcome: "done"}
@@ -446,7 +445,7 @@ func TestALedgerOfTheFirstForm(t *testing.T) {
 	}
 }
 
-// TestTenThousandRows wants all of a large ledger; how long that takes is BenchmarkCosts'.
+// All rows of a large ledger are read. BenchmarkCosts measures the time.
 func TestTenThousandRows(t *testing.T) {
 	rows := make([]Row, 10_000)
 	for i := range rows {
@@ -466,7 +465,7 @@ func TestTenThousandRows(t *testing.T) {
 	}
 }
 
-// A long ledger is read some rows at a time: what was read is not held, but for its keys.
+// Scan reads a long ledger in batches. It keeps only the keys of earlier rows.
 func TestScanHoldsNoRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.csv")
 	const rows = 20_000

@@ -1,6 +1,5 @@
-// Package ledger keeps tokens.csv, the count of every token that a call used, and
-// adds it up. docs/tokens-csv.md describes the columns. What tokens cost and what may
-// be spent are not in it.
+// Package ledger manages tokens.csv, the record of all tokens that calls used, and adds them up.
+// docs/tokens-csv.md describes the columns.
 package ledger
 
 import (
@@ -23,50 +22,49 @@ import (
 	"github.com/gocarina/gocsv"
 )
 
-// Header is the first line of tokens.csv, without its end. Further columns are added
-// at its end, so that a file of an earlier abl begins as ours does.
+// Header is the first line of tokens.csv. New columns are appended, so that the header of an older
+// file is a prefix.
 const Header = oldHeader + ",thoughts,tool,cost_usd,source,call_id,agent,duration_ms,outcome"
 
-// oldHeader is that of the files that earlier ABL tools wrote.
+// oldHeader is the header in the files of older ABL tools.
 const oldHeader = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id"
 
-// Row is one model's usage in one call.
+// Row is the usage of one model in one call.
 type Row struct {
-	Timestamp string `csv:"timestamp"` // see Stamp; older files have "2006-01-02 15:04:05"
+	Timestamp string `csv:"timestamp"` // see Stamp; older files use "2006-01-02 15:04:05"
 	Phase     string `csv:"phase"`
 	Step      string `csv:"step"`
 	Role      string `csv:"role"`
 	Model     string `csv:"model"`
 	tokens.Count
 	SessionID string `csv:"session_id"`
-	// A decimal; Unknown where tokens were used and have no price; Subscription; "" where none were counted.
+	// CostUSD is a decimal, Unknown if the tokens have no price, Subscription, or "" without tokens.
 	CostUSD    string `csv:"cost_usd"`
-	Source     string `csv:"source"`  // who counted: gateway, cli, api or none
-	CallID     string `csv:"call_id"` // <call>.<attempt>; with Model and Source the key of the row
+	Source     string `csv:"source"`  // origin of the counts: gateway, cli, api or none
+	CallID     string `csv:"call_id"` // <call>.<attempt>; the key with Model and Source
 	Agent      string `csv:"agent"`
 	DurationMS *int64 `csv:"duration_ms,omitempty"` // milliseconds
 	Outcome    string `csv:"outcome"`               // how the call ended
 }
 
-// Who counted.
+// Origins of counts.
 const (
 	Gateway = "gateway"
 	CLI     = "cli"
-	API     = "api" // the provider's answer, to a question of abl's own
+	API     = "api" // the provider's response to a request of abl itself
 	Nobody  = "none"
 )
 
 // Unknown is the cost of tokens without a price. It is never 0.
 const Unknown = "unknown"
 
-// Subscription is the cost of tokens that a plan pays for: it has no price for a token.
+// Subscription is the cost of tokens that a subscription covers.
 const Subscription = "subscription"
 
-// Stamp writes a time as the timestamp column has it: RFC 3339, UTC, seconds.
+// Stamp formats a time for the timestamp column: RFC 3339, UTC, seconds.
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Cost is the cost_usd of a row while its model has no price: Unknown when any
-// token was counted, "" when there is nothing to price.
+// Cost returns the cost_usd of a row without a price: Unknown if it has tokens, else "".
 func Cost(r Row) string {
 	if r.Used() {
 		return Unknown
@@ -74,7 +72,7 @@ func Cost(r Row) string {
 	return ""
 }
 
-// Day is the day of a row in UTC as 2006-01-02, or Unknown.
+// Day returns the day of a row in UTC as 2006-01-02, or Unknown.
 func (r Row) Day() string {
 	if t := r.When(); !t.IsZero() {
 		return t.Format(time.DateOnly)
@@ -82,7 +80,7 @@ func (r Row) Day() string {
 	return Unknown
 }
 
-// When is the time of a row, zero where it does not tell.
+// When returns the time of a row, the zero time if it has none.
 func (r Row) When() time.Time {
 	for _, layout := range []string{time.RFC3339, time.DateTime} {
 		if t, err := time.Parse(layout, r.Timestamp); err == nil {
@@ -92,8 +90,8 @@ func (r Row) When() time.Time {
 	return time.Time{}
 }
 
-// Cost is what the row says that it costs; false where it does not know. A row
-// that tells that nothing was used costs nothing, and neither does one of a subscription.
+// Cost returns the cost of the row, and false if it is unknown. A row without tokens costs nothing,
+// and so does a subscription.
 func (r Row) Cost() (prices.USD, bool) {
 	if r.CostUSD == Subscription {
 		return 0, true
@@ -104,7 +102,7 @@ func (r Row) Cost() (prices.USD, bool) {
 	return 0, r.CostUSD == "" && r.Source != Nobody && r.Total != nil && *r.Total == 0
 }
 
-// Map returns the row with each of its texts changed by f.
+// Map returns the row with f applied to each text.
 func (r Row) Map(f func(string) string) Row {
 	for _, text := range []*string{
 		&r.Timestamp, &r.Phase, &r.Step, &r.Role, &r.Model, &r.SessionID, &r.CostUSD, &r.Source, &r.CallID, &r.Agent, &r.Outcome,
@@ -117,25 +115,26 @@ func (r Row) Map(f func(string) string) Row {
 // key tells rows apart: a call has one for each model and for each that counted.
 type key struct{ call, model, source string }
 
+// key identifies a row. A call has one row for each model and source.
 func (r Row) key() key { return key{r.CallID, r.Model, r.Source} }
 
-// clone keeps k without the line that it is a part of.
+// clone copies the strings, so that k does not keep the whole line in memory.
 func (k key) clone() key {
 	return key{strings.Clone(k.call), strings.Clone(k.model), strings.Clone(k.source)}
 }
 
-// maxCell is the longest text that a cell takes, in bytes.
+// maxCell is the maximum size of a text cell in bytes.
 const maxCell = 1 << 10
 
-// cleanText takes out of a text what a line of tokens.csv cannot hold. Models,
-// sessions and the like come out of an agent's output.
+// cleanText removes characters that do not belong in a line of tokens.csv. Models and sessions come
+// from an agent's output.
 func cleanText(s string) string {
 	s = strings.Map(func(c rune) rune {
 		switch {
 		case !redact.Plain(c):
 			return -1
 		case c == ';':
-			// A spreadsheet may take it for the separator, and what follows for a formula.
+			// A spreadsheet may treat it as a separator, and the rest as a formula.
 			return ','
 		}
 		return c
@@ -143,7 +142,7 @@ func cleanText(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), maxCell)], "")
 }
 
-// guard keeps a spreadsheet from taking a text for a formula.
+// guard adds an apostrophe to a text that a spreadsheet would treat as a formula.
 func guard(s string) string {
 	if formula(s) {
 		return "'" + s
@@ -151,7 +150,7 @@ func guard(s string) string {
 	return s
 }
 
-// unguard takes off what guard put on.
+// unguard removes the apostrophe.
 func unguard(s string) string {
 	if strings.HasPrefix(s, "'") && formula(s) {
 		return s[1:]
@@ -164,16 +163,15 @@ func formula(s string) bool {
 	return strings.ContainsRune("=+-@\t\r＝＋－＠", first)
 }
 
-// Foreign says that a file is not a ledger at all, so that nothing in it can be
-// counted and nothing may be written to it.
+// Foreign is the error for a file that is not a ledger. abl neither reads nor writes it.
 type Foreign struct{ Path string }
 
-// Error names the file and says what to do.
+// Error returns the path and the remedy.
 func (f *Foreign) Error() string {
-	return fmt.Sprintf("cannot use %q as the ledger: its first line is not the header %s: move it away and run again, a new one is made", f.Path, Header)
+	return fmt.Sprintf("cannot use %q as the ledger: its first line is not the header %s: move it away and run again to create a new one", f.Path, Header)
 }
 
-// Write writes the header and rows as CSV, safe to open in a spreadsheet.
+// Write writes the header and rows as CSV that is safe to open in a spreadsheet.
 func Write(w io.Writer, rows []Row) error {
 	if _, err := io.WriteString(w, Header+"\n"); err != nil {
 		return fmt.Errorf("cannot write the header of the ledger: %w", err)
@@ -181,7 +179,7 @@ func Write(w io.Writer, rows []Row) error {
 	return write(w, rows)
 }
 
-// write writes rows alone.
+// write writes rows without the header.
 func write(w io.Writer, rows []Row) error {
 	safe := make([]Row, len(rows))
 	for i, r := range rows {
@@ -193,11 +191,11 @@ func write(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// ordered puts the cells of a row, which gocsv hands over in the order of the struct,
-// where the file has them. The first row are the names, which are left out.
+// ordered reorders the cells of a row, which gocsv passes in the order of the struct, to the order
+// of the columns. It drops the first row, which is the header.
 type ordered struct {
 	*csv.Writer
-	at []int // by column of the file: its place in the struct
+	at []int // column of the file to index in the struct
 }
 
 // Write writes one row.
@@ -215,8 +213,8 @@ func (o *ordered) Write(cells []string) error {
 	return o.Writer.Write(row)
 }
 
-// checkHeader wants a ledger's first line: ours, or the beginning of it that an
-// earlier abl wrote.
+// checkHeader returns the column names. It fails if the first line is neither the header nor an
+// older version of it.
 func (l *Ledger) checkHeader(data []byte) (names string, err error) {
 	line, _, ended := bytes.Cut(data, []byte("\n"))
 	names = strings.TrimSuffix(string(line), "\r")
@@ -226,8 +224,8 @@ func (l *Ledger) checkHeader(data []byte) (names string, err error) {
 	return names, nil
 }
 
-// scan calls each with every row of a file that is understood, and bad with the number
-// of every other line and the reason; neither stops the reading.
+// scan calls each for every valid row of data, and bad for every other line with the reason. It
+// never stops early.
 func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason string)) error {
 	if len(data) == 0 {
 		return nil
@@ -236,7 +234,7 @@ func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason str
 	if err != nil {
 		return err
 	}
-	// Some rows at a time, names first, and the line of each: all of them take many times the file.
+	// Convert the rows in batches, because they need many times the memory of the file.
 	const some = 1000
 	good, at, no, seen := table{strings.Split(header, ",")}, []int{1}, 0, map[key]int{}
 	for line := range bytes.Lines(data) {
@@ -244,7 +242,7 @@ func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason str
 			continue
 		}
 		switch cells, err := parse(line, good[0]); {
-		case errors.Is(err, io.EOF): // nothing is in it
+		case errors.Is(err, io.EOF): // an empty line
 		case err != nil:
 			bad(no, err.Error())
 		default:
@@ -260,7 +258,7 @@ func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason str
 	return good.rows(at, seen, each, bad)
 }
 
-// rows calls each with every row that was not seen, and bad with every other. at has their lines.
+// rows calls each for every new row, and bad for every duplicate. at are the lines of the rows.
 func (t table) rows(at []int, seen map[key]int, each func(Row), bad func(line int, reason string)) error {
 	var rows []Row
 	if err := gocsv.UnmarshalCSV(t, &rows); err != nil {
@@ -269,7 +267,7 @@ func (t table) rows(at []int, seen map[key]int, each func(Row), bad func(line in
 	for i, r := range rows {
 		line := at[i+1]
 		if first := seen[r.key()]; r.CallID != "" && first > 0 {
-			bad(line, fmt.Sprintf("it repeats line %d", first))
+			bad(line, fmt.Sprintf("it duplicates line %d", first))
 			continue
 		}
 		if r.CallID != "" {
@@ -280,23 +278,23 @@ func (t table) rows(at []int, seen map[key]int, each func(Row), bad func(line in
 	return nil
 }
 
-// table is what gocsv reads rows out of, the names first.
+// table is the input of gocsv, with the header as the first row.
 type table [][]string
 
-// ReadAll gives all of them.
+// ReadAll returns all rows.
 func (t table) ReadAll() ([][]string, error) { return t, nil }
 
-// Read is not asked for.
+// Read is not used.
 func (t table) Read() ([]string, error) { return nil, io.EOF }
 
-// parse reads a line of a file with these columns, io.EOF where it is empty. A cell has no
-// line end in it, so that an open quote spoils no other line. gocsv would take a space for
-// 0, cut 1.9 down to 1, and take 010 for 8. An ERROR for the input, as earlier ABL tools
-// noted a failed call, tells no count at all.
+// parse splits a line into cells. It returns io.EOF for an empty line. A cell cannot contain a line
+// end, so an open quote affects only its own line. parse checks counts itself, because gocsv reads
+// a space as 0, 1.9 as 1 and 010 as 8. Older ABL tools wrote ERROR as the input of a failed call,
+// which then has no counts.
 func parse(line []byte, names []string) ([]string, error) {
 	switch {
 	case !bytes.HasSuffix(line, []byte("\n")):
-		return nil, errors.New("it is cut off: it has no line end")
+		return nil, errors.New("incomplete: the line end is missing")
 	case bytes.Count(line, []byte(`"`))%2 == 1:
 		return nil, errors.New("a quoted field is not closed")
 	}
@@ -305,8 +303,8 @@ func parse(line []byte, names []string) ([]string, error) {
 	cells, err := in.Read()
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {
-		// The lines that it counts are not the file's.
-		return nil, fmt.Errorf("it is no row of the ledger: %w", syntax.Err)
+		// Its line numbers are not those of the file.
+		return nil, fmt.Errorf("not a row of the ledger: %w", syntax.Err)
 	}
 	if err != nil {
 		return nil, err
@@ -322,12 +320,12 @@ func parse(line []byte, names []string) ([]string, error) {
 		}
 		n, err := strconv.ParseUint(cells[i], 10, 63)
 		if err != nil {
-			return nil, fmt.Errorf("its %s is no count: %.40q", name, cells[i])
+			return nil, fmt.Errorf("%s is %.40q, want a whole number", name, cells[i])
 		}
 		cells[i] = strconv.FormatUint(n, 10)
 	}
 	return cells, nil
 }
 
-// counts are the columns that hold numbers.
+// counts are the columns with numbers.
 var counts = []string{"input", "candidates", "cached", "total", "thoughts", "tool", "duration_ms"}

@@ -14,10 +14,10 @@ import (
 	"abl/internal/tokens"
 )
 
-// Counter adds up numbers that may be unknown, and never takes one for a zero.
+// Counter adds up numbers of which some may be unknown. It never treats an unknown number as 0.
 type Counter struct {
-	Known   int64 `json:"known"`   // sum of those that were told
-	Missing int   `json:"missing"` // rows that did not report it, or not all of it
+	Known   int64 `json:"known"`   // sum of the known numbers
+	Missing int   `json:"missing"` // number of rows without the number, or with a part of it
 }
 
 func (c *Counter) add(n *int64, whole bool) {
@@ -29,12 +29,12 @@ func (c *Counter) add(n *int64, whole bool) {
 	}
 }
 
-// String shows what is known, and a question mark where something is missing.
+// String returns the known sum, with a question mark if something is missing.
 func (c Counter) String() string {
 	return partly(strconv.FormatInt(c.Known, 10), c.Known == 0, c.Missing > 0)
 }
 
-// partly marks a text of which a part is missing.
+// partly marks a text as incomplete.
 func partly(text string, nothing, missing bool) string {
 	switch {
 	case !missing:
@@ -45,10 +45,10 @@ func partly(text string, nothing, missing bool) string {
 	return text + "+?"
 }
 
-// Sum is what a number of rows add up to, in tokens.
+// Sum is the sum of a number of rows.
 type Sum struct {
 	Rows       int     `json:"rows"`
-	Unknown    int     `json:"unknown"` // rows that tell no count at all
+	Unknown    int     `json:"unknown"` // number of rows without any count
 	Input      Counter `json:"input"`
 	Candidates Counter `json:"candidates"`
 	Cached     Counter `json:"cached"`
@@ -56,17 +56,17 @@ type Sum struct {
 	Tool       Counter `json:"tool"`
 	Total      Counter `json:"total"`
 	Cost       Money   `json:"cost_usd"`
-	Share      *Share  `json:"cached_share,omitempty"` // of the input; absent where no input was told
+	Share      *Share  `json:"cached_share,omitempty"` // of the input; absent without input
 }
 
-// Money adds up what may be unknown, in US dollars.
+// Money adds up amounts in US dollars of which some may be unknown.
 type Money struct {
-	Known   prices.USD `json:"known"`                  // sum of what has a price
-	Missing int        `json:"missing"`                // rows without one
-	Plan    int        `json:"subscription,omitempty"` // rows that a subscription pays for
+	Known   prices.USD `json:"known"`                  // sum of the rows with a price
+	Missing int        `json:"missing"`                // number of rows without one
+	Plan    int        `json:"subscription,omitempty"` // number of rows that a subscription covers
 }
 
-// Amount returns what is known with its unit.
+// Amount returns the known sum with its unit.
 func (m Money) Amount() string {
 	switch amount := m.Known.Short() + " USD"; {
 	case m.Plan == 0:
@@ -77,7 +77,7 @@ func (m Money) Amount() string {
 	return Subscription
 }
 
-// String shows what is known, and a question mark where something is missing.
+// String returns the known sum, with a question mark if something is missing.
 func (m Money) String() string {
 	if m.Known == 0 && m.Missing == 0 && m.Plan > 0 {
 		return Subscription
@@ -85,13 +85,13 @@ func (m Money) String() string {
 	return partly(m.Known.Short(), m.Known == 0, m.Missing > 0)
 }
 
-// Share is how much of the input came from the provider's cache, from 0 to 1.
+// Share is the share of the input that came from the provider's cache, from 0 to 1.
 type Share struct {
 	Known   float64 `json:"known"`
-	AtLeast bool    `json:"at_least"` // some row did not tell
+	AtLeast bool    `json:"at_least"` // some rows have no number
 }
 
-// String shows it in percent.
+// String returns the share in percent.
 func (s *Share) String() string {
 	if s == nil {
 		return "-"
@@ -99,7 +99,7 @@ func (s *Share) String() string {
 	return partly(strconv.FormatFloat(100*s.Known, 'f', 0, 64)+"%", s.Known == 0, s.AtLeast)
 }
 
-// shared is the sum with its share.
+// shared returns the sum with its share.
 func (s Sum) shared() Sum {
 	if s.Input.Known > 0 {
 		s.Share = &Share{Known: float64(s.Cached.Known) / float64(s.Input.Known), AtLeast: s.Cached.Missing+s.Input.Missing > 0}
@@ -107,7 +107,7 @@ func (s Sum) shared() Sum {
 	return s
 }
 
-// add counts a row and what it costs.
+// add adds a row and its cost.
 func (s *Sum) add(r Row, usd prices.USD, priced bool) {
 	if priced {
 		s.Cost.Known = s.Cost.Known.Plus(usd)
@@ -130,23 +130,23 @@ func (s *Sum) add(r Row, usd prices.USD, priced bool) {
 	}
 }
 
-// By is what rows are grouped by.
+// By is a criterion to group rows.
 type By string
 
-// The ways to group rows.
+// The criteria to group rows.
 const (
 	ByPhase By = "phase"
-	ByIter  By = "iteration" // "2/5" is the fifth of phase 2, over all rounds
+	ByIter  By = "iteration" // "2/5" is the fifth iteration of phase 2 over all rounds
 	ByRole  By = "role"
 	ByModel By = "model"
 	ByAgent By = "agent"
 	ByDay   By = "day" // in UTC
 )
 
-// Ways are all ways to group rows.
+// Ways returns all criteria to group rows.
 func Ways() []By { return []By{ByPhase, ByIter, ByRole, ByModel, ByAgent, ByDay} }
 
-// keyOf is the name of the group that a row belongs to, by the way.
+// keyOf has the functions that return the group of a row.
 var keyOf = map[By]func(Row) string{
 	ByPhase: func(r Row) string { return r.Phase },
 	ByIter:  func(r Row) string { return r.Phase + "/" + r.Step },
@@ -162,14 +162,14 @@ type Group struct {
 	Sum
 }
 
-// Totals adds rows up, as a whole and by groups.
+// Totals adds up rows as a whole and by group.
 type Totals struct {
-	Price  func(Row) (prices.USD, bool) // what a row costs; nil is what it says
+	Price  func(Row) (prices.USD, bool) // cost of a row; nil means Row.Cost
 	all    Sum
 	groups map[By]map[string]Sum
 }
 
-// Add counts a row.
+// Add adds a row.
 func (t *Totals) Add(r Row) {
 	price := Row.Cost
 	if t.Price != nil {
@@ -198,7 +198,7 @@ type Account struct {
 	By  map[By][]Group `json:"by"`
 }
 
-// Account is the sum of the rows until now.
+// Account returns the sum of the rows so far.
 func (t *Totals) Account() Account {
 	a := Account{t.all.shared(), map[By][]Group{}}
 	for _, by := range Ways() {
@@ -214,24 +214,25 @@ func (t *Totals) Account() Account {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// sortable is a text by which 2 comes before 10.
+// sortable returns a key for which 2 sorts before 10.
 func sortable(text string) string {
 	const wide = 20
 	return digits.ReplaceAllStringFunc(text, func(n string) string { return strings.Repeat("0", max(wide-len(n), 0)) + n })
 }
 
-// Table shows one way to group as aligned text, one a line, and their sum below when
-// there are several. A question mark stands for what some rows did not tell.
+// Table returns the groups as aligned text, one per line, followed by their sum if there are
+// several. A question mark means that some rows have no number.
 func (a Account) Table(by By) string {
 	lines := a.Rows(by)
 	text := align(lines)
 	if a.All.Unknown > 0 {
-		text += fmt.Sprintf("%d of %d rows tell no count\n", a.All.Unknown, a.All.Rows)
+		text += fmt.Sprintf("%d of %d rows have no counts\n", a.All.Unknown, a.All.Rows)
 	}
 	return text
 }
 
-// Rows are the cells of Table, the header first. Calls that belong to no phase are under "none".
+// Rows returns the cells of Table, with the header first. Calls outside of a phase have the key
+// "none".
 func (a Account) Rows(by By) [][]string {
 	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache", "USD"}}
 	for _, g := range a.By[by] {
@@ -255,7 +256,7 @@ func cells(key string, s Sum) []string {
 	return append(line, s.Share.String(), s.Cost.String())
 }
 
-// align sets the first column left and the others right.
+// align aligns the first column to the left and the others to the right.
 func align(lines [][]string) string {
 	widest := 0
 	for _, line := range lines {

@@ -34,26 +34,26 @@ func TestTable(t *testing.T) {
 2         2    7+?       ?           ?         ?     ?    9+?           ?        ?
 10        1    100      40          20         5     0    125         40%    0.013
 all       3  107+?    40+?        20+?       5+?     ?  134+?       37%+?  0.013+?
-1 of 3 rows tell no count
+1 of 3 rows have no counts
 `,
 		ByIter: `iteration  rows  input  cached  candidates  thoughts  tool  total  from cache      USD
 2/3           2    7+?       ?           ?         ?     ?    9+?           ?        ?
 10/1          1    100      40          20         5     0    125         40%    0.013
 all           3  107+?    40+?        20+?       5+?     ?  134+?       37%+?  0.013+?
-1 of 3 rows tell no count
+1 of 3 rows have no counts
 `,
 		ByModel: `model    rows  input  cached  candidates  thoughts  tool  total  from cache      USD
 [31mred     1      ?       ?           ?         ?     ?      ?           -        ?
 m           2    107    40+?        20+?       5+?     ?    134       37%+?  0.013+?
 all         3  107+?    40+?        20+?       5+?     ?  134+?       37%+?  0.013+?
-1 of 3 rows tell no count
+1 of 3 rows have no counts
 `,
 		ByDay: `day         rows  input  cached  candidates  thoughts  tool  total  from cache      USD
 2026-11-21     1    100      40          20         5     0    125         40%    0.013
 2026-11-22     1      7       ?           ?         ?     ?      9           ?        ?
 unknown        1      ?       ?           ?         ?     ?      ?           -        ?
 all            3  107+?    40+?        20+?       5+?     ?  134+?       37%+?  0.013+?
-1 of 3 rows tell no count
+1 of 3 rows have no counts
 `,
 	} {
 		var totals Totals
@@ -85,7 +85,7 @@ func TestCounterNeverHidesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A row that nobody counted whole has a part at most: no sum of it is whole.
+// A row with incomplete counts makes every sum incomplete.
 func TestAPartIsNeverTheWhole(t *testing.T) {
 	var totals Totals
 	totals.Add(Row{Phase: "1", Source: Gateway, Count: tokens.Count{Input: n(5), Candidates: n(5), Total: n(10)}, CostUSD: "1"})

@@ -1,7 +1,5 @@
-// Package outcome has the one word for how a call of an agent ended, which the gateway,
-// the readers of agents' output, the loop and every record speak. docs/faults.md says
-// what comes of each. It decides nothing: what is done about an outcome is its
-// reader's, and the evidence for one is kept in roles.
+// Package outcome defines how a call of an agent ended. docs/faults.md describes the consequences
+// of each outcome.
 package outcome
 
 import (
@@ -12,55 +10,55 @@ import (
 // Outcome says how a call ended.
 type Outcome string
 
-// The outcomes. Only Done means that the agent did what it was started for.
+// The outcomes. Only Done means that the agent finished its task.
 const (
 	Done        Outcome = "done"
-	Failed      Outcome = "failed"      // its own result says so, or there is none
-	Nothing     Outcome = "nothing"     // it ended well and did nothing
+	Failed      Outcome = "failed"      // the agent reported a failure, or no result
+	Nothing     Outcome = "nothing"     // the agent reported success but did nothing
 	Crashed     Outcome = "crashed"     // ended by a signal that abl did not send
 	OutOfMemory Outcome = "oom"         // from the engine's flag
 	Timeout     Outcome = "timeout"     // loop.call_timeout
 	Flood       Outcome = "flood"       // limits.output
-	Disk        Outcome = "disk"        // limits.disk, limits.inodes, or a disk that is nearly full
+	Disk        Outcome = "disk"        // limits.disk, limits.inodes, or a nearly full disk
 	Idle        Outcome = "idle"        // loop.idle_timeout
-	Interrupted Outcome = "interrupted" // a person or a signal to abl
+	Interrupted Outcome = "interrupted" // by the user or a signal to abl
 	RateLimited Outcome = "rate"        // the provider limits the rate
-	Quota       Outcome = "quota"       // what may be asked of the provider is used up
-	Unavailable Outcome = "away"        // the provider is in trouble or does not answer
-	Network     Outcome = "network"     // there is no connection with the provider
-	TooLarge    Outcome = "large"       // the prompt is longer than the model takes
-	Refused     Outcome = "refused"     // the provider refuses the key
-	Cut         Outcome = "cut"         // its last answer was cut at a limit of tokens
-	Filtered    Outcome = "filtered"    // a filter, or the model itself, declined to answer
+	Quota       Outcome = "quota"       // the provider's quota is used up
+	Unavailable Outcome = "away"        // the provider fails or does not respond
+	Network     Outcome = "network"     // no connection to the provider
+	TooLarge    Outcome = "large"       // the prompt is too long for the model
+	Refused     Outcome = "refused"     // the provider rejects the key
+	Cut         Outcome = "cut"         // the last response was cut at a token limit
+	Filtered    Outcome = "filtered"    // a filter or the model refused to respond
 	NoModel     Outcome = "model"       // the provider does not have the model
-	Denied      Outcome = "denied"      // abl's own gateway refuses what the agent asks for
-	AppGone     Outcome = "app"         // the app's container ended under the Verifier
-	EngineGone  Outcome = "engine"      // the engine was stopped, and the call with it
-	Lost        Outcome = "lost"        // the container was removed by somebody else
-	Unproven    Outcome = "unproven"    // its boundary was not proven, and its container ran
-	OverBudget  Outcome = "budget"      // the gateway admits no further request
-	Running     Outcome = "running"     // it was to be watched for a while, and was still running then
+	Denied      Outcome = "denied"      // abl's gateway rejects the agent's requests
+	AppGone     Outcome = "app"         // the app's container ended during the Verifier's call
+	EngineGone  Outcome = "engine"      // the engine was stopped with the call
+	Lost        Outcome = "lost"        // another program removed the container
+	Unproven    Outcome = "unproven"    // the container ran although its boundary was not proven
+	OverBudget  Outcome = "budget"      // the gateway allows no further requests
+	Running     Outcome = "running"     // still running after the requested time
 )
 
-// Fault is what ended a call other than well, and when another makes sense.
+// Fault is the reason why a call failed, and when to repeat it.
 type Fault struct {
-	Class Outcome   // "" for none, or where the request was itself at fault
-	What  string    // in words, also without a class
-	Back  time.Time // when the provider wants to be asked again; zero when it does not say
-	Paid  bool      // no waiting helps: somebody has to pay, or to change something
-	Grown bool      // the request became too long during the call: an earlier one was answered
+	Class Outcome   // "" without a fault, or if the request itself was invalid
+	What  string    // description, also without a class
+	Back  time.Time // when to retry, as the provider answered; zero if unknown
+	Paid  bool      // waiting does not help: the user has to pay or to change something
+	Grown bool      // the request became too long during the call, after successful ones
 }
 
-// Transient is whether it is nobody's fault here: the same call made again later
-// may well come to a good end, however often it did not.
+// Transient reports whether the same call may succeed later without any change.
 func (o Outcome) Transient() bool {
 	return slices.Contains([]Outcome{RateLimited, Quota, Unavailable, Network, EngineGone}, o)
 }
 
-// statuses are those of a provider's answers that mean one of these.
+// statuses maps HTTP statuses of a provider's response to outcomes.
 var statuses = map[int64]Outcome{401: Refused, 402: Quota, 403: Refused, 413: TooLarge, 429: RateLimited}
 
-// FromHTTP is what the status of a provider's answer means, "" for nothing of these.
+// FromHTTP returns the outcome for the HTTP status of a provider's response, "" if the status means
+// none of them.
 func FromHTTP(status int64) Outcome {
 	if status >= 500 && status < 600 {
 		return Unavailable

@@ -1,6 +1,6 @@
-// Package pricelist knows what models cost by the day, from abl's own dated list and what a
-// project puts in its place. No file is read here. It is not internal/prices, which the
-// gateway computes with: what holds the keys does not read YAML.
+// Package pricelist has the prices of models by date: abl's own list and the overrides of a
+// project. It is separate from package prices because the gateway, which has the keys, must not
+// contain a YAML parser.
 package pricelist
 
 import (
@@ -19,23 +19,23 @@ import (
 //go:embed prices.yaml
 var embedded []byte
 
-// List is the prices of models, each with the days from which on it holds.
+// List is a list of the prices of models with their start dates.
 type List struct {
-	Date   time.Time // on which it was last compared with the providers' lists
+	Date   time.Time // of the last comparison with the providers' lists
 	models map[string][]period
 }
 
-// period is a price from a day on.
+// period is a price from a date on.
 type period struct {
-	from time.Time // zero is ever since
+	from time.Time // zero for no start date
 	prices.Price
 }
 
-// Default is abl's own list.
+// Default returns abl's own list.
 func Default() (List, error) { return Parse("abl's own prices.yaml", embedded) }
 
-// At is the price of a model at a time; false when there is none. Names are taken
-// as they are: a dated or a renamed model may cost something else.
+// At returns the price of a model at a time, and false if it has none. Names must match exactly,
+// because a dated or renamed model may have another price.
 func (l List) At(model string, when time.Time) (prices.Price, bool) {
 	periods := l.models[model]
 	for i := len(periods) - 1; i >= 0; i-- {
@@ -46,10 +46,10 @@ func (l List) At(model string, when time.Time) (prices.Price, bool) {
 	return prices.Price{}, false
 }
 
-// Models are the names that the list has, sorted.
+// Models returns the sorted names of all models.
 func (l List) Models() []string { return slices.Sorted(maps.Keys(l.models)) }
 
-// With is the list with the models of another in place of its own.
+// With returns the list with the models of own added or replaced.
 func (l List) With(own List) List {
 	all := map[string][]period{}
 	maps.Copy(all, l.models)
@@ -57,13 +57,13 @@ func (l List) With(own List) List {
 	return List{Date: l.Date, models: all}
 }
 
-// file is the form of a table in a file.
+// file is the format of a list.
 type file struct {
 	Date   day                `yaml:"date"`
 	Models map[string]entries `yaml:"models"`
 }
 
-// Parse reads a table; its mistakes are *yamlfile.Error.
+// Parse parses a list. It returns a *yamlfile.Error for an invalid one.
 func Parse(name string, data []byte) (List, error) {
 	var f file
 	if err := yamlfile.Decode(name, data, &f); err != nil {
@@ -85,10 +85,10 @@ func Parse(name string, data []byte) (List, error) {
 	return t, nil
 }
 
-// day is a date as 2026-11-22.
+// day is a date such as 2026-11-22.
 type day struct{ time.Time }
 
-// UnmarshalText reads it.
+// UnmarshalText parses the date.
 func (d *day) UnmarshalText(text []byte) (err error) {
 	if d.Time, err = time.Parse(time.DateOnly, string(text)); err != nil {
 		err = fmt.Errorf("want a date such as 2026-11-22, got %q", text)
@@ -96,10 +96,10 @@ func (d *day) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// entries are the prices of one model: one, or a list by date.
+// entries are the prices of one model: a single one, or a list by date.
 type entries []written
 
-// UnmarshalYAML reads both forms.
+// UnmarshalYAML accepts both forms.
 func (e *entries) UnmarshalYAML(read func(any) error) error {
 	var one written
 	var form any
@@ -114,7 +114,7 @@ func (e *entries) UnmarshalYAML(read func(any) error) error {
 	return err
 }
 
-// periods are the prices, each from its day on.
+// periods returns the prices with their start dates.
 func (e entries) periods() (all []period, err error) {
 	for i, w := range e {
 		p, err := w.price()
@@ -122,7 +122,7 @@ func (e entries) periods() (all []period, err error) {
 			return nil, err
 		}
 		if i > 0 && !w.From.After(all[i-1].from) {
-			return nil, errors.New("the dates do not rise: each further price needs a later from")
+			return nil, errors.New("the dates are not ascending: each price needs a later from than the one before")
 		}
 		all = append(all, period{from: w.From.Time, Price: p})
 	}
@@ -132,7 +132,7 @@ func (e entries) periods() (all []period, err error) {
 	return all, nil
 }
 
-// written is a price as a file has it.
+// written is a price in a file.
 type written struct {
 	From  day `yaml:"from"`
 	rates `yaml:",inline"`
@@ -145,8 +145,8 @@ type further struct {
 	rates `yaml:",inline"`
 }
 
-// rates are what is written of one rate, in US dollars for a million tokens; nil is not said,
-// for 0 has to be written to be meant.
+// rates are the prices of a rate in US dollars per million tokens. nil means not given, because 0
+// must be explicit.
 type rates struct {
 	Input      *prices.USD `yaml:"input"`
 	Cached     *prices.USD `yaml:"cached"`
@@ -156,7 +156,7 @@ type rates struct {
 	Thinking   *prices.USD `yaml:"thinking"`
 }
 
-// price checks what is written and fills in what follows from it.
+// price checks the price and fills in defaults.
 func (w written) price() (p prices.Price, err error) {
 	if p.Rate, err = w.rate(); err != nil {
 		return p, err
@@ -164,7 +164,7 @@ func (w written) price() (p prices.Price, err error) {
 	above := int64(0)
 	for _, l := range w.Long {
 		if l.Above <= above {
-			return p, errors.New("long: each entry needs above, a number of tokens more than that of the one before")
+			return p, errors.New("long: each entry needs above, with more tokens than the entry before")
 		}
 		above = l.Above
 		r, err := l.rate()
@@ -176,18 +176,18 @@ func (w written) price() (p prices.Price, err error) {
 	return p, nil
 }
 
-// hourFactor is how much more than other prompt tokens Anthropic charges for tokens that are
-// written to the cache for an hour, with every model.
+// hourFactor is the ratio of Anthropic's price of cache writes for an hour to that of prompt
+// tokens, for all models.
 const hourFactor = 2
 
-// rate fills in the rates that are not given: a prompt's parts cost as the prompt, except for
-// cache writes of an hour, and thoughts cost as the answer.
+// rate fills in missing rates. Parts of the prompt have the rate of the prompt, except for cache
+// writes for an hour, and thoughts have the rate of the response.
 func (r rates) rate() (prices.Rate, error) {
 	switch {
 	case r.Input == nil:
-		return prices.Rate{}, errors.New("it lacks input, the price of a million prompt tokens")
+		return prices.Rate{}, errors.New("input is missing, the price of a million prompt tokens")
 	case r.Output == nil:
-		return prices.Rate{}, errors.New("it lacks output, the price of a million answer tokens")
+		return prices.Rate{}, errors.New("output is missing, the price of a million response tokens")
 	}
 	return prices.Rate{
 		Input:          *r.Input,
@@ -199,8 +199,7 @@ func (r rates) rate() (prices.Rate, error) {
 	}, nil
 }
 
-// Own reads the price that a project's settings give for one model: what stands
-// there under its name.
+// Own parses the price of one model in a project's settings.
 func Own(model string, value any) (List, error) {
 	data, err := yamlfile.Marshal(map[string]any{"models": map[string]any{model: value}})
 	if err != nil {
@@ -208,11 +207,11 @@ func Own(model string, value any) (List, error) {
 	}
 	t, err := Parse("prices", data)
 	var mistake *yamlfile.Error
-	if errors.As(err, &mistake) { // its line is one of this text, which nobody has seen
+	if errors.As(err, &mistake) { // its line number refers to this temporary text
 		return t, errors.New(mistake.Msg)
 	}
 	return t, err
 }
 
-// Age is how long ago a table was compared, in whole days.
+// Age returns the number of days since the last comparison.
 func (l List) Age(now time.Time) int { return int(now.Sub(l.Date).Hours() / 24) }

@@ -29,7 +29,7 @@ func list(t *testing.T, text string) List {
 	return all
 }
 
-// The figures are worked out by hand from the providers' lists.
+// The expected costs were computed by hand from the providers' lists.
 func TestOwnList(t *testing.T) {
 	all, err := Default()
 	if err != nil {
@@ -73,17 +73,17 @@ func TestOwnList(t *testing.T) {
 	}
 }
 
-func TestMistakesInLists(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"models: {m: {output: 1}}":                                           "prices.yaml:1: it lacks input",
-		"models: {m: {input: 1}}":                                            "it lacks output",
+		"models: {m: {output: 1}}":                                           "prices.yaml:1: input is missing",
+		"models: {m: {input: 1}}":                                            "output is missing",
 		"models: {m: {input: 1, output: 2, chached: 1}}":                     `did you mean "cached"?`,
 		"models: {m: {input: cheap, output: 2}}":                             "want an amount such as 0.25",
 		"models: {m: {input: -1, output: 2}}":                                "want an amount such as 0.25",
 		"models: {m: {input: 0x1p2, output: 2}}":                             "want an amount such as 0.25",
 		"models:\n  m: {input: 1, output: 2, long: [{input: 3, output: 4}]}": "prices.yaml:2: long: each entry needs above",
-		"models: {m: {input: 1, output: 2, long: [{above: 5, input: 3}]}}":   "long: it lacks output",
-		"models: {m: [{input: 1, output: 2}, {input: 1, output: 3}]}":        "the dates do not rise",
+		"models: {m: {input: 1, output: 2, long: [{above: 5, input: 3}]}}":   "long: output is missing",
+		"models: {m: [{input: 1, output: 2}, {input: 1, output: 3}]}":        "the dates are not ascending",
 		"models: {m: [{input: 1, output: 2, from: soon}]}":                   "want a date such as 2026-11-22",
 		"models: {m: []}":  "there is no price",
 		"date: 2026-11-22": "it has no models",
@@ -107,7 +107,7 @@ func TestOwnPricesCoverTheList(t *testing.T) {
 	if _, a := all.At("a", time.Now()); !a || b.Input != prices.Dollar/2 || b.Thinking != 9*prices.Dollar || all.Date != base.Date || len(base.Models()) != 2 {
 		t.Errorf("%+v, %v", b, all.Models())
 	}
-	if _, err := Own("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "it lacks output, the price of a million answer tokens" {
+	if _, err := Own("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "output is missing, the price of a million response tokens" {
 		t.Errorf("got %v, want that output has no price", err)
 	}
 	if _, err := Own("b", "cheap"); err == nil {

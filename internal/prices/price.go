@@ -1,6 +1,5 @@
-// Package prices computes what a request costs at a price, in exact dollars. What was told
-// in part has no cost, which is not the same as costing nothing. Which model has which price
-// is internal/pricelist's.
+// Package prices computes the exact cost of requests in US dollars. Incomplete counts have no cost,
+// which differs from a cost of 0. Package pricelist has the prices of models.
 package prices
 
 import (
@@ -13,17 +12,17 @@ import (
 	"abl/internal/tokens"
 )
 
-// USD is an amount in billionths of a US dollar, so that a single token's price
-// is a whole number and a sum does not depend on its order.
+// USD is an amount in billionths of a US dollar, so that the price of a token is a whole number and
+// sums are exact.
 type USD int64
 
 // Dollar is one US dollar.
 const Dollar USD = 1e9
 
-// decimals is how many digits an amount has at most after its point.
+// decimals is the maximum number of decimal places of an amount.
 const decimals = 9
 
-// Dollars is the amount of a decimal, for settings; it is rounded.
+// Dollars converts a decimal of the settings to an amount. It rounds.
 func Dollars(f float64) USD {
 	switch n := math.Round(f * float64(Dollar)); {
 	case math.IsNaN(n) || n <= 0:
@@ -35,8 +34,7 @@ func Dollars(f float64) USD {
 	}
 }
 
-// Parse reads an amount as ledgers and tables have it. A spreadsheet may have
-// made "1.2E-05" of a small one.
+// Parse parses an amount in a ledger or a table. It accepts "1.2E-05", which spreadsheets write.
 func Parse(text string) (USD, error) {
 	bad := fmt.Errorf("want an amount such as 0.25, got %s", strconv.Quote(text[:min(len(text), 40)]))
 	if text == "" || strings.Trim(text, "0123456789.eE+-") != "" {
@@ -49,13 +47,13 @@ func Parse(text string) (USD, error) {
 	return Dollars(f), nil
 }
 
-// String is the exact decimal.
+// String returns the exact decimal.
 func (u USD) String() string {
 	text := big.NewRat(int64(u), int64(Dollar)).FloatString(decimals)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// Short is the amount for a person: cents, or two digits of what is below one.
+// Short returns the amount with two decimal places, or two significant digits for a small one.
 func (u USD) Short() string {
 	f := float64(u) / float64(Dollar)
 	if u == 0 || f >= 0.1 || f <= -0.1 {
@@ -65,7 +63,7 @@ func (u USD) Short() string {
 	return strconv.FormatFloat(f, 'f', min(places, decimals), 64)
 }
 
-// Plus adds without running over.
+// Plus returns the sum, at most the maximum amount.
 func (u USD) Plus(v USD) USD {
 	if v > 0 && u > math.MaxInt64-v {
 		return math.MaxInt64
@@ -73,44 +71,44 @@ func (u USD) Plus(v USD) USD {
 	return u + v
 }
 
-// MarshalJSON gives the exact decimal as a number.
+// MarshalJSON returns the exact decimal as a number.
 func (u USD) MarshalJSON() ([]byte, error) { return []byte(u.String()), nil }
 
-// UnmarshalJSON reads such a number.
+// UnmarshalJSON parses such a number.
 func (u *USD) UnmarshalJSON(data []byte) error { return u.UnmarshalText(data) }
 
-// UnmarshalText reads an amount.
+// UnmarshalText parses an amount.
 func (u *USD) UnmarshalText(text []byte) (err error) {
 	*u, err = Parse(string(text))
 	return err
 }
 
-// Rate is what a million tokens of each kind cost.
+// Rate is the price of a million tokens by type.
 type Rate struct {
 	Input      USD `json:"input"`
 	Cached     USD `json:"cached"`      // read from the provider's cache
 	CacheWrite USD `json:"cache_write"` // written to it
 	Output     USD `json:"output"`
 	Thinking   USD `json:"thinking"`
-	// Written to the cache for an hour. The rate is never less than CacheWrite.
+	// CacheWriteHour is for cache writes for an hour. It counts as at least CacheWrite.
 	CacheWriteHour USD `json:"cache_write_1h"`
 }
 
-// Tier is the rate of a whole request whose prompt is longer than Above tokens.
+// Tier is the rate of a request whose prompt has more than Above tokens.
 type Tier struct {
 	Above int64 `json:"above"`
 	Rate
 }
 
-// Price is what one model costs on one day.
+// Price is the price of one model on one day.
 type Price struct {
 	Rate
-	Long []Tier `json:"long,omitempty"` // by Above, upwards
+	Long []Tier `json:"long,omitempty"` // by Above, ascending
 }
 
-// OfRequest is what one request costs; false when too little was told. A part that
-// providers leave out when there is none of it counts as none: that is the dearer
-// reading for the cache, and the only one for the others.
+// OfRequest returns the cost of one request, and false if too few counts are known. Missing counts
+// that providers omit if they are 0 count as 0. For the cache that is the more expensive
+// interpretation.
 func (p Price) OfRequest(t tokens.Count) (USD, bool) {
 	input, output, told := split(t)
 	if !told {
@@ -127,12 +125,11 @@ func (p Price) OfRequest(t tokens.Count) (USD, bool) {
 	), true
 }
 
-// hour returns the rate of tokens that are written to the cache for an hour.
+// hour returns the rate of cache writes for an hour.
 func (r Rate) hour() USD { return max(r.CacheWrite, r.CacheWriteHour) }
 
-// Most returns the largest cost of a request with up to input prompt tokens and up to output
-// tokens in its answer, whatever their kinds. hour is set if the request may write to the
-// cache for an hour.
+// Most returns the maximum cost of a request with up to input prompt tokens and up to output
+// response tokens of any type. hour is set if the request may write to the cache for an hour.
 func (p Price) Most(input, output int64, hour bool) (most USD) {
 	rates := []Rate{p.Rate}
 	for _, t := range p.Long {
@@ -150,14 +147,14 @@ func (p Price) Most(input, output int64, hour bool) (most USD) {
 	return most
 }
 
-// OfMany is what several requests together cost; false when too little was told,
-// or when one of them may have been long enough for another rate.
+// OfMany returns the cost of several requests together. It returns false if too few counts are
+// known, or if one request may have had another rate because of its length.
 func (p Price) OfMany(t tokens.Count) (USD, bool) {
 	if t.Input == nil || len(p.Long) > 0 && *t.Input > p.Long[0].Above {
 		return 0, false
 	}
 	if t.Thoughts == nil && t.Tool == nil && t.Candidates != nil && t.Total != nil {
-		// A ledger of ten columns has no thoughts. They are what its total has above the rest.
+		// A ledger with ten columns has no thoughts: derive them from the total.
 		if rest := *t.Total - *t.Input - *t.Candidates; rest > 0 {
 			t.Thoughts = &rest
 		}
@@ -165,8 +162,7 @@ func (p Price) OfMany(t tokens.Count) (USD, bool) {
 	return p.OfRequest(t)
 }
 
-// split is the prompt and the answer in tokens. An answer of thoughts alone may be
-// told by the total only.
+// split returns the prompt and response tokens. It derives a missing response from the total.
 func split(t tokens.Count) (input, output int64, told bool) {
 	switch {
 	case t.Input == nil || *t.Input < 0:
@@ -179,7 +175,7 @@ func split(t tokens.Count) (input, output int64, told bool) {
 	return *t.Input, max(*t.Total-*t.Input-value(t.Thoughts)-value(t.Tool), 0), true
 }
 
-// at is the rate of a request with a prompt of so many tokens.
+// at returns the rate for a prompt of input tokens.
 func (p Price) at(input int64) Rate {
 	r := p.Rate
 	for _, t := range p.Long {
@@ -192,10 +188,10 @@ func (p Price) at(input int64) Rate {
 
 type part struct {
 	tokens int64
-	rate   USD // of a million
+	rate   USD // per million
 }
 
-// sum rounds up, once: what is paid is never shown as less.
+// sum returns the sum of parts, rounded up once, so that it never shows less than the real cost.
 func sum(parts ...part) USD {
 	million, all := big.NewInt(1_000_000), big.NewInt(1_000_000-1)
 	for _, p := range parts {

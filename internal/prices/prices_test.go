@@ -10,7 +10,7 @@ import (
 
 func n(v int64) *int64 { return &v }
 
-func TestWhatIsNotToldHasNoCost(t *testing.T) {
+func TestUnknownCountsHaveNoCost(t *testing.T) {
 	p := Price{Rate: Rate{Input: Dollar, Output: Dollar, Thinking: Dollar}, Long: []Tier{{Above: 100, Rate: Rate{Input: 2 * Dollar, Output: 2 * Dollar, Thinking: 2 * Dollar}}}}
 	for name, c := range map[string]struct {
 		use        tokens.Count

@@ -18,7 +18,7 @@ func TestEnv(t *testing.T) {
 	}
 }
 
-// A real child sees none of the secrets, and all else.
+// A real child gets no secrets and all other variables.
 func TestCommand(t *testing.T) {
 	t.Setenv("SOME_API_KEY", "sesame-open-4711")
 	t.Setenv("SOME_SETTING", "kept")

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Git returns a command of the user's git that only looks at the repository around dir. The
-// repository may be a stranger's: git runs no watcher and no hook of it, opens no connection,
-// fetches no missing object, writes nothing and asks nothing. Variables like GIT_DIR, which git
-// sets for a hook, are dropped, since they may name another repository.
+// Git returns a command of the user's git that only reads the repository around dir. The repository
+// may be untrusted: git runs no file system monitor and no hooks, opens no connections, fetches no
+// missing objects, writes nothing and prompts for nothing. Variables such as GIT_DIR, which git
+// sets for hooks, are removed, because they may name another repository.
 func Git(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	safe := []string{
 		"--no-pager", "-C", dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
@@ -20,17 +20,17 @@ func Git(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	}
 	cmd := Command(ctx, "git", append(safe, args...)...)
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(kv string) bool {
-		return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_CONFIG_") // the user's settings
+		return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_CONFIG_") // GIT_CONFIG_ has the user's settings
 	})
 	cmd.Env = append(cmd.Env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
-		"GIT_NO_LAZY_FETCH=1", // git before 2.39.4 ignores it, so:
-		"GIT_ALLOW_PROTOCOL=") // an empty list; overrides protocol.*.allow of the repository
+		"GIT_NO_LAZY_FETCH=1", // git before 2.39.4 ignores this
+		"GIT_ALLOW_PROTOCOL=") // allows no protocol, and overrides protocol.*.allow of the repository
 	return cmd
 }
 
-// GitRemote returns a command of the user's git that exchanges commits with a remote of the repository
-// around dir. It has the variables with which git, ssh and the credential helpers of git hosts log in,
-// and none that names another repository. It runs no hook and asks nothing at the terminal.
+// GitRemote returns a command of the user's git that exchanges commits with a remote of the
+// repository around dir. It keeps the variables with which git, ssh and credential helpers log in,
+// and removes those that name another repository. It runs no hooks and prompts for nothing.
 func GitRemote(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := Command(ctx, "git", append([]string{"--no-pager", "-C", dir, "-c", "core.hooksPath=/dev/null"}, args...)...)
 	for _, kv := range os.Environ() {
@@ -44,24 +44,24 @@ func GitRemote(ctx context.Context, dir string, args ...string) *exec.Cmd {
 		return slices.Contains(gitPlaces, name)
 	})
 	cmd.Env = append(cmd.Env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0")
-	cmd.WaitDelay = time.Second // a helper of git's may outlive it
+	cmd.WaitDelay = time.Second // a credential helper may outlive it
 	return cmd
 }
 
-// gitLogins are the variables that Command may leave out as secrets and that logins to git hosts need.
+// gitLogins are variables that logins to git hosts need, although Command may remove them as secrets.
 var gitLogins = []string{"GIT_ASKPASS", "SSH_ASKPASS", "GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "CI_JOB_TOKEN"}
 
-// gitPlaces are the variables that git sets for a hook, and that name its repository.
+// gitPlaces are the variables with which git tells a hook its repository.
 var gitPlaces = []string{
 	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
 	"GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE",
 }
 
-// gitTime is how long git may take to answer a question.
+// gitTime is the maximum run time of AskGit.
 const gitTime = 10 * time.Second
 
-// AskGit runs Git and returns what it prints on both outputs, without blanks around it. Where
-// there is no repository it returns "".
+// AskGit runs Git and returns its trimmed output, standard output and error together. Outside of a
+// repository it returns "".
 func AskGit(ctx context.Context, dir string, args ...string) (said string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()

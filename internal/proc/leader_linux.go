@@ -2,8 +2,8 @@ package proc
 
 import "syscall"
 
-// Leader are the attributes of a program that leads a process group, and is killed when
-// the thread that started it ends: with this process, whatever ends that.
+// Leader returns attributes that make a program the leader of a process group. The kernel kills it
+// when the thread that started it ends, in particular when this process ends.
 func Leader() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

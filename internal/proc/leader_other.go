@@ -4,6 +4,6 @@ package proc
 
 import "syscall"
 
-// Leader are the attributes of a program that leads a process group. It outlives this
-// process when that is killed.
+// Leader returns attributes that make a program the leader of a process group. The program survives
+// if this process is killed.
 func Leader() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Adopt makes orphans among the descendants of this process its children, so that
-// EndOrphans finds them in whatever group or session they are.
+// Adopt makes this process the parent of orphaned descendants, so that EndOrphans finds them in any
+// group and session.
 func Adopt() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot become subreaper: %w", err)
@@ -20,7 +20,7 @@ func Adopt() error {
 	return nil
 }
 
-// list reads all processes that are no zombies.
+// list returns all processes except zombies.
 func list() (all []process) {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	for _, folder := range folders {
@@ -32,7 +32,7 @@ func list() (all []process) {
 	return all
 }
 
-// environ is what a process was started with, "" where that cannot be read.
+// environ returns the initial environment of a process, "" if it cannot be read.
 func environ(pid int) string {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	return string(data)
@@ -45,8 +45,8 @@ func Name(pid int) string {
 	return string(name)
 }
 
-// parseStat reads "pid (name) state parent group session …"; the name may hold
-// spaces and parentheses.
+// parseStat parses "pid (name) state parent group session …". The name may contain spaces and
+// parentheses.
 func parseStat(stat []byte) (p process, ok bool) {
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Adopt does nothing: without a subreaper, EndOrphans misses what has left its parent,
-// the group and the session.
+// Adopt does nothing. Without a subreaper, EndOrphans misses processes that have left their parent,
+// group and session.
 func Adopt() error { return nil }
 
-// list asks ps, which is on every Unix, for all processes that are no zombies.
+// list asks ps for all processes except zombies.
 func list() (all []process) {
 	args := strings.Fields("ps -A -o pid= -o ppid= -o pgid= -o stat=")
 	ps := exec.Cmd{Path: "/bin/ps", Args: args, Env: []string{"LC_ALL=C"}}
@@ -25,7 +25,7 @@ func list() (all []process) {
 		if _, err := fmt.Sscan(line, &p.pid, &p.parent, &p.group, &state); err != nil || state[0] == 'Z' {
 			continue
 		}
-		p.session, _ = unix.Getsid(p.pid) // 0 when it is gone by now; ps words sessions differently everywhere
+		p.session, _ = unix.Getsid(p.pid) // 0 if it has ended; the output of ps for sessions is not portable
 		all = append(all, p)
 	}
 	return all
@@ -38,5 +38,5 @@ func Name(pid int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// environ is not known here.
+// environ returns "": it is not available here.
 func environ(int) string { return "" }

@@ -1,9 +1,8 @@
-// Package proc stops programs together with everything that they started. A
-// program that nobody vetted may leave its process group and its session, so a
-// signal to either alone is not enough. It starts programs, too, without the
-// secrets of abl's own environment: git and package tools have no use for a
-// model's key, and what they print or leave behind is not abl's to redact. It knows
-// no container and no engine.
+// Package proc runs and stops programs.
+//
+// It stops a program with everything that it started. An untrusted program may leave its process
+// group and its session, so a signal to these does not suffice. It starts programs without the
+// secrets in abl's environment, which git and package tools do not need.
 package proc
 
 import (
@@ -16,13 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stop asks the process pid and its process group to end with SIGTERM, and
-// kills it with all its descendants when ended has not been closed after grace.
+// Stop sends SIGTERM to the process pid and its process group. After grace it kills the process
+// with all descendants, unless ended was closed before.
 func Stop(pid int, ended <-chan struct{}, grace time.Duration) {
 	select {
 	case <-ended:
 	default:
-		if syscall.Kill(-pid, syscall.SIGTERM) != nil { // it leads no group
+		if syscall.Kill(-pid, syscall.SIGTERM) != nil { // not the leader of a group
 			syscall.Kill(pid, syscall.SIGTERM)
 		}
 		select {
@@ -33,32 +32,30 @@ func Stop(pid int, ended <-chan struct{}, grace time.Duration) {
 	Kill(pid)
 }
 
-// Kill kills pid, the process group and the session that it leads and all
-// descendants of it that can be found. They are stopped first, so that none
-// can start another one unseen. When pid has ended already, its group and
-// session are what is left.
+// Kill kills pid, its process group and session, and all descendants that it can find. It stops
+// them first, so that they cannot start others meanwhile. It also works on the group and the
+// session of a process that has ended.
 func Kill(pid int) {
 	killAll(pid, func(p process) bool { return p.pid == pid || p.group == pid || p.session == pid })
 }
 
-// KillMarked is Kill for pid and for what has mark in the environment that it was started
-// with, wherever it has gone since.
+// KillMarked is Kill for pid and for all processes whose initial environment contains mark.
 func KillMarked(pid int, mark string) {
 	killAll(pid, func(p process) bool {
 		return p.pid == pid || p.group == pid || p.session == pid || strings.Contains(environ(p.pid), mark)
 	})
 }
 
-// KillDescendants kills everything below the process pid, but not itself.
+// KillDescendants kills all descendants of the process pid, but not pid itself.
 func KillDescendants(pid int) {
 	killAll(pid, func(process) bool { return false })
 }
 
-// EndOrphans kills everything below this process, and in the group and session that
-// the child pid led, and waits for its end. No child that somebody else waits for may run.
+// EndOrphans kills all descendants of this process, and everything in the group and session of the
+// child pid, and waits for their end. No other goroutine may wait for a child.
 func EndOrphans(pid int) {
 	killed := killAll(os.Getpid(), func(p process) bool { return p.group == pid || p.session == pid })
-	for reaped := true; reaped; { // the end of one makes orphans of its children
+	for reaped := true; reaped; { // the end of a process makes its children orphans
 		reaped = false
 		for pid := range killed {
 			if got, _ := unix.Wait4(pid, nil, 0, nil); got == pid {
@@ -69,13 +66,13 @@ func EndOrphans(pid int) {
 	}
 }
 
-// killTime is more than the kernel takes to end a program.
+// killTime is more than the kernel needs to end a program.
 const killTime = 5 * time.Second
 
-// killAll kills what is below root, root itself when belongs says so, and what
-// belongs says of processes elsewhere. It returns what it has killed.
+// killAll kills the descendants of root, and every process for which belongs returns true. It
+// returns the killed processes.
 func killAll(root int, belongs func(process) bool) (killed map[int]bool) {
-	const rounds = 100 // a fork bomb is the pid limit's and the engine's business
+	const rounds = 100 // the pid limit and the engine handle fork bombs
 	stopped := map[int]bool{}
 	for range rounds {
 		fresh := 0
@@ -92,7 +89,7 @@ func killAll(root int, belongs func(process) bool) (killed map[int]bool) {
 	for p := range stopped {
 		syscall.Kill(p, syscall.SIGKILL)
 	}
-	// Until it is gone a killed program keeps its ports, which the next one wants.
+	// A killed program keeps its ports until it is gone, and the next one may need them.
 	for end := time.Now().Add(killTime); len(stopped) > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if !slices.ContainsFunc(list(), func(p process) bool { return stopped[p.pid] }) {
 			break
@@ -101,7 +98,7 @@ func killAll(root int, belongs func(process) bool) (killed map[int]bool) {
 	return stopped
 }
 
-// below returns the pids of those of all that descend from root or belong.
+// below returns the pids of the processes in all that descend from root or belong.
 func below(root int, all []process, belongs func(process) bool) (in map[int]bool) {
 	in = map[int]bool{}
 	for grown := true; grown; {
@@ -115,5 +112,5 @@ func below(root int, all []process, belongs func(process) bool) (in map[int]bool
 	return in
 }
 
-// process is what the kernel tells of one.
+// process identifies a process and its relatives.
 type process struct{ pid, parent, group, session int }

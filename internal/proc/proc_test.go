@@ -28,7 +28,8 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// start runs sh with these arguments in its own group; it prints the pids that are to end with it.
+// start runs sh with these arguments in a new group. The script prints the pids that must end with
+// it.
 func start(t *testing.T, args ...string) (cmd *exec.Cmd, pids []int, ended chan struct{}) {
 	t.Helper()
 	cmd = exec.Command("sh", args...)
@@ -56,7 +57,7 @@ func start(t *testing.T, args ...string) (cmd *exec.Cmd, pids []int, ended chan 
 	return cmd, pids, ended
 }
 
-// wantGone waits until none of the pids runs; the test's own deadline ends a wait in vain.
+// wantGone waits until none of the pids runs. The timeout of the test limits it.
 func wantGone(t *testing.T, pids []int) {
 	t.Helper()
 	for {
@@ -82,7 +83,7 @@ func TestStopEndsWhatEndsByItself(t *testing.T) {
 	}
 }
 
-// Neither a deaf process nor one that has left the group and the session survives.
+// Neither a process that ignores SIGTERM nor one that left the group and the session survives.
 func TestStopKillsTheRest(t *testing.T) {
 	cmd, pids, ended := start(t, "testdata/deaf.sh")
 	Stop(cmd.Process.Pid, ended, 0)
@@ -93,7 +94,7 @@ func TestStopKillsTheRest(t *testing.T) {
 	}
 }
 
-// A command of a person's terminal stays in the terminal's group.
+// A command of the user's terminal stays in the group of the terminal.
 func TestStopWithoutAGroup(t *testing.T) {
 	for _, grace := range []time.Duration{time.Hour, 0} {
 		cmd := exec.Command("sleep", "1000")
@@ -106,8 +107,8 @@ func TestStopWithoutAGroup(t *testing.T) {
 	}
 }
 
-// What was killed is gone, with its port, when Stop returns: a server that its shell leaves
-// behind, here one with much memory to give back.
+// When Stop returns, the killed processes and their ports are gone. The test leaves a server with
+// much memory behind.
 func TestStopWaitsForTheRest(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")

@@ -13,17 +13,16 @@ import (
 	"abl/internal/redact"
 )
 
-// Command is exec.CommandContext with an environment that Env left.
+// Command is exec.CommandContext with the environment Env(os.Environ()).
 func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = Env(os.Environ())
 	return cmd
 }
 
-// Env leaves out of an environment, given as NAME=value, the variables whose
-// name says that they are secret, and those that repeat the value of one.
-// Addresses of proxies stay, their passwords too: without them nothing is
-// fetched where they are needed.
+// Env returns an environment (NAME=value) without the variables whose name marks a secret, and
+// without those whose value contains such a secret. URLs of proxies stay with their passwords,
+// because programs need them.
 func Env(environ []string) []string {
 	var secrets []string
 	for _, kv := range environ {
@@ -41,10 +40,9 @@ func Env(environ []string) []string {
 	return kept
 }
 
-// Run starts cmd, waits for it and returns its exit code as ExitCode gives it.
-// When ctx ends first, the command and its descendants are stopped within
-// grace, and the error is the cause of ctx's end. cmd leads a process group of
-// its own when the caller has said so in SysProcAttr.
+// Run starts cmd, waits for it and returns its exit code (see ExitCode). If ctx is done first, Run
+// stops the command and its descendants within grace and returns the cause. cmd leads a process
+// group if the caller set SysProcAttr.
 func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (int, error) {
 	if err := context.Cause(ctx); err != nil {
 		return -1, err
@@ -63,14 +61,14 @@ func Run(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (int, error) {
 	}
 }
 
-// Head keeps the beginning of an output, Max bytes of it.
+// Head is a writer that keeps the first Max bytes.
 type Head struct {
 	Max  int
 	Kept bytes.Buffer
 	Cut  bool
 }
 
-// Write takes all and keeps what still fits.
+// Write keeps the part of b that fits. It never fails.
 func (h *Head) Write(b []byte) (int, error) {
 	fits := min(len(b), h.Max-h.Kept.Len())
 	h.Kept.Write(b[:fits])
@@ -78,19 +76,19 @@ func (h *Head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Wait waits for a started command in the background and closes ended then;
-// from then on Code may be asked.
+// Wait waits for a started command in the background and then closes ended. Code is valid
+// afterwards.
 func Wait(cmd *exec.Cmd) (ended <-chan struct{}) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = cmd.Wait() // what it says is in ProcessState, or is about pipes that others hold
+		_ = cmd.Wait() // ProcessState has the result; other errors are about inherited pipes
 	}()
 	return done
 }
 
-// ExitCode is how a shell would report the end of a process: its exit code, or
-// 128 and the signal that killed it.
+// ExitCode returns the exit code of a process as a shell reports it: 128 plus the signal if a
+// signal killed it.
 func ExitCode(ws syscall.WaitStatus) int {
 	if ws.Signaled() {
 		return 128 + int(ws.Signal())
@@ -98,10 +96,10 @@ func ExitCode(ws syscall.WaitStatus) int {
 	return ws.ExitStatus()
 }
 
-// Code is ExitCode for a command that has been waited for.
+// Code is ExitCode for a command that has ended.
 func Code(cmd *exec.Cmd) int { return ExitCode(cmd.ProcessState.Sys().(syscall.WaitStatus)) }
 
-// Pause waits for d, or until ctx ends: then the error is why it did.
+// Pause waits for d. It returns the cause if ctx is done first.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -5,22 +5,21 @@ import (
 	"sync"
 )
 
-// Room is how many threads HoldThreads takes: two that run Go code, and those
-// that wait in the kernel for children, signals and timers.
+// Room is the number of threads that HoldThreads reserves: two for Go code, and the others for
+// waiting system calls, signals and timers.
 const Room = 10
 
-// HoldThreads takes the threads that this process will need, and keeps it from
-// needing more. Whoever shares a limit of processes with a program that is not to
-// be trusted calls it first: Go's runtime ends a process that cannot have another
-// thread, with exit code 2 and no last word, so a fork bomb would end its
-// supervisor. The runtime keeps a thread that it has, and uses it again.
+// HoldThreads creates the threads that this process will need. Call it first in a process that
+// shares a process limit with an untrusted program: Go's runtime exits with code 2 if it cannot
+// create a thread, so a fork bomb would end its supervisor. The runtime keeps and reuses its
+// threads.
 func HoldThreads() {
 	runtime.GOMAXPROCS(min(2, runtime.GOMAXPROCS(0)))
 	var all, gone sync.WaitGroup
 	all.Add(Room)
 	for range Room {
 		gone.Go(func() {
-			runtime.LockOSThread() // what waits below keeps its thread, so the next one needs another
+			runtime.LockOSThread() // a waiting goroutine keeps its thread, so the next one needs a new one
 			defer runtime.UnlockOSThread()
 			all.Done()
 			all.Wait()

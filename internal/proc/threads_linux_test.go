@@ -15,7 +15,7 @@ import (
 // waiting is how many of a child's threads wait in the kernel at the same time.
 const waiting = Room - 3
 
-// A child holds its threads, then needs many at once: it has no more than before.
+// After HoldThreads a child can block in many system calls without more threads.
 func TestHeldThreadsAreEnough(t *testing.T) {
 	if os.Getenv("ABL_TEST_THREADS") != "" {
 		holdAndWait(t)
@@ -72,7 +72,7 @@ func tasks(t *testing.T) []os.DirEntry {
 	return all
 }
 
-// blocked counts this process's threads that are in a read of the kernel's.
+// blocked returns the number of this process's threads that are in a read system call.
 func blocked(t *testing.T) (n int) {
 	t.Helper()
 	for _, task := range tasks(t) {

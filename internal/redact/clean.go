@@ -11,20 +11,18 @@ import (
 )
 
 const (
-	// maxLine is how many bytes of a line are shown, the prefix not counted.
+	// maxLine is the maximum length of a shown line in bytes, without the prefix.
 	maxLine = 4 << 10
-	// maxMarks is how many combining marks may stand on one character; Zalgo
-	// towers paint over the lines around them.
+	// maxMarks is the maximum number of combining marks on one character. Zalgo text
+	// covers the lines around it.
 	maxMarks = 8
 	cutMark  = "…(cut)"
 )
 
-// String makes text safe. It is idempotent: the escapes that it writes are
-// plain text.
+// String makes text safe to display. It is idempotent: its escapes are plain text.
 func String(s string) string { return clean(s, false) }
 
-// Whole is String for text that is stored or counted rather than shown: no line
-// is cut, and the escapes are those of JSON.
+// Whole is String for text that is stored or parsed: it cuts no line and uses the escapes of JSON.
 func Whole(s string) string { return clean(s, true) }
 
 func clean(s string, log bool) string {
@@ -35,33 +33,31 @@ func clean(s string, log bool) string {
 	return out.String()
 }
 
-// Line makes text safe and puts it on one line, so that no part of it can pass
-// for a line of abl's own.
+// Line makes text safe and joins it to one line, so that no part of it looks like a line of abl.
 func Line(s string) string { return String(strings.Join(strings.Fields(s), " ")) }
 
-// cleaner is the one filter behind String, Writer and Log. Between chunks it
-// holds the beginning of a character, and where on the line it is.
+// cleaner implements String, Writer and Log. Between chunks it keeps an incomplete character and
+// the position in the line.
 type cleaner struct {
 	to      io.Writer
-	prefix  string // of each line: abl's own, and taken as it is
-	log     bool   // lines are kept whole, and what is JSON stays so
-	columns int    // of a row, 0 for lines in one piece
+	prefix  string // prefix of each line, trusted
+	log     bool   // cut no line and keep JSON valid
+	columns int    // width of a row, 0 to break no lines
 	out     []byte
-	part    []byte // beginning of a character, or of a line end, that the next chunk may complete
-	line    int    // bytes shown of this line
+	part    []byte // an incomplete character or line end
+	line    int    // number of bytes shown of this line
 	marks   int    // combining marks since the last base character
-	inLine  bool   // the line has begun
-	dropped bool   // the line was cut
-	column  int    // taken of this row
+	inLine  bool   // the prefix of the line was written
+	dropped bool   // the rest of the line is cut
+	column  int    // current column of the row
 }
 
-// Write takes the next chunk. A character that the chunk ends in the middle of
-// waits for the next one.
+// Write cleans the next chunk. It keeps an incomplete character at the end for the next call.
 func (c *cleaner) Write(chunk []byte) (int, error) {
 	p := append(c.part, chunk...)
 	c.part = nil
 	for len(p) > 0 {
-		n := printable(p) // nearly all there is; the tables below are slow
+		n := printable(p) // the fast path: the tables below are slow
 		if !c.dropped && !c.fits(n) {
 			n = max(maxLine-len(cutMark)-c.line, 0)
 		}
@@ -70,7 +66,7 @@ func (c *cleaner) Write(chunk []byte) (int, error) {
 			c.marks, p = 0, p[n:]
 			continue
 		}
-		if p[0] == '\r' && len(p) > 1 && p[1] == '\n' { // an agent's line end
+		if p[0] == '\r' && len(p) > 1 && p[1] == '\n' { // convert CRLF
 			p = p[1:]
 			continue
 		}
@@ -85,8 +81,8 @@ func (c *cleaner) Write(chunk []byte) (int, error) {
 	return len(chunk), drain(c.to, &c.out)
 }
 
-// Close writes what waits, which was the beginning of a character and is none, and ends a
-// line that was begun after a prefix. It does not close the underlying writer.
+// Close writes an incomplete character and ends an unfinished line with a prefix. It does not close
+// the underlying writer.
 func (c *cleaner) Close() error {
 	for _, b := range c.part {
 		r := utf8.RuneError
@@ -102,7 +98,7 @@ func (c *cleaner) Close() error {
 	return drain(c.to, &c.out)
 }
 
-// printable is how many bytes at the beginning of p are printable ASCII.
+// printable returns the number of bytes of printable ASCII at the beginning of p.
 func printable(p []byte) int {
 	for i, b := range p {
 		if b < ' ' || b > '~' {
@@ -122,7 +118,7 @@ func (c *cleaner) char(r rune, raw []byte) {
 	c.show(c.visible(r, raw))
 }
 
-// visible is the form in which a character may be shown.
+// visible returns the form in which a character is shown.
 func (c *cleaner) visible(r rune, raw []byte) []byte {
 	switch {
 	case r >= ' ' && r <= '~':
@@ -153,7 +149,7 @@ func (c *cleaner) visible(r rune, raw []byte) []byte {
 	return fmt.Appendf(nil, `\u{%x}`, r)
 }
 
-// escaped is a character as JSON spells it, which is as plain to people.
+// escaped returns the JSON escape of a character.
 func escaped(r rune) (text []byte) {
 	for _, unit := range utf16.AppendRune(nil, r) {
 		text = fmt.Appendf(text, `\u%04x`, unit)
@@ -161,23 +157,22 @@ func escaped(r rune) (text []byte) {
 	return text
 }
 
-// Plain says whether a character does nothing but be seen. What Unicode calls
-// graphic leaves out controls, formats (direction, zero width, tags), line and
-// paragraph separators, private use and what is not assigned.
+// Plain reports whether a character only displays itself. Unicode's graphic characters exclude
+// controls, format characters (direction, zero width, tags), line and paragraph separators, private
+// use and unassigned characters.
 func Plain(r rune) bool {
 	return unicode.IsGraphic(r) && !blank(r)
 }
 
-// blank says whether a graphic character shows nothing. The one that asks for
-// the coloured form of an emoji is let through; it is everywhere.
+// blank reports whether a graphic character is invisible. It accepts the selector for coloured
+// emoji, which is very common.
 func blank(r rune) bool {
 	const emoji, braille = '\uFE0F', '\u2800'
 	return r != emoji && (r == braille || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
 }
 
-// show adds text to the line as long as there is room for it and the mark. The
-// mark always stands at the same place, so that a cut line that is made safe
-// again is cut there again.
+// show adds text to the line if it fits. Otherwise it adds the cut mark, always at the same column,
+// so that String of a cut line cuts it there again.
 func (c *cleaner) show(text []byte) {
 	c.start()
 	if c.dropped {
@@ -192,12 +187,12 @@ func (c *cleaner) show(text []byte) {
 	c.put(text)
 }
 
-// fits says whether so many bytes more may stand on the line.
+// fits reports whether n more bytes fit on the line.
 func (c *cleaner) fits(n int) bool {
 	return c.log || !c.dropped && c.line+n <= maxLine-len(cutMark)
 }
 
-// start begins a line with the prefix.
+// start writes the prefix of a line.
 func (c *cleaner) start() {
 	if !c.inLine {
 		c.out = append(c.out, c.prefix...)
@@ -222,8 +217,8 @@ func (c *cleaner) put(text []byte) {
 	}
 }
 
-// Cells is how many columns of a terminal a character may take. It guesses high,
-// since a row that is broken early does no harm and one that wraps does.
+// Cells returns the maximum number of terminal columns of a character. The estimate is high,
+// because breaking a row early is harmless, but a row that wraps is not.
 func Cells(r rune) int {
 	const tab = 8
 	switch {
@@ -235,10 +230,9 @@ func Cells(r rune) int {
 	return 2
 }
 
-// Fold breaks a line of safe text into rows of at most so many columns, each
-// but the first behind indent, between words where it can. What a terminal wraps
-// by itself begins at its left edge, and there an agent could let it look like a
-// line of abl's own.
+// Fold breaks a line of safe text into rows of at most columns columns, between words if possible.
+// Each row after the first begins with indent. A row that the terminal wraps begins at the left
+// edge, where it could look like a line of abl.
 func Fold(text string, columns int, indent string) string {
 	c := cleaner{prefix: indent, columns: max(columns, 1)}
 	for i, word := range strings.Split(text, " ") {

@@ -58,8 +58,8 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestCutLinesStayCut cuts a line in, before and after escapes and characters of
-// every width; made safe again, it stays the same.
+// The test cuts a line in, before and after escapes and characters of every width. Cleaning the
+// result again does not change it.
 func TestCutLinesStayCut(t *testing.T) {
 	for n := range 24 {
 		for _, end := range []string{"\u202e", "\x01", "𝒳", "é", "a"} {
@@ -109,7 +109,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// However long a line is, every row at a terminal begins with what abl put there.
+// Every row of a long line begins with abl's prefix.
 func TestFold(t *testing.T) {
 	for _, c := range []struct {
 		in   string
@@ -148,8 +148,7 @@ func TestCleanWriterTellsErrors(t *testing.T) {
 	}
 }
 
-// FuzzSanitize holds the laws: nothing but text survives, cleaning twice is
-// cleaning once, and chunks make no difference.
+// The output contains only visible text, cleaning is idempotent, and the chunks make no difference.
 func FuzzSanitize(f *testing.F) {
 	for _, seed := range []string{
 		"\x1b[31mred\x1b]0;t\a", "\u202eb\u009b\xff\r\n", "e\u0301\u0301", strings.Repeat("\x00\U0010ffff", 700), strings.Repeat("𝒳\x01", 900),
@@ -175,7 +174,7 @@ func FuzzSanitize(f *testing.F) {
 	})
 }
 
-// FuzzLog holds the same of what is kept, and that JSON means the same after it.
+// The same applies to stored output, and JSON keeps its meaning.
 func FuzzLog(f *testing.F) {
 	for _, seed := range []string{"\x1b[31mred\x1b]0;t\a", `{"a":"` + "\u202e\u200d👨\u200d👩\x7f" + `"}`, "\"e\u0301\xff\"", "\"\u2028\U000e0041\""} {
 		f.Add([]byte(seed), 3)
@@ -213,7 +212,7 @@ func onlyText(t *testing.T, s string) {
 	}
 }
 
-// through passes in through a writer, some bytes at a time.
+// through writes in through a writer in chunks.
 func through(t *testing.T, open func(io.Writer) *cleaner, in []byte, step int) string {
 	t.Helper()
 	var out bytes.Buffer

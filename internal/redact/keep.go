@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// Keep makes safe the file f, which took the output of an agent that has ended. A file
-// that is safe already, as nearly all are, is left untouched; another one replace writes
-// anew as a whole with what it is given. It is the caller's, for the gateway has this
-// package and no other's code.
+// Keep makes the file f safe, which has the output of an agent that has ended. It does not change a
+// file that is already safe, as nearly all are. Otherwise it calls replace to rewrite the file with
+// the content that fill writes. The caller provides replace, because the gateway contains this
+// package, but not hostfs.
 func (o *Sanitizer) Keep(f *os.File, replace func(fill func(io.Writer) error) error) error {
 	before, after := sha256.New(), sha256.New()
 	if err := o.copy(after, f, before); err != nil || bytes.Equal(before.Sum(nil), after.Sum(nil)) {
@@ -21,9 +21,9 @@ func (o *Sanitizer) Keep(f *os.File, replace func(fill func(io.Writer) error) er
 	return replace(func(w io.Writer) error { return o.copy(w, f, io.Discard) })
 }
 
-// copy passes the whole file through the sanitizer, and as it is to seen.
+// copy writes the sanitized file to w and the original to seen.
 func (o *Sanitizer) copy(w io.Writer, f *os.File, seen io.Writer) error {
-	log := o.Log(&bounded{to: w, left: mostKept})
+	log := o.Log(&bounded{to: w, left: maxKept})
 	_, err := io.Copy(&nulRuns{to: log}, io.TeeReader(io.NewSectionReader(f, 0, 1<<62), seen))
 	if err = errors.Join(err, log.Close()); errors.Is(err, errFull) {
 		return nil
@@ -31,14 +31,14 @@ func (o *Sanitizer) copy(w io.Writer, f *os.File, seen io.Writer) error {
 	return err
 }
 
-// longRun is how many NULs in a row are still text, for what little that is.
+// longRun is the number of consecutive NULs that nulRuns keeps.
 const longRun = 64
 
-// nulRuns passes text on with long runs of NULs cut short: a file that was made long
-// without being written is all NULs, and each would become six visible characters.
+// nulRuns cuts long runs of NULs: a sparse file contains only NULs, and each would become six
+// characters.
 type nulRuns struct {
 	to  io.Writer
-	run int // NULs that were seen last
+	run int // length of the current run of NULs
 }
 
 func (h *nulRuns) Write(p []byte) (int, error) {
@@ -57,17 +57,17 @@ func (h *nulRuns) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// mostKept is how long a kept file can become, in bytes: what is not to be seen
-// takes four times the room when it is made visible.
-const mostKept = 1 << 30
+// maxKept is the maximum size of a sanitized file in bytes. Invisible characters need four times
+// their size.
+const maxKept = 1 << 30
 
-// errFull says that there was room for no more, which is written there too.
-var errFull = errors.New("no more is kept")
+// errFull means that the file has reached its maximum size.
+var errFull = errors.New("the output is full")
 
-// bounded passes on what there is room for.
+// bounded is a writer with a maximum size.
 type bounded struct {
 	to   io.Writer
-	left int64 // below 0 when it has said that there is more
+	left int64 // remaining size, negative after the mark for the rest
 }
 
 func (b *bounded) Write(p []byte) (int, error) {

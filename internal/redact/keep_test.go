@@ -52,7 +52,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// A file that was made long without being written costs no more than it holds.
+// A sparse file costs no more than its allocated size.
 func TestKeepAHole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stdout")
 	if err := os.WriteFile(path, []byte("before\n"), 0o644); err != nil {

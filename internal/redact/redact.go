@@ -1,9 +1,10 @@
-// Package redact makes safe what leaves abl for a reader: at a terminal, in a
-// file, in a prompt. Secrets are taken out first, also where a write or a line
-// ends in the middle of one and in the forms that programs turn them into; then
-// what could move a cursor, hide text or look like a line of abl's own, since
-// what is escaped could hide a part of a secret. A secret that is spelled
-// backwards passes. What a text means is not known here.
+// Package redact makes text safe that abl shows at a terminal, stores in a file or sends in a
+// prompt.
+//
+// It first removes secrets, also if a write or a line ends inside one, and in the encodings that
+// programs use. Then it escapes characters that move the cursor, hide text or make it look like a
+// line of abl. In the other order an escape could hide a part of a secret. It does not find
+// reversed secrets.
 package redact
 
 import (
@@ -19,25 +20,24 @@ import (
 	"strings"
 )
 
-// Shortest is the length in bytes from which a secret can be redacted. A
-// shorter one turns up in innocent text by chance, and taking it out would tell
-// where it is.
+// Shortest is the minimum length of a secret in bytes. A shorter one occurs in other text by
+// chance, and its removal would reveal it.
 const Shortest = 8
 
-// Redactor knows the secrets. The zero Redactor knows none.
+// Redactor removes secrets. The zero Redactor has no secrets.
 type Redactor struct {
 	forms [256][]form // by first byte, the longest first
 	pairs [1 << 10]uint64
 }
 
-// form is one spelling of a secret and what is shown in its place.
+// form is one encoding of a secret and its replacement.
 type form struct {
 	spelling []byte
 	shown    string
 }
 
-// New returns a Redactor of the secrets, and how many of them are too short to
-// be redacted. An empty secret is none, and is not counted.
+// New returns a Redactor of the secrets, and the number of secrets that are too short. It ignores
+// empty secrets.
 func New(secrets ...string) (r *Redactor, refused int) {
 	r = &Redactor{}
 	seen := map[string]bool{}
@@ -61,7 +61,7 @@ func New(secrets ...string) (r *Redactor, refused int) {
 	return r, refused
 }
 
-// Knows reports whether there is any secret to take out.
+// Knows reports whether the Redactor has any secret.
 func (r *Redactor) Knows() bool {
 	return slices.ContainsFunc(r.forms[:], func(f []form) bool { return len(f) > 0 })
 }
@@ -72,15 +72,15 @@ func (r *Redactor) add(spelling, shown string) {
 	r.pairs[at>>6] |= 1 << (at & 63)
 }
 
-// begins reports whether a form begins with these two bytes, or may, when the
-// second one is the beginning of a line's end.
+// begins reports whether a form may begin with these two bytes. The second one may belong to a line
+// end.
 func (r *Redactor) begins(a, b byte) bool {
 	at := int(a)<<8 | int(b)
 	return r.pairs[at>>6]&(1<<(at&63)) != 0 || len(r.forms[a]) > 0 && (b == '\n' || b == '\r' || b == '\\')
 }
 
-// match returns how many bytes at the beginning of rest are a secret, 0 for
-// none, and what is shown instead. more says that this depends on what follows.
+// match returns the length of the secret at the beginning of rest, or 0, and its replacement. more
+// means that the result depends on the next bytes.
 func (r *Redactor) match(rest []byte) (n int, shown string, more bool) {
 	for _, f := range r.forms[rest[0]] {
 		length, open := f.walk(rest)
@@ -92,12 +92,12 @@ func (r *Redactor) match(rest []byte) (n int, shown string, more bool) {
 	return n, shown, more
 }
 
-// breaks end a line in the middle of a secret: base64 and fold do so, and what
-// they print may stand in JSON, or in JSON within JSON.
+// breaks are the line ends that may occur inside a secret. base64 and fold insert them, and their
+// output may be in JSON, or in JSON within JSON.
 var breaks = [][]byte{[]byte(`\r\n`), []byte(`\\n`), []byte("\r\n"), []byte(`\n`), []byte("\n")}
 
-// walk returns how many bytes of rest spell the form, with at most one line end
-// between two of its bytes; open says that rest is too short to tell.
+// walk returns the number of bytes of rest that are the form, with at most one line end between two
+// of its bytes. open means that rest is too short to decide.
 func (f form) walk(rest []byte) (n int, open bool) {
 	at := 0
 	for i, want := range f.spelling {
@@ -119,7 +119,7 @@ func (f form) walk(rest []byte) (n int, open bool) {
 	return at, false
 }
 
-// lineEnd is the length of the line end at the beginning of rest, 0 for none.
+// lineEnd returns the length of the line end at the beginning of rest, or 0.
 func lineEnd(rest []byte) (n int, open bool) {
 	for _, b := range breaks {
 		switch {
@@ -132,7 +132,7 @@ func lineEnd(rest []byte) (n int, open bool) {
 	return 0, false
 }
 
-// Holds reports whether there is a secret in p.
+// Holds reports whether p contains a secret.
 func (r *Redactor) Holds(p []byte) bool {
 	for i := range max(len(p)-1, 0) {
 		if r.begins(p[i], p[i+1]) {
@@ -144,7 +144,7 @@ func (r *Redactor) Holds(p []byte) bool {
 	return false
 }
 
-// Bytes takes the secrets out of p, and returns p itself when there are none.
+// Bytes removes the secrets from p. It returns p itself if it contains none.
 func (r *Redactor) Bytes(p []byte) []byte {
 	if !r.Holds(p) {
 		return p
@@ -152,7 +152,7 @@ func (r *Redactor) Bytes(p []byte) []byte {
 	return []byte(r.String(string(p)))
 }
 
-// String takes the secrets out of s.
+// String removes the secrets from s.
 func (r *Redactor) String(s string) string {
 	if !r.Knows() {
 		return s
@@ -163,31 +163,31 @@ func (r *Redactor) String(s string) string {
 	return out.String()
 }
 
-// secretWriter takes secrets out of what passes through it. It holds back the end of
-// a write that may be the beginning of a secret, so Close must be called.
+// secretWriter removes secrets from its input. It keeps the end of a write that may begin a secret,
+// so Close must be called.
 type secretWriter struct {
 	r     *Redactor
 	to    io.Writer
-	held  []byte // not decided yet, no longer than a form and its line ends
-	cover int    // bytes at the beginning of held that belong to a secret
+	held  []byte // undecided input, at most as long as a form with line ends
+	cover int    // number of bytes at the beginning of held that belong to a secret
 	out   []byte
 }
 
-// Writer returns a writer to w without the secrets.
+// Writer returns a writer to w that removes the secrets.
 func (r *Redactor) Writer(w io.Writer) *secretWriter { return &secretWriter{r: r, to: w} }
 
-// Write takes the next chunk.
+// Write processes the next chunk.
 func (w *secretWriter) Write(p []byte) (int, error) {
 	w.held = append(w.held, p...)
 	return len(p), w.pass(false)
 }
 
-// Close writes what was held back. It does not close the underlying writer,
-// and the writer can be used on.
+// Close writes the remaining input. It does not close the underlying writer, and Write may be
+// called again.
 func (w *secretWriter) Close() error { return w.pass(true) }
 
-// pass decides on every byte that it can. Secrets that overlap are covered to
-// the end of the last one, and shown as the first.
+// pass decides on as many bytes as possible. Of overlapping secrets it covers all bytes and shows
+// the replacement of the first.
 func (w *secretWriter) pass(last bool) error {
 	at := 0
 	for at < len(w.held) {
@@ -215,7 +215,8 @@ func (w *secretWriter) pass(last bool) error {
 	return drain(w.to, &w.out)
 }
 
-// skip passes the bytes on with which no secret begins, and counts them.
+// skip passes on the bytes at the beginning of rest with which no secret begins. It returns their
+// number.
 func (w *secretWriter) skip(rest []byte, last bool) int {
 	n, end := 0, len(rest)-1
 	for n < end && !w.r.begins(rest[n], rest[n+1]) {
@@ -237,8 +238,8 @@ func drain(w io.Writer, out *[]byte) (err error) {
 	return err
 }
 
-// mark is what is shown instead: enough to tell two keys apart, and nothing
-// that means something in JSON, CSV or HTML.
+// mark returns the replacement of a secret. It distinguishes keys and has no special characters of
+// JSON, CSV or HTML.
 func mark(secret string) string {
 	text := strings.TrimSpace(secret)
 	if last := text[max(0, len(text)-2):]; len(last) == 2 && made(last, small+capital+digits) {
@@ -247,12 +248,12 @@ func mark(secret string) string {
 	return "[secret]"
 }
 
-// leastLine is how long a line of a secret of several lines must be to be a
-// secret by itself; the last line of a key in PEM may be a few letters.
+// leastLine is the minimum length of a line that counts as a separate secret. The last line of a
+// PEM key may be a few letters.
 const leastLine = 16
 
-// parts are what is looked for of a secret: the whole, without the space around
-// it, and each of its lines, for programs print line by line.
+// parts returns the parts of a secret to search: the whole secret, the secret without surrounding
+// space, and each line, because programs print line by line.
 func parts(secret string) []string {
 	all := []string{secret}
 	if trimmed := strings.TrimSpace(secret); len(trimmed) >= Shortest {
@@ -266,15 +267,14 @@ func parts(secret string) []string {
 	return all
 }
 
-// spellings returns the forms in which programs print a secret: as it is, in
-// JSON, in an address, in a page, in hex, and in base64 wherever in the encoded
-// text it stands.
+// spellings returns the forms in which programs print a secret: literally, in JSON, in a URL, in
+// HTML, in hex, and in base64 at any offset.
 func spellings(secret string) []string {
 	digits := hex.EncodeToString([]byte(secret))
 	quoted := strconv.Quote(secret)
 	out := []string{secret, digits, strings.ToUpper(digits), html.EscapeString(secret), quoted[1 : len(quoted)-1]}
-	// With and without what some encoders of JSON escape besides, and JSON within JSON,
-	// as agents quote the output of their tools.
+	// With and without the optional escapes of JSON encoders, and JSON within JSON,
+	// because agents quote the output of their tools.
 	strict := jsonText(secret)
 	loose := unescaped.Replace(strict)
 	out = append(out, strict, loose, strings.ReplaceAll(loose, "/", `\/`), strings.ReplaceAll(strict, "/", `\/`),
@@ -289,16 +289,16 @@ func spellings(secret string) []string {
 	return out
 }
 
-// unescaped undoes what encoders of JSON escape only to be safe in a page.
+// unescaped reverts the escapes that JSON encoders use only for HTML.
 var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
-// jsonText is text as JSON, without the quotes around it. All text can be JSON.
+// jsonText returns text as a JSON string without the quotes.
 func jsonText(text string) string {
 	quoted, _ := json.Marshal(text)
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// ascii escapes what is not ASCII, as some encoders of JSON do.
+// ascii escapes non-ASCII characters like some JSON encoders.
 func ascii(text string) string {
 	var out []byte
 	for _, r := range text {
@@ -311,7 +311,7 @@ func ascii(text string) string {
 	return string(out)
 }
 
-// lowered has the digits after each percent sign in small letters.
+// lowered converts the hexadecimal digits after percent signs to lower case.
 func lowered(s string) string {
 	out := []byte(s)
 	for i := 0; i+2 < len(out); i++ {
@@ -322,8 +322,8 @@ func lowered(s string) string {
 	return string(out)
 }
 
-// inBase64 is what is the same in every encoding of the secret with a number of
-// bytes before it: the characters that no neighbour has a bit in.
+// inBase64 returns the part of the encoded secret that does not depend on the bytes around it, if
+// before is the number of bytes before it modulo 3.
 func inBase64(enc *base64.Encoding, secret string, before int) string {
 	const byteBits, charBits = 8, 6
 	text := enc.EncodeToString(append(make([]byte, before), secret...))

@@ -14,7 +14,7 @@ import (
 
 const key = `sk-"Ré/al+K&y$42`
 
-func TestStringTakesOutEveryForm(t *testing.T) {
+func TestStringRemovesEveryForm(t *testing.T) {
 	quoted, err := json.Marshal(key)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestStringTakesOutEveryForm(t *testing.T) {
 	}
 }
 
-func TestStringTakesOutBase64(t *testing.T) {
+func TestStringRemovesBase64(t *testing.T) {
 	r, _ := New(key)
 	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 6 {
@@ -57,8 +57,8 @@ func TestStringTakesOutBase64(t *testing.T) {
 	}
 }
 
-// A secret is found over the line ends that base64, fold and JSON put into it.
-func TestStringTakesOutWhatIsWrapped(t *testing.T) {
+// A secret is found across the line ends that base64, fold and JSON insert.
+func TestStringRemovesWrappedForms(t *testing.T) {
 	r, _ := New("abcdefgh")
 	for _, end := range []string{"\n", "\r\n", `\n`, `\r\n`, `\\n`} {
 		for at := 1; at < 8; at++ {
@@ -83,7 +83,7 @@ func TestStringTakesOutWhatIsWrapped(t *testing.T) {
 	}
 }
 
-// Of a secret of several lines each line is one too.
+// Each line of a secret with several lines is a secret, too.
 func TestLinesOfASecret(t *testing.T) {
 	r, _ := New("-----BEGIN KEY-----\nMIIBVgIBADANBgkq\nhkiG\n-----END KEY-----\n", "  padded-secret ")
 	for in, want := range map[string]string{
@@ -96,7 +96,7 @@ func TestLinesOfASecret(t *testing.T) {
 	}
 }
 
-// What is shown instead means nothing in JSON, CSV or HTML.
+// The replacement has no special characters of JSON, CSV or HTML.
 func TestMark(t *testing.T) {
 	for secret, want := range map[string]string{
 		"sesame-ab": "[secret …ab]", `sesame-a"`: "[secret]", "sesame-é": "[secret]", "sesame\\n": "[secret]", "sesame-42\n": "[secret …42]",
@@ -131,7 +131,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-func TestWriterPassesOnWhatIsNoSecret(t *testing.T) {
+func TestWriterPassesOtherText(t *testing.T) {
 	var out bytes.Buffer
 	r, _ := New("abcdefgh")
 	w := r.Writer(&out)
@@ -172,9 +172,9 @@ func TestWriterHoldsLittle(t *testing.T) {
 	}
 }
 
-// FuzzSplits writes a text that holds a secret in one of its forms, as it is or
-// with a line end in it, in two parts, at every cut and byte by byte. The form is
-// never in the output, and the cut makes no difference.
+// The test writes a text with one form of a secret, with or without a line end in it, in two parts
+// at every position, and byte by byte. The form is never in the output, and the split makes no
+// difference.
 func FuzzSplits(f *testing.F) {
 	f.Add("sesame-open", "before", "after", 0, 0)
 	f.Add("aaaaaaaab", "aaaa", "aab", 1, 1)
@@ -212,8 +212,8 @@ func FuzzSplits(f *testing.F) {
 	})
 }
 
-// wrapped puts one of the line ends into a form, nothing for 0, and nothing
-// where it could be taken for a part of the form.
+// wrapped inserts one of the line ends into a form, or none for 0 and where it could be a part of
+// the form.
 func wrapped(form string, how int) string {
 	end := string(breaks[how%len(breaks)])
 	at := 1 + how/len(breaks)%(len(form)-1)

@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// RunnerLog is an output that a CI runner reads. A runner takes lines for commands: GitHub's what
-// begins with ::, or holds ##[ anywhere, Azure's ##vso[, TeamCity's ##teamcity[. They are broken
-// up by spelling a character as JSON does, so that a document in the output stays the same.
+// RunnerLog is an output for a CI runner, which interprets some lines as commands: GitHub lines
+// with :: at the beginning or ##[ anywhere, Azure ##vso[, TeamCity ##teamcity[. RunnerLog replaces
+// one character of them by its JSON escape, so that a JSON document keeps its meaning.
 type RunnerLog struct {
 	to           io.Writer
 	mu           sync.Mutex
-	begun, colon bool // the line has begun; it begins with a colon
-	hashes       int  // in a row, from two on also with letters after them
+	begun, colon bool // the line has text; it begins with a colon
+	hashes       int  // number of consecutive #, after two also with letters after them
 }
 
-// ForRunner is w, made harmless for the runner that has started this process, if one has.
+// ForRunner returns w, or a RunnerLog for w if a CI runner has started this process.
 func ForRunner(w io.Writer) io.Writer {
 	if os.Getenv("GITHUB_ACTIONS") == "" && os.Getenv("TF_BUILD") == "" && os.Getenv("TEAMCITY_VERSION") == "" {
 		return w
@@ -24,7 +24,7 @@ func ForRunner(w io.Writer) io.Writer {
 	return &RunnerLog{to: w}
 }
 
-// Write passes the next chunk on.
+// Write processes the next chunk.
 func (l *RunnerLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *RunnerLog) write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Command gives the runner a command of abl's own, on a line of its own.
+// Command writes a command for the runner on a separate line.
 func (l *RunnerLog) Command(name, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,8 +56,8 @@ func (l *RunnerLog) Command(name, text string) {
 	_, _ = l.write([]byte(text + "\n"))
 }
 
-// commands says whether a byte makes a command of what came before it on its line. What is not
-// printable ASCII changes nothing: runners compare by rules of language, which pass over some.
+// commands reports whether a byte completes a command. It ignores non-ASCII and control characters,
+// because runners compare by language rules that ignore some of them.
 func (l *RunnerLog) commands(b byte) (yes bool) {
 	letter := b|0x20 >= 'a' && b|0x20 <= 'z'
 	switch {

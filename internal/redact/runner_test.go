@@ -48,8 +48,7 @@ func TestRunnerLog(t *testing.T) {
 	}
 }
 
-// FuzzRunnerLog: whatever is written, a runner finds no command in it, and a JSON document stays
-// the same.
+// A runner finds no command in any output, and a JSON document keeps its meaning.
 func FuzzRunnerLog(f *testing.F) {
 	f.Add("::a::\n ##[b]##vso[c]", 3)
 	f.Add(":\u200d:x#\x00#\ufe0f[", 1)

@@ -13,16 +13,15 @@ import (
 	"sync/atomic"
 )
 
-// Sanitizer knows the secrets that nobody may see. A nil Sanitizer knows none; it
-// makes text safe all the same.
+// Sanitizer removes secrets and makes text safe. A nil Sanitizer has no secrets.
 type Sanitizer struct {
 	mu      sync.Mutex
 	secrets []string
 	knows   atomic.Pointer[Redactor]
 }
 
-// NewSanitizer is a Sanitizer that knows the secrets of an environment: of variables,
-// given as NAME=value, whose name says that they are secret.
+// NewSanitizer returns a Sanitizer for the secrets in an environment (NAME=value), according to the
+// names of the variables.
 func NewSanitizer(environ []string) *Sanitizer {
 	vars := map[string]string{}
 	for _, kv := range environ {
@@ -35,8 +34,7 @@ func NewSanitizer(environ []string) *Sanitizer {
 	return o
 }
 
-// Hide adds secrets to those that are taken out from now on. Those shorter than
-// Shortest cannot be.
+// Hide adds secrets. It ignores secrets shorter than Shortest.
 func (o *Sanitizer) Hide(secrets ...string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -62,25 +60,22 @@ func (o *Sanitizer) redactor() *Redactor {
 	return cmp.Or(o.knows.Load(), none)
 }
 
-// Redact takes the secrets out of text that stays within abl, before it is
-// parsed or cut; it is not safe to show.
+// Redact removes the secrets from text that abl parses or cuts. The result is not safe to show.
 func (o *Sanitizer) Redact(s string) string { return o.redactor().String(s) }
 
-// Bytes is Redact for bytes; without a secret in them it returns p itself.
+// Bytes is Redact for bytes. It returns p itself if it contains no secret.
 func (o *Sanitizer) Bytes(p []byte) []byte { return o.redactor().Bytes(p) }
 
-// Whole is text of several lines, however long, safe to keep in a file.
+// Whole returns text that is safe to store in a file. It may have several lines of any length.
 func (o *Sanitizer) Whole(s string) string { return Whole(o.Redact(s)) }
 
-// String is text of several lines, safe to show.
+// String returns text that is safe to show. It may have several lines.
 func (o *Sanitizer) String(s string) string { return String(o.Redact(s)) }
 
-// Line is text on one line, safe to show: no part of it can pass for a line of
-// abl's own.
+// Line returns text on one line that is safe to show: no part of it looks like a line of abl.
 func (o *Sanitizer) Line(s string) string { return Line(o.Redact(s)) }
 
-// JSON is v as one line of JSON. Every string in it is safe, as it stands there
-// and once it is decoded.
+// JSON returns v as one line of JSON. Every string in it is safe, encoded and decoded.
 func (o *Sanitizer) JSON(v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -89,7 +84,7 @@ func (o *Sanitizer) JSON(v any) ([]byte, error) {
 	return append(o.document(data), '\n'), nil
 }
 
-// Clean makes every text in what v points to safe to keep, as far as JSON has it.
+// Clean makes all strings in the value that v points to safe to store.
 func (o *Sanitizer) Clean(v any) error {
 	data, err := o.JSON(v)
 	if err != nil {
@@ -101,8 +96,7 @@ func (o *Sanitizer) Clean(v any) error {
 	return nil
 }
 
-// document makes the strings of a valid JSON document safe and leaves all else
-// as it is.
+// document makes the strings of a valid JSON document safe.
 func (o *Sanitizer) document(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for {
@@ -124,7 +118,7 @@ func (o *Sanitizer) document(data []byte) []byte {
 func (o *Sanitizer) literal(quoted []byte) []byte {
 	var text string
 	if json.Unmarshal(quoted, &text) != nil {
-		return []byte(`""`) // it was no string of a valid document
+		return []byte(`""`) // the document was invalid
 	}
 	safe := o.Whole(text)
 	if safe == text && Whole(string(quoted)) == string(quoted) {
@@ -133,7 +127,7 @@ func (o *Sanitizer) literal(quoted []byte) []byte {
 	return []byte(`"` + jsonText(safe) + `"`)
 }
 
-// SafeWriter makes safe what passes through it.
+// SafeWriter makes its input safe.
 type SafeWriter struct {
 	o      *Sanitizer
 	mu     sync.Mutex
@@ -142,18 +136,18 @@ type SafeWriter struct {
 	voice  bool
 }
 
-// Writer passes on to w what an agent printed, in whatever chunks, each line
-// after prefix. Close must be called; it does not close w.
+// Writer returns a writer for the output of an agent. It writes to w, with prefix before each line.
+// Close must be called. It does not close w.
 func (o *Sanitizer) Writer(w io.Writer, prefix string) *SafeWriter {
 	return o.through(&cleaner{to: w, prefix: prefix})
 }
 
-// Log passes on to w what is kept of an agent's output: whole lines, and JSON
-// stays JSON. Close must be called; it does not close w.
+// Log returns a writer for the stored output of an agent. It cuts no line and keeps JSON valid.
+// Close must be called. It does not close w.
 func (o *Sanitizer) Log(w io.Writer) *SafeWriter { return o.through(&cleaner{to: w, log: true}) }
 
-// Voice passes on to w what abl says itself. What is written in one piece and
-// ends a line is shown at once.
+// Voice returns a writer for abl's own messages. It writes a message that ends with a line end
+// immediately.
 func (o *Sanitizer) Voice(w io.Writer) *SafeWriter {
 	v := o.through(&cleaner{to: w})
 	v.voice = true
@@ -164,11 +158,11 @@ func (o *Sanitizer) through(clean *cleaner) *SafeWriter {
 	return &SafeWriter{o: o, redact: o.redactor().Writer(clean), clean: clean}
 }
 
-// Fold makes the writer break lines into rows of at most so many columns, the
-// prefix of each not counted. 0 is what it does without: no breaking.
+// Fold makes the writer break lines into rows of at most columns columns, without the prefix. 0
+// breaks no lines.
 func (w *SafeWriter) Fold(columns int) { w.clean.columns = max(columns, 0) }
 
-// Write takes the next chunk.
+// Write processes the next chunk.
 func (w *SafeWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +174,7 @@ func (w *SafeWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close writes what was held back.
+// Close writes the remaining input.
 func (w *SafeWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

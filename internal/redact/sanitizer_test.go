@@ -27,8 +27,8 @@ func hiding(secrets ...string) *Sanitizer {
 }
 
 func TestNewKnowsTheEnvironment(t *testing.T) {
-	o := NewSanitizer([]string{"GEMINI_API_KEY=" + aKey, "NAME=sesame-street", "EMPTY_TOKEN=", "ODD", "PWD=/home/somebody"})
-	if got := o.Line(aKey + " sesame-street /home/somebody"); got != "[secret …11] sesame-street /home/somebody" {
+	o := NewSanitizer([]string{"GEMINI_API_KEY=" + aKey, "NAME=sesame-street", "EMPTY_TOKEN=", "ODD", "PWD=/home/someone"})
+	if got := o.Line(aKey + " sesame-street /home/someone"); got != "[secret …11] sesame-street /home/someone" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A key that the sanitizer would cut in two is taken out before.
+// A key that the sanitizer would cut in two is removed before.
 func TestRedactsBeforeItCuts(t *testing.T) {
 	o := hiding(aKey)
 	for pad := 4060; pad < 4100; pad++ {
@@ -81,7 +81,7 @@ func TestHideWhileWriting(t *testing.T) {
 	}
 }
 
-// What abl says is there when it has said it, however it ends.
+// A message of abl is written immediately.
 func TestVoiceIsNotHeldBack(t *testing.T) {
 	var out bytes.Buffer
 	v := hiding(aKey).Voice(&out)
@@ -181,7 +181,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// FuzzDocument holds that a document stays one, with strings that are safe.
+// A document stays valid, and its strings are safe.
 func FuzzDocument(f *testing.F) {
 	f.Add(`{"a":"sesame-open-4711","b\u001b":["\ud800",1e5,"\\\"",null]}`)
 	f.Add(`"\\sesame-open-4711\""`)
@@ -218,7 +218,7 @@ func onlySafe(t *testing.T, s string) {
 	}
 }
 
-// keep makes a file safe as abl does.
+// keep makes a file safe like abl.
 func keep(o *Sanitizer, path string) error {
 	f, err := hostfs.Open(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
@@ -295,8 +295,8 @@ func TestKeepRefuses(t *testing.T) {
 	}
 }
 
-// FuzzWriter holds that chunks make no difference to what gets out, that each
-// line has its prefix, and that neither the key nor a control is in it.
+// Chunks make no difference to the output, each line has its prefix, and it contains neither the
+// key nor control characters.
 func FuzzWriter(f *testing.F) {
 	f.Add("a\x1b[2J", "\nabl: passed\xff", 1, 2)
 	f.Add("\u202ese", "same-open-4711", 3, 1)
@@ -321,7 +321,7 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// pass writes a text through a writer, some bytes at a time.
+// pass writes a text through a writer in chunks.
 func pass(t *testing.T, o *Sanitizer, text string, step int) string {
 	t.Helper()
 	var out bytes.Buffer

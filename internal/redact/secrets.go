@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// words in a variable's name, between underscores, say that its value is a
-// secret; KEY stands in API_KEY and in GPG_KEY, not in KEYBOARD.
+// words are the parts of a variable's name, between underscores, that mark its value as a
+// secret. KEY is in API_KEY, but not in KEYBOARD.
 var words = strings.Fields("KEY KEYS APIKEY TOKEN TOKENS SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE PASS PWD " +
 	"CREDENTIAL CREDENTIALS AUTH AUTHORIZATION BEARER COOKIE SIGNATURE SALT PAT JWT DSN PRIVATE")
 
-// places at a name's end say that the value tells where the secret is, or what
-// kind it is of.
+// places are the last parts of names whose value is the location or the type of a secret.
 var places = strings.Fields("FILE PATH DIR SOCK SOCKET NAME TYPE HOST PORT URL URI ENDPOINT LENGTH SIZE ALGORITHM HEADER")
 
-// Named reports whether the name of a variable says that its value is a secret.
+// Named reports whether the name of a variable marks its value as a secret.
 func Named(name string) bool {
 	parts := split(name)
 	if len(parts) == 0 || name == "PWD" || name == "OLDPWD" || slices.Contains(places, parts[len(parts)-1]) {
@@ -27,14 +26,14 @@ func Named(name string) bool {
 	})
 }
 
-// known are the beginnings of keys whose makers mark them.
+// known are prefixes of common keys.
 var known = strings.Fields("sk- sk_ rk_ pk_live gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- AIza AKIA ASIA " +
 	"xoxa- xoxb- xoxp- xoxr- xoxs- hf_ npm_ pypi- eyJ -----BEGIN")
 
-// Lengths from which a value of one piece looks like a secret, in bytes.
+// Minimum lengths in bytes of a value without spaces that looks like a secret.
 const (
-	leastKnown = 12 // of those that begin like a key
-	leastMixed = 16 // of small letters, capitals and digits
+	leastKnown = 12 // with a known prefix
+	leastMixed = 16 // with lower and upper case letters and digits
 	leastHex   = 32
 )
 
@@ -44,11 +43,11 @@ const (
 	digits  = "0123456789"
 )
 
-// made reports whether a value has nothing but these characters.
+// made reports whether a value consists only of these characters.
 func made(value, of string) bool { return strings.Trim(value, of) == "" }
 
-// Looks reports whether a value looks like a secret, whatever its name: nobody
-// writes by hand what is long, of one piece and of several kinds of characters.
+// Looks reports whether a value looks like a secret, independent of its name: long, without spaces
+// and with several types of characters.
 func Looks(value string) bool {
 	switch {
 	case len(value) >= leastKnown && slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(value, k) }):
@@ -61,8 +60,8 @@ func Looks(value string) bool {
 	return strings.ContainsAny(value, small) && strings.ContainsAny(value, capital) && strings.ContainsAny(value, digits)
 }
 
-// Random reports whether a value that is long enough looks as if drawn by lot: like a
-// key, or letters and digits of one case that take turns.
+// Random reports whether a long value looks random: like a key, or with alternating letters and
+// digits.
 func Random(value string) bool {
 	isDigit := func(r rune) bool { return '0' <= r && r <= '9' }
 	words := strings.FieldsFunc(value, isDigit)
@@ -72,11 +71,10 @@ func Random(value string) bool {
 	return len(value) >= leastMixed && (mixed || Looks(value))
 }
 
-// Secrets are the secrets among variables: the values whose name says so, the
-// passwords in addresses and, with looks, the values that look like one.
-// weak names the variables whose secret cannot be redacted, because it may stand
-// in innocent text: it is short, or a password that is a word or a number, as of
-// a database on one's own machine.
+// Secrets returns the secrets among variables: values whose name says so, passwords in URLs and,
+// with looks, values that look like one. weak are the names of variables with a secret that cannot
+// be removed, because it may occur in other text: it is short, or a password that is a word or a
+// number.
 func Secrets(vars map[string]string, looks bool) (secrets, weak []string) {
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		value := vars[name]
@@ -96,33 +94,33 @@ func Secrets(vars map[string]string, looks bool) (secrets, weak []string) {
 	return secrets, weak
 }
 
-// Holds reports whether a variable has a secret that no container may have: its value looks like one, its
-// name says so, or it is an address with a password. A plain word or number is none unless the name is
-// that of a key: many people have POSTGRES_PASSWORD=postgres for their own machine.
+// Holds reports whether a variable has a secret that no container may have: its value looks like
+// one, its name says so, or it is a URL with a password. A plain word or number counts only if the
+// name is that of a key, because POSTGRES_PASSWORD=postgres is common in local setups.
 func Holds(name, value string) bool {
 	real := func(secret string) bool { return secret != "" && !common(secret) }
 	return Looks(value) || Named(name) && (isKey(name) || real(value)) || slices.ContainsFunc(passwords(value), real)
 }
 
-// common reports whether a secret is a word or a number that people write about.
+// common reports whether a secret is a short word or number.
 func common(secret string) bool {
 	const leastWord, leastNumber = 16, 12
 	return made(secret, small+capital) && len(secret) < leastWord || made(secret, digits) && len(secret) < leastNumber
 }
 
-// isKey reports whether a name is that of a key: nobody chooses those by heart.
+// isKey reports whether a name is that of a key, which is never a word that the user chose.
 func isKey(name string) bool {
 	return slices.ContainsFunc(split(name), func(part string) bool {
 		return strings.HasSuffix(part, "KEY") || part == "TOKEN"
 	})
 }
 
-// split takes a name apart.
+// split splits a name at separators.
 func split(name string) []string {
 	return strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool { return r == '_' || r == '.' || r == '-' })
 }
 
-// passwords are those in an address: of its user, and of its query.
+// passwords returns the passwords in a URL: that of its user, and those in its query.
 func passwords(value string) (all []string) {
 	u, err := url.Parse(value)
 	if err != nil || !strings.Contains(value, "://") {

@@ -64,7 +64,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// What of .env no container may have; settings such as a port are not among it.
+// Secrets of .env are rejected, other settings such as a port are not.
 func TestHolds(t *testing.T) {
 	for _, c := range []struct {
 		name, value string

@@ -14,18 +14,17 @@ import (
 // parser walks over an output once.
 type parser struct {
 	Document
-	n     int    // of the line
-	raw   []byte // the line as it was printed
-	block *block // that we are in
-	open  bool   // the latest point is the one that a block or comment here would belong to
+	n     int    // number of the line
+	raw   []byte // the line as printed
+	block *block // the open block, nil outside
+	open  bool   // a block or comment here belongs to the last point
 	seen  map[int]int
-	noise []int // lines that are no TAP, or indented and of no block
+	noise []int // numbers of lines that are not TAP, or indented outside of a block
 }
 
-// Parse reads an output. It never fails: what it cannot understand is a
-// Problem. whole says that the program ended by itself and all that it printed
-// is there; otherwise the output is in doubt, and a last line without end not
-// read.
+// Parse parses an output. It never fails: it adds a Problem for each part that it cannot
+// understand. whole says that the program ended on its own and printed everything. Otherwise the
+// output is in doubt, and Parse ignores an incomplete last line.
 func Parse(data []byte, whole bool) Document {
 	p := &parser{Document: Document{Plan: -1, byID: map[string][]Point{}}, seen: map[int]int{}}
 	if len(data) > MaxBytes {
@@ -62,7 +61,7 @@ var (
 	bail    = regexp.MustCompile(`(?i)^ *Bail out!`)
 )
 
-// line takes the next one.
+// line reads the next line.
 func (p *parser) line(s string, long bool) {
 	if p.block != nil && p.inBlock(s) {
 		return
@@ -73,7 +72,7 @@ func (p *parser) line(s string, long bool) {
 	switch {
 	case trimmed == "":
 	case bail.MatchString(s):
-		p.problem(p.n, true, "it gave up: %s", wording.Short(trimmed, maxText))
+		p.problem(p.n, true, "the tests bailed out: %s", wording.Short(trimmed, maxText))
 	case s[0] == '#':
 		if p.open = open; open {
 			p.latest().comment(strings.TrimPrefix(trimmed[1:], " "))
@@ -87,17 +86,17 @@ func (p *parser) line(s string, long bool) {
 	}
 }
 
-// latest is the test line above.
+// latest returns the last test line.
 func (p *parser) latest() *Point { return &p.Points[len(p.Points)-1] }
 
-// statement takes a line that stands at the margin.
+// statement reads a line without indentation.
 func (p *parser) statement(s string, long bool) {
 	if point, ok := readPoint(s); ok {
 		point.Line, point.Text, point.Long = p.n, s, long
 		point.Printed = string(bytes.TrimRight(p.raw, " \t\r"))
 		p.point(point)
 	} else if m := plan.FindStringSubmatch(s); m != nil && p.Plan >= 0 {
-		p.problem(p.n, true, "this is a second plan: run.sh prints one, for all that it tests")
+		p.problem(p.n, true, "this is a second plan, want one plan for all tests")
 	} else if m != nil {
 		p.Plan, _ = strconv.Atoi(m[1])
 	} else if !version.MatchString(s) {
@@ -107,7 +106,7 @@ func (p *parser) statement(s string, long bool) {
 
 func (p *parser) point(point Point) {
 	if before := p.seen[point.Number]; point.Number > 0 && before > 0 {
-		p.problem(p.n, true, "number %d was on line %d already", point.Number, before)
+		p.problem(p.n, true, "line %d already has the number %d", before, point.Number)
 	}
 	p.seen[point.Number] = p.n
 	p.Points, p.open = append(p.Points, point), true
@@ -116,29 +115,29 @@ func (p *parser) point(point Point) {
 	}
 }
 
-// end looks at the output as a whole.
+// end checks the output as a whole.
 func (p *parser) end(whole bool) {
 	if p.block != nil {
-		p.problem(p.block.line, true, "the block that begins here has no end (...): what stands below it may be a quotation")
+		p.problem(p.block.line, true, "the block that begins here has no end (...), so the lines below may be a quotation")
 		p.close()
 	}
 	if !whole {
-		p.problem(p.n, true, "the output was cut here, or its program stopped")
+		p.problem(p.n, true, "the output ends here, because it was cut or its program was stopped")
 	}
 	switch {
 	case p.Plan < 0:
-		p.problem(0, true, "there is no plan (1..n): nobody can tell that all tests were run")
+		p.problem(0, true, "the plan (1..n) is missing, so some tests may not have run")
 	case p.Plan == 0:
-		p.problem(0, true, "the plan says that nothing is tested")
+		p.problem(0, true, "the plan has no tests")
 	case p.Plan != len(p.Points):
-		p.problem(0, true, "the plan says %d, there are %d test lines", p.Plan, len(p.Points))
+		p.problem(0, true, "the plan has %d tests, but there are %d test lines", p.Plan, len(p.Points))
 	}
 	beyond := func(point Point) bool { return p.Plan >= 0 && (point.Number < 0 || point.Number > p.Plan) }
 	if i := slices.IndexFunc(p.Points, beyond); i >= 0 {
 		p.problem(p.Points[i].Line, true, "the number of this line is not in the plan 1..%d", p.Plan)
 	}
 	if len(p.noise) > 0 {
-		p.problem(p.noise[0], false, "not TAP, and not read (%d such lines)", len(p.noise))
+		p.problem(p.noise[0], false, "not TAP, so ignored (%d such lines)", len(p.noise))
 	}
 	slices.SortStableFunc(p.Problems, func(a, b Problem) int { return a.Line - b.Line })
 	for _, point := range p.Points {

@@ -18,7 +18,7 @@ var (
 	directive = regexp.MustCompile(`(\\*)# *((?i)skip|todo)\w*`)
 )
 
-// readPoint reads a test line; ok is false when it is none.
+// readPoint parses a test line. It returns false if line is not one.
 func readPoint(line string) (p Point, ok bool) {
 	rest, isOK := strings.CutPrefix(line, "ok")
 	if !isOK {
@@ -34,14 +34,14 @@ func readPoint(line string) (p Point, ok bool) {
 		p.Number, _ = strconv.Atoi(m[1])
 		rest = rest[len(m[0]):]
 		if p.Number == 0 {
-			p.Number = -1 // no test has it: the plan's check finds it
+			p.Number = -1 // invalid: the check of the plan reports it
 		}
 	}
 	p.IDs = heads(p.describe(rest[len(dash.FindString(rest)):]))
 	return p, true
 }
 
-// describe takes a description apart at its directive, and returns what stands before it.
+// describe splits a description at its directive and returns the part before.
 func (p *Point) describe(raw string) string {
 	for _, m := range directive.FindAllStringSubmatchIndex(raw, -1) {
 		hash, word := m[3], raw[m[4]:m[5]]
@@ -59,9 +59,8 @@ var (
 	nextID  = regexp.MustCompile(`^(?:[\s,;:/+&|)\](\[–—.-]|(?i:and|to)\b)*((?:[Pp][1-9]\d{0,3}\.)?[Cc][1-9]\d{0,5})(?:[^\w]|$)`)
 )
 
-// heads are the ids at the head of a description. A further id right behind the
-// first, in whatever form ("P1.C3, C4", "P1.C3-P1.C5"), makes it a line for several
-// contracts.
+// heads returns the ids at the beginning of a description. Further ids in any notation ("P1.C3,
+// C4", "P1.C3-P1.C5") make it a line for several contracts.
 func heads(text string) (ids []string) {
 	phase := ""
 	for m := firstID.FindStringSubmatchIndex(text); m != nil; m = nextID.FindStringSubmatchIndex(text) {
@@ -80,7 +79,7 @@ func heads(text string) (ids []string) {
 	return ids
 }
 
-// block is the diagnostics of a test line in the making.
+// block is the open diagnostics block of a test line.
 type block struct {
 	line   int
 	indent int
@@ -89,15 +88,14 @@ type block struct {
 
 func indent(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
 
-// inBlock takes a line that belongs to the open block. One that stands less deep
-// than the block does not: then the block is broken, and whether the line is
-// run.sh's own or a quotation, nobody knows.
+// inBlock reads a line of the open block. A line with less indentation breaks the block: it may be
+// a test line or a quotation.
 func (p *parser) inBlock(s string) bool {
 	b := p.block
 	blank := strings.TrimSpace(s) == ""
 	switch {
 	case !blank && indent(s) < b.indent:
-		p.problem(p.n, true, "this line breaks the block that begins on line %d: it may be a quotation, which has to be indented or quoted", b.line)
+		p.problem(p.n, true, "this line breaks the block that begins on line %d: indent or quote quotations", b.line)
 		p.close()
 		return false
 	case !blank && indent(s) == b.indent && strings.TrimSpace(s) == "...":
@@ -118,8 +116,8 @@ var (
 	scalar = regexp.MustCompile(`^[|>][-+0-9]{0,2} *$`)
 )
 
-// read takes the fields out of a block. It is the YAML that people write into such
-// blocks: of what it does not understand it keeps what stands there.
+// read parses the fields of a block, in the subset of YAML that is usual there. It keeps other text
+// unchanged.
 func (p *Point) read(lines []string) {
 	for len(lines) > 0 {
 		n := 1
@@ -138,12 +136,12 @@ func (p *Point) set(key, text string) {
 	if p.Fields == nil {
 		p.Fields = map[string]string{}
 	}
-	if _, told := p.Fields[key]; !told {
+	if _, has := p.Fields[key]; !has {
 		p.Fields[key] = text
 	}
 }
 
-// dedent takes the indentation of the first line off each, as far as it has it.
+// dedent removes the indentation of the first non-empty line from all lines.
 func dedent(lines []string) (all []string) {
 	first := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" })
 	for _, l := range lines {
@@ -152,16 +150,16 @@ func dedent(lines []string) (all []string) {
 	return all
 }
 
-// comment takes a comment below the test line.
+// comment adds a comment below the test line.
 func (p *Point) comment(text string) {
-	if so, told := p.Fields["comment"]; !told {
+	if before, has := p.Fields["comment"]; !has {
 		p.set("comment", text)
-	} else if len(so) <= MaxValue {
-		p.Fields["comment"] = so + "\n" + text
+	} else if len(before) <= MaxValue {
+		p.Fields["comment"] = before + "\n" + text
 	}
 }
 
-// unquote takes off the quotation marks around a whole value.
+// unquote removes quotation marks around a value.
 func unquote(v string) string {
 	n := len(v)
 	if n < 2 || v[0] != v[n-1] || v[0] != '\'' && v[0] != '"' {
@@ -177,9 +175,8 @@ func unquote(v string) string {
 	return s
 }
 
-// readable is a line as it is read: without the CR of a line end, cut at
-// MaxLine, every white space a space, and U+FFFD for what is no text, steers a
-// terminal or cannot be seen.
+// readable returns a line as text: without the CR of the line end, cut at MaxLine, with spaces for
+// all white space, and U+FFFD for invalid, control and invisible characters.
 func readable(line []byte) (s string, long bool) {
 	if n := len(line); n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]
@@ -200,7 +197,7 @@ func visible(r rune) rune {
 	return r
 }
 
-// value is the normal form of a field's text, which may have several lines.
+// value returns the text of a field in normal form. It may have several lines.
 func value(s string) string {
 	lines := strings.Split(strings.ToValidUTF8(s, "\ufffd"), "\n")
 	for i, l := range lines {

@@ -1,7 +1,7 @@
-// Package tap reads what the saved tests print. It is TAP 13 or 14 with one line for each
-// contract, written by an agent, and may quote what the system under test answered; so a
-// line counts as ok only when nothing about it is in doubt, and what casts doubt on the
-// whole output is said.
+// Package tap parses the output of the saved tests: TAP 13 or 14 with one test line per contract.
+//
+// An agent writes the tests, and their output may quote the system under test. So a line counts as
+// ok only without any doubt, and problems that affect the whole output are reported.
 package tap
 
 import (
@@ -9,39 +9,39 @@ import (
 	"slices"
 )
 
-// The grammar of what run.sh prints, strict where it decides:
+// The grammar of the output of run.sh:
 //
-//	output     = [ BOM ] { line LF }            CR before LF is no part of a line, any other is a character
+//	output     = [ BOM ] { line LF }            CR before LF is not part of the line
 //	line       = version | plan | test | bail | comment | pragma | blank | indented | noise
 //	version    = "TAP version" SP number
 //	plan       = "1.." number [ SP "#" any ]    exactly once
 //	test       = ( "ok" | "not ok" ) [ SP number ] [ SP "-" ] [ SP ids ] [ SP text ] [ SP directive ]
-//	ids        = id { separator id }            one is right; several on one line are no evidence for any of them
-//	id         = "P" number ".C" number         first thing of the description, also in ( ) or [ ]
-//	directive  = "#" ( "SKIP" | "TODO" ) any    in any case; "\#" is no such mark; the line is no evidence
+//	ids        = id { separator id }            a line with several ids is not evidence for any of them
+//	id         = "P" number ".C" number         at the beginning of the description, also in ( ) or [ ]
+//	directive  = "#" ( "SKIP" | "TODO" ) any    in any case, but not "\#"; the line is not evidence
 //	bail       = "Bail out!" any
-//	indented   = SP any                         not read, but for the block right after a test line:
-//	block      = SP+ "---" LF { SP+ any LF } SP+ "..."      all of it as deep as its first line
+//	indented   = SP any                         ignored, except for the block right after a test line:
+//	block      = SP+ "---" LF { SP+ any LF } SP+ "..."      with at least the indentation of its first line
 //
-// A test line without an id, indented ones (a subtest's, a tool's) and noise say
-// nothing of any contract. Test lines may come in any order; no number may come
-// twice, or be beyond the plan.
+// Test lines without an id, indented ones (of subtests or tools) and noise say nothing about
+// contracts. Test lines may be in any order. Each number must be unique and not greater than the
+// plan.
 
-// Limits of what is read. What is beyond them is in doubt.
+// Limits of an output. An output that exceeds them is in doubt.
 const (
 	MaxBytes  = 4 << 20  // of one output
 	MaxLine   = 32 << 10 // bytes of one line
 	MaxPoints = 20000    // test lines
-	MaxValue  = 4 << 10  // bytes of one field, the mark of the cut included
+	MaxValue  = 4 << 10  // bytes of one field, with the mark of a cut
 
 	maxIDs      = 50 // on one line
 	maxText     = 1000
 	maxProblems = 50
 )
 
-// Document is one run.sh's output.
+// Document is a parsed output.
 type Document struct {
-	Plan     int // -1: it does not say
+	Plan     int // number of tests, -1 if there is no plan
 	Points   []Point
 	Problems []Problem
 
@@ -50,30 +50,30 @@ type Document struct {
 
 // Point is one test line with its diagnostics.
 type Point struct {
-	Line      int    // in the output, counted from 1
-	Text      string // of the line, as a person can read it
-	Printed   string // the line as it was printed, without blanks behind it
-	Number    int    // 0: it has none
+	Line      int    // in the output, from 1
+	Text      string // of the line, readable
+	Printed   string // the line as printed, without trailing blanks
+	Number    int    // 0 if missing
 	OK        bool
-	IDs       []string          // of the contracts that it names at its head, mostly one
+	IDs       []string          // contracts at the beginning of the description, usually one
 	Directive string            // SKIP, TODO or ""
-	Long      bool              // the line was longer than MaxLine, so its end was not seen
-	Fields    map[string]string // of the block below it, quotation marks taken off; comments below it are "comment"
+	Long      bool              // the line was longer than MaxLine and is cut
+	Fields    map[string]string // fields of the block below, without quotation marks; "comment" has the comments below
 }
 
-// Problem is what is wrong with an output.
+// Problem is a problem of an output.
 type Problem struct {
-	Line  int // counted from 1, 0 for the output as a whole
+	Line  int // from 1, 0 for the whole output
 	Text  string
-	Doubt bool // no ok of this output is to be believed
+	Doubt bool // no ok of this output counts
 }
 
-// Doubts are the problems for which no ok of the output is to be believed.
+// Doubts returns the problems because of which no ok of the output counts.
 func (d Document) Doubts() []Problem {
 	return slices.DeleteFunc(slices.Clone(d.Problems), func(p Problem) bool { return !p.Doubt })
 }
 
-// Void says why a test line is no evidence, "" when it is.
+// Void returns why a test line is not evidence, "" if it is.
 func (p Point) Void() string {
 	switch {
 	case p.Directive != "":
@@ -81,32 +81,31 @@ func (p Point) Void() string {
 	case len(p.IDs) > 1:
 		return "names several contracts"
 	case p.Long:
-		return "is longer than abl reads"
+		return fmt.Sprintf("is longer than %d bytes", MaxLine)
 	}
 	return ""
 }
 
-// Status is what an output says of one contract.
+// Status is the result of an output for one contract.
 type Status string
 
-// All but OK are no ok. Missing, Twice and Void are no statement at all.
+// The statuses. Missing, Twice and Void mean that there is no result.
 const (
 	OK      Status = "ok"
 	NotOK   Status = "not ok"
 	Missing Status = "missing" // no test line names it
-	Twice   Status = "twice"   // several do
-	Void    Status = "void"    // the one that does is no evidence
+	Twice   Status = "twice"   // several test lines name it
+	Void    Status = "void"    // its test line is not evidence
 )
 
-// Result is what an output says of one contract, taken by itself: whether the
-// output as a whole can be believed its Doubts say.
+// Result is the result of an output for one contract, regardless of the output's Doubts.
 type Result struct {
 	Status Status
-	Why    string // of a status that is no statement, in words that the Verifier is told
+	Why    string // reason for a missing result, for the Verifier
 	Points []Point
 }
 
-// Of looks a contract up.
+// Of returns the result for a contract.
 func (d Document) Of(id string) Result {
 	r := Result{Points: d.byID[id]}
 	switch {
@@ -124,13 +123,13 @@ func (d Document) Of(id string) Result {
 	return r
 }
 
-// Passes says that some line claims ok for the contract, however doubtful: what
-// a run must not do in which nothing can be ok. SKIP and TODO claim nothing.
+// Passes reports whether any line, however doubtful, claims ok for the contract. In a run without
+// the app none may. SKIP and TODO claim nothing.
 func (d Document) Passes(id string) bool {
 	return slices.ContainsFunc(d.byID[id], func(p Point) bool { return p.OK && p.Directive == "" })
 }
 
-// Strange lists the test lines that name no contract of those known.
+// Strange returns the test lines that name no known contract.
 func (d Document) Strange(known func(id string) bool) (strange []Point) {
 	for _, p := range d.Points {
 		if !slices.ContainsFunc(p.IDs, known) {

@@ -1,5 +1,4 @@
-// Package tokens counts what models use. It holds the one Count that answers, calls
-// and rows of the ledger embed; prices, files and providers may not be in it.
+// Package tokens counts the tokens that models use.
 package tokens
 
 import (
@@ -7,45 +6,45 @@ import (
 	"slices"
 )
 
-// Count is what one answer used, or several added up. A nil number was not told; it
-// is never a zero.
+// Count is the usage of one response, or of several together. A nil number is unknown, which
+// differs from 0.
 type Count struct {
-	// Prompt tokens, cached ones included.
+	// Input is the number of prompt tokens, with cached ones.
 	Input *int64 `json:"input" yaml:"input" csv:"input,omitempty"`
-	// Of these, read from the provider's cache.
+	// Cached is the part of Input that was read from the provider's cache.
 	Cached *int64 `json:"cached" yaml:"cached" csv:"cached,omitempty"`
-	// Output, without thoughts where they are told apart.
+	// Candidates is the number of output tokens, without Thoughts.
 	Candidates *int64 `json:"candidates" yaml:"candidates" csv:"candidates,omitempty"`
 	Thoughts   *int64 `json:"thoughts" yaml:"thoughts" csv:"thoughts,omitempty"`
-	// Further prompt tokens, of tools that the provider ran.
+	// Tool is the number of additional prompt tokens of the provider's tools.
 	Tool  *int64 `json:"tool" yaml:"tool" csv:"tool,omitempty"`
-	Total *int64 `json:"total" yaml:"total" csv:"total,omitempty"` // as the provider says
+	Total *int64 `json:"total" yaml:"total" csv:"total,omitempty"` // as the provider reports it
 
-	// Of the input, written to the provider's cache.
+	// Written is the part of Input that was written to the provider's cache.
 	Written *int64 `json:"cache_written,omitempty" yaml:"-" csv:"-"`
-	// Of these, written for an hour, which costs more than the usual five minutes.
+	// WrittenHour is the part of Written for an hour, which costs more than the usual five minutes.
 	WrittenHour *int64 `json:"cache_written_1h,omitempty" yaml:"-" csv:"-"`
 }
 
-// None is the count of what is known to have used nothing.
+// None returns the count of a response that is known to have used nothing.
 func None() Count {
 	return Count{Input: new(int64), Candidates: new(int64), Total: new(int64)}
 }
 
-// Numbers are the places of all numbers.
+// Numbers returns pointers to all numbers.
 func (c *Count) Numbers() []**int64 {
 	return []**int64{&c.Input, &c.Cached, &c.Candidates, &c.Thoughts, &c.Tool, &c.Total, &c.Written, &c.WrittenHour}
 }
 
-// Known says whether anything at all was told.
+// Known reports whether any number is known.
 func (c Count) Known() bool { return c != Count{} }
 
-// Used says whether any number is more than zero.
+// Used reports whether any number is positive.
 func (c Count) Used() bool {
 	return slices.ContainsFunc(c.Numbers(), func(n **int64) bool { return *n != nil && **n > 0 })
 }
 
-// Sane is the count without the numbers below zero, which are none.
+// Sane returns c without negative counts, which are invalid.
 func (c Count) Sane() Count {
 	for _, n := range c.Numbers() {
 		if *n != nil && **n < 0 {
@@ -55,8 +54,8 @@ func (c Count) Sane() Count {
 	return c
 }
 
-// All is what was used in all: the total where there is one, else the sum of the
-// parts. told is false while input or output is missing: the sum is a lower bound then.
+// All returns the number of all tokens: the total, or the sum of the parts. It returns false if
+// that is incomplete.
 func (c Count) All() (sum int64, told bool) {
 	if c.Total != nil {
 		return *c.Total, true
@@ -69,7 +68,7 @@ func (c Count) All() (sum int64, told bool) {
 	return sum, c.Input != nil && c.Candidates != nil
 }
 
-// Add returns the sum of both. What one of them does not tell is as the other says.
+// Add returns the sum of both counts. A number that one of them does not have is that of the other.
 func (c Count) Add(d Count) Count {
 	var sum Count
 	to, a, b := sum.Numbers(), c.Numbers(), d.Numbers()
@@ -87,7 +86,8 @@ func (c Count) Add(d Count) Count {
 	return sum
 }
 
-// Plus stops at the largest number: a provider's nonsense shall not become a credit.
+// Plus returns the sum, at most the maximum number, so that a provider's invalid number cannot
+// become negative.
 func Plus(a, b int64) int64 {
 	if b > 0 && a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -109,7 +109,7 @@ func (c Count) ByTotal() Count {
 	return c
 }
 
-// WithoutThoughts is the count of a provider that counts thoughts among the output.
+// WithoutThoughts subtracts the thoughts from the output, for a provider that includes them there.
 func (c Count) WithoutThoughts() Count {
 	if c.Candidates != nil && c.Thoughts != nil && *c.Thoughts <= *c.Candidates {
 		rest := *c.Candidates - *c.Thoughts

@@ -9,7 +9,7 @@ import (
 
 func n(v int64) *int64 { return &v }
 
-func TestWhatIsUnknownIsNoZero(t *testing.T) {
+func TestUnknownIsNotZero(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		count       Count

@@ -1,5 +1,4 @@
-// Package toolchain knows which versions of Go, Node.js and Python abl can put into an
-// image, and what a short version stands for, so that nobody has to be asked.
+// Package toolchain lists the versions of Go, Node.js and Python that abl can install in an image.
 package toolchain
 
 import (
@@ -10,23 +9,23 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// Set is a version of each, "" for what abl's tools have anyway.
+// Set has a version of each tool, "" for the default of abl's image.
 type Set struct {
 	Go     string `yaml:"go"`
 	Node   string `yaml:"node"`
 	Python string `yaml:"python"`
 }
 
-// Tool is one of them.
+// Tool is a tool with a version.
 type Tool struct {
 	Name    string            // go, node or python
-	Version string            // in full; Debian alone decides on the last number of a Python
-	Pin     string            // what its line stands for, as abl knows it
-	Sums    map[string]string // a Go's: the pin's hash in Go's checksum database, by architecture
-	Suite   string            // a Python's: the Debian that it is from, "" for the image's own
+	Version string            // full version; of Python without the last number, which Debian determines
+	Pin     string            // full version for the short one
+	Sums    map[string]string // for Go: hash of Pin in Go's checksum database, by architecture
+	Suite   string            // for Python: Debian suite, "" for that of the image
 }
 
-// lines are what a short version stands for. Each is there for both architectures.
+// lines maps short versions to tools. Each is available for both architectures.
 var lines = map[string]map[string]Tool{
 	"go": {
 		"1.25": {Pin: "1.25.14", Sums: map[string]string{
@@ -40,13 +39,13 @@ var lines = map[string]map[string]Tool{
 	"python": {"3.11": {Pin: "3.11"}, "3.13": {Pin: "3.13", Suite: "trixie"}},
 }
 
-// Lines are the short versions of a tool, sorted.
+// Lines returns the sorted short versions of a tool.
 func Lines(name string) []string { return slices.Sorted(maps.Keys(lines[name])) }
 
-// inFull are the versions of which the line tells whether they can be had: not Debian's.
+// inFull matches full versions of Go and Node.js.
 var inFull = lazyregexp.New(`^(?:go (1\.\d+)|node (\d+)\.\d+)\.\d+$`)
 
-// Find is the tool at a version: at a short one, or in full at any of a line that is known.
+// Find returns the tool with a short version, or with a full version whose short version is known.
 func Find(name, version string) (t Tool, ok bool) {
 	if t, ok = lines[name][version]; ok {
 		version = t.Pin
@@ -57,14 +56,14 @@ func Find(name, version string) (t Tool, ok bool) {
 	return t, ok
 }
 
-// Named says whether an image of that name is one of a tool.
+// Named reports whether an image name is that of a tool.
 func Named(image string) bool {
 	name, version, _ := strings.Cut(image, "-")
 	_, ok := Find(name, version)
 	return ok
 }
 
-// Tools are those of the set that abl knows, in the order in which they are put on top of each other.
+// Tools returns the known tools of the set in the order of their installation.
 func (s Set) Tools() (all []Tool) {
 	for _, want := range [][2]string{{"go", s.Go}, {"node", s.Node}, {"python", s.Python}} {
 		if t, ok := Find(want[0], want[1]); ok {
@@ -74,7 +73,7 @@ func (s Set) Tools() (all []Tool) {
 	return all
 }
 
-// Names are the tools for people, with versions in full.
+// Names returns the tools with their full versions, for messages.
 func (s Set) Names() (all []string) {
 	for _, t := range s.Tools() {
 		all = append(all, t.Name+" "+t.Version)

@@ -33,8 +33,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What a short version stands for is of its line and can be had in full, and of each Go
-// abl knows the hash for both architectures.
+// Each short version has a valid full version, and each Go version has hashes for both
+// architectures.
 func TestLinesAreWhole(t *testing.T) {
 	for _, name := range []string{"go", "node", "python"} {
 		for _, short := range Lines(name) {

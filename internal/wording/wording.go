@@ -1,4 +1,4 @@
-// Package wording puts what is said to people into words that every package says alike.
+// Package wording formats text, numbers and lists for messages.
 package wording
 
 import (
@@ -8,15 +8,15 @@ import (
 	"unicode"
 )
 
-// OneLine joins a text of several lines.
+// OneLine joins the lines of a text.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Unix is a text whose lines end as they do on Unix, without a byte order mark.
+// Unix returns a text with Unix line ends and without a byte order mark.
 func Unix(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
 }
 
-// Cut keeps a text to so many characters, the last of which shows that it was longer.
+// Cut cuts a text to most characters, the last of which is an ellipsis.
 func Cut(text string, most int) string {
 	end, count := 0, 0
 	for at := range text {
@@ -33,16 +33,16 @@ func Cut(text string, most int) string {
 // CutMark is the end of a text that Short has cut.
 const CutMark = " … [cut]"
 
-// Short keeps a text to so many bytes, and says so.
+// Short cuts a text to most bytes, with CutMark at the end.
 func Short(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	whole := strings.ToValidUTF8(text[:most-len(CutMark)], "") // drops a character cut in two
+	whole := strings.ToValidUTF8(text[:most-len(CutMark)], "") // drops an incomplete character
 	return strings.TrimRightFunc(whole, unicode.IsSpace) + CutMark
 }
 
-// Count is a number of things: 1 call, 2 calls.
+// Count returns a number with a noun: "1 call", "2 calls".
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -50,7 +50,7 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Thousands groups digits: 1,234,567.
+// Thousands groups digits: "1,234,567".
 func Thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -59,7 +59,7 @@ func Thousands(n int64) string {
 	return s
 }
 
-// OneOf lists words: a, b or c.
+// OneOf joins words: "a, b or c".
 func OneOf(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -68,12 +68,12 @@ func OneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// longest is the longest word that is compared, in bytes; the work grows with
-// its square.
+// longest is the maximum length of a compared word in bytes. The work grows with the square of the
+// length.
 const longest = 64
 
-// Near is the known word that word is most probably a slip of, "" when none is
-// near: a third of the letters may differ, and one always. Case is no difference.
+// Near returns the most similar known word, "" if none is similar. Up to a third of the letters may
+// differ, and always one. It ignores case.
 func Near(word string, known []string) string {
 	if len(word) > longest {
 		return ""
@@ -88,8 +88,8 @@ func Near(word string, known []string) string {
 	return near
 }
 
-// distance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b.
+// distance returns the number of insertions, deletions, replacements and swaps of neighbours that
+// turn a into b.
 func distance(a, b []rune) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

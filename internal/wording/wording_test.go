@@ -32,8 +32,8 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
-// An agent may say 64 MiB on one line.
-func TestCutLooksAtWhatItKeepsAlone(t *testing.T) {
+// An agent may print 64 MiB on one line.
+func TestCutReadsOnlyTheBeginning(t *testing.T) {
 	text := strings.Repeat("ü", 8<<20)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

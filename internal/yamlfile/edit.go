@@ -7,15 +7,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Edit changes single lines of a document and keeps all others, comments included. It knows block
-// style only: the first change that it cannot make is remembered and returned by Bytes.
+// Edit changes single lines of a YAML document and keeps all others, with comments. It supports
+// only block style. Bytes returns the error of the first change that it cannot make.
 type Edit struct {
 	name  string
 	lines []string
 	err   error
 }
 
-// NewEdit begins with the text of a file. name is the file that errors name.
+// NewEdit starts an edit of a file. name is the file name in errors.
 func NewEdit(name string, data []byte) *Edit {
 	return &Edit{name: name, lines: strings.Split(string(data), "\n")}
 }
@@ -28,7 +28,7 @@ func (e *Edit) Bytes() ([]byte, error) {
 	return []byte(strings.Join(e.lines, "\n")), nil
 }
 
-// find returns the nodes of a key and its value, and the mapping that they are in.
+// find returns the nodes of a key and of its value, and the mapping that contains them.
 func (e *Edit) find(key string) (name, value, in *yaml.Node) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(strings.Join(e.lines, "\n")), &doc); err != nil || len(doc.Content) == 0 {
@@ -63,14 +63,14 @@ func (e *Edit) fail(line int, key, why string) {
 	}
 }
 
-// Has says whether a key is there.
+// Has reports whether a key exists.
 func (e *Edit) Has(key string) bool {
 	name, _, _ := e.find(key)
 	return name != nil
 }
 
-// Set gives a key another value, or adds it as the first one of its section, which has to be there.
-// text is a scalar as YAML writes it, on one line.
+// Set changes the value of a key, or adds the key at the beginning of its section, which must
+// exist. text is a YAML scalar on one line.
 func (e *Edit) Set(key, text string) {
 	if e.err != nil {
 		return
@@ -90,7 +90,7 @@ func (e *Edit) Set(key, text string) {
 	e.lines[name.Line-1] = line[:from] + text + line[end:]
 }
 
-// scalarEnd is the length of the scalar that a text begins with.
+// scalarEnd returns the length of the scalar at the beginning of text.
 func scalarEnd(text string) int {
 	if text != "" && (text[0] == '"' || text[0] == '\'') {
 		for i := 1; i < len(text); i++ {
@@ -126,7 +126,7 @@ func (e *Edit) add(key, text string) {
 	e.lines = slices.Insert(e.lines, name.Line, line)
 }
 
-// Comment makes a comment of a key with all that is below it. A key that is not there stays so.
+// Comment comments out a key with everything below it. It ignores a missing key.
 func (e *Edit) Comment(key string) {
 	if e.err != nil {
 		return
@@ -144,8 +144,8 @@ func (e *Edit) Comment(key string) {
 	}
 }
 
-// lastLine is the line on which the last part of a node begins, or ends where it is a text of
-// several lines.
+// lastLine returns the last line of a node: the last line of a block scalar, or the first line of
+// any other scalar.
 func lastLine(n *yaml.Node) int {
 	last := n.Line
 	if n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {

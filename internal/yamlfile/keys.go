@@ -9,23 +9,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Key is one key of a document, or one item of a list, with what stands there.
+// Key is a key of a document, or an item of a list, with its value.
 type Key struct {
 	Path  []string // "app", "port"; the first item of a list is "[0]"
 	Line  int
-	Text  string // of one value
+	Text  string // text of a scalar
 	value *yaml.Node
-	in    reflect.Type // that it is decoded into a part of; nil where it is not known
-	of    reflect.Type // that it is decoded into, likewise
+	in    reflect.Type // Go type that contains it, nil if unknown
+	of    reflect.Type // Go type of the value, nil if unknown
 
-	hasParts bool // keys or items that are known stand there
-	unknown  bool // its type has no such key
+	hasParts bool // the value has known keys or items
+	unknown  bool // its Go type has no such key
 }
 
-// String is the dotted key: app.port, names[0].
+// String returns the dotted key: app.port, names[0].
 func (k Key) String() string { return strings.ReplaceAll(strings.Join(k.Path, "."), ".[", "[") }
 
-// Keys are those of v as it is written, in order; what an alias stands for is left out.
+// Keys returns the keys of v in order. It does not follow aliases.
 func Keys(v any) []Key {
 	var doc yaml.Node
 	if doc.Encode(v) != nil {
@@ -55,7 +55,7 @@ func keysOf(n *yaml.Node, t reflect.Type, path ...string) (all []Key) {
 	return all
 }
 
-// partOf is the type of what a key stands for in a type, nil where it is not known.
+// partOf returns the type of the value of a key in a type, nil if unknown.
 func partOf(t reflect.Type, key string) reflect.Type {
 	switch {
 	case t == nil:
@@ -70,7 +70,8 @@ func partOf(t reflect.Type, key string) reflect.Type {
 	return t
 }
 
-// fields are the keys that a type may have, with theirs. One of a list may stand for it.
+// fields returns the keys of a struct type with their types. For a slice it returns those of its
+// elements.
 func fields(t reflect.Type) map[string]reflect.Type {
 	if t != nil && t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -86,8 +87,8 @@ func fields(t reflect.Type) map[string]reflect.Type {
 	return all
 }
 
-// KeysIn are those of a document, so that what is decoded can be judged later and
-// still be answered with a line; none when it is no YAML.
+// KeysIn returns the keys of a document, so that checks of the decoded value can report line
+// numbers. It returns nil if data is not YAML.
 func KeysIn(data []byte) []Key {
 	var doc yaml.Node
 	if yaml.Unmarshal(data, &doc) != nil {
@@ -96,14 +97,12 @@ func KeysIn(data []byte) []Key {
 	return keysOf(&doc, nil)
 }
 
-// At is the mistake in what stands at a dotted key, on the line of the nearest key that
-// is there.
+// At returns an error about the value of a dotted key, with the line of the nearest existing key.
 func At(name string, data []byte, key string, err error) *Error {
 	return &Error{File: name, Line: LineOf(data, key), Msg: key + ": " + err.Error()}
 }
 
-// LineOf returns the line of a dotted key in a document, or of the nearest key above it that is
-// there, 0 when there is none.
+// LineOf returns the line of a dotted key in a document, or of its nearest existing parent, or 0.
 func LineOf(data []byte, key string) (line int) {
 	lines := map[string]int{}
 	for _, k := range KeysIn(data) {
@@ -115,11 +114,11 @@ func LineOf(data []byte, key string) (line int) {
 	return line
 }
 
-// Above is the key that a dotted key stands below, "" for the whole document.
+// Above returns the parent of a dotted key, "" for a top-level key.
 func Above(key string) string { return key[:max(strings.LastIndexAny(key, ".["), 0)] }
 
-// Values returns what is set in v as text by dotted key: the items of a list are joined
-// by ", ", and nothing stands for what is behind a nil pointer or in an empty map.
+// Values returns the values in v as text by dotted key. Items of a list are joined by ", ". It
+// omits nil pointers and empty maps.
 func Values(v any) map[string]string {
 	values := map[string]string{}
 	for _, k := range Keys(v) {
@@ -133,7 +132,7 @@ func Values(v any) map[string]string {
 	return values
 }
 
-// HasValue says that a value stands there, or a list of them, rather than further keys or null.
+// HasValue reports whether the value is a scalar or a list, not a mapping or null.
 func (k Key) HasValue() bool {
 	return k.value.Kind == yaml.SequenceNode || k.value.Kind == yaml.ScalarNode && k.value.ShortTag() != "!!null"
 }

@@ -1,6 +1,5 @@
-// Package yamlfile reads files of YAML with go.yaml.in/yaml, unknown keys refused, and
-// words the library's mistakes for a person: with the file, the line, the key and the
-// nearest right one. It is the only importer of the library; what a file means is not in it.
+// Package yamlfile parses YAML files strictly and reports mistakes with the file, the line, the key
+// and the most similar valid key. It is the only package that imports go.yaml.in/yaml.
 package yamlfile
 
 import (
@@ -25,12 +24,12 @@ import (
 // Error is a mistake in a YAML file.
 type Error struct {
 	File string
-	Line int // counted from 1; 0 when the mistake has no line
+	Line int // from 1; 0 without a line
 	Msg  string
-	Hint string // what to do about it, "" when the message says it already
+	Hint string // what to do, "" if Msg says it
 }
 
-// Error gives "FILE:LINE: message".
+// Error returns "FILE:LINE: message".
 func (e *Error) Error() string {
 	if e.Line == 0 {
 		return e.File + ": " + e.Msg
@@ -38,9 +37,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
 }
 
-// Decode reads the one document in data into the value that into points to. Keys that
-// the document lacks keep what into already holds. Every error is an *Error; name is
-// the file that it names.
+// Decode parses data, which must contain one document, into the value that into points to. Fields
+// without a key keep their values. It rejects unknown keys. Every error is an *Error with the file
+// name.
 func Decode(name string, data []byte, into any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var doc, next yaml.Node
@@ -64,14 +63,13 @@ func Decode(name string, data []byte, into any) error {
 	return decode(name, &doc, into, strict.Decode)
 }
 
-// decode judges key by key first: the library tells some mistakes without their line, and
-// all of them in its own words.
+// decode checks each key first, because the library reports some mistakes without a line.
 func decode(name string, doc *yaml.Node, into any, read func(any) error) error {
 	for _, k := range keysOf(doc, reflect.TypeOf(into).Elem()) {
 		if k.unknown {
 			return &Error{File: name, Line: k.Line, Msg: unknownKey(k)}
 		}
-		if err := k.misfit(); err != nil {
+		if err := k.checkType(); err != nil {
 			return &Error{File: name, Line: k.value.Line, Msg: fmt.Sprintf("%s: %v", k, err)}
 		}
 	}
@@ -84,9 +82,9 @@ func decode(name string, doc *yaml.Node, into any, read func(any) error) error {
 
 var decimal = lazyregexp.New(`^-?(0|[1-9][0-9]*)$`)
 
-// misfit says why what stands at a key cannot be what the key is for. The library would
-// cut 1.5 down to 1, which can make no limit of one, and take 010 for 8.
-func (k Key) misfit() error {
+// checkType checks the value of a key against its Go type. It is stricter than the library, which
+// truncates 1.5 to 1 and reads 010 as 8.
+func (k Key) checkType() error {
 	if k.of == nil || k.hasParts {
 		return nil
 	}
@@ -104,15 +102,15 @@ func (k Key) misfit() error {
 	return err
 }
 
-// isText says that a type reads itself from a text.
+// isText reports whether a type implements encoding.TextUnmarshaler.
 func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// Marshal writes v as YAML.
+// Marshal returns v as YAML.
 func Marshal(v any) ([]byte, error) { return yaml.Marshal(v) }
 
-// lineOf takes the line off what the library says first.
+// lineOf splits the line number from the library's error.
 func lineOf(err error) (line int, msg string) {
 	msg = strings.TrimPrefix(err.Error(), "yaml: ")
 	if many := new(yaml.TypeError); errors.As(err, &many) {
@@ -126,7 +124,8 @@ func lineOf(err error) (line int, msg string) {
 
 var tab = lazyregexp.New(`(?m)^ *\t`)
 
-// wrongSyntax looks for a tab first, since the library's sentence about it does not say "tab".
+// wrongSyntax returns the error for invalid YAML. It checks for a tab first, because the library's
+// message does not mention it.
 func wrongSyntax(name string, data []byte, err error) *Error {
 	if at := tab().FindIndex(data); at != nil {
 		line := 1 + bytes.Count(data[:at[0]], []byte("\n"))
@@ -136,7 +135,7 @@ func wrongSyntax(name string, data []byte, err error) *Error {
 	return &Error{File: name, Line: line, Msg: "is not YAML: " + msg}
 }
 
-// unknownKey words the answer to a key that the part of the file that it is in lacks.
+// unknownKey returns the message for an unknown key.
 func unknownKey(k Key) string {
 	word, known := k.Path[len(k.Path)-1], slices.Sorted(maps.Keys(fields(k.in)))
 	msg := fmt.Sprintf("unknown key %q", word)
@@ -149,7 +148,7 @@ func unknownKey(k Key) string {
 	return msg + "; known are " + strings.Join(known, ", ")
 }
 
-// wanted says in a person's words what a type takes.
+// wanted describes a type for messages.
 func wanted(t reflect.Type) string {
 	words := map[reflect.Kind]string{
 		reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Float64: "a number",

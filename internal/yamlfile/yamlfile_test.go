@@ -87,7 +87,7 @@ func TestDecodeKeepsWhatIsNotSaid(t *testing.T) {
 	}
 }
 
-func TestMistakesAreWorded(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"unknown", "count: 1\nagnet: x\n", `c.yaml:2: unknown key "agnet"; did you mean "agent"?`},
 		{"unknown inside", "app:\n  prot: 1\n", `c.yaml:2: unknown key "prot" in app; did you mean "port"?`},
@@ -157,7 +157,7 @@ func TestSetAndValues(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that no input panics, and that every error names the file.
+// No input panics, and every error names the file.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{"agent: x\n", "app: &a [*a]\n", "app: {port: 1}", "a: b: c", "\t-", "? x\n", "--- !!map {}\n...\n", "<<: 1", "names: !!int x"} {
 		f.Add([]byte(seed))

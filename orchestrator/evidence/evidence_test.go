@@ -115,7 +115,7 @@ func TestDecide(t *testing.T) {
 		{"nor could", Claims{"P1.C1"}, []Suite{suite("o").with(func(s *Suite) { s.Away = one("o") })},
 			"fail\n  P1.C1 not reproduced, ok under away\n! P1.C1 is not reproduced: the Verifier reports a failure, and its test is ok in all of 1 replay; but its test is ok with the app away (does it send requests to $ABL_APP_URL?)\n"},
 		{"a failure without a test", Claims{"P1.C1"}, []Suite{suite("-")},
-			"fail\n  P1.C1 failed\n! P1.C1 is failed: the Verifier reports it, the replays have no result: no test line names it\n! run.sh: the plan says that nothing is tested\n"},
+			"fail\n  P1.C1 failed\n! P1.C1 is failed: the Verifier reports it, the replays have no result: no test line names it\n! run.sh: the plan has no tests\n"},
 		{"an entry about something else", Claims{"", "P9.C9"}, []Suite{suite("o")},
 			"fail\n  P1.C1 verified\n! failed_specs.md has 2 entries whose contract was not replayed\n"},
 		{"a failure that nobody reports", nil, []Suite{suite("ox", "ox", "ox", "ox")},
@@ -152,11 +152,11 @@ func TestDecide(t *testing.T) {
 		})}, "pass\n  P1.C1 verified\n"},
 
 		{"a plan that does not fit", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = tap.Parse([]byte("1..2\nok 1 - P1.C1\n"), true) })},
-			"unverified\n  P1.C1 verified\n! run.sh: the plan says 2, there are 1 test lines\n"},
+			"unverified\n  P1.C1 verified\n! run.sh: the plan has 2 tests, but there are 1 test lines\n"},
 		{"stopped at its limit", nil, []Suite{suite("oo").with(func(s *Suite) {
 			s.Real[0] = Run{Late: true, TAP: tap.Parse([]byte("1..2\nok 1 - P1.C1\nok 2 - P1.C"), false)}
 		})}, "unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: run.sh was stopped at its time limit before this contract (the contract: GET /P1.C2 → 200)\n" +
-			"! run.sh: it was stopped at its time limit\n! run.sh: the plan says 2, there are 1 test lines\n! run.sh: line 2 of its output: the output was cut here, or its program stopped\n"},
+			"! run.sh: it was stopped at its time limit\n! run.sh: the plan has 2 tests, but there are 1 test lines\n! run.sh: line 2 of its output: the output ends here, because it was cut or its program was stopped\n"},
 		{"an exit code without a reason", nil, []Suite{suite("o", "o").with(func(s *Suite) { s.Real[1].Exit = 7 })},
 			"unverified\n  P1.C1 verified\n! run.sh in replay 2 of 2: it ended with exit code 7, and no line is not ok\n"},
 		{"lines that were not asked for", nil, []Suite{suite("oxo").with(func(s *Suite) { s.Contracts = s.Contracts[:1] })},
@@ -170,7 +170,7 @@ func TestDecide(t *testing.T) {
 			s.Alone, s.Real[0].TAP = true, tap.Parse([]byte("1..1\nnot ok - P1.C1\n# 404,\n# not 200\n"), true)
 		})}, "fail\n  P1.C1 failed\n! P1.C1 is failed: 1 of 1 replays are not ok: 404, not 200\n> GET /P1.C1 → 200 | the saved test of this contract, which does not print its input | 404,\nnot 200\n"},
 		{"the old tests say otherwise", nil, []Suite{suite("o"), suite("-").with(func(s *Suite) { s.Name = "phase1/passed" })},
-			"unverified\n  P1.C1 verified\n  phase1/passed: P1.C1 missing\n! phase1/passed: P1.C1 is missing: no test line names it (the contract: GET /P1.C1 → 200)\n! phase1/passed: run.sh: the plan says that nothing is tested\n"},
+			"unverified\n  P1.C1 verified\n  phase1/passed: P1.C1 missing\n! phase1/passed: P1.C1 is missing: no test line names it (the contract: GET /P1.C1 → 200)\n! phase1/passed: run.sh: the plan has no tests\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, show(Decide(c.claims, c.suites...))); diff != "" {
