@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs agent-learner with these arguments in the current directory, built before
-# when it is missing or older than its source:
+# Runs agent-learner with these arguments in the current directory. Builds it first if it is missing or
+# older than its source:
 #
 #   ./run.sh "a web server that tells the time" --agent gemini
 set -euo pipefail

@@ -1,11 +1,10 @@
 #!/bin/bash
-# Ends what agent-learner runs for the solutions/ of the current directory: each
-# agent-learner that holds a project's lock, and then containers, networks and
-# volumes by its projects' labels (agent-learner clean). Nothing else is touched.
+# Stops agent-learner for the solutions/ of the current directory: each process that holds a project's
+# lock, and then containers, networks and volumes by the projects' labels (agent-learner clean).
 set -euo pipefail
 
-# holder LOCK: the process that holds it, "" for none. Whom the file names counts
-# only while it is held; macOS has no flock, but lsof.
+# holder LOCK prints the process that holds the lock, or nothing. The pid in the file is valid only
+# while the lock is held. macOS has lsof instead of flock.
 holder() {
   if command -v flock >/dev/null; then
     flock -n "$1" true || sed -n 's/.*"pid": *\([0-9][0-9]*\).*/\1/p' "$1"
@@ -38,7 +37,7 @@ fi
 code=0
 "$program" clean || code=$?
 if [ "$code" = 7 ]; then # no engine, no containers
-  echo "stop: no containers were looked for"
+  echo "stop: no engine, so no containers were removed"
   code=0
 fi
 exit "$code"

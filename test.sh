@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds everything, runs the fast tests of the learner, and tries the command
-# line, with an agent that plays a scenario where there is a container engine.
+# Builds everything, runs the fast tests of the learner, and checks the command line, with a scripted
+# agent if there is a container engine.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 "$here/build-all.sh"
