@@ -105,7 +105,7 @@ func TestBaselineRunsOnce(t *testing.T) {
 	if got := len(of(events(t, r), state.AppReady)); got < 2 {
 		t.Errorf("got %d starts of the app, want one before the first call, and one for the Verifier", got)
 	}
-	wants(t, "the events", r.Stdout, "the app is started as you committed it")
+	wants(t, "the events", r.Stdout, "starting the app as you committed it")
 	if got := len(of(events(t, r), state.Preparing)); got > 2 {
 		t.Errorf("got %d runs of app.build, want one for the user's commit and one for the Builder's", got)
 	}

@@ -53,7 +53,7 @@ func demo() cli.App {
 		Name: "abl", Version: "1.2.3", Built: "2026-01-02T03:04:05Z", Usage: "build software in phases, each one verified",
 		Long: "abl lets a Builder write and a Verifier refute.",
 		Flags: []cli.Flag{
-			{Name: "progress", Value: "HOW", Default: "auto", Env: "ABL_PROGRESS", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
+			{Name: "progress", Value: "HOW", Default: "auto", Env: "ABL_PROGRESS", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how to show progress"},
 			{Name: "quiet", Short: "q", Usage: "say less"},
 		},
 		Topics: []cli.Topic{{Name: "environment", Usage: "variables that abl reads", Text: "Variables:\n\n  ABL_AGENT    the agent"}},

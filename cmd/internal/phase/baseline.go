@@ -20,14 +20,13 @@ import (
 	"abl/roles/environment"
 )
 
-// baselineKey is the record of the start of an app as its user has committed it.
+// baselineKey is the key of the record for the start of the app as the user committed it.
 const baselineKey = "baseline"
 
 // probeLimit is how long a program may run for its probe.
 const probeLimit = time.Minute
 
-// Unbuilt reports whether the project adopts a repository of which abl has built nothing, so that
-// its app is the user's alone.
+// Unbuilt reports whether the project adopts a repository in which abl has built nothing yet.
 func (s *Project) Unbuilt() (bool, error) {
 	if s.Conf.App == nil || s.Conf.Source.Repo == "" {
 		return false, nil
@@ -44,7 +43,7 @@ func (s *Project) Unbuilt() (bool, error) {
 	return true, nil
 }
 
-// needsBaseline reports whether the app is started before the first call is paid for.
+// needsBaseline reports whether abl starts the app before the first paid call.
 func (r *Run) needsBaseline() (bool, error) {
 	if r.Conf.Adopt.Baseline == "off" || r.In.Bool("no-baseline") {
 		return false, nil
@@ -52,8 +51,8 @@ func (r *Run) needsBaseline() (bool, error) {
 	return r.Unbuilt()
 }
 
-// Baseline starts the app of an adopted repository as its user has committed it. ok is false where
-// there is no such app, or abl has built something already.
+// Baseline starts the app of an adopted repository as the user committed it. ok is false if there is no
+// such app or abl has already built something.
 func (s *Project) Baseline(ctx context.Context, out state.Sink) (ok bool, err error) {
 	f, err := s.State()
 	if err != nil {
@@ -71,13 +70,13 @@ func (s *Project) Baseline(ctx context.Context, out state.Sink) (ok bool, err er
 	return true, r.beside(ctx, "the app", func() error { return r.baseline(ctx) })
 }
 
-// baseline starts the app, or runs the program, and takes it down again. If that fails, the error says
-// what was run, what was seen and what to change.
+// baseline starts the app, or runs the program, and removes it again. If that fails, the error contains
+// the command, the cause and what to change.
 func (r *Run) baseline(ctx context.Context) error {
 	if err := os.MkdirAll(r.Paths.Call(baselineKey), 0o755); err != nil {
 		return err
 	}
-	r.note("the app is started as you committed it, before a call is paid for (adopt.baseline)")
+	r.note("starting the app as you committed it, before the first paid call (adopt.baseline)")
 	up, err := r.app.Up(ctx, baselineKey, "")
 	if err == nil && up.Failed == "" && environment.AppSpec(r.Conf).IsProgram() {
 		up.Failed, up.Printed, err = r.probe(ctx)
@@ -89,7 +88,7 @@ func (r *Run) baseline(ctx context.Context) error {
 	return r.notStarted(up)
 }
 
-// notStarted is the error of an app that did not start as it is committed, nil if it did.
+// notStarted returns the error for an app that did not start as committed, nil if it did.
 func (r *Run) notStarted(up roles.Up) error {
 	if up.Failed == "" {
 		return nil
@@ -106,12 +105,12 @@ func (r *Run) notStarted(up roles.Up) error {
 	if c.why != "" {
 		what += "; " + c.why
 	}
-	do := fmt.Sprintf("change %s in %s; abl logs app shows its output; if there is no app yet, --no-baseline or adopt.baseline: off", cmp.Or(c.key, key), r.Conf.File)
+	do := fmt.Sprintf("change %s in %s; abl logs app shows its output; if there is no app yet, use --no-baseline or adopt.baseline: off", cmp.Or(c.key, key), r.Conf.File)
 	return exit.With(exit.Usage, errors.New(what), do)
 }
 
-// probe runs a program once, with the arguments of app.probe or with --help. Without app.probe its exit
-// code says nothing: a program may refuse --help.
+// probe runs a program once, with the arguments of app.probe or with --help. Without app.probe it ignores
+// the exit code: a program may refuse --help.
 func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 	args := cmp.Or(r.Conf.App.Probe, "--help")
 	script := "#!/bin/sh\nabl-cmd app " + args + " </dev/null 2>&1\n"
@@ -136,7 +135,7 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 	case ran.AppFailed != "":
 		failed, printed, _ = strings.Cut(ran.AppFailed, "\n")
 	case ran.Gone != "":
-		failed = what + " showed nothing: " + ran.Gone
+		failed = what + " has no result: " + ran.Gone
 	case ran.Late:
 		failed = fmt.Sprintf("%s did not end within %s", what, probeLimit)
 	case ran.Exit >= 125 || ran.Exit != 0 && r.Conf.App.Probe != "":
@@ -149,7 +148,7 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 	return failed, printed, nil
 }
 
-// lastLines are the last lines of a text, without empty ones.
+// lastLines returns the last lines of a text, without empty ones.
 func lastLines(text string, most int) string {
 	lines := slices.DeleteFunc(strings.Split(wording.Unix(text), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
 	return strings.Join(lines[max(len(lines)-most, 0):], "\n")

@@ -20,20 +20,21 @@ import (
 	"golang.org/x/term"
 )
 
-// Openable says why there is nothing that this machine could come to.
+// Openable returns an error if the project has no app with a port.
 func Openable(s *Project) error {
 	if s.Conf.App == nil {
-		return exit.With(exit.Usage, errors.New("cannot open the app: the settings say nothing of one"), "add an app section to .abl/config.yaml (docs/config.md)")
+		err := errors.New("cannot open the app: the settings have no app section")
+		return exit.With(exit.Usage, err, "add an app section to .abl/config.yaml (docs/config.md)")
 	}
 	if environment.AppSpec(s.Conf).IsProgram() {
-		return exit.With(exit.Usage, errors.New("cannot open the app: it is a program, and nothing that answers"), "abl shell verifier opens a shell in which abl-cmd app ARGS… runs it")
+		err := errors.New("cannot open the app: it is a command-line program")
+		return exit.With(exit.Usage, err, "abl shell verifier opens a shell; abl-cmd app ARGS… runs the program there")
 	}
 	return nil
 }
 
-// OpenApp runs the app that phase n has come to, on a throw-away copy, and lets this machine come
-// to it at 127.0.0.1 and the port, 0 for the app's own, until ctx ends. ready hears where. That
-// the port is free is looked at before the app is started.
+// OpenApp serves phase n's app on 127.0.0.1:port until ctx is done, and calls ready with the URL. It runs
+// a temporary copy. A port of 0 is the app's port. It fails before it starts the app if the port is in use.
 func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
 	f, commit, err := built(s, n)
 	unbuilt, uerr := s.Unbuilt()
@@ -47,21 +48,22 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 		port = s.Conf.App.Port
 	}
 	r := &Run{Project: s, phase: n, file: f, specs: s.Specs(), out: out}
-	return r.beside(ctx, "the app", func() error { // which removed what a killed abl open left at the port
-		taken, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	return r.beside(ctx, "the app", func() error { // beside has removed the container of a killed abl open
+		free, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return exit.With(exit.Environment, fmt.Errorf("cannot open the app: %w", err), "abl open --port N takes another port")
+			return exit.With(exit.Environment, fmt.Errorf("cannot open the app: %w", err), "choose another port: abl open --port N")
 		}
-		taken.Close()
+		free.Close()
 		if unbuilt {
 			r.note("no phase has run: this is the app as you committed it")
 		} else if is := f.Phase(n).Status; is != state.Passed {
-			r.note(fmt.Sprintf("phase %d is %s: this is what it has come to so far", n, is))
+			r.note(fmt.Sprintf("phase %d is %s: this is its app so far", n, is))
 		}
 		return r.serve(ctx, commit, port, ready)
 	})
 }
 
+// serve starts the app of a commit and serves it until ctx is done.
 func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url string)) error {
 	const key = "open"
 	if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
@@ -84,8 +86,8 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 	return r.app.Down(context.WithoutCancel(ctx), key)
 }
 
-// Shell opens the environment as for a call of phase n, with 0 of the one that comes
-// next, and lets the person at tty act in it.
+// Shell opens a shell on tty in a container as for a call of the role in phase n. An n of 0 is the next
+// phase.
 func (s *Project) Shell(ctx context.Context, role roles.Role, n int, tty *os.File, out state.Sink) error {
 	f, err := s.State()
 	if err != nil {
@@ -102,8 +104,8 @@ func (s *Project) Shell(ctx context.Context, role roles.Role, n int, tty *os.Fil
 	return r.beside(ctx, "a shell", func() error { return r.openShell(ctx, role, p, tty) })
 }
 
-// beside opens the environment for what a person wants to look at, and is nothing that a phase
-// does. It refuses that beside a call that is still running, and does not end such a call.
+// beside opens the environment for a shell or an app outside of a phase, calls do and closes it. It fails
+// if a call is still running, and leaves that call alone.
 func (r *Run) beside(ctx context.Context, what string, do func() error) error {
 	if err := r.begin(ctx); err != nil {
 		return err
@@ -111,7 +113,7 @@ func (r *Run) beside(ctx context.Context, what string, do func() error) error {
 	key, err := r.env.Live(ctx)
 	switch {
 	case err == nil && key != "":
-		hint := fmt.Sprintf("abl phase %d attaches to it, abl clean ends it", r.phase)
+		hint := fmt.Sprintf("abl phase %d reattaches to it, abl clean ends it", r.phase)
 		err = exit.With(exit.Busy, fmt.Errorf("cannot open %s: call %s is still running", what, key), hint)
 	case err == nil:
 		err = do()
@@ -119,6 +121,7 @@ func (r *Run) beside(ctx context.Context, what string, do func() error) error {
 	return errors.Join(err, r.end(context.WithoutCancel(ctx), err))
 }
 
+// openShell starts the role's container, with the app if the role has one, and attaches tty.
 func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty *os.File) error {
 	key := "shell-" + role.Name
 	if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
@@ -149,7 +152,7 @@ func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty
 	return r.attach(ctx, name, tty)
 }
 
-// attach joins the person's terminal with the box, raw, and gives it back as it was.
+// attach connects the terminal with the container in raw mode, and restores the terminal afterwards.
 func (r *Run) attach(ctx context.Context, name string, tty *os.File) error {
 	old, err := term.MakeRaw(int(tty.Fd()))
 	if err != nil {
@@ -160,7 +163,9 @@ func (r *Run) attach(ctx context.Context, name string, tty *os.File) error {
 	signal.Notify(resized, unix.SIGWINCH)
 	defer signal.Stop(resized)
 	_, err = r.env.Engine.Attach(ctx, name, sandbox.Terminal{
-		In: tty, Out: r.In.Bare.Stdout, Resized: resized,
+		In:      tty,
+		Out:     r.In.Bare.Stdout,
+		Resized: resized,
 		Size: func() (int, int) {
 			w, h, err := term.GetSize(int(tty.Fd()))
 			if err != nil {

@@ -6,24 +6,24 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// cause is the likely cause of an app that does not start, and the key that may mend it.
+// cause is the likely cause of an app that does not start, and the setting to change.
 type cause struct{ why, key string }
 
-// causes are told by the words of abl's own finding or of what the app printed; the first that fits counts.
+// causes are recognized by abl's error or by the output of the app. The first match counts.
 var causes = []struct {
 	words func() *regexp.Regexp
 	cause
 }{
 	{lazyregexp.New(`listens on 127\.0\.0\.1 only`),
-		cause{"", "app.command or app.env (HOST=0.0.0.0 is what many servers read)"}},
+		cause{"", "app.command or app.env (many servers read HOST=0.0.0.0)"}},
 	{lazyregexp.New(`is full \(limits\.|ENOSPC|(?i)no space left on device`),
-		cause{"no space is left for what it writes", "limits.tmp, limits.home, limits.shm or limits.disk"}},
+		cause{"it has no space left to write to", "limits.tmp, limits.home, limits.shm or limits.disk"}},
 	{lazyregexp.New(`it listens on ports? [\d, ]+`),
-		cause{"its port is another one", "app.port"}},
+		cause{"it listens on another port", "app.port"}},
 	{lazyregexp.New(`(?i)ENOTFOUND|EAI_AGAIN|could not resolve|name resolution|getaddrinfo|dial tcp: lookup|network is unreachable|failed to fetch https?:`),
-		cause{"it looked for a host that its container does not reach", "network.allow for what app.prepare fetches, app.services for a database"}},
+		cause{"its container cannot reach a host", "network.allow for the downloads of app.prepare, app.services for a database"}},
 	{lazyregexp.New(`ECONNREFUSED|(?i)connection refused.*\b(?:5432|3306|6379|27017|5672|9200)\b|could not connect to server|can't connect to (?:local )?mysql`),
-		cause{"it needs a service that is not there", "app.services"}},
+		cause{"it needs a service that does not run", "app.services"}},
 	{lazyregexp.New(`(?i)cannot find (?:module|package)|module not found|no module named|modulenotfounderror|no required module provides|could not find gem|bundler: command not found|vendor/autoload\.php|unresolved import|could not resolve dependencies`),
 		cause{"a dependency is missing", "app.prepare, which installs dependencies"}},
 	{lazyregexp.New(`exit code 127|(?i)command not found|: not found|no such file or directory.*\bexec|executable file not found`),
@@ -35,10 +35,10 @@ var causes = []struct {
 	{lazyregexp.New(`ended with exit code 0\b`),
 		cause{"it went into the background or had nothing to do", "app.command, which must stay in the foreground; app.kind: command for a program"}},
 	{lazyregexp.New(`answered [45]\d\d`),
-		cause{"it answers, but not at the path that is asked for", "app.ready.path"}},
+		cause{"it responds, but not at the path that abl requests", "app.ready.path"}},
 }
 
-// causeOf returns the likely cause of a failure, the zero value for none.
+// causeOf returns the likely cause of a failure, the zero value if it is unknown.
 func causeOf(failed, printed string) cause {
 	for _, c := range causes {
 		if c.words().MatchString(failed) || c.words().MatchString(printed) {

@@ -30,26 +30,26 @@ type Notification struct {
 	Exit    *int      `json:"exit,omitempty"`
 	Text    string    `json:"text"`
 	CostUSD string    `json:"cost_usd"` // of the phase, or unknown
-	Report  string    `json:"report"`   // its newest audit record, "" for none
+	Report  string    `json:"report"`   // path of its newest audit record, may be ""
 	Until   time.Time `json:"until,omitzero"`
 }
 
-// Notifier hands events on, and tells the person's command what somebody may wait for.
+// Notifier passes events on, and runs notify.command when a phase ends or waits.
 type Notifier struct {
 	state.Sink
 	s       *Project
 	command string
 	limit   time.Duration
-	begun   bool // the phase went on, so how it ends is news
+	begun   bool // the phase ran in this process, so its end is news
 	running sync.WaitGroup
 }
 
-// Notifying puts a Notifier before out.
+// Notifying returns a Notifier that passes events on to out.
 func Notifying(s *Project, out state.Sink) *Notifier {
 	return &Notifier{Sink: out, s: s, command: s.Conf.Notify.Command, limit: notifyTime}
 }
 
-// Emit hands an event on. Of a wait that is longer than a minute the person hears.
+// Emit passes an event on. It runs the command for a wait of more than a minute.
 func (n *Notifier) Emit(e state.Event) {
 	n.Sink.Emit(e)
 	if e.Kind == state.PhaseStart {
@@ -60,8 +60,8 @@ func (n *Notifier) Emit(e state.Event) {
 	}
 }
 
-// Ended tells how a phase ended, once what was to be told before is told. What a signal ended is
-// no news to who sent it, nor is what a phase came to in an earlier run.
+// Ended runs the command for the end of a phase, after all earlier commands have ended. It does not run it
+// for a phase that a signal stopped or that ended in an earlier run: the user knows.
 func (n *Notifier) Ended(e state.Event, code int) {
 	n.running.Wait()
 	event := map[int]string{
@@ -74,14 +74,21 @@ func (n *Notifier) Ended(e state.Event, code int) {
 	n.begun = false
 }
 
-// notify runs the command. That it fails changes nothing.
+// notify runs the command. If the command fails, it only emits a warning.
 func (n *Notifier) notify(event string, e state.Event, code *int) {
 	if n.command == "" {
 		return
 	}
 	this, _ := n.s.Specs().Phase(e.Phase)
 	say := Notification{
-		Event: event, Phase: e.Phase, Title: this.Title, Verdict: e.Verdict, Exit: code, Text: e.Text, Until: e.Until, CostUSD: ledger.Unknown,
+		Event:   event,
+		Phase:   e.Phase,
+		Title:   this.Title,
+		Verdict: e.Verdict,
+		Exit:    code,
+		Text:    e.Text,
+		Until:   e.Until,
+		CostUSD: ledger.Unknown,
 	}
 	if used, err := Used(n.s, e.Phase); err == nil && used.Rows > 0 && used.Cost.Missing == 0 {
 		say.CostUSD = used.Cost.Known.String()
@@ -101,15 +108,15 @@ func (n *Notifier) run(say Notification) error {
 	if err = errors.Join(err, merr); err != nil {
 		return err
 	}
-	late := fmt.Errorf("it took longer than %s", n.limit)
+	late := fmt.Errorf("the command took longer than %s", n.limit)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), n.limit, late)
 	defer cancel()
 	said := proc.Head{Max: 4 << 10}
-	cmd := proc.Command(context.Background(), "sh", "-c", n.command) // proc stops it, with all that it started
+	cmd := proc.Command(context.Background(), "sh", "-c", n.command) // proc.Run stops its process group
 	cmd.Dir, cmd.Stdin = n.s.Paths.Root, bytes.NewReader(append(data, '\n'))
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr, cmd.WaitDelay = proc.Leader(), time.Second
-	runtime.LockOSThread() // proc.Leader is about the thread
+	runtime.LockOSThread() // proc.Leader applies to the thread
 	defer runtime.UnlockOSThread()
 	switch code, err := proc.Run(ctx, cmd, time.Second); {
 	case err != nil:

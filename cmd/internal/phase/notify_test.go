@@ -67,7 +67,7 @@ func TestNotifier(t *testing.T) {
 		}
 	})
 	t.Run("fails", func(t *testing.T) {
-		for command, want := range map[string]string{"echo why; exit 3": "exit code 3: why", "sleep 600": "it took longer than 1ms", "exit 0": ""} {
+		for command, want := range map[string]string{"echo why; exit 3": "exit code 3: why", "sleep 600": "the command took longer than 1ms", "exit 0": ""} {
 			if _, said := heardOf(t, command, exit.Passed, begins); !strings.Contains(said, want) || want == "" && said != "" {
 				t.Errorf("%s: said %q, want %q", command, said, want)
 			}

@@ -1,7 +1,6 @@
-// Package phase opens a project for a command, and takes a phase of it, or a shell in
-// one, from the settings to the end: who plays, workspaces, what may be spent, the
-// environment. What a phase does in there is the orchestrator's, and what a command
-// prints its own.
+// Package phase opens a project for a command and runs a phase, a shell or the app in its environment.
+// It resolves agents, workspaces and budgets, and publishes and pulls projects. Package orchestrator
+// has the loop of a phase.
 package phase
 
 import (
@@ -30,23 +29,23 @@ import (
 	"abl/roles/agent"
 )
 
-// Project is a project opened by a command: its paths, settings and secrets.
+// Project is a project that a command has opened.
 type Project struct {
 	In    *cli.Input
 	Paths state.Project
 	Conf  *config.Loaded
-	// Prices is what models cost in this project: its own prices before abl's. It is read once.
+	// Prices returns the prices of models: the project's before abl's. It reads them once.
 	Prices func() (pricelist.List, error)
 
-	held *hostfs.Held // the project's lock, while it is taken
-	net  *roles.Net   // what is known of the engine's networks; nil before anybody asked
+	held *hostfs.Held // the project's lock; nil if this process does not hold it
+	net  *roles.Net   // how the engine isolates networks; nil before Networks
 
 	remote *git.Remote // that holds the state, nil without one
 	holds  *holding    // the lease in it, while this process holds it
 }
 
-// Opened is a command that acts on the project: it fails where settings of the repository act on
-// this machine and the user has not trusted them. With --dry-run it only looks.
+// Opened returns a command that acts on the project. It fails if settings of the repository act on this
+// machine and the user has not trusted them, except with --dry-run.
 func Opened(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
 	return Looking(func(ctx context.Context, s *Project) error {
 		if !s.In.Bool("dry-run") {
@@ -58,7 +57,7 @@ func Opened(do func(context.Context, *Project) error) func(context.Context, *cli
 	})
 }
 
-// Looking is a command that only looks at the project.
+// Looking returns a command that only reads the project.
 func Looking(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
 	return func(ctx context.Context, in *cli.Input) error {
 		s, err := Open(in)
@@ -69,9 +68,8 @@ func Looking(do func(context.Context, *Project) error) func(context.Context, *cl
 	}
 }
 
-// Trusted returns a usage error that lists the settings of user scope which came with the
-// repository and which the user has not trusted, or that names a record of abl's that came with it.
-// It returns nil when there are none.
+// Trusted returns a usage error if settings of user scope came with the repository and the user has not
+// trusted them, or if a record of abl came with it.
 func (s *Project) Trusted(ctx context.Context) error {
 	if err := trust.Check(ctx, s.In, s.Paths.Root, s.Conf); err != nil {
 		return err
@@ -79,7 +77,7 @@ func (s *Project) Trusted(ctx context.Context) error {
 	return trust.CheckRecords(ctx, s.Paths.Root)
 }
 
-// Locked is one that keeps other processes from the project meanwhile.
+// Locked returns a command that acts on the project and holds its lock.
 func Locked(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
 	return Opened(func(ctx context.Context, s *Project) error {
 		unlock, err := s.Lock()
@@ -91,25 +89,25 @@ func Locked(do func(context.Context, *Project) error) func(context.Context, *cli
 	})
 }
 
-// Open finds the project and reads its settings. It changes nothing.
+// Open finds the project of the command line and opens it.
 func Open(in *cli.Input) (*Project, error) {
 	root, err := state.Find(cmp.Or(in.String("project"), "."))
 	switch {
 	case errors.Is(err, state.ErrNone):
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` where your project stands")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` in the directory of your project")
 	case err != nil:
-		return nil, exit.With(exit.Usage, err, "-C names a directory in a project")
+		return nil, exit.With(exit.Usage, err, "name a directory in a project with -C")
 	}
 	return OpenAt(in, root)
 }
 
-// OpenAt opens the project at root.
+// OpenAt opens the project at root and reads its settings. It changes nothing.
 func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 	if root, err = state.Real(root); err != nil {
 		return nil, fmt.Errorf("cannot open the project: %w", err)
 	}
 	if err := state.CheckOwn(root); err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot open the project: %w", err), "replace it by a regular file or a directory: abl follows no link in .abl")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot open the project: %w", err), "replace it by a regular file or a directory: abl follows no links in .abl")
 	}
 	s = &Project{In: in}
 	if s.Conf, err = money.Settings(in, root, settings(in)); err == nil {
@@ -123,26 +121,26 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 	return s, nil
 }
 
-// Flags are the flags of everything that plays a phase.
+// Flags returns the flags of commands that run phases.
 func Flags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
-		{Name: "json", Usage: "one JSON event a line on stdout (docs/events.md)"},
-		{Name: "progress", Value: "HOW", Default: "auto", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how progress is shown"},
-		{Name: "agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play both roles with this agent (docs/agents.md)"},
-		{Name: "builder-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Builder with this agent"},
-		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "play the Verifier with this agent, best of another family than the Builder's"},
-		{Name: "model", Short: "m", Value: "NAME", Usage: "have both roles use this model, or several in order: first,second"},
-		{Name: "max-iterations", Value: "N", Usage: "iterations of a round at most (default: loop.max_verifier_iterations)"},
+		{Name: "json", Usage: "print one JSON event per line on stdout (docs/events.md)"},
+		{Name: "progress", Value: "HOW", Default: "auto", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how to show progress"},
+		{Name: "agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "agent for both roles (docs/agents.md)"},
+		{Name: "builder-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "agent for the Builder"},
+		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "agent for the Verifier, best of another model family than the Builder's"},
+		{Name: "model", Short: "m", Value: "NAME", Usage: "model for both roles, or several in order: first,second"},
+		{Name: "max-iterations", Value: "N", Usage: "maximum of iterations per round (default: loop.max_verifier_iterations)"},
 		{Name: "quiet", Short: "q", Usage: "print errors only; the exit code is the verdict"},
-		{Name: "no-baseline", Usage: "do not start the app as you committed it before the first call of an adopted repository"},
-		{Name: "take-mine", Usage: "commit what you changed in the source by hand, and go on from it"},
+		{Name: "no-baseline", Usage: "skip the start of your committed app before the first call of an adopted repository"},
+		{Name: "take-mine", Usage: "commit your changes to the source, and continue from there"},
 	}, money.Flags(), cli.EnvironmentFlags())
 }
 
 // settings returns the settings that flags of this command line override, by key.
 func settings(in *cli.Input) map[string]string {
 	set, keys := map[string]string{}, map[string]string{"agent": "agent", "builder-agent": "agent.builder", "verifier-agent": "agent.verifier"}
-	if in.Takes("max-iterations") { // --model of other commands is not a role's
+	if in.Takes("max-iterations") { // the --model of other commands is not for roles
 		keys["model"], keys["max-iterations"] = "models", "loop.max_verifier_iterations"
 	}
 	if in.Takes("remote") {
@@ -156,7 +154,7 @@ func settings(in *cli.Input) map[string]string {
 	return set
 }
 
-// Number reads N, or PHASE=N as earlier tools had it.
+// Number parses the number of a phase, N or PHASE=N.
 func Number(arg string) (int, error) {
 	text := arg
 	if key, value, ok := strings.Cut(arg, "="); ok && strings.EqualFold(key, "phase") {
@@ -164,13 +162,13 @@ func Number(arg string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, exit.With(exit.Usage, fmt.Errorf("cannot run phase %q: a phase is a number from 1 on", arg), "abl phase 1")
+		return 0, exit.With(exit.Usage, fmt.Errorf("phase must be a positive number, not %q", arg), "abl phase 1")
 	}
 	return n, nil
 }
 
-// Lock takes the project for this process, if it has not done so before. Giving it back also
-// leaves what abl made the person's, whoever abl ran as.
+// Lock locks the project for this process. If this process already holds the lock, it does nothing.
+// unlock also gives the files that abl created as root to the user who owns the project.
 func (s *Project) Lock() (unlock func(), err error) {
 	if s.held != nil {
 		return func() {}, nil
@@ -183,7 +181,7 @@ func (s *Project) Lock() (unlock func(), err error) {
 	return s.unlock, nil
 }
 
-// unlock gives the project back where it is this process's.
+// unlock releases the lock, if this process holds it.
 func (s *Project) unlock() {
 	if held := s.held; held != nil {
 		back := s.holds.giveBack()
@@ -194,19 +192,19 @@ func (s *Project) unlock() {
 	}
 }
 
-// handOver gives what abl made as root in a project of another user's to that
-// user, so that they can go on without root.
+// handOver gives the files that abl created as root to the user who owns the project, so that the user
+// can continue without root.
 func handOver(p state.Project) error {
 	return hostfs.HandOver(p.Root, state.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
 }
 
-// Specs reads every phase file; what keeps a phase from running is asked with Check.
+// Specs reads the spec of every phase. Check of the set returns the errors.
 func (s *Project) Specs() spec.Set {
 	set, _ := spec.LoadDir(s.Paths.Specs())
 	return set
 }
 
-// State reads state.json; a project that never ran has a new one.
+// State reads state.json. For a project that never ran it returns a new state.
 func (s *Project) State() (*state.File, error) {
 	f, err := state.Load(s.Paths.State())
 	switch {
@@ -215,15 +213,14 @@ func (s *Project) State() (*state.File, error) {
 	case err != nil:
 		return nil, err
 	case f.Root != s.Paths.Root:
-		settle(f, s.Paths.Root)
+		adoptMoved(f, s.Paths.Root)
 	}
 	return f, nil
 }
 
-// settle takes up a state whose project stands elsewhere than it did. One that
-// was moved is the same project; a copy gets an id of its own, for what stands
-// under the old one on the engine is the original's, to be swept by nobody else.
-func settle(f *state.File, root string) {
+// adoptMoved updates a state whose project was moved or copied to root. A copy gets a new id: the
+// containers with the old id belong to the original.
+func adoptMoved(f *state.File, root string) {
 	there, err := state.Load(state.NewProject(f.Root, "", "").State())
 	if err == nil && there.Project == f.Project && there.Root == f.Root {
 		f.Project = state.New(root).Project
@@ -231,7 +228,7 @@ func settle(f *state.File, root string) {
 	f.Root = root
 }
 
-// atRest are the records of the calls that phases rest in.
+// atRest returns the records of the calls that are current in building and verifying phases.
 func (s *Project) atRest(f *state.File) (all []roles.Record) {
 	for _, p := range f.Phases {
 		if key := callAtRest(*p); key != "" {
@@ -241,7 +238,7 @@ func (s *Project) atRest(f *state.File) (all []roles.Record) {
 	return all
 }
 
-// KeepAtRest makes safe what the calls have printed that nobody may take up again.
+// KeepAtRest redacts the saved output of the current calls, which nobody resumes.
 func (s *Project) KeepAtRest(f *state.File) (err error) {
 	for _, rec := range s.atRest(f) {
 		err = errors.Join(err, rec.Clean(s.In.Safe))
@@ -249,7 +246,7 @@ func (s *Project) KeepAtRest(f *state.File) (err error) {
 	return err
 }
 
-// Abandon notes of every call at rest that it is about to be ended on request.
+// Abandon records for each current call that the user has it ended.
 func (s *Project) Abandon(f *state.File) (err error) {
 	for _, rec := range s.atRest(f) {
 		if _, begun, ierr := rec.Intent(); ierr == nil && begun {

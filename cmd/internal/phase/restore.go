@@ -23,8 +23,8 @@ func Restored(do func(context.Context, *Project) error) func(context.Context, *P
 }
 
 // Continued returns a command that runs phases. It fetches the state of a remote, if the settings name
-// one. It restores a fresh clone as Restored does, takes in a newer state that was fetched, and fails
-// where a phase would be paid for a second time.
+// one. It restores a fresh clone as Restored does, and pulls a newer state that was fetched. It fails if a
+// phase would be paid for a second time.
 func Continued(do func(context.Context, *Project) error) func(context.Context, *Project) error {
 	run := takenIn(do)
 	return func(ctx context.Context, s *Project) error {
@@ -48,8 +48,8 @@ func takenIn(do func(context.Context, *Project) error) func(context.Context, *Pr
 	}, func(_ *Project, err error) error { return err })
 }
 
-// restored restores a fresh clone and then calls do. unfetched decides about a clone that has the
-// branches of phases and not their state.
+// restored restores a fresh clone and then calls do. unfetched handles a clone that has the branches of
+// phases but not their state.
 func restored(do func(context.Context, *Project) error, unfetched func(*Project, error) error) func(context.Context, *Project) error {
 	return func(ctx context.Context, s *Project) error {
 		if _, err := os.Lstat(s.Paths.State()); errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func restored(do func(context.Context, *Project) error, unfetched func(*Project,
 				return err
 			}
 		}
-		if err := trust.CheckRecords(ctx, s.Paths.Root); err != nil { // of a command that only looks
+		if err := trust.CheckRecords(ctx, s.Paths.Root); err != nil { // Opened returns this error
 			s.In.Warn(err)
 		}
 		return do(ctx, s)
@@ -68,7 +68,7 @@ func restoreFresh(ctx context.Context, s *Project, unfetched func(*Project, erro
 	if s.Conf.Source.Repo == "" {
 		return nil
 	}
-	if s.Conf.Source.Repo != "." && s.Trusted(ctx) != nil { // it is not the user who chose it
+	if s.Conf.Source.Repo != "." && s.Trusted(ctx) != nil { // the repository may not be the user's choice
 		return nil
 	}
 	x, err := s.exchange()

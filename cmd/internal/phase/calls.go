@@ -21,7 +21,7 @@ import (
 	"abl/roles/environment"
 )
 
-// Records are the audit records of phase n, oldest first, without what has become a secret since.
+// Records returns the audit records of phase n, oldest first. It redacts values that are secrets now.
 func Records(s *Project, n int) (all []audit.Record, err error) {
 	steps, err := audit.Steps(s.Paths, n)
 	for _, step := range steps {
@@ -30,7 +30,7 @@ func Records(s *Project, n int) (all []audit.Record, err error) {
 			err = s.In.Safe.Clean(&r)
 		}
 		if err != nil {
-			return nil, exit.With(exit.Person, err, "take the file away; the phase itself does not need it")
+			return nil, exit.With(exit.Person, err, "move the file away; the phase itself does not need it")
 		}
 		all = append(all, r)
 	}
@@ -47,7 +47,7 @@ func Used(s *Project, n int) (ledger.Sum, error) {
 	return totals.Account().All, err
 }
 
-// Rows are those that the ledger has of phase n; `abl costs` complains of lines that are none.
+// Rows returns the ledger's rows of phase n. It ignores invalid lines: abl costs reports them.
 func Rows(s *Project, n int) (rows []ledger.Row, err error) {
 	err = ledger.Open(s.Paths.Ledger()).Scan(func(r ledger.Row) {
 		if r.Phase == strconv.Itoa(n) {
@@ -57,7 +57,7 @@ func Rows(s *Project, n int) (rows []ledger.Row, err error) {
 	return rows, err
 }
 
-// built is the commit that phase n has come to.
+// built returns the newest commit of phase n. It fails if the phase has built nothing.
 func built(s *Project, n int) (f *state.File, commit string, err error) {
 	if f, err = s.State(); err == nil {
 		commit = f.Phase(n).SrcCommit
@@ -68,9 +68,9 @@ func built(s *Project, n int) (f *state.File, commit string, err error) {
 	return f, commit, err
 }
 
-// began opens the source, and finds the commit with which phase n began that came to tip.
+// began opens the source and returns the commit with which phase n began, before its commits up to tip.
 func began(ctx context.Context, s *Project, n int, tip string) (src *git.Repo, commit string, err error) {
-	unlock, err := s.Lock() // a merge that was cut short ends when the source is opened
+	unlock, err := s.Lock() // opening the source completes an interrupted merge
 	if err != nil {
 		return nil, "", err
 	}
@@ -80,7 +80,7 @@ func began(ctx context.Context, s *Project, n int, tip string) (src *git.Repo, c
 		return nil, "", err
 	}
 	o := s.source()
-	o.Begun = true // looking makes no repository
+	o.Begun = true // create no repository
 	if src, err = git.Open(s.Paths.Src, o); err != nil {
 		return nil, "", err
 	}
@@ -88,7 +88,7 @@ func began(ctx context.Context, s *Project, n int, tip string) (src *git.Repo, c
 	return src, commit, err
 }
 
-// Changes tells what phase n changed in the source.
+// Changes calls each for every file that phase n changed in the source.
 func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error) error {
 	_, tip, err := built(s, n)
 	if err != nil {
@@ -116,8 +116,8 @@ func FilesChanged(ctx context.Context, s *Project, n int) int {
 	return count
 }
 
-// StepChanges calls each with the files that differ between the sources of the iterations of phase n, from
-// the newest back: of which record, and the commit that it began with, "" for none.
+// StepChanges calls each for the files that every iteration of phase n changed in the source, newest
+// iteration first. i is the index of the iteration's record and from its first commit, "" if it has none.
 func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record, each func(i int, from string, c git.Change) error) error {
 	if len(records) == 0 {
 		return nil
@@ -176,13 +176,12 @@ type Call struct {
 	Unread    error // why a part of the record cannot be read
 }
 
-// mostCalls is how many records a project may have.
-const mostCalls = 1_000_000
+// maxCalls is the largest number of records of a project.
+const maxCalls = 1_000_000
 
-// Calls lists the calls on disk, oldest first. A record is begun before the engine is
-// asked for anything: one that was not started is no call.
+// Calls returns the calls on disk, oldest first. It leaves out records of calls that never started.
 func (s *Project) Calls() ([]Call, error) {
-	names, err := hostfs.Names(s.Paths.Calls(), ".", mostCalls)
+	names, err := hostfs.Names(s.Paths.Calls(), ".", maxCalls)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
 	}
@@ -190,7 +189,7 @@ func (s *Project) Calls() ([]Call, error) {
 		return nil, fmt.Errorf("cannot list the calls: %w", err)
 	}
 	f, err := s.State()
-	if err != nil { // it only tells which iteration a call was
+	if err != nil { // only the iterations are missing then
 		s.In.Warn(err)
 		f = &state.File{}
 	}
@@ -214,10 +213,10 @@ func (s *Project) Calls() ([]Call, error) {
 	return all, nil
 }
 
-// Starts lists the starts of the app whose output is on disk, oldest first: those for a call of the
-// Verifier, one that failed before there was such a call included, and those for a user.
+// Starts returns the starts of the app whose output is on disk, oldest first: for calls of the Verifier,
+// failed starts before such a call, and starts for the user.
 func (s *Project) Starts() ([]Call, error) {
-	names, err := hostfs.Names(s.Paths.Calls(), ".", mostCalls)
+	names, err := hostfs.Names(s.Paths.Calls(), ".", maxCalls)
 	if errors.Is(err, hostfs.ErrAbsent) {
 		return nil, nil
 	}
@@ -244,7 +243,7 @@ func (s *Project) Starts() ([]Call, error) {
 	return all, nil
 }
 
-// placeOf returns the round and the iteration of a step from the phase's history, 0 if they are not known.
+// placeOf returns the round and the iteration of a step from the phase's history, 0 if they are unknown.
 func placeOf(p state.Phase, step int) (round, iteration int) {
 	if p.Step == step {
 		return p.Round, p.Iteration
@@ -257,8 +256,7 @@ func placeOf(p state.Phase, step int) (round, iteration int) {
 	return 0, 0
 }
 
-// Proofs are those that the call's record keeps: of its own box, and of the app's
-// that was up for it.
+// Proofs returns the proofs in the call's record: of its container and of the app's container.
 func (c Call) Proofs() (all []roles.Boundary, err error) {
 	own, ok, err := c.Boundary()
 	if ok {
@@ -271,8 +269,7 @@ func (c Call) Proofs() (all []roles.Boundary, err error) {
 	return all, errors.Join(err, aerr)
 }
 
-// Transcript tells what the agent of a call said and did, in its order, as far as it
-// printed it.
+// Transcript calls each for the messages of a call's agent, in order.
 func Transcript(s *Project, c Call, each func(agent.Message)) error {
 	to := Messages(s, c, each)
 	err := roles.Lines(context.Background(), c.Stdout(), to, func() (bool, error) { return true, nil })
@@ -280,14 +277,14 @@ func Transcript(s *Project, c Call, each func(agent.Message)) error {
 	return err
 }
 
-// Messages takes the lines of a call's output, an empty one after the last, and hands on
-// what its agent says and does.
+// Messages returns a function that parses the lines of a call's output and calls each for the messages of
+// its agent. The caller passes nil after the last line.
 func Messages(s *Project, c Call, each func(agent.Message)) func(line []byte, cut bool) {
 	a, err := agent.Find(c.Agent)
 	if s.Conf.Agents[c.Agent].Own() {
 		a, err = environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(c.Agent)
 	}
-	if err != nil { // the settings have it no more: each line is its words
+	if err != nil { // the settings no longer have it: each line is a message
 		a = agent.Custom(agent.Agent{Name: c.Agent}, agent.Settings{})
 	}
 	return roles.Messages(a.NewReader(agent.Call{Model: c.Model}), s.In.Safe, each)
