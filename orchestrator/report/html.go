@@ -109,7 +109,7 @@ var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 		"head": pageHead, "line": line, "text": func(s string) string { return block(s, "") }, "when": when, "span": span,
 		"figure": figure, "number": func(n int) string { return wording.Thousands(int64(n)) }, "things": wording.Count,
 		"short": func(s string) string { return s[:min(len(s), 12)] }, "paragraphs": paragraphs,
-		"counted": counted, "boundaries": boundaries, "besides": besides, "facts": facts,
+		"counted": counted, "boundaries": boundaries, "others": otherEntries, "facts": facts,
 		"words": func(s string) string { return marks[s].words }, "sign": func(s string) string { return marks[s].sign },
 	}).ParseFS(pageFiles, "page/page.html")
 })
@@ -232,7 +232,7 @@ func (p Page) Verdict() fact {
 	}
 	word := map[bool]string{true: "Stuck", false: "Refuted"}[r.Status == "stuck"]
 	if n[audit.Fail] == 0 {
-		return fact{audit.Fail, fmt.Sprintf("%s%s: %s that no contract names.", word, pace, wording.Count(len(besides(r)), "failure"))}
+		return fact{audit.Fail, fmt.Sprintf("%s%s: %s that no contract names.", word, pace, wording.Count(len(otherEntries(r)), "failure"))}
 	}
 	return fact{audit.Fail, fmt.Sprintf("%s: %d of %s fail%s.", word, n[audit.Fail], all, pace)}
 }

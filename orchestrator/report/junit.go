@@ -122,7 +122,7 @@ func (s *suite) fill(r audit.Record) {
 	for _, c := range r.Contracts {
 		s.add(caseOf(c, r))
 	}
-	for _, e := range besides(r) {
+	for _, e := range otherEntries(r) {
 		p := &problem{Type: "failed", Message: line(e.Observed), Text: seen(e.Input, e.Observed, "")}
 		s.add(testcase{Name: line(e.Spec), Class: class(r.Phase) + ".besides", Failure: p})
 	}

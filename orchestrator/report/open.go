@@ -49,7 +49,7 @@ func (p Page) failures() (all []failure) {
 		}
 	}
 	if r.Verdict == audit.Fail {
-		for _, e := range besides(r) {
+		for _, e := range otherEntries(r) {
 			all = append(all, failure{"", e.Spec, e.Input, e.Observed})
 		}
 	}

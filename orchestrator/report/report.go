@@ -178,8 +178,8 @@ const (
 	notFurther = "its test is ok; abl skipped further checks because the iteration failed elsewhere"
 )
 
-// besides returns the entries that name no contract of the specs.
-func besides(r audit.Record) []failedspecs.Entry {
+// otherEntries returns the entries that name no contract of the specs.
+func otherEntries(r audit.Record) []failedspecs.Entry {
 	return slices.DeleteFunc(slices.Clone(r.Entries), func(e failedspecs.Entry) bool {
 		return slices.ContainsFunc(r.Contracts, func(c audit.Contract) bool { return c.ID == e.Contract })
 	})

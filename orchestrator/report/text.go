@@ -69,7 +69,7 @@ func text(b *strings.Builder, r audit.Record, used string) {
 	if some {
 		fmt.Fprintf(b, "  %s: %s\n", okSoFar, notFurther)
 	}
-	for n, e := range besides(r) {
+	for n, e := range otherEntries(r) {
 		if n == 0 {
 			b.WriteString("\nother failures\n")
 		}
@@ -183,7 +183,7 @@ func fails(b *strings.Builder, r audit.Record) {
 			show(code(c.ID), c.Says, c.Input, c.Observed)
 		}
 	}
-	for _, e := range besides(r) {
+	for _, e := range otherEntries(r) {
 		show("", e.Spec, e.Input, e.Observed)
 	}
 }
