@@ -84,7 +84,8 @@ func (f Finder) Bundle() (certs []byte, err error) {
 		}
 	}
 	if certs = Only(slices.Concat(certs, more, extra)); len(certs) > maxBundle {
-		return nil, fmt.Errorf("the certificates have %d bytes, want at most %d: name a file with fewer", len(certs), maxBundle)
+		return nil, fmt.Errorf("the certificates have %d bytes, want at most %d: name a file with fewer", len(certs),
+			maxBundle)
 	}
 	return certs, nil
 }

@@ -46,8 +46,8 @@ var (
 	lineStart = lazyregexp.New(`\n(.)`)
 )
 
-// hollow reports whether all fields of the entry are fillers.
-func (e Entry) hollow() bool {
+// isFiller reports whether all fields of the entry are fillers.
+func (e Entry) isFiller() bool {
 	return filler().MatchString(e.Spec) && filler().MatchString(e.Input) && filler().MatchString(e.Observed)
 }
 

@@ -27,7 +27,8 @@ func In(specs []spec.Spec) Contracts {
 		for _, k := range s.Contracts {
 			c.ids, c.says[k.ID] = append(c.ids, k.ID), k.Says()
 			says := plainWords(k.Says())
-			for i, words := range []string{says, strings.ToLower(says), plainWords(k.Action + " → " + k.Result), plainWords(k.Action)} {
+			for i, words := range []string{says, strings.ToLower(says), plainWords(k.Action + " → " + k.Result),
+				plainWords(k.Action)} {
 				c.by[i][words] = append(c.by[i][words], k.ID)
 			}
 		}
@@ -116,7 +117,8 @@ var (
 func plainWords(text string) string {
 	text = anyArrow().ReplaceAllString(sameMark.Replace(text), " → ")
 	text = strings.Join(strings.Fields(text), " ")
-	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] && strings.Count(text, text[:1]) == 2 {
+	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] &&
+		strings.Count(text, text[:1]) == 2 {
 		text = text[1 : n-1] // YAML's
 	}
 	text = absentEnd().ReplaceAllString(strings.TrimRight(text, ".;, "), "")

@@ -61,7 +61,8 @@ func (p *parser) block(i, end int, first string) int {
 
 // dataBlocks are the languages of code blocks with sent or received data. Any other language counts
 // as a programming language.
-const dataBlocks = " text txt plain plaintext json json5 jsonc jsonl http https html xml svg yaml yml csv tsv toml ini form output response request headers body "
+const dataBlocks = " text txt plain plaintext json json5 jsonc jsonl http https html xml svg yaml yml csv tsv " +
+	"toml ini form output response request headers body "
 
 // program reports whether a code block in an entry is a program, according to its language. A shell
 // block that only calls curl is not.
@@ -71,7 +72,8 @@ func program(info string, lines []string) bool {
 	case "":
 		return false
 	case "sh", "bash", "shell", "zsh", "console", "curl":
-		return !curls().MatchString(strings.ReplaceAll(strings.Join(lines, "\n"), "\\\n", " ")) || strings.Contains(strings.Join(lines, ""), "$(")
+		return !curls().MatchString(strings.ReplaceAll(strings.Join(lines, "\n"), "\\\n", " ")) ||
+			strings.Contains(strings.Join(lines, ""), "$(")
 	}
 	return !strings.Contains(dataBlocks, " "+name+" ")
 }
@@ -104,7 +106,8 @@ const emoji = `(?:(?:[\x{2300}-\x{27BF}\x{2B00}-\x{2BFF}\x{1F000}-\x{1FAFF}]|\d\
 var (
 	// labelDress matches the text before a label: white space, bullets, numbers,
 	// check boxes, heading marks, emoji.
-	labelDress = lazyregexp.New(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? |` + emoji + `) *(?:\[[ xX]\] +)?)*)`)
+	labelDress = lazyregexp.New(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? |` + emoji +
+		`) *(?:\[[ xX]\] +)?)*)`)
 
 	space     = lazyregexp.New(`[\t\p{Zs}]`)
 	upToColon = lazyregexp.New(`^[^:：﹕]*`)
@@ -125,11 +128,11 @@ func labelOf(line string) (label, bool) {
 	if m == nil {
 		return label{}, false
 	}
-	open, name, tag, shut, colon, dash, rest := m[1], m[2], m[3], m[4], m[5], m[6], strings.TrimSpace(m[7])
+	open, name, tag, shut, mark, dash, rest := m[1], m[2], m[3], m[4], m[5], m[6], strings.TrimSpace(m[7])
 	l := label{lead: len(dress[1]), col: utf8.RuneCountInString(dress[0])}
 	l.field = field(slices.IndexFunc(fieldNames[:], func(n string) bool { return strings.EqualFold(n, name) }))
 	switch {
-	case colon != "":
+	case mark != "":
 	case dash != "" && name == strings.ToUpper(name): // "Input - see above" is prose
 	case dash == "" && rest == "" && tag == "" && (strings.Contains(dress[2], "#") || open != "" && shut != ""):
 		l.bare = true

@@ -248,7 +248,7 @@ func (d *draft) entry() (e Entry, missing []string) {
 			missing = append(missing, fieldNames[i])
 		}
 	}
-	if len(missing) == 0 && e.hollow() {
+	if len(missing) == 0 && e.isFiller() {
 		missing = fieldNames[:]
 	}
 	return e, missing

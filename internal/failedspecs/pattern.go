@@ -49,22 +49,32 @@ func (p pattern) line() bool { return p.kind == testOutput || p.kind == codeLine
 // patterns match whole lines, then lines of stack traces of common languages, also several on one
 // line, and then parts of a line that name files of a workspace, places in them, or tests.
 var patterns = []pattern{
-	{testOutput, "ok|..|TAP|Bail|---|PASS|FAIL|ERROR|# |✓|✔|✗|✘|✕|✖", lazyregexp.New(`^\s*(?:(?:not )?ok \d+(?: |$)|\d+\.\.\d+$|TAP version \d+|Bail out!|--- (?:FAIL|PASS|SKIP)[: ]|(?:FAIL|PASS|ok)\s+[\w./-]+\s+[\d.]+m?s$|(?:FAILED|PASSED|ERROR) \S+::|# (?:tests|pass|fail|skip|todo) \d+$|[✓✔✗✘✕✖] )`)},
-	{codeLines, "#!|#include|<?php|package |using |import ", lazyregexp.New(`^\s*(?:#!/|#include\s*[<"]|<\?php\b|package (?:main|\w+;)$|using [\w.]+;$|import [\w*{}, ]+ from ['"]|import ['"][^'"]+['"];?$|import [\w.]+(?: as \w+|;)$|from [\w.]+ import \w)`)},
+	{testOutput, "ok|..|TAP|Bail|---|PASS|FAIL|ERROR|# |✓|✔|✗|✘|✕|✖",
+		lazyregexp.New(`^\s*(?:(?:not )?ok \d+(?: |$)|\d+\.\.\d+$|TAP version \d+|Bail out!|--- (?:FAIL|PASS|SKIP)[: ]|(?:FAIL|PASS|ok)\s+[\w./-]+\s+[\d.]+m?s$|(?:FAILED|PASSED|ERROR) \S+::|# (?:tests|pass|fail|skip|todo) \d+$|[✓✔✗✘✕✖] )`)},
+	{codeLines, "#!|#include|<?php|package |using |import ",
+		lazyregexp.New(`^\s*(?:#!/|#include\s*[<"]|<\?php\b|package (?:main|\w+;)$|using [\w.]+;$|import [\w*{}, ]+ from ['"]|import ['"][^'"]+['"];?$|import [\w.]+(?: as \w+|;)$|from [\w.]+ import \w)`)},
 	{codeLines, "const |let |var ", lazyregexp.New(`^\s*(?:export )?(?:const|let|var) [\w{\[$][^=]*=`)},
-	{codeLines, "function|def |class |func |fn |public |private |protected |static ", lazyregexp.New(`^\s*(?:export )?(?:default )?(?:async )?(?:function\b[^(]*\([^)]*\) ?\{|def \w+\s*\(.*:|class \w+(?:\(.*\))?:$|class \w+ .*\{$|func (?:\(\w+ [^)]*\) )?\w+\(|(?:pub )?fn \w+.*[({]|(?:public|private|protected|static) .*[({;]$)`)},
-	{codeLines, "if|for|while|switch|catch|else|finally|try|except|throw |raise |return |await |})", lazyregexp.New(`^\s*(?:(?:if|for|while|switch|catch|\} else if) ?\(.*\) ?\{$|\} (?:else|finally|catch)\b.*\{$|if __name__|(?:try|finally|else):$|except(?: [A-Z]\w*(?: as \w+)?)?:$|throw new \w|raise \w+\(|return .*;$|await \w+[.(]|\}\)+;?$)`)},
-	{codeLines, "assert|expect|require|it|test|describe|t.", lazyregexp.New(`^\s*(?:self\.)?(?:assert\w*\s*\(|assert \S+.* (?:==|!=|not in) |(?:it|test|describe)\s*\(\s*['"\x60]|t\.(?:Errorf?|Fatalf?|Run|Log)\()|\bexpect\([^\n]*\)\s*\.\s*(?:not\s*\.\s*)?(?:to|be)\w*|\bassert\.\w+\(|\brequire\(['"]`)},
-	{codeLines, "set -|esac|if [|for |while |$|[ ", lazyregexp.New(`^\s*(?:set -[euxo]+|esac$|if \[|for \w+ in .*; ?do$|while .*; ?do$|\w+=\$\(|\[\[? .* (?:=|==|!=|-\w\w) .* \]\]?(?: [|&]{2}.*)?$|\$\w+ = .*;$)`)},
+	{codeLines, "function|def |class |func |fn |public |private |protected |static ",
+		lazyregexp.New(`^\s*(?:export )?(?:default )?(?:async )?(?:function\b[^(]*\([^)]*\) ?\{|def \w+\s*\(.*:|class \w+(?:\(.*\))?:$|class \w+ .*\{$|func (?:\(\w+ [^)]*\) )?\w+\(|(?:pub )?fn \w+.*[({]|(?:public|private|protected|static) .*[({;]$)`)},
+	{codeLines, "if|for|while|switch|catch|else|finally|try|except|throw |raise |return |await |})",
+		lazyregexp.New(`^\s*(?:(?:if|for|while|switch|catch|\} else if) ?\(.*\) ?\{$|\} (?:else|finally|catch)\b.*\{$|if __name__|(?:try|finally|else):$|except(?: [A-Z]\w*(?: as \w+)?)?:$|throw new \w|raise \w+\(|return .*;$|await \w+[.(]|\}\)+;?$)`)},
+	{codeLines, "assert|expect|require|it|test|describe|t.",
+		lazyregexp.New(`^\s*(?:self\.)?(?:assert\w*\s*\(|assert \S+.* (?:==|!=|not in) |(?:it|test|describe)\s*\(\s*['"\x60]|t\.(?:Errorf?|Fatalf?|Run|Log)\()|\bexpect\([^\n]*\)\s*\.\s*(?:not\s*\.\s*)?(?:to|be)\w*|\bassert\.\w+\(|\brequire\(['"]`)},
+	{codeLines, "set -|esac|if [|for |while |$|[ ",
+		lazyregexp.New(`^\s*(?:set -[euxo]+|esac$|if \[|for \w+ in .*; ?do$|while .*; ?do$|\w+=\$\(|\[\[? .* (?:=|==|!=|-\w\w) .* \]\]?(?: [|&]{2}.*)?$|\$\w+ = .*;$)`)},
 
-	{stackTrace, "at ", lazyregexp.New(at + ` (?:async |new )*[\w.$<>\[\]#/@]+(?: \[as [\w.$]+\])? \([^()\s]*(?::\d+){1,2}\)`)},
-	{stackTrace, "at ", lazyregexp.New(at + ` [\w.$<>/]+\((?:[\w$]+\.(?:java|kt|scala|groovy)(?::\d+)?|Native Method|Unknown Source)\)`)},
+	{stackTrace, "at ", lazyregexp.New(at +
+		` (?:async |new )*[\w.$<>\[\]#/@]+(?: \[as [\w.$]+\])? \([^()\s]*(?::\d+){1,2}\)`)},
+	{stackTrace, "at ", lazyregexp.New(at +
+		` [\w.$<>/]+\((?:[\w$]+\.(?:java|kt|scala|groovy)(?::\d+)?|Native Method|Unknown Source)\)`)},
 	{stackTrace, "at ", lazyregexp.New(at + ` (?:async )?(?:file:/|node:|/|[A-Z]:\\)` + noFile + `*(?::\d+){1,2}`)},
-	{stackTrace, "at ", lazyregexp.New(`^\s*at [\w<>\x60]+(?:\.[\w<>\x60]+)+\([^()]*\)(?: in ` + noFile + `+:line \d+)?$`)},
+	{stackTrace, "at ", lazyregexp.New(`^\s*at [\w<>\x60]+(?:\.[\w<>\x60]+)+\([^()]*\)(?: in ` + noFile +
+		`+:line \d+)?$`)},
 	{stackTrace, ":line ", lazyregexp.New(in + ` ` + noFile + `+:line \d+`)},
 	{stackTrace, "Traceback", lazyregexp.New(`(?:Exception )?Traceback \(most recent call last\):?`)},
 	{stackTrace, "File ", lazyregexp.New(gap + `File \\?"[^"\n]+", line \d+(?:, in [\w.<>]+)?`)},
-	{stackTrace, "(0x|(...)|({|(?)", lazyregexp.New(`^[\w./*()-]*\.[\w.*()-]+\((?:(?:0x[0-9a-f]+\??|\.\.\.|[{}]+|\?)(?:, )?)+\)$`)},
+	{stackTrace, "(0x|(...)|({|(?)",
+		lazyregexp.New(`^[\w./*()-]*\.[\w.*()-]+\((?:(?:0x[0-9a-f]+\??|\.\.\.|[{}]+|\?)(?:, )?)+\)$`)},
 	{stackTrace, "goroutine ", lazyregexp.New(`goroutine \d+ \[[^\]\n]*\]:?`)},
 	{stackTrace, ".go:", lazyregexp.New(gap + noFile + `+\.go:\d+(?: \+0x[0-9a-f]+)?`)},
 	{stackTrace, ".php(", lazyregexp.New(gap + `#\d+ ` + noFile + `+\.php\(\d+\)(?:: [^\s\\]+)?`)},
@@ -73,11 +83,16 @@ var patterns = []pattern{
 	{stackTrace, "panicked at ", lazyregexp.New(`panicked at [^\n]*?\.rs:\d+:\d+:?`)},
 	{stackTrace, "race:|RACE:", lazyregexp.New(`(?i)\bstack (?:trace|backtrace):`)},
 
-	{ownPath, "/workspace|/abl/|/home/agent", lazyregexp.New(`/(?:workspace|abl/(?:in|out|bin)|home/agent)(?:/` + noFile + `*|\b)`)},
-	{ownPath, ".abl/|node_modules/|_reports/", lazyregexp.New(`(?:^|[^\w/.-])((?:\./)?(?:\.abl|node_modules|(?:builder|verifier)_reports)/` + noFile + `*)`)},
+	{ownPath, "/workspace|/abl/|/home/agent", lazyregexp.New(`/(?:workspace|abl/(?:in|out|bin)|home/agent)(?:/` +
+		noFile + `*|\b)`)},
+	{ownPath, ".abl/|node_modules/|_reports/",
+		lazyregexp.New(`(?:^|[^\w/.-])((?:\./)?(?:\.abl|node_modules|(?:builder|verifier)_reports)/` + noFile + `*)`)},
 	{ownPath, "run.sh|failed_specs.md", lazyregexp.New(`(?:^|[^\w/.-])((?:\./)?(?:run\.sh|failed_specs\.md)\b)`)},
-	{ownPath, "src/|test|spec|phase|cases/|e2e/", lazyregexp.New(`(?:^|[\s"'\x60(])((?:\./)?(?:src|tests?|specs?|phase\d+|cases|e2e)/[\w./@-]*\.` + sources + `\b(?::\d+)*)`)},
-	{testName, "test.|spec.", lazyregexp.New(`(?:^|[^\w/.-])([\w./-]*(?:_test|\.test|\.spec|_spec)\.` + sources + `\b(?:::?[\w:]+)*)`)},
+	{ownPath, "src/|test|spec|phase|cases/|e2e/",
+		lazyregexp.New(`(?:^|[\s"'\x60(])((?:\./)?(?:src|tests?|specs?|phase\d+|cases|e2e)/[\w./@-]*\.` + sources +
+			`\b(?::\d+)*)`)},
+	{testName, "test.|spec.", lazyregexp.New(`(?:^|[^\w/.-])([\w./-]*(?:_test|\.test|\.spec|_spec)\.` + sources +
+		`\b(?:::?[\w:]+)*)`)},
 	{testName, "test_", lazyregexp.New(`(?:^|[^\w/.-])([\w./-]*\btest_\w+\.` + sources + `\b(?:::?[\w:]+)*)`)},
 	{testName, ".C", lazyregexp.New(`(?:^|[^\w/.-])([\w./-]*\bP\d+\.C\d+[\w-]*\.` + sources + `\b)`)},
 	{testName, "test_|Test", lazyregexp.New(`(?:^|[^\w"'=@/])(test_\w+\(\)|Test[A-Z]\w+/\w+)`)},

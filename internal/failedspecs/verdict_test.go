@@ -157,7 +157,7 @@ func roundTrip(t *testing.T, entries []Entry) {
 	for _, e := range entries {
 		e = Sanitize(e)
 		e.Line, e.Contract, e.Note = 0, "", "" // not in the file
-		if !e.hollow() {
+		if !e.isFiller() {
 			want = append(want, e)
 		}
 	}

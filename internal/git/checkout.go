@@ -62,7 +62,8 @@ func (r *repository) writeTree(was, is []*index.Entry) error {
 // PutBack restores the content of the directory that Tree returned, and sweeps it. The written
 // files belong to uid and gid. It returns the paths that differed, sorted, and what the sweep
 // removed.
-func (r *Repo) PutBack(ctx context.Context, was map[string]string, uid, gid int) (differed []string, cleared []state.Thing, err error) {
+func (r *Repo) PutBack(ctx context.Context, was map[string]string,
+	uid, gid int) (differed []string, cleared []state.Thing, err error) {
 	_, found, err := r.look(ctx, scan.Options{Sweep: true})
 	if err != nil {
 		return nil, nil, err

@@ -31,7 +31,8 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 	}
 	err = errors.Join(layOut(dir, top), to.git.Replace("info/exclude", []byte(exclude.String())))
 	if len(without) > 0 {
-		err = errors.Join(err, to.git.Replace(sparseFile, sparseOf(without)), to.git.Replace("config", []byte(newConfig+sparseConfig)))
+		err = errors.Join(err, to.git.Replace(sparseFile, sparseOf(without)),
+			to.git.Replace("config", []byte(newConfig+sparseConfig)))
 	}
 	if err != nil {
 		return err
@@ -113,7 +114,8 @@ func (o *Origin) copyTo(ctx context.Context, to *repository, commit string, with
 	}
 	there = to.git.Store()
 	if i := slices.IndexFunc(all.objects, func(hash plumbing.Hash) bool { return !has(hash) }); i >= 0 {
-		return gitdir.Foreign("cannot copy commit %s: the content of object %s does not match its hash; git fsck lists damaged objects", commit, all.objects[i])
+		return gitdir.Foreign("cannot copy commit %s: the content of object %s does not match its hash; git fsck lists "+
+			"damaged objects", commit, all.objects[i])
 	}
 	return nil
 }
@@ -157,7 +159,8 @@ func (r *Repo) Whole(commit string) error {
 	instead := plumbing.ComputeHash(plumbing.BlobObject, []byte(leftOut))
 	for _, e := range all.entries {
 		if e.Hash == instead && without(r.opts.Without, e.Name) {
-			return gitdir.Foreign("commit %.12s of %q has a placeholder of abl instead of %q: git -C %s reset --hard to the commit before it, and merge again",
+			return gitdir.Foreign("commit %.12s of %q has a placeholder of abl instead of %q: git -C %s reset --hard to "+
+				"the commit before it, and merge again",
 				commit, r.dir, e.Name, r.dir)
 		}
 	}

@@ -177,8 +177,8 @@ func TestCloneOfTwins(t *testing.T) {
 
 func TestCloneOf(t *testing.T) {
 	for name, c := range map[string]struct {
-		make   func(dir string)
-		remark string
+		make func(dir string)
+		want string
 	}{
 		"hooks": {func(dir string) {
 			write(t, dir, map[string]string{".git/hooks/post-checkout": "#!/bin/sh\ntouch ran\n"})
@@ -212,8 +212,8 @@ func TestCloneOf(t *testing.T) {
 			_, commit, err := o.Head()
 			must(t, err)
 			remarks, err := o.Remarks(commit, nil)
-			if got := strings.Join(remarks, "\n"); err != nil || !strings.Contains(got, c.remark) || (c.remark == "") != (got == "") {
-				t.Errorf("remarks %q, %v, want %q", got, err, c.remark)
+			if got := strings.Join(remarks, "\n"); err != nil || !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
+				t.Errorf("remarks %q, %v, want %q", got, err, c.want)
 			}
 			r := cloned(t, dir)
 			clean(t, r.Dir())

@@ -104,8 +104,10 @@ func (s *scratch) layAttributes(workspace, name string) error {
 
 // normalized returns the entry of a file as git would add it. If it differs, normalized also
 // rewrites the file.
-func (r *Repo) normalized(ctx context.Context, s *scratch, objects *spool, e *index.Entry, data []byte) (*index.Entry, error) {
-	cmd := s.command(ctx, "-C", s.work, "-c", "core.bare=false", "-c", "core.safecrlf=false", "hash-object", "-w", "--path="+e.Name, "--stdin")
+func (r *Repo) normalized(ctx context.Context, s *scratch, objects *spool, e *index.Entry,
+	data []byte) (*index.Entry, error) {
+	cmd := s.command(ctx, "-C", s.work, "-c", "core.bare=false", "-c", "core.safecrlf=false", "hash-object", "-w",
+		"--path="+e.Name, "--stdin")
 	cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_WORK_TREE="+s.work), bytes.NewReader(data)
 	out, err := output(cmd)
 	if err != nil {

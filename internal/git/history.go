@@ -102,7 +102,8 @@ func (r *Repo) tip() (string, error) {
 	}
 	has, err := born(r.git)
 	if err == nil && has {
-		err = gitdir.Foreign("branch %q of %q has no commit, but the repository has a history: switch to the branch that abl should continue, or find the lost one with git fsck --lost-found", r.branch, r.dir)
+		err = gitdir.Foreign("branch %q of %q has no commit, but the repository has a history: switch to the branch "+
+			"that abl should continue, or find the lost one with git fsck --lost-found", r.branch, r.dir)
 	}
 	return "", err
 }

@@ -127,7 +127,8 @@ func (r *Repo) signed(ctx context.Context, objects *spool, c *object.Commit) (*o
 	}
 	made, err := output(s.signer(ctx, signing, c))
 	if err != nil {
-		return nil, gitdir.Foreign("git cannot sign a commit although commit.gpgsign is set (%v): unlock the key, or run git config commit.gpgsign false", err)
+		return nil, gitdir.Foreign("git cannot sign a commit although commit.gpgsign is set (%v): unlock the key, or "+
+			"run git config commit.gpgsign false", err)
 	}
 	data, err := s.run(ctx, "cat-file", "commit", strings.TrimSpace(string(made)))
 	if err != nil {

@@ -112,7 +112,8 @@ func (r *Repo) index(committed content) ([]*index.Entry, time.Time, error) {
 	}
 	entries, err := decodeIndex(data, r.opts.Clone)
 	if err != nil {
-		return nil, time.Time{}, gitdir.Foreign("cannot use %q: %v: commit, stash or convert that; if the index is damaged, move it away and run git reset", path, err)
+		return nil, time.Time{}, gitdir.Foreign("cannot use %q: %v: commit, stash or convert that; if the index is "+
+			"damaged, move it away and run git reset", path, err)
 	}
 	return entries, info.ModTime(), nil
 }

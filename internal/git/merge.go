@@ -33,7 +33,8 @@ func (r *Repo) Switch(ctx context.Context, branch string) error {
 	}
 	there, err := r.git.Ref("refs/heads/" + branch)
 	if has, herr := r.Contains(tip, there); err == nil && there != "" && !has {
-		err = cmp.Or(herr, gitdir.Foreign("%q: branch %s has commits that %s lacks: merge it with git merge, or rename it with git branch -m", r.dir, branch, r.branch))
+		err = cmp.Or(herr, gitdir.Foreign("%q: branch %s has commits that %s lacks: merge it with git merge, or rename "+
+			"it with git branch -m", r.dir, branch, r.branch))
 	}
 	if err == nil && there != tip {
 		err = r.git.Move(ctx, "refs/heads/"+branch, there, tip, r.opts.LockWait)
@@ -119,7 +120,8 @@ func (o *Origin) merged(ctx context.Context, r *Repo, ours, theirs, text string)
 	defer s.close()
 	if _, err := s.run(ctx, "merge-base", ours, theirs); err != nil {
 		if _, exited := errors.AsType[*exec.ExitError](err); exited {
-			err = fmt.Errorf("%w: %s and %s have no commit in common; in a shallow clone run git fetch --unshallow", ErrConflict, ours, theirs)
+			err = fmt.Errorf("%w: %s and %s have no commit in common; in a shallow clone run git fetch --unshallow",
+				ErrConflict, ours, theirs)
 		}
 		return "", err
 	}
@@ -179,7 +181,8 @@ func (r *Repo) commitTree(ctx context.Context, s *scratch, tree, text string, pa
 // omits.
 func ByHand(src, commit string) string {
 	const sparse = "-c core.sparseCheckout=true -c sparse.expectFilesOutsideOfPatterns=true"
-	return fmt.Sprintf("git -C %[1]s %[2]s merge %.12[3]s; resolve the conflicts; git -C %[1]s %[2]s -c remote.abl.promisor=1 commit -a", src, sparse, commit)
+	return fmt.Sprintf("git -C %[1]s %[2]s merge %.12[3]s; resolve the conflicts; git -C %[1]s %[2]s -c "+
+		"remote.abl.promisor=1 commit -a", src, sparse, commit)
 }
 
 const (
@@ -222,7 +225,8 @@ func (r *Repo) endCheckout(tip string) error {
 	}
 	was, is, ok := strings.Cut(strings.TrimSpace(string(data)), " ")
 	if err != nil || !ok {
-		return gitdir.Foreign("cannot read %q: check the work tree with git status, and remove the file", r.git.Join(underWay))
+		return gitdir.Foreign("cannot read %q: check the work tree with git status, and remove the file",
+			r.git.Join(underWay))
 	}
 	if tip == is {
 		before, err1 := r.content(was)

@@ -104,7 +104,8 @@ func (s *spool) encode(o object.Object, there plumbing.Hash) (plumbing.Hash, err
 }
 
 // commit adds a commit of sorted entries with its trees, except for the known trees.
-func (s *spool) commit(text string, entries []*index.Entry, known map[string]plumbing.Hash, parents ...string) (content, *object.Commit, error) {
+func (s *spool) commit(text string, entries []*index.Entry, known map[string]plumbing.Hash,
+	parents ...string) (content, *object.Commit, error) {
 	now := content{entries, map[string]plumbing.Hash{}}
 	if err := s.tree(&now, "", entries, known); err != nil {
 		return now, nil, err
@@ -144,7 +145,8 @@ func (s *spool) tree(c *content, folder string, entries []*index.Entry, known ma
 		if err := s.tree(c, sub, entries[:n], known); err != nil {
 			return err
 		}
-		t.Entries, entries = append(t.Entries, object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: c.trees[sub]}), entries[n:]
+		t.Entries, entries = append(t.Entries, object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: c.trees[sub]}),
+			entries[n:]
 	}
 	hash, err := s.encode(&t, known[folder])
 	c.trees[folder] = hash
@@ -193,7 +195,8 @@ func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing
 }
 
 // looseLarge streams each large object to a loose file and returns the other objects.
-func looseLarge(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash) (rest []plumbing.Hash, err error) {
+func looseLarge(d gitdir.Dir, from storer.EncodedObjectStorer,
+	objects []plumbing.Hash) (rest []plumbing.Hash, err error) {
 	for _, hash := range objects {
 		o, err := from.EncodedObject(plumbing.AnyObject, hash)
 		if err == nil && o.Size() > gitdir.Streamed {

@@ -59,7 +59,8 @@ func foldersOf(dir string) (head, common gitdir.Dir, err error) {
 		path = beside(dir, strings.TrimPrefix(string(data), "gitdir: "))
 		back, rerr := hostfs.Read(path, "gitdir", maxSteering)
 		if !(rerr == nil && sameFile(beside(path, string(back)), file)) && !isSubmodule(path, dir) {
-			return head, common, fmt.Errorf("%q names %q, which does not name %q: %w; remove the file, or if the repository is yours, "+
+			return head, common, fmt.Errorf("%q names %q, which does not name %q: %w; remove the file, or if the "+
+				"repository is yours, "+
 				"run git worktree repair there, or git config core.worktree \"$PWD\" here", file, path, dir, ErrElsewhere)
 		}
 	}
@@ -194,7 +195,9 @@ func (o *Origin) Files(without []string, most int) (paths []string, err error) {
 // Remarks describes, one per line, the parts of the repository that would run something or point
 // elsewhere, and what happens to them in a clone without some paths.
 func (o *Origin) Remarks(commit string, without []string) (all []string, err error) {
-	hooks := slices.DeleteFunc(pathsIn(o.git, "hooks"), func(name string) bool { return strings.HasSuffix(name, ".sample") })
+	hooks := slices.DeleteFunc(pathsIn(o.git, "hooks"), func(name string) bool {
+		return strings.HasSuffix(name, ".sample")
+	})
 	if o.conf.Section("core").Option("hookspath") != "" {
 		hooks = append(hooks, "core.hooksPath")
 	}
@@ -221,20 +224,21 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 		_, modules, err = o.modules([]gitdir.Dir{o.head, o.git}, commit, without)
 	}
 	some := func(names []string) string { return strings.Join(names[:min(len(names), 5)], ", ") }
-	remark := func(is bool, text string) {
+	note := func(is bool, text string) {
 		if is {
 			all = append(all, text)
 		}
 	}
-	remark(len(hooks) > 0, "abl does not run its hooks ("+some(hooks)+")")
-	remark(len(filters) > 0, "abl does not run its filters, files are as committed ("+strings.Join(filters, ", ")+")")
+	note(len(hooks) > 0, "abl does not run its hooks ("+some(hooks)+")")
+	note(len(filters) > 0, "abl does not run its filters, files are as committed ("+strings.Join(filters, ", ")+")")
 	includes := o.conf.Section("include").HasOption("path") || len(o.conf.Section("includeif").Subsections) > 0
-	remark(includes, "abl does not read the files that its config includes")
-	remark(o.borrows(), "the clone gets copies of the objects that it borrows from another repository")
-	remark(len(left) > 0, "the clone omits "+strings.Join(left, ", "))
-	remark(len(modules) > 0, "its submodules are empty directories in the clone ("+some(modules)+"): git submodule update --init --recursive fetches them")
-	remark(o.InTheWay(BranchPrefix) != "", NoRoom)
-	remark(lfs, "files in Git LFS are pointers in the clone")
+	note(includes, "abl does not read the files that its config includes")
+	note(o.borrows(), "the clone gets copies of the objects that it borrows from another repository")
+	note(len(left) > 0, "the clone omits "+strings.Join(left, ", "))
+	const fetch = "git submodule update --init --recursive fetches them"
+	note(len(modules) > 0, "its submodules are empty directories in the clone ("+some(modules)+"): "+fetch)
+	note(o.InTheWay(BranchPrefix) != "", NoRoom)
+	note(lfs, "files in Git LFS are pointers in the clone")
 	return all, err
 }
 
@@ -382,7 +386,8 @@ func (o *Origin) free(ref string) error {
 		}
 		if symbolic && at == to {
 			tree := strings.TrimSuffix(o.git.Join(path.Dir(name)), "/.git")
-			return gitdir.Foreign("cannot move %s, because it is the current branch of the work tree %q: switch to another branch there", ref, tree)
+			return gitdir.Foreign("cannot move %s, because it is the current branch of the work tree %q: switch to another "+
+				"branch there", ref, tree)
 		}
 	}
 	return nil
@@ -390,7 +395,8 @@ func (o *Origin) free(ref string) error {
 
 // Keep commits files by their paths to a ref that is not a branch. It does nothing if the files
 // have not changed. It fails if the ref is no longer at was.
-func (o *Origin) Keep(ctx context.Context, ref, was, subject string, files map[string][]byte) (commit string, err error) {
+func (o *Origin) Keep(ctx context.Context, ref, was, subject string,
+	files map[string][]byte) (commit string, err error) {
 	text, err := Message{Subject: subject}.text()
 	if err != nil {
 		return "", err

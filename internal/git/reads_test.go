@@ -51,12 +51,12 @@ func moved(t *testing.T) (*Repo, string) {
 	for name := range files {
 		must(t, os.Chmod(filepath.Join(dir, name), 0o640))
 	}
-	settle(t)
+	waitForTick(t)
 	return open(t, dir), dir
 }
 
-// settle waits until the clock of the file system has advanced.
-func settle(t *testing.T) {
+// waitForTick waits until the clock of the file system has advanced.
+func waitForTick(t *testing.T) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < 50*time.Millisecond; {
 		runtime.Gosched()

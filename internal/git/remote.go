@@ -58,7 +58,8 @@ func (r *Remote) Fetch(ctx context.Context, prefix string) error {
 	if err := r.Look(ctx, prefix); err != nil || len(r.refs) == 0 {
 		return err
 	}
-	args := []string{"-c", "gc.auto=0", "-c", "maintenance.auto=false", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", r.name}
+	args := []string{"-c", "gc.auto=0", "-c", "maintenance.auto=false", "fetch", "--quiet", "--no-tags",
+		"--no-write-fetch-head", "--", r.name}
 	copies := map[string]string{}
 	for _, ref := range slices.Sorted(maps.Keys(r.refs)) {
 		copies[ref] = strings.Replace(ref, "refs/abl/", fetchedRefs, 1)
@@ -92,7 +93,8 @@ func (r *Remote) Push(ctx context.Context, refs ...string) error {
 		}
 		if was != "" {
 			if has, err := r.origin.Contains(is, was); err != nil || !has {
-				return errors.Join(err, fmt.Errorf("%w: %s of %s names %.12s, which %.12s does not have", ErrBehind, ref, r.name, was, is))
+				return errors.Join(err, fmt.Errorf("%w: %s of %s names %.12s, which %.12s does not have", ErrBehind, ref, r.name,
+					was, is))
 			}
 		}
 		set[ref] = is

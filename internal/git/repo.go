@@ -143,11 +143,13 @@ func (r *Repo) leaveOut() error {
 	}
 	for _, name := range r.opts.Without {
 		if _, err := os.Lstat(filepath.Join(r.dir, name)); err == nil && !slices.Contains(first, name) {
-			return gitdir.Foreign("adopt.exclude names %q, but the clone %q contains it: remove it from adopt.exclude and run abl publish; then add it again, move .abl/state.json away, and run abl pull", name, r.dir)
+			return gitdir.Foreign("adopt.exclude names %q, but the clone %q contains it: remove it from adopt.exclude and "+
+				"run abl publish; then add it again, move .abl/state.json away, and run abl pull", name, r.dir)
 		}
 	}
 	r.opts.Without = append(first, r.opts.Without...)
-	if has, _ := hostfs.Read(r.git.Path, sparseFile, maxSteering); len(first) > 0 && !bytes.Equal(has, sparseOf(first)) { // a clone of an older abl
+	// Clones of older versions lack the file.
+	if has, _ := hostfs.Read(r.git.Path, sparseFile, maxSteering); len(first) > 0 && !bytes.Equal(has, sparseOf(first)) {
 		err = errors.Join(err, r.git.Replace(sparseFile, sparseOf(first)))
 	}
 	return err
@@ -168,7 +170,8 @@ func gitFolder(dir string, top fs.FileInfo, begun bool) (fs.FileInfo, error) {
 		return nil, away(path)
 	}
 	if err == nil && !id.IsDir() {
-		return nil, gitdir.Foreign("%q is a file or a link, so the history is elsewhere: move the repository here, or choose another directory", path)
+		return nil, gitdir.Foreign("%q is a file or a link, so the history is elsewhere: move the repository here, or "+
+			"choose another directory", path)
 	}
 	if err == nil {
 		top = id
@@ -193,7 +196,8 @@ func gitFolder(dir string, top fs.FileInfo, begun bool) (fs.FileInfo, error) {
 	return os.Lstat(path)
 }
 
-const newConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
+const newConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\t" +
+	"logallrefupdates = true\n"
 
 func setHead(d gitdir.Dir, branch string) error {
 	return d.Replace("HEAD", []byte("ref: refs/heads/"+branch+"\n"))
@@ -244,13 +248,17 @@ func ordinary(d gitdir.Dir) (files []string, err error) {
 		case err != nil:
 			return gitdir.Foreign("cannot list %q (%v): restore the directory that git creates there", path, err)
 		case unfinished[name] != "":
-			return gitdir.Foreign("%s is unfinished (%q exists): git status shows how to continue or abort it", unfinished[name], path)
+			return gitdir.Foreign("%s is unfinished (%q exists): git status shows how to continue or abort it",
+				unfinished[name], path)
 		case slices.Contains(elsewhere, name):
-			return gitdir.Foreign("a part of the repository is in another one (%q exists): run git repack -a -d and remove the file, or choose another directory", path)
+			return gitdir.Foreign("a part of the repository is in another one (%q exists): run git repack -a -d and remove "+
+				"the file, or choose another directory", path)
 		case e.Type()&^fs.ModeDir != 0:
-			return gitdir.Foreign("%q is neither a file nor a directory: remove it; if it is a socket of git's file system monitor, stop that first (git fsmonitor--daemon stop, and git config core.fsmonitor false)", path)
+			return gitdir.Foreign("%q is neither a file nor a directory: remove it; if it is a socket of git's file system "+
+				"monitor, stop that first (git fsmonitor--daemon stop, and git config core.fsmonitor false)", path)
 		case len(files) == maxInside:
-			return gitdir.Foreign("%q contains more than %d files: git pack-refs --all combines those in refs", d.Path, maxInside)
+			return gitdir.Foreign("%q contains more than %d files: git pack-refs --all combines those in refs", d.Path,
+				maxInside)
 		case !e.IsDir():
 			files = append(files, name)
 		case !slices.Contains([]string{"hooks", "info", "logs", "refs"}, top) && !slices.Contains(below, name):
@@ -292,7 +300,8 @@ func (r *Repo) readConfig() error {
 		return slices.Contains([]string{"true", "yes", "on", "1"}, core.Option(option))
 	}
 	if core.Option("worktree") != "" || is("bare") {
-		return gitdir.Foreign("%q sets core.worktree or core.bare, so its files are elsewhere: unset it, or choose another directory", r.git.Join("config"))
+		return gitdir.Foreign("%q sets core.worktree or core.bare, so its files are elsewhere: unset it, or choose "+
+			"another directory", r.git.Join("config"))
 	}
 	r.noExec = core.HasOption("filemode") && !is("filemode")
 	hooks := core.Option("hookspath")

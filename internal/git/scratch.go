@@ -76,7 +76,8 @@ func (s *scratch) close() error { return os.RemoveAll(filepath.Dir(s.dir)) }
 // command returns a command of the user's git in the scratch repository.
 func (s *scratch) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := proc.Git(ctx, filepath.Dir(s.dir), args...)
-	cmd.Env = append(cmd.Env, "GIT_DIR="+s.dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=0",
+	cmd.Env = append(cmd.Env, "GIT_DIR="+s.dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_COUNT=0",
 		"GIT_CONFIG_PARAMETERS=", "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "XDG_CONFIG_HOME=/dev/null",
 		"GIT_AUTHOR_NAME=abl", "GIT_AUTHOR_EMAIL=abl@localhost", "GIT_COMMITTER_NAME=abl", "GIT_COMMITTER_EMAIL=abl@localhost")
 	return cmd
@@ -125,7 +126,8 @@ func (s *scratch) mergeTree(ctx context.Context, ours, theirs string) (tree stri
 		}
 		return s.mergeInWorkTree(ctx, ours, theirs)
 	}
-	cmd := s.command(ctx, "-c", "merge.directoryRenames=false", "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
+	cmd := s.command(ctx, "-c", "merge.directoryRenames=false", "merge-tree", "--write-tree", "-z", "--name-only",
+		"--no-messages", ours, theirs)
 	out, err := output(cmd)
 	if exited, is := errors.AsType[*exec.ExitError](err); is && exited.ExitCode() == 1 {
 		err = nil
@@ -138,9 +140,11 @@ func (s *scratch) mergeTree(ctx context.Context, ours, theirs string) (tree stri
 }
 
 // mergeInWorkTree is mergeTree for git before 2.38, which can merge only in a work tree.
-func (s *scratch) mergeInWorkTree(ctx context.Context, ours, theirs string) (tree string, conflicts []string, err error) {
+func (s *scratch) mergeInWorkTree(ctx context.Context,
+	ours, theirs string) (tree string, conflicts []string, err error) {
 	at := func(args ...string) (string, error) {
-		safe := []string{"-c", "core.bare=false", "-c", "core.symlinks=false", "-c", "core.protectNTFS=false", "-c", "merge.directoryRenames=false"}
+		safe := []string{"-c", "core.bare=false", "-c", "core.symlinks=false", "-c", "core.protectNTFS=false", "-c",
+			"merge.directoryRenames=false"}
 		cmd := s.command(ctx, append(safe, args...)...)
 		cmd.Env = append(cmd.Env, "GIT_WORK_TREE="+s.work)
 		out, err := output(cmd)

@@ -70,7 +70,7 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	objects.author = r.opts.Identity.Author
 	base, found, err := r.look(ctx, scan.Options{Sweep: m.Keep != nil, Put: objects.add})
 	if err == nil && m.Keep != nil {
-		err = r.keep(base.entries, found, m.Keep)
+		err = r.report(base.entries, found, m.Keep)
 	}
 	if err == nil {
 		err = r.normalize(ctx, objects, base.entries, found)
@@ -164,7 +164,8 @@ func (r *Repo) moduleFiles(entries []*index.Entry) []*index.Entry {
 func removed(modules, found []*index.Entry) (all []Skipped) {
 	for _, e := range modules {
 		if entryAt(found, e.Name) == nil && len(all) < maxDiffers {
-			all = append(all, Skipped{Path: e.Name, Why: "removed inside a submodule: commits of this repository cannot hold that"})
+			all = append(all, Skipped{Path: e.Name, Why: "removed inside a submodule: commits of this repository cannot " +
+				"hold that"})
 		}
 	}
 	return all
@@ -222,7 +223,8 @@ func (r *Repo) existing(head Commit) (Snap, error) {
 		err1 = nil
 	}
 	after, err2 := r.content(head.Hash)
-	return Snap{Commit: head, Existing: true, Changed: len(differing(before.entries, after.entries))}, errors.Join(err1, err2)
+	return Snap{Commit: head, Existing: true, Changed: len(differing(before.entries, after.entries))},
+		errors.Join(err1, err2)
 }
 
 // Message describes the commit of a snapshot.
@@ -267,14 +269,14 @@ func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 	if err != nil {
 		return err
 	}
-	return r.keep(base.entries, found, keep)
+	return r.report(base.entries, found, keep)
 }
 
 const maxMarks = 64 << 20 // bytes
 
-// keep passes the findings of a walk to keep. Marks that the cache lists are not new. keep updates
+// report passes the findings of a walk to keep. Marks that the cache lists are not new. report updates
 // the cache, one line per mark, after the findings were saved.
-func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) error) error {
+func (r *Repo) report(base []*index.Entry, w *scan.Result, keep func(state.Found) error) error {
 	before, _ := hostfs.Read(filepath.Dir(r.opts.Cache), filepath.Base(r.opts.Cache), maxMarks)
 	was, now := slices.Collect(strings.Lines(string(before))), []string{}
 	control := r.control(base, w.Entries)
@@ -285,7 +287,8 @@ func (r *Repo) keep(base []*index.Entry, w *scan.Result, keep func(state.Found) 
 			control = append(control, m.Thing)
 		}
 	}
-	if err := keep(state.Found{Cleared: w.Cleared, Control: state.InOrder(control), Ignored: w.Ignored, Absent: absent(w)}); err != nil {
+	if err := keep(state.Found{Cleared: w.Cleared, Control: state.InOrder(control), Ignored: w.Ignored,
+		Absent: absent(w)}); err != nil {
 		return err
 	}
 	slices.Sort(now)

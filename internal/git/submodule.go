@@ -29,7 +29,8 @@ type module struct {
 // modules returns the submodules of a commit whose commits are in a repository below .git/modules
 // or in their own directories, and the paths of the others. Submodules with an omitted path count
 // as others.
-func (r *repository) modules(heads []gitdir.Dir, commit string, left []string) (have []module, lack []string, err error) {
+func (r *repository) modules(heads []gitdir.Dir, commit string,
+	left []string) (have []module, lack []string, err error) {
 	all, err := r.contentOf(commit, nil)
 	if err != nil {
 		return nil, nil, err
@@ -103,7 +104,8 @@ func (o *Origin) bring(ctx context.Context, to *repository, commit string, left 
 	return bring(ctx, &o.repository, []gitdir.Dir{o.head, o.git}, to, commit, left, maxNested)
 }
 
-func bring(ctx context.Context, from *repository, heads []gitdir.Dir, to *repository, commit string, left []string, depth int) error {
+func bring(ctx context.Context, from *repository, heads []gitdir.Dir, to *repository, commit string, left []string,
+	depth int) error {
 	have, _, err := from.modules(heads, commit, left)
 	if err != nil || depth == 0 {
 		return err
@@ -170,7 +172,9 @@ func (r *repository) withModules(entries []*index.Entry) []*index.Entry {
 			if err != nil {
 				continue
 			}
-			files := slices.DeleteFunc(below.entries, func(f *index.Entry) bool { return scan.Refused(f.Name, f.Mode == filemode.Symlink) != "" })
+			files := slices.DeleteFunc(below.entries, func(f *index.Entry) bool {
+				return scan.Refused(f.Name, f.Mode == filemode.Symlink) != ""
+			})
 			all = add(all, files, depth-1)
 		}
 		return all

@@ -22,12 +22,12 @@ import (
 func swept(t *testing.T, r *Repo, call string) (f state.Found) {
 	t.Helper()
 	m := message("s", call)
-	told := 0
-	m.Keep = func(found state.Found) error { f = found; told++; return nil }
+	calls := 0
+	m.Keep = func(found state.Found) error { f = found; calls++; return nil }
 	s, err := r.Snapshot(t.Context(), m)
 	must(t, err)
-	if told != 1 || s.Existing {
-		t.Fatalf("told %d times, existing %t", told, s.Existing)
+	if calls != 1 || s.Existing {
+		t.Fatalf("Keep was called %d times, existing %t", calls, s.Existing)
 	}
 	return f
 }

@@ -53,6 +53,7 @@ func finished(cmd *exec.Cmd) error {
 // Branches returns the full names of the local and remote branches whose name begins with a prefix
 // such as "abl/".
 func (o *Origin) Branches(ctx context.Context, prefix string) ([]string, error) {
-	out, err := o.run(ctx, nil, "for-each-ref", "--format=%(refname)", "refs/heads/"+prefix+"*", "refs/remotes/*/"+prefix+"*")
+	out, err := o.run(ctx, nil, "for-each-ref", "--format=%(refname)", "refs/heads/"+prefix+"*",
+		"refs/remotes/*/"+prefix+"*")
 	return strings.Fields(out), err
 }

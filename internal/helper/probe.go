@@ -76,7 +76,8 @@ func Digest(value string) string {
 func (s ProbeSpec) Checks() []string {
 	names := []string{
 		"open files", "user inside", "group inside", "further groups inside", "capabilities inside", "no new privileges",
-		"system calls filtered", "system calls refused", "memory of process 1", "further mounts", "environment inside", "what must be absent", "sockets of engines",
+		"system calls filtered", "system calls refused", "memory of process 1", "further mounts", "environment inside",
+		"what must be absent", "sockets of engines",
 		"further devices", "processes of others",
 	}
 	for _, m := range s.Mounts {
@@ -100,7 +101,8 @@ func (s ProbeSpec) Checks() []string {
 			names = append(names, "name "+name)
 		}
 		for name, asked := range map[string]bool{
-			"addresses on other networks": len(n.Own) > 0, "resolver inside": len(n.Names) > 0, "datagrams beyond its networks": n.Shout != "",
+			"addresses on other networks": len(n.Own) > 0, "resolver inside": len(n.Names) > 0,
+			"datagrams beyond its networks": n.Shout != "",
 		} {
 			if asked {
 				names = append(names, name)

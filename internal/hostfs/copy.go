@@ -66,5 +66,6 @@ func copyEntry(target, source *os.Root, name string, e fs.DirEntry) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close(), target.Chmod(name, info.Mode().Perm()), target.Chtimes(name, info.ModTime(), info.ModTime()))
+	return errors.Join(err, out.Close(), target.Chmod(name, info.Mode().Perm()),
+		target.Chtimes(name, info.ModTime(), info.ModTime()))
 }

@@ -105,7 +105,8 @@ func (r Row) Cost() (prices.USD, bool) {
 // Map returns the row with f applied to each text.
 func (r Row) Map(f func(string) string) Row {
 	for _, text := range []*string{
-		&r.Timestamp, &r.Phase, &r.Step, &r.Role, &r.Model, &r.SessionID, &r.CostUSD, &r.Source, &r.CallID, &r.Agent, &r.Outcome,
+		&r.Timestamp, &r.Phase, &r.Step, &r.Role, &r.Model, &r.SessionID, &r.CostUSD, &r.Source, &r.CallID, &r.Agent,
+		&r.Outcome,
 	} {
 		*text = f(*text)
 	}
@@ -159,7 +160,8 @@ func unguard(s string) string {
 }
 
 func formula(s string) bool {
-	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(c rune) bool { return c == '\'' || unicode.IsSpace(c) }))
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s,
+		func(c rune) bool { return c == '\'' || unicode.IsSpace(c) }))
 	return strings.ContainsRune("=+-@\t\r＝＋－＠", first)
 }
 
@@ -168,7 +170,8 @@ type Foreign struct{ Path string }
 
 // Error returns the path and the remedy.
 func (f *Foreign) Error() string {
-	return fmt.Sprintf("cannot use %q as the ledger: its first line is not the header %s: move it away and run again to create a new one", f.Path, Header)
+	return fmt.Sprintf("cannot use %q as the ledger: its first line is not the header %s: move it away and run again "+
+		"to create a new one", f.Path, Header)
 }
 
 // Write writes the header and rows as CSV that is safe to open in a spreadsheet.

@@ -102,7 +102,8 @@ func (s *Share) String() string {
 // shared returns the sum with its share.
 func (s Sum) shared() Sum {
 	if s.Input.Known > 0 {
-		s.Share = &Share{Known: float64(s.Cached.Known) / float64(s.Input.Known), AtLeast: s.Cached.Missing+s.Input.Missing > 0}
+		s.Share = &Share{Known: float64(s.Cached.Known) / float64(s.Input.Known),
+			AtLeast: s.Cached.Missing+s.Input.Missing > 0}
 	}
 	return s
 }
@@ -234,7 +235,8 @@ func (a Account) Table(by By) string {
 // Rows returns the cells of Table, with the header first. Calls outside of a phase have the key
 // "none".
 func (a Account) Rows(by By) [][]string {
-	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache", "USD"}}
+	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache",
+		"USD"}}
 	for _, g := range a.By[by] {
 		key := g.Key
 		if by == ByPhase && key == Unknown || by == ByIter && strings.HasPrefix(key, "/") {

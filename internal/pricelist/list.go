@@ -80,7 +80,8 @@ func Parse(name string, data []byte) (List, error) {
 		t.models[model] = periods
 	}
 	if len(t.models) == 0 {
-		return t, &yamlfile.Error{File: name, Msg: "it has no models", Hint: "models: {NAME: {input: 1.25, output: 10}}, in US dollars for a million tokens"}
+		return t, &yamlfile.Error{File: name, Msg: "it has no models",
+			Hint: "models: {NAME: {input: 1.25, output: 10}}, in US dollars for a million tokens"}
 	}
 	return t, nil
 }

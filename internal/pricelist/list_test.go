@@ -60,9 +60,9 @@ func TestOwnList(t *testing.T) {
 		{"gpt-5.3-codex", "2026-11-22", tokens.Count{Input: million, Cached: n(0), Candidates: million}, "15.75"},
 	} {
 		p, ok := all.At(c.model, on(t, c.day))
-		got, told := p.OfRequest(c.use)
-		if !ok || !told || got.String() != c.want {
-			t.Errorf("%s on %s: %s (%v, %v), want %s", c.model, c.day, got, ok, told, c.want)
+		got, known := p.OfRequest(c.use)
+		if !ok || !known || got.String() != c.want {
+			t.Errorf("%s on %s: %s (%v, %v), want %s", c.model, c.day, got, ok, known, c.want)
 		}
 	}
 	if _, ok := all.At("gemini-2.5-pro-exp", time.Now()); ok {

@@ -110,8 +110,8 @@ type Price struct {
 // that providers omit if they are 0 count as 0. For the cache that is the more expensive
 // interpretation.
 func (p Price) OfRequest(t tokens.Count) (USD, bool) {
-	input, output, told := split(t)
-	if !told {
+	input, output, known := split(t)
+	if !known {
 		return 0, false
 	}
 	r := p.at(input)
@@ -163,7 +163,7 @@ func (p Price) OfMany(t tokens.Count) (USD, bool) {
 }
 
 // split returns the prompt and response tokens. It derives a missing response from the total.
-func split(t tokens.Count) (input, output int64, told bool) {
+func split(t tokens.Count) (input, output int64, known bool) {
 	switch {
 	case t.Input == nil || *t.Input < 0:
 		return 0, 0, false

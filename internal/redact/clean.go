@@ -168,7 +168,8 @@ func Plain(r rune) bool {
 // emoji, which is very common.
 func blank(r rune) bool {
 	const emoji, braille = '\uFE0F', '\u2800'
-	return r != emoji && (r == braille || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
+	return r != emoji && (r == braille || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector))
 }
 
 // show adds text to the line if it fits. Otherwise it adds the cut mark, always at the same column,

@@ -61,7 +61,7 @@ func TestKeepAHole(t *testing.T) {
 	if err := os.Truncate(path, 1<<26); err != nil {
 		t.Fatal(err)
 	}
-	if err := keep(new(Sanitizer), path); err != nil {
+	if err := sanitize(new(Sanitizer), path); err != nil {
 		t.Fatal(err)
 	}
 	want := "before\n" + strings.Repeat(`\u0000`, longRun) + "\n[abl: more NUL bytes were left out]\n"

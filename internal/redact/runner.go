@@ -10,10 +10,10 @@ import (
 // with :: at the beginning or ##[ anywhere, Azure ##vso[, TeamCity ##teamcity[. RunnerLog replaces
 // one character of them by its JSON escape, so that a JSON document keeps its meaning.
 type RunnerLog struct {
-	to           io.Writer
-	mu           sync.Mutex
-	begun, colon bool // the line has text; it begins with a colon
-	hashes       int  // number of consecutive #, after two also with letters after them
+	to                io.Writer
+	mu                sync.Mutex
+	begun, afterColon bool // the line has text; it is only a colon so far
+	hashes            int  // number of consecutive #, after two also with letters after them
 }
 
 // ForRunner returns w, or a RunnerLog for w if a CI runner has started this process.
@@ -62,7 +62,7 @@ func (l *RunnerLog) commands(b byte) (yes bool) {
 	letter := b|0x20 >= 'a' && b|0x20 <= 'z'
 	switch {
 	case b == '\n' || b == '\r':
-		l.begun, l.colon, l.hashes = false, false, 0
+		l.begun, l.afterColon, l.hashes = false, false, 0
 		return false
 	case b < ' ' || b > '~' || b == ' ' && !l.begun:
 		return false
@@ -73,7 +73,7 @@ func (l *RunnerLog) commands(b byte) (yes bool) {
 	case !letter || l.hashes < 2:
 		l.hashes = 0
 	}
-	yes = yes || b == ':' && l.colon
-	l.begun, l.colon = true, b == ':' && !l.begun
+	yes = yes || b == ':' && l.afterColon
+	l.begun, l.afterColon = true, b == ':' && !l.begun
 	return yes
 }

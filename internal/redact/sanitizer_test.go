@@ -161,18 +161,18 @@ func TestJSON(t *testing.T) {
 }
 
 func TestClean(t *testing.T) {
-	type words struct {
+	type texts struct {
 		Reason string            `json:"reason"`
 		More   []string          `json:"more,omitempty"`
 		By     map[string]string `json:"by"`
 		N      *int64            `json:"n"`
 	}
 	n := int64(1 << 60)
-	got := words{"said " + aKey + "\x1b[2J\nabl: passed", []string{aKey}, map[string]string{"a": "\u202e"}, &n}
+	got := texts{"said " + aKey + "\x1b[2J\nabl: passed", []string{aKey}, map[string]string{"a": "\u202e"}, &n}
 	if err := hiding(aKey).Clean(&got); err != nil {
 		t.Fatal(err)
 	}
-	want := words{"said [secret …11]\\u001b[2J\nabl: passed", []string{"[secret …11]"}, map[string]string{"a": `\u202e`}, &n}
+	want := texts{"said [secret …11]\\u001b[2J\nabl: passed", []string{"[secret …11]"}, map[string]string{"a": `\u202e`}, &n}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -218,8 +218,8 @@ func onlySafe(t *testing.T, s string) {
 	}
 }
 
-// keep makes a file safe like abl.
-func keep(o *Sanitizer, path string) error {
+// sanitize makes a file safe like abl.
+func sanitize(o *Sanitizer, path string) error {
 	f, err := hostfs.Open(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return err
@@ -249,7 +249,7 @@ func TestKeep(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := stat(t, path)
-		if err := keep(o, path); err != nil {
+		if err := sanitize(o, path); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(path)
@@ -285,7 +285,7 @@ func TestKeepRefuses(t *testing.T) {
 	}
 	for _, name := range []string{"link", "missing", "."} {
 		t.Run(name, func(t *testing.T) {
-			if err := keep(hiding(aKey), filepath.Join(dir, name)); err == nil {
+			if err := sanitize(hiding(aKey), filepath.Join(dir, name)); err == nil {
 				t.Errorf("%s was kept", name)
 			}
 		})

@@ -13,7 +13,8 @@ var words = strings.Fields("KEY KEYS APIKEY TOKEN TOKENS SECRET SECRETS PASSWORD
 	"CREDENTIAL CREDENTIALS AUTH AUTHORIZATION BEARER COOKIE SIGNATURE SALT PAT JWT DSN PRIVATE")
 
 // places are the last parts of names whose value is the location or the type of a secret.
-var places = strings.Fields("FILE PATH DIR SOCK SOCKET NAME TYPE HOST PORT URL URI ENDPOINT LENGTH SIZE ALGORITHM HEADER")
+var places = strings.Fields("FILE PATH DIR SOCK SOCKET NAME TYPE HOST PORT URL URI ENDPOINT LENGTH SIZE ALGORITHM " +
+	"HEADER")
 
 // Named reports whether the name of a variable marks its value as a secret.
 func Named(name string) bool {
@@ -50,7 +51,8 @@ func made(value, of string) bool { return strings.Trim(value, of) == "" }
 // and with several types of characters.
 func Looks(value string) bool {
 	switch {
-	case len(value) >= leastKnown && slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(value, k) }):
+	case len(value) >= leastKnown && slices.ContainsFunc(known,
+		func(k string) bool { return strings.HasPrefix(value, k) }):
 		return true
 	case len(value) >= leastHex && made(value, digits+"abcdefABCDEF"):
 		return true

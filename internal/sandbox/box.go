@@ -168,14 +168,15 @@ type Info struct {
 	SELinux                    bool // confines containers with SELinux
 	Podman                     bool // Podman with Docker's API
 	Local                      bool // runs on this machine and sees its files under the same paths
-	Near                       bool // runs on this machine or in a VM on it, so that containers may connect to this machine
-	Contained                  bool // abl itself runs in a container
-	Host                       string
-	DataDir                    string // data directory on the engine's host
-	NoSwapLimit                bool   // the kernel cannot limit swap
-	CPUs                       int
-	BuildKit                   bool  // builds images with BuildKit
-	Apart                      Apart // method of its version to isolate networks from its host
+	// Near is set if it runs on this machine or in a VM on it, so that containers can connect here.
+	Near        bool
+	Contained   bool // abl itself runs in a container
+	Host        string
+	DataDir     string // data directory on the engine's host
+	NoSwapLimit bool   // the kernel cannot limit swap
+	CPUs        int
+	BuildKit    bool  // builds images with BuildKit
+	Apart       Apart // method of its version to isolate networks from its host
 }
 
 // ImageBuild describes an image to build.

@@ -20,7 +20,8 @@ func (r *reader) chapter(n *node) {
 	case freeIn(name):
 		r.wrong(n.line+1, "heading", quote(name)+" is a heading, so it is not a contract",
 			"write it below the heading, as a list item")
-	case len(n.under) > 0 && r.HasContracts && !slices.ContainsFunc(n.kids, func(k *node) bool { return k.section == n.section }):
+	case len(n.under) > 0 && r.HasContracts && !slices.ContainsFunc(n.kids,
+		func(k *node) bool { return k.section == n.section }):
 		r.warn(n.line+1, "untested", "there is no contract under the heading "+quote(name)+", so it will not be tested",
 			"write its contracts below it, such as: "+example)
 	}
@@ -241,7 +242,8 @@ func (r *reader) refuses(n *node, c Contract) bool {
 func (r *reader) complain(n *node, under []string, lone bool) {
 	text, hint := n.text(), "write a list item with an arrow between action and result, move it to the Context, or "+r.draft()
 	if labelForm().MatchString(n.pieces[0].text) || labelOf(n.pieces[0].text).role < noRole {
-		hint = "complete it with an action (" + actionLabels + ", or a heading such as POST /login) and a result (" + resultLabels +
+		hint = "complete it with an action (" + actionLabels + ", or a heading such as POST /login) and a result (" +
+			resultLabels +
 			"), move it to the Context, or " + r.draft()
 	}
 	if !lone && (n.kind == tableRow || n.kind == item || n.kind == words && !n.runsOn) {

@@ -116,11 +116,11 @@ func (s *Set) file(name string) {
 		s.report(name, n, "unreadable", err.Error(), "a spec is a regular file of at most 1 MiB")
 		return
 	}
-	s.take(n, data)
+	s.parse(n, data)
 }
 
-// take parses the text of spec n.
-func (s *Set) take(n int, data []byte) {
+// parse parses the text of spec n.
+func (s *Set) parse(n int, data []byte) {
 	spec, problems := Parse(s.path(fileOf(n)), data, n)
 	s.problems = append(s.problems, problems...)
 	delete(s.specs, n)
@@ -136,7 +136,8 @@ func (s *Set) gaps() {
 	}
 	for i, n := range s.numbers {
 		if n > i+1 {
-			s.report("", i+1, "gap", fmt.Sprintf("%s is missing, but %s exists", fileOf(i+1), fileOf(n)), "number the phases without a gap")
+			s.report("", i+1, "gap", fmt.Sprintf("%s is missing, but %s exists", fileOf(i+1), fileOf(n)),
+				"number the phases without a gap")
 			return
 		}
 	}
@@ -144,7 +145,8 @@ func (s *Set) gaps() {
 
 func (s *Set) report(name string, phase int, code, text, hint string) {
 	fatal := code != "not-a-spec"
-	s.problems = append(s.problems, Problem{File: s.path(name), Phase: phase, Code: code, Text: text, Hint: hint, Fatal: fatal})
+	s.problems = append(s.problems, Problem{File: s.path(name), Phase: phase, Code: code, Text: text, Hint: hint,
+		Fatal: fatal})
 }
 
 // Phase returns the spec of phase n. It returns false if there is no valid one.
@@ -168,7 +170,7 @@ func (s Set) UpTo(n int) []Spec {
 // those of that text.
 func (s Set) With(n int, text []byte) Set {
 	now := Set{dir: s.dir, specs: maps.Clone(s.specs), numbers: s.numbers}
-	now.take(n, text)
+	now.parse(n, text)
 	return now
 }
 

@@ -27,8 +27,8 @@ func write(t *testing.T, names ...string) string {
 	return dir
 }
 
-// told returns problems as lines, with names relative to dir and "!" for fatal ones.
-func told(dir string, problems []Problem) string {
+// listed returns problems as lines, with names relative to dir and "!" for fatal ones.
+func listed(dir string, problems []Problem) string {
 	var b strings.Builder
 	for _, p := range problems {
 		mark := ""
@@ -70,7 +70,7 @@ func TestLoadDir(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := write(t, c.files...)
 			set, problems := LoadDir(dir)
-			if diff := cmp.Diff(c.want, told(dir, problems)); diff != "" {
+			if diff := cmp.Diff(c.want, listed(dir, problems)); diff != "" {
 				t.Errorf("problems (-want +got)\n%s", diff)
 			}
 			if !slices.Equal(set.Numbers(), c.numbers) {
@@ -131,7 +131,7 @@ func TestCheckReportsEarlierProblems(t *testing.T) {
 		5: "! 3 phase3.md:1: the first line has phase number 9, but the file name has 3\n" +
 			"! 4 : phase4.md is missing, but phase5.md exists\n",
 	} {
-		if diff := cmp.Diff(want, told(dir, set.Check(n))); diff != "" {
+		if diff := cmp.Diff(want, listed(dir, set.Check(n))); diff != "" {
 			t.Errorf("phase %d (-want +got)\n%s", n, diff)
 		}
 	}
@@ -143,7 +143,7 @@ func TestCheckReportsEarlierProblems(t *testing.T) {
 	}
 
 	whole, _ := LoadDir(write(t, "phase1.md", "phase2.md"))
-	if got := told("", whole.Check(3)); !strings.Contains(got, "phase 3 has no spec, the last one is phase2.md") {
+	if got := listed("", whole.Check(3)); !strings.Contains(got, "phase 3 has no spec, the last one is phase2.md") {
 		t.Errorf("phase 3: %q", got)
 	}
 }

@@ -115,7 +115,8 @@ func (s *Set) identify(n int) string {
 	all := slices.Clone(known)
 	for number, spec := range s.specs {
 		mine := func(e entry) bool { return e.phase == number }
-		now, lost := assign(number, spec.Contracts, slices.DeleteFunc(slices.Clone(known), func(e entry) bool { return !mine(e) }))
+		now, lost := assign(number, spec.Contracts, slices.DeleteFunc(slices.Clone(known),
+			func(e entry) bool { return !mine(e) }))
 		if len(lost) > 0 {
 			s.problems = append(s.problems, Problem{File: spec.File, Phase: number, Code: "lost",
 				Text: fmt.Sprintf("phase %d lost %d of its contracts; the first one is %s: %s", number,
@@ -140,7 +141,8 @@ func (s *Set) identify(n int) string {
 }
 
 // writtenID matches an id that the user wrote before a contract: P1.C3 or C3.
-var writtenID = lazyregexp.New("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ \\t]*([:.)–—-]?)[*_]{0,2}[ \\t]*")
+var writtenID = lazyregexp.New("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ " +
+	"\\t]*([:.)–—-]?)[*_]{0,2}[ \\t]*")
 
 // written splits such an id from an action. phase and number are 0 if missing. "C3" without P needs
 // a mark around or after it, because it may be a word of the action.
@@ -250,7 +252,9 @@ const maxKey = 300
 // hash.
 func key(c Contract) string {
 	c.Absence, c.Step = false, 0
-	text := strings.Join(strings.FieldsFunc(c.Says(), func(r rune) bool { return unicode.IsSpace(r) || r < ' ' || r == 0x7f }), " ")
+	text := strings.Join(strings.FieldsFunc(c.Says(), func(r rune) bool {
+		return unicode.IsSpace(r) || r < ' ' || r == 0x7f
+	}), " ")
 	if runes := []rune(text); len(runes) > maxKey {
 		return strings.TrimSpace(string(runes[:maxKey])) + " … " + sum(text)[:12]
 	}

@@ -315,18 +315,18 @@ func TestLostContracts(t *testing.T) {
 	}
 	const lost = "phase 1 lost 1 of its contracts; the first one is P1.C2: \"b → 2\""
 	for i, c := range []struct {
-		runs int
-		told string
+		runs     int
+		problems string
 	}{{2, lost}, {2, lost}, {1, lost}, {2, ""}} {
 		s, err := Keep(dir, c.runs)
-		told := ""
+		problems := ""
 		for _, p := range s.Lint() {
 			if p.Code == "lost" && p.File == path && p.Phase == 1 {
-				told += p.Text
+				problems += p.Text
 			}
 		}
-		if err != nil || told != c.told {
-			t.Errorf("%d: %v %q, want %q", i, err, told, c.told)
+		if err != nil || problems != c.problems {
+			t.Errorf("%d: %v %q, want %q", i, err, problems, c.problems)
 		}
 	}
 }

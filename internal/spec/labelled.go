@@ -52,7 +52,8 @@ func (r *reader) label(n *node, above []string) {
 			r.label(k, below)
 		}
 		plain := r.counts(k) && (k.kind <= item || k.kind == block) && !k.holds()
-		continues := plain && len(b.nodes) > 0 && (k.kind == block || b.last.open() || labelForm().MatchString(first) && !k.leads())
+		continues := plain && len(b.nodes) > 0 && (k.kind == block || b.last.open() || labelForm().MatchString(first) &&
+			!k.leads())
 		if !continues {
 			b.end(n)
 		}
@@ -67,10 +68,11 @@ func (r *reader) label(n *node, above []string) {
 
 // begins reports whether a node has a labelled line and no contract.
 func (b *labelled) begins(n *node) bool {
-	return b.counts(n) && n.kind != title && n.kind != tableRow && !n.holds() && slices.ContainsFunc(n.pieces, func(p piece) bool {
-		is := labelOf(p.text).role
-		return (!p.code || n.plain) && (is < moreRole || is == moreRole && len(b.nodes) > 0)
-	})
+	return b.counts(n) && n.kind != title && n.kind != tableRow && !n.holds() &&
+		slices.ContainsFunc(n.pieces, func(p piece) bool {
+			is := labelOf(p.text).role
+			return (!p.code || n.plain) && (is < moreRole || is == moreRole && len(b.nodes) > 0)
+		})
 }
 
 func (b *labelled) read(n *node) {
@@ -226,7 +228,8 @@ func asks(text string) bool {
 
 // wrong records an error. The following lines must not continue the line with the error.
 func (b *labelled) wrong(p piece, text, hint string) {
-	b.wrongs = append(b.wrongs, Problem{Line: p.line + 1, Code: "label", Text: quote(p.text) + text, Hint: hint, Error: true})
+	b.wrongs = append(b.wrongs, Problem{Line: p.line + 1, Code: "label", Text: quote(p.text) + text, Hint: hint,
+		Error: true})
 	b.last = &phrase{column: p.column}
 }
 

@@ -19,13 +19,14 @@ func (s Set) Lint() []Problem {
 	all := s.Problems()
 	seen := map[string]Contract{}
 	for _, spec := range s.UpTo(MaxPhase) {
-		r := &reader{Spec: spec, most: MaxBytes, told: map[bool]int{}}
+		r := &reader{Spec: spec, most: MaxBytes, counted: map[bool]int{}}
 		if !spec.HasContracts {
 			r.warn(1, "no-contracts", "there is no Contracts section, so every line with an arrow is a contract",
 				`write "## Contracts" above the contracts`)
 		}
 		if !spec.HasContext {
-			r.warn(1, "no-context", "there is no Context section", `write a section "## Context" with the intent and the decisions`)
+			r.warn(1, "no-context", "there is no Context section",
+				`write a section "## Context" with the intent and the decisions`)
 		}
 		for _, c := range spec.Contracts {
 			r.judge(c)
@@ -50,7 +51,7 @@ func (s Set) Stops(n int) []Problem {
 func (r *reader) judge(c Contract) {
 	action, result := prose(c.Action), prose(c.Result)
 	answers := status(c.Result) != ""
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, s := range smells() {
 		text := [...]string{inAction: action, inResult: result, anywhere: action + " → " + result}[s.in]
 		if s.code == "vague" {
@@ -60,13 +61,15 @@ func (r *reader) judge(c Contract) {
 			text = earlierRequest().ReplaceAllString(text, " ")
 		}
 		found := strings.TrimSpace(s.words.FindString(text))
-		if found != "" && !told[s.code] && !(s.code == "absence" && (c.Absence || answers)) {
-			told[s.code] = true
-			r.tell(Problem{Line: c.Line, Contract: c.ID, Code: s.code, Text: fmt.Sprintf("%s %s: %q", c.ID, s.text, found), Hint: s.hint})
+		if found != "" && !reported[s.code] && !(s.code == "absence" && (c.Absence || answers)) {
+			reported[s.code] = true
+			r.tell(Problem{Line: c.Line, Contract: c.ID, Code: s.code, Text: fmt.Sprintf("%s %s: %q", c.ID, s.text, found),
+				Hint: s.hint})
 		}
 	}
 	if labelOf(c.Action).role == resultRole {
-		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: "label-action", Text: c.ID + " has a result before its arrow: " + quote(c.Action),
+		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: "label-action", Text: c.ID + " has a result before its arrow: " +
+			quote(c.Action),
 			Hint: "write the action there, or leave out the arrow"})
 	}
 	if c.Absence && answers {
@@ -98,7 +101,8 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 			Hint: "remove one of them: the contracts of a phase hold in all later phases"}
 	case x != "" && y != "" && x != y:
 		p.Text = fmt.Sprintf("%s expects %s, but %s expects %s for the same action", b.ID, y, other, x)
-		p.Hint = "both must hold at the same time: write in each action when it applies, or make them numbered steps below one item"
+		p.Hint = "both must hold at the same time: write in each action when it applies, or make them numbered steps " +
+			"below one item"
 		p.Error = !condition().MatchString(a.Result + " " + b.Result)
 	default:
 		p.Text = b.ID + " has the same action as " + other + ", but another result"
@@ -157,7 +161,8 @@ type smell struct {
 var path = lazyregexp.New(`\S*[/@=]\S*|(?:^|\s)-\S+`)
 
 // earlierRequest matches a request before the action: "after DELETE /a, GET /a".
-var earlierRequest = lazyregexp.New(`\b(?:[Aa]fter|[Oo]nce|[Ff]ollowing|[Bb]efore|[Ss]ince)\s(?:\w+\s){0,2}?` + method + `+`)
+var earlierRequest = lazyregexp.New(`\b(?:[Aa]fter|[Oo]nce|[Ff]ollowing|[Bb]efore|[Ss]ince)\s(?:\w+\s){0,2}?` +
+	method + `+`)
 
 const (
 	method   = `\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+\S`
@@ -182,14 +187,17 @@ var smells = sync.OnceValue(func() []smell {
 			isVague, fact},
 		{"vague", inResult, regexp.MustCompile(`(?i)^(?:(?:an?|the|some) )?(?:(?:error|success|failure|result|response|answer|output)s?(?: message| response)?|ok|okay|yes|done|succeeds|fails|valid|invalid)[.!]?$`),
 			isVague, fact},
-		{"two-actions", inAction, regexp.MustCompile(method + `.*(?:\b(?:and|then|or|followed by)\b|[,;&+]).*` + method + `|(?i:(?:,|;|\band)\s+(?:and )?then\b|&&)`),
+		{"two-actions", inAction, regexp.MustCompile(method + `.*(?:\b(?:and|then|or|followed by)\b|[,;&+]).*` + method +
+			`|(?i:(?:,|;|\band)\s+(?:and )?then\b|&&)`),
 			"has more than one action", `write one contract for each, or write "after" before the earlier action`},
 		{"two-results", inResult, regexp.MustCompile(`[→⇒⟶].*|\s(?:->|=>|-->)\s.*|^[1-5]\d\d\b.*(?:\b(?:and|then)|[,;/])\s*[1-5]\d\d\b(?:\s*$|\s*[,;({])`),
 			"has more than one result", oneOfTwo},
-		{"either", inResult, regexp.MustCompile(`(?i)\S+\s+(?:and/)?or\s+\S+|\beither\b`), "leaves open which result is right", oneOfTwo},
+		{"either", inResult, regexp.MustCompile(`(?i)\S+\s+(?:and/)?or\s+\S+|\beither\b`),
+			"leaves open which result is right", oneOfTwo},
 		{"untestable", anywhere, word(`source code|code ?base|the code|unit[- ]tests?|(?:code|test) coverage|refactor\w*|implementation|internally|in memory|` +
 			`(?:is|are) (?:implemented|logged|hashed)|in the logs?|database (?:table|row|record|schema)s?|rows? in the (?:database|table)|(?:the|a) (?:function|method|class|module|variable)`),
-			"cannot be tested from outside", "write a result that is visible from outside the system, or move it to the Context"},
+			"cannot be tested from outside",
+			"write a result that is visible from outside the system, or move it to the Context"},
 		{"absence", inResult, word(`refused|refuses? (?:the )?connections?|no (?:answer|response|reply)|does not answer|(?:not |un)reachable|no longer (?:exists?|there|reachable)|` +
 			`does not exist|gone|nothing (?:answers|listens|is there|happens|is sent)|(?:port|connection) (?:is )?closed`),
 			"expects that something is absent",

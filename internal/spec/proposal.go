@@ -25,7 +25,7 @@ func (r *reader) draft() string {
 // offer records a proposal for the next problem. offerAll writes the proposals into the hints.
 func (r *reader) offer(n *node, under []string) {
 	action, result := split(n)
-	if r.nested || action == "" || len(n.kids) > 0 || r.told[n.kind != words] >= r.most {
+	if r.nested || action == "" || len(n.kids) > 0 || r.counted[n.kind != words] >= r.most {
 		return
 	}
 	mark := "-"
@@ -66,7 +66,7 @@ func sound(line, action, result string) bool {
 		return false // a hint is one line
 	}
 	text := "# Phase 1: T\n\n## Contracts\n\n" + line + "\n- next → 1\n" // an open bracket would take the next line
-	r := &reader{Spec: Spec{Number: 1}, most: maxTold, told: map[bool]int{}, nested: true}
+	r := &reader{Spec: Spec{Number: 1}, most: maxProblems, counted: map[bool]int{}, nested: true}
 	r.read([]byte(text))
 	for _, c := range r.Contracts {
 		r.judge(c)

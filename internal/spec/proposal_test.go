@@ -307,7 +307,7 @@ func clean(t *testing.T, lines []string, at ...int) {
 	t.Helper()
 	text := strings.Join(lines, "\n")
 	s, problems := Parse("phase1.md", []byte(text), 1)
-	r := &reader{Spec: s, most: MaxBytes, told: map[bool]int{}}
+	r := &reader{Spec: s, most: MaxBytes, counted: map[bool]int{}}
 	seen := map[string]Contract{}
 	for _, c := range s.Contracts {
 		r.judge(c)

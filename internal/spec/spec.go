@@ -99,7 +99,7 @@ func (p Problem) Stops() bool { return p.Fatal || p.Error }
 // stable ones.
 func Parse(name string, data []byte, number int) (Spec, []Problem) {
 	s := Spec{Number: number, File: name}
-	r := &reader{Spec: s, most: maxTold, told: map[bool]int{}}
+	r := &reader{Spec: s, most: maxProblems, counted: map[bool]int{}}
 	if !r.readable(data) {
 		return s, r.problems
 	}
@@ -120,7 +120,8 @@ func (r *reader) read(data []byte) {
 	case n == 0:
 		r.fatal(0, "no-contract", "there is no contract", "write each one as a list item with an arrow, such as: "+example)
 	case n > MaxContracts:
-		r.fatal(r.Contracts[MaxContracts].Line, "too-many", fmt.Sprintf("the spec has more than %d contracts", MaxContracts), "split it into phases")
+		r.fatal(r.Contracts[MaxContracts].Line, "too-many", fmt.Sprintf("the spec has more than %d contracts",
+			MaxContracts), "split it into phases")
 		r.Contracts = r.Contracts[:MaxContracts]
 	}
 	assign(r.Number, r.Contracts, nil)
@@ -152,7 +153,9 @@ func (s Spec) Extends(sha string, size int) bool {
 	}
 	old, _ := Parse(s.File, []byte(before), s.Number)
 	now := s.Contracts[:min(len(old.Contracts), len(s.Contracts))]
-	return slices.EqualFunc(old.Contracts, now, func(a, b Contract) bool { return a.Line == b.Line && a.Says() == b.Says() })
+	return slices.EqualFunc(old.Contracts, now, func(a, b Contract) bool {
+		return a.Line == b.Line && a.Says() == b.Says()
+	})
 }
 
 // reader parses the text of a spec and collects its problems.
@@ -160,7 +163,7 @@ type reader struct {
 	Spec
 	problems []Problem
 	most     int          // maximum number of warnings, and of errors
-	told     map[bool]int // number of warnings (false) and errors (true)
+	counted  map[bool]int // number of warnings (false) and errors (true)
 	offers   []offer
 	inside   *node // the heading of the last Contracts section
 	end      int   // line of the heading that ended it, 0 in or before it
@@ -168,12 +171,12 @@ type reader struct {
 	nested   bool  // it reads a proposal, so it makes no proposals
 }
 
-// maxTold limits the problems of a file that is not a spec at all.
-const maxTold = 50
+// maxProblems limits the problems of a file that is not a spec at all.
+const maxProblems = 50
 
 func (r *reader) tell(p Problem) {
 	p.File, p.Phase = r.File, r.Number
-	if r.told[p.Error]++; p.Fatal || r.told[p.Error] <= r.most {
+	if r.counted[p.Error]++; p.Fatal || r.counted[p.Error] <= r.most {
 		r.problems = append(r.problems, p)
 	}
 }
@@ -218,7 +221,11 @@ func skipFrontMatter(lines []string) (first int) {
 	if strings.TrimRight(lines[0], " \t") != fence {
 		return 0
 	}
-	end := slices.IndexFunc(lines[1:], func(l string) bool { l = strings.TrimRight(l, " \t"); return l == fence || l == "..." })
+	end := slices.IndexFunc(lines[1:], func(l string) bool {
+		l = strings.TrimRight(l, " \t")
+		return l == fence ||
+			l == "..."
+	})
 	if end < 0 {
 		return 0
 	}

@@ -144,7 +144,7 @@ func TestExtends(t *testing.T) {
 // sameWithoutLabels checks that each contract with an arrow stays one if labels are not read.
 func sameWithoutLabels(t *testing.T, s Spec) {
 	t.Helper()
-	r := &reader{Spec: Spec{Number: 1, File: s.File}, most: maxTold, told: map[bool]int{}}
+	r := &reader{Spec: Spec{Number: 1, File: s.File}, most: maxProblems, counted: map[bool]int{}}
 	lines := strings.Split(s.Text, "\n")
 	r.chapter(r.grow(lines, skipFrontMatter(lines)))
 	for _, c := range r.Contracts[:min(len(r.Contracts), MaxContracts)] {
@@ -195,7 +195,7 @@ func TestLargestSpecs(t *testing.T) {
 		line, head := c.line, "# Phase 1: x\na → b\n"+c.above
 		text := head + strings.Repeat(line, (MaxBytes-len(head))/len(line))
 		s, problems := Parse("phase1.md", []byte(text), 1)
-		if len(s.Contracts) == 0 || len(problems) > 2*maxTold {
+		if len(s.Contracts) == 0 || len(problems) > 2*maxProblems {
 			t.Errorf("%q: %d contracts, %d problems", line, len(s.Contracts), len(problems))
 		}
 	}

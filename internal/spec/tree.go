@@ -118,7 +118,8 @@ func (r *reader) grow(lines []string, first int) *node {
 		}
 	}
 	if t.comment > 0 {
-		t.warn(t.comment, "open-comment", "this comment is not closed, so the rest of the spec is ignored", "close it with -->")
+		t.warn(t.comment, "open-comment", "this comment is not closed, so the rest of the spec is ignored",
+			"close it with -->")
 	}
 	return t.path[0]
 }
@@ -219,7 +220,8 @@ func (t *tree) plain(i int, text string, indent int) {
 			k = block // a contract: the line before may lead it
 		}
 		t.close(indent, k)
-		if up := t.top(); indent > up.level && up.kind <= item && len(up.kids) == 0 && !up.leads() && (up.open > 0 || !free || up.text() == "") {
+		if up := t.top(); indent > up.level && up.kind <= item && len(up.kids) == 0 && !up.leads() &&
+			(up.open > 0 || !free || up.text() == "") {
 			t.top().add(said, whole)
 			return
 		}

@@ -52,7 +52,8 @@ type Event struct {
 	AtLeast   bool      `json:"at_least,omitempty"` // tokens and cost are lower bounds
 	MS        int64     `json:"ms,omitempty"`
 	Exit      *int      `json:"exit,omitempty"`
-	Weak      bool      `json:"weak_network,omitempty"` // abl could not verify the engine's networks, and the user allowed that
+	// Weak is set if abl could not verify the engine's networks and the user allowed that.
+	Weak bool `json:"weak_network,omitempty"`
 }
 
 // Sink receives events. Emit must not block for long. It returns no error, because a failing

@@ -66,17 +66,20 @@ func Statuses() []Status {
 
 // Phase is the state of one phase.
 type Phase struct {
-	Status        Status            `json:"status"`
-	Round         int               `json:"round"`                   // of iterations, from 1; 0 before the first
-	Iteration     int               `json:"iteration"`               // within the round, from 1
-	Step          int               `json:"step"`                    // over all rounds, from 1; the X of step-X
-	Attempt       int               `json:"attempt"`                 // of the current call, from 1
-	Tries         int               `json:"tries,omitempty"`         // failed attempts at the current call, in a row
-	Asked         bool              `json:"asked,omitempty"`         // abl called the role again for missing output
-	Class         string            `json:"class,omitempty"`         // how the last call ended (docs/architecture.md)
-	Back          time.Time         `json:"back,omitzero"`           // when to call again, as the provider answered the last call
-	NeedsPerson   bool              `json:"needs_person,omitempty"`  // the last call failed for a reason that the user must remove
-	Grown         bool              `json:"grown,omitempty"`         // the last call's prompt became too long during the call
+	Status    Status `json:"status"`
+	Round     int    `json:"round"`           // of iterations, from 1; 0 before the first
+	Iteration int    `json:"iteration"`       // within the round, from 1
+	Step      int    `json:"step"`            // over all rounds, from 1; the X of step-X
+	Attempt   int    `json:"attempt"`         // of the current call, from 1
+	Tries     int    `json:"tries,omitempty"` // failed attempts at the current call, in a row
+	Asked     bool   `json:"asked,omitempty"` // abl called the role again for missing output
+	Class     string `json:"class,omitempty"` // how the last call ended (docs/architecture.md)
+	// Back is when to call again, according to the provider's last response.
+	Back time.Time `json:"back,omitzero"`
+	// NeedsPerson is set if the last call failed for a reason that the user must remove.
+	NeedsPerson bool `json:"needs_person,omitempty"`
+	// Grown is set if the last call's prompt became too long during the call.
+	Grown         bool              `json:"grown,omitempty"`
 	Outage        *Outage           `json:"outage,omitempty"`        // abl waits for the provider or the engine
 	Fallback      map[string]int    `json:"fallback,omitempty"`      // role to index of its fallback model, from 1
 	Call          string            `json:"call,omitempty"`          // id of the running call, else of the last one

@@ -56,7 +56,7 @@ func (c Count) Sane() Count {
 
 // All returns the number of all tokens: the total, or the sum of the parts. It returns false if
 // that is incomplete.
-func (c Count) All() (sum int64, told bool) {
+func (c Count) All() (sum int64, complete bool) {
 	if c.Total != nil {
 		return *c.Total, true
 	}

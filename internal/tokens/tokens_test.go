@@ -15,9 +15,9 @@ func TestUnknownIsNotZero(t *testing.T) {
 		count       Count
 		known, used bool
 		all         int64
-		told        bool
+		complete    bool
 	}{
-		{"nothing told", Count{}, false, false, 0, false},
+		{"nothing known", Count{}, false, false, 0, false},
 		{"none used", None(), true, false, 0, true},
 		{"a total", Count{Total: n(5), Input: n(1)}, true, true, 5, true},
 		{"parts", Count{Input: n(1), Candidates: n(2), Thoughts: n(3), Cached: n(9)}, true, true, 6, true},
@@ -25,9 +25,9 @@ func TestUnknownIsNotZero(t *testing.T) {
 		{"more than fits", Count{Input: n(math.MaxInt64), Candidates: n(1)}, true, true, math.MaxInt64, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			all, told := c.count.All()
-			if all != c.all || told != c.told || c.count.Known() != c.known || c.count.Used() != c.used {
-				t.Errorf("all %d, %v, known %v, used %v", all, told, c.count.Known(), c.count.Used())
+			all, complete := c.count.All()
+			if all != c.all || complete != c.complete || c.count.Known() != c.known || c.count.Used() != c.used {
+				t.Errorf("all %d, %v, known %v, used %v", all, complete, c.count.Known(), c.count.Used())
 			}
 		})
 	}

@@ -104,7 +104,8 @@ func (a Altering) may(x Exchange) bool {
 		if c.program {
 			return x.Target == RunTarget
 		}
-		return c.Names(one.What) && c.Asked(x) && c.missesHead(x) == "" && (one.What == OfNamed || !c.allows(alteredStatus(x.Status)))
+		return c.Names(one.What) && c.Asked(x) && c.missesHead(x) == "" &&
+			(one.What == OfNamed || !c.allows(alteredStatus(x.Status)))
 	})
 }
 
@@ -215,7 +216,7 @@ func (h *heldResponse) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	_, err := h.client.Write(h.app.take())
+	_, err := h.client.Write(h.app.drain())
 	return len(p), err
 }
 
@@ -242,7 +243,7 @@ func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
 	h := heldResponse{conn: c, head: head}
 	defer func() { c.proxy.kept.Add(-2 * int64(len(h.said))) }()
 	_, err := io.Copy(io.MultiWriter(&x.got, &h), resp.Body)
-	out := c.app.take()
+	out := c.app.drain()
 	if !h.over {
 		altered := c.proxy.Altering.answer(asked, head, out, h.said, len(resp.TransferEncoding) > 0)
 		if x.Altered = err == nil && altered != nil; x.Altered {

@@ -83,10 +83,12 @@ var (
 )
 
 // units are words that turn the number before them into an amount. Plurals do so, too.
-var units = strings.Fields("ms s sec min h kb mb kib mib byte character char item entry time per max at euro eur usd € $")
+var units = strings.Fields("ms s sec min h kb mb kib mib byte character char item entry time per max at euro eur " +
+	"usd € $")
 
 // notPlural lists words that end with an s and are not plurals.
-var notPlural = strings.Fields("as is has plus status unless was this its less success bytes-range redirects contains says returns")
+var notPlural = strings.Fields("as is has plus status unless was this its less success bytes-range redirects " +
+	"contains says returns")
 
 func amount(word string) bool {
 	lower := strings.ToLower(word)

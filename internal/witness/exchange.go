@@ -200,7 +200,8 @@ func (c Claim) missesBody(x Exchange) string {
 // content returns the decoded body of the response. It returns false if there is no body or abl
 // cannot decode it. A body of plain text counts as decoded, whatever its Content-Encoding says.
 func (x Exchange) content() (body []byte, ok bool) {
-	if x.Method == http.MethodHead || stream.MatchString(x.Header.Get("Content-Type")) || x.Got.Bytes > int64(len(x.Got.Begins)) {
+	if x.Method == http.MethodHead || stream.MatchString(x.Header.Get("Content-Type")) ||
+		x.Got.Bytes > int64(len(x.Got.Begins)) {
 		return nil, false
 	}
 	if x.gzipped() {

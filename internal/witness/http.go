@@ -20,9 +20,9 @@ var errNotHTTP = errors.New("not HTTP/1")
 // returns them.
 type side struct {
 	net.Conn
-	in   *bufio.Reader
-	came []byte // bytes that take has not returned yet, with those buffered by in
-	head bool   // net/http is reading a head, which is limited to maxHead bytes
+	in       *bufio.Reader
+	received []byte // bytes that drain has not returned yet, with those buffered by in
+	head     bool   // net/http is reading a head, which is limited to maxHead bytes
 }
 
 func newSide(conn net.Conn) *side {
@@ -34,22 +34,22 @@ func newSide(conn net.Conn) *side {
 // Read reads from the connection on behalf of in.
 func (s *side) Read(p []byte) (int, error) {
 	if s.head {
-		p = p[:max(0, min(len(p), maxHead-len(s.came)))]
+		p = p[:max(0, min(len(p), maxHead-len(s.received)))]
 	}
 	if len(p) == 0 {
 		return 0, errNotHTTP
 	}
 	n, err := s.Conn.Read(p)
-	s.came = append(s.came, p[:n]...)
+	s.received = append(s.received, p[:n]...)
 	return n, err
 }
 
-// take returns the bytes that were read since the last take.
-func (s *side) take() []byte {
-	n := len(s.came) - s.in.Buffered()
-	taken := s.came[:n:n]
-	s.came = s.came[n:]
-	return taken
+// drain returns the bytes that were read since the last drain.
+func (s *side) drain() []byte {
+	n := len(s.received) - s.in.Buffered()
+	drained := s.received[:n:n]
+	s.received = s.received[n:]
+	return drained
 }
 
 var methodBegins = regexp.MustCompile(`^[A-Z]{1,19} ?$`)
@@ -97,7 +97,7 @@ func (s *side) answer(method string) (*http.Response, error) {
 // without chunk headers to seen.
 func (s *side) body(body io.Reader, to, seen io.Writer) error {
 	_, err := io.CopyBuffer(passing{s, to, seen}, body, make([]byte, readAhead))
-	if _, failed := to.Write(s.take()); failed != nil {
+	if _, failed := to.Write(s.drain()); failed != nil {
 		return failed
 	}
 	return err
@@ -110,7 +110,7 @@ type passing struct {
 }
 
 func (p passing) Write(data []byte) (int, error) {
-	if _, err := p.to.Write(p.from.take()); err != nil {
+	if _, err := p.to.Write(p.from.drain()); err != nil {
 		return 0, err
 	}
 	return p.seen.Write(data)
@@ -119,7 +119,7 @@ func (p passing) Write(data []byte) (int, error) {
 // rest copies all remaining data to to and seen unchanged.
 func (s *side) rest(to, seen io.Writer) error {
 	both := io.MultiWriter(to, seen)
-	if _, err := both.Write(s.came); err != nil {
+	if _, err := both.Write(s.received); err != nil {
 		return err
 	}
 	_, err := io.Copy(both, s.Conn)

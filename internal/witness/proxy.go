@@ -136,7 +136,7 @@ func (c *conn) request() bool {
 		c.proxy.over(x)
 	}
 	if err == nil {
-		if _, err := c.app.Write(readable(c.client.take())); err != nil {
+		if _, err := c.app.Write(readable(c.client.drain())); err != nil {
 			return false
 		}
 		err = c.client.body(req.Body, c.app, &x.sent)
@@ -211,7 +211,7 @@ func (c *conn) answer(x *turn) bool {
 		if s >= 200 || switched { // not an interim response
 			x.Status, x.Header = s, resp.Header
 		}
-		head := c.app.take()
+		head := c.app.drain()
 		if c.proxy.Altering != nil && s >= 200 && x.Method != http.MethodConnect {
 			return c.alter(x, resp, head) == nil
 		}

@@ -11,8 +11,9 @@ import (
 type Reading struct {
 	Requests []string `json:"requests,omitempty"` // alternatives: method, path, query, body and headers
 	Statuses []string `json:"statuses,omitempty"` // alternatives: 404, 200-299, or exit codes
-	Answer   []string `json:"answer,omitempty"`   // compared parts of the rest of the response, or of a program's output and files
-	Open     []string `json:"open,omitempty"`     // parts with any value
+	// Answer lists the compared parts of the rest of the response, or of a program's output.
+	Answer []string `json:"answer,omitempty"`
+	Open   []string `json:"open,omitempty"` // parts with any value
 }
 
 // Reading describes the claim.

@@ -45,7 +45,9 @@ func readRequests(under, action string) (all []request) {
 	for _, above := range []string{"", under + " "} {
 		text := above + action
 		found := methodAndPath.FindAllStringSubmatchIndex(text, -1)
-		if isNow := slices.DeleteFunc(slices.Clone(found), func(m []int) bool { return earlier.MatchString(text[:m[0]]) }); len(isNow) > 0 {
+		if isNow := slices.DeleteFunc(slices.Clone(found), func(m []int) bool {
+			return earlier.MatchString(text[:m[0]])
+		}); len(isNow) > 0 {
 			found = isNow
 		}
 		for i, m := range found {

@@ -25,7 +25,7 @@ type field struct {
 	shape
 }
 
-// findDocument finds the first complete document in text, except in paths. start is -1 if there is
+// findDocument finds the first complete document in text, except in paths. start is -1 if it finds
 // none. body is nil if it cannot be parsed or is prose in brackets. In a request, an empty document
 // counts and bare keys are prose.
 func findDocument(text string, request bool) (body *shape, start, end int) {
@@ -84,7 +84,7 @@ func balanced(text string) int {
 
 type shapeReader struct{ rest string }
 
-func (r *shapeReader) take(prefix string) bool {
+func (r *shapeReader) accept(prefix string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(r.rest), prefix)
 	if ok {
 		r.rest = strings.TrimSpace(rest)
@@ -109,7 +109,7 @@ func (r *shapeReader) match(pattern *regexp.Regexp) string {
 
 func (r *shapeReader) value() (v shape, ok bool) {
 	switch {
-	case r.take("{"):
+	case r.accept("{"):
 		v.fields = []field{}
 		ok = r.list(&v, "}", func() bool {
 			f, ok := r.field()
@@ -117,7 +117,7 @@ func (r *shapeReader) value() (v shape, ok bool) {
 			return ok
 		})
 		return v, ok
-	case r.take("["):
+	case r.accept("["):
 		v.items = []shape{}
 		ok = r.list(&v, "]", func() bool {
 			item, ok := r.value()
@@ -145,7 +145,7 @@ func (r *shapeReader) field() (f field, ok bool) {
 	if f.bare {
 		f.key = r.match(bareKey)
 	}
-	if ok = f.key != ""; ok && r.take(":") {
+	if ok = f.key != ""; ok && r.accept(":") {
 		if f.bare = false; r.match(openValue) != "" {
 			return f, true
 		}
@@ -156,13 +156,13 @@ func (r *shapeReader) field() (f field, ok bool) {
 
 // list calls one for each comma-separated item up to end.
 func (r *shapeReader) list(v *shape, end string, one func() bool) bool {
-	for !r.take(end) {
+	for !r.accept(end) {
 		if r.match(ellipsis) != "" {
 			v.more = true
 		} else if !one() {
 			return false
 		}
-		if !r.take(",") && !strings.HasPrefix(r.rest, end) {
+		if !r.accept(",") && !strings.HasPrefix(r.rest, end) {
 			return false
 		}
 	}
@@ -181,7 +181,8 @@ var (
 )
 
 // types are names of types. In a document with only such values, they mean any value.
-var types = strings.Fields("string number integer int float double boolean bool object array datetime timestamp uuid text date email url")
+var types = strings.Fields("string number integer int float double boolean bool object array datetime timestamp " +
+	"uuid text date email url")
 
 // leaves calls do for each value that is neither an object nor a list, with its key or "".
 func (v *shape) leaves(key string, do func(key string, v *shape)) {
@@ -215,7 +216,8 @@ func (v *shape) opened(vars, ids []string) *shape {
 				ownID.MatchString(key) && !capitals.MatchString(of) || ownTime.MatchString(key) && date.MatchString(of)
 		case json.Number:
 			long := len(of.String()) >= 10
-			leaf.any = leaf.any || slices.Contains(ids, of.String()) || ownID.MatchString(key) || ownTime.MatchString(key) && long
+			leaf.any = leaf.any || slices.Contains(ids, of.String()) || ownID.MatchString(key) || ownTime.MatchString(key) &&
+				long
 		}
 	})
 	return v

@@ -23,7 +23,8 @@ func (s span) String() string {
 
 // allows reports whether the claim allows the status. A claim without statuses allows all.
 func (c Claim) allows(status int) bool {
-	return len(c.statuses) == 0 || slices.ContainsFunc(c.statuses, func(s span) bool { return s.low <= status && status <= s.high })
+	return len(c.statuses) == 0 || slices.ContainsFunc(c.statuses,
+		func(s span) bool { return s.low <= status && status <= s.high })
 }
 
 var (
@@ -33,7 +34,8 @@ var (
 	statusNumber = regexp.MustCompile(`(?i)(?:^|\b(?:status|code|http|http/[\d.]+|or|either|else|otherwise|(?:one|any|either) of|` + saysStatus + `)|[,/(:;|])\s*(?:an? )?([1-5]\d\d)(?:\s+([\pL€$-]+))?(?:[^\w%.]|\.\W|\.$|$)`)
 	never        = regexp.MustCompile(`^ (?:never|not)\b`)
 	// A status in an action, where other numbers are frequent.
-	statusInAction = regexp.MustCompile(`(?i)(?:\b(?:status(?: code)?(?: is| of|:)?|http|` + saysStatus + `)\s*([1-5]\d\d)\b|/\S*:? \(?([1-5]\d\d)\)?$)`)
+	statusInAction = regexp.MustCompile(`(?i)(?:\b(?:status(?: code)?(?: is| of|:)?|http|` + saysStatus +
+		`)\s*([1-5]\d\d)\b|/\S*:? \(?([1-5]\d\d)\)?$)`)
 	// "the user sees a 404 page"
 	statusAndNoun = regexp.MustCompile(`\b(?:an?|the) ([1-5]\d\d)(?: OK| [A-Z][a-z]+){0,3} (?:response|status|error|page|reply|code)\b`)
 	successful    = regexp.MustCompile(`(?i)\b(?:success(?:ful(?:ly)?)?|succeeds?)\b`)

@@ -76,7 +76,8 @@ func given(sent Body) (text string) {
 
 // result returns the exit code, the output and the files of a run.
 func result(ran helper.AppRan) string {
-	text := fmt.Sprintf("exit code %d\n", ran.Exit) + part("standard output", ran.Stdout, 0) + part("standard error", ran.Stderr, 0) + files(ran.Files)
+	text := fmt.Sprintf("exit code %d\n", ran.Exit) + part("standard output", ran.Stdout, 0) +
+		part("standard error", ran.Stderr, 0) + files(ran.Files)
 	for _, why := range ran.Left {
 		text += "not kept: " + why + "\n"
 	}

@@ -26,7 +26,8 @@ var (
 )
 
 // noVars are words in capitals that are not variables.
-var noVars = strings.Fields("GET HEAD POST PUT PATCH DELETE OPTIONS HTTP HTTPS JSON XML HTML CSV URL URI API UTF ASCII OK TLS TCP I A")
+var noVars = strings.Fields("GET HEAD POST PUT PATCH DELETE OPTIONS HTTP HTTPS JSON XML HTML CSV URL URI API UTF " +
+	"ASCII OK TLS TCP I A")
 
 // variables returns the variables of a contract.
 func variables(action, result string) (all []string) {

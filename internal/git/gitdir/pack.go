@@ -57,7 +57,8 @@ func (p *pack) bound(offset int64) error {
 }
 
 func (p *pack) tooLarge(what string, size, most int64) error {
-	return Foreign("%s in %q has %d bytes, want at most %d: git repack -adf stores it differently", what, p.name, size, most)
+	return Foreign("%s in %q has %d bytes, want at most %d: git repack -adf stores it differently", what, p.name, size,
+		most)
 }
 
 // resultOf returns the declared size of the object that a delta produces.

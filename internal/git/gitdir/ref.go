@@ -46,7 +46,8 @@ func (d Dir) Target(name string) (string, error) {
 			return at, nil
 		}
 		if branch, is := strings.CutPrefix(to, "refs/heads/"); !is || !ValidRef(branch) || left == 0 {
-			return "", Foreign("the symbolic ref %q points to %.60q, which is not a branch: git symbolic-ref changes it", d.Join(name), to)
+			return "", Foreign("the symbolic ref %q points to %.60q, which is not a branch: git symbolic-ref changes it",
+				d.Join(name), to)
 		}
 		at = to
 	}
@@ -75,7 +76,8 @@ func (d Dir) Ref(name string) (string, error) {
 	}
 	hash := strings.TrimRight(string(data), "\n \t\r")
 	if !ValidHash(hash) {
-		return "", Foreign("the ref %q contains %.60q instead of a commit: find the last good commit with git fsck --lost-found and set it with git update-ref", d.Join(name), data)
+		return "", Foreign("the ref %q contains %.60q instead of a commit: find the last good commit with git fsck "+
+			"--lost-found and set it with git update-ref", d.Join(name), data)
 	}
 	return hash, nil
 }
@@ -124,7 +126,8 @@ func (d Dir) Move(ctx context.Context, name, old, commit string, wait time.Durat
 		}
 	}
 	if now != old {
-		return Foreign("the ref %q moved from %q to %q while abl ran, so another process commits here: check git log and run abl again", name, old, now)
+		return Foreign("the ref %q moved from %q to %q while abl ran, so another process commits here: check git log "+
+			"and run abl again", name, old, now)
 	}
 	return d.Replace(name, []byte(commit+"\n"))
 }

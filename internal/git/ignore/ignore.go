@@ -81,8 +81,10 @@ func parse(text string) (r rule) {
 // character classes of a set, which path.Match does not support. item is a character or a range.
 var (
 	bracket = lazyregexp.New(`(?s)\\.|\[([!^]?)(\]?(?:\\.|\[:[^\]]*:\]|[^\]\\])*)(\]|$)`)
-	class   = strings.NewReplacer("[:alpha:]", "a-zA-Z", "[:alnum:]", "a-zA-Z0-9", "[:digit:]", "0-9", "[:xdigit:]", "0-9a-fA-F",
-		"[:lower:]", "a-z", "[:upper:]", "A-Z", "[:space:]", "\t\n\r - ", "[:blank:]", "\t - ", "[:cntrl:]", "\x01-\x1f\x7f-\x7f",
+	class   = strings.NewReplacer("[:alpha:]", "a-zA-Z", "[:alnum:]", "a-zA-Z0-9", "[:digit:]", "0-9", "[:xdigit:]",
+		"0-9a-fA-F",
+		"[:lower:]", "a-z", "[:upper:]", "A-Z", "[:space:]", "\t\n\r - ", "[:blank:]", "\t - ", "[:cntrl:]",
+		"\x01-\x1f\x7f-\x7f",
 		"[:punct:]", "!--.:-@\\[-`{-~", "[:graph:]", "!-~", "[:print:]", " -~")
 	item = lazyregexp.New(`(?s)\\?(.)(?:-\\?(.))?`)
 )

@@ -16,7 +16,8 @@ import (
 var (
 	gitItself = variants(`\.git|git~1`, `:\\`)
 	modules   = dotfile("gitmodules", "gi7eba")
-	dotfiles  = []func() *regexp.Regexp{modules, dotfile("gitattributes", "gi7d29"), dotfile("gitignore", "gi250a"), dotfile("mailmap", "maba30")}
+	dotfiles  = []func() *regexp.Regexp{modules, dotfile("gitattributes", "gi7d29"), dotfile("gitignore", "gi250a"),
+		dotfile("mailmap", "maba30")}
 )
 
 func dotfile(name, hash string) func() *regexp.Regexp {
@@ -98,29 +99,40 @@ func Runs(what string) bool { return what == forGit || what == forShell || what 
 
 // controlFolders are the directories in which every file steers a tool.
 var controlFolders = map[string]string{
-	".gemini": forAgents, ".claude": forAgents, ".codex": forAgents, ".agents": forAgents, ".cursor": forAgents, ".windsurf": forAgents,
-	".clinerules": forAgents, ".continue": forAgents, ".roo": forAgents, ".kiro": forAgents, ".opencode": forAgents, ".copilot": forAgents,
-	".aider": forAgents, ".amazonq": forAgents, ".junie": forAgents, ".qwen": forAgents, ".augment": forAgents,
+	".gemini": forAgents, ".claude": forAgents, ".codex": forAgents, ".agents": forAgents, ".cursor": forAgents,
+	".windsurf":   forAgents,
+	".clinerules": forAgents, ".continue": forAgents, ".roo": forAgents, ".kiro": forAgents, ".opencode": forAgents,
+	".copilot": forAgents,
+	".aider":   forAgents, ".amazonq": forAgents, ".junie": forAgents, ".qwen": forAgents, ".augment": forAgents,
 	".vscode": forEditor, ".idea": forEditor, ".zed": forEditor, ".devcontainer": forEditor, ".fleet": forEditor,
-	".github": forCI, ".gitlab": forCI, ".circleci": forCI, ".buildkite": forCI, ".woodpecker": forCI, ".gitea": forCI, ".forgejo": forCI,
-	".husky": forGit, ".githooks": forGit, ".lefthook": forGit,
+	".github": forCI, ".gitlab": forCI, ".circleci": forCI, ".buildkite": forCI, ".woodpecker": forCI, ".gitea": forCI,
+	".forgejo": forCI,
+	".husky":   forGit, ".githooks": forGit, ".lefthook": forGit,
 	".cargo": forShell, ".bundle": forShell, ".mise": forShell, ".direnv": forShell, ".yarn": forShell,
 }
 
 // controlFiles are the files that steer a tool.
 var controlFiles = map[string]string{
-	"gemini.md": forAgents, ".geminiignore": forAgents, "claude.md": forAgents, "claude.local.md": forAgents, ".mcp.json": forAgents, "mcp.json": forAgents,
+	"gemini.md": forAgents, ".geminiignore": forAgents, "claude.md": forAgents, "claude.local.md": forAgents,
+	".mcp.json": forAgents, "mcp.json": forAgents,
 	"agents.md": forAgents, "agents.override.md": forAgents, ".cursorrules": forAgents, ".cursorignore": forAgents,
-	".windsurfrules": forAgents, ".clinerules": forAgents, ".roorules": forAgents, "opencode.json": forAgents, "opencode.jsonc": forAgents,
+	".windsurfrules": forAgents, ".clinerules": forAgents, ".roorules": forAgents, "opencode.json": forAgents,
+	"opencode.jsonc":  forAgents,
 	".aider.conf.yml": forAgents, "qwen.md": forAgents, "copilot-instructions.md": forAgents,
 	".devcontainer.json": forEditor, ".exrc": forEditor, ".nvimrc": forEditor, ".nvim.lua": forEditor, ".vimrc": forEditor,
 	".dir-locals.el": forEditor,
-	".gitlab-ci.yml": forCI, "jenkinsfile": forCI, ".travis.yml": forCI, ".drone.yml": forCI, "azure-pipelines.yml": forCI, "bitbucket-pipelines.yml": forCI,
-	".cirrus.yml": forCI, "appveyor.yml": forCI, ".pre-commit-config.yaml": forCI, "cloudbuild.yaml": forCI, "buildspec.yml": forCI,
-	".gitmodules": forGit, ".gitattributes": forGit, ".gitconfig": forGit, ".lfsconfig": forGit, "lefthook.yml": forGit, ".lefthook.yml": forGit, ".huskyrc": forGit,
-	".envrc": forShell, ".env": forShell, ".npmrc": forShell, ".yarnrc": forShell, ".yarnrc.yml": forShell, ".pnpmfile.cjs": forShell, ".tool-versions": forShell,
-	"mise.toml": forShell, ".mise.toml": forShell, ".bazelrc": forShell, "pip.conf": forShell, ".pypirc": forShell, ".netrc": forShell,
-	".bashrc": forShell, ".bash_profile": forShell, ".profile": forShell, ".zshrc": forShell, ".zprofile": forShell, ".zshenv": forShell, ".inputrc": forShell,
+	".gitlab-ci.yml": forCI, "jenkinsfile": forCI, ".travis.yml": forCI, ".drone.yml": forCI,
+	"azure-pipelines.yml": forCI, "bitbucket-pipelines.yml": forCI,
+	".cirrus.yml": forCI, "appveyor.yml": forCI, ".pre-commit-config.yaml": forCI, "cloudbuild.yaml": forCI,
+	"buildspec.yml": forCI,
+	".gitmodules":   forGit, ".gitattributes": forGit, ".gitconfig": forGit, ".lfsconfig": forGit, "lefthook.yml": forGit,
+	".lefthook.yml": forGit, ".huskyrc": forGit,
+	".envrc": forShell, ".env": forShell, ".npmrc": forShell, ".yarnrc": forShell, ".yarnrc.yml": forShell,
+	".pnpmfile.cjs": forShell, ".tool-versions": forShell,
+	"mise.toml": forShell, ".mise.toml": forShell, ".bazelrc": forShell, "pip.conf": forShell, ".pypirc": forShell,
+	".netrc":  forShell,
+	".bashrc": forShell, ".bash_profile": forShell, ".profile": forShell, ".zshrc": forShell, ".zprofile": forShell,
+	".zshenv": forShell, ".inputrc": forShell,
 }
 
 // steers describes what a file or directory with this name steers, "" for nothing. It ignores case,

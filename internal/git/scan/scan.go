@@ -83,7 +83,7 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open %q: %w", o.Root, err)
 	}
-	w := &walker{Options: o, ctx: ctx, settled: time.Now().Add(-tick), told: map[string]int{}}
+	w := &walker{Options: o, ctx: ctx, settled: time.Now().Add(-tick), findings: map[string]int{}}
 	if root := (&name{hostfs.Entry{Dir: unix.AT_FDCWD, Name: o.Root}}); o.Sweep && root.Look() == nil {
 		w.shut(".", root)
 	}
@@ -104,11 +104,11 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 
 type walker struct {
 	Options
-	ctx     context.Context
-	settled time.Time // later changes may be followed by another one within the same tick
-	met     int
-	told    map[string]int // number of findings by type
-	result  Result
+	ctx      context.Context
+	settled  time.Time // later changes may be followed by another one within the same tick
+	met      int
+	findings map[string]int // number of findings by type
+	result   Result
 }
 
 func (w *walker) skip(path, why string) {
@@ -243,7 +243,8 @@ func (w *walker) name(f *folder, n *name) error {
 	}
 	switch {
 	case out || why != "":
-		if out && !f.ignored && (n.dir() || n.Name == ignoreFile) { // directories of some tools contain one that ignores everything
+		// directories of some tools contain one that ignores everything
+		if out && !f.ignored && (n.dir() || n.Name == ignoreFile) {
 			w.result.Out = append(w.result.Out, strings.TrimSuffix(path, "/"+ignoreFile))
 		}
 		return w.leaveOut(f, n, path)
@@ -417,7 +418,7 @@ func (w *walker) read(n *name, e, was *index.Entry) error {
 		if err != nil {
 			return err
 		}
-		return w.keep(n, e, was, int64(size), bytes.NewReader(target[:size]))
+		return w.store(n, e, was, int64(size), bytes.NewReader(target[:size]))
 	}
 	f, err := n.Open()
 	if err != nil {
@@ -427,12 +428,12 @@ func (w *walker) read(n *name, e, was *index.Entry) error {
 	if err := w.refuseSize(n, was); err != nil {
 		return err
 	}
-	return w.keep(n, e, was, n.Stat.Size, f)
+	return w.store(n, e, was, n.Stat.Size, f)
 }
 
-// keep sets the hash of the content, and passes new content to Put. It reads the content twice, so
+// store sets the hash of the content, and passes new content to Put. It reads the content twice, so
 // that its size does not matter.
-func (w *walker) keep(n *name, e, was *index.Entry, size int64, r io.ReadSeeker) error {
+func (w *walker) store(n *name, e, was *index.Entry, size int64, r io.ReadSeeker) error {
 	hasher := plumbing.NewHasher(plumbing.BlobObject, size)
 	if n, err := io.Copy(hasher, io.LimitReader(r, size+1)); err != nil || n != size {
 		return errors.Join(err, hostfs.ErrChanged)

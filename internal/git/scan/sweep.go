@@ -75,8 +75,8 @@ func (w *walker) cleared(path, what, done string, err error, runs bool) {
 // are more.
 func (w *walker) room(kind string, runs bool) bool {
 	kind = fmt.Sprint(kind, runs)
-	w.told[kind]++
-	return w.told[kind] <= state.MaxThings+1
+	w.findings[kind]++
+	return w.findings[kind] <= state.MaxThings+1
 }
 
 // rights returns the permissions to restore if the owner cannot read the entry, 0 if none are

@@ -44,9 +44,10 @@ func (e *stores) openSession(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.server = grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-		return s.answer(stream, e.logins)
-	}))
+	s.server = grpc.NewServer(grpc.ForceServerCodec(rawCodec{}),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+			return s.answer(stream, e.logins)
+		}))
 	go func() { s.served <- s.server.Serve(&oneConn{conn: conn, closed: make(chan struct{})}) }()
 	return s, nil
 }

@@ -47,7 +47,8 @@ func (e *Engine) force(ctx context.Context, id string, cause error) error {
 	}
 	e.forced.Store(box.ID, cause.Error()) // before Wait returns
 	if err := e.killProcesses(ctx, box); err != nil {
-		return fmt.Errorf("%w; abl cannot kill its processes either: %w; the container is still running: restart the engine", cause, err)
+		return fmt.Errorf("%w; abl cannot kill its processes either: %w; it is still running: restart the engine",
+			cause, err)
 	}
 	e.killer.report(fmt.Sprintf("the engine could not stop container %q (%v); abl killed its processes",
 		toStatus(box).Name, cause))

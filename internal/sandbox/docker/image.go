@@ -88,7 +88,8 @@ func (e *stores) Build(ctx context.Context, tar io.Reader, b sandbox.ImageBuild,
 }
 
 // buildWithBuildKit builds with BuildKit, which requests credentials in a session.
-func (e *stores) buildWithBuildKit(ctx context.Context, tar io.Reader, o build.ImageBuildOptions, progress func(string)) error {
+func (e *stores) buildWithBuildKit(ctx context.Context, tar io.Reader, o build.ImageBuildOptions,
+	progress func(string)) error {
 	o.Version = build.BuilderBuildKit
 	return e.once(ctx, endless, func(ctx context.Context) error {
 		s, err := e.openSession(ctx)
@@ -173,7 +174,8 @@ func (e *stores) LoadImages(ctx context.Context, r io.Reader) (refs []string, er
 
 // work sends a request for an image without a time limit other than ctx, and passes the engine's
 // lines on.
-func (e *stores) work(ctx context.Context, progress func(string), start func(context.Context) (io.ReadCloser, error)) error {
+func (e *stores) work(ctx context.Context, progress func(string),
+	start func(context.Context) (io.ReadCloser, error)) error {
 	return e.once(ctx, endless, func(ctx context.Context) error {
 		body, err := start(ctx)
 		if err != nil {

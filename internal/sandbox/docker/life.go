@@ -47,7 +47,8 @@ const noExit = "did not receive an exit event"
 // endBox makes a call that ends or removes a container. It uses the id, so that a delayed call
 // cannot affect a later container of the same name. If the engine fails to stop the container, or
 // needs more than limit, the killer does, and the call is made again.
-func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration, call func(context.Context, string) error) error {
+func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration,
+	call func(context.Context, string) error) error {
 	box, err := e.inspectBox(ctx, name)
 	if err != nil {
 		return err

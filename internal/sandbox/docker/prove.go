@@ -47,7 +47,8 @@ func (e *Engine) Prove(ctx context.Context, box sandbox.Box) (proof sandbox.Proo
 }
 
 // inspectAround inspects the holder of a joined container and the networks of both.
-func (e *Engine) inspectAround(ctx context.Context, box sandbox.Box) (*container.InspectResponse, map[string]network.Inspect, error) {
+func (e *Engine) inspectAround(ctx context.Context,
+	box sandbox.Box) (*container.InspectResponse, map[string]network.Inspect, error) {
 	names := map[string]bool{}
 	for _, end := range box.Reach.Endpoints {
 		names[end.Network] = true

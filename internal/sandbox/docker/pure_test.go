@@ -120,12 +120,12 @@ func TestDescribe(t *testing.T) {
 	}
 	const socket = "unix:///var/run/docker.sock"
 	cases := map[string]struct {
-		raw    system.Info
-		host   string
-		here   machine
-		local  bool
-		remark string
-		away   bool // on another machine
+		raw   system.Info
+		host  string
+		here  machine
+		local bool
+		mode  string
+		away  bool // on another machine
 	}{
 		"this-machine":      {raw: raw(func(*system.Info) {}), host: socket, here: here, local: true},
 		"over-TCP":          {raw: raw(func(*system.Info) {}), host: "tcp://127.0.0.1:2375", here: here, away: true},
@@ -139,16 +139,16 @@ func TestDescribe(t *testing.T) {
 		"from-a-Mac":        {raw: raw(func(*system.Info) {}), host: socket, here: machine{os: "darwin", name: "vm", kernel: "6.1"}},
 		"nothing-known":     {raw: raw(func(i *system.Info) { i.Name, i.KernelVersion = "", "" }), host: socket, here: machine{os: "linux"}, away: true},
 		"rootless": {raw: raw(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=rootless", "name=cgroupns") }),
-			host: socket, here: here, local: true, remark: "rootless"},
-		"Podman": {raw: raw(func(i *system.Info) { i.Plugins.Log = []string{"k8s-file", "journald"} }), host: socket, here: here, local: true, remark: "podman"},
+			host: socket, here: here, local: true, mode: "rootless"},
+		"Podman": {raw: raw(func(i *system.Info) { i.Plugins.Log = []string{"k8s-file", "journald"} }), host: socket, here: here, local: true, mode: "podman"},
 		"remapped": {raw: raw(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=userns") }),
-			host: socket, here: here, local: true, remark: "userns"},
+			host: socket, here: here, local: true, mode: "userns"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := describe(c.raw, "1.41", c.host, c.here)
-			if got.Local != c.local || got.Near == c.away || got.Rootless != (c.remark == "rootless") || got.UserNS != (c.remark == "userns") || got.Podman != (c.remark == "podman") {
-				t.Errorf("got %+v, want local %t, near %t, remark %q", got, c.local, !c.away, c.remark)
+			if got.Local != c.local || got.Near == c.away || got.Rootless != (c.mode == "rootless") || got.UserNS != (c.mode == "userns") || got.Podman != (c.mode == "podman") {
+				t.Errorf("got %+v, want local %t, near %t, mode %q", got, c.local, !c.away, c.mode)
 			}
 		})
 	}

@@ -39,7 +39,8 @@ func (e *conn) do(ctx context.Context, limit time.Duration, call func(context.Co
 }
 
 // get makes a call that returns something, or creates it unless it exists.
-func get[By, T any](ctx context.Context, e *conn, call func(context.Context, By) (T, error), by By) (found T, err error) {
+func get[By, T any](ctx context.Context, e *conn, call func(context.Context, By) (T, error),
+	by By) (found T, err error) {
 	err = e.do(ctx, short, func(ctx context.Context) (err error) {
 		found, err = call(ctx, by)
 		return err
@@ -49,7 +50,8 @@ func get[By, T any](ctx context.Context, e *conn, call func(context.Context, By)
 
 // change makes a call that is not idempotent. If the response is lost or doubtful, it asks done
 // whether the engine carried the call out before it repeats it.
-func (e *conn) change(ctx context.Context, limit time.Duration, call func(context.Context) error, done func(context.Context) (bool, error)) error {
+func (e *conn) change(ctx context.Context, limit time.Duration, call func(context.Context) error,
+	done func(context.Context) (bool, error)) error {
 	pause := e.pause
 	for left := tries - 1; ; left-- {
 		err := e.once(ctx, limit, call)

@@ -190,7 +190,8 @@ func (e *Engine) Attach(ctx context.Context, name string, term sandbox.Terminal)
 
 // attach opens a stream to a container. The client waits for the response without regard to ctx, so
 // attach abandons it when ctx is done.
-func (e *conn) attach(ctx context.Context, id string, o container.AttachOptions) (stream types.HijackedResponse, err error) {
+func (e *conn) attach(ctx context.Context, id string,
+	o container.AttachOptions) (stream types.HijackedResponse, err error) {
 	err = e.do(ctx, short, func(ctx context.Context) error {
 		opened := make(chan error, 1)
 		var late types.HijackedResponse

@@ -20,7 +20,8 @@ import (
 // Sweep removes abl's objects with the labels: containers, then volumes, then networks, each sorted
 // by name. It keeps the containers for which keep returns true, and the objects that they use. It
 // continues after an error. It returns the names of the removed objects.
-func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
+func (e *Engine) Sweep(ctx context.Context, labels map[string]string,
+	keep func(sandbox.Status) bool) (removed []string, err error) {
 	const tries = 3
 	for n := 1; ; n++ {
 		gone, err := e.sweep(ctx, labels, keep)
@@ -35,7 +36,8 @@ func (e *Engine) Sweep(ctx context.Context, labels map[string]string, keep func(
 	}
 }
 
-func (e *Engine) sweep(ctx context.Context, labels map[string]string, keep func(sandbox.Status) bool) (removed []string, err error) {
+func (e *Engine) sweep(ctx context.Context, labels map[string]string,
+	keep func(sandbox.Status) bool) (removed []string, err error) {
 	if labels[sandbox.LabelProject] == "" {
 		return nil, errors.New("internal error: a sweep without a project's label would remove everything")
 	}
@@ -103,7 +105,8 @@ func (e *Engine) Objects(ctx context.Context, labels map[string]string) (all []s
 	}
 	vols, verr := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(labels)})
 	for _, v := range vols.Volumes {
-		all = append(all, sandbox.Object{Kind: sandbox.VolumeObject, Name: v.Name, Labels: v.Labels, Created: toTime(v.CreatedAt)})
+		all = append(all, sandbox.Object{Kind: sandbox.VolumeObject, Name: v.Name, Labels: v.Labels,
+			Created: toTime(v.CreatedAt)})
 	}
 	nets, nerr := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: withLabels(labels)})
 	for _, n := range nets {
@@ -121,7 +124,8 @@ type stored struct{ name, id string }
 const maxRemovals = 8
 
 // removeAll removes objects in parallel.
-func removeAll(ctx context.Context, kind string, all []stored, remove func(context.Context, string) error) (removed []string, err error) {
+func removeAll(ctx context.Context, kind string, all []stored,
+	remove func(context.Context, string) error) (removed []string, err error) {
 	slices.SortFunc(all, func(a, b stored) int { return strings.Compare(a.name, b.name) })
 	errs := make([]error, len(all))
 	var done sync.WaitGroup
