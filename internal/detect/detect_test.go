@@ -59,7 +59,7 @@ func TestSatisfies(t *testing.T) {
 }
 
 func TestReadImage(t *testing.T) {
-	img := readImage("Dockerfile", `# syntax=docker/dockerfile:1
+	img, err := readImage("Dockerfile", `# syntax=docker/dockerfile:1
 ARG VERSION=20
 FROM --platform=linux/amd64 node:${VERSION}-alpine AS base
 RUN <<EOF
@@ -75,10 +75,12 @@ HEALTHCHECK --interval=5s \
 ENTRYPOINT ["docker-entrypoint.sh"]
 CMD ["sh", "-c", "node server.js"]
 `)
-	got := fmt.Sprint(img.from, " ", img.cmd.command(), " ", img.cmd.line, " ", img.ports[0].Value, " ",
-		img.ports[0].From, " ",
-		img.env["NAME"].Value, " ", img.env["HOST"].Value, " ", img.workdir, " ", probe(img.health.args), " ", len(img.ports))
-	if want := "node:20-alpine node server.js 15 8080 Dockerfile:11 a value 0.0.0.0 /app /ready?deep=1 1"; got != want {
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(img.base, " ", img.cmd.command(), " ", img.cmd.from, " ", img.ports[0].Value, " ", img.ports[0].From, " ",
+		img.env["NAME"].Value, " ", img.env["HOST"].Value, " ", img.workdir, " ", captured(probed, img.health), " ", len(img.ports))
+	if want := "node:20-alpine node server.js Dockerfile:15 8080 Dockerfile:11 a value 0.0.0.0 /app /ready?deep=1 1"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

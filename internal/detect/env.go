@@ -3,70 +3,71 @@ package detect
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// envReaders are packages with which a program reads a .env.
-var envReaders = []string{
-	"dotenv", "dotenv-safe", "dotenv-flow", "env-cmd", "@nestjs/config", "python-dotenv", "environs",
-	"django-environ", "python-decouple",
-	"pydantic-settings", "dynaconf", "dotenvy", "dotenv-rails", "starlette", "laravel/framework",
+// sampleEnv is the .env.example of the repository.
+type sampleEnv struct{ *project }
+
+// sampleEnv returns the variables of the .env.example.
+func (p *project) sampleEnv() map[string]Fact {
+	all := map[string]Fact{}
+	file := p.nearest(".env.example .env.sample .env.dist env.example .env.template .example.env example.env " +
+		".env.local.example .env.development.example")
+	for n, text := range strings.Split(p.tree.Text(file), "\n") {
+		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
+		if name = strings.TrimSpace(name); variableName().MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
+			value = strings.Trim(strings.TrimSpace(value), `"'`)
+			all[name] = Fact{Key: "app.env." + name, Value: value, From: Source{file, strconv.Itoa(n + 1)}}
+		}
+	}
+	return all
 }
 
-// readsDotenv says whether the app reads a .env, by its packages or by the module that reads it.
+// envReaders are the packages that read a .env.
+const envReaders = "dotenv dotenv-safe dotenv-flow env-cmd @nestjs/config python-dotenv environs django-environ " +
+	"python-decouple pydantic-settings dynaconf dotenvy dotenv-rails starlette laravel/framework vlucas/phpdotenv " +
+	"github.com/joho/godotenv"
+
+// readsDotenv reports whether the app reads a .env.
 func (p *project) readsDotenv() bool {
-	if p.readsEnv {
-		return true
-	}
-	for _, name := range envReaders {
-		if _, python := p.python.needs[name]; python || p.node.depends(name) != "" {
-			return true
-		}
-	}
-	for _, file := range []string{"go.mod", "Cargo.toml", "Gemfile", "composer.json"} {
-		for _, name := range []string{"joho/godotenv", "dotenvy", "\ndotenv", "dotenv-rails", "laravel/framework",
-			"vlucas/phpdotenv"} {
-			if strings.Contains(p.text(file), name) {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(p.starts, func(s start) bool { return strings.Contains(s.command, "--env-file") })
+	return p.readsEnv ||
+		slices.ContainsFunc(words(envReaders), func(name string) bool { return p.deps[name].File != "" }) ||
+		slices.ContainsFunc(p.starts, func(s start) bool { return strings.Contains(s.command, "--env-file") })
 }
 
-// exampleEnv gives an app that reads a .env the variables of the repository's .env.example: abl
-// shows nobody a .env. A host of this machine becomes the service with that port.
-func (p *project) exampleEnv() {
-	if p.has(".env") {
-		p.say("git tracks %s, which abl shows no agent and no app: write what the app needs into app.env", p.at(".env"))
+// find gives an app that reads a .env the variables of the .env.example, because abl hides the .env
+// from every container. An address on this machine becomes the service with its port.
+func (e sampleEnv) find() {
+	if e.has(".env") {
+		e.say("git tracks %s, which abl shows no agent and no app: write what the app needs into app.env", e.at(".env"))
 	}
-	all := p.sampleEnv()
-	if len(all) == 0 || len(p.starts) == 0 || !p.readsDotenv() {
+	if len(e.starts) == 0 || !e.readsDotenv() {
 		return
 	}
 	local := regexp.MustCompile(`\b(?:localhost|127\.0\.0\.1):(\d+)`)
-	for key, f := range all {
+	for key, f := range e.project.sampleEnv() {
 		f.Value = local.ReplaceAllStringFunc(f.Value, func(address string) string {
-			port := address[strings.LastIndex(address, ":")+1:]
-			if name := p.serviceAt(port); name != "" {
+			_, port, _ := strings.Cut(address, ":")
+			if name := e.serviceAt(port); name != "" {
 				return name + ":" + port
 			}
 			return address
 		})
-		if m := local.FindString(f.Value); m != "" && strings.Contains(f.Value, "://") && !strings.HasPrefix(f.Value,
-			"http") {
-			p.say("%s: %s is on this machine, and no service of the repository answers at that port", f.From, key)
+		if local.MatchString(f.Value) && strings.Contains(f.Value, "://") && !strings.HasPrefix(f.Value, "http") {
+			e.say("%s: %s is on this machine, and no service of the repository answers at that port", f.From, key)
 		}
-		if name := p.serviceOf(key, f.Value); name != "" {
+		if name := e.serviceOf(key); name != "" && (f.Value == "localhost" || f.Value == "127.0.0.1") {
 			f.Value, f.Note = name, "the service, in the place of this machine"
 		}
 		if !strings.ContainsAny(f.Value, "\n\x00") && key != "NODE_ENV" && !variables().MatchString(f.Value) {
-			p.note(f.Key, f.Value, f.From, f.Note)
+			e.note(f.Key, f.Value, f.From, f.Note)
 		}
 	}
 }
 
-// serviceAt is the service that answers at a port, "" for none.
+// serviceAt returns the service on a port, "" for none.
 func (p *project) serviceAt(port string) string {
 	for key, f := range p.values {
 		if name, ok := strings.CutSuffix(strings.TrimPrefix(key, "app.services."), ".ready.port"); ok && f.Value == port {
@@ -76,17 +77,23 @@ func (p *project) serviceAt(port string) string {
 	return ""
 }
 
-// serviceOf is the service that a variable such as DB_HOST=localhost stands for, "" for none.
-func (p *project) serviceOf(key, value string) string {
-	if value != "localhost" && value != "127.0.0.1" {
-		return ""
-	}
-	ports := map[string][]string{
-		"DB": {"5432", "3306", "27017"}, "DATABASE": {"5432", "3306",
-			"27017"}, "POSTGRES": {"5432"}, "PG": {"5432"}, "MYSQL": {"3306"},
-		"REDIS": {"6379"}, "MONGO": {"27017"}, "MONGODB": {"27017"}, "RABBITMQ": {"5672"}, "MEMCACHED": {"11211"},
-	}
-	for _, port := range ports[strings.TrimSuffix(strings.TrimSuffix(key, "_HOST"), "HOST")] {
+// hostPorts are the ports of the servers that variables such as DB_HOST name.
+var hostPorts = map[string]string{
+	"DB":        "5432 3306 27017",
+	"DATABASE":  "5432 3306 27017",
+	"POSTGRES":  "5432",
+	"PG":        "5432",
+	"MYSQL":     "3306",
+	"REDIS":     "6379",
+	"MONGO":     "27017",
+	"MONGODB":   "27017",
+	"RABBITMQ":  "5672",
+	"MEMCACHED": "11211",
+}
+
+// serviceOf returns the service that a variable such as DB_HOST names, "" for none.
+func (p *project) serviceOf(variable string) string {
+	for port := range strings.FieldsSeq(hostPorts[strings.TrimSuffix(strings.TrimSuffix(variable, "HOST"), "_")]) {
 		if name := p.serviceAt(port); name != "" {
 			return name
 		}

@@ -1,9 +1,11 @@
 package detect
 
 import (
-	"go/build/constraint"
+	"fmt"
+	"go/build"
 	"go/parser"
 	"go/token"
+	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -11,51 +13,82 @@ import (
 	"strings"
 
 	"abl/internal/lazyregexp"
+	"abl/internal/toolchain"
 )
 
-// goPackage is a folder with Go files that Linux builds.
+// golang reads the modules of Go.
+type golang struct {
+	*project
+	module   string
+	packages map[string]*goPackage // by folder
+}
+
+// goPackage is a folder with Go files that are built on Linux.
 type goPackage struct {
-	dir     string // relative to the module, "." for its own
-	main    string // a file with package main, "" for a library
+	dir     string // relative to the module, "." for its root
+	main    string // a file of package main, "" for a library
 	files   []string
 	imports []string
 }
 
-func loadGo(p *project) {
-	p.goVersion()
-	mod := p.text("go.mod")
-	if strings.Contains(mod, "\nrequire") && !p.has("vendor/modules.txt") {
-		p.set("app.prepare", "go mod vendor", p.src("go.mod", "require"))
-		p.set("network.allow", "go", p.src("go.mod", "require"))
-		p.makes("vendor")
+func (g *golang) src(place string) Source { return g.project.src("go.mod", place) }
+
+func (g *golang) load() {
+	mod := g.text("go.mod")
+	g.module = capture(`(?m)^module\s+"?([^\s"]+)`, mod)
+	g.version(capture(`(?m)^go (\d+\.\d+)`, mod))
+	for _, m := range regexp.MustCompile(`(?m)^(?:require)?\s+([\w.-]+\.\w+/\S+) v`).FindAllStringSubmatch(mod, -1) {
+		g.deps[m[1]] = g.src("require")
+	}
+	if strings.Contains(mod, "\nrequire") && !g.has("vendor/modules.txt") {
+		g.install(g.src("require"), "go mod vendor", "go", "vendor")
 	}
 }
 
-var moduleLine = lazyregexp.New(`(?m)^module\s+"?([^\s"]+)`)
+// version takes the version of go.mod. If it is older than all that abl has, it takes the newest Go,
+// which compiles older modules.
+func (g *golang) version(want string) {
+	lines, from := toolchain.Lines("go"), g.src("go")
+	newest := lines[len(lines)-1]
+	switch {
+	case want == "":
+	case slices.Contains(lines, want):
+		g.set("toolchain.go", want, from)
+	case slices.Compare(numbers(want), numbers(newest)) < 0:
+		g.note("toolchain.go", newest, from, "asks for "+want+" or newer")
+	default:
+		g.ask("toolchain.go", fmt.Sprintf("%s asks for Go %s: abl has %s", from, want, strings.Join(lines, ", ")))
+	}
+}
 
-// goPackages returns the packages of the module by folder.
-func (p *project) goPackages() map[string]*goPackage {
-	all := map[string]*goPackage{}
-	for _, file := range p.sources(".go") {
-		src := p.tree.text(file, maxSource)
-		f, err := parser.ParseFile(token.NewFileSet(), file, src, parser.ImportsOnly)
-		if err != nil || !onLinux(file, src) {
+func (g *golang) command(name string, words []string) string {
+	if name == "go" && len(words) > 1 && words[1] == "run" {
+		return strings.Join(words, " ")
+	}
+	return ""
+}
+
+// loadPackages reads the packages of the module.
+func (g *golang) loadPackages() {
+	linux := build.Default
+	linux.GOOS, linux.GOARCH, linux.CgoEnabled = "linux", "amd64", true
+	linux.JoinPath = path.Join
+	linux.OpenFile = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(g.code(name))), nil }
+	g.packages = map[string]*goPackage{}
+	for _, file := range g.sources("go") {
+		f, err := parser.ParseFile(token.NewFileSet(), file, g.code(file), parser.ImportsOnly)
+		built, _ := linux.MatchFile(path.Dir(file), path.Base(file))
+		if err != nil || !built {
 			continue
 		}
-		dir := strings.Trim(strings.TrimPrefix(path.Dir(file), p.dir), "/")
-		if dir == "" {
-			dir = "."
-		}
-		if inner := path.Join(p.dir, dir, "go.mod"); dir != "." && p.tree.Has(inner) {
-			continue // a module of its own
-		}
-		pkg := all[dir]
+		dir := path.Dir(g.inner(file))
+		pkg := g.packages[dir]
 		if pkg == nil {
 			pkg = &goPackage{dir: dir}
-			all[dir] = pkg
+			g.packages[dir] = pkg
 		}
-		if pkg.files = append(pkg.files, file); f.Name.Name == "main" && (pkg.main == "" || strings.Contains(src,
-			"\nfunc main()")) {
+		pkg.files = append(pkg.files, file)
+		if f.Name.Name == "main" && (pkg.main == "" || strings.Contains(g.code(file), "\nfunc main()")) {
 			pkg.main = file
 		}
 		for _, i := range f.Imports {
@@ -63,266 +96,183 @@ func (p *project) goPackages() map[string]*goPackage {
 			pkg.imports = append(pkg.imports, name)
 		}
 	}
-	return all
 }
 
-// onLinux says whether the name and the build constraint of a file let Linux build it.
-func onLinux(file, src string) bool {
-	stem := strings.TrimSuffix(path.Base(file), ".go")
-	for _, other := range []string{"windows", "darwin", "freebsd", "js", "wasm", "plan9", "netbsd", "openbsd"} {
-		if strings.HasSuffix(stem, "_"+other) {
-			return false
-		}
-	}
-	for text := range strings.Lines(src) {
-		if text = strings.TrimSpace(text); strings.HasPrefix(text, "package ") {
-			break
-		}
-		if expr, err := constraint.Parse(text); err == nil {
-			return expr.Eval(func(tag string) bool {
-				return tag == "linux" || tag == "amd64" || tag == "unix" || tag == "gc" || strings.HasPrefix(tag, "go1.")
-			})
-		}
-	}
-	return true
-}
-
-var (
-	goServes = lazyregexp.New(`\bhttp\.ListenAndServe(?:TLS)?\(|\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(` +
-		`|\bgin\.(?:Default|New)\(|\becho\.New\(|\bfiber\.New\(|\bfasthttp\.ListenAndServe|\bhttp\.Server\{`)
-	goCommand = lazyregexp.New(`\bcobra\.Command\{|\bcli\.Command\{|\bkingpin\.Command\(|\bsubcommands\.Register\(`)
-	goTCP     = lazyregexp.New(`\bnet\.Listen\(\s*"tcp`)
-	goPort    = lazyregexp.New(`(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(` +
-		`|\.Listen\(\s*(?:"tcp[46]?",\s*)?)"(?:0\.0\.0\.0|\[::\])?:(\d{2,5})"`)
-	goLocal = lazyregexp.New(`(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(` +
-		`|\.Listen\(\s*(?:"tcp[46]?",\s*)?)"(?:localhost|127\.0\.0\.1):(\d{2,5})"`)
-	goEnvPort = lazyregexp.New(`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`)
-	goOrPort  = lazyregexp.New(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})` +
-		`|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`)
-	ginRun = lazyregexp.New(`\b\w+\.Run\(\)`) // at PORT, or 8080
-	goFlag = lazyregexp.New(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port` +
-		`|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})"?\s*[,)]`)
-)
-
-// reach returns the files of a package and of those in the module that it imports.
-func reach(all map[string]*goPackage, module, dir string) (files, imports []string) {
-	seen, todo := map[string]bool{dir: true}, []string{dir}
-	for len(todo) > 0 {
-		pkg := all[todo[0]]
-		todo = todo[1:]
+// reach returns the files of a package and of the packages in the module that it imports.
+func (g *golang) reach(dir string) (files []string) {
+	seen := map[string]bool{dir: true}
+	for todo := []string{dir}; len(todo) > 0; todo = todo[1:] {
+		pkg := g.packages[todo[0]]
 		files = append(files, pkg.files...)
-		imports = append(imports, pkg.imports...)
 		for _, name := range pkg.imports {
-			inner, own := strings.CutPrefix(name, module+"/")
-			if name == module {
-				inner, own = ".", true
-			}
-			if own && all[inner] != nil && !seen[inner] {
+			inner, own := strings.CutPrefix(name+"/", g.module+"/")
+			if inner = path.Clean(inner); own && g.packages[inner] != nil && !seen[inner] {
 				seen[inner] = true
 				todo = append(todo, inner)
 			}
 		}
 	}
-	return files, imports
+	return files
 }
 
-func readGo(p *project) {
-	all := p.goPackages()
-	m := moduleLine().FindStringSubmatch(p.text("go.mod"))
-	module := ""
-	if m != nil {
-		module = m[1]
+// goListens matches the calls that precede an address.
+const goListens = `(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(|\.Listen\(\s*(?:"tcp[46]?",\s*)?)`
+
+var (
+	goCommand = lazyregexp.New(`\bcobra\.Command\{|\bcli\.Command\{|\bkingpin\.Command\(|\bsubcommands\.Register\(`)
+	ginRun    = lazyregexp.New(`\b\w+\.Run\(\)`) // on PORT, or 8080
+	goSigns   = signs{
+		ports: []expr{
+			lazyregexp.New(goListens + `"(?:0\.0\.0\.0|\[::\]|localhost|127\.0\.0\.1)?:(\d{2,5})"`),
+			lazyregexp.New(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})` +
+				`|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`),
+			lazyregexp.New(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port` +
+				`|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})"?\s*[,)]`),
+			lazyregexp.New(`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`),
+		},
+		http: lazyregexp.New(`\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(|\bgin\.(?:Default|New)\(` +
+			`|\becho\.New\(|\bfiber\.New\(|\bfasthttp\.ListenAndServe|\bhttp\.Server\{`),
+		tcp:   lazyregexp.New(`\bnet\.Listen\(\s*"tcp`),
+		local: lazyregexp.New(goListens + `"(?:localhost|127\.0\.0\.1):(\d{2,5})"`),
 	}
+)
+
+func (g *golang) find() {
+	g.check("lint", "go vet ./...", "vet", g.src(""))
+	tests := g.tree.Below(g.dir, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	if len(tests) > 0 {
+		g.check("test", "go test ./...", "tests", Source{File: tests[0]})
+	}
+	g.loadPackages()
 	var mains []*goPackage
-	for _, pkg := range all {
+	for _, pkg := range g.packages {
 		if pkg.main != "" {
 			mains = append(mains, pkg)
 		}
 	}
 	slices.SortFunc(mains, func(a, b *goPackage) int { return strings.Compare(a.dir, b.dir) })
-	p.goChecks()
-	if chosen := p.chosenMain(mains); chosen != nil {
-		mains = []*goPackage{chosen}
-	}
-	switch {
-	case len(mains) == 0:
-		p.program("a library", p.src("go.mod", ""))
-		p.ask("app.command",
+	switch mains = g.chosen(mains); len(mains) {
+	case 0:
+		g.program("a library", "", g.src(""), "")
+		g.ask("app.command",
 			"no package main is in the module: it is a library, so write a program that uses it and name that")
-	case len(mains) == 1:
-		p.goMain(all, module, mains[0])
+	case 1:
+		g.main(mains[0])
 	default:
-		p.severalMains(all, module, mains)
+		g.several(mains)
 	}
 }
 
-// chosenMain is the one package main that the Dockerfile builds, or that has the name of the module.
-func (p *project) chosenMain(mains []*goPackage) *goPackage {
-	if p.image == nil || len(mains) < 2 {
-		return nil
+// chosen returns the package main that the Dockerfile builds, or all if it does not build exactly one.
+func (g *golang) chosen(mains []*goPackage) []*goPackage {
+	if g.image == nil {
+		return mains
 	}
-	var built []*goPackage
-	for _, run := range p.image.runs {
-		for _, pkg := range mains {
-			name := `(?:\./)?` + regexp.QuoteMeta(pkg.dir)
-			if pkg.dir == "." {
-				name = `\.`
-			}
-			if regexp.MustCompile(`go (?:build|install)\b.*\s` + name +
-				`(?:/\*?\.go|/main\.go)?(?:\s|$)`).MatchString(run.args) {
-				built = append(built, pkg)
-			}
-		}
+	built := slices.DeleteFunc(slices.Clone(mains), func(pkg *goPackage) bool {
+		name := `(?:\./)?` + regexp.QuoteMeta(pkg.dir)
+		call := regexp.MustCompile(`go (?:build|install)\b.*\s` + name + `(?:/\*?\.go|/main\.go)?(?:\s|$)`)
+		return !slices.ContainsFunc(g.image.runs, call.MatchString)
+	})
+	if len(built) != 1 {
+		return mains
 	}
-	if len(built) == 1 {
-		return built[0]
-	}
-	return nil
+	return built
 }
 
-// goMain records a package main as the app.
-func (p *project) goMain(all map[string]*goPackage, module string, pkg *goPackage) {
-	kind, from := p.goKind(all, module, pkg)
-	source := Source{pkg.main, "package main"}
-	name := "./" + strings.TrimPrefix(pkg.dir, ".")
+// main records a package main as the app.
+func (g *golang) main(pkg *goPackage) {
+	kind, from, commands := g.kindOf(pkg)
+	source, name := Source{pkg.main, "package main"}, "./"+pkg.dir
 	if pkg.dir == "." {
 		name = "."
 	}
-	if kind == "command" {
-		p.program("a program", source)
-		command := `go build -C "$ABL_SRC" -o /tmp/app ` + name + ` && /tmp/app`
-		p.commands = append(p.commands, Fact{Key: "app.command", Value: command, From: source})
-		return
+	switch {
+	case kind == "command":
+		g.program("a program", `go build -C "$ABL_SRC" -o /tmp/app `+name+` && /tmp/app`, source, "")
+	case commands > 2 && !g.deployed():
+		g.ask("app.kind", "a part of the program is a server ("+from.String()+"), and it has other commands",
+			Fact{Key: "app.kind", Value: kind, From: from}, Fact{Key: "app.kind", Value: "command", From: source})
+		g.ask("app.command", "it has several commands", Fact{Key: "app.command", Value: "go run " + name, From: source})
+	default:
+		g.server(kind, from)
+		g.try(start{command: strings.TrimSpace("go run " + name + " " + g.imageArgs()), from: source})
 	}
-	if !p.contains() && p.subcommands(all, module, pkg) {
-		p.ask("app.kind", "a part of the program is a server ("+from.String()+"), and it has other commands",
-			Fact{Key: "app.kind", Value: kind, From: from},
-			Fact{Key: "app.kind", Value: "command", From: source})
-		p.ask("app.command", "it has several commands", Fact{Key: "app.command", Value: "go run " + name, From: source})
-		return
-	}
-	p.server(kind, from)
-	p.try(start{command: strings.TrimSpace("go run " + name + " " + p.imageArgs()), from: source})
 }
 
-// contains says whether an image or a compose file has a port for the app.
-func (p *project) contains() bool {
-	return p.wish.Kind != "" || slices.ContainsFunc(p.ports, p.contained) || slices.ContainsFunc(p.serves,
-		func(f Fact) bool { return f.From.File == p.at("Procfile") })
+// deployed reports whether the user, an image, a compose file or a Procfile shows that the app is a
+// server.
+func (p *project) deployed() bool {
+	return p.wish.Kind != "" || slices.ContainsFunc(p.ports, p.contained) ||
+		slices.ContainsFunc(p.servers, func(f Fact) bool { return f.From.File == p.at("Procfile") })
 }
 
-// subcommands says whether a program has several commands.
-func (p *project) subcommands(all map[string]*goPackage, module string, pkg *goPackage) bool {
-	files, _ := reach(all, module, pkg.dir)
-	return len(goCommand().FindAllString(strings.Join(p.texts(files), "\n"), 3)) > 2
-}
-
-// imageArgs are the arguments with which an image starts the program, if they mean the same here.
-func (p *project) imageArgs() string {
-	if p.image == nil {
+// imageArgs returns the arguments with which the image starts the program, "" if they name files.
+func (g *golang) imageArgs() string {
+	if g.image == nil {
 		return ""
 	}
-	words := append(p.image.entry.words(), p.image.cmd.words()...)
-	if len(words) < 2 || slices.ContainsFunc(words[1:], func(word string) bool {
-		return strings.ContainsAny(word,
-			"/$")
-	}) {
+	words := slices.Concat(g.image.entry.exec(), g.image.cmd.exec())
+	if len(words) < 2 || strings.ContainsAny(strings.Join(words[1:], ""), "/$") {
 		return ""
 	}
-	return shell(words[1:])
+	return commandLine(words[1:])
 }
 
-// goKind is what the program is by what it calls. A program that has both a server and commands
-// is a server when its image has a port.
-func (p *project) goKind(all map[string]*goPackage, module string, pkg *goPackage) (kind string, from Source) {
-	files, _ := reach(all, module, pkg.dir)
-	for _, file := range files {
-		text := p.tree.text(file, maxSource)
-		p.portsIn(file, text, goPort(), goLocal(), goOrPort(), goFlag())
-		if at := ginRun().FindStringIndex(text); at != nil && strings.Contains(text, "gin.") {
-			p.set("PORT", "PORT", Source{file, lineOf(text, ginRun())})
-			p.listens(8080, Source{file, lineOf(text, ginRun())})
+// kindOf returns the kind of a program, the place that shows it, and the number of its commands. It
+// records the ports of a server.
+func (g *golang) kindOf(pkg *goPackage) (kind string, from Source, commands int) {
+	kind = "command"
+	for _, file := range g.reach(pkg.dir) {
+		text := g.code(file)
+		found, at := g.scan(file, text, goSigns)
+		if found != "" && (kind == "command" || kind == "tcp" && found == "http") {
+			kind, from = found, at
 		}
-		if goEnvPort().MatchString(text) {
-			p.set("PORT", "PORT", Source{file, lineOf(text, goEnvPort())})
+		if strings.Contains(text, "gin.") && ginRun().MatchString(text) {
+			g.readsPort(find(file, text, ginRun))
+			g.listens("8080", find(file, text, ginRun))
 		}
-		if goLocal().MatchString(text) {
-			p.say("%s:%s listens on 127.0.0.1 only: abl's tests do not reach it until it listens on 0.0.0.0", file,
-				lineOf(text, goLocal()))
-		}
-		if m := ready().FindStringSubmatchIndex(text); m != nil && goServes().MatchString(strings.Join(p.texts(files),
-			"\n")) {
-			p.set("app.ready.path", text[m[2]:m[3]], Source{file, line(1 + strings.Count(text[:m[0]], "\n"))})
-		}
+		commands += len(goCommand().FindAllString(text, -1))
+		g.route(file, text)
 	}
-	for _, k := range []struct {
-		kind string
-		expr *regexp.Regexp
-	}{{"http", goServes()}, {"tcp", goTCP()}} {
-		for _, file := range files {
-			if text := p.tree.text(file, maxSource); k.expr.MatchString(text) {
-				return k.kind, Source{file, lineOf(text, k.expr)}
-			}
-		}
-	}
-	return "command", Source{}
+	return kind, from, commands
 }
 
-func (p *project) texts(files []string) (all []string) {
-	for _, file := range files {
-		all = append(all, p.tree.text(file, maxSource))
-	}
-	return all
-}
-
-// severalMains asks which one is the app, unless one alone is a server.
-func (p *project) severalMains(all map[string]*goPackage, module string, mains []*goPackage) {
+// several asks which program is the app, unless only one of them is a server.
+func (g *golang) several(mains []*goPackage) {
 	var servers []*goPackage
+	var others []string
 	var choices, ports []Fact
 	for _, pkg := range mains {
-		probe := &project{ctx: p.ctx, tree: p.tree, dir: p.dir, values: map[string]Fact{}}
-		probe.goMain(all, module, pkg)
-		for _, s := range probe.starts {
+		trial := golang{project: newProject(g.folder, Wish{}), module: g.module, packages: g.packages}
+		trial.main(pkg)
+		for _, s := range trial.starts {
 			choices = append(choices, Fact{Key: "app.command", Value: s.command, From: s.from})
-			servers = append(servers, pkg)
 		}
-		choices = append(choices, probe.commands...)
-		for _, f := range probe.ports {
+		if choices = append(choices, trial.commands...); len(trial.starts) > 0 {
+			servers = append(servers, pkg)
+		} else {
+			others = append(others, pkg.main)
+		}
+		for _, f := range trial.ports {
 			if !slices.Contains(ports, f) {
 				ports = append(ports, f)
 			}
 		}
 	}
 	if len(servers) == 1 {
-		p.goMain(all, module, servers[0])
-		var others []string
-		for _, pkg := range mains {
-			if pkg != servers[0] {
-				others = append(others, pkg.main)
-			}
-		}
-		p.say("%s is taken for the app because it alone is a server; other programs are %s", servers[0].main,
+		g.main(servers[0])
+		g.say("%s is taken for the app because it alone is a server; other programs are %s", servers[0].main,
 			strings.Join(others, ", "))
 		return
 	}
-	if len(servers) > 1 {
-		kind, from := p.goKind(all, module, servers[0])
-		p.server(kind, from)
-		p.ports = nil
-	} else {
-		p.program("a program", Source{mains[0].main, "package main"})
+	g.ask("app.command", "the module has several programs", choices...)
+	if len(servers) == 0 {
+		g.program("a program", "", Source{mains[0].main, "package main"}, "")
+		return
 	}
-	p.ask("app.command", "the module has several programs", choices...)
-	if len(servers) > 1 {
-		p.ask("app.port", "each program has its own", ports...)
-	}
-}
-
-// goChecks records what Go itself checks.
-func (p *project) goChecks() {
-	p.check("lint", "go vet ./...", "vet", p.src("go.mod", ""))
-	tests := p.tree.Below(p.dir, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
-	if len(tests) > 0 {
-		p.check("test", "go test ./...", "tests", Source{File: tests[0]})
-	}
+	kind, from, _ := g.kindOf(servers[0])
+	g.server(kind, from)
+	g.findings.ports = nil
+	g.ask("app.port", "each program has its own", ports...)
 }

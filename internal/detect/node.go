@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"abl/internal/lazyregexp"
 )
 
-// manifest is a package.json.
+// manifest is the part of a package.json that abl reads.
 type manifest struct {
 	Name            string            `json:"name"`
 	Main            string            `json:"main"`
@@ -25,10 +25,9 @@ type manifest struct {
 	PackageManager  string            `json:"packageManager"`
 	Dependencies    map[string]string `json:"dependencies"`
 	DevDependencies map[string]string `json:"devDependencies"`
-	Workspaces      any               `json:"workspaces"`
 }
 
-// script returns a script that does something: what npm init writes for tests fails always.
+// script returns a script. The test that npm init writes always fails, so it counts as missing.
 func (m manifest) script(name string) string {
 	if s := m.Scripts[name]; !strings.Contains(s, "no test specified") {
 		return s
@@ -39,8 +38,8 @@ func (m manifest) script(name string) string {
 var scriptCall = lazyregexp.New(`(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?([\w:-]+)|(?:npm-run-all|run-s` +
 	`|run-p)((?:\s+[\w:-]+)+)`)
 
-// whole puts the scripts that a script runs in their place, down to a depth.
-func (m manifest) whole(text string, depth int) string {
+// expand replaces the calls of scripts in a script by these scripts, up to a depth.
+func (m manifest) expand(text string, depth int) string {
 	if depth == 0 {
 		return text
 	}
@@ -49,332 +48,358 @@ func (m manifest) whole(text string, depth int) string {
 		var all []string
 		for _, name := range strings.Fields(part[1] + part[2]) {
 			if inner := m.script(name); inner != "" && inner != text {
-				all = append(all, m.whole(inner, depth-1))
+				all = append(all, m.expand(inner, depth-1))
 			}
 		}
 		if len(all) == 0 {
 			return call
 		}
 		if program, _, _ := strings.Cut(call, " "); program != "npm" && part[2] == "" {
-			all = append([]string{program + " "}, all...) // it is called all the same
+			all = append([]string{program + " "}, all...) // the script needs this program, too
 		}
 		return strings.Join(all, " && ")
 	})
 }
 
-// depends returns where the package.json names a package, or "".
-func (m manifest) depends(name string) string {
-	switch {
-	case m.Dependencies[name] != "":
-		return "dependencies." + name
-	case m.DevDependencies[name] != "":
-		return "devDependencies." + name
+// node reads the projects of Node.js.
+type node struct {
+	*project
+	manifest manifest
+	manager  manager
+}
+
+func (n *node) src(place string) Source { return n.project.src("package.json", place) }
+
+func (n *node) load() {
+	m := &n.manifest
+	if err := json.Unmarshal([]byte(n.text("package.json")), m); err != nil {
+		n.say("%s cannot be read: %v", n.at("package.json"), err)
 	}
-	return ""
-}
-
-func (p *project) inPackage(place string) Source { return p.src("package.json", place) }
-
-func loadNode(p *project) {
-	if err := json.Unmarshal([]byte(p.text("package.json")), &p.node); err != nil {
-		p.say("%s cannot be read: %v", p.at("package.json"), err)
+	for name := range m.DevDependencies {
+		n.deps[name] = n.src("devDependencies." + name)
 	}
-	p.nodeVersion()
-	p.nodePrepare(false)
+	for name := range m.Dependencies {
+		n.deps[name] = n.src("dependencies." + name)
+	}
+	wants := n.pinned("(?:nodejs|node)", ".nvmrc .node-version")
+	wants = append(wants, wanted{m.Engines["node"], n.src("engines.node")})
+	n.choose("node", append(wants, n.fromImage("node")...))
+	n.manager = n.findManager()
+	n.prepare(false)
 }
 
-// frameworks are packages with which a program answers HTTP.
-var frameworks = []string{
-	"express", "fastify", "koa", "@hapi/hapi", "@nestjs/core", "hono", "next", "nuxt", "polka", "restify",
-	"@adonisjs/core",
-	"elysia", "@sveltejs/kit", "astro", "@remix-run/serve", "@remix-run/node", "react-scripts", "@angular/cli",
-	"gatsby",
-	"@feathersjs/express", "apollo-server", "@apollo/server", "json-server", "@strapi/strapi", "h3",
-	"@react-router/serve",
-	"socket.io", "webpack-dev-server", "@11ty/eleventy", "@hono/node-server",
-}
+// frameworks are the packages of HTTP servers. The generators of pages among them are often
+// development dependencies.
+const (
+	frameworks = "express fastify koa @hapi/hapi @nestjs/core hono next nuxt polka restify @adonisjs/core elysia " +
+		"@sveltejs/kit astro @remix-run/serve @remix-run/node react-scripts @angular/cli gatsby @feathersjs/express " +
+		"apollo-server @apollo/server json-server @strapi/strapi h3 @react-router/serve socket.io webpack-dev-server " +
+		"@11ty/eleventy @hono/node-server"
+	generators = "next nuxt @sveltejs/kit astro react-scripts @angular/cli gatsby @11ty/eleventy webpack-dev-server"
+)
 
-// pages says whether a framework makes pages: those are often development dependencies.
-func pages(name string) bool {
-	return slices.Contains([]string{"next", "nuxt", "@sveltejs/kit", "astro", "react-scripts", "@angular/cli", "gatsby",
-		"@11ty/eleventy",
-		"webpack-dev-server"}, name)
-}
-
-// devServer is a program that a script starts and that needs flags to be reached from outside.
+// devServer is a server that a script starts, with what it needs to accept requests from other
+// containers.
 type devServer struct {
-	name  *regexp.Regexp
-	port  int
-	flags string // behind the command
-	env   map[string]string
+	command string // a regular expression
+	port    int    // its default, 0 for a command that is not a server
+	flags   string // options to append
+	vite    bool   // it only accepts known host names
 }
 
-func devServers() []devServer {
-	vite := map[string]string{"__VITE_ADDITIONAL_SERVER_ALLOWED_HOSTS": "app"}
-	word := func(s string) *regexp.Regexp { return regexp.MustCompile(`(?:^|[\s/;&|])` + s + `(?:\s|$)`) }
-	return []devServer{
-		{word(`vite preview`), 4173, "--host 0.0.0.0", vite},
-		{word(`vite build`), 0, "", nil},
-		{word(`vite`), 5173, "--host 0.0.0.0", vite},
-		{word(`astro (?:dev|preview)`), 4321, "--host 0.0.0.0", vite},
-		{word(`ng serve`), 4200, "--host 0.0.0.0", nil},
-		{word(`nuxt dev`), 3000, "--host 0.0.0.0", nil},
-		{word(`next (?:start|dev)`), 3000, "", nil},
-		{word(`react-scripts start`), 3000, "", nil},
-		{word(`gatsby develop`), 8000, "-H 0.0.0.0", nil},
-		{word(`remix-serve`), 3000, "", nil},
-		{word(`node (?:\./)?\.output/server/index\.mjs`), 3000, "", nil}, // of Nuxt and Nitro
-		{word(`json-server`), 3000, "--host 0.0.0.0", nil},
-	}
+var devServers = []devServer{
+	{command: `vite preview`, port: 4173, flags: "--host 0.0.0.0", vite: true},
+	{command: `vite build`},
+	{command: `vite`, port: 5173, flags: "--host 0.0.0.0", vite: true},
+	{command: `astro (?:dev|preview)`, port: 4321, flags: "--host 0.0.0.0", vite: true},
+	{command: `ng serve`, port: 4200, flags: "--host 0.0.0.0"},
+	{command: `nuxt dev`, port: 3000, flags: "--host 0.0.0.0"},
+	{command: `next (?:start|dev)`, port: 3000},
+	{command: `react-scripts start`, port: 3000},
+	{command: `gatsby develop`, port: 8000, flags: "-H 0.0.0.0"},
+	{command: `remix-serve`, port: 3000},
+	{command: `node (?:\./)?\.output/server/index\.mjs`, port: 3000}, // Nuxt and Nitro
+	{command: `json-server`, port: 3000, flags: "--host 0.0.0.0"},
 }
 
-func readNode(p *project) {
-	m := p.node
-	for _, name := range frameworks {
-		if at := m.depends(name); at != "" && (!strings.HasPrefix(at, "dev") || pages(name)) {
-			p.server("http", p.inPackage(at))
-			break
-		}
-	}
-	for _, name := range []string{"start", "dev", "serve", "develop", "start:dev"} {
-		if text := m.script(name); text != "" {
-			p.nodeScript(name, m.whole(text, 3))
-		}
-	}
-	p.nodeSources()
-	if len(p.starts) == 0 && len(p.serves) > 0 {
-		p.nodeMain()
-	}
-	p.nodePrograms()
-	p.nodeChecks()
+// calls reports whether a script calls a program, which is a regular expression.
+func calls(script, program string) bool {
+	return regexp.MustCompile(`(?:^|[\s/;&|])` + program + `(?:\s|$)`).MatchString(script)
 }
 
-// nodeMain makes a start of a file that listens.
-func (p *project) nodeMain() {
-	all := []string{p.node.Main}
-	for _, dir := range []string{"", "src/"} {
-		for _, stem := range []string{"server", "index", "app", "main"} {
-			for _, ext := range []string{".js", ".mjs", ".cjs"} {
-				all = append(all, dir+stem+ext)
-			}
+func (n *node) find() {
+	n.depends(frameworks, func(name string, from Source) bool {
+		return !strings.HasPrefix(from.Place, "dev") || slices.Contains(words(generators), name)
+	})
+	for name := range strings.FieldsSeq("start dev serve develop start:dev") {
+		if text := n.manifest.script(name); text != "" {
+			n.scriptStart(name, n.manifest.expand(text, 3))
 		}
 	}
-	for _, file := range all {
-		if file != "" && p.has(file) && listening().MatchString(p.text(file)) {
-			p.try(start{command: "node " + path.Clean(file), from: p.src(file, "")})
+	n.scanSources()
+	if len(n.starts) == 0 && len(n.servers) > 0 {
+		n.mainStart()
+	}
+	n.findPrograms()
+	n.findChecks()
+}
+
+// mainStart makes a start of a file that listens.
+func (n *node) mainStart() {
+	for _, file := range words(n.manifest.Main + " server.js server.mjs server.cjs index.js index.mjs index.cjs " +
+		"app.js app.mjs app.cjs main.js main.mjs main.cjs src/server.js src/server.mjs src/server.cjs src/index.js " +
+		"src/index.mjs src/index.cjs src/app.js src/app.mjs src/app.cjs src/main.js src/main.mjs src/main.cjs") {
+		if listening().MatchString(n.text(file)) {
+			n.try(start{command: "node " + path.Clean(file), from: n.project.src(file, "")})
 			return
 		}
 	}
 }
 
-// nodeScript makes a start of a script.
-func (p *project) nodeScript(name, text string) {
-	from := p.inPackage("scripts." + name)
+// scriptStart makes a start of a script.
+func (n *node) scriptStart(name, text string) {
+	from := n.src("scripts." + name)
 	s := start{command: "npm run " + name, from: from, port: portIn(text)}
 	if name == "start" {
 		s.command = "npm start"
 	}
-	for _, d := range devServers() {
-		if !d.name.MatchString(text) || d.port == 0 {
-			continue
-		}
-		p.server("http", from)
-		s.port = cmp.Or(s.port, p.configuredPort(), d.port)
+	i := slices.IndexFunc(devServers, func(d devServer) bool { return calls(text, d.command) })
+	if i >= 0 && devServers[i].port > 0 {
+		d := devServers[i]
+		n.server("http", from)
+		s.port = cmp.Or(s.port, n.configuredPort(), d.port)
 		if d.flags != "" && !strings.Contains(text, "--host 0.0.0.0") && !strings.Contains(text, "--host=0.0.0.0") {
 			s.command += " -- " + d.flags
 		}
-		for name, value := range d.env {
-			s.env = append(s.env, Fact{Key: "app.env." + name, Value: value, From: from, Note: "the tests ask for the host app"})
+		if d.vite {
+			s.env = []Fact{{
+				Key:   "app.env.__VITE_ADDITIONAL_SERVER_ALLOWED_HOSTS",
+				Value: "app",
+				From:  from,
+				Note:  "the tests ask for the host app",
+			}}
 		}
-		break
 	}
-	if other := p.foreign(text); other != "" {
-		p.missing(from, other)
+	if other := n.missing(text); other != "" {
+		n.ask("app.command", fmt.Sprintf("%s runs %s, which is not in the app's container (docs/toolchains.md)", from, other))
 		return
 	}
-	if !p.builds(&s, text, name) {
-		return
+	if n.build(&s, text, name) {
+		s.command = n.withManager(text, s.command)
+		n.try(s)
 	}
-	s.command = p.withManager(text, s.command)
-	p.try(s)
 }
 
-// missing asks for a start command because the one of the repository needs a program that is not
-// in the app's container.
-func (p *project) missing(from Source, program string) {
-	p.ask("app.command", fmt.Sprintf("%s runs %s, which is not in the app's container (docs/toolchains.md)", from,
-		program))
+var (
+	builtFile = lazyregexp.New(`(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output` +
+		`|public/build)(?:/[\w./-]*)?)`)
+	startedFile = lazyregexp.New(`(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:watch\s+)?(?:--?\S+\s+)*([\w./-]+)`)
+)
+
+// builtBy are the folders that a build makes for these commands.
+var builtBy = map[string]string{
+	"next start": ".next", "vite preview": "dist", "astro preview": "dist", "remix-serve": "build",
 }
 
-var builtFile = lazyregexp.New(`(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output` +
-	`|public/build)(?:/[\w./-]*)?)`)
-
-var started = lazyregexp.New(`(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:watch\s+)?(?:--?\S+\s+)*([\w./-]+)`)
-
-// builds puts the build before a start of files that the repository does not contain. It returns
-// false if nothing in the repository makes them.
-func (p *project) builds(s *start, text, script string) bool {
-	need := ""
-	if m := builtFile().FindStringSubmatch(text); m != nil && !p.has(m[1]) && !p.has(m[1]+".js") && !p.hasFolder(m[1]) {
-		need = m[1]
+// build puts the build before the start of files that the repository does not contain. It returns
+// false if the files are missing and no script builds them.
+func (n *node) build(s *start, text, script string) bool {
+	need := captured(builtFile, text)
+	if n.has(need) || n.has(need+".js") || n.hasFolder(need) {
+		need = ""
 	}
-	for program, folder := range map[string]string{"next start": ".next", "vite preview": "dist",
-		"astro preview": "dist", "remix-serve": "build"} {
-		if regexp.MustCompile(`(?:^|\s)` + program).MatchString(text) {
+	for program, folder := range builtBy {
+		if calls(text, program) {
 			need = folder
 		}
 	}
-	for _, m := range started().FindAllStringSubmatch(text, -1) {
-		if need == "" && !p.has(m[1]) && !p.has(m[1]+".js") && !p.has(m[1]+".ts") && !p.has(path.Join(m[1], "index.js")) {
-			p.say("%s runs %s, which is not in the repository", cmp.Or(s.from.String(), script), m[1])
+	for _, m := range startedFile().FindAllStringSubmatch(text, -1) {
+		if need == "" && !n.hasModule(m[1]) && !n.has(m[1]+".ts") {
+			n.say("%s runs %s, which is not in the repository", cmp.Or(s.from.String(), script), m[1])
 			return false
 		}
 	}
-	if need == "" || p.node.script("pre"+script) != "" || strings.Contains(text, "build") && strings.Contains(text, "&&") {
+	builds := strings.Contains(text, "build") && strings.Contains(text, "&&")
+	if need == "" || n.manifest.script("pre"+script) != "" || builds {
 		return true
 	}
-	if p.node.script("build") == "" {
-		p.say("%s starts %s, which is not in the repository, and no script builds it", s.from, need)
+	if n.manifest.script("build") == "" {
+		n.say("%s starts %s, which is not in the repository, and no script builds it", s.from, need)
 		return false
 	}
 	s.command = "npm run build && " + s.command
 	s.note = "scripts.build makes " + need
-	p.makes(strings.Split(need, "/")[0])
+	n.creates(strings.Split(need, "/")[0])
 	return true
 }
 
-// nodeProgram returns a command of an image or a Procfile as it is run in the source.
-func (p *project) nodeProgram(name string, words []string) (string, bool) {
-	m := p.node
-	rest := words[1:]
-	switch {
-	case slices.Contains([]string{"npm", "yarn", "pnpm", "bun"}, name) && len(rest) > 0:
-		if rest[0] == "run" && len(rest) > 1 {
-			rest = rest[1:]
+func (n *node) command(name string, words []string) string {
+	args := words[1:]
+	if len(args) == 0 {
+		return ""
+	}
+	switch name {
+	case "npm", "yarn", "pnpm", "bun":
+		if args[0] == "run" && len(args) > 1 {
+			args = args[1:]
 		}
-		text := m.whole(m.script(rest[0]), 3)
-		if text == "" || p.foreign(text) != "" {
-			return "", false
+		text := n.manifest.expand(n.manifest.script(args[0]), 3)
+		s := start{command: "npm run " + strings.Join(args, " ")}
+		if args[0] == "start" {
+			s.command = "npm " + strings.Join(args, " ")
 		}
-		s := start{command: "npm run " + strings.Join(rest, " ")}
-		if rest[0] == "start" {
-			s.command = "npm " + strings.Join(rest, " ")
+		if text != "" && n.missing(text) == "" && n.build(&s, text, args[0]) {
+			return n.withManager(text, s.command)
 		}
-		ok := p.builds(&s, text, rest[0])
-		return p.withManager(text, s.command), ok
-	case name == "node" && len(rest) > 0:
-		file := rest[len(rest)-1]
-		for _, word := range rest {
-			if !strings.HasPrefix(word, "-") {
-				file = word
-				break
-			}
-		}
-		if p.has(file) || p.has(file+".js") || p.has(path.Join(file, "index.js")) {
-			return strings.Join(words, " "), true
-		}
+	case "node":
+		file := args[max(0, slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }))]
 		s := start{command: strings.Join(words, " ")}
-		return s.command, builtFile().MatchString(" "+file) && m.script("build") != "" && p.builds(&s, file, "")
-	}
-	return "", false
-}
-
-var (
-	listening = lazyregexp.New(`\.listen\s*\(|\bserve\s*\(\s*\{|Deno\.serve|Bun\.serve|export default \{[^}]*\bfetch\b`)
-	envPort   = lazyregexp.New(`(?:process\.env|Bun\.env|import\.meta\.env)(?:\.PORT\b|\[['"]PORT['"]\])`)
-	orPort    = lazyregexp.New(`(?:process\.env|Bun\.env)(?:\.PORT\b|\[['"]PORT['"]\])[\s),]*(?:\|\|` +
-		`|\?\?)\s*\(?['"]?(\d{2,5})|\bPORT\s*=\s*['"]?(\d{2,5})['"]?\s*[,}].*process\.env` +
-		`|get(?:<\w+>)?\(\s*['"]PORT['"]\s*,\s*['"]?(\d{2,5})`)
-	callPort = lazyregexp.New(`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b` +
-		`|\bserve\s*\(\s*\{[^}]*?\bport\s*:\s*(\d{2,5})\b|export default \{[^}]*?\bport\s*:\s*(\d{2,5})\b`)
-	namedPort = lazyregexp.New(`(?i)\bport\s*[:=]\s*['"]?(\d{2,5})\b`)
-	tcpServer = lazyregexp.New(`\bnet\.createServer\b|from ['"](?:node:)?net['"]|require\(['"](?:node:)?net['"]\)`)
-	webServer = lazyregexp.New(`\bhttps?\.createServer\b|\bcreateServer\b.*http|(?:from` +
-		`|require\()\s*['"](?:node:)?https?['"]|Bun\.serve`)
-	hostLocal = lazyregexp.New(`\.listen\s*\([^)]*['"](?:127\.0\.0\.1|localhost)['"]` +
-		`|\bhost(?:name)?\s*:\s*['"](?:127\.0\.0\.1|localhost)['"]`)
-)
-
-// nodeSources looks for servers and their ports in the source.
-func (p *project) nodeSources() {
-	for _, file := range p.sources(".js", ".mjs", ".cjs", ".ts", ".mts") {
-		text := p.tree.text(file, maxSource)
-		if !listening().MatchString(text) && !envPort().MatchString(text) && !orPort().MatchString(text) {
-			continue
+		built := builtFile().MatchString(" "+file) && n.manifest.script("build") != ""
+		if n.hasModule(file) || built && n.build(&s, file, "") {
+			return s.command
 		}
-		if strings.Contains(path.Base(file), ".config.") {
-			continue
-		}
-		p.portsIn(file, text, orPort(), envPort(), callPort())
-		if !listening().MatchString(text) {
-			continue
-		}
-		if len(p.ports) == 0 {
-			p.portsIn(file, text, namedPort())
-		}
-		switch {
-		case webServer().MatchString(text):
-			p.server("http", Source{file, lineOf(text, webServer())})
-		case tcpServer().MatchString(text):
-			p.server("tcp", Source{file, lineOf(text, tcpServer())})
-		}
-		if hostLocal().MatchString(text) {
-			p.say("%s:%s listens on 127.0.0.1 only: abl's tests do not reach it until it listens on 0.0.0.0", file,
-				lineOf(text, hostLocal()))
-		}
-	}
-	p.routes(".js", ".mjs", ".cjs", ".ts", ".mts")
-}
-
-// portsIn records the ports that expressions find in a text: one with a group is a number, one
-// without says that the program reads PORT.
-func (p *project) portsIn(file, text string, all ...*regexp.Regexp) {
-	for _, expr := range all {
-		for _, at := range expr.FindAllStringSubmatchIndex(text, 5) {
-			from := Source{file, line(1 + strings.Count(text[:at[0]], "\n"))}
-			if expr.NumSubexp() == 0 {
-				p.set("PORT", "PORT", from)
-				continue
-			}
-			for g := 2; g < len(at); g += 2 {
-				if at[g] >= 0 {
-					n, _ := strconv.Atoi(text[at[g]:at[g+1]])
-					p.listens(n, from)
-				}
-			}
-		}
-	}
-}
-
-func lineOf(text string, expr *regexp.Regexp) string {
-	if at := expr.FindStringIndex(text); at != nil {
-		return line(1 + strings.Count(text[:at[0]], "\n"))
 	}
 	return ""
 }
 
-var ready = lazyregexp.New("[\"'`(]((?:/api(?:/v\\d+)?)?/(?:_?healthz?|_?health-?check|healthcheck|readyz?|livez|up))/?[\"'`)]")
+const readsPORT = `(?:process\.env|Bun\.env|import\.meta\.env)(?:\.PORT\b|\[['"]PORT['"]\])`
 
-// routes looks for the route of a health check.
-func (p *project) routes(endings ...string) {
-	for _, file := range p.sources(endings...) {
-		text := p.tree.text(file, maxSource)
-		if m := ready().FindStringSubmatchIndex(text); m != nil {
-			p.set("app.ready.path", text[m[2]:m[3]], Source{file, line(1 + strings.Count(text[:m[0]], "\n"))})
-			return
+var (
+	listening = lazyregexp.New(`\.listen\s*\(|\bserve\s*\(\s*\{|Deno\.serve|Bun\.serve|export default \{[^}]*\bfetch\b`)
+	envPort   = lazyregexp.New(readsPORT)
+	namedPort = lazyregexp.New(`(?i)\bport\s*[:=]\s*['"]?(\d{2,5})\b`)
+	nodeSigns = signs{
+		ports: []expr{
+			lazyregexp.New(readsPORT + `[\s),]*(?:\|\||\?\?)\s*\(?['"]?(\d{2,5})` +
+				`|\bPORT\s*=\s*['"]?(\d{2,5})['"]?\s*[,}].*process\.env` +
+				`|get(?:<\w+>)?\(\s*['"]PORT['"]\s*,\s*['"]?(\d{2,5})`),
+			envPort,
+			lazyregexp.New(`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b` +
+				`|\bserve\s*\(\s*\{[^}]*?\bport\s*:\s*(\d{2,5})\b|export default \{[^}]*?\bport\s*:\s*(\d{2,5})\b`),
+		},
+		http: lazyregexp.New(`\bhttps?\.createServer\b|\bcreateServer\b.*http` +
+			`|(?:from|require\()\s*['"](?:node:)?https?['"]|Bun\.serve`),
+		tcp: lazyregexp.New(`\bnet\.createServer\b|(?:from |require\()['"](?:node:)?net['"]`),
+		local: lazyregexp.New(`\.listen\s*\([^)]*['"](?:127\.0\.0\.1|localhost)['"]` +
+			`|\bhost(?:name)?\s*:\s*['"](?:127\.0\.0\.1|localhost)['"]`),
+	}
+)
+
+// scanSources looks for servers and their ports in the sources.
+func (n *node) scanSources() {
+	for _, file := range n.sources("node") {
+		text := n.code(file)
+		switch configuration := strings.Contains(path.Base(file), ".config."); {
+		case configuration:
+		case !listening().MatchString(text):
+			n.matches(file, text, nodeSigns.ports[:2]...)
+		default:
+			if kind, from := n.scan(file, text, nodeSigns); kind != "" {
+				n.server(kind, from)
+			}
+			if len(n.ports) == 0 {
+				n.matches(file, text, namedPort)
+			}
+		}
+		n.route(file, text)
+	}
+}
+
+// configuredPort returns the port in the configuration of a development server, 0 for none.
+func (n *node) configuredPort() int {
+	text := n.text(n.first("vite.config.ts vite.config.js vite.config.mts vite.config.mjs astro.config.mjs nuxt.config.ts"))
+	return atoi(capture(`server\s*:\s*\{[^}]*?\bport\s*:\s*(\d{2,5})`, text))
+}
+
+// bins returns the programs of the package.json with their places.
+func (n *node) bins() (files map[string]string, from map[string]Source) {
+	files, from = map[string]string{}, map[string]Source{}
+	switch bin := n.manifest.Bin.(type) {
+	case string:
+		name := path.Base(n.manifest.Name)
+		files[name], from[name] = bin, n.src("bin")
+	case map[string]any:
+		for name, file := range bin {
+			if text, ok := file.(string); ok {
+				files[name], from[name] = text, n.src("bin."+name)
+			}
+		}
+	}
+	return files, from
+}
+
+// findPrograms records the programs of the package.json, or that it is a library.
+func (n *node) findPrograms() {
+	m := n.manifest
+	files, places := n.bins()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		file, from, command, note := path.Clean(files[name]), places[name], "", ""
+		switch {
+		case n.has(file):
+			command = `node "$ABL_SRC/` + file + `"`
+		case m.script("build") != "":
+			command = `npm --prefix "$ABL_SRC" run --silent build >&2 && node "$ABL_SRC/` + file + `"`
+			note = "scripts.build makes " + file
+			n.creates(strings.Split(file, "/")[0])
+		}
+		n.program("a program", command, from, note)
+	}
+	if len(files)+len(n.starts) > 0 || n.image != nil || len(n.open) > 0 && len(n.servers) > 0 {
+		return
+	}
+	there := func(file string) bool { return file != "" && (n.hasModule(file) || m.script("build") != "") }
+	place := ""
+	switch {
+	case there(m.Main):
+		place = "main"
+	case there(m.Module):
+		place = "module"
+	case m.Exports != nil:
+		place = "exports"
+	default:
+		return
+	}
+	n.noServer() // of a part that is not a program
+	n.library(n.src(place), `cd "$ABL_SRC" && node`, "node runs what a test passes by -e")
+}
+
+var watching = lazyregexp.New(`--watch(?:All)?(?:\s|$)|ng test|(?:^|\s)-w(?:\s|$)`)
+
+// findChecks records the scripts that check the source. Of each kind the first usable one counts.
+func (n *node) findChecks() {
+	for _, c := range []struct{ name, description, scripts string }{
+		{"typecheck", "type check", "typecheck type-check check-types types:check tsc"},
+		{"lint", "lint", "lint"},
+		{"test", "tests", "test:unit test"},
+	} {
+		for script := range strings.FieldsSeq(c.scripts) {
+			if command := n.checkScript(script); command != "" {
+				n.check(c.name, command, c.description, n.src("scripts."+script))
+				break
+			}
 		}
 	}
 }
 
-var viteConfigs = []string{"vite.config.ts", "vite.config.js", "vite.config.mts", "vite.config.mjs",
-	"astro.config.mjs", "nuxt.config.ts"}
-
-// configuredPort is the port in the configuration of a development server.
-func (p *project) configuredPort() int {
-	text := p.text(p.first(viteConfigs...))
-	if m := regexp.MustCompile(`server\s*:\s*\{[^}]*?\bport\s*:\s*(\d{2,5})`).FindStringSubmatch(text); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		return n
+// checkScript returns the command that runs a script, "" if the Builder cannot run it.
+func (n *node) checkScript(script string) string {
+	text, from, command := n.manifest.script(script), n.src("scripts."+script), "npm run "+script
+	if script == "test" {
+		command = "npm test"
 	}
-	return 0
+	if watching().MatchString(text) {
+		n.say("%s watches files and does not end: it is no command for the Builder", from)
+		return ""
+	}
+	if other := n.missing(text); other != "" {
+		n.say("%s runs %s, which is not in the Builder's container", from, other)
+		return ""
+	}
+	switch {
+	case text == "":
+		return ""
+	case strings.Contains(text, "react-scripts test"):
+		command = "CI=true " + command // without CI it watches files
+	}
+	return n.withManager(text, command)
 }

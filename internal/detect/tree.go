@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// The bounds of what is read of a repository, which may be hostile.
+// The bounds of reading a repository, which may be hostile.
 const (
 	maxFile    = 1 << 20   // bytes of one file
 	maxSource  = 256 << 10 // bytes of one source file
 	maxTotal   = 48 << 20
 	maxSources = 2000
-	// MaxPaths is how many paths of a repository a caller lists.
+	// MaxPaths is the number of paths of a repository that a caller lists.
 	MaxPaths = 50_000
 )
 
-// Tree is a bounded view of a repository: its paths, and a way to read one of them.
+// Tree is a bounded view of a repository: its paths, and a function that reads one of them.
 type Tree struct {
 	paths map[string]bool
 	all   []string // sorted
@@ -25,12 +25,12 @@ type Tree struct {
 	cache map[string]string
 }
 
-// New returns the tree of the regular files at paths, which read reads. read must follow no link
-// and fail on files with more than max bytes.
+// New returns the tree of the regular files at paths. read returns the content of one of them. It
+// must not follow links, and must fail if a file has more than max bytes.
 func New(paths []string, read func(name string, max int64) ([]byte, error)) *Tree {
 	t := &Tree{paths: map[string]bool{}, read: read, left: maxTotal, cache: map[string]string{}}
 	for _, name := range paths[:min(len(paths), MaxPaths)] {
-		if name = path.Clean(name); !t.paths[name] && !skipped(name) {
+		if name = path.Clean(name); !t.paths[name] && !foreignFile(name) {
 			t.paths[name] = true
 			t.all = append(t.all, name)
 		}
@@ -39,20 +39,17 @@ func New(paths []string, read func(name string, max int64) ([]byte, error)) *Tre
 	return t
 }
 
-// skipped says whether a path is not the repository's own work.
-func skipped(name string) bool {
-	for part := range strings.SplitSeq(path.Dir(name), "/") {
-		if part == "node_modules" || part == ".git" || part == ".abl" || part == ".venv" {
-			return true
-		}
-	}
-	return false
+// foreignFile reports whether a path belongs to a tool and not to the repository's own work.
+func foreignFile(name string) bool {
+	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(part string) bool {
+		return slices.Contains(words("node_modules .git .abl .venv"), part)
+	})
 }
 
-// Has says whether there is a file.
+// Has reports whether a file exists.
 func (t *Tree) Has(name string) bool { return t.paths[path.Clean(name)] }
 
-// Text returns the content of a file, "" if it is not there, too large, or not a regular file.
+// Text returns the content of a file, or "" if it does not exist, is too large, or cannot be read.
 func (t *Tree) Text(name string) string { return t.text(name, maxFile) }
 
 func (t *Tree) text(name string, max int64) string {
@@ -70,7 +67,7 @@ func (t *Tree) text(name string, max int64) string {
 	return text
 }
 
-// Below returns the paths below dir, "" for all, that keep accepts.
+// Below returns the paths below dir, "" for the root, that keep accepts.
 func (t *Tree) Below(dir string, keep func(name string) bool) (names []string) {
 	for _, name := range t.all {
 		if (dir == "" || strings.HasPrefix(name, dir+"/")) && keep(name) {
@@ -80,47 +77,52 @@ func (t *Tree) Below(dir string, keep func(name string) bool) (names []string) {
 	return names
 }
 
-// AllIn says whether all sources in a language that Read recognizes are in a folder.
+// AllIn reports whether all sources in a language that Read recognizes are in a folder.
 func (t *Tree) AllIn(dir string) bool {
 	return !slices.ContainsFunc(t.all, func(name string) bool {
-		if strings.HasPrefix(name, dir+"/") || strings.Contains(path.Base(name), ".config.") {
-			return false
-		}
-		for _, all := range endings {
-			if slices.Contains(all, path.Ext(name)) {
-				return true
-			}
-		}
-		return false
+		return !strings.HasPrefix(name, dir+"/") && !strings.Contains(path.Base(name), ".config.") &&
+			slices.ContainsFunc(stacks, func(s stack) bool { return slices.Contains(words(s.endings), path.Ext(name)) })
 	})
 }
 
-// at is a path in the folder that is worked in.
-func (p *project) at(name string) string { return path.Join(p.dir, name) }
+// folder is the folder of a tree that Read looks at.
+type folder struct {
+	tree *Tree
+	dir  string // "" for the root
+}
 
-// has says whether that folder has a file.
-func (p *project) has(name string) bool { return p.tree.Has(p.at(name)) }
+// at returns the path in the tree of a path in the folder, inner the reverse.
+func (f folder) at(name string) string    { return path.Join(f.dir, name) }
+func (f folder) inner(name string) string { return strings.Trim(strings.TrimPrefix(name, f.dir), "/") }
 
-// text returns the content of a file in that folder.
-func (p *project) text(name string) string { return p.tree.Text(p.at(name)) }
+// has reports whether the folder has a file.
+func (f folder) has(name string) bool { return f.tree.Has(f.at(name)) }
 
-// first returns the first of the files that the folder has.
-func (p *project) first(names ...string) string {
-	for _, name := range names {
-		if p.has(name) {
+// text returns the content of a file of the folder.
+func (f folder) text(name string) string { return f.tree.Text(f.at(name)) }
+
+// code returns the content of a source file, which is a path in the tree.
+func (f folder) code(file string) string { return f.tree.text(file, maxSource) }
+
+// src returns a Source in the folder.
+func (f folder) src(file, place string) Source { return Source{File: f.at(file), Place: place} }
+
+// first returns the first of the files, separated by blanks, that the folder has.
+func (f folder) first(files string) string {
+	for name := range strings.FieldsSeq(files) {
+		if f.has(name) {
 			return name
 		}
 	}
 	return ""
 }
 
-// nearest returns the first of the files that the folder or one above it has, as a path in the tree.
-func (p *project) nearest(names ...string) string {
-	for dir := p.dir; ; dir = path.Dir(dir) {
-		for _, name := range names {
-			if at := path.Join(dir, name); p.tree.Has(at) {
-				return at
-			}
+// nearest returns the first of the files, separated by blanks, that the folder or the closest one
+// above it has, as a path in the tree.
+func (f folder) nearest(files string) string {
+	for dir := f.dir; ; dir = path.Dir(dir) {
+		if name := (folder{f.tree, dir}).first(files); name != "" {
+			return path.Join(dir, name)
 		}
 		if dir == "" || dir == "." {
 			return ""
@@ -128,26 +130,34 @@ func (p *project) nearest(names ...string) string {
 	}
 }
 
-// hasFolder says whether the folder has files below name.
-func (p *project) hasFolder(name string) bool {
-	prefix := p.at(name) + "/"
-	i, _ := slices.BinarySearch(p.tree.all, prefix)
-	return i < len(p.tree.all) && strings.HasPrefix(p.tree.all[i], prefix)
+// hasFolder reports whether the folder has files below name.
+func (f folder) hasFolder(name string) bool {
+	return len(f.tree.Below(f.at(name), func(string) bool { return true })) > 0
 }
 
-// src is a Source in the folder that is worked in.
-func (p *project) src(file, place string) Source { return Source{File: p.at(file), Place: place} }
+// hasModule reports whether the folder has a file of Node.js, which may be named without its ending.
+func (f folder) hasModule(name string) bool {
+	return f.has(name) || f.has(name+".js") || f.has(path.Join(name, "index.js"))
+}
 
-// sources returns the files with one of the endings that are no tests, examples or other people's.
-func (p *project) sources(endings ...string) []string {
-	nested := p.nested(endings[0])
-	all := p.tree.Below(p.dir, func(name string) bool {
-		if !slices.Contains(endings, path.Ext(name)) || isTest(path.Base(name)) {
+// count returns the number of files below the folder with one of the endings.
+func (f folder) count(endings string) int {
+	return len(f.tree.Below(f.dir, func(name string) bool { return slices.Contains(words(endings), path.Ext(name)) }))
+}
+
+// sources returns the source files of a stack that are not tests, examples or third-party code.
+func (f folder) sources(name string) []string {
+	s := stacks[slices.IndexFunc(stacks, func(s stack) bool { return s.name == name })]
+	nested := map[string]bool{} // projects within the project
+	for _, file := range f.tree.Below(f.dir, func(name string) bool { return slices.Contains(words(s.nested), path.Base(name)) }) {
+		nested[path.Dir(f.inner(file))] = true
+	}
+	all := f.tree.Below(f.dir, func(name string) bool {
+		if !slices.Contains(words(s.scanned), path.Ext(name)) || isTest(path.Base(name)) {
 			return false
 		}
-		inner := strings.Trim(strings.TrimPrefix(path.Dir(name), p.dir), "/")
-		for at := inner; at != "." && at != ""; at = path.Dir(at) {
-			if aside(path.Base(at)) || nested[at] {
+		for dir := path.Dir(f.inner(name)); dir != "."; dir = path.Dir(dir) {
+			if aside(path.Base(dir)) || nested[dir] {
 				return false
 			}
 		}
@@ -156,51 +166,51 @@ func (p *project) sources(endings ...string) []string {
 	return all[:min(len(all), maxSources)]
 }
 
-// nested returns the folders below that are projects of their own, in the language of an ending.
-func (p *project) nested(ending string) map[string]bool {
-	marks := map[string][]string{
-		".py": {"pyproject.toml",
-			"setup.py"}, ".go": {"go.mod"}, ".rs": {"Cargo.toml"}, ".js": {"package.json"}, ".rb": {"Gemfile"},
-	}[ending]
-	all := map[string]bool{}
-	for _, name := range p.tree.Below(p.dir, func(name string) bool { return slices.Contains(marks, path.Base(name)) }) {
-		all[strings.Trim(strings.TrimPrefix(path.Dir(name), p.dir), "/")] = true
-	}
-	delete(all, "")
-	delete(all, ".")
-	return all
-}
-
-// aside says whether a folder holds no part of the app itself.
+// aside reports whether a folder does not contain the app itself.
 func aside(part string) bool {
-	return strings.HasPrefix(part, ".") && part != "." || strings.HasPrefix(part, "_") || slices.Contains([]string{
-		"vendor", "test", "tests", "__tests__", "testdata", "testing", "examples", "example", "docs", "doc", "dist",
-		"build", "target", "e2e",
-		"spec", "specs", "fixtures", "third_party", "migrations", "benchmark", "benchmarks", "benches", "bench", "scripts",
-		"extra", "extras",
-		"contrib", "hack", "tools", "profiling", "samples", "cypress", "fuzz", "playground",
-	}, part)
+	return strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_") || slices.Contains(words(
+		"vendor test tests __tests__ testdata testing examples example docs doc dist build target e2e spec specs "+
+			"fixtures third_party migrations benchmark benchmarks benches bench scripts extra extras contrib hack "+
+			"tools profiling samples cypress fuzz playground"), part)
 }
 
 func isTest(base string) bool {
 	stem := strings.TrimSuffix(base, path.Ext(base))
-	return strings.HasSuffix(stem, "_test") || strings.HasSuffix(stem, ".test") || strings.HasSuffix(stem, ".spec") ||
-		strings.HasPrefix(stem, "test_") || strings.HasSuffix(stem, ".d") || stem == "conftest"
+	return strings.HasPrefix(stem, "test_") || stem == "conftest" || slices.ContainsFunc(words("_test .test .spec .d"),
+		func(end string) bool { return strings.HasSuffix(stem, end) })
 }
 
-// ignores says whether a .gitignore names a folder. It knows the plain forms only, which nearly all
-// repositories use.
-func (t *Tree) ignores(dir, folder string) bool {
-	for at := dir; ; at = path.Dir(at) {
-		for line := range strings.Lines(t.Text(path.Join(at, ".gitignore"))) {
-			line = strings.TrimSpace(line)
-			line = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(line, "*"), "/"), "**/"), "/")
-			if line == folder || line == path.Join(dir, folder) {
+// creates records a folder that app.prepare or a build creates. The Builder's commits must not
+// contain it.
+func (p *project) creates(names string) {
+	for name := range strings.FieldsSeq(names) {
+		file := strings.Contains(name, ".") && !strings.HasPrefix(name, ".")
+		if !file && !p.ignores(name) && !slices.Contains(p.report.Ignore, name+"/") {
+			p.report.Ignore = append(p.report.Ignore, name+"/")
+		}
+	}
+}
+
+// ignores reports whether a .gitignore names a folder. It reads only the plain patterns, which
+// nearly all repositories use.
+func (f folder) ignores(name string) bool {
+	for dir := f.dir; ; dir = path.Dir(dir) {
+		for line := range strings.Lines(f.tree.Text(path.Join(dir, ".gitignore"))) {
+			line = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(line), "*"), "/")
+			line = strings.TrimPrefix(strings.TrimPrefix(line, "**/"), "/")
+			if line == name || line == f.at(name) {
 				return true
 			}
 		}
-		if at == "" || at == "." {
+		if dir == "" || dir == "." {
 			return false
 		}
 	}
+}
+
+// install records app.prepare with the hosts that it needs and the folders that it creates.
+func (p *project) install(from Source, command, allow, folders string) {
+	p.set("app.prepare", command, from)
+	p.set("network.allow", allow, from)
+	p.creates(folders)
 }

@@ -46,6 +46,7 @@ var importers = []struct{ module, by string }{
 	{"go.yaml.in/yaml/...", "internal/yamlfile"},
 	{"github.com/compose-spec/compose-go/...", "internal/detect"},
 	{"github.com/BurntSushi/toml", "internal/detect"},
+	{"github.com/moby/buildkit/frontend/dockerfile/...", "internal/detect"},
 	{"github.com/google/go-cmp/...", "test"},
 	{"github.com/rogpeppe/go-internal/diff", "cmd/internal/view"},
 	{"github.com/rogpeppe/go-internal/...", "test"},

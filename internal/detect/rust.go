@@ -1,0 +1,144 @@
+package detect
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"abl/internal/lazyregexp"
+
+	"github.com/BurntSushi/toml"
+)
+
+// rust reads the packages of Cargo.
+type rust struct {
+	*project
+	manifest struct {
+		Package struct {
+			Name       string `toml:"name"`
+			DefaultRun string `toml:"default-run"`
+		} `toml:"package"`
+		Bin []struct {
+			Name string `toml:"name"`
+		} `toml:"bin"`
+		Dependencies map[string]any `toml:"dependencies"`
+		Workspace    map[string]any `toml:"workspace"`
+	}
+}
+
+func (r *rust) src(place string) Source { return r.project.src("Cargo.toml", place) }
+
+func (r *rust) load() {
+	r.readTOML("Cargo.toml", &r.manifest)
+	for name, d := range r.manifest.Dependencies {
+		if table, _ := d.(map[string]any); table["optional"] != true {
+			r.deps[name] = r.src("dependencies." + name)
+		}
+	}
+	r.needs(r.src(""), "cargo rustc gcc libc6-dev")
+	r.creates("target")
+	r.version()
+	locked, file := "", "Cargo.toml"
+	if r.has("Cargo.lock") {
+		locked, file = " --locked", "Cargo.lock"
+	} else if len(r.manifest.Dependencies) == 0 {
+		return
+	}
+	from := r.project.src(file, "")
+	r.install(from, "CARGO_HOME=.cargo-home cargo fetch"+locked, "crates", ".cargo-home")
+	r.set("app.env.CARGO_HOME", "/workspace/src/"+r.at(".cargo-home"), from)
+}
+
+// readTOML reads a TOML file of the folder, and reports an error to the user.
+func (p *project) readTOML(file string, into any) {
+	if _, err := toml.Decode(p.text(file), into); err != nil {
+		p.say("%s cannot be read: %s", p.at(file), strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+}
+
+// debianRust is the Rust of Debian 13.
+var debianRust = []int{1, 85}
+
+// version reports a version that Debian does not have.
+func (r *rust) version() {
+	for file := range strings.FieldsSeq("rust-toolchain.toml rust-toolchain Cargo.toml") {
+		want := capture(`(?m)^\s*(?:channel|rust-version)\s*=\s*"(\d+\.\d+)|^(\d+\.\d+)`, r.text(file))
+		if slices.Compare(numbers(want), debianRust) > 0 {
+			r.say("%s asks for Rust %s, and Debian 13 has 1.85: another version needs a Dockerfile (docs/toolchains.md)",
+				r.at(file), want)
+		}
+	}
+}
+
+func (r *rust) command(name string, words []string) string {
+	if name == "cargo" && len(words) > 1 && words[1] == "run" {
+		return strings.Join(words, " ")
+	}
+	return ""
+}
+
+var rustSigns = signs{
+	ports: []expr{
+		lazyregexp.New(`"(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]|localhost):(\d{2,5})"` +
+			`|\(\[0, ?0, ?0, ?0\], ?(\d{2,5})\)|"(?:0\.0\.0\.0|127\.0\.0\.1)"\s*,\s*(\d{2,5})\)`),
+		lazyregexp.New(`#\[(?:arg|clap|structopt)\([^\]]*"[^"]*port[^"]*"[^\]]*default_value(?:_t)?\s*=\s*"?(\d{2,5})`),
+		lazyregexp.New(`env::var\("PORT"\)`),
+	},
+	http: lazyregexp.New(`$^`), // a dependency shows it
+	tcp:  lazyregexp.New(`TcpListener::bind`),
+}
+
+func (r *rust) find() {
+	r.depends("axum actix-web rocket warp hyper tide poem salvo", func(string, Source) bool { return true })
+	var mains []string
+	commands := false // it has several, one of which may be a server
+	for _, file := range r.sources("rust") {
+		text, inner := r.code(file), r.inner(file)
+		if inner == "src/main.rs" || strings.HasPrefix(inner, "src/bin/") {
+			mains = append(mains, file)
+		}
+		if kind, from := r.scan(file, text, rustSigns); kind != "" {
+			r.server(kind, from)
+		}
+		commands = commands || strings.Contains(text, "Subcommand") || strings.Contains(text, ".subcommand(")
+		r.route(file, text)
+	}
+	if commands && !r.deployed() {
+		r.servers = slices.DeleteFunc(r.servers, func(f Fact) bool { return f.Value == "tcp" })
+	}
+	r.start(mains)
+	r.check("test", "cargo test --offline", "tests", r.src(""))
+}
+
+// start records how the program of the package starts.
+func (r *rust) start(mains []string) {
+	const run = "cargo run --offline --release"
+	m := r.manifest
+	switch {
+	case m.Workspace != nil && m.Package.Name == "":
+		r.ask("app.command", "Cargo.toml is a workspace of several packages")
+	case len(mains) == 0:
+		r.noServer()
+		r.program("a library", "", r.src(""), "")
+		r.ask("app.command", "the package has no program: it is a library, so write a program that uses it and name that")
+	case len(mains) > 1 && m.Package.DefaultRun == "":
+		choices := []Fact{}
+		for _, file := range mains {
+			name := strings.TrimSuffix(path.Base(file), ".rs")
+			if name == "main" {
+				name = m.Package.Name
+			}
+			choices = append(choices, Fact{Key: "app.command", Value: run + " --bin " + name, From: Source{File: file}})
+		}
+		r.ask("app.command", "the package has several programs", choices...)
+	case len(r.servers) > 0:
+		r.try(start{command: run, from: Source{File: mains[0]}})
+	default:
+		name := m.Package.Name
+		if len(m.Bin) > 0 && m.Bin[0].Name != "" {
+			name = m.Bin[0].Name
+		}
+		r.program("a program", `cargo build --offline --release --quiet --manifest-path "$ABL_SRC/Cargo.toml" && `+
+			`"$ABL_SRC/target/release/`+name+`"`, Source{File: mains[0]}, "")
+	}
+}
