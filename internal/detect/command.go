@@ -46,13 +46,25 @@ func (p *project) runnable(command string) string {
 		if lead == len(words) {
 			return ""
 		}
-		run := p.language.command(path.Base(words[lead]), words[lead:])
+		run := p.inRepository(words[lead:])
 		if run == "" {
 			return ""
 		}
 		parts[i] = strings.Join(append(words[:lead:lead], run), " ")
 	}
 	return strings.Join(parts, " && ")
+}
+
+// inRepository returns a single command as it runs in the repository, or "".
+func (p *project) inRepository(words []string) string {
+	if c, ok := p.language.(commander); ok {
+		return c.command(path.Base(words[0]), words)
+	}
+	command, runs := strings.Join(words, " "), stackOf(p.report.Stack).runs
+	if runs == "" || capture("("+runs+")", command) == "" {
+		return ""
+	}
+	return command
 }
 
 var portFlags = lazyregexp.New(`(?:--port[= ]|--bind[= ]\S*:|--http-port[= ]|-b[= ]\S*:|(?:^|\s)-p[= ]?` +
@@ -89,7 +101,7 @@ func (p procfile) find() {
 	if command := captured(webProcess, text); command != "" {
 		p.server("http", from)
 		if command = p.runnable(command); command != "" {
-			p.try(start{command: command, from: from})
+			p.try(command, from)
 		}
 	}
 }
@@ -158,13 +170,13 @@ func (m makefile) start(command string, t target) {
 	}
 	switch recipe = m.runnable(recipe); {
 	case recipe != "":
-		m.try(start{command: recipe, from: t.from})
+		m.try(recipe, t.from)
 	case m.report.Stack != "none":
 	case len(m.servers) > 0 && !strings.Contains(t.recipe, "docker"):
-		m.try(start{command: command, from: t.from})
+		m.try(command, t.from)
 		m.needs(t.from, "make")
 	default:
 		m.ask("app.command", "nothing says whether it is a server or a program",
-			Fact{Key: "app.command", Value: command, From: t.from})
+			candidate(command, t.from))
 	}
 }

@@ -109,8 +109,8 @@ func substitute(text string, lookup template.Mapping) (string, error) {
 func (c composed) app() string {
 	var built, web []string
 	for _, name := range c.order {
-		if s := c.services[name]; c.isHere(s) {
-			if built = append(built, name); len(s.Ports)+len(s.Expose) > 0 {
+		if c.isHere(c.services[name]) {
+			if built = append(built, name); len(c.ports(name)) > 0 {
 				web = append(web, name)
 			}
 		}
@@ -163,16 +163,12 @@ func (c composed) readApp(name string, s types.ServiceConfig) {
 		}
 		c.dockerfile = path.Join(c.path(s.Build.Context), file)
 	}
-	for _, port := range s.Ports {
-		if port.Protocol != "udp" {
-			c.listens(fmt.Sprint(port.Target), c.from(name, "ports"))
-		}
+	all := c.ports(name)
+	for _, f := range all {
+		c.listens(f.Value, f.From)
 	}
-	for _, port := range s.Expose {
-		c.listens(port, c.from(name, "expose"))
-	}
-	if len(s.Ports)+len(s.Expose) > 0 {
-		c.server("", c.from(name, "ports"))
+	if len(all) > 0 {
+		c.server("", all[0].From)
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Environment)) {
 		from := c.from(name, "environment."+key)
@@ -192,7 +188,7 @@ func (c composed) readApp(name string, s types.ServiceConfig) {
 		c.set("app.ready.path", captured(probed, strings.Join(s.HealthCheck.Test, " ")), c.from(name, "healthcheck"))
 	}
 	if command := c.runnable(commandLine(slices.Concat(s.Entrypoint, s.Command))); command != "" {
-		c.try(start{command: command, from: c.from(name, "command")})
+		c.try(command, c.from(name, "command"))
 	}
 }
 
@@ -216,33 +212,47 @@ var tooling = lazyregexp.New(`(?i)adminer|pgadmin|phpmyadmin|mongo-express|redis
 	`|nginx|caddy|haproxy|grafana|prometheus|jaeger|portainer|watchtower|zipkin|dozzle`)
 
 // usualPorts are the ports of well-known images.
-var usualPorts = map[string]string{
-	"clickhouse-server": "8123",
-	"consul":            "8500",
-	"elasticsearch":     "9200",
-	"etcd":              "2379",
-	"localstack":        "4566",
-	"mailhog":           "1025",
-	"mailpit":           "1025",
-	"mariadb":           "3306",
-	"meilisearch":       "7700",
-	"memcached":         "11211",
-	"minio":             "9000",
-	"mongo":             "27017",
-	"mysql":             "3306",
-	"mysql-server":      "3306",
-	"nats":              "4222",
-	"opensearch":        "9200",
-	"percona":           "3306",
-	"pgvector":          "5432",
-	"postgis":           "5432",
-	"postgres":          "5432",
-	"qdrant":            "6333",
-	"rabbitmq":          "5672",
-	"redis":             "6379",
-	"timescaledb":       "5432",
-	"valkey":            "6379",
-	"vault":             "8200",
+var usualPorts = [][2]string{
+	{"5432", "postgres postgis timescaledb pgvector"},
+	{"3306", "mysql mysql-server percona mariadb"},
+	{"6379", "redis valkey"},
+	{"27017", "mongo"},
+	{"5672", "rabbitmq"},
+	{"11211", "memcached"},
+	{"4222", "nats"},
+	{"9200", "elasticsearch opensearch"},
+	{"9000", "minio"},
+	{"1025", "mailhog mailpit"},
+	{"8123", "clickhouse-server"},
+	{"4566", "localstack"},
+	{"7700", "meilisearch"},
+	{"6333", "qdrant"},
+	{"8500", "consul"},
+	{"8200", "vault"},
+	{"2379", "etcd"},
+}
+
+// usualPort returns the port of a well-known image, "" for another one.
+func usualPort(image string) string {
+	for _, p := range usualPorts {
+		if slices.Contains(words(p[1]), image) {
+			return p[0]
+		}
+	}
+	return ""
+}
+
+// ports returns the TCP ports of a service.
+func (c composed) ports(name string) (all []Fact) {
+	for _, port := range c.services[name].Ports {
+		if port.Protocol != "udp" {
+			all = append(all, Fact{Value: fmt.Sprint(port.Target), From: c.from(name, "ports")})
+		}
+	}
+	for _, port := range c.services[name].Expose {
+		all = append(all, Fact{Value: port, From: c.from(name, "expose")})
+	}
+	return all
 }
 
 // needed returns the services that the app depends on. Without an app it returns all services
@@ -277,7 +287,7 @@ func (c composed) allNeeded() (names []string) {
 	var databases []string
 	for _, name := range c.order {
 		base, _ := baseOf(c.services[name].Image)
-		switch port := usualPorts[base]; {
+		switch port := usualPort(base); {
 		case c.services[name].Build != nil || tooling().MatchString(base):
 		case port == "":
 			c.say("%s: the service %q is left out: nothing shows that the app needs it", c.file, name)
@@ -301,12 +311,7 @@ var serviceName = lazyregexp.New(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 func (c composed) service(name string, s types.ServiceConfig) {
 	key := "app.services." + name
 	base, _ := baseOf(s.Image)
-	port, from := usualPorts[base], c.from(name, "image")
-	if len(s.Ports) > 0 {
-		port, from = fmt.Sprint(s.Ports[0].Target), c.from(name, "ports")
-	} else if len(s.Expose) > 0 {
-		port, from = s.Expose[0], c.from(name, "expose")
-	}
+	port := append(c.ports(name), Fact{Value: usualPort(base), From: c.from(name, "image")})[0]
 	without := ""
 	switch {
 	case s.Build != nil:
@@ -317,7 +322,7 @@ func (c composed) service(name string, s types.ServiceConfig) {
 		without = "abl wants lower-case letters, digits and - in its name, and another name than app"
 	case s.Image == "" || strings.ContainsAny(s.Image, "${ \t"):
 		without = fmt.Sprintf("its image %q is not complete", s.Image)
-	case port == "":
+	case port.Value == "":
 		without = "nothing says at which port " + s.Image + " answers"
 	}
 	if without != "" {
@@ -325,7 +330,7 @@ func (c composed) service(name string, s types.ServiceConfig) {
 		return
 	}
 	c.set(key+".image", s.Image, c.from(name, "image"))
-	c.set(key+".ready.port", port, from)
+	c.set(key+".ready.port", port.Value, port.From)
 	for _, v := range slices.Sorted(maps.Keys(s.Environment)) {
 		c.variable(key+".env.", v, s.Environment[v], c.from(name, "environment."+v))
 	}

@@ -62,7 +62,7 @@ func (p *project) kind() string {
 func (p *project) decideUnknown() {
 	var choices []Fact
 	for _, s := range p.starts {
-		choices = append(choices, Fact{Key: "app.command", Value: s.command, From: s.from})
+		choices = append(choices, candidate(s.command, s.from))
 	}
 	p.ask("app.kind", "no file shows whether it is a server or a program")
 	p.ask("app.command", "no file shows how it starts", choices...)

@@ -96,9 +96,13 @@ type language interface {
 	source
 	// load reads the dependencies and records app.prepare. The sources before find rely on it.
 	load()
-	// command returns a command of an image, a Procfile or a Makefile as it runs in the
-	// repository, or "" if it does not run there. It gets the words of the command, and the base
-	// name of the first.
+}
+
+// commander is a language in which the commands of an image, a Procfile or a Makefile need a change
+// to run in the repository.
+type commander interface {
+	// command returns the command that runs in the repository, or "" if it does not run there. It
+	// gets the words of the command, and the base name of the first.
 	command(name string, words []string) string
 }
 

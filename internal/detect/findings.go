@@ -119,10 +119,18 @@ func (f *findings) listens(port string, from Source) {
 // readsPort records that the app reads the variable PORT.
 func (f *findings) readsPort(from Source) { f.portVar = cmp.Or(f.portVar, from) }
 
-// try records a way to start the server.
-func (f *findings) try(s start) {
+// try records a command that starts the server.
+func (f *findings) try(command string, from Source) { f.addStart(start{command: command, from: from}) }
+
+// addStart records a way to start the server.
+func (f *findings) addStart(s start) {
 	s.port = cmp.Or(s.port, portIn(s.command))
 	f.starts = append(f.starts, s)
+}
+
+// candidate returns a command that app.command may be.
+func candidate(command string, from Source) Fact {
+	return Fact{Key: "app.command", Value: command, From: from}
 }
 
 // depends records the first of the packages that the app depends on as evidence of an HTTP server.

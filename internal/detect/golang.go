@@ -61,13 +61,6 @@ func (g *golang) version(want string) {
 	}
 }
 
-func (g *golang) command(name string, words []string) string {
-	if name == "go" && len(words) > 1 && words[1] == "run" {
-		return strings.Join(words, " ")
-	}
-	return ""
-}
-
 // loadPackages reads the packages of the module.
 func (g *golang) loadPackages() {
 	linux := build.Default
@@ -192,10 +185,10 @@ func (g *golang) main(pkg *goPackage) {
 	case commands > 2 && !g.deployed():
 		g.ask("app.kind", "a part of the program is a server ("+from.String()+"), and it has other commands",
 			Fact{Key: "app.kind", Value: kind, From: from}, Fact{Key: "app.kind", Value: "command", From: source})
-		g.ask("app.command", "it has several commands", Fact{Key: "app.command", Value: "go run " + name, From: source})
+		g.ask("app.command", "it has several commands", candidate("go run "+name, source))
 	default:
 		g.server(kind, from)
-		g.try(start{command: strings.TrimSpace("go run " + name + " " + g.imageArgs()), from: source})
+		g.try(strings.TrimSpace("go run "+name+" "+g.imageArgs()), source)
 	}
 }
 
@@ -247,7 +240,7 @@ func (g *golang) several(mains []*goPackage) {
 		trial := golang{project: newProject(g.folder, Wish{}), module: g.module, packages: g.packages}
 		trial.main(pkg)
 		for _, s := range trial.starts {
-			choices = append(choices, Fact{Key: "app.command", Value: s.command, From: s.from})
+			choices = append(choices, candidate(s.command, s.from))
 		}
 		if choices = append(choices, trial.commands...); len(trial.starts) > 0 {
 			servers = append(servers, pkg)

@@ -219,7 +219,7 @@ func (d dockerfile) start(img *image) {
 				s.env = append(s.env, f)
 			}
 		}
-		d.try(s)
+		d.addStart(s)
 		return
 	}
 }

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"encoding/xml"
 	"slices"
 	"strings"
 
@@ -17,8 +16,6 @@ const (
 	gradlew     = "./gradlew --no-daemon "
 	maven       = "mvn -B -q -Dmaven.repo.local=.m2/repository " // with a repository of its own
 )
-
-func (java) command(string, []string) string { return "" }
 
 func (j java) load() {
 	if j.has("pom.xml") {
@@ -39,8 +36,7 @@ func (j java) loadMaven() {
 		jdk = "openjdk-25-jdk-headless"
 	}
 	if atoi(want) > 25 {
-		j.say("%s asks for Java %s, and Debian 13 has 21 and 25: another version needs a Dockerfile (docs/toolchains.md)",
-			j.at("pom.xml"), want)
+		j.lacks("pom.xml", "Java", want, "21 and 25")
 	}
 	j.needs(from, jdk+" maven")
 	j.install(from, maven+"-DskipTests package", "maven", ".m2 target")
@@ -89,10 +85,10 @@ func (j java) find() {
 	}
 	j.check("test", gradlew+"--offline test", "tests", j.src("gradlew", ""))
 	if web && boots {
-		j.try(start{command: gradlew + "--offline bootRun", from: j.src(file, "org.springframework.boot")})
+		j.try(gradlew+"--offline bootRun", j.src(file, "org.springframework.boot"))
 	} else if capture(`\b(application)\b`, text) != "" {
 		j.ask("app.command", "the application plugin starts it, and nothing says whether it is a server",
-			Fact{Key: "app.command", Value: gradlew + "--offline -q run", From: j.src(file, "plugins.application")})
+			candidate(gradlew+"--offline -q run", j.src(file, "plugins.application")))
 	}
 }
 
@@ -103,18 +99,16 @@ func (j java) findMaven(text string, boots bool) {
 	var pom struct {
 		Modules []string `xml:"modules>module"`
 	}
-	if err := xml.Unmarshal([]byte(text), &pom); err != nil {
-		j.say("%s cannot be read: %v", from.File, err)
-	}
+	j.decode("pom.xml", &pom)
 	switch {
 	case len(pom.Modules) > 0:
 		j.ask("app.command", "pom.xml has several modules: --dir names one")
 	case boots:
-		j.try(start{command: maven + "-o -DskipTests spring-boot:run", from: j.src("pom.xml", "spring-boot-maven-plugin")})
+		j.try(maven+"-o -DskipTests spring-boot:run", j.src("pom.xml", "spring-boot-maven-plugin"))
 	case strings.Contains(text, "quarkus-maven-plugin"):
 		from = j.src("pom.xml", "quarkus-maven-plugin")
 		j.server("http", from)
-		j.try(start{
+		j.addStart(start{
 			command: maven + "-o -DskipTests package && java -jar target/quarkus-app/quarkus-run.jar",
 			port:    8080,
 			from:    from,

@@ -2,7 +2,6 @@ package detect
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -72,9 +71,7 @@ func (n *node) src(place string) Source { return n.project.src("package.json", p
 
 func (n *node) load() {
 	m := &n.manifest
-	if err := json.Unmarshal([]byte(n.text("package.json")), m); err != nil {
-		n.say("%s cannot be read: %v", n.at("package.json"), err)
-	}
+	n.decode("package.json", m)
 	for name := range m.DevDependencies {
 		n.deps[name] = n.src("devDependencies." + name)
 	}
@@ -150,7 +147,7 @@ func (n *node) mainStart() {
 		"app.js app.mjs app.cjs main.js main.mjs main.cjs src/server.js src/server.mjs src/server.cjs src/index.js " +
 		"src/index.mjs src/index.cjs src/app.js src/app.mjs src/app.cjs src/main.js src/main.mjs src/main.cjs") {
 		if listening().MatchString(n.text(file)) {
-			n.try(start{command: "node " + path.Clean(file), from: n.project.src(file, "")})
+			n.try("node "+path.Clean(file), n.project.src(file, ""))
 			return
 		}
 	}
@@ -186,7 +183,7 @@ func (n *node) scriptStart(name, text string) {
 	}
 	if n.build(&s, text, name) {
 		s.command = n.withManager(text, s.command)
-		n.try(s)
+		n.addStart(s)
 	}
 }
 
@@ -289,6 +286,9 @@ var (
 func (n *node) scanSources() {
 	for _, file := range n.sources("node") {
 		text := n.code(file)
+		if slices.Contains(words(".tsx .jsx .vue .svelte"), path.Ext(file)) {
+			continue // a page
+		}
 		switch configuration := strings.Contains(path.Base(file), ".config."); {
 		case configuration:
 		case !listening().MatchString(text):

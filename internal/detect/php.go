@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"encoding/json"
 	"path"
 	"strings"
 )
@@ -19,29 +18,19 @@ type php struct {
 
 func (p *php) load() {
 	manifest := p.src("composer.json", "")
-	if err := json.Unmarshal([]byte(p.text("composer.json")), &p.manifest); err != nil {
-		p.say("%s cannot be read: %v", manifest.File, err)
-	}
+	p.decode("composer.json", &p.manifest)
 	for name := range p.manifest.Require {
 		p.deps[name] = p.src("composer.json", "require."+name)
 	}
 	p.needs(manifest, "php-cli php-xml php-mbstring php-curl php-sqlite3 composer unzip")
 	if want := p.manifest.Require["php"]; want != "" && !satisfies([]int{8, 4, 0}, want) {
-		p.say("%s asks for PHP %s, and Debian 13 has 8.4: another version needs a Dockerfile (docs/toolchains.md)",
-			manifest.File, want)
+		p.lacks("composer.json", "PHP", want, "8.4")
 	}
 	if strings.Contains(p.text("composer.json"), "pgsql") {
 		p.needs(p.src("composer.json", "require"), "php-pgsql")
 	}
 	p.install(p.src(p.first("composer.lock composer.json"), ""), "composer install --no-interaction --no-progress",
 		"repo.packagist.org, api.github.com, codeload.github.com", "vendor")
-}
-
-func (p *php) command(name string, words []string) string {
-	if name == "php" && len(words) > 1 {
-		return strings.Join(words, " ")
-	}
-	return ""
 }
 
 func (p *php) find() {
@@ -55,7 +44,7 @@ func (p *php) find() {
 		if file == "artisan" {
 			command = p.laravel()
 		}
-		p.try(start{command: command, port: 8000, from: p.src(file, "")})
+		p.try(command, p.src(file, ""))
 	case p.manifest.Bin != nil:
 		p.program("a program", p.binary(), p.src("composer.json", "bin"), "")
 	default:

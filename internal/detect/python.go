@@ -18,7 +18,7 @@ type python struct {
 }
 
 func (p *python) load() {
-	p.readTOML("pyproject.toml", &p.pyproject)
+	p.decode("pyproject.toml", &p.pyproject)
 	p.readNeeds()
 	p.prepare()
 	wants := p.pinned("python", ".python-version")
@@ -138,11 +138,8 @@ func (p *python) django() {
 		}
 	}
 	run := p.interpreter() + " manage.py "
-	p.try(start{
-		command: run + "migrate --noinput && " + run + "runserver --noreload 0.0.0.0:8000",
-		port:    8000,
-		from:    from,
-	})
+	p.try(run+"migrate --noinput && "+run+"runserver --noreload 0.0.0.0:8000",
+		from)
 	for _, file := range p.sources("python") {
 		hosts := captured(allowedHosts, p.code(file))
 		settings := path.Base(file) == "settings.py" || strings.Contains(file, "settings/")
@@ -216,7 +213,7 @@ func (p *python) serve(kind, object, text string, from Source) {
 	case hypercorn && !uvicorn:
 		command = "hypercorn --bind 0.0.0.0:" + port + " " + object
 	}
-	p.try(start{command: p.venv + command, from: from})
+	p.try(p.venv+command, from)
 }
 
 // scanServer records a program that listens without a framework.
@@ -228,6 +225,6 @@ func (p *python) scanServer(file, text string) {
 	}
 	p.server(p.scan(file, text, pySigns))
 	if from := find(file, text, pyMain); from.Place != "" {
-		p.try(start{command: p.interpreter() + " " + name, from: from})
+		p.try(p.interpreter()+" "+name, from)
 	}
 }

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"slices"
 	"strings"
 
 	"abl/internal/lazyregexp"
@@ -30,13 +29,6 @@ func (r ruby) load() {
 	}
 }
 
-func (r ruby) command(name string, arguments []string) string {
-	if slices.Contains(words("bundle rails ruby puma rackup rake"), name) {
-		return strings.Join(arguments, " ")
-	}
-	return ""
-}
-
 func (r ruby) find() {
 	has := func(name string) bool { return r.deps[name].File != "" }
 	file := r.first("app.rb server.rb main.rb")
@@ -47,10 +39,10 @@ func (r ruby) find() {
 		r.startRails(r.deps["rails"])
 	case r.has("config.ru") && (has("sinatra") || has("puma") || has("rackup") || has("roda")):
 		r.server("http", r.src("config.ru", ""))
-		r.try(start{command: "bundle exec rackup -o 0.0.0.0 -p 9292", port: 9292, from: r.src("config.ru", "")})
+		r.try("bundle exec rackup -o 0.0.0.0 -p 9292", r.src("config.ru", ""))
 	case has("sinatra") && file != "":
 		r.server("http", r.deps["sinatra"])
-		r.try(start{command: "bundle exec ruby " + file + " -o 0.0.0.0 -p 4567", port: 4567, from: r.src(file, "")})
+		r.try("bundle exec ruby "+file+" -o 0.0.0.0 -p 4567", r.src(file, ""))
 	}
 	if capture(`("/up"|get ['"]up['"])`, r.text("config/routes.rb")) != "" {
 		r.set("app.ready.path", "/up", r.src("config/routes.rb", ""))
@@ -103,11 +95,8 @@ func (r ruby) startRails(from Source) {
 			"it needs an image of its own (docs/toolchains.md)")
 		return
 	}
-	r.try(start{
-		command: "bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000",
-		port:    3000,
-		from:    from,
-	})
+	r.try("bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000",
+		from)
 	if want := capture(`(?m)^ruby ['"]([\d.]+)['"]`, r.text("Gemfile")); want != "" {
 		r.say("%s asks for Ruby %s exactly, and Debian 13 has 3.3: Bundler refuses another version", r.at("Gemfile"), want)
 	}

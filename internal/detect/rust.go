@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"abl/internal/lazyregexp"
-
-	"github.com/BurntSushi/toml"
 )
 
 // rust reads the packages of Cargo.
@@ -29,7 +27,7 @@ type rust struct {
 func (r *rust) src(place string) Source { return r.project.src("Cargo.toml", place) }
 
 func (r *rust) load() {
-	r.readTOML("Cargo.toml", &r.manifest)
+	r.decode("Cargo.toml", &r.manifest)
 	for name, d := range r.manifest.Dependencies {
 		if table, _ := d.(map[string]any); table["optional"] != true {
 			r.deps[name] = r.src("dependencies." + name)
@@ -49,13 +47,6 @@ func (r *rust) load() {
 	r.set("app.env.CARGO_HOME", "/workspace/src/"+r.at(".cargo-home"), from)
 }
 
-// readTOML reads a TOML file of the folder, and reports an error to the user.
-func (p *project) readTOML(file string, into any) {
-	if _, err := toml.Decode(p.text(file), into); err != nil {
-		p.say("%s cannot be read: %s", p.at(file), strings.ReplaceAll(err.Error(), "\n", " "))
-	}
-}
-
 // debianRust is the Rust of Debian 13.
 var debianRust = []int{1, 85}
 
@@ -64,17 +55,9 @@ func (r *rust) version() {
 	for file := range strings.FieldsSeq("rust-toolchain.toml rust-toolchain Cargo.toml") {
 		want := capture(`(?m)^\s*(?:channel|rust-version)\s*=\s*"(\d+\.\d+)|^(\d+\.\d+)`, r.text(file))
 		if slices.Compare(numbers(want), debianRust) > 0 {
-			r.say("%s asks for Rust %s, and Debian 13 has 1.85: another version needs a Dockerfile (docs/toolchains.md)",
-				r.at(file), want)
+			r.lacks(file, "Rust", want, "1.85")
 		}
 	}
-}
-
-func (r *rust) command(name string, words []string) string {
-	if name == "cargo" && len(words) > 1 && words[1] == "run" {
-		return strings.Join(words, " ")
-	}
-	return ""
 }
 
 var rustSigns = signs{
@@ -128,11 +111,11 @@ func (r *rust) start(mains []string) {
 			if name == "main" {
 				name = m.Package.Name
 			}
-			choices = append(choices, Fact{Key: "app.command", Value: run + " --bin " + name, From: Source{File: file}})
+			choices = append(choices, candidate(run+" --bin "+name, Source{File: file}))
 		}
 		r.ask("app.command", "the package has several programs", choices...)
 	case len(r.servers) > 0:
-		r.try(start{command: run, from: Source{File: mains[0]}})
+		r.try(run, Source{File: mains[0]})
 	default:
 		name := m.Package.Name
 		if len(m.Bin) > 0 && m.Bin[0].Name != "" {

@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// stack describes how the projects of one language are recognized. Its lists are separated by blanks.
+// stack describes how the projects of a language are recognized.
 type stack struct {
 	name    string
-	marks   string // a project has at least one of these files
+	marks   string // a project has at least one of these files; the first is its manifest
 	endings string // of its sources
-	scanned string // the endings of the sources that are searched for servers
-	nested  string // a folder with one of these files is a project within the project
-	read    func(p *project) language
+	runs    string // the commands that run in the repository as they are, a regular expression
 }
 
 // stacks are the languages that Read recognizes, the most likely ones first.
@@ -21,59 +19,45 @@ var stacks = []stack{
 	{
 		name:    "node",
 		marks:   "package.json",
-		endings: ".js .ts .mjs .tsx .jsx .cjs .vue .svelte",
-		scanned: ".js .mjs .cjs .ts .mts",
-		nested:  "package.json",
-		read:    func(p *project) language { return &node{project: p} },
+		endings: ".js .mjs .cjs .ts .mts .tsx .jsx .vue .svelte",
 	},
 	{
 		name:    "python",
 		marks:   "pyproject.toml requirements.txt setup.py manage.py uv.lock poetry.lock requirements/base.txt Pipfile",
 		endings: ".py",
-		scanned: ".py",
-		nested:  "pyproject.toml setup.py",
-		read:    func(p *project) language { return &python{project: p} },
 	},
-	{
-		name:    "go",
-		marks:   "go.mod",
-		endings: ".go",
-		scanned: ".go",
-		nested:  "go.mod",
-		read:    func(p *project) language { return &golang{project: p} },
-	},
-	{
-		name:    "rust",
-		marks:   "Cargo.toml",
-		endings: ".rs",
-		scanned: ".rs",
-		nested:  "Cargo.toml",
-		read:    func(p *project) language { return &rust{project: p} },
-	},
-	{
-		name:    "java",
-		marks:   "pom.xml build.gradle build.gradle.kts",
-		endings: ".java .kt .groovy .scala",
-		read:    func(p *project) language { return java{p} },
-	},
-	{
-		name:    "ruby",
-		marks:   "Gemfile",
-		endings: ".rb",
-		scanned: ".rb",
-		nested:  "Gemfile",
-		read:    func(p *project) language { return ruby{p} },
-	},
-	{
-		name:    "php",
-		marks:   "composer.json",
-		endings: ".php",
-		read:    func(p *project) language { return &php{project: p} },
-	},
-	{
-		name: "none",
-		read: func(p *project) language { return plain{p} },
-	},
+	{name: "go", marks: "go.mod", endings: ".go", runs: `^go run `},
+	{name: "rust", marks: "Cargo.toml", endings: ".rs", runs: `^cargo run`},
+	{name: "java", marks: "pom.xml build.gradle build.gradle.kts", endings: ".java .kt .groovy .scala"},
+	{name: "ruby", marks: "Gemfile", endings: ".rb", runs: `^(?:bin/)?(?:bundle|rails|ruby|puma|rackup|rake)(?: |$)`},
+	{name: "php", marks: "composer.json", endings: ".php", runs: `^php `},
+	{name: "none"},
+}
+
+// stackOf returns the stack with a name.
+func stackOf(name string) stack {
+	return stacks[slices.IndexFunc(stacks, func(s stack) bool { return s.name == name })]
+}
+
+// newLanguage returns the source for the stack of a project.
+func newLanguage(p *project) language {
+	switch p.report.Stack {
+	case "node":
+		return &node{project: p}
+	case "python":
+		return &python{project: p}
+	case "go":
+		return &golang{project: p}
+	case "rust":
+		return &rust{project: p}
+	case "java":
+		return java{p}
+	case "ruby":
+		return ruby{p}
+	case "php":
+		return &php{project: p}
+	}
+	return plain{p}
 }
 
 // Stacks returns the names of the stacks. The last one is "none".
@@ -144,18 +128,13 @@ func (p *project) findStack() {
 			p.report.Facts = append(p.report.Facts, f)
 		}
 	}
-	for _, s := range stacks {
-		if s.name == p.report.Stack {
-			p.language = s.read(p)
-		}
-	}
+	p.language = newLanguage(p)
 }
 
 // mostlyC reports whether there are ten times as many files in C or C++ as in the language of a stack.
 func (p *project) mostlyC(name string) bool {
-	i := slices.IndexFunc(stacks, func(s stack) bool { return s.name == name })
 	c := p.count(".c .cc .cpp .cxx")
-	return c >= 10 && c > 10*p.count(stacks[i].endings)
+	return c >= 10 && c > 10*p.count(stackOf(name).endings)
 }
 
 // imageStacks are the stacks of well-known images whose names differ from the stack's.

@@ -1,9 +1,13 @@
 package detect
 
 import (
+	"encoding/json"
+	"encoding/xml"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/BurntSushi/toml"
 )
 
 // The bounds of reading a repository, which may be hostile.
@@ -147,13 +151,13 @@ func (f folder) count(endings string) int {
 
 // sources returns the source files of a stack that are not tests, examples or third-party code.
 func (f folder) sources(name string) []string {
-	s := stacks[slices.IndexFunc(stacks, func(s stack) bool { return s.name == name })]
-	nested := map[string]bool{} // projects within the project
-	for _, file := range f.tree.Below(f.dir, func(name string) bool { return slices.Contains(words(s.nested), path.Base(name)) }) {
+	s, nested := stackOf(name), map[string]bool{} // projects within the project
+	manifest, _, _ := strings.Cut(s.marks, " ")
+	for _, file := range f.tree.Below(f.dir, func(name string) bool { return path.Base(name) == manifest }) {
 		nested[path.Dir(f.inner(file))] = true
 	}
 	all := f.tree.Below(f.dir, func(name string) bool {
-		if !slices.Contains(words(s.scanned), path.Ext(name)) || isTest(path.Base(name)) {
+		if !slices.Contains(words(s.endings), path.Ext(name)) || isTest(path.Base(name)) {
 			return false
 		}
 		for dir := path.Dir(f.inner(name)); dir != "."; dir = path.Dir(dir) {
@@ -206,6 +210,28 @@ func (f folder) ignores(name string) bool {
 			return false
 		}
 	}
+}
+
+// decode reads a JSON, XML or TOML file of the folder. It reports an error to the user.
+func (p *project) decode(file string, into any) {
+	data, err := []byte(p.text(file)), error(nil)
+	switch path.Ext(file) {
+	case ".json":
+		err = json.Unmarshal(data, into)
+	case ".xml":
+		err = xml.Unmarshal(data, into)
+	default:
+		err = toml.Unmarshal(data, into)
+	}
+	if err != nil {
+		p.say("%s cannot be read: %s", p.at(file), strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+}
+
+// lacks reports a version of a language that Debian does not have.
+func (p *project) lacks(file, language, want, have string) {
+	p.say("%s asks for %s %s, and Debian 13 has %s: another version needs a Dockerfile (docs/toolchains.md)",
+		p.at(file), language, want, have)
 }
 
 // install records app.prepare with the hosts that it needs and the folders that it creates.
