@@ -40,8 +40,7 @@ func TestNextRunAttachesToRunningCall(t *testing.T) {
 			}
 			t.Parallel()
 			s, r := atGate(sceneOf(t, nightSteps(), map[string]string{role: gate}), role, "")
-			r.signal(syscall.SIGKILL)
-			r.end(-1)
+			r.kill()
 			var agent string
 			// The engine may list a running container with a delay.
 			s.until("the agent's container", func() bool { agent = s.boxes("role"); return agent != "" })
@@ -76,8 +75,7 @@ func TestCallThatEndedWithoutAbl(t *testing.T) {
 	want, _ := wanted(t)
 	t.Parallel()
 	s, r := startAtGate(t, "builder", "")
-	r.signal(syscall.SIGKILL)
-	r.end(-1)
+	r.kill()
 	s.open("builder")
 	s.until("the end of the agent", func() bool { return s.boxes("role") == "" })
 	s.finish()
@@ -90,8 +88,7 @@ func TestCallStoppedByCleanIsRepeated(t *testing.T) {
 	t.Parallel()
 	wantEngine(t)
 	s, r := startAtGate(t, "builder", "")
-	r.signal(syscall.SIGKILL)
-	r.end(-1)
+	r.kill()
 	if r := s.Must(0, "status"); !strings.Contains(r.Stdout, "building") {
 		t.Errorf("status: %s", r.Stdout)
 	}

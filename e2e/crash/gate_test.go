@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"abl/internal/state"
@@ -96,6 +97,13 @@ func (s *scene) start(points string) *running {
 		s.Fatal(err)
 	}
 	return r
+}
+
+// kill kills the run.
+func (r *running) kill() {
+	r.s.Helper()
+	r.signal(syscall.SIGKILL)
+	r.end(-1)
 }
 
 // signal sends a signal to the run.

@@ -6,7 +6,6 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/roles/agent"
 )
 
 // The Builder's app runs next to the Verifier. It attacks the kernel and the mounts like a role
@@ -88,7 +87,7 @@ func TestMisbehavingApps(t *testing.T) {
 		s.appReadyIn(map[bool]string{true: "60s", false: "3s"}[c.verdict == "pass"])
 		s.newRound(round)
 		s.script(call("builder", write("server.mjs", lab.File(t, "apps/"+c.id+".mjs")), report()),
-			call("verifier", agent.Step{Write: "run.sh", Text: suite, Mode: "0755"}, report()))
+			call("verifier", write("run.sh", suite, "0755"), report()))
 		r := s.abl("phase", "1", "--json", "--again")
 		s.oracle(r)
 		t.Run(c.id, func(t *testing.T) { behaves(t, c.what, c.verdict, r) })

@@ -188,7 +188,7 @@ func schedule(t *testing.T, all []ruling) (calls []agent.ScriptCall, keys []stri
 		if c.report == "" {
 			steps = append(steps, report())
 		}
-		call := call("verifier", append([]agent.Step{{Write: "run.sh", Text: suite, Mode: "0755"}}, steps...)...)
+		call := call("verifier", append([]agent.Step{write("run.sh", suite, "0755")}, steps...)...)
 		call.Iteration, call.Attempt = iteration, attempt
 		calls, keys = append(calls, call), append(keys, fmt.Sprintf("p1-verify-%d.%d", iteration, attempt))
 		if c.verdict == unverified && attempt == 1 {

@@ -4,14 +4,12 @@
 package hostile
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	_ "embed" // for the app and its suite
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +34,12 @@ var (
 	lacks     = lab.Lacks
 	docker    = lab.Docker
 	lastLines = lab.LastLines
+	walk      = lab.Walk
+	ownerOf   = lab.OwnerOf
+	write     = lab.WriteStep
+	report    = lab.ReportStep
+	raw       = lab.RawStep
+	run       = lab.RunStep
 )
 
 // slots limits the number of concurrent projects.
@@ -203,14 +207,8 @@ func giveAway(s *scene) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	for _, dir := range []string{s.Dir, s.home} {
-		walk(s, dir, func(path string, _ fs.FileInfo) error { return os.Lchown(filepath.Join(dir, path), guest, guest) })
-		for up := filepath.Dir(dir); up != os.TempDir() && up != "/"; up = filepath.Dir(up) {
-			if err := os.Chmod(up, 0o755); err != nil {
-				s.Fatal(err)
-			}
-		}
-	}
+	lab.GiveTo(s, s.Dir, guest, guest)
+	lab.GiveTo(s, s.home, guest, guest)
 }
 
 // owner returns the owner of the project.
@@ -257,23 +255,11 @@ const maxMemory = 200 << 20
 // abl runs abl and checks its peak memory.
 func (s *scene) abl(args ...string) lab.Result {
 	s.Helper()
-	var out, errs bytes.Buffer
 	cmd := s.command(args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	var ended *exec.ExitError
-	begun := time.Now()
-	if err := cmd.Run(); err != nil && !errors.As(err, &ended) {
-		s.Fatal(err)
-	}
+	r := s.RunCmd(cmd)
 	// At the fork the value includes this process, so it is an upper bound.
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss<<10 > maxMemory {
 		s.Errorf("got a peak of %d MB", usage.Maxrss>>10)
-	}
-	r := lab.Result{
-		Code:   cmd.ProcessState.ExitCode(),
-		Stdout: out.String(),
-		Stderr: errs.String(),
-		Took:   time.Since(begun),
 	}
 	s.runs = append(s.runs, r)
 	if dir := os.Getenv("HOSTILE_KEEP"); dir != "" {
@@ -301,17 +287,7 @@ func (s *scene) command(args ...string) *exec.Cmd {
 // publicBin returns a folder with abl's programs that every user can read.
 func (s *scene) publicBin() string {
 	s.Helper()
-	copyOnce.Do(func() {
-		for _, name := range []string{"abl", "abl-cmd", "abl-gateway"} {
-			data, err := os.ReadFile(lab.Bin(s, name))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(shared, name), data, 0o755)
-			}
-			if err != nil {
-				s.Fatal(err)
-			}
-		}
-	})
+	copyOnce.Do(func() { lab.CopyBin(s, shared) })
 	return shared
 }
 
@@ -336,17 +312,9 @@ func builds(steps ...agent.Step) agent.ScriptCall {
 
 // verifies returns a call of the Verifier that performs these steps and writes its report.
 func verifies(steps ...agent.Step) agent.ScriptCall {
-	steps = append([]agent.Step{{Write: "run.sh", Text: suite, Mode: "0755"}}, steps...)
+	steps = append([]agent.Step{write("run.sh", suite, "0755")}, steps...)
 	return call("verifier", append(steps, report())...)
 }
-
-func write(name, text string) agent.Step { return agent.Step{Write: name, Text: text} }
-
-func report() agent.Step { text := "done\n"; return agent.Step{Report: &text} }
-
-func raw(line string) agent.Step { return agent.Step{Raw: &line} }
-
-func run(command string) agent.Step { return agent.Step{Run: command} }
 
 // texts joins the texts of events.
 func texts(all []state.Event) string {
@@ -360,10 +328,7 @@ func texts(all []state.Event) string {
 // toolsImage returns the image in which the scripted agent's roles run.
 func (s *scene) toolsImage() string {
 	s.Helper()
-	toolsOnce.Do(func() {
-		f := strings.Fields(s.Must(0, "images", "build", "tools").Stdout)
-		tools = f[len(f)-1]
-	})
+	toolsOnce.Do(func() { tools = s.ToolsImage() })
 	return tools
 }
 

@@ -6,13 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"abl/internal/helper"
 	"abl/internal/state"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
@@ -36,19 +35,15 @@ const echo = "please-echo-my-headers"
 // provide starts a provider with the scene's script and configures abl to use it.
 func (s *scene) provide(t *testing.T) *provider {
 	t.Helper()
-	script, err := agent.Parse(scenarioFile, []byte(s.Read(scenarioFile)))
+	model, err := modelserver.Open(filepath.Join(s.Dir, scenarioFile), io.Discard)
 	if err != nil {
 		t.Fatal(err)
-	}
-	places := modelserver.Places{
-		Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests},
-		AppURL:     "http://app:3000",
 	}
 	p := &provider{
 		t:     t,
 		key:   s.canaries.Key,
 		paths: map[string]int{},
-		model: &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard},
+		model: model,
 	}
 	web := httptest.NewServer(p)
 	t.Cleanup(web.Close)

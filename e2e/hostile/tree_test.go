@@ -5,55 +5,15 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 )
-
-// walk calls see for everything below dir, with its slash-separated path. It does not follow
-// links and skips files that disappear.
-func walk(t testing.TB, dir string, see func(path string, info fs.FileInfo) error) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, syscall.ENAMETOOLONG) {
-			return nil // nested folders beyond the maximum path length
-		}
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		return see(rel, info)
-	})
-	if err != nil {
-		t.Errorf("cannot read all of %s: %v", dir, err)
-	}
-}
-
-func ownerOf(info fs.FileInfo) string {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return "?"
-	}
-	return fmt.Sprintf("%d:%d", st.Uid, st.Gid)
-}
 
 // digest returns a digest of a file's content or a link's target.
 func digest(t testing.TB, path string, info fs.FileInfo) string {

@@ -20,10 +20,7 @@ import (
 // commits returns a project of code-commit whose model always responds with one file.
 func commits(t *testing.T, build string) *lab.Project {
 	t.Helper()
-	lab.Engine(t)
-	t.Parallel()
-	slots <- struct{}{}
-	t.Cleanup(func() { <-slots })
+	turn(t)
 	answer := map[string]any{"candidates": []any{map[string]any{
 		"finishReason": "STOP", "content": map[string]any{"parts": []any{map[string]string{"text": "^^^a.txt\nbye\n^^^end\n^^^new/b.txt\nbye\n^^^end\n"}}},
 	}}}

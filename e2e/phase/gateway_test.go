@@ -5,30 +5,24 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"abl/internal/helper"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
-	"abl/roles/agent"
 )
 
 // loopbackModel serves the project's scenario at 127.0.0.1, with or without TLS, and counts the
 // requests with the key. Its certificate is in .abl/ca.pem.
 func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*httptest.Server)) *atomic.Int64 {
 	t.Helper()
-	script, err := agent.Parse(file, []byte(p.Read(file)))
+	model, err := modelserver.Open(filepath.Join(p.Dir, file), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := modelserver.Places{
-		Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests},
-		AppURL:     "http://app:3000",
-	}
-	model := &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard}
 	var asked atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Goog-Api-Key") != key {

@@ -2,7 +2,6 @@ package phase
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,14 +19,6 @@ const guest = 47_111
 
 // asRoot reports whether tests can create files of another user.
 func asRoot() bool { return os.Geteuid() == 0 }
-
-func ownerOf(info fs.FileInfo) string {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return "?"
-	}
-	return fmt.Sprintf("%d:%d", st.Uid, st.Gid)
-}
 
 // owners returns the owners of all files below dir, with the first path of each.
 func owners(t *testing.T, dir string) string {
@@ -54,25 +45,6 @@ func owners(t *testing.T, dir string) string {
 	return strings.Join(all, ", ")
 }
 
-// giveTo changes the owner of a project and makes it accessible to that user.
-func giveTo(p *lab.Project, uid, gid int) {
-	p.Helper()
-	err := filepath.WalkDir(p.Dir, func(path string, _ os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, uid, gid)
-	})
-	if err != nil {
-		p.Fatal(err)
-	}
-	for dir := filepath.Dir(p.Dir); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			p.Fatal(err)
-		}
-	}
-}
-
 // as makes a command run as a user who may use the engine, like the members of its group.
 func as(t *testing.T, cmd *exec.Cmd, uid int) {
 	t.Helper()
@@ -96,18 +68,7 @@ func as(t *testing.T, cmd *exec.Cmd, uid int) {
 func publicBin(t *testing.T, cmd *exec.Cmd, p *lab.Project) {
 	t.Helper()
 	dir := filepath.Join(filepath.Dir(p.Dir), "bin")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"abl", "abl-cmd", "abl-gateway"} {
-		data, err := os.ReadFile(lab.Bin(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	lab.CopyBin(t, dir)
 	cmd.Path, cmd.Args[0] = filepath.Join(dir, "abl"), filepath.Join(dir, "abl")
 	cmd.Env = append(cmd.Env, "ABL_HELPER="+filepath.Join(dir, "abl-cmd"),
 		"ABL_GATEWAY="+filepath.Join(dir, "abl-gateway"), "HOME="+filepath.Join(filepath.Dir(p.Dir), "home"))
@@ -122,7 +83,7 @@ func TestUserWithoutRoot(t *testing.T) {
 		wants(t, "the Builder's user", printed(p, "p1-build-1.1"), fmt.Sprint(os.Getuid()))
 		return
 	}
-	giveTo(p, guest, guest)
+	lab.GiveTo(t, p.Dir, guest, guest)
 	cmd := p.Cmd("phase", "1")
 	publicBin(t, cmd, p)
 	as(t, cmd, guest)
@@ -145,7 +106,7 @@ func TestRootInProjectOfAnotherUser(t *testing.T) {
 		t.Log("only root can run this")
 		return
 	}
-	giveTo(p, guest, guest)
+	lab.GiveTo(t, p.Dir, guest, guest)
 	p.Must(0, "phase", "1")
 	wants(t, "the Builder's user", printed(p, "p1-build-1.1"), "47111\n47111\n")
 	for _, dir := range []string{"src", ".abl/tests", ""} {
@@ -232,7 +193,7 @@ func TestRolesRemovePermissions(t *testing.T) {
 		return string(out)
 	}
 	if asRoot() {
-		giveTo(p, guest, guest)
+		lab.GiveTo(t, p.Dir, guest, guest)
 	}
 	wants(t, "the run", abl(3, "phase", "1"), "replay: 0 of 1 tests", "seen 500", `"server.mjs" (not accessible to its owner, made accessible)`)
 	for _, who := range []string{"builder", "verifier", "app"} {

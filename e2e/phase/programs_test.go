@@ -6,16 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"abl/internal/helper"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
-	"abl/roles/agent"
 )
 
 // mustAgents enables the tests of the rarer programs, whose images have a gigabyte.
@@ -112,23 +110,16 @@ type askedModel struct {
 
 // serve starts a model that plays a scenario with the troubles of plan, and writes its address to
 // the project.
-func (a program) serve(t *testing.T, p *lab.Project, file string, plan func(n int64, model string) modelserver.Trouble) *askedModel {
+func (a program) serve(
+	t *testing.T, p *lab.Project, file string, plan func(n int64, model string) modelserver.Trouble,
+) *askedModel {
 	t.Helper()
-	script, err := agent.Parse(file, []byte(p.Read(file)))
+	log := &bytes.Buffer{}
+	scripted, err := modelserver.Open(filepath.Join(p.Dir, file), log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range script.Calls {
-		if script.Calls[i], err = c.Resolve(p.Dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	log := &bytes.Buffer{}
-	places := modelserver.Places{
-		Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests},
-		AppURL:     "http://app:3000",
-	}
-	var model http.Handler = &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: log}
+	var model http.Handler = scripted
 	if plan != nil {
 		model = &modelserver.Troubled{Plan: plan, Then: model}
 	}

@@ -47,7 +47,7 @@ http.createServer((req, res) => res.end('ok')).listen(3000, '0.0.0.0');
 	suite = "#!/bin/sh\necho 1..1\ncurl -sf \"$ABL_APP_URL/\" >/dev/null && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n"
 )
 
-// Files that several tests share.
+// The parts that the suites share.
 var (
 	events     = lab.Events
 	of         = lab.Of
@@ -56,6 +56,12 @@ var (
 	docker     = lab.Docker
 	printed    = (*lab.Project).Printed
 	ledgerRows = (*lab.Project).Ledger
+	toolsImage = (*lab.Project).ToolsImage
+	ownerOf    = lab.OwnerOf
+	write      = lab.WriteStep
+	report     = lab.ReportStep
+	raw        = lab.RawStep
+	run        = lab.RunStep
 )
 
 // newProject creates a project with the smallest spec, these settings after those of the scripted
@@ -96,17 +102,6 @@ func verifies(steps ...agent.Step) agent.ScriptCall {
 	steps = append([]agent.Step{write("run.sh", suite, "0755")}, steps...)
 	return call("verifier", 0, append(steps, report())...)
 }
-
-func write(name, text string, mode ...string) agent.Step {
-	return agent.Step{Write: name, Text: text, Mode: strings.Join(mode, "")}
-}
-
-func report() agent.Step { text := "done\n"; return agent.Step{Report: &text} }
-
-func raw(line string) agent.Step { return agent.Step{Raw: &line} }
-
-// run returns a step that runs a command and ignores its exit code.
-func run(command string) agent.Step { return agent.Step{Run: command} }
 
 // must returns a step that runs a command and requires an exit code.
 func must(code int, command string) agent.Step {
@@ -160,20 +155,6 @@ func calls(p *lab.Project) string {
 		}
 	}
 	return strings.Join(names, " ")
-}
-
-// toolsImage returns the image in which the scripted agent's roles run.
-func toolsImage(p *lab.Project) string {
-	p.Helper()
-	return lastField(p.Must(0, "images", "build", "tools").Stdout)
-}
-
-func lastField(text string) string {
-	f := strings.Fields(text)
-	if len(f) == 0 {
-		return ""
-	}
-	return f[len(f)-1]
 }
 
 // watch runs abl with --json, passes each event and abl's process to see as soon as it is

@@ -32,15 +32,9 @@ func (f file) judgeOutputs() []string {
 	if f.test || !fits(f.dir, commands) || fits(f.path, mains) {
 		return nil
 	}
-	var wrong []string
+	wrong := f.uses(direct, "bypasses redaction; use cli.Input")
 	ast.Inspect(f.ast, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		if name := selected(n); name != "" && fits(name, direct) {
-			wrong = append(wrong, f.at(n.Pos())+": "+name+" bypasses redaction; use cli.Input")
-		} else if sel.Sel.Name == "Bare" {
+		if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Bare" {
 			wrong = append(wrong, f.at(n.Pos())+": Bare bypasses redaction; use cli.Input")
 		}
 		return true

@@ -1,7 +1,5 @@
 package archtest
 
-import "go/ast"
-
 // careful lists the packages that handle files of agents. They open files through
 // internal/hostfs, which follows no links, never blocks, and only opens regular files.
 const (
@@ -55,18 +53,7 @@ func (f file) judgeReads() []string {
 	if f.test || !fits(f.dir, careful) || fits(f.dir, exempt) {
 		return nil
 	}
-	var wrong []string
-	ast.Inspect(f.ast, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		if pkg, ok := sel.X.(*ast.Ident); ok && fits(pkg.Name+"."+sel.Sel.Name, openers) {
-			wrong = append(wrong, f.at(n.Pos())+": "+pkg.Name+"."+sel.Sel.Name+
-				" may follow a link that an agent made: "+
-				"use internal/hostfs, or give the reason in archtest.readers")
-		}
-		return true
-	})
+	wrong := f.uses(openers, "may follow a link that an agent made: "+
+		"use internal/hostfs, or give the reason in archtest.readers")
 	return excuse(wrong, readers, f.path, "no longer opens files directly: remove it from archtest.readers")
 }

@@ -1,9 +1,6 @@
 package archtest
 
-import (
-	"fmt"
-	"go/ast"
-)
+import "go/ast"
 
 // starters start another program with all of the environment, keys included.
 const starters = "exec.Command exec.CommandContext os.StartProcess syscall.Exec syscall.ForkExec unix.Exec"
@@ -25,21 +22,20 @@ func (f file) judgeStarts() []string {
 	if f.test || fits(f.dir, support) {
 		return nil
 	}
+	wrong := f.uses(starters, "gives abl's secrets to another program; use internal/proc")
+	return excuse(wrong, starting, f.path, "no longer starts programs directly: remove it from archtest.starting")
+}
+
+// uses returns the places where a file uses a function or variable of list, with the text of the rule.
+func (f file) uses(list, rule string) []string {
 	var wrong []string
 	ast.Inspect(f.ast, func(n ast.Node) bool {
-		if name := selected(n); name != "" && fits(name, starters) {
-			wrong = append(wrong, f.at(n.Pos())+": "+name+" gives abl's secrets to another program; use internal/proc")
+		if name := selected(n); name != "" && fits(name, list) {
+			wrong = append(wrong, f.at(n.Pos())+": "+name+" "+rule)
 		}
 		return true
 	})
-	_, allowed := starting[f.path]
-	switch {
-	case !allowed:
-		return wrong
-	case len(wrong) == 0:
-		return []string{fmt.Sprintf("%s no longer starts programs directly: remove it from archtest.starting", f.path)}
-	}
-	return nil
+	return wrong
 }
 
 // selected returns a selector of the form PACKAGE.Name as text. For any other node it returns "".

@@ -23,27 +23,7 @@ func (f file) judgeStyle() []string {
 	if f.test || fits(f.dir, "cmd/...") {
 		return wrong
 	}
-	ast.Inspect(f.ast, func(n ast.Node) bool {
-		if what := rootContext(n); what != "" {
-			wrong = append(wrong, f.at(n.Pos())+": context."+what+" cannot be cancelled; take the caller's")
-		}
-		return true
-	})
-	return wrong
-}
-
-// rootContext returns the name of the function if a node calls context.Background or
-// context.TODO.
-func rootContext(n ast.Node) string {
-	sel, ok := n.(*ast.SelectorExpr)
-	if !ok {
-		return ""
-	}
-	pkg, ok := sel.X.(*ast.Ident)
-	if ok && pkg.Name == "context" && (sel.Sel.Name == "Background" || sel.Sel.Name == "TODO") {
-		return sel.Sel.Name
-	}
-	return ""
+	return append(wrong, f.uses("context.Background context.TODO", "cannot be cancelled; take the caller's")...)
 }
 
 func (f file) at(pos token.Pos) string {

@@ -68,7 +68,7 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 				kinds = []any{want}
 			}
 			kind := kindOf(v)
-		if !slices.Contains(kinds, any(kind)) && (kind != "integer" || !slices.Contains(kinds, "number")) {
+			if !slices.Contains(kinds, any(kind)) && (kind != "integer" || !slices.Contains(kinds, "number")) {
 				c.say(at, "%v is no %v", v, want)
 			}
 		case "anyOf":

@@ -205,8 +205,13 @@ func (p *Project) Cmd(args ...string) *exec.Cmd {
 // Run runs abl and returns its result.
 func (p *Project) Run(args ...string) Result {
 	p.Helper()
+	return p.RunCmd(p.Cmd(args...))
+}
+
+// RunCmd runs a command that Cmd returned, and returns its result.
+func (p *Project) RunCmd(cmd *exec.Cmd) Result {
+	p.Helper()
 	var out, errs bytes.Buffer
-	cmd := p.Cmd(args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	begun := time.Now()
 	err := cmd.Run()
@@ -247,6 +252,13 @@ func (p *Project) Git(dir string, args ...string) string {
 		p.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// ToolsImage builds the image in which the scripted agent's roles run, and returns its reference.
+func (p *Project) ToolsImage() string {
+	p.Helper()
+	fields := strings.Fields(p.Must(0, "images", "build", "tools").Stdout)
+	return fields[len(fields)-1]
 }
 
 // ID returns the project's id, which labels its objects on the engine. It returns "" before the

@@ -6,12 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
-	"time"
 
-	"abl/internal/helper"
 	"abl/internal/testing/modelserver"
-	"abl/roles/agent"
 )
 
 const listen = ":9100"
@@ -27,25 +23,9 @@ func serve(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("want one argument, the scenario file")
 	}
-	data, err := os.ReadFile(args[0])
+	model, err := modelserver.Open(args[0], os.Stdout)
 	if err != nil {
 		return err
 	}
-	script, err := agent.Parse(args[0], data)
-	if err != nil {
-		return err
-	}
-	for i, c := range script.Calls {
-		if script.Calls[i], err = c.Resolve(filepath.Dir(args[0])); err != nil {
-			return fmt.Errorf("call %d: %w", i+1, err)
-		}
-	}
-	places := modelserver.Places{
-		Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests},
-		AppURL:     "http://app:3000",
-	}
-	return http.ListenAndServe(listen, &modelserver.Server{
-		Source: modelserver.Scenario(script, places, time.Now),
-		Log:    os.Stdout,
-	})
+	return http.ListenAndServe(listen, model)
 }
