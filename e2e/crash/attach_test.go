@@ -43,28 +43,28 @@ func TestNextRunAttachesToRunningCall(t *testing.T) {
 			r.kill()
 			var agent string
 			// The engine may list a running container with a delay.
-			s.until("the agent's container", func() bool { agent = s.boxes("role"); return agent != "" })
-			app := s.boxes("app")
+			s.until("the agent's container", func() bool { agent = s.containers("role"); return agent != "" })
+			app := s.containers("app")
 			r = s.start("call.ended=pause")
 			s.until("the second abl", func() bool { return strings.Contains(s.Read(".abl/lock"), pid(r)) })
-			if got := s.boxes("role"); got != agent {
+			if got := s.containers("role"); got != agent {
 				t.Errorf("got agent container %q, want %q", got, agent)
 			}
 			s.open(role)
 			s.atPause("call.ended")
-			if got := s.boxes("app"); got != app {
+			if got := s.containers("app"); got != app {
 				t.Errorf("got app container %q, want %q", got, app)
 			}
 			s.release("call.ended")
 			events := r.end(0)
-			s.settled()
+			s.checkNothingLeft()
 			if got := calls(events, state.CallResume); got != key {
 				t.Errorf("attached to %q, want %q", got, key)
 			}
 			if got := calls(events, state.CallStart); strings.Contains(got, key) {
 				t.Errorf("started again: %q", got)
 			}
-			same(t, want, s.print())
+			checkSame(t, want, s.print())
 		})
 	}
 }
@@ -77,9 +77,9 @@ func TestCallThatEndedWithoutAbl(t *testing.T) {
 	s, r := startAtGate(t, "builder", "")
 	r.kill()
 	s.open("builder")
-	s.until("the end of the agent", func() bool { return s.boxes("role") == "" })
+	s.until("the end of the agent", func() bool { return s.containers("role") == "" })
 	s.finish()
-	same(t, want, s.print())
+	checkSame(t, want, s.print())
 }
 
 // abl clean stops a call. The next run finds the record of the stop and repeats the call.
@@ -93,7 +93,7 @@ func TestCallStoppedByCleanIsRepeated(t *testing.T) {
 		t.Errorf("status: %s", r.Stdout)
 	}
 	s.Must(0, "clean")
-	s.settled()
+	s.checkNothingLeft()
 	s.open("builder")
 	events := s.events(s.finish().Stdout)
 	if got := calls(events, state.CallStart); !strings.HasPrefix(got+" ", "p1-build-1.2 p1-verify-1.1 ") {
@@ -119,7 +119,7 @@ func TestSecondRunIsRefused(t *testing.T) {
 	}
 	s.open("builder")
 	r.end(0)
-	same(t, want, s.print())
+	checkSame(t, want, s.print())
 }
 
 // A run that is suspended and resumed misses nothing.
@@ -129,11 +129,11 @@ func TestFrozenRunMissesNothing(t *testing.T) {
 	s, r := startAtGate(t, "verifier", "")
 	r.signal(syscall.SIGSTOP)
 	s.open("verifier")
-	s.until("the end of the agent", func() bool { return s.boxes("role") == "" })
+	s.until("the end of the agent", func() bool { return s.containers("role") == "" })
 	r.signal(syscall.SIGCONT)
 	r.end(0)
-	s.settled()
-	same(t, want, s.print())
+	s.checkNothingLeft()
+	checkSame(t, want, s.print())
 }
 
 // A run continues if nobody reads its output.
@@ -165,8 +165,8 @@ func TestClosedOutputDoesNotStopARun(t *testing.T) {
 			if err := cmd.Wait(); err != nil {
 				t.Errorf("got error %v", err)
 			}
-			s.settled()
-			same(t, want, s.print())
+			s.checkNothingLeft()
+			checkSame(t, want, s.print())
 		})
 	}
 }
@@ -177,11 +177,11 @@ func TestTemporaryFilesAreRemoved(t *testing.T) {
 	want, _ := wanted(t)
 	t.Parallel()
 	s := newScene(t, nil)
-	s.die("call.started=kill")
+	s.runUntilKilled("call.started=kill")
 	s.Write(".abl/.state.json.abl-tmp-1", "half")
 	s.finish()
 	if s.exists(filepath.Join(s.Dir, ".abl/.state.json.abl-tmp-1")) {
 		t.Error("a temporary file was not removed")
 	}
-	same(t, want, s.print())
+	checkSame(t, want, s.print())
 }

@@ -59,10 +59,10 @@ func (b *proxied) run() error {
 	return err
 }
 
-// settles checks that the phase ends like an undisturbed one and leaves nothing.
-func (b *proxied) settles(want string) {
+// checkEnd checks that the phase ends like an undisturbed one and leaves nothing.
+func (b *proxied) checkEnd(want string) {
 	b.Helper()
-	same(b.TB.(*testing.T), want, b.print())
+	checkSame(b.TB.(*testing.T), want, b.print())
 	if left := b.daemon.left(); len(left) > 0 {
 		b.Errorf("left on the engine: %v", left)
 	}
@@ -127,7 +127,7 @@ func TestEngineFaults(t *testing.T) {
 				if b.proxy.Drops() != 1 && !strings.HasSuffix(kind, "/wait") { // abl does not wait for a container that has ended
 					t.Errorf("got %d requests with the fault, want 1", b.proxy.Drops())
 				}
-				b.settles(want)
+				b.checkEnd(want)
 			})
 		}
 	}
@@ -138,7 +138,7 @@ func TestEngineFaults(t *testing.T) {
 		if err := b.run(); err != nil {
 			t.Fatal(err)
 		}
-		b.settles(want)
+		b.checkEnd(want)
 	})
 }
 
@@ -293,7 +293,7 @@ func TestEngineRefuses(t *testing.T) {
 					t.Fatalf("the next run failed: %v", err)
 				}
 			}
-			b.settles(want)
+			b.checkEnd(want)
 		})
 	}
 }
@@ -322,7 +322,7 @@ func TestEngineShutsDown(t *testing.T) {
 	if len(failed) < 10 {
 		t.Errorf("only %d kinds of requests failed: %v", len(failed), failed)
 	}
-	b.settles(want)
+	b.checkEnd(want)
 }
 
 // Another program's container has a name that abl needs. abl does not take it for its own,
@@ -361,5 +361,5 @@ func TestForeignName(t *testing.T) {
 	if err := b.run(); err != nil {
 		t.Fatalf("the next run failed: %v", err)
 	}
-	b.settles(want)
+	b.checkEnd(want)
 }

@@ -66,8 +66,8 @@ func (s *scene) release(point string) {
 	}
 }
 
-// boxes returns the ids of the project's containers of a kind.
-func (s *scene) boxes(kind string) string {
+// containers returns the ids of the project's containers of a kind.
+func (s *scene) containers(kind string) string {
 	s.Helper()
 	var state struct{ Project string }
 	if err := json.Unmarshal([]byte(s.Read(".abl/state.json")), &state); err != nil {

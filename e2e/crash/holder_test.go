@@ -36,8 +36,8 @@ func TestHolderKilled(t *testing.T) {
 				notes = append(notes, e.Text)
 			}
 			lab.Wants(t, "the notes", strings.Join(notes, "\n"), roles.ErrKilled.Error()+": abl-"+s.ID()+"-"+holder)
-			s.settled()
-			same(t, want, s.print())
+			s.checkNothingLeft()
+			checkSame(t, want, s.print())
 		})
 	}
 }
@@ -65,8 +65,8 @@ func TestHolderKilledDuringTheVerifier(t *testing.T) {
 		!strings.Contains(ends[1].Text, "holds the app's network") {
 		t.Errorf("got call ends %+v", ends)
 	}
-	s.settled()
-	s.passed()
+	s.checkNothingLeft()
+	s.checkPassed()
 }
 
 // A call whose container ran without a proven boundary is stopped, recorded and entered in the

@@ -79,12 +79,12 @@ func killed(t *testing.T, name string, steps int, chain []string) {
 		t.Parallel()
 		s := sceneOf(t, steps, nil)
 		for _, points := range chain {
-			if !t.Run(points, func(t *testing.T) { s.in(t).die(points) }) {
+			if !t.Run(points, func(t *testing.T) { s.in(t).runUntilKilled(points) }) {
 				return
 			}
 		}
 		s.finish()
-		same(t, want, s.print())
+		checkSame(t, want, s.print())
 	})
 }
 
@@ -94,15 +94,15 @@ func TestKilledBeforeTheFirstCall(t *testing.T) {
 	t.Parallel()
 	wantEngine(t)
 	s := newScene(t, nil)
-	s.die("stage.swept=kill")
+	s.runUntilKilled("stage.swept=kill")
 	if !s.Exists(".abl/state.json") {
 		t.Error("state.json does not exist")
 	}
 }
 
-// dice returns a random source with the seed ABL_TEST_SEED, or a random one. Tests that use it
+// newRand returns a random source with the seed ABL_TEST_SEED, or a random one. Tests that use it
 // run only with ABL_SOAK, because their failures need not come from the last change.
-func dice(t *testing.T) *rand.Rand {
+func newRand(t *testing.T) *rand.Rand {
 	t.Helper()
 	if os.Getenv("ABL_SOAK") == "" {
 		t.Skip("only with ABL_SOAK")
@@ -133,7 +133,7 @@ func never(name string) bool {
 
 // Killed at random moments, also while it recovers from a kill, abl reaches the same end.
 func TestKilledAtRandomMoments(t *testing.T) {
-	moments := dice(t)
+	moments := newRand(t)
 	want, _ := wantedLong(t)
 	const projects, kills = 100, 3
 	for i := range projects {
@@ -156,7 +156,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 				})
 			}
 			s.finish()
-			same(t, want, s.print())
+			checkSame(t, want, s.print())
 		})
 	}
 }

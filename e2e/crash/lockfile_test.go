@@ -39,8 +39,8 @@ func TestLockFileDeleted(t *testing.T) {
 	if got := calls(second.end(0), state.CallEnd); !strings.HasPrefix(got, "p1-build-1.1 p1-verify-1.1 ") {
 		t.Errorf("the second abl saw the end of %s", got)
 	}
-	s.settled()
-	s.passed()
+	s.checkNothingLeft()
+	s.checkPassed()
 }
 
 // The git folder is moved away during a phase. The current run and the next one report it, and

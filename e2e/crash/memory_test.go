@@ -55,8 +55,8 @@ func (p *plant) supervisor(points string) *exec.Cmd {
 	return cmd
 }
 
-// ends runs a supervisor to the end and checks that nothing is left on the engine.
-func (p *plant) ends(points string) {
+// runToEnd runs a supervisor to the end and checks that nothing is left on the engine.
+func (p *plant) runToEnd(points string) {
 	p.Helper()
 	if out, err := p.supervisor(points).CombinedOutput(); err != nil {
 		p.Fatalf("%v: %s", err, out)
@@ -81,7 +81,7 @@ func expected(t *testing.T) (string, map[string]visits, time.Duration) {
 		t.Run("undisturbed", func(t *testing.T) {
 			p := newPlant(t)
 			begun := time.Now()
-			p.ends(strings.Join(places(t), "=note;") + "=note")
+			p.runToEnd(strings.Join(places(t), "=note;") + "=note")
 			u.took, u.visits, u.print = time.Since(begun), p.visited(), p.print()
 		})
 	})
@@ -123,8 +123,8 @@ func TestKilledAtEveryVisit(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), syscall.SIGKILL.String()) {
 					t.Fatalf("the supervisor was not killed: %v: %s", err, out)
 				}
-				p.ends("")
-				same(t, want, p.print())
+				p.runToEnd("")
+				checkSame(t, want, p.print())
 			})
 		}
 	}
@@ -132,7 +132,7 @@ func TestKilledAtEveryVisit(t *testing.T) {
 
 // Killed repeatedly at random moments, a supervisor reaches the same end.
 func TestKilledRepeatedly(t *testing.T) {
-	moments := dice(t)
+	moments := newRand(t)
 	want, _, took := expected(t)
 	const runs, kills = 1000, 5
 	for i := range runs {
@@ -152,8 +152,8 @@ func TestKilledRepeatedly(t *testing.T) {
 				cmd.Process.Kill()
 				cmd.Wait()
 			}
-			p.ends("")
-			same(t, want, p.print())
+			p.runToEnd("")
+			checkSame(t, want, p.print())
 		})
 	}
 }

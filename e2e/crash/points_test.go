@@ -109,7 +109,7 @@ func measure(t *testing.T, steps int) (string, map[string]visits) {
 	if out, err := s.command(strings.Join(names, "=note;")+"=note", "phase", "1").CombinedOutput(); err != nil {
 		t.Fatalf("undisturbed: %v: %s", err, out)
 	}
-	s.settled()
+	s.checkNothingLeft()
 	return s.print(), s.visited()
 }
 
@@ -132,7 +132,7 @@ func (s *scene) visited() map[string]visits {
 	return met
 }
 
-func same(t testing.TB, want, got string) {
+func checkSame(t testing.TB, want, got string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the result differs from that of an undisturbed run (-want +got):\n%s", diff)

@@ -120,7 +120,7 @@ func damaged(t *testing.T, points, name string, do func(path string) error) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	p.ends("")
+	p.runToEnd("")
 	rows := p.Read(".abl/logs/tokens.csv")
 	var again []string
 	for key, times := range runs() {
@@ -197,8 +197,8 @@ func TestCommittedFileIsLost(t *testing.T) {
 				return
 			}
 			p.Write(".abl/logs/boot", "of another start")
-			p.ends("")
-			same(t, want, p.print())
+			p.runToEnd("")
+			checkSame(t, want, p.print())
 		})
 	}
 }

@@ -25,7 +25,7 @@ func replayed(t *testing.T) *scene {
 }
 
 // A kill during a replay spoils nothing: the next run replays the tests again and reaches the
-// same verdict.
+// checkSame verdict.
 func TestKilledDuringAReplay(t *testing.T) {
 	for _, point := range []string{"replay.before", "replay.standing"} {
 		t.Run(point, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestKilledDuringAReplay(t *testing.T) {
 				lab.Long(t)
 			}
 			s := replayed(t)
-			s.die(point + "=kill")
+			s.runUntilKilled(point + "=kill")
 			out := s.finish()
 			if calls := s.Read(".abl/logs/tokens.csv"); strings.Count(calls, "p1-verify") != 1 {
 				t.Errorf("the Verifier was called again:\n%s", calls)
@@ -53,7 +53,7 @@ func TestSignalDuringAReplay(t *testing.T) {
 	s.atPause("replay.standing")
 	r.signal(syscall.SIGINT)
 	s.release("replay.standing")
-	s.stopped(r, syscall.SIGINT)
+	s.checkStopped(r, syscall.SIGINT)
 	s.finish()
 }
 
@@ -80,5 +80,5 @@ func TestFlakyIsAFailure(t *testing.T) {
 	if !strings.Contains(failed, "1 of 2 runs gave: wrong") {
 		t.Errorf("got failed_specs.md\n%s", failed)
 	}
-	s.settled()
+	s.checkNothingLeft()
 }

@@ -96,8 +96,8 @@ func (s *scene) command(points string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// die runs the phase until a failpoint kills abl.
-func (s *scene) die(points string) {
+// runUntilKilled runs the phase until a failpoint kills abl.
+func (s *scene) runUntilKilled(points string) {
 	s.Helper()
 	cmd := s.command(points, "phase", "1")
 	out, err := cmd.CombinedOutput()
@@ -110,12 +110,12 @@ func (s *scene) die(points string) {
 func (s *scene) finish() lab.Result {
 	s.Helper()
 	r := s.Must(0, "phase", "1", "--json")
-	s.settled()
+	s.checkNothingLeft()
 	return r
 }
 
-// settled checks that nothing is left on the engine and that no lease is left.
-func (s *scene) settled() {
+// checkNothingLeft checks that nothing is left on the engine and that no lease is left.
+func (s *scene) checkNothingLeft() {
 	s.Helper()
 	if left := s.Left(); left != "" {
 		s.Errorf("left on the engine: %s", left)

@@ -44,7 +44,7 @@ func TestSignalStopsARun(t *testing.T) {
 			}
 			s.open("verifier")
 			s.finish()
-			s.passed()
+			s.checkPassed()
 		})
 	}
 	t.Run("in more places", func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestSignalStopsARun(t *testing.T) {
 			s.stopAt(t, syscall.SIGINT, point)
 		}
 		s.finish()
-		s.passed()
+		s.checkPassed()
 	})
 }
 
@@ -72,7 +72,7 @@ func (s *scene) stopAt(t *testing.T, sig syscall.Signal, point string) {
 		s.atPause(point)
 		r.signal(sig)
 		s.release(point)
-		s.stopped(r, sig)
+		s.checkStopped(r, sig)
 	})
 }
 
@@ -82,16 +82,16 @@ func (s *scene) stopDuring(t *testing.T, sig syscall.Signal, role string) {
 	t.Run("during the "+role, func(t *testing.T) {
 		s, r := atGate(s.in(t), role, "")
 		r.signal(sig)
-		s.stopped(r, sig)
+		s.checkStopped(r, sig)
 		s.open(role)
 	})
 }
 
-// stopped checks that the run ended cleanly by the signal.
-func (s *scene) stopped(r *running, sig syscall.Signal) {
+// checkStopped checks that the run ended cleanly by the signal.
+func (s *scene) checkStopped(r *running, sig syscall.Signal) {
 	s.Helper()
 	events := r.end(codes[sig])
-	s.settled()
+	s.checkNothingLeft()
 	last := events[len(events)-1]
 	if last.Kind != state.Outcome || last.Exit == nil || *last.Exit != codes[sig] {
 		s.Errorf("got last event %+v", last)
@@ -101,8 +101,8 @@ func (s *scene) stopped(r *running, sig syscall.Signal) {
 	}
 }
 
-// passed checks the correct end, independent of the way to it.
-func (s *scene) passed() {
+// checkPassed checks the correct end, independent of the way to it.
+func (s *scene) checkPassed() {
 	s.Helper()
 	for dir, want := range map[string]string{"src": "right", ".abl/tests": "#!/bin/sh"} {
 		file := map[string]string{"src": "word.txt", ".abl/tests": "run.sh"}[dir]
@@ -144,7 +144,7 @@ func TestSecondInterrupt(t *testing.T) {
 	}
 	s.open("builder")
 	s.finish()
-	s.passed()
+	s.checkPassed()
 }
 
 // SIGINTs that arrive together, as from GNU timeout, count as one: abl stops what runs and
@@ -158,10 +158,10 @@ func TestSimultaneousInterrupts(t *testing.T) {
 	for begun := time.Now(); time.Since(begun) < 300*time.Millisecond; time.Sleep(20 * time.Millisecond) {
 		_ = r.Process.Signal(syscall.SIGINT) // abl may have ended by then
 	}
-	s.stopped(r, syscall.SIGINT)
+	s.checkStopped(r, syscall.SIGINT)
 	s.open("builder")
 	s.finish()
-	s.passed()
+	s.checkPassed()
 }
 
 // SIGINT ends abl even if the engine does not respond. The call that it could not stop continues,
@@ -186,7 +186,7 @@ func TestInterruptedWithoutEngine(t *testing.T) {
 			}
 			px.Accept()
 			s.finish()
-			s.passed()
+			s.checkPassed()
 		})
 	}
 }
@@ -202,7 +202,7 @@ func TestKilledWhileStopping(t *testing.T) {
 	r.end(-1)
 	s.open("builder")
 	s.finish()
-	same(t, want, s.print())
+	checkSame(t, want, s.print())
 }
 
 // If abl is stopped before it attaches to a running call, it ends that call. The next run knows
@@ -217,10 +217,10 @@ func TestStoppedBeforeItAttaches(t *testing.T) {
 	s.atPause("stage.swept")
 	r.signal(syscall.SIGINT)
 	s.release("stage.swept")
-	s.stopped(r, syscall.SIGINT)
+	s.checkStopped(r, syscall.SIGINT)
 	s.open("builder")
 	s.finish()
-	s.passed()
+	s.checkPassed()
 	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, ",interrupted\n") ||
 		strings.Contains(rows, ",lost\n") {
 		t.Errorf("got ledger\n%s", rows)

@@ -31,6 +31,6 @@ func TestStrictUmask(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	s.settled()
-	s.passed()
+	s.checkNothingLeft()
+	s.checkPassed()
 }

@@ -57,7 +57,7 @@ verifier_commands:
 builder_commands:
   build: {command: "echo built", description: "builds"}
 `)
-	s.plays(t, []attack{
+	s.playAttacks(t, []attack{
 		{id: "F01", by: "verifier", what: "commands with more than a name"},
 		{id: "F01-args", by: "verifier", what: "arguments, options, and a megabyte of arguments"},
 		{id: "F02", by: "verifier", what: "the source in the output of a command"},
@@ -90,7 +90,7 @@ func TestMisbehavingApps(t *testing.T) {
 			call("verifier", write("run.sh", suite, "0755"), report()))
 		r := s.abl("phase", "1", "--json", "--again")
 		s.oracle(r)
-		t.Run(c.id, func(t *testing.T) { behaves(t, c.what, c.verdict, r) })
+		t.Run(c.id, func(t *testing.T) { checkRun(t, c.what, c.verdict, r) })
 	}
 	s.appReadyIn("60s")
 	s.recovers()
@@ -111,12 +111,12 @@ func TestAppStopsItsBroker(t *testing.T) {
 	s.script(call("builder", write("server.mjs", lab.File(t, "apps/F16-stop.mjs")), report()), verifies())
 	var r lab.Result
 	s.waits(func() { r = s.play(3) })
-	t.Run("F16-stop", func(t *testing.T) { behaves(t, "a stopped broker", "fail", r) })
+	t.Run("F16-stop", func(t *testing.T) { checkRun(t, "a stopped broker", "fail", r) })
 	s.appReadyIn("60s")
 	s.recovers()
 }
 
-func behaves(t *testing.T, what, want string, r lab.Result) {
+func checkRun(t *testing.T, what, want string, r lab.Result) {
 	t.Helper()
 	got := ""
 	for _, e := range of(events(t, r), state.Verdict) {

@@ -135,9 +135,9 @@ func checkHeld(t *testing.T, a attack, by, printed string) {
 	}
 }
 
-// plays runs one phase in which both roles make these attacks. The phase must pass, and the
+// playAttacks runs one phase in which both roles make these attacks. The phase must pass, and the
 // attacks must fail.
-func (s *scene) plays(t *testing.T, attacks []attack) lab.Result {
+func (s *scene) playAttacks(t *testing.T, attacks []attack) lab.Result {
 	t.Helper()
 	s.script(builds(steps(t, "builder", attacks)...), verifies(steps(t, "verifier", attacks)...))
 	r := s.play(0)

@@ -277,7 +277,7 @@ app:
   services: {db: {image: "`+image+`", ready: {port: 4000}}}
 `)
 	s.script(s.byGemini("builder", nil), s.byGemini("verifier", nil))
-	s.provide(t)
+	s.startProvider(t)
 	s.play(0, "--agent", "gemini")
 	s.shells(t)
 	kinds, failed := map[string]int{}, map[string]bool{}

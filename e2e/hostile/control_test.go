@@ -63,7 +63,7 @@ func TestControlOfMounts(t *testing.T) {
 		"cat", "/file")
 	wants(t, "a link as a mount's source", out, s.canaries.Env)
 
-	out = s.weakly(t, nil, lab.File(t, "controls/weak.sh"))
+	out = s.runWeakly(t, nil, lab.File(t, "controls/weak.sh"))
 	for _, name := range []string{
 		"mknod_char", "chroot", "raw_icmp", "packet", "setgroups", "chown", "root", "memory",
 		"sched_setscheduler", "sched_setaffinity", "setpriority", "prlimit",
@@ -83,7 +83,7 @@ func TestControlOfHistories(t *testing.T) {
 	s := newScene(t, usual)
 	s.git("src", "init", "-q")
 	s.git(".abl/tests", "init", "-q")
-	giveAway(s)
+	giveToGuest(s)
 	ran := func(what string, args ...string) {
 		t.Helper()
 		_ = s.gitCommand("src", args...).Run()
@@ -91,11 +91,11 @@ func TestControlOfHistories(t *testing.T) {
 			t.Errorf("%s did not run: %v", what, err)
 		}
 	}
-	s.weakly(t, nil, lab.File(t, "controls/hook.sh"))
+	s.runWeakly(t, nil, lab.File(t, "controls/hook.sh"))
 	ran("the hook", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "--allow-empty", "-m", "x")
-	s.weakly(t, nil, "git -c safe.directory='*' config core.fsmonitor 'touch "+evidence+"; false'")
+	s.runWeakly(t, nil, "git -c safe.directory='*' config core.fsmonitor 'touch "+evidence+"; false'")
 	ran("the watcher", "status")
-	s.weakly(t, nil, "rm -rf .git; echo 'gitdir: ../.abl/tests/.git' > .git")
+	s.runWeakly(t, nil, "rm -rf .git; echo 'gitdir: ../.abl/tests/.git' > .git")
 	cmd := s.gitCommand("src", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m",
 		"phase1/build/step-1")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -110,7 +110,7 @@ func TestControlOfHistories(t *testing.T) {
 func TestControlOfSecrets(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual)
-	out := s.weakly(t, []string{"-e", "GEMINI_API_KEY=" + s.canaries.Key}, "env; tr '\\0' '\\n' < /proc/1/environ")
+	out := s.runWeakly(t, []string{"-e", "GEMINI_API_KEY=" + s.canaries.Key}, "env; tr '\\0' '\\n' < /proc/1/environ")
 	if strings.Count(out, s.canaries.Key) < 2 {
 		t.Errorf("the key is not visible: %s", out)
 	}
@@ -135,7 +135,7 @@ func TestControlOfCommands(t *testing.T) {
 func TestControlOfLimits(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual)
-	out := s.weakly(t, nil, `./attacker threads 400
+	out := s.runWeakly(t, nil, `./attacker threads 400
 dd if=/dev/zero of=/tmp/x bs=1M count=100 2>/dev/null; stat -c %s /tmp/x
 python3 -c "f = [open('/dev/null') for _ in range(5000)]; print(len(f), 'open')"
 python3 -c "b = bytearray(600 << 20); b[::4096] = b'x' * len(b[::4096]); print(len(b), 'bytes')"`)
@@ -147,7 +147,7 @@ func TestControlOfTerminal(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual)
 	for _, c := range steers {
-		if out := s.weakly(t, nil, "printf '%b' '"+octal(c.text)+"'; echo ."); oddAt(out) < 0 && c.id != "T04" &&
+		if out := s.runWeakly(t, nil, "printf '%b' '"+octal(c.text)+"'; echo ."); oddAt(out) < 0 && c.id != "T04" &&
 			c.id != "T02-marks" {
 			t.Errorf("%s: got no control characters in %q", c.id, out)
 		}
@@ -161,7 +161,7 @@ func TestOracleFindsEachViolation(t *testing.T) {
 	s.script(builds(), verifies())
 	r := s.play(0)
 	put := func(path, text string) func() {
-		return func() { s.Write(path, text); giveAway(s) }
+		return func() { s.Write(path, text); giveToGuest(s) }
 	}
 	harms := []struct {
 		what string
@@ -178,7 +178,7 @@ func TestOracleFindsEachViolation(t *testing.T) {
 			if err := cmd.Run(); err != nil {
 				t.Fatal(err)
 			}
-			giveAway(s)
+			giveToGuest(s)
 		}, nil, "the history of src"},
 		{"a secret of abl's environment in a role's directory", put(".abl/tests/x", s.canaries.Proc), nil, "canaryProc"},
 		{"source in the Verifier's record", put(".abl/logs/calls/p1-verify-1.1/x", s.canaries.Src), nil, "canarySrc"},
@@ -198,7 +198,7 @@ func TestOracleFindsEachViolation(t *testing.T) {
 		},
 		{
 			"a device or a socket",
-			func() { _ = unix.Mknod(filepath.Join(s.Dir, "src/sock"), unix.S_IFSOCK|0o644, 0); giveAway(s) },
+			func() { _ = unix.Mknod(filepath.Join(s.Dir, "src/sock"), unix.S_IFSOCK|0o644, 0); giveToGuest(s) },
 			nil,
 			"src/sock",
 		},
@@ -207,13 +207,13 @@ func TestOracleFindsEachViolation(t *testing.T) {
 				"--allow-empty", "-m", "mine").CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			giveAway(s)
+			giveToGuest(s)
 		}, nil, `got commit "mine"`},
 		{"a call without a row", put(".abl/logs/calls/p1-build-7.1/outcome.json", "{}"), nil, "is not in tokens.csv"},
 		{"a formula in a cell", func() {
 			text := s.Read(".abl/logs/tokens.csv")
 			s.Write(".abl/logs/tokens.csv", strings.Replace(text, "scripted", "=1+1", 1))
-			giveAway(s)
+			giveToGuest(s)
 		}, nil, "formula"},
 		{"a damaged state", put(".abl/state.json", "{"), nil, "state.json"},
 	}
@@ -226,7 +226,7 @@ func TestOracleFindsEachViolation(t *testing.T) {
 				h.undo()
 			}
 			s.Write(".abl/state.json", state)
-			giveAway(s)
+			giveToGuest(s)
 			if h.want == "" && saw != "" || !strings.Contains(saw, h.want) {
 				t.Errorf("the oracle reported %q, want %q", saw, h.want)
 			}

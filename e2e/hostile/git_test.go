@@ -13,7 +13,7 @@ import (
 // Group C: the histories. A role can read its own history but not change it.
 func TestHistoryHolds(t *testing.T) {
 	s := newScene(t, usual+nodeApp)
-	s.plays(t, historyAttacks())
+	s.playAttacks(t, historyAttacks())
 	s.runUserGit(t)
 }
 
@@ -69,7 +69,7 @@ const evidence = "it-ran"
 // it leaves out.
 func TestHostileTrees(t *testing.T) {
 	s := newScene(t, usual+nodeApp)
-	r := s.plays(t, treeAttacks())
+	r := s.playAttacks(t, treeAttacks())
 	s.runUserGit(t)
 	lacks(t, "the map", s.Read(".abl/project_map.txt"), "\x1b", "\x07")
 	if strings.Contains(r.Stdout, `"class":"failed"`) {
@@ -83,7 +83,7 @@ func committed(s *scene, path string) string {
 	return s.git("src", "ls-tree", "-r", "HEAD", "--", path) + s.git(".abl/tests", "ls-tree", "-r", "HEAD", "--", path)
 }
 
-func isCommitted(paths ...string) func(*testing.T, *scene, lab.Result) {
+func wantCommitted(paths ...string) func(*testing.T, *scene, lab.Result) {
 	return func(t *testing.T, s *scene, _ lab.Result) {
 		for _, path := range paths {
 			if strings.Count(committed(s, path), "blob")+strings.Count(committed(s, path), "tree") < 2 {
@@ -93,8 +93,8 @@ func isCommitted(paths ...string) func(*testing.T, *scene, lab.Result) {
 	}
 }
 
-// isLeftOut checks that abl reports the path and does not commit it.
-func isLeftOut(paths ...string) func(*testing.T, *scene, lab.Result) {
+// wantLeftOut checks that abl reports the path and does not commit it.
+func wantLeftOut(paths ...string) func(*testing.T, *scene, lab.Result) {
 	return func(t *testing.T, s *scene, r lab.Result) {
 		for _, path := range paths {
 			if got := committed(s, path); got != "" {
@@ -107,8 +107,8 @@ func isLeftOut(paths ...string) func(*testing.T, *scene, lab.Result) {
 	}
 }
 
-// isGone checks that abl removes a harmful file and reports it.
-func isGone(paths ...string) func(*testing.T, *scene, lab.Result) {
+// wantRemoved checks that abl removes a harmful file and reports it.
+func wantRemoved(paths ...string) func(*testing.T, *scene, lab.Result) {
 	return func(t *testing.T, s *scene, r lab.Result) {
 		said := texts(of(events(t, r), state.Note))
 		for _, path := range paths {
@@ -138,14 +138,14 @@ func treeAttacks() []attack {
 			id:    "C07",
 			by:    "both",
 			what:  "FIFOs in place of content, ignore rules and reports",
-			after: isGone("fifos/f", "fifos/.gitignore", ".git-fifo", ".gitattributes"),
+			after: wantRemoved("fifos/f", "fifos/.gitignore", ".git-fifo", ".gitattributes"),
 		},
-		{id: "C08", by: "both", what: "files that are too large to read", after: isLeftOut("big", "bigger")},
+		{id: "C08", by: "both", what: "files that are too large to read", after: wantLeftOut("big", "bigger")},
 		{
 			id:    "C08-links",
 			by:    "both",
 			what:  "links to themselves, to the root and to endless files",
-			after: isCommitted("loop", "loop2", "root", "proc", "zero", "env", "environ", "up"),
+			after: wantCommitted("loop", "loop2", "root", "proc", "zero", "env", "environ", "up"),
 		},
 		{
 			id:   "C11",
@@ -161,7 +161,7 @@ func treeAttacks() []attack {
 			id:    "C10-dir",
 			by:    "both",
 			what:  "a directory replaced with an outside link, and a file with a directory",
-			after: isCommitted("was"),
+			after: wantCommitted("was"),
 		},
 		{
 			id:   "C09",
@@ -194,21 +194,21 @@ func treeAttacks() []attack {
 			id:    "C12",
 			by:    "both",
 			what:  "nested repositories that run programs",
-			after: all(isLeftOut("nested/.git", "deep/er/.git"), isCommitted("nested/kept", "deep/er/kept")),
+			after: all(wantLeftOut("nested/.git", "deep/er/.git"), wantCommitted("nested/kept", "deep/er/kept")),
 		},
 		{
 			id:    "C12-bare",
 			by:    "both",
 			what:  "a bare history, and a gitfile",
-			after: all(isLeftOut("gitfile/.git"), isCommitted("gitfile/kept")),
+			after: all(wantLeftOut("gitfile/.git"), wantCommitted("gitfile/kept")),
 		},
-		{id: "C12-module", by: "both", what: "a submodule whose name is an option", after: isLeftOut(".gitmodules")},
-		{id: "C13", by: "both", what: "attributes that name programs", after: isCommitted("attr/evil")},
+		{id: "C12-module", by: "both", what: "a submodule whose name is an option", after: wantLeftOut(".gitmodules")},
+		{id: "C13", by: "both", what: "attributes that name programs", after: wantCommitted("attr/evil")},
 		{
 			id:    "A23",
 			by:    "both",
 			what:  "names that other systems treat as .git or as devices",
-			after: isCommitted("odd/aux.c", "odd/COM1", "odd/...", "odd/-rf"),
+			after: wantCommitted("odd/aux.c", "odd/COM1", "odd/...", "odd/-rf"),
 		},
 		{
 			id:   "A24",
@@ -221,7 +221,7 @@ func treeAttacks() []attack {
 				}
 			},
 		},
-		{id: "C14", by: "both", what: "names that are equal on other systems", after: isCommitted("same/File", "same/file")},
+		{id: "C14", by: "both", what: "names that are equal on other systems", after: wantCommitted("same/File", "same/file")},
 		{
 			id:   "C18",
 			by:   "both",
@@ -233,13 +233,13 @@ func treeAttacks() []attack {
 				}
 			},
 		},
-		{id: "C18-deep", by: "both", what: "deeply nested folders", after: isCommitted("d")},
-		{id: "C18-times", by: "both", what: "times out of range", after: isCommitted("old", "new", "zero-time")},
+		{id: "C18-deep", by: "both", what: "deeply nested folders", after: wantCommitted("d")},
+		{id: "C18-times", by: "both", what: "times out of range", after: wantCommitted("old", "new", "zero-time")},
 		{
 			id:    "C18-sparse",
 			by:    "both",
 			what:  "a sparse file",
-			after: isCommitted("one", "two", "noise", "tail"),
+			after: wantCommitted("one", "two", "noise", "tail"),
 		},
 	}
 }

@@ -15,7 +15,7 @@ import (
 // usable. The bombs that start and end processes during the count are counted more than once.
 func TestBombsAreHeld(t *testing.T) {
 	s := newScene(t, "limits: {memory: 1g, pids: 100, disk: 64m, output: 64m}\nloop: {call_timeout: 120s}\n"+nodeApp)
-	s.plays(t, []attack{
+	s.playAttacks(t, []attack{
 		{id: "G10", by: "both", what: "processes"},
 		{id: "G10-fork", by: "both", what: "a program that starts itself twice"},
 		{id: "G10-zombies", by: "both", what: "children without a parent that waits"},
@@ -66,16 +66,16 @@ func endings(t *testing.T) []ending {
 const likeOthers = " G06-deaf G09 G09-stdout G13-term G03-code G01-cut G01-swap "
 
 func TestEndings(t *testing.T) {
-	endBadly(t, "120s", func(e ending) bool { return e.class != "timeout" })
+	playEndings(t, "120s", func(e ending) bool { return e.class != "timeout" })
 }
 
 func TestCallsThatNeverEnd(t *testing.T) {
-	endBadly(t, "3s", func(e ending) bool { return e.class == "timeout" })
+	playEndings(t, "3s", func(e ending) bool { return e.class == "timeout" })
 }
 
-// endBadly plays the selected endings. A run of abl has two, because it repeats a failed call
+// playEndings plays the selected endings. A run of abl has two, because it repeats a failed call
 // once and then gives up.
-func endBadly(t *testing.T, timeout string, chosen func(ending) bool) {
+func playEndings(t *testing.T, timeout string, chosen func(ending) bool) {
 	s := newScene(t, "limits: {memory: 256m, output: 8m}\nloop: {call_timeout: "+timeout+"}\n")
 	var all []ending
 	var calls []agent.ScriptCall
@@ -249,7 +249,7 @@ func TestDamagedStateAndLedger(t *testing.T) {
 			if err := c.make(); err != nil {
 				t.Fatal(err)
 			}
-			giveAway(s)
+			giveToGuest(s)
 			before, err := os.Lstat(state)
 			if err != nil {
 				t.Fatal(err)
@@ -262,7 +262,7 @@ func TestDamagedStateAndLedger(t *testing.T) {
 			if r.Code != want {
 				t.Errorf("%s: got exit code %d, want %d: %s", c.what, r.Code, want, r.Stderr)
 			}
-			s.saysNothingOdd(r)
+			s.checkOutput(r)
 			wants(t, "the error", r.Stderr, "state.json")
 			if after, err := os.Lstat(state); err != nil || after.Mode() != before.Mode() ||
 				after.Size() != before.Size() || after.ModTime() != before.ModTime() {
@@ -276,7 +276,7 @@ func TestDamagedStateAndLedger(t *testing.T) {
 	if err := os.WriteFile(state, good, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	giveAway(s)
+	giveToGuest(s)
 	s.damagedLedger(t)
 	s.newRound(1)
 	s.script(builds(), verifies())
@@ -314,7 +314,7 @@ func (s *scene) damagedLedger(t *testing.T) {
 			if r.Code != 0 {
 				t.Errorf("abl costs: exit %d: %s", r.Code, r.Stderr)
 			}
-			s.saysNothingOdd(r)
+			s.checkOutput(r)
 		})
 	}
 	if err := os.WriteFile(path, good, 0o644); err != nil {

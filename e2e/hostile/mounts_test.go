@@ -12,12 +12,12 @@ import (
 // Group B: what a role sees, and escapes from its container.
 func TestContainerHolds(t *testing.T) {
 	s := newScene(t, usual+nodeApp)
-	s.plays(t, kernelAttacks())
+	s.playAttacks(t, kernelAttacks())
 }
 
 func TestMountsHold(t *testing.T) {
 	s := newScene(t, usual+nodeApp)
-	s.plays(t, mountAttacks())
+	s.playAttacks(t, mountAttacks())
 }
 
 // kernelAttacks are attacks through system calls and devices.
@@ -102,7 +102,7 @@ func TestCallsShareNothing(t *testing.T) {
 func TestSetuidBitsAreCleared(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
-	s.plays(t, []attack{
+	s.playAttacks(t, []attack{
 		{
 			id:   "B07",
 			by:   "both",
@@ -112,7 +112,7 @@ func TestSetuidBitsAreCleared(t *testing.T) {
 			},
 		},
 		{id: "B07-ignored", by: "both", what: "the same in ignored files"},
-		{id: "B07-socket", by: "both", what: "sockets", after: isGone("sock", "sub/sock2")},
+		{id: "B07-socket", by: "both", what: "sockets", after: wantRemoved("sock", "sub/sock2")},
 		{id: "B10", by: "both", what: "permissions that lock abl out, or let everybody in"},
 	})
 	if _, err := os.Lstat(filepath.Join(s.Dir, "src/s")); err != nil {

@@ -170,7 +170,7 @@ func TestNetworksHold(t *testing.T) {
 	s.Write(".abl/config.yaml", strings.Replace(s.Read(".abl/config.yaml"), "}}\n", ", provider: gemini}}\n", 1))
 	h := listen(t, s.toolsImage())
 	controlOfNetworks(t, s, h)
-	s.plays(t, append(networkAttacks(h), attack{
+	s.playAttacks(t, append(networkAttacks(h), attack{
 		id:    "E08-ports",
 		by:    "verifier",
 		aside: true,
@@ -235,7 +235,7 @@ func controlOfNetworks(t *testing.T, s *scene, h *host) {
 	var asked sync.WaitGroup
 	for kind, args := range kinds {
 		asked.Go(func() {
-			out, err := weak(s, args, fmt.Sprintf("./attacker dials %s & ./attacker neighbours %d & wait", h.dial, h.port))
+			out, err := runWeak(s, args, fmt.Sprintf("./attacker dials %s & ./attacker neighbours %d & wait", h.dial, h.port))
 			most := 2 // newer engines separate an internal network from all host addresses except one
 			if args != nil {
 				most = 1
@@ -249,7 +249,7 @@ func controlOfNetworks(t *testing.T, s *scene, h *host) {
 	for kind, args := range kinds {
 		for what, at := range map[string]string{"one": h.shout, "everybody": h.everybody} {
 			h.datagrams.Store(0)
-			s.weakly(t, args, "./attacker shouts "+at)
+			s.runWeakly(t, args, "./attacker shouts "+at)
 			if h.datagrams.Load() == 0 {
 				t.Errorf("got no datagram to %s from %s", what, kind)
 			}
@@ -258,17 +258,17 @@ func controlOfNetworks(t *testing.T, s *scene, h *host) {
 	h.datagrams.Store(0)
 }
 
-// weakly runs a command in a container with the attacker and only the engine's default defences.
-func (s *scene) weakly(t *testing.T, options []string, script string) string {
+// runWeakly runs a command in a container with the attacker and only the engine's default defences.
+func (s *scene) runWeakly(t *testing.T, options []string, script string) string {
 	t.Helper()
-	out, err := weak(s, options, script)
+	out, err := runWeak(s, options, script)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-func weak(s *scene, options []string, script string) (string, error) {
+func runWeak(s *scene, options []string, script string) (string, error) {
 	var errs bytes.Buffer
 	args := append([]string{
 		"run", "--rm", "--label", "abl.project=test-hostile", "-v", s.Dir + "/src:/work", "-w",

@@ -20,15 +20,15 @@ import (
 // oracle checks, after a run of abl, everything that no agent may change.
 func (s *scene) oracle(r lab.Result) {
 	s.Helper()
-	s.saysNothingOdd(r)
-	s.keepsSecrets(r)
-	s.keepsOutside()
-	s.leavesNothing()
-	s.keepsBooks()
+	s.checkOutput(r)
+	s.checkSecrets(r)
+	s.checkOutside()
+	s.checkNothingLeft()
+	s.checkRecords()
 }
 
-// saysNothingOdd checks that no control character reaches a terminal.
-func (s *scene) saysNothingOdd(r lab.Result) {
+// checkOutput checks that no control character reaches a terminal.
+func (s *scene) checkOutput(r lab.Result) {
 	s.Helper()
 	for name, text := range map[string]string{"stdout": r.Stdout, "stderr": r.Stderr} {
 		if at := oddAt(text); at >= 0 {
@@ -62,8 +62,8 @@ func needles(words ...string) (all []string) {
 	return all
 }
 
-// keepsSecrets searches every place for the canaries that it must not contain.
-func (s *scene) keepsSecrets(r lab.Result) {
+// checkSecrets searches every place for the canaries that it must not contain.
+func (s *scene) checkSecrets(r lab.Result) {
 	s.Helper()
 	c := s.canaries
 	never := needles(c.Env, c.Key, c.Host, c.Proc)
@@ -119,7 +119,7 @@ func outside(s *scene) map[string]string {
 	return digests
 }
 
-func (s *scene) keepsOutside() {
+func (s *scene) checkOutside() {
 	s.Helper()
 	now := outside(s)
 	for path, was := range s.outside {
@@ -134,9 +134,9 @@ func (s *scene) keepsOutside() {
 	}
 }
 
-// leavesNothing checks that nothing is left on the engine, no process runs, and no file has
+// checkNothingLeft checks that nothing is left on the engine, no process runs, and no file has
 // special rights.
-func (s *scene) leavesNothing() {
+func (s *scene) checkNothingLeft() {
 	s.Helper()
 	if left := s.Left(); left != "" {
 		s.Errorf("left on the engine: %s", left)
@@ -164,9 +164,9 @@ func (s *scene) leavesNothing() {
 
 var subject = regexp.MustCompile(`^phase1/(build|verify|person)/step-[0-9]+(\.[0-9]+)?$`)
 
-// keepsBooks checks that there is a state, a ledger with a row for every call, and valid
+// checkRecords checks that there is a state, a ledger with a row for every call, and valid
 // histories.
-func (s *scene) keepsBooks() {
+func (s *scene) checkRecords() {
 	s.Helper()
 	if s.Read(".abl/state.json") == "" {
 		return // the phase has not started

@@ -236,12 +236,12 @@ func (s *scene) checkPrompts(t *testing.T, keys []string, all []ruling) {
 	}
 	wants(t, "the prompt after F04", next("F04"), "contract 100\n")
 	wants(t, "the prompt after F04-long", next("F04-long"), "[cut]")
-	fenced(t, next("F05"), "New orders")
+	checkFenced(t, next("F05"), "New orders")
 }
 
-// fenced checks that a text of the other role is between two marks that the role could not
+// checkFenced checks that a text of the other role is between two marks that the role could not
 // predict.
-func fenced(t *testing.T, prompt, text string) {
+func checkFenced(t *testing.T, prompt, text string) {
 	t.Helper()
 	before, after, found := strings.Cut(prompt, text)
 	if !found {

@@ -160,7 +160,7 @@ func (s *scene) setOwner(t *testing.T) {
 		"HOME=" + s.home, "DOCKER_HOST=" + s.engine, "XDG_CACHE_HOME=" + cacheOf(s, "cache"),
 		"SERVICE_API_TOKEN=" + s.canaries.Proc,
 	}
-	giveAway(s)
+	giveToGuest(s)
 }
 
 // cacheOf returns a cache folder of the user.
@@ -201,8 +201,8 @@ func (s *scene) gitCommand(dir string, args ...string) *exec.Cmd {
 // guest owns the projects if the tests run as root. No machine assigns this number by default.
 const guest = 47_112
 
-// giveAway changes the owner of the project and the home to guest, and makes them accessible.
-func giveAway(s *scene) {
+// giveToGuest changes the owner of the project and the home to guest, and makes them accessible.
+func giveToGuest(s *scene) {
 	s.Helper()
 	if os.Geteuid() != 0 {
 		return
@@ -223,7 +223,7 @@ func owner() string {
 func (s *scene) script(calls ...agent.ScriptCall) {
 	s.Helper()
 	s.Write(scenarioFile, string(lab.Scenario(s, calls...)))
-	giveAway(s)
+	giveToGuest(s)
 	s.outside = outside(s)
 }
 

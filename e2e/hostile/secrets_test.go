@@ -32,8 +32,8 @@ type provider struct {
 // echo in a request makes the provider respond with the whole request.
 const echo = "please-echo-my-headers"
 
-// provide starts a provider with the scene's script and configures abl to use it.
-func (s *scene) provide(t *testing.T) *provider {
+// startProvider starts a provider with the scene's script and configures abl to use it.
+func (s *scene) startProvider(t *testing.T) *provider {
 	t.Helper()
 	model, err := modelserver.Open(filepath.Join(s.Dir, scenarioFile), io.Discard)
 	if err != nil {
@@ -112,8 +112,8 @@ func TestSecretsHold(t *testing.T) {
 		}
 	}
 	s.script(s.byGemini("builder", attacks), s.byGemini("verifier", attacks))
-	order := s.orders()
-	p := s.provide(t)
+	order := s.plantOrders()
+	p := s.startProvider(t)
 	r := s.play(0, "--agent", "gemini")
 	for _, a := range attacks {
 		t.Run("gemini-"+a.id, func(t *testing.T) {
@@ -154,9 +154,9 @@ func TestSecretsHold(t *testing.T) {
 	}
 }
 
-// orders writes files that the Gemini CLI loads automatically into both workspaces. It returns a
-// word that all of them contain.
-func (s *scene) orders() (word string) {
+// plantOrders writes files that the Gemini CLI loads automatically into both workspaces. It
+// returns a word that all of them contain.
+func (s *scene) plantOrders() (word string) {
 	s.Helper()
 	word = strings.ReplaceAll(newCanaries().Spec, "canary", "order")
 	touch := "touch " + evidence
@@ -172,7 +172,7 @@ func (s *scene) orders() (word string) {
 		s.Write("src/"+name, text)
 		s.Write(".abl/tests/"+name, text)
 	}
-	giveAway(s)
+	giveToGuest(s)
 	return word
 }
 

@@ -91,7 +91,7 @@ func TestRefusedHistory(t *testing.T) {
 			if strings.Contains(p.Read(".abl/logs/tokens.csv"), "builder") {
 				t.Error("the ledger: got a call, want none")
 			}
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }

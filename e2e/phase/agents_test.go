@@ -88,11 +88,11 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 					t.Errorf("%s: a planted command ran", trace)
 				}
 			}
-			record := audited(p, 1, 2)
-			believed(p, record)
-			strong(p, record)
-			a.hidden(t, p, r)
-			noLeftovers(p)
+			record := auditRecord(p, 1, 2)
+			checkNoDoubts(p, record)
+			checkStrength(p, record)
+			a.checkKeyHidden(t, p, r)
+			checkNothingLeft(p)
 			t.Logf("phase 1 by %s took %v", a.name, r.Took)
 		})
 	}
@@ -121,9 +121,9 @@ func TestAgentsOfTwoFamilies(t *testing.T) {
 	if a, b := mb.asked.Load(), mv.asked.Load(); a == 0 || b == 0 {
 		t.Errorf("the Builder's model got %d requests, the Verifier's %d", a, b)
 	}
-	builder.hidden(t, p, r)
-	verifier.hidden(t, p, r)
-	noLeftovers(p)
+	builder.checkKeyHidden(t, p, r)
+	verifier.checkKeyHidden(t, p, r)
+	checkNothingLeft(p)
 	t.Logf("phase 1 by %s and %s took %v", builder.name, verifier.name, r.Took)
 }
 
@@ -152,7 +152,7 @@ func TestAgentsCopilotByChat(t *testing.T) {
 				!strings.Contains(r.Stderr, "'max_tokens' is not supported with this model") {
 				t.Errorf("got %d requests: %s", m.asked.Load(), r.Stderr)
 			}
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }

@@ -289,8 +289,8 @@ func (f agentFault) meets(t *testing.T, p *lab.Project, a program, m *askedModel
 	if got := verdictsOf(p); !strings.HasPrefix(got, "1 ") {
 		t.Errorf("iteration and status: got %q, want iteration 1", got)
 	}
-	a.hidden(t, p, r)
-	noLeftovers(p)
+	a.checkKeyHidden(t, p, r)
+	checkNothingLeft(p)
 }
 
 var updatePage = flag.Bool("update", false, "write the table of docs/faults.md")

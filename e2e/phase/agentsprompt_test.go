@@ -62,7 +62,7 @@ func TestAgentsGetTheirPromptWhole(t *testing.T) {
 				}
 				lacks(t, "the request to the model", string(body), plantedWord)
 			}
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestPromptIsRefusedBeforeTheCall(t *testing.T) {
 			t.Errorf("%s: got %d requests, calls %+v", how, m.asked.Load(), starts)
 		}
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // holders returns the roles of all texts in a request that contain the whole text.

@@ -50,7 +50,7 @@ func TestAgentsMeetTrouble(t *testing.T) {
 				row["total"] == "0" {
 				t.Errorf("row of the stopped call: got %v, want interrupted, counted by the gateway", row)
 			}
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }
@@ -70,6 +70,6 @@ func (a program) isStopped(t *testing.T, p *lab.Project) {
 	if r.Code != 130 || len(ends) != 1 || ends[0].Class != "interrupted" {
 		t.Fatalf("got exit %d and the calls %+v, want 130 and one interrupted: %s", r.Code, ends, r.Stderr)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 	p.Write("src/go-one", "")
 }

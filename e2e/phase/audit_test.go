@@ -13,8 +13,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// believed checks that the record has no doubts: each contract has a witness.
-func believed(p *lab.Project, r audit.Record) {
+// checkNoDoubts checks that the record has no doubts: each contract has a witness.
+func checkNoDoubts(p *lab.Project, r audit.Record) {
 	p.Helper()
 	if len(r.Missing)+len(r.Notes) > 0 {
 		p.Errorf("got notes %q, missing %q", r.Notes, r.Missing)
@@ -26,17 +26,17 @@ func believed(p *lab.Project, r audit.Record) {
 	}
 }
 
-// strong checks that each test detected altered responses, as far as time allowed.
-func strong(p *lab.Project, r audit.Record) {
+// checkStrength checks that each test detected altered responses, as far as time allowed.
+func checkStrength(p *lab.Project, r audit.Record) {
 	p.Helper()
 	if !strings.HasPrefix(r.Strength, "shown for ") {
 		p.Errorf("got strength %q", r.Strength)
 	}
 }
 
-// audited returns the audit record of an iteration. It checks the record against the schema, and
-// its hashes against the named files.
-func audited(p *lab.Project, phase, step int) audit.Record {
+// auditRecord returns the audit record of an iteration. It checks the record against the schema,
+// and its hashes against the named files.
+func auditRecord(p *lab.Project, phase, step int) audit.Record {
 	p.Helper()
 	paths := state.NewProject(p.Dir, "src", ".abl/tests")
 	r, err := audit.Load(paths, phase, step)
@@ -81,10 +81,10 @@ func audited(p *lab.Project, phase, step int) audit.Record {
 	return r
 }
 
-// isAudited checks that the record of a passing step contains all its evidence.
-func isAudited(p *lab.Project, phase, step int) {
+// checkAudit checks that the record of a passing step contains all its evidence.
+func checkAudit(p *lab.Project, phase, step int) {
 	p.Helper()
-	r := audited(p, phase, step)
+	r := auditRecord(p, phase, step)
 	var names []string
 	for _, run := range r.Replays {
 		if !strings.HasPrefix(run.Name, "altered-") { // altered responses need a witness
@@ -108,11 +108,11 @@ func isAudited(p *lab.Project, phase, step int) {
 	}
 }
 
-// isRegressionAudited checks which contracts of an earlier phase the record lists as broken and
+// checkRegressionAudit checks which contracts of an earlier phase the record lists as broken and
 // as verified.
-func isRegressionAudited(p *lab.Project) {
+func checkRegressionAudit(p *lab.Project) {
 	p.Helper()
-	broke, fixed := audited(p, 2, 1), audited(p, 2, 2)
+	broke, fixed := auditRecord(p, 2, 1), auditRecord(p, 2, 2)
 	if c := broke.Contracts[0]; broke.Verdict != "fail" || !broke.ByReplay || c.ID != "P1.C1" ||
 		c.Result != "fail" || c.By != "replay" || c.Observed != "nothing" {
 		p.Errorf("broken phase: got %s, %+v", broke.Verdict, c)
@@ -130,8 +130,8 @@ func isRegressionAudited(p *lab.Project) {
 	}
 }
 
-// isReported checks the record of a pass in every format.
-func isReported(p *lab.Project, page string) {
+// checkReports checks the record of a pass in every format.
+func checkReports(p *lab.Project, page string) {
 	p.Helper()
 	wants(p, "the JUnit file", p.Read("junit.xml"), `tests="1" failures="0" errors="0" skipped="0"`,
 		`<testcase name="P1.C1 GET / → 200 with the text ok" classname="phase1" time="`,

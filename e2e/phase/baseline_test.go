@@ -91,7 +91,7 @@ func TestBaseline(t *testing.T) {
 			wants(t, "abl open", p.Must(2, "open").Stderr, "the app does not start as you committed it",
 				"a dependency is missing")
 			p.Must(0, "phase", "1", "--no-baseline")
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }
@@ -119,7 +119,7 @@ func TestBaselineRunsOnce(t *testing.T) {
 		r := p.Run("phase", "1", "--json")
 		wants(t, "the calls", called(events(t, r)), "p1-build-1.1")
 	})
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // With the settings that abl init writes for a repository, its app starts.
@@ -151,7 +151,7 @@ func TestInitSettingsStartTheApp(t *testing.T) {
 			p.Must(0, slices.Concat([]string{"init"},
 				strings.Fields(map[string]string{"monorepo": "--dir packages/api"}[name]))...)
 			wants(t, "abl doctor", p.Run("doctor").Stdout, "ok    baseline   the app starts as you committed it")
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }

@@ -19,7 +19,7 @@ func TestBoundaryOfTheApp(t *testing.T) {
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.Action && e.Role == "verifier" && !asked {
 			asked = true
-			isOnNoNetwork(p)
+			checkNoNetwork(p)
 			p.Write(".abl/tests/go", "")
 		}
 	}, "phase", "1")
@@ -29,12 +29,12 @@ func TestBoundaryOfTheApp(t *testing.T) {
 	out := printed(p, "p1-verify-1.1")
 	lacks(t, "the Verifier's call", out, "BAD")
 	wants(t, "the Verifier's call", out, "listens", "looked")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
-// isOnNoNetwork checks that the app's container has no address while its Verifier runs, and that
+// checkNoNetwork checks that the app's container has no address while its Verifier runs, and that
 // it cannot get one.
-func isOnNoNetwork(p *lab.Project) {
+func checkNoNetwork(p *lab.Project) {
 	p.Helper()
 	holder := "abl-" + p.ID() + "-holder-app"
 	const format = "{{.HostConfig.NetworkMode}}{{range .NetworkSettings.Networks}} {{.IPAddress}}{{end}}"

@@ -62,8 +62,8 @@ func ciProject(t *testing.T, role string) (p *lab.Project, origin string, hang f
 	}
 }
 
-// fresh returns a clone without history, like a runner's.
-func fresh(p *lab.Project, origin string) *lab.Project {
+// freshClone returns a clone without history, like a runner's.
+func freshClone(p *lab.Project, origin string) *lab.Project {
 	p.Helper()
 	other := *p
 	other.Dir = filepath.Join(p.TempDir(), "runner")
@@ -71,8 +71,8 @@ func fresh(p *lab.Project, origin string) *lab.Project {
 	return &other
 }
 
-// killed sends SIGKILL to the abl that works on p, once a call runs.
-func killed(p *lab.Project, call string, done <-chan struct{}) {
+// killDuringCall sends SIGKILL to the abl that works on p, once a call runs.
+func killDuringCall(p *lab.Project, call string, done <-chan struct{}) {
 	for {
 		var holder struct{ PID int }
 		data, _ := os.ReadFile(filepath.Join(p.Dir, ".abl/lock"))
@@ -89,8 +89,8 @@ func killed(p *lab.Project, call string, done <-chan struct{}) {
 	}
 }
 
-// gone removes what a killed abl has left on the engine, like the end of a hosted machine.
-func gone(p *lab.Project) { p.Run("clean") }
+// removeRemains removes what a killed abl has left on the engine, like the end of a hosted machine.
+func removeRemains(p *lab.Project) { p.Run("clean") }
 
 // commandsIn returns the lines that GitHub's runner treats as commands.
 func commandsIn(log string) (all []string) {
@@ -150,7 +150,7 @@ func TestAction(t *testing.T) {
 	}
 	job := func(inputs map[string]string) *runner {
 		r := &runner{
-			Project: fresh(p, origin),
+			Project: freshClone(p, origin),
 			inputs:  inputs,
 			temp:    t.TempDir(),
 			home:    t.TempDir(),
@@ -166,13 +166,13 @@ func TestAction(t *testing.T) {
 	first := job(map[string]string{"version": "v1.2.3", "through": "true", "args": "--offline"})
 	first.release("v1.2.3")
 	over := make(chan struct{})
-	go killed(first.Project, "p1-verify-1.1", over)
+	go killDuringCall(first.Project, "p1-verify-1.1", over)
 	code := first.play()
 	close(over)
 	if code != 137 || first.output("outcome") != "fault" {
 		t.Fatalf("a killed run: got exit %d and outcome %q, want 137 and fault", code, first.output("outcome"))
 	}
-	gone(first.Project)
+	removeRemains(first.Project)
 	built := p.Git("", "--git-dir", origin, "rev-parse", "refs/heads/abl/phase1")
 
 	hang(false)
@@ -190,7 +190,7 @@ func TestAction(t *testing.T) {
 			t.Errorf("output %s: got %q, want %q", name, got, want)
 		}
 	}
-	continued(second.Project, origin, built)
+	checkContinued(second.Project, origin, built)
 	if got := append(commandsIn(first.log.String()), commandsIn(second.log.String())...); len(got) > 0 {
 		t.Errorf("commands for the runner: got %q, want none", got)
 	}
@@ -219,7 +219,7 @@ func TestAction(t *testing.T) {
 	junit, _ := os.ReadFile(filepath.Join(second.temp, "abl/junit.xml"))
 	wants(t, "JUnit", string(junit), `<testsuite name="abl phase 1: One" `, `<testsuite name="abl phase 2: Two" `)
 	lacks(t, "JUnit", string(junit), "<failure", "<error")
-	noLeftovers(second.Project)
+	checkNothingLeft(second.Project)
 
 	t.Run("another-archive", func(t *testing.T) {
 		bad := job(map[string]string{"version": "v1.2.3"})
@@ -235,9 +235,9 @@ func TestAction(t *testing.T) {
 	})
 }
 
-// continued checks that a job continued from a pushed commit, and pushed two passing phases with
-// one call of each role.
-func continued(p *lab.Project, origin, built string) {
+// checkContinued checks that a job continued from a pushed commit, and pushed two passing phases
+// with one call of each role.
+func checkContinued(p *lab.Project, origin, built string) {
 	p.Helper()
 	var all []string
 	for _, row := range p.Ledger() {
@@ -248,7 +248,7 @@ func continued(p *lab.Project, origin, built string) {
 		p.Errorf("calls of the ledger: got %q, want %q", got, want)
 	}
 	p.Git("", "--git-dir", origin, "merge-base", "--is-ancestor", built, "refs/heads/abl/phase2")
-	later := fresh(p, origin)
+	later := freshClone(p, origin)
 	later.Git("", "fetch", "-q", "origin", "+refs/abl/*:refs/abl/*", "+refs/heads/abl/*:refs/remotes/origin/abl/*")
 	wants(p, "a third job", later.Must(0, "status").Stdout, "1      passed", "2      passed")
 }
@@ -266,7 +266,7 @@ func TestDocsCI(t *testing.T) {
 		blocks[b[1]] = b[2]
 	}
 	job := func(dies bool) (at *lab.Project, code int) {
-		at = fresh(p, origin)
+		at = freshClone(p, origin)
 		over := make(chan struct{})
 		defer close(over)
 		for _, name := range []string{"pipeline", "always"} {
@@ -274,7 +274,7 @@ func TestDocsCI(t *testing.T) {
 			cmd.Dir, cmd.Env = at.Dir, append(at.Cmd().Environ(),
 				"PATH="+filepath.Dir(lab.Bin(t, "abl"))+":"+os.Getenv("PATH"), "ABL_OFFLINE=true", "ABL_NOTIFY_COMMAND=cat >>"+heard)
 			if name == "pipeline" && dies {
-				go killed(at, "p1-build-1.1", over)
+				go killDuringCall(at, "p1-build-1.1", over)
 			}
 			out, err := cmd.CombinedOutput()
 			t.Logf("%s: %v\n%s", name, err, out)
@@ -290,15 +290,15 @@ func TestDocsCI(t *testing.T) {
 		t.Fatalf("a killed run: got exit %d, want 137", code)
 	}
 	wants(t, "JUnit of a killed run", first.Read("junit.xml"), "abl was stopped before the run ended")
-	gone(first)
+	removeRemains(first)
 	built := p.Git("", "--git-dir", origin, "rev-parse", "refs/heads/abl/phase1")
 	hang(false)
 	second, code := job(false)
 	if code != 0 {
 		t.Fatalf("the second run: got exit %d, want 0", code)
 	}
-	continued(second, origin, built)
-	noLeftovers(second)
+	checkContinued(second, origin, built)
+	checkNothingLeft(second)
 	got, _ := os.ReadFile(heard)
 	if n := strings.Count(string(got), `{"event":"passed"`); n != 2 || strings.Count(string(got), "\n") != 2 {
 		t.Errorf("events of the notify command: got %s, want two of passed", got)

@@ -25,7 +25,7 @@ verifier_commands:
 	p.Must(0, "phase", "1")
 	out := printed(p, "p1-verify-1.1")
 	wants(t, "the Verifier's call", out, "start       start the service", "there is no app section", "address=.")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // The Verifier calls declared commands by name, and they run next to the app. It gets their exit
@@ -63,5 +63,5 @@ func TestDeclaredCommands(t *testing.T) {
 	lacks(t, "commands.json of the Verifier", in, "HIDDEN-OUTPUT", "cat server.mjs")
 	wants(t, "the app's log", p.Read(".abl/logs/calls/p1-verify-1.1/app/app.log"), "HIDDEN-OUTPUT",
 		"secret ended with exit code 5")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -17,8 +17,8 @@ import (
 	"abl/roles"
 )
 
-// commits returns a project of code-commit whose model always responds with one file.
-func commits(t *testing.T, build string) *lab.Project {
+// commitProject returns a project of code-commit whose model always responds with one file.
+func commitProject(t *testing.T, build string) *lab.Project {
 	t.Helper()
 	turn(t)
 	answer := map[string]any{"candidates": []any{map[string]any{
@@ -50,7 +50,7 @@ func commits(t *testing.T, build string) *lab.Project {
 // refused host, with the line to add. The container is proven from both sides, like that of a
 // Builder.
 func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
-	p := commits(t, "")
+	p := commitProject(t, "")
 	r := openRegistry(t, p, documentation)
 	p.Write("build.sh", strings.Replace(lab.File(t, "steps/builds-by-the-registry.sh"), "ADDRESS/", r.ip+"/", 1))
 	p.Write(".npmrc", "registry=https://registry.example/\nfetch-retries=0\n")
@@ -97,7 +97,7 @@ func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
 // abl clean removes the remains of a killed code-commit: half of the changed files, and the files
 // of its build.
 func TestCleanAfterKilledCommit(t *testing.T) {
-	p := commits(t, "sleep 1000\n")
+	p := commitProject(t, "sleep 1000\n")
 	key := p.Env
 	p.Env = append(key[:len(key):len(key)], "ABL_FAILPOINTS=treeedit.step=1*off->kill")
 	if r := p.Run("code-commit"); r.Code != -1 || p.Read("a.txt") != "bye\n" || p.Exists("new/b.txt") {

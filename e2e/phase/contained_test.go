@@ -38,5 +38,5 @@ func TestAblInAContainer(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(p.Dir, ".abl", "nonce*")); err != nil || len(left) > 0 {
 		t.Errorf("got remains %v, error %v", left, err)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -54,7 +54,7 @@ func copyCase(t *testing.T, how string) {
 	if got := p.Git("src", "status", "--porcelain"); got != "" {
 		t.Errorf("changes in src: got %s, want none", got)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 	t.Logf("%s: from the start of the app's container to a ready app with %d files of %d MB: %v",
 		how, copyFiles, copyBytes>>20, startOfApp(events(t, r)))
 }

@@ -30,5 +30,5 @@ func TestCustomAgent(t *testing.T) {
 			t.Errorf("%s of the ledger: got %q, want %q", column, row[column], want)
 		}
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -69,14 +69,14 @@ func TestDemo(t *testing.T) {
 	if n := strings.Count(p.Read(".abl/logs/tokens.csv"), "\n"); n != 7 {
 		t.Errorf("got %d lines in tokens.csv, want a header and 6 rows", n)
 	}
-	noLeftovers(p)
-	for _, r := range []audit.Record{audited(p, 1, 2), audited(p, 2, 1)} {
-		believed(p, r)
+	checkNothingLeft(p)
+	for _, r := range []audit.Record{auditRecord(p, 1, 2), auditRecord(p, 2, 1)} {
+		checkNoDoubts(p, r)
 		if !testing.Short() {
-			strong(p, r)
+			checkStrength(p, r)
 		}
 	}
-	keepsProof(p)
+	checkStoredProofs(p)
 	page := p.Read(".abl/reports/phase1.html")
 	for _, want := range []string{"Passed: all 9 contracts hold after 2 iterations.", "149,250",
 		"Exchange that the witness recorded<", "{&#34;status&#34;:&#34;ok&#34;}",

@@ -49,7 +49,7 @@ func TestDocsGit(t *testing.T) {
 		who, commands := block[1], block[2]
 		at := places[who]
 		if at == nil {
-			at = elsewhere(p, origin)
+			at = cloneOf(p, origin)
 			places[who] = at
 		}
 		cmd := exec.Command("bash", "-euo", "pipefail", "-c", commands)
@@ -72,6 +72,6 @@ func TestDocsGit(t *testing.T) {
 		if n := len(at.Ledger()); n != 4 {
 			t.Errorf("calls of %s: got %d, want 4, 2 per phase", who, n)
 		}
-		noLeftovers(at)
+		checkNothingLeft(at)
 	}
 }

@@ -40,5 +40,5 @@ func TestBuilderReachesOnlyItsRegistry(t *testing.T) {
 	_, prompt, _ := strings.Cut(promptOf(p, "p1-build-1.1"), "## This call")
 	wants(t, "the Builder's prompt", prompt, u.Hostname())
 	lacks(t, "the Verifier's prompt", promptOf(p, "p1-verify-1.1"), u.Hostname())
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -105,7 +105,7 @@ func TestCallsSurviveTheEngine(t *testing.T) {
 	if got := verdictsOf(p); got != "1 pass" {
 		t.Errorf("iteration and verdict: got %q, want %q", got, "1 pass")
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // The engine does what abl requests, but its responses are lost. abl does nothing twice.
@@ -128,7 +128,7 @@ func TestLostEngineResponses(t *testing.T) {
 	if got, want := calls(p), "p1-build-1.1 p1-verify-1.1"; got != want {
 		t.Errorf("calls: got %q, want %q", got, want)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // The engine cannot stop a call at its deadline. abl kills its processes, and the report and the
@@ -152,7 +152,7 @@ func TestEngineCannotStop(t *testing.T) {
 		notes = append(notes, e.Text)
 	}
 	wants(t, "the notes", strings.Join(notes, "\n"), "the engine could not stop container", cause)
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // abl reports an engine that does not listen, and starts no call.

@@ -41,7 +41,7 @@ func TestExamples(t *testing.T) {
 			wants(t, "the Builder", printed(p, "p1-build-1.1"), tt.built)
 			wants(t, "the Builder's image", p.Read(".abl/logs/calls/p1-build-1.1/intent.json"), tt.image)
 			wants(t, "the Verifier's image", p.Read(".abl/logs/calls/p1-verify-1.1/intent.json"), "abl/run-tools:")
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }

@@ -46,12 +46,12 @@ func TestAppHasTheFilesOfTheCommit(t *testing.T) {
 	lacks(t, "the files that the app has", printed(p, "p1-verify-2.1"), ".env\n")
 	wants(t, "abl report 1", p.Must(0, "report", "1").Stdout, p.Git("src", "rev-parse", "HEAD"),
 		p.Git("src", "rev-parse", "HEAD^{tree}"))
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
-// adopted makes the project's folder a typical repository: with a submodule, a large file of
+// adoptSource makes the project's folder a typical repository: with a submodule, a large file of
 // git-lfs, a file that abl leaves out, and files that git ignores.
-func adopted(p *lab.Project) {
+func adoptSource(p *lab.Project) {
 	p.Helper()
 	p.Git(".", "init", "-q", "-b", "main")
 	for path, text := range map[string]string{
@@ -88,7 +88,7 @@ func TestPassingCommitRunsFromItsArchive(t *testing.T) {
 		call("builder", 2, write("deps/lib/answer.mjs", answer), from("deps/lib/answer.mjs"), report()),
 		call("builder", 3, write("own/answer.mjs", answer), from("own/answer.mjs"), report()),
 		verifies(run(`curl -s "$ABL_APP_URL/files"`)))
-	adopted(p)
+	adoptSource(p)
 	r := watch(p, func(e state.Event, abl *os.Process) {
 		if e.Kind == state.Action && strings.Contains(e.Text, "at-one") {
 			until(p, ".abl/work/src/at-one")
@@ -132,5 +132,5 @@ func TestPassingCommitRunsFromItsArchive(t *testing.T) {
 	}
 	tested := strings.Replace(files, "keys/token\n", "", 1) // abl leaves it out
 	wants(t, "the files that the tested app had", printed(p, "p1-verify-3.1"), tested)
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -142,7 +142,7 @@ func TestKilledReplaysAreNotEvidence(t *testing.T) {
 				said = append(said, e.Text)
 			}
 			wants(t, "the verdict and the notes", strings.Join(said, "\n"), c.says)
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }

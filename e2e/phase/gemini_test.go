@@ -40,7 +40,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	r := watch(p, func(e state.Event, _ *os.Process) {
 		if e.Kind == state.Action && !looked {
 			until(p, "src/at")
-			lookAtBoxes(p, e.Call, key)
+			checkContainers(p, e.Call, key)
 			looked = true
 			p.Write("src/go", "")
 		}
@@ -76,7 +76,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 		lacks(p, "the files of "+dir, p.Git(dir, "ls-files"), ".gemini", ".abl-run", ".abl-append")
 	}
 	if !testing.Short() {
-		believed(p, audited(p, 1, 2))
+		checkNoDoubts(p, auditRecord(p, 1, 2))
 	}
 	wants(t, "the files of src", p.Git("src", "ls-files"), "package.json")
 	gemini := programs["gemini"]
@@ -94,7 +94,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 		t.Errorf("files with the key: got %v, want none", files)
 	}
 	lacks(t, "abl's output", r.Stdout+r.Stderr+dry.Stdout, key)
-	noLeftovers(p)
+	checkNothingLeft(p)
 	t.Logf("phase 1 by the Gemini CLI took %v", r.Took)
 }
 
@@ -120,8 +120,8 @@ func modelServer(t *testing.T, p *lab.Project) {
 	t.Cleanup(func() { docker(t, "rm", "-f", id) })
 }
 
-// demoHistories checks the commits and tags of both histories. want has the subjects of the commits, by
-// directory.
+// demoHistories checks the commits and tags of both histories. want has the subjects of the
+// commits, by directory.
 func demoHistories(p *lab.Project, tags string, want map[string]string) {
 	p.Helper()
 	for dir, commits := range want {

@@ -73,7 +73,7 @@ func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
 	if got := calls(p); got != "p1-build-1.1 p1-verify-1.1" {
 		t.Errorf("got calls %s", got)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // Alternates would include the other role's objects. abl keeps the call and commits nothing until
@@ -107,7 +107,7 @@ func TestGitChangesWhileTheVerifierWorks(t *testing.T) {
 	if p.Exists("hook-ran") {
 		t.Error("the hook ran")
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // A folder for a container has become a link, though to the same content. abl creates no
@@ -134,5 +134,5 @@ func TestSourceReplacedWithALink(t *testing.T) {
 	if err := errors.Join(os.Remove(at(".abl/specs")), os.Rename(at("moved"), at(".abl/specs"))); err != nil {
 		t.Fatal(err)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

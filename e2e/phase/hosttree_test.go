@@ -79,5 +79,5 @@ func TestStoppedCallIsSwept(t *testing.T) {
 	wants(t, "the notes of the call", notes, "taken away",
 		`"nested/.git" (a nested repository), "zz/.claude/run" (steers an agent's CLI), "zz/.husky/pre-commit" (steers git)`,
 		" more in swept.json", `"suid" (a setuid or setgid bit, cleared)`, `".gemini/settings.json" (steers an agent's CLI)`)
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

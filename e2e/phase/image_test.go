@@ -59,7 +59,7 @@ func TestProjectDockerfile(t *testing.T) {
 		t.Errorf("builds of the image after a change of the file that it copies: got %d, want 1", n)
 	}
 	wants(t, "the app's container", printed(p, "p1-verify-4.1"), "app second "+nonce+"\nnote two\n")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // If a Dockerfile is not based on abl's image, or does not build, the user has to fix it.

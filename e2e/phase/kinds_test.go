@@ -30,8 +30,8 @@ func countSuite(t *testing.T, check string) agent.Step {
 		1), "0755")
 }
 
-// counts returns a project with a command-line program and its contracts.
-func counts(t *testing.T, calls ...agent.ScriptCall) *lab.Project {
+// countProject returns a project with a command-line program and its contracts.
+func countProject(t *testing.T, calls ...agent.ScriptCall) *lab.Project {
 	t.Helper()
 	p := newProject(t, command, calls...)
 	p.Write(".abl/specs/phase1.md", countSpec)
@@ -41,12 +41,12 @@ func counts(t *testing.T, calls ...agent.ScriptCall) *lab.Project {
 // The Verifier and each replay run a program on the copy of the commit.
 func TestProgramPasses(t *testing.T) {
 	program := write("count.sh", lab.File(t, "apps/count.sh"))
-	p := counts(t, builds(program, run("echo a b | abl-cmd app words"), must(2, "abl-cmd app"),
+	p := countProject(t, builds(program, run("echo a b | abl-cmd app words"), must(2, "abl-cmd app"),
 		must(2, "abl-cmd restart")),
 		call("verifier", 0, countSuite(t, exactly), runsScript(t, "looks-at-a-program.sh"), report(),
 			must(0, "abl-cmd check")))
 	p.Must(0, "phase", "1")
-	r := audited(p, 1, 1)
+	r := auditRecord(p, 1, 1)
 	seen := []string{"run with words → exit code 0", "run with words", ""} // with file names
 	for i, c := range r.Contracts {
 		if c.Is != found.Verified || c.Unread || !strings.HasPrefix(c.Witness, seen[i]) {
@@ -70,7 +70,7 @@ func TestProgramPasses(t *testing.T) {
 	lacks(t, "the report", page, "not checkable", "HTTP", "request")
 	wants(t, "the page", p.Must(0, "report", "1", "--html", "-").Stdout, ">run<", "input:\na b c", "standard output:\n3")
 	wants(t, "abl open", p.Must(2, "open", "1").Stderr, "cannot open the app: it is a program", "abl shell verifier")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // A suite that does not check what the program does cannot pass. The program's files, output and
@@ -103,7 +103,7 @@ func TestWeakProgramSuitesDoNotPass(t *testing.T) {
 	// No replays.
 	hostile := call("verifier", 0, runsScript(t, "meets-a-hostile-program.sh"), run("rm run.sh"),
 		refute("a failure"), report())
-	p := counts(t, append(plays, hostile)...)
+	p := countProject(t, append(plays, hostile)...)
 	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {",
 		"loop: {max_verifier_iterations: 3, ", 1))
 	all := of(events(t, p.Must(3, "phase", "1", "--json")), state.Verdict)
@@ -117,12 +117,12 @@ func TestWeakProgramSuitesDoNotPass(t *testing.T) {
 			}
 		})
 	}
-	t.Run("hostile-program", func(t *testing.T) { staysApart(t, printed(p, "p1-verify-3.2")) })
-	noLeftovers(p)
+	t.Run("hostile-program", func(t *testing.T) { checkHostileProgram(t, printed(p, "p1-verify-3.2")) })
+	checkNothingLeft(p)
 }
 
-// staysApart checks the output of a Verifier that met a hostile program.
-func staysApart(t *testing.T, out string) {
+// checkHostileProgram checks the output of a Verifier that met a hostile program.
+func checkHostileProgram(t *testing.T, out string) {
 	t.Helper()
 	wants(t, "links", out, `"pass" is left out: it is a link`, `"pipe" is left out: it is a FIFO`, "/tmp/exchange/fine\n")
 	wants(t, "huge output", out, "4194304\n", "beyond 4194304 bytes", `"big" is left out`, "\nsmall\n")
@@ -141,10 +141,10 @@ func TestTCP(t *testing.T) {
 		"send a line → the line in capitals", 1))
 	p.Must(0, "phase", "1")
 	wants(t, "the Verifier's call", printed(p, "p1-verify-1.1"), "at=tcp://app:4000\n")
-	r := audited(p, 1, 1)
+	r := auditRecord(p, 1, 1)
 	if c := r.Contracts[0]; c.Is != found.Verified || !c.Unread || len(c.Under) > 0 {
 		t.Errorf("got %s as %s: %s (ok under %v)", c.ID, c.Is, c.Why, c.Under)
 	}
 	wants(t, "the report", p.Must(0, "report", "1").Stdout, "bytes were counted", "not checkable by abl")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -41,9 +41,9 @@ func spelled() []string {
 // hostile is text that controls a terminal, hides text, or looks like a line of abl.
 const hostile = `\033]0;owned\007\033[2J\033[6n\302\233\061m\342\200\256\342\200\213\363\240\201\201\r\b\377`
 
-// leaky returns a project whose agents and app print the key, and whose Verifier refutes the app
-// with it.
-func leaky(t *testing.T) *lab.Project {
+// leakyProject returns a project whose agents and app print the key, and whose Verifier refutes
+// the app with it.
+func leakyProject(t *testing.T) *lab.Project {
 	attack := func(names ...string) agent.Step {
 		script := ""
 		for _, name := range names {
@@ -63,13 +63,13 @@ func leaky(t *testing.T) *lab.Project {
 // controls a terminal: not to a pipe, a terminal, events, JSON, CSV, logs or its own files.
 func TestHostileOutputIsRemoved(t *testing.T) {
 	lab.Long(t)
-	p := leaky(t)
+	p := leakyProject(t)
 	p.Write(".env", "GEMINI_API_KEY='"+canary+"'\n")
 	r := p.Must(3, "phase", "1", "--json", "--progress", "plain")
 	screen := ownCodes.ReplaceAllString(onTerminal(p, 3, "phase", "1", "--again", "--progress", "tty"), "")
 	for how, got := range map[string]string{"events": r.Stdout, "plain": r.Stderr, "tty": screen} {
 		t.Run(how, func(t *testing.T) {
-			harmless(t, "abl phase", got)
+			checkHarmless(t, "abl phase", got)
 			unescaped := strings.ReplaceAll(got, `\\`, `\`)
 			wants(t, "abl phase", unescaped, "[secret …YZ]", `\x1b]0;owned`, "taken away: ")
 		})
@@ -82,31 +82,31 @@ func TestHostileOutputIsRemoved(t *testing.T) {
 	} {
 		t.Run(strings.NewReplacer(" ", "_", "/", "_").Replace(args), func(t *testing.T) {
 			r := p.Run(strings.Fields(args)...)
-			harmless(t, "abl "+args, r.Stdout+r.Stderr)
+			checkHarmless(t, "abl "+args, r.Stdout+r.Stderr)
 			if strings.HasSuffix(args, "--json") && !json.Valid([]byte(r.Stdout)) {
 				t.Errorf("abl %s: got %s, want JSON", args, r.Stdout)
 			}
 		})
 	}
 	screen = strings.ReplaceAll(onTerminal(p, 0, "logs", "builder"), "\r\n", "\n")
-	harmless(t, "abl logs builder on a terminal", ownCodes.ReplaceAllString(screen, ""))
-	marksLines(p)
+	checkHarmless(t, "abl logs builder on a terminal", ownCodes.ReplaceAllString(screen, ""))
+	checkLineMarks(p)
 	wants(t, "the log of the app", p.Must(0, "logs", "app").Stdout, "app │ [secret …YZ] [secret …YZ]")
-	keptFiles(p)
+	checkStoredFiles(p)
 	if _, err := csv.NewReader(strings.NewReader(p.Read(".abl/logs/tokens.csv"))).ReadAll(); err != nil {
 		t.Errorf("the ledger: got %v, want CSV", err)
 	}
 	for _, dir := range []string{"src", ".abl/tests"} { // abl's additions to the agents' files
-		harmless(t, "the history of "+dir, p.Git(dir, "log", "--all", "--format=%B %an %ae %D")+
+		checkHarmless(t, "the history of "+dir, p.Git(dir, "log", "--all", "--format=%B %an %ae %D")+
 			p.Git(dir, "for-each-ref")+p.Read(dir+"/.git/config"))
 	}
-	noLeftovers(p)
-	t.Run("control", func(t *testing.T) { showsTheAttack(t, p) })
+	checkNothingLeft(p)
+	t.Run("control", func(t *testing.T) { showAttack(t, p) })
 }
 
-// marksLines checks that every line of the Builder's log is marked as the Builder's, except the
+// checkLineMarks checks that every line of the Builder's log is marked as the Builder's, except the
 // first and the last.
-func marksLines(p *lab.Project) {
+func checkLineMarks(p *lab.Project) {
 	p.Helper()
 	shown := slices.Collect(strings.Lines(p.Must(0, "logs", "builder").Stdout))
 	for i, line := range shown {
@@ -120,9 +120,9 @@ func marksLines(p *lab.Project) {
 	}
 }
 
-// showsTheAttack repeats the attack on an abl that does not have the key. Then every form reaches
+// showAttack repeats the attack on an abl that does not have the key. Then every form reaches
 // the user, so abl's redaction is what stops the attack in the test.
-func showsTheAttack(t *testing.T, p *lab.Project) {
+func showAttack(t *testing.T, p *lab.Project) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(p.Dir, ".env")); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func showsTheAttack(t *testing.T, p *lab.Project) {
 	prompt := p.Must(0, "phase", "1", "--dry-run", "--again").Stdout
 	wants(t, "the next prompt", prompt, canary)
 	wants(t, "abl status", p.Must(0, "status").Stdout, canary)
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // ownCodes matches the sequences that abl sends to a terminal.
@@ -160,11 +160,11 @@ func onTerminal(p *lab.Project, code int, args ...string) string {
 	return string(got)
 }
 
-// harmless fails the test if text contains the key, controls a terminal, or has a line that looks
-// like abl's.
-func harmless(t testing.TB, what, text string) {
+// checkHarmless fails the test if text contains the key, controls a terminal, or has a line that
+// looks like abl's.
+func checkHarmless(t testing.TB, what, text string) {
 	t.Helper()
-	inert(t, what, text)
+	checkInert(t, what, text)
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "abl: phase 1 passed") || strings.HasPrefix(line, "abl: passed") {
 			t.Errorf("%s: got the line %q, want no line that looks like abl's", what, line)
@@ -172,8 +172,9 @@ func harmless(t testing.TB, what, text string) {
 	}
 }
 
-// inert fails the test if text contains the key, also across line ends, or controls a terminal.
-func inert(t testing.TB, what, text string) {
+// checkInert fails the test if text contains the key, also across line ends, or controls a
+// terminal.
+func checkInert(t testing.TB, what, text string) {
 	t.Helper()
 	for _, form := range spelled() {
 		for _, in := range []string{text, strings.ReplaceAll(text, "\n", "")} {
@@ -191,8 +192,8 @@ func inert(t testing.TB, what, text string) {
 	}
 }
 
-// keptFiles checks every file below .abl except the Verifier's own.
-func keptFiles(p *lab.Project) {
+// checkStoredFiles checks every file below .abl except the Verifier's own.
+func checkStoredFiles(p *lab.Project) {
 	p.Helper()
 	seen := 0
 	err := filepath.WalkDir(filepath.Join(p.Dir, ".abl"), func(path string, d fs.DirEntry, err error) error {
@@ -203,7 +204,7 @@ func keptFiles(p *lab.Project) {
 			return filepath.SkipDir
 		case d.Type().IsRegular():
 			data, err := os.ReadFile(path)
-			inert(p, path, string(data))
+			checkInert(p, path, string(data))
 			seen++
 			return err
 		}

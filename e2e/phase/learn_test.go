@@ -59,7 +59,7 @@ func learn(p *lab.Project, code int, args ...string) learned {
 // each response unchanged.
 func TestGeminiLearns(t *testing.T) {
 	lab.Long(t)
-	learnsInOneCycle(t, programs["gemini"], "gemini-2.5-pro")
+	playCycle(t, programs["gemini"], "gemini-2.5-pro")
 }
 
 // A CLI of another family plays the same cycle, with the learner's default model for it.
@@ -67,7 +67,7 @@ func TestGeminiLearns(t *testing.T) {
 func TestAgentsLearn(t *testing.T) {
 	lab.Long(t)
 	programs["claude"].needed(t)
-	learnsInOneCycle(t, programs["claude"], "claude-sonnet-5-5")
+	playCycle(t, programs["claude"], "claude-sonnet-5-5")
 }
 
 // The user's own agent learns in containers, too.
@@ -92,7 +92,7 @@ func TestCustomAgentLearns(t *testing.T) {
 	wants(t, "the ledger", rows[1], ",mine,", ",cli,")
 }
 
-func learnsInOneCycle(t *testing.T, a program, model string) {
+func playCycle(t *testing.T, a program, model string) {
 	p := learnProject(t, lab.File(t, "learn-one-cycle.yaml"))
 	m := a.serve(t, p, "scenario.yaml", nil)
 	begun := time.Now()

@@ -61,7 +61,7 @@ func TestLimitsEndACall(t *testing.T) {
 	if want := "disk disk idle idle"; strings.Join(got, " ") != want {
 		t.Errorf("outcomes in the ledger: got %q, want %q", got, want)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // An app that fills its copy of the source is stopped, and a contract fails.
@@ -75,7 +75,7 @@ func TestLimitsEndAnApp(t *testing.T) {
 		failed = append(failed, e.Text)
 	}
 	wants(t, "the app's end", strings.Join(failed, "\n"), "abl ended its container: it wrote", "limits.disk is 60 MiB")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // A deleted file that is still open takes space, but is in no folder, so the call's own limit
@@ -94,7 +94,7 @@ func TestReserveEndsACall(t *testing.T) {
 			t.Errorf("the end of a call: got %s: %s, want disk: … need at least", e.Class, e.Text)
 		}
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // smallDisk mounts a disk of 64 MiB at dir. A tmpfs does not work: abl refuses a workspace that
@@ -135,7 +135,7 @@ func TestSilentBuildIsNotIdle(t *testing.T) {
 	p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 60s, idle_timeout: 4s}\n"),
 		"verify: {evidence: off}\n")+nodeApp)
 	p.Must(0, "phase", "1")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // replacing returns settings with this section instead of the existing one.

@@ -126,8 +126,8 @@ func TestAgentsLogIn(t *testing.T) {
 					}
 				}
 			}
-			c.hidden(t, p, r)
-			noLeftovers(p)
+			c.checkKeyHidden(t, p, r)
+			checkNothingLeft(p)
 		})
 	}
 }

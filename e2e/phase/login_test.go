@@ -52,7 +52,7 @@ func TestPrivateRegistryAndBuildKit(t *testing.T) {
 	if served, denied := r.Served(); denied == 0 || !strings.Contains(strings.Join(served, " "), "team/db:1") {
 		t.Errorf("the registry served %q and denied %d requests, want team/db:1 and 1 or more", served, denied)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // compiled compiles a program of testdata for a container.

@@ -75,14 +75,14 @@ func TestOtherCommandsFollowAPhase(t *testing.T) {
 	if strings.Count(of, "── builder, phase 1, iteration") != 2 || strings.Contains(of, "verifier") {
 		t.Errorf("got output of abl logs builder -f\n%s", of)
 	}
-	watched(t, status.end(p))
+	checkStatusWatch(t, status.end(p))
 	screen := onTerminal(p, 0, "status", "--watch")
 	wants(t, "abl status --watch on a terminal", screen, "\x1b[HPHASE ", "1      \x1b[32mpassed\x1b[0m  ")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
-// watched checks the output of `abl status --watch --json` for a phase that passed.
-func watched(t *testing.T, shown string) {
+// checkStatusWatch checks the output of `abl status --watch --json` for a phase that passed.
+func checkStatusWatch(t *testing.T, shown string) {
 	t.Helper()
 	var roles []string
 	var last struct {

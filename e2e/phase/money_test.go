@@ -20,9 +20,9 @@ import (
 // dear is a price at which the few tokens of a scripted model cost dollars.
 const dear = "prices: {gemini-2.5-pro: {input: 1000, output: 1000}}\n"
 
-// thousand returns the call with a usage of n thousand tokens over all its requests: at the dear
-// price, n dollars.
-func thousand(c agent.ScriptCall, n int64) agent.ScriptCall {
+// withThousands returns the call with a usage of n thousand tokens over all its requests: at the
+// dear price, n dollars.
+func withThousands(c agent.ScriptCall, n int64) agent.ScriptCall {
 	in, out, all := n*900, n*100, n*1000
 	c.Usage = []agent.ScriptUsage{{
 		Model: "gemini-2.5-pro",
@@ -51,8 +51,8 @@ func spentBy(p *lab.Project) (sum float64) {
 func TestBudgetsEndCalls(t *testing.T) {
 	const key, first = "a-key-of-nobody-5101", "p1-build-1.1"
 	p := newProject(t, nodeApp+dear+"network: {ca_cert: .abl/ca.pem}\nbudget: {phase: {usd: 2}}\n",
-		thousand(builds(write("server.mjs", server), run("true"), run("true"), run("true"), run("true")),
-			6), thousand(verifies(), 6))
+		withThousands(builds(write("server.mjs", server), run("true"), run("true"), run("true"), run("true")),
+			6), withThousands(verifies(), 6))
 	// The CLI is slow on a busy machine.
 	p.Write(".abl/config.yaml", replacing(p.Read(".abl/config.yaml"), "loop: {call_timeout: 5m}\n"))
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", key, (*httptest.Server).StartTLS)
@@ -102,7 +102,7 @@ func TestBudgetsEndCalls(t *testing.T) {
 	if files := holding(t, p.Dir, key); len(files) > 0 {
 		t.Errorf("got the key in %v, want no file", files)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // abl is killed twice during a call. The next abl uses the same gateway, and the gateway finds
@@ -113,9 +113,9 @@ func TestGatewayOutlivesAbl(t *testing.T) {
 	lab.Long(t)
 	lab.Egress(t)
 	p := newProject(t, nodeApp+dear+"network: {allow: [npm]}\nbudget: {phase: {usd: 500}}\n",
-		thousand(builds(write("server.mjs", server), gate(t, "one"),
+		withThousands(builds(write("server.mjs", server), gate(t, "one"),
 			must(0, "npm install --no-audit --no-fund is-number@7.0.0"),
-			gate(t, "two"), run("true"), run("true")), 20), thousand(verifies(), 1))
+			gate(t, "two"), run("true"), run("true")), 20), withThousands(verifies(), 1))
 	asked := loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5102", (*httptest.Server).Start)
 	p.Write(".abl/config.yaml", replacing(p.Read(".abl/config.yaml"), "loop: {call_timeout: 5m}\n"))
 	phase := []string{"phase", "1", "--agent", "gemini"}
@@ -167,7 +167,7 @@ func TestGatewayOutlivesAbl(t *testing.T) {
 	if spent := spentBy(p); len(rows) != 1 || rows[0]["source"] != "gateway" || rows[0]["total"] == "" || spent < 1 {
 		t.Errorf("got %g USD in the ledger %v, want 1 or more in one row of the gateway", spent, rows)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // A Builder floods its gateway's log after it has spent most of its tokens. Each token is in the
@@ -175,9 +175,9 @@ func TestGatewayOutlivesAbl(t *testing.T) {
 func TestFloodedGatewayCountsEveryToken(t *testing.T) {
 	lab.Long(t)
 	p := newProject(t, nodeApp+"budget: {phase: {tokens: 350000}}\n",
-		thousand(builds(write("server.mjs", server), write("flood.mjs", lab.File(t, "flood.mjs")),
+		withThousands(builds(write("server.mjs", server), write("flood.mjs", lab.File(t, "flood.mjs")),
 			must(0, "node flood.mjs"), run("rm flood.mjs")), 300),
-		thousand(verifies(run("true"), run("true")), 300))
+		withThousands(verifies(run("true"), run("true")), 300))
 	loopbackModel(t, p, ".abl/scenario.yaml", "a-key-of-nobody-5103", (*httptest.Server).Start)
 
 	r := p.Must(6, "phase", "1", "--agent", "gemini")
@@ -197,7 +197,7 @@ func TestFloodedGatewayCountsEveryToken(t *testing.T) {
 	if unlogged < 59_000 {
 		t.Errorf("got only %d requests without a separate log line: not a flood", unlogged)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // gatewayLog returns the log of the project's running gateway.

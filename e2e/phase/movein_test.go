@@ -18,8 +18,8 @@ import (
 // longLine is longer than the lines that abl prints elsewhere.
 var longLine = "/*" + strings.Repeat("x", 5000) + "*/ "
 
-// existing makes the project's folder a repository with two commits, settings and specs.
-func existing(p *lab.Project, source string) {
+// existingRepo makes the project's folder a repository with two commits, settings and specs.
+func existingRepo(p *lab.Project, source string) {
 	p.Helper()
 	p.Write("package.json", `{"name": "greeter", "scripts": {"start": "node server.mjs"}}`+"\n")
 	p.Write("server.mjs", lab.File(p.TB, "apps/greeting.mjs"))
@@ -41,8 +41,8 @@ func existing(p *lab.Project, source string) {
 	p.Write("lib/word.mjs", "export const word = 'not committed';\n")
 }
 
-// elsewhere returns a clone of p's bare origin, like a colleague's.
-func elsewhere(p *lab.Project, origin string) *lab.Project {
+// cloneOf returns a clone of p's bare origin, like a colleague's.
+func cloneOf(p *lab.Project, origin string) *lab.Project {
 	p.Helper()
 	other := *p
 	other.Dir = filepath.Join(p.TempDir(), "colleague")
@@ -62,7 +62,7 @@ func TestMoveIn(t *testing.T) {
 			must(1, "cat secret-tests/check.sh .abl/config.yaml"), must(1, "git grep -q 'curl app' $(git rev-list --all)"),
 			must(0, "grep -q hello lib/word.mjs"), write("lib/word.mjs", longLine+"export const word = 'ok';\n")),
 		verifies())
-	existing(p, "source: {repo: .}\n")
+	existingRepo(p, "source: {repo: .}\n")
 	if testing.Short() {
 		p.Env = append(p.Env, "ABL_VERIFY_EVIDENCE=off")
 	}
@@ -97,7 +97,7 @@ func TestMoveIn(t *testing.T) {
 		"### abl phase 1: <code>Answer</code>", "pass", "P1.C1", "cost: ", "changed in the source: ", "git diff HEAD...origin/abl/phase1")
 	wants(t, "publishing again", p.Must(0, "publish", "--json").Stdout, p.Git("", "rev-parse", "refs/abl/state"))
 
-	opened(p, "1", "ok")
+	checkOpen(p, "1", "ok")
 	diff := p.Must(0, "open", "1", "--diff").Stdout
 	if want := "diff a/lib/word.mjs b/lib/word.mjs\n--- a/lib/word.mjs\n+++ b/lib/word.mjs\n@@ -1,1 +1,1 @@\n-" +
 		longLine + "export const word = 'hello';\n+" + longLine + "export const word = 'ok';\n"; diff != want {
@@ -108,7 +108,7 @@ func TestMoveIn(t *testing.T) {
 	p.Git("", "init", "-q", "--bare", "-b", "main", origin)
 	p.Git("", "remote", "add", "origin", origin)
 	p.Git("", "push", "-q", "origin", "main", "abl/phase1", "refs/abl/*")
-	q := elsewhere(p, origin)
+	q := cloneOf(p, origin)
 	r = q.Must(0, "status")
 	wants(t, "the colleague", r.Stdout+r.Stderr, "restored: phase 1 passed", "passed")
 	if a, b := p.Must(0, "costs", "--csv").Stdout, q.Must(0, "costs", "--csv").Stdout; a != b {
@@ -132,7 +132,7 @@ func TestMoveIn(t *testing.T) {
 	r = q.Must(0, "phase", "2")
 	wants(t, "phase 2", r.Stdout+r.Stderr, "main has new commits; abl/phase2 takes them in")
 	was := q.Git(work, "rev-parse", "abl/phase1", "HEAD")
-	opened(q, "1", "ok")
+	checkOpen(q, "1", "ok")
 	if is := q.Git(work, "rev-parse", "abl/phase1", "HEAD"); is != was {
 		t.Errorf("the branch of phase 1 after abl open: got\n%s\nwant\n%s", is, was)
 	}
@@ -151,8 +151,8 @@ func TestMoveIn(t *testing.T) {
 	wants(t, "pulling what went on", p.Must(9, "pull").Stderr, "cannot take in refs/abl/state", "abl pull --theirs")
 	wants(t, "taking theirs", p.Must(0, "pull", "--theirs").Stdout, "restored: phase 1 passed, phase 2 passed", ".abl/aside-1")
 	wants(t, "status", p.Must(0, "status").Stdout, "passed")
-	noLeftovers(p)
-	noLeftovers(q)
+	checkNothingLeft(p)
+	checkNothingLeft(q)
 }
 
 // TestMoveInWithAConflict checks that the user decides about changes on both sides, and that
@@ -163,7 +163,7 @@ func TestMoveInWithAConflict(t *testing.T) {
 		builds(write("lib/word.mjs", "export const word = 'ko';\n")), verifies(refute("ko")))
 	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "call_timeout: 60s",
 		"call_timeout: 60s, max_verifier_iterations: 1", 1))
-	existing(p, "source: {repo: .}\n")
+	existingRepo(p, "source: {repo: .}\n")
 	p.Must(3, "phase", "1")
 	p.Git("", "checkout", "-q", "lib/word.mjs")
 	p.Git("", "rm", "-q", "package.json")
@@ -191,7 +191,7 @@ func TestMoveInWithAConflict(t *testing.T) {
 		"commit", "-qam", "ok, then")...)
 	script(p, builds(must(0, "grep -q ok lib/word.mjs"), must(1, "test -e package.json")), verifies())
 	p.Must(0, "phase", "1", "--again")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // TestMoveInBelow runs the Builder, the commands and the app in a folder of a monorepo.
@@ -201,13 +201,13 @@ func TestMoveInBelow(t *testing.T) {
 		builds(must(0, "test \"$PWD\" = /workspace/src/services/api"), must(0, "test -f ../../package.json"),
 			must(0, "abl-cmd here"), write("server.mjs", server)), verifies())
 	p.Write("services/api/server.mjs", "\n")
-	existing(p, "source: {repo: ., dir: services/api}\npublish: auto\n")
+	existingRepo(p, "source: {repo: ., dir: services/api}\npublish: auto\n")
 	r := p.Must(0, "phase", "1", "--no-baseline") // there is no app yet
 	wants(t, "automatic publishing", r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/state is at ")
 	if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != "services/api/server.mjs" {
 		t.Errorf("files that the Builder changed: got %q, want services/api/server.mjs", got)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // TestMoveInHostile clones, continues, publishes and pulls a hostile repository. abl runs nothing
@@ -216,7 +216,7 @@ func TestMoveInHostile(t *testing.T) {
 	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\n",
 		builds(must(0, "test -d deps/lib"), must(1, "test -e deps/lib/x"), must(1, "git status --porcelain | grep ."),
 			write("lib/word.mjs", "export const word = 'ok';\n")), verifies())
-	existing(p, "source: {repo: .}\n")
+	existingRepo(p, "source: {repo: .}\n")
 	ran := filepath.Join(t.TempDir(), "ran")
 	for _, hook := range []string{
 		"post-checkout", "reference-transaction", "pre-commit", "post-merge", "update",
@@ -261,11 +261,11 @@ func TestMoveInHostile(t *testing.T) {
 	}
 	p.Git("", "symbolic-ref", "HEAD", "refs/heads/--upload-pack=x")
 	wants(t, "a branch like an option", p.Must(9, "phase", "1", "--again").Stderr, "--upload-pack=x")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
-// opened runs the app of a phase for the user, sends a request, and ends it.
-func opened(p *lab.Project, phase, want string) {
+// checkOpen runs the app of a phase for the user, sends a request, and ends it.
+func checkOpen(p *lab.Project, phase, want string) {
 	p.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -294,7 +294,7 @@ func opened(p *lab.Project, phase, want string) {
 	if err := cmd.Wait(); err != nil {
 		p.Errorf("abl open: %v\n%s", err, lines)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // startOpen starts abl open and waits until the app is served or the command has ended.

@@ -73,12 +73,12 @@ func TestMoveInOthers(t *testing.T) {
 			if o.soak && os.Getenv("ABL_SOAK") == "" {
 				t.Skip("only with ABL_SOAK")
 			}
-			movesIn(t, o)
+			playOtherRepo(t, o)
 		})
 	}
 }
 
-func movesIn(t *testing.T, o otherRepo) {
+func playOtherRepo(t *testing.T, o otherRepo) {
 	t.Helper()
 	files, builder, verifier := o.parts(t)
 	p := newProject(t, "", builds(builder...), verifies(verifier...))
@@ -112,7 +112,7 @@ func movesIn(t *testing.T, o otherRepo) {
 	}
 	origin := filepath.Join(t.TempDir(), "origin.git")
 	p.Git("", "clone", "-q", "--mirror", p.Dir, origin)
-	r := elsewhere(p, origin).Must(0, "status")
+	r := cloneOf(p, origin).Must(0, "status")
 	wants(t, "the colleague", r.Stdout+r.Stderr, "restored: phase 1 passed")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

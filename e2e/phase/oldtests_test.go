@@ -41,7 +41,7 @@ func TestRefutedSourceFailsItsOldTests(t *testing.T) {
 	lacks(t, "the Builder's prompt", prompt, "stranger")
 
 	if testing.Short() {
-		noLeftovers(p)
+		checkNothingLeft(p)
 		return
 	}
 	p.Must(4, "phase", "1", "--again") // does not help
@@ -49,7 +49,7 @@ func TestRefutedSourceFailsItsOldTests(t *testing.T) {
 		"A service that answers, if only with no.", 1))
 	script(p, builds(write("server.mjs", wrong)), verifies(write("run.sh", loosened, "0755")))
 	p.Must(0, "phase", "1")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // A refuting test that passes without an app was wrong. abl reports it.
@@ -65,5 +65,5 @@ func TestWrongRefutingTestIsReported(t *testing.T) {
 	}
 	wants(t, "the notes", notesOf(t, r.Stdout),
 		"the test of P1.C1 with which step-1 refuted the same source was wrong: its test is ok with the app away")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -116,5 +116,5 @@ func TestOutputLimit(t *testing.T) {
 			t.Errorf("got ledger row %v", row)
 		}
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

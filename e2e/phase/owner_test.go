@@ -94,7 +94,7 @@ func TestUserWithoutRoot(t *testing.T) {
 	if got := owners(t, p.Dir); got != "47111:47111 at " {
 		t.Errorf("the owner of the files: got %s, want 47111:47111", got)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // root in a user's project: roles run as that user, who owns all files afterwards.
@@ -114,7 +114,7 @@ func TestRootInProjectOfAnotherUser(t *testing.T) {
 			t.Errorf("the owner of the files in %q: got %s, want 47111:47111", dir, got)
 		}
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // root in root's project: roles run as a separate user, and all files belong to root again
@@ -148,7 +148,7 @@ func TestRootInItsOwnProject(t *testing.T) {
 		"--format=%s"), "phase1/person/step-1\nphase1/build/step-1"; got != want {
 		t.Errorf("got commits %q, want %q", got, want)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // After a kill any next command restores the owner of root's files, not only another run.
@@ -163,7 +163,7 @@ func TestKilledRunRestoresOwners(t *testing.T) {
 		t.Error("left on the engine by a killed abl: got nothing, want its containers")
 	}
 	p.Must(0, "clean")
-	noLeftovers(p)
+	checkNothingLeft(p)
 	if want := fmt.Sprintf("%d:%d at ", os.Getuid(), os.Getgid()); owners(t, p.Dir) != want {
 		t.Errorf("the owner of the files: got %s, want %s", owners(t, p.Dir), want)
 	}
@@ -207,5 +207,5 @@ func TestRolesRemovePermissions(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want the mode 0644", name, info, err)
 		}
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -90,16 +90,16 @@ func TestPrepare(t *testing.T) {
 	origin := filepath.Join(t.TempDir(), "origin.git")
 	p.Git("", "init", "-q", "--bare", "-b", "main", origin)
 	p.Git("", "push", "-q", origin, "main", "abl/phase1", "refs/abl/*")
-	q := elsewhere(p, origin)
+	q := cloneOf(p, origin)
 	q.Must(2, "pull") // trust is per project
 	q.Must(0, "trust")
 	q.Must(0, "pull")
-	opened(q, "1", "tiny indeed")
+	checkOpen(q, "1", "tiny indeed")
 	if got := strings.Count(r.asked(), "GET registry.example/tiny/-/tiny-1.0.0.tgz"); got != 4 {
 		t.Errorf("downloads of the package: got %d, want 4", got)
 	}
-	noLeftovers(p)
-	noLeftovers(q)
+	checkNothingLeft(p)
+	checkNothingLeft(q)
 }
 
 // A preparation that fails, or that changes files which git tracks, counts as an app that does
@@ -132,7 +132,7 @@ func TestPrepareReachesTheBuilder(t *testing.T) {
 	if got, want := prepares(t, r), 5; got != want {
 		t.Errorf("preparations: got %d, want %d", got, want)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // abl is killed while a preparation runs that has changed a file of the source: the next abl
@@ -171,5 +171,5 @@ func TestPrepareKilled(t *testing.T) {
 	if !p.Exists("src/deps/all") {
 		t.Error("src/deps/all: got no file, want the one that the preparation makes")
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -88,8 +88,8 @@ func (a program) needed(t *testing.T) {
 	}
 }
 
-// hidden checks that only the gateway has the key of a program.
-func (a program) hidden(t *testing.T, p *lab.Project, r lab.Result) {
+// checkKeyHidden checks that only the gateway has the key of a program.
+func (a program) checkKeyHidden(t *testing.T, p *lab.Project, r lab.Result) {
 	t.Helper()
 	if files := holding(t, p.Dir, a.key()); len(files) > 0 {
 		t.Errorf("got the key in %v, want no file", files)

@@ -31,8 +31,8 @@ func readProof(p *lab.Project, name string) (b proofOf) {
 	return b
 }
 
-// keepsProof checks that every call of phase 1 and its app have a stored proof.
-func keepsProof(p *lab.Project) {
+// checkStoredProofs checks that every call of phase 1 and its app have a stored proof.
+func checkStoredProofs(p *lab.Project) {
 	p.Helper()
 	for name, other := range map[string]string{
 		"p1-build-1.1":      "/workspace/tests",
@@ -100,12 +100,12 @@ func TestWidenedNetworkIsFound(t *testing.T) {
 	if text := p.Read(".abl/logs/calls/p1-build-2.1/stdout"); text != "" {
 		t.Errorf("the agent ran: %s", text)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 	p.Must(0, "phase", "1")
 	if b := readProof(p, "p1-build-2.1"); b.Failed != "" {
 		t.Errorf("got stored proof %+v", b)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // An engine on another machine cannot be proven. abl refuses it before it writes anything. If the
@@ -156,7 +156,7 @@ func TestRemoteEngine(t *testing.T) {
 		"unchecked: the engine is on another machine") || !strings.Contains(r.Stdout, "passed, weak network: control") {
 		t.Errorf("got doctor %s", r.Stdout)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // engineByTCP starts a proxy to the engine's socket and returns its address.

@@ -14,10 +14,10 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// company returns a project of a user whose machine reaches the internet through a proxy that
-// re-signs TLS, like many companies' proxies. It also returns the proxy's address with the user's
-// login.
-func company(t *testing.T, p *lab.Project, at string) (proxy *lab.CompanyProxy, address string) {
+// companyProject returns a project of a user whose machine reaches the internet through a proxy
+// that re-signs TLS, like many companies' proxies. It also returns the proxy's address with the
+// user's login.
+func companyProject(t *testing.T, p *lab.Project, at string) (proxy *lab.CompanyProxy, address string) {
 	t.Helper()
 	key, cert := certificate(t, "provider.example", "registry.example")
 	pair, err := tls.X509KeyPair(cert, key)
@@ -62,7 +62,7 @@ func TestCompanyProxy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t, "", verifies())
 			lab.Local(t)
-			proxy, address := company(t, p, net.JoinHostPort(at(t), "0"))
+			proxy, address := companyProject(t, p, net.JoinHostPort(at(t), "0"))
 			const agents = "agent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n"
 			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), agents,
 				lab.File(t, "asks-through-a-proxy.yaml"), 1)+
@@ -78,7 +78,7 @@ func TestCompanyProxy(t *testing.T) {
 			}
 			lacks(t, "abl's output and files", r.Stdout+r.Stderr+p.Read(".abl/logs/calls/p1-build-1.1/gateway.jsonl")+
 				p.Read(".abl/logs/calls/p1-build-1.1/intent.json"), "pass-word")
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestNoRouteToTheProvider(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t, "", verifies())
 			lab.Local(t)
-			proxy, _ := company(t, p, "127.0.0.1:0")
+			proxy, _ := companyProject(t, p, "127.0.0.1:0")
 			const agents = "agent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n"
 			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), agents,
 				lab.File(t, "asks-through-a-proxy.yaml"), 1)+nodeApp)
@@ -105,7 +105,7 @@ func TestNoRouteToTheProvider(t *testing.T) {
 				t.Errorf("got a duration of %s", r.Took)
 			}
 			wants(t, "the outcome", p.Read(".abl/logs/calls/p1-build-1.1/outcome.json"), `"class": "network"`)
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }

@@ -188,7 +188,7 @@ func TestPrivateMirror(t *testing.T) {
 	lacks(t, "the registry's log", r.asked(), "private-other")
 	wants(t, "the notes", text, `the gateway refused other.example:443: it has no public address, and no other passes; if you trust it, write {host: "other.example:443", private: true} into network.allow`+"\n")
 	lacks(t, "the notes", text, "refused registry.example")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // refusedAfter returns a Builder's call with these steps. Then the provider refuses its key,
@@ -210,7 +210,7 @@ func noRegistryByDefault(t *testing.T, p *lab.Project, r *registryAt) {
 	if p.Exists(".abl/logs/calls/p1-build-1.1/gateway.jsonl") {
 		t.Error("the gateway's log: got a file, want none")
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 func privateRegistryIsRefused(t *testing.T, p *lab.Project) {
@@ -223,7 +223,7 @@ func privateRegistryIsRefused(t *testing.T, p *lab.Project) {
 	lacks(t, "the registry's log", r.asked(), "private")
 	wants(t, "the notes", text, "the gateway refused registry.example:443: it has no public address, and no other passes; if you trust it, write {host: \"registry.example:443\", private: true} into network.allow\n")
 	lacks(t, "the notes", text, "network: {allow:")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 func registryIsReached(t *testing.T, p *lab.Project, r *registryAt) {
@@ -253,7 +253,7 @@ func registryIsReached(t *testing.T, p *lab.Project, r *registryAt) {
 		"the gateway refused other.example:443, 2 times\n", "the gateway refused registry.example:80: plain http; only https passes\n",
 		"add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
 	lacks(t, "the Verifier's environment", printed(p, "p1-verify-1.1"), "PROXY=", "proxy=")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // learnerFetches runs the learner with the same registry. Its author reaches the registry, but its

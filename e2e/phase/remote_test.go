@@ -15,13 +15,13 @@ func remoteRig(t *testing.T, lease string) (p, q *lab.Project, origin string) {
 	t.Helper()
 	p = newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\nremote: {lease: "+lease+"}\n",
 		builds(write("lib/word.mjs", "export const word = 'ok';\n")), verifies())
-	existing(p, "source: {repo: .}\n")
+	existingRepo(p, "source: {repo: .}\n")
 	p.Env = append(p.Env, "ABL_VERIFY_EVIDENCE=off")
 	origin = filepath.Join(t.TempDir(), "origin.git")
 	p.Git("", "init", "-q", "--bare", "-b", "main", origin)
 	p.Git("", "remote", "add", "origin", origin)
 	p.Git("", "push", "-q", "origin", "main")
-	q = elsewhere(p, origin)
+	q = cloneOf(p, origin)
 	t.Cleanup(func() { q.Run("clean") })
 	return p, q, origin
 }
@@ -46,8 +46,8 @@ func leases(p *lab.Project, origin string) (all []string) {
 	return all
 }
 
-// TestRemote: a node is killed in the Verifier's call. Another one waits until the lease expires, and
-// continues without paying for the Builder's call again.
+// TestRemote: a node is killed in the Verifier's call. Another one waits until the lease expires,
+// and continues without paying for the Builder's call again.
 func TestRemote(t *testing.T) {
 	p, q, origin := remoteRig(t, "6s")
 	env := p.Env
@@ -87,5 +87,5 @@ func TestRemote(t *testing.T) {
 	if got := leases(p, origin); len(got) != len(all) {
 		t.Errorf("leases after a run with nothing to do: got %q, want %q", got, all)
 	}
-	noLeftovers(q)
+	checkNothingLeft(q)
 }

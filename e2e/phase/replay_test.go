@@ -56,9 +56,9 @@ func TestReplayConfirmsAPass(t *testing.T) {
 			t.Errorf("the output of %s: got no file, want one", name)
 		}
 	}
-	isAudited(p, 1, 1)
-	isReported(p, page)
-	noLeftovers(p)
+	checkAudit(p, 1, 1)
+	checkReports(p, page)
+	checkNothingLeft(p)
 }
 
 // claim is a call of the Verifier that claims a pass without evidence.
@@ -142,21 +142,21 @@ func TestFalseClaimsDoNotPass(t *testing.T) {
 	}
 	wants(t, "the end", r.Stderr, "unverified", "--again", fmt.Sprintf("after %d iterations;", iterations))
 	step := slices.IndexFunc(all, func(c claim) bool { return c.name == "response-of-the-app" })/2 + 1
-	record := audited(p, 1, step)
+	record := auditRecord(p, 1, step)
 	last := record.Replays[len(record.Replays)-1]
 	if want := fmt.Sprintf("p1-verify-%d.2", step); record.Verdict != "unverified" || last.Against != "500" ||
 		last.Call != want {
 		t.Errorf("the record: got %s, %s, %s, want unverified, 500, %s", record.Verdict, last.Against, last.Call, want)
 	}
 	if !testing.Short() {
-		reportsAllReasons(p, r)
+		checkReasons(p, r)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
-// reportsAllReasons checks that abl reports all doubts about the last claim in one place, each
+// checkReasons checks that abl reports all doubts about the last claim in one place, each
 // contract with its text.
-func reportsAllReasons(p *lab.Project, r lab.Result) {
+func checkReasons(p *lab.Project, r lab.Result) {
 	p.Helper()
 	want := []string{
 		"P1.C1 is missing: no test line names it (the contract: GET / → 200 with the text ok)",

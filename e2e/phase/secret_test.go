@@ -11,9 +11,9 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// lookAtBoxes checks that only the memory of the gateway contains the key, and that the
+// checkContainers checks that only the memory of the gateway contains the key, and that the
 // inspection, the arguments and the log of no container do.
-func lookAtBoxes(p *lab.Project, call, key string) {
+func checkContainers(p *lab.Project, call, key string) {
 	p.Helper()
 	boxes := func(kind string) []string {
 		return strings.Fields(docker(p, "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+p.ID(), "--filter",
@@ -25,12 +25,12 @@ func lookAtBoxes(p *lab.Project, call, key string) {
 			p.Errorf("call %s: got no container of kind %s, want one", call, kind)
 		}
 		for _, id := range ids {
-			lookAtBox(p, call, key, kind, id)
+			checkContainer(p, call, key, kind, id)
 		}
 	}
 }
 
-func lookAtBox(p *lab.Project, call, key, kind, id string) {
+func checkContainer(p *lab.Project, call, key, kind, id string) {
 	p.Helper()
 	lacks(p, "the inspection of "+kind, docker(p, "inspect", id), key)
 	lacks(p, "the processes of "+kind, docker(p, "top", id, "-eo", "pid,args"), key)

@@ -48,7 +48,7 @@ app:
 	lacks(t, "the dry run", r.Stdout, "hello")
 	r = p.Must(0, "doctor")
 	wants(t, "doctor", r.Stdout, "service    db: "+image+" responds at port 4000, ")
-	noLeftovers(p)
+	checkNothingLeft(p)
 	p.Must(0, "phase", "1")
 	// The probe of the service is its first visitor, and the two questions are the next.
 	for _, key := range []string{"p1-verify-1.1", "p1-verify-2.1"} {
@@ -59,7 +59,7 @@ app:
 		out := printed(p, key)
 		wants(t, key, out, "trial hello 2 none seeded undefined\n", "trial hello 3 none seeded undefined\n")
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 
 	p.Write(".env", "GEMINI_API_KEY=a-secret-of-the-user\n")
 	p.Write(".abl/config.yaml", scripted+"app: {command: x, port: 1, env: {TOKEN: a-secret-of-the-user}}\n")
@@ -71,7 +71,7 @@ app:
 	p.Write(".abl/specs/phase1.md", oneSpec+"\nMore words, so that the phase opens again.\n")
 	r = p.Must(7, "phase", "1")
 	wants(t, "a missing image", r.Stderr, "service \"db\"", "abl-test-none:1")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // A Builder that continues after abl is killed keeps its services, which end with it.
@@ -103,7 +103,7 @@ func TestServicesSurviveKill(t *testing.T) {
 		t.Errorf("got exit %d, resumed %q, want 0, p1-build-1.1\n%s", r.Code, resumed, r.Stderr)
 	}
 	wants(t, "the Builder", printed(p, "p1-build-1.1"), "trial hello 2 none seeded", "trial hello 3 none seeded")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // recipe returns the settings of a section of docs/services.md, and writes its files.
@@ -182,7 +182,7 @@ func TestDocsServices(t *testing.T) {
 			wants(t, "the Builder", printed(p, "p1-build-1.1"), c.visits)
 			wants(t, "the Verifier", printed(p, "p1-verify-1.1"), "ok "+c.visits)
 			wants(t, "doctor", p.Must(0, "doctor").Stdout, "/Dockerfile responds at port ")
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }

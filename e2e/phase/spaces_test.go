@@ -28,5 +28,5 @@ func TestSizesOfTemporaryFileSystems(t *testing.T) {
 	wants(t, "app.prepare that fills its /tmp", r.Stdout+r.Stderr, "its /tmp is full (limits.prepare)")
 	prepare("true")
 	p.Must(0, "phase", "1", "--again")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

@@ -64,7 +64,7 @@ func TestEditsWhileCallsRun(t *testing.T) {
 	wants(t, "the ids", p.Read(".abl/specs/contract-ids.txt"),
 		"P1.C1 = GET / → 200 with the text ok\nP1.C2 = GET /again → 200 with the text ok\n")
 	wants(t, "abl spec list", p.Must(0, "spec", "list").Stdout, "P1.C2  10    pass", "P1.C1  11    pass")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // whileCalled runs phase 1 and calls do while its first call runs.

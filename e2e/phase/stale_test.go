@@ -50,7 +50,7 @@ func TestLaterPassIsStale(t *testing.T) {
 	p := newProject(t, evidence, builds(serves(t, root)), verifies(checks(t, root)))
 	p.Must(0, "phase", "1")
 	p.Write(".abl/specs/phase2.md", "# Phase 2: Second\n\n## Context\n\nThe same service.\n\n## Contracts\n"+two.contract())
-	isFoundBroken(p, builds(serves(t, two)), builds(serves(t, root, two)), verifies(checks(t, root, two)))
+	breaksPhaseOne(p, builds(serves(t, two)), builds(serves(t, root, two)), verifies(checks(t, root, two)))
 
 	p.Write(".abl/specs/phase1.md", oneSpec+more.contract())
 	wants(t, "phase 2 on an unverified text", p.Must(2, "phase", "2").Stderr,
@@ -59,9 +59,9 @@ func TestLaterPassIsStale(t *testing.T) {
 	wants(t, "the pass of phase 1", notesOf(t, p.Must(0, "phase", "1", "--json").Stdout),
 		"phase 2 is stale since phase 1 passed on another source")
 	wants(t, "abl status", p.Must(0, "status").Stdout, "2      stale ", "abl phase 2 replays its tests")
-	stillPasses(p)
+	checkStalePass(p)
 	if testing.Short() {
-		noLeftovers(p)
+		checkNothingLeft(p)
 		return // abl finds a phase that no longer passes like the first one
 	}
 
@@ -87,12 +87,12 @@ func TestLaterPassIsStale(t *testing.T) {
 		t.Error("the tag of phase 1 is not at the replayed source")
 	}
 	lacks(t, "abl status", p.Must(0, "status").Stdout, "stale")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
-// isFoundBroken runs phase 2, whose first Builder breaks phase 1. abl calls no Verifier, and the
+// breaksPhaseOne runs phase 2, whose first Builder breaks phase 1. abl calls no Verifier, and the
 // second Builder reads what broke.
-func isFoundBroken(p *lab.Project, breaks agent.ScriptCall, mends ...agent.ScriptCall) {
+func breaksPhaseOne(p *lab.Project, breaks agent.ScriptCall, mends ...agent.ScriptCall) {
 	p.Helper()
 	whole := p.Read(".abl/config.yaml")
 	p.Write(".abl/config.yaml", strings.Replace(whole, "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
@@ -117,11 +117,11 @@ func isFoundBroken(p *lab.Project, breaks agent.ScriptCall, mends ...agent.Scrip
 		"SPEC: GET / → 200 with the text ok", "INPUT: GET /", "OBSERVED: nothing")
 	wants(p, "the tests' history", p.Git(".abl/tests", "log", "--format=%s"), "phase2/verify/step-1",
 		"phase2/verify/step-2")
-	isRegressionAudited(p)
+	checkRegressionAudit(p)
 }
 
-// stillPasses checks that the second phase passes on the unchanged source, without a call.
-func stillPasses(p *lab.Project) {
+// checkStalePass checks that the second phase passes on the unchanged source, without a call.
+func checkStalePass(p *lab.Project) {
 	p.Helper()
 	spent, tests := p.Read(".abl/logs/tokens.csv"), p.Git(".abl/tests", "rev-parse", "phase2/passed")
 	all := events(p, p.Must(0, "run", "--json"))
@@ -135,7 +135,7 @@ func stillPasses(p *lab.Project) {
 		p.Git(".abl/tests", "rev-parse", "phase2/passed") != tests {
 		p.Error("the tag is not at the replayed source and tests")
 	}
-	r := audited(p, 2, 3)
+	r := auditRecord(p, 2, 3)
 	if r.Verdict != "pass" || !r.ByReplay || r.Iteration != 0 || len(r.Calls) != 0 || r.Commits.Tests != tests ||
 		r.Commits.Source != p.Git("src", "rev-parse", "HEAD") {
 		p.Errorf("got record %+v", r)

@@ -49,7 +49,7 @@ func TestAppDoesNotRun(t *testing.T) {
 		script(p, builds(write("server.mjs", server)), verifies())
 		p.Must(0, "phase", "1", "--again")
 	} else {
-		endsUnasked(t, p)
+		appEndsWhileTested(t, p)
 	}
 	for i, want := range []string{"exit code 7", "connection refused", "127.0.0.1 only"} {
 		t.Run(strings.ReplaceAll(want, " ", "-"), func(t *testing.T) {
@@ -75,13 +75,13 @@ func TestAppDoesNotRun(t *testing.T) {
 		}
 	}
 	wants(t, "the app's log", p.Read(".abl/logs/calls/p1-verify-1.1/app/app.log"), "SOURCE-AND-STACK")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
-// endsUnasked plays a second round, in which the app ends while it is tested. That breaks a
+// appEndsWhileTested plays a second round, in which the app ends while it is tested. That breaks a
 // contract, whatever the tests print, unless the exit code is 0 or a declared command ends the
 // app.
-func endsUnasked(t *testing.T, p *lab.Project) {
+func appEndsWhileTested(t *testing.T, p *lab.Project) {
 	t.Helper()
 	quits := func(iteration int, code string) agent.ScriptCall {
 		app := strings.Replace(lab.File(t, "apps/ends-on-request.mjs"), "exit(CODE)", "exit("+code+")", 1)
@@ -118,7 +118,7 @@ func endsUnasked(t *testing.T, p *lab.Project) {
 		"a declared command ended the app with exit code 137")
 }
 
-func noLeftovers(p *lab.Project) {
+func checkNothingLeft(p *lab.Project) {
 	p.Helper()
 	if left := p.Left(); left != "" {
 		p.Errorf("left on the engine: got %s, want nothing", left)

@@ -17,5 +17,5 @@ func TestContainerUserHasAName(t *testing.T) {
 			"0755"), must(0, named),
 			must(0, `test "$(curl -sf "$ABL_APP_URL/user")" = agent`)))
 	p.Must(0, "phase", "1")
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

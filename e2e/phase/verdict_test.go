@@ -48,7 +48,7 @@ func TestRolesAreCalledAgain(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", what, has[0], has[1])
 		}
 	}
-	asksTheBuilderAgain(p, r)
+	checkSecondBuilderCall(p, r)
 	wants(t, "the Verifier's second prompt", promptOf(p, "p1-verify-1.2"), noReport, "has no complete entry")
 	wants(t, "the finding", p.Read(".abl/logs/calls/p1-verify-2.1/finding.json"), "not reproduced")
 	wants(t, "the next Builder's prompt", promptOf(p, "p1-build-3.1"), "OBSERVED: a failure", "not reproduced")
@@ -57,12 +57,12 @@ func TestRolesAreCalledAgain(t *testing.T) {
 	if got, want := len(ledgerRows(p)), 11; got != want {
 		t.Errorf("got %d rows in the ledger, want %d", got, want)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
-// asksTheBuilderAgain checks that abl calls a Builder without a report once more, and commits its
-// work.
-func asksTheBuilderAgain(p *lab.Project, r lab.Result) {
+// checkSecondBuilderCall checks that abl calls a Builder without a report once more, and commits
+// its work.
+func checkSecondBuilderCall(p *lab.Project, r lab.Result) {
 	p.Helper()
 	wants(p, "the Builder's second prompt", promptOf(p, "p1-build-1.2"), noReport)
 	var want []string
@@ -127,5 +127,5 @@ func TestPhasesAndSpecs(t *testing.T) {
 	if p.Git("src", "rev-parse", "HEAD") == before {
 		t.Error("an appended spec did not start the phase again")
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }

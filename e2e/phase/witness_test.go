@@ -97,7 +97,7 @@ func TestWitnessJudgesSuites(t *testing.T) {
 		plays, want = append(plays, next), append(want, s.verdict)
 	}
 	loop := fmt.Sprintf("max_verifier_iterations: %d, no_progress: {unverified: 0}", (len(all)+1)/2)
-	p := asked(t, "10m", loop, lab.File(t, "apps/names-each-path.mjs"), cases, plays...)
+	p := witnessProject(t, "10m", loop, lab.File(t, "apps/names-each-path.mjs"), cases, plays...)
 	r := p.Must(3, "phase", "1", "--json")
 	if got, want := verdicts(events(t, r)), strings.Join(want, " "); got != want {
 		t.Fatalf("verdicts: got %s, want %s", got, want)
@@ -117,19 +117,19 @@ func TestWitnessJudgesSuites(t *testing.T) {
 				checkFinding(t, c, f.Evidence.Contracts[first+k].Finding)
 			}
 			if s.rest {
-				alike(t, p, key)
+				checkEqualSigns(t, p, key)
 			}
 		})
 		first += len(s.cases)
 	}
 	for step := range (len(all) + 1) / 2 {
-		audited(p, 1, step+1)
+		auditRecord(p, 1, step+1)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
-// asked returns a project with these contracts, this app and these calls of the Verifier.
-func asked(t *testing.T, strength, loop, app string, cases []witnessed, plays ...agent.ScriptCall) *lab.Project {
+// witnessProject returns a project with these contracts, this app and these calls of the Verifier.
+func witnessProject(t *testing.T, strength, loop, app string, cases []witnessed, plays ...agent.ScriptCall) *lab.Project {
 	t.Helper()
 	spec := strings.TrimSuffix(oneSpec, "GET / → 200 with the text ok\n```\n")
 	for _, c := range cases {
@@ -245,9 +245,9 @@ func askedUntilItFits() []witnessed {
 	}
 }
 
-// alike checks that each replay of a call has the same signs, whether the suite meets the app or
-// not.
-func alike(t *testing.T, p *lab.Project, key string) {
+// checkEqualSigns checks that each replay of a call has the same signs, whether the suite meets
+// the app or not.
+func checkEqualSigns(t *testing.T, p *lab.Project, key string) {
 	t.Helper()
 	const app = "app-1"
 	seen := map[string]string{}
@@ -270,7 +270,7 @@ func alike(t *testing.T, p *lab.Project, key string) {
 func TestWitnessHonest(t *testing.T) {
 	lab.Long(t)
 	app, cases, tests := fromArchive(t, "testdata/honest.txtar")
-	p := asked(t, "3x", "max_verifier_iterations: 1", app, cases, call("verifier", 0, append(tests, report())...))
+	p := witnessProject(t, "3x", "max_verifier_iterations: 1", app, cases, call("verifier", 0, append(tests, report())...))
 	p.Must(0, "phase", "1", "--json")
 	r := checkFindings(t, p, cases)
 	if len(r.Missing)+len(r.Notes) > 0 || !strings.HasPrefix(r.Strength, "shown for ") {
@@ -281,7 +281,7 @@ func TestWitnessHonest(t *testing.T) {
 			t.Errorf("%s: got the witness %q (unread: %v), want an exchange", c.ID, c.Witness, c.Unread)
 		}
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // An app that violates its contracts does not pass with tests that check less than the contracts
@@ -289,10 +289,10 @@ func TestWitnessHonest(t *testing.T) {
 func TestWitnessViolations(t *testing.T) {
 	app, cases, tests := fromArchive(t, "testdata/violations.txtar")
 	const loop = "max_verifier_iterations: 1, no_progress: {unverified: 1}"
-	p := asked(t, "0", loop, app, cases, call("verifier", 0, append(tests, report())...))
+	p := witnessProject(t, "0", loop, app, cases, call("verifier", 0, append(tests, report())...))
 	p.Must(4, "phase", "1", "--json")
 	checkFindings(t, p, cases)
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // fromArchive reads an app, its contracts and their tests. A contract is expected to be verified
@@ -325,7 +325,7 @@ func fromArchive(t *testing.T, path string) (app string, cases []witnessed, test
 // checkFindings checks the findings of all cases.
 func checkFindings(t *testing.T, p *lab.Project, cases []witnessed) audit.Record {
 	t.Helper()
-	r := audited(p, 1, 1)
+	r := auditRecord(p, 1, 1)
 	if len(r.Contracts) != len(cases) {
 		t.Fatalf("got %d contracts, want %d: %v", len(r.Contracts), len(cases), r.Missing)
 	}

@@ -26,7 +26,8 @@ func (f file) judgeStarts() []string {
 	return excuse(wrong, starting, f.path, "no longer starts programs directly: remove it from archtest.starting")
 }
 
-// uses returns the places where a file uses a function or variable of list, with the text of the rule.
+// uses returns the places where a file uses a function or variable of list, with the text of the
+// rule.
 func (f file) uses(list, rule string) []string {
 	var wrong []string
 	ast.Inspect(f.ast, func(n ast.Node) bool {

@@ -38,7 +38,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(c.id, func(t *testing.T) {
-			s.saysNothingOdd(r)
+			s.checkOutput(r)
 			if r.Code <= 2 || !strings.Contains(r.Stderr, "abl: ") {
 				t.Errorf("got exit code %d: %s", r.Code, r.Stderr)
 			}

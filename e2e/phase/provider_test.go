@@ -28,12 +28,12 @@ var asksTheModel string
 // asks returns a step in which the scripted agent sends one request to its model.
 func asks() agent.Step { return must(0, asksTheModel) }
 
-// weatherKey is the key for a provider with troubles.
-const weatherKey = "a-key-of-nobody-4715"
+// providerKey is the key for a provider with troubles.
+const providerKey = "a-key-of-nobody-4715"
 
-// troubled returns a provider with troubles, and a project whose scripted agent requests its
+// troubledProject returns a provider with troubles, and a project whose scripted agent requests its
 // model once per call, before it writes anything.
-func troubled(t *testing.T, settings string, plan func(n int64, model string) modelserver.Trouble) (*lab.Project, *modelserver.Troubled) {
+func troubledProject(t *testing.T, settings string, plan func(n int64, model string) modelserver.Trouble) (*lab.Project, *modelserver.Troubled) {
 	t.Helper()
 	v := verifies()
 	v.Steps = append([]agent.Step{asks()}, v.Steps...)
@@ -51,7 +51,7 @@ func troubled(t *testing.T, settings string, plan func(n int64, model string) mo
 	model := &modelserver.Troubled{Plan: plan, Then: http.HandlerFunc(well)}
 	s := httptest.NewServer(model)
 	t.Cleanup(s.Close)
-	p.Env = append(p.Env, "GEMINI_API_KEY="+weatherKey, "GOOGLE_GEMINI_BASE_URL="+s.URL)
+	p.Env = append(p.Env, "GEMINI_API_KEY="+providerKey, "GOOGLE_GEMINI_BASE_URL="+s.URL)
 	return p, model
 }
 
@@ -151,15 +151,15 @@ func TestProviderTroubles(t *testing.T) {
 			plan = append(plan, one.is)
 		}
 	}
-	p, _ := troubled(t, "loop: {call_timeout: 60s, outage_budget: 2m}\n", inOrder(plan...))
+	p, _ := troubledProject(t, "loop: {call_timeout: 60s, outage_budget: 2m}\n", inOrder(plan...))
 	env, made := p.Env, 0
 	for _, run := range runs {
 		p.Env = append(slices.Clone(env), run.env...)
 		r := p.Must(run.exit, "phase", "1", "--json")
-		lacks(t, "the output of abl", r.Stdout+r.Stderr, weatherKey)
+		lacks(t, "the output of abl", r.Stdout+r.Stderr, providerKey)
 		run.check(t, p, r, made)
 		made += len(run.troubles)
-		noLeftovers(p)
+		checkNothingLeft(p)
 	}
 	wants(t, "the history", p.Git("src", "ls-tree", "-r", "--name-only", "HEAD"), "half.txt")
 	p.Env = env
@@ -171,7 +171,7 @@ func TestProviderTroubles(t *testing.T) {
 	if got, want := len(rows), len(plan)+2; got != want {
 		t.Errorf("rows of the ledger: got %d, want %d, one per call", got, want)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 // check checks the calls of a run. made is the number of calls before it.
@@ -224,7 +224,7 @@ func verdictsOf(p *lab.Project) string {
 // If a model is overloaded or its quota is used up, abl uses the next model of the chain, and the
 // ledger names the model that did the work.
 func TestModelsFallBack(t *testing.T) {
-	p, model := troubled(t, "models: {builder: [big, small], verifier: big}\n",
+	p, model := troubledProject(t, "models: {builder: [big, small], verifier: big}\n",
 		func(n int64, model string) modelserver.Trouble {
 			if n == 1 {
 				return modelserver.Daily
@@ -245,7 +245,7 @@ func TestModelsFallBack(t *testing.T) {
 		rows[1]["total"] != "10" || rows[2]["model"] != "big" {
 		t.Errorf("the ledger: got %v, want quota of big, small with 10 tokens, and big", rows)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 }
 
 var untilPattern = regexp.MustCompile(`"until": "[^"]*"`)
@@ -253,7 +253,7 @@ var untilPattern = regexp.MustCompile(`"until": "[^"]*"`)
 // A killed run that was waiting continues the wait, and a signal ends a wait.
 func TestWaitSurvivesKill(t *testing.T) {
 	lab.Long(t)
-	p, model := troubled(t, "loop: {call_timeout: 60s, outage_budget: 5m}\n", inOrder("429 60", "429 2"))
+	p, model := troubledProject(t, "loop: {call_timeout: 60s, outage_budget: 5m}\n", inOrder("429 60", "429 2"))
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
 		waited := 0
 		r := watch(p, func(e state.Event, abl *os.Process) {
@@ -272,7 +272,7 @@ func TestWaitSurvivesKill(t *testing.T) {
 		}
 		wants(t, "the state", p.Read(".abl/state.json"), `"outage": {`, `"tries": 1`)
 	}
-	noLeftovers(p)
+	checkNothingLeft(p)
 	// The provider recovers earlier than it announced, and the user resets the time.
 	past := time.Now().Add(-time.Second).UTC().Format(time.RFC3339)
 	p.Write(".abl/state.json", untilPattern.ReplaceAllString(p.Read(".abl/state.json"), `"until": "`+past+`"`))
