@@ -148,15 +148,13 @@ func (m makefile) find() {
 
 // checks records the targets that check the source, and the packages that they need.
 func (m makefile) checks(targets map[string]target, from Source) {
-	packages := "make"
-	if m.count(".c .cc .cpp") > 0 && len(targets) > 0 {
-		packages = "build-essential"
-		m.needs(from, packages)
+	if m.packages() != "make" && len(targets) > 0 {
+		m.needs(from, m.packages())
 	}
 	for _, c := range [][2]string{{"lint", "lint"}, {"test", "test"}, {"check", "test"}} {
 		if t, ok := targets[c[0]]; ok {
 			m.check(c[1], "make "+c[0], c[0], t.from)
-			m.needs(from, packages)
+			m.needs(from, m.packages())
 		}
 	}
 }
@@ -174,9 +172,17 @@ func (m makefile) start(command string, t target) {
 	case m.report.Stack != "none":
 	case len(m.servers) > 0 && !strings.Contains(t.recipe, "docker"):
 		m.try(command, t.from)
-		m.needs(t.from, "make")
+		m.needs(t.from, m.packages())
 	default:
 		m.ask("app.command", "nothing says whether it is a server or a program",
 			candidate(command, t.from))
 	}
+}
+
+// packages returns the Debian package that contains make, with a compiler for sources in C.
+func (m makefile) packages() string {
+	if m.count(".c .cc .cpp") > 0 {
+		return "build-essential"
+	}
+	return "make"
 }
