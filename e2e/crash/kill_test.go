@@ -124,10 +124,11 @@ func elsewhere(name string) bool {
 	return os.Geteuid() != 0 && strings.HasPrefix(name, "lease.") || strings.HasPrefix(name, "replay.") || never(name)
 }
 
-// never reports whether no phase reaches a place unless it is stopped or has to wait.
+// never reports whether no phase reaches a place unless it is stopped, has to wait or keeps its state
+// in a git remote.
 func never(name string) bool {
 	return slices.ContainsFunc([]string{
-		"call.stopping", "outage.", "learn.", "treeedit.", "build.", "prepare.",
+		"call.stopping", "outage.", "learn.", "treeedit.", "build.", "prepare.", "remote.",
 	}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
