@@ -104,7 +104,7 @@ func TestGatewayImage(t *testing.T) {
 		t.Errorf("without the program: got error %v", err)
 	}
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
-		t.Errorf("a role's image needs the gateway: %v", err)
+		t.Errorf("a role's image without the gateway's program: got error %v", err)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestNextRunAttachesToRunningCall(t *testing.T) {
 				t.Errorf("attached to %q, want %q", got, key)
 			}
 			if got := calls(events, state.CallStart); strings.Contains(got, key) {
-				t.Errorf("started again: %q", got)
+				t.Errorf("got repeated starts %q, want none", got)
 			}
 			checkSame(t, want, s.print())
 		})
@@ -90,14 +90,14 @@ func TestCallStoppedByCleanIsRepeated(t *testing.T) {
 	s, r := startAtGate(t, "builder", "")
 	r.kill()
 	if r := s.Must(0, "status"); !strings.Contains(r.Stdout, "building") {
-		t.Errorf("status: %s", r.Stdout)
+		t.Errorf("got status %s", r.Stdout)
 	}
 	s.Must(0, "clean")
 	s.checkNothingLeft()
 	s.open("builder")
 	events := s.events(s.finish().Stdout)
 	if got := calls(events, state.CallStart); !strings.HasPrefix(got+" ", "p1-build-1.2 p1-verify-1.1 ") {
-		t.Errorf("calls: %s", got)
+		t.Errorf("got calls %s", got)
 	}
 	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, "p1-build-1.1,scripted,") ||
 		!strings.Contains(rows, ",interrupted\n") {
@@ -115,7 +115,7 @@ func TestSecondRunIsRefused(t *testing.T) {
 		t.Errorf("the message does not name the holder: %s", other.Stderr)
 	}
 	if last := s.events(other.Stdout); len(last) != 1 || last[0].Kind != state.Outcome || *last[0].Exit != 11 {
-		t.Errorf("events: %s", other.Stdout)
+		t.Errorf("got events %s", other.Stdout)
 	}
 	s.open("builder")
 	r.end(0)

@@ -33,7 +33,7 @@ func TestLockFileDeleted(t *testing.T) {
 		t.Errorf("got stderr %q", first.err.String())
 	}
 	if ended := calls(all, state.CallEnd) + calls(all, state.Commit); ended != "" {
-		t.Errorf("the first abl continued to %s", ended)
+		t.Errorf("the first abl continued: got %s, want nothing", ended)
 	}
 	s.release("call.ended")
 	if got := calls(second.end(0), state.CallEnd); !strings.HasPrefix(got, "p1-build-1.1 p1-verify-1.1 ") {
@@ -80,7 +80,7 @@ func TestHistoryMovedAway(t *testing.T) {
 				phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: sink}
 				for range 2 {
 					if _, err := phase.Play(t.Context()); !errors.Is(err, git.ErrForeign) || !strings.Contains(err.Error(), "is missing: restore it") {
-						t.Errorf("it ended with %v", err)
+						t.Errorf("got error %v", err)
 					}
 				}
 				if _, err := os.Lstat(dotgit); err == nil {

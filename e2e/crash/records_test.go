@@ -125,7 +125,7 @@ func damaged(t *testing.T, points, name string, do func(path string) error) {
 	var again []string
 	for key, times := range runs() {
 		if times > 1 {
-			t.Errorf("call %s ran %d times", key, times)
+			t.Errorf("call %s: got %d runs", key, times)
 		}
 		if !strings.Contains(rows, ","+key+",") {
 			t.Errorf("call %s ran but has no row in\n%s", key, rows)
@@ -136,7 +136,7 @@ func damaged(t *testing.T, points, name string, do func(path string) error) {
 	}
 	slices.Sort(again)
 	if most := 1; len(again) > most || whole && len(again) > 0 && strings.HasPrefix(again[0], call[:max(len(call)-1, 0)]) {
-		t.Errorf("repeated calls: %v", again)
+		t.Errorf("got repeated calls %v, want none", again)
 	}
 	phase, err := state.Load(filepath.Join(p.Dir, ".abl/state.json"))
 	if err != nil || phase.Phase(1).Status != state.Passed {

@@ -183,7 +183,7 @@ func (s *scene) state() (state struct {
 }) {
 	s.Helper()
 	if err := json.Unmarshal([]byte(s.Read(".abl/state.json")), &state); err != nil {
-		s.Errorf("state.json: %v", err)
+		s.Errorf("cannot read state.json: %v", err)
 	}
 	return state
 }

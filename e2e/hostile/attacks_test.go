@@ -77,7 +77,7 @@ func inSuite(t *testing.T) (ids, tests map[string]bool) {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")
 	if err != nil || len(files) < 5 {
-		t.Fatalf("%v, %v", files, err)
+		t.Fatalf("got files %v, error %v", files, err)
 	}
 	ids, tests = map[string]bool{}, map[string]bool{}
 	for _, file := range files {

@@ -126,7 +126,7 @@ func TestControlOfCommands(t *testing.T) {
 	s := newScene(t, usual+nodeApp+"verifier_commands:\n  shown: {command: \"cat lib/secret.mjs\", output: shown, description: \"prints the source\"}\n")
 	s.script(builds(), verifies(run("abl-cmd shown")))
 	if r := s.abl("phase", "1", "--json"); r.Code != 0 {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want 0: %s", r.Code, r.Stderr)
 	}
 	wants(t, "the Verifier", s.Printed("p1-verify-1.1"), s.canaries.Src)
 }

@@ -49,7 +49,7 @@ func TestFullDisk(t *testing.T) {
 			t.Log(r.Code, r.Stderr)
 		})
 		if r := s.abl("clean"); r.Code != 0 {
-			t.Errorf("abl clean: %d: %s", r.Code, r.Stderr)
+			t.Errorf("abl clean: got exit code %d: %s", r.Code, r.Stderr)
 		}
 	}
 	s.recovers()

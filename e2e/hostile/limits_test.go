@@ -206,7 +206,7 @@ func TestForgedFigures(t *testing.T) {
 		}
 	}
 	if costs := s.abl("costs"); costs.Code != 0 || oddAt(costs.Stdout) >= 0 {
-		t.Errorf("abl costs: %d %s%s", costs.Code, costs.Stdout, costs.Stderr)
+		t.Errorf("abl costs: got exit code %d: %s%s", costs.Code, costs.Stdout, costs.Stderr)
 	}
 }
 
@@ -312,7 +312,7 @@ func (s *scene) damagedLedger(t *testing.T) {
 			}
 			r := s.abl("costs")
 			if r.Code != 0 {
-				t.Errorf("abl costs: exit %d: %s", r.Code, r.Stderr)
+				t.Errorf("abl costs: got exit code %d: %s", r.Code, r.Stderr)
 			}
 			s.checkOutput(r)
 		})

@@ -60,7 +60,7 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 
 			r := watch(p, func(state.Event, *os.Process) {}, "phase", "1", "--agent", a.name)
 			if r.Code != 0 {
-				t.Fatalf("exit %d: %s\n%s\n%s\n%s",
+				t.Fatalf("got exit %d, want 0: %s\n%s\n%s\n%s",
 					r.Code, r.Stderr, p.Read(".abl/logs/calls/p1-build-1.1/stdout"), p.Read(".abl/logs/calls/p1-build-1.1/stderr"), m.log.String())
 			}
 			all := events(t, r)

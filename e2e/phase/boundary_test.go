@@ -24,7 +24,7 @@ func TestBoundaryOfTheApp(t *testing.T) {
 		}
 	}, "phase", "1")
 	if r.Code != 0 || !asked {
-		t.Fatalf("exit %d, want 0: %s%s", r.Code, r.Stdout, r.Stderr)
+		t.Fatalf("got exit %d, want 0: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	out := printed(p, "p1-verify-1.1")
 	lacks(t, "the Verifier's call", out, "BAD")

@@ -53,7 +53,7 @@ func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
 	mine := p.Git("src", "rev-parse", "HEAD")
 	for range 2 {
 		if r.Code != 9 {
-			t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+			t.Fatalf("got exit %d, want 9: %s", r.Code, r.Stderr)
 		}
 		wants(t, "the output", r.Stderr, "refs/heads/trunk", was, mine, "p1-build-1.1 is kept",
 			".abl/logs/calls/p1-build-1.1/history.json")
@@ -90,7 +90,7 @@ func TestGitChangesWhileTheVerifierWorks(t *testing.T) {
 		p.Write("src/.git/hooks/post-commit", "#!/bin/sh\ntouch "+filepath.Join(p.Dir, "hook-ran")+"\n")
 	})
 	if r.Code != 9 {
-		t.Fatalf("exit %d, want 9: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want 9: %s", r.Code, r.Stderr)
 	}
 	wants(t, "the output", r.Stderr, "alternates", "p1-verify-1.1 is kept")
 	if err := os.Remove(filepath.Join(p.Dir, alternates)); err != nil {
@@ -124,7 +124,7 @@ func TestSourceReplacedWithALink(t *testing.T) {
 		}
 	})
 	if r.Code != 9 {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want 9: %s", r.Code, r.Stderr)
 	}
 	wants(t, "the output", r.Stderr, `.abl/specs: it is a link, or not a directory`)
 	if got := calls(p); strings.Contains(got, "verify") && p.Read(".abl/logs/calls/p1-verify-1.1/started") != "" {

@@ -51,7 +51,7 @@ func TestStoppedCallIsSwept(t *testing.T) {
 		}
 	}, "phase", "1")
 	if r.Code != 130 {
-		t.Fatalf("exit %d, want 130: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want 130: %s", r.Code, r.Stderr)
 	}
 	if left := special(t, filepath.Join(p.Dir, "src")); len(left) > 0 {
 		t.Errorf("got remains %v, want none", left)

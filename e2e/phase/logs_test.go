@@ -54,7 +54,7 @@ func TestOtherCommandsFollowAPhase(t *testing.T) {
 		}
 	}, "phase", "1")
 	if r.Code != 0 {
-		t.Fatalf("exit %d: %s%s", r.Code, r.Stdout, r.Stderr)
+		t.Fatalf("got exit %d, want 0: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 
 	all := logs.end(p)

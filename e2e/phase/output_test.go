@@ -32,7 +32,7 @@ func TestLargeOutput(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	peak := peakOf(t, cmd)
 	if cmd.ProcessState.ExitCode() != 0 {
-		t.Fatalf("exit %d: %s", cmd.ProcessState.ExitCode(), out.String())
+		t.Fatalf("got exit %d, want 0: %s", cmd.ProcessState.ExitCode(), out.String())
 	}
 	if peak > memory {
 		t.Errorf("got a peak of %d MB", peak>>20)

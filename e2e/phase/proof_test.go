@@ -98,7 +98,7 @@ func TestWidenedNetworkIsFound(t *testing.T) {
 		t.Errorf("got stored proof %+v", b)
 	}
 	if text := p.Read(".abl/logs/calls/p1-build-2.1/stdout"); text != "" {
-		t.Errorf("the agent ran: %s", text)
+		t.Errorf("the agent ran: got output %s, want none", text)
 	}
 	checkNothingLeft(p)
 	p.Must(0, "phase", "1")

@@ -37,10 +37,10 @@ func TestSoakPhases(t *testing.T) {
 		}
 	}, "run", "--through")
 	if r.Code != 0 {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want 0: %s", r.Code, r.Stderr)
 	}
 	if got := strings.Count(r.Stdout, `"event":"verdict"`); got != phases {
-		t.Errorf("%d verdicts of %d phases", got, phases)
+		t.Errorf("got %d verdicts, want %d", got, phases)
 	}
 	const slack = 24 << 10 // KiB of variation by the garbage collector
 	if then == 0 || at > then+slack {

@@ -18,7 +18,7 @@ func TestTakeMineCommitsUserChanges(t *testing.T) {
 	p := newProject(t, nodeApp+"verify: {evidence: off}\n", []agent.ScriptCall{first, second, fails, verifies()}...)
 	p.Env = append(p.Env, "ABL_FAILPOINTS=state.after=5*off->kill") // at the start of the second iteration
 	if r := p.Run("phase", "1"); r.Code != -1 {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want -1: %s", r.Code, r.Stderr)
 	}
 	p.Env = nil
 	p.Write("src/notes.txt", "by-hand\n")
@@ -30,7 +30,7 @@ func TestTakeMineCommitsUserChanges(t *testing.T) {
 	// Killed before the next call, abl also takes the changes made until then.
 	p.Env = []string{"ABL_FAILPOINTS=call.before=kill"}
 	if r := p.Run("phase", "1", "--take-mine"); r.Code != -1 {
-		t.Fatalf("exit %d: %s", r.Code, r.Stderr)
+		t.Fatalf("got exit %d, want -1: %s", r.Code, r.Stderr)
 	}
 	p.Env = nil
 	p.Write("src/more.txt", "by-hand\n")

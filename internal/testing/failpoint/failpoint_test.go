@@ -52,7 +52,7 @@ func TestActions(t *testing.T) {
 			"at a|past failpoint a: no|at a|past <nil>|at a|past failpoint a: full disk|at a|past failpoint a: full disk", 0},
 		{"a=1*error(x)", "a a", "at a|past failpoint a: x|at a|past <nil>", 0},
 		{"a=sleep(1);b=exit(0)", "a b", "at a|past <nil>|at b", 0},
-		{"a=explode", "a", `at a|abl: cannot read ABL_FAILPOINTS: a: there is no action "explode"`, 2},
+		{"a=explode", "a", `at a|abl: cannot read ABL_FAILPOINTS: a: unknown action "explode"`, 2},
 	}
 	for _, tt := range tests {
 		out, err := child(t, tt.points, tt.places).CombinedOutput()
@@ -65,7 +65,7 @@ func TestActions(t *testing.T) {
 			t.Errorf("%s at %s: got %s, code %d, want %s, code %d", tt.points, tt.places, got, code, tt.out, tt.code)
 		}
 		if tt.code == -1 && exit.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
-			t.Errorf("%s: %v", tt.points, err)
+			t.Errorf("%s: got error %v", tt.points, err)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestPauseWaitsForTheFile(t *testing.T) {
 	}
 	out := bufio.NewReader(pipe)
 	if line, err := out.ReadString('\n'); line != "at a\n" || err != nil {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf("got line %q, error %v", line, err)
 	}
 	for here := ""; here == ""; {
 		if _, err := os.Stat(filepath.Join(dir, "a.here")); err == nil {
@@ -102,7 +102,7 @@ func TestPauseWaitsForTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := out.ReadString('\n'); line != "past <nil>\n" || err != nil {
-		t.Errorf("%q, %v", line, err)
+		t.Errorf("got line %q, error %v", line, err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
@@ -115,7 +115,7 @@ func TestNoteCountsVisits(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "visits")); err != nil || string(got) != "a\nb\na\n" {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("got %q, error %v", got, err)
 	}
 }
 
@@ -137,18 +137,18 @@ func TestHerePanicsWhereItCannotFail(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for spec, want := range map[string]string{
-		"a":              `a: there is no action ""`,
+		"a":              `a: unknown action ""`,
 		"=kill":          `want PLACE=ACTION, got "=kill"`,
 		"a=kill;":        `want PLACE=ACTION, got ""`,
 		"A=kill":         `want PLACE=ACTION, got "A=kill"`,
-		"a=kill;a=off":   "a is there twice",
-		"a=exit":         `a: exit wants a number, got ""`,
-		"a=exit(-1)":     `a: exit wants a number, got "-1"`,
-		"a=0*kill":       `a: there is no action "0*kill"`,
-		"a=kill()":       "a: kill takes nothing in brackets",
-		"a=off->":        `a: there is no action ""`,
-		"a=error(x)x":    `a: there is no action "error(x)x"`,
-		"a=sleep(1)->go": `a: there is no action "go"`,
+		"a=kill;a=off":   "duplicate place a",
+		"a=exit":         `a: exit needs a number, got ""`,
+		"a=exit(-1)":     `a: exit needs a number, got "-1"`,
+		"a=0*kill":       `a: unknown action "0*kill"`,
+		"a=kill()":       "a: kill takes no argument",
+		"a=off->":        `a: unknown action ""`,
+		"a=error(x)x":    `a: unknown action "error(x)x"`,
+		"a=sleep(1)->go": `a: unknown action "go"`,
 	} {
 		if _, err := parse(spec); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", spec, err, want)

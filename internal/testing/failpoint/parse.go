@@ -33,7 +33,7 @@ func parse(spec string) (*points, error) {
 			return nil, fmt.Errorf("want PLACE=ACTION, got %q", term)
 		}
 		if p.left[name] != nil {
-			return nil, fmt.Errorf("%s is there twice", name)
+			return nil, fmt.Errorf("duplicate place %s", name)
 		}
 		for text := range strings.SplitSeq(chain, "->") {
 			a, err := parseAction(text)
@@ -49,7 +49,7 @@ func parse(spec string) (*points, error) {
 func parseAction(text string) (action, error) {
 	m := actionForm.FindStringSubmatch(text)
 	if m == nil {
-		return action{}, fmt.Errorf("there is no action %q", text)
+		return action{}, fmt.Errorf("unknown action %q", text)
 	}
 	a := action{what: m[2], text: m[3]}
 	a.times, _ = strconv.Atoi(m[1]) // without a number it stays 0, which means always
@@ -57,14 +57,14 @@ func parseAction(text string) (action, error) {
 	case a.what == "exit" || a.what == "sleep":
 		n, err := strconv.Atoi(a.text)
 		if err != nil || n < 0 {
-			return action{}, fmt.Errorf("%s wants a number, got %q", a.what, a.text)
+			return action{}, fmt.Errorf("%s needs a number, got %q", a.what, a.text)
 		}
 		a.number = n
 	case a.what == "error":
 	case !slices.Contains([]string{"off", "kill", "term", "int", "note", "pause"}, a.what):
-		return action{}, fmt.Errorf("there is no action %q", text)
+		return action{}, fmt.Errorf("unknown action %q", text)
 	case strings.Contains(text, "("):
-		return action{}, fmt.Errorf("%s takes nothing in brackets", a.what)
+		return action{}, fmt.Errorf("%s takes no argument", a.what)
 	}
 	return a, nil
 }

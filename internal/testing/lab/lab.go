@@ -147,7 +147,7 @@ func From(t testing.TB, files fs.FS) *Project {
 	}
 	t.Cleanup(func() {
 		if r := p.Run("clean"); r.Code != 0 {
-			t.Errorf("abl clean: exit %d: %s", r.Code, r.Stderr)
+			t.Errorf("abl clean: got exit %d: %s", r.Code, r.Stderr)
 		}
 	})
 	return p
@@ -227,7 +227,7 @@ func (p *Project) Must(code int, args ...string) Result {
 	p.Helper()
 	r := p.Run(args...)
 	if r.Code != code {
-		p.Fatalf("abl %s: exit %d, want %d\nstdout: %s\nstderr: %s",
+		p.Fatalf("abl %s: got exit %d, want %d\nstdout: %s\nstderr: %s",
 			strings.Join(args, " "), r.Code, code, r.Stdout, r.Stderr)
 	}
 	return r

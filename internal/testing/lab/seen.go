@@ -60,7 +60,7 @@ func (p *Project) Ledger() (rows []map[string]string) {
 	p.Helper()
 	all, err := csv.NewReader(strings.NewReader(p.Read(".abl/logs/tokens.csv"))).ReadAll()
 	if err != nil || len(all) == 0 {
-		p.Fatalf("tokens.csv: %v", err)
+		p.Fatalf("cannot read tokens.csv: %v", err)
 	}
 	for _, fields := range all[1:] {
 		row := map[string]string{}
@@ -78,7 +78,7 @@ func (p *Project) Printed(key string) string {
 	p.Helper()
 	text := p.Read(".abl/logs/calls/" + key + "/stdout")
 	if text == "" {
-		p.Errorf("call %s printed nothing", key)
+		p.Errorf("got no output of call %s", key)
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {

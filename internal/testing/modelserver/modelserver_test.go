@@ -121,7 +121,7 @@ func TestStreamedResponsesFollowTheScript(t *testing.T) {
 		for i, a := range all {
 			last := i == len(all)-1
 			if (a.UsageMetadata != nil) != last || (a.Candidates[0].FinishReason == "STOP") != last || a.ModelVersion != "gemini-x" {
-				t.Errorf("chunk %d of %d: %+v", i, len(all), a)
+				t.Errorf("chunk %d of %d: got %+v", i, len(all), a)
 			}
 			for _, p := range a.Candidates[0].Content.Parts {
 				if p.FunctionCall != nil {

@@ -71,7 +71,7 @@ func TestScriptEndsAndUsage(t *testing.T) {
 			t.Errorf("usage: got %+v, want %+v", got.Usage, u)
 		}
 		if crash := strings.Contains(fmt.Sprint(got.Turns), "kill -9 $PPID"); crash != (end == agent.EndCrash) {
-			t.Errorf("%q: turns %v", end, got.Turns)
+			t.Errorf("%q: got turns %v", end, got.Turns)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func carryOut(t *testing.T, dir string, turns []Turn) (output string) {
 				output += err.Error() + "\n"
 			}
 		default:
-			t.Fatalf("no function %s", turn.Name)
+			t.Fatalf("unknown function %s", turn.Name)
 		}
 	}
 	return output

@@ -76,7 +76,7 @@ func TestEachAPIPlaysTheScript(t *testing.T) {
 		for _, stream := range []string{"true", "false"} {
 			plain := strings.NewReplacer(`\\u`, `\u`, `\\\\`, `\\`)
 			if got := plain.Replace(say(stream, tt.tools, tt.first)); !strings.Contains(got, command) {
-				t.Errorf("%s: no command in %s", tt.path, got)
+				t.Errorf("%s: got no command in %s", tt.path, got)
 			}
 			if got := say(stream, tt.tools, tt.first, tt.result); !strings.Contains(got, tt.end) || !strings.Contains(got, "Done.") {
 				t.Errorf("%s: got the end %s", tt.path, got)

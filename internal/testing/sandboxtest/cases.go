@@ -23,7 +23,7 @@ func exitCodes(t *testing.T, s Subject) {
 		got, err := s.Engine.Status(t.Context(), name)
 		must(t, err)
 		if got.State != sandbox.Exited || got.ExitCode != want || got.StartedAt.IsZero() || got.FinishedAt.IsZero() {
-			t.Errorf("status after exit %s: %+v", code, got)
+			t.Errorf("status after exit %s: got %+v", code, got)
 		}
 		s.wantExit(t, name, sandbox.Exit{Code: want}) // and again, long after the end
 	}

@@ -69,7 +69,7 @@ func TestScriptWritesOnTheHost(t *testing.T) {
 	}
 	must(t, e.Start(t.Context(), "b-1"))
 	if exit, err := e.Wait(t.Context(), "b-1"); err != nil || exit.Code != 3 {
-		t.Errorf("ended with %+v, %v", exit, err)
+		t.Errorf("got exit %+v, error %v", exit, err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(got) != "made" {
 		t.Errorf("the script left %q, %v", got, err)
