@@ -62,16 +62,18 @@ func TestNPMRegistry(t *testing.T) {
 		"npm_config_registry": "http://a.example/npm",
 		"NPM_CONFIG_REGISTRY": "http://a.example/npm",
 	} {
-		e := newFake()
-		m := testMaker(t, e)
-		m.Env = also(m.Env, name, "http://a.example/npm/")
-		ref, err := m.Ensure(t.Context(), Want{Agent: Tools})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := e.args[e.parent(ref)]["NPM_REGISTRY"]; got != want {
-			t.Errorf("%q: got registry %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			e := newFake()
+			m := testMaker(t, e)
+			m.Env = also(m.Env, name, "http://a.example/npm/")
+			ref, err := m.Ensure(t.Context(), Want{Agent: Tools})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := e.args[e.parent(ref)]["NPM_REGISTRY"]; got != want {
+				t.Errorf("%q: got registry %q, want %q", name, got, want)
+			}
+		})
 	}
 }
 
@@ -80,9 +82,11 @@ func TestProxyIsLocal(t *testing.T) {
 		"": false, "http://proxy.example:1": false, "http://127.0.0.1:3128": true, "localhost:3128": true,
 		"http://[::1]:1": true, "10.0.0.1:8080": false, "://": false,
 	} {
-		if got := proxyIsLocal(environ("https_proxy", proxy)); got != want {
-			t.Errorf("proxy %q: got local %v, want %v", proxy, got, want)
-		}
+		t.Run(proxy, func(t *testing.T) {
+			if got := proxyIsLocal(environ("https_proxy", proxy)); got != want {
+				t.Errorf("proxy %q: got local %v, want %v", proxy, got, want)
+			}
+		})
 	}
 }
 
@@ -263,9 +267,11 @@ func TestHints(t *testing.T) {
 		"write /x: no space left on device":        "disk is full",
 		"npm error 404":                            "",
 	} {
-		got := (&BuildError{Lines: []string{line}, cause: os.ErrInvalid}).Error()
-		if want == "" && !strings.HasSuffix(got, line) || !strings.Contains(got, want) {
-			t.Errorf("%q: got hint %q, want %q", line, got, want)
-		}
+		t.Run(line, func(t *testing.T) {
+			got := (&BuildError{Lines: []string{line}, cause: os.ErrInvalid}).Error()
+			if want == "" && !strings.HasSuffix(got, line) || !strings.Contains(got, want) {
+				t.Errorf("%q: got hint %q, want %q", line, got, want)
+			}
+		})
 	}
 }

@@ -25,10 +25,12 @@ func TestCheckDockerfile(t *testing.T) {
 		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nFROM other":                    "last stage",
 		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE} AS a\nFROM debian AS a\nFROM a": "last stage",
 	} {
-		err := checkDockerfile(text)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: got %v, want %q", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			err := checkDockerfile(text)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%q: got %v, want %q", text, err, want)
+			}
+		})
 	}
 }
 
@@ -135,15 +137,17 @@ func TestIgnore(t *testing.T) {
 		{"é*", "éx", true},
 		{"# a\n\n ./x/ ", "x/y", true},
 	} {
-		file := filepath.Join(t.TempDir(), ".dockerignore")
-		write(t, file, c.rules)
-		rules, err := readIgnore(file)
-		if err != nil {
-			t.Fatalf("%q: %v", c.rules, err)
-		}
-		if got, err := rules.MatchesOrParentMatches(c.name); err != nil || got != c.want {
-			t.Errorf("%q ignores %q: got %v, error %v, want %v", c.rules, c.name, got, err, c.want)
-		}
+		t.Run(c.rules+" "+c.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), ".dockerignore")
+			write(t, file, c.rules)
+			rules, err := readIgnore(file)
+			if err != nil {
+				t.Fatalf("%q: %v", c.rules, err)
+			}
+			if got, err := rules.MatchesOrParentMatches(c.name); err != nil || got != c.want {
+				t.Errorf("%q ignores %q: got %v, error %v, want %v", c.rules, c.name, got, err, c.want)
+			}
+		})
 	}
 }
 

@@ -55,18 +55,20 @@ func TestActions(t *testing.T) {
 		{"a=explode", "a", `at a|abl: cannot read ABL_FAILPOINTS: a: unknown action "explode"`, 2},
 	}
 	for _, tt := range tests {
-		out, err := child(t, tt.points, tt.places).CombinedOutput()
-		var exit *exec.ExitError
-		code := 0
-		if errors.As(err, &exit) {
-			code = exit.ExitCode()
-		}
-		if got := strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "|"); got != tt.out || code != tt.code {
-			t.Errorf("%s at %s: got %s, code %d, want %s, code %d", tt.points, tt.places, got, code, tt.out, tt.code)
-		}
-		if tt.code == -1 && exit.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
-			t.Errorf("%s: got error %v", tt.points, err)
-		}
+		t.Run(tt.points+" at "+tt.places, func(t *testing.T) {
+			out, err := child(t, tt.points, tt.places).CombinedOutput()
+			var exit *exec.ExitError
+			code := 0
+			if errors.As(err, &exit) {
+				code = exit.ExitCode()
+			}
+			if got := strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "|"); got != tt.out || code != tt.code {
+				t.Errorf("%s at %s: got %s, code %d, want %s, code %d", tt.points, tt.places, got, code, tt.out, tt.code)
+			}
+			if tt.code == -1 && exit.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
+				t.Errorf("%s: got error %v", tt.points, err)
+			}
+		})
 	}
 }
 
@@ -150,9 +152,11 @@ func TestParseErrors(t *testing.T) {
 		"a=error(x)x":    `a: unknown action "error(x)x"`,
 		"a=sleep(1)->go": `a: unknown action "go"`,
 	} {
-		if _, err := parse(spec); err == nil || err.Error() != want {
-			t.Errorf("%s: got %v, want %s", spec, err, want)
-		}
+		t.Run(spec, func(t *testing.T) {
+			if _, err := parse(spec); err == nil || err.Error() != want {
+				t.Errorf("%s: got %v, want %s", spec, err, want)
+			}
+		})
 	}
 }
 

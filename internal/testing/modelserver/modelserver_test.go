@@ -257,15 +257,17 @@ func TestSchema(t *testing.T) {
 		{`{}`, `{}`},
 	}
 	for _, tt := range tests {
-		body := `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"responseJsonSchema":` + tt.schema + `}}`
-		resp := ask(t, &Server{Source: source, Log: io.Discard}, "/v1beta/models/m:generateContent", body)
-		var a answer
-		if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
-			t.Fatal(err)
-		}
-		if got := a.Candidates[0].Content.Parts[0].Text; got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.schema, got, tt.want)
-		}
+		t.Run(tt.schema, func(t *testing.T) {
+			body := `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"responseJsonSchema":` + tt.schema + `}}`
+			resp := ask(t, &Server{Source: source, Log: io.Discard}, "/v1beta/models/m:generateContent", body)
+			var a answer
+			if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
+				t.Fatal(err)
+			}
+			if got := a.Candidates[0].Content.Parts[0].Text; got != tt.want {
+				t.Errorf("%s: got %s, want %s", tt.schema, got, tt.want)
+			}
+		})
 	}
 }
 

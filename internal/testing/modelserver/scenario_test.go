@@ -42,9 +42,11 @@ func TestSourceRefusesConversationWithoutCall(t *testing.T) {
 		Mark("builder", 2, 3, 4):      "the scenario has no call for [abl call builder phase 2 iteration 3 attempt 4]",
 		"[abl call builder phase 1 ]": `the conversation does not contain "[abl call ROLE phase N iteration N attempt N]"`,
 	} {
-		if _, err := source(prompt); err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", prompt, err, want)
-		}
+		t.Run(prompt, func(t *testing.T) {
+			if _, err := source(prompt); err == nil || err.Error() != want {
+				t.Errorf("%q: got %v, want %s", prompt, err, want)
+			}
+		})
 	}
 }
 
@@ -58,21 +60,23 @@ func TestScriptEndsAndUsage(t *testing.T) {
 		"": Stop, agent.EndOK: Stop, agent.EndSilent: Cut,
 		agent.EndError: Refuse, agent.EndHang: NoAnswer, agent.EndCrash: Stop,
 	} {
-		got := find(t, agent.ScriptCall{
-			Role:  "builder",
-			End:   end,
-			Usage: usage,
-			Steps: []agent.Step{{Say: str("bye {{phase}}")}},
-		}, "/w")
-		if got.End != want || got.Name != "builder phase 1 iteration 2 attempt 1" || end != agent.EndCrash && got.Final != "bye 1\n" {
-			t.Errorf("%q: got %+v", end, got)
-		}
-		if u := (Usage{Prompt: 6, Candidates: 2, Thoughts: 3, Total: 13}); got.Usage != u {
-			t.Errorf("usage: got %+v, want %+v", got.Usage, u)
-		}
-		if crash := strings.Contains(fmt.Sprint(got.Turns), "kill -9 $PPID"); crash != (end == agent.EndCrash) {
-			t.Errorf("%q: got turns %v", end, got.Turns)
-		}
+		t.Run(string(end), func(t *testing.T) {
+			got := find(t, agent.ScriptCall{
+				Role:  "builder",
+				End:   end,
+				Usage: usage,
+				Steps: []agent.Step{{Say: str("bye {{phase}}")}},
+			}, "/w")
+			if got.End != want || got.Name != "builder phase 1 iteration 2 attempt 1" || end != agent.EndCrash && got.Final != "bye 1\n" {
+				t.Errorf("%q: got %+v", end, got)
+			}
+			if u := (Usage{Prompt: 6, Candidates: 2, Thoughts: 3, Total: 13}); got.Usage != u {
+				t.Errorf("usage: got %+v, want %+v", got.Usage, u)
+			}
+			if crash := strings.Contains(fmt.Sprint(got.Turns), "kill -9 $PPID"); crash != (end == agent.EndCrash) {
+				t.Errorf("%q: got turns %v", end, got.Turns)
+			}
+		})
 	}
 }
 

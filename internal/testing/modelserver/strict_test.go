@@ -73,22 +73,24 @@ func TestForbiddenRequestsAreRefused(t *testing.T) {
 		},
 		{gem, "", `{"contents":[` + part("model", `{"functionCall":{}}`) + `]}`, "immediately after"},
 	} {
-		req := httptest.NewRequestWithContext(t.Context(), "POST", c.path, strings.NewReader(c.body))
-		for name, value := range map[string]string{
-			"Authorization":     "Bearer k",
-			"Content-Type":      "application/json",
-			"anthropic-version": "2023-06-01",
-		} {
-			if c.headers != "-"+name {
-				req.Header.Set(name, value)
+		t.Run(c.path+" "+c.want, func(t *testing.T) {
+			req := httptest.NewRequestWithContext(t.Context(), "POST", c.path, strings.NewReader(c.body))
+			for name, value := range map[string]string{
+				"Authorization":     "Bearer k",
+				"Content-Type":      "application/json",
+				"anthropic-version": "2023-06-01",
+			} {
+				if c.headers != "-"+name {
+					req.Header.Set(name, value)
+				}
 			}
-		}
-		w := httptest.NewRecorder()
-		s := &Server{Source: func(string) (Script, error) { return Script{Name: "x", Final: "Done."}, nil }, Log: io.Discard}
-		s.ServeHTTP(w, req)
-		got := w.Body.String()
-		if c.want == "" && w.Code != 200 || c.want != "" && (w.Code != 400 || !strings.Contains(got, c.want)) {
-			t.Errorf("%s %s: got %d %s, want %q", c.path, c.body, w.Code, got, c.want)
-		}
+			w := httptest.NewRecorder()
+			s := &Server{Source: func(string) (Script, error) { return Script{Name: "x", Final: "Done."}, nil }, Log: io.Discard}
+			s.ServeHTTP(w, req)
+			got := w.Body.String()
+			if c.want == "" && w.Code != 200 || c.want != "" && (w.Code != 400 || !strings.Contains(got, c.want)) {
+				t.Errorf("%s %s: got %d %s, want %q", c.path, c.body, w.Code, got, c.want)
+			}
+		})
 	}
 }

@@ -74,11 +74,13 @@ func TestTroubleHasTheFormatOfEachAPI(t *testing.T) {
 		{"/v1/responses", "429 7", 429, `"rate_limit_exceeded"`},
 		{"/v1/messages", "503", 503, `"played trouble 503"`},
 	} {
-		w := httptest.NewRecorder()
-		c.trouble.ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, nil))
-		if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
-			t.Errorf("%s at %s: got %d %s, want %d and %s", c.trouble, c.path, w.Code, w.Body, c.status, c.says)
-		}
+		t.Run(c.path+" "+string(c.trouble), func(t *testing.T) {
+			w := httptest.NewRecorder()
+			c.trouble.ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, nil))
+			if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
+				t.Errorf("%s at %s: got %d %s, want %d and %s", c.trouble, c.path, w.Code, w.Body, c.status, c.says)
+			}
+		})
 	}
 }
 

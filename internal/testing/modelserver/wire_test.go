@@ -59,32 +59,34 @@ func TestEachAPIPlaysTheScript(t *testing.T) {
 			`"completion_tokens":7`,
 		},
 	} {
-		list, more := "messages", ""
-		if strings.HasSuffix(tt.path, "responses") {
-			list = "input"
-		} else if strings.HasSuffix(tt.path, "/messages") {
-			more = `"max_tokens":99,`
-		}
-		say := func(stream, tools string, all ...string) string {
-			body := `{"model":"m",` + more + `"stream":` + stream + `,"tools":` + tools + `,"` + list + `":[` + strings.Join(all, ",") + `]}`
-			data, err := io.ReadAll(ask(t, &Server{Source: source, Log: io.Discard}, "/p"+tt.path, body).Body)
-			if err != nil {
-				t.Fatal(err)
+		t.Run(tt.path, func(t *testing.T) {
+			list, more := "messages", ""
+			if strings.HasSuffix(tt.path, "responses") {
+				list = "input"
+			} else if strings.HasSuffix(tt.path, "/messages") {
+				more = `"max_tokens":99,`
 			}
-			return string(data)
-		}
-		for _, stream := range []string{"true", "false"} {
-			plain := strings.NewReplacer(`\\u`, `\u`, `\\\\`, `\\`)
-			if got := plain.Replace(say(stream, tt.tools, tt.first)); !strings.Contains(got, command) {
-				t.Errorf("%s: got no command in %s", tt.path, got)
+			say := func(stream, tools string, all ...string) string {
+				body := `{"model":"m",` + more + `"stream":` + stream + `,"tools":` + tools + `,"` + list + `":[` + strings.Join(all, ",") + `]}`
+				data, err := io.ReadAll(ask(t, &Server{Source: source, Log: io.Discard}, "/p"+tt.path, body).Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(data)
 			}
-			if got := say(stream, tt.tools, tt.first, tt.result); !strings.Contains(got, tt.end) || !strings.Contains(got, "Done.") {
-				t.Errorf("%s: got the end %s", tt.path, got)
+			for _, stream := range []string{"true", "false"} {
+				plain := strings.NewReplacer(`\\u`, `\u`, `\\\\`, `\\`)
+				if got := plain.Replace(say(stream, tt.tools, tt.first)); !strings.Contains(got, command) {
+					t.Errorf("%s: got no command in %s", tt.path, got)
+				}
+				if got := say(stream, tt.tools, tt.first, tt.result); !strings.Contains(got, tt.end) || !strings.Contains(got, "Done.") {
+					t.Errorf("%s: got the end %s", tt.path, got)
+				}
+				if got := say(stream, "[]", tt.first); !strings.Contains(got, "Done.") {
+					t.Errorf("%s: got the response %s to a side question", tt.path, got)
+				}
 			}
-			if got := say(stream, "[]", tt.first); !strings.Contains(got, "Done.") {
-				t.Errorf("%s: got the response %s to a side question", tt.path, got)
-			}
-		}
+		})
 	}
 }
 

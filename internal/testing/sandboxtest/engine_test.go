@@ -109,8 +109,10 @@ func TestHostMapsPathsThroughMounts(t *testing.T) {
 		"/app/a":                   "",
 		"/etc":                     "",
 	} {
-		if got := Host(box, inside); got != want {
-			t.Errorf("Host(%q) = %q, want %q", inside, got, want)
-		}
+		t.Run(inside, func(t *testing.T) {
+			if got := Host(box, inside); got != want {
+				t.Errorf("Host(%q) = %q, want %q", inside, got, want)
+			}
+		})
 	}
 }
