@@ -235,7 +235,9 @@ func TestMoveInHostile(t *testing.T) {
 	for _, set := range [][]string{
 		{"filter.evil.smudge", "touch " + ran}, {"filter.evil.clean", "touch " + ran}, {"include.path", ran +
 			".config"}, {"core.fsmonitor", "touch " + ran},
-		{"core.sshCommand", "touch " + ran}, {"merge.evil.driver", "touch " + ran}, {"core.pager", "touch " + ran},
+		{"core.sshCommand", "touch " + ran},
+		{"merge.evil.driver", "touch " + ran},
+		{"core.pager", "touch " + ran},
 	} {
 		p.Git("", append([]string{"config"}, set...)...)
 	}

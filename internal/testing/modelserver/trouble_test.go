@@ -18,16 +18,25 @@ func TestTroubled(t *testing.T) {
 		after   string
 		says    string
 	}{
-		{"429", 429, "", "RESOURCE_EXHAUSTED"}, {"429 7", 429, "7", `"retryDelay":"7s"`}, {"500", 500, "", "INTERNAL"}, {"odd", 500, "", "played"},
-		{Half, 0, "", ""}, {Silence, 0, "", ""}, {Reset, 0, "", ""}, {Slow, 0, "", ""},
-		{Garbled, 200, "", "hello"}, {Daily, 429, "", "PerDay"}, {Broke, 403, "", "BILLING"}, {Forged, 400, "", "API_KEY_INVALID"}, {TooLong, 400, "", "token count"},
-		{
-			"429 90000",
-			429,
-			"90000",
-			`"retryDelay":"90000s"`,
-		}, {TooBig, 400, "", "payload size"}, {NoModel, 404, "", "NOT_FOUND"},
-		{Loaded, 503, "", "UNAVAILABLE"}, {Page, 200, "", "<html>"}, {Empty, 200, "", ""},
+		{"429", 429, "", "RESOURCE_EXHAUSTED"},
+		{"429 7", 429, "7", `"retryDelay":"7s"`},
+		{"500", 500, "", "INTERNAL"},
+		{"odd", 500, "", "played"},
+		{Half, 0, "", ""},
+		{Silence, 0, "", ""},
+		{Reset, 0, "", ""},
+		{Slow, 0, "", ""},
+		{Garbled, 200, "", "hello"},
+		{Daily, 429, "", "PerDay"},
+		{Broke, 403, "", "BILLING"},
+		{Forged, 400, "", "API_KEY_INVALID"},
+		{TooLong, 400, "", "token count"},
+		{"429 90000", 429, "90000", `"retryDelay":"90000s"`},
+		{TooBig, 400, "", "payload size"},
+		{NoModel, 404, "", "NOT_FOUND"},
+		{Loaded, 503, "", "UNAVAILABLE"},
+		{Page, 200, "", "<html>"},
+		{Empty, 200, "", ""},
 	} {
 		t.Run(string(c.trouble), func(t *testing.T) {
 			t.Parallel()
