@@ -74,7 +74,7 @@ func TestFlakyIsAFailure(t *testing.T) {
 	s.release("replay.before")
 	events := r.end(3)
 	if got := events[len(events)-1].Verdict; got != "fail" {
-		t.Errorf("got verdict %s", got)
+		t.Errorf("got verdict %s, want %q", got, "fail")
 	}
 	failed := s.Read(".abl/tests/failed_specs.md")
 	if !strings.Contains(failed, "1 of 2 runs gave: wrong") {

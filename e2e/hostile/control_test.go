@@ -47,7 +47,7 @@ func TestControlOfReports(t *testing.T) {
 	fmt.Fprint(w, "later")
 	w.Close()
 	if got := <-read; got != "later" {
-		t.Errorf("the reader got %q", got)
+		t.Errorf("the reader got %q, want %q", got, "later")
 	}
 }
 
@@ -102,7 +102,7 @@ func TestControlOfHistories(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if got := s.git(".abl/tests", "log", "--format=%s"); got != "phase1/build/step-1" {
-		t.Errorf("the Builder's commit is not in the tests: %q", got)
+		t.Errorf("got last commit of the tests %q, want %q", got, "phase1/build/step-1")
 	}
 }
 

@@ -222,24 +222,23 @@ func TestDamagedStateAndLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	damage := func(make func() error) func() error { return make }
 	cases := []struct {
 		id, what string
 		make     func() error
 	}{
-		{"G19", "a truncated state", damage(func() error { return os.WriteFile(state, good[:len(good)/2], 0o644) })},
-		{"G19-empty", "an empty state", damage(func() error { return os.WriteFile(state, nil, 0o644) })},
+		{"G19", "a truncated state", func() error { return os.WriteFile(state, good[:len(good)/2], 0o644) }},
+		{"G19-empty", "an empty state", func() error { return os.WriteFile(state, nil, 0o644) }},
 		{
 			"G19-newer",
 			"a state of a newer version",
-			damage(func() error { return os.WriteFile(state, []byte(`{"version": 99}`), 0o644) }),
+			func() error { return os.WriteFile(state, []byte(`{"version": 99}`), 0o644) },
 		},
-		{"G19-types", "a state with wrong types", damage(func() error {
+		{"G19-types", "a state with wrong types", func() error {
 			return os.WriteFile(state, []byte(`{"version": 1, "phases": 7, "project": ["x"]}`), 0o644)
-		})},
-		{"G19-link", "a state that is a link", damage(func() error { return os.Symlink("../.env", state) })},
-		{"G19-folder", "a state that is a folder", damage(func() error { return os.Mkdir(state, 0o755) })},
-		{"G19-holes", "a state of a terabyte", damage(func() error { return sparse(state, 1<<40) })},
+		}},
+		{"G19-link", "a state that is a link", func() error { return os.Symlink("../.env", state) }},
+		{"G19-folder", "a state that is a folder", func() error { return os.Mkdir(state, 0o755) }},
+		{"G19-holes", "a state of a terabyte", func() error { return sparse(state, 1<<40) }},
 	}
 	for _, c := range cases {
 		t.Run(c.id, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 			}
 			all := events(t, r)
 			if got := verdicts(all); got != "fail pass" {
-				t.Errorf("got verdicts %q", got)
+				t.Errorf("got verdicts %q, want %q", got, "fail pass")
 			}
 			if n := len(of(all, state.Action)); n < 20 {
 				t.Errorf("got %d actions", n)
@@ -110,7 +110,7 @@ func TestAgentsOfTwoFamilies(t *testing.T) {
 	r := p.Must(0, "phase", "1", "--builder-agent", builder.name, "--verifier-agent", verifier.name, "--json")
 	all := events(t, r)
 	if got := verdicts(all); got != "fail pass" {
-		t.Errorf("got verdicts %q", got)
+		t.Errorf("got verdicts %q, want %q", got, "fail pass")
 	}
 	for i, e := range of(all, state.CallStart) {
 		if want := []program{builder, verifier}[i%2]; e.Agent != want.name || e.Model != want.model {

@@ -92,7 +92,7 @@ func checkAudit(p *lab.Project, phase, step int) {
 		}
 	}
 	if got := strings.Join(names, ", "); got != "app-1, no app, empty, 500" {
-		p.Errorf("got replays %s", got)
+		p.Errorf("got replays %s, want %q", got, "app-1, no app, empty, 500")
 	}
 	for dir, want := range map[string]string{"src": r.Commits.Source, ".abl/tests": r.Commits.Tests} {
 		if got := p.Git(dir, "rev-parse", r.Commits.Tag); got != want || r.Commits.Tag == "" {

@@ -33,7 +33,7 @@ func TestExamples(t *testing.T) {
 			p.Env = append(p.Env, "ABL_VERIFY_STRENGTH_TIME="+strength, "ABL_NETWORK_CA_CERT="+os.Getenv("SSL_CERT_FILE"))
 			r := p.Must(0, "phase", "1", "--json")
 			if got := verdicts(events(t, r)); got != "pass" {
-				t.Errorf("got verdicts %q", got)
+				t.Errorf("got verdicts %q, want %q", got, "pass")
 			}
 			if tt.name == "go-cli" {
 				wants(t, "the report", p.Must(0, "report", "1").Stdout, "for 5 of 5 contracts")

@@ -71,7 +71,7 @@ func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
 		t.Errorf("got history\n%s", got)
 	}
 	if got := calls(p); got != "p1-build-1.1 p1-verify-1.1" {
-		t.Errorf("got calls %s", got)
+		t.Errorf("got calls %s, want %q", got, "p1-build-1.1 p1-verify-1.1")
 	}
 	checkNothingLeft(p)
 }

@@ -27,7 +27,7 @@ func TestRefutedSourceFailsItsOldTests(t *testing.T) {
 	r := p.Must(4, "phase", "1", "--json")
 	all := events(t, r)
 	if got := verdicts(all); got != "fail unverified" {
-		t.Errorf("got verdicts %q", got)
+		t.Errorf("got verdicts %q, want %q", got, "fail unverified")
 	}
 	want := []string{
 		"P1.C1", "step-1 refuted the same source, and its test is still not ok: another text",
@@ -61,7 +61,7 @@ func TestWrongRefutingTestIsReported(t *testing.T) {
 			report()), verifies(write("run.sh", honest, "0755")))
 	r := p.Must(0, "phase", "1", "--json")
 	if got := verdicts(events(t, r)); got != "fail pass" {
-		t.Errorf("got verdicts %q", got)
+		t.Errorf("got verdicts %q, want %q", got, "fail pass")
 	}
 	wants(t, "the notes", notesOf(t, r.Stdout),
 		"the test of P1.C1 with which step-1 refuted the same source was wrong: its test is ok with the app away")

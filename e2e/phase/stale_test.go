@@ -71,7 +71,7 @@ func TestLaterPassIsStale(t *testing.T) {
 	script(p, builds(serves(t, root, two, more, last)), verifies(checks(t, root, two, more, last)))
 	all := events(t, p.Must(0, "phase", "2", "--json"))
 	if got := verdicts(all) + ", " + called(all); got != "fail pass, p2-build-5.1 p2-verify-5.1" {
-		t.Errorf("broken phase: got %s", got)
+		t.Errorf("broken phase: got %s, want %q", got, "fail pass, p2-build-5.1 p2-verify-5.1")
 	}
 	wants(t, "the Builder's prompt", p.Read(".abl/logs/calls/p2-build-5.1/in/prompt.md"),
 		"SPEC: GET /two → 200 with the text second", "INPUT: GET /two", "OBSERVED: nothing")
@@ -81,7 +81,7 @@ func TestLaterPassIsStale(t *testing.T) {
 
 	all = events(t, p.Must(0, "phase", "1", "--again", "--json"))
 	if got := verdicts(all) + ", " + called(all); got != "pass, " {
-		t.Errorf("second run: got %s", got)
+		t.Errorf("second run: got %s, want %q", got, "pass, ")
 	}
 	if p.Git("src", "rev-parse", "phase1/passed") != p.Git("src", "rev-parse", "HEAD") {
 		t.Error("the tag of phase 1 is not at the replayed source")
@@ -126,7 +126,7 @@ func checkStalePass(p *lab.Project) {
 	spent, tests := p.Read(".abl/logs/tokens.csv"), p.Git(".abl/tests", "rev-parse", "phase2/passed")
 	all := events(p, p.Must(0, "run", "--json"))
 	if got := verdicts(all) + ", " + called(all); got != "pass, " {
-		p.Errorf("stale phase: got %s", got)
+		p.Errorf("stale phase: got %s, want %q", got, "pass, ")
 	}
 	if p.Read(".abl/logs/tokens.csv") != spent {
 		p.Error("got a cost of the replay, want none")

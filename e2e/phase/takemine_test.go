@@ -25,7 +25,7 @@ func TestTakeMineCommitsUserChanges(t *testing.T) {
 	r := p.Must(9, "phase", "1")
 	wants(t, "the error", r.Stderr, "the source was changed by hand", `"notes.txt"`, "--take-mine")
 	if got := p.Read("src/notes.txt"); got != "by-hand\n" {
-		t.Errorf("got file %q", got)
+		t.Errorf("got file %q, want %q", got, "by-hand\n")
 	}
 	// Killed before the next call, abl also takes the changes made until then.
 	p.Env = []string{"ABL_FAILPOINTS=call.before=kill"}
@@ -41,7 +41,7 @@ func TestTakeMineCommitsUserChanges(t *testing.T) {
 		t.Errorf("got commits\n%s\nwant\n%s", got, want)
 	}
 	if got := p.Git("src", "show", "--name-only", "--format=", "HEAD~1"); got != "more.txt" {
-		t.Errorf("got the user's commit with %s", got)
+		t.Errorf("got the user's commit with %s, want %q", got, "more.txt")
 	}
 
 	// An unfinished merge is a user's change, too.
