@@ -33,7 +33,7 @@ type registryAt struct {
 }
 
 // documentation lists address ranges that belong to nobody, so that the gateway treats them as
-// public. Private ranges belong to somebody's network.
+// public. Private ranges belong to other networks.
 const (
 	documentation = "198.51.100.%d/28"
 	private       = "10.221.7.%d/28"

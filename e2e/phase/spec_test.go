@@ -13,8 +13,8 @@ import (
 
 // The user edits the spec while the Builder works: the call ends and is committed, no other call
 // starts, and the next run is a new round on the new text. Then the user changes the source
-// during the Verifier's call: a verdict is about the commit, so there is none until the user has
-// decided what to test.
+// during the Verifier's call: a verdict is about the commit, so abl gives no verdict until the
+// user has decided what to test.
 func TestEditsWhileCallsRun(t *testing.T) {
 	lab.Long(t)
 	twice := strings.Replace(suite, "1..1\n", "1..2\necho 'ok 2 - P1.C2'\n", 1)

@@ -92,7 +92,7 @@ func TestLaterPassIsStale(t *testing.T) {
 
 // breaksPhaseOne runs phase 2, whose first Builder breaks phase 1. abl calls no Verifier, and the
 // second Builder reads what broke.
-func breaksPhaseOne(p *lab.Project, breaks agent.ScriptCall, mends ...agent.ScriptCall) {
+func breaksPhaseOne(p *lab.Project, breaks agent.ScriptCall, fixes ...agent.ScriptCall) {
 	p.Helper()
 	whole := p.Read(".abl/config.yaml")
 	p.Write(".abl/config.yaml", strings.Replace(whole, "loop: {", "loop: {max_verifier_iterations: 1, ", 1))
@@ -108,7 +108,7 @@ func breaksPhaseOne(p *lab.Project, breaks agent.ScriptCall, mends ...agent.Scri
 	lacks(p, "abl report 2", p.Must(0, "report", "2").Stdout, "other failures")
 
 	p.Write(".abl/config.yaml", whole)
-	script(p, mends...)
+	script(p, fixes...)
 	all = events(p, p.Must(0, "phase", "2", "--again", "--json"))
 	if got, want := verdicts(all)+", "+called(all), "pass, p2-build-2.1 p2-verify-2.1"; got != want {
 		p.Errorf("verdicts and calls: got %s, want %s", got, want)
