@@ -37,7 +37,8 @@ func TestCheckClassic(t *testing.T) {
 }
 
 func TestImagesOf(t *testing.T) {
-	got := imagesOf("FROM ${ABL_IMAGE}\nfrom --platform=linux/amd64 one.corp/a:1 AS x\nCOPY --from=two.corp/b --chown=1 /a /b\nCOPY --from=$X a b\nRUN FROM x\n")
+	got := imagesOf("FROM ${ABL_IMAGE}\nfrom --platform=linux/amd64 one.corp/a:1 AS x\n" +
+		"COPY --from=two.corp/b --chown=1 /a /b\nCOPY --from=$X a b\nRUN FROM x\n")
 	if want := []string{"one.corp/a:1", "two.corp/b"}; !slices.Equal(got, want) {
 		t.Errorf("got images %q, want %q", got, want)
 	}

@@ -148,7 +148,8 @@ func stageRecipe(parent, last string) recipe {
 		parent: parent,
 		stage:  true,
 		files: []entry{bytesEntry(dockerfileName, 0o644, []byte(
-			"ARG ABL_IMAGE\nFROM ${ABL_IMAGE} AS fetch\nARG ABL_BUILD\nLABEL abl.stage=${ABL_BUILD}\nCOPY ca.crt /fetch/\nFROM ${ABL_IMAGE}\n"+last))},
+			"ARG ABL_IMAGE\nFROM ${ABL_IMAGE} AS fetch\nARG ABL_BUILD\nLABEL abl.stage=${ABL_BUILD}\n"+
+				"COPY ca.crt /fetch/\nFROM ${ABL_IMAGE}\n"+last))},
 	}
 }
 
@@ -233,7 +234,8 @@ func TestEngineProjectDockerfile(t *testing.T) {
 	own := filepath.Join(dir, "builder.Dockerfile")
 	write(t, filepath.Join(dir, "data.txt"), "hello "+rand.Text())
 	write(t, own, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nCOPY data.txt /\n"+
-		"RUN grep -q hello /data.txt && node --version && npm --version && python3 -c 'import json' && jq --version && rg --version && curl --version && git -C / status 2>&1 | grep -q 'not a git'\n"+
+		"RUN grep -q hello /data.txt && node --version && npm --version && python3 -c 'import json' && jq --version "+
+		"&& rg --version && curl --version && git -C / status 2>&1 | grep -q 'not a git'\n"+
 		"ENTRYPOINT [\"/bin/false\"]\nUSER 1234\n")
 	ref, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own})
 	if err != nil {

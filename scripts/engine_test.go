@@ -86,7 +86,8 @@ func newMachine(t *testing.T) *machine {
 	m.program("bin/id", "echo 0")
 	m.program("bin/curl", "FAKE_PROGRAM=curl exec "+self)
 	m.program("bin/iptables", "true")
-	m.program("new/dockerd", "echo started >>"+m.path("starts")+"\necho $$ >"+m.path("pid")+"\nFAKE_PROGRAM=dockerd exec "+self)
+	m.program("new/dockerd", "echo started >>"+m.path("starts")+"\necho $$ >"+m.path("pid")+"\n"+
+		"FAKE_PROGRAM=dockerd exec "+self)
 	m.program("bin/apt-get", "echo \"$*\" >>"+m.path("apt")+"\ncase $* in *install*docker.io*) cp "+m.path("new/dockerd")+" "+m.path("bin")+";; esac")
 	m.env = []string{
 		"PATH=" + m.path("bin") + ":/usr/bin:/bin", "HOME=" + m.path("home"),
@@ -195,7 +196,8 @@ func TestBrokenNetworkDatabaseIsMoved(t *testing.T) {
 	database := "lib/network/files/local-kv.db"
 	m.write(database, "torn")
 	m.write("run/docker/netns/0123456789ab", "")
-	m.program("new/dockerd", "if [ -e "+m.path(database)+" ]; then echo 'panic: index out of range'; echo github.com/docker/libnetwork.New; exit 2; fi\n"+
+	m.program("new/dockerd", "if [ -e "+m.path(database)+" ]; then echo 'panic: index out of range'; echo "+
+		"github.com/docker/libnetwork.New; exit 2; fi\n"+
 		strings.TrimPrefix(m.read("new/dockerd"), "#!/bin/sh\n"))
 	out, code := m.run()
 	if code != 0 || !strings.Contains(out, "panics over its network database") {

@@ -40,7 +40,8 @@ func BenchmarkIteration(b *testing.B) {
 	var own []float64
 	for b.Loop() {
 		p := lab.From(b, fstest.MapFS{
-			".abl/config.yaml": {Data: []byte("version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n" +
+			".abl/config.yaml": {Data: []byte("version: 1\nagent: scripted\n" +
+				"agents: {scripted: {scenario: .abl/scenario.yaml}}\n" +
 				"app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n")},
 			".abl/specs/phase1.md": {Data: []byte("# Phase 1: One\n\n## Contracts\n\n- GET / → 200 with the text ok\n")},
 			".abl/scenario.yaml":   {Data: data},

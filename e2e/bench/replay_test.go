@@ -63,7 +63,8 @@ func replays(b *testing.B, strength string) {
 	var alone, replayed time.Duration
 	for range b.N {
 		p := lab.From(b, fstest.MapFS{
-			".abl/config.yaml": {Data: []byte("version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n" +
+			".abl/config.yaml": {Data: []byte("version: 1\nagent: scripted\n" +
+				"agents: {scripted: {scenario: .abl/scenario.yaml}}\n" +
 				"app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n" +
 				"verify: {strength_time: " + strength + "}\n")},
 			".abl/specs/phase1.md": {Data: []byte(spec)},

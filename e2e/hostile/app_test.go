@@ -11,7 +11,8 @@ import (
 // The Builder's app runs next to the Verifier. It attacks the kernel and the mounts like a role
 // does, and makes the attacks that only an app can make.
 func TestAppHolds(t *testing.T) {
-	s := newScene(t, usual+"app: {command: sh attack.sh, port: 3000, ready: {path: /, timeout: 120s}, env: {FLAVOUR: sweet}}\n")
+	s := newScene(t, usual+"app: {command: sh attack.sh, port: 3000, ready: {path: /, timeout: 120s}, env: "+
+		"{FLAVOUR: sweet}}\n")
 	attacks := appAttacks()
 	s.script(builds(write("attack.sh", inOneScript(t, attacks))), verifies())
 	s.play(0)
@@ -82,7 +83,8 @@ func TestMisbehavingApps(t *testing.T) {
 		{"F16", "killing the broker next to the app", "no pass"},
 		{"F16-events", "events of the app in the broker's name", "fail"},
 	}
-	s := newScene(t, "limits: {memory: 256m, pids: 100, output: 16m}\nloop: {call_timeout: 60s, max_verifier_iterations: 1}\n")
+	s := newScene(t, "limits: {memory: 256m, pids: 100, output: 16m}\n"+
+		"loop: {call_timeout: 60s, max_verifier_iterations: 1}\n")
 	for round, c := range cases {
 		s.appReadyIn(map[bool]string{true: "60s", false: "3s"}[c.verdict == "pass"])
 		s.newRound(round)

@@ -123,7 +123,8 @@ func TestControlOfSecrets(t *testing.T) {
 // Group F: a command whose output the configuration shows to the Verifier.
 func TestControlOfCommands(t *testing.T) {
 	lab.Long(t)
-	s := newScene(t, usual+nodeApp+"verifier_commands:\n  shown: {command: \"cat lib/secret.mjs\", output: shown, description: \"prints the source\"}\n")
+	s := newScene(t, usual+nodeApp+"verifier_commands:\n  shown: {command: \"cat lib/secret.mjs\", output: shown, "+
+		"description: \"prints the source\"}\n")
 	s.script(builds(), verifies(run("abl-cmd shown")))
 	if r := s.abl("phase", "1", "--json"); r.Code != 0 {
 		t.Fatalf("got exit %d, want 0: %s", r.Code, r.Stderr)

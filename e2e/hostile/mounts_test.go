@@ -84,7 +84,8 @@ func TestCallsShareNothing(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	leave := lab.File(t, "leaves-files.sh")
-	look := []attack{{id: "B20", by: "both", what: "remains of an earlier call in /tmp, HOME, shared memory and processes"}}
+	look := []attack{{id: "B20", by: "both", what: "remains of an earlier call in /tmp, HOME, shared memory and " +
+		"processes"}}
 	first := verifies(run(leave), write("failed_specs.md",
 		"SPEC: GET / → 200 with the text ok\nINPUT: GET /\nOBSERVED: nothing\n"))
 	first.Iteration = 1

@@ -144,11 +144,12 @@ func networkAttacks(h *host) []attack {
 		},
 		{id: "E03", by: "both", aside: true, what: "IPv6"},
 		{
-			id:     "E04",
-			by:     "both",
-			aside:  true,
-			what:   "a cloud's metadata service",
-			script: "$A dials 169.254.169.254:80 169.254.170.2:80 100.100.100.200:80 168.63.129.16:80 metadata.google.internal:80 metadata:80",
+			id:    "E04",
+			by:    "both",
+			aside: true,
+			what:  "a cloud's metadata service",
+			script: "$A dials 169.254.169.254:80 169.254.170.2:80 100.100.100.200:80 168.63.129.16:80 " +
+				"metadata.google.internal:80 metadata:80",
 		},
 		{id: "E04-out", by: "both", aside: true, what: "the internet, by address and by name"},
 		{id: "E05", by: "both", aside: true, what: "data in DNS queries"},

@@ -152,7 +152,8 @@ func rulings() []ruling {
 
 func TestVerdictsOfHostileVerifiers(t *testing.T) {
 	lab.Long(t)
-	s := newScene(t, "limits: {memory: 512m}\nloop: {call_timeout: 120s, max_verifier_iterations: 60, no_progress: {unverified: 0}}\n")
+	s := newScene(t, "limits: {memory: 512m}\n"+
+		"loop: {call_timeout: 120s, max_verifier_iterations: 60, no_progress: {unverified: 0}}\n")
 	all := rulings()
 	calls, keys := schedule(t, all)
 	s.script(append(calls, builds(), verifies())...)

@@ -76,7 +76,8 @@ const (
 	settings = basic + "verify: {evidence: off}\n" // a scene without replays is faster, and weaker
 	usual    = "limits: {memory: 512m}\nloop: {call_timeout: 300s}\n"
 	nodeApp  = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 60s}}\n"
-	specText = "# Phase 1: Answer\n\n## Context\n\nA service that answers. %s\n\n## Contracts\n\n```\nGET / → 200 with the text ok\n```\n"
+	specText = "# Phase 1: Answer\n\n## Context\n\nA service that answers. %s\n\n## Contracts\n\n```\n" +
+		"GET / → 200 with the text ok\n```\n"
 )
 
 // The app and its suite.

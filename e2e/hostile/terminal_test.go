@@ -47,7 +47,8 @@ func TestTerminalHolds(t *testing.T) {
 	for _, c := range steers {
 		text := strings.ToValidUTF8(c.text, "?")
 		steps = append(steps, agent.Step{Say: &text}, raw(strings.ReplaceAll(text, "\n", " ")),
-			run("printf '%b\\n' '"+octal(c.text)+"'; printf '%b\\n' '"+octal(c.text)+"' >> /abl/out/stderr; : \"$(printf '%b' '"+octal(c.text)+"')\""))
+			run("printf '%b\\n' '"+octal(c.text)+"'; printf '%b\\n' '"+octal(c.text)+"' >> /abl/out/stderr; : \"$(printf "+
+				"'%b' '"+octal(c.text)+"')\""))
 	}
 	everything := ""
 	for _, c := range steers {

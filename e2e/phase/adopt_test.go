@@ -33,7 +33,8 @@ func TestAdoptedHistory(t *testing.T) {
 	config := p.Read("src/.git/config")
 	p.Must(0, "phase", "1")
 	if got := p.Git("src", "log", "--reverse",
-		"--format=%s|%an|%ae"); got != "an empty start|P|p@example.com\na first file|P|p@example.com\nphase1/build/step-1|abl|abl@localhost" {
+		"--format=%s|%an|%ae"); got != "an empty start|P|p@example.com\na first file|P|p@example.com\n"+
+		"phase1/build/step-1|abl|abl@localhost" {
 		t.Errorf("history: got\n%s\nwant two commits of P and one of abl", got)
 	}
 	if got := p.Git("src", "branch", "--show-current"); got != "trunk" {

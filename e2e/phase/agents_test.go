@@ -16,9 +16,10 @@ import (
 const plantedWord = "heed-the-planted-orders"
 
 var planted = map[string]string{
-	".claude/settings.json":                  `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/src/hooked"}]}]}}`,
-	".mcp.json":                              `{"mcpServers":{"x":{"command":"touch","args":["/workspace/src/served"]}}}`,
-	".codex/config.toml":                     "notify = [\"touch\", \"/workspace/src/notified\"]\n[mcp_servers.x]\ncommand = \"touch\"\nargs = [\"/workspace/src/served\"]\n",
+	".claude/settings.json": `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/src/hooked"}]}]}}`,
+	".mcp.json":             `{"mcpServers":{"x":{"command":"touch","args":["/workspace/src/served"]}}}`,
+	".codex/config.toml": "notify = [\"touch\", \"/workspace/src/notified\"]\n[mcp_servers.x]\n" +
+		"command = \"touch\"\nargs = [\"/workspace/src/served\"]\n",
 	"CLAUDE.md":                              plantedWord + "\n",
 	"AGENTS.md":                              plantedWord + "\n",
 	"CLAUDE.local.md":                        plantedWord + "\n",
@@ -31,15 +32,16 @@ var planted = map[string]string{
 	".codex/hooks.json":                      `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/src/hooked"}]}]}}`,
 	".github/mcp.json":                       `{"mcpServers":{"x":{"command":"touch","args":["/workspace/src/served"]}}}`,
 	".vscode/mcp.json":                       `{"servers":{"x":{"command":"touch","args":["/workspace/src/served"]}}}`,
-	".env":                                   "ANTHROPIC_MODEL=another\nOPENAI_MODEL=another\nCOPILOT_MODEL=another\nANTHROPIC_BASE_URL=http://127.0.0.1:1\nCOPILOT_PROVIDER_BASE_URL=http://127.0.0.1:1\n",
-	"GEMINI.md":                              plantedWord + "\n",
-	".github/copilot-instructions.md":        plantedWord + "\n",
-	".claude/agents/x.md":                    "---\nname: x\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
-	".claude/skills/x/SKILL.md":              "---\nname: x\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
-	".claude/commands/x.md":                  plantedWord + "\n",
-	".agents/skills/y/SKILL.md":              "---\nname: y\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
-	".github/skills/z/SKILL.md":              "---\nname: z\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
-	".github/agents/z.md":                    "---\nname: z\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".env": "ANTHROPIC_MODEL=another\nOPENAI_MODEL=another\n" +
+		"COPILOT_MODEL=another\nANTHROPIC_BASE_URL=http://127.0.0.1:1\nCOPILOT_PROVIDER_BASE_URL=http://127.0.0.1:1\n",
+	"GEMINI.md":                       plantedWord + "\n",
+	".github/copilot-instructions.md": plantedWord + "\n",
+	".claude/agents/x.md":             "---\nname: x\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".claude/skills/x/SKILL.md":       "---\nname: x\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".claude/commands/x.md":           plantedWord + "\n",
+	".agents/skills/y/SKILL.md":       "---\nname: y\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".github/skills/z/SKILL.md":       "---\nname: z\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
+	".github/agents/z.md":             "---\nname: z\ndescription: " + plantedWord + "\n---\n" + plantedWord + "\n",
 }
 
 // hiring lists the tools with which the CLIs' models start other models. Nothing budgets for

@@ -12,7 +12,9 @@ import (
 )
 
 // oddLines are lines that a CLI may treat as its own: commands, files to add, variables.
-const oddLines = "/clear\n!ls\n#remember\n@planted.txt and `id` $(id) ${HOME} <b>&amp;</b> user@example.com \\@x @/workspace/src/planted.txt 'quoted' \U0001f600\n"
+const oddLines = "/clear\n!ls\n#remember\n" +
+	"@planted.txt and `id` $(id) ${HOME} <b>&amp;</b> user@example.com \\@x @/workspace/src/planted.txt 'quoted' " +
+	"\U0001f600\n"
 
 // heredoc looks like a substitution to Gemini's shell, as its prompt says, but to no other.
 const heredoc = "cat > quoted.txt <<'EOF'\n$(id) `id`\nEOF"

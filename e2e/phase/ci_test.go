@@ -47,7 +47,8 @@ func ciProject(t *testing.T, role string) (p *lab.Project, origin string, hang f
 	p.Write("server.mjs", server)
 	p.Write(".abl/specs/phase1.md", "# Phase 1: One\n\n## Contracts\n\n- GET /1 → 200 with the text ok\n")
 	p.Write(".abl/specs/phase2.md", "# Phase 2: Two\n\n## Contracts\n\n- GET /2 → 200 with the text ok\n")
-	p.Write(".gitignore", ".env\n.abl/state.json\n.abl/lock\n.abl/logs/\n.abl/reports/\n.abl/project_map.txt\n.abl/work/\n.abl/tests/\n")
+	p.Write(".gitignore", ".env\n.abl/state.json\n.abl/lock\n.abl/logs/\n.abl/reports/\n.abl/project_map.txt\n"+
+		".abl/work/\n.abl/tests/\n")
 	p.Git("", "init", "-q", "-b", "main")
 	p.Git("", "config", "user.name", "P")
 	p.Git("", "config", "user.email", "p@example.com")
@@ -272,7 +273,8 @@ func TestDocsCI(t *testing.T) {
 		for _, name := range []string{"pipeline", "always"} {
 			cmd := exec.Command("sh", "-c", blocks[name])
 			cmd.Dir, cmd.Env = at.Dir, append(at.Cmd().Environ(),
-				"PATH="+filepath.Dir(lab.Bin(t, "abl"))+":"+os.Getenv("PATH"), "ABL_OFFLINE=true", "ABL_NOTIFY_COMMAND=cat >>"+heard)
+				"PATH="+filepath.Dir(lab.Bin(t, "abl"))+":"+os.Getenv("PATH"), "ABL_OFFLINE=true", "ABL_NOTIFY_COMMAND=cat "+
+					">>"+heard)
 			if name == "pipeline" && dies {
 				go killDuringCall(at, "p1-build-1.1", over)
 			}

@@ -22,7 +22,8 @@ func commitProject(t *testing.T, build string) *lab.Project {
 	t.Helper()
 	turn(t)
 	answer := map[string]any{"candidates": []any{map[string]any{
-		"finishReason": "STOP", "content": map[string]any{"parts": []any{map[string]string{"text": "^^^a.txt\nbye\n^^^end\n^^^new/b.txt\nbye\n^^^end\n"}}},
+		"finishReason": "STOP", "content": map[string]any{"parts": []any{map[string]string{"text": "^^^a.txt\nbye\n" +
+			"^^^end\n^^^new/b.txt\nbye\n^^^end\n"}}},
 	}}}
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -55,7 +56,8 @@ func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
 	p.Write("build.sh", strings.Replace(lab.File(t, "steps/builds-by-the-registry.sh"), "ADDRESS/", r.ip+"/", 1))
 	p.Write(".npmrc", "registry=https://registry.example/\nfetch-retries=0\n")
 	p.Write(".abl/ca.pem", string(r.cert))
-	p.Write(".abl/config.yaml", fmt.Sprintf("version: 1\nlimits: {memory: 1g}\nnetwork: {allow: [registry.example], egress: %s, ca_cert: .abl/ca.pem}\n",
+	p.Write(".abl/config.yaml", fmt.Sprintf("version: 1\nlimits: {memory: 1g}\n"+
+		"network: {allow: [registry.example], egress: %s, ca_cert: .abl/ca.pem}\n",
 		r.network))
 
 	run := p.Must(0, "code-commit", "--build-on", "container", "--json")
@@ -105,7 +107,8 @@ func TestCleanAfterKilledCommit(t *testing.T) {
 	}
 	p.Env = key
 	r := p.Must(0, "clean")
-	wants(t, "the output of abl clean", r.Stderr, "an earlier run was killed while it changed files; they are as they were before: a.txt")
+	wants(t, "the output of abl clean", r.Stderr, "an earlier run was killed while it changed files; they are as "+
+		"they were before: a.txt")
 	wants(t, "the output of abl clean", r.Stdout, "nothing was left")
 	if p.Read("a.txt") != "hi\n" || p.Exists("new") || p.Exists("agent-config/.apply") {
 		t.Errorf("a.txt: got %q, want hi, and no other file of the change", p.Read("a.txt"))

@@ -83,7 +83,8 @@ func TestInvalidProjectDockerfile(t *testing.T) {
 func TestProjectDockerfileWithHostNetwork(t *testing.T) {
 	p := newProject(t, nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n", builds(), verifies())
 	p.Write(".abl/images/builder.Dockerfile",
-		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nRUN echo interfaces $(ls /sys/class/net | grep -v ^br-) end; echo EAI_AGAIN Temporary failure resolving; false\n")
+		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\n"+
+			"RUN echo interfaces $(ls /sys/class/net | grep -v ^br-) end; echo EAI_AGAIN Temporary failure resolving; false\n")
 	r := p.Run("phase", "1")
 	wants(t, "a build that asks for more by its words", r.Stderr, "interfaces eth0 lo end", "network.builds: host")
 	lacks(t, "it", r.Stdout+r.Stderr, "trying with the host's", "docker0")

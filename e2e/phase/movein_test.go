@@ -30,7 +30,8 @@ func existingRepo(p *lab.Project, source string) {
 	p.Git("", "add", "package.json", "lib", "server.mjs")
 	p.Git("", "commit", "-qm", "a greeter")
 	p.Write("secret-tests/check.sh", "curl app\n")
-	p.Write(".gitignore", ".env\n.abl/state.json\n.abl/lock\n.abl/logs/\n.abl/reports/\n.abl/project_map.txt\n.abl/work/\n.abl/tests/\n")
+	p.Write(".gitignore", ".env\n.abl/state.json\n.abl/lock\n.abl/logs/\n.abl/reports/\n.abl/project_map.txt\n"+
+		".abl/work/\n.abl/tests/\n")
 	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+source+"adopt: {exclude: [secret-tests]}\n")
 	p.Git("", "add", "-A")
 	p.Git("", "commit", "-qm", "specs, and tests of our own")
@@ -56,7 +57,8 @@ func cloneOf(p *lab.Project, origin string) *lab.Project {
 // TestMoveIn plays a phase on an existing repository and publishes it. A colleague pulls it and
 // plays the next one.
 func TestMoveIn(t *testing.T) {
-	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\nverify: {evidence: required, strength_time: 0, allow_weak: all}\n",
+	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\n"+
+		"verify: {evidence: required, strength_time: 0, allow_weak: all}\n",
 		builds(must(0, "git log --format=%s | grep -qx 'a greeter'"), must(0, "git log -p >/dev/null"),
 			must(1, "git status --porcelain | grep ."),
 			must(1, "cat secret-tests/check.sh .abl/config.yaml"), must(1, "git grep -q 'curl app' $(git rev-list --all)"),
@@ -197,7 +199,8 @@ func TestMoveInWithAConflict(t *testing.T) {
 // TestMoveInBelow runs the Builder, the commands and the app in a folder of a monorepo.
 func TestMoveInBelow(t *testing.T) {
 	lab.Long(t)
-	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\nbuilder_commands: {here: {command: test -f server.mjs}}\n",
+	p := newProject(t, "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}}\n"+
+		"builder_commands: {here: {command: test -f server.mjs}}\n",
 		builds(must(0, "test \"$PWD\" = /workspace/src/services/api"), must(0, "test -f ../../package.json"),
 			must(0, "abl-cmd here"), write("server.mjs", server)), verifies())
 	p.Write("services/api/server.mjs", "\n")
@@ -248,8 +251,10 @@ func TestMoveInHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := p.Must(0, "phase", "1")
-	wants(t, "the phase", r.Stdout+r.Stderr, "abl does not run its hooks (hooks/", "abl does not run its filters, files are as committed (evil)", "abl does not read the files that its config includes",
-		"the clone gets copies of the objects that it borrows from another repository", "its submodules are empty directories in the clone (deps/lib)", "Git LFS", "the clone omits secret-tests, .abl")
+	wants(t, "the phase", r.Stdout+r.Stderr, "abl does not run its hooks (hooks/", "abl does not run its filters, "+
+		"files are as committed (evil)", "abl does not read the files that its config includes",
+		"the clone gets copies of the objects that it borrows from another repository", "its submodules are empty "+
+			"directories in the clone (deps/lib)", "Git LFS", "the clone omits secret-tests, .abl")
 	p.Must(0, "publish")
 	if err := os.RemoveAll(filepath.Join(p.Dir, ".abl/state.json")); err != nil {
 		t.Fatal(err)

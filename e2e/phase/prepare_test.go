@@ -50,7 +50,8 @@ func TestPrepare(t *testing.T) {
 	p.Write("package-lock.json", lab.File(t, "apps/greeter/package-lock.json"))
 	p.Write("looks.sh", lab.File(t, "steps/looks-around.sh"))
 	p.Write(".env", "SOME_API_KEY=swordfish-swordfish\n")
-	p.Write(".gitignore", "node_modules/\n.env\n.abl/state.json\n.abl/lock\n.abl/logs/\n.abl/reports/\n.abl/project_map.txt\n.abl/work/\n.abl/tests/\n")
+	p.Write(".gitignore", "node_modules/\n.env\n.abl/state.json\n.abl/lock\n.abl/logs/\n.abl/reports/\n"+
+		".abl/project_map.txt\n.abl/work/\n.abl/tests/\n")
 	for _, args := range [][]string{
 		{"init", "-q", "-b", "main"},
 		{"config", "user.name", "P"},

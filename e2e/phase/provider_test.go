@@ -38,7 +38,8 @@ func troubledProject(t *testing.T, settings string, plan func(n int64, model str
 	v := verifies()
 	v.Steps = append([]agent.Step{asks()}, v.Steps...)
 	p := newProject(t, "", builds(write("half.txt", "begun\n"), asks(), write("server.mjs", server)), v)
-	sections := nodeApp + "verify: {evidence: off}\nagents: {scripted: {scenario: .abl/scenario.yaml, provider: gemini}}\n" + settings
+	sections := nodeApp + "verify: {evidence: off}\n" +
+		"agents: {scripted: {scenario: .abl/scenario.yaml, provider: gemini}}\n" + settings
 	config := scripted
 	for section := range strings.Lines(sections) {
 		config = replacing(config, section)

@@ -181,8 +181,10 @@ func TestRegistryEgress(t *testing.T) {
 func TestPrivateMirror(t *testing.T) {
 	p := newProject(t, "")
 	r := openRegistry(t, p, private)
-	script(p, refusedAfter(run("curl -sS -k https://registry.example/private-mirror; curl -sS -k https://other.example/private-other")))
-	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {allow: [{host: registry.example, private: true}, other.example], egress: "+r.network+"}\n")
+	script(p, refusedAfter(run("curl -sS -k https://registry.example/private-mirror; curl -sS -k "+
+		"https://other.example/private-other")))
+	p.Write(".abl/config.yaml", scripted+nodeApp+"network: {allow: [{host: registry.example, private: true}, "+
+		"other.example], egress: "+r.network+"}\n")
 	text := notes(t, p.Must(5, "phase", "1", "--json"))
 	wants(t, "the registry's log", r.asked(), "GET registry.example/private-mirror")
 	lacks(t, "the registry's log", r.asked(), "private-other")
@@ -221,7 +223,8 @@ func privateRegistryIsRefused(t *testing.T, p *lab.Project) {
 	text := notes(t, p.Must(5, "phase", "1", "--json"))
 	wants(t, "the Builder's output", printed(p, "p1-build-1.2"), "response 403")
 	lacks(t, "the registry's log", r.asked(), "private")
-	wants(t, "the notes", text, "the gateway refused registry.example:443: it has no public address, and no other passes; if you trust it, write {host: \"registry.example:443\", private: true} into network.allow\n")
+	wants(t, "the notes", text, "the gateway refused registry.example:443: it has no public address, and no other "+
+		"passes; if you trust it, write {host: \"registry.example:443\", private: true} into network.allow\n")
 	lacks(t, "the notes", text, "network: {allow:")
 	checkNothingLeft(p)
 }
@@ -240,7 +243,8 @@ func registryIsReached(t *testing.T, p *lab.Project, r *registryAt) {
 		run("curl -sS -k --max-time 5 https://registry.example/verifier"), run("env | grep -i proxy"),
 	))
 	p.Write(".abl/images/builder.Dockerfile",
-		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nLABEL abl.test=registry-egress\nENV npm_config_registry=https://registry.example/\n")
+		"ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nLABEL abl.test=registry-egress\n"+
+			"ENV npm_config_registry=https://registry.example/\n")
 	p.Write(".abl/config.yaml", replacing(scripted,
 		"loop: {call_timeout: 5m}\n")+nodeApp+"images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}\n"+
 		"network: {allow: [registry.example], egress: "+r.network+", ca_cert: .abl/ca.pem}\n")
@@ -250,7 +254,8 @@ func registryIsReached(t *testing.T, p *lab.Project, r *registryAt) {
 	wants(t, "the registry's log", r.asked(), "GET registry.example/tiny\n", "GET registry.example/tiny/-/tiny-1.0.0.tgz")
 	lacks(t, "the registry's log", r.asked(), "nowhere", "plain", "direct", "verifier")
 	wants(t, "the notes", notes(t, run),
-		"the gateway refused other.example:443, 2 times\n", "the gateway refused registry.example:80: plain http; only https passes\n",
+		"the gateway refused other.example:443, 2 times\n", "the gateway refused registry.example:80: plain http; "+
+			"only https passes\n",
 		"add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
 	lacks(t, "the Verifier's environment", printed(p, "p1-verify-1.1"), "PROXY=", "proxy=")
 	checkNothingLeft(p)

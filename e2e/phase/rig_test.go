@@ -32,9 +32,11 @@ func turn(t *testing.T) {
 
 // The smallest project: a service that responds to one request.
 const (
-	oneSpec = "# Phase 1: Answer\n\n## Context\n\nA service that answers.\n\n## Contracts\n\n```\nGET / → 200 with the text ok\n```\n"
+	oneSpec = "# Phase 1: Answer\n\n## Context\n\nA service that answers.\n\n## Contracts\n\n```\n" +
+		"GET / → 200 with the text ok\n```\n"
 
-	scripted = "version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\nlimits: {memory: 1g}\nloop: {call_timeout: 60s}\n" + unproven
+	scripted = "version: 1\nagent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n" +
+		"limits: {memory: 1g}\nloop: {call_timeout: 60s}\n" + unproven
 
 	// unproven makes abl believe the Verifier. The tests of replays enable them.
 	unproven = "verify: {evidence: off}\n"
@@ -44,7 +46,8 @@ const (
 	server = `import http from 'node:http';
 http.createServer((req, res) => res.end('ok')).listen(3000, '0.0.0.0');
 `
-	suite = "#!/bin/sh\necho 1..1\ncurl -sf \"$ABL_APP_URL/\" >/dev/null && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n"
+	suite = "#!/bin/sh\necho 1..1\n" +
+		"curl -sf \"$ABL_APP_URL/\" >/dev/null && echo 'ok 1 - P1.C1' || echo 'not ok 1 - P1.C1'\n"
 )
 
 // The parts that the suites share.

@@ -17,7 +17,8 @@ func counterImage(p *lab.Project) string {
 	q := *p
 	q.Dir = p.TempDir()
 	q.Write("db.mjs", lab.File(p.TB, "apps/counting-database.mjs"))
-	q.Write("Dockerfile", "FROM "+toolsImage(p)+"\nCOPY db.mjs /db.mjs\nRUN mkdir /data\nVOLUME /data\nCMD [\"node\", \"/db.mjs\"]\n")
+	q.Write("Dockerfile", "FROM "+toolsImage(p)+"\nCOPY db.mjs /db.mjs\nRUN mkdir /data\nVOLUME /data\n"+
+		"CMD [\"node\", \"/db.mjs\"]\n")
 	docker(p, "build", "-q", "--label", "abl.project=test-phase", "-t", image, q.Dir)
 	p.Cleanup(func() { docker(p, "rmi", "-f", image) })
 	return image
@@ -67,7 +68,8 @@ app:
 	wants(t, "the refusal", r.Stderr, "app.env.TOKEN", "GEMINI_API_KEY", "config.yaml:")
 	lacks(t, "the refusal", r.Stderr+r.Stdout, "a-secret-of-the-user")
 
-	p.Write(".abl/config.yaml", scripted+"app: {command: node server.mjs, port: 3000, services: {db: {image: \"abl-test-none:1\", ready: {port: 1}}}}\n")
+	p.Write(".abl/config.yaml", scripted+"app: {command: node server.mjs, port: 3000, services: {db: {image: "+
+		"\"abl-test-none:1\", ready: {port: 1}}}}\n")
 	p.Write(".abl/specs/phase1.md", oneSpec+"\nMore words, so that the phase opens again.\n")
 	r = p.Must(7, "phase", "1")
 	wants(t, "a missing image", r.Stderr, "service \"db\"", "abl-test-none:1")
@@ -168,7 +170,8 @@ func TestDocsServices(t *testing.T) {
 				label := "docs-" + strings.Fields(c.title)[0]
 				t.Cleanup(func() { dropImages(t, label) })
 				p.Write(".abl/images/db/Dockerfile", p.Read(".abl/images/db/Dockerfile")+"LABEL abl.test="+label+"\n")
-				settings += "images: {builder: {dockerfile: .abl/images/db/Dockerfile}, app: {dockerfile: .abl/images/db/Dockerfile}}\n"
+				settings += "images: {builder: {dockerfile: .abl/images/db/Dockerfile}, app: {dockerfile: " +
+					".abl/images/db/Dockerfile}}\n"
 			}
 			p.Write(".abl/config.yaml", settings)
 			tests := strings.Replace(suite, "curl -sf \"$ABL_APP_URL/\" >/dev/null",

@@ -9,7 +9,8 @@ import (
 // app.prepare. If a program fails for lack of space, abl names the setting.
 func TestSizesOfTemporaryFileSystems(t *testing.T) {
 	const sizes = `test "$(df -BM --output=size /tmp "$HOME" /dev/shm | tail -n +2 | tr -d ' \n')" = 40M30M20M`
-	const app = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}, prepare: 'PREPARE'}\nverify: {evidence: required, allow_weak: [all]}\n"
+	const app = "app: {command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}, prepare: 'PREPARE'}\n" +
+		"verify: {evidence: required, allow_weak: [all]}\n"
 	p := newProject(t, app)
 	settings := strings.Replace(p.Read(".abl/config.yaml"), "limits: {memory: 1g}",
 		"limits: {memory: 1g, tmp: 40m, home: 30m, shm: 20m, prepare: 10m}", 1)
