@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"abl/internal/testing/lab"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -9,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,13 +40,9 @@ type object = map[string]any
 
 func newDaemon(t *testing.T, engine *sandboxtest.Engine) *daemon {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "abl-dm") // socket paths must be short
-	if err != nil {
-		t.Fatal(err)
-	}
 	d := &daemon{
 		engine:   engine,
-		socket:   filepath.Join(dir, "s"),
+		socket:   filepath.Join(lab.SocketDir(t), "s"),
 		boxes:    map[string]object{},
 		networks: map[string]object{},
 		volumes:  map[string]object{},
@@ -57,7 +53,7 @@ func newDaemon(t *testing.T, engine *sandboxtest.Engine) *daemon {
 	}
 	s := &http.Server{Handler: d.handler()}
 	go func() { _ = s.Serve(l) }()
-	t.Cleanup(func() { s.Close(); os.RemoveAll(dir) })
+	t.Cleanup(func() { s.Close() })
 	return d
 }
 

@@ -33,16 +33,12 @@ func newPlant(t *testing.T) *plant {
 		made:   made,
 		engine: made.Engine,
 	}
-	sockets, err := os.MkdirTemp("", "abl") // socket paths must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.socket = filepath.Join(sockets, "s")
+	p.socket = filepath.Join(lab.SocketDir(t), "s")
 	l, err := net.Listen("unix", p.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close(); os.RemoveAll(sockets) })
+	t.Cleanup(func() { l.Close() })
 	go serve(l, p.engine)
 	return p
 }

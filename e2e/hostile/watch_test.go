@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"abl/internal/testing/lab"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -51,11 +52,7 @@ var engine = &http.Transport{DialContext: func(ctx context.Context, _, _ string)
 // watch starts a watcher and returns it with its address for abl.
 func watch(t *testing.T) (*watcher, string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "abl-engine") // t.TempDir() is too long for a socket path
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := lab.SocketDir(t)
 	socket := filepath.Join(dir, "engine.sock")
 	l, err := net.Listen("unix", socket)
 	if err != nil {

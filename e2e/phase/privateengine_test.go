@@ -72,11 +72,7 @@ func TestSoakEngineRestarts(t *testing.T) {
 // trouble.
 func besidePrivateEngine(p *lab.Project, trouble string, event ...string) string {
 	p.Helper()
-	dir, err := os.MkdirTemp("", "abl-d2") // t.TempDir() is too long for a socket path
-	if err != nil {
-		p.Fatal(err)
-	}
-	p.Cleanup(func() { os.RemoveAll(dir) })
+	dir := lab.SocketDir(p)
 	holders := strings.Fields(docker(p, "images", "--filter", "reference=abl/holder", "--format",
 		"{{.Repository}}:{{.Tag}}"))
 	docker(p, append([]string{"save", "-o", filepath.Join(dir, "images.tar"), toolsImage(p)}, holders...)...)

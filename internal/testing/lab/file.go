@@ -16,3 +16,15 @@ func File(t testing.TB, name string) string {
 	}
 	return string(data)
 }
+
+// SocketDir returns a temporary directory for sockets. The path of t.TempDir() is too long for
+// them.
+func SocketDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "abl-socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

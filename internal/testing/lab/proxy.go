@@ -60,12 +60,7 @@ func NewProxy(t testing.TB) *Proxy {
 // NewProxyTo starts a proxy to the engine that listens on a socket.
 func NewProxyTo(t testing.TB, engine string) *Proxy {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "abl-px") // t.TempDir() is too long for a socket path
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	path := filepath.Join(dir, "s")
+	path := filepath.Join(SocketDir(t), "s")
 	p := &Proxy{
 		Host:   "unix://" + path,
 		t:      t,
