@@ -18,7 +18,6 @@ cmd/internal/scaffold
 cmd/internal/trust
 cmd/internal/view
 docs
-e2e/phase
 images
 images/context/gemini
 images/context/go
@@ -38,7 +37,6 @@ roles
 roles/agent
 roles/boundary
 roles/environment
-roles/model
 roles/prompt
 roles/retry
 `
