@@ -31,6 +31,7 @@ func TestClassify(t *testing.T) {
 	}
 	complete := Traffic{Finish: "STOP"}
 	waiting, left := Traffic{Waiting: true}, Traffic{Waiting: true, Left: true}
+	own := Job{Agent: agent.Agent{Own: true, Provider: agent.Provider{API: "openai-chat"}}}
 	placed := Job{Place: PlaceBuilder}
 	code := func(n int) sandbox.Exit { return sandbox.Exit{Code: n} }
 	for _, c := range []struct {
@@ -66,6 +67,13 @@ func TestClassify(t *testing.T) {
 		{"success-as-it-was-stopped-amid-an-answer-for-time", ending{said: done, passed: left, stopped: stopped{Class: outcome.Timeout}}, outcome.Unavailable, ByGateway},
 		{"success-as-it-was-stopped-amid-an-answer-by-the-user", ending{said: done, passed: left, stopped: stopped{Class: outcome.Interrupted}}, outcome.Interrupted, ByAbl},
 		{"success-as-it-was-stopped-after-trouble", ending{said: done, passed: unfinished(outcome.Unavailable), stopped: stopped{Class: outcome.Idle}}, outcome.Unavailable, ByGateway},
+
+		{"own-agent", ending{said: done, passed: complete, job: own}, outcome.Done, ""},
+		{"own-agent-that-ran-no-tool", ending{said: done, passed: Traffic{Finish: "tool_calls", Calls: true}, job: own}, outcome.Nothing, ByGateway},
+		{"own-agent-without-a-response", ending{said: done, job: own}, outcome.Nothing, ByGateway},
+		{"own-agent-without-a-model", ending{said: done, job: Job{Agent: agent.Agent{Own: true}}}, outcome.Done, ""},
+		{"own-agent-that-failed", ending{exit: code(1), said: says(""), job: own}, outcome.Failed, ByAgent},
+		{"native-agent-that-ran-no-tool", ending{said: done, passed: Traffic{Finish: "tool_use", Calls: true}}, outcome.Done, ""},
 
 		{"idle", ending{exit: code(143), stopped: stopped{Class: outcome.Idle}}, outcome.Idle, ByAbl},
 		{"late", ending{exit: code(143), stopped: stopped{Class: outcome.Timeout}}, outcome.Timeout, ByAbl},

@@ -174,6 +174,8 @@ type Traffic struct {
 	Waiting  bool     // the last request was not answered when the call ended
 	Fault    outcome.Fault
 
+	// That answer calls a tool, so a request with the result has to follow.
+	Calls bool
 	// The last answer to a model request was not complete and successful.
 	Unfinished bool
 	// The client closed the connection before or during that answer.
@@ -247,7 +249,7 @@ const killedCode = 137
 // the model had not finished. An agent may leave its last answer, but not because abl stopped
 // it. If the end was not successful, decide finds the cause.
 func (e ending) classify() (outcome.Outcome, string, Evidence) {
-	unfit := e.passed.Unfinished || e.passed.Left && e.stopped.Class != "" || e.lost.class != "" ||
+	unfit := e.unproven() != "" || e.passed.Unfinished || e.passed.Left && e.stopped.Class != "" || e.lost.class != "" ||
 		slices.Contains([]outcome.Outcome{outcome.Flood, outcome.Disk, outcome.Lost, outcome.Unproven, outcome.EngineGone}, e.stopped.Class)
 	if e.said.Finished && !unfit {
 		return outcome.Done, "", Evidence{}
@@ -261,6 +263,19 @@ func (e ending) classify() (outcome.Outcome, string, Evidence) {
 		reason += "; " + e.last.Full
 	}
 	return c, reason, ev
+}
+
+// unproven returns why a successful end of an agent of the user's own does not count, "" if it does.
+// Such an agent may report success after an error, or after it rejected a tool.
+func (e ending) unproven() string {
+	switch {
+	case !e.job.Agent.Own || e.job.Agent.Provider.API == "" || !e.said.Finished:
+	case e.passed.Calls:
+		return "the agent ended without running the tool that the model's last answer calls"
+	case e.passed.Finish == "":
+		return "the agent ended without a successful response of its model"
+	}
+	return ""
 }
 
 // decide returns the outcome of an unsuccessful call and the evidence. The actions of abl and
@@ -296,6 +311,8 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 		return fault.Class, Evidence{From: ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid, Grown: fault.Grown}
 	case e.said.Finished && e.passed.Unfinished:
 		return by(ByGateway, outcome.Failed, "%s", cmp.Or(fault.What, "abl's gateway refused the agent's last request"))
+	case e.unproven() != "":
+		return by(ByGateway, outcome.Nothing, "%s", e.unproven())
 	case e.said.Toolless && e.passed.Finish != "" && e.last.Signal == "" && e.lost.class == "" && !outOfMemory:
 		return by(ByGateway, outcome.Nothing, "the agent used no tool although its last answer is complete, so it did not work on its task")
 	case e.said.Trouble != "" && !outOfMemory:

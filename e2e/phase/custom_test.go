@@ -32,3 +32,37 @@ func TestCustomAgent(t *testing.T) {
 	}
 	checkNothingLeft(p)
 }
+
+// An agent of the user's own that ends well without running the tool that its model calls, or without a
+// response, has not done its task. Its container has the gateway's address and a token, and no key.
+func TestAgentOfOnesOwnThatDidNothing(t *testing.T) {
+	for _, c := range []struct{ name, asks, reason string }{
+		{"open call", lab.File(t, "asks-once.sh"), "the agent ended without running the tool that the model's last answer calls"},
+		{"no response", "env > env.txt; exit 0\n", "the agent ended without a successful response of its model"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProject(t, nodeApp, builds(run("true")), verifies())
+			a := program{"mine", "my-model", "MY_KEY", "", "/v1", "Authorization", false, ""}
+			m := a.serve(t, p, ".abl/scenario.yaml", nil)
+			address := strings.TrimPrefix(p.Env[len(p.Env)-1], "=")
+			p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "agents: {",
+				"agents: {mine: {api: openai-chat, key: MY_KEY, base: \""+address+"\", model: my-model, command: sh asks.sh}, ", 1))
+			p.Write("src/asks.sh", c.asks)
+			r := p.Run("phase", "1", "--builder-agent", "mine", "--json")
+			if r.Code == 0 || !strings.Contains(r.Stderr, c.reason) {
+				t.Errorf("exit code %d: %s\n%s", r.Code, r.Stderr, m.log.String())
+			}
+			rows := ledgerRows(p)
+			if len(rows) == 0 || rows[0]["outcome"] != "nothing" || rows[0]["source"] != "gateway" {
+				t.Errorf("got the rows %v", rows)
+			}
+			box := p.Read("src/env.txt")
+			if !strings.Contains(box, "ABL_BASE_URL=http://gateway:8080/") || !strings.Contains(box, "/openai-chat/v1\n") || !strings.Contains(box, "ABL_TOKEN=") {
+				t.Errorf("the container has %s", box)
+			}
+			lacks(t, "the container's environment", box, a.key())
+			a.hidden(t, p, r)
+			noLeftovers(p)
+		})
+	}
+}

@@ -280,7 +280,7 @@ func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []
 func (x *exchange) billed(body int, t tariff, status int, m *meter.Meter) *bill {
 	usage := m.Usage()
 	x.usage = &usage
-	x.Finish = m.Finish()
+	x.Finish, x.Calls = m.Finish(), m.Calls()
 	failed := status >= http.StatusBadRequest
 	// Gemini reports usage as it goes, so the usage of an answer that is cut is never all of it.
 	x.Part = x.provider.Kind == meter.Gemini && (x.Cut || !failed && x.Trouble != "") || !failed && x.endless(m)

@@ -69,6 +69,7 @@ type Request struct {
 	In        int64  `json:"in"`                   // bytes of the body, or up a tunnel
 	Out       int64  `json:"out"`                  // bytes of the answer, or down a tunnel
 	Finish    string `json:"finish,omitempty"`     // how the answer ended, in the provider's word
+	Calls     bool   `json:"calls,omitempty"`      // the answer calls a tool
 	MaxTokens int64  `json:"max_tokens,omitempty"` // that the request allows for its answer
 	RetryMS   int64  `json:"retry_ms,omitempty"`   // how long the provider asks to wait
 	Paid      bool   `json:"paid,omitempty"`       // no waiting helps before somebody pays

@@ -46,6 +46,7 @@ func TestLastTrouble(t *testing.T) {
 	leftCut := line(Request{Status: 200, Model: "m", Aborted: true, Finish: "length"}, &tokens.Count{})
 	wrongCall := line(Request{Status: 200, Model: "m", Finish: "MALFORMED_FUNCTION_CALL"}, &tokens.Count{})
 	large := line(Request{Status: 400, Trouble: outcome.TooLarge}, &tokens.Count{})
+	calls := line(Request{Status: 200, Finish: "tool_calls", Calls: true}, &tokens.Count{Total: &n})
 	other := load
 	other.Call = "d"
 	for _, c := range []struct {
@@ -54,6 +55,8 @@ func TestLastTrouble(t *testing.T) {
 		want string
 	}{
 		{"nothing-passed", nil, ""},
+		{"the-last-answer-calls-a-tool", []Entry{good, calls, title}, "calls"},
+		{"an-answer-follows-the-call-of-a-tool", []Entry{calls, good}, ""},
 		{"all-is-well", []Entry{rate, load, good}, ""},
 		{"three-in-a-row-the-last-counts", []Entry{good, load, load, rate}, "rate rate! back 12:00:32 unfinished"},
 		{"it-left-after-an-error", []Entry{rate, left}, "rate rate! back 12:00:32 waiting left unfinished"},
@@ -105,7 +108,7 @@ func TestLastTrouble(t *testing.T) {
 			}{
 				{got.Class != "", string(got.Class)}, {got.What != "", got.What},
 				{!got.Back.IsZero(), "back " + got.Back.Format(time.TimeOnly)},
-				{got.Waiting, "waiting"}, {got.Left, "left"}, {got.Grown, "grown"}, {got.Unfinished, "unfinished"},
+				{got.Waiting, "waiting"}, {got.Left, "left"}, {got.Grown, "grown"}, {got.Unfinished, "unfinished"}, {got.Calls, "calls"},
 			} {
 				if word.is {
 					words = append(words, word.text)

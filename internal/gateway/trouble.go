@@ -18,6 +18,8 @@ type Trouble struct {
 	Waiting       bool   // the very last request had no answer yet when the client left
 	Finish        string // how the last answer that reports an end ended, in the provider's word
 
+	// Calls means that the last whole answer to a request for work calls a tool.
+	Calls bool
 	// Unfinished means that the last answer to a request for work was not complete and
 	// successful, so that the agent cannot have finished.
 	Unfinished bool
@@ -147,7 +149,7 @@ scan:
 				troubled, t.Fault = true, f
 			}
 		default:
-			t.Finish = e.Req.Finish
+			t.Finish, t.Calls = e.Req.Finish, e.Req.Calls
 			if !troubled && !t.Waiting && (!asides || e.Req.isWork() || e.Req.Trouble != "") {
 				t.Fault = f
 			}

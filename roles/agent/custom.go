@@ -62,13 +62,15 @@ func (p Provider) Variables(at, token string) []string {
 	return []string{"ABL_TOKEN=" + token, "ABL_BASE_URL=" + at}
 }
 
-// customReader knows nothing of an agent's output but where its tokens are.
+// customReader reads an agent's output without knowing the agent: records of JSON in the forms that
+// agents share, the tokens at a path, and plain text.
 type customReader struct {
 	name, model, path string
 	used              figures // of the lines so far
-	last              string
-	speech
-	messages
+	last, failure     string  // the last line of text, and the last error that a record has
+	repeated          string  // what was said last, which some agents report twice
+	unread            speech  // JSON of no known form: the answer, if there is no other
+	follower
 }
 
 // Line implements Reader. What is no JSON is what the agent says.
@@ -77,16 +79,39 @@ func (r *customReader) Line(line []byte, cut bool) []Message {
 	if cut || text == "" {
 		return nil
 	}
-	if r.path == "" || line[0] != '{' {
-		r.say(text + "\n")
-		r.last = label(text, maxReason)
-		return r.message(Said, strings.TrimRightFunc(string(line), unicode.IsSpace), "")
+	var rec map[string]any
+	if line[0] != '{' || json.Unmarshal(line, &rec) != nil {
+		return r.plain(line, text)
 	}
+	r.at = textAt(rec, "timestamp")
+	if r.path != "" {
+		r.count(line)
+	}
+	told := r.told(rec)
+	switch {
+	case len(told) > 0:
+	case r.path == "":
+		return r.plain(line, text)
+	default:
+		r.unread.say(text + "\n")
+	}
+	return told
+}
+
+// plain takes a line of text.
+func (r *customReader) plain(line []byte, text string) []Message {
+	r.say(text + "\n")
+	r.last = label(text, maxReason)
+	return r.message(Said, strings.TrimRightFunc(string(line), unicode.IsSpace), "")
+}
+
+// count takes the tokens at the path.
+func (r *customReader) count(line []byte) {
 	at := json.RawMessage(line)
 	for name := range strings.SplitSeq(r.path, ".") {
 		var object map[string]json.RawMessage
 		if json.Unmarshal(at, &object) != nil {
-			return nil
+			return
 		}
 		at = object[name]
 	}
@@ -94,15 +119,17 @@ func (r *customReader) Line(line []byte, cut bool) []Message {
 	if bytes.HasPrefix(at, []byte("{")) && json.Unmarshal(at, &used) == nil {
 		r.used = r.used.with(used)
 	}
-	return nil
 }
 
 // Result implements Reader. All that is known of success is the exit code.
 func (r *customReader) Result(exit int) Result {
-	res := Result{Finished: exit == 0, Requests: -1, Said: r.said()}
+	res := Result{Finished: exit == 0, Requests: -1, Said: cmp.Or(r.said(), r.unread.said())}
 	if exit != 0 {
 		res.Reason = r.name + " failed with " + exitCode(exit)
-		if r.last != "" {
+		switch {
+		case r.failure != "":
+			res.Reason += ": " + r.failure
+		case r.last != "":
 			res.Reason += "; its last line was: " + r.last
 		}
 	}

@@ -21,6 +21,8 @@ func TestCustomOutput(t *testing.T) {
 			"finished=true requests=-1 | m in=50 out=6 cached=- thoughts=- tool=- total=56"},
 		{"usage", `{"usage":{"input_tokens":-5,"output_tokens":"x"}}`, 0, "finished=true requests=-1 | m in=- out=- cached=- thoughts=- tool=- total=-"},
 		{"usage", "boom \x1b[31mred\n", 3, `finished=false requests=-1 "mine failed with exit code 3; its last line was: boom [31mred"`},
+		{"", `{"type":"error","error":{"name":"APIError","data":{"message":"403 no"}}}`, 1, `finished=false requests=-1 "mine failed with exit code 1: 403 no"`},
+		{"usage", `{"type":"error","error":{"name":"APIError","data":{"message":"403 no"}}}`, 1, `finished=false requests=-1 "mine failed with exit code 1: 403 no"`},
 		{"usage", "", 137, `finished=false requests=-1 "mine failed with exit code 137"`},
 	} {
 		r := Custom(Agent{Name: "mine"}, Settings{Usage: tt.path}).NewReader(Call{Model: "m"})
@@ -28,6 +30,25 @@ func TestCustomOutput(t *testing.T) {
 		if diff := cmp.Diff(tt.want, show(r.Result(tt.exit))); diff != "" {
 			t.Errorf("%q (-want +got)\n%s", tt.out, diff)
 		}
+	}
+}
+
+// The answer of an agent of one's own is what its records say, or else all that it printed.
+func TestCustomAnswer(t *testing.T) {
+	for _, tt := range []struct{ name, path, out, want string }{
+		{"text beside records", "usage", "working\n{\"usage\":{\"input_tokens\":5}}\n", "working\n"},
+		{"records alone", "usage", `{"type":"text","text":"LEARNING: x"}` + "\n" + `{"usage":{"input_tokens":5}}`, "LEARNING: x\n"},
+		{"records of no known form", "usage", `{"answer":"LEARNING: x","usage":{"input_tokens":5}}`, `{"answer":"LEARNING: x","usage":{"input_tokens":5}}` + "\n"},
+		{"records without a path", "", `{"type":"text","text":"a"}` + "\n" + `{"answer":"b"}`, "a\n{\"answer\":\"b\"}\n"},
+		{"what comes after the last tool", "", `{"type":"text","text":"a"}` + "\n" + `{"type":"tool_use","name":"x"}` + "\n" + `{"type":"text","text":"b"}`, "b\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := Custom(Agent{Name: "mine"}, Settings{Usage: tt.path}).NewReader(Call{Model: "m"})
+			Feed(r, []byte(tt.out))
+			if got := r.Result(0).Said; got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

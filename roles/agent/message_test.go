@@ -92,6 +92,16 @@ func TestMessages(t *testing.T) {
 		{"a command that fails", codex, `{"type":"item.completed","item":{"type":"command_execution","exit_code":2,"aggregated_output":"x"}}`, "- result: failed\n\tx\n"},
 		{"a tool of copilot's that fails", Copilot(""), `{"type":"tool.execution_complete","data":{"success":false,"error":{"message":"no"}}}`, "- result: failed\n\tno\n"},
 		{"lines of one's own", own, "working\n\n{\"usage\":1}\n  done \n", "- said: working\n- said:   done\n"},
+		{"opencode's records", own, `{"type":"step_start","part":{"type":"step-start"}}` + "\n" +
+			`{"type":"tool_use","part":{"type":"tool","tool":"bash","state":{"status":"completed","input":{"command":"ls"},"output":"a"}}}` + "\n" +
+			`{"type":"text","part":{"type":"text","text":"Done."}}`, "- call: bash ls\n\tcommand: ls\n- result: \n\ta\n- said: Done.\n"},
+		{"qwen's records", own, `{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hi."},{"type":"tool_use","name":"run_shell_command","input":{"command":"ls"}}]}}` + "\n" +
+			`{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":[{"type":"text","text":"no"}]}]}}` + "\n" +
+			`{"type":"result","result":"Hi."}`, "- said: Hi.\n- call: run_shell_command ls\n\tcommand: ls\n- result: failed\n\tno\n"},
+		{"pi's records", own, `{"type":"message_end","message":{"role":"user","content":[{"type":"text","text":"Do it."}]}}` + "\n" +
+			`{"type":"message_update","message":{"role":"assistant","content":[{"type":"text","text":"H"}]}}` + "\n" +
+			`{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"Hi."},{"type":"toolCall","name":"write","arguments":{"filePath":"a"}}]}}` + "\n" +
+			`{"type":"turn_end","message":{"role":"assistant","content":[{"type":"text","text":"Hi."}]}}`, "- said: Hi.\n- call: write a\n\tfilePath: a\n\tpath: a\n"},
 		{"a program", Program("p", Command{}), "x\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -276,6 +276,6 @@ func trafficOf(log sidecar.Log, call string) roles.Traffic {
 	t.Notes = append(t.Notes, sidecar.Advice(log.Entries)...)
 	last := gateway.LastTrouble(log.Entries, call)
 	t.Fault, t.Waiting, t.Finish = last.Fault, last.Waiting, last.Finish
-	t.Unfinished, t.Left = last.Unfinished, last.Left
+	t.Calls, t.Unfinished, t.Left = last.Calls, last.Unfinished, last.Left
 	return t
 }

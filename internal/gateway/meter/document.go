@@ -52,6 +52,25 @@ var lastEvents = map[string]string{
 // refusals are the places of a refusal, inside an answer of OpenAI's that is complete.
 var refusals = map[string]bool{"output.content.refusal": true, "choices.message.refusal": true, "choices.delta.refusal": true}
 
+// isCall reports whether a value at a place is a call of one of the client's tools, which its answer
+// waits for.
+func isCall(place string, value []byte) bool {
+	switch place {
+	case "candidates.content.parts.functionCall": // Gemini
+		return true
+	case "content.type", "content_block.type": // Anthropic
+		return Text(value) == "tool_use"
+	case "output.type", "item.type": // Responses
+		return strings.HasSuffix(Text(value), "_call")
+	case "choices.message.tool_calls", "choices.delta.tool_calls": // Chat
+		return bytes.HasPrefix(value, []byte("[")) && !bytes.Equal(bytes.TrimSpace(value[1:]), []byte("]"))
+	}
+	return false
+}
+
+// Calls reports whether the answer calls a tool of the client's.
+func (m *Meter) Calls() bool { return m.calls }
+
 // readPart reads one of several documents. An error that an earlier one reported stays until
 // a later one reports the end of the answer.
 func (m *Meter) readPart(text []byte) {
@@ -73,6 +92,7 @@ func (m *Meter) read(text []byte) {
 		inner := strings.TrimPrefix(strings.TrimPrefix(place, "response."), "message.")
 		firm, end := endings[inner]
 		count := slices.Index(counts[m.api], inner)
+		m.calls = m.calls || isCall(inner, value)
 		switch {
 		case place == "message.usage.output_tokens": // the first tokens, in message_start
 			report(&m.first, value)
@@ -97,6 +117,7 @@ func (m *Meter) read(text []byte) {
 var parents = strings.Fields(`response message usageMetadata candidates promptFeedback delta incomplete_details
 	usage usage.input_tokens_details usage.output_tokens_details usage.prompt_tokens_details usage.completion_tokens_details
 	usage.cache_creation
+	candidates.content candidates.content.parts content content_block item
 	output output.content choices choices.message choices.delta`)
 
 func (m *Meter) ended(word string, firm bool) {

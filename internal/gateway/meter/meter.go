@@ -49,6 +49,7 @@ type Meter struct {
 	finish  string // how the answer ended
 	firm    bool   // and nothing says otherwise any more
 	ends    int    // how often it reported an end
+	calls   bool   // it calls a tool
 	failure failure
 
 	long   bool // what has begun is too long to be read
@@ -105,11 +106,12 @@ func (m *Meter) line(line []byte) {
 	}
 }
 
-// telling are words of which an event has one that says anything of usage, of the end or of
-// an error. Most have none and are not read.
+// telling are words of which an event has one that says anything of usage, of the end, of a
+// tool or of an error. Most have none and are not read.
 var telling = [][]byte{
 	[]byte("usage"), []byte("finish"), []byte("stop_reason"), []byte("blockReason"), []byte("status"), []byte("refusal"), []byte("error"),
 	[]byte("response.completed"), []byte("response.incomplete"), []byte("response.failed"),
+	[]byte("tool_use"), []byte("tool_calls"),
 }
 
 // event reads the event that has ended. It sets bad if the event is not JSON.

@@ -222,3 +222,35 @@ func BenchmarkMeter(b *testing.B) {
 		m.Write(event)
 	}
 }
+
+// A meter sees whether an answer calls a tool of the client's.
+func TestCalls(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		api  API
+		text string
+		want bool
+	}{
+		{"gemini's call", Gemini, `{"candidates":[{"content":{"parts":[{"text":"x"},{"functionCall":{"name":"f"}}]},"finishReason":"STOP"}]}`, true},
+		{"gemini's text", Gemini, `{"candidates":[{"content":{"parts":[{"text":"functionCall"}]},"finishReason":"STOP"}]}`, false},
+		{"anthropic's call", Anthropic, `{"type":"message","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"t"}],"stop_reason":"tool_use"}`, true},
+		{"anthropic's call in a stream", Anthropic, "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\"}}\n\n", true},
+		{"anthropic's text", Anthropic, `{"type":"message","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn"}`, false},
+		{"a call by responses", Responses, `{"status":"completed","output":[{"type":"message"},{"type":"function_call"}]}`, true},
+		{"a call by responses in a stream", Responses, "data: {\"type\":\"response.output_item.done\",\"item\":{\"type\":\"custom_tool_call\",\"status\":\"completed\"}}\n\n", true},
+		{"text by responses", Responses, `{"status":"completed","output":[{"type":"reasoning"},{"type":"message"}]}`, false},
+		{"a call by chat", Chat, `{"choices":[{"message":{"tool_calls":[{"id":"c"}]},"finish_reason":"stop"}]}`, true},
+		{"a call by chat in a stream", Chat, "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0}]}}]}\n\n", true},
+		{"text by chat", Chat, `{"choices":[{"message":{"content":"x","tool_calls":[ ]},"finish_reason":"stop"}]}`, false},
+		{"null by chat", Chat, `{"choices":[{"message":{"content":"x","tool_calls":null},"finish_reason":"stop"}]}`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := New(tt.api)
+			_, _ = m.Write([]byte(tt.text)) // it never fails
+			m.Finish()
+			if got := m.Calls(); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+		})
+	}
+}

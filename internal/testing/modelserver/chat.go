@@ -13,7 +13,7 @@ type chat struct {
 
 func (c *chat) rules() rules { return chatRules }
 
-func (c *chat) calls() bool { return c.Tools.have("bash") }
+func (c *chat) calls() bool { return c.Tools.shell() != "" }
 
 func (c *chat) done() (n int) {
 	for _, one := range c.Messages {
@@ -32,7 +32,7 @@ func (c *chat) say(w http.ResponseWriter, a said) {
 			"index":    0,
 			"id":       "call_" + a.id,
 			"type":     "function",
-			"function": map[string]any{"name": "bash", "arguments": bash(a.command)},
+			"function": map[string]any{"name": c.Tools.shell(), "arguments": bash(a.command)},
 		}}
 	}
 	usage := map[string]any{
@@ -68,13 +68,15 @@ func (c *chat) say(w http.ResponseWriter, a said) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// bash returns the arguments of Copilot's shell tool for a command.
+// bash returns the arguments of the shell tools of Copilot, opencode and Qwen Code for a command.
 func bash(command string) string {
 	args, _ := json.Marshal(map[string]any{
 		"command":      command,
 		"description":  "scripted",
 		"mode":         "sync",
 		"initial_wait": patience / 1000,
+
+		"is_background": false,
 	})
 	return string(args)
 }

@@ -155,6 +155,16 @@ type declared []struct {
 	} `json:"function"`
 }
 
+// shell returns the name of the client's shell, "" if it has none.
+func (d declared) shell() string {
+	for _, name := range []string{"bash", "run_shell_command", "Shell", "Bash", "run_commands"} {
+		if d.have(name) {
+			return name
+		}
+	}
+	return ""
+}
+
 func (d declared) have(name string) bool {
 	for _, t := range d {
 		if t.Name == name || t.Function.Name == name {

@@ -1,0 +1,6 @@
+# Asks the model once, with a shell as its tool, and runs nothing of what it says.
+env >env.txt
+jq -Rs --arg model "$ABL_MODEL" '{model: $model, messages: [{role: "user", content: .}],
+  tools: [{type: "function", function: {name: "bash", parameters: {type: "object"}}}]}' "$ABL_PROMPT" |
+	curl -sS --fail-with-body "$ABL_BASE_URL/chat/completions" -H "Authorization: Bearer $ABL_TOKEN" \
+		-H 'Content-Type: application/json' --data @-
