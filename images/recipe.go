@@ -130,8 +130,8 @@ func (p pin) of(arch string) string {
 // agentPackages are the agents that have an image of their own. The readers in
 // roles/agent know the output of these versions.
 var agentPackages = map[string]pin{
-	"claude":  {"@anthropic-ai/claude-code-linux-{arch}@{version}", "2.1.329"},
-	"codex":   {"@openai/codex@{version}-linux-{arch}", "0.169.0"},
+	"claude":  {"@anthropic-ai/claude-code-linux-{arch}@{version}", "2.1.332"},
+	"codex":   {"@openai/codex@{version}-linux-{arch}", "0.171.0"},
 	"copilot": {"@github/copilot-linux-{arch}@{version}", "1.0.102"},
 	"gemini":  {"@google/gemini-cli@{version}", "0.61.0"},
 }

@@ -10,7 +10,7 @@ import (
 
 // notForUsers are variables that abl reads and users do not set: abl sets them in its containers, they
 // identify a runner of CI, or tests set them.
-const notForUsers = " ABL_APP_URL ABL_EXCHANGE HOME TF_BUILD TEAMCITY_VERSION npm_config_registry ABL_HELPER ABL_GATEWAY ABL_MODEL ABL_EFFORT PORT "
+const notForUsers = " ABL_APP_URL ABL_EFFORT ABL_EXCHANGE ABL_MODEL HOME TF_BUILD TEAMCITY_VERSION npm_config_registry ABL_HELPER ABL_GATEWAY PORT "
 
 // abl help environment names every variable that the programs read.
 func TestEnvironmentTopicIsComplete(t *testing.T) {

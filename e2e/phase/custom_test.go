@@ -61,7 +61,7 @@ func TestAgentOfOnesOwnThatDidNothing(t *testing.T) {
 				t.Errorf("the container has %s", box)
 			}
 			lacks(t, "the container's environment", box, a.key())
-			a.hidden(t, p, r)
+			a.checkKeyHidden(t, p, r)
 			noLeftovers(p)
 		})
 	}

@@ -13,7 +13,7 @@ import (
 // claude is Anthropic's Claude Code. Its default model is a whole name: the gateway
 // lets one model through, and by an alias the CLI would ask for another.
 var claude = Agent{
-	Name: "claude", Image: "claude", DefaultModel: "claude-sonnet-4-5",
+	Name: "claude", Image: "claude", DefaultModel: "claude-sonnet-5-5",
 	Aliases: map[string]string{
 		"sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "best": "claude-opus-5-5", "haiku": "claude-haiku-5-5",
 		"fable": "claude-fable-5-2", "opusplan": "claude-sonnet-5-5", "default": "", "inherit": "",
@@ -49,7 +49,7 @@ var claudeLogins = []Provider{
 }
 
 // claudeTools are those that stay in the box and ask no other model.
-const claudeTools = "Bash,BashOutput,KillShell,Edit,Glob,Grep,Read,Write"
+const claudeTools = "Bash,TaskStop,Edit,Glob,Grep,Read,Write"
 
 // claudeCommand is the headless command line. Settings, hooks, servers and
 // instructions that lie in the workspace are not loaded: "user" is the box's

@@ -13,7 +13,7 @@ import (
 // codex is OpenAI's Codex CLI. Its default model is one of those that this version of
 // the CLI has instructions and tools for; one that it does not know it gives those of another.
 var codex = Agent{
-	Name: "codex", Image: "codex", DefaultModel: "gpt-6.1-sol",
+	Name: "codex", Image: "codex", DefaultModel: "gpt-6.2-sol",
 	Provider:      codexLogins[0],
 	Logins:        codexLogins,
 	MaxCharacters: 1 << 20, // it refuses more

@@ -16,7 +16,7 @@ func Copilot(api string) Agent {
 	token := key
 	token.Login, token.KeyVar, token.Header, token.Scheme = "token", "COPILOT_PROVIDER_BEARER_TOKEN", "Authorization", bearer
 	return Agent{
-		Name: "copilot", Image: "copilot", DefaultModel: "gpt-5.1", Aliases: map[string]string{"auto": ""},
+		Name: "copilot", Image: "copilot", DefaultModel: "gpt-6.1-sol", Aliases: map[string]string{"auto": ""},
 		Provider:  key,
 		Logins:    []Provider{key, token},
 		Effort:    openAIEffort,

@@ -16,7 +16,7 @@ import (
 // is what the CLI's tools refuse, which is built in and which no setting lifts; they
 // look for substitutions in the body of a heredoc too.
 var gemini = Agent{
-	Name: "gemini", Image: "gemini", DefaultModel: "gemini-2.5-pro",
+	Name: "gemini", Image: "gemini", DefaultModel: "gemini-3.8-flash",
 	Aliases: map[string]string{
 		"pro": "gemini-3.1-pro-preview", "gemini-3-pro-preview": "gemini-3.1-pro-preview", "flash": "gemini-3.8-flash",
 		"flash-lite": "gemini-3.5-flash-lite", "auto": "",

@@ -160,7 +160,7 @@ func TestGeminiCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "gemini -m gemini-2.5-pro --approval-mode yolo -o stream-json -e none --policy /etc/abl/gemini-policy.toml" +
+	want := "gemini -m gemini-3.8-flash --approval-mode yolo -o stream-json -e none --policy /etc/abl/gemini-policy.toml" +
 		" --include-directories /workspace/specs,/abl/in --session-id 1b4e28ba-2fa1-41d2-883f-0016d3cca427"
 	if got := strings.Join(cmd.Argv, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -25,8 +25,8 @@ func TestTranscriptOfACall(t *testing.T) {
 		want  []agent.Message
 	}{
 		{"scripted", []agent.Message{{Kind: agent.Said, Text: "I have [secret …11]."}, {Kind: agent.Returned, Detail: "x\n"}}},
-		{"mine", nil},
-		{"gone", []agent.Message{{Kind: agent.Said, Text: `{"type":"message","text":"I have [secret …11]."}`}, {Kind: agent.Said, Text: `{"type":"output","text":"x"}`}}},
+		{"mine", []agent.Message{{Kind: agent.Said, Text: "I have [secret …11]."}}},
+		{"gone", []agent.Message{{Kind: agent.Said, Text: "I have [secret …11]."}, {Kind: agent.Said, Text: `{"type":"output","text":"x"}`}}},
 	} {
 		t.Run(tt.agent, func(t *testing.T) {
 			dir := t.TempDir()

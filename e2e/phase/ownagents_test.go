@@ -1,0 +1,66 @@
+package phase
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"abl/internal/state"
+	"abl/internal/testing/lab"
+)
+
+// The recipes of docs/agents.md for agents of the user's own play the demo's first phase against a scripted
+// model, with a key that only the gateway has.
+func TestAgentsByRecipe(t *testing.T) {
+	lab.Long(t)
+	for _, name := range []string{"opencode", "qwen"} {
+		t.Run(name, func(t *testing.T) {
+			a := program{name, "vendor/model", "OPENROUTER_API_KEY", "", "/v1", "Authorization", false, ""}
+			a.needed(t)
+			turn(t)
+			p := lab.Demo(t)
+			plant(p)
+			m := a.serve(t, p, "scenario.yaml", nil)
+			const real = "https://openrouter.ai/api/v1"
+			recipe := lab.File(t, name+".yaml")
+			page, err := os.ReadFile("../../docs/agents.md")
+			if err != nil || !strings.Contains(string(page), "```yaml\n"+recipe+"```\n") {
+				t.Errorf("docs/agents.md lacks the recipe %s: %v", name, err)
+			}
+			address := strings.TrimPrefix(p.Env[len(p.Env)-1], "=")
+			conf, rest, _ := strings.Cut(p.Read(".abl/config.yaml"), "agents:\n")
+			p.Write(".abl/config.yaml", conf+strings.Replace(recipe, real, address, 1)+rest)
+			r := p.Run("phase", "1", "--agent", name, "--json")
+			if r.Code != 0 {
+				t.Fatalf("exit %d: %s\n%s\n%s\n%s", r.Code, r.Stderr, p.Read(".abl/logs/calls/p1-build-1.1/stdout"), p.Read(".abl/logs/calls/p1-build-1.1/stderr"), m.log.String())
+			}
+			all := events(t, r)
+			if got := verdicts(all); got != "fail pass" {
+				t.Errorf("verdicts %q", got)
+			}
+			if n := len(of(all, state.Action)); n < 20 {
+				t.Errorf("%d actions were shown", n)
+			}
+			for _, e := range of(all, state.CallEnd) {
+				if e.Text != "" {
+					t.Errorf("a call ended so: %s", e.Text)
+				}
+			}
+			for _, row := range ledgerRows(p) {
+				if row["agent"] != name || row["source"] != "gateway" || row["total"] == "" || row["outcome"] != "done" {
+					t.Errorf("got the row %v", row)
+				}
+			}
+			if told := m.heard(plantedWord); told != "" {
+				t.Errorf("the model was told of what is planted: %s", told)
+			}
+			for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
+				if p.Exists(trace) {
+					t.Errorf("%s: what is planted was run", trace)
+				}
+			}
+			a.hidden(t, p, r)
+			noLeftovers(p)
+		})
+	}
+}
