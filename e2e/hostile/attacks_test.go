@@ -21,8 +21,8 @@ var (
 	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 )
 
-// docs/attacks.md lists the attacks that are played here, every one and no other,
-// names tests that there are, and says of the rest where or why not.
+// docs/attacks.md lists exactly the attacks of this package, names only existing tests, and says where
+// other attacks are tested or why they are not.
 func TestAttacksAreListed(t *testing.T) {
 	played, tests := inSuite(t)
 	data, err := os.ReadFile(attacksDoc)
@@ -71,8 +71,8 @@ func TestAttacksAreListed(t *testing.T) {
 	}
 }
 
-// inSuite are the ids that this package's tests name, without what sets the cases
-// of one apart, and its tests.
+// inSuite returns the ids that the tests of this package name, without the suffixes that distinguish
+// the cases of an attack, and the names of the tests.
 func inSuite(t *testing.T) (ids, tests map[string]bool) {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")
@@ -95,7 +95,7 @@ func inSuite(t *testing.T) (ids, tests map[string]bool) {
 	return ids, tests
 }
 
-// rows are those of the tables in a text, without their headings, cell by cell.
+// rows returns the rows of the tables in a text as cells, without the headings.
 func rows(text string) (all [][]string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -107,7 +107,7 @@ func rows(text string) (all [][]string) {
 	return all
 }
 
-// idsOf are the ids at the beginning of a cell, ranges in full.
+// idsOf returns the ids at the start of a cell, with ranges expanded.
 func idsOf(cell string) (ids []string) {
 	for _, word := range strings.Fields(cell) {
 		if m := idRange.FindStringSubmatch(word); m != nil {
@@ -129,7 +129,7 @@ func idsOf(cell string) (ids []string) {
 
 func keys(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 
-// Every script and app in testdata is named in a test of this package.
+// A test of this package names every script and app in testdata.
 func TestEveryFileIsUsed(t *testing.T) {
 	sources, err := filepath.Glob("*_test.go")
 	if err != nil {

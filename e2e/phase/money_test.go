@@ -122,7 +122,7 @@ func TestGatewayOutlivesAbl(t *testing.T) {
 
 	killAt(p, "src/at-one", append(phase, "--json")...)
 	before, gateway := asked.Load(), gatewayID(t, p)
-	waits, counted := false, false // the Builder waits at the second gate, and an event has what it used
+	waits, counted := false, false // at the second gate; an event has its usage
 	again := watch(p, func(e state.Event, abl *os.Process) {
 		switch {
 		case e.Kind == state.CallResume:

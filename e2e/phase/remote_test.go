@@ -26,7 +26,8 @@ func remoteRig(t *testing.T, lease string) (p, q *lab.Project, origin string) {
 	return p, q, origin
 }
 
-// leases are the holders and sequence numbers of all states that were pushed, oldest first.
+// leases returns the holder and the sequence number of the lease in each pushed state, oldest first,
+// or "free" for a state without a lease.
 func leases(p *lab.Project, origin string) (all []string) {
 	p.Helper()
 	for _, commit := range strings.Fields(p.Git("", "--git-dir", origin, "rev-list", "--reverse", "refs/abl/state")) {
@@ -53,11 +54,12 @@ func TestRemote(t *testing.T) {
 	env := p.Env
 	p.Env = append(env[:len(env):len(env)], "ABL_FAILPOINTS=call.starting=1*off->kill")
 	if r := p.Run("phase", "1", "--remote", "origin"); r.Code != -1 {
-		t.Fatalf("the first node: exit %d, want a kill\n%s", r.Code, r.Stderr)
+		t.Fatalf("the first node: got exit %d, want a kill\n%s", r.Code, r.Stderr)
 	}
 	p.Env = env
 	r := q.Must(0, "phase", "1", "--remote", "origin")
-	wants(t, "the second node", r.Stderr, "holds the lease of this project", "the lease of ", "expired; this run continues",
+	wants(t, "the second node", r.Stderr, "holds the lease of this project", "the lease of ",
+		"expired; this run continues",
 		"call p1-verify-1.1 was running on ", "it starts again as attempt 2, and its cost is unknown", "passed")
 	lacks(t, "the second node", r.Stdout+r.Stderr, "p1-build-1.2")
 	var calls []string
@@ -79,7 +81,8 @@ func TestRemote(t *testing.T) {
 			turns++
 		}
 	}
-	if turns > 0 || !strings.HasPrefix(all[0], one) || !strings.HasPrefix(all[len(all)-2], two) || all[len(all)-1] != "free" {
+	if turns > 0 || !strings.HasPrefix(all[0], one) || !strings.HasPrefix(all[len(all)-2], two) ||
+		all[len(all)-1] != "free" {
 		t.Errorf("leases: got %q, want those of %s, then those of %s, then a free one", all, one, two)
 	}
 	r = p.Must(0, "phase", "1", "--remote", "origin")

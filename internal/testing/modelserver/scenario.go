@@ -142,8 +142,8 @@ func (t *turns) run(number int, command string) {
 	t.shell(fmt.Sprintf("sh ./%s; code=$?; rm -f %[1]s; exit $code", file), "Run")
 }
 
-// script ends the call as it is to end. A crash is the CLI's: its shell kills
-// the process that it was started by.
+// script returns the script with the end of the call. For a crash, the CLI's shell kills the process
+// that started it.
 func (t *turns) script() Script {
 	c := t.call
 	end := Stop
@@ -170,7 +170,7 @@ func (t *turns) script() Script {
 	}
 }
 
-// sum adds the usage of all models up: the CLI asks the one that it was given.
+// sum adds up the usage of all models, because the CLI uses only the configured model.
 func sum(all []agent.ScriptUsage) Usage {
 	value := func(n *int64) int64 {
 		if n == nil {
@@ -194,7 +194,7 @@ func sum(all []agent.ScriptUsage) Usage {
 	return u
 }
 
-// quote makes one shell word of a path that is never mistaken for an option.
+// quote returns a path as one shell word that is not mistaken for an option.
 func quote(path string) string {
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path

@@ -120,7 +120,7 @@ func carryOut(t *testing.T, dir string, turns []Turn) (output string) {
 	return output
 }
 
-// Both ways of playing a call leave the same files.
+// A call has the same effect by the script of a model and by agent.Play.
 func TestScriptHasTheEffectsOfPlay(t *testing.T) {
 	call := agent.ScriptCall{Role: "builder", Steps: []agent.Step{
 		{Say: str("hello")},
