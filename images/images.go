@@ -93,6 +93,7 @@ type Maker struct {
 // Want is the image a box runs.
 type Want struct {
 	Agent      string        // "gemini", or Tools; for an image of a registry, its reference
+	Version    string        // of the agent's program; "" for the pinned one
 	NPM        string        // packages that are added to the agent's image, with spaces between
 	Toolchain  toolchain.Set // what the agent stands on besides the tools
 	Dockerfile string        // absolute path of the project's own Dockerfile, "" for none

@@ -57,6 +57,12 @@ func TestEnsureBuildsOnlyChangedImages(t *testing.T) {
 	if e.pulls != 1 {
 		t.Errorf("got %d pulls, want 1", e.pulls)
 	}
+	// Another version of an agent's program is another image beside the pinned one.
+	ensure(Want{Agent: "codex", Version: "0.180.0"}, "codex run-codex")
+	if got, want := e.args[e.built[0]]["AGENT_PACKAGE"], "@openai/codex@0.180.0-linux-x64"; got != want {
+		t.Errorf("the package is %q, want %q", got, want)
+	}
+	ensure(Want{Agent: "codex"}, "codex run-codex")
 	// Agents of the user's own: npm packages are a layer, an image of a registry is pulled once.
 	ensure(Want{Agent: Tools, NPM: "a-linux-{arch}@1.2.3 b@1.0.0"}, "npm run-npm")
 	if got, want := e.args[e.built[0]]["AGENT_PACKAGE"], "a-linux-x64@1.2.3 b@1.0.0"; got != want {

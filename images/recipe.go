@@ -2,6 +2,7 @@ package images
 
 import (
 	"archive/tar"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -96,8 +97,10 @@ func toolsRecipe(base, arch string) recipe {
 
 func nodePackage(version, arch string) string { return "node-linux-" + npmArch[arch] + "@" + version }
 
-func agentRecipe(agent, tools, arch string) recipe {
-	args := map[string]string{"AGENT_PACKAGE": agentPackages[agent].of(npmArch[arch])}
+func agentRecipe(agent, version, tools, arch string) recipe {
+	p := agentPackages[agent]
+	p.version = cmp.Or(version, p.version)
+	args := map[string]string{"AGENT_PACKAGE": p.of(npmArch[arch])}
 	return fetching(agent, tools, args).sealed(arch)
 }
 
@@ -190,7 +193,8 @@ func baseRecipe(arch string) recipe {
 
 // standing gives the chain from the base, one known by reference or one still to be
 // made, up to an agent's image, without the helper.
-func standing(s seen, agent string, set toolchain.Set) ([]recipe, error) {
+func standing(s seen, want Want) ([]recipe, error) {
+	agent, set := want.Agent, want.Toolchain
 	base := baseRecipe(s.arch)
 	if ref, _, ok := s.base(); ok {
 		base.ref = ref
@@ -207,7 +211,7 @@ func standing(s seen, agent string, set toolchain.Set) ([]recipe, error) {
 	case Version(agent) == "":
 		return nil, fmt.Errorf("cannot make an image for agent %q: abl has one for %s", agent, strings.Join(Agents(), ", "))
 	}
-	return append(all, agentRecipe(agent, all[len(all)-1].ref, s.arch)), nil
+	return append(all, agentRecipe(agent, want.Version, all[len(all)-1].ref, s.arch)), nil
 }
 
 // agentChain is what the layers of a project and of the helper are made on.
@@ -216,7 +220,7 @@ func agentChain(s seen, want Want) ([]recipe, error) {
 		r := recipe{name: foreignImage, parent: want.Agent, args: map[string]string{"IMAGE_ID": s.foreign}, files: embedded(foreignImage)}
 		return []recipe{r.sealed(s.arch)}, nil
 	}
-	c, err := standing(s, want.Agent, want.Toolchain)
+	c, err := standing(s, want)
 	if err == nil && want.NPM != "" {
 		args := map[string]string{"AGENT_PACKAGE": strings.ReplaceAll(want.NPM, "{arch}", npmArch[s.arch])}
 		c = append(c, fetching(npmImage, c[len(c)-1].ref, args).sealed(s.arch))

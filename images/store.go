@@ -55,7 +55,7 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 // catalogue is base, tools and every agent's image, and of toolchains what is there with
 // the agents on it, each once, and the images of agents of the user's own that are there.
 func catalogue(s seen) []recipe {
-	c, _ := standing(s, Tools, toolchain.Set{})
+	c, _ := standing(s, Want{Agent: Tools})
 	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
 		if name := s.labels[ref][LabelImage]; toolchain.Named(name) {
 			c = append(c, recipe{name: name, ref: ref})
@@ -66,7 +66,7 @@ func catalogue(s seen) []recipe {
 			if agent == Tools {
 				continue
 			}
-			r := agentRecipe(agent, on.ref, s.arch)
+			r := agentRecipe(agent, "", on.ref, s.arch)
 			if _, have := s.labels[r.ref]; have || i == 0 {
 				c = append(c, r)
 			}

@@ -215,6 +215,8 @@ type Agent struct {
 	// abl's: further headers and query parameters of each request to the provider; $NAME is a variable of .env
 	Headers map[string]string `yaml:"headers"`
 	Query   map[string]string `yaml:"query"`
+	// abl's: the exact version of its program; "" for the one that this abl is tested with
+	Version string `yaml:"version"`
 	// abl's: a command on this machine that prints the key, and how often it is run during a call
 	KeyCommand string   `yaml:"key_command"`
 	KeyEvery   Duration `yaml:"key_every"`

@@ -105,6 +105,7 @@ var rules = []rule{
 	{"agents.*.headers.*", like(`\$[A-Za-z_][A-Za-z0-9_]*`), "a variable of .env, such as $TEAM_KEY", "put the value into .env"},
 	{"agents.*.query.NAME", like(`[A-Za-z0-9_.~-]+`), "the name of a parameter", ""},
 	{"agents.*.query.*", like(`\$[A-Za-z_][A-Za-z0-9_]*|[A-Za-z0-9_.~:-]+`), "a plain value, or a variable of .env such as $TEAM_KEY", ""},
+	{"agents.*.version", orNothing(like(`[0-9]+\.[0-9]+\.[0-9]+([.+-][0-9A-Za-z.+-]*)?`)), "an exact version such as 0.171.0", "abl images update AGENT finds the newest"},
 	{"agents.*.key_command", orNothing(notBlank), "a shell command", ""},
 	{"agents.*.key_every", func(s string) bool { return s == "0s" || lasts(time.Second)(s) }, "1s or more", ""},
 	{"agents.*.provider", orNothing(oneOf(providers...)), "one of abl's agents that has a provider", ""},

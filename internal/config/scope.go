@@ -60,6 +60,7 @@ var scopes = []scope{
 	{"agents.*.key_command", given, "runs a command on this machine"},
 	{"agents.*.key_every", never, ""},
 	{"agents.*.provider", never, ""},
+	{"agents.*.version", never, ""},
 	{"agents.*.api", never, ""},
 	{"agents.*.key", func(_ *Loaded, text string) bool { return text != "" && text != NoKey }, "sends a variable of yours as a key"},
 	{"agents.*.base", given, "decides which server gets a key"},

@@ -99,6 +99,8 @@ func checkAgents(l *Loaded) error {
 			return l.mistake(key, "give it a name of its own", "%q is one of abl's agents, and its command is abl's", name)
 		case a.Command != "" && a.ACP != "":
 			return l.mistake(key+".acp", "", "want command or acp, and not both")
+		case a.Version != "" && !slices.Contains(providers, name):
+			return l.mistake(key+".version", "name it in npm", "only %s have one", strings.Join(providers, ", "))
 		case own && a.Scenario != "":
 			return l.mistake(key+".scenario", "", "only the scripted agent plays one")
 		case a.API != "" && !own && (name != "copilot" || !strings.HasPrefix(a.API, "openai")):

@@ -46,6 +46,8 @@ func TestValidate(t *testing.T) {
 		{"agents:\n  mine: {command: x, model: -m}\n", f + `2: agents.mine.model: want the name of a model, got "-m"`},
 		{"agents:\n  mine: {command: x, env: {ABL_MODEL: x}}\n", f + `2: agents.mine.env.ABL_MODEL: want a name without ABL_, which is abl's, got "ABL_MODEL"`},
 		{"agents:\n  mine: {command: x, env: {1A: x}}\n", f + `2: agents.mine.env.1A: want the name of a variable, got "1A"`},
+		{"agents:\n  mine: {command: x, version: 1.0.0}\n", f + `2: agents.mine.version: only gemini, claude, codex, copilot have one`},
+		{"agents:\n  codex: {version: latest}\n", f + `2: agents.codex.version: want an exact version such as 0.171.0, got "latest"`},
 		{"agents:\n  mine: {command: x, scenario: x}\n", f + `2: agents.mine.scenario: only the scripted agent plays one`},
 		{"agents:\n  mine: {command: x, provider: scripted}\n", f + `2: agents.mine.provider: want one of abl's agents that has a provider, got "scripted"`},
 		{"agent: mini\nagents:\n  mine: {command: x}\n", f + `1: agent.builder: there is no agent "mini"; did you mean "mine"?`},

@@ -25,6 +25,7 @@ type Agent struct {
 	// The image of abl's that carries the CLI: "gemini", or "tools" for one that needs nothing. For
 	// an agent of the user's own also an image of a registry.
 	Image        string
+	Version      string // of its program in an image of abl's; "" for the one that abl is tested with
 	NPM          string // packages that are added to the image, with spaces between
 	Own          bool   // one of the user's own: abl knows little of how it ends
 	DefaultModel string // used when the configuration names none

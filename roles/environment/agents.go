@@ -36,9 +36,13 @@ func (s Agents) Find(name string) (agent.Agent, error) {
 	case name == agent.ScriptedName:
 		return s.scripted()
 	case name == "copilot":
-		return agent.Copilot(s.copilotAPI()), nil
+		a := agent.Copilot(s.copilotAPI())
+		a.Version = own.Version
+		return a, nil
 	case !own.Own():
-		return agent.Find(name)
+		a, err := agent.Find(name)
+		a.Version = own.Version
+		return a, err
 	}
 	vars, err := s.service(name)
 	a := agent.Agent{Name: name, Image: own.Image, NPM: own.NPM, DefaultModel: own.Model, Provider: vars}

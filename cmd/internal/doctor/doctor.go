@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -242,7 +243,13 @@ func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
 	if err != nil {
 		return failed(role.Name, err)
 	}
-	name := strings.TrimSpace(p.Agent.Name + " " + images.Version(p.Agent.Name))
+	name, tested := p.Agent.Name, images.Version(p.Agent.Name)
+	if version := cmp.Or(p.Agent.Version, tested); version != "" {
+		name += " " + version
+		if version != tested {
+			name += " (this abl is tested with " + tested + ")"
+		}
+	}
 	f := good(role.Name, name+", model "+p.Models[0])
 	if key, found := s.Key(p); key != "" {
 		at := s.Address(p)

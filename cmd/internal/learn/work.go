@@ -226,7 +226,7 @@ func (w *work) accounts(session int) (money.Book, *money.Account) {
 // prepare makes the image of the agent, and says what its calls may reach: the model,
 // and while a program is written, what network.allow lists.
 func (w *work) prepare(ctx context.Context, c *learner.Containers, access environment.Access) (hosts []string, err error) {
-	of, want := w.conf.Directories, images.Want{Agent: c.Agent.Image, NPM: c.Agent.NPM, Toolchain: w.conf.Toolchain}
+	of, want := w.conf.Directories, images.Want{Agent: c.Agent.Image, Version: c.Agent.Version, NPM: c.Agent.NPM, Toolchain: w.conf.Toolchain}
 	want.Dockerfile, err = environment.Dockerfile(w.root, w.conf.Images.Builder.Dockerfile,
 		environment.Path(w.root, of.Src), environment.Path(w.root, of.Tests), filepath.Join(w.here, learner.Folder))
 	if err != nil {

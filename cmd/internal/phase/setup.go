@@ -90,7 +90,7 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 
 // Image is what is wanted for a role.
 func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err error) {
-	if want.Agent, want.NPM = a.Image, a.NPM; role.Name == roles.Builder.Name {
+	if want.Agent, want.Version, want.NPM = a.Image, a.Version, a.NPM; role.Name == roles.Builder.Name {
 		want.Toolchain = s.Conf.Toolchain
 	}
 	want.Dockerfile, err = s.dockerfile(settingOf(s.Conf, role).dockerfile)
