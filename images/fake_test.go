@@ -55,6 +55,16 @@ func (f *fakeEngine) ListImages(_ context.Context, label string) (map[string]map
 	return all, nil
 }
 
+func (f *fakeEngine) ImageSizes(_ context.Context, label string) (map[string]int64, error) {
+	all := map[string]int64{}
+	for ref, l := range f.images {
+		if l[label] != "" {
+			all[ref] = 1_500_000
+		}
+	}
+	return all, nil
+}
+
 func (f *fakeEngine) RemoveImage(_ context.Context, ref string) error {
 	f.removed = append(f.removed, ref)
 	delete(f.images, ref)

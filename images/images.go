@@ -68,6 +68,8 @@ type Engine interface {
 	// ListImages gives the labels of every image that has the label, by
 	// reference, or by id where it has none.
 	ListImages(ctx context.Context, label string) (map[string]map[string]string, error)
+	// ImageSizes returns the bytes of the same images, each with all below it.
+	ImageSizes(ctx context.Context, label string) (map[string]int64, error)
 	RemoveImage(ctx context.Context, ref string) error
 	SaveImages(ctx context.Context, w io.Writer, refs []string) error
 	LoadImages(ctx context.Context, r io.Reader) ([]string, error)
@@ -84,6 +86,7 @@ type Maker struct {
 	// failed step printed, and gives the name of the file; nil for no place.
 	Progress func(since time.Time, what string)
 	Keep     func(image, output string) (file string)
+	Used     func(refs []string) // called with an image that is wanted and all below it; or nil
 	Env      func(string) string // abl's environment; ABL_HELPER and ABL_GATEWAY name programs elsewhere
 	CACert   string              // PEM file trusted by downloads; "" is the one that the environment names
 	Host     bool                // a project's own Dockerfile is built on this machine's network (network.builds)
@@ -105,4 +108,6 @@ type State struct {
 	Name, Ref string // Ref is empty while it cannot be known: its base is not there
 	Have      bool
 	Origin    string // where the base below came from
+	Size      int64  // in bytes, with all below it; 0 if the engine lacks it
+	Old       bool   // another version of abl made it, or the settings of a project ask for it
 }

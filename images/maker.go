@@ -109,6 +109,13 @@ func (m *Maker) makeAll(ctx context.Context, s seen, c []recipe) (string, error)
 			return "", err
 		}
 	}
+	if m.Used != nil {
+		var refs []string
+		for _, r := range c {
+			refs = append(refs, r.ref)
+		}
+		m.Used(refs)
+	}
 	return c[len(c)-1].ref, nil
 }
 

@@ -142,6 +142,9 @@ var agentPackages = map[string]pin{
 // Version is that of an agent's program, "" for an agent that needs none.
 func Version(agent string) string { return agentPackages[agent].version }
 
+// Programs lists the agents whose programs have versions, sorted.
+func Programs() []string { return slices.Sorted(maps.Keys(agentPackages)) }
+
 // Agents names every Want.Agent, sorted.
 func Agents() []string {
 	names := append(slices.Collect(maps.Keys(agentPackages)), Tools)

@@ -49,7 +49,47 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 		}
 		out = append(out, st)
 	}
-	return out, errors.Join(helperErr, gatewayErr)
+	if err := errors.Join(helperErr, gatewayErr); err != nil { // which images are old is unknown
+		return out, err
+	}
+	sizes, err := m.Engine.ImageSizes(ctx, LabelImage)
+	return withOthers(s, out, sizes), err
+}
+
+// withOthers adds the sizes, and the other images of abl's that are there.
+func withOthers(s seen, all []State, sizes map[string]int64) []State {
+	current := map[string]bool{mirrorBase: true}
+	for i, st := range all {
+		if current[st.Ref] = true; st.Have {
+			all[i].Size = sizes[st.Ref]
+		}
+	}
+	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
+		if l := s.labels[ref]; !current[ref] {
+			all = append(all, State{Name: l[LabelImage], Ref: ref, Have: true, Origin: l[labelOrigin], Size: sizes[ref], Old: true})
+		}
+	}
+	return all
+}
+
+// Prune deletes the images that this version of abl does not make for any project, except those in
+// used, and returns their references.
+func (m *Maker) Prune(ctx context.Context, used map[string]bool) (gone []string, err error) {
+	all, err := m.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, st := range all {
+		if !st.Old || used[st.Ref] {
+			continue
+		}
+		if rerr := m.Engine.RemoveImage(ctx, st.Ref); rerr != nil {
+			err = errors.Join(err, rerr)
+		} else {
+			gone = append(gone, st.Ref)
+		}
+	}
+	return gone, err
 }
 
 // catalogue is base, tools and every agent's image, and of toolchains what is there with
@@ -70,11 +110,6 @@ func catalogue(s seen) []recipe {
 			if _, have := s.labels[r.ref]; have || i == 0 {
 				c = append(c, r)
 			}
-		}
-	}
-	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
-		if name := s.labels[ref][LabelImage]; name == npmImage || name == foreignImage {
-			c = append(c, recipe{name: name, ref: ref})
 		}
 	}
 	return c

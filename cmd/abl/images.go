@@ -21,7 +21,7 @@ import (
 
 func imagesCommand() cli.Command {
 	return cli.Command{
-		Name: "images", Group: cli.Upkeep, Usage: "build, save or load abl's images",
+		Name: "images", Group: cli.Upkeep, Usage: "build, list, update or delete abl's images",
 		Subs: []cli.Command{
 			{
 				Name: "build", Args: "[AGENT...]", Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages),
@@ -35,6 +35,13 @@ func imagesCommand() cli.Command {
 			{
 				Name: "list", Usage: "list abl's images", Run: listImages,
 				Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
+			},
+			{
+				Name: "update", Args: "AGENT [VERSION]", Values: images.Programs(), Flags: cli.ImageFlags(), Run: updateImage,
+				Usage: "build an agent's newest version and test it on the demo, with a model on this machine",
+			},
+			{
+				Name: "prune", Usage: "delete images that no project on this machine used for 30 days", Run: onEngine(pruneImages),
 			},
 			{
 				Name: "remove", Args: "[NAME...]", Values: append(images.Agents(), "go", "image", "node", "npm", "python"), Run: onEngine(removeImages),
@@ -153,6 +160,8 @@ type imageDocument struct {
 	Made bool   `json:"made"`
 	Ref  string `json:"ref"`
 	Base string `json:"base,omitempty"`
+	Size int64  `json:"size"` // bytes, with all below it
+	Old  bool   `json:"old"`
 }
 
 func listImages(ctx context.Context, in *cli.Input) error {
@@ -171,14 +180,17 @@ func listImages(ctx context.Context, in *cli.Input) error {
 
 // tableOfImages returns the images as JSON and as a table.
 func tableOfImages(all []images.State) (documents []imageDocument, t view.Table) {
-	documents, t = []imageDocument{}, view.Table{Header: strings.Fields("IMAGE STATUS REFERENCE BASE"), Flex: 2}
+	documents, t = []imageDocument{}, view.Table{Header: strings.Fields("IMAGE STATUS SIZE REFERENCE BASE"), Flex: 3}
 	for _, s := range all {
-		is, d := "missing", imageDocument{Name: s.Name, Made: s.Have, Ref: s.Ref}
+		is, size, d := "missing", "", imageDocument{Name: s.Name, Made: s.Have, Ref: s.Ref, Size: s.Size, Old: s.Old}
 		if s.Have {
-			is, d.Base = "made", s.Origin
+			is, size, d.Base = "made", fmt.Sprintf("%d MB", (s.Size+500_000)/1_000_000), s.Origin
+		}
+		if s.Old {
+			is = "other" // of another version of abl, or of a project
 		}
 		documents = append(documents, d)
-		t.Rows = append(t.Rows, []string{d.Name, is, d.Ref, d.Base})
+		t.Rows = append(t.Rows, []string{d.Name, is, size, d.Ref, d.Base})
 	}
 	return documents, t
 }

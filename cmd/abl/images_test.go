@@ -38,14 +38,15 @@ func TestImagesTellHowMuchIsThrough(t *testing.T) {
 // The name of an image and whether it was made stand first, for scripts.
 func TestImagesList(t *testing.T) {
 	documents, table := tableOfImages([]images.State{
-		{Name: "claude", Ref: "abl/claude:1", Origin: "mirror"}, {Name: "tools", Ref: "abl/tools:1", Have: true, Origin: "mirror"},
+		{Name: "claude", Ref: "abl/claude:1", Origin: "mirror"}, {Name: "tools", Ref: "abl/tools:1", Have: true, Origin: "mirror", Size: 412_600_000}, {Name: "npm", Ref: "abl/npm:1", Have: true, Size: 9, Old: true},
 	})
-	want := "IMAGE   STATUS   REFERENCE     BASE\nclaude  missing  abl/claude:1\ntools   made     abl/tools:1   mirror\n"
+	want := "IMAGE   STATUS   SIZE    REFERENCE     BASE\nclaude  missing          abl/claude:1\ntools   made     413 MB  abl/tools:1   mirror\nnpm     other    0 MB    abl/npm:1\n"
 	if got := table.Text(0, false); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	data, err := json.Marshal(documents)
-	if want := `[{"name":"claude","made":false,"ref":"abl/claude:1"},{"name":"tools","made":true,"ref":"abl/tools:1","base":"mirror"}]`; err != nil || string(data) != want {
+	if want := `[{"name":"claude","made":false,"ref":"abl/claude:1","size":0,"old":false},` +
+		`{"name":"tools","made":true,"ref":"abl/tools:1","base":"mirror","size":412600000,"old":false},{"name":"npm","made":true,"ref":"abl/npm:1","size":9,"old":true}]`; err != nil || string(data) != want {
 		t.Errorf("got %s (%v), want %s", data, err, want)
 	}
 }

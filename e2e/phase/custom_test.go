@@ -62,7 +62,7 @@ func TestAgentOfOnesOwnThatDidNothing(t *testing.T) {
 			}
 			lacks(t, "the container's environment", box, a.key())
 			a.checkKeyHidden(t, p, r)
-			noLeftovers(p)
+			checkNothingLeft(p)
 		})
 	}
 }

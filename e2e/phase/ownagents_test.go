@@ -59,8 +59,8 @@ func TestAgentsByRecipe(t *testing.T) {
 					t.Errorf("%s: what is planted was run", trace)
 				}
 			}
-			a.hidden(t, p, r)
-			noLeftovers(p)
+			a.checkKeyHidden(t, p, r)
+			checkNothingLeft(p)
 		})
 	}
 }

@@ -154,3 +154,17 @@ func (p Project) Rel(path string) string {
 	}
 	return rel
 }
+
+// UserDir returns the folder in which abl keeps what it knows about this machine's projects:
+// $XDG_STATE_HOME/abl, or ~/.local/state/abl.
+func UserDir() (string, error) {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "abl"), nil
+}

@@ -128,6 +128,7 @@ func (e *Environment) setUp(ctx context.Context) error {
 	e.Images = Maker(e.Engine, e.NoteImage, e.trusted().Extra, e.Offline)
 	e.Images.Env = proxy.vars(os.Getenv)
 	e.Images.Progress, e.Images.Keep = e.Progress, e.keepOutput
+	e.Images.Used = e.noteUse
 	e.Images.Host = e.Conf.Network.Builds == config.BuildsHost
 	holder, err := e.Images.Holder(ctx)
 	if err != nil {

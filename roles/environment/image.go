@@ -11,6 +11,7 @@ import (
 	"abl/images"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
+	"abl/internal/state"
 )
 
 // Maker returns a builder of images on an engine. say receives its progress.
@@ -18,7 +19,15 @@ func Maker(eng images.Engine, say func(string), caCert string, offline bool) *im
 	return &images.Maker{Engine: eng, Out: say, Env: os.Getenv, CACert: caCert, Offline: offline}
 }
 
-// keepOutput writes the output of a failed image build to the project's logs and returns its path.
+// noteUse records which images the project uses, for abl images prune. Without a writable home, as in
+// some CI jobs, there is no record.
+func (e *Environment) noteUse(refs []string) {
+	if dir, err := state.UserDir(); err == nil {
+		_ = images.NoteUse(dir, e.Project.Root, refs, time.Now()) // prune deletes more then
+	}
+}
+
+// keepOutput keeps what the failed step of an image's build printed with the project's logs.
 func (e *Environment) keepOutput(image, output string) string {
 	root, file := e.Project.Root, filepath.Join(e.Project.Logs(), "build-"+image+".log")
 	err := hostfs.MkdirAll(root, e.Project.Rel(e.Project.Logs()))

@@ -224,18 +224,14 @@ type record struct {
 	Values  []string `json:"values"` // SHA-256 of each trusted value
 }
 
-// path is where the record of a project is: below $XDG_STATE_HOME, or ~/.local/state without it.
+// path returns the file with the record of a project.
 func path(root string) (string, error) {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		dir = filepath.Join(home, ".local", "state")
+	dir, err := state.UserDir()
+	if err != nil {
+		return "", err
 	}
 	name := sha256.Sum256([]byte(root))
-	return filepath.Join(dir, "abl", "trust", hex.EncodeToString(name[:16])+".json"), nil
+	return filepath.Join(dir, "trust", hex.EncodeToString(name[:16])+".json"), nil
 }
 
 // load returns the hashes of what is trusted in a project.

@@ -114,11 +114,21 @@ func (e *stores) buildWithBuildKit(ctx context.Context, tar io.Reader, o build.I
 func (e *stores) ListImages(ctx context.Context, label string) (map[string]map[string]string, error) {
 	labelled := image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))}
 	found, err := get(ctx, e.conn, e.api.ImageList, labelled)
-	return byReference(found), about(err, "cannot list images")
+	return byReference(found, labelsOf), about(err, "cannot list images")
 }
 
-func byReference(found []image.Summary) map[string]map[string]string {
-	all := map[string]map[string]string{}
+// ImageSizes returns the size in bytes of every image that has the label, as ListImages names them.
+func (e *stores) ImageSizes(ctx context.Context, label string) (map[string]int64, error) {
+	labelled := image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))}
+	found, err := get(ctx, e.conn, e.api.ImageList, labelled)
+	return byReference(found, func(im image.Summary) int64 { return im.Size }), about(err, "cannot list images")
+}
+
+func labelsOf(im image.Summary) map[string]string { return im.Labels }
+
+// byReference returns what of tells of each image, by each of its references, or by id.
+func byReference[V any](found []image.Summary, of func(image.Summary) V) map[string]V {
+	all := map[string]V{}
 	for _, im := range found {
 		refs := slices.DeleteFunc(im.RepoTags, func(ref string) bool {
 			return strings.HasPrefix(ref, "<none>")
@@ -127,7 +137,7 @@ func byReference(found []image.Summary) map[string]map[string]string {
 			refs = []string{im.ID}
 		}
 		for _, ref := range refs {
-			all[ref] = im.Labels
+			all[ref] = of(im)
 		}
 	}
 	return all

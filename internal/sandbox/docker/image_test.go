@@ -67,7 +67,7 @@ func TestByReference(t *testing.T) {
 		{ID: "sha256:1", RepoTags: []string{"a:1", "b:2"}, Labels: map[string]string{"k": "1"}},
 		{ID: "sha256:2", RepoTags: []string{"<none>:<none>"}, Labels: map[string]string{"k": "2"}},
 		{ID: "sha256:3"},
-	})
+	}, labelsOf)
 	if len(got) != 4 || got["a:1"]["k"] != "1" || got["b:2"]["k"] != "1" || got["sha256:2"]["k"] != "2" || got["sha256:3"] != nil {
 		t.Errorf("got %v, want the labels of a:1, b:2, sha256:2 and sha256:3", got)
 	}

@@ -74,7 +74,7 @@ func (f file) mayImport(own string) bool {
 	if f.test {
 		return true
 	}
-	if fits(own, "internal/testing/...") && own != "internal/testing/failpoint" { // not in any program
+	if fits(own, "internal/testing/...") && own != "internal/testing/failpoint" && own != "internal/testing/modelserver" { // not in any program
 		return fits(f.dir, support)
 	}
 	for _, a := range adapters {

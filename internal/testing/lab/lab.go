@@ -198,6 +198,7 @@ func (p *Project) Cmd(args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
+	cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+filepath.Join(filepath.Dir(p.Dir), "state"))
 	cmd.Env = append(append(cmd.Env, "ABL_HELPER="+Bin(p, "abl-cmd"), "ABL_GATEWAY="+Bin(p, "abl-gateway")), p.Env...)
 	return cmd
 }
