@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"abl/internal/sandbox"
@@ -29,6 +30,8 @@ type fakeEngine struct {
 	networks []string
 	fail     func(ref, network string) []string // output of a build that fails
 	removed  []string
+	load     func() // in place of an archive's images
+	mu       sync.Mutex
 }
 
 func newFake() *fakeEngine {
@@ -46,6 +49,8 @@ func (f *fakeEngine) Info(context.Context) (sandbox.Info, error) {
 }
 
 func (f *fakeEngine) ListImages(_ context.Context, label string) (map[string]map[string]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	all := map[string]map[string]string{}
 	for ref, l := range f.images {
 		if l[label] != "" {
@@ -77,6 +82,11 @@ func (f *fakeEngine) SaveImages(_ context.Context, w io.Writer, refs []string) e
 }
 
 func (f *fakeEngine) LoadImages(_ context.Context, r io.Reader) ([]string, error) {
+	if f.load != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.load()
+	}
 	text, err := io.ReadAll(r)
 	return strings.Split(string(text), "\n"), err
 }

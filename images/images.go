@@ -91,6 +91,8 @@ type Maker struct {
 	CACert   string              // PEM file trusted by downloads; "" is the one that the environment names
 	Host     bool                // a project's own Dockerfile is built on this machine's network (network.builds)
 	Offline  bool                // make nothing that needs a network
+
+	loaded bool // the archive of ArchiveVar was loaded, or another process did it
 }
 
 // Want is the image a box runs.

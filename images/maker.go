@@ -16,16 +16,26 @@ import (
 // makes what of it is missing. It wraps sandbox.ErrNoImage when the image is
 // missing and cannot be made, ErrHelper and ErrDockerfile for a person's to mend.
 func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
-	s, file, err := m.lookWith(ctx, helper.HelperCmd)
-	if err != nil {
-		return "", err
-	}
-	if isForeign(want.Agent) {
-		if s.foreign, err = m.foreign(ctx, want.Agent); err != nil {
-			return "", err
+	var s seen
+	var file entry
+	var c []recipe
+	look := func() (err error) {
+		s, file, err = m.lookWith(ctx, helper.HelperCmd)
+		if err == nil && isForeign(want.Agent) {
+			s.foreign, err = m.foreign(ctx, want.Agent)
 		}
+		if err == nil {
+			c, err = chain(s, want, file)
+		}
+		return err
 	}
-	c, err := chain(s, want, file)
+	err := m.fromArchive(ctx, func() (bool, error) {
+		err := look()
+		return err == nil && downloads(s, c), err
+	})
+	if err == nil {
+		err = look()
+	}
 	if err != nil {
 		return "", err
 	}
@@ -97,6 +107,11 @@ func plan(s seen, chain []recipe) []recipe {
 		}
 	}
 	return chain
+}
+
+// downloads reports whether an image of the chain is missing that cannot be made without a network.
+func downloads(s seen, c []recipe) bool {
+	return slices.ContainsFunc(plan(s, c), func(r recipe) bool { return r.network })
 }
 
 func (m *Maker) makeAll(ctx context.Context, s seen, c []recipe) (string, error) {

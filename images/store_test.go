@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"abl/internal/sandbox"
@@ -130,5 +134,65 @@ func TestStatus(t *testing.T) {
 	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 8 ||
 		!strings.Contains(err.Error(), "ABL_GATEWAY") {
 		t.Errorf("without any program: got %v, error %v", all, err)
+	}
+}
+
+// The archive that ABL_IMAGES names is loaded once, if an image is missing that needs a network, by the
+// first of several processes.
+func TestArchiveOfTheEnvironment(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	from := newFake()
+	m := testMaker(t, from)
+	if _, err := m.Ensure(t.Context(), Want{Agent: "gemini"}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "images.tar")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e := newFake()
+	e.digest = "" // there is no registry
+	loads := 0
+	e.load = func() {
+		loads++
+		maps.Copy(e.images, from.images)
+	}
+	maker := func(e *fakeEngine, path string) *Maker {
+		m := testMaker(t, e)
+		env := m.Env
+		m.Env = func(name string) string {
+			if name == ArchiveVar {
+				return path
+			}
+			return env(name)
+		}
+		return m
+	}
+	var wait sync.WaitGroup
+	for range 3 {
+		m := maker(e, path)
+		wait.Go(func() {
+			for range 2 {
+				if _, err := m.Ensure(t.Context(), Want{Agent: "gemini"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if loads != 1 {
+		t.Errorf("loads of the archive: got %d, want 1", loads)
+	}
+	loads, e = 0, newFake()
+	e.load = func() { loads++; e.images["abl/base:other"] = maps.Clone(from.images["abl/base:other"]) }
+	m = maker(e, path)
+	for range 2 {
+		_, _ = m.Ensure(t.Context(), Want{Agent: "gemini"})
+	}
+	if loads != 1 {
+		t.Errorf("loads of an archive that lacks the image: got %d, want 1", loads)
+	}
+	if _, err := maker(newFake(), path+".none").Ensure(t.Context(), Want{Agent: Tools}); !errors.Is(err, ErrArchive) {
+		t.Errorf("an archive that does not exist: got %v, want %v", err, ErrArchive)
 	}
 }

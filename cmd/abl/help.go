@@ -28,6 +28,7 @@ Variables of single flags:
 
   ABL_CA_CERT               --ca-cert: a CA to trust while images are built
   ABL_OFFLINE               --offline: build no image that needs a network
+  ABL_IMAGES                an archive of abl images save: abl loads it when an image is missing
   ABL_TRUST                 --trust: accept the repository's settings for one run
   CODE_COMMIT_PROTOCOL      --protocol of abl code-commit
 

@@ -31,7 +31,7 @@ func imagesCommand() cli.Command {
 				Name: "save", Args: "FILE [AGENT...]", Run: saveImages,
 				Usage: "write images to a file, for a machine without a network (default: all)",
 			},
-			{Name: "load", Args: "FILE", Usage: "read images from a file of abl images save", Run: loadImages},
+			{Name: "load", Args: "[FILE]", Usage: "read images from a file of abl images save (default: $ABL_IMAGES)", Run: loadImages},
 			{
 				Name: "list", Usage: "list abl's images", Run: listImages,
 				Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
@@ -115,7 +115,14 @@ func saveImages(ctx context.Context, in *cli.Input) error {
 }
 
 func loadImages(ctx context.Context, in *cli.Input) error {
-	f, err := os.Open(in.Args[0])
+	path := os.Getenv(images.ArchiveVar)
+	if len(in.Args) > 0 {
+		path = in.Args[0]
+	}
+	if path == "" {
+		return cli.WithHint("abl images load FILE, or set "+images.ArchiveVar, "cannot load images: no file is named")
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "name a file that abl images save wrote")
 	}

@@ -147,6 +147,7 @@ func rules() []rule {
 		as[*ledger.Foreign](Person, ""),
 		as[*yamlfile.Error](Usage, "docs/config.md describes every setting; quote a text that has a colon and a blank"),
 		is(images.ErrDockerfile, Usage, ""),
+		is(images.ErrArchive, Usage, "ABL_IMAGES names a file that abl images save wrote"),
 		is(images.ErrHelper, Environment, ""),
 		is(sandbox.ErrWeak, Boundary, ""),
 		is(sandbox.ErrUnproven, Boundary, "nothing was started in it; abl doctor --boundary runs the checks again"),
