@@ -17,6 +17,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/scaffold"
+	"abl/cmd/internal/submit"
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/state"
@@ -46,6 +47,7 @@ and hooks are left alone, and abl publish creates a branch with what was built
 			{Name: "src", Value: "DIR", Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)"},
 			{Name: "skill", Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section in AGENTS.md"},
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
+			{Name: "submit", Value: "SYSTEM", Values: submit.Systems(), Usage: "also write the template of abl submit for a scheduler"},
 		},
 		Run: runInit,
 	}
@@ -72,6 +74,13 @@ func runInit(ctx context.Context, in *cli.Input) error {
 		return fmt.Errorf("cannot create a project: %w", err)
 	}
 	defer root.Close()
+	if name := in.String("submit"); name != "" {
+		path, data, err := submit.Template(name)
+		if err != nil {
+			return exit.With(exit.Usage, err, "")
+		}
+		p.Submit = []scaffold.File{{Path: path, Data: data}}
+	}
 	p.Skill = in.Bool("skill")
 	if p, err = scaffold.Make(root.FS(), p); err != nil {
 		return exit.With(exit.Usage, err, "")

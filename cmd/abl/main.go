@@ -17,6 +17,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/learn"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/submit"
 	"abl/cmd/internal/trust"
 	"abl/cmd/internal/view"
 	"abl/internal/config"
@@ -47,7 +48,7 @@ code, tests the running system against them.`,
 		Topics: topics(), Habits: habits(),
 		Commands: []cli.Command{
 			initCommand(), guideCommand(), demoCommand(), doctor.Command(),
-			phaseCommand(), runCommand(), stopCommand(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
+			phaseCommand(), runCommand(), stopCommand(), submit.Command(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
 			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), configCommand(),
 			commit.Command("code-commit"), checkCommand(),
 			imagesCommand(), cleanCommand(), trustCommand(), debugCommand(), versionCommand(), cli.Manual(), cli.Completion("abl"),

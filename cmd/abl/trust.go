@@ -6,6 +6,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/submit"
 	"abl/cmd/internal/trust"
 	"abl/cmd/internal/view"
 	"abl/internal/wording"
@@ -41,7 +42,7 @@ type trusted struct {
 
 func runTrust(ctx context.Context, s *phase.Project) error {
 	revoke := s.In.Bool("revoke")
-	all, err := trust.Values(ctx, s.Paths.Root, s.Conf)
+	all, err := trust.Values(ctx, s.Paths.Root, s.Conf, submit.Scripts(s.Paths.Root)...)
 	if err == nil && revoke {
 		err = trust.Record(s.Paths.Root, nil)
 	} else if err == nil {

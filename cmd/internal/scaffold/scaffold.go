@@ -46,6 +46,7 @@ type Plan struct {
 	Detected *detect.Report `json:"detected,omitempty"`
 	Ops      []Op           `json:"steps"`
 	Skill    bool           `json:"-"` // write the page for coding agents, too
+	Submit   []File         `json:"-"` // the template of a scheduler
 }
 
 // Make plans what is missing in the project, as p asks for it. It reads only.
@@ -67,7 +68,7 @@ func Make(project fs.FS, p Plan) (Plan, error) {
 	if p.Skill {
 		files = append(files, skill())
 	}
-	ops, err := Missing(project, files)
+	ops, err := Missing(project, append(files, p.Submit...))
 	if err != nil {
 		return p, err
 	}

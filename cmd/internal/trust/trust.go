@@ -43,12 +43,12 @@ var Flag = cli.Flag{
 }
 
 // Check returns a usage error (exit code 2) that lists the values which the user has not
-// trusted, nil when there are none or --trust is given.
-func Check(ctx context.Context, in *cli.Input, root string, conf *config.Loaded) error {
+// trusted, nil when there are none or --trust is given. more are values that only this command uses.
+func Check(ctx context.Context, in *cli.Input, root string, conf *config.Loaded, more ...config.UserValue) error {
 	if in.Bool(Flag.Name) {
 		return nil
 	}
-	all, err := Values(ctx, root, conf)
+	all, err := Values(ctx, root, conf, more...)
 	if err != nil {
 		return err
 	}
@@ -93,13 +93,13 @@ func (v Value) Place() string {
 
 // Values returns the values of user scope in files that another user owns, or that git tracks, or
 // may track when git cannot tell.
-func Values(ctx context.Context, root string, conf *config.Loaded) (all []Value, err error) {
+func Values(ctx context.Context, root string, conf *config.Loaded, more ...config.UserValue) (all []Value, err error) {
 	known, err := load(root)
 	if err != nil {
 		return nil, err
 	}
 	asked, others := map[string]bool{}, map[string]bool{}
-	for _, u := range conf.UserValues() {
+	for _, u := range append(conf.UserValues(), more...) {
 		for _, file := range []string{u.File, u.Reads} {
 			if _, done := asked[file]; !done && file != "" {
 				others[file] = ofAnother(root, file)

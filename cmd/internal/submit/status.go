@@ -1,0 +1,272 @@
+package submit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
+	"abl/cmd/internal/view"
+	"abl/internal/hostfs"
+	"abl/internal/ledger"
+	"abl/internal/proc"
+	"abl/internal/state"
+)
+
+// job is a job of the scheduler.
+type job struct {
+	project target
+	id      string
+	state   string // in the scheduler's words
+	node    string
+	exit    *int // nil while it runs
+}
+
+// row is one phase of one project, as `abl submit status --json` prints it.
+type row struct {
+	Project string        `json:"project"`
+	Phase   int           `json:"phase,omitempty"`
+	Status  string        `json:"status,omitempty"`
+	Job     string        `json:"job,omitempty"`
+	State   string        `json:"state,omitempty"`
+	Node    string        `json:"node,omitempty"`
+	Cost    *ledger.Money `json:"cost_usd,omitempty"`
+	Exit    *int          `json:"exit,omitempty"`
+}
+
+// status prints a row for each phase of the projects.
+func status(ctx context.Context, s *phase.Project) error {
+	on, err := chosen(s.In)
+	if err != nil {
+		return err
+	}
+	all, err := targets(ctx, s)
+	if err != nil {
+		return err
+	}
+	jobs, err := on.list(ctx, all)
+	if err != nil {
+		return err
+	}
+	rows, t := []row{}, view.Table{Header: strings.Fields("PROJECT PHASE STATUS JOB STATE NODE COST EXIT"), Flex: 0}
+	for _, of := range all {
+		found, err := rowsOf(ctx, s, of, jobs)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, found...)
+	}
+	for _, r := range rows {
+		cells := []string{r.Project, "", r.Status, r.Job, r.State, r.Node, "", ""}
+		if r.Phase > 0 {
+			cells[1] = strconv.Itoa(r.Phase)
+		}
+		if r.Cost != nil {
+			cells[6] = r.Cost.String()
+		}
+		if r.Exit != nil {
+			cells[7] = strconv.Itoa(*r.Exit)
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return s.In.ShowTable(rows, t)
+}
+
+// rowsOf returns the rows of one project. The newest job of the project goes with the phase that has not
+// passed, or with the last one.
+func rowsOf(ctx context.Context, s *phase.Project, of target, jobs []job) (rows []row, err error) {
+	remote, err := fetch(ctx, of.repository)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range remote.phases() {
+		p := remote.file.Phase(n)
+		r := row{Project: of.repository, Phase: n, Status: string(p.Status), Cost: remote.cost(s, n)}
+		if code, ended := codes[p.Status]; ended {
+			r.Exit = &code
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		rows = append(rows, row{Project: of.repository})
+	}
+	if of.directory != "." {
+		for i := range rows {
+			rows[i].Project += " " + of.directory
+		}
+	}
+	at := slices.IndexFunc(rows, func(r row) bool { return r.Status != string(state.Passed) })
+	if at < 0 {
+		at = len(rows) - 1
+	}
+	for _, j := range jobs {
+		if j.project == of {
+			rows[at].Job, rows[at].State, rows[at].Node = j.id, j.state, j.node
+			if j.exit != nil {
+				rows[at].Exit = j.exit
+			}
+		}
+	}
+	if rows[at].Node == "" {
+		rows[at].Node = remote.host
+	}
+	return rows, nil
+}
+
+// codes are the exit codes of phases that have ended.
+var codes = map[state.Status]int{state.Passed: exit.Passed, state.Stuck: exit.Stuck, state.Unverified: exit.Unverified}
+
+// published is the state that a remote holds.
+type published struct {
+	file *state.File
+	host string // that holds the lease, "" for none
+	rows []ledger.Row
+}
+
+// maxPublished bounds each file of a published state, in bytes.
+const maxPublished = 64 << 20
+
+// fetch reads the state that a repository holds. A repository without one has no phases.
+func fetch(ctx context.Context, repository string) (p published, err error) {
+	p.file = state.New("/")
+	dir, err := os.MkdirTemp("", "abl-status-")
+	if err != nil {
+		return p, err
+	}
+	defer os.RemoveAll(dir)
+	refs, err := output(proc.GitRemote(ctx, ".", "ls-remote", "--", repository, "refs/abl/state"))
+	if err != nil || refs == "" {
+		return p, err
+	}
+	for _, args := range [][]string{{"init", "-q", "--bare", "."}, {"fetch", "-q", "--depth=1", "--", repository, "refs/abl/state"}} {
+		if _, err := output(proc.GitRemote(ctx, dir, args...)); err != nil {
+			return p, err
+		}
+	}
+	show := func(name string) (data []byte, err error) {
+		size, err := output(proc.Git(ctx, dir, "--git-dir=.", "cat-file", "-s", "FETCH_HEAD:"+name))
+		if n, serr := strconv.Atoi(strings.TrimSpace(size)); err != nil || serr != nil || n > maxPublished {
+			return nil, errors.Join(err, serr)
+		}
+		text, err := output(proc.Git(ctx, dir, "--git-dir=.", "cat-file", "blob", "FETCH_HEAD:"+name))
+		return []byte(text), err
+	}
+	data, err := show("state.json")
+	if err == nil {
+		p.file, err = state.Decode(data)
+	}
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", repository, err)
+	}
+	var lease struct{ Host string }
+	if data, err := show("lease.json"); err == nil {
+		_ = json.Unmarshal(data, &lease) // without it the host is unknown
+	}
+	p.host = lease.Host
+	if data, err := show("tokens.csv"); err == nil {
+		path := filepath.Join(dir, "tokens.csv")
+		if err = hostfs.Write(path, data, 0o600); err == nil {
+			err = ledger.Open(path).Scan(func(r ledger.Row) { p.rows = append(p.rows, r) }, func(int, string) {})
+		}
+		if err != nil {
+			return p, fmt.Errorf("%s: %w", repository, err)
+		}
+	}
+	return p, nil
+}
+
+// phases returns the phases that have begun, in order.
+func (p published) phases() (all []int) {
+	for key, of := range p.file.Phases {
+		if n, err := strconv.Atoi(key); err == nil && of.Round > 0 {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// cost returns what the calls of a phase cost.
+func (p published) cost(s *phase.Project, n int) *ledger.Money {
+	totals := ledger.Totals{Price: s.CostOf}
+	for _, r := range p.rows {
+		if r.Phase == strconv.Itoa(n) {
+			totals.Add(r)
+		}
+	}
+	cost := totals.Account().All.Cost
+	return &cost
+}
+
+// slurmJobs asks Slurm for the jobs of projects, oldest first. Slurm forgets a job some minutes after its
+// end (MinJobAge).
+func slurmJobs(ctx context.Context, all []target) (jobs []job, err error) {
+	const format = "JobArrayID:|,ArrayTaskID:|,State:|,NodeList:|,exit_code:|,Name:|"
+	cmd := proc.Command(ctx, "squeue", "--me", "--noheader", "--array", "--states=all", "--sort=i", "--Format="+format)
+	out, err := output(cmd)
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimSpace(line), "|")
+		if len(f) < 6 {
+			continue
+		}
+		for i, t := range all {
+			if f[5] == t.name() || f[5] == listName(all) && f[1] == strconv.Itoa(i+1) {
+				j := job{project: t, id: f[0], state: f[2], node: f[3]}
+				if code, err := strconv.Atoi(f[4]); err == nil && !slices.Contains([]string{"PENDING", "RUNNING", "COMPLETING"}, f[2]) {
+					code >>= 8 // a wait status
+					j.exit = &code
+				}
+				jobs = append(jobs, j)
+			}
+		}
+	}
+	return jobs, err
+}
+
+// kubernetesJobs asks Kubernetes for the pods of projects, oldest first.
+func kubernetesJobs(ctx context.Context, all []target) (jobs []job, err error) {
+	out, err := output(proc.Command(ctx, "kubectl", "get", "pods", "-l", "app.kubernetes.io/name=abl", "--sort-by=.metadata.creationTimestamp", "-o", "json"))
+	if err != nil {
+		return nil, err
+	}
+	var pods struct {
+		Items []struct {
+			Metadata struct {
+				Name   string
+				Labels map[string]string
+			}
+			Spec   struct{ NodeName string }
+			Status struct {
+				Phase             string
+				ContainerStatuses []struct {
+					Name  string
+					State struct{ Terminated *struct{ ExitCode int } }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &pods); err != nil {
+		return nil, exit.With(exit.Environment, fmt.Errorf("cannot read the output of kubectl: %w", err), "")
+	}
+	for _, pod := range pods.Items {
+		i := slices.IndexFunc(all, func(t target) bool { return pod.Metadata.Labels["abl/project"] == t.name() })
+		if i < 0 {
+			continue
+		}
+		j := job{project: all[i], id: pod.Metadata.Name, state: pod.Status.Phase, node: pod.Spec.NodeName}
+		for _, c := range pod.Status.ContainerStatuses {
+			if end := c.State.Terminated; c.Name == "abl" && end != nil {
+				j.exit = &end.ExitCode
+			}
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}

@@ -1,0 +1,319 @@
+// Package submit hands runs of phases to a scheduler: it fills in a template of the project and gives it
+// to sbatch or kubectl. It keeps no record: abl submit status asks the scheduler and the git remotes.
+package submit
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"abl"
+	"abl/cmd/internal/cli"
+	"abl/cmd/internal/exit"
+	"abl/cmd/internal/phase"
+	"abl/cmd/internal/trust"
+	"abl/internal/config"
+	"abl/internal/git"
+	"abl/internal/hostfs"
+	"abl/internal/proc"
+)
+
+// system is a scheduler.
+type system struct {
+	name     string
+	template string // file of the project
+	quote    func(string) string
+	list     func(context.Context, []target) ([]job, error) // the jobs that it has of the projects
+}
+
+func systems() []system {
+	return []system{
+		{"slurm", ".abl/submit/slurm.sh", shellWord, slurmJobs},
+		{"kubernetes", ".abl/submit/kubernetes.yaml", jsonText, kubernetesJobs},
+	}
+}
+
+// Systems are the names of the schedulers.
+func Systems() (all []string) {
+	for _, s := range systems() {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// Template returns the path of a scheduler's template in a project, and abl's own text of it.
+func Template(name string) (path string, data []byte, err error) {
+	i := slices.IndexFunc(systems(), func(s system) bool { return s.name == name })
+	if i < 0 {
+		return "", nil, fmt.Errorf("cannot submit to %q: want slurm or kubernetes", name)
+	}
+	path = systems()[i].template
+	data, err = fs.ReadFile(abl.Template(), "submit/"+filepath.Base(path))
+	return path, data, err
+}
+
+// Scripts returns the templates of a project that differ from abl's own. They run on the cluster as the
+// user, so the user has to trust them if git tracks them.
+func Scripts(root string) (all []config.UserValue) {
+	for _, name := range Systems() {
+		path, own, err := Template(name)
+		text, rerr := hostfs.Read(root, path, maxTemplate)
+		if err == nil && rerr == nil && !bytes.Equal(text, own) {
+			all = append(all, config.UserValue{Key: "submit." + name, Text: path, File: path, Reads: path, Why: "runs on the cluster as you"})
+		}
+	}
+	return all
+}
+
+const maxTemplate = 1 << 20 // bytes
+
+// Command is abl submit.
+func Command() cli.Command {
+	projects := cli.Flag{Name: "projects", Value: "FILE", Usage: "a project on each line: its directory, or REPOSITORY [BRANCH [DIRECTORY]]"}
+	on := cli.Flag{Name: "on", Value: "SYSTEM", Values: Systems(), Usage: "the scheduler"}
+	return cli.Command{
+		Name: "submit", Group: cli.Running, Args: "[N...]", Usage: "let Slurm or Kubernetes run phases, with the state in the git remote",
+		Long: `Fills in the template .abl/submit/slurm.sh or .abl/submit/kubernetes.yaml, which abl init
+--submit writes, and gives it to sbatch or kubectl. The job clones the repository and runs
+the phases N in order, or all pending ones, with --remote origin (docs/cluster.md).`,
+		Examples: "abl init --submit slurm\nabl submit 1 --on slurm\nabl submit --on slurm --projects projects.txt\nabl submit status --on slurm",
+		Flags: []cli.Flag{on, projects,
+			{Name: "dry-run", Usage: "print the filled-in template; submit nothing"},
+			{Name: "json", Usage: "one JSON document (docs/json.md)"},
+		},
+		Run: phase.Looking(run),
+		Subs: []cli.Command{{
+			Name: "status", Usage: "show each phase of the projects with its state, node, cost and exit code",
+			Long:  "Asks the scheduler for its jobs, and the git remotes for states and ledgers.",
+			Flags: []cli.Flag{on, projects, {Name: "json", Usage: "one JSON document (docs/json.md)"}},
+			Run:   phase.Looking(status),
+		}},
+	}
+}
+
+// target is a project that a job runs.
+type target struct{ repository, branch, directory string }
+
+// name returns a name for the jobs of a project: letters, digits and hyphens.
+func (t target) name() string {
+	base := strings.TrimSuffix(filepath.Base(t.repository), ".git")
+	if t.directory != "." {
+		base += "-" + filepath.Base(t.directory)
+	}
+	base = strings.Trim(noName.ReplaceAllString(strings.ToLower(base), "-"), "-")
+	return fmt.Sprintf("abl-%s-%.4x", base[:min(len(base), 32)], sha256.Sum256([]byte(t.line())))
+}
+
+var noName = regexp.MustCompile(`[^a-z0-9]+`)
+
+func (t target) line() string { return t.repository + "\t" + t.branch + "\t" + t.directory }
+
+// chosen returns the scheduler that --on names.
+func chosen(in *cli.Input) (system, error) {
+	for _, s := range systems() {
+		if s.name == in.String("on") {
+			return s, nil
+		}
+	}
+	return system{}, cli.WithHint("abl submit --on slurm", "cannot submit: name the scheduler with --on slurm or --on kubernetes")
+}
+
+// targets returns the projects of --projects, or this one.
+func targets(ctx context.Context, s *phase.Project) (all []target, err error) {
+	file := s.In.String("projects")
+	if file == "" {
+		t, err := targetOf(ctx, s)
+		return []target{t}, err
+	}
+	data, err := hostfs.Read(filepath.Dir(file), filepath.Base(file), maxTemplate)
+	if err != nil {
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot read the projects: %w", err), "name a file with a project on each line")
+	}
+	for i, line := range strings.Split(string(data), "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		t := target{words[0], "main", "."}
+		switch dir := words[0]; {
+		case len(words) > 3:
+			err = errors.New("want DIRECTORY, or REPOSITORY [BRANCH [DIRECTORY]]")
+		case isProject(dir):
+			var p *phase.Project
+			if p, err = phase.OpenAt(s.In, dir); err == nil {
+				t, err = targetOf(ctx, p)
+			}
+		case len(words) == 3:
+			t.branch, t.directory = words[1], words[2]
+		case len(words) == 2:
+			t.branch = words[1]
+		}
+		if err != nil {
+			return nil, exit.With(exit.Usage, fmt.Errorf("%s:%d: %w", file, i+1, err), "")
+		}
+		all = append(all, t)
+	}
+	if len(all) == 0 {
+		err = exit.With(exit.Usage, fmt.Errorf("%s names no project", file), "")
+	}
+	return all, err
+}
+
+// isProject reports whether a path is a directory with a project.
+func isProject(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, ".abl"))
+	return err == nil
+}
+
+// targetOf returns the repository, branch and directory of a project on this machine.
+func targetOf(ctx context.Context, s *phase.Project) (t target, err error) {
+	top := git.Around(s.Paths.Root)
+	if s.Conf.Source.Repo == "" || top == "" {
+		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it works on no git repository", s.Paths.Root), "set source.repo in .abl/config.yaml")
+	}
+	remote := cmp.Or(s.Conf.Remote.Name, "origin")
+	t.repository, err = proc.AskGit(ctx, top, "remote", "get-url", remote)
+	if err == nil {
+		t.branch, err = proc.AskGit(ctx, top, "branch", "--show-current")
+	}
+	if err == nil {
+		t.directory, err = filepath.Rel(top, s.Paths.Root)
+	}
+	if err != nil || t.repository == "" || t.branch == "" {
+		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q, or is on no branch", s.Paths.Root, remote), "git remote add origin ADDRESS; git switch main")
+	}
+	return t, nil
+}
+
+func run(ctx context.Context, s *phase.Project) error {
+	on, err := chosen(s.In)
+	if err != nil {
+		return err
+	}
+	for _, arg := range s.In.Args {
+		if _, err := phase.Number(arg); err != nil {
+			return err
+		}
+	}
+	text, err := hostfs.Read(s.Paths.Root, on.template, maxTemplate)
+	if err != nil {
+		return exit.With(exit.Usage, fmt.Errorf("cannot read the template: %w", err), "abl init --submit "+on.name+" writes it")
+	}
+	all, err := targets(ctx, s)
+	if err != nil {
+		return err
+	}
+	filled, err := fill(on, string(text), all, s.In.Args)
+	if err != nil || s.In.Bool("dry-run") {
+		fmt.Fprint(s.In.Stdout, filled)
+		return err
+	}
+	if err := trust.Check(ctx, s.In, s.Paths.Root, s.Conf, Scripts(s.Paths.Root)...); err != nil {
+		return err
+	}
+	return give(ctx, s.In, on, filled, all)
+}
+
+var placeholder = regexp.MustCompile(`\{\{[a-z]*\}\}`)
+
+// fill replaces the placeholders of a template. A template for Kubernetes is filled in for each project, and
+// one for Slurm once with the list of projects.
+func fill(on system, text string, all []target, phases []string) (string, error) {
+	var lines, parts []string
+	for _, t := range all {
+		lines = append(lines, t.line())
+	}
+	for _, t := range all {
+		values := map[string]string{
+			"{{name}}": on.quote(t.name()), "{{repository}}": on.quote(t.repository), "{{branch}}": on.quote(t.branch),
+			"{{directory}}": on.quote(t.directory), "{{phases}}": on.quote(strings.Join(phases, " ")),
+		}
+		if on.name == "slurm" {
+			values["{{phases}}"], values["{{projects}}"] = strings.Join(phases, " "), strings.Join(lines, "\n")
+		}
+		var unknown error
+		part := placeholder.ReplaceAllStringFunc(text, func(name string) string {
+			value, known := values[name]
+			if !known {
+				unknown = exit.With(exit.Usage, fmt.Errorf("%s: the placeholder %s is unknown", on.template, name), "docs/cluster.md lists the placeholders")
+			}
+			return value
+		})
+		if unknown != nil {
+			return "", unknown
+		}
+		if parts = append(parts, part); on.name == "slurm" {
+			break
+		}
+	}
+	return strings.Join(parts, "---\n"), nil
+}
+
+// give hands a filled-in template to the scheduler and prints what it started.
+func give(ctx context.Context, in *cli.Input, on system, text string, all []target) error {
+	cmd := proc.Command(ctx, "kubectl", "create", "-o", "name", "-f", "-")
+	if on.name == "slurm" {
+		args := []string{"--parsable", "--job-name=" + listName(all)}
+		if len(all) > 1 {
+			args = append(args, fmt.Sprintf("--array=1-%d", len(all)))
+		}
+		cmd = proc.Command(ctx, "sbatch", args...)
+	}
+	cmd.Stdin = strings.NewReader(text)
+	out, err := output(cmd)
+	if err != nil {
+		return err
+	}
+	jobs := strings.Fields(out)
+	return in.Show(map[string]any{"jobs": jobs, "projects": len(all)}, func(w io.Writer) {
+		for _, job := range jobs {
+			fmt.Fprintln(w, job)
+		}
+		in.Say("abl submit status --on %s shows it", on.name)
+	})
+}
+
+// output runs a command of the scheduler and returns what it prints.
+func output(cmd *exec.Cmd) (string, error) {
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		err = exit.With(exit.Environment, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(errs.Bytes())),
+			"run abl where the commands of the scheduler are installed and configured")
+	}
+	return string(out), err
+}
+
+// listName is the name of a Slurm job for projects.
+func listName(all []target) string {
+	if len(all) == 1 {
+		return all[0].name()
+	}
+	h := sha256.New()
+	for _, t := range all {
+		fmt.Fprintln(h, t.line())
+	}
+	return fmt.Sprintf("abl-%d-projects-%.4x", len(all), h.Sum(nil))
+}
+
+// shellWord quotes a text for a shell.
+func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// jsonText quotes a text as JSON, which is YAML too.
+func jsonText(s string) string {
+	data, _ := json.Marshal(s) // a string can always be written
+	return string(data)
+}
