@@ -17,7 +17,6 @@ cmd/internal/phase
 cmd/internal/scaffold
 cmd/internal/trust
 cmd/internal/view
-docs
 images
 images/context/gemini
 images/context/go
