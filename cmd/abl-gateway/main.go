@@ -1,6 +1,6 @@
 // Command abl-gateway is the sidecar between a role and the providers: it holds
 // the keys. It takes no argument and reads no variable; everything comes on
-// standard input, as docs/gateway.md describes.
+// standard input, as internal/gateway/setup.go describes.
 package main
 
 import (

@@ -293,24 +293,29 @@ func (f agentFault) meets(t *testing.T, p *lab.Project, a program, m *askedModel
 	checkNothingLeft(p)
 }
 
-var updatePage = flag.Bool("update", false, "write the table of docs/faults.md")
+var updatePage = flag.Bool("update", false, "write the list in docs/faults.md")
 
 const (
 	faultsPage = "../../docs/faults.md"
-	tableBegin = "<!-- This table is written by go test ./e2e/phase -run TestFaultsPage -update. -->\n\n"
-	tableEnd   = "\n<!-- end -->\n"
+	listBegin  = "<!-- This list is written by go test ./e2e/phase -run TestFaultsPage -update. -->\n\n"
+	listEnd    = "\n<!-- end -->\n"
 )
 
-// faultsTable returns the table of docs/faults.md.
-func faultsTable() string {
+// faultsList returns the list in docs/faults.md: each class with its faults.
+func faultsList() string {
 	var b strings.Builder
-	b.WriteString("| fault | class | calls | exit |\n|---|---|---|---|\n")
-	for _, f := range agentFaults {
-		what := f.what
-		if f.tool {
-			what = "after a tool use: " + what
+	listed := map[outcome.Outcome]bool{}
+	for _, first := range agentFaults {
+		if listed[first.class] {
+			continue
 		}
-		fmt.Fprintf(&b, "| %s | `%s` | %d | %d |\n", what, f.class, f.calls, f.exit)
+		listed[first.class] = true
+		fmt.Fprintf(&b, "- `%s`, exit %d:\n", first.class, first.exit)
+		for _, f := range agentFaults {
+			if f.class == first.class {
+				fmt.Fprintf(&b, "  - %s\n", f.what)
+			}
+		}
 	}
 	return b.String()
 }
@@ -321,19 +326,19 @@ func TestFaultsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, begins := strings.Cut(string(page), tableBegin)
-	table, after, ends := strings.Cut(rest, tableEnd)
+	before, rest, begins := strings.Cut(string(page), listBegin)
+	list, after, ends := strings.Cut(rest, listEnd)
 	if !begins || !ends {
-		t.Fatalf("%s: got no table between the lines %q and %q", faultsPage, tableBegin, tableEnd)
+		t.Fatalf("%s: got no list between the lines %q and %q", faultsPage, listBegin, listEnd)
 	}
-	want := faultsTable()
+	want := faultsList()
 	if *updatePage {
-		if err := os.WriteFile(faultsPage, []byte(before+tableBegin+want+tableEnd+after), 0o644); err != nil {
+		if err := os.WriteFile(faultsPage, []byte(before+listBegin+want+listEnd+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if table != want {
-		t.Errorf("the table of %s: got\n%s\nwant (-update writes it)\n%s", faultsPage, table, want)
+	if list != want {
+		t.Errorf("the list in %s: got\n%s\nwant (-update writes it)\n%s", faultsPage, list, want)
 	}
 }
