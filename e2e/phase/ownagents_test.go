@@ -51,8 +51,8 @@ func TestAgentsByRecipe(t *testing.T) {
 					t.Errorf("got the row %v", row)
 				}
 			}
-			if told := m.heard(plantedWord); told != "" {
-				t.Errorf("the model was told of what is planted: %s", told)
+			if heard := m.heard(plantedWord); heard != "" {
+				t.Errorf("a planted word reached the model: %s", heard)
 			}
 			for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
 				if p.Exists(trace) {

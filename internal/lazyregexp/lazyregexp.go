@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// New returns what compiles expr once and panics when it is none.
+// New returns a function that compiles expr on its first call. That call panics if expr is invalid.
 func New(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

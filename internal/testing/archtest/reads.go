@@ -20,7 +20,7 @@ var readers = map[string]string{
 	"cmd/abl/images.go":              "an archive that the user names",
 	"cmd/abl/init.go":                "the project before its first phase, and the demo's empty directory",
 	"cmd/internal/commit/command.go": "the project before its first phase",
-	"cmd/abl/outputs.go":                "a file that the user's CI names",
+	"cmd/abl/outputs.go":             "a file that the user's CI names",
 	"cmd/internal/learn/command.go":  "a file that the user names",
 	"orchestrator/learner/home.go":   "lists the project's folder, which no container mounts; copies without links",
 	"roles/agent/player.go":          "inside the role's container",
