@@ -16,8 +16,8 @@ import (
 	"abl/roles"
 )
 
-// Origin opens the person's repository, of which the Builder's workspace is a clone. Without
-// one, ok is false.
+// Origin opens the user's repository, of which the Builder's workspace is a clone. ok is false if the
+// project has no such repository.
 func (s *Project) Origin() (o *git.Origin, ok bool, err error) {
 	if s.Conf.Source.Repo == "" {
 		return nil, false, nil
@@ -32,8 +32,8 @@ func (s *Project) Origin() (o *git.Origin, ok bool, err error) {
 	return o, true, nil
 }
 
-// withheld are the paths of the person's repository that the Builder's clone is without: abl's
-// own, what is the Verifier's or a secret, where reports of calls go, and what the person names.
+// withheld returns the paths of the user's repository that the Builder's clone leaves out: abl's files,
+// the Verifier's prompt, .env, run reports and adopt.exclude.
 func withheld(s *Project) []string {
 	at, _ := filepath.Rel(filepath.Join(s.Paths.Root, s.Conf.Source.Repo), s.Paths.Root) // both are absolute
 	own := []string{state.Dir, ".env", "prompts/builder.md", "prompts/verifier.md"}
@@ -44,7 +44,7 @@ func withheld(s *Project) []string {
 	return append(all, filepath.Join(s.Conf.Source.Dir, roles.Builder.Reports))
 }
 
-// source says how the Builder's workspace is opened.
+// source returns the options for opening the Builder's workspace.
 func (s *Project) source() git.Options {
 	if s.Conf.Source.Repo == "" {
 		return git.Options{}
@@ -52,23 +52,23 @@ func (s *Project) source() git.Options {
 	return git.Options{Clone: true, Without: withheld(s)}
 }
 
-// Branch is the branch of a phase in the clone.
+// Branch returns the branch of a phase in the clone.
 func Branch(n int) string { return fmt.Sprintf("abl/phase%d", n) }
 
-// prefix is the beginning of the names of published branches.
+// prefix returns the prefix of published branches.
 func (s *Project) prefix() string { return cmp.Or(s.Conf.Publish.Prefix, git.BranchPrefix) }
 
-// PublishedBranch is the branch of a phase in the user's repository.
+// PublishedBranch returns the branch of a phase in the user's repository.
 func (s *Project) PublishedBranch(n int) string { return fmt.Sprintf("%sphase%d", s.prefix(), n) }
 
-// FetchRefs is the command that fetches everything that was published.
+// FetchRefs returns the command that fetches all published refs.
 func (s *Project) FetchRefs() string {
 	at := s.prefix() + "*"
 	return fmt.Sprintf("git fetch origin 'refs/heads/%[1]s:refs/remotes/origin/%[1]s' 'refs/abl/*:refs/abl/*'", at)
 }
 
-// openSource opens the Builder's workspace: a repository of its own, or a clone of the
-// person's with what they have committed meanwhile.
+// openSource opens the Builder's workspace: a separate repository, or a clone of the user's repository
+// with the user's new commits.
 func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*git.Repo, error) {
 	own := r.source()
 	o.Cache, o.Commit, o.Clone, o.Without = r.Paths.Ignored(roles.Builder.Name), commit, own.Clone, own.Without
@@ -96,16 +96,16 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 	}
 	repo, err := git.Open(r.Paths.Src, o)
 	if err == nil && r.goesOn {
-		err = repo.CheckSigning(ctx) // before a call is paid for
+		err = repo.CheckSigning(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(r.Paths.Src, r.Conf.Source.Dir)); err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find source.dir: %q is not in commit %.12s", r.Conf.Source.Dir, head), "name a folder that is committed")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find source.dir: %q is not in commit %.12s", r.Conf.Source.Dir, head), "set source.dir to a committed folder")
 	}
 	p := r.file.Phases[fmt.Sprint(r.phase)]
-	if !r.goesOn { // a shell, say
+	if !r.goesOn {
 		return repo, nil
 	}
 	begun, err := r.callBegun(*p)
@@ -140,8 +140,8 @@ func (s *Project) identity(ctx context.Context, from *git.Origin) (id git.Identi
 	return id, nil
 }
 
-// callBegun reports whether the call that a phase rests in has begun. Its agent may still work, or
-// its result is not committed yet, so the source must not change.
+// callBegun reports whether the phase's current call has begun. Its agent may still work, or its result
+// is not committed yet, so the source must not change.
 func (r *Run) callBegun(p state.Phase) (bool, error) {
 	key := callAtRest(p)
 	if key == "" {
@@ -152,7 +152,7 @@ func (r *Run) callBegun(p state.Phase) (bool, error) {
 	return begun || rec.Started() || p.Recheck, err
 }
 
-// clone makes the Builder's workspace of what the person has committed.
+// clone clones the user's repository into the Builder's workspace.
 func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, without []string) error {
 	draft, err1 := emptied(r.Paths, r.Paths.Src+".new")
 	remarks, err2 := from.Remarks(head, without)
@@ -163,7 +163,7 @@ func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, 
 	if err != nil {
 		return fmt.Errorf("cannot clone your repository: %w", err)
 	}
-	if err := errors.Join(os.Remove(r.Paths.Src), os.Rename(draft, r.Paths.Src)); err != nil { // it was made empty
+	if err := errors.Join(os.Remove(r.Paths.Src), os.Rename(draft, r.Paths.Src)); err != nil { // Src is empty
 		return fmt.Errorf("cannot clone your repository: %w", err)
 	}
 	r.file.Branch, r.file.Start = branch, head

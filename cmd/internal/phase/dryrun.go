@@ -23,16 +23,16 @@ import (
 	"abl/roles/environment"
 )
 
-// plan is what a phase would do, without doing any of it.
+// plan is what `abl phase N --dry-run` prints.
 type plan struct {
 	Phase    int        `json:"phase"`
 	Why      string     `json:"why"`
 	Budget   string     `json:"budget"`
-	Last     string     `json:"last"`               // what the phases before cost
-	Build    string     `json:"build,omitempty"`    // the command that compiles a commit
-	Prepare  string     `json:"prepare,omitempty"`  // what brings the app's dependencies
+	Last     string     `json:"last"`               // cost of earlier phases
+	Build    string     `json:"build,omitempty"`    // app.build
+	Prepare  string     `json:"prepare,omitempty"`  // app.prepare
 	Services []string   `json:"services,omitempty"` // of the app
-	Notify   string     `json:"notify,omitempty"`   // what is run on this machine when a phase ends or waits
+	Notify   string     `json:"notify,omitempty"`   // notify.command
 	Roles    []rolePlan `json:"roles"`
 }
 
@@ -43,16 +43,15 @@ type rolePlan struct {
 	Effort   string   `json:"effort,omitempty"`
 	Key      string   `json:"key"`
 	Address  string   `json:"address,omitempty"`   // of the provider, and who set it
-	Tools    []string `json:"toolchain,omitempty"` // what its image has besides abl's tools
+	Tools    []string `json:"toolchain,omitempty"` // of its image, in addition to abl's tools
 	Mounts   []string `json:"mounts"`
 	Networks []string `json:"networks"`
 	Gateway  []string `json:"gateway,omitempty"` // networks of the role's gateway
-	Allow    []string `json:"allow,omitempty"`   // registries that its tools reach through it
+	Allow    []string `json:"allow,omitempty"`   // hosts that its tools reach through the gateway
 	Prompt   string   `json:"prompt"`
 }
 
-// DryRun shows both prompts, mounts, networks, models and budget; nothing is
-// started, called or changed.
+// DryRun prints both prompts, mounts, networks, models and budget. It starts and changes nothing.
 func (s *Project) DryRun(ctx context.Context, n int) error {
 	specs := s.Specs()
 	f, err := s.State()
@@ -73,7 +72,15 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	if p.Status == state.Ready || p.Status == state.Stale {
 		p.Iteration, p.Step, p.Attempt = 1, p.Step+1, 1
 	}
-	out := plan{Phase: n, Why: a.Why, Budget: capText(s.Conf.Budget), Last: s.lastCosts(f, n), Prepare: Prepares(s), Build: builds(s), Roles: []rolePlan{}}
+	out := plan{
+		Phase:   n,
+		Why:     a.Why,
+		Budget:  capText(s.Conf.Budget),
+		Last:    s.lastCosts(f, n),
+		Prepare: Prepares(s),
+		Build:   builds(s),
+		Roles:   []rolePlan{},
+	}
 	for _, svc := range environment.Services(s.Conf) {
 		from := cmp.Or(svc.Image, s.Conf.App.Services[svc.Name].Dockerfile)
 		out.Services = append(out.Services, fmt.Sprintf("%s: %s, port %d", svc.Name, from, svc.Port))
@@ -103,7 +110,7 @@ func (s *Project) allows() (all []string) {
 	return all
 }
 
-// builds returns the command that compiles a commit, "" without one.
+// builds returns app.build, "" if it is not set.
 func builds(s *Project) string {
 	if s.Conf.App == nil {
 		return ""
@@ -111,13 +118,13 @@ func builds(s *Project) string {
 	return s.Conf.App.Build
 }
 
-// Prepares says what is run before the app's start, and with what in reach, "" for nothing.
+// Prepares describes app.prepare and the hosts that it can reach. It returns "" if it is not set.
 func Prepares(s *Project) string {
 	if s.Conf.App == nil || s.Conf.App.Prepare == "" {
 		return ""
 	}
-	reach := cmp.Or(strings.Join(s.allows(), ", "), "nothing (network.allow)")
-	return fmt.Sprintf("%q, when a lock file or manifest has changed; it reaches %s", s.Conf.App.Prepare, reach)
+	reach := cmp.Or(strings.Join(s.allows(), ", "), "no host (network.allow)")
+	return fmt.Sprintf("%q, if a lock file or manifest has changed; it can reach %s", s.Conf.App.Prepare, reach)
 }
 
 func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {
@@ -174,8 +181,8 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	return r, nil
 }
 
-// WorkspaceFiles lists a workspace, as git does where there is a repository already. Of a clone
-// that is not made yet it lists what that is going to hold.
+// WorkspaceFiles returns the files of a workspace: those that git lists if it is a repository. If the
+// Builder's clone does not exist yet, it returns the files that the clone will have.
 func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (names []string, err error) {
 	var o git.Options
 	if dir == s.Paths.Src {
@@ -201,7 +208,7 @@ func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (name
 		}
 		return nil
 	})
-	if errors.Is(err, hostfs.ErrAbsent) { // nothing is built yet
+	if errors.Is(err, hostfs.ErrAbsent) {
 		err = nil
 	}
 	slices.Sort(names)
@@ -209,7 +216,9 @@ func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (name
 }
 
 func (p plan) print(w io.Writer) {
-	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\nprepare: %s\nbuild: %s\n", p.Phase, strings.TrimPrefix(p.Why, fmt.Sprintf("phase %d ", p.Phase)), p.Budget, p.Last, cmp.Or(p.Prepare, "nothing"), cmp.Or(p.Build, "nothing"))
+	why := strings.TrimPrefix(p.Why, fmt.Sprintf("phase %d ", p.Phase))
+	fmt.Fprintf(w, "phase %d: %s\nbudget: %s\nlast: %s\n", p.Phase, why, p.Budget, p.Last)
+	fmt.Fprintf(w, "prepare: %s\nbuild: %s\n", cmp.Or(p.Prepare, "none"), cmp.Or(p.Build, "none"))
 	for _, svc := range p.Services {
 		fmt.Fprintf(w, "service %s\n", svc)
 	}

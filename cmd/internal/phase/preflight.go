@@ -28,9 +28,8 @@ import (
 	"abl/roles/environment"
 )
 
-// preflight finds what keeps the phase from running, as far as looking tells:
-// until it is through, nothing of the project's is locked, written, made or
-// started. An engine that abl does not know yet has to show its networks.
+// preflight returns an error if the phase cannot run. It locks, writes and starts nothing in the project,
+// but it checks how the engine isolates networks.
 func (r *Run) preflight(ctx context.Context, again bool) error {
 	f, err := r.State()
 	if err != nil {
@@ -42,15 +41,15 @@ func (r *Run) preflight(ctx context.Context, again bool) error {
 	if err := cmp.Or(r.CheckCaps(), r.checkPlayers(), r.CheckLedger(), r.CheckImages()); err != nil {
 		return err
 	}
-	if f := Ignored(ctx, r.Paths); !f.OK { // .env is on its way to others
+	if f := Ignored(ctx, r.Paths); !f.OK {
 		r.In.Warn(fmt.Sprintf(".env is %s: %s", f.Text, f.Hint))
 	}
 	_, err = r.Networks(ctx)
 	return err
 }
 
-// asked is how the user runs a phase. What only limits, pays for or tells of a run is not among the
-// settings that begin a new round.
+// asked returns how the user runs a phase, with a hash of the settings whose change begins a new round.
+// Budgets, prices, notifications and publishing are not among them.
 func (s *Project) asked(again bool) orchestrator.Asked {
 	conf := s.Conf.Config
 	conf.Budget, conf.Prices, conf.Notify, conf.Publish = config.Budget{}, config.Prices{}, config.Notify{}, config.Publish{}
@@ -64,13 +63,13 @@ func (s *Project) asked(again bool) orchestrator.Asked {
 		}
 		fmt.Fprintf(h, "%d %s\n", len(text), text)
 	}
-	if err != nil { // of what is wrong with it the user hears elsewhere
+	if err != nil { // reading the prompts reports the error
 		return orchestrator.Asked{Again: again}
 	}
 	return orchestrator.Asked{Again: again, Settings: hex.EncodeToString(h.Sum(nil))}
 }
 
-// checkPlayers wants, for each role, its agent, its prompt and its key.
+// checkPlayers returns an error if a role has no valid agent, prompt or key.
 func (s *Project) checkPlayers() error {
 	for _, role := range roles.Both() {
 		p, err := s.Player(role)
@@ -88,21 +87,26 @@ func (s *Project) checkPlayers() error {
 	return nil
 }
 
-// CheckLedger refuses a tokens.csv that is no ledger; what can be repaired is
-// repaired when the phase starts.
+// CheckLedger returns an error if tokens.csv is not a ledger. A phase repairs smaller damage when it starts.
 func (s *Project) CheckLedger() error {
 	return ledger.Open(s.Paths.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
 }
 
-// options are those of every environment of the project's.
+// options returns the options of every environment of the project.
 func (s *Project) options() environment.Options {
 	return environment.Options{
-		Project: s.Paths, Root: s.Paths.Root, Conf: s.Conf, Net: s.net, Safe: s.In.Safe,
-		CACert: s.In.String("ca-cert"), Offline: s.In.Bool("offline"), Weak: s.In.Bool(cli.WeakFlag),
+		Project: s.Paths,
+		Root:    s.Paths.Root,
+		Conf:    s.Conf,
+		Net:     s.net,
+		Safe:    s.In.Safe,
+		CACert:  s.In.String("ca-cert"),
+		Offline: s.In.Bool("offline"),
+		Weak:    s.In.Bool(cli.WeakFlag),
 	}
 }
 
-// Networks learns, once a run, how the engine keeps networks apart.
+// Networks returns how the engine isolates networks. It asks the engine once.
 func (s *Project) Networks(ctx context.Context) (*roles.Net, error) {
 	if s.net != nil {
 		return s.net, nil
@@ -118,9 +122,8 @@ func (s *Project) Networks(ctx context.Context) (*roles.Net, error) {
 	return s.net, exit.OnEngine(errors.Join(err, eng.Close()))
 }
 
-// tidyAtRest removes what a run that was killed after its last save has left:
-// boxes where an engine answers, for there is nothing else to ask one for, and
-// what is lent.
+// tidyAtRest cleans up after a run that was killed after its last save. It removes containers, unless the
+// engine is away, and returns lent workspaces.
 func (r *Run) tidyAtRest(ctx context.Context) error {
 	eng, _, err := environment.Connect(ctx)
 	if err == nil {
@@ -134,7 +137,7 @@ func (r *Run) tidyAtRest(ctx context.Context) error {
 	return r.GiveBack(r.file, r.out)
 }
 
-// checkSecrets refuses settings that would carry a secret into a container.
+// checkSecrets returns an error if a setting would put a secret into a container.
 func checkSecrets(conf *config.Loaded) error {
 	keys := map[string]string{}
 	for name, value := range conf.Dotenv {
@@ -150,8 +153,8 @@ func checkSecrets(conf *config.Loaded) error {
 	return cmp.Or(conf.CheckSecrets(keys), conf.CheckCommands(keys))
 }
 
-// neverCommitted are the keys of providers and what looks random in .env, by name, but
-// for what the person allows.
+// neverCommitted returns the keys of providers and the random values of .env, by name, without those that
+// commit.allow_secrets allows.
 func (s *Project) neverCommitted() map[string]string {
 	secrets := map[string]string{}
 	for name, value := range s.Conf.Dotenv {
@@ -174,7 +177,7 @@ func (s *Project) neverCommitted() map[string]string {
 	return secrets
 }
 
-// Finding is one thing that was looked at before a phase needs it.
+// Finding is the result of a check.
 type Finding struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
@@ -182,10 +185,9 @@ type Finding struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// Ignored asks git, when there is a repository around .env, whether the file stays
-// out of it.
+// Ignored checks that git ignores .env, if the project is in a repository.
 func Ignored(ctx context.Context, p state.Project) Finding {
-	f := Finding{What: ".env", OK: true, Text: "there is none"}
+	f := Finding{What: ".env", OK: true, Text: "does not exist"}
 	if _, err := os.Stat(p.Env()); err != nil {
 		return f
 	}
@@ -197,7 +199,7 @@ func Ignored(ctx context.Context, p state.Project) Finding {
 		f.OK, f.Text, f.Hint = false, "not ignored by git", "add a line .env to .gitignore"
 		switch tracked, err := proc.AskGit(ctx, p.Root, "ls-files", ".env"); {
 		case tracked == ".env":
-			f.Text, f.Hint = "in git's index", "git rm --cached .env, and if it was ever pushed, new keys"
+			f.Text, f.Hint = "tracked by git", "git rm --cached .env; if it was ever pushed, replace the keys"
 		case tracked != "" || err != nil:
 			f.Text += "; cannot read git's index: " + cmp.Or(tracked, fmt.Sprint(err))
 		}

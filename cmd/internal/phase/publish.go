@@ -23,19 +23,19 @@ import (
 	"abl/roles"
 )
 
-// Where in the person's repository stands what is not the branch of a phase.
+// The refs in the user's repository that are not branches of phases.
 const (
 	testsRef = "refs/abl/tests"
 	stateRef = "refs/abl/state"
 )
 
-// Published is one ref that was brought into the person's repository.
+// Published is a ref that was published.
 type Published struct {
 	Ref    string `json:"ref"`
 	Commit string `json:"commit"`
 }
 
-// exchange is what goes between a project and the person's repository that it works on.
+// exchange publishes and pulls between a project and the user's repository.
 type exchange struct {
 	*Project
 	repo *git.Origin
@@ -53,8 +53,8 @@ func (s *Project) exchange() (x exchange, err error) {
 		return x, err
 	}
 	if !adopts {
-		hint := fmt.Sprintf("source.repo in .abl/config.yaml names one; git -C %s push brings the source elsewhere", s.Paths.Rel(s.Paths.Src))
-		return x, exit.With(exit.Usage, errors.New("this project works on no repository of yours: its source has a history of its own"), hint)
+		hint := fmt.Sprintf("set source.repo in .abl/config.yaml, or push the source with git -C %s push", s.Paths.Rel(s.Paths.Src))
+		return x, exit.With(exit.Usage, errors.New("this project does not work on a repository of yours: its source is a separate one"), hint)
 	}
 	if x.tip, err = x.repo.Ref(stateRef); err == nil {
 		x.file, err = s.State()
@@ -79,8 +79,8 @@ func (x exchange) isWhatPassed(src *git.Repo, phase int, tip string) error {
 	return exit.With(exit.Person, err, hint)
 }
 
-// Publish brings the branches of the phases that have begun, or that of phase n, and the tests
-// and the state into the person's repository. A ref moves forward, or it is left.
+// Publish writes the branches of the phases that have begun, or only of phase n, the tests and the state
+// to the user's repository. It only moves refs forward.
 func (s *Project) Publish(ctx context.Context, n int) (all []Published, err error) {
 	x, err := s.exchange()
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		return nil, exit.With(exit.Usage, err, "abl status lists the phases")
 	}
 	if at := x.repo.InTheWay(s.prefix()); at != "" {
-		err := fmt.Errorf("cannot publish: git allows no branch %s beside the branch %s", s.PublishedBranch(phases[0]), at)
-		return nil, exit.With(exit.Usage, err, "set publish.prefix in .abl/config.yaml, such as abl-work/")
+		err := fmt.Errorf("cannot publish: git does not allow branch %s because branch %s exists", s.PublishedBranch(phases[0]), at)
+		return nil, exit.With(exit.Usage, err, "set publish.prefix in .abl/config.yaml, for example to abl-work/")
 	}
 	if err := x.upToDate(); err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (x exchange) keep(ctx context.Context) error {
 	return errors.Join(hostfs.HandOver(filepath.Join(x.Paths.Root, x.Conf.Source.Repo), ".git"), state.Save(x.Paths.State(), x.file))
 }
 
-// begun are the phases that have begun, in order.
+// begun returns the phases that have begun, in order.
 func begun(f *state.File) (all []int) {
 	for key, p := range f.Phases {
 		if n, err := strconv.Atoi(key); err == nil && p.Round > 0 {
@@ -196,7 +196,7 @@ func begun(f *state.File) (all []int) {
 	return all
 }
 
-// summary is what the commit of a state says.
+// summary returns the message of a state's commit.
 func summary(f *state.File) string {
 	var all []string
 	for _, n := range begun(f) {
@@ -217,8 +217,8 @@ const (
 	carriedIDs     = "ids"
 )
 
-// places returns the path here of every file that is published beside state.json, by the name
-// under which it is published. Nothing else is ever published or pulled.
+// places returns the local path of every published file except state.json, by its published name. No other
+// file is ever published or pulled.
 func (x exchange) places(f *state.File) map[string]string {
 	s := x.Project
 	all := map[string]string{carriedLedger: s.Paths.Ledger(), carriedIDs: filepath.Join(s.Paths.Specs(), spec.IDFile)}
@@ -229,7 +229,7 @@ func (x exchange) places(f *state.File) map[string]string {
 			all[path.Join(carriedReports, filepath.Base(filepath.Dir(at)), filepath.Base(at))] = at
 		}
 		for _, it := range p.History {
-			// The verdict on a call that was not judged yet is drawn here, and never pulled.
+			// A call without a verdict is judged here: its finding is not pulled.
 			k, ok := roles.ParseKey(it.Call)
 			last := p.Step
 			if p.OnItsWay() && p.Status != state.Refuted {

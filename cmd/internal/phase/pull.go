@@ -23,9 +23,8 @@ import (
 	"abl/roles"
 )
 
-// Pull restores from the person's repository what was published there, or last fetched into
-// it, and says what that is. What is here is kept when it went on by itself: then an error says
-// so. With theirs it is put aside.
+// Pull replaces the local state with the state published in the user's repository, and returns a summary.
+// It fails if the local state has diverged. With theirs it backs up the local state and replaces it.
 func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error) {
 	x, err := s.exchange()
 	if err == nil && x.tip == "" {
@@ -67,8 +66,8 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 	return "restored: " + summary(x.file) + text, nil
 }
 
-// wentOn says whether the project is no longer what it published or pulled last, or that is
-// no part of what is at tip.
+// wentOn reports whether the project has changed since it last published or pulled, or whether that state
+// is not part of the one at tip.
 func (x exchange) wentOn(ctx context.Context) (bool, error) {
 	if has, err := x.repo.Contains(x.tip, x.file.Published); err != nil || !has {
 		return true, err
@@ -87,7 +86,7 @@ func (x exchange) wentOn(ctx context.Context) (bool, error) {
 		if err := errors.Join(err1, err2); err != nil {
 			return true, err
 		}
-		same = (!made || x.repo.Holds(at.Hash, ".")) && (!o.Clone || len(differ) == 0) // else a person made more by hand
+		same = (!made || x.repo.Holds(at.Hash, ".")) && (!o.Clone || len(differ) == 0) // otherwise the user made changes
 	}
 	return !same, err
 }
@@ -137,7 +136,7 @@ func sameState(a, b map[string][]byte) bool {
 	return maps.EqualFunc(a, b, bytes.Equal)
 }
 
-// putAside moves what the project holds of its phases to a folder of its own in .abl.
+// putAside moves the state, logs, reports and workspaces to a new folder in .abl.
 func (x exchange) putAside() (string, error) {
 	to := ""
 	for n := 1; ; n++ {
@@ -156,10 +155,10 @@ func (x exchange) putAside() (string, error) {
 			return "", err
 		}
 	}
-	return "; what was here is in " + x.Paths.Rel(to), nil
+	return "; the earlier local state is in " + x.Paths.Rel(to), nil
 }
 
-// incoming is a published state that was checked, and what goes with it.
+// incoming is a published state that was checked, with its files and commits.
 type incoming struct {
 	file   *state.File
 	files  map[string][]byte // by the name under which they were published
@@ -201,14 +200,14 @@ func (x exchange) incoming() (in incoming, err error) {
 	return in, nil
 }
 
-// restore lays out what was published. state.json comes last: without it everything begins from
-// scratch.
+// restore writes the published files and clones the workspaces. It writes state.json last: without it a
+// run starts from scratch.
 func (x *exchange) restore(ctx context.Context, in incoming) (err error) {
 	x.file = in.file
 	for name, to := range x.places(x.file) {
 		data, is := in.files[name]
 		if _, gone := os.Lstat(to); name == carriedIDs && gone == nil {
-			is = false // it is the user's, committed with the specs
+			is = false // the user's file, committed with the specs
 		}
 		if is {
 			err = errors.Join(err, x.lay(to, data))
@@ -229,9 +228,8 @@ func (x *exchange) restore(ctx context.Context, in incoming) (err error) {
 	return err
 }
 
-// forward moves the branches of phases here to what was fetched of them, so that git push does not
-// refuse an older one together with the rest. A branch that has other commits, or that a work tree is
-// on, stays.
+// forward moves the local branches of phases to the fetched ones: otherwise git push --atomic refuses all
+// refs because of an older branch. A branch with other commits, or one that is checked out, stays.
 func (x exchange) forward(ctx context.Context) error {
 	for _, n := range begun(x.file) {
 		ref := "refs/heads/" + x.PublishedBranch(n)
@@ -324,18 +322,18 @@ func (x exchange) believable(n int, in incoming) error {
 	return nil
 }
 
-// lay writes a carried file. A link on the way would be the repository's and lead anywhere.
+// lay writes a pulled file. It refuses links in the path, which could come from the repository.
 func (x *exchange) lay(to string, data []byte) error {
 	for at := filepath.Dir(to); at != x.Paths.Root; at = filepath.Dir(at) {
 		if is, err := os.Lstat(at); err == nil && !is.IsDir() {
-			return exit.With(exit.Person, fmt.Errorf("%q is a link or a file, and no folder", x.Paths.Rel(at)), "move it away")
+			return exit.With(exit.Person, fmt.Errorf("%q is a link or a file, not a folder", x.Paths.Rel(at)), "move it away")
 		}
 	}
 	return errors.Join(hostfs.MkdirAll(x.Paths.Root, x.Paths.Rel(filepath.Dir(to))), hostfs.Write(to, data, 0o644))
 }
 
-// cloneTo makes a workspace anew, with the tags of the phases that have passed. Without a commit,
-// as where no Verifier had ended, its history is empty.
+// cloneTo replaces a workspace by a clone, with the tags of the phases that have passed. If commit is "",
+// the new repository is empty.
 func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, without []string) error {
 	draft, err := emptied(x.Paths, dir+".new")
 	if err == nil && commit != "" {
@@ -368,7 +366,7 @@ func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, with
 	return errors.Join(hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)), os.Rename(draft, dir))
 }
 
-// emptied makes a folder anew.
+// emptied creates a folder, or empties an existing one.
 func emptied(p state.Project, dir string) (string, error) {
 	return dir, errors.Join(hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)), hostfs.MkdirAll(p.Root, p.Rel(dir)))
 }

@@ -27,7 +27,7 @@ import (
 	"abl/roles/retry"
 )
 
-// Run is a phase, or a shell or an opened app in one, in its environment.
+// Run is a phase in its environment, or a shell or an app that the user opened.
 type Run struct {
 	*Project
 	phase   int
@@ -42,14 +42,13 @@ type Run struct {
 	app     *roles.App
 	book    money.Book
 	account *money.Account
-	goesOn  bool // the phase is taken further, and not looked at only
+	goesOn  bool // the phase runs; false for a shell or an opened app
 }
 
-// Play takes phase n to where it rests. What it returns is the run's last event,
-// unless another phase follows. The project is this process's until TellOutcome: one
-// that only looks at it would else be in the way of what follows.
+// Play runs phase n until it ends, and returns the event of its outcome, which the caller passes to
+// TellOutcome. The process holds the project's lock until then.
 func (s *Project) Play(ctx context.Context, n int, again bool, out state.Sink) (state.Event, error) {
-	r := &Run{Project: s, phase: n, out: marked{out, s}}
+	r := &Run{Project: s, phase: n, out: weakMarker{out, s}}
 	p, why, err := r.play(ctx, again)
 	if err == nil {
 		err = notPassed(s.Paths, n, p)
@@ -57,11 +56,11 @@ func (s *Project) Play(ctx context.Context, n int, again bool, out state.Sink) (
 		why = err.Error()
 	}
 	err = exit.Because(ctx, err)
-	r.tellFailed(p)
+	r.reportFailed(p)
 	return outcomeOf(n, p, why, err), err
 }
 
-// play returns where the phase rests, and why it was not taken further.
+// play returns the phase at its end, and why it did not run if it did not.
 func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -72,14 +71,14 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 	if !a.Go {
 		return a.Open, a.Why, r.tidyAtRest(ctx)
 	}
-	if r.specs, err = spec.Keep(r.Paths.Specs(), r.phase); err != nil { // the ids of contracts, for the phase begins
-		r.In.Warn(fmt.Sprintf("%v; they count for now, and may be others when a spec was edited", err))
+	if r.specs, err = spec.Keep(r.Paths.Specs(), r.phase); err != nil {
+		r.In.Warn(fmt.Sprintf("%v; this run uses them, but they may change when a spec is edited", err))
 	}
 	if a, err = orchestrator.Admit(r.file, r.specs, r.phase, r.asked(again)); err != nil { // what is run is what was admitted
 		return p, "", err
 	}
 	r.file.Phases[fmt.Sprint(r.phase)], r.goesOn = &a.Open, true
-	r.remark()
+	r.reportWarnings()
 	if err = r.announce(); err == nil {
 		err = r.openLedger()
 	}
@@ -122,8 +121,7 @@ func (r *Run) takeUp(ctx context.Context, again bool) (a orchestrator.Admission,
 	return a, err
 }
 
-// begin opens the environment and sets up the roles in it. When that fails, what was
-// made so far is taken down.
+// begin opens the environment and sets up the roles. If that fails it closes the environment again.
 func (r *Run) begin(ctx context.Context) (err error) {
 	r.account = &money.Account{
 		Conf: r.Conf, Used: func(key string) (money.Spendings, error) { return r.spent(r.phase, key) },
@@ -140,8 +138,8 @@ func (r *Run) begin(ctx context.Context) (err error) {
 
 func (r *Run) options() environment.Options {
 	o := r.Project.options()
-	o.State = r.Paths.State()
-	o.ID, o.Phase, o.Life, o.Alone, o.Ready, o.Note = r.file.Project, r.phase, r.life(), r.held.Verify, r.known, r.note
+	o.ID, o.Phase, o.State = r.file.Project, r.phase, r.Paths.State()
+	o.Life, o.Alone, o.Ready, o.Note = r.life(), r.held.Verify, r.known, r.note
 	o.Down = func() error { return r.GiveBack(r.file, r.out) }
 	o.AtRest = func() string { return callAtRest(r.file.Phase(r.phase)) }
 	o.NoteImage = func(line string) { r.emit(state.Event{Text: line}) }
@@ -151,16 +149,16 @@ func (r *Run) options() environment.Options {
 	return o
 }
 
-// life is beyond what a whole round of calls can take: after it what holds the
-// phase's networks ends by itself, should nobody have taken it down.
+// life returns a time that no round of calls can exceed. After it the containers that hold the phase's
+// networks end, in case abl could not remove them.
 func (r *Run) life() time.Duration {
-	const tries = 3 // of each role's call, at most
+	const tries = 3 // attempts of each role's call, at most
 	call := time.Duration(r.Conf.Loop.CallTimeout) + environment.StartTime(r.Conf) + 10*time.Minute
 	return 24*time.Hour + time.Duration(r.Conf.Loop.OutageBudget) + time.Duration(2*tries*r.Conf.Loop.MaxVerifierIterations)*call
 }
 
-// known keeps the project's id before anything stands under it on the engine: what
-// a kill leaves there is looked for under the id in state.json.
+// known saves the project's id before abl creates anything on the engine. After a kill, abl finds its
+// containers by the id in state.json.
 func (r *Run) known() error {
 	if kept, err := state.Load(r.Paths.State()); err == nil && kept.Project == r.file.Project {
 		return nil
@@ -168,16 +166,16 @@ func (r *Run) known() error {
 	return r.save()
 }
 
-// emit tells those who follow the run.
+// emit emits a note.
 func (r *Run) emit(e state.Event) {
 	e.Time, e.Kind = time.Now().UTC(), state.Note
 	r.out.Emit(e)
 }
 
-// note tells the person something worth knowing.
+// note emits a note with a text.
 func (r *Run) note(text string) { r.emit(state.Event{Phase: r.phase, Text: text}) }
 
-// save writes state.json, unless it may be another abl's by now.
+// save writes state.json. It fails if this process lost the lock.
 func (r *Run) save() error {
 	if err := r.held.Verify(); err != nil {
 		return err
@@ -194,7 +192,7 @@ func (r *Run) end(ctx context.Context, why error) error {
 	return err
 }
 
-// callAtRest is the call that a phase rests in, "" between calls.
+// callAtRest returns the current call of a phase, "" between calls.
 func callAtRest(p state.Phase) string {
 	if p.Status != state.Building && p.Status != state.Verifying {
 		return ""
@@ -202,24 +200,47 @@ func callAtRest(p state.Phase) string {
 	return p.Call
 }
 
-// loop is what takes the phase to where it rests next.
+// loop returns the loop that runs the phase.
 func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 	this, _ := r.specs.Phase(r.phase)
-	strict := orchestrator.Strictness{StrengthTime: r.Conf.Verify.StrengthTime.Of, Allow: evidence.Allowed{Weak: r.Conf.Verify.AllowWeak, Unread: r.Conf.Verify.AllowUnread}}
+	strict := orchestrator.Strictness{
+		StrengthTime: r.Conf.Verify.StrengthTime.Of,
+		Allow:        evidence.Allowed{Weak: r.Conf.Verify.AllowWeak, Unread: r.Conf.Verify.AllowUnread},
+	}
 	if app := r.jobs.App; app != nil {
 		strict.Kind = app.Kind
 	} else {
-		strict.NoNull = "the tests are not tried against null apps: without an app section nobody knows what stands in for the system"
+		strict.NoNull = "abl does not run the tests against fake apps: without an app section it does not know the kind of the system"
 	}
 	models := map[string]int{}
 	for role, p := range r.jobs.Players {
 		models[role] = len(p.Models)
 	}
 	l := &orchestrator.Loop{
-		Number: r.phase, Max: r.Conf.Loop.MaxVerifierIterations, NoProgress: r.Conf.Loop.NoProgress.Failed, NoVerdict: r.Conf.Loop.NoProgress.Unverified, Spec: this, Specs: orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs}, Settings: r.asked(false).Settings, Project: r.Paths, File: r.file, Save: func() error { return r.saveAndPush(ctx) },
-		Calls: caller{r.runner}, App: r.app, Jobs: r.jobs, Src: repo{r.src, r.env.UID, r.env.GID}, Tests: repo{r.tests, r.env.UID, r.env.GID},
-		Ledger: r.book, Alone: r.alone, Before: r.account.Admit, Strictness: strict, TestNames: r.testNames, Out: r.out, Safe: r.In.Safe,
-		Outages: orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: models}, TakeMine: r.In.Bool("take-mine"),
+		Number:     r.phase,
+		Max:        r.Conf.Loop.MaxVerifierIterations,
+		NoProgress: r.Conf.Loop.NoProgress.Failed,
+		NoVerdict:  r.Conf.Loop.NoProgress.Unverified,
+		Spec:       this,
+		Specs:      orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs},
+		Settings:   r.asked(false).Settings,
+		Project:    r.Paths,
+		File:       r.file,
+		Save:       func() error { return r.saveAndPush(ctx) },
+		Calls:      caller{r.runner},
+		App:        r.app,
+		Jobs:       r.jobs,
+		Src:        repo{r.src, r.env.UID, r.env.GID},
+		Tests:      repo{r.tests, r.env.UID, r.env.GID},
+		Ledger:     r.book,
+		Alone:      r.alone,
+		Before:     r.account.Admit,
+		Strictness: strict,
+		TestNames:  r.testNames,
+		Out:        r.out,
+		Safe:       r.In.Safe,
+		Outages:    orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: models},
+		TakeMine:   r.In.Bool("take-mine"),
 	}
 	if r.Conf.Verify.Evidence != "off" {
 		l.Replay = &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Tests: r.saved}
@@ -227,19 +248,19 @@ func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 	return l
 }
 
-// testNames are the names of the Verifier's files and tests.
+// testNames returns the names of the Verifier's files and tests.
 func (r *Run) testNames(ctx context.Context) ([]string, error) {
 	paths, err := r.tests.Files(ctx, 10_000)
 	return failedspecs.Names(paths, func(path string) []byte {
-		data, _ := hostfs.Read(r.Paths.Tests, path, failedspecs.MaxTest) // without it, the file's own names are known
+		data, _ := hostfs.Read(r.Paths.Tests, path, failedspecs.MaxTest) // without the text, the name of the file counts
 		return data
 	}), err
 }
 
-// caller makes, while the Builder works, the networks that are needed next.
+// caller creates the networks for the next steps while the Builder works.
 type caller struct{ *roles.Runner }
 
-// Run returns when nothing is in the making any more.
+// Run runs the call. It returns when the networks exist too.
 func (c caller) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
 	if j.Role.App {
 		return c.Runner.Run(ctx, j)
@@ -247,15 +268,15 @@ func (c caller) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
 	var next sync.WaitGroup
 	defer next.Wait()
 	next.Go(func() {
-		for _, place := range []string{j.Place, roles.PlaceApp, roles.PlaceVerifier} { // its own before the others
-			_ = c.Holder(ctx, place) // else whoever needs it makes it, or says why not
+		for _, place := range []string{j.Place, roles.PlaceApp, roles.PlaceVerifier} { // the call's own first
+			_ = c.Holder(ctx, place) // after an error the next step tries again, and reports it
 		}
 	})
 	return c.Runner.Run(ctx, j)
 }
 
-// saved writes the tests of a commit, or the Verifier's workspace as it left it,
-// as a tar. Nobody writes there while a replay runs.
+// saved writes the tests of a commit as a tar, or the Verifier's workspace if commit is "". No process
+// writes there while a replay runs.
 func (r *Run) saved(ctx context.Context, w io.Writer, commit, as string) error {
 	if commit == "" {
 		return hostfs.Tar(w, as, r.Paths.Tests, ".git")
@@ -263,9 +284,8 @@ func (r *Run) saved(ctx context.Context, w io.Writer, commit, as string) error {
 	return r.tests.Export(ctx, w, commit, as, git.Owner{UID: r.env.UID, GID: r.env.GID})
 }
 
-// remark tells the person what there is to say about the phase's spec that does not
-// stop it, and what earlier ones have lost.
-func (r *Run) remark() {
+// reportWarnings prints the lint warnings of the phase's spec, and the contracts that earlier specs lost.
+func (r *Run) reportWarnings() {
 	count := 0
 	for _, p := range r.specs.Lint() {
 		if p.Phase == r.phase {
@@ -275,18 +295,18 @@ func (r *Run) remark() {
 		}
 	}
 	if count > 0 {
-		r.note(fmt.Sprintf("its spec could be better in %s: abl spec lint %d", wording.Count(count, "place"), r.phase))
+		r.note(fmt.Sprintf("its spec has %s: abl spec lint %d shows them", wording.Count(count, "warning"), r.phase))
 	}
 }
 
-// marked says of what begins and of how all ends that the network is weak.
-type marked struct {
+// weakMarker sets Weak in events if the engine's isolation of networks is not proven.
+type weakMarker struct {
 	state.Sink
 	s *Project
 }
 
-// Emit marks an event and hands it on.
-func (m marked) Emit(e state.Event) {
+// Emit sets Weak and passes the event on.
+func (m weakMarker) Emit(e state.Event) {
 	switch e.Kind {
 	case state.PhaseStart, state.CallStart, state.CallResume, state.Outcome:
 		e.Weak = m.s.net != nil && m.s.net.Weak != ""
@@ -294,17 +314,16 @@ func (m marked) Emit(e state.Event) {
 	m.Sink.Emit(e)
 }
 
-// TellOutcome gives the project back, emits how the run ended, which is its last event, and
-// returns err.
+// TellOutcome releases the lock, emits e as the last event of the run, and returns err.
 func (s *Project) TellOutcome(out state.Sink, e state.Event, err error) error {
 	s.unlock()
 	code := exit.Code(err)
 	e.Time, e.Exit = time.Now().UTC(), &code
-	marked{out, s}.Emit(e)
+	weakMarker{out, s}.Emit(e)
 	return err
 }
 
-// outcomeOf says how phase n ended: where it rests, or what stopped it.
+// outcomeOf returns the event for the outcome of phase n: its status, or why it stopped.
 func outcomeOf(n int, p state.Phase, why string, err error) state.Event {
 	e := state.Event{Kind: state.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict}
 	e.Text = cmp.Or(why, string(p.Status))
@@ -314,13 +333,13 @@ func outcomeOf(n int, p state.Phase, why string, err error) state.Event {
 	return e
 }
 
-// tellFailed shows the contracts on which a phase is stuck.
-func (r *Run) tellFailed(p state.Phase) {
+// reportFailed prints the failed contracts of a stuck phase.
+func (r *Run) reportFailed(p state.Phase) {
 	if p.Status != state.Stuck {
 		return
 	}
 	round, err := orchestrator.Attempts(r.Paths, p)
-	if err != nil || len(round) == 0 { // what failed is known all the same
+	if err != nil || len(round) == 0 { // the state has the failed contracts too
 		round = []orchestrator.Attempt{{Step: p.Step, Verdict: orchestrator.Fail, Built: true, Failed: p.Failed}}
 	}
 	for _, text := range orchestrator.Explain(r.phase, round, r.Specs().UpTo(r.phase)) {
@@ -328,7 +347,7 @@ func (r *Run) tellFailed(p state.Phase) {
 	}
 }
 
-// notPassed turns where a phase rests into the command's error, nil for passed.
+// notPassed returns the command's error for a phase that did not pass.
 func notPassed(paths state.Project, n int, p state.Phase) error {
 	after := wording.Count(p.Iteration, "iteration")
 	e := &exit.Error{Code: exit.Unverified, Safe: "everything is committed"}

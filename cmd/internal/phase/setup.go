@@ -28,7 +28,7 @@ import (
 	"abl/roles/environment"
 )
 
-// roleSetting is what the settings say of one role.
+// roleSetting has the settings of one role.
 type roleSetting struct {
 	agent      string
 	models     []string
@@ -41,18 +41,22 @@ type roleSetting struct {
 func settingOf(c *config.Loaded, role roles.Role) roleSetting {
 	if role.Name == roles.Verifier.Name {
 		chosen := c.Chosen("effort.verifier")
-		return roleSetting{c.Agent.Verifier, c.Models.Verifier, c.Effort.Verifier, chosen, c.Images.Verifier.Dockerfile, c.VerifierCommands}
+		return roleSetting{
+			c.Agent.Verifier, c.Models.Verifier, c.Effort.Verifier, chosen, c.Images.Verifier.Dockerfile, c.VerifierCommands,
+		}
 	}
 	chosen := c.Chosen("effort.builder")
-	return roleSetting{c.Agent.Builder, c.Models.Builder, c.Effort.Builder, chosen, c.Images.Builder.Dockerfile, c.BuilderCommands}
+	return roleSetting{
+		c.Agent.Builder, c.Models.Builder, c.Effort.Builder, chosen, c.Images.Builder.Dockerfile, c.BuilderCommands,
+	}
 }
 
-// agents finds agents in the project's settings.
+// agents returns the agents of the project's settings.
 func (s *Project) agents() environment.Agents {
 	return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}
 }
 
-// Player resolves who plays a role; it needs no engine. Images come later.
+// Player returns the agent, models and prompt of a role. It needs no engine; the image is set later.
 func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	set := settingOf(s.Conf, role)
 	a, err := s.agents().LoggedIn(set.agent)
@@ -71,7 +75,7 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	for _, name := range set.models {
 		full, err := a.FullName(name)
 		if err != nil {
-			return p, exit.With(exit.Usage, err, "name one in full in .abl/config.yaml (models."+role.Name+")")
+			return p, exit.With(exit.Usage, err, "set models."+role.Name+" in .abl/config.yaml to the full name of a model")
 		}
 		p.Models = append(p.Models, full)
 	}
@@ -81,14 +85,14 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	for _, model := range p.Models {
 		effort, err := a.EffortOf(model, set.effort, set.chosen)
 		if err != nil {
-			return p, exit.With(exit.Usage, err, "leave effort."+role.Name+" out, or name another model (models."+role.Name+")")
+			return p, exit.With(exit.Usage, err, "leave out effort."+role.Name+", or set models."+role.Name+" to another model")
 		}
 		p.Efforts = append(p.Efforts, effort)
 	}
 	return p, nil
 }
 
-// Image is what is wanted for a role.
+// Image returns the description of a role's image.
 func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err error) {
 	if want.Agent, want.Version, want.NPM = a.Image, a.Version, a.NPM; role.Name == roles.Builder.Name {
 		want.Toolchain = s.Conf.Toolchain
@@ -97,8 +101,8 @@ func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err e
 	return want, err
 }
 
-// CheckImages looks whether the project's Dockerfiles may be built at all, and whether there is
-// what services are seeded with.
+// CheckImages returns an error if a Dockerfile of the project may not be built, or a seed file of a
+// service does not exist.
 func (s *Project) CheckImages() error {
 	own := s.Conf.Images
 	files := []string{own.Builder.Dockerfile, own.Verifier.Dockerfile, own.App.Dockerfile}
@@ -120,17 +124,23 @@ func (s *Project) dockerfile(rel string) (string, error) {
 	return environment.Dockerfile(s.Paths.Root, rel, s.Paths.Src, s.Paths.Tests)
 }
 
-// newJobs makes the jobs of a phase's calls, of which nobody is known yet who plays.
+// newJobs returns the jobs of a phase's calls, without players.
 func newJobs(s *Project, n int, specs spec.Set) *orchestrator.RoleJobs {
 	return &orchestrator.RoleJobs{
-		Number: n, Project: s.Paths, Specs: specs, App: environment.AppSpec(s.Conf), Trials: environment.Services(s.Conf), Safe: s.In.Safe,
-		Players: map[string]orchestrator.Player{}, Files: map[string]orchestrator.Files{},
-		Within: s.Conf.Source.Dir, Adopted: s.Conf.Source.Repo != "",
+		Number:  n,
+		Project: s.Paths,
+		Specs:   specs,
+		App:     environment.AppSpec(s.Conf),
+		Trials:  environment.Services(s.Conf),
+		Safe:    s.In.Safe,
+		Players: map[string]orchestrator.Player{},
+		Files:   map[string]orchestrator.Files{},
+		Within:  s.Conf.Source.Dir,
+		Adopted: s.Conf.Source.Repo != "",
 	}
 }
 
-// setUp finds who plays which role, makes their images and the app, and opens the
-// workspaces.
+// setUp resolves the players, makes their images and the app, and opens the workspaces.
 func (r *Run) setUp(ctx context.Context) (err error) {
 	r.jobs = newJobs(r.Project, r.phase, r.specs)
 	for _, role := range roles.Both() {
@@ -143,7 +153,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 			return err
 		}
 		if p.Image, err = r.env.Images.Ensure(ctx, want); err != nil {
-			return fmt.Errorf("cannot make the %s's image: %w", role.Name, err)
+			return fmt.Errorf("cannot build the %s's image: %w", role.Name, err)
 		}
 		if r.goesOn {
 			if err := r.openGate(ctx, role, &p); err != nil {
@@ -159,7 +169,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if err := r.openWorkspaces(ctx); err != nil {
 		return err
 	}
-	if err := r.unprepared(ctx); err != nil {
+	if err := r.checkUnfinished(ctx); err != nil {
 		return err
 	}
 	r.app.Commits = repo{r.src, r.env.UID, r.env.GID}
@@ -173,22 +183,22 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	return nil
 }
 
-// unprepared refuses a source that app.prepare had changed when it was cut short: nobody can
-// tell that from what a person did meanwhile.
-func (r *Run) unprepared(ctx context.Context) error {
+// checkUnfinished returns an error if an interrupted app.prepare changed the source: abl cannot
+// distinguish these changes from the user's.
+func (r *Run) checkUnfinished(ctx context.Context) error {
 	differ, err := roles.Unfinished(ctx, r.Paths, r.src, r.In.Bool("take-mine"))
-	do := fmt.Sprintf("git -C %s checkout -- . takes it back (git clean what is new); abl phase %d --take-mine goes on from it", r.Paths.Rel(r.Paths.Src), r.phase)
+	do := fmt.Sprintf("git -C %s checkout -- . reverts the changes (git clean removes new files); abl phase %d --take-mine keeps them", r.Paths.Rel(r.Paths.Src), r.phase)
 	switch _, damaged := errors.AsType[*roles.Damaged](err); {
 	case damaged:
 		return exit.With(exit.Person, fmt.Errorf("abl was stopped while app.prepare ran: %w", err), do)
 	case err != nil || len(differ) == 0:
 		return err
 	}
-	err = fmt.Errorf("abl was stopped while app.prepare ran, and %q in the source is not as it was before (%s)", differ[0], wording.Count(len(differ), "path"))
+	err = fmt.Errorf("abl was stopped while app.prepare ran, which changed %q in the source (%s)", differ[0], wording.Count(len(differ), "path"))
 	return exit.With(exit.Person, err, do)
 }
 
-// openGate puts a gateway between a role and what it may reach, if that is anything.
+// openGate opens the role's gateway, if the role may reach anything.
 func (r *Run) openGate(ctx context.Context, role roles.Role, p *orchestrator.Player) error {
 	g, err := r.env.Gate(ctx, environment.Access{
 		Place: role.Name, Agent: p.Agent, Models: p.Models, Prices: money.Of(r.book.List, p.Models),
@@ -200,12 +210,12 @@ func (r *Run) openGate(ctx context.Context, role roles.Role, p *orchestrator.Pla
 	return err
 }
 
-// openWorkspaces opens both repositories and, when abl is root in a project of
-// root's, lends what is in them to the roles' user.
+// openWorkspaces opens both repositories. If abl runs as root in root's project, it makes the roles' user
+// the owner of their files.
 func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 	for _, dir := range []string{r.Paths.Src, r.Paths.Tests, r.Paths.Calls()} {
 		if err := hostfs.MkdirAll(r.Paths.Root, r.Paths.Rel(dir)); err != nil {
-			return fmt.Errorf("cannot make a workspace: %w", err)
+			return fmt.Errorf("cannot create a workspace: %w", err)
 		}
 	}
 	src, tests := r.file.Commits()
@@ -218,7 +228,7 @@ func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 		return err
 	}
 	if !r.env.Lend {
-		return handOver(r.Paths) // git in a role refuses a history of root's
+		return handOver(r.Paths) // a role's git refuses a repository of root
 	}
 	if err := shareSpecs(r.Paths.Specs()); err != nil {
 		return err
@@ -226,7 +236,7 @@ func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 	return r.lendAll()
 }
 
-// shareSpecs lets the roles' user read the specs, which root may have written under a strict umask.
+// shareSpecs makes the specs readable for the roles' user: root may have a strict umask.
 func shareSpecs(dir string) error {
 	files, err := hostfs.List(filepath.Dir(dir), filepath.Base(dir), 10_000)
 	if err == nil {
@@ -241,7 +251,7 @@ func shareSpecs(dir string) error {
 	return nil
 }
 
-// leases are those that the state keeps, by the directory that is lent.
+// leases returns the leases in the state, by directory.
 func leases(f *state.File) (map[string]hostfs.Lease, error) {
 	all := map[string]hostfs.Lease{}
 	if f.Lease == nil {
@@ -252,13 +262,13 @@ func leases(f *state.File) (map[string]hostfs.Lease, error) {
 	}
 	for dir := range all {
 		if !filepath.IsLocal(dir) {
-			return nil, fmt.Errorf("cannot take back %q, which state.json says is lent: it is not below the project", dir)
+			return nil, fmt.Errorf("cannot return %q, which is lent in state.json: it is not in the project", dir)
 		}
 	}
 	return all, nil
 }
 
-// lendAll hands both workspaces to the roles' user; how to undo it is on disk first.
+// lendAll makes the roles' user the owner of both workspaces. It first saves how to undo that.
 func (r *Run) lendAll() error {
 	all, err := leases(r.file)
 	if err != nil {
@@ -291,7 +301,7 @@ func (r *Run) lendAll() error {
 	return nil
 }
 
-// GiveBack returns lent workspaces to the person and says what it cleared there.
+// GiveBack returns lent workspaces to the user, and emits a note for each path that it cleared.
 func (s *Project) GiveBack(f *state.File, out state.Sink) error {
 	all, err := leases(f)
 	if err != nil || len(all) == 0 {
@@ -311,8 +321,8 @@ func (s *Project) GiveBack(f *state.File, out state.Sink) error {
 	return state.Save(s.Paths.State(), f)
 }
 
-// returnRecords gives the person the files that took what roles and the app
-// printed; those of a call that was killed are still the roles' user's.
+// returnRecords makes the user the owner of the outputs of roles and app. The roles' user still owns those
+// of a killed call.
 func returnRecords(dir string, lent hostfs.Lease) error {
 	calls, err := hostfs.Plan(dir, lent.UID, lent.GID)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -324,29 +334,29 @@ func returnRecords(dir string, lent hostfs.Lease) error {
 	return err
 }
 
-// repo lets the loop commit through a workspace.
+// repo is a workspace as the loop uses it.
 type repo struct {
 	*git.Repo
-	uid, gid int // whose the files are that it writes
+	uid, gid int // the owner of the files that it writes
 }
 
-// Restore writes committed files again that a power cut took.
+// Restore writes committed files again that a power failure destroyed.
 func (r repo) Restore(ctx context.Context, aside string) ([]string, error) {
 	return r.Repo.Restore(ctx, aside, r.uid, r.gid)
 }
 
-// ExportTo writes a commit into an empty directory, for the roles' user.
+// ExportTo writes a commit into an empty directory, owned by the roles' user.
 func (r repo) ExportTo(ctx context.Context, dir, commit, earlier string) error {
 	return r.Repo.ExportTo(ctx, dir, commit, earlier, git.Owner{UID: r.uid, GID: r.gid})
 }
 
-// Tip is the last commit, "" before the first.
+// Tip returns the last commit, "" before the first.
 func (r repo) Tip() (string, error) {
 	c, _, err := r.Head()
 	return c.Hash, err
 }
 
-// Snapshot commits the tree under the call's key.
+// Snapshot commits the workspace under the call's key.
 func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
 	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Call: key, Keep: keep})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"abl/roles/environment"
 )
 
-// openLedger opens tokens.csv and makes sure that it can be written to.
+// openLedger opens tokens.csv and checks that it is writable.
 func (r *Run) openLedger() error {
 	list, err := r.Prices()
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *Run) openLedger() error {
 	return r.book.Ready()
 }
 
-// CostOf is what a row costs here.
+// CostOf returns the cost of a ledger row at the project's prices, false if it is unknown.
 func (s *Project) CostOf(r ledger.Row) (prices.USD, bool) {
 	list, err := s.Prices()
 	if err != nil {
@@ -36,14 +36,13 @@ func (s *Project) CostOf(r ledger.Row) (prices.USD, bool) {
 	return money.CostOf(list, r)
 }
 
-// price is what a usage costs that an agent counted itself, which knows no prices.
+// price returns the cost of a usage that an agent reported, at the project's prices.
 func (r *Run) price(u agent.Usage) (prices.USD, bool) {
 	return r.CostOf(ledger.Row{Timestamp: ledger.Stamp(time.Now()), Model: u.Model, Source: ledger.CLI, Count: u.Count})
 }
 
-// CheckCaps refuses a cap that abl could not hold: better no run than one that seems
-// capped. Under one in dollars it wants a price for every model that a gateway will let
-// through. The project's prices have to be readable in any case.
+// CheckCaps returns an error if abl cannot enforce a cap: a cap in dollars needs a price for every model
+// that a gateway allows. It also fails if the project's prices cannot be read.
 func (s *Project) CheckCaps() error {
 	list, err := s.Prices()
 	if err != nil || !s.Conf.NeedsPrices() {
@@ -69,7 +68,7 @@ func (s *Project) CheckCaps() error {
 	return nil
 }
 
-// spent is what counts towards the caps of a call of phase n; key may be "".
+// spent returns the spending that counts towards the caps of a call of phase n; key may be "".
 func (s *Project) spent(n int, key string) (money.Spendings, error) {
 	list, err := s.Prices()
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *Project) spent(n int, key string) (money.Spendings, error) {
 	return money.Spent(s.Paths, list, n, key)
 }
 
-// lastCosts says what up to three phases before phase n did cost.
+// lastCosts returns the cost of up to three phases before phase n.
 func (s *Project) lastCosts(f *state.File, n int) string {
 	var texts []string
 	for before := n - 1; before > 0 && len(texts) < 3; before-- {
@@ -92,7 +91,7 @@ func (s *Project) lastCosts(f *state.File, n int) string {
 	return strings.Join(texts, ", ")
 }
 
-// costText says what a phase did cost, as budgets count.
+// costText returns the cost of a phase, as budgets count it.
 func (s *Project) costText(n int) string {
 	used, err := s.spent(n, "")
 	switch {
@@ -104,18 +103,18 @@ func (s *Project) costText(n int) string {
 	return fmt.Sprintf("phase %d took %d tokens and %s USD", n, used.Phase.Tokens, used.Phase.USD.Short())
 }
 
-// BudgetText says what phase n may spend, and what it has spent.
+// BudgetText returns the caps of phase n, and what it has spent.
 func (s *Project) BudgetText(n int) string { return capText(s.Conf.Budget) + "; " + s.costText(n) }
 
-// capText says what the phase may spend.
+// capText returns the caps of a budget.
 func capText(b config.Budget) string {
 	var caps []string
 	for _, c := range money.Caps(b, money.Spendings{}) {
 		if c.Cap.Tokens > 0 {
-			caps = append(caps, fmt.Sprintf("at most %d tokens a %s", c.Cap.Tokens, c.Of))
+			caps = append(caps, fmt.Sprintf("at most %d tokens per %s", c.Cap.Tokens, c.Of))
 		}
 		if usd := prices.Dollars(c.Cap.USD); usd > 0 {
-			caps = append(caps, fmt.Sprintf("at most %s USD a %s", usd, c.Of))
+			caps = append(caps, fmt.Sprintf("at most %s USD per %s", usd, c.Of))
 		}
 	}
 	if len(caps) == 0 {
@@ -124,7 +123,7 @@ func capText(b config.Budget) string {
 	return strings.Join(caps, ", ")
 }
 
-// Key says where the key of who plays a role was found, never what it is; "" where none is needed.
+// Key returns where the key of a role's agent was found, without the key; "" if it needs none.
 func (s *Project) Key(p orchestrator.Player) (text string, found bool) {
 	name := p.Agent.Provider.KeyVar
 	if p.Agent.Provider.API == "" {
@@ -155,8 +154,7 @@ func (s *Project) Address(p orchestrator.Player) config.Line {
 	return config.Line{Key: vars.BaseVar, Value: address, Source: from}
 }
 
-// announce says, before the first paid call, who plays, what it may cost and
-// what the last phases did cost.
+// announce emits, before the first paid call, the agents, the caps and the cost of earlier phases.
 func (r *Run) announce() error {
 	var who []string
 	for _, role := range roles.Both() {
@@ -172,8 +170,9 @@ func (r *Run) announce() error {
 	}
 	p := r.file.Phase(r.phase)
 	if !p.OnItsWay() {
-		p.Round++ // the loop opens it
+		p.Round++ // the loop will open this round
 	}
-	r.out.Emit(state.Event{Kind: state.PhaseStart, Phase: r.phase, Round: p.Round, Text: fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), capText(r.Conf.Budget), r.lastCosts(r.file, r.phase))})
+	text := fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), capText(r.Conf.Budget), r.lastCosts(r.file, r.phase))
+	r.out.Emit(state.Event{Kind: state.PhaseStart, Phase: r.phase, Round: p.Round, Text: text})
 	return nil
 }
