@@ -146,7 +146,7 @@ func runClean(ctx context.Context, s *phase.Project) error {
 		return exit.OnEngine(err)
 	}
 	if len(removed)+learned == 0 {
-		fmt.Fprintln(in.Stdout, "nothing was left")
+		fmt.Fprintln(in.Stdout, "nothing to remove")
 	}
 	return errors.Join(s.KeepAtRest(f), s.GiveBack(f, state.Discard))
 }

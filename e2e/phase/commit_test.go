@@ -107,9 +107,8 @@ func TestCleanAfterKilledCommit(t *testing.T) {
 	}
 	p.Env = key
 	r := p.Must(0, "clean")
-	wants(t, "the output of abl clean", r.Stderr, "an earlier run was killed while it changed files; they are as "+
-		"they were before: a.txt")
-	wants(t, "the output of abl clean", r.Stdout, "nothing was left")
+	wants(t, "the output of abl clean", r.Stderr, "an earlier run was killed while it changed files; restored: a.txt")
+	wants(t, "the output of abl clean", r.Stdout, "nothing to remove")
 	if p.Read("a.txt") != "hi\n" || p.Exists("new") || p.Exists("agent-config/.apply") {
 		t.Errorf("a.txt: got %q, want hi, and no other file of the change", p.Read("a.txt"))
 	}
@@ -122,5 +121,5 @@ func TestCleanAfterKilledCommit(t *testing.T) {
 	if p.Exists("agent-config/.build") || p.Read("a.txt") != "bye\n" {
 		t.Errorf("a.txt after abl clean: got %q, want bye, and no agent-config/.build", p.Read("a.txt"))
 	}
-	wants(t, "the output of abl clean", p.Must(0, "clean").Stdout, "nothing was left")
+	wants(t, "the output of abl clean", p.Must(0, "clean").Stdout, "nothing to remove")
 }

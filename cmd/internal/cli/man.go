@@ -99,7 +99,7 @@ func entries(b *strings.Builder, rows [][2]string) {
 }
 
 // escapes escapes roff syntax, and replaces characters that terminals without UTF-8 drop.
-var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "→", `\(->`, "…", "...", "\n.", "\n\\&.", "\n'", "\n\\&'")
+var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "→", `\(->`, "…", `\&...`, "\n.", "\n\\&.", "\n'", "\n\\&'")
 
 // roff escapes text for the formatter.
 func roff(text string) string { return escapes.Replace("\n" + text)[1:] }

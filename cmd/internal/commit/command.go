@@ -1,5 +1,5 @@
-// Package commit is the program code-commit: the same commands as `code-commit`
-// and as `abl code-commit`. What a run does is orchestrator/codecommit's.
+// Package commit has the commands of code-commit and `abl code-commit`. Package orchestrator/codecommit
+// has the workflow.
 package commit
 
 import (
@@ -20,22 +20,22 @@ import (
 	"abl/roles/model"
 )
 
-// Command is code-commit under a name, "" for the program itself.
+// Command returns the command of that name, or for "" the root command of the program code-commit.
 func Command(name string) cli.Command {
 	self, aliases := "code-commit", []string(nil)
 	if name != "" {
 		self, aliases = "abl "+name, []string{"commit"}
 	}
 	return cli.Command{
-		Name: name, Aliases: aliases, Group: cli.Running, Usage: "one call of a model, a build, and a few repairs",
-		Long: `Reads agent-config/query.txt and agent-config/codeRollup.txt, asks a model for the
-change, checks its answer as a whole, applies it as a whole, and runs build.sh.
-While the build is red, the model is asked to repair it. git status and git diff
-show all that was changed; the call, the answer and the build are in logs/.
+		Name: name, Aliases: aliases, Group: cli.Running, Usage: "change code with one model call, a build and a few repairs",
+		Long: `Reads agent-config/query.txt and agent-config/codeRollup.txt and asks a model for the
+change. It checks the whole answer, applies it and runs build.sh. If the build fails, it
+asks the model to repair it. git status and git diff show the changes; logs/ has the
+call, the answer and the build.
 
-Nobody watches build.sh: on this machine it runs as you do, on code that a model
-wrote. --build-on container runs it in a box instead, which reaches the hosts of
-network.allow in .abl/config.yaml, or nothing.`,
+Caution: build.sh runs on this machine with your rights, on code that a model wrote.
+--build-on container runs it in a container, which can reach only the hosts of
+network.allow in .abl/config.yaml.`,
 		Flags:    append(flags(), cli.EnvironmentFlags()...),
 		Examples: self + " init\n./codeRollup.sh && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc",
 		Subs:     []cli.Command{initCommand(self), cleanCommand(self)},
@@ -44,8 +44,7 @@ network.allow in .abl/config.yaml, or nothing.`,
 	}
 }
 
-// opened is a command that begins with a session; self is what the person calls
-// the program.
+// opened returns a command that opens a session and calls do. self is the name of the command in messages.
 func opened(self string, do func(context.Context, *session) error) func(context.Context, *cli.Input) error {
 	return func(ctx context.Context, in *cli.Input) error {
 		s, err := open(in, self)
@@ -56,18 +55,18 @@ func opened(self string, do func(context.Context, *session) error) func(context.
 	}
 }
 
-// Codes are what exit codes mean here.
+// Codes returns the exit codes of code-commit.
 func Codes() []exit.Entry {
 	return []exit.Entry{
-		{Code: exit.Passed, Meaning: "the build passes (or: the report or plan was made)"},
+		{Code: exit.Passed, Meaning: "the build passes, or the report or plan was written"},
 		{Code: exit.Bug, Meaning: "unexpected error (a bug)"},
-		{Code: exit.Usage, Meaning: "wrong usage, or something is missing or unsafe; no model was asked"},
-		{Code: exit.Stuck, Meaning: "the build is still red after the last attempt"},
+		{Code: exit.Usage, Meaning: "wrong usage, or something is missing or unsafe; no model was called"},
+		{Code: exit.Stuck, Meaning: "the build still fails after the last attempt"},
 		{Code: exit.Unverified, Meaning: "the last answer was malformed or touched a protected path"},
-		{Code: exit.Agent, Meaning: "the provider refused: the key, the request, or by holding the answer back"},
+		{Code: exit.Agent, Meaning: "the provider refused the key or the request, or blocked the answer"},
 		{Code: exit.Environment, Meaning: "the environment failed: disk, engine, or a tool that the container lacks"},
-		{Code: exit.Boundary, Meaning: "the engine cannot keep a build in a container apart"},
-		{Code: exit.Person, Meaning: "you must decide: the tree has changes (--require-clean), or changed meanwhile"},
+		{Code: exit.Boundary, Meaning: "the engine cannot isolate a build in a container"},
+		{Code: exit.Person, Meaning: "you must decide: the working tree has changes (--require-clean), or changed meanwhile"},
 		{Code: exit.Busy, Meaning: "another code-commit works on this project"},
 		{Code: exit.Away, Meaning: "the provider is unavailable or limits the rate; try again later"},
 		{Code: exit.HUP, Meaning: "hung up"},
@@ -78,35 +77,35 @@ func Codes() []exit.Entry {
 
 func flags() []cli.Flag {
 	return []cli.Flag{
-		{Name: "model", Value: "NAME", Default: model.Gemini, Values: model.Known().Names(), Open: true, Usage: "who is asked; agent-config/models lists others"},
-		{Name: "consistency-check", Usage: "report on what does not fit together, and change nothing; also --consistency and --cc"},
+		{Name: "model", Value: "NAME", Default: model.Gemini, Values: model.Known().Names(), Open: true, Usage: "model to use; agent-config/models lists others"},
+		{Name: "consistency-check", Usage: "report contradictions and change nothing; also --consistency and --cc"},
 		{Name: "consistency", Hidden: true, Usage: "the same"},
 		{Name: "cc", Hidden: true, Usage: "the same"},
-		{Name: "dry-run", Usage: "ask once and show what would change; nothing is written but logs"},
-		{Name: "max-repairs", Value: "N", Usage: "how often the model is asked to repair (default 3; v1: 7)"},
-		{Name: "on-parse-error", Value: "WHAT", Default: "repair", Values: []string{"repair", "abort"}, Usage: "when an answer cannot be used"},
+		{Name: "dry-run", Usage: "ask once and show the changes; write only logs"},
+		{Name: "max-repairs", Value: "N", Usage: "maximum of repairs by the model (default 3; v1: 7)"},
+		{Name: "on-parse-error", Value: "WHAT", Default: "repair", Values: []string{"repair", "abort"}, Usage: "what to do with an invalid answer"},
 		{Name: "build-on", Value: "WHERE", Default: "host", Values: []string{"host", "container"}, Usage: "where build.sh runs"},
 		{Name: "build-timeout", Value: "TIME", Default: "1h", Usage: "stop the build after TIME and count it as failed"},
-		{Name: "timeout", Value: "TIME", Default: "20m", Usage: "how long the provider may take to answer one try"},
-		{Name: "retries", Value: "N", Default: "4", Usage: "further tries when the provider is unavailable or limits the rate"},
-		{Name: "require-clean", Usage: "refuse to start while git status shows changes"},
-		{Name: "print-protected", Usage: "print what no answer may touch, and stop"},
-		{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "where the folder of this run's logs is made"},
+		{Name: "timeout", Value: "TIME", Default: "20m", Usage: "time limit for one answer of the provider"},
+		{Name: "retries", Value: "N", Default: "4", Usage: "retries if the provider is unavailable or limits the rate"},
+		{Name: "require-clean", Usage: "do not start if git status shows changes"},
+		{Name: "print-protected", Usage: "print the paths that no answer may touch, and stop"},
+		{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "parent folder for the logs of this run"},
 		{
 			Name: "protocol", Value: "NAME", Default: codecommit.V2, Env: "CODE_COMMIT_PROTOCOL", Values: []string{codecommit.V1, codecommit.V2},
-			Usage: "v1 is that of earlier projects: query.txt and four kinds of fences",
+			Usage: "v1 is for earlier projects: query.txt and four kinds of fences",
 		},
 		{Name: "json", Usage: "print one JSON document (docs/json.md)"},
 	}
 }
 
-// run does what the flags say; at most one of those that choose what is given.
+// run runs the workflow that the flags select.
 func run(ctx context.Context, s *session) error {
 	report := s.in.Bool("consistency-check") || s.in.Bool("consistency") || s.in.Bool("cc")
 	list, dry := s.in.Bool("print-protected"), s.in.Bool("dry-run")
 	switch {
 	case report && list, report && dry, list && dry:
-		return cli.Usagef("--consistency-check, --print-protected and --dry-run are different things to do: give one of them")
+		return cli.Usagef("--consistency-check, --print-protected and --dry-run exclude each other")
 	case list:
 		return s.printProtected()
 	}
@@ -132,24 +131,23 @@ func (s *session) printProtected() error {
 	})
 }
 
-// Main is the program code-commit without the process around it.
+// Main runs the program code-commit and returns its exit code.
 func Main(ctx context.Context, version string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := Command("")
 	root.Subs = append(root.Subs, cli.Completion("code-commit"))
 	return cli.Main(ctx, cli.App{
 		Name: "code-commit", Version: version, Usage: root.Usage,
-		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR", Usage: "the project, when it is not the current directory"}, trust.Flag},
+		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR", Usage: "use the project in DIR (default: the current directory)"}, trust.Flag},
 		Root:  &root,
 	}, args, stdin, stdout, stderr)
 }
 
 func initCommand(self string) cli.Command {
 	return cli.Command{
-		Name: "init", Usage: "make the files that a run reads",
-		Long: `Makes agent-config/ with a query to fill in and a text about the project's
-structure, a build.sh that fails until you say how to build, a codeRollup.sh that
-collects the code, and lines in .gitignore that keep agent-config, logs and .env out
-of the repository. What is there already stays as it is.`,
+		Name: "init", Usage: "create the files that a run reads",
+		Long: `Creates agent-config/ with a query to fill in and a text about the project's structure,
+a build.sh that fails until you complete it, and a codeRollup.sh that collects the code.
+Adds lines to .gitignore for agent-config, logs and .env. It never overwrites files.`,
 		Codes: Codes(),
 		Flags: []cli.Flag{{Name: "json", Usage: "print one JSON document (docs/json.md)"}},
 		Run:   opened(self, initialise),
@@ -181,18 +179,18 @@ func initialise(_ context.Context, s *session) error {
 			fmt.Fprintln(w, op)
 		}
 		keys := p.KeyFile(model.Google)
-		in.Say("hint: fill in %s and build.sh, put your key into %s, then: ./codeRollup.sh && %s", p.Query, keys, p.Self)
+		in.Say("hint: fill in %s and build.sh, add your key to %s, then run ./codeRollup.sh && %s", p.Query, keys, p.Self)
 	})
 }
 
 func cleanCommand(self string) cli.Command {
 	return cli.Command{
-		Name: "clean", Usage: "remove what a run that was killed has left",
-		Long: `Puts files back that were changed by half, removes temporary files, and takes
-containers, volumes and networks of this project's builds off the engine, if one
-answers. The next run does so too. Logs and the ledger are never touched.`,
+		Name: "clean", Usage: "clean up after a killed run",
+		Long: `Undoes partial changes, removes temporary files, and removes the containers, volumes and
+networks of this project's builds from the engine. The next run does so too. It never
+touches logs and the ledger.`,
 		Codes: Codes(),
-		Flags: []cli.Flag{{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "where the folders of the logs are"}},
+		Flags: []cli.Flag{{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "parent folder of the logs"}},
 		Run:   opened(self, clean),
 	}
 }
@@ -203,7 +201,7 @@ func clean(ctx context.Context, s *session) error {
 	}
 	eng, _, err := environment.Connect(ctx)
 	if errors.Is(err, sandbox.ErrUnreachable) {
-		s.in.Say("no engine answers, so none was asked for what builds in containers have left")
+		s.in.Say("the engine is not reachable: containers of builds were not removed")
 		return nil
 	}
 	if err != nil {
@@ -215,19 +213,19 @@ func clean(ctx context.Context, s *session) error {
 		fmt.Fprintln(s.in.Stdout, "removed", name)
 	}
 	if err == nil && len(removed) == 0 {
-		fmt.Fprintln(s.in.Stdout, "nothing was left on the engine")
+		fmt.Fprintln(s.in.Stdout, "nothing to remove from the engine")
 	}
 	return exit.OnEngine(err)
 }
 
-// CleanFiles removes what a run that was killed has left in a project's files.
+// CleanFiles undoes the partial changes of a killed run.
 func CleanFiles(in *cli.Input, root, logs string) error {
 	restored, err := codecommit.Project{Root: root, Logs: logs}.Tidy()
 	tellRestored(in, restored)
 	return err
 }
 
-// Sweep removes what runs in a project have left on an engine.
+// Sweep removes the containers, volumes and networks of a project's builds from the engine.
 func Sweep(ctx context.Context, eng sandbox.Stores, root string) ([]string, error) {
 	id := codecommit.Project{Root: root}.EngineID()
 	return eng.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, nil)

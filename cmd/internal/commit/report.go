@@ -13,7 +13,7 @@ import (
 	"abl/orchestrator/codecommit"
 )
 
-// consistency is the workflow that reports and changes nothing.
+// consistency runs the workflow that writes a report and changes nothing.
 func (s *session) consistency(ctx context.Context) (err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -40,24 +40,24 @@ func (s *session) report(ctx context.Context, inputs codecommit.Inputs, path str
 		if !s.in.Bool("json") {
 			fmt.Fprint(s.in.Stdout, text)
 		}
-		s.in.Say("the report is in %s, by section in the .json beside it", path)
+		s.in.Say("the report is in %s, and by section in the .json next to it", path)
 	}
 	return s.finish(res, err)
 }
 
-// Asker lets a command of abl put a question of its own to a model, in an abl project,
-// which has its keys in .env. The flags are those of FlagsOf.
+// Asker asks a model a question for a command of abl. The command has the flags of FlagsOf.
 type Asker struct {
 	Root, Logs string
 	Env        map[string]string // of .env
 	Ledger     *ledger.Ledger
-	Transport  http.RoundTripper // how the model is asked, nil for Go's own way
+	Transport  http.RoundTripper // for requests to the model; nil for Go's default
 }
 
 func (a Asker) session(in *cli.Input) *session {
 	p := codecommit.ProfileOf(codecommit.V2)
 	p.Keys, p.Models = "", ""
-	return &session{in: in, project: codecommit.Project{Self: "abl code-commit", Root: a.Root, Profile: p, Logs: a.Logs, Env: a.Env}, ledger: a.Ledger, transport: a.Transport}
+	project := codecommit.Project{Self: "abl code-commit", Root: a.Root, Profile: p, Logs: a.Logs, Env: a.Env}
+	return &session{in: in, project: project, ledger: a.Ledger, transport: a.Transport}
 }
 
 // Check is a report over the specs and the source of an abl project.
@@ -70,7 +70,7 @@ type Check struct {
 	Files  []string // below Source
 }
 
-// Do asks for the report.
+// Do asks the model for the report, and writes and prints it.
 func (c Check) Do(ctx context.Context, in *cli.Input) error {
 	s := c.session(in)
 	code := ""
@@ -88,12 +88,11 @@ func (c Check) Do(ctx context.Context, in *cli.Input) error {
 	return s.report(ctx, codecommit.Inputs{Query: c.Query, Codebase: code}, c.Report)
 }
 
-// ErrMasked is a text to be replaced that the model would not see as it is: it
-// would answer with the masks of the secrets.
-var ErrMasked = errors.New("it holds a secret, which the model is not shown")
+// ErrMasked is the error for a text with a secret that the answer is to replace: the model sees a mask
+// instead of the secret, and would answer with it.
+var ErrMasked = errors.New("it contains a secret, which the model does not see")
 
-// Ask returns the answer to a question. replaces is the part of it in whose place the
-// answer is put, "" for none.
+// Ask returns the answer to a question. replaces is the text that the answer will replace; it may be "".
 func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, replaces string) (string, error) {
 	s := a.session(in)
 	if secrets, _ := s.project.Secrets("", in.Safe.Hide); secrets.Holds([]byte(replaces)) {
@@ -107,10 +106,10 @@ func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, repla
 	return answer, kept(err, res.Logs)
 }
 
-// FlagsOf are the flags of those names for a command that asks, model among them.
+// FlagsOf returns the flags of those names, which must contain model.
 func FlagsOf(names ...string) []cli.Flag {
 	all := slices.DeleteFunc(flags(), func(f cli.Flag) bool { return !slices.Contains(names, f.Name) })
-	// An abl project lists no others.
-	all[0].Open, all[0].Usage = false, "who is asked"
+	// An abl project has no agent-config/models.
+	all[0].Open, all[0].Usage = false, "model to use"
 	return all
 }

@@ -29,18 +29,18 @@ import (
 	"abl/roles/model"
 )
 
-// session is one call of the program in one project.
+// session is one run of a command in one project.
 type session struct {
 	in      *cli.Input
 	project codecommit.Project
 	ledger  *ledger.Ledger
-	conf    *config.Loaded     // of a build in a container
-	build   *redact.SafeWriter // shows what a build prints
+	conf    *config.Loaded     // for a build in a container
+	build   *redact.SafeWriter // prints the output of the build
 
-	transport http.RoundTripper // how the model is asked, nil for Go's own way
+	transport http.RoundTripper // for requests to the model; nil for Go's default
 }
 
-// open finds the project and the settings that all commands share.
+// open finds the project and reads its settings.
 func open(in *cli.Input, self string) (*session, error) {
 	root, err := state.Real(cmp.Or(in.String("project"), "."))
 	if err != nil {
@@ -67,8 +67,7 @@ func open(in *cli.Input, self string) (*session, error) {
 	return &session{in: in, project: p, ledger: ledger.Open(filepath.Join(p.Logs, "tokens.csv")), conf: conf}, nil
 }
 
-// lock keeps others from working in the project, unless its keys are on their way into
-// the repository.
+// lock locks the project. It warns of files with keys that git does not ignore.
 func (s *session) lock(ctx context.Context) (unlock func() error, err error) {
 	files, err := s.project.Exposed(ctx)
 	if err != nil {
@@ -87,7 +86,7 @@ func (s *session) lock(ctx context.Context) (unlock func() error, err error) {
 	return unlock, err
 }
 
-// change is the workflow that changes code.
+// change runs the workflow that changes code.
 func (s *session) change(ctx context.Context) (err error) {
 	r := &codecommit.Run{Abort: s.in.String("on-parse-error") == "abort", DryRun: s.in.Bool("dry-run"), Repairs: s.project.Repairs}
 	if s.in.Set("max-repairs") {
@@ -117,13 +116,13 @@ func (s *session) change(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		defer done() // what it cannot take down it says itself
+		defer done() // prints its errors
 	}
 	res, err := r.Commit(ctx)
 	return s.finish(res, exit.OnEngine(err))
 }
 
-// number is a flag's value, from 0 on.
+// number returns the value of a flag from 0 to most.
 func (s *session) number(name string, most int) (int, error) {
 	n, err := s.in.Int(name)
 	if err == nil && (n < 0 || n > most) {
@@ -132,7 +131,7 @@ func (s *session) number(name string, most int) (int, error) {
 	return n, err
 }
 
-// duration is a flag's value as a time.
+// duration returns the value of a flag as a duration.
 func (s *session) duration(name string) (time.Duration, error) {
 	d, err := time.ParseDuration(s.in.String(name))
 	if err != nil || d <= 0 {
@@ -141,7 +140,7 @@ func (s *session) duration(name string) (time.Duration, error) {
 	return d, nil
 }
 
-// prepare puts the model in place, and what takes its key out of everything.
+// prepare sets the model, the secrets and the ledger of a run.
 func (s *session) prepare(r *codecommit.Run) (err error) {
 	name, c := s.in.String("model"), model.Config{Transport: s.transport}
 	c.Wait = func(ctx context.Context, why error, d time.Duration) error {
@@ -168,13 +167,13 @@ func (s *session) prepare(r *codecommit.Run) (err error) {
 	r.Said = func(text string) { fmt.Fprintln(out, strings.TrimSuffix(text, "\n")) }
 	for what, text := range map[string]string{"query": r.Inputs.Query, "codebase": r.Inputs.Codebase} {
 		if r.Secrets.Holds([]byte(text)) {
-			s.in.Warn("the " + what + " holds a secret; the model is shown no more than its last two characters")
+			s.in.Warn("the " + what + " contains a secret; the model sees only its last two characters")
 		}
 	}
 	return nil
 }
 
-// say tells how it goes, on a line of its own.
+// say prints progress on a separate line.
 func (s *session) say(text string) {
 	if s.build != nil {
 		s.build.Close()
@@ -182,31 +181,36 @@ func (s *session) say(text string) {
 	s.in.Say("%s", text)
 }
 
-// builder decides where the build runs.
+// builder sets where the build runs: on this machine or in a container.
 func (s *session) builder(ctx context.Context, r *codecommit.Run) (done func() error, err error) {
 	limit, err := s.duration("build-timeout")
 	if err != nil {
 		return nil, err
 	}
 	if note := codecommit.Runnable(s.project.Root); note != "" {
-		s.in.Warn("every build will be red: " + note)
+		s.in.Warn("every build will fail: " + note)
 	}
 	s.build = s.in.Safe.Writer(s.in.Bare.Stderr, "build | ")
 	host := codecommit.Host{Root: s.project.Root, Stream: s.build, Limit: limit, Secrets: r.Secrets}
 	if s.in.String("build-on") != "container" {
-		s.in.Say("build.sh runs on this machine as you do; --build-on container keeps it in a box")
+		s.in.Say("build.sh runs on this machine with your rights; --build-on container isolates it")
 		r.Builder = host
 		return s.build.Close, nil
 	}
 	box, err := codecommit.OpenBox(ctx, s.project, host, environment.Options{
-		Conf: s.conf, CACert: s.in.String("ca-cert"), Offline: s.in.Bool("offline"), Weak: s.in.Bool(cli.WeakFlag), Safe: s.in.Safe,
-		Note: r.Say, NoteImage: r.Say,
+		Conf:      s.conf,
+		CACert:    s.in.String("ca-cert"),
+		Offline:   s.in.Bool("offline"),
+		Weak:      s.in.Bool(cli.WeakFlag),
+		Safe:      s.in.Safe,
+		Note:      r.Say,
+		NoteImage: r.Say,
 	})
 	r.Builder = box
 	return func() error { return errors.Join(s.build.Close(), box.Close(ctx)) }, exit.OnEngine(err)
 }
 
-// plan shows what a dry run would change, as a diff.
+// plan prints the changes of a dry run as a diff.
 func (s *session) plan(edits []codecommit.Edit) {
 	const most = 64 << 20
 	safe := s.in.Safe
@@ -222,18 +226,18 @@ func (s *session) plan(edits []codecommit.Edit) {
 			s.in.Warn(err)
 		}
 	}
-	s.in.Say("this would be done to %s; nothing was changed", wording.Count(len(edits), "file"))
+	s.in.Say("this would change %s; nothing was changed", wording.Count(len(edits), "file"))
 }
 
 func tellRestored(in *cli.Input, files []string) {
 	if len(files) > 0 {
-		in.Warn("an earlier run was killed while it changed files; they are as they were before: " + strings.Join(files, ", "))
+		in.Warn("an earlier run was killed while it changed files; restored: " + strings.Join(files, ", "))
 	}
 }
 
-// finish says what a run came to.
+// finish prints the result of a run, and returns its error.
 func (s *session) finish(res codecommit.Result, err error) error {
-	if res.Logs == "" { // it did not begin
+	if res.Logs == "" { // the run did not begin
 		return err
 	}
 	calls := wording.Count(len(res.Attempts), "call")
@@ -256,24 +260,26 @@ func (s *session) finish(res codecommit.Result, err error) error {
 	if err != nil {
 		return kept(err, res.Logs)
 	}
-	all := "all that was asked, answered and built is in " + res.Logs
+	all := "questions, answers and builds are in " + res.Logs
 	switch res.Outcome {
 	case codecommit.Red:
 		return &exit.Error{
-			Code: exit.Stuck, What: fmt.Sprintf("the build is still red after %s: %s", calls, res.Why), Safe: all,
-			Do: "git status and git diff show the code as the last answer left it",
+			Code: exit.Stuck,
+			What: fmt.Sprintf("the build still fails after %s: %s", calls, res.Why),
+			Safe: all,
+			Do:   "git status and git diff show the code after the last answer",
 		}
 	case codecommit.Unusable:
-		return &exit.Error{Code: exit.Unverified, What: "the last answer could not be used: " + res.Why, Safe: all}
+		return &exit.Error{Code: exit.Unverified, What: "the last answer is invalid: " + res.Why, Safe: all}
 	}
 	return nil
 }
 
-// kept says besides an error what is safe by then.
+// kept adds to an error where the questions and answers are saved.
 func kept(err error, logs string) error {
 	code := exit.Code(err)
 	if logs == "" || code == exit.Passed || code == exit.Bug || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &exit.Error{Code: code, What: err.Error(), Safe: "what was asked and answered is in " + logs, Do: exit.Hint(err), Err: err}
+	return &exit.Error{Code: code, What: err.Error(), Safe: "questions and answers are in " + logs, Do: exit.Hint(err), Err: err}
 }

@@ -35,7 +35,7 @@ func spentOn(t *testing.T, caps config.Budget, rows ...ledger.Row) (learner.Home
 	}
 	in := &cli.Input{Safe: redact.NewSanitizer(nil)}
 	w := &work{in: in, conf: conf, prices: list, home: learner.Home{Root: root}}
-	w.tell = &teller{out: io.Discard, in: in}
+	w.tell = &printer{out: io.Discard, in: in}
 	at := w.home.Project()
 	book, account := w.accounts(1)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(at.Ledger()), 0o755), book.Append(rows)); err != nil {
@@ -99,7 +99,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 			if !errors.Is(err, retry.ErrBudget) || exit.Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
 				t.Error(err)
 			}
-			if hint := exit.Hint(err); !strings.Contains(hint, "or go on with the same command and --budget-") {
+			if hint := exit.Hint(err); !strings.Contains(hint, "or continue with the same command and --budget-") {
 				t.Errorf("got hint %q, want the same command with --budget-", hint)
 			}
 		})
@@ -120,7 +120,7 @@ func TestWhatTheGatewayIsTold(t *testing.T) {
 
 func TestBudgetFlags(t *testing.T) {
 	p := newPerson(t)
-	if code, _, voice := p.call("", "x", "--budget-usd", "+5"); code != 2 || !strings.Contains(voice, "--budget-usd +5: no such cap is set") {
+	if code, _, voice := p.call("", "x", "--budget-usd", "+5"); code != 2 || !strings.Contains(voice, "--budget-usd +5: there is no such cap") {
 		t.Errorf("exit %d: %s", code, voice)
 	}
 	if code, _, voice := p.call("", "x", "--budget-usd", "5", "--agent", "gemini", "--model", "gemini-of-nobody"); code != 2 || !strings.Contains(voice, "the model gemini-of-nobody has no price") {
@@ -147,7 +147,7 @@ func TestStopsAreSettled(t *testing.T) {
 		{retry.Unavailable{Class: outcome.Quota, Why: "429", Back: time.Unix(0, 0)}, exit.Away, "run the same command later"},
 		{retry.Unavailable{Class: outcome.EngineGone}, exit.Environment, ""},
 	} {
-		err := settle(exit.OnEngine(c.err))
+		err := withRecords(exit.OnEngine(c.err))
 		if exit.Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {
 			t.Errorf("%v: exit %d, hint %q", err, exit.Code(err), exit.Hint(err))
 		}

@@ -75,7 +75,7 @@ func TestClean(t *testing.T) {
 	if want := []string{filepath.Join(left.Root, ".abl/learn.json")}; !slices.Equal(b.asked, want) {
 		t.Errorf("asked for what the state files %q left, want %q", b.asked, want)
 	}
-	wants(t, "what is said", out.String()+voice.String(), "removed abl-"+s.ID+"-x\n", "solutions/busy is left as it is: a run is at work there")
+	wants(t, "what is said", out.String()+voice.String(), "removed abl-"+s.ID+"-x\n", "skipped solutions/busy: a run works on it")
 	if _, err := os.Stat(filepath.Join(rec.Dir, "stopped.json")); err != nil {
 		t.Errorf("the next run takes the call for one that failed: %v", err)
 	}

@@ -1,6 +1,5 @@
-// Package learn holds the commands of the learner, which abl and agent-learner share:
-// options, the environment that a session is given, the interactive mode and what is
-// printed. What a session does is orchestrator/learner's.
+// Package learn has the commands of agent-learner and `abl learn`: flags, the environment of a session,
+// the interactive mode and the output. Package orchestrator/learner has the workflow.
 package learn
 
 import (
@@ -28,20 +27,22 @@ import (
 	"abl/roles/environment"
 )
 
-// Command is `abl learn`, and all of agent-learner.
+// Command returns `abl learn`.
 func Command() cli.Command { return command(openPlace) }
 
 func command(open opener) cli.Command {
 	return cli.Command{
 		Name: "learn", Aliases: []string{"agent-learner"}, Group: cli.Running, Args: "[TASK]",
 		Usage: "let an agent solve a task in cycles and learn from each",
-		Long: `In each cycle an agent writes a program, abl starts it, and the agent is asked
-for a review, for what was done well, for mistakes and for a better prompt. What
-it answers goes into the next cycle, and stays in solutions/NAME for the next
-task of that name: memory.txt, mistakes.txt, prompts.md, cycle-N/, and code/ with
-the last program that ran. A session that was interrupted goes on where it was.
-Agents and programs run in containers that see the cycle's folder alone. Without
-TASK, at a terminal, or with --repl you are asked for tasks.`,
+		Long: `In each cycle an agent writes a program and abl starts it. Then the agent writes a
+review, lessons, mistakes and a better prompt, which the next cycle uses.
+
+solutions/NAME keeps them for later tasks with that name: memory.txt, mistakes.txt,
+prompts.md, cycle-N/, and code/ with the last program that ran. The same command resumes
+an interrupted session.
+
+Agents and programs run in containers that see only the cycle's folder. Without TASK on a
+terminal, or with --repl, agent-learner asks for tasks.`,
 		Examples: "abl learn \"a web server that tells the time\" --agent gemini\nabl learn --repl",
 		Flags: slices.Concat([]cli.Flag{
 			{
@@ -51,8 +52,8 @@ TASK, at a terminal, or with --repl you are asked for tasks.`,
 			{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model (default: the agent's own)"},
 			{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
 			{Name: "repl", Usage: "ask for one task after the other"},
-			{Name: "scenario", Value: "FILE", Usage: "what the scripted agent does, to try things without a model"},
-			{Name: "json", Usage: "one JSON document on stdout in the end (docs/json.md)"},
+			{Name: "scenario", Value: "FILE", Usage: "script of the scripted agent, which needs no model"},
+			{Name: "json", Usage: "print one JSON document at the end (docs/json.md)"},
 		}, money.Flags(), cli.EnvironmentFlags()),
 		Codes: codes(),
 		Run:   func(ctx context.Context, in *cli.Input) error { return run(ctx, in, open) },
@@ -60,13 +61,13 @@ TASK, at a terminal, or with --repl you are asked for tasks.`,
 	}
 }
 
-// codes are the exit codes of a session.
+// codes returns the exit codes of a session.
 func codes() []exit.Entry {
 	return []exit.Entry{
-		{Code: exit.Passed, Meaning: "a cycle made a program that runs"},
+		{Code: exit.Passed, Meaning: "a cycle wrote a program that runs"},
 		{Code: exit.Bug, Meaning: "unexpected error (a bug)"},
 		{Code: exit.Usage, Meaning: "wrong usage or settings; no agent was called"},
-		{Code: exit.Stuck, Meaning: "no cycle made a program that runs"},
+		{Code: exit.Stuck, Meaning: "no cycle wrote a program that runs"},
 		{Code: exit.Agent, Meaning: "the provider refused the key, or the agent failed after retries"},
 		{Code: exit.Budget, Meaning: "budget reached"},
 		{Code: exit.Environment, Meaning: "the environment failed: engine, image, disk or network"},
@@ -88,8 +89,7 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	if err != nil {
 		return err
 	}
-	// A model is one of the agent's.
-	for _, name := range []string{"agent", "model", "cycles"} {
+	for _, name := range []string{"agent", "model", "cycles"} { // the agent resolves the name of the model
 		if value := in.String(name); value != "" {
 			err = cmp.Or(err, w.set(name, value))
 		}
@@ -101,7 +101,7 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 		return w.repl(ctx, in.Args)
 	}
 	if len(in.Args) == 0 {
-		return cli.WithHint("agent-learner \"a web server that tells the time\", or --repl to be asked for tasks", "a task is missing")
+		return cli.WithHint("agent-learner \"a web server that tells the time\", or --repl for the interactive mode", "a task is missing")
 	}
 	s, err := w.learn(ctx, in.Args[0])
 	if in.Bool("json") && s.Session > 0 {
@@ -113,7 +113,7 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	return err
 }
 
-// app is agent-learner.
+// app returns the program agent-learner.
 func app(version string, open opener) cli.App {
 	root := command(open)
 	root.Name, root.Aliases = "", nil
@@ -122,7 +122,7 @@ func app(version string, open opener) cli.App {
 	return cli.App{Name: "agent-learner", Version: version, Usage: root.Usage, Flags: []cli.Flag{trust.Flag}, Root: &root}
 }
 
-// Main is agent-learner, whose every command line is one of `abl learn`.
+// Main runs agent-learner, which has the command line of `abl learn`, and returns its exit code.
 func Main(ctx context.Context, version string, args []string, std [3]*os.File) int {
 	return cli.Main(ctx, app(version, openPlace), args, std[0], std[1], std[2])
 }
@@ -134,18 +134,18 @@ type sessionReport struct {
 	Agent   string `json:"agent"`
 	Model   string `json:"model"`
 	Session int    `json:"session"` // counted from 1 in the project
-	Done    bool   `json:"done"`    // false: the same command goes on
-	// The cycle that code/ is a copy of, 0 for none.
-	Best   int             `json:"best"`
+	Done    bool   `json:"done"`    // false: the same command resumes it
+	Best    int    `json:"best"`    // the cycle of the program in code/, 0 for none
+
 	Cycles []learner.Cycle `json:"cycles"`
 }
 
 func cleanCommand() cli.Command {
 	return cli.Command{
-		Name: "clean", Group: cli.Upkeep, Usage: "remove what sessions left running on the engine",
-		Long: `Removes containers, volumes and networks that carry the label of a project in
-solutions/. A project at which a run is at work is left as it is. What was made
-and learned is never touched.`,
+		Name: "clean", Group: cli.Upkeep, Usage: "remove what sessions left on the engine",
+		Long: `Removes the containers, volumes and networks of the projects in solutions/ from the
+engine, except those of a project that a run works on. It never touches programs and
+lessons.`,
 		Run: runClean,
 	}
 }
@@ -162,13 +162,13 @@ func runClean(ctx context.Context, in *cli.Input) error {
 	defer eng.Close()
 	removed, err := Clean(ctx, in, here, eng)
 	if err == nil && removed == 0 {
-		fmt.Fprintln(in.Stdout, "nothing was left")
+		fmt.Fprintln(in.Stdout, "nothing to remove")
 	}
 	return exit.OnEngine(err)
 }
 
-// Clean removes what the projects in the solutions of a directory left, and says what
-// and how much.
+// Clean removes what the projects in the solutions folder of a directory left on the engine. It prints each
+// removed name and returns their number.
 func Clean(ctx context.Context, in *cli.Input, here string, eng environment.Sweeper) (removed int, err error) {
 	for _, h := range learner.Projects(filepath.Join(here, learner.Folder)) {
 		names, cerr := cleanOne(ctx, here, h, eng)
@@ -177,7 +177,7 @@ func Clean(ctx context.Context, in *cli.Input, here string, eng environment.Swee
 		}
 		removed += len(names)
 		if errors.Is(cerr, hostfs.ErrHeld) {
-			in.Say("%s is left as it is: a run is at work there", h.Rel(h.Root))
+			in.Say("skipped %s: a run works on it", h.Rel(h.Root))
 		} else if cerr != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", h.Rel(h.Root), cerr))
 		}
@@ -185,6 +185,7 @@ func Clean(ctx context.Context, in *cli.Input, here string, eng environment.Swee
 	return removed, err
 }
 
+// cleanOne cleans up after one project. It fails with hostfs.ErrHeld if a run works on the project.
 func cleanOne(ctx context.Context, here string, h learner.Home, eng environment.Sweeper) (removed []string, err error) {
 	free, err := hostfs.Lock(h.Project().Lock())
 	if err != nil {
@@ -206,13 +207,13 @@ func cleanOne(ctx context.Context, here string, h learner.Home, eng environment.
 
 func debugCommand() cli.Command {
 	return cli.Command{
-		Name: "debug", Group: cli.Upkeep, Usage: "show what the learner makes of an answer",
+		Name: "debug", Group: cli.Upkeep, Usage: "show how the learner reads an answer",
 		Subs: []cli.Command{{
 			Name: "parse", Args: "review|learnings|mistakes FILE", Values: []string{"review", "learnings", "mistakes"},
-			Usage: "what a file is read as, when an agent answers with it",
+			Usage: "show how a file is read as the answer of an agent",
 			Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}}, Run: debugParse,
 		}, {
-			Name: "prompts", Args: "PROMPTS.md ANSWER", Usage: "the prompts.md that an improved prompt makes of another one",
+			Name: "prompts", Args: "PROMPTS.md ANSWER", Usage: "print prompts.md after an answer with an improved prompt",
 			Run: debugPrompts,
 		}},
 	}
@@ -240,7 +241,7 @@ func debugPrompts(_ context.Context, in *cli.Input) error {
 	return err
 }
 
-// readFile reads a file that the person names.
+// readFile reads a file of the command line.
 func readFile(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestSession(t *testing.T) {
 		"code, from cycle 2", "- Use a pool", "- No tests")
 	const at = "solutions/tell-the-time/"
 	if p.read(at+"memory.txt") != "- Use a pool\n" || p.read(at+"mistakes.txt") != "- No tests\n" || !strings.HasPrefix(p.read(at+"prompts.md"), "# Current Prompt\n\nBetter.\n") {
-		t.Error("what was learned is not kept as it should be")
+		t.Error("the lessons are not saved as they should be")
 	}
 }
 
@@ -119,7 +119,7 @@ func TestJSON(t *testing.T) {
 	if c := r.Cycles[0]; r.Best != 0 || !r.Done || c.OK || c.Failure != "the agent failed: it ended with exit code 3" || c.Version != 1 || c.Mistaken[0] != "No tests" {
 		t.Errorf("got %+v, want a first cycle that failed with exit code 3 and its mistake", r)
 	}
-	wants(t, "the voice", voice, "Agent Learner Starting...", "Phase 1: write the program (attempt 2)", "no cycle of 1 made a program that runs", "hint: see solutions/do-fail/cycle-1")
+	wants(t, "the voice", voice, "Agent Learner Starting...", "Phase 1: write the program (attempt 2)", "none of 1 cycles wrote a program that runs", "hint: see solutions/do-fail/cycle-1")
 }
 
 func TestUsage(t *testing.T) {
@@ -129,8 +129,8 @@ func TestUsage(t *testing.T) {
 		wants string
 	}{
 		{nil, "a task is missing"},
-		{[]string{"x", "-c", "0"}, `the number of cycles is "0", want a whole number from 1 to 10`},
-		{[]string{"x", "--cycles", "99"}, `the number of cycles is "99", want a whole number`},
+		{[]string{"x", "-c", "0"}, `the number of cycles must be a whole number from 1 to 10, not "0"`},
+		{[]string{"x", "--cycles", "99"}, `the number of cycles must be a whole number from 1 to 10, not "99"`},
 		{[]string{"x", "-c", "two"}, "whole number"},
 		{[]string{"x", "-a", "gemni"}, "gemini"},
 		{[]string{"x", "-m", "a b"}, "is not the name of a model"},
@@ -156,16 +156,16 @@ func TestReplThroughAPipe(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, out, voice)
 	}
 	wants(t, "what is told", out,
-		"There is no current project yet: type a task first.\nAgent: claude, model: sonnet, cycles: 3\nAgent: gemini, model: gemini-2.5-pro, cycles: 3\nAgent: gemini, model: flash, cycles: 3\nthere is no :mode; :help shows what there is\nthere is no :agents; :help shows what there is\n"+
-			"the number of cycles is \"11\", want a whole number from 1 to 10\nAgent: gemini, model: flash, cycles: 1\n:quit takes nothing, but got \"now\"\n",
-		"LEARNING CYCLE 1/1 [Agent: gemini | Model: flash]", "Session summary: tell the time", "learnings 1 in", "\n- Use a pool\n- No tests\n# Current Prompt\n", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi  "+"        mistakes to avoid in it\n")
+		"There is no current project yet: type a task first.\nAgent: claude, model: sonnet, cycles: 3\nAgent: gemini, model: gemini-2.5-pro, cycles: 3\nAgent: gemini, model: flash, cycles: 3\nunknown command :mode; :help lists the commands\nunknown command :agents; :help lists the commands\n"+
+			"the number of cycles must be a whole number from 1 to 10, not \"11\"\nAgent: gemini, model: flash, cycles: 1\n:quit takes no argument, but got \"now\"\n",
+		"LEARNING CYCLE 1/1 [Agent: gemini | Model: flash]", "Session summary: tell the time", "learnings 1 in", "\n- Use a pool\n- No tests\n# Current Prompt\n", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi  "+"        show its mistakes to avoid\n")
 	if strings.Contains(out, "never") {
 		t.Error("it went on after :q")
 	}
 	if code, _, voice = p.call("do fail", "--repl", "-c", "1"); code != 3 {
 		t.Errorf("a failed task through a pipe: exit %d: %s", code, voice)
 	}
-	if code, _, voice = p.call(strings.Repeat("x", 2<<20), "--repl"); code != 2 || !strings.Contains(voice, "a line has more than 1 MiB") {
+	if code, _, voice = p.call(strings.Repeat("x", 2<<20), "--repl"); code != 2 || !strings.Contains(voice, "a task has more than 1 MiB") {
 		t.Errorf("a task of 2 MiB through a pipe: exit %d: %s", code, voice)
 	}
 }
@@ -213,7 +213,7 @@ func TestAgentOfOnesOwn(t *testing.T) {
 // What an agent does is told while it does it.
 func TestWhatIsTold(t *testing.T) {
 	var out bytes.Buffer
-	tell := &teller{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}
+	tell := &printer{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}
 	tell.Emit(state.Event{Kind: state.Action, Text: "shell \x1b[2J ls"})
 	if got := out.String(); got != "  > shell \\x1b[2J ls\n" {
 		t.Errorf("got %q, want the command with its escape sequence in words", got)

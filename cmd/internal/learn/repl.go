@@ -20,37 +20,37 @@ import (
 	"golang.org/x/term"
 )
 
-// repl asks for one task after the other, and for what is to be different.
+// repl is the interactive mode: it reads tasks and commands.
 type repl struct {
 	w    *work
-	tty  *os.File // of a person; nil for a pipe
+	tty  *os.File // nil for a pipe
 	read func() (string, error)
-	last error // of the last task that came through a pipe
+	last error // of the last task from a pipe
 }
 
-// colon is a command of the interactive mode.
-type colon struct {
+// replCommand is a command of the interactive mode.
+type replCommand struct {
 	name, short, args, usage string
-	do                       func(r *repl, arg string) // nil leaves
+	do                       func(r *repl, arg string) // nil quits
 }
 
-// colons are the commands, in the order in which help shows them.
-func colons() []colon {
-	return []colon{
-		{":help", ":h", "", "this list", (*repl).help},
-		{":agent", ":a", "[NAME]", "show the agent, or take another one, with its default model", set("agent")},
-		{":model", ":mo", "[NAME]", "show the model, or take another one", set("model")},
-		{":cycles", ":c", "[N]", "show the number of cycles, or change it", set("cycles")},
-		{":memory", ":m", "", "what was learned in the current project", show(learner.MemoryFile)},
-		{":mistakes", ":mi", "", "mistakes to avoid in it", show(learner.MistakesFile)},
-		{":prompts", ":p", "", "its prompt and the earlier ones", show(learner.PromptsFile)},
+// replCommands returns the commands in the order of help.
+func replCommands() []replCommand {
+	return []replCommand{
+		{":help", ":h", "", "show this list", (*repl).help},
+		{":agent", ":a", "[NAME]", "show or change the agent; a new one uses its default model", set("agent")},
+		{":model", ":mo", "[NAME]", "show or change the model", set("model")},
+		{":cycles", ":c", "[N]", "show or change the number of cycles", set("cycles")},
+		{":memory", ":m", "", "show the lessons of the current project", show(learner.MemoryFile)},
+		{":mistakes", ":mi", "", "show its mistakes to avoid", show(learner.MistakesFile)},
+		{":prompts", ":p", "", "show its prompt and earlier ones", show(learner.PromptsFile)},
 		{":clear", ":cl", "", "clear the screen", (*repl).clear},
-		{":quit", ":q", "", "leave; so does the end of the input", nil},
+		{":quit", ":q", "", "quit, as at the end of the input", nil},
 	}
 }
 
-// repl runs tasks as they are typed, or come through a pipe. There the last
-// task's failure is the command's.
+// repl runs the tasks that the user types or that come from a pipe. For a pipe it returns the error of the
+// last task.
 func (w *work) repl(ctx context.Context, tasks []string) error {
 	r := &repl{w: w}
 	if r.tty, r.read = lines(w.in); r.tty != nil {
@@ -63,7 +63,7 @@ func (w *work) repl(ctx context.Context, tasks []string) error {
 	for err == nil {
 		var line string
 		if line, err = r.next(ctx); err == nil {
-			err = r.take(ctx, strings.TrimSpace(line))
+			err = r.run(ctx, strings.TrimSpace(line))
 		}
 	}
 	if err == io.EOF {
@@ -72,19 +72,19 @@ func (w *work) repl(ctx context.Context, tasks []string) error {
 	return err
 }
 
-// take does what a line says. An error ends the interactive mode: io.EOF, when it is to be left.
-func (r *repl) take(ctx context.Context, line string) error {
+// run runs a line: a command or a task. An error ends the interactive mode; it is io.EOF for :quit.
+func (r *repl) run(ctx context.Context, line string) error {
 	name, arg, _ := strings.Cut(line, " ")
-	all := colons()
-	i := slices.IndexFunc(all, func(c colon) bool { return c.name == name || c.short == name })
+	all := replCommands()
+	i := slices.IndexFunc(all, func(c replCommand) bool { return c.name == name || c.short == name })
 	switch arg = strings.TrimSpace(arg); {
 	case line == "":
 	case !strings.HasPrefix(line, ":"):
 		return r.task(ctx, line)
 	case i < 0:
-		r.w.tell.Line("there is no %s; :help shows what there is", name)
+		r.w.tell.Line("unknown command %s; :help lists the commands", name)
 	case arg != "" && all[i].args == "":
-		r.w.tell.Line("%s takes nothing, but got %q", all[i].name, arg)
+		r.w.tell.Line("%s takes no argument, but got %q", all[i].name, arg)
 	case all[i].do == nil:
 		return io.EOF
 	default:
@@ -93,9 +93,8 @@ func (r *repl) take(ctx context.Context, line string) error {
 	return nil
 }
 
-// task plays a session. What goes wrong in it is said, and the next task may be
-// asked for; so it may when a person at a terminal stops it with Ctrl-C. Any other
-// signal ends it all.
+// task runs a session and prints its error. It returns an error only for a signal that ends the program:
+// on a terminal, Ctrl-C only stops the task.
 func (r *repl) task(ctx context.Context, task string) error {
 	part, over := ctx, context.CancelFunc(func() {})
 	if r.tty != nil {
@@ -112,7 +111,7 @@ func (r *repl) task(ctx context.Context, task string) error {
 	case ctx.Err() != nil:
 		return err
 	case stopped:
-		r.w.tell.Line("The task was stopped; type it again to go on from there, or :quit.")
+		r.w.tell.Line("The task was stopped; type it again to resume it, or :quit.")
 	default:
 		r.w.in.Say("%v", err)
 		if hint := exit.Hint(err); hint != "" {
@@ -123,14 +122,14 @@ func (r *repl) task(ctx context.Context, task string) error {
 }
 
 func (r *repl) help(string) {
-	for _, c := range colons() {
-		// These are columns, which Line would close up.
+	for _, c := range replCommands() {
+		// Line would collapse the spaces between the columns.
 		r.w.tell.show(fmt.Sprintf("%-9s %-4s %-7s %s\n", c.name, c.short, c.args, c.usage))
 	}
 	r.w.tell.Line("Anything else is a task.")
 }
 
-// set shows the options, and changes one of them.
+// set returns a command that changes an option, if it has an argument, and prints all options.
 func set(name string) func(*repl, string) {
 	return func(r *repl, value string) {
 		if value != "" {
@@ -143,7 +142,7 @@ func set(name string) func(*repl, string) {
 	}
 }
 
-// show shows a file of the current project.
+// show returns a command that prints a file of the current project.
 func show(file string) func(*repl, string) {
 	return func(r *repl, _ string) {
 		if r.w.home.Root == "" {
@@ -161,8 +160,8 @@ func show(file string) func(*repl, string) {
 
 const promptText = "agent> "
 
-// lines are what a person types at a terminal, or what comes through a pipe, which has no
-// terminal. Its end is io.EOF.
+// lines returns a function that reads lines from the terminal or from a pipe, and the terminal. For a pipe
+// tty is nil. The function returns io.EOF at the end.
 func lines(in *cli.Input) (tty *os.File, read func() (string, error)) {
 	tty, out := view.Terminal(in.Stdin), view.Terminal(in.Bare.Stdout)
 	if tty == nil || out == nil {
@@ -173,7 +172,7 @@ func lines(in *cli.Input) (tty *os.File, read func() (string, error)) {
 				return pipe.Text(), nil
 			}
 			if errors.Is(pipe.Err(), bufio.ErrTooLong) {
-				return "", cli.Usagef("a line has more than %d MiB, and so long a task is not taken", maxTyped>>20)
+				return "", cli.Usagef("a task has more than %d MiB", maxTyped>>20)
 			}
 			return "", cmp.Or(pipe.Err(), io.EOF)
 		}
@@ -183,21 +182,20 @@ func lines(in *cli.Input) (tty *os.File, read func() (string, error)) {
 		io.Writer
 	}{tty, out}, promptText)
 	return tty, func() (string, error) {
-		_ = edit.SetSize(view.Columns(out), 24) // a wrong size is no reason to stop
+		_ = edit.SetSize(view.Columns(out), 24) // an error only affects the layout
 		line, err := edit.ReadLine()
 		if errors.Is(err, term.ErrPasteIndicator) {
 			err = nil
 		}
 		if err == io.EOF {
-			// What comes next does not stand behind the prompt.
-			_, _ = out.WriteString("\r\n")
+			_, _ = out.WriteString("\r\n") // end the line of the prompt
 		}
 		return line, err
 	}
 }
 
-// next is the next line. A signal does not wait for what a person may never type: who
-// reads then is left behind, and the process ends.
+// next returns the next line, or the cause of ctx if it ends first. Then the reading goroutine remains, and
+// the process ends.
 func (r *repl) next(ctx context.Context) (string, error) {
 	// Raw only meanwhile, so that Ctrl-C stops a task as it stops any other command.
 	if r.tty != nil {
@@ -222,41 +220,41 @@ func (r *repl) next(ctx context.Context) (string, error) {
 	}
 }
 
-// clear clears the screen where there is one.
+// clear clears the screen of a terminal.
 func (r *repl) clear(string) {
 	if out := view.Terminal(r.w.in.Bare.Stdout); out != nil {
 		_, _ = out.WriteString("\x1b[2J\x1b[H")
 	}
 }
 
-// maxTyped bounds a line that comes through a pipe, in bytes.
+// maxTyped is the longest line from a pipe, in bytes.
 const maxTyped = 1 << 20
 
-// teller shows a person how a session goes: on standard output, or beside it where that is a program's.
-type teller struct {
+// printer prints the progress of a session, on standard output or with --json on standard error.
+type printer struct {
 	out io.Writer
 	in  *cli.Input
 }
 
-// show shows whole lines that are safe to look at.
-func (t *teller) show(text string) { _, _ = io.WriteString(t.out, text) }
+// show prints whole lines that are redacted already.
+func (t *printer) show(text string) { _, _ = io.WriteString(t.out, text) }
 
-// Line shows one line.
-func (t *teller) Line(format string, args ...any) {
+// Line redacts and prints one line.
+func (t *printer) Line(format string, args ...any) {
 	t.show(t.in.Safe.Line(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// Note shows something worth knowing.
-func (t *teller) Note(text string) { t.show("  " + t.in.Safe.Line(text) + "\n") }
+// Note redacts and prints an indented line.
+func (t *printer) Note(text string) { t.show("  " + t.in.Safe.Line(text) + "\n") }
 
-// Emit implements state.Sink, and shows what an agent does while it does it.
-func (t *teller) Emit(e state.Event) {
+// Emit implements state.Sink: it prints notes and the actions of an agent.
+func (t *printer) Emit(e state.Event) {
 	switch e.Kind {
 	case state.Action:
 		t.Note("> " + e.Text)
 	case state.Note:
 		t.Note(e.Text)
 	case state.CallResume:
-		t.Note("the call was still running and goes on")
+		t.Note("reattached to a running call")
 	}
 }

@@ -30,7 +30,7 @@ import (
 	"abl/roles/retry"
 )
 
-// work is the directory that solutions stands in, what is known of it, and who is asked there.
+// work is a directory with its settings, the agent and the options of the next session.
 type work struct {
 	in     *cli.Input
 	open   opener
@@ -39,12 +39,11 @@ type work struct {
 	conf   *config.Loaded
 	prices pricelist.List
 	home   learner.Home // of the last task
-	tell   *teller
+	tell   *printer
 
-	agent agent.Agent
-	model string // as it was named
-	// Its full name: the gateway lets through what was named and no other.
-	full   string
+	agent  agent.Agent
+	model  string // as the user named it
+	full   string // its full name, the only model that the gateway allows
 	cycles int
 }
 
@@ -55,7 +54,7 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 		return nil, fmt.Errorf("cannot work here: %w", err)
 	}
 	out := map[bool]io.Writer{true: in.Stderr, false: in.Stdout}[in.Bool("json")]
-	w := &work{in: in, open: open, here: here, root: here, tell: &teller{out: out, in: in}}
+	w := &work{in: in, open: open, here: here, root: here, tell: &printer{out: out, in: in}}
 	if root, err := state.Find(here); err == nil {
 		w.root = root
 	}
@@ -65,49 +64,47 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 	return w, err
 }
 
-// usual are the models that agents are asked with here unless a person names one
-// (seed 004); any other agent is asked with its own default.
-var usual = map[string]string{"claude": "sonnet", "codex": "gpt-5.2", "copilot": "claude-sonnet-4"}
+// defaultModels are the default models here by agent. Other agents use their own default.
+var defaultModels = map[string]string{"claude": "sonnet", "codex": "gpt-5.2", "copilot": "claude-sonnet-4"}
 
-// defaultAgent is the one that is asked unless a person names one.
+// defaultAgent is the agent of a session without --agent.
 const defaultAgent = "claude"
 
-// set changes who is asked, or how often. With an agent comes the model that it is asked with
-// unless a person names one.
+// set changes the agent, the model or the number of cycles. A new agent uses its default model.
 func (w *work) set(name, value string) (err error) {
 	who := w.agent
 	switch name {
 	case "agent":
 		all := environment.Agents{Conf: w.conf, Root: w.root, Scenario: w.in.String("scenario")}
 		if names := append(agent.Names(), all.Own()...); !slices.Contains(names, value) {
-			return cli.WithHint("", "cannot find the agent %q: it is one of %s", value, strings.Join(names, ", "))
+			return cli.WithHint("", "unknown agent %q: want one of %s", value, strings.Join(names, ", "))
 		}
 		if who, err = all.LoggedIn(value); err != nil {
 			return err
 		}
-		value = cmp.Or(usual[value], who.DefaultModel)
+		value = cmp.Or(defaultModels[value], who.DefaultModel)
 	case "cycles":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > learner.MaxCycles {
-			return cli.Usagef("the number of cycles is %q, want a whole number from 1 to %d", value, learner.MaxCycles)
+			return cli.Usagef("the number of cycles must be a whole number from 1 to %d, not %q", learner.MaxCycles, value)
 		}
 		w.cycles = n
 		return nil
 	}
 	full, err := who.FullName(value)
 	if err != nil {
-		return exit.With(exit.Usage, err, "name one model with --model")
+		return exit.With(exit.Usage, err, "name the model with --model")
 	}
 	w.agent, w.model, w.full = who, value, full
 	return nil
 }
 
-// check says what is missing before anything is made.
+// check returns an error if the agent has no key, or a dollar budget cannot be enforced.
 func (w *work) check() error {
 	vars := w.agent.Provider
 	from := environment.Agents{Conf: w.conf, Root: w.root}.KeyFrom(w.agent)
 	switch {
-	case vars.API == "": // it needs none
+	case vars.API == "": // needs no key
 	case from == "":
 		hint := fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar)
 		return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), hint)
@@ -119,7 +116,7 @@ func (w *work) check() error {
 	return nil
 }
 
-// learn plays a session on a task: a new one, or the one that was interrupted.
+// learn runs a session on a task: a new one, or the interrupted one.
 func (w *work) learn(ctx context.Context, task string) (s learner.State, err error) {
 	if task = strings.TrimSpace(task); task == "" {
 		return s, cli.Usagef("the task is empty")
@@ -131,13 +128,12 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 	h := learner.Home{Root: filepath.Join(w.here, at)}
 	w.home = h
 	if err := hostfs.MkdirAll(w.here, filepath.Join(at, state.Dir)); err != nil {
-		return s, fmt.Errorf("cannot make the project: %w", err)
+		return s, fmt.Errorf("cannot create the project: %w", err)
 	}
 	free, err := hostfs.Lock(h.Project().Lock())
 	if err != nil {
 		return s, err
 	}
-	// Nothing is left root's.
 	defer func() { err = errors.Join(err, hostfs.HandOver(w.here, at), free()) }()
 	s, resumed, err := learner.Open(h, task, w.agent.Name, w.model, w.cycles, time.Now())
 	if err != nil {
@@ -149,15 +145,15 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 		w.tell.show(learner.EndText(h, s))
 	}
 	if err == nil && s.Best() == 0 {
-		err = fmt.Errorf("no cycle of %d made a program that runs: %s; what was learned is kept",
+		err = fmt.Errorf("none of %d cycles wrote a program that runs: %s; the lessons are saved",
 			len(s.Log), s.Last().Failure)
 		return s, exit.With(exit.Stuck, err,
-			"see "+h.Rel(h.Cycle(s.Cycle))+"; the next session on this task goes on from what was learned")
+			"see "+h.Rel(h.Cycle(s.Cycle))+"; the next session on this task uses the lessons")
 	}
-	return s, settle(exit.OnEngine(err))
+	return s, withRecords(exit.OnEngine(err))
 }
 
-// play takes the session to its end.
+// play runs the session to its end.
 func (w *work) play(ctx context.Context, s learner.State) (learner.State, error) {
 	budget := time.Duration(w.conf.Loop.OutageBudget)
 	x := &learner.Session{
@@ -174,27 +170,37 @@ func (w *work) play(ctx context.Context, s learner.State) (learner.State, error)
 	return s, err
 }
 
-// settle says where the records of an agent that failed are, which abl logs does not show.
-func settle(err error) error {
+// withRecords adds a hint to the error of an agent: where its records are. abl logs does not show them.
+func withRecords(err error) error {
 	if errors.Is(err, retry.ErrAgent) {
 		return exit.With(exit.Agent, err, "see the records in .abl/logs/calls of the project, then run the same command again")
 	}
 	return err
 }
 
-// opener makes ready where the calls of a session are made, and tells the session what it has to
-// know of it. Tests have one without an engine.
+// opener opens the environment for the calls of a session, and sets it in the session. Tests have one
+// without an engine.
 type opener func(context.Context, *work, *learner.Session, learner.State) (closed func(why error), err error)
 
-// openPlace opens an environment. What it has made is taken down when it fails.
+// openPlace opens an environment on the engine. If it fails it removes what it created.
 func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State) (func(error), error) {
 	book, account := w.accounts(s.Session)
 	if err := book.Ready(); err != nil {
 		return nil, err
 	}
 	env, err := environment.Open(ctx, environment.Options{
-		Project: w.home.Project(), ID: s.ID, State: w.home.State(), Phase: s.Session, Conf: w.conf, Root: w.root, CACert: w.in.String("ca-cert"), Offline: w.in.Bool("offline"),
-		Weak: w.in.Bool(cli.WeakFlag), Safe: w.in.Safe, Note: w.tell.Note, NoteImage: w.tell.Note,
+		Project:   w.home.Project(),
+		ID:        s.ID,
+		State:     w.home.State(),
+		Phase:     s.Session,
+		Conf:      w.conf,
+		Root:      w.root,
+		CACert:    w.in.String("ca-cert"),
+		Offline:   w.in.Bool("offline"),
+		Weak:      w.in.Bool(cli.WeakFlag),
+		Safe:      w.in.Safe,
+		Note:      w.tell.Note,
+		NoteImage: w.tell.Note,
 	})
 	if err != nil {
 		return nil, err
@@ -203,7 +209,7 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 	c := &learner.Containers{Env: env, Agent: w.agent, Model: w.full, Out: w.tell, Enter: enter}
 	closed := func(why error) {
 		account.TellSpent()
-		_, _ = env.Close(ctx, why) // what it cannot take down it says itself
+		_, _ = env.Close(ctx, why) // Close prints what it cannot remove
 	}
 	x.Calls, x.Admit = c, account.Admit
 	x.Hosts, err = w.prepare(ctx, c, environment.Access{Prices: money.Of(w.prices, []string{w.full}), Budget: account.Left, Spent: account.Spent})
@@ -213,18 +219,17 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 	return closed, err
 }
 
-// accounts are the ledger of a session's calls, and what they may spend. A session counts as a
-// phase, a project as one.
+// accounts returns the ledger and the account of a session's calls. For budgets, a session is a phase.
 func (w *work) accounts(session int) (money.Book, *money.Account) {
 	at := w.home.Project()
 	used := func(key string) (money.Spendings, error) { return money.Spent(at, w.prices, session, key) }
-	words := money.Words{Again: "the same command and", Safe: "what was done is kept"}
+	words := money.Words{Again: "the same command and", Safe: "everything is saved"}
 	return money.Book{Ledger: ledger.Open(at.Ledger()), List: w.prices, Hide: w.in.Safe.Redact, Tell: w.tell.Note},
 		&money.Account{Conf: w.conf, Used: used, Words: words, Tell: w.tell.Note}
 }
 
-// prepare makes the image of the agent, and says what its calls may reach: the model,
-// and while a program is written, what network.allow lists.
+// prepare builds the agent's image and opens its gateways: to the model, and for calls that write a program
+// also to the hosts of network.allow. It returns these hosts.
 func (w *work) prepare(ctx context.Context, c *learner.Containers, access environment.Access) (hosts []string, err error) {
 	of, want := w.conf.Directories, images.Want{Agent: c.Agent.Image, Version: c.Agent.Version, NPM: c.Agent.NPM, Toolchain: w.conf.Toolchain}
 	want.Dockerfile, err = environment.Dockerfile(w.root, w.conf.Images.Builder.Dockerfile,
@@ -233,7 +238,7 @@ func (w *work) prepare(ctx context.Context, c *learner.Containers, access enviro
 		return nil, err
 	}
 	if c.Image, err = c.Env.Images.Ensure(ctx, want); err != nil {
-		return nil, fmt.Errorf("cannot make the agent's image: %w", err)
+		return nil, fmt.Errorf("cannot build the agent's image: %w", err)
 	}
 	access.Place, access.Agent, access.Models = roles.PlaceBuilder, c.Agent, []string{c.Model}
 	if c.Gate, err = c.Env.Gate(ctx, access); err != nil {

@@ -18,37 +18,38 @@ import (
 	"abl/internal/prices"
 	"abl/internal/state"
 	"abl/internal/tokens"
+	"abl/internal/wording"
 	"abl/roles"
 	"abl/roles/retry"
 )
 
-// Account is what the calls of a phase, or of a session of the learner, may spend.
+// Account enforces the caps on the calls of a phase, or of a session of the learner.
 type Account struct {
 	Conf  *config.Loaded
-	Used  func(call string) (Spendings, error) // what counts towards a call's caps; "" for none
+	Used  func(call string) (Spendings, error) // the spending that counts towards a call's caps; call may be ""
 	Words Words
-	Tell  func(string) // hears warnings, each once
+	Tell  func(string) // is called for each warning, once
 
-	mu   sync.Mutex // a gateway's watch tells of what is spent, too
-	told []string
-	held []Cap // by the gateway of the call that is on
+	mu     sync.Mutex // Spent is called while a call runs
+	warned []string   // the warnings without figures
+	caps   []Cap      // of the running call
 }
 
-// Caps are those of a budget that are set, with what counts towards each.
+// Caps returns the caps of a budget that are set, with the spending that counts towards each.
 func Caps(b config.Budget, used Spendings) []Cap {
 	all := []Cap{{"call", b.Call, used.Call}, {"phase", b.Phase, used.Phase}, {"project", b.Project, used.Project}}
 	return slices.DeleteFunc(all, func(c Cap) bool { return c.Cap.Tokens <= 0 && c.Cap.USD <= 0 })
 }
 
-// caps are those of a call.
-func (a *Account) caps(call string) ([]Cap, error) {
+// capsOf returns the caps of a call.
+func (a *Account) capsOf(call string) ([]Cap, error) {
 	used, err := a.Used(call)
 	return Caps(a.Conf.Budget, used), err
 }
 
-// Admit is asked before every call: it is nil while every cap leaves something.
+// Admit returns an error if a cap leaves nothing for a call, and warns of caps that are nearly spent.
 func (a *Account) Admit(call string) error {
-	caps, err := a.caps(call)
+	caps, err := a.capsOf(call)
 	if err != nil {
 		return err
 	}
@@ -58,15 +59,15 @@ func (a *Account) Admit(call string) error {
 		}
 		a.Warn(c.Nearly()...)
 		if c.Used.Unknown > 0 {
-			a.Warn(fmt.Sprintf("nobody knows what %d calls of this %s used: its budget sees the rest", c.Used.Unknown, c.Of))
+			a.Warn(fmt.Sprintf("the usage of %s of this %s is unknown: its budget counts only the others", wording.Count(c.Used.Unknown, "call"), c.Of))
 		}
 	}
 	return nil
 }
 
-// Left is what a call may spend, as its gateway is told.
+// Left returns the budget of a call for its gateway.
 func (a *Account) Left(call string) (gateway.Budget, error) {
-	caps, err := a.caps(call)
+	caps, err := a.capsOf(call)
 	b := gateway.Budget{Requests: &a.Conf.Limits.Requests}
 	for _, c := range caps {
 		bound := gateway.Bound{Of: c.Of, UsedTokens: c.Used.Tokens, UsedUSD: c.Used.USD}
@@ -80,14 +81,14 @@ func (a *Account) Left(call string) (gateway.Budget, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.held = caps
+	a.caps = caps
 	return b, err
 }
 
-// Spent warns of the caps that a running call nearly spends.
+// Spent warns of the caps that a running call has nearly spent.
 func (a *Account) Spent(by gateway.Sum) {
 	a.mu.Lock()
-	caps := a.held
+	caps := a.caps
 	a.mu.Unlock()
 	for _, c := range caps {
 		c.Used.Tokens += by.Spent
@@ -98,27 +99,26 @@ func (a *Account) Spent(by gateway.Sum) {
 	}
 }
 
-// TellSpent says at the end which caps are nearly spent, or are passed and by how
-// much: the last request may go beyond one.
+// TellSpent warns, at the end of a run, of caps that are nearly spent or exceeded. The last request may
+// exceed a cap.
 func (a *Account) TellSpent() {
-	caps, err := a.caps("")
+	caps, err := a.capsOf("")
 	if err != nil {
-		return // the run has said so, or the next one will
+		return // Admit returned the error, or the next run does
 	}
 	for _, c := range caps {
 		a.Warn(c.Nearly()...)
 	}
 }
 
-// Warn passes warnings on, each once: one that differs from another by its figures
-// alone is the same.
+// Warn passes on each warning once. Warnings that differ only in figures are the same.
 func (a *Account) Warn(texts ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, text := range texts {
 		about := figures().ReplaceAllString(text, "")
-		if !slices.Contains(a.told, about) {
-			a.told = append(a.told, about)
+		if !slices.Contains(a.warned, about) {
+			a.warned = append(a.warned, about)
 			a.Tell(text)
 		}
 	}
@@ -126,18 +126,18 @@ func (a *Account) Warn(texts ...string) {
 
 var figures = lazyregexp.New(`[0-9.]+`)
 
-// Cap is one that is set, and what counts towards it.
+// Cap is a cap that is set, with the spending that counts towards it.
 type Cap struct {
 	Of   string // call, phase or project
 	Cap  config.Cap
 	Used Spending
 }
 
-// Words are those of a command for a cap that is reached: what goes on when it is
-// given again with a higher budget, and what is safe meanwhile.
+// Words are the words of a command for a reached cap: the command to run again with a higher budget, and
+// what abl has saved.
 type Words struct{ Again, Safe string }
 
-// Admits is nil while the cap leaves something.
+// Admits returns an error if the cap leaves nothing.
 func (c Cap) Admits(w Words) error {
 	usd := prices.Dollars(c.Cap.USD)
 	switch {
@@ -155,15 +155,19 @@ func (c Cap) Admits(w Words) error {
 
 func (w Words) spentOut(of, unit, more, what string) error {
 	return &exit.Error{
-		Code: exit.Budget, Err: retry.ErrBudget, What: fmt.Sprintf("%v: %s", retry.ErrBudget, what), Safe: w.Safe,
-		Do: fmt.Sprintf("raise budget.%s.%s in .abl/config.yaml and run the same command again, or go on with %s --budget-%s +%s", of, unit, w.Again, unit, more),
+		Code: exit.Budget,
+		Err:  retry.ErrBudget,
+		What: fmt.Sprintf("%v: %s", retry.ErrBudget, what),
+		Safe: w.Safe,
+		Do: fmt.Sprintf("raise budget.%s.%s in .abl/config.yaml and run the same command again, or continue with %s --budget-%s +%s",
+			of, unit, w.Again, unit, more),
 	}
 }
 
-// warnAt is the part of a cap at which a person is told, in percent.
+// warnAt is the part of a cap from which on abl warns, in percent.
 const warnAt = 80
 
-// Nearly is what a person should know of a cap by now.
+// Nearly returns the warnings for a cap that is nearly or completely spent.
 func (c Cap) Nearly() (all []string) {
 	most := prices.Dollars(c.Cap.USD)
 	for _, one := range []struct {
@@ -177,28 +181,27 @@ func (c Cap) Nearly() (all []string) {
 		case one.most <= 0 || one.part*100 < one.most*warnAt:
 		case one.part >= one.most:
 			all = append(all, fmt.Sprintf("the budget of this %s is used up: %s", c.Of, one.text))
-		default: // rounded down: all of it is another sentence
-			all = append(all, fmt.Sprintf("%d %% of the budget of this %s are spent: %s", int(one.part*100/one.most), c.Of, one.text))
+		default: // rounded down: 100 % is the other warning
+			all = append(all, fmt.Sprintf("%d %% of the budget of this %s is spent: %s", int(one.part*100/one.most), c.Of, one.text))
 		}
 	}
 	return all
 }
 
-// Spending is what a number of rows come to, as budgets count.
+// Spending sums up rows, as budgets count them.
 type Spending struct {
 	Tokens   int64
 	USD      prices.USD
 	Unpriced map[string]bool // models whose tokens have no price
-	Unknown  int             // calls of which nobody knows what they used
+	Unknown  int             // calls with unknown usage
 }
 
-// Spendings are what counts towards the caps of one call.
+// Spendings is the spending that counts towards the caps of one call.
 type Spendings struct{ Call, Phase, Project Spending }
 
-// Spent adds up what counts towards the caps of a call of phase n; key may be "".
-// It is what the ledger has, and where a provider did not tell, what the gateway
-// charged. An attempt at the same call that came to no proper end counts towards
-// the call's own cap: to make it anew is no new call.
+// Spent adds up the spending that counts towards the caps of a call of phase n; key may be "". It uses the
+// ledger, and the amount that the gateway charged if the provider did not report the usage. Failed attempts
+// of the same call count towards the call's cap.
 func Spent(p state.Project, list pricelist.List, n int, key string) (all Spendings, err error) {
 	type ofCall struct{ id, phase, outcome string }
 	calls := map[ofCall]*call{}
@@ -210,8 +213,8 @@ func Spent(p state.Project, list pricelist.List, n int, key string) (all Spendin
 		calls[of].add(list, r)
 	}, func(int, string) {})
 	for of, c := range calls {
-		if c.vague {
-			c.settle(charged(p, of.id))
+		if c.incomplete {
+			c.addCharged(charged(p, of.id))
 		}
 		for _, s := range c.counts {
 			s.plus(c.known)
@@ -220,7 +223,7 @@ func Spent(p state.Project, list pricelist.List, n int, key string) (all Spendin
 	return all, err
 }
 
-// counting are the sums that a row counts in.
+// counting returns the sums that a row counts towards.
 func (all *Spendings) counting(r ledger.Row, phase, key string) []*Spending {
 	sums := []*Spending{&all.Project}
 	if r.Phase == phase {
@@ -232,9 +235,9 @@ func (all *Spendings) counting(r ledger.Row, phase, key string) []*Spending {
 	return sums
 }
 
-// charged is what the gateway of an ended call charged, nil where nobody knows.
+// charged returns what the gateway charged for an ended call, nil if that is unknown.
 func charged(p state.Project, call string) *roles.Charged {
-	if filepath.Base(call) != call || strings.HasPrefix(call, ".") { // what stands in a file is no path
+	if filepath.Base(call) != call || strings.HasPrefix(call, ".") { // an id in the file may not be a path
 		return nil
 	}
 	o, _, err := roles.Record{Dir: p.Call(call)}.Outcome()
@@ -244,17 +247,17 @@ func charged(p state.Project, call string) *roles.Charged {
 	return o.Charged
 }
 
-// call adds up the rows of one.
+// call sums up the rows of a call.
 type call struct {
-	known  Spending
-	vague  bool // some row tells only a part
-	counts []*Spending
+	known      Spending
+	incomplete bool // the usage of some row is unknown in part
+	counts     []*Spending
 }
 
 func (c *call) add(list pricelist.List, r ledger.Row) {
-	used, told := r.All()
-	if !told || r.Source == ledger.Nobody {
-		c.vague = true
+	used, complete := r.All()
+	if !complete || r.Source == ledger.Nobody {
+		c.incomplete = true
 		return
 	}
 	one := Spending{Tokens: used}
@@ -265,8 +268,8 @@ func (c *call) add(list pricelist.List, r ledger.Row) {
 	c.known.plus(one)
 }
 
-// settle adds what was charged beyond what is known.
-func (c *call) settle(charged *roles.Charged) {
+// addCharged adds the difference between the charged and the known usage.
+func (c *call) addCharged(charged *roles.Charged) {
 	rest := Spending{Unknown: 1}
 	if charged != nil {
 		rest = Spending{Tokens: max(charged.Tokens-c.known.Tokens, 0)}
@@ -287,5 +290,5 @@ func (s *Spending) plus(t Spending) {
 	maps.Copy(s.Unpriced, t.Unpriced)
 }
 
-// Models are those without a price, sorted.
+// Models returns the models without a price, sorted.
 func (s Spending) Models() []string { return slices.Sorted(maps.Keys(s.Unpriced)) }

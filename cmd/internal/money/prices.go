@@ -1,7 +1,5 @@
-// Package money is what calls may cost and did cost, for every command that makes
-// paid ones: prices, what counts towards a budget, the caps, and the flags that
-// raise them. Tokens are counted and requests priced in internal packages, and what a
-// cap stops is decided where calls are made.
+// Package money has prices, budgets and the flags that raise them, for every command that makes paid
+// calls. Internal packages count tokens and price requests.
 package money
 
 import (
@@ -21,10 +19,10 @@ import (
 	"abl/internal/prices"
 )
 
-// maxPrices bounds a project's own list, in bytes.
+// maxPrices is the largest price list of a project, in bytes.
 const maxPrices = 1 << 20
 
-// Prices are what models cost where root is: the settings' own before abl's.
+// Prices returns the prices of models in the project at root: those of its settings before abl's list.
 func Prices(root string, conf *config.Loaded) (pricelist.List, error) {
 	list, err := pricelist.Default()
 	if err != nil {
@@ -40,7 +38,7 @@ func withOwn(list pricelist.List, root string, conf *config.Loaded) (pricelist.L
 	if file := conf.Prices.File; file != "" {
 		data, err := hostfs.Read(root, file, maxPrices)
 		if errors.Is(err, hostfs.ErrAbsent) {
-			return list, conf.Wrong("prices", "make it, or take the setting away", fmt.Errorf("there is no file %q", file))
+			return list, conf.Wrong("prices", "create the file, or remove the setting", fmt.Errorf("file %q does not exist", file))
 		}
 		if err != nil {
 			return list, err
@@ -51,15 +49,15 @@ func withOwn(list pricelist.List, root string, conf *config.Loaded) (pricelist.L
 	for _, name := range conf.Prices.Models() {
 		own, err := pricelist.Own(name, conf.Prices.Own[name])
 		if err != nil {
-			return list, conf.Wrong("prices."+name, "in US dollars for a million tokens: {input: 1.25, cached: 0.125, output: 10}", err)
+			return list, conf.Wrong("prices."+name, "give US dollars per million tokens: {input: 1.25, cached: 0.125, output: 10}", err)
 		}
 		list = list.With(own)
 	}
 	return list, nil
 }
 
-// CostOf is what a row costs: as it says, else by the prices of its day. A price
-// that came later is as good as one that was there.
+// CostOf returns the cost of a row: the cost in the row, or the cost by the prices of its day. A price that
+// was added later counts too. It returns false if the cost is unknown.
 func CostOf(list pricelist.List, r ledger.Row) (prices.USD, bool) {
 	if usd, known := r.Cost(); known {
 		return usd, true
@@ -71,7 +69,7 @@ func CostOf(list pricelist.List, r ledger.Row) (prices.USD, bool) {
 	return price.OfMany(r.Count)
 }
 
-// Of are the prices that models have now; one without a price is left out.
+// Of returns the current prices of models. It leaves out models without a price.
 func Of(list pricelist.List, models []string) map[string]*prices.Price {
 	all := map[string]*prices.Price{}
 	for _, m := range models {
@@ -82,32 +80,32 @@ func Of(list pricelist.List, models []string) map[string]*prices.Price {
 	return all
 }
 
-// Unpriced says that a cap in dollars cannot be held, which would be none.
+// Unpriced returns the error for a cap in dollars and a model without a price.
 func Unpriced(why, model string) error {
-	return cli.WithHint(fmt.Sprintf("add prices: {%s: {input: 1.25, output: 10}}, dollars for a million tokens, to .abl/config.yaml, or give the budget in tokens", model), "cannot enforce a budget in US dollars: %s", why)
+	hint := fmt.Sprintf("add prices: {%s: {input: 1.25, output: 10}}, in dollars per million tokens, to .abl/config.yaml, or give the budget in tokens", model)
+	return cli.WithHint(hint, "cannot enforce a budget in US dollars: %s", why)
 }
 
-// Book is a ledger that calls are entered in: priced where nobody else did, and
-// free of secrets. What it had to repair is told.
+// Book is a ledger that prices rows without a cost and redacts secrets.
 type Book struct {
 	*ledger.Ledger
 	List pricelist.List
-	Hide func(string) string // takes secrets out of what agents said
-	Tell func(string)
+	Hide func(string) string // redacts text of agents
+	Tell func(string)        // is called for each repair of the file
 }
 
-// Ready makes sure that it can be written to.
+// Ready checks that the ledger is writable, and creates or repairs it.
 func (b Book) Ready() error {
 	notices, err := b.EnsureHeader()
 	b.tell(notices)
 	return err
 }
 
-// Append enters the rows of one call.
+// Append appends the rows of one call.
 func (b Book) Append(rows []ledger.Row) error {
 	safe := make([]ledger.Row, len(rows))
 	for i, r := range rows {
-		if safe[i] = r.Map(b.Hide); r.CostUSD == ledger.Unknown { // counted by the agent, which knows no prices
+		if safe[i] = r.Map(b.Hide); r.CostUSD == ledger.Unknown { // an agent reports no cost
 			if usd, known := CostOf(b.List, r); known {
 				safe[i].CostUSD = usd.String()
 			}
@@ -124,16 +122,15 @@ func (b Book) tell(notices []string) {
 	}
 }
 
-// Flags let one run spend more than the settings say.
+// Flags returns the flags that raise or set caps for one run.
 func Flags() []cli.Flag {
 	return []cli.Flag{
-		{Name: "budget-usd", Value: "AMOUNT", Usage: "+5 raises every dollar cap by 5 for this run, 20 caps the phase at 20"},
-		{Name: "budget-tokens", Value: "N", Usage: "the same in tokens: +500000, or 2000000"},
+		{Name: "budget-usd", Value: "AMOUNT", Usage: "for this run, +5 raises every dollar cap by 5, and 20 caps the phase at 20"},
+		{Name: "budget-tokens", Value: "N", Usage: "the same in tokens: +500000 or 2000000"},
 	}
 }
 
-// Settings reads those of root, with what flags set and with the caps that Flags raise, and
-// warns of what is odd in them.
+// Settings reads the settings of root. Flags override them by set and by Flags. It prints their warnings.
 func Settings(in *cli.Input, root string, set map[string]string) (*config.Loaded, error) {
 	weak := in.HideSecrets(root)
 	for flag, key := range map[string]string{"budget-usd": "budget.phase.usd", "budget-tokens": "budget.phase.tokens"} {
@@ -154,8 +151,8 @@ func Settings(in *cli.Input, root string, set map[string]string) (*config.Loaded
 	return conf, nil
 }
 
-// raise raises the caps by what the flags add. The same command line means the
-// same caps every time, so that running it again after a crash adds nothing.
+// raise raises the caps of the settings by the flags. The same command line gives the same caps each time:
+// running it again after a crash adds nothing.
 func raise(in *cli.Input, conf *config.Config) error {
 	for flag, example := range map[string]string{"budget-usd": "5", "budget-tokens": "500000"} {
 		text, adds := strings.CutPrefix(in.String(flag), "+")
@@ -168,7 +165,7 @@ func raise(in *cli.Input, conf *config.Config) error {
 		}
 		inTokens, inDollars := conf.Budget.Raise(tokens, usd)
 		if flag == "budget-usd" && !inDollars || flag == "budget-tokens" && !inTokens {
-			return cli.WithHint(fmt.Sprintf("--%s %s caps the phase", flag, text), "--%s +%s: no such cap is set, so there is none to raise", flag, text)
+			return cli.WithHint(fmt.Sprintf("--%s %s caps the phase", flag, text), "--%s +%s: there is no such cap to raise", flag, text)
 		}
 	}
 	return nil

@@ -107,10 +107,10 @@ func TestCapsAdmit(t *testing.T) {
 		text string // of the error, or of the warning
 	}{
 		{config.Cap{USD: 5}, Spending{USD: usd(3.9)}, 0, ""},
-		{config.Cap{USD: 5}, Spending{USD: usd(4)}, 0, "80 % of the budget of this phase are spent: 4.00 of 5 USD"},
-		{config.Cap{Tokens: 5, USD: 9}, Spending{Tokens: 4, USD: usd(8)}, 0, "80 % of the budget of this phase are spent: 4 of 5 tokens; 88 % of the budget of this phase are spent: 8.00 of 9 USD"},
+		{config.Cap{USD: 5}, Spending{USD: usd(4)}, 0, "80 % of the budget of this phase is spent: 4.00 of 5 USD"},
+		{config.Cap{Tokens: 5, USD: 9}, Spending{Tokens: 4, USD: usd(8)}, 0, "80 % of the budget of this phase is spent: 4 of 5 tokens; 88 % of the budget of this phase is spent: 8.00 of 9 USD"},
 		{config.Cap{USD: 5}, Spending{USD: usd(5.2)}, exit.Budget, "the budget is reached: 5.20 of 5 USD of the phase are spent; everything is committed"},
-		{config.Cap{Tokens: 10}, Spending{Tokens: 8, Unpriced: map[string]bool{"m": true}}, 0, "80 % of the budget of this phase are spent: 8 of 10 tokens"},
+		{config.Cap{Tokens: 10}, Spending{Tokens: 8, Unpriced: map[string]bool{"m": true}}, 0, "80 % of the budget of this phase is spent: 8 of 10 tokens"},
 		{config.Cap{Tokens: 10}, Spending{Tokens: 10}, exit.Budget, "the budget is reached: 10 of 10 tokens of the phase are used; everything is committed"},
 		{config.Cap{USD: 5}, Spending{Unpriced: map[string]bool{"m": true}}, exit.Usage, "cannot enforce a budget in US dollars: tokens of m are spent, which has no price"},
 	} {
@@ -166,7 +166,7 @@ func TestACallThatNearsItsCap(t *testing.T) {
 	for _, sum := range []gateway.Sum{{}, at(20, 5), at(31, 7), at(40, 8), at(55, 9)} {
 		a.Spent(sum)
 	}
-	want := "81 % of the budget of this phase are spent: 81 of 100 tokens\n80 % of the budget of this phase are spent: 8.00 of 10 USD\n" +
+	want := "81 % of the budget of this phase is spent: 81 of 100 tokens\n80 % of the budget of this phase is spent: 8.00 of 10 USD\n" +
 		"the budget of this phase is used up: 105 of 100 tokens\nthe budget of this phase is used up: 10.00 of 10 USD"
 	if got := strings.Join(said, "\n"); got != want {
 		t.Errorf("told\n%s\nwant\n%s", got, want)

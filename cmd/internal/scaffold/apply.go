@@ -14,7 +14,7 @@ import (
 	"abl/internal/hostfs"
 )
 
-// Apply carries out a plan below root.
+// Apply writes the files of a plan below root.
 func Apply(root *os.Root, ops []Op) error {
 	for _, op := range ops {
 		if op.Kind == Keep {
@@ -27,8 +27,8 @@ func Apply(root *os.Root, ops []Op) error {
 	return nil
 }
 
-// write makes a file or replaces one that lines are added to, through no link that leads out of
-// root. What has appeared since the plan was made is kept.
+// write writes the file of an operation. It follows no link out of root, and keeps a file that was created
+// since the plan.
 func write(root *os.Root, op Op) error {
 	if err := root.MkdirAll(path.Dir(op.Path), 0o755); err != nil {
 		return err
@@ -48,11 +48,10 @@ func write(root *os.Root, op Op) error {
 
 const (
 	ignoreFile = ".gitignore"
-	heading    = "# abl" // stands above the lines that abl adds
+	heading    = "# abl" // above the lines that abl adds
 )
 
-// AddLines plans those lines that .gitignore lacks, below what stands there and with its line
-// ends.
+// AddLines plans to append the lines that .gitignore lacks, with the file's line ends.
 func AddLines(project fs.FS, lines []string) (Op, error) {
 	data, err := readRegular(project, ignoreFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -77,13 +76,12 @@ func AddLines(project fs.FS, lines []string) (Op, error) {
 	return Op{Kind: Add, Path: ignoreFile, Data: []byte(text), Lines: missing}, nil
 }
 
-// pattern is what a line of .gitignore means here: a slash in front or behind
-// makes no difference for the names that abl adds.
+// pattern normalizes a line of .gitignore: leading and trailing slashes make no difference for abl's names.
 func pattern(line string) string {
 	return strings.Trim(strings.TrimSpace(line), "/")
 }
 
-// readRegular reads a file that is no link and no device.
+// readRegular reads a regular file. It fails for links and devices.
 func readRegular(project fs.FS, name string) ([]byte, error) {
 	info, err := fs.Lstat(project, name)
 	if err != nil {

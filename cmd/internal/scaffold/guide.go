@@ -16,7 +16,7 @@ const (
 
 // Guide returns the page for coding agents, with what abl found in a repository.
 func Guide(found string) string {
-	text, _ := fs.ReadFile(abl.Template(), "guide.md") // it is part of the program
+	text, _ := fs.ReadFile(abl.Template(), "guide.md") // cannot fail: it is embedded
 	return strings.Replace(string(text), "@FACTS@\n", found, 1)
 }
 
@@ -32,7 +32,7 @@ description: Set up and run abl in this repository. Use it to write .abl/config.
 	return File{skillFile, []byte(head + Guide(facts))}
 }
 
-// section is what AGENTS.md gets.
+// section is the section about abl in AGENTS.md.
 const section = `## abl
 
 This repository is developed with abl: specs are in .abl/specs, settings in .abl/config.yaml. Run

@@ -1,6 +1,5 @@
-// Package scaffold makes a directory a project: it plans what `abl init` writes,
-// and carries the plan out. Nothing that is there is ever overwritten, so a
-// second run writes only what is missing. It knows no engine and no phase.
+// Package scaffold creates a project: it plans the files that `abl init` writes, and writes them. It
+// never overwrites a file, so a second run writes only missing files.
 package scaffold
 
 import (
@@ -25,31 +24,30 @@ const (
 	schemaFile = ".abl/config.schema.json" // the first line of configFile names it
 )
 
-// Plan is what a run of init does, and what `abl init --json` prints. A person asks for some
-// of it, and the rest is found: without a stack the files that are there tell, without a kind it
-// is http, or what the files tell where there is no stack. In a project that has its
-// configuration already, Src and Tests are what that says.
+// Plan is the plan of `abl init`, and what `abl init --json` prints. The user sets some fields, and Make
+// the others: the stack from the files, the kind from the files or http. In a project with a
+// configuration, Src and Tests are from there.
 type Plan struct {
 	Stack   string `json:"stack"`
-	Guessed bool   `json:"guessed"` // nobody asked for the stack, and no file told
+	Guessed bool   `json:"guessed"` // neither the user nor a file named the stack
 	Kind    string `json:"kind"`    // of system
 	Src     string `json:"src"`     // the Builder's workspace
 	Tests   string `json:"-"`       // the Verifier's
-	// Repo is the repository that the project stands in, relative to it, of which Src is a clone;
-	// "" for none. Dir is the folder of it that is worked in, "" for the whole.
+	// Repo is the path of the repository relative to the project, of which Src is a clone; "" without
+	// one. Dir is the folder in it to work on, "" for the whole.
 	Repo    string `json:"repo,omitempty"`
 	Dir     string `json:"dir,omitempty"`
-	Version string `json:"version,omitempty"` // of the stack's language, as a file tells it
+	Version string `json:"version,omitempty"` // of the stack's language, from a file
 	File    string `json:"version_from,omitempty"`
-	Locked  bool   `json:"locked"` // its dependencies are installed by npm ci
-	// Detected is what the repository says, nil where the source begins empty.
+	Locked  bool   `json:"locked"` // npm ci installs the dependencies
+	// Detected has the settings found in the repository, nil if the source begins empty.
 	Detected *detect.Report `json:"detected,omitempty"`
 	Ops      []Op           `json:"steps"`
 	Skill    bool           `json:"-"` // write the page for coding agents, too
 	Submit   []File         `json:"-"` // the template of a scheduler
 }
 
-// Make plans what is missing in the project, as p asks for it. It reads only.
+// Make completes the plan p for the project. It changes nothing.
 func Make(project fs.FS, p Plan) (Plan, error) {
 	if p.Src = cmp.Or(p.Src, "src"); p.Repo != "" {
 		p.Src = ".abl/work/src"
@@ -57,10 +55,10 @@ func Make(project fs.FS, p Plan) (Plan, error) {
 		return p, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", p.Src)
 	}
 	if p.Kind != "" && !slices.Contains(Kinds(), p.Kind) {
-		return p, fmt.Errorf("cannot use the kind %q: known are %s", p.Kind, strings.Join(Kinds(), ", "))
+		return p, fmt.Errorf("unknown kind %q: want one of %s", p.Kind, strings.Join(Kinds(), ", "))
 	}
 	if p.Detected != nil {
-		p.take(*p.Detected)
+		p.setDetected(*p.Detected)
 	} else {
 		p.guess(project)
 	}
@@ -93,8 +91,8 @@ func Make(project fs.FS, p Plan) (Plan, error) {
 	return p, err
 }
 
-// take fills in what the report says.
-func (p *Plan) take(r detect.Report) {
+// setDetected sets the fields of the plan from the report.
+func (p *Plan) setDetected(r detect.Report) {
 	p.Stack, p.Kind = r.Stack, cmp.Or(p.Kind, r.Get("app.kind"))
 	p.Locked = r.Get("app.prepare") == "npm ci"
 	for _, f := range r.Below("toolchain.") {
@@ -102,14 +100,14 @@ func (p *Plan) take(r detect.Report) {
 	}
 }
 
-// File is one that a project gets.
+// File is a file of a new project.
 type File struct {
 	Path string
 	Data []byte
 }
 
-// Missing plans those files that a project lacks. It keeps whatever stands at their paths,
-// a link that leads nowhere included.
+// Missing plans the files that a project lacks. It keeps anything that exists at their paths, dangling links
+// included.
 func Missing(project fs.FS, files []File) (ops []Op, err error) {
 	for _, f := range files {
 		switch _, err := fs.Lstat(project, f.Path); {
@@ -118,13 +116,13 @@ func Missing(project fs.FS, files []File) (ops []Op, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 			ops = append(ops, Op{Kind: Write, Path: f.Path, Data: f.Data})
 		default:
-			return nil, fmt.Errorf("cannot look at %q: %w", f.Path, err)
+			return nil, fmt.Errorf("cannot read %q: %w", f.Path, err)
 		}
 	}
 	return ops, nil
 }
 
-// files renders the template, which is part of the program: reading it does not fail.
+// files renders the template. Reading it cannot fail: it is embedded.
 func (p Plan) files() (files []File) {
 	template := abl.Template()
 	stack, err := fs.ReadFile(template, "stacks/"+p.Stack+".yaml")
@@ -160,20 +158,20 @@ func (p Plan) files() (files []File) {
 	return files
 }
 
-// fill renders a text of the template: "@http,tcp LINE" is for these kinds of system, "@open LINE" for
-// one that is not known, "@own LINE" for such a source.
+// fill renders a text of the template. A line "@http,tcp LINE" is for these kinds of system, "@open LINE"
+// for an unknown kind, "@own LINE" or "@adopted LINE" for such a source.
 func (p Plan) fill(file, text string) string {
 	source, dir := "own", ""
 	if p.Repo != "" {
 		source = "adopted"
 	}
 	if p.Dir != "" {
-		name, _ := yamlfile.Marshal(p.Dir) // text can be written
+		name, _ := yamlfile.Marshal(p.Dir) // cannot fail for a string
 		dir = ", dir: " + strings.TrimSpace(string(name))
 	}
 	kind, port := cmp.Or(p.Kind, "open"), "port 3000"
 	if kind == "open" && strings.Contains(file, "/specs/") {
-		kind = "command" // the spec is an example, which the user replaces
+		kind = "command" // the example spec needs a kind
 	}
 	if p.Detected != nil {
 		port = "port " + cmp.Or(p.Detected.Get("app.port"), "…")
@@ -190,7 +188,7 @@ func (p Plan) fill(file, text string) string {
 	return values.Replace(regexp.MustCompile(`(?m)^@[a-z,]+ .*\n`).ReplaceAllStringFunc(text, only))
 }
 
-// image is the Dockerfile of the Builder's image, nil for none.
+// image returns the Dockerfile of the Builder's image, nil without one.
 func (p Plan) image(template fs.FS) []byte {
 	if p.Detected != nil && len(p.Detected.Packages) > 0 {
 		return dockerfile(*p.Detected)
@@ -199,27 +197,27 @@ func (p Plan) image(template fs.FS) []byte {
 	return data
 }
 
-// Kind says what an Op does.
+// Kind is the kind of an Op.
 type Kind string
 
 // The kinds of Op.
 const (
 	Write Kind = "write" // a new file
-	Add   Kind = "add"   // lines at the end of a file, which is made when it is missing
-	Keep  Kind = "keep"  // there already
+	Add   Kind = "add"   // lines at the end of a new or existing file
+	Keep  Kind = "keep"  // an existing file that stays
 
-	Change Kind = "change" // another text for a file that is there
+	Change Kind = "change" // new text for an existing file
 )
 
 // Op is one step of a plan.
 type Op struct {
 	Kind  Kind     `json:"do"`
 	Path  string   `json:"path"`            // slash-separated, relative to the project
-	Data  []byte   `json:"-"`               // the whole file, but with Keep
+	Data  []byte   `json:"-"`               // the whole file; nil with Keep
 	Lines []string `json:"lines,omitempty"` // with Add
 }
 
-// String is the line that a person reads.
+// String describes the operation on one line.
 func (o Op) String() string {
 	switch o.Kind {
 	case Write:
@@ -232,13 +230,13 @@ func (o Op) String() string {
 	return "keep " + o.Path
 }
 
-// Stacks lists what --stack takes.
+// Stacks returns the values of --stack.
 func Stacks() []string { return detect.Stacks() }
 
-// Kinds lists what --kind takes.
+// Kinds returns the values of --kind.
 func Kinds() []string { return []string{"http", "tcp", "command"} }
 
-// languages is how project.md names what a stack is written in.
+// languages returns the names of the stacks' languages for project.md.
 func languages() map[string]string {
 	return map[string]string{
 		"node": "JavaScript or TypeScript for Node.js", "python": "Python 3", "go": "Go", "rust": "Rust", "java": "Java",
@@ -246,8 +244,7 @@ func languages() map[string]string {
 	}
 }
 
-// find is where a file of the project stands: in the source, in the folder that is worked in
-// or at the project's top.
+// find finds a file of the project in Src, Dir or the project's root.
 func (p *Plan) find(project fs.FS, file string) (name string, found bool) {
 	for _, dir := range []string{p.Src, p.Dir, ""} {
 		name = path.Join(dir, file)
@@ -258,7 +255,7 @@ func (p *Plan) find(project fs.FS, file string) (name string, found bool) {
 	return "", false
 }
 
-// guess finds the stack, and the version of its language, of a project whose source begins empty.
+// guess sets the stack, its version and the kind of a project whose source begins empty.
 func (p *Plan) guess(project fs.FS) {
 	if p.Stack == "" {
 		p.markedStack(project)
@@ -270,8 +267,8 @@ func (p *Plan) guess(project fs.FS) {
 	p.Kind = cmp.Or(p.Kind, "http")
 }
 
-// markedStack finds the stack by a file that every project of its kind has. An empty directory
-// becomes a project for Node.js; one with other files has stack none.
+// markedStack sets the stack by a typical file, such as go.mod. The stack of an empty directory is node,
+// and of a directory with other files none.
 func (p *Plan) markedStack(project fs.FS) {
 	for _, mark := range [][2]string{
 		{"package.json", "node"}, {"go.mod", "go"},
@@ -294,18 +291,18 @@ func (p *Plan) markedStack(project fs.FS) {
 	}
 }
 
-// told is where a stack's projects name the version of their language.
-var told = map[string]struct{ file, version string }{
+// versionFiles are the files, and the patterns in them, with the version of a stack's language.
+var versionFiles = map[string]struct{ file, version string }{
 	"go":     {"go.mod", `(?m)^go (\d+\.\d+)`},
 	"node":   {"package.json", `"engines"\s*:\s*\{[^}]*"node"\s*:\s*"[\^~>=v ]*(\d+)`},
 	"python": {".python-version", `^(\d+\.\d+)`},
 }
 
-// lookForVersion takes a version that abl has a toolchain for.
+// lookForVersion sets the version of the language, if abl has a toolchain for it.
 func (p *Plan) lookForVersion(project fs.FS) {
-	name, _ := p.find(project, told[p.Stack].file)
+	name, _ := p.find(project, versionFiles[p.Stack].file)
 	data, _ := readRegular(project, name)
-	m := regexp.MustCompile(told[p.Stack].version).FindSubmatch(data)
+	m := regexp.MustCompile(versionFiles[p.Stack].version).FindSubmatch(data)
 	if len(m) < 2 {
 		return
 	}
@@ -314,8 +311,7 @@ func (p *Plan) lookForVersion(project fs.FS) {
 	}
 }
 
-// detectKind tells the kind by what says of a project that it is a program to be run: it is
-// http unless something does.
+// detectKind returns "command" if a file declares a command-line program, "" otherwise.
 func (p *Plan) detectKind(project fs.FS) string {
 	for file, has := range map[string]string{
 		"package.json": `"bin"`, "pyproject.toml": "[project.scripts]", "Cargo.toml": "[[bin]]", "cmd": "",
@@ -329,8 +325,8 @@ func (p *Plan) detectKind(project fs.FS) string {
 	return ""
 }
 
-// plainDir is stricter than what config.yaml allows: the name is written into
-// YAML and .gitignore as it is.
+// plainDir reports whether a directory name can be written to YAML and .gitignore unchanged. It is stricter
+// than config.yaml.
 func plainDir(dir string) bool {
 	plain := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
 	if !plain.MatchString(dir) || path.Clean(dir) != dir {

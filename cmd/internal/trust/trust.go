@@ -42,8 +42,8 @@ var Flag = cli.Flag{
 	Usage: "for this run, accept settings of the repository that act on this machine (see abl trust)",
 }
 
-// Check returns a usage error (exit code 2) that lists the values which the user has not
-// trusted, nil when there are none or --trust is given. more are values that only this command uses.
+// Check returns a usage error that lists the values that the user has not trusted. more are values that
+// only this command uses. With --trust it returns nil.
 func Check(ctx context.Context, in *cli.Input, root string, conf *config.Loaded, more ...config.UserValue) error {
 	if in.Bool(Flag.Name) {
 		return nil
@@ -75,7 +75,7 @@ func Check(ctx context.Context, in *cli.Input, root string, conf *config.Loaded,
 	}
 	return exit.With(exit.Usage,
 		fmt.Errorf("%s %s that may not be yours: %s", who, wording.Count(len(open), "setting"), shown),
-		hint+"`abl trust` shows them all and accepts them on this machine; in CI use --trust or ABL_TRUST=1 (docs/security.md)")
+		hint+"`abl trust` lists them and accepts them on this machine; in CI use --trust or ABL_TRUST=1 (docs/security.md)")
 }
 
 // String returns FILE:LINE: KEY=VALUE.
@@ -134,7 +134,7 @@ func ofAnother(root, file string) bool {
 	return of.Uid != 0 && of.Uid != own && (own != 0 || of.Uid != top.Uid)
 }
 
-// records are where abl keeps what it has done and verified, and the exports that it tests.
+// records are the files and folders with abl's state, its calls, and the exports that it tests.
 var records = []string{state.Dir + "/state.json", state.Dir + "/logs/calls", state.Dir + "/cache"}
 
 // CheckRecords returns a usage error if git tracks abl's own record of phases and calls: a
@@ -200,11 +200,10 @@ func inRepository(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) != dir && inRepository(filepath.Dir(dir))
 }
 
-// maxRead bounds a file whose content belongs to a value, in bytes.
+// maxRead is the largest file that a value can name, in bytes.
 const maxRead = 4 << 20
 
-// hash stands for a value, with the content of the file that it names. What is trusted in one
-// project is not in another.
+// hash returns the hash of a value, the content of the file that it names, and the project.
 func hash(root string, v config.UserValue) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q ", root, v.Key, v.Text)
@@ -218,7 +217,7 @@ func hash(root string, v config.UserValue) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// record is what the user's state directory keeps of a project.
+// record lists the trusted values of a project. It is a file in the user's state directory.
 type record struct {
 	Project string   `json:"project"`
 	Values  []string `json:"values"` // SHA-256 of each trusted value
@@ -234,7 +233,7 @@ func path(root string) (string, error) {
 	return filepath.Join(dir, "trust", hex.EncodeToString(name[:16])+".json"), nil
 }
 
-// load returns the hashes of what is trusted in a project.
+// load returns the hashes of the trusted values of a project.
 func load(root string) (map[string]bool, error) {
 	at, err := path(root)
 	if err != nil { // without a home, as in some CI jobs
@@ -258,8 +257,7 @@ func load(root string) (map[string]bool, error) {
 	return known, nil
 }
 
-// Record trusts these values of a project, and none that were trusted before. Without values it
-// deletes the record.
+// Record replaces the trusted values of a project. Without values it deletes the record.
 func Record(root string, values []Value) error {
 	at, err := path(root)
 	if err != nil {
