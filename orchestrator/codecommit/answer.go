@@ -8,47 +8,44 @@ import (
 	"abl/internal/lazyregexp"
 )
 
-// Edit is what an answer wants done to one file: its whole new content, or its
-// removal.
+// Edit is a change of one file: its whole new content, or its removal.
 type Edit struct {
 	Path string `json:"path"`
-	// As it stood between the fences, the last line end included.
+	// The text between the fences, including the last line end.
 	Content string `json:"-"`
 	Delete  bool   `json:"deleted,omitempty"`
 	Line    int    `json:"-"` // of the opening fence, from 1
 }
 
-// MaxAnswer is the largest answer that is looked at, in bytes, and maxFiles how
-// many files one may give.
+// MaxAnswer is the largest accepted answer, in bytes. maxFiles is the largest number of files in it.
 const (
 	MaxAnswer = 8 << 20
 	maxFiles  = 2000
 )
 
-// Mistake is what a model did wrong. Its text is for the model as much as for a person.
+// Mistake is an error of the model. Its text is for the model and for the user.
 type Mistake string
 
 func (m Mistake) Error() string { return string(m) }
 
-// wrong is a mistake in a line of an answer.
+// wrong returns a mistake in a line of an answer.
 func wrong(line int, format string, args ...any) error {
 	return Mistake(fmt.Sprintf("line %d: %s", line, fmt.Sprintf(format, args...)))
 }
 
 const errNoFile = Mistake("the answer changes no file: give at least one as ^^^path, its whole content, ^^^end")
 
-// Answer is an answer by kind of fence. The protocol v2 knows files alone.
+// Answer is a parsed answer. The protocol v2 has only files.
 type Answer struct {
-	Said     []string // &&&: for the person, now
-	Thoughts []string // %%%: for the calls that follow
+	Said     []string // &&&: messages to the user
+	Thoughts []string // %%%: messages to later calls
 	Edits    []Edit   // ^^^: files
-	Calm     []string // $$$: nothing is to be changed, and why
+	Calm     []string // $$$: reasons to change nothing
 }
 
-// ParseAnswer reads an answer: files between ^^^path and ^^^end, removals as ^^^path and
-// ^^^delete in the next line, and prose around them, which is nobody's business. What it
-// returns with an error is for the person alone: their words, of the protocol v1, are
-// theirs whatever else is wrong.
+// ParseAnswer parses an answer: files between ^^^path and ^^^end, and removals as ^^^path with
+// ^^^delete on the next line. It ignores other text. With an error it only returns the messages to
+// the user, of the protocol v1.
 func ParseAnswer(text string, v1 bool) (a Answer, err error) {
 	marks := []string{"^^^"}
 	if v1 {
@@ -61,7 +58,7 @@ func ParseAnswer(text string, v1 bool) (a Answer, err error) {
 			return a, err
 		}
 	}
-	heard := a
+	messages := a
 	blocks, err := scan(text, v1, marks...)
 	for _, b := range blocks {
 		switch b.mark {
@@ -76,35 +73,35 @@ func ParseAnswer(text string, v1 bool) (a Answer, err error) {
 	switch n := len(a.Edits); {
 	case err != nil:
 	case n > maxFiles:
-		const text = "the answer gives %d files, and more than %d are not taken: change fewer files at once"
+		const text = "the answer gives %d files, more than the limit of %d: change fewer files"
 		err = Mistake(fmt.Sprintf(text, n, maxFiles))
 	case n == 0 && a.Calm == nil:
 		err = errNoFile
 	case n > 0 && a.Calm != nil:
-		err = wrong(a.Edits[0].Line, "the answer says by $$$ that nothing is to be changed, and gives %q all the same", a.Edits[0].Path)
+		err = wrong(a.Edits[0].Line, "the answer says by $$$ that nothing changes, but also gives %q", a.Edits[0].Path)
 	}
 	if err != nil {
-		return heard, err
+		return messages, err
 	}
 	return a, nil
 }
 
-// block is what stands between two fences. Its path is the word after the first mark.
+// block is the text between two fences. Its path is the word after the first mark.
 type block struct {
 	Edit
 	mark string
 	body int // where the content begins
 }
 
-// scan finds the blocks of an answer. The protocol v1 is lenient: blanks may stand around a
-// mark, of ^^^ any word begins a block and of the others start, and nothing is deleted.
+// scan finds the blocks of an answer. The protocol v1 is lenient: blanks may surround a mark, any
+// word after ^^^ begins a block, the other marks need the word start, and files cannot be deleted.
 func scan(text string, lenient bool, marks ...string) (found []block, err error) {
 	if len(text) > MaxAnswer {
-		const why = "the answer has %d bytes, and more than %d are not looked at: change fewer files at once"
+		const why = "the answer has %d bytes, more than the limit of %d: change fewer files"
 		return nil, Mistake(fmt.Sprintf(why, len(text), MaxAnswer))
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
-	var open block // none while it has no line
+	var open block // closed while Line is 0
 	no, next := 0, 0
 	for line := range strings.Lines(text) {
 		at := next
@@ -114,17 +111,17 @@ func scan(text string, lenient bool, marks ...string) (found []block, err error)
 		switch {
 		case !ok:
 		case deletes && lenient:
-			return found, wrong(no, "files cannot be deleted: ^^^delete means nothing here")
+			return found, wrong(no, "files cannot be deleted: ^^^delete is not supported here")
 		case open.Line == 0 && (word == "end" || deletes):
-			return found, wrong(no, "%s%s without a beginning that it belongs to", mark, word)
+			return found, wrong(no, "%s%s without a beginning", mark, word)
 		case open.Line == 0 && (word == "" || strings.ContainsAny(word[:1], " \t")):
-			return found, wrong(no, "no path follows ^^^ at once: write ^^^path/of/the/file")
+			return found, wrong(no, "no path follows ^^^ directly: write ^^^path/of/the/file")
 		case open.Line == 0:
 			open = block{Edit{Path: word, Line: no}, mark, next}
 		case deletes && no != open.Line+1:
-			return found, wrong(no, "^^^delete has to stand in the line after ^^^%s, with nothing between", open.Path)
+			return found, wrong(no, "^^^delete must be on the line after ^^^%s", open.Path)
 		case mark != open.mark || word != "end" && !deletes:
-			return found, wrong(no, "%s%s stands inside of %s%s, which began in line %d: end that one with %[3]send first (no line of a file's content can begin with ^^^)",
+			return found, wrong(no, "%s%s is inside of %s%s, which began in line %d: end that one with %[3]send first (no line of a file's content can begin with ^^^)",
 				mark, word, open.mark, open.Path, open.Line)
 		default:
 			open.Delete, open.Content = deletes, text[open.body:at]
@@ -132,17 +129,17 @@ func scan(text string, lenient bool, marks ...string) (found []block, err error)
 		}
 	}
 	if open.Line > 0 {
-		return found, wrong(open.Line, "%s%s has no %[1]send: the answer was cut off, or the fence forgotten", open.mark, open.Path)
+		return found, wrong(open.Line, "%s%s has no %[1]send: the answer was cut off, or the fence was forgotten", open.mark, open.Path)
 	}
 	return found, nil
 }
 
-// fenceV1 is a line with a mark: the blanks before it, the mark, the blanks behind it, a word.
+// fenceV1 matches a line with a mark: blanks, the mark, blanks, a word.
 var fenceV1 = lazyregexp.New(`(?s)^([ \t]*)(&&&|%%%|\^\^\^|\$\$\$)([ \t]*)(.*)$`)
 
-// fence is the mark of a line and the word that follows it, if the line is a fence. A run of
-// more than three marks is a line under a headline, say, and none. Inside of a lenient file
-// indented marks that name nothing are content: compilers underline what they quote.
+// fence returns the mark of a line and the word after it. ok is false if the line is not a fence. A
+// run of more than three marks, such as a line under a headline, is not a fence. In a lenient file
+// indented marks without a word are content: compilers underline code with them.
 func fence(line string, lenient bool, marks []string, open block) (mark, word string, ok bool) {
 	if !lenient {
 		word, ok = strings.CutPrefix(line, "^^^")

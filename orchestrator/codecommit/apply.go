@@ -21,28 +21,27 @@ import (
 	"abl/roles/environment"
 )
 
-// ErrInTheWay means that the tree is not, or no longer, as the edits need it: what
-// stands at a path, or on the way to it, is something else.
+// ErrInTheWay means that the tree changed since the edits were checked.
 var ErrInTheWay error = &environment.Error{
-	Class: environment.Person, Err: errors.New("somebody else has changed it meanwhile"),
-	Do: "no file was changed; look at git status, then run the same command again",
+	Class: environment.Person, Err: errors.New("the project was changed by someone else"),
+	Do: "abl changed no file; look at git status, then run the same command again",
 }
 
-// backup says how to go back, and is in the stage, a folder of the project, while the
-// tree is between the old and the new state. There, new and a file's number are what
-// will stand in its place, old and the number what stood there.
+// backup describes how to undo edits. It is stored in the stage, a folder of the project, while the
+// tree is between the old and the new state. In the stage, new and a file's number is its new
+// content, old and its number is its old content.
 type backup struct {
-	Place string   `json:"place"` // the stage that it was written in
+	Place string   `json:"place"` // the stage for which it was written
 	Files []string `json:"files"`
-	New   []bool   `json:"new"` // nothing stood there
+	New   []bool   `json:"new"` // the file did not exist
 }
 
 const backupFile = "journal.json"
 
 func staged(stage, what string, i int) string { return path.Join(stage, what+strconv.Itoa(i)) }
 
-// Apply makes the edits, all of them or none. The stage must not exist yet. The caller
-// holds a lock and has called Recover.
+// Apply makes all of the edits or none. The stage must not exist. The caller holds a lock and has
+// called Recover.
 func Apply(root, stage string, edits []Edit) error {
 	t, err := os.OpenRoot(root)
 	if err == nil {
@@ -63,7 +62,7 @@ func Apply(root, stage string, edits []Edit) error {
 	return errors.Join(fmt.Errorf("cannot change files: %w", err), undone)
 }
 
-// prepare fills the stage. The tree is untouched until all of it is on the disk.
+// prepare fills the stage. It does not change the tree.
 func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
 		was, err := look(t, e.Path)
@@ -82,13 +81,13 @@ func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 			return err
 		}
 	}
-	data, _ := json.Marshal(b) // texts cannot fail
+	data, _ := json.Marshal(b) // cannot fail for texts
 	err := hostfs.Write(filepath.Join(t.Name(), stage, backupFile), data, logPerm)
 	return errors.Join(err, failpoint.Err("treeedit.staged"))
 }
 
-// likeBefore is the content of an edit with the byte order mark and the line ends of the file whose
-// place it takes: CRLF if most of its lines end so.
+// likeBefore returns the content of an edit with the byte order mark and the line ends of the old
+// file: CRLF if most of its lines end so.
 func likeBefore(t *os.Root, e Edit) (string, error) {
 	const bom = "\ufeff"
 	old, err := hostfs.Read(t.Name(), e.Path, mostText)
@@ -102,8 +101,8 @@ func likeBefore(t *os.Root, e Edit) (string, error) {
 	return content, err
 }
 
-// stageFile writes a new content, with the mode and, where that is allowed, the owner
-// of the file whose place it takes, if any. A new file that begins with #! can be executed.
+// stageFile writes the new content of a file. It keeps the mode and, if permitted, the owner of the
+// old file. A new file that begins with #! becomes executable.
 func stageFile(t *os.Root, name, content string, was fs.FileInfo) error {
 	perm := fs.FileMode(0o666)
 	if was == nil && strings.HasPrefix(content, "#!") {
@@ -116,14 +115,14 @@ func stageFile(t *os.Root, name, content string, was fs.FileInfo) error {
 	_, err = f.WriteString(content)
 	if was != nil {
 		st := was.Sys().(*syscall.Stat_t)
-		// Another's only root can give away, and only root has to.
+		// Only root can change the owner, and only root needs to.
 		_ = f.Chown(int(st.Uid), int(st.Gid))
 		err = errors.Join(err, f.Chmod(was.Mode().Perm()))
 	}
-	return errors.Join(err, f.Sync(), f.Close()) // what it replaces is removed soon
+	return errors.Join(err, f.Sync(), f.Close()) // the old content is removed soon
 }
 
-// perform makes the edits. Removing the backup's file is what makes them hold.
+// perform makes the edits. Removing the backup file makes them final.
 func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
 		was, err := look(t, e.Path)
@@ -149,9 +148,8 @@ func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
 	return err
 }
 
-// Recover undoes edits that were cut short, and returns the paths that it put back.
-// It can be cut short itself and called again. What stands at the path of an edit that
-// was not begun is not touched.
+// Recover undoes interrupted edits and returns the restored paths. It can be interrupted itself and
+// called again. It does not touch files whose edit had not begun.
 func Recover(root, stage string) (restored []string, err error) {
 	t, err := os.OpenRoot(root)
 	if err != nil {
@@ -165,7 +163,7 @@ func Recover(root, stage string) (restored []string, err error) {
 		if b.New[i] {
 			from, to = file, next
 		}
-		// What stands there is not the edit's.
+		// The edit had not begun.
 		if !there(t, from) || there(t, file) && there(t, next) {
 			continue
 		}
@@ -176,13 +174,13 @@ func Recover(root, stage string) (restored []string, err error) {
 		failpoint.Here("treeedit.undo")
 	}
 	if err != nil {
-		return restored, fmt.Errorf("cannot put back what an earlier run has changed by half: %w", err)
+		return restored, fmt.Errorf("cannot undo an interrupted change of an earlier run: %w", err)
 	}
 	for i, file := range b.Files {
-		_, inway := look(t, file) // somebody may have put a link there
+		_, inway := look(t, file) // a link may have been created there
 		made := b.New[i] && inway == nil
 		for dir := path.Dir(file); made && dir != "." && t.Remove(dir) == nil; {
-			dir = path.Dir(dir) // up to one that holds something
+			dir = path.Dir(dir) // up to the first folder that is not empty
 		}
 	}
 	return restored, errors.Join(hostfs.Remove(root, path.Join(stage, backupFile)), hostfs.Remove(root, stage))
@@ -193,17 +191,17 @@ func there(t *os.Root, name string) bool {
 	return err == nil
 }
 
-// look is what stands at the path of an edit, if anything. Something else than folders on
-// the way is refused: a link there would lead to another file.
+// look returns the file at the path of an edit, nil if it does not exist. It fails if a part of the
+// path is not a folder, because a link would lead to another file.
 func look(t *os.Root, file string) (fs.FileInfo, error) {
-	at, why, err := stands(t.Name(), file)
+	at, why, err := fileAt(t.Name(), file)
 	if why != "" {
 		err = inTheWay(file)
 	}
 	return at, err
 }
 
-// move renames to or from the path of an edit.
+// move renames a file from or to the path of an edit.
 func move(t *os.Root, file, from, to string) error {
 	if _, err := look(t, file); err != nil {
 		return err
@@ -213,9 +211,8 @@ func move(t *os.Root, file, from, to string) error {
 
 func inTheWay(file string) error { return fmt.Errorf("%q: %w", file, ErrInTheWay) }
 
-// readBackup refuses what was not written here: it may have come with the tree, from
-// somebody who would like to have files moved. Without any, nothing was changed yet,
-// or all of it.
+// readBackup reads the backup file, which is missing if nothing or everything was changed. It
+// refuses a file that abl did not write here: it may come from a repository with hostile content.
 func readBackup(t *os.Root, stage string) (b backup, err error) {
 	data, err := hostfs.Read(t.Name(), path.Join(stage, backupFile), mostText)
 	if errors.Is(err, hostfs.ErrAbsent) {
@@ -225,15 +222,15 @@ func readBackup(t *os.Root, stage string) (b backup, err error) {
 		return b, err
 	}
 	foreign := func(file string) bool { return !filepath.IsLocal(file) }
-	_ = json.Unmarshal(data, &b) // what is not as it was written is seen below
+	_ = json.Unmarshal(data, &b) // the comparison below detects errors
 	wrong := b.Place != place(t, stage) || len(b.New) != len(b.Files) || slices.ContainsFunc(b.Files, foreign)
 	if again, _ := json.Marshal(b); wrong || !bytes.Equal(data, again) {
-		return backup{}, fmt.Errorf("%s was not written here: look what is in %s, and remove it", path.Join(stage, backupFile), stage)
+		return backup{}, fmt.Errorf("%s was not written here: check the content of %s, and remove it", path.Join(stage, backupFile), stage)
 	}
 	return b, nil
 }
 
-// place tells a folder from every other one, and from a copy of it.
+// place returns an id that distinguishes a folder from others and from its copies.
 func place(t *os.Root, dir string) string {
 	info, err := t.Lstat(dir)
 	if err != nil {

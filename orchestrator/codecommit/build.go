@@ -27,13 +27,13 @@ import (
 	"abl/roles/environment"
 )
 
-// Script is what builds a project.
+// Script is the build script of a project.
 const Script = "build.sh"
 
 // shell starts the script, wherever the build runs.
 var shell = []string{"/bin/sh", "-c", "exec ./" + Script}
 
-// Codes of shells for a program that cannot be run and one that is not there.
+// Exit codes of shells for a program that cannot be run or does not exist.
 const (
 	notRunnable = 126
 	notFound    = 127
@@ -47,16 +47,16 @@ type Builder interface {
 // Built is how a build ended.
 type Built struct {
 	Code int // exit code, 128 and more for a signal
-	// What else there is to know: it could not be started, say.
+	// Additional reason, such as that it could not be started.
 	Note           string
-	Stdout, Stderr string // capped, with a word on what is missing
-	// For the person alone: what the build asked the network for in vain, say.
+	Stdout, Stderr string // cut, with a note about the missing part
+	// For the user only, such as refused network requests.
 	Notes []string
-	// What else is kept of it beside its log, by name.
-	Papers map[string]string
+	// Other files for its log, by name.
+	Records map[string]string
 }
 
-// Why says why the build is red. It is green, "", by exit code 0 and nothing else.
+// Why returns why the build failed, "" if it passed. Only exit code 0 is a pass.
 func (b Built) Why() string {
 	if b.Note == "" && b.Code != 0 {
 		return fmt.Sprintf("build.sh ended with exit code %d", b.Code)
@@ -64,36 +64,35 @@ func (b Built) Why() string {
 	return b.Note
 }
 
-// Text is the build as the log and the model get it.
+// Text returns the build's result for the log and the model.
 func (b Built) Text() string {
 	why := line(b.Note)
-	if n := b.Code - 128; n > 0 && n < 65 { // as shells tell it, too
+	if n := b.Code - 128; n > 0 && n < 65 { // shells report signals like this
 		why = "It was ended by the signal " + syscall.Signal(n).String() + ".\n" + why
 	}
 	return fmt.Sprintf("EXIT CODE: %d\n%s\nSTDOUT:\n%s\nSTDERR:\n%s", b.Code, why, line(b.Stdout), line(b.Stderr))
 }
 
-// ErrEnvironment is a build that says nothing about the code: a tool is missing
-// where it ran, or the engine failed. A model cannot repair it.
+// ErrEnvironment means that a build failed for a reason that the model cannot fix: a missing tool,
+// or the engine.
 var ErrEnvironment error = &environment.Error{Class: environment.Unavailable, Err: errors.New("the build's environment failed")}
 
-// Host runs build.sh on this machine, as the person who runs the program, but
-// without keys in its environment and with nothing to read.
+// Host runs build.sh on this machine as the current user, without keys in its environment and
+// without standard input.
 type Host struct {
 	Root   string
 	Stream io.Writer // shows both outputs as they come; may be nil
 	Limit  time.Duration
-	// For a build that is stopped to end by itself; 0 is five seconds.
+	// Time for a stopped build to end; 0 is five seconds.
 	Grace   time.Duration
-	Secrets *redact.Redactor // taken out of what is kept and shown
+	Secrets *redact.Redactor // removed from the output
 }
 
-// Runnable says why the script of a project cannot be run, "" when nothing is known
-// against it.
+// Runnable returns why the script of a project cannot be run, "" if no reason is known.
 func Runnable(root string) string {
 	info, err := os.Stat(filepath.Join(root, Script))
 	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return "build.sh cannot be run: it has to be a file in the project's folder, and executable (chmod +x build.sh)"
+		return "build.sh cannot be run: it must be a file in the project's folder, and executable (chmod +x build.sh)"
 	}
 	return ""
 }
@@ -103,7 +102,7 @@ func (h Host) Build(ctx context.Context) (Built, error) {
 	return h.build(func(out, voice io.Writer) (roles.BuildEnd, error) { return h.run(ctx, out, voice) })
 }
 
-// build runs the script once, by run.
+// build runs the script once by calling run.
 func (h Host) build(run func(out, voice io.Writer) (roles.BuildEnd, error)) (Built, error) {
 	if note := Runnable(h.Root); note != "" {
 		return Built{Code: notRunnable, Note: note}, nil
@@ -117,24 +116,24 @@ func (h Host) build(run func(out, voice io.Writer) (roles.BuildEnd, error)) (Bui
 	return b, err
 }
 
-// run runs it on this machine.
+// run runs the script on this machine.
 func (h Host) run(ctx context.Context, out, voice io.Writer) (end roles.BuildEnd, err error) {
-	// Package proc stops it, with all that it started.
+	// proc.Run stops it with all processes that it started.
 	cmd := proc.Command(context.WithoutCancel(ctx), shell[0], shell[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
 	cmd.SysProcAttr = proc.Leader()
-	// What it leaves running may hold its outputs for ever.
+	// Processes that it leaves may keep its outputs open.
 	cmd.WaitDelay = time.Second
 	if err := proc.Adopt(); err != nil {
 		return end, err
 	}
-	runtime.LockOSThread() // proc.Leader is about the thread
+	runtime.LockOSThread() // proc.Leader applies to the thread
 	defer runtime.UnlockOSThread()
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(h.Limit, time.Hour))
 	defer cancel()
 	end.Exit, err = proc.Run(limited, cmd, cmp.Or(h.Grace, 5*time.Second))
 	if cmd.Process != nil {
-		proc.EndOrphans(cmd.Process.Pid) // a server that it left behind, say
+		proc.EndOrphans(cmd.Process.Pid) // such as a server that it left
 	}
 	if end.Late = err != nil && limited.Err() != nil && ctx.Err() == nil; end.Late {
 		err = nil
@@ -142,27 +141,27 @@ func (h Host) run(ctx context.Context, out, voice io.Writer) (end roles.BuildEnd
 	return end, err
 }
 
-// half is how much is kept of the beginning of an output, and of its end.
+// half is the number of bytes that are kept of the beginning of an output, and of its end.
 const half = 128 << 10
 
-// Output keeps the beginning and the end of what a build prints, without secrets, and
-// shows all of it.
+// Output keeps the beginning and the end of a build's output, without secrets. It also shows all of
+// it.
 type Output struct {
-	// Takes secrets out, before a part is left out that might begin within one.
+	// Removes secrets before the output is cut, which might happen within one.
 	io.WriteCloser
 	kept ends
 }
 
-// NewOutput is an output of one build; stream may be nil.
+// NewOutput returns the output of one build. stream may be nil.
 func NewOutput(stream io.Writer, secrets *redact.Redactor) *Output {
 	o := &Output{kept: ends{show: cmp.Or(stream, io.Discard)}}
 	o.WriteCloser = cmp.Or(secrets, &redact.Redactor{}).Writer(&o.kept)
 	return o
 }
 
-// Text ends the output and gives what was kept, with a word about what was not.
+// Text closes the output and returns what was kept, with a note about the missing part.
 func (o *Output) Text() string {
-	_ = o.Close() // what it held back goes to memory, and cannot fail
+	_ = o.Close() // writes to memory and cannot fail
 	k := &o.kept
 	tail := k.tail[max(0, len(k.tail)-half):]
 	if left := k.all - len(k.head) - len(tail); left > 0 {
@@ -171,7 +170,7 @@ func (o *Output) Text() string {
 	return hostfs.Text(append(k.head, tail...))
 }
 
-// ends are those of what is written.
+// ends keeps the beginning and the end of the data written to it.
 type ends struct {
 	show       io.Writer
 	head, tail []byte
@@ -180,33 +179,33 @@ type ends struct {
 
 // Write implements io.Writer.
 func (k *ends) Write(p []byte) (int, error) {
-	_, _ = k.show.Write(p) // that nobody looks is no reason to stop a build
+	_, _ = k.show.Write(p) // an error of the terminal must not stop a build
 	free := min(half-len(k.head), len(p))
 	k.all += len(p)
 	k.head, k.tail = append(k.head, p[:free]...), append(k.tail, p[free:]...)
-	if len(k.tail) > 2*half { // seldom, so that little is moved
+	if len(k.tail) > 2*half { // rarely, so that little data is copied
 		k.tail = append(k.tail[:0], k.tail[len(k.tail)-half:]...)
 	}
 	return len(p), nil
 }
 
-// Dockerfile is a project's own image for its builds, on top of abl's. All of its
-// folder goes to the engine, so it has one of its own, without keys.
+// Dockerfile is the path of a project's own image for its builds, based on abl's. Its folder goes to
+// the engine, so it must contain no keys.
 const Dockerfile = ConfigDir + "/build/Dockerfile"
 
-// EngineID is the project's name on the engine.
+// EngineID returns the project's id on the engine.
 func (p Project) EngineID() string {
 	return fmt.Sprintf("cc%.6x", sha256.Sum256([]byte(p.Root)))
 }
 
-// Handed is the folder in which builds have what is handed to them. It is in the
-// project, where an engine finds it.
+// Handed returns the project whose records contain the input of builds. It is inside the project's
+// folder, because the engine must see it.
 func (p Project) Handed() state.Project {
 	return state.NewProject(filepath.Join(p.Root, p.Own, ".build"), "src", "tests")
 }
 
-// Box runs build.sh in a container that sees a copy of the project, no key, no log and
-// no repository, and reaches the hosts of network.allow or nothing.
+// Box runs build.sh in a container with a copy of the project, without keys, logs and repository. It
+// reaches the hosts of network.allow.
 type Box struct {
 	Host
 	project Project
@@ -215,7 +214,7 @@ type Box struct {
 	n       int
 }
 
-// OpenBox makes what builds need on the engine. o has what the person says about it.
+// OpenBox sets up the environment for builds. o has the user's options.
 func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *Box, err error) {
 	o.Project, o.ID, o.Root, o.Owned = p.Handed(), p.EngineID(), p.Root, p.Root
 	o.Cut, o.Life = len(o.Conf.Network.Allow) == 0, max(24*time.Hour, h.Limit+time.Hour)
@@ -236,16 +235,16 @@ func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *
 	return b, nil
 }
 
-// Close takes everything down: containers, networks, volumes.
+// Close removes all containers, networks and volumes.
 func (b *Box) Close(ctx context.Context) error {
 	_, err := b.env.Close(ctx, nil)
 	return errors.Join(err, os.RemoveAll(b.project.Handed().Root))
 }
 
-// image makes the one that builds run in: abl's, or the project's own on top of it.
+// image builds the image for builds: abl's, or the project's own based on it.
 func (b *Box) image(ctx context.Context) (err error) {
 	want, there := images.Want{Agent: images.Tools}, false
-	// No link may lead to it: all but agent-config is the model's to write.
+	// Only V2: the model can write everything except agent-config, so no link may lead elsewhere.
 	if b.project.Name == V2 {
 		if _, there, err = b.project.text(Dockerfile); there {
 			want.Dockerfile, err = environment.Dockerfile(b.Root, Dockerfile)
@@ -255,12 +254,12 @@ func (b *Box) image(ctx context.Context) (err error) {
 		b.builds.Image, err = b.env.Images.Ensure(ctx, want)
 	}
 	if err != nil {
-		err = fmt.Errorf("cannot make the image for the build: %w", err)
+		err = fmt.Errorf("cannot build the image for the build: %w", err)
 	}
 	return err
 }
 
-// gate lets the build's tools through to the hosts of network.allow, if any.
+// gate starts a gateway to the hosts of network.allow, if any.
 func (b *Box) gate(ctx context.Context) error {
 	g, err := b.env.Gate(ctx, environment.Access{Place: roles.PlaceBuilder, Fetch: true})
 	reach := " and without a network"
@@ -274,8 +273,8 @@ func (b *Box) gate(ctx context.Context) error {
 	return err
 }
 
-// copy writes the project as a tar stream, as the property of the container's user: all
-// of it but logs, keys, repositories and what .env files hold.
+// copy writes the project as a tar stream, owned by the container's user. It leaves out logs, keys,
+// repositories and .env files.
 func (b *Box) copy(to io.Writer, as string) error {
 	p := b.project
 	withheld := append(p.keyFiles(), "logs", p.LogsBelow(), ConfigDir)
@@ -286,7 +285,7 @@ func (b *Box) copy(to io.Writer, as string) error {
 	})
 }
 
-// Build implements Builder. Each build has a container of its own.
+// Build implements Builder. Each build gets its own container.
 func (b *Box) Build(ctx context.Context) (Built, error) {
 	b.n++
 	key, end := "build-"+strconv.Itoa(b.n), roles.BuildEnd{}
@@ -295,7 +294,7 @@ func (b *Box) Build(ctx context.Context) (Built, error) {
 		return end, err
 	})
 	var perr error
-	built.Papers, perr = b.papers(key)
+	built.Records, perr = b.records(key)
 	switch err = errors.Join(err, perr); {
 	case err != nil:
 		err = cmp.Or(context.Cause(ctx), err)
@@ -304,7 +303,7 @@ func (b *Box) Build(ctx context.Context) (Built, error) {
 	case end.Over != "":
 		built.Note = "build.sh was stopped: " + end.Over
 	case end.OOMKilled:
-		built.Note = fmt.Sprintf("build.sh was stopped: it took more than the %d MiB of memory that it has (limits.memory in .abl/config.yaml)", b.builds.Limits.Memory>>20)
+		built.Note = fmt.Sprintf("build.sh was stopped: it exceeded its %d MiB of memory (limits.memory in .abl/config.yaml)", b.builds.Limits.Memory>>20)
 	case end.Exit != 0 && end.Full != "":
 		built.Note = "build.sh failed: " + end.Full + " in .abl/config.yaml"
 	case end.Exit == notFound:
@@ -314,9 +313,8 @@ func (b *Box) Build(ctx context.Context) (Built, error) {
 	return built, err
 }
 
-// papers are what is kept of a build besides its output: the proof of its container,
-// and what passed its gateway.
-func (b *Box) papers(key string) (map[string]string, error) {
+// records returns the proof of a build's container and the log of its gateway.
+func (b *Box) records(key string) (map[string]string, error) {
 	all, dir := map[string]string{}, b.builds.Project.Call(key)
 	for _, name := range []string{"boundary.json", "gateway.jsonl"} {
 		data, err := hostfs.Read(dir, name, mostText)

@@ -42,7 +42,7 @@ func TestHost(t *testing.T) {
 		{"red", bang + "echo no; exit 3", 0o755, false, "EXIT CODE: 3\n\nSTDOUT:\nno\n\nSTDERR:\n"},
 		{"no first line", "echo out", 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\nout\n\nSTDERR:\n"},
 		{"signal", bang + "kill -9 $$", 0o755, false, "EXIT CODE: 137\nIt was ended by the signal killed.\n\nSTDOUT:\n\nSTDERR:\n"},
-		{"not executable", bang, 0o644, false, "EXIT CODE: 126\nbuild.sh cannot be run: it has to be a file in the project's folder, and executable (chmod +x build.sh)\n\nSTDOUT:\n\nSTDERR:\n"},
+		{"not executable", bang, 0o644, false, "EXIT CODE: 126\nbuild.sh cannot be run: it must be a file in the project's folder, and executable (chmod +x build.sh)\n\nSTDOUT:\n\nSTDERR:\n"},
 		{"no interpreter", "#!/no/such/shell\n", 0o755, false, "EXIT CODE: 127\n\nSTDOUT:\n\nSTDERR:\n(words of the shell)\n"},
 		{"nothing to read", bang + "cat; echo end", 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\nend\n\nSTDERR:\n"},
 		{"no key", bang + "env | grep -c key-of-the-test; true", 0o755, true, "EXIT CODE: 0\n\nSTDOUT:\n0\n\nSTDERR:\n"},

@@ -12,8 +12,8 @@ import (
 
 // kinds tell errors apart by their words.
 var kinds = [][2]string{
-	{"are not looked at", "too_large"}, {"has no ", "unterminated"}, {"without a beginning", "stray"}, {"stands inside of", "nested"},
-	{"all the same", "conflict"}, {"changes no file", "no_operations"}, {"gives no file", "no_operations"}, {"", "malformed"},
+	{"more than the limit", "too_large"}, {"has no ", "unterminated"}, {"without a beginning", "stray"}, {"is inside of", "nested"},
+	{"but also gives", "conflict"}, {"changes no file", "no_operations"}, {"gives no file", "no_operations"}, {"", "malformed"},
 }
 
 // show prints edits, or the kind and line of an error.

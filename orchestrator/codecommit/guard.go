@@ -20,25 +20,25 @@ import (
 	"abl/internal/redact"
 )
 
-// listFile is where a project adds to what is protected, and lifts what can be.
+// listFile is the file with which a project changes the list of protected files.
 const listFile = ConfigDir + "/protected"
 
-// lockFiles are what package managers write for themselves, and the ignore files of
-// folders: protected unless agent-config/protected lifts them.
+// lockFiles are files that package managers write, and the ignore files of folders. They are
+// protected unless agent-config/protected lifts it.
 const lockFiles = "go.sum package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock poetry.lock " +
 	"uv.lock Pipfile.lock composer.lock Gemfile.lock mix.lock flake.lock gradle.lockfile " +
 	"packages.lock.json pubspec.lock deno.lock Cargo.lock .gitignore"
 
-// PathGuard knows what is protected in one project.
+// PathGuard has the protected files of one project.
 type PathGuard struct {
 	root  string
 	fixed []string // see Profile
-	// Lock files, and on top of them the project's list; nil of the protocol v1, which asks no git either.
+	// Rules of lock files and of the project's list. Nil for the protocol v1, which does not ask git.
 	lifted *ignore.Rules
 	list   string // agent-config/protected
 }
 
-// Guard is what protects the project's files.
+// Guard returns the guard of the project's files.
 func (p Project) Guard() (*PathGuard, error) {
 	g := &PathGuard{root: p.Root, fixed: strings.Fields(p.Fixed)}
 	if logs := p.LogsBelow(); logs != "" && g.protected(logs) == "" {
@@ -53,8 +53,8 @@ func (p Project) Guard() (*PathGuard, error) {
 	return g, err
 }
 
-// Check judges all edits before any of them is made, and returns them with
-// their paths in one spelling. Every rule that is broken is told in one Mistake.
+// Check checks all edits before any of them is made, and returns them with normalized paths. A
+// Mistake lists every broken rule.
 func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 	all, broken, lines := slices.Clone(edits), make([]string, len(edits)), map[string]int{}
 	for i := range all {
@@ -66,7 +66,7 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 			return nil, err
 		}
 		if at, twice := lines[e.Path]; twice {
-			broken[i] = fmt.Sprintf("line %d gave it already", at)
+			broken[i] = fmt.Sprintf("line %d already gave it", at)
 		} else if broken[i] == "" {
 			lines[e.Path] = e.Line
 		}
@@ -84,7 +84,7 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 		}
 		for dir := path.Dir(e.Path); dir != "." && rule == ""; dir = path.Dir(dir) {
 			if at, file := lines[dir]; file {
-				rule = fmt.Sprintf("line %d makes a file of the folder %q", at, dir)
+				rule = fmt.Sprintf("line %d makes the folder %q a file", at, dir)
 			}
 		}
 		if rule != "" {
@@ -97,7 +97,7 @@ func (g *PathGuard) Check(ctx context.Context, edits []Edit) ([]Edit, error) {
 	return all, err
 }
 
-// judge returns the rule that an edit breaks by itself.
+// judge returns the rule that an edit breaks, regardless of other edits.
 func (g *PathGuard) judge(e Edit) (rule string, err error) {
 	if rule = misspelled(e.Path); rule == "" {
 		rule = g.protected(e.Path)
@@ -105,7 +105,7 @@ func (g *PathGuard) judge(e Edit) (rule string, err error) {
 	if rule != "" {
 		return rule, nil
 	}
-	at, rule, err := stands(g.root, e.Path)
+	at, rule, err := fileAt(g.root, e.Path)
 	switch {
 	case rule != "" || err != nil:
 	case at == nil && e.Delete:
@@ -116,8 +116,8 @@ func (g *PathGuard) judge(e Edit) (rule string, err error) {
 	return rule, err
 }
 
-// illegible is the rule against rewriting a file that is not UTF-8 text: no answer can have seen all
-// of its bytes.
+// illegible returns the rule against rewriting a file that is not UTF-8 text: the model cannot have
+// seen all of its bytes.
 func (g *PathGuard) illegible(name string) (rule string, err error) {
 	data, err := hostfs.Read(g.root, name, mostText)
 	if err == nil && (!utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0) {
@@ -126,37 +126,36 @@ func (g *PathGuard) illegible(name string) (rule string, err error) {
 	return rule, err
 }
 
-// odd is a spelling that leads elsewhere on some system, or in some reader's eyes.
+// odd matches a spelling that means another path on some system, or looks like another path.
 var odd = lazyregexp.New(`(?i)\\|^[A-Z]:|%2e|%2f|%5c|(^|/)(~(/|$)|git~1(/|$)| )|\.git:|[ .](/|$)|` +
 	"[\u2024\u2025\u2026\ufe52\uff0e\uff61\u2044\u2215\u29f8\uff0f\u29f5\ufe68\uff3c]")
 
-// misspelled is the rule that the spelling of a path breaks.
+// misspelled returns the rule that the spelling of a path breaks.
 func misspelled(name string) string {
-	// Bytes that a file system allows in a name and, about, in a path.
+	// Largest length of a name and, roughly, of a path in file systems.
 	const longest, most = 255, 4000
 	tooLong := func(part string) bool { return len(part) > longest }
 	hidden := func(r rune) bool { return !redact.Plain(r) }
 	switch {
 	case len(name) > most || slices.ContainsFunc(strings.Split(name, "/"), tooLong):
-		return "it is longer than any path, or one of its names longer than 255 bytes"
+		return "it is longer than a path can be, or one of its names is longer than 255 bytes"
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, hidden):
-		return "it has a character that cannot be seen, or is not valid UTF-8"
+		return "it has an invisible character, or is not valid UTF-8"
 	case name == "." || path.Clean(name) != name || !filepath.IsLocal(name):
-		return `it is not the plain path of a file below the project's folder: no "..", no "." in the middle, no slash at its ends, no two together`
+		return `it is not a plain path of a file below the project's folder: no "..", no "." in the middle, no slash at its ends, no double slash`
 	case odd().MatchString(name):
-		return "it has a backslash, a drive's letter, a ~ for a home, what passes for a dot or a slash, " +
-			".git spelled another way, or a name that begins with a blank or ends with a blank or a dot"
+		return "it has a backslash, a drive letter, a ~ for a home, a character that looks like a dot or a slash, " +
+			"another spelling of .git, or a name that begins with a blank or ends with a blank or a dot"
 	}
 	return ""
 }
 
-// protected is the rule of the lists that protects a path, "" for none. Upper case
-// makes no difference to them: on some file systems it makes none to the files.
+// protected returns the rule that protects a path, or "". It ignores case, as some file systems do.
 func (g *PathGuard) protected(name string) string {
 	folded := strings.ToLower(name)
 	for _, pattern := range g.fixed {
 		if hit(rules(strings.TrimSuffix(pattern, "/")), folded) {
-			return "protected: " + inWords(pattern)
+			return "protected: " + patternText(pattern)
 		}
 	}
 	switch {
@@ -164,13 +163,13 @@ func (g *PathGuard) protected(name string) string {
 		return ""
 	case hit(locks(), folded):
 		base := path.Base(name)
-		return "protected: " + base + " is written by a program; a line !" + base + " in " + listFile + " frees it"
+		return "protected: " + base + " is written by a program; a line !" + base + " in " + listFile + " allows changes"
 	}
 	return "protected by " + listFile
 }
 
-// inWords is a pattern of Profile.Fixed as prompts and errors have it.
-func inWords(pattern string) string {
+// patternText describes a pattern of Profile.Fixed.
+func patternText(pattern string) string {
 	name, top := strings.CutPrefix(pattern, "/")
 	name, folder := strings.CutSuffix(name, "/")
 	start, open := strings.CutSuffix(name, "*")
@@ -185,16 +184,15 @@ func inWords(pattern string) string {
 	return "any file named " + name
 }
 
-// locks are the rules of lock files.
+// locks returns the rules of lock files.
 func locks() *ignore.Rules { return rules(strings.ReplaceAll(lockFiles, " ", "\n")) }
 
-// rules are patterns, a line each, in lower case.
+// rules returns the rules of patterns, one per line, in lower case.
 func rules(patterns string) *ignore.Rules {
 	return ignore.Exclude([]byte(strings.ToLower(patterns)))
 }
 
-// hit says whether rules match a path or a folder on its way, which git too
-// looks at first.
+// hit returns true if rules match a path or a folder above it. git checks folders first, too.
 func hit(rules *ignore.Rules, path string) bool {
 	for i := range len(path) {
 		if path[i] == '/' && rules.Ignored(path[:i], true) {
@@ -204,35 +202,35 @@ func hit(rules *ignore.Rules, path string) bool {
 	return rules.Ignored(path, false)
 }
 
-// stands is what stands at a path, nil when nothing does; why says what is in the way of a
-// file there.
-func stands(root, name string) (at fs.FileInfo, why string, err error) {
-	way := ""
+// fileAt returns the regular file at a path, nil if it does not exist. why is the reason why there
+// cannot be a file.
+func fileAt(root, name string) (at fs.FileInfo, why string, err error) {
+	sofar := ""
 	for part := range strings.SplitSeq(name, "/") {
 		if at != nil && !at.IsDir() {
-			return nil, fmt.Sprintf("%q on the way is no folder", way), nil
+			return nil, fmt.Sprintf("%q in its path is not a folder", sofar), nil
 		}
-		way = path.Join(way, part)
-		at, err = os.Lstat(filepath.Join(root, way))
+		sofar = path.Join(sofar, part)
+		at, err = os.Lstat(filepath.Join(root, sofar))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, "", nil
 		case err != nil:
 			return nil, "", err
 		case at.Mode()&fs.ModeSymlink != 0:
-			return nil, fmt.Sprintf("%q is a link", way), nil
+			return nil, fmt.Sprintf("%q is a link", sofar), nil
 		}
 	}
 	if !at.Mode().IsRegular() {
-		return nil, "it is a folder, or no regular file", nil
+		return nil, "it is a folder, or not a regular file", nil
 	}
 	return at, "", nil
 }
 
-// List is what is protected, in words, one entry each.
+// List describes the protected files, one entry each.
 func (g *PathGuard) List() (all []string) {
 	for _, pattern := range g.fixed {
-		all = append(all, inWords(pattern))
+		all = append(all, patternText(pattern))
 	}
 	if g.lifted == nil {
 		return all

@@ -84,24 +84,24 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%q is refused: %s", p, rule)
 		}
 	}
-	const plain = "not the plain path"
+	const plain = "not a plain path"
 	for p, want := range map[string]string{
 		"": plain, ".": plain, "./": plain, "src/": plain, "/etc/passwd": plain, "//etc/passwd": plain,
 		".//etc/passwd": plain, "../x": plain, "src/../../x": plain, "src/../a": plain, "./../x": plain, "..": plain, "src/..": plain,
 		"src//a": plain, "src/./a": plain, "src/././../a": plain, `..\x`: "backslash", `src\main.go`: "backslash", `C:\x`: "backslash", "C:/x": "drive", "c:x": "drive",
-		"%2e%2e/x": "passes for", "..%2fx": "passes for", "src/%2E%2E/x": "passes for", "..%5cx": "passes for", "~/x": "home", "．．/x": "passes for", "‥/x": "passes for", "src∕x": "passes for",
-		"a\x00b": "cannot be seen", "a\nb": "cannot be seen", "a\u200bb": "cannot be seen", ".g\u200cit/config": "cannot be seen", "\xff": "UTF-8", "a\x1b[2J": "cannot be seen", "a\u202eb": "cannot be seen",
-		"... /x": "blank", "a./b": "dot", "a /b": "blank", " a": "blank", strings.Repeat("x", 256): "255", strings.Repeat("x/", 3000) + "x": "longer than any",
+		"%2e%2e/x": "looks like", "..%2fx": "looks like", "src/%2E%2E/x": "looks like", "..%5cx": "looks like", "~/x": "home", "．．/x": "looks like", "‥/x": "looks like", "src∕x": "looks like",
+		"a\x00b": "invisible", "a\nb": "invisible", "a\u200bb": "invisible", ".g\u200cit/config": "invisible", "\xff": "UTF-8", "a\x1b[2J": "invisible", "a\u202eb": "invisible",
+		"... /x": "blank", "a./b": "dot", "a /b": "blank", " a": "blank", strings.Repeat("x", 256): "255", strings.Repeat("x/", 3000) + "x": "longer than a path",
 
 		".gitignore": ".gitignore", "./.gitignore": ".gitignore", "Cargo.lock": "Cargo.lock", "cargo.LOCK": "Cargo.lock", "build.sh": "build.sh", "./build.sh": "build.sh", "././build.sh": "build.sh", "BUILD.sh": "build.sh",
 		"codeRollup.sh": "codeRollup.sh", "CODEROLLUP.SH": "codeRollup.sh", "LLMInstructions.md": "LLMInstructions.md", "UserSpecification.md": "UserSpecification.md", "src/deep/UserSpecification.md": "UserSpecification.md", "src/userspecification.MD": "UserSpecification.md",
-		".git": ".git folder", ".git/config": ".git folder", "./.git/hooks/x": ".git folder", ".GIT/config": ".git folder", "sub/.git/config": ".git folder", "sub/.Git": ".git folder", "git~1/config": "another way", ".git::$INDEX_ALLOCATION/x": "another way",
+		".git": ".git folder", ".git/config": ".git folder", "./.git/hooks/x": ".git folder", ".GIT/config": ".git folder", "sub/.git/config": ".git folder", "sub/.Git": ".git folder", "git~1/config": "another spelling", ".git::$INDEX_ALLOCATION/x": "another spelling",
 		"agent-config": "agent-config", "agent-config/query.txt": "agent-config", "Agent-Config/gemini-key.txt": "agent-config", "agent-config/protected": "agent-config", "logs/x": "logs folder", "target/debug/x": "target folder", "target": "target folder",
 		".env": ".env", "src/.env.local": ".env", ".envrc": ".env", ".abl/state.json": ".abl", "abl.config.yaml": "abl.config.yaml", "diary/x": "diary folder",
 		"go.sum": "is written by a program", "web/package-lock.json": "is written by a program", "sub/.gitignore": "is written by a program", "vendor/x": "agent-config/protected", "a.gen.go": "agent-config/protected", "x/Cargo.lock": "is written by a program",
 		"x.log": "ignored by git", "sub/x.log": "ignored by git", "secret/x": "ignored by git", "secret/public.txt": "ignored by git", "out": "ignored by git", "out/x": "ignored by git", "sub/gen": "ignored by git", "sub/gen/x": "ignored by git",
 
-		"dir-link/x": "is a link", "out-link/passwd": "is a link", "file-link": "is a link", "a/b": "no folder", "a/b/c": "no folder", "folder": "it is a folder",
+		"dir-link/x": "is a link", "out-link/passwd": "is a link", "file-link": "is a link", "a/b": "not a folder", "a/b/c": "not a folder", "folder": "it is a folder",
 	} {
 		if rule := judge(t, g, p, false); !strings.Contains(rule, want) || rule == "" {
 			t.Errorf("%q: rule %q, want %q", p, rule, want)
@@ -122,9 +122,9 @@ func TestEditsTogether(t *testing.T) {
 	}
 	for _, c := range []struct{ paths, want string }{
 		{"a b c/d", ""},
-		{"a ./a", "line 1 gave it already"},
-		{"new/x new", `a file of the folder "new"`},
-		{"new new/x/y", `a file of the folder "new"`},
+		{"a ./a", "line 1 already gave it"},
+		{"new/x new", `the folder "new" a file`},
+		{"new new/x/y", `the folder "new" a file`},
 		{"a build.sh b", "build.sh"},
 	} {
 		var edits []codecommit.Edit

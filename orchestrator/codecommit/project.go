@@ -21,22 +21,22 @@ import (
 	"abl/roles/model"
 )
 
-// Project is where a run works.
+// Project is the project of a run.
 type Project struct {
-	// What the person calls the program: code-commit, or abl code-commit.
+	// The command's name: code-commit, or abl code-commit.
 	Self string
 	Root string // absolute, without links
 	Profile
-	Logs string            // absolute; where the folders of the logs are made
+	Logs string            // absolute; contains the log folders
 	Env  map[string]string // of .env
 }
 
-// problem is what keeps a run from beginning, which a person can do something about.
+// problem returns an error before a run that the user can fix.
 func problem(do, format string, args ...any) error {
 	return &environment.Error{Class: environment.Usage, Do: do, Err: fmt.Errorf(format, args...)}
 }
 
-// LogsBelow is the folder of the logs as a path of the project, "" when it is elsewhere.
+// LogsBelow returns the folder of the logs relative to the project, "" if it is outside.
 func (p Project) LogsBelow() string {
 	if rel, err := filepath.Rel(p.Root, p.Logs); err == nil && filepath.IsLocal(rel) && rel != "." {
 		return filepath.ToSlash(rel)
@@ -44,11 +44,10 @@ func (p Project) LogsBelow() string {
 	return ""
 }
 
-// lockFile is in the tool's own folder.
+// lockFile is a file in Profile.Own.
 const lockFile = ".lock"
 
-// Lock keeps others from working here, puts back what a run that was killed has left by
-// half, and removes what else it left in the project.
+// Lock locks the project. It undoes interrupted changes of a killed run and removes its other files.
 func (p Project) Lock() (unlock func() error, restored []string, err error) {
 	own := filepath.Join(p.Root, p.Own)
 	if err = hostfs.MkdirAll(p.Root, p.Own); err == nil {
@@ -64,8 +63,8 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 		paths, torn := Recover(p.Root, ProfileOf(protocol).Stage())
 		restored = append(restored, paths...)
 		if torn != nil {
-			const do = "look at git status; what the edits replaced is in the folder that is named"
-			torn = fmt.Errorf("files are changed by half: %w", torn)
+			const do = "look at git status; the old files are in the folder that is named"
+			torn = fmt.Errorf("an interrupted change was not undone: %w", torn)
 			err = errors.Join(err, &environment.Error{Class: environment.Person, Do: do, Err: torn})
 		}
 	}
@@ -78,8 +77,7 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 	return unlock, restored, nil
 }
 
-// Tidy removes what a run of either protocol that was killed has left in the files. It
-// makes nothing where nobody has worked.
+// Tidy removes what a killed run of either protocol left. It creates nothing.
 func (p Project) Tidy() (restored []string, err error) {
 	for _, name := range []string{V1, V2} {
 		p.Profile = ProfileOf(name)
@@ -91,7 +89,7 @@ func (p Project) Tidy() (restored []string, err error) {
 		if err != nil {
 			return restored, err
 		}
-		folders, _ := fs.Glob(os.DirFS(p.Logs), "2*") // which are named by the time
+		folders, _ := fs.Glob(os.DirFS(p.Logs), "2*") // named after their time
 		for _, name := range folders {
 			err = errors.Join(err, hostfs.SweepTemps(filepath.Join(p.Logs, name)))
 		}
@@ -109,19 +107,19 @@ func (p Project) keyFiles() (all []string) {
 	return all
 }
 
-// Exposed are the files with keys that git does not leave out. A project of the
-// protocol v2 whose .gitignore lacks their folder is refused.
+// Exposed returns the files with keys that git does not ignore. It fails for a project of the
+// protocol v2 whose .gitignore lacks their folder.
 func (p Project) Exposed(ctx context.Context) ([]string, error) {
 	if err := p.CheckIgnored(); err != nil && p.Name == V2 {
 		return nil, err
 	}
 	files := append(p.keyFiles(), ".env")
 	ignored, err := Ignored(ctx, p.Root, files...)
-	if _, told := errors.AsType[*environment.Error](err); told {
+	if _, is := errors.AsType[*environment.Error](err); is {
 		return nil, err
 	}
 	if err != nil {
-		return nil, problem("the project has to be in a git repository: git init makes one", "%w", err)
+		return nil, problem("the project must be in a git repository: run git init", "%w", err)
 	}
 	return slices.DeleteFunc(files, func(file string) bool {
 		_, err := os.Lstat(filepath.Join(p.Root, file))
@@ -129,17 +127,16 @@ func (p Project) Exposed(ctx context.Context) ([]string, error) {
 	}), nil
 }
 
-// CheckIgnored makes sure that .gitignore has a line for the folder that holds the keys,
-// and includes nothing of it again: git does not look for exceptions in an ignored
-// folder, but the next reader, or the next line, may.
+// CheckIgnored checks that .gitignore has a line for the folder with the keys and no exception for
+// it. git ignores exceptions in an ignored folder, but other tools may not.
 func (p Project) CheckIgnored() error {
 	text, _, err := p.text(".gitignore")
 	if err != nil {
 		return err
 	}
 	const add = "add a line /" + ConfigDir + " to the end of .gitignore"
-	wrong := fmt.Sprintf(".gitignore has no line /%s, so a commit could carry your keys away", ConfigDir)
-	do := add + ", which " + p.Self + " init does"
+	wrong := fmt.Sprintf(".gitignore has no line /%s, so a commit could contain your keys", ConfigDir)
+	do := add + ", as " + p.Self + " init does"
 	for i, l := range strings.Split(wording.Unix(text), "\n") {
 		l = strings.TrimRight(l, " \t")
 		pattern, negated := strings.CutPrefix(l, "!")
@@ -147,7 +144,7 @@ func (p Project) CheckIgnored() error {
 		again, _ := filepath.Match(first, ConfigDir)
 		switch {
 		case negated && again:
-			wrong, do = fmt.Sprintf(".gitignore line %d, %q, includes /%s again, where the keys are", i+1, l, ConfigDir), add
+			wrong, do = fmt.Sprintf(".gitignore line %d, %q, includes /%s again, which contains the keys", i+1, l, ConfigDir), add
 		case strings.TrimSuffix(strings.TrimPrefix(l, "/"), "/") == ConfigDir:
 			wrong = ""
 		}
@@ -158,8 +155,8 @@ func (p Project) CheckIgnored() error {
 	return problem(do, "%s", wrong)
 }
 
-// Unchanged is the error of a project in which git status shows changes. In a submodule git
-// would run filters of the submodule's own config, so only the submodule's commit is compared.
+// Unchanged fails if git status shows changes. In a submodule git would run filters of the
+// submodule's own config, so Unchanged only compares the submodule's commit.
 func (p Project) Unchanged(ctx context.Context) error {
 	options, err := withoutFilters(ctx, p.Root)
 	var out string
@@ -176,12 +173,12 @@ func (p Project) Unchanged(ctx context.Context) error {
 	return nil
 }
 
-// withoutFilters returns the options with which git runs no filter that the repository's own
-// config names. The filters of the user's config, such as those of Git LFS, stay.
+// withoutFilters returns options that disable the filters in the repository's own config. Filters of
+// the user's config, such as those of Git LFS, stay.
 func withoutFilters(ctx context.Context, root string) (options []string, err error) {
 	said, err := git(ctx, "", root, "config", "-z", "--show-scope", "--name-only", "--get-regexp", `^filter\.`)
 	if exit, ended := errors.AsType[*exec.ExitError](err); ended && exit.ExitCode() == 1 {
-		return nil, nil // there is none
+		return nil, nil // there is no filter
 	}
 	fields := strings.Split(said, "\x00") // a scope and a name for each setting
 	for i := 0; i+1 < len(fields) && err == nil; i += 2 {
@@ -199,16 +196,15 @@ func withoutFilters(ctx context.Context, root string) (options []string, err err
 	return options, err
 }
 
-// Ignored says which of some paths of a project git leaves out: by .gitignore files,
-// by the repository's info/exclude, and by the person's own excludes. Whether a file
-// is tracked makes no difference: what is ignored is not a model's business. No link
-// may be on the way to a path.
+// Ignored returns which of some paths of a project git ignores: by .gitignore files, by the
+// repository's info/exclude, or by the user's own excludes. Tracked files are treated alike. No link
+// may be in a path.
 func Ignored(ctx context.Context, root string, names ...string) (map[string]bool, error) {
-	// A name that begins with a colon is none to git.
+	// git treats a name that begins with a colon specially.
 	asked := "./" + strings.Join(names, "\x00./")
 	said, err := git(ctx, asked, root, "check-ignore", "--no-index", "-z", "--stdin")
-	const none = 1
-	if exit, ended := errors.AsType[*exec.ExitError](err); err != nil && !(ended && exit.ExitCode() == none) {
+	const noMatch = 1
+	if exit, ended := errors.AsType[*exec.ExitError](err); err != nil && !(ended && exit.ExitCode() == noMatch) {
 		return nil, err
 	}
 	ignored := map[string]bool{}
@@ -218,14 +214,14 @@ func Ignored(ctx context.Context, root string, names ...string) (map[string]bool
 	return ignored, nil
 }
 
-// git runs the user's git in a folder and returns what it prints.
+// git runs the user's git in a folder and returns its output.
 func git(ctx context.Context, stdin, dir string, args ...string) (string, error) {
 	cmd := proc.Git(ctx, dir, args...)
 	var voice strings.Builder
 	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &voice
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("cannot ask git what it ignores, or shows as changed: %w %s", err, voice.String())
+		err = fmt.Errorf("cannot ask git about ignored or changed files: %w %s", err, voice.String())
 		if strings.Contains(voice.String(), "dubious ownership") {
 			do := "if you trust its owner: git config --global --add safe.directory " + dir
 			err = &environment.Error{Class: environment.Person, Do: do, Err: err}
@@ -234,10 +230,10 @@ func git(ctx context.Context, stdin, dir string, args ...string) (string, error)
 	return string(out), err
 }
 
-// mostText is how large a file of the person's may be.
+// mostText is the largest size of a file of the user, in bytes.
 const mostText = 256 << 20
 
-// text is a file of the project's, and whether it is there. One that has no name is not.
+// text returns a file of the project, and whether it exists. A file without a name does not exist.
 func (p Project) text(name string) (text string, there bool, err error) {
 	data, err := hostfs.Read(p.Root, name, mostText)
 	switch {
@@ -249,7 +245,7 @@ func (p Project) text(name string) (text string, there bool, err error) {
 	return hostfs.Text(data), true, nil
 }
 
-// need is a file that has to be there.
+// need returns a file that must exist.
 func (p Project) need(name, what, do string) (string, error) {
 	text, there, err := p.text(name)
 	if err == nil && !there {
@@ -258,9 +254,9 @@ func (p Project) need(name, what, do string) (string, error) {
 	return text, err
 }
 
-// codebase is the code that the model is shown.
+// codebase returns the code that the model gets.
 func (p Project) codebase() (string, error) {
-	do := "make it with ./codeRollup.sh, which " + p.Self + " init writes, or with a script of your own"
+	do := "create it with ./codeRollup.sh, which " + p.Self + " init writes, or with your own script"
 	text, err := p.need(p.Codebase, "the code rollup", do)
 	if err == nil && strings.TrimSpace(text) == "" {
 		err = problem(do, "%s, the code rollup, is empty", p.Codebase)
@@ -268,7 +264,7 @@ func (p Project) codebase() (string, error) {
 	return text, err
 }
 
-// ReadInputs reads what the prompts of a run are made of.
+// ReadInputs reads the inputs of the prompts of a run.
 func (p Project) ReadInputs(protected []string) (in Inputs, err error) {
 	in.Protected = protected
 	if in.Query, err = p.need(p.Query, "the query", "write what you want into it; "+p.Self+" init makes the files"); err != nil {
@@ -278,7 +274,7 @@ func (p Project) ReadInputs(protected []string) (in Inputs, err error) {
 		return in, err
 	}
 	if p.Name == V1 {
-		in.System, err = p.need(p.System, "the system prompt", "write into it what is to be said to the model")
+		in.System, err = p.need(p.System, "the system prompt", "write the instructions for the model into it")
 		return in, err
 	}
 	there := false
@@ -288,7 +284,7 @@ func (p Project) ReadInputs(protected []string) (in Inputs, err error) {
 	return in, err
 }
 
-// ReportInputs are what a person asks about, if anything, and the code.
+// ReportInputs returns the user's question, if any, and the code.
 func (p Project) ReportInputs() (in Inputs, err error) {
 	// The last one counts.
 	for _, name := range []string{p.Query, ConfigDir + "/consistency-query.txt"} {
@@ -296,7 +292,7 @@ func (p Project) ReportInputs() (in Inputs, err error) {
 		if err != nil {
 			return in, err
 		}
-		if there && query != firstQuery { // somebody has written into it
+		if there && query != firstQuery { // the user has written into it
 			in.Query = query
 		}
 	}
@@ -304,7 +300,7 @@ func (p Project) ReportInputs() (in Inputs, err error) {
 	return in, err
 }
 
-// What init writes.
+// The files that init writes.
 var (
 	//go:embed first/query.txt
 	firstQuery string
@@ -314,17 +310,17 @@ var (
 	firstRollup string
 )
 
-// FirstFiles are what a project of the protocol v2 needs of the person, as they stand before
-// anybody has written into them: paths, each with its text.
+// FirstFiles returns the paths and contents of the files that init writes for a project of the
+// protocol v2.
 func (p Profile) FirstFiles() [][2]string {
 	return [][2]string{{p.Query, firstQuery}, {p.Structure, prompts.CommitStructure}, {Script, firstBuild}, {"codeRollup.sh", firstRollup}}
 }
 
-// Untouched says which of init's files a person still has to write: a run with them
-// would cost money and come to nothing.
+// Untouched fails if the user has not written one of init's files yet, because a run would cost
+// money and achieve nothing.
 func (p Project) Untouched(query string, dry bool) error {
 	const write = "write into it what you want changed"
-	build, _, _ := p.text(Script) // whether it can be run is told by others
+	build, _, _ := p.text(Script) // Runnable reports errors
 	switch {
 	case strings.TrimSpace(query) == "":
 		return problem(write, "%s is empty", p.Query)
@@ -336,14 +332,13 @@ func (p Project) Untouched(query string, dry bool) error {
 	return nil
 }
 
-// Key is a provider's key. Where says where it was found, since a person may have
-// several.
+// Key is a provider's key. Where is where it was found, since the user may have several.
 type Key struct {
 	Value, Where string
 	Personal     bool // of the environment, not of the project
 }
 
-// provider is who answers for a model, of those that are known and the project's own.
+// provider returns the provider of a model, which is a known one or listed by the project.
 func (p Project) provider(name string) (string, error) {
 	listed, _, err := p.text(p.Models)
 	if err != nil {
@@ -365,8 +360,8 @@ func (p Project) provider(name string) (string, error) {
 	return "", problem(do, "--model must be %s, not %q", strings.Join(known.Names(), " or "), name)
 }
 
-// keys are those that there are for a provider, in the order in which they count: in its
-// file, in the environment, in .env.
+// keys returns the keys for a provider in order of precedence: from its file, from the environment,
+// from .env.
 func (p Project) keys(provider string) (all []Key, err error) {
 	variable, file := model.KeyVar(provider), p.KeyFile(provider)
 	text, _, err := p.text(file)
@@ -380,7 +375,7 @@ func (p Project) keys(provider string) (all []Key, err error) {
 	return all, err
 }
 
-// key is the one that a model is asked with.
+// key returns the key for a model.
 func (p Project) key(name, provider string) (Key, error) {
 	all, err := p.keys(provider)
 	if err != nil {
@@ -395,12 +390,12 @@ func (p Project) key(name, provider string) (Key, error) {
 	}
 	k, odd := all[0], func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	if len(k.Value) < redact.Shortest || strings.ContainsFunc(k.Value, odd) {
-		err = problem("", "what %s holds is no key: it is too short, or has blanks, line ends or other characters that no key has", k.Where)
+		err = problem("", "the content of %s is not a key: it is too short, or has blanks, line ends or other invalid characters", k.Where)
 	}
 	return k, err
 }
 
-// Client asks a model.
+// Client returns the client for a model.
 func (p Project) Client(name string, c model.Config) (client *model.Client, key Key, err error) {
 	if c.Provider, err = p.provider(name); err == nil {
 		key, err = p.key(name, c.Provider)
@@ -410,7 +405,7 @@ func (p Project) Client(name string, c model.Config) (client *model.Client, key 
 	}
 	c.Key, c.Base = key.Value, os.Getenv(model.BaseVar(c.Provider))
 	if c.Base == "" && !key.Personal {
-		// Where a project wants its own key to go; the person's own key goes nowhere on its word.
+		// The project's address gets only the project's key, never the user's own key.
 		c.Base = p.Env[model.BaseVar(c.Provider)]
 	}
 	if client, err = model.New(name, c); err != nil {
@@ -419,13 +414,13 @@ func (p Project) Client(name string, c model.Config) (client *model.Client, key 
 	return client, key, err
 }
 
-// Secrets are what a run takes out of all that it writes and asks, and what hide takes out of
-// all that is shown: the key that it uses, other providers' keys, and what .env keeps secret.
-// Of each only the last two characters stay. keys know the keys alone.
+// Secrets returns the secrets that a run removes from everything that it writes and sends, and calls
+// hide with them: the key in use, other providers' keys, and secrets of .env. Only the last two
+// characters of each stay visible. keys has only the keys.
 func (p Project) Secrets(key string, hide func(...string)) (all, keys *redact.Redactor) {
 	known := []string{key}
 	for _, provider := range model.Providers() {
-		// What cannot be read is no secret of this run.
+		// An unreadable file cannot leak in this run.
 		others, _ := p.keys(provider)
 		for _, k := range others {
 			known = append(known, k.Value)

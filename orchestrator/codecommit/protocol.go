@@ -1,10 +1,8 @@
-// Package codecommit is one call of a model, a build, and a few repairs: the
-// model answers in fences, the answer is checked as a whole and applied as a
-// whole, and what the build says goes back to the model until the build passes
-// or the attempts are used up. The reader of fences is pure and understands an
-// answer whole or not at all: half an answer must never reach a disk. PathGuard
-// knows every way to spell a path out of the project, the files that nobody may
-// touch, and what git leaves out.
+// Package codecommit changes a project by one call of a model, a build, and a few repairs. The model
+// answers in fences. The answer is checked and applied as a whole. If the build fails, the model
+// gets its output, until the build passes or the attempts are used up. ParseAnswer accepts only a
+// complete answer, because half an answer must not be applied. PathGuard refuses paths outside of
+// the project, protected files, and files that git ignores.
 package codecommit
 
 import (
@@ -17,23 +15,23 @@ import (
 	"abl/prompts"
 )
 
-// Profile is a protocol: which files a run reads, what it calls those that it
-// writes, and how often it tries. docs/code-commit.md describes both.
+// Profile is a protocol: which files a run reads, how it names the files that it writes, and how
+// often it tries. docs/code-commit.md describes both protocols.
 type Profile struct {
 	Name     string
 	Query    string // paths in the project
 	Codebase string
-	Keys     string // with a provider for NAME; "" where none is looked for
-	// Lists models besides those that are known; "" where none can be.
+	Keys     string // with a provider for NAME; "" if there are no key files
+	// File with additional models; "" if there cannot be any.
 	Models     string
 	System     string // the system prompt's file; "" for abl's own texts
 	Structure  string // replaces the part about the project's structure
-	UserOutput string // collects what a model says to the person
-	// The folder of the lock, of edits that are prepared, and of what a build in a container is handed.
+	UserOutput string // file for the model's messages to the user
+	// The folder of the lock, of prepared edits, and of the input of builds in containers.
 	Own     string
 	Repairs int
-	// Fixed is what is protected whatever a project says: names in any folder or, with a
-	// slash before them, in the project's own; those of folders end with one.
+	// Fixed lists files that are always protected: names in any folder or, with a leading slash, in
+	// the project's folder. Names of folders end with a slash.
 	Fixed string
 }
 
@@ -43,10 +41,10 @@ const (
 	V2 = "v2"
 )
 
-// ConfigDir is where a project of the protocol v2 keeps what belongs to this tool.
+// ConfigDir is the folder for this tool's files in a project of the protocol v2.
 const ConfigDir = "agent-config"
 
-// ProfileOf is the protocol of a name, V1 or V2.
+// ProfileOf returns the protocol with a name, V1 or V2.
 func ProfileOf(name string) Profile {
 	if name == V1 {
 		return Profile{
@@ -60,18 +58,18 @@ func ProfileOf(name string) Profile {
 		Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/NAME-key.txt",
 		Models: ConfigDir + "/models", Structure: ConfigDir + "/project-structure.txt", Own: ConfigDir, Repairs: 3,
 		Fixed: "/.gitignore /Cargo.lock /build.sh /codeRollup.sh /LLMInstructions.md UserSpecification.md " +
-			// Settings too: what a build may reach.
+			// Settings are protected because they decide what a build may reach.
 			".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/",
 	}
 }
 
-// KeyFile is where a provider's key is looked for, "" for nowhere.
+// KeyFile returns the path of a provider's key, or "".
 func (p Profile) KeyFile(provider string) string { return strings.ReplaceAll(p.Keys, "NAME", provider) }
 
-// Stage is where edits are prepared.
+// Stage returns the folder in which edits are prepared.
 func (p Profile) Stage() string { return p.Own + "/.apply" }
 
-// step is the name of the call n, the first being 0.
+// step returns the name of the call n, counted from 0.
 func (p Profile) step(n int) string {
 	switch {
 	case p.Name == V1:
@@ -82,9 +80,8 @@ func (p Profile) step(n int) string {
 	return "repair-query-" + strconv.Itoa(n)
 }
 
-// logs are the names in the log folder of what there is of the call n: query.txt,
-// response.txt, build.txt and more. The protocol v2 has two for some, and v1 keeps no
-// query.json.
+// logs returns the names in the log folder of a file of the call n, such as query.txt, response.txt
+// or build.txt. The protocol v2 has two names for some files, and v1 has no query.json.
 func (p Profile) logs(n int, what string) []string {
 	long, short := p.step(n)+"-"+what, strconv.Itoa(n+1)+"-"+what
 	switch {
@@ -104,8 +101,8 @@ func (p Profile) logs(n int, what string) []string {
 	return []string{long, short}
 }
 
-// join writes the parts of a prompt, each a title and its text: the title in brackets,
-// the text as it is, and an empty line.
+// join writes the parts of a prompt, each a title and its text: the title in brackets, the text
+// unchanged, and an empty line.
 func join(parts ...string) string {
 	var all []string
 	for part := range slices.Chunk(parts, 2) {
@@ -114,7 +111,7 @@ func join(parts ...string) string {
 	return strings.Join(all, "\n")
 }
 
-// line ends the last line of a text that has any.
+// line adds a missing line end to a text that is not empty.
 func line(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
@@ -122,16 +119,16 @@ func line(text string) string {
 	return text + "\n"
 }
 
-// Inputs are what prompts are made of.
+// Inputs are the inputs of prompts.
 type Inputs struct {
 	Query, Codebase string
 	System          string   // of the protocol v1
 	Structure       string   // of the protocol v2
-	Protected       []string // in words
+	Protected       []string // see PathGuard.List
 }
 
-// prompt is that of the next call. After a build that failed, or an answer that could not be
-// used, whose reason then stands in the place of the build's output, it asks for a repair.
+// prompt returns the prompt of the next call. After a failed build it asks for a repair, and also
+// after an unusable answer, with the reason instead of the build's output.
 func (p Profile) prompt(in Inputs, history []*Attempt) string {
 	code := []string{"query", in.Query, "codebase", in.Codebase}
 	title, text := "initial query system prompt", prompts.CommitInitial
@@ -141,7 +138,7 @@ func (p Profile) prompt(in Inputs, history []*Attempt) string {
 			[]string{"file replacements", replacements(latest(history))})
 	}
 	if p.Name == V1 {
-		return join("gemini system prompt", in.System, "basic query", in.Query, "codebase", in.Codebase) + tell(history)
+		return join("gemini system prompt", in.System, "basic query", in.Query, "codebase", in.Codebase) + historyText(history)
 	}
 	return join(append([]string{
 		"project structure system prompt", in.Structure,
@@ -149,7 +146,7 @@ func (p Profile) prompt(in Inputs, history []*Attempt) string {
 	}, code...)...)
 }
 
-// latest are the last edits of each file, by path.
+// latest returns the last edit of each file, by path.
 func latest(history []*Attempt) []Edit {
 	last := map[string]Edit{}
 	for _, at := range history {
@@ -173,8 +170,8 @@ func replacements(edits []Edit) string {
 	return b.String()
 }
 
-// tell is the whole history, as the protocol v1 has it.
-func tell(history []*Attempt) string {
+// historyText returns the whole history in the form of the protocol v1.
+func historyText(history []*Attempt) string {
 	var b strings.Builder
 	began := "\nThe query above was asked before. This is the data that your answer to it held:\n\n"
 	for _, at := range history {

@@ -19,23 +19,23 @@ import (
 	"abl/roles/model"
 )
 
-// Report is a report on consistency, taken apart.
+// Report is a parsed report on consistency.
 type Report struct {
 	Model    string    `json:"model"`
 	Sections []Section `json:"sections"`
 	Missing  []string  `json:"missing"` // titles that the model left out
 	Preamble string    `json:"preamble,omitempty"`
-	Cut      bool      `json:"cut"` // it ends before its end
+	Cut      bool      `json:"cut"` // it is incomplete
 }
 
-// Section is one of its parts.
+// Section is one section of a report.
 type Section struct {
 	Title string `json:"title"`
 	Text  string `json:"text"`
 }
 
-// SplitReport takes a report apart at the titles, however the model adorned them: with
-// numbers, marks of headlines or of lists before them, and marks after them.
+// SplitReport splits a report at its titles. It ignores numbers and marks of headlines or lists
+// around them.
 func SplitReport(text string) Report {
 	rep := Report{Sections: []Section{}, Missing: []string{
 		"User Specification Self Consistency",
@@ -63,15 +63,15 @@ func SplitReport(text string) Report {
 	return rep
 }
 
-// ReportFile is where a report is left.
+// ReportFile is the default path of a report.
 const ReportFile = ConfigDir + "/consistency-report.txt"
 
-// Consistency asks for a report and leaves it at a path, its sections beside it.
+// Consistency asks for a report and writes it to a path, with its sections as JSON next to it.
 func (r *Run) Consistency(ctx context.Context, path string) (Result, string, error) {
 	prompt := join("system prompt", prompts.Consistency, "query", r.Inputs.Query, "codebase", r.Inputs.Codebase)
 	return r.once(ctx, "consistency-report", prompt, func(text string, a model.Answer, at *Attempt) error {
 		if strings.TrimSpace(text) == "" {
-			return held("the answer of " + r.Model.Name() + " is empty")
+			return unusable("the answer of " + r.Model.Name() + " is empty")
 		}
 		rep := SplitReport(text)
 		rep.Model, rep.Cut = a.Model, a.Finish != model.Whole
@@ -79,24 +79,24 @@ func (r *Run) Consistency(ctx context.Context, path string) (Result, string, err
 			at.Outcome, at.Why = Unusable, "the report was cut off ("+a.Reason+")"
 		}
 		r.result.Report, r.result.Missing = path, rep.Missing
-		parts, _ := json.MarshalIndent(rep, "", "  ") // texts cannot fail
+		parts, _ := json.MarshalIndent(rep, "", "  ") // cannot fail for texts
 		beside := strings.TrimSuffix(path, filepath.Ext(path)) + ".json"
 		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
 			hostfs.Write(path, []byte(text), logPerm), hostfs.Write(beside, append(parts, '\n'), logPerm))
 	})
 }
 
-// Ask puts one question for a workflow that makes something of the answer itself.
+// Ask asks one question for a workflow that uses the answer itself.
 func (r *Run) Ask(ctx context.Context, workflow, prompt string) (Result, string, error) {
 	return r.once(ctx, workflow, prompt, func(_ string, a model.Answer, _ *Attempt) error {
 		if a.Finish != model.Whole {
-			return held("the answer of " + r.Model.Name() + " was cut off (" + a.Reason + ")")
+			return unusable("the answer of " + r.Model.Name() + " was cut off (" + a.Reason + ")")
 		}
 		return nil
 	})
 }
 
-// once is a workflow of one question. It returns the answer's text without secrets.
+// once runs a workflow with one question. It returns the answer without secrets.
 func (r *Run) once(ctx context.Context, workflow, prompt string, use func(string, model.Answer, *Attempt) error) (Result, string, error) {
 	if err := r.begin(workflow); err != nil {
 		return Result{}, "", err
@@ -117,17 +117,16 @@ func (r *Run) once(ctx context.Context, workflow, prompt string, use func(string
 	return res, text, err
 }
 
-// held is an answer that nothing can be made of.
-func held(why string) error { return classed(&model.Error{Kind: outcome.Filtered, What: why}) }
+// unusable returns the error for an answer that cannot be used.
+func unusable(why string) error { return classed(&model.Error{Kind: outcome.Filtered, What: why}) }
 
-// withheld are the names of files that hold secrets, or that a program has written.
+// withheld are names of files that usually contain secrets or are generated.
 const withheld = ".env* *.pem *.key *.p12 *.pfx *.keystore *.jks id_rsa* id_ed25519* id_ecdsa* *-key.txt " +
 	".npmrc .netrc .pypirc credentials* secrets.* " +
 	"go.sum *.lock package-lock.json npm-shrinkwrap.json pnpm-lock.yaml packages.lock.json gradle.lockfile"
 
-// Collect writes files of a folder as one text for a model, but for those that hold
-// secrets, are not text, cannot be read, or were written by a program. left says which,
-// and why.
+// Collect returns the files of a folder as one text for a model. It leaves out files that contain
+// secrets, are not text, cannot be read, or are generated. left lists these with the reasons.
 func Collect(root string, names []string, secrets *redact.Redactor) (text string, left []string) {
 	const most = 1 << 20
 	var b strings.Builder
@@ -137,13 +136,13 @@ func Collect(root string, names []string, secrets *redact.Redactor) (text string
 		why := ""
 		switch {
 		case unwanted.Ignored(strings.ToLower(path.Base(name)), false):
-			why = "its name says that it holds secrets, or that a program has written it"
+			why = "its name suggests that it contains secrets or is generated"
 		case err != nil:
 			why = err.Error()
 		case bytes.IndexByte(data, 0) >= 0 || !utf8.Valid(data):
 			why = "not text"
 		case bytes.Contains(data, []byte("PRIVATE KEY-----")), secrets.Holds(data):
-			why = "it holds a secret"
+			why = "it contains a secret"
 		default:
 			b.WriteString("--- FILE " + name + " ---\n" + line(string(data)))
 			continue

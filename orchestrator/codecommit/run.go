@@ -27,7 +27,7 @@ import (
 // Model answers questions.
 type Model interface {
 	Name() string
-	// Ask tells sent what is about to be sent, before it is.
+	// Ask calls sent with the request before it is sent.
 	Ask(ctx context.Context, prompt string, sent func(body []byte) error) (model.Answer, error)
 }
 
@@ -38,32 +38,32 @@ type Run struct {
 	Model   Model
 	Guard   *PathGuard
 	Builder Builder
-	Began   time.Time // after which the log folder is named
+	Began   time.Time // names the log folder
 	Book    interface{ Append([]ledger.Row) error }
-	Secrets *redact.Redactor  // taken out of all that is logged, asked or shown
-	Keys    *redact.Redactor  // of providers, which no answer may hold
-	Say     func(text string) // hears one line of progress
-	Said    func(text string) // hears what the model tells the person (protocol v1)
+	Secrets *redact.Redactor  // removed from everything that is logged, sent or shown
+	Keys    *redact.Redactor  // keys of providers, which no answer may contain
+	Say     func(text string) // receives lines of progress
+	Said    func(text string) // receives the model's messages to the user (protocol v1)
 
-	Repairs int  // how often the model is asked again
-	Abort   bool // on an answer that cannot be used, rather than ask again
-	DryRun  bool // look at the first answer, and change nothing
+	Repairs int  // how often the model is asked for a repair
+	Abort   bool // end on an unusable answer instead of asking again
+	DryRun  bool // check the first answer, and change nothing
 
-	Logs   *Folder // made when a workflow begins: what it needs is there by then
+	Logs   *Folder // created when a workflow begins
 	result Result
 }
 
 // Outcomes of a run, and of its attempts.
 const (
 	Passed   = "passed"
-	Red      = "red"      // the build fails
+	Red      = "red"      // the build failed
 	Unusable = "unusable" // the answer could not be used
 	Planned  = "planned"  // a dry run's answer could be used
 	Reported = "reported"
-	Failed   = "failed" // it ended on the way
+	Failed   = "failed" // an error ended it
 )
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
 	Workflow string     `json:"workflow"`
 	Protocol string     `json:"protocol,omitempty"`
@@ -79,7 +79,7 @@ type Result struct {
 	BuildMS  int64      `json:"build_ms"`
 }
 
-// Attempt is one call and what came of it.
+// Attempt is one call and its result.
 type Attempt struct {
 	Name    string `json:"name"`
 	Outcome string `json:"outcome"`
@@ -95,13 +95,13 @@ type Attempt struct {
 	Input   *int64 `json:"input,omitempty"`
 	Output  *int64 `json:"output,omitempty"`
 	Total   *int64 `json:"total,omitempty"`
-	// That it changed, or in a dry run would.
+	// The files that it changed, or would change in a dry run.
 	Files []Edit `json:"files,omitempty"`
-	// On the build: what it asked the network for in vain.
+	// Notes on the build, such as refused network requests.
 	Notes []string `json:"notes,omitempty"`
 
-	thoughts []string                   // for the calls that follow
-	printed  string                     // by the build, or why there was none
+	thoughts []string                   // for later calls
+	printed  string                     // by the build, or why there was no build
 	names    func(what string) []string // of its files in the log folder
 }
 
@@ -114,11 +114,18 @@ func (r *Run) begin(workflow string) (err error) {
 		return err
 	}
 	r.Say("logs: " + r.Logs.Path)
-	r.result = Result{Workflow: workflow, Protocol: r.Project.Name, Model: r.Model.Name(), Logs: r.Logs.Path, Attempts: []*Attempt{}, Files: []Edit{}}
+	r.result = Result{
+		Workflow: workflow,
+		Protocol: r.Project.Name,
+		Model:    r.Model.Name(),
+		Logs:     r.Logs.Path,
+		Attempts: []*Attempt{},
+		Files:    []Edit{},
+	}
 	return nil
 }
 
-// end sums up, and leaves the sum in the log folder.
+// end completes the result and writes it to the log folder.
 func (r *Run) end(outcome string, cause error) (Result, error) {
 	res := &r.result
 	res.Outcome = outcome
@@ -128,7 +135,7 @@ func (r *Run) end(outcome string, cause error) (Result, error) {
 	if cause != nil {
 		res.Why = cause.Error()
 	}
-	data, _ := json.MarshalIndent(res, "", "  ") // texts and numbers cannot fail
+	data, _ := json.MarshalIndent(res, "", "  ") // cannot fail for texts and numbers
 	err := r.Logs.Put(string(data)+"\n", "run.json")
 	if outcome == Failed || outcome == Red || outcome == Unusable {
 		err = errors.Join(err, r.Logs.Put(res.Why+"\n", "final_error.txt"))
@@ -136,9 +143,8 @@ func (r *Run) end(outcome string, cause error) (Result, error) {
 	return *res, errors.Join(cause, err)
 }
 
-// Commit asks for the change, applies it and builds, and asks for repairs until
-// the build passes. The error is what stopped it on the way; a build that stays
-// red is none.
+// Commit asks for the change, applies it and builds, and asks for repairs until the build passes. A
+// build that keeps failing is not an error.
 func (r *Run) Commit(ctx context.Context) (Result, error) {
 	if err := r.begin("committing-code"); err != nil {
 		return Result{}, err
@@ -155,7 +161,7 @@ func (r *Run) Commit(ctx context.Context) (Result, error) {
 	}
 }
 
-// attempt is one call, and the build after it.
+// attempt makes one call, and the build after it.
 func (r *Run) attempt(ctx context.Context, n int) error {
 	at := &Attempt{Name: r.Project.step(n), names: func(what string) []string { return r.Project.logs(n, what) }}
 	answer, err := r.ask(ctx, at, r.Project.prompt(r.Inputs, r.result.Attempts))
@@ -186,17 +192,17 @@ func (r *Run) attempt(ctx context.Context, n int) error {
 	return errors.Join(err, r.Logs.Put(at.printed, at.names("build.txt")...))
 }
 
-// understand reads an answer. A Mistake is the model's, and any other error is not.
+// understand parses and checks an answer. A Mistake is the model's error.
 func (r *Run) understand(ctx context.Context, a model.Answer, at *Attempt) ([]Edit, error) {
 	if a.Finish == model.Cut {
 		const rest = "the rest of it is unknown: answer more briefly, with fewer or smaller files"
 		return nil, Mistake("the answer was cut off (" + a.Reason + "), so " + rest)
 	}
 	if r.Keys.Holds([]byte(a.Text)) {
-		return nil, Mistake("it holds the key of a provider, so nothing of it was taken")
+		return nil, Mistake("it contains the key of a provider, so nothing of it was used")
 	}
-	told, wrong := ParseAnswer(a.Text, r.Project.Name == V1)
-	for _, words := range told.Said {
+	answer, wrong := ParseAnswer(a.Text, r.Project.Name == V1)
+	for _, words := range answer.Said {
 		r.Said(words)
 		if r.DryRun {
 			continue
@@ -206,17 +212,17 @@ func (r *Run) understand(ctx context.Context, a model.Answer, at *Attempt) ([]Ed
 			return nil, err
 		}
 	}
-	at.thoughts, at.Says = told.Thoughts, strings.Join(told.Calm, "\n")
+	at.thoughts, at.Says = answer.Thoughts, strings.Join(answer.Calm, "\n")
 	if wrong == errNoFile {
 		at.Says = a.Text
 	}
 	if wrong != nil {
 		return nil, wrong
 	}
-	return r.Guard.Check(ctx, told.Edits)
+	return r.Guard.Check(ctx, answer.Edits)
 }
 
-// build makes the edits and builds.
+// build applies the edits and builds.
 func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 	if len(edits) > 0 {
 		if err := Apply(r.Project.Root, r.Project.Stage(), edits); err != nil {
@@ -233,7 +239,7 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 	for _, note := range built.Notes {
 		r.Say(note)
 	}
-	for name, text := range built.Papers {
+	for name, text := range built.Records {
 		err = errors.Join(err, r.Logs.Put(text, at.names(name)...))
 	}
 	if err != nil {
@@ -247,8 +253,8 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 	return nil
 }
 
-// ask puts one question: it is on the disk before it is sent, and so is whatever
-// comes back before anything is made of it.
+// ask asks one question. It writes the question to the log before it is sent, and the response
+// before it is used.
 func (r *Run) ask(ctx context.Context, at *Attempt, prompt string) (model.Answer, error) {
 	at.Outcome = Failed
 	r.result.Attempts = append(r.result.Attempts, at)
@@ -272,7 +278,7 @@ func (r *Run) ask(ctx context.Context, at *Attempt, prompt string) (model.Answer
 		at.Why, text = err.Error(), "ERROR\n"+err.Error()+"\n"
 	case a.Finish == model.Cut:
 		ended = "an answer that was cut off"
-		text = "ERROR\nthe answer was cut off (" + a.Reason + "); what came of it:\n\n" + a.Text
+		text = "ERROR\nthe answer was cut off (" + a.Reason + "); its text:\n\n" + a.Text
 	}
 	ended += " after " + took.Round(100*time.Millisecond).String()
 	if a.Usage.Total != nil {
@@ -283,30 +289,37 @@ func (r *Run) ask(ctx context.Context, at *Attempt, prompt string) (model.Answer
 		r.Logs.Body(a.Body, at.names("response.json")...), r.enter(at.Name, a, err, took))
 }
 
-// classed says whose matter it is that there is no answer.
+// classed adds the class to the error of a question.
 func classed(err error) error {
-	e, told := errors.AsType[*model.Error](err)
+	e, is := errors.AsType[*model.Error](err)
 	switch {
-	case !told:
+	case !is:
 		return err
 	case e.Kind.Transient():
 		return &environment.Error{Class: environment.Away, Do: "try again later", Err: err}
 	}
 	return &environment.Error{Class: environment.Refused, Err: err, Do: map[outcome.Outcome]string{
-		outcome.Refused: "check the key", outcome.Filtered: "word the query differently, or ask another model (--model)",
+		outcome.Refused: "check the key", outcome.Filtered: "reword the query, or use another model (--model)",
 	}[e.Kind]}
 }
 
-// enter writes the call into the ledger.
+// enter adds the call to the ledger.
 func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) error {
 	row := ledger.Row{
-		Timestamp: ledger.Stamp(time.Now()), Role: r.result.Workflow, Step: strconv.Itoa(len(r.result.Attempts)), Model: cmp.Or(a.Model, r.Model.Name()),
-		Count: a.Usage, Source: ledger.API, CallID: filepath.Base(r.Logs.Path) + "/" + name, Agent: "code-commit",
-		DurationMS: new(took.Milliseconds()), Outcome: string(outcome.Done),
+		Timestamp:  ledger.Stamp(time.Now()),
+		Role:       r.result.Workflow,
+		Step:       strconv.Itoa(len(r.result.Attempts)),
+		Model:      cmp.Or(a.Model, r.Model.Name()),
+		Count:      a.Usage,
+		Source:     ledger.API,
+		CallID:     filepath.Base(r.Logs.Path) + "/" + name,
+		Agent:      "code-commit",
+		DurationMS: new(took.Milliseconds()),
+		Outcome:    string(outcome.Done),
 	}
-	e, told := errors.AsType[*model.Error](err)
+	e, is := errors.AsType[*model.Error](err)
 	switch {
-	case told:
+	case is:
 		row.Outcome = string(e.Kind)
 	case err != nil:
 		row.Outcome = string(outcome.Failed)
@@ -325,22 +338,21 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 	return r.Book.Append(rows)
 }
 
-// Folder is the log folder of one run. Whatever is written there has no secret
-// in it.
+// Folder is the log folder of one run. Secrets are removed from its files.
 type Folder struct {
 	Path    string
 	secrets *redact.Redactor
 }
 
-// logPerm: prompts hold the code, which is not everybody's.
+// logPerm is the mode of logs: prompts contain the code, which may be private.
 const logPerm = 0o600
 
-// NewFolder makes a log folder that is named after the time.
+// NewFolder creates a log folder that is named after the time.
 func NewFolder(dir string, now time.Time, suffix string, secrets *redact.Redactor) (*Folder, error) {
 	name := filepath.Join(dir, now.Format("2006-01-02-15-04-05")+suffix)
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)
 	if err == nil {
-		err = hostfs.MkdirAll(filepath.Dir(dir), filepath.Base(dir)) // through no link of the project
+		err = hostfs.MkdirAll(filepath.Dir(dir), filepath.Base(dir)) // follows no link of the project
 	}
 	for i, path := 2, name; err == nil || errors.Is(err, fs.ErrExist); i++ {
 		if err = os.Mkdir(path, 0o755); err == nil {
@@ -348,16 +360,16 @@ func NewFolder(dir string, now time.Time, suffix string, secrets *redact.Redacto
 		}
 		path = name + "-" + strconv.Itoa(i)
 	}
-	return nil, fmt.Errorf("cannot make the folder of the logs: %w", err)
+	return nil, fmt.Errorf("cannot create the log folder: %w", err)
 }
 
-// Put writes a file, under all of its names.
+// Put writes a file under each of its names.
 func (f *Folder) Put(text string, names ...string) error {
 	data := []byte(f.secrets.String(text))
 	for i, name := range names {
 		path := filepath.Join(f.Path, name)
 		if i > 0 && os.Link(filepath.Join(f.Path, names[0]), path) == nil {
-			continue // but on a file system without second names
+			continue // the file system supports hard links
 		}
 		if err := hostfs.Write(path, data, logPerm); err != nil {
 			return err
@@ -366,11 +378,11 @@ func (f *Folder) Put(text string, names ...string) error {
 	return nil
 }
 
-// Body writes a response as it was received; what is no JSON is wrapped, so that
-// the file is what its name says.
+// Body writes a response as it was received. A response that is not JSON is wrapped in JSON, because
+// the file's name ends in .json.
 func (f *Folder) Body(body []byte, names ...string) error {
 	if !json.Valid(body) {
-		// A string cannot fail.
+		// Cannot fail for a string.
 		wrapped, _ := json.Marshal(map[string]string{"not_json": string(body)})
 		body = append(wrapped, '\n')
 	}

@@ -11,21 +11,21 @@ import (
 	"abl/internal/wording"
 )
 
-// line is one line of a model's answer. Asked for plain labelled lines, models
-// decorate them with bullets, numbers, headings, bold type and fences all the same.
+// line is one line of a model's answer. Models decorate labelled lines with bullets, numbers,
+// headings, bold type and fences, even if they are asked for plain lines.
 type line struct {
-	label    string // that it begins with, in upper case; "" for none
+	label    string // at its beginning, in upper case; "" without one
 	text     string // what follows the label, or the whole line without its bullet
 	bullet   bool   // it is an item of a list
 	indented bool
-	blank    bool // it says nothing: a rule or a fence is blank, too
+	blank    bool // it is empty, a rule or a fence
 }
 
-// dress is what makes a line a quotation, a heading or an item of a list.
+// dress matches the marks of a quotation, a heading or a list item.
 var dress = lazyregexp.New(`^(?:[\s\p{Z}]|>|#+(?: |$)|(?:[-+*•‣◦–]|\d{1,3}[.)])(?:\s|$))*`)
 
-// labels recognise a line that begins with one of some names: emphasis, the name, and a
-// colon or a dash, or nothing more. A number or a remark in brackets may follow the name.
+// labels matches a line that begins with one of some names: emphasis, the name, and a colon, a dash
+// or the line's end. A number or a remark in brackets may follow the name.
 func labels(names ...string) *regexp.Regexp {
 	const between = "[ \\d_*`#./-]*"
 	name := strings.ReplaceAll(strings.Join(names, "|"), "_", between)
@@ -33,10 +33,10 @@ func labels(names ...string) *regexp.Regexp {
 		between + `(?:\([^:：]*)?[:：]|` + between + `?(?:\(.*?)? [-–—] |(` + between + `(?:\(.*)?\n))`)
 }
 
-// longest is how far into a line a label may reach, in bytes.
+// longest is the largest offset of a label's end in a line, in bytes.
 const longest = 64
 
-// readLine takes a line apart. What is before a colon and none of the labels is text.
+// readLine parses a line. Text before a colon that is not one of the labels is text.
 func readLine(raw string, labels *regexp.Regexp) line {
 	s := strings.TrimSpace(raw)
 	marks := dress().FindString(s)
@@ -45,14 +45,14 @@ func readLine(raw string, labels *regexp.Regexp) line {
 	l.text = strings.TrimSpace(s[len(marks):])
 	at := labels.FindStringSubmatchIndex((l.text + "\n")[:min(len(l.text)+1, longest)])
 	if l.blank || at == nil || at[6] >= 0 && at[3] == 0 && !strings.Contains(marks, "#") {
-		return l // a label alone on its line has to look like a title
+		return l // a label without text must look like a title
 	}
 	rest, emphasis := l.text[min(at[1], len(l.text)):], l.text[:at[3]]
 	l.label, l.text = strings.ToUpper(l.text[at[4]:at[5]]), unwrap(rest, emphasis)
 	return l
 }
 
-// unwrap takes the other end of the label's own marks off what follows it.
+// unwrap removes the closing part of the label's own marks from the text after it.
 func unwrap(rest, mark string) string {
 	rest = strings.TrimPrefix(strings.TrimSpace(rest), mark)
 	if strings.Count(rest, mark)%2 == 1 {
@@ -61,48 +61,47 @@ func unwrap(rest, mark string) string {
 	return strings.TrimSpace(rest)
 }
 
-// wordsOf are the words of a text in lower case, without what stands around them.
+// wordsOf returns the words of a text in lower case, without punctuation.
 func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '/' && r != '\''
 	})
 }
 
-// isPlaceholder says that a text only repeats what was asked for: <insight>.
+// isPlaceholder returns true if a text only repeats the requested form, such as <insight>.
 func isPlaceholder(text string) bool {
 	return strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">") && !strings.Contains(text[1:], "<")
 }
 
-// categories are what a review looks at, in the order in which they are shown.
+// categories are the aspects of a review, in the order in which they are shown.
 var categories = []string{"ARCHITECTURE", "DESIGN", "CODE_QUALITY", "SECURITY", "TESTS"}
 
-// What a review says of a category. One of which nothing was said is never taken for
-// a good one.
+// The states of a category. A category without an answer never counts as good.
 const (
 	RatedOK = "ok"
 	Issues  = "issues"
-	Unrated = "unknown" // nothing was said, or nothing that tells
+	Unrated = "unknown" // there was no answer, or an empty one
 )
 
-// Finding is one category's.
+// Finding is the review of one category.
 type Finding struct {
 	Category string `json:"category"`
 	State    string `json:"state"`
 	Text     string `json:"text,omitempty"`
 }
 
-// CodeReview is a whole one: always five findings.
+// CodeReview is a review. It always has five findings.
 type CodeReview struct {
 	Findings []Finding `json:"findings"`
 }
 
-// maxFinding bounds what is kept of a category, in runes.
+// maxFinding is the largest length of a finding, in characters.
 const maxFinding = 1200
 
-// closing is how what sums up a review begins, below a blank line.
+// closing matches the beginning of a summary after a blank line.
 var closing = lazyregexp.New(`(?i)^(in )?(overall|summary|conclusion|altogether)\b`)
 
-// ParseReview reads what a reviewer answered. It takes any text.
+// ParseReview parses the answer of a reviewer. It accepts any text.
 func ParseReview(text string) (r CodeReview) {
 	said := map[string][]string{}
 	known := labels(categories...)
@@ -110,15 +109,15 @@ func ParseReview(text string) (r CodeReview) {
 	for raw := range strings.SplitSeq(wording.Unix(text), "\n") {
 		l := readLine(raw, known)
 		switch {
-		case l.label != "": // each has a first letter of its own
+		case l.label != "": // each category has its own first letter
 			at = categories[slices.IndexFunc(categories, func(c string) bool { return c[0] == l.label[0] })]
 			said[at] = append(said[at], l.text)
 		case l.blank || at == "":
-		case gap && closing().MatchString(l.text): // it is about no category
+		case gap && closing().MatchString(l.text): // a summary belongs to no category
 			at = ""
-		case l.bullet || said[at][len(said[at])-1] == "" || len(said[at][len(said[at])-1]) > maxFinding: // lest it grow for minutes
+		case l.bullet || said[at][len(said[at])-1] == "" || len(said[at][len(said[at])-1]) > maxFinding: // limits quadratic copying
 			said[at] = append(said[at], l.text)
-		default: // a sentence goes on
+		default: // a sentence continues
 			said[at][len(said[at])-1] += "\n" + l.text
 		}
 		gap = l.blank
@@ -140,8 +139,7 @@ func findingOf(c string, said []string) Finding {
 	return f
 }
 
-// Words by which a reviewer says that there is nothing to find, and those that
-// take it back.
+// Words with which a reviewer says that there are no findings, and words that revoke it.
 var (
 	good     = strings.Fields("ok okay good fine great solid sound clean excellent adequate acceptable satisfactory lgtm")
 	applause = []string{"well done", "nice job", "nice work"}
@@ -152,8 +150,8 @@ var (
 		"unsafe insecure vulnerable bad poor fails failing broken wrong never can't cannot not no none without")
 )
 
-// fine says whether a text finds nothing: it is praise without a but, or says that there is
-// nothing, and then no more than praise. Of tests none are too few.
+// fine returns true if a text has no finding: it is praise without a restriction, or says that there
+// is nothing to report. For tests "none" is a finding.
 func fine(c string, text string) bool {
 	words := wordsOf(text)
 	switch {
@@ -166,7 +164,7 @@ func fine(c string, text string) bool {
 	return only(nothing, wordsOf(text[:end])) && praises(wordsOf(text[end:]))
 }
 
-// praises says whether words, if any, are praise that nothing takes back.
+// praises returns true if words are empty or praise without a restriction.
 func praises(words []string) bool {
 	if len(words) == 0 || slices.Contains(applause, strings.Join(words, " ")) {
 		return true
@@ -177,47 +175,46 @@ func praises(words []string) bool {
 	return slices.Contains(good, words[0]) && !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(but, w) })
 }
 
-// only says whether words are of a list, all of them.
+// only returns true if all words are in a list.
 func only(of, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(of, w) })
 }
 
-// Summary is a review as a person and the next prompts read it, a line a category.
+// Summary returns the review for the user and for later prompts, one line per category.
 func (r CodeReview) Summary() string {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		text := map[string]string{RatedOK: "OK", Unrated: "nothing was said of it", Issues: "issues: " + f.Text}[f.State]
+		text := map[string]string{RatedOK: "OK", Unrated: "no answer", Issues: "issues: " + f.Text}[f.State]
 		fmt.Fprintf(&b, "%s: %s\n", f.Category, text)
 	}
 	return b.String()
 }
 
 const (
-	// The labels that lessons have in answers.
+	// The labels of lessons in answers.
 	LabelLearning = "LEARNING"
 	LabelMistake  = "MISTAKE"
 
-	// Bounds of what is kept: of an answer, and of memory.txt and mistakes.txt, which every
-	// prompt holds whole.
+	// Limits of an answer, and of memory.txt and mistakes.txt, which every prompt contains.
 	maxItem  = 400 // runes of a lesson
 	maxItems = 20  // lessons of one answer
 	maxLines = 200
 	maxBytes = 48 << 10
 )
 
-// Dropped is a lesson that is not kept, and why.
+// Dropped is a lesson that was dropped, and why.
 type Dropped struct {
 	Text string `json:"text"`
 	Why  string `json:"why"`
 }
 
-// Lessons are what an answer holds.
+// Lessons are the lessons of an answer.
 type Lessons struct {
 	Items   []string  `json:"items"`
 	Dropped []Dropped `json:"dropped,omitempty"`
 }
 
-// Summary is a line for each of them.
+// Summary returns one line per lesson.
 func (l Lessons) Summary() string {
 	var b strings.Builder
 	for _, item := range l.Items {
@@ -229,8 +226,8 @@ func (l Lessons) Summary() string {
 	return b.String()
 }
 
-// ParseLessons reads an answer. Labelled lines count; where there is none, the items of
-// lists do, for a model that forgot the label has answered all the same.
+// ParseLessons parses an answer. It returns the labelled lines or, without any, the items of lists,
+// because a model may forget the label.
 func ParseLessons(label, text string) Lessons {
 	found := Lessons{Items: []string{}}
 	for _, s := range saidLessons(label, text) {
@@ -252,11 +249,11 @@ func ParseLessons(label, text string) Lessons {
 	return found
 }
 
-// saidLessons are the lessons as the answer has them.
+// saidLessons returns the lessons as they are in the answer.
 func saidLessons(label, text string) []string {
 	var labelled, listed []string
 	known := labels(label + "S?")
-	open := false // the label's text may go on in the next line
+	open := false // the next line may continue the label's text
 	for raw := range strings.SplitSeq(wording.Unix(text), "\n") {
 		l := readLine(raw, known)
 		switch {
@@ -281,32 +278,30 @@ func saidLessons(label, text string) []string {
 	return labelled
 }
 
-// Words of sentences that say no more than that all went well, and of those that
-// say that there is nothing to say.
+// Words of empty praise, and of sentences that say that there is nothing to report.
 var (
-	hollow = strings.Fields("the a an and was were is are been has have had with without no any of in to for this that it its all everything " +
+	emptyPraise = strings.Fields("the a an and was were is are been has have had with without no any of in to for this that it its all everything " +
 		"task tasks complete completed completion code generated generation file files approach work works worked working execute executed execution " +
 		"produce produced valid output outputs run ran cycle successful successfully success correctly properly well fine expected as by agent solution")
-	none = strings.Fields("none no n/a nothing learning learnings lesson lessons mistake mistakes error errors issue issues were was are is made found identified observed " +
+	nothingToSay = strings.Fields("none no n/a nothing learning learnings lesson lessons mistake mistakes error errors issue issues were was are is made found identified observed " +
 		"noted learned in this the cycle to report avoid any there significant specific new at all be of")
 )
 
-// isEmpty says that a lesson is none: it is no more than a word, repeats the question, or
-// says that there is nothing to say or that all went well.
+// isEmpty returns true if a lesson has no content: it is a single word, repeats the requested form,
+// says that there is nothing to report, or is empty praise.
 func isEmpty(label, text string) bool {
 	words := wordsOf(text)
-	return len(words) < 2 || isPlaceholder(text) || only(none, words) || label == LabelLearning && only(hollow, words)
+	return len(words) < 2 || isPlaceholder(text) || only(nothingToSay, words) || label == LabelLearning && only(emptyPraise, words)
 }
 
-// lessonKey is what makes two lessons the same: their words, whatever their case,
+// lessonKey returns a key that is the same for lessons with the same words, regardless of case,
 // spacing, bullets and final punctuation.
 func lessonKey(text string) string {
 	return strings.TrimRight(wording.OneLine(strings.ToLower(strings.TrimLeft(text, "-* \t"))), ".!?;:,… ")
 }
 
-// mergeLessons adds lessons to a file's text. What a person wrote there stays as it is,
-// line by line; when there is no more room, the oldest lines go first. Done twice
-// it is done once.
+// mergeLessons adds lessons to a file's text. Existing lines stay unchanged. If the file is full, the
+// oldest lines are removed. Adding the same lessons again changes nothing.
 func mergeLessons(file string, items []string) (text string, added []string) {
 	lines, seen := filled(file), map[string]bool{}
 	for i, line := range lines {
@@ -327,7 +322,7 @@ func mergeLessons(file string, items []string) (text string, added []string) {
 	return text, added
 }
 
-// filled are the lines of a file that are not empty.
+// filled returns the lines of a file that are not empty.
 func filled(file string) []string {
 	lines := strings.Split(wording.Unix(file), "\n")
 	return slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })

@@ -22,7 +22,7 @@ import (
 	"abl/roles/environment"
 )
 
-// Folder is where all projects are, below the current directory.
+// Folder is the folder of all projects in the current directory.
 const Folder = "solutions"
 
 // Home is the directory of one project, solutions/NAME.
@@ -30,8 +30,8 @@ type Home struct{ Root string }
 
 var nameless = regexp.MustCompile(`[^\p{L}\p{Nd}]`)
 
-// Name is the name of a task's project: its first 30 characters in lower case, everything
-// but letters and digits a dash.
+// Name returns the name of a task's project: its first 30 characters in lower case, with dashes for
+// everything except letters and digits.
 func Name(task string) string {
 	runes := []rune(strings.ToLower(strings.TrimSpace(task)))
 	name := nameless.ReplaceAllString(string(runes[:min(len(runes), 30)]), "-")
@@ -41,7 +41,7 @@ func Name(task string) string {
 	return name
 }
 
-// The files of a project, and those that are beside the program in a cycle's folder.
+// The files of a project, and files of abl in a cycle's folder.
 const (
 	MemoryFile   = "memory.txt"
 	MistakesFile = "mistakes.txt"
@@ -51,11 +51,11 @@ const (
 	runFile    = "run.sh"
 )
 
-// phases are what a person is told of a step, the file that keeps an agent's answer, the template
-// of what it is asked, none where a program is written, and the step after it when all goes well.
+// phases describes the steps: the message to the user, the file for the agent's answer, the template
+// of the question, and the next step after success.
 var phases = map[Step]struct {
-	told, file, template string
-	next                 Step
+	title, file, template string
+	next                  Step
 }{
 	Generate:  {"Phase 1: write the program", "output.txt", "", Run},
 	Run:       {fmt.Sprintf("Phase 2: run it, for at most %s", RunTime), "", "", Review},
@@ -68,24 +68,24 @@ var phases = map[Step]struct {
 	Done:      {},
 }
 
-// notes are the files about a cycle, which are no part of the program.
+// notes are abl's files in a cycle's folder, which are not part of the program.
 var notes = strings.Fields("improved_prompt.txt learnings.txt mistakes.txt output.txt review.txt prompt.txt")
 
 func (h Home) path(elem ...string) string {
 	return filepath.Join(append([]string{h.Root}, elem...)...)
 }
 
-// Private is what abl keeps of a project for itself: state, records, ledger.
+// Private returns the folder for abl's own files of a project: state, records, ledger.
 func (h Home) Private() string { return h.path(".abl") }
 
-// State is the path of the file that has the project's id.
+// State returns the path of the file with the project's id.
 func (h Home) State() string { return h.path(stateFile) }
 
-// Project is where its records and its ledger are.
+// Project returns the layout of the project's records and ledger.
 func (h Home) Project() state.Project { return state.NewProject(h.Root, "code", ".abl/none") }
 
-// Abandon notes of the call that a session rests in that it is about to be ended on
-// request: the next run begins it anew.
+// Abandon records that the session's running call is about to be stopped on request. The next run
+// repeats it.
 func (h Home) Abandon(s State) error {
 	rec := roles.Record{Dir: h.Project().Call(s.Key())}
 	_, ended, err := rec.Outcome()
@@ -96,22 +96,22 @@ func (h Home) Abandon(s State) error {
 	return rec.Stop(outcome.Interrupted)
 }
 
-// Cycle is the folder of a cycle of the running session.
+// Cycle returns the folder of a cycle of the current session.
 func (h Home) Cycle(n int) string { return h.path(fmt.Sprintf("cycle-%d", n)) }
 
-// Code is the folder of the final program.
+// Code returns the folder of the final program.
 func (h Home) Code() string { return h.path("code") }
 
-// Rel is a path as a person reads it, from the directory that solutions is in.
+// Rel returns a path relative to the directory that contains solutions.
 func (h Home) Rel(path string) string {
 	return state.Project{Root: filepath.Join(h.Root, "../..")}.Rel(path)
 }
 
-// perm is that of the files that a person reads.
+// perm is the mode of files for the user.
 const perm = 0o644
 
-// Open is where a task's session goes on, or begins: then what earlier sessions
-// left of their cycles is put away, and the files that are missing are made.
+// Open resumes a task's session, or begins one. To begin one, it moves the cycles of earlier sessions
+// away and creates missing files.
 func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State, resumed bool, err error) {
 	if err = h.checkLinks(); err == nil {
 		s, err = Load(h)
@@ -137,7 +137,7 @@ func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State
 	return s, resumed, err
 }
 
-// checkLinks refuses a project in which a link would lead abl elsewhere. No agent can have made it:
+// checkLinks fails if the project has a link that would lead abl elsewhere. No agent can create one:
 // it came with a repository.
 func (h Home) checkLinks() error {
 	err := state.CheckOwn(h.Root)
@@ -153,8 +153,7 @@ func (h Home) checkLinks() error {
 	return err
 }
 
-// begin moves the cycles of the session before to where they are in nobody's way, and
-// makes the files of a project that are not there.
+// begin moves the cycles of the earlier session away and creates the missing files of a project.
 func (h Home) begin(before int) (err error) {
 	for n := 1; n <= MaxCycles; n++ {
 		from := h.Cycle(n)
@@ -172,17 +171,17 @@ func (h Home) begin(before int) (err error) {
 	return err
 }
 
-// Projects are those below a folder that were ever begun.
+// Projects returns the projects below a folder that have a state file.
 func Projects(dir string) (homes []Home) {
-	found, _ := fs.Glob(os.DirFS(dir), "*/"+stateFile) // the pattern is right
+	found, _ := fs.Glob(os.DirFS(dir), "*/"+stateFile) // the pattern is valid
 	for _, file := range found {
 		homes = append(homes, Home{filepath.Join(dir, file[:len(file)-len("/"+stateFile)])})
 	}
 	return homes
 }
 
-// Text is a file of the project's, which no container sees; "" when it is not there:
-// a person may have taken it away. They may have written more than abl would, too.
+// Text returns a file of the project, "" if it does not exist. The user may have edited or deleted
+// it. No container sees it.
 func (h Home) Text(name string) (string, error) {
 	data, err := hostfs.Read(h.Root, name, 4<<20)
 	if errors.Is(err, hostfs.ErrAbsent) {
@@ -191,7 +190,7 @@ func (h Home) Text(name string) (string, error) {
 	return string(data), err
 }
 
-// Prompts is a project's prompts.md; without any text it has abl's own prompt.
+// Prompts returns the content of prompts.md, or abl's own prompt if the file is empty.
 func (h Home) Prompts() (Prompts, error) {
 	text, err := h.Text(PromptsFile)
 	if strings.TrimSpace(text) == "" {
@@ -200,7 +199,7 @@ func (h Home) Prompts() (Prompts, error) {
 	return ParsePrompts(text), err
 }
 
-// note writes a file beside a cycle's program, whatever the agent put there.
+// note writes a file into a cycle's folder. It replaces whatever the agent created there.
 func (h Home) note(n int, name, text string) error {
 	dir := h.Cycle(n)
 	// An agent may have made its folder read-only.
@@ -210,16 +209,16 @@ func (h Home) note(n int, name, text string) error {
 	return hostfs.Write(filepath.Join(dir, name), []byte(text), perm)
 }
 
-// merged is a file of lessons with those of a cycle, and how many it did not have.
+// merged returns a file of lessons with new lessons added, and the number of those.
 func (h Home) merged(name string, items []string) (text string, added int, err error) {
 	was, err := h.Text(name)
 	text, more := mergeLessons(was, items)
 	return text, len(more), err
 }
 
-// keep writes what a cycle taught, and the prompt of the next, and says under which version that
-// of the cycle is archived. Done twice it is done once.
-func (h Home) keep(s State, now time.Time) (version int, err error) {
+// saveLessons writes the lessons of a cycle and the prompt of the next. It returns the version under
+// which the cycle's prompt is archived. A repetition changes nothing.
+func (h Home) saveLessons(s State, now time.Time) (version int, err error) {
 	c := s.Last()
 	for _, f := range []struct {
 		name  string
@@ -236,7 +235,7 @@ func (h Home) keep(s State, now time.Time) (version int, err error) {
 	}
 	all, err := h.Prompts()
 	if err != nil || all.Number() > s.Book {
-		return all.Number(), err // written by one that was killed right afterwards
+		return all.Number(), err // written by an abl that was killed afterwards
 	}
 	all = all.Next(c.Improved, now)
 	err = hostfs.Write(h.path(PromptsFile), []byte(all.Render()), perm)
@@ -244,9 +243,8 @@ func (h Home) keep(s State, now time.Time) (version int, err error) {
 	return all.Number(), err
 }
 
-// publish makes code/ of a cycle: all its files and folders, without the notes.
-// The old code/ stays until the new one is whole. What a person should not run
-// into is left out and named.
+// publish creates code/ from the files of a cycle, without notes. The old code/ stays until the new
+// one is complete. left lists files that are left out because they are not safe for the user.
 func (h Home) publish(n int) (left []string, err error) {
 	const fresh = ".abl/code.new"
 	if err = hostfs.Remove(h.Root, fresh); err == nil {
@@ -261,13 +259,12 @@ func (h Home) publish(n int) (left []string, err error) {
 		err = os.Rename(h.path(fresh), h.Code())
 	}
 	if err != nil {
-		err = fmt.Errorf("cannot make %s of %s: %w", h.Rel(h.Code()), h.Rel(h.Cycle(n)), err)
+		err = fmt.Errorf("cannot create %s from %s: %w", h.Rel(h.Code()), h.Rel(h.Cycle(n)), err)
 	}
 	return left, err
 }
 
-// copyTree copies files, folders and those links that stay inside. Nothing is
-// followed on the way: the source is reached through open folders alone.
+// copyTree copies files, folders, and links that stay inside. It follows no link.
 func copyTree(from, to string) ([]string, error) {
 	src, err := os.OpenRoot(from)
 	if err != nil {
@@ -283,11 +280,11 @@ func copyTree(from, to string) ([]string, error) {
 	return w.left, err
 }
 
-// sifted is a cycle's folder without what code/ does not get.
+// sifted is a cycle's folder without the files that code/ does not get.
 type sifted struct {
 	fs.ReadLinkFS
 	root *os.Root
-	left []string // what that is, and why
+	left []string // these files with the reasons
 }
 
 // ReadDir implements fs.ReadDirFS.
@@ -306,13 +303,13 @@ func (w *sifted) ReadDir(dir string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// odd says why an entry is left out, "" for one that is not. An agent may make what its
-// owner may not read, and names that are no text.
+// odd returns why an entry is left out, or "". An agent may create unreadable files and names that
+// are not text.
 func (w *sifted) odd(name string, kind fs.FileMode) string {
 	var err error
 	switch {
 	case strings.EqualFold(path.Base(name), ".git"):
-		return "git would run what its settings say"
+		return "git would execute its settings"
 	case kind.IsDir(), kind.IsRegular():
 		var f fs.File
 		if f, err = w.Open(name); err == nil {

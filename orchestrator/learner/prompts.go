@@ -11,11 +11,11 @@ import (
 	"abl/internal/wording"
 )
 
-// maxResult bounds what the program printed in the prompts that follow, in runes.
+// maxResult is the largest length of the program's output in later prompts, in characters.
 const maxResult = 500
 
-// prompt is what the agent is asked in a step. That of a cycle is the prompt in use,
-// what earlier cycles taught, and the task.
+// prompt returns the prompt of a step. That of a cycle is the current prompt, the lessons of earlier
+// cycles, and the task.
 func (h Home) prompt(s State, hosts []string) (string, error) {
 	all, err := h.Prompts()
 	if s.Step != Generate {
@@ -26,25 +26,25 @@ func (h Home) prompt(s State, hosts []string) (string, error) {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(all.Current))
 	for _, part := range [][2]string{
-		{"What earlier cycles taught", memory}, {"Mistakes of earlier cycles, not to be made again", mistakes}, {"Your task", s.Task},
+		{"What earlier cycles taught", memory}, {"Mistakes of earlier cycles, not to be repeated", mistakes}, {"Your task", s.Task},
 	} {
 		if text := strings.TrimSpace(part[1]); text != "" {
 			fmt.Fprintf(&b, "\n\n## %s\n\n%s\n", part[0], text)
 		}
 	}
 	if len(hosts) > 0 {
-		fmt.Fprintf(&b, "\nWhile you write you can reach %s; the program, when it runs, reaches nobody: what it needs has to be in the current directory.\n", strings.Join(hosts, ", "))
+		fmt.Fprintf(&b, "\nWhile you write you can reach %s. The program has no network when it runs: put what it needs into the current directory.\n", strings.Join(hosts, ", "))
 	}
-	fmt.Fprintf(&b, "\nThe names %s are taken in the current directory; end with a few sentences on what you made and why.\n", strings.Join(notes, ", "))
+	fmt.Fprintf(&b, "\nDo not use the names %s in the current directory. End with a few sentences on what you made and why.\n", strings.Join(notes, ", "))
 	return b.String(), errors.Join(err, merr, xerr)
 }
 
-// question is the prompt of a step that asks about a cycle. What it quotes is indented, so that
-// none of it can pass for the template's own words, and none fills in another.
+// question returns the prompt of a step that asks about a cycle. Quoted texts are indented, so that
+// they cannot be mistaken for the template, and placeholders in them are not replaced.
 func question(s State, prompt string) string {
 	c := s.Last()
 	return strings.NewReplacer(
-		"<<TASK>>", quote(s.Task), "<<OUTPUT>>", quote(c.Said), "<<RESULT>>", quote(c.Ran.words()),
+		"<<TASK>>", quote(s.Task), "<<OUTPUT>>", quote(c.Said), "<<RESULT>>", quote(c.Ran.text()),
 		"<<REVIEW>>", quote(c.judged()), "<<PROMPT>>", quote(prompt),
 		"<<LEARNINGS>>", quote(strings.Join(c.Learned, "\n")), "<<MISTAKES>>", quote(strings.Join(c.Mistaken, "\n")),
 	).Replace(phases[s.Step].template)
@@ -57,7 +57,7 @@ func quote(text string) string {
 	return "    " + strings.ReplaceAll(wording.Unix(text), "\n", "\n    ")
 }
 
-// judged is what is known of a cycle's worth; of a failed one, why it failed.
+// judged returns the review of a cycle, or why it failed.
 func (c Cycle) judged() string {
 	switch {
 	case c.Failure != "":
@@ -68,8 +68,8 @@ func (c Cycle) judged() string {
 	return c.Review.Summary()
 }
 
-// words tell how the program did.
-func (r *Ran) words() string {
+// text describes how the program ran.
+func (r *Ran) text() string {
 	if r == nil {
 		return "It was not started."
 	}
@@ -80,7 +80,7 @@ func (r *Ran) words() string {
 	return text
 }
 
-// Summary is one sentence.
+// Summary describes in one sentence how the program ran.
 func (r *Ran) Summary() string {
 	switch {
 	case r.Running && r.Ports != "":
@@ -93,19 +93,18 @@ func (r *Ran) Summary() string {
 	return "It failed: " + r.Reason + "."
 }
 
-// Prompts is the content of prompts.md: the prompt in use, and below it every earlier
-// one with its number and the time of its archiving. A prompt may hold any text, these
-// very headings too: such a line is escaped with a backslash, which Markdown shows as
-// the same line.
+// Prompts is the content of prompts.md: the current prompt, and below it every earlier one with its
+// number and time. A line of a prompt that equals one of the file's headings is escaped with a
+// backslash, which Markdown does not show.
 type Prompts struct {
-	Head    string // what a person wrote above the first heading
+	Head    string // the user's text above the first heading
 	Current string
 	Past    []Version // the oldest first
 }
 
 // Version is an earlier prompt.
 type Version struct {
-	Title string // "1 - 2026-11-22 01:02:03", or what a person made of it
+	Title string // "1 - 2026-11-22 01:02:03", or the user's own text
 	Text  string
 }
 
@@ -117,11 +116,10 @@ const (
 	pastHeading    = "# Past Prompts"
 )
 
-// heading is a line that divides the file, or did before it was escaped.
+// heading matches a line that divides the file, and its escaped form.
 var heading = lazyregexp.New(`(?m)^(\\*)(# Current Prompt|# Past Prompts|## Version(?: .*)?)[ \t]*$`)
 
-// ParsePrompts reads prompts.md. It takes any text: one without the headings is a
-// prompt that a person wrote.
+// ParsePrompts parses prompts.md. It accepts any text: without headings the text is the prompt.
 func ParsePrompts(text string) (b Prompts) {
 	text = wording.Unix(text)
 	part, from, began, inPast := &b.Head, 0, false, false
@@ -130,7 +128,7 @@ func ParsePrompts(text string) (b Prompts) {
 		version, isVersion := strings.CutPrefix(title, "## Version")
 		escaped, again := at[2] < at[3], began && title == currentHeading || inPast && title == pastHeading
 		if escaped || again || isVersion && !inPast {
-			continue // it divides nothing
+			continue // it does not divide the file
 		}
 		*part, from = unescape(text[from:at[0]]), at[1]
 		switch {
@@ -140,7 +138,7 @@ func ParsePrompts(text string) (b Prompts) {
 		case title == currentHeading:
 			part, began = &b.Current, true
 		default:
-			// What stands before the first version is no prompt.
+			// Text before the first version is ignored.
 			part, inPast = new(string), true
 		}
 	}
@@ -151,18 +149,18 @@ func ParsePrompts(text string) (b Prompts) {
 	return b
 }
 
-// escape is a text without the empty lines around it, its headings escaped.
+// escape escapes the headings in a text and removes empty lines around it.
 func escape(text string) string {
 	return strings.Trim(heading().ReplaceAllString(wording.Unix(text), `\$0`), "\n")
 }
 
-// unescape is its inverse.
+// unescape is the inverse of escape.
 func unescape(text string) string {
 	plain := func(line string) string { return strings.TrimPrefix(line, `\`) }
 	return strings.Trim(heading().ReplaceAllStringFunc(text, plain), "\n")
 }
 
-// Render writes prompts.md. What it writes reads back as the same prompts.
+// Render returns the text of prompts.md. ParsePrompts returns the same prompts.
 func (b Prompts) Render() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s\n\n%s\n\n%s\n\n%s\n", escape(b.Head), currentHeading, escape(b.Current), pastHeading)
@@ -173,33 +171,33 @@ func (b Prompts) Render() string {
 	return strings.TrimLeft(s.String(), "\n")
 }
 
-// Next archives the prompt in use and puts another in its place. An empty one
-// leaves the text as it is; a version it becomes all the same.
+// Next archives the current prompt and replaces it. An empty prompt does not replace the current
+// one, but adds a version.
 func (b Prompts) Next(prompt string, at time.Time) Prompts {
 	b.Past = append(slices.Clone(b.Past), Version{Title: fmt.Sprintf("%d - %s", b.Number()+1, at.UTC().Format(time.DateTime)), Text: b.Current})
 	if strings.TrimSpace(prompt) != "" {
 		b.Current = strings.ToValidUTF8(prompt[:min(len(prompt), maxPrompt)], "")
 	}
 	for len(b.Past) > 1 && len(b.Render()) > maxPrompts {
-		b.Past = b.Past[1:] // the oldest goes; the numbers stay what they were
+		b.Past = b.Past[1:] // drop the oldest version; numbers do not change
 	}
 	return b
 }
 
-// Number is that of the last archived version, 0 for none.
+// Number returns the number of the last archived version, or 0.
 func (b Prompts) Number() int {
 	most := 0
 	for _, v := range b.Past {
 		var n int
-		// A title without a number counts for nothing.
+		// Titles without a number are ignored.
 		_, _ = fmt.Sscanf(v.Title, "%d", &n)
 		most = max(most, n)
 	}
 	return most
 }
 
-// Improved is the prompt in a model's answer, "" when there is none. Asked for nothing
-// but the prompt, models put a sentence or a title before it, or a fence around it, all the same.
+// Improved returns the prompt in a model's answer, or "". Models put a sentence or a title before it,
+// or a fence around it, even if they are asked for the prompt only.
 func Improved(text string) string {
 	lines := strings.Split(wording.Unix(strings.TrimSpace(text)), "\n")
 	for len(lines) > 1 && (preface().MatchString(lines[0]) || lines[0] == "") {
@@ -217,7 +215,7 @@ func Improved(text string) string {
 }
 
 var (
-	// preface is a line that only says that the prompt follows, or the file's own heading.
+	// preface matches a line that announces the prompt, or the file's own heading.
 	preface = lazyregexp.New(`(?i)^((here|sure|the improved|improved)\b.{0,120}\bprompt.{0,40}:|[#* ]*(current|improved|new) prompt[*: ]*)$`)
 	fence   = lazyregexp.New("^(```+|~~~+)")
 )

@@ -11,21 +11,21 @@ import (
 // width of the bars around a heading.
 const width = 60
 
-// report is what a person is told at once: lines, and rows with a name before them.
+// report is a text of lines, and of rows that begin with a name.
 type report struct{ strings.Builder }
 
 func (r *report) row(name, format string, args ...any) {
 	fmt.Fprintf(r, "  %-9s %s\n", name, wording.OneLine(fmt.Sprintf(format, args...)))
 }
 
-// rows are a row for each of some texts.
+// rows adds a row for each text.
 func (r *report) rows(name, format string, texts []string) {
 	for _, text := range texts {
 		r.row(name, format, text)
 	}
 }
 
-// lessons are those of a cycle, and how many of them a file did not have.
+// lessons adds the lessons of a cycle, and how many of them are new in a file.
 func (r *report) lessons(name, file string, items []string, added int) {
 	if len(items) == 0 {
 		r.row(name, "nothing")
@@ -35,11 +35,11 @@ func (r *report) lessons(name, file string, items []string, added int) {
 	r.rows("", "- %s", items)
 }
 
-// BeginText opens a session.
+// BeginText returns the heading of a session.
 func BeginText(h Home, s State, resumed bool) string {
 	bar, going := strings.Repeat("=", width), ""
 	if resumed {
-		going = fmt.Sprintf("Going on where an earlier run stopped: cycle %d, %s\n", s.Cycle, s.Step)
+		going = fmt.Sprintf("Resuming in cycle %d, %s\n", s.Cycle, s.Step)
 	}
 	return fmt.Sprintf(`%s
 Agent Learner Starting...
@@ -52,21 +52,21 @@ Project: %s
 `, bar, wording.OneLine(s.Task), s.Agent, s.Model, s.Cycles, h.Rel(h.Root), going)
 }
 
-// cycleText says that a cycle begins, or goes on.
+// cycleText returns the heading of a cycle.
 func cycleText(s State) string {
 	bar, c := strings.Repeat("*", width), s.Last()
 	return fmt.Sprintf("\n%s\nLEARNING CYCLE %d/%d [Agent: %s | Model: %s]\n%[1]s\nUsing agent: %[4]s | model: %[5]s\n", bar, s.Cycle, s.Cycles, c.Agent, c.Model)
 }
 
-// stepText says which step begins, or goes on.
+// stepText returns the heading of a step.
 func stepText(s State) string {
 	if s.Attempt > 1 {
-		return fmt.Sprintf("%s (attempt %d)\n", phases[s.Step].told, s.Attempt)
+		return fmt.Sprintf("%s (attempt %d)\n", phases[s.Step].title, s.Attempt)
 	}
-	return phases[s.Step].told + "\n"
+	return phases[s.Step].title + "\n"
 }
 
-// reportText says what came of a cycle.
+// reportText returns the report on a cycle.
 func reportText(c Cycle) string {
 	var r report
 	fmt.Fprintf(&r, "\nCycle %d report\n", c.Number)
@@ -82,12 +82,12 @@ func reportText(c Cycle) string {
 	r.lessons("mistakes", MistakesFile, c.Mistaken, c.Avoids)
 	r.rows("dropped", "%s", c.Dropped)
 	r.rows("silent", "%s", c.Silent)
-	is := map[bool]string{true: "improved; the one of this cycle is", false: "stays as it is; archived as"}
+	is := map[bool]string{true: "improved; the one of this cycle is", false: "unchanged; archived as"}
 	r.row("prompt", "%s version %d in %s", is[c.Improved != ""], c.Version, PromptsFile)
 	return r.String()
 }
 
-// EndText closes a session with all that is known by now.
+// EndText returns the summary of a session.
 func EndText(h Home, s State) string {
 	var r report
 	bar := strings.Repeat("=", width)
@@ -98,15 +98,15 @@ func EndText(h Home, s State) string {
 	case best > 0 && s.Step == Done:
 		r.row("program", "%s, from cycle %d", h.Rel(h.Code()), best)
 	case best > 0:
-		r.row("program", "%s; %s is made of it when the session ends", h.Rel(h.Cycle(best)), h.Rel(h.Code()))
+		r.row("program", "%s; %s is created from it when the session ends", h.Rel(h.Cycle(best)), h.Rel(h.Code()))
 	default:
-		r.row("program", "none; %s is as it was", h.Rel(h.Code()))
+		r.row("program", "none; %s is unchanged", h.Rel(h.Code()))
 	}
 	if s.Step != Done {
 		r.row("stopped", "in cycle %d of %d, at %s; what is done is kept", s.Cycle, s.Cycles, s.Step)
 	}
 	for _, f := range [][2]string{{"learnings", MemoryFile}, {"mistakes", MistakesFile}} {
-		text, _ := h.Text(f[1]) // what cannot be read has been told
+		text, _ := h.Text(f[1]) // errors were reported before
 		r.row(f[0], "%d in %s/%s", len(filled(text)), h.Rel(h.Root), f[1])
 		r.rows("", "%s", filled(text))
 	}

@@ -55,9 +55,9 @@ Phase 2: run it, for at most 10s (attempt 2)
 
 Cycle 1 report
   program   It was still running after 10s and listened on port 3000 and 4000
-  review    ARCHITECTURE: nothing was said of it
-  review    DESIGN: nothing was said of it
-  review    CODE_QUALITY: nothing was said of it
+  review    ARCHITECTURE: no answer
+  review    DESIGN: no answer
+  review    CODE_QUALITY: no answer
   review    SECURITY: issues: key in source
   review    TESTS: OK
   learned   2, new in memory.txt: 1
@@ -72,12 +72,12 @@ Cycle 2 report
   failed    the program failed: there is no run.sh
   learned   nothing
   mistakes  nothing
-  prompt    stays as it is; archived as version 2 in prompts.md
+  prompt    unchanged; archived as version 2 in prompts.md
 
 ============================================================
 Session summary: add
   cycles    1, of which 1 made a program that runs
-  program   solutions/add/cycle-1; solutions/add/code is made of it when the session ends
+  program   solutions/add/cycle-1; solutions/add/code is created from it when the session ends
   stopped   in cycle 1 of 2, at run; what is done is kept
   learnings 1 in solutions/add/memory.txt
             - Use a pool
@@ -108,7 +108,7 @@ func TestRanOf(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.end.Class, got, c.want)
 		}
 	}
-	if got := (*Ran)(nil).words(); got != "It was not started." {
+	if got := (*Ran)(nil).text(); got != "It was not started." {
 		t.Errorf("no run: %q", got)
 	}
 }

@@ -23,44 +23,43 @@ import (
 	"abl/roles/retry"
 )
 
-// Caller makes the calls of a session. Made again under the same key, a call that has
-// ended is not made twice.
+// Caller makes the calls of a session. It returns the result of a call that has ended under the same
+// key without making it again.
 type Caller interface {
-	Ask(context.Context, Call) (Happened, error) // asks an agent
-	Try(context.Context, Call) (Happened, error) // runs the program that it wrote
+	Ask(context.Context, Call) (Happened, error) // calls an agent
+	Try(context.Context, Call) (Happened, error) // runs the agent's program
 }
 
-// Call is that of a state.
+// Call is the next call of a state.
 type Call struct {
 	State
 	Prompt string
-	Dir    string // the cycle's folder: all that can be seen
+	Dir    string // the cycle's folder, which is all that the container sees
 }
 
-// Session plays a session to its end.
+// Session runs a learning session.
 type Session struct {
 	Home  Home
 	Calls Caller
-	Tell  func(text string)      // shows whole lines to a person
-	Hosts []string               // that an author can reach besides the model
-	Admit func(key string) error // asked whether a new call may be paid
-	// Takes secrets and control characters out of what an agent wrote.
+	Tell  func(text string)      // shows whole lines to the user
+	Hosts []string               // that an author can reach in addition to the model
+	Admit func(key string) error // checks whether a new call may be paid
+	// Removes secrets and control characters from texts of agents.
 	Clean  func(string) string
-	Policy func() retry.Policy // of this moment
+	Policy func() retry.Policy // for the current time
 	Sleep  func(context.Context, time.Duration, time.Time) error
 }
 
-// Play goes on from s until the session is done. What is done is saved, whatever
-// ends it.
+// Play continues from s until the session is done. It saves each step.
 func (x *Session) Play(ctx context.Context, s State) (State, error) {
 	heard := false // a call of this run reached its provider
-	for told := 0; s.Step != Done; {
+	for shown := 0; s.Step != Done; {
 		if err := ctx.Err(); err != nil {
 			return s, err
 		}
-		if told != s.Cycle && s.Step != Finish {
+		if shown != s.Cycle && s.Step != Finish {
 			x.Tell(cycleText(s))
-			told = s.Cycle
+			shown = s.Cycle
 		}
 		if err := x.waitOut(ctx, s); err != nil {
 			return s, err
@@ -90,10 +89,10 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 	return s, nil
 }
 
-// note tells something worth knowing.
+// note shows a note.
 func (x *Session) note(text string) { x.Tell("  " + wording.OneLine(text) + "\n") }
 
-// waitOut waits, before a call, until it makes sense to make it.
+// waitOut waits before a call until the outage's wait is over.
 func (x *Session) waitOut(ctx context.Context, s State) error {
 	w := x.Policy()
 	wait := retry.Left(s.Outage, w.Now)
@@ -108,14 +107,14 @@ func (x *Session) waitOut(ctx context.Context, s State) error {
 
 // act does one step.
 func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
-	if phases[s.Step].told != "" {
+	if phases[s.Step].title != "" {
 		x.Tell(stepText(s))
 	}
 	switch s.Step {
 	case Run:
 		return x.try(ctx, s)
 	case Keep:
-		h.Version, err = x.Home.keep(s, x.Policy().Now)
+		h.Version, err = x.Home.saveLessons(s, x.Policy().Now)
 	case Finish:
 		if best := s.Best(); best > 0 {
 			var left []string
@@ -132,7 +131,7 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 	return h, err
 }
 
-// ask asks the agent, and keeps the answer as it came.
+// ask calls the agent and writes its answer.
 func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
 	a := Call{State: s, Dir: x.Home.Cycle(s.Cycle)}
 	if a.Prompt, err = x.Home.prompt(s, x.Hosts); err != nil {
@@ -141,7 +140,7 @@ func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
 	a.Prompt = x.Clean(a.Prompt)
 	rec := roles.Record{Dir: x.Home.Project().Call(s.Key())}
 	_, ended, err := rec.Outcome()
-	if err == nil && !ended && !rec.Started() { // it does not go on, it begins
+	if err == nil && !ended && !rec.Started() { // a new call
 		if err = x.Admit(s.Key()); err == nil && s.Step == Generate {
 			err = errors.Join(hostfs.Remove(x.Home.Root, filepath.Base(a.Dir)), os.MkdirAll(a.Dir, 0o755))
 		}
@@ -170,7 +169,7 @@ func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
 	return h, err
 }
 
-// try runs the program, when there is one.
+// try runs the program if there is one.
 func (x *Session) try(ctx context.Context, s State) (h Happened, err error) {
 	dir := x.Home.Cycle(s.Cycle)
 	if _, err := os.Lstat(filepath.Join(dir, runFile)); err != nil {
@@ -182,38 +181,44 @@ func (x *Session) try(ctx context.Context, s State) (h Happened, err error) {
 	return h, err
 }
 
-// Bounds of what is read of an agent's output and of a program's, and of what a
-// program may take besides its time.
+// Limits of the output of agents and programs that abl reads, and of a program's resources.
 const (
 	maxAnswer     = 64 << 20
 	maxPrinted    = 16 << 10
 	programTmp    = 1 << 30
 	programPrints = 8 << 20
-	programWall   = RunTime + time.Minute // an engine under load takes its time
+	programWall   = RunTime + time.Minute // a busy engine needs time
 )
 
-// Containers is a Caller whose calls are containers that see the cycle's folder and
-// nothing else of the project.
+// Containers is a Caller that runs calls in containers, which only see the cycle's folder.
 type Containers struct {
 	Env   *environment.Environment
 	Agent agent.Agent
 	Model string // its full name
 	Image string // of the agent, and of the programs that it writes
-	// Between a question and the model; nil for no way out.
+	// The gateway to the model; nil without one.
 	Gate       *environment.Gate
 	AuthorGate *environment.Gate // of a call that writes a program
 	Out        state.Sink
-	// Puts an ended call into the ledger.
+	// Adds an ended call to the ledger.
 	Enter func(cycle int, o roles.Outcome) error
 }
 
-// Ask implements Caller. The folder can be changed only where a program is written.
+// Ask implements Caller. Only the step Generate can change the folder.
 func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 	o, err := c.run(ctx, a, c.job(a))
 	if err != nil {
 		return h, err
 	}
-	h = Happened{Class: o.Class, Reason: o.Reason, Back: o.Evidence.Back, Paid: o.Evidence.Paid, Grown: o.Evidence.Grown, Unheard: o.Class == outcome.Network && o.Requests == 0, SpentMS: o.Duration}
+	h = Happened{
+		Class:   o.Class,
+		Reason:  o.Reason,
+		Back:    o.Evidence.Back,
+		Paid:    o.Evidence.Paid,
+		Grown:   o.Evidence.Grown,
+		Unheard: o.Class == outcome.Network && o.Requests == 0,
+		SpentMS: o.Duration,
+	}
 	if o.Class == outcome.Timeout {
 		h.Reason = fmt.Sprintf("it did not end within %s", CallTime)
 	}
@@ -226,14 +231,14 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 	return h, errors.Join(err, c.Enter(a.Cycle, o))
 }
 
-// job is what a question is asked with.
+// job returns the job of a question.
 func (c *Containers) job(a Call) roles.Job {
 	job := roles.Job{
 		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent,
 		Call: agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
 	}
 	gate := map[bool]*environment.Gate{true: c.AuthorGate, false: c.Gate}[a.Step == Generate]
-	if gate != nil { // else there is nobody whom it may reach
+	if gate != nil { // without a gateway it gets no network
 		job.Gate, job.Files, job.Place = gate, gate.Files, roles.PlaceBuilder
 	}
 	return job
@@ -251,8 +256,7 @@ func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
 	return Happened{Class: o.Class, Ran: ran}, err
 }
 
-// run takes one container to its end, with the cycle's folder lent to whom it runs
-// as, and back afterwards.
+// run runs one container to its end. Meanwhile the container's user owns the cycle's folder.
 func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Outcome, err error) {
 	step := string(a.Step)
 	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = step, step, helper.Src, true, true
@@ -263,7 +267,7 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)
 	if r.Timeout = CallTime; a.Step == Run {
-		// It may be silent as long as it likes.
+		// A program may be silent.
 		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0
 	}
 	if job.Role.Sealed {
@@ -275,7 +279,7 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 		err = os.Chmod(a.Dir, os.FileMode(lease.Mode))
 	}
 	if err == nil && r.Root {
-		// It is the project's owner's before and afterwards.
+		// The project's owner owns it before and afterwards.
 		err = hostfs.Lend(a.Dir, lease)
 	}
 	if err != nil {
@@ -289,7 +293,7 @@ func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Ou
 	return o, cmp.Or(err, rerr)
 }
 
-// tail is the end of a file in a record.
+// tail returns the end of a file in a record.
 func tail(rec roles.Record, name string, most int64) (string, error) {
 	f, err := hostfs.Open(rec.Dir, name)
 	if err != nil {
@@ -301,18 +305,18 @@ func tail(rec roles.Record, name string, most int64) (string, error) {
 	return strings.ToValidUTF8(string(data), ""), errors.Join(err, rerr)
 }
 
-// program starts what an agent wrote, in a copy of its folder in memory: whatever it
-// does there is gone with its container. To the runner it is an agent that says nothing.
+// program runs the agent's program in a copy of its folder in memory, which ends with the container.
+// For the Runner it is an agent without output.
 var program = agent.Program("program", agent.Command{
 	Argv: []string{"/bin/bash", "-c", copyAndRun}, Env: map[string]string{"PORT": "3000"},
 })
 
-// copyAndRun is what its container runs. The copy counts towards the time, but a
-// folder that is still being copied at its end is no server.
+// copyAndRun is the command of its container. The copy counts towards the time, and its own limit
+// ensures that a folder that is still being copied does not count as a running server.
 const copyAndRun = `mkdir /tmp/program && timeout 8 cp -a . /tmp/program/ || { echo "the folder cannot be copied within 8 seconds into 1 GiB" >&2; exit 125; }
 cd /tmp/program && exec bash run.sh`
 
-// ranOf says what the end of a program means.
+// ranOf converts the outcome of a program.
 func ranOf(o roles.Outcome) *Ran {
 	ran := &Ran{Exit: o.Exit, Ports: o.Ports, Running: o.Class == outcome.Running, OK: o.Class == outcome.Running || o.Class == outcome.Done}
 	if !ran.OK {
@@ -325,7 +329,7 @@ func ranOf(o roles.Outcome) *Ran {
 	return ran
 }
 
-// printed is the end of what a program printed, errors last.
+// printed returns the end of a program's output, errors last.
 func printed(rec roles.Record) (string, error) {
 	out, err := tail(rec, "stdout", maxPrinted)
 	voice, verr := tail(rec, "stderr", maxPrinted)

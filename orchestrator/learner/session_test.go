@@ -141,7 +141,7 @@ func TestPlay(t *testing.T) {
 		}
 	}
 	told := strings.Join(w.told, "\n")
-	for _, want := range []string{"LEARNING CYCLE 1/2 [Agent: gemini | Model: m]", "  learned   2, new in memory.txt: 2\n", "LEARNING CYCLE 2/2", "  learned   2, new in memory.txt: 1\n", "  mistakes  1, new in mistakes.txt: 0\n", "is version 2 in prompts.md", "solutions/p/code lacks \"lib/.git\": git would run what its settings say"} {
+	for _, want := range []string{"LEARNING CYCLE 1/2 [Agent: gemini | Model: m]", "  learned   2, new in memory.txt: 2\n", "LEARNING CYCLE 2/2", "  learned   2, new in memory.txt: 1\n", "  mistakes  1, new in mistakes.txt: 0\n", "is version 2 in prompts.md", "solutions/p/code lacks \"lib/.git\": git would execute its settings"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("it is not told %q:\n%s", want, told)
 		}
@@ -216,7 +216,7 @@ func TestKeepTwice(t *testing.T) {
 	}
 	s.Step, s.Log[0].Learned, s.Log[0].Improved = Keep, []string{"Use a pool"}, "Better."
 	for range 2 {
-		if _, err := h.keep(s, time.Now()); err != nil {
+		if _, err := h.saveLessons(s, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}

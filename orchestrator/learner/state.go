@@ -1,7 +1,6 @@
-// Package learner runs learning sessions: an agent writes a program again and again,
-// and what each cycle teaches goes into the prompt of the next. After decides, Session
-// does, and Containers makes the calls in an environment. No command line, exit code or
-// terminal may be in it.
+// Package learner runs learning sessions: an agent writes a program in several cycles, and the
+// lessons of each cycle go into the prompt of the next. After decides, Session acts, and Containers
+// makes the calls. The package does not depend on the command line, exit codes or a terminal.
 package learner
 
 import (
@@ -21,10 +20,10 @@ import (
 	"abl/roles/retry"
 )
 
-// Step is where a session rests.
+// Step is the state of a session.
 type Step string
 
-// The steps of a cycle, in their order, and then the end of a session.
+// The steps of a cycle in their order, and then those of the end of a session.
 const (
 	Generate  Step = "generate"
 	Run       Step = "run"
@@ -37,7 +36,7 @@ const (
 	Done      Step = "done"
 )
 
-// Bounds of a session.
+// Limits of a session.
 const (
 	MaxCycles     = 10
 	DefaultCycles = 3
@@ -46,10 +45,10 @@ const (
 	tries         = 2                 // of one agent call
 )
 
-// version is that of the state file.
+// version is the version of the state file.
 const version = 1
 
-// State is where a session is. It is saved after every step.
+// State is the state of a session. It is saved after every step.
 type State struct {
 	Version int    `json:"version"`
 	ID      string `json:"id"`      // of the project, on the engine
@@ -60,57 +59,57 @@ type State struct {
 	Cycles  int    `json:"cycles"`
 	Step    Step   `json:"step"`
 	Cycle   int    `json:"cycle"`
-	// Of the step's call; each has a name of its own.
+	// Number of the step's call; each attempt has its own key.
 	Attempt int `json:"attempt"`
-	Failed  int `json:"failed"` // how many attempts the agent failed in
+	Failed  int `json:"failed"` // number of attempts in which the agent failed
 	// The last version in prompts.md when the cycle began.
 	Book    int       `json:"book"`
 	Log     []Cycle   `json:"log"`
 	Started time.Time `json:"started"`
 
-	// The provider or the engine is waited for.
+	// Set while the session waits for the provider or the engine.
 	Outage *state.Outage `json:"outage,omitempty"`
 	Note   string        `json:"note,omitempty"` // why
 }
 
-// Cycle is what is known of one.
+// Cycle is the result of one cycle.
 type Cycle struct {
 	Number   int         `json:"cycle"`
 	Agent    string      `json:"agent"`
 	Model    string      `json:"model"`
 	OK       bool        `json:"ok"`
 	Failure  string      `json:"failure,omitempty"`
-	Said     string      `json:"said,omitempty"` // the author's own words, cut
+	Said     string      `json:"said,omitempty"` // the author's message, cut
 	Ran      *Ran        `json:"run,omitempty"`
 	Review   *CodeReview `json:"review,omitempty"`
 	Learned  []string    `json:"learnings,omitempty"`
 	Mistaken []string    `json:"mistakes,omitempty"`
-	// Lessons that are not kept, and why.
+	// Lessons that were dropped, and why.
 	Dropped  []string `json:"dropped,omitempty"`
 	Improved string   `json:"improved_prompt,omitempty"`
-	// Of Learned, those that memory.txt did not have.
+	// How many of Learned are new in memory.txt.
 	Remembers int `json:"new_learnings"`
 	Avoids    int `json:"new_mistakes"`
-	// Under which the prompt of this cycle is archived.
+	// The version under which the prompt of this cycle is archived.
 	Version int      `json:"prompt_version"`
 	Silent  []string `json:"unanswered,omitempty"`
 }
 
-// Ran is how the program did.
+// Ran is the result of running the program.
 type Ran struct {
 	OK bool `json:"ok"`
-	// It was still running after RunTime, and was ended.
+	// It was still running after RunTime, and abl ended it.
 	Running bool   `json:"running"`
 	Exit    int    `json:"exit"`
-	Ports   string `json:"ports,omitempty"` // on which it listened, by spaces
+	Ports   string `json:"ports,omitempty"` // on which it listened, separated by spaces
 	Output  string `json:"output,omitempty"`
 	Reason  string `json:"reason,omitempty"` // why it is not OK
 }
 
-// Fresh is a new project.
+// Fresh returns the state of a new project.
 func Fresh() State { return State{Version: version, ID: "learn-" + strings.ToLower(rand.Text()[:10])} }
 
-// Begin is the state with a new session in it.
+// Begin returns the state with a new session.
 func (s State) Begin(task, agent, model string, cycles int, now time.Time) State {
 	return State{
 		Version: version, ID: s.ID, Session: s.Session + 1, Task: task, Agent: agent, Model: model, Cycles: cycles,
@@ -118,10 +117,10 @@ func (s State) Begin(task, agent, model string, cycles int, now time.Time) State
 	}
 }
 
-// Last is the cycle that the session is in, or was in last, to be changed.
+// Last returns the last cycle, which may be changed.
 func (s State) Last() *Cycle { return &s.Log[len(s.Log)-1] }
 
-// Best is the last cycle that succeeded, 0 for none.
+// Best returns the last cycle that succeeded, or 0.
 func (s State) Best() int {
 	for _, c := range slices.Backward(s.Log) {
 		if c.OK {
@@ -131,15 +130,15 @@ func (s State) Best() int {
 	return 0
 }
 
-// Key names the call that the session is at.
+// Key returns the key of the current call.
 func (s State) Key() string {
 	return fmt.Sprintf("s%d-c%d-%s.%d", s.Session, s.Cycle, s.Step, s.Attempt)
 }
 
-// stateFile is where a project keeps its state.
+// stateFile is the path of a project's state.
 const stateFile = ".abl/learn.json"
 
-// Load reads a project's state; one that was never begun is Fresh.
+// Load reads a project's state. It returns Fresh for a new project.
 func Load(h Home) (s State, err error) {
 	data, err := hostfs.Read(h.Root, stateFile, 16<<20)
 	if errors.Is(err, hostfs.ErrAbsent) {
@@ -154,18 +153,18 @@ func Load(h Home) (s State, err error) {
 	case s.Version > version:
 		err = fmt.Errorf("it has version %d, and this abl knows %d", s.Version, version)
 	case !idForm.MatchString(s.ID), s.Session > 0 && (!known || s.Cycle < 1 || len(s.Log) != s.Cycle):
-		err = errors.New("it is damaged") // no step would lead out of it
+		err = errors.New("it is damaged") // no step could follow
 	}
 	if err != nil {
-		err = fmt.Errorf("cannot use %s: %w; update abl, or move it away to begin anew with what was learned", h.Rel(h.path(stateFile)), err)
+		err = fmt.Errorf("cannot use %s: %w; update abl, or move the file away to start again with the lessons so far", h.Rel(h.path(stateFile)), err)
 	}
 	return s, err
 }
 
-// idForm is that of an ID: it is part of names and labels on the engine.
+// idForm matches an ID, which is part of names and labels on the engine.
 var idForm = regexp.MustCompile(`^learn-[a-z0-9]{10}$`)
 
-// Save keeps it.
+// Save writes the state.
 func (s State) Save(h Home) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err == nil {
@@ -174,36 +173,35 @@ func (s State) Save(h Home) error {
 	return err
 }
 
-// Happened is what came of a step.
+// Happened is the result of a step.
 type Happened struct {
 	Class  outcome.Outcome
 	Reason string // why it is not done
-	// When the provider wants to be asked again; zero when it does not say.
+	// When the provider accepts requests again; zero if unknown.
 	Back    time.Time
-	Paid    bool // no waiting helps
+	Paid    bool // waiting does not help
 	Grown   bool // the prompt became too long during the call
 	Unheard bool // no request of the call reached the provider
 	SpentMS int64
 	Text    string // the answer
 	Ran     *Ran   // of Run
-	Version int    // of Keep: under which the prompt is archived
+	Version int    // of Keep: the version under which the prompt is archived
 
 	// Of Improve: new lessons, counted before they are written.
 	Remembers, Avoids int
 }
 
-// maxSaid bounds an author's words in the prompts that follow, in runes.
+// maxSaid is the largest length of an author's message in later prompts, in characters.
 const maxSaid = 2000
 
-// After is the state after a step. A cycle in which the agent or the program
-// failed has no review and no learnings: what can be learned from it are its
-// mistakes, and a better prompt. The error says that the run ends here; the state
-// returned with it is where the next run takes up.
+// After returns the state after a step. A cycle in which the agent or the program failed has no
+// review and no learnings, only mistakes and a better prompt. An error means that the run ends. The
+// returned state is where the next run continues.
 func After(s State, h Happened, w retry.Policy) (State, error) {
 	s.Log = slices.Clone(s.Log)
 	c := s.Last()
 	switch {
-	case h.Class == outcome.Interrupted: // by a person: it is made anew, and counts as no try
+	case h.Class == outcome.Interrupted: // it is repeated, and does not count as a failure
 		s.Attempt++
 		return s, nil
 	case phases[s.Step].file != "":
@@ -223,33 +221,33 @@ func After(s State, h Happened, w retry.Policy) (State, error) {
 		s.Log = append(s.Log, Cycle{Number: s.Cycle, Agent: s.Agent, Model: s.Model})
 		return s.to(Generate), nil
 	case phases[s.Step].next == "":
-		return s, fmt.Errorf("internal error: nothing comes after %q", s.Step)
+		return s, fmt.Errorf("internal error: no step follows %q", s.Step)
 	}
 	return s.to(phases[s.Step].next), nil
 }
 
-// to is the state at the beginning of a step.
+// to returns the state at the beginning of a step.
 func (s State) to(step Step) State { return s.at(step, 1) }
 
-// at opens an attempt before which nothing was tried.
+// at returns the state at the first try of a step.
 func (s State) at(step Step, attempt int) State {
 	s.Step, s.Attempt, s.Failed, s.Outage, s.Note = step, attempt, 0, nil, ""
 	return s
 }
 
-// afterCall goes on from a call to the agent. A transient failure is waited out; what no
-// repetition can mend ends the run; any other failure is tried once more.
+// afterCall continues after a call to the agent. It waits after a transient failure, ends the run if
+// repeating does not help, and repeats the call once after any other failure.
 func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 	if h.Class.Transient() {
 		return s.waitOut(h, w)
 	}
 	if err := retry.Stops(outcome.Fault{Class: h.Class, What: h.Reason, Grown: h.Grown}); err != nil {
-		// Under a name of its own, once somebody has done something about it.
+		// Under another key, for when the user has fixed the cause.
 		return s.at(s.Step, s.Attempt+1), err
 	}
 	s.Outage = nil
 	if h.Class == outcome.Done {
-		return s.take(h), nil
+		return s.withAnswer(h), nil
 	}
 	s.Failed++
 	if h.Class != outcome.Timeout && s.Failed < tries {
@@ -260,10 +258,10 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 		c.Silent = append(c.Silent, fmt.Sprintf("%s: %s", s.Step, h.Reason))
 	}
 	h.Text = ""
-	return s.take(h), nil
+	return s.withAnswer(h), nil
 }
 
-// waitOut goes on after a call that a transient failure ended.
+// waitOut continues after a transient failure.
 func (s State) waitOut(h Happened, w retry.Policy) (State, error) {
 	s.Outage = retry.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, w.Now)
 	o, err := retry.Wait(s.Outage, outcome.Fault{Class: h.Class, What: h.Reason, Back: h.Back, Paid: h.Paid}, w)
@@ -275,8 +273,8 @@ func (s State) waitOut(h Happened, w retry.Policy) (State, error) {
 	return s, nil
 }
 
-// take reads the answer of a call that ended.
-func (s State) take(h Happened) State {
+// withAnswer returns the state with the answer of an ended call.
+func (s State) withAnswer(h Happened) State {
 	c := s.Last()
 	switch s.Step {
 	case Generate:

@@ -175,7 +175,7 @@ func TestInterruptAtATerminal(t *testing.T) {
 	s.await(t, "The task was stopped; type it again")
 	s.await(t, promptText)
 	typed("do hang\r")
-	s.await(t, "Going on where an earlier run stopped: cycle 1, generate")
+	s.await(t, "Resuming in cycle 1, generate")
 	s.await(t, "code, from cycle 1")
 	s.await(t, promptText)
 	typed("\x03")
