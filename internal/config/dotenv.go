@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/joho/godotenv"
 
 	"abl/internal/hostfs"
-	"abl/internal/lazyregexp"
 )
 
 const maxEnvBytes = 256 << 10
@@ -48,7 +48,7 @@ func readEnv(path string) (vars map[string]string, lines map[string]int, warning
 
 // statement is an empty line or a comment; or a variable with a value in quotes, which
 // may go over several lines, or with one up to the end of the line or to " #".
-var statement = lazyregexp.New(`^(?:\s*?(?:#[^\n]*)?|[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=` +
+var statement = regexp.MustCompile(`^(?:\s*?(?:#[^\n]*)?|[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=` +
 	`(?:[ \t]*("(?s:\\.|[^"\\])*"|'(?s:\\.|[^'\\])*')[ \t]*(?:#[^\n]*)?|((?:[ \t]*[^"'\s][^\n]*?)??)[ \t]*([ \t]#[^\n]*)?))(?:\n|$)`)
 
 // parse reads statement by statement, so that a mistake has a line and does not
@@ -60,7 +60,7 @@ func parse(name string, data []byte) (vars map[string]string, lines map[string]i
 	}
 	vars, lines = map[string]string{}, map[string]int{}
 	for line := 1; text != ""; {
-		m := statement().FindStringSubmatch(text)
+		m := statement.FindStringSubmatch(text)
 		if m == nil || strings.Contains(strings.TrimSpace(m[3]), "\r") { // which ends a line for godotenv
 			return nil, nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the value in quotes that are closed and followed by nothing, or in none", name, line)
 		}

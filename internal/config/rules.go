@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"unicode"
 
 	"abl/internal/helper"
-	"abl/internal/lazyregexp"
 	"abl/internal/toolchain"
 	"abl/internal/wording"
 	"abl/internal/yamlfile"
@@ -192,8 +192,8 @@ func oneOf(words ...string) func(string) bool {
 }
 
 func like(expr string) func(string) bool {
-	whole := lazyregexp.New(`^(?:` + expr + `)$`)
-	return func(s string) bool { return whole().MatchString(s) }
+	whole := regexp.MustCompile(`^(?:` + expr + `)$`)
+	return func(s string) bool { return whole.MatchString(s) }
 }
 
 // number refuses what is none too, such as .nan and .inf.

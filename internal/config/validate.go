@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,6 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/hostfs"
-	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 	"abl/internal/yamlfile"
 )
@@ -55,7 +55,7 @@ func byKey[V any](m map[string]V) iter.Seq2[string, V] {
 
 // losesArguments is a shell command behind which no arguments can be put: outside of quotes it
 // ends in a comment, or with what ends or joins commands.
-var losesArguments = lazyregexp.New(`^(?:[^'"\\]|\\(?s:.)|'[^']*'|"(?:[^"\\]|\\(?s:.))*")*(?:(?:^|[\s;&|()])#[^\n]*|[;&|])$`)
+var losesArguments = regexp.MustCompile(`^(?:[^'"\\]|\\(?s:.)|'[^']*'|"(?:[^"\\]|\\(?s:.))*")*(?:(?:^|[\s;&|()])#[^\n]*|[;&|])$`)
 
 // checkKind holds the app section against the kind of system that it is about.
 func checkKind(l *Loaded) error {
@@ -75,7 +75,7 @@ func checkKind(l *Loaded) error {
 		return l.mistake("app.port", "leave it out", "app.kind is command: nothing listens")
 	case l.source("app.ready.path") != "" || l.source("app.ready.timeout") != "":
 		return l.mistake("app.ready", "leave it out", "app.kind is command: nothing is started beforehand")
-	case losesArguments().MatchString(strings.TrimSpace(a.Command)):
+	case losesArguments.MatchString(strings.TrimSpace(a.Command)):
 		const why = "its arguments are put behind it, and %q ends in a comment, or with ; & or |"
 		return l.mistake("app.command", "take that away, or put the whole into a script", why, a.Command)
 	default:

@@ -389,7 +389,7 @@ func TestLosesArguments(t *testing.T) {
 		`go build -o "$HOME/t" . && "$HOME/t"`: false,
 	} {
 		t.Run(rowName(command), func(t *testing.T) {
-			if got := losesArguments().MatchString(command); got != want {
+			if got := losesArguments.MatchString(command); got != want {
 				t.Errorf("arguments are lost: %t, want %t", got, want)
 			}
 		})

@@ -2,15 +2,14 @@ package detect
 
 import (
 	"path"
+	"regexp"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 var (
-	plainWord  = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./$*{}\[\]-]+$`)
-	joined     = lazyregexp.New(`\s*(?:&&|;)\s*`)
-	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=\S*$`)
+	plainWord  = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./$*{}\[\]-]+$`)
+	joined     = regexp.MustCompile(`\s*(?:&&|;)\s*`)
+	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=\S*$`)
 )
 
 // commandLine joins words to a command of the shell. Of "sh -c TEXT" it returns TEXT.
@@ -22,7 +21,7 @@ func commandLine(words []string) string {
 	}
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		if quoted[i] = word; !plainWord().MatchString(word) {
+		if quoted[i] = word; !plainWord.MatchString(word) {
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}
@@ -36,11 +35,11 @@ func (p *project) runnable(command string) string {
 	if command == "" || strings.Contains(command, "\n") {
 		return ""
 	}
-	parts := joined().Split(command, -1)
+	parts := joined.Split(command, -1)
 	for i, part := range parts {
 		words := strings.Fields(strings.TrimPrefix(part, "exec "))
 		lead := 0
-		for lead < len(words) && assignment().MatchString(words[lead]) {
+		for lead < len(words) && assignment.MatchString(words[lead]) {
 			lead++
 		}
 		if lead == len(words) {
@@ -67,7 +66,7 @@ func (p *project) inRepository(words []string) string {
 	return command
 }
 
-var portFlags = lazyregexp.New(`(?:--port[= ]|--bind[= ]\S*:|--http-port[= ]|-b[= ]\S*:|(?:^|\s)-p[= ]?` +
+var portFlags = regexp.MustCompile(`(?:--port[= ]|--bind[= ]\S*:|--http-port[= ]|-b[= ]\S*:|(?:^|\s)-p[= ]?` +
 	`|0\.0\.0\.0:|\s:|-S \S+:|\[::\]:|PORT=)(?:\$\{PORT:-)?(\d{2,5})\b`)
 
 // portIn returns the port that a command listens on, 0 if it does not show one.
@@ -106,13 +105,13 @@ func (p procfile) find() {
 	}
 }
 
-var webProcess = lazyregexp.New(`(?m)^[ \t]*web:(.*)$`)
+var webProcess = regexp.MustCompile(`(?m)^[ \t]*web:(.*)$`)
 
 // makefile is the Makefile. It is used where the language shows nothing.
 type makefile struct{ *project }
 
 // makeRule matches a rule with its targets, prerequisites and recipe.
-var makeRule = lazyregexp.New(`(?m)^([A-Za-z0-9_./ -]+):(?:[^=\n].*)?$((?:\n\t.*)*)`)
+var makeRule = regexp.MustCompile(`(?m)^([A-Za-z0-9_./ -]+):(?:[^=\n].*)?$((?:\n\t.*)*)`)
 
 // target is a target of a Makefile.
 type target struct {
@@ -122,7 +121,7 @@ type target struct {
 
 func (m makefile) targets(file string) map[string]target {
 	all, text := map[string]target{}, m.text(file)
-	for _, at := range makeRule().FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range makeRule.FindAllStringSubmatchIndex(text, -1) {
 		for name := range strings.FieldsSeq(text[at[2]:at[3]]) {
 			if _, known := all[name]; !known {
 				all[name] = target{strings.TrimSpace(text[at[4]:at[5]]), m.src(file, lineAt(text, at[0]))}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/lazyregexp"
-
 	"github.com/compose-spec/compose-go/v2/interpolation"
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/template"
@@ -86,7 +84,7 @@ func (c compose) load(file string) (*types.Project, error) {
 	})
 }
 
-var publishedBy = lazyregexp.New(`^(?:[^=\s]*:)?\$\{?\w+\}?:(\d{2,5})(?:/tcp)?$`)
+var publishedBy = regexp.MustCompile(`^(?:[^=\s]*:)?\$\{?\w+\}?:(\d{2,5})(?:/tcp)?$`)
 
 // substitute replaces variables as compose does, but keeps the variables without a value: a blank
 // would look like a value.
@@ -192,15 +190,15 @@ func (c composed) readApp(name string, s types.ServiceConfig) {
 	}
 }
 
-var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-var variables = lazyregexp.New(`\$\{?[A-Za-z_]`)
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variables = regexp.MustCompile(`\$\{?[A-Za-z_]`)
 
 // variable records a variable, or that its value is not in the repository.
 func (c composed) variable(prefix, name string, value *string, from Source) {
 	switch {
-	case !variableName().MatchString(name) || strings.HasPrefix(name, "ABL_"):
+	case !variableName.MatchString(name) || strings.HasPrefix(name, "ABL_"):
 		c.say("%s: the variable %q is left out: abl does not set such a name", from, name)
-	case value == nil || variables().MatchString(*value):
+	case value == nil || variables.MatchString(*value):
 		c.ask(prefix+name, fmt.Sprintf("%s takes it from the environment, and no file of the repository has a value", from))
 	default:
 		c.set(prefix+name, *value, from)
@@ -208,7 +206,7 @@ func (c composed) variable(prefix, name string, value *string, from Source) {
 }
 
 // tooling matches images of developers' tools and of servers that stand in front of an app.
-var tooling = lazyregexp.New(`(?i)adminer|pgadmin|phpmyadmin|mongo-express|redisinsight|redis-commander|traefik` +
+var tooling = regexp.MustCompile(`(?i)adminer|pgadmin|phpmyadmin|mongo-express|redisinsight|redis-commander|traefik` +
 	`|nginx|caddy|haproxy|grafana|prometheus|jaeger|portainer|watchtower|zipkin|dozzle`)
 
 // usualPorts are the ports of well-known images.
@@ -288,7 +286,7 @@ func (c composed) allNeeded() (names []string) {
 	for _, name := range c.order {
 		base, _ := baseOf(c.services[name].Image)
 		switch port := usualPort(base); {
-		case c.services[name].Build != nil || tooling().MatchString(base):
+		case c.services[name].Build != nil || tooling.MatchString(base):
 		case port == "":
 			c.say("%s: the service %q is left out: nothing shows that the app needs it", c.file, name)
 		case port == "5432" || port == "3306":
@@ -305,7 +303,7 @@ func (c composed) allNeeded() (names []string) {
 	return slices.Sorted(slices.Values(append(names, databases...)))
 }
 
-var serviceName = lazyregexp.New(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var serviceName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // service records a service that the app needs, or why abl cannot start it.
 func (c composed) service(name string, s types.ServiceConfig) {
@@ -318,7 +316,7 @@ func (c composed) service(name string, s types.ServiceConfig) {
 		c.say("%s builds the service %q from source: abl does not start it. "+
 			"Write it as a service with a dockerfile (docs/services.md)", c.file, name)
 		return
-	case !serviceName().MatchString(name) || name == "app":
+	case !serviceName.MatchString(name) || name == "app":
 		without = "abl wants lower-case letters, digits and - in its name, and another name than app"
 	case s.Image == "" || strings.ContainsAny(s.Image, "${ \t"):
 		without = fmt.Sprintf("its image %q is not complete", s.Image)

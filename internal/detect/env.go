@@ -17,7 +17,7 @@ func (p *project) sampleEnv() map[string]Fact {
 		".env.local.example .env.development.example")
 	for n, text := range strings.Split(p.tree.Text(file), "\n") {
 		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
-		if name = strings.TrimSpace(name); variableName().MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
+		if name = strings.TrimSpace(name); variableName.MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
 			value = strings.Trim(strings.TrimSpace(value), `"'`)
 			all[name] = Fact{Key: "app.env." + name, Value: value, From: Source{file, strconv.Itoa(n + 1)}}
 		}
@@ -61,7 +61,7 @@ func (e sampleEnv) find() {
 		if name := e.serviceOf(key); name != "" && (f.Value == "localhost" || f.Value == "127.0.0.1") {
 			f.Value, f.Note = name, "the service, in the place of this machine"
 		}
-		if !strings.ContainsAny(f.Value, "\n\x00") && key != "NODE_ENV" && !variables().MatchString(f.Value) {
+		if !strings.ContainsAny(f.Value, "\n\x00") && key != "NODE_ENV" && !variables.MatchString(f.Value) {
 			e.note(f.Key, f.Value, f.From, f.Note)
 		}
 	}

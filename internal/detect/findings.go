@@ -7,12 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
-
-// expr is a regular expression that is compiled when it is first used.
-type expr = func() *regexp.Regexp
 
 // start is one way to start a server.
 type start struct {
@@ -145,9 +140,9 @@ func (f *findings) depends(packages string, accept func(name string, from Source
 
 // matches records what the expressions find in a source file: the groups of an expression are
 // ports. An expression without a group finds a use of the variable PORT.
-func (f *findings) matches(file, text string, all ...expr) {
+func (f *findings) matches(file, text string, all ...*regexp.Regexp) {
 	for _, e := range all {
-		for _, at := range e().FindAllStringSubmatchIndex(text, 5) {
+		for _, at := range e.FindAllStringSubmatchIndex(text, 5) {
 			from := Source{file, lineAt(text, at[0])}
 			if len(at) == 2 {
 				f.readsPort(from)
@@ -163,29 +158,29 @@ func (f *findings) matches(file, text string, all ...expr) {
 
 // signs are the expressions that find a server in the sources of a language.
 type signs struct {
-	ports     []expr
-	http, tcp expr
-	local     expr // listens on 127.0.0.1, nil for a language without such an expression
+	ports     []*regexp.Regexp
+	http, tcp *regexp.Regexp
+	local     *regexp.Regexp // listens on 127.0.0.1, nil for a language without such an expression
 }
 
 // scan records the ports in a source file. It returns the kind of the server that the file contains,
 // "" for none, and its place.
 func (f *findings) scan(file, text string, s signs) (kind string, from Source) {
 	f.matches(file, text, s.ports...)
-	if s.local != nil && s.local().MatchString(text) {
+	if s.local != nil && s.local.MatchString(text) {
 		f.say("%s listens on 127.0.0.1 only: abl's tests do not reach it until it listens on 0.0.0.0",
 			find(file, text, s.local))
 	}
 	switch {
-	case s.http().MatchString(text):
+	case s.http.MatchString(text):
 		return "http", find(file, text, s.http)
-	case s.tcp().MatchString(text):
+	case s.tcp.MatchString(text):
 		return "tcp", find(file, text, s.tcp)
 	}
 	return "", Source{}
 }
 
-var ready = lazyregexp.New("[\"'`(]((?:/api(?:/v\\d+)?)?/(?:_?healthz?|_?health-?check|healthcheck|readyz?|livez|up))/?[\"'`)]")
+var ready = regexp.MustCompile("[\"'`(]((?:/api(?:/v\\d+)?)?/(?:_?healthz?|_?health-?check|healthcheck|readyz?|livez|up))/?[\"'`)]")
 
 // route records the route of a health check in a source file.
 func (f *findings) route(file, text string) {
@@ -193,8 +188,8 @@ func (f *findings) route(file, text string) {
 }
 
 // find returns the place of the first match in a file.
-func find(file, text string, e expr) Source {
-	if at := e().FindStringIndex(text); at != nil {
+func find(file, text string, e *regexp.Regexp) Source {
+	if at := e.FindStringIndex(text); at != nil {
 		return Source{file, lineAt(text, at[0])}
 	}
 	return Source{File: file}
@@ -206,8 +201,8 @@ func lineAt(text string, offset int) string {
 }
 
 // captured returns the first group that matched and is not empty, or "".
-func captured(e expr, text string) string {
-	if m := e().FindStringSubmatch(text); m != nil {
+func captured(e *regexp.Regexp, text string) string {
+	if m := e.FindStringSubmatch(text); m != nil {
 		return cmp.Or(m[1:]...)
 	}
 	return ""
@@ -215,7 +210,7 @@ func captured(e expr, text string) string {
 
 // capture is captured for an expression that is used once.
 func capture(pattern, text string) string {
-	return captured(func() *regexp.Regexp { return regexp.MustCompile(pattern) }, text)
+	return captured(regexp.MustCompile(pattern), text)
 }
 
 func atoi(text string) int {

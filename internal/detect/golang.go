@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/toolchain"
 )
 
@@ -112,21 +111,21 @@ func (g *golang) reach(dir string) (files []string) {
 const goListens = `(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(|\.Listen\(\s*(?:"tcp[46]?",\s*)?)`
 
 var (
-	goCommand = lazyregexp.New(`\bcobra\.Command\{|\bcli\.Command\{|\bkingpin\.Command\(|\bsubcommands\.Register\(`)
-	ginRun    = lazyregexp.New(`\b\w+\.Run\(\)`) // on PORT, or 8080
+	goCommand = regexp.MustCompile(`\bcobra\.Command\{|\bcli\.Command\{|\bkingpin\.Command\(|\bsubcommands\.Register\(`)
+	ginRun    = regexp.MustCompile(`\b\w+\.Run\(\)`) // on PORT, or 8080
 	goSigns   = signs{
-		ports: []expr{
-			lazyregexp.New(goListens + `"(?:0\.0\.0\.0|\[::\]|localhost|127\.0\.0\.1)?:(\d{2,5})"`),
-			lazyregexp.New(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})` +
+		ports: []*regexp.Regexp{
+			regexp.MustCompile(goListens + `"(?:0\.0\.0\.0|\[::\]|localhost|127\.0\.0\.1)?:(\d{2,5})"`),
+			regexp.MustCompile(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})` +
 				`|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`),
-			lazyregexp.New(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port` +
+			regexp.MustCompile(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port` +
 				`|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})"?\s*[,)]`),
-			lazyregexp.New(`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`),
+			regexp.MustCompile(`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`),
 		},
-		http: lazyregexp.New(`\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(|\bgin\.(?:Default|New)\(` +
+		http: regexp.MustCompile(`\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(|\bgin\.(?:Default|New)\(` +
 			`|\becho\.New\(|\bfiber\.New\(|\bfasthttp\.ListenAndServe|\bhttp\.Server\{`),
-		tcp:   lazyregexp.New(`\bnet\.Listen\(\s*"tcp`),
-		local: lazyregexp.New(goListens + `"(?:localhost|127\.0\.0\.1):(\d{2,5})"`),
+		tcp:   regexp.MustCompile(`\bnet\.Listen\(\s*"tcp`),
+		local: regexp.MustCompile(goListens + `"(?:localhost|127\.0\.0\.1):(\d{2,5})"`),
 	}
 )
 
@@ -221,11 +220,11 @@ func (g *golang) kindOf(pkg *goPackage) (kind string, from Source, commands int)
 		if found != "" && (kind == "command" || kind == "tcp" && found == "http") {
 			kind, from = found, at
 		}
-		if strings.Contains(text, "gin.") && ginRun().MatchString(text) {
+		if strings.Contains(text, "gin.") && ginRun.MatchString(text) {
 			g.readsPort(find(file, text, ginRun))
 			g.listens("8080", find(file, text, ginRun))
 		}
-		commands += len(goCommand().FindAllString(text, -1))
+		commands += len(goCommand.FindAllString(text, -1))
 		g.route(file, text)
 	}
 	return kind, from, commands

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"abl/internal/lazyregexp"
-
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	"github.com/moby/buildkit/frontend/dockerfile/shell"
 )
@@ -143,7 +141,7 @@ func baseOf(ref string) (name, version string) {
 	return name, capture(`^v?(\d+(?:\.\d+)*)`, tag)
 }
 
-var probed = lazyregexp.New(`https?://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(?:\d+` +
+var probed = regexp.MustCompile(`https?://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(?:\d+` +
 	`|\$\{?[A-Z_]+(?::-\d+)?\}?))?(/[^\s"'|;)\\]+)`)
 
 // bases returns the images that the stages of the Dockerfile are based on.
@@ -181,7 +179,7 @@ func (d dockerfile) find() {
 		return
 	}
 	p.image = img
-	if base, _ := baseOf(img.base); tooling().MatchString(base) {
+	if base, _ := baseOf(img.base); tooling.MatchString(base) {
 		p.noServer() // it serves the files of a build, on a port of its own
 		delete(p.values, "app.ready.path")
 		return
@@ -215,7 +213,7 @@ func (d dockerfile) start(img *image) {
 		}
 		s := start{command: command, from: from, port: atoi(img.env["PORT"].Value)}
 		for _, name := range slices.Sorted(maps.Keys(img.env)) {
-			if f := img.env[name]; !imageVariable().MatchString(name + "=" + f.Value) {
+			if f := img.env[name]; !imageVariable.MatchString(name + "=" + f.Value) {
 				s.env = append(s.env, f)
 			}
 		}
@@ -225,6 +223,6 @@ func (d dockerfile) start(img *image) {
 }
 
 // imageVariable matches variables about the image itself: tools, builds, and paths in its file system.
-var imageVariable = lazyregexp.New(`^(?:PATH|LANG|TZ|HOME|TERM|USER)=|^(?:LC_|DEBIAN_|PIP|POETRY_|UV_|PYTHON|VIRTUAL_ENV|` +
+var imageVariable = regexp.MustCompile(`^(?:PATH|LANG|TZ|HOME|TERM|USER)=|^(?:LC_|DEBIAN_|PIP|POETRY_|UV_|PYTHON|VIRTUAL_ENV|` +
 	`NPM_|npm_|YARN_|PNPM_|BUN_|NEXT_TELEMETRY|BUNDLE_|GEM_|RUBY|GO|CGO_|CARGO_|RUST|JAVA_|MAVEN_|GRADLE_|COMPOSER_|` +
 	`PHP_|ABL_)|^\w*(?:_ENV|_VERSION|_HOME)=|=(?:/|\w+:/[^/])|=.*\$|=$`)

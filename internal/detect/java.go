@@ -1,10 +1,9 @@
 package detect
 
 import (
+	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // java reads the builds of Maven and Gradle.
@@ -118,14 +117,14 @@ func (j java) findMaven(text string, boots bool) {
 	}
 }
 
-var serverPort = lazyregexp.New(`(?m)^server\.port\s*[=:]\s*(?:\$\{[^:}]*:)?(\d+)` +
+var serverPort = regexp.MustCompile(`(?m)^server\.port\s*[=:]\s*(?:\$\{[^:}]*:)?(\d+)` +
 	`|^server:\s*\n(?:[ \t]+.*\n)*?[ \t]+port:\s*(?:\$\{[^:}]*:)?(\d+)`)
 
 // springPort records the port in the settings of Spring Boot, or its default.
 func (j java) springPort() {
 	for name := range strings.FieldsSeq("application.properties application.yml application.yaml") {
 		file := j.at("src/main/resources/" + name)
-		if text := j.tree.Text(file); serverPort().MatchString(text) {
+		if text := j.tree.Text(file); serverPort.MatchString(text) {
 			j.matches(file, text, serverPort)
 			return
 		}

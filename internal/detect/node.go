@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // manifest is the part of a package.json that abl reads.
@@ -34,7 +32,7 @@ func (m manifest) script(name string) string {
 	return ""
 }
 
-var scriptCall = lazyregexp.New(`(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?([\w:-]+)|(?:npm-run-all|run-s` +
+var scriptCall = regexp.MustCompile(`(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?([\w:-]+)|(?:npm-run-all|run-s` +
 	`|run-p)((?:\s+[\w:-]+)+)`)
 
 // expand replaces the calls of scripts in a script by these scripts, up to a depth.
@@ -42,8 +40,8 @@ func (m manifest) expand(text string, depth int) string {
 	if depth == 0 {
 		return text
 	}
-	return scriptCall().ReplaceAllStringFunc(text, func(call string) string {
-		part := scriptCall().FindStringSubmatch(call)
+	return scriptCall.ReplaceAllStringFunc(text, func(call string) string {
+		part := scriptCall.FindStringSubmatch(call)
 		var all []string
 		for _, name := range strings.Fields(part[1] + part[2]) {
 			if inner := m.script(name); inner != "" && inner != text {
@@ -146,7 +144,7 @@ func (n *node) mainStart() {
 	for _, file := range words(n.manifest.Main + " server.js server.mjs server.cjs index.js index.mjs index.cjs " +
 		"app.js app.mjs app.cjs main.js main.mjs main.cjs src/server.js src/server.mjs src/server.cjs src/index.js " +
 		"src/index.mjs src/index.cjs src/app.js src/app.mjs src/app.cjs src/main.js src/main.mjs src/main.cjs") {
-		if listening().MatchString(n.text(file)) {
+		if listening.MatchString(n.text(file)) {
 			n.try("node "+path.Clean(file), n.project.src(file, ""))
 			return
 		}
@@ -188,9 +186,9 @@ func (n *node) scriptStart(name, text string) {
 }
 
 var (
-	builtFile = lazyregexp.New(`(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output` +
+	builtFile = regexp.MustCompile(`(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output` +
 		`|public/build)(?:/[\w./-]*)?)`)
-	startedFile = lazyregexp.New(`(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:watch\s+)?(?:--?\S+\s+)*([\w./-]+)`)
+	startedFile = regexp.MustCompile(`(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:watch\s+)?(?:--?\S+\s+)*([\w./-]+)`)
 )
 
 // builtBy are the folders that a build makes for these commands.
@@ -210,7 +208,7 @@ func (n *node) build(s *start, text, script string) bool {
 			need = folder
 		}
 	}
-	for _, m := range startedFile().FindAllStringSubmatch(text, -1) {
+	for _, m := range startedFile.FindAllStringSubmatch(text, -1) {
 		if need == "" && !n.hasModule(m[1]) && !n.has(m[1]+".ts") {
 			n.say("%s runs %s, which is not in the repository", cmp.Or(s.from.String(), script), m[1])
 			return false
@@ -251,7 +249,7 @@ func (n *node) command(name string, words []string) string {
 	case "node":
 		file := args[max(0, slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }))]
 		s := start{command: strings.Join(words, " ")}
-		built := builtFile().MatchString(" "+file) && n.manifest.script("build") != ""
+		built := builtFile.MatchString(" "+file) && n.manifest.script("build") != ""
 		if n.hasModule(file) || built && n.build(&s, file, "") {
 			return s.command
 		}
@@ -262,22 +260,22 @@ func (n *node) command(name string, words []string) string {
 const readsPORT = `(?:process\.env|Bun\.env|import\.meta\.env)(?:\.PORT\b|\[['"]PORT['"]\])`
 
 var (
-	listening = lazyregexp.New(`\.listen\s*\(|\bserve\s*\(\s*\{|Deno\.serve|Bun\.serve|export default \{[^}]*\bfetch\b`)
-	envPort   = lazyregexp.New(readsPORT)
-	namedPort = lazyregexp.New(`(?i)\bport\s*[:=]\s*['"]?(\d{2,5})\b`)
+	listening = regexp.MustCompile(`\.listen\s*\(|\bserve\s*\(\s*\{|Deno\.serve|Bun\.serve|export default \{[^}]*\bfetch\b`)
+	envPort   = regexp.MustCompile(readsPORT)
+	namedPort = regexp.MustCompile(`(?i)\bport\s*[:=]\s*['"]?(\d{2,5})\b`)
 	nodeSigns = signs{
-		ports: []expr{
-			lazyregexp.New(readsPORT + `[\s),]*(?:\|\||\?\?)\s*\(?['"]?(\d{2,5})` +
+		ports: []*regexp.Regexp{
+			regexp.MustCompile(readsPORT + `[\s),]*(?:\|\||\?\?)\s*\(?['"]?(\d{2,5})` +
 				`|\bPORT\s*=\s*['"]?(\d{2,5})['"]?\s*[,}].*process\.env` +
 				`|get(?:<\w+>)?\(\s*['"]PORT['"]\s*,\s*['"]?(\d{2,5})`),
 			envPort,
-			lazyregexp.New(`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b` +
+			regexp.MustCompile(`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b` +
 				`|\bserve\s*\(\s*\{[^}]*?\bport\s*:\s*(\d{2,5})\b|export default \{[^}]*?\bport\s*:\s*(\d{2,5})\b`),
 		},
-		http: lazyregexp.New(`\bhttps?\.createServer\b|\bcreateServer\b.*http` +
+		http: regexp.MustCompile(`\bhttps?\.createServer\b|\bcreateServer\b.*http` +
 			`|(?:from|require\()\s*['"](?:node:)?https?['"]|Bun\.serve`),
-		tcp: lazyregexp.New(`\bnet\.createServer\b|(?:from |require\()['"](?:node:)?net['"]`),
-		local: lazyregexp.New(`\.listen\s*\([^)]*['"](?:127\.0\.0\.1|localhost)['"]` +
+		tcp: regexp.MustCompile(`\bnet\.createServer\b|(?:from |require\()['"](?:node:)?net['"]`),
+		local: regexp.MustCompile(`\.listen\s*\([^)]*['"](?:127\.0\.0\.1|localhost)['"]` +
 			`|\bhost(?:name)?\s*:\s*['"](?:127\.0\.0\.1|localhost)['"]`),
 	}
 )
@@ -291,7 +289,7 @@ func (n *node) scanSources() {
 		}
 		switch configuration := strings.Contains(path.Base(file), ".config."); {
 		case configuration:
-		case !listening().MatchString(text):
+		case !listening.MatchString(text):
 			n.matches(file, text, nodeSigns.ports[:2]...)
 		default:
 			if kind, from := n.scan(file, text, nodeSigns); kind != "" {
@@ -363,7 +361,7 @@ func (n *node) findPrograms() {
 	n.library(n.src(place), `cd "$ABL_SRC" && node`, "node runs what a test passes by -e")
 }
 
-var watching = lazyregexp.New(`--watch(?:All)?(?:\s|$)|ng test|(?:^|\s)-w(?:\s|$)`)
+var watching = regexp.MustCompile(`--watch(?:All)?(?:\s|$)|ng test|(?:^|\s)-w(?:\s|$)`)
 
 // findChecks records the scripts that check the source. Of each kind the first usable one counts.
 func (n *node) findChecks() {
@@ -387,7 +385,7 @@ func (n *node) checkScript(script string) string {
 	if script == "test" {
 		command = "npm test"
 	}
-	if watching().MatchString(text) {
+	if watching.MatchString(text) {
 		n.say("%s watches files and does not end: it is no command for the Builder", from)
 		return ""
 	}

@@ -3,10 +3,9 @@ package detect
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // manager is a package manager of Node.js with the lock file that it wrote.
@@ -78,7 +77,7 @@ func pnpmOf(lock string) string {
 	return "9"
 }
 
-var yarnPath = lazyregexp.New(`(?m)^yarnPath:\s*['"]?(\S+?)['"]?$`)
+var yarnPath = regexp.MustCompile(`(?m)^yarnPath:\s*['"]?(\S+?)['"]?$`)
 
 // installs returns the command that installs the packages of the lock file. With kept the package
 // manager stays in node_modules, for scripts that call it.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // pyproject is the part of a pyproject.toml that abl reads.
@@ -41,7 +39,7 @@ func (p pyproject) usesPoetry() bool {
 	return p.Tool.Poetry.Name != "" || p.Tool.Poetry.Dependencies != nil
 }
 
-var packageName = lazyregexp.New(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`)
+var packageName = regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`)
 
 // require records the package of a requirement such as "Flask[async] >= 3".
 func (p *python) require(text string, from Source) {
@@ -118,7 +116,7 @@ func section(text, key string) string {
 	return capture(`(?m)^`+key+`\s*=[ \t]*\n((?:[ \t]+\S.*\n|\s*\n)+)`, text)
 }
 
-var included = lazyregexp.New(`^\s*(?:-r|--requirement)[ =]*(\S+)`)
+var included = regexp.MustCompile(`^\s*(?:-r|--requirement)[ =]*(\S+)`)
 
 // readRequirements reads a file of requirements, and the files that it includes up to a depth.
 func (p *python) readRequirements(file string, depth int) {

@@ -2,10 +2,9 @@ package detect
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // python reads the projects of pip, uv, Poetry and Pipenv.
@@ -66,7 +65,7 @@ func (p *python) command(name string, arguments []string) string {
 	return ""
 }
 
-var gunicornPort = lazyregexp.New(`(?m)^bind\s*=.*:(\d{2,5})`)
+var gunicornPort = regexp.MustCompile(`(?m)^bind\s*=.*:(\d{2,5})`)
 
 // gunicornBinds reports whether the configuration of Gunicorn has an address. It records its port.
 func (p *python) gunicornBinds(args string) bool {
@@ -152,23 +151,23 @@ func (p *python) django() {
 }
 
 var (
-	oldDjango    = lazyregexp.New(`(?mi)^django\s*==\s*((?:1\.|2\.|3\.[01])[\d.]*)`)
-	allowedHosts = lazyregexp.New(`(?m)^ALLOWED_HOSTS\s*=\s*(.+)$`)
-	pyApp        = lazyregexp.New(`(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic` +
+	oldDjango    = regexp.MustCompile(`(?mi)^django\s*==\s*((?:1\.|2\.|3\.[01])[\d.]*)`)
+	allowedHosts = regexp.MustCompile(`(?m)^ALLOWED_HOSTS\s*=\s*(.+)$`)
+	pyApp        = regexp.MustCompile(`(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic` +
 		`|Bottle)\(`)
-	pyFactory = lazyregexp.New(`(?m)^def (create_app|make_app)\(`)
-	pyPort    = lazyregexp.New(`(?:environ\.get|getenv|config|env(?:\.int)?)\(\s*['"]PORT['"]\s*,\s*` +
+	pyFactory = regexp.MustCompile(`(?m)^def (create_app|make_app)\(`)
+	pyPort    = regexp.MustCompile(`(?:environ\.get|getenv|config|env(?:\.int)?)\(\s*['"]PORT['"]\s*,\s*` +
 		`(?:default\s*=\s*)?['"]?(\d{2,5})|\bport\s*=\s*(\d{2,5})\b`)
-	pyEnvPort = lazyregexp.New(`environ(?:\.get\(|\[)\s*['"]PORT['"]|getenv\(\s*['"]PORT['"]`)
-	pyMain    = lazyregexp.New(`(?m)^if __name__ == ['"]__main__['"]`)
+	pyEnvPort = regexp.MustCompile(`environ(?:\.get\(|\[)\s*['"]PORT['"]|getenv\(\s*['"]PORT['"]`)
+	pyMain    = regexp.MustCompile(`(?m)^if __name__ == ['"]__main__['"]`)
 	pySigns   = signs{
-		ports: []expr{
+		ports: []*regexp.Regexp{
 			pyPort,
-			lazyregexp.New(`\(\s*['"](?:0\.0\.0\.0|localhost|127\.0\.0\.1|)['"]\s*,\s*(\d{2,5})\s*\)`),
+			regexp.MustCompile(`\(\s*['"](?:0\.0\.0\.0|localhost|127\.0\.0\.1|)['"]\s*,\s*(\d{2,5})\s*\)`),
 			pyEnvPort,
 		},
-		http: lazyregexp.New(`HTTPServer\b|http\.server|make_server\(|web\.run_app\(`),
-		tcp: lazyregexp.New(`socketserver\.\w*TCPServer|asyncio\.start_server|\.create_server\(` +
+		http: regexp.MustCompile(`HTTPServer\b|http\.server|make_server\(|web\.run_app\(`),
+		tcp: regexp.MustCompile(`socketserver\.\w*TCPServer|asyncio\.start_server|\.create_server\(` +
 			`|socket\.SOCK_STREAM[\s\S]*\.listen\(`),
 	}
 )
@@ -181,7 +180,7 @@ func (p *python) moduleOf(file string) string {
 
 // scanSource looks for the object that a server of a framework serves, and for a program that listens.
 func (p *python) scanSource(file, text string) {
-	m := pyApp().FindStringSubmatch(text)
+	m := pyApp.FindStringSubmatch(text)
 	if m == nil {
 		p.scanServer(file, text)
 		return
@@ -219,7 +218,7 @@ func (p *python) serve(kind, object, text string, from Source) {
 // scanServer records a program that listens without a framework.
 func (p *python) scanServer(file, text string) {
 	name := p.inner(file)
-	listens := pySigns.http().MatchString(text) || pySigns.tcp().MatchString(text)
+	listens := pySigns.http.MatchString(text) || pySigns.tcp.MatchString(text)
 	if !listens || len(p.entryPoints()) > 0 || strings.Count(name, "/") > 1 {
 		return
 	}

@@ -1,15 +1,14 @@
 package detect
 
 import (
+	"regexp"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // ruby reads the projects of Bundler.
 type ruby struct{ *project }
 
-var gem = lazyregexp.New(`(?m)^\s*gem\s+['"]([\w-]+)['"]`)
+var gem = regexp.MustCompile(`(?m)^\s*gem\s+['"]([\w-]+)['"]`)
 
 // gemPackages are the Debian packages that gems are compiled with.
 var gemPackages = [][2]string{{"pg", "libpq-dev"}, {"sqlite3", "libsqlite3-dev"}, {"mysql2", "libmariadb-dev"}}
@@ -19,7 +18,7 @@ func (r ruby) load() {
 	from := r.src(r.first("Gemfile.lock Gemfile"), "")
 	r.install(from, "BUNDLE_PATH=vendor/bundle bundle install", "rubygems.org, index.rubygems.org", "vendor")
 	r.set("app.env.BUNDLE_PATH", "vendor/bundle", from)
-	for _, m := range gem().FindAllStringSubmatch(r.text("Gemfile"), -1) {
+	for _, m := range gem.FindAllStringSubmatch(r.text("Gemfile"), -1) {
 		r.deps[m[1]] = r.src("Gemfile", m[1])
 	}
 	for _, g := range gemPackages {
@@ -70,9 +69,9 @@ func (r ruby) find() {
 }
 
 var (
-	rubyPorts = lazyregexp.New(`ENV\.fetch\(\s*['"]PORT['"]\s*(?:,\s*['"]?(\d{2,5})|\)\s*\{\s*['"]?(\d{2,5}))` +
+	rubyPorts = regexp.MustCompile(`ENV\.fetch\(\s*['"]PORT['"]\s*(?:,\s*['"]?(\d{2,5})|\)\s*\{\s*['"]?(\d{2,5}))` +
 		`|ENV\[['"]PORT['"]\]\s*\|\|\s*['"]?(\d{2,5})|(?m)^\s*(?:set :port,|port)\s+(\d{2,5})`)
-	rubyPORT = lazyregexp.New(`['"]PORT['"]`)
+	rubyPORT = regexp.MustCompile(`['"]PORT['"]`)
 )
 
 // findPorts records the ports in the settings of Puma and in the program.
@@ -80,7 +79,7 @@ func (r ruby) findPorts() {
 	for file := range strings.FieldsSeq("config/puma.rb config.ru app.rb server.rb") {
 		text := r.text(file)
 		r.matches(r.at(file), text, rubyPorts)
-		if rubyPORT().MatchString(text) {
+		if rubyPORT.MatchString(text) {
 			r.readsPort(r.src(file, ""))
 		}
 	}

@@ -2,10 +2,9 @@ package detect
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // rust reads the packages of Cargo.
@@ -61,14 +60,14 @@ func (r *rust) version() {
 }
 
 var rustSigns = signs{
-	ports: []expr{
-		lazyregexp.New(`"(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]|localhost):(\d{2,5})"` +
+	ports: []*regexp.Regexp{
+		regexp.MustCompile(`"(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]|localhost):(\d{2,5})"` +
 			`|\(\[0, ?0, ?0, ?0\], ?(\d{2,5})\)|"(?:0\.0\.0\.0|127\.0\.0\.1)"\s*,\s*(\d{2,5})\)`),
-		lazyregexp.New(`#\[(?:arg|clap|structopt)\([^\]]*"[^"]*port[^"]*"[^\]]*default_value(?:_t)?\s*=\s*"?(\d{2,5})`),
-		lazyregexp.New(`env::var\("PORT"\)`),
+		regexp.MustCompile(`#\[(?:arg|clap|structopt)\([^\]]*"[^"]*port[^"]*"[^\]]*default_value(?:_t)?\s*=\s*"?(\d{2,5})`),
+		regexp.MustCompile(`env::var\("PORT"\)`),
 	},
-	http: lazyregexp.New(`$^`), // a dependency shows it
-	tcp:  lazyregexp.New(`TcpListener::bind`),
+	http: regexp.MustCompile(`$^`), // a dependency shows it
+	tcp:  regexp.MustCompile(`TcpListener::bind`),
 }
 
 func (r *rust) find() {

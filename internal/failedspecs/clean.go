@@ -3,11 +3,11 @@ package failedspecs
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/redact"
 	"abl/internal/spec"
 	"abl/internal/wording"
@@ -24,7 +24,7 @@ func Sanitize(e Entry) Entry {
 }
 
 func filled(s string) string {
-	if s = normal(strings.Split(clean(s), "\n")); blank().MatchString(s) {
+	if s = normal(strings.Split(clean(s), "\n")); blank.MatchString(s) {
 		return "(none)"
 	}
 	return s
@@ -32,23 +32,23 @@ func filled(s string) string {
 
 var (
 	// blank matches white space, and dashes and dots that mean "to be filled in".
-	blank = lazyregexp.New(`^[\s\v\x{85}\p{Z}.…?_*|>–—-]*$`)
+	blank = regexp.MustCompile(`^[\s\v\x{85}\p{Z}.…?_*|>–—-]*$`)
 
 	// filler matches words that mean an empty field.
-	filler = lazyregexp.New(`(?i)^[^\p{L}\p{N}]*(?:n/?a|none|nil|null|nothing|empty|not applicable|tbd|to ?do)?[^\p{L}\p{N}]*$`)
+	filler = regexp.MustCompile(`(?i)^[^\p{L}\p{N}]*(?:n/?a|none|nil|null|nothing|empty|not applicable|tbd|to ?do)?[^\p{L}\p{N}]*$`)
 
 	// leading matches the white space before the text of a line.
-	leading = lazyregexp.New(`(?m)^[\t\p{Zs}]+`)
+	leading = regexp.MustCompile(`(?m)^[\t\p{Zs}]+`)
 
 	// scalarMark matches YAML's indicator of a block scalar.
-	scalarMark = lazyregexp.New(`^ *[|>][-+]?$`)
+	scalarMark = regexp.MustCompile(`^ *[|>][-+]?$`)
 
-	lineStart = lazyregexp.New(`\n(.)`)
+	lineStart = regexp.MustCompile(`\n(.)`)
 )
 
 // isFiller reports whether all fields of the entry are fillers.
 func (e Entry) isFiller() bool {
-	return filler().MatchString(e.Spec) && filler().MatchString(e.Input) && filler().MatchString(e.Observed)
+	return filler.MatchString(e.Spec) && filler.MatchString(e.Input) && filler.MatchString(e.Observed)
 }
 
 // clean makes text safe to show: it converts line ends to
@@ -56,7 +56,7 @@ func (e Entry) isFiller() bool {
 // space before a line to spaces, because indentation matters.
 func clean(s string) string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(s, "\ufffd"))
-	return leading().ReplaceAllStringFunc(strings.Map(visible, s), func(space string) string {
+	return leading.ReplaceAllStringFunc(strings.Map(visible, s), func(space string) string {
 		return strings.Repeat(" ", utf8.RuneCountInString(strings.ReplaceAll(space, "\t", tab)))
 	})
 }
@@ -83,7 +83,7 @@ func shape(lines []string) string {
 	var kept []string
 	for _, l := range lines {
 		_, _, isFence := spec.Fence(l)
-		first := len(kept) == 0 || len(kept) == 1 && scalarMark().MatchString(kept[0])
+		first := len(kept) == 0 || len(kept) == 1 && scalarMark.MatchString(kept[0])
 		l = strings.TrimRightFunc(l, unicode.IsSpace)
 		switch {
 		case isFence, first && l == "":
@@ -130,7 +130,7 @@ func (e Entry) text() string {
 }
 
 // hang indents all non-empty lines except the first.
-func hang(text string) string { return lineStart().ReplaceAllString(text, "\n"+tab+"$1") }
+func hang(text string) string { return lineStart.ReplaceAllString(text, "\n"+tab+"$1") }
 
 // RenderFor returns the block of entries in a prompt: data between two lines with the nonce. abl's
 // notes are in brackets at the beginning of a line, where text of an entry cannot be. The nonce

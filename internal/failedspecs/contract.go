@@ -2,10 +2,10 @@ package failedspecs
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/spec"
 )
 
@@ -95,11 +95,11 @@ func (c Contracts) Name(r Result) Result {
 	return r
 }
 
-var contractID = lazyregexp.New("^[\\[(*_` ]*[Pp]([1-9]\\d{0,3})\\.[Cc]([1-9]\\d{0,5})\\b[\\])*_` ]*[:.)–—-]?[*_` ]*")
+var contractID = regexp.MustCompile("^[\\[(*_` ]*[Pp]([1-9]\\d{0,3})\\.[Cc]([1-9]\\d{0,5})\\b[\\])*_` ]*[:.)–—-]?[*_` ]*")
 
 // cutID splits the id of a contract from the beginning of a text.
 func cutID(text string) (id, rest string) {
-	m := contractID().FindStringSubmatch(text)
+	m := contractID.FindStringSubmatch(text)
 	if m == nil {
 		return "", text
 	}
@@ -108,19 +108,19 @@ func cutID(text string) (id, rest string) {
 
 var (
 	sameMark  = strings.NewReplacer("`", "", "*", "", "__", "", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‘", "'", "’", "'", "–", "-", "—", "-", "−", "-", "…", "...")
-	anyArrow  = lazyregexp.New(`\s*(?:&rarr;|[→⇒⟶⟹➔➜➡]\x{FE0F}?|[-=]{1,2}>)\s*`)
-	absentEnd = lazyregexp.New(`(?i)\s*\(absence\)$`)
+	anyArrow  = regexp.MustCompile(`\s*(?:&rarr;|[→⇒⟶⟹➔➜➡]\x{FE0F}?|[-=]{1,2}>)\s*`)
+	absentEnd = regexp.MustCompile(`(?i)\s*\(absence\)$`)
 )
 
 // plainWords normalizes the text of a contract: emphasis, types of quotes, dashes and arrows,
 // spaces and the full stop make no difference.
 func plainWords(text string) string {
-	text = anyArrow().ReplaceAllString(sameMark.Replace(text), " → ")
+	text = anyArrow.ReplaceAllString(sameMark.Replace(text), " → ")
 	text = strings.Join(strings.Fields(text), " ")
 	if n := len(text); n > 1 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] &&
 		strings.Count(text, text[:1]) == 2 {
 		text = text[1 : n-1] // YAML's
 	}
-	text = absentEnd().ReplaceAllString(strings.TrimRight(text, ".;, "), "")
+	text = absentEnd.ReplaceAllString(strings.TrimRight(text, ".;, "), "")
 	return strings.TrimRight(text, ".;, ")
 }

@@ -3,13 +3,12 @@ package failedspecs
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"regexp"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // encodedRun matches base64 or hex, possibly with line ends.
-var encodedRun = lazyregexp.New(`[\w+/-]{16,}(?:\n[ \t]*[\w+/-]{16,})*(?:\n[ \t]*[\w+/-]{1,15})?={0,2}`)
+var encodedRun = regexp.MustCompile(`[\w+/-]{16,}(?:\n[ \t]*[\w+/-]{16,})*(?:\n[ \t]*[\w+/-]{1,15})?={0,2}`)
 
 const (
 	shortestEncoded = 40 // bytes; less cannot contain a useful line of a program
@@ -22,7 +21,7 @@ func (s *filtering) decoded(text string) string {
 	if s.nested == mostNested {
 		return text
 	}
-	return encodedRun().ReplaceAllStringFunc(text, func(run string) string {
+	return encodedRun.ReplaceAllStringFunc(text, func(run string) string {
 		if len(run) < shortestEncoded || s.says(run) {
 			return run
 		}

@@ -96,7 +96,7 @@ func (r Result) Notes(file string) (all []string) {
 	for _, e := range r.Incomplete {
 		var parts []string
 		for f, text := range []string{e.Spec, e.Input, e.Observed} {
-			if !blank().MatchString(text) {
+			if !blank.MatchString(text) {
 				parts = append(parts, field(f).String()+": "+wording.Cut(wording.OneLine(text), 200))
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/spec"
 )
 
@@ -41,7 +40,7 @@ func NewFilter(specs []spec.Spec, names []string) *Filter {
 // words.
 const shortestName, shortestTitle = 5, 12
 
-var plainName = lazyregexp.New(`^[\w./@-]+$`)
+var plainName = regexp.MustCompile(`^[\w./@-]+$`)
 
 // nameOf returns a pattern for a name as a separate word, nil for an ordinary word. In quotes,
 // after an equals sign, in an address and in a path a name is data.
@@ -49,20 +48,20 @@ func nameOf(name string) func() *regexp.Regexp {
 	before := `(?:^|[^\w"'=@/.-])`
 	switch {
 	case strings.Contains(name, " ") && len(name) >= shortestTitle:
-		return lazyregexp.New(`(?:^|\W)(` + regexp.QuoteMeta(name) + `)`)
-	case len(name) < shortestName || !plainName().MatchString(name):
+		return lazy(`(?:^|\W)(` + regexp.QuoteMeta(name) + `)`)
+	case len(name) < shortestName || !plainName.MatchString(name):
 		return nil
 	case strings.Contains(name, "/"):
 		before = `(?:^|[^\w=@/.-])`
 	case !strings.ContainsAny(name, "._-0123456789"):
 		return nil // an ordinary word
 	}
-	return lazyregexp.New(before + `((?:\./)?` + regexp.QuoteMeta(name) + `)\b`)
+	return lazy(before + `((?:\./)?` + regexp.QuoteMeta(name) + `)\b`)
 }
 
 var (
-	sourceFile = lazyregexp.New(`\.` + sources + `$`)
-	testTitles = lazyregexp.New("(?m)\\b(?:it|test|describe|@test)\\b\\s*\\(?\\s*(?:'([^'\\n]{5,200})'|\"([^\"\\n]{5,200})\"|`([^`\\n]{5,200})`)" +
+	sourceFile = regexp.MustCompile(`\.` + sources + `$`)
+	testTitles = regexp.MustCompile("(?m)\\b(?:it|test|describe|@test)\\b\\s*\\(?\\s*(?:'([^'\\n]{5,200})'|\"([^\"\\n]{5,200})\"|`([^`\\n]{5,200})`)" +
 		`|\b(?:def|func|fn|function)\s+((?:test_|Test)\w+)`)
 )
 
@@ -75,12 +74,12 @@ const MaxTest = 1 << 20
 func Names(paths []string, read func(path string) []byte) (names []string) {
 	for _, file := range paths {
 		names = append(names, file)
-		if !sourceFile().MatchString(file) {
+		if !sourceFile.MatchString(file) {
 			continue
 		}
 		base := path.Base(file)
 		names = append(names, base, strings.TrimSuffix(base, path.Ext(base)))
-		for _, m := range testTitles().FindAllSubmatch(read(file), -1) {
+		for _, m := range testTitles.FindAllSubmatch(read(file), -1) {
 			names = append(names, string(bytes.Join(m[1:], nil))) // exactly one group matched
 		}
 	}
@@ -197,8 +196,8 @@ func (s *filtering) says(words string) bool {
 }
 
 var (
-	pointer     = lazyregexp.New(`^\s*[\^~]+\s*$`)
-	nothingElse = lazyregexp.New(`^\s*\[left out: [a-z ]+\]\s*$`)
+	pointer     = regexp.MustCompile(`^\s*[\^~]+\s*$`)
+	nothingElse = regexp.MustCompile(`^\s*\[left out: [a-z ]+\]\s*$`)
 )
 
 // dropSources removes lines of source that programs print below a place in the code: deeper lines
@@ -210,9 +209,9 @@ func dropSources(lines []string) []string {
 		n := len(kept)
 		switch {
 		case trace && strings.TrimSpace(line) != "" && indent(line) > depth,
-			pointer().MatchString(line) && n > 0 && nothingElse().MatchString(kept[n-1]):
+			pointer.MatchString(line) && n > 0 && nothingElse.MatchString(kept[n-1]):
 			continue
-		case pointer().MatchString(line) && n > 1 && nothingElse().MatchString(kept[n-2]):
+		case pointer.MatchString(line) && n > 1 && nothingElse.MatchString(kept[n-2]):
 			kept = kept[:n-1]
 			continue
 		case strings.TrimSpace(line) == LeftOut(stackTrace):

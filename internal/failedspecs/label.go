@@ -2,11 +2,11 @@ package failedspecs
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/spec"
 )
 
@@ -72,14 +72,14 @@ func program(info string, lines []string) bool {
 	case "":
 		return false
 	case "sh", "bash", "shell", "zsh", "console", "curl":
-		return !curls().MatchString(strings.ReplaceAll(strings.Join(lines, "\n"), "\\\n", " ")) ||
+		return !curls.MatchString(strings.ReplaceAll(strings.Join(lines, "\n"), "\\\n", " ")) ||
 			strings.Contains(strings.Join(lines, ""), "$(")
 	}
 	return !strings.Contains(dataBlocks, " "+name+" ")
 }
 
 // curls matches a text of only curl calls.
-var curls = lazyregexp.New(`^(?:\s*(?:\$ +)?curl(?: [^\n]*)?(?:\n|$))*\s*$`)
+var curls = regexp.MustCompile(`^(?:\s*(?:\$ +)?curl(?: [^\n]*)?(?:\n|$))*\s*$`)
 
 // field is one of the three fields of an entry, an index of fieldNames.
 type field int
@@ -106,25 +106,25 @@ const emoji = `(?:(?:[\x{2300}-\x{27BF}\x{2B00}-\x{2BFF}\x{1F000}-\x{1FAFF}]|\d\
 var (
 	// labelDress matches the text before a label: white space, bullets, numbers,
 	// check boxes, heading marks, emoji.
-	labelDress = lazyregexp.New(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? |` + emoji +
+	labelDress = regexp.MustCompile(`^( *)((?:(?:[-–—−•] ?|[*+‣◦▪●·] |\(?\d{1,3}[.)] |#{1,6} |#\d{1,3}[.:)]? |` + emoji +
 		`) *(?:\[[ xX]\] +)?)*)`)
 
-	space     = lazyregexp.New(`[\t\p{Zs}]`)
-	upToColon = lazyregexp.New(`^[^:：﹕]*`)
+	space     = regexp.MustCompile(`[\t\p{Zs}]`)
+	upToColon = regexp.MustCompile(`^[^:：﹕]*`)
 
 	// labelName matches the name with its emphasis, its number or the contract's id,
 	// and the mark after it.
-	labelName = lazyregexp.New("^([*_`]{0,3})(?:" + emoji + ")?(?i:(spec|input|observed))(?: *(#?\\d{1,3}|[\\[(]?(?i:p)\\d{1,4}\\.(?i:c)\\d{1,6}[\\])]?))?" +
+	labelName = regexp.MustCompile("^([*_`]{0,3})(?:" + emoji + ")?(?i:(spec|input|observed))(?: *(#?\\d{1,3}|[\\[(]?(?i:p)\\d{1,4}\\.(?i:c)\\d{1,6}[\\])]?))?" +
 		"([*_`]{0,3}) *(?:([:：﹕])|([-–—=]) )?(.*)$")
 )
 
 // labelOf recognizes SPEC, INPUT and OBSERVED in the usual formats of people and models.
 func labelOf(line string) (label, bool) {
 	// In French there is a non-breaking space before the colon.
-	head := upToColon().FindString(line)
-	line = space().ReplaceAllString(head, " ") + line[len(head):]
-	dress := labelDress().FindStringSubmatch(line)
-	m := labelName().FindStringSubmatch(line[len(dress[0]):])
+	head := upToColon.FindString(line)
+	line = space.ReplaceAllString(head, " ") + line[len(head):]
+	dress := labelDress.FindStringSubmatch(line)
+	m := labelName.FindStringSubmatch(line[len(dress[0]):])
 	if m == nil {
 		return label{}, false
 	}

@@ -2,10 +2,10 @@ package failedspecs
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/spec"
 )
 
@@ -95,20 +95,20 @@ func (p *parser) label(i int, l label) {
 
 var (
 	// example matches text that announces invented entries.
-	example = lazyregexp.New(`(?i)\b(?:formats?|examples?|templates?|samples?)\b`)
+	example = regexp.MustCompile(`(?i)\b(?:formats?|examples?|templates?|samples?)\b`)
 
 	// structured matches the beginning of an entry in a table or a block quote.
-	structured = lazyregexp.New("^ *[>|][ >|*_#`-]*(?i:spec)\\b")
+	structured = regexp.MustCompile("^ *[>|][ >|*_#`-]*(?i:spec)\\b")
 
-	ruleLine = lazyregexp.New(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,}|(?:[-*_] ){2,}[-*_]) *$`)
-	boldLine = lazyregexp.New(`^ *(?:\*\*[^*]+\*\*|__[^_]+__):? *$`)
+	ruleLine = regexp.MustCompile(`^ *(?:-{3,}|\*{3,}|_{3,}|={3,}|(?:[-*_] ){2,}[-*_]) *$`)
+	boldLine = regexp.MustCompile(`^ *(?:\*\*[^*]+\*\*|__[^_]+__):? *$`)
 )
 
 // decoration reports whether a line has no content: headings, titles in bold, rules, a fence
 // without its counterpart.
 func decoration(line string) bool {
 	_, _, fence := spec.Fence(line)
-	return fence || ruleLine().MatchString(line) || boldLine().MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
+	return fence || ruleLine.MatchString(line) || boldLine.MatchString(line) || strings.HasPrefix(strings.TrimSpace(line), "#")
 }
 
 // text reads a line that is neither a label nor a code block.
@@ -118,10 +118,10 @@ func (p *parser) text(i int, line string) {
 		d.add(line)
 		return
 	}
-	if structured().MatchString(line) {
+	if structured.MatchString(line) {
 		p.problem(i+1, "an entry in a table or a block quote is ignored: write SPEC: at the beginning of a line")
 	}
-	p.example = example().MatchString(line) || p.example && !strings.HasPrefix(strings.TrimSpace(line), "#")
+	p.example = example.MatchString(line) || p.example && !strings.HasPrefix(strings.TrimSpace(line), "#")
 	if p.stray == 0 && !decoration(line) {
 		p.stray = i + 1
 	}
@@ -226,7 +226,7 @@ func (d *draft) trim(last bool) {
 	v, lead := &d.of[d.last], d.of[specField].lead
 	for n := len(v.lines); n > 1; n = len(v.lines) {
 		line := v.lines[n-1]
-		if line != "" && (!decoration(line) || last && !ruleLine().MatchString(line) || indent(line) > lead) {
+		if line != "" && (!decoration(line) || last && !ruleLine.MatchString(line) || indent(line) > lead) {
 			return
 		}
 		v.lines = v.lines[:n-1]
@@ -244,7 +244,7 @@ func (d *draft) entry() (e Entry, missing []string) {
 	e.Line = d.line
 	for i, into := range []*string{&e.Spec, &e.Input, &e.Observed} {
 		*into = normal(d.of[i].lines)
-		if blank().MatchString(*into) {
+		if blank.MatchString(*into) {
 			missing = append(missing, fieldNames[i])
 		}
 	}

@@ -1,14 +1,13 @@
 package spec
 
 import (
+	"regexp"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // arrow matches an arrow. One made of ASCII characters needs white space on at least one side,
 // because "a->b" is code. A Unicode arrow needs none.
-var arrow = lazyregexp.New(`(?:^|[\s\x{a0}])(\\?(?:[-–—]{1,3}|={1,2})\\?(?:>|&gt;))` +
+var arrow = regexp.MustCompile(`(?:^|[\s\x{a0}])(\\?(?:[-–—]{1,3}|={1,2})\\?(?:>|&gt;))` +
 	`|[^\s<>=–—-](\\?(?:-{1,3}|={1,2})\\?>)(?:[\s\x{a0}]|$)` +
 	`|([→⇒⟶⟹➜➔➝➞➙➡⇨⭢↦]\x{fe0f}?|&[rR][aA]rr;)`)
 
@@ -17,13 +16,13 @@ type span struct{ start, end int }
 
 // arrows returns all arrows of s.
 func arrows(s string) (all []span) {
-	for _, m := range arrow().FindAllStringSubmatchIndex(s, -1) {
+	for _, m := range arrow.FindAllStringSubmatchIndex(s, -1) {
 		all = append(all, span{max(m[2], m[4], m[6]), max(m[3], m[5], m[7])}) // the other groups have -1
 	}
 	return all
 }
 
-func hasArrow(s string) bool { return arrow().MatchString(s) }
+func hasArrow(s string) bool { return arrow.MatchString(s) }
 
 // freeArrow returns the arrow between action and result: the first one outside of inline code,
 // quotation marks and brackets, because {"text": "a → b"} is data. open is the number of open

@@ -3,10 +3,10 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 )
 
@@ -169,7 +169,7 @@ func with(under []string, text string) []string {
 }
 
 // absence matches the mark at the beginning or the end. Elsewhere it is data.
-var absence = lazyregexp.New(`(?i)^\s*[*_]{0,2}\(absence\)[*_]{0,2}|\s*[*_]{0,2}\(absence\)[*_]{0,2}[.;]?$`)
+var absence = regexp.MustCompile(`(?i)^\s*[*_]{0,2}\(absence\)[*_]{0,2}|\s*[*_]{0,2}\(absence\)[*_]{0,2}[.;]?$`)
 
 // contract reads a node with an arrow. The nodes below it, up to the first contract, are part of
 // its result.
@@ -184,9 +184,9 @@ func (r *reader) contract(n *node, under []string, step int) {
 	}
 	action := strings.TrimSpace(strings.Join(n.action, " "))
 	c := Contract{Line: n.line + 1, Under: strings.Join(under, ": "), Step: step}
-	c.Absence = absence().MatchString(action) || absence().MatchString(result)
-	phase, number, rest := written(tidy(absence().ReplaceAllString(action, "")))
-	c.Action, c.Result = tidy(rest), tidy(absence().ReplaceAllString(result, ""))
+	c.Absence = absence.MatchString(action) || absence.MatchString(result)
+	phase, number, rest := written(tidy(absence.ReplaceAllString(action, "")))
+	c.Action, c.Result = tidy(rest), tidy(absence.ReplaceAllString(result, ""))
 	c.marked = [2]string{quotedAs(action, c.Action), quotedAs(result, c.Result)}
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
 		c.Under = strings.Join(under[:last], ": ")
@@ -241,7 +241,7 @@ func (r *reader) refuses(n *node, c Contract) bool {
 // proposes no contract: inserted below other lines, the contract would get them as its context.
 func (r *reader) complain(n *node, under []string, lone bool) {
 	text, hint := n.text(), "write a list item with an arrow between action and result, move it to the Context, or "+r.draft()
-	if labelForm().MatchString(n.pieces[0].text) || labelOf(n.pieces[0].text).role < noRole {
+	if labelForm.MatchString(n.pieces[0].text) || labelOf(n.pieces[0].text).role < noRole {
 		hint = "complete it with an action (" + actionLabels + ", or a heading such as POST /login) and a result (" +
 			resultLabels +
 			"), move it to the Context, or " + r.draft()

@@ -6,12 +6,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"abl/internal/hostfs"
-	"abl/internal/lazyregexp"
 )
 
 // MaxPhase is the highest phase number.
@@ -87,13 +87,13 @@ func names(dir string) (names []string, err error) {
 
 // specName matches the name of a spec and similar names. If phase01.md next to phase1.md were
 // ignored, users would miss it.
-var specName = lazyregexp.New(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$`)
+var specName = regexp.MustCompile(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$`)
 
 func fileOf(n int) string { return fmt.Sprintf("phase%d.md", n) }
 
 // file reads the file with this name if it is a spec.
 func (s *Set) file(name string) {
-	m := specName().FindStringSubmatch(name)
+	m := specName.FindStringSubmatch(name)
 	if m == nil {
 		if !strings.HasPrefix(name, ".") && name != IDFile {
 			s.report(name, 0, "not-a-spec", "this file is not a spec and is ignored", "name specs phase1.md, phase2.md, …")

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"abl/internal/hostfs"
-	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 )
 
@@ -33,8 +33,8 @@ type entry struct {
 }
 
 var (
-	idLine    = lazyregexp.New(`^P([1-9]\d{0,3})\.C([1-9]\d{0,5}) ([=-]) (\S.*)$`)
-	mergeMark = lazyregexp.New(`^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$`)
+	idLine    = regexp.MustCompile(`^P([1-9]\d{0,3})\.C([1-9]\d{0,5}) ([=-]) (\S.*)$`)
+	mergeMark = regexp.MustCompile(`^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?$`)
 )
 
 // parseIDs parses IDFile. After an unresolved merge it reads the lines of both sides, and the first
@@ -48,12 +48,12 @@ func parseIDs(data []byte) (entries []entry, problems []Problem) {
 	merged := false
 	for i, line := range strings.Split(wording.Unix(string(data)), "\n") {
 		line = strings.TrimRight(line, " \t")
-		mark := mergeMark().MatchString(line)
+		mark := mergeMark.MatchString(line)
 		merged = merged || mark
 		if line == "" || strings.HasPrefix(line, "#") || mark {
 			continue
 		}
-		m := idLine().FindStringSubmatch(line)
+		m := idLine.FindStringSubmatch(line)
 		if m == nil {
 			return nil, []Problem{damaged(i+1, fmt.Sprintf(
 				"%s is not a valid line, want one such as \"P1.C3 = GET / → 200\"", quote(line)))}
@@ -141,13 +141,13 @@ func (s *Set) identify(n int) string {
 }
 
 // writtenID matches an id that the user wrote before a contract: P1.C3 or C3.
-var writtenID = lazyregexp.New("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ " +
+var writtenID = regexp.MustCompile("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ " +
 	"\\t]*([:.)–—-]?)[*_]{0,2}[ \\t]*")
 
 // written splits such an id from an action. phase and number are 0 if missing. "C3" without P needs
 // a mark around or after it, because it may be a word of the action.
 func written(action string) (phase, number int, rest string) {
-	m := writtenID().FindStringSubmatch(action)
+	m := writtenID.FindStringSubmatch(action)
 	if m == nil || m[1]+m[2]+m[4] == "" || len(m[0]) == len(action) {
 		return 0, 0, action
 	}

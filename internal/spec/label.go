@@ -1,9 +1,8 @@
 package spec
 
 import (
+	"regexp"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // role is the meaning of a labelled line. A phrase with a role applies to later roles below it.
@@ -41,16 +40,16 @@ const (
 
 var (
 	// "**Fail (REASON):** 401", "Response 201: …"
-	labelLine = lazyregexp.New(`^[*_]{0,2}([A-Za-z]+(?: [A-Za-z]+)?)` +
+	labelLine = regexp.MustCompile(`^[*_]{0,2}([A-Za-z]+(?: [A-Za-z]+)?)` +
 		`(?:[*_]{0,2}\s*[*_]{0,2}\(([^()]+)\)|\s([1-5]\d\d(?: [A-Za-z ]+)?))?[*_]{0,2}\s*[:：][*_]{0,2}(?:\s+(.*))?$`)
-	sentence = lazyregexp.New(`^[*_]{0,2}(Given|GIVEN|When|WHEN|Then|THEN|And|AND|But|BUT)[*_]{0,2}\s+(\S.*)$`)
+	sentence = regexp.MustCompile(`^[*_]{0,2}(Given|GIVEN|When|WHEN|Then|THEN|And|AND|But|BUT)[*_]{0,2}\s+(\S.*)$`)
 	// "Given …, when …, then …" on one line.
-	criterion = lazyregexp.New(`^[*_]{0,2}(?:(Given)\b[*_]{0,2}\s+(.+?),?\s+)?[*_]{0,2}(?i:(when)\b[*_]{0,2}\s+(.+?),?\s+[*_]{0,2}then)\b[*_]{0,2}\s+(.+)$`)
-	whenThen  = lazyregexp.New(`(?i)\b(?:when|then)\b`)
+	criterion = regexp.MustCompile(`^[*_]{0,2}(?:(Given)\b[*_]{0,2}\s+(.+?),?\s+)?[*_]{0,2}(?i:(when)\b[*_]{0,2}\s+(.+?),?\s+[*_]{0,2}then)\b[*_]{0,2}\s+(.+)$`)
+	whenThen  = regexp.MustCompile(`(?i)\b(?:when|then)\b`)
 	// Any line in the form of a label.
-	labelForm  = lazyregexp.New(`^(?:\*\*[^*]+\*\*:?|__[^_]+__:?|[A-Z][\w /-]{0,40}(?:\([^()]*\))?[*_]{0,2}[:：])(?:\s|$)`)
-	statusCode = lazyregexp.New("^[*_`]*[1-5]\\d\\d\\b")
-	headerLine = lazyregexp.New(`^[A-Z][A-Za-z-]*: `)
+	labelForm  = regexp.MustCompile(`^(?:\*\*[^*]+\*\*:?|__[^_]+__:?|[A-Z][\w /-]{0,40}(?:\([^()]*\))?[*_]{0,2}[:：])(?:\s|$)`)
+	statusCode = regexp.MustCompile("^[*_`]*[1-5]\\d\\d\\b")
+	headerLine = regexp.MustCompile(`^[A-Z][A-Za-z-]*: `)
 )
 
 // label is the content of a labelled line. text includes the label if the sentence needs it.
@@ -61,7 +60,7 @@ type label struct {
 
 func labelOf(line string) label {
 	line = strings.TrimSpace(line)
-	if m := sentence().FindStringSubmatch(line); m != nil {
+	if m := sentence.FindStringSubmatch(line); m != nil {
 		switch name := strings.ToLower(m[1]); name {
 		case "then":
 			return label{role: resultRole, text: m[2]}
@@ -71,7 +70,7 @@ func labelOf(line string) label {
 			return label{role: roles[name], text: m[1] + " " + m[2]}
 		}
 	}
-	m := labelLine().FindStringSubmatch(line)
+	m := labelLine.FindStringSubmatch(line)
 	if m == nil {
 		return label{role: noRole}
 	}
@@ -82,9 +81,9 @@ func labelOf(line string) label {
 	}
 	reason, text := m[3]+strings.TrimSpace(m[2]), strings.TrimSpace(m[4])
 	switch {
-	case !known, reason != "" && is != resultRole, strings.Contains(name, "status") && !statusCode().MatchString(text):
+	case !known, reason != "" && is != resultRole, strings.Contains(name, "status") && !statusCode.MatchString(text):
 		return label{role: noRole}
-	case statusCode().MatchString(reason):
+	case statusCode.MatchString(reason):
 		return label{role: is, text: strings.TrimSuffix(reason+": "+text, ": ")}
 	case is == resultRole, is == actionRole:
 		return label{role: is, sep: sep, reason: reason, text: text}
@@ -95,8 +94,8 @@ func labelOf(line string) label {
 // criteria splits a line with given, when and then into its parts. It returns any other line
 // unchanged.
 func criteria(p piece) []piece {
-	m := criterion().FindStringSubmatch(p.text)
-	if m == nil || p.code || labelOf(p.text).role == noRole || len(whenThen().FindAllString(p.text, 3)) != 2 {
+	m := criterion.FindStringSubmatch(p.text)
+	if m == nil || p.code || labelOf(p.text).role == noRole || len(whenThen.FindAllString(p.text, 3)) != 2 {
 		return []piece{p}
 	}
 	all := []piece{{line: p.line, column: p.column, text: m[3] + " " + m[4]}, {line: p.line, column: p.column + 1, text: "Then " + m[5]}}

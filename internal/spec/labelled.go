@@ -52,7 +52,7 @@ func (r *reader) label(n *node, above []string) {
 			r.label(k, below)
 		}
 		plain := r.counts(k) && (k.kind <= item || k.kind == block) && !k.holds()
-		continues := plain && len(b.nodes) > 0 && (k.kind == block || b.last.open() || labelForm().MatchString(first) &&
+		continues := plain && len(b.nodes) > 0 && (k.kind == block || b.last.open() || labelForm.MatchString(first) &&
 			!k.leads())
 		if !continues {
 			b.end(n)
@@ -98,7 +98,7 @@ func (b *labelled) lines(n *node, code bool) {
 			p.text = "`" + p.text + "`" // a block with one line
 		}
 		was := header
-		header = p.code && headerLine().MatchString(p.text)
+		header = p.code && headerLine.MatchString(p.text)
 		switch is := labelOf(p.text); {
 		case p.code && code && (header || was):
 			b.last.add(", ", p.text)
@@ -111,7 +111,7 @@ func (b *labelled) lines(n *node, code bool) {
 			b.part(p, is.role).add(", ", is.text)
 		case is.role == resultRole:
 			b.result(p, is)
-		case !labelForm().MatchString(p.text), b.last == &b.parts[titleRole] && b.last.empty() && strings.ContainsAny(p.text[len(p.text)-1:], ":*"):
+		case !labelForm.MatchString(p.text), b.last == &b.parts[titleRole] && b.last.empty() && strings.ContainsAny(p.text[len(p.text)-1:], ":*"):
 			b.last.add(" ", tidy(p.text))
 		case p.column > b.last.column && !p.code, b.last.open() && b.last != &b.parts[titleRole] && p.text[0] != '*':
 			b.last.add(b.sep(), p.text)
@@ -125,7 +125,7 @@ func (b *labelled) lines(n *node, code bool) {
 		switch {
 		case k.kind == block, labelOf(k.pieces[0].text).role != noRole:
 			b.lines(k, true)
-		case statusCode().MatchString(k.text()) && b.sep() == "; " && !b.last.empty():
+		case statusCode.MatchString(k.text()) && b.sep() == "; " && !b.last.empty():
 			b.wrong(k.pieces[0], " is another result", "write one labelled line for each result, such as Fail (REASON): 404")
 		default:
 			b.last.add(sep, k.whole())
@@ -223,7 +223,7 @@ func (b *labelled) result(p piece, is label) {
 // asks reports whether a text is a request or a command.
 func asks(text string) bool {
 	text = strings.ReplaceAll(text, "**", "")
-	return request().MatchString(strings.ReplaceAll(text, "`", "")) || command().MatchString(text)
+	return request.MatchString(strings.ReplaceAll(text, "`", "")) || command.MatchString(text)
 }
 
 // wrong records an error. The following lines must not continue the line with the error.

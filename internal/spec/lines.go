@@ -1,9 +1,8 @@
 package spec
 
 import (
+	"regexp"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // section is a section of a spec. It ends at the next heading of the same or a higher level.
@@ -16,27 +15,27 @@ const (
 )
 
 var (
-	closedComment = lazyregexp.New(`<!--.*?-->`)
-	ruleLine      = lazyregexp.New(`^(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
-	underline     = lazyregexp.New(`^ {0,3}(?:={3,}|-{3,})[ \t]*$`)
-	hashHeading   = lazyregexp.New(`^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*$`)
-	oddSpaces     = lazyregexp.New(`[\x{a0}\x{202f}\x{3000}\x{2000}-\x{200a}]`)
+	closedComment = regexp.MustCompile(`<!--.*?-->`)
+	ruleLine      = regexp.MustCompile(`^(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$`)
+	underline     = regexp.MustCompile(`^ {0,3}(?:={3,}|-{3,})[ \t]*$`)
+	hashHeading   = regexp.MustCompile(`^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*$`)
+	oddSpaces     = regexp.MustCompile(`[\x{a0}\x{202f}\x{3000}\x{2000}-\x{200a}]`)
 	noSpaces      = strings.NewReplacer("\u200b", "", "\ufeff", "")
 
-	sectionLine  = lazyregexp.New(`^(?:\*\*|__)?(Context|CONTEXT|Contracts?|CONTRACTS?)(?:\*\*|__)?[:：]?(?:\*\*|__)?$`)
-	contractName = lazyregexp.New(`(?i)^[\W\d_]*(?:(?:[\w-]+\W+){0,3}?contracts\b|contract\W*$)`)
-	contextName  = lazyregexp.New(`(?i)^[\W\d_]*context\b`)
+	sectionLine  = regexp.MustCompile(`^(?:\*\*|__)?(Context|CONTEXT|Contracts?|CONTRACTS?)(?:\*\*|__)?[:：]?(?:\*\*|__)?$`)
+	contractName = regexp.MustCompile(`(?i)^[\W\d_]*(?:(?:[\w-]+\W+){0,3}?contracts\b|contract\W*$)`)
+	contextName  = regexp.MustCompile(`(?i)^[\W\d_]*context\b`)
 
-	boldLine = lazyregexp.New(`^(?:\*\*[^*]+\*\*|__[^_]+__)$`)
-	numbered = lazyregexp.New(`\d|[①-⑳]`)
-	wrapped  = lazyregexp.New(`(?i)^[ \t]*(?:>|</?(?:ul|ol|li|table|tr|t[dh]|p|div|dl|dt|dd|details|summary)\b)`)
-	listItem = lazyregexp.New(`^[ \t]*(?:(?:[-*+•◦‣▪·–—✓✔✅☐☑]|\d{1,3}(?:\.\d{1,3})*[.)]|[a-z]\)|\([a-z0-9]{1,3}\))(?:[ \t]+|$)|[・●○■□►▶※①-⑳][ \t]*)(?:\[[ xX]\](?:[ \t]+|$))?`)
-	row      = lazyregexp.New(`^[ \t]*\|`)
-	ruler    = lazyregexp.New(`^[ \t]*[|+][+|: \t]*[-=][-+|:= \t]*$`)
+	boldLine = regexp.MustCompile(`^(?:\*\*[^*]+\*\*|__[^_]+__)$`)
+	numbered = regexp.MustCompile(`\d|[①-⑳]`)
+	wrapped  = regexp.MustCompile(`(?i)^[ \t]*(?:>|</?(?:ul|ol|li|table|tr|t[dh]|p|div|dl|dt|dd|details|summary)\b)`)
+	listItem = regexp.MustCompile(`^[ \t]*(?:(?:[-*+•◦‣▪·–—✓✔✅☐☑]|\d{1,3}(?:\.\d{1,3})*[.)]|[a-z]\)|\([a-z0-9]{1,3}\))(?:[ \t]+|$)|[・●○■□►▶※①-⑳][ \t]*)(?:\[[ xX]\](?:[ \t]+|$))?`)
+	row      = regexp.MustCompile(`^[ \t]*\|`)
+	ruler    = regexp.MustCompile(`^[ \t]*[|+][+|: \t]*[-=][-+|:= \t]*$`)
 )
 
 // itemMark returns the marker of a list item with the white space around it.
-func itemMark(line string) string { return listItem().FindString(line) }
+func itemMark(line string) string { return listItem.FindString(line) }
 
 // columns returns the width of the white space at the beginning of a line.
 func columns(line string) int {
@@ -47,12 +46,12 @@ func columns(line string) int {
 // headingOf recognizes a heading, and the name of one of the two sections on a separate line
 // without heading marks. rows is the number of lines of the heading, 0 if line is not one.
 func headingOf(line, next string) (level, rows int, name string) {
-	if m := hashHeading().FindStringSubmatch(line); m != nil {
+	if m := hashHeading.FindStringSubmatch(line); m != nil {
 		return len(m[1]), 1, m[2]
 	}
-	switch m := sectionLine().FindStringSubmatch(strings.TrimSpace(line)); {
+	switch m := sectionLine.FindStringSubmatch(strings.TrimSpace(line)); {
 	// A contract above a rule, an item and a table's header are not headings.
-	case underline().MatchString(next) &&
+	case underline.MatchString(next) &&
 		itemMark(line) == "" && !hasArrow(line) && !strings.Contains(line, "|"):
 		level = 2
 		if strings.Contains(next, "=") {
@@ -68,9 +67,9 @@ func headingOf(line, next string) (level, rows int, name string) {
 // sectionOf returns the section that a heading begins, or in if it begins none.
 func sectionOf(name string, in section) section {
 	switch {
-	case contractName().MatchString(name) && !freeIn(name):
+	case contractName.MatchString(name) && !freeIn(name):
 		return contractsSection
-	case contextName().MatchString(name):
+	case contextName.MatchString(name):
 		return contextSection
 	}
 	return in
@@ -78,7 +77,7 @@ func sectionOf(name string, in section) section {
 
 // plainSpaces replaces all kinds of spaces in a line by plain ones. Spec.Text keeps the original.
 func plainSpaces(line string) string {
-	return oddSpaces().ReplaceAllString(noSpaces.Replace(line), " ")
+	return oddSpaces.ReplaceAllString(noSpaces.Replace(line), " ")
 }
 
 // Fence recognizes a line that opens or closes a code block. It returns the marks and the text

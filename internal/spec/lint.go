@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 )
 
@@ -55,10 +54,10 @@ func (r *reader) judge(c Contract) {
 	for _, s := range smells() {
 		text := [...]string{inAction: action, inResult: result, anywhere: action + " → " + result}[s.in]
 		if s.code == "vague" {
-			text = path().ReplaceAllString(text, " ")
+			text = path.ReplaceAllString(text, " ")
 		}
 		if s.code == "two-actions" {
-			text = earlierRequest().ReplaceAllString(text, " ")
+			text = earlierRequest.ReplaceAllString(text, " ")
 		}
 		found := strings.TrimSpace(s.words.FindString(text))
 		if found != "" && !reported[s.code] && !(s.code == "absence" && (c.Absence || answers)) {
@@ -103,7 +102,7 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 		p.Text = fmt.Sprintf("%s expects %s, but %s expects %s for the same action", b.ID, y, other, x)
 		p.Hint = "both must hold at the same time: write in each action when it applies, or make them numbered steps " +
 			"below one item"
-		p.Error = !condition().MatchString(a.Result + " " + b.Result)
+		p.Error = !condition.MatchString(a.Result + " " + b.Result)
 	default:
 		p.Text = b.ID + " has the same action as " + other + ", but another result"
 		p.Hint = "both must hold at the same time: join them into one contract, or write in each action when it applies"
@@ -113,19 +112,19 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 
 var (
 	// A result with a condition. The condition belongs into the action, but two such results may agree.
-	condition = lazyregexp.New(`(?i)\(|\b(?:if|when|whenever|unless|otherwise|else|without|once|after|before|until|while|in case|as long as|provided|for|on|at)\b`)
-	leadCode  = lazyregexp.New(`(?i)^(?:(?:http(?:/[\d.]+)?|status|code|status code|returns?|responds? with|answers? with)[ :]+)*([1-5]\d\d)\b`)
-	exitCode  = lazyregexp.New(`(?i)\bexit(?:s|ed)?(?: (?:with|code|status))*[ :]+(\d{1,3})\b`)
-	noLetters = lazyregexp.New("[\\s*_`.,;]+")
-	quoted    = lazyregexp.New("`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\\{[^{}]*\\}|\\[[^\\[\\]]*\\]")
+	condition = regexp.MustCompile(`(?i)\(|\b(?:if|when|whenever|unless|otherwise|else|without|once|after|before|until|while|in case|as long as|provided|for|on|at)\b`)
+	leadCode  = regexp.MustCompile(`(?i)^(?:(?:http(?:/[\d.]+)?|status|code|status code|returns?|responds? with|answers? with)[ :]+)*([1-5]\d\d)\b`)
+	exitCode  = regexp.MustCompile(`(?i)\bexit(?:s|ed)?(?: (?:with|code|status))*[ :]+(\d{1,3})\b`)
+	noLetters = regexp.MustCompile("[\\s*_`.,;]+")
+	quoted    = regexp.MustCompile("`[^`]*`|\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\\{[^{}]*\\}|\\[[^\\[\\]]*\\]")
 )
 
 // status returns the HTTP status or the exit code of a result, "" if it names none.
 func status(result string) string {
-	if m := leadCode().FindStringSubmatch(result); m != nil {
+	if m := leadCode.FindStringSubmatch(result); m != nil {
 		return m[1]
 	}
-	if m := exitCode().FindStringSubmatch(result); m != nil {
+	if m := exitCode.FindStringSubmatch(result); m != nil {
 		return "exit code " + m[1]
 	}
 	return ""
@@ -133,13 +132,13 @@ func status(result string) string {
 
 // same normalizes a text for comparisons.
 func same(text string) string {
-	return strings.TrimSpace(noLetters().ReplaceAllString(text, " "))
+	return strings.TrimSpace(noLetters.ReplaceAllString(text, " "))
 }
 
 // prose removes literal parts from a text: code, quotations and data.
 func prose(text string) string {
 	for range 4 { // nested data
-		text = quoted().ReplaceAllString(text, " ")
+		text = quoted.ReplaceAllString(text, " ")
 	}
 	return strings.TrimSpace(text)
 }
@@ -158,10 +157,10 @@ type smell struct {
 }
 
 // path matches a part of a path, an address or a flag. Words in it are not vague.
-var path = lazyregexp.New(`\S*[/@=]\S*|(?:^|\s)-\S+`)
+var path = regexp.MustCompile(`\S*[/@=]\S*|(?:^|\s)-\S+`)
 
 // earlierRequest matches a request before the action: "after DELETE /a, GET /a".
-var earlierRequest = lazyregexp.New(`\b(?:[Aa]fter|[Oo]nce|[Ff]ollowing|[Bb]efore|[Ss]ince)\s(?:\w+\s){0,2}?` +
+var earlierRequest = regexp.MustCompile(`\b(?:[Aa]fter|[Oo]nce|[Ff]ollowing|[Bb]efore|[Ss]ince)\s(?:\w+\s){0,2}?` +
 	method + `+`)
 
 const (

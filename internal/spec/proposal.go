@@ -1,10 +1,9 @@
 package spec
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"abl/internal/lazyregexp"
 )
 
 // example is a contract for hints that cannot use text of the spec.
@@ -99,7 +98,7 @@ func canSplit(n *node) bool {
 
 // separator matches a colon, a dash between spaces, or a verb. After a command, the verb stays
 // in the contract.
-var separator = lazyregexp.New(`:(?:\*\*)?\s+|\s+[-–—]\s+` +
+var separator = regexp.MustCompile(`:(?:\*\*)?\s+|\s+[-–—]\s+` +
 	`|(\s+(?:(?:should|must|shall|will|MUST|SHALL)\s+)?` +
 	`(?:returns?|(?:responds?|answers?|replies|reply)(?:\s+with)?|gives?|yields?)\s+(?:an?\s+|the\s+)?)` +
 	`|(\s+)(?:exits|prints|writes)\s`)
@@ -108,7 +107,7 @@ var separator = lazyregexp.New(`:(?:\*\*)?\s+|\s+[-–—]\s+` +
 // possible response after it.
 func splitWords(text string) (action, result string) {
 	w, from, found := enclosure{}, 0, 0
-	for _, m := range separator().FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range separator.FindAllStringSubmatchIndex(text, -1) {
 		start, end, verb := m[0], m[1], m[2] >= 0 || m[4] >= 0
 		if m[4] >= 0 {
 			end = m[5]
@@ -132,23 +131,23 @@ func splitWords(text string) (action, result string) {
 }
 
 var (
-	request = lazyregexp.New(`^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+` +
+	request = regexp.MustCompile(`^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)\s+` +
 		`(?:https?:/)?/(?:\S*[^\s:,;.])?(?:\s+(\S.*))?$`)
 	// A code span that begins with an option or a path is not a command line.
-	command = lazyregexp.New("^(?:[Rr]un\\s+)?`[a-z0-9_.][^`]*`(?:\\s+(\\S.*))?$")
+	command = regexp.MustCompile("^(?:[Rr]un\\s+)?`[a-z0-9_.][^`]*`(?:\\s+(\\S.*))?$")
 
-	detail = lazyregexp.New("^[{(\\[\"]")
-	clause = lazyregexp.New(`^(?:with|without|as|for|by|from|using|on|in)\s`)
-	timing = lazyregexp.New(`^(?:after|before|when|while|if|once)\s`)
-	verbal = lazyregexp.New(`(?i)\b(?:not|never|no longer|should|must|shall|will|would|may|might|can|cannot|` +
+	detail = regexp.MustCompile("^[{(\\[\"]")
+	clause = regexp.MustCompile(`^(?:with|without|as|for|by|from|using|on|in)\s`)
+	timing = regexp.MustCompile(`^(?:after|before|when|while|if|once)\s`)
+	verbal = regexp.MustCompile(`(?i)\b(?:not|never|no longer|should|must|shall|will|would|may|might|can|cannot|` +
 		`returns?|responds?|answers?|gives?|\w+n['’]t)\b`)
-	unended  = lazyregexp.New(`(?i)(?:\d|\b(?:and|or|then|also|only|it|which|that|who|to|is|are|be|of|than))$`)
-	methodIn = lazyregexp.New(method)
+	unended  = regexp.MustCompile(`(?i)(?:\d|\b(?:and|or|then|also|only|it|which|that|who|to|is|are|be|of|than))$`)
+	methodIn = regexp.MustCompile(method)
 
-	code = lazyregexp.New(`^((?:HTTP(?:/[\d.]+)?\s+)?(?:[Ss]tatus\s+)?(?:[Cc]ode\s+)?)[1-5]\d\d` +
+	code = regexp.MustCompile(`^((?:HTTP(?:/[\d.]+)?\s+)?(?:[Ss]tatus\s+)?(?:[Cc]ode\s+)?)[1-5]\d\d` +
 		`(?:$|[,.;:](?:\s|$)|\s+([{\[]|` + reason + `)|\s+(?:["(` + "`" + `]|(?:and|with|plus)\s))`)
-	output   = lazyregexp.New(`^(?:exits (?:with )?(?:code |status )*\d|exit (?:code|status) \d|prints\s+\S|writes\s+\S)`)
-	standard = lazyregexp.New(`\bon (?:standard (?:output|error)|std(?:out|err))\b`)
+	output   = regexp.MustCompile(`^(?:exits (?:with )?(?:code |status )*\d|exit (?:code|status) \d|prints\s+\S|writes\s+\S)`)
+	standard = regexp.MustCompile(`\bon (?:standard (?:output|error)|std(?:out|err))\b`)
 )
 
 const reason = `(?:OK|Created|Accepted|No Content|Moved Permanently|Found|See Other|Not Modified|` +
@@ -161,31 +160,31 @@ const reason = `(?:OK|Created|Accepted|No Content|Moved Permanently|Found|See Ot
 // limit: 200" is neither: 200 is the limit.
 func answers(before, after string, verb bool) bool {
 	before, after = strings.TrimSpace(strings.ReplaceAll(before, "**", "")), tidy(after)
-	if condition().MatchString(standard().ReplaceAllString(prose(after), "")) || methodIn().MatchString(after) {
+	if condition.MatchString(standard.ReplaceAllString(prose(after), "")) || methodIn.MatchString(after) {
 		return false
 	}
 	rest, sure := "", verb
-	if m := request().FindStringSubmatch(strings.ReplaceAll(before, "`", "")); m != nil {
-		answer := code().FindStringSubmatch(after)
+	if m := request.FindStringSubmatch(strings.ReplaceAll(before, "`", "")); m != nil {
+		answer := code.FindStringSubmatch(after)
 		if answer == nil {
 			return false
 		}
 		rest, sure = m[1], verb || answer[1] != "" || answer[2] != ""
-	} else if m := command().FindStringSubmatch(before); m != nil && output().MatchString(after) {
+	} else if m := command.FindStringSubmatch(before); m != nil && output.MatchString(after) {
 		rest, sure = m[1], true
 	} else {
 		return false
 	}
 	words := prose(rest)
 	switch {
-	case verbal().MatchString(words), methodIn().MatchString(words):
+	case verbal.MatchString(words), methodIn.MatchString(words):
 		return false
-	case rest == "", detail().MatchString(rest):
+	case rest == "", detail.MatchString(rest):
 		return true
-	case clause().MatchString(rest):
-		return sure && !unended().MatchString(words)
+	case clause.MatchString(rest):
+		return sure && !unended.MatchString(words)
 	}
-	return timing().MatchString(rest) && sure && !verb && !unended().MatchString(words) // "when the cache returns 200"
+	return timing.MatchString(rest) && sure && !verb && !unended.MatchString(words) // "when the cache returns 200"
 }
 
 // cells returns the cells of a table row.
@@ -266,9 +265,9 @@ func splitRow(row, head []string) (action, result string) {
 	}
 	said, asked := of[actionColumn], both(of[methodColumn], of[pathColumn])
 	switch {
-	case said != "" && asked != "", said == "" && !request().MatchString(tidy(asked)):
+	case said != "" && asked != "", said == "" && !request.MatchString(tidy(asked)):
 		return "", ""
-	case of[statusColumn] != "" && !code().MatchString(tidy(of[statusColumn])):
+	case of[statusColumn] != "" && !code.MatchString(tidy(of[statusColumn])):
 		return "", ""
 	}
 	return said + asked, both(of[statusColumn], of[resultColumn])

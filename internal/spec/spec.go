@@ -9,11 +9,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 )
 
@@ -211,7 +211,7 @@ func (r *reader) readable(data []byte) bool {
 	return false
 }
 
-var titleLine = lazyregexp.New(`^#[ \t]+Phase[ \t]+(\d+)[ \t]*:[ \t]*(\S.*?)[ \t]*$`)
+var titleLine = regexp.MustCompile(`^#[ \t]+Phase[ \t]+(\d+)[ \t]*:[ \t]*(\S.*?)[ \t]*$`)
 
 // skipFrontMatter clears the lines of YAML front matter, which documentation tools put at the top
 // of a page. It returns the index of the first line after it and after blank lines, 0 without front
@@ -239,7 +239,7 @@ func skipFrontMatter(lines []string) (first int) {
 
 // title parses the first line, "# Phase N: Title".
 func (r *reader) title(lines []string, at int) string {
-	m := titleLine().FindStringSubmatch(lines[at])
+	m := titleLine.FindStringSubmatch(lines[at])
 	if m == nil {
 		r.fatal(at+1, "title", fmt.Sprintf(`the first line is %s, want "# Phase %d: Title"`, quote(lines[at]), r.Number), "")
 		return ""

@@ -1,10 +1,9 @@
 package spec
 
 import (
+	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // node is a list item, a line, a paragraph, a code block, or a heading, with the nodes indented
@@ -107,7 +106,7 @@ func (r *reader) grow(lines []string, first int) *node {
 		text := strings.TrimSpace(line)
 		mark, language, fence := Fence(line)
 		switch level, rows, name := headingOf(line, next); {
-		case text == "", ruleLine().MatchString(text):
+		case text == "", ruleLine.MatchString(text):
 		case fence:
 			i = t.block(i, columns(line), mark, language)
 		case rows > 0:
@@ -134,7 +133,7 @@ func (t *tree) uncommented(i int) string {
 		}
 		t.comment, line = 0, after
 	}
-	line, _, open := strings.Cut(closedComment().ReplaceAllString(line, ""), "<!--")
+	line, _, open := strings.Cut(closedComment.ReplaceAllString(line, ""), "<!--")
 	if open {
 		t.comment = i + 1
 	}
@@ -196,12 +195,12 @@ func (t *tree) plain(i int, text string, indent int) {
 	said, whole := tidy(text[len(mark):]), piece{line: i, column: indent, text: strings.TrimSpace(text[len(mark):])}
 	at, free, _ := freeArrow(said, 0)
 	begins := free && strings.TrimSpace(said[:at.start]) == ""
-	n := &node{level: indent, bold: boldLine().MatchString(strings.TrimSpace(text))}
+	n := &node{level: indent, bold: boldLine.MatchString(strings.TrimSpace(text))}
 	switch before := t.top(); {
 	case said == "" && mark == "":
-	case ruler().MatchString(text):
+	case ruler.MatchString(text):
 		t.ruler(i)
-	case row().MatchString(text), wrapped().MatchString(text) && hasArrow(text):
+	case row.MatchString(text), wrapped.MatchString(text) && hasArrow(text):
 		t.close(indent, tableRow)
 		n.kind = tableRow
 		if t.headTo == i-1 {
@@ -210,7 +209,7 @@ func (t *tree) plain(i int, text string, indent int) {
 		t.push(n, strings.TrimSpace(text), whole)
 	case mark != "":
 		t.close(indent, item)
-		n.kind, n.mark, n.numbered = item, mark, numbered().MatchString(mark)
+		n.kind, n.mark, n.numbered = item, mark, numbered.MatchString(mark)
 		t.push(n, said, whole)
 	case t.joins(i, said, indent, begins):
 		t.top().add(said, whole)
@@ -264,7 +263,7 @@ func (t *tree) joins(i int, text string, indent int, begins bool) bool {
 
 // ownLanguage matches the languages of code blocks that may contain contracts. In other languages
 // "->" and "=>" have other meanings.
-var ownLanguage = lazyregexp.New(`(?i)^(?:te?xt|plain|plaintext|contracts?|specs?|http|abl|markdown|md|gherkin|feature|cucumber|console|none)?$`)
+var ownLanguage = regexp.MustCompile(`(?i)^(?:te?xt|plain|plaintext|contracts?|specs?|http|abl|markdown|md|gherkin|feature|cucumber|console|none)?$`)
 
 // block reads the code block that begins with line i and returns the index of its last line. An
 // indented block is part of the contract above it. Otherwise, if it has an arrow, block reads its
@@ -279,7 +278,7 @@ func (t *tree) block(i, indent int, mark, language string) int {
 			"close it with the same marks on a separate line")
 	}
 	language, _, _ = strings.Cut(language, " ")
-	speaks = speaks && ownLanguage().MatchString(language)
+	speaks = speaks && ownLanguage.MatchString(language)
 	t.close(indent, block)
 	up := t.top()
 	below := indent > up.level && up.kind <= item && len(up.kids) == 0 && (up.arrow || !speaks)
@@ -287,7 +286,7 @@ func (t *tree) block(i, indent int, mark, language string) int {
 	for j := i + 1; j < end; j++ {
 		text := plainSpaces(t.lines[j])
 		switch said := strings.TrimSpace(text); {
-		case said == "" || speaks && !below && comment().MatchString(said) && !freeIn(said):
+		case said == "" || speaks && !below && comment.MatchString(said) && !freeIn(said):
 		case speaks && !below:
 			t.plain(j, text, max(indent, columns(text)))
 		default:
@@ -302,7 +301,7 @@ func (t *tree) block(i, indent int, mark, language string) int {
 		up.action, up.pieces, up.last = append(up.action, texts(body)...), append(up.pieces, body...), end
 	default:
 		t.close(indent, words)
-		n := &node{level: indent, kind: block, plain: ownLanguage().MatchString(language)}
+		n := &node{level: indent, kind: block, plain: ownLanguage.MatchString(language)}
 		t.push(n, body[0].text, body[0])
 		n.line, n.last, n.pieces = i, i, body
 	}
@@ -317,4 +316,4 @@ func closes(line, mark string) bool {
 
 // comment matches a comment in a code block. A match with an arrow is not one: "--help",
 // "//host/x".
-var comment = lazyregexp.New(`^(?:#|//|--)`)
+var comment = regexp.MustCompile(`^(?:#|//|--)`)

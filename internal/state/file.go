@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"abl/internal/hostfs"
-	"abl/internal/lazyregexp"
 	"abl/internal/redact"
 )
 
@@ -134,14 +134,14 @@ func encode(f *File) ([]byte, error) {
 	return data, nil
 }
 
-var projectID = lazyregexp.New(`^[0-9a-f]{12}$`)
+var projectID = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
 // check returns an error if abl cannot have written f.
 func check(f *File) error {
 	switch {
 	case f.Version != Version || f.Phases == nil:
 		return errors.New("version or phases are missing")
-	case !projectID().MatchString(f.Project) || !filepath.IsAbs(f.Root):
+	case !projectID.MatchString(f.Project) || !filepath.IsAbs(f.Root):
 		return fmt.Errorf("invalid project id %q or root %q", f.Project, f.Root)
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.Phases)) {

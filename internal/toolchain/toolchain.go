@@ -3,10 +3,9 @@ package toolchain
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // Set has a version of each tool, "" for the default of abl's image.
@@ -43,13 +42,13 @@ var lines = map[string]map[string]Tool{
 func Lines(name string) []string { return slices.Sorted(maps.Keys(lines[name])) }
 
 // inFull matches full versions of Go and Node.js.
-var inFull = lazyregexp.New(`^(?:go (1\.\d+)|node (\d+)\.\d+)\.\d+$`)
+var inFull = regexp.MustCompile(`^(?:go (1\.\d+)|node (\d+)\.\d+)\.\d+$`)
 
 // Find returns the tool with a short version, or with a full version whose short version is known.
 func Find(name, version string) (t Tool, ok bool) {
 	if t, ok = lines[name][version]; ok {
 		version = t.Pin
-	} else if m := inFull().FindStringSubmatch(name + " " + version); m != nil {
+	} else if m := inFull.FindStringSubmatch(name + " " + version); m != nil {
 		t, ok = lines[name][m[1]+m[2]]
 	}
 	t.Name, t.Version = name, version

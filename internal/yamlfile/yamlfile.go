@@ -11,13 +11,13 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 )
 
@@ -80,7 +80,7 @@ func decode(name string, doc *yaml.Node, into any, read func(any) error) error {
 	return nil
 }
 
-var decimal = lazyregexp.New(`^-?(0|[1-9][0-9]*)$`)
+var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // checkType checks the value of a key against its Go type. It is stricter than the library, which
 // truncates 1.5 to 1 and reads 010 as 8.
@@ -94,7 +94,7 @@ func (k Key) checkType() error {
 	case isText(k.of):
 		fits = fits && tag != "!!map" && tag != "!!seq"
 	case k.of == reflect.TypeFor[int](), k.of == reflect.TypeFor[int64]():
-		fits = fits && (tag == "!!null" || decimal().MatchString(k.Text))
+		fits = fits && (tag == "!!null" || decimal.MatchString(k.Text))
 	}
 	if !fits {
 		return fmt.Errorf("want %s, got %s", wanted(k.of), looks(k.value))
@@ -122,12 +122,12 @@ func lineOf(err error) (line int, msg string) {
 	return line, msg
 }
 
-var tab = lazyregexp.New(`(?m)^ *\t`)
+var tab = regexp.MustCompile(`(?m)^ *\t`)
 
 // wrongSyntax returns the error for invalid YAML. It checks for a tab first, because the library's
 // message does not mention it.
 func wrongSyntax(name string, data []byte, err error) *Error {
-	if at := tab().FindIndex(data); at != nil {
+	if at := tab.FindIndex(data); at != nil {
 		line := 1 + bytes.Count(data[:at[0]], []byte("\n"))
 		return &Error{File: name, Line: line, Msg: "is indented with a tab; YAML wants spaces"}
 	}

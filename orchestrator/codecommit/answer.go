@@ -2,10 +2,9 @@ package codecommit
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // Edit is a change of one file: its whole new content, or its removal.
@@ -135,7 +134,7 @@ func scan(text string, lenient bool, marks ...string) (found []block, err error)
 }
 
 // fenceV1 matches a line with a mark: blanks, the mark, blanks, a word.
-var fenceV1 = lazyregexp.New(`(?s)^([ \t]*)(&&&|%%%|\^\^\^|\$\$\$)([ \t]*)(.*)$`)
+var fenceV1 = regexp.MustCompile(`(?s)^([ \t]*)(&&&|%%%|\^\^\^|\$\$\$)([ \t]*)(.*)$`)
 
 // fence returns the mark of a line and the word after it. ok is false if the line is not a fence. A
 // run of more than three marks, such as a line under a headline, is not a fence. In a lenient file
@@ -145,7 +144,7 @@ func fence(line string, lenient bool, marks []string, open block) (mark, word st
 		word, ok = strings.CutPrefix(line, "^^^")
 		return "^^^", word, ok && !strings.HasPrefix(word, "^")
 	}
-	m := fenceV1().FindStringSubmatch(line)
+	m := fenceV1.FindStringSubmatch(line)
 	if m == nil || !slices.Contains(marks, m[2]) {
 		return "", "", false
 	}

@@ -10,13 +10,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"abl/internal/git/ignore"
 	"abl/internal/hostfs"
-	"abl/internal/lazyregexp"
 	"abl/internal/redact"
 )
 
@@ -127,7 +127,7 @@ func (g *PathGuard) illegible(name string) (rule string, err error) {
 }
 
 // odd matches a spelling that means another path on some system, or looks like another path.
-var odd = lazyregexp.New(`(?i)\\|^[A-Z]:|%2e|%2f|%5c|(^|/)(~(/|$)|git~1(/|$)| )|\.git:|[ .](/|$)|` +
+var odd = regexp.MustCompile(`(?i)\\|^[A-Z]:|%2e|%2f|%5c|(^|/)(~(/|$)|git~1(/|$)| )|\.git:|[ .](/|$)|` +
 	"[\u2024\u2025\u2026\ufe52\uff0e\uff61\u2044\u2215\u29f8\uff0f\u29f5\ufe68\uff3c]")
 
 // misspelled returns the rule that the spelling of a path breaks.
@@ -143,7 +143,7 @@ func misspelled(name string) string {
 		return "it has an invisible character, or is not valid UTF-8"
 	case name == "." || path.Clean(name) != name || !filepath.IsLocal(name):
 		return `it is not a plain path of a file below the project's folder: no "..", no "." in the middle, no slash at its ends, no double slash`
-	case odd().MatchString(name):
+	case odd.MatchString(name):
 		return "it has a backslash, a drive letter, a ~ for a home, a character that looks like a dot or a slash, " +
 			"another spelling of .git, or a name that begins with a blank or ends with a blank or a dot"
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 )
 
@@ -22,7 +21,7 @@ type line struct {
 }
 
 // dress matches the marks of a quotation, a heading or a list item.
-var dress = lazyregexp.New(`^(?:[\s\p{Z}]|>|#+(?: |$)|(?:[-+*•‣◦–]|\d{1,3}[.)])(?:\s|$))*`)
+var dress = regexp.MustCompile(`^(?:[\s\p{Z}]|>|#+(?: |$)|(?:[-+*•‣◦–]|\d{1,3}[.)])(?:\s|$))*`)
 
 // labels matches a line that begins with one of some names: emphasis, the name, and a colon, a dash
 // or the line's end. A number or a remark in brackets may follow the name.
@@ -39,7 +38,7 @@ const longest = 64
 // readLine parses a line. Text before a colon that is not one of the labels is text.
 func readLine(raw string, labels *regexp.Regexp) line {
 	s := strings.TrimSpace(raw)
-	marks := dress().FindString(s)
+	marks := dress.FindString(s)
 	l := line{indented: raw != strings.TrimLeft(raw, " \t"), bullet: strings.Trim(marks, "># \t\u00a0") != ""}
 	l.blank = strings.Trim(s, "-_*= ") == "" || strings.HasPrefix(s, "```") || strings.HasPrefix(s, "~~~")
 	l.text = strings.TrimSpace(s[len(marks):])
@@ -99,7 +98,7 @@ type CodeReview struct {
 const maxFinding = 1200
 
 // closing matches the beginning of a summary after a blank line.
-var closing = lazyregexp.New(`(?i)^(in )?(overall|summary|conclusion|altogether)\b`)
+var closing = regexp.MustCompile(`(?i)^(in )?(overall|summary|conclusion|altogether)\b`)
 
 // ParseReview parses the answer of a reviewer. It accepts any text.
 func ParseReview(text string) (r CodeReview) {
@@ -113,7 +112,7 @@ func ParseReview(text string) (r CodeReview) {
 			at = categories[slices.IndexFunc(categories, func(c string) bool { return c[0] == l.label[0] })]
 			said[at] = append(said[at], l.text)
 		case l.blank || at == "":
-		case gap && closing().MatchString(l.text): // a summary belongs to no category
+		case gap && closing.MatchString(l.text): // a summary belongs to no category
 			at = ""
 		case l.bullet || said[at][len(said[at])-1] == "" || len(said[at][len(said[at])-1]) > maxFinding: // limits quadratic copying
 			said[at] = append(said[at], l.text)

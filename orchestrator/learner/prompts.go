@@ -3,11 +3,11 @@ package learner
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 )
 
@@ -117,13 +117,13 @@ const (
 )
 
 // heading matches a line that divides the file, and its escaped form.
-var heading = lazyregexp.New(`(?m)^(\\*)(# Current Prompt|# Past Prompts|## Version(?: .*)?)[ \t]*$`)
+var heading = regexp.MustCompile(`(?m)^(\\*)(# Current Prompt|# Past Prompts|## Version(?: .*)?)[ \t]*$`)
 
 // ParsePrompts parses prompts.md. It accepts any text: without headings the text is the prompt.
 func ParsePrompts(text string) (b Prompts) {
 	text = wording.Unix(text)
 	part, from, began, inPast := &b.Head, 0, false, false
-	for _, at := range heading().FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range heading.FindAllStringSubmatchIndex(text, -1) {
 		title := text[at[4]:at[5]]
 		version, isVersion := strings.CutPrefix(title, "## Version")
 		escaped, again := at[2] < at[3], began && title == currentHeading || inPast && title == pastHeading
@@ -151,13 +151,13 @@ func ParsePrompts(text string) (b Prompts) {
 
 // escape escapes the headings in a text and removes empty lines around it.
 func escape(text string) string {
-	return strings.Trim(heading().ReplaceAllString(wording.Unix(text), `\$0`), "\n")
+	return strings.Trim(heading.ReplaceAllString(wording.Unix(text), `\$0`), "\n")
 }
 
 // unescape is the inverse of escape.
 func unescape(text string) string {
 	plain := func(line string) string { return strings.TrimPrefix(line, `\`) }
-	return strings.Trim(heading().ReplaceAllStringFunc(text, plain), "\n")
+	return strings.Trim(heading.ReplaceAllStringFunc(text, plain), "\n")
 }
 
 // Render returns the text of prompts.md. ParsePrompts returns the same prompts.
@@ -200,11 +200,11 @@ func (b Prompts) Number() int {
 // or a fence around it, even if they are asked for the prompt only.
 func Improved(text string) string {
 	lines := strings.Split(wording.Unix(strings.TrimSpace(text)), "\n")
-	for len(lines) > 1 && (preface().MatchString(lines[0]) || lines[0] == "") {
+	for len(lines) > 1 && (preface.MatchString(lines[0]) || lines[0] == "") {
 		lines = lines[1:]
 	}
 	last := len(lines) - 1
-	if mark := fence().FindString(lines[0]); mark != "" && last > 0 && lines[last] == mark {
+	if mark := fence.FindString(lines[0]); mark != "" && last > 0 && lines[last] == mark {
 		lines = lines[1:last]
 	}
 	text = strings.Trim(strings.Join(lines, "\n"), "\n")
@@ -216,6 +216,6 @@ func Improved(text string) string {
 
 var (
 	// preface matches a line that announces the prompt, or the file's own heading.
-	preface = lazyregexp.New(`(?i)^((here|sure|the improved|improved)\b.{0,120}\bprompt.{0,40}:|[#* ]*(current|improved|new) prompt[*: ]*)$`)
-	fence   = lazyregexp.New("^(```+|~~~+)")
+	preface = regexp.MustCompile(`(?i)^((here|sure|the improved|improved)\b.{0,120}\bprompt.{0,40}:|[#* ]*(current|improved|new) prompt[*: ]*)$`)
+	fence   = regexp.MustCompile("^(```+|~~~+)")
 )

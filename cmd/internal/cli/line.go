@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"abl/internal/lazyregexp"
 	"abl/internal/wording"
 )
 
@@ -197,11 +197,11 @@ func (f Flag) check(in *Input) error {
 	return WithHint(guess("--"+f.Name+" %s", value, f.Values), "%s must be %s, not %q", as, wording.OneOf(f.Values), value)
 }
 
-var mistake = lazyregexp.New(`^flag (provided but not defined|needs an argument): -(.*)$`)
+var mistake = regexp.MustCompile(`^flag (provided but not defined|needs an argument): -(.*)$`)
 
 // misused rewords the library's usage errors, and suggests the flag that was probably meant.
 func (l line) misused(_ *urfave.Context, err error, _ bool) error {
-	m := mistake().FindStringSubmatch(err.Error())
+	m := mistake.FindStringSubmatch(err.Error())
 	if m == nil {
 		return Usagef("%s", err)
 	}

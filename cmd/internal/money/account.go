@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +12,6 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
 	"abl/internal/gateway"
-	"abl/internal/lazyregexp"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/pricelist"
@@ -116,7 +116,7 @@ func (a *Account) Warn(texts ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, text := range texts {
-		about := figures().ReplaceAllString(text, "")
+		about := figures.ReplaceAllString(text, "")
 		if !slices.Contains(a.warned, about) {
 			a.warned = append(a.warned, about)
 			a.Tell(text)
@@ -124,7 +124,7 @@ func (a *Account) Warn(texts ...string) {
 	}
 }
 
-var figures = lazyregexp.New(`[0-9.]+`)
+var figures = regexp.MustCompile(`[0-9.]+`)
 
 // Cap is a cap that is set, with the spending that counts towards it.
 type Cap struct {

@@ -7,10 +7,9 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
-
-	"abl/internal/lazyregexp"
 )
 
 // Rules are the ignore rules for one directory: those of its own file and, with lower precedence,
@@ -61,7 +60,7 @@ func parse(text string) (r rule) {
 	text, r.negated = strings.CutPrefix(text, "!")
 	text, r.folders = strings.CutSuffix(text, "/")
 	anywhere := !strings.Contains(text, "/")
-	text = bracket().ReplaceAllStringFunc(bytewise(strings.TrimPrefix(text, "/")), set)
+	text = bracket.ReplaceAllStringFunc(bytewise(strings.TrimPrefix(text, "/")), set)
 	r.parts = strings.Split(unescape.Replace(text), "/")
 	for i, part := range r.parts {
 		if len(part) > 1 && strings.Trim(part, "*") == "" {
@@ -80,19 +79,19 @@ func parse(text string) (r rule) {
 // bracket matches a set in a pattern, or an escaped character, which stays. class replaces the
 // character classes of a set, which path.Match does not support. item is a character or a range.
 var (
-	bracket = lazyregexp.New(`(?s)\\.|\[([!^]?)(\]?(?:\\.|\[:[^\]]*:\]|[^\]\\])*)(\]|$)`)
+	bracket = regexp.MustCompile(`(?s)\\.|\[([!^]?)(\]?(?:\\.|\[:[^\]]*:\]|[^\]\\])*)(\]|$)`)
 	class   = strings.NewReplacer("[:alpha:]", "a-zA-Z", "[:alnum:]", "a-zA-Z0-9", "[:digit:]", "0-9", "[:xdigit:]",
 		"0-9a-fA-F",
 		"[:lower:]", "a-z", "[:upper:]", "A-Z", "[:space:]", "\t\n\r - ", "[:blank:]", "\t - ", "[:cntrl:]",
 		"\x01-\x1f\x7f-\x7f",
 		"[:punct:]", "!--.:-@\\[-`{-~", "[:graph:]", "!-~", "[:print:]", " -~")
-	item = lazyregexp.New(`(?s)\\?(.)(?:-\\?(.))?`)
+	item = regexp.MustCompile(`(?s)\\?(.)(?:-\\?(.))?`)
 )
 
 // set converts a set for path.Match, which does not allow unescaped ] and -: to ranges with escaped
 // ends. In a range with the wrong order only the first character counts.
 func set(text string) string {
-	in := bracket().FindStringSubmatch(text)
+	in := bracket.FindStringSubmatch(text)
 	items := class.Replace(in[2])
 	switch {
 	case text[0] == '\\':
@@ -100,8 +99,8 @@ func set(text string) string {
 	case in[3] == "" || strings.Contains(items, ":]"):
 		return "[" // git does not accept it either, so nothing matches
 	}
-	items = item().ReplaceAllStringFunc(items, func(s string) string {
-		ends := item().FindStringSubmatch(s)
+	items = item.ReplaceAllStringFunc(items, func(s string) string {
+		ends := item.FindStringSubmatch(s)
 		return `\` + ends[1] + `-\` + max(ends[1], ends[2])
 	})
 	// A set never matches a slash.

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"abl/internal/lazyregexp"
 )
 
 // NTFS also finds a name with trailing dots and spaces, with a stream (:), and by its short name:
@@ -16,11 +14,11 @@ import (
 var (
 	gitItself = variants(`\.git|git~1`, `:\\`)
 	modules   = dotfile("gitmodules", "gi7eba")
-	dotfiles  = []func() *regexp.Regexp{modules, dotfile("gitattributes", "gi7d29"), dotfile("gitignore", "gi250a"),
+	dotfiles  = []*regexp.Regexp{modules, dotfile("gitattributes", "gi7d29"), dotfile("gitignore", "gi250a"),
 		dotfile("mailmap", "maba30")}
 )
 
-func dotfile(name, hash string) func() *regexp.Regexp {
+func dotfile(name, hash string) *regexp.Regexp {
 	all := `\.` + name + `|` + name[:6] + `~[1-4]`
 	for n := range len(hash) + 1 {
 		all += fmt.Sprintf(`|%s~[1-9][0-9]{%d}`, hash[:n], len(hash)-n)
@@ -28,8 +26,8 @@ func dotfile(name, hash string) func() *regexp.Regexp {
 	return variants(all, ":")
 }
 
-func variants(name, stops string) func() *regexp.Regexp {
-	return lazyregexp.New(`(?i)(?:^|\\)(?:` + name + `)[. ]*(?:$|[` + stops + `])`)
+func variants(name, stops string) *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:^|\\)(?:` + name + `)[. ]*(?:$|[` + stops + `])`)
 }
 
 // refusedName returns why git, or git fsck --strict, rejects a path element, "" if it does not.
@@ -38,9 +36,9 @@ func refusedName(name string, link bool) string {
 	switch {
 	case ordinary(name):
 		return ""
-	case reads(name, gitItself()):
+	case reads(name, gitItself):
 		return "git reads this name as .git"
-	case link && slices.ContainsFunc(dotfiles, func(as func() *regexp.Regexp) bool { return reads(name, as()) }):
+	case link && slices.ContainsFunc(dotfiles, func(as *regexp.Regexp) bool { return reads(name, as) }):
 		return "git rejects a link with this name"
 	}
 	return ""
@@ -80,7 +78,7 @@ func reads(name string, as *regexp.Regexp) bool {
 }
 
 // isModules reports whether git reads a file as .gitmodules.
-func isModules(name string) bool { return !ordinary(name) && reads(name, modules()) }
+func isModules(name string) bool { return !ordinary(name) && reads(name, modules) }
 
 // Descriptions of control files, for reports.
 const (

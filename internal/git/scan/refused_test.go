@@ -61,7 +61,7 @@ func FuzzRefused(f *testing.F) {
 		if s == "" {
 			return
 		}
-		git := reads(s, gitItself())
+		git := reads(s, gitItself)
 		// ToUpper makes a character of a broken byte, at which HFS+ ends a name.
 		if git && utf8.ValidString(s) && refusedName(strings.ToUpper(s)+" . ", false) == "" && !strings.ContainsAny(s, "/\x00:\\") {
 			t.Errorf("%q is refused, its variant is not", s)
