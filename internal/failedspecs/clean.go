@@ -51,9 +51,9 @@ func (e Entry) isFiller() bool {
 	return filler.MatchString(e.Spec) && filler.MatchString(e.Input) && filler.MatchString(e.Observed)
 }
 
-// clean makes text safe to show: it converts line ends to
-// , and replaces characters that control a terminal or are invisible by U+FFFD. It converts white
-// space before a line to spaces, because indentation matters.
+// clean makes text safe to show. It uses Unix line ends and replaces characters that control a
+// terminal or are invisible by U+FFFD. It converts white space before a line to spaces, because
+// indentation matters.
 func clean(s string) string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(s, "\ufffd"))
 	return leading.ReplaceAllStringFunc(strings.Map(visible, s), func(space string) string {

@@ -36,7 +36,7 @@ type written struct {
 	index  fs.FileInfo
 }
 
-// content returns the content of a commit, an empty one for "".
+// content is the content of a commit. The entries are sorted and may have stat data of the index.
 func (r *Repo) content(commit string) (content, error) {
 	if last := r.last.Load(); last != nil && last.commit.Hash == commit {
 		return last.content, nil

@@ -12,7 +12,7 @@ import (
 	"abl/internal/proc"
 )
 
-// fetchedRefs is where Fetch copies the remote's refs/abl/*.
+// fetchedRefs is the prefix of the copies of the remote's refs/abl/*.
 const fetchedRefs = "refs/abl-remote/"
 
 // Remote is a remote repository of the user's, such as origin. The user's git connects to it, with the
@@ -20,24 +20,25 @@ const fetchedRefs = "refs/abl-remote/"
 type Remote struct {
 	origin *Origin
 	name   string
-	refs   map[string]string // commit by full name of the ref, at the last look or push
+	refs   map[string]string // full ref name to commit, as of the last Look or Push
 }
 
 // Remote returns the remote with a name. It fails if the repository has no such remote.
 func (o *Origin) Remote(name string) (*Remote, error) {
 	if !o.conf.Section("remote").HasSubsection(name) {
-		return nil, fmt.Errorf("cannot use the remote %q: %s has no remote of this name", name, o.dir)
+		return nil, fmt.Errorf("cannot use the remote %q: %q has no such remote", name, o.dir)
 	}
 	return &Remote{origin: o, name: name}, nil
 }
 
-// Ref returns the commit that a ref of the remote named at the last look or push, "" for none.
+// Ref returns the commit of a ref of the remote as of the last Look or Push, "" if there was no
+// such ref.
 func (r *Remote) Ref(name string) string { return r.refs[name] }
 
-// Names returns the refs that the remote had at the last look or push, in order.
+// Names returns the sorted refs of the remote as of the last Look or Push.
 func (r *Remote) Names() []string { return slices.Sorted(maps.Keys(r.refs)) }
 
-// Look asks the remote for its refs refs/abl/*, and for its branches that begin with a prefix.
+// Look reads the refs refs/abl/* of the remote, and its branches with a prefix.
 func (r *Remote) Look(ctx context.Context, prefix string) error {
 	out, err := r.run(ctx, "ls-remote", "--refs", "--", r.name, "refs/abl/*", "refs/heads/"+prefix+"*")
 	if err != nil {
@@ -52,8 +53,8 @@ func (r *Remote) Look(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// Fetch looks, and copies the refs refs/abl/* and the branches with their commits. No ref that the
-// user or abl works with is moved.
+// Fetch reads the refs like Look and copies them with their commits. It moves no ref that the user
+// or abl works with.
 func (r *Remote) Fetch(ctx context.Context, prefix string) error {
 	if err := r.Look(ctx, prefix); err != nil || len(r.refs) == 0 {
 		return err
@@ -69,7 +70,7 @@ func (r *Remote) Fetch(ctx context.Context, prefix string) error {
 		args = append(args, "+"+ref+":"+copies[ref])
 	}
 	_, err := r.run(ctx, args...)
-	for ref, at := range copies { // the remote's may have moved between both commands
+	for ref, at := range copies { // the refs may have moved between the two commands
 		if err == nil {
 			r.refs[ref], err = r.origin.Ref(at)
 		}
@@ -77,8 +78,8 @@ func (r *Remote) Fetch(ctx context.Context, prefix string) error {
 	return err
 }
 
-// Push sets refs of the remote to the commits that they name here, all or none. It fails with ErrBehind
-// if one of them has moved since the last look or push, or names a commit that the new one does not have.
+// Push sets refs of the remote to their local commits, all or none. It returns ErrBehind if one has
+// moved since the last Look or Push, or has a commit that the new one does not contain.
 func (r *Remote) Push(ctx context.Context, refs ...string) error {
 	args, set := []string{"push", "--quiet", "--atomic", "--no-verify"}, map[string]string{}
 	var specs []string
@@ -111,8 +112,8 @@ func (r *Remote) Push(ctx context.Context, refs ...string) error {
 	return nil
 }
 
-// refused returns nil if a push that failed has set its refs, an ErrBehind if one of them moved, and
-// the error of the push otherwise.
+// refused returns nil if a failed push has set its refs, ErrBehind if one has moved, else the error
+// of the push.
 func (r *Remote) refused(ctx context.Context, set map[string]string, failed error) error {
 	now := &Remote{origin: r.origin, name: r.name}
 	if err := now.Look(ctx, ""); err != nil {
@@ -130,14 +131,14 @@ func (r *Remote) refused(ctx context.Context, set map[string]string, failed erro
 	if done < len(set) {
 		return failed
 	}
-	maps.Copy(r.refs, set) // only the reply was lost
+	maps.Copy(r.refs, set) // the push succeeded, but the response was lost
 	return nil
 }
 
-// remoteTime is how long one exchange with a remote may take.
+// remoteTime is the maximum time of one command for a remote.
 const remoteTime = 2 * time.Minute
 
-// run runs the user's git, which connects to the remote.
+// run runs a command of the user's git that connects to the remote.
 func (r *Remote) run(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, remoteTime)
 	defer cancel()
@@ -148,5 +149,5 @@ func (r *Remote) run(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// ErrRemote marks a remote that git cannot reach, or that refuses a push.
+// ErrRemote means that git cannot reach a remote, or that the remote rejects a push.
 var ErrRemote = errors.New("cannot exchange commits with the remote")

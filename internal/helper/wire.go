@@ -12,7 +12,7 @@ import (
 	"abl/internal/hostfs"
 )
 
-// RunSpec tells abl-run how to start the agent (Run).
+// RunSpec is the configuration of abl-run (Run): how to start the agent.
 type RunSpec struct {
 	Argv   []string `json:"argv"`
 	Dir    string   `json:"dir"`

@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// CopyInto copies the files, folders and links of the directory from into dir, with their modes and
-// times, and makes uid and gid their owner. A path that already exists in dir stays as it is. Neither
-// directory is left through a link.
+// CopyInto copies the files, directories and links in from to dir, with their modes and times, and
+// makes uid and gid their owner. It skips paths that exist in dir. It follows no link out of either
+// directory.
 func CopyInto(dir, from string, uid, gid int) error {
 	source, err := os.OpenRoot(from)
 	if err != nil {
@@ -36,7 +36,7 @@ func CopyInto(dir, from string, uid, gid int) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("cannot copy into %s: %w", dir, err)
+		return fmt.Errorf("cannot copy to %q: %w", dir, err)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// CopyInto keeps modes, times and links, and what is in the target already.
+// CopyInto preserves modes, times and links, and keeps existing files of the target.
 func TestCopyInto(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	long := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)

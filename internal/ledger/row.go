@@ -113,7 +113,7 @@ func (r Row) Map(f func(string) string) Row {
 	return r
 }
 
-// key tells rows apart: a call has one for each model and for each that counted.
+// key identifies a row. A call has one row for each model and source.
 type key struct{ call, model, source string }
 
 // key identifies a row. A call has one row for each model and source.

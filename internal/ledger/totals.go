@@ -192,8 +192,7 @@ func (t *Totals) Add(r Row) {
 	}
 }
 
-// Account is what rows come to. Its groups are sorted by their keys, numbers in them by
-// their value.
+// Account is the sum of rows. Its groups are sorted by key, with numbers in numerical order.
 type Account struct {
 	All Sum            `json:"all"`
 	By  map[By][]Group `json:"by"`

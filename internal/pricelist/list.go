@@ -128,7 +128,7 @@ func (e entries) periods() (all []period, err error) {
 		all = append(all, period{from: w.From.Time, Price: p})
 	}
 	if len(all) == 0 {
-		return nil, errors.New("there is no price")
+		return nil, errors.New("the price is missing")
 	}
 	return all, nil
 }

@@ -85,7 +85,7 @@ func TestParseErrors(t *testing.T) {
 		"models: {m: {input: 1, output: 2, long: [{above: 5, input: 3}]}}":   "long: output is missing",
 		"models: {m: [{input: 1, output: 2}, {input: 1, output: 3}]}":        "the dates are not ascending",
 		"models: {m: [{input: 1, output: 2, from: soon}]}":                   "want a date such as 2026-11-22",
-		"models: {m: []}":  "there is no price",
+		"models: {m: []}":  "the price is missing",
 		"date: 2026-11-22": "it has no models",
 		"":                 "it has no models",
 		"models: {m: {input: 1, output: 2, long: [{above: 9, input: 3, output: 4}, {above: 9, input: 3, output: 4}]}}": "each entry needs above",

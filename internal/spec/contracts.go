@@ -210,8 +210,8 @@ func (n *node) whole() string {
 // refuses reports why a node with an arrow is not a contract. It returns false if it is one.
 func (r *reader) refuses(n *node, c Contract) bool {
 	const (
-		action = "write before the arrow what is done, such as GET /health"
-		result = "write after the arrow what is seen from outside, such as 200 {\"id\": N}"
+		action = "write the action before the arrow, such as GET /health"
+		result = "write the visible result after the arrow, such as 200 {\"id\": N}"
 	)
 	whole := quote(n.text())
 	switch {

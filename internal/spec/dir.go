@@ -180,8 +180,8 @@ func (s Set) Numbers() []int { return slices.Clone(s.numbers) }
 // Problems returns all problems found while reading the specs, as LoadDir returned them.
 func (s Set) Problems() []Problem { return slices.Clone(s.problems) }
 
-// Check returns what keeps phase n from starting: problems with its own spec,
-// with an earlier one, with the numbering. None means that UpTo(n) is complete.
+// Check returns the problems that prevent phase n from starting: those of its spec, of earlier
+// specs and of the numbering. UpTo(n) is complete if it returns none.
 func (s Set) Check(n int) []Problem {
 	if n < 1 || n > MaxPhase {
 		return []Problem{{File: s.dir, Phase: n, Code: "gap", Fatal: true,

@@ -150,8 +150,8 @@ func (b *labelled) part(p piece, of role) *phrase {
 	case p.column < b.outcomes[len(b.outcomes)-1].column: // the line above has an action and its result
 		from = givenRole
 	default:
-		b.wrong(p, " follows a result: it could come after the action above or stand alone",
-			"if it stands alone, write Given or Scenario: above it; if not, write contracts with arrows, in steps")
+		b.wrong(p, " follows a result: it may belong to the action above or be a separate action",
+			"if it is separate, write Given or Scenario: above it; if not, write contracts with arrows, in steps")
 	}
 	b.unused(from, of > titleRole)
 	b.changed = true

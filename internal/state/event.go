@@ -12,7 +12,7 @@ const (
 	CallStart  Kind = "call_start"
 	CallResume Kind = "call_resume" // abl reattaches to a running call
 	Action     Kind = "action"      // the agent's last action, from its own output: unverified
-	Running    Kind = "running"     // what the call has used so far
+	Running    Kind = "running"     // usage of the running call
 	CallEnd    Kind = "call_end"
 	Wait       Kind = "wait" // abl waits for the provider or the engine
 	Usage      Kind = "usage"

@@ -155,7 +155,7 @@ func (p Project) Rel(path string) string {
 	return rel
 }
 
-// UserDir returns the folder in which abl keeps what it knows about this machine's projects:
+// UserDir returns the directory with abl's data about the projects of this user:
 // $XDG_STATE_HOME/abl, or ~/.local/state/abl.
 func UserDir() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")

@@ -148,7 +148,7 @@ func alteredStatus(status int) int {
 	return http.StatusInternalServerError
 }
 
-// Altered describes the altered response: "the 201 to POST /notes becomes 500".
+// Altered selects the responses that fit Claim and says how to alter them.
 func (c Claim) Altered(what Alteration, x Exchange) string {
 	if c.program {
 		return x.describeAlteredRun(what)

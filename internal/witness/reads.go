@@ -16,7 +16,7 @@ type Reading struct {
 	Open   []string `json:"open,omitempty"` // parts with any value
 }
 
-// Reading describes the claim.
+// Reading lists what abl compares of a contract, in the words of the contract's author.
 func (c Claim) Reading() (all Reading) {
 	for _, s := range c.statuses {
 		all.Statuses = append(all.Statuses, s.String())

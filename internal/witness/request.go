@@ -156,7 +156,7 @@ func (r *request) readRest(above int) {
 	r.more = letter.MatchString(sentHeader.ReplaceAllString(r.rest[:above]+rest, ""))
 }
 
-// notAsked says how an exchange differs from the contract's request.
+// notAsked is the difference between an exchange and the contract's request.
 type notAsked int
 
 const (

@@ -137,8 +137,8 @@ func (k Key) HasValue() bool {
 	return k.value.Kind == yaml.SequenceNode || k.value.Kind == yaml.ScalarNode && k.value.ShortTag() != "!!null"
 }
 
-// Set gives the value at a dotted key of what into points to the meaning that text would
-// have in a file. The items of a list are separated by commas. name is where text is from.
+// Set sets the value of a dotted key in the value that into points to. text has the same meaning as
+// in a file. Commas separate the items of a list. name is the source of text, for errors.
 func Set(name string, into any, key, text string) error {
 	words, t := strings.Split(key, "."), reflect.TypeOf(into).Elem()
 	for _, word := range words {

@@ -209,7 +209,7 @@ func (w *walker) list(d *os.File) (names []name, err error) {
 			return names, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot list a folder: %w", err)
+			return nil, fmt.Errorf("cannot list a directory: %w", err)
 		}
 	}
 }

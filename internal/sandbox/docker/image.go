@@ -117,7 +117,7 @@ func (e *stores) ListImages(ctx context.Context, label string) (map[string]map[s
 	return byReference(found, labelsOf), about(err, "cannot list images")
 }
 
-// ImageSizes returns the size in bytes of every image that has the label, as ListImages names them.
+// ImageSizes returns the sizes in bytes of all images with a label, with the keys of ListImages.
 func (e *stores) ImageSizes(ctx context.Context, label string) (map[string]int64, error) {
 	labelled := image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))}
 	found, err := get(ctx, e.conn, e.api.ImageList, labelled)
@@ -126,7 +126,7 @@ func (e *stores) ImageSizes(ctx context.Context, label string) (map[string]int64
 
 func labelsOf(im image.Summary) map[string]string { return im.Labels }
 
-// byReference returns what of tells of each image, by each of its references, or by id.
+// byReference returns of(image) for each image by each of its references, or by id if it has none.
 func byReference[V any](found []image.Summary, of func(image.Summary) V) map[string]V {
 	all := map[string]V{}
 	for _, im := range found {
