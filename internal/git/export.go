@@ -95,8 +95,13 @@ func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner
 	t := tar.NewWriter(w)
 	header := func(name string, kind byte, mode int64) *tar.Header {
 		return &tar.Header{
-			Name: path.Join(as, name), Typeflag: kind, Mode: mode, Format: tar.FormatPAX,
-			Uid: owner.UID, Gid: owner.GID, ModTime: x.when,
+			Name:     path.Join(as, name),
+			Typeflag: kind,
+			Mode:     mode,
+			Format:   tar.FormatPAX,
+			Uid:      owner.UID,
+			Gid:      owner.GID,
+			ModTime:  x.when,
 		}
 	}
 	for _, folder := range x.folders {

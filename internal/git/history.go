@@ -83,7 +83,12 @@ type Commit struct {
 }
 
 func readCommit(c *object.Commit) Commit {
-	read := Commit{Hash: c.Hash.String(), Tree: c.TreeHash.String(), Call: callOf(c.Message), When: c.Committer.When}
+	read := Commit{
+		Hash: c.Hash.String(),
+		Tree: c.TreeHash.String(),
+		Call: callOf(c.Message),
+		When: c.Committer.When,
+	}
 	if len(c.ParentHashes) > 0 {
 		read.Parent = c.ParentHashes[0].String()
 	}
@@ -215,7 +220,12 @@ func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) er
 	}
 	s := r.git.Store()
 	for _, path := range differing(was.entries, is.entries) {
-		c := Change{Path: path, store: s, from: entryAt(was.entries, path), to: entryAt(is.entries, path)}
+		c := Change{
+			Path:  path,
+			store: s,
+			from:  entryAt(was.entries, path),
+			to:    entryAt(is.entries, path),
+		}
 		if c.from != nil && c.to != nil && c.from.Mode != c.to.Mode {
 			c.Note = fmt.Sprintf("mode %o, was %o", c.to.Mode, c.from.Mode)
 		}

@@ -117,7 +117,12 @@ func (s *spool) commit(text string, entries []*index.Entry, known map[string]plu
 // commitOf adds a commit of a tree. It ignores empty parents.
 func (s *spool) commitOf(tree plumbing.Hash, text string, parents ...string) (*object.Commit, error) {
 	who := s.author.signature(time.Now())
-	c := &object.Commit{Author: who, Committer: who, Message: text, TreeHash: tree}
+	c := &object.Commit{
+		Author:    who,
+		Committer: who,
+		Message:   text,
+		TreeHash:  tree,
+	}
 	for _, p := range parents {
 		if p != "" {
 			c.ParentHashes = append(c.ParentHashes, plumbing.NewHash(p))

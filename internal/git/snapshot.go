@@ -287,8 +287,12 @@ func (r *Repo) report(base []*index.Entry, w *scan.Result, keep func(state.Found
 			control = append(control, m.Thing)
 		}
 	}
-	if err := keep(state.Found{Cleared: w.Cleared, Control: state.InOrder(control), Ignored: w.Ignored,
-		Absent: absent(w)}); err != nil {
+	if err := keep(state.Found{
+		Cleared: w.Cleared,
+		Control: state.InOrder(control),
+		Ignored: w.Ignored,
+		Absent:  absent(w),
+	}); err != nil {
 		return err
 	}
 	slices.Sort(now)

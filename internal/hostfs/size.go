@@ -37,7 +37,12 @@ const MaxDepth = 256
 // appear or disappear meanwhile may count or not. Measure calls enough once per directory and stops
 // when it returns true or ctx is done.
 func Measure(ctx context.Context, dir string, since time.Time, enough func(Size) bool) (Size, error) {
-	m := &measuring{ctx: ctx, since: since, enough: enough, seen: map[uint64]bool{}}
+	m := &measuring{
+		ctx:    ctx,
+		since:  since,
+		enough: enough,
+		seen:   map[uint64]bool{},
+	}
 	d, err := OpenDir(unix.AT_FDCWD, dir)
 	if err != nil {
 		return m.size, err

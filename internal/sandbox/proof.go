@@ -20,7 +20,12 @@ type Proof []Check
 
 // Same returns the check that got equals want.
 func Same(name, want, got string) Check {
-	return Check{Name: name, Want: want, Got: got, OK: want == got}
+	return Check{
+		Name: name,
+		Want: want,
+		Got:  got,
+		OK:   want == got,
+	}
 }
 
 // Failed returns the checks that failed and were not allowed to.

@@ -145,8 +145,14 @@ func (s *Set) gaps() {
 
 func (s *Set) report(name string, phase int, code, text, hint string) {
 	fatal := code != "not-a-spec"
-	s.problems = append(s.problems, Problem{File: s.path(name), Phase: phase, Code: code, Text: text, Hint: hint,
-		Fatal: fatal})
+	s.problems = append(s.problems, Problem{
+		File:  s.path(name),
+		Phase: phase,
+		Code:  code,
+		Text:  text,
+		Hint:  hint,
+		Fatal: fatal,
+	})
 }
 
 // Phase returns the spec of phase n. It returns false if there is no valid one.
@@ -184,14 +190,24 @@ func (s Set) Problems() []Problem { return slices.Clone(s.problems) }
 // specs and of the numbering. UpTo(n) is complete if it returns none.
 func (s Set) Check(n int) []Problem {
 	if n < 1 || n > MaxPhase {
-		return []Problem{{File: s.dir, Phase: n, Code: "gap", Fatal: true,
-			Text: fmt.Sprintf("%d is not a phase: they are numbered from 1 to %d", n, MaxPhase)}}
+		return []Problem{{
+			File:  s.dir,
+			Phase: n,
+			Code:  "gap",
+			Fatal: true,
+			Text:  fmt.Sprintf("%d is not a phase: they are numbered from 1 to %d", n, MaxPhase),
+		}}
 	}
 	stops := slices.DeleteFunc(s.Problems(), func(p Problem) bool { return !p.Fatal || p.Phase > n })
 	if len(stops) == 0 && !slices.Contains(s.numbers, n) {
-		stops = append(stops, Problem{File: s.dir, Phase: n, Code: "gap", Fatal: true,
-			Text: fmt.Sprintf("phase %d has no spec, the last one is %s", n, fileOf(len(s.numbers))),
-			Hint: "write " + fileOf(n)})
+		stops = append(stops, Problem{
+			File:  s.dir,
+			Phase: n,
+			Code:  "gap",
+			Fatal: true,
+			Text:  fmt.Sprintf("phase %d has no spec, the last one is %s", n, fileOf(len(s.numbers))),
+			Hint:  "write " + fileOf(n),
+		})
 	}
 	return stops
 }

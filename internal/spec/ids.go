@@ -42,8 +42,12 @@ var (
 func parseIDs(data []byte) (entries []entry, problems []Problem) {
 	seen := map[string]string{}
 	note := func(line int, text string) {
-		problems = append(problems, Problem{Line: line, Code: "ids-merged", Text: text,
-			Hint: "look at the ids with abl spec list; abl rewrites the file when a phase runs"})
+		problems = append(problems, Problem{
+			Line: line,
+			Code: "ids-merged",
+			Text: text,
+			Hint: "look at the ids with abl spec list; abl rewrites the file when a phase runs",
+		})
 	}
 	merged := false
 	for i, line := range strings.Split(wording.Unix(string(data)), "\n") {
@@ -79,8 +83,13 @@ func parseIDs(data []byte) (entries []entry, problems []Problem) {
 // damaged returns a problem that stops every phase: with guessed ids, abl would assign tests to the
 // wrong contracts.
 func damaged(line int, text string) Problem {
-	return Problem{Line: line, Code: "ids", Text: text, Fatal: true,
-		Hint: "restore the file from git, or delete it: the contracts then get new ids in the order of the text"}
+	return Problem{
+		Line:  line,
+		Code:  "ids",
+		Text:  text,
+		Fatal: true,
+		Hint:  "restore the file from git, or delete it: the contracts then get new ids in the order of the text",
+	}
 }
 
 // renderIDs returns the content of IDFile.
@@ -118,10 +127,14 @@ func (s *Set) identify(n int) string {
 		now, lost := assign(number, spec.Contracts, slices.DeleteFunc(slices.Clone(known),
 			func(e entry) bool { return !mine(e) }))
 		if len(lost) > 0 {
-			s.problems = append(s.problems, Problem{File: spec.File, Phase: number, Code: "lost",
+			s.problems = append(s.problems, Problem{
+				File:  spec.File,
+				Phase: number,
+				Code:  "lost",
 				Text: fmt.Sprintf("phase %d lost %d of its contracts; the first one is %s: %s", number,
 					len(lost), idOf(number, lost[0].number), quote(lost[0].text)),
-				Hint: "if they should stay, write each one again at the end of the spec, as a list item with an arrow"})
+				Hint: "if they should stay, write each one again at the end of the spec, as a list item with an arrow",
+			})
 		}
 		if number == n || number < n && len(lost) == 0 { // report a loss until that phase runs again
 			all = append(slices.DeleteFunc(all, mine), now...)

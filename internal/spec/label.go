@@ -86,7 +86,12 @@ func labelOf(line string) label {
 	case statusCode.MatchString(reason):
 		return label{role: is, text: strings.TrimSuffix(reason+": "+text, ": ")}
 	case is == resultRole, is == actionRole:
-		return label{role: is, sep: sep, reason: reason, text: text}
+		return label{
+			role:   is,
+			sep:    sep,
+			reason: reason,
+			text:   text,
+		}
 	}
 	return label{role: is, sep: sep, text: strings.TrimSpace(m[1] + ": " + text)}
 }

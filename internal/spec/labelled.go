@@ -228,8 +228,13 @@ func asks(text string) bool {
 
 // wrong records an error. The following lines must not continue the line with the error.
 func (b *labelled) wrong(p piece, text, hint string) {
-	b.wrongs = append(b.wrongs, Problem{Line: p.line + 1, Code: "label", Text: quote(p.text) + text, Hint: hint,
-		Error: true})
+	b.wrongs = append(b.wrongs, Problem{
+		Line:  p.line + 1,
+		Code:  "label",
+		Text:  quote(p.text) + text,
+		Hint:  hint,
+		Error: true,
+	})
 	b.last = &phrase{column: p.column}
 }
 
@@ -241,10 +246,25 @@ func (b *labelled) end(n *node) {
 	}
 	for _, o := range b.outcomes {
 		text := o.text()
-		k := &node{line: o.line, last: o.line, kind: item, section: n.section, arrow: true,
-			said: []string{o.action + " → " + text}, action: []string{o.action}, result: []string{text}}
+		k := &node{
+			line:    o.line,
+			last:    o.line,
+			kind:    item,
+			section: n.section,
+			arrow:   true,
+			said:    []string{o.action + " → " + text},
+			action:  []string{o.action},
+			result:  []string{text},
+		}
 		for _, text := range slices.Backward(o.under) {
-			k = &node{line: o.line, last: o.line, kind: item, section: n.section, said: []string{text}, kids: []*node{k}}
+			k = &node{
+				line:    o.line,
+				last:    o.line,
+				kind:    item,
+				section: n.section,
+				said:    []string{text},
+				kids:    []*node{k},
+			}
 		}
 		n.kids = append(n.kids, k)
 	}

@@ -62,19 +62,33 @@ func (r *reader) judge(c Contract) {
 		found := strings.TrimSpace(s.words.FindString(text))
 		if found != "" && !reported[s.code] && !(s.code == "absence" && (c.Absence || answers)) {
 			reported[s.code] = true
-			r.tell(Problem{Line: c.Line, Contract: c.ID, Code: s.code, Text: fmt.Sprintf("%s %s: %q", c.ID, s.text, found),
-				Hint: s.hint})
+			r.tell(Problem{
+				Line:     c.Line,
+				Contract: c.ID,
+				Code:     s.code,
+				Text:     fmt.Sprintf("%s %s: %q", c.ID, s.text, found),
+				Hint:     s.hint,
+			})
 		}
 	}
 	if labelOf(c.Action).role == resultRole {
-		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: "label-action", Text: c.ID + " has a result before its arrow: " +
-			quote(c.Action),
-			Hint: "write the action there, or leave out the arrow"})
+		r.tell(Problem{
+			Line:     c.Line,
+			Contract: c.ID,
+			Code:     "label-action",
+			Text: c.ID + " has a result before its arrow: " +
+				quote(c.Action),
+			Hint: "write the action there, or leave out the arrow",
+		})
 	}
 	if c.Absence && answers {
-		r.tell(Problem{Line: c.Line, Contract: c.ID, Code: "absence-answer",
-			Text: c.ID + " is marked (absence), but its result is a status or an exit code",
-			Hint: "remove the mark: it is for results that a stopped system has, too"})
+		r.tell(Problem{
+			Line:     c.Line,
+			Contract: c.ID,
+			Code:     "absence-answer",
+			Text:     c.ID + " is marked (absence), but its result is a status or an exit code",
+			Hint:     "remove the mark: it is for results that a stopped system has, too",
+		})
 	}
 }
 
@@ -95,9 +109,13 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 	p := Problem{Line: b.Line, Contract: b.ID, Code: "contradiction"}
 	switch {
 	case same(a.Result) == same(b.Result):
-		p = Problem{Line: b.Line, Contract: b.ID, Code: "duplicate",
-			Text: b.ID + " repeats " + other,
-			Hint: "remove one of them: the contracts of a phase hold in all later phases"}
+		p = Problem{
+			Line:     b.Line,
+			Contract: b.ID,
+			Code:     "duplicate",
+			Text:     b.ID + " repeats " + other,
+			Hint:     "remove one of them: the contracts of a phase hold in all later phases",
+		}
 	case x != "" && y != "" && x != y:
 		p.Text = fmt.Sprintf("%s expects %s, but %s expects %s for the same action", b.ID, y, other, x)
 		p.Hint = "both must hold at the same time: write in each action when it applies, or make them numbered steps " +

@@ -65,7 +65,12 @@ func sound(line, action, result string) bool {
 		return false // a hint is one line
 	}
 	text := "# Phase 1: T\n\n## Contracts\n\n" + line + "\n- next → 1\n" // an open bracket would take the next line
-	r := &reader{Spec: Spec{Number: 1}, most: maxProblems, counted: map[bool]int{}, nested: true}
+	r := &reader{
+		Spec:    Spec{Number: 1},
+		most:    maxProblems,
+		counted: map[bool]int{},
+		nested:  true,
+	}
 	r.read([]byte(text))
 	for _, c := range r.Contracts {
 		r.judge(c)

@@ -182,16 +182,33 @@ func (r *reader) tell(p Problem) {
 }
 
 func (r *reader) fatal(line int, code, text, hint string) {
-	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint, Fatal: true})
+	r.tell(Problem{
+		Line:  line,
+		Code:  code,
+		Text:  text,
+		Hint:  hint,
+		Fatal: true,
+	})
 }
 
 func (r *reader) warn(line int, code, text, hint string) {
-	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint})
+	r.tell(Problem{
+		Line: line,
+		Code: code,
+		Text: text,
+		Hint: hint,
+	})
 }
 
 // wrong reports an error: the phase cannot start.
 func (r *reader) wrong(line int, code, text, hint string) {
-	r.tell(Problem{Line: line, Code: code, Text: text, Hint: hint, Error: true})
+	r.tell(Problem{
+		Line:  line,
+		Code:  code,
+		Text:  text,
+		Hint:  hint,
+		Error: true,
+	})
 }
 
 // readable reports whether data can be a spec. If not, it adds a fatal problem.

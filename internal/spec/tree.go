@@ -100,7 +100,12 @@ func (t *tree) top() *node { return t.path[len(t.path)-1] }
 
 // grow parses the lines after the first one, which is the title, and returns the root.
 func (r *reader) grow(lines []string, first int) *node {
-	t := &tree{reader: r, lines: lines, path: []*node{{level: -100, kind: title, last: -1}}, outer: 1}
+	t := &tree{
+		reader: r,
+		lines:  lines,
+		path:   []*node{{level: -100, kind: title, last: -1}},
+		outer:  1,
+	}
 	for i := first + 1; i < len(lines); i++ {
 		line, next := t.uncommented(i), strings.Join(lines[i+1:min(i+2, len(lines))], "")
 		text := strings.TrimSpace(line)
@@ -290,7 +295,12 @@ func (t *tree) block(i, indent int, mark, language string) int {
 		case speaks && !below:
 			t.plain(j, text, max(indent, columns(text)))
 		default:
-			body = append(body, piece{line: j, column: columns(text), text: said, code: true})
+			body = append(body, piece{
+				line:   j,
+				column: columns(text),
+				text:   said,
+				code:   true,
+			})
 		}
 	}
 	switch {

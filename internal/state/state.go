@@ -194,5 +194,10 @@ func New(root string) *File {
 	}
 	id := make([]byte, 6)
 	rand.Read(id) // never fails
-	return &File{Version: Version, Project: hex.EncodeToString(id), Root: root, Phases: map[string]*Phase{}}
+	return &File{
+		Version: Version,
+		Project: hex.EncodeToString(id),
+		Root:    root,
+		Phases:  map[string]*Phase{},
+	}
 }

@@ -14,11 +14,9 @@ type Seal struct {
 
 // Changed returns the sorted keys whose values differ between was and is.
 func Changed(was, is map[string]string) []string {
-	names := maps.Clone(is)
-	if names == nil {
-		names = map[string]string{}
-	}
+	names := map[string]string{}
 	maps.Copy(names, was)
+	maps.Copy(names, is)
 	maps.DeleteFunc(names, func(name, _ string) bool {
 		before, wasThere := was[name]
 		now, isThere := is[name]

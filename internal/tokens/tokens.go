@@ -101,7 +101,12 @@ func (c Count) ByTotal() Count {
 	if c.Input == nil || c.Candidates == nil || c.Total == nil {
 		return c
 	}
-	sum, _ := Count{Input: c.Input, Candidates: c.Candidates, Thoughts: c.Thoughts, Tool: c.Tool}.All()
+	sum, _ := Count{
+		Input:      c.Input,
+		Candidates: c.Candidates,
+		Thoughts:   c.Thoughts,
+		Tool:       c.Tool,
+	}.All()
 	if *c.Total > sum {
 		c.Candidates = new(*c.Candidates + (*c.Total - sum))
 	}

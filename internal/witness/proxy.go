@@ -80,8 +80,12 @@ func (p *Proxy) between(client, app net.Conn) {
 		return
 	}
 	c := &conn{
-		client: newSide(client), app: newSide(app),
-		asked: make(chan *turn, 8), asking: make(chan struct{}), unread: make(chan struct{}), proxy: p,
+		client: newSide(client),
+		app:    newSide(app),
+		asked:  make(chan *turn, 8),
+		asking: make(chan struct{}),
+		unread: make(chan struct{}),
+		proxy:  p,
 	}
 	go c.requests()
 	x := c.answers()

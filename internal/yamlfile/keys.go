@@ -36,7 +36,13 @@ func Keys(v any) []Key {
 
 func keysOf(n *yaml.Node, t reflect.Type, path ...string) (all []Key) {
 	for i, v := range n.Content {
-		k := Key{Path: append(slices.Clone(path), fmt.Sprintf("[%d]", i)), Line: v.Line, Text: v.Value, value: v, in: t}
+		k := Key{
+			Path:  append(slices.Clone(path), fmt.Sprintf("[%d]", i)),
+			Line:  v.Line,
+			Text:  v.Value,
+			value: v,
+			in:    t,
+		}
 		switch {
 		case n.Kind == yaml.DocumentNode:
 			return keysOf(v, t)

@@ -83,7 +83,12 @@ func Walk(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open %q: %w", o.Root, err)
 	}
-	w := &walker{Options: o, ctx: ctx, settled: time.Now().Add(-tick), findings: map[string]int{}}
+	w := &walker{
+		Options:  o,
+		ctx:      ctx,
+		settled:  time.Now().Add(-tick),
+		findings: map[string]int{},
+	}
 	if root := (&name{hostfs.Entry{Dir: unix.AT_FDCWD, Name: o.Root}}); o.Sweep && root.Look() == nil {
 		w.shut(".", root)
 	}
@@ -249,7 +254,12 @@ func (w *walker) name(f *folder, n *name) error {
 		}
 		return w.leaveOut(f, n, path)
 	case n.dir():
-		return w.descend(n, folder{path: path + "/", depth: f.depth + 1, rules: f.rules, ignored: ignored})
+		return w.descend(n, folder{
+			path:    path + "/",
+			depth:   f.depth + 1,
+			rules:   f.rules,
+			ignored: ignored,
+		})
 	}
 	return w.file(path, n, was)
 }

@@ -111,7 +111,12 @@ func (w *walker) leaveOut(f *folder, n *name, path string) error {
 	case n.dir() && f.depth >= w.MaxDepth:
 		return w.deep(n, path)
 	case n.dir():
-		return w.descend(n, folder{path: path + "/", depth: f.depth + 1, ignored: true, control: control})
+		return w.descend(n, folder{
+			path:    path + "/",
+			depth:   f.depth + 1,
+			ignored: true,
+			control: control,
+		})
 	}
 	w.result.Ignored.Add(path, n.Stat.Size)
 	return nil

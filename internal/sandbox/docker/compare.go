@@ -74,7 +74,12 @@ func quoted(words []string) string { return fmt.Sprintf("%q", words) }
 // user rejects root in any case. Only a service that the user chose may use its image's user.
 func user(box sandbox.Box, c *container.Config) sandbox.Check {
 	if box.Loose && box.User == "" {
-		return sandbox.Check{Name: "user", Want: "the image's user", Got: cmp.Or(c.User, "root"), OK: true}
+		return sandbox.Check{
+			Name: "user",
+			Want: "the image's user",
+			Got:  cmp.Or(c.User, "root"),
+			OK:   true,
+		}
 	}
 	if box.Seals {
 		return sandbox.Same("user", "0:0", c.User) // its program switches to the container's user

@@ -102,8 +102,13 @@ func (e *Engine) killProcesses(ctx context.Context, box container.InspectRespons
 // as root with this one capability, without mounts and network.
 func killing(image string, box container.InspectResponse) (container.Config, container.HostConfig) {
 	own := sandbox.Box{
-		Image:  image,
-		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 1, Pids: 64, OpenFile: 1024},
+		Image: image,
+		Limits: sandbox.Limits{
+			Memory:   64 << 20,
+			CPUs:     1,
+			Pids:     64,
+			OpenFile: 1024,
+		},
 		Labels: map[string]string{
 			sandbox.LabelProject:  box.Config.Labels[sandbox.LabelProject],
 			sandbox.LabelKind:     "helper",

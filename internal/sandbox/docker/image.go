@@ -66,8 +66,12 @@ func (e *stores) Pull(ctx context.Context, ref string, progress func(string)) (d
 // progress is called for each line of output.
 func (e *stores) Build(ctx context.Context, tar io.Reader, b sandbox.ImageBuild, progress func(string)) error {
 	o := build.ImageBuildOptions{
-		Tags: []string{b.Ref}, BuildArgs: map[string]*string{}, NetworkMode: b.Network,
-		Remove: true, ForceRemove: true, Version: build.BuilderV1,
+		Tags:        []string{b.Ref},
+		BuildArgs:   map[string]*string{},
+		NetworkMode: b.Network,
+		Remove:      true,
+		ForceRemove: true,
+		Version:     build.BuilderV1,
 	}
 	for name, value := range b.Args {
 		o.BuildArgs[name] = &value

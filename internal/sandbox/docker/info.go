@@ -70,13 +70,23 @@ func describe(raw system.Info, api, host string, here machine) sandbox.Info {
 		apart = sandbox.NoAddress
 	}
 	return sandbox.Info{
-		Version: raw.ServerVersion, API: api, OS: raw.OSType, Arch: raw.Architecture, ID: raw.ID,
-		Rootless: hasSecurity(raw, "rootless"), UserNS: hasSecurity(raw, "userns"),
-		SELinux: hasSecurity(raw, "selinux"),
-		Podman:  slices.Contains(raw.Plugins.Log, "k8s-file"), // only Podman has this log driver
-		Local:   isLocal(raw, host, here), Near: isNear(raw, host, here), Contained: here.contained,
-		Host: host, DataDir: raw.DockerRootDir,
-		CPUs: raw.NCPU, NoSwapLimit: !raw.SwapLimit, Apart: apart,
+		Version:     raw.ServerVersion,
+		API:         api,
+		OS:          raw.OSType,
+		Arch:        raw.Architecture,
+		ID:          raw.ID,
+		Rootless:    hasSecurity(raw, "rootless"),
+		UserNS:      hasSecurity(raw, "userns"),
+		SELinux:     hasSecurity(raw, "selinux"),
+		Podman:      slices.Contains(raw.Plugins.Log, "k8s-file"), // only Podman has this log driver
+		Local:       isLocal(raw, host, here),
+		Near:        isNear(raw, host, here),
+		Contained:   here.contained,
+		Host:        host,
+		DataDir:     raw.DockerRootDir,
+		CPUs:        raw.NCPU,
+		NoSwapLimit: !raw.SwapLimit,
+		Apart:       apart,
 	}
 }
 

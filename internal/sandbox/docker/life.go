@@ -253,10 +253,16 @@ func withLabels(labels map[string]string) filters.Args {
 
 func toStatus(box container.InspectResponse) sandbox.Status {
 	return sandbox.Status{
-		ID: box.ID, Name: strings.TrimPrefix(box.Name, "/"), Labels: box.Config.Labels,
-		State: toState(box.State), ExitCode: box.State.ExitCode, OOMKilled: box.State.OOMKilled,
-		Error:     wording.OneLine(box.State.Error),
-		CreatedAt: toTime(box.Created), StartedAt: toTime(box.State.StartedAt), FinishedAt: toTime(box.State.FinishedAt),
+		ID:         box.ID,
+		Name:       strings.TrimPrefix(box.Name, "/"),
+		Labels:     box.Config.Labels,
+		State:      toState(box.State),
+		ExitCode:   box.State.ExitCode,
+		OOMKilled:  box.State.OOMKilled,
+		Error:      wording.OneLine(box.State.Error),
+		CreatedAt:  toTime(box.Created),
+		StartedAt:  toTime(box.State.StartedAt),
+		FinishedAt: toTime(box.State.FinishedAt),
 	}
 }
 

@@ -151,8 +151,11 @@ func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 
 func networkOptions(n sandbox.Network, apart sandbox.Apart, subnet netip.Prefix) network.CreateOptions {
 	o := network.CreateOptions{
-		Driver: bridge, Internal: !n.Egress, EnableIPv6: new(false), Labels: n.Labels,
-		IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet.String()}}},
+		Driver:     bridge,
+		Internal:   !n.Egress,
+		EnableIPv6: new(false),
+		Labels:     n.Labels,
+		IPAM:       &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet.String()}}},
 	}
 	switch {
 	case n.Egress:

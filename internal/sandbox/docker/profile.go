@@ -85,10 +85,19 @@ func unlabelled(box sandbox.Box, info sandbox.Info) bool { return info.SELinux &
 
 func config(box sandbox.Box) container.Config {
 	c := container.Config{
-		Image: box.Image, User: box.User, Env: box.Env, WorkingDir: box.Dir, Labels: box.Labels,
-		StopSignal: "SIGTERM", StopTimeout: new(stopSeconds),
-		Tty: box.Term, OpenStdin: box.Term || box.Stdin, StdinOnce: box.Term,
-		AttachStdin: box.Term, AttachStdout: box.Term, AttachStderr: box.Term,
+		Image:        box.Image,
+		User:         box.User,
+		Env:          box.Env,
+		WorkingDir:   box.Dir,
+		Labels:       box.Labels,
+		StopSignal:   "SIGTERM",
+		StopTimeout:  new(stopSeconds),
+		Tty:          box.Term,
+		OpenStdin:    box.Term || box.Stdin,
+		StdinOnce:    box.Term,
+		AttachStdin:  box.Term,
+		AttachStdout: box.Term,
+		AttachStderr: box.Term,
 	}
 	if box.Seals {
 		c.User = root
@@ -131,9 +140,10 @@ func hardened(box sandbox.Box) container.HostConfig {
 
 func resources(l sandbox.Limits, info sandbox.Info) container.Resources {
 	r := container.Resources{
-		Memory: l.Memory, MemorySwap: l.Memory, // without MemorySwap the same amount of swap is allowed
-		NanoCPUs: int64(min(l.CPUs, float64(info.CPUs)) * 1e9), // the engine rejects more CPUs than it has
-		Ulimits:  []*container.Ulimit{{Name: "core"}},
+		Memory:     l.Memory,
+		MemorySwap: l.Memory,                                     // without MemorySwap the same amount of swap is allowed
+		NanoCPUs:   int64(min(l.CPUs, float64(info.CPUs)) * 1e9), // the engine rejects more CPUs than it has
+		Ulimits:    []*container.Ulimit{{Name: "core"}},
 	}
 	if l.Pids > 0 {
 		r.PidsLimit = &l.Pids

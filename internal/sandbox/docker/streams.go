@@ -171,7 +171,12 @@ func (e *Engine) Attach(ctx context.Context, name string, term sandbox.Terminal)
 	if err != nil {
 		return 0, err
 	}
-	all := container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true}
+	all := container.AttachOptions{
+		Stream: true,
+		Stdin:  true,
+		Stdout: true,
+		Stderr: true,
+	}
 	stream, err := e.attach(ctx, box.ID, all)
 	if err != nil {
 		return 0, err

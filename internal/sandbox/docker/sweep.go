@@ -100,17 +100,30 @@ func (e *Engine) Objects(ctx context.Context, labels map[string]string) (all []s
 	for _, b := range boxes {
 		running := b.State == sandbox.Running
 		all = append(all, sandbox.Object{
-			Kind: sandbox.ContainerObject, Name: b.Name, Labels: b.Labels, Created: b.CreatedAt, Running: running,
+			Kind:    sandbox.ContainerObject,
+			Name:    b.Name,
+			Labels:  b.Labels,
+			Created: b.CreatedAt,
+			Running: running,
 		})
 	}
 	vols, verr := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(labels)})
 	for _, v := range vols.Volumes {
-		all = append(all, sandbox.Object{Kind: sandbox.VolumeObject, Name: v.Name, Labels: v.Labels,
-			Created: toTime(v.CreatedAt)})
+		all = append(all, sandbox.Object{
+			Kind:    sandbox.VolumeObject,
+			Name:    v.Name,
+			Labels:  v.Labels,
+			Created: toTime(v.CreatedAt),
+		})
 	}
 	nets, nerr := get(ctx, e.conn, e.api.NetworkList, network.ListOptions{Filters: withLabels(labels)})
 	for _, n := range nets {
-		all = append(all, sandbox.Object{Kind: sandbox.NetworkObject, Name: n.Name, Labels: n.Labels, Created: n.Created})
+		all = append(all, sandbox.Object{
+			Kind:    sandbox.NetworkObject,
+			Name:    n.Name,
+			Labels:  n.Labels,
+			Created: n.Created,
+		})
 	}
 	return all, errors.Join(err, about(verr, "cannot list volumes"), about(nerr, "cannot list networks"))
 }

@@ -134,8 +134,17 @@ func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 	labels := maps.Clone(v.Labels)
 	labels[sandbox.LabelKind] = "helper"
 	box := sandbox.Box{
-		Name: v.Name + "-dirs", Image: v.Image, Labels: labels, User: "65534:65534", Argv: []string{"none"},
-		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 0.5, Pids: 32, OpenFile: 256},
+		Name:   v.Name + "-dirs",
+		Image:  v.Image,
+		Labels: labels,
+		User:   "65534:65534",
+		Argv:   []string{"none"},
+		Limits: sandbox.Limits{
+			Memory:   64 << 20,
+			CPUs:     0.5,
+			Pids:     32,
+			OpenFile: 256,
+		},
 		Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: v.Upper, Target: "/upper"}},
 	}
 	if err := e.Remove(ctx, box.Name); err != nil { // left by a killed abl
@@ -165,9 +174,18 @@ func overlayDirs(to io.Writer, lower string) error {
 	}
 	w := tar.NewWriter(to)
 	u := tar.Header{
-		Typeflag: tar.TypeDir, Name: "u/", Mode: int64(fi.Mode().Perm()),
-		Uid: int(owner.Uid), Gid: int(owner.Gid), ModTime: fi.ModTime(),
+		Typeflag: tar.TypeDir,
+		Name:     "u/",
+		Mode:     int64(fi.Mode().Perm()),
+		Uid:      int(owner.Uid),
+		Gid:      int(owner.Gid),
+		ModTime:  fi.ModTime(),
 	}
-	work := tar.Header{Typeflag: tar.TypeDir, Name: "w/", Mode: 0o700, ModTime: fi.ModTime()}
+	work := tar.Header{
+		Typeflag: tar.TypeDir,
+		Name:     "w/",
+		Mode:     0o700,
+		ModTime:  fi.ModTime(),
+	}
 	return errors.Join(w.WriteHeader(&u), w.WriteHeader(&work), w.Close())
 }
