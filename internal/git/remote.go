@@ -15,8 +15,8 @@ import (
 // fetchedRefs is the prefix of the copies of the remote's refs/abl/*.
 const fetchedRefs = "refs/abl-remote/"
 
-// Remote is a remote repository of the user's, such as origin. The user's git connects to it, with the
-// user's credential helpers and ssh agent.
+// Remote is a remote of the user's repository, such as origin. The user's git connects to it with
+// the user's credential helpers and ssh agent.
 type Remote struct {
 	origin *Origin
 	name   string

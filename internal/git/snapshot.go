@@ -274,8 +274,8 @@ func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 
 const maxMarks = 64 << 20 // bytes
 
-// report passes the findings of a walk to keep. Marks that the cache lists are not new. report updates
-// the cache, one line per mark, after the findings were saved.
+// report passes the findings of a walk to keep. Marks that the cache lists are not new. report
+// updates the cache, one line per mark, after the findings were saved.
 func (r *Repo) report(base []*index.Entry, w *scan.Result, keep func(state.Found) error) error {
 	before, _ := hostfs.Read(filepath.Dir(r.opts.Cache), filepath.Base(r.opts.Cache), maxMarks)
 	was, now := slices.Collect(strings.Lines(string(before))), []string{}

@@ -46,7 +46,8 @@ const (
 	HelperAgent  = "abl-agent"  // the scripted agent
 	HelperACP    = "abl-acp"    // asks an agent by the Agent Client Protocol
 	HelperBroker = "abl-broker" // starts and probes the app, serves abl-cmd
-	// HelperHolder holds a network namespace, resolves no DNS names and relays connections to the app.
+	// HelperHolder holds a network namespace, resolves no DNS names and relays connections to the
+	// app.
 	HelperHolder = "abl-holder"
 	HelperProbe  = "abl-probe" // probes its container, or responds to the probes of others
 	HelperKill   = "abl-kill"  // kills the processes of a container that the engine cannot stop

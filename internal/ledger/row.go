@@ -38,7 +38,8 @@ type Row struct {
 	Model     string `csv:"model"`
 	tokens.Count
 	SessionID string `csv:"session_id"`
-	// CostUSD is a decimal, Unknown if the tokens have no price, Subscription, or "" without tokens.
+	// CostUSD is a decimal, Unknown if the tokens have no price, Subscription, or "" without
+	// tokens.
 	CostUSD    string `csv:"cost_usd"`
 	Source     string `csv:"source"`  // origin of the counts: gateway, cli, api or none
 	CallID     string `csv:"call_id"` // <call>.<attempt>; the key with Model and Source

@@ -48,7 +48,8 @@ func GitRemote(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// gitLogins are variables that logins to git hosts need, although Command may remove them as secrets.
+// gitLogins are variables that logins to git hosts need, although Command may remove them as
+// secrets.
 var gitLogins = []string{"GIT_ASKPASS", "SSH_ASKPASS", "GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "CI_JOB_TOKEN"}
 
 // gitPlaces are the variables with which git tells a hook its repository.

@@ -154,8 +154,8 @@ func stepsBelow(n *node) map[*node]bool {
 	return steps
 }
 
-// maxDepth is the number of texts above a contract that belong to it, maxAbove their maximum length.
-// They are part of the text in IDFile: with other values contracts would lose their ids.
+// maxDepth is the number of texts above a contract that belong to it, maxAbove their maximum
+// length. They are part of the text in IDFile: with other values contracts would lose their ids.
 const maxDepth, maxAbove = 6, 301
 
 // with returns the texts above a contract with one more text.

@@ -129,7 +129,8 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 }
 
 var (
-	// A result with a condition. The condition belongs into the action, but two such results may agree.
+	// A result with a condition. The condition belongs into the action, but two such results may
+	// agree.
 	condition = regexp.MustCompile(`(?i)\(|\b(?:if|when|whenever|unless|otherwise|else|without|once|after|before|until|while|in case|as long as|provided|for|on|at)\b`)
 	leadCode  = regexp.MustCompile(`(?i)^(?:(?:http(?:/[\d.]+)?|status|code|status code|returns?|responds? with|answers? with)[ :]+)*([1-5]\d\d)\b`)
 	exitCode  = regexp.MustCompile(`(?i)\bexit(?:s|ed)?(?: (?:with|code|status))*[ :]+(\d{1,3})\b`)
