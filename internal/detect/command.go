@@ -173,7 +173,7 @@ func (m makefile) start(command string, t target) {
 		m.try(command, t.from)
 		m.needs(t.from, m.packages())
 	default:
-		m.ask("app.command", "nothing says whether it is a server or a program",
+		m.ask("app.command", "no file shows whether the app is a server or a program",
 			candidate(command, t.from))
 	}
 }

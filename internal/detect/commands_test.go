@@ -2,11 +2,12 @@ package detect
 
 import "testing"
 
-// A command of an image or a Procfile is taken if it runs in the source with the project's tools.
+// runnable accepts the commands that run in the repository with the tools of the project.
 func TestRunnable(t *testing.T) {
 	node := map[string]string{
-		"package.json": `{"scripts": {"start": "node server.js", "prod": "node dist/main.js", "build": "tsc", "up": "docker compose up"}}`,
-		"server.js":    "", "lib/index.js": "",
+		"package.json": `{"scripts": {"start": "node server.js", "prod": "node dist/main.js", "build": "tsc",
+			"up": "docker compose up"}}`,
+		"server.js": "", "lib/index.js": "",
 	}
 	python := map[string]string{"requirements.txt": "gunicorn\nuvicorn\nhypercorn\nfastapi\n", "run.py": "",
 		"manage.py": ""}
@@ -68,9 +69,21 @@ func TestRunnable(t *testing.T) {
 
 func TestPortIn(t *testing.T) {
 	for command, want := range map[string]int{
-		"x --port 8000": 8000, "x --port=81": 81, "x -p 82": 82, "x -b 0.0.0.0:83": 83, "x --bind :84": 84, "manage.py runserver 0.0.0.0:85": 85,
-		"php -S localhost:86 -t x": 86, "PORT=87 x": 87, "x --bind 0.0.0.0:${PORT:-88}": 88, "uvicorn a:b": 8000, "flask run": 5000,
-		"uvicorn a:b --port $PORT": 0, "x": 0, "x --ports 1": 0, "streamlit run a.py": 8501,
+		"x --port 8000":                  8000,
+		"x --port=81":                    81,
+		"x -p 82":                        82,
+		"x -b 0.0.0.0:83":                83,
+		"x --bind :84":                   84,
+		"manage.py runserver 0.0.0.0:85": 85,
+		"php -S localhost:86 -t x":       86,
+		"PORT=87 x":                      87,
+		"x --bind 0.0.0.0:${PORT:-88}":   88,
+		"uvicorn a:b":                    8000,
+		"flask run":                      5000,
+		"uvicorn a:b --port $PORT":       0,
+		"x":                              0,
+		"x --ports 1":                    0,
+		"streamlit run a.py":             8501,
 	} {
 		t.Run(command, func(t *testing.T) {
 			if got := portIn(command); got != want {

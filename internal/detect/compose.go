@@ -119,7 +119,8 @@ func (c composed) app() string {
 	case len(web) == 1:
 		return web[0]
 	case len(built) > 1:
-		c.say("%s builds %s from this folder: none of them is taken for the app", c.file, strings.Join(built, " and "))
+		c.say("%s builds several services from this folder (%s), and abl cannot tell which one is the app",
+			c.file, strings.Join(built, ", "))
 		return ""
 	}
 	own := c.names()
@@ -171,7 +172,7 @@ func (c composed) readApp(name string, s types.ServiceConfig) {
 	for _, key := range slices.Sorted(maps.Keys(s.Environment)) {
 		from := c.from(name, "environment."+key)
 		if inVolume(s, s.Environment[key]) {
-			c.ask("app.env."+key, fmt.Sprintf("%s is a path in a volume, which abl's container does not have", from))
+			c.ask("app.env."+key, fmt.Sprintf("%s is a path in a volume, and the app's container has no volumes", from))
 			continue
 		}
 		c.variable("app.env.", key, s.Environment[key], from)
@@ -179,7 +180,8 @@ func (c composed) readApp(name string, s types.ServiceConfig) {
 	for _, file := range s.EnvFiles {
 		c.readsEnv = true
 		if len(c.sampleEnv()) == 0 {
-			c.say("%s: the app's env_file %q is not read: write what the app needs into app.env", c.file, path.Base(file.Path))
+			c.say("%s: abl does not read the env_file %q of the app: add the variables that the app needs to app.env",
+				c.file, path.Base(file.Path))
 		}
 	}
 	if s.HealthCheck != nil {
@@ -196,10 +198,10 @@ var variables = regexp.MustCompile(`\$\{?[A-Za-z_]`)
 // variable records a variable, or that its value is not in the repository.
 func (c composed) variable(prefix, name string, value *string, from Source) {
 	switch {
-	case !variableName.MatchString(name) || strings.HasPrefix(name, "ABL_"):
-		c.say("%s: the variable %q is left out: abl does not set such a name", from, name)
-	case value == nil || variables.MatchString(*value):
-		c.ask(prefix+name, fmt.Sprintf("%s takes it from the environment, and no file of the repository has a value", from))
+	case !variableName().MatchString(name) || strings.HasPrefix(name, "ABL_"):
+		c.say("%s: abl skips the variable %q: it cannot set a variable with this name", from, name)
+	case value == nil || variables().MatchString(*value):
+		c.ask(prefix+name, fmt.Sprintf("%s reads it from the environment, and no file in the repository has a value", from))
 	default:
 		c.set(prefix+name, *value, from)
 	}
@@ -288,7 +290,7 @@ func (c composed) allNeeded() (names []string) {
 		switch port := usualPort(base); {
 		case c.services[name].Build != nil || tooling.MatchString(base):
 		case port == "":
-			c.say("%s: the service %q is left out: nothing shows that the app needs it", c.file, name)
+			c.say("%s: abl skips the service %q: no file shows that the app needs it", c.file, name)
 		case port == "5432" || port == "3306":
 			databases = append(databases, name)
 		default:
@@ -296,7 +298,7 @@ func (c composed) allNeeded() (names []string) {
 		}
 	}
 	if len(databases) > 1 {
-		c.say("%s has several databases (%s), and nothing shows which one the app needs: none is taken", c.file,
+		c.say("%s: abl skips the databases %s: no file shows which one the app needs", c.file,
 			strings.Join(databases, ", "))
 		return names
 	}
@@ -313,18 +315,18 @@ func (c composed) service(name string, s types.ServiceConfig) {
 	without := ""
 	switch {
 	case s.Build != nil:
-		c.say("%s builds the service %q from source: abl does not start it. "+
-			"Write it as a service with a dockerfile (docs/services.md)", c.file, name)
+		c.say("%s: abl skips the service %q, which is built from source: "+
+			"define it with a dockerfile in app.services (docs/services.md)", c.file, name)
 		return
-	case !serviceName.MatchString(name) || name == "app":
-		without = "abl wants lower-case letters, digits and - in its name, and another name than app"
+	case !serviceName().MatchString(name) || name == "app":
+		without = "a name consists of lower-case letters, digits and -, and must not be app"
 	case s.Image == "" || strings.ContainsAny(s.Image, "${ \t"):
-		without = fmt.Sprintf("its image %q is not complete", s.Image)
+		without = fmt.Sprintf("its image %q is incomplete", s.Image)
 	case port.Value == "":
-		without = "nothing says at which port " + s.Image + " answers"
+		without = "no file shows the port of " + s.Image
 	}
 	if without != "" {
-		c.say("%s: the service %q is left out: %s", c.file, name, without)
+		c.say("%s: abl skips the service %q: %s", c.file, name, without)
 		return
 	}
 	c.set(key+".image", s.Image, c.from(name, "image"))
@@ -333,8 +335,8 @@ func (c composed) service(name string, s types.ServiceConfig) {
 		c.variable(key+".env.", v, s.Environment[v], c.from(name, "environment."+v))
 	}
 	if command := slices.Concat(s.Entrypoint, s.Command); len(command) > 0 {
-		c.say("%s: the service %q has a command of its own (%s), which abl does not pass: "+
-			"use a dockerfile with that CMD if it matters", c.file, name, commandLine(command))
+		c.say("%s: abl ignores the command of the service %q (%s): "+
+			"if the service needs it, use a dockerfile with this CMD", c.file, name, commandLine(command))
 	}
 	for _, v := range s.Volumes {
 		c.files(name, v)

@@ -64,14 +64,14 @@ func (p *project) decideUnknown() {
 	for _, s := range p.starts {
 		choices = append(choices, candidate(s.command, s.from))
 	}
-	p.ask("app.kind", "no file shows whether it is a server or a program")
-	p.ask("app.command", "no file shows how it starts", choices...)
+	p.ask("app.kind", "no file shows whether the app is a server or a program")
+	p.ask("app.command", "no file shows how the app starts", choices...)
 }
 
 func (p *project) decideProgram() {
 	all := distinct(p.commands)
 	if len(all) == 0 {
-		p.ask("app.command", "no file shows which program it is")
+		p.ask("app.command", "no file shows which program is the app")
 		return
 	}
 	if len(all) == 1 {
@@ -80,7 +80,7 @@ func (p *project) decideProgram() {
 	}
 	for _, f := range all {
 		if key := strings.Split(f.From.Place, "."); slices.Contains(p.names(), strings.Trim(key[len(key)-1], `"`)) {
-			p.note("app.command", f.Value, f.From, "it has the name of the project; there are other programs")
+			p.note("app.command", f.Value, f.From, "named like the project; there are other programs")
 			return
 		}
 	}
@@ -110,7 +110,7 @@ func (p *project) names() (all []string) {
 
 func (p *project) decideServer() {
 	if len(p.starts) == 0 {
-		p.ask("app.command", "no file shows how it starts")
+		p.ask("app.command", "no file shows how the app starts")
 		if !p.asked("app.port") {
 			p.decidePort(start{})
 		}
@@ -153,10 +153,10 @@ func (p *project) decidePort(s start) {
 	case len(all) > 1:
 		p.disagree(all)
 	case p.portVar.File != "":
-		p.port("3000", p.portVar, "the app reads PORT, so abl chooses one")
+		p.port("3000", p.portVar, "the app reads PORT; abl chose this value")
 		p.note("app.env.PORT", "3000", p.portVar, "the app reads PORT")
 	default:
-		p.ask("app.port", "no file shows at which port it listens")
+		p.ask("app.port", "no file shows the port of the app")
 	}
 }
 
@@ -168,7 +168,7 @@ func (p *project) contained(f Fact) bool {
 // port records app.port.
 func (p *project) port(port string, from Source, note string) {
 	if port == "7070" {
-		p.ask("app.port", fmt.Sprintf("%s says 7070, which is abl's own in the app's container", from))
+		p.ask("app.port", fmt.Sprintf("%s has port 7070, which abl uses itself in the app's container", from))
 		return
 	}
 	p.note("app.port", port, from, note)
@@ -177,7 +177,7 @@ func (p *project) port(port string, from Source, note string) {
 func (p *project) disagree(choices []Fact) {
 	said := make([]string, len(choices))
 	for i, f := range choices {
-		said[i] = fmt.Sprintf("%s says %s", f.From, f.Value)
+		said[i] = fmt.Sprintf("%s has %s", f.From, f.Value)
 	}
 	p.ask("app.port", strings.Join(said, ", "), choices...)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// files is a tree of texts. A text that is too large cannot be read.
+// files returns a tree of texts. Reading a text that is too large fails.
 func files(texts map[string]string) *Tree {
 	var paths []string
 	for name := range texts {
@@ -78,14 +78,20 @@ CMD ["sh", "-c", "node server.js"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(img.base, " ", img.cmd.command(), " ", img.cmd.from, " ", img.ports[0].Value, " ", img.ports[0].From, " ",
-		img.env["NAME"].Value, " ", img.env["HOST"].Value, " ", img.workdir, " ", captured(probed, img.health), " ", len(img.ports))
-	if want := "node:20-alpine node server.js Dockerfile:15 8080 Dockerfile:11 a value 0.0.0.0 /app /ready?deep=1 1"; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	got := []any{
+		img.base, img.cmd.command(), img.cmd.from.String(), img.env["NAME"].Value, img.env["HOST"].Value, img.workdir,
+		captured(probed, img.health), img.ports,
+	}
+	want := []any{
+		"node:20-alpine", "node server.js", "Dockerfile:15", "a value", "0.0.0.0", "/app",
+		"/ready?deep=1", []Fact{{Key: "app.port", Value: "8080", From: Source{"Dockerfile", "11"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
-// What a repository may contain ends neither in a panic nor in a wait, and is not believed.
+// A hostile repository causes neither a panic nor a long wait, and no command is taken from it.
 func TestHostileFiles(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for i := 'b'; i < 'k'; i++ {
@@ -93,7 +99,8 @@ func TestHostileFiles(t *testing.T) {
 			i-1)
 	}
 	for name, texts := range map[string]map[string]string{
-		"large":           {"package.json": `{"scripts": {"start": "node a"}, "dependencies": {"express": "4"}}` + strings.Repeat(" ", 2<<20)},
+		"large": {"package.json": `{"scripts": {"start": "node a"}, "dependencies": {"express": "4"}}` +
+			strings.Repeat(" ", 2<<20)},
 		"not JSON":        {"package.json": "{", "server.js": "x"},
 		"other types":     {"package.json": `{"scripts": [1], "bin": 3, "engines": "x"}`},
 		"deep JSON":       {"package.json": strings.Repeat("[", 1<<19)},
@@ -117,7 +124,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// No file beside those of the tree is read: a compose file may name any.
+// Read reads only files of the tree: a compose file may name any file.
 func TestComposeReadsNoOtherFile(t *testing.T) {
 	var read []string
 	tree := files(map[string]string{"compose.yaml": `

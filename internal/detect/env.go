@@ -17,7 +17,8 @@ func (p *project) sampleEnv() map[string]Fact {
 		".env.local.example .env.development.example")
 	for n, text := range strings.Split(p.tree.Text(file), "\n") {
 		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
-		if name = strings.TrimSpace(name); variableName.MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
+		name = strings.TrimSpace(name)
+		if variableName().MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
 			value = strings.Trim(strings.TrimSpace(value), `"'`)
 			all[name] = Fact{Key: "app.env." + name, Value: value, From: Source{file, strconv.Itoa(n + 1)}}
 		}
@@ -41,7 +42,8 @@ func (p *project) readsDotenv() bool {
 // from every container. An address on this machine becomes the service with its port.
 func (e sampleEnv) find() {
 	if e.has(".env") {
-		e.say("git tracks %s, which abl shows no agent and no app: write what the app needs into app.env", e.at(".env"))
+		e.say("git tracks %s. abl hides it from agents and from the app: add the variables that the app needs to app.env",
+			e.at(".env"))
 	}
 	if len(e.starts) == 0 || !e.readsDotenv() {
 		return
@@ -56,10 +58,10 @@ func (e sampleEnv) find() {
 			return address
 		})
 		if local.MatchString(f.Value) && strings.Contains(f.Value, "://") && !strings.HasPrefix(f.Value, "http") {
-			e.say("%s: %s is on this machine, and no service of the repository answers at that port", f.From, key)
+			e.say("%s: %s is an address on this machine, and no service in the repository uses this port", f.From, key)
 		}
 		if name := e.serviceOf(key); name != "" && (f.Value == "localhost" || f.Value == "127.0.0.1") {
-			f.Value, f.Note = name, "the service, in the place of this machine"
+			f.Value, f.Note = name, "the service instead of this machine"
 		}
 		if !strings.ContainsAny(f.Value, "\n\x00") && key != "NODE_ENV" && !variables.MatchString(f.Value) {
 			e.note(f.Key, f.Value, f.From, f.Note)

@@ -180,7 +180,8 @@ func (f *findings) scan(file, text string, s signs) (kind string, from Source) {
 	return "", Source{}
 }
 
-var ready = regexp.MustCompile("[\"'`(]((?:/api(?:/v\\d+)?)?/(?:_?healthz?|_?health-?check|healthcheck|readyz?|livez|up))/?[\"'`)]")
+var ready = lazyregexp.New("[\"'`(]((?:/api(?:/v\\d+)?)?/" +
+	"(?:_?healthz?|_?health-?check|healthcheck|readyz?|livez|up))/?[\"'`)]")
 
 // route records the route of a health check in a source file.
 func (f *findings) route(file, text string) {

@@ -147,7 +147,7 @@ func (g *golang) find() {
 	case 0:
 		g.program("a library", "", g.src(""), "")
 		g.ask("app.command",
-			"no package main is in the module: it is a library, so write a program that uses it and name that")
+			"the module is a library without package main: add a program that uses it, and enter its command here")
 	case 1:
 		g.main(mains[0])
 	default:
@@ -182,9 +182,9 @@ func (g *golang) main(pkg *goPackage) {
 	case kind == "command":
 		g.program("a program", `go build -C "$ABL_SRC" -o /tmp/app `+name+` && /tmp/app`, source, "")
 	case commands > 2 && !g.deployed():
-		g.ask("app.kind", "a part of the program is a server ("+from.String()+"), and it has other commands",
+		g.ask("app.kind", "the program has several commands, and one is a server ("+from.String()+")",
 			Fact{Key: "app.kind", Value: kind, From: from}, Fact{Key: "app.kind", Value: "command", From: source})
-		g.ask("app.command", "it has several commands", candidate("go run "+name, source))
+		g.ask("app.command", "the program has several commands", candidate("go run "+name, source))
 	default:
 		g.server(kind, from)
 		g.try(strings.TrimSpace("go run "+name+" "+g.imageArgs()), source)
@@ -254,7 +254,7 @@ func (g *golang) several(mains []*goPackage) {
 	}
 	if len(servers) == 1 {
 		g.main(servers[0])
-		g.say("%s is taken for the app because it alone is a server; other programs are %s", servers[0].main,
+		g.say("%s is the app, because it is the only server; other programs: %s", servers[0].main,
 			strings.Join(others, ", "))
 		return
 	}
@@ -266,5 +266,5 @@ func (g *golang) several(mains []*goPackage) {
 	kind, from, _ := g.kindOf(servers[0])
 	g.server(kind, from)
 	g.findings.ports = nil
-	g.ask("app.port", "each program has its own", ports...)
+	g.ask("app.port", "each program has its own port", ports...)
 }

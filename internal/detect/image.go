@@ -185,7 +185,7 @@ func (d dockerfile) find() {
 		return
 	}
 	if len(img.ports) > 1 {
-		p.say("%s exposes %d ports; the first is taken for the app's", file, len(img.ports))
+		p.say("%s exposes %d ports; abl uses the first", file, len(img.ports))
 	}
 	for _, f := range img.ports[:min(1, len(img.ports))] {
 		p.listens(f.Value, f.From)
@@ -223,6 +223,7 @@ func (d dockerfile) start(img *image) {
 }
 
 // imageVariable matches variables about the image itself: tools, builds, and paths in its file system.
-var imageVariable = regexp.MustCompile(`^(?:PATH|LANG|TZ|HOME|TERM|USER)=|^(?:LC_|DEBIAN_|PIP|POETRY_|UV_|PYTHON|VIRTUAL_ENV|` +
-	`NPM_|npm_|YARN_|PNPM_|BUN_|NEXT_TELEMETRY|BUNDLE_|GEM_|RUBY|GO|CGO_|CARGO_|RUST|JAVA_|MAVEN_|GRADLE_|COMPOSER_|` +
-	`PHP_|ABL_)|^\w*(?:_ENV|_VERSION|_HOME)=|=(?:/|\w+:/[^/])|=.*\$|=$`)
+var imageVariable = lazyregexp.New(`^(?:PATH|LANG|TZ|HOME|TERM|USER)=` +
+	`|^(?:LC_|DEBIAN_|PIP|POETRY_|UV_|PYTHON|VIRTUAL_ENV|NPM_|npm_|YARN_|PNPM_|BUN_|NEXT_TELEMETRY|BUNDLE_|GEM_|RUBY` +
+	`|GO|CGO_|CARGO_|RUST|JAVA_|MAVEN_|GRADLE_|COMPOSER_|PHP_|ABL_)` +
+	`|^\w*(?:_ENV|_VERSION|_HOME)=|=(?:/|\w+:/[^/])|=.*\$|=$`)

@@ -50,7 +50,7 @@ func (j java) jdk() string {
 	case "17", "21", "25":
 		return "openjdk-" + want + "-jdk-headless" // Gradle accepts no other
 	default:
-		j.forbid("app.command", j.at(file)+" asks for Java "+want+", and Debian 12 and 13 have 17, 21 and 25 (docs/toolchains.md)")
+		j.forbid("app.command", j.at(file)+" asks for Java "+want+", and Debian has 17, 21 and 25 (docs/toolchains.md)")
 	}
 	file = "gradle/wrapper/gradle-wrapper.properties"
 	want := capture(`gradle-(\d+\.\d+)`, j.text(file))
@@ -58,7 +58,8 @@ func (j java) jdk() string {
 	case want == "" || slices.Compare(version, []int{8, 5}) >= 0:
 		return "default-jdk-headless"
 	case slices.Compare(version, []int{7, 3}) < 0:
-		j.forbid("app.command", j.at(file)+" names Gradle "+want+", which runs on no Java of Debian 12 or 13 (docs/toolchains.md)")
+		j.forbid("app.command",
+			j.at(file)+" has Gradle "+want+", which does not run on any Java in Debian 12 or 13 (docs/toolchains.md)")
 	}
 	return "openjdk-17-jdk-headless"
 }
@@ -86,7 +87,7 @@ func (j java) find() {
 	if web && boots {
 		j.try(gradlew+"--offline bootRun", j.src(file, "org.springframework.boot"))
 	} else if capture(`\b(application)\b`, text) != "" {
-		j.ask("app.command", "the application plugin starts it, and nothing says whether it is a server",
+		j.ask("app.command", "the application plugin starts the app, and no file shows whether it is a server",
 			candidate(gradlew+"--offline -q run", j.src(file, "plugins.application")))
 	}
 }
@@ -101,7 +102,7 @@ func (j java) findMaven(text string, boots bool) {
 	j.decode("pom.xml", &pom)
 	switch {
 	case len(pom.Modules) > 0:
-		j.ask("app.command", "pom.xml has several modules: --dir names one")
+		j.ask("app.command", "pom.xml has several modules: choose one with --dir")
 	case boots:
 		j.try(maven+"-o -DskipTests spring-boot:run", j.src("pom.xml", "spring-boot-maven-plugin"))
 	case strings.Contains(text, "quarkus-maven-plugin"):
@@ -129,5 +130,5 @@ func (j java) springPort() {
 			return
 		}
 	}
-	j.listens("8080", Source{File: "Spring Boot", Place: "its own port"})
+	j.listens("8080", Source{File: "Spring Boot", Place: "default port"})
 }

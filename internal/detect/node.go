@@ -171,7 +171,7 @@ func (n *node) scriptStart(name, text string) {
 				Key:   "app.env.__VITE_ADDITIONAL_SERVER_ALLOWED_HOSTS",
 				Value: "app",
 				From:  from,
-				Note:  "the tests ask for the host app",
+				Note:  "the tests use the host name app",
 			}}
 		}
 	}
@@ -223,7 +223,7 @@ func (n *node) build(s *start, text, script string) bool {
 		return false
 	}
 	s.command = "npm run build && " + s.command
-	s.note = "scripts.build makes " + need
+	s.note = "scripts.build creates " + need
 	n.creates(strings.Split(need, "/")[0])
 	return true
 }
@@ -305,7 +305,8 @@ func (n *node) scanSources() {
 
 // configuredPort returns the port in the configuration of a development server, 0 for none.
 func (n *node) configuredPort() int {
-	text := n.text(n.first("vite.config.ts vite.config.js vite.config.mts vite.config.mjs astro.config.mjs nuxt.config.ts"))
+	text := n.text(n.first(
+		"vite.config.ts vite.config.js vite.config.mts vite.config.mjs astro.config.mjs nuxt.config.ts"))
 	return atoi(capture(`server\s*:\s*\{[^}]*?\bport\s*:\s*(\d{2,5})`, text))
 }
 
@@ -337,7 +338,7 @@ func (n *node) findPrograms() {
 			command = `node "$ABL_SRC/` + file + `"`
 		case m.script("build") != "":
 			command = `npm --prefix "$ABL_SRC" run --silent build >&2 && node "$ABL_SRC/` + file + `"`
-			note = "scripts.build makes " + file
+			note = "scripts.build creates " + file
 			n.creates(strings.Split(file, "/")[0])
 		}
 		n.program("a program", command, from, note)
@@ -358,7 +359,7 @@ func (n *node) findPrograms() {
 		return
 	}
 	n.noServer() // of a part that is not a program
-	n.library(n.src(place), `cd "$ABL_SRC" && node`, "node runs what a test passes by -e")
+	n.library(n.src(place), `cd "$ABL_SRC" && node`, "tests pass code to node -e")
 }
 
 var watching = regexp.MustCompile(`--watch(?:All)?(?:\s|$)|ng test|(?:^|\s)-w(?:\s|$)`)
@@ -385,8 +386,8 @@ func (n *node) checkScript(script string) string {
 	if script == "test" {
 		command = "npm test"
 	}
-	if watching.MatchString(text) {
-		n.say("%s watches files and does not end: it is no command for the Builder", from)
+	if watching().MatchString(text) {
+		n.say("%s watches files and never ends, so the Builder cannot use it", from)
 		return ""
 	}
 	if other := n.missing(text); other != "" {

@@ -143,8 +143,8 @@ func (n *node) keeps(program string) bool {
 
 // withManager lets a command find the package manager that its script calls.
 func (n *node) withManager(text, command string) string {
-	called := slices.ContainsFunc(words("pnpm yarn bun bunx"), func(name string) bool { return n.keeps(name) && calls(text, name) })
-	if !called {
+	called := func(name string) bool { return n.keeps(name) && calls(text, name) }
+	if !slices.ContainsFunc(words("pnpm yarn bun bunx"), called) {
 		return command
 	}
 	n.prepare(true)

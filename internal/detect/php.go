@@ -48,7 +48,7 @@ func (p *php) find() {
 	case p.manifest.Bin != nil:
 		p.program("a program", p.binary(), p.src("composer.json", "bin"), "")
 	default:
-		p.library(p.src("composer.json", ""), `cd "$ABL_SRC" && php`, "PHP runs what a test passes by -r")
+		p.library(p.src("composer.json", ""), `cd "$ABL_SRC" && php`, "tests pass code to php -r")
 	}
 	for name := range strings.FieldsSeq("test lint") {
 		if p.manifest.Scripts[name] != nil {
@@ -82,7 +82,7 @@ func (p *php) laravel() string {
 		command = "touch database/database.sqlite && " + command
 	}
 	p.note("app.env.APP_KEY", "base64:"+strings.Repeat("A", 43)+"=", p.src("artisan", ""),
-		"made for tests: Laravel does not start without one")
+		"for tests: Laravel does not start without a key")
 	if strings.Contains(p.text("bootstrap/app.php"), "health: '/up'") {
 		p.set("app.ready.path", "/up", p.src("bootstrap/app.php", ""))
 	}

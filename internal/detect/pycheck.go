@@ -78,7 +78,7 @@ func (p *python) findPrograms() {
 	}
 	if file := p.first("pyproject.toml setup.py"); len(p.programs) == 0 && file != "" && p.image == nil &&
 		len(p.sources("python")) > 0 {
-		p.library(p.src(file, ""), run, "Python runs what a test passes by -c")
+		p.library(p.src(file, ""), run, "tests pass code to python3 -c")
 	}
 }
 
@@ -107,7 +107,7 @@ func (p *python) findChecks() {
 	case django:
 		p.check("test", p.interpreter()+" manage.py test", "tests", Source{File: tests[0]})
 	case p.needPytest(tests):
-		p.say("the tests are pytest's (%s), which app.prepare does not install", tests[0])
+		p.say("the tests need pytest (%s), which app.prepare does not install", tests[0])
 	default:
 		p.check("test", run+"unittest discover -s "+path.Dir(p.inner(tests[0])), "tests", Source{File: tests[0]})
 	}
@@ -115,7 +115,8 @@ func (p *python) findChecks() {
 
 // needPytest reports whether the tests do not run with the unittest of the standard library.
 func (p *python) needPytest(tests []string) bool {
-	return p.has("pytest.ini") || p.pyproject.Tool.Pytest != nil || strings.Contains(p.text("setup.cfg"), "[tool:pytest]") ||
+	return p.has("pytest.ini") || p.pyproject.Tool.Pytest != nil ||
+		strings.Contains(p.text("setup.cfg"), "[tool:pytest]") ||
 		strings.Contains(p.text("tox.ini"), "pytest") || slices.ContainsFunc(tests, func(file string) bool {
 		text := p.code(file)
 		unit := strings.Contains(text, "unittest") || strings.Contains(text, "TestCase")

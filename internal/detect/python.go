@@ -117,7 +117,7 @@ func (p *python) find() {
 	p.findPrograms()
 	p.findChecks()
 	if len(p.servers) > 0 {
-		p.note("app.env.PYTHONUNBUFFERED", "1", Source{}, "abl sees the output without a delay")
+		p.note("app.env.PYTHONUNBUFFERED", "1", Source{}, "output appears without delay")
 	}
 }
 
@@ -131,7 +131,7 @@ func (p *python) django() {
 	for _, file := range p.requirements() {
 		if old := captured(oldDjango, p.text(file)); old != "" {
 			p.forbid("app.command",
-				p.at(file)+" asks for Django "+old+", which runs on no Python that abl has (docs/toolchains.md)")
+				p.at(file)+" asks for Django "+old+", which does not run on any Python that abl has (docs/toolchains.md)")
 			delete(p.values, "toolchain.python")
 			return
 		}

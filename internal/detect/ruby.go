@@ -91,12 +91,12 @@ func (r ruby) startRails(from Source) {
 		r.text("Gemfile.lock")+"\n"+r.text("Gemfile"))
 	if version != "" && atoi(version) < 7 {
 		r.forbid("app.command", "Rails "+version+" does not run on Ruby 3.3, which Debian 13 has: "+
-			"it needs an image of its own (docs/toolchains.md)")
+			"it needs a Dockerfile (docs/toolchains.md)")
 		return
 	}
 	r.try("bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000",
 		from)
 	if want := capture(`(?m)^ruby ['"]([\d.]+)['"]`, r.text("Gemfile")); want != "" {
-		r.say("%s asks for Ruby %s exactly, and Debian 13 has 3.3: Bundler refuses another version", r.at("Gemfile"), want)
+		r.say("%s requires exactly Ruby %s, and Debian 13 has 3.3: Bundler refuses other versions", r.at("Gemfile"), want)
 	}
 }

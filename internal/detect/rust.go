@@ -102,7 +102,8 @@ func (r *rust) start(mains []string) {
 	case len(mains) == 0:
 		r.noServer()
 		r.program("a library", "", r.src(""), "")
-		r.ask("app.command", "the package has no program: it is a library, so write a program that uses it and name that")
+		r.ask("app.command",
+			"the package is a library without a program: add a program that uses it, and enter its command here")
 	case len(mains) > 1 && m.Package.DefaultRun == "":
 		choices := []Fact{}
 		for _, file := range mains {

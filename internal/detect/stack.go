@@ -108,13 +108,13 @@ func (p *project) findStack() {
 	case p.wish.Stack != "":
 		p.report.Stack = p.wish.Stack
 	case len(found) > 0 && p.mostlyC(found[0].Value):
-		p.say("%s is taken for a part of a program in C: --stack %s takes it for the whole", found[0].From, found[0].Value)
+		p.say("abl takes %s for a part of a program in C: use --stack %s if it is the app", found[0].From, found[0].Value)
 		found = nil
 	case len(found) > 0:
 		p.report.Stack = p.mainStack(found)
 		for _, f := range found {
 			if f.Value != p.report.Stack {
-				p.say("%s is taken for a part of the %s project: --stack %s takes it for the whole", f.From, p.report.Stack, f.Value)
+				p.say("abl takes %s for a part of the %s project: use --stack %s if it is the app", f.From, p.report.Stack, f.Value)
 			}
 		}
 	case len(scripts) > 0 && path.Dir(p.inner(scripts[0])) == ".":
@@ -180,6 +180,6 @@ func (p *project) inFolders() {
 		}
 	}
 	if len(choices) > 0 {
-		p.ask("source.dir", "there are projects in folders: --dir names the one that the work is about", choices...)
+		p.ask("source.dir", "there are projects in subfolders: choose one with --dir", choices...)
 	}
 }
