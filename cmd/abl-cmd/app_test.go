@@ -51,7 +51,7 @@ func TestApp(t *testing.T) {
 	if err := os.Symlink(spec.Dir, exchange+"3"); err != nil {
 		t.Fatal(err)
 	}
-	for dir, why := range map[string]string{spec.Dir: "which holds your work", "/": "which holds your work", exchange + "3": "cannot hand in the files"} {
+	for dir, why := range map[string]string{spec.Dir: "which contains your work", "/": "which contains your work", exchange + "3": "cannot pass on the files"} {
 		if got := app(dir, "", "cat"); got.code != 125 || !strings.Contains(got.err, why) {
 			t.Errorf("an exchange folder %q: %+v", dir, got)
 		}

@@ -35,7 +35,7 @@ func role(t *testing.T, name string) helper.CmdSpec {
 
 func TestCommandsHere(t *testing.T) {
 	spec := role(t, "builder")
-	const noSpec = "abl-cmd: get-spec takes the number of one phase with a spec, of [1]\n"
+	const noSpec = "abl-cmd: get-spec needs the number of a phase: one of [1]\n"
 	tests := []struct {
 		args, stdin string
 		want        result
@@ -43,17 +43,17 @@ func TestCommandsHere(t *testing.T) {
 		{"health_check", "", result{3, "out\n", "err\n"}},
 		{"cat", "data", result{0, "data" + spec.Dir + "\n", ""}},
 		{"slow", "", result{124, "started\n", "abl-cmd: slow was stopped after 2s\n"}},
-		{"start", "", result{2, "", "abl-cmd: start starts the system and stays, which only the app's container can do\n"}},
-		{"restart", "", result{2, "", "abl-cmd: restart works where abl runs the app, which is not here\n"}},
-		{"lint", "", result{2, "", `abl-cmd: there is no command "lint"; abl-cmd list shows those that there are` + "\n"}},
-		{"cat /etc/passwd", "", result{2, "", `abl-cmd: cat takes no arguments, so "/etc/passwd" was not passed on and nothing was run; standard input is passed on` + "\n"}},
-		{"list x", "", result{2, "", `abl-cmd: list takes no arguments, so "x" was not passed on and nothing was run; standard input is passed on` + "\n"}},
+		{"start", "", result{2, "", "abl-cmd: start starts the system in the background, which works only in the app's container\n"}},
+		{"restart", "", result{2, "", "abl-cmd: restart works only where abl runs the app\n"}},
+		{"lint", "", result{2, "", `abl-cmd: unknown command "lint"; abl-cmd list shows the commands` + "\n"}},
+		{"cat /etc/passwd", "", result{2, "", `abl-cmd: cat takes no arguments, but got "/etc/passwd"; nothing was run` + "\n"}},
+		{"list x", "", result{2, "", `abl-cmd: list takes no arguments, but got "x"; nothing was run` + "\n"}},
 		{"get-spec 1", "", result{0, phase1 + "\n[the contracts of phase 1 and their ids]\nP1.C1 (line 9): GET / → 200 hello\nP1.C2 (line 10): GET /x → 404\n", ""}},
 		{"get-spec 2", "", result{2, "", noSpec}},
 		{"get-spec ../1", "", result{2, "", noSpec}},
 		{"get-spec", "", result{2, "", noSpec}},
 		{"list", "", result{0, "health_check  lint and types\ncat           copies\nslow          \nstart         \n" +
-			"get-spec N    print the spec of phase N, and the ids of its contracts\ncheck         say what this call still has to leave behind\n", ""}},
+			"get-spec N    print the spec of phase N, and the ids of its contracts\ncheck         list the files that this call still has to write\n", ""}},
 	}
 	for _, tt := range tests {
 		cmd := helperCommand(t, helper.HelperCmd, spec, strings.Fields(tt.args)...)

@@ -17,18 +17,18 @@ import (
 	"abl/internal/witness"
 )
 
-// place is where a holder listens, and what it does with connections.
+// place is an address on which a holder listens, with its handler.
 type place struct {
-	at    string // an address, or the path of a socket in a door
+	at    string // an address, or the path of a socket
 	serve func(context.Context, net.Listener) error
 }
 
-// places are where a holder takes what goes to the app.
+// places returns the addresses on which a holder accepts connections to the app.
 func (s started) places() (all []place, err error) {
 	for _, pass := range s.pass {
 		from, to, ok := strings.Cut(pass, "=")
 		if !ok {
-			return nil, fmt.Errorf("cannot pass %q on: want FROM=TO", pass)
+			return nil, fmt.Errorf("cannot relay %q: want FROM=TO", pass)
 		}
 		all = append(all, place{from, func(ctx context.Context, l net.Listener) error { return witness.Relay(ctx, l, to) }})
 	}
@@ -48,7 +48,7 @@ func (s started) places() (all []place, err error) {
 	} else if null {
 		code, err := strconv.Atoi(status)
 		if err != nil {
-			return nil, fmt.Errorf("cannot answer with status %q: want a number", status)
+			return nil, fmt.Errorf("cannot respond with status %q: want a number", status)
 		}
 		all = append(all, place{from, func(ctx context.Context, l net.Listener) error {
 			return witness.Null(ctx, s.behind(ctx, l, helper.AppSocket), code)
@@ -62,8 +62,8 @@ func (s started) places() (all []place, err error) {
 	return all, nil
 }
 
-// behind is a listener whose connections pass a socket as they would in a door, if there is a
-// folder for it.
+// behind returns a listener whose connections pass through a socket, as those to an app do, if there is a
+// folder for sockets.
 func (s started) behind(ctx context.Context, l net.Listener, socket string) net.Listener {
 	if s.door == "" {
 		return l
@@ -71,27 +71,27 @@ func (s started) behind(ctx context.Context, l net.Listener, socket string) net.
 	return witness.Behind(ctx, l, path.Join(s.door, socket))
 }
 
-// watching is the witness before the app at an address: it writes down what it sees, and
-// alters answers where it was handed what to alter.
+// watching returns the proxy before the app at the address to. It records exchanges, and alters responses if
+// there is a file for that.
 func watching(to, record, altering string) (*witness.Proxy, error) {
 	file, err := os.OpenFile(record, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return nil, fmt.Errorf("cannot keep what is seen: %w", err)
+		return nil, fmt.Errorf("cannot open the record: %w", err)
 	}
 	seen := witness.Record{To: file}
 	watched := &witness.Proxy{To: to, Seen: seen.Add}
 	if altering != "" {
 		what, err := helper.Read[witness.Altering](altering)
 		if err != nil {
-			return nil, fmt.Errorf("cannot tell what to alter: %w", err)
+			return nil, fmt.Errorf("cannot read how to alter responses: %w", err)
 		}
 		watched.Altering = &what
 	}
 	return watched, nil
 }
 
-// listen takes a socket of a door from a holder before it. Anybody whom abl gives the
-// door may connect there.
+// listen listens on an address or on a socket, which replaces the socket of an earlier holder. All users may
+// connect: abl decides which containers get the socket.
 func listen(ctx context.Context, at string) (net.Listener, error) {
 	if !path.IsAbs(at) {
 		return (&net.ListenConfig{}).Listen(ctx, "tcp", at)

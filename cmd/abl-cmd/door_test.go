@@ -133,8 +133,8 @@ func TestStandIns(t *testing.T) {
 		"-null nowhere=200":                "cannot serve",
 		"-null :0=none":                    "want a number",
 		"-pass nowhere":                    "want FROM=TO",
-		"-watch :0=/door -record /nowhere": "cannot keep what is seen",
-		"-watch :0=/door -record /dev/null -altering /nowhere": "cannot tell what to alter",
+		"-watch :0=/door -record /nowhere": "cannot open the record",
+		"-watch :0=/door -record /dev/null -altering /nowhere": "cannot read how to alter responses",
 		"-pass /nowhere/app=127.0.0.1:1":                       "cannot serve",
 	} {
 		if r := finish(t, as(t, helper.HelperHolder, append([]string{"-listen", "127.0.0.1:0"}, strings.Fields(args)...)...)); r.code != 2 || !strings.Contains(r.err, want) {

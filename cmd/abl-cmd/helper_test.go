@@ -143,7 +143,7 @@ func TestHelperIsStatic(t *testing.T) {
 	if strings.Contains(data, "ld-linux") || strings.Contains(data, "ld-musl") {
 		t.Error("the helper names a dynamic loader")
 	}
-	if r := finish(t, exec.Command(filepath.Join(bin, "helper"))); r.code != 2 || !strings.Contains(r.err, `started as "helper"`) {
+	if r := finish(t, exec.Command(filepath.Join(bin, "helper"))); r.code != 2 || !strings.Contains(r.err, `unknown program name "helper"`) {
 		t.Errorf("under another name: %+v", r)
 	}
 }
@@ -160,7 +160,7 @@ func TestUsageErrors(t *testing.T) {
 		{helper.HelperBroker, "", helper.Broker},
 		{helper.HelperCmd, "", helper.Cmds},
 		{helper.HelperProbe, "", "takes look NET, say WORD ADDRESS or await SERVICES"},
-		{helper.HelperProbe, "look {", "cannot read what to look for"},
+		{helper.HelperProbe, "look {", "cannot read the network to probe"},
 		{helper.HelperProbe, "say word nowhere", "cannot answer probes"},
 	}
 	for _, tt := range tests {

@@ -20,14 +20,14 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// hold holds the container's network namespace.
+// hold keeps the container's network namespace open, and serves DNS and the places in it.
 func hold(ctx context.Context, s started) error {
 	if len(s.args) > 0 {
 		return fmt.Errorf("takes no argument %q", s.args[0])
 	}
 	if s.seal != "" {
-		// A kernel that cannot close the network is told of and no reason to end: each
-		// call's probe finds out, and whether that is allowed is not for the holder to say.
+		// A kernel without nf_tables is not fatal here: the probe of each call finds the open network, and
+		// abl decides.
 		if err := sealNetwork(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", s.as, err)
 		}
@@ -35,14 +35,14 @@ func hold(ctx context.Context, s started) error {
 			return err
 		}
 	}
-	signal.Ignore(syscall.SIGCHLD) // of a service below this process, whose orphans nobody else waits for
+	signal.Ignore(syscall.SIGCHLD) // the kernel reaps the orphans of a service below this process
 	places, err := s.places()
 	if err != nil {
 		return err
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	var serving sync.WaitGroup
-	defer serving.Wait() // until all that was seen is written down
+	defer serving.Wait() // until the record is complete
 	defer fail(nil)
 	var at []string
 	for _, p := range places {
@@ -62,10 +62,9 @@ func hold(ctx context.Context, s started) error {
 	return err
 }
 
-// serveDNS answers DNS over UDP at addr, and takes connections there, until ctx ends. It calls ready
-// with the address, whose port the kernel has chosen when addr's was 0, once
-// both are open. It ends connections as soon as they are there: no resolver needs one for
-// answers as short as these, and by being accepted a probe knows that this program is up.
+// serveDNS answers DNS over UDP at addr until ctx ends. It calls ready with the address when it listens; the
+// kernel chooses a port of 0. It accepts TCP connections there and closes them: no resolver needs TCP for
+// short answers, and a probe can see that this program runs.
 func serveDNS(ctx context.Context, addr string, ready func(addr string)) error {
 	var lc net.ListenConfig
 	tcp, err := lc.Listen(ctx, "tcp", addr)
@@ -91,7 +90,7 @@ func packets(conn net.PacketConn) {
 			return
 		}
 		if err != nil {
-			continue // about one packet, as a port that was unreachable
+			continue // the error of one packet, such as an unreachable port
 		}
 		if reply := noSuchName(buf[:n]); reply != nil {
 			_, _ = conn.WriteTo(reply, from)
@@ -99,10 +98,9 @@ func packets(conn net.PacketConn) {
 	}
 }
 
-// noSuchName answers the first question of a DNS query with just that, but for the
-// name by which a probe knows this resolver. It returns nil for a packet that is to
-// stay unanswered: one that is no query, or an answer itself, which two responders
-// would throw at each other for ever.
+// noSuchName returns the response NXDOMAIN to a DNS query, or 127.0.0.1 for the name by which a probe
+// recognizes this resolver. It returns nil for a packet that is not a query: two resolvers would otherwise
+// answer each other forever.
 func noSuchName(query []byte) []byte {
 	var p dnsmessage.Parser
 	asked, err := p.Start(query)
@@ -115,13 +113,17 @@ func noSuchName(query []byte) []byte {
 	}
 	reply := dnsmessage.Message{
 		Header: dnsmessage.Header{
-			ID: asked.ID, Response: true, RecursionDesired: asked.RecursionDesired, RecursionAvailable: true, RCode: dnsmessage.RCodeNameError,
+			ID:                 asked.ID,
+			Response:           true,
+			RecursionDesired:   asked.RecursionDesired,
+			RecursionAvailable: true,
+			RCode:              dnsmessage.RCodeNameError,
 		},
 		Questions: []dnsmessage.Question{q},
 	}
 	if strings.EqualFold(q.Name.String(), helper.HolderName+".") && q.Type == dnsmessage.TypeA && q.Class == dnsmessage.ClassINET {
 		reply.RCode = dnsmessage.RCodeSuccess
-		head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class} // for no time at all
+		head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class} // a TTL of 0
 		reply.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}
 	}
 	packed, _ := reply.Pack() // nil on an error

@@ -1,9 +1,8 @@
 //go:build linux
 
-// Command abl-cmd is the one static program that abl puts into its containers.
-// The name under which it is started says what it does there; package helper
-// lists the names. For tests "--in FILE" comes first, FILE standing for the file in
-// helper.In that it would read.
+// Command abl-cmd is the static program that abl puts into its containers. It does a different job under
+// each of its names, which package helper lists. In tests "--in FILE" comes first: the program reads FILE
+// instead of its file in helper.In.
 package main
 
 import (
@@ -25,23 +24,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exitUsage is what every program here ends with when it is started wrongly.
+// exitUsage is the exit code of each program for a wrong command line.
 const exitUsage = 2
 
-// started is how the program was started.
+// started is the command line of the program.
 type started struct {
 	as   string   // one of the names in helper
-	in   string   // file to read instead of the usual one, "" for that
-	args []string // what follows, without the flags of those that have some
+	in   string   // file to read instead of the default one; may be ""
+	args []string // the arguments without flags
 
-	listen, seal  string   // of a holder, as the following
-	pass          []string // what it passes on, FROM=TO
-	watch, record string   // likewise, and the file that takes what it sees
-	null          string   // where it stands in the app's place, FROM=STATUS or FROM=line:TEXT
-	commands      string   // likewise in its broker's
-	ran           string   // what that answers of a run of the app, "" for nothing
-	bytes         bool     // of the watch: the app speaks no HTTP
-	door          string   // folder of the sockets that stand for a door where there is none, "" for no sockets
+	// Flags of a holder; flags describes them.
+	listen, seal  string
+	pass          []string
+	watch, record string
+	null          string
+	commands      string
+	ran           string
+	bytes         bool
+	door          string
 }
 
 func main() {
@@ -53,22 +53,22 @@ func main() {
 }
 
 func run(s started) int {
-	// Programs of the same user beside this one must not read or write its memory.
+	// Other programs of the same user must not read or write the memory of this one.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return refuse(s.as, fmt.Errorf("cannot keep others out of this process: %w", err))
+		return refuse(s.as, fmt.Errorf("cannot protect the memory of this process: %w", err))
 	}
-	if s.as == helper.HelperRun || s.as == helper.HelperBroker { // what they start is not to be trusted
+	if s.as == helper.HelperRun || s.as == helper.HelperBroker { // these start untrusted programs
 		if err := resetFaultSignals(); err != nil {
 			return refuse(s.as, err)
 		}
 		proc.HoldThreads()
 		if os.Getpid() == 1 {
-			_ = nameUser(helper.Users, helper.Home, os.Getuid(), os.Getgid()) // what runs here does without a name
+			_ = nameUser(helper.Users, helper.Home, os.Getuid(), os.Getgid()) // the user works without a name too
 			return first(s)
 		}
 	}
 	switch s.as {
-	case helper.HelperCmd: // it passes signals on itself
+	case helper.HelperCmd: // handles signals itself
 		return commands.Main(context.Background(), s.file(helper.Cmds), s.args)
 	case helper.HelperRun:
 		return runAgent(context.Background(), s.file(helper.Run), os.Stdout)
@@ -85,7 +85,7 @@ func run(s started) int {
 	case s.as == helper.HelperACP:
 		return askAgent(ctx, s)
 	case program == nil:
-		return refuse("abl-cmd", fmt.Errorf("started as %q, which is none of its names", s.as))
+		return refuse("abl-cmd", fmt.Errorf("unknown program name %q", s.as))
 	}
 	until, err := s.flags()
 	if err != nil {
@@ -101,34 +101,34 @@ func run(s started) int {
 
 func (s started) file(usual string) string { return cmp.Or(s.in, usual) }
 
-// refuse says why a program cannot start.
+// refuse prints why a program cannot start, and returns exitUsage.
 func refuse(name string, err error) int {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 	return exitUsage
 }
 
-// never is a time, in Unix seconds, that no program here will see.
+// never is a time in the distant future, in Unix seconds.
 const never = 1 << 40
 
-// flags parses what stands before the arguments; until is when to end.
+// flags parses the flags and removes them from the arguments. until is when the program must end.
 func (s *started) flags() (until int64, err error) {
 	set := flag.NewFlagSet(s.as, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.Int64Var(&until, "deadline", never, "Unix seconds at which to end")
-	set.StringVar(&s.listen, "listen", "", "where a holder answers DNS, \"\" for nowhere")
-	set.StringVar(&s.seal, "seal", "", "holder: close the network to datagrams for many, then go on as this \"uid:gid\"")
-	set.Func("pass", "holder: pass connections on, \"FROM=TO\", one of them the path of a socket", func(pass string) error {
+	set.StringVar(&s.listen, "listen", "", "holder: address for DNS, \"\" for the default")
+	set.StringVar(&s.seal, "seal", "", "holder: drop packets to other networks, then continue as this \"uid:gid\"")
+	set.Func("pass", "holder: relay connections, \"FROM=TO\"; one of them is the path of a socket", func(pass string) error {
 		s.pass = append(s.pass, pass)
 		return nil
 	})
-	set.StringVar(&s.watch, "watch", "", "holder: pass connections on to the app, \"FROM=TO\", and write down what is seen")
-	set.StringVar(&s.record, "record", helper.Record, "holder: where to write that")
-	set.StringVar(&s.in, "altering", s.in, "holder: file with what of the app's answers to alter")
-	set.StringVar(&s.null, "null", "", "holder: answer everything with a status and no body, \"FROM=STATUS\", or with a line, \"FROM=line:TEXT\"")
-	set.StringVar(&s.commands, "commands", "", "holder: where to answer as the app's broker does")
-	set.StringVar(&s.ran, "ran", "", "holder: what to answer there of a run of the app, \"\" for nothing")
-	set.BoolVar(&s.bytes, "bytes", false, "holder: count what passes to the app, which speaks no HTTP")
-	set.StringVar(&s.door, "door", "", "holder: folder of sockets that connections to null and commands pass")
+	set.StringVar(&s.watch, "watch", "", "holder: relay connections to the app, \"FROM=TO\", and record the exchanges")
+	set.StringVar(&s.record, "record", helper.Record, "holder: file for the record of watch")
+	set.StringVar(&s.in, "altering", s.in, "holder: file that says how watch alters responses")
+	set.StringVar(&s.null, "null", "", "holder: fake app that responds with an empty body, \"FROM=STATUS\", or with a line, \"FROM=line:TEXT\"")
+	set.StringVar(&s.commands, "commands", "", "holder: address of a fake broker")
+	set.StringVar(&s.ran, "ran", "", "holder: the fake broker's result of a run of the app; may be \"\"")
+	set.BoolVar(&s.bytes, "bytes", false, "holder: watch only counts bytes, as the app does not speak HTTP")
+	set.StringVar(&s.door, "door", "", "holder: folder of the sockets between null or commands and their clients; \"\" for none")
 	err = set.Parse(s.args)
 	s.args = set.Args()
 	return until, err

@@ -30,10 +30,9 @@ const (
 	exitKilled   = 137
 )
 
-// runAgent starts an agent as the RunSpec in the file at path says, with its output in
-// files of the call, and ends it at the deadline when nobody else did. It writes one
-// RunEnd as a line of JSON to out, and returns the exit code that belongs to it. Where
-// the spec asks for a probe, its answer is the line before.
+// runAgent runs the agent of the RunSpec in the file at path, with its output in files of the call, and
+// ends it at the deadline. It writes a RunEnd as a line of JSON to out, after a line for the probe if the
+// spec asks for one. It returns the exit code of the RunEnd.
 func runAgent(ctx context.Context, path string, out io.Writer) int {
 	end, err := runSpec(ctx, path, out)
 	if err != nil {
@@ -59,8 +58,7 @@ func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd
 	if err := probe.First(ctx, spec.Probe, out); err != nil {
 		return helper.RunEnd{Exit: exitUnproven, Unproven: true}, err
 	}
-	// The output files exist already: abl reads them through descriptors of its own, so a
-	// new file would never be seen.
+	// The output files exist already. abl has them open, so it would never see a new file.
 	const appending = os.O_WRONLY | os.O_APPEND
 	files, flags := make([]*os.File, 3), []int{os.O_RDONLY, appending, appending}
 	for i, name := range []string{cmp.Or(spec.Stdin, os.DevNull), spec.Stdout, spec.Stderr} {
@@ -68,8 +66,8 @@ func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd
 			return end, fmt.Errorf("cannot open a file of the call: %w", err)
 		}
 	}
-	// Orphans of the agent become children of this process, so that they can be
-	// found and ended, whatever group or session they are in.
+	// Orphans of the agent become children of this process, so that it can end them, whatever their group
+	// or session.
 	if err := proc.Adopt(); err != nil {
 		return end, err
 	}
@@ -81,7 +79,7 @@ func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd
 	}
 	pid, code, err := start(spec.Argv, files)
 	if err != nil {
-		return helper.RunEnd{Exit: code}, err // abl says that it could not be started
+		return helper.RunEnd{Exit: code}, err
 	}
 	end = supervise(pid, b, signals)
 	end.Full = helper.FullPlaces()
@@ -93,8 +91,7 @@ func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd
 	return end, nil
 }
 
-// start starts a program that leads a process group. Nobody may wait for it but reap,
-// which takes any child.
+// start starts a program as the leader of a process group. Only reap may wait for it.
 func start(argv []string, files []*os.File) (pid, code int, err error) {
 	path, err := exec.LookPath(argv[0])
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {

@@ -20,12 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sealNetwork keeps every program of this network namespace to the machines of its own
-// networks. An engine's host that has no address on a bridge takes datagrams from
-// there all the same: those to everybody, and those to any other address of its own,
-// for it answers who has that. A route could not hold them: a socket that names its
-// interface passes routes by. It needs the right to administer the namespace, and
-// whoever lacks it cannot undo it.
+// sealNetwork drops all packets of this network namespace that are not for its own networks. The engine's
+// host accepts datagrams from a bridge even if it has no address there: broadcasts, and those to its other
+// addresses, since it answers ARP for them. Routes could not prevent that: a socket bound to an interface
+// bypasses them. sealNetwork needs CAP_NET_ADMIN; without it no program can undo the rules.
 func sealNetwork() error {
 	loop, err := net.InterfaceByName("lo")
 	networks, aerr := probe.Addresses()
@@ -37,13 +35,13 @@ func sealNetwork() error {
 		return fmt.Errorf("cannot close the network (does the engine's kernel have nf_tables?): %w", err)
 	}
 	if err := dropDefault(); err != nil {
-		return fmt.Errorf("cannot take the default route away: %w", err)
+		return fmt.Errorf("cannot remove the default route: %w", err)
 	}
 	return nil
 }
 
-// keepTo lets nothing leave but on the interface loop and to machines of the networks.
-// The kernel takes all of it or nothing.
+// keepTo drops outgoing packets except on the loopback interface and to the networks. The kernel applies
+// all rules or none.
 func keepTo(loop int, networks []netip.Prefix) error {
 	const atDestination, size = 16, 4 // of an IPv4 header
 	var c nftables.Conn
@@ -67,8 +65,8 @@ func keepTo(loop int, networks []netip.Prefix) error {
 	return c.Flush()
 }
 
-// dropDefault takes the default routes of this network namespace away: they lead to an
-// address where nobody is, or are closed, and who tries one would wait for minutes.
+// dropDefault removes the default routes of this network namespace. No host is behind them, so a connection
+// would wait for minutes.
 func dropDefault() error {
 	c, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
 	if err != nil {
@@ -79,35 +77,34 @@ func dropDefault() error {
 		Header: netlink.Header{Type: unix.RTM_DELROUTE, Flags: netlink.Request | netlink.Acknowledge},
 		Data:   []byte{unix.AF_INET, 0, 0, 0, unix.RT_TABLE_MAIN, 0, unix.RT_SCOPE_NOWHERE, 0, 0, 0, 0, 0},
 	}
-	for err == nil { // it takes away one at a time
+	for err == nil { // each request removes one route
 		_, err = c.Execute(route)
 	}
 	if errors.Is(err, unix.ESRCH) {
-		return nil // there is none any more
+		return nil // no default route is left
 	}
 	return err
 }
 
-// become goes on as another user, without a capability, for good. The user is
-// given as "uid:gid".
+// become switches to another user, given as "uid:gid", and drops all capabilities.
 func become(user string) error {
 	var uid, gid int
 	_, _ = fmt.Sscanf(user, "%d:%d", &uid, &gid)
 	if uid <= 0 || gid <= 0 || user != fmt.Sprintf("%d:%d", uid, gid) {
-		return fmt.Errorf("user %q: want \"uid:gid\" in numbers, and not root", user)
+		return fmt.Errorf("user %q: want numbers \"uid:gid\", not root", user)
 	}
-	// Of package syscall, whose calls hold for all threads. To leave uid 0 with all three
-	// is to give every capability up but those that only a program's file could turn on.
+	// The calls of package syscall apply to all threads. Changing all three uids from 0 clears the permitted
+	// and effective capabilities.
 	err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(gid, gid, gid), syscall.Setresuid(uid, uid, uid))
 	if err != nil {
 		return fmt.Errorf("cannot become user %s: %w", user, err)
 	}
-	// Those that an old engine gave to be inherited go as well; on success no thread has any.
+	// Old engines set inheritable capabilities: clear these too.
 	head, none := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET,
 		uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&none)), 0)
 	if errno != 0 {
-		return fmt.Errorf("cannot give capabilities up: %w", errno)
+		return fmt.Errorf("cannot drop capabilities: %w", errno)
 	}
 	return nil
 }

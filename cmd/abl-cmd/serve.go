@@ -19,7 +19,7 @@ import (
 	"abl/roles/agent"
 )
 
-// serveCommands is the broker in the app's container.
+// serveCommands runs the broker in the app's container.
 func serveCommands(ctx context.Context, s started) error {
 	spec, err := helper.Read[helper.BrokerSpec](s.file(helper.Broker))
 	if err == nil {
@@ -31,8 +31,8 @@ func serveCommands(ctx context.Context, s started) error {
 	return err
 }
 
-// playScript is the scripted agent: abl-agent FILE plays the one call in FILE in the
-// folder where it is started.
+// playScript is the scripted agent. It plays the call in the file that the argument names, in the current
+// directory, and returns the exit code.
 func playScript(ctx context.Context, s started) int {
 	if len(s.args) != 1 {
 		return refuse(s.as, errors.New("takes one argument, the file with the call to play"))
@@ -49,15 +49,14 @@ func playScript(ctx context.Context, s started) int {
 	return p.Play(ctx)
 }
 
-// look is the engine's probe: "abl-probe look NET" prints what it found of a
-// network as a line of JSON, "abl-probe [--deadline N] say WORD ADDRESS" is a
-// peer for it.
+// look is the probe of the engine's networks. "look NET" probes a network and prints the result as a line of
+// JSON, "say WORD ADDRESS" is a peer for it, and "await SERVICES" waits for services.
 func look(ctx context.Context, s started) error {
 	switch {
 	case len(s.args) == 2 && s.args[0] == "look":
 		var spec helper.ProbeNet
 		if err := json.Unmarshal([]byte(s.args[1]), &spec); err != nil {
-			return fmt.Errorf("cannot read what to look for: %w", err)
+			return fmt.Errorf("cannot read the network to probe: %w", err)
 		}
 		begun := time.Now()
 		proof := probe.Network(ctx, &spec)
@@ -67,14 +66,14 @@ func look(ctx context.Context, s started) error {
 	case len(s.args) == 2 && s.args[0] == "await":
 		var all []helper.Service
 		if err := json.Unmarshal([]byte(s.args[1]), &all); err != nil {
-			return fmt.Errorf("cannot read what to wait for: %w", err)
+			return fmt.Errorf("cannot read the services to wait for: %w", err)
 		}
 		return json.NewEncoder(os.Stdout).Encode(broker.Await(ctx, all))
 	}
 	return errors.New("takes look NET, say WORD ADDRESS or await SERVICES")
 }
 
-// say tells everybody who connects a word, until ctx ends, and prints a line when it is ready to.
+// say sends a word on each connection until ctx ends. It prints a line when it listens.
 func say(ctx context.Context, word, at string) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", at)
 	if err != nil {

@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	deadlineGrace = 10 * time.Second              // between asking an agent to end at its deadline and ending it
-	limitGrace    = time.Second                   // that for what is only watched for a while
-	lastGrace     = deadlineGrace + 5*time.Second // what it may take to end an agent after its deadline
-	brokerGrace   = 30 * time.Second              // what a broker may take to take the app down after its own
+	deadlineGrace = 10 * time.Second              // between SIGTERM at the deadline and SIGKILL
+	limitGrace    = time.Second                   // the same at the limit
+	lastGrace     = deadlineGrace + 5*time.Second // for abl-run to end an agent after its deadline
+	brokerGrace   = 30 * time.Second              // for a broker to stop the app after its deadline
 )
 
-// bounds are what ends a program that does not end by itself.
+// bounds are the time limits of a program.
 type bounds struct {
 	deadline time.Time // zero for none
 	grace    time.Duration
-	limit    time.Duration // from now on; 0 for none, else the ports in use in the end are told
+	limit    time.Duration // from the start; 0 for none. With a limit the end reports the ports in use.
 }
 
-// faultSignals are those at which Go's runtime ends a program with exit code 2, whoever sent them.
+// faultSignals are the signals for which Go's runtime ends a program with exit code 2.
 var faultSignals = []unix.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
 	unix.SIGSTKFLT, unix.SIGSYS,
@@ -56,8 +56,8 @@ func resetFaultSignals() error {
 	return nil
 }
 
-// supervise waits for a program, ends it at its deadline, and leaves no process
-// behind that could still write into its files.
+// supervise waits for a program and ends it at its deadline. No process of it remains that could still write
+// to its files.
 func supervise(pid int, b bounds, signals <-chan os.Signal) (end helper.RunEnd) {
 	ended, alone, status := reap(pid)
 	var late, over <-chan time.Time
@@ -82,11 +82,11 @@ func supervise(pid int, b bounds, signals <-chan os.Signal) (end helper.RunEnd) 
 		running = false
 	}
 	if b.limit > 0 {
-		end.Ports = listening() // of what it left in the background too
+		end.Ports = listening() // background processes included
 	}
 	proc.Stop(pid, ended, b.grace)
 	proc.KillDescendants(os.Getpid())
-	select { // what is killed still runs until the kernel comes to it; what hangs there writes nothing
+	select { // a killed process runs until the kernel ends it; one that hangs in the kernel writes nothing
 	case <-alone:
 	case <-time.After(time.Second):
 	}
@@ -100,8 +100,8 @@ func supervise(pid int, b bounds, signals <-chan os.Signal) (end helper.RunEnd) 
 	return end
 }
 
-// reap waits for every child there is until none is left, and closes ended once
-// pid itself has; from then on its status may be read. It closes alone at the end.
+// reap waits for all children. It closes ended when pid has ended, and then its status may be read. It
+// closes alone when no child is left.
 func reap(pid int) (ended, alone chan struct{}, status *syscall.WaitStatus) {
 	ended, alone, status = make(chan struct{}), make(chan struct{}), new(syscall.WaitStatus)
 	go func() {
@@ -122,19 +122,17 @@ func reap(pid int) (ended, alone chan struct{}, status *syscall.WaitStatus) {
 	return ended, alone, status
 }
 
-// first stands in for an engine's init: as process 1 of a container it starts the
-// program once more, passes signals on to it, waits for every orphan, and returns
-// its exit code. An init of the engine's would have the user of the programs that
-// it watches over, and its memory would be open to them. It is the dead-man switch
-// too: a program that does not end by itself after its deadline may have been stopped by
-// what it started. No program inside can stop or kill process 1: the kernel drops every signal
-// for which process 1 has no handler.
+// first is process 1 of a container. It starts the program again as a child, passes signals on to it, waits
+// for every orphan, and returns the exit code. The engine's init would run as the same user as the programs,
+// which could access its memory. first also ends a child that exceeds its deadline: a program that the child
+// started may have stopped it. No program can stop or kill process 1: the kernel drops every signal without
+// a handler.
 func first(s started) int {
 	usual, grace := helper.Run, lastGrace
 	if s.as == helper.HelperBroker {
 		usual, grace = helper.Broker, brokerGrace
 	}
-	spec, _ := helper.Read[struct{ Deadline int64 }](s.file(usual)) // the program itself says why it cannot be read
+	spec, _ := helper.Read[struct{ Deadline int64 }](s.file(usual)) // the child reports an error
 	var b bounds
 	if spec.Deadline > 0 {
 		b.deadline = time.Unix(spec.Deadline, 0).Add(grace)
@@ -150,16 +148,15 @@ func first(s started) int {
 	if end.Deadline {
 		return exitKilled
 	}
-	// abl-run has said how it ended unless it was killed, and a broker never does.
+	// abl-run reports its own end unless it was killed; a broker never does.
 	if end.Signal != "" || s.as == helper.HelperBroker {
 		_ = json.NewEncoder(os.Stdout).Encode(end)
 	}
 	return end.Exit
 }
 
-// listening are the TCP ports of this network namespace on which somebody listens. In
-// a line of the kernel's table the second field is the local address, hexadecimal, the
-// fourth the state.
+// listening returns the TCP ports of this network namespace with a listener. In a line of the kernel's table
+// the second field is the hexadecimal local address, the fourth is the state.
 func listening() string {
 	const state, listens, most = 3, "0A", 20
 	var ports []uint64

@@ -11,10 +11,10 @@ import (
 	"abl/internal/helper"
 )
 
-// nameUser gives the user and the group of this container a name, which tools look up in /etc/passwd
-// and /etc/group. In abl's images these lead to files in the home, and saved has the image's own
-// files. An image of before has no such files, and a container without a home needs none. What runs
-// in the container could replace the files, and would deceive itself only.
+// nameUser adds the user and the group of this container to /etc/passwd and /etc/group. In abl's images these
+// are links to files in the home, and saved has the image's files. Images of earlier versions have no such
+// files, and a container without a home needs none. A program in the container could replace the files, which
+// would only affect itself.
 func nameUser(saved, home string, uid, gid int) error {
 	for name, entry := range map[string]string{
 		helper.PasswdFile: fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", helper.User, uid, gid, home),

@@ -54,7 +54,7 @@ func TestDeclaredCommands(t *testing.T) {
 
 	out := printed(p, "p1-verify-1.1")
 	wants(t, "the Verifier's call", out, "SHOWN-OUTPUT\nFROM-STDIN\n/workspace/src plain\n", "# Phase 1: Answer",
-		`there is no command "nothing"`, "takes no arguments", "slow", "16384", "only its beginning is shown",
+		`unknown command "nothing"`, "takes no arguments", "slow", "16384", "only its beginning is shown",
 		"OBSERVED", "ok: nothing is missing",
 		"ok plain 1ok plain 2ok plain 1\n")
 	lacks(t, "the Verifier's call", out, "HIDDEN-OUTPUT", "createServer", "BUILDERS-OUTPUT", "\n  checks")

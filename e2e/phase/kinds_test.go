@@ -128,7 +128,7 @@ func checkHostileProgram(t *testing.T, out string) {
 	wants(t, "huge output", out, "4194304\n", "beyond 4194304 bytes", `"big" is left out`, "\nsmall\n")
 	wants(t, "many files", out, "480 more are left out\n1000\n")
 	wants(t, "the rest", out, "033", "the program itself ended with exit code 125", "DAEMON-GONE\n", "none\n",
-		"which holds your work", "SECOND\n")
+		"which contains your work", "SECOND\n")
 	lacks(t, "the Verifier's call", out, "root:x:", "case $1 in")
 }
 

@@ -18,20 +18,20 @@ import (
 	"abl/internal/helper"
 )
 
-// exitNoRun is that of abl-cmd app when there is no exit code of the program's, or it is in doubt.
+// exitNoRun is the exit code of abl-cmd app if the program has no reliable exit code.
 const exitNoRun = 125
 
 var appCommand = helper.Command{
 	Name: "app ARGS…",
 	Description: "run the program with these arguments, standard input, and the files in $ABL_EXCHANGE (" +
-		helper.Exchange + "), where what it leaves is put",
+		helper.Exchange + "), which its files then replace",
 }
 
-// runApp runs the program where it belongs, in a fresh directory with the files of the exchange
-// folder, and brings back what it leaves there.
+// runApp runs the program in a fresh directory with the files of the exchange folder, and replaces the files
+// of that folder by those that the program left.
 func (t tool) runApp(ctx context.Context, args []string) int {
 	ran, err := t.exchange(ctx, args)
-	os.Stdout.Write(ran.Stdout) // whoever closed it does not want it
+	os.Stdout.Write(ran.Stdout)
 	os.Stderr.Write(ran.Stderr)
 	for _, text := range ran.Left {
 		fmt.Fprintf(os.Stderr, "abl-cmd: %s\n", text)
@@ -52,7 +52,7 @@ func (t tool) exchange(ctx context.Context, args []string) (ran helper.AppRan, e
 		return ran, err
 	}
 	if below, err := filepath.Rel(dir, t.Dir); err == nil && filepath.IsLocal(below) {
-		return ran, fmt.Errorf("ABL_EXCHANGE is %q, which holds your work: name a folder of its own", dir)
+		return ran, fmt.Errorf("ABL_EXCHANGE is %q, which contains your work: name a separate folder", dir)
 	}
 	run := helper.AppRun{}
 	for _, arg := range args {
@@ -60,7 +60,7 @@ func (t tool) exchange(ctx context.Context, args []string) (ran helper.AppRan, e
 	}
 	var left []string
 	if run.Files, left = broker.Files(dir); len(left) > 0 {
-		return ran, fmt.Errorf("cannot hand in the files of %s: %s", dir, strings.Join(left, "; "))
+		return ran, fmt.Errorf("cannot pass on the files of %s: %s", dir, strings.Join(left, "; "))
 	}
 	if t.URL != "" {
 		ran, err = t.broker().RunApp(ctx, run, os.Stdin)
@@ -76,7 +76,7 @@ func (t tool) exchange(ctx context.Context, args []string) (ran helper.AppRan, e
 	return ran, replaceFiles(dir, run.Files, ran.Files)
 }
 
-// runAppHere is a run in this container, whose input is abl-cmd's own.
+// runAppHere runs the program in this container, with the standard input of abl-cmd.
 func (t tool) runAppHere(ctx context.Context, run helper.AppRun) helper.AppRan {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -88,7 +88,7 @@ func (t tool) runAppHere(ctx context.Context, run helper.AppRun) helper.AppRan {
 	})
 }
 
-// replaceFiles puts what a run has left in the place of what was handed to it.
+// replaceFiles replaces the files of a run in the exchange folder by those that it left.
 func replaceFiles(dir string, was, now map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -29,28 +29,28 @@ const (
 	failed       = failedspecs.FileName
 	script       = "run.sh"
 	appURL       = "ABL_APP_URL"
-	// suiteLimit is how long a suite may take here. It is to end within minutes.
+	// suiteLimit is how long a suite may take in check.
 	suiteLimit = 5 * time.Minute
-	// pipeGrace is how long the output of a suite that has ended is waited for,
-	// when something that it started holds the pipe.
+	// pipeGrace is how long check waits for the output of a suite that has ended, if a process that it
+	// started still has the pipe open.
 	pipeGrace = 2 * time.Second
 )
 
-// findings are what check has to say, by kind.
+// findings are the results of check, by kind.
 type findings map[string][]string
 
 const (
-	missing = "missing" // has to be left behind and is not
-	wrong   = "wrong"   // is there, and abl would not believe it or not pass it on
-	note    = "note"    // decides nothing
+	missing = "missing" // a required file does not exist
+	wrong   = "wrong"   // abl would not accept a file, or not pass it on
+	note    = "note"    // a remark
 )
 
 func (f findings) add(kind, format string, args ...any) {
 	f[kind] = append(f[kind], fmt.Sprintf(format, args...))
 }
 
-// tell prints findings and says whether any of them is to be mended.
-func (f findings) tell() bool {
+// print prints the findings and reports whether the role must fix any of them.
+func (f findings) print() bool {
 	for _, kind := range []string{missing, wrong, note} {
 		for _, text := range f[kind] {
 			fmt.Printf("%s: %s\n", kind, text)
@@ -59,8 +59,8 @@ func (f findings) tell() bool {
 	return len(f[missing])+len(f[wrong]) > 0
 }
 
-// check says what this call still has to leave behind. For the Verifier it runs
-// the suite: what files are called proves nothing.
+// check prints what this call still has to write. For the Verifier it also runs the suite: the names of files
+// prove nothing.
 func (t tool) check(ctx context.Context) int {
 	found := findings{}
 	if helper.FreshReport(t.Phase, t.Iteration, t.Reports, helper.ReportsIn(t.Dir, t.Role+"_reports")) == "" {
@@ -72,14 +72,14 @@ func (t tool) check(ctx context.Context) int {
 		contracts := failedspecs.In(set.UpTo(t.Phase))
 		entries := t.checkFailed(set.UpTo(t.Phase), contracts, found)
 		ready := t.checkScript(found)
-		bad = found.tell() // before the suite: whoever stops a long one has seen this
+		bad = found.print() // before the suite, which may take long
 		if found = (findings{}); ready {
 			t.checkSuite(ctx, contracts, entries, found)
 		}
 	} else if slices.ContainsFunc(t.Commands, func(c helper.Command) bool { return c.Name == "health_check" }) {
 		found.add(note, "run abl-cmd health_check as the last thing; it must exit 0")
 	}
-	if found.tell() || bad {
+	if found.print() || bad {
 		return exitMissing
 	}
 	fmt.Println("ok: nothing is missing")

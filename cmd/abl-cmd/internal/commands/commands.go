@@ -1,8 +1,7 @@
 //go:build linux
 
-// Package commands is abl-cmd as a role sees it: the commands that the project
-// declares, by name, and a few that abl brings along. It judges nothing: abl believes
-// no word of it.
+// Package commands has the commands of abl-cmd for roles: those that the project declares, and a few of abl.
+// abl never relies on its output.
 package commands
 
 import (
@@ -28,7 +27,7 @@ import (
 	"abl/internal/spec"
 )
 
-// Exit codes of abl-cmd's own; a command that ran has its own.
+// Exit codes of abl-cmd. A command that ran has its own.
 const (
 	exitOK      = 0
 	exitMissing = 1 // check found something missing
@@ -39,18 +38,18 @@ const (
 
 const usage = `abl-cmd runs the commands that this project declares, by name.
 
-Usage: abl-cmd NAME; a declared command takes no arguments, standard input is passed on.
-Exit codes: that of the command; 2 when there is no such command or it was not
-run; 124 when it was stopped because it took too long. Of abl-cmd app: that of the
-program; 125 when there is none, and standard error says why.
+Usage: abl-cmd NAME. A declared command takes no arguments and gets standard input.
+The exit code is that of the command, 2 if the command does not exist or was not run, and
+124 if it took too long. The exit code of abl-cmd app is that of the program, or 125 if
+the program did not run; standard error has the reason.
 
 `
 
-// own are the commands that abl brings along.
+// own are the commands of abl.
 var own = []helper.Command{
 	{Name: "get-spec N", Description: "print the spec of phase N, and the ids of its contracts"},
-	{Name: "check", Description: "say what this call still has to leave behind"},
-	{Name: "restart", Description: "start the app anew and wait until it is ready"},
+	{Name: "check", Description: "list the files that this call still has to write"},
+	{Name: "restart", Description: "restart the app and wait until it is ready"},
 	appCommand,
 }
 
@@ -59,16 +58,15 @@ const (
 	stopGrace      = 5 * time.Second
 )
 
-// tool is abl-cmd with what abl told it.
+// tool is abl-cmd with its settings.
 type tool struct{ helper.CmdSpec }
 
-// Main reads the CmdSpec in the file at path, does what args say, and returns
-// the exit code.
+// Main reads the CmdSpec in the file at path, runs the command of args, and returns the exit code.
 func Main(ctx context.Context, path string, args []string) int {
 	spec, err := helper.Read[helper.CmdSpec](path)
 	t := tool{spec}
 	if err != nil {
-		return t.refuse("cannot read which commands there are: %v", err)
+		return t.refuse("cannot read the list of commands: %v", err)
 	}
 	if len(args) == 0 {
 		return t.list(usage)
@@ -80,8 +78,7 @@ func Main(ctx context.Context, path string, args []string) int {
 	case name == "app" && t.App != nil:
 		return t.runApp(ctx, rest)
 	case len(rest) > 0:
-		return t.refuse("%s takes no arguments, so %q was not passed on and nothing was run; standard input is passed on",
-			name, rest[0])
+		return t.refuse("%s takes no arguments, but got %q; nothing was run", name, rest[0])
 	case name == "help", name == "-h", name == "--help":
 		return t.list(usage)
 	case name == "list":
@@ -89,17 +86,17 @@ func Main(ctx context.Context, path string, args []string) int {
 	case name == "check":
 		return t.check(ctx)
 	case name == "restart" && t.URL == "":
-		return t.refuse("restart works where abl runs the app, which is not here")
+		return t.refuse("restart works only where abl runs the app")
 	case name == "restart":
 		return t.show(t.broker().Restart(ctx))
 	}
 	if i := slices.IndexFunc(t.Commands, func(c helper.Command) bool { return c.Name == name }); i >= 0 {
 		return t.run(ctx, t.Commands[i])
 	}
-	return t.refuse("there is no command %q; abl-cmd list shows those that there are", name)
+	return t.refuse("unknown command %q; abl-cmd list shows the commands", name)
 }
 
-// refuse says why nothing was run.
+// refuse prints why nothing was run, and returns exitUsage.
 func (t tool) refuse(format string, args ...any) int {
 	fmt.Fprintf(os.Stderr, "abl-cmd: "+format+"\n", args...)
 	return exitUsage
@@ -122,7 +119,7 @@ func (t tool) getSpec(args []string) int {
 	number, err := strconv.Atoi(strings.Join(args, " "))
 	s, ok := set.Phase(number)
 	if err != nil || !ok {
-		return t.refuse("get-spec takes the number of one phase with a spec, of %v", set.Numbers())
+		return t.refuse("get-spec needs the number of a phase: one of %v", set.Numbers())
 	}
 	fmt.Printf("%s\n\n[the contracts of phase %d and their ids]\n", strings.TrimRight(s.Text, "\n"), number)
 	for _, c := range s.Contracts {
@@ -131,20 +128,20 @@ func (t tool) getSpec(args []string) int {
 	return exitOK
 }
 
-// run runs a declared command where it belongs.
+// run runs a declared command, in the app's container if there is one.
 func (t tool) run(ctx context.Context, c helper.Command) int {
 	switch {
 	case t.URL != "":
 		return t.show(t.broker().Run(ctx, c.Name, os.Stdin))
 	case c.Background:
-		return t.refuse("%s starts the system and stays, which only the app's container can do", c.Name)
+		return t.refuse("%s starts the system in the background, which works only in the app's container", c.Name)
 	}
 	return t.runHere(ctx, c)
 }
 
 func (t tool) broker() broker.Client { return broker.Client{URL: t.URL, Token: t.Token} }
 
-// show prints what the broker tells of a command and returns its exit code.
+// show prints the broker's reply to a command, and returns the exit code.
 func (t tool) show(reply helper.CommandReply, err error) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "abl-cmd: %v\n", err)
@@ -160,13 +157,13 @@ func (t tool) show(reply helper.CommandReply, err error) int {
 	return reply.Exit
 }
 
-// runHere runs a command in this container, on abl-cmd's own descriptors.
+// runHere runs a command in this container, with the standard streams of abl-cmd.
 func (t tool) runHere(ctx context.Context, c helper.Command) int {
 	limit := cmp.Or(time.Duration(c.TimeoutMS)*time.Millisecond, defaultTimeout)
 	errLate := fmt.Errorf("%s was stopped after %v", c.Name, limit)
 	cmd := exec.Command("sh", "-c", c.Command)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = t.Dir, os.Stdin, os.Stdout, os.Stderr
-	// A person at a terminal keeps the command in the foreground.
+	// On a terminal the command stays in the foreground process group.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !term.IsTerminal(int(os.Stdin.Fd()))}
 	code, err := bounded(ctx, cmd, limit, errLate)
 	switch {
@@ -180,7 +177,7 @@ func (t tool) runHere(ctx context.Context, c helper.Command) int {
 	return code
 }
 
-// bounded runs a program until it ends, this one is told to end, or it is too late.
+// bounded runs a program until it ends, a signal arrives or the limit is reached. Then it returns late.
 func bounded(ctx context.Context, cmd *exec.Cmd, limit time.Duration, late error) (exit int, err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
