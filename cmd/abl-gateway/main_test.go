@@ -217,8 +217,8 @@ func TestItIsStatic(t *testing.T) {
 
 func TestWrongUse(t *testing.T) {
 	for want, cmd := range map[string]*exec.Cmd{
-		"exit status 2: abl-gateway: takes no arguments; what it has to know comes on standard input\n":                              exec.CommandContext(t.Context(), program, "--key", canary),
-		"exit status 1: abl-gateway: cannot read the setup line: it is not the JSON that this gateway knows, from about byte 0 on\n": exec.CommandContext(t.Context(), program),
+		"exit status 2: abl-gateway: takes no arguments; what it has to know comes on standard input\n":                                 exec.CommandContext(t.Context(), program, "--key", canary),
+		"exit status 1: abl-gateway: cannot read the setup line: want JSON with the fields of this gateway; the error is near byte 0\n": exec.CommandContext(t.Context(), program),
 	} {
 		cmd.Stdin = strings.NewReader(canary + "\n")
 		out, err := cmd.CombinedOutput()

@@ -144,7 +144,7 @@ func TestNoUseInAskingAgain(t *testing.T) {
 					}
 					continue
 				}
-				if status != http.StatusForbidden || header.Get("Retry-After") != "" || !strings.Contains(words, fmt.Sprintf("the provider answers %d: ", c.status)) {
+				if status != http.StatusForbidden || header.Get("Retry-After") != "" || !strings.Contains(words, fmt.Sprintf("the provider responds %d: ", c.status)) {
 					t.Errorf("request %d: %d %v %s", n+1, status, header, words)
 				}
 				if e.Req.Held != (n > 0) || n == 0 && (e.Req.Status != c.status || e.Req.Trouble != c.trouble || e.Req.RetryMS > 0 != (c.after != "")) {

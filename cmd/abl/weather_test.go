@@ -143,15 +143,15 @@ func cut() []weather {
 	longer := anthropicAPI
 	longer.body = `{"model":"m","max_tokens":32000,"messages":[]}`
 	return []weather{
-		{name: "cut, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"MAX_TOKENS","content":`), class: outcome.Cut, finish: "MAX_TOKENS", says: "the last answer of m was cut at the model's own limit of tokens"},
+		{name: "cut, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"MAX_TOKENS","content":`), class: outcome.Cut, finish: "MAX_TOKENS", says: "the last response of m was cut off at the token limit of the model"},
 		{name: "cut in a stream, Gemini", does: streams(`{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}]}`, `{"candidates":[{"finishReason":"MAX_TOKENS"}],"usageMetadata":{"totalTokenCount":7}}`), class: outcome.Cut, finish: "MAX_TOKENS", says: much},
-		{name: "cut, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"max_tokens"`), class: outcome.Cut, finish: "max_tokens", says: "was cut at 32000 tokens, which is what the agent allows for one (max_tokens)"},
-		{name: "a full context, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"model_context_window_exceeded"`), class: outcome.Cut, finish: "model_context_window_exceeded", says: "fills the model's context"},
+		{name: "cut, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"max_tokens"`), class: outcome.Cut, finish: "max_tokens", says: "was cut off at 32000 tokens, the limit that the agent sets (max_tokens)"},
+		{name: "a full context, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"model_context_window_exceeded"`), class: outcome.Cut, finish: "model_context_window_exceeded", says: "fills the context of the model"},
 		{name: "cut again, Responses", api: responsesAPI, times: 2, does: streams(`{"type":"response.output_text.delta","delta":"WELL"}`, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":7,"output_tokens":3,"total_tokens":10}}}`), class: outcome.Cut, finish: "max_output_tokens", says: much, exit: 5},
 		{name: "cut, Chat", api: chatAPI, does: whole(chatAPI, `{"message":`, `{"finish_reason":"length","message":`), class: outcome.Cut, finish: "length", says: much},
-		{name: "a filter, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"SAFETY","content":`), class: outcome.Filtered, finish: "SAFETY", says: "m or its provider's filter declined to answer (SAFETY)"},
+		{name: "a filter, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"SAFETY","content":`), class: outcome.Filtered, finish: "SAFETY", says: "m or the filter of its provider refused to respond (SAFETY)"},
 		{name: "a model that declines, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"refusal"`), class: outcome.Filtered, finish: "refusal", says: "to another model"},
-		{name: "a filter again, Chat", api: chatAPI, times: 2, does: whole(chatAPI, `{"message":`, `{"finish_reason":"content_filter","message":`), class: outcome.Filtered, finish: "content_filter", says: "declined to answer", exit: 5},
+		{name: "a filter again, Chat", api: chatAPI, times: 2, does: whole(chatAPI, `{"message":`, `{"finish_reason":"content_filter","message":`), class: outcome.Filtered, finish: "content_filter", says: "refused to respond", exit: 5},
 	}
 }
 
@@ -159,7 +159,7 @@ func cut() []weather {
 func unfinished() []weather {
 	const gemini, claude = `{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}],"usageMetadata":{"totalTokenCount":7}}`, `{"type":"content_block_delta","delta":{"text":"WELL"}}`
 	const responses, chat = `{"type":"response.output_text.delta","delta":"WELL"}`, `{"choices":[{"delta":{"content":"WELL"}}]}`
-	const noEnd, load, ping = "does not say that it is finished", "ends its answer with an error: load", `{"type":"ping"}`
+	const noEnd, load, ping = "has no finish reason", "ended its response with an error: load", `{"type":"ping"}`
 	return []weather{
 		{name: "success without an end, Gemini", does: streams(gemini, `{"usageMetadata":{"totalTokenCount":9}}`), class: outcome.Unavailable, says: noEnd, waits: short},
 		{name: "success without an end, Gemini, a document", does: answers(200, gemini), class: outcome.Unavailable, says: noEnd, waits: short},
@@ -171,7 +171,7 @@ func unfinished() []weather {
 		{name: "success after an error, Responses", api: responsesAPI, does: streams(responses, `{"type":"response.failed","response":{"error":{"message":"load"}}}`), class: outcome.Unavailable, says: load, waits: short},
 		{name: "success after an error, Chat", api: chatAPI, does: streams(chat, `{"error":{"message":"load","type":"server_error"}}`), class: outcome.Unavailable, says: load, waits: short},
 		{name: "success after broken JSON", does: streams(gemini, `{"candidates": [ no json`), class: outcome.Unavailable, says: "a part of it is not JSON", waits: short},
-		{name: "success after a call of no function", times: 2, does: streams(gemini, `{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}]}`), class: outcome.Failed, finish: "MALFORMED_FUNCTION_CALL", says: "the last answer of m ended with MALFORMED_FUNCTION_CALL", exit: 5},
+		{name: "success after a call of no function", times: 2, does: streams(gemini, `{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL"}]}`), class: outcome.Failed, finish: "MALFORMED_FUNCTION_CALL", says: "the last response of m ended with MALFORMED_FUNCTION_CALL", exit: 5},
 	}
 }
 
@@ -190,30 +190,30 @@ func weathers() []weather {
 		}
 	}
 	return []weather{
-		{name: "429", does: answers(429, ""), class: outcome.RateLimited, says: "answers 429", waits: short},
-		{name: "429 and soon", does: plays("429 200"), class: outcome.RateLimited, says: "answers 429", waits: [2]time.Duration{time.Second, 4 * time.Minute}},
-		{name: "429 and when", does: plays("429 3600"), asks: 3, class: outcome.Quota, says: "answers 429", waits: about(time.Hour)},
-		{name: "429 and a date", does: in2h, asks: 3, class: outcome.Quota, says: "answers 429", waits: about(2 * time.Hour)},
-		{name: "429 in milliseconds", api: chatAPI, does: answers(429, "", "Retry-After-Ms", "3600000"), asks: 3, class: outcome.Quota, says: "answers 429", waits: about(time.Hour)},
+		{name: "429", does: answers(429, ""), class: outcome.RateLimited, says: "responds 429", waits: short},
+		{name: "429 and soon", does: plays("429 200"), class: outcome.RateLimited, says: "responds 429", waits: [2]time.Duration{time.Second, 4 * time.Minute}},
+		{name: "429 and when", does: plays("429 3600"), asks: 3, class: outcome.Quota, says: "responds 429", waits: about(time.Hour)},
+		{name: "429 and a date", does: in2h, asks: 3, class: outcome.Quota, says: "responds 429", waits: about(2 * time.Hour)},
+		{name: "429 in milliseconds", api: chatAPI, does: answers(429, "", "Retry-After-Ms", "3600000"), asks: 3, class: outcome.Quota, says: "responds 429", waits: about(time.Hour)},
 		{name: "429 in Google's words", does: answers(429, minute), asks: 3, class: outcome.Quota, says: "slow down", waits: about(50 * time.Minute)},
 		{name: "429 for longer than the budget", does: plays("429 90000"), asks: 3, class: outcome.Quota, says: "come back after 20", exit: 75},
-		{name: "a storm of 429", does: answers(429, ""), times: 5, asks: 5, class: outcome.RateLimited, says: "the provider answers 429", waits: short},
+		{name: "a storm of 429", does: answers(429, ""), times: 5, asks: 5, class: outcome.RateLimited, says: "the provider responds 429", waits: short},
 		{name: "a day's quota", does: plays(modelserver.Daily), asks: 3, class: outcome.Quota, says: "the day's quota is used up", waits: long},
 		{name: "a day's quota until tomorrow", does: answers(429, nightly), class: outcome.Quota, says: "come back after 20", exit: 75},
 		{name: "nobody has paid", does: plays(modelserver.Broke), asks: 3, class: outcome.Quota, says: "nobody has paid", exit: 75},
 		{name: "no money is left", api: responsesAPI, does: answers(429, `{"error":{"code":"insufficient_quota","message":"check your plan"}}`, "Retry-After", "1"), class: outcome.Quota, says: "check your plan", exit: 75},
-		{name: "500, again and again", does: plays("500"), times: 4, asks: 4, class: outcome.Unavailable, says: "the provider answers 500", waits: short},
-		{name: "502 with a page", does: answers(502, "<html>Bad Gateway</html>"), class: outcome.Unavailable, says: "answers 502", waits: short},
-		{name: "503 and when", does: plays("503 3600"), asks: 3, class: outcome.Unavailable, says: "answers 503", waits: about(time.Hour)},
+		{name: "500, again and again", does: plays("500"), times: 4, asks: 4, class: outcome.Unavailable, says: "the provider responds 500", waits: short},
+		{name: "502 with a page", does: answers(502, "<html>Bad Gateway</html>"), class: outcome.Unavailable, says: "responds 502", waits: short},
+		{name: "503 and when", does: plays("503 3600"), asks: 3, class: outcome.Unavailable, says: "responds 503", waits: about(time.Hour)},
 		{name: "529", api: anthropicAPI, does: answers(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: outcome.Unavailable, says: "Overloaded", waits: short},
-		{name: "half an answer", does: plays(modelserver.Half), class: outcome.Unavailable, says: "has no end", waits: short},
+		{name: "half an answer", does: plays(modelserver.Half), class: outcome.Unavailable, says: "is incomplete", waits: short},
 		{name: "silence", does: plays(modelserver.Silence), limits: quickly, class: outcome.Unavailable, says: "silent", waits: short},
 		{name: "slow bytes", does: plays(modelserver.Slow), limits: quickly, class: outcome.Unavailable, says: "silent", waits: short},
-		{name: "a reset", does: plays(modelserver.Reset), class: outcome.Network, says: "gave no answer", waits: short},
-		{name: "wrong JSON", does: plays(modelserver.Garbled), class: outcome.Unavailable, says: "no answer of a model", waits: short},
-		{name: "a page with 200", does: answers(200, "<html>Welcome to the hotel</html>", "Content-Type", "text/html"), class: outcome.Unavailable, says: "no answer of a model", waits: short},
+		{name: "a reset", does: plays(modelserver.Reset), class: outcome.Network, says: "did not respond", waits: short},
+		{name: "wrong JSON", does: plays(modelserver.Garbled), class: outcome.Unavailable, says: "other than a response of a model", waits: short},
+		{name: "a page with 200", does: answers(200, "<html>Welcome to the hotel</html>", "Content-Type", "text/html"), class: outcome.Unavailable, says: "other than a response of a model", waits: short},
 		{name: "a redirect", does: answers(302, "", "Location", "https://hotel.example/login"), class: outcome.Unavailable, says: "no redirect", waits: short},
-		{name: "an answer without end", does: endless, limits: func(c *climate) { c.setup.Limits.Answer = 1 << 20 }, class: outcome.Unavailable, says: "longer than one may be", waits: short},
+		{name: "an answer without end", does: endless, limits: func(c *climate) { c.setup.Limits.Answer = 1 << 20 }, class: outcome.Unavailable, says: "longer than the limit", waits: short},
 		{name: "too much load in a stream", api: anthropicAPI, does: streams(`{"type":"message_start","message":{"usage":{"input_tokens":7}}}`, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: outcome.Unavailable, says: "error: Overloaded", waits: short},
 		{name: "a limit of the rate in a stream", api: responsesAPI, does: streams(`{"type":"response.created"}`, `{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow down"}}}`), class: outcome.RateLimited, says: "error: slow down", waits: short},
 		{name: "an error in a stream, and then its end", api: chatAPI, does: streams(`{"choices":[]}`, `{"error":{"message":"boom","type":"server_error"}}`+"\n\ndata: [DONE]"), class: outcome.Unavailable, says: "error: boom", waits: short},
@@ -222,21 +222,21 @@ func weathers() []weather {
 		{name: "a name that nobody knows", place: instead("http://provider..example"), class: outcome.Network, says: "no request of this run reached the provider", exit: 75},
 		{name: "a certificate that nobody knows", place: stranger, class: outcome.Network, says: "certificate", exit: 75},
 		{name: "401", does: plays("401"), asks: 3, class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
-		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: outcome.Refused, says: "ANTHROPIC_API_KEY is refused: the provider answers 403: not this model", exit: 5},
+		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: outcome.Refused, says: "ANTHROPIC_API_KEY is refused: the provider responds 403: not this model", exit: 5},
 		{name: "a key that is none, with 400", does: plays(modelserver.Forged), class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
 		{name: "a prompt that is too long", does: plays(modelserver.TooLong), class: outcome.TooLarge, says: "longer than the model takes", exit: 5},
 		{name: "a prompt that becomes too long", does: inTurn(answers(200, `{"candidates":[{"finishReason":"STOP"}]}`), plays(modelserver.TooLong)), times: 2, asks: 2, class: outcome.TooLarge, finish: "STOP", says: "exceeds the maximum number of tokens"},
 		{name: "a prompt that becomes too long again", does: inTurn(answers(200, `{"candidates":[{"finishReason":"STOP"}]}`), plays(modelserver.TooLong)), times: 4, asks: 2, class: outcome.TooLarge, finish: "STOP", says: "exceeds the maximum number of tokens", exit: 5},
 		{name: "413", api: anthropicAPI, does: answers(413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`), class: outcome.TooLarge, says: "too large", exit: 5},
-		{name: "a model that is not there", does: answers(404, gone), asks: 3, class: outcome.NoModel, says: `models.builder names "m": the provider answers 404: models/m is not found`, exit: 5},
-		{name: "a model that OpenAI does not have", api: chatAPI, does: answers(404, `{"error":{"code":"model_not_found","message":"no access"}}`), asks: 3, class: outcome.NoModel, says: "answers 404: no access", exit: 5},
-		{name: "an alias, for which the agent asks another model", api: anthropicAPI, place: asks("", `{"model":"claude-sonnet-5-5"}`), class: outcome.Denied, says: `abl's gateway refuses the agent's request: the model "claude-sonnet-5-5" is not this call's`, exit: 5},
+		{name: "a model that is not there", does: answers(404, gone), asks: 3, class: outcome.NoModel, says: `models.builder names "m": the provider responds 404: models/m is not found`, exit: 5},
+		{name: "a model that OpenAI does not have", api: chatAPI, does: answers(404, `{"error":{"code":"model_not_found","message":"no access"}}`), asks: 3, class: outcome.NoModel, says: "responds 404: no access", exit: 5},
+		{name: "an alias, for which the agent asks another model", api: anthropicAPI, place: asks("", `{"model":"claude-sonnet-5-5"}`), class: outcome.Denied, says: `abl's gateway refused a request of the agent: the model "claude-sonnet-5-5" is not allowed`, exit: 5},
 		{name: "a model in the path that is not the call's", place: asks("/v1beta/models/other:generateContent", ""), class: outcome.Denied, says: `the model "other"`, exit: 5},
 		{name: "a field that does not pass", api: responsesAPI, place: asks("", `{"model":"m","previous_response_id":"r"}`), class: outcome.Denied, says: `the field "previous_response_id"`, exit: 5},
 		{name: "a tool that the provider runs", api: anthropicAPI, place: asks("", `{"model":"m","tools":[{"type":"web_search_20250305"}]}`), class: outcome.Denied, says: `the tool "web_search_20250305"`, exit: 5},
-		{name: "a path that does not pass", api: chatAPI, place: asks("/v1/responses", ""), class: outcome.Denied, says: `abl's gateway refuses the agent's request: POST "/v1/responses" is not allowed: it belongs to the API openai-responses; this call may use POST /v1/chat/completions of the API openai-chat`, exit: 5},
-		{name: "a body that is longer than the gateway takes", place: small, class: outcome.Denied, says: "abl's gateway refuses the agent's request: its body has 15 bytes, and the gateway takes at most 9, whatever the model takes", exit: 5},
-		{name: "a request that is at fault", does: answers(400, `{"error":{"message":"bad schema"}}`), times: 2, class: outcome.Failed, says: "answers 400: bad schema", exit: 5},
+		{name: "a path that does not pass", api: chatAPI, place: asks("/v1/responses", ""), class: outcome.Denied, says: `abl's gateway refused a request of the agent: POST "/v1/responses" is not allowed: it belongs to the API openai-responses; this call may use POST /v1/chat/completions of the API openai-chat`, exit: 5},
+		{name: "a body that is longer than the gateway takes", place: small, class: outcome.Denied, says: "abl's gateway refused a request of the agent: its body has 15 bytes, and the gateway allows at most 9, whatever the model allows", exit: 5},
+		{name: "a request that is at fault", does: answers(400, `{"error":{"message":"bad schema"}}`), times: 2, class: outcome.Failed, says: "responds 400: bad schema", exit: 5},
 	}
 }
 

@@ -91,22 +91,22 @@ var troubledRuns = []troubledRun{
 		{"401", "refused", "GEMINI_API_KEY is refused"},
 	}},
 	{exit: 75, env: []string{"ABL_LOOP_OUTAGE_BUDGET=0s"}, troubles: []trouble{
-		{"503", "away", "the provider answers 503"},
+		{"503", "away", "the provider responds 503"},
 	}},
 	{long: true, exit: 75, troubles: []trouble{
-		{"429 1", "rate", "the provider answers 429"},
+		{"429 1", "rate", "the provider responds 429"},
 		{modelserver.Daily, "quota", "come back after"},
 	}},
 	{long: true, exit: 75, troubles: []trouble{
-		{"429", "rate", "the provider answers 429"},
+		{"429", "rate", "the provider responds 429"},
 		{"429 90000", "quota", "come back after"},
 	}},
 	{long: true, exit: 75, troubles: []trouble{
-		{"500", "away", "the provider answers 500"},
+		{"500", "away", "the provider responds 500"},
 		{
 			modelserver.Broke,
 			"quota",
-			"wants a payment or a change of the account: the provider answers 403: nobody has paid",
+			"wants a payment or a change of the account: the provider responds 403: nobody has paid",
 		},
 	}},
 	{long: true, exit: 5, troubles: []trouble{

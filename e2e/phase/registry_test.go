@@ -188,7 +188,7 @@ func TestPrivateMirror(t *testing.T) {
 	text := notes(t, p.Must(5, "phase", "1", "--json"))
 	wants(t, "the registry's log", r.asked(), "GET registry.example/private-mirror")
 	lacks(t, "the registry's log", r.asked(), "private-other")
-	wants(t, "the notes", text, `the gateway refused other.example:443: it has no public address, and no other passes; if you trust it, write {host: "other.example:443", private: true} into network.allow`+"\n")
+	wants(t, "the notes", text, `the gateway refused other.example:443: its address is not public; if you trust it, add {host: "other.example:443", private: true} to network.allow`+"\n")
 	lacks(t, "the notes", text, "refused registry.example")
 	checkNothingLeft(p)
 }
@@ -223,8 +223,8 @@ func privateRegistryIsRefused(t *testing.T, p *lab.Project) {
 	text := notes(t, p.Must(5, "phase", "1", "--json"))
 	wants(t, "the Builder's output", printed(p, "p1-build-1.2"), "response 403")
 	lacks(t, "the registry's log", r.asked(), "private")
-	wants(t, "the notes", text, "the gateway refused registry.example:443: it has no public address, and no other "+
-		"passes; if you trust it, write {host: \"registry.example:443\", private: true} into network.allow\n")
+	wants(t, "the notes", text, "the gateway refused registry.example:443: its address is not public; "+
+		"if you trust it, add {host: \"registry.example:443\", private: true} to network.allow\n")
 	lacks(t, "the notes", text, "network: {allow:")
 	checkNothingLeft(p)
 }

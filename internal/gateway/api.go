@@ -5,55 +5,56 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 
 	"abl/internal/gateway/meter"
 	"abl/internal/redact"
 )
 
-// api is what a provider's HTTP interface looks like, and what passes of it.
+// api describes the HTTP API of a provider, and the requests that the gateway allows.
 type api struct {
 	Kind    meter.API
-	Base    string   // where the provider itself serves it
-	Strip   string   // what the paths of its clients begin with and Base ends in
-	Auth    string   // header that holds the key
-	Scheme  string   // stands before the key there
+	Base    string   // the provider's own address
+	Strip   string   // a prefix of the clients' paths with which Base ends
+	Auth    string   // the header of the key
+	Scheme  string   // precedes the key in the header
 	Routes  []route  // everything else is refused
-	Longest int64    // tokens of the longest answer of any of its models, as documented
-	Context int      // tokens of the longest prompt, likewise
-	List    string   // path of the list of models, which the gateway answers itself
-	Queries []string // names of parameters that may be passed on
-	// Names that may be passed on besides the common ones; "X-*" stands for all that begin with it.
+	Longest int64    // tokens of the longest response of any model, as documented
+	Context int      // tokens of the longest prompt of any model, as documented
+	List    string   // the path of the list of models, which the gateway serves itself
+	Queries []string // allowed query parameters
+	// Allowed headers in addition to the common ones. "X-*" allows every name with this prefix.
 	Headers []string
 
-	// Fields are what a request may hold on its outermost level: what the CLIs send, and
-	// what else only shapes the answer. A field that names further models, tools of the
-	// provider's or what it has stored would pass the rest of this filter by.
+	// Fields are the allowed top-level fields of a request: the fields that the CLIs send, and
+	// fields that only shape the response. Fields for further models, for tools of the provider or
+	// for stored content would bypass this filter.
 	Fields []string
 
-	// Tools are the types of tools that the client runs itself; one that ends in "_" begins
-	// a type with a date. Tools that a provider runs reach the web from its side, so that
-	// "reaches only the model" would mean nothing while a request may ask for them. Gemini's
-	// have no type: there each member of a tool is a kind of tool.
+	// Tools are the types of the tools that the client runs itself. An entry that ends in "_" is
+	// the prefix of a type with a date. Tools that the provider runs can reach the web, so they
+	// would bypass the network rules. A tool of Gemini has no type: each of its members is a kind
+	// of tool.
 	Tools []string
 }
 
 // route is one request that an agent may make, by POST.
 type route struct {
-	// Below the provider's name; {model} stands for a model's name, which else is in the body.
+	// The path below the provider's name. Without {model} the body names the model.
 	Path  string
-	Class string // its name in the log
-	Free  bool   // it makes no tokens
+	Class string // the name in the log
+	Free  bool   // the request uses no tokens
 }
 
-// common are the headers that every provider's clients send and that say nothing of
-// who calls.
+// common are the headers that the clients of every provider send and that do not identify the
+// caller.
 var common = []string{"Accept", "Content-Type", "User-Agent", "X-Stainless-*", "X-Client-Request-Id", "Traceparent"}
 
 const openAI = "https://api.openai.com/v1"
 
-// apis are the four. Base is as in the variable with which each one's own clients
-// override it: OpenAI's ends in the version, the others' do not.
+// apis are the supported APIs. Base has the form of the variable with which the clients of the API
+// override it: OpenAI's base ends in the version, the others do not.
 var apis = map[meter.API]api{
 	meter.Gemini: {
 		Kind: meter.Gemini, Base: "https://generativelanguage.googleapis.com", Auth: "X-Goog-Api-Key",
@@ -75,7 +76,7 @@ var apis = map[meter.API]api{
 			"cache_control", "context_management", "max_tokens", "messages", "metadata", "model", "output_config", "service_tier", "speed",
 			"stop_sequences", "stream", "system", "temperature", "thinking", "tool_choice", "tools", "top_k", "top_p",
 		},
-		Tools: []string{"", "custom", "bash_", "text_editor_", "memory_", "computer_"}, // one without a type is the client's, too
+		Tools: []string{"", "custom", "bash_", "text_editor_", "memory_", "computer_"}, // a tool without a type is run by the client
 	},
 	meter.Responses: {
 		Kind: meter.Responses, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
@@ -102,17 +103,18 @@ var apis = map[meter.API]api{
 	},
 }
 
-// usualTiers are the ways of being served that cost what a model's price list says, or less.
+// usualTiers are the service tiers that cost at most the list price.
 var usualTiers = []string{`"auto"`, `"default"`, `"standard"`, `"standard_only"`, `"flex"`}
 
-// usual are the values that a field may have where others cost more than the budget
-// counts, or leave with the provider what a later request could ask for.
+// usual are the allowed values of fields. Other values cost more than the budget counts, or store
+// content with the provider that a later request could use.
 var usual = map[string][]string{
 	"background": {"false"}, "store": {"false"}, "service_tier": usualTiers, "speed": usualTiers,
 }
 
-// What stands between a gateway and a server on abl's machine says with this header
-// of an error that the server gave no answer, and whether it may have been asked.
+// The forwarder between the gateway and a server on abl's machine sets the header NoAnswer in an
+// error response if the server did not respond. The value says whether the server may have read
+// the request.
 const (
 	NoAnswer = "Abl-No-Answer"
 	Asked    = "asked"
@@ -121,8 +123,8 @@ const (
 
 type object map[string]any
 
-// statusWords are the APIs' names of the statuses with which the gateway itself answers;
-// 4 and 5 stand for all others that begin so.
+// statusWords are the error types that the APIs use for the statuses of the gateway's own
+// responses. The entries 4 and 5 are for all other statuses 4xx and 5xx.
 var statusWords = map[meter.API]map[int]string{
 	meter.Gemini: {
 		401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
@@ -135,10 +137,9 @@ var statusWords = map[meter.API]map[int]string{
 	meter.Chat: {401: "authentication_error", 403: "permission_error", 4: "invalid_request_error", 5: "server_error"},
 }
 
-// errorWords is the body of an error answer as the provider itself would word it, so
-// that its client shows the message instead of choking on it. Clients of an
-// unknown API get OpenAI's form, the most copied one.
-func errorWords(kind meter.API, status int, message string) []byte {
+// errorBody returns the body of an error response in the form of the API, so that its client shows
+// the message. For an unknown API it uses the form of OpenAI, which most servers imitate.
+func errorBody(kind meter.API, status int, message string) []byte {
 	if statusWords[kind] == nil {
 		kind = meter.Chat
 	}
@@ -152,8 +153,8 @@ func errorWords(kind meter.API, status int, message string) []byte {
 	return encodeJSON(object{"error": object{"message": message, "type": word, "param": nil, "code": nil}})
 }
 
-// modelList is the answer to the question which models there are. Every API's clients
-// find what they look for in the same list.
+// modelList returns the response to a request for the list of models. It has the fields of every
+// API.
 func modelList(models []string) []byte {
 	all := make([]object, len(models))
 	for i, m := range models {
@@ -170,12 +171,12 @@ func encodeJSON(v object) []byte {
 	return data
 }
 
-// outward returns the headers with which a request goes to its provider: those of the client's
-// that the provider's API knows, of which none holds a token, the setup's, and the key.
-func outward(from http.Header, p *provider) http.Header {
+// upstreamHeader returns the headers of a request to a provider: the client's headers that the API
+// allows, which contain no token, the headers of the setup, and the key.
+func upstreamHeader(from http.Header, p *provider) http.Header {
 	to := http.Header{
-		"Accept-Encoding": {"identity"}, // usage could not be read out of anything else
-		"User-Agent":      {""},         // without one net/http would name itself
+		"Accept-Encoding": {"identity"}, // the meter cannot read compressed responses
+		"User-Agent":      {""},         // otherwise net/http adds its own
 	}
 	for name, values := range from {
 		if listed(name, common) || listed(name, p.Headers) {
@@ -185,13 +186,14 @@ func outward(from http.Header, p *provider) http.Header {
 	for name, value := range p.Extra {
 		to.Set(name, string(value))
 	}
-	if key := p.held.Load().key; key != "" {
+	if key := p.key.Load().key; key != "" {
 		to.Set(p.Auth, p.Scheme+string(key))
 	}
 	return to
 }
 
-// listed looks a header's name up; "X-*" in the list stands for all that begin so.
+// listed reports whether a list contains a header. "X-*" in the list matches every name with this
+// prefix.
 func listed(name string, list []string) bool {
 	for _, entry := range list {
 		prefix, many := strings.CutSuffix(entry, "*")
@@ -202,17 +204,16 @@ func listed(name string, list []string) bool {
 	return false
 }
 
-// ours are the headers of an answer that concern the connection with the provider,
-// or that an agent has no business with.
-var ours = []string{
+// hopHeaders are the response headers that concern the connection to the provider, or that no agent
+// needs.
+var hopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding",
 	"Upgrade", "Content-Length", "Set-Cookie", "Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data",
 }
 
-// inward copies an answer's headers for the client. A value with the key in it is
-// left out.
-func inward(to, from http.Header, secret *redact.Redactor) {
-	drop := append([]string(nil), ours...)
+// copyHeader copies the headers of a response for the client, except headers that contain the key.
+func copyHeader(to, from http.Header, secret *redact.Redactor) {
+	drop := slices.Clone(hopHeaders)
 	for _, v := range from.Values("Connection") {
 		for name := range strings.SplitSeq(v, ",") {
 			drop = append(drop, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))

@@ -46,7 +46,7 @@ func TestAttacks(t *testing.T) {
 	token := "X-Goog-Api-Key: " + callTok + "\r\n"
 	head := "POST /" + callID + gen + " HTTP/1.1\r\nHost: g\r\n" + token
 	tests := []struct{ name, send, status, reason string }{
-		{"CL and TE", head + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nPOST /x HTTP/1.1\r\n\r\n", "411", "chunks"},
+		{"CL and TE", head + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nPOST /x HTTP/1.1\r\n\r\n", "411", "chunked"},
 		{"TE in two spellings", head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", "501", ""},
 		{"TE obfuscated", head + "Transfer-Encoding: xchunked\r\nContent-Length: 3\r\n\r\n{}\n", "501", ""},
 		{"two lengths", head + "Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}", "400", ""},
@@ -58,8 +58,8 @@ func TestAttacks(t *testing.T) {
 		{"HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", "token"},
 		{"20,000 headers", head + strings.Repeat("A: b\r\n", 20_000) + "\r\n", "431", ""},
 		{"a header of 1 MB", head + "A: " + strings.Repeat("b", 1<<20) + "\r\n\r\n", "431", ""},
-		{"10 GB", head + "Content-Length: 10000000000\r\n\r\n", "413", "takes at most 1000"},
-		{"absolute form", "POST http://evil.example/" + callID + gen + " HTTP/1.1\r\nHost: evil.example\r\n" + token + "\r\n", "404", "not below this call"},
+		{"10 GB", head + "Content-Length: 10000000000\r\n\r\n", "413", "allows at most 1000"},
+		{"absolute form", "POST http://evil.example/" + callID + gen + " HTTP/1.1\r\nHost: evil.example\r\n" + token + "\r\n", "404", "does not begin with this call"},
 		{"another method", strings.Replace(head, "POST", "DELETE", 1) + "\r\n", "404", "is not allowed"},
 		{"a long method", strings.Replace(head, "POST", strings.Repeat("M", 5000), 1) + "\r\n", "404", "is not allowed"},
 		{"CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", "407", "token"},
@@ -144,7 +144,7 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	}
 	slow.Close()
 	r.next(Requested)
-	if e := r.next(Requested); e.Reason != "the body did not arrive whole" || !e.Req.Aborted {
+	if e := r.next(Requested); e.Reason != "the body is incomplete" || !e.Req.Aborted {
 		t.Errorf("got %+v, want an aborted request whose body did not arrive whole", e)
 	}
 	if got := r.post(gen, someBody+strings.Repeat(" ", 700)); got.status != http.StatusOK {

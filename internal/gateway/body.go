@@ -15,16 +15,15 @@ import (
 )
 
 // oddForm stands for a tool that cannot be read.
-const oddForm = "of another form"
+const oddForm = "unreadable"
 
-// deepest is how far tools may lie in one another.
+// deepest is the number of levels of nested tools.
 const deepest = 3
 
-// fields are what the body, or a part of it, holds on its outermost level.
+// fields are the top-level fields of a body, or of a part of it.
 type fields map[string]json.RawMessage
 
-// read decides on the body of a request that has passed so far, and fills in the model
-// where the body names it.
+// read checks the body of a request that was allowed so far. It sets the model if the body names it.
 func (v *verdict) read(body []byte) {
 	p := v.provider
 	all, err := fieldsOf(body)
@@ -53,17 +52,17 @@ func (v *verdict) read(body []byte) {
 	case why != "":
 		v.deny(http.StatusForbidden, why)
 	case tool != "":
-		v.deny(http.StatusForbidden, fmt.Sprintf("the tool %q is none that the agent runs itself; the agent has to do without it", clip(tool)))
+		v.deny(http.StatusForbidden, fmt.Sprintf("the tool %q is not allowed: the provider would run it, not the agent", clip(tool)))
 	}
 }
 
-// otherModel says that a request asks for another model than the call's.
+// otherModel returns why a request for another model is refused.
 func (p *provider) otherModel(model string) string {
-	return fmt.Sprintf("the model %q is not this call's, which is %q; models in .abl/config.yaml names it in full", clip(model), strings.Join(p.Models, ", "))
+	return fmt.Sprintf("the model %q is not allowed: this call uses %q, from models in .abl/config.yaml", clip(model), strings.Join(p.Models, ", "))
 }
 
-// answerLimits returns how many tokens an answer may have and how many answers there may be, as
-// far as the request says; of several limits the largest.
+// answerLimits returns the limits that the request sets: the tokens of a response, and the number of
+// responses, 0 without a limit. Of several limits the largest counts.
 func answerLimits(all fields) (length, number int64, err error) {
 	const config = "generationConfig"
 	if !none(all[config]) {
@@ -84,23 +83,23 @@ func answerLimits(all fields) (length, number int64, err error) {
 	return length, largest("n", "candidateCount", "candidate_count"), nil
 }
 
-// oddField says why a field may not pass, "" when all may.
+// oddField returns why a field is not allowed, "" if all are.
 func (p *provider) oddField(all fields) string {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		values, bound := usual[name]
 		switch value := all[name]; {
 		case !slices.Contains(p.Fields, name):
-			return fmt.Sprintf("the field %q is none that passes (docs/gateway.md); the agent has to leave it out", clip(name))
+			return fmt.Sprintf("the field %q is not allowed (docs/gateway.md)", clip(name))
 		case bound && !none(value) && !slices.Contains(values, string(value)):
-			return fmt.Sprintf("the field %q may not be %s, only %s", name, clip(string(value)), strings.Join(values, ", "))
+			return fmt.Sprintf("the field %q must not be %s, only %s", name, clip(string(value)), strings.Join(values, ", "))
 		}
 	}
 	return ""
 }
 
-// providersTool names the first tool of a request that its client would not run, ""
-// when there is none, and reports whether the request offers any. Later models of Anthropic
-// and OpenAI are given tools in the middle of the conversation, too.
+// providersTool returns the first tool of a request that its client would not run, "" without one,
+// and reports whether the request has any tools. Newer models of Anthropic and OpenAI also get tools
+// in the middle of the conversation.
 func (p *provider) providersTool(all fields) (odd string, offers bool) {
 	odd = p.oddTools(all["tools"], deepest)
 	offers = isFilled(all["tools"]) || isFilled(all["functions"])
@@ -112,7 +111,7 @@ func (p *provider) providersTool(all fields) (odd string, offers bool) {
 				found = p.oddTools(value, deepest)
 				offers = offers || isFilled(value)
 			case "input.type":
-				if meter.Text(value) == "item_reference" { // to what the provider has stored
+				if meter.Text(value) == "item_reference" { // to stored content
 					found = "item_reference"
 				}
 			case "messages.content.tool":
@@ -134,7 +133,7 @@ func (p *provider) providersTool(all fields) (odd string, offers bool) {
 	return odd, offers
 }
 
-// oddTools looks at a list of tools until one is odd.
+// oddTools returns the first tool of a list that the client does not run.
 func (p *provider) oddTools(list json.RawMessage, depth int) (odd string) {
 	if none(list) {
 		return ""
@@ -149,7 +148,7 @@ func (p *provider) oddTools(list json.RawMessage, depth int) (odd string) {
 	return odd
 }
 
-// oddTool names a tool that the client does not run.
+// oddTool returns the name of a tool that the client does not run, "" if it runs it.
 func (p *provider) oddTool(tool json.RawMessage, depth int) string {
 	all, err := fieldsOf(tool)
 	names := []string{meter.Text(all["type"])}
@@ -170,7 +169,7 @@ func (p *provider) oddTool(tool json.RawMessage, depth int) string {
 	return p.oddTools(all["tools"], depth-1)
 }
 
-// fieldsOf takes an object apart.
+// fieldsOf returns the fields of an object.
 func fieldsOf(text []byte) (fields, error) {
 	all := fields{}
 	err := meter.Values(text, '{', func(name string, value []byte) error {
@@ -186,5 +185,5 @@ func isFilled(list json.RawMessage) bool {
 	return isList && !bytes.HasPrefix(bytes.TrimSpace(inside), []byte("]"))
 }
 
-// none is a value that stands for a field that is not there.
+// none reports whether a value means that the field is missing.
 func none(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }

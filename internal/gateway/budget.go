@@ -11,10 +11,10 @@ import (
 	"abl/internal/tokens"
 )
 
-// Sum is what a call has used so far. Every line of the log holds it, so that the newest
-// line is enough, however many before it are lost.
+// Sum is the usage of a call so far. Every line of the log contains it, so the newest line is
+// enough even if earlier lines are lost.
 type Sum struct {
-	Model    string `json:"model,omitempty"` // that was asked last
+	Model    string `json:"model,omitempty"` // of the last request
 	Requests int64  `json:"requests"`        // that the provider may charge for
 	Unknown  int64  `json:"unknown"`         // of these, requests whose usage was not reported, or not all of it
 
@@ -31,10 +31,10 @@ type Sum struct {
 	Reserved    int64      `json:"reserved,omitempty"`  // for them, in tokens and dollars
 	ReservedUSD prices.USD `json:"reserved_usd,omitempty"`
 
-	Over string `json:"over,omitempty"` // why a request was refused, if a bound was reached
+	Over string `json:"over,omitempty"` // why the gateway refused a request, if a bound was reached
 }
 
-// Most returns what the call has used at most: what is spent, and what is reserved.
+// Most returns the most that the call can have used: the spent and the reserved amounts.
 func (s Sum) Most() (all int64, usd *prices.USD) {
 	if s.SpentUSD != nil {
 		usd = new(s.SpentUSD.Plus(s.ReservedUSD))
@@ -42,10 +42,10 @@ func (s Sum) Most() (all int64, usd *prices.USD) {
 	return tokens.Plus(s.Spent, s.Reserved), usd
 }
 
-// budget keeps a call below its bounds. Each request reserves its own maximum before it
-// begins, so that a bound is passed by one answer at most.
+// budget keeps a call within its bounds. Each request reserves its own maximum before it begins, so
+// that at most one response exceeds a bound.
 type budget struct {
-	turn chan struct{} // held by the first of those that wait
+	turn chan struct{} // the first waiting request has it
 
 	mu       sync.Mutex
 	caps     Budget
@@ -53,7 +53,7 @@ type budget struct {
 	sum      Sum
 	spent    amount
 	reserved amount
-	requests int64 // that were admitted, free ones among them
+	requests int64 // that were admitted, including free ones
 }
 
 func newBudget(caps Budget) *budget {
@@ -65,11 +65,11 @@ func newBudget(caps Budget) *budget {
 	}
 }
 
-// admit reserves the maximum of a request, or says why the request may not begin. While
-// others are under way and leave no room for it, it waits; if none is, it begins as soon as
-// the bounds leave anything. A free request has no maximum and never waits.
+// admit reserves the maximum of a request, or returns why the request may not begin. It waits while
+// other requests leave no room. Without other requests it only needs a bound that is not reached. A
+// free request has no maximum and never waits.
 func (b *budget) admit(ctx context.Context, most amount, priced bool) (why string, err error) {
-	if most != (amount{}) { // in the order in which they came
+	if most != (amount{}) { // in the order of arrival
 		select {
 		case b.turn <- struct{}{}:
 			defer func() { <-b.turn }()
@@ -90,7 +90,7 @@ func (b *budget) admit(ctx context.Context, most amount, priced bool) (why strin
 	}
 }
 
-// try admits a request, says why it may not begin, or returns what to wait for.
+// try admits a request, returns why it may not begin, or returns a channel to wait for.
 func (b *budget) try(most amount, priced bool) (why string, wait <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,8 +113,8 @@ func (b *budget) try(most amount, priced bool) (why string, wait <-chan struct{}
 	return "", nil
 }
 
-// reached says why no request may begin. A bound in dollars admits no model without a price:
-// it would not bound anything.
+// reached returns why no request may begin, or "". A bound in dollars admits no model without a
+// price, because it could not limit it.
 func (b *budget) reached(priced bool) string {
 	if most := b.caps.Requests; most != nil && b.requests >= *most {
 		return fmt.Sprintf("the budget of this call is reached: %d of %d requests", b.requests, *most)
@@ -133,8 +133,8 @@ func (b *budget) reached(priced bool) string {
 	return ""
 }
 
-// fits reports whether the bounds hold even if everything under way and this request cost
-// their maximum.
+// fits reports whether the bounds hold even if this request and all current requests cost their
+// maximum.
 func (b *budget) fits(most amount) bool {
 	for _, bound := range b.caps.Bounds {
 		full := amount{bound.UsedTokens, bound.UsedUSD}.plus(b.spent).plus(b.reserved).plus(most)
@@ -145,16 +145,17 @@ func (b *budget) fits(most amount) bool {
 	return true
 }
 
-// bill is what one request cost.
+// bill is the cost of one request.
 type bill struct {
-	charged amount // by the budgets
+	charged amount // counted by the budgets
 	usage   tokens.Count
 	cost    *prices.USD // nil if it is unknown
-	whole   bool        // the usage is all of it
+	whole   bool        // the usage is complete
 }
 
-// settle replaces a reservation by the bill, which is nil if the provider charges nothing.
-func (b *budget) settle(most amount, model string, paid *bill) Sum {
+// charge replaces a reservation by the bill, which is nil if the provider charges nothing. It
+// returns the new sum.
+func (b *budget) charge(most amount, model string, paid *bill) Sum {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := &b.sum
@@ -207,14 +208,13 @@ func (b *budget) wake() {
 	b.changed = make(chan struct{})
 }
 
-// amount is the same use of a model in tokens and in money, which is 0 where
-// nothing is bounded in money.
+// amount is a use of a model in tokens and in dollars. The dollars are 0 if the model has no price.
 type amount struct {
 	tokens int64
 	usd    prices.USD
 }
 
-// plus adds without running over.
+// plus adds without an overflow.
 func (a amount) plus(b amount) amount {
 	return amount{tokens.Plus(a.tokens, b.tokens), a.usd.Plus(b.usd)}
 }
@@ -225,10 +225,10 @@ type tariff struct {
 	hour bool // the request may write to the provider's cache for an hour
 }
 
-// most is what a request of so many bytes costs at most if its answer has so many tokens.
-// No token of text has less than a byte.
+// most returns the maximum cost of a request with a body in bytes and a response in tokens. A token
+// of text has at least one byte.
 func (t tariff) most(body int, answer int64) amount {
-	const largest = math.MaxInt64 >> 12 // so that no sum of reservations runs over
+	const largest = math.MaxInt64 >> 12 // prevents an overflow of sums
 	all := amount{tokens: min(tokens.Plus(int64(body), answer), largest)}
 	if t.Price != nil {
 		all.usd = min(t.Most(int64(body), answer, t.hour), largest)
@@ -236,11 +236,11 @@ func (t tariff) most(body int, answer int64) amount {
 	return all
 }
 
-// charge is what an answer costs: the reported usage, and if that is not all of it, the
-// request's maximum or more. So leaving early saves nothing.
+// charge returns the cost of a response: the reported usage, or if it is incomplete, at least the
+// maximum of the request. So a client saves nothing by leaving early.
 func (t tariff) charge(u tokens.Count, part bool, most amount) amount {
-	all, told := u.All()
-	if !told || part {
+	all, complete := u.All()
+	if !complete || part {
 		all = max(all, most.tokens)
 	}
 	usd := t.cost(u)
@@ -254,12 +254,12 @@ func (t tariff) charge(u tokens.Count, part bool, most amount) amount {
 	return amount{all, most.usd}
 }
 
-// cost is the price of a usage, nil if it is unknown.
+// cost returns the price of a usage, nil if it is unknown.
 func (t tariff) cost(u tokens.Count) *prices.USD {
 	if t.Price == nil {
 		return nil
 	}
-	if usd, told := t.OfRequest(u); told {
+	if usd, known := t.OfRequest(u); known {
 		return &usd
 	}
 	return nil

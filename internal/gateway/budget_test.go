@@ -36,7 +36,7 @@ func TestBudgetIsNeverPassedUnknowingly(t *testing.T) {
 	} {
 		got, wait := "", (<-chan struct{})(nil)
 		if s.settle > 0 {
-			got = fmt.Sprint(b.settle(amount{tokens: s.settle}, "m", &bill{charged: amount{tokens: s.charge}}).Spent)
+			got = fmt.Sprint(b.charge(amount{tokens: s.settle}, "m", &bill{charged: amount{tokens: s.charge}}).Spent)
 		} else if got, wait = b.try(amount{tokens: s.admit}, false); wait != nil {
 			got = "waits"
 		}

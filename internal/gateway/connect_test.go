@@ -60,7 +60,7 @@ func TestConnect(t *testing.T) {
 		if _, got = connect(host, ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
 			t.Errorf("%s: got %q, want 403", host, got)
 		}
-		if e := r.next(Tunneled); e.Reason != "it has no public address, and no other passes" || !e.Req.Refused || e.Req.Host != host {
+		if e := r.next(Tunneled); e.Reason != "its address is not public" || !e.Req.Refused || e.Req.Host != host {
 			t.Errorf("%+v %+v", e, e.Req)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 	"abl/internal/tokens"
 )
 
-// server answers the role for as long as the call is on.
+// server handles the requests of a role during one call.
 type server struct {
 	Setup
 	providers map[string]*provider
@@ -32,33 +32,33 @@ type server struct {
 	journal   *journal
 	transport http.RoundTripper
 	dialer    Dialer
-	secrets   []string        // that no line of the log may hold; commands alone add to them
-	ctx       context.Context // the call's life
+	secrets   []string        // that no line of the log may contain; only commands add to them
+	ctx       context.Context // ends with the call
 	end       context.CancelCauseFunc
 
-	slots   chan struct{} // one a request under way
+	slots   chan struct{} // one for each current request
 	tunnels chan struct{}
-	bodies  atomic.Int64            // bytes of those that are held
-	useless atomic.Pointer[lasting] // set: it is of no use to ask the call's model
-	heard   atomic.Bool             // a provider has answered
-	unheard atomic.Int32            // requests that reached nobody before one did
+	bodies  atomic.Int64            // bytes of the bodies in memory
+	useless atomic.Pointer[lasting] // set if no request of the call can succeed
+	heard   atomic.Bool             // a provider has responded
+	unheard atomic.Int32            // requests that reached no provider before the first response
 	busy    sync.WaitGroup
-	look    sync.Mutex // at one body after the other: each look takes some of its size once more
+	look    sync.Mutex // checks one body at a time, because a check needs memory in addition to the body
 }
 
-// exchange is one request on its way through.
+// exchange is one request with its response.
 type exchange struct {
 	*server
 	*verdict
 	w     http.ResponseWriter
 	r     *http.Request
 	begun time.Time
-	most  amount // that it can cost
+	most  amount // the maximum cost
 	usage *tokens.Count
 	cost  *prices.USD
 }
 
-// ServeHTTP takes one request to its end and writes its line.
+// ServeHTTP handles one request and writes its line.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.busy.Add(1)
 	defer s.busy.Done()
@@ -71,7 +71,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case kind == Tunneled:
 		x.within(x.tunnels, "%d tunnels are open", x.connect)
 	case x.local:
-		x.answer(http.StatusOK, modelList(x.provider.Models))
+		x.respond(http.StatusOK, modelList(x.provider.Models))
 	default:
 		x.within(x.slots, "%d requests are under way", x.forward)
 	}
@@ -79,11 +79,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.fail(x.Status, "abl's gateway refuses this request: "+x.reason)
 	}
 	x.TotalMS = time.Since(x.begun).Milliseconds()
-	s.tell(Entry{Kind: kind, Reason: x.reason, Req: &x.Request, Usage: x.usage, Cost: x.cost})
+	s.log(Entry{Kind: kind, Reason: x.reason, Req: &x.Request, Usage: x.usage, Cost: x.cost})
 }
 
-// fail answers with an error in the provider's own words, and ends the connection: what
-// else is on it is the same stranger's.
+// fail responds with an error in the form of the API. It closes the connection, since further
+// requests on it come from the same client.
 func (x *exchange) fail(status int, message string) {
 	h := x.w.Header()
 	h.Set("Connection", "close")
@@ -93,10 +93,10 @@ func (x *exchange) fail(status int, message string) {
 	case http.StatusProxyAuthRequired:
 		h.Set("Proxy-Authenticate", `Basic realm="abl"`)
 	}
-	x.answer(status, errorWords(meter.API(x.Provider), status, message))
+	x.respond(status, errorBody(meter.API(x.Provider), status, message))
 }
 
-func (x *exchange) answer(status int, body []byte) {
+func (x *exchange) respond(status int, body []byte) {
 	x.Status = status
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -106,38 +106,38 @@ func (x *exchange) answer(status int, body []byte) {
 	x.Aborted = x.Aborted || err != nil
 }
 
-// Why a request ends before its answer does.
+// The reasons why a request ends before its response.
 var (
 	errCallOver = errors.New("the call is over")
-	errTime     = errors.New("the provider was silent or slow: the request took too long")
+	errTime     = errors.New("the provider was silent or slow, and the request took too long")
 	errIdle     = errors.New("the provider fell silent")
-	errLong     = errors.New("the answer is longer than one may be")
+	errLong     = errors.New("it is longer than the limit")
 )
 
-// within answers as long as one of the places is free.
-func (x *exchange) within(places chan struct{}, taken string, answer func()) {
+// within calls handle if one of the places is free. Otherwise it refuses the request.
+func (x *exchange) within(places chan struct{}, full string, handle func()) {
 	select {
 	case places <- struct{}{}:
 		defer func() { <-places }()
-		answer()
+		handle()
 	default:
-		x.deny(http.StatusServiceUnavailable, fmt.Sprintf(taken, cap(places)))
+		x.deny(http.StatusServiceUnavailable, fmt.Sprintf(full, cap(places)))
 	}
 }
 
-// forward takes a request that the filter has passed through the bounds, to the
-// provider and back.
+// forward sends a request that passed the filter to the provider, within the bounds, and returns the
+// response.
 func (x *exchange) forward() {
 	size := x.r.ContentLength
 	defer x.bodies.Add(-size)
 	if x.bodies.Add(size) > x.Limits.Bodies {
-		x.deny(http.StatusServiceUnavailable, "the bodies of the requests under way fill the memory")
+		x.deny(http.StatusServiceUnavailable, "the bodies of the current requests fill the memory")
 		return
 	}
 	body, err := x.read()
 	if err != nil {
 		x.Aborted = true
-		x.deny(http.StatusBadRequest, "the body did not arrive whole")
+		x.deny(http.StatusBadRequest, "the body is incomplete")
 		return
 	}
 	x.look.Lock()
@@ -154,9 +154,9 @@ func (x *exchange) forward() {
 	x.spend(body)
 }
 
-// read takes the whole body before anything is forwarded: net/http's server closes
-// a request's body at the first byte of its answer, under the hands of a transport
-// that still reads it, which cuts answers short.
+// read reads the whole body before anything is forwarded: net/http's server closes the body of a
+// request at the first byte of its response. A transport that still reads it would then cut the
+// response off.
 func (x *exchange) read() ([]byte, error) {
 	control := http.NewResponseController(x.w)
 	if err := control.SetReadDeadline(time.Now().Add(span(x.Limits.ReadMS))); err != nil {
@@ -171,7 +171,7 @@ func (x *exchange) read() ([]byte, error) {
 	return body, control.SetReadDeadline(time.Time{})
 }
 
-// spend holds the request to the budget and asks the provider.
+// spend waits for the budget, sends the request, and charges its cost.
 func (x *exchange) spend(body []byte) {
 	ctx, end := context.WithCancelCause(x.r.Context())
 	defer end(nil)
@@ -193,11 +193,11 @@ func (x *exchange) spend(body []byte) {
 		x.ask(ctx, end, body, t)
 		return
 	}
-	// What is under way when a gateway is killed has a line by then.
+	// If the gateway is killed, this line shows the request.
 	begun := x.Request
-	x.tell(Entry{Kind: Began, Req: &begun})
+	x.log(Entry{Kind: Began, Req: &begun})
 	paid := x.ask(ctx, end, body, t)
-	spent := x.budget.settle(x.most, x.Model, paid)
+	spent := x.budget.charge(x.most, x.Model, paid)
 	if paid != nil {
 		x.Charged = paid.charged.tokens
 	}
@@ -210,10 +210,10 @@ func (x *exchange) spend(body []byte) {
 	}
 }
 
-var errFull = errors.New("the requests under way may spend all that is left of the budget; none ended in time")
+var errFull = errors.New("the current requests may spend the rest of the budget, and none ended in time")
 
-// admitted waits until the budget has room for the request. It refuses one for which there
-// is none.
+// admitted waits until the budget has room for the request. It refuses the request if the budget is
+// reached or the wait is too long.
 func (x *exchange) admitted(ctx context.Context, priced bool) bool {
 	ctx, stop := context.WithTimeoutCause(ctx, span(x.Limits.HeadersMS), errFull)
 	defer stop()
@@ -221,7 +221,7 @@ func (x *exchange) admitted(ctx context.Context, priced bool) bool {
 	switch {
 	case why != "":
 		x.Over = true
-		// 403 ends every CLI within seconds; 429 would have them retry.
+		// 403 ends every CLI within seconds. After 429 they would retry.
 		x.deny(http.StatusForbidden, why)
 	case errors.Is(err, errFull):
 		x.deny(http.StatusServiceUnavailable, err.Error())
@@ -234,9 +234,9 @@ func (x *exchange) admitted(ctx context.Context, priced bool) bool {
 	return !x.Refused
 }
 
-// ask sends the request and passes the answer on. It returns the bill, nil if the provider
-// charges nothing. A request that the provider may have read costs its maximum until the
-// provider reports something else.
+// ask sends the request and relays the response. It returns the bill, nil if the provider charges
+// nothing. A request that the provider may have read costs its maximum unless the provider reports
+// another cost.
 func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []byte, t tariff) *bill {
 	limit := time.AfterFunc(span(x.Limits.RequestMS), func() { end(errTime) })
 	defer limit.Stop()
@@ -246,14 +246,14 @@ func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []
 	if err != nil {
 		x.unanswered(ctx, err)
 		if FailedToDial(err) {
-			return nil // nothing was asked
+			return nil // the provider did not get the request
 		}
 		return unknown
 	}
 	defer answer.Body.Close()
 	x.heard.Store(answer.Header.Get(NoAnswer) == "" || x.heard.Load())
 	if far := answer.Header.Get(NoAnswer); far != "" {
-		// Half of a forwarder's words say as much as all of them.
+		// A part of the forwarder's message is enough.
 		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords))
 		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, outcome.Network, far == NotAsked)
 		if far == NotAsked {
@@ -262,8 +262,8 @@ func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []
 		return unknown
 	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
-		// Whoever stands in the provider's place: a portal, a wrong address.
-		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider answers %d; the gateway follows no redirect", answer.StatusCode))
+		// Another server responds, such as a login portal or a wrong address.
+		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider responds %d, and the gateway follows no redirect", answer.StatusCode))
 		x.fail(http.StatusBadGateway, x.reason)
 		return nil
 	}
@@ -276,19 +276,19 @@ func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []
 	return x.billed(len(body), t, answer.StatusCode, x.relay(ctx, end, answer))
 }
 
-// billed returns the bill of an answer that was passed on.
+// billed returns the bill of a relayed response.
 func (x *exchange) billed(body int, t tariff, status int, m *meter.Meter) *bill {
 	usage := m.Usage()
 	x.usage = &usage
 	x.Finish, x.Calls = m.Finish(), m.Calls()
 	failed := status >= http.StatusBadRequest
-	// Gemini reports usage as it goes, so the usage of an answer that is cut is never all of it.
+	// Gemini reports usage in every event, so the usage of a cut response is incomplete.
 	x.Part = x.provider.Kind == meter.Gemini && (x.Cut || !failed && x.Trouble != "") || !failed && x.endless(m)
 	if !x.Part && !x.route.Free {
 		x.cost = t.cost(usage)
 	}
 	if failed && !usage.Known() && !meter.GaveUp(status) {
-		return nil // providers take nothing for an error
+		return nil // providers do not charge for errors
 	}
 	most := x.most
 	if passed := t.most(body, m.Passed()); usage.Candidates == nil && usage.Total == nil {
@@ -301,9 +301,9 @@ func (x *exchange) billed(body int, t tariff, status int, m *meter.Meter) *bill 
 	return &bill{t.charge(usage, x.Part, most), usage, x.cost, whole && !x.Part}
 }
 
-// request is what the provider gets to see.
+// request returns the request for the provider.
 func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
-	// It fails of nothing that stands here.
+	// These arguments are valid.
 	q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(body))
 	to := *x.provider.base
 	to.Path += x.path
@@ -315,11 +315,11 @@ func (x *exchange) request(ctx context.Context, body []byte) *http.Request {
 		}
 		to.RawQuery = strings.TrimPrefix(x.query+"&"+fixed.Encode(), "&")
 	}
-	q.URL, q.Header = &to, outward(x.r.Header, x.provider)
+	q.URL, q.Header = &to, upstreamHeader(x.r.Header, x.provider)
 	return q
 }
 
-// unanswered tells the client why there is no answer, if it is still there.
+// unanswered reports to the client why there is no response, if the client is still connected.
 func (x *exchange) unanswered(ctx context.Context, err error) {
 	late := net.Error(nil)
 	switch cause := context.Cause(ctx); {
@@ -341,7 +341,7 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 	}
 }
 
-// stopped notes why a request ended before its answer did, if it was not by the provider.
+// stopped records why a request ended before its response. It returns false if the provider ended it.
 func (x *exchange) stopped(cause error) bool {
 	switch cause {
 	case nil:
@@ -349,7 +349,7 @@ func (x *exchange) stopped(cause error) bool {
 	case errTime, errIdle:
 		x.troubled(outcome.Unavailable, cause.Error())
 	case errLong:
-		x.troubled(outcome.Unavailable, "the provider's answer has no end: "+cause.Error())
+		x.troubled(outcome.Unavailable, "the provider's response is incomplete: "+cause.Error())
 	case errCallOver:
 		x.Aborted, x.reason = true, cause.Error()
 	default:
@@ -358,37 +358,37 @@ func (x *exchange) stopped(cause error) bool {
 	return true
 }
 
-// FailedToDial says that nobody was reached, so that nothing was asked.
+// FailedToDial reports whether an error means that the request did not reach the server.
 func FailedToDial(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	_, proxy := errors.AsType[*proxyError](err)
-	_, stranger := errors.AsType[*tls.CertificateVerificationError](err)
-	return ok && (op.Op == "dial" || op.Op == "proxyconnect") || proxy || stranger
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok && (op.Op == "dial" || op.Op == "proxyconnect") || proxy || untrusted
 }
 
-// noAnswer fails a request that got no answer. unasked is set if it reached nobody.
+// noAnswer fails a request without a response. unasked is set if it did not reach the provider.
 func (x *exchange) noAnswer(words string, status int, class outcome.Outcome, unasked bool) {
-	x.troubled(class, "the provider gave no answer: "+words)
+	x.troubled(class, "the provider did not respond: "+words)
 	if unasked && x.givesUp() {
-		x.useless.Store(&lasting{x.hides(x.reason), time.Unix(x.Call.Deadline, 0)})
-		x.fail(http.StatusForbidden, x.hides(x.reason))
+		x.useless.Store(&lasting{x.redacted(x.reason), time.Unix(x.Call.Deadline, 0)})
+		x.fail(http.StatusForbidden, x.redacted(x.reason))
 		x.Status = status
 		return
 	}
-	x.fail(status, "the provider gave no answer")
+	x.fail(status, "the provider did not respond")
 }
 
-// hides takes the secrets of the setup out of words.
-func (x *exchange) hides(words string) string { return x.journal.secrets.String(words) }
+// redacted removes the secrets of the setup from a text.
+func (x *exchange) redacted(words string) string { return x.journal.secrets.String(words) }
 
-// Before any answer of a run, so many requests that reached nobody are enough, or one that took so
-// long. Later ones are a failure that passes, and the agent asks again.
+// The limits before the first response of a run: so many requests that reached no provider, or one
+// that took so long, end the call. Later failures are temporary, and the agent retries.
 const (
 	mostUnheard    = 3
 	longestUnheard = 5 * time.Second
 )
 
-// givesUp reports whether it is of no use to let the agent ask again.
+// givesUp reports whether the agent should not retry.
 func (x *exchange) givesUp() bool {
 	if !x.First || x.heard.Load() {
 		return false
@@ -396,51 +396,49 @@ func (x *exchange) givesUp() bool {
 	return x.unheard.Add(1) >= mostUnheard || time.Since(x.begun) >= longestUnheard
 }
 
-// troubled notes what is wrong with the provider.
+// troubled records a fault of the provider.
 func (x *exchange) troubled(class outcome.Outcome, words string) {
 	x.Trouble, x.reason = class, words
 }
 
-// longSilence is how long a client has to have waited in vain before it is the
-// provider's silence that made it leave.
+// longSilence is the wait after which a client that leaves does so because the provider is silent.
 const longSilence = 20 * time.Second
 
-// wrong notes what an error of the provider's own tells.
-func (x *exchange) wrong(how string, said meter.Told) {
+// failedWith records an error that the provider reported.
+func (x *exchange) failedWith(how string, said meter.Problem) {
 	x.troubled(said.Class, how+": "+strings.TrimSuffix(said.Words, "."))
 	x.RetryMS, x.Paid = said.Retry.Milliseconds(), said.Paid
 }
 
-// maxWords is how much of an error is read for what it says, in bytes.
+// maxWords bounds the part of an error that is read, in bytes.
 const maxWords = 16 << 10
 
-// lasting is an answer of a provider's that stands for every request until then.
+// lasting is an error that every request gets until a time.
 type lasting struct {
 	words string
 	until time.Time
 }
 
-// failed notes what an error answer says is wrong. One after which no request of the
-// call helps any more ends here: the agent gets a status with which every CLI ends at
-// once, since on others they wait for hours, or ask again and again. False leaves the
-// answer to be passed on.
+// failed records the problem in an error response. If no request of the call can succeed, it responds
+// with 403, because every CLI ends at that. After other statuses they wait for hours or retry
+// forever. If it returns false, the caller relays the response.
 func (x *exchange) failed(end context.CancelCauseFunc, answer *http.Response) bool {
 	late := time.AfterFunc(span(x.Limits.IdleMS), func() { end(errIdle) })
-	// What is wrong with the rest is found when it is passed on.
+	// relay finds errors in the rest.
 	head, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords))
 	late.Stop()
 	answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(head), answer.Body))
 	now := time.Now()
 	said := meter.Of(answer.StatusCode, answer.Header, head, now)
-	x.wrong(fmt.Sprintf("the provider answers %d", answer.StatusCode), said)
-	// A free request may be of a kind that the provider does not know.
+	x.failedWith(fmt.Sprintf("the provider responds %d", answer.StatusCode), said)
+	// Some providers do not support a free request.
 	if !said.Lasting() || x.route.Free {
 		return false
 	}
 	l := lasting{x.provider.secret().String(x.reason), time.Unix(x.Call.Deadline, 0)}
 	if said.Retry > 0 {
 		l.until = now.Add(said.Retry)
-		l.words += "; it wants to be asked again after " + l.until.UTC().Format(time.RFC3339)
+		l.words += "; retry after " + l.until.UTC().Format(time.RFC3339)
 	}
 	x.useless.Store(&l)
 	x.fail(http.StatusForbidden, l.words)

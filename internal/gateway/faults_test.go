@@ -62,8 +62,8 @@ var spokenAPIs = []spoken{
 // end is unknown.
 func TestFaultsOfAnswers(t *testing.T) {
 	const broken = "data: {\"candidates\": [ no json\n\n"
-	const noEnd, load = "does not say that it is finished", "ends its answer with an error: load"
-	const damaged, noModel = "a part of it is not JSON", "what is no answer of a model"
+	const noEnd, load = "has no finish reason", "ended its response with an error: load"
+	const damaged, noModel = "a part of it is not JSON", "something other than a response of a model"
 	for _, f := range []struct {
 		name    string
 		cut     bool // the provider breaks the connection
@@ -74,13 +74,13 @@ func TestFaultsOfAnswers(t *testing.T) {
 	}{
 		{"complete", false, "", "", 0, func(s spoken) string { return s.begin + s.end }},
 		{"without-an-end", false, outcome.Unavailable, noEnd, 1, func(s spoken) string { return s.begin }},
-		{"broken-off", true, outcome.Unavailable, "has no end: unexpected EOF", 1, func(s spoken) string { return s.begin }},
+		{"broken-off", true, outcome.Unavailable, "is incomplete: unexpected EOF", 1, func(s spoken) string { return s.begin }},
 		{"an-error", false, outcome.Unavailable, load, 1, func(s spoken) string { return s.begin + s.fail }},
 		{"an-error-and-words", false, outcome.Unavailable, load, 1, func(s spoken) string { return s.begin + s.fail + s.begin }},
 		{"no-json", false, outcome.Unavailable, damaged, 1, func(s spoken) string { return s.begin + broken }},
 		{"no-json-in-it", false, outcome.Unavailable, damaged, -1, func(s spoken) string { return s.begin + broken + s.end }},
 		{"half-an-event", false, outcome.Unavailable, damaged, 1, func(s spoken) string { return s.begin + s.end[:20] }},
-		{"cut", false, outcome.Cut, "was cut at the model's own limit", 0, func(s spoken) string { return s.begin + s.limit }},
+		{"cut", false, outcome.Cut, "was cut off at the token limit of the model", 0, func(s spoken) string { return s.begin + s.limit }},
 		{"empty", false, outcome.Unavailable, noModel, 1, func(spoken) string { return "" }},
 		{"a-page", false, outcome.Unavailable, noModel, 1, func(spoken) string { return "<html>hello</html>" }},
 	} {

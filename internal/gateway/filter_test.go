@@ -64,9 +64,9 @@ func TestDecide(t *testing.T) {
 	const (
 		noToken  = "401 the token is not this call's"
 		noPath   = `404 POST "/`
-		noCall   = "404 the path is not below this call and a provider of it"
+		noCall   = "404 the path does not begin with this call and one of its providers"
 		noModel  = "403 the model"
-		notPlain = "400 it is none of plain HTTP/1.1: no other protocol passes, and no encoded body"
+		notPlain = "400 only plain HTTP/1.1 without an encoded body is allowed"
 	)
 	tests := []struct{ line, headers, want string }{
 		{"POST " + target + "?alt=sse", goog, "gemini stream /v1beta/models/m1:streamGenerateContent?alt=sse model=m1"},
@@ -105,8 +105,8 @@ func TestDecide(t *testing.T) {
 		{"POST /p1.1/gemini/v1beta/models/M1:generateContent", goog, noModel + " "},
 		{"POST /p1.1/anthropic/v1/messages/", xapi, noPath},
 		{"POST /p1.1/anthropic/v1/messages/batches", xapi, noPath},
-		{"POST " + target + "?alt=sse&fields=x", goog, `400 the parameter "fields" is none that passes (docs/gateway.md)`},
-		{"POST /p1.1/openai-chat/v1/chat/completions?alt=sse", byAuth, `400 the parameter "alt" is none that passes (docs/gateway.md)`},
+		{"POST " + target + "?alt=sse&fields=x", goog, `400 the parameter "fields" is not allowed (docs/gateway.md)`},
+		{"POST /p1.1/openai-chat/v1/chat/completions?alt=sse", byAuth, `400 the parameter "alt" is not allowed (docs/gateway.md)`},
 
 		{"POST /p1.1/gemini/v1beta/models/%6d1:generateContent", goog, noModel + " "},
 		{"POST /p1.1/anthropic/v1/%2e%2e/v1/messages", xapi, noPath},
@@ -118,17 +118,17 @@ func TestDecide(t *testing.T) {
 		{"POST /p1.1/anthropic/v1\\messages", xapi, noPath},
 		{"POST /p1.1/anthropic/v1/messages#x", xapi, noPath},
 		{"POST /p1.1/anthropic/v1/messag\u00e9s", xapi, noPath},
-		{"POST /p1.1/anthropic/v1/messages?beta=%74rue", xapi, `400 the parameter "beta" is none that passes (docs/gateway.md)`},
+		{"POST /p1.1/anthropic/v1/messages?beta=%74rue", xapi, `400 the parameter "beta" is not allowed (docs/gateway.md)`},
 		{"POST /p1.1/anthropic/v1/messages?", xapi, "anthropic messages /v1/messages? model="},
 		{"POST http://evil.example/p1.1/anthropic/v1/messages", xapi, noCall},
-		{"GET http://Registry.example/x?y", proxy, "403 plain http; only https passes"},
+		{"GET http://Registry.example/x?y", proxy, "403 plain http; only https is allowed"},
 		{"GET http://registry.example/x", "", "401 the token is not this call's"},
 		{"OPTIONS *", xapi, noCall},
 		{"POST /" + strings.Repeat("a", 2000), xapi, noCall},
 
-		{"POST " + target, goog + "Content-Length: 1001\r\n", "413 its body has 1001 bytes, and the gateway takes at most 1000, whatever the model takes"},
-		{"POST " + target, goog + "Transfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
-		{"POST " + target, goog + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "411 the body comes in chunks, without its length"},
+		{"POST " + target, goog + "Content-Length: 1001\r\n", "413 its body has 1001 bytes, and the gateway allows at most 1000, whatever the model allows"},
+		{"POST " + target, goog + "Transfer-Encoding: chunked\r\n", "411 the body is chunked and has no length"},
+		{"POST " + target, goog + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "411 the body is chunked and has no length"},
 		{"POST " + target, goog + "Content-Encoding: gzip\r\n", notPlain},
 		{"POST " + target, goog + "Upgrade: websocket\r\nConnection: upgrade\r\n", notPlain},
 
@@ -176,7 +176,7 @@ func TestProxied(t *testing.T) {
 
 func TestDecideOldHTTP(t *testing.T) {
 	got := show(rules(t).decide(parse(t, "POST "+target+" HTTP/1.0\r\n"+goog+"\r\n")))
-	if got != "400 it is none of plain HTTP/1.1: no other protocol passes, and no encoded body" {
+	if got != "400 only plain HTTP/1.1 without an encoded body is allowed" {
 		t.Error(got)
 	}
 }
@@ -217,27 +217,27 @@ func TestBody(t *testing.T) {
 		{meter.Chat, `{"model":"m1","metadata":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, noJSON},
 
 		{meter.Gemini, `{"tools":[{"functionDeclarations":[]},{"function_declarations":[]}]}`, ok},
-		{meter.Gemini, `{"tools":{"google_search":{}}}`, tool + `"of another form"`},
+		{meter.Gemini, `{"tools":{"google_search":{}}}`, tool + `"unreadable"`},
 		{meter.Anthropic, `{"model":"m1","tools":[{"name":"Bash"},{"type":"custom"},{"type":"bash_20250124"}]}`, ok},
-		{meter.Anthropic, `{"model":"m1","tools":[{"type":"web_search_1","type":"custom"}]}`, tool + `"of another form"`},
-		{meter.Anthropic, `{"model":"m1","tools":[{"type":null}]}`, tool + `"of another form"`},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":"web_search_1","type":"custom"}]}`, tool + `"unreadable"`},
+		{meter.Anthropic, `{"model":"m1","tools":[{"type":null}]}`, tool + `"unreadable"`},
 		{meter.Anthropic, `{"model":"m1","tools":[{"type":"Custom"}]}`, tool + `"Custom"`},
 		{meter.Anthropic, `{"model":"m1","messages":[{"content":"x"},{"content":[{"type":"tool_removal","tool":{"type":"tool_reference","name":"x"}},{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"x"}}}]}]}`, ok},
-		{meter.Anthropic, `{"model":"m1","messages":[{"content":[{"tool":{"type":"web_search_1"}}]}]}`, tool + `"of another form"`},
-		{meter.Anthropic, `{"model":"m1","messages":[{"content":[],"content":[{"tool":{}}]}]}`, tool + `"of another form"`},
-		{meter.Anthropic, `{"model":"m1","messages":[{"content":[{"tool":{"definition":{"type":"web_search_1"},"type":"tool_reference","type":"tool_definition"}}]}]}`, tool + `"of another form"`},
-		{meter.Anthropic, `{"model":"m1","messages":[{"content":[{"tool":["tool_reference"]}]}]}`, tool + `"of another form"`},
-		{meter.Anthropic, `{"model":"m1","messages":[{"content":[[{"tool":{"definition":{"name":"x"}}}]]}]}`, tool + `"of another form"`},
-		{meter.Responses, `{"model":"m1","input":[[{"tools":[]}]]}`, tool + `"of another form"`},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":[{"tool":{"type":"web_search_1"}}]}]}`, tool + `"unreadable"`},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":[],"content":[{"tool":{}}]}]}`, tool + `"unreadable"`},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":[{"tool":{"definition":{"type":"web_search_1"},"type":"tool_reference","type":"tool_definition"}}]}]}`, tool + `"unreadable"`},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":[{"tool":["tool_reference"]}]}]}`, tool + `"unreadable"`},
+		{meter.Anthropic, `{"model":"m1","messages":[{"content":[[{"tool":{"definition":{"name":"x"}}}]]}]}`, tool + `"unreadable"`},
+		{meter.Responses, `{"model":"m1","input":[[{"tools":[]}]]}`, tool + `"unreadable"`},
 		{meter.Gemini, `{"generationConfig":{"maxOutputTokens":1,"maxOutputTokens":9}}`, `400 generationConfig: the body has the field "maxOutputTokens" twice`},
 		{meter.Gemini, `{"generationConfig":null}`, ok},
-		{meter.Gemini, `{"generationConfig":[]}`, "400 generationConfig: it is of another form"},
+		{meter.Gemini, `{"generationConfig":[]}`, "400 generationConfig: it is not JSON of the expected form"},
 		{meter.Responses, `{"model":"m1","input":"words","tools":[{"type":"function"},{"type":"custom"},{"type":"local_shell"}],"background":false,"store":false}`, ok},
-		{meter.Responses, `{"model":"m1","tools":[{"name":"of no type"}]}`, tool + `"of another form"`},
-		{meter.Responses, `{"model":"m1","tools":[1]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","tools":[{"name":"of no type"}]}`, tool + `"unreadable"`},
+		{meter.Responses, `{"model":"m1","tools":[1]}`, tool + `"unreadable"`},
 		{meter.Responses, `{"model":"m1","tools":null,"service_tier":"auto"}`, ok},
-		{meter.Responses, `{"model":"m1","tools":[` + strings.Repeat(`{"type":"namespace","tools":[`, 9) + strings.Repeat(`]}`, 9) + `]}`, tool + `"of another form"`},
-		{meter.Responses, `{"model":"m1","input":[{"tools":[],"tools":[{"type":"mcp"}]}]}`, tool + `"of another form"`},
+		{meter.Responses, `{"model":"m1","tools":[` + strings.Repeat(`{"type":"namespace","tools":[`, 9) + strings.Repeat(`]}`, 9) + `]}`, tool + `"unreadable"`},
+		{meter.Responses, `{"model":"m1","input":[{"tools":[],"tools":[{"type":"mcp"}]}]}`, tool + `"unreadable"`},
 		{"unheard-of", `{"model":"m1","messages":[]}`, field + `"messages"`},
 	}
 	for _, tt := range tests {

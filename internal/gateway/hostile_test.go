@@ -34,7 +34,7 @@ func TestHostileUpstream(t *testing.T) {
 		usage   string
 		charged int64
 	}{
-		{"silent before the headers", func(_ http.ResponseWriter, q *http.Request) { hold(q) }, Limits{HeadersMS: 50}, 504, "*", false, "the provider gave no answer", "none", most},
+		{"silent before the headers", func(_ http.ResponseWriter, q *http.Request) { hold(q) }, Limits{HeadersMS: 50}, 504, "*", false, "the provider did not respond", "none", most},
 		{"slow beyond the request's time", func(_ http.ResponseWriter, q *http.Request) { hold(q) }, Limits{RequestMS: 50}, 504, "*", false, "the request took too long", "none", most},
 		{"silent after the headers", func(w http.ResponseWriter, q *http.Request) { flush(w); hold(q) }, Limits{IdleMS: 50}, 200, "", true, "fell silent", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", most},
 		{"silent after an event", func(w http.ResponseWriter, q *http.Request) { io.WriteString(w, event); flush(w); hold(q) }, Limits{IdleMS: 50}, 200, event, true, "fell silent", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", most},
@@ -42,13 +42,13 @@ func TestHostileUpstream(t *testing.T) {
 			io.WriteString(w, event+"data: {\"x")
 			flush(w)
 			panic(http.ErrAbortHandler)
-		}, Limits{}, 200, event + "data: {\"x", true, "has no end", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", most},
+		}, Limits{}, 200, event + "data: {\"x", true, "is incomplete", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", most},
 		{"shorter than announced", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "500")
 			io.WriteString(w, event)
 			flush(w)
 			panic(http.ErrAbortHandler)
-		}, Limits{}, 200, event, true, "has no end", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", most},
+		}, Limits{}, 200, event, true, "is incomplete", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", most},
 		{"a line of 5 MB", say(200, "text/event-stream", huge), Limits{}, 200, huge, false, "", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", 6},
 		{"endless", func(w http.ResponseWriter, q *http.Request) {
 			for q.Context().Err() == nil {
@@ -56,21 +56,21 @@ func TestHostileUpstream(t *testing.T) {
 					return
 				}
 			}
-		}, Limits{Answer: 100_000}, 200, "*", true, "longer than one may be", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", most},
-		{"redirect", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "/elsewhere", http.StatusFound) }, Limits{}, 502, "*", false, "answers 302", "none", 0},
+		}, Limits{Answer: 100_000}, 200, "*", true, "longer than the limit", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", most},
+		{"redirect", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "/elsewhere", http.StatusFound) }, Limits{}, 502, "*", false, "responds 302", "none", 0},
 		{"redirect that keeps the method", func(w http.ResponseWriter, q *http.Request) {
 			http.Redirect(w, q, "/elsewhere", http.StatusTemporaryRedirect)
-		}, Limits{}, 502, "*", false, "answers 307", "none", 0},
-		{"not modified", say(304, "text/plain", ""), Limits{}, 502, "*", false, "answers 304", "none", 0},
+		}, Limits{}, 502, "*", false, "responds 307", "none", 0},
+		{"not modified", say(304, "text/plain", ""), Limits{}, 502, "*", false, "responds 304", "none", 0},
 		{"wrong JSON", say(200, "text/event-stream", "data: {\"candidates\": [ this is not json\n\n"), Limits{}, 200, "data: {\"candidates\": [ this is not json\n\n", false, "", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", most},
 		{"HTML", say(200, "text/html", "<html>hello</html>"), Limits{}, 200, "<html>hello</html>", false, "", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", most},
 		{"empty", say(200, "text/event-stream", ""), Limits{}, 200, "", false, "", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", most},
 		{"error", say(500, "application/json", `{"error":{}}`), Limits{}, 500, `{"error":{}}`, false, "", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", 0},
-		{"error with its usage", say(504, "application/json", `{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":1,"totalTokenCount":6}}`), Limits{}, 504, "*", false, "answers 504", "input:5,cached:-,candidates:1,thoughts:-,tool:-,total:6", 6},
-		{"no connection", func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, Limits{}, 502, "*", false, "gave no answer", "none", most},
+		{"error with its usage", say(504, "application/json", `{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":1,"totalTokenCount":6}}`), Limits{}, 504, "*", false, "responds 504", "input:5,cached:-,candidates:1,thoughts:-,tool:-,total:6", 6},
+		{"no connection", func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, Limits{}, 502, "*", false, "did not respond", "none", most},
 		{"huge headers", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("x", 1<<17))
-		}, Limits{}, 502, "*", false, "gave no answer", "none", most},
+		}, Limits{}, 502, "*", false, "did not respond", "none", most},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -67,17 +67,17 @@ func TestLastTrouble(t *testing.T) {
 		{"no-answer-of-a-models", []Entry{good, wrong}, "away away! unfinished"},
 		{"an-end-that-is-too-long-to-be-read", []Entry{load, long}, ""},
 		{"what-is-free-refused-or-anothers", []Entry{load, free, over, other}, "away away! unfinished"},
-		{"a-cut-answer", []Entry{load, cut}, "cut the last answer of m was cut at the model's own limit of tokens for one (length) unfinished"},
+		{"a-cut-answer", []Entry{load, cut}, "cut the last response of m was cut off at the token limit of the model (length) unfinished"},
 		{"a-cut-answer-before-the-trouble", []Entry{cut, load}, "away away! unfinished"},
-		{"a-cut-answer-that-the-agent-left", []Entry{good, leftCut}, "cut the last answer of m was cut at the model's own limit of tokens for one (length) unfinished"},
-		{"a-call-of-a-function-that-is-none", []Entry{good, wrongCall}, "the last answer of m ended with MALFORMED_FUNCTION_CALL unfinished"},
-		{"one-that-was-to-be-short", []Entry{cut, aside}, "cut the last answer of m was cut at the model's own limit of tokens for one (length) unfinished"},
+		{"a-cut-answer-that-the-agent-left", []Entry{good, leftCut}, "cut the last response of m was cut off at the token limit of the model (length) unfinished"},
+		{"a-call-of-a-function-that-is-none", []Entry{good, wrongCall}, "the last response of m ended with MALFORMED_FUNCTION_CALL unfinished"},
+		{"one-that-was-to-be-short", []Entry{cut, aside}, "cut the last response of m was cut off at the token limit of the model (length) unfinished"},
 		{"one-that-was-to-be-short-and-no-other", []Entry{aside}, ""},
 		{"trouble-before-one-that-was-to-be-short", []Entry{load, aside}, "away away! unfinished"},
-		{"one-that-was-refused", []Entry{good, denied}, "denied abl's gateway refuses the agent's request: ! unfinished"},
+		{"one-that-was-refused", []Entry{good, denied}, "denied abl's gateway refused a request of the agent: ! unfinished"},
 		{"one-that-was-refused-and-trouble", []Entry{load, denied}, "away away! unfinished"},
 		{"one-that-was-refused-and-got-over", []Entry{denied, good}, ""},
-		{"a-path-that-was-refused", []Entry{good, path}, "denied abl's gateway refuses the agent's request: !"},
+		{"a-path-that-was-refused", []Entry{good, path}, "denied abl's gateway refused a request of the agent: !"},
 		{"the-budget-refused-one", []Entry{good, over}, "unfinished"},
 		{"one-was-held-after-trouble", []Entry{good, load, held}, "away away! unfinished"},
 		{"the-agent-left-while-it-waited-for-room", []Entry{good, gone}, "left"},
@@ -90,12 +90,12 @@ func TestLastTrouble(t *testing.T) {
 		{"a-title-works-after-the-work-failed", []Entry{load, title}, "away away! unfinished"},
 		{"a-title-is-cut-after-the-work", []Entry{good, cutTitle}, ""},
 		{"a-title-is-left-after-the-work", []Entry{good, leftTitle}, "waiting"},
-		{"a-title-is-refused-after-the-work", []Entry{good, deniedTitle}, "denied abl's gateway refuses the agent's request: !"},
+		{"a-title-is-refused-after-the-work", []Entry{good, deniedTitle}, "denied abl's gateway refused a request of the agent: !"},
 		{"a-title-fails-and-work-is-held", []Entry{good, noTitle, held}, "away away! unfinished"},
 		{"an-agent-without-tools", []Entry{title, noTitle}, "away away! unfinished"},
-		{"an-agent-without-tools-is-refused", []Entry{title, deniedTitle}, "denied abl's gateway refuses the agent's request: !"},
-		{"a-body-that-is-too-long", []Entry{body}, "denied abl's gateway refuses the agent's request: ! unfinished"},
-		{"a-body-that-became-too-long", []Entry{good, body}, "denied abl's gateway refuses the agent's request: ! grown unfinished"},
+		{"an-agent-without-tools-is-refused", []Entry{title, deniedTitle}, "denied abl's gateway refused a request of the agent: !"},
+		{"a-body-that-is-too-long", []Entry{body}, "denied abl's gateway refused a request of the agent: ! unfinished"},
+		{"a-body-that-became-too-long", []Entry{good, body}, "denied abl's gateway refused a request of the agent: ! grown unfinished"},
 		{"too-long-from-the-start", []Entry{title, large}, "large large! unfinished"},
 		{"too-long-after-the-work", []Entry{good, large}, "large large! grown unfinished"},
 	} {
@@ -144,21 +144,21 @@ func TestTroubleInTheLog(t *testing.T) {
 			if err == nil {
 				conn.Close()
 			}
-		}, outcome.Network, 502, "the provider gave no answer"},
+		}, outcome.Network, 502, "the provider did not respond"},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = w.Write([]byte(`{"candidates":`))
-		}, outcome.Unavailable, 200, "has no end"},
+		}, outcome.Unavailable, 200, "is incomplete"},
 		"half an error": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			w.WriteHeader(429)
 			_, _ = w.Write([]byte(`{"error":`))
 		}, outcome.RateLimited, 429, ""},
-		"silence": {func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() }, outcome.Unavailable, 504, "no answer"},
+		"silence": {func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() }, outcome.Unavailable, 504, "silent"},
 		"nobody behind a forwarder": {func(w http.ResponseWriter, q *http.Request) {
 			w.Header().Set(NoAnswer, Asked)
-			say(502, "text/plain", "the server gives no answer: EOF")(w, q)
-		}, outcome.Network, 502, "no answer: EOF"},
+			say(502, "text/plain", "the server does not respond: EOF")(w, q)
+		}, outcome.Network, 502, "not respond: EOF"},
 		"an error at the end of a stream": {say(200, "text/event-stream", streamed+"data: {\"error\":{\"code\":503,\"message\":\"overloaded\",\"status\":\"UNAVAILABLE\"}}\n\n"), outcome.Unavailable, 200, "overloaded"},
 		"an error at the end of half an answer": {func(w http.ResponseWriter, q *http.Request) {
 			w.Header().Set("Content-Length", "1000")

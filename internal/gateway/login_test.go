@@ -124,7 +124,7 @@ func TestARenewedKey(t *testing.T) {
 	}
 	for _, bad := range []string{`{"key":" x"}`, `{"key":""}`, `{"keys":"` + renewedKey + `"}`} {
 		r.send(bad)
-		if e := r.next(Noted); !strings.HasPrefix(e.Reason, "cannot carry out a command") {
+		if e := r.next(Noted); !strings.HasPrefix(e.Reason, "cannot execute a command") {
 			t.Errorf("%s: got %+v, want a note", bad, e)
 		}
 	}

@@ -20,15 +20,15 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// Proxies are the proxies through which the gateway reaches providers and registries. An address
-// is that of an HTTP proxy and may hold a user and a password.
+// Proxies are the HTTP proxies to providers and registries. An address may contain a user and a
+// password.
 type Proxies struct {
 	HTTP  Secret `json:"http,omitempty"`  // for addresses that begin with http://
 	HTTPS Secret `json:"https,omitempty"` // for all others
-	No    string `json:"no,omitempty"`    // hosts that are reached without one, in the form of NO_PROXY
+	No    string `json:"no,omitempty"`    // hosts without a proxy, in the form of NO_PROXY
 }
 
-// ParseProxy reads the address of a proxy. Errors show no part of it, since it may hold a password.
+// ParseProxy reads the address of a proxy. Errors do not quote it, because it may contain a password.
 func ParseProxy(raw string) (*url.URL, error) {
 	if !strings.Contains(raw, "://") {
 		raw = "http://" + raw
@@ -43,7 +43,7 @@ func ParseProxy(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// Of returns a function that finds the proxy for an address, nil for none.
+// Of returns a function that returns the proxy for an address, nil for none.
 func (p Proxies) Of() (func(*url.URL) (*url.URL, error), error) {
 	for _, raw := range []Secret{p.HTTP, p.HTTPS} {
 		if _, err := ParseProxy(string(raw)); raw != "" && err != nil {
@@ -54,8 +54,8 @@ func (p Proxies) Of() (func(*url.URL) (*url.URL, error), error) {
 	return c.ProxyFunc(), nil
 }
 
-// hidden are the parts of the addresses that nobody may see.
-func (p Proxies) hidden() (all []string) {
+// secrets returns the secret parts of the addresses.
+func (p Proxies) secrets() (all []string) {
 	for _, raw := range []Secret{p.HTTP, p.HTTPS} {
 		u, err := ParseProxy(string(raw))
 		if err != nil || u.User == nil {
@@ -67,18 +67,18 @@ func (p Proxies) hidden() (all []string) {
 	return all
 }
 
-// basic is a user and a password as a header has them.
+// basic returns a user and a password in the form of a header.
 func basic(u *url.Userinfo) string {
 	password, _ := u.Password()
 	return base64.StdEncoding.EncodeToString([]byte(u.Username() + ":" + password))
 }
 
-// proxyError is a proxy that does not let a connection through: nobody behind it was asked.
+// proxyError means that a proxy refused a connection, so that the request did not reach the server.
 type proxyError struct {
 	proxy  string // host and port
 	code   int    // of its response to CONNECT, 0 for none
 	status string
-	words  string // all that there is to say, "" for none
+	words  string // the whole message, "" to build it from the other fields
 	err    error
 }
 
@@ -89,7 +89,7 @@ func (e *proxyError) Error() string {
 	case e.err != nil:
 		return fmt.Sprintf("cannot reach the proxy %s: %v", e.proxy, e.err)
 	case e.code == http.StatusProxyAuthRequired:
-		return fmt.Sprintf("the proxy %s wants a user and a password: put them into HTTPS_PROXY (http://USER:PASSWORD@%s)", e.proxy, e.proxy)
+		return fmt.Sprintf("the proxy %s requires a user and a password: put them into HTTPS_PROXY (http://USER:PASSWORD@%s)", e.proxy, e.proxy)
 	}
 	return fmt.Sprintf("the proxy %s refuses the connection: %s", e.proxy, e.status)
 }
@@ -104,10 +104,10 @@ func connected(_ context.Context, proxy *url.URL, _ *http.Request, r *http.Respo
 	return nil
 }
 
-// reasonHeader has what went wrong between abl on the engine's machine and the proxy there.
+// reasonHeader contains the error between abl, on the machine of the engine, and the proxy.
 const reasonHeader = "Abl-Reason"
 
-// refusal is the error of a proxy's response.
+// refusal returns the error in the response of a proxy.
 func refusal(proxy *url.URL, r *http.Response) error {
 	if why := r.Header.Get(reasonHeader); why != "" {
 		return &proxyError{proxy: proxy.Host, words: wording.Cut(why, maxReason)}
@@ -118,7 +118,7 @@ func refusal(proxy *url.URL, r *http.Response) error {
 // maxReason bounds a reason, in characters.
 const maxReason = 300
 
-// through connects with "host:port" by way of a proxy.
+// through connects to "host:port" through a proxy.
 func (d Dialer) through(ctx context.Context, proxy *url.URL, target string) (net.Conn, error) {
 	proxy, err := ParseProxy(proxy.String())
 	if err != nil {
@@ -160,7 +160,7 @@ func (d Dialer) through(ctx context.Context, proxy *url.URL, target string) (net
 	return &early{conn, in}, nil
 }
 
-// Relay answers a CONNECT by a tunnel to "host:port" by way of a proxy.
+// Relay handles CONNECT with a tunnel to "host:port" through a proxy.
 func Relay(ctx context.Context, w http.ResponseWriter, d Dialer, proxy *url.URL, target string) {
 	far, err := d.through(ctx, proxy, target)
 	if err != nil {
@@ -179,10 +179,10 @@ func Relay(ctx context.Context, w http.ResponseWriter, d Dialer, proxy *url.URL,
 	}
 }
 
-// relayIdle is how long a tunnel through abl may be silent: longer than the gateway lets it be.
+// relayIdle is the longest silence of a tunnel through abl. The gateway allows less.
 const relayIdle = 30 * time.Minute
 
-// early is a connection of which some bytes were read before.
+// early is a connection with bytes that were read ahead.
 type early struct {
 	net.Conn
 	in *bufio.Reader
@@ -190,7 +190,7 @@ type early struct {
 
 func (c *early) Read(p []byte) (int, error) { return c.in.Read(p) }
 
-// CloseWrite ends this side's bytes.
+// CloseWrite ends the bytes of this side.
 func (c *early) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

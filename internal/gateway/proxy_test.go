@@ -95,8 +95,8 @@ func TestProviderThroughAProxy(t *testing.T) {
 		reason string
 	}{
 		"passes":         {"example.com", me, "", 200, "CONNECT example.com:443", ""},
-		"no password":    {"example.com", nil, "", 502, "CONNECT example.com:443", "wants a user and a password"},
-		"wrong password": {"example.com", url.UserPassword("me", "wrong"), "", 502, "CONNECT example.com:443", "wants a user and a password"},
+		"no password":    {"example.com", nil, "", 502, "CONNECT example.com:443", "requires a user and a password"},
+		"wrong password": {"example.com", url.UserPassword("me", "wrong"), "", 502, "CONNECT example.com:443", "requires a user and a password"},
 		"refused":        {"forbidden.example.com", me, "", 502, "CONNECT forbidden.example.com:443", "refuses the connection: 403 Forbidden"},
 		"not for it":     {"no-such-name.invalid", me, ".invalid", 502, "", "no-such-name.invalid"},
 	} {

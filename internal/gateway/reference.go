@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// refers reports whether a body names a file or an address whose content the provider adds to
-// the prompt, wherever that is. A body that cannot be read to its end counts as one that does.
+// refers reports whether a body names a file or an address, at any depth, with content that the
+// provider adds to the prompt. It returns true for a body that is not valid JSON.
 func refers(body []byte) bool {
 	type level struct {
 		list      bool
-		name, key string // under which it is, and of its member that is read
+		name, key string // the name of the value, and of the member that is being read
 	}
 	d, at, stack := json.NewDecoder(bytes.NewReader(body)), level{list: true}, []level(nil)
-	d.UseNumber() // which may be of any size
+	d.UseNumber() // of any size
 	for {
 		token, err := d.Token()
 		if err != nil {
@@ -28,14 +28,14 @@ func refers(body []byte) bool {
 				stack = append(stack, at)
 				at = level{list: token == '[', name: at.key}
 				if at.list {
-					at.key = at.name // of what is in it, too
+					at.key = at.name // its entries have its name
 				}
 				continue
 			}
 			at, stack = stack[len(stack)-1], stack[:len(stack)-1]
 		case string:
 			if !at.list && at.key == "" {
-				at.key = "." + token // so that an empty name is one
+				at.key = "." + token // an empty name is not ""
 				continue
 			}
 			if isReference(at.name, at.key, token) {
@@ -48,8 +48,8 @@ func refers(body []byte) bool {
 	}
 }
 
-// isReference reports whether a text stands for content elsewhere, by its name and by that of
-// what it is a member of, each behind a point.
+// isReference reports whether a text refers to content elsewhere, by its name and by the name of the
+// object that contains it. Each name begins with a point.
 func isReference(of, name, text string) bool {
 	switch name {
 	case ".fileUri", ".file_uri", ".file_url", ".file_id": // Gemini; OpenAI; OpenAI and Anthropic

@@ -12,15 +12,15 @@ import (
 	"abl/internal/outcome"
 )
 
-// pieceSize is how much of an answer is passed on at most at once, in bytes. Providers stream
-// events of some hundred; what has queued up goes on together. With its frame it has room in the
-// 4 KiB that net/http gathers, so that it is one write.
+// pieceSize is the maximum size of a relayed piece, in bytes. Providers stream events of some hundred
+// bytes, and queued events are relayed together. A piece and its frame fit into the 4 KiB buffer of
+// net/http, so that a piece is one write.
 const pieceSize = 3 << 10
 
-// relay passes an answer on, each piece at once, and returns what read its usage.
+// relay relays a response piece by piece, and returns the meter that read its usage.
 func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) *meter.Meter {
-	// An answer passes without its length, which changes where a key is blotted out.
-	inward(x.w.Header(), answer.Header, x.provider.secret())
+	// The length header is not copied: redacting a key changes the length.
+	copyHeader(x.w.Header(), answer.Header, x.provider.secret())
 	x.Status = answer.StatusCode
 	control := http.NewResponseController(x.w)
 	m := meter.New(x.provider.Kind)
@@ -34,41 +34,41 @@ func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answ
 	return m
 }
 
-// judge notes what is wrong with an answer that began well. whole is set if the provider ended it.
+// judge records the fault of a response with a good status. whole is set if the provider ended it.
 func (x *exchange) judge(m *meter.Meter, h http.Header, whole bool) {
 	said, failed := m.Failed(h, time.Now())
 	usage := m.Usage()
 	switch {
 	case failed:
-		x.wrong("the provider ends its answer with an error", said)
+		x.failedWith("the provider ended its response with an error", said)
 	case m.Broken(whole):
-		x.troubled(outcome.Unavailable, "the provider's answer is damaged: a part of it is not JSON")
+		x.troubled(outcome.Unavailable, "the provider's response is damaged: a part of it is not JSON")
 	case !whole || !x.endless(m):
 	case m.HasEvents() || usage.Known():
-		x.troubled(outcome.Unavailable, "the provider's answer has no end: it does not say that it is finished")
+		x.troubled(outcome.Unavailable, "the provider's response is incomplete: it has no finish reason")
 	default:
-		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider answers %d with what is no answer of a model", x.Status))
+		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider responds %d with something other than a response of a model", x.Status))
 	}
 }
 
-// endless reports whether an answer does not say that it is finished.
+// endless reports whether a response has no finish reason.
 func (x *exchange) endless(m *meter.Meter) bool {
 	return !x.route.Free && m.Finish() == "" && !m.Unread()
 }
 
-// pass reads the answer piece by piece.
+// pass copies a response piece by piece.
 func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *meter.Meter, stop context.CancelCauseFunc) error {
-	// A provider has no reason to say the key; one that does shall not say it to an agent.
+	// A response that contains the key must not reach the agent.
 	hidden := x.provider.secret().Writer(x.w)
 	_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS)))
 	x.w.WriteHeader(x.Status)
-	_ = control.Flush() // a client that has left shows at the first piece
+	_ = control.Flush() // if the client has left, the first piece fails
 	silence := time.AfterFunc(span(x.Limits.IdleMS), func() { stop(errIdle) })
 	defer silence.Stop()
 	buffer := make([]byte, pieceSize)
 	for {
 		n, err := from.Read(buffer)
-		// This is for a piece, or for the end.
+		// For this piece, or for the end.
 		_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS)))
 		if n > 0 {
 			silence.Reset(span(x.Limits.IdleMS))
@@ -77,11 +77,11 @@ func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *met
 				return errLong
 			}
 			_, failed := hidden.Write(buffer[:n])
-			// The last one goes out with the answer's end, which net/http writes in the next moment.
+			// net/http writes the last piece together with the end of the response.
 			if failed == nil && err != io.EOF {
 				failed = control.Flush()
 			}
-			m.Write(buffer[:n]) // when it is on its way
+			m.Write(buffer[:n]) // after the client has it
 			if failed != nil {
 				return errClient
 			}
@@ -97,8 +97,8 @@ func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *met
 	}
 }
 
-// cut ends the connection in the middle of an answer, so that the client sees that
-// there should be more.
+// cut closes the connection before the end of a response, so that the client notices that it is
+// incomplete.
 func (x *exchange) cut(ctx context.Context, control *http.ResponseController, err error) {
 	x.Cut = true
 	cause := context.Cause(ctx)
@@ -106,10 +106,10 @@ func (x *exchange) cut(ctx context.Context, control *http.ResponseController, er
 		cause = errClient
 	}
 	switch {
-	case x.Trouble != "": // the answer itself says what is wrong
+	case x.Trouble != "": // the response contains the error
 		x.Aborted = errors.Is(cause, errClient) || errors.Is(cause, context.Canceled)
 	case !x.stopped(cause):
-		x.troubled(outcome.Unavailable, "the provider's answer has no end: "+err.Error())
+		x.troubled(outcome.Unavailable, "the provider's response is incomplete: "+err.Error())
 	}
 	if conn, _, err := control.Hijack(); err == nil {
 		conn.Close()

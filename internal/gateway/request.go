@@ -19,54 +19,55 @@ import (
 )
 
 const (
-	maxTarget = 1024      // bytes of a request's
+	maxTarget = 1024      // bytes of the target of a request
 	inPath    = "{model}" // in a route
 )
 
-// provider is one of the setup's with what its API looks like.
+// provider is a provider of the setup with the description of its API.
 type provider struct {
 	Provider
 	api
-	keys []string // all that were in use
+	keys []string // all that were used
 	base *url.URL
-	held *atomic.Pointer[held]
+	key  *atomic.Pointer[activeKey]
 }
 
-// held is the key that is in use, and what keeps it and the keys before it out of sight.
-type held struct {
+// activeKey is the current key, with a redactor for this key and all earlier ones.
+type activeKey struct {
 	key    Secret
 	secret *redact.Redactor
 }
 
-// newProvider reads what a setup says of a provider.
+// newProvider returns a provider of the setup. It fails if an address or a header is invalid.
 func newProvider(one Provider) (*provider, error) {
 	base, err := one.address()
 	if err != nil {
 		return nil, fmt.Errorf("cannot use provider %q: %v", one.Name, err)
 	}
-	p := &provider{Provider: one, api: apis[meter.API(one.Name)], base: base, held: new(atomic.Pointer[held])}
+	p := &provider{Provider: one, api: apis[meter.API(one.Name)], base: base, key: new(atomic.Pointer[activeKey])}
 	if one.KeyHeader != "" {
 		p.Auth, p.Scheme = one.KeyHeader, one.KeyScheme
 	}
-	p.take(one.Key)
+	p.setKey(one.Key)
 	return p, nil
 }
 
-// take puts a key into use. An answer to a request with an earlier key may still be under way.
-func (p *provider) take(key Secret) {
+// setKey replaces the key. The redactor keeps the earlier keys, because responses to requests with
+// them may still arrive.
+func (p *provider) setKey(key Secret) {
 	p.keys = append(p.keys, string(key))
 	secrets := slices.Clone(p.keys)
 	for _, value := range p.Extra {
 		secrets = append(secrets, string(value))
 	}
 	secret, _ := redact.New(secrets...)
-	p.held.Store(&held{key, secret})
+	p.key.Store(&activeKey{key, secret})
 }
 
-// secret returns what knows the provider's key.
-func (p *provider) secret() *redact.Redactor { return p.held.Load().secret }
+// secret returns the redactor of the provider's keys.
+func (p *provider) secret() *redact.Redactor { return p.key.Load().secret }
 
-// secrets returns every text of the provider that no line of the log may hold.
+// secrets returns the texts of the provider that no line of the log may contain.
 func (p *provider) secrets() []string {
 	all := slices.Clone(p.keys)
 	for _, values := range []map[string]Secret{p.Extra, p.Provider.Query} {
@@ -77,48 +78,46 @@ func (p *provider) secrets() []string {
 	return all
 }
 
-// verdict is what becomes of a request: it passes, or is refused. Whoever writes requests
-// is hostile: what is not exactly as an agent's client sends it is refused rather than
-// understood.
+// verdict says whether a request is allowed. The authors of requests are hostile, so the gateway
+// refuses every request that is not exactly in the form that an agent's client sends.
 type verdict struct {
-	Request            // what is told of it
-	reason   string    // why it is refused, or what is wrong with it
-	provider *provider // nil as long as none is told
-	route    *route    // set: to be forwarded
+	Request            // the line in the log
+	reason   string    // why it is refused, or what went wrong
+	provider *provider // nil if the path names none
+	route    *route    // set if the request is to be forwarded
 	path     string    // below the upstream's base
 	query    string
-	local    bool  // the list of models, answered here
-	answers  int64 // that it asks for
-	refers   bool  // it names content that only the provider reads
+	local    bool  // a request for the list of models, which the gateway serves
+	answers  int64 // the number of requested responses
+	refers   bool  // the body names content that only the provider reads
 }
 
 func (v *verdict) deny(status int, reason string) {
 	v.Refused, v.Status, v.reason = true, status, reason
 }
 
-// decide says what becomes of a request, before its body is read.
+// decide returns the verdict on a request without its body.
 func (s *server) decide(q *http.Request) *verdict {
 	v := &verdict{Request: Request{Method: q.Method}}
 	switch plain, err := url.Parse(q.RequestURI); {
 	case q.Method == http.MethodConnect:
-		s.connects(q, v)
-	case err == nil && plain.Scheme == "http" && s.knows(tokensIn(q.Header["Proxy-Authorization"])):
+		s.decideTunnel(q, v)
+	case err == nil && plain.Scheme == "http" && s.authorized(tokensIn(q.Header["Proxy-Authorization"])):
 		v.Class = "http"
 		host := strings.ToLower(net.JoinHostPort(plain.Hostname(), cmp.Or(plain.Port(), "80")))
 		if len(host) <= maxTarget && only(host, ":[]") {
 			v.Host = host
 		}
-		v.deny(http.StatusForbidden, "plain http; only https passes")
+		v.deny(http.StatusForbidden, "plain http; only https is allowed")
 	default:
-		s.asks(q, v)
+		s.decideRequest(q, v)
 	}
 	return v
 }
 
-// asks decides on everything but CONNECT: one plain HTTP/1.1 request with its length
-// told. The provider is found first because it says in which form a refusal has to be
-// worded.
-func (s *server) asks(q *http.Request, v *verdict) {
+// decideRequest decides on all requests except CONNECT. It allows a plain HTTP/1.1 request with a
+// length. It finds the provider first, because the provider determines the form of a refusal.
+func (s *server) decideRequest(q *http.Request, v *verdict) {
 	path, query, _ := strings.Cut(q.RequestURI, "?")
 	call, below, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	name, rest, _ := strings.Cut(below, "/")
@@ -138,15 +137,15 @@ func (s *server) asks(q *http.Request, v *verdict) {
 		}
 	}
 	switch {
-	case !s.knows(tokens):
+	case !s.authorized(tokens):
 		v.deny(http.StatusUnauthorized, wrongToken)
 	case v.provider == nil:
-		v.deny(http.StatusNotFound, "the path is not below this call and a provider of it")
+		v.deny(http.StatusNotFound, "the path does not begin with this call and one of its providers")
 	case q.Proto != "HTTP/1.1" || q.Header.Get("Upgrade") != "" || q.Header.Get("Content-Encoding") != "":
-		v.deny(http.StatusBadRequest, "it is none of plain HTTP/1.1: no other protocol passes, and no encoded body")
+		v.deny(http.StatusBadRequest, "only plain HTTP/1.1 without an encoded body is allowed")
 	case len(q.TransferEncoding) > 0:
-		// net/http forgets a Content-Length beside it; agents' clients always know the length.
-		v.deny(http.StatusLengthRequired, "the body comes in chunks, without its length")
+		// net/http drops the Content-Length of such a request. Agents' clients always send a length.
+		v.deny(http.StatusLengthRequired, "the body is chunked and has no length")
 	default:
 		v.query = strings.Join(pass, "&")
 		v.find("/" + rest)
@@ -154,15 +153,15 @@ func (s *server) asks(q *http.Request, v *verdict) {
 	switch {
 	case v.Refused:
 	case q.ContentLength > s.Limits.Body:
-		reason := "its body has %d bytes, and the gateway takes at most %d, whatever the model takes"
+		reason := "its body has %d bytes, and the gateway allows at most %d, whatever the model allows"
 		v.deny(http.StatusRequestEntityTooLarge, fmt.Sprintf(reason, q.ContentLength, s.Limits.Body))
 	case len(odd) > 0:
-		v.deny(http.StatusBadRequest, fmt.Sprintf("the parameter %q is none that passes (docs/gateway.md)", clip(odd[0])))
+		v.deny(http.StatusBadRequest, fmt.Sprintf("the parameter %q is not allowed (docs/gateway.md)", clip(odd[0])))
 	}
 }
 
-// find looks up what is asked of the provider. A path passes as a whole or not at all, so
-// that nothing in it can be spelled in two ways.
+// find looks up the route of a request. A route matches the whole path, so that there is only one
+// spelling of it.
 func (v *verdict) find(path string) {
 	p := v.provider
 	if v.Method == http.MethodGet && path == p.List {
@@ -182,8 +181,8 @@ func (v *verdict) find(path string) {
 	}
 }
 
-// otherPath says that a request is not one of the API's, and which are. It names the API that
-// the path belongs to, if there is one.
+// otherPath returns why a request that is not in the API is refused, with the allowed paths. If the
+// path belongs to another API, it names that API.
 func (p *provider) otherPath(method, path string) string {
 	reason := fmt.Sprintf("%s %q is not allowed", clip(method), clip(path))
 	has := func(r route) bool { _, is := match(r.Path, path); return is }
@@ -199,7 +198,7 @@ func (p *provider) otherPath(method, path string) string {
 	return fmt.Sprintf("%s; this call may use POST %s of the API %s", reason, strings.Join(allowed, ", "), p.Kind)
 }
 
-// match compares a path with a route's; "{model}" stands for one part of it.
+// match compares a path with the path of a route, in which "{model}" stands for one part.
 func match(pattern, path string) (model string, ok bool) {
 	before, behind, has := strings.Cut(pattern, inPath)
 	if !has {
@@ -210,17 +209,17 @@ func match(pattern, path string) (model string, ok bool) {
 	return model, begins && ends && model != "" && !strings.ContainsAny(model, "/:")
 }
 
-// NotAllowed is how the reason ends with which a host is refused that nobody allowed.
+// NotAllowed is the end of the reason why a host is refused that the settings do not allow.
 const NotAllowed = " is not in network.allow"
 
 const wrongToken = "the token is not this call's"
 
-// connects decides on a tunnel: an exact name and port, and this call's token.
-func (s *server) connects(q *http.Request, v *verdict) {
+// decideTunnel decides on CONNECT. It allows the exact names and ports of the setup.
+func (s *server) decideTunnel(q *http.Request, v *verdict) {
 	v.Class = "connect"
 	target := strings.ToLower(q.RequestURI)
 	switch {
-	case !s.knows(tokensIn(q.Header["Proxy-Authorization"])):
+	case !s.authorized(tokensIn(q.Header["Proxy-Authorization"])):
 		v.deny(http.StatusProxyAuthRequired, wrongToken)
 	case len(target) > maxTarget || !strings.Contains(target, ":") || !only(target, ":[]"):
 		v.deny(http.StatusBadRequest, "the target is not a host and a port")
@@ -231,16 +230,16 @@ func (s *server) connects(q *http.Request, v *verdict) {
 	}
 }
 
-// clip keeps a stranger's text short in a reason.
+// clip shortens a text from outside for a reason.
 func clip(s string) string { return wording.Cut(s, 100) }
 
-// only says whether s consists of letters, digits, "._-~" and what is in more.
+// only reports whether s consists of letters, digits, "._-~" and the characters in more.
 func only(s, more string) bool {
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-~"+more) == ""
 }
 
-// tokensIn are those in the values of a header for credentials: tools know a proxy's
-// user and password.
+// tokensIn returns the tokens in the values of a header for credentials. Tools send the token as the
+// password of a proxy.
 func tokensIn(values []string) (all []string) {
 	for _, v := range values {
 		scheme, token, _ := strings.Cut(v, " ")
@@ -257,9 +256,9 @@ func tokensIn(values []string) (all []string) {
 	return all
 }
 
-// knows says whether there is a token and every one is the call's. A request with
-// two different ones is none that a client sends.
-func (s *server) knows(tokens []string) bool {
+// authorized reports whether there is a token, and all tokens are the call's. No client sends two
+// different ones.
+func (s *server) authorized(tokens []string) bool {
 	same := 1
 	for _, t := range tokens {
 		same &= subtle.ConstantTimeCompare([]byte(t), []byte(s.Call.Token))

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// ErrNoSetup is how a gateway ends that nobody told what to do.
+// ErrNoSetup means that the setup line did not arrive.
 var ErrNoSetup = errors.New("no setup line on standard input")
 
 var errDeadline = errors.New("the call's deadline")
@@ -26,12 +26,12 @@ const (
 	headerTime  = 10 * time.Second // for a client to send its headers
 	idleTime    = 5 * time.Minute  // a client's connection may wait for its next request
 	maxHeader   = 64 << 10
-	longestLine = 4 << 20 // on standard input, which ends with a longer one: certificates are in it
+	longestLine = 4 << 20 // of standard input, with certificates; a longer line ends the input
 )
 
-// Process is one gateway from its first line to its last.
+// Process runs one gateway.
 type Process struct {
-	In     io.Reader // the setup, then commands; its end is no command
+	In     io.Reader // the setup line, then commands; its end does not end the gateway
 	Out    io.Writer // the log
 	Dialer Dialer    // zero outside of tests
 }
@@ -42,7 +42,7 @@ type Command struct {
 	Key    Secret  `json:"key,omitempty"`    // a new key of every provider, before the old one expires
 }
 
-// Run serves until the call's deadline has come or ctx ends; neither is an error.
+// Run serves requests until the deadline of the call, or until ctx is done. Neither is an error.
 func (p Process) Run(ctx context.Context) error {
 	input := make(chan []byte)
 	go func() {
@@ -76,25 +76,25 @@ func (p Process) Run(ctx context.Context) error {
 	return s.serve(ctx, l, input)
 }
 
-// decode reads one line strictly. What is wrong with it is told without its words,
-// for they may be a key.
+// decode reads a line and refuses unknown fields. Errors do not quote the line, which may contain a
+// key.
 func decode(line []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(to); err != nil || d.More() {
-		return fmt.Errorf("it is not the JSON that this gateway knows, from about byte %d on", d.InputOffset())
+		return fmt.Errorf("want JSON with the fields of this gateway; the error is near byte %d", d.InputOffset())
 	}
 	return nil
 }
 
-// begin checks the setup and makes a server of it.
+// begin checks the setup and returns a server.
 func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	p.Dialer.Not = setup.Inside
 	s := &server{
 		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, budget: newBudget(setup.Call.Budget),
 		slots: make(chan struct{}, setup.Limits.Concurrent), tunnels: make(chan struct{}, setup.Limits.Tunnels),
 	}
-	s.secrets = append(setup.Proxies.hidden(), string(setup.Call.Token))
+	s.secrets = append(setup.Proxies.secrets(), string(setup.Call.Token))
 	for _, one := range setup.Providers {
 		p, err := newProvider(one)
 		if err != nil {
@@ -118,7 +118,7 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	return s, nil
 }
 
-// serve answers until the end, and says why it came.
+// serve handles requests until the end, and returns its reason.
 func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte) error {
 	web := &http.Server{
 		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
@@ -127,12 +127,12 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 	}
 	go func() {
 		if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			s.end(fmt.Errorf("cannot go on serving: %v", err))
+			s.end(fmt.Errorf("cannot serve any longer: %v", err))
 		}
 	}()
-	s.tell(Entry{Kind: Ready, Listen: l.Addr().String()})
+	s.log(Entry{Kind: Ready, Listen: l.Addr().String()})
 	go func() {
-		for line := range input { // whose end means nothing: whoever attached may come back
+		for line := range input { // if it ends, abl may attach again
 			s.command(line)
 		}
 	}()
@@ -142,17 +142,17 @@ func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte)
 	reason := err.Error()
 	switch {
 	case ctx.Err() != nil:
-		reason, err = "told by a signal", nil
+		reason, err = "ended by a signal", nil
 	case errors.Is(err, errDeadline):
 		err = nil
 	}
-	s.leave(ctx, web)
-	s.tell(Entry{Kind: Ended, Reason: reason})
+	s.shutdown(ctx, web)
+	s.log(Entry{Kind: Ended, Reason: reason})
 	return err
 }
 
 // Bounded lets so many connections be open at once, as the ConnState of a server: a client
-// beyond that sees its own closed. One that was taken over from the server no longer counts.
+// beyond that is closed. A hijacked connection does not count.
 func Bounded(most int64) func(net.Conn, http.ConnState) {
 	var open atomic.Int64
 	return func(c net.Conn, state http.ConnState) {
@@ -167,15 +167,15 @@ func Bounded(most int64) func(net.Conn, http.ConnState) {
 	}
 }
 
-// tell writes a line of the call.
-func (s *server) tell(e Entry) {
+// log writes a line of the call.
+func (s *server) log(e Entry) {
 	e.Call = s.Call.ID
 	s.journal.write(e)
 }
 
-// leave lets the requests under way write their lines. Those that were taken over
-// from the web server are none that it waits for.
-func (s *server) leave(ctx context.Context, web *http.Server) {
+// shutdown lets the current requests write their lines. The web server does not wait for hijacked
+// connections, so busy counts them.
+func (s *server) shutdown(ctx context.Context, web *http.Server) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	defer web.Close()
@@ -184,7 +184,7 @@ func (s *server) leave(ctx context.Context, web *http.Server) {
 	<-late.Done()
 }
 
-// command carries out a line of standard input.
+// command executes a line of standard input.
 func (s *server) command(line []byte) {
 	s.busy.Add(1)
 	defer s.busy.Done()
@@ -192,30 +192,30 @@ func (s *server) command(line []byte) {
 	err := decode(line, &c)
 	switch {
 	case err == nil && c.Budget == nil && c.Key == "":
-		err = errors.New("it is no command")
+		err = errors.New("it has neither a budget nor a key")
 	case err == nil && !c.Key.fits():
-		err = errors.New("the key has a line break, or a space at an end")
+		err = errors.New("the key has a line break, or a leading or trailing space")
 	}
 	if err != nil {
-		s.journal.note("cannot carry out a command: " + err.Error())
+		s.journal.note("cannot execute a command: " + err.Error())
 		return
 	}
 	if c.Budget != nil {
 		s.budget.set(*c.Budget)
-		s.tell(Entry{Kind: Obeyed, Reason: "budget"})
+		s.log(Entry{Kind: Obeyed, Reason: "budget"})
 	}
 	if c.Key != "" {
 		s.renew(c.Key)
-		s.tell(Entry{Kind: Obeyed, Reason: "key"})
+		s.log(Entry{Kind: Obeyed, Reason: "key"})
 	}
 }
 
-// renew puts a new key into use. Nothing may be logged of it before the journal has it.
+// renew makes the providers use a new key. The journal hides the key before any line can contain it.
 func (s *server) renew(key Secret) {
 	s.secrets = append(s.secrets, string(key))
 	s.journal.hide(s.secrets)
 	for _, p := range s.providers {
-		p.take(key)
+		p.setKey(key)
 	}
 	s.useless.Store(nil) // the old key may have been refused
 }

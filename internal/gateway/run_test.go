@@ -37,7 +37,7 @@ func TestEndOfInputIsNoEnd(t *testing.T) {
 		}
 	}
 	r.stop()
-	if e := r.next(Ended); e.Reason != "told by a signal" {
+	if e := r.next(Ended); e.Reason != "ended by a signal" {
 		t.Errorf("got reason %q, want a signal", e.Reason)
 	}
 	if err := <-r.done; err != nil {
@@ -55,7 +55,7 @@ func TestStop(t *testing.T) {
 	if e := r.next(Requested); !e.Req.Cut || e.Reason != "the call is over" || e.Req.Charged != most {
 		t.Errorf("the request under way: %+v %+v", e, e.Req)
 	}
-	if e := r.next(Ended); e.Reason != "told by a signal" {
+	if e := r.next(Ended); e.Reason != "ended by a signal" {
 		t.Errorf("got reason %q, want a signal", e.Reason)
 	}
 	if err := <-r.done; err != nil {
@@ -79,7 +79,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 		`{"call":{"id":"a/b","token":"` + realKey + `","deadline":1}}`, `{"budget":null}`,
 	} {
 		r.send(line)
-		if e := r.next(Noted); !strings.HasPrefix(e.Reason, "cannot carry out a command: ") {
+		if e := r.next(Noted); !strings.HasPrefix(e.Reason, "cannot execute a command: ") {
 			t.Errorf("%.50s: %+v", line, e)
 		}
 	}
@@ -101,14 +101,14 @@ func TestSetupThatIsRefused(t *testing.T) {
 		return encode(t, s)
 	}
 	tests := map[string]string{
-		"cannot read the setup line: it is not the JSON that this gateway knows, from about byte": "hello " + realKey,
-		"cannot read the setup line: it is":                               `{"inside":["here"]}`,
-		`cannot use provider "other": its API is unknown`:                 good(func(s *Setup) { s.Providers[0].Name = "other" }),
-		`cannot use provider "gemini": its key has a line break`:          good(func(s *Setup) { s.Providers[0].Key = realKey + "\n" }),
-		`cannot use provider "gemini": its key has a line break, or a sp`: good(func(s *Setup) { s.Providers[0].Key = realKey + " " }),
-		`cannot use provider "gemini": want a plain address`:              good(func(s *Setup) { s.Providers[0].Upstream = "https://u:" + realKey + "@x" }),
-		"cannot use the setup's ca":                                       good(func(s *Setup) { s.CA = "none" }),
-		"cannot listen":                                                   good(func(s *Setup) { s.Listen = "256.0.0.1:0" }),
+		"cannot read the setup line: want JSON with the fields of this gateway; the error is near byte": "hello " + realKey,
+		"cannot read the setup line: want":                                 `{"inside":["here"]}`,
+		`cannot use provider "other": its API is unknown`:                  good(func(s *Setup) { s.Providers[0].Name = "other" }),
+		`cannot use provider "gemini": its key has a line break`:           good(func(s *Setup) { s.Providers[0].Key = realKey + "\n" }),
+		`cannot use provider "gemini": its key has a line break, or a lea`: good(func(s *Setup) { s.Providers[0].Key = realKey + " " }),
+		`cannot use provider "gemini": want a plain address`:               good(func(s *Setup) { s.Providers[0].Upstream = "https://u:" + realKey + "@x" }),
+		"cannot use the setup's ca":                                        good(func(s *Setup) { s.CA = "none" }),
+		"cannot listen":                                                    good(func(s *Setup) { s.Listen = "256.0.0.1:0" }),
 	}
 	for want, line := range tests {
 		r := launch(t, Dialer{}, line)

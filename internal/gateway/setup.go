@@ -1,8 +1,7 @@
-// Package gateway is the one way out of a role's network: it holds the providers'
-// keys, lets through what an agent needs and nothing else, counts the tokens and
-// keeps budgets. It runs in a container of its own, is told everything on standard
-// input and tells everything on standard output, a line of JSON each. How abl runs
-// one, and what it makes of its log, is package sidecar's.
+// Package gateway is the only route out of a role's network. It has the keys of the providers, allows
+// only the requests that an agent needs, counts tokens and enforces budgets. It runs in a separate
+// container. It reads its setup and commands from standard input and writes its log to standard
+// output, as lines of JSON. Package sidecar runs it and reads its log.
 package gateway
 
 import (
@@ -22,70 +21,69 @@ import (
 	"abl/internal/prices"
 )
 
-// Secret is text that only its own wire shows.
+// Secret is a text that fmt does not print.
 type Secret string
 
-// String hides the secret from whoever prints it.
+// String hides the secret.
 func (Secret) String() string { return "[secret]" }
 
-// GoString does so for %#v.
+// GoString hides the secret from %#v.
 func (Secret) GoString() string { return "[secret]" }
 
-// fits reports whether a header can hold the secret as it is. Otherwise a provider would see,
-// and could repeat, another text than the gateway keeps out of sight.
+// fits reports whether a header can contain the secret unchanged. Otherwise a provider would get, and
+// could repeat, a text that the gateway does not redact.
 func (s Secret) fits() bool {
 	return !strings.ContainsAny(string(s), "\r\n\x00") && strings.TrimSpace(string(s)) == string(s)
 }
 
 // Setup is the first line on standard input.
 type Setup struct {
-	// "host:port"; port 0 takes a free one, which the ready line tells.
+	// "host:port". Port 0 is a free port, which the ready line names.
 	Listen    string     `json:"listen"`
 	Call      Call       `json:"call"`
 	Providers []Provider `json:"providers"`
 	Connect   []string   `json:"connect,omitempty"` // "host:port" of registries, exact
-	Private   []string   `json:"private,omitempty"` // those of Connect that may have private addresses
+	Private   []string   `json:"private,omitempty"` // entries of Connect that may have private addresses
 	Proxies   Proxies    `json:"proxies,omitzero"`
-	// No request of the run had an answer yet: after a few that reached nobody all others are
-	// refused, so that the agent ends.
+	// No request of the run had a response yet. After a few requests that reached no provider, the
+	// gateway refuses all others, so that the agent ends.
 	First bool `json:"first,omitempty"`
-	// Addresses of the engine's machine: no tunnel leads there, be they public.
+	// Addresses of the engine's machine. No tunnel is allowed to them, even if they are public.
 	Inside []netip.Addr `json:"inside,omitempty"`
-	CA     string       `json:"ca,omitempty"` // PEM, trusted besides the container's own
+	CA     string       `json:"ca,omitempty"` // PEM, trusted in addition to the container's own
 	Limits Limits       `json:"limits,omitzero"`
 }
 
-// Call is who may use the gateway: one call of one role.
+// Call is the call of a role that may use the gateway.
 type Call struct {
 	ID       string `json:"id"`    // the first part of every path
-	Token    Secret `json:"token"` // what the role has for a key
+	Token    Secret `json:"token"` // the role uses it as its key
 	Deadline int64  `json:"deadline"`
 	Budget   Budget `json:"budget,omitzero"`
 }
 
-// Budget is what the call may still spend, counted from its beginning. Nil is no
-// bound; 0 admits nothing.
+// Budget is the limit of the call from its beginning. Nil is no limit; 0 allows nothing.
 type Budget struct {
 	Requests *int64  `json:"requests,omitempty"`
 	Bounds   []Bound `json:"bounds,omitempty"` // all of them hold
 }
 
-// Bound is a cap on this call, or on more than it.
+// Bound is a limit of this call, or of its phase or project.
 type Bound struct {
-	Of         string      `json:"of"` // whose it is, in a person's words: call, phase, project
+	Of         string      `json:"of"` // what it limits: call, phase or project
 	Tokens     *int64      `json:"tokens,omitempty"`
 	USD        *prices.USD `json:"usd,omitempty"`
 	UsedTokens int64       `json:"used_tokens,omitempty"` // before this call
 	UsedUSD    prices.USD  `json:"used_usd,omitempty"`
 }
 
-// Provider is one upstream and what may be asked of it.
+// Provider is an upstream and the requests that it may get.
 type Provider struct {
 	// One of gemini, anthropic, openai-responses and openai-chat; the second part of every path.
 	Name string `json:"name"`
-	// Base address, with the version for OpenAI's; "" is the provider's own.
+	// Base address, for OpenAI with the version; "" is the provider's own.
 	Upstream string `json:"upstream,omitempty"`
-	Key      Secret `json:"key,omitempty"` // "" where the upstream needs none
+	Key      Secret `json:"key,omitempty"` // "" if the upstream needs none
 	// The header of the key and the text before the key, if the upstream does not take it in the
 	// API's own header: Authorization and "Bearer ".
 	KeyHeader string `json:"key_header,omitempty"`
@@ -95,51 +93,52 @@ type Provider struct {
 	Query  map[string]Secret `json:"query,omitempty"`
 	Models []string          `json:"models"` // exact names
 
-	// Prices of models; one without is metered, and asked for nothing under a budget in money.
+	// Prices of models. A model without a price is metered, and refused under a budget in dollars.
 	Prices map[string]*prices.Price `json:"prices,omitempty"`
 }
 
-// Limits bound what a role can make the gateway do.
+// Limits bound the resources that a role can use in the gateway.
 type Limits struct {
 	Body        int64 `json:"body,omitempty"`        // bytes of one request
-	Bodies      int64 `json:"bodies,omitempty"`      // bytes of all requests held at once
-	Answer      int64 `json:"answer,omitempty"`      // bytes of one answer
+	Bodies      int64 `json:"bodies,omitempty"`      // bytes of all bodies in memory
+	Answer      int64 `json:"answer,omitempty"`      // bytes of one response
 	Concurrent  int   `json:"concurrent,omitempty"`  // requests at once
 	Connections int64 `json:"connections,omitempty"` // open at once
-	HeadersMS   int64 `json:"headers_ms,omitempty"`  // until an upstream answers
-	// Between two pieces of an answer, or of what a tunnel carries.
+	HeadersMS   int64 `json:"headers_ms,omitempty"`  // until an upstream responds
+	// Between two pieces of a response or a tunnel.
 	IdleMS    int64 `json:"idle_ms,omitempty"`
-	RequestMS int64 `json:"request_ms,omitempty"` // one request in all
-	ReadMS    int64 `json:"read_ms,omitempty"`    // until a request's body is there
-	WriteMS   int64 `json:"write_ms,omitempty"`   // until a client accepts a piece of an answer
+	RequestMS int64 `json:"request_ms,omitempty"` // a whole request
+	ReadMS    int64 `json:"read_ms,omitempty"`    // until the body of a request is complete
+	WriteMS   int64 `json:"write_ms,omitempty"`   // until a client accepts a piece of a response
 	Tunnels   int   `json:"tunnels,omitempty"`    // open at once
 }
 
 const minute = int64(time.Minute / time.Millisecond)
 
-// defaults are the limits of which a setup says nothing.
+// defaults are the limits that a setup does not set.
 var defaults = Limits{
 	Body: 20 << 20, Bodies: 48 << 20, Answer: 64 << 20, Concurrent: 64, Connections: 1024,
 	HeadersMS: 5 * minute, IdleMS: 5 * minute, RequestMS: 20 * minute, ReadMS: minute, WriteMS: minute, Tunnels: 32,
 }
 
-// span is a limit in milliseconds as a duration.
+// span returns a limit in milliseconds as a duration.
 func span(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
-// address is where the provider is. Errors show no value that may be a key or a password.
+// address returns the address of the provider. It fails if a header or the address is invalid. Errors
+// quote no value that may be a key or a password.
 func (p Provider) address() (*url.URL, error) {
 	api, known := apis[meter.API(p.Name)]
 	switch {
 	case !known:
 		return nil, errors.New("its API is unknown")
 	case !p.Key.fits():
-		return nil, errors.New("its key has a line break, or a space at an end")
+		return nil, errors.New("its key has a line break, or a leading or trailing space")
 	case !only(p.KeyHeader, ""):
-		return nil, errors.New("the header of its key is not the name of a header")
+		return nil, errors.New("the name of its key's header is invalid")
 	}
 	for name, value := range p.Extra {
 		if name == "" || !only(name, "") || !value.fits() {
-			return nil, fmt.Errorf("the header %q is not one, or its value has a line break, or a space at an end", name)
+			return nil, fmt.Errorf("the name of the header %q is invalid, or its value has a line break, or a leading or trailing space", name)
 		}
 	}
 	base, _, err := ParseAddress(cmp.Or(p.Upstream, api.Base))
@@ -150,24 +149,24 @@ const (
 	dialTime      = 20 * time.Second
 	handshakeTime = 20 * time.Second
 
-	// restTime is how long a connection to a provider is kept for the next request:
-	// shorter than any server's own patience, for a request that meets a closing
-	// connection is lost, since it cannot be sent twice.
+	// restTime is the idle time after which a connection to a provider is closed. It is shorter
+	// than the timeout of common servers: a request on a connection that the server closes is lost,
+	// since it must not be sent twice.
 	restTime = 15 * time.Second
 
-	requestSize = 8 << 10  // bytes: lets a short prompt go out with its headers
+	requestSize = 8 << 10  // bytes: a short prompt is sent with its headers
 	answerSize  = 16 << 10 // bytes that are read at once
 )
 
-// transport is the way to the providers. It speaks HTTP/1.1 alone, as one with roots of its
-// own does, so that a stream that stalls or breaks holds up no other.
+// transport returns the transport to the providers. It only uses HTTP/1.1, because it has a TLS
+// configuration of the setup, so that a stream that stalls does not delay the others.
 func (s Setup) transport() (*http.Transport, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool() // an empty image has none
 	}
 	if s.CA != "" && !roots.AppendCertsFromPEM([]byte(s.CA)) {
-		return nil, errors.New("cannot use the setup's ca: there is no certificate in it")
+		return nil, errors.New("cannot use the setup's ca: it contains no certificate")
 	}
 	proxy, err := s.Proxies.Of()
 	if err != nil {
@@ -190,31 +189,31 @@ func (s Setup) transport() (*http.Transport, error) {
 	}, nil
 }
 
-// Address returns the provider's own address for an API, "" for an unknown one.
+// Address returns the provider's own address of an API, "" for an unknown API.
 func Address(name string) string { return apis[meter.API(name)].Base }
 
-// ParseAddress reads the base address of an upstream, to which a path can be appended. One
-// that is local is on this machine's loopback, by its host alone: no name is resolved. Errors
-// show no part of it, since it may hold a password.
+// ParseAddress reads the base address of an upstream, to which a path can be appended. local reports
+// whether its host is the loopback of this machine, without resolving names. Errors do not quote the
+// address, because it may contain a password.
 func ParseAddress(raw string) (base *url.URL, local bool, err error) {
 	base, err = url.Parse(strings.TrimRight(raw, "/"))
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Hostname() == "" || base.User != nil || strings.ContainsAny(raw, "?#%") {
-		return nil, false, errors.New("want a plain address such as https://proxy.example/v1: no user or password in it, nothing encoded, and nothing behind its path")
+		return nil, false, errors.New("want a plain address such as https://proxy.example/v1, without user, password, encoded characters, query and fragment")
 	}
 	base.Host = strings.ToLower(base.Host)
 	host := strings.TrimSuffix(base.Hostname(), ".")
-	addr, _ := netip.ParseAddr(host) // or it is a name
+	addr, _ := netip.ParseAddr(host) // the zero Addr for a name
 	addr = addr.Unmap()
 	local = addr.IsLoopback() || addr.IsUnspecified() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 	return base, local, nil
 }
 
-// MachineAddrs are this machine's own addresses, for the Inside of a setup: a machine may
-// have a public one, behind which all its services listen.
+// MachineAddrs returns the addresses of this machine, for the Inside of a setup: a machine may have a
+// public address on which its services listen.
 func MachineAddrs() (all []netip.Addr, err error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil, fmt.Errorf("cannot find out this machine's addresses: %w", err)
+		return nil, fmt.Errorf("cannot list the addresses of this machine: %w", err)
 	}
 	for _, a := range addrs {
 		if p, err := netip.ParsePrefix(a.String()); err == nil {

@@ -12,36 +12,35 @@ import (
 	"abl/internal/outcome"
 )
 
-// Trouble is what the log says about the end of a call.
+// Trouble describes the end of a call, as far as the log shows it.
 type Trouble struct {
-	outcome.Fault        // what was wrong when the call ended
-	Waiting       bool   // the very last request had no answer yet when the client left
-	Finish        string // how the last answer that reports an end ended, in the provider's word
+	outcome.Fault        // the fault at the end of the call
+	Waiting       bool   // the client left before the response to the last request
+	Finish        string // the finish reason of the last response with one, in the provider's term
 
-	// Calls means that the last whole answer to a request for work calls a tool.
+	// Calls means that the last complete response to a request for work calls a tool.
 	Calls bool
-	// Unfinished means that the last answer to a request for work was not complete and
-	// successful, so that the agent cannot have finished.
+	// Unfinished means that the last response to a request for work was incomplete or an error, so
+	// that the agent cannot have finished.
 	Unfinished bool
-	// Left means that the client left while the last answer to a request for work was under
-	// way. An agent may do that once it has what it wanted.
+	// Left means that the client left during the last response to a request for work. Agents do
+	// this once they have the part that they need.
 	Left bool
 }
 
-// state is how an answer ended.
+// state is the way a response ended.
 type state int
 
 const (
-	complete state = iota // also one of which the end was too long to be read
+	complete state = iota // also a response with an end that is too long to read
 	failed
-	refused // by this gateway
+	refused // by the gateway
 	left    // by the client, before the end
 )
 
-// LastTrouble reads the end of a call from its requests, in the order in which they ended.
-// Requests for work decide. An aside, such as the title of a session, only explains why an
-// agent failed whose last request for work succeeded. Trouble that the call got over says
-// nothing about its end.
+// LastTrouble returns how a call ended, from its requests in the order of their ends. Requests for
+// work decide. Another request, such as for the title of a session, only explains why an agent failed
+// after its last request for work succeeded. Earlier trouble is ignored if a later request succeeded.
 func LastTrouble(log []Entry, call string) Trouble {
 	var all, work []Entry
 	for _, e := range log {
@@ -52,7 +51,7 @@ func LastTrouble(log []Entry, call string) Trouble {
 			}
 		}
 	}
-	if len(work) == 0 { // an agent without tools: whatever a provider answered is its work
+	if len(work) == 0 { // an agent without tools: every request that reached a provider is work
 		work = slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Req.Refused })
 	}
 	t := explain(work, false)
@@ -66,22 +65,22 @@ func LastTrouble(log []Entry, call string) Trouble {
 	return t
 }
 
-// isOf reports whether a line is that of a request of the call which may use tokens.
+// isOf reports whether a line belongs to a request of the call that may use tokens.
 func (e Entry) isOf(call string) bool {
 	return e.Kind == Requested && e.Call == call && e.Req != nil && !e.Req.Free
 }
 
-// isWork reports whether a request is a step of the agent's work. One without a class was
-// refused for its path.
+// isWork reports whether a request is a step of the agent's work. A request without a class has a
+// path that the gateway refused.
 func (r *Request) isWork() bool { return r.Class != "" && !r.Aside && !r.isShort() }
 
-// isShort reports whether a request wants an answer that is too short for work.
+// isShort reports whether a request limits its response to a length that is too short for work.
 func (r *Request) isShort() bool {
 	const short = 256
 	return r.MaxTokens > 0 && r.MaxTokens < short
 }
 
-// end returns how an answer ended, and what is wrong with it.
+// end returns how a response ended, and its fault.
 func (e Entry) end() (s state, f outcome.Fault) {
 	r := e.Req
 	switch {
@@ -110,9 +109,8 @@ func (e Entry) end() (s state, f outcome.Fault) {
 	return complete, f
 }
 
-// unfinished reports whether the last answer was not complete and successful, or was left by
-// the client. A request that the client left before any answer came says nothing about those
-// before it.
+// unfinished reports whether the last response was incomplete or an error, and whether the client
+// left it. A request that the client left before any response says nothing about earlier requests.
 func unfinished(work []Entry) (bad, wasLeft bool) {
 	for _, e := range slices.Backward(work) {
 		switch s, _ := e.end(); {
@@ -120,7 +118,7 @@ func unfinished(work []Entry) (bad, wasLeft bool) {
 			return true, wasLeft
 		case s == complete:
 			return false, wasLeft
-		case e.Req.Status == http.StatusOK: // what came before it was got over
+		case e.Req.Status == http.StatusOK: // earlier trouble was overcome
 			return false, true
 		}
 		wasLeft = true
@@ -128,9 +126,9 @@ func unfinished(work []Entry) (bad, wasLeft bool) {
 	return false, wasLeft
 }
 
-// explain looks from the last request back to the last one that was answered well. What this
-// gateway refused is the trouble if there is no other. asides is set if the log holds requests
-// besides those for work: of them only trouble counts, not how they ended.
+// explain looks back from the last request to the last successful response. A refusal of the gateway
+// only counts if there is no other fault. asides is set if the log also has requests that are not
+// for work: only their trouble counts, not their finish.
 func explain(log []Entry, asides bool) (t Trouble) {
 	denied, tooLong, last, troubled := "", false, true, false
 scan:
@@ -160,34 +158,35 @@ scan:
 	if !troubled && !t.Waiting && denied != "" {
 		t.Fault = outcome.Fault{
 			Class: outcome.Denied,
-			What:  "abl's gateway refuses the agent's request: " + denied,
+			What:  "abl's gateway refused a request of the agent: " + denied,
 			Grown: tooLong,
 		}
 	}
 	return t
 }
 
-// isDenied reports whether a request was refused for what it is, whenever it is made.
+// isDenied reports whether the gateway refused a request for its content, so that it would refuse it
+// again.
 func (r *Request) isDenied() bool {
 	return r.Provider != "" && !r.Over && !r.Held && !r.Aborted && r.Status < http.StatusInternalServerError
 }
 
-// finished says what is wrong with the end that an answer reports.
+// finished returns the fault in the finish reason of a response.
 func (r *Request) finished() (class outcome.Outcome, what string) {
-	limit := "at the model's own limit of tokens for one"
+	limit := "at the token limit of the model"
 	switch class = meter.OfFinish(r.Finish); {
 	case class == "" || class == outcome.Cut && r.isShort():
 		return "", ""
 	case class == outcome.Failed: // what the model wrote is at fault
-		return "", fmt.Sprintf("the last answer of %s ended with %s", r.Model, r.Finish)
+		return "", fmt.Sprintf("the last response of %s ended with %s", r.Model, r.Finish)
 	case class == outcome.Unavailable:
-		return class, fmt.Sprintf("the provider ended the last answer of %s with %q", r.Model, r.Finish)
+		return class, fmt.Sprintf("the provider ended the last response of %s with %q", r.Model, r.Finish)
 	case class == outcome.Filtered:
-		return class, fmt.Sprintf("%s or its provider's filter declined to answer (%s)", r.Model, r.Finish)
+		return class, fmt.Sprintf("%s or the filter of its provider refused to respond (%s)", r.Model, r.Finish)
 	case strings.EqualFold(r.Finish, meter.FullContext):
-		limit = "since the conversation fills the model's context"
+		limit = "because the conversation fills the context of the model"
 	case r.MaxTokens > 0:
-		limit = fmt.Sprintf("at %d tokens, which is what the agent allows for one", r.MaxTokens)
+		limit = fmt.Sprintf("at %d tokens, the limit that the agent sets", r.MaxTokens)
 	}
-	return class, fmt.Sprintf("the last answer of %s was cut %s (%s)", r.Model, limit, r.Finish)
+	return class, fmt.Sprintf("the last response of %s was cut off %s (%s)", r.Model, limit, r.Finish)
 }

@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// NotPublic is the reason with which a host is refused whose address is not public.
-const NotPublic = "it has no public address, and no other passes"
+// NotPublic is the reason why a host without a public address is refused.
+const NotPublic = "its address is not public"
 
 var (
 	errInside     = errors.New(NotPublic)
-	errNever      = errors.New("its address is a cloud's metadata or the engine's machine, or reserved, and never passes")
-	errTunnelIdle = errors.New("silent for too long")
+	errNever      = errors.New("its address is that of a cloud's metadata or of the engine's machine, or reserved, and is never allowed")
+	errTunnelIdle = errors.New("it was silent for too long")
 )
 
 // connect opens a tunnel to a registry.
@@ -44,7 +44,7 @@ func (x *exchange) connect() {
 	defer far.Close()
 	near, early, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
-		x.reason = "cannot take the connection over: " + err.Error()
+		x.reason = "cannot hijack the connection: " + err.Error()
 		return
 	}
 	defer near.Close()
@@ -58,9 +58,8 @@ func (x *exchange) connect() {
 	}
 }
 
-// tunnel copies both ways until one side ends, or both are silent, and says how many
-// bytes went up and came down. early reads what came from near before it was taken over,
-// and the rest.
+// tunnel copies in both directions until one side ends, or both are silent. It returns the bytes in
+// each direction. early reads from near, including bytes that were read ahead.
 func tunnel(ctx context.Context, near, far net.Conn, early io.Reader, idle time.Duration) (up, down int64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -72,7 +71,7 @@ func tunnel(ctx context.Context, near, far net.Conn, early io.Reader, idle time.
 			silence.Reset(idle)
 			return to.Write(p)
 		})
-		n, _ = io.Copy(heard, from) // how a peer ends is its own affair
+		n, _ = io.Copy(heard, from) // the error of a peer does not matter
 		if half, ok := to.(interface{ CloseWrite() error }); !ok || half.CloseWrite() != nil {
 			to.Close()
 		}
@@ -89,30 +88,30 @@ type writer func(p []byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
-// Dialer connects with registries. The zero Dialer refuses all but public addresses.
+// Dialer connects to registries. The zero Dialer only allows public addresses.
 type Dialer struct {
-	Not   []netip.Addr          // refused although they may be public: the engine's machine
-	Also  func(netip.Addr) bool // passes although it is not public; nil for none
-	Roots *x509.CertPool        // that a proxy with TLS is trusted by
+	Not   []netip.Addr          // refused even if public: the engine's machine
+	Also  func(netip.Addr) bool // allowed even if not public; nil for none
+	Roots *x509.CertPool        // for a proxy with TLS
 
 	proxy func(*url.URL) (*url.URL, error) // nil for none
 }
 
-// open connects with "host:port", by way of a proxy if there is one for it. Each address is looked
-// at when it is about to be connected with, so that a second answer of the name's server cannot
-// lead elsewhere. With private its private addresses pass, too. A proxy resolves names itself: then a name passes if it has no address here, or
-// only such as pass.
+// open connects to "host:port", through a proxy if there is one. It checks each address just before
+// the connection, so that a second DNS response cannot lead elsewhere. With private it also allows
+// private addresses. A proxy resolves names itself: then a name is allowed if it does not resolve
+// here, or if all its addresses are allowed.
 func (d Dialer) open(ctx context.Context, target string, private bool) (net.Conn, error) {
 	if proxy, err := d.proxyFor(target); err != nil || proxy != nil {
 		if err == nil {
 			err = d.resolves(ctx, target, private)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot connect with %q: %w", target, err)
+			return nil, fmt.Errorf("cannot connect to %q: %w", target, err)
 		}
 		conn, err := d.through(ctx, proxy, target)
 		if err != nil {
-			return nil, fmt.Errorf("cannot connect with %q: %w", target, err)
+			return nil, fmt.Errorf("cannot connect to %q: %w", target, err)
 		}
 		return conn, nil
 	}
@@ -125,7 +124,7 @@ func (d Dialer) open(ctx context.Context, target string, private bool) (net.Conn
 	}}
 	conn, err := outside.DialContext(ctx, "tcp", target)
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect with %q: %w", target, err)
+		return nil, fmt.Errorf("cannot connect to %q: %w", target, err)
 	}
 	return conn, nil
 }
@@ -138,7 +137,7 @@ func (d Dialer) proxyFor(target string) (*url.URL, error) {
 	return d.proxy(&url.URL{Scheme: "https", Host: target})
 }
 
-// resolves refuses a name that has an address here which does not pass.
+// resolves fails if a name resolves here to an address that is not allowed.
 func (d Dialer) resolves(ctx context.Context, target string, private bool) error {
 	host, _, err := net.SplitHostPort(target)
 	if err != nil {
@@ -148,7 +147,7 @@ func (d Dialer) resolves(ctx context.Context, target string, private bool) error
 	defer cancel()
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return nil //nolint:nilerr // behind a company's proxy outside names often resolve at the proxy only
+		return nil //nolint:nilerr // in a company network often only the proxy resolves outside names
 	}
 	for _, a := range addrs {
 		if err := d.check(a, private); err != nil {
@@ -158,11 +157,11 @@ func (d Dialer) resolves(ctx context.Context, target string, private bool) error
 	return nil
 }
 
-// lookupTime bounds a look for the addresses of a name that a proxy resolves again.
+// lookupTime bounds a lookup of a name that a proxy resolves again.
 const lookupTime = 5 * time.Second
 
-// check returns why an address does not pass, nil if it does: it is public, one of Also, or, with
-// private, a private one; and not in Not.
+// check fails unless an address is allowed: it is public, in Also, or, with private, private, and it
+// is not in Not.
 func (d Dialer) check(a netip.Addr, private bool) error {
 	switch {
 	case private && (slices.Contains(d.Not, a.Unmap()) || !isPublic(a) && !isPrivate(a)):
@@ -173,32 +172,32 @@ func (d Dialer) check(a netip.Addr, private bool) error {
 	return errInside
 }
 
-// metadata are addresses in private ranges at which clouds tell a machine its secrets.
+// metadata are addresses in private ranges at which clouds serve the secrets of a machine.
 var metadata = []string{"100.100.100.200/32", "fd00:ec2::/32", "fd20:ce::/32"}
 
-// isPrivate reports whether an address is in a range that companies use for themselves. Loopback,
-// link-local (most clouds' metadata among them) and metadata are not.
+// isPrivate reports whether an address is in a range for private networks. Loopback, link-local (with
+// most clouds' metadata) and metadata are not private.
 func isPrivate(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	within := func(p string) bool { return netip.MustParsePrefix(p).Contains(a) }
 	return (a.IsPrivate() || within("100.64.0.0/10")) && !slices.ContainsFunc(metadata, within)
 }
 
-// inside are addresses that lead back into a machine, its network or its cloud,
-// beyond those that netip knows as such. The ranges for documentation are no part
-// of it: they lead nowhere, but for laboratories that have their registries there. IPv6
-// addresses that stand for an IPv4 one are: a name with such a one has the other, too.
+// inside are addresses of the machine, its network or its cloud, in addition to those that netip
+// recognizes. It contains IPv6 addresses that stand for an IPv4 address: a name with one of them also
+// has the other. It does not contain the ranges for documentation, which some laboratories use for
+// their registries.
 var inside = []string{
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4",
 	"168.63.129.16/32", // a cloud's host, at a public address
 	"::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2002::/16", "5f00::/16", "fec0::/10",
 }
 
-// isPublic says whether an address is one of the internet's. Private, loopback,
-// link-local (the clouds' metadata among them), multicast and reserved ones are not.
+// isPublic reports whether an address is on the internet. Private, loopback, link-local (with most
+// clouds' metadata), multicast and reserved addresses are not.
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	// This leaves loopback, link-local and none at all.
+	// IsGlobalUnicast excludes loopback, link-local and the unspecified address.
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false
 	}

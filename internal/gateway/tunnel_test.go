@@ -64,7 +64,7 @@ func TestOpen(t *testing.T) {
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	here := Dialer{Also: func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.0.1") }}
-	const notPublic = "it has no public address, and no other passes"
+	const notPublic = "its address is not public"
 	for _, c := range []struct {
 		d        Dialer
 		to, want string
@@ -74,8 +74,8 @@ func TestOpen(t *testing.T) {
 		{here, "[::1]:" + port, notPublic},
 		{Dialer{}, "localhost:" + port, notPublic},
 		{Dialer{}, "[::ffff:127.0.0.1]:" + port, notPublic},
-		{here, "127.0.0.1:1", `cannot connect with "127.0.0.1:1": dial tcp 127.0.0.1:1: connect: connection refused`},
-		{here, "127.0.0.1", `cannot connect with "127.0.0.1": dial tcp: address 127.0.0.1: missing port in address`},
+		{here, "127.0.0.1:1", `cannot connect to "127.0.0.1:1": dial tcp 127.0.0.1:1: connect: connection refused`},
+		{here, "127.0.0.1", `cannot connect to "127.0.0.1": dial tcp: address 127.0.0.1: missing port in address`},
 	} {
 		conn, err := c.d.open(t.Context(), c.to, false)
 		got := ""

@@ -10,32 +10,32 @@ import (
 	"strings"
 )
 
-// counts are the places where each API has its counts, in the order of tokens.Count's
-// numbers: input, cached, candidates, thoughts, tool, total, written, written for an hour.
+// counts are the places of the counts of each API, in the order of tokens.Count.Numbers: input, cached,
+// candidates, thoughts, tool, total, written, written for an hour.
 var counts = map[API][]string{
 	Gemini: {
 		"usageMetadata.promptTokenCount", "usageMetadata.cachedContentTokenCount", "usageMetadata.candidatesTokenCount",
 		"usageMetadata.thoughtsTokenCount", "usageMetadata.toolUsePromptTokenCount", "usageMetadata.totalTokenCount",
 	},
 	Anthropic: {
-		"usage.input_tokens", "usage.cache_read_input_tokens", "usage.output_tokens", untold, untold, untold,
+		"usage.input_tokens", "usage.cache_read_input_tokens", "usage.output_tokens", unreported, unreported, unreported,
 		"usage.cache_creation_input_tokens", "usage.cache_creation.ephemeral_1h_input_tokens",
 	},
 	Responses: {
 		"usage.input_tokens", "usage.input_tokens_details.cached_tokens", "usage.output_tokens",
-		"usage.output_tokens_details.reasoning_tokens", untold, "usage.total_tokens", "usage.input_tokens_details.cache_write_tokens",
+		"usage.output_tokens_details.reasoning_tokens", unreported, "usage.total_tokens", "usage.input_tokens_details.cache_write_tokens",
 	},
 	Chat: {
 		"usage.prompt_tokens", "usage.prompt_tokens_details.cached_tokens", "usage.completion_tokens",
-		"usage.completion_tokens_details.reasoning_tokens", untold, "usage.total_tokens", "usage.prompt_tokens_details.cache_write_tokens",
+		"usage.completion_tokens_details.reasoning_tokens", unreported, "usage.total_tokens", "usage.prompt_tokens_details.cache_write_tokens",
 	},
 }
 
-// untold is the place of a count that an API does not tell.
-const untold = "-"
+// unreported is the place of a count that an API does not report.
+const unreported = "-"
 
-// endings are the places where an answer says how it ended, and whether nothing takes that
-// back: a status stands beside its reason, in either order.
+// endings are the places of the finish reason. The value is true if the reason is final: the reason
+// replaces a status, and both occur in either order.
 var endings = map[string]bool{
 	"candidates.finishReason": false, "promptFeedback.blockReason": true, // Gemini
 	"stop_reason": false, "delta.stop_reason": false, // Anthropic
@@ -43,17 +43,16 @@ var endings = map[string]bool{
 	"choices.finish_reason": false, // Chat
 }
 
-// lastEvents are the types of the events that end an answer of the Responses API, with the
-// status that the answer in them has.
+// lastEvents are the types of the events that end a response of the Responses API, with the status of
+// the response in them.
 var lastEvents = map[string]string{
 	"response.completed": "completed", "response.incomplete": "incomplete", "response.failed": "failed",
 }
 
-// refusals are the places of a refusal, inside an answer of OpenAI's that is complete.
+// refusals are the places of a refusal in a complete response of OpenAI.
 var refusals = map[string]bool{"output.content.refusal": true, "choices.message.refusal": true, "choices.delta.refusal": true}
 
-// isCall reports whether a value at a place is a call of one of the client's tools, which its answer
-// waits for.
+// isCall reports whether the value at a place is a call of one of the client's tools.
 func isCall(place string, value []byte) bool {
 	switch place {
 	case "candidates.content.parts.functionCall": // Gemini
@@ -68,11 +67,11 @@ func isCall(place string, value []byte) bool {
 	return false
 }
 
-// Calls reports whether the answer calls a tool of the client's.
+// Calls reports whether the response calls a tool of the client.
 func (m *Meter) Calls() bool { return m.calls }
 
-// readPart reads one of several documents. An error that an earlier one reported stays until
-// a later one reports the end of the answer.
+// readPart reads one of several documents. An error in an earlier document stays until a later one
+// has a finish reason.
 func (m *Meter) readPart(text []byte) {
 	was, ends := m.failure, m.ends
 	m.failure = failure{}
@@ -82,15 +81,15 @@ func (m *Meter) readPart(text []byte) {
 	}
 }
 
-// read reads one JSON document: an event, or an answer that is one piece. A member of
-// another type than it should have tells nothing.
+// read reads one JSON document: an event, or a whole response. It ignores members of an unexpected
+// type.
 func (m *Meter) read(text []byte) {
 	if frames[m.api] == 0 {
 		return
 	}
 	_ = Walk("", text, func(place string, value []byte) bool {
 		inner := strings.TrimPrefix(strings.TrimPrefix(place, "response."), "message.")
-		firm, end := endings[inner]
+		final, end := endings[inner]
 		count := slices.Index(counts[m.api], inner)
 		m.calls = m.calls || isCall(inner, value)
 		switch {
@@ -99,7 +98,7 @@ func (m *Meter) read(text []byte) {
 		case count >= 0:
 			report(m.usage.Numbers()[count], value)
 		case end:
-			m.ended(Text(value), firm)
+			m.ended(Text(value), final)
 		case inner == "error":
 			m.failure = readFailure(value)
 		case place == "type" && Text(value) == "error" && !m.failure.is:
@@ -113,35 +112,36 @@ func (m *Meter) read(text []byte) {
 	})
 }
 
-// parents are the places below which one of those stands.
+// parents are the places that contain one of the places above.
 var parents = strings.Fields(`response message usageMetadata candidates promptFeedback delta incomplete_details
 	usage usage.input_tokens_details usage.output_tokens_details usage.prompt_tokens_details usage.completion_tokens_details
 	usage.cache_creation
 	candidates.content candidates.content.parts content content_block item
 	output output.content choices choices.message choices.delta`)
 
-func (m *Meter) ended(word string, firm bool) {
+// ended records a finish reason. A final one is never replaced.
+func (m *Meter) ended(word string, final bool) {
 	if word == "" || word == "in_progress" || word == "queued" {
 		return
 	}
 	m.ends++
-	if !m.firm {
-		m.finish, m.firm = word, firm
+	if !m.final {
+		m.finish, m.final = word, final
 	}
 }
 
-// Finish is how the answer ended, in the API's own word; "" while it has not said.
+// Finish returns the finish reason in the API's own term, "" without one.
 func (m *Meter) Finish() string {
-	m.settle()
+	m.flush()
 	return m.finish
 }
 
-// ErrForm is that of a text which is no JSON, or none of the kind that is asked for.
-var ErrForm = errors.New("it is of another form")
+// ErrForm means that a text is not JSON, or not a value of the expected kind.
+var ErrForm = errors.New("it is not JSON of the expected form")
 
-// Values shows the values of an object or a list, of which the first character is
-// begin, each as it stands in text and with its name, if it has one. A name that is there
-// twice is an error: programs differ in which one they take.
+// Values calls show with each value of an object or a list that begins with begin: its name, "" in a
+// list, and its text. It fails if the text is not JSON, or if a name occurs twice, because programs
+// differ in the value that they use.
 func Values(text []byte, begin json.Delim, show func(name string, value []byte) error) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if first, err := d.Token(); err != nil || first != begin {
@@ -161,7 +161,7 @@ func Values(text []byte, begin json.Delim, show func(name string, value []byte) 
 			seen[name] = true
 		}
 		from := d.InputOffset()
-		if d.Decode(&passedOver{}) != nil {
+		if d.Decode(&skipped{}) != nil {
 			return ErrForm
 		}
 		if err := show(name, bytes.TrimLeft(text[from:d.InputOffset()], ":, \t\r\n")); err != nil {
@@ -175,16 +175,16 @@ func Values(text []byte, begin json.Delim, show func(name string, value []byte) 
 	return nil
 }
 
-// passedOver is a value of which only the place is wanted: a body is a whole
-// conversation, and copies of it would fill the gateway's memory.
-type passedOver struct{}
+// skipped is a value that is not copied: a body is a whole conversation, and copies of it would fill
+// the gateway's memory.
+type skipped struct{}
 
-// UnmarshalJSON takes any value.
-func (*passedOver) UnmarshalJSON([]byte) error { return nil }
+// UnmarshalJSON accepts any value.
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
 
-// Walk shows what an object holds, each value with the names that lead to it from the
-// place at, joined by points. The entries of a list stand where the list does, so that a
-// list within a list is none that can be read. It goes into those values of which show says so.
+// Walk calls show with each value of an object or a list, and with its place: the names that lead to
+// it from at, joined by points. The entries of a list have the place of the list. If show returns
+// true, Walk continues into the value. It fails at a list within a list.
 func Walk(at string, text []byte, show func(place string, value []byte) (into bool)) error {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
@@ -208,7 +208,7 @@ func Walk(at string, text []byte, show func(place string, value []byte) (into bo
 	})
 }
 
-// Text is a value when it is one, else "".
+// Text returns a value that is a JSON string, "" for any other.
 func Text(value []byte) (s string) {
 	if json.Unmarshal(value, &s) != nil {
 		return ""

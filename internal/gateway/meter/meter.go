@@ -1,9 +1,7 @@
-// Package meter reads out of a provider's answer, while it passes, how many tokens
-// it used, how it ended, and what it says is wrong: the four APIs word the same few
-// things in their own ways. An answer is hostile text, and what cannot be read tells
-// nothing. So does an event, or an answer that is one piece, of more than a megabyte: no
-// usage, no end and no error is read out of it, and what passed is all that counts.
-// Nothing here knows of requests, budgets or connections.
+// Package meter reads the usage, the finish reason and the error of a provider's response while it is
+// relayed, for each of the four APIs. A response is hostile text, and the package ignores every part
+// that it cannot read. It also ignores an event, or a whole response in one document, of more than a
+// megabyte: then only its size counts.
 package meter
 
 import (
@@ -14,10 +12,10 @@ import (
 	"abl/internal/tokens"
 )
 
-// API is one provider's way of telling usage.
+// API is the HTTP API of a provider.
 type API string
 
-// The ways that are known.
+// The supported APIs.
 const (
 	Gemini    API = "gemini"
 	Anthropic API = "anthropic"
@@ -25,45 +23,45 @@ const (
 	Chat      API = "openai-chat"
 )
 
-// frames are about how many bytes of an event are none of the answer's own.
+// frames is the approximate protocol overhead per event, in bytes.
 var frames = map[API]int64{Gemini: 180, Anthropic: 120, Responses: 300, Chat: 300}
 
 const (
 	bytesPerToken = 4
 	dataField     = "data:"
-	// longest is of one event or document, in bytes; a longer one tells nothing.
+	// longest is the maximum size of an event or document, in bytes. A longer one is ignored.
 	longest = 1 << 20
 )
 
-// Meter takes an answer in pieces of any size: one JSON document, a list of them, or
-// server-sent events.
+// Meter reads a response in pieces of any size: a JSON document, a list of documents, or server-sent
+// events.
 type Meter struct {
 	api    API
 	begun  bool
 	stream bool   // of events
-	part   []byte // the line that has begun, or the documents so far
-	data   []byte // of the event that has begun
+	part   []byte // the incomplete line, or the documents so far
+	data   []byte // of the incomplete event
 
 	usage   tokens.Count
 	first   *int64 // output tokens that Anthropic's first event reports
-	finish  string // how the answer ended
-	firm    bool   // and nothing says otherwise any more
-	ends    int    // how often it reported an end
-	calls   bool   // it calls a tool
+	finish  string // the finish reason
+	final   bool   // the finish reason is final
+	ends    int    // the number of finish reasons
+	calls   bool   // the response calls a tool
 	failure failure
 
-	long   bool // what has begun is too long to be read
+	long   bool // the incomplete part is too long
 	unread bool // an event or document was too long
 	broken bool // an event is not JSON
-	torn   bool // the end of the answer is not JSON
+	torn   bool // the end of the response is not JSON
 
-	bytes, events int64 // that went by
+	bytes, events int64 // so far
 }
 
-// New returns a meter for an answer of the API. An unknown API tells nothing.
+// New returns a meter for a response of the API. It reads nothing from an unknown API.
 func New(api API) *Meter { return &Meter{api: api} }
 
-// Write takes the next piece; it never fails.
+// Write reads the next piece. It never fails.
 func (m *Meter) Write(p []byte) (int, error) {
 	n := len(p)
 	m.bytes += int64(n)
@@ -72,7 +70,7 @@ func (m *Meter) Write(p []byte) (int, error) {
 		if p = bytes.TrimLeft(p, " \t\r\n"); len(p) == 0 {
 			return n, nil
 		}
-		m.begun, m.stream = true, p[0] != '{' && p[0] != '[' // servers mislabel
+		m.begun, m.stream = true, p[0] != '{' && p[0] != '[' // the content type is often wrong
 	}
 	for m.stream {
 		line, rest, whole := bytes.Cut(p, []byte("\n"))
@@ -89,14 +87,14 @@ func (m *Meter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// gather appends p up to the longest text that is read.
+// gather appends p up to the maximum size.
 func (m *Meter) gather(to, p []byte) []byte {
 	room := longest - len(to)
 	m.long = m.long || len(p) > room
 	return append(to, p[:min(len(p), room)]...)
 }
 
-// line takes a line of a stream of events; an empty one ends an event.
+// line reads a line of a stream of events. An empty line ends an event.
 func (m *Meter) line(line []byte) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if data, found := bytes.CutPrefix(line, []byte(dataField)); found {
@@ -106,15 +104,15 @@ func (m *Meter) line(line []byte) {
 	}
 }
 
-// telling are words of which an event has one that says anything of usage, of the end, of a
-// tool or of an error. Most have none and are not read.
-var telling = [][]byte{
+// keywords occur in every event with usage, a finish reason, a tool call or an error. Most events have
+// none of them and are not read.
+var keywords = [][]byte{
 	[]byte("usage"), []byte("finish"), []byte("stop_reason"), []byte("blockReason"), []byte("status"), []byte("refusal"), []byte("error"),
 	[]byte("response.completed"), []byte("response.incomplete"), []byte("response.failed"),
 	[]byte("tool_use"), []byte("tool_calls"),
 }
 
-// event reads the event that has ended. It sets bad if the event is not JSON.
+// event reads a complete event. It sets bad if the event is not JSON.
 func (m *Meter) event(bad *bool) {
 	data, long := bytes.TrimSpace(m.data), m.long
 	m.data, m.long = m.data[:0], false
@@ -124,13 +122,13 @@ func (m *Meter) event(bad *bool) {
 	case len(data) == 0 || string(data) == "[DONE]":
 	case !json.Valid(data):
 		*bad = true
-	case slices.ContainsFunc(telling, func(word []byte) bool { return bytes.Contains(data, word) }):
+	case slices.ContainsFunc(keywords, func(word []byte) bool { return bytes.Contains(data, word) }):
 		m.readPart(data)
 	}
 }
 
-// settle takes up what no line break or bracket has ended.
-func (m *Meter) settle() {
+// flush reads the incomplete part at the end of the response.
+func (m *Meter) flush() {
 	part := m.part
 	m.part = nil
 	switch {
@@ -143,7 +141,7 @@ func (m *Meter) settle() {
 	case m.long:
 		m.long, m.unread = false, true
 	case part[0] == '[':
-		// Of a list that is cut, those that are whole are read.
+		// Of a cut list, the complete documents are read.
 		m.torn = m.torn || Values(part, '[', func(_ string, one []byte) error {
 			m.readPart(one)
 			return nil
@@ -155,25 +153,25 @@ func (m *Meter) settle() {
 	}
 }
 
-// Broken reports whether the answer holds an event that is not JSON. whole is set if the
-// answer ended by itself: then its last event or document has to be JSON too.
+// Broken reports whether the response contains an event that is not JSON. With whole, the provider
+// ended the response, and its last event or document must be JSON too.
 func (m *Meter) Broken(whole bool) bool {
-	m.settle()
+	m.flush()
 	return m.broken || whole && m.torn
 }
 
-// Unread reports whether something was too long to be read, which may have been the end.
+// Unread reports whether a part was too long to read. It may have been the end.
 func (m *Meter) Unread() bool {
-	m.settle()
+	m.flush()
 	return m.unread
 }
 
-// HasEvents reports whether the answer is a stream with at least one event.
+// HasEvents reports whether the response is a stream with at least one event.
 func (m *Meter) HasEvents() bool { return m.stream && m.events > 0 }
 
-// Passed is about how many tokens went by of an answer that may never tell its usage: a
-// client can leave before it would, and OpenAI's clients need not ask for it at all. It is
-// one for each event, and one for each four bytes that an event has beyond its usual frame.
+// Passed estimates the tokens of the response so far. It is needed if the client leaves before the
+// usage, or if a client of OpenAI does not request it. It counts one token for each event, and one for
+// each four bytes beyond the protocol overhead.
 func (m *Meter) Passed() int64 {
 	return m.events + max(m.bytes-m.events*frames[m.api], 0)/bytesPerToken
 }

@@ -11,20 +11,20 @@ import (
 	"abl/internal/outcome"
 )
 
-// Told is what an error answer tells.
-type Told struct {
-	Class outcome.Outcome // Failed where the request itself is at fault
-	Paid  bool            // nothing comes before somebody pays
-	Retry time.Duration   // how long to wait; 0 when it does not say
-	Words string          // the provider's own sentence, as it came
+// Problem is the content of an error response.
+type Problem struct {
+	Class outcome.Outcome // Failed if the request is wrong
+	Paid  bool            // the account needs money
+	Retry time.Duration   // the requested wait, 0 for none
+	Words string          // the provider's message, unchanged
 }
 
-// patience is how long a wait may be that is left to an agent: a longer one ends its
-// call, which is made again when it makes sense.
+// patience is the longest wait that is left to the agent. A longer one ends its call, and abl repeats
+// the call later.
 const patience = 5 * time.Minute
 
-// Lasting says that no request of the same call will be answered otherwise.
-func (t Told) Lasting() bool {
+// Lasting reports whether every request of the same call will get this error.
+func (t Problem) Lasting() bool {
 	return t.Retry > patience || t.Class == outcome.Refused || t.Class == outcome.Quota || t.Class == outcome.NoModel
 }
 
@@ -35,43 +35,44 @@ func GaveUp(status int) bool {
 	return slices.Contains([]int{http.StatusRequestTimeout, 499, http.StatusGatewayTimeout, 524}, status)
 }
 
-// Of reads an error answer. now is when it came, for a Retry-After with a date.
-func Of(status int, h http.Header, body []byte, now time.Time) Told {
-	m := New(Gemini) // or any other: all word an error alike
+// Of reads an error response. now is the time of its arrival, for a Retry-After with a date.
+func Of(status int, h http.Header, body []byte, now time.Time) Problem {
+	m := New(Gemini) // errors have the same form in all APIs
 	_, _ = m.Write(body)
-	m.settle()
-	return m.failure.told(status, h, http.StatusText(status), now)
+	m.flush()
+	return m.failure.problem(status, h, http.StatusText(status), now)
 }
 
-// Failed says what is wrong where the answer, which began well, ends in an error: a
-// provider that fails after its status has gone out says so in the last event of the
-// stream, or in the last document of a list.
-func (m *Meter) Failed(h http.Header, now time.Time) (Told, bool) {
-	m.settle()
+// Failed returns the error at the end of a response with a good status. A provider that fails after it
+// sent the status reports the error in the last event of the stream, or in the last document of a
+// list.
+func (m *Meter) Failed(h http.Header, now time.Time) (Problem, bool) {
+	m.flush()
 	if !m.failure.is {
-		return Told{}, false
+		return Problem{}, false
 	}
-	return m.failure.told(m.failure.status(), h, "an error without a word", now), true
+	return m.failure.problem(m.failure.status(), h, "an error without a message", now), true
 }
 
-func (a failure) told(status int, h http.Header, wordless string, now time.Time) Told {
-	t := Told{Retry: a.retry(h, now), Words: cmp.Or(a.message, wordless)}
+// problem returns the problem of an error with a status. message replaces an empty message.
+func (a failure) problem(status int, h http.Header, message string, now time.Time) Problem {
+	t := Problem{Retry: a.retry(h, now), Words: cmp.Or(a.message, message)}
 	t.Paid = status == http.StatusPaymentRequired || a.says("credit balance is too low") ||
 		a.has("insufficient_quota", "billing_disabled", "billing_error", "billing_not_active")
-	daily := a.daily || a.says("requests per day", "tokens per day") // OpenAI's limits of a day have no code
+	daily := a.daily || a.says("requests per day", "tokens per day") // OpenAI's daily limits have no code
 	if t.Class = a.class(status); t.Paid || t.Class == outcome.RateLimited && (daily || t.Retry > patience) {
 		t.Class = outcome.Quota
 	}
 	return t
 }
 
-// says looks for a part of the provider's own sentence.
+// says reports whether the provider's message contains one of the parts.
 func (a failure) says(any ...string) bool {
 	text := strings.ToLower(a.message)
 	return slices.ContainsFunc(any, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// classes are what the APIs' words for an error mean, whatever the status beside them is.
+// classes are the meanings of the APIs' error types and codes, whatever the status is.
 var classes = map[string]outcome.Outcome{
 	"api_key_invalid": outcome.Refused, "invalid_api_key": outcome.Refused, "authentication_error": outcome.Refused,
 	"unauthenticated": outcome.Refused, "permission_error": outcome.Refused, "permission_denied": outcome.Refused,
@@ -81,7 +82,7 @@ var classes = map[string]outcome.Outcome{
 	"overloaded_error": outcome.Unavailable, "model_not_found": outcome.NoModel,
 }
 
-// class goes by the words and the status of an error.
+// class returns the class of an error by its codes, message and status.
 func (a failure) class(status int) outcome.Outcome {
 	for _, w := range a.words {
 		if class := classes[w]; class != "" {
@@ -93,7 +94,7 @@ func (a failure) class(status int) outcome.Outcome {
 	case bad && a.says("prompt is too long", "maximum number of tokens", "maximum context length", "input token count",
 		"payload size exceeds the limit"): // Google refuses bytes with 400, others with 413
 		return outcome.TooLarge
-	case bad && a.says("reached your specified api usage limits"): // Anthropic's limits of a month
+	case bad && a.says("reached your specified api usage limits"): // Anthropic's monthly limits
 		return outcome.Quota
 	case status == http.StatusNotFound && a.says("model") || bad && a.says("not a valid model", "unknown model", "model not found"):
 		return outcome.NoModel
@@ -103,28 +104,27 @@ func (a failure) class(status int) outcome.Outcome {
 	return cmp.Or(outcome.FromHTTP(int64(status)), outcome.Failed)
 }
 
-// failure is an error as any of the APIs words it; what is missing is empty.
+// failure is an error of any API. Missing parts are empty.
 type failure struct {
-	is      bool // an error at all
+	is      bool // there is an error
 	message string
 	words   []string // codes, types, states and reasons, in lower case
 	delay   string   // Google's RetryInfo, as "30s"
-	daily   bool     // the quota is one of a day
-	code    int      // its status, where it names one
+	daily   bool     // the quota is daily
+	code    int      // its status, 0 without one
 }
 
 func (a failure) has(any ...string) bool {
 	return slices.ContainsFunc(any, func(w string) bool { return slices.Contains(a.words, w) })
 }
 
-// readFailure takes an error apart: what stands for one in an answer, or all of an event
-// that is one.
+// readFailure reads an error: the member of a response, or a whole event of type error.
 func readFailure(raw []byte) (a failure) {
 	switch string(raw) {
-	case "null", "false", `""`, "{}": // a member that says that there is none
+	case "null", "false", `""`, "{}": // no error
 		return a
 	}
-	a.is, a.message = true, Text(raw) // an error may be no more than its words
+	a.is, a.message = true, Text(raw) // an error may be only a message
 	_ = Walk("", raw, func(place string, value []byte) bool {
 		word := Text(value)
 		switch place {
@@ -145,11 +145,11 @@ func readFailure(raw []byte) (a failure) {
 	return a
 }
 
-// status is the status that an error would have had as an answer of its own: the
-// provider had taken the request, so that what no word says is its own trouble.
+// status returns the status that fits an error at the end of a response. The provider had accepted
+// the request, so an error without a code is its own fault.
 func (a failure) status() int {
 	switch {
-	case a.code >= http.StatusBadRequest && a.code < 600: // some have numbers of their own
+	case a.code >= http.StatusBadRequest && a.code < 600: // some servers use their own numbers
 		return a.code
 	case a.has("invalid_request_error", "invalid_argument", "invalid_prompt"):
 		return http.StatusBadRequest
@@ -159,11 +159,11 @@ func (a failure) status() int {
 	return http.StatusInternalServerError
 }
 
-// longestWait is beyond every honest wait, and keeps sums of waits in bounds.
+// longestWait bounds a wait, so that sums of waits cannot overflow.
 const longestWait = 31 * 24 * time.Hour
 
-// retry is how long the provider asks to wait: in its headers, or else in its
-// words. Of several the longest counts; 0 is none, or one that cannot be read.
+// retry returns the wait that the provider requests in a header or in the error, the longest if there
+// are several, 0 if there is none or it cannot be read.
 func (a failure) retry(h http.Header, now time.Time) time.Duration {
 	after := h.Get("Retry-After")
 	date, err := http.ParseTime(after)
@@ -176,19 +176,18 @@ func (a failure) retry(h http.Header, now time.Time) time.Duration {
 
 func wait(text string, unit time.Duration) time.Duration {
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || !(n > 0) { // not a number, too
+	if err != nil || !(n > 0) { // also NaN
 		return 0
 	}
 	return time.Duration(min(n*float64(unit), float64(longestWait)))
 }
 
-// FullContext is Anthropic's word for an answer that was cut since the conversation
-// fills the model's context.
+// FullContext is Anthropic's finish reason for a response that was cut because the conversation fills
+// the context of the model.
 const FullContext = "model_context_window_exceeded"
 
-// ends are what the providers' words for the end of an answer mean, in lower case.
-// Others are an end as it should be, or one that the agent itself goes on from. Failed is an
-// end that the model itself got wrong.
+// ends are the meanings of the providers' finish reasons, in lower case. All others are normal, or the
+// agent continues after them. Failed means that the output of the model is invalid.
 var ends = map[string]outcome.Outcome{
 	"max_tokens": outcome.Cut, "length": outcome.Cut, "max_output_tokens": outcome.Cut, FullContext: outcome.Cut,
 	"safety": outcome.Filtered, "recitation": outcome.Filtered, "language": outcome.Filtered, "blocklist": outcome.Filtered,
@@ -200,5 +199,5 @@ var ends = map[string]outcome.Outcome{
 	"unexpected_tool_call": outcome.Failed, "too_many_tool_calls": outcome.Failed, "missing_thought_signature": outcome.Failed,
 }
 
-// OfFinish is what is wrong with an answer that ended with this word, "" for nothing.
+// OfFinish returns the fault of a finish reason, "" for none.
 func OfFinish(word string) outcome.Outcome { return ends[strings.ToLower(word)] }

@@ -6,12 +6,12 @@ import (
 	"abl/internal/tokens"
 )
 
-// most is the largest number that is taken for a count: no sum of a few can wrap.
+// most is the largest valid count. Sums of a few counts cannot overflow.
 const most = 1_000_000_000_000_000_000
 
-// report takes a count of an event. Counts are of the whole answer so far, and a later event
-// replaces an earlier one. A 0 never replaces a count: servers that imitate an API send zeros
-// in their last event for what an earlier event has reported.
+// report records a count of an event. Counts are totals of the response so far, so a later count
+// replaces an earlier one. A 0 never replaces a count: servers that imitate an API send zeros in their
+// last event for counts that an earlier event reported.
 func report(to **int64, value []byte) {
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	if err != nil || n < 0 || n > most || n == 0 && *to != nil {
@@ -20,10 +20,10 @@ func report(to **int64, value []byte) {
 	*to = &n
 }
 
-// Usage returns the tokens that the answer has reported so far. Where counts contradict each
-// other, the larger reading counts, so that a budget never counts too little.
+// Usage returns the usage that the response has reported so far. If counts contradict each other, it
+// uses the larger ones, so that a budget never counts too little.
 func (m *Meter) Usage() tokens.Count {
-	m.settle()
+	m.flush()
 	c := m.usage
 	switch m.api {
 	case Anthropic:
@@ -32,13 +32,13 @@ func (m *Meter) Usage() tokens.Count {
 		c = c.WithoutThoughts()
 	}
 	if value(c.Input) == 0 && value(c.Candidates) > 0 {
-		c.Input, c.Total = nil, nil // no prompt is empty: the server does not count it
+		c.Input, c.Total = nil, nil // no prompt is empty, so the server does not count it
 	}
 	return c.ByTotal()
 }
 
-// whole returns a count of Anthropic's, whose input_tokens leave out the tokens that were read
-// from the cache or written to it, and which has no total.
+// whole completes a count of Anthropic. Its input_tokens do not include the tokens that were read from
+// the cache or written to it, and it has no total.
 func (m *Meter) whole(c tokens.Count) tokens.Count {
 	if value(c.WrittenHour) > value(c.Written) {
 		c.Written = c.WrittenHour

@@ -361,8 +361,8 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
-// A server that gives no answer is told from one that answers with the same status,
-// and only abl says which it is.
+// The gateway distinguishes a server that does not respond from one that responds with the same
+// status. Only abl's own header decides.
 func TestNobodyThere(t *testing.T) {
 	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/reset") {
@@ -374,8 +374,8 @@ func TestNobodyThere(t *testing.T) {
 	liar.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(liar.Close)
 	for _, c := range []struct{ name, target, path, says, told string }{
-		{"closed-port", "http://127.0.0.1:1", "", "gives no answer", gateway.NotAsked},
-		{"reset", liar.URL, "/reset", "gives no answer", gateway.Asked},
+		{"closed-port", "http://127.0.0.1:1", "", "does not respond", gateway.NotAsked},
+		{"reset", liar.URL, "/reset", "does not respond", gateway.Asked},
 		{"claim-of-the-server", liar.URL, "/says", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -37,7 +37,7 @@ func TestListenProxy(t *testing.T) {
 	}{
 		"passes":         {"me:pass-word@", "", "200", "hello from far\n"},
 		"wrong token":    {"me:pass-word@", "other", "404", ""},
-		"wrong password": {"me:wrong@", "", "502", "wants a user and a password"},
+		"wrong password": {"me:wrong@", "", "502", "requires a user and a password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target, err := url.Parse("http://" + c.login + proxy.Host)

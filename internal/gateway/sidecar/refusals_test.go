@@ -25,8 +25,8 @@ func TestAdvice(t *testing.T) {
 		{Kind: gateway.Ready}, not("a.example:443"), not("b.example:8443"), not("b.example:8443"),
 		{Kind: gateway.Tunneled, Req: &gateway.Request{Host: "good.example:443", Status: 200}},
 		{Kind: gateway.Tunneled, Reason: "cannot resolve", Req: &gateway.Request{Host: "away.example:443", Status: 502}},
-		refused(gateway.Tunneled, "inside.example:443", "it has no public address, and no other passes"),
-		refused(gateway.Requested, "plain.example:80", "plain http; only https passes"),
+		refused(gateway.Tunneled, "inside.example:443", "its address is not public"),
+		refused(gateway.Requested, "plain.example:80", "plain http; only https is allowed"),
 		not("10.0.0.1:80"), not("metadata:80"), not("[::1]:80"),
 		refused(gateway.Tunneled, "", "the target is not a host and a port"),
 		refused(gateway.Tunneled, "busy.example:443", "32 tunnels are open"),
@@ -35,13 +35,13 @@ func TestAdvice(t *testing.T) {
 	want := []string{
 		"the gateway refused a.example:443",
 		"the gateway refused b.example:8443, 2 times",
-		`the gateway refused inside.example:443: it has no public address, and no other passes; if you trust it, write {host: "inside.example:443", private: true} into network.allow`,
-		"the gateway refused plain.example:80: plain http; only https passes",
-		"the gateway refused 10.0.0.1:80: no name of a host in a domain",
-		"the gateway refused metadata:80: no name of a host in a domain",
-		"the gateway refused [::1]:80: no name of a host in a domain",
+		`the gateway refused inside.example:443: its address is not public; if you trust it, add {host: "inside.example:443", private: true} to network.allow`,
+		"the gateway refused plain.example:80: plain http; only https is allowed",
+		"the gateway refused 10.0.0.1:80: it is not the name of a host in a domain",
+		"the gateway refused metadata:80: it is not the name of a host in a domain",
+		"the gateway refused [::1]:80: it is not the name of a host in a domain",
 		"the gateway refused busy.example:443: 32 tunnels are open",
-		"to allow what the gateway refused, add to .abl/config.yaml: network: {allow: [a.example:443, b.example:8443]}",
+		"to allow them, add to .abl/config.yaml: network: {allow: [a.example:443, b.example:8443]}",
 	}
 	if diff := cmp.Diff(want, Advice(log)); diff != "" {
 		t.Error(diff)

@@ -1,6 +1,5 @@
-// Package sidecar runs the gateway as a box of its own beside a call's: it makes
-// the box, feeds it the setup, and in the end keeps its log with the call. What passes
-// a gateway is not decided here, and nothing of this runs beside a role.
+// Package sidecar runs the gateway of a call in a separate container: it creates the container, sends
+// the setup to it, and stores its log with the call.
 package sidecar
 
 import (
@@ -30,16 +29,16 @@ import (
 // Sidecar is the gateway of one call.
 type Sidecar struct {
 	Engine sandbox.Engine
-	Name   string // of the box
+	Name   string // of the container
 	Image  string
-	Inside string // the role's network, on which it answers as helper.GatewayAlias
+	Inside string // the role's network, in which its name is helper.GatewayAlias
 	Way    sandbox.Endpoint
 	Labels map[string]string
-	Keep   string            // file that takes the log in the end
-	Safe   *redact.Sanitizer // knows what may not stand there
+	Keep   string            // the file for the log
+	Safe   *redact.Sanitizer // removes secrets from the log
 }
 
-// user differs from every role's and from the holder's.
+// user differs from the users of all roles and of the holder.
 const user = "10010:10010"
 
 const (
@@ -47,12 +46,12 @@ const (
 
 	grace   = 5 * time.Second  // for the last requests to write their lines
 	warmUp  = 10 * time.Second // until it listens
-	maxLog  = 32 << 20         // bytes of log that are read; the engine keeps less
+	maxLog  = 32 << 20         // bytes of the log; the engine keeps less
 	lookFor = 10 * time.Millisecond
 )
 
-// Open makes the box and returns once it listens. A box that an earlier abl left
-// under the name belongs to a call that never ran.
+// Open creates the container and returns when the gateway listens. It first removes a container of
+// the same name, which belongs to a call that never ran.
 func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	setup.Listen = ":" + strconv.Itoa(helper.GatewayPort)
 	if err := s.forget(ctx); err != nil {
@@ -62,7 +61,7 @@ func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	if _, err := s.Engine.Create(ctx, box); err != nil {
 		return err
 	}
-	proof, err := s.Engine.Prove(ctx, box) // it is about to hold the keys
+	proof, err := s.Engine.Prove(ctx, box) // before it gets the keys
 	if err == nil {
 		err = proof.Err()
 	}
@@ -77,21 +76,21 @@ func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 		err = s.listens(ctx)
 	}
 	if err != nil {
-		return s.why(ctx, fmt.Errorf("box %q: %w", s.Name, err))
+		return s.abandon(ctx, fmt.Errorf("container %q: %w", s.Name, err))
 	}
 	failpoint.Here("gateway.open")
 	return nil
 }
 
-// Watch calls look with what the call has used by the gateway's newest line, until ctx ends.
-// It keeps that line, in case the gateway is removed. What cannot be read now is read later.
+// Watch calls look with the usage in each new line of the gateway, until ctx is done. It stores the
+// newest line, in case the gateway is removed. It retries after an error.
 func (s Sidecar) Watch(ctx context.Context, look func(gateway.Sum)) {
 	for last := int64(0); proc.Pause(ctx, watchEvery) == nil; {
 		last, _ = s.see(ctx, last, look)
 	}
 }
 
-// see looks at the newest line if it comes after the line last. It returns its number.
+// see calls look with the newest line if its number is greater than last. It returns its number.
 func (s Sidecar) see(ctx context.Context, last int64, look func(gateway.Sum)) (int64, error) {
 	log, err := s.log(ctx)
 	sum := log.Sum()
@@ -110,8 +109,8 @@ func (s Sidecar) see(ctx context.Context, last int64, look func(gateway.Sum)) (i
 	return newest.Seq, err
 }
 
-// Seen returns what a call has used by the newest line that Watch saw, nil without one. keep is the
-// Sidecar's Keep.
+// Seen returns the usage in the newest line that Watch saw, nil without one. keep is the Sidecar's
+// Keep.
 func Seen(keep string) *gateway.Sum {
 	data, err := readLog(Sidecar{Keep: keep}.seen())
 	if err != nil {
@@ -120,10 +119,10 @@ func Seen(keep string) *gateway.Sum {
 	return parse(data).Sum()
 }
 
-// seen is the file with the newest line that Watch saw.
+// seen returns the path of the file with the newest line that Watch saw.
 func (s Sidecar) seen() string { return s.Keep + ".seen" }
 
-// feed sends the gateway one line.
+// feed sends a line to the gateway.
 func (s Sidecar) feed(ctx context.Context, order any) error {
 	line, _ := json.Marshal(order) // strings and numbers always encode
 	return s.Engine.Feed(ctx, s.Name, append(line, '\n'))
@@ -155,12 +154,12 @@ func (s Sidecar) listens(ctx context.Context) error {
 	}
 }
 
-// why adds what the gateway itself said, and takes its box away.
-func (s Sidecar) why(ctx context.Context, err error) error {
+// abandon removes the container and adds its output to the error.
+func (s Sidecar) abandon(ctx context.Context, err error) error {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmUp)
 	defer cancel()
 	if words, lerr := s.Engine.Logs(late, s.Name, 2<<10); lerr == nil && len(words) > 0 {
-		err = fmt.Errorf("%w; it said: %s", err, words)
+		err = fmt.Errorf("%w; its output: %s", err, words)
 	}
 	return errors.Join(err, s.Engine.Remove(late, s.Name))
 }
@@ -175,7 +174,7 @@ func (s Sidecar) Renew(ctx context.Context, key gateway.Secret) error {
 	return s.order(ctx, gateway.Command{Key: key})
 }
 
-// order sends the gateway a command. One that has ended has no use for it.
+// order sends a command to the gateway. It does nothing if the gateway has ended.
 func (s Sidecar) order(ctx context.Context, c gateway.Command) error {
 	st, err := s.Engine.Status(ctx, s.Name)
 	if errors.Is(err, sandbox.ErrNotFound) || err == nil && st.State != sandbox.Running {
@@ -187,13 +186,13 @@ func (s Sidecar) order(ctx context.Context, c gateway.Command) error {
 	return s.feed(ctx, c)
 }
 
-// Log is what a gateway wrote.
+// Log is the log of a gateway.
 type Log struct {
 	Entries []gateway.Entry
-	Ended   bool // the newest line is the gateway's last one
+	Ended   bool // the newest line is the last one
 }
 
-// Sum returns what the newest line says that the call has used, nil if nothing is known.
+// Sum returns the usage in the newest line, nil if there is none.
 func (l Log) Sum() *gateway.Sum {
 	if len(l.Entries) == 0 {
 		return nil
@@ -201,20 +200,20 @@ func (l Log) Sum() *gateway.Sum {
 	return l.Entries[len(l.Entries)-1].Sum
 }
 
-// ErrGone means that a gateway's box and its log are gone. What Watch saw of the log is left.
-var ErrGone = errors.New("the gateway was removed by somebody else")
+// ErrGone means that the container and its log are gone. Only the line that Watch saw is left.
+var ErrGone = errors.New("another program removed the gateway")
 
-// Close ends the gateway, keeps its log in the call's record and removes the box,
-// in this order, so that a repetition after any crash comes to the same log.
+// Close stops the gateway, stores its log in the record of the call and removes the container, in this
+// order, so that a repetition after a crash returns the same log.
 func (s Sidecar) Close(ctx context.Context) (Log, error) {
-	// Where its log is kept, it was closed before.
+	// If the log is stored, the gateway was closed before.
 	kept, err := readLog(s.Keep)
 	if !errors.Is(err, hostfs.ErrAbsent) {
 		return parse(kept), errors.Join(err, s.drop(ctx))
 	}
 	seen, err := readLog(s.seen())
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return Log{}, fmt.Errorf("cannot read what was seen of the gateway's log: %w", err)
+		return Log{}, fmt.Errorf("cannot read the newest line of the gateway: %w", err)
 	}
 	err = s.Engine.Stop(ctx, s.Name, grace)
 	if errors.Is(err, sandbox.ErrNotFound) {
@@ -227,25 +226,24 @@ func (s Sidecar) Close(ctx context.Context) (Log, error) {
 	if err != nil {
 		return Log{}, err
 	}
-	// Its own lines are safe; those that a dying program adds may be anything.
-	// A machine that lost its power may have lost lines that were seen, or half of one.
+	// After a power failure the engine's log may lack lines that Watch saw.
 	if all := slices.Concat(data, []byte("\n"), seen); len(parse(all).Entries) > len(parse(data).Entries) {
 		data = all
 	}
-	data = []byte(s.Safe.Whole(string(data)))
+	data = []byte(s.Safe.Whole(string(data))) // the output of a crash may contain anything
 	if err := hostfs.Write(s.Keep, data, 0o644); err != nil {
-		return Log{}, fmt.Errorf("cannot keep the gateway's log: %w", err)
+		return Log{}, fmt.Errorf("cannot write the gateway's log: %w", err)
 	}
 	failpoint.Here("gateway.kept")
 	return parse(data), s.drop(ctx)
 }
 
-// forget removes what stands under the call's name and never served it.
+// forget removes the container and the log of an earlier gateway with this name.
 func (s Sidecar) forget(ctx context.Context) error {
 	return errors.Join(removeFile(s.Keep), s.drop(ctx))
 }
 
-// drop removes the box, and what was seen of its log.
+// drop removes the container and the newest line.
 func (s Sidecar) drop(ctx context.Context) error {
 	return errors.Join(removeFile(s.seen()), s.Engine.Remove(ctx, s.Name))
 }
@@ -262,8 +260,7 @@ func (s Sidecar) log(ctx context.Context) (Log, error) {
 	return parse(data), err
 }
 
-// parse reads the lines. Only the gateway writes them; a line that is none of its
-// own is what a dying program said.
+// parse reads the lines of a log. It skips other output, such as that of a crash.
 func parse(data []byte) (l Log) {
 	next := int64(1)
 	for line := range bytes.Lines(data) {
@@ -278,12 +275,11 @@ func parse(data []byte) (l Log) {
 	return l
 }
 
-// mostHosts is how many refused hosts are named.
+// mostHosts is the number of refused hosts to name.
 const mostHosts = 20
 
-// Advice names the hosts that a role's tools asked for in vain, and the line that allows
-// those that may be. What a role writes in a request's target is a host here only if it
-// could be one.
+// Advice returns notes on the hosts that the gateway refused, and the setting that allows them. A role
+// can request any text, so it only suggests hosts with a valid name.
 func Advice(log []gateway.Entry) (notes []string) {
 	times := map[string]int{}
 	var refused []gateway.Entry
@@ -303,11 +299,11 @@ func Advice(log []gateway.Entry) (notes []string) {
 		}
 		switch {
 		case e.Reason == gateway.NotPublic && config.Allowable(host):
-			note += fmt.Sprintf(": %s; if you trust it, write {host: %q, private: true} into network.allow", e.Reason, host)
+			note += fmt.Sprintf(": %s; if you trust it, add {host: %q, private: true} to network.allow", e.Reason, host)
 		case !strings.HasSuffix(e.Reason, gateway.NotAllowed):
 			note += ": " + e.Reason
 		case !config.Allowable(host):
-			note += ": no name of a host in a domain"
+			note += ": it is not the name of a host in a domain"
 		default:
 			open = append(open, host)
 		}
@@ -317,12 +313,12 @@ func Advice(log []gateway.Entry) (notes []string) {
 		notes = append(notes, fmt.Sprintf("the gateway refused %d more hosts", more))
 	}
 	if len(open) > 0 {
-		notes = append(notes, "to allow what the gateway refused, add to .abl/config.yaml: network: {allow: ["+strings.Join(open, ", ")+"]}")
+		notes = append(notes, "to allow them, add to .abl/config.yaml: network: {allow: ["+strings.Join(open, ", ")+"]}")
 	}
 	return notes
 }
 
-// readLog reads a log that was kept. A damaged file reads as empty, which lacks at least one line.
+// readLog reads a stored log. A damaged file counts as empty.
 func readLog(path string) ([]byte, error) {
 	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), 2*maxLog)
 	if errors.Is(err, hostfs.ErrNotRegular) || errors.Is(err, hostfs.ErrTooLarge) {
