@@ -12,24 +12,23 @@ import (
 	"abl/internal/state"
 )
 
-// maxBytes is the largest record that is read, maxRecords the most of one phase.
+// maxBytes bounds a record, in bytes, and maxRecords the records of a phase.
 const (
 	maxBytes   = 64 << 20
 	maxRecords = 10_000
 )
 
-// Dir is where the records of a phase stand.
+// Dir returns the directory of the records of a phase.
 func Dir(p state.Project, phase int) string {
 	return filepath.Join(p.Reports(), fmt.Sprintf("phase%d", phase))
 }
 
-// Path is the record of one iteration.
+// Path returns the path of the record of an iteration.
 func Path(p state.Project, phase, step int) string {
 	return filepath.Join(Dir(p, phase), fmt.Sprintf("step-%d.json", step))
 }
 
-// Save writes a record durably, in place of what an abl that was killed has
-// written of the same iteration.
+// Save writes a record durably. It replaces the record that a killed abl wrote for the same iteration.
 func Save(p state.Project, r Record) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -48,7 +47,7 @@ func Save(p state.Project, r Record) error {
 	return nil
 }
 
-// Steps are the iterations of a phase that have a record, oldest first.
+// Steps returns the iterations of a phase with a record, the oldest first.
 func Steps(p state.Project, phase int) ([]int, error) {
 	entries, err := hostfs.List(p.Reports(), filepath.Base(Dir(p, phase)), maxRecords)
 	if errors.Is(err, hostfs.ErrAbsent) {
@@ -68,8 +67,7 @@ func Steps(p state.Project, phase int) ([]int, error) {
 	return steps, nil
 }
 
-// Load reads the record of one iteration. A file that is none of abl's is an
-// error, never half a record.
+// Load reads the record of an iteration. It fails if the file is not a record of abl.
 func Load(p state.Project, phase, step int) (r Record, err error) {
 	path := Path(p, phase, step)
 	defer func() {
@@ -87,8 +85,8 @@ func Load(p state.Project, phase, step int) (r Record, err error) {
 	return r, err
 }
 
-// Decode reads one JSON document, and nothing behind it. The version is read by itself,
-// so that a later abl's record is called that. Fields of older records are passed over.
+// Decode reads a record from one JSON document. It reads the version first, so that the error for a
+// record of a newer abl names it. It ignores the fields of older formats.
 func Decode(data []byte) (r Record, err error) {
 	var head struct {
 		Version int `json:"version"`
@@ -107,7 +105,7 @@ func Decode(data []byte) (r Record, err error) {
 	return r, nil
 }
 
-// Last reads the newest record of a phase; false when there is none.
+// Last reads the newest record of a phase. It returns false if there is none.
 func Last(p state.Project, phase int) (Record, bool, error) {
 	steps, err := Steps(p, phase)
 	if err != nil || len(steps) == 0 {

@@ -1,8 +1,7 @@
-// Package audit keeps the audit record: for each iteration what it was held to,
-// what was found and what that stands on, as JSON. abl writes it, whole and
-// durably, before the state that announces the verdict; no role can reach it.
-// Nothing is decided in it. docs/audit-record.md describes every field, and
-// docs/audit-record.schema.json is its schema.
+// Package audit reads and writes the audit record. The record of an iteration has its specs, its results
+// and the evidence for them, as JSON. abl writes it durably before the state with the verdict, where no
+// role can reach it. docs/audit-record.md describes every field, and docs/audit-record.schema.json is
+// its schema.
 package audit
 
 import (
@@ -11,10 +10,10 @@ import (
 	"abl/internal/failedspecs"
 )
 
-// Version is the format that this abl writes.
+// Version is the version of the format.
 const Version = 1
 
-// Record is one iteration as it was judged.
+// Record describes one iteration and its verdict.
 type Record struct {
 	Version   int                 `json:"version"`
 	Project   string              `json:"project"` // id of state.json
@@ -25,50 +24,50 @@ type Record struct {
 	Step      int                 `json:"step"`      // over all rounds, the X of step-X
 	Decided   time.Time           `json:"decided"`
 	Verdict   string              `json:"verdict"`                  // pass, fail or unverified
-	Status    string              `json:"status"`                   // where the phase came to rest with it
-	Kind      string              `json:"kind,omitempty"`           // of the app: http, tcp or command; older records have none
+	Status    string              `json:"status"`                   // the status of the phase after it
+	Kind      string              `json:"kind,omitempty"`           // of the app: http, tcp or command; missing in older records
 	Evidence  string              `json:"evidence"`                 // verify.evidence: required or off
-	Strength  string              `json:"strength_shown,omitempty"` // that tests notice other answers: shown for 11 of 14 contracts
-	ByReplay  bool                `json:"by_replay,omitempty"`      // the entries are abl's own; a pass has come of replays alone
-	Missing   []string            `json:"missing,omitempty"`        // what a believable verdict lacks
-	Notes     []string            `json:"notes,omitempty"`          // what a person should know besides
+	Strength  string              `json:"strength_shown,omitempty"` // whether tests detect altered responses: shown for 11 of 14 contracts
+	ByReplay  bool                `json:"by_replay,omitempty"`      // the entries are abl's own, and a pass is based only on replays
+	Missing   []string            `json:"missing,omitempty"`        // the missing evidence
+	Notes     []string            `json:"notes,omitempty"`          // for the user
 	Entries   []failedspecs.Entry `json:"entries,omitempty"`        // what failed, in the spec's language
 	Commits   Commits             `json:"commits"`
 	Specs     []Spec              `json:"specs"`
 	Contracts []Contract          `json:"contracts"`
-	Earlier   []Earlier           `json:"earlier,omitempty"` // what the tests of earlier phases showed before a Verifier was called
-	Replays   []Replay            `json:"replays"`           // in the order in which they were made
+	Earlier   []Earlier           `json:"earlier,omitempty"` // results of the tests of earlier phases before the Verifier's call
+	Replays   []Replay            `json:"replays"`           // in their order
 	Calls     []Call              `json:"calls"`
 }
 
-// Commits is what was judged, and with which tests.
+// Commits are the judged commit and the commit of the tests.
 type Commits struct {
 	Source string `json:"source"`
 	Tree   string `json:"tree,omitempty"` // of Source: the files that the app was started from
 	Tests  string `json:"tests"`
-	Tag    string `json:"tag,omitempty"` // that names both on a pass
+	Tag    string `json:"tag,omitempty"` // of both commits after a pass
 }
 
-// Spec is a spec that the iteration was held to.
+// Spec is a spec of the iteration.
 type Spec struct {
 	Phase  int    `json:"phase"`
 	Title  string `json:"title"`
 	File   string `json:"file"`   // relative to the project
 	SHA256 string `json:"sha256"` // of the text with LF line ends
-	Bytes  int    `json:"bytes"`  // under that hash
+	Bytes  int    `json:"bytes"`  // of the hashed text
 }
 
-// Clause is a contract as it stood when the iteration was judged.
+// Clause is a contract at the time of the verdict.
 type Clause struct {
 	ID      string `json:"id"`
 	Phase   int    `json:"phase"`
 	Line    int    `json:"line"`
-	Says    string `json:"says"` // on one line, complete
+	Says    string `json:"says"` // the whole text on one line
 	Absence bool   `json:"absence,omitempty"`
 }
 
-// Held is what a verdict was held to, noted when it is drawn: a resumed phase
-// finds it there, whatever became of the specs since.
+// Held has the specs of a verdict. abl stores it with the verdict, because the specs may change before a
+// phase resumes.
 type Held struct {
 	Decided  time.Time `json:"decided"`
 	Evidence string    `json:"evidence"`
@@ -76,46 +75,45 @@ type Held struct {
 	Clauses  []Clause  `json:"clauses"`
 }
 
-// What is known of a contract.
+// The results of a contract.
 const (
 	Pass    = "pass"
 	Fail    = "fail"
-	Unknown = "unknown" // never a guess
+	Unknown = "unknown" // not measured
 )
 
-// Who says so.
+// The sources of a result.
 const (
 	ByReplay   = "replay"
 	ByVerifier = "verifier"
 )
 
-// Contract is a contract with what was found.
+// Contract is a contract with its result.
 type Contract struct {
 	Clause
 	Result string `json:"result"`       // pass, fail or unknown
-	By     string `json:"by,omitempty"` // whose word the result is: replay or verifier; "" for unknown
+	By     string `json:"by,omitempty"` // the source of the result: replay or verifier; "" for unknown
 	Finding
 }
 
-// Finding is what replays came to on one contract (docs/audit-record.md has the
-// words). The zero value: it was not replayed.
+// Finding is the result of the replays for one contract. docs/audit-record.md lists the values. The zero
+// value means that it was not replayed.
 type Finding struct {
 	Is       string   `json:"is,omitempty"`       // verified, weak, failed, flaky and so on
-	Why      string   `json:"why,omitempty"`      // in plain words
-	Test     string   `json:"test,omitempty"`     // its line in what the tests printed in the first replay: line 3: ok 3 - P1.C3
+	Why      string   `json:"why,omitempty"`      // the reason
+	Test     string   `json:"test,omitempty"`     // its line in the output of the first replay: line 3: ok 3 - P1.C3
 	Runs     []string `json:"runs,omitempty"`     // of the replays against the app: ok, not ok, missing, twice or void
 	Entries  int      `json:"entries,omitempty"`  // of failed_specs.md that name it
 	Input    string   `json:"input,omitempty"`    // of the first run that was not ok, or of the entry
-	Observed string   `json:"observed,omitempty"` // likewise
-	Under    []string `json:"under,omitempty"`    // where its test is ok besides: away, empty 200, 500
-	Witness  string   `json:"witness,omitempty"`  // the exchange that shows it, as POST /notes → 201
-	Unread   bool     `json:"unread,omitempty"`   // abl can read no request with an answer in it: no exchange was looked for
-	Allowed  bool     `json:"allowed,omitempty"`  // it is weak or not read, and counts all the same
-	Unshown  string   `json:"unshown,omitempty"`  // why it is not shown that its test notices other answers: weak, not reached and so on
+	Observed string   `json:"observed,omitempty"` // of the same run or entry
+	Under    []string `json:"under,omitempty"`    // altered apps under which its test still passes: away, empty 200, 500
+	Witness  string   `json:"witness,omitempty"`  // the observed exchange: POST /notes → 201
+	Unread   bool     `json:"unread,omitempty"`   // the contract has no request and response that abl can read
+	Allowed  bool     `json:"allowed,omitempty"`  // it counts although it is weak or unread
+	Unshown  string   `json:"unshown,omitempty"`  // why no altered response was detected: weak, not reached and so on
 }
 
-// Earlier is a contract of an earlier phase, as the tests that this phase passed
-// with found it.
+// Earlier is a contract of an earlier phase, with the result of the tests with which that phase passed.
 type Earlier struct {
 	Contract string `json:"contract"`
 	Suite    string `json:"suite"` // phaseN/passed
@@ -125,20 +123,20 @@ type Earlier struct {
 // Replay is one run of saved tests.
 type Replay struct {
 	Name     string   `json:"name"`             // app-1, no app, phase1-app-1 …
-	Call     string   `json:"call"`             // whose tests, or whose turn, it was
+	Call     string   `json:"call"`             // the call of the tests
 	Against  string   `json:"against"`          // app, no app, empty, 500 …
-	Commit   string   `json:"commit,omitempty"` // of the tests; absent: as this call left them, which is commits.tests
+	Commit   string   `json:"commit,omitempty"` // of the tests; missing for commits.tests
 	Exit     int      `json:"exit"`
 	Late     bool     `json:"late,omitempty"`
-	Gone     string   `json:"gone,omitempty"`       // why nothing could be run
+	Gone     string   `json:"gone,omitempty"`       // why the tests did not run
 	Failed   string   `json:"app_failed,omitempty"` // the app did not start
 	MS       int64    `json:"ms"`
-	Tests    int      `json:"tests"` // test lines that it printed
+	Tests    int      `json:"tests"` // test lines in the output
 	OK       int      `json:"ok"`    // of them
 	Output   *File    `json:"output,omitempty"`
 	Boundary *Proof   `json:"boundary,omitempty"` // of the tests' container
 	App      *Proof   `json:"app_boundary,omitempty"`
-	Doubts   []string `json:"doubts,omitempty"` // for which no ok of the output is believed
+	Doubts   []string `json:"doubts,omitempty"` // why no ok in the output counts
 }
 
 // Call is one call of an agent.
@@ -151,29 +149,28 @@ type Call struct {
 	Session  string    `json:"session,omitempty"`
 	Image    string    `json:"image"`
 	Class    string    `json:"class"`            // how it ended (docs/architecture.md)
-	Finish   string    `json:"finish,omitempty"` // how its last answer ended, in the provider's word
+	Finish   string    `json:"finish,omitempty"` // finish reason of the last response, in the provider's term
 	Reason   string    `json:"reason,omitempty"`
 	Exit     int       `json:"exit"`
 	Started  time.Time `json:"started,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
-	Report   string    `json:"report,omitempty"`  // the run report that it left
-	Verdict  string    `json:"verdict,omitempty"` // that was drawn from this attempt
+	Report   string    `json:"report,omitempty"`  // the run report of the call
+	Verdict  string    `json:"verdict,omitempty"` // of this attempt
 	Boundary *Proof    `json:"boundary,omitempty"`
 	App      *Proof    `json:"app_boundary,omitempty"`
 }
 
-// Proof is the proof that a container was what abl meant it to be. The checks
-// themselves stand in the file.
+// Proof is the result of the checks of a container. File contains the checks.
 type Proof struct {
 	File    File      `json:"file"`
 	Box     string    `json:"box"`
 	At      time.Time `json:"at"`
-	Image   string    `json:"image,omitempty"` // the engine's id of the image that it was made of
+	Image   string    `json:"image,omitempty"` // the engine's id of its image
 	Checks  int       `json:"checks"`
 	Held    int       `json:"held"`
-	Weak    string    `json:"weak_network,omitempty"` // why the networks are not proven; the person allowed it
-	Unheard bool      `json:"unheard,omitempty"`      // nobody listened whether it reaches this machine
-	Failed  string    `json:"failed,omitempty"`       // why it was not let go on
+	Weak    string    `json:"weak_network,omitempty"` // why the networks are unproven, which the user allowed
+	Unheard bool      `json:"unheard,omitempty"`      // the access to this machine was not checked
+	Failed  string    `json:"failed,omitempty"`       // why the container was stopped
 }
 
 // File is a file of a call's record.

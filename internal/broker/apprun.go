@@ -22,20 +22,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds on one run of an app that is a program.
+// The bounds of one run of an app of kind command.
 const (
-	MaxExchange = 16 << 20 // bytes of files that go in, and that come out
+	MaxExchange = 16 << 20 // bytes of the files in each direction
 
 	maxFiles   = 1000
 	maxName    = 1000     // bytes of a file's path
-	maxLeft    = 20       // files that are named as left out
+	maxLeft    = 20       // files to name as left out
 	maxPrinted = 4 << 20  // bytes of standard output, and of standard error
-	maxAsked   = 32 << 20 // bytes of arguments and files as they are sent
-	maxRan     = 64 << 20 // and of what is answered
+	maxAsked   = 32 << 20 // bytes of the encoded arguments and files
+	maxRan     = 64 << 20 // bytes of the response
 	runGrace   = time.Second
 )
 
-// runApp carries out POST /app: one run, once the services are up.
+// runApp handles POST /app: it runs the app once, after the services are ready.
 func (s *server) runApp(w http.ResponseWriter, r *http.Request) {
 	if !s.spec.App.IsProgram() {
 		refuse(w, http.StatusConflict, "the app is a server, and no program that is run")
@@ -65,7 +65,7 @@ func (s *server) runApp(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, ran)
 }
 
-// clearHome brings a program back to its beginning: what it has stored in its home is removed.
+// clearHome removes the files in the home directory of the app.
 func (s *server) clearHome() error {
 	s.home.Lock()
 	defer s.home.Unlock()
@@ -78,11 +78,11 @@ func (s *server) clearHome() error {
 	return errors.Join(errs...)
 }
 
-// RunApp runs a program once, in a fresh directory with the files of the exchange folder, and
-// takes what it leaves there. src is its source; feed begins to feed its standard input.
+// RunApp runs a program once, in a new directory with the files of the exchange folder, and returns its
+// output and the files in the directory. src is its source; feed starts to write its standard input.
 func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run helper.AppRun, feed func(io.WriteCloser)) (ran helper.AppRan) {
 	failed := func(err error) helper.AppRan { return helper.AppRan{Error: "cannot run the program: " + err.Error()} }
-	dir, err := os.MkdirTemp("", "run-*-") // no such name begins another
+	dir, err := os.MkdirTemp("", "run-*-") // no name is the prefix of another
 	if err != nil {
 		return failed(err)
 	}
@@ -118,8 +118,8 @@ func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run 
 	return ran
 }
 
-// Files reads the regular files below a directory, no more than an exchange may hold. left says
-// of what else stands there why it is left out.
+// Files reads the regular files below a directory, within the bounds of an exchange. left names the
+// other files and why they are left out.
 func Files(dir string) (files map[string][]byte, left []string) {
 	files = map[string][]byte{}
 	room, more := int64(MaxExchange), 0
@@ -156,8 +156,8 @@ func Files(dir string) (files map[string][]byte, left []string) {
 	return files, left
 }
 
-// LayFiles writes files below a directory, over what stands at their paths and through no link
-// that leads out of it.
+// LayFiles writes files below a directory and replaces existing files. It follows no link out of the
+// directory.
 func LayFiles(dir string, files map[string][]byte) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -179,7 +179,7 @@ func LayFiles(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// RunApp runs a program once at the broker, with what stdin holds for as long as it takes it.
+// RunApp runs the app once at the broker, with the standard input stdin.
 func (c Client) RunApp(ctx context.Context, run helper.AppRun, stdin io.Reader) (ran helper.AppRan, err error) {
 	head, err := json.Marshal(run)
 	if err == nil && len(head) > maxAsked {

@@ -1,7 +1,6 @@
-// Package broker runs in the app's container: it starts the app, finds out
-// when it is ready, and runs declared commands by name for the Verifier, who
-// gets their exit code and, only where the configuration says so, their output.
-// Nothing of abl's own side, of containers or of verdicts may be in it.
+// Package broker runs in the container of the app. It starts the app, waits until it is ready, and
+// runs declared commands by name for the Verifier. The Verifier gets their exit code, and their output
+// only if the settings allow it.
 package broker
 
 import (
@@ -28,27 +27,27 @@ const (
 	shutdownTimeout = stopGrace + 2*time.Second
 )
 
-// server is a broker at work.
+// server is a running broker.
 type server struct {
 	spec   helper.BrokerSpec
 	events *events
 	log    *appLog
 	ctx    context.Context // ends with the broker
 
-	app      *program // nil without an app section, and where the app is run and not started
+	app      *program // nil without an app section, and for an app of kind command
 	starting sync.Mutex
 
-	up   chan struct{} // closed once the services of an app that is run are up
-	home sync.RWMutex  // held by its runs, and alone to clear its home
+	up   chan struct{} // closed when the services of an app of kind command are ready
+	home sync.RWMutex  // read-locked by the app's runs, locked to clear its home directory
 
 	commands map[string]*program
-	running  atomic.Int64 // of them
-	ran      atomic.Int64 // when one ended last, in Unix nanoseconds
+	running  atomic.Int64 // number of running commands
+	ran      atomic.Int64 // end of the latest command, in Unix nanoseconds
 }
 
-// Serve does what spec says until ctx ends or the deadline has come, and then
-// stops all that it started. An app that does not come up or crashes is an
-// event and no error; the error is that the broker itself cannot work.
+// Serve runs the broker until ctx is done or its deadline has passed, and then stops the app and all
+// commands. If the app does not start or crashes, it writes an event. It fails only if the broker itself
+// cannot work.
 func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 	ctx, cancel := context.WithDeadline(ctx, time.Unix(spec.Deadline, 0))
 	defer cancel()
@@ -77,7 +76,7 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 	return s.serve()
 }
 
-// serve listens, brings the app up, and tidies up when the broker's time is over.
+// serve listens, starts the app, and stops everything at the end.
 func (s *server) serve() error {
 	start := time.Now()
 	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", fmt.Sprintf(":%d", s.spec.Port))
@@ -94,7 +93,7 @@ func (s *server) serve() error {
 		switch {
 		case s.spec.App == nil || !s.servicesUp():
 		case s.app != nil:
-			_ = s.appUp(EventReady) // the event says it
+			_ = s.appUp(EventReady) // the event has the error
 		default:
 			s.events.add(helper.Event{Event: EventReady, Name: helper.AppAlias, MS: since(start)})
 			close(s.up)
@@ -120,7 +119,7 @@ func (s *server) serve() error {
 	return err
 }
 
-// servicesUp waits for the further containers, and reports the one that does not answer.
+// servicesUp waits for the services. If one does not become ready, it writes an event and returns false.
 func (s *server) servicesUp() bool {
 	e := Await(s.ctx, s.spec.Services)
 	if e.Event == EventFailed {
@@ -129,7 +128,8 @@ func (s *server) servicesUp() bool {
 	return e.Event == EventReady
 }
 
-// Await waits for services, for one after the other: until all answer, or one has not in its time.
+// Await waits for services, one after the other. It returns EventReady, or EventFailed for the first
+// service that is not ready within its timeout.
 func Await(ctx context.Context, all []helper.Service) helper.Event {
 	start := time.Now()
 	for _, svc := range all {
@@ -143,8 +143,8 @@ func Await(ctx context.Context, all []helper.Service) helper.Event {
 	return helper.Event{Event: EventReady, MS: since(start)}
 }
 
-// appUp stops the app if it runs, starts it, waits until it answers, and reports
-// the outcome as an event: success under the given name, or EventFailed.
+// appUp stops the app if it runs, starts it, and waits until it is ready. It writes an event: success,
+// or EventFailed.
 func (s *server) appUp(success string) error {
 	s.starting.Lock()
 	defer s.starting.Unlock()
@@ -168,7 +168,7 @@ func (s *server) appUp(success string) error {
 	select {
 	case <-r.ended:
 		code := proc.Code(r.cmd)
-		if saw.ready { // something that answers although the app has ended is not the app
+		if saw.ready { // another process responds
 			return failed(&code, "the app's command ended with exit code %d, but something answers: it must stay in the foreground", code)
 		}
 		return failed(&code, "the app ended with exit code %d before it was ready; last probe: %s", code, saw.detail)
@@ -190,26 +190,26 @@ func span(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond 
 const (
 	probeEvery   = 50 * time.Millisecond
 	probeTimeout = 2 * time.Second
-	// An app that answers on loopback for so many probes in a row, and on its
-	// own address for none, will not change its mind.
+	// After so many successful probes of loopback in a row, and none of the app's address, the wait
+	// ends: the app will not listen on its address later.
 	loopbackProbes = 40
 
-	// ownAddress is loopback's too, and an app that listens on 127.0.0.1 alone is not there:
-	// a container may have no other address.
+	// ownAddress is a loopback address, because a container may have no other one. An app that only
+	// listens on 127.0.0.1 does not respond there.
 	ownAddress = "127.0.0.2"
 
 	loopbackOnly = "the app listens on 127.0.0.1 only; it must listen on 0.0.0.0 to be reached from another container"
 )
 
-// answer is what one probe saw; detail never holds a byte that the app sent.
+// answer is the result of a probe. detail never contains a byte from the app.
 type answer struct {
 	ready   bool
 	refused bool
 	detail  string
 }
 
-// wait probes until the app is ready at host, as others reach it, has ended, or ctx is
-// over, and says what the last probe saw.
+// wait probes until the app is ready at host, the app has ended, or ctx is done. It returns the result
+// of the last probe.
 func wait(ctx context.Context, app helper.App, host string, ended <-chan struct{}) answer {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
@@ -236,14 +236,14 @@ func wait(ctx context.Context, app helper.App, host string, ended <-chan struct{
 	}
 }
 
-// over says whether ctx has ended or is about to: a dialer gives up at the
-// deadline by a clock of its own, and what it says then is about the deadline.
+// over reports whether ctx is done or its deadline has passed. A dialer may fail at the deadline
+// before ctx is done, and its error is then about the deadline.
 func over(ctx context.Context) bool {
 	deadline, has := ctx.Deadline()
 	return ctx.Err() != nil || has && !time.Now().Before(deadline)
 }
 
-// probe asks once.
+// probe sends one request, or opens one connection if the app has no path.
 func probe(ctx context.Context, app helper.App, host string) answer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -272,10 +272,10 @@ func probe(ctx context.Context, app helper.App, host string) answer {
 	return saw
 }
 
-// refusesNames are the statuses with which servers refuse a request for a host that they do not know.
+// refusesNames are the statuses with which servers refuse an unknown host name.
 var refusesNames = map[int]bool{http.StatusBadRequest: true, http.StatusForbidden: true, http.StatusMisdirectedRequest: true}
 
-// named is the Host of a request: an address is the app's, whose tests ask for it by its name.
+// named returns the Host header of a request. For an address it is the app's name, as in the tests.
 func named(host, port string) string {
 	if net.ParseIP(host) == nil {
 		return net.JoinHostPort(host, port)
@@ -300,7 +300,7 @@ func ask(ctx context.Context, at, path, host string) (int, error) {
 
 var errPath = errors.New("not a path that can be asked for")
 
-// refusal words a failed probe without quoting what came over the network.
+// refusal returns the result of a failed probe. It quotes no byte from the network.
 func refusal(what string, err error) answer {
 	why := "the answer is not HTTP"
 	var dns *net.DNSError

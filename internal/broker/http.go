@@ -15,24 +15,23 @@ import (
 )
 
 const (
-	// maxRequests are in flight; more are turned away.
+	// maxRequests bounds the concurrent requests. More are refused.
 	maxRequests = 64
-	// maxReply bounds what a broker's reply may come to: it stands in the app's
-	// container, where the Builder's code runs.
+	// maxReply bounds a reply, in bytes: the Builder's code runs in the same container as the
+	// broker.
 	maxReply = 1 << 20
-	// lingers is how long a client may take to read its reply.
+	// lingers is the time for a client to read its reply.
 	lingers = 10 * time.Second
 )
 
-// Client asks the broker at URL, as http://app:7070, to run commands.
+// Client runs commands at the broker at URL, such as http://app:7070.
 type Client struct {
 	URL   string
 	Token string
 }
 
-// Run runs the declared command name; what stdin holds is the command's
-// standard input, read for as long as the command takes it. An error says that
-// no reply came; a command that was not run has its reason in the reply.
+// Run runs the declared command name with the standard input stdin. It fails if there is no reply. If
+// the broker did not run the command, the reply has the reason.
 func (c Client) Run(ctx context.Context, name string, stdin io.Reader) (reply helper.CommandReply, err error) {
 	err = c.post(ctx, "/run/"+url.PathEscape(name), stdin, maxReply, &reply)
 	return reply, err
@@ -50,7 +49,7 @@ func (c Client) post(ctx context.Context, path string, body io.Reader, most int6
 		return fmt.Errorf("cannot ask the broker: %w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.Token)
-	// No proxy: the role's environment may name one, and the broker is a neighbour.
+	// Without a proxy: the environment of the role may name one, and the broker is in the same network.
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		return fmt.Errorf("cannot reach the broker: %w", err)
@@ -62,7 +61,7 @@ func (c Client) post(ctx context.Context, path string, body io.Reader, most int6
 	return nil
 }
 
-// routes lets those through who know the token, and only so many at once.
+// routes returns the handler of the broker. It requires the token, and bounds concurrent requests.
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /run/{name}", s.runCommand)
@@ -72,10 +71,10 @@ func (s *server) routes() http.Handler {
 	places := make(chan struct{}, maxRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		into := http.NewResponseController(w)
-		// A reply need not wait for the body's end; HTTP/1 always can.
+		// The reply may precede the end of the body. HTTP/1 always supports this.
 		_ = into.EnableFullDuplex()
-		// What a client still sends is taken until it has read the reply and goes: were the
-		// connection closed on it, its request would fail before it reads.
+		// Read the rest of the body until the client has read the reply. If the connection were
+		// closed earlier, the request of the client would fail before it reads the reply.
 		defer func() {
 			_ = errors.Join(into.Flush(), into.SetReadDeadline(time.Now().Add(lingers)))
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -110,7 +109,7 @@ func (s *server) restart(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, reply)
 }
 
-// refuse answers that nothing was run, and why.
+// refuse replies that nothing was run, and why.
 func refuse(w http.ResponseWriter, status int, why string) {
 	write(w, status, helper.CommandReply{Exit: 2, Error: why})
 }
@@ -119,5 +118,5 @@ func write(w http.ResponseWriter, status int, reply any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(reply) // a client that is gone has no use for it
+	_ = json.NewEncoder(w).Encode(reply) // the client may be gone
 }

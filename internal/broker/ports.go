@@ -12,8 +12,8 @@ import (
 	"abl/internal/helper"
 )
 
-// elsewhere says at which ports the app listens that does not listen at its own, "" where it does or
-// listens at none.
+// elsewhere returns a text with the ports on which the app listens instead of its own, "" if it listens
+// on its own port or on none.
 func elsewhere(port int) string {
 	ports := listening("/proc/net/tcp", "/proc/net/tcp6")
 	if len(ports) == 0 || slices.Contains(ports, port) {
@@ -26,12 +26,12 @@ func elsewhere(port int) string {
 	return fmt.Sprintf("; it listens on port%s %s", s, text)
 }
 
-// listening reads the tables of the kernel for the TCP ports that are listened at in this container,
-// but for the broker's and for those of the name servers of abl and of the engine.
+// listening returns the TCP ports with a listener in this container, from the kernel's tables. It skips
+// the ports of the broker and of the name servers of abl and of the engine.
 func listening(tables ...string) (ports []int) {
 	const state, listens, names = 3, "0A", 53
 	for _, table := range tables {
-		data, _ := os.ReadFile(table) // there may be no IPv6
+		data, _ := os.ReadFile(table) // IPv6 may be missing
 		for line := range strings.Lines(string(data)) {
 			f := strings.Fields(line)
 			if len(f) <= state || f[state] != listens {
@@ -40,7 +40,7 @@ func listening(tables ...string) (ports []int) {
 			address, number, _ := strings.Cut(f[1], ":")
 			port, err := strconv.ParseInt(number, 16, 32)
 			ip, herr := hex.DecodeString(address)
-			slices.Reverse(ip) // of IPv4, as the kernel has it in memory
+			slices.Reverse(ip) // the kernel prints IPv4 addresses in reverse
 			if err != nil || herr != nil || port == helper.BrokerPort || port == names || net.IP(ip).Equal(net.IPv4(127, 0, 0, 11)) {
 				continue
 			}

@@ -13,30 +13,29 @@ import (
 	"abl/internal/proc"
 )
 
-// A background command that lives so long has started the system.
+// backgroundAlive is the time after which a background command counts as started.
 const backgroundAlive = time.Second
 
-// program is the app, or a declared command with what is known of it. One that is meant to
-// stay, as the app or a background command, has a run.
+// program is the app or a declared command. The app and background commands have a run while they run.
 type program struct {
 	*server
 	helper.Command
-	turn chan struct{} // holds one token: the same command never runs twice at once
+	turn chan struct{} // has room for one: the same command never runs twice at once
 
 	mu      sync.Mutex
 	current *run
 }
 
-// run is one life of a program.
+// run is one process of a program.
 type run struct {
 	cmd     *exec.Cmd
 	started time.Time
 	ended   <-chan struct{}
-	stopped bool // before it ended by itself
+	stopped bool // by abl
 }
 
-// shell is a declared command as it is started: by a shell, in a session of its
-// own, so that all of it can be ended.
+// shell returns the command of a program. A shell runs it in a separate session, so that stop can end
+// all its processes.
 func (p *program) shell() *exec.Cmd {
 	cmd := exec.Command("sh", "-c", p.Command.Command)
 	cmd.Dir, cmd.SysProcAttr = p.spec.Dir, &syscall.SysProcAttr{Setsid: true}
@@ -44,7 +43,8 @@ func (p *program) shell() *exec.Cmd {
 	return cmd
 }
 
-// programCommand is one run of an app that is a program, which is its shell's last word.
+// programCommand returns the command of one run of an app of kind command. The shell gets the
+// arguments behind the command.
 func programCommand(command string, args [][]byte) *exec.Cmd {
 	argv := []string{"-c", strings.TrimSpace(command) + ` "$@"`, helper.AppAlias}
 	for _, arg := range args {
@@ -55,7 +55,7 @@ func programCommand(command string, args [][]byte) *exec.Cmd {
 	return cmd
 }
 
-// start starts the program, which must not be running.
+// start starts the program. It must not be running.
 func (p *program) start() (*run, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,8 +67,8 @@ func (p *program) start() (*run, error) {
 	return p.current, nil
 }
 
-// watch waits until r ends, and reports it unless abl stopped it. A signal that comes with a
-// declared command, such as one that kills the app, is the command's.
+// watch waits until r ends, and writes an event unless abl stopped it. A signal during a declared
+// command, such as one that kills the app, counts as sent by the command.
 func (p *program) watch(r *run) {
 	<-r.ended
 	p.mu.Lock()
@@ -85,7 +85,7 @@ func (p *program) watch(r *run) {
 	p.events.add(helper.Event{Event: EventExited, Name: p.Name, Exit: &code, MS: since(r.started), Asked: asked})
 }
 
-// stop ends the program with all that it started; it may have ended before.
+// stop ends the program and all its processes. It does nothing if the program has ended.
 func (p *program) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *program) stop() {
 		return
 	}
 	select {
-	case <-p.current.ended: // by itself: watch reports that, maybe only later
+	case <-p.current.ended: // watch writes the event, maybe later
 	default:
 		p.current.stopped = true
 	}
@@ -102,8 +102,8 @@ func (p *program) stop() {
 	p.current = nil
 }
 
-// background starts a command that is meant to stay, anew when it is running, and
-// answers once it has lived for a while.
+// background starts a background command, or restarts it. It returns when the command has run for
+// backgroundAlive, or has ended.
 func (p *program) background(ctx context.Context) helper.CommandReply {
 	p.stop()
 	r, err := p.start()

@@ -13,22 +13,22 @@ import (
 
 // The events that abl reads from the broker's events file.
 const (
-	EventListening = "listening" // the broker takes requests
-	EventReady     = "ready"     // the app answers; MS since its start
-	EventFailed    = "failed"    // the app or a service did not come up; Exit when the app ended
-	// The app or a background command ended after it was up; MS since its start.
+	EventListening = "listening" // the broker accepts requests
+	EventReady     = "ready"     // the app is ready; MS since its start
+	EventFailed    = "failed"    // the app or a service did not become ready; Exit if the app ended
+	// The app or a background command ended after its start; MS since the start.
 	EventExited    = "exited"
-	EventRestarted = "restarted" // the app answers again after a restart; MS since its start
+	EventRestarted = "restarted" // the app is ready after a restart; MS since its start
 	EventCommand   = "command"   // a declared command ended; MS since its start
 )
 
-// openForAbl opens a file that abl made before; a new one it would never see.
+// openForAbl opens an existing file of abl for appending. abl would not see a new file.
 func openForAbl(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 }
 
-// events appends to the file that abl reads, one write a line, so that a line
-// is there as a whole or not at all.
+// events appends to the file that abl reads. Each line is one write, so that abl never reads a part of a
+// line.
 type events struct {
 	mu   sync.Mutex
 	file *os.File
@@ -38,23 +38,22 @@ func (e *events) add(ev helper.Event) {
 	line, _ := json.Marshal(ev) // strings and numbers always encode
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// Nobody is there to hear of a failure; abl's own timeout notices the silence.
+	// An error cannot be reported. The timeout of abl notices the missing event.
 	_, _ = e.file.Write(append(line, '\n'))
 	_ = e.file.Sync()
 }
 
 func since(start time.Time) int64 { return time.Since(start).Milliseconds() }
 
-// appLog takes the output of the app and of the commands. Programs write into
-// a pipe of the kernel's and not into the file, so that the file's size is
-// bounded and a program that outlives the one that started it can still write.
+// appLog stores the output of the app and of the commands. Programs write into a pipe instead of the
+// file, so that the size of the file is bounded, and so that a program can write after its parent ended.
 type appLog struct {
 	pipe *os.File // where programs write
 	read *os.File
 	done chan struct{}
 }
 
-// keepLog keeps the first max bytes of the output in file.
+// keepLog returns a log that writes the first max bytes of the output to file.
 func keepLog(file io.Writer, max int64) (*appLog, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -71,13 +70,12 @@ func keepLog(file io.Writer, max int64) (*appLog, error) {
 	return l, nil
 }
 
-// note writes a line of the broker's own.
+// note writes a line of the broker.
 func (l *appLog) note(format string, args ...any) {
 	fmt.Fprintf(l.pipe, "abl: "+format+"\n", args...)
 }
 
-// close ends the log once all that is in the pipe has been read, even if a
-// program still holds the pipe.
+// close reads the rest of the pipe and ends the log, even if a program still has the pipe open.
 func (l *appLog) close() {
 	l.pipe.Close()
 	_ = l.read.SetReadDeadline(time.Now().Add(time.Second))

@@ -21,7 +21,7 @@ const (
 	maxStdin = 10 << 20 // bytes of a command's standard input
 	maxShown = 16 << 10 // bytes of its output in the reply
 
-	// How long output is awaited from programs that a command left behind.
+	// leftoverWait is the wait for the output of programs that a command left running.
 	leftoverWait = 2 * time.Second
 
 	exitTimeout = 124
@@ -30,7 +30,7 @@ const (
 
 var errStdin = fmt.Errorf("standard input is larger than %d bytes", maxStdin)
 
-// runCommand carries out POST /run/NAME.
+// runCommand handles POST /run/NAME.
 func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	c, known := s.commands[name]
@@ -89,7 +89,7 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 	return reply
 }
 
-// attend runs a program to its end, or to that of ctx; begin begins to feed its standard input.
+// attend runs a program until it ends or ctx is done. begin starts to write its standard input.
 func attend(ctx context.Context, cmd *exec.Cmd, grace time.Duration, begin func(io.WriteCloser)) (code int, err error) {
 	cmd.WaitDelay = leftoverWait
 	stdin, err := cmd.StdinPipe()
@@ -100,8 +100,8 @@ func attend(ctx context.Context, cmd *exec.Cmd, grace time.Duration, begin func(
 	return proc.Run(ctx, cmd, grace)
 }
 
-// feed begins to carry a request's body to a command's standard input, which the command need
-// not take. A client that goes away ends the command, whether it reads or not.
+// feed starts to copy the body of a request to the standard input of a command, which the command need
+// not read. If the client disconnects, the command ends.
 func feed(stdin io.WriteCloser, w http.ResponseWriter, body io.Reader, cancel context.CancelCauseFunc) {
 	const ahead = 1024
 	came := make(chan []byte, ahead)
