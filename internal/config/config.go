@@ -1,8 +1,6 @@
-// Package config holds a project's settings: their schema and defaults, and
-// how .abl/config.yaml, the environment and flags are layered over them. A .env
-// file is read so that every value arrives as it is written: keys hold "$" and
-// "#", and a reader that expands or cuts them turns a good key into a refused login.
-// What a setting brings about may not be in it.
+// Package config defines the settings of a project, with their schema and defaults, and reads them from
+// .abl/config.yaml, the environment and flags. It reads the values of .env literally: keys contain "$"
+// and "#", and a reader that expands "$" or cuts at "#" would make a valid key invalid.
 package config
 
 import (
@@ -11,7 +9,7 @@ import (
 	"abl/internal/toolchain"
 )
 
-// Config is what .abl/config.yaml may say, with every default filled in.
+// Config is the content of .abl/config.yaml, with all defaults.
 type Config struct {
 	Version          int                `yaml:"version"`
 	Directories      Directories        `yaml:"directories"`
@@ -33,30 +31,30 @@ type Config struct {
 	Prices           Prices             `yaml:"prices"`
 	Network          Network            `yaml:"network"`
 	Limits           Limits             `yaml:"limits"`
-	Toolchain        toolchain.Set      `yaml:"toolchain"` // of the Builder's image and the app's
+	Toolchain        toolchain.Set      `yaml:"toolchain"` // in the images of the Builder and of the app
 	Images           Images             `yaml:"images"`
 	Agents           map[string]Agent   `yaml:"agents"`
 }
 
-// Directories are relative to the project and never overlap.
+// Directories are the workspaces, relative to the project. They do not overlap.
 type Directories struct {
 	Src   string `yaml:"src"`
 	Tests string `yaml:"tests"`
 }
 
-// SourceRepo is the repository that a project works on, where that was there before.
+// SourceRepo is the existing repository that a project works on.
 type SourceRepo struct {
 	Repo string `yaml:"repo"` // its work tree, relative to the project; "" for a source with a history of its own
-	Dir  string `yaml:"dir"`  // folder of it that the Builder and the app work in, "" for the whole
+	Dir  string `yaml:"dir"`  // the folder for the Builder and the app, "" for the root
 }
 
-// Adopt says what of that repository the Builder sees.
+// Adopt sets which parts of that repository the Builder sees.
 type Adopt struct {
 	Exclude  []string `yaml:"exclude"`  // paths in it that are left out of the Builder's clone
-	Baseline string   `yaml:"baseline"` // on or off: whether the app is started before the first call
+	Baseline string   `yaml:"baseline"` // on or off: start the app before the first call
 }
 
-// Publish says when and how commits reach the user's repository.
+// Publish sets when and how commits reach the user's repository.
 type Publish struct {
 	When    string `yaml:"when"`    // manual or auto
 	Prefix  string `yaml:"prefix"`  // of the branches of phases, before "phaseN"
@@ -70,7 +68,7 @@ type Remote struct {
 	Lease Duration `yaml:"lease"` // without a push for so long, another machine may continue
 }
 
-// Notify is who hears how phases end.
+// Notify is the command to run at the end of a phase.
 type Notify struct {
 	Command string `yaml:"command"` // a shell command on this machine, JSON on its standard input
 }
@@ -95,7 +93,7 @@ type App struct {
 	Kind     string             `yaml:"kind"` // http, tcp or command
 	Command  string             `yaml:"command"`
 	Build    string             `yaml:"build"`   // compiles a commit once, for all starts; "" for none
-	Prepare  string             `yaml:"prepare"` // brings the dependencies before a start, when a lock file or manifest has changed; "" for none
+	Prepare  string             `yaml:"prepare"` // installs dependencies before a start if a lock file or manifest changed; "" for none
 	Probe    string             `yaml:"probe"`   // arguments of a program's run before the first call, "" for --help
 	Port     int                `yaml:"port"`
 	Ready    Ready              `yaml:"ready"`
@@ -111,9 +109,9 @@ type Ready struct {
 	Timeout Duration `yaml:"timeout"`
 }
 
-// Service is a further container on the app's network, and beside the Builder's calls.
+// Service is an additional container in the networks of the app and of the Builder.
 type Service struct {
-	Image      string            `yaml:"image"`      // one of the two
+	Image      string            `yaml:"image"`      // either this or Dockerfile
 	Dockerfile string            `yaml:"dockerfile"` // relative to the project; it extends abl's image
 	Env        map[string]string `yaml:"env"`
 	Files      map[string]string `yaml:"files"` // absolute path inside → file of the project
@@ -129,26 +127,26 @@ type Loop struct {
 	NoProgress            NoProgress `yaml:"no_progress"`
 }
 
-// NoProgress is what ends a round before its last iteration, 0 for nothing.
+// NoProgress are the limits that end a round before its last iteration, 0 for none.
 type NoProgress struct {
-	Failed     int `yaml:"failed"`     // iterations in a row that failed and moved nothing; a number alone means this
-	Unverified int `yaml:"unverified"` // times in a row that the Verifier leaves the same without a verdict
+	Failed     int `yaml:"failed"`     // failed iterations in a row without a change; a plain number sets this
+	Unverified int `yaml:"unverified"` // calls in a row in which the Verifier leaves the same contracts without a verdict
 }
 
-// Verify says what a pass needs.
+// Verify sets the conditions of a pass.
 type Verify struct {
 	Evidence     string `yaml:"evidence"`      // required or off
-	StrengthTime Effort `yaml:"strength_time"` // for replays with altered answers; 0 is none
+	StrengthTime Effort `yaml:"strength_time"` // for replays with altered responses; 0 for none
 	AllowWeak    Chain  `yaml:"allow_weak"`    // contracts whose tests may be weak, or all
-	AllowUnread  Chain  `yaml:"allow_unread"`  // contracts that name a body which abl need not read, or all
+	AllowUnread  Chain  `yaml:"allow_unread"`  // contracts with a body that abl cannot read, or all
 }
 
-// Commit says what may be committed.
+// Commit sets which files may be committed.
 type Commit struct {
 	AllowSecrets []string `yaml:"allow_secrets"` // names in .env whose values may be committed
 }
 
-// Budget caps what may be spent.
+// Budget limits the cost.
 type Budget struct {
 	Call    Cap `yaml:"call"`
 	Phase   Cap `yaml:"phase"`
@@ -161,56 +159,55 @@ type Cap struct {
 	USD    float64 `yaml:"usd"`
 }
 
-// Network says what containers may reach.
+// Network sets the hosts that containers can reach.
 type Network struct {
 	// npm, pypi, go, crates, maven and hosts: what the Builder's tools and app.prepare reach through the gateway
 	Allow []Reachable `yaml:"allow"`
-	// PEM file of authorities trusted beside the system's; in the project, or absolute
+	// PEM file of authorities to trust in addition to the system's; in the project, or absolute
 	CACert string `yaml:"ca_cert"`
 	// address of the proxy through which requests leave this machine, none, or "" for the environment's
 	Proxy string `yaml:"proxy"`
-	// CIDR out of which abl takes /28 networks
+	// CIDR from which abl takes /28 networks
 	Pool string `yaml:"pool"`
-	// engine or host: whose network an image of the project's is built on
+	// engine or host: the network of builds of the project's images
 	Builds string `yaml:"builds"`
-	// an existing engine network to use as the way out, instead of one of abl's own
+	// an existing network of the engine for egress, instead of one that abl creates
 	Egress string `yaml:"egress"`
 }
 
-// Limits bound each role's container and what it may write.
+// Limits bound the container of each role, and the data that it writes.
 type Limits struct {
 	Memory   Size    `yaml:"memory"`
 	CPUs     float64 `yaml:"cpus"`
 	Pids     int64   `yaml:"pids"`
-	Requests int64   `yaml:"requests"` // to the model's provider, a call
-	Disk     Size    `yaml:"disk"`     // what a call may add to its workspace; also the largest single file, where limits.output is not larger
-	Inodes   int64   `yaml:"inodes"`   // files and folders that a call may add to its workspace
-	Output   Size    `yaml:"output"`   // what a call may print before it is killed
-	File     Size    `yaml:"file"`     // largest file that is committed
+	Requests int64   `yaml:"requests"` // to the provider, per call
+	Disk     Size    `yaml:"disk"`     // that a call adds to its workspace; also the largest file, unless limits.output is larger
+	Inodes   int64   `yaml:"inodes"`   // files and folders that a call adds to its workspace
+	Output   Size    `yaml:"output"`   // that a call prints before abl kills it
+	File     Size    `yaml:"file"`     // the largest file to commit
 	Tmp      Size    `yaml:"tmp"`      // of /tmp, in memory
-	Home     Size    `yaml:"home"`     // of the home, in memory
+	Home     Size    `yaml:"home"`     // of the home directory, in memory
 	Shm      Size    `yaml:"shm"`      // of /dev/shm
-	Prepare  Size    `yaml:"prepare"`  // of /tmp and of the home of app.prepare and builds, each
+	Prepare  Size    `yaml:"prepare"`  // of /tmp and of the home directory during app.prepare and builds, each
 }
 
-// Images names a Dockerfile of the project's own for each container; it extends abl's image.
+// Images are the project's Dockerfiles, which extend abl's image.
 type Images struct {
 	Builder  Image `yaml:"builder"`
 	Verifier Image `yaml:"verifier"`
 	App      Image `yaml:"app"`
 }
 
-// Image is one of them.
+// Image is the Dockerfile of a container.
 type Image struct {
 	Dockerfile string `yaml:"dockerfile"` // relative to the project
 }
 
-// Agent is the setting of one agent by name. One with a command is the
-// project's own.
+// Agent is the setting of an agent. An agent with a command is defined by the project.
 type Agent struct {
 	// scripted: the scenario file, relative to the project
 	Scenario string `yaml:"scenario"`
-	// abl's: which of the variables of its key is used; plan: the user's subscription
+	// abl's agents: the variable of the key; plan: the user's subscription
 	Login string `yaml:"login"`
 	// abl's: further headers and query parameters of each request to the provider; $NAME is a variable of .env
 	Headers map[string]string `yaml:"headers"`
@@ -243,7 +240,7 @@ type Agent struct {
 	Model string `yaml:"model"`
 }
 
-// Default is the configuration of a project whose file says nothing.
+// Default returns the configuration of an empty file.
 func Default() Config {
 	return Config{
 		Version:     1,
@@ -279,7 +276,7 @@ func Default() Config {
 	}
 }
 
-// UnmarshalYAML fills in what an app section leaves out.
+// UnmarshalYAML sets the defaults of an app section.
 func (a *App) UnmarshalYAML(read func(any) error) error {
 	if a.Copy == "" {
 		*a = App{Kind: "http", Copy: "auto", Ready: Ready{Timeout: Duration(time.Minute)}}
@@ -288,22 +285,21 @@ func (a *App) UnmarshalYAML(read func(any) error) error {
 	return read((*plain)(a))
 }
 
-// UnmarshalYAML fills in what a service leaves out.
+// UnmarshalYAML sets the defaults of a service.
 func (s *Service) UnmarshalYAML(read func(any) error) error {
 	s.Ready.Timeout = Duration(time.Minute)
 	type plain Service
 	return read((*plain)(s))
 }
 
-// UnmarshalYAML fills in what a declared command leaves out.
+// UnmarshalYAML sets the defaults of a declared command.
 func (c *Command) UnmarshalYAML(read func(any) error) error {
 	c.Timeout = Duration(10 * time.Minute)
 	type plain Command
 	return read((*plain)(c))
 }
 
-// Raise adds to every cap that is set, and says whether there was one in tokens or
-// in dollars to raise.
+// Raise adds to every limit that is set. It reports whether there was one in tokens, or in dollars.
 func (b *Budget) Raise(tokens int64, usd float64) (inTokens, inDollars bool) {
 	for _, c := range []*Cap{&b.Call, &b.Phase, &b.Project} {
 		if c.Tokens > 0 {
@@ -316,8 +312,7 @@ func (b *Budget) Raise(tokens int64, usd float64) (inTokens, inDollars bool) {
 	return inTokens, inDollars
 }
 
-// NeedsPrices says whether a budget is given in money, which can be held only
-// where the price of every model is known.
+// NeedsPrices reports whether a budget is in dollars. It then needs the price of every model.
 func (c *Config) NeedsPrices() bool {
 	return c.Budget.Call.USD > 0 || c.Budget.Phase.USD > 0 || c.Budget.Project.USD > 0
 }

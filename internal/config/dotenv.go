@@ -15,16 +15,15 @@ import (
 
 const maxEnvBytes = 256 << 10
 
-// ReadEnv returns the variables of the file at path, and warnings worth showing.
-// Nothing is expanded. A link, a file of another kind or one larger than
-// 256 KiB is refused. Errors wrap hostfs's kinds, and neither they nor the
-// warnings hold any part of a value.
+// ReadEnv returns the variables of the file at path, and warnings for the user. It expands nothing. It
+// fails if the file is a link, not a regular file, or larger than 256 KiB. Errors wrap those of hostfs.
+// Neither errors nor warnings contain a part of a value.
 func ReadEnv(path string) (vars map[string]string, warnings []string, err error) {
 	vars, _, warnings, err = readEnv(path)
 	return vars, warnings, err
 }
 
-// readEnv is ReadEnv, and returns the line of each variable, too.
+// readEnv is ReadEnv that also returns the line of each variable.
 func readEnv(path string) (vars map[string]string, lines map[string]int, warnings []string, err error) {
 	name := filepath.Base(path)
 	data, err := hostfs.Read(filepath.Dir(path), name, maxEnvBytes)
@@ -37,7 +36,7 @@ func readEnv(path string) (vars map[string]string, lines map[string]int, warning
 	}
 	vars, lines, warnings, err = parse(name, data)
 	mode, what := info.Mode().Perm(), "read"
-	if mode&0o022 != 0 { // what others put there would be settings of abl
+	if mode&0o022 != 0 { // others could set settings of abl
 		what = "changed"
 	}
 	if mode&0o066 != 0 && err == nil {
@@ -46,13 +45,13 @@ func readEnv(path string) (vars map[string]string, lines map[string]int, warning
 	return vars, lines, warnings, err
 }
 
-// statement is an empty line or a comment; or a variable with a value in quotes, which
-// may go over several lines, or with one up to the end of the line or to " #".
+// statement matches an empty line, a comment, or a variable. A value in quotes may have several lines. Any
+// other value ends at the end of the line or at " #".
 var statement = regexp.MustCompile(`^(?:\s*?(?:#[^\n]*)?|[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=` +
 	`(?:[ \t]*("(?s:\\.|[^"\\])*"|'(?s:\\.|[^'\\])*')[ \t]*(?:#[^\n]*)?|((?:[ \t]*[^"'\s][^\n]*?)??)[ \t]*([ \t]#[^\n]*)?))(?:\n|$)`)
 
-// parse reads statement by statement, so that a mistake has a line and does not
-// reach into the lines after it.
+// parse reads one statement at a time, so that a mistake has a line and does not affect the lines after
+// it.
 func parse(name string, data []byte) (vars map[string]string, lines map[string]int, warnings []string, err error) {
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\uFEFF"), "\r\n", "\n")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
@@ -61,7 +60,7 @@ func parse(name string, data []byte) (vars map[string]string, lines map[string]i
 	vars, lines = map[string]string{}, map[string]int{}
 	for line := 1; text != ""; {
 		m := statement.FindStringSubmatch(text)
-		if m == nil || strings.Contains(strings.TrimSpace(m[3]), "\r") { // which ends a line for godotenv
+		if m == nil || strings.Contains(strings.TrimSpace(m[3]), "\r") { // godotenv ends a line there
 			return nil, nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the value in quotes that are closed and followed by nothing, or in none", name, line)
 		}
 		if key := m[1]; key != "" {
@@ -80,10 +79,10 @@ func parse(name string, data []byte) (vars map[string]string, lines map[string]i
 	return vars, lines, warnings, nil
 }
 
-// valueOf gives a value to godotenv, whose reading of quotes and escapes other tools
-// share, and hides from it behind NUL what it would get wrong: it expands "$", with no
-// way to switch this off, takes a quote after an escaped backslash for an escaped one,
-// and trims an escaped quote at the end. Outside of double quotes a backslash is one.
+// valueOf reads a value with godotenv, which reads quotes and escapes like other tools. It replaces some
+// characters by NUL first, because godotenv always expands "$", takes a quote after an escaped backslash
+// for an escaped quote, and trims an escaped quote at the end. Outside of double quotes a backslash is
+// literal.
 func valueOf(written string) string {
 	backslash, quote, escaped := `\`, `"`, `\"`
 	if written = strings.TrimSpace(written); !strings.HasPrefix(written, `"`) {

@@ -15,14 +15,13 @@ import (
 	"abl/internal/yamlfile"
 )
 
-// File is where a project's settings stand.
+// File is the path of a project's settings.
 const File = ".abl/config.yaml"
 
-// files are where they are looked for, the first that is there; the others are of
-// earlier tools.
+// files are the possible paths of the settings, in order. All but the first are of earlier tools.
 var files = []string{File, ".abl/abl.config.yaml", "abl.config.yaml"}
 
-// EnvFile holds the keys of a project.
+// EnvFile is the path of the file with the keys of a project.
 const EnvFile = ".env"
 
 const (
@@ -30,19 +29,19 @@ const (
 	maxBytes  = 1 << 20
 )
 
-// Loaded is a configuration, and where each part of it comes from.
+// Loaded is a configuration with the sources of its values.
 type Loaded struct {
 	Config
-	File     string            // relative to the project, "" when there is none
-	Dotenv   map[string]string // all of .env, the keys of providers included
-	Warnings []string          // worth showing, without any value of .env
-	Sources  map[string]string // by dotted key, where each value that is no default comes from: FILE:LINE, a variable or a flag
+	File     string            // relative to the project, "" without one
+	Dotenv   map[string]string // all variables of .env, including the keys of providers
+	Warnings []string          // for the user, without values of .env
+	Sources  map[string]string // by dotted key, the source of each value that is not a default: FILE:LINE, a variable or a flag
 	text     []byte            // of the file
 	envLines map[string]int    // by name, the line of each variable in .env
 }
 
-// Key is a variable of the person's, a provider's key say, and where it was found: in .env
-// first, then in the environment. Both are empty where it is in neither.
+// Key returns a variable of the user, such as a provider's key, and its source: .env, or else the
+// environment. Both are empty if it is in neither.
 func (l *Loaded) Key(name string) (value, from string) {
 	if v := l.Dotenv[name]; v != "" {
 		return v, EnvFile
@@ -60,11 +59,10 @@ var flagNames = map[string]string{
 	"remote.name": "--remote",
 }
 
-// Load reads the configuration of the project and checks all that can be
-// checked without looking at the disk. Each layer covers the one before it:
-// defaults, the project's file, ABL_* in .env, ABL_* in the environment, flags
-// by dotted key. Empty variables and flags say nothing. Mistakes are
-// *yamlfile.Error, with a hint where there is one.
+// Load reads the configuration of the project and checks its values. It does not look at the
+// workspaces. Each layer overrides the one before it: defaults, the project's file, ABL_* in .env, ABL_*
+// in the environment, flags by dotted key. Empty variables and flags are ignored. An invalid value is a
+// *yamlfile.Error, which may have a hint.
 func Load(project string, env func(string) (string, bool), flags map[string]string) (*Loaded, error) {
 	l := &Loaded{Config: Default(), Sources: map[string]string{}}
 	if err := cmp.Or(readFile(l, project), readDotenv(l, project)); err != nil {
@@ -75,7 +73,7 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 			return l.Dotenv[variable(key)], variable(key) + " in " + EnvFile
 		},
 		func(key string) (text, name string) {
-			text, _ = env(variable(key)) // not set is as good as empty
+			text, _ = env(variable(key)) // unset counts as empty
 			return text, variable(key)
 		},
 		func(key string) (text, name string) { return flags[key], cmp.Or(flagNames[key], "flag "+key) },
@@ -105,8 +103,8 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 	return l, nil
 }
 
-// cleanPaths writes each path of the project in one way: ./src and src/ are src. One that leads out
-// of the project stays as it was written, for the error.
+// cleanPaths cleans each path of the project: ./src and src/ become src. A path out of the project is
+// unchanged, for the error.
 func (c *Config) cleanPaths() {
 	clean := func(file *string) {
 		if cleaned := path.Clean(*file); *file != "" && filepath.IsLocal(cleaned) {
@@ -139,7 +137,7 @@ func (c *Config) cleanPaths() {
 	}
 }
 
-// cloneDir is the Builder's workspace where that is a clone.
+// cloneDir is the Builder's workspace if it is a clone.
 const cloneDir = ".abl/work/src"
 
 func readFile(l *Loaded, project string) error {
@@ -157,7 +155,7 @@ func readFile(l *Loaded, project string) error {
 	return nil
 }
 
-// gone are settings that there were, with what to do instead.
+// gone are removed settings, each with its replacement.
 var gone = map[string]string{
 	"loop.require_approval": "take it out: run one phase at a time, and look at `abl report N` before the next",
 	"verify.challenge": "take it out: the tests are always tried without the app " +
@@ -186,13 +184,13 @@ func readDotenv(l *Loaded, project string) error {
 	return err
 }
 
-// variable is the environment variable of a key: ABL_LOOP_CALL_TIMEOUT.
+// variable returns the environment variable of a key, such as ABL_LOOP_CALL_TIMEOUT.
 func variable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// settable are the keys that a variable may set, sorted: each single value, and what one
-// value means for all of.
+// settable returns the keys that a variable can set, sorted: all single values, and the sections that
+// one value sets as a whole.
 func settable() []string {
 	c := Default()
 	c.App = &App{}
@@ -204,7 +202,7 @@ func settable() []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// set gives a key a value and forgets where the parts that it covers came from.
+// set sets a key, and removes the sources of its parts.
 func set(l *Loaded, key, text, name string) error {
 	if err := yamlfile.Set(name, &l.Config, key, text); err != nil {
 		return err
@@ -218,14 +216,14 @@ func set(l *Loaded, key, text, name string) error {
 	return nil
 }
 
-// Line is one setting as `abl config` shows it.
+// Line is a setting in the output of `abl config`.
 type Line struct {
 	Key    string `json:"key"` // dotted
 	Value  string `json:"value"`
 	Source string `json:"source"` // default, FILE:LINE, a variable or a flag
 }
 
-// Lines lists every setting, sorted by key.
+// Lines returns every setting, sorted by key.
 func (l *Loaded) Lines() []Line {
 	values := yamlfile.Values(l.Config)
 	lines := make([]Line, 0, len(values))
@@ -241,11 +239,11 @@ func (l *Loaded) Lines() []Line {
 	return lines
 }
 
-// about is the part of a key that one value alone is about.
+// about returns the part of a key that names a single value.
 var about = map[string]string{"loop.no_progress": ".failed", "publish": ".when", "remote": ".name"}
 
-// source says where the value of a key comes from, "" for a default: from its own place, or
-// from that of one value that was given for all of its part.
+// source returns the source of the value of a key, "" for a default. It may be the source of a value
+// that was set for a whole section.
 func (l *Loaded) source(key string) string {
 	for at := key; at != ""; at = yamlfile.Above(at) {
 		from, ok := l.Sources[at]
@@ -259,17 +257,17 @@ func (l *Loaded) source(key string) string {
 // Chosen reports whether the user set a key.
 func (l *Loaded) Chosen(key string) bool { return l.source(key) != "" }
 
-// inFile says whether a source is the project's file.
+// inFile reports whether a source is the project's file.
 func (l *Loaded) inFile(source string) bool { return strings.HasPrefix(source, l.File+":") }
 
-// mistake is an error about the value of a key, at the place that it is from: that of
-// a missing value is the line of what it is missing in.
+// mistake returns an error about the value of a key, with its place. The place of a missing value is the
+// line of its section.
 func (l *Loaded) mistake(key, hint, format string, args ...any) error {
 	e := yamlfile.At(cmp.Or(l.File, File), l.text, key, fmt.Errorf(format, args...))
 	if from := l.source(key); from != "" && !l.inFile(from) {
 		e.File, e.Line = from, 0
 	}
-	if strings.HasSuffix(key, "]") { // the line says which item
+	if strings.HasSuffix(key, "]") { // the line shows the item
 		e.Msg = strings.Replace(e.Msg, key, yamlfile.Above(key), 1)
 	}
 	e.Hint = hint

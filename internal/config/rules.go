@@ -16,13 +16,13 @@ import (
 	"abl/internal/yamlfile"
 )
 
-// version is the schema that this abl knows.
+// version is the version of the schema.
 const version = 1
 
-// maxIterations keeps a slip of the finger from costing a fortune.
+// maxIterations limits the cost of a typing error.
 const maxIterations = 100
 
-// rule is what one value has to be by itself.
+// rule is the condition for a single value.
 type rule struct {
 	key  string // dotted; "*" is any one part of it, "*_commands" one that ends so, "…" whatever is before; NAME is one, and it is judged
 	ok   func(string) bool
@@ -30,7 +30,7 @@ type rule struct {
 	hint string
 }
 
-// rules judge the values as they would be written in a file.
+// rules are the conditions for the values, in the form of the file.
 var rules = []rule{
 	{"version", number(version, version), "1: this abl knows 1", "update abl"},
 	{"…*", func(s string) bool { return !strings.ContainsRune(s, 0) }, "text without NUL", ""},
@@ -69,7 +69,7 @@ var rules = []rule{
 	{"app.services.*.ready.port", number(1, maxPort), "1 to 65535", ""},
 	{"…ready.path", like(`(/[^\s\x00-\x20\x7f]*)?`), "a path such as /health", ""},
 	{"…ready.timeout", lasts(time.Millisecond), "1ms or more", ""},
-	// An app that can tell that it is under test can behave for the test.
+	// An app that recognizes a test could behave differently.
 	{"…env.NAME", like(`[A-Za-z_][A-Za-z0-9_]*`), "the name of a variable", ""},
 	{"…env.NAME", func(name string) bool { return !strings.HasPrefix(name, envPrefix) }, "a name without " + envPrefix + ", which is abl's", "choose another name"},
 	{"loop.max_verifier_iterations", number(1, maxIterations), "1 to 100", ""},
@@ -124,13 +124,13 @@ var rules = []rule{
 	{"agents.*.model", orNothing(modelName), "the name of a model", ""},
 }
 
-// apis are those that an agent of the user's own may ask a model by.
+// apis are the APIs that an agent of the project can use.
 var apis = []string{"openai-responses", "openai-chat", "anthropic", "gemini"}
 
 // npmPackage is the name of an npm package with its version.
 const npmPackage = `(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._{}-]*@[0-9][0-9A-Za-z.+{}-]*`
 
-// gatewaysHeaders are headers of the gateway's: the key's, and those of the connection.
+// gatewaysHeaders are the headers that the gateway sets: the key, and headers of the connection.
 var gatewaysHeaders = []string{
 	"authorization", "x-api-key", "x-goog-api-key", "api-key", "host", "content-length", "content-type", "content-encoding", "accept-encoding",
 	"connection", "transfer-encoding", "te", "trailer", "upgrade", "user-agent", "proxy-authorization", "proxy-connection", "keep-alive", "expect",
@@ -140,14 +140,14 @@ const maxPort = 65535
 
 const otherVersion = "another version can be installed by images.builder.dockerfile"
 
-// knows says whether a version of a tool can be had.
+// knows reports whether abl has a version of a tool.
 func knows(tool string) func(string) bool {
 	return orNothing(func(s string) bool { _, ok := toolchain.Find(tool, s); return ok })
 }
 
 func wantLines(tool, more string) string { return wording.OneOf(toolchain.Lines(tool)) + more }
 
-// checkRules judges each value by itself.
+// checkRules checks each value on its own.
 func checkRules(l *Loaded) error {
 	keys := yamlfile.Keys(l.Config)
 	for _, r := range rules {
@@ -164,7 +164,7 @@ func checkRules(l *Loaded) error {
 	return nil
 }
 
-// about says whether it judges what stands at a path.
+// about reports whether the rule applies to the value at a path.
 func (r rule) about(path []string) bool {
 	dotted, anywhere := strings.CutPrefix(r.key, "…")
 	parts := strings.Split(dotted, ".")
@@ -196,7 +196,7 @@ func like(expr string) func(string) bool {
 	return func(s string) bool { return whole.MatchString(s) }
 }
 
-// number refuses what is none too, such as .nan and .inf.
+// number refuses .nan and .inf, too.
 func number(least, most float64) func(string) bool {
 	return func(s string) bool {
 		n, err := strconv.ParseFloat(s, 64)
@@ -218,12 +218,12 @@ func holds(least Size) func(string) bool {
 	}
 }
 
-// isTarget says whether a file may be put there.
+// isTarget reports whether a service may have a file at this path.
 func isTarget(s string) bool {
 	return path.IsAbs(s) && path.Clean(s) == s && path.Dir(s) != "/" && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// isSeed says whether a file of the project may be shown to a service.
+// isSeed reports whether a service may have this file of the project.
 func isSeed(s string) bool {
 	return inside(s) && !slices.ContainsFunc(reserved, func(taken string) bool { return taken != ".abl/images" && overlap(s, taken) })
 }
@@ -232,7 +232,7 @@ func notBlank(s string) bool { return strings.TrimSpace(s) != "" }
 
 var modelName = like(`[a-zA-Z0-9][a-zA-Z0-9_.:/@-]*`)
 
-// isPool wants room for sixteen networks of a /28.
+// isPool reports whether a range has room for sixteen /28 networks.
 func isPool(s string) bool {
 	pool, err := netip.ParsePrefix(s)
 	return err == nil && pool.Addr().Is4() && pool.Addr().IsPrivate() && pool == pool.Masked() && pool.Bits() <= 24

@@ -10,15 +10,15 @@ import (
 	"abl/internal/yamlfile"
 )
 
-// scope says which values of a key act on the user's machine, network or secrets. A value that
-// does is the user's to set: a repository may not bring it along.
+// scope defines which values of a key act on the user's machine, network or secrets. Only the user may
+// set such a value, not a repository.
 type scope struct {
-	key  string // as in rules, or what a key begins with
+	key  string // as in rules, or a prefix of keys
 	acts func(l *Loaded, text string) bool
-	why  string // completes "KEY …": what such a value does, "" for a key that never acts
+	why  string // completes "KEY …": the effect of such a value, "" if there is none
 }
 
-// scopes has one row for every key. A key without a row is the user's.
+// scopes has one row for every key. Only the user may set a key without a row.
 var scopes = []scope{
 	{"version", never, ""},
 	{"directories", func(_ *Loaded, text string) bool { return text != cloneDir }, "gives a role a folder that holds files of yours"},
@@ -73,7 +73,7 @@ var scopes = []scope{
 	{"agents.*.model", never, ""},
 }
 
-// imagesDir holds the Dockerfiles that may come with a repository.
+// imagesDir is the folder for Dockerfiles of a repository.
 const imagesDir = ".abl/images"
 
 func never(*Loaded, string) bool { return false }
@@ -103,16 +103,16 @@ type UserValue struct {
 	Key   string // dotted, or the name of a variable in .env
 	Text  string // the value; for prices in the file, as JSON
 	File  string // that sets it, relative to the project
-	Line  int    // in that file, 0 when it is not known
-	Reads string // a file of the project whose content belongs to the value, or ""
+	Line  int    // in that file, 0 if unknown
+	Reads string // a file of the project with a part of the value, or ""
 	Shows string // a file of the project that the value shows to containers: it acts if git does not track the file
 	Lends string // a folder that the value gives to a role: it acts if files are there that git does not track
 	Why   string // completes "KEY …"
 }
 
-// UserValues returns the values of user scope that files of the project set: those in the
-// configuration file that are in force, and every variable of .env. Values that a variable of
-// the environment or a flag sets are the user's already and are not among them.
+// UserValues returns the values of user scope in files of the project: values of the configuration file
+// that nothing overrides, and every variable of .env. It skips values from the environment and from
+// flags, which the user set.
 func (l *Loaded) UserValues() (all []UserValue) {
 	defaults := yamlfile.Values(Default())
 	for key, text := range byKey(yamlfile.Values(l.Config)) {
@@ -130,7 +130,7 @@ func (l *Loaded) UserValues() (all []UserValue) {
 		case s.key == "app.services.*.files":
 			v.Shows = text
 		case key == "prices":
-			data, _ := json.Marshal(l.Prices.Own) // which came from YAML, so it can be written
+			data, _ := json.Marshal(l.Prices.Own) // values from YAML always encode
 			v.Text = string(data)
 		}
 		all = append(all, v)

@@ -21,17 +21,16 @@ import (
 	"abl/internal/yamlfile"
 )
 
-// providers are the agents that have one.
+// providers are the agents with a provider.
 var providers = []string{"gemini", "claude", "codex", "copilot"}
 
-// scripted is the agent that needs no provider.
+// scripted is the agent without a provider.
 const scripted = "scripted"
 
-// agents are those that abl brings.
+// agents are the agents that come with abl.
 var agents = append(slices.Clone(providers), scripted)
 
-// validate judges the values, each by itself and against one another, and
-// returns the first mistake.
+// validate checks the values on their own and together. It returns the first mistake.
 func validate(l *Loaded) error {
 	for _, check := range []func(*Loaded) error{checkRules, checkKind, checkDirectories, checkAgents, checkAllow, checkProxy, checkServices, checkApart} {
 		if err := check(l); err != nil {
@@ -41,8 +40,7 @@ func validate(l *Loaded) error {
 	return nil
 }
 
-// byKey goes through m in the order of its keys, so that of several mistakes
-// the same one is shown every time.
+// byKey iterates over m in the order of its keys, so that the first mistake is always the same.
 func byKey[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -53,11 +51,11 @@ func byKey[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-// losesArguments is a shell command behind which no arguments can be put: outside of quotes it
-// ends in a comment, or with what ends or joins commands.
+// losesArguments matches a shell command that cannot be extended by arguments: outside of quotes it ends
+// in a comment, or with a separator of commands.
 var losesArguments = regexp.MustCompile(`^(?:[^'"\\]|\\(?s:.)|'[^']*'|"(?:[^"\\]|\\(?s:.))*")*(?:(?:^|[\s;&|()])#[^\n]*|[;&|])$`)
 
-// checkKind holds the app section against the kind of system that it is about.
+// checkKind checks that the app section fits the kind of the app.
 func checkKind(l *Loaded) error {
 	a := l.App
 	switch {
@@ -113,7 +111,7 @@ func checkAgents(l *Loaded) error {
 			return l.mistake(key+".provider", "", "want provider or api, and not both")
 		case a.Image != "" && a.NPM != "" && !slices.Contains(append(providers, "tools"), a.Image):
 			return l.mistake(key+".npm", "install it in the image", "npm packages are added to abl's images only")
-		case own && a.API != "" && a.Login == "": // the rest of its provider is its own
+		case own && a.API != "" && a.Login == "": // it reaches its provider itself
 			known = append(known, name)
 		case !slices.Contains(providers, name) && a.ofProvider() != "":
 			return l.mistake(key+"."+a.ofProvider(), "say it of the agent whose provider it uses", "only %s have one", strings.Join(providers, ", "))
@@ -131,13 +129,13 @@ func checkAgents(l *Loaded) error {
 	return nil
 }
 
-// NoKey is the word of agents.NAME.key for a server without keys.
+// NoKey is the value of agents.NAME.key for a server without keys.
 const NoKey = "none"
 
-// Own reports whether an agent is one of the project's own.
+// Own reports whether the project defines the agent.
 func (a Agent) Own() bool { return notBlank(a.Command) || notBlank(a.ACP) }
 
-// ofProvider names a setting that belongs to an agent with a provider, "" if there is none.
+// ofProvider returns the first setting that only an agent with a provider has, "" for none.
 func (a Agent) ofProvider() string {
 	switch {
 	case a.Login != "":
@@ -154,8 +152,8 @@ func (a Agent) ofProvider() string {
 	return ""
 }
 
-// Fixed returns a value of headers or query: a variable's from .env, or the text itself. A
-// variable of the environment is none of a project's settings, which may come with a repository.
+// Fixed returns a value of headers or query: the text, or the variable of .env that it names. It does not
+// read the environment, because the settings may come with a repository.
 func (l *Loaded) Fixed(key, text string) (string, error) {
 	name, variable := strings.CutPrefix(text, "$")
 	if !variable {
@@ -174,9 +172,8 @@ func unknownAgent(l *Loaded, key, name string, known []string) error {
 	return l.mistake(key, "agents.NAME.command or agents.NAME.acp makes one of your own (docs/agents.md)", "there is no agent %q; there are %s", name, strings.Join(known, ", "))
 }
 
-// dropModels leaves a role's models out that were meant for another agent: those of a
-// file, once a flag gives the role to an agent of another provider. What was
-// written beside the scripted agent was meant for whoever comes in its place.
+// dropModels removes the models of a role that are for another agent: models of the file, if a flag sets
+// an agent with another provider. Models next to the scripted agent are for its replacement.
 func dropModels(l *Loaded, role, was, now string, models *Chain) {
 	from := l.source("models." + role)
 	if was != now && was != scripted && now != scripted && l.inFile(from) {
@@ -185,7 +182,7 @@ func dropModels(l *Loaded, role, was, now string, models *Chain) {
 	}
 }
 
-// at goes through the values that stand at places, which are written as those of rules.
+// at iterates over the values at places, which have the form of the keys of rules.
 func (l *Loaded) at(places ...string) iter.Seq2[string, string] {
 	found := map[string]string{}
 	for _, k := range yamlfile.Keys(l.Config) {
@@ -196,8 +193,8 @@ func (l *Loaded) at(places ...string) iter.Seq2[string, string] {
 	return byKey(found)
 }
 
-// checkApart keeps a role from writing what abl goes by: a price, an authority, what a
-// container is built from.
+// checkApart refuses files that abl relies on in the workspace of a role, such as prices, authorities and
+// Dockerfiles.
 func checkApart(l *Loaded) error {
 	files := maps.Collect(l.at("network.ca_cert", "images.*.dockerfile", "app.services.*.dockerfile", "app.services.*.files.*"))
 	files["prices"] = l.Prices.File
@@ -211,7 +208,7 @@ func checkApart(l *Loaded) error {
 	return nil
 }
 
-// checkServices wants one image for each service.
+// checkServices fails unless each service has one image.
 func checkServices(l *Loaded) error {
 	if l.App == nil {
 		return nil
@@ -225,11 +222,10 @@ func checkServices(l *Loaded) error {
 	return nil
 }
 
-// maxSeed bounds one file that is put into a service, in bytes.
+// maxSeed bounds a file for a service, in bytes.
 const maxSeed = 64 << 20
 
-// Seeds reads the files that are put into a service, by their paths there. Nothing on the
-// way to one may be a link.
+// Seeds reads the files for a service, by their paths in the service. It follows no links.
 func (l *Loaded) Seeds(project, service string) (map[string][]byte, error) {
 	seeds := map[string][]byte{}
 	for to, from := range byKey(l.App.Services[service].Files) {
@@ -242,16 +238,15 @@ func (l *Loaded) Seeds(project, service string) (map[string][]byte, error) {
 	return seeds, nil
 }
 
-// shortest is the length from which a secret is looked for inside a value; a
-// shorter one turns up by chance.
+// shortest is the minimum length of a secret to search for inside a value. A shorter text occurs by
+// chance.
 const shortest = 8
 
-// CheckSecrets refuses an environment of the app, of a service or of an agent that
-// carries one of the secrets, which it names: what an app is given, agents can read.
+// CheckSecrets fails if the environment of the app, of a service or of an agent contains a secret, and
+// names it: agents can read this environment.
 func (l *Loaded) CheckSecrets(secrets map[string]string) error { return l.refuse(secrets, "…env.*") }
 
-// CheckCommands refuses a command that carries one of the keys: it is run in a
-// container, where every process can read it.
+// CheckCommands fails if a command contains a key: every process in its container can read the command.
 func (l *Loaded) CheckCommands(keys map[string]string) error {
 	return l.refuse(keys, "…command", "…prepare", "…acp")
 }
@@ -267,7 +262,7 @@ func (l *Loaded) refuse(secrets map[string]string, places ...string) error {
 	return nil
 }
 
-// reserved is what a role must not get as, in or around its workspace.
+// reserved are paths that must not be, contain, or be in the workspace of a role.
 var reserved = []string{
 	".abl/specs", ".abl/logs", ".abl/reports", ".abl/images", ".abl/cache", ".abl/state.json", ".abl/lock", ".abl/config.yaml",
 	".abl/project.md", ".abl/project_map.txt", ".abl/abl.config.yaml", "abl.config.yaml", "prompts", ".env", ".git",
@@ -288,26 +283,25 @@ func checkDirectories(l *Loaded) error {
 	return nil
 }
 
-// isRepo says whether a path leads to the project itself or to a folder around it.
+// isRepo reports whether a path is the project or a folder that contains it.
 func isRepo(dir string) bool {
 	return dir == "." || dir == path.Clean(dir) && strings.Trim(dir, "./") == "" && !path.IsAbs(dir)
 }
 
-// inside says whether dir is a clean relative path to below the project.
+// inside reports whether dir is a clean relative path below the project.
 func inside(dir string) bool {
 	return dir != "." && filepath.IsLocal(dir) && path.Clean(dir) == dir && !strings.ContainsFunc(dir, unicode.IsControl)
 }
 
-// overlap says whether one path is the other or lies below it. Letter case is
-// ignored, since some file systems ignore it.
+// overlap reports whether one path equals the other or is below it. It ignores letter case, like some
+// file systems.
 func overlap(a, b string) bool {
 	a, b = strings.ToLower(a)+"/", strings.ToLower(b)+"/"
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
-// CheckDirs looks at the workspaces on the disk of project. Each may be missing,
-// but nothing on the way to it may be a link or a file, and the two must not be
-// the same directory under two names.
+// CheckDirs checks the workspaces on disk. A workspace may be missing. It fails if a part of its path is
+// a link or a file, or if both workspaces are the same directory.
 func (l *Loaded) CheckDirs(project string) error {
 	var found []fs.FileInfo
 	for key, dir := range l.at("directories.*") {
@@ -336,13 +330,13 @@ func (l *Loaded) CheckDirs(project string) error {
 	return nil
 }
 
-// Registries are the words in network.allow that stand for a package registry.
+// Registries are the names of package registries in network.allow.
 var Registries = []string{"crates", "go", "maven", "npm", "pypi"}
 
-// httpsPort is what a host in network.allow is reached at unless it says more.
+// httpsPort is the default port of a host in network.allow.
 const httpsPort = "443"
 
-// checkAllow wants words for registries and exact names of hosts.
+// checkAllow fails unless each entry is the name of a registry or the exact name of a host.
 func checkAllow(l *Loaded) error {
 	for i, entry := range l.Network.Allow {
 		name, key := entry.Name(), "network.allow["+strconv.Itoa(i)+"]"
@@ -360,13 +354,13 @@ func checkAllow(l *Loaded) error {
 	return nil
 }
 
-// NoProxy is the word of network.proxy that switches off the proxy of the environment.
+// NoProxy is the value of network.proxy that disables the proxy of the environment.
 const NoProxy = "none"
 
 var proxyAddress = like(`https?://([a-zA-Z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?/?`)
 
-// checkProxy refuses a login in network.proxy, which would be in the repository, and does not show
-// what is there.
+// checkProxy fails if network.proxy contains a login, which would be in the repository. The error does not
+// quote it.
 func checkProxy(l *Loaded) error {
 	if proxy := l.Network.Proxy; proxy == "" || proxy == NoProxy || proxyAddress(proxy) {
 		return nil
@@ -375,21 +369,21 @@ func checkProxy(l *Loaded) error {
 		"want none, or the address of an HTTP proxy without a login, such as http://proxy.example:3128")
 }
 
-// BuildsHost is the word of network.builds with which a Dockerfile of the project's is
-// built on this machine's own network.
+// BuildsHost is the value of network.builds with which the project's Dockerfiles are built in the network
+// of this machine.
 const BuildsHost = "host"
 
-// hostName is that of a host with its domain, which no address is.
+// hostName matches the name of a host with its domain. It does not match an address.
 var hostName = like(`([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9]*[a-z]([a-z0-9-]*[a-z0-9])?`)
 
-// Allowable says whether network.allow may list a host, with a port or without.
+// Allowable reports whether network.allow may contain a host, with or without a port.
 func Allowable(entry string) bool {
 	host, port, with := strings.Cut(entry, ":")
 	return len(host) <= 253 && hostName(host) && !strings.HasSuffix(host, ".localhost") &&
 		(!with || like(`[1-9][0-9]*`)(port) && number(1, maxPort)(port))
 }
 
-// AllowedHost gives an entry of network.allow that names a host as host:port.
+// AllowedHost returns a host in network.allow as host:port.
 func AllowedHost(entry string) string {
 	if strings.Contains(entry, ":") {
 		return entry

@@ -28,7 +28,7 @@ func (d Duration) MarshalText() ([]byte, error) {
 	return []byte(short), nil
 }
 
-// Effort is a time written as 30m, or as 3x: so many times what something takes.
+// Effort is a time written as 30m, or a multiple of a measured time, written as 3x.
 type Effort struct {
 	Times float64
 	Time  Duration
@@ -50,7 +50,7 @@ func (e *Effort) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes what is read.
+// MarshalText writes the form that UnmarshalText reads.
 func (e Effort) MarshalText() ([]byte, error) {
 	if e.Times > 0 {
 		return append(strconv.AppendFloat(nil, e.Times, 'g', -1, 64), 'x'), nil
@@ -58,10 +58,10 @@ func (e Effort) MarshalText() ([]byte, error) {
 	return e.Time.MarshalText()
 }
 
-// leastEffort is what a multiple comes to at the least: of next to nothing it is nothing.
+// leastEffort is the minimum of a multiple, because a measured time may be close to 0.
 const leastEffort = 5 * time.Second
 
-// Of is the time that it comes to for what took so long.
+// Of returns the time for a measured time.
 func (e Effort) Of(took time.Duration) time.Duration {
 	if e.Times > 0 {
 		return max(time.Duration(e.Times*float64(took)), leastEffort)
@@ -101,10 +101,10 @@ func (s Size) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%d%s", number, unit), nil
 }
 
-// The types below are written in more than one way. They read themselves by the form of
-// UnmarshalYAML that keeps the decoder, and with it that unknown keys are refused.
+// The types below have several forms. They use the form of UnmarshalYAML that keeps the decoder, so that
+// unknown keys are refused.
 
-// Both is what each role has: one for both, or {builder: …, verifier: …}.
+// Both has a value for each role, written as one value for both, or as {builder: …, verifier: …}.
 type Both[T any] struct {
 	Builder  T `yaml:"builder"`
 	Verifier T `yaml:"verifier"`
@@ -125,7 +125,7 @@ func (b *Both[T]) UnmarshalYAML(read func(any) error) error {
 func (p *NoProgress) UnmarshalYAML(read func(any) error) error {
 	var word string
 	if read(&word) == nil {
-		n, err := strconv.Atoi(word) // the library would cut a fraction
+		n, err := strconv.Atoi(word) // the library would truncate a fraction
 		if err != nil {
 			return fmt.Errorf("want a whole number, got %q", word)
 		}
@@ -158,8 +158,8 @@ func (r *Remote) UnmarshalYAML(read func(any) error) error {
 	return read((*parts)(r))
 }
 
-// Chain is a fallback chain; one name is a chain of one. Commas part the names
-// in a variable or a flag, where a list cannot be written.
+// Chain is a fallback chain, written as a name or a list. In a variable or a flag, commas separate the
+// names.
 type Chain []string
 
 // UnmarshalYAML reads both forms.
@@ -175,8 +175,8 @@ func (c *Chain) UnmarshalYAML(read func(any) error) error {
 	return nil
 }
 
-// Reachable is an entry of network.allow: a word for a registry, or a host with a port or without.
-// A host that may have private addresses is followed by " private", which is how a variable has it.
+// Reachable is an entry of network.allow: the name of a registry, or a host with or without a port. The
+// suffix " private" allows private addresses; a variable has the same form.
 type Reachable string
 
 const mayBePrivate = " private"
@@ -204,14 +204,14 @@ func (r *Reachable) UnmarshalYAML(read func(any) error) error {
 // Private reports whether the host may have private addresses.
 func (r Reachable) Private() bool { return strings.HasSuffix(string(r), mayBePrivate) }
 
-// Name is the entry without that.
+// Name returns the entry without " private".
 func (r Reachable) Name() string { return strings.TrimSuffix(string(r), mayBePrivate) }
 
-// Prices are what a project says that models cost: a file, or the models
-// themselves. What a price looks like is not known here.
+// Prices are the prices of models that a project sets, in a file or directly. This package does not check
+// their form.
 type Prices struct {
-	File string         `yaml:"-"` // relative to the project, "" when they are no file's
-	Own  map[string]any `yaml:"-"` // by model, what stands there
+	File string         `yaml:"-"` // relative to the project, "" without a file
+	Own  map[string]any `yaml:"-"` // by model
 }
 
 // UnmarshalYAML reads prices.yaml, or {model: {input: 1.25, output: 10}}.
@@ -231,7 +231,7 @@ func (p *Prices) UnmarshalYAML(read func(any) error) error {
 	return nil
 }
 
-// MarshalText names the file, or the models.
+// MarshalText returns the file, or the models.
 func (p Prices) MarshalText() ([]byte, error) {
 	if p.File != "" {
 		return []byte(p.File), nil
@@ -239,8 +239,8 @@ func (p Prices) MarshalText() ([]byte, error) {
 	return []byte(strings.Join(p.Models(), ", ")), nil
 }
 
-// Models are those that the configuration itself gives a price, sorted.
+// Models returns the models with a price in the configuration, sorted.
 func (p Prices) Models() []string { return slices.Sorted(maps.Keys(p.Own)) }
 
-// Wrong is a mistake in the value of a key that only another package can see.
+// Wrong returns an error about the value of a key, for a check in another package.
 func (l *Loaded) Wrong(key, hint string, err error) error { return l.mistake(key, hint, "%v", err) }

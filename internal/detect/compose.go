@@ -198,9 +198,9 @@ var variables = regexp.MustCompile(`\$\{?[A-Za-z_]`)
 // variable records a variable, or that its value is not in the repository.
 func (c composed) variable(prefix, name string, value *string, from Source) {
 	switch {
-	case !variableName().MatchString(name) || strings.HasPrefix(name, "ABL_"):
+	case !variableName.MatchString(name) || strings.HasPrefix(name, "ABL_"):
 		c.say("%s: abl skips the variable %q: it cannot set a variable with this name", from, name)
-	case value == nil || variables().MatchString(*value):
+	case value == nil || variables.MatchString(*value):
 		c.ask(prefix+name, fmt.Sprintf("%s reads it from the environment, and no file in the repository has a value", from))
 	default:
 		c.set(prefix+name, *value, from)
@@ -318,7 +318,7 @@ func (c composed) service(name string, s types.ServiceConfig) {
 		c.say("%s: abl skips the service %q, which is built from source: "+
 			"define it with a dockerfile in app.services (docs/services.md)", c.file, name)
 		return
-	case !serviceName().MatchString(name) || name == "app":
+	case !serviceName.MatchString(name) || name == "app":
 		without = "a name consists of lower-case letters, digits and -, and must not be app"
 	case s.Image == "" || strings.ContainsAny(s.Image, "${ \t"):
 		without = fmt.Sprintf("its image %q is incomplete", s.Image)

@@ -18,7 +18,7 @@ func (p *project) sampleEnv() map[string]Fact {
 	for n, text := range strings.Split(p.tree.Text(file), "\n") {
 		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
 		name = strings.TrimSpace(name)
-		if variableName().MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
+		if variableName.MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
 			value = strings.Trim(strings.TrimSpace(value), `"'`)
 			all[name] = Fact{Key: "app.env." + name, Value: value, From: Source{file, strconv.Itoa(n + 1)}}
 		}

@@ -180,7 +180,7 @@ func (f *findings) scan(file, text string, s signs) (kind string, from Source) {
 	return "", Source{}
 }
 
-var ready = lazyregexp.New("[\"'`(]((?:/api(?:/v\\d+)?)?/" +
+var ready = regexp.MustCompile("[\"'`(]((?:/api(?:/v\\d+)?)?/" +
 	"(?:_?healthz?|_?health-?check|healthcheck|readyz?|livez|up))/?[\"'`)]")
 
 // route records the route of a health check in a source file.

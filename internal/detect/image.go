@@ -223,7 +223,7 @@ func (d dockerfile) start(img *image) {
 }
 
 // imageVariable matches variables about the image itself: tools, builds, and paths in its file system.
-var imageVariable = lazyregexp.New(`^(?:PATH|LANG|TZ|HOME|TERM|USER)=` +
+var imageVariable = regexp.MustCompile(`^(?:PATH|LANG|TZ|HOME|TERM|USER)=` +
 	`|^(?:LC_|DEBIAN_|PIP|POETRY_|UV_|PYTHON|VIRTUAL_ENV|NPM_|npm_|YARN_|PNPM_|BUN_|NEXT_TELEMETRY|BUNDLE_|GEM_|RUBY` +
 	`|GO|CGO_|CARGO_|RUST|JAVA_|MAVEN_|GRADLE_|COMPOSER_|PHP_|ABL_)` +
 	`|^\w*(?:_ENV|_VERSION|_HOME)=|=(?:/|\w+:/[^/])|=.*\$|=$`)

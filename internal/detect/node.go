@@ -386,7 +386,7 @@ func (n *node) checkScript(script string) string {
 	if script == "test" {
 		command = "npm test"
 	}
-	if watching().MatchString(text) {
+	if watching.MatchString(text) {
 		n.say("%s watches files and never ends, so the Builder cannot use it", from)
 		return ""
 	}
