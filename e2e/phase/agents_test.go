@@ -76,19 +76,12 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 				lacks(t, "a note", e.Text, "the agent's text")
 			}
 			demoLedger(t, ledgerRows(p), a, a)
-			if found := m.heard(plantedWord); len(m.first) == 0 || found != "" {
-				t.Errorf("%d requests contain planted text: %s", len(m.first), found)
-			}
+			checkPlanted(t, p, m)
 			if found := m.heard(hiring...); found != "" {
 				t.Errorf("the model has a tool to start other models: %s", found)
 			}
 			if m.heard(a.effort) == "" {
 				t.Errorf("no request has the Verifier's effort %s", a.effort)
-			}
-			for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
-				if p.Exists(trace) {
-					t.Errorf("%s: a planted command ran", trace)
-				}
 			}
 			record := auditRecord(p, 1, 2)
 			checkNoDoubts(p, record)
@@ -156,6 +149,19 @@ func TestAgentsCopilotByChat(t *testing.T) {
 			}
 			checkNothingLeft(p)
 		})
+	}
+}
+
+// checkPlanted checks that the planted files had no effect.
+func checkPlanted(t *testing.T, p *lab.Project, m *askedModel) {
+	t.Helper()
+	if found := m.heard(plantedWord); len(m.first) == 0 || found != "" {
+		t.Errorf("got planted text in %d requests: %s", len(m.first), found)
+	}
+	for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
+		if p.Exists(trace) {
+			t.Errorf("%s: a planted command ran", trace)
+		}
 	}
 }
 

@@ -33,11 +33,13 @@ func TestCustomAgent(t *testing.T) {
 	checkNothingLeft(p)
 }
 
-// An agent of the user's own that ends well without running the tool that its model calls, or without a
-// response, has not done its task. Its container has the gateway's address and a token, and no key.
-func TestAgentOfOnesOwnThatDidNothing(t *testing.T) {
+// A custom agent that exits with 0 but did not run the tool that its model called, or got no
+// response, has not done its task. Its container has the gateway's address and a token, but no
+// key.
+func TestCustomAgentThatDidNothing(t *testing.T) {
 	for _, c := range []struct{ name, asks, reason string }{
-		{"open call", lab.File(t, "asks-once.sh"), "the agent ended without running the tool that the model's last answer calls"},
+		{"open call", lab.File(t, "asks-once.sh"),
+			"the agent ended without running the tool that the model's last answer calls"},
 		{"no response", "env > env.txt; exit 0\n", "the agent ended without a successful response of its model"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,16 +52,14 @@ func TestAgentOfOnesOwnThatDidNothing(t *testing.T) {
 			p.Write("src/asks.sh", c.asks)
 			r := p.Run("phase", "1", "--builder-agent", "mine", "--json")
 			if r.Code == 0 || !strings.Contains(r.Stderr, c.reason) {
-				t.Errorf("exit code %d: %s\n%s", r.Code, r.Stderr, m.log.String())
+				t.Errorf("got exit code %d, want another than 0 and %q: %s\n%s", r.Code, c.reason, r.Stderr, m.log.String())
 			}
 			rows := ledgerRows(p)
 			if len(rows) == 0 || rows[0]["outcome"] != "nothing" || rows[0]["source"] != "gateway" {
-				t.Errorf("got the rows %v", rows)
+				t.Errorf("got the rows %v, want the outcome nothing from the gateway first", rows)
 			}
 			box := p.Read("src/env.txt")
-			if !strings.Contains(box, "ABL_BASE_URL=http://gateway:8080/") || !strings.Contains(box, "/openai-chat/v1\n") || !strings.Contains(box, "ABL_TOKEN=") {
-				t.Errorf("the container has %s", box)
-			}
+			wants(t, "the container's environment", box, "ABL_BASE_URL=http://gateway:8080/", "/openai-chat/v1\n", "ABL_TOKEN=")
 			lacks(t, "the container's environment", box, a.key())
 			a.checkKeyHidden(t, p, r)
 			checkNothingLeft(p)

@@ -9,8 +9,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// The recipes of docs/agents.md for agents of the user's own play the demo's first phase against a scripted
-// model, with a key that only the gateway has.
+// The recipes of docs/agents.md for custom agents play the demo's first phase against a scripted model,
+// with a key that only the gateway has.
 func TestAgentsByRecipe(t *testing.T) {
 	lab.Long(t)
 	for _, name := range []string{"opencode", "qwen"} {
@@ -25,40 +25,34 @@ func TestAgentsByRecipe(t *testing.T) {
 			recipe := lab.File(t, name+".yaml")
 			page, err := os.ReadFile("../../docs/agents.md")
 			if err != nil || !strings.Contains(string(page), "```yaml\n"+recipe+"```\n") {
-				t.Errorf("docs/agents.md lacks the recipe %s: %v", name, err)
+				t.Errorf("docs/agents.md does not contain the recipe %s, error %v", name, err)
 			}
 			address := strings.TrimPrefix(p.Env[len(p.Env)-1], "=")
 			conf, rest, _ := strings.Cut(p.Read(".abl/config.yaml"), "agents:\n")
 			p.Write(".abl/config.yaml", conf+strings.Replace(recipe, real, address, 1)+rest)
 			r := p.Run("phase", "1", "--agent", name, "--json")
 			if r.Code != 0 {
-				t.Fatalf("exit %d: %s\n%s\n%s\n%s", r.Code, r.Stderr, p.Read(".abl/logs/calls/p1-build-1.1/stdout"), p.Read(".abl/logs/calls/p1-build-1.1/stderr"), m.log.String())
+				t.Fatalf("got exit %d, want 0: %s\n%s\n%s\n%s", r.Code, r.Stderr,
+					p.Read(".abl/logs/calls/p1-build-1.1/stdout"), p.Read(".abl/logs/calls/p1-build-1.1/stderr"), m.log.String())
 			}
 			all := events(t, r)
 			if got := verdicts(all); got != "fail pass" {
-				t.Errorf("verdicts %q", got)
+				t.Errorf("got verdicts %q, want %q", got, "fail pass")
 			}
 			if n := len(of(all, state.Action)); n < 20 {
-				t.Errorf("%d actions were shown", n)
+				t.Errorf("got %d actions, want 20 or more", n)
 			}
 			for _, e := range of(all, state.CallEnd) {
 				if e.Text != "" {
-					t.Errorf("a call ended so: %s", e.Text)
+					t.Errorf("got the end of a call with the text %q, want none", e.Text)
 				}
 			}
 			for _, row := range ledgerRows(p) {
 				if row["agent"] != name || row["source"] != "gateway" || row["total"] == "" || row["outcome"] != "done" {
-					t.Errorf("got the row %v", row)
+					t.Errorf("got row %v, want one of the gateway with the outcome done", row)
 				}
 			}
-			if heard := m.heard(plantedWord); heard != "" {
-				t.Errorf("a planted word reached the model: %s", heard)
-			}
-			for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
-				if p.Exists(trace) {
-					t.Errorf("%s: what is planted was run", trace)
-				}
-			}
+			checkPlanted(t, p, m)
 			a.checkKeyHidden(t, p, r)
 			checkNothingLeft(p)
 		})

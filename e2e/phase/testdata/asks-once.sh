@@ -1,4 +1,4 @@
-# Asks the model once, with a shell as its tool, and runs nothing of what it says.
+# Requests the model once, with a shell as its tool, and does not run the command in the response.
 env >env.txt
 jq -Rs --arg model "$ABL_MODEL" '{model: $model, messages: [{role: "user", content: .}],
   tools: [{type: "function", function: {name: "bash", parameters: {type: "object"}}}]}' "$ABL_PROMPT" |
