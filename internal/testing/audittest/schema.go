@@ -30,10 +30,10 @@ func Violations(schema, doc []byte) []string {
 	var root map[string]any
 	var value any
 	if err := json.Unmarshal(schema, &root); err != nil {
-		return []string{"the schema: " + err.Error()}
+		return []string{"invalid schema: " + err.Error()}
 	}
 	if err := json.Unmarshal(doc, &value); err != nil {
-		return []string{"the document: " + err.Error()}
+		return []string{"invalid document: " + err.Error()}
 	}
 	c := checker{root: root}
 	c.check("$", root, value)
@@ -45,7 +45,8 @@ type checker struct {
 	wrong []string
 }
 
-func (c *checker) say(at, format string, args ...any) {
+// report adds a violation at a path.
+func (c *checker) report(at, format string, args ...any) {
 	c.wrong = append(c.wrong, at+": "+fmt.Sprintf(format, args...))
 }
 
@@ -58,7 +59,7 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 			name := strings.TrimPrefix(want.(string), "#/$defs/")
 			def, ok := c.root["$defs"].(map[string]any)[name].(map[string]any)
 			if !ok {
-				c.say(at, "the schema refers to %v, which is not there", want)
+				c.report(at, "the schema refers to %v, which it does not define", want)
 				continue
 			}
 			c.check(at, def, v)
@@ -69,26 +70,20 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 			}
 			kind := kindOf(v)
 			if !slices.Contains(kinds, any(kind)) && (kind != "integer" || !slices.Contains(kinds, "number")) {
-				c.say(at, "%v is no %v", v, want)
+				c.report(at, "%v is not of type %v", v, want)
 			}
 		case "anyOf":
 			c.anyOf(at, want.([]any), v)
 		case "const":
 			if v != want {
-				c.say(at, "%v is not %v", v, want)
+				c.report(at, "%v is not %v", v, want)
 			}
 		case "enum":
 			if !slices.Contains(want.([]any), v) {
-				c.say(at, "%q is not one of %v", v, want)
+				c.report(at, "%q is not one of %v", v, want)
 			}
-		case "minimum":
-			if n, ok := v.(float64); ok && n < want.(float64) {
-				c.say(at, "%v is less than %v", n, want)
-			}
-		case "maximum":
-			if n, ok := v.(float64); ok && n > want.(float64) {
-				c.say(at, "%v is more than %v", n, want)
-			}
+		case "minimum", "maximum":
+			c.limit(at, keyword, want.(float64), v)
 		case "propertyNames":
 			o, _ := v.(map[string]any)
 			for name := range o {
@@ -108,11 +103,19 @@ func (c *checker) check(at string, schema map[string]any, v any) {
 				c.required(at, want.([]any), o)
 			}
 		default:
-			c.say(at, "the schema uses %q, which nobody checks", keyword)
+			c.report(at, "the schema has the unsupported keyword %q", keyword)
 		}
 	}
 	if o, ok := v.(map[string]any); ok {
 		c.members(at, schema, o)
+	}
+}
+
+// limit checks a number against a minimum or a maximum.
+func (c *checker) limit(at, keyword string, limit float64, v any) {
+	n, ok := v.(float64)
+	if ok && (keyword == "minimum" && n < limit || keyword == "maximum" && n > limit) {
+		c.report(at, "%v is beyond the %s of %v", n, keyword, limit)
 	}
 }
 
@@ -129,23 +132,25 @@ func (c *checker) anyOf(at string, schemas []any, v any) {
 	c.wrong = append(c.wrong, all...)
 }
 
+// text checks a string against a pattern or a format.
 func (c *checker) text(at, keyword, want, s string) {
 	switch keyword {
 	case "pattern":
 		if !regexp.MustCompile(want).MatchString(s) {
-			c.say(at, "%q is not like %s", s, want)
+			c.report(at, "%q does not match %s", s, want)
 		}
 	case "format":
 		if _, err := time.Parse(time.RFC3339, s); err != nil || want != "date-time" {
-			c.say(at, "%q is no %s", s, want)
+			c.report(at, "%q is not a %s", s, want)
 		}
 	}
 }
 
+// required reports each missing member of an object.
 func (c *checker) required(at string, names []any, o map[string]any) {
 	for _, name := range names {
 		if _, ok := o[name.(string)]; !ok {
-			c.say(at, "%v is missing", name)
+			c.report(at, "%v is missing", name)
 		}
 	}
 }
@@ -164,7 +169,7 @@ func (c *checker) members(at string, schema, o map[string]any) {
 			c.check(at+"."+name, others, v)
 		case bool:
 			if !others {
-				c.say(at, "%s is not in the schema", name)
+				c.report(at, "%s is not in the schema", name)
 			}
 		}
 	}

@@ -67,18 +67,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	if f.Phases["1"] == nil {
 		f.Phases["1"] = &state.Phase{Status: state.Ready}
 	}
-	boxes := &roles.Boxes{
-		Engine: x.Engine,
-		ID:     f.Project,
-		Phase:  1,
-		UID:    uid,
-		GID:    uid,
-		Limits: limits,
-		Helper: "holder",
-		Pool:   "10.231.0.0/16",
-		Gated:  map[string]bool{},
-		Safe:   out,
-	}
+	boxes := x.boxes(f.Project, out)
 	app := &roles.App{
 		Boxes:   boxes,
 		Project: p,
@@ -115,6 +104,21 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		Strictness: orchestrator.Strictness{NoNull: "nobody knows its port"},
 		TestNames:  func(context.Context) ([]string, error) { return nil, nil },
 	}, nil
+}
+
+func (x Phase) boxes(project string, out *redact.Sanitizer) *roles.Boxes {
+	return &roles.Boxes{
+		Engine: x.Engine,
+		ID:     project,
+		Phase:  1,
+		UID:    uid,
+		GID:    uid,
+		Limits: limits,
+		Helper: "holder",
+		Pool:   "10.231.0.0/16",
+		Gated:  map[string]bool{},
+		Safe:   out,
+	}
 }
 
 // uid is the user id of the roles.
