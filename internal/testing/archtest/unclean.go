@@ -9,13 +9,10 @@ cmd/abl-cmd/internal/probe
 cmd/abl-gateway
 cmd/agent-learner
 cmd/code-commit
-cmd/internal/commit
 cmd/internal/exit
 cmd/internal/learn
 cmd/internal/money
 cmd/internal/phase
-cmd/internal/scaffold
-cmd/internal/trust
 cmd/internal/view
 images
 images/context/gemini
