@@ -68,7 +68,6 @@ type customReader struct {
 	name, model, path string
 	used              figures // of the lines so far
 	last, failure     string  // the last line of text, and the last error that a record has
-	repeated          string  // what was said last, which some agents report twice
 	unread            speech  // JSON of no known form: the answer, if there is no other
 	follower
 }

@@ -38,8 +38,7 @@ func (r *customReader) told(rec map[string]any) []Message {
 	case slices.Contains(othersRoles, textAt(rec, "role")):
 		return nil
 	}
-	if text := textAt(rec, "text", "content", "message"); slices.Contains(saidTypes, kind) && text != "" && text != r.repeated {
-		r.repeated = text
+	if text := textAt(rec, "text", "content", "message"); slices.Contains(saidTypes, kind) && text != "" {
 		r.say(text + "\n")
 		return r.message(Said, text, "")
 	}
