@@ -222,14 +222,37 @@ func TestNodeIsLost(t *testing.T) {
 	run(t, "", "../../scripts/slurm.sh", "lose", r.slurm, strings.TrimSpace(string(node)))
 	await(t, job)
 	r.passed(t)
-	var calls []string
-	for line := range strings.Lines(r.Git("", "--git-dir", r.origins[0], "show", "refs/abl/state:tokens.csv")) {
-		if f := strings.Split(strings.TrimSpace(line), ","); len(f) > 4 && strings.HasPrefix(f[1], "1") {
-			calls = append(calls, f[len(f)-4]+" "+f[len(f)-1])
-		}
-	}
+	calls := r.calls(r.origins[0], 1)
 	if got, want := strings.Join(calls, ", "), "p1-build-1.1 done, p1-verify-1.1 lost, p1-verify-1.2 done"; got != want {
 		t.Errorf("calls of phase 1: got %q, want %q", got, want)
+	}
+}
+
+// calls are the calls of a phase in the pushed ledger, each with its outcome.
+func (r *rig) calls(origin string, phase int) (all []string) {
+	r.Helper()
+	for line := range strings.Lines(r.Git("", "--git-dir", origin, "show", "refs/abl/state:tokens.csv")) {
+		f := strings.Split(strings.TrimSpace(line), ",")
+		if call := f[len(f)-4]; strings.HasPrefix(call, fmt.Sprintf("p%d-", phase)) {
+			all = append(all, call+" "+f[len(f)-1])
+		}
+	}
+	return all
+}
+
+// TestKills: abl is killed at random places. Each role's call of each phase is done once.
+func TestKills(t *testing.T) {
+	r := newRig(t, 3, 20, "killed")
+	t.Cleanup(func() { r.clean(t) })
+	await(t, r.submit(t, "1", "2", "--projects", r.projects))
+	r.passed(t)
+	for _, origin := range r.origins {
+		for phase := range 2 {
+			done := slices.DeleteFunc(r.calls(origin, phase+1), func(call string) bool { return !strings.HasSuffix(call, " done") })
+			if len(done) != 2 || !strings.HasPrefix(done[0], fmt.Sprintf("p%d-build-1.", phase+1)) {
+				t.Errorf("calls of phase %d of %s that are done: got %q, want one of the Builder and one of the Verifier", phase+1, origin, done)
+			}
+		}
 	}
 }
 
