@@ -78,61 +78,60 @@ func (r *Remote) Fetch(ctx context.Context, prefix string) error {
 	return err
 }
 
-// Push sets refs of the remote to their local commits, all or none. It returns ErrBehind if one has
-// moved since the last Look or Push, or has a commit that the new one does not contain.
+// Push sets refs of the remote to the commits that they name here, all or none. It fails with ErrBehind
+// if one of them has moved since the last look or push, or names a commit that the new one does not have.
+// An earlier push whose reply was lost is no such move.
 func (r *Remote) Push(ctx context.Context, refs ...string) error {
 	args, set := []string{"push", "--quiet", "--atomic", "--no-verify"}, map[string]string{}
 	var specs []string
 	for _, ref := range refs {
 		is, err := r.origin.Ref(ref)
 		was := r.refs[ref]
-		if err != nil || is == "" || is == was {
-			if err != nil {
-				return err
-			}
-			continue
+		if err == nil && is != "" && is != was && was != "" {
+			err = r.follows(ref, is, was)
 		}
-		if was != "" {
-			if has, err := r.origin.Contains(is, was); err != nil || !has {
-				return errors.Join(err, fmt.Errorf("%w: %s of %s names %.12s, which %.12s does not have", ErrBehind, ref, r.name,
-					was, is))
-			}
+		if err != nil {
+			return err
 		}
-		set[ref] = is
-		args, specs = append(args, "--force-with-lease="+ref+":"+was), append(specs, is+":"+ref)
+		if is != "" && is != was {
+			set[ref] = is
+			args, specs = append(args, "--force-with-lease="+ref+":"+was), append(specs, is+":"+ref)
+		}
 	}
 	if len(set) == 0 {
 		return nil
 	}
 	_, err := r.run(ctx, append(append(args, "--", r.name), specs...)...)
-	if err != nil {
-		return r.refused(ctx, set, err)
+	if err == nil {
+		maps.Copy(r.refs, set)
+		return nil
 	}
-	maps.Copy(r.refs, set)
-	return nil
-}
-
-// refused returns nil if a failed push has set its refs, ErrBehind if one has moved, else the error
-// of the push.
-func (r *Remote) refused(ctx context.Context, set map[string]string, failed error) error {
 	now := &Remote{origin: r.origin, name: r.name}
-	if err := now.Look(ctx, ""); err != nil {
-		return failed
+	if lerr := now.Look(ctx, ""); lerr != nil {
+		return err
 	}
-	done := 0
-	for ref, want := range set {
-		switch is := now.refs[ref]; {
-		case is == want:
-			done++
-		case is != r.refs[ref]:
-			return fmt.Errorf("%w: %s of %s moved from %.12q to %.12q", ErrBehind, ref, r.name, r.refs[ref], is)
+	again := false
+	for ref, is := range set {
+		if there := now.refs[ref]; there != r.refs[ref] {
+			if err := r.follows(ref, is, there); err != nil {
+				return err
+			}
+			r.refs[ref], again = there, true
 		}
 	}
-	if done < len(set) {
-		return failed
+	if again {
+		return r.Push(ctx, refs...)
 	}
-	maps.Copy(r.refs, set) // the push succeeded, but the response was lost
-	return nil
+	return err
+}
+
+// follows fails with ErrBehind if a commit does not have the one that a ref of the remote names.
+func (r *Remote) follows(ref, is, was string) error {
+	has, err := r.origin.Contains(is, was)
+	if err == nil && !has {
+		err = fmt.Errorf("%w: %s of %s names %.12q, which %.12s does not have", ErrBehind, ref, r.name, was, is)
+	}
+	return err
 }
 
 // remoteTime is the maximum time of one command for a remote.
