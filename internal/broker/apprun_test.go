@@ -158,7 +158,7 @@ func TestRunAppEnds(t *testing.T) {
 			go func() {
 				ran, err := b.client.RunApp(ctx, helper.AppRun{Args: [][]byte{[]byte("wait")}}, stdin)
 				if err == nil && ctx.Err() == nil {
-					t.Errorf("it ended by itself: %+v", ran)
+					t.Errorf("it ended without a signal: %+v", ran)
 				}
 				gone <- err
 			}()

@@ -250,7 +250,7 @@ func TestReadyCheckAsksForTheAppByName(t *testing.T) {
 	}
 }
 
-// An answer that is no HTTP can hold anything, so nothing of it is told.
+// A response that is not HTTP can contain anything, so no part of it is reported.
 func TestProbeQuotesNothing(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

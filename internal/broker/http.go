@@ -95,15 +95,15 @@ func (s *server) routes() http.Handler {
 
 func (s *server) restart(w http.ResponseWriter, _ *http.Request) {
 	if s.spec.App == nil {
-		refuse(w, http.StatusConflict, "there is no app section in the configuration; a background command starts the system, and starts it anew when it is running")
+		refuse(w, http.StatusConflict, "the configuration has no app section; a background command starts the system, or restarts it")
 		return
 	}
 	s.log.note("restart")
-	anew, reply := s.clearHome, helper.CommandReply{}
+	restart, reply := s.clearHome, helper.CommandReply{}
 	if s.app != nil {
-		anew = func() error { return s.appUp(EventRestarted) }
+		restart = func() error { return s.appUp(EventRestarted) }
 	}
-	if err := anew(); err != nil {
+	if err := restart(); err != nil {
 		reply = helper.CommandReply{Exit: 1, Output: err.Error() + "\n"}
 	}
 	write(w, http.StatusOK, reply)

@@ -181,7 +181,7 @@ func TestBackground(t *testing.T) {
 		helper.Command{Name: "fails", Command: "exit 5", Background: true},
 		helper.Command{Name: "end", Command: "kill $(tail -1 " + pid + ")"},
 	)
-	for range 2 { // the second time it is started anew
+	for range 2 { // the second call restarts it
 		if reply := b.run("start", ""); reply != (helper.CommandReply{}) {
 			t.Fatalf("got %+v", reply)
 		}
@@ -205,7 +205,7 @@ func TestBackground(t *testing.T) {
 	}
 }
 
-// A program that ended by itself is reported even if it was stopped, as for a restart, before
+// A program that abl did not stop is reported even if it was stopped, as for a restart, before
 // anybody saw its end.
 func TestEndBeforeAStop(t *testing.T) {
 	for command, want := range map[string]string{"exit 7": `"exit":7`, "exec sleep 1000": ""} {

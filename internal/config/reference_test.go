@@ -355,7 +355,7 @@ func TestSchemaIsWhatLoadTakes(t *testing.T) {
 				w, was := r.words[k.path], in[name]
 				if w.Pattern != "" {
 					in["Not A Name"] = was
-					try("a name that is none", false, true)
+					try("an unknown name", false, true)
 					delete(in, "Not A Name")
 				}
 				for _, v := range w.Values {

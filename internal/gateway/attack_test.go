@@ -23,7 +23,7 @@ func dial(t testing.TB, addr string) net.Conn {
 
 // raw is a good request as bytes.
 func raw(path string) string {
-	return fmt.Sprintf("POST /%s%s HTTP/1.1\r\nHost: g\r\nX-Goog-Api-Key: %s\r\nContent-Length: %d\r\n\r\n%s", callID, path, callTok, len(someBody), someBody)
+	return fmt.Sprintf("POST /%s%s HTTP/1.1\r\nHost: g\r\nX-Goog-Api-Key: %s\r\nContent-Length: %d\r\n\r\n%s", callID, path, callTok, len(shortBody), shortBody)
 }
 
 func readSome(t testing.TB, c net.Conn) string {
@@ -91,7 +91,7 @@ func TestAttacks(t *testing.T) {
 	if n := len(u.requests()); n != 0 {
 		t.Errorf("%d requests reached the provider", n)
 	}
-	if got := r.post(gen, someBody); got.status != http.StatusOK {
+	if got := r.post(gen, shortBody); got.status != http.StatusOK {
 		t.Errorf("a good request afterwards: %+v", got)
 	}
 }
@@ -139,7 +139,7 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	slow := dial(t, r.addr)
 	io.WriteString(slow, "POST /"+callID+gen+" HTTP/1.1\r\nHost: g\r\nExpect: 100-continue\r\nX-Api-Key: "+callTok+"\r\nContent-Length: 1000\r\n\r\n")
 	readSome(t, slow) // "100 Continue": its place is taken
-	if got := r.post(gen, someBody+strings.Repeat(" ", 700)); got.status != http.StatusServiceUnavailable {
+	if got := r.post(gen, shortBody+strings.Repeat(" ", 700)); got.status != http.StatusServiceUnavailable {
 		t.Errorf("got %+v, want %d", got, http.StatusServiceUnavailable)
 	}
 	slow.Close()
@@ -147,7 +147,7 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	if e := r.next(Requested); e.Reason != "the body is incomplete" || !e.Req.Aborted {
 		t.Errorf("got %+v, want an aborted request whose body did not arrive whole", e)
 	}
-	if got := r.post(gen, someBody+strings.Repeat(" ", 700)); got.status != http.StatusOK {
+	if got := r.post(gen, shortBody+strings.Repeat(" ", 700)); got.status != http.StatusOK {
 		t.Errorf("the place is not given back: %+v", got)
 	}
 }

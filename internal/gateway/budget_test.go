@@ -55,7 +55,7 @@ func TestBudgetEndsTheCall(t *testing.T) {
 	s.Call.Budget.Bounds = tokenBound(12)
 	r := start(t, s)
 	for _, want := range []int{200, 200, 403} {
-		if got := r.post(gen, someBody); got.status != want {
+		if got := r.post(gen, shortBody); got.status != want {
 			t.Fatalf("%+v, want %d", got, want)
 		}
 		e := r.next(Requested)
@@ -69,7 +69,7 @@ func TestBudgetEndsTheCall(t *testing.T) {
 	}
 	r.send(`{"budget":{"bounds":[{"of":"call","tokens":13}]}}`)
 	r.next(Obeyed)
-	if got := r.post(gen, someBody); got.status != http.StatusOK {
+	if got := r.post(gen, shortBody); got.status != http.StatusOK {
 		t.Errorf("a raised budget: %+v", got)
 	}
 	if n := len(u.requests()); n != 3 {
@@ -163,10 +163,10 @@ func TestUsage(t *testing.T) {
 	})
 	r := start(t, setup(u.URL))
 	for _, path := range []string{gen, gen, "/gemini/v1beta/models/m1:countTokens", "/gemini/none"} {
-		r.post(path, someBody)
+		r.post(path, shortBody)
 	}
 	for _, does := range []string{"untold", "error"} {
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(someBody))
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(shortBody))
 		if err != nil {
 			t.Fatal(err)
 		}

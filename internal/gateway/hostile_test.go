@@ -79,7 +79,7 @@ func TestHostileUpstream(t *testing.T) {
 			s := setup(u.URL)
 			s.Limits = tt.limits
 			r := start(t, s)
-			got := r.post(gen, someBody)
+			got := r.post(gen, shortBody)
 			if got.status != tt.status || tt.body != "*" && got.body != tt.body || (got.err != nil) != tt.cut {
 				t.Errorf("the client got %d %.200q, %v", got.status, got.body, got.err)
 			}
@@ -103,7 +103,7 @@ func TestRetryAfterPasses(t *testing.T) {
 		io.WriteString(w, `{"error":{"code":429}}`)
 	})
 	r := start(t, setup(u.URL))
-	got := r.post(gen, someBody)
+	got := r.post(gen, shortBody)
 	if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "30" || got.header.Get("X-Request-Id") != "r1" || got.body != `{"error":{"code":429}}` {
 		t.Errorf("got %+v, want 429 with Retry-After and X-Request-Id of the provider", got)
 	}
@@ -131,7 +131,7 @@ func TestEchoedKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, setup(serve(t, f).URL))
-			got := r.post(gen, someBody)
+			got := r.post(gen, shortBody)
 			if got.err != nil || strings.Contains(got.body, realKey) || strings.Contains(got.body, coded) {
 				t.Errorf("got %+v, want no key", got)
 			}
@@ -163,7 +163,7 @@ func TestBytesAreThoseOfTheProvider(t *testing.T) {
 				rest = rest[n:]
 			}
 		})
-		got := start(t, setup(u.URL)).post(gen, someBody)
+		got := start(t, setup(u.URL)).post(gen, shortBody)
 		if got.err != nil || !bytes.Equal([]byte(got.body), whole) {
 			t.Fatalf("%d bytes came of %d in %d pieces: %v", len(got.body), len(whole), len(cuts), got.err)
 		}
@@ -192,7 +192,7 @@ func TestEachPieceAtOnce(t *testing.T) {
 	r := start(t, setup(u.URL))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // else it would hang
 	defer cancel()
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(someBody))
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(shortBody))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,8 @@ func TestEachPieceAtOnce(t *testing.T) {
 	}
 }
 
-// TestClientLeaves: the provider is told at once, and what is unknown is charged.
+// If the client leaves, the gateway ends the request to the provider immediately, and charges the
+// maximum.
 func TestClientLeaves(t *testing.T) {
 	gone := make(chan struct{}, 2)
 	u := serve(t, func(w http.ResponseWriter, q *http.Request) {

@@ -171,7 +171,7 @@ func TestTroubleInTheLog(t *testing.T) {
 			s := setup(serve(t, c.does).URL)
 			s.Limits.HeadersMS = 2000
 			r := start(t, s)
-			r.post("/gemini/v1beta/models/m1:generateContent", someBody)
+			r.post("/gemini/v1beta/models/m1:generateContent", shortBody)
 			e := r.next(Requested)
 			got := LastTrouble([]Entry{e}, callID)
 			if got.Class != c.class || e.Req.Status != c.status || !strings.Contains(got.What, c.says) {

@@ -38,7 +38,7 @@ func TestTheHeadersOfALogin(t *testing.T) {
 	} {
 		body := modelled
 		if path == gen {
-			body = someBody
+			body = shortBody
 		}
 		ask, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+path, strings.NewReader(body))
 		if err != nil {

@@ -49,7 +49,7 @@ func TestBudgetsInMoneyEndTheCall(t *testing.T) {
 	r := start(t, priced(u.URL,
 		Bound{Of: "phase", USD: usd("1.02"), UsedUSD: *usd("1")}, Bound{Of: "project", Tokens: count(1_000_000), UsedTokens: 5}))
 	for i, want := range []int{200, 200, 403} {
-		if got := r.post(gen, someBody); got.status != want {
+		if got := r.post(gen, shortBody); got.status != want {
 			t.Fatalf("request %d: %+v, want %d", i, got, want)
 		}
 		e := r.next(Requested)
@@ -62,7 +62,7 @@ func TestBudgetsInMoneyEndTheCall(t *testing.T) {
 	}
 	r.send(`{"budget":{"bounds":[{"of":"phase","usd":6.02,"used_usd":1}]}}`)
 	r.next(Obeyed)
-	if got := r.post(gen, someBody); got.status != http.StatusOK {
+	if got := r.post(gen, shortBody); got.status != http.StatusOK {
 		t.Errorf("a raised budget: %+v", got)
 	}
 	if e := r.next(Requested); *e.Req.SpentUSD != *usd("0.03") {
@@ -78,7 +78,7 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 	s := setup(u.URL)
 	s.Call.Budget.Bounds = []Bound{{Of: "phase", USD: usd("1")}}
 	r := start(t, s)
-	if got := r.post(gen, someBody); got.status != http.StatusForbidden || !strings.Contains(got.body, "has no price") {
+	if got := r.post(gen, shortBody); got.status != http.StatusForbidden || !strings.Contains(got.body, "has no price") {
 		t.Errorf("got %+v, want 403 for a model without a price", got)
 	}
 	if e := r.next(Requested); !e.Req.Over {
@@ -184,7 +184,7 @@ func TestATimeoutInFrontOfTheModelHasAnUnknownCost(t *testing.T) {
 				io.WriteString(w, "<html>error</html>")
 			})
 			r := start(t, priced(u.URL))
-			r.post(gen, someBody)
+			r.post(gen, shortBody)
 			r.stop()
 			e, sum := r.next(Requested), r.next(Ended).Sum
 			got := fmt.Sprintf("%d of %d unknown, %d tokens charged, cost %v", sum.Unknown, sum.Requests, sum.Spent, e.Cost)

@@ -47,7 +47,7 @@ func TestProviders(t *testing.T) {
 			r := start(t, setup(u.URL+"/up/"))
 			body := modelled
 			if strings.HasPrefix(tt.path, "/gemini") {
-				body = someBody
+				body = shortBody
 			}
 			q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr+"/"+callID+tt.path, strings.NewReader(body))
 			if err != nil {

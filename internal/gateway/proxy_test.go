@@ -106,7 +106,7 @@ func TestProviderThroughAProxy(t *testing.T) {
 			s.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: far.Certificate().Raw}))
 			s.Proxies = Proxies{HTTPS: proxy.address(c.user), No: c.no}
 			r := start(t, s)
-			got := r.post("/gemini/v1beta/models/m1:generateContent", someBody)
+			got := r.post("/gemini/v1beta/models/m1:generateContent", shortBody)
 			e := r.next(Requested)
 			if got.status != c.status || proxy.seen() != c.asked || !strings.Contains(e.Reason, c.reason) {
 				t.Errorf("status %d, the proxy was asked %q, reason %q; want %d, %q, %q", got.status, proxy.seen(), e.Reason, c.status, c.asked, c.reason)
@@ -157,7 +157,7 @@ func TestFirstRequestsWithoutARoute(t *testing.T) {
 			r := start(t, s)
 			var got []int
 			for range 4 {
-				got = append(got, r.post(path, someBody).status)
+				got = append(got, r.post(path, shortBody).status)
 			}
 			want := map[bool]string{true: "[502 502 403 403]", false: "[502 502 502 502]"}[first]
 			if fmt.Sprint(got) != want {
@@ -176,10 +176,10 @@ func TestFirstRequestsWithoutARoute(t *testing.T) {
 	s := setup(answers.URL)
 	s.First = true
 	r := start(t, s)
-	r.post(path, someBody)
+	r.post(path, shortBody)
 	answers.Close()
 	for range 4 {
-		if got := r.post(path, someBody); got.status != 502 {
+		if got := r.post(path, shortBody); got.status != 502 {
 			t.Errorf("status %d after an answer, want 502", got.status)
 		}
 	}

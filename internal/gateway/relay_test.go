@@ -67,10 +67,10 @@ func TestPieceIsOneWrite(t *testing.T) {
 		bytes  int
 		writes int64
 	}{
-		{"the end comes by itself", -1, &inPieces{sizes: []int{pieceSize, 1, 2500, pieceSize}}, 2*pieceSize + 2501, 6},
+		{"a separate end", -1, &inPieces{sizes: []int{pieceSize, 1, 2500, pieceSize}}, 2*pieceSize + 2501, 6},
 		{"the end comes with the last", -1, &inPieces{sizes: []int{pieceSize, 1, 2500, pieceSize}, ended: true}, 2*pieceSize + 2501, 5},
 		{"one small piece", -1, &inPieces{sizes: []int{1}, ended: true}, 1, 2},
-		{"its length is told", 2500, &inPieces{sizes: []int{2500}, ended: true}, 2500, 2},
+		{"with its length", 2500, &inPieces{sizes: []int{2500}, ended: true}, 2500, 2},
 		{"it looks like an end", -1, &atOnce{text: ending}, len(ending), 2},
 		{"nothing", -1, &inPieces{}, 0, 2},
 	} {
@@ -89,8 +89,7 @@ type atOnce struct{ text string }
 func (b *atOnce) Read(p []byte) (int, error) { return copy(p, b.text), io.EOF }
 func (*atOnce) Close() error                 { return nil }
 
-// answered asks a gateway whose provider gives the answer, and tells what came of it
-// in how many writes.
+// answered returns the bytes and the writes with which a gateway relays a provider's response.
 func answered(t *testing.T, answer *http.Response) (bytes int, writes int64) {
 	t.Helper()
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -108,7 +107,7 @@ func answered(t *testing.T, answer *http.Response) (bytes int, writes int64) {
 	g.transport = answers(func(*http.Request) *http.Response { return answer })
 	count, input, served := &counting{Listener: inner}, make(chan []byte), make(chan error, 1)
 	go func() { served <- g.serve(ctx, count, input) }()
-	q, err := http.NewRequest(http.MethodPost, "http://"+inner.Addr().String()+"/"+callID+gen, strings.NewReader(someBody))
+	q, err := http.NewRequest(http.MethodPost, "http://"+inner.Addr().String()+"/"+callID+gen, strings.NewReader(shortBody))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +156,7 @@ func TestEndAfterAPause(t *testing.T) {
 	})
 	order := setup(u.URL)
 	order.Limits.WriteMS = 20
-	if got := start(t, order).post(gen, someBody); got.err != nil || got.body != event {
+	if got := start(t, order).post(gen, shortBody); got.err != nil || got.body != event {
 		t.Errorf("got %+v, want the body %q", got, event)
 	}
 }

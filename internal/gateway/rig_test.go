@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	callID   = "p1-build-1.1"
-	callTok  = "token-0123456789abcdef"
-	realKey  = "sk-REAL-canary-9f8e7d6c5b4a"
-	someBody = `{"contents":[],"generationConfig":{      }}`
-	most     = int64(len(someBody)) + 65_536                 // tokens of a request with it
-	modelled = `{"model":"m1","metadata":{               }}` // for the APIs that name it in the body
+	callID    = "p1-build-1.1"
+	callTok   = "token-0123456789abcdef"
+	realKey   = "sk-REAL-canary-9f8e7d6c5b4a"
+	shortBody = `{"contents":[],"generationConfig":{      }}`
+	most      = int64(len(shortBody)) + 65_536                // tokens of a request with it
+	modelled  = `{"model":"m1","metadata":{               }}` // for the APIs that name it in the body
 )
 
 // rig is a gateway in this process with everything that it is connected to.

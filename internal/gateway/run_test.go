@@ -32,7 +32,7 @@ func TestEndOfInputIsNoEnd(t *testing.T) {
 	r := start(t, setup(serve(t, say(http.StatusOK, "application/json", "{}")).URL))
 	r.in.Close()
 	for range 3 {
-		if got := r.post(gen, someBody); got.status != http.StatusOK {
+		if got := r.post(gen, shortBody); got.status != http.StatusOK {
 			t.Fatalf("got %+v, want 200", got)
 		}
 	}

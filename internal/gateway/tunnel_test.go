@@ -54,8 +54,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// An address that may not be is none that a connection is begun with, whichever of a
-// name's it is.
+// The gateway opens no connection to an address that is not allowed, also if a name
+// has other addresses.
 func TestOpen(t *testing.T) {
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -193,7 +193,7 @@ func TestOddUsage(t *testing.T) {
 			r := start(t, s)
 			body := modelled
 			if c.path == gen {
-				body = someBody
+				body = shortBody
 			}
 			if got := r.post(c.path, body); got.status != http.StatusOK {
 				t.Fatalf("got %+v, want 200", got)

@@ -43,7 +43,7 @@ func TestFailed(t *testing.T) {
 		{"an error and no end after it, in a list", `[{"error":{"code":503,"message":"load"}},{"choices":[]}]`, Problem{outcome.Unavailable, false, 0, "load"}, true},
 		{"an error that is the end", `data: {"error":{"code":502,"message":"load"},"choices":[{"finish_reason":"error"}]}` + "\n\n", Problem{outcome.Unavailable, false, 0, "load"}, true},
 		{"an error after the end", "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: {\"error\":{\"code\":503,\"message\":\"load\"}}\n\n", Problem{outcome.Unavailable, false, 0, "load"}, true},
-		{"a member that says that there is none", `{"error":"","id":1}`, Problem{}, false},
+		{"an empty error", `{"error":"","id":1}`, Problem{}, false},
 		{"no words", `{"error":{"code":503}}`, Problem{outcome.Unavailable, false, 0, "an error without a message"}, true},
 		{"brackets", strings.Repeat(",{", 2000) + "]", Problem{}, false},
 	} {
@@ -64,7 +64,7 @@ func TestForm(t *testing.T) {
 	huge := "data: {\"x\":\"" + strings.Repeat("long ", longest/4) + "\"}\n\n"
 	for _, c := range []struct {
 		name, text           string
-		broken, torn, unread bool // torn: only if the answer ended by itself
+		broken, torn, unread bool // torn: only if the provider ended the response
 	}{
 		{"a-stream", event + event + "data: [DONE]\n\n", false, false, false},
 		{"a-stream-without-its-last-line-break", event + "data: {\"candidates\":[]}", false, false, false},

@@ -51,7 +51,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// The line that a person is told to add is one that abl takes.
+// abl accepts the line that Advice suggests.
 func TestAdviceIsTaken(t *testing.T) {
 	var log []gateway.Entry
 	for i := range 50 {

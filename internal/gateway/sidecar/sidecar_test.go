@@ -65,7 +65,7 @@ func TestOpenAndClose(t *testing.T) {
 	s, e := place(t)
 	ctx := t.Context()
 	must(t, s.Open(ctx, setup()))
-	must(t, s.Open(ctx, setup())) // an abl that was killed begins the call anew
+	must(t, s.Open(ctx, setup())) // a killed abl repeats the call
 	st, err := e.Status(ctx, s.Name)
 	if must(t, err); st.State != sandbox.Running {
 		t.Errorf("state %s", st.State)
