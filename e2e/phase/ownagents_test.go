@@ -7,13 +7,15 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
+	"abl/internal/tokens"
+	"abl/roles/agent"
 )
 
 // The recipes of docs/agents.md for custom agents play the demo's first phase against a scripted model,
 // with a key that only the gateway has.
 func TestAgentsByRecipe(t *testing.T) {
 	lab.Long(t)
-	for _, name := range []string{"opencode", "qwen"} {
+	for _, name := range []string{"opencode", "qwen", "kimi"} {
 		t.Run(name, func(t *testing.T) {
 			a := program{name, "vendor/model", "OPENROUTER_API_KEY", "", "/v1", "Authorization", false, ""}
 			a.needed(t)
@@ -49,10 +51,63 @@ func TestAgentsByRecipe(t *testing.T) {
 			}
 			for _, row := range ledgerRows(p) {
 				if row["agent"] != name || row["source"] != "gateway" || row["total"] == "" || row["outcome"] != "done" {
-					t.Errorf("got row %v, want one of the gateway with the outcome done", row)
+					t.Errorf("got the row %v", row)
+				}
+			}
+			// Kimi Code has no setting that keeps it from a workspace's AGENTS.md, as docs/agents.md says.
+			if found := m.heard(plantedWord); found != "" && name != "kimi" {
+				t.Errorf("the model got what is planted: %s", found)
+			}
+			for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
+				if p.Exists(trace) {
+					t.Errorf("%s: what is planted was run", trace)
 				}
 			}
 			checkPlanted(t, p, m)
+			a.checkKeyHidden(t, p, r)
+			checkNothingLeft(p)
+		})
+	}
+}
+
+// opencode asks its model by each API that it has a package for, as docs/agents.md says.
+func TestAgentsByAPI(t *testing.T) {
+	lab.Long(t)
+	for _, c := range []struct{ api, npm, address, path, header string }{
+		{"openai-responses", "@ai-sdk/openai", "{env:ABL_BASE_URL}", "/v1", "Authorization"},
+		{"anthropic", "@ai-sdk/anthropic", "{env:ABL_BASE_URL}/v1", "", "X-Api-Key"},
+	} {
+		t.Run(c.api, func(t *testing.T) {
+			a := program{"opencode", "vendor/model", "OPENROUTER_API_KEY", "", c.path, c.header, false, ""}
+			a.needed(t)
+			n := int64(100)
+			b, v := builds(write("server.mjs", server), run("env > env.txt")), verifies()
+			b.Usage = []agent.ScriptUsage{{Model: a.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+			v.Usage = b.Usage
+			p := newProject(t, "", b, v)
+			a.serve(t, p, ".abl/scenario.yaml", nil)
+			page, err := os.ReadFile("../../docs/agents.md")
+			if row := "| `" + c.api + "` | `" + c.npm + "` | `" + c.address + "` |"; err != nil || !strings.Contains(string(page), row) {
+				t.Errorf("docs/agents.md lacks the row %s: %v", row, err)
+			}
+			recipe := strings.NewReplacer(
+				"https://openrouter.ai/api/v1", strings.TrimPrefix(p.Env[len(p.Env)-1], "="), "openai-chat", c.api,
+				"@ai-sdk/openai-compatible", c.npm, "{env:ABL_BASE_URL}", c.address,
+			).Replace(lab.File(t, "opencode.yaml"))
+			patient := replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n")
+			p.Write(".abl/config.yaml", strings.Replace(patient, "agents: {scripted: {scenario: .abl/scenario.yaml}}\n", recipe, 1)+nodeApp)
+			r := p.Must(0, "phase", "1", "--agent", "opencode")
+			counted := map[string]bool{} // the request for a title reports no tokens, which is a row with the source none
+			for _, row := range ledgerRows(p) {
+				counted[row["role"]] = counted[row["role"]] || row["source"] == "gateway"
+				if row["outcome"] != "done" {
+					t.Errorf("got the row %v", row)
+				}
+			}
+			if !counted["builder"] || !counted["verifier"] {
+				t.Errorf("the gateway counted tokens of %v, want both roles", counted)
+			}
+			lacks(t, "the container's environment", p.Read("src/env.txt"), a.key())
 			a.checkKeyHidden(t, p, r)
 			checkNothingLeft(p)
 		})

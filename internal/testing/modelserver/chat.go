@@ -32,7 +32,7 @@ func (c *chat) say(w http.ResponseWriter, a said) {
 			"index":    0,
 			"id":       "call_" + a.id,
 			"type":     "function",
-			"function": map[string]any{"name": c.Tools.shell(), "arguments": bash(a.command)},
+			"function": map[string]any{"name": c.Tools.shell(), "arguments": c.Tools.arguments(a.command)},
 		}}
 	}
 	usage := map[string]any{

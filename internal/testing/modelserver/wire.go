@@ -165,6 +165,15 @@ func (d declared) shell() string {
 	return ""
 }
 
+// arguments returns the arguments of that shell for a command. Kimi's takes no others.
+func (d declared) arguments(command string) string {
+	if d.shell() != "Bash" {
+		return bash(command)
+	}
+	args, _ := json.Marshal(map[string]string{"command": command, "description": "scripted"}) // strings always encode
+	return string(args)
+}
+
 func (d declared) have(name string) bool {
 	for _, t := range d {
 		if t.Name == name || t.Function.Name == name {
