@@ -67,7 +67,8 @@ func newRig(t *testing.T, projects, licenses int, program string) *rig {
 func (r *rig) addProject(t *testing.T, i int) {
 	t.Helper()
 	origin := filepath.Join(r.dir, fmt.Sprintf("project%d.git", i))
-	p := &lab.Project{TB: t, Dir: filepath.Join(r.dir, fmt.Sprintf("project%d", i)), Env: []string{"ABL_ENV_FILE=" + r.dir + "/env"}}
+	p := &lab.Project{TB: t, Dir: filepath.Join(r.dir, fmt.Sprintf("project%d", i)),
+		Env: []string{"ABL_ENV_FILE=" + r.dir + "/env"}}
 	must(t, os.CopyFS(p.Dir, os.DirFS("testdata/project")))
 	must(t, os.Rename(filepath.Join(p.Dir, "gitignore"), filepath.Join(p.Dir, ".gitignore")))
 	run(t, "", "git", "init", "-q", "--bare", "-b", "main", origin)
@@ -144,7 +145,8 @@ func (r *rig) passed(t *testing.T) {
 		}
 	}
 	for _, origin := range r.origins {
-		if files := r.Git("", "--git-dir", origin, "ls-tree", "--name-only", "refs/abl/state"); strings.Contains(files, "lease.json") {
+		files := r.Git("", "--git-dir", origin, "ls-tree", "--name-only", "refs/abl/state")
+		if strings.Contains(files, "lease.json") {
 			t.Errorf("%s: got a lease at the end, want none", origin)
 		}
 		run(t, "", "git", "--git-dir", origin, "fsck", "--strict")
@@ -248,9 +250,12 @@ func TestKills(t *testing.T) {
 	r.passed(t)
 	for _, origin := range r.origins {
 		for phase := range 2 {
-			done := slices.DeleteFunc(r.calls(origin, phase+1), func(call string) bool { return !strings.HasSuffix(call, " done") })
+			done := slices.DeleteFunc(r.calls(origin, phase+1), func(call string) bool {
+				return !strings.HasSuffix(call, " done")
+			})
 			if len(done) != 2 || !strings.HasPrefix(done[0], fmt.Sprintf("p%d-build-1.", phase+1)) {
-				t.Errorf("calls of phase %d of %s that are done: got %q, want one of the Builder and one of the Verifier", phase+1, origin, done)
+				t.Errorf("calls of phase %d of %s that are done: got %q, want one of the Builder and one of the Verifier",
+					phase+1, origin, done)
 			}
 		}
 	}
@@ -265,7 +270,8 @@ func TestRequeue(t *testing.T) {
 		runs, state   string
 	}{
 		{name: "exit code 75", program: "later", runs: "run run", state: "COMPLETED"},
-		{name: "time limit", program: "stops", edit: [2]string{"USR1@300", "USR1@100"}, runs: "run stopped run", state: "COMPLETED"},
+		{name: "time limit", program: "stops", edit: [2]string{"USR1@300", "USR1@100"}, runs: "run stopped run",
+			state: "COMPLETED"},
 		{name: "scancel", program: "stops", cancel: true, runs: "run stopped", state: "CANCELLED"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -309,7 +315,8 @@ func (r *rig) runs(t *testing.T) (all []string) {
 // TestLicence: with one licence no two jobs run at once.
 func TestLicence(t *testing.T) {
 	r := newRig(t, 4, 1, "alone")
-	r.Write(".abl/submit/slurm.sh", strings.Replace(r.Read(".abl/submit/slurm.sh"), "##SBATCH --licenses", "#SBATCH --licenses", 1))
+	const template = ".abl/submit/slurm.sh"
+	r.Write(template, strings.Replace(r.Read(template), "##SBATCH --licenses", "#SBATCH --licenses", 1))
 	await(t, r.submit(t, "1", "--projects", r.projects))
 	if got := r.runs(t); len(got) != 4 || slices.Contains(got, "overlap") {
 		t.Errorf("runs: got %q, want 4 without overlap", got)

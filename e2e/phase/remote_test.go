@@ -13,7 +13,8 @@ import (
 // remoteRig is a project whose origin is a bare repository, and a colleague's clone of it.
 func remoteRig(t *testing.T, lease string) (p, q *lab.Project, origin string) {
 	t.Helper()
-	p = newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\nremote: {lease: "+lease+"}\n",
+	p = newProject(t,
+		"app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\nremote: {lease: "+lease+"}\n",
 		builds(write("lib/word.mjs", "export const word = 'ok';\n")), verifies())
 	existingRepo(p, "source: {repo: .}\n")
 	p.Env = append(p.Env, "ABL_VERIFY_EVIDENCE=off")

@@ -30,14 +30,12 @@ func TestRemotePush(t *testing.T) {
 		want   error
 		tests  bool // the remote has refs/abl/tests afterwards
 	}{
-		"as seen":    {before: func(*testing.T, string, string) {}, tests: true},
-		"reply lost": {before: lostReply, tests: true},
-		"moved": {before: func(t *testing.T, dir, bare string) {
-			git(t, bare, "update-ref", "refs/abl/state", other(t, dir, bare))
-		}, want: ErrBehind},
-		"removed":          {before: func(t *testing.T, _, bare string) { git(t, bare, "update-ref", "-d", "refs/abl/state") }, want: ErrBehind},
-		"local without it": {before: func(t *testing.T, dir, _ string) { git(t, dir, "update-ref", "refs/abl/state", root(t, dir)) }, want: ErrBehind},
-		"away":             {before: func(t *testing.T, dir, bare string) { git(t, dir, "remote", "set-url", "origin", bare+".gone") }, want: ErrRemote},
+		"as seen":          {before: func(*testing.T, string, string) {}, tests: true},
+		"reply lost":       {before: losesReply, tests: true},
+		"moved":            {before: movesState, want: ErrBehind},
+		"removed":          {before: removesState, want: ErrBehind},
+		"local without it": {before: partsState, want: ErrBehind},
+		"away":             {before: hidesRemote, want: ErrRemote},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, bare, r := remote(t)
@@ -55,8 +53,8 @@ func TestRemotePush(t *testing.T) {
 	}
 }
 
-// lostReply pushes the state, and makes a further commit on it.
-func lostReply(t *testing.T, dir, _ string) {
+// losesReply pushes the state, and makes a further commit on it.
+func losesReply(t *testing.T, dir, _ string) {
 	t.Helper()
 	git(t, dir, "push", "-q", "origin", "refs/abl/state")
 	git(t, dir, "update-ref", "refs/abl/state", git(t, dir, "commit-tree", "-p", "main", "-m", "next", "main^{tree}"))
@@ -72,10 +70,25 @@ func other(t *testing.T, dir, bare string) string {
 	return git(t, bare, "rev-parse", "other")
 }
 
-// root is a commit without a parent.
-func root(t *testing.T, dir string) string {
+func movesState(t *testing.T, dir, bare string) {
 	t.Helper()
-	return git(t, dir, "commit-tree", "-m", "apart", "main^{tree}")
+	git(t, bare, "update-ref", "refs/abl/state", other(t, dir, bare))
+}
+
+func removesState(t *testing.T, _, bare string) {
+	t.Helper()
+	git(t, bare, "update-ref", "-d", "refs/abl/state")
+}
+
+// partsState lets the local state name a commit without a parent.
+func partsState(t *testing.T, dir, _ string) {
+	t.Helper()
+	git(t, dir, "update-ref", "refs/abl/state", git(t, dir, "commit-tree", "-m", "apart", "main^{tree}"))
+}
+
+func hidesRemote(t *testing.T, dir, bare string) {
+	t.Helper()
+	git(t, dir, "remote", "set-url", "origin", bare+".gone")
 }
 
 // A fetch copies refs and moves none that the user or abl works with.

@@ -55,7 +55,8 @@ func (r *Run) take(ctx context.Context, cancel context.CancelCauseFunc) error {
 	if err != nil {
 		return err
 	}
-	h := &holding{Project: r.Project, id: r.file.Project, period: time.Duration(r.Conf.Remote.Lease), sequence: l.Sequence, cancel: cancel}
+	h := &holding{Project: r.Project, id: r.file.Project, period: time.Duration(r.Conf.Remote.Lease),
+		sequence: l.Sequence, cancel: cancel}
 	if err := h.publish(ctx, r.file, false); err != nil {
 		return err
 	}
@@ -86,7 +87,8 @@ func (r *Run) openAgain(l lease) error {
 			return err
 		}
 		r.file.Phases[fmt.Sprint(n)] = &next
-		r.note(fmt.Sprintf("call %s was running on %q, whose lease expired: it starts again as attempt %d, and its cost is unknown", key, l.Host, next.Attempt))
+		r.note(fmt.Sprintf("call %s was running on %q, whose lease expired: "+
+			"it starts again as attempt %d, and its cost is unknown", key, l.Host, next.Attempt))
 	}
 	return nil
 }

@@ -57,7 +57,8 @@ func takes(t *testing.T, s *Project) (r *Run, ctx context.Context) {
 	f, err := s.State()
 	must(t, err)
 	r = &Run{Project: s, phase: 1, file: f, out: silent{}}
-	r.book = money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s }, Tell: func(string) {}}
+	r.book = money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s },
+		Tell: func(string) {}}
 	must(t, r.book.Ready())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	t.Cleanup(func() { cancel(nil) })
@@ -104,7 +105,9 @@ func TestLeaseExpires(t *testing.T) {
 		t.Errorf("the phase: got %+v, want attempt 2 of the Verifier's call", p)
 	}
 	var rows []string
-	must(t, ledger.Open(b.Paths.Ledger()).Scan(func(r ledger.Row) { rows = append(rows, r.CallID+" "+r.Outcome+" "+r.Source+" "+r.CostUSD) }, func(int, string) {}))
+	must(t, ledger.Open(b.Paths.Ledger()).Scan(func(r ledger.Row) {
+		rows = append(rows, r.CallID+" "+r.Outcome+" "+r.Source+" "+r.CostUSD)
+	}, func(int, string) {}))
 	if got, want := strings.Join(rows, "\n"), "p1-verify-1.1 lost none "; got != want {
 		t.Errorf("the ledger: got %q, want %q", got, want)
 	}
@@ -152,7 +155,8 @@ func stolen(t *testing.T, s *Project) {
 	f, err := s.State()
 	must(t, err)
 	r := &Run{Project: s, phase: 1, file: f, out: silent{}}
-	r.book = money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s }, Tell: func(string) {}}
+	r.book = money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s },
+		Tell: func(string) {}}
 	must(t, r.take(t.Context(), func(error) {}))
 }
 

@@ -65,7 +65,8 @@ func (x exchange) isMine(l lease) bool {
 
 // RemoteFlag names the remote that holds the state.
 func RemoteFlag() cli.Flag {
-	return cli.Flag{Name: "remote", Value: "NAME", Usage: "keep the state in this git remote, under a lease (default: remote.name; docs/cluster.md)"}
+	return cli.Flag{Name: "remote", Value: "NAME",
+		Usage: "keep the state in this git remote, under a lease (default: remote.name; docs/cluster.md)"}
 }
 
 // fetchState fetches the state from the remote and makes it the local one. If another clone holds the
@@ -99,7 +100,8 @@ func (x exchange) await(ctx context.Context) error {
 		return err
 	}
 	seen, period := time.Now(), l.period()
-	x.In.Say("%q holds the lease of this project; waiting until it is released, renewed, or expires after %s without a push", l.Host, period)
+	x.In.Say("%q holds the lease of this project; "+
+		"waiting until it is released, renewed, or expires after %s without a push", l.Host, period)
 	for time.Since(seen) < period {
 		if err := proc.Pause(ctx, min(period/10, 10*time.Second)); err != nil {
 			return err
@@ -114,7 +116,8 @@ func (x exchange) await(ctx context.Context) error {
 			return err
 		}
 		if l, held, err = x.leaseAt(x.remote.Ref(stateRef)); held {
-			err = busy(fmt.Errorf("%q runs this project: it renewed its lease in %s of %s", l.Host, stateRef, x.Conf.Remote.Name))
+			err = busy(fmt.Errorf("%q runs this project: it renewed its lease in %s of %s", l.Host, stateRef,
+				x.Conf.Remote.Name))
 		}
 		return err
 	}
@@ -184,7 +187,8 @@ func (x exchange) divergedFrom(theirs string) error {
 	}
 	what := fmt.Errorf("cannot take in %s of %s: it is at %.12s (%s), and the local one at %.12s has other work (%s)",
 		stateRef, x.Conf.Remote.Name, theirs, summary(f), x.tip, summary(x.file))
-	hint := fmt.Sprintf("git fetch %s '+refs/abl/*:refs/abl/*' && abl pull --theirs takes the remote's and moves the local state into .abl/aside-N", x.Conf.Remote.Name)
+	hint := fmt.Sprintf("git fetch %s '+refs/abl/*:refs/abl/*' && abl pull --theirs takes the remote's "+
+		"and moves the local state into .abl/aside-N", x.Conf.Remote.Name)
 	return exit.With(exit.Person, what, hint)
 }
 

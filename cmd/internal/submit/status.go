@@ -145,7 +145,10 @@ func fetch(ctx context.Context, repository string) (p published, err error) {
 	if err != nil || refs == "" {
 		return p, err
 	}
-	for _, args := range [][]string{{"init", "-q", "--bare", "."}, {"fetch", "-q", "--depth=1", "--", repository, "refs/abl/state"}} {
+	for _, args := range [][]string{
+		{"init", "-q", "--bare", "."},
+		{"fetch", "-q", "--depth=1", "--", repository, "refs/abl/state"},
+	} {
 		if _, err := output(proc.GitRemote(ctx, dir, args...)); err != nil {
 			return p, err
 		}
@@ -219,7 +222,8 @@ func slurmJobs(ctx context.Context, all []target) (jobs []job, err error) {
 		for i, t := range all {
 			if f[5] == t.name() || f[5] == listName(all) && f[1] == strconv.Itoa(i+1) {
 				j := job{project: t, id: f[0], state: f[2], node: f[3]}
-				if code, err := strconv.Atoi(f[4]); err == nil && !slices.Contains([]string{"PENDING", "RUNNING", "COMPLETING"}, f[2]) {
+				running := slices.Contains([]string{"PENDING", "RUNNING", "COMPLETING"}, f[2])
+				if code, err := strconv.Atoi(f[4]); err == nil && !running {
 					code >>= 8 // a wait status
 					j.exit = &code
 				}
@@ -232,7 +236,8 @@ func slurmJobs(ctx context.Context, all []target) (jobs []job, err error) {
 
 // kubernetesJobs asks Kubernetes for the pods of projects, oldest first.
 func kubernetesJobs(ctx context.Context, all []target) (jobs []job, err error) {
-	out, err := output(proc.Command(ctx, "kubectl", "get", "pods", "-l", "app.kubernetes.io/name=abl", "--sort-by=.metadata.creationTimestamp", "-o", "json"))
+	out, err := output(proc.Command(ctx, "kubectl", "get", "pods", "-l", "app.kubernetes.io/name=abl",
+		"--sort-by=.metadata.creationTimestamp", "-o", "json"))
 	if err != nil {
 		return nil, err
 	}

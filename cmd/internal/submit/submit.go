@@ -71,7 +71,8 @@ func Scripts(root string) (all []config.UserValue) {
 		path, own, err := Template(name)
 		text, rerr := hostfs.Read(root, path, maxTemplate)
 		if err == nil && rerr == nil && !bytes.Equal(text, own) {
-			all = append(all, config.UserValue{Key: "submit." + name, Text: path, File: path, Reads: path, Why: "runs on the cluster as you"})
+			all = append(all, config.UserValue{Key: "submit." + name, Text: path, File: path, Reads: path,
+				Why: "runs on the cluster as you"})
 		}
 	}
 	return all
@@ -81,14 +82,17 @@ const maxTemplate = 1 << 20 // bytes
 
 // Command is abl submit.
 func Command() cli.Command {
-	projects := cli.Flag{Name: "projects", Value: "FILE", Usage: "a project on each line: its directory, or REPOSITORY [BRANCH [DIRECTORY]]"}
+	projects := cli.Flag{Name: "projects", Value: "FILE",
+		Usage: "a project on each line: its directory, or REPOSITORY [BRANCH [DIRECTORY]]"}
 	on := cli.Flag{Name: "on", Value: "SYSTEM", Values: Systems(), Usage: "the scheduler"}
 	return cli.Command{
-		Name: "submit", Group: cli.Running, Args: "[N...]", Usage: "let Slurm or Kubernetes run phases, with the state in the git remote",
+		Name: "submit", Group: cli.Running, Args: "[N...]",
+		Usage: "let Slurm or Kubernetes run phases, with the state in the git remote",
 		Long: `Fills in the template .abl/submit/slurm.sh or .abl/submit/kubernetes.yaml, which abl init
 --submit writes, and gives it to sbatch or kubectl. The job clones the repository and runs
 the phases N in order, or all pending ones, with --remote origin (docs/cluster.md).`,
-		Examples: "abl init --submit slurm\nabl submit 1 --on slurm\nabl submit --on slurm --projects projects.txt\nabl submit status --on slurm",
+		Examples: "abl init --submit slurm\nabl submit 1 --on slurm\n" +
+			"abl submit --on slurm --projects projects.txt\nabl submit status --on slurm",
 		Flags: []cli.Flag{on, projects,
 			{Name: "dry-run", Usage: "print the filled-in template; submit nothing"},
 			{Name: "json", Usage: "one JSON document (docs/json.md)"},
@@ -127,7 +131,8 @@ func chosen(in *cli.Input) (system, error) {
 			return s, nil
 		}
 	}
-	return system{}, cli.WithHint("abl submit --on slurm", "cannot submit: name the scheduler with --on slurm or --on kubernetes")
+	return system{}, cli.WithHint("abl submit --on slurm",
+		"cannot submit: name the scheduler with --on slurm or --on kubernetes")
 }
 
 // targets returns the projects of --projects, or this one.
@@ -139,7 +144,8 @@ func targets(ctx context.Context, s *phase.Project) (all []target, err error) {
 	}
 	data, err := hostfs.Read(filepath.Dir(file), filepath.Base(file), maxTemplate)
 	if err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot read the projects: %w", err), "name a file with a project on each line")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot read the projects: %w", err),
+			"name a file with a project on each line")
 	}
 	for i, line := range strings.Split(string(data), "\n") {
 		words := strings.Fields(line)
@@ -181,7 +187,8 @@ func isProject(dir string) bool {
 func targetOf(ctx context.Context, s *phase.Project) (t target, err error) {
 	top := git.Around(s.Paths.Root)
 	if s.Conf.Source.Repo == "" || top == "" {
-		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it works on no git repository", s.Paths.Root), "set source.repo in .abl/config.yaml")
+		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it works on no git repository", s.Paths.Root),
+			"set source.repo in .abl/config.yaml")
 	}
 	remote := cmp.Or(s.Conf.Remote.Name, "origin")
 	t.repository, err = proc.AskGit(ctx, top, "remote", "get-url", remote)
@@ -192,7 +199,8 @@ func targetOf(ctx context.Context, s *phase.Project) (t target, err error) {
 		t.directory, err = filepath.Rel(top, s.Paths.Root)
 	}
 	if err != nil || t.repository == "" || t.branch == "" {
-		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q, or is on no branch", s.Paths.Root, remote), "git remote add origin ADDRESS; git switch main")
+		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q, or is on no branch",
+			s.Paths.Root, remote), "git remote add origin ADDRESS; git switch main")
 	}
 	return t, nil
 }
@@ -209,7 +217,8 @@ func run(ctx context.Context, s *phase.Project) error {
 	}
 	text, err := hostfs.Read(s.Paths.Root, on.template, maxTemplate)
 	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("cannot read the template: %w", err), "abl init --submit "+on.name+" writes it")
+		return exit.With(exit.Usage, fmt.Errorf("cannot read the template: %w", err),
+			"abl init --submit "+on.name+" writes it")
 	}
 	all, err := targets(ctx, s)
 	if err != nil {
@@ -247,7 +256,8 @@ func fill(on system, text string, all []target, phases []string) (string, error)
 		part := placeholder.ReplaceAllStringFunc(text, func(name string) string {
 			value, known := values[name]
 			if !known {
-				unknown = exit.With(exit.Usage, fmt.Errorf("%s: the placeholder %s is unknown", on.template, name), "docs/cluster.md lists the placeholders")
+				unknown = exit.With(exit.Usage, fmt.Errorf("%s: the placeholder %s is unknown", on.template, name),
+					"docs/cluster.md lists the placeholders")
 			}
 			return value
 		})
@@ -291,7 +301,8 @@ func output(cmd *exec.Cmd) (string, error) {
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		err = exit.With(exit.Environment, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(errs.Bytes())),
+		err = exit.With(exit.Environment, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err,
+			bytes.TrimSpace(errs.Bytes())),
 			"run abl where the commands of the scheduler are installed and configured")
 	}
 	return string(out), err
