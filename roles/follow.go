@@ -134,13 +134,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 		var why stopped
 		select {
 		case e := <-ended:
-			switch {
-			case errors.Is(e.err, sandbox.ErrNotFound):
-				return sandbox.Exit{Code: noCode}, nil
-			case e.err == nil && r.flooded(printed()):
-				return e.exit, rec.stop(stopped{Class: outcome.Flood})
-			}
-			return e.exit, e.err
+			return r.exited(rec, e.exit, e.err, printed)
 		case <-done:
 			why.Class, done = outcome.Interrupted, nil
 		case <-wall.C:
@@ -171,6 +165,18 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			return sandbox.Exit{}, err
 		}
 	}
+}
+
+// exited returns how a container ended. A call that printed too much counts as stopped even if it ended
+// before abl saw that.
+func (r *Runner) exited(rec Record, exit sandbox.Exit, err error, printed func() int64) (sandbox.Exit, error) {
+	switch {
+	case errors.Is(err, sandbox.ErrNotFound):
+		return sandbox.Exit{Code: noCode}, nil
+	case err == nil && r.flooded(printed()):
+		return exit, rec.stop(stopped{Class: outcome.Flood})
+	}
+	return exit, err
 }
 
 // emitUsed emits what the call has used so far if it is more than was, and returns it.

@@ -23,7 +23,7 @@ func meanwhile(p *lab.Project, role string, do func()) lab.Result {
 	p.Helper()
 	dir, met := map[string]string{"builder": "src", "verifier": ".abl/tests"}[role], false
 	r := watch(p, func(e state.Event, _ *os.Process) {
-		if e.Kind == state.Action && e.Role == role && strings.HasPrefix(e.Text, "run # Waits until") && !met {
+		if e.Kind == state.Action && e.Role == role && strings.HasPrefix(e.Text, "run # Waits") && !met {
 			met = true
 			do()
 			p.Write(dir+"/go", "")

@@ -76,7 +76,7 @@ func TestStoppedCallIsSwept(t *testing.T) {
 			notes += e.Text + "\n"
 		}
 	}
-	wants(t, "the notes of the call", notes, "taken away",
+	wants(t, "the notes of the call", notes, "removed",
 		`"nested/.git" (a nested repository), "zz/.claude/run" (steers an agent's CLI), "zz/.husky/pre-commit" (steers git)`,
 		" more in swept.json", `"suid" (a setuid or setgid bit, cleared)`, `".gemini/settings.json" (steers an agent's CLI)`)
 	checkNothingLeft(p)

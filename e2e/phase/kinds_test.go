@@ -69,7 +69,7 @@ func TestProgramPasses(t *testing.T) {
 	wants(t, "the report", page, "witnessed: "+seen[0])
 	lacks(t, "the report", page, "not checkable", "HTTP", "request")
 	wants(t, "the page", p.Must(0, "report", "1", "--html", "-").Stdout, ">run<", "input:\na b c", "standard output:\n3")
-	wants(t, "abl open", p.Must(2, "open", "1").Stderr, "cannot open the app: it is a program", "abl shell verifier")
+	wants(t, "abl open", p.Must(2, "open", "1").Stderr, "cannot open the app: it is a command-line program", "abl shell verifier")
 	checkNothingLeft(p)
 }
 
@@ -145,6 +145,6 @@ func TestTCP(t *testing.T) {
 	if c := r.Contracts[0]; c.Is != found.Verified || !c.Unread || len(c.Under) > 0 {
 		t.Errorf("got %s as %s: %s (ok under %v)", c.ID, c.Is, c.Why, c.Under)
 	}
-	wants(t, "the report", p.Must(0, "report", "1").Stdout, "bytes were counted", "not checkable by abl")
+	wants(t, "the report", p.Must(0, "report", "1").Stdout, "only counted bytes", "not checkable by abl")
 	checkNothingLeft(p)
 }

@@ -59,7 +59,7 @@ func learn(p *lab.Project, code int, args ...string) learned {
 // each response unchanged.
 func TestGeminiLearns(t *testing.T) {
 	lab.Long(t)
-	playCycle(t, programs["gemini"], "gemini-2.5-pro")
+	playCycle(t, programs["gemini"], "gemini-3.8-flash")
 }
 
 // A CLI of another family plays the same cycle, with the learner's default model for it.

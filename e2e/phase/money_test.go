@@ -18,14 +18,14 @@ import (
 )
 
 // dear is a price at which the few tokens of a scripted model cost dollars.
-const dear = "prices: {gemini-2.5-pro: {input: 1000, output: 1000}}\n"
+const dear = "prices: {gemini-3.8-flash: {input: 1000, output: 1000}}\n"
 
 // withThousands returns the call with a usage of n thousand tokens over all its requests: at the
 // dear price, n dollars.
 func withThousands(c agent.ScriptCall, n int64) agent.ScriptCall {
 	in, out, all := n*900, n*100, n*1000
 	c.Usage = []agent.ScriptUsage{{
-		Model: "gemini-2.5-pro",
+		Model: "gemini-3.8-flash",
 		Count: tokens.Count{Input: &in, Candidates: &out, Total: &all},
 	}}
 	return c

@@ -54,7 +54,7 @@ func TestLaterPassIsStale(t *testing.T) {
 
 	p.Write(".abl/specs/phase1.md", oneSpec+more.contract())
 	wants(t, "phase 2 on an unverified text", p.Must(2, "phase", "2").Stderr,
-		"phase 1 is not the one it passed with")
+		"the spec of phase 1 changed since it passed")
 	script(p, builds(serves(t, root, two, more)), verifies(checks(t, root, more)))
 	wants(t, "the pass of phase 1", notesOf(t, p.Must(0, "phase", "1", "--json").Stdout),
 		"phase 2 is stale since phase 1 passed on another source")
