@@ -24,7 +24,7 @@ func as(t *testing.T, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(t.Context(), filepath.Join(bin, name), args...)
 }
 
-// holding starts a holder and gives the addresses at which it listens besides for DNS.
+// holding starts a holder and returns its addresses other than the one for DNS.
 func holding(t *testing.T, args ...string) (cmd *exec.Cmd, at []string) {
 	t.Helper()
 	cmd = as(t, helper.HelperHolder, append([]string{"-listen", "127.0.0.1:0"}, args...)...)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The port on which this process listens is told.
+// The port on which this process listens is reported.
 func TestListening(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

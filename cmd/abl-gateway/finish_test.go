@@ -13,7 +13,7 @@ func TestHowAnswersEnd(t *testing.T) {
 	stream := func(events ...string) string { return "data: " + strings.Join(events, "\n\ndata: ") + "\n\n" }
 	var answer string
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for piece := range strings.SplitAfterSeq(answer, "\n\n") { // each event by itself
+		for piece := range strings.SplitAfterSeq(answer, "\n\n") { // one event per write
 			_, _ = io.WriteString(w, piece)
 			_ = http.NewResponseController(w).Flush()
 		}

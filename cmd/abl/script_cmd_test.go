@@ -77,19 +77,19 @@ func rest(ts *testscript.TestScript, neg bool, args []string) {
 
 // judged PHASE RESULT... keeps the audit record of an iteration on the specs as
 // they are now, with a result for each of their contracts (see recordOn) and, at
-// the end, what failed besides.
+// the end, further failures.
 func judged(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: judged PHASE RESULT... [/ FAILED-SPEC...]")
 	}
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	results, besides, _ := strings.Cut(strings.Join(args[1:], " "), " / ")
+	results, further, _ := strings.Cut(strings.Join(args[1:], " "), " / ")
 	p := state.NewProject(ts.MkAbs("."), "src", ".abl/tests")
 	specs, _ := spec.LoadDir(p.Specs())
 	r := recordOn(specs, n, results)
-	if besides != "" {
-		r.Entries = []failedspecs.Entry{{Spec: besides}}
+	if further != "" {
+		r.Entries = []failedspecs.Entry{{Spec: further}}
 	}
 	ts.Check(audit.Save(p, r))
 }
@@ -160,7 +160,7 @@ func asked(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// aPerson is somebody who is not root.
+// aPerson is a user other than root.
 const aPerson = 4711
 
 // give DIR makes a directory another person's than root's; whoever is not root

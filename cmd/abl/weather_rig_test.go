@@ -80,7 +80,7 @@ func (c *climate) run() (state.Phase, error) {
 	}.Play(c.Context())
 }
 
-// clears ends a trouble that is none of the server's.
+// clears ends a fault that is not the server's.
 func (c *climate) clears() {
 	if c.between != nil {
 		c.between()

@@ -1,5 +1,5 @@
 // Command agent-learner lets an agent solve a task in cycles and learn from each:
-// `abl learn` as a program of its own.
+// `abl learn` as a separate program.
 package main
 
 import (

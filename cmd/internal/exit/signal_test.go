@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// playWait ends with the cause of the first signal, unless it is told to hang
-// in its tidying up.
+// playWait ends with the cause of the first signal. With EXIT_TEST_HANG it hangs
+// while it cleans up.
 func playWait() int {
 	ctx, stop := exit.Signals(context.Background(), os.Stderr)
 	defer stop()

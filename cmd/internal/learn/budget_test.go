@@ -70,7 +70,7 @@ func (u unasked) Try(ctx context.Context, a learner.Call) (learner.Happened, err
 
 // A cap that is reached ends the run before anything is started or emptied, by the
 // sums that phases use: failed attempts count towards the call's own, and what a
-// gateway charged where nobody told counts too.
+// gateway charged for unknown usage counts too.
 func TestReachedBudgetStartsNothing(t *testing.T) {
 	untold := paid("s1-c1-generate.1", 0, outcome.Done)
 	untold.Source, untold.CostUSD, untold.Input, untold.Candidates, untold.Total = ledger.Nobody, "", nil, nil, nil
@@ -106,7 +106,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 	}
 }
 
-// The gateway is told the caps that are left, raised by what the command line adds.
+// The gateway gets the rest of the caps, raised by the command line.
 func TestWhatTheGatewayIsTold(t *testing.T) {
 	_, account := spentOn(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, outcome.Crashed))
 	left, err := account.Left("s1-c1-review.2")

@@ -37,8 +37,8 @@ func (b *broom) Sweep(_ context.Context, labels map[string]string, _ func(sandbo
 	return []string{"abl-" + labels[sandbox.LabelProject] + "-x"}, nil
 }
 
-// What is left of projects goes, by the project's label; one at which somebody works
-// stays.
+// Clean removes what projects left, by the project's label, except a project that a run
+// works on.
 func TestClean(t *testing.T) {
 	here := t.TempDir()
 	begin := func(rel string) (learner.Home, learner.State) {

@@ -98,7 +98,7 @@ func TestSession(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, voice)
 	}
-	wants(t, "what is told", out,
+	wants(t, "the output", out,
 		"============================================================\nAgent Learner Starting...\nTask: tell the time\nAgent: claude (use --agent to change)\nModel: sonnet (use --model to change)\nLearning cycles: 2\n",
 		"************************************************************\nLEARNING CYCLE 1/2 [Agent: claude | Model: sonnet]\n************************************************************\nUsing agent: claude | model: sonnet\n",
 		"LEARNING CYCLE 2/2", "It ended with exit code 0", "SECURITY: issues: key in source", "DESIGN: no answer", "dropped   Task completed successfully (generic)",
@@ -155,7 +155,7 @@ func TestReplThroughAPipe(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, voice)
 	}
-	wants(t, "what is told", out,
+	wants(t, "the output", out,
 		"There is no current project yet: type a task first.\nAgent: claude, model: sonnet, cycles: 3\nAgent: gemini, model: gemini-2.5-pro, cycles: 3\nAgent: gemini, model: flash, cycles: 3\nunknown command :mode; :help lists the commands\nunknown command :agents; :help lists the commands\n"+
 			"the number of cycles must be a whole number from 1 to 10, not \"11\"\nAgent: gemini, model: flash, cycles: 1\n:quit takes no argument, but got \"now\"\n",
 		"LEARNING CYCLE 1/1 [Agent: gemini | Model: flash]", "Session summary: tell the time", "learnings 1 in", "\n- Use a pool\n- No tests\n# Current Prompt\n", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi  "+"        show its mistakes to avoid\n")
@@ -203,14 +203,14 @@ func TestAgentOfOnesOwn(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, voice)
 	}
-	wants(t, "what is told", out, "Agent: mine, model: my-model", "LEARNING CYCLE 1/1 [Agent: mine | Model: my-model]")
+	wants(t, "the output", out, "Agent: mine, model: my-model", "LEARNING CYCLE 1/1 [Agent: mine | Model: my-model]")
 	code, _, voice = p.call("", "x", "--agent", "mien")
 	if code != 2 || !strings.Contains(voice, ", mine") {
 		t.Errorf("exit %d: %s", code, voice)
 	}
 }
 
-// What an agent does is told while it does it.
+// The actions of an agent are printed while it works.
 func TestWhatIsTold(t *testing.T) {
 	var out bytes.Buffer
 	tell := &printer{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}

@@ -20,7 +20,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// screen is all that a terminal was told, for whoever waits for a part of it.
+// screen records the output to a terminal, so that a test can wait for a part of it.
 type screen struct {
 	mu   sync.Mutex
 	more *sync.Cond

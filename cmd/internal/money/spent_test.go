@@ -146,7 +146,7 @@ func TestEnteredRowsArePriced(t *testing.T) {
 	}
 }
 
-// While a call runs a person is told once that a cap is nearly spent, and once that it is.
+// While a call runs abl warns once that a cap is nearly spent, and once that it is spent.
 func TestACallThatNearsItsCap(t *testing.T) {
 	var said []string
 	a := Account{

@@ -13,7 +13,7 @@ import (
 	"abl/internal/state"
 )
 
-// heardOf is what the person's command hears of these events and this end.
+// heardOf returns the input of notify.command for these events and this end.
 func heardOf(t *testing.T, command string, code int, events ...state.Event) (heard, said string) {
 	t.Helper()
 	dir := t.TempDir()

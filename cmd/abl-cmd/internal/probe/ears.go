@@ -189,7 +189,7 @@ func (e *ear) hear(at netip.AddrPort, said []byte) {
 	}
 }
 
-// check says what came of it.
+// check returns the result.
 func (e *ear) check(name string) sandbox.Check {
 	switch want := fmt.Sprintf("%s at %d addresses", quiet, e.asked); {
 	case e.asked == 0:

@@ -168,9 +168,8 @@ func answering(gateways []string, arp string) string {
 	return strings.Join(all, " ")
 }
 
-// lookups checks that the resolver is the holder's, and that it knows no name of
-// the outside. An answer that does not come proves nothing: the question may be
-// on its way to anybody.
+// lookups checks that the resolver is the holder's, and that it resolves no outside names. A missing answer
+// proves nothing: the query may have left the network.
 func lookups(ctx context.Context, names []string) sandbox.Proof {
 	if len(names) == 0 {
 		return nil

@@ -25,7 +25,7 @@ var sockets = []string{
 	"podman/podman.sock", "crio/crio.sock", "buildkit/buildkitd.sock", "k3s/containerd/containerd.sock", "balena-engine.sock",
 }
 
-// plainDevices is what an engine puts into /dev of a container without devices of its own.
+// plainDevices are the files that an engine creates in /dev of every container.
 var plainDevices = []string{
 	"console", "core", "fd", "full", "init", "mqueue", "null", "ptmx", "pts",
 	"random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero",

@@ -43,8 +43,7 @@ func First(ctx context.Context, path string, out io.Writer) error {
 	return found.Proof.Err()
 }
 
-// Look checks everything that the spec names, and besides what holds in every
-// container of abl's.
+// Look runs the checks of the spec, and the checks of every container of abl.
 func Look(ctx context.Context, spec helper.ProbeSpec) sandbox.Proof {
 	proof := sandbox.Proof{sandbox.Same("open files", "", openFiles())} // before anything here opens more
 	var net sandbox.Proof

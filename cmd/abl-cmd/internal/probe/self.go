@@ -79,7 +79,7 @@ type call struct {
 }
 
 const (
-	nobody = 1<<31 - 1   // as a process: there is none of this number
+	nobody = 1<<31 - 1   // a process number that never exists
 	closed = ^uintptr(0) // as a descriptor: none
 )
 
