@@ -223,7 +223,7 @@ func weathers() []weather {
 		{name: "a certificate that nobody knows", place: stranger, class: outcome.Network, says: "certificate", exit: 75},
 		{name: "401", does: plays("401"), asks: 3, class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
 		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: outcome.Refused, says: "ANTHROPIC_API_KEY is refused: the provider responds 403: not this model", exit: 5},
-		{name: "a key that is none, with 400", does: plays(modelserver.Forged), class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
+		{name: "an invalid key, with 400", does: plays(modelserver.Forged), class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
 		{name: "a prompt that is too long", does: plays(modelserver.TooLong), class: outcome.TooLarge, says: "longer than the model takes", exit: 5},
 		{name: "a prompt that becomes too long", does: inTurn(answers(200, `{"candidates":[{"finishReason":"STOP"}]}`), plays(modelserver.TooLong)), times: 2, asks: 2, class: outcome.TooLarge, finish: "STOP", says: "exceeds the maximum number of tokens"},
 		{name: "a prompt that becomes too long again", does: inTurn(answers(200, `{"candidates":[{"finishReason":"STOP"}]}`), plays(modelserver.TooLong)), times: 4, asks: 2, class: outcome.TooLarge, finish: "STOP", says: "exceeds the maximum number of tokens", exit: 5},
@@ -240,7 +240,7 @@ func weathers() []weather {
 	}
 }
 
-// Whatever a provider does, the call's end is told for what it is, by the gateway's
+// Whatever a provider does, the call's outcome is reported correctly, by the gateway's
 // word; what passes is waited out for as long as makes sense, at no cost of an
 // iteration, and what the call left stays. What does not pass ends the run with the
 // code that says so, and the next run goes on. The real gateway, loop and ledger, on
@@ -271,7 +271,7 @@ func TestHostileUpstream(t *testing.T) {
 			if w.exit != 0 {
 				c.clears()
 				c.setup.Limits.HeadersMS = 0
-				if r, err = c.run(); err != nil { // goes on from there once the provider is well
+				if r, err = c.run(); err != nil { // resumes once the provider is back
 					t.Fatal(err)
 				}
 			}
@@ -347,7 +347,7 @@ func (c *climate) passed(w weather, r state.Phase) {
 		calls[strings.Split(row, ",")[14]]++
 	}
 	for call, n := range calls {
-		if n > 1 && call != "p1-build-1.1" { // whose usage may be told in part
+		if n > 1 && call != "p1-build-1.1" { // usage may be incomplete
 			c.Errorf("%d rows of call %s:\n%s", n, call, text)
 		}
 	}
