@@ -51,19 +51,13 @@ func TestAgentsByRecipe(t *testing.T) {
 			}
 			for _, row := range ledgerRows(p) {
 				if row["agent"] != name || row["source"] != "gateway" || row["total"] == "" || row["outcome"] != "done" {
-					t.Errorf("got the row %v", row)
+					t.Errorf("got row %v, want one of the gateway with the outcome done", row)
 				}
 			}
 			// Kimi Code has no setting that keeps it from a workspace's AGENTS.md, as docs/agents.md says.
-			if found := m.heard(plantedWord); found != "" && name != "kimi" {
-				t.Errorf("the model got what is planted: %s", found)
+			if name != "kimi" {
+				checkPlanted(t, p, m)
 			}
-			for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
-				if p.Exists(trace) {
-					t.Errorf("%s: what is planted was run", trace)
-				}
-			}
-			checkPlanted(t, p, m)
 			a.checkKeyHidden(t, p, r)
 			checkNothingLeft(p)
 		})
