@@ -156,7 +156,7 @@ func TestReplThroughAPipe(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, out, voice)
 	}
 	wants(t, "the output", out,
-		"There is no current project yet: type a task first.\nAgent: claude, model: sonnet, cycles: 3\nAgent: gemini, model: gemini-2.5-pro, cycles: 3\nAgent: gemini, model: flash, cycles: 3\nunknown command :mode; :help lists the commands\nunknown command :agents; :help lists the commands\n"+
+		"There is no current project yet: type a task first.\nAgent: claude, model: sonnet, cycles: 3\nAgent: gemini, model: gemini-3.8-flash, cycles: 3\nAgent: gemini, model: flash, cycles: 3\nunknown command :mode; :help lists the commands\nunknown command :agents; :help lists the commands\n"+
 			"the number of cycles must be a whole number from 1 to 10, not \"11\"\nAgent: gemini, model: flash, cycles: 1\n:quit takes no argument, but got \"now\"\n",
 		"LEARNING CYCLE 1/1 [Agent: gemini | Model: flash]", "Session summary: tell the time", "learnings 1 in", "\n- Use a pool\n- No tests\n# Current Prompt\n", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi  "+"        show its mistakes to avoid\n")
 	if strings.Contains(out, "never") {
@@ -224,7 +224,7 @@ func TestWhatIsTold(t *testing.T) {
 func TestModelsOfAgents(t *testing.T) {
 	p := newPerson(t)
 	_, out, _ := p.call(":agent\n:agent codex\n:agent copilot\n:agent gemini\n:quit\n", "--repl")
-	for _, want := range []string{"claude, model: sonnet", "codex, model: gpt-5.2", "copilot, model: claude-sonnet-4", "gemini, model: gemini-2.5-pro"} {
+	for _, want := range []string{"claude, model: sonnet", "codex, model: gpt-5.2", "copilot, model: claude-sonnet-4", "gemini, model: gemini-3.8-flash"} {
 		if !strings.Contains(out, "Agent: "+want+",") {
 			t.Errorf("it says\n%s\nwant %q", out, want)
 		}

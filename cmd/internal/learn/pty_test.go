@@ -120,10 +120,10 @@ func TestReplAtATerminal(t *testing.T) {
 	s.await(t, "Type a task, or :help.")
 	s.await(t, promptText)
 	typed(":agent gemini\r")
-	s.await(t, "Agent: gemini, model: gemini-2.5-pro")
+	s.await(t, "Agent: gemini, model: gemini-3.8-flash")
 	s.await(t, promptText)
 	typed("tell the time\r")
-	s.await(t, "LEARNING CYCLE 1/1 [Agent: gemini | Model: gemini-2.5-pro]")
+	s.await(t, "LEARNING CYCLE 1/1 [Agent: gemini | Model: gemini-3.8-flash]")
 	s.await(t, "Session summary: tell the time")
 	s.await(t, promptText)
 	typed("\x1b[A\x1b[A\r") // two lines back
