@@ -150,7 +150,8 @@ func outside(name string) string {
 func (p *python) prepare() {
 	project, groups := p.pyproject.Project, p.pyproject.DependencyGroups
 	builds := len(p.pyproject.BuildSystem) > 0
-	from, command := Source{}, ""
+	var from Source
+	var command string
 	switch files := p.requirements(); {
 	case p.has("uv.lock"):
 		from = p.src("uv.lock", "")

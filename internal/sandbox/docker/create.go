@@ -179,7 +179,7 @@ func onlyDoors(all []sandbox.Mount) bool {
 func checkPlaces(box sandbox.Box) error {
 	for _, m := range box.Mounts {
 		if !clean(m.Target) || m.Source == "" || !m.What.IsVolume() && !clean(m.Source) {
-			return fmt.Errorf("mount of %q at %q: want absolute paths without . and ..", m.Source, m.Target)
+			return fmt.Errorf("mount of %q at %q: want absolute paths without dots", m.Source, m.Target)
 		}
 	}
 	return nil
