@@ -52,7 +52,7 @@ func TestLogin(t *testing.T) {
 	for name, c := range map[string]struct{ config, want string }{
 		"none":   {`{}`, "abl found no credentials for it: run `docker login " + r.Host + "`"},
 		"auths":  {fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, r.Host, auth), ""},
-		"wrong":  {fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, r.Host, wrong), "refused your credentials"},
+		"wrong":  {fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, r.Host, wrong), "rejected your credentials"},
 		"helper": {fmt.Sprintf(`{"credHelpers": {%q: "gives"}}`, r.Host), ""},
 		"store":  {`{"credsStore": "gives"}`, ""},
 		"fails":  {fmt.Sprintf(`{"credHelpers": {%q: "fails"}}`, r.Host), "the store is locked"},
