@@ -68,9 +68,9 @@ func (m *Maker) buildable(ctx context.Context, r recipe) error {
 	return nil
 }
 
-// networkOf is what the steps of a build reach. A Dockerfile of somebody else's gets
-// this machine's own network by the person's setting alone: what it prints may be
-// anybody's words.
+// networkOf is what the steps of a build reach. Another project's Dockerfile gets
+// this machine's own network only by a setting of the user, because its output may be
+// hostile.
 func (m *Maker) networkOf(r recipe) string {
 	switch {
 	case !r.network:
@@ -212,7 +212,7 @@ func (m *Maker) showFailed(image string, failed *BuildError) {
 	}
 }
 
-// clean makes a line of somebody else's program fit for one line of a terminal.
+// clean makes a line of another program fit for one line of a terminal.
 func clean(raw string) string { return wording.Cut(redact.Line(raw), lineRunes) }
 
 // BuildError is a build that failed. It wraps its cause and sandbox.ErrNoImage.

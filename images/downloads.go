@@ -49,7 +49,7 @@ func proxyArgs(env func(string) string) map[string]string {
 	return args
 }
 
-// goProxy is the first module proxy of the person's, and the public one otherwise.
+// goProxy is the first module proxy of the user's settings, and the public one otherwise.
 func goProxy(env func(string) string) string {
 	for _, entry := range strings.FieldsFunc(env("GOPROXY"), func(r rune) bool { return r == ',' || r == '|' }) {
 		if strings.HasPrefix(entry, "http") {
@@ -59,7 +59,7 @@ func goProxy(env func(string) string) string {
 	return "https://proxy.golang.org"
 }
 
-// npmRegistry is the person's own registry of npm packages, and the public one otherwise.
+// npmRegistry is the user's registry of npm packages, and the public one otherwise.
 func npmRegistry(env func(string) string) string {
 	named := cmp.Or(env("npm_config_registry"), env("NPM_CONFIG_REGISTRY"))
 	return strings.TrimRight(cmp.Or(named, "https://registry.npmjs.org"), "/")

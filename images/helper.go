@@ -86,7 +86,7 @@ func (e entry) files(context string, names ...string) []entry {
 	return files
 }
 
-// helperNames are those under which the helper is started besides its own.
+// helperNames are those under which the helper is started in addition to its own.
 var helperNames = []string{
 	helper.HelperRun, helper.HelperAgent, helper.HelperACP, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperKill,
 }

@@ -82,7 +82,7 @@ type Engine interface {
 type Maker struct {
 	Engine Engine
 	Out    func(string) // a line of progress; nil is silence
-	// Progress is told what goes on this moment, and since when; nil is nobody. Keep stores what a
+	// Progress receives what runs now and since when; nil discards it. Keep stores what a
 	// failed step printed, and gives the name of the file; nil for no place.
 	Progress func(since time.Time, what string)
 	Keep     func(image, output string) (file string)
@@ -100,7 +100,7 @@ type Want struct {
 	Agent      string        // "gemini", or Tools; for an image of a registry, its reference
 	Version    string        // of the agent's program; "" for the pinned one
 	NPM        string        // packages that are added to the agent's image, with spaces between
-	Toolchain  toolchain.Set // what the agent stands on besides the tools
+	Toolchain  toolchain.Set // languages of the image, in addition to the tools
 	Dockerfile string        // absolute path of the project's own Dockerfile, "" for none
 	Service    bool          // it starts what the Dockerfile says, and has no helper on top
 }

@@ -14,7 +14,7 @@ import (
 
 // Ensure gives the reference of the image a box runs, its helper on top, and
 // makes what of it is missing. It wraps sandbox.ErrNoImage when the image is
-// missing and cannot be made, ErrHelper and ErrDockerfile for a person's to mend.
+// missing and cannot be made, ErrHelper and ErrDockerfile for what the user has to fix.
 func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 	var s seen
 	var file entry
@@ -134,7 +134,7 @@ func (m *Maker) makeAll(ctx context.Context, s seen, c []recipe) (string, error)
 	return c[len(c)-1].ref, nil
 }
 
-// allowed refuses a plan that needs a network abl was told to do without.
+// allowed refuses a plan that needs a network with Offline.
 func (m *Maker) allowed(missing []recipe) error {
 	for _, r := range missing {
 		if m.Offline && r.network {

@@ -158,8 +158,8 @@ func checkDockerfile(text string) error {
 	return nil
 }
 
-// instructions are the words of each line of a Dockerfile. A line that goes on with another
-// counts by itself: no instruction that is looked for is written that way.
+// instructions are the words of each line of a Dockerfile. A continuation line
+// is an instruction of its own here: no instruction that is looked for is written that way.
 func instructions(text string) (all [][]string) {
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); len(words) > 0 && words[0][0] != '#' {

@@ -122,8 +122,8 @@ func toolRecipe(t toolchain.Tool, below, arch string) recipe {
 	return r.sealed(arch)
 }
 
-// pin is an npm package at one version. In its name {version} stands for that and
-// {arch} for the architecture, where each has a package of its own.
+// pin is an npm package at one version. In its name {version} stands for that, and
+// {arch} for the architecture.
 type pin struct{ name, version string }
 
 func (p pin) of(arch string) string {
@@ -194,9 +194,9 @@ func baseRecipe(arch string) recipe {
 	return recipe{name: "base", network: true, args: args, files: embedded("base")}.sealed(arch)
 }
 
-// standing gives the chain from the base, one known by reference or one still to be
+// layersFor returns the chain from the base, one known by reference or one still to be
 // made, up to an agent's image, without the helper.
-func standing(s seen, want Want) ([]recipe, error) {
+func layersFor(s seen, want Want) ([]recipe, error) {
 	agent, set := want.Agent, want.Toolchain
 	base := baseRecipe(s.arch)
 	if ref, _, ok := s.base(); ok {
@@ -223,7 +223,7 @@ func agentChain(s seen, want Want) ([]recipe, error) {
 		r := recipe{name: foreignImage, parent: want.Agent, args: map[string]string{"IMAGE_ID": s.foreign}, files: embedded(foreignImage)}
 		return []recipe{r.sealed(s.arch)}, nil
 	}
-	c, err := standing(s, want)
+	c, err := layersFor(s, want)
 	if err == nil && want.NPM != "" {
 		args := map[string]string{"AGENT_PACKAGE": strings.ReplaceAll(want.NPM, "{arch}", npmArch[s.arch])}
 		c = append(c, fetching(npmImage, c[len(c)-1].ref, args).sealed(s.arch))

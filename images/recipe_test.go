@@ -56,7 +56,7 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 	refs := map[string]bool{}
 	for arch, npm := range map[string]string{"amd64": "x64", "arm64": "arm64"} {
 		for _, agent := range Agents() {
-			c, err := standing(seen{arch: arch}, Want{Agent: agent, Toolchain: toolchain.Set{Go: "1.26", Node: "24", Python: "3.13"}})
+			c, err := layersFor(seen{arch: arch}, Want{Agent: agent, Toolchain: toolchain.Set{Go: "1.26", Node: "24", Python: "3.13"}})
 			if err != nil {
 				t.Fatalf("%s on %s: %v", agent, arch, err)
 			}
@@ -85,7 +85,7 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 			}
 		}
 	}
-	if _, err := standing(seen{arch: "amd64"}, Want{Agent: "nobody"}); err == nil ||
+	if _, err := layersFor(seen{arch: "amd64"}, Want{Agent: "nobody"}); err == nil ||
 		!strings.Contains(err.Error(), "gemini, tools") {
 		t.Errorf("unknown agent: got error %v", err)
 	}

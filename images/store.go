@@ -95,7 +95,7 @@ func (m *Maker) Prune(ctx context.Context, used map[string]bool) (gone []string,
 // catalogue is base, tools and every agent's image, and of toolchains what is there with
 // the agents on it, each once, and the images of agents of the user's own that are there.
 func catalogue(s seen) []recipe {
-	c, _ := standing(s, Want{Agent: Tools})
+	c, _ := layersFor(s, Want{Agent: Tools})
 	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
 		if name := s.labels[ref][LabelImage]; toolchain.Named(name) {
 			c = append(c, recipe{name: name, ref: ref})

@@ -37,7 +37,7 @@ type Finding struct {
 	Notes   []string            `json:"notes,omitempty"` // for the user, such as incomplete entries
 
 	ByReplay bool             `json:"by_replay,omitempty"` // abl wrote the entries
-	Evidence evidence.Finding `json:"evidence,omitzero"`   // result of the replays; no verdict means that there was none
+	Evidence evidence.Finding `json:"evidence,omitzero"`   // result of the replays; without a verdict, no replay was made
 	Held     audit.Held       `json:"held,omitzero"`       // the specs and contracts of the verdict
 }
 

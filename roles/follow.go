@@ -413,7 +413,7 @@ func (t *tail) pump() (all bool, err error) {
 	}
 	for until := t.read + turn; t.read < until; {
 		piece, err := t.buf.ReadSlice('\n')
-		t.take(piece)
+		t.add(piece)
 		switch {
 		case err == io.EOF:
 			return true, nil
@@ -438,8 +438,8 @@ func (t *tail) finish() error {
 	return nil
 }
 
-// take adds a piece of a line, which may contain the line's end.
-func (t *tail) take(piece []byte) {
+// add adds a piece of a line, which may contain the line's end.
+func (t *tail) add(piece []byte) {
 	t.read += int64(len(piece))
 	text, ended := bytes.CutSuffix(piece, []byte("\n"))
 	if room := agent.MaxLine - len(t.line); len(text) > room {

@@ -101,7 +101,7 @@ func (p *proving) before(ctx context.Context) (err error) {
 	}
 	if err := b.Made.Err(); err != nil {
 		b.Failed = err.Error()
-		return errors.Join(err, p.keep(b))
+		return errors.Join(err, p.writeProof(b))
 	}
 	if !p.Net.Away && !hasNoNetwork(p.box) {
 		p.server, err = boundary.ListenOnHost(ctx)
@@ -109,7 +109,7 @@ func (p *proving) before(ctx context.Context) (err error) {
 	if err != nil && p.Net.Weak == "" {
 		return fmt.Errorf("%w: cannot listen for connections from the container: %w", sandbox.ErrUnproven, err)
 	}
-	err = errors.Join(p.writeProbeSpec(env, p.server), p.keep(b))
+	err = errors.Join(p.writeProbeSpec(env, p.server), p.writeProof(b))
 	failpoint.Here("probe.laid")
 	return err
 }
@@ -193,7 +193,7 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	if err != nil {
 		b.Failed = err.Error()
 	}
-	return errors.Join(err, p.keep(b))
+	return errors.Join(err, p.writeProof(b))
 }
 
 // firstReport returns the first line of the container's log. If the engine did not respond, the

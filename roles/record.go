@@ -209,8 +209,8 @@ func (r Record) App() Record { return Record{filepath.Join(r.Dir, "app")} }
 // Output returns the file with the app's output in a record of an app.
 func (r Record) Output() string { return filepath.Join(r.Dir, "app.log") }
 
-// keep writes the proof into the record.
-func (p proving) keep(b Boundary) error {
+// writeProof writes the proof into the record.
+func (p proving) writeProof(b Boundary) error {
 	if err := p.secret.Clean(&b); err != nil {
 		return err
 	}
@@ -246,8 +246,8 @@ type keptReplay struct {
 	Replayed
 }
 
-// keep writes the result of a replay.
-func (r *Replayer) keep(p Replay, at time.Time, out Replayed) error {
+// saveReplay writes the result of a replay.
+func (r *Replayer) saveReplay(p Replay, at time.Time, out Replayed) error {
 	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Replayed: out}
 	if err := r.App.Safe.Clean(&k); err != nil {
 		return err

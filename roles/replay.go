@@ -123,7 +123,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	if err != nil {
 		return out, err
 	}
-	return out, r.keep(p, at, out)
+	return out, r.saveReplay(p, at, out)
 }
 
 // once starts the app and its network and runs the tests. It returns an ErrKilled if something

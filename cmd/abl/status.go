@@ -28,16 +28,16 @@ import (
 
 // standings is what `abl status --json` prints.
 type standings struct {
-	Project  string     `json:"project"`
-	Working  bool       `json:"working,omitempty"` // an abl works on the project
-	Phases   []standing `json:"phases"`
-	Problems []string   `json:"problems,omitempty"` // of the specs as a whole
+	Project  string        `json:"project"`
+	Working  bool          `json:"working,omitempty"` // an abl works on the project
+	Phases   []phaseStatus `json:"phases"`
+	Problems []string      `json:"problems,omitempty"` // of the specs as a whole
 
 	next string // the next command, for the text
 }
 
-// standing is one phase as `abl status` shows it.
-type standing struct {
+// phaseStatus is one phase as `abl status` shows it.
+type phaseStatus struct {
 	Phase     int             `json:"phase"`
 	Title     string          `json:"title"`
 	Contracts int             `json:"contracts"`
@@ -150,10 +150,10 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 	}
 	used := totals.Account().By[ledger.ByPhase]
 	specs, problems := spec.LoadDir(s.Paths.Specs())
-	all = standings{Project: s.Paths.Root, Working: working, Phases: []standing{}}
+	all = standings{Project: s.Paths.Root, Working: working, Phases: []phaseStatus{}}
 	apart := orchestrator.Drift(f, specs)
 	for _, n := range specs.Numbers() {
-		st := stand(f.Phase(n), specs, n, problems)
+		st := statusOf(f.Phase(n), specs, n, problems)
 		if i := slices.IndexFunc(used, func(g ledger.Group) bool { return g.Key == fmt.Sprint(n) }); i >= 0 {
 			st.Tokens, st.Cost = &used[i].Total, &used[i].Cost
 		}
@@ -180,7 +180,7 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 
 // run adds notes about damaged records of the phase, and the current work. A call can still be running
 // although no abl works on the project.
-func (st *standing) run(p state.Phase, calls []phase.Call, working bool, most int) {
+func (st *phaseStatus) run(p state.Phase, calls []phase.Call, working bool, most int) {
 	now := running{Of: most}
 	for _, c := range calls {
 		if c.Phase != st.Phase {
@@ -227,7 +227,7 @@ func lastCall(calls []phase.Call, n int) *phase.Call {
 // nextStep returns the next command for the project, with what it does.
 func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error) string {
 	n := orchestrator.NextPhase(f, specs)
-	i := slices.IndexFunc(all.Phases, func(s standing) bool { return s.Phase == n })
+	i := slices.IndexFunc(all.Phases, func(s phaseStatus) bool { return s.Phase == n })
 	for _, err := range drift {
 		if errors.As(err, new(orchestrator.Frozen)) {
 			return exit.Hint(err)
@@ -258,15 +258,15 @@ func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error)
 }
 
 // shown returns the status for the table.
-func (st standing) shown() string {
+func (st phaseStatus) shown() string {
 	if st.paused {
 		return "paused"
 	}
 	return st.Status
 }
 
-// words describes the current work. If now is zero it leaves out the elapsed time.
-func (st standing) words(now time.Time) string {
+// describe returns the current work. If now is zero it leaves out the elapsed time.
+func (st phaseStatus) describe(now time.Time) string {
 	r := st.Now
 	if r.Role == "" {
 		return fmt.Sprintf("iteration %d of at most %d, no agent is running", st.Iteration, r.Of)
@@ -293,10 +293,10 @@ func (r *running) count(used *roles.Used) {
 	}
 }
 
-// stand returns the status of phase n.
-func stand(p state.Phase, specs spec.Set, n int, problems []spec.Problem) standing {
+// statusOf returns the status of phase n.
+func statusOf(p state.Phase, specs spec.Set, n int, problems []spec.Problem) phaseStatus {
 	this, sound := specs.Phase(n)
-	st := standing{
+	st := phaseStatus{
 		Phase: n, Title: this.Title, Contracts: len(this.Contracts), Status: string(p.Status),
 		Iteration: p.Iteration, Round: p.Round, Verdict: p.LastVerdict, Ended: p.Ended,
 	}
@@ -348,12 +348,12 @@ func (all standings) text(in *cli.Input, now time.Time) string {
 	}
 	var below []string
 	say := func(format string, args ...any) { below = append(below, fmt.Sprintf(format, args...)) }
-	if all.Working && !slices.ContainsFunc(all.Phases, func(s standing) bool { return s.Now != nil }) {
+	if all.Working && !slices.ContainsFunc(all.Phases, func(s phaseStatus) bool { return s.Now != nil }) {
 		say("abl is running here, between two phases")
 	}
 	for _, s := range all.Phases {
 		if s.Now != nil {
-			say("phase %d: %s", s.Phase, wording.OneLine(s.words(now)))
+			say("phase %d: %s", s.Phase, wording.OneLine(s.describe(now)))
 		}
 		for _, f := range s.Failed {
 			say("phase %d fails: %s", s.Phase, wording.OneLine(f))

@@ -19,7 +19,7 @@ func TestStatusTellsAWait(t *testing.T) {
 		{&state.Outage{Class: "rate", Since: since, Until: since.Add(90 * time.Second)},
 			"waiting since 03:00:00 UTC after its last call (rate); the next attempt is at 2026-11-22 03:01:30 UTC, or when abl phase runs after that"},
 	} {
-		st := stand(state.Phase{Status: state.Building, Outage: c.out}, spec.Set{}, 1, nil)
+		st := statusOf(state.Phase{Status: state.Building, Outage: c.out}, spec.Set{}, 1, nil)
 		got := ""
 		if len(st.Notes) > 0 {
 			got = st.Notes[0]

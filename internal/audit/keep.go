@@ -105,7 +105,7 @@ func Decode(data []byte) (r Record, err error) {
 	return r, nil
 }
 
-// Last reads the newest record of a phase. It returns false if there is none.
+// Last reads the newest record of a phase. It returns false without a record.
 func Last(p state.Project, phase int) (Record, bool, error) {
 	steps, err := Steps(p, phase)
 	if err != nil || len(steps) == 0 {

@@ -51,11 +51,11 @@ type server struct {
 func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 	ctx, cancel := context.WithDeadline(ctx, time.Unix(spec.Deadline, 0))
 	defer cancel()
-	told, err := openForAbl(spec.Events)
+	eventLog, err := openForAbl(spec.Events)
 	if err != nil {
 		return err
 	}
-	defer told.Close()
+	defer eventLog.Close()
 	output, err := openForAbl(spec.Log)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 		return err
 	}
 	defer log.close()
-	s := &server{spec: spec, events: &events{file: told}, log: log, ctx: ctx, commands: map[string]*program{}, up: make(chan struct{})}
+	s := &server{spec: spec, events: &events{file: eventLog}, log: log, ctx: ctx, commands: map[string]*program{}, up: make(chan struct{})}
 	for _, c := range spec.Commands {
 		s.commands[c.Name] = &program{server: s, Command: c, turn: make(chan struct{}, 1)}
 	}

@@ -104,13 +104,13 @@ func attend(ctx context.Context, cmd *exec.Cmd, grace time.Duration, begin func(
 // not read. If the client disconnects, the command ends.
 func feed(stdin io.WriteCloser, w http.ResponseWriter, body io.Reader, cancel context.CancelCauseFunc) {
 	const ahead = 1024
-	came := make(chan []byte, ahead)
+	chunks := make(chan []byte, ahead)
 	go func() {
-		defer close(came)
+		defer close(chunks)
 		body, buf := http.MaxBytesReader(w, io.NopCloser(body), maxStdin), make([]byte, 32<<10)
 		for {
 			n, err := body.Read(buf)
-			came <- bytes.Clone(buf[:n])
+			chunks <- bytes.Clone(buf[:n])
 			if tooMuch := (*http.MaxBytesError)(nil); errors.As(err, &tooMuch) {
 				err = errStdin
 			}
@@ -123,7 +123,7 @@ func feed(stdin io.WriteCloser, w http.ResponseWriter, body io.Reader, cancel co
 		}
 	}()
 	go func() {
-		for data := range came {
+		for data := range chunks {
 			_, _ = stdin.Write(data)
 		}
 		stdin.Close()

@@ -153,7 +153,7 @@ type Budget struct {
 	Project Cap `yaml:"project"`
 }
 
-// Cap is a limit in tokens and US dollars; 0 is none.
+// Cap is a limit in tokens and US dollars; 0 means no limit.
 type Cap struct {
 	Tokens int64   `yaml:"tokens"`
 	USD    float64 `yaml:"usd"`

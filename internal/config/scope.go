@@ -15,7 +15,7 @@ import (
 type scope struct {
 	key  string // as in rules, or a prefix of keys
 	acts func(l *Loaded, text string) bool
-	why  string // completes "KEY …": the effect of such a value, "" if there is none
+	why  string // completes "KEY …": the effect of such a value, "" without one
 }
 
 // scopes has one row for every key. Only the user may set a key without a row.

@@ -103,7 +103,7 @@ func substitute(text string, lookup template.Mapping) (string, error) {
 }
 
 // app returns the service that is built from the folder, or whose image has the name of the
-// project. It returns "" if there is none, or several.
+// project. It returns "" for no or several such services.
 func (c composed) app() string {
 	var built, web []string
 	for _, name := range c.order {
@@ -235,7 +235,7 @@ var usualPorts = [][2]string{
 // usualPort returns the port of a well-known image, "" for another one.
 func usualPort(image string) string {
 	for _, p := range usualPorts {
-		if slices.Contains(words(p[1]), image) {
+		if slices.Contains(fields(p[1]), image) {
 			return p[0]
 		}
 	}

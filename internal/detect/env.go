@@ -34,7 +34,7 @@ const envReaders = "dotenv dotenv-safe dotenv-flow env-cmd @nestjs/config python
 // readsDotenv reports whether the app reads a .env.
 func (p *project) readsDotenv() bool {
 	return p.readsEnv ||
-		slices.ContainsFunc(words(envReaders), func(name string) bool { return p.deps[name].File != "" }) ||
+		slices.ContainsFunc(fields(envReaders), func(name string) bool { return p.deps[name].File != "" }) ||
 		slices.ContainsFunc(p.starts, func(s start) bool { return strings.Contains(s.command, "--env-file") })
 }
 

@@ -219,5 +219,5 @@ func atoi(text string) int {
 	return n
 }
 
-// words returns the words of a list.
-func words(list string) []string { return strings.Fields(list) }
+// fields returns the words of a list.
+func fields(list string) []string { return strings.Fields(list) }

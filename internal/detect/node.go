@@ -124,7 +124,7 @@ func calls(script, program string) bool {
 
 func (n *node) find() {
 	n.depends(frameworks, func(name string, from Source) bool {
-		return !strings.HasPrefix(from.Place, "dev") || slices.Contains(words(generators), name)
+		return !strings.HasPrefix(from.Place, "dev") || slices.Contains(fields(generators), name)
 	})
 	for name := range strings.FieldsSeq("start dev serve develop start:dev") {
 		if text := n.manifest.script(name); text != "" {
@@ -141,7 +141,7 @@ func (n *node) find() {
 
 // mainStart makes a start of a file that listens.
 func (n *node) mainStart() {
-	for _, file := range words(n.manifest.Main + " server.js server.mjs server.cjs index.js index.mjs index.cjs " +
+	for _, file := range fields(n.manifest.Main + " server.js server.mjs server.cjs index.js index.mjs index.cjs " +
 		"app.js app.mjs app.cjs main.js main.mjs main.cjs src/server.js src/server.mjs src/server.cjs src/index.js " +
 		"src/index.mjs src/index.cjs src/app.js src/app.mjs src/app.cjs src/main.js src/main.mjs src/main.cjs") {
 		if listening.MatchString(n.text(file)) {
@@ -284,7 +284,7 @@ var (
 func (n *node) scanSources() {
 	for _, file := range n.sources("node") {
 		text := n.code(file)
-		if slices.Contains(words(".tsx .jsx .vue .svelte"), path.Ext(file)) {
+		if slices.Contains(fields(".tsx .jsx .vue .svelte"), path.Ext(file)) {
 			continue // a page
 		}
 		switch configuration := strings.Contains(path.Base(file), ".config."); {

@@ -126,7 +126,7 @@ func (n *node) lockAbove() string {
 
 // missing returns a program that a script runs and that is not in the app's container, or "".
 func (n *node) missing(text string) string {
-	for _, other := range words("pnpm yarn bun bunx docker docker-compose turbo nx lerna deno wrangler vercel netlify") {
+	for _, other := range fields("pnpm yarn bun bunx docker docker-compose turbo nx lerna deno wrangler vercel netlify") {
 		if _, installed := n.deps[other]; !installed && calls(text, other) && !n.keeps(other) {
 			return other
 		}
@@ -144,7 +144,7 @@ func (n *node) keeps(program string) bool {
 // withManager lets a command find the package manager that its script calls.
 func (n *node) withManager(text, command string) string {
 	called := func(name string) bool { return n.keeps(name) && calls(text, name) }
-	if !slices.ContainsFunc(words("pnpm yarn bun bunx"), called) {
+	if !slices.ContainsFunc(fields("pnpm yarn bun bunx"), called) {
 		return command
 	}
 	n.prepare(true)

@@ -131,7 +131,7 @@ func (p *python) readRequirements(file string, depth int) {
 
 // requirements returns the files that pip installs from.
 func (p *python) requirements() []string {
-	return slices.DeleteFunc(words("requirements.txt requirements/base.txt requirements/dev.txt requirements-dev.txt "+
+	return slices.DeleteFunc(fields("requirements.txt requirements/base.txt requirements/dev.txt requirements-dev.txt "+
 		"dev-requirements.txt requirements-test.txt requirements_dev.txt"), func(name string) bool {
 		included := name == "requirements/base.txt" && strings.Contains(p.text("requirements/dev.txt"), "base.txt")
 		return !p.has(name) || included

@@ -48,7 +48,7 @@ func (p *python) command(name string, arguments []string) string {
 	rest := strings.Join(arguments[1:], " ")
 	_, needed := p.deps[name]
 	switch {
-	case slices.Contains(words("uv poetry pipenv"), name):
+	case slices.Contains(fields("uv poetry pipenv"), name):
 		if len(arguments) > 2 && arguments[1] == "run" {
 			return p.command(path.Base(arguments[2]), arguments[2:])
 		}
@@ -59,7 +59,7 @@ func (p *python) command(name string, arguments []string) string {
 		if rest != "" && (strings.HasPrefix(rest, "-") || p.has(arguments[1])) {
 			return p.interpreter() + " " + rest
 		}
-	case slices.Contains(words(pythonTools), name) && (needed || name == "flask" || name == "waitress-serve"):
+	case slices.Contains(fields(pythonTools), name) && (needed || name == "flask" || name == "waitress-serve"):
 		return p.venv + strings.TrimSpace(name+" "+p.reachable(name, rest))
 	}
 	return ""
@@ -82,7 +82,7 @@ func (p *python) gunicornBinds(args string) bool {
 // reachable adds the options without which a server only listens on 127.0.0.1.
 func (p *python) reachable(name, args string) string {
 	switch has := func(options string) bool {
-		return slices.ContainsFunc(words(options), func(o string) bool { return strings.Contains(" "+args, " "+o) })
+		return slices.ContainsFunc(fields(options), func(o string) bool { return strings.Contains(" "+args, " "+o) })
 	}; {
 	case name == "gunicorn" && !has("-b --bind") && !p.gunicornBinds(args):
 		return "--bind 0.0.0.0:${PORT:-8000} " + args

@@ -91,8 +91,8 @@ func (p plain) command(name string, words []string) string {
 	return ""
 }
 
-// marked returns the stacks of the projects in a folder, each with the file that shows it.
-func (p *project) marked(dir string) (found []Fact) {
+// stacksIn returns the stacks of the projects in a folder, each with the file that shows it.
+func (p *project) stacksIn(dir string) (found []Fact) {
 	for _, s := range stacks {
 		if file := (folder{p.tree, dir}).first(s.marks); file != "" {
 			found = append(found, Fact{Key: "stack", Value: s.name, From: Source{File: path.Join(dir, file)}})
@@ -103,7 +103,7 @@ func (p *project) marked(dir string) (found []Fact) {
 
 // findStack chooses the stack of the folder.
 func (p *project) findStack() {
-	found := p.marked(p.dir)
+	found := p.stacksIn(p.dir)
 	switch scripts := p.sources("python"); {
 	case p.wish.Stack != "":
 		p.report.Stack = p.wish.Stack
@@ -175,7 +175,7 @@ func (p *project) inFolders() {
 			continue
 		}
 		seen[inner] = true
-		if found := p.marked(p.at(inner)); len(found) > 0 {
+		if found := p.stacksIn(p.at(inner)); len(found) > 0 {
 			choices = append(choices, Fact{Key: "source.dir", Value: p.at(inner), From: found[0].From, Note: found[0].Value})
 		}
 	}

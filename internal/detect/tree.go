@@ -46,7 +46,7 @@ func New(paths []string, read func(name string, max int64) ([]byte, error)) *Tre
 // foreignFile reports whether a path belongs to a tool and not to the repository's own work.
 func foreignFile(name string) bool {
 	return slices.ContainsFunc(strings.Split(path.Dir(name), "/"), func(part string) bool {
-		return slices.Contains(words("node_modules .git .abl .venv"), part)
+		return slices.Contains(fields("node_modules .git .abl .venv"), part)
 	})
 }
 
@@ -85,7 +85,7 @@ func (t *Tree) Below(dir string, keep func(name string) bool) (names []string) {
 func (t *Tree) AllIn(dir string) bool {
 	return !slices.ContainsFunc(t.all, func(name string) bool {
 		return !strings.HasPrefix(name, dir+"/") && !strings.Contains(path.Base(name), ".config.") &&
-			slices.ContainsFunc(stacks, func(s stack) bool { return slices.Contains(words(s.endings), path.Ext(name)) })
+			slices.ContainsFunc(stacks, func(s stack) bool { return slices.Contains(fields(s.endings), path.Ext(name)) })
 	})
 }
 
@@ -146,7 +146,7 @@ func (f folder) hasModule(name string) bool {
 
 // count returns the number of files below the folder with one of the endings.
 func (f folder) count(endings string) int {
-	return len(f.tree.Below(f.dir, func(name string) bool { return slices.Contains(words(endings), path.Ext(name)) }))
+	return len(f.tree.Below(f.dir, func(name string) bool { return slices.Contains(fields(endings), path.Ext(name)) }))
 }
 
 // sources returns the source files of a stack that are not tests, examples or third-party code.
@@ -157,7 +157,7 @@ func (f folder) sources(name string) []string {
 		nested[path.Dir(f.inner(file))] = true
 	}
 	all := f.tree.Below(f.dir, func(name string) bool {
-		if !slices.Contains(words(s.endings), path.Ext(name)) || isTest(path.Base(name)) {
+		if !slices.Contains(fields(s.endings), path.Ext(name)) || isTest(path.Base(name)) {
 			return false
 		}
 		for dir := path.Dir(f.inner(name)); dir != "."; dir = path.Dir(dir) {
@@ -172,7 +172,7 @@ func (f folder) sources(name string) []string {
 
 // aside reports whether a folder does not contain the app itself.
 func aside(part string) bool {
-	return strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_") || slices.Contains(words(
+	return strings.HasPrefix(part, ".") || strings.HasPrefix(part, "_") || slices.Contains(fields(
 		"vendor test tests __tests__ testdata testing examples example docs doc dist build target e2e spec specs "+
 			"fixtures third_party migrations benchmark benchmarks benches bench scripts extra extras contrib hack "+
 			"tools profiling samples cypress fuzz playground"), part)
@@ -180,7 +180,7 @@ func aside(part string) bool {
 
 func isTest(base string) bool {
 	stem := strings.TrimSuffix(base, path.Ext(base))
-	return strings.HasPrefix(stem, "test_") || stem == "conftest" || slices.ContainsFunc(words("_test .test .spec .d"),
+	return strings.HasPrefix(stem, "test_") || stem == "conftest" || slices.ContainsFunc(fields("_test .test .spec .d"),
 		func(end string) bool { return strings.HasSuffix(stem, end) })
 }
 

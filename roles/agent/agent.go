@@ -29,7 +29,7 @@ type Agent struct {
 	NPM          string // packages that are added to the image, with spaces between
 	Own          bool   // one of the user's own: abl knows little of how it ends
 	DefaultModel string // used when the configuration names none
-	// Models by a short name of the CLI's; "" for one that it chooses anew each time.
+	// Models by a short name of the CLI's; "" for one that it chooses again each time.
 	Aliases       map[string]string
 	Provider      Provider   // the login in use; zero for none
 	Logins        []Provider // all that the CLI documents, the usual one first
@@ -105,7 +105,7 @@ type Result struct {
 	Finished bool
 	Reason   string          // why it is not finished, in one sentence; "" otherwise
 	Trouble  outcome.Outcome // what is wrong, as far as the output tells; "" otherwise
-	Toolless bool            // it printed the uses of tools, and there was none
+	Toolless bool            // it prints the uses of tools, and the output has no use
 	Session  string
 	Usage    []Usage // one a model, sorted by model
 	Requests int64   // model requests counted, -1 when the output does not tell
@@ -117,8 +117,8 @@ type Result struct {
 // afterwards; both ways give the same Result. Lines longer than MaxLine reach
 // it cut, with cut set.
 type Reader interface {
-	// Line takes one line without its end and returns what it tells. An empty one, as
-	// after the last, ends a message that is told in pieces.
+	// Line takes one line without its end and returns its messages. An empty one, as
+	// after the last, ends a message that consists of pieces.
 	Line(line []byte, cut bool) []Message
 	// Result says how the call ended, given the exit code of the CLI.
 	Result(exit int) Result
@@ -129,15 +129,15 @@ func Program(name string, c Command) Agent {
 	return Agent{
 		Name: name, Image: "tools",
 		Command:   func(Call) (Command, error) { return c, nil },
-		NewReader: func(Call) Reader { return deaf{} },
+		NewReader: func(Call) Reader { return unreadable{} },
 	}
 }
 
-type deaf struct{}
+type unreadable struct{}
 
-func (deaf) Line([]byte, bool) []Message { return nil }
+func (unreadable) Line([]byte, bool) []Message { return nil }
 
-func (deaf) Result(exit int) Result { return Result{Finished: exit == 0, Requests: -1} }
+func (unreadable) Result(exit int) Result { return Result{Finished: exit == 0, Requests: -1} }
 
 // MaxLine is the longest line that a Reader is given whole, in bytes
 // (facts: agent JSON lines stay under it; a prompt echo may not).
@@ -220,7 +220,7 @@ var ErrPrompt = errors.New("the prompt is longer than the agent's program takes"
 // with a sign, so it begins with a letter.
 const lead = "This message is your task, all of it. Do it step by step with your tools, and end only when everything that it asks for is done. Nobody answers questions during this call.\n\n"
 
-// Prompt is all that an agent is told, by standard input: text between what is the
+// Prompt is the whole text that an agent gets on standard input: text between what is the
 // same in every call of that agent and the line that names the call. It fails with
 // ErrPrompt where the CLI would not take it whole.
 func Prompt(a Agent, c Call, text string) (string, error) {

@@ -114,7 +114,7 @@ type claudeRecord struct {
 }
 
 // Line implements Reader.
-func (r *claudeReader) Line(line []byte, cut bool) (told []Message) {
+func (r *claudeReader) Line(line []byte, cut bool) (messages []Message) {
 	var rec claudeRecord
 	if !r.record(line, cut, &rec) {
 		return nil
@@ -131,18 +131,18 @@ func (r *claudeReader) Line(line []byte, cut bool) (told []Message) {
 				if rec.Parent == "" {
 					r.say(part.Text)
 				}
-				told = append(told, r.message(Said, part.Text, "")...)
+				messages = append(messages, r.message(Said, part.Text, "")...)
 			case "assistant tool_use":
-				told = append(told, r.tool(part.Name, part.Input)...)
+				messages = append(messages, r.tool(part.Name, part.Input)...)
 			case "user tool_result":
-				told = append(told, r.result(part.IsError, textOf(part.Content))...)
+				messages = append(messages, r.result(part.IsError, textOf(part.Content))...)
 			}
 		}
 	case "result":
 		r.end = rec
 		r.session = cmp.Or(r.session, label(rec.SessionID, maxName))
 	}
-	return told
+	return messages
 }
 
 // textOf is the text of a content, which is one or a list of parts.
@@ -162,7 +162,7 @@ func textOf(content any) string {
 func (r *claudeReader) Result(exit int) Result {
 	end := r.end
 	res := Result{Requests: -1, Usage: usage(end.Models, claudeCount)}
-	switch said := end.words(); {
+	switch said := end.errorText(); {
 	case end.Type == "":
 		res.Reason = r.noRecord("claude", exitCode(exit))
 	case end.IsError || end.Subtype != "success":
@@ -174,8 +174,8 @@ func (r *claudeReader) Result(exit int) Result {
 	return r.ended(res, "claude", exit, answered(res.Usage), r.stream && r.tools == 0)
 }
 
-// words is what a result says of its error.
-func (rec claudeRecord) words() string {
+// errorText returns the error of a result.
+func (rec claudeRecord) errorText() string {
 	said := rec.Said
 	if rec.Subtype != "success" && len(rec.Errors) > 0 {
 		said = rec.Subtype + ": " + strings.Join(rec.Errors, "; ")

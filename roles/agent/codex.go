@@ -65,8 +65,8 @@ var codexFeatures = []string{
 	"plugins", "apps", "remote_plugin", "hooks", "multi_agent", "goals", "sleep_tool", "unbounded_connection_retries",
 }
 
-// codexSettings are values of TOML. agents are others that the model may hire, as
-// later models do unless they are told otherwise here.
+// codexSettings are values of TOML. The agents keys switch off sub-agents, which later
+// models start by default.
 var codexSettings = []string{
 	`model_provider="abl"`,
 	`model_providers.abl.name="abl"`,

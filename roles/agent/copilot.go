@@ -7,7 +7,7 @@ import (
 	"abl/internal/outcome"
 )
 
-// Copilot is GitHub's Copilot CLI with a key of the person's own for a service
+// Copilot is GitHub's Copilot CLI with the user's own key for a service
 // that speaks OpenAI's Responses API, its Chat API or Anthropic's (api is as Provider has it). It
 // needs no login with GitHub then, and asks none. OpenAI's newer models refuse what the
 // CLI asks by Chat.

@@ -86,15 +86,15 @@ func (r *customReader) Line(line []byte, cut bool) []Message {
 	if r.path != "" {
 		r.count(line)
 	}
-	told := r.told(rec)
+	all := r.read(rec)
 	switch {
-	case len(told) > 0:
+	case len(all) > 0:
 	case r.path == "":
 		return r.plain(line, text)
 	default:
 		r.unread.say(text + "\n")
 	}
-	return told
+	return all
 }
 
 // plain takes a line of text.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// effort is how a CLI is told how long a model may think. It takes abl's word (low, medium, high
+// effort is the setting of a CLI for how long a model may think. It takes abl's word (low, medium, high
 // or max) and returns the CLI's value for a model, "" if abl has none for that model. sure is set
 // if the model is known to take the value.
 type effort func(model, word string) (value string, sure bool)

@@ -33,7 +33,7 @@ var gemini = Agent{
 var geminiLogin = Provider{Login: "key", API: "gemini", KeyVar: "GEMINI_API_KEY", BaseVar: "GOOGLE_GEMINI_BASE_URL"}
 
 // Where abl's image keeps what makes the CLI quiet and predictable. Both
-// are read-only there, so a workspace cannot answer them with files of its own.
+// are read-only there, so a workspace cannot replace them.
 const (
 	geminiSettings = "/etc/abl/gemini-settings.json"
 	geminiPolicy   = "/etc/abl/gemini-policy.toml"
@@ -45,7 +45,7 @@ const (
 // the key out: it is a secret and comes another way. GEMINI_CLI_NO_RELAUNCH keeps the
 // CLI one process, which SIGTERM then ends.
 func geminiCommand(c Call) (Command, error) {
-	// In which the CLI's own tools may read besides the workspace.
+	// Folders that the CLI's own tools may read in addition to the workspace.
 	folders := helper.Specs + "," + helper.In
 	if c.Alone {
 		folders = helper.In // one that is not there ends the CLI
@@ -108,14 +108,14 @@ type geminiError struct {
 }
 
 // Line implements Reader.
-func (r *geminiReader) Line(line []byte, cut bool) (told []Message) {
+func (r *geminiReader) Line(line []byte, cut bool) (all []Message) {
 	var rec geminiRecord
 	is := r.record(line, cut, &rec)
 	if len(line) == 0 || is && rec.Type != "message" {
-		told = r.whole()
+		all = r.whole()
 	}
 	if !is {
-		return told
+		return all
 	}
 	switch rec.Type {
 	case "init":
@@ -129,16 +129,16 @@ func (r *geminiReader) Line(line []byte, cut bool) (told []Message) {
 		if rec.ToolName == "run_shell_command" {
 			rec.ToolName = "shell"
 		}
-		return append(told, r.tool(rec.ToolName, rec.Parameters)...)
+		return append(all, r.tool(rec.ToolName, rec.Parameters)...)
 	case "tool_result":
 		failed := rec.Status != "success"
-		return append(told, r.result(failed, cmp.Or(rec.Output, rec.Error.Message))...)
+		return append(all, r.result(failed, cmp.Or(rec.Output, rec.Error.Message))...)
 	case "error":
 		r.failure = label(rec.Message, maxReason)
 	case "result":
 		r.end = rec
 	}
-	return told
+	return all
 }
 
 // Result implements Reader. The exit code alone proves nothing: the CLI also ends with
@@ -197,7 +197,7 @@ func geminiStatus(exit int) *int64 {
 }
 
 // geminiSigns tell what statuses do not: a refused key and a prompt that is too long
-// have the same one. The CLI has tried again by itself, for minutes, before it gives
+// have the same one. The CLI itself retries for minutes before it gives
 // up on a provider that is away.
 var (
 	geminiSigns = []sign{

@@ -121,7 +121,7 @@ func trouble(said string, status *int64, signs []sign) outcome.Outcome {
 // figures are numbers of tokens or calls, by the names that an agent's output has for them.
 type figures map[string]count
 
-// of is the first one that is told of several names.
+// of returns the first reported figure of several names.
 func (f figures) of(names string) *int64 {
 	for name := range strings.FieldsSeq(names) {
 		if n := f[name].n; n != nil {
@@ -159,8 +159,8 @@ func (n names) count(f figures) tokens.Count {
 // usage has a row for each model, sorted so that the same output always gives the same rows.
 func usage(models map[string]figures, count func(figures) tokens.Count) []Usage {
 	rows := make([]Usage, 0, len(models))
-	for model, told := range models {
-		rows = append(rows, Usage{Model: label(model, maxName), Count: count(told)})
+	for model, figures := range models {
+		rows = append(rows, Usage{Model: label(model, maxName), Count: count(figures)})
 	}
 	slices.SortFunc(rows, byModel)
 	return rows
@@ -171,7 +171,7 @@ func answered(rows []Usage) bool {
 	return slices.ContainsFunc(rows, func(u Usage) bool { return u.Total != nil && *u.Total > 0 })
 }
 
-// plus adds figures up; nil as soon as one was not told, or the sum is none.
+// plus adds figures; the sum is nil if one is missing or the sum overflows.
 func plus(all ...*int64) *int64 {
 	var sum int64
 	for _, n := range all {
@@ -295,7 +295,7 @@ func (s *messages) message(kind MessageKind, text, detail string) []Message {
 		return nil
 	}
 	if strings.HasSuffix(text, detail) {
-		detail = "" // all of it is told
+		detail = "" // the text contains it
 	}
 	at, _ := time.Parse(time.RFC3339, s.at) // zero where it is no time
 	return []Message{{Kind: kind, Time: at.UTC(), Text: s.bounded(text), Detail: s.bounded(detail)}}
@@ -317,14 +317,14 @@ func (s *messages) piece(kind MessageKind, text string) {
 }
 
 // whole is what was gathered, which is over.
-func (s *messages) whole() (told []Message) {
+func (s *messages) whole() (all []Message) {
 	if s.kind == Said {
-		told = s.message(Said, s.text, "")
+		all = s.message(Said, s.text, "")
 	} else {
-		told = s.message(Returned, "", s.text)
+		all = s.message(Returned, "", s.text)
 	}
 	s.text, s.lost = "", 0
-	return told
+	return all
 }
 
 // arguments are what a tool was given, by name.

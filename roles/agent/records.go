@@ -18,9 +18,9 @@ var (
 	repeats = strings.Fields("delta update message_start turn_start turn_end agent_end")
 )
 
-// told reads a record of JSON in the forms that agents share: what was said, which tool was called and
+// read reads a record of JSON in the forms that agents share: what was said, which tool was called and
 // what came back. It returns nothing for a record of another form.
-func (r *customReader) told(rec map[string]any) []Message {
+func (r *customReader) read(rec map[string]any) []Message {
 	kind := textAt(rec, "type")
 	if slices.ContainsFunc(repeats, func(word string) bool { return strings.Contains(kind, word) }) {
 		return nil
@@ -46,11 +46,11 @@ func (r *customReader) told(rec map[string]any) []Message {
 	for _, name := range innerNames {
 		switch inner := rec[name].(type) {
 		case map[string]any:
-			all = append(all, r.told(inner)...)
+			all = append(all, r.read(inner)...)
 		case []any:
 			for _, one := range inner {
 				if part, is := one.(map[string]any); is {
-					all = append(all, r.told(part)...)
+					all = append(all, r.read(part)...)
 				}
 			}
 		}

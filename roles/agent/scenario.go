@@ -92,7 +92,7 @@ const (
 	EndAway   End = "away"   // an error: the provider is unavailable or wants us to wait
 	EndLogin  End = "login"  // an error: the provider refused the key
 	EndCrash  End = "crash"  // the agent kills itself with SIGKILL
-	EndHang   End = "hang"   // the agent waits until somebody stops it
+	EndHang   End = "hang"   // the agent waits until it is stopped
 )
 
 // Requests is the number of model requests that the call reports: at least one
@@ -199,7 +199,7 @@ func (s Scenario) check() (key string, err error) {
 	case s.Version != Version:
 		return "version", fmt.Errorf("want %d, got %d", Version, s.Version)
 	case len(s.Calls) == 0:
-		return "calls", fmt.Errorf("there are none")
+		return "calls", fmt.Errorf("the list is empty")
 	}
 	for i, c := range s.Calls {
 		key := fmt.Sprintf("calls[%d]", i)

@@ -53,7 +53,7 @@ func TestParseErrors(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"empty", "", "s.yaml: version: want 1, got 0"},
 		{"future", "version: 2\ncalls: [{role: builder}]\n", "s.yaml:1: version: want 1, got 2"},
-		{"no calls", "version: 1\n", "s.yaml: calls: there are none"},
+		{"no calls", "version: 1\n", "s.yaml: calls: the list is empty"},
 		{"role", "version: 1\ncalls:\n- role: tester\n", `s.yaml:3: calls[0]: role is "tester", want one of ["builder" "verifier" "generate" "review" "learnings" "mistakes" "improve"]`},
 		{"no role", "version: 1\ncalls:\n- phase: 1\n", `s.yaml:3: calls[0]: role is "", want one of ["builder" "verifier" "generate" "review" "learnings" "mistakes" "improve"]`},
 		{"unknown key", call + "stpes: []\n", `s.yaml:4: unknown key "stpes" in calls[0]; did you mean "steps"?`},

@@ -33,7 +33,7 @@ func Scripted(s Scenario, dir string, served Provider) Agent {
 }
 
 // command starts the helper on the part of the scenario that is meant for this
-// call, with the texts that it takes from files. It is an error if there is none.
+// call, with the texts that it takes from files. It fails without such a part.
 func (s Scenario) command(dir string, c Call) (Command, error) {
 	call, ok := s.Pick(c.Role, c.Phase, c.Iteration, c.Attempt)
 	if !ok {
@@ -101,17 +101,17 @@ type scriptedReader struct {
 }
 
 // Line implements Reader.
-func (r *scriptedReader) Line(line []byte, cut bool) (told []Message) {
+func (r *scriptedReader) Line(line []byte, cut bool) (all []Message) {
 	var rec struct {
 		Record
 		stamped
 	}
 	is := r.record(line, cut, &rec)
 	if len(line) == 0 || is && rec.Type != RecordOutput {
-		told = r.whole()
+		all = r.whole()
 	}
 	if !is {
-		return told
+		return all
 	}
 	switch rec.Type {
 	case RecordInit:
@@ -119,16 +119,16 @@ func (r *scriptedReader) Line(line []byte, cut bool) (told []Message) {
 	case RecordTool:
 		r.tools++
 		r.pause()
-		return append(told, r.message(Called, action(rec.Tool, rec.Text), rec.Text)...)
+		return append(all, r.message(Called, action(rec.Tool, rec.Text), rec.Text)...)
 	case RecordMessage:
 		r.say(rec.Text + "\n")
-		return append(told, r.message(Said, rec.Text, "")...)
+		return append(all, r.message(Said, rec.Text, "")...)
 	case RecordOutput:
 		r.piece(Returned, rec.Text+"\n")
 	case RecordResult:
 		r.last = rec.Record
 	}
-	return told
+	return all
 }
 
 // Result implements Reader. No request is asked for: a script that reports no usage is

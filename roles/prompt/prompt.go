@@ -355,7 +355,7 @@ func projectSection(in Input) string {
 	if strings.TrimSpace(in.ProjectMD) == "" {
 		return ""
 	}
-	return "# The project\n\nWritten by the user whose project this is.\n\n" + marked("project description", in.ProjectMD)
+	return "# The project\n\nWritten by the user whose project this is.\n\n" + delimited("project description", in.ProjectMD)
 }
 
 // specsSection does not mention the phase's number, so that the specs of earlier phases are the
@@ -369,7 +369,7 @@ func specsSection(in Input) string {
 		b.WriteString("Test every contract of every spec in this call.\n")
 	}
 	for _, s := range in.Specs {
-		fmt.Fprintf(&b, "\n%s", marked(fmt.Sprintf("%s/phase%d.md", helper.Specs, s.Number), s.Text))
+		fmt.Fprintf(&b, "\n%s", delimited(fmt.Sprintf("%s/phase%d.md", helper.Specs, s.Number), s.Text))
 	}
 	return b.String()
 }
@@ -385,8 +385,8 @@ func contractsSection(in Input) string {
 	return b.String()
 }
 
-// marked puts the user's text between two lines that mark its beginning and end, so that
+// delimited puts the user's text between two lines that mark its beginning and end, so that
 // headings in it are not confused with abl's own.
-func marked(name, text string) string {
+func delimited(name, text string) string {
 	return fmt.Sprintf("[begin %s]\n%s\n[end %s]\n", name, strings.TrimSpace(text), name)
 }

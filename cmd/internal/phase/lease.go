@@ -32,9 +32,9 @@ type holding struct {
 	cancel context.CancelCauseFunc // of the run
 }
 
-// take takes the lease before the first effect of a run. When the lease is lost, it calls cancel. Calls
+// takeLease takes the lease before the first effect of a run. When the lease is lost, it calls cancel. Calls
 // that were running under an expired lease are counted and opened again.
-func (r *Run) take(ctx context.Context, cancel context.CancelCauseFunc) error {
+func (r *Run) takeLease(ctx context.Context, cancel context.CancelCauseFunc) error {
 	if r.remote == nil {
 		return nil
 	}

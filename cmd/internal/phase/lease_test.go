@@ -62,7 +62,7 @@ func takes(t *testing.T, s *Project) (r *Run, ctx context.Context) {
 	must(t, r.book.Ready())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	t.Cleanup(func() { cancel(nil) })
-	must(t, r.take(ctx, cancel))
+	must(t, r.takeLease(ctx, cancel))
 	return r, ctx
 }
 
@@ -157,7 +157,7 @@ func stolen(t *testing.T, s *Project) {
 	r := &Run{Project: s, phase: 1, file: f, out: silent{}}
 	r.book = money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s },
 		Tell: func(string) {}}
-	must(t, r.take(t.Context(), func(error) {}))
+	must(t, r.takeLease(t.Context(), func(error) {}))
 }
 
 // A node that was killed continues its own lease, also if its last commit of the state was not pushed,

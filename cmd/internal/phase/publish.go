@@ -136,7 +136,7 @@ func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err
 		receive(tests, testsRef, at.Hash)
 	}
 	if err == nil {
-		err = x.keep(ctx)
+		err = x.keepState(ctx)
 	}
 	if err != nil {
 		return all, fmt.Errorf("cannot publish: %w", err)
@@ -162,9 +162,9 @@ func (x exchange) upToDate() error {
 	return err
 }
 
-// keep publishes the state. It makes no commit if only the project's id would change, so that a run
+// keepState publishes the state. It makes no commit if only the project's id would change, so that a run
 // with nothing to do moves no ref.
-func (x exchange) keep(ctx context.Context) error {
+func (x exchange) keepState(ctx context.Context) error {
 	var same bool
 	var files map[string][]byte
 	var err error

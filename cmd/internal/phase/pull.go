@@ -49,7 +49,7 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 		return refused(err)
 	}
 	if has {
-		changed, err := x.wentOn(ctx)
+		changed, err := x.hasMoved(ctx)
 		if err == nil && changed && !theirs {
 			err = x.diverged(in.file)
 		}
@@ -66,9 +66,9 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 	return "restored: " + summary(x.file) + text, nil
 }
 
-// wentOn reports whether the project has changed since it last published or pulled, or whether that state
+// hasMoved reports whether the project has changed since it last published or pulled, or whether that state
 // is not part of the one at tip.
-func (x exchange) wentOn(ctx context.Context) (bool, error) {
+func (x exchange) hasMoved(ctx context.Context) (bool, error) {
 	if has, err := x.repo.Contains(x.tip, x.file.Published); err != nil || !has {
 		return true, err
 	}

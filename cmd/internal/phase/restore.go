@@ -125,7 +125,7 @@ func takeNewer(ctx context.Context, s *Project) error {
 			return nil
 		}
 	}
-	changed, err := x.wentOn(ctx)
+	changed, err := x.hasMoved(ctx)
 	if err != nil {
 		return err
 	}

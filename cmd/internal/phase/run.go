@@ -84,7 +84,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 	}
 	first := false
 	if err == nil {
-		err = r.take(ctx, cancel)
+		err = r.takeLease(ctx, cancel)
 	}
 	if err == nil {
 		first, err = r.needsBaseline()

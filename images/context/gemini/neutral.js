@@ -2,10 +2,10 @@
 //
 // It takes a GEMINI.md there for orders, and .gemini for settings, some of which
 // name programs that it starts. Settings of abl's can overrule the ones that abl
-// knows of, and cannot take the rest away. A role is told what to do by abl's
-// prompt alone, and not by what somebody left in a workspace, so both names lead
+// knows of, and cannot take the rest away. A role takes instructions only from abl's
+// prompt, and not from files of a workspace, so both names lead
 // to a place that is not there and that nobody can make. And it takes an @ in the
-// prompt for the name of a file, which it adds while it writes the prompt anew: the
+// prompt for the name of a file, which it adds while it rewrites the prompt: the
 // prompt stays as it is.
 'use strict';
 const fs = require('fs');

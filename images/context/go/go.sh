@@ -25,6 +25,6 @@ mv "$module" /usr/local/go
 cd /usr/local/go
 find . -name testdata -prune -exec rm -rf {} +
 find src -name '*_test.go' -delete
-# What most programs import is compiled once, and not by every container anew.
+# What most programs import is compiled once, and not again by every container.
 export GOTOOLCHAIN=local GODEBUG=installgoroot=all
 bin/go install $(bin/go list -deps net/http/httptest database/sql html/template encoding/... testing/... log/... os/... compress/... archive/...)

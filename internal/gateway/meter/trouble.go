@@ -163,7 +163,7 @@ func (a failure) status() int {
 const longestWait = 31 * 24 * time.Hour
 
 // retry returns the wait that the provider requests in a header or in the error, the longest if there
-// are several, 0 if there is none or it cannot be read.
+// are several, 0 without a wait that can be read.
 func (a failure) retry(h http.Header, now time.Time) time.Duration {
 	after := h.Get("Retry-After")
 	date, err := http.ParseTime(after)

@@ -192,7 +192,7 @@ type Log struct {
 	Ended   bool // the newest line is the last one
 }
 
-// Sum returns the usage in the newest line, nil if there is none.
+// Sum returns the usage in the newest line, nil without lines.
 func (l Log) Sum() *gateway.Sum {
 	if len(l.Entries) == 0 {
 		return nil

@@ -4,14 +4,7 @@ package archtest
 const unclean = `
 cmd/abl
 cmd/abl-cmd
-cmd/abl-cmd/internal/commands
 cmd/abl-cmd/internal/probe
-cmd/abl-gateway
-cmd/agent-learner
-cmd/code-commit
-cmd/internal/exit
-cmd/internal/learn
-cmd/internal/money
 cmd/internal/phase
 cmd/internal/view
 images

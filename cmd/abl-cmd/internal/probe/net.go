@@ -54,8 +54,8 @@ func Network(ctx context.Context, spec *helper.ProbeNet) sandbox.Proof {
 	}
 	far := sandbox.Proof{ears.tcp.check("the host by tcp"), ears.udp.check("the host by udp")}
 	far = append(append(far, shouted...),
-		sandbox.Same("IPv6 addresses", "", sixth()),
-		sandbox.Same("next hops that answer", "", hops()))
+		sandbox.Same("IPv6 addresses", "", ipv6Addresses()),
+		sandbox.Same("next hops that answer", "", nextHops()))
 	for i := range far {
 		far[i].Weak = spec.Weak && !far[i].OK
 	}
@@ -107,8 +107,8 @@ func ask(ctx context.Context, peer helper.ProbePeer) (said string, took time.Dur
 	return yes, time.Since(begun)
 }
 
-// sixth are the addresses of the kind that nobody filters.
-func sixth() string {
+// ipv6Addresses returns the IPv6 addresses, which no rule filters.
+func ipv6Addresses() string {
 	found, err := os.ReadFile("/proc/net/if_inet6")
 	if err != nil && !os.IsNotExist(err) {
 		return err.Error()
@@ -116,8 +116,8 @@ func sixth() string {
 	return strings.TrimSpace(string(found))
 }
 
-// hops would carry something further. It is asked after others tried to go through one.
-func hops() string {
+// nextHops returns the gateways that answer. It runs after probes tried to send through one.
+func nextHops() string {
 	routes, err := os.ReadFile("/proc/net/route")
 	arp, aerr := os.ReadFile("/proc/net/arp")
 	if err := errors.Join(err, aerr); err != nil {
