@@ -24,7 +24,7 @@ verifier_commands:
 		))
 	p.Must(0, "phase", "1")
 	out := printed(p, "p1-verify-1.1")
-	wants(t, "the Verifier's call", out, "start       start the service", "there is no app section", "address=.")
+	wants(t, "the Verifier's call", out, "start       start the service", "has no app section", "address=.")
 	checkNothingLeft(p)
 }
 

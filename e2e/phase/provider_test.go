@@ -87,7 +87,7 @@ type troubledRun struct {
 // trouble, so each run has few of them.
 var troubledRuns = []troubledRun{
 	{exit: 5, troubles: []trouble{
-		{modelserver.Reset, "network", "gives no answer"}, // because abl connects the gateway with the provider here
+		{modelserver.Reset, "network", "does not respond"}, // because abl connects the gateway with the provider here
 		{"401", "refused", "GEMINI_API_KEY is refused"},
 	}},
 	{exit: 75, env: []string{"ABL_LOOP_OUTAGE_BUDGET=0s"}, troubles: []trouble{

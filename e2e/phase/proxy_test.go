@@ -88,7 +88,7 @@ func TestCompanyProxy(t *testing.T) {
 func TestNoRouteToTheProvider(t *testing.T) {
 	for name, c := range map[string]struct{ env, says string }{
 		"no proxy":       {"ABL_NETWORK_PROXY=none", "provider.example"},
-		"no password":    {"HTTPS_PROXY=http://PROXY", "wants a user and a password"},
+		"no password":    {"HTTPS_PROXY=http://PROXY", "requires a user and a password"},
 		"nobody listens": {"ABL_NETWORK_PROXY=http://127.0.0.2:9", "cannot reach the proxy 127.0.0.2:9"},
 	} {
 		t.Run(name, func(t *testing.T) {
