@@ -23,7 +23,7 @@ func TestFeedLeavesStandardInputOpen(t *testing.T) {
 	if _, err := l.Wait(t.Context(), name); err != nil {
 		t.Error(err)
 	}
-	if err := l.Feed(t.Context(), name, []byte("late\n")); err == nil || !strings.Contains(err.Error(), "does not run") {
+	if err := l.Feed(t.Context(), name, []byte("late\n")); err == nil || !strings.Contains(err.Error(), "not running") {
 		t.Errorf("writing to one that has ended: %v", err)
 	}
 	all, err := l.api.ContainerInspect(t.Context(), name)

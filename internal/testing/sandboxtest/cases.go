@@ -100,12 +100,12 @@ func refused(t *testing.T, s Subject) {
 		err    error
 		say    string
 	}{
-		"uid 0":       {change: func(b *sandbox.Box) { b.User = "0:1000" }, say: "uid 0"},
-		"uid 00":      {change: func(b *sandbox.Box) { b.User = "00:1000" }, say: "uid 0"},
-		"loose uid 0": {change: func(b *sandbox.Box) { b.User, b.Loose = "0:0", true }, say: "uid 0"},
+		"uid 0":       {change: func(b *sandbox.Box) { b.User = "0:1000" }, say: "a uid other than 0"},
+		"uid 00":      {change: func(b *sandbox.Box) { b.User = "00:1000" }, say: "a uid other than 0"},
+		"loose uid 0": {change: func(b *sandbox.Box) { b.User, b.Loose = "0:0", true }, say: "a uid other than 0"},
 		"no user":     {change: func(b *sandbox.Box) { b.User = "" }, say: "user"},
 		"a user name": {change: func(b *sandbox.Box) { b.User = "root" }, say: "user"},
-		"no command":  {change: func(b *sandbox.Box) { b.Argv = nil }, say: "no command"},
+		"no command":  {change: func(b *sandbox.Box) { b.Argv = nil }, say: "command is missing"},
 		"no labels":   {change: func(b *sandbox.Box) { b.Labels = nil }, say: sandbox.LabelProject},
 		"no image":    {change: func(b *sandbox.Box) { b.Image = s.Missing }, err: sandbox.ErrNoImage},
 		"two reaches": {

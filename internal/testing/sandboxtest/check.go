@@ -19,7 +19,7 @@ func (e *Engine) check(b sandbox.Box) error {
 	case b.Name == "" || b.Image == "":
 		return errors.New("a box needs a name and an image")
 	case len(b.Argv) == 0 && !b.Loose:
-		return errors.New("it has no command")
+		return errors.New("command is missing")
 	case b.Labels[sandbox.LabelProject] == "" || b.Labels[sandbox.LabelKind] == "":
 		return fmt.Errorf("it lacks the label %s or %s", sandbox.LabelProject, sandbox.LabelKind)
 	case b.Reach.Join != "" && len(b.Reach.Endpoints) > 0:
@@ -36,9 +36,9 @@ func checkUser(b sandbox.Box) error {
 	case b.User == "" && b.Loose:
 		return nil
 	case !userForm.MatchString(b.User):
-		return fmt.Errorf("user %q: want \"uid:gid\" in numbers", b.User)
+		return fmt.Errorf("user %q: want numeric \"uid:gid\" with a uid other than 0", b.User)
 	case strings.Trim(uid, "0") == "":
-		return fmt.Errorf("user %q: uid 0 is refused", b.User)
+		return fmt.Errorf("user %q: want a uid other than 0", b.User)
 	}
 	return nil
 }
