@@ -155,6 +155,13 @@ func (c Claim) Misses(x Exchange) string {
 	return c.missesBody(x)
 }
 
+// DidNotWait reports whether the client closed the connection before it could see that the response
+// differs from the contract. A client that got a wrong status and read no body, as curl -f does, did
+// wait.
+func (c Claim) DidNotWait(x Exchange) bool {
+	return x.Left && (x.Status == 0 || c.missesHead(x) == "" && c.missesBody(x) != "")
+}
+
 // missesHead is Misses for the status and the headers.
 func (c Claim) missesHead(x Exchange) string {
 	switch {

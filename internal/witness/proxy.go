@@ -40,6 +40,7 @@ type turn struct {
 	Exchange
 	raw       bool          // the data from here on is not HTTP
 	stays     chan struct{} // closed when the app responded with HTTP
+	late      bool          // the client had closed its side before the response
 	sent, got recorder
 	whole     atomic.Bool  // the request has been sent completely
 	under     atomic.Int32 // number of directions in transit
@@ -219,6 +220,7 @@ func (c *conn) answer(x *turn) bool {
 		if c.proxy.Altering != nil && s >= 200 && x.Method != http.MethodConnect {
 			return c.alter(x, resp, head) == nil
 		}
+		x.late = c.hasLeft()
 		if _, err := c.client.Write(head); err != nil || switched {
 			return false
 		}
@@ -234,5 +236,7 @@ func (c *conn) pass(x *turn) {
 	if c.app.rest(c.client, &x.got) == nil {
 		closeWrite(c.client.Conn)
 		<-c.asking
+	} else if x.late { // nobody read the status
+		x.Status, x.Header = 0, nil
 	}
 }

@@ -321,26 +321,37 @@ func TestAppClosesIdleConnection(t *testing.T) {
 	}
 }
 
-// The record of a request without a response says whether the client or the app closed the
-// connection.
+// The record says whether the client or the app closed the connection before the end of a response,
+// and has the status that the client got.
 func TestWhoLeft(t *testing.T) {
+	const refusal = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 5000000\r\n\r\n"
+	untilClosed := func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 	for _, c := range []struct {
-		name string
-		app  func(heard chan<- struct{}, conn net.Conn)
-		left bool
+		name   string
+		app    func(conn net.Conn)
+		leaves string // the client closes when it has got this
+		left   bool
+		status int
 	}{
-		{"the client", func(heard chan<- struct{}, conn net.Conn) {
-			close(heard)
-			_, _ = io.Copy(io.Discard, conn) // until the client has gone
-		}, true},
-		{"the app", func(_ chan<- struct{}, _ net.Conn) {}, false},
+		{"the client", untilClosed, "", true, 0},
+		{"the app", func(net.Conn) {}, refusal, false, 0},
+		{"the client, before the response", func(conn net.Conn) {
+			untilClosed(conn)
+			_, _ = io.WriteString(conn, refusal+strings.Repeat("x", 5_000_000))
+		}, "", true, 0},
+		{"the client, after the status", func(conn net.Conn) {
+			_, _ = io.WriteString(conn, refusal)
+			untilClosed(conn)
+			_, _ = io.WriteString(conn, strings.Repeat("x", 5_000_000))
+		}, refusal, true, 500},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			heard, seen := make(chan struct{}), make(chan Exchange, 1)
 			app := start(t, func(ctx context.Context, l net.Listener) error {
 				return Serve(ctx, l, func(_ context.Context, conn net.Conn) {
 					if _, err := readHead(bufio.NewReader(conn)); err == nil {
-						c.app(heard, conn)
+						close(heard)
+						c.app(conn)
 					}
 				})
 			})
@@ -350,12 +361,11 @@ func TestWhoLeft(t *testing.T) {
 			}
 			defer conn.Close()
 			_, _ = io.WriteString(conn, get("/"))
-			if c.left {
-				<-heard
-				conn.Close()
-			}
-			if x := <-seen; x.Left != c.left || x.Status != 0 || x.Target != "/" {
-				t.Errorf("got left %v of %+v, want %v", x.Left, x, c.left)
+			<-heard
+			_, _ = io.ReadFull(conn, make([]byte, len(c.leaves)))
+			conn.Close()
+			if x := <-seen; x.Left != c.left || x.Status != c.status || x.Target != "/" {
+				t.Errorf("got left %v of %+v, want %v with status %d", x.Left, x, c.left, c.status)
 			}
 		})
 	}

@@ -192,7 +192,7 @@ func (s Suite) repeatedIn(r Run, c Contract) string {
 	for _, x := range r.Record {
 		same := [3]string{x.Method, x.Target, x.Sent.SHA256}
 		switch {
-		case x.Method == "" || x.Left && !c.Claim.Fits(x): // not a request, or the client did not wait
+		case x.Method == "" || c.Claim.DidNotWait(x): // not a request, or the client stopped waiting
 		case !c.Claim.Near(x):
 			before = nil
 		case c.Claim.Fits(x) && failed[same] > 0:

@@ -63,7 +63,7 @@ POST /notes {"text": T} → 201 {"id": N, "text": T}
 GET /notes/N → 200 {"id": N, "text": T}
 GET /notes/unknown → 404 {"error": "not found"}`
 
-// A suite says ok by itself: one line a contract.
+// A suite prints ok without a test: one line a contract.
 const allOK = `
 for n in 1 2 3 4; do echo "ok $n - P1.C$n"; done; echo 1..4`
 
@@ -102,7 +102,7 @@ ask GET /health >answer` + honest, "once", all("verified")},
 is() { case "$3" in "$2 "*) echo "ok $1 - P1.C$1";; *) echo "not ok $1 - P1.C$1";; esac; }
 echo 1..4
 is 1 200 "$(ask GET /health)"; is 2 201 "$(ask POST /notes '{"text":"milk"}')"; is 3 200 "$(ask GET /notes/1)"; is 4 404 "$(ask GET /notes/99)"`, "", all("weak")},
-		{"it asserts nothing, where somebody answers as the app does", `
+		{"it asserts nothing, where another server responds as the app does", `
 case "$(ask GET /zzz)" in *'not found'*) ;; *) exit 1;; esac
 ask GET /health >answer; ask POST /notes '{"text":"milk"}' >answer; ask GET /notes/1 >answer; ask GET /notes/99 >answer` + allOK, "", all("weak")},
 		{"all the right requests, and one assertion", `
@@ -223,6 +223,8 @@ func TestAskedUntilItFits(t *testing.T) {
 		{"many times, as it says", "GET /a more than 10 times within a minute → 429", "", "GET /a 200, GET /a 200, GET /a 429", ""},
 		{"and another answer after it", `GET /a → 200 "ok"`, "", "GET /a 200 ok, GET /a 404", ""},
 		{"when it did not wait", `GET /a → 200 "ok"`, "", "?GET /a 0, GET /a 200 ok", ""},
+		{"after an error whose body it did not read", `GET /a → 200 "ok"`, "", "?GET /a 500, GET /a 200 ok", errors},
+		{"after a status whose body it did not read", `GET /a → 200 "ok"`, "", "?GET /a 404, GET /a 200 ok", "it got 404 before"},
 		{"when it did not wait for the body", `GET /a → 200 {"n": 2}`, "", `?GET /a 200 {"n", GET /a 200 {"n":2}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -320,7 +322,7 @@ func TestStrength(t *testing.T) {
 		x := witness.Exchange{Method: "GET", Target: "/P1.C1", Status: 200, Altered: altered}
 		return Run{Watched: true, Record: []witness.Exchange{x}}
 	}
-	long := get(true) // besides one that could not be altered
+	long := get(true) // in addition to one that could not be altered
 	long.Record = append(long.Record, get(false).Record...)
 	ended := get(true)
 	ended.Gone = "the witness ended"
@@ -465,7 +467,7 @@ func TestAlterationsOfManyContracts(t *testing.T) {
 	}
 }
 
-// What many tests look at is altered by itself: it would make them all fail.
+// What many tests look at is altered alone: it would make them all fail.
 func TestContractsThatOthersNeed(t *testing.T) {
 	s := Suite{}
 	for i := 1; i <= 8; i++ {
