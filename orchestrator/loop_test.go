@@ -105,7 +105,7 @@ func (w *world) effect(do func()) error {
 	return nil
 }
 
-// loop is a new abl's: it knows no more than what is on disk.
+// loop returns the loop of a new abl, which has only what is on disk.
 func (w *world) loop() *Loop {
 	var f state.File
 	if err := json.Unmarshal(w.disk, &f); err != nil {
@@ -448,7 +448,7 @@ func everyDeath(t *testing.T, plays map[string]play, want string) {
 			return
 		}
 		if !errors.Is(err, errDied) {
-			t.Fatalf("death %d is told as %v", n, err)
+			t.Fatalf("death %d is reported as %v", n, err)
 		}
 		w.dieAt = 0
 		if err := w.after(t.Context()); err != nil {

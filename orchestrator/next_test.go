@@ -147,7 +147,7 @@ verified: judge unknown → verifying i1 step-1.2 (no report)
 verifying: run the verifier crash → verified i1 step-1.2 (no report)
 verified: judge unknown → verifying i1 step-1.3 (no report) stop: the agent failed: the verifier's call ended as "crashed": ended by signal 9
 `},
-		{"an interrupted call is begun anew", "stop done done pass", `
+		{"an interrupted call begins again", "stop done done pass", `
 ready: begin a round  → building i1 step-1.1
 building: run the builder stop → building i1 step-1.2
 building: run the builder done → built i1 step-1.2

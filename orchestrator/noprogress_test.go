@@ -34,15 +34,15 @@ func (w *world) lack() (all []string) {
 	return all
 }
 
-// An iteration that moves nothing is said to be one, the Builder is told once,
-// and the phase ends early only where the person wants that.
+// An iteration that moves nothing is said to be one, the Builder reads it once,
+// and the phase ends early only if the user wants that.
 func TestNothingMoves(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		observed []string
 		limit    int
 		steps    int    // at which it is stuck
-		stalled  string // iterations whose Builder is told
+		stalled  string // iterations whose Builder reads it
 		notes    int
 	}{
 		{"always the same, by the seed's five", []string{"500"}, 0, 5, "3", 4},
@@ -79,7 +79,7 @@ func TestNothingMoves(t *testing.T) {
 	}
 }
 
-// What a phase is stuck on is told from the records of its calls; one that is
+// What a phase is stuck on is read from the records of its calls; one that is
 // gone is no standstill.
 func TestAttempts(t *testing.T) {
 	w := refusing(t, "500", "500", "404")

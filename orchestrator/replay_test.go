@@ -222,14 +222,14 @@ func TestWeakIsAskedAgainOnce(t *testing.T) {
 			}
 			why := "P1.C2 is weak: its test stays ok when the 404 to GET /1/2 becomes 200"
 			if told := strings.Contains(strings.Join(p.Why, "\n"), why); told != (c.allow == nil) {
-				t.Errorf("the Verifier is told %q", p.Why)
+				t.Errorf("the Verifier reads %q", p.Why)
 			}
 		})
 	}
 }
 
 // An abl that takes over from one that was killed amid altered replays makes all of them
-// anew, and keeps none that the other had made.
+// again, and keeps none that the other had made.
 func TestKilledAmidAlteredReplays(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 	replays := watchedTests(t, "--", "12")
@@ -274,7 +274,7 @@ func (d endsAt) Run(ctx context.Context, r roles.Replay) (roles.Replayed, error)
 func (w *world) toJudge(replays Replays) (*Loop, *state.Phase) {
 	w.Helper()
 	l := w.loop()
-	l.Replay, l.NoNull, l.Specs = replays, "there is none", HeldSpecs{Set: twoEach(w.T, 1)}
+	l.Replay, l.NoNull, l.Specs = replays, "no null app", HeldSpecs{Set: twoEach(w.T, 1)}
 	l.Spec, _ = l.Specs.Set.Phase(1)
 	held := state.HeldTo{SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text)}
 	return l, &state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: held}
@@ -292,7 +292,7 @@ func TestLateFilesChangeNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true, failed: c.file}})
 			l := w.loop()
-			l.NoNull = "there is none"
+			l.NoNull = "no null app"
 			l.Replay, l.Specs = &tests{t: t, says: map[string][]string{"app": {suite(1, c.says)}, "no app": {suite(1, "--")}}}, HeldSpecs{Set: twoEach(t, 1)}
 			this, _ := l.Specs.Set.Phase(1)
 			l.Spec = this

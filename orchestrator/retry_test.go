@@ -49,7 +49,7 @@ func TestWeathered(t *testing.T) {
 		{"no budget", 0, 1, []end{{outcome.Unavailable, 0, false, "the provider is unavailable: why; come back after 2026-03-01 12:00:02 UTC"}}},
 		{"nobody pays", time.Hour, 1, []end{{outcome.Quota, 0, true, "the provider wants a payment or a change of the account: why"}}},
 		{"the engine", 0, 1, []end{{outcome.EngineGone, 0, false, "engine not reachable: why; come back after 2026-03-01 12:00:02 UTC"}}},
-		{"a chain is gone through before anybody waits, and begun anew", time.Hour, 3, []end{
+		{"a chain is gone through before abl waits, and begins again", time.Hour, 3, []end{
 			{outcome.Quota, 0, false, "waits 0s, 1s used, model 1"},
 			{outcome.Unavailable, 0, false, "waits 0s, 2s used, model 2"},
 			{outcome.Quota, 0, false, "waits 20m0s, 20m3s used, model 0"},
@@ -140,7 +140,7 @@ calls p1-build-1.1 p1-build-1.2 p1-build-1.3 p1-verify-1.1 p1-verify-1.2
 		}
 	}
 	if told != 3 {
-		t.Errorf("%d waits were told", told)
+		t.Errorf("%d waits were reported", told)
 	}
 	var f state.File
 	if err := json.Unmarshal(w.disk, &f); err != nil || f.Phases["1"].Outage != nil {
@@ -174,7 +174,7 @@ func TestKilledWhileItWaits(t *testing.T) {
 	}
 }
 
-// A person who does not want to wait is told so by nobody: the state is as it was.
+// If the user does not want to wait, the state stays as it was.
 func TestInterruptedWhileItWaits(t *testing.T) {
 	w := stormy(t)
 	ctx, cancel := context.WithCancelCause(t.Context())

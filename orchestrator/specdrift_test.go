@@ -14,17 +14,17 @@ import (
 	"abl/roles"
 )
 
-// held is a new abl's loop, held to the specs as they are; *now is what the
-// person makes of them while it runs.
-func (w *world) held(now *spec.Set) *Loop {
+// loopWith returns the loop of a new abl with the current specs; *now is what the
+// user makes of them during the run.
+func (w *world) loopWith(now *spec.Set) *Loop {
 	l := w.loop()
 	l.Spec, _ = now.Phase(1)
 	l.Specs = HeldSpecs{Set: *now, Now: func() spec.Set { return *now }}
 	return l
 }
 
-// told says whether the person was told something.
-func (w *world) told(what string) bool {
+// reported reports whether the user got a message.
+func (w *world) reported(what string) bool {
 	for _, e := range w.events {
 		if strings.Contains(e.Text, what) {
 			return true
@@ -33,10 +33,10 @@ func (w *world) told(what string) bool {
 	return false
 }
 
-const anew = "a new round begins on the new text"
+const newRound = "a new round begins on the new text"
 
 // The Builder's call ends and is committed; the Verifier's, which would work on
-// a spec that the person has changed meanwhile, does not begin. The person puts
+// a spec that the user has changed meanwhile, does not begin. The user puts
 // the text back and the round goes on, or means it and a new one begins.
 func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 				"p1-build-1.1":  {class: outcome.Done, report: true, during: func() { now = changed }},
 				"p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good,
 			})
-			_, err := w.held(&now).Run(t.Context())
+			_, err := w.loopWith(&now).Run(t.Context())
 			var e Edited
 			if !errors.As(err, &e) || e != edited(1, 1, "") || !strings.Contains(e.Hint(), "run abl phase 1 again") {
 				t.Fatalf("got %v, want %v", err, edited(1, 1, ""))
@@ -66,8 +66,8 @@ func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 			if !c.keep {
 				now = before
 			}
-			if _, err := w.held(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, c.calls) || w.told(anew) != c.keep {
-				t.Errorf("got %v, calls %v, new round %t, want calls %v, new round %t", err, w.done, w.told(anew), c.calls, c.keep)
+			if _, err := w.loopWith(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, c.calls) || w.reported(newRound) != c.keep {
+				t.Errorf("got %v, calls %v, new round %t, want calls %v, new round %t", err, w.done, w.reported(newRound), c.calls, c.keep)
 			}
 			if got := w.print(); !strings.HasPrefix(got, c.where) {
 				t.Errorf("got %s, want %s…", got, c.where)
@@ -76,29 +76,29 @@ func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 	}
 }
 
-// A pass on a text that was changed meanwhile is none.
+// A pass on a text that was changed meanwhile does not count.
 func TestSpecEditedWhileTheVerifierWorks(t *testing.T) {
 	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{
 		"p1-build-1.1": good, "p1-verify-1.1": {class: outcome.Done, report: true, during: func() { now = changed }},
 	})
-	_, err := w.held(&now).Run(t.Context())
+	_, err := w.loopWith(&now).Run(t.Context())
 	var e Edited
 	if !errors.As(err, &e) || len(w.tags) > 0 || len(w.commits["tests"]) != 1 {
 		t.Errorf("%v, %v, %v", err, w.tags, w.commits)
 	}
-	if !w.told("the spec of phase 1 changed while it was tested") {
-		t.Errorf("told: %v", w.events)
+	if !w.reported("the spec of phase 1 changed while it was tested") {
+		t.Errorf("events: %v", w.events)
 	}
 }
 
-// While no abl ran the person changed the spec, and a call had begun: it is
+// While no abl ran the user changed the spec, and a call had begun: it is
 // taken to its end, and then a new round begins.
 func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
 	ctx, stop := context.WithCancel(t.Context())
-	l := w.held(&now)
+	l := w.loopWith(&now)
 	l.Calls = caller(func(j roles.Job) error {
 		dir := w.project.Call(j.Call.ID)
 		stop()
@@ -108,25 +108,25 @@ func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 		t.Fatal("it did not die")
 	}
 	now = changed
-	if _, err := w.held(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, []string{"p1-build-1.1", "p1-build-2.1", "p1-verify-2.1"}) {
+	if _, err := w.loopWith(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, []string{"p1-build-1.1", "p1-build-2.1", "p1-verify-2.1"}) {
 		t.Errorf("%v, %v", err, w.done)
 	}
-	if !w.told(anew) || len(w.commits["src"]) != 2 {
+	if !w.reported(newRound) || len(w.commits["src"]) != 2 {
 		t.Errorf("%v, %v", w.events, w.commits)
 	}
 }
 
-// The Verifier's call had begun when abl was killed; then the person changed the
+// The Verifier's call had begun when abl was killed; then the user changed the
 // spec. What the call comes to is no pass on the new text.
 func TestSpecEditedWhileTheVerifierIsAlone(t *testing.T) {
 	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
 	w.dieAt = effectOf(t, "p1-verify-1.1")
-	if _, err := w.held(&now).Run(t.Context()); !errors.Is(err, errDied) {
+	if _, err := w.loopWith(&now).Run(t.Context()); !errors.Is(err, errDied) {
 		t.Fatal(err)
 	}
 	w.dieAt, now = 0, changed
-	if _, err := w.held(&now).Run(t.Context()); err != nil || len(w.done) != 4 || !w.told("the spec of phase 1 changed while it was tested") {
+	if _, err := w.loopWith(&now).Run(t.Context()); err != nil || len(w.done) != 4 || !w.reported("the spec of phase 1 changed while it was tested") {
 		t.Errorf("%v, %v", err, w.done)
 	}
 	if got := w.print(); !strings.HasPrefix(got, "passed round 2 ") || len(w.tags) != 2 || !strings.HasSuffix(w.tags[0], " p1-build-2.1") {
@@ -140,7 +140,7 @@ func effectOf(t *testing.T, key string) int {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	at := 0
 	w.play[key] = play{class: outcome.Done, report: true, during: func() { at = w.effects + 1 }}
-	if _, err := w.held(&now).Run(t.Context()); err != nil || at == 0 {
+	if _, err := w.loopWith(&now).Run(t.Context()); err != nil || at == 0 {
 		t.Fatal(err)
 	}
 	return at

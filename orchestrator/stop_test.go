@@ -18,7 +18,7 @@ import (
 
 var errHangup = fmt.Errorf("signal %w: %w", syscall.EINTR, context.Canceled)
 
-// A loop that is told to stop says why, at whatever effect it is told, and the
+// A loop that is stopped says why, at whatever effect it is stopped, and the
 // next one comes to the same end.
 func TestCancelledAnywhere(t *testing.T) {
 	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good}
@@ -323,7 +323,7 @@ func (dying) Snapshot(context.Context, string, string, func(state.Found) error) 
 	return Commit{}, errDied
 }
 
-// What is told tells the whole story, in order.
+// The events tell the whole story, in order.
 func TestEvents(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Done}, "p1-build-1.2": good, "p1-verify-1.1": good})
 	if err := w.after(t.Context()); err != nil {

@@ -34,7 +34,7 @@ func TestStrengthDecides(t *testing.T) {
 			"unverified 2 shown for 0 of 2 contracts, 2 weak: P1.C1 is weak: " + unnoticed + " (the contract: GET /1/1 → 200)"},
 		{"one assertion for both", "--", "22", always(time.Hour), nil,
 			"unverified 2 shown for 1 of 2 contracts, 1 weak: P1.C1 is weak: " + unnoticed + " (the contract: GET /1/1 → 200)"},
-		{"which the person allows", "--", "22", always(time.Hour), []string{"P1.C1"},
+		{"which the user allows", "--", "22", always(time.Hour), []string{"P1.C1"},
 			"pass 2 shown for 1 of 2 contracts, 1 weak: nothing failed; weak: P1.C1 (" + unnoticed + ")"},
 		{"of another contract", "--", "22", always(time.Hour), []string{"P1.C2"},
 			"unverified 2 shown for 1 of 2 contracts, 1 weak: P1.C1 is weak: " + unnoticed + " (the contract: GET /1/1 → 200)"},
@@ -82,7 +82,7 @@ func TestSecondRunBeforeAlteredAnswers(t *testing.T) {
 	}
 }
 
-// Who watches is told how many of these replays are made and how many there are as yet.
+// A watcher sees how many of these replays are made and how many there are as yet.
 func TestStrengthIsCounted(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 	l, p := w.toJudge(watchedTests(t, "--", "12"))

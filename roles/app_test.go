@@ -94,7 +94,7 @@ func TestAppUp(t *testing.T) {
 	}
 }
 
-// A service's image knows no deadline. It ends with its holder, which is made anew
+// A service's image has no deadline. It ends with its holder, which abl creates again
 // with the app and has the app's.
 func TestServiceHasTheAppsDeadline(t *testing.T) {
 	s := newStage(t, web, `{"event":"ready"}`)
@@ -119,7 +119,7 @@ func TestServiceHasTheAppsDeadline(t *testing.T) {
 	}
 }
 
-// An app that is started anew for a call keeps its word, for the call's
+// An app that is started again for a call keeps its token, for the call's
 // Verifier may run; another call's app has another one.
 func TestAppToken(t *testing.T) {
 	s := newStage(t, web, `{"event":"ready"}`)

@@ -18,7 +18,7 @@ func TestEndsOf(t *testing.T) {
 		{"a crash", up + `{"event":"exited","name":"app","exit":139,"ms":1500}`, "the app ended on its own with exit code 139, 1.5s after its start", ""},
 		{"a good end", up + `{"event":"exited","name":"app","exit":0}`, "", "the app ended on its own with exit code 0, 0.0s after its start"},
 		{"a background command", up + `{"event":"exited","name":"serve","exit":2}`, "what abl-cmd serve started ended on its own with exit code 2, 0.0s after its start", ""},
-		{"a name that is none", up + `{"event":"exited","name":"const key = 1","exit":2}`, "the app ended on its own with exit code 2, 0.0s after its start", ""},
+		{"an invalid name", up + `{"event":"exited","name":"const key = 1","exit":2}`, "the app ended on its own with exit code 2, 0.0s after its start", ""},
 		{"a restart that fails", up + `{"event":"failed","name":"app","exit":3,"detail":"x"}`, "the app was restarted and ended on its own with exit code 3", ""},
 		{"a declared command's", up + `{"event":"exited","name":"app","exit":137,"asked":true}`, "", "a declared command ended the app with exit code 137"},
 		{"wiped out", "", "abl's record of it was deleted or flooded from inside its container", ""},

@@ -84,7 +84,7 @@ func TestHolder(t *testing.T) {
 	if got := strings.Join(b.Argv[1:], " "); got != "--deadline "+b.Labels[sandbox.LabelDeadline]+" --seal "+toolUser || !b.Seals {
 		t.Errorf("it is started with %s", got)
 	}
-	// A second abl takes up the one that runs; one that does not is made anew.
+	// A second abl uses the one that runs and replaces one that does not.
 	for _, c := range []struct{ before, want string }{
 		{"runs", "Status"},
 		{"ended", "Status EnsureNetwork Remove Create Prove Start Head"},
@@ -119,7 +119,7 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// A holder lives as long as its site says, and is made anew when it ended before,
+// A holder lives as long as its site says, and is replaced if it ended before,
 // as with an engine that was stopped.
 func TestHolderLives(t *testing.T) {
 	e := &sandboxtest.Engine{}

@@ -13,7 +13,7 @@ import (
 func TestEngineCannotMakeABox(t *testing.T) {
 	other := errors.New("no more addresses")
 	for name, c := range map[string]struct {
-		hurt, mend func(*rig)
+		hurt, repair func(*rig)
 		want       error
 	}{
 		"the image was deleted": {func(r *rig) { r.engine.Images = []string{"other"} }, func(r *rig) { r.engine.Images = nil }, sandbox.ErrNoImage},
@@ -29,7 +29,7 @@ func TestEngineCannotMakeABox(t *testing.T) {
 			if _, ended, err := r.rec().Outcome(); ended || err != nil || r.rec().Started() {
 				t.Errorf("the call is taken for begun: %t, %v", ended, err)
 			}
-			c.mend(r)
+			c.repair(r)
 			if o := r.run(); o.Class != outcome.Done {
 				t.Errorf("and then: %s", show(o))
 			}

@@ -104,7 +104,7 @@ func TestTailTellsThatItCannotRead(t *testing.T) {
 	}
 }
 
-// What stands in the place of an output is not followed, and nobody waits for it.
+// A link or FIFO instead of an output is not followed, and abl does not wait for it.
 func TestOpenOutput(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }

@@ -98,7 +98,7 @@ func TestCallIsKeptSafe(t *testing.T) {
 }
 
 // An abl that is killed between a safe output and the outcome leaves the next
-// one the same to read, and the last log to mend.
+// one the same to read, and the last log to repair.
 func TestKeepingIsDoneAgain(t *testing.T) {
 	r := newRig(t, says("do print "+key+evil+"\nused 7\nend", 0))
 	r.runner.Safe = hiding()

@@ -9,7 +9,7 @@ import (
 	"abl/prompts"
 )
 
-// What is mounted into a Verifier, and what it may write besides, its prompt says,
+// What is mounted into a Verifier, and what else it may write, its prompt says,
 // and no other place of abl's.
 func TestVerifiersPromptSaysWhatIsMounted(t *testing.T) {
 	said := prompts.Verifier

@@ -190,7 +190,7 @@ func TestPrepareByAManifest(t *testing.T) {
 	}
 }
 
-// With a gate it joins the Builder's place, and the person hears of what was refused.
+// With a gate it joins the Builder's network, and the user sees what was refused.
 func TestPrepareThroughAGate(t *testing.T) {
 	k, gate := newKitchen(t), &gated{}
 	k.app.Prepare.Gate, k.app.Prepare.Files = gate, map[string][]byte{"ca.pem": []byte("c")}
@@ -281,7 +281,7 @@ func TestPrepareBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// An app whose preparation failed did not start, and is told so in its own words.
+// An app whose app.prepare failed did not start, and the reason says so.
 func TestPrepareBeforeTheApp(t *testing.T) {
 	k := newKitchen(t)
 	k.does = func(string) sandbox.Exit { return sandbox.Exit{Code: 1} }

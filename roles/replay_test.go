@@ -31,8 +31,8 @@ func replayer(t *testing.T) (*stage, *Replayer) {
 	}}
 }
 
-// A replay whose tests, holder, witness, app or service somebody else ended shows nothing, and
-// is no end of the app's by itself; what run.sh does by itself shows what it does.
+// A replay whose tests, holder, witness, app or service was ended from outside proves nothing, and
+// is no end that the app caused; what run.sh does counts.
 func TestReplayFaults(t *testing.T) {
 	const app = "abl-id-app"
 	kill := func(t *testing.T, s *stage, name string) { must(t, s.engine.Kill(t.Context(), name)) }
@@ -112,8 +112,8 @@ func TestReplayFaults(t *testing.T) {
 	}
 }
 
-// An app whose container somebody kills while it starts is started again, twice at most; one that
-// ends by itself then, if by asking process 1 for it, has failed.
+// An app whose container is killed from outside while it starts is started again, twice at most; one that
+// then ends without that, even by asking process 1 for it, has failed.
 func TestAppKilledAtItsStart(t *testing.T) {
 	stopped := `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n"
 	for _, c := range []struct {
@@ -124,7 +124,7 @@ func TestAppKilledAtItsStart(t *testing.T) {
 	}{
 		{"once", "", 1, "", nil},
 		{"always", "", 9, "", ErrKilled},
-		{"by itself", stopped, 9, "its container ended with exit code 143", nil},
+		{"without a signal", stopped, 9, "its container ended with exit code 143", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, web, "")
@@ -149,7 +149,7 @@ func TestAppKilledAtItsStart(t *testing.T) {
 	}
 }
 
-// An app that ends by itself under the tests, or runs out of memory, has broken its contract.
+// An app that ends on its own under the tests, or runs out of memory, has broken its contract.
 func TestAppThatEndsInAReplay(t *testing.T) {
 	for want, exit := range map[string]sandbox.Exit{"with exit code 7": {Code: 7}, "out of memory": {Code: 137, OOMKilled: true}} {
 		t.Run(want, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// newTrialRig is a Builder with a service beside its calls; who waits for it is told says.
+// newTrialRig returns a Builder with a service next to its calls.
 func newTrialRig(t *testing.T, says string) *rig {
 	t.Helper()
 	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
@@ -46,7 +46,7 @@ func (r *rig) journal() string {
 	return strings.Join(all, ", ")
 }
 
-// A Builder's services are made anew and seeded before its call, asked for from where it will
+// A Builder's services are created again and seeded before its call, asked for from where it will
 // stand, and gone with it.
 func TestTrials(t *testing.T) {
 	r := newTrialRig(t, `{"event":"ready"}`)

@@ -34,10 +34,10 @@ func shown(t *testing.T, role Role) (state.Project, []sandbox.Mount) {
 	return p, Mounts(role, p, rec)
 }
 
-// In the place of each source stands something else: it is shown to nobody.
+// Each source is replaced by something else, which abl shows to no role.
 func TestSources(t *testing.T) {
 	outside := t.TempDir()
-	// become puts a link to target in the place of a path.
+	// become replaces a path with a link to target.
 	become := func(target string, steps ...string) func(*testing.T, state.Project) {
 		return func(t *testing.T, p state.Project) {
 			path := filepath.Join(append([]string{p.Root}, steps...)...)

@@ -72,7 +72,7 @@ func TestTrail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := told(calls, replays), `p1-build-2.1 builder 1 failed "" abl/tools:1 image sha256:abc 1/2
+	if got, want := listed(calls, replays), `p1-build-2.1 builder 1 failed "" abl/tools:1 image sha256:abc 1/2
 p1-build-2.2 builder 2 done "" abl/tools:1 image sha256:abc 1/2
 p1-verify-2.9 verifier 9 crashed "" abl/tools:1 image sha256:abc 1/2
 p1-verify-2.10 verifier 10 done "fail" abl/tools:1 image sha256:abc 1/2
@@ -87,7 +87,7 @@ no app 0/1 exit 1 1500ms "" .abl/logs/calls/p1-verify-2.10/replay-no app/stdout
 	}
 }
 
-func told(calls []audit.Call, replays []audit.Replay) string {
+func listed(calls []audit.Call, replays []audit.Replay) string {
 	var b strings.Builder
 	for _, c := range calls {
 		fmt.Fprintf(&b, "%s %s %d %s %q %s image %s %d/%d\n", c.Key, c.Role, c.Attempt, c.Class, c.Verdict, c.Image, c.Boundary.Image, c.Boundary.Held, c.Boundary.Checks)
@@ -102,7 +102,7 @@ func told(calls []audit.Call, replays []audit.Replay) string {
 	return b.String()
 }
 
-// A replay that an abl made which was killed before it judged is none of those
+// A replay of an abl that was killed before it judged is not one of those
 // that the verdict stands on.
 func TestForgetReplays(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")

@@ -13,7 +13,7 @@ func TestLastStep(t *testing.T) {
 	if n, err := LastStep(p, 1); err != nil || n != 0 {
 		t.Errorf("nothing there: %d, %v", n, err)
 	}
-	for _, name := range []string{"p1-build-3.1", "p1-verify-12.2", "p2-build-40.1", "p11-build-50.1", ".empty", "shell-builder", "p1-build-x", "p1-mend-90.1"} {
+	for _, name := range []string{"p1-build-3.1", "p1-verify-12.2", "p2-build-40.1", "p11-build-50.1", ".empty", "shell-builder", "p1-build-x", "p1-other-90.1"} {
 		must(t, os.MkdirAll(p.Call(name), 0o755))
 	}
 	if n, err := LastStep(p, 1); err != nil || n != 12 {

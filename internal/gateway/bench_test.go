@@ -152,7 +152,7 @@ func peak(b *testing.B, pid int) float64 {
 }
 
 // nginx starts one in front of the provider, with the settings that its manual has
-// for streams. "" is returned where there is none.
+// for streams. It returns "" without one.
 func nginx(b *testing.B, upstream string) (url string, pid int) {
 	b.Helper()
 	program := os.Getenv("ABL_NGINX")

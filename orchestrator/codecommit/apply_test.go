@@ -232,7 +232,7 @@ func TestRecoverTouchesNothingElse(t *testing.T) {
 	}
 }
 
-// A person wrote a file anew that the killed run had moved away and not replaced yet.
+// The user rewrote a file that the killed run had moved away and not replaced yet.
 func TestRecoverKeepsWhatAPersonPutBack(t *testing.T) {
 	root := plant(t, before)
 	if child(t, root, at("treeedit.kept", 1)) != killed {
@@ -279,7 +279,7 @@ func TestForeignJournals(t *testing.T) {
 	}
 }
 
-// A folder that somebody has meanwhile replaced by a link is not followed.
+// A folder that was replaced by a link in the meantime is not followed.
 func TestLinksMeanwhile(t *testing.T) {
 	swap := func(root string) {
 		src := filepath.Join(root, "src")

@@ -409,7 +409,7 @@ func TestReport(t *testing.T) {
 }
 
 // What keeps the guard from looking is no mistake of the model's: it is not asked
-// to mend it.
+// to fix it.
 func TestBlindGuard(t *testing.T) {
 	l := newLab(t, codecommit.V2, nil)
 	t.Setenv("PATH", "/nowhere") // there is no git

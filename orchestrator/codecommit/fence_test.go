@@ -158,7 +158,7 @@ func bare(edits []codecommit.Edit) []codecommit.Edit {
 	return out
 }
 
-// What was understood is understood the same when it is written anew, and no
+// What was understood is understood the same when it is written again, and no
 // content is made up.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"^^^a\nx\n^^^end\n", "^^^a\n^^^delete\n", "p\r\n^^^a\r\n\r\n^^^end", "^^^^\n^^^a\n^^^b\n^^^end"} {

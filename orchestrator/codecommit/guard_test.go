@@ -326,7 +326,7 @@ func TestIllegibleFilesAreNotRewritten(t *testing.T) {
 	}
 }
 
-// A repository of somebody else's is refused in git's own words, with the way out.
+// A repository of another owner is refused with git's message and a remedy.
 func TestRepositoryOfAnotherOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder away")

@@ -65,7 +65,7 @@ func worlds(visit func(world)) {
 	}
 }
 
-// passes says by itself, in other words than the package, when a world passes.
+// passes decides without the package whether a world passes.
 func (w world) passes() bool {
 	tried := func(i int, waived bool) bool { return w.neg[i] != '.' || waived }
 	ok := func(i int) bool { return w.neg[i] == 'o' }

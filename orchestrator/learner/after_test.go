@@ -57,7 +57,7 @@ func TestWalks(t *testing.T) {
 			}
 			return good(s)
 		}, "1 generate.1 1 generate.2 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
-		{"the author is too slow, which a second try would not mend", 1, func(s State) Happened {
+		{"the author is too slow, which a second try would not fix", 1, func(s State) Happened {
 			if s.Step == Generate {
 				return Happened{Class: outcome.Timeout, SpentMS: 300_000}
 			}
@@ -169,7 +169,7 @@ func TestWeatherOfACall(t *testing.T) {
 		{"the-outage-budget-is-less", 5 * time.Second, []end{
 			{away(1000), "generate.2 after 2s"}, {away(1000), "generate.3: the provider is unavailable: 503; another wait of 4s does not fit, after 4s (loop.outage_budget is 5s); come back after 1970-01-01 00:00:04 UTC"},
 		}},
-		{"somebody-has-to-pay", time.Hour, []end{{Happened{Class: outcome.Quota, Reason: "no credit", Paid: true, SpentMS: 1000}, "generate.2: the provider wants a payment or a change of the account: no credit"}}},
+		{"payment-required", time.Hour, []end{{Happened{Class: outcome.Quota, Reason: "no credit", Paid: true, SpentMS: 1000}, "generate.2: the provider wants a payment or a change of the account: no credit"}}},
 		{"the-key-is-refused", time.Hour, []end{{Happened{Class: outcome.Refused, Reason: "GEMINI_API_KEY is refused: 401"}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
 		{"the-budget-is-reached", time.Hour, []end{{Happened{Class: outcome.OverBudget, Reason: "5 of 5"}, "generate.2: the budget is reached: 5 of 5"}}},
 		{"the-prompt-becomes-too-long-twice", time.Hour, []end{

@@ -129,6 +129,6 @@ func TestPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := printed(roles.Record{Dir: dir}); err == nil {
-		t.Error("a record without its output is none")
+		t.Error("got a record without its output")
 	}
 }

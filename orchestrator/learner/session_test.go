@@ -14,7 +14,7 @@ import (
 	"abl/roles/retry"
 )
 
-// world is an agent and a program that do as they are told.
+// world is an agent and a program with scripted behaviour.
 type world struct {
 	asked []string // keys
 	last  map[Step]string
@@ -226,7 +226,7 @@ func TestKeepTwice(t *testing.T) {
 	}
 }
 
-// What a person takes away while a session goes on is made anew, and no end of it.
+// What the user removes during a session is created again, and does not end it.
 func TestFilesTakenAway(t *testing.T) {
 	w, h := newWorld(t)
 	w.say = func(a Call) Happened {

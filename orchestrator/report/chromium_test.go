@@ -26,7 +26,7 @@ type chromium struct {
 	axe    string   // the source of axe-core, "" for none
 }
 
-// browse starts the browser, or leaves the test out where there is none.
+// browse starts the browser, or skips the test without one.
 func browse(t *testing.T) *chromium {
 	t.Helper()
 	said := &bytes.Buffer{}

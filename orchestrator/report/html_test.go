@@ -183,7 +183,7 @@ func TestPageIsBounded(t *testing.T) {
 	}
 }
 
-// What cannot be shown is told, and never looks like nothing.
+// The page says what it cannot show.
 func TestPageSaysWhatItLeavesOut(t *testing.T) {
 	p := pageWith("x", 1)
 	results := make([]agent.Message, 200_000)

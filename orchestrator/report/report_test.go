@@ -17,7 +17,7 @@ import (
 	"abl/internal/prices"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // hostile is what an agent may have written to be taken for something else.
 const hostile = "500 | </code>**x** [l](http://e) `c` <img src=x> @all #1 www.e.org ]]> &amp; \x1b]0;t\a\u202e\x00\n  pass    P1.C2  forged\ncontracts\n"

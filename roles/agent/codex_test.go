@@ -67,7 +67,7 @@ func TestCodexLines(t *testing.T) {
 		{"too long", []string{failed("Input exceeds the maximum length of 1048576 characters.")}, false, `finished=false requests=-1 "codex stopped: Input exceeds the maximum length of 1048576 characters"`, outcome.TooLarge},
 		{"quota", []string{failed("insufficient_quota")}, false, `finished=false requests=-1 "codex stopped: insufficient_quota"`, outcome.Quota},
 		{"bad gateway", []string{failed("unexpected status 502 Bad Gateway")}, false, `finished=false requests=-1 "codex stopped: unexpected status 502 Bad Gateway"`, outcome.Unavailable},
-		{"a status that is none", []string{failed("the status of things")}, false, `finished=false requests=-1 "codex stopped: the status of things"`, ""},
+		{"an invalid status", []string{failed("the status of things")}, false, `finished=false requests=-1 "codex stopped: the status of things"`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tryLines(t, codex, tt.lines, tt.cut, tt.want, tt.is) })
 	}

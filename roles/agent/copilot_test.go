@@ -73,7 +73,7 @@ func TestCopilotLines(t *testing.T) {
 	}
 }
 
-// OpenAI's newer models refuse what the CLI says by Chat, so that is what somebody
+// OpenAI's newer models refuse what the CLI says by Chat, so that is what a user
 // has to ask for.
 func TestCopilotTalksResponses(t *testing.T) {
 	for api, want := range map[string]string{"openai-responses": "responses", "openai-chat": "completions"} {

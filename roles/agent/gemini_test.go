@@ -133,7 +133,7 @@ func TestGeminiHostileLines(t *testing.T) {
 	}{
 		{"noise around it", []string{"", "{", "YOLO mode", "[]", "null", `{"type":7}`, good, "\x00\xff", `{"type":"message"}`}, false, "finished=true requests=-1" + row},
 		{"a field of another type", []string{`{"type":"init","session_id":{}}`, strings.Replace(good, `"status"`, `"message":{},"status"`, 1)}, false, "finished=true requests=-1" + row},
-		{"figures that are none", []string{`{"type":"result","status":"success","stats":{"tool_calls":1,"models":{"m":{"total_tokens":7,"input_tokens":-5,"output_tokens":1.5,"cached":"3"}}}}`},
+		{"invalid figures", []string{`{"type":"result","status":"success","stats":{"tool_calls":1,"models":{"m":{"total_tokens":7,"input_tokens":-5,"output_tokens":1.5,"cached":"3"}}}}`},
 			false, "finished=true requests=-1 | m in=- out=- cached=- thoughts=- tool=- total=7"},
 		{"a total too large to be one", []string{strings.Replace(good, ":7,", ":1e99,", 1)}, false,
 			`finished=false requests=-1 "gemini ended without a model request that counted a token" | m in=5 out=2 cached=0 thoughts=- tool=- total=-`},

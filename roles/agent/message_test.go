@@ -34,7 +34,7 @@ func told(all []Message) string {
 	return b.String()
 }
 
-// How each real output is told: s for words, c for a call of a tool, r for what came back.
+// How each real output is shown: s for words, c for a call of a tool, r for what came back.
 // The others, of runs that no model answered, tell nothing.
 func TestMessagesOfSamples(t *testing.T) {
 	want := map[string]string{

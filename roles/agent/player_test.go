@@ -126,7 +126,7 @@ func TestPlayEnds(t *testing.T) {
 	}
 }
 
-// A hanging agent, and one that is amid a step, ends when it is told to, without last words.
+// A hanging agent, and one that is amid a step, ends when it is stopped, without last words.
 func TestPlayStops(t *testing.T) {
 	tests := []struct {
 		name string

@@ -8,7 +8,7 @@ import (
 )
 
 // No CLI takes the first character for a command, and the call's mark comes last:
-// what is before it is the same in every call that is told the same.
+// what is before it is the same in every call with the same prompt.
 func TestPrompt(t *testing.T) {
 	for _, a := range known {
 		c := Call{Role: "builder", Phase: 2, Iteration: 3, Attempt: 1}
@@ -24,7 +24,7 @@ func TestPrompt(t *testing.T) {
 			t.Errorf("%s: %q, %v", a.Name, next, err)
 		}
 		if advised := strings.Contains(whole, "heredoc"); advised != (a.Name == "gemini") {
-			t.Errorf("%s is told %q", a.Name, whole)
+			t.Errorf("%s gets %q", a.Name, whole)
 		}
 	}
 }

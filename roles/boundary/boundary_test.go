@@ -116,7 +116,7 @@ func TestCacheIsAskedOnceAtATime(t *testing.T) {
 	}
 }
 
-// Without a place to keep it every run probes by itself.
+// Without a place to keep it every run probes again.
 func TestNoCache(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

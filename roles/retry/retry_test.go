@@ -65,7 +65,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// A bound of the caller's own is named in the place of the setting, and a refusal
+// A bound of the caller's own is named instead of the setting, and a refusal
 // for want of money names none.
 func TestWaitSaysWhatBoundsIt(t *testing.T) {
 	w := Policy{Now: noon, Budget: time.Second, Bound: "an agent call has 5m0s"}
