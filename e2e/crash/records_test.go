@@ -87,8 +87,12 @@ func killedAt(t *testing.T, points string) (p *plant, runs func() map[string]int
 // call with a valid outcome is not repeated, and each call that ran has a row in the ledger.
 func TestDamagedRecords(t *testing.T) {
 	_, _, _ = expected(t)
+	places, calls := resting, []string{"intent.json", "outcome.json", "history.json", "boundary.json"}
+	if testing.Short() {
+		places, calls = []string{"judge.settled=kill"}, calls[:2]
+	}
 	nth := 0
-	for _, points := range resting {
+	for _, points := range places {
 		p, _ := killedAt(t, points)
 		for _, name := range p.records() {
 			form := damages[nth%len(damages)]
@@ -100,7 +104,7 @@ func TestDamagedRecords(t *testing.T) {
 		}
 	}
 	for _, form := range damages {
-		for _, name := range []string{"intent.json", "outcome.json", "history.json", "boundary.json"} {
+		for _, name := range calls {
 			t.Run(form.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				damaged(t, "ledger.before=kill", ".abl/logs/calls/p1-build-1.1/"+name, form.do)
