@@ -16,8 +16,7 @@ import (
 // hasServer creates a project around a repository with a server, and commits its settings.
 func hasServer(t *testing.T, app, files string) *lab.Project {
 	t.Helper()
-	p := newProject(t, "app: {"+app+"}\nsource: {repo: .}\n"+
-		"verify: {evidence: required, strength_time: 0, allow_weak: all}\n",
+	p := newProject(t, "app: {"+app+"}\nsource: {repo: .}\n",
 		builds(write("server.mjs", server)), verifies())
 	p.Write("server.mjs", files)
 	p.Git("", "init", "-q", "-b", "main")
@@ -102,6 +101,9 @@ func TestBaseline(t *testing.T) {
 func TestBaselineRunsOnce(t *testing.T) {
 	p := hasServer(t, "command: node dist/server.mjs, port: 3000, ready: {path: /, timeout: 20s}, build: mkdir "+
 		"dist && cp server.mjs dist/", server)
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), unproven,
+		"verify: {evidence: required, strength_time: 0, allow_weak: all}\n", 1))
+	p.Git("", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qam", "with replays")
 	wants(t, "abl doctor", p.Run("doctor").Stdout, "ok    baseline   the app starts as you committed it")
 	r := p.Must(0, "phase", "1", "--json")
 	if got := len(of(events(t, r), state.AppReady)); got < 2 {

@@ -60,6 +60,9 @@ func TestCompanyProxy(t *testing.T) {
 		"elsewhere": hostAddress,
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "loopback" {
+				lab.Long(t)
+			}
 			p := newProject(t, "", verifies())
 			lab.Local(t)
 			proxy, address := companyProject(t, p, net.JoinHostPort(at(t), "0"))
@@ -92,6 +95,9 @@ func TestNoRouteToTheProvider(t *testing.T) {
 		"nobody listens": {"ABL_NETWORK_PROXY=http://127.0.0.2:9", "cannot reach the proxy 127.0.0.2:9"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "no password" {
+				lab.Long(t)
+			}
 			p := newProject(t, "", verifies())
 			lab.Local(t)
 			proxy, _ := companyProject(t, p, "127.0.0.1:0")
