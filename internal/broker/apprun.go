@@ -99,7 +99,7 @@ func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run 
 	cmd.Env = slices.Concat(cmd.Environ(), app.Env, []string{"ABL_SRC=" + src, "ABL_RUN=" + dir})
 	out, errs := &proc.Head{Max: maxPrinted}, &proc.Head{Max: maxPrinted}
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(log, out), io.MultiWriter(log, errs)
-	limit := span(app.TimeoutMS)
+	limit := milliseconds(app.TimeoutMS)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("stopped after %v", limit))
 	defer cancel()
 	ran.Exit, err = attend(ctx, cmd, runGrace, feed)

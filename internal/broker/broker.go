@@ -133,7 +133,7 @@ func (s *server) servicesUp() bool {
 func Await(ctx context.Context, all []helper.Service) helper.Event {
 	start := time.Now()
 	for _, svc := range all {
-		bound, cancel := context.WithTimeout(ctx, span(svc.TimeoutMS))
+		bound, cancel := context.WithTimeout(ctx, milliseconds(svc.TimeoutMS))
 		saw := wait(bound, helper.App{Port: svc.Port, Path: svc.Path}, svc.Name, nil)
 		cancel()
 		if !saw.ready {
@@ -162,7 +162,7 @@ func (s *server) appUp(success string) error {
 	if err != nil {
 		return failed(nil, "the app's command cannot be started: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, span(s.spec.App.TimeoutMS))
+	ctx, cancel := context.WithTimeout(s.ctx, milliseconds(s.spec.App.TimeoutMS))
 	defer cancel()
 	saw := wait(ctx, *s.spec.App, ownAddress, r.ended)
 	select {
@@ -182,10 +182,11 @@ func (s *server) appUp(success string) error {
 	case s.ctx.Err() != nil:
 		return context.Cause(s.ctx)
 	}
-	return failed(nil, "not ready after %v: %s%s", time.Since(start).Round(time.Millisecond), saw.detail, elsewhere(s.spec.App.Port))
+	return failed(nil, "not ready after %v: %s%s", time.Since(start).Round(time.Millisecond), saw.detail,
+		otherPorts(s.spec.App.Port))
 }
 
-func span(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
 const (
 	probeEvery   = 50 * time.Millisecond
@@ -220,7 +221,7 @@ func wait(ctx context.Context, app helper.App, host string, ended <-chan struct{
 			return a
 		case a.refused && (probe(ctx, app, "127.0.0.1").ready || probe(ctx, app, "::1").ready):
 			last, local = answer{detail: loopbackOnly}, local+1
-		case !over(ctx):
+		case !expired(ctx):
 			last, local = a, 0
 		}
 		if local >= loopbackProbes {
@@ -236,9 +237,9 @@ func wait(ctx context.Context, app helper.App, host string, ended <-chan struct{
 	}
 }
 
-// over reports whether ctx is done or its deadline has passed. A dialer may fail at the deadline
+// expired reports whether ctx is done or its deadline has passed. A dialer may fail at the deadline
 // before ctx is done, and its error is then about the deadline.
-func over(ctx context.Context) bool {
+func expired(ctx context.Context) bool {
 	deadline, has := ctx.Deadline()
 	return ctx.Err() != nil || has && !time.Now().Before(deadline)
 }
@@ -252,19 +253,19 @@ func probe(ctx context.Context, app helper.App, host string) answer {
 	if app.Path == "" {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
 		if err != nil {
-			return refusal(what, err)
+			return failedProbe(what, err)
 		}
 		conn.Close()
 		return answer{ready: true, detail: what + " is open"}
 	}
 	what = "GET " + app.Path
-	status, err := ask(ctx, at, app.Path, named(host, port))
+	status, err := requestStatus(ctx, at, app.Path, hostHeader(host, port))
 	if err != nil {
-		return refusal(what, err)
+		return failedProbe(what, err)
 	}
 	saw := answer{ready: status < 500, detail: fmt.Sprintf("%s answered %d", what, status)}
 	if ip := net.ParseIP(host); ip != nil && refusesNames[status] {
-		if other, err := ask(ctx, at, app.Path, "localhost:"+port); err == nil && other < http.StatusBadRequest {
+		if other, err := requestStatus(ctx, at, app.Path, "localhost:"+port); err == nil && other < http.StatusBadRequest {
 			return answer{detail: fmt.Sprintf("%s to the host name %s and %d to localhost: the app must accept the host name %s, by which its tests ask",
 				saw.detail, helper.AppAlias, other, helper.AppAlias)}
 		}
@@ -275,16 +276,16 @@ func probe(ctx context.Context, app helper.App, host string) answer {
 // refusesNames are the statuses with which servers refuse an unknown host name.
 var refusesNames = map[int]bool{http.StatusBadRequest: true, http.StatusForbidden: true, http.StatusMisdirectedRequest: true}
 
-// named returns the Host header of a request. For an address it is the app's name, as in the tests.
-func named(host, port string) string {
+// hostHeader returns the Host header of a request. For an address it is the app's name, as in the tests.
+func hostHeader(host, port string) string {
 	if net.ParseIP(host) == nil {
 		return net.JoinHostPort(host, port)
 	}
 	return strings.TrimSuffix(net.JoinHostPort(helper.AppAlias, port), ":80")
 }
 
-// ask returns the status of the response at an address.
-func ask(ctx context.Context, at, path, host string) (int, error) {
+// requestStatus returns the status of the response at an address.
+func requestStatus(ctx context.Context, at, path, host string) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+path, nil)
 	if err != nil {
 		return 0, errPath
@@ -300,8 +301,8 @@ func ask(ctx context.Context, at, path, host string) (int, error) {
 
 var errPath = errors.New("not a path that can be asked for")
 
-// refusal returns the result of a failed probe. It quotes no byte from the network.
-func refusal(what string, err error) answer {
+// failedProbe returns the result of a failed probe. It quotes no byte from the network.
+func failedProbe(what string, err error) answer {
 	why := "the answer is not HTTP"
 	var dns *net.DNSError
 	var late net.Error

@@ -12,9 +12,9 @@ import (
 	"abl/internal/helper"
 )
 
-// elsewhere returns a text with the ports on which the app listens instead of its own, "" if it listens
+// otherPorts returns a text with the ports on which the app listens instead of its own, "" if it listens
 // on its own port or on none.
-func elsewhere(port int) string {
+func otherPorts(port int) string {
 	ports := listening("/proc/net/tcp", "/proc/net/tcp6")
 	if len(ports) == 0 || slices.Contains(ports, port) {
 		return ""

@@ -39,7 +39,7 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, fmt.Sprintf("no command %q is declared; there are: %s", name, names))
 		return
 	}
-	limit := span(c.TimeoutMS)
+	limit := milliseconds(c.TimeoutMS)
 	ctx, cancel := context.WithTimeoutCause(r.Context(), limit, fmt.Errorf("stopped after %v", limit))
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()

@@ -24,7 +24,7 @@ func Sanitize(e Entry) Entry {
 }
 
 func filled(s string) string {
-	if s = normal(strings.Split(clean(s), "\n")); blank.MatchString(s) {
+	if s = normalForm(strings.Split(clean(s), "\n")); blank.MatchString(s) {
 		return "(none)"
 	}
 	return s
@@ -68,8 +68,8 @@ func visible(r rune) rune {
 	return utf8.RuneError
 }
 
-// normal joins the lines of a field in normal form.
-func normal(lines []string) string {
+// normalForm joins the lines of a field in normalForm form.
+func normalForm(lines []string) string {
 	text := shape(lines)
 	if len(text) > MaxField {
 		// Without the last lines the common indentation may differ, and a cut line can look
@@ -126,11 +126,12 @@ func Render(entries []Entry) []byte {
 // text returns the entry in the format of the file.
 func (e Entry) text() string {
 	e = Sanitize(e)
-	return fmt.Sprintf("SPEC: %s\nINPUT: %s\nOBSERVED: %s\n", hang(e.Spec), hang(e.Input), hang(e.Observed))
+	return fmt.Sprintf("SPEC: %s\nINPUT: %s\nOBSERVED: %s\n",
+		indentRest(e.Spec), indentRest(e.Input), indentRest(e.Observed))
 }
 
-// hang indents all non-empty lines except the first.
-func hang(text string) string { return lineStart.ReplaceAllString(text, "\n"+tab+"$1") }
+// indentRest indents all non-empty lines except the first.
+func indentRest(text string) string { return lineStart.ReplaceAllString(text, "\n"+tab+"$1") }
 
 // RenderFor returns the block of entries in a prompt: data between two lines with the nonce. abl's
 // notes are in brackets at the beginning of a line, where text of an entry cannot be. The nonce

@@ -22,7 +22,7 @@ func (s *filtering) decoded(text string) string {
 		return text
 	}
 	return encodedRun.ReplaceAllStringFunc(text, func(run string) string {
-		if len(run) < shortestEncoded || s.says(run) {
+		if len(run) < shortestEncoded || s.inSpecs(run) {
 			return run
 		}
 		for _, plain := range decodings(strings.Join(strings.Fields(run), "")) {

@@ -142,11 +142,11 @@ func (s *filtering) field(f field, line int, text string) string {
 // filter removes forbidden text once.
 func (s *filtering) filter(text string) string {
 	text = s.decoded(text)
-	here := slices.DeleteFunc(slices.Concat(patterns, s.names), func(p pattern) bool { return !p.may(text) })
+	here := slices.DeleteFunc(slices.Concat(patterns, s.names), func(p pattern) bool { return !p.mayMatch(text) })
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		for _, p := range here {
-			if p.may(lines[i]) {
+			if p.mayMatch(lines[i]) {
 				lines[i] = s.replace(lines[i], p)
 			}
 		}
@@ -171,7 +171,7 @@ func (s *filtering) replace(line string, p pattern) string {
 			from, to = 0, len(line)
 		}
 		what := line[from:to]
-		if from < at || s.says(what) {
+		if from < at || s.inSpecs(what) {
 			continue
 		}
 		s.found[p.kind] = true
@@ -189,8 +189,8 @@ func (s *filtering) replace(line string, p pattern) string {
 // counts as text of the specs. Usual entries need few.
 const maxAsked = 5000
 
-// says reports whether the specs contain words.
-func (s *filtering) says(words string) bool {
+// inSpecs reports whether the specs contain words.
+func (s *filtering) inSpecs(words string) bool {
 	s.asked++
 	return s.asked <= maxAsked && strings.Contains(s.specs, strings.TrimSpace(words))
 }

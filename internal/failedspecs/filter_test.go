@@ -168,7 +168,7 @@ func needs(t *testing.T, text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		for _, p := range patterns {
-			if p.at().MatchString(line) && !p.may(line) {
+			if p.at().MatchString(line) && !p.mayMatch(line) {
 				t.Errorf("%q is found by %s, which needs %s", line, p.at(), p.need)
 			}
 		}

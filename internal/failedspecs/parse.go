@@ -243,7 +243,7 @@ func (d *draft) complete() bool {
 func (d *draft) entry() (e Entry, missing []string) {
 	e.Line = d.line
 	for i, into := range []*string{&e.Spec, &e.Input, &e.Observed} {
-		*into = normal(d.of[i].lines)
+		*into = normalForm(d.of[i].lines)
 		if blank.MatchString(*into) {
 			missing = append(missing, fieldNames[i])
 		}

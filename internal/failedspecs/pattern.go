@@ -35,8 +35,8 @@ func lazy(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// may reports whether the pattern can match in a text.
-func (p pattern) may(text string) bool {
+// mayMatch reports whether the pattern can match in a text.
+func (p pattern) mayMatch(text string) bool {
 	return slices.ContainsFunc(strings.Split(p.need, "|"), func(word string) bool { return strings.Contains(text, word) })
 }
 

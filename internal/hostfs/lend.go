@@ -115,7 +115,7 @@ func Return(dir string, l Lease) (found []string, err error) {
 		if int(e.Stat.Uid) != l.UID {
 			return nil
 		}
-		odd, err := e.disarm()
+		odd, err := e.clearSpecialBits()
 		switch {
 		case err != nil:
 			return fmt.Errorf("%q: %w", e.Path(), err)
@@ -140,9 +140,9 @@ func Return(dir string, l Lease) (found []string, err error) {
 
 const special = unix.S_ISUID | unix.S_ISGID
 
-// disarm clears the setuid and setgid bits of a file or directory. It describes a suspicious entry,
+// clearSpecialBits clears the setuid and setgid bits of a file or directory. It describes a suspicious entry,
 // and returns "" for any other.
-func (e Entry) disarm() (odd string, err error) {
+func (e Entry) clearSpecialBits() (odd string, err error) {
 	switch k := e.Kind(); {
 	case k == unix.S_IFLNK:
 		return "", nil

@@ -57,7 +57,7 @@ func Hold(path string) (*Held, error) {
 	if err == nil && !ok {
 		err = heldBy(path)
 	} else if err == nil {
-		if err = h.claim(); err != nil {
+		if err = h.writeHolder(); err != nil {
 			err = errors.Join(err, h.Unlock())
 		}
 	}
@@ -67,9 +67,9 @@ func Hold(path string) (*Held, error) {
 	return h, nil
 }
 
-// claim checks that the path still leads to the locked file, which another process may have
+// writeHolder checks that the path still leads to the locked file, which another process may have
 // replaced, and writes this process to it.
-func (h *Held) claim() error {
+func (h *Held) writeHolder() error {
 	if err := h.Verify(); err != nil {
 		return err
 	}

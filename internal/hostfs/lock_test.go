@@ -210,13 +210,13 @@ func TestClaimRejectsReplacedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &Held{l, path}
-	if err := h.claim(); !errors.Is(err, ErrLost) {
+	if err := h.writeHolder(); !errors.Is(err, ErrLost) {
 		t.Errorf("got %v", err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.claim(); err == nil {
+	if err := h.writeHolder(); err == nil {
 		t.Error("a deleted file is good enough")
 	}
 }

@@ -33,7 +33,7 @@ var (
 // any element of name may be a link. An error contains the name and wraps one of the errors above
 // if it applies.
 func Read(dir, name string, max int64) (data []byte, err error) {
-	defer failed(&err, "read", name)
+	defer wrapError(&err, "read", name)
 	f, was, err := openFile(dir, name, max)
 	if err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func unchanged(f *os.File, was unix.Stat_t) error {
 	return err
 }
 
-// failed adds the operation and the name to an error.
-func failed(err *error, do, name string) {
+// wrapError adds the operation and the name to an error.
+func wrapError(err *error, do, name string) {
 	if *err != nil {
 		*err = fmt.Errorf("cannot %s %q: %w", do, name, *err)
 	}
@@ -71,7 +71,7 @@ func failed(err *error, do, name string) {
 // Open opens the regular file name below dir for reading, with the checks of Read. It is for files
 // that grow while the caller reads. The caller limits the number of bytes.
 func Open(dir, name string) (f *os.File, err error) {
-	defer failed(&err, "open", name)
+	defer wrapError(&err, "open", name)
 	f, _, err = openFile(dir, name, math.MaxInt64)
 	return f, err
 }
@@ -152,7 +152,7 @@ func Names(dir, name string, max int) (names []string, err error) {
 }
 
 func eachIn(dir, name string, max int, each func(name string, st unix.Stat_t)) (err error) {
-	defer failed(&err, "list", name)
+	defer wrapError(&err, "list", name)
 	d, _, err := openParent(dir, path.Join(name, "any"))
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func Measure(ctx context.Context, dir string, since time.Time, enough func(Size)
 	if err != nil {
 		return m.size, err
 	}
-	m.folder(d, "", 0)
+	m.measureDir(d, "", 0)
 	return m.size, ctx.Err()
 }
 
@@ -59,9 +59,9 @@ type measuring struct {
 	seen   map[uint64]bool // inodes with several names
 }
 
-// folder measures an open directory and closes it. path is its path with a trailing slash. It
+// measureDir measures an open directory and closes it. path is its path with a trailing slash. It
 // returns true if Measure should stop.
-func (m *measuring) folder(d *os.File, path string, depth int) (ended bool) {
+func (m *measuring) measureDir(d *os.File, path string, depth int) (ended bool) {
 	defer d.Close()
 	m.size.Depth = max(m.size.Depth, depth)
 	here := Place{Path: path}
@@ -69,7 +69,7 @@ func (m *measuring) folder(d *os.File, path string, depth int) (ended bool) {
 	for more := true; more; {
 		names, err := d.Readdirnames(1024)
 		for _, name := range names {
-			if m.name(d, name, &here) && depth < MaxDepth {
+			if m.countEntry(d, name, &here) && depth < MaxDepth {
 				below = append(below, name)
 			}
 		}
@@ -86,15 +86,15 @@ func (m *measuring) folder(d *os.File, path string, depth int) (ended bool) {
 	}
 	for _, name := range below {
 		sub, err := OpenDir(fd(d), name) // an error means removed, replaced or not readable
-		if err == nil && m.folder(sub, path+name+"/", depth+1) {
+		if err == nil && m.measureDir(sub, path+name+"/", depth+1) {
 			return true
 		}
 	}
 	return false
 }
 
-// name counts one entry. It returns true for a directory.
-func (m *measuring) name(d *os.File, name string, here *Place) (folder bool) {
+// countEntry counts one entry. It returns true for a directory.
+func (m *measuring) countEntry(d *os.File, name string, here *Place) (folder bool) {
 	st, err := lstat(fd(d), name)
 	if err != nil {
 		return false

@@ -21,7 +21,7 @@ func Tar(w io.Writer, as, dir string, without ...string) error {
 // TarSome is like Tar, but writes only the entries for which take returns true. take may change
 // their headers. If it returns false for a directory, its content is omitted, too.
 func TarSome(w io.Writer, as, dir string, take func(name string, h *tar.Header) bool) (err error) {
-	defer failed(&err, "copy", dir)
+	defer wrapError(&err, "copy", dir)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err

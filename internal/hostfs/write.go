@@ -29,8 +29,8 @@ func Write(path string, data []byte, perm os.FileMode) error {
 // Put is like Write without a sync: the file is replaced atomically, but may be lost in a power
 // failure.
 func Put(path string, data []byte, perm os.FileMode) (err error) {
-	defer failed(&err, "write", path)
-	return replace(path, perm, func(f *os.File) error {
+	defer wrapError(&err, "write", path)
+	return writeAndRename(path, perm, func(f *os.File) error {
 		_, err := f.Write(data)
 		return err
 	})
@@ -38,8 +38,8 @@ func Put(path string, data []byte, perm os.FileMode) (err error) {
 
 // Fill is like Write, but fill writes the content.
 func Fill(path string, perm os.FileMode, fill func(io.Writer) error) (err error) {
-	defer failed(&err, "write", path)
-	err = replace(path, perm, func(f *os.File) error {
+	defer wrapError(&err, "write", path)
+	err = writeAndRename(path, perm, func(f *os.File) error {
 		if err := fill(f); err != nil {
 			return err
 		}
@@ -51,8 +51,8 @@ func Fill(path string, perm os.FileMode, fill func(io.Writer) error) (err error)
 	return SyncDir(filepath.Dir(path))
 }
 
-// replace renames a temporary file to path after fill has written it.
-func replace(path string, perm os.FileMode, fill func(*os.File) error) error {
+// writeAndRename renames a temporary file to path after fill has written it.
+func writeAndRename(path string, perm os.FileMode, fill func(*os.File) error) error {
 	base := filepath.Base(path)
 	const longest = 100 // leaves room for the mark within the limit for names
 	f, err := os.CreateTemp(filepath.Dir(path), "."+base[:min(len(base), longest)]+tempMark+"*")
@@ -132,7 +132,7 @@ func (e *ShortWrite) Unwrap() error { return e.Err }
 // does not follow links. If it returns nil, the data survives a power failure. It returns a
 // *ShortWrite if it wrote only a part.
 func Append(path string, data []byte, perm os.FileMode) (err error) {
-	defer failed(&err, "append to", path)
+	defer wrapError(&err, "append to", path)
 	_, err = os.Lstat(path)
 	created := errors.Is(err, fs.ErrNotExist)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, perm)
@@ -154,7 +154,7 @@ func Append(path string, data []byte, perm os.FileMode) (err error) {
 // CutTornTail removes an incomplete last line from the file at path and returns it. It returns nil
 // if there is no such line or no file.
 func CutTornTail(path string) (cut []byte, err error) {
-	defer failed(&err, "repair the end of", path)
+	defer wrapError(&err, "repair the end of", path)
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -62,7 +62,7 @@ func (c *cleaner) Write(chunk []byte) (int, error) {
 			n = max(maxLine-len(cutMark)-c.line, 0)
 		}
 		if n > 0 {
-			c.show(p[:n])
+			c.addOrCut(p[:n])
 			c.marks, p = 0, p[n:]
 			continue
 		}
@@ -115,7 +115,7 @@ func (c *cleaner) char(r rune, raw []byte) {
 		c.line, c.marks, c.inLine, c.dropped, c.column = 0, 0, false, false, 0
 		return
 	}
-	c.show(c.visible(r, raw))
+	c.addOrCut(c.visible(r, raw))
 }
 
 // visible returns the form in which a character is shown.
@@ -172,9 +172,9 @@ func blank(r rune) bool {
 		unicode.Variation_Selector))
 }
 
-// show adds text to the line if it fits. Otherwise it adds the cut mark, always at the same column,
+// addOrCut adds text to the line if it fits. Otherwise it adds the cut mark, always at the same column,
 // so that String of a cut line cuts it there again.
-func (c *cleaner) show(text []byte) {
+func (c *cleaner) addOrCut(text []byte) {
 	c.start()
 	if c.dropped {
 		return

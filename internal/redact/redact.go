@@ -50,7 +50,7 @@ func New(secrets ...string) (r *Redactor, refused int) {
 			for _, spelling := range spellings(part) {
 				if !seen[spelling] {
 					seen[spelling] = true
-					r.add(spelling, mark(secret))
+					r.add(spelling, replacement(secret))
 				}
 			}
 		}
@@ -179,16 +179,16 @@ func (r *Redactor) Writer(w io.Writer) *secretWriter { return &secretWriter{r: r
 // Write processes the next chunk.
 func (w *secretWriter) Write(p []byte) (int, error) {
 	w.held = append(w.held, p...)
-	return len(p), w.pass(false)
+	return len(p), w.decide(false)
 }
 
 // Close writes the remaining input. It does not close the underlying writer, and Write may be
 // called again.
-func (w *secretWriter) Close() error { return w.pass(true) }
+func (w *secretWriter) Close() error { return w.decide(true) }
 
-// pass decides on as many bytes as possible. Of overlapping secrets it covers all bytes and shows
+// decide decides on as many bytes as possible. Of overlapping secrets it covers all bytes and shows
 // the replacement of the first.
-func (w *secretWriter) pass(last bool) error {
+func (w *secretWriter) decide(last bool) error {
 	at := 0
 	for at < len(w.held) {
 		if w.cover == 0 {
@@ -238,11 +238,11 @@ func drain(w io.Writer, out *[]byte) (err error) {
 	return err
 }
 
-// mark returns the replacement of a secret. It distinguishes keys and has no special characters of
+// replacement returns the replacement of a secret. It distinguishes keys and has no special characters of
 // JSON, CSV or HTML.
-func mark(secret string) string {
+func replacement(secret string) string {
 	text := strings.TrimSpace(secret)
-	if last := text[max(0, len(text)-2):]; len(last) == 2 && made(last, small+capital+digits) {
+	if last := text[max(0, len(text)-2):]; len(last) == 2 && consistsOf(last, small+capital+digits) {
 		return "[secret …" + last + "]"
 	}
 	return "[secret]"

@@ -101,7 +101,7 @@ func TestMark(t *testing.T) {
 	for secret, want := range map[string]string{
 		"sesame-ab": "[secret …ab]", `sesame-a"`: "[secret]", "sesame-é": "[secret]", "sesame\\n": "[secret]", "sesame-42\n": "[secret …42]",
 	} {
-		if got := mark(secret); got != want {
+		if got := replacement(secret); got != want {
 			t.Errorf("%q: got %q, want %q", secret, got, want)
 		}
 	}
@@ -192,10 +192,10 @@ func FuzzSplits(f *testing.F) {
 		form := wrapped(forms[(which&0x7fffffff)%len(forms)], wrap&0x7fffffff)
 		in := before + form + after
 		want := r.String(in)
-		if bare := strings.ReplaceAll(want, mark(secret), "\x00"); strings.Contains(bare, form) && !strings.Contains(form, "\x00") && !strings.ContainsAny(form, brackets) {
+		if bare := strings.ReplaceAll(want, replacement(secret), "\x00"); strings.Contains(bare, form) && !strings.Contains(form, "\x00") && !strings.ContainsAny(form, brackets) {
 			t.Fatalf("%q of %q holds %q", want, in, form)
 		}
-		if !strings.Contains(want, mark(secret)) {
+		if !strings.Contains(want, replacement(secret)) {
 			t.Fatalf("%q of %q has no mark", want, in)
 		}
 		for cut := range len(in) {

@@ -44,8 +44,8 @@ const (
 	digits  = "0123456789"
 )
 
-// made reports whether a value consists only of these characters.
-func made(value, of string) bool { return strings.Trim(value, of) == "" }
+// consistsOf reports whether a value consists only of these characters.
+func consistsOf(value, of string) bool { return strings.Trim(value, of) == "" }
 
 // Looks reports whether a value looks like a secret, independent of its name: long, without spaces
 // and with several types of characters.
@@ -54,9 +54,9 @@ func Looks(value string) bool {
 	case len(value) >= leastKnown && slices.ContainsFunc(known,
 		func(k string) bool { return strings.HasPrefix(value, k) }):
 		return true
-	case len(value) >= leastHex && made(value, digits+"abcdefABCDEF"):
+	case len(value) >= leastHex && consistsOf(value, digits+"abcdefABCDEF"):
 		return true
-	case len(value) < leastMixed || value[0] == '/' || !made(value, small+capital+digits+"+/=_~.!$%^&*#@-"):
+	case len(value) < leastMixed || value[0] == '/' || !consistsOf(value, small+capital+digits+"+/=_~.!$%^&*#@-"):
 		return false
 	}
 	return strings.ContainsAny(value, small) && strings.ContainsAny(value, capital) && strings.ContainsAny(value, digits)
@@ -69,7 +69,8 @@ func Random(value string) bool {
 	words := strings.FieldsFunc(value, isDigit)
 	numbers := strings.FieldsFunc(value, func(r rune) bool { return !isDigit(r) })
 	const some = 5
-	mixed := made(value, small+capital+digits) && len(words)+len(numbers) > some && len(strings.Join(numbers, "")) >= some
+	mixed := consistsOf(value, small+capital+digits) &&
+		len(words)+len(numbers) > some && len(strings.Join(numbers, "")) >= some
 	return len(value) >= leastMixed && (mixed || Looks(value))
 }
 
@@ -86,7 +87,7 @@ func Secrets(vars map[string]string, looks bool) (secrets, weak []string) {
 		}
 		for _, secret := range found {
 			switch {
-			case len(secret) >= Shortest && (!common(secret) || secret == value && isKey(name)):
+			case len(secret) >= Shortest && (!isCommon(secret) || secret == value && isKey(name)):
 				secrets = append(secrets, secret)
 			case secret != "" && !slices.Contains(weak, name):
 				weak = append(weak, name)
@@ -100,14 +101,15 @@ func Secrets(vars map[string]string, looks bool) (secrets, weak []string) {
 // one, its name says so, or it is a URL with a password. A plain word or number counts only if the
 // name is that of a key, because POSTGRES_PASSWORD=postgres is common in local setups.
 func Holds(name, value string) bool {
-	real := func(secret string) bool { return secret != "" && !common(secret) }
+	real := func(secret string) bool { return secret != "" && !isCommon(secret) }
 	return Looks(value) || Named(name) && (isKey(name) || real(value)) || slices.ContainsFunc(passwords(value), real)
 }
 
-// common reports whether a secret is a short word or number.
-func common(secret string) bool {
+// isCommon reports whether a secret is a short word or number.
+func isCommon(secret string) bool {
 	const leastWord, leastNumber = 16, 12
-	return made(secret, small+capital) && len(secret) < leastWord || made(secret, digits) && len(secret) < leastNumber
+	return consistsOf(secret, small+capital) && len(secret) < leastWord ||
+		consistsOf(secret, digits) && len(secret) < leastNumber
 }
 
 // isKey reports whether a name is that of a key, which is never a word that the user chose.

@@ -13,10 +13,10 @@ import (
 // chapter reads the lines below a heading, or a whole spec.
 func (r *reader) chapter(n *node) {
 	name := n.text()
-	r.ended(n)
+	r.trackSectionEnd(n)
 	switch {
-	case !r.counts(n):
-		r.outside(n)
+	case !r.mayHaveContracts(n):
+		r.reportOutside(n)
 	case freeIn(name):
 		r.wrong(n.line+1, "heading", quote(name)+" is a heading, so it is not a contract",
 			"write it below the heading, as a list item")
@@ -26,16 +26,16 @@ func (r *reader) chapter(n *node) {
 			"write its contracts below it, such as: "+example)
 	}
 	holds := func(k *node) bool { return k.kind != title && k.holds() }
-	r.below(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, holds))
+	r.readBelow(n, n.under, n.section == contractsSection || slices.ContainsFunc(n.kids, holds))
 }
 
-// counts reports whether a node may have contracts.
-func (r *reader) counts(n *node) bool {
+// mayHaveContracts reports whether a node may have contracts.
+func (r *reader) mayHaveContracts(n *node) bool {
 	return n.section == contractsSection || n.section == other && !r.HasContracts
 }
 
-// outside reports a line with an arrow outside of the Contracts section.
-func (r *reader) outside(n *node) {
+// reportOutside reports a line with an arrow reportOutside of the Contracts section.
+func (r *reader) reportOutside(n *node) {
 	if n.section != other || !n.arrow && !n.data {
 		return
 	}
@@ -49,9 +49,9 @@ func (r *reader) outside(n *node) {
 // maxNamed is the maximum number of lines that one problem lists.
 const maxNamed = 5
 
-// ended tracks where the Contracts section ends. It reports the lines below a heading after that
-// end, except those with an arrow, which outside reports.
-func (r *reader) ended(n *node) {
+// trackSectionEnd tracks where the Contracts section ends. It reports the lines below a heading after that
+// end, except those with an arrow, which reportOutside reports.
+func (r *reader) trackSectionEnd(n *node) {
 	if n.section == contractsSection {
 		r.end = 0
 		return
@@ -96,11 +96,11 @@ func plainBelow(n *node) (all []*node) {
 	return all
 }
 
-// below reads the lines below a node. If among is set, it reports lines that are not contracts.
-func (r *reader) below(n *node, under []string, among bool) {
+// readBelow reads the lines readBelow a node. If among is set, it reports lines that are not contracts.
+func (r *reader) readBelow(n *node, under []string, among bool) {
 	step, steps := 0, stepsBelow(n)
 	for i, k := range n.kids {
-		if i > 0 && n.kind == title && !follows(n.kids[i-1], k) {
+		if i > 0 && n.kind == title && !sameNumberedList(n.kids[i-1], k) {
 			step = 0
 		}
 		switch {
@@ -109,9 +109,9 @@ func (r *reader) below(n *node, under []string, among bool) {
 				r.inside = k
 			}
 			r.chapter(k)
-		case !r.counts(k):
-			r.outside(k)
-			r.below(k, nil, false)
+		case !r.mayHaveContracts(k):
+			r.reportOutside(k)
+			r.readBelow(k, nil, false)
 		case k.arrow:
 			order := 0
 			if k.numbered && (n.kind <= item || steps[k]) {
@@ -120,15 +120,15 @@ func (r *reader) below(n *node, under []string, among bool) {
 			}
 			r.contract(k, under, order)
 		case k.holds():
-			r.below(k, with(under, k.text()), true)
+			r.readBelow(k, appendAbove(under, k.text()), true)
 		case among:
-			r.complain(k, under, false)
+			r.reportNotContract(k, under, false)
 		}
 	}
 }
 
-// follows reports whether two nodes are items of one numbered list.
-func follows(a, b *node) bool {
+// sameNumberedList reports whether two nodes are items of one numbered list.
+func sameNumberedList(a, b *node) bool {
 	return a.kind == item && b.kind == item && a.numbered && b.numbered && a.level == b.level
 }
 
@@ -138,12 +138,12 @@ func stepsBelow(n *node) map[*node]bool {
 	steps := map[*node]bool{}
 	for i := 0; n.kind == title && i < len(n.kids); {
 		list := n.kids[i : i+1]
-		for i++; i < len(n.kids) && follows(n.kids[i-1], n.kids[i]); i++ {
+		for i++; i < len(n.kids) && sameNumberedList(n.kids[i-1], n.kids[i]); i++ {
 			list = n.kids[i-len(list) : i+1]
 		}
 		found, results := false, map[string]string{}
 		for _, k := range list {
-			action, result := same(tidy(strings.Join(k.action, " "))), status(tidy(strings.Join(k.result, " ")))
+			action, result := normalize(tidy(strings.Join(k.action, " "))), status(tidy(strings.Join(k.result, " ")))
 			found = found || results[action] != "" && result != "" && result != results[action]
 			results[action] = cmp.Or(results[action], result)
 		}
@@ -158,8 +158,8 @@ func stepsBelow(n *node) map[*node]bool {
 // length. They are part of the text in IDFile: with other values contracts would lose their ids.
 const maxDepth, maxAbove = 6, 301
 
-// with returns the texts above a contract with one more text.
-func with(under []string, text string) []string {
+// appendAbove returns the texts above a contract appendAbove one more text.
+func appendAbove(under []string, text string) []string {
 	text = wording.Cut(tidy(strings.TrimRight(tidy(text), ":：. ")), maxAbove)
 	if text == "" {
 		return under
@@ -177,7 +177,7 @@ func (r *reader) contract(n *node, under []string, step int) {
 	result := strings.TrimSpace(strings.Join(n.result, " "))
 	var details []string
 	for ; len(n.kids) > 0 && !n.kids[0].holds(); n.kids = n.kids[1:] {
-		details = append(details, n.kids[0].whole())
+		details = append(details, n.kids[0].fullText())
 	}
 	if len(details) > 0 {
 		result = strings.TrimPrefix(strings.TrimSuffix(result, ":")+": "+strings.Join(details, "; "), ": ")
@@ -191,24 +191,24 @@ func (r *reader) contract(n *node, under []string, step int) {
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {
 		c.Under = strings.Join(under[:last], ": ")
 	}
-	if !r.refuses(n, c) {
-		r.number(&c, phase, number)
+	if !r.reportUnreadable(n, c) {
+		r.setWrittenID(&c, phase, number)
 		r.Contracts = append(r.Contracts, c)
 	}
-	r.below(n, with(under, c.Action), true)
+	r.readBelow(n, appendAbove(under, c.Action), true)
 }
 
-// whole returns the text of a node and of all nodes below it.
-func (n *node) whole() string {
+// fullText returns the text of a node and of all nodes below it.
+func (n *node) fullText() string {
 	text := n.text()
 	for _, k := range n.kids {
-		text += "; " + k.whole()
+		text += "; " + k.fullText()
 	}
 	return text
 }
 
-// refuses reports why a node with an arrow is not a contract. It returns false if it is one.
-func (r *reader) refuses(n *node, c Contract) bool {
+// reportUnreadable reports why a node with an arrow is not a contract. It returns false if it is one.
+func (r *reader) reportUnreadable(n *node, c Contract) bool {
 	const (
 		action = "write the action before the arrow, such as GET /health"
 		result = "write the visible result after the arrow, such as 200 {\"id\": N}"
@@ -237,17 +237,18 @@ func (r *reader) refuses(n *node, c Contract) bool {
 	return true
 }
 
-// complain reports a line in the Contracts section that is not a contract. If lone is set, it
+// reportNotContract reports a line in the Contracts section that is not a contract. If lone is set, it
 // proposes no contract: inserted below other lines, the contract would get them as its context.
-func (r *reader) complain(n *node, under []string, lone bool) {
-	text, hint := n.text(), "write a list item with an arrow between action and result, move it to the Context, or "+r.draft()
+func (r *reader) reportNotContract(n *node, under []string, lone bool) {
+	text := n.text()
+	hint := "write a list item with an arrow between action and result, move it to the Context, or " + r.draftHint()
 	if labelForm.MatchString(n.pieces[0].text) || labelOf(n.pieces[0].text).role < noRole {
 		hint = "complete it with an action (" + actionLabels + ", or a heading such as POST /login) and a result (" +
 			resultLabels +
-			"), move it to the Context, or " + r.draft()
+			"), move it to the Context, or " + r.draftHint()
 	}
 	if !lone && (n.kind == tableRow || n.kind == item || n.kind == words && !n.runsOn) {
-		r.offer(n, under)
+		r.propose(n, under)
 	}
 	switch {
 	case text == "":
@@ -257,7 +258,7 @@ func (r *reader) complain(n *node, under []string, lone bool) {
 	case n.data:
 		r.wrong(n.line+1, "no-arrow", quote(text)+
 			" is not a contract: its arrow is in code, quotation marks, brackets, a table or HTML",
-			"write a list item with the arrow outside of them, move it to the Context, or "+r.draft())
+			"write a list item with the arrow outside of them, move it to the Context, or "+r.draftHint())
 	case n.kind == tableRow, n.kind == item:
 		r.wrong(n.line+1, "no-arrow", quote(text)+" has no arrow, so it is not a contract", hint)
 	case n.runsOn:
@@ -268,7 +269,7 @@ func (r *reader) complain(n *node, under []string, lone bool) {
 	}
 	lone = lone || len(n.kids) > 0 && canSplit(n)
 	for _, k := range n.kids {
-		r.complain(k, with(under, text), lone)
+		r.reportNotContract(k, appendAbove(under, text), lone)
 	}
 }
 

@@ -57,7 +57,7 @@ func load(dir string, n int) (s Set, ids string) {
 		return s, ""
 	}
 	for _, name := range names {
-		s.file(name)
+		s.readFile(name)
 	}
 	slices.Sort(s.numbers)
 	s.gaps()
@@ -91,8 +91,8 @@ var specName = regexp.MustCompile(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$
 
 func fileOf(n int) string { return fmt.Sprintf("phase%d.md", n) }
 
-// file reads the file with this name if it is a spec.
-func (s *Set) file(name string) {
+// readFile reads the readFile with this name if it is a spec.
+func (s *Set) readFile(name string) {
 	m := specName.FindStringSubmatch(name)
 	if m == nil {
 		if !strings.HasPrefix(name, ".") && name != IDFile {

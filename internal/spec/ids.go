@@ -169,8 +169,8 @@ func written(action string) (phase, number int, rest string) {
 	return phase, number, action[len(m[0]):]
 }
 
-// number sets the id that the user wrote before the contract.
-func (r *reader) number(c *Contract, phase, number int) {
+// setWrittenID sets the id that the user wrote before the contract.
+func (r *reader) setWrittenID(c *Contract, phase, number int) {
 	id := idOf(r.Number, number)
 	switch {
 	case phase != 0 && phase != r.Number:
@@ -192,10 +192,10 @@ func idOf(phase, number int) string { return fmt.Sprintf("P%d.C%d", phase, numbe
 func (s Spec) Missing(old Spec) []Contract {
 	there := map[string]bool{}
 	for _, c := range s.Contracts {
-		there[key(c)], there[c.ID] = true, c.Written
+		there[idKey(c)], there[c.ID] = true, c.Written
 	}
 	return slices.DeleteFunc(slices.Clone(old.Contracts), func(c Contract) bool {
-		return there[key(c)] || c.Written && there[c.ID]
+		return there[idKey(c)] || c.Written && there[c.ID]
 	})
 }
 
@@ -225,13 +225,13 @@ func assign(phase int, contracts []Contract, known []entry) (all, lost []entry) 
 		}
 	}
 	itself := func(text string) string { return text }
-	claim(false, key, itself)
+	claim(false, idKey, itself)
 	claim(false, func(c Contract) string { // older versions of abl wrote no headings
 		c.Under = ""
-		return key(c)
+		return idKey(c)
 	}, itself)
-	claim(false, func(c Contract) string { return actionOf(key(c)) }, actionOf)
-	claim(true, key, itself)
+	claim(false, func(c Contract) string { return actionOf(idKey(c)) }, actionOf)
+	claim(true, idKey, itself)
 
 	highest := 0
 	for _, e := range known {
@@ -253,7 +253,7 @@ func assign(phase int, contracts []Contract, known []entry) (all, lost []entry) 
 			}
 		}
 		contracts[i].ID = idOf(phase, numbers[i])
-		all = append(all, entry{phase: phase, number: numbers[i], text: key(contracts[i])})
+		all = append(all, entry{phase: phase, number: numbers[i], text: idKey(contracts[i])})
 	}
 	return all, lost
 }
@@ -261,9 +261,9 @@ func assign(phase int, contracts []Contract, known []entry) (all, lost []entry) 
 // maxKey is the maximum length of a contract's text in IDFile.
 const maxKey = 300
 
-// key returns the text of a contract for IDFile, on one line. It cuts a long text and appends a
+// idKey returns the text of a contract for IDFile, on one line. It cuts a long text and appends a
 // hash.
-func key(c Contract) string {
+func idKey(c Contract) string {
 	c.Absence, c.Step = false, 0
 	text := strings.Join(strings.FieldsFunc(c.Says(), func(r rune) bool {
 		return unicode.IsSpace(r) || r < ' ' || r == 0x7f

@@ -277,8 +277,8 @@ func FuzzIDs(f *testing.F) {
 		law(t, s)
 		for _, c := range s.Contracts {
 			for _, e := range was {
-				if idOf(e.phase, e.number) == c.ID && e.gone && e.text != key(c) && !c.Written {
-					t.Errorf("%s was that of %q and is given to %q", c.ID, e.text, key(c))
+				if idOf(e.phase, e.number) == c.ID && e.gone && e.text != idKey(c) && !c.Written {
+					t.Errorf("%s was that of %q and is given to %q", c.ID, e.text, idKey(c))
 				}
 			}
 		}

@@ -51,7 +51,7 @@ func (r *reader) label(n *node, above []string) {
 		if !k.arrow { // the lines below a contract are part of it
 			r.label(k, below)
 		}
-		plain := r.counts(k) && (k.kind <= item || k.kind == block) && !k.holds()
+		plain := r.mayHaveContracts(k) && (k.kind <= item || k.kind == block) && !k.holds()
 		continues := plain && len(b.nodes) > 0 && (k.kind == block || b.last.open() || labelForm.MatchString(first) &&
 			!k.leads())
 		if !continues {
@@ -68,7 +68,7 @@ func (r *reader) label(n *node, above []string) {
 
 // begins reports whether a node has a labelled line and no contract.
 func (b *labelled) begins(n *node) bool {
-	return b.counts(n) && n.kind != title && n.kind != tableRow && !n.holds() &&
+	return b.mayHaveContracts(n) && n.kind != title && n.kind != tableRow && !n.holds() &&
 		slices.ContainsFunc(n.pieces, func(p piece) bool {
 			is := labelOf(p.text).role
 			return (!p.code || n.plain) && (is < moreRole || is == moreRole && len(b.nodes) > 0)
@@ -128,7 +128,7 @@ func (b *labelled) lines(n *node, code bool) {
 		case statusCode.MatchString(k.text()) && b.sep() == "; " && !b.last.empty():
 			b.wrong(k.pieces[0], " is another result", "write one labelled line for each result, such as Fail (REASON): 404")
 		default:
-			b.last.add(sep, k.whole())
+			b.last.add(sep, k.fullText())
 			sep = "; "
 		}
 	}
@@ -269,7 +269,7 @@ func (b *labelled) end(n *node) {
 		n.kids = append(n.kids, k)
 	}
 	for _, p := range b.wrongs {
-		b.tell(p)
+		b.report(p)
 	}
 	*b = labelled{reader: b.reader, above: b.above}
 }

@@ -28,8 +28,8 @@ func (s Set) Lint() []Problem {
 				`write a section "## Context" with the intent and the decisions`)
 		}
 		for _, c := range spec.Contracts {
-			r.judge(c)
-			r.against(c, seen)
+			r.lintContract(c)
+			r.compareWithEarlier(c, seen)
 		}
 		all = append(all, r.problems...)
 	}
@@ -46,8 +46,8 @@ func (s Set) Stops(n int) []Problem {
 	return slices.DeleteFunc(s.Lint(), func(p Problem) bool { return p.Phase != n || !p.Stops() })
 }
 
-// judge checks one contract.
-func (r *reader) judge(c Contract) {
+// lintContract checks one contract.
+func (r *reader) lintContract(c Contract) {
 	action, result := prose(c.Action), prose(c.Result)
 	answers := status(c.Result) != ""
 	reported := map[string]bool{}
@@ -62,7 +62,7 @@ func (r *reader) judge(c Contract) {
 		found := strings.TrimSpace(s.words.FindString(text))
 		if found != "" && !reported[s.code] && !(s.code == "absence" && (c.Absence || answers)) {
 			reported[s.code] = true
-			r.tell(Problem{
+			r.report(Problem{
 				Line:     c.Line,
 				Contract: c.ID,
 				Code:     s.code,
@@ -72,7 +72,7 @@ func (r *reader) judge(c Contract) {
 		}
 	}
 	if labelOf(c.Action).role == resultRole {
-		r.tell(Problem{
+		r.report(Problem{
 			Line:     c.Line,
 			Contract: c.ID,
 			Code:     "label-action",
@@ -82,7 +82,7 @@ func (r *reader) judge(c Contract) {
 		})
 	}
 	if c.Absence && answers {
-		r.tell(Problem{
+		r.report(Problem{
 			Line:     c.Line,
 			Contract: c.ID,
 			Code:     "absence-answer",
@@ -92,10 +92,10 @@ func (r *reader) judge(c Contract) {
 	}
 }
 
-// against compares a contract with the first earlier one with the same action, in this spec or one
+// compareWithEarlier compares a contract with the first earlier one with the same action, in this spec or one
 // of an earlier phase.
-func (r *reader) against(b Contract, seen map[string]Contract) {
-	action := same(fmt.Sprint(b.Under, " ", b.Step, " ", b.Action))
+func (r *reader) compareWithEarlier(b Contract, seen map[string]Contract) {
+	action := normalize(fmt.Sprint(b.Under, " ", b.Step, " ", b.Action))
 	a, twice := seen[action]
 	if !twice {
 		seen[action] = b
@@ -108,7 +108,7 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 	x, y := status(a.Result), status(b.Result)
 	p := Problem{Line: b.Line, Contract: b.ID, Code: "contradiction"}
 	switch {
-	case same(a.Result) == same(b.Result):
+	case normalize(a.Result) == normalize(b.Result):
 		p = Problem{
 			Line:     b.Line,
 			Contract: b.ID,
@@ -125,7 +125,7 @@ func (r *reader) against(b Contract, seen map[string]Contract) {
 		p.Text = b.ID + " has the same action as " + other + ", but another result"
 		p.Hint = "both must hold at the same time: join them into one contract, or write in each action when it applies"
 	}
-	r.tell(p)
+	r.report(p)
 }
 
 var (
@@ -149,8 +149,8 @@ func status(result string) string {
 	return ""
 }
 
-// same normalizes a text for comparisons.
-func same(text string) string {
+// normalize normalizes a text for comparisons.
+func normalize(text string) string {
 	return strings.TrimSpace(noLetters.ReplaceAllString(text, " "))
 }
 

@@ -16,14 +16,14 @@ type offer struct {
 	line    string // ready to be pasted
 }
 
-// draft returns the end of a hint: the command with which a model writes the contracts of the spec.
-func (r *reader) draft() string {
+// draftHint returns the end of a hint: the command with which a model writes the contracts of the spec.
+func (r *reader) draftHint() string {
 	return "have a model write it: abl spec draft .abl/specs/" + fileOf(r.Number)
 }
 
-// offer records a proposal for the next problem. offerAll writes the proposals into the hints.
-func (r *reader) offer(n *node, under []string) {
-	action, result := split(n)
+// propose records a proposal for the next problem. writeProposals writes them into the hints.
+func (r *reader) propose(n *node, under []string) {
+	action, result := splitContract(n)
 	if r.nested || action == "" || len(n.kids) > 0 || r.counted[n.kind != words] >= r.most {
 		return
 	}
@@ -32,21 +32,21 @@ func (r *reader) offer(n *node, under []string) {
 		mark = strings.TrimSpace(n.mark)
 	}
 	line := mark + " " + action + " → " + result
-	if sound(line, action, result) {
-		key := same(strings.Join(under, ": ") + " " + tidy(action))
+	if isOneContract(line, action, result) {
+		key := normalize(strings.Join(under, ": ") + " " + tidy(action))
 		r.offers = append(r.offers, offer{problem: len(r.problems), key: key, line: line})
 	}
 }
 
-// offerAll writes the proposals into the hints of their problems. It drops proposals whose action
+// writeProposals writes the proposals into the hints of their problems. It drops proposals whose action
 // is that of another proposal or contract, because the two would contradict each other.
-func (r *reader) offerAll() {
+func (r *reader) writeProposals() {
 	if len(r.offers) == 0 {
 		return
 	}
 	count := map[string]int{}
 	for _, c := range r.Contracts {
-		count[same(c.Under+" "+c.Action)]++
+		count[normalize(c.Under+" "+c.Action)]++
 	}
 	for _, o := range r.offers {
 		count[o.key]++
@@ -58,9 +58,9 @@ func (r *reader) offerAll() {
 	}
 }
 
-// sound reports whether line in a spec is one contract with this action and result and without
+// isOneContract reports whether line in a spec is one contract with this action and result and without
 // problems.
-func sound(line, action, result string) bool {
+func isOneContract(line, action, result string) bool {
 	if utf8.RuneCountInString(line) > maxAbove {
 		return false // a hint is one line
 	}
@@ -73,7 +73,7 @@ func sound(line, action, result string) bool {
 	}
 	r.read([]byte(text))
 	for _, c := range r.Contracts {
-		r.judge(c)
+		r.lintContract(c)
 	}
 	if len(r.Contracts) != 2 || len(r.problems) > 0 {
 		return false
@@ -82,10 +82,10 @@ func sound(line, action, result string) bool {
 	return c.Action == tidy(action) && c.Result == tidy(result) && c.Under == "" && !c.Absence && !c.Written
 }
 
-// split returns the action and the result of a line without an arrow, or "" if they are not
+// splitContract returns the action and the result of a line without an arrow, or "" if they are not
 // certain. It splits a request or command with its response, and the row of a table whose header
 // names the columns.
-func split(n *node) (action, result string) {
+func splitContract(n *node) (action, result string) {
 	if len(n.said) != 1 || n.last != n.line || n.arrow || n.data || n.open > 0 {
 		return "", ""
 	}
@@ -97,7 +97,7 @@ func split(n *node) (action, result string) {
 }
 
 func canSplit(n *node) bool {
-	action, _ := split(n)
+	action, _ := splitContract(n)
 	return action != ""
 }
 
@@ -125,7 +125,7 @@ func splitWords(text string) (action, result string) {
 		if strings.HasPrefix(text[start:], ":**") { // "**GET /a:** 200"
 			before += "**"
 		}
-		if free && answers(before, after, verb) {
+		if free && areActionAndResult(before, after, verb) {
 			action, result, found = strings.TrimSpace(before), strings.TrimSpace(after), found+1
 		}
 	}
@@ -161,9 +161,9 @@ const reason = `(?:OK|Created|Accepted|No Content|Moved Permanently|Found|See Ot
 	`Content Too Large|Unsupported Media Type|Unprocessable Entity|Unprocessable Content|Too Many Requests|` +
 	`Internal Server Error|Not Implemented|Bad Gateway|Service Unavailable|Gateway Timeout)\b`
 
-// answers reports whether before is a request or a command and after its response. "GET /a with
+// areActionAndResult reports whether before is a request or a command and after its response. "GET /a with
 // limit: 200" is neither: 200 is the limit.
-func answers(before, after string, verb bool) bool {
+func areActionAndResult(before, after string, verb bool) bool {
 	before, after = strings.TrimSpace(strings.ReplaceAll(before, "**", "")), tidy(after)
 	if condition.MatchString(standard.ReplaceAllString(prose(after), "")) || methodIn.MatchString(after) {
 		return false
@@ -244,9 +244,9 @@ func splitRow(row, head []string) (action, result string) {
 	if head == nil {
 		action, result = row[0], row[last]
 		for _, cell := range row[1:last] {
-			action = both(action, cell)
+			action = joinCells(action, cell)
 		}
-		if !answers(action, result, false) {
+		if !areActionAndResult(action, result, false) {
 			return "", ""
 		}
 		return action, result
@@ -268,18 +268,18 @@ func splitRow(row, head []string) (action, result string) {
 			of[name] = cell
 		}
 	}
-	said, asked := of[actionColumn], both(of[methodColumn], of[pathColumn])
+	said, asked := of[actionColumn], joinCells(of[methodColumn], of[pathColumn])
 	switch {
 	case said != "" && asked != "", said == "" && !request.MatchString(tidy(asked)):
 		return "", ""
 	case of[statusColumn] != "" && !code.MatchString(tidy(of[statusColumn])):
 		return "", ""
 	}
-	return said + asked, both(of[statusColumn], of[resultColumn])
+	return said + asked, joinCells(of[statusColumn], of[resultColumn])
 }
 
-// both joins two cells. It removes their code marks, which would no longer enclose the whole text.
-func both(a, b string) string {
+// joinCells joins two cells. It removes their code marks, which would no longer enclose the whole text.
+func joinCells(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}

@@ -310,8 +310,8 @@ func clean(t *testing.T, lines []string, at ...int) {
 	r := &reader{Spec: s, most: MaxBytes, counted: map[bool]int{}}
 	seen := map[string]Contract{}
 	for _, c := range s.Contracts {
-		r.judge(c)
-		r.against(c, seen)
+		r.lintContract(c)
+		r.compareWithEarlier(c, seen)
 	}
 	for _, n := range at {
 		action, result, _ := strings.Cut(lines[n-1], " → ")

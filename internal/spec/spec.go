@@ -113,7 +113,7 @@ func (r *reader) read(data []byte) {
 	lines := strings.Split(text, "\n")
 	first := skipFrontMatter(lines)
 	r.Text, r.SHA256, r.Title = text, sum(text), r.title(lines, first)
-	root := r.grow(lines, first)
+	root := r.parseTree(lines, first)
 	r.label(root, nil)
 	r.chapter(root)
 	switch n := len(r.Contracts); {
@@ -125,7 +125,7 @@ func (r *reader) read(data []byte) {
 		r.Contracts = r.Contracts[:MaxContracts]
 	}
 	assign(r.Number, r.Contracts, nil)
-	r.offerAll()
+	r.writeProposals()
 }
 
 func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
@@ -174,7 +174,7 @@ type reader struct {
 // maxProblems limits the problems of a file that is not a spec at all.
 const maxProblems = 50
 
-func (r *reader) tell(p Problem) {
+func (r *reader) report(p Problem) {
 	p.File, p.Phase = r.File, r.Number
 	if r.counted[p.Error]++; p.Fatal || r.counted[p.Error] <= r.most {
 		r.problems = append(r.problems, p)
@@ -182,7 +182,7 @@ func (r *reader) tell(p Problem) {
 }
 
 func (r *reader) fatal(line int, code, text, hint string) {
-	r.tell(Problem{
+	r.report(Problem{
 		Line:  line,
 		Code:  code,
 		Text:  text,
@@ -192,7 +192,7 @@ func (r *reader) fatal(line int, code, text, hint string) {
 }
 
 func (r *reader) warn(line int, code, text, hint string) {
-	r.tell(Problem{
+	r.report(Problem{
 		Line: line,
 		Code: code,
 		Text: text,
@@ -202,7 +202,7 @@ func (r *reader) warn(line int, code, text, hint string) {
 
 // wrong reports an error: the phase cannot start.
 func (r *reader) wrong(line int, code, text, hint string) {
-	r.tell(Problem{
+	r.report(Problem{
 		Line:  line,
 		Code:  code,
 		Text:  text,

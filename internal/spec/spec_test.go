@@ -146,7 +146,7 @@ func sameWithoutLabels(t *testing.T, s Spec) {
 	t.Helper()
 	r := &reader{Spec: Spec{Number: 1, File: s.File}, most: maxProblems, counted: map[bool]int{}}
 	lines := strings.Split(s.Text, "\n")
-	r.chapter(r.grow(lines, skipFrontMatter(lines)))
+	r.chapter(r.parseTree(lines, skipFrontMatter(lines)))
 	for _, c := range r.Contracts[:min(len(r.Contracts), MaxContracts)] {
 		if !slices.ContainsFunc(s.Contracts, func(now Contract) bool { return now.Line == c.Line && now.Says() == c.Says() }) {
 			t.Errorf("line %d: got no contract %q", c.Line, c.Says())

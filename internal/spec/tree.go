@@ -98,8 +98,8 @@ type tree struct {
 
 func (t *tree) top() *node { return t.path[len(t.path)-1] }
 
-// grow parses the lines after the first one, which is the title, and returns the root.
-func (r *reader) grow(lines []string, first int) *node {
+// parseTree parses the lines after the first one, which is the title, and returns the root.
+func (r *reader) parseTree(lines []string, first int) *node {
 	t := &tree{
 		reader: r,
 		lines:  lines,
@@ -158,9 +158,9 @@ func (t *tree) heading(i, level int, name string) {
 	case n.section != up.section:
 		t.outer = len(t.path) + 1
 	case t.outer == len(t.path):
-		n.under = with(nil, name[len(itemMark(name)):])
+		n.under = appendAbove(nil, name[len(itemMark(name)):])
 	default:
-		n.under = with(up.under, name[len(itemMark(name)):])
+		n.under = appendAbove(up.under, name[len(itemMark(name)):])
 	}
 	t.HasContext = t.HasContext || n.section == contextSection
 	t.HasContracts = t.HasContracts || n.section == contractsSection

@@ -76,7 +76,7 @@ func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []
 	case bytes.Equal(less, plain):
 		return slices.Concat(head, framed)
 	case packed:
-		less = pack(less)
+		less = gzipped(less)
 	}
 	switch {
 	case !chunked:
@@ -87,8 +87,8 @@ func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []
 	return slices.Concat(head, less, []byte("0\r\n\r\n"))
 }
 
-// pack compresses body with gzip.
-func pack(body []byte) []byte {
+// gzipped compresses body with gzip.
+func gzipped(body []byte) []byte {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, _ = z.Write(body) // a bytes.Buffer returns no error
@@ -96,9 +96,9 @@ func pack(body []byte) []byte {
 	return packed.Bytes()
 }
 
-// may reports whether a claim may alter the response to x, judged by the request and the response's
+// mayAlter reports whether a claim mayAlter alter the response to x, judged by the request and the response's
 // head.
-func (a Altering) may(x Exchange) bool {
+func (a Altering) mayAlter(x Exchange) bool {
 	return slices.ContainsFunc(a.Answers, func(one Altered) bool {
 		c := one.Claim
 		if c.program {
@@ -121,7 +121,7 @@ func (c Claim) without(head, body []byte) ([]byte, []byte) {
 	}
 	for _, text := range c.texts {
 		escaped := written{html.EscapeString(text.text), text.vars}
-		body = []byte(escaped.out(text.out(string(body))))
+		body = []byte(escaped.removeFrom(text.removeFrom(string(body))))
 	}
 	return head, body
 }
@@ -234,7 +234,7 @@ func (x *turn) asked() Exchange {
 // passes without delay.
 func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
 	asked := x.asked()
-	if !c.proxy.Altering.may(asked) || stream.MatchString(resp.Header.Get("Content-Type")) {
+	if !c.proxy.Altering.mayAlter(asked) || stream.MatchString(resp.Header.Get("Content-Type")) {
 		if _, err := c.client.Write(head); err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func TestAlterCompressedResponse(t *testing.T) {
 	claim, _ := ReadClaim("", "GET /", `200 {"a": 1}`)
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write(pack([]byte(`{"a": 1, "b": 2}`)))
+		_, _ = w.Write(gzipped([]byte(`{"a": 1, "b": 2}`)))
 	}))
 	defer app.Close()
 	seen := make(chan Exchange, 1)

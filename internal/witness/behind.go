@@ -37,7 +37,7 @@ func (b *behind) Accept() (net.Conn, error) {
 		defer stop()
 		defer client.Close()
 		defer near.Close()
-		both(client, near, near, client)
+		copyBoth(client, near, near, client)
 	}()
 	return through{far.(*net.UnixConn), client}, nil
 }

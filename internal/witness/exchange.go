@@ -171,7 +171,7 @@ func (c Claim) missesHead(x Exchange) string {
 		return fmt.Sprint(x.Status)
 	}
 	for _, h := range c.headers {
-		if !h.in(x.Header) {
+		if !h.isIn(x.Header) {
 			return strings.TrimSpace(fmt.Sprintf("%d without header %s %s", x.Status, http.CanonicalHeaderKey(h.name), h.has))
 		}
 	}
@@ -196,8 +196,8 @@ func (c Claim) missesBody(x Exchange) string {
 		return fmt.Sprintf("%d with a different body", x.Status)
 	}
 	for _, text := range c.texts {
-		text = text.with(echoes)
-		if !text.in(string(body)) && !slices.ContainsFunc(readings(body), text.in) && !(isDoc && text.field(doc)) {
+		text = text.fill(echoes)
+		if !text.isIn(string(body)) && !slices.ContainsFunc(readings(body), text.isIn) && !(isDoc && text.field(doc)) {
 			return fmt.Sprintf("%d with a body without %s", x.Status, text)
 		}
 	}
@@ -249,7 +249,7 @@ func (c Claim) Unread(x Exchange) string {
 	case x.Method == http.MethodHead:
 		return "a response to HEAD has no body"
 	case stream.MatchString(x.Header.Get("Content-Type")):
-		in := func(w written) bool { return w.in(string(x.Got.Begins)) }
+		in := func(w written) bool { return w.isIn(string(x.Got.Begins)) }
 		if c.json == nil && !slices.ContainsFunc(c.texts, func(w written) bool { return !in(w) }) {
 			return ""
 		}

@@ -116,8 +116,8 @@ func (p passing) Write(data []byte) (int, error) {
 	return p.seen.Write(data)
 }
 
-// rest copies all remaining data to to and seen unchanged.
-func (s *side) rest(to, seen io.Writer) error {
+// copyRest copies all remaining data to to and seen unchanged.
+func (s *side) copyRest(to, seen io.Writer) error {
 	both := io.MultiWriter(to, seen)
 	if _, err := both.Write(s.received); err != nil {
 		return err

@@ -46,7 +46,7 @@ type turn struct {
 	under     atomic.Int32 // number of directions in transit
 }
 
-// turn begins a turn. Its exchange ends after as many calls of over as it has sides.
+// turn begins a turn. Its exchange ends after as many calls of endDirection as it has sides.
 func (p *Proxy) turn(sides int32) *turn {
 	x := &turn{
 		stays: make(chan struct{}),
@@ -58,8 +58,8 @@ func (p *Proxy) turn(sides int32) *turn {
 	return x
 }
 
-// over ends one direction of a turn. After the last one it reports the exchange.
-func (p *Proxy) over(x *turn) {
+// endDirection ends one direction of a turn. After the last one it reports the exchange.
+func (p *Proxy) endDirection(x *turn) {
 	if x.under.Add(-1) == 0 {
 		x.Took, x.Sent, x.Got = time.Since(x.At), x.sent.body(), x.got.body()
 		p.Seen(x.Exchange)
@@ -67,17 +67,17 @@ func (p *Proxy) over(x *turn) {
 }
 
 func (p *Proxy) connect(ctx context.Context, client net.Conn) {
-	if !reach(ctx, client, p.To, func(app net.Conn) { p.between(client, app) }) {
+	if !withConn(ctx, client, p.To, func(app net.Conn) { p.relay(client, app) }) {
 		p.Seen(Exchange{At: time.Now().UTC()})
 	}
 }
 
-// between passes data between a client and the app until both are done.
-func (p *Proxy) between(client, app net.Conn) {
+// relay passes data relay a client and the app until both are done.
+func (p *Proxy) relay(client, app net.Conn) {
 	if p.Bytes {
 		x := p.turn(1)
-		both(client, app, io.MultiWriter(app, &x.sent), io.MultiWriter(client, &x.got))
-		p.over(x)
+		copyBoth(client, app, io.MultiWriter(app, &x.sent), io.MultiWriter(client, &x.got))
+		p.endDirection(x)
 		return
 	}
 	c := &conn{
@@ -94,7 +94,7 @@ func (p *Proxy) between(client, app net.Conn) {
 	close(c.unread)
 	if x != nil {
 		x.Left = left
-		c.pass(x)
+		c.passRest(x)
 	}
 	app.Close()
 	client.Close()
@@ -102,7 +102,7 @@ func (p *Proxy) between(client, app net.Conn) {
 	close(c.asked)
 	for x := range c.asked { // requests without a response
 		x.Left = left
-		p.over(x)
+		p.endDirection(x)
 	}
 }
 
@@ -131,14 +131,14 @@ func (c *conn) request() bool {
 		return false
 	}
 	x := c.proxy.turn(2)
-	defer c.proxy.over(x)
+	defer c.proxy.endDirection(x)
 	if x.raw = err != nil; !x.raw {
 		x.Method, x.Target, x.SentHeader = req.Method, req.RequestURI, req.Header
 	}
 	select {
 	case c.asked <- x:
 	case <-c.unread: // the app's data belongs to no request
-		c.proxy.over(x)
+		c.proxy.endDirection(x)
 	}
 	if err == nil {
 		if _, err := c.app.Write(readable(c.client.drain())); err != nil {
@@ -148,7 +148,7 @@ func (c *conn) request() bool {
 		x.whole.Store(true)
 	}
 	if err != nil || c.switched(x, req) { // the rest is not HTTP
-		_ = c.client.rest(c.app, &x.sent)
+		_ = c.client.copyRest(c.app, &x.sent)
 		return false
 	}
 	return true
@@ -182,7 +182,7 @@ func (c *conn) answers() *turn {
 			return x
 		}
 		close(x.stays)
-		c.proxy.over(x)
+		c.proxy.endDirection(x)
 	}
 }
 
@@ -230,10 +230,10 @@ func (c *conn) answer(x *turn) bool {
 	}
 }
 
-// pass passes on the rest of the app's data unchanged.
-func (c *conn) pass(x *turn) {
-	defer c.proxy.over(x)
-	if c.app.rest(c.client, &x.got) == nil {
+// passRest passes on the rest of the app's data unchanged.
+func (c *conn) passRest(x *turn) {
+	defer c.proxy.endDirection(x)
+	if c.app.copyRest(c.client, &x.got) == nil {
 		closeWrite(c.client.Conn)
 		<-c.asking
 	} else if x.late { // nobody read the status

@@ -191,7 +191,7 @@ func (r request) hasPath(x Exchange) (query url.Values, rank int, ok bool) {
 	for i, s := range want {
 		last := i == len(want)-1 && len(r.query) == 0
 		switch {
-		case !s.open && s.text == has[i], last && r.goesOn(s.text, has[i]):
+		case !s.open && s.text == has[i], last && r.valueMatches(s.text, has[i]):
 			rank++
 		case !s.open && !s.id:
 			return nil, 0, false
@@ -211,7 +211,7 @@ func (r request) hasQuery(values url.Values, open bool) bool {
 		case !values.Has(key):
 			return false
 		case want[0] != "" && !isOpen(want[0]) && !slices.ContainsFunc(values[key], func(v string) bool {
-			return v == want[0] || r.goesOn(want[0], v)
+			return v == want[0] || r.valueMatches(want[0], v)
 		}):
 			return false
 		}
@@ -224,9 +224,9 @@ func (r request) hasQuery(values url.Values, open bool) bool {
 	return true
 }
 
-// goesOn reports whether the value has is want, which may be quoted or contain blanks in the
+// valueMatches reports whether the value has is want, which may be quoted or contain blanks in the
 // contract: "?q=a b" and "/a b".
-func (r request) goesOn(want, has string) bool {
+func (r request) valueMatches(want, has string) bool {
 	want, rest := strings.TrimLeft(want, `"'`), r.rest
 	more, ok := strings.CutPrefix(has, want)
 	return ok && want != "" && strings.HasPrefix(strings.Join(strings.Fields(rest), " "), strings.TrimSpace(more)) &&
@@ -235,15 +235,15 @@ func (r request) goesOn(want, has string) bool {
 
 func (r request) hasHeaders(x Exchange) bool {
 	for _, h := range r.headers {
-		if !h.in(x.SentHeader) {
+		if !h.isIn(x.SentHeader) {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(r.lacks, func(name string) bool { return len(x.SentHeader.Values(name)) > 0 })
 }
 
-// in reports whether all contains the header.
-func (h header) in(all http.Header) bool {
+// isIn reports whether all contains the header.
+func (h header) isIn(all http.Header) bool {
 	return slices.ContainsFunc(all.Values(h.name), func(v string) bool {
 		return strings.Contains(strings.ToLower(v), strings.ToLower(h.has))
 	})
@@ -259,7 +259,7 @@ func (r request) hasBody(x Exchange) bool {
 		return false
 	}
 	doc, ok := decode(x.Sent.Begins)
-	return ok && r.body.is(doc)
+	return ok && r.body.equals(doc)
 }
 
 // Near reports whether x has the contract's method, path and query, with any headers and body.

@@ -104,7 +104,7 @@ func Commands(ctx context.Context, l net.Listener, ran string) error {
 			reply = ran
 		}
 		if reply == "" {
-			refuse(conn)
+			reset(conn)
 			return
 		}
 		_, err = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
@@ -140,8 +140,8 @@ func dial(ctx context.Context, to string) (net.Conn, error) {
 	return conn, nil
 }
 
-// refuse resets a connection, so that the client sees nearly the same as with a closed port.
-func refuse(conn net.Conn) {
+// reset resets a connection, so that the client sees nearly the same as with a closed port.
+func reset(conn net.Conn) {
 	if far, ok := conn.(through); ok {
 		defer far.client.Close()
 		conn = far.client
@@ -151,12 +151,12 @@ func refuse(conn net.Conn) {
 	}
 }
 
-// reach connects to an address and calls do with the connection. If it cannot connect, it resets
+// withConn connects to an address and calls do with the connection. If it cannot connect, it resets
 // the client's connection and returns false.
-func reach(ctx context.Context, client net.Conn, to string, do func(app net.Conn)) bool {
+func withConn(ctx context.Context, client net.Conn, to string, do func(app net.Conn)) bool {
 	app, err := dial(ctx, to)
 	if err != nil {
-		refuse(client)
+		reset(client)
 		return false
 	}
 	defer app.Close()
@@ -169,17 +169,17 @@ func reach(ctx context.Context, client net.Conn, to string, do func(app net.Conn
 // address may be proxy sockets.
 func Relay(ctx context.Context, l net.Listener, to string) error {
 	return Serve(ctx, l, func(ctx context.Context, client net.Conn) {
-		reach(ctx, client, to, func(app net.Conn) {
+		withConn(ctx, client, to, func(app net.Conn) {
 			if l.Addr().Network() == "unix" {
 				_, _ = io.WriteString(client, accepted) // on an error the client has closed
 			}
-			both(client, app, app, client)
+			copyBoth(client, app, app, client)
 		})
 	})
 }
 
-// both copies data in both directions until both sides are done.
-func both(client, app net.Conn, toApp, toClient io.Writer) {
+// copyBoth copies data in copyBoth directions until copyBoth sides are done.
+func copyBoth(client, app net.Conn, toApp, toClient io.Writer) {
 	back := make(chan struct{})
 	go func() {
 		defer close(back)

@@ -251,8 +251,8 @@ func (v shape) echoes(doc any) (all []echo) {
 	return all
 }
 
-// is reports whether doc equals the shape, without further keys or items.
-func (v shape) is(doc any) bool {
+// equals reports whether doc equals the shape, without further keys or items.
+func (v shape) equals(doc any) bool {
 	switch {
 	case v.any:
 		return true
@@ -261,7 +261,7 @@ func (v shape) is(doc any) bool {
 		named := map[string]bool{}
 		for _, f := range v.fields {
 			value, has := object[f.key]
-			if named[f.key] = true; !has || !f.is(value) {
+			if named[f.key] = true; !has || !f.equals(value) {
 				return false
 			}
 		}
@@ -272,7 +272,7 @@ func (v shape) is(doc any) bool {
 			return false
 		}
 		for i, item := range v.items {
-			if !item.is(list[i]) {
+			if !item.equals(list[i]) {
 				return false
 			}
 		}
@@ -281,15 +281,15 @@ func (v shape) is(doc any) bool {
 		_, ok := doc.(string)
 		return ok
 	}
-	return v.same(doc, nil)
+	return v.scalarFits(doc, nil)
 }
 
-// same compares a value that is neither an object nor a list.
-func (v shape) same(doc any, echoes []echo) bool {
+// scalarFits compares a value that is neither an object nor a list.
+func (v shape) scalarFits(doc any, echoes []echo) bool {
 	want, ok := v.of.(string)
 	has, text := doc.(string)
 	if ok && text {
-		return (written{want, v.vars}).with(echoes).is(has)
+		return (written{want, v.vars}).fill(echoes).equals(has)
 	}
 	return v.of == doc || number(v.of, doc)
 }
@@ -312,7 +312,7 @@ func (v shape) fits(doc any, echoes []echo) bool {
 				return !slices.ContainsFunc(list, func(has any) bool { return item.fits(has, echoes) })
 			})
 	}
-	return v.same(doc, echoes)
+	return v.scalarFits(doc, echoes)
 }
 
 // without removes the values of the shape from doc.

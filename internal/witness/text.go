@@ -38,7 +38,7 @@ func (x Exchange) Line() string {
 // arguments, input and files, and the exit code, output and files.
 func (x Exchange) Texts() (request, answer string) {
 	if ran, ok := x.run(); ok {
-		return x.Request() + "\n" + given(x.Sent), result(ran)
+		return x.Request() + "\n" + inputText(x.Sent), result(ran)
 	}
 	answer = fmt.Sprintln(x.Status)
 	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
@@ -63,9 +63,9 @@ func arguments(ran helper.AppRan) string {
 	return wording.OneLine(strings.Join(all, " "))
 }
 
-// given returns the input and the files of a run. The input follows the JSON document at the start
+// inputText returns the input and the files of a run. The input follows the JSON document at the start
 // of the body.
-func given(sent Body) (text string) {
+func inputText(sent Body) (text string) {
 	var run helper.AppRun
 	in := json.NewDecoder(bytes.NewReader(sent.Begins))
 	if in.Decode(&run) != nil {

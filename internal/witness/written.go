@@ -72,20 +72,20 @@ func (w written) open() bool {
 	return p != nil && p.MatchString("")
 }
 
-// is reports whether value equals the text.
-func (w written) is(value string) bool {
+// equals reports whether value equals the text.
+func (w written) equals(value string) bool {
 	p := w.pattern()
 	return value == w.text || p != nil && regexp.MustCompile(`^(?:`+p.String()+`)$`).MatchString(value)
 }
 
-// in reports whether body contains the text.
-func (w written) in(body string) bool {
+// isIn reports whether body contains the text.
+func (w written) isIn(body string) bool {
 	p := w.pattern()
 	return strings.Contains(body, w.text) || p != nil && p.MatchString(body)
 }
 
-// out removes the text from body.
-func (w written) out(body string) string {
+// removeFrom removes the text from body.
+func (w written) removeFrom(body string) string {
 	if p := w.pattern(); p != nil {
 		return p.ReplaceAllString(body, "")
 	}
@@ -101,8 +101,8 @@ func (w written) String() string {
 // sent instead.
 type echo struct{ written, sent string }
 
-// with returns the text that the contract expects after a request with these echoes.
-func (w written) with(echoes []echo) written {
+// fill returns the text that the contract expects after a request fill these echoes.
+func (w written) fill(echoes []echo) written {
 	for _, e := range echoes {
 		w.text = strings.ReplaceAll(w.text, e.written, e.sent)
 	}
@@ -123,20 +123,20 @@ func (w written) field(doc any) bool {
 	if !ok || r.rest != "" || value.any {
 		value = shape{of: m[2]}
 	}
-	return has(doc, m[1], value)
+	return hasField(doc, m[1], value)
 }
 
-// has reports whether doc has the field at any depth.
-func has(doc any, key string, value shape) bool {
+// hasField reports whether doc hasField the field at any depth.
+func hasField(doc any, key string, value shape) bool {
 	switch doc := doc.(type) {
 	case map[string]any:
 		for k, v := range doc {
-			if k == key && value.fits(v, nil) || has(v, key, value) {
+			if k == key && value.fits(v, nil) || hasField(v, key, value) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(doc, func(v any) bool { return has(v, key, value) })
+		return slices.ContainsFunc(doc, func(v any) bool { return hasField(v, key, value) })
 	}
 	return false
 }
