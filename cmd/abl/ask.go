@@ -32,7 +32,7 @@ specs, mistakes in each, and other remarks.
 abl prints the report and saves it as .abl/reports/consistency-report.txt, and by
 section as .json. It changes nothing else, and no verdict depends on the report: it is
 the opinion of a model that has run nothing.`,
-		Examples: "abl check\nabl check --model gpt-5 --json",
+		Examples: "abl check\nabl check --model claude-sonnet-5-5 --json",
 		Codes:    commit.Codes(),
 		Flags:    commit.FlagsOf("model", "timeout", "retries", "json"),
 		Run:      phase.Locked(runCheck),

@@ -14,44 +14,33 @@ import (
 	"testing"
 
 	"abl/cmd/internal/cli"
+	"abl/internal/testing/modelserver"
+	"abl/roles/model"
 )
 
-// abl code-commit is the whole program, not its help alone: a red build is
-// repaired, by either provider.
+// abl code-commit is the whole program: it repairs a failed build with a model of each provider.
 func TestCodeCommit(t *testing.T) {
-	for name, finish := range map[string]string{"gemini-2.5-pro": "STOP", "gpt-5": "stop"} {
-		t.Run(name, func(t *testing.T) {
+	for _, of := range model.Providers() {
+		t.Run(of.Model, func(t *testing.T) {
 			n := 0
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			script := func(string) (modelserver.Script, error) {
 				n++
-				w.Header().Set("Content-Type", "application/json")
-				text, _ := json.Marshal("^^^a.txt\n" + strings.Repeat("bye\n", n) + "^^^end\n")
-				if finish == "STOP" {
-					io.WriteString(w, `{"candidates":[{"content":{"parts":[{"text":`+string(text)+`}]},"finishReason":"STOP"}]}`)
-					return
-				}
-				io.WriteString(w, `{"choices":[{"finish_reason":"stop","message":{"content":`+string(text)+`}}]}`)
-			}))
+				return modelserver.Script{Final: "^^^a.txt\n" + strings.Repeat("bye\n", n) + "^^^end\n"}, nil
+			}
+			s := httptest.NewServer(&modelserver.Server{Source: script, Aside: script, Log: io.Discard})
 			defer s.Close()
-			for _, v := range []string{"GOOGLE_GEMINI_BASE_URL", "OPENAI_BASE_URL"} {
-				t.Setenv(v, s.URL)
-			}
-			for _, v := range []string{"GEMINI_API_KEY", "OPENAI_API_KEY"} {
-				t.Setenv(v, "key-of-the-test-1234")
-			}
+			t.Setenv(of.BaseVar, s.URL)
+			t.Setenv(of.KeyVar, "key-of-the-test-1234")
 			root := t.TempDir()
-			if out, err := exec.Command("git", "init", "-q", root).CombinedOutput(); err != nil {
+			if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", root).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
 			plant(t, root, map[string]string{
 				".gitignore": "/agent-config\n", "agent-config/query.txt": "Say bye twice.\n", "agent-config/codeRollup.txt": "hi\n", "a.txt": "hi\n",
 				"build.sh": "#!/bin/sh\n[ $(grep -c bye a.txt) = 2 ]\n",
 			})
-			if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
 			var out, voice bytes.Buffer
-			code := cli.Main(t.Context(), app(), []string{"-C", root, "commit", "--model", name, "--json"}, strings.NewReader(""), &out, &voice)
+			code := cli.Main(t.Context(), app(), []string{"-C", root, "commit", "--model", of.Model, "--json"}, strings.NewReader(""), &out, &voice)
 			var res struct {
 				Outcome  string
 				Attempts []struct{ Outcome string }
@@ -85,8 +74,9 @@ func TestCheck(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		asked = r.Header.Get("X-Goog-Api-Key") + " " + string(body)
-		text, _ := json.Marshal(report)
-		io.WriteString(w, `{"candidates":[{"content":{"parts":[{"text":`+string(text)+`}]},"finishReason":"STOP"}],"usageMetadata":{"totalTokenCount":9}}`)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		script := func(string) (modelserver.Script, error) { return modelserver.Script{Final: report}, nil }
+		(&modelserver.Server{Source: script, Log: io.Discard}).ServeHTTP(w, r)
 	}))
 	defer s.Close()
 	t.Setenv("GOOGLE_GEMINI_BASE_URL", s.URL)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -20,6 +18,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
+	"abl/internal/testing/modelserver"
 	"abl/roles"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -201,11 +200,9 @@ func answersWith(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: answers FILE")
 	}
-	text, err := json.Marshal(ts.ReadFile(args[0]))
-	ts.Check(err)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":%s}]},"finishReason":"STOP"}],"usageMetadata":{"totalTokenCount":9}}`, text)
-	}))
+	text := ts.ReadFile(args[0])
+	script := func(string) (modelserver.Script, error) { return modelserver.Script{Final: text}, nil }
+	s := httptest.NewServer(&modelserver.Server{Source: script, Log: io.Discard})
 	ts.Defer(s.Close)
 	ts.Check(os.WriteFile(ts.MkAbs(".env"), []byte("GEMINI_API_KEY=AIza-key-of-the-draft-7\n"), 0o600))
 	ts.Setenv("GOOGLE_GEMINI_BASE_URL", s.URL)

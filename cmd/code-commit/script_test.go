@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,9 @@ import (
 	"testing"
 
 	"abl/internal/testing/lab"
+	"abl/internal/testing/modelserver"
 	"abl/internal/testing/scripttest"
+	"abl/roles/model"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -65,17 +68,16 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 	})
 }
 
-// serve FILE... lets both providers answer each request with the next file, the
-// last one for ever. A file is the answer's text, or begins with a line that says
-// what happens instead:
+// serve FILE... lets all providers answer each request with the next file, the last one for ever. A
+// file is the answer's text, or begins with a line that says what happens instead:
 //
 //	#status 429        the rest is the body
-//	#cut, #blocked     how the answer ends
-//	#silence           nothing at all
+//	#limited, #declined, and other troubles of modelserver
+//	#silence           no response
 //	#raw               the rest is the body
 //
-// Requests are kept as requests/N, with the path and the headers of the key first,
-// their prompts as requests/N.prompt and their bodies as requests/N.body.
+// Requests are kept as requests/N, with the path and the headers of the key first, their prompts as
+// requests/N.prompt and their bodies as requests/N.body.
 func serve(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: serve FILE...")
@@ -89,8 +91,9 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	p := &provider{play: play, dir: dir, over: make(chan struct{})}
 	s := httptest.NewServer(p)
 	ts.Defer(func() { close(p.over); s.Close() })
-	ts.Setenv("GOOGLE_GEMINI_BASE_URL", s.URL)
-	ts.Setenv("OPENAI_BASE_URL", s.URL)
+	for _, of := range model.Providers() {
+		ts.Setenv(of.BaseVar, s.URL)
+	}
 }
 
 type provider struct {
@@ -109,47 +112,46 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.lock.Lock()
 	text := p.play[min(p.n, len(p.play)-1)]
 	p.n++
-	request := fmt.Sprintf("%s %s\nX-Goog-Api-Key: %s\nAuthorization: %s\n\n%s\n\n%s", r.Method, r.URL, r.Header.Get("X-Goog-Api-Key"), r.Header.Get("Authorization"), asked(body), body)
+	request := fmt.Sprintf("%s %s\n", r.Method, r.URL.Path)
+	for _, name := range []string{"X-Goog-Api-Key", "X-Api-Key", "Authorization"} {
+		request += name + ": " + r.Header.Get(name) + "\n"
+	}
+	request += fmt.Sprintf("\n%s\n\n%s", asked(body), body)
 	path := filepath.Join(p.dir, strconv.Itoa(p.n))
 	err = errors.Join(os.WriteFile(path, []byte(request), 0o600), os.WriteFile(path+".prompt", []byte(asked(body)), 0o600), os.WriteFile(path+".body", body, 0o600))
 	p.lock.Unlock()
 	if err != nil {
 		panic(err)
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	word, rest, _ := strings.Cut(text, "\n")
-	w.Header().Set("Content-Type", "application/json")
-	finish := map[bool]string{true: "STOP", false: "stop"}[strings.Contains(r.URL.Path, "gemini")]
 	switch {
 	case strings.HasPrefix(word, "#status "):
 		code, _ := strconv.Atoi(strings.TrimPrefix(word, "#status "))
 		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(code)
 		io.WriteString(w, rest)
-		return
 	case word == "#silence":
 		<-p.over
-		return
 	case word == "#raw":
 		io.WriteString(w, rest)
-		return
-	case word == "#cut":
-		text, finish = rest, map[string]string{"STOP": "MAX_TOKENS", "stop": "length"}[finish]
-	case word == "#blocked":
-		text, finish = rest, map[string]string{"STOP": "SAFETY", "stop": "content_filter"}[finish]
+	case strings.HasPrefix(word, "#"):
+		modelserver.Trouble(word[1:]).ServeHTTP(w, r)
+	default:
+		script := func(string) (modelserver.Script, error) {
+			return modelserver.Script{Final: text, Usage: modelserver.Usage{Prompt: 100, Candidates: 20}}, nil
+		}
+		(&modelserver.Server{Source: script, Aside: script, Log: io.Discard}).ServeHTTP(w, r)
 	}
-	quoted, _ := json.Marshal(text)
-	if strings.Contains(r.URL.Path, "gemini") {
-		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":%s}],"role":"model"},"finishReason":%q}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":20,"totalTokenCount":120}}`, quoted, finish)
-		return
-	}
-	fmt.Fprintf(w, `{"model":"gpt-5","choices":[{"finish_reason":%q,"message":{"content":%s}}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}`, finish, quoted)
 }
 
-// asked is the prompt in a request of either provider.
+// asked returns the prompt in a request of each API.
 func asked(body []byte) string {
+	type part struct{ Text string }
 	var doc struct {
-		Contents []struct{ Parts []struct{ Text string } }
-		Messages []struct{ Content string }
+		Contents []struct{ Parts []part }
+		Messages []struct{ Content json.RawMessage }
+		Input    string
 	}
 	if json.Unmarshal(body, &doc) != nil {
 		return ""
@@ -161,9 +163,13 @@ func asked(body []byte) string {
 		}
 	}
 	for _, m := range doc.Messages {
-		b.WriteString(m.Content)
+		text, parts := "", []part{}
+		_ = errors.Join(json.Unmarshal(m.Content, &text), json.Unmarshal(m.Content, &parts)) // it is one of them
+		for _, p := range append(parts, part{text}) {
+			b.WriteString(p.Text)
+		}
 	}
-	return b.String()
+	return b.String() + doc.Input
 }
 
 // safe checks that the key stands nowhere but in the files that the script gave,

@@ -102,7 +102,7 @@ func (p Project) Tidy() (restored []string, err error) {
 
 func (p Project) keyFiles() (all []string) {
 	for _, provider := range model.Providers() {
-		all = append(all, p.KeyFile(provider))
+		all = append(all, p.KeyFile(provider.Name))
 	}
 	return all
 }
@@ -338,35 +338,33 @@ type Key struct {
 	Personal     bool // of the environment, not of the project
 }
 
-// provider returns the provider of a model, which is a known one or listed by the project.
-func (p Project) provider(name string) (string, error) {
+// provider returns the provider of a model.
+func (p Project) provider(name string) (model.Provider, error) {
 	listed, _, err := p.text(p.Models)
 	if err != nil {
-		return "", err
+		return model.Provider{}, err
 	}
-	known, err := model.Known().With(p.Models, []byte(listed))
+	of, err := model.Of(name, p.Models, []byte(listed))
 	if err != nil {
-		return "", problem("", "%w", err)
+		return of, problem("", "%w", err)
 	}
-	if provider := known[name]; provider != "" {
-		return provider, nil
+	if of.Name != "" {
+		return of, nil
 	}
-	do := ""
-	if near := wording.Near(name, known.Names()); near != "" {
-		do = fmt.Sprintf("did you mean %q?", near)
-	} else if p.Models != "" {
-		do = "a line in " + p.Models + " adds one: its name and its provider, " + strings.Join(model.Providers(), " or ")
+	do := "use a model of Gemini, Claude or OpenAI"
+	if p.Models != "" {
+		do = "add a line to " + p.Models + ": the name of the model and its provider, " + model.Words
 	}
-	return "", problem(do, "--model must be %s, not %q", strings.Join(known.Names(), " or "), name)
+	return of, problem(do, "cannot tell the provider of the model %q", name)
 }
 
 // keys returns the keys for a provider in order of precedence: from its file, from the environment,
 // from .env.
-func (p Project) keys(provider string) (all []Key, err error) {
-	variable, file := model.KeyVar(provider), p.KeyFile(provider)
+func (p Project) keys(of model.Provider) (all []Key, err error) {
+	file := p.KeyFile(of.Name)
 	text, _, err := p.text(file)
 	for _, k := range []Key{
-		{text, file, false}, {os.Getenv(variable), variable + " of the environment", true}, {p.Env[variable], variable + " in .env", false},
+		{text, file, false}, {os.Getenv(of.KeyVar), of.KeyVar + " of the environment", true}, {p.Env[of.KeyVar], of.KeyVar + " in .env", false},
 	} {
 		if k.Value = strings.Trim(k.Value, "\ufeff \t\r\n"); k.Value != "" {
 			all = append(all, k)
@@ -376,14 +374,14 @@ func (p Project) keys(provider string) (all []Key, err error) {
 }
 
 // key returns the key for a model.
-func (p Project) key(name, provider string) (Key, error) {
-	all, err := p.keys(provider)
+func (p Project) key(name string, of model.Provider) (Key, error) {
+	all, err := p.keys(of)
 	if err != nil {
 		return Key{}, err
 	}
 	if len(all) == 0 {
-		do := "put it into " + model.KeyVar(provider) + " in the environment or in .env"
-		if file := p.KeyFile(provider); file != "" {
+		do := "put it into " + of.KeyVar + " in the environment or in .env"
+		if file := p.KeyFile(of.Name); file != "" {
 			do += ", or into " + file
 		}
 		return Key{}, problem(do, "cannot find a key for %s", name)
@@ -403,10 +401,10 @@ func (p Project) Client(name string, c model.Config) (client *model.Client, key 
 	if err != nil {
 		return nil, key, err
 	}
-	c.Key, c.Base = key.Value, os.Getenv(model.BaseVar(c.Provider))
+	c.Key, c.Base = key.Value, os.Getenv(c.Provider.BaseVar)
 	if c.Base == "" && !key.Personal {
 		// The project's address gets only the project's key, never the user's own key.
-		c.Base = p.Env[model.BaseVar(c.Provider)]
+		c.Base = p.Env[c.Provider.BaseVar]
 	}
 	if client, err = model.New(name, c); err != nil {
 		err = problem("", "%w", err)

@@ -50,7 +50,7 @@ func ProfileOf(name string) Profile {
 		return Profile{
 			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", Keys: "NAME-key.txt", System: "gemini-system-prompt.txt",
 			UserOutput: "llm-user-output.txt", Own: "logs", Repairs: 7,
-			Fixed: "/build.sh /query.txt /codeRollup.txt /gemini-key.txt /openai-key.txt /gemini-system-prompt.txt " +
+			Fixed: "/build.sh /query.txt /codeRollup.txt /gemini-key.txt /openai-key.txt /anthropic-key.txt /gemini-system-prompt.txt " +
 				"/llm-user-output.txt .git/ .abl/ .env* /abl.config.yaml /logs/",
 		}
 	}

@@ -1,6 +1,7 @@
 package codecommit
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -378,9 +379,18 @@ func (f *Folder) Put(text string, names ...string) error {
 	return nil
 }
 
-// Body writes a response as it was received. A response that is not JSON is wrapped in JSON, because
-// the file's name ends in .json.
+// Body writes a response as JSON, because the file's name ends in .json: a stream of events as a list of
+// their documents, and a text that is not JSON as a string in an object.
 func (f *Folder) Body(body []byte, names ...string) error {
+	var docs [][]byte
+	for line := range bytes.Lines(body) {
+		if doc, is := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data: ")); is && json.Valid(doc) {
+			docs = append(docs, doc)
+		}
+	}
+	if len(docs) > 0 {
+		body = slices.Concat([]byte("[\n"), bytes.Join(docs, []byte(",\n")), []byte("\n]\n"))
+	}
 	if !json.Valid(body) {
 		// Cannot fail for a string.
 		wrapped, _ := json.Marshal(map[string]string{"not_json": string(body)})

@@ -37,7 +37,7 @@ Caution: build.sh runs on this machine with your rights, on code that a model wr
 --build-on container runs it in a container, which can reach only the hosts of
 network.allow in .abl/config.yaml.`,
 		Flags:    append(flags(), cli.EnvironmentFlags()...),
-		Examples: self + " init\n./codeRollup.sh && " + self + "\n" + self + " --model gpt-5 --dry-run\n" + self + " --cc",
+		Examples: self + " init\n./codeRollup.sh && " + self + "\n" + self + " --model claude-sonnet-5-5 --dry-run\n" + self + " --cc",
 		Subs:     []cli.Command{initCommand(self), cleanCommand(self)},
 		Codes:    Codes(),
 		Run:      opened(self, run),
@@ -75,9 +75,17 @@ func Codes() []exit.Entry {
 	}
 }
 
+// models returns the default models of the providers.
+func models() (names []string) {
+	for _, p := range model.Providers() {
+		names = append(names, p.Model)
+	}
+	return names
+}
+
 func flags() []cli.Flag {
 	return []cli.Flag{
-		{Name: "model", Value: "NAME", Default: model.Gemini, Values: model.Known().Names(), Open: true, Usage: "model to use; agent-config/models lists others"},
+		{Name: "model", Value: "NAME", Default: model.Default(), Values: models(), Open: true, Usage: "model to use; agent-config/models lists others"},
 		{Name: "consistency-check", Usage: "report contradictions and change nothing; also --consistency and --cc"},
 		{Name: "consistency", Hidden: true, Usage: "the same"},
 		{Name: "cc", Hidden: true, Usage: "the same"},
@@ -178,7 +186,7 @@ func initialise(_ context.Context, s *session) error {
 		for _, op := range steps {
 			fmt.Fprintln(w, op)
 		}
-		keys := p.KeyFile(model.Google)
+		keys := p.KeyFile(model.Providers()[0].Name)
 		in.Say("hint: fill in %s and build.sh, add your key to %s, then run ./codeRollup.sh && %s", p.Query, keys, p.Self)
 	})
 }

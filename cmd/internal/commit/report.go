@@ -109,7 +109,6 @@ func (a Asker) Ask(ctx context.Context, in *cli.Input, workflow, question, repla
 // FlagsOf returns the flags of those names, which must contain model.
 func FlagsOf(names ...string) []cli.Flag {
 	all := slices.DeleteFunc(flags(), func(f cli.Flag) bool { return !slices.Contains(names, f.Name) })
-	// An abl project has no agent-config/models.
-	all[0].Open, all[0].Usage = false, "model to use"
+	all[0].Usage = "model to use" // an abl project has no agent-config/models
 	return all
 }

@@ -23,7 +23,8 @@ var adapters = []struct{ pkg, by string }{
 	{"internal/git/ignore", "internal/git/... orchestrator/codecommit/..."},
 	{"internal/sandbox/docker/...", "roles/environment"},
 	{"internal/git/...", "internal/git/..."},
-	{"internal/gateway/meter", "internal/gateway/... roles/..."}, // parses responses, without side effects
+	{"internal/gateway/meter", "internal/gateway/... roles/..."},               // parses responses, without side effects
+	{"internal/gateway", "internal/gateway/... roles/environment roles/model"}, // addresses of providers
 	{"internal/gateway/...", "internal/gateway/... roles/environment"},
 	{"internal/broker", ""},
 }
@@ -53,6 +54,7 @@ var importers = []struct{ module, by string }{
 	{"github.com/creack/pty", "test"},
 	{"google.golang.org/genai/...", "roles/model"},
 	{"github.com/openai/openai-go/...", "roles/model"},
+	{"github.com/anthropics/anthropic-sdk-go/...", "roles/model"},
 	{"golang.org/x/net/http/httpproxy", "internal/gateway"},
 	{"golang.org/x/net/...", "cmd/abl-cmd"},
 	{"github.com/google/nftables/...", "cmd/abl-cmd"},

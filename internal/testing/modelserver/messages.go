@@ -79,14 +79,20 @@ func (m *messages) say(w http.ResponseWriter, a said) {
 	}
 	message["content"], message["stop_reason"], message["usage"] = []any{}, nil, begin
 	event("message_start", map[string]any{"message": message})
+	event("ping", map[string]any{})
 	for i, b := range blocks {
-		open, delta := map[string]any{"type": "text", "text": ""}, map[string]any{"type": "text_delta", "text": b["text"]}
+		open, deltas := map[string]any{"type": "text", "text": ""}, []map[string]any{}
+		for _, piece := range pieces(a.text) {
+			deltas = append(deltas, map[string]any{"type": "text_delta", "text": piece})
+		}
 		if b["type"] == "tool_use" {
 			open = map[string]any{"type": "tool_use", "id": b["id"], "name": b["name"], "input": map[string]any{}}
-			delta = map[string]any{"type": "input_json_delta", "partial_json": string(input)}
+			deltas = []map[string]any{{"type": "input_json_delta", "partial_json": string(input)}}
 		}
 		event("content_block_start", map[string]any{"index": i, "content_block": open})
-		event("content_block_delta", map[string]any{"index": i, "delta": delta})
+		for _, delta := range deltas {
+			event("content_block_delta", map[string]any{"index": i, "delta": delta})
+		}
 		event("content_block_stop", map[string]any{"index": i})
 	}
 	if a.unended {

@@ -49,6 +49,7 @@ type Source func(prompt string) (Script, error)
 // Server is the HTTP handler.
 type Server struct {
 	Source Source
+	Aside  Source    // scripts for requests without tools; nil if all get the same text
 	Log    io.Writer // one line of JSON per request
 
 	mu sync.Mutex

@@ -3,7 +3,9 @@ package modelserver
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -12,14 +14,29 @@ type responses struct {
 	Model  string   `json:"model"`
 	Stream bool     `json:"stream"`
 	Tools  declared `json:"tools"`
-	Input  []struct {
-		Type    string          `json:"type"`
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-		Tools   []struct {
-			Tools declared `json:"tools"` // of a namespace
-		} `json:"tools"`
-	} `json:"input"`
+	Input  items    `json:"input"`
+}
+
+// items are the items of an input.
+type items []item
+
+type item struct {
+	Type    string          `json:"type"`
+	Role    string          `json:"role"`
+	Call    string          `json:"call_id"`
+	Content json.RawMessage `json:"content"`
+	Tools   []struct {
+		Tools declared `json:"tools"` // of a namespace
+	} `json:"tools"`
+}
+
+// UnmarshalJSON reads a list of items. A string is a message of the user.
+func (l *items) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		*l = items{{Role: "user", Content: slices.Clone(data)}}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]item)(l))
 }
 
 func (r *responses) asked() (string, bool) { return r.Model, r.Stream }
@@ -115,21 +132,47 @@ func (r *responses) say(w http.ResponseWriter, a said) {
 		writeJSON(w, http.StatusOK, whole)
 		return
 	}
-	event := stream(w)
+	send, number := stream(w), 0
+	event := func(name string, fields map[string]any) {
+		fields["sequence_number"] = number
+		number++
+		send(name, fields)
+	}
 	event("response.created", map[string]any{"response": answer("in_progress", []any{})})
+	event("response.in_progress", map[string]any{"response": answer("in_progress", []any{})})
 	for i, item := range items {
-		event("response.output_item.added", map[string]any{"output_index": i, "item": item})
 		if item["type"] == "message" {
-			event("response.output_text.delta", map[string]any{
-				"output_index":  i,
-				"content_index": 0,
-				"item_id":       item["id"],
-				"delta":         a.text,
-			})
+			streamText(event, i, item, a.text)
+		} else {
+			event("response.output_item.added", map[string]any{"output_index": i, "item": item})
 		}
 		event("response.output_item.done", map[string]any{"output_index": i, "item": item})
 	}
 	if !a.unended {
 		event("response.completed", map[string]any{"response": whole})
 	}
+}
+
+// streamText sends the events of a message's text.
+func streamText(event func(string, map[string]any), at int, message map[string]any, text string) {
+	begun := maps.Clone(message)
+	begun["status"], begun["content"] = "in_progress", []any{}
+	event("response.output_item.added", map[string]any{"output_index": at, "item": begun})
+	part := func(text string) map[string]any {
+		return map[string]any{
+			"output_index":  at,
+			"content_index": 0,
+			"item_id":       message["id"],
+			"part":          map[string]any{"type": "output_text", "text": text, "annotations": []any{}},
+		}
+	}
+	of := func(name, text string) map[string]any {
+		return map[string]any{"output_index": at, "content_index": 0, "item_id": message["id"], name: text}
+	}
+	event("response.content_part.added", part(""))
+	for _, piece := range pieces(text) {
+		event("response.output_text.delta", of("delta", piece))
+	}
+	event("response.output_text.done", of("text", text))
+	event("response.content_part.done", part(text))
 }

