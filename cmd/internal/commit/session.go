@@ -143,7 +143,10 @@ func (s *session) duration(name string) (time.Duration, error) {
 // prepare sets the model, the secrets and the ledger of a run.
 func (s *session) prepare(r *codecommit.Run) (err error) {
 	name, c := s.in.String("model"), model.Config{Transport: s.transport}
+	w := &watched{in: s.in, stop: func() {}}
+	c.Heard = func(length int) { w.length.Store(int64(length)) }
 	c.Wait = func(ctx context.Context, why error, d time.Duration) error {
+		w.stop()
 		s.in.Say("%v; trying again in %s", why, d)
 		return proc.Pause(ctx, d)
 	}
@@ -159,7 +162,8 @@ func (s *session) prepare(r *codecommit.Run) (err error) {
 		return err
 	}
 	s.in.Say("%s, with the key of %s", name, key.Where)
-	r.Project, r.Model, r.Began = s.project, client, time.Now()
+	w.Client = client
+	r.Project, r.Model, r.Began = s.project, w, time.Now()
 	r.Secrets, r.Keys = s.project.Secrets(key.Value, s.in.Safe.Hide)
 	prices, _ := pricelist.Default() // without one, no call has a price
 	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say

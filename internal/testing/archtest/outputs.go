@@ -23,6 +23,7 @@ var printing = map[string]string{
 	"cmd/internal/learn/repl.go":   "the input prompt, and clearing the screen",
 
 	"cmd/internal/commit/session.go": "prints safe build output with a prefix; asks whether the output supports colour",
+	"cmd/internal/commit/watched.go": "draws a line of progress that it has redacted",
 	"cmd/abl/open.go":                "asks whether the output supports colour",
 	"cmd/abl/status.go":              "asks whether the output is a terminal",
 }
