@@ -89,7 +89,7 @@ func TestAppUp(t *testing.T) {
 			}
 			must(t, s.app.Down(t.Context(), "k"))
 			must(t, s.app.Down(t.Context(), "k"))
-			s.wantLeft("abl-id-holder-app", "abl-id-holder-svc-db", "abl-id-net-app")
+			s.wantLeft("abl-id-holder-app", "abl-id-holder-svc-db", "abl-id-listener", "abl-id-net-app")
 		})
 	}
 }

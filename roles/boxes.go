@@ -15,6 +15,7 @@ import (
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
+	"abl/roles/boundary"
 )
 
 // Boxes describes the containers of a project: their labels, their user, their limits and their
@@ -37,7 +38,8 @@ type Boxes struct {
 	Pool     string            // CIDR of abl's networks
 	Egress   string            // an existing network for the gateways' egress, "" for one of abl's own
 	Gated    map[string]bool   // roles whose calls have a gateway
-	Net      Net               // properties of the engine's networks
+	Weak     bool              // the user allows networks that reach the engine's machine
+	Inodes   bool              // the engine's kernel is this machine's and has the same inode numbers
 	Life     time.Duration     // after which a holder ends without abl, 0 is a day
 	Safe     *redact.Sanitizer // removes secrets from the records of a container
 	// Port is the app's port, the only one that its tests reach. For a program it is the
@@ -47,7 +49,8 @@ type Boxes struct {
 	Trial    bool // the Builder's calls have such services, too
 
 	mu       sync.Mutex
-	watching sync.Map // app container's name → function that ends the watch of its disk use
+	server   *boundary.HostServer // on the engine's machine; nil before hostServer
+	watching sync.Map             // app container's name → function that ends the watch of its disk use
 }
 
 // The places. Each has its own network access.
@@ -275,7 +278,6 @@ func (s *Boxes) startNamespace(ctx context.Context, box sandbox.Box, args ...str
 		n := sandbox.Network{
 			Name:   ep.Network,
 			Pool:   s.Pool,
-			Apart:  s.Net.Apart,
 			Labels: s.Labels("network", box.Labels[sandbox.LabelRole], "", s.end()),
 		}
 		if err := s.Engine.EnsureNetwork(ctx, n); err != nil {
@@ -291,31 +293,38 @@ func (s *Boxes) startNamespace(ctx context.Context, box sandbox.Box, args ...str
 		}
 	}
 	box.Argv = holderArgv(box, args...)
-	for range maxStarts {
-		if err = s.tryNamespace(ctx, box); err == nil {
-			return nil
-		}
-		if st, serr := s.Engine.Status(ctx, box.Name); serr != nil || st.State != sandbox.Exited {
-			return err
-		}
-	}
+	_, err = s.startTool(ctx, box)
 	return err
 }
 
-// tryNamespace replaces a container of this name, starts the new one and waits until it is ready.
-func (s *Boxes) tryNamespace(ctx context.Context, box sandbox.Box) error {
+// startTool starts a container of abl's own programs and returns its first line. It starts another one
+// if something else ends it.
+func (s *Boxes) startTool(ctx context.Context, box sandbox.Box) (line []byte, err error) {
+	for range maxStarts {
+		if line, err = s.tryTool(ctx, box); err == nil {
+			break
+		}
+		if st, serr := s.Engine.Status(ctx, box.Name); serr != nil || st.State != sandbox.Exited {
+			break
+		}
+	}
+	return line, err
+}
+
+// tryTool replaces a container of this name, starts the new one and waits until it is ready.
+func (s *Boxes) tryTool(ctx context.Context, box sandbox.Box) ([]byte, error) {
 	if err := s.Engine.Remove(ctx, box.Name); err != nil {
-		return err
+		return nil, err
 	}
 	if err := Make(ctx, s.Engine, box); err != nil {
-		return err
+		return nil, err
 	}
 	failpoint.Here("holder.created")
 	if err := s.Engine.Start(ctx, box.Name); err != nil {
-		return err
+		return nil, err
 	}
 	failpoint.Here("holder.started")
-	// No program may run in the namespace before the holder has closed its network.
+	// No program may run in a holder's namespace before the holder has closed its network.
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	return s.firstLine(ctx, box.Name)
@@ -328,12 +337,30 @@ func holderArgv(box sandbox.Box, args ...string) []string {
 
 // firstLine waits for the first line of one of abl's own programs, which it prints when it is
 // ready. It fails if the program ends before.
-func (s *Boxes) firstLine(ctx context.Context, name string) error {
+func (s *Boxes) firstLine(ctx context.Context, name string) ([]byte, error) {
 	line, err := s.Engine.Head(ctx, name, maxProof)
 	if err == nil && !bytes.HasSuffix(line, []byte("\n")) {
 		err = fmt.Errorf("%s ended before it was ready: %q", name, line)
 	}
-	return err
+	return line, err
+}
+
+// hostServer returns the listener on the engine's machine, and starts it unless it runs.
+func (s *Boxes) hostServer(ctx context.Context) (*boundary.HostServer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server != nil && !gone(ctx, s.Engine, s.server.Name) {
+		return s.server, nil
+	}
+	box := boundary.HostBox(s.Tool("listener", s.Labels("listener", "", "", s.end())))
+	line, err := s.startTool(context.WithoutCancel(ctx), box)
+	if err == nil {
+		s.server, err = boundary.ReadHostServer(s.Engine, box.Name, line)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on the engine's machine: %w", err)
+	}
+	return s.server, nil
 }
 
 // Make creates a container and compares it with its description, for containers in which no

@@ -91,7 +91,7 @@ func TestBuildsThroughAGate(t *testing.T) {
 	if data, err := os.ReadFile(sandboxtest.Host(box, helper.In) + "/ca.pem"); err != nil || string(data) != "c" {
 		t.Errorf("ca.pem: %q, %v", data, err)
 	}
-	if left := strings.Join(e.Left(), " "); left != "abl-id-holder-builder abl-id-net-builder" {
+	if left := strings.Join(e.Left(), " "); left != "abl-id-holder-builder abl-id-listener abl-id-net-builder" {
 		t.Errorf("left on the engine: %q", left) // for the next build
 	}
 }

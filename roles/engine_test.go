@@ -14,7 +14,7 @@ func TestEngineCannotMakeABox(t *testing.T) {
 	other := errors.New("no more addresses")
 	for name, c := range map[string]struct {
 		hurt, repair func(*rig)
-		want       error
+		want         error
 	}{
 		"the image was deleted": {func(r *rig) { r.engine.Images = []string{"other"} }, func(r *rig) { r.engine.Images = nil }, sandbox.ErrNoImage},
 		"the engine went away":  {func(r *rig) { r.engine.Fail("Create", 1, sandbox.ErrUnreachable) }, func(*rig) {}, sandbox.ErrUnreachable},

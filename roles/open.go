@@ -22,7 +22,7 @@ func (a *App) Open(ctx context.Context, port int) error {
 		err = a.Engine.Start(ctx, box.Name)
 	}
 	if err == nil {
-		err = a.firstLine(ctx, box.Name)
+		_, err = a.firstLine(ctx, box.Name)
 	}
 	return err
 }

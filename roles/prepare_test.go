@@ -203,7 +203,7 @@ func TestPrepareThroughAGate(t *testing.T) {
 	if got := k.kinds(); got != "preparing prepared note" {
 		t.Errorf("events %s", got)
 	}
-	k.wantLeft("abl-id-holder-builder", "abl-id-net-builder")
+	k.wantLeft("abl-id-holder-builder", "abl-id-listener", "abl-id-net-builder")
 }
 
 // What fails is said in a sentence, is no mark, and leaves what git tracks as it was.

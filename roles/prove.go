@@ -33,7 +33,7 @@ type proving struct {
 	// The folder of the record. The container sees its subfolder in at helper.In.
 	dir  string
 	rule rule
-	// Detects connections to this machine; nil if abl cannot listen or the container has no network.
+	// Detects connections to the engine's machine; nil if the container has no network.
 	server *boundary.HostServer
 	ranges []string // of the networks that the container may be on
 	// Finds secrets that the container must not have; nil if the user's settings may contain some.
@@ -65,7 +65,6 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 		return err
 	}
 	err := cmp.Or(p.before(whole), ctx.Err())
-	defer p.server.Close()
 	if err == nil {
 		err = ready()
 	}
@@ -82,17 +81,22 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 }
 
 // before compares the created container with its description, and writes the input of the probe.
-// From then on abl listens on this machine for connections from the container.
 func (p *proving) before(ctx context.Context) (err error) {
-	b := Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.Net.Weak}
+	b := Boundary{Box: p.box.Name, At: time.Now().UTC()}
 	var env map[string]string
-	var eerr, rerr error
+	var eerr, rerr, serr error
 	var asked sync.WaitGroup // in parallel, because the call waits
 	asked.Go(func() { env, eerr = p.Engine.Env(ctx, p.box.Name) })
 	asked.Go(func() { p.ranges, rerr = p.Engine.Ranges(ctx, p.rule.networkNames()) })
+	if !hasNoNetwork(p.box) {
+		asked.Go(func() { p.server, serr = p.hostServer(ctx) })
+	}
 	b.Made, err = p.Engine.Prove(ctx, p.box)
 	asked.Wait()
-	if err := errors.Join(err, eerr, rerr); err != nil {
+	if p.Weak {
+		serr = nil // the checks of the network fail without a listener
+	}
+	if err := errors.Join(err, eerr, rerr, serr); err != nil {
 		return err
 	}
 	b.Made = append(b.Made, p.rule.check(p.box)...)
@@ -103,13 +107,7 @@ func (p *proving) before(ctx context.Context) (err error) {
 		b.Failed = err.Error()
 		return errors.Join(err, p.writeProof(b))
 	}
-	if !p.Net.Away && !hasNoNetwork(p.box) {
-		p.server, err = boundary.ListenOnHost(ctx)
-	}
-	if err != nil && p.Net.Weak == "" {
-		return fmt.Errorf("%w: cannot listen for connections from the container: %w", sandbox.ErrUnproven, err)
-	}
-	err = errors.Join(p.writeProbeSpec(env, p.server), p.writeProof(b))
+	err = errors.Join(p.writeProbeSpec(env), p.writeProof(b))
 	failpoint.Here("probe.laid")
 	return err
 }
@@ -127,7 +125,7 @@ func (p proving) secrets(env map[string]string) sandbox.Check {
 
 // writeProbeSpec writes what the probe must find. It follows the rule and not the description of
 // the container.
-func (p proving) writeProbeSpec(env map[string]string, server *boundary.HostServer) error {
+func (p proving) writeProbeSpec(env map[string]string) error {
 	files, err := readNames(filepath.Dir(p.probeFile()))
 	if err != nil {
 		return err
@@ -139,12 +137,12 @@ func (p proving) writeProbeSpec(env map[string]string, server *boundary.HostServ
 	ruled.Mounts = p.rule.mounts
 	spec := boundary.Inside(ruled, env, files, p.rule.absent)
 	if !hasNoNetwork(p.box) {
-		spec.Net = boundary.Net(server, p.Net.Weak != "")
+		spec.Net = boundary.Net(p.server, p.Weak)
 		if spec.Net.Own = p.ranges; len(p.ranges) == 0 {
 			spec.Net.Own = []string{"127.0.0.0/8"}
 		}
 	}
-	if !p.Net.Other {
+	if p.Inodes {
 		if err := boundary.Identify(&spec, ruled.Mounts); err != nil {
 			return err
 		}
@@ -162,7 +160,7 @@ func (p proving) probeFile() string { return filepath.Join(p.dir, "in", filepath
 // after reads the report of the probe in the started container. Only the first line of the log
 // counts: programs in the container can write others later. after returns nil for a container that
 // is gone, or that was killed before it reported anything: this says nothing about the boundary.
-// heard is true if this abl listened while the probe ran.
+// heard is true if this abl's listener ran while the probe ran.
 func (p proving) after(ctx context.Context, heard bool) error {
 	b, _, err := Record{p.dir}.Boundary()
 	if err == nil && len(b.Inside) > 0 && b.Failed == "" {
@@ -170,7 +168,7 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	}
 	if damaged, is := errors.AsType[*Damaged](err); is { // a power cut may damage the file
 		_, err = damaged.SetAside()
-		b = Boundary{Box: p.box.Name, At: time.Now().UTC(), Weak: p.Net.Weak}
+		b = Boundary{Box: p.box.Name, At: time.Now().UTC()}
 	}
 	if err != nil {
 		return err
@@ -187,9 +185,9 @@ func (p proving) after(ctx context.Context, heard bool) error {
 	case (len(line) == 0 || bytes.HasPrefix(line, []byte(runEndPrefix))) && p.killed(ctx):
 		return nil
 	default:
-		err = p.judge(&b, line)
+		err = p.judge(ctx, &b, line)
 	}
-	b.Unheard = !heard && !p.Net.Away
+	b.Unheard, b.Weak = !heard, b.Inside.Weak()
 	if err != nil {
 		b.Failed = err.Error()
 	}
@@ -214,7 +212,7 @@ func (p proving) firstReport(ctx context.Context) (line []byte, err error) {
 }
 
 // judge checks the report of the probe.
-func (p proving) judge(b *Boundary, line []byte) error {
+func (p proving) judge(ctx context.Context, b *Boundary, line []byte) error {
 	var found helper.Probed
 	if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &found) != nil || found.Proof == nil && found.Error == "" {
 		return fmt.Errorf("%w: no probe ran inside; the first output was %q", sandbox.ErrUnproven, line[:min(len(line), 200)])
@@ -226,9 +224,9 @@ func (p proving) judge(b *Boundary, line []byte) error {
 	if err := found.Proof.Err(); err != nil {
 		return err
 	}
-	if p.server != nil { // connections that the probe reports as failed must not have arrived here
-		here := p.server.Arrived()
-		here.Weak = p.Net.Weak != "" && !here.OK
+	if p.server != nil { // datagrams that the probe reports as refused must not have arrived
+		here := p.server.Arrived(ctx)
+		here.Weak = p.Weak && !here.OK
 		b.Inside = append(b.Inside, here)
 		if err := b.Inside.Err(); err != nil {
 			return err
@@ -245,7 +243,7 @@ func (p proving) judge(b *Boundary, line []byte) error {
 }
 
 // takeProbeSpec moves the probe's input out of the container's sight and returns it. The file
-// contains this machine's addresses, which an agent does not need.
+// contains the addresses of the engine's machine, which an agent does not need.
 func (p proving) takeProbeSpec() (spec helper.ProbeSpec, err error) {
 	kept := filepath.Join(p.dir, filepath.Base(helper.Probe))
 	if err := os.Rename(p.probeFile(), kept); err != nil && !errors.Is(err, fs.ErrNotExist) { // moved by an abl that was killed

@@ -188,22 +188,68 @@ func TestProofOfAnAdoptedCall(t *testing.T) {
 	r.wantLeft()
 }
 
-// The weak network that a person allowed is in what the box is asked and in the proof.
-func TestWeakNetwork(t *testing.T) {
-	for _, net := range []Net{{}, {Weak: "because"}, {Weak: "because", Away: true, Other: true}, {Other: true}} {
-		r := newRig(t, says("end", 0))
-		r.runner.Net, r.job.Place = net, PlaceBuilder
-		r.run()
-		var spec helper.ProbeSpec
-		if _, err := readJSON(filepath.Join(r.rec().Dir, "probe.json"), &spec); err != nil {
+// TestNetworkOfACall checks what a probe is asked about the network, and what is recorded if a check
+// fails.
+func TestNetworkOfACall(t *testing.T) {
+	for name, c := range map[string]struct {
+		weak, inodes bool
+		arrived      int
+		wantClass    outcome.Outcome
+		wantWeak     string
+	}{
+		"proven":               {wantClass: outcome.Done},
+		"same kernel":          {inodes: true, wantClass: outcome.Done},
+		"datagram arrived":     {arrived: 1, wantClass: outcome.Unproven},
+		"weak network":         {weak: true, arrived: 1, wantClass: outcome.Done, wantWeak: "datagrams that arrived"},
+		"weak allowed in vain": {weak: true, wantClass: outcome.Done},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, says("end", 0))
+			r.engine.Arrived = c.arrived
+			r.runner.Weak, r.runner.Inodes, r.job.Place = c.weak, c.inodes, PlaceBuilder
+			if o := r.run(); o.Class != c.wantClass {
+				t.Errorf("got %s, want %s", show(o), c.wantClass)
+			}
+			var spec helper.ProbeSpec
+			asked, err := readJSON(filepath.Join(r.rec().Dir, "probe.json"), &spec)
+			if !asked && err == nil { // it stays there if a check fails
+				asked, err = readJSON(filepath.Join(r.rec().In(), "probe.json"), &spec)
+			}
+			if err != nil || !asked {
+				t.Fatal(err)
+			}
+			if spec.Net.Weak != c.weak || spec.Net.Word != "word" || spec.Net.Port != "1001" || (spec.Mounts[0].Inode != 0) != c.inodes {
+				t.Errorf("got probe %+v, want weak %t, inodes %t", spec, c.weak, c.inodes)
+			}
+			if b, _, _ := r.rec().Boundary(); b.Weak != c.wantWeak || (b.Failed != "") != (c.wantClass != outcome.Done) {
+				t.Errorf("got record %+v, want weak network %q", b, c.wantWeak)
+			}
+		})
+	}
+}
+
+// TestHostServerIsReplaced checks that a listener that ended is started again for the next call, and
+// that calls share a running one.
+func TestHostServerIsReplaced(t *testing.T) {
+	r := newRig(t, nil)
+	start := func() string {
+		t.Helper()
+		r.engine.Forget()
+		if _, err := r.runner.hostServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if spec.Net.Weak != (net.Weak != "") || (spec.Net.Word == "") != net.Away || (spec.Mounts[0].Inode == 0) != net.Other {
-			t.Errorf("%+v: asked is %+v", net, spec)
-		}
-		if b, _, _ := r.rec().Boundary(); b.Weak != net.Weak {
-			t.Errorf("%+v: kept is %+v", net, b)
-		}
+		return r.engine.Journal()
+	}
+	const started = "Start abl-id-listener"
+	if got := start(); !strings.Contains(got, started) {
+		t.Errorf("got %s, want %s", got, started)
+	}
+	if got := start(); strings.Contains(got, started) {
+		t.Errorf("got %s while it runs, want no start", got)
+	}
+	r.engine.Finish("abl-id-listener", sandbox.Exit{Code: 137})
+	if got := start(); !strings.Contains(got, started) {
+		t.Errorf("got %s after its end, want %s", got, started)
 	}
 }
 

@@ -172,26 +172,18 @@ func (r Record) forget(names ...string) error {
 	return nil
 }
 
-// Net describes the engine's networks.
-type Net struct {
-	Apart sandbox.Apart // how they are isolated from the engine's host
-	Away  bool          // the engine is on another machine, where abl cannot listen
-	Other bool          // its kernel is not this machine's and has other inode numbers
-	Weak  string        // why their isolation is not proven, which the user allowed; "" if it is proven
-}
-
 // Boundary is the proof that a container has the properties that abl asked for.
 type Boundary struct {
 	Box string    `json:"box"`
 	At  time.Time `json:"at"`
-	// Why the engine's networks are not proven. The user allowed it.
+	// The failed checks of the network, which the user allowed.
 	Weak string `json:"weak_network,omitempty"`
 	// The engine's record of the container, before its start.
 	Made sandbox.Proof `json:"made"`
 	// The findings of its first program, before any other program started.
 	Inside  sandbox.Proof `json:"inside"`
 	ProbeMS int64         `json:"probe_ms"` // duration of that check
-	// abl was killed during the check and could not listen for connections to this machine.
+	// abl was killed during the check, so that the listener on the engine's machine was not asked.
 	Unheard bool `json:"unheard,omitempty"`
 	// Why the container was not allowed to continue.
 	Failed string `json:"failed,omitempty"`

@@ -188,7 +188,7 @@ func (r rule) reach(got sandbox.Reach) sandbox.Check {
 	}
 	allowed := r.networkNames()
 	var on []string
-	check.OK = len(got.Endpoints) == 0 && !got.Resolve
+	check.OK = len(got.Endpoints) == 0 && !got.Resolve && !got.Host
 	for _, end := range append(slices.Clone(got.Endpoints), got.Through...) {
 		on = append(on, end.Network)
 		check.OK = check.OK && slices.Contains(allowed, end.Network)

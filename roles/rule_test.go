@@ -152,7 +152,6 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 	w := newWrong(t)
 	right, ok := w.made(t, func(*wrong, *sandbox.Box) {})
 	err := right.before(t.Context())
-	defer right.server.Close()
 	if err != nil || !ok {
 		t.Fatalf("the right intent is refused: %v", err)
 	}
@@ -165,7 +164,6 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 		p, made := w.made(t, c.bend)
 		if made {
 			err := p.before(t.Context())
-			p.server.Close()
 			if !errors.Is(err, sandbox.ErrUnproven) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -251,7 +249,7 @@ func (w *wrong) seen(t *testing.T, name, check string, p proving) {
 		t.Errorf("%s: the engine has another box than was meant: %v", name, err)
 	}
 	env, err := w.engine.Env(t.Context(), p.box.Name)
-	must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, boundaryFile)), p.writeProbeSpec(env, nil), w.engine.Start(t.Context(), p.box.Name)))
+	must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, boundaryFile)), p.writeProbeSpec(env), w.engine.Start(t.Context(), p.box.Name)))
 	if err := p.after(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("%s: nothing is found from inside: %v", name, err)
 	}

@@ -59,7 +59,7 @@ func TestTrials(t *testing.T) {
 	if got := r.journal(); got != want {
 		t.Errorf("the engine was asked for\n%s, want\n%s", got, want)
 	}
-	r.wantLeft("abl-id-holder-builder", "abl-id-holder-trial-db", "abl-id-net-trial")
+	r.wantLeft("abl-id-holder-builder", "abl-id-holder-trial-db", "abl-id-listener", "abl-id-net-trial")
 	r.engine.Forget()
 	r.run()
 	if got, want := r.journal(), "Remove p1-build-1.1, Remove trial-db"; got != want {

@@ -159,7 +159,7 @@ func TestUsageErrors(t *testing.T) {
 		{helper.HelperHolder, "--listen nowhere", "cannot answer DNS"},
 		{helper.HelperBroker, "", helper.Broker},
 		{helper.HelperCmd, "", helper.Cmds},
-		{helper.HelperProbe, "", "takes look NET, say WORD ADDRESS or await SERVICES"},
+		{helper.HelperProbe, "", "takes look NET, say WORD ADDRESS, listen or await SERVICES"},
 		{helper.HelperProbe, "look {", "cannot read the network to probe"},
 		{helper.HelperProbe, "say word nowhere", "cannot answer probes"},
 	}

@@ -50,7 +50,8 @@ func playScript(ctx context.Context, s started) int {
 }
 
 // look is the probe of the engine's networks. "look NET" probes a network and prints the result as a line of
-// JSON, "say WORD ADDRESS" is a peer for it, and "await SERVICES" waits for services.
+// JSON, "say WORD ADDRESS" is a peer for it, "listen" is a server on the engine's machine that no probe may
+// reach, and "await SERVICES" waits for services.
 func look(ctx context.Context, s started) error {
 	switch {
 	case len(s.args) == 2 && s.args[0] == "look":
@@ -63,6 +64,8 @@ func look(ctx context.Context, s started) error {
 		return json.NewEncoder(os.Stdout).Encode(helper.Probed{Proof: proof, MS: time.Since(begun).Milliseconds()})
 	case len(s.args) == 3 && s.args[0] == "say":
 		return say(ctx, s.args[1], s.args[2])
+	case len(s.args) == 1 && s.args[0] == "listen":
+		return probe.Listen(ctx, os.Stdin, os.Stdout)
 	case len(s.args) == 2 && s.args[0] == "await":
 		var all []helper.Service
 		if err := json.Unmarshal([]byte(s.args[1]), &all); err != nil {
@@ -70,7 +73,7 @@ func look(ctx context.Context, s started) error {
 		}
 		return json.NewEncoder(os.Stdout).Encode(broker.Await(ctx, all))
 	}
-	return errors.New("takes look NET, say WORD ADDRESS or await SERVICES")
+	return errors.New("takes look NET, say WORD ADDRESS, listen or await SERVICES")
 }
 
 // say sends a word on each connection until ctx ends. It prints a line when it listens.

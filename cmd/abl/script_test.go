@@ -31,14 +31,9 @@ func TestScripts(t *testing.T) {
 func TestScriptsOnAnEngine(t *testing.T) {
 	lab.Engine(t)
 	helper, gateway, abl := lab.Bin(t, "abl-cmd"), lab.Bin(t, "abl-gateway"), lab.Bin(t, "abl")
-	cache, err := os.UserCacheDir() // of the proofs of this engine
-	if err != nil {
-		t.Fatal(err)
-	}
 	runScripts(t, "testdata/engine", func(e *testscript.Env) {
 		e.Setenv("DOCKER_HOST", os.Getenv("DOCKER_HOST"))
 		e.Setenv("ABL_HELPER", helper)
-		e.Setenv("XDG_CACHE_HOME", cache)
 		e.Setenv("ABL_GATEWAY", gateway)
 		e.Defer(func() { cleanAll(t, abl, e.WorkDir) })
 	})

@@ -84,7 +84,6 @@ func BenchmarkProofAndSweep(b *testing.B) {
 	with, bare := *r.runner, *r.runner
 	free := &unproving{Engine: r.engine}
 	bare.Boxes = r.boxes(free)
-	bare.Net.Away = true
 	var calls, parts []float64
 	for round := 0; b.Loop(); round++ {
 		r.edit(round)

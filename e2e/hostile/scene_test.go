@@ -156,26 +156,11 @@ func (s *scene) setOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	installAttacker(t, s)
-	// All scenes share abl's cache about the engine.
 	s.Env = []string{
-		"HOME=" + s.home, "DOCKER_HOST=" + s.engine, "XDG_CACHE_HOME=" + cacheOf(s, "cache"),
+		"HOME=" + s.home, "DOCKER_HOST=" + s.engine,
 		"SERVICE_API_TOKEN=" + s.canaries.Proc,
 	}
 	giveToGuest(s)
-}
-
-// cacheOf returns a cache folder of the user.
-func cacheOf(s *scene, name string) string {
-	s.Helper()
-	dir := filepath.Join(shared, name)
-	err := os.MkdirAll(dir, 0o777)
-	if err == nil && os.Geteuid() == 0 {
-		err = os.Chown(dir, guest, guest)
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
-	return dir
 }
 
 // git runs the user's git in a directory of the project.

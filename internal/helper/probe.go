@@ -66,6 +66,14 @@ type Probed struct {
 	MS    int64         `json:"probe_ms"`
 }
 
+// Listening is the first line of output of the listener on the engine's machine.
+type Listening struct {
+	Word  string   `json:"word"`  // sent to each client; the listener counts the datagrams with it
+	Hosts []string `json:"hosts"` // addresses of the machine, without loopback addresses
+	TCP   string   `json:"tcp"`   // port
+	UDP   string   `json:"udp"`   // port
+}
+
 // Digest returns the hash of a value that must not be stored.
 func Digest(value string) string {
 	sum := sha256.Sum256([]byte(value))

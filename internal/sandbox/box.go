@@ -78,10 +78,11 @@ type Limits struct {
 // IsVolume reports whether the mount is a volume of the engine.
 func (w What) IsVolume() bool { return w == Scratch || w == Tree || w == Door }
 
-// Reach describes the network of a container. At most one of Join and Endpoints is set.
+// Reach describes the network of a container. At most one of Host, Join and Endpoints is set.
 type Reach struct {
+	Host      bool       // the network of the engine's machine
 	Join      string     // name of a running holder whose network namespace it shares
-	Endpoints []Endpoint // networks; empty with an empty Join means no network
+	Endpoints []Endpoint // networks; without Host, Join and Endpoints it has no network
 	Through   []Endpoint // networks of the holder, for Prove; nil if unknown
 	Self      []string   // names of 127.0.0.1 in addition to localhost; with Join those of the holder
 	Resolve   bool       // the engine's DNS resolves outside names, which an egress needs
@@ -100,7 +101,6 @@ type Network struct {
 	Labels map[string]string
 	Egress bool   // an ordinary bridge with access to the outside; otherwise isolated, also from the host
 	Pool   string // CIDR from which the network gets a /28
-	Apart  Apart  // how it is isolated from the host; "" for the engine's default
 }
 
 // Apart is a method to isolate a network from the engine's host. Which one works depends on the

@@ -76,7 +76,7 @@ func Made(name string, labels map[string]string) bool {
 // Labels of all engine objects of abl. Sweeps select objects by label and name.
 const (
 	LabelProject  = "abl.project"  // the project's id from state.json
-	LabelKind     = "abl.kind"     // role, app, service, holder, network, volume, helper
+	LabelKind     = "abl.kind"     // role, app, service, holder, listener, network, volume, helper
 	LabelPhase    = "abl.phase"    // number
 	LabelRole     = "abl.role"     // builder or verifier
 	LabelCall     = "abl.call"     // <call>.<attempt>, the idempotency key

@@ -33,6 +33,17 @@ func (p Proof) Failed() Proof {
 	return slices.DeleteFunc(slices.Clone(p), func(c Check) bool { return c.OK || c.Weak })
 }
 
+// Weak returns the names of the checks that failed and were allowed to.
+func (p Proof) Weak() string {
+	var names []string
+	for _, c := range p {
+		if c.Weak {
+			names = append(names, c.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
 // Get returns the check with this name.
 func (p Proof) Get(name string) (Check, bool) {
 	for _, c := range p {

@@ -217,7 +217,7 @@ type Box struct {
 // OpenBox sets up the environment for builds. o has the user's options.
 func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *Box, err error) {
 	o.Project, o.ID, o.Root, o.Owned = p.Handed(), p.EngineID(), p.Root, p.Root
-	o.Cut, o.Life = len(o.Conf.Network.Allow) == 0, max(24*time.Hour, h.Limit+time.Hour)
+	o.Life = max(24*time.Hour, h.Limit+time.Hour)
 	b = &Box{Host: h, project: p}
 	if b.env, err = environment.Open(ctx, o); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Project.Root))

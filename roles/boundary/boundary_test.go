@@ -1,180 +1,17 @@
 package boundary
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
+	"abl/internal/testing/sandboxtest"
 )
-
-var holds, fails = sandbox.Proof{sandbox.Same("a", "1", "1")}, sandbox.Proof{sandbox.Same("a", "1", "2")}
-
-func TestCache(t *testing.T) {
-	c, info := Cache(filepath.Join(t.TempDir(), "cache")), sandbox.Info{ID: "E", Version: "1", API: "2"}
-	asked := 0
-	ask := func(fresh bool, proof sandbox.Proof) (Result, error) {
-		return c.Network(t.Context(), fresh, info, func(_ context.Context, id string) (Result, error) {
-			asked++
-			return Result{At: time.Now(), Proof: proof}, nil
-		})
-	}
-	want := func(name string, n int, cached bool, r Result, err error) {
-		t.Helper()
-		if err != nil || asked != n || r.Cached != cached {
-			t.Errorf("%s: %d probes, cached %t, %v", name, asked, r.Cached, err)
-		}
-	}
-	r, err := ask(false, fails)
-	want("what failed", 1, false, r, err)
-	r, err = ask(false, holds)
-	want("what failed is not kept", 2, false, r, err)
-	r, err = ask(false, fails)
-	want("what held is kept", 2, true, r, err)
-	r, err = ask(true, holds)
-	want("afresh", 3, false, r, err)
-	info.Version = "1.1"
-	r, err = ask(false, holds)
-	want("another version", 4, false, r, err)
-	info.Local = true
-	r, err = ask(false, holds)
-	want("from another machine", 5, false, r, err)
-	info.ID = ""
-	r, err = ask(false, holds)
-	want("an engine without a name", 6, false, r, err)
-	r, err = ask(false, holds)
-	want("an engine without a name, again", 7, false, r, err)
-	info.ID = "E"
-	path := filepath.Join(string(c), c.name(info))
-	for _, text := range []string{"", "{", `{"proof":[]}`, "[]"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		asked = 0
-		r, err = ask(false, holds)
-		want("damaged "+text, 1, false, r, err)
-	}
-	for _, then := range []time.Duration{-age - time.Second, time.Hour} {
-		old := Result{At: time.Now().Add(then), Proof: holds}
-		if err := c.put(info, old); err != nil {
-			t.Fatal(err)
-		}
-		asked = 0
-		r, err = ask(false, holds)
-		want(fmt.Sprint("of ", then), 1, false, r, err)
-	}
-	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", fi, err)
-	}
-}
-
-// Of many at a time one probes, and the rest take what it found. The id is the
-// same each time, so that what a killed probe left is found.
-func TestCacheIsAskedOnceAtATime(t *testing.T) {
-	c, info := Cache(t.TempDir()), sandbox.Info{ID: "E"}
-	var mu sync.Mutex
-	var ids []string
-	probe := func(_ context.Context, id string) (Result, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		ids = append(ids, id)
-		return Result{At: time.Now(), Proof: holds}, nil
-	}
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			if r, err := c.Network(t.Context(), false, info, probe); err != nil || r.Err() != nil {
-				t.Errorf("%v, %v", err, r.Err())
-			}
-		})
-	}
-	all.Wait()
-	if len(ids) != 1 {
-		t.Errorf("%d probes", len(ids))
-	}
-	if _, err := c.Network(t.Context(), true, info, probe); err != nil || ids[0] != ids[1] {
-		t.Errorf("ids %q, %v", ids, err)
-	}
-	unlock, err := func() (func(), error) { _, u, err := c.lock(t.Context(), info); return u, err }()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := c.Network(ctx, true, info, probe); !errors.Is(err, context.Canceled) {
-		t.Errorf("whoever gives up waiting gets %v", err)
-	}
-}
-
-// Without a place to keep it every run probes again.
-func TestNoCache(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []Cache{"", Cache(file), Cache(filepath.Join(file, "below"))} {
-		seen := map[string]bool{}
-		for range 2 {
-			_, err := c.Network(t.Context(), false, sandbox.Info{ID: "E"}, func(_ context.Context, id string) (Result, error) {
-				seen[id] = true
-				return Result{At: time.Now(), Proof: holds}, nil
-			})
-			if err != nil {
-				t.Errorf("%q: %v", c, err)
-			}
-		}
-		if len(seen) != 2 {
-			t.Errorf("%q: ids %v", c, seen)
-		}
-	}
-	if left, err := filepath.Glob("*.json"); err != nil || len(left) > 0 {
-		t.Errorf("it kept %v, %v", left, err)
-	}
-}
-
-func TestHostServer(t *testing.T) {
-	b, err := ListenOnHost(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := net.Dial("udp", "127.0.0.1:"+b.Asks)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	for word, says := range map[string]bool{"wrong": false, b.Word: true} {
-		conn.Write([]byte(word))
-		if !says {
-			continue
-		}
-		buf := make([]byte, 100)
-		if n, err := conn.Read(buf); err != nil || string(buf[:n]) != b.Word {
-			t.Errorf("it answers %q, %v", buf[:n], err)
-		}
-	}
-	if c := b.Arrived(); c.OK || c.Got != "1" {
-		t.Errorf("%s datagrams counted", c.Got)
-	}
-	b.Close()
-	if _, err := net.Dial("tcp", "127.0.0.1:"+b.Port); err == nil {
-		t.Error("it goes on")
-	}
-	for _, h := range b.Hosts {
-		if h == "127.0.0.1" || h == "::1" || strings.HasPrefix(h, "fe80") && !strings.HasSuffix(h, "%eth0") {
-			t.Errorf("%s is among the addresses", h)
-		}
-	}
-}
 
 func TestInside(t *testing.T) {
 	dir := t.TempDir()
@@ -194,7 +31,7 @@ func TestInside(t *testing.T) {
 	if err := Identify(&spec, box.Mounts); err != nil {
 		t.Fatal(err)
 	}
-	spec.Net = Net(&HostServer{Word: "w", Port: "1", Asks: "2", Hosts: []string{"10.0.0.1", "fe80::1%eth0"}}, true)
+	spec.Net = Net(&HostServer{Listening: helper.Listening{Word: "w", TCP: "1", UDP: "2", Hosts: []string{"10.0.0.1", "fe80::1%eth0"}}}, true)
 	if spec.Env["KEY"] != helper.Digest("secret") || spec.Env["PATH"] != helper.Digest("/bin") || spec.Env["HOSTNAME"] != "" || strings.Contains(fmt.Sprint(spec), "secret") {
 		t.Errorf("environment %v", spec.Env)
 	}
@@ -237,20 +74,61 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Silence on an ordinary network is a firewall's where the engine is on this machine,
-// and proves nothing of one in a virtual machine. A proof from there is kept apart.
+// Silence on an ordinary network may be a firewall's, and fails no proof.
 func TestControl(t *testing.T) {
-	silent, heard := sandbox.Proof{sandbox.Same("the host by tcp", "", "")}, sandbox.Proof{sandbox.Same("the host by tcp", "", "said the word")}
-	for _, c := range []struct {
-		control     sandbox.Proof
-		virtual, ok bool
-	}{{heard, false, true}, {heard, true, true}, {silent, false, true}, {silent, true, false}, {nil, true, false}} {
-		if got := controlled(c.control, c.virtual); got.OK != c.ok {
-			t.Errorf("virtual %t: %+v, want %t", c.virtual, got, c.ok)
-		}
+	for name, c := range map[string]struct {
+		control sandbox.Proof
+		want    string
+	}{
+		"heard":    {sandbox.Proof{sandbox.Same("the host by tcp", "", "said the word")}, "it does"},
+		"silent":   {sandbox.Proof{sandbox.Same("the host by tcp", "", "")}, "it does not either"},
+		"no check": {nil, "it does not either"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := controlled(c.control); !got.OK || !strings.HasPrefix(got.Got, c.want) {
+				t.Errorf("got %+v, want %q", got, c.want)
+			}
+		})
 	}
-	cache := Cache(t.TempDir())
-	if cache.name(sandbox.Info{ID: "E", Near: true}) == cache.name(sandbox.Info{ID: "E"}) {
-		t.Error("a proof from nearby counts from afar")
+}
+
+// TestHostServer checks that the server counts what arrives, and that another server of the same
+// name does not respond for it.
+func TestHostServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		arrived int
+		word    string
+		want    string
+	}{
+		"silence":        {0, "word", "0"},
+		"datagrams":      {2, "word", "2"},
+		"another server": {0, "other", "unknown: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &sandboxtest.Engine{Arrived: c.arrived}
+				labels := map[string]string{sandbox.LabelProject: "p", sandbox.LabelKind: "helper", sandbox.LabelDeadline: "9"}
+				box := HostBox(sandbox.Box{Name: "abl-p-listener", Image: "i", User: "1:1", Labels: labels})
+				_, err := e.Create(t.Context(), box)
+				err = errors.Join(err, e.Start(t.Context(), box.Name))
+				line, herr := e.Head(t.Context(), box.Name, maxLine)
+				b, rerr := ReadHostServer(e, box.Name, line)
+				if err := errors.Join(err, herr, rerr); err != nil {
+					t.Fatal(err)
+				}
+				if got := b.At(b.TCP); len(got) != 1 || got[0] != "192.0.2.1:1001" {
+					t.Errorf("got addresses %q, want 192.0.2.1:1001", got)
+				}
+				b.Word = c.word
+				if got := b.Arrived(t.Context()); !strings.HasPrefix(got.Got, c.want) || got.OK != (c.want == "0") {
+					t.Errorf("got %+v, want %q", got, c.want)
+				}
+			})
+		})
+	}
+	for _, line := range []string{"", "x\n", "{}\n", `{"word":"w","tcp":"1"}`} {
+		if _, err := ReadHostServer(nil, "n", []byte(line)); !errors.Is(err, sandbox.ErrUnproven) {
+			t.Errorf("got error %v for %q, want %v", err, line, sandbox.ErrUnproven)
+		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // find their host.
 var outsiders = []string{"example.com", "host.docker.internal", "gateway.docker.internal"}
 
-// silenceMS is the minimum time that a probe waits for a response. This machine responds in far
+// silenceMS is the minimum time that a probe waits for a response. The engine's machine responds in far
 // less than a millisecond. On a busy machine the probe measures the response time of a peer and
 // waits many times longer.
 const silenceMS = 5
@@ -104,8 +104,8 @@ func Identify(spec *helper.ProbeSpec, mounts []sandbox.Mount) error {
 	return nil
 }
 
-// Net returns what a probe must find of the network. b is nil if the engine is on another machine,
-// because abl cannot listen there.
+// Net returns what a probe must find of the network. b is nil if no listener could be started and the
+// user allows that.
 func Net(b *HostServer, weak bool) *helper.ProbeNet {
 	n := &helper.ProbeNet{
 		Names:  outsiders,
@@ -115,7 +115,7 @@ func Net(b *HostServer, weak bool) *helper.ProbeNet {
 		Shout:  discard,
 	}
 	if b != nil {
-		n.Word, n.TCP, n.UDP, n.Port, n.Asks, n.Shout = b.Word, b.At(b.Port), b.At(b.Asks), b.Port, b.Asks, b.Asks
+		n.Word, n.TCP, n.UDP, n.Port, n.Asks, n.Shout = b.Word, b.At(b.TCP), b.At(b.UDP), b.TCP, b.UDP, b.UDP
 	}
 	return n
 }

@@ -32,7 +32,7 @@ type look struct {
 const guest = "4711:4711"
 
 func newLook(t *testing.T) *look {
-	p, _ := onEngine(t)
+	p := onEngine(t)
 	l := &look{T: t, Prober: p, dir: t.TempDir()}
 	eng := p.Engine.(*docker.Engine)
 	m := &images.Maker{Engine: eng, Env: lab.Env(t)}
@@ -40,11 +40,15 @@ func newLook(t *testing.T) *look {
 	if l.image, err = m.Ensure(t.Context(), images.Want{Agent: "tools"}); err != nil {
 		t.Fatal(err)
 	}
-	if l.server, err = ListenOnHost(t.Context()); err != nil {
+	r := &prober{Prober: p, words: map[string]string{}}
+	box := HostBox(r.box("listener", sandbox.Reach{}, helper.HelperProbe))
+	line, err := r.run(t.Context(), box)
+	if err == nil {
+		l.server, err = ReadHostServer(eng, box.Name, line)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(l.server.Close)
-	r := &prober{Prober: p, words: map[string]string{}}
 	reach := sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name("inner")}}}
 	open := r.box("open", reach, helper.HelperHolder) // which does not close its network
 	if err := r.start(t.Context(), "inner", false, r.holder("holder", reach), open); err != nil {
@@ -157,10 +161,10 @@ func TestProbeFindsWhatIsWeaker(t *testing.T) {
 	if p := l.run("as meant", ""); p.Err() != nil || l.agent != "ran\n" {
 		t.Fatalf("as meant: %v, the agent said %q", p.Err(), l.agent)
 	}
-	if c := l.server.Arrived(); !c.OK {
+	if c := l.server.Arrived(t.Context()); !c.OK {
 		t.Errorf("as meant: %s datagrams came to this machine", c.Got)
 	}
-	if p := l.run("open", "--network", "--network=container:abl-"+l.ID+"-open"); p.Err() == nil || l.server.Arrived().OK {
+	if p := l.run("open", "--network", "--network=container:abl-"+l.ID+"-open"); p.Err() == nil || l.server.Arrived(t.Context()).OK {
 		t.Errorf("a network that is not closed lets no datagram out, so that it is closed shows nothing: %v", p.Failed())
 	}
 	wide := "abl-" + l.ID + "-wide"

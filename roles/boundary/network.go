@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -20,18 +19,15 @@ import (
 type Engine interface {
 	sandbox.Engine
 	Addresses(ctx context.Context, name string) ([]string, error)
-	HostAddress(ctx context.Context, network string) (netip.Addr, error)
 }
 
 // Prober proves on a real engine, with temporary containers, that abl's networks isolate containers
-// from this machine and from other containers.
+// from the engine's machine and from other containers.
 type Prober struct {
-	Engine  Engine
-	Image   string // of abl's holder
-	Pool    string // CIDR of abl's networks
-	ID      string // for labels and names; unique among running probers
-	Away    bool   // the engine is on another machine, where abl cannot listen
-	Virtual bool   // the engine has other addresses than this machine
+	Engine Engine
+	Image  string // of abl's holder
+	Pool   string // CIDR of abl's networks
+	ID     string // for labels and names; unique among running probers
 }
 
 const (
@@ -46,32 +42,30 @@ const (
 // prober is one run of a Prober.
 type prober struct {
 	Prober
-	apart  sandbox.Apart
 	server *HostServer
 	words  map[string]string // sent by the peers, by container name
 }
 
-// Try creates networks with this isolation and returns what the probes found. It fails if it could
-// not be tried. It removes everything from the engine.
-func (p Prober) Try(ctx context.Context, apart sandbox.Apart) (proof sandbox.Proof, err error) {
+// Try creates networks and returns what the probes found. It fails if it could not be tried. It
+// removes everything from the engine.
+func (p Prober) Try(ctx context.Context) (proof sandbox.Proof, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	if err := p.sweep(ctx); err != nil { // left by a killed abl
-		return nil, err
-	}
 	defer func() {
 		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 		defer cancel()
 		err = errors.Join(err, p.sweep(tidy))
 	}()
-	run := &prober{Prober: p, apart: apart, words: map[string]string{}}
-	if !p.Away {
-		if run.server, err = ListenOnHost(ctx); err != nil {
-			return nil, err
-		}
-		defer run.server.Close()
+	run := &prober{Prober: p, words: map[string]string{}}
+	box := HostBox(run.box("listener", sandbox.Reach{}, helper.HelperProbe))
+	line, err := run.run(ctx, box)
+	if err == nil {
+		run.server, err = ReadHostServer(p.Engine, box.Name, line)
 	}
-	if err := run.populate(ctx); err != nil {
+	if err == nil {
+		err = run.populate(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return run.look(ctx)
@@ -91,49 +85,26 @@ func (r *prober) look(ctx context.Context) (sandbox.Proof, error) {
 	within := Net(r.server, false)
 	within.WaitMS, within.TCP = engineMS, append(within.TCP, strangers...)
 	within.Peers = append(within.Peers, helper.ProbePeer{At: net.JoinHostPort("peer", peerPort), Say: r.words["peer"]})
-	if r.Virtual { // nothing listens there: the kernel must refuse to send
-		engine, err := r.Engine.HostAddress(ctx, r.name("outer"))
-		if err != nil {
-			return nil, err
-		}
-		within.UDP = append(within.UDP, net.JoinHostPort(engine.String(), discard))
-	}
 	isolated, err := r.probe(ctx, "look-inner", "holder-inner", within)
 	if err != nil {
 		return nil, err
 	}
-	if r.server == nil {
-		return append(sandbox.Proof{unproven}, isolated...), nil
-	}
 	outside := &helper.ProbeNet{
 		Word:   r.server.Word,
-		TCP:    r.server.At(r.server.Port),
+		TCP:    r.server.At(r.server.TCP),
 		Peers:  []helper.ProbePeer{{At: holderDNS}},
 		WaitMS: engineMS,
 	}
 	control, err := r.probe(ctx, "look-outer", "holder-outer", outside)
-	return append(isolated, r.server.Arrived(), controlled(control, r.Virtual)), err
-}
-
-// unproven is the control check if the engine is on another machine.
-var unproven = sandbox.Check{
-	Name: "control",
-	Want: "an ordinary network reaches the host",
-	Got:  "unchecked: the engine is on another machine, where abl cannot listen",
+	return append(isolated, r.server.Arrived(ctx), controlled(control)), err
 }
 
 // controlled checks that an ordinary network reaches the host. If it does not, a firewall on the
-// host may be the reason: then the proof is based on the silence and on the peer that responded. A
-// virtual machine must reach the host, because otherwise this may not be its host.
-func controlled(control sandbox.Proof, virtual bool) sandbox.Check {
+// host may be the reason: then the proof is based on the silence and on the peer that responded.
+func controlled(control sandbox.Proof) sandbox.Check {
 	c := sandbox.Check{Name: "control", Want: "an ordinary network reaches the host", OK: true}
 	c.Got = "it does"
-	by, reported := control.Get("the host by tcp")
-	silent := by.OK || !reported
-	switch {
-	case silent && virtual:
-		c.Got, c.OK = "it does not: a firewall, or the engine is elsewhere", false
-	case silent:
+	if by, reported := control.Get("the host by tcp"); by.OK || !reported {
 		c.Got = "it does not either (a firewall?): the proof is based on the silence and on the peer that responds"
 	}
 	return c
@@ -172,7 +143,7 @@ func (r *prober) populate(ctx context.Context) error {
 
 // start creates a network and starts its containers, and waits until they are ready.
 func (r *prober) start(ctx context.Context, place string, egress bool, boxes ...sandbox.Box) error {
-	n := sandbox.Network{Name: r.name(place), Egress: egress, Pool: r.Pool, Apart: r.apart, Labels: r.labels("network")}
+	n := sandbox.Network{Name: r.name(place), Egress: egress, Pool: r.Pool, Labels: r.labels("network")}
 	if err := r.Engine.EnsureNetwork(ctx, n); err != nil {
 		return err
 	}

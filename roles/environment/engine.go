@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +24,7 @@ import (
 type Engine interface {
 	boundary.Engine
 	images.Engine
+	HostAddress(ctx context.Context, network string) (netip.Addr, error)
 	ImageID(ctx context.Context, ref string) (id string, ok bool, err error)
 	Objects(ctx context.Context, labels map[string]string) ([]sandbox.Object, error)
 	Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error)
@@ -73,47 +74,14 @@ func UseKiller(eng Engine, report func(string)) {
 	eng.Killer(Maker(eng, func(string) {}, "", true).Holder, report)
 }
 
-// Networks returns how an engine isolates networks. It uses the cached proof, or a new one if fresh
-// is true. It fails if the isolation is not proven, unless the user allows that.
-func (o Options) Networks(ctx context.Context, eng Engine, info sandbox.Info, fresh bool) (boundary.Result, roles.Net, error) {
-	r, why := boundary.UserCache().Network(ctx, fresh, info, func(ctx context.Context, id string) (boundary.Result, error) {
-		return o.probe(ctx, eng, info, id)
-	})
-	net := roles.Net{Apart: r.Apart, Away: !info.Near, Other: !info.Local}
-	switch {
-	case why != nil && !errors.Is(why, sandbox.ErrUnproven):
-		return r, net, why
-	case why != nil: // the probe could not run
-		r.Proof = sandbox.Proof{{Name: "probe", Want: "possible", Got: reason(why)}}
-	default:
-		why = r.Err()
-	}
-	if why != nil && !o.Weak {
-		return r, net, fmt.Errorf("%w: networks of the engine at %s: %w", ErrNetworks, info.Host, why)
-	}
-	if why != nil {
-		net.Weak = reason(why)
-	}
-	return r, net, nil
-}
-
-// probe proves the engine's networks with containers of this id.
-func (o Options) probe(ctx context.Context, eng Engine, info sandbox.Info, id string) (boundary.Result, error) {
+// ProveNetworks proves the engine's networks with temporary containers.
+func (o Options) ProveNetworks(ctx context.Context, eng Engine) (sandbox.Proof, error) {
 	image, err := Maker(eng, func(string) {}, o.CACert, o.Offline).Holder(ctx)
 	if err != nil {
-		return boundary.Result{}, err
+		return nil, err
 	}
-	methods := []sandbox.Apart{sandbox.IsolatedGateway, sandbox.NoAddress}
-	if info.Apart == sandbox.NoAddress { // the engine's version does not have the first one
-		slices.Reverse(methods)
-	}
-	p := boundary.Prober{Engine: eng, Image: image, Pool: o.Conf.Network.Pool, ID: id, Away: !info.Near, Virtual: !info.Local}
-	return p.Probe(ctx, methods...)
-}
-
-// reason returns in one sentence what is not proven.
-func reason(err error) string {
-	return strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")
+	id := "probe-" + strings.ToLower(rand.Text()[:12])
+	return boundary.Prober{Engine: eng, Image: image, Pool: o.Conf.Network.Pool, ID: id}.Try(ctx)
 }
 
 // ErrElsewhere means that an engine does not see the project's files.

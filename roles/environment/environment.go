@@ -1,5 +1,5 @@
 // Package environment sets up everything in which a project's containers run, from Open to Close:
-// the engine, the proof of its networks, images, the roles' networks, and the gateways of their
+// the engine, images, the roles' networks, and the gateways of their
 // calls. Phases, shells, the learner and builds use it. Its errors have a Class, which package exit
 // maps to an exit code.
 package environment
@@ -36,13 +36,11 @@ type Options struct {
 	State     string        // path of the state file with ID, "" if ID is in another file
 	Phase     int           // 0 outside of phases
 	Conf      *config.Loaded
-	Root      string     // base of relative paths in the settings
-	Owned     string     // directory whose owner the containers run as if abl is root; "" is the project's root
-	CACert    string     // the user's file of authorities, which precedes that of the settings
-	Offline   bool       // no image is built or pulled that needs a network
-	Weak      bool       // unproven networks are allowed
-	Net       *roles.Net // properties of the networks; nil to prove them
-	Cut       bool       // no container gets a network, so none is proven
+	Root      string // base of relative paths in the settings
+	Owned     string // directory whose owner the containers run as if abl is root; "" is the project's root
+	CACert    string // the user's file of authorities, which precedes that of the settings
+	Offline   bool   // no image is built or pulled that needs a network
+	Weak      bool   // unproven networks are allowed
 	Safe      *redact.Sanitizer
 	Life      time.Duration                      // after which the networks end without abl, 0 is a day
 	Alone     func() error                       // called before each request to the engine: fails if this abl lost the project's lock; may be nil
@@ -68,7 +66,7 @@ type Environment struct {
 	heard    atomic.Bool                   // a provider has responded to a call
 }
 
-// Open connects to the engine, proves its networks, and removes what an earlier run left, except a
+// Open connects to the engine and removes what an earlier run left, except a
 // call that still runs. If Open fails, it removes what it has created.
 func Open(ctx context.Context, o Options) (*Environment, error) {
 	if o.Owned == "" {
@@ -92,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 	return e, nil
 }
 
-// reach connects to the engine and proves its networks.
+// reach connects to the engine.
 func (e *Environment) reach(ctx context.Context) (err error) {
 	if e.Engine, e.Info, err = Connect(ctx); err != nil {
 		return err
@@ -102,19 +100,6 @@ func (e *Environment) reach(ctx context.Context) (err error) {
 	}
 	UseKiller(e.Engine, e.Note)
 	bePatient(ctx, e.Engine, time.Duration(e.Conf.Loop.OutageBudget), e.Note)
-	if e.Cut {
-		e.Net = &roles.Net{Away: !e.Info.Near, Other: !e.Info.Local}
-	}
-	if e.Net == nil {
-		_, net, err := e.Networks(ctx, e.Engine, e.Info, false)
-		if err != nil {
-			return err
-		}
-		e.Net = &net
-	}
-	if e.Net.Weak != "" {
-		e.Note("weak network, as --allow-weak-network allows: " + e.Net.Weak)
-	}
 	failpoint.Here("stage.reached")
 	return nil
 }
@@ -148,7 +133,8 @@ func (e *Environment) setUp(ctx context.Context) error {
 		Pool:   e.Conf.Network.Pool,
 		Egress: e.Conf.Network.Egress,
 		Gated:  map[string]bool{},
-		Net:    *e.Net,
+		Weak:   e.Weak,
+		Inodes: e.Info.Local,
 		Life:   e.Life,
 		Safe:   e.Safe,
 	}

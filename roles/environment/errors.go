@@ -1,7 +1,5 @@
 package environment
 
-import "errors"
-
 // Class is the category of an error, from which its exit code follows.
 type Class string
 
@@ -25,7 +23,3 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// ErrNetworks means that it is not proven that the engine's networks isolate containers from this
-// machine.
-var ErrNetworks = errors.New("cannot keep the roles' containers from this machine")

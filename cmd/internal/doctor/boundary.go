@@ -89,14 +89,13 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 }
 
 // prove probes the engine's networks and a container like each role's.
-func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng environment.Engine, info sandbox.Info) error {
-	o := environment.Options{Conf: conf, CACert: in.String("ca-cert"), Offline: in.Bool("offline"), Weak: true}
-	r, net, err := o.Networks(ctx, eng, info, true)
-	if err != nil {
-		return err
+func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng environment.Engine, info sandbox.Info) (err error) {
+	o := environment.Options{Conf: conf, CACert: in.String("ca-cert"), Offline: in.Bool("offline")}
+	b.At, b.Apart = time.Now().UTC(), info.Apart
+	if b.Network, err = o.ProveNetworks(ctx, eng); err != nil {
+		return fmt.Errorf("cannot probe the engine's networks: %w", err)
 	}
-	b.At, b.Apart, b.Network = r.At, r.Apart, r.Proof
-	return inTrial(ctx, in, conf, "", net, func(env *environment.Environment) error {
+	return inTrial(ctx, in, conf, "", true, func(env *environment.Environment) error {
 		for _, role := range roles.Both() {
 			p, err := probeRole(ctx, env, s, role)
 			if err != nil {
@@ -232,8 +231,8 @@ func probeRole(ctx context.Context, env *environment.Environment, s *phase.Proje
 }
 
 // inTrial calls do in an environment with a temporary project, and removes both. Relative paths in the
-// settings start at root, or at the temporary project if root is "".
-func inTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root string, net roles.Net, do func(*environment.Environment) error) (err error) {
+// settings start at root, or at the temporary project if root is "". weak allows unproven networks.
+func inTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root string, weak bool, do func(*environment.Environment) error) (err error) {
 	dir, err := os.MkdirTemp("", "abl-doctor-")
 	if err != nil {
 		return fmt.Errorf("cannot create a folder for a test container: %w", err)
@@ -249,7 +248,7 @@ func inTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root strin
 		ID:        "look-" + strings.ToLower(rand.Text()[:10]),
 		Conf:      conf,
 		Root:      cmp.Or(root, p.Root),
-		Net:       &net,
+		Weak:      weak,
 		Safe:      in.Safe,
 		CACert:    in.String("ca-cert"),
 		Offline:   true, // doctor builds no image

@@ -27,11 +27,7 @@ func checkServices(ctx context.Context, s *phase.Project) []phase.Finding {
 }
 
 func startServices(ctx context.Context, s *phase.Project) (found []phase.Finding, err error) {
-	net, err := s.Networks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	err = inTrial(ctx, s.In, s.Conf, s.Paths.Root, *net, func(env *environment.Environment) error {
+	err = inTrial(ctx, s.In, s.Conf, s.Paths.Root, false, func(env *environment.Environment) error {
 		if err := env.Boxes.Holder(ctx, roles.PlaceBuilder); err != nil {
 			return err
 		}

@@ -114,7 +114,6 @@ func rules() []rule {
 	}
 	return []rule{
 		is(hostfs.ErrLost, Person, "check whether another abl works here; if none does, run the same command again"),
-		is(environment.ErrNetworks, Boundary, "abl doctor --boundary shows the failed checks; --allow-weak-network continues without the proof, and every report then mentions it"),
 		is(orchestrator.ErrChanged, Person, "abl left your changes alone; run the same command with --take-mine to commit them as yours and continue, or commit or revert them yourself"),
 		as[orchestrator.Refused](Usage, ""),
 		as[orchestrator.Frozen](Usage, ""),

@@ -28,8 +28,7 @@ import (
 	"abl/roles/environment"
 )
 
-// preflight returns an error if the phase cannot run. It locks, writes and starts nothing in the project,
-// but it checks how the engine isolates networks.
+// preflight returns an error if the phase cannot run. It locks, writes and starts nothing in the project.
 func (r *Run) preflight(ctx context.Context, again bool) error {
 	f, err := r.State()
 	if err != nil {
@@ -44,8 +43,11 @@ func (r *Run) preflight(ctx context.Context, again bool) error {
 	if f := Ignored(ctx, r.Paths); !f.OK {
 		r.In.Warn(fmt.Sprintf(".env is %s: %s", f.Text, f.Hint))
 	}
-	_, err = r.Networks(ctx)
-	return err
+	eng, _, err := environment.Connect(ctx)
+	if err == nil {
+		err = eng.Close()
+	}
+	return exit.OnEngine(err)
 }
 
 // asked returns how the user runs a phase, with a hash of the settings whose change begins a new round.
@@ -98,28 +100,11 @@ func (s *Project) options() environment.Options {
 		Project: s.Paths,
 		Root:    s.Paths.Root,
 		Conf:    s.Conf,
-		Net:     s.net,
 		Safe:    s.In.Safe,
 		CACert:  s.In.String("ca-cert"),
 		Offline: s.In.Bool("offline"),
 		Weak:    s.In.Bool(cli.WeakFlag),
 	}
-}
-
-// Networks returns how the engine isolates networks. It asks the engine once.
-func (s *Project) Networks(ctx context.Context) (*roles.Net, error) {
-	if s.net != nil {
-		return s.net, nil
-	}
-	eng, info, err := environment.Connect(ctx)
-	if err != nil {
-		return nil, exit.OnEngine(err)
-	}
-	_, net, err := s.options().Networks(ctx, eng, info, false)
-	if err == nil {
-		s.net = &net
-	}
-	return s.net, exit.OnEngine(errors.Join(err, eng.Close()))
 }
 
 // tidyAtRest cleans up after a run that was killed after its last save. It removes containers, unless the

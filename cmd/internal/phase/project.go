@@ -38,7 +38,6 @@ type Project struct {
 	Prices func() (pricelist.List, error)
 
 	held *hostfs.Held // the project's lock; nil if this process does not hold it
-	net  *roles.Net   // how the engine isolates networks; nil before Networks
 
 	remote *git.Remote // that holds the state, nil without one
 	holds  *holding    // the lease in it, while this process holds it

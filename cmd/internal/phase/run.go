@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
 	"abl/internal/failedspecs"
@@ -299,7 +300,7 @@ func (r *Run) reportWarnings() {
 	}
 }
 
-// weakMarker sets Weak in events if the engine's isolation of networks is not proven.
+// weakMarker sets Weak in events if unproven networks are allowed.
 type weakMarker struct {
 	state.Sink
 	s *Project
@@ -309,7 +310,7 @@ type weakMarker struct {
 func (m weakMarker) Emit(e state.Event) {
 	switch e.Kind {
 	case state.PhaseStart, state.CallStart, state.CallResume, state.Outcome:
-		e.Weak = m.s.net != nil && m.s.net.Weak != ""
+		e.Weak = m.s.In.Bool(cli.WeakFlag)
 	}
 	m.Sink.Emit(e)
 }

@@ -370,6 +370,7 @@ func paired(all map[string]string, by string) string {
 // networks, and another program may have connected the holder to more.
 func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 	h, on, outside := f.box.HostConfig, f.box, box.Reach.Resolve
+	sysctls := "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1"
 	if f.holder != nil {
 		on, outside = *f.holder, false
 		p = sandbox.Proof{
@@ -383,18 +384,20 @@ func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
 			p = append(p, sandbox.Same("holder's networks", networks(box.Reach.Through), connected(on)))
 		}
 	} else {
-		mode := network.NetworkNone
-		if len(box.Reach.Endpoints) > 0 {
+		mode, all := network.NetworkNone, networks(box.Reach.Endpoints)
+		switch {
+		case box.Reach.Host:
+			mode, all, sysctls = network.NetworkHost, network.NetworkHost, none
+		case len(box.Reach.Endpoints) > 0:
 			mode = box.Reach.Endpoints[0].Network
 		}
 		p = sandbox.Proof{
 			sandbox.Same("network", mode, string(h.NetworkMode)),
-			sandbox.Same("networks", networks(box.Reach.Endpoints), connected(on)),
+			sandbox.Same("networks", all, connected(on)),
 		}
 	}
 	p = append(p, resolver(outside, box.Reach.Self, on.HostConfig),
-		sandbox.Same("kernel settings", "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1",
-			paired(on.HostConfig.Sysctls, "=")))
+		sandbox.Same("kernel settings", sysctls, paired(on.HostConfig.Sysctls, "=")))
 	return append(p, apart(box, f)...)
 }
 

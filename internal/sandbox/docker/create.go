@@ -152,6 +152,8 @@ func check(box sandbox.Box) error {
 		{box.Labels[sandbox.LabelProject] == "" || box.Labels[sandbox.LabelKind] == "",
 			"label " + sandbox.LabelProject + " or " + sandbox.LabelKind + " is missing"},
 		{box.Reach.Join != "" && len(box.Reach.Endpoints) > 0, "it cannot both join a holder and have endpoints"},
+		{box.Reach.Host && (box.Loose || box.Seals || box.Reach.Join != "" || len(box.Reach.Endpoints)+len(box.Mounts) > 0),
+			"a container with the network of the engine's machine may have no mounts, other networks and privileges"},
 		{box.Seals && (box.Loose || box.Reach.Join != "" || !onlyDoors(box.Mounts)),
 			"a holder needs its own network and may mount only proxy sockets"},
 		{!mayRun(box), fmt.Sprintf("invalid user %q, want numeric \"uid:gid\" with a uid other than 0", box.User)},

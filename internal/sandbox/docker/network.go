@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -135,7 +134,7 @@ func (e *stores) makeNetwork(ctx context.Context, n sandbox.Network) error {
 	}
 	for _, subnet := range all {
 		err := e.do(ctx, short, func(ctx context.Context) error {
-			_, err := e.api.NetworkCreate(ctx, n.Name, networkOptions(n, cmp.Or(n.Apart, info.Apart), subnet))
+			_, err := e.api.NetworkCreate(ctx, n.Name, networkOptions(n, info.Apart, subnet))
 			return err
 		})
 		if err == nil || errdefs.IsConflict(err) {

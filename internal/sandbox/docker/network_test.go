@@ -233,7 +233,7 @@ func TestTwinNetworks(t *testing.T) {
 	}{{"none is used", 0, false}, {"the first is used", 1, false}, {"the second is used", 2, false}, {"they are another's", 0, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLab(t)
-			n := sandbox.Network{Name: sandbox.Name(l.project, "inner"), Labels: l.labels("network"), Pool: "10.214.2.0/24", Apart: sandbox.NoAddress}
+			n := sandbox.Network{Name: sandbox.Name(l.project, "inner"), Labels: l.labels("network"), Pool: "10.214.2.0/24"}
 			made := n
 			if c.foreign {
 				made.Labels = map[string]string{"whose": l.project}

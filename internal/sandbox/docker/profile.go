@@ -168,6 +168,10 @@ func reach(h *container.HostConfig, box sandbox.Box) {
 			h.PidMode = container.PidMode(h.NetworkMode)
 		}
 		return
+	case r.Host:
+		h.NetworkMode = network.NetworkHost
+		isolateDNS(h)
+		return // the engine rejects sysctls
 	case len(r.Endpoints) == 0:
 		h.NetworkMode = network.NetworkNone
 	default:

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -237,20 +236,17 @@ func TestNetworkOptions(t *testing.T) {
 	for _, c := range []struct {
 		api    string
 		egress bool
-		apart  sandbox.Apart
 		want   map[string]string
 	}{
-		{"1.41", false, "", map[string]string{inhibitIPv4: "true"}},
-		{"1.47", false, "", map[string]string{inhibitIPv4: "true"}},
-		{"1.48", false, "", map[string]string{gatewayMode: "isolated"}},
-		{"1.51", false, "", map[string]string{gatewayMode: "isolated"}},
-		{"1.41", false, sandbox.IsolatedGateway, map[string]string{gatewayMode: "isolated"}},
-		{"1.51", false, sandbox.NoAddress, map[string]string{inhibitIPv4: "true"}},
-		{"1.41", true, "", nil},
-		{"1.51", true, "", nil},
+		{"1.41", false, map[string]string{inhibitIPv4: "true"}},
+		{"1.47", false, map[string]string{inhibitIPv4: "true"}},
+		{"1.48", false, map[string]string{gatewayMode: "isolated"}},
+		{"1.51", false, map[string]string{gatewayMode: "isolated"}},
+		{"1.41", true, nil},
+		{"1.51", true, nil},
 	} {
-		n := sandbox.Network{Name: "n", Egress: c.egress, Apart: c.apart}
-		got := networkOptions(n, cmp.Or(n.Apart, describe(system.Info{}, c.api, "", machine{}).Apart), subnet)
+		n := sandbox.Network{Name: "n", Egress: c.egress}
+		got := networkOptions(n, describe(system.Info{}, c.api, "", machine{}).Apart, subnet)
 		if diff := gocmp.Diff(c.want, got.Options); diff != "" || got.Internal == c.egress || *got.EnableIPv6 || got.IPAM.Config[0].Subnet != subnet.String() {
 			t.Errorf("API %s, egress %v: %+v", c.api, c.egress, got)
 		}

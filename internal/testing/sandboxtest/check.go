@@ -24,6 +24,8 @@ func (e *Engine) check(b sandbox.Box) error {
 		return fmt.Errorf("it lacks the label %s or %s", sandbox.LabelProject, sandbox.LabelKind)
 	case b.Reach.Join != "" && len(b.Reach.Endpoints) > 0:
 		return fmt.Errorf("it cannot both join %q and have endpoints of its own", b.Reach.Join)
+	case b.Reach.Host && (b.Loose || b.Seals || b.Reach.Join != "" || len(b.Reach.Endpoints)+len(b.Mounts) > 0):
+		return errors.New("a container with the network of the engine's machine may have no mounts, other networks and privileges")
 	case e.Images != nil && !slices.Contains(e.Images, b.Image):
 		return fmt.Errorf("%w: %q", sandbox.ErrNoImage, b.Image)
 	}

@@ -30,6 +30,7 @@ type Engine struct {
 	Busy    func(name string) sandbox.Load // result of Load
 	Used    func(volume string) int64      // result of Usage; nil: 0
 	Opening func(sandbox.Box) string       // first output of abl-run in a container; defaults to a valid proof
+	Arrived int                            // datagrams that the listener on the engine's machine reports
 	Stopped func(sandbox.Box)              // what a program does on a stop before it ends; nil: nothing
 
 	mu       sync.Mutex
