@@ -53,12 +53,12 @@ func TestNothingMoves(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := refusing(t, c.observed...)
-			var told []string
+			var notes []string
 			l := w.loop()
 			l.NoProgress = c.limit
 			l.Before = func(string) error {
 				if p := l.phase(); p.Status == state.Building && p.Stalled != "" {
-					told = append(told, fmt.Sprint(p.Step))
+					notes = append(notes, fmt.Sprint(p.Step))
 				}
 				return nil
 			}
@@ -69,8 +69,8 @@ func TestNothingMoves(t *testing.T) {
 			if r.Status != state.Stuck || r.Step != c.steps {
 				t.Errorf("%s at step %d, want stuck at %d", r.Status, r.Step, c.steps)
 			}
-			if got := strings.Join(told, " "); got != c.stalled {
-				t.Errorf("told in %q, want %q", got, c.stalled)
+			if got := strings.Join(notes, " "); got != c.stalled {
+				t.Errorf("notes in %q, want %q", got, c.stalled)
 			}
 			if got := w.lack(); len(got) != c.notes || c.limit > 0 && c.steps < 5 && !strings.Contains(got[len(got)-1], "(loop.no_progress: ") {
 				t.Errorf("%d notes, want %d: %q", len(got), c.notes, got)

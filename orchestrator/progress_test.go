@@ -31,10 +31,10 @@ func TestStandstill(t *testing.T) {
 	alone := attempt(2, "a", "P1.C1=404")
 	alone.Built = false
 	for _, c := range []struct {
-		name   string
-		round  []Attempt
-		person string // "" is progress
-		told   bool   // to the Builder
+		name     string
+		round    []Attempt
+		person   string // "" is progress
+		inPrompt bool   // to the Builder
 	}{
 		{"nothing-yet", nil, "", false},
 		{"the-first", []Attempt{attempt(1, "a", "P1.C1=404")}, "", false},
@@ -71,8 +71,8 @@ func TestStandstill(t *testing.T) {
 			if got := s.ForUser(); got != c.person {
 				t.Errorf("got %q, want %q", got, c.person)
 			}
-			if got := s.ForBuilder(); (got != "") != c.told {
-				t.Errorf("got %q for the Builder, want a text: %t", got, c.told)
+			if got := s.ForBuilder(); (got != "") != c.inPrompt {
+				t.Errorf("got %q for the Builder, want a text: %t", got, c.inPrompt)
 			}
 		})
 	}

@@ -221,7 +221,7 @@ func TestWeakIsAskedAgainOnce(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 			why := "P1.C2 is weak: its test stays ok when the 404 to GET /1/2 becomes 200"
-			if told := strings.Contains(strings.Join(p.Why, "\n"), why); told != (c.allow == nil) {
+			if named := strings.Contains(strings.Join(p.Why, "\n"), why); named != (c.allow == nil) {
 				t.Errorf("the Verifier reads %q", p.Why)
 			}
 		})

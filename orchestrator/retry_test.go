@@ -130,17 +130,17 @@ calls p1-build-1.1 p1-build-1.2 p1-build-1.3 p1-verify-1.1 p1-verify-1.2
 	if len(w.waits) != 3 || len(w.rows) != 5 {
 		t.Errorf("it waited %v, and the ledger has %d rows", w.waits, len(w.rows))
 	}
-	told := 0
+	waits := 0
 	for _, e := range w.events {
 		if e.Kind == state.Wait {
-			told++
+			waits++
 			if e.Until.IsZero() || e.MS <= 0 || e.Class == "" || !strings.Contains(e.Text, "of 1h0m0s)") {
-				t.Errorf("told %+v", e)
+				t.Errorf("waits %+v", e)
 			}
 		}
 	}
-	if told != 3 {
-		t.Errorf("%d waits were reported", told)
+	if waits != 3 {
+		t.Errorf("%d waits were reported", waits)
 	}
 	var f state.File
 	if err := json.Unmarshal(w.disk, &f); err != nil || f.Phases["1"].Outage != nil {

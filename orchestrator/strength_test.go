@@ -87,18 +87,18 @@ func TestStrengthIsCounted(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 	l, p := w.toJudge(watchedTests(t, "--", "12"))
 	l.NoNull, l.StrengthTime = "", func(time.Duration) time.Duration { return time.Hour }
-	var told []string
+	var progress []string
 	l.Out = state.Func(func(e state.Event) {
 		if e.Kind == state.Progress {
-			told = append(told, e.Text)
+			progress = append(progress, e.Text)
 		}
 	})
 	if _, err := w.judged(l, p); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"replay 1 of 2 with altered answers", "replay 2 of 2 with altered answers"}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if !slices.Equal(progress, want) {
+		t.Errorf("progress %q, want %q", progress, want)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"abl/roles"
 )
 
-// What each sweep finds is kept with its call and told, once a commit.
+// What each sweep finds is kept with its call and notes, once a commit.
 func TestFoundIsKeptAndTold(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	w.finds = state.Found{
@@ -27,16 +27,16 @@ func TestFoundIsKeptAndTold(t *testing.T) {
 	if err := w.after(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	told := w.notes()
+	notes := w.notes()
 	for _, want := range []string{
 		`builder: found in its workspace and removed: "a\x1b[2J\nb" (a FIFO, removed)`, `verifier: found`, `"GEMINI.md9" (steers), and 2 more in swept.json`,
 	} {
-		if strings.Count(told, want) < 1 {
-			t.Errorf("not told: %s\n%s", want, told)
+		if strings.Count(notes, want) < 1 {
+			t.Errorf("not notes: %s\n%s", want, notes)
 		}
 	}
-	if strings.Count(told, "found in its workspace") != 2 {
-		t.Errorf("told:\n%s", told)
+	if strings.Count(notes, "found in its workspace") != 2 {
+		t.Errorf("notes:\n%s", notes)
 	}
 	for _, key := range []string{"p1-build-1.1", "p1-verify-1.1"} {
 		var f state.Found

@@ -37,7 +37,7 @@ func newStage(t *testing.T, app *helper.App, says string) *stage {
 		return sandbox.Exit{Code: 3}
 	}}
 	return &stage{r, &App{
-		Boxes: boxesOn(r.engine), Project: r.runner.Project, Image: "i", Spec: helper.BrokerSpec{Port: helper.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: oneCommit{tree: "t1"}, Out: state.Func(r.take),
+		Boxes: boxesOn(r.engine), Project: r.runner.Project, Image: "i", Spec: helper.BrokerSpec{Port: helper.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: oneCommit{tree: "t1"}, Out: state.Func(r.record),
 		Services: []ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
 	}}
 }

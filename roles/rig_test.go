@@ -86,7 +86,7 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 			t.Fatal(err)
 		}
 	}
-	r.runner = &Runner{Boxes: boxesOn(r.engine), Project: p, Timeout: time.Hour, Out: state.Func(r.take)}
+	r.runner = &Runner{Boxes: boxesOn(r.engine), Project: p, Timeout: time.Hour, Out: state.Func(r.record)}
 	r.job = Job{
 		Role: Builder, Agent: plain(), Image: "i", Round: 2, Call: agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},
 		Prompt: func() (string, string, error) { r.prompts++; return "do it", "", nil },
@@ -94,7 +94,7 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 	return r
 }
 
-func (r *rig) take(e state.Event) {
+func (r *rig) record(e state.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)

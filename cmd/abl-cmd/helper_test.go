@@ -23,11 +23,11 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
-	if _, told := os.LookupEnv(supervises); told {
+	if _, set := os.LookupEnv(supervises); set {
 		supervisingMain()
 		return
 	}
-	if _, told := os.LookupEnv(becomes); told {
+	if _, set := os.LookupEnv(becomes); set {
 		if err := becomeMain(); err != nil {
 			fmt.Println(err)
 			os.Exit(1)

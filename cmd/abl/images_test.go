@@ -12,13 +12,13 @@ import (
 )
 
 func TestImagesTellHowMuchIsThrough(t *testing.T) {
-	var told []string
+	var printed []string
 	begun := time.Now()
 	tell := func(since time.Time, what string) {
 		if !since.Equal(begun) {
 			t.Errorf("since %s, want %s", since, begun)
 		}
-		told = append(told, what)
+		printed = append(printed, what)
 	}
 	c := &counted{Writer: io.Discard, Reader: strings.NewReader(strings.Repeat("x", 2_500_000)), tell: tell, begun: begun, size: 5_000_000}
 	for range 2 {
@@ -30,8 +30,8 @@ func TestImagesTellHowMuchIsThrough(t *testing.T) {
 	if _, err := io.CopyN(c, strings.NewReader("12345"), 5); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"loading, 2.5 of 5.0 MB", "saving, 0.0 MB"}; !slices.Equal(told[len(told)-2:], want) {
-		t.Errorf("told %q, want %q at the end", told, want)
+	if want := []string{"loading, 2.5 of 5.0 MB", "saving, 0.0 MB"}; !slices.Equal(printed[len(printed)-2:], want) {
+		t.Errorf("printed %q, want %q at the end", printed, want)
 	}
 }
 

@@ -34,10 +34,10 @@ import (
 // weather is one trouble and what has to come of it.
 type weather struct {
 	name   string
-	api    wireAPI // Gemini's unless told
+	api    wireAPI // Gemini's unless checkFirstCall
 	does   http.HandlerFunc
-	times  int64 // requests that it befalls, 1 unless told
-	asks   int   // by the agent in one call, 1 unless told
+	times  int64 // requests that it befalls, 1 unless checkFirstCall
+	asks   int   // by the agent in one call, 1 unless checkFirstCall
 	limits func(*climate)
 	place  func(t *testing.T, c *climate, well string) // where the provider is instead, until the first wait
 
@@ -267,7 +267,7 @@ func TestHostileUpstream(t *testing.T) {
 				w.place(t, c, s.URL)
 			}
 			r, err := c.run()
-			c.told(w, r, err)
+			c.checkFirstCall(w, r, err)
 			if w.exit != 0 {
 				c.clears()
 				c.setup.Limits.HeadersMS = 0
@@ -280,8 +280,8 @@ func TestHostileUpstream(t *testing.T) {
 	}
 }
 
-// told looks at what the first call came to.
-func (c *climate) told(w weather, r state.Phase, err error) {
+// checkFirstCall checks the result of the first call.
+func (c *climate) checkFirstCall(w weather, r state.Phase, err error) {
 	c.Helper()
 	var end state.Event
 	for _, e := range c.events {

@@ -11,8 +11,8 @@ import (
 // text returns the default of a key as docs show it, "" for a section.
 func (r reference) text(k key) string {
 	switch value := r.defaults[k.path]; {
-	case r.words[k.path].Default != "":
-		return r.words[k.path].Default
+	case r.description[k.path].Default != "":
+		return r.description[k.path].Default
 	case len(k.below()) > 0:
 		return ""
 	case value == "":
@@ -24,7 +24,7 @@ func (r reference) text(k key) string {
 
 // takes returns the valid values of a key, in the words of its rules.
 func (r reference) takes(k key) string {
-	w := r.words[k.path]
+	w := r.description[k.path]
 	if w.Takes != "" {
 		return w.Takes
 	}
@@ -64,7 +64,7 @@ func (r reference) markdown() string {
 				name += " (user)"
 			}
 			if values != "" {
-				fmt.Fprintf(&b, "- %s: %s. %s\n", name, values, r.words[k.path].For)
+				fmt.Fprintf(&b, "- %s: %s. %s\n", name, values, r.description[k.path].For)
 			}
 		}
 	}

@@ -34,13 +34,13 @@ type object = map[string]any
 
 // section is what reference.yaml says of a key at the top of the file.
 type section struct {
-	About   string           `yaml:"about"`
-	Example string           `yaml:"example"`
-	Keys    map[string]words `yaml:"keys"`
+	About   string                 `yaml:"about"`
+	Example string                 `yaml:"example"`
+	Keys    map[string]description `yaml:"keys"`
 }
 
-// words are what reference.yaml says of a key.
-type words struct {
+// description is the text of reference.yaml for a key.
+type description struct {
 	For      string   `yaml:"for"`
 	Default  string   `yaml:"default"`
 	Takes    string   `yaml:"takes"`
@@ -52,30 +52,30 @@ type words struct {
 }
 
 // UnmarshalYAML reads the sentence alone, too.
-func (w *words) UnmarshalYAML(read func(any) error) error {
+func (w *description) UnmarshalYAML(read func(any) error) error {
 	if read(&w.For) == nil {
 		return nil
 	}
-	type plain words
+	type plain description
 	return read((*plain)(w))
 }
 
 // reference is reference.yaml beside what the program says.
 type reference struct {
-	sections map[string]section
-	words    map[string]words  // of all sections
-	defaults map[string]string // with NAME for any name
+	sections    map[string]section
+	description map[string]description // of all sections
+	defaults    map[string]string      // with NAME for any name
 }
 
 func readReference(t *testing.T) reference {
 	t.Helper()
-	r := reference{words: map[string]words{}}
+	r := reference{description: map[string]description{}}
 	data, err := os.ReadFile("reference.yaml")
 	if err == nil {
 		err = yamlfile.Decode("reference.yaml", data, &r.sections)
 	}
 	for _, s := range r.sections {
-		maps.Copy(r.words, s.Keys)
+		maps.Copy(r.description, s.Keys)
 	}
 	c := Default()
 	const each = "app: {services: {NAME: {}}}\nagents: {NAME: {}}\n" +
@@ -137,8 +137,8 @@ var top = key{of: reflect.TypeFor[Config]()}
 
 // schema is what an editor knows of a key.
 func (r reference) schema(k key) object {
-	w, s := r.words[k.path], r.shape(k)
-	about := cmp.Or(w.For, r.words[k.path+".NAME"].For, strings.TrimSpace(r.sections[k.path].About))
+	w, s := r.description[k.path], r.shape(k)
+	about := cmp.Or(w.For, r.description[k.path+".NAME"].For, strings.TrimSpace(r.sections[k.path].About))
 	about = regexp.MustCompile(`\s\(\[.*?\]\(.*?\)\)`).ReplaceAllString(about, "") // links lead nowhere there
 	s["description"] = strings.NewReplacer("\n", " ", "`", `"`).Replace(about)
 	list := k.of == reflect.TypeFor[[]string]() || k.of == reflect.TypeFor[[]Reachable]()
@@ -183,20 +183,20 @@ func (r reference) shape(k key) object {
 	case reflect.TypeFor[Chain]():
 		return object{"anyOf": []object{text, texts}}
 	case reflect.TypeFor[[]Reachable]():
-		text["examples"] = r.words[k.path].Examples
+		text["examples"] = r.description[k.path].Examples
 		return object{"type": "array", "items": object{"anyOf": []object{text, host()}}}
 	case reflect.TypeFor[[]string]():
-		if examples := r.words[k.path].Examples; len(examples) > 0 {
+		if examples := r.description[k.path].Examples; len(examples) > 0 {
 			text["examples"] = examples
 		}
 		return texts
 	case reflect.TypeFor[PerRole]():
-		text["examples"] = r.words[below[0].path].Examples
+		text["examples"] = r.description[below[0].path].Examples
 		return object{"anyOf": []object{r.properties(below), text}}
 	case reflect.TypeFor[NoProgress]():
 		return object{"anyOf": []object{r.properties(below), {"type": "integer"}}}
 	case reflect.TypeFor[Publish]():
-		return object{"anyOf": []object{r.properties(below), {"type": "string", "enum": r.words[below[0].path].Values}}}
+		return object{"anyOf": []object{r.properties(below), {"type": "string", "enum": r.description[below[0].path].Values}}}
 	case reflect.TypeFor[Remote]():
 		return object{"anyOf": []object{r.properties(below), text}}
 	case reflect.TypeFor[Models]():
@@ -204,7 +204,7 @@ func (r reference) shape(k key) object {
 	}
 	switch kind := k.of.Kind(); {
 	case kind == reflect.Map:
-		names := object{"pattern": r.words[below[0].path].Pattern}
+		names := object{"pattern": r.description[below[0].path].Pattern}
 		return object{"type": "object", "propertyNames": names, "additionalProperties": r.schema(below[0])}
 	case len(below) > 0:
 		return r.properties(below)
@@ -258,12 +258,12 @@ func TestReference(t *testing.T) {
 				!slices.Contains(settable(), k.path) {
 				t.Errorf("%s is not set by a variable, as the page says of every single value", k.path)
 			}
-			if value := r.defaults[k.path]; r.words[k.path].Default != "" && value != "" && value != "0" {
+			if value := r.defaults[k.path]; r.description[k.path].Default != "" && value != "" && value != "0" {
 				t.Errorf("reference.yaml has a default for %s, which is %s", k.path, value)
 			}
 		}
 	}
-	for path := range r.words {
+	for path := range r.description {
 		if !known[path] {
 			t.Errorf("reference.yaml has a line for %s, which is no key", path)
 		}
@@ -352,7 +352,7 @@ func TestSchemaIsWhatLoadTakes(t *testing.T) {
 					try("an unknown key beside it", false, true)
 					delete(in, "unknown_key")
 				}
-				w, was := r.words[k.path], in[name]
+				w, was := r.description[k.path], in[name]
 				if w.Pattern != "" {
 					in["Not A Name"] = was
 					try("an unknown name", false, true)

@@ -339,8 +339,8 @@ func TestRepositoryOfAnotherOwner(t *testing.T) {
 	}
 	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null") // a user may trust every folder
 	_, err = codecommit.Project{Root: root, Profile: codecommit.ProfileOf(codecommit.V1)}.Exposed(t.Context())
-	told, _ := errors.AsType[*environment.Error](err)
-	if told == nil || !strings.Contains(err.Error(), "dubious ownership") || told.Do != "if you trust its owner: git config --global --add safe.directory "+root {
-		t.Errorf("got %v (%+v), want git's words and safe.directory", err, told)
+	hinted, _ := errors.AsType[*environment.Error](err)
+	if hinted == nil || !strings.Contains(err.Error(), "dubious ownership") || hinted.Do != "if you trust its owner: git config --global --add safe.directory "+root {
+		t.Errorf("got %v (%+v), want git's words and safe.directory", err, hinted)
 	}
 }

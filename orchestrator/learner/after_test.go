@@ -88,7 +88,7 @@ func TestWalks(t *testing.T) {
 
 func TestAfterReadsAnswers(t *testing.T) {
 	texts := map[Step]string{
-		Generate: "I made it.", Review: "SECURITY: OK\nTESTS: there are none", Learnings: "LEARNING: Use a pool\nLEARNING: Task completed successfully",
+		Generate: "I made it.", Review: "SECURITY: OK\nTESTS: no test was written", Learnings: "LEARNING: Use a pool\nLEARNING: Task completed successfully",
 		Mistakes: "MISTAKE: No test", Improve: "Write tests.",
 	}
 	_, s := walk(1, func(s State) Happened {

@@ -16,13 +16,13 @@ import (
 
 // world is an agent and a program with scripted behaviour.
 type world struct {
-	asked []string // keys
-	last  map[Step]string
-	write map[string]string // files of the program, by cycle/name
-	say   func(Call) Happened
-	ran   Ran
-	told  []string
-	slept []time.Duration
+	asked   []string // keys
+	last    map[Step]string
+	write   map[string]string // files of the program, by cycle/name
+	say     func(Call) Happened
+	ran     Ran
+	printed []string
+	slept   []time.Duration
 }
 
 func (w *world) Ask(_ context.Context, a Call) (Happened, error) {
@@ -48,7 +48,7 @@ func (w *world) Try(_ context.Context, a Call) (Happened, error) {
 	return Happened{Ran: &ran}, nil
 }
 
-func (w *world) tell(text string) { w.told = append(w.told, text) }
+func (w *world) tell(text string) { w.printed = append(w.printed, text) }
 
 func (w *world) session(h Home) *Session {
 	return &Session{
@@ -140,10 +140,10 @@ func TestPlay(t *testing.T) {
 			t.Errorf("the second prompt lacks %q:\n%s", want, second)
 		}
 	}
-	told := strings.Join(w.told, "\n")
+	printed := strings.Join(w.printed, "\n")
 	for _, want := range []string{"LEARNING CYCLE 1/2 [Agent: gemini | Model: m]", "  learned   2, new in memory.txt: 2\n", "LEARNING CYCLE 2/2", "  learned   2, new in memory.txt: 1\n", "  mistakes  1, new in mistakes.txt: 0\n", "is version 2 in prompts.md", "solutions/p/code lacks \"lib/.git\": git would execute its settings"} {
-		if !strings.Contains(told, want) {
-			t.Errorf("it is not told %q:\n%s", want, told)
+		if !strings.Contains(printed, want) {
+			t.Errorf("it is not printed %q:\n%s", want, printed)
 		}
 	}
 }
@@ -317,8 +317,8 @@ func TestWaitsForTheProvider(t *testing.T) {
 	if fmt.Sprint(w.slept) != "[2s 4s]" {
 		t.Errorf("it waited %v", w.slept)
 	}
-	if told := strings.Join(w.told, "\n"); !strings.Contains(told, "waits until 03:04:09 UTC: the provider is in trouble: 503 (call 2 in a row, 8s of 1h0m0s)") {
-		t.Errorf("told\n%s", told)
+	if printed := strings.Join(w.printed, "\n"); !strings.Contains(printed, "waits until 03:04:09 UTC: the provider is in trouble: 503 (call 2 in a row, 8s of 1h0m0s)") {
+		t.Errorf("printed\n%s", printed)
 	}
 }
 
@@ -376,8 +376,8 @@ func TestHostileCycle(t *testing.T) {
 	if got := tree(t, h.Code()); got != "lib/deep/a.txt lib/in run.sh" {
 		t.Errorf("code/ holds %q", got)
 	}
-	if told := strings.Join(w.told, "\n"); !strings.Contains(told, `"lib/no \xff text": it cannot be read`) || !strings.Contains(told, `"a \xff file": it cannot be read`) {
-		t.Errorf("told\n%s", told)
+	if printed := strings.Join(w.printed, "\n"); !strings.Contains(printed, `"lib/no \xff text": it cannot be read`) || !strings.Contains(printed, `"a \xff file": it cannot be read`) {
+		t.Errorf("printed\n%s", printed)
 	}
 	if read(t, h, "cycle-1/output.txt") != "Made." || !strings.Contains(read(t, h, "cycle-1/prompt.txt"), "a task") {
 		t.Error("the notes are not what they should be")

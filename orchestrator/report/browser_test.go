@@ -129,9 +129,9 @@ func checkFigures(c *chromium) {
 	}
 	got, _ := json.Marshal(shown)
 	plain := strings.NewReplacer(`","`, `","`, ",", "")
-	told, _ := json.Marshal(want)
-	if a, b := plain.Replace(string(got)), plain.Replace(string(told)); a != b {
-		c.Errorf("the page shows\n%s\nthe ledger has\n%s", got, told)
+	ledger, _ := json.Marshal(want)
+	if a, b := plain.Replace(string(got)), plain.Replace(string(ledger)); a != b {
+		c.Errorf("the page shows\n%s\nthe ledger has\n%s", got, ledger)
 	}
 	c.truth("the figures above are those", fmt.Sprintf("document.querySelector('.figures').textContent.includes('%s')", figure(p.Spent.All.Total)))
 }

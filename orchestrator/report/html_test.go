@@ -32,17 +32,17 @@ func rendered(t testing.TB, p Page) []byte {
 	return b.Bytes()
 }
 
-// figures are tokens of a row; a negative one was not told.
+// figures are tokens of a row; a negative one was not count.
 func figures(input, cached, candidates, thoughts int64) tokens.Count {
-	told := func(n int64) *int64 {
+	count := func(n int64) *int64 {
 		if n < 0 {
 			return nil
 		}
 		return &n
 	}
-	c := tokens.Count{Input: told(input), Cached: told(cached), Candidates: told(candidates), Thoughts: told(thoughts)}
+	c := tokens.Count{Input: count(input), Cached: count(cached), Candidates: count(candidates), Thoughts: count(thoughts)}
 	if input >= 0 {
-		c.Total = told(input + candidates + thoughts)
+		c.Total = count(input + candidates + thoughts)
 	}
 	return c
 }

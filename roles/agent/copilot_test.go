@@ -47,7 +47,7 @@ func TestCopilotLines(t *testing.T) {
 	const asked = `{"type":"model.call_finished","data":{"outcome":"success"}}`
 	const used = `{"type":"tool.execution_start","data":{"toolName":"bash","arguments":{"command":"ls"}}}`
 	const end = `{"type":"result","sessionId":"s","exitCode":0}`
-	const told = `{"modelMetrics":{"m":{"usage":{"inputTokens":9,"outputTokens":4,"cacheReadTokens":2,"reasoningTokens":3}}}}`
+	const usage = `{"modelMetrics":{"m":{"usage":{"inputTokens":9,"outputTokens":4,"cacheReadTokens":2,"reasoningTokens":3}}}}`
 	const row = " | m in=9 out=1 cached=2 thoughts=3 tool=- total=13"
 	failed := func(words, more string) string {
 		return `{"type":"session.error","data":{"message":"` + words + `"` + more + `}}`
@@ -59,11 +59,11 @@ func TestCopilotLines(t *testing.T) {
 		want  string
 		is    outcome.Outcome
 	}{
-		{"noise around it", []string{"", "{", "[]", `{"type":7}`, `{"type":"tool.execution_start","data":[]}`, asked, used, end, "", told, "\x00"}, false, "finished=true requests=1" + row, ""},
-		{"no tool", []string{asked, end, told}, false, `finished=false requests=1 "copilot ended without using a tool, so it did nothing of its task"` + row, outcome.Nothing},
+		{"noise around it", []string{"", "{", "[]", `{"type":7}`, `{"type":"tool.execution_start","data":[]}`, asked, used, end, "", usage, "\x00"}, false, "finished=true requests=1" + row, ""},
+		{"no tool", []string{asked, end, usage}, false, `finished=false requests=1 "copilot ended without using a tool, so it did nothing of its task"` + row, outcome.Nothing},
 		{"no tool and no tokens", []string{asked, end}, false, `finished=false requests=1 "copilot ended without using a tool, so it did nothing of its task"`, outcome.Nothing},
-		{"no model", []string{used, end, told}, false, `finished=false requests=0 "copilot ended without a model request that counted a token"` + row, outcome.Nothing},
-		{"its own exit code", []string{asked, used, strings.Replace(end, "0", "1", 1), told}, false, `finished=false requests=1 "copilot reports that it failed"` + row, ""},
+		{"no model", []string{used, end, usage}, false, `finished=false requests=0 "copilot ended without a model request that counted a token"` + row, outcome.Nothing},
+		{"its own exit code", []string{asked, used, strings.Replace(end, "0", "1", 1), usage}, false, `finished=false requests=1 "copilot reports that it failed"` + row, ""},
 		{"cut", []string{end}, true, `finished=false requests=0 "copilot ended without a result record that could be read: a line was too long"`, ""},
 		{"too long", []string{failed("context_length_exceeded", "")}, false, `finished=false requests=0 "copilot stopped: context_length_exceeded"`, outcome.TooLarge},
 		{"quota", []string{failed("429 insufficient_quota", `,"statusCode":429`)}, false, `finished=false requests=0 "copilot stopped: 429 insufficient_quota"`, outcome.Quota},

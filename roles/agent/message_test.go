@@ -18,8 +18,8 @@ func messagesIn(r Reader, stdout []byte) (all []Message) {
 	return append(all, r.Line(nil, false)...)
 }
 
-// told puts messages one below the other, what belongs to one behind it.
-func told(all []Message) string {
+// transcript puts messages one below the other, what belongs to one behind it.
+func transcript(all []Message) string {
 	var b strings.Builder
 	for _, m := range all {
 		at := "-"
@@ -52,7 +52,7 @@ func TestMessagesOfSamples(t *testing.T) {
 					kinds += map[MessageKind]string{Said: "s", Called: "c", Returned: "r"}[m.Kind]
 				}
 				if kinds != want[a.Name+"/"+file] {
-					t.Errorf("told %q, want %q", kinds, want[a.Name+"/"+file])
+					t.Errorf("transcript %q, want %q", kinds, want[a.Name+"/"+file])
 				}
 			})
 		}
@@ -64,7 +64,7 @@ func TestTranscripts(t *testing.T) {
 	for name, file := range map[string]string{"gemini": "ok-streamjson", "claude": "ok-streamjson", "codex": "ok-json", "copilot": "ok-used"} {
 		t.Run(name, func(t *testing.T) {
 			want := string(sampleOf(t, "transcripts", name))
-			if diff := cmp.Diff(want, told(messagesIn(found(name).NewReader(Call{}), sampleOf(t, name, file)))); diff != "" {
+			if diff := cmp.Diff(want, transcript(messagesIn(found(name).NewReader(Call{}), sampleOf(t, name, file)))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -105,7 +105,7 @@ func TestMessages(t *testing.T) {
 		{"a program", Program("p", Command{}), "x\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, told(messagesIn(tt.agent.NewReader(Call{}), []byte(tt.stdout)))); diff != "" {
+			if diff := cmp.Diff(tt.want, transcript(messagesIn(tt.agent.NewReader(Call{}), []byte(tt.stdout)))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -138,8 +138,8 @@ func TestMessagesAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := messagesIn(tt.agent.NewReader(Call{}), []byte(tt.stdout))
-			if len(all) != 1 || len(told(all)) > maxMessage+1000 || !strings.HasSuffix(all[0].Text+all[0].Detail, "\n… "+tt.lost) {
-				t.Errorf("%d messages of %d bytes, the end of %.100q", len(all), len(told(all)), told(all)[max(0, len(told(all))-100):])
+			if len(all) != 1 || len(transcript(all)) > maxMessage+1000 || !strings.HasSuffix(all[0].Text+all[0].Detail, "\n… "+tt.lost) {
+				t.Errorf("%d messages of %d bytes, the end of %.100q", len(all), len(transcript(all)), transcript(all)[max(0, len(transcript(all))-100):])
 			}
 		})
 	}

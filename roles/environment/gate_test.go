@@ -17,14 +17,14 @@ func TestTraffic(t *testing.T) {
 	log := func(s gateway.Sum, ended bool) sidecar.Log {
 		return sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Ended, Call: "c", Sum: &s}}, Ended: ended}
 	}
-	told := tokens.Count{Input: n(20), Candidates: n(4), Total: n(24)}
+	whole := tokens.Count{Input: n(20), Candidates: n(4), Total: n(24)}
 	part := tokens.Count{Total: n(3)}
 	const untold = " requests to m is unknown: the provider did not report all of their usage"
 	const lost = "the gateway's log is incomplete: the cost of %d requests and of all after its newest line is unknown"
 	some := gateway.Sum{
 		Model:    "m",
 		Requests: 1,
-		Usage:    told,
+		Usage:    whole,
 		Spent:    24,
 	}
 	over := some
@@ -39,7 +39,7 @@ func TestTraffic(t *testing.T) {
 			Model:    "m",
 			Requests: 2,
 			Unknown:  1,
-			Usage:    told,
+			Usage:    whole,
 			Part:     part,
 			Spent:    90,
 		}, true), "m 24, m 3+?; 2 requests; charged 90; the cost of 1 of 2" + untold},

@@ -22,17 +22,17 @@ func TestLiveOnATerminal(t *testing.T) {
 			}
 		})
 		for _, want := range []string{"phase 1: Notes that stay", "verifier   fail: 2 contracts", "exit code 4)"} {
-			if !strings.Contains(got.words(), strings.ReplaceAll(want, " ", "")) {
+			if !strings.Contains(got.unfolded(), strings.ReplaceAll(want, " ", "")) {
 				t.Errorf("%d columns: the screen lacks %q:\n%s", columns, want, got.text())
 			}
 		}
-		if strings.Contains(got.words(), "writessrc") || got.column != 0 || got.rows[len(got.rows)-1] != "" {
+		if strings.Contains(got.unfolded(), "writessrc") || got.column != 0 || got.rows[len(got.rows)-1] != "" {
 			t.Errorf("%d columns: the status stays on the screen:\n%s", columns, got.text())
 		}
 		if !got.cursor {
 			t.Errorf("%d columns: the cursor is hidden at the end", columns)
 		}
-		if n := strings.Count(got.words(), "iteration1starts"); n != 1 {
+		if n := strings.Count(got.unfolded(), "iteration1starts"); n != 1 {
 			t.Errorf("%d columns: a fact stands %d times on the screen", columns, n)
 		}
 		if !strings.Contains(raw, "\x1b[32m") && !strings.Contains(raw, "\x1b[31m") {
@@ -41,7 +41,7 @@ func TestLiveOnATerminal(t *testing.T) {
 	}
 }
 
-// However an agent words it, no row at a terminal begins as a fact does but the
+// However an agent unfolded it, no row at a terminal begins as a fact does but the
 // first of a fact.
 func TestNoRowPassesForAFact(t *testing.T) {
 	for _, columns := range []int{60, 80, 132} {
@@ -135,8 +135,8 @@ func newScreen(columns int) *screen {
 // text joins what was wrapped, so that it can be searched.
 func (s *screen) text() string { return strings.Join(s.rows, "") }
 
-// words is text without the space that folding puts into it.
-func (s *screen) words() string { return strings.ReplaceAll(s.text(), " ", "") }
+// unfolded returns the text without the blanks that folding inserts.
+func (s *screen) unfolded() string { return strings.ReplaceAll(s.text(), " ", "") }
 
 func (s *screen) feed(t *testing.T, data string) {
 	t.Helper()

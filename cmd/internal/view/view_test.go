@@ -253,16 +253,16 @@ func TestCostInWords(t *testing.T) {
 // known if none did.
 func TestMissingUsageInTheLastLine(t *testing.T) {
 	n, passed := int64(1000), 0
-	ended, told := state.Event{Kind: state.CallEnd, Class: "done"}, state.Event{Kind: state.Usage, Tokens: &n, CostUSD: "0.5"}
+	ended, used := state.Event{Kind: state.CallEnd, Class: "done"}, state.Event{Kind: state.Usage, Tokens: &n, CostUSD: "0.5"}
 	for _, c := range []struct {
 		name string
 		all  []state.Event
 		want string
 	}{
-		{"all-told", []state.Event{ended, told, ended, told}, "passed (0:00, 2,000 tokens, 1.00 USD)"},
-		{"the-last-untold", []state.Event{ended, told, ended}, "passed (0:00, at least 1,000 tokens, at least 0.50 USD)"},
-		{"the-first-untold", []state.Event{ended, ended, told}, "passed (0:00, at least 1,000 tokens, at least 0.50 USD)"},
-		{"none-told", []state.Event{ended}, "passed (0:00, tokens unknown, cost unknown)"},
+		{"all-used", []state.Event{ended, used, ended, used}, "passed (0:00, 2,000 tokens, 1.00 USD)"},
+		{"the-last-untold", []state.Event{ended, used, ended}, "passed (0:00, at least 1,000 tokens, at least 0.50 USD)"},
+		{"the-first-untold", []state.Event{ended, ended, used}, "passed (0:00, at least 1,000 tokens, at least 0.50 USD)"},
+		{"none-used", []state.Event{ended}, "passed (0:00, tokens unknown, cost unknown)"},
 		{"no-call", nil, "passed (0:00)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -152,9 +152,9 @@ func TestMeterStaysSmall(t *testing.T) {
 func TestTokens(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
 	tests := []struct {
-		u    tokens.Count
-		want int64
-		told bool
+		u     tokens.Count
+		want  int64
+		known bool
 	}{
 		{tokens.Count{}, 0, false},
 		{tokens.Count{Total: n(5), Input: n(1)}, 5, true},
@@ -162,8 +162,8 @@ func TestTokens(t *testing.T) {
 		{tokens.Count{Input: n(1)}, 1, false},
 	}
 	for _, tt := range tests {
-		if got, told := tt.u.All(); got != tt.want || told != tt.told {
-			t.Errorf("%s: %d, %v", show(tt.u), got, told)
+		if got, known := tt.u.All(); got != tt.want || known != tt.known {
+			t.Errorf("%s: %d, %v", show(tt.u), got, known)
 		}
 	}
 	sum := tokens.Count{Input: n(1), Total: n(1 << 62)}.Add(tokens.Count{Total: n(1 << 62), Tool: n(0)})

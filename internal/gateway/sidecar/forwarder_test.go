@@ -373,7 +373,7 @@ func TestNobodyThere(t *testing.T) {
 	}))
 	liar.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(liar.Close)
-	for _, c := range []struct{ name, target, path, says, told string }{
+	for _, c := range []struct{ name, target, path, says, header string }{
 		{"closed-port", "http://127.0.0.1:1", "", "does not respond", gateway.NotAsked},
 		{"reset", liar.URL, "/reset", "does not respond", gateway.Asked},
 		{"claim-of-the-server", liar.URL, "/says", "", ""},
@@ -389,8 +389,8 @@ func TestNobodyThere(t *testing.T) {
 			if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), c.says) || strings.Contains(string(text), f.At.Token) {
 				t.Errorf("got %d %s, %v, want 502 and %q without a token", resp.StatusCode, text, err, c.says)
 			}
-			if got := resp.Header.Get(gateway.NoAnswer); got != c.told {
-				t.Errorf("got %s %q, want %q", gateway.NoAnswer, got, c.told)
+			if got := resp.Header.Get(gateway.NoAnswer); got != c.header {
+				t.Errorf("got %s %q, want %q", gateway.NoAnswer, got, c.header)
 			}
 		})
 	}

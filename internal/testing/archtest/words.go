@@ -18,7 +18,7 @@ import (
 var dialect = regexp.MustCompile(`(?i)\b(?:(?:is|are|was|were|be|that's)\s+none|[a]new|` +
 	`(?:is|are|was|were|been|be|nobody)\s+told|the\s+person(?:'s|’s)?|[s]omebody|[l]est|[m]end(?:s|ed|ing)?|` +
 	`go(?:es)?\s+on\s+from|came\s+of\s+it|made\s+over\s+to|in\s+the\s+place\s+of|knows?\s+no|` +
-	`by\s+(?:it|them)sel(?:f|ves)|[b]esides|[o]der|[d]anach|[s]onst|[k]eine?)\b|\bof\s+its\s+own\.`)
+	`by\s+(?:it|them)sel(?:f|ves)|[o]der|[d]anach|[s]onst|[k]eine?)\b|\bof\s+its\s+own\.|(?:^|[^.a-z])[b]esides\b`) // ".[b]esides" is a class in JUnit files
 
 // Names that say nothing to a reader who has not seen the code: vague is refused for functions,
 // methods and types, riddles for every declared name.

@@ -116,10 +116,10 @@ func TestIdentity(t *testing.T) {
 	}
 	for at, ok := range map[string]bool{dir: true, filepath.Dir(dir): false, link: false, "/gone": false} {
 		p := mounts(goodMounts, []helper.ProbeMount{{Target: at, Device: st.Dev, Inode: st.Ino}, {Target: "/unknown"}})
-		if c, told := p.Get("identity of " + at); !told || c.OK != ok {
+		if c, found := p.Get("identity of " + at); !found || c.OK != ok {
 			t.Errorf("%s: %+v", at, p)
 		}
-		if _, told := p.Get("identity of /unknown"); told {
+		if _, found := p.Get("identity of /unknown"); found {
 			t.Errorf("of what is not known: %+v", p)
 		}
 	}
