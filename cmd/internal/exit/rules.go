@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"slices"
 	"syscall"
 
 	"abl/images"
@@ -27,9 +28,11 @@ type rule struct {
 	do   string // may be empty
 }
 
-// is returns the rule for target and errors that wrap it.
-func is(target error, code int, do string) rule {
-	return rule{func(err error) bool { return errors.Is(err, target) }, code, do}
+// is returns the rule for errors that are or wrap one of targets.
+func is(code int, do string, targets ...error) rule {
+	return rule{func(err error) bool {
+		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+	}, code, do}
 }
 
 // as returns the rule for errors of type E and errors that wrap one.
@@ -102,65 +105,60 @@ func Hint(err error) string {
 func rules() []rule {
 	const room = "make room on the disk, then run the same command again"
 	blocked := func(err error) bool {
-		away, is := errors.AsType[retry.Unavailable](err)
-		return is && away.NeedsUser
+		away, _ := errors.AsType[retry.Unavailable](err)
+		return away.NeedsUser
 	}
 	noRoute := func(err error) bool {
-		away, is := errors.AsType[retry.Unavailable](err)
-		return is && away.Route
+		away, _ := errors.AsType[retry.Unavailable](err)
+		return away.Route
 	}
 	locked := func(err error) bool { // ErrUnreachable has its own hint
 		return errors.Is(err, fs.ErrPermission) && !errors.Is(err, sandbox.ErrUnreachable)
 	}
 	return []rule{
-		is(hostfs.ErrLost, Person, "check whether another abl works here; if none does, run the same command again"),
-		is(orchestrator.ErrChanged, Person, "abl left your changes alone; run the same command with --take-mine to commit them as yours and continue, or commit or revert them yourself"),
+		is(Person, "check whether another abl works here; if none does, run the same command again", hostfs.ErrLost),
+		is(Person, "abl left your changes alone; run the same command with --take-mine to commit them as yours and continue, or commit or revert them yourself", orchestrator.ErrChanged),
 		as[orchestrator.Refused](Usage, ""),
 		as[orchestrator.Frozen](Usage, ""),
 		as[orchestrator.Edited](Person, ""),
-		is(orchestrator.ErrMoved, Person, ""),
-		is(roles.ErrService, Environment, "app.services.NAME.ready sets the port that abl checks, and for how long (docs/services.md)"),
-		is(git.ErrForeign, Person, ""),
-		is(git.ErrBehind, Person, "abl pull restores the published state without losing yours; git branch -m renames a branch that is in the way"),
-		is(git.ErrTooLarge, Person, "remove the files that an agent left there, then run the same command again"),
-		is(git.ErrSecret, Person, "the call is saved: remove the value from the file and run the same command again, or allow it by name in .abl/config.yaml: commit: {allow_secrets: [NAME]}"),
-		is(git.ErrRemote, Environment, "git push and git fetch by hand show the cause: abl uses your git, credential helpers and ssh agent; then run the same command again"),
+		is(Person, "", orchestrator.ErrMoved),
+		is(Environment, "app.services.NAME.ready sets the port that abl checks, and for how long (docs/services.md)", roles.ErrService),
+		is(Person, "", git.ErrForeign),
+		is(Person, "abl pull restores the published state without losing yours; git branch -m renames a branch that is in the way", git.ErrBehind),
+		is(Person, "remove the files that an agent left there, then run the same command again", git.ErrTooLarge),
+		is(Person, "the call is saved: remove the value from the file and run the same command again, or allow it by name in .abl/config.yaml: commit: {allow_secrets: [NAME]}", git.ErrSecret),
+		is(Environment, "git push and git fetch by hand show the cause: abl uses your git, credential helpers and ssh agent; then run the same command again", git.ErrRemote),
 		as[*state.Damaged](Person, ""),
 		as[*roles.Damaged](Person, "move that file away; abl continues without it"),
-		is(state.ErrNone, Usage, ""),
-		is(retry.ErrAgent, Agent, "everything is saved; abl logs shows the calls; run the same command again to retry"),
-		is(retry.ErrLogin, Agent, "put a valid key in .env, which takes precedence over the environment, and run the same command again"),
-		is(retry.ErrModel, Agent, "set models.builder or models.verifier in .abl/config.yaml to the full name of one of the provider's models, then run the same command again"),
-		is(retry.ErrDenied, Agent, "the key is not the cause: docs/gateway.md lists the requests that the gateway allows; change the models or agents in .abl/config.yaml or the agent's own settings, then run the same command again"),
-		is(agent.ErrNoCall, Agent, ""),
-		is(agent.ErrPrompt, Usage, "the agent was not started; shorten .abl/project.md or the specs, or choose another agent"),
+		is(Usage, "", state.ErrNone),
+		is(Agent, "everything is saved; abl logs shows the calls; run the same command again to retry", retry.ErrAgent),
+		is(Agent, "put a valid key in .env, which takes precedence over the environment, and run the same command again", retry.ErrLogin),
+		is(Agent, "set models.builder or models.verifier in .abl/config.yaml to the full name of one of the provider's models, then run the same command again", retry.ErrModel),
+		is(Agent, "the key is not the cause: docs/gateway.md lists the requests that the gateway allows; change the models or agents in .abl/config.yaml or the agent's own settings, then run the same command again", retry.ErrDenied),
+		is(Agent, "", agent.ErrNoCall),
+		is(Usage, "the agent was not started; shorten .abl/project.md or the specs, or choose another agent", agent.ErrPrompt),
 		{blocked, Away, "solve it with the provider, or choose another agent (docs/agents.md); everything is saved, and the same command resumes"},
 		{noRoute, Away, "check whether this machine reaches the provider: HTTPS_PROXY and NO_PROXY or network.proxy, and network.ca_cert (docs/proxies.md; abl doctor shows the proxy in use); then run the same command again"},
-		is(retry.ErrUnavailable, Away, "everything is saved; run the same command later to resume"),
-		is(retry.ErrBudget, Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it"),
-		is(retry.ErrUnproven, Boundary, "the call is saved, also in tokens.csv; abl doctor --boundary runs the checks again"),
-		is(roles.ErrKilled, Environment, "run the same command again: abl makes the container again"),
-		is(roles.ErrSource, Person, ""),
-		is(roles.ErrNoRoom, Environment, room),
-		is(hostfs.ErrHeld, Busy, "wait for it, or run abl stop; the lock is freed when it ends"),
+		is(Away, "everything is saved; run the same command later to resume", retry.ErrUnavailable),
+		is(Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it", retry.ErrBudget),
+		is(Boundary, "the call is saved, also in tokens.csv; abl doctor --boundary runs the checks again", retry.ErrUnproven),
+		is(Environment, "run the same command again: abl makes the container again", roles.ErrKilled),
+		is(Person, "", roles.ErrSource),
+		is(Environment, room, roles.ErrNoRoom, syscall.ENOSPC, syscall.EDQUOT),
+		is(Busy, "wait for it, or run abl stop; abl frees the lock when it ends", hostfs.ErrHeld),
 		as[*ledger.Foreign](Person, ""),
 		as[*yamlfile.Error](Usage, "docs/config.md describes every setting; quote a text that has a colon and a blank"),
-		is(images.ErrDockerfile, Usage, ""),
-		is(images.ErrArchive, Usage, "ABL_IMAGES names a file that abl images save wrote"),
-		is(images.ErrHelper, Environment, ""),
-		is(sandbox.ErrWeak, Boundary, ""),
-		is(sandbox.ErrUnproven, Boundary, "nothing was started in it; abl doctor --boundary runs the checks again"),
-		is(environment.ErrElsewhere, Environment, "mount the project into abl's container at the same path as on the engine's machine (-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl on that machine"),
-		is(syscall.ENOSPC, Environment, room),
-		is(syscall.EDQUOT, Environment, room),
+		is(Usage, "", images.ErrDockerfile),
+		is(Usage, "ABL_IMAGES names a file that abl images save wrote", images.ErrArchive),
+		is(Boundary, "", sandbox.ErrWeak),
+		is(Boundary, "nothing was started in it; abl doctor --boundary runs the checks again", sandbox.ErrUnproven),
+		is(Environment, "mount the project into abl's container at the same path as on the engine's machine (-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl on that machine", environment.ErrElsewhere),
 		as[*hostfs.ShortWrite](Environment, room), // only a full disk takes a part of a write to a regular file
-		is(hostfs.ErrTooLarge, Usage, "make the file smaller, then run the same command again"),
-		is(hostfs.ErrNotRegular, Usage, "replace it by a regular file, then run the same command again"),
+		is(Usage, "make the file smaller, then run the same command again", hostfs.ErrTooLarge),
+		is(Usage, "replace it with a regular file, then run the same command again", hostfs.ErrNotRegular),
 		{locked, Environment, "check who owns the file and its folder: an earlier run as root may have created it"},
 		as[outside](Environment, ""),
-		as[syscall.Errno](Environment, ""),
-		as[net.Error](Environment, ""),
-		is(sandbox.ErrUnreachable, Environment, ""),
-		is(sandbox.ErrNoImage, Environment, ""),
+		as[net.Error](Environment, ""), // syscall.Errno is one too
+		is(Environment, "", sandbox.ErrUnreachable, sandbox.ErrNoImage, images.ErrHelper),
 	}
 }

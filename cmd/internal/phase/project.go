@@ -106,7 +106,7 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 		return nil, fmt.Errorf("cannot open the project: %w", err)
 	}
 	if err := state.CheckOwn(root); err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot open the project: %w", err), "replace it by a regular file or a directory: abl follows no links in .abl")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot open the project: %w", err), "replace it with a regular file or a directory: abl follows no links in .abl")
 	}
 	s = &Project{In: in}
 	if s.Conf, err = money.Settings(in, root, settings(in)); err == nil {

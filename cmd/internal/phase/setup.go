@@ -65,7 +65,7 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	}
 	own, err := hostfs.Read(s.Paths.Root, s.Paths.Rel(s.Paths.Prompt(role.Name)), spec.MaxBytes)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return orchestrator.Player{}, exit.With(exit.Usage, fmt.Errorf("cannot read the %s's prompt: %w", role.Name, err), "replace it by a regular file of at most 1 MiB")
+		return orchestrator.Player{}, exit.With(exit.Usage, fmt.Errorf("cannot read the %s's prompt: %w", role.Name, err), "replace it with a regular file of at most 1 MiB")
 	}
 	tmpl, err := prompts.Choose(role.Name, own)
 	if err != nil {
