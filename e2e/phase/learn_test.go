@@ -63,7 +63,7 @@ func TestGeminiLearns(t *testing.T) {
 }
 
 // A CLI of another family plays the same cycle, with the learner's default model for it.
-// TestModelsOfAgents of cmd/internal/learn checks the default models of all agents.
+// TestBuilderOfTheSettings of cmd/internal/learn checks the default models of other agents.
 func TestAgentsLearn(t *testing.T) {
 	lab.Long(t)
 	programs["claude"].needed(t)

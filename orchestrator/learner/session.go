@@ -192,10 +192,11 @@ const (
 
 // Containers is a Caller that runs calls in containers, which only see the cycle's folder.
 type Containers struct {
-	Env   *environment.Environment
-	Agent agent.Agent
-	Model string // its full name
-	Image string // of the agent, and of the programs that it writes
+	Env    *environment.Environment
+	Agent  agent.Agent
+	Model  string // its full name
+	Effort string // "" for the agent's own default
+	Image  string // of the agent, and of the programs that it writes
 	// The gateway to the model; nil without one.
 	Gate       *environment.Gate
 	AuthorGate *environment.Gate // of a call that writes a program
@@ -235,7 +236,7 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 func (c *Containers) job(a Call) roles.Job {
 	job := roles.Job{
 		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent,
-		Call: agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
+		Call: agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Effort: c.Effort, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
 	}
 	gate := map[bool]*environment.Gate{true: c.AuthorGate, false: c.Gate}[a.Step == Generate]
 	if gate != nil { // without a gateway it gets no network

@@ -9,6 +9,7 @@ import (
 
 	"abl/internal/config"
 	"abl/internal/hostfs"
+	"abl/roles"
 	"abl/roles/agent"
 )
 
@@ -27,6 +28,39 @@ func (s Agents) Own() (names []string) {
 		}
 	}
 	return names
+}
+
+// Cast is the agent of a role, with the full names of its models and the effort of each.
+type Cast struct {
+	Agent           agent.Agent
+	Models, Efforts []string
+}
+
+// Cast returns the agent that the settings choose for the Builder or the Verifier.
+func (s Agents) Cast(role string) (c Cast, err error) {
+	name, models, effort := s.Conf.Agent.Builder, s.Conf.Models.Builder, s.Conf.Effort.Builder
+	if role == roles.Verifier.Name {
+		name, models, effort = s.Conf.Agent.Verifier, s.Conf.Models.Verifier, s.Conf.Effort.Verifier
+	}
+	if c.Agent, err = s.LoggedIn(name); err != nil {
+		return c, err
+	}
+	if len(models) == 0 {
+		models = config.Chain{c.Agent.DefaultModel}
+	}
+	for _, short := range models {
+		full, err := c.Agent.FullName(short)
+		if err != nil {
+			do := "set models." + role + " in .abl/config.yaml, or --model, to the full name of a model"
+			return c, &Error{Usage, do, err}
+		}
+		effort, err := c.Agent.EffortOf(full, effort, s.Conf.Chosen("effort."+role))
+		if err != nil {
+			return c, &Error{Usage, "leave out effort." + role + ", or set models." + role + " to another model", err}
+		}
+		c.Models, c.Efforts = append(c.Models, full), append(c.Efforts, effort)
+	}
+	return c, nil
 }
 
 // Find returns the agent with a name.

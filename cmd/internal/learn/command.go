@@ -46,10 +46,10 @@ terminal, or with --repl, agent-learner asks for tasks.`,
 		Examples: "abl learn \"a web server that tells the time\" --agent gemini\nabl learn --repl",
 		Flags: slices.Concat([]cli.Flag{
 			{
-				Name: "agent", Short: "a", Value: "NAME", Default: defaultAgent, Values: agent.Names(), Open: true,
-				Usage: "agent to use; one of config.yaml works too (docs/agents.md)",
+				Name: "agent", Short: "a", Value: "NAME", Values: agent.Names(), Open: true,
+				Usage: "agent to use (default: the Builder's, docs/agents.md)",
 			},
-			{Name: "model", Short: "m", Value: "NAME", Usage: "the agent's model (default: the agent's own)"},
+			{Name: "model", Short: "m", Value: "NAME", Usage: "model to use (default: as in a phase)"},
 			{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
 			{Name: "repl", Usage: "ask for one task after the other"},
 			{Name: "scenario", Value: "FILE", Usage: "script of the scripted agent, which needs no model"},
@@ -85,14 +85,6 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	w, err := openWork(in, open)
 	if err == nil {
 		err = trust.Check(ctx, in, w.root, w.conf)
-	}
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"agent", "model", "cycles"} { // the agent resolves the name of the model
-		if value := in.String(name); value != "" {
-			err = cmp.Or(err, w.set(name, value))
-		}
 	}
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,8 +100,8 @@ func TestSession(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, out, voice)
 	}
 	wants(t, "the output", out,
-		"============================================================\nAgent Learner Starting...\nTask: tell the time\nAgent: claude (use --agent to change)\nModel: sonnet (use --model to change)\nLearning cycles: 2\n",
-		"************************************************************\nLEARNING CYCLE 1/2 [Agent: claude | Model: sonnet]\n************************************************************\nUsing agent: claude | model: sonnet\n",
+		"============================================================\nAgent Learner Starting...\nTask: tell the time\nAgent: gemini (use --agent to change)\nModel: gemini-3.8-flash (use --model to change)\nLearning cycles: 2\n",
+		"************************************************************\nLEARNING CYCLE 1/2 [Agent: gemini | Model: gemini-3.8-flash]\n************************************************************\nUsing agent: gemini | model: gemini-3.8-flash\n",
 		"LEARNING CYCLE 2/2", "It ended with exit code 0", "SECURITY: issues: key in source", "DESIGN: no answer", "dropped   Task completed successfully (generic)",
 		"code, from cycle 2", "- Use a pool", "- No tests")
 	const at = "solutions/tell-the-time/"
@@ -133,7 +134,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"x", "--cycles", "99"}, `the number of cycles must be a whole number from 1 to 10, not "99"`},
 		{[]string{"x", "-c", "two"}, "whole number"},
 		{[]string{"x", "-a", "gemni"}, "gemini"},
-		{[]string{"x", "-m", "a b"}, "is not the name of a model"},
+		{[]string{"x", "-m", "a b"}, "want the name of a model, got \"a b\""},
 		{[]string{"x", "y"}, "takes only [TASK]"},
 		{[]string{"  "}, "the task is empty"},
 		{[]string{"x", "--what"}, "what"},
@@ -151,14 +152,14 @@ func TestUsage(t *testing.T) {
 
 func TestReplThroughAPipe(t *testing.T) {
 	p := newPerson(t)
-	code, out, voice := p.call(":memory\n:agent\n:agent gemini\n:model flash\n:mode\n:agents\n:cycles 11\n:cycles 1\n:clear\n:quit now\n\ntell the time\n:m\n:mistakes\n:p\n:h\n:q\nnever\n", "--repl")
+	code, out, voice := p.call(":memory\n:agent\n:agent claude\n:model opus\n:mode\n:agents\n:cycles 11\n:cycles 1\n:clear\n:quit now\n\ntell the time\n:m\n:mistakes\n:p\n:h\n:q\nnever\n", "--repl")
 	if code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, voice)
 	}
 	wants(t, "the output", out,
-		"There is no current project yet: type a task first.\nAgent: claude, model: sonnet, cycles: 3\nAgent: gemini, model: gemini-3.8-flash, cycles: 3\nAgent: gemini, model: flash, cycles: 3\nunknown command :mode; :help lists the commands\nunknown command :agents; :help lists the commands\n"+
-			"the number of cycles must be a whole number from 1 to 10, not \"11\"\nAgent: gemini, model: flash, cycles: 1\n:quit takes no argument, but got \"now\"\n",
-		"LEARNING CYCLE 1/1 [Agent: gemini | Model: flash]", "Session summary: tell the time", "learnings 1 in", "\n- Use a pool\n- No tests\n# Current Prompt\n", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi  "+"        show its mistakes to avoid\n")
+		"There is no current project yet: type a task first.\nAgent: gemini, model: gemini-3.8-flash, cycles: 3\nAgent: claude, model: claude-sonnet-5-5, cycles: 3\nAgent: claude, model: claude-opus-5-5, cycles: 3\nunknown command :mode; :help lists the commands\nunknown command :agents; :help lists the commands\n"+
+			"the number of cycles must be a whole number from 1 to 10, not \"11\"\nAgent: claude, model: claude-opus-5-5, cycles: 1\n:quit takes no argument, but got \"now\"\n",
+		"LEARNING CYCLE 1/1 [Agent: claude | Model: claude-opus-5-5]", "Session summary: tell the time", "learnings 1 in", "\n- Use a pool\n- No tests\n# Current Prompt\n", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi  "+"        show its mistakes to avoid\n")
 	if strings.Contains(out, "never") {
 		t.Error("it went on after :q")
 	}
@@ -205,7 +206,7 @@ func TestAgentOfOnesOwn(t *testing.T) {
 	}
 	wants(t, "the output", out, "Agent: mine, model: my-model", "LEARNING CYCLE 1/1 [Agent: mine | Model: my-model]")
 	code, _, voice = p.call("", "x", "--agent", "mien")
-	if code != 2 || !strings.Contains(voice, ", mine") {
+	if code != 2 || !strings.Contains(voice, `--agent: agent.builder: there is no agent "mien"; did you mean "mine"?`) {
 		t.Errorf("exit %d: %s", code, voice)
 	}
 }
@@ -220,13 +221,43 @@ func TestWhatIsTold(t *testing.T) {
 	}
 }
 
-// Each agent is asked with the model that seed 004 gives it.
-func TestModelsOfAgents(t *testing.T) {
+// The agent, its model and its effort are those of the Builder in a phase.
+func TestBuilderOfTheSettings(t *testing.T) {
+	for name, c := range map[string]struct{ settings, typed, want string }{
+		"none":              {"", ":agent\n", "gemini, model: gemini-3.8-flash"},
+		"another agent":     {"", ":agent codex\n", "codex, model: gpt-6.2-sol"},
+		"and another":       {"", ":agent codex\n:agent copilot\n", "copilot, model: gpt-6.1-sol"},
+		"agent":             {"agent: claude\n", ":agent\n", "claude, model: claude-sonnet-5-5"},
+		"model":             {"agent: {builder: claude}\nmodels: {builder: [opus, sonnet]}\n", ":agent\n", "claude, model: claude-opus-5-5"},
+		"model of another":  {"agent: claude\nmodels: opus\n", ":agent codex\n", "codex, model: gpt-6.2-sol"},
+		"model and another": {"agent: claude\nmodels: opus\n", ":model haiku\n", "claude, model: claude-haiku-5-5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPerson(t)
+			if err := errors.Join(os.Mkdir(".abl", 0o755), os.WriteFile(".abl/config.yaml", []byte("version: 1\n"+c.settings), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+			code, out, voice := p.call(c.typed+":quit\n", "--repl")
+			if lines := strings.Split(out, "\n"); code != 0 || len(lines) < 2 || lines[len(lines)-2] != "Agent: "+c.want+", cycles: 3" {
+				t.Errorf("got exit %d, %q, want %q at the end: %s", code, out, c.want, voice)
+			}
+		})
+	}
+}
+
+func TestEffortOfTheSettings(t *testing.T) {
 	p := newPerson(t)
-	_, out, _ := p.call(":agent\n:agent codex\n:agent copilot\n:agent gemini\n:quit\n", "--repl")
-	for _, want := range []string{"claude, model: sonnet", "codex, model: gpt-5.2", "copilot, model: claude-sonnet-4", "gemini, model: gemini-3.8-flash"} {
-		if !strings.Contains(out, "Agent: "+want+",") {
-			t.Errorf("it says\n%s\nwant %q", out, want)
-		}
+	if err := errors.Join(os.Mkdir(".abl", 0o755), os.WriteFile(".abl/config.yaml", []byte("version: 1\neffort: {builder: low}\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	see := func(ctx context.Context, w *work, x *learner.Session, s learner.State) (func(error), error) {
+		got = w.cast.Efforts[0]
+		return openStub(ctx, w, x, s)
+	}
+	var out, voice bytes.Buffer
+	code := cli.Main(p.Context(), app("test", see), []string{"x", "-c", "1"}, strings.NewReader(""), &out, &voice)
+	if code != 0 || got != "low" {
+		t.Errorf("got exit %d and effort %q, want 0 and low: %s", code, got, &voice)
 	}
 }

@@ -205,7 +205,7 @@ func TestTermAtThePrompt(t *testing.T) {
 	if _, err := io.WriteString(in, ":agent\n"); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "Agent: claude, model: sonnet, cycles: 3\n" {
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "Agent: gemini, model: gemini-3.8-flash, cycles: 3\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -1,14 +1,13 @@
 package learn
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +24,6 @@ import (
 	"abl/orchestrator"
 	"abl/orchestrator/learner"
 	"abl/roles"
-	"abl/roles/agent"
 	"abl/roles/environment"
 	"abl/roles/retry"
 )
@@ -36,14 +34,13 @@ type work struct {
 	open   opener
 	here   string // real path of the directory
 	root   string // the abl project around it, for settings and .env; or here
+	chosen map[string]string
 	conf   *config.Loaded
 	prices pricelist.List
 	home   learner.Home // of the last task
 	tell   *printer
 
-	agent  agent.Agent
-	model  string // as the user named it
-	full   string // its full name, the only model that the gateway allows
+	cast   environment.Cast // the Builder of the settings
 	cycles int
 }
 
@@ -58,60 +55,60 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 	if root, err := state.Find(here); err == nil {
 		w.root = root
 	}
-	if w.conf, err = money.Settings(in, w.root, map[string]string{}); err == nil {
-		w.prices, err = money.Prices(w.root, w.conf)
+	if err := w.set("cycles", in.String("cycles")); err != nil {
+		return nil, err
 	}
-	return w, err
+	return w, w.load(map[string]string{"agent": in.String("agent"), "models": in.String("model")})
 }
 
-// defaultModels are the default models here by agent. Other agents use their own default.
-var defaultModels = map[string]string{"claude": "sonnet", "codex": "gpt-5.2", "copilot": "claude-sonnet-4"}
+// load reads the settings, which chosen overrides.
+func (w *work) load(chosen map[string]string) error {
+	conf, err := money.Settings(w.in, w.root, maps.Clone(chosen))
+	if err != nil {
+		return err
+	}
+	list, err := money.Prices(w.root, conf)
+	if err != nil {
+		return err
+	}
+	cast, err := environment.Agents{Conf: conf, Root: w.root, Scenario: w.in.String("scenario")}.Cast(roles.Builder.Name)
+	if err != nil {
+		return exit.With(exit.Usage, err, "")
+	}
+	w.chosen, w.conf, w.prices, w.cast = chosen, conf, list, cast
+	return nil
+}
 
-// defaultAgent is the agent of a session without --agent.
-const defaultAgent = "claude"
+// model returns the model that the agent uses.
+func (w *work) model() string { return w.cast.Models[0] }
 
 // set changes the agent, the model or the number of cycles. A new agent uses its default model.
-func (w *work) set(name, value string) (err error) {
-	who := w.agent
+func (w *work) set(name, value string) error {
 	switch name {
 	case "agent":
-		all := environment.Agents{Conf: w.conf, Root: w.root, Scenario: w.in.String("scenario")}
-		if names := append(agent.Names(), all.Own()...); !slices.Contains(names, value) {
-			return cli.WithHint("", "unknown agent %q: want one of %s", value, strings.Join(names, ", "))
-		}
-		if who, err = all.LoggedIn(value); err != nil {
-			return err
-		}
-		value = cmp.Or(defaultModels[value], who.DefaultModel)
-	case "cycles":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > learner.MaxCycles {
-			return cli.Usagef("the number of cycles must be a whole number from 1 to %d, not %q", learner.MaxCycles, value)
-		}
-		w.cycles = n
-		return nil
+		return w.load(map[string]string{"agent": value})
+	case "model":
+		return w.load(map[string]string{"agent": w.chosen["agent"], "models": value})
 	}
-	full, err := who.FullName(value)
-	if err != nil {
-		return exit.With(exit.Usage, err, "name the model with --model")
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > learner.MaxCycles {
+		return cli.Usagef("the number of cycles must be a whole number from 1 to %d, not %q", learner.MaxCycles, value)
 	}
-	w.agent, w.model, w.full = who, value, full
+	w.cycles = n
 	return nil
 }
 
 // check returns an error if the agent has no key, or a dollar budget cannot be enforced.
 func (w *work) check() error {
-	vars := w.agent.Provider
-	from := environment.Agents{Conf: w.conf, Root: w.root}.KeyFrom(w.agent)
+	a := w.cast.Agent
 	switch {
-	case vars.API == "": // needs no key
-	case from == "":
-		hint := fmt.Sprintf("add %s=… to .env or the environment, or choose another agent with --agent", vars.KeyVar)
-		return exit.With(exit.Usage, fmt.Errorf("cannot find %s", vars.KeyVar), hint)
-	case w.conf.NeedsPrices() && vars.Plan:
-		return environment.ErrPlan("the agent "+w.agent.Name, vars)
-	case w.conf.NeedsPrices() && len(money.Of(w.prices, []string{w.full})) == 0:
-		return money.Unpriced("the model "+w.full+" has no price", w.full)
+	case a.Provider.API == "": // needs no key
+	case environment.Agents{Conf: w.conf, Root: w.root}.KeyFrom(a) == "":
+		return environment.Missing(a.Provider)
+	case w.conf.NeedsPrices() && a.Provider.Plan:
+		return environment.ErrPlan("the agent "+a.Name, a.Provider)
+	case w.conf.NeedsPrices() && len(money.Of(w.prices, []string{w.model()})) == 0:
+		return money.Unpriced("the model "+w.model()+" has no price", w.model())
 	}
 	return nil
 }
@@ -135,7 +132,7 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 		return s, err
 	}
 	defer func() { err = errors.Join(err, hostfs.HandOver(w.here, at), free()) }()
-	s, resumed, err := learner.Open(h, task, w.agent.Name, w.model, w.cycles, time.Now())
+	s, resumed, err := learner.Open(h, task, w.cast.Agent.Name, w.model(), w.cycles, time.Now())
 	if err != nil {
 		return s, err
 	}
@@ -206,13 +203,15 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 		return nil, err
 	}
 	enter := func(cycle int, o roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, o)) }
-	c := &learner.Containers{Env: env, Agent: w.agent, Model: w.full, Out: w.tell, Enter: enter}
+	c := &learner.Containers{
+		Env: env, Agent: w.cast.Agent, Model: w.model(), Effort: w.cast.Efforts[0], Out: w.tell, Enter: enter,
+	}
 	closed := func(why error) {
 		account.TellSpent()
 		_, _ = env.Close(ctx, why) // Close prints what it cannot remove
 	}
 	x.Calls, x.Admit = c, account.Admit
-	x.Hosts, err = w.prepare(ctx, c, environment.Access{Prices: money.Of(w.prices, []string{w.full}), Budget: account.Left, Spent: account.Spent})
+	x.Hosts, err = w.prepare(ctx, c, environment.Access{Prices: money.Of(w.prices, []string{w.model()}), Budget: account.Left, Spent: account.Spent})
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		closed(err)
 	}

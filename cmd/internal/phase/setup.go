@@ -28,29 +28,6 @@ import (
 	"abl/roles/environment"
 )
 
-// roleSetting has the settings of one role.
-type roleSetting struct {
-	agent      string
-	models     []string
-	effort     string
-	chosen     bool // the user set the effort
-	dockerfile string
-	commands   map[string]config.Command
-}
-
-func settingOf(c *config.Loaded, role roles.Role) roleSetting {
-	if role.Name == roles.Verifier.Name {
-		chosen := c.Chosen("effort.verifier")
-		return roleSetting{
-			c.Agent.Verifier, c.Models.Verifier, c.Effort.Verifier, chosen, c.Images.Verifier.Dockerfile, c.VerifierCommands,
-		}
-	}
-	chosen := c.Chosen("effort.builder")
-	return roleSetting{
-		c.Agent.Builder, c.Models.Builder, c.Effort.Builder, chosen, c.Images.Builder.Dockerfile, c.BuilderCommands,
-	}
-}
-
 // agents returns the agents of the project's settings.
 func (s *Project) agents() environment.Agents {
 	return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}
@@ -58,8 +35,7 @@ func (s *Project) agents() environment.Agents {
 
 // Player returns the agent, models and prompt of a role. It needs no engine; the image is set later.
 func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
-	set := settingOf(s.Conf, role)
-	a, err := s.agents().LoggedIn(set.agent)
+	cast, err := s.agents().Cast(role.Name)
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}
@@ -71,33 +47,25 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}
-	p := orchestrator.Player{Agent: a, Template: tmpl, Commands: environment.Commands(set.commands)}
-	for _, name := range set.models {
-		full, err := a.FullName(name)
-		if err != nil {
-			return p, exit.With(exit.Usage, err, "set models."+role.Name+" in .abl/config.yaml to the full name of a model")
-		}
-		p.Models = append(p.Models, full)
-	}
-	if len(p.Models) == 0 {
-		p.Models = []string{a.DefaultModel}
-	}
-	for _, model := range p.Models {
-		effort, err := a.EffortOf(model, set.effort, set.chosen)
-		if err != nil {
-			return p, exit.With(exit.Usage, err, "leave out effort."+role.Name+", or set models."+role.Name+" to another model")
-		}
-		p.Efforts = append(p.Efforts, effort)
-	}
-	return p, nil
+	commands := map[string]map[string]config.Command{
+		roles.Builder.Name: s.Conf.BuilderCommands, roles.Verifier.Name: s.Conf.VerifierCommands,
+	}[role.Name]
+	return orchestrator.Player{
+		Agent:    cast.Agent,
+		Models:   cast.Models,
+		Efforts:  cast.Efforts,
+		Template: tmpl,
+		Commands: environment.Commands(commands),
+	}, nil
 }
 
 // Image returns the description of a role's image.
 func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err error) {
+	dockerfile := s.Conf.Images.Verifier.Dockerfile
 	if want.Agent, want.Version, want.NPM = a.Image, a.Version, a.NPM; role.Name == roles.Builder.Name {
-		want.Toolchain = s.Conf.Toolchain
+		want.Toolchain, dockerfile = s.Conf.Toolchain, s.Conf.Images.Builder.Dockerfile
 	}
-	want.Dockerfile, err = s.dockerfile(settingOf(s.Conf, role).dockerfile)
+	want.Dockerfile, err = s.dockerfile(dockerfile)
 	return want, err
 }
 
