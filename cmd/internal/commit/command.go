@@ -57,22 +57,22 @@ func opened(self string, do func(context.Context, *session) error) func(context.
 
 // Codes returns the exit codes of code-commit.
 func Codes() []exit.Entry {
-	return []exit.Entry{
-		{Code: exit.Passed, Meaning: "the build passes, or the report or plan was written"},
-		{Code: exit.Bug, Meaning: "unexpected error (a bug)"},
-		{Code: exit.Usage, Meaning: "wrong usage, or something is missing or unsafe; no model was called"},
-		{Code: exit.Stuck, Meaning: "the build still fails after the last attempt"},
-		{Code: exit.Unverified, Meaning: "the last answer was malformed or touched a protected path"},
-		{Code: exit.Agent, Meaning: "the provider refused the key or the request, or blocked the answer"},
-		{Code: exit.Environment, Meaning: "the environment failed: disk, engine, or a tool that the container lacks"},
-		{Code: exit.Boundary, Meaning: "the engine cannot isolate a build in a container"},
-		{Code: exit.Person, Meaning: "you must decide: the working tree has changes (--require-clean), or changed meanwhile"},
-		{Code: exit.Busy, Meaning: "another code-commit works on this project"},
-		{Code: exit.Away, Meaning: "the provider is unavailable or limits the rate; try again later"},
-		{Code: exit.HUP, Meaning: "hung up"},
-		{Code: exit.INT, Meaning: "interrupted"},
-		{Code: exit.TERM, Meaning: "terminated"},
-	}
+	return exit.EntriesOf(map[int]string{
+		exit.Passed:      "the build passes, or the report or plan was written",
+		exit.Usage:       "wrong usage, or something is missing or unsafe; no model was called",
+		exit.Stuck:       "the build still fails after the last attempt",
+		exit.Unverified:  "the last answer was malformed or touched a protected path",
+		exit.Agent:       "the provider refused the key or the request, or blocked the answer",
+		exit.Budget:      "",
+		exit.Environment: "the environment failed: disk, engine, or a tool that the container lacks",
+		exit.Boundary:    "the engine cannot isolate a build in a container",
+		exit.Person:      "you must decide: the working tree has changes (--require-clean), or changed meanwhile",
+		exit.Busy:        "another code-commit works on this project",
+		exit.Away:        "the provider is unavailable or limits the rate; try again later",
+		exit.HUP:         "hung up",
+		exit.INT:         "interrupted",
+		exit.TERM:        "terminated",
+	})
 }
 
 // models returns the default models of the providers.

@@ -55,6 +55,20 @@ func Entries() []Entry {
 	}
 }
 
+// EntriesOf returns the exit codes of a program for which some of them mean something else. An empty
+// meaning omits a code.
+func EntriesOf(own map[int]string) (all []Entry) {
+	for _, e := range Entries() {
+		if meaning, is := own[e.Code]; is {
+			e.Meaning = meaning
+		}
+		if e.Meaning != "" {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 // Error is an error with an exit code. Main prints What and Safe on one line, and Do as a hint on the
 // next.
 type Error struct {

@@ -63,22 +63,12 @@ terminal, or with --repl, agent-learner asks for tasks.`,
 
 // codes returns the exit codes of a session.
 func codes() []exit.Entry {
-	return []exit.Entry{
-		{Code: exit.Passed, Meaning: "a cycle wrote a program that runs"},
-		{Code: exit.Bug, Meaning: "unexpected error (a bug)"},
-		{Code: exit.Usage, Meaning: "wrong usage or settings; no agent was called"},
-		{Code: exit.Stuck, Meaning: "no cycle wrote a program that runs"},
-		{Code: exit.Agent, Meaning: "the provider refused the key, or the agent failed after retries"},
-		{Code: exit.Budget, Meaning: "budget reached"},
-		{Code: exit.Environment, Meaning: "the environment failed: engine, image, disk or network"},
-		{Code: exit.Boundary, Meaning: "the boundary around the agent could not be established"},
-		{Code: exit.Person, Meaning: "you must decide: the project's state is damaged or was changed by hand"},
-		{Code: exit.Busy, Meaning: "another run works on this project"},
-		{Code: exit.Away, Meaning: "the provider is unavailable; try again later"},
-		{Code: exit.HUP, Meaning: "hung up; state saved"},
-		{Code: exit.INT, Meaning: "interrupted; state saved"},
-		{Code: exit.TERM, Meaning: "terminated; state saved"},
-	}
+	return exit.EntriesOf(map[int]string{
+		exit.Passed:     "a cycle wrote a program that runs",
+		exit.Usage:      "wrong usage or settings; no agent was called",
+		exit.Stuck:      "no cycle wrote a program that runs",
+		exit.Unverified: "",
+	})
 }
 
 func run(ctx context.Context, in *cli.Input, open opener) error {

@@ -101,16 +101,10 @@ func (w *work) set(name, value string) error {
 // check returns an error if the agent has no key, or a dollar budget cannot be enforced.
 func (w *work) check() error {
 	a := w.cast.Agent
-	switch {
-	case a.Provider.API == "": // needs no key
-	case environment.Agents{Conf: w.conf, Root: w.root}.KeyFrom(a) == "":
+	if a.Provider.API != "" && (environment.Agents{Conf: w.conf, Root: w.root}).KeyFrom(a) == "" {
 		return environment.Missing(a.Provider)
-	case w.conf.NeedsPrices() && a.Provider.Plan:
-		return environment.ErrPlan("the agent "+a.Name, a.Provider)
-	case w.conf.NeedsPrices() && len(money.Of(w.prices, []string{w.model()})) == 0:
-		return money.Unpriced("the model "+w.model()+" has no price", w.model())
 	}
-	return nil
+	return money.CheckCaps(w.conf, w.prices, "the", a, w.cast.Models[:1])
 }
 
 // learn runs a session on a task: a new one, or the interrupted one.

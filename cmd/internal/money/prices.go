@@ -17,6 +17,8 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/pricelist"
 	"abl/internal/prices"
+	"abl/roles/agent"
+	"abl/roles/environment"
 )
 
 // maxPrices is the largest price list of a project, in bytes.
@@ -78,6 +80,23 @@ func Of(list pricelist.List, models []string) map[string]*prices.Price {
 		}
 	}
 	return all
+}
+
+// CheckCaps returns an error if a cap in dollars cannot be enforced on an agent, because it uses a
+// subscription or one of its models has no price. of names the role in errors.
+func CheckCaps(conf *config.Loaded, list pricelist.List, of string, a agent.Agent, models []string) error {
+	if a.Provider.API == "" || !conf.NeedsPrices() {
+		return nil
+	}
+	if a.Provider.Plan {
+		return environment.ErrPlan(of+" agent "+a.Name, a.Provider)
+	}
+	for _, model := range models {
+		if len(Of(list, []string{model})) == 0 {
+			return Unpriced(of+" model "+model+" has no price", model)
+		}
+	}
+	return nil
 }
 
 // Unpriced returns the error for a cap in dollars and a model without a price.

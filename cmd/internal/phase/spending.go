@@ -53,16 +53,8 @@ func (s *Project) CheckCaps() error {
 		if err != nil {
 			return err
 		}
-		if p.Agent.Provider.API == "" {
-			continue
-		}
-		if p.Agent.Provider.Plan {
-			return environment.ErrPlan("the "+role.Name+"'s agent "+p.Agent.Name, p.Agent.Provider)
-		}
-		for _, model := range p.Models {
-			if len(money.Of(list, []string{model})) == 0 {
-				return money.Unpriced(fmt.Sprintf("the %s's model %s has no price", role.Name, model), model)
-			}
+		if err := money.CheckCaps(s.Conf, list, "the "+role.Name+"'s", p.Agent, p.Models); err != nil {
+			return err
 		}
 	}
 	return nil
