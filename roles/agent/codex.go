@@ -17,9 +17,11 @@ var codex = Agent{
 	Provider:      codexLogins[0],
 	Logins:        codexLogins,
 	MaxCharacters: 1 << 20, // it refuses more
-	Effort:        openAIEffort,
-	Command:       codexCommand,
-	NewReader:     func(c Call) Reader { return &codexReader{model: c.Model} },
+	Advice: "One thing about your tools. The shell refuses every command with rm -f or rm -rf in it. Remove a file with rm FILE " +
+		"and a folder with rm -r FOLDER. If it may be missing, test with [ -e PATH ] first.",
+	Effort:    openAIEffort,
+	Command:   codexCommand,
+	NewReader: func(c Call) Reader { return &codexReader{model: c.Model} },
 }
 
 // codexLogins have the variables of the CLI's documents. It reads no address out of the environment.

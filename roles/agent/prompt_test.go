@@ -23,8 +23,10 @@ func TestPrompt(t *testing.T) {
 		if next, err := Prompt(a, c, "/clear @x !ls"); err != nil || len(next) != len(whole) || !strings.HasPrefix(next, whole[:strings.Index(whole, "3 attempt")]) {
 			t.Errorf("%s: %q, %v", a.Name, next, err)
 		}
-		if advised := strings.Contains(whole, "heredoc"); advised != (a.Name == "gemini") {
-			t.Errorf("%s gets %q", a.Name, whole)
+		for word, only := range map[string]string{"heredoc": "gemini", "rm -f": "codex"} {
+			if advised := strings.Contains(whole, word); advised != (a.Name == only) {
+				t.Errorf("got advice on %s for %s: %t, want it for %s only", word, a.Name, advised, only)
+			}
 		}
 	}
 }
