@@ -11,6 +11,7 @@ import (
 
 	"abl/internal/ledger"
 	"abl/internal/outcome"
+	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
@@ -202,7 +203,7 @@ func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error
 		if err := t.seal(); err != nil {
 			return o, err
 		}
-		if o, err = t.Calls.Run(ctx, j); !errors.Is(err, roles.ErrKilled) || ctx.Err() != nil {
+		if o, err = t.Calls.Run(ctx, j); !errors.Is(err, sandbox.ErrKilled) || ctx.Err() != nil {
 			break
 		}
 		t.note(err.Error() + "; abl starts another")

@@ -84,7 +84,7 @@ func (a *App) Up(ctx context.Context, key, commit string) (up Up, err error) {
 // repeated calls do again if its container is ended from outside, at most maxStarts times in all.
 func (a *App) repeated(ctx context.Context, key string, do func() error) (err error) {
 	for left := maxStarts - 1; ; left-- {
-		if err = do(); !errors.Is(err, ErrKilled) || left == 0 || ctx.Err() != nil {
+		if err = do(); !errors.Is(err, sandbox.ErrKilled) || left == 0 || ctx.Err() != nil {
 			return err
 		}
 		a.emit(key, state.Event{Kind: state.Note, Text: err.Error() + "; abl starts another"})
@@ -121,7 +121,7 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 	failpoint.Here("app.started")
 	a.watchDisk(ctx, key)
 	if up, err = a.await(ctx, key, up); errors.Is(err, sandbox.ErrNotFound) {
-		err = fmt.Errorf("%w: %s was removed", ErrKilled, a.box())
+		err = fmt.Errorf("%w: %s was removed", sandbox.ErrKilled, a.box())
 	}
 	if err == nil {
 		failpoint.Here("app.settled")
@@ -159,7 +159,7 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 	if err := a.Holder(ctx, a.at()); err != nil {
 		return Up{}, err
 	}
-	defer func() { err = checkHolder(ctx, a.Engine, a.holder(a.at()), err) }()
+	defer func() { err = a.holderEnded(ctx, a.at(), err) }()
 	spec, err := a.writeBrokerSpec(key)
 	if err != nil {
 		return Up{}, err

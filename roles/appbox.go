@@ -70,10 +70,7 @@ func (a *App) fill(ctx context.Context, key string, until time.Time, from layers
 	}
 	box := a.Tool(a.at()+"-fill", a.Labels("helper", "", key, until), "none")
 	box.Loose, box.Mounts = true, []sandbox.Mount{{What: sandbox.Scratch, Source: a.scratch(), Target: helper.Src}}
-	if err := a.Engine.Remove(ctx, box.Name); err != nil { // left by an abl that was killed here
-		return err
-	}
-	if err := Make(ctx, a.Engine, box); err != nil {
+	if err := a.container(box).Replace(ctx); err != nil { // an abl that was killed here may have left one
 		return err
 	}
 	var err error

@@ -36,11 +36,11 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		}
 		e, ok := readiness(seen, a.Spec.App == nil)
 		if !ok && st.State == sandbox.Exited {
-			if gone(ctx, a.Engine, a.holder(a.at())) {
-				return up, fmt.Errorf("%w: %s", ErrKilled, a.holder(a.at()))
+			if a.gone(ctx, a.holder(a.at())) {
+				return up, fmt.Errorf("%w: %s", sandbox.ErrKilled, a.holder(a.at()))
 			}
 			if why, err := a.appFromOutside(ctx, a.box(), a.dir(key), false); err != nil || why != "" {
-				return up, cmp.Or(err, fmt.Errorf("%w: %s", ErrKilled, why))
+				return up, cmp.Or(err, fmt.Errorf("%w: %s", sandbox.ErrKilled, why))
 			}
 		}
 		switch {
@@ -153,11 +153,11 @@ type containerEnd struct {
 // holder of its network, or a service. It returns "" if nothing was. For asked see
 // endedFromOutside.
 func (a *App) endedBy(ctx context.Context, key string, asked bool) (why string, err error) {
-	if gone(ctx, a.Engine, a.holder(a.at())) {
+	if a.gone(ctx, a.holder(a.at())) {
 		return a.holder(a.at()) + " ended, which holds the app's network", nil // also if the engine was stopped
 	}
 	for _, svc := range a.Services {
-		if name := a.name(placeService + svc.Name); gone(ctx, a.Engine, name) {
+		if name := a.name(placeService + svc.Name); a.gone(ctx, name) {
 			return name + " ended, a service of the app's", nil
 		}
 	}

@@ -104,7 +104,7 @@ func (c *counter) Write(p []byte) (int, error) {
 func (b *batch) await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Exit, late bool, err error) {
 	defer func() {
 		if errors.Is(err, sandbox.ErrNotFound) {
-			err = fmt.Errorf("%w: %s was removed", ErrKilled, b.box.Name)
+			err = fmt.Errorf("%w: %s was removed", sandbox.ErrKilled, b.box.Name)
 		}
 	}()
 	bound, cancel := context.WithTimeout(ctx, b.limit)

@@ -1,7 +1,6 @@
 package roles
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -104,6 +103,22 @@ func (s *Boxes) Tool(name string, labels map[string]string, argv ...string) sand
 		Limits: sandbox.Limits{Memory: 64 << 20, CPUs: 1, Pids: 64, OpenFile: 1024},
 	}
 }
+
+// container returns the container that box describes.
+func (s *Boxes) container(box sandbox.Box) sandbox.Container {
+	return sandbox.Container{Engine: s.Engine, Box: box}
+}
+
+// holderEnded returns an sandbox.ErrKilled if err may be caused by the end of a place's holder.
+func (s *Boxes) holderEnded(ctx context.Context, place string, err error) error {
+	if place == "" {
+		return err
+	}
+	return sandbox.HolderEnded(ctx, s.Engine, s.holder(place), err)
+}
+
+// gone returns true if a container does not exist or does not run.
+func (s *Boxes) gone(ctx context.Context, name string) bool { return sandbox.Gone(ctx, s.Engine, name) }
 
 // worker describes a container for an agent, an app, tests or a build.
 func (s *Boxes) worker(name, image, place string, labels map[string]string) sandbox.Box {
@@ -297,11 +312,14 @@ func (s *Boxes) startNamespace(ctx context.Context, box sandbox.Box, args ...str
 	return err
 }
 
+// maxStarts is the number of times that abl repeats a step whose container is ended from outside.
+const maxStarts = 3
+
 // startTool starts a container of abl's own programs and returns its first line. It starts another one
 // if something else ends it.
 func (s *Boxes) startTool(ctx context.Context, box sandbox.Box) (line []byte, err error) {
 	for range maxStarts {
-		if line, err = s.tryTool(ctx, box); err == nil {
+		if line, err = s.tryTool(ctx, s.container(box)); err == nil {
 			break
 		}
 		if st, serr := s.Engine.Status(ctx, box.Name); serr != nil || st.State != sandbox.Exited {
@@ -312,22 +330,19 @@ func (s *Boxes) startTool(ctx context.Context, box sandbox.Box) (line []byte, er
 }
 
 // tryTool replaces a container of this name, starts the new one and waits until it is ready.
-func (s *Boxes) tryTool(ctx context.Context, box sandbox.Box) ([]byte, error) {
-	if err := s.Engine.Remove(ctx, box.Name); err != nil {
-		return nil, err
-	}
-	if err := Make(ctx, s.Engine, box); err != nil {
+func (s *Boxes) tryTool(ctx context.Context, c sandbox.Container) ([]byte, error) {
+	if err := c.Replace(ctx); err != nil {
 		return nil, err
 	}
 	failpoint.Here("holder.created")
-	if err := s.Engine.Start(ctx, box.Name); err != nil {
+	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
 	failpoint.Here("holder.started")
 	// No program may run in a holder's namespace before the holder has closed its network.
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	return s.firstLine(ctx, box.Name)
+	return c.FirstLine(ctx)
 }
 
 // holderArgv returns the command line of a container that holds a network namespace.
@@ -335,21 +350,11 @@ func holderArgv(box sandbox.Box, args ...string) []string {
 	return append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline]}, args...)
 }
 
-// firstLine waits for the first line of one of abl's own programs, which it prints when it is
-// ready. It fails if the program ends before.
-func (s *Boxes) firstLine(ctx context.Context, name string) ([]byte, error) {
-	line, err := s.Engine.Head(ctx, name, maxProof)
-	if err == nil && !bytes.HasSuffix(line, []byte("\n")) {
-		err = fmt.Errorf("%s ended before it was ready: %q", name, line)
-	}
-	return line, err
-}
-
 // hostServer returns the listener on the engine's machine, and starts it unless it runs.
 func (s *Boxes) hostServer(ctx context.Context) (*boundary.HostServer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.server != nil && !gone(ctx, s.Engine, s.server.Name) {
+	if s.server != nil && !s.gone(ctx, s.server.Name) {
 		return s.server, nil
 	}
 	box := boundary.HostBox(s.Tool("listener", s.Labels("listener", "", "", s.end())))
@@ -361,43 +366,4 @@ func (s *Boxes) hostServer(ctx context.Context) (*boundary.HostServer, error) {
 		return nil, fmt.Errorf("cannot listen on the engine's machine: %w", err)
 	}
 	return s.server, nil
-}
-
-// Make creates a container and compares it with its description, for containers in which no
-// program checks the boundary from inside.
-func Make(ctx context.Context, engine sandbox.Engine, box sandbox.Box) error {
-	if _, err := engine.Create(ctx, box); err != nil {
-		return checkHolder(ctx, engine, box.Reach.Join, err)
-	}
-	proof, err := engine.Prove(ctx, box)
-	if err == nil {
-		err = proof.Err()
-	}
-	if err = checkHolder(ctx, engine, box.Reach.Join, err); err != nil {
-		return errors.Join(fmt.Errorf("container %q: %w", box.Name, err), engine.Remove(ctx, box.Name))
-	}
-	return nil
-}
-
-// ErrKilled means that something other than abl ended a container, such as the engine's own
-// end. The result of such a container proves nothing, and abl can repeat it.
-var ErrKilled = errors.New("a container was ended from outside")
-
-// maxStarts is the number of times that abl repeats a step whose container is ended from outside.
-const maxStarts = 3
-
-// checkHolder returns an ErrKilled if err may be caused by the end of a network's holder, and
-// err otherwise. The ErrKilled contains the text of err.
-func checkHolder(ctx context.Context, engine sandbox.Engine, holder string, err error) error {
-	if err == nil || holder == "" || errors.Is(err, ErrKilled) || errors.Is(err, context.Canceled) ||
-		!gone(context.WithoutCancel(ctx), engine, holder) {
-		return err
-	}
-	return fmt.Errorf("%w: %s (%v)", ErrKilled, holder, err) //nolint:errorlint // callers must not find err in it
-}
-
-// gone returns true if a container does not exist or does not run.
-func gone(ctx context.Context, engine sandbox.Engine, name string) bool {
-	st, err := engine.Status(ctx, name)
-	return errors.Is(err, sandbox.ErrNotFound) || err == nil && st.State != sandbox.Running
 }

@@ -62,7 +62,7 @@ type BuildEnd struct {
 // ofPrepare replaces names of settings: a build's in-memory file systems have other limits.
 var ofPrepare = strings.NewReplacer("limits.tmp", "limits.prepare", "limits.home", "limits.prepare")
 
-// Run runs one build to its end and removes its container and volume. It returns an ErrKilled if
+// Run runs one build to its end and removes its container and volume. It returns an sandbox.ErrKilled if
 // something other than abl ended the build.
 func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	defer func() {
@@ -97,7 +97,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 			why, err = one.endedFromOutside(ctx, one.box.Name, true)
 		}
 		if why != "" {
-			err = fmt.Errorf("%w: %s", ErrKilled, why)
+			err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
 		}
 		end.Gone, end.Full = last.Error, ofPrepare.Replace(last.Full)
 	}

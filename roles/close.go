@@ -366,11 +366,11 @@ func (r *Runner) findLoss(ctx context.Context, j Job, finished bool) (loss, erro
 	verifies, appDir := j.Role.App && j.Cmds.URL != "", filepath.Join(r.Project.Call(j.Call.ID), "app")
 	switch {
 	case finished && !verifies:
-	case j.Place != "" && gone(ctx, r.Engine, r.holder(j.Place)):
+	case j.Place != "" && r.gone(ctx, r.holder(j.Place)):
 		return loss{outcome.EngineGone, "the container that holds its network ended with it: the engine or both containers were stopped"}, nil
-	case verifies && gone(ctx, r.Engine, r.holder(PlaceApp)):
+	case verifies && r.gone(ctx, r.holder(PlaceApp)):
 		return loss{outcome.EngineGone, "the container that holds the app's network ended while the app was tested: the engine or the container was stopped"}, nil
-	case verifies && j.Env != nil && !finished && gone(ctx, r.Engine, r.name(PlaceApp)):
+	case verifies && j.Env != nil && !finished && r.gone(ctx, r.name(PlaceApp)):
 		return loss{outcome.AppGone, "the app's container ended while it was tested"}, nil
 	case verifies && j.Env != nil: // an app that ended without help broke a contract instead
 		if why, err := r.appFromOutside(ctx, r.name(PlaceApp), appDir, false); err != nil || why != "" {

@@ -90,7 +90,7 @@ func TestFullDiskIsNoVerdict(t *testing.T) {
 			t.Run("an app", func(t *testing.T) {
 				s := newStage(t, web, "")
 				s.app.Disk, s.engine.Scripts["abl-id-app"] = full, hangs
-				if up, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, ErrKilled) || !strings.Contains(err.Error(), name) {
+				if up, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrKilled) || !strings.Contains(err.Error(), name) {
 					t.Errorf("got %+v, %v, want that it was ended since few %s", up, err, name)
 				}
 			})

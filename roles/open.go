@@ -17,12 +17,13 @@ func (a *App) Open(ctx context.Context, port int) error {
 	if err := a.EnsureEgress(ctx); err != nil {
 		return err
 	}
-	err := Make(ctx, a.Engine, box)
+	c := a.container(box)
+	err := c.Make(ctx)
 	if err == nil {
-		err = a.Engine.Start(ctx, box.Name)
+		err = c.Start(ctx)
 	}
 	if err == nil {
-		_, err = a.firstLine(ctx, box.Name)
+		_, err = c.FirstLine(ctx)
 	}
 	return err
 }

@@ -212,7 +212,7 @@ func (a *App) prepare(ctx context.Context, key string, was map[string]string) (f
 	begun := time.Now()
 	a.emit(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
 	end, err := a.runPrepare(ctx, a.Prepare, a.Project)
-	if err != nil && !gone(context.WithoutCancel(ctx), a.Engine, a.name(a.Prepare.key())) {
+	if err != nil && !a.gone(context.WithoutCancel(ctx), a.name(a.Prepare.key())) {
 		return "", err // the command may still be running
 	}
 	whole := context.WithoutCancel(ctx)

@@ -64,7 +64,7 @@ func TestHolderFailsItsProof(t *testing.T) {
 		}
 	}}
 	_, err := r.runner.Run(t.Context(), r.job)
-	if !errors.Is(err, sandbox.ErrUnproven) || errors.Is(err, ErrKilled) {
+	if !errors.Is(err, sandbox.ErrUnproven) || errors.Is(err, sandbox.ErrKilled) {
 		t.Errorf("got %v, want %v", err, sandbox.ErrUnproven)
 	}
 	r.wantLeft("abl-id-net-builder")

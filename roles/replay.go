@@ -115,7 +115,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 		return out, err
 	}
 	at := time.Now().UTC()
-	if out, err = r.once(ctx, p); errors.Is(err, ErrKilled) {
+	if out, err = r.once(ctx, p); errors.Is(err, sandbox.ErrKilled) {
 		out, err = Replayed{Gone: err.Error(), Fault: true, Took: time.Since(at)}, r.clear(ctx, p)
 		err = errors.Join(err,
 			cleanAll(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"), cleanAll(r.App.Safe, filepath.Dir(r.seen(p)), "record"))
@@ -126,7 +126,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	return out, r.saveReplay(p, at, out)
 }
 
-// once starts the app and its network and runs the tests. It returns an ErrKilled if something
+// once starts the app and its network and runs the tests. It returns an sandbox.ErrKilled if something
 // other than abl ended one of the containers, because then the tests' output proves nothing.
 func (r *Replayer) once(ctx context.Context, p Replay) (out Replayed, err error) {
 	up, err := r.startTarget(ctx, p)
@@ -140,7 +140,7 @@ func (r *Replayer) once(ctx context.Context, p Replay) (out Replayed, err error)
 	}
 	why, err := r.app(p).endedBy(ctx, p.Key, true)
 	if err == nil && why != "" {
-		err = fmt.Errorf("%w: %s", ErrKilled, why)
+		err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
 	}
 	if err == nil {
 		err = r.app(p).noteEnd(ctx, p.Key)
@@ -263,7 +263,7 @@ func (r *Replayer) runTests(ctx context.Context, p Replay, url string) (out Repl
 	if open {
 		place, reach = PlaceVerifier, a.joined(PlaceVerifier)
 	}
-	defer func() { err = checkHolder(ctx, a.Engine, a.holder(place), err) }()
+	defer func() { err = a.holderEnded(ctx, place, err) }()
 	box := a.worker(p.called, r.Image, place, a.Labels("replay", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Tmpfs, box.Reach = a.Spaces.tmpfs(Verifier), reach
 	if url != "" {
@@ -298,11 +298,11 @@ func (r *Replayer) runTests(ctx context.Context, p Replay, url string) (out Repl
 	}
 	out.Exit, out.Late, out.Took = exit.Code, late, time.Since(begun)
 	why, err := ended(ctx, one, exit, &out)
-	if err == nil && gone(ctx, a.Engine, a.holder(place)) { // from then on the tests could not reach the app
+	if err == nil && a.gone(ctx, a.holder(place)) { // from then on the tests could not reach the app
 		why = a.holder(place) + " ended before the tests did, which forwards to the app: it was killed, or the tests had too many connections at a time"
 	}
 	if err == nil && why != "" {
-		err = fmt.Errorf("%w: %s", ErrKilled, why)
+		err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
 	}
 	if err == nil {
 		err = r.read(ctx, one, &out)

@@ -123,7 +123,7 @@ func TestAppKilledAtItsStart(t *testing.T) {
 		is         error
 	}{
 		{"once", "", 1, "", nil},
-		{"always", "", 9, "", ErrKilled},
+		{"always", "", 9, "", sandbox.ErrKilled},
 		{"without a signal", stopped, 9, "its container ended with exit code 143", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

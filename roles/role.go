@@ -230,16 +230,13 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	box := r.boxFor(j, rec, cmd, deadline)
 	box.Argv, box.Term = cmd.Argv, true
 	box.Labels[sandbox.LabelKind] = "shell"
-	if err := r.Engine.Remove(ctx, box.Name); err != nil {
-		return "", err
-	}
 	if err := checkSources(r.Project, box.Mounts); err != nil {
 		return "", err
 	}
 	if err := ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0).check(box).Err(); err != nil {
 		return "", fmt.Errorf("container %q: %w", box.Name, err)
 	}
-	if err := Make(ctx, r.Engine, box); err != nil {
+	if err := r.container(box).Replace(ctx); err != nil {
 		return "", fmt.Errorf("cannot create the %s's container: %w", j.Role.Name, err)
 	}
 	return box.Name, nil

@@ -99,7 +99,7 @@ func (r *Runner) prepareNetwork(ctx context.Context, j Job, ends time.Time) erro
 	}
 	const spare = 5 * time.Minute // to begin the call, and to end it
 	until := ends.Add(StartTime(j.Trials) + spare)
-	return r.checkHolder(ctx, j, r.Boxes.Trials(ctx, j.Trials, j.Call.ID, until))
+	return r.holderEnded(ctx, j.Place, r.Boxes.Trials(ctx, j.Trials, j.Call.ID, until))
 }
 
 // remove removes the call's container and its services.
@@ -138,7 +138,7 @@ func (r *Runner) startOrAttach(ctx context.Context, j Job, rec Record) (Intent, 
 		if err == nil {
 			err = r.handleProof(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.box(j)}).after(ctx, false))
 		}
-		return intent, r.checkHolder(ctx, j, err)
+		return intent, r.holderEnded(ctx, j.Place, err)
 	case ctx.Err() != nil:
 		return intent, fmt.Errorf("cannot start the %s: %w", j.Role.Name, ctx.Err())
 	}
@@ -148,12 +148,7 @@ func (r *Runner) startOrAttach(ctx context.Context, j Job, rec Record) (Intent, 
 	// The engine may carry out a request whose client has gone, so complete the start. A
 	// cancelled ctx ends the call right afterwards.
 	intent, err = r.begin(context.WithoutCancel(ctx), j, rec)
-	return intent, r.checkHolder(ctx, j, err)
-}
-
-// checkHolder is the function checkHolder for the holder of a call's network.
-func (r *Runner) checkHolder(ctx context.Context, j Job, err error) error {
-	return checkHolder(ctx, r.Engine, r.joined(j.Place).Join, err)
+	return intent, r.holderEnded(ctx, j.Place, err)
 }
 
 // lostIntent ends a call that was started and whose intent file is missing. It is stopped and
@@ -247,7 +242,7 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec Record, err error) 
 		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.unmark())
 	}
 	why := stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
-	if herr := r.checkHolder(ctx, j, err); errors.Is(herr, ErrKilled) {
+	if herr := r.holderEnded(ctx, j.Place, err); errors.Is(herr, sandbox.ErrKilled) {
 		why = stopped{Class: outcome.EngineGone, Reason: herr.Error()}
 	}
 	if err := rec.stop(why); err != nil {

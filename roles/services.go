@@ -54,7 +54,7 @@ func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox
 		}
 		err := s.startHolder(ctx, place, until)
 		if err == nil {
-			err = Make(ctx, s.Engine, box)
+			err = s.container(box).Make(ctx)
 		}
 		if err == nil {
 			err = s.seed(ctx, box.Name, svc.Files)
@@ -155,15 +155,16 @@ func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) e
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	whole := context.WithoutCancel(ctx)
-	if err := errors.Join(s.Engine.Remove(whole, box.Name), Make(whole, s.Engine, box)); err != nil {
+	c := s.container(box)
+	if err := c.Replace(whole); err != nil {
 		return err
 	}
-	err = s.Engine.Start(whole, box.Name)
+	err = c.Start(whole)
 	var line []byte
 	if err == nil {
 		line, err = s.Engine.Head(ctx, box.Name, maxProof)
 	}
-	if err = errors.Join(err, s.Engine.Remove(whole, box.Name)); err != nil {
+	if err = errors.Join(err, c.Remove(whole)); err != nil {
 		return fmt.Errorf("cannot wait for the services: %w", err)
 	}
 	var saw helper.Event

@@ -35,7 +35,7 @@ func TestHolderKilled(t *testing.T) {
 			for _, e := range lab.Of(events, state.Note) {
 				notes = append(notes, e.Text)
 			}
-			lab.Wants(t, "the notes", strings.Join(notes, "\n"), roles.ErrKilled.Error()+": abl-"+s.ID()+"-"+holder)
+			lab.Wants(t, "the notes", strings.Join(notes, "\n"), sandbox.ErrKilled.Error()+": abl-"+s.ID()+"-"+holder)
 			s.checkNothingLeft()
 			checkSame(t, want, s.print())
 		})

@@ -1,7 +1,6 @@
 package boundary
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -181,17 +180,14 @@ func (r *prober) strangers(ctx context.Context) (all []string, err error) {
 
 // run starts a container and returns the first line of its output.
 func (r *prober) run(ctx context.Context, box sandbox.Box) ([]byte, error) {
+	c := sandbox.Container{Engine: r.Engine, Box: box}
 	if _, err := r.Engine.Create(ctx, box); err != nil {
 		return nil, err
 	}
-	if err := r.Engine.Start(ctx, box.Name); err != nil {
+	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}
-	line, err := r.Engine.Head(ctx, box.Name, maxLine)
-	if err == nil && !bytes.HasSuffix(line, []byte("\n")) {
-		err = fmt.Errorf("container %q ended before it was ready: %q", box.Name, line)
-	}
-	return line, err
+	return c.FirstLine(ctx)
 }
 
 func (r *prober) name(what string) string { return sandbox.Name(r.ID, what) }

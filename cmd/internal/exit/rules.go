@@ -142,7 +142,7 @@ func rules() []rule {
 		is(Away, "everything is saved; run the same command later to resume", retry.ErrUnavailable),
 		is(Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it", retry.ErrBudget),
 		is(Boundary, "the call is saved, also in tokens.csv; abl doctor --boundary runs the checks again", retry.ErrUnproven),
-		is(Environment, "run the same command again: abl makes the container again", roles.ErrKilled),
+		is(Environment, "run the same command again: abl makes the container again", sandbox.ErrKilled),
 		is(Person, "", roles.ErrSource),
 		is(Environment, room, roles.ErrNoRoom, syscall.ENOSPC, syscall.EDQUOT),
 		is(Busy, "wait for it, or run abl stop; abl frees the lock when it ends", hostfs.ErrHeld),

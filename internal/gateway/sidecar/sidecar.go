@@ -57,18 +57,12 @@ func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	if err := s.forget(ctx); err != nil {
 		return err
 	}
-	box := s.box()
-	if _, err := s.Engine.Create(ctx, box); err != nil {
+	c := sandbox.Container{Engine: s.Engine, Box: s.box()}
+	if err := c.Make(ctx); err != nil { // before it gets the keys
 		return err
 	}
-	proof, err := s.Engine.Prove(ctx, box) // before it gets the keys
-	if err == nil {
-		err = proof.Err()
-	}
-	if err == nil {
-		failpoint.Here("gateway.created")
-		err = s.Engine.Start(ctx, s.Name)
-	}
+	failpoint.Here("gateway.created")
+	err := c.Start(ctx)
 	if err == nil {
 		err = s.feed(ctx, setup)
 	}
