@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"abl/internal/testing/lab"
+	"abl/internal/testing/modelserver"
 	"abl/orchestrator/codecommit"
 	"abl/roles"
 )
@@ -21,15 +21,10 @@ import (
 func commitProject(t *testing.T, build string) *lab.Project {
 	t.Helper()
 	turn(t)
-	answer := map[string]any{"candidates": []any{map[string]any{
-		"finishReason": "STOP", "content": map[string]any{"parts": []any{map[string]string{"text": "^^^a.txt\nbye\n" +
-			"^^^end\n^^^new/b.txt\nbye\n^^^end\n"}}},
-	}}}
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer)
-	}))
+	answer := func(string) (modelserver.Script, error) {
+		return modelserver.Script{Final: "^^^a.txt\nbye\n^^^end\n^^^new/b.txt\nbye\n^^^end\n"}, nil
+	}
+	model := httptest.NewServer(&modelserver.Server{Source: answer, Log: io.Discard})
 	t.Cleanup(model.Close)
 	p := lab.From(t, fstest.MapFS{
 		".abl/specs/phase1.md":        {Data: []byte(oneSpec)},

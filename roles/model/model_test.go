@@ -284,6 +284,7 @@ func TestTrouble(t *testing.T) {
 		{"no events, Claude", sonnet, []exchange{{200, nil, empty}}, 0, "away 1", "[]"},
 		{"a whole answer instead of events", "chat", []exchange{{200, nil, `{"choices":[{"finish_reason":"stop","message":{"content":"hello"}}]}`}}, 0, "away 1", "[]"},
 		{"no end", flash, []exchange{{200, nil, events(`{"candidates":[{"content":{"parts":[{"text":"^^^a"}]}}]}`)}}, 0, "away 1", "[]"},
+		{"a stream to be continued, Gemini", flash, []exchange{{200, nil, events(`{"candidates":[{"content":{"parts":[{"text":"^^^a"}]},"continuationToken":"eA=="}]}`)}}, 0, "away 1", "[]"},
 		{"no end, Claude", sonnet, []exchange{{200, nil, claudeOK[:strings.Index(claudeOK, `data: {"type":"message_delta"`)]}}, 0, "away 1", "[]"},
 		{"an error at the end", sonnet, []exchange{{200, nil, events(`{"type":"message_start","message":{}}`, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)}, {200, nil, claudeOK}}, 1, "hello", "[1s]"},
 		{"an error at the end, GPT", sol, []exchange{{200, nil, events(`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"oh"}}}`)}}, 0, "away 1", "[]"},
