@@ -114,6 +114,7 @@ func newWrong(t *testing.T) *wrong {
 	id := "wrong-" + strings.ToLower(rand.Text()[:10])
 	boxes := &Boxes{
 		Engine: eng, ID: id, UID: uid, GID: gid, Root: os.Geteuid() == 0, Helper: holder, Pool: "10.231.0.0/16", Port: 3000, Safe: &redact.Sanitizer{},
+		Inodes: true, // the engine of these tests runs on this machine
 		Limits: sandbox.Limits{Memory: 256 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 20, OpenFile: 256},
 	}
 	t.Cleanup(func() {
