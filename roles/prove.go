@@ -80,7 +80,7 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 	return p.after(whole, true)
 }
 
-// before compares the created container with its description, and writes the input of the probe.
+// before compares the created container with what its rule allows, and writes the input of the probe.
 func (p *proving) before(ctx context.Context) (err error) {
 	b := Boundary{Box: p.box.Name, At: time.Now().UTC()}
 	var env map[string]string
@@ -91,7 +91,7 @@ func (p *proving) before(ctx context.Context) (err error) {
 	if !hasNoNetwork(p.box) {
 		asked.Go(func() { p.server, serr = p.hostServer(ctx) })
 	}
-	b.Made, err = p.Engine.Prove(ctx, p.box)
+	b.Made, err = p.Engine.Prove(ctx, p.rule.expected(p.box))
 	asked.Wait()
 	if p.Weak {
 		serr = nil // the checks of the network fail without a listener
@@ -133,9 +133,7 @@ func (p proving) writeProbeSpec(env map[string]string) error {
 	if name := filepath.Base(p.probeFile()); !slices.Contains(files, name) {
 		files = append(files, name)
 	}
-	ruled := p.box
-	ruled.Mounts = p.rule.mounts
-	spec := boundary.Inside(ruled, env, files, p.rule.absent)
+	spec := boundary.Inside(p.rule.expected(p.box), env, files, p.rule.absent)
 	if !hasNoNetwork(p.box) {
 		spec.Net = boundary.Net(p.server, p.Weak)
 		if spec.Net.Own = p.ranges; len(p.ranges) == 0 {
@@ -143,7 +141,7 @@ func (p proving) writeProbeSpec(env map[string]string) error {
 		}
 	}
 	if p.Inodes {
-		if err := boundary.Identify(&spec, ruled.Mounts); err != nil {
+		if err := boundary.Identify(&spec, p.rule.mounts); err != nil {
 			return err
 		}
 	}

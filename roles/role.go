@@ -233,10 +233,13 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := checkSources(r.Project, box.Mounts); err != nil {
 		return "", err
 	}
-	if err := ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0).check(box).Err(); err != nil {
+	rules := ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
+	if err := rules.check(box).Err(); err != nil {
 		return "", fmt.Errorf("container %q: %w", box.Name, err)
 	}
-	if err := r.container(box).Replace(ctx); err != nil {
+	c := r.container(box)
+	c.Expected = new(rules.expected(box))
+	if err := c.Replace(ctx); err != nil {
 		return "", fmt.Errorf("cannot create the %s's container: %w", j.Role.Name, err)
 	}
 	return box.Name, nil

@@ -128,32 +128,24 @@ func workspaceMounts(p state.Project, dir, target string) []sandbox.Mount {
 	}
 }
 
-// check compares a container's description with the rule.
-func (r rule) check(box sandbox.Box) sandbox.Proof {
-	return sandbox.Proof{
-		sandbox.Same("rule of mounts", mountText(r.mounts), mountText(box.Mounts)),
-		sandbox.Same("rule of memory mounts", "/home/agent /tmp", tmpfsText(box.Tmpfs)),
-		r.reach(box.Reach),
-		sandbox.Same("rule of users", "", privileged(box)),
-		sandbox.Same("rule of limits", "", unlimited(box.Limits)),
-	}
+// expected returns the description of a container that has what the rule allows. The engine must
+// report this one, whatever the container was created from.
+func (r rule) expected(box sandbox.Box) sandbox.Box {
+	box.Mounts = r.mounts
+	box.Loose, box.Seals, box.Below = false, false, false // a service, a holder, and what ends with a holder
+	return box
 }
 
-// mountText lists mounts, sorted. A volume is shown with its name and purpose.
-func mountText(mounts []sandbox.Mount) string {
-	var all []string
-	for _, m := range mounts {
-		source, mode := m.Source, "read and write"
-		if m.What.IsVolume() {
-			source = fmt.Sprintf("the %s volume %s", m.What, source)
-		}
-		if m.ReadOnly {
-			mode = "read-only"
-		}
-		all = append(all, fmt.Sprintf("%s is %s, %s", m.Target, source, mode))
+// check compares the parts of a container's description that the rule only bounds.
+func (r rule) check(box sandbox.Box) sandbox.Proof {
+	uid, gid, both := strings.Cut(box.User, ":")
+	root := strings.Trim(uid, "0") == "" || strings.Trim(gid, "0") == "" || !both
+	return sandbox.Proof{
+		sandbox.Same("rule of memory mounts", "/home/agent /tmp", tmpfsText(box.Tmpfs)),
+		r.reach(box.Reach),
+		sandbox.Same("rule of root", "false", fmt.Sprint(root)),
+		sandbox.Same("rule of limits", "", unlimited(box.Limits)),
 	}
-	slices.Sort(all)
-	return strings.Join(all, "; ")
 }
 
 // tmpfsText lists the targets of memory mounts, and marks those without a size limit.
@@ -202,32 +194,17 @@ func (r rule) reach(got sandbox.Reach) sandbox.Check {
 	return check
 }
 
-// privileged names the privileges of a container that an agent's must not have.
-func privileged(box sandbox.Box) string {
-	uid, gid, both := strings.Cut(box.User, ":")
-	return trueNames(map[string]bool{
-		"root":                           strings.Trim(uid, "0") == "" || strings.Trim(gid, "0") == "" || !both,
-		"a service":                      box.Loose,
-		"a holder":                       box.Seals,
-		"among the processes of another": box.Below,
-	})
-}
-
 // unlimited names the missing limits of a container.
 func unlimited(l sandbox.Limits) string {
-	return trueNames(map[string]bool{
-		"memory without a limit":     l.Memory <= 0,
-		"cpus without a limit":       l.CPUs <= 0,
-		"processes without a limit":  l.Pids <= 0,
-		"file size without a limit":  l.FileSize <= 0,
-		"open files without a limit": l.OpenFile <= 0,
-	})
-}
-
-// trueNames returns the sorted names whose value is true.
-func trueNames(values map[string]bool) string {
-	maps.DeleteFunc(values, func(_ string, is bool) bool { return !is })
-	return strings.Join(slices.Sorted(maps.Keys(values)), ", ")
+	limits := map[string]bool{
+		"memory":     l.Memory > 0,
+		"cpus":       l.CPUs > 0,
+		"processes":  l.Pids > 0,
+		"file size":  l.FileSize > 0,
+		"open files": l.OpenFile > 0,
+	}
+	maps.DeleteFunc(limits, func(_ string, limited bool) bool { return limited })
+	return strings.Join(slices.Sorted(maps.Keys(limits)), ", ")
 }
 
 // ErrSource means that a path of this machine is not the file or directory that abl created for a

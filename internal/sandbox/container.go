@@ -12,6 +12,7 @@ import (
 type Container struct {
 	Engine Engine
 	Box
+	Expected *Box // what the engine must report, nil for Box
 }
 
 // ErrKilled means that something other than abl ended a container, such as the engine's own
@@ -21,13 +22,17 @@ var ErrKilled = errors.New("a container was ended from outside")
 // maxLine is the maximum size of a container's first line in bytes.
 const maxLine = 256 << 10
 
-// Make creates the container and compares it with its description. It removes a container that
+// Make creates the container and compares it with what the engine must report. It removes a container that
 // differs. It is for containers in which no program checks the boundary from inside.
 func (c Container) Make(ctx context.Context) error {
 	if _, err := c.Engine.Create(ctx, c.Box); err != nil {
 		return HolderEnded(ctx, c.Engine, c.Reach.Join, err)
 	}
-	proof, err := c.Engine.Prove(ctx, c.Box)
+	expected := &c.Box
+	if c.Expected != nil {
+		expected = c.Expected
+	}
+	proof, err := c.Engine.Prove(ctx, *expected)
 	if err == nil {
 		err = proof.Err()
 	}

@@ -1,6 +1,7 @@
 package sandboxtest
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -38,6 +39,8 @@ func (e *Engine) Prove(ctx context.Context, b sandbox.Box) (p sandbox.Proof, err
 // describe returns a description of a container without the values of its environment.
 func describe(b sandbox.Box) string {
 	b.Env = nil
+	b.Mounts = slices.Clone(b.Mounts) // their order has no meaning
+	slices.SortFunc(b.Mounts, func(x, y sandbox.Mount) int { return cmp.Compare(x.Target, y.Target) })
 	return fmt.Sprintf("%+v", b)
 }
 
