@@ -69,7 +69,7 @@ func habits() map[string]string {
 		"diff": "abl open N --diff", "show": "abl report N", "view": "abl report N --open",
 		"push": "abl publish, then git push --atomic origin abl/phase1 'refs/abl/*'", "fetch": "git fetch, then abl pull",
 		"login": "an API key in .env; abl doctor checks it", "auth": "an API key in .env; abl doctor checks it",
-		"set": "$EDITOR .abl/config.yaml; abl config shows each value", "settings": "abl config", "update": "docs/install.md",
+		"set": "abl config set KEY VALUE", "settings": "abl config", "update": "docs/install.md",
 		"-v": "--version, or abl logs -f to see what an agent does", "-V": "--version",
 		"--verbose": "abl logs -f to see what an agent does", "--debug": "ABL_DEBUG=1", "--resume": "the command without it: it resumes where it stopped",
 	}

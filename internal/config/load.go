@@ -81,7 +81,7 @@ func Load(project string, env func(string) (string, bool), flags map[string]stri
 	var before PerRole // the flags
 	for _, layer := range layers {
 		before = l.Agent
-		for _, key := range settable() {
+		for _, key := range Settable() {
 			text, name := layer(key)
 			if text == "" {
 				continue
@@ -189,9 +189,9 @@ func variable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// settable returns the keys that a variable can set, sorted: all single values, and the sections that
+// Settable returns the keys that a variable or `abl config set` can set, sorted: all single values, and the sections that
 // one value sets as a whole.
-func settable() []string {
+func Settable() []string {
 	c := Default()
 	c.App = &App{}
 	keys := yamlfile.Values(c)

@@ -1,22 +1,19 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// text returns the default of a key as docs show it, "" for a section.
+// text returns the default of a key as docs show it, "" for a section and for a key without one.
 func (r reference) text(k key) string {
-	switch value := r.defaults[k.path]; {
-	case r.description[k.path].Default != "":
-		return r.description[k.path].Default
-	case len(k.below()) > 0:
+	switch value, words := r.defaults[k.path], r.description[k.path].Default; {
+	case words == "none" || words == "" && (value == "" || len(k.below()) > 0):
 		return ""
-	case value == "":
-		return "none"
+	case words != "":
+		return words
 	default:
 		return "`" + value + "`"
 	}
@@ -43,13 +40,17 @@ func (r reference) takes(k key) string {
 	return strings.Join(all, ", ")
 }
 
-// values returns the default of a key with what it takes, "" for a section.
+// values returns the default of a key with its valid values in parentheses, "" for a section.
 func (r reference) values(k key) string {
 	value, takes := r.text(k), r.takes(k)
-	if value != "" && takes != "" && value != takes {
-		return value + " (" + takes + ")"
+	obvious := k.of == reflect.TypeFor[Duration]() || k.of == reflect.TypeFor[Size]() || k.of.Kind() == reflect.Bool
+	if obvious && strings.HasPrefix(takes, "a ") || takes == "a number" || takes == "`true`" || takes == "0 or more" {
+		takes = "" // the default shows them
 	}
-	return cmp.Or(value, takes)
+	if takes != "" && takes != value {
+		value = strings.TrimSpace(value + " (" + takes + ")")
+	}
+	return value
 }
 
 // markdown returns docs/config.md below its mark.
@@ -63,9 +64,13 @@ func (r reference) markdown() string {
 			if k.isUsers() {
 				name += " (user)"
 			}
-			if values != "" {
-				fmt.Fprintf(&b, "- %s: %s. %s\n", name, values, r.description[k.path].For)
+			if values == "" && len(k.below()) > 0 {
+				continue // a section
 			}
+			if values != "" {
+				values += ". "
+			}
+			fmt.Fprintf(&b, "- %s: %s%s\n", name, values, r.description[k.path].For)
 		}
 	}
 	return b.String()

@@ -255,7 +255,7 @@ func TestReference(t *testing.T) {
 				t.Errorf("reference.yaml lacks a line for %s", k.path)
 			}
 			if len(k.below()) == 0 && !strings.Contains(k.path+".", "NAME.") && k.path != "version" &&
-				!slices.Contains(settable(), k.path) {
+				!slices.Contains(Settable(), k.path) {
 				t.Errorf("%s is not set by a variable, as the page says of every single value", k.path)
 			}
 			if value := r.defaults[k.path]; r.description[k.path].Default != "" && value != "" && value != "0" {

@@ -31,8 +31,10 @@ func (e *Edit) Bytes() ([]byte, error) {
 // find returns the nodes of a key and of its value, and the mapping that contains them.
 func (e *Edit) find(key string) (name, value, in *yaml.Node) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(strings.Join(e.lines, "\n")), &doc); err != nil || len(doc.Content) == 0 {
+	if err := yaml.Unmarshal([]byte(strings.Join(e.lines, "\n")), &doc); err != nil {
 		e.fail(0, key, "is not YAML")
+	}
+	if len(doc.Content) == 0 {
 		return nil, nil, nil
 	}
 	value = doc.Content[0]
@@ -69,15 +71,15 @@ func (e *Edit) Has(key string) bool {
 	return name != nil
 }
 
-// Set changes the value of a key, or adds the key at the beginning of its section, which must
-// exist. text is a YAML scalar on one line.
+// Set changes the value of a key, or adds the key at the beginning of its section. It adds a missing
+// section at the end. text is a YAML value on one line.
 func (e *Edit) Set(key, text string) {
 	if e.err != nil {
 		return
 	}
 	name, value, _ := e.find(key)
 	if name == nil {
-		e.add(key, text)
+		e.add(key, " "+text)
 		return
 	}
 	if value.Kind != yaml.ScalarNode || value.Line != name.Line || lastLine(value) != name.Line {
@@ -111,19 +113,28 @@ func scalarEnd(text string) int {
 	return len(strings.TrimRight(text, " \t\r"))
 }
 
+// add adds a key with the text behind its colon, and the sections above it that do not exist.
 func (e *Edit) add(key, text string) {
-	parent := key[:max(strings.LastIndex(key, "."), 0)]
-	name, value, _ := e.find(parent)
-	if e.err != nil {
-		return
+	parent := Above(key)
+	at, indent, line := len(e.lines), "", strings.TrimPrefix(key, parent+".")+":"+text
+	if parent != "" {
+		name, value, _ := e.find(parent)
+		switch {
+		case e.err != nil:
+			return
+		case name == nil:
+			e.add(parent, "\n  "+strings.ReplaceAll(line, "\n", "\n  "))
+			return
+		case value.Kind != yaml.MappingNode || len(value.Content) == 0 || value.Style&yaml.FlowStyle != 0:
+			e.fail(name.Line, parent, "is not a section to add a key to")
+			return
+		}
+		at, indent = name.Line, strings.Repeat(" ", value.Content[0].Column-1)
+	} else if e.lines[at-1] == "" { // behind the last line end
+		at--
 	}
-	if name == nil || value.Kind != yaml.MappingNode || len(value.Content) == 0 || value.Style&yaml.FlowStyle != 0 {
-		e.fail(0, parent, "is not a section to add a key to")
-		return
-	}
-	first := value.Content[0]
-	line := strings.Repeat(" ", first.Column-1) + strings.TrimPrefix(key, parent+".") + ": " + text
-	e.lines = slices.Insert(e.lines, name.Line, line)
+	lines := strings.Split(indent+strings.ReplaceAll(line, "\n", "\n"+indent), "\n")
+	e.lines = slices.Insert(e.lines, at, lines...)
 }
 
 // Comment comments out a key with everything below it. It ignores a missing key.

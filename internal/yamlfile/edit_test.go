@@ -25,12 +25,19 @@ func TestEdit(t *testing.T) {
 	e.Set("app.kind", "command")
 	e.Set("app.command", `node "x"`)
 	e.Set("app.copy", "tar")
+	e.Set("limits.pids", "77")
+	e.Set("limits.cpus", "3")
+	e.Set("app.x.y.z", "1")
+	e.Set("effort", "high")
 	e.Comment("app.port")
 	e.Comment("app.ready")
 	e.Comment("app.prepare")
 	got, err := e.Bytes()
 	want := `# the settings
 app:
+  x:
+    y:
+      z: 1
   copy: tar
   # how it starts
   kind: command   # a server
@@ -42,6 +49,10 @@ app:
   #   timeout: 1m
   env: {A: "1"}
 budget: {phase: {tokens: 1}}
+limits:
+  cpus: 3
+  pids: 77
+effort: high
 `
 	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
@@ -51,12 +62,11 @@ budget: {phase: {tokens: 1}}
 func TestEditRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, text, key, want string }{
 		{"braces", "app: {kind: http}\n", "app.kind", `f:1: app.kind is in braces, which abl does not change`},
-		{"added to braces", "app: {kind: http}\n", "app.port", `f: app is not a section to add a key to`},
-		{"no section", "version: 1\n", "app.kind", `f: app is not a section to add a key to`},
+		{"added to braces", "app: {kind: http}\n", "app.port", `f:1: app is not a section to add a key to`},
+		{"below a value", "app: x\n", "app.ready.path", `f:1: app is not a section to add a key to`},
 		{"several lines", "app:\n  kind: |\n    http\n", "app.kind", `f:2: app.kind is not one value on one line`},
 		{"a section", "app:\n  kind:\n    a: b\n", "app.kind", `f:2: app.kind is not one value on one line`},
 		{"no YAML", "a: [\n", "a", `f: a is not YAML`},
-		{"nothing", "", "a.b", `f: a.b is not YAML`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := NewEdit("f", []byte(tt.text))

@@ -146,19 +146,31 @@ func (k Key) HasValue() bool {
 // Set sets the value of a dotted key in the value that into points to. text has the same meaning as
 // in a file. Commas separate the items of a list. name is the source of text, for errors.
 func Set(name string, into any, key, text string) error {
-	words, t := strings.Split(key, "."), reflect.TypeOf(into).Elem()
-	for _, word := range words {
-		t = partOf(t, word)
-	}
-	value := &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
-	if t != nil && t.Kind() == reflect.Slice {
-		value = &yaml.Node{Kind: yaml.SequenceNode}
-		for item := range strings.SplitSeq(text, ",") {
-			value.Content = append(value.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(item)})
-		}
-	}
-	for _, word := range slices.Backward(words) {
+	value := nodeOf(reflect.TypeOf(into).Elem(), key, text)
+	for _, word := range slices.Backward(strings.Split(key, ".")) {
 		value = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: word}, value}}
 	}
 	return decode(name, value, into, value.Decode)
+}
+
+// Inline returns text as a file has it on the line of a dotted key of v: with the quotes that YAML needs, and
+// in brackets for a list.
+func Inline(v any, key, text string) string {
+	data, _ := yaml.Marshal(nodeOf(reflect.TypeOf(v), key, text)) // a scalar or a list of scalars can be written
+	return strings.TrimSpace(string(data))
+}
+
+// nodeOf returns the value of a dotted key in a type.
+func nodeOf(t reflect.Type, key, text string) *yaml.Node {
+	for word := range strings.SplitSeq(key, ".") {
+		t = partOf(t, word)
+	}
+	if t == nil || t.Kind() != reflect.Slice {
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for item := range strings.SplitSeq(text, ",") {
+		list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(item)})
+	}
+	return list
 }
