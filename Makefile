@@ -170,6 +170,18 @@ bench: images
 test-cluster: images
 	@ABL_TEST_CLUSTER=1 go test -count=1 -parallel 1 -vet=off -timeout 60m -v ./e2e/cluster
 
+## test-remote: an engine on another machine, by TCP with TLS and by SSH; needs root on Debian or Ubuntu; every night
+.PHONY: test-remote
+test-remote: images
+	@scripts/remote-engine.sh up $(REMOTE)
+	@trap 'scripts/remote-engine.sh down $(REMOTE)' EXIT; \
+	scripts/remote-engine.sh run $(REMOTE) tcp go test -short -count=1 -parallel 2 -vet=off -timeout 60m \
+	  ./roles/boundary ./e2e/phase ./e2e/hostile && \
+	scripts/remote-engine.sh run $(REMOTE) ssh go test -count=1 -parallel 2 -vet=off -timeout 20m \
+	  -run 'TestEngineKeepsNetworksApart|TestDemo$$|TestLimits' ./roles/boundary ./e2e/phase
+
+REMOTE := /tmp/abl-remote
+
 ## soak: repeat kills and phases, test large images, fuzz each target for 10 minutes; takes hours
 .PHONY: soak
 soak: FUZZTIME = 10m

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -348,6 +349,22 @@ func (s *Boxes) tryTool(ctx context.Context, c sandbox.Container) ([]byte, error
 // holderArgv returns the command line of a container that holds a network namespace.
 func holderArgv(box sandbox.Box, args ...string) []string {
 	return append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline]}, args...)
+}
+
+// HostAddrs returns the addresses of the engine's machine, without loopback addresses.
+func (s *Boxes) HostAddrs(ctx context.Context) (all []netip.Addr, err error) {
+	b, err := s.hostServer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, host := range b.Hosts {
+		at, err := netip.ParseAddr(host)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the listener on the engine's machine reports %q", sandbox.ErrUnproven, host)
+		}
+		all = append(all, at.WithZone(""))
+	}
+	return all, nil
 }
 
 // hostServer returns the listener on the engine's machine, and starts it unless it runs.

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"abl/internal/testing/lab"
 )
 
 // host is the set of servers on this machine: one on every address that responds with a word, one
@@ -31,6 +33,7 @@ type host struct {
 // listen starts the servers.
 func listen(t *testing.T, image string) *host {
 	t.Helper()
+	lab.Local(t) // it listens on this machine
 	h := &host{word: "word-of-the-host-" + strings.ToLower(newCanaries().Host)}
 	l, err := net.Listen("tcp", ":0") // IPv4 and IPv6
 	if err != nil {

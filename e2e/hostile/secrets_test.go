@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
 	"abl/internal/tokens"
 	"abl/roles/agent"
@@ -45,7 +45,7 @@ func (s *scene) startProvider(t *testing.T) *provider {
 		paths: map[string]int{},
 		model: model,
 	}
-	web := httptest.NewServer(p)
+	web := lab.NewServer(p)
 	t.Cleanup(web.Close)
 	s.Env = append(s.Env, "GOOGLE_GEMINI_BASE_URL="+web.URL)
 	return p

@@ -42,11 +42,7 @@ const engineSocket = "/var/run/docker.sock"
 
 // engine connects to the engine's own socket.
 var engine = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-	path := strings.TrimPrefix(os.Getenv("DOCKER_HOST"), "unix://")
-	if path == "" {
-		path = engineSocket
-	}
-	return new(net.Dialer).DialContext(ctx, "unix", path)
+	return new(net.Dialer).DialContext(ctx, "unix", lab.Socket())
 }}
 
 // watch starts a watcher and returns it with its address for abl.
@@ -216,7 +212,7 @@ func TestWatcherSeesEveryContainer(t *testing.T) {
 	image := s.toolsImage()
 	cli := func(args ...string) {
 		cmd := exec.Command("docker", args...)
-		cmd.Env = append(os.Environ(), "DOCKER_HOST="+s.engine)
+		cmd.Env = append(os.Environ(), "DOCKER_HOST="+s.engine, "DOCKER_TLS_VERIFY=", "DOCKER_CERT_PATH=")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("docker %v: %v: %s", args, err, out)
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +23,7 @@ func commitProject(t *testing.T, build string) *lab.Project {
 	answer := func(string) (modelserver.Script, error) {
 		return modelserver.Script{Final: "^^^a.txt\nbye\n^^^end\n^^^new/b.txt\nbye\n^^^end\n"}, nil
 	}
-	model := httptest.NewServer(&modelserver.Server{Source: answer, Log: io.Discard})
+	model := lab.NewServer(&modelserver.Server{Source: answer, Log: io.Discard})
 	t.Cleanup(model.Close)
 	p := lab.From(t, fstest.MapFS{
 		".abl/specs/phase1.md":        {Data: []byte(oneSpec)},

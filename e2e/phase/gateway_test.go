@@ -19,6 +19,7 @@ import (
 // requests with the key. Its certificate is in .abl/ca.pem.
 func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*httptest.Server)) *atomic.Int64 {
 	t.Helper()
+	lab.Local(t)
 	model, err := modelserver.Open(filepath.Join(p.Dir, file), io.Discard)
 	if err != nil {
 		t.Fatal(err)

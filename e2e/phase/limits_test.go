@@ -101,6 +101,7 @@ func TestReserveEndsACall(t *testing.T) {
 // is not on one of the machine's disks.
 func smallDisk(t *testing.T, dir string) {
 	t.Helper()
+	lab.Local(t) // another machine does not see this mount
 	image := filepath.Join(t.TempDir(), "disk")
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {

@@ -287,7 +287,9 @@ func checkOpen(p *lab.Project, phase, want string) {
 	_ = killed.Wait()
 	cmd, said, lines := startOpen(p, phase, port)
 	answer, err := http.Get("http://127.0.0.1:" + port + "/")
-	if err != nil {
+	if lab.Remote() {
+		wants(p, "abl open", lines, "the engine is on another machine", "ssh -L "+port+":127.0.0.1:"+port)
+	} else if err != nil {
 		p.Errorf("%v\n%s", err, lines)
 	} else {
 		text, err := io.ReadAll(answer.Body)

@@ -48,7 +48,7 @@ func owners(t *testing.T, dir string) string {
 // as makes a command run as a user who may use the engine, like the members of its group.
 func as(t *testing.T, cmd *exec.Cmd, uid int) {
 	t.Helper()
-	info, err := os.Stat("/var/run/docker.sock")
+	info, err := os.Stat(lab.Socket())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -132,7 +131,7 @@ func (a program) serve(
 func (a program) answers(t *testing.T, p *lab.Project, model http.Handler) *askedModel {
 	t.Helper()
 	m := &askedModel{log: &bytes.Buffer{}}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := lab.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.TrimPrefix(r.Header.Get(a.header), "Bearer ") != a.key() {
 			t.Errorf("got %s with %s %q", r.URL.Path, a.header, r.Header.Get(a.header))
 		}

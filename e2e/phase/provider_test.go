@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -50,7 +49,7 @@ func troubledProject(t *testing.T, settings string, plan func(n int64, model str
 		_, _ = io.WriteString(w, `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}}`)
 	}
 	model := &modelserver.Troubled{Plan: plan, Then: http.HandlerFunc(well)}
-	s := httptest.NewServer(model)
+	s := lab.NewServer(model)
 	t.Cleanup(s.Close)
 	p.Env = append(p.Env, "GEMINI_API_KEY="+providerKey, "GOOGLE_GEMINI_BASE_URL="+s.URL)
 	return p, model
@@ -87,7 +86,7 @@ type troubledRun struct {
 // trouble, so each run has few of them.
 var troubledRuns = []troubledRun{
 	{exit: 5, troubles: []trouble{
-		{modelserver.Reset, "network", "does not respond"}, // because abl connects the gateway with the provider here
+		{modelserver.Reset, "network", " not respond: "},
 		{"401", "refused", "GEMINI_API_KEY is refused"},
 	}},
 	{exit: 75, env: []string{"ABL_LOOP_OUTAGE_BUDGET=0s"}, troubles: []trouble{

@@ -207,18 +207,3 @@ func ParseAddress(raw string) (base *url.URL, local bool, err error) {
 	local = addr.IsLoopback() || addr.IsUnspecified() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 	return base, local, nil
 }
-
-// MachineAddrs returns the addresses of this machine, for the Inside of a setup: a machine may have a
-// public address on which its services listen.
-func MachineAddrs() (all []netip.Addr, err error) {
-	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the addresses of this machine: %w", err)
-	}
-	for _, a := range addrs {
-		if p, err := netip.ParsePrefix(a.String()); err == nil {
-			all = append(all, p.Addr().Unmap().WithZone(""))
-		}
-	}
-	return all, nil
-}

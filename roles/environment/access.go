@@ -88,7 +88,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 		return nil, err
 	}
 	if fetches {
-		if err := e.allow(g, certs); err != nil {
+		if err := e.allow(ctx, g, certs); err != nil {
 			return nil, err
 		}
 	}
@@ -110,10 +110,10 @@ func pricesOf(vars agent.Provider, all map[string]*prices.Price) map[string]*pri
 
 // allow lets the tools of a role's containers reach the hosts of network.allow. The containers need
 // g.Files in their helper.In.
-func (e *Environment) allow(g *Gate, certs []byte) (err error) {
+func (e *Environment) allow(ctx context.Context, g *Gate, certs []byte) (err error) {
 	g.Hosts, g.Setup.Private = allowedHosts(e.Conf.Network.Allow)
 	g.Setup.Connect = g.Hosts
-	if g.Setup.Inside, err = gateway.MachineAddrs(); err != nil {
+	if g.Setup.Inside, err = e.Boxes.HostAddrs(ctx); err != nil {
 		return err
 	}
 	if e.trusted().Own() {

@@ -81,6 +81,9 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 	if err != nil {
 		return err
 	}
+	if !r.env.Info.Near {
+		r.note(fmt.Sprintf("the engine is on another machine, and the port too: ssh -L %d:127.0.0.1:%d brings it here", port, port))
+	}
 	ready(fmt.Sprintf("%s://127.0.0.1:%d/", r.Conf.App.Kind, port))
 	<-ctx.Done()
 	return r.app.Down(context.WithoutCancel(ctx), key)

@@ -11,9 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,8 +26,12 @@ import (
 	"abl"
 )
 
-// Off is the variable that switches the tests with an engine off.
+// Off is the variable that switches the tests with an engine off. Its value "remote" says that the
+// engine is on another machine (scripts/remote-engine.sh).
 const Off = "ABL_TEST_ENGINE"
+
+// Remote reports whether the engine of the tests is on another machine.
+func Remote() bool { return os.Getenv(Off) == "remote" }
 
 // Engine declares that a test needs a container engine. Without an engine the test fails, or is
 // skipped if Off is set.
@@ -55,12 +63,38 @@ func Long(t testing.TB) {
 	}
 }
 
-// Local declares that a test needs an engine on this machine. It skips the test under the build
-// tag portable, where no engine counts as local.
+// Socket returns the path of a socket of the engine, for proxies in front of it. For an engine on another
+// machine, ABL_TEST_SOCKET names one.
+func Socket() string {
+	path, _ := strings.CutPrefix(os.Getenv("DOCKER_HOST"), "unix://")
+	if !filepath.IsAbs(path) {
+		path = os.Getenv("ABL_TEST_SOCKET")
+	}
+	return cmp.Or(path, "/var/run/docker.sock")
+}
+
+// NewServer starts a server that the gateways reach. For an engine on another machine, ABL_TEST_HOST is the
+// address of this machine.
+func NewServer(h http.Handler) *httptest.Server {
+	s := httptest.NewUnstartedServer(h)
+	if host := os.Getenv("ABL_TEST_HOST"); host != "" {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+		if err != nil {
+			panic(err)
+		}
+		s.Listener.Close()
+		s.Listener = l
+	}
+	s.Start()
+	return s
+}
+
+// Local declares that a test needs an engine on this machine. It skips the test if Remote is true,
+// and under the build tag portable, where no engine counts as local.
 func Local(t testing.TB) {
 	t.Helper()
-	if Portable {
-		t.Skip("built with the tag portable: no engine counts as local")
+	if Portable || Remote() {
+		t.Skip("the engine does not count as local")
 	}
 }
 
@@ -74,7 +108,7 @@ func Egress(t testing.TB) {
 }
 
 func socketAnswers() bool {
-	_, err := os.Stat("/var/run/docker.sock")
+	_, err := os.Stat(Socket())
 	return err == nil
 }
 
@@ -191,8 +225,14 @@ func (p *Project) Exists(name string) bool {
 func (p *Project) Cmd(args ...string) *exec.Cmd {
 	cmd := exec.Command(Bin(p, "abl"), args...)
 	cmd.Dir = p.Dir
+	sets := func(name string) bool {
+		return slices.ContainsFunc(p.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+	}
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
+		if sets("DOCKER_HOST") && (name == "DOCKER_TLS_VERIFY" || name == "DOCKER_CERT_PATH") {
+			continue // of another address
+		}
 		if !strings.HasPrefix(name, "ABL_") && !strings.HasPrefix(name, "GITHUB_") &&
 			!strings.HasSuffix(name, "_API_KEY") && !strings.HasSuffix(name, "_BASE_URL") {
 			cmd.Env = append(cmd.Env, kv)

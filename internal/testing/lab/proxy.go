@@ -50,11 +50,7 @@ const absence = 250 * time.Millisecond
 // NewProxy starts a proxy to the machine's engine.
 func NewProxy(t testing.TB) *Proxy {
 	t.Helper()
-	engine := "/var/run/docker.sock"
-	if path, ok := strings.CutPrefix(os.Getenv("DOCKER_HOST"), "unix://"); ok {
-		engine = path
-	}
-	return NewProxyTo(t, engine)
+	return NewProxyTo(t, Socket())
 }
 
 // NewProxyTo starts a proxy to the engine that listens on a socket.
