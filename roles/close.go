@@ -153,11 +153,12 @@ type Gate interface {
 }
 
 // Used is what a running call has used so far: a lower bound with AtLeast. USD is nil if the model
-// has no price.
+// has no price. Signs grows with each sign of life of the provider.
 type Used struct {
 	Tokens  int64
 	USD     *prices.USD
 	AtLeast bool
+	Signs   int64
 }
 
 // GateName returns the engine-wide name of the container of a call's gateway.

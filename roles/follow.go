@@ -123,7 +123,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	idle := &idleTimer{limit: r.Idle, last: time.Now(), at: time.Now(), load: func() []sandbox.Load { return r.load(tidy, j) }}
+	idle := &idleTimer{limit: r.Idle, last: time.Now(), at: time.Now(), load: func() *sandbox.Load { return r.load(tidy, j) }}
 	stopping, err := r.stopNoted(tidy, j, rec)
 	if err != nil {
 		return sandbox.Exit{}, err
@@ -149,7 +149,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			switch now := printed(); {
 			case r.flooded(now):
 				why.Class = outcome.Flood
-			case idle.expired(now):
+			case idle.expired(now + signs(j)):
 				why.Class = outcome.Idle
 			}
 		}
@@ -226,21 +226,33 @@ func (r *Runner) running(ctx context.Context, j Job) bool {
 	return st.State == sandbox.Running
 }
 
-// idleTimer measures how long a call has been idle: without output, traffic to its provider, and
-// CPU time.
+// signs returns the number of signs of life of the call's provider so far. Pings of a model that
+// thinks are signs too.
+func signs(j Job) int64 {
+	if j.Gate != nil {
+		if used := j.Gate.Used(); used != nil {
+			return used.Signs
+		}
+	}
+	return 0
+}
+
+// idleTimer measures how long a call has been idle: without output, signs of life of its provider,
+// traffic, and CPU time.
 type idleTimer struct {
-	limit   time.Duration // how long it may be idle, 0 for any time
-	load    func() []sandbox.Load
-	last    time.Time // of the last activity
-	at      time.Time // of the last check, with its results:
-	printed int64
-	was     []sandbox.Load
-	checks  int // since the last activity
+	limit time.Duration // how long it may be idle, 0 for any time
+	load  func() *sandbox.Load
+	last  time.Time // of the last activity
+	at    time.Time // of the last check, with its results:
+	seen  int64
+	was   *sandbox.Load
+
+	checks int // since the last activity
 }
 
 const (
 	busyShare = 20 // a twentieth of one CPU counts as activity
-	// Bytes through the gateway since the last check: more than keeping connections open needs.
+	// Bytes of the container's traffic since the last check: more than keeping connections open needs.
 	busyBytes = 2 << 10
 )
 
@@ -248,49 +260,41 @@ const (
 // which abl or the machine was suspended does not count.
 const minChecks = 3
 
-// expired returns true if the call has been idle for longer than the limit. printed is the number
-// of bytes of output so far. Values that cannot be measured are ignored.
-func (q *idleTimer) expired(printed int64) bool {
+// expired returns true if the call has been idle for longer than the limit. seen is the number of
+// bytes of output and of signs so far. Values that cannot be measured are ignored.
+func (q *idleTimer) expired(seen int64) bool {
 	now := time.Now()
 	if q.limit == 0 || now.Sub(q.at) < q.limit/8 {
 		return false
 	}
 	is := q.load()
-	if printed != q.printed || worked(q.was, is, now.Sub(q.at)) {
+	if seen != q.seen || worked(q.was, is, now.Sub(q.at)) {
 		q.last, q.checks = now, 0
 	}
-	q.at, q.printed, q.was = now, printed, is
+	q.at, q.seen, q.was = now, seen, is
 	q.checks++
 	return now.Sub(q.last) > q.limit && q.checks >= minChecks
 }
 
-// worked compares two measurements of the same containers, the call's first. An engine without the
+// worked compares two measurements of a container, nil for an unknown one. An engine without the
 // rights to measure, such as some rootless ones, returns 0, which does not mean idle.
-func worked(was, is []sandbox.Load, between time.Duration) bool {
-	if len(is) > 0 && is[0].CPU == 0 {
+func worked(was, is *sandbox.Load, between time.Duration) bool {
+	switch {
+	case is == nil:
+		return false
+	case is.CPU == 0:
 		return true
 	}
-	for i := range min(len(was), len(is)) {
-		if is[i].CPU-was[i].CPU >= max(between/busyShare, 1) || is[i].Net-was[i].Net >= busyBytes {
-			return true
-		}
-	}
-	return false
+	return was != nil && (is.CPU-was.CPU >= max(between/busyShare, 1) || is.Net-was.Net >= busyBytes)
 }
 
-// load measures a call's CPU time and the traffic of its gateway.
-func (r *Runner) load(ctx context.Context, j Job) []sandbox.Load {
+// load measures the CPU time and the traffic of a call's container. It returns nil if it cannot.
+func (r *Runner) load(ctx context.Context, j Job) *sandbox.Load {
 	own, err := r.Engine.Load(ctx, r.box(j))
 	if err != nil {
 		return nil
 	}
-	all := []sandbox.Load{own}
-	if j.Gate != nil {
-		if gate, err := r.Engine.Load(ctx, GateName(r.ID, j.Call.ID)); err == nil {
-			all = append(all, sandbox.Load{Net: gate.Net})
-		}
-	}
-	return all
+	return &own
 }
 
 // OpenOutput opens a file that a role writes or has written. It restores the file's permissions if

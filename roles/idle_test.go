@@ -10,20 +10,20 @@ import (
 )
 
 func TestWorked(t *testing.T) {
-	load := func(cpu time.Duration, net int64) sandbox.Load { return sandbox.Load{CPU: cpu, Net: net} }
+	load := func(cpu time.Duration, net int64) *sandbox.Load { return &sandbox.Load{CPU: cpu, Net: net} }
 	for _, c := range []struct {
 		name    string
-		was, is []sandbox.Load
+		was, is *sandbox.Load
 		want    bool
 	}{
-		{"nothing", []sandbox.Load{load(time.Second, 0)}, []sandbox.Load{load(time.Second, 0)}, false},
-		{"a-runtime-that-looks-after-itself", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(400*time.Millisecond, 0)}, false},
-		{"a-build", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(500*time.Millisecond, 0)}, true},
-		{"an-answer-that-comes-in", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0), load(0, 30_000)}, true},
-		{"a-connection-that-is-kept-open", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0), load(0, 10_200)}, false},
-		{"an-engine-that-does-not-measure", []sandbox.Load{load(0, 0)}, []sandbox.Load{load(0, 0)}, true},
-		{"nobody-knows", nil, nil, false},
-		{"the-gate-is-gone", []sandbox.Load{load(1, 0), load(0, 10_000)}, []sandbox.Load{load(1, 0)}, false},
+		{"nothing", load(time.Second, 0), load(time.Second, 0), false},
+		{"a-runtime-that-looks-after-itself", load(1, 0), load(400*time.Millisecond, 0), false},
+		{"a-build", load(1, 0), load(501*time.Millisecond, 0), true},
+		{"traffic", load(1, 10_000), load(1, 30_000), true},
+		{"a-connection-that-is-kept-open", load(1, 10_000), load(1, 10_200), false},
+		{"an-engine-that-does-not-measure", load(0, 0), load(0, 0), true},
+		{"unknown", nil, nil, false},
+		{"the-first-measurement", nil, load(time.Second, 10_000), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := worked(c.was, c.is, 10*time.Second); got != c.want {
@@ -36,7 +36,7 @@ func TestWorked(t *testing.T) {
 // An abl that was stopped itself, or slept with its machine, does not take its own
 // absence for the call's.
 func TestAbsenceIsNotIdleness(t *testing.T) {
-	q := &idleTimer{limit: time.Minute, last: time.Now().Add(-time.Hour), load: func() []sandbox.Load { return []sandbox.Load{{CPU: 1}} }}
+	q := &idleTimer{limit: time.Minute, last: time.Now().Add(-time.Hour), load: func() *sandbox.Load { return &sandbox.Load{CPU: 1} }}
 	for look := 1; look <= minChecks; look++ {
 		q.at = time.Now().Add(-time.Minute) // as if it were time for another
 		if got := q.expired(0); got != (look == minChecks) {
@@ -76,5 +76,36 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 	r.runner.Idle = 400 * time.Millisecond
 	if o := r.run(); o.Class != outcome.Idle {
 		t.Errorf("got %s, want %s", show(o), outcome.Idle)
+	}
+}
+
+// pinging is a gate whose provider gives a sign of life before each look.
+type pinging struct {
+	gated
+	looks atomic.Int64
+}
+
+func (g *pinging) Used() *Used { return &Used{Signs: g.looks.Add(1)} }
+
+// A model that thinks behind pings for longer than the limit is not idle.
+func TestPingsAreNotIdle(t *testing.T) {
+	const times = 12
+	enough := make(chan struct{})
+	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+		<-enough
+		prints(b, "end")
+		return sandbox.Exit{}
+	})
+	r.runner.Idle = 400 * time.Millisecond
+	var checks atomic.Int64
+	r.engine.Busy = func(string) sandbox.Load {
+		if checks.Add(1) == times {
+			close(enough)
+		}
+		return sandbox.Load{CPU: 1}
+	}
+	r.job.Gate = &pinging{}
+	if o := r.run(); o.Class != outcome.Done || checks.Load() < times {
+		t.Errorf("got %s after %d checks, want %s after %d or more", show(o), checks.Load(), outcome.Done, times)
 	}
 }

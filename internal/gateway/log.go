@@ -42,6 +42,7 @@ type Entry struct {
 const (
 	Ready     = "ready"   // the gateway listens
 	Began     = "begin"   // a request is about to be sent to its provider
+	Alive     = "alive"   // a response is still arriving, possibly as pings only
 	Requested = "request" // a request ended
 	Tunneled  = "connect" // a tunnel ended
 	Obeyed    = "command" // a command was executed

@@ -17,6 +17,9 @@ import (
 // net/http, so that a piece is one write.
 const pieceSize = 3 << 10
 
+// aliveShare is the number of Alive lines that a response causes within IdleMS, if it arrives steadily.
+const aliveShare = 60
+
 // relay relays a response piece by piece, and returns the meter that read its usage.
 func (x *exchange) relay(ctx context.Context, stop context.CancelCauseFunc, answer *http.Response) *meter.Meter {
 	// The length header is not copied: redacting a key changes the length.
@@ -65,6 +68,7 @@ func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *met
 	_ = control.Flush() // if the client has left, the first piece fails
 	silence := time.AfterFunc(span(x.Limits.IdleMS), func() { stop(errIdle) })
 	defer silence.Stop()
+	logged := time.Now()
 	buffer := make([]byte, pieceSize)
 	for {
 		n, err := from.Read(buffer)
@@ -72,6 +76,10 @@ func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *met
 		_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS)))
 		if n > 0 {
 			silence.Reset(span(x.Limits.IdleMS))
+			if time.Since(logged) >= span(x.Limits.IdleMS)/aliveShare {
+				logged = time.Now()
+				x.log(Entry{Kind: Alive})
+			}
 			if x.Out += int64(n); x.Out > x.Limits.Answer {
 				stop(errLong)
 				return errLong

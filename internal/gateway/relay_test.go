@@ -52,6 +52,37 @@ func (b *inPieces) Read(p []byte) (int, error) {
 
 func (*inPieces) Close() error { return nil }
 
+// A response of pings causes lines, by which abl knows that the call is not idle.
+func TestPingsAreLogged(t *testing.T) {
+	enough := make(chan struct{})
+	model := serve(t, func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for tick := time.Tick(time.Millisecond); ; {
+			io.WriteString(w, "event: ping\ndata: {\"type\": \"ping\"}\n\n")
+			flush(w)
+			select {
+			case <-enough:
+				return
+			case <-q.Context().Done():
+				return
+			case <-tick:
+			}
+		}
+	})
+	s := setup(model.URL)
+	s.Limits.IdleMS = 60_000 / aliveShare
+	r := start(t, s)
+	done := make(chan reply, 1)
+	go func() { done <- r.post("/anthropic/v1/messages", modelled) }()
+	r.next(Began)
+	for range 2 {
+		r.next(Alive)
+	}
+	close(enough)
+	<-done
+	r.next(Requested)
+}
+
 type answers func(*http.Request) *http.Response
 
 func (f answers) RoundTrip(q *http.Request) (*http.Response, error) { return f(q), nil }

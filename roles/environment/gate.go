@@ -36,6 +36,7 @@ type Gate struct {
 
 	heard   *atomic.Bool // a provider has responded to a call of this run; nil if that does not matter
 	used    atomic.Pointer[gateway.Sum]
+	lines   atomic.Int64 // that the watches of the log saw
 	unwatch func()       // ends the watch of the current call
 	Key     *keyCommand  // nil for a key that does not expire
 	unrenew func() error // ends the renewal of the key and returns the last failure
@@ -137,6 +138,7 @@ func (g *Gate) watch(ctx context.Context, box sidecar.Sidecar) {
 // sees records the usage in the newest line of the log of a call's gateway.
 func (g *Gate) sees(sum gateway.Sum) {
 	g.used.Store(&sum)
+	g.lines.Add(1)
 	if g.Spent != nil {
 		g.Spent(sum)
 	}
@@ -144,7 +146,11 @@ func (g *Gate) sees(sum gateway.Sum) {
 
 // Used implements roles.Gate.
 func (g *Gate) Used() *roles.Used {
-	return usedBy(g.used.Load())
+	used := usedBy(g.used.Load())
+	if used != nil {
+		used.Signs = g.lines.Load()
+	}
+	return used
 }
 
 // Used returns the usage of a call so far, as the abl that runs it last saw it, nil if it is unknown.
