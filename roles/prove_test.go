@@ -248,8 +248,8 @@ func TestHostServerIsReplaced(t *testing.T) {
 	if got := start(); strings.Contains(got, started) {
 		t.Errorf("got %s while it runs, want no start", got)
 	}
-	if got, err := r.runner.HostAddrs(t.Context()); err != nil || fmt.Sprint(got) != "[192.0.2.1]" {
-		t.Errorf("got addresses of the engine's machine %v, %v, want 192.0.2.1", got, err)
+	if got, err := r.runner.HostAddrs(t.Context()); err != nil || fmt.Sprint(got) != "[192.0.2.1 fe80::1]" {
+		t.Errorf("got addresses of the engine's machine %v, %v, want 192.0.2.1 and fe80::1", got, err)
 	}
 	r.engine.Finish("abl-id-listener", sandbox.Exit{Code: 137})
 	if got := start(); !strings.Contains(got, started) {

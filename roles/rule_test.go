@@ -44,14 +44,15 @@ var wrongs = map[string]struct {
 	"the host's network": {func(_ *wrong, b *sandbox.Box) {
 		b.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "host", Foreign: true}}}
 	}, ""},
-	"uid 0":                    {func(_ *wrong, b *sandbox.Box) { b.User = "0:4711" }, ""},
-	"gid 0":                    {func(_ *wrong, b *sandbox.Box) { b.User = "4711:0" }, ""},
-	"no limit on memory":       {func(_ *wrong, b *sandbox.Box) { b.Limits.Memory = 0 }, ""},
-	"no limit on processes":    {func(_ *wrong, b *sandbox.Box) { b.Limits.Pids = 0 }, ""},
-	"a service's capabilities": {func(_ *wrong, b *sandbox.Box) { b.Loose = true }, ""},
-	"a holder's capabilities":  {func(_ *wrong, b *sandbox.Box) { b.Seals = true }, ""},
-	"a key in its environment": {func(_ *wrong, b *sandbox.Box) { b.Env = append(b.Env, "K=swordfish-swordfish") }, ""},
-	"memory without a limit":   {func(_ *wrong, b *sandbox.Box) { b.Tmpfs[0].Size = 0 }, ""},
+	"the network of the engine's machine": {func(_ *wrong, b *sandbox.Box) { b.Reach = sandbox.Reach{Host: true} }, ""},
+	"uid 0":                               {func(_ *wrong, b *sandbox.Box) { b.User = "0:4711" }, ""},
+	"gid 0":                               {func(_ *wrong, b *sandbox.Box) { b.User = "4711:0" }, ""},
+	"no limit on memory":                  {func(_ *wrong, b *sandbox.Box) { b.Limits.Memory = 0 }, ""},
+	"no limit on processes":               {func(_ *wrong, b *sandbox.Box) { b.Limits.Pids = 0 }, ""},
+	"a service's capabilities":            {func(_ *wrong, b *sandbox.Box) { b.Loose = true }, ""},
+	"a holder's capabilities":             {func(_ *wrong, b *sandbox.Box) { b.Seals = true }, ""},
+	"a key in its environment":            {func(_ *wrong, b *sandbox.Box) { b.Env = append(b.Env, "K=swordfish-swordfish") }, ""},
+	"memory without a limit":              {func(_ *wrong, b *sandbox.Box) { b.Tmpfs[0].Size = 0 }, ""},
 }
 
 // wrong is a project on a real engine, and the Verifier's box there.

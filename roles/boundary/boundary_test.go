@@ -116,7 +116,7 @@ func TestHostServer(t *testing.T) {
 				if err := errors.Join(err, herr, rerr); err != nil {
 					t.Fatal(err)
 				}
-				if got := b.At(b.TCP); len(got) != 1 || got[0] != "192.0.2.1:1001" {
+				if got := b.At(b.TCP); len(got) != 2 || got[0] != "192.0.2.1:1001" {
 					t.Errorf("got addresses %q, want 192.0.2.1:1001", got)
 				}
 				b.Word = c.word

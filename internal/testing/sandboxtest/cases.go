@@ -119,6 +119,20 @@ func refused(t *testing.T, s Subject) {
 			change: func(b *sandbox.Box) { b.Reach.Endpoints = []sandbox.Endpoint{{Network: "host"}} },
 			say:    "network",
 		},
+		"the host's with an own": {
+			change: func(b *sandbox.Box) { b.Reach = sandbox.Reach{Host: true, Join: "x"} },
+			say:    "may have no",
+		},
+		"the host's with a mount": {
+			change: func(b *sandbox.Box) {
+				b.Reach.Host, b.Mounts = true, []sandbox.Mount{{What: sandbox.Specs, Source: "/etc", Target: "/s"}}
+			},
+			say: "may have no",
+		},
+		"the host's with privileges": {
+			change: func(b *sandbox.Box) { b.Reach.Host, b.Seals = true, true },
+			say:    "may have no",
+		},
 		"no volume": {change: func(b *sandbox.Box) {
 			b.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: sandbox.Name(s.Project, "none"), Target: "/v"}}
 		}, say: "volume"},
@@ -233,6 +247,15 @@ func asIntended(t *testing.T, s Subject) {
 	wantErr(t, proof.Err(), sandbox.ErrUnproven) // a program that has run may have changed anything
 	_, err = s.Engine.Prove(t.Context(), s.box("gone", s.Block))
 	wantErr(t, err, sandbox.ErrNotFound)
+	outside := s.box("outside", s.Block)
+	outside.Reach.Host = true
+	s.create(t, outside)
+	proof, err = s.Engine.Prove(t.Context(), outside)
+	must(t, errors.Join(err, proof.Err()))
+	outside.Reach.Host = false
+	proof, err = s.Engine.Prove(t.Context(), outside)
+	must(t, err)
+	wantErr(t, proof.Err(), sandbox.ErrUnproven)
 }
 
 func joinHolder(t *testing.T, s Subject) {

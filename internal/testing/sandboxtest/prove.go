@@ -68,7 +68,7 @@ func (e *Engine) opening(b sandbox.Box) []byte {
 		return []byte("ready\n")
 	}
 	if listens(b) {
-		return []byte(`{"word":"word","hosts":["192.0.2.1"],"tcp":"1001","udp":"1002"}` + "\n")
+		return []byte(`{"word":"word","hosts":["192.0.2.1","fe80::1%eth0"],"tcp":"1001","udp":"1002"}` + "\n")
 	}
 	if !speaks(b) {
 		return nil
