@@ -64,7 +64,7 @@ func (r *repository) writeTree(was, is []*index.Entry) error {
 // removed.
 func (r *Repo) PutBack(ctx context.Context, was map[string]string,
 	uid, gid int) (differed []string, cleared []state.Thing, err error) {
-	_, found, err := r.look(ctx, scan.Options{Sweep: true})
+	_, found, err := r.look(ctx, scan.Options{Sweep: true}, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,7 +179,7 @@ func writeFile(s *gitdir.Store, root *os.Root, e *index.Entry) error {
 		}
 		return root.Symlink(string(target), e.Name)
 	}
-	from, _, err := openBlob(s, e.Hash)
+	from, _, err := s.File(e.Hash)
 	if err != nil {
 		return err
 	}

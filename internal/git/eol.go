@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +27,6 @@ func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entr
 	if !r.opts.Clone {
 		return nil
 	}
-	isAttributes := func(e *index.Entry) bool { return path.Base(e.Name) == ".gitattributes" && !e.SkipWorktree }
 	if !slices.ContainsFunc(found.Entries, isAttributes) {
 		return nil
 	}
@@ -51,16 +50,11 @@ func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entr
 	if len(texts) == 0 {
 		return nil
 	}
-	s, err := newScratch(ctx, r.dir, &r.repository)
+	s, err := r.withAttributes(ctx, found.Entries)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	for _, e := range found.Entries {
-		if isAttributes(e) && err == nil {
-			err = s.layAttributes(r.dir, e.Name)
-		}
-	}
 	for i, e := range found.Entries {
 		if data, is := texts[e.Name]; is && err == nil {
 			found.Entries[i], err = r.normalized(ctx, s, objects, e, data)
@@ -91,24 +85,42 @@ func (r *Repo) withCRLF(objects *spool, e *index.Entry) ([]byte, error) {
 	return data, nil
 }
 
-// layAttributes copies a .gitattributes file of a workspace to the work tree of the scratch
-// repository.
-func (s *scratch) layAttributes(workspace, name string) error {
-	data, err := hostfs.Read(workspace, name, maxSteering)
+// withAttributes creates a scratch repository whose work tree has only the .gitattributes files
+// among sorted entries of the workspace.
+func (r *Repo) withAttributes(ctx context.Context, entries []*index.Entry) (*scratch, error) {
+	s, err := newScratch(ctx, r.dir, &r.repository)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	to := filepath.Join(s.work, filepath.FromSlash(name))
-	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), hostfs.Write(to, data, 0o600))
+	for _, e := range entries {
+		if !isAttributes(e) || err != nil {
+			continue
+		}
+		to := filepath.Join(s.work, filepath.FromSlash(e.Name))
+		var data []byte
+		if data, err = hostfs.Read(r.dir, e.Name, maxSteering); err == nil {
+			err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), hostfs.Write(to, data, 0o600))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// inWorkTree returns a command of the user's git in the work tree of the scratch repository.
+func (s *scratch) inWorkTree(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := s.command(ctx, append([]string{"-C", s.work, "-c", "core.bare=false"}, args...)...)
+	cmd.Env = append(cmd.Env, "GIT_WORK_TREE="+s.work)
+	return cmd
 }
 
 // normalized returns the entry of a file as git would add it. If it differs, normalized also
 // rewrites the file.
 func (r *Repo) normalized(ctx context.Context, s *scratch, objects *spool, e *index.Entry,
 	data []byte) (*index.Entry, error) {
-	cmd := s.command(ctx, "-C", s.work, "-c", "core.bare=false", "-c", "core.safecrlf=false", "hash-object", "-w",
-		"--path="+e.Name, "--stdin")
-	cmd.Env, cmd.Stdin = append(cmd.Env, "GIT_WORK_TREE="+s.work), bytes.NewReader(data)
+	cmd := s.inWorkTree(ctx, "-c", "core.safecrlf=false", "hash-object", "-w", "--path="+e.Name, "--stdin")
+	cmd.Stdin = bytes.NewReader(data)
 	out, err := output(cmd)
 	if err != nil {
 		return e, err

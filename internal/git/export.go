@@ -211,7 +211,7 @@ func exportFile(t *tar.Writer, h *tar.Header, s *gitdir.Store, e *index.Entry) e
 		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, string(target), 0o777
 		return t.WriteHeader(h)
 	}
-	from, size, err := openBlob(s, e.Hash)
+	from, size, err := s.File(e.Hash)
 	if err != nil {
 		return err
 	}

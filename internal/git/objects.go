@@ -40,6 +40,8 @@ type spool struct {
 	file *os.File
 	at   int64 // offset of the next object
 	all  map[plumbing.Hash]spooled
+
+	large map[plumbing.Hash]large // content of files in Git LFS by the hash of the pointer
 }
 
 // spooled is one object of a spool.
@@ -65,7 +67,7 @@ func newSpool(d gitdir.Dir) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a file for new objects: %w", err)
 	}
-	return &spool{file: f, all: map[plumbing.Hash]spooled{}}, nil
+	return &spool{file: f, all: map[plumbing.Hash]spooled{}, large: map[plumbing.Hash]large{}}, nil
 }
 
 // add adds an object unless the spool has it.
@@ -165,6 +167,11 @@ func (s *spool) EncodedObject(_ plumbing.ObjectType, hash plumbing.Hash) (plumbi
 
 // finish writes all objects durably to a repository.
 func (s *spool) finish(d gitdir.Dir) error {
+	for _, l := range s.large {
+		if err := d.Large(l.oid, io.NewSectionReader(l.data, 0, l.Size())); err != nil {
+			return err
+		}
+	}
 	if len(s.all) > fewObjects || s.at > fewBytes {
 		names := slices.Collect(maps.Keys(s.all))
 		plumbing.HashesSort(names)
@@ -218,19 +225,9 @@ func looseLarge(d gitdir.Dir, from storer.EncodedObjectStorer,
 
 func (s *spool) close() { s.file.Close() }
 
-// openBlob opens a blob and returns its size.
-func openBlob(s storer.EncodedObjectStorer, hash plumbing.Hash) (io.ReadCloser, int64, error) {
-	o, err := s.EncodedObject(plumbing.BlobObject, hash)
-	if err != nil {
-		return nil, 0, err
-	}
-	from, err := o.Reader()
-	return from, o.Size(), err
-}
-
 // read returns up to most bytes from the beginning of a blob.
-func read(s storer.EncodedObjectStorer, hash plumbing.Hash, most int64) ([]byte, error) {
-	from, _, err := openBlob(s, hash)
+func read(s *gitdir.Store, hash plumbing.Hash, most int64) ([]byte, error) {
+	from, _, err := s.Blob(hash)
 	if err != nil {
 		return nil, err
 	}
@@ -267,10 +264,14 @@ func (s *spool) refuseSecrets(secrets map[string]string, base, entries []*index.
 		if e == nil || len(all) == maxSecretFiles {
 			continue
 		}
+		o, is := s.all[e.Hash]
+		if l, points := s.large[e.Hash]; points {
+			o = l.spooled
+		}
 		name := in([]byte(path))
 		if name != "" {
 			path = any.String(path)
-		} else if o, is := s.all[e.Hash]; is {
+		} else if is {
 			var err error
 			if name, err = search(o.data, in); err != nil {
 				return fmt.Errorf("cannot look for secrets in %q: %w", path, err)

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -216,7 +215,7 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 		if path.Base(e.Name) == ".gitattributes" && err == nil {
 			var data []byte
 			data, err = read(s, e.Hash, maxSteering)
-			lfs = lfs || bytes.Contains(data, []byte("filter=lfs"))
+			lfs = lfs || usesLFS(data)
 		}
 	}
 	var modules []string
@@ -238,7 +237,7 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 	const fetch = "git submodule update --init --recursive fetches them"
 	note(len(modules) > 0, "its submodules are empty directories in the clone ("+some(modules)+"): "+fetch)
 	note(o.InTheWay(BranchPrefix) != "", NoRoom)
-	note(lfs, "files in Git LFS are pointers in the clone")
+	note(lfs, "files in Git LFS are pointers in the clone until git lfs fetch has fetched their content")
 	return all, err
 }
 
@@ -286,7 +285,7 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 	s := from.git.Store()
 	objects, err := lacking(ctx, s, o.git.Store(), commit)
 	if err == nil {
-		err = writePack(o.git, s, objects, deltaWindow)
+		err = errors.Join(o.git.TakeAllLarge(from.git), writePack(o.git, s, objects, deltaWindow))
 	}
 	if err != nil {
 		return err

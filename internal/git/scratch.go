@@ -143,11 +143,9 @@ func (s *scratch) mergeTree(ctx context.Context, ours, theirs string) (tree stri
 func (s *scratch) mergeInWorkTree(ctx context.Context,
 	ours, theirs string) (tree string, conflicts []string, err error) {
 	at := func(args ...string) (string, error) {
-		safe := []string{"-c", "core.bare=false", "-c", "core.symlinks=false", "-c", "core.protectNTFS=false", "-c",
+		safe := []string{"-c", "core.symlinks=false", "-c", "core.protectNTFS=false", "-c",
 			"merge.directoryRenames=false"}
-		cmd := s.command(ctx, append(safe, args...)...)
-		cmd.Env = append(cmd.Env, "GIT_WORK_TREE="+s.work)
-		out, err := output(cmd)
+		out, err := output(s.inWorkTree(ctx, append(safe, args...)...))
 		return string(out), err
 	}
 	if _, err := at("checkout", "-q", "--detach", ours); err != nil {

@@ -68,7 +68,7 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	}
 	defer objects.close()
 	objects.author = r.opts.Identity.Author
-	base, found, err := r.look(ctx, scan.Options{Sweep: m.Keep != nil, Put: objects.add})
+	base, found, err := r.look(ctx, scan.Options{Sweep: m.Keep != nil}, objects)
 	if err == nil && m.Keep != nil {
 		err = r.report(base.entries, found, m.Keep)
 	}
@@ -94,8 +94,12 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	return Snap{Commit: readCommit(c), Skipped: found.Skipped, Changed: len(differing(base.entries, found.Entries))}, nil
 }
 
-// look reads the last commit and walks the directory with the options o.
-func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *scan.Result, err error) {
+// look reads the last commit and walks the directory with the options o. objects, if not nil,
+// receives the new objects.
+func (r *Repo) look(ctx context.Context, o scan.Options, objects *spool) (base content, found *scan.Result, err error) {
+	if objects != nil {
+		o.Put = objects.add
+	}
 	head, err := r.tip()
 	if err == nil {
 		base, err = r.content(head)
@@ -111,7 +115,13 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 	}
 	o.Exclude, _ = hostfs.Read(r.git.Path, "info/exclude", maxSteering) // git ignores an unreadable file, too
 	o.Root, o.NoExec = r.dir, r.noExec
-	o.SizeOf = func(h plumbing.Hash) (int64, error) { return r.git.Store().EncodedObjectSize(h) }
+	o.SizeOf = func(h plumbing.Hash) (int64, error) {
+		f, size, err := r.git.Store().File(h)
+		if err == nil {
+			f.Close()
+		}
+		return size, err
+	}
 	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
 
 	// Omitted paths and submodules stay as committed, with everything below them, whatever the
@@ -147,7 +157,10 @@ func (r *Repo) look(ctx context.Context, o scan.Options) (base content, found *s
 	}
 	found.Entries = append(found.Entries, kept...)
 	slices.SortFunc(found.Entries, inOrder)
-	return base, found, nil
+	if !o.Names {
+		err = r.point(ctx, base.entries, found, objects)
+	}
+	return base, found, err
 }
 
 // moduleFiles returns the files of the submodules among sorted entries.
@@ -265,7 +278,7 @@ func callOf(message string) string {
 func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	base, found, err := r.look(ctx, scan.Options{Sweep: true})
+	base, found, err := r.look(ctx, scan.Options{Sweep: true}, nil)
 	if err != nil {
 		return err
 	}
@@ -326,7 +339,7 @@ const maxDiffers = 100
 // Differs lists up to 100 paths that differ from a commit, "" for HEAD: changed, deleted, and new
 // unless ignored. It writes nothing.
 func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
-	base, found, err := r.look(ctx, scan.Options{})
+	base, found, err := r.look(ctx, scan.Options{}, nil)
 	if err == nil && commit != "" {
 		base, err = r.content(commit)
 	}
@@ -345,7 +358,7 @@ func (r *Repo) Tree(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	defer objects.close()
-	_, found, err := r.look(ctx, scan.Options{Put: objects.add})
+	_, found, err := r.look(ctx, scan.Options{}, objects)
 	if err == nil {
 		err = objects.finish(r.git)
 	}
@@ -358,7 +371,7 @@ func (r *Repo) Tree(ctx context.Context) (map[string]string, error) {
 // WorkKey returns a key for the content of the directory without ignored files. Two directories
 // have the same key if their commits would have the same tree.
 func (r *Repo) WorkKey(ctx context.Context) (string, error) {
-	_, found, err := r.look(ctx, scan.Options{})
+	_, found, err := r.look(ctx, scan.Options{}, nil)
 	if err != nil {
 		return "", err
 	}
@@ -382,7 +395,7 @@ func treeOf(entries []*index.Entry, out ...string) map[string]string {
 
 // Files returns up to max paths that a commit would contain, sorted.
 func (r *Repo) Files(ctx context.Context, max int) (paths []string, err error) {
-	_, found, err := r.look(ctx, scan.Options{Names: true})
+	_, found, err := r.look(ctx, scan.Options{Names: true}, nil)
 	if err != nil {
 		return nil, err
 	}

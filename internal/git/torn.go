@@ -25,7 +25,7 @@ import (
 func (r *Repo) Restore(ctx context.Context, aside string, uid, gid int) (paths []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	base, found, err := r.look(ctx, scan.Options{Reread: true})
+	base, found, err := r.look(ctx, scan.Options{Reread: true}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (r *Repo) torn(e *index.Entry) (bool, error) {
 		return false, err
 	}
 	defer is.Close()
-	was, size, err := openBlob(r.git.Store(), e.Hash)
+	was, size, err := r.git.Store().File(e.Hash)
 	if err != nil {
 		return false, err
 	}

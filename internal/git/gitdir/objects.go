@@ -38,13 +38,17 @@ const maxHeld = 32 * Streamed
 const maxTree = 64 << 20 // bytes of a tree, commit or tag, which go-git reads into memory
 
 // Store reads the objects of a repository.
-type Store struct{ *filesystem.Storage }
+type Store struct {
+	*filesystem.Storage
+	dir string
+}
 
 // Store returns a reader for the objects, with those of alternates. A store caches the list of
 // packs, so each operation opens a new one.
 func (d Dir) Store() *Store {
 	o := filesystem.Options{AlternatesFS: files{osfs.New("/"), MaxBlob}, LargeObjectThreshold: Streamed}
-	return &Store{filesystem.NewStorageWithOptions(files{osfs.New(d.Path), math.MaxInt64}, cache.NewObjectLRUDefault(), o)}
+	from := files{osfs.New(d.Path), math.MaxInt64}
+	return &Store{filesystem.NewStorageWithOptions(from, cache.NewObjectLRUDefault(), o), d.Path}
 }
 
 // EncodedObject returns an object. It fails for a tree, commit or tag that is too large for memory.
