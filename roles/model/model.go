@@ -183,25 +183,24 @@ func (c *Client) lacksResponses(t *tape) bool {
 func (c *Client) fault(ctx context.Context, t *tape, err error) error {
 	reason := t.meter.Finish()
 	failed, is := t.meter.Failed(t.header, time.Now())
+	why := cmp.Or(context.Cause(ctx), t.broken, err)
 	switch {
 	case t.stop != nil:
 		return t.stop
 	case t.status == 0:
-		return c.unavailable("did not respond", cmp.Or(context.Cause(ctx), err))
+		return c.unavailable("did not respond", why)
 	case t.status != http.StatusOK:
 		e := c.problem(fmt.Sprintf("responded with status %d", t.status), t.problem())
 		e.Now = e.After == 0 && t.header.Get("Retry-After") == "0"
 		return e
 	case is:
 		return c.problem("ended its answer with an error", failed)
-	case t.broken != nil:
-		return c.unavailable("broke off its answer", cmp.Or(context.Cause(ctx), t.broken))
+	case reason == "":
+		return c.unavailable("sent an incomplete answer", cmp.Or(why, errors.New("it has no finish reason")))
 	case err != nil:
 		return c.unavailable("sent an invalid answer", err)
 	case !t.meter.HasEvents():
 		return c.unavailable("sent an invalid answer", errors.New("it is not a stream of events"))
-	case reason == "":
-		return c.unavailable("sent an invalid answer", errors.New("it ends without a finish reason"))
 	}
 	switch class := meter.OfFinish(reason); class {
 	case outcome.Filtered:

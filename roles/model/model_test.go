@@ -348,7 +348,6 @@ func TestNobodyThere(t *testing.T) {
 	done := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
 	defer silent.Close()
-	defer close(done)
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	half := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -356,7 +355,14 @@ func TestNobodyThere(t *testing.T) {
 		io.WriteString(w, geminiOK[:50])
 	}))
 	defer half.Close()
-	for _, base := range []string{silent.URL, gone.URL, half.URL} {
+	stuck := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.NewResponseController(w).Flush()
+		<-done
+	}))
+	defer stuck.Close()
+	defer close(done)
+	why := map[string]string{silent.URL: "no answer within 50ms", gone.URL: "refused", half.URL: "unexpected EOF", stuck.URL: "no answer within 50ms"}
+	for base, want := range why {
 		for _, name := range []string{flash, sonnet, sol, "chat"} {
 			conf := to(t, name, base)
 			conf.Patience = 50 * time.Millisecond
@@ -366,8 +372,8 @@ func TestNobodyThere(t *testing.T) {
 			}
 			_, err = c.Ask(t.Context(), "x", unkept)
 			var e *model.Error
-			if !errors.As(err, &e) || e.Kind != outcome.Unavailable || base == silent.URL && !strings.Contains(err.Error(), "no answer within 50ms") {
-				t.Errorf("%s: %v", name, err)
+			if !errors.As(err, &e) || e.Kind != outcome.Unavailable || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q", name, err, want)
 			}
 		}
 	}

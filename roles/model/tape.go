@@ -76,15 +76,11 @@ func (t *tape) Read(p []byte) (int, error) {
 // problem returns the problem that an error response reports.
 func (t *tape) problem() meter.Problem { return meter.Of(t.status, t.header, t.body, time.Now()) }
 
-// end closes the response. It first reads the rest of an error, so that the record is complete.
+// end closes the response. The SDKs read it to its end, or to an event that they cannot use.
 func (t *tape) end() {
-	if t.from == nil {
-		return
+	if t.from != nil {
+		t.from.Close()
 	}
-	if t.status != http.StatusOK {
-		_, _ = io.Copy(io.Discard, t)
-	}
-	t.from.Close()
 }
 
 // client returns an HTTP client that does not follow redirects, which would receive the key.
