@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -345,6 +346,9 @@ func TestEarlierTriesCount(t *testing.T) {
 // A server that takes the request and says nothing, one that is not there, one
 // that breaks off.
 func TestNobodyThere(t *testing.T) {
+	var logged bytes.Buffer
+	log.SetOutput(&logged)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	done := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
 	defer silent.Close()
@@ -376,6 +380,9 @@ func TestNobodyThere(t *testing.T) {
 				t.Errorf("%s: got %v, want %q", name, err, want)
 			}
 		}
+	}
+	if logged.Len() > 0 {
+		t.Errorf("an SDK logged %q, want nothing", &logged)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c, err := model.New(flash, to(t, flash, silent.URL))
