@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"abl/internal/cacerts"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/wording"
@@ -86,10 +88,17 @@ func (m *Maker) networkOf(r recipe) string {
 
 // prepare completes a recipe's context and arguments with what is no part of its hash.
 func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry, map[string]string, error) {
-	files := slices.Clone(r.files)
+	files, text := slices.Clone(r.files), r.dockerfile()
+	if trusted := (cacerts.Finder{Env: m.Env, Extra: cmp.Or(m.CACert, m.Env("ABL_CA_CERT"))}); r.name == projectImage && trusted.Own() {
+		ca, err := trusted.Bundle()
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot use the certificates for the project's Dockerfile: %w", err)
+		}
+		text, files = trusting(text), append(files, bytesEntry(caFile, 0o644, ca))
+	}
 	for i, f := range files {
 		if f.name == dockerfileName {
-			files[i] = bytesEntry(f.name, f.mode, append(slices.Clone(f.data), "\n"+labelLine(labels)+"\n"...))
+			files[i] = bytesEntry(f.name, f.mode, []byte(text+"\n"+labelLine(labels)+"\n"))
 		}
 	}
 	args := proxyArgs(m.Env)

@@ -159,6 +159,44 @@ func TestCertificatesStayInTheDownloadStage(t *testing.T) {
 	}
 }
 
+// The steps of a project's Dockerfile trust the certificates in its stages on abl's image only. The
+// name of the image does not depend on them.
+func TestProjectDockerfileTrustsTheCertificates(t *testing.T) {
+	own := filepath.Join(t.TempDir(), "builder.Dockerfile")
+	write(t, own, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE} AS a\nRUN true\nFROM golang:1 AS b\nFROM a")
+	e, bare := newFake(), newFake()
+	m := testMaker(t, e)
+	m.CACert = filepath.Join(t.TempDir(), "ca")
+	write(t, m.CACert, testCert("authority"))
+	ref, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := testMaker(t, bare).Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err != nil || plain != ref {
+		t.Errorf("the certificate changed the tag: got %s, want %s, error %v", ref, plain, err)
+	}
+	project := func(e *fakeEngine) map[string]string {
+		for built, files := range e.contexts {
+			if strings.HasPrefix(built, "abl/project") {
+				return files
+			}
+		}
+		return nil
+	}
+	files := project(e)
+	if !strings.Contains(files[caFile], testCert("authority")) {
+		t.Errorf("got certificates %q, want %q in them", files[caFile], testCert("authority"))
+	}
+	first, rest, _ := strings.Cut(files["Dockerfile"], "RUN true")
+	want := "FROM ${ABL_IMAGE} AS a\n\nCOPY abl-ca.crt /etc/ssl/\nARG SSL_CERT_FILE=/etc/ssl/abl-ca.crt\n"
+	if !strings.Contains(first, want) || strings.Contains(rest, caFile) {
+		t.Errorf("got the Dockerfile\n%s\nwant %q in its first stage only", files["Dockerfile"], want)
+	}
+	if plain := project(bare); strings.Contains(plain["Dockerfile"], caFile) || plain[caFile] != "" {
+		t.Errorf("got %v without certificates, want none of %s", plain, caFile)
+	}
+}
+
 // In each embedded Dockerfile only one stage sees the certificates. The stage has a label for its
 // removal, and the last stage copies nothing from the download folder.
 func TestOnlyOneStageSeesTheCertificates(t *testing.T) {

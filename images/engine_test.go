@@ -231,9 +231,12 @@ func TestEngineProjectDockerfile(t *testing.T) {
 	// If the tools are missing, their downloads may need the environment.
 	m.Env = also(os.Getenv, "ABL_HELPER", m.Env("ABL_HELPER"))
 	dir := t.TempDir()
+	m.CACert = filepath.Join(t.TempDir(), "ca.pem")
+	write(t, m.CACert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("authority")})))
 	own := filepath.Join(dir, "builder.Dockerfile")
 	write(t, filepath.Join(dir, "data.txt"), "hello "+rand.Text())
 	write(t, own, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nCOPY data.txt /\n"+
+		"RUN grep -q BEGIN \"$SSL_CERT_FILE\" && test \"$GIT_SSL_CAINFO\" = \"$SSL_CERT_FILE\"\n"+
 		"RUN grep -q hello /data.txt && node --version && npm --version && python3 -c 'import json' && jq --version "+
 		"&& rg --version && curl --version && git -C / status 2>&1 | grep -q 'not a git'\n"+
 		"ENTRYPOINT [\"/bin/false\"]\nUSER 1234\n")

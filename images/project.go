@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/cacerts"
 	"abl/internal/hostfs"
 
 	"github.com/moby/patternmatcher"
@@ -156,6 +157,29 @@ func checkDockerfile(text string) error {
 		return errors.New("its last stage does not stand on ${ABL_IMAGE}, so that the agent would be missing")
 	}
 	return nil
+}
+
+// caFile is the name of the file with certificates in a project's build context and, in /etc/ssl, in
+// its image.
+const caFile = "abl-ca.crt"
+
+// trusting returns a Dockerfile in which the stages on abl's image trust the certificates in caFile
+// while they are built. Containers do not: an ARG is a variable of the build only.
+func trusting(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(line)
+		words := strings.Fields(line)
+		if len(words) < 2 || !strings.EqualFold(words[0], "FROM") || strings.Trim(words[1], "${}") != "ABL_IMAGE" ||
+			words[len(words)-1] == `\` {
+			continue
+		}
+		fmt.Fprintf(&out, "\nCOPY %s /etc/ssl/\n", caFile)
+		for _, name := range cacerts.Variables {
+			fmt.Fprintf(&out, "ARG %s=/etc/ssl/%s\n", name, caFile)
+		}
+	}
+	return out.String()
 }
 
 // instructions are the words of each line of a Dockerfile. A continuation line

@@ -23,6 +23,14 @@ var usual = []string{
 	"/etc/ssl/cert.pem",      // macOS, BSD
 }
 
+// Variables are the environment variables by which tools trust the certificates in a file.
+var Variables = []string{
+	"SSL_CERT_FILE",       // Go, OpenSSL, Ruby, uv
+	"NODE_EXTRA_CA_CERTS", // Node, npm
+	"PIP_CERT", "REQUESTS_CA_BUNDLE",
+	"CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
+}
+
 // Read returns the certificates in a PEM file, without any other content such as keys.
 func Read(path string) ([]byte, error) {
 	raw, err := os.ReadFile(path)

@@ -148,12 +148,7 @@ func proxyEnv(proxy string, inside ...string) []string {
 // those in their image.
 func certEnv(file string) []string {
 	var env []string
-	for _, name := range []string{
-		"SSL_CERT_FILE",       // Go, OpenSSL, Ruby, uv
-		"NODE_EXTRA_CA_CERTS", // Node, npm
-		"PIP_CERT", "REQUESTS_CA_BUNDLE",
-		"CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
-	} {
+	for _, name := range cacerts.Variables {
 		env = append(env, name+"="+file)
 	}
 	return env
