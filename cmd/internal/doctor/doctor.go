@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"abl/cmd/internal/cli"
@@ -124,12 +126,30 @@ func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 	if err != nil {
 		return append(all, failed("images", err))
 	}
+	return append(all, imageFindings(states)...)
+}
+
+// imageFindings returns a finding for each image of this abl, and one that counts the others by name.
+func imageFindings(states []images.State) (all []phase.Finding) {
+	others := map[string]int{}
 	for _, st := range states {
 		text := "not built yet; the first phase or `abl images build` builds it"
-		if st.Have {
+		switch {
+		case st.Old:
+			others[st.Name]++
+			continue
+		case st.Have:
 			text = st.Ref
 		}
 		all = append(all, good("image", st.Name+": "+text))
+	}
+	var counts []string
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		counts = append(counts, fmt.Sprintf("%d %s", others[name], name))
+	}
+	if len(counts) > 0 {
+		all = append(all, good("image", "of other versions of abl or of projects: "+strings.Join(counts, ", ")+
+			"; `abl images prune` deletes those that no project uses"))
 	}
 	return all
 }
