@@ -144,7 +144,7 @@ func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network st
 func (m *Maker) sweep(ctx context.Context, id string) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
 	defer cancel()
-	stages, err := m.Engine.ListImages(late, labelStage)
+	stages, _, err := m.Engine.ListImages(late, labelStage)
 	if err != nil {
 		m.say("cannot look for leftover build stages: %v", err)
 		return

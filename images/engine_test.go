@@ -157,7 +157,7 @@ func stageRecipe(parent, last string) recipe {
 // inherited hash or by the parent.
 func noStageLeft(t *testing.T, e *docker.Engine, ref string) {
 	t.Helper()
-	images, err := e.ListImages(t.Context(), LabelInputs)
+	images, _, err := e.ListImages(t.Context(), LabelInputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestEngineProjectDockerfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := e.ListImages(t.Context(), LabelImage)
+	all, _, err := e.ListImages(t.Context(), LabelImage)
 	if err != nil {
 		t.Fatal(err)
 	}

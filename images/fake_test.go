@@ -48,26 +48,16 @@ func (f *fakeEngine) Info(context.Context) (sandbox.Info, error) {
 	return sandbox.Info{Arch: f.arch}, nil
 }
 
-func (f *fakeEngine) ListImages(_ context.Context, label string) (map[string]map[string]string, error) {
+func (f *fakeEngine) ListImages(_ context.Context, label string) (map[string]map[string]string, map[string]int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := map[string]map[string]string{}
+	all, sizes := map[string]map[string]string{}, map[string]int64{}
 	for ref, l := range f.images {
 		if l[label] != "" {
-			all[ref] = maps.Clone(l)
+			all[ref], sizes[ref] = maps.Clone(l), 1_500_000
 		}
 	}
-	return all, nil
-}
-
-func (f *fakeEngine) ImageSizes(_ context.Context, label string) (map[string]int64, error) {
-	all := map[string]int64{}
-	for ref, l := range f.images {
-		if l[label] != "" {
-			all[ref] = 1_500_000
-		}
-	}
-	return all, nil
+	return all, sizes, nil
 }
 
 func (f *fakeEngine) RemoveImage(_ context.Context, ref string) error {

@@ -65,11 +65,9 @@ var contexts embed.FS
 // Engine is what making images needs of a container engine.
 type Engine interface {
 	Info(ctx context.Context) (sandbox.Info, error)
-	// ListImages gives the labels of every image that has the label, by
-	// reference, or by id where it has none.
-	ListImages(ctx context.Context, label string) (map[string]map[string]string, error)
-	// ImageSizes returns the bytes of the same images, each with all below it.
-	ImageSizes(ctx context.Context, label string) (map[string]int64, error)
+	// ListImages returns the labels of every image that has the label, and its bytes with all
+	// below it, by reference, or by id where it has none.
+	ListImages(ctx context.Context, label string) (labels map[string]map[string]string, sizes map[string]int64, err error)
 	RemoveImage(ctx context.Context, ref string) error
 	SaveImages(ctx context.Context, w io.Writer, refs []string) error
 	LoadImages(ctx context.Context, r io.Reader) ([]string, error)

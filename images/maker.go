@@ -155,11 +155,11 @@ func (m *Maker) look(ctx context.Context) (seen, error) {
 	if npmArch[arch] == "" {
 		return seen{}, fmt.Errorf("cannot make images for engine architecture %q: want amd64 or arm64", arch)
 	}
-	all, err := m.Engine.ListImages(ctx, LabelImage)
+	all, sizes, err := m.Engine.ListImages(ctx, LabelImage)
 	if err != nil {
 		return seen{}, err
 	}
-	s := seen{arch: arch, recipe: baseRecipe(arch).inputs, labels: map[string]map[string]string{}}
+	s := seen{arch: arch, recipe: baseRecipe(arch).inputs, labels: map[string]map[string]string{}, sizes: sizes}
 	for ref, l := range all {
 		// What a build left behind inherits the labels of its parent and has no name.
 		if strings.HasPrefix(ref, "abl/") && l[labelStage] == "" {

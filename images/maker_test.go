@@ -206,7 +206,7 @@ func TestStagesAreRemovedEvenWhenABuildFails(t *testing.T) {
 		!slices.Contains(failed.Lines, "npm error code E404") {
 		t.Fatalf("got error %v", err)
 	}
-	left, err := e.ListImages(t.Context(), labelStage)
+	left, _, err := e.ListImages(t.Context(), labelStage)
 	if err != nil || len(left) != 1 || left["sha256:live"] == nil {
 		t.Errorf("stages left: got %v, error %v, want only that of another build", left, err)
 	}

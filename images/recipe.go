@@ -160,6 +160,7 @@ func Usual() []string { return []string{"gemini", Tools} }
 type seen struct {
 	arch   string
 	labels map[string]map[string]string // by reference
+	sizes  map[string]int64             // bytes of all images, by reference
 	recipe string                       // hash of how this abl makes a base
 
 	foreign string // id of the image of a registry that is wanted, "" for none

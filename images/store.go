@@ -52,21 +52,20 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 	if err := errors.Join(helperErr, gatewayErr); err != nil { // which images are old is unknown
 		return out, err
 	}
-	sizes, err := m.Engine.ImageSizes(ctx, LabelImage)
-	return withOthers(s, out, sizes), err
+	return withOthers(s, out), nil
 }
 
 // withOthers adds the sizes, and the other images of abl's that are there.
-func withOthers(s seen, all []State, sizes map[string]int64) []State {
+func withOthers(s seen, all []State) []State {
 	current := map[string]bool{mirrorBase: true}
 	for i, st := range all {
 		if current[st.Ref] = true; st.Have {
-			all[i].Size = sizes[st.Ref]
+			all[i].Size = s.sizes[st.Ref]
 		}
 	}
 	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
 		if l := s.labels[ref]; !current[ref] {
-			all = append(all, State{Name: l[LabelImage], Ref: ref, Have: true, Origin: l[labelOrigin], Size: sizes[ref], Old: true})
+			all = append(all, State{Name: l[LabelImage], Ref: ref, Have: true, Origin: l[labelOrigin], Size: s.sizes[ref], Old: true})
 		}
 	}
 	return all
@@ -169,7 +168,7 @@ func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
 // agents and languages, or every one. An image that a container uses stays and is in the error. One
 // that others stand on loses its name, and goes with the last of these.
 func (m *Maker) Remove(ctx context.Context, named ...string) ([]string, error) {
-	all, err := m.Engine.ListImages(ctx, LabelImage)
+	all, _, err := m.Engine.ListImages(ctx, LabelImage)
 	if err != nil {
 		return nil, err
 	}

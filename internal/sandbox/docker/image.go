@@ -113,26 +113,20 @@ func (e *stores) buildWithBuildKit(ctx context.Context, tar io.Reader, o build.I
 	})
 }
 
-// ListImages returns the labels of all images with a label, by reference or, for untagged images,
-// by id.
-func (e *stores) ListImages(ctx context.Context, label string) (map[string]map[string]string, error) {
+// ListImages returns the labels and the sizes in bytes of all images with a label, by reference or,
+// for untagged images, by id.
+func (e *stores) ListImages(ctx context.Context,
+	label string) (labels map[string]map[string]string, sizes map[string]int64, err error) {
 	labelled := image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))}
 	found, err := get(ctx, e.conn, e.api.ImageList, labelled)
-	return byReference(found, labelsOf), about(err, "cannot list images")
+	labels, sizes = byReference(found)
+	return labels, sizes, about(err, "cannot list images")
 }
 
-// ImageSizes returns the sizes in bytes of all images with a label, with the keys of ListImages.
-func (e *stores) ImageSizes(ctx context.Context, label string) (map[string]int64, error) {
-	labelled := image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))}
-	found, err := get(ctx, e.conn, e.api.ImageList, labelled)
-	return byReference(found, func(im image.Summary) int64 { return im.Size }), about(err, "cannot list images")
-}
-
-func labelsOf(im image.Summary) map[string]string { return im.Labels }
-
-// byReference returns of(image) for each image by each of its references, or by id if it has none.
-func byReference[V any](found []image.Summary, of func(image.Summary) V) map[string]V {
-	all := map[string]V{}
+// byReference returns the labels and the size of each image by each of its references, or by id if
+// it has none.
+func byReference(found []image.Summary) (map[string]map[string]string, map[string]int64) {
+	labels, sizes := map[string]map[string]string{}, map[string]int64{}
 	for _, im := range found {
 		refs := slices.DeleteFunc(im.RepoTags, func(ref string) bool {
 			return strings.HasPrefix(ref, "<none>")
@@ -141,10 +135,10 @@ func byReference[V any](found []image.Summary, of func(image.Summary) V) map[str
 			refs = []string{im.ID}
 		}
 		for _, ref := range refs {
-			all[ref] = of(im)
+			labels[ref], sizes[ref] = im.Labels, im.Size
 		}
 	}
-	return all
+	return labels, sizes
 }
 
 // RemoveImage removes an image and its unused untagged parents. A missing image is not an error.

@@ -63,13 +63,13 @@ func TestFollowBoundsALineWithoutEnd(t *testing.T) {
 }
 
 func TestByReference(t *testing.T) {
-	got := byReference([]image.Summary{
-		{ID: "sha256:1", RepoTags: []string{"a:1", "b:2"}, Labels: map[string]string{"k": "1"}},
+	got, sizes := byReference([]image.Summary{
+		{ID: "sha256:1", Size: 7, RepoTags: []string{"a:1", "b:2"}, Labels: map[string]string{"k": "1"}},
 		{ID: "sha256:2", RepoTags: []string{"<none>:<none>"}, Labels: map[string]string{"k": "2"}},
 		{ID: "sha256:3"},
-	}, labelsOf)
-	if len(got) != 4 || got["a:1"]["k"] != "1" || got["b:2"]["k"] != "1" || got["sha256:2"]["k"] != "2" || got["sha256:3"] != nil {
-		t.Errorf("got %v, want the labels of a:1, b:2, sha256:2 and sha256:3", got)
+	})
+	if len(got) != 4 || got["a:1"]["k"] != "1" || got["b:2"]["k"] != "1" || got["sha256:2"]["k"] != "2" || got["sha256:3"] != nil || sizes["b:2"] != 7 {
+		t.Errorf("got %v and %v, want the labels of a:1, b:2, sha256:2 and sha256:3, and 7 bytes for b:2", got, sizes)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestEngineImages(t *testing.T) {
 	if err != nil || !slices.Contains(lines, "Step 1/4 : ARG ABL_IMAGE") {
 		t.Fatalf("%v, build said %q", err, lines)
 	}
-	found, err := e.ListImages(ctx, label)
+	found, _, err := e.ListImages(ctx, label)
 	if err != nil || len(found) != 2 || found[base][label] != "first" || found[built][label] != "built" {
 		t.Errorf("list: %v, %v", found, err)
 	}

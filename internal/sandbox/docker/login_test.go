@@ -112,7 +112,7 @@ func TestBuildKitLines(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "Step 2/2 : COPY --chmod=0700") }) {
 		t.Errorf("%v, build said %q", err, lines)
 	}
-	found, err := e.ListImages(t.Context(), "abl.arch")
+	found, _, err := e.ListImages(t.Context(), "abl.arch")
 	if err != nil || found[built]["abl.arch"] == "" {
 		t.Errorf("labels: %v, %v; want TARGETARCH", found[built], err)
 	}
