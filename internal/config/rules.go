@@ -35,7 +35,7 @@ var rules = []rule{
 	{"version", number(version, version), "1: this abl knows 1", "update abl"},
 	{"…*", func(s string) bool { return !strings.ContainsRune(s, 0) }, "text without NUL", ""},
 	{"directories.*", inside, "a directory inside the project", "give a path such as src"},
-	{"source.repo", orNothing(isRepo), "the path of a repository, as . for the project itself or ../.. for one around it", ""},
+	{"source.repo", orNothing(isRepo), "the path of a repository: . for the project, or ../.. for one that contains it", ""},
 	{"source.dir", orNothing(inside), "a folder inside the repository", ""},
 	{"adopt.exclude.*", inside, "a path inside the repository", ""},
 	{"adopt.baseline", oneOf("on", "off"), "on or off", ""},
@@ -48,30 +48,30 @@ var rules = []rule{
 	{"models.*.*", modelName, "the name of a model", ""},
 	{"effort.*", orNothing(oneOf("low", "medium", "high", "max")), "low, medium, high or max", ""},
 	{"*_commands.NAME", like(`[a-z][a-z0-9_-]*`), "lower-case letters, digits, - and _", ""},
-	{"*_commands.NAME", not(oneOf("check", "get-spec", "help", "list", "restart")), "another name than that of a command of abl-cmd's own", "choose another name"},
+	{"*_commands.NAME", not(oneOf("check", "get-spec", "help", "list", "restart")), "a name that is not a command of abl-cmd", "choose another name"},
 	{"*_commands.*.command", notBlank, "the command to run", ""},
 	{"*_commands.*.output", oneOf("", "hidden", "shown"), "shown or hidden", ""},
 	{"*_commands.*.timeout", lasts(time.Millisecond), "1ms or more", ""},
 	{"app.kind", oneOf("http", helper.KindTCP, helper.KindCommand), "http, tcp or command", ""},
-	{"app.command", notBlank, "the command that starts the app", "say how the app starts, or leave the whole section out"},
+	{"app.command", notBlank, "the command that starts the app", "add the command, or remove the section"},
 	{"app.build", orNothing(notBlank), "the command that compiles the app, such as npm run build", ""},
-	{"app.prepare", orNothing(notBlank), "the command that brings the dependencies, such as npm ci", ""},
+	{"app.prepare", orNothing(notBlank), "the command that installs the dependencies, such as npm ci", ""},
 	{"app.probe", orNothing(notBlank), "the arguments of a run, such as --version", ""},
 	{"app.port", number(0, maxPort), "1 to 65535", ""},
-	{"app.ready.port", number(0, 0), "none, since the app is asked at app.port", "leave it out"},
+	{"app.ready.port", number(0, 0), "no port: abl checks app.port", "remove it"},
 	{"app.copy", oneOf("auto", "overlay", "tar"), "auto, overlay or tar", ""},
 	{"app.services.NAME", like(`[a-z]([a-z0-9-]{0,61}[a-z0-9])?`), "lower-case letters, digits and -", ""},
-	{"app.services.NAME", not(oneOf("app")), "another name than the app's own", "choose another name"},
+	{"app.services.NAME", not(oneOf("app")), "another name than app", "choose another name"},
 	{"app.services.*.image", orNothing(like(`[^\s\x00-\x20\x7f]+`)), "the name of an image", ""},
 	{"app.services.*.dockerfile", orNothing(inside), "a path inside the project", ""},
 	{"app.services.*.files.NAME", isTarget, "the absolute path of a file in the service's container", ""},
-	{"app.services.*.files.*", isSeed, "the path of a file in the project, and neither .env nor what abl keeps", ".abl/seed.sql will do"},
+	{"app.services.*.files.*", isSeed, "the path of a file in the project, outside .env and abl's own files", "use a file such as .abl/seed.sql"},
 	{"app.services.*.ready.port", number(1, maxPort), "1 to 65535", ""},
 	{"…ready.path", like(`(/[^\s\x00-\x20\x7f]*)?`), "a path such as /health", ""},
 	{"…ready.timeout", lasts(time.Millisecond), "1ms or more", ""},
 	// An app that recognizes a test could behave differently.
 	{"…env.NAME", like(`[A-Za-z_][A-Za-z0-9_]*`), "the name of a variable", ""},
-	{"…env.NAME", func(name string) bool { return !strings.HasPrefix(name, envPrefix) }, "a name without " + envPrefix + ", which is abl's", "choose another name"},
+	{"…env.NAME", func(name string) bool { return !strings.HasPrefix(name, envPrefix) }, "a name that does not begin with " + envPrefix, "choose another name"},
 	{"loop.max_verifier_iterations", number(1, maxIterations), "1 to 100", ""},
 	{"loop.no_progress.*", number(0, 1<<31), "0 (off) or more", ""},
 	{"loop.call_timeout", lasts(time.Second), "1s or more", ""},
@@ -82,10 +82,10 @@ var rules = []rule{
 	{"verify.allow_weak.*", like(`P[1-9][0-9]*\.C[1-9][0-9]*|all`), "the id of a contract such as P1.C3, or all", "abl spec list has the ids"},
 	{"budget.*.*", number(0, 1<<62), "0 (no limit) or more", ""},
 	{"prices", orNothing(inside), "a path inside the project, or {MODEL: {input: 1.25, output: 10}}", ""},
-	{"network.pool", isPool, "a private IPv4 range of a /24 or larger, such as 10.231.0.0/16", ""},
+	{"network.pool", isPool, "a private IPv4 range of /24 or larger, such as 10.231.0.0/16", ""},
 	{"network.builds", oneOf("engine", BuildsHost), "engine or host", ""},
 	{"network.egress", orNothing(like(`[a-zA-Z0-9][a-zA-Z0-9_.-]*`)), "the name of a network of the engine", ""},
-	{"network.ca_cert", func(s string) bool { return s == "" || strings.HasPrefix(s, "/") || inside(s) }, "a path inside the project or an absolute one", ""},
+	{"network.ca_cert", func(s string) bool { return s == "" || strings.HasPrefix(s, "/") || inside(s) }, "an absolute path, or a path inside the project", ""},
 	{"limits.memory", holds(16 << 20), "16m or more: a container with less does not start", ""},
 	{"limits.tmp", holds(1 << 20), "1m or more", ""},
 	{"limits.home", holds(1 << 20), "1m or more", ""},
@@ -97,7 +97,7 @@ var rules = []rule{
 	{"toolchain.node", knows("node"), wantLines("node", ", or in full such as 24.9.0"), otherVersion},
 	{"toolchain.python", knows("python"), wantLines("python", ", which are Debian's"), otherVersion},
 	{"images.*.dockerfile", orNothing(inside), "a path inside the project", ""},
-	{"agents.NAME", like(`[a-z][a-z0-9-]{0,30}`), "lower-case letters, digits and - as its name", ""},
+	{"agents.NAME", like(`[a-z][a-z0-9-]{0,30}`), "a name of lower-case letters, digits and -", ""},
 	{"agents.*.scenario", orNothing(inside), "a path inside the project", ""},
 	{"agents.*.login", orNothing(oneOf("key", "token", "plan", "mantle", "foundry", "azure")), "key, token, plan, mantle, foundry or azure", "docs/providers.md has the logins of each agent"},
 	{"agents.*.headers.NAME", like(`[A-Za-z][A-Za-z0-9-]*`), "the name of a header", ""},
@@ -114,7 +114,7 @@ var rules = []rule{
 	{"agents.*.base", orNothing(like(`https?://[^\s\x00-\x20\x7f?#@]+`)), "an address such as https://openrouter.ai/api/v1", ""},
 	{"agents.*.acp", orNothing(notBlank), "a shell command", ""},
 	{"agents.*.npm", orNothing(like(npmPackage + `( ` + npmPackage + `)*`)), "npm packages at an exact version, such as opencode-linux-{arch}@1.18.34", ""},
-	{"agents.*.usage", orNothing(like(`[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*`)), "the names on the way to the tokens, as result.usage", ""},
+	{"agents.*.usage", orNothing(like(`[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*`)), "the keys that lead to the tokens, such as result.usage", ""},
 	{
 		"agents.*.image", orNothing(func(s string) bool {
 			return slices.Contains(append(providers, "tools"), s) || like(`[^\s\x00-\x20\x7f]*[:/@][^\s\x00-\x20\x7f]*`)(s)
@@ -157,11 +157,19 @@ func checkRules(l *Loaded) error {
 				text = k.Path[len(k.Path)-1]
 			}
 			if r.about(k.Path) && !r.ok(text) {
-				return l.mistake(k.String(), r.hint, "want %s, got %q", r.want, text)
+				return l.unwanted(k.String(), r.hint, r.want, text)
 			}
 		}
 	}
 	return nil
+}
+
+// unwanted returns the error for a value that is not valid or is missing.
+func (l *Loaded) unwanted(key, hint, want, got string) error {
+	if l.source(key) == "" && (got == "" || got == "0") {
+		return l.mistake(key, hint, "missing, want %s", want)
+	}
+	return l.mistake(key, hint, "want %s, got %q", want, got)
 }
 
 // about reports whether the rule applies to the value at a path.

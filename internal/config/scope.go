@@ -18,29 +18,25 @@ type scope struct {
 	why  string // completes "KEY …": the effect of such a value, "" without one
 }
 
-// scopes has one row for every key. Only the user may set a key without a row.
+// harmless are the keys that a repository may set, unless scopes has a row for a part of them.
+var harmless = []string{
+	"version", "source.dir", "adopt", "publish", "remote.lease", "agent", "models", "effort",
+	"builder_commands", "verifier_commands", "app", "loop", "verify", "budget", "limits", "toolchain",
+	"agents.*.key_every", "agents.*.provider", "agents.*.version", "agents.*.api", "agents.*.command",
+	"agents.*.acp", "agents.*.npm", "agents.*.env", "agents.*.usage", "agents.*.image",
+	"agents.*.model",
+}
+
+// scopes are the keys that only the user may set, if their value acts. Only the user may set a key that is
+// in neither table.
 var scopes = []scope{
-	{"version", never, ""},
 	{"directories", func(_ *Loaded, text string) bool { return text != cloneDir }, "gives a role a folder that holds files of yours"},
 	{"source.repo", func(_ *Loaded, text string) bool { return text != "" && text != "." }, "opens a repository outside the project"},
-	{"source.dir", never, ""},
-	{"adopt", never, ""},
-	{"publish", never, ""},
 	{"remote.name", given, "makes abl run git fetch and git push with your credentials"},
-	{"remote.lease", never, ""},
 	{"notify.command", given, "runs a command on this machine"},
-	{"agent", never, ""},
-	{"models", never, ""},
-	{"effort", never, ""},
-	{"builder_commands", never, ""},
-	{"verifier_commands", never, ""},
 	{"app.services.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},
 	{"app.services.*.files", given, "shows a container a file that git does not track"},
-	{"app", never, ""},
-	{"loop", never, ""},
-	{"verify", never, ""},
 	{"commit.allow_secrets", given, "lets a secret of .env into a commit"},
-	{"budget", never, ""},
 	{"prices", func(l *Loaded, text string) bool { return text != "" && l.NeedsPrices() }, "decides when a budget in dollars is reached"},
 	{"network.allow", func(_ *Loaded, text string) bool { return strings.Contains(text+",", mayBePrivate+",") },
 		"lets agents reach private addresses of your network"},
@@ -49,8 +45,6 @@ var scopes = []scope{
 	{"network.pool", given, "takes a range of this machine's networks"},
 	{"network.builds", func(_ *Loaded, text string) bool { return text == BuildsHost }, "builds images as root on this machine's network"},
 	{"network.egress", given, "sends the gateway's requests through another network"},
-	{"limits", never, ""},
-	{"toolchain", never, ""},
 	{"images.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},
 	{"agents.*.scenario", func(_ *Loaded, text string) bool { return text != "" && !strings.HasPrefix(text, ".abl/") },
 		"reads files of a folder outside .abl into a call"},
@@ -58,25 +52,12 @@ var scopes = []scope{
 	{"agents.*.headers", given, "sends a value of .env with each request of an agent"},
 	{"agents.*.query", given, "changes where an agent's requests go"},
 	{"agents.*.key_command", given, "runs a command on this machine"},
-	{"agents.*.key_every", never, ""},
-	{"agents.*.provider", never, ""},
-	{"agents.*.version", never, ""},
-	{"agents.*.api", never, ""},
 	{"agents.*.key", func(_ *Loaded, text string) bool { return text != "" && text != NoKey }, "sends a variable of yours as a key"},
 	{"agents.*.base", given, "decides which server gets a key"},
-	{"agents.*.command", never, ""},
-	{"agents.*.acp", never, ""},
-	{"agents.*.npm", never, ""},
-	{"agents.*.env", never, ""},
-	{"agents.*.usage", never, ""},
-	{"agents.*.image", never, ""},
-	{"agents.*.model", never, ""},
 }
 
 // imagesDir is the folder for Dockerfiles of a repository.
 const imagesDir = ".abl/images"
-
-func never(*Loaded, string) bool { return false }
 
 func given(_ *Loaded, text string) bool { return text != "" }
 
@@ -87,14 +68,17 @@ func outsideImages(_ *Loaded, text string) bool {
 // scopeOf returns the row of a key.
 func scopeOf(key string) (s scope, found bool) {
 	parts := strings.Split(key, ".")
-	i := slices.IndexFunc(scopes, func(s scope) bool {
-		n := strings.Count(s.key, ".") + 1
-		return len(parts) >= n && rule{key: s.key}.about(parts[:n])
-	})
-	if i < 0 {
-		return scope{key: key, acts: given, why: "is not known to be harmless"}, false
+	covered := func(by string) bool {
+		n := strings.Count(by, ".") + 1
+		return len(parts) >= n && rule{key: by}.about(parts[:n])
 	}
-	return scopes[i], true
+	if i := slices.IndexFunc(scopes, func(s scope) bool { return covered(s.key) }); i >= 0 {
+		return scopes[i], true
+	}
+	if slices.ContainsFunc(harmless, covered) {
+		return scope{key: key, acts: func(*Loaded, string) bool { return false }}, true
+	}
+	return scope{key: key, acts: given, why: "is not known to be harmless"}, false
 }
 
 // UserValue is a value that acts on the user's machine, network or secrets, and that a file of

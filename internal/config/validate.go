@@ -61,21 +61,21 @@ func checkKind(l *Loaded) error {
 	switch {
 	case a == nil:
 	case a.Kind != helper.KindCommand && a.Port == 0:
-		return l.mistake("app.port", "", "want 1 to 65535, got \"0\"")
+		return l.unwanted("app.port", "", "1 to 65535", "0")
 	case a.Port == helper.BrokerPort:
-		return l.mistake("app.port", "choose another", "%d is abl's own in the app's container", a.Port)
+		return l.mistake("app.port", "choose another port", "abl uses port %d in the app's container", a.Port)
 	case a.Kind != helper.KindCommand && a.Probe != "":
-		return l.mistake("app.probe", "leave it out: app.ready says what is asked", "is a run of a program, and app.kind is %s", a.Kind)
+		return l.mistake("app.probe", "remove it, and set app.ready", "is for programs, and app.kind is %s", a.Kind)
 	case a.Kind == helper.KindTCP && a.Ready.Path != "":
-		return l.mistake("app.ready.path", "leave it out: an open port will do", "is asked for by HTTP, and app.kind is tcp")
+		return l.mistake("app.ready.path", "remove it: abl checks whether the port is open", "needs HTTP, and app.kind is tcp")
 	case a.Kind != helper.KindCommand:
 	case a.Port != 0:
-		return l.mistake("app.port", "leave it out", "app.kind is command: nothing listens")
+		return l.mistake("app.port", "remove it", "app.kind is command, which has no port")
 	case l.source("app.ready.path") != "" || l.source("app.ready.timeout") != "":
-		return l.mistake("app.ready", "leave it out", "app.kind is command: nothing is started beforehand")
+		return l.mistake("app.ready", "remove it", "app.kind is command, which abl does not start before the tests")
 	case losesArguments.MatchString(strings.TrimSpace(a.Command)):
-		const why = "its arguments are put behind it, and %q ends in a comment, or with ; & or |"
-		return l.mistake("app.command", "take that away, or put the whole into a script", why, a.Command)
+		const why = "abl appends arguments, and %q ends in a comment, or with ; & or |"
+		return l.mistake("app.command", "remove that, or put the command into a script", why, a.Command)
 	default:
 		for _, table := range []string{"builder_commands.app", "verifier_commands.app"} {
 			if l.source(table+".command") != "" {
@@ -94,29 +94,29 @@ func checkAgents(l *Loaded) error {
 		case own && !a.Own():
 			return unknownAgent(l, key, name, known)
 		case !own && (a.Own() || len(a.Env) > 0 || a.Usage != "" || a.Image != "" || a.Model != "" || a.NPM != "" || a.Key != "" || a.Base != ""):
-			return l.mistake(key, "give it a name of its own", "%q is one of abl's agents, and its command is abl's", name)
+			return l.mistake(key, "choose another name for your agent", "%q is one of abl's agents, whose command you cannot change", name)
 		case a.Command != "" && a.ACP != "":
-			return l.mistake(key+".acp", "", "want command or acp, and not both")
+			return l.mistake(key+".acp", "", "want command or acp, not both")
 		case a.Version != "" && !slices.Contains(providers, name):
-			return l.mistake(key+".version", "name it in npm", "only %s have one", strings.Join(providers, ", "))
+			return l.mistake(key+".version", "set the version in npm", "only %s have one", strings.Join(providers, ", "))
 		case own && a.Scenario != "":
-			return l.mistake(key+".scenario", "", "only the scripted agent plays one")
+			return l.mistake(key+".scenario", "", "only the scripted agent has one")
 		case a.API != "" && !own && (name != "copilot" || !strings.HasPrefix(a.API, "openai")):
-			return l.mistake(key+".api", "", "only copilot has a choice, of openai-responses and openai-chat")
+			return l.mistake(key+".api", "", "of abl's agents only copilot has one: openai-responses or openai-chat")
 		case own && a.API == "" && (a.Key != "" || a.Base != ""):
-			return l.mistake(key+".api", "one of "+strings.Join(apis, ", "), "key and base need an api")
+			return l.mistake(key+".api", "set it to "+wording.OneOf(apis), "missing: key and base need it")
 		case own && a.API != "" && a.Key == "" && a.KeyCommand == "":
-			return l.mistake(key+".key", "key: none is for a server without keys", "want the variable of the key that the api needs")
+			return l.mistake(key+".key", "use none for a server without keys", "missing, want the variable of the key")
 		case own && a.API != "" && a.Provider != "":
-			return l.mistake(key+".provider", "", "want provider or api, and not both")
+			return l.mistake(key+".provider", "", "want provider or api, not both")
 		case a.Image != "" && a.NPM != "" && !slices.Contains(append(providers, "tools"), a.Image):
-			return l.mistake(key+".npm", "install it in the image", "npm packages are added to abl's images only")
+			return l.mistake(key+".npm", "install the package in the image", "abl adds npm packages to its own images only")
 		case own && a.API != "" && a.Login == "": // it reaches its provider itself
 			known = append(known, name)
 		case !slices.Contains(providers, name) && a.ofProvider() != "":
-			return l.mistake(key+"."+a.ofProvider(), "say it of the agent whose provider it uses", "only %s have one", strings.Join(providers, ", "))
+			return l.mistake(key+"."+a.ofProvider(), "set it for the agent whose provider it uses", "only %s have one", strings.Join(providers, ", "))
 		case a.Provider != "" && slices.Contains(providers, name):
-			return l.mistake(key+".provider", "", "only scripted or an agent of your own has a choice")
+			return l.mistake(key+".provider", "", "only scripted and your own agents have one")
 		case own:
 			known = append(known, name)
 		}
@@ -169,7 +169,7 @@ func unknownAgent(l *Loaded, key, name string, known []string) error {
 	if near := wording.Near(name, known); near != "" {
 		return l.mistake(key, "", "there is no agent %q; did you mean %q?", name, near)
 	}
-	return l.mistake(key, "agents.NAME.command or agents.NAME.acp makes one of your own (docs/agents.md)", "there is no agent %q; there are %s", name, strings.Join(known, ", "))
+	return l.mistake(key, "agents.NAME.command or agents.NAME.acp defines your own agent (docs/agents.md)", "there is no agent %q; there are %s", name, strings.Join(known, ", "))
 }
 
 // dropModels removes the models of a role that are for another agent: models of the file, if a flag sets
@@ -177,7 +177,7 @@ func unknownAgent(l *Loaded, key, name string, known []string) error {
 func dropModels(l *Loaded, role, was, now string, models *Chain) {
 	from := l.source("models." + role)
 	if was != now && was != scripted && now != scripted && l.inFile(from) {
-		l.Warnings = append(l.Warnings, "models."+role+" is for "+was+" and not used: "+now+" takes its own default ("+from+")")
+		l.Warnings = append(l.Warnings, "models."+role+" is for "+was+" and not used: "+now+" uses its own default ("+from+")")
 		*models = nil
 	}
 }
@@ -201,7 +201,7 @@ func checkApart(l *Loaded) error {
 	for key, file := range byKey(files) {
 		for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {
 			if file != "" && overlap(file, dir) {
-				return l.mistake(key, "put it elsewhere, below .abl say", "%q is in %s, which a role may write", file, dir)
+				return l.mistake(key, "move it, for example into .abl", "%q is in %s, which a role may write", file, dir)
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func checkServices(l *Loaded) error {
 	for name, s := range byKey(l.App.Services) {
 		if (s.Image == "") == (s.Dockerfile == "") {
 			const hint = "name an image, or a Dockerfile to build one from (docs/services.md)"
-			return l.mistake("app.services."+name, hint, "want an image or a dockerfile, and not both")
+			return l.mistake("app.services."+name, hint, "want an image or a dockerfile, not both")
 		}
 	}
 	return nil
@@ -255,7 +255,7 @@ func (l *Loaded) refuse(secrets map[string]string, places ...string) error {
 	for key, value := range l.at(places...) {
 		for name, secret := range byKey(secrets) {
 			if secret != "" && (value == secret || len(secret) >= shortest && strings.Contains(value, secret)) {
-				return l.mistake(key, "use a value made for tests", "holds the secret %s", name)
+				return l.mistake(key, "use a value for tests", "holds the secret %s", name)
 			}
 		}
 	}
@@ -272,12 +272,12 @@ func checkDirectories(l *Loaded) error {
 	for key, dir := range l.at("directories.*") {
 		for _, taken := range reserved {
 			if overlap(dir, taken) {
-				return l.mistake(key, "give a directory of its own", "%q overlaps %s, which no role may write", dir, taken)
+				return l.mistake(key, "choose another directory", "%q overlaps %s, which no role may write", dir, taken)
 			}
 		}
 	}
 	if src, tests := l.Directories.Src, l.Directories.Tests; overlap(src, tests) {
-		return l.mistake("directories.tests", "give each role a directory of its own",
+		return l.mistake("directories.tests", "give each role a separate directory",
 			"%q overlaps directories.src (%q)", tests, src)
 	}
 	return nil
@@ -315,7 +315,7 @@ func (l *Loaded) CheckDirs(project string) error {
 			}
 			switch {
 			case err != nil:
-				return fmt.Errorf("cannot look at %s: %w", key, err)
+				return fmt.Errorf("cannot read %s: %w", key, err)
 			case info.Mode()&fs.ModeSymlink != 0:
 				return l.mistake(key, "give the real directory", "%q is a link", at)
 			case !info.IsDir():
@@ -325,7 +325,7 @@ func (l *Loaded) CheckDirs(project string) error {
 		found = append(found, info)
 	}
 	if found[0] != nil && found[1] != nil && os.SameFile(found[0], found[1]) {
-		return l.mistake("directories.tests", "", "%q and %q are one directory", l.Directories.Tests, l.Directories.Src)
+		return l.mistake("directories.tests", "", "%q and %q are the same directory", l.Directories.Tests, l.Directories.Src)
 	}
 	return nil
 }
@@ -365,7 +365,7 @@ func checkProxy(l *Loaded) error {
 	if proxy := l.Network.Proxy; proxy == "" || proxy == NoProxy || proxyAddress(proxy) {
 		return nil
 	}
-	return l.mistake("network.proxy", "put a user and a password into HTTPS_PROXY",
+	return l.mistake("network.proxy", "set user and password in HTTPS_PROXY",
 		"want none, or the address of an HTTP proxy without a login, such as http://proxy.example:3128")
 }
 

@@ -206,7 +206,7 @@ func (s Set) Check(n int) []Problem {
 			Code:  "gap",
 			Fatal: true,
 			Text:  fmt.Sprintf("phase %d has no spec, the last one is %s", n, fileOf(len(s.numbers))),
-			Hint:  "write " + fileOf(n),
+			Hint:  "write " + fileOf(len(s.numbers)+1),
 		})
 	}
 	return stops

@@ -132,7 +132,11 @@ func wrongSyntax(name string, data []byte, err error) *Error {
 		return &Error{File: name, Line: line, Msg: "is indented with a tab; YAML wants spaces"}
 	}
 	line, msg := lineOf(err)
-	return &Error{File: name, Line: line, Msg: "is not YAML: " + msg}
+	hint := ""
+	if strings.Contains(msg, "mapping values") {
+		hint = "quote a value that contains a colon and a blank"
+	}
+	return &Error{File: name, Line: line, Msg: "is not YAML: " + msg, Hint: hint}
 }
 
 // unknownKey returns the message for an unknown key.

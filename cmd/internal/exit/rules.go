@@ -147,7 +147,7 @@ func rules() []rule {
 		is(Environment, room, roles.ErrNoRoom, syscall.ENOSPC, syscall.EDQUOT),
 		is(Busy, "wait for it, or run abl stop; abl frees the lock when it ends", hostfs.ErrHeld),
 		as[*ledger.Foreign](Person, ""),
-		as[*yamlfile.Error](Usage, "docs/config.md describes every setting; quote a text that has a colon and a blank"),
+		as[*yamlfile.Error](Usage, "docs/config.md describes every setting"),
 		is(Usage, "", images.ErrDockerfile),
 		is(Usage, "ABL_IMAGES names a file that abl images save wrote", images.ErrArchive),
 		is(Boundary, "", sandbox.ErrWeak),
