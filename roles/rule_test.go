@@ -44,15 +44,14 @@ var wrongs = map[string]struct {
 	"the host's network": {func(_ *wrong, b *sandbox.Box) {
 		b.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "host", Foreign: true}}}
 	}, ""},
-	"the network of the engine's machine": {func(_ *wrong, b *sandbox.Box) { b.Reach = sandbox.Reach{Host: true} }, ""},
-	"uid 0":                               {func(_ *wrong, b *sandbox.Box) { b.User = "0:4711" }, ""},
-	"gid 0":                               {func(_ *wrong, b *sandbox.Box) { b.User = "4711:0" }, ""},
-	"no limit on memory":                  {func(_ *wrong, b *sandbox.Box) { b.Limits.Memory = 0 }, ""},
-	"no limit on processes":               {func(_ *wrong, b *sandbox.Box) { b.Limits.Pids = 0 }, ""},
-	"a service's capabilities":            {func(_ *wrong, b *sandbox.Box) { b.Loose = true }, ""},
-	"a holder's capabilities":             {func(_ *wrong, b *sandbox.Box) { b.Seals = true }, ""},
-	"a key in its environment":            {func(_ *wrong, b *sandbox.Box) { b.Env = append(b.Env, "K=swordfish-swordfish") }, ""},
-	"memory without a limit":              {func(_ *wrong, b *sandbox.Box) { b.Tmpfs[0].Size = 0 }, ""},
+	"uid 0":                    {func(_ *wrong, b *sandbox.Box) { b.User = "0:4711" }, ""},
+	"gid 0":                    {func(_ *wrong, b *sandbox.Box) { b.User = "4711:0" }, ""},
+	"no limit on memory":       {func(_ *wrong, b *sandbox.Box) { b.Limits.Memory = 0 }, ""},
+	"no limit on processes":    {func(_ *wrong, b *sandbox.Box) { b.Limits.Pids = 0 }, ""},
+	"a service's capabilities": {func(_ *wrong, b *sandbox.Box) { b.Loose = true }, ""},
+	"a holder's capabilities":  {func(_ *wrong, b *sandbox.Box) { b.Seals = true }, ""},
+	"a key in its environment": {func(_ *wrong, b *sandbox.Box) { b.Env = append(b.Env, "K=swordfish-swordfish") }, ""},
+	"memory without a limit":   {func(_ *wrong, b *sandbox.Box) { b.Tmpfs[0].Size = 0 }, ""},
 }
 
 // wrong is a project on a real engine, and the Verifier's box there.
@@ -195,6 +194,25 @@ func (w *wrong) refusesAnotherVolume(t *testing.T) {
 		t.Errorf("a replay with the app's volume: %v", err)
 	}
 	must(t, w.engine.Remove(t.Context(), box.Name))
+}
+
+// TestRuleOfNetworks checks that no rule allows the network of the engine's machine.
+func TestRuleOfNetworks(t *testing.T) {
+	for name, c := range map[string]struct {
+		reach sandbox.Reach
+		want  bool
+	}{
+		"no network":   {sandbox.Reach{}, true},
+		"the machine":  {sandbox.Reach{Host: true}, false},
+		"other names":  {sandbox.Reach{Resolve: true}, false},
+		"some network": {sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "n"}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (rule{id: "id"}).reach(c.reach); got.OK != c.want {
+				t.Errorf("got %+v, want %t", got, c.want)
+			}
+		})
+	}
 }
 
 // TestVolumesHaveAnIdentity: a box gets its own volume, for what the rule says that it is.

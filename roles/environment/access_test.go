@@ -2,11 +2,14 @@ package environment
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
 	"abl/internal/config"
+	"abl/internal/testing/sandboxtest"
+	"abl/roles"
 )
 
 func TestAllowedHosts(t *testing.T) {
@@ -51,5 +54,20 @@ func TestEnv(t *testing.T) {
 		if got[k] != want {
 			t.Errorf("%s=%q, want %q", k, got[k], want)
 		}
+	}
+}
+
+// TestAllowKeepsFromTheEnginesMachine checks that a gateway for tools gets the addresses of the engine's
+// machine, to which it opens no tunnel.
+func TestAllowKeepsFromTheEnginesMachine(t *testing.T) {
+	conf := config.Default()
+	conf.Network.Allow = []config.Reachable{"npm"}
+	boxes := &roles.Boxes{Engine: &sandboxtest.Engine{}, ID: "id", UID: 1000, GID: 1000, Helper: "helper"}
+	e, g := &Environment{Options: Options{Conf: &config.Loaded{Config: conf}}, Boxes: boxes}, &Gate{}
+	if err := e.allow(t.Context(), g, nil); err != nil {
+		t.Fatal(err)
+	}
+	if want := netip.MustParseAddr("192.0.2.1"); !slices.Contains(g.Setup.Inside, want) {
+		t.Errorf("got addresses %v, want %s", g.Setup.Inside, want)
 	}
 }
