@@ -175,7 +175,14 @@ func (s *spool) finish(d gitdir.Dir) error {
 	if len(s.all) > fewObjects || s.at > fewBytes {
 		names := slices.Collect(maps.Keys(s.all))
 		plumbing.HashesSort(names)
-		return writePack(d, s, names, 0)
+		err := d.Pack(func(w io.Writer) error {
+			_, err := packfile.NewEncoder(w, s, false).Encode(names, 0)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("cannot write a pack: %w", err)
+		}
+		return nil
 	}
 	for _, o := range s.all {
 		if err := d.Loose(o); err != nil {
@@ -183,44 +190,6 @@ func (s *spool) finish(d gitdir.Dir) error {
 		}
 	}
 	return nil
-}
-
-// writePack writes objects as one pack. With a window it tries deltas between that many objects.
-func writePack(d gitdir.Dir, from storer.EncodedObjectStorer, objects []plumbing.Hash, window uint) error {
-	if window > 0 { // go-git computes deltas in memory
-		var err error
-		if objects, err = looseLarge(d, from, objects); err != nil {
-			return err
-		}
-	}
-	if len(objects) == 0 {
-		return nil
-	}
-	err := d.Pack(func(w io.Writer) error {
-		_, err := packfile.NewEncoder(w, from, false).Encode(objects, window)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("cannot write a pack: %w", err)
-	}
-	return nil
-}
-
-// looseLarge streams each large object to a loose file and returns the other objects.
-func looseLarge(d gitdir.Dir, from storer.EncodedObjectStorer,
-	objects []plumbing.Hash) (rest []plumbing.Hash, err error) {
-	for _, hash := range objects {
-		o, err := from.EncodedObject(plumbing.AnyObject, hash)
-		if err == nil && o.Size() > gitdir.Streamed {
-			err = d.Loose(o)
-		} else {
-			rest = append(rest, hash)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cannot copy object %s: %w", hash, err)
-		}
-	}
-	return rest, nil
 }
 
 func (s *spool) close() { s.file.Close() }

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +15,9 @@ import (
 	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
-	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
 // Origin is the user's repository, from which a workspace is cloned. abl reads it, adds commits,
@@ -282,72 +279,35 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 			return fmt.Errorf("%w: %s names %s, which %s does not have", ErrBehind, ref, was[:12], commit[:12])
 		}
 	}
-	s := from.git.Store()
-	objects, err := lacking(ctx, s, o.git.Store(), commit)
-	if err == nil {
-		err = errors.Join(o.git.TakeAllLarge(from.git), writePack(o.git, s, objects, deltaWindow))
-	}
-	if err != nil {
+	if err := errors.Join(o.git.TakeAllLarge(from.git), o.receive(ctx, from, commit, was)); err != nil {
 		return err
 	}
 	return o.git.Move(ctx, ref, was, commit, lockWait)
 }
 
-// deltaWindow is git's default: the number of objects with which each is compared. Existing deltas
-// are reused.
-const deltaWindow = 10
-
-// lacking returns the objects of a commit and its history that another repository lacks.
-func lacking(ctx context.Context, from, to *gitdir.Store, commit string) (objects []plumbing.Hash, err error) {
-	seen := map[plumbing.Hash]bool{}
-	take := func(hash plumbing.Hash) bool {
-		if seen[hash] || to.HasEncodedObject(hash) == nil {
-			return false
-		}
-		seen[hash], objects = true, append(objects, hash)
-		return true
-	}
-	var tree func(hash plumbing.Hash, depth int) error
-	tree = func(hash plumbing.Hash, depth int) error {
-		if !take(hash) {
-			return nil
-		}
-		t, err := object.GetTree(from, hash)
-		if err == nil && depth > maxTreePath {
-			err = ErrTooLarge
-		}
-		if err != nil {
-			return fmt.Errorf("tree %s: %w", hash, err)
-		}
-		for _, e := range t.Entries {
-			switch e.Mode {
-			case filemode.Submodule:
-			case filemode.Dir:
-				err = cmp.Or(err, tree(e.Hash, depth+1))
-			default:
-				take(e.Hash)
-			}
-		}
+// receive copies the objects of a commit and its history that the repository lacks. was is a commit
+// that it has, "" for none.
+func (o *Origin) receive(ctx context.Context, from *Repo, commit, was string) error {
+	s, err := newScratch(ctx, from.dir, &from.repository, &o.repository)
+	if err != nil {
 		return err
 	}
-	ends, err := from.Shallow()
-	for todo := []plumbing.Hash{plumbing.NewHash(commit)}; len(todo) > 0 && err == nil; {
-		hash := todo[len(todo)-1]
-		if todo = todo[:len(todo)-1]; !take(hash) {
-			continue
-		}
-		c, cerr := object.GetCommit(from, hash)
-		if cerr == nil {
-			cerr = tree(c.TreeHash, 0)
-		}
-		if err = cmp.Or(ctx.Err(), cerr); err != nil {
-			return nil, fmt.Errorf("cannot read commit %s and what it needs: %w", hash, err)
-		}
-		if !slices.Contains(ends, hash) {
-			todo = append(todo, c.ParentHashes...)
+	defer s.close()
+	args := []string{"rev-list", "--objects", "--missing=allow-any", commit}
+	_, head, err := o.Head()
+	for _, has := range []string{was, head} {
+		if has != "" {
+			args = append(args, "^"+has)
 		}
 	}
-	return objects, err
+	var list string
+	if err == nil {
+		list, err = s.run(ctx, append(args, "--")...)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read commit %s and what it needs: %w", commit, err)
+	}
+	return s.copyMissing(ctx, &o.repository, list)
 }
 
 // Forward moves a ref from a commit to a later one of the repository. It fails for the current
