@@ -30,37 +30,28 @@ type repository struct {
 // Ref returns the commit of a ref, "" if it does not exist.
 func (r *repository) Ref(name string) (string, error) { return r.git.Ref(name) }
 
-// Contains reports whether ancestor is commit or one of its ancestors.
+// Contains reports whether ancestor is commit or one of its ancestors. It stops at the end of a
+// shallow history.
 func (r *repository) Contains(commit, ancestor string) (bool, error) {
-	to := plumbing.NewHash(ancestor)
-	all, err := ancestors(r.git.Store(), plumbing.NewHash(commit), to)
-	_, has := all[to]
-	return has, err
-}
-
-// ancestors returns a commit and its ancestors with their parents. It stops at the end of a shallow
-// history and at until.
-func ancestors(s *gitdir.Store, commit, until plumbing.Hash) (map[plumbing.Hash][]plumbing.Hash, error) {
-	all := map[plumbing.Hash][]plumbing.Hash{}
+	s, to, seen := r.git.Store(), plumbing.NewHash(ancestor), map[plumbing.Hash]bool{}
 	ends, err := s.Shallow()
-	for todo := []plumbing.Hash{commit}; err == nil && len(todo) > 0; {
+	for todo := []plumbing.Hash{plumbing.NewHash(commit)}; err == nil && len(todo) > 0; {
 		hash := todo[0]
-		todo = todo[1:]
-		if _, seen := all[hash]; seen {
+		if todo = todo[1:]; seen[hash] {
 			continue
 		}
 		c, cerr := object.GetCommit(s, hash)
 		if cerr != nil {
-			return all, fmt.Errorf("cannot read commit %s: %w", hash, cerr)
+			return false, fmt.Errorf("cannot read commit %s: %w", hash, cerr)
 		}
-		if all[hash] = nil; hash == until {
-			break
+		if seen[hash] = true; hash == to {
+			return true, nil
 		}
 		if !slices.Contains(ends, hash) {
-			all[hash], todo = c.ParentHashes, append(todo, c.ParentHashes...)
+			todo = append(todo, c.ParentHashes...)
 		}
 	}
-	return all, err
+	return false, err
 }
 
 func (r *repository) commit(s storer.EncodedObjectStorer, hash string) (*object.Commit, error) {
