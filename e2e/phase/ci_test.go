@@ -26,10 +26,11 @@ var wordy = []string{
 }
 
 // ciProject returns a repository with two phases, its bare origin, and a switch that makes the
-// role hang.
-func ciProject(t *testing.T, role string) (p *lab.Project, origin string, hang func(bool)) {
+// role hang. Its branches begin with prefix.
+func ciProject(t *testing.T, role, prefix string) (p *lab.Project, origin string, hang func(bool)) {
 	t.Helper()
-	p = newProject(t, nodeApp+"source: {repo: .}\nverify: {evidence: required, strength_time: 0}\n")
+	p = newProject(t, nodeApp+"source: {repo: .}\nverify: {evidence: required, strength_time: 0}\n"+
+		"publish: {prefix: "+prefix+"}\n")
 	says := func(s string) *string { return &s }
 	scenario := func(hangs bool) string {
 		first := builds(runsScript(t, "builds-with-commands.sh"))
@@ -144,7 +145,7 @@ func TestActionUploadsNoLinks(t *testing.T) {
 // commits that the first one has pushed.
 func TestAction(t *testing.T) {
 	lab.Long(t)
-	p, origin, hang := ciProject(t, "verifier")
+	p, origin, hang := ciProject(t, "verifier", "bot/")
 	data, err := os.ReadFile("../../action.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestAction(t *testing.T) {
 		t.Fatalf("a killed run: got exit %d and outcome %q, want 137 and fault", code, first.output("outcome"))
 	}
 	removeRemains(first.Project)
-	built := p.Git("", "--git-dir", origin, "rev-parse", "refs/heads/abl/phase1")
+	built := p.Git("", "--git-dir", origin, "rev-parse", "refs/heads/bot/phase1")
 
 	hang(false)
 	second := job(map[string]string{"through": "true", "args": "--offline"})
@@ -191,7 +192,7 @@ func TestAction(t *testing.T) {
 			t.Errorf("output %s: got %q, want %q", name, got, want)
 		}
 	}
-	checkContinued(second.Project, origin, built)
+	checkContinued(second.Project, origin, "bot/", built)
 	if got := append(commandsIn(first.log.String()), commandsIn(second.log.String())...); len(got) > 0 {
 		t.Errorf("commands for the runner: got %q, want none", got)
 	}
@@ -238,7 +239,7 @@ func TestAction(t *testing.T) {
 
 // checkContinued checks that a job continued from a pushed commit, and pushed two passing phases
 // with one call of each role.
-func checkContinued(p *lab.Project, origin, built string) {
+func checkContinued(p *lab.Project, origin, prefix, built string) {
 	p.Helper()
 	var all []string
 	for _, row := range p.Ledger() {
@@ -248,16 +249,16 @@ func checkContinued(p *lab.Project, origin, built string) {
 	if got := strings.Join(slices.Compact(all), " "); got != want {
 		p.Errorf("calls of the ledger: got %q, want %q", got, want)
 	}
-	p.Git("", "--git-dir", origin, "merge-base", "--is-ancestor", built, "refs/heads/abl/phase2")
+	p.Git("", "--git-dir", origin, "merge-base", "--is-ancestor", built, "refs/heads/"+prefix+"phase2")
 	later := freshClone(p, origin)
-	later.Git("", "fetch", "-q", "origin", "+refs/abl/*:refs/abl/*", "+refs/heads/abl/*:refs/remotes/origin/abl/*")
+	later.Git("", "fetch", "-q", "origin", "+refs/abl/*:refs/abl/*", "+refs/heads/"+prefix+"*:refs/remotes/origin/"+prefix+"*")
 	wants(p, "a third job", later.Must(0, "status").Stdout, "1      passed", "2      passed")
 }
 
 // TestDocsCI runs the shell pipeline of docs/ci.md in the same way.
 func TestDocsCI(t *testing.T) {
 	lab.Long(t)
-	p, origin, hang := ciProject(t, "builder")
+	p, origin, hang := ciProject(t, "builder", "abl/")
 	page, err := os.ReadFile("../../docs/ci.md")
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +300,7 @@ func TestDocsCI(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("the second run: got exit %d, want 0", code)
 	}
-	checkContinued(second, origin, built)
+	checkContinued(second, origin, "abl/", built)
 	checkNothingLeft(second)
 	got, _ := os.ReadFile(heard)
 	if n := strings.Count(string(got), `{"event":"passed"`); n != 2 || strings.Count(string(got), "\n") != 2 {
