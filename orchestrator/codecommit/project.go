@@ -313,7 +313,12 @@ var (
 // FirstFiles returns the paths and contents of the files that init writes for a project of the
 // protocol v2.
 func (p Profile) FirstFiles() [][2]string {
-	return [][2]string{{p.Query, firstQuery}, {p.Structure, prompts.CommitStructure}, {Script, firstBuild}, {"codeRollup.sh", firstRollup}}
+	return [][2]string{
+		{p.Query, firstQuery},
+		{p.Structure, prompts.CommitStructure},
+		{Script, firstBuild},
+		{"codeRollup.sh", firstRollup},
+	}
 }
 
 // Untouched fails if the user has not written one of init's files yet, because a run would cost
@@ -364,7 +369,9 @@ func (p Project) keys(of model.Provider) (all []Key, err error) {
 	file := p.KeyFile(of.Name)
 	text, _, err := p.text(file)
 	for _, k := range []Key{
-		{text, file, false}, {os.Getenv(of.KeyVar), of.KeyVar + " of the environment", true}, {p.Env[of.KeyVar], of.KeyVar + " in .env", false},
+		{text, file, false},
+		{os.Getenv(of.KeyVar), of.KeyVar + " of the environment", true},
+		{p.Env[of.KeyVar], of.KeyVar + " in .env", false},
 	} {
 		if k.Value = strings.Trim(k.Value, "\ufeff \t\r\n"); k.Value != "" {
 			all = append(all, k)
@@ -388,7 +395,8 @@ func (p Project) key(name string, of model.Provider) (Key, error) {
 	}
 	k, odd := all[0], func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	if len(k.Value) < redact.Shortest || strings.ContainsFunc(k.Value, odd) {
-		err = problem("", "the content of %s is not a key: it is too short, or has blanks, line ends or other invalid characters", k.Where)
+		const why = "it is too short, or has blanks, line ends or other invalid characters"
+		err = problem("", "the content of %s is not a key: %s", k.Where, why)
 	}
 	return k, err
 }

@@ -48,15 +48,27 @@ const ConfigDir = "agent-config"
 func ProfileOf(name string) Profile {
 	if name == V1 {
 		return Profile{
-			Name: V1, Query: "query.txt", Codebase: "codeRollup.txt", Keys: "NAME-key.txt", System: "gemini-system-prompt.txt",
-			UserOutput: "llm-user-output.txt", Own: "logs", Repairs: 7,
-			Fixed: "/build.sh /query.txt /codeRollup.txt /gemini-key.txt /openai-key.txt /anthropic-key.txt /gemini-system-prompt.txt " +
-				"/llm-user-output.txt .git/ .abl/ .env* /abl.config.yaml /logs/",
+			Name:       V1,
+			Query:      "query.txt",
+			Codebase:   "codeRollup.txt",
+			Keys:       "NAME-key.txt",
+			System:     "gemini-system-prompt.txt",
+			UserOutput: "llm-user-output.txt",
+			Own:        "logs",
+			Repairs:    7,
+			Fixed: "/build.sh /query.txt /codeRollup.txt /gemini-key.txt /openai-key.txt /anthropic-key.txt " +
+				"/gemini-system-prompt.txt /llm-user-output.txt .git/ .abl/ .env* /abl.config.yaml /logs/",
 		}
 	}
 	return Profile{
-		Name: V2, Query: ConfigDir + "/query.txt", Codebase: ConfigDir + "/codeRollup.txt", Keys: ConfigDir + "/NAME-key.txt",
-		Models: ConfigDir + "/models", Structure: ConfigDir + "/project-structure.txt", Own: ConfigDir, Repairs: 3,
+		Name:      V2,
+		Query:     ConfigDir + "/query.txt",
+		Codebase:  ConfigDir + "/codeRollup.txt",
+		Keys:      ConfigDir + "/NAME-key.txt",
+		Models:    ConfigDir + "/models",
+		Structure: ConfigDir + "/project-structure.txt",
+		Own:       ConfigDir,
+		Repairs:   3,
 		Fixed: "/.gitignore /Cargo.lock /build.sh /codeRollup.sh /LLMInstructions.md UserSpecification.md " +
 			// Settings are protected because they decide what a build may reach.
 			".git/ .abl/ .env* /abl.config.yaml /" + ConfigDir + "/ /logs/ /target/",

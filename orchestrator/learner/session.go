@@ -236,7 +236,15 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 func (c *Containers) job(a Call) roles.Job {
 	job := roles.Job{
 		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent,
-		Call: agent.Call{Step: a.Cycle, Attempt: a.Attempt, Model: c.Model, Effort: c.Effort, Session: roles.NewSession(), Prompt: helper.Prompt, Alone: true},
+		Call: agent.Call{
+			Step:    a.Cycle,
+			Attempt: a.Attempt,
+			Model:   c.Model,
+			Effort:  c.Effort,
+			Session: roles.NewSession(),
+			Prompt:  helper.Prompt,
+			Alone:   true,
+		},
 	}
 	gate := map[bool]*environment.Gate{true: c.AuthorGate, false: c.Gate}[a.Step == Generate]
 	if gate != nil { // without a gateway it gets no network
@@ -319,7 +327,8 @@ cd /tmp/program && exec bash run.sh`
 
 // ranOf converts the outcome of a program.
 func ranOf(o roles.Outcome) *Ran {
-	ran := &Ran{Exit: o.Exit, Ports: o.Ports, Running: o.Class == outcome.Running, OK: o.Class == outcome.Running || o.Class == outcome.Done}
+	running := o.Class == outcome.Running
+	ran := &Ran{Exit: o.Exit, Ports: o.Ports, Running: running, OK: running || o.Class == outcome.Done}
 	if !ran.OK {
 		ran.Reason = cmp.Or(map[outcome.Outcome]string{
 			outcome.Failed:  fmt.Sprintf("it ended with exit code %d", o.Exit),

@@ -51,7 +51,7 @@ type Config struct {
 	Transport http.RoundTripper
 	Retries   int              // further tries after a transient failure
 	Patience  time.Duration    // for one try
-	Heard     func(length int) // receives the length of the answer so far, in bytes; may be nil
+	Heard     func(length int) // receives the length of the answer of a try so far, in bytes; may be nil
 	// Wait waits for d before the next try. why is the failure of the last one.
 	Wait func(ctx context.Context, why error, d time.Duration) error
 }
@@ -68,6 +68,9 @@ func New(name string, c Config) (*Client, error) {
 		return nil, err
 	}
 	c.Transport = cmp.Or(c.Transport, http.DefaultTransport)
+	if c.Heard == nil {
+		c.Heard = func(int) {}
+	}
 	return &Client{c, name}, nil
 }
 
@@ -138,14 +141,13 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 	t := &tape{next: c.Transport, sent: sent, meter: meter.New(c.Provider.api)}
 	a := Answer{Model: c.name}
 	var text strings.Builder
+	c.Heard(0)
 	base, err := c.Provider.address(c.Base)
 	if err == nil {
 		err = c.Provider.ask(ctx, question{c.Key, base, c.name, prompt, once, t.client(), func(model, piece string) {
 			a.Model = cmp.Or(model, a.Model)
 			text.WriteString(piece)
-			if c.Heard != nil && piece != "" {
-				c.Heard(text.Len())
-			}
+			c.Heard(text.Len())
 		}})
 	}
 	t.end()

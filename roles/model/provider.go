@@ -50,7 +50,15 @@ var providers = []Provider{
 func of(name, agentName, names string, ask func(context.Context, question) error) Provider {
 	a, _ := agent.Find(agentName) // cannot fail for abl's own agents
 	login := a.Logins[0]
-	return Provider{name, login.KeyVar, login.BaseVar, a.DefaultModel, regexp.MustCompile(names), meter.API(login.API), ask}
+	return Provider{
+		Name:    name,
+		KeyVar:  login.KeyVar,
+		BaseVar: login.BaseVar,
+		Model:   a.DefaultModel,
+		names:   regexp.MustCompile(names),
+		api:     meter.API(login.API),
+		ask:     ask,
+	}
 }
 
 // chat returns the provider OpenAI with the Chat API, for servers without the Responses API.
@@ -84,7 +92,8 @@ func Of(model, file string, text []byte) (of Provider, err error) {
 		}
 		p := byWord(words[len(words)-1])
 		if len(words) != 2 || p.Name == "" || !modelName.MatchString(words[0]) {
-			return of, fmt.Errorf("%s line %d: want a model and its provider (%s), such as gemini-3-pro gemini", file, i+1, Words)
+			const want = "want a model and its provider (" + Words + "), such as gemini-3-pro gemini"
+			return of, fmt.Errorf("%s line %d: %s", file, i+1, want)
 		}
 		if words[0] == model {
 			of = p
@@ -112,7 +121,10 @@ func byWord(word string) Provider {
 // askGemini sets the base address in any case, because the SDK would read it from the environment.
 func askGemini(ctx context.Context, q question) error {
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{
-		APIKey: q.key, Backend: genai.BackendGeminiAPI, HTTPClient: q.client, HTTPOptions: genai.HTTPOptions{BaseURL: q.base},
+		APIKey:      q.key,
+		Backend:     genai.BackendGeminiAPI,
+		HTTPClient:  q.client,
+		HTTPOptions: genai.HTTPOptions{BaseURL: q.base},
 	})
 	if err != nil {
 		return err

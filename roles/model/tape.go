@@ -85,5 +85,6 @@ func (t *tape) end() {
 
 // client returns an HTTP client that does not follow redirects, which would receive the key.
 func (t *tape) client() *http.Client {
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: t, CheckRedirect: stay}
 }

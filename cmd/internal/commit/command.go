@@ -85,14 +85,23 @@ func models() (names []string) {
 
 func flags() []cli.Flag {
 	return []cli.Flag{
-		{Name: "model", Value: "NAME", Default: model.Default(), Values: models(), Open: true, Usage: "model to use; agent-config/models lists others"},
+		{
+			Name: "model", Value: "NAME", Default: model.Default(), Values: models(), Open: true,
+			Usage: "model to use; agent-config/models lists others",
+		},
 		{Name: "consistency-check", Usage: "report contradictions and change nothing; also --consistency and --cc"},
 		{Name: "consistency", Hidden: true, Usage: "the same"},
 		{Name: "cc", Hidden: true, Usage: "the same"},
 		{Name: "dry-run", Usage: "ask once and show the changes; write only logs"},
 		{Name: "max-repairs", Value: "N", Usage: "maximum of repairs by the model (default 3; v1: 7)"},
-		{Name: "on-parse-error", Value: "WHAT", Default: "repair", Values: []string{"repair", "abort"}, Usage: "what to do with an invalid answer"},
-		{Name: "build-on", Value: "WHERE", Default: "host", Values: []string{"host", "container"}, Usage: "where build.sh runs"},
+		{
+			Name: "on-parse-error", Value: "WHAT", Default: "repair", Values: []string{"repair", "abort"},
+			Usage: "what to do with an invalid answer",
+		},
+		{
+			Name: "build-on", Value: "WHERE", Default: "host", Values: []string{"host", "container"},
+			Usage: "where build.sh runs",
+		},
 		{Name: "build-timeout", Value: "TIME", Default: "1h", Usage: "stop the build after TIME and count it as failed"},
 		{Name: "timeout", Value: "TIME", Default: "20m", Usage: "time limit for one answer of the provider"},
 		{Name: "retries", Value: "N", Default: "4", Usage: "retries if the provider is unavailable or limits the rate"},
@@ -100,8 +109,9 @@ func flags() []cli.Flag {
 		{Name: "print-protected", Usage: "print the paths that no answer may touch, and stop"},
 		{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "parent folder for the logs of this run"},
 		{
-			Name: "protocol", Value: "NAME", Default: codecommit.V2, Env: "CODE_COMMIT_PROTOCOL", Values: []string{codecommit.V1, codecommit.V2},
-			Usage: "v1 is for earlier projects: query.txt and four kinds of fences",
+			Name: "protocol", Value: "NAME", Default: codecommit.V2, Env: "CODE_COMMIT_PROTOCOL",
+			Values: []string{codecommit.V1, codecommit.V2},
+			Usage:  "v1 is for earlier projects: query.txt and four kinds of fences",
 		},
 		{Name: "json", Usage: "print one JSON document (docs/json.md)"},
 	}

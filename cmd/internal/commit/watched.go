@@ -24,9 +24,9 @@ type watched struct {
 func (w *watched) Ask(ctx context.Context, prompt string, sent func([]byte) error) (model.Answer, error) {
 	defer func() { w.stop() }()
 	return w.Client.Ask(ctx, prompt, func(body []byte) error {
-		w.length.Store(0)
 		w.stop()
-		w.stop = view.Watch(w.in.Bare.Stderr, time.Tick(time.Second), w.text, func(line string) { w.in.Say("%s", line) })
+		say := func(line string) { w.in.Say("%s", line) }
+		w.stop = view.Watch(w.in.Bare.Stderr, time.Tick(time.Second), w.text, say)
 		return sent(body)
 	})
 }

@@ -71,7 +71,8 @@ func (w *work) load(chosen map[string]string) error {
 	if err != nil {
 		return err
 	}
-	cast, err := environment.Agents{Conf: conf, Root: w.root, Scenario: w.in.String("scenario")}.Cast(roles.Builder.Name)
+	all := environment.Agents{Conf: conf, Root: w.root, Scenario: w.in.String("scenario")}
+	cast, err := all.Cast(roles.Builder.Name)
 	if err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
@@ -205,7 +206,9 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 		_, _ = env.Close(ctx, why) // Close prints what it cannot remove
 	}
 	x.Calls, x.Admit = c, account.Admit
-	x.Hosts, err = w.prepare(ctx, c, environment.Access{Prices: money.Of(w.prices, []string{w.model()}), Budget: account.Left, Spent: account.Spent})
+	x.Hosts, err = w.prepare(ctx, c, environment.Access{
+		Prices: money.Of(w.prices, []string{w.model()}), Budget: account.Left, Spent: account.Spent,
+	})
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		closed(err)
 	}
@@ -224,7 +227,9 @@ func (w *work) accounts(session int) (money.Book, *money.Account) {
 // prepare builds the agent's image and opens its gateways: to the model, and for calls that write a program
 // also to the hosts of network.allow. It returns these hosts.
 func (w *work) prepare(ctx context.Context, c *learner.Containers, access environment.Access) (hosts []string, err error) {
-	of, want := w.conf.Directories, images.Want{Agent: c.Agent.Image, Version: c.Agent.Version, NPM: c.Agent.NPM, Toolchain: w.conf.Toolchain}
+	of, want := w.conf.Directories, images.Want{
+		Agent: c.Agent.Image, Version: c.Agent.Version, NPM: c.Agent.NPM, Toolchain: w.conf.Toolchain,
+	}
 	want.Dockerfile, err = environment.Dockerfile(w.root, w.conf.Images.Builder.Dockerfile,
 		environment.Path(w.root, of.Src), environment.Path(w.root, of.Tests), filepath.Join(w.here, learner.Folder))
 	if err != nil {
