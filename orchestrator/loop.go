@@ -27,8 +27,9 @@ type Commit struct {
 // Repo is the repository of one workspace.
 type Repo interface {
 	// Snapshot sweeps the work tree, calls keep with the result, and commits under a call's key. A
-	// second time it returns the first commit.
-	Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (Commit, error)
+	// second time it returns the first commit. With ifChanged it returns the last commit if nothing
+	// changed since.
+	Snapshot(ctx context.Context, subject, key string, ifChanged bool, keep func(state.Found) error) (Commit, error)
 	// Sweep sweeps the work tree without a commit.
 	Sweep(ctx context.Context, keep func(state.Found) error) error
 	Tag(ctx context.Context, name, commit string) error

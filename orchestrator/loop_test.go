@@ -208,8 +208,11 @@ type repo struct {
 	name string
 }
 
-func (r repo) Snapshot(_ context.Context, subject, key string, keep func(state.Found) error) (Commit, error) {
+func (r repo) Snapshot(_ context.Context, subject, key string, ifChanged bool, keep func(state.Found) error) (Commit, error) {
 	line := subject + " " + key
+	if class := r.play[key].class; ifChanged != (class != "" && class != outcome.Done) {
+		r.Errorf("commit of %s, a call that ended as %q: got ifChanged %t", key, class, ifChanged)
+	}
 	if err := keep(r.finds); err != nil {
 		return Commit{}, err
 	}

@@ -319,7 +319,7 @@ func TestVerdictStays(t *testing.T) {
 // dying is a repository that cannot be committed to.
 type dying struct{ Repo }
 
-func (dying) Snapshot(context.Context, string, string, func(state.Found) error) (Commit, error) {
+func (dying) Snapshot(context.Context, string, string, bool, func(state.Found) error) (Commit, error) {
 	return Commit{}, errDied
 }
 

@@ -171,7 +171,7 @@ func (t turn) takeMine(ctx context.Context) error {
 	if on != "" {
 		subject += " on " + on
 	}
-	c, err := t.Src.Snapshot(ctx, subject, t.key+"-person-"+on, func(state.Found) error { return nil })
+	c, err := t.Src.Snapshot(ctx, subject, t.key+"-person-"+on, false, func(state.Found) error { return nil })
 	if err != nil {
 		return fmt.Errorf("cannot commit your changes: %w", err)
 	}
@@ -225,25 +225,28 @@ func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error
 	return o, t.sweepUnlessCommitted(ctx, o)
 }
 
-// commit commits a workspace under the call's key.
+// commit commits a workspace under the call's key. A failed call without changes gets no commit.
 func (t turn) commit(ctx context.Context) (Commit, error) {
 	failpoint.Here("commit.before")
 	if err := t.Alone(); err != nil {
 		return Commit{}, err
 	}
 	subject := roles.Subject(t.Number, t.role, t.p.Step, t.p.Attempt)
-	c, err := t.repo().Snapshot(ctx, subject, t.key, t.keepFound)
+	failed := t.p.Class != "" && t.p.Class != string(outcome.Done)
+	c, err := t.repo().Snapshot(ctx, subject, t.key, failed, t.keepFound)
 	if err != nil {
 		return c, fmt.Errorf("cannot commit the %s's work: %w", t.role.Name, err)
 	}
 	failpoint.Here("commit.after")
-	t.emit(state.Event{
-		Kind:    state.Commit,
-		Role:    t.role.Name,
-		Hash:    c.Hash,
-		Subject: subject,
-		Text:    wording.Count(c.Changed, "file") + " changed",
-	})
+	if c.Changed > 0 || !failed {
+		t.emit(state.Event{
+			Kind:    state.Commit,
+			Role:    t.role.Name,
+			Hash:    c.Hash,
+			Subject: subject,
+			Text:    wording.Count(c.Changed, "file") + " changed",
+		})
+	}
 	for _, s := range c.Skipped {
 		t.note("not committed: " + s)
 	}

@@ -33,7 +33,8 @@ type Snap struct {
 type Skipped = scan.Skipped
 
 // Snapshot commits the content of the directory like git add -A and git commit --allow-empty. If
-// the tip of the branch already has the message's Abl-Call, Snapshot returns that commit.
+// the tip of the branch already has the message's Abl-Call, or with IfChanged the same content,
+// Snapshot returns that commit.
 //
 // It writes objects before the index and the index before the branch, each durably. A kill at any
 // moment leaves a state that git itself could have left, and the next Snapshot continues from
@@ -81,6 +82,10 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	if err != nil {
 		return Snap{}, err
 	}
+	changed := len(differing(base.entries, found.Entries))
+	if ok && m.IfChanged && changed == 0 {
+		return Snap{Commit: head, Skipped: found.Skipped}, nil
+	}
 	now, c, err := objects.commit(text, found.Entries, base.trees, head.Hash)
 	if err == nil {
 		c, err = r.signed(ctx, objects, c)
@@ -91,7 +96,7 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	if err != nil {
 		return Snap{}, err
 	}
-	return Snap{Commit: readCommit(c), Skipped: found.Skipped, Changed: len(differing(base.entries, found.Entries))}, nil
+	return Snap{Commit: readCommit(c), Skipped: found.Skipped, Changed: changed}, nil
 }
 
 // look reads the last commit and walks the directory with the options o. objects, if not nil,
@@ -244,6 +249,8 @@ func (r *Repo) existing(head Commit) (Snap, error) {
 type Message struct {
 	Subject string
 	Call    string // idempotency key, for the trailer Abl-Call
+
+	IfChanged bool // no commit without changes
 
 	// Keep, if set, makes Snapshot sweep the workspace. It receives the findings before anything
 	// is committed. No container that could change the workspace may run.

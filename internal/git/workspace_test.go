@@ -80,6 +80,29 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// With IfChanged there is no commit without changes, except the first one.
+func TestSnapshotIfChanged(t *testing.T) {
+	dir := t.TempDir()
+	r := open(t, dir)
+	snap := func(call string) Snap {
+		t.Helper()
+		s, err := r.Snapshot(t.Context(), Message{Subject: "failed", Call: call, IfChanged: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := snap("c1.1")
+	if same := snap("c1.2"); same.Commit.Hash != first.Commit.Hash || same.Changed != 0 {
+		t.Errorf("without changes: got %+v, want the commit %s", same, first.Commit.Hash)
+	}
+	write(t, dir, map[string]string{"a": "1"})
+	if next := snap("c1.3"); next.Commit.Hash == first.Commit.Hash || next.Changed != 1 {
+		t.Errorf("with a change: got %+v, want a new commit with 1 change", next)
+	}
+	clean(t, dir)
+}
+
 func TestSnapshotTwiceIsOnce(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)

@@ -325,8 +325,10 @@ func (r repo) Tip() (string, error) {
 }
 
 // Snapshot commits the workspace under the call's key.
-func (r repo) Snapshot(ctx context.Context, subject, key string, keep func(state.Found) error) (orchestrator.Commit, error) {
-	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Call: key, Keep: keep})
+func (r repo) Snapshot(
+	ctx context.Context, subject, key string, ifChanged bool, keep func(state.Found) error,
+) (orchestrator.Commit, error) {
+	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Call: key, IfChanged: ifChanged, Keep: keep})
 	if err != nil {
 		return orchestrator.Commit{}, err
 	}

@@ -59,8 +59,8 @@ func (r repo) ExportTo(ctx context.Context, dir, commit, earlier string) error {
 }
 
 func (r repo) Snapshot(
-	ctx context.Context, subject, key string, keep func(state.Found) error,
+	ctx context.Context, subject, key string, ifChanged bool, keep func(state.Found) error,
 ) (orchestrator.Commit, error) {
-	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Call: key, Keep: keep})
+	s, err := r.Repo.Snapshot(ctx, git.Message{Subject: subject, Call: key, IfChanged: ifChanged, Keep: keep})
 	return orchestrator.Commit{Hash: s.Commit.Hash, Changed: s.Changed}, err
 }
