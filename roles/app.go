@@ -66,10 +66,11 @@ func (u Up) Why() string { return withPrinted(u.Failed, u.Printed) }
 // dir returns the folder with the app's files of a call.
 func (a *App) dir(key string) string { return filepath.Join(a.Project.Call(key), "app") }
 
-// box, scratch and tree return the engine's names of the app's container and volumes.
-func (a *App) box() string     { return a.name(a.at()) }
-func (a *App) scratch() string { return a.name(a.at() + "-scratch") }
-func (a *App) tree() string    { return a.name(a.at() + "-tree") }
+// box returns the engine's name of the app's container.
+func (a *App) box() string { return a.name(a.at()) }
+
+// volume returns the engine's name of one of the app's volumes: scratch or tree.
+func (a *App) volume(what string) string { return a.name(a.at() + "-" + what) }
 
 // Up starts the app from a commit of the source, "" for the last one, and waits until it is ready
 // or has failed. It attaches to an app that an earlier abl started for the same call. If something
@@ -101,13 +102,13 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 			return up, err
 		}
 		begun := time.Now()
-		from, failed, err := a.source(ctx, key, commit)
+		from, failed, by, err := a.source(ctx, key, commit)
 		if err != nil {
 			return up, err
 		}
 		if failed != "" {
 			up := a.up(a.Spec)
-			up.Printed = a.printedBy(failed)
+			up.Printed = by.printed(a)
 			log := Record{a.dir(key)}.Output()
 			if err := errors.Join(os.MkdirAll(a.dir(key), 0o755), hostfs.Write(log, []byte(up.Printed+"\n"), 0o644)); err != nil {
 				return up, err
@@ -167,7 +168,7 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 	until, whole := time.Unix(spec.Deadline, 0), context.WithoutCancel(ctx)
 	a.emit(key, state.Event{Kind: state.AppStart})
 	for _, step := range []func() error{
-		func() error { return a.services(whole, key, until) },
+		func() error { return a.startServices(whole, placeService, a.Services, key, until) }, // its broker waits for them
 		func() error { return a.volumes(whole, key, until, from) },
 		func() error { return a.fill(whole, key, until, from) },
 	} {
@@ -191,7 +192,7 @@ func (a *App) Down(ctx context.Context, key string) error {
 	if err := errors.Join(a.noteEnd(ctx, key), a.remove(ctx)); err != nil {
 		return err
 	}
-	return a.clean(key)
+	return cleanAll(a.Safe, a.dir(key), "app.log", "events")
 }
 
 func (a *App) remove(ctx context.Context) error {
@@ -215,7 +216,7 @@ const fullFile = "full.json"
 // source or its log outgrows the bounds of a call, or if a disk has too little room. The reason is
 // in the app's record and is reported to the user.
 func (a *App) watchDisk(ctx context.Context, key string) {
-	w := spill{volume: a.scratch(), files: map[string]int64{
+	w := spill{volume: a.volume("scratch"), files: map[string]int64{
 		filepath.Join(a.dir(key), "app.log"): helper.LogMax + maxEvents,
 		filepath.Join(a.dir(key), "events"):  maxEvents,
 	}}
@@ -235,7 +236,7 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 		if full {
 			file = fullFile
 		}
-		err := errors.Join(Record{a.dir(key)}.Write(file, why), a.Engine.Kill(ctx, a.box()))
+		err := errors.Join(Record{a.dir(key)}.Write(file, why), a.Engine.Stop(ctx, a.box(), 0))
 		text := "the app's container was ended: " + why
 		if err != nil && ctx.Err() == nil {
 			text = fmt.Sprintf("cannot end the app's container (%s): %v", why, err)

@@ -246,7 +246,7 @@ func TestAppWritesTooMuch(t *testing.T) {
 				case looked <- struct{}{}:
 				default:
 				}
-				if volume != s.app.scratch() {
+				if volume != s.app.volume("scratch") {
 					return 0
 				}
 				return c.used

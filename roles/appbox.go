@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -23,17 +24,17 @@ import (
 // that fill copies the source into.
 func (a *App) volumes(ctx context.Context, key string, until time.Time, from layers) error {
 	labels := a.Labels("volume", a.at(), key, until)
-	err := a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.scratch(), Labels: labels})
+	err := a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.volume("scratch"), Labels: labels})
 	if err != nil || a.Copy != "overlay" {
 		return err
 	}
-	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.tree(), Labels: labels, Lower: from, Upper: a.scratch(), Image: a.Helper})
+	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.volume("tree"), Labels: labels, Lower: from, Upper: a.volume("scratch"), Image: a.Helper})
 }
 
 func (a *App) boxFor(key string, until time.Time) sandbox.Box {
-	tree := sandbox.Mount{What: sandbox.Tree, Source: a.tree(), Target: helper.Src}
+	tree := sandbox.Mount{What: sandbox.Tree, Source: a.volume("tree"), Target: helper.Src}
 	if a.Copy != "overlay" {
-		tree.Source = a.scratch()
+		tree.Source = a.volume("scratch")
 	}
 	dir := a.dir(key)
 	box := a.worker(a.at(), a.Image, a.at(), a.Labels("app", "", key, until))
@@ -69,41 +70,32 @@ func (a *App) fill(ctx context.Context, key string, until time.Time, from layers
 		return nil
 	}
 	box := a.Tool(a.at()+"-fill", a.Labels("helper", "", key, until), "none")
-	box.Loose, box.Mounts = true, []sandbox.Mount{{What: sandbox.Scratch, Source: a.scratch(), Target: helper.Src}}
+	box.Loose, box.Mounts = true, []sandbox.Mount{{What: sandbox.Scratch, Source: a.volume("scratch"), Target: helper.Src}}
 	if err := a.container(box).Replace(ctx); err != nil { // an abl that was killed here may have left one
 		return err
 	}
 	var err error
 	for _, dir := range slices.Backward(from) { // an upper directory hides a lower one
 		if err == nil {
-			_, err = a.copyTree(ctx, box.Name, helper.Src, func(w io.Writer, as string) error { return hostfs.Tar(w, as, dir) })
+			_, err = copyTree(ctx, a.Engine, box.Name, helper.Src, func(w io.Writer, as string) error { return hostfs.Tar(w, as, dir) })
 		}
 	}
 	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
 }
 
-// token returns the broker's token for this call. It is the existing one, if any, because a
-// Verifier that an earlier abl started may have it.
-func (a *App) token(key string) (string, error) {
-	var old helper.BrokerSpec
-	if ok, err := readJSON(a.brokerFile(key), &old); err != nil || ok && old.Token != "" {
-		return old.Token, err
-	}
-	return rand.Text(), nil
-}
-
 // brokerFile returns the path of the broker's configuration for a call.
 func (a *App) brokerFile(key string) string { return filepath.Join(a.dir(key), "in", "broker.json") }
 
-// writeBrokerSpec writes the broker's configuration and the two empty files for its output.
+// writeBrokerSpec writes the broker's configuration and the two empty files for its output. It keeps
+// an existing token, because a Verifier that an earlier abl started may have it.
 func (a *App) writeBrokerSpec(key string) (helper.BrokerSpec, error) {
 	spec := a.Spec
-	token, err := a.token(key)
-	if err != nil {
+	var old helper.BrokerSpec
+	if _, err := readJSON(a.brokerFile(key), &old); err != nil {
 		return spec, err
 	}
 	spec.Deadline = time.Now().Add(a.Life).Unix()
-	spec.Token, spec.Events, spec.Log, spec.Probe = token, helper.Events, helper.AppLog, helper.Probe
+	spec.Token, spec.Events, spec.Log, spec.Probe = cmp.Or(old.Token, rand.Text()), helper.Events, helper.AppLog, helper.Probe
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return spec, fmt.Errorf("internal error: %w", err)

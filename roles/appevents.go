@@ -58,7 +58,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			e = helper.Event{Event: "failed", Detail: "abl saw no result of its start: the app may have stopped abl's broker"}
 		case st.State == sandbox.Exited:
 			// After the proof, the container's log contains only errors of abl's own programs.
-			return up, fmt.Errorf("the app's container ended with exit code %d before it reported anything%s", st.ExitCode, a.logTail(ctx, a.box(), 1))
+			return up, fmt.Errorf("the app's container ended with exit code %d before it reported anything%s", st.ExitCode, logTail(ctx, a.Engine, a.box(), 1))
 		default:
 			if err := proc.Pause(ctx, 20*time.Millisecond); err != nil {
 				return up, err
@@ -86,7 +86,7 @@ func (a *App) reportStart(key string, up Up, e helper.Event, begun time.Time) Up
 	if e.Event == "failed" {
 		up.Failed = a.Safe.Line(e.Detail)
 		if up.Printed == "" {
-			up.Printed = a.lastPrinted(a.dir(key), "app.log")
+			up.Printed = lastPrinted(a.Safe, a.dir(key), "app.log")
 		}
 		event.Kind, event.Text, event.Output = state.AppFailed, up.Failed, up.Printed
 	}

@@ -43,7 +43,7 @@ func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 	// Tests can read the deadline. It must not reveal in which replay they run.
 	b.run.Deadline = time.Now().Add(max(b.limit+time.Minute, 15*time.Minute)).Unix()
 	b.asJSON["run.json"] = b.run
-	if err := errors.Join(writeInput(rec, b.files, b.asJSON), b.createOutput(rec)); err != nil {
+	if err := errors.Join(writeInput(rec, b.files, b.asJSON), b.createFiles(rec.Stdout(), rec.Stderr())); err != nil {
 		return begun, fmt.Errorf("cannot prepare a %s: %w", kind, err)
 	}
 	b.box.Dir, b.box.Argv = "/", []string{helper.Bin + "/" + helper.HelperRun, helper.Run}
@@ -59,7 +59,7 @@ func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
 		}
 		fill = func() error {
 			b.spill.volume = volume.Source
-			if b.spill.was, err = b.copyTree(whole, b.box.Name, b.run.Dir, b.tree); err != nil {
+			if b.spill.was, err = copyTree(whole, b.Engine, b.box.Name, b.run.Dir, b.tree); err != nil {
 				return fmt.Errorf("cannot copy files into the %s's container: %w", kind, err)
 			}
 			return nil
@@ -78,9 +78,9 @@ const volumeKind = "-volume"
 
 // copyTree copies a tree into a folder of a container and returns the number of bytes. It
 // starts again if the engine did not respond.
-func (s *Boxes) copyTree(ctx context.Context, name, dir string, tree func(w io.Writer, as string) error) (int64, error) {
+func copyTree(ctx context.Context, engine sandbox.Streams, name, dir string, tree func(w io.Writer, as string) error) (int64, error) {
 	var written counter
-	err := s.Engine.CopyIn(ctx, name, path.Dir(dir), func(w io.Writer) error {
+	err := engine.CopyIn(ctx, name, path.Dir(dir), func(w io.Writer) error {
 		written = counter{Writer: w}
 		return tree(&written, path.Base(dir))
 	})
@@ -217,9 +217,6 @@ func writeInput(rec Record, files map[string][]byte, asJSON map[string]any) erro
 	}
 	return nil
 }
-
-// createOutput creates the two empty files for the output of a record's container.
-func (s *Boxes) createOutput(rec Record) error { return s.createFiles(rec.Stdout(), rec.Stderr()) }
 
 // createFiles creates empty files that a container writes. If abl is root, the container's user
 // becomes their owner.

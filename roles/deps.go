@@ -31,15 +31,15 @@ func (a *App) dependencies(ctx context.Context, key, commit, export string) (dir
 	if !named {
 		name += "-" + filepath.Base(export)
 	}
-	return a.layer("deps", name, func(dir string) (string, error) {
-		return a.prepareExport(ctx, key, commit, a.Prepare, layers{export}, dir)
+	return cache{a.Project}.layer("deps", name, func(dir string) (string, error) {
+		return a.Prepare.inExport(ctx, a, key, commit, layers{export}, dir)
 	})
 }
 
 // layer returns a directory of the cache. If it does not exist, fill writes it. A directory whose
 // fill reports a failure is deleted.
-func (a *App) layer(kind, name string, fill func(dir string) (failed string, err error)) (dir, failed string, err error) {
-	dir, err = a.cache().ensure(kind, name, func(dir string) error {
+func (c cache) layer(kind, name string, fill func(dir string) (failed string, err error)) (dir, failed string, err error) {
+	dir, err = c.ensure(kind, name, func(dir string) error {
 		failed, err = fill(dir)
 		if err == nil && failed != "" {
 			err = errNotPrepared
@@ -58,21 +58,21 @@ func (a *App) layer(kind, name string, fill func(dir string) (failed string, err
 // errNotPrepared prevents that the directory of a failed command is cached.
 var errNotPrepared = errors.New("the command failed")
 
-// prepareExport runs the command of p in dir, a copy of a commit and of the layers that the command
+// inExport runs the command in dir, a copy of a commit and of the layers that the command
 // needs. Afterwards it removes the copied files that did not change from dir. It reports a failure
 // if the command changed a file of the commit.
-func (a *App) prepareExport(ctx context.Context, key, commit string, p *Prepare, from layers, dir string) (failed string, err error) {
+func (p *Prepare) inExport(ctx context.Context, a *App, key, commit string, from layers, dir string) (failed string, err error) {
 	if err := a.Engine.Remove(ctx, a.name(p.key())); err != nil { // left by a killed abl
 		return "", err
 	}
 	err = a.repeated(ctx, key, func() error {
-		failed, err = a.prepareOnce(ctx, key, commit, p, from, dir)
+		failed, err = p.once(ctx, a, key, commit, from, dir)
 		return err
 	})
 	return failed, err
 }
 
-func (a *App) prepareOnce(ctx context.Context, key, commit string, p *Prepare, from layers, dir string) (failed string, err error) {
+func (p *Prepare) once(ctx context.Context, a *App, key, commit string, from layers, dir string) (failed string, err error) {
 	begun, in := time.Now(), a.Project
 	in.Src = dir
 	err = errors.Join(clearFolder(dir), a.Commits.ExportTo(ctx, dir, commit, ""))
@@ -84,8 +84,8 @@ func (a *App) prepareOnce(ctx context.Context, key, commit string, p *Prepare, f
 	if err != nil {
 		return "", err
 	}
-	a.emit(key, state.Event{Kind: state.Preparing, Text: a.command(p)})
-	end, err := a.runPrepare(ctx, p, in)
+	a.emit(key, state.Event{Kind: state.Preparing, Text: p.command(a)})
+	end, err := p.run(ctx, a, in)
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +101,7 @@ func (a *App) prepareOnce(ctx context.Context, key, commit string, p *Prepare, f
 	if err != nil {
 		return "", err
 	}
-	return a.reportPrepare(key, p, begun, end, changed), nil
+	return p.report(a, key, begun, end, changed), nil
 }
 
 // clearFolder removes everything in a directory.
@@ -214,7 +214,7 @@ func (a *App) built(ctx context.Context, key, commit string, from layers) (dir, 
 	for _, layer := range from {
 		fmt.Fprintf(h, " %q", filepath.Base(layer))
 	}
-	return a.layer("builds", fmt.Sprintf("%x", h.Sum(nil)), func(dir string) (string, error) {
-		return a.prepareExport(ctx, key, commit, a.Build, from, dir)
+	return cache{a.Project}.layer("builds", fmt.Sprintf("%x", h.Sum(nil)), func(dir string) (string, error) {
+		return a.Build.inExport(ctx, a, key, commit, from, dir)
 	})
 }

@@ -27,7 +27,7 @@ func (k *kitchen) commit() {
 // source returns the files that an app would see, by their path: the text of each.
 func (k *kitchen) source() map[string]string {
 	k.Helper()
-	dirs, failed, err := k.app.source(k.Context(), "k", "")
+	dirs, failed, _, err := k.app.source(k.Context(), "k", "")
 	if err != nil || failed != "" {
 		k.Fatalf("got %q, %v, want no failure", failed, err)
 	}
@@ -164,7 +164,7 @@ func TestDependenciesLeaveTheCommitAlone(t *testing.T) {
 			k.commit()
 			k.does = func(dir string) sandbox.Exit { does(dir); return sandbox.Exit{} }
 			for range 2 {
-				_, failed, err := k.app.source(t.Context(), "k", "")
+				_, failed, _, err := k.app.source(t.Context(), "k", "")
 				if err != nil || !strings.HasPrefix(failed, `app.prepare changed "lib`) {
 					t.Errorf("got %q, %v, want that it changed a file of lib", failed, err)
 				}
@@ -199,7 +199,7 @@ func TestDependenciesAreDisarmed(t *testing.T) {
 		write(t, filepath.Join(dir, ".git/config"), "x")
 		return sandbox.Exit{}
 	}
-	dirs, failed, err := k.app.source(t.Context(), "k", "")
+	dirs, failed, _, err := k.app.source(t.Context(), "k", "")
 	if err != nil || failed != "" || len(dirs) != 2 {
 		t.Fatalf("got %v, %q, %v, want two directories", dirs, failed, err)
 	}
@@ -219,7 +219,7 @@ func TestDependenciesCancelled(t *testing.T) {
 	k := newKitchen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	k.does = func(string) sandbox.Exit { cancel(); <-t.Context().Done(); return sandbox.Exit{} }
-	if _, _, err := k.app.source(ctx, "k", ""); err == nil {
+	if _, _, _, err := k.app.source(ctx, "k", ""); err == nil {
 		t.Error("got no error, want that it was cancelled")
 	}
 	if entries, _ := os.ReadDir(k.app.Project.Cache("deps")); len(entries) > 0 {
@@ -282,7 +282,7 @@ func TestBuildFails(t *testing.T) {
 			k := newKitchen(t)
 			k.app.Spec.App.Build, k.app.Build, k.app.Prepare = "make", &Prepare{Setting: "app.build", Limit: time.Hour}, nil
 			k.does = c.does
-			_, failed, err := k.app.source(t.Context(), "k", "")
+			_, failed, _, err := k.app.source(t.Context(), "k", "")
 			if err != nil || !strings.HasPrefix(failed, c.want) {
 				t.Errorf("got %q, %v, want %q", failed, err, c.want)
 			}

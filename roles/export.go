@@ -33,45 +33,44 @@ type Commits interface {
 type layers []string
 
 // source exports a commit, "" for the last one, installs its dependencies and builds it. failed is
-// the failure of app.prepare or app.build.
-func (a *App) source(ctx context.Context, key, commit string) (all layers, failed string, err error) {
+// the failure of app.prepare or app.build, and by is which of them failed.
+func (a *App) source(ctx context.Context, key, commit string) (all layers, failed string, by *Prepare, err error) {
 	if commit == "" {
 		if commit, err = a.Commits.Tip(); err != nil {
-			return nil, "", err
+			return nil, "", nil, err
 		}
 	}
 	tree, err := a.Commits.TreeHash(commit)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
-	dir, err := a.cache().ensure("trees", tree, func(dir string) error {
-		return a.Commits.ExportTo(ctx, dir, commit, a.cache().newest("trees"))
+	exports := cache{a.Project}
+	dir, err := exports.ensure("trees", tree, func(dir string) error {
+		return a.Commits.ExportTo(ctx, dir, commit, exports.newest("trees"))
 	})
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot export commit %.12s of the source: %w", commit, err)
+		return nil, "", nil, fmt.Errorf("cannot export commit %.12s of the source: %w", commit, err)
 	}
 	all = layers{dir}
 	if a.Prepare != nil {
 		deps, failed, err := a.dependencies(ctx, key, commit, dir)
 		if err != nil || failed != "" {
-			return nil, failed, err
+			return nil, failed, a.Prepare, err
 		}
 		all = append(all, deps)
 	}
 	if a.Build != nil {
 		made, failed, err := a.built(ctx, key, commit, all)
 		if err != nil || failed != "" {
-			return nil, failed, err
+			return nil, failed, a.Build, err
 		}
 		all = slices.Insert(all, 1, made) // above the dependencies, which it may have changed
 	}
-	return all, "", nil
+	return all, "", nil, nil
 }
 
 // cache is a folder of directories that abl can create again.
 type cache struct{ project state.Project }
-
-func (a *App) cache() cache { return cache{a.Project} }
 
 // cacheKept is the number of cached directories per kind: each may be as large as the source.
 const cacheKept = 2

@@ -49,25 +49,17 @@ func (p *Prepare) setting() string { return cmp.Or(p.Setting, "app.prepare") }
 // key names the command's record and its container.
 func (p *Prepare) key() string { return strings.TrimPrefix(p.setting(), "app.") }
 
-// command returns the command of a Prepare from the app's settings.
-func (a *App) command(p *Prepare) string {
+// command returns the command, which is in the app's settings.
+func (p *Prepare) command(a *App) string {
 	if p.Setting == "app.build" {
 		return a.Spec.App.Build
 	}
 	return a.Spec.App.Prepare
 }
 
-// printedBy returns the last output of the command that failed.
-func (a *App) printedBy(failed string) string {
-	if a.Build != nil && strings.HasPrefix(failed, a.Build.setting()) {
-		return a.printed(a.Build)
-	}
-	return a.printed(a.Prepare)
-}
-
-// printed returns the last output of a command.
-func (a *App) printed(p *Prepare) string {
-	return a.lastPrinted(a.Project.Call(p.key()), "stderr", "stdout")
+// printed returns the last output of the command.
+func (p *Prepare) printed(a *App) string {
+	return lastPrinted(a.Safe, a.Project.Call(p.key()), "stderr", "stdout")
 }
 
 // prepared describes the last successful run of app.prepare.
@@ -127,7 +119,7 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	failpoint.Here("prepare.done")
 	is, err := p.Source.Tree(ctx)
 	if failed != "" || err != nil {
-		return withPrinted(failed, a.printed(p)), err
+		return withPrinted(failed, p.printed(a)), err
 	}
 	maps.DeleteFunc(is, func(name, _ string) bool { return !strings.HasSuffix(name, "/") })
 	left := slices.Sorted(maps.Keys(is))
@@ -211,7 +203,7 @@ func (a *App) dependencyKey(tree map[string]string) (sum string, named bool) {
 func (a *App) prepare(ctx context.Context, key string, was map[string]string) (failed string, err error) {
 	begun := time.Now()
 	a.emit(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
-	end, err := a.runPrepare(ctx, a.Prepare, a.Project)
+	end, err := a.Prepare.run(ctx, a, a.Project)
 	if err != nil && !a.gone(context.WithoutCancel(ctx), a.name(a.Prepare.key())) {
 		return "", err // the command may still be running
 	}
@@ -227,15 +219,15 @@ func (a *App) prepare(ctx context.Context, key string, was map[string]string) (f
 		note := "app.prepare left files in the source that abl removed: %.200q (%s), %d in all"
 		end.Notes = append(end.Notes, fmt.Sprintf(note, cleared[0].Path, cleared[0].What, len(cleared)))
 	}
-	return a.reportPrepare(key, a.Prepare, begun, end, changed), nil
+	return a.Prepare.report(a, key, begun, end, changed), nil
 }
 
-// reportPrepare emits how the command of p ended, and returns its failure.
-func (a *App) reportPrepare(key string, p *Prepare, begun time.Time, end BuildEnd, changed []string) (failed string) {
+// report emits how the command ended, and returns its failure.
+func (p *Prepare) report(a *App, key string, begun time.Time, end BuildEnd, changed []string) (failed string) {
 	failed = a.Safe.Line(p.why(end, changed))
 	printed := ""
 	if failed != "" {
-		printed = a.printed(p)
+		printed = p.printed(a)
 		failed += noSpace(end, printed)
 	}
 	event := state.Event{Kind: state.Prepared, MS: time.Since(begun).Milliseconds(), Text: failed}
@@ -287,14 +279,14 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 	return ""
 }
 
-// runPrepare runs the command of p to its end, in the source of a project.
-func (a *App) runPrepare(ctx context.Context, p *Prepare, in state.Project) (end BuildEnd, err error) {
+// run runs the command to its end, in the source of a project.
+func (p *Prepare) run(ctx context.Context, a *App, in state.Project) (end BuildEnd, err error) {
 	rec := Record{a.Project.Call(p.key())}
 	b := &Builds{
 		Boxes:    a.Boxes,
 		Project:  in,
 		Image:    a.Image,
-		Argv:     []string{"sh", "-c", a.command(p)},
+		Argv:     []string{"sh", "-c", p.command(a)},
 		Dir:      strings.TrimPrefix(a.Spec.Dir, helper.Src),
 		Env:      a.Env,
 		Gate:     p.Gate,

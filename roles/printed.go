@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"abl/internal/redact"
 	"abl/internal/wording"
 )
 
@@ -17,11 +18,11 @@ const (
 )
 
 // lastPrinted returns the last lines of the first output file that has any, without secrets.
-func (a *App) lastPrinted(dir string, names ...string) string {
+func lastPrinted(safe *redact.Sanitizer, dir string, names ...string) string {
 	for _, name := range names {
 		var lines []string
 		for line := range bytes.Lines(endOf(filepath.Join(dir, name), lastBytes)) {
-			if text := strings.TrimRight(a.Safe.Line(strings.ToValidUTF8(string(line), "\uFFFD")), " "); text != "" {
+			if text := strings.TrimRight(safe.Line(strings.ToValidUTF8(string(line), "\uFFFD")), " "); text != "" {
 				lines = append(lines, wording.Cut(text, maxLast))
 			}
 		}

@@ -181,7 +181,7 @@ func TestReplayWritesTooMuch(t *testing.T) {
 	s, r := replayer(t)
 	s.app.Disk = DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
 	s.engine.Used = func(volume string) int64 {
-		if volume == s.app.scratch() {
+		if volume == s.app.volume("scratch") {
 			return 0
 		}
 		return 70 << 20

@@ -198,7 +198,7 @@ func (r *Runner) writeFiles(j Job, rec Record, cmd agent.Command, prompt string,
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)
 	j.Cmds.Reports = helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports)
-	return errors.Join(writeInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), r.createOutput(rec))
+	return errors.Join(writeInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), r.createFiles(rec.Stdout(), rec.Stderr()))
 }
 
 // pointLast makes the role's last.log a link to this call's output.

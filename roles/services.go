@@ -30,11 +30,6 @@ type ServiceBox struct {
 // to change the set-up.
 var ErrService = errors.New("cannot start the service")
 
-// services starts the services of the app. Its broker waits for them.
-func (a *App) services(ctx context.Context, key string, until time.Time) error {
-	return a.startServices(ctx, placeService, a.Services, key, until)
-}
-
 // startServices starts new containers of services. Each has its own holder, so that a database has
 // no more network access than the app that uses it. Programs of a foreign image do not end at a deadline:
 // they run in the process namespace of the holder and end with it.
@@ -57,7 +52,7 @@ func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox
 			err = s.container(box).Make(ctx)
 		}
 		if err == nil {
-			err = s.seed(ctx, box.Name, svc.Files)
+			err = seed(ctx, s.Engine, box.Name, svc.Files)
 		}
 		if err == nil {
 			err = s.Engine.Start(ctx, box.Name)
@@ -71,9 +66,9 @@ func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox
 
 // seed copies files into the container of a service before its start. Their folders must exist in
 // the image: folders that abl creates would not have the owner that the image's programs need.
-func (s *Boxes) seed(ctx context.Context, name string, files map[string][]byte) error {
+func seed(ctx context.Context, engine sandbox.Streams, name string, files map[string][]byte) error {
 	for _, to := range slices.Sorted(maps.Keys(files)) {
-		err := s.Engine.CopyIn(ctx, name, path.Dir(to), func(out io.Writer) error {
+		err := engine.CopyIn(ctx, name, path.Dir(to), func(out io.Writer) error {
 			w := tar.NewWriter(out)
 			err := w.WriteHeader(&tar.Header{Name: path.Base(to), Mode: 0o644, Size: int64(len(files[to])), ModTime: time.Now()})
 			if err == nil {
@@ -99,9 +94,9 @@ func (s *Boxes) removeServices(ctx context.Context, kind string, all []ServiceBo
 
 // logTail returns the last lines of a container's log after its first lines, with a colon before
 // them, or "".
-func (s *Boxes) logTail(ctx context.Context, name string, first int) string {
+func logTail(ctx context.Context, engine sandbox.Streams, name string, first int) string {
 	const most, last = 1 << 10, 3
-	data, err := s.Engine.Logs(ctx, name, most)
+	data, err := engine.Logs(ctx, name, most)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	text := strings.Join(lines[min(max(first, len(lines)-last), len(lines)):], "\n")
 	if err != nil || text == "" {
@@ -114,7 +109,7 @@ func (s *Boxes) logTail(ctx context.Context, name string, first int) string {
 // app may have invented the name.
 func (s *Boxes) serviceFailed(ctx context.Context, kind string, all []ServiceBox, name, detail string) error {
 	if slices.ContainsFunc(all, func(svc ServiceBox) bool { return svc.Name == name }) {
-		if text := s.logTail(ctx, s.name(kind+name), 0); text != "" {
+		if text := logTail(ctx, s.Engine, s.name(kind+name), 0); text != "" {
 			detail += "; its log ends" + text
 		}
 	}
