@@ -35,7 +35,7 @@ type proving struct {
 	rule rule
 	// Detects connections to the engine's machine; nil if the container has no network.
 	server *boundary.HostServer
-	ranges []string // of the networks that the container may be on
+	nets   []sandbox.Subnet // of the networks that the container may be on
 	// Finds secrets that the container must not have; nil if the user's settings may contain some.
 	secret *redact.Sanitizer
 }
@@ -83,11 +83,11 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 // before compares the created container with what its rule allows, and writes the input of the probe.
 func (p *proving) before(ctx context.Context) (err error) {
 	b := Boundary{Box: p.box.Name, At: time.Now().UTC()}
-	var env map[string]string
+	var st sandbox.Status
 	var eerr, rerr, serr error
 	var asked sync.WaitGroup // in parallel, because the call waits
-	asked.Go(func() { env, eerr = p.Engine.Env(ctx, p.box.Name) })
-	asked.Go(func() { p.ranges, rerr = p.Engine.Ranges(ctx, p.rule.networkNames()) })
+	asked.Go(func() { st, eerr = p.Engine.Status(ctx, p.box.Name) })
+	asked.Go(func() { p.nets, rerr = p.Engine.Subnets(ctx, p.rule.networkNames()) })
 	if !hasNoNetwork(p.box) {
 		asked.Go(func() { p.server, serr = p.hostServer(ctx) })
 	}
@@ -101,13 +101,13 @@ func (p *proving) before(ctx context.Context) (err error) {
 	}
 	b.Made = append(b.Made, p.rule.check(p.box)...)
 	if p.secret != nil {
-		b.Made = append(b.Made, p.secrets(env))
+		b.Made = append(b.Made, p.secrets(st.Env))
 	}
 	if err := b.Made.Err(); err != nil {
 		b.Failed = err.Error()
 		return errors.Join(err, p.writeProof(b))
 	}
-	err = errors.Join(p.writeProbeSpec(env), p.writeProof(b))
+	err = errors.Join(p.writeProbeSpec(st.Env), p.writeProof(b))
 	failpoint.Here("probe.laid")
 	return err
 }
@@ -136,7 +136,10 @@ func (p proving) writeProbeSpec(env map[string]string) error {
 	spec := boundary.Inside(p.rule.expected(p.box), env, files, p.rule.absent)
 	if !hasNoNetwork(p.box) {
 		spec.Net = boundary.Net(p.server, p.Weak)
-		if spec.Net.Own = p.ranges; len(p.ranges) == 0 {
+		for _, n := range p.nets {
+			spec.Net.Own = append(spec.Net.Own, n.Range)
+		}
+		if len(p.nets) == 0 {
 			spec.Net.Own = []string{"127.0.0.0/8"}
 		}
 	}

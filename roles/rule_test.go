@@ -273,8 +273,8 @@ func (w *wrong) seen(t *testing.T, name, check string, p proving) {
 	if err = errors.Join(err, proof.Err()); err != nil {
 		t.Errorf("%s: the engine has another box than was meant: %v", name, err)
 	}
-	env, err := w.engine.Env(t.Context(), p.box.Name)
-	must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, boundaryFile)), p.writeProbeSpec(env), w.engine.Start(t.Context(), p.box.Name)))
+	st, err := w.engine.Status(t.Context(), p.box.Name)
+	must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, boundaryFile)), p.writeProbeSpec(st.Env), w.engine.Start(t.Context(), p.box.Name)))
 	if err := p.after(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("%s: nothing is found from inside: %v", name, err)
 	}

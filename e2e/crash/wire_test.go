@@ -30,17 +30,17 @@ type request struct {
 }
 
 type response struct {
-	Text   string
-	Texts  []string
-	Env    map[string]string
-	Proof  sandbox.Proof
-	Status sandbox.Status
-	Exit   sandbox.Exit
-	Load   sandbox.Load
-	Bytes  int64
-	Data   []byte
-	Err    string
-	Kind   int // 1 + index in kinds, 0 for other errors
+	Text    string
+	Texts   []string
+	Subnets []sandbox.Subnet
+	Proof   sandbox.Proof
+	Status  sandbox.Status
+	Exit    sandbox.Exit
+	Load    sandbox.Load
+	Bytes   int64
+	Data    []byte
+	Err     string
+	Kind    int // 1 + index in kinds, 0 for other errors
 }
 
 // kinds lists the errors that keep their identity on the other side.
@@ -61,9 +61,8 @@ func serve(l net.Listener, e *sandboxtest.Engine) {
 			a.Proof, err = e.Prove(ctx, q.Box)
 			return
 		},
-		"Env": func(ctx context.Context, q request, a *response) (err error) { a.Env, err = e.Env(ctx, q.Name); return },
-		"Ranges": func(ctx context.Context, q request, a *response) (err error) {
-			a.Texts, err = e.Ranges(ctx, q.Names)
+		"Subnets": func(ctx context.Context, q request, a *response) (err error) {
+			a.Subnets, err = e.Subnets(ctx, q.Names)
 			return
 		},
 		"Start": func(ctx context.Context, q request, _ *response) error { return e.Start(ctx, q.Name) },
@@ -85,6 +84,7 @@ func serve(l net.Listener, e *sandboxtest.Engine) {
 			a.Load, err = e.Load(ctx, q.Name)
 			return err
 		},
+		"Feed": func(ctx context.Context, q request, _ *response) error { return e.Feed(ctx, q.Name, q.Data) },
 		"Usage": func(ctx context.Context, q request, a *response) (err error) {
 			a.Bytes, err = e.Usage(ctx, q.Name)
 			return
@@ -189,14 +189,14 @@ func (e *remote) Prove(ctx context.Context, b sandbox.Box) (sandbox.Proof, error
 	return a.Proof, err
 }
 
-func (e *remote) Env(ctx context.Context, name string) (map[string]string, error) {
-	a, err := e.ask(ctx, "Env", request{Name: name})
-	return a.Env, err
+func (e *remote) Feed(ctx context.Context, name string, data []byte) error {
+	_, err := e.ask(ctx, "Feed", request{Name: name, Data: data})
+	return err
 }
 
-func (e *remote) Ranges(ctx context.Context, networks []string) ([]string, error) {
-	a, err := e.ask(ctx, "Ranges", request{Names: networks})
-	return a.Texts, err
+func (e *remote) Subnets(ctx context.Context, networks []string) ([]sandbox.Subnet, error) {
+	a, err := e.ask(ctx, "Subnets", request{Names: networks})
+	return a.Subnets, err
 }
 
 func (e *remote) Start(ctx context.Context, name string) error {

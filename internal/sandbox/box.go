@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"io"
+	"net/netip"
 	"os"
 	"time"
 )
@@ -103,6 +104,12 @@ type Network struct {
 	Pool   string // CIDR from which the network gets a /28
 }
 
+// Subnet is a range of addresses of a network.
+type Subnet struct {
+	Range string     // in CIDR notation
+	Host  netip.Addr // address of the engine's machine, invalid on an isolated network
+}
+
 // Apart is a method to isolate a network from the engine's host. Which one works depends on the
 // engine, and an engine may accept one without applying it.
 type Apart string
@@ -145,6 +152,8 @@ type Status struct {
 	CreatedAt  time.Time
 	StartedAt  time.Time
 	FinishedAt time.Time
+	Env        map[string]string // including the environment of its image
+	Addresses  []string          // IP addresses, sorted
 }
 
 // Load is the CPU time and traffic of a container since its start. Net is 0 if it joins another

@@ -16,7 +16,6 @@ type Engine interface {
 	Stores
 	Info(ctx context.Context) (Info, error)
 	List(ctx context.Context, labels map[string]string) ([]Status, error)
-	Kill(ctx context.Context, name string) error
 }
 
 // Boxes creates, starts, waits for and removes containers by name.
@@ -40,8 +39,7 @@ type Streams interface {
 // Prover inspects containers after their creation.
 type Prover interface {
 	Prove(ctx context.Context, box Box) (Proof, error)
-	Env(ctx context.Context, name string) (map[string]string, error)
-	Ranges(ctx context.Context, networks []string) ([]string, error)
+	Subnets(ctx context.Context, networks []string) ([]Subnet, error)
 	Load(ctx context.Context, name string) (Load, error)
 }
 

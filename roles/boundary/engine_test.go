@@ -42,7 +42,7 @@ func onEngine(t *testing.T) Prober {
 
 // open makes every network an ordinary one, as an engine does that takes an
 // option and ignores it.
-type open struct{ Engine }
+type open struct{ sandbox.Engine }
 
 func (o open) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
 	n.Egress = true

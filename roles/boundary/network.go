@@ -14,16 +14,10 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Engine has the methods that the probe of networks needs.
-type Engine interface {
-	sandbox.Engine
-	Addresses(ctx context.Context, name string) ([]string, error)
-}
-
 // Prober proves on a real engine, with temporary containers, that abl's networks isolate containers
 // from the engine's machine and from other containers.
 type Prober struct {
-	Engine Engine
+	Engine sandbox.Engine
 	Image  string // of abl's holder
 	Pool   string // CIDR of abl's networks
 	ID     string // for labels and names; unique among running probers
@@ -164,14 +158,14 @@ func (r *prober) speaker(name string, reach sandbox.Reach) sandbox.Box {
 // strangers returns the addresses of containers that must be unreachable.
 func (r *prober) strangers(ctx context.Context) (all []string, err error) {
 	for _, name := range []string{"outsider", "neighbour"} {
-		found, err := r.Engine.Addresses(ctx, r.name(name))
+		st, err := r.Engine.Status(ctx, r.name(name))
 		if err != nil {
 			return nil, err
 		}
-		if len(found) == 0 {
+		if len(st.Addresses) == 0 {
 			return nil, fmt.Errorf("container %q has no address", r.name(name))
 		}
-		for _, at := range found {
+		for _, at := range st.Addresses {
 			all = append(all, net.JoinHostPort(at, peerPort))
 		}
 	}

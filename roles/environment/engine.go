@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,10 +21,8 @@ import (
 
 // Engine is the interface to a container engine. Connect chooses the implementation.
 type Engine interface {
-	boundary.Engine
+	sandbox.Engine
 	images.Engine
-	HostAddress(ctx context.Context, network string) (netip.Addr, error)
-	ImageID(ctx context.Context, ref string) (id string, ok bool, err error)
 	Objects(ctx context.Context, labels map[string]string) ([]sandbox.Object, error)
 	Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error)
 	Guard(check func() error)

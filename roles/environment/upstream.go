@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -128,7 +129,14 @@ func (e *Environment) forward(ctx context.Context, name string, target *url.URL,
 // network, or the source address of its own packets if the engine is in a virtual machine.
 func (e *Environment) hostAddress(ctx context.Context) (netip.Addr, error) {
 	if e.Info.Local {
-		return e.Engine.HostAddress(ctx, e.Boxes.EgressEndpoint().Network)
+		network := e.Boxes.EgressEndpoint().Network
+		subnets, err := e.Engine.Subnets(ctx, []string{network})
+		for _, s := range subnets {
+			if s.Host.IsValid() {
+				return s.Host, nil
+			}
+		}
+		return netip.Addr{}, cmp.Or(err, fmt.Errorf("network %q has no address of this machine", network))
 	}
 	const nobody = "192.0.2.1:9" // reserved for documentation (RFC 5737); no packet is sent
 	conn, err := new(net.Dialer).DialContext(ctx, "udp4", nobody)

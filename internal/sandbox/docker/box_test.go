@@ -332,7 +332,7 @@ func TestLooseBoxEndsWithItsHolder(t *testing.T) {
 	for _, b := range []sandbox.Box{holder, box} {
 		l.start(b)
 	}
-	l.must(l.Kill(t.Context(), holder.Name))
+	l.must(l.Stop(t.Context(), holder.Name, 0))
 	if exit, err := l.Wait(t.Context(), box.Name); err != nil || exit.Code != 137 {
 		t.Errorf("it ends with %+v, %v", exit, err)
 	}

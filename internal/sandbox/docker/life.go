@@ -149,17 +149,6 @@ func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) err
 	}), "cannot stop container %q", name)
 }
 
-// Kill sends SIGKILL. It does nothing if the container does not run.
-func (e *Engine) Kill(ctx context.Context, name string) error {
-	err := e.endBox(ctx, name, short, func(ctx context.Context, id string) error {
-		return e.api.ContainerKill(ctx, id, "KILL")
-	})
-	if errdefs.IsConflict(err) {
-		return nil // "is not running"
-	}
-	return about(err, "cannot kill container %q", name)
-}
-
 // Remove ends a container and removes it with its anonymous volumes. A missing container is not an
 // error.
 func (e *Engine) Remove(ctx context.Context, name string) error {
@@ -252,6 +241,13 @@ func withLabels(labels map[string]string) filters.Args {
 }
 
 func toStatus(box container.InspectResponse) sandbox.Status {
+	var addresses []string
+	if box.NetworkSettings != nil {
+		for _, end := range box.NetworkSettings.Networks {
+			addresses = append(addresses, end.IPAddress, end.GlobalIPv6Address)
+		}
+	}
+	slices.Sort(addresses)
 	return sandbox.Status{
 		ID:         box.ID,
 		Name:       strings.TrimPrefix(box.Name, "/"),
@@ -263,6 +259,8 @@ func toStatus(box container.InspectResponse) sandbox.Status {
 		CreatedAt:  toTime(box.Created),
 		StartedAt:  toTime(box.State.StartedAt),
 		FinishedAt: toTime(box.State.FinishedAt),
+		Env:        pairs(box.Config.Env),
+		Addresses:  slices.DeleteFunc(addresses, func(at string) bool { return at == "" }),
 	}
 }
 

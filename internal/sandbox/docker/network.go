@@ -84,24 +84,6 @@ func (e *stores) removeNetwork(ctx context.Context, id string) error {
 	return e.do(ctx, long, func(ctx context.Context) error { return e.api.NetworkRemove(ctx, id) })
 }
 
-// HostAddress returns the address of this machine on a network, which is that of the bridge.
-// Isolated networks have none.
-func (e *stores) HostAddress(ctx context.Context, name string) (netip.Addr, error) {
-	n, err := e.inspectNetwork(ctx, name)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	for _, c := range n.IPAM.Config {
-		if addr, err := netip.ParseAddr(c.Gateway); err == nil && !n.Internal {
-			return addr, nil
-		}
-		if p, err := netip.ParsePrefix(c.Subnet); err == nil && p.Addr().Is4() && !n.Internal {
-			return p.Masked().Addr().Next(), nil // the engine's default
-		}
-	}
-	return netip.Addr{}, fmt.Errorf("network %q has no address of this machine", name)
-}
-
 // fits reports how an existing network differs from the requested one.
 func fits(there network.Inspect, want sandbox.Network) error {
 	switch {

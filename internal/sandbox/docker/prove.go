@@ -3,7 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
-	"slices"
+	"net/netip"
 	"strings"
 	"sync"
 
@@ -78,30 +78,8 @@ func (e *Engine) inspectAround(ctx context.Context,
 	return holder, nets, nil
 }
 
-// Env returns the environment of a container, including that of its image.
-func (e *Engine) Env(ctx context.Context, name string) (map[string]string, error) {
-	box, err := e.inspectBox(ctx, name)
-	if err != nil {
-		return nil, about(err, "cannot inspect container %q", name)
-	}
-	return pairs(box.Config.Env), nil
-}
-
-// Addresses returns the IP addresses of a running container.
-func (e *Engine) Addresses(ctx context.Context, name string) (all []string, err error) {
-	box, err := e.inspectBox(ctx, name)
-	if err != nil {
-		return nil, about(err, "cannot inspect container %q", name)
-	}
-	for _, end := range box.NetworkSettings.Networks {
-		all = append(all, end.IPAddress, end.GlobalIPv6Address)
-	}
-	slices.Sort(all)
-	return slices.DeleteFunc(all, func(at string) bool { return at == "" }), nil
-}
-
-// Ranges returns the subnets of the existing networks in CIDR notation.
-func (e *stores) Ranges(ctx context.Context, networks []string) (all []string, err error) {
+// Subnets returns the subnets of the existing networks.
+func (e *stores) Subnets(ctx context.Context, networks []string) (all []sandbox.Subnet, err error) {
 	for _, name := range networks {
 		n, err := e.inspectNetwork(ctx, name)
 		if errdefs.IsNotFound(err) {
@@ -110,11 +88,26 @@ func (e *stores) Ranges(ctx context.Context, networks []string) (all []string, e
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range n.IPAM.Config {
-			all = append(all, r.Subnet)
+		for _, c := range n.IPAM.Config {
+			subnet := sandbox.Subnet{Range: c.Subnet}
+			if !n.Internal {
+				subnet.Host = bridgeAddress(c)
+			}
+			all = append(all, subnet)
 		}
 	}
 	return all, nil
+}
+
+// bridgeAddress returns the address of the engine's machine on a network.
+func bridgeAddress(c network.IPAMConfig) netip.Addr {
+	if addr, err := netip.ParseAddr(c.Gateway); err == nil {
+		return addr
+	}
+	if p, err := netip.ParsePrefix(c.Subnet); err == nil && p.Addr().Is4() {
+		return p.Masked().Addr().Next() // the engine's default
+	}
+	return netip.Addr{}
 }
 
 // pairs splits KEY=value lines. As in the engine, a later line overrides an earlier one.

@@ -39,10 +39,10 @@ func waitBeforeTheEnd(t *testing.T, s Subject) {
 		exit, err = s.Engine.Wait(t.Context(), name)
 		ended <- err
 	}()
-	must(t, s.Engine.Kill(t.Context(), name))
+	must(t, s.Engine.Stop(t.Context(), name, time.Minute))
 	must(t, <-ended)
-	if want := (sandbox.Exit{Code: 137}); exit != want {
-		t.Errorf("a killed box ended with %+v, want %+v", exit, want)
+	if want := (sandbox.Exit{Code: 143}); exit != want {
+		t.Errorf("a stopped box ended with %+v, want %+v", exit, want)
 	}
 }
 
@@ -75,7 +75,6 @@ func afterTheEnd(t *testing.T, s Subject) {
 	name := s.start(t, s.box("a", s.Exit("7")))
 	s.wantExit(t, name, sandbox.Exit{Code: 7})
 	must(t, s.Engine.Stop(t.Context(), name, time.Second))
-	must(t, s.Engine.Kill(t.Context(), name))
 	s.wantExit(t, name, sandbox.Exit{Code: 7})
 }
 
@@ -91,7 +90,6 @@ func gone(t *testing.T, s Subject) {
 	wantErr(t, err, sandbox.ErrNotFound)
 	wantErr(t, s.Engine.Start(t.Context(), name), sandbox.ErrNotFound)
 	wantErr(t, s.Engine.Stop(t.Context(), name, 0), sandbox.ErrNotFound)
-	wantErr(t, s.Engine.Kill(t.Context(), name), sandbox.ErrNotFound)
 }
 
 func refused(t *testing.T, s Subject) {
@@ -231,10 +229,10 @@ func asIntended(t *testing.T, s Subject) {
 	proof, err := s.Engine.Prove(t.Context(), box)
 	must(t, err)
 	must(t, proof.Err())
-	env, err := s.Engine.Env(t.Context(), box.Name)
+	st, err := s.Engine.Status(t.Context(), box.Name)
 	must(t, err)
-	if env["A"] != "b=c" {
-		t.Errorf("got environment %q", env)
+	if st.Env["A"] != "b=c" {
+		t.Errorf("got environment %q", st.Env)
 	}
 	meant := box
 	meant.Limits.Memory = 1 << 30
@@ -263,7 +261,7 @@ func joinHolder(t *testing.T, s Subject) {
 	joined := s.box("a", s.Exit("7"))
 	joined.Reach.Join = holder
 	s.wantExit(t, s.start(t, joined), sandbox.Exit{Code: 7})
-	must(t, s.Engine.Kill(t.Context(), holder))
+	must(t, s.Engine.Stop(t.Context(), holder, 0))
 	late := s.box("b", s.Exit("7"))
 	late.Reach.Join = holder
 	if err := s.Engine.Start(t.Context(), s.create(t, late)); err == nil {

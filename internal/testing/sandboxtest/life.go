@@ -36,7 +36,11 @@ func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err erro
 		if e.boxes == nil {
 			e.boxes = map[string]*box{}
 		}
-		status := sandbox.Status{ID: id, Name: b.Name, State: sandbox.Created, Labels: maps.Clone(b.Labels)}
+		status := sandbox.Status{ID: id, Name: b.Name, State: sandbox.Created, Labels: maps.Clone(b.Labels), Env: map[string]string{}}
+		for _, line := range b.Env {
+			key, value, _ := strings.Cut(line, "=")
+			status.Env[key] = value
+		}
 		e.boxes[b.Name] = &box{
 			Box:     b,
 			status:  status,
@@ -183,7 +187,7 @@ func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) err
 	return e.halt("Stop", "stop", name, 143)
 }
 
-// Kill ends a container with exit code 137.
+// Kill ends a container with exit code 137, as something other than abl does.
 func (e *Engine) Kill(ctx context.Context, name string) error {
 	return e.halt("Kill", "kill", name, killed)
 }

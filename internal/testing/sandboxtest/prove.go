@@ -1,14 +1,13 @@
 package sandboxtest
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"abl/internal/helper"
 	"abl/internal/hostfs"
@@ -42,23 +41,6 @@ func describe(b sandbox.Box) string {
 	b.Mounts = slices.Clone(b.Mounts) // their order has no meaning
 	slices.SortFunc(b.Mounts, func(x, y sandbox.Mount) int { return cmp.Compare(x.Target, y.Target) })
 	return fmt.Sprintf("%+v", b)
-}
-
-// Env returns the environment of the created container.
-func (e *Engine) Env(ctx context.Context, name string) (env map[string]string, err error) {
-	err = e.call("Env", name, func() error {
-		b, err := e.find(name)
-		if err != nil {
-			return about(err, "cannot inspect container %q", name)
-		}
-		env = map[string]string{}
-		for _, line := range b.Env {
-			key, value, _ := strings.Cut(line, "=")
-			env[key] = value
-		}
-		return nil
-	})
-	return env, err
 }
 
 // opening returns the first output of a container's program: abl's runner and its broker print
@@ -97,12 +79,12 @@ func (e *Engine) Proven(b sandbox.Box) string {
 	return string(line) + "\n"
 }
 
-// Ranges returns an invented address range for each existing network.
-func (e *Engine) Ranges(_ context.Context, networks []string) (all []string, err error) {
-	err = e.call("Ranges", "", func() error {
+// Subnets returns an invented address range for each existing network.
+func (e *Engine) Subnets(_ context.Context, networks []string) (all []sandbox.Subnet, err error) {
+	err = e.call("Subnets", "", func() error {
 		for i, name := range networks {
 			if _, ok := e.networks[name]; ok {
-				all = append(all, fmt.Sprintf("10.231.%d.0/28", i))
+				all = append(all, sandbox.Subnet{Range: fmt.Sprintf("10.231.%d.0/28", i)})
 			}
 		}
 		return nil
