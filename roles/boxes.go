@@ -110,7 +110,7 @@ func (s *Boxes) container(box sandbox.Box) sandbox.Container {
 	return sandbox.Container{Engine: s.Engine, Box: box}
 }
 
-// holderEnded returns an sandbox.ErrKilled if err may be caused by the end of a place's holder.
+// holderEnded returns a sandbox.ErrKilled if err may be caused by the end of a place's holder.
 func (s *Boxes) holderEnded(ctx context.Context, place string, err error) error {
 	if place == "" {
 		return err

@@ -44,8 +44,6 @@ type Build struct {
 	Key            string // unique among the project's
 	Limit          time.Duration
 	Stdout, Stderr io.Writer // receive its output while it runs
-	// Closed if the build must end before its limit; may be nil.
-	Cut <-chan struct{}
 }
 
 // BuildEnd is how a build ended.
@@ -62,7 +60,7 @@ type BuildEnd struct {
 // ofPrepare replaces names of settings: a build's in-memory file systems have other limits.
 var ofPrepare = strings.NewReplacer("limits.tmp", "limits.prepare", "limits.home", "limits.prepare")
 
-// Run runs one build to its end and removes its container and volume. It returns an sandbox.ErrKilled if
+// Run runs one build to its end and removes its container and volume. It returns a sandbox.ErrKilled if
 // something other than abl ended the build.
 func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	defer func() {
@@ -83,7 +81,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	failpoint.Here("build.started")
 	done, copied := make(chan struct{}), make(chan error, 1)
 	go func() { copied <- copyOutput(done, Record{one.dir}, w.Stdout, w.Stderr) }()
-	exit, late, err := one.await(ctx, w.Cut)
+	exit, late, err := one.await(ctx, nil)
 	if end.Late, end.Over = late, one.over; !late {
 		end.Exit, end.OOMKilled = exit.Code, exit.OOMKilled
 	}
@@ -100,6 +98,9 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 			err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
 		}
 		end.Gone, end.Full = last.Error, ofPrepare.Replace(last.Full)
+		if end.Gone == "" && one.spill.grown != nil { // it may have ended before abl checked
+			end.Gone = one.spill.grown()
+		}
 	}
 	close(done)
 	return end, errors.Join(err, <-copied)
@@ -126,7 +127,14 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 	box.Env = slices.Concat(box.Env, b.Env, env)
 	box.Tmpfs = b.Spaces.ofPrepare()
 	rules := ofBuild(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
+	var written spill
 	if b.Tree == nil {
+		was, err := measure(ctx, b.Project.Src)
+		if err = errors.Join(err, b.Disk.hasRoom()); err != nil {
+			return nil, err
+		}
+		begun := time.Now()
+		written.grown = func() string { return b.Disk.grown(ctx, b.Project.Src, was, begun) }
 		rules = ofPreparation(b.Project, b.ID, rec.Dir, b.Gate != nil, b.Exported)
 		// The source, and its .git read-only.
 		box.Mounts = Mounts(Builder, b.Project, rec)[:2]
@@ -141,6 +149,7 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 		grace:   5 * time.Second,
 		files:   b.Files,
 		asJSON:  map[string]any{},
+		spill:   written,
 		tree:    b.Tree,
 	}, nil
 }

@@ -114,11 +114,13 @@ func (q DiskQuota) outgrown(ctx context.Context, look func() string) string {
 	return ""
 }
 
-// look returns how a workspace exceeds its quota, "" if it does not or cannot be measured.
+// look returns which disk has too little free space, or how a workspace exceeds its quota.
 func (q DiskQuota) look(ctx context.Context, dir string, was base, since time.Time) string {
-	if why := q.short(); why != "" {
-		return why
-	}
+	return cmp.Or(q.short(), q.grown(ctx, dir, was, since))
+}
+
+// grown returns how a workspace exceeds its quota, "" if it does not or cannot be measured.
+func (q DiskQuota) grown(ctx context.Context, dir string, was base, since time.Time) string {
 	size, err := hostfs.Measure(ctx, dir, since, func(s hostfs.Size) bool { return q.exceeds(s, was) != "" })
 	if err != nil {
 		return ""
@@ -141,11 +143,12 @@ func (q DiskQuota) exceeds(s hostfs.Size, was base) string {
 	return ""
 }
 
-// spill lists what a container can write outside of a workspace.
+// spill lists what a container without an agent can write.
 type spill struct {
 	volume string           // the engine's volume, "" without one
 	was    int64            // bytes in it at the start
 	files  map[string]int64 // output files and their largest sizes in bytes; 0 for any size
+	grown  func() string    // returns how its workspace exceeds its quota; nil without a workspace
 }
 
 // overflow returns why a container must end, "" if ctx ends first. full is true if a disk has too
@@ -167,6 +170,9 @@ func (s *Boxes) spilled(ctx context.Context, w spill) string {
 		if fi, err := os.Lstat(path); err == nil && most > 0 && fi.Size() > most {
 			return fmt.Sprintf("%s has more than %d bytes", filepath.Base(path), most)
 		}
+	}
+	if w.grown != nil {
+		return w.grown()
 	}
 	if w.volume == "" || s.Disk.Bytes == 0 {
 		return ""

@@ -28,7 +28,6 @@ type Prepare struct {
 	Gate    Gate              // nil for no network
 	Files   map[string][]byte // that tools need to use the gateway
 	Limit   time.Duration
-	Quota   DiskQuota
 
 	mu sync.Mutex // several apps may start at the same time
 }
@@ -293,26 +292,6 @@ func (p *Prepare) run(ctx context.Context, a *App, in state.Project) (end BuildE
 		Files:    p.Files,
 		Exported: in.Src != a.Project.Src,
 	}
-	begun := time.Now()
-	was, err := measure(ctx, in.Src)
-	if err = errors.Join(err, p.Quota.hasRoom()); err != nil {
-		return end, err
-	}
-	watched, done := context.WithCancel(ctx)
-	defer done()
-	cut, over := make(chan struct{}), make(chan string, 1)
-	go func() {
-		look := func() string { return p.Quota.look(watched, in.Src, was, begun) }
-		if why := p.Quota.outgrown(watched, look); why != "" {
-			over <- why
-			close(cut)
-		}
-	}()
-	end, err = b.Run(ctx, Build{Key: p.key(), Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard, Cut: cut})
-	if len(over) > 0 {
-		end.Gone = <-over
-	} else if end.Gone == "" { // it may have ended before abl checked
-		end.Gone = p.Quota.look(ctx, in.Src, was, begun)
-	}
+	end, err = b.Run(ctx, Build{Key: p.key(), Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard})
 	return end, errors.Join(err, cleanAll(a.Safe, rec.Dir, "stdout", "stderr"))
 }

@@ -342,7 +342,7 @@ func TestPrepareOutgrows(t *testing.T) {
 	k := newKitchen(t)
 	end, ended := make(chan struct{}), make(chan struct{})
 	defer func() { close(end); <-ended }()
-	k.app.Prepare.Quota = DiskQuota{Bytes: 512 << 10, Every: time.Millisecond}
+	k.app.Disk = DiskQuota{Bytes: 512 << 10, Every: time.Millisecond}
 	k.does = func(src string) sandbox.Exit {
 		defer close(ended)
 		for i := 0; ; i++ {
@@ -355,7 +355,7 @@ func TestPrepareOutgrows(t *testing.T) {
 		}
 	}
 	failed, err := k.app.Prepared(t.Context(), "k")
-	if err != nil || !strings.HasPrefix(failed, "app.prepare failed: its workspace grew by ") {
+	if err != nil || !strings.HasPrefix(failed, "app.prepare was stopped: its workspace grew by ") {
 		t.Errorf("%q, %v", failed, err)
 	}
 }
@@ -365,7 +365,7 @@ func TestPrepareOutgrowsAtOnce(t *testing.T) {
 	for size, want := range map[int]string{3 << 19: "app.prepare failed: its workspace grew by 1 MiB", 256 << 10: ""} {
 		k := newKitchen(t)
 		write(t, filepath.Join(k.src, "node_modules/old"), strings.Repeat("x", 1<<20))
-		k.app.Prepare.Quota = DiskQuota{Bytes: 512 << 10, Every: time.Hour}
+		k.app.Disk = DiskQuota{Bytes: 512 << 10, Every: time.Hour}
 		k.does = func(src string) sandbox.Exit {
 			write(t, filepath.Join(src, "node_modules/big"), strings.Repeat("x", size))
 			return sandbox.Exit{}

@@ -126,7 +126,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	return out, r.saveReplay(p, at, out)
 }
 
-// once starts the app and its network and runs the tests. It returns an sandbox.ErrKilled if something
+// once starts the app and its network and runs the tests. It returns a sandbox.ErrKilled if something
 // other than abl ended one of the containers, because then the tests' output proves nothing.
 func (r *Replayer) once(ctx context.Context, p Replay) (out Replayed, err error) {
 	up, err := r.startTarget(ctx, p)

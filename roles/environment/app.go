@@ -165,7 +165,7 @@ func (e *Environment) Prepare(ctx context.Context, app *roles.App, src roles.Sou
 	if e.Conf.App == nil || e.Conf.App.Prepare == "" {
 		return nil, nil
 	}
-	p := &roles.Prepare{Source: src, Limit: time.Duration(e.Conf.Loop.CallTimeout), Quota: e.Runner(e.Project, app.Out).Quota}
+	p := &roles.Prepare{Source: src, Limit: time.Duration(e.Conf.Loop.CallTimeout)}
 	g, err := e.Gate(ctx, Access{Place: roles.PlaceBuilder, Fetch: true})
 	if g != nil {
 		p.Gate, p.Files = g, g.Files
@@ -181,7 +181,6 @@ func (e *Environment) Build(app *roles.App) *roles.Prepare {
 	return &roles.Prepare{
 		Setting: "app.build",
 		Limit:   time.Duration(e.Conf.Loop.CallTimeout),
-		Quota:   e.Runner(e.Project, app.Out).Quota,
 	}
 }
 
