@@ -76,8 +76,12 @@ func runCheck(ctx context.Context, s *phase.Project) error {
 	return c.Do(ctx, in)
 }
 
+// draftOptions are the flags of abl spec draft.
+type draftOptions struct{ write bool }
+
 func draftCommand() cli.Command {
-	write := cli.Flag{Name: "write", Usage: "replace the file by the proposal if it has no errors"}
+	var o draftOptions
+	write := cli.Flag{Name: "write", To: &o.write, Usage: "replace the file by the proposal if it has no errors"}
 	return cli.Command{
 		Name: "draft", Args: "FILE", Usage: "have a model propose contracts for a spec written as prose",
 		Long: `Sends one spec of the project to a model. Prints the model's proposal as a diff, with
@@ -86,11 +90,11 @@ contract before you run the phase: the model may have misunderstood you.`,
 		Examples: "abl spec draft .abl/specs/phase2.md\nabl spec draft .abl/specs/phase2.md --write",
 		Codes:    commit.Codes(),
 		Flags:    append([]cli.Flag{write}, commit.FlagsOf("model", "timeout", "retries")...),
-		Run:      phase.Locked(runSpecDraft),
+		Run:      phase.Locked(o.run),
 	}
 }
 
-func runSpecDraft(ctx context.Context, s *phase.Project) error {
+func (o *draftOptions) run(ctx context.Context, s *phase.Project) error {
 	in, p := s.In, s.Paths
 	n, file, err := specAt(s, in.Args[0])
 	if err != nil {
@@ -101,7 +105,7 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 		return exit.With(exit.Usage, err, "describe the phase in that file, in your own words")
 	}
 	replaces := ""
-	if in.Bool("write") {
+	if o.write {
 		replaces = string(old)
 	}
 	question := prompts.SpecDraft + fmt.Sprintf("\nThe spec of phase %d:\n\n", n) + string(old)
@@ -116,7 +120,7 @@ func runSpecDraft(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	return propose(s, n, file, string(old), wholeFile(answer))
+	return o.propose(s, n, file, string(old), wholeFile(answer))
 }
 
 // askerOf returns an Asker for the files below root. It saves questions and answers in a folder of the
@@ -158,7 +162,7 @@ func wholeFile(answer string) string {
 
 // propose prints the diff of a proposal and its lint findings. With --write it replaces the spec, unless
 // the proposal has errors, lacks contracts of the old text, or the file changed meanwhile.
-func propose(s *phase.Project, n int, file, old, text string) error {
+func (o *draftOptions) propose(s *phase.Project, n int, file, old, text string) error {
 	if err := view.Diff(s.In.Stdout, file, &old, &text, false); err != nil {
 		return err
 	}
@@ -180,7 +184,7 @@ func propose(s *phase.Project, n int, file, old, text string) error {
 	switch now, err := hostfs.Read(s.Paths.Root, file, spec.MaxBytes); {
 	case text == old:
 		s.In.Say("the model proposes no change")
-	case !s.In.Bool("write"):
+	case !o.write:
 		s.In.Say("hint: %s; copy what you want from the proposal, or ask again with --write", stays)
 	case stops:
 		return frozen

@@ -22,7 +22,11 @@ import (
 	"abl/roles/environment"
 )
 
+// cleanOptions are the flags of abl clean.
+type cleanOptions struct{ orphans, all bool }
+
 func cleanCommand() cli.Command {
+	var o cleanOptions
 	return cli.Command{
 		Name: "clean", Group: cli.Upkeep, Usage: "remove what this project left on the engine",
 		Long: `Removes this project's containers, volumes and networks from the engine: those with its
@@ -38,25 +42,25 @@ otherwise.
 none of their containers runs, and all deadlines passed a week ago.
 --all removes nothing. It lists every abl project on the engine, the oldest first.`,
 		Flags: []cli.Flag{
-			{Name: "orphans", Usage: "also remove what was left by projects whose state is gone"},
-			{Name: "all", Usage: "list every abl project on the engine with its age, and remove nothing"},
+			{Name: "orphans", To: &o.orphans, Usage: "also remove what was left by projects whose state is gone"},
+			{Name: "all", To: &o.all, Usage: "list every abl project on the engine with its age, and remove nothing"},
 			{Name: "json", Usage: "with --all: one JSON document (docs/json.md)"},
 		},
-		Run: clean,
+		Run: o.run,
 	}
 }
 
-// clean cleans up after this project, or lists the projects on the engine with --all.
-func clean(ctx context.Context, in *cli.Input) error {
+// run cleans up after this project, or lists the projects on the engine with --all.
+func (o *cleanOptions) run(ctx context.Context, in *cli.Input) error {
 	switch {
-	case in.Bool("all") && in.Bool("orphans"):
+	case o.all && o.orphans:
 		return cli.Usagef("--all lists and --orphans removes: give one of them")
-	case in.Bool("all"):
+	case o.all:
 		return listProjects(ctx, in)
 	case in.Bool("json"):
 		return cli.Usagef("--json needs --all")
 	}
-	return phase.Looking(runClean)(ctx, in)
+	return phase.Looking(o.clean)(ctx, in)
 }
 
 // listProjects prints what each abl project has on the engine.
@@ -101,7 +105,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-func runClean(ctx context.Context, s *phase.Project) error {
+func (o *cleanOptions) clean(ctx context.Context, s *phase.Project) error {
 	in := s.In
 	if _, err := s.State(); err != nil {
 		return err
@@ -131,7 +135,7 @@ func runClean(ctx context.Context, s *phase.Project) error {
 	earlier, eerr := environment.SweepEarlier(ctx, eng, s.Paths.State(), f.Project)
 	more, cerr := commit.Sweep(ctx, eng, s.Paths.Root)
 	removed, err = slices.Concat(removed, earlier, more), errors.Join(err, eerr, cerr)
-	if in.Bool("orphans") {
+	if o.orphans {
 		orphans, oerr := environment.SweepOrphans(ctx, eng)
 		removed, err = append(removed, orphans...), errors.Join(err, oerr)
 	}

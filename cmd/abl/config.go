@@ -28,7 +28,7 @@ The last of these that sets a value wins: defaults, .abl/config.yaml, ABL_* in .
 ABL_* in the environment (ABL_LOOP_CALL_TIMEOUT=10m), flags. docs/config.md describes
 each setting.`,
 		Examples: "abl config\nabl config limits\nabl config models.builder\nabl config set limits.memory 8g",
-		Flags:    []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
+		Flags:    []cli.Flag{cli.JSONFlag()},
 		Run:      phase.Looking(runConfig),
 		Subs: []cli.Command{{
 			Name: "set", Args: "KEY VALUE", Usage: "change a setting in .abl/config.yaml",

@@ -13,7 +13,14 @@ import (
 	"abl/internal/ledger"
 )
 
+// costsOptions are the flags of abl costs.
+type costsOptions struct {
+	by  string
+	csv bool
+}
+
 func costsCommand() cli.Command {
+	var o costsOptions
 	groupings := make([]string, 0, len(ledger.Ways()))
 	for _, w := range ledger.Ways() {
 		groupings = append(groupings, string(w))
@@ -25,23 +32,23 @@ mark means that a call did not report the number, or has no price. A missing num
 never counted as zero.`,
 		Examples: "abl costs\nabl costs --by model\nabl costs --json\nabl costs --csv > costs.csv",
 		Flags: []cli.Flag{
-			{Name: "by", Value: "WHAT", Values: groupings, Usage: "group by one of these (default: tables by phase, role and model)"},
-			{Name: "json", Usage: "one JSON document (docs/json.md)"},
-			{Name: "csv", Usage: "print the rows as CSV"},
+			{Name: "by", To: &o.by, Value: "WHAT", Values: groupings, Usage: "group by one of these (default: tables by phase, role and model)"},
+			cli.JSONFlag(),
+			{Name: "csv", To: &o.csv, Usage: "print the rows as CSV"},
 		},
-		Run: phase.Looking(phase.Restored(runCosts)),
+		Run: phase.Looking(phase.Restored(o.run)),
 	}
 }
 
-func runCosts(_ context.Context, s *phase.Project) error {
+func (o *costsOptions) run(_ context.Context, s *phase.Project) error {
 	in := s.In
-	if in.Bool("csv") && in.Bool("json") {
+	if o.csv && in.Bool("json") {
 		return cli.Usagef("--json and --csv exclude each other")
 	}
-	if in.Bool("csv") && in.Set("by") {
+	if o.csv && o.by != "" {
 		return cli.Usagef("--csv prints single rows: give it without --by")
 	}
-	if in.Bool("csv") {
+	if o.csv {
 		return exportCSV(s)
 	}
 	list, err := s.Prices()
@@ -61,8 +68,8 @@ func runCosts(_ context.Context, s *phase.Project) error {
 		return in.Print(in.Lines("no call has been counted yet"))
 	}
 	by := []ledger.By{ledger.ByPhase, ledger.ByRole, ledger.ByModel}
-	if in.Set("by") {
-		by = []ledger.By{ledger.By(in.String("by"))}
+	if o.by != "" {
+		by = []ledger.By{ledger.By(o.by)}
 	}
 	text := ""
 	for _, b := range by {

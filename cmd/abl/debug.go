@@ -14,16 +14,17 @@ import (
 )
 
 func debugCommand() cli.Command {
+	var name string
 	return cli.Command{
 		Name: "debug", Group: cli.Upkeep, Usage: "show how abl reads a file",
 		Subs: []cli.Command{{
 			Name: "usage", Args: "FILE", Usage: "show the ledger rows that abl reads from an agent's output",
 			Flags: []cli.Flag{
-				{Name: "agent", Value: "NAME", Default: "gemini", Values: agent.Names(), Open: true, Usage: "the agent that printed it; one from config.yaml works too"},
+				{Name: "agent", To: &name, Value: "NAME", Default: "gemini", Values: agent.Names(), Open: true, Usage: "the agent that printed it; one from config.yaml works too"},
 				{Name: "exit", Value: "N", Default: "0", Usage: "the agent's exit code"},
-				{Name: "json", Usage: "one JSON document (docs/json.md)"},
+				cli.JSONFlag(),
 			},
-			Run: debugUsage,
+			Run: func(_ context.Context, in *cli.Input) error { return debugUsage(in, name) },
 		}},
 	}
 }
@@ -37,7 +38,7 @@ type usageReport struct {
 	Usage    []agent.Usage `json:"usage"`
 }
 
-func debugUsage(_ context.Context, in *cli.Input) error {
+func debugUsage(in *cli.Input, name string) error {
 	code, err := in.Int("exit")
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 	if err != nil {
 		return exit.With(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "name a file with the output of an agent, such as .abl/logs/calls/CALL/stdout")
 	}
-	who, err := namedAgent(in)
+	who, err := namedAgent(in, name)
 	if err != nil {
 		return err
 	}
@@ -65,8 +66,7 @@ func debugUsage(_ context.Context, in *cli.Input) error {
 }
 
 // namedAgent returns the agent of --agent. Only an agent of config.yaml needs a project.
-func namedAgent(in *cli.Input) (agent.Agent, error) {
-	name := in.String("agent")
+func namedAgent(in *cli.Input, name string) (agent.Agent, error) {
 	a, err := agent.Find(name)
 	if err == nil {
 		return a, nil

@@ -34,7 +34,7 @@ func imagesCommand() cli.Command {
 			{Name: "load", Args: "[FILE]", Usage: "read images from a file of abl images save (default: $ABL_IMAGES)", Run: loadImages},
 			{
 				Name: "list", Usage: "list abl's images", Run: listImages,
-				Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
+				Flags: []cli.Flag{cli.JSONFlag()},
 			},
 			{
 				Name: "update", Args: "AGENT [VERSION]", Values: images.Programs(), Flags: cli.ImageFlags(), Run: updateImage,

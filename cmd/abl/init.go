@@ -46,7 +46,7 @@ and hooks are left alone, and abl publish creates a branch with what was built
 			{Name: "dir", Value: "DIR", Usage: "the folder of your monorepo to work on"},
 			{Name: "src", Value: "DIR", Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)"},
 			{Name: "skill", Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section in AGENTS.md"},
-			{Name: "json", Usage: "one JSON document (docs/json.md)"},
+			cli.JSONFlag(),
 			{Name: "submit", Value: "SYSTEM", Values: submit.Systems(), Usage: "also write the template of abl submit for a scheduler"},
 		},
 		Run: runInit,

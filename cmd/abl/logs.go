@@ -23,6 +23,7 @@ import (
 )
 
 func logsCommand() cli.Command {
+	var l logs
 	return cli.Command{
 		Name: "logs", Group: cli.Looking, Args: "[builder|verifier|app|CALL]",
 		Values: []string{"builder", "verifier", "app"}, Open: true,
@@ -39,14 +40,14 @@ other control characters never reach your terminal.
 -f follows the calls until the phase ends or no abl works on it.`,
 		Examples: "abl logs\nabl logs p1-build-2.1\nabl logs builder --round 1 --iteration 2\nabl logs -f\nabl logs verifier --raw | jq .",
 		Flags: []cli.Flag{
-			{Name: "follow", Short: "f", Usage: "follow the calls until the phase ends"},
-			{Name: "raw", Usage: "show the output as printed: JSON lines for agents"},
-			{Name: "phase", Value: "N", Usage: "show this phase (default: the last that ran)"},
-			{Name: "round", Value: "R", Usage: "show this round (default: the last)"},
-			{Name: "iteration", Value: "I", Usage: "show this iteration (default: the last)"},
+			{Name: "follow", To: &l.follow, Short: "f", Usage: "follow the calls until the phase ends"},
+			{Name: "raw", To: &l.raw, Usage: "show the output as printed: JSON lines for agents"},
+			{Name: "phase", To: &l.phase, Value: "N", Usage: "show this phase (default: the last that ran)"},
+			{Name: "round", To: &l.round, Value: "R", Usage: "show this round (default: the last)"},
+			{Name: "iteration", To: &l.iteration, Value: "I", Usage: "show this iteration (default: the last)"},
 			{Name: "json", Usage: "list the calls as one JSON document (docs/json.md)"},
 		},
-		Run: phase.Looking(runLogs),
+		Run: phase.Looking(l.run),
 	}
 }
 
@@ -56,33 +57,26 @@ type logs struct {
 	what                    string // builder, verifier or app; "" for both roles
 	key                     string // the key of one call, "" for any
 	phase, round, iteration int    // 0 for any
+	follow, raw             bool
 }
 
-func runLogs(ctx context.Context, s *phase.Project) (err error) {
-	l := logs{Project: s}
+func (l *logs) run(ctx context.Context, s *phase.Project) error {
+	l.Project = s
 	if err := l.parse(s.In.Args); err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		name string
-		to   *int
-	}{{"phase", &l.phase}, {"round", &l.round}, {"iteration", &l.iteration}} {
-		if *f.to, err = positive(s.In, f.name); err != nil {
-			return err
-		}
-	}
-	follow, list := s.In.Bool("follow"), s.In.Bool("json")
-	if list && (follow || s.In.Bool("raw")) {
+	list := s.In.Bool("json")
+	if list && (l.follow || l.raw) {
 		return cli.Usagef("--json lists the calls: give it without --follow and --raw")
 	}
-	if !list && (l.what+l.key != "" || follow) {
+	if !list && (l.what+l.key != "" || l.follow) {
 		err := l.show(ctx)
-		if follow && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if l.follow && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil // Ctrl-C is the usual way to end it
 		}
 		return err
 	}
-	if s.In.Bool("raw") {
+	if l.raw {
 		return cli.Usagef("--raw needs builder, verifier, app or a call")
 	}
 	calls, err := l.calls()
@@ -113,15 +107,6 @@ func (l *logs) parse(args []string) error {
 		return nil
 	}
 	return cli.WithHint("abl logs lists the calls", "logs takes builder, verifier, app or a call such as p1-build-1.1, not %q", l.what)
-}
-
-// positive returns the value of a flag that must be a positive number, 0 if it is not set.
-func positive(in *cli.Input, flag string) (int, error) {
-	n, err := in.Int(flag)
-	if err == nil && in.Set(flag) && n < 1 {
-		err = cli.Usagef("--%s must be a positive number, not %d", flag, n)
-	}
-	return n, err
 }
 
 // calls returns the selected calls, oldest first. For the app they are its starts.
@@ -260,7 +245,7 @@ func (l *logs) show(ctx context.Context) error {
 
 // over reports whether no more calls are expected.
 func (l *logs) over() (bool, error) {
-	if !l.In.Bool("follow") {
+	if !l.follow {
 		return true, nil
 	}
 	working := hostfs.Locked(l.Paths.Lock())
@@ -282,7 +267,7 @@ func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 		return l.over()
 	}
 	columns := view.Columns(l.In.Bare.Stdout)
-	if l.what != "app" && !l.In.Bool("raw") {
+	if l.what != "app" && !l.raw {
 		t := &view.Transcript{
 			Out:     l.In.Result,
 			Safe:    l.In.Safe,
@@ -305,7 +290,7 @@ func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 	if l.what == "app" {
 		file = c.App().Output()
 	}
-	if l.In.Bool("raw") && columns == 0 { // a program such as jq reads the lines
+	if l.raw && columns == 0 { // a program such as jq reads the lines
 		prefix = ""
 	}
 	out := l.In.Safe.Writer(l.In.Result, prefix)

@@ -52,7 +52,7 @@ code, tests the running system against them.`,
 func versionCommand() cli.Command {
 	return cli.Command{
 		Name: "version", Group: cli.Upkeep, Usage: "print abl's version",
-		Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
+		Flags: []cli.Flag{cli.JSONFlag()},
 		Run: func(_ context.Context, in *cli.Input) error {
 			b := build{version, revision, built, runtime.Version(), runtime.GOOS, runtime.GOARCH}
 			return in.Show(b, func(w io.Writer) { fmt.Fprintln(w, "abl", version) })

@@ -15,7 +15,14 @@ import (
 	"abl/roles"
 )
 
+// openOptions are the flags of abl open.
+type openOptions struct {
+	port int
+	diff bool
+}
+
 func openCommand() cli.Command {
+	var o openOptions
 	return cli.Command{
 		Name: "open", Group: cli.Looking, Args: "[N]", Usage: "run the app that a phase built, until Ctrl-C",
 		Long: `Starts the app from a temporary copy of phase N's source, with its services, and makes
@@ -27,18 +34,14 @@ With --diff it starts nothing: it prints the phase's changes to the source as a 
 diff for git apply.`,
 		Examples: "abl open\nabl open 1 --port 8080\nabl open 2 --diff | less -R",
 		Flags: slices.Concat([]cli.Flag{
-			{Name: "port", Value: "N", Usage: "port on this machine (default: the app's port)"},
-			{Name: "diff", Usage: "print the phase's changes and start nothing"},
+			{Name: "port", To: &o.port, Value: "N", Usage: "port on this machine (default: the app's port)"},
+			{Name: "diff", To: &o.diff, Usage: "print the phase's changes and start nothing"},
 		}, cli.EnvironmentFlags()),
-		Run: phase.Opened(phase.Restored(runOpen)),
+		Run: phase.Opened(phase.Restored(o.run)),
 	}
 }
 
-func runOpen(ctx context.Context, s *phase.Project) error {
-	port, err := positive(s.In, "port")
-	if err != nil {
-		return err
-	}
+func (o *openOptions) run(ctx context.Context, s *phase.Project) error {
 	f, err := s.State()
 	if err != nil {
 		return err
@@ -53,7 +56,7 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 			return err
 		}
 	}
-	if !s.In.Bool("diff") {
+	if !o.diff {
 		if err := phase.Openable(s); err != nil {
 			return err
 		}
@@ -63,7 +66,7 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 		return err
 	}
 	defer unlock()
-	if s.In.Bool("diff") {
+	if o.diff {
 		colours := view.Coloured(s.In.Bare.Stdout)
 		return phase.Changes(ctx, s, n, func(c git.Change) error {
 			return showChange(s.In, s.In.Result, c, colours)
@@ -71,7 +74,7 @@ func runOpen(ctx context.Context, s *phase.Project) error {
 	}
 	v := plainView(ctx, s.In)
 	defer v.Close()
-	return s.OpenApp(ctx, n, port, v, func(url string) { s.In.Say("phase %d runs at %s until Ctrl-C", n, url) })
+	return s.OpenApp(ctx, n, o.port, v, func(url string) { s.In.Say("phase %d runs at %s until Ctrl-C", n, url) })
 }
 
 // showChange prints a file's note and its diff, redacted.
@@ -102,30 +105,29 @@ func showDiff(in *cli.Input, w io.Writer, path string, text git.Texts, colours b
 }
 
 func shellCommand() cli.Command {
+	var n int
 	return cli.Command{
 		Name: "shell", Group: cli.Running, Args: "builder|verifier", Values: []string{"builder", "verifier"},
 		Usage: "open a shell in a role's container, without a key",
 		Long: `Opens a shell in a container that can see and reach exactly what the role's container
 can: its workspace, the specs, abl-cmd. For the verifier, abl also starts the app. The
 container has no key.`,
-		Flags: slices.Concat([]cli.Flag{{Name: "phase", Value: "N", Usage: "as in this phase (default: the next one)"}}, cli.EnvironmentFlags()),
-		Run:   phase.Opened(runShell),
+		Flags: slices.Concat([]cli.Flag{{Name: "phase", To: &n, Value: "N", Usage: "as in this phase (default: the next one)"}}, cli.EnvironmentFlags()),
+		Run: phase.Opened(func(ctx context.Context, s *phase.Project) error {
+			return runShell(ctx, s, n)
+		}),
 	}
 }
 
-func runShell(ctx context.Context, s *phase.Project) (err error) {
-	in, role, n := s.In, roles.Builder, 0
+// runShell opens a shell as in phase n, or for 0 the next one.
+func runShell(ctx context.Context, s *phase.Project, n int) error {
+	in, role := s.In, roles.Builder
 	if in.Args[0] == roles.Verifier.Name {
 		role = roles.Verifier
 	}
 	tty := view.Terminal(in.Stdin)
 	if tty == nil {
 		return cli.Usagef("cannot open a shell: standard input is not a terminal")
-	}
-	if in.Set("phase") {
-		if n, err = phase.Number(in.String("phase")); err != nil {
-			return err
-		}
 	}
 	unlock, err := s.Lock()
 	if err != nil {

@@ -236,7 +236,7 @@ func diffOf(s *phase.Project, c git.Change) (diff, note string, err error) {
 
 // reportPage writes the page of phase n, or for 0 of the phase that was judged last. A path of "-" is
 // standard output.
-func reportPage(ctx context.Context, s *phase.Project, n int, path string, all []audit.Record) error {
+func reportPage(ctx context.Context, s *phase.Project, n int, path string, open bool, all []audit.Record) error {
 	if len(all) == 0 {
 		return cli.WithHint("abl phase 1", "no phase has a verdict yet")
 	}
@@ -262,7 +262,7 @@ func reportPage(ctx context.Context, s *phase.Project, n int, path string, all [
 	if err = writePage(ctx, s, r, path); err == nil {
 		_, err = fmt.Fprintln(s.In.Stdout, path)
 	}
-	if err == nil && s.In.Bool("open") {
+	if err == nil && open {
 		err = browse(ctx, path)
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 )
 
 func publishCommand() cli.Command {
+	var body bool
 	return cli.Command{
 		Name: "publish", Group: cli.Running, Args: "[N]", Usage: "publish what was built as branches of your repository",
 		Long: `Writes to the repository that the project works on: the branches abl/phaseN, the tests
@@ -22,14 +23,16 @@ pushes all of it, and abl pull restores it in another clone (docs/git.md).
 With --pr-body it publishes nothing and prints the text of a pull request for phase N.`,
 		Examples: "abl publish\nabl publish 1 --pr-body | gh pr create --head abl/phase1 --title 'Phase 1' --body-file -",
 		Flags: []cli.Flag{
-			{Name: "pr-body", Usage: "print contracts, verdict, evidence, cost and how to review them, as Markdown"},
-			{Name: "json", Usage: "one JSON document (docs/json.md)"},
+			{Name: "pr-body", To: &body, Usage: "print contracts, verdict, evidence, cost and how to review them, as Markdown"},
+			cli.JSONFlag(),
 		},
-		Run: phase.Locked(runPublish),
+		Run: phase.Locked(func(ctx context.Context, s *phase.Project) error {
+			return runPublish(ctx, s, body)
+		}),
 	}
 }
 
-func runPublish(ctx context.Context, s *phase.Project) error {
+func runPublish(ctx context.Context, s *phase.Project, body bool) error {
 	n := 0
 	if len(s.In.Args) > 0 {
 		var err error
@@ -37,7 +40,7 @@ func runPublish(ctx context.Context, s *phase.Project) error {
 			return err
 		}
 	}
-	if s.In.Bool("pr-body") {
+	if body {
 		return pullRequest(ctx, s, n)
 	}
 	all, err := s.Publish(ctx, n)
@@ -82,6 +85,7 @@ func pullRequest(ctx context.Context, s *phase.Project, n int) error {
 }
 
 func pullCommand() cli.Command {
+	var theirs bool
 	return cli.Command{
 		Name: "pull", Group: cli.Running, Usage: "restore state that was published in your repository",
 		Long: `Restores phases, tests, audit records and costs from refs/abl/* of the repository that
@@ -93,15 +97,13 @@ If both the local and the published state have changes, abl pull fails and chang
 nothing. --theirs moves the local state to a folder in .abl and restores the published
 one.`,
 		Examples: "git fetch origin 'refs/heads/abl/*:refs/remotes/origin/abl/*' 'refs/abl/*:refs/abl/*' && abl pull",
-		Flags:    []cli.Flag{{Name: "theirs", Usage: "replace the local state, and keep a copy in .abl"}},
-		Run:      phase.Locked(runPull),
+		Flags:    []cli.Flag{{Name: "theirs", To: &theirs, Usage: "replace the local state, and keep a copy in .abl"}},
+		Run: phase.Locked(func(ctx context.Context, s *phase.Project) error {
+			text, err := s.Pull(ctx, theirs)
+			if err == nil {
+				fmt.Fprintln(s.In.Stdout, text)
+			}
+			return err
+		}),
 	}
-}
-
-func runPull(ctx context.Context, s *phase.Project) error {
-	text, err := s.Pull(ctx, s.In.Bool("theirs"))
-	if err == nil {
-		fmt.Fprintln(s.In.Stdout, text)
-	}
-	return err
 }

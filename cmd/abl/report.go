@@ -14,7 +14,14 @@ import (
 	"abl/orchestrator/report"
 )
 
+// reportOptions are the flags of abl report.
+type reportOptions struct {
+	step           int
+	html, open, md bool
+}
+
 func reportCommand() cli.Command {
+	var o reportOptions
 	return cli.Command{
 		Name: "report", Group: cli.Looking, Args: "[N] [FILE]", Usage: "show the evidence for each verdict",
 		Long: `Shows the audit record of phase N: verdict, contracts, results of abl's replays, the
@@ -30,19 +37,19 @@ The records are JSON files in .abl/reports/ (docs/audit-record.md). abl writes o
 each verdict; no role sees them.`,
 		Examples: "abl report\nabl report 1\nabl report 2 --step 3 --md\nabl report 1 --html page.html\nabl report --open",
 		Flags: []cli.Flag{
-			{Name: "step", Value: "X", Usage: "show the iteration of step-X (default: the last)"},
-			{Name: "html", Usage: "write a page and print its path (default: of the phase judged last)"},
-			{Name: "open", Usage: "open the page in your browser ($BROWSER, otherwise the desktop's)"},
-			{Name: "md", Usage: "print Markdown"},
+			{Name: "step", To: &o.step, Value: "X", Usage: "show the iteration of step-X (default: the last)"},
+			{Name: "html", To: &o.html, Usage: "write a page and print its path (default: of the phase judged last)"},
+			{Name: "open", To: &o.open, Usage: "open the page in your browser ($BROWSER, otherwise the desktop's)"},
+			{Name: "md", To: &o.md, Usage: "print Markdown"},
 			{Name: "json", Usage: "print the records as one JSON document (docs/json.md)"},
 		},
-		Run: phase.Looking(phase.Restored(runReport)),
+		Run: phase.Looking(phase.Restored(o.run)),
 	}
 }
 
-func runReport(ctx context.Context, s *phase.Project) error {
+func (o *reportOptions) run(ctx context.Context, s *phase.Project) error {
 	in, n, page := s.In, 0, ""
-	html := in.Bool("html") || in.Bool("open")
+	html := o.html || o.open
 	for i, arg := range in.Args {
 		number, err := phase.Number(arg)
 		switch {
@@ -56,16 +63,13 @@ func runReport(ctx context.Context, s *phase.Project) error {
 			return cli.WithHint("abl report 1 --html page.html", "unexpected argument %q: FILE needs --html", arg)
 		}
 	}
-	step, err := positive(in, "step")
 	switch {
-	case err != nil:
-		return err
-	case in.Bool("md") && in.Bool("json"):
+	case o.md && in.Bool("json"):
 		return cli.Usagef("--md and --json exclude each other")
-	case html && (in.Bool("md") || in.Bool("json") || step > 0):
+	case html && (o.md || in.Bool("json") || o.step > 0):
 		return cli.WithHint("abl report 1 --html", "give --html and --open without --md, --json and --step")
-	case step > 0 && n == 0:
-		return cli.WithHint(fmt.Sprintf("abl report 1 --step %d", step), "--step needs the number of a phase")
+	case o.step > 0 && n == 0:
+		return cli.WithHint(fmt.Sprintf("abl report 1 --step %d", o.step), "--step needs the number of a phase")
 	}
 	phases := []int{n}
 	if n == 0 {
@@ -81,18 +85,18 @@ func runReport(ctx context.Context, s *phase.Project) error {
 	}
 	switch {
 	case html && (n == 0 || len(all) > 0):
-		return reportPage(ctx, s, n, page, all)
+		return reportPage(ctx, s, n, page, o.open, all)
 	case n > 0:
-		return reportPhase(ctx, s, n, step, all)
+		return o.phase(ctx, s, n, all)
 	}
-	return reportAll(ctx, s, all)
+	return o.all(ctx, s, all)
 }
 
-// reportPhase prints one iteration of phase n: the one of the step, or for 0 the last.
-func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit.Record) error {
+// phase prints one iteration of phase n: the one of --step, or the last.
+func (o *reportOptions) phase(ctx context.Context, s *phase.Project, n int, all []audit.Record) error {
 	at := len(all) - 1
-	if step > 0 {
-		at = slices.IndexFunc(all, func(r audit.Record) bool { return r.Step == step })
+	if o.step > 0 {
+		at = slices.IndexFunc(all, func(r audit.Record) bool { return r.Step == o.step })
 	}
 	switch {
 	case len(all) == 0 && !slices.Contains(s.Specs().Numbers(), n):
@@ -101,10 +105,10 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 		return cli.WithHint(fmt.Sprintf("abl phase %d writes one with each verdict", n), "phase %d has no audit record yet", n)
 	case at < 0:
 		hint := fmt.Sprintf("its records are from step-%d to step-%d; abl report lists them", all[0].Step, all[len(all)-1].Step)
-		return cli.WithHint(hint, "phase %d has no audit record of step-%d", n, step)
+		return cli.WithHint(hint, "phase %d has no audit record of step-%d", n, o.step)
 	}
 	switch {
-	case s.In.Bool("json") && step > 0:
+	case s.In.Bool("json") && o.step > 0:
 		return s.In.JSON(map[string]any{"records": all[at : at+1]})
 	case s.In.Bool("json"):
 		return s.In.JSON(map[string]any{"records": all})
@@ -114,7 +118,7 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 		return err
 	}
 	r.Record, r.Before, r.Older = &all[at], all[:at], at < len(all)-1
-	if s.In.Bool("md") {
+	if o.md {
 		fmt.Fprint(s.In.Stdout, report.Markdown(r))
 		return nil
 	}
@@ -125,9 +129,9 @@ func reportPhase(ctx context.Context, s *phase.Project, n, step int, all []audit
 	return s.In.Print(s.In.Lines(text.String()))
 }
 
-// reportAll prints every phase: one line per iteration as text, the last iteration of each phase as
+// all prints every phase: one line per iteration as text, the last iteration of each phase as
 // Markdown or JSON.
-func reportAll(ctx context.Context, s *phase.Project, all []audit.Record) error {
+func (o *reportOptions) all(ctx context.Context, s *phase.Project, all []audit.Record) error {
 	var last []audit.Record
 	for i, r := range all {
 		if i+1 == len(all) || all[i+1].Phase != r.Phase {
@@ -140,7 +144,7 @@ func reportAll(ctx context.Context, s *phase.Project, all []audit.Record) error 
 	case len(all) == 0:
 		fmt.Fprintln(s.In.Stdout, "no phase has a verdict yet: run abl phase 1")
 		return nil
-	case s.In.Bool("md"):
+	case o.md:
 		for _, of := range last {
 			r, err := reportOf(ctx, s, of.Phase)
 			if err != nil {

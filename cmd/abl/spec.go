@@ -25,7 +25,7 @@ import (
 )
 
 func specCommand() cli.Command {
-	json := cli.Flag{Name: "json", Usage: "one JSON document (docs/json.md)"}
+	var strict, explain bool
 	return cli.Command{
 		Name: "spec", Group: cli.Looking, Usage: "check the specs, and show the result of each contract",
 		Subs: []cli.Command{
@@ -34,8 +34,10 @@ func specCommand() cli.Command {
 				Long: `Checks the specs of all phases, or of phase N. An error stops a phase before it costs
 anything, a warning does not. docs/specs.md explains the codes.`,
 				Examples: "abl spec lint\nabl spec lint 2 --json",
-				Flags:    []cli.Flag{json, {Name: "strict", Usage: "end with exit code 2 on warnings too"}},
-				Run:      phase.Looking(runSpecLint),
+				Flags:    []cli.Flag{cli.JSONFlag(), {Name: "strict", To: &strict, Usage: "end with exit code 2 on warnings too"}},
+				Run: phase.Looking(func(_ context.Context, s *phase.Project) error {
+					return runSpecLint(s, strict)
+				}),
 			},
 			draftCommand(),
 			{
@@ -45,8 +47,10 @@ parts of the response that abl compares, and the values that may be anything. Th
 must send that request and get that response (docs/evidence.md). Only the Verifier's
 tests check the rest of a contract.`,
 				Examples: "abl spec list\nabl spec list --explain",
-				Flags:    []cli.Flag{json, {Name: "explain", Usage: "show how abl reads each contract"}},
-				Run:      phase.Looking(runSpecList),
+				Flags:    []cli.Flag{cli.JSONFlag(), {Name: "explain", To: &explain, Usage: "show how abl reads each contract"}},
+				Run: phase.Looking(func(_ context.Context, s *phase.Project) error {
+					return runSpecList(s, explain)
+				}),
 			},
 		},
 	}
@@ -73,7 +77,7 @@ type lintProblem struct {
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
-func runSpecLint(_ context.Context, s *phase.Project) (err error) {
+func runSpecLint(s *phase.Project, strict bool) (err error) {
 	in, only := s.In, 0
 	if len(in.Args) > 0 {
 		if only, err = phase.Number(in.Args[0]); err != nil {
@@ -88,7 +92,7 @@ func runSpecLint(_ context.Context, s *phase.Project) (err error) {
 		return err
 	}
 	bad, what := all.Errors, wording.Count(all.Errors, "error")
-	if in.Bool("strict") {
+	if strict {
 		bad, what = bad+all.Warnings, what+" and "+wording.Count(all.Warnings, "warning")
 	}
 	if bad > 0 {
@@ -222,7 +226,7 @@ type matrixOther struct {
 	Says  string `json:"says"`
 }
 
-func runSpecList(_ context.Context, s *phase.Project) error {
+func runSpecList(s *phase.Project, explain bool) error {
 	f, err := s.State()
 	if err != nil {
 		return err
@@ -236,7 +240,7 @@ func runSpecList(_ context.Context, s *phase.Project) error {
 		}
 	}
 	m := matrixOf(f, specs, last)
-	if !s.In.Bool("explain") {
+	if !explain {
 		if s.In.Bool("json") {
 			return s.In.JSON(m)
 		}

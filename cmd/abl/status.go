@@ -71,6 +71,7 @@ type running struct {
 }
 
 func statusCommand() cli.Command {
+	var watch bool
 	return cli.Command{
 		Name: "status", Group: cli.Looking, Usage: "show the status of every phase",
 		Long: `Shows each phase with the tokens and dollars of the calls that ended, the current work,
@@ -78,27 +79,29 @@ and the next command. A question mark marks an unknown number. A phase that was 
 before its verdict is paused: abl phase N resumes it.`,
 		Examples: "abl status\nabl status --watch\nabl status --json",
 		Flags: []cli.Flag{
-			{Name: "watch", Short: "w", Usage: "show each change, until no abl works here"},
+			{Name: "watch", To: &watch, Short: "w", Usage: "show each change, until no abl works here"},
 			{Name: "json", Usage: "one JSON document (docs/json.md), with --watch one per line"},
 		},
-		Run: phase.Looking(phase.Restored(runStatus)),
+		Run: phase.Looking(phase.Restored(func(ctx context.Context, s *phase.Project) error {
+			return runStatus(ctx, s, watch)
+		})),
 	}
 }
 
 // pollStatus is the time between two checks for a change.
 const pollStatus = time.Second
 
-func runStatus(ctx context.Context, s *phase.Project) error {
+func runStatus(ctx context.Context, s *phase.Project, watch bool) error {
 	screen := view.CanSteer(s.In.Bare.Stdout) && !s.In.Bool("json")
 	for last := ""; ; {
 		all, err := standingsOf(s)
 		if err != nil {
 			return err
 		}
-		if !s.In.Bool("watch") && s.In.Bool("json") {
+		if !watch && s.In.Bool("json") {
 			return s.In.JSON(all)
 		}
-		if !s.In.Bool("watch") {
+		if !watch {
 			return s.In.Print(all.text(s.In, time.Now()))
 		}
 		now := time.Time{} // only on a terminal the elapsed time is shown

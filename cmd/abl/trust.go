@@ -13,6 +13,7 @@ import (
 )
 
 func trustCommand() cli.Command {
+	var revoke bool
 	return cli.Command{
 		Name: "trust", Group: cli.Upkeep, Usage: "accept settings of the repository that act on this machine",
 		Long: `Some settings run a command on this machine, open a repository outside the project, or
@@ -25,10 +26,12 @@ values. A changed value must be accepted again. --trust or ABL_TRUST=1 accepts t
 one run, for example in CI.`,
 		Examples: "abl trust\nabl trust --revoke",
 		Flags: []cli.Flag{
-			{Name: "json", Usage: "one JSON document (docs/json.md)"},
-			{Name: "revoke", Usage: "no longer accept any of them"},
+			cli.JSONFlag(),
+			{Name: "revoke", To: &revoke, Usage: "no longer accept any of them"},
 		},
-		Run: phase.Looking(runTrust),
+		Run: phase.Looking(func(ctx context.Context, s *phase.Project) error {
+			return runTrust(ctx, s, revoke)
+		}),
 	}
 }
 
@@ -40,8 +43,7 @@ type trusted struct {
 	Why    string `json:"why"`
 }
 
-func runTrust(ctx context.Context, s *phase.Project) error {
-	revoke := s.In.Bool("revoke")
+func runTrust(ctx context.Context, s *phase.Project, revoke bool) error {
 	all, err := trust.Values(ctx, s.Paths.Root, s.Conf, submit.Scripts(s.Paths.Root)...)
 	if err == nil && revoke {
 		err = trust.Record(s.Paths.Root, nil)

@@ -38,7 +38,7 @@ workspace or in a project. Shows its entries, its errors, and the part that woul
 the Builder. It changes nothing. In a project, each entry is shown with the contract that
 it names (docs/failed-specs.md).`,
 		Examples: "abl verdict .\nabl verdict .abl/tests/failed_specs.md --json",
-		Flags:    []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}},
+		Flags:    []cli.Flag{cli.JSONFlag()},
 		Codes: []exit.Entry{
 			{Code: exit.Passed, Meaning: "pass: the file does not exist, or contains only white space"},
 			{Code: exit.Usage, Meaning: "wrong usage, or the path does not exist"},

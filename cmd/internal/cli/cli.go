@@ -72,4 +72,8 @@ type Flag struct {
 	Values  []string // the valid values; empty allows any
 	Open    bool     // other values are valid too
 	Hidden  bool     // left out of help and completion
+	To      any      // *bool, *string or *int that gets the value before Run; an int must be positive
 }
+
+// JSONFlag returns the flag of commands that print one document. Show and ShowTable read it.
+func JSONFlag() Flag { return Flag{Name: "json", Usage: "one JSON document (docs/json.md)"} }

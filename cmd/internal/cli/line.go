@@ -185,9 +185,20 @@ func (l line) act(ctx context.Context, app *App, in *Input) error {
 	return c.Run(ctx, in)
 }
 
-// check returns an error unless the flag has one of its valid values.
-func (f Flag) check(in *Input) error {
+// check sets To. It returns an error unless the flag has one of its valid values.
+func (f Flag) check(in *Input) (err error) {
 	value, as := in.String(f.Name), "--"+f.Name
+	switch to := f.To.(type) {
+	case *bool:
+		*to = in.Bool(f.Name)
+	case *string:
+		*to = value
+	case *int:
+		if *to, err = in.Int(f.Name); err == nil && in.Set(f.Name) && *to < 1 {
+			err = Usagef("%s must be a positive number, not %d", as, *to)
+		}
+		return err
+	}
 	if len(f.Values) == 0 || f.Open || !in.Set(f.Name) || slices.Contains(f.Values, value) {
 		return nil
 	}

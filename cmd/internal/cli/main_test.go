@@ -153,3 +153,41 @@ func TestReaderThatLeavesIsNoFailure(t *testing.T) {
 		t.Errorf("exit %d, %q", code, voice.String())
 	}
 }
+
+// A flag sets the variable that it is bound to, before Run.
+func TestBoundFlags(t *testing.T) {
+	type options struct {
+		All  bool
+		By   string
+		Step int
+	}
+	for _, c := range []struct {
+		args string
+		want options
+		err  string
+	}{
+		{"list", options{By: "role"}, ""},
+		{"list --all --by model --step 3", options{All: true, By: "model", Step: 3}, ""},
+		{"list --step 0", options{}, "abl: --step must be a positive number, not 0\n"},
+		{"list --step x", options{}, "abl: --step must be a whole number, not \"x\"\n"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			var o, got options
+			code, _, voice := run(t.Context(), cli.App{Name: "abl", Commands: []cli.Command{{
+				Name: "list",
+				Flags: []cli.Flag{
+					{Name: "all", To: &o.All},
+					{Name: "by", To: &o.By, Value: "WHAT", Default: "role"},
+					{Name: "step", To: &o.Step, Value: "N"},
+				},
+				Run: func(context.Context, *cli.Input) error {
+					got = o
+					return nil
+				},
+			}}}, strings.Fields(c.args)...)
+			if got != c.want || (code == exit.Usage) != (c.err != "") || !strings.HasPrefix(voice, c.err) {
+				t.Errorf("got %+v, exit %d, %q, want %+v, %q", got, code, voice, c.want, c.err)
+			}
+		})
+	}
+}

@@ -40,7 +40,7 @@ that a container of each role can see and reach only what it should. It also sho
 proofs that the last calls recorded.`,
 		Examples: "abl doctor\nabl doctor --boundary",
 		Flags: []cli.Flag{
-			{Name: "json", Usage: "one JSON document (docs/json.md)"},
+			cli.JSONFlag(),
 			{Name: "boundary", Usage: "prove the isolation of containers, check by check; exit code 8 if a check fails"},
 		},
 		Run: runDoctor,

@@ -193,7 +193,7 @@ func debugCommand() cli.Command {
 		Subs: []cli.Command{{
 			Name: "parse", Args: "review|learnings|mistakes FILE", Values: []string{"review", "learnings", "mistakes"},
 			Usage: "show how a file is read as the answer of an agent",
-			Flags: []cli.Flag{{Name: "json", Usage: "one JSON document (docs/json.md)"}}, Run: debugParse,
+			Flags: []cli.Flag{cli.JSONFlag()}, Run: debugParse,
 		}, {
 			Name: "prompts", Args: "PROMPTS.md ANSWER", Usage: "print prompts.md after an answer with an improved prompt",
 			Run: debugPrompts,

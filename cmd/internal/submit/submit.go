@@ -95,13 +95,13 @@ the phases N in order, or all pending ones, with --remote origin (docs/cluster.m
 			"abl submit --on slurm --projects projects.txt\nabl submit status --on slurm",
 		Flags: []cli.Flag{on, projects,
 			{Name: "dry-run", Usage: "print the filled-in template; submit nothing"},
-			{Name: "json", Usage: "one JSON document (docs/json.md)"},
+			cli.JSONFlag(),
 		},
 		Run: phase.Looking(run),
 		Subs: []cli.Command{{
 			Name: "status", Usage: "show each phase of the projects with its state, node, cost and exit code",
 			Long:  "Asks the scheduler for its jobs, and the git remotes for states and ledgers.",
-			Flags: []cli.Flag{on, projects, {Name: "json", Usage: "one JSON document (docs/json.md)"}},
+			Flags: []cli.Flag{on, projects, cli.JSONFlag()},
 			Run:   phase.Looking(status),
 		}},
 	}
