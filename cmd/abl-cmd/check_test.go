@@ -71,23 +71,23 @@ func TestCheckRunsTheSuite(t *testing.T) {
 	d.write("failed_specs.md", entryTwo)
 	d.check(0, allOK)
 	d.write("failed_specs.md", entryTwo+"\nSPEC: GET / → 200 hello\nINPUT: GET /\nOBSERVED: 500\n")
-	d.check(1, "wrong: failed_specs.md:5 says that P1.C1 fails, and it is ok in run.sh: look again, and correct the one that is wrong")
+	d.check(1, "wrong: failed_specs.md:5 says that P1.C1 fails, but run.sh reports ok: correct one of them")
 
 	d.write("failed_specs.md", "")
 	d.write("run.sh", "#!/bin/sh\necho 1..1\n"+testOne)
 	d.check(1, "missing: a line of run.sh for P1.C2: GET /x → 404 (no test line names it)")
 	d.write("run.sh", "#!/bin/sh\necho 1..4\n"+testOne+"echo 'ok 2 - P1.C2 # SKIP later'\necho 'ok 3 - P1.C20'\necho 'ok 4 - all well'\n")
-	d.check(1, "wrong: run.sh says nothing about P1.C2: line 3 is marked SKIP",
-		"wrong: line 4 of run.sh's output names P1.C20, which is no contract of phases 1 to 1",
-		"note: line 5 of run.sh's output is ok and names no contract")
+	d.check(1, "wrong: run.sh does not test P1.C2: line 3 is marked SKIP",
+		"wrong: line 4 of run.sh's output names P1.C20, which is not a contract of phases 1 to 1",
+		"note: line 5 of run.sh's output is ok and does not name a contract")
 	d.write("run.sh", "#!/bin/sh\n"+testOne+"echo 'ok 2 - P1.C2'\necho done\nexit 7\n")
 	d.check(1, "wrong: run.sh's output: the plan (1..n) is missing, so some tests may not have run",
-		"wrong: run.sh ended with exit code 7, and no line says not ok",
+		"wrong: run.sh ended with exit code 7, but no line reports not ok",
 		"note: line 3 of run.sh's output: not TAP, so ignored (1 such lines)")
 	d.write("run.sh", "#!/no/such/shell\n# P1.C1 P1.C2\n")
 	cmd := helperCommand(t, helper.HelperCmd, d.spec, "check")
 	cmd.Env = append(os.Environ(), "ABL_APP_URL="+d.url)
-	if got := finish(t, cmd); got.code != 1 || !strings.Contains(got.out, "wrong: run.sh cannot be run: ") || !strings.Contains(got.out, "missing: a line of run.sh for P1.C1") {
+	if got := finish(t, cmd); got.code != 1 || !strings.Contains(got.out, "wrong: cannot run run.sh: ") || !strings.Contains(got.out, "missing: a line of run.sh for P1.C1") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -98,7 +98,7 @@ func TestCheckWithoutSystem(t *testing.T) {
 	d.url = ""
 	d.write("run.sh", "#!/bin/sh\ntouch ran\n# P1.C1\n. ./cases.sh\n")
 	d.write("cases.sh", "# P1.C20\n")
-	const unchecked = "note: run.sh was not run, since ABL_APP_URL is not set: whether every contract has a test is unchecked"
+	const unchecked = "note: run.sh was not run because ABL_APP_URL is not set: abl-cmd did not check whether every contract has a test"
 	d.check(0, unchecked, allOK)
 	if _, err := os.Lstat(filepath.Join(d.spec.Dir, "ran")); err == nil {
 		t.Error("it was run")
@@ -111,7 +111,7 @@ func TestCheckFiles(t *testing.T) {
 	d.check(1, "missing: the run report of this call, verifier_reports/phase1_v3_<time>.md",
 		"missing: run.sh, which replays every saved test and prints TAP")
 	d.spec.Iteration = 2
-	const unfit = "wrong: run.sh has to be executable (chmod +x run.sh) and to begin with #!, as #!/bin/sh"
+	const unfit = "wrong: run.sh must be executable (chmod +x run.sh) and begin with #!, such as #!/bin/sh"
 	d.write("run.sh", "echo P1.C1 P1.C2\n")
 	d.check(1, unfit)
 	d.write("run.sh", suiteSh)
@@ -132,12 +132,12 @@ func TestCheckFiles(t *testing.T) {
 		{"no contract", "SPEC: GET /x → 500\nINPUT: GET /x\nOBSERVED: 404\n",
 			[]string{"wrong: failed_specs.md:1: SPEC names no contract of phases 1 to 1"}},
 		{"a code block", "SPEC: GET /x → 404\nINPUT: GET /x\nOBSERVED:\n```json\n{}\n```\n",
-			[]string{"wrong: failed_specs.md:4: a code block in an entry: write the value in one line, behind its label"}},
+			[]string{"wrong: failed_specs.md:4: an entry contains a code block: write the value on one line, after its label"}},
 		{"code, a trace, a test, a path", "SPEC: GET /x → 404\nINPUT: GET /x in /workspace/tests/x\nOBSERVED: 500 in test_refused_path\n  at f (/a/b.js:1:2)\n  expect(1).toBe(2)\n", []string{
-			"wrong: failed_specs.md:1: INPUT contains a path of a workspace, which does not reach the Builder: say it in the words of the specs",
-			"wrong: failed_specs.md:1: OBSERVED contains a stack trace, which does not reach the Builder: say it in the words of the specs",
-			"wrong: failed_specs.md:1: OBSERVED contains code, which does not reach the Builder: say it in the words of the specs",
-			"wrong: failed_specs.md:1: OBSERVED contains the name of a test, which does not reach the Builder: say it in the words of the specs"}},
+			"wrong: failed_specs.md:1: INPUT contains a path of a workspace, which does not reach the Builder: use the words of the specs",
+			"wrong: failed_specs.md:1: OBSERVED contains a stack trace, which does not reach the Builder: use the words of the specs",
+			"wrong: failed_specs.md:1: OBSERVED contains code, which does not reach the Builder: use the words of the specs",
+			"wrong: failed_specs.md:1: OBSERVED contains the name of a test, which does not reach the Builder: use the words of the specs"}},
 	} {
 		d.write("failed_specs.md", c.text)
 		if !strings.Contains(c.text, "/x → 404\nINPUT") { // nothing complete about P1.C2

@@ -77,7 +77,7 @@ func TestCheckBuilder(t *testing.T) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 	}
-	const note = "note: run abl-cmd health_check as the last thing; it must exit 0\n"
+	const note = "note: run abl-cmd health_check last; it must exit with 0\n"
 	missing := result{1, "missing: the run report of this call, builder_reports/phase1_v2_<time>.md\n" + note, ""}
 	check(missing)
 	write(t, filepath.Join(spec.Dir, "builder_reports/phase1_v1_20260101T000000Z.md"), "the iteration before")

@@ -59,8 +59,7 @@ func (f findings) print() bool {
 	return len(f[missing])+len(f[wrong]) > 0
 }
 
-// check prints what this call still has to write. For the Verifier it also runs the suite: the names of files
-// prove nothing.
+// check prints what this call still has to write. For the Verifier it also runs the suite.
 func (t tool) check(ctx context.Context) int {
 	found := findings{}
 	if helper.FreshReport(t.Phase, t.Iteration, t.Reports, helper.ReportsIn(t.Dir, t.Role+"_reports")) == "" {
@@ -77,7 +76,7 @@ func (t tool) check(ctx context.Context) int {
 			t.checkSuite(ctx, contracts, entries, found)
 		}
 	} else if slices.ContainsFunc(t.Commands, func(c helper.Command) bool { return c.Name == "health_check" }) {
-		found.add(note, "run abl-cmd health_check as the last thing; it must exit 0")
+		found.add(note, "run abl-cmd health_check last; it must exit with 0")
 	}
 	if found.print() || bad {
 		return exitMissing
@@ -86,7 +85,7 @@ func (t tool) check(ctx context.Context) int {
 	return exitOK
 }
 
-// checkScript looks at run.sh without running it, and says whether it can be run.
+// checkScript checks run.sh without running it. It returns true if it can be run.
 func (t tool) checkScript(f findings) (ready bool) {
 	data, err := hostfs.Read(t.Dir, script, maxScript)
 	info, gone := os.Lstat(filepath.Join(t.Dir, script))
@@ -96,14 +95,14 @@ func (t tool) checkScript(f findings) (ready bool) {
 	case err != nil:
 		f.add(wrong, "%v", err)
 	case gone != nil || info.Mode()&0o100 == 0 || !bytes.HasPrefix(data, []byte("#!")):
-		f.add(wrong, "%s has to be executable (chmod +x %s) and to begin with #!, as #!/bin/sh", script, script)
+		f.add(wrong, "%s must be executable (chmod +x %s) and begin with #!, such as #!/bin/sh", script, script)
 	default:
 		return true
 	}
 	return false
 }
 
-// checkFailed reads failed_specs.md as abl will read it, and returns its entries.
+// checkFailed reads failed_specs.md as abl does, and returns its entries.
 func (t tool) checkFailed(specs []spec.Spec, contracts failedspecs.Contracts, f findings) []failedspecs.Entry {
 	data, err := hostfs.Read(t.Dir, failed, failedspecs.MaxBytes)
 	if errors.Is(err, hostfs.ErrAbsent) {
@@ -122,17 +121,17 @@ func (t tool) checkFailed(specs []spec.Spec, contracts failedspecs.Contracts, f 
 		f.add(kind, "%s:%d: %s", failed, p.Line, p.Text)
 	}
 	for _, line := range result.Fenced {
-		f.add(wrong, "%s:%d: a code block in an entry: write the value in one line, behind its label", failed, line)
+		f.add(wrong, "%s:%d: an entry contains a code block: write the value on one line, after its label", failed, line)
 	}
 	_, left := failedspecs.NewFilter(specs, testNames(t.Dir)).Pass(result.Entries)
 	for _, p := range left {
-		f.add(wrong, "%s:%d: %s: say it in the words of the specs", failed, p.Line, p.Text)
+		f.add(wrong, "%s:%d: %s: use the words of the specs", failed, p.Line, p.Text)
 	}
 	return result.Entries
 }
 
-// testNames are those by which the test files below dir and their tests are known;
-// reports and what a package manager put there are no tests.
+// testNames returns the names of the test files below dir and of their tests. It skips reports and the
+// folders of package managers.
 func testNames(dir string) []string {
 	var paths []string
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -155,11 +154,10 @@ func testNames(dir string) []string {
 	})
 }
 
-// checkSuite runs run.sh and holds what it prints against the contracts and
-// against failed_specs.md.
+// checkSuite runs run.sh and compares its output with the contracts and failed_specs.md.
 func (t tool) checkSuite(ctx context.Context, contracts failedspecs.Contracts, entries []failedspecs.Entry, f findings) {
 	if os.Getenv(appURL) == "" && t.App == nil {
-		f.add(note, "%s was not run, since %s is not set: whether every contract has a test is unchecked", script, appURL)
+		f.add(note, "%s was not run because %s is not set: abl-cmd did not check whether every contract has a test", script, appURL)
 		return
 	}
 	doc := t.runSuite(ctx, f)
@@ -173,30 +171,29 @@ func (t tool) checkSuite(ctx context.Context, contracts failedspecs.Contracts, e
 		case r.Status == tap.Missing:
 			f.add(missing, "a line of %s for %s: %s (%s)", script, id, says, r.Why)
 		case r.Status == tap.Twice, r.Status == tap.Void:
-			f.add(wrong, "%s says nothing about %s: %s", script, id, r.Why)
+			f.add(wrong, "%s does not test %s: %s", script, id, r.Why)
 		case r.Status == tap.NotOK && claimed == 0:
 			f.add(missing, "an entry in %s for %s, which is not ok in %s: %s", failed, id, script, says)
 		case r.Status == tap.OK && claimed > 0:
-			f.add(wrong, "%s:%d says that %s fails, and it is ok in %s: look again, and correct the one that is wrong",
+			f.add(wrong, "%s:%d says that %s fails, but %s reports ok: correct one of them",
 				failed, claimed, id, script)
 		}
 	}
 	known := func(id string) bool { _, ok := contracts.Says(id); return ok }
 	for _, p := range doc.Strange(known) {
 		if len(p.IDs) > 0 {
-			f.add(wrong, "line %d of %s's output names %s, which is no contract of phases 1 to %d",
+			f.add(wrong, "line %d of %s's output names %s, which is not a contract of phases 1 to %d",
 				p.Line, script, p.IDs[0], contracts.Phases())
 		} else if p.OK {
-			f.add(note, "line %d of %s's output is ok and names no contract", p.Line, script)
+			f.add(note, "line %d of %s's output is ok and does not name a contract", p.Line, script)
 		}
 	}
 }
 
-// runSuite runs run.sh as a replay does: without the keys of the agent, and with
-// nothing on standard input. What it says on standard error the Verifier sees. It finds
-// what keeps the output as a whole from being believed.
+// runSuite runs run.sh as a replay does, without the keys of the agent and with an empty standard input. It
+// passes standard error on to the Verifier, and reports problems of the output as a whole.
 func (t tool) runSuite(ctx context.Context, f findings) tap.Document {
-	errLate := fmt.Errorf("%s did not end within %v and was stopped: what it had printed by then is all that counts",
+	errLate := fmt.Errorf("%s did not end within %v and was stopped; only the output until then counts",
 		script, suiteLimit)
 	out := &proc.Head{Max: tap.MaxBytes + 1}
 	cmd := proc.Command(context.WithoutCancel(ctx), filepath.Join(t.Dir, script)) // bounded stops all of it
@@ -210,7 +207,7 @@ func (t tool) runSuite(ctx context.Context, f findings) tap.Document {
 	case errors.Is(err, errLate):
 		f.add(wrong, "%v", err)
 	case err != nil:
-		f.add(wrong, "%s cannot be run: %v", script, err)
+		f.add(wrong, "cannot run %s: %v", script, err)
 	}
 	doc := tap.Parse(out.Kept.Bytes(), err == nil)
 	for _, p := range doc.Problems {
@@ -226,9 +223,9 @@ func (t tool) runSuite(ctx context.Context, f findings) tap.Document {
 	bad := slices.ContainsFunc(doc.Points, func(p tap.Point) bool { return !p.OK })
 	switch {
 	case exit != 0 && !bad:
-		f.add(wrong, "%s ended with exit code %d, and no line says not ok", script, exit)
+		f.add(wrong, "%s ended with exit code %d, but no line reports not ok", script, exit)
 	case exit == 0 && bad:
-		f.add(note, "%s ended with exit code 0, and a line says not ok", script)
+		f.add(note, "%s ended with exit code 0, but a line reports not ok", script)
 	}
 	return doc
 }
