@@ -40,9 +40,12 @@ func Connect(ctx context.Context, env func(string) string) (*Engine, error) {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrUnreachable, err)
 	}
 	opts, err := at.ClientOpts()
+	if !strings.HasPrefix(at.Host, "ssh:") { // there each connection is a process and a login
+		opts = append(opts, dialEachTime)
+	}
 	var c *client.Client
 	if err == nil {
-		c, err = client.NewClientWithOpts(append(opts, dialEachTime)...)
+		c, err = client.NewClientWithOpts(opts...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w at %s: %w", sandbox.ErrUnreachable, at.Host, err)
@@ -56,10 +59,9 @@ func Connect(ctx context.Context, env func(string) string) (*Engine, error) {
 }
 
 // dialEachTime disables keep-alives. An engine that shuts down closes its listener first, but over
-// open connections it still reports containers as they fail. Over ssh each connection is a process
-// and a login, so there connections are kept.
+// open connections it still reports containers as they fail.
 func dialEachTime(c *client.Client) error {
-	if t, ok := c.HTTPClient().Transport.(*http.Transport); ok && !strings.HasPrefix(c.DaemonHost(), "ssh:") {
+	if t, ok := c.HTTPClient().Transport.(*http.Transport); ok {
 		t.DisableKeepAlives = true
 	}
 	return nil

@@ -276,9 +276,16 @@ func (e *Engine) Feed(ctx context.Context, name string, data []byte) (err error)
 	defer stream.Close()
 	return e.once(ctx, short, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, stream.Close)()
-		if _, err := stream.Conn.Write(data); err != nil {
+		_, err := stream.Conn.Write(data)
+		if err == nil {
+			err = stream.CloseWrite()
+		}
+		if err == nil { // until the engine has read the data: closing a connection over SSH loses the rest
+			_, err = io.Copy(io.Discard, stream.Reader)
+		}
+		if err != nil {
 			return fmt.Errorf("the connection broke: %w", err)
 		}
-		return stream.CloseWrite()
+		return nil
 	})
 }
