@@ -82,7 +82,7 @@ func runInit(ctx context.Context, in *cli.Input) error {
 		p.Submit = []scaffold.File{{Path: path, Data: data}}
 	}
 	p.Skill = in.Bool("skill")
-	if p, err = scaffold.Make(root.FS(), p); err != nil {
+	if p, err = scaffold.Make(ctx, root.FS(), p); err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
 	for _, c := range change {

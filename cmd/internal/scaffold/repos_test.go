@@ -63,7 +63,7 @@ func TestRepositories(t *testing.T) {
 			project, tree, p := sample(t, file)
 			report := detect.Read(t.Context(), tree, p.Dir, detect.Wish{Stack: p.Stack, Kind: p.Kind})
 			p.Detected = &report
-			p, err := Make(project, p)
+			p, err := Make(t.Context(), project, p)
 			if err != nil {
 				t.Fatal(err)
 			}

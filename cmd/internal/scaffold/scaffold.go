@@ -4,6 +4,7 @@ package scaffold
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,6 @@ import (
 
 	"abl"
 	"abl/internal/detect"
-	"abl/internal/toolchain"
 	"abl/internal/yamlfile"
 	"abl/prompts"
 )
@@ -48,7 +48,7 @@ type Plan struct {
 }
 
 // Make completes the plan p for the project. It changes nothing.
-func Make(project fs.FS, p Plan) (Plan, error) {
+func Make(ctx context.Context, project fs.FS, p Plan) (Plan, error) {
 	if p.Src = cmp.Or(p.Src, "src"); p.Repo != "" {
 		p.Src = ".abl/work/src"
 	} else if _, err := fs.Lstat(project, configFile); err != nil && !plainDir(p.Src) {
@@ -60,7 +60,7 @@ func Make(project fs.FS, p Plan) (Plan, error) {
 	if p.Detected != nil {
 		p.setDetected(*p.Detected)
 	} else {
-		p.guess(project)
+		p.guess(ctx, project)
 	}
 	files := p.files()
 	if p.Skill {
@@ -244,85 +244,42 @@ func languages() map[string]string {
 	}
 }
 
-// find finds a file of the project in Src, Dir or the project's root.
-func (p *Plan) find(project fs.FS, file string) (name string, found bool) {
-	for _, dir := range []string{p.Src, p.Dir, ""} {
-		name = path.Join(dir, file)
-		if _, err := fs.Lstat(project, name); err == nil {
-			return name, true
+// guess sets the stack, its version and the kind of a project whose source begins empty, by the files
+// next to it. Without a known language, the stack of an empty directory is node, and of one with other
+// files none.
+func (p *Plan) guess(ctx context.Context, project fs.FS) {
+	var paths []string
+	others := false
+	_ = fs.WalkDir(project, ".", func(name string, d fs.DirEntry, err error) error {
+		base := d.Name()
+		switch {
+		case err != nil || name == ".":
+			return nil // folders that cannot be read are left out
+		case d.IsDir() && (strings.HasPrefix(base, ".") || base == "prompts"):
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			paths = append(paths, name)
 		}
-	}
-	return "", false
-}
-
-// guess sets the stack, its version and the kind of a project whose source begins empty.
-func (p *Plan) guess(project fs.FS) {
-	if p.Stack == "" {
-		p.markedStack(project)
-	}
-	p.lookForVersion(project)
-	if p.Kind == "" && p.Stack == "none" {
-		p.Kind = p.detectKind(project)
-	}
-	p.Kind = cmp.Or(p.Kind, "http")
-}
-
-// markedStack sets the stack by a typical file, such as go.mod. The stack of an empty directory is node,
-// and of a directory with other files none.
-func (p *Plan) markedStack(project fs.FS) {
-	for _, mark := range [][2]string{
-		{"package.json", "node"}, {"go.mod", "go"},
-		{"pyproject.toml", "python"}, {"requirements.txt", "python"}, {"setup.py", "python"},
-		{"Cargo.toml", "rust"}, {"pom.xml", "java"}, {"build.gradle", "java"}, {"build.gradle.kts", "java"}, {"Gemfile",
-			"ruby"}, {"composer.json", "php"},
-	} {
-		if _, found := p.find(project, mark[0]); found {
-			p.Stack = mark[1]
-			return
+		others = others || !regexp.MustCompile(`^(?:\.|README|LICENSE)`).MatchString(name)
+		if len(paths) >= detect.MaxPaths {
+			return fs.SkipAll
 		}
+		return nil
+	})
+	tree := detect.New(paths, func(name string, _ int64) ([]byte, error) { return readRegular(project, name) })
+	asked := p.Stack
+	r := detect.Read(ctx, tree, "", detect.Wish{Stack: strings.TrimSuffix(asked, "none"), Kind: p.Kind})
+	found := *p
+	found.setDetected(r)
+	switch {
+	case asked == "none" || asked == "" && r.Stack == "none" && others:
+		p.Stack, p.Kind = "none", found.Kind
+	case r.Stack == "none":
+		p.Stack = "node"
+	default:
+		p.Stack, p.Version, p.File = r.Stack, found.Version, found.File
 	}
-	p.Stack, p.Guessed = "node", true
-	entries, _ := fs.ReadDir(project, ".")
-	for _, e := range entries {
-		if name := e.Name(); !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "README") && !strings.HasPrefix(name,
-			"LICENSE") && name != "prompts" {
-			p.Stack = "none"
-		}
-	}
-}
-
-// versionFiles are the files, and the patterns in them, with the version of a stack's language.
-var versionFiles = map[string]struct{ file, version string }{
-	"go":     {"go.mod", `(?m)^go (\d+\.\d+)`},
-	"node":   {"package.json", `"engines"\s*:\s*\{[^}]*"node"\s*:\s*"[\^~>=v ]*(\d+)`},
-	"python": {".python-version", `^(\d+\.\d+)`},
-}
-
-// lookForVersion sets the version of the language, if abl has a toolchain for it.
-func (p *Plan) lookForVersion(project fs.FS) {
-	name, _ := p.find(project, versionFiles[p.Stack].file)
-	data, _ := readRegular(project, name)
-	m := regexp.MustCompile(versionFiles[p.Stack].version).FindSubmatch(data)
-	if len(m) < 2 {
-		return
-	}
-	if _, have := toolchain.Find(p.Stack, string(m[1])); have {
-		p.Version, p.File = string(m[1]), name
-	}
-}
-
-// detectKind returns "command" if a file declares a command-line program, "" otherwise.
-func (p *Plan) detectKind(project fs.FS) string {
-	for file, has := range map[string]string{
-		"package.json": `"bin"`, "pyproject.toml": "[project.scripts]", "Cargo.toml": "[[bin]]", "cmd": "",
-	} {
-		name, found := p.find(project, file)
-		data, err := readRegular(project, name)
-		if found && (has == "") == (err != nil) && strings.Contains(string(data), has) {
-			return "command"
-		}
-	}
-	return ""
+	p.Guessed, p.Kind = asked == "" && r.Stack == "none", cmp.Or(p.Kind, "http")
 }
 
 // plainDir reports whether a directory name can be written to YAML and .gitignore unchanged. It is stricter

@@ -43,22 +43,22 @@ func TestMake(t *testing.T) {
 			"stack node guessed=true src src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
 		{"no stack", fstest.MapFS{}, Plan{Stack: "none"},
 			"stack none guessed=false src src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
-		{"the stack is found", fstest.MapFS{"src/go.mod": {}}, Plan{},
+		{"the stack is found", fstest.MapFS{"go.mod": {}}, Plan{},
 			"stack go guessed=false src src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 		{"what is there is kept", fstest.MapFS{".abl/config.yaml": {}, "prompts/builder.md": {}, ".env.example": {Mode: fs.ModeSymlink, Data: []byte("nowhere")}, ".gitignore": {Data: []byte("/src\n.env\n*.log\n")}},
 			Plan{Stack: "python"},
 			"stack python guessed=false src src\nkeep .abl/config.yaml\nwrite .abl/project.md\nwrite .abl/specs/phase1.md\nkeep .env.example\nwrite .abl/config.schema.json\n" +
 				image + "keep prompts/builder.md\nwrite prompts/verifier.md\nadd 6 lines to .gitignore\n"},
+		{"other files", fstest.MapFS{"main.c": {}}, Plan{},
+			"stack none guessed=true src src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 		{"a repository", fstest.MapFS{"package.json": {}}, Plan{Repo: "."},
 			"stack node guessed=false src .abl/work/src\n" + fresh + image + texts + "add 8 lines to .gitignore\n"},
-		{"a folder of a repository", fstest.MapFS{"services/api/go.mod": {}}, Plan{Repo: ".", Dir: "services/api"},
-			"stack go guessed=false src .abl/work/src\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 		{"another src", fstest.MapFS{}, Plan{Stack: "none", Src: "backend/app"},
 			"stack none guessed=false src backend/app\n" + fresh + texts + "add 8 lines to .gitignore\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Make(tt.project, tt.o)
+			p, err := Make(t.Context(), tt.project, tt.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,19 +73,22 @@ func TestMake(t *testing.T) {
 func TestVersionIsTheProjects(t *testing.T) {
 	for _, tt := range []struct{ name, file, text, want string }{
 		{"a module", "go.mod", "module x\n\ngo 1.26.1\n\ntoolchain go1.27.0\n", `toolchain: {go: "1.26"}`},
-		{"an old module", "src/go.mod", "go 1.21\n", `toolchain: {go: "1.27"}`},
-		{"engines", "package.json", `{"engines": {"npm": "11", "node": ">= 24.1"}, "node": "26"}`, `toolchain: {node: "24"}`},
-		{"other engines", "package.json", `{"engines": {"node": "18 || 24"}}`, `# toolchain: {node: "24"}`},
+		{"an old module", "go.mod", "go 1.21\n", `toolchain: {go: "1.27"}`},
+		{"engines", "package.json", `{"engines": {"npm": "11", "node": ">= 24.1 <25"}, "node": "26"}`, `toolchain: {node: "24"}`},
+		{"other engines", "package.json", `{"engines": {"node": "18"}}`, `# toolchain: {node: "24"}`},
 		{"a Python", ".python-version", "3.11.9\n", `toolchain: {python: "3.11"}`},
 		{"no Python that can be had", ".python-version", "3.12\n", `# toolchain: {python: "3.13"}`},
 		{"no regular file", ".python-version", "", `# toolchain: {python: "3.13"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			project := fstest.MapFS{tt.file: {Data: []byte(tt.text)}, "setup.py": {}}
+			project := fstest.MapFS{tt.file: {Data: []byte(tt.text)}}
+			if tt.file == ".python-version" {
+				project["setup.py"] = &fstest.MapFile{}
+			}
 			if tt.text == "" {
 				project[tt.file].Mode = fs.ModeNamedPipe
 			}
-			p, err := Make(project, Plan{})
+			p, err := Make(t.Context(), project, Plan{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +117,7 @@ func TestMakeErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Make(tt.project, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := Make(t.Context(), tt.project, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
@@ -128,7 +131,7 @@ func initialise(t *testing.T, dir string, o Plan) Plan {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	p, err := Make(root.FS(), o)
+	p, err := Make(t.Context(), root.FS(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +298,7 @@ func TestApplyStaysInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	p, err := Make(root.FS(), Plan{})
+	p, err := Make(t.Context(), root.FS(), Plan{})
 	if err == nil {
 		err = Apply(root, p.Ops)
 	}
