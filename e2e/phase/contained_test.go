@@ -31,7 +31,7 @@ func TestAblInAContainer(t *testing.T) {
 	if code != 7 {
 		t.Errorf("at another path: got exit %d", code)
 	}
-	wants(t, "the error", said, "the engine does not see the project's files", "the very path")
+	wants(t, "the error", said, "the engine does not see the project's files", "under the same path")
 	if code, said := inside(p.Dir); code != 0 {
 		t.Errorf("at the same path: got exit %d: %s", code, said)
 	}

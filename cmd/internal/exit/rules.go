@@ -152,7 +152,7 @@ func rules() []rule {
 		is(Usage, "ABL_IMAGES names a file that abl images save wrote", images.ErrArchive),
 		is(Boundary, "", sandbox.ErrWeak),
 		is(Boundary, "nothing was started in it; abl doctor --boundary runs the checks again", sandbox.ErrUnproven),
-		is(Environment, "mount the project into abl's container at the same path as on the engine's machine (-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl on that machine", environment.ErrElsewhere),
+		is(Environment, "share the project's folder with the engine's machine under the same path (from a container: -v \"$PWD:$PWD\" -w \"$PWD\"), or run abl on that machine", environment.ErrElsewhere),
 		as[*hostfs.ShortWrite](Environment, room), // only a full disk takes a part of a write to a regular file
 		is(Usage, "make the file smaller, then run the same command again", hostfs.ErrTooLarge),
 		is(Usage, "replace it with a regular file, then run the same command again", hostfs.ErrNotRegular),
