@@ -105,30 +105,9 @@ func (r *Repo) look(ctx context.Context, o scan.Options, objects *spool) (base c
 	if objects != nil {
 		o.Put = objects.add
 	}
-	head, err := r.tip()
-	if err == nil {
-		base, err = r.content(head)
-	}
-	if err == nil {
-		o.Known, o.Written, err = r.index(base)
-	}
-	if o.Read = r.read.Load(); o.Reread {
-		o.Written, o.Read = time.Time{}, nil
-	}
-	if err != nil {
+	if base, err = r.complete(&o); err != nil {
 		return base, nil, err
 	}
-	o.Exclude, _ = hostfs.Read(r.git.Path, "info/exclude", maxSteering) // git ignores an unreadable file, too
-	o.Root, o.NoExec = r.dir, r.noExec
-	o.SizeOf = func(h plumbing.Hash) (int64, error) {
-		f, size, err := r.git.Store().File(h)
-		if err == nil {
-			f.Close()
-		}
-		return size, err
-	}
-	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
-
 	// Omitted paths and submodules stay as committed, with everything below them, whatever the
 	// directory contains instead.
 	paths := slices.Clone(r.opts.Without)
@@ -166,6 +145,35 @@ func (r *Repo) look(ctx context.Context, o scan.Options, objects *spool) (base c
 		err = r.point(ctx, base.entries, found, objects)
 	}
 	return base, found, err
+}
+
+// complete sets the options that follow from the last commit, the index and the repository's
+// settings. It returns the content of the last commit.
+func (r *Repo) complete(o *scan.Options) (base content, err error) {
+	head, err := r.tip()
+	if err == nil {
+		base, err = r.content(head)
+	}
+	if err == nil {
+		o.Known, o.Written, err = r.index(base)
+	}
+	if o.Read = r.read.Load(); o.Reread {
+		o.Written, o.Read = time.Time{}, nil
+	}
+	if err != nil {
+		return base, err
+	}
+	o.Exclude, _ = hostfs.Read(r.git.Path, "info/exclude", maxSteering) // git ignores an unreadable file, too
+	o.Root, o.NoExec = r.dir, r.noExec
+	o.SizeOf = func(h plumbing.Hash) (int64, error) {
+		f, size, err := r.git.Store().File(h)
+		if err == nil {
+			f.Close()
+		}
+		return size, err
+	}
+	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
+	return base, nil
 }
 
 // moduleFiles returns the files of the submodules among sorted entries.

@@ -30,14 +30,14 @@ func (s Agents) Own() (names []string) {
 	return names
 }
 
-// Cast is the agent of a role, with the full names of its models and the effort of each.
-type Cast struct {
+// RoleAgent is the agent of a role, with the full names of its models and the effort of each.
+type RoleAgent struct {
 	Agent           agent.Agent
 	Models, Efforts []string
 }
 
-// Cast returns the agent that the settings choose for the Builder or the Verifier.
-func (s Agents) Cast(role string) (c Cast, err error) {
+// ForRole returns the agent that the settings choose for the Builder or the Verifier.
+func (s Agents) ForRole(role string) (c RoleAgent, err error) {
 	name, models, effort := s.Conf.Agent.Builder, s.Conf.Models.Builder, s.Conf.Effort.Builder
 	if role == roles.Verifier.Name {
 		name, models, effort = s.Conf.Agent.Verifier, s.Conf.Models.Verifier, s.Conf.Effort.Verifier

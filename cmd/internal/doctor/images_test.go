@@ -9,7 +9,9 @@ import (
 
 // The images of other versions of abl are one line, not one each.
 func TestImageFindings(t *testing.T) {
-	old := func(name string) images.State { return images.State{Name: name, Ref: "abl/" + name + ":old", Have: true, Old: true} }
+	old := func(name string) images.State {
+		return images.State{Name: name, Ref: "abl/" + name + ":old", Have: true, Old: true}
+	}
 	all := imageFindings([]images.State{{Name: "claude"}, {Name: "tools", Ref: "abl/tools:1", Have: true}, old("codex"), old("claude"), old("codex")})
 	var got []string
 	for _, f := range all {

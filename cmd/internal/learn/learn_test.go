@@ -252,7 +252,7 @@ func TestEffortOfTheSettings(t *testing.T) {
 	}
 	got := ""
 	see := func(ctx context.Context, w *work, x *learner.Session, s learner.State) (func(error), error) {
-		got = w.cast.Efforts[0]
+		got = w.player.Efforts[0]
 		return openStub(ctx, w, x, s)
 	}
 	var out, voice bytes.Buffer

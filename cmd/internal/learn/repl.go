@@ -138,7 +138,7 @@ func set(name string) func(*repl, string) {
 				return
 			}
 		}
-		r.w.tell.Line("Agent: %s, model: %s, cycles: %d", r.w.cast.Agent.Name, r.w.model(), r.w.cycles)
+		r.w.tell.Line("Agent: %s, model: %s, cycles: %d", r.w.player.Agent.Name, r.w.model(), r.w.cycles)
 	}
 }
 

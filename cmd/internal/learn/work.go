@@ -40,7 +40,7 @@ type work struct {
 	home   learner.Home // of the last task
 	tell   *printer
 
-	cast   environment.Cast // the Builder of the settings
+	player environment.RoleAgent // the Builder of the settings
 	cycles int
 }
 
@@ -72,16 +72,16 @@ func (w *work) load(chosen map[string]string) error {
 		return err
 	}
 	all := environment.Agents{Conf: conf, Root: w.root, Scenario: w.in.String("scenario")}
-	cast, err := all.Cast(roles.Builder.Name)
+	player, err := all.ForRole(roles.Builder.Name)
 	if err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
-	w.chosen, w.conf, w.prices, w.cast = chosen, conf, list, cast
+	w.chosen, w.conf, w.prices, w.player = chosen, conf, list, player
 	return nil
 }
 
 // model returns the model that the agent uses.
-func (w *work) model() string { return w.cast.Models[0] }
+func (w *work) model() string { return w.player.Models[0] }
 
 // set changes the agent, the model or the number of cycles. A new agent uses its default model.
 func (w *work) set(name, value string) error {
@@ -101,11 +101,11 @@ func (w *work) set(name, value string) error {
 
 // check returns an error if the agent has no key, or a dollar budget cannot be enforced.
 func (w *work) check() error {
-	a := w.cast.Agent
+	a := w.player.Agent
 	if a.Provider.API != "" && (environment.Agents{Conf: w.conf, Root: w.root}).KeyFrom(a) == "" {
 		return environment.Missing(a.Provider)
 	}
-	return money.CheckCaps(w.conf, w.prices, "the", a, w.cast.Models[:1])
+	return money.CheckCaps(w.conf, w.prices, "the", a, w.player.Models[:1])
 }
 
 // learn runs a session on a task: a new one, or the interrupted one.
@@ -127,7 +127,7 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 		return s, err
 	}
 	defer func() { err = errors.Join(err, hostfs.HandOver(w.here, at), free()) }()
-	s, resumed, err := learner.Open(h, task, w.cast.Agent.Name, w.model(), w.cycles, time.Now())
+	s, resumed, err := learner.Open(h, task, w.player.Agent.Name, w.model(), w.cycles, time.Now())
 	if err != nil {
 		return s, err
 	}
@@ -199,7 +199,7 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 	}
 	enter := func(cycle int, o roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, o)) }
 	c := &learner.Containers{
-		Env: env, Agent: w.cast.Agent, Model: w.model(), Effort: w.cast.Efforts[0], Out: w.tell, Enter: enter,
+		Env: env, Agent: w.player.Agent, Model: w.model(), Effort: w.player.Efforts[0], Out: w.tell, Enter: enter,
 	}
 	closed := func(why error) {
 		account.TellSpent()

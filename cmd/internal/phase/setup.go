@@ -35,7 +35,7 @@ func (s *Project) agents() environment.Agents {
 
 // Player returns the agent, models and prompt of a role. It needs no engine; the image is set later.
 func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
-	cast, err := s.agents().Cast(role.Name)
+	chosen, err := s.agents().ForRole(role.Name)
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
 	}
@@ -51,9 +51,9 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 		roles.Builder.Name: s.Conf.BuilderCommands, roles.Verifier.Name: s.Conf.VerifierCommands,
 	}[role.Name]
 	return orchestrator.Player{
-		Agent:    cast.Agent,
-		Models:   cast.Models,
-		Efforts:  cast.Efforts,
+		Agent:    chosen.Agent,
+		Models:   chosen.Models,
+		Efforts:  chosen.Efforts,
 		Template: tmpl,
 		Commands: environment.Commands(commands),
 	}, nil
