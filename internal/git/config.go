@@ -2,14 +2,12 @@ package git
 
 import (
 	"bytes"
-	"context"
 	"errors"
+	"regexp"
 	"strings"
-	"time"
 
 	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
-	"abl/internal/proc"
 
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
@@ -30,16 +28,13 @@ var unsupported = map[string]string{
 
 // configOf reads the config and rejects repository formats that abl cannot write. A missing config
 // means git's defaults. allowed is one more extension to accept.
-func configOf(d gitdir.Dir, parse func([]byte) (*config.Config, error), allowed string) (*config.Config, error) {
+func configOf(d gitdir.Dir, allowed string) (*config.Config, error) {
 	path := d.Join("config")
 	data, err := hostfs.Read(d.Path, "config", maxSteering)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
 		return nil, gitdir.Foreign("in %q: %v: restore the file that git creates there", d.Path, err)
 	}
-	c, err := parse(data)
-	if errors.Is(err, ErrNoGit) {
-		return nil, err
-	}
+	c, err := parseConfig(data)
 	if err != nil {
 		return nil, gitdir.Foreign("%q cannot be read (%v): repair it", path, err)
 	}
@@ -58,29 +53,14 @@ func configOf(d gitdir.Dir, parse func([]byte) (*config.Config, error), allowed 
 	return c, nil
 }
 
-// parseOwn parses the config of a workspace, for which abl needs no git.
-func parseOwn(data []byte) (*config.Config, error) {
-	c := config.New()
-	return c, config.NewDecoder(bytes.NewReader(data)).Decode(c)
-}
+// oneLine matches a section with its first option on the same line, which git accepts.
+var oneLine = regexp.MustCompile(`(?m)^([ \t]*\[[^\]"\n]*(?:"(?:\\.|[^"\\\n])*")?[ \t]*\])[ \t]*([^\s#;])`)
 
-// parseConfig parses a config of the user or of a submodule with the user's git, without the files
-// that it includes. It reads nothing else of a repository.
+// parseConfig parses a config of git. go-git's decoder accepts neither a byte order mark nor an
+// option on the line of its section.
 func parseConfig(data []byte) (*config.Config, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), configTime)
-	defer cancel()
-	cmd := proc.Git(ctx, "/", "config", "--file=-", "--no-includes", "--null", "--list")
-	cmd.Stdin = bytes.NewReader(data)
-	out, err := output(cmd)
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	c := config.New()
-	for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		key, value, _ := strings.Cut(entry, "\n")
-		section, rest, _ := strings.Cut(key, ".")
-		at := strings.LastIndex(rest, ".")
-		c.AddOption(section, rest[:max(at, 0)], rest[at+1:], value)
-	}
+	err := config.NewDecoder(bytes.NewReader(oneLine.ReplaceAll(data, []byte("$1\n$2")))).Decode(c)
 	return c, err
 }
-
-// configTime is the maximum time of git config.
-const configTime = 10 * time.Second

@@ -41,7 +41,7 @@ func OpenOrigin(dir string) (*Origin, error) {
 		return nil, fmt.Errorf("cannot adopt the repository %q: %w", dir, err)
 	}
 	o := &Origin{repository: repository{dir, common}, head: head}
-	o.conf, err = configOf(o.git, parseConfig, "partialclone")
+	o.conf, err = configOf(o.git, "partialclone")
 	return o, err
 }
 

@@ -291,7 +291,7 @@ func pathsIn(d gitdir.Dir, folder string) (paths []string) {
 
 // readConfig reads the settings that a snapshot needs.
 func (r *Repo) readConfig() error {
-	c, err := configOf(r.git, parseOwn, "")
+	c, err := configOf(r.git, "")
 	if err != nil {
 		return err
 	}

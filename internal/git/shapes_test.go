@@ -70,23 +70,6 @@ func TestOriginOfShapes(t *testing.T) {
 	}
 }
 
-// Git reads the config: subsections may contain dots, and the last value counts.
-func TestParseConfig(t *testing.T) {
-	c, err := parseConfig([]byte("[remote \"a.b\"]\n\tURL = x\n\turl = y = z\n[core] bare\n[include]\n\tpath = /dev/zero\n"))
-	must(t, err)
-	if got := c.Section("remote").Subsection("a.b").Option("url"); got != "y = z" {
-		t.Errorf("remote.a.b.url: got %q, want %q", got, "y = z")
-	}
-	if !c.Section("core").HasOption("bare") || c.Section("include").Option("path") != "/dev/zero" {
-		t.Errorf("core.bare and include.path: got %v, want both", c.Sections)
-	}
-	dir := grown(t)
-	t.Setenv("PATH", t.TempDir())
-	if _, err := OpenOrigin(dir); !errors.Is(err, ErrNoGit) {
-		t.Errorf("without git: got %v, want %v", err, ErrNoGit)
-	}
-}
-
 // The error names the unsupported feature and the remedy.
 func TestOriginOfUnsupportedShapes(t *testing.T) {
 	for name, c := range map[string]struct{ config, want string }{
