@@ -86,6 +86,9 @@ func withKind(file string, data []byte, kind, was string, found detect.Report) (
 	}
 	if command != "" && command != was {
 		e.Set("app.command", strconv.Quote(command))
+		if build := found.Get("app.build"); build != "" {
+			e.Set("app.build", strconv.Quote(build))
+		}
 	}
 	data, err := e.Bytes()
 	if err != nil {

@@ -33,7 +33,7 @@ var otherRepos = []otherRepo{
 	{
 		name:     "monorepo",
 		init:     []string{"--dir", "services/api"},
-		wants:    []string{"source: {repo: ., dir: services/api}", "command: go run .", `toolchain: {go: "1.26"}`},
+		wants:    []string{"source: {repo: ., dir: services/api}", "command: ./app.bin", "build: go build -o app.bin .", `toolchain: {go: "1.26"}`},
 		contract: "GET / → 200 with the text ok",
 		changed:  "services/api/api.go",
 		soak:     true,

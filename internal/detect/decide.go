@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,9 @@ func (p *project) decide() {
 		p.decideServer()
 	default:
 		p.decideUnknown()
+	}
+	if build, run := splitBuild(p.values["app.command"]); build.Key != "" {
+		p.values[build.Key], p.values[run.Key] = build, run
 	}
 	p.healthCheck()
 	if _, found := p.values["app.command"]; !found && p.report.Stack != "none" {
@@ -85,6 +89,25 @@ func (p *project) decideProgram() {
 		}
 	}
 	p.ask("app.command", "there are several programs", all...)
+}
+
+var (
+	building = regexp.MustCompile(`^(export PATH=\S+ && )?((?:npm|go|cargo|mvn|\./gradlew) (?:[^&]|>&)*\b` +
+		`(?:build|package|classes)\b(?:[^&]|>&)*) && (.*)$`)
+	fromOutside = regexp.MustCompile(` (?:-C|--prefix|--manifest-path) "\$ABL_SRC[^"]*"| >&2`)
+)
+
+// splitBuild separates the build at the beginning of app.command, which becomes app.build and runs in
+// the source. Without one, build has no key.
+func splitBuild(f Fact) (build, run Fact) {
+	m := building.FindStringSubmatch(f.Value)
+	if m == nil {
+		return build, f
+	}
+	build, run = f, f
+	build.Key, build.Value = "app.build", m[1]+fromOutside.ReplaceAllString(m[2], "")
+	run.Value, run.Note = m[1]+m[3], ""
+	return build, run
 }
 
 // distinct returns the first fact of each value.

@@ -77,7 +77,10 @@ func (r Report) Below(prefix string) (all []Fact) {
 // Answer closes an open key with a value from the user.
 func (r *Report) Answer(key, value string) {
 	r.Open = slices.DeleteFunc(r.Open, func(o Open) bool { return o.Key == key })
-	r.Facts = append(r.Facts, Fact{Key: key, Value: value, From: Source{File: "your answer"}})
+	build, run := splitBuild(Fact{Key: key, Value: value, From: Source{File: "your answer"}})
+	if r.Facts = append(r.Facts, run); build.Key != "" {
+		r.Facts = append(r.Facts, build)
+	}
 }
 
 // Wish is what the user asked for. It overrides every file.

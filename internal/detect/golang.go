@@ -175,19 +175,22 @@ func (g *golang) chosen(mains []*goPackage) []*goPackage {
 func (g *golang) main(pkg *goPackage) {
 	kind, from, commands := g.kindOf(pkg)
 	source, name := Source{pkg.main, "package main"}, "./"+pkg.dir
+	if !g.ignores("app.bin") {
+		g.report.Ignore = append(g.report.Ignore, "app.bin")
+	}
 	if pkg.dir == "." {
 		name = "."
 	}
 	switch {
 	case kind == "command":
-		g.program("a program", `go build -C "$ABL_SRC" -o /tmp/app `+name+` && /tmp/app`, source, "")
+		g.program("a program", `go build -C "$ABL_SRC" -o app.bin `+name+` && "$ABL_SRC/app.bin"`, source, "")
 	case commands > 2 && !g.deployed():
 		g.ask("app.kind", "the program has several commands, and one is a server ("+from.String()+")",
 			Fact{Key: "app.kind", Value: kind, From: from}, Fact{Key: "app.kind", Value: "command", From: source})
 		g.ask("app.command", "the program has several commands", candidate("go run "+name, source))
 	default:
 		g.server(kind, from)
-		g.try(strings.TrimSpace("go run "+name+" "+g.imageArgs()), source)
+		g.try(strings.TrimSpace("go build -o app.bin "+name+" && ./app.bin "+g.imageArgs()), source)
 	}
 }
 

@@ -85,7 +85,7 @@ func (j java) find() {
 	}
 	j.check("test", gradlew+"--offline test", "tests", j.src("gradlew", ""))
 	if web && boots {
-		j.try(gradlew+"--offline bootRun", j.src(file, "org.springframework.boot"))
+		j.try(gradlew+"--offline classes && "+gradlew+"--offline bootRun", j.src(file, "org.springframework.boot"))
 	} else if capture(`\b(application)\b`, text) != "" {
 		j.ask("app.command", "the application plugin starts the app, and no file shows whether it is a server",
 			candidate(gradlew+"--offline -q run", j.src(file, "plugins.application")))
@@ -103,6 +103,8 @@ func (j java) findMaven(text string, boots bool) {
 	switch {
 	case len(pom.Modules) > 0:
 		j.ask("app.command", "pom.xml has several modules: choose one with --dir")
+	case boots && regexp.MustCompile(`spring-boot-starter-parent|<goal>repackage</goal>`).MatchString(text):
+		j.try(maven+"-o -DskipTests package && java -jar target/*.jar", j.src("pom.xml", "spring-boot-maven-plugin"))
 	case boots:
 		j.try(maven+"-o -DskipTests spring-boot:run", j.src("pom.xml", "spring-boot-maven-plugin"))
 	case strings.Contains(text, "quarkus-maven-plugin"):

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -96,6 +97,12 @@ func (r *rust) find() {
 func (r *rust) start(mains []string) {
 	const run = "cargo run --offline --release"
 	m := r.manifest
+	nameOf := func(file string) string {
+		if name := strings.TrimSuffix(path.Base(file), ".rs"); name != "main" {
+			return name
+		}
+		return m.Package.Name
+	}
 	switch {
 	case m.Workspace != nil && m.Package.Name == "":
 		r.ask("app.command", "Cargo.toml is a workspace of several packages")
@@ -107,21 +114,21 @@ func (r *rust) start(mains []string) {
 	case len(mains) > 1 && m.Package.DefaultRun == "":
 		choices := []Fact{}
 		for _, file := range mains {
-			name := strings.TrimSuffix(path.Base(file), ".rs")
-			if name == "main" {
-				name = m.Package.Name
-			}
-			choices = append(choices, candidate(run+" --bin "+name, Source{File: file}))
+			choices = append(choices, candidate(run+" --bin "+nameOf(file), Source{File: file}))
 		}
 		r.ask("app.command", "the package has several programs", choices...)
-	case len(r.servers) > 0:
+	case len(r.servers) > 0 && r.dir != "": // the workspace may be above, with the folder of the build
 		r.try(run, Source{File: mains[0]})
 	default:
-		name := m.Package.Name
-		if len(m.Bin) > 0 && m.Bin[0].Name != "" {
-			name = m.Bin[0].Name
+		program := cmp.Or(m.Package.DefaultRun, nameOf(mains[0]))
+		if len(m.Bin) == 1 {
+			program = cmp.Or(m.Bin[0].Name, program)
+		}
+		if len(r.servers) > 0 {
+			r.try("cargo build --offline --release && ./target/release/"+program, Source{File: mains[0]})
+			return
 		}
 		r.program("a program", `cargo build --offline --release --quiet --manifest-path "$ABL_SRC/Cargo.toml" && `+
-			`"$ABL_SRC/target/release/`+name+`"`, Source{File: mains[0]}, "")
+			`"$ABL_SRC/target/release/`+program+`"`, Source{File: mains[0]}, "")
 	}
 }

@@ -106,6 +106,7 @@ func (s *settings) app() {
 		s.ready()
 	}
 	s.value("prepare", "")
+	s.value("build", "")
 	s.env("  ", "app.env.")
 	s.services()
 	if s.started() {
