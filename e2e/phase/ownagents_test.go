@@ -15,15 +15,19 @@ import (
 // with a key that only the gateway has.
 func TestAgentsByRecipe(t *testing.T) {
 	lab.Long(t)
-	for _, name := range []string{"opencode", "qwen", "kimi"} {
+	for _, name := range []string{"opencode", "qwen", "kimi", "gemini-acp"} {
 		t.Run(name, func(t *testing.T) {
 			a := program{name, "vendor/model", "OPENROUTER_API_KEY", "", "/v1", "Authorization", false, ""}
+			real := "https://openrouter.ai/api/v1"
+			if name == "gemini-acp" {
+				a.model, a.keyVar, a.path, a.header = "gemini-3.8-flash", "GEMINI_API_KEY", "", "X-Goog-Api-Key"
+				real = "https://generativelanguage.googleapis.com"
+			}
 			a.needed(t)
 			turn(t)
 			p := lab.Demo(t)
 			plant(p)
 			m := a.serve(t, p, "scenario.yaml", nil)
-			const real = "https://openrouter.ai/api/v1"
 			recipe := lab.File(t, name+".yaml")
 			page, err := os.ReadFile("../../docs/agents.md")
 			if err != nil || !strings.Contains(string(page), "```yaml\n"+recipe+"```\n") {
