@@ -196,6 +196,18 @@ var agentFaults = []agentFault{
 	},
 	{
 		is:       modelserver.Limited,
+		what:     "the first answer is cut at a limit of tokens",
+		faultEnd: faultEnd{outcome.Cut, 2, 5},
+		says:     "was cut off at",
+	},
+	{
+		is:       modelserver.Declined,
+		what:     "a filter, or the model, declines the first answer",
+		faultEnd: faultEnd{outcome.Filtered, 2, 5},
+		says:     "refused to respond",
+	},
+	{
+		is:       modelserver.Limited,
 		tool:     true,
 		what:     "the answer is cut at a limit of tokens",
 		faultEnd: faultEnd{outcome.Cut, 2, 5},
