@@ -80,6 +80,19 @@ func TestStaleFilesAndMap(t *testing.T) {
 	}
 }
 
+// A shell is compared with the rule of its role: here its workspace is mounted in another way.
+func TestShellKeepsTheRule(t *testing.T) {
+	r := newRig(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
+	r.job.Role.Sealed = true
+	name, err := r.runner.Shell(t.Context(), r.job)
+	if !errors.Is(err, sandbox.ErrUnproven) {
+		t.Errorf("got container %q, error %v, want %v", name, err, sandbox.ErrUnproven)
+	}
+	if _, there := r.engine.Box(BoxName(r.runner.ID, r.job.Call.ID)); there {
+		t.Error("the container still exists, want none")
+	}
+}
+
 func TestEnds(t *testing.T) {
 	words := func(end string, exit sandbox.Exit) func(*rig) sandboxtest.Script {
 		return func(r *rig) sandboxtest.Script {
