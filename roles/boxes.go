@@ -320,7 +320,7 @@ const maxStarts = 3
 // if something else ends it.
 func (s *Boxes) startTool(ctx context.Context, box sandbox.Box) (line []byte, err error) {
 	for range maxStarts {
-		if line, err = s.tryTool(ctx, s.container(box)); err == nil {
+		if line, err = tryTool(ctx, s.container(box)); err == nil {
 			break
 		}
 		if st, serr := s.Engine.Status(ctx, box.Name); serr != nil || st.State != sandbox.Exited {
@@ -331,7 +331,7 @@ func (s *Boxes) startTool(ctx context.Context, box sandbox.Box) (line []byte, er
 }
 
 // tryTool replaces a container of this name, starts the new one and waits until it is ready.
-func (s *Boxes) tryTool(ctx context.Context, c sandbox.Container) ([]byte, error) {
+func tryTool(ctx context.Context, c sandbox.Container) ([]byte, error) {
 	if err := c.Replace(ctx); err != nil {
 		return nil, err
 	}
