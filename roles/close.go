@@ -74,10 +74,8 @@ func (r *Runner) cost(u agent.Usage) string {
 	if u.Cost != nil {
 		return u.Cost.String()
 	}
-	if r.Price != nil && !u.Part {
-		if usd, known := r.Price(u); known {
-			return usd.String()
-		}
+	if usd, known := r.Prices.Cost(u.Model, time.Now(), u.Count); known && !u.Part {
+		return usd.String()
 	}
 	if !u.Part && u.Total != nil && *u.Total == 0 {
 		return ""

@@ -3,18 +3,23 @@ package roles
 import (
 	"testing"
 
+	"abl/internal/ledger"
 	"abl/internal/prices"
 	"abl/internal/tokens"
 	"abl/roles/agent"
 )
 
-// What nobody knows is never told as nothing.
+// An unknown cost is "unknown", never empty or 0.
 func TestCostOfUsage(t *testing.T) {
 	n, none, usd := int64(5), int64(0), prices.Dollars(0.25)
-	r := &Runner{Price: func(u agent.Usage) (prices.USD, bool) { return prices.Dollars(2), u.Model == "known" }}
+	list, err := ledger.OwnPrice("known", map[string]any{"input": 400_000, "output": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Prices: list}
 	for want, u := range map[string]agent.Usage{
 		"0.25":    {Model: "known", Count: tokens.Count{Total: &n}, Cost: &usd},
-		"2":       {Model: "known", Count: tokens.Count{Total: &n}},
+		"2":       {Model: "known", Count: tokens.Count{Input: &n, Candidates: &none, Total: &n}},
 		"unknown": {Model: "other", Count: tokens.Count{Total: &n}},
 		"":        {Count: tokens.Count{Total: &none}},
 	} {
@@ -22,10 +27,10 @@ func TestCostOfUsage(t *testing.T) {
 			t.Errorf("%+v costs %q, want %q", u, got, want)
 		}
 	}
-	for name, u := range map[string]agent.Usage{"a-part": {Model: "known", Count: tokens.Count{Total: &n}, Part: true}, "nobody-told": {}, "a-part-of-nothing": {Count: tokens.Count{Total: &none}, Part: true}} {
+	for name, u := range map[string]agent.Usage{"a-part": {Model: "known", Count: tokens.Count{Input: &n, Candidates: &none, Total: &n}, Part: true}, "no-count": {}, "a-part-of-nothing": {Count: tokens.Count{Total: &none}, Part: true}} {
 		t.Run(name, func(t *testing.T) {
 			if got := r.cost(u); got != "unknown" {
-				t.Errorf("%s costs %q", name, got)
+				t.Errorf("it costs %q, want unknown", got)
 			}
 		})
 	}

@@ -15,8 +15,8 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/hostfs"
+	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/prices"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
@@ -32,9 +32,8 @@ type Runner struct {
 	Timeout time.Duration // wall clock of one call
 	Idle    time.Duration // how long a call may be idle, 0 for any time
 	Quota   DiskQuota
-	// Price returns the price of a usage that the agent reported. It may be nil.
-	Price func(agent.Usage) (prices.USD, bool)
-	Out   state.Sink
+	Prices  ledger.Prices // for usage that the agent reported without a cost
+	Out     state.Sink
 }
 
 // Job is one call to run.

@@ -23,8 +23,8 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
+	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/pricelist"
 	"abl/internal/state"
 	"abl/internal/testing/modelserver"
 	"abl/roles"
@@ -399,7 +399,7 @@ func TestAnUnansweredRequestIsUnknown(t *testing.T) {
 	if json.Unmarshal([]byte(out), &costs) != nil || costs.All.Total.Missing == 0 || costs.All.Cost.Missing == 0 {
 		t.Errorf("abl costs --json: %s", out)
 	}
-	spent, err := money.Spent(state.NewProject(c.Dir, "src", ".abl/tests"), pricelist.List{}, 1, "")
+	spent, err := money.Spent(state.NewProject(c.Dir, "src", ".abl/tests"), ledger.Prices{}, 1, "")
 	if most := int64(len(api.body) + 1000); err != nil || spent.Phase.Tokens < most || spent.Phase.Tokens > most+100 {
 		t.Errorf("%d tokens count, want %d and a few of the next request: %v", spent.Phase.Tokens, most, err)
 	}

@@ -1,5 +1,6 @@
-// Package ledger manages tokens.csv, the record of all tokens that calls used, and adds them up.
-// docs/tokens-csv.md describes the columns.
+// Package ledger manages tokens.csv, the record of all tokens that calls used, adds them up, and
+// has the prices of models by date. docs/tokens-csv.md describes the columns. The gateway, which has the
+// keys, uses package prices only, without a YAML parser.
 package ledger
 
 import (

@@ -1,5 +1,5 @@
 // Package prices computes the exact cost of requests in US dollars. Incomplete counts have no cost,
-// which differs from a cost of 0. Package pricelist has the prices of models.
+// which differs from a cost of 0. Package ledger has the prices of models.
 package prices
 
 import (

@@ -19,7 +19,6 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
-	"abl/internal/pricelist"
 	"abl/internal/proc"
 	"abl/internal/redact"
 	"abl/internal/state"
@@ -165,7 +164,7 @@ func (s *session) prepare(r *codecommit.Run) (err error) {
 	w.Client = client
 	r.Project, r.Model, r.Began = s.project, w, time.Now()
 	r.Secrets, r.Keys = s.project.Secrets(key.Value, s.in.Safe.Hide)
-	prices, _ := pricelist.Default() // without one, no call has a price
+	prices, _ := ledger.DefaultPrices() // without one, no call has a price
 	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say
 	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
 	r.Said = func(text string) { fmt.Fprintln(out, strings.TrimSuffix(text, "\n")) }

@@ -19,7 +19,6 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
-	"abl/internal/pricelist"
 	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/orchestrator/learner"
@@ -36,7 +35,7 @@ type work struct {
 	root   string // the abl project around it, for settings and .env; or here
 	chosen map[string]string
 	conf   *config.Loaded
-	prices pricelist.List
+	prices ledger.Prices
 	home   learner.Home // of the last task
 	tell   *printer
 

@@ -14,7 +14,6 @@ import (
 	"abl/internal/gateway"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/pricelist"
 	"abl/internal/prices"
 	"abl/internal/state"
 	"abl/internal/tokens"
@@ -202,7 +201,7 @@ type Spendings struct{ Call, Phase, Project Spending }
 // Spent adds up the spending that counts towards the caps of a call of phase n; key may be "". It uses the
 // ledger, and the amount that the gateway charged if the provider did not report the usage. Failed attempts
 // of the same call count towards the call's cap.
-func Spent(p state.Project, list pricelist.List, n int, key string) (all Spendings, err error) {
+func Spent(p state.Project, list ledger.Prices, n int, key string) (all Spendings, err error) {
 	type ofCall struct{ id, phase, outcome string }
 	calls := map[ofCall]*call{}
 	err = ledger.Open(p.Ledger()).Scan(func(r ledger.Row) {
@@ -254,14 +253,14 @@ type call struct {
 	counts     []*Spending
 }
 
-func (c *call) add(list pricelist.List, r ledger.Row) {
+func (c *call) add(list ledger.Prices, r ledger.Row) {
 	used, complete := r.All()
 	if !complete || r.Source == ledger.Nobody {
 		c.incomplete = true
 		return
 	}
 	one := Spending{Tokens: used}
-	usd, priced := CostOf(list, r)
+	usd, priced := list.CostOf(r)
 	if one.USD = usd; !priced {
 		one.Unpriced = map[string]bool{r.Model: true}
 	}

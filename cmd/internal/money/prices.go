@@ -15,7 +15,6 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
-	"abl/internal/pricelist"
 	"abl/internal/prices"
 	"abl/roles/agent"
 	"abl/roles/environment"
@@ -25,8 +24,8 @@ import (
 const maxPrices = 1 << 20
 
 // Prices returns the prices of models in the project at root: those of its settings before abl's list.
-func Prices(root string, conf *config.Loaded) (pricelist.List, error) {
-	list, err := pricelist.Default()
+func Prices(root string, conf *config.Loaded) (ledger.Prices, error) {
+	list, err := ledger.DefaultPrices()
 	if err != nil {
 		return list, fmt.Errorf("internal error: %w", err)
 	}
@@ -36,7 +35,7 @@ func Prices(root string, conf *config.Loaded) (pricelist.List, error) {
 	return list, nil
 }
 
-func withOwn(list pricelist.List, root string, conf *config.Loaded) (pricelist.List, error) {
+func withOwn(list ledger.Prices, root string, conf *config.Loaded) (ledger.Prices, error) {
 	if file := conf.Prices.File; file != "" {
 		data, err := hostfs.Read(root, file, maxPrices)
 		if errors.Is(err, hostfs.ErrAbsent) {
@@ -45,11 +44,11 @@ func withOwn(list pricelist.List, root string, conf *config.Loaded) (pricelist.L
 		if err != nil {
 			return list, err
 		}
-		own, err := pricelist.Parse(file, data)
+		own, err := ledger.ParsePrices(file, data)
 		return list.With(own), err
 	}
 	for _, name := range conf.Prices.Models() {
-		own, err := pricelist.Own(name, conf.Prices.Own[name])
+		own, err := ledger.OwnPrice(name, conf.Prices.Own[name])
 		if err != nil {
 			return list, conf.Wrong("prices."+name, "give US dollars per million tokens: {input: 1.25, cached: 0.125, output: 10}", err)
 		}
@@ -58,21 +57,8 @@ func withOwn(list pricelist.List, root string, conf *config.Loaded) (pricelist.L
 	return list, nil
 }
 
-// CostOf returns the cost of a row: the cost in the row, or the cost by the prices of its day. A price that
-// was added later counts too. It returns false if the cost is unknown.
-func CostOf(list pricelist.List, r ledger.Row) (prices.USD, bool) {
-	if usd, known := r.Cost(); known {
-		return usd, true
-	}
-	price, known := list.At(r.Model, r.When())
-	if !known || r.Source == ledger.Nobody {
-		return 0, false
-	}
-	return price.OfMany(r.Count)
-}
-
 // Of returns the current prices of models. It leaves out models without a price.
-func Of(list pricelist.List, models []string) map[string]*prices.Price {
+func Of(list ledger.Prices, models []string) map[string]*prices.Price {
 	all := map[string]*prices.Price{}
 	for _, m := range models {
 		if p, known := list.At(m, time.Now()); known {
@@ -84,7 +70,7 @@ func Of(list pricelist.List, models []string) map[string]*prices.Price {
 
 // CheckCaps returns an error if a cap in dollars cannot be enforced on an agent, because it uses a
 // subscription or one of its models has no price. of names the role in errors.
-func CheckCaps(conf *config.Loaded, list pricelist.List, of string, a agent.Agent, models []string) error {
+func CheckCaps(conf *config.Loaded, list ledger.Prices, of string, a agent.Agent, models []string) error {
 	if a.Provider.API == "" || !conf.NeedsPrices() {
 		return nil
 	}
@@ -108,7 +94,7 @@ func Unpriced(why, model string) error {
 // Book is a ledger that prices rows without a cost and redacts secrets.
 type Book struct {
 	*ledger.Ledger
-	List pricelist.List
+	List ledger.Prices
 	Hide func(string) string // redacts text of agents
 	Tell func(string)        // is called for each repair of the file
 }
@@ -125,7 +111,7 @@ func (b Book) Append(rows []ledger.Row) error {
 	safe := make([]ledger.Row, len(rows))
 	for i, r := range rows {
 		if safe[i] = r.Map(b.Hide); r.CostUSD == ledger.Unknown { // an agent reports no cost
-			if usd, known := CostOf(b.List, r); known {
+			if usd, known := b.List.CostOf(r); known {
 				safe[i].CostUSD = usd.String()
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"abl/internal/gateway"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/pricelist"
 	"abl/internal/prices"
 	"abl/internal/state"
 	"abl/roles"
@@ -22,7 +21,7 @@ import (
 )
 
 // accounts is a project with these rows in its ledger.
-func accounts(t *testing.T, rows ...ledger.Row) (state.Project, pricelist.List) {
+func accounts(t *testing.T, rows ...ledger.Row) (state.Project, ledger.Prices) {
 	t.Helper()
 	root, err := state.Real(t.TempDir())
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"abl/internal/config"
 	"abl/internal/git"
 	"abl/internal/hostfs"
+	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/pricelist"
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/roles"
@@ -35,7 +35,7 @@ type Project struct {
 	Paths state.Project
 	Conf  *config.Loaded
 	// Prices returns the prices of models: the project's before abl's. It reads them once.
-	Prices func() (pricelist.List, error)
+	Prices func() (ledger.Prices, error)
 
 	held *hostfs.Held // the project's lock; nil if this process does not hold it
 
@@ -115,7 +115,7 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 	if err != nil {
 		return nil, exit.With(exit.Usage, err, "")
 	}
-	s.Prices = sync.OnceValues(func() (pricelist.List, error) { return money.Prices(root, s.Conf) })
+	s.Prices = sync.OnceValues(func() (ledger.Prices, error) { return money.Prices(root, s.Conf) })
 	s.Paths = state.NewProject(root, s.Conf.Directories.Src, s.Conf.Directories.Tests)
 	return s, nil
 }

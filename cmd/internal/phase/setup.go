@@ -147,7 +147,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	}
 	r.jobs.Files[roles.Builder.Name], r.jobs.Files[roles.Verifier.Name] = r.src.Files, r.tests.Files
 	r.runner = r.env.Runner(r.Paths, r.out)
-	r.runner.Price = r.price
+	r.runner.Prices = r.book.List
 	return nil
 }
 

@@ -3,7 +3,6 @@ package phase
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"abl/cmd/internal/money"
 	"abl/internal/config"
@@ -12,7 +11,6 @@ import (
 	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/roles"
-	"abl/roles/agent"
 	"abl/roles/environment"
 )
 
@@ -33,12 +31,7 @@ func (s *Project) CostOf(r ledger.Row) (prices.USD, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return money.CostOf(list, r)
-}
-
-// price returns the cost of a usage that an agent reported, at the project's prices.
-func (r *Run) price(u agent.Usage) (prices.USD, bool) {
-	return r.CostOf(ledger.Row{Timestamp: ledger.Stamp(time.Now()), Model: u.Model, Source: ledger.CLI, Count: u.Count})
+	return list.CostOf(r)
 }
 
 // CheckCaps returns an error if abl cannot enforce a cap: a cap in dollars needs a price for every model

@@ -1,4 +1,4 @@
-package pricelist
+package ledger
 
 import (
 	"strings"
@@ -9,8 +9,6 @@ import (
 	"abl/internal/tokens"
 )
 
-func n(v int64) *int64 { return &v }
-
 func on(t *testing.T, day string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.DateOnly, day)
@@ -20,9 +18,9 @@ func on(t *testing.T, day string) time.Time {
 	return at
 }
 
-func list(t *testing.T, text string) List {
+func list(t *testing.T, text string) Prices {
 	t.Helper()
-	all, err := Parse("prices.yaml", []byte(text))
+	all, err := ParsePrices("prices.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +29,7 @@ func list(t *testing.T, text string) List {
 
 // The expected costs were computed by hand from the providers' lists.
 func TestOwnList(t *testing.T) {
-	all, err := Default()
+	all, err := DefaultPrices()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +88,7 @@ func TestParseErrors(t *testing.T) {
 		"":                 "it has no models",
 		"models: {m: {input: 1, output: 2, long: [{above: 9, input: 3, output: 4}, {above: 9, input: 3, output: 4}]}}": "each entry needs above",
 	} {
-		if _, err := Parse("prices.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParsePrices("prices.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -98,7 +96,7 @@ func TestParseErrors(t *testing.T) {
 
 func TestOwnPricesCoverTheList(t *testing.T) {
 	base := list(t, "date: 2026-01-01\nmodels: {a: {input: 1, output: 2}, b: {input: 3, output: 4}}")
-	own, err := Own("b", map[string]any{"input": 0.5, "output": int64(9)})
+	own, err := OwnPrice("b", map[string]any{"input": 0.5, "output": int64(9)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +105,34 @@ func TestOwnPricesCoverTheList(t *testing.T) {
 	if _, a := all.At("a", time.Now()); !a || b.Input != prices.Dollar/2 || b.Thinking != 9*prices.Dollar || all.Date != base.Date || len(base.Models()) != 2 {
 		t.Errorf("%+v, %v", b, all.Models())
 	}
-	if _, err := Own("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "output is missing, the price of a million response tokens" {
+	if _, err := OwnPrice("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "output is missing, the price of a million response tokens" {
 		t.Errorf("got %v, want that output has no price", err)
 	}
-	if _, err := Own("b", "cheap"); err == nil {
+	if _, err := OwnPrice("b", "cheap"); err == nil {
 		t.Error("a word is a price")
+	}
+}
+
+func TestCostOf(t *testing.T) {
+	all := list(t, "models: {m: {input: 2, output: 8}}")
+	million := tokens.Count{Input: n(1_000_000), Candidates: n(0)}
+	for name, c := range map[string]struct {
+		row  Row
+		want string
+	}{
+		"from the list":      {Row{Model: "m", Count: million, CostUSD: Unknown}, "2"},
+		"from the row":       {Row{Model: "m", Count: million, CostUSD: "0.5"}, "0.5"},
+		"incomplete counts":  {Row{Model: "m", Count: million, CostUSD: Unknown, Source: Nobody}, "unknown"},
+		"model has no price": {Row{Model: "other", Count: million, CostUSD: Unknown}, "unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Unknown
+			if usd, known := all.CostOf(c.row); known {
+				got = usd.String()
+			}
+			if got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 }

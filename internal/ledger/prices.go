@@ -1,7 +1,4 @@
-// Package pricelist has the prices of models by date: abl's own list and the overrides of a
-// project. It is separate from package prices because the gateway, which has the keys, must not
-// contain a YAML parser.
-package pricelist
+package ledger
 
 import (
 	"cmp"
@@ -13,14 +10,15 @@ import (
 	"time"
 
 	"abl/internal/prices"
+	"abl/internal/tokens"
 	"abl/internal/yamlfile"
 )
 
 //go:embed prices.yaml
 var embedded []byte
 
-// List is a list of the prices of models with their start dates.
-type List struct {
+// Prices is a list of the prices of models with their start dates: abl's own list, or that of a project.
+type Prices struct {
 	Date   time.Time // of the last comparison with the providers' lists
 	models map[string][]period
 }
@@ -31,12 +29,12 @@ type period struct {
 	prices.Price
 }
 
-// Default returns abl's own list.
-func Default() (List, error) { return Parse("abl's own prices.yaml", embedded) }
+// DefaultPrices returns abl's own list.
+func DefaultPrices() (Prices, error) { return ParsePrices("abl's own prices.yaml", embedded) }
 
 // At returns the price of a model at a time, and false if it has none. Names must match exactly,
 // because a dated or renamed model may have another price.
-func (l List) At(model string, when time.Time) (prices.Price, bool) {
+func (l Prices) At(model string, when time.Time) (prices.Price, bool) {
 	periods := l.models[model]
 	for i := len(periods) - 1; i >= 0; i-- {
 		if !when.UTC().Before(periods[i].from) {
@@ -46,30 +44,48 @@ func (l List) At(model string, when time.Time) (prices.Price, bool) {
 	return prices.Price{}, false
 }
 
+// Cost returns the cost of tokens of a model at a time, and false if it is unknown.
+func (l Prices) Cost(model string, when time.Time, c tokens.Count) (prices.USD, bool) {
+	price, known := l.At(model, when)
+	if !known {
+		return 0, false
+	}
+	return price.OfMany(c)
+}
+
+// CostOf returns the cost of a row: the cost in the row, or the cost by the prices of its day. A price
+// that was added later counts too. It returns false if the cost is unknown.
+func (l Prices) CostOf(r Row) (prices.USD, bool) {
+	if usd, known := r.Cost(); known || r.Source == Nobody {
+		return usd, known
+	}
+	return l.Cost(r.Model, r.When(), r.Count)
+}
+
 // Models returns the sorted names of all models.
-func (l List) Models() []string { return slices.Sorted(maps.Keys(l.models)) }
+func (l Prices) Models() []string { return slices.Sorted(maps.Keys(l.models)) }
 
 // With returns the list with the models of own added or replaced.
-func (l List) With(own List) List {
+func (l Prices) With(own Prices) Prices {
 	all := map[string][]period{}
 	maps.Copy(all, l.models)
 	maps.Copy(all, own.models)
-	return List{Date: l.Date, models: all}
+	return Prices{Date: l.Date, models: all}
 }
 
-// file is the format of a list.
-type file struct {
+// priceFile is the format of a list.
+type priceFile struct {
 	Date   day                `yaml:"date"`
 	Models map[string]entries `yaml:"models"`
 }
 
-// Parse parses a list. It returns a *yamlfile.Error for an invalid one.
-func Parse(name string, data []byte) (List, error) {
-	var f file
+// ParsePrices parses a list. It returns a *yamlfile.Error for an invalid one.
+func ParsePrices(name string, data []byte) (Prices, error) {
+	var f priceFile
 	if err := yamlfile.Decode(name, data, &f); err != nil {
-		return List{}, err
+		return Prices{}, err
 	}
-	t := List{Date: f.Date.Time, models: map[string][]period{}}
+	t := Prices{Date: f.Date.Time, models: map[string][]period{}}
 	for _, model := range slices.Sorted(maps.Keys(f.Models)) {
 		periods, err := f.Models[model].periods()
 		if err != nil {
@@ -200,13 +216,13 @@ func (r rates) rate() (prices.Rate, error) {
 	}, nil
 }
 
-// Own parses the price of one model in a project's settings.
-func Own(model string, value any) (List, error) {
+// OwnPrice parses the price of one model in a project's settings.
+func OwnPrice(model string, value any) (Prices, error) {
 	data, err := yamlfile.Marshal(map[string]any{"models": map[string]any{model: value}})
 	if err != nil {
-		return List{}, err
+		return Prices{}, err
 	}
-	t, err := Parse("prices", data)
+	t, err := ParsePrices("prices", data)
 	var mistake *yamlfile.Error
 	if errors.As(err, &mistake) { // its line number refers to this temporary text
 		return t, errors.New(mistake.Msg)
@@ -215,4 +231,4 @@ func Own(model string, value any) (List, error) {
 }
 
 // Age returns the number of days since the last comparison.
-func (l List) Age(now time.Time) int { return int(now.Sub(l.Date).Hours() / 24) }
+func (l Prices) Age(now time.Time) int { return int(now.Sub(l.Date).Hours() / 24) }
