@@ -62,9 +62,6 @@ func (l Prices) CostOf(r Row) (prices.USD, bool) {
 	return l.Cost(r.Model, r.When(), r.Count)
 }
 
-// Models returns the sorted names of all models.
-func (l Prices) Models() []string { return slices.Sorted(maps.Keys(l.models)) }
-
 // With returns the list with the models of own added or replaced.
 func (l Prices) With(own Prices) Prices {
 	all := map[string][]period{}

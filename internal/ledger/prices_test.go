@@ -66,8 +66,8 @@ func TestOwnList(t *testing.T) {
 	if _, ok := all.At("gemini-2.5-pro-exp", time.Now()); ok {
 		t.Error("a model that is not in the table has a price")
 	}
-	if len(all.Models()) < 40 {
-		t.Errorf("%d models", len(all.Models()))
+	if len(all.models) < 40 {
+		t.Errorf("%d models", len(all.models))
 	}
 }
 
@@ -102,8 +102,8 @@ func TestOwnPricesCoverTheList(t *testing.T) {
 	}
 	all := base.With(own)
 	b, _ := all.At("b", time.Now())
-	if _, a := all.At("a", time.Now()); !a || b.Input != prices.Dollar/2 || b.Thinking != 9*prices.Dollar || all.Date != base.Date || len(base.Models()) != 2 {
-		t.Errorf("%+v, %v", b, all.Models())
+	if _, a := all.At("a", time.Now()); !a || b.Input != prices.Dollar/2 || b.Thinking != 9*prices.Dollar || all.Date != base.Date || len(base.models) != 2 {
+		t.Errorf("%+v, %v", b, all.models)
 	}
 	if _, err := OwnPrice("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "output is missing, the price of a million response tokens" {
 		t.Errorf("got %v, want that output has no price", err)

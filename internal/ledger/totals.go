@@ -2,13 +2,10 @@ package ledger
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
 	"abl/internal/prices"
 	"abl/internal/tokens"
@@ -220,19 +217,8 @@ func sortable(text string) string {
 	return digits.ReplaceAllStringFunc(text, func(n string) string { return strings.Repeat("0", max(wide-len(n), 0)) + n })
 }
 
-// Table returns the groups as aligned text, one per line, followed by their sum if there are
-// several. A question mark means that some rows have no number.
-func (a Account) Table(by By) string {
-	lines := a.Rows(by)
-	text := align(lines)
-	if a.All.Unknown > 0 {
-		text += fmt.Sprintf("%d of %d rows have no counts\n", a.All.Unknown, a.All.Rows)
-	}
-	return text
-}
-
-// Rows returns the cells of Table, with the header first. Calls outside of a phase have the key
-// "none".
+// Rows returns the groups as cells, followed by their sum if there are several. The header is first. A
+// question mark means that some rows have no number. Calls outside of a phase have the key "none".
 func (a Account) Rows(by By) [][]string {
 	lines := [][]string{{string(by), "rows", "input", "cached", "candidates", "thoughts", "tool", "total", "from cache",
 		"USD"}}
@@ -255,19 +241,4 @@ func cells(key string, s Sum) []string {
 		line = append(line, c.String())
 	}
 	return append(line, s.Share.String(), s.Cost.String())
-}
-
-// align aligns the first column to the left and the others to the right.
-func align(lines [][]string) string {
-	widest := 0
-	for _, line := range lines {
-		widest = max(widest, utf8.RuneCountInString(line[0]))
-	}
-	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, 0, ' ', tabwriter.AlignRight)
-	for _, line := range lines {
-		fmt.Fprintf(t, "%-*s\t  %s\t\n", widest, line[0], strings.Join(line[1:], "\t  "))
-	}
-	t.Flush()
-	return b.String()
 }

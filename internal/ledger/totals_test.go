@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -34,36 +36,47 @@ func TestTable(t *testing.T) {
 2         2    7+?       ?           ?         ?     ?    9+?           ?        ?
 10        1    100      40          20         5     0    125         40%    0.013
 all       3  107+?    40+?        20+?       5+?     ?  134+?       37%+?  0.013+?
-1 of 3 rows have no counts
 `,
 		ByIter: `iteration  rows  input  cached  candidates  thoughts  tool  total  from cache      USD
 2/3           2    7+?       ?           ?         ?     ?    9+?           ?        ?
 10/1          1    100      40          20         5     0    125         40%    0.013
 all           3  107+?    40+?        20+?       5+?     ?  134+?       37%+?  0.013+?
-1 of 3 rows have no counts
 `,
 		ByModel: `model    rows  input  cached  candidates  thoughts  tool  total  from cache      USD
 [31mred     1      ?       ?           ?         ?     ?      ?           -        ?
 m           2    107    40+?        20+?       5+?     ?    134       37%+?  0.013+?
 all         3  107+?    40+?        20+?       5+?     ?  134+?       37%+?  0.013+?
-1 of 3 rows have no counts
 `,
 		ByDay: `day         rows  input  cached  candidates  thoughts  tool  total  from cache      USD
 2026-11-21     1    100      40          20         5     0    125         40%    0.013
 2026-11-22     1      7       ?           ?         ?     ?      9           ?        ?
 unknown        1      ?       ?           ?         ?     ?      ?           -        ?
 all            3  107+?    40+?        20+?       5+?     ?  134+?       37%+?  0.013+?
-1 of 3 rows have no counts
 `,
 	} {
 		var totals Totals
 		for _, r := range rows {
 			totals.Add(r)
 		}
-		if diff := cmp.Diff(want, totals.Account().Table(by)); diff != "" {
+		if diff := cmp.Diff(want, aligned(totals.Account().Rows(by))); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", by, diff)
 		}
 	}
+}
+
+// aligned aligns the first column to the left and the others to the right.
+func aligned(lines [][]string) string {
+	widest := 0
+	for _, line := range lines {
+		widest = max(widest, utf8.RuneCountInString(line[0]))
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 0, ' ', tabwriter.AlignRight)
+	for _, line := range lines {
+		fmt.Fprintf(w, "%-*s\t  %s\t\n", widest, line[0], strings.Join(line[1:], "\t  "))
+	}
+	w.Flush()
+	return b.String()
 }
 
 func TestCounterNeverHidesWhatIsMissing(t *testing.T) {
