@@ -25,6 +25,8 @@ import (
 )
 
 func initCommand() cli.Command {
+	var asked scaffold.Plan
+	var scheduler string
 	return cli.Command{
 		Name: "init", Group: cli.Starting, Usage: "make this directory a project",
 		Long: `Writes .abl/ with a configuration and an example spec, prompts/ and .env.example, and
@@ -41,24 +43,27 @@ and hooks are left alone, and abl publish creates a branch with what was built
 (docs/git.md). Elsewhere the source begins in an empty directory.`,
 		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\nabl init --dir services/api\nabl init --src app\nabl init --skill",
 		Flags: []cli.Flag{
-			{Name: "stack", Value: "NAME", Values: scaffold.Stacks(), Usage: "the language of the project, if the files do not show it"},
-			{Name: "kind", Value: "KIND", Values: scaffold.Kinds(), Usage: "the kind of system: an HTTP server, another server, or a command-line program"},
-			{Name: "dir", Value: "DIR", Usage: "the folder of your monorepo to work on"},
-			{Name: "src", Value: "DIR", Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)"},
-			{Name: "skill", Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section in AGENTS.md"},
+			{Name: "stack", To: &asked.Stack, Value: "NAME", Values: scaffold.Stacks(), Usage: "the language of the project, if the files do not show it"},
+			{Name: "kind", To: &asked.Kind, Value: "KIND", Values: scaffold.Kinds(), Usage: "the kind of system: an HTTP server, another server, or a command-line program"},
+			{Name: "dir", To: &asked.Dir, Value: "DIR", Usage: "the folder of your monorepo to work on"},
+			{Name: "src", To: &asked.Src, Value: "DIR", Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)"},
+			{Name: "skill", To: &asked.Skill, Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section in AGENTS.md"},
 			cli.JSONFlag(),
-			{Name: "submit", Value: "SYSTEM", Values: submit.Systems(), Usage: "also write the template of abl submit for a scheduler"},
+			{Name: "submit", To: &scheduler, Value: "SYSTEM", Values: submit.Systems(), Usage: "also write the template of abl submit for a scheduler"},
 		},
-		Run: runInit,
+		Run: func(ctx context.Context, in *cli.Input) error {
+			return runInit(ctx, in, asked, scheduler)
+		},
 	}
 }
 
-func runInit(ctx context.Context, in *cli.Input) error {
+// runInit makes a project as the flags ask for it. scheduler may be empty.
+func runInit(ctx context.Context, in *cli.Input, asked scaffold.Plan, scheduler string) error {
 	dir, err := initDir(in)
 	if err != nil {
 		return err
 	}
-	p, err := askedFor(in, dir)
+	p, err := askedFor(in, dir, asked)
 	if err != nil {
 		return err
 	}
@@ -74,14 +79,14 @@ func runInit(ctx context.Context, in *cli.Input) error {
 		return fmt.Errorf("cannot create a project: %w", err)
 	}
 	defer root.Close()
-	if name := in.String("submit"); name != "" {
-		path, data, err := submit.Template(name)
+	if scheduler != "" {
+		path, data, err := submit.Template(scheduler)
 		if err != nil {
 			return exit.With(exit.Usage, err, "")
 		}
 		p.Submit = []scaffold.File{{Path: path, Data: data}}
 	}
-	p.Skill = in.Bool("skill")
+	p.Skill = asked.Skill
 	if p, err = scaffold.Make(ctx, root.FS(), p); err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
@@ -120,10 +125,9 @@ func initDir(in *cli.Input) (string, error) {
 	return dir, nil
 }
 
-// askedFor returns what the flags ask for. It fails if they contradict the settings of an existing
-// project.
-func askedFor(in *cli.Input, dir string) (scaffold.Plan, error) {
-	p := scaffold.Plan{Stack: in.String("stack"), Kind: in.String("kind"), Src: in.String("src"), Dir: in.String("dir")}
+// askedFor adds the repository or the existing settings to p, the plan of the flags. It fails if the flags
+// contradict the settings.
+func askedFor(in *cli.Input, dir string, p scaffold.Plan) (scaffold.Plan, error) {
 	if fi, err := os.Lstat(filepath.Join(dir, state.Dir)); errors.Is(err, fs.ErrNotExist) {
 		return p, adopt(in, dir, &p)
 	} else if err == nil && !fi.IsDir() {
@@ -205,6 +209,7 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 }
 
 func demoCommand() cli.Command {
+	var o runOptions
 	return cli.Command{
 		Name: "demo", Group: cli.Starting, Args: "[DIR]", Usage: "watch a whole phase, offline and without a key",
 		Long: `Copies a small project, a link shortener in two phases, to DIR (default: a new temporary
@@ -212,12 +217,12 @@ directory) and runs its first phase. Containers, networks, repositories and test
 real; only the model is a script. The Verifier finds a failure in the first version, the
 Builder fixes it, and the second version passes.`,
 		Examples: "abl demo\nabl demo ./shortener --through",
-		Flags:    append(phase.Flags(), cli.Flag{Name: "through", Usage: "run the second phase too"}),
-		Run:      runDemo,
+		Flags:    append(phase.Flags(), cli.Flag{Name: "through", To: &o.through, Usage: "run the second phase too"}),
+		Run:      o.demo,
 	}
 }
 
-func runDemo(ctx context.Context, in *cli.Input) error {
+func (o *runOptions) demo(ctx context.Context, in *cli.Input) error {
 	if len(in.Args) > 0 {
 		if there, err := os.ReadDir(in.Args[0]); len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return cli.WithHint("name a directory that does not exist", "cannot write the demo: %q exists and is not an empty directory", in.Args[0])
@@ -237,7 +242,7 @@ func runDemo(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	if err := runPending(ctx, s, in.Bool("through")); err != nil {
+	if err := o.pending(ctx, s); err != nil {
 		return err
 	}
 	if !in.Bool("json") {

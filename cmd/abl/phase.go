@@ -13,7 +13,11 @@ import (
 	"abl/orchestrator"
 )
 
+// runOptions are flags of abl phase, abl run and abl demo.
+type runOptions struct{ again, through bool }
+
 func phaseCommand() cli.Command {
+	var o runOptions
 	return cli.Command{
 		Name: "phase", Group: cli.Running, Args: "N", Usage: "build and verify one phase until its contracts hold",
 		Long: `Runs phase N. A Builder writes the code in one container, and a Verifier tests the
@@ -25,22 +29,22 @@ abl reattaches to a running call and never pays for a finished one again.
 abl report N shows the evidence for the verdict. If GITHUB_STEP_SUMMARY is set, abl
 appends the report to that file.`,
 		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run\nabl phase 1 --junit junit.xml --html page.html",
-		Flags:    phaseFlags(),
-		Run:      phase.Opened(phase.Continued(runPhase)),
+		Flags:    o.flags(),
+		Run:      phase.Opened(phase.Continued(o.phase)),
 	}
 }
 
-// phaseFlags returns the flags of `abl phase` and `abl run`.
-func phaseFlags() []cli.Flag {
+// flags returns the flags of `abl phase` and `abl run`.
+func (o *runOptions) flags() []cli.Flag {
 	return slices.Concat(phase.Flags(), outputFlags(), []cli.Flag{
 		phase.RemoteFlag(),
 		{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
-		{Name: "again", Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"},
+		{Name: "again", To: &o.again, Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"},
 	})
 }
 
-// runPhase runs one phase.
-func runPhase(ctx context.Context, s *phase.Project) error {
+// phase runs one phase.
+func (o *runOptions) phase(ctx context.Context, s *phase.Project) error {
 	in := s.In
 	n, err := phase.Number(in.Args[0])
 	if err != nil {
@@ -49,15 +53,15 @@ func runPhase(ctx context.Context, s *phase.Project) error {
 	if in.Bool("dry-run") {
 		return s.DryRun(ctx, n)
 	}
-	o := outputs{Project: s}
-	if err := o.begin(n); err != nil {
+	files := outputs{Project: s}
+	if err := files.begin(n); err != nil {
 		return err
 	}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	o.out = phase.Notifying(s, v)
-	e, err := s.Play(ctx, n, in.Bool("again"), o.out)
-	err = o.finish(ctx, n, &e, err)
+	files.out = phase.Notifying(s, v)
+	e, err := s.Play(ctx, n, o.again, files.out)
+	err = files.finish(ctx, n, &e, err)
 	return s.TellOutcome(v, e, err)
 }
 
@@ -77,6 +81,7 @@ func openView(ctx context.Context, in *cli.Input) *view.View {
 }
 
 func runCommand() cli.Command {
+	var o runOptions
 	return cli.Command{
 		Name: "run", Group: cli.Running, Usage: "run the next pending phase; with --through all of them in order",
 		Long: `Runs the first phase that has not passed, and then stops, so that you can review the
@@ -84,19 +89,19 @@ result and refine the specs. With --through it runs all phases.
 
 --again and --dry-run are about that first phase. If all have passed, it is the last one.`,
 		Examples: "abl run\nabl run --dry-run\nabl run --through --json\nabl run --through --junit junit.xml --summary summary.md",
-		Flags:    append(phaseFlags(), cli.Flag{Name: "through", Usage: "do not stop between phases"}),
+		Flags:    append(o.flags(), cli.Flag{Name: "through", To: &o.through, Usage: "do not stop between phases"}),
 		Run: phase.Opened(phase.Continued(func(ctx context.Context, s *phase.Project) error {
 			if s.In.Bool("dry-run") {
-				return dryRunPending(ctx, s)
+				return o.dryRun(ctx, s)
 			}
-			return runPending(ctx, s, s.In.Bool("through"))
+			return o.pending(ctx, s)
 		})),
 	}
 }
 
-// dryRunPending shows how the phase that runPending begins with would run.
-func dryRunPending(ctx context.Context, s *phase.Project) error {
-	if s.In.Bool("through") {
+// dryRun shows how the phase that pending begins with would run.
+func (o *runOptions) dryRun(ctx context.Context, s *phase.Project) error {
+	if o.through {
 		return cli.Usagef("--dry-run shows one phase: give it without --through")
 	}
 	f, err := s.State()
@@ -108,13 +113,13 @@ func dryRunPending(ctx context.Context, s *phase.Project) error {
 	return s.DryRun(ctx, cmp.Or(n, max(1, len(specs.Numbers()))))
 }
 
-// runPending runs the first phase that has not passed, and with through those after it.
-func runPending(ctx context.Context, s *phase.Project, through bool) error {
-	o := outputs{Project: s}
+// pending runs the first phase that has not passed, and with through those after it.
+func (o *runOptions) pending(ctx context.Context, s *phase.Project) error {
+	files := outputs{Project: s}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	o.out = phase.Notifying(s, v)
-	again := s.In.Bool("again")
+	files.out = phase.Notifying(s, v)
+	through := o.through
 	e := state.Event{Kind: state.Outcome}
 	for played := false; ; played = true {
 		f, err := s.State()
@@ -132,12 +137,12 @@ func runPending(ctx context.Context, s *phase.Project, through bool) error {
 		case played:
 			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}
-		if err := o.begin(n); err != nil {
+		if err := files.begin(n); err != nil {
 			e.Text = err.Error()
 			return s.TellOutcome(v, e, err)
 		}
-		e, err = s.Play(ctx, n, again && !played, o.out)
-		if err = o.finish(ctx, n, &e, err); err != nil || !through {
+		e, err = s.Play(ctx, n, o.again && !played, files.out)
+		if err = files.finish(ctx, n, &e, err); err != nil || !through {
 			return s.TellOutcome(v, e, err)
 		}
 	}

@@ -187,7 +187,7 @@ func isProject(dir string) bool {
 func targetOf(ctx context.Context, s *phase.Project) (t target, err error) {
 	top := git.Around(s.Paths.Root)
 	if s.Conf.Source.Repo == "" || top == "" {
-		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it works on no git repository", s.Paths.Root),
+		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it does not work on a git repository", s.Paths.Root),
 			"set source.repo in .abl/config.yaml")
 	}
 	remote := cmp.Or(s.Conf.Remote.Name, "origin")
@@ -199,7 +199,7 @@ func targetOf(ctx context.Context, s *phase.Project) (t target, err error) {
 		t.directory, err = filepath.Rel(top, s.Paths.Root)
 	}
 	if err != nil || t.repository == "" || t.branch == "" {
-		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q, or is on no branch",
+		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q, or no branch is checked out",
 			s.Paths.Root, remote), "git remote add origin ADDRESS; git switch main")
 	}
 	return t, nil
@@ -295,15 +295,18 @@ func give(ctx context.Context, in *cli.Input, on system, text string, all []targ
 	})
 }
 
-// output runs a command of the scheduler and returns what it prints.
+// output runs a command of the scheduler or git, and returns its standard output.
 func output(cmd *exec.Cmd) (string, error) {
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		err = exit.With(exit.Environment, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err,
-			bytes.TrimSpace(errs.Bytes())),
-			"run abl where the commands of the scheduler are installed and configured")
+		hint := ""
+		if errors.Is(err, exec.ErrNotFound) {
+			hint = "run abl where the commands of the scheduler are installed"
+		}
+		text := fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, bytes.TrimSpace(errs.Bytes()))
+		err = exit.With(exit.Environment, text, hint)
 	}
 	return string(out), err
 }
