@@ -69,6 +69,9 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 	if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
 		return err
 	}
+	if !r.env.Info.Near {
+		r.note(fmt.Sprintf("the engine is on another machine, and the port too: ssh -L %d:127.0.0.1:%d brings it here", port, port))
+	}
 	up, err := r.app.Up(ctx, key, commit)
 	if unbuilt, uerr := r.Unbuilt(); err == nil && up.Failed != "" && unbuilt && uerr == nil {
 		err = r.notStarted(up)
@@ -80,9 +83,6 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 	}
 	if err != nil {
 		return err
-	}
-	if !r.env.Info.Near {
-		r.note(fmt.Sprintf("the engine is on another machine, and the port too: ssh -L %d:127.0.0.1:%d brings it here", port, port))
 	}
 	ready(fmt.Sprintf("%s://127.0.0.1:%d/", r.Conf.App.Kind, port))
 	<-ctx.Done()
