@@ -178,7 +178,7 @@ test-remote: images
 	scripts/remote-engine.sh run $(REMOTE) tcp go test -short -count=1 -parallel 2 -vet=off -timeout 60m \
 	  ./roles/boundary ./e2e/phase ./e2e/hostile && \
 	scripts/remote-engine.sh run $(REMOTE) ssh go test -count=1 -parallel 2 -vet=off -timeout 20m \
-	  -run 'TestEngineKeepsNetworksApart|TestDemo$$|TestLimits' ./roles/boundary ./e2e/phase
+	  -run 'TestEngineKeepsNetworksApart|TestDemo$$|TestMoveIn$$|TestLimitsEndAnApp$$' ./roles/boundary ./e2e/phase
 
 REMOTE := /tmp/abl-remote
 
