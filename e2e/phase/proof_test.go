@@ -68,7 +68,7 @@ func checkStoredProofs(p *lab.Project) {
 	}
 	if !testing.Short() {
 		wants(p, "abl doctor --boundary", p.Must(0, "doctor", "--boundary").Stdout, "-build-1.1 at ",
-			"-verify-1.1 at ", "-app at ", " checks held\n")
+			"-verify-1.1 at ", "-app at ", " checks passed\n")
 	}
 }
 
