@@ -270,11 +270,13 @@ var hints = []struct {
 	words []string
 	hint  string
 }{
-	{[]string{"SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER", "UNABLE_TO_VERIFY", "certificate verify failed", "certificate signed by unknown"},
+	{[]string{"SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER", "UNABLE_TO_VERIFY", "certificate verify failed",
+		"certificate signed by unknown"},
 		"a proxy seems to re-sign TLS here: name the certificate of its authority with --ca-cert FILE or ABL_CA_CERT"},
 	{[]string{"unknown instruction", "Unknown instruction"},
 		"if the Dockerfile has heredocs (<<EOF), begin it with the line `# syntax=docker/dockerfile:1`, or update Docker"},
-	{[]string{"pull access denied", "unauthorized", "401 Unauthorized", "no basic auth credentials", "authentication required"},
+	{[]string{"pull access denied", "unauthorized", "401 Unauthorized", "no basic auth credentials",
+		"authentication required"},
 		"a registry refused an image that the Dockerfile names: run `docker login HOST`; abl uses the credentials of your Docker config"},
 	{[]string{"no space left on device"}, "the engine's disk is full: `docker system df` shows what takes it"},
 	{noNames, "builds find no network: set HTTPS_PROXY and HTTP_PROXY, or bring the images with `abl images load FILE`; " +
@@ -309,7 +311,8 @@ func (m *Maker) makeBase(ctx context.Context, s seen) (ref string, labels map[st
 	case ctx.Err() != nil:
 		return "", nil, ctx.Err()
 	case err != nil:
-		return "", nil, fmt.Errorf("%w: no base image: no registry answers (%s); %s", sandbox.ErrNoImage, redact.Line(err.Error()), waysToABase)
+		return "", nil, fmt.Errorf("%w: no base image: no registry answers (%s); %s", sandbox.ErrNoImage,
+			redact.Line(err.Error()), waysToABase)
 	}
 	r = r.sealed(s.arch)
 	labels = r.labels()

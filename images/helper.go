@@ -79,7 +79,8 @@ func checkStatic(program []byte, arch string) error {
 
 // files is what an image of a program of abl's holds: the program under all its names.
 func (e entry) files(context string, names ...string) []entry {
-	files := append(embedded(context), dirEntry("root", 0o755), dirEntry("root/abl", 0o755), dirEntry("root/abl/bin", 0o755), e)
+	files := append(embedded(context), dirEntry("root", 0o755), dirEntry("root/abl", 0o755),
+		dirEntry("root/abl/bin", 0o755), e)
 	for _, name := range names {
 		files = append(files, linkEntry("root/abl/bin/"+name, helper.HelperCmd))
 	}
@@ -97,7 +98,8 @@ const runPrefix = "run-"
 // runRecipe puts the helper on top of an image, with the places where mounts go.
 func runRecipe(below recipe, file entry) recipe {
 	files := file.files("run", helperNames...)
-	places := []string{"abl/in", "abl/out", "abl/empty", "abl/user", "workspace", "home", "home/agent", "usr", "usr/local", "usr/local/bin"}
+	places := []string{"abl/in", "abl/out", "abl/empty", "abl/user", "workspace", "home", "home/agent", "usr", "usr/local",
+		"usr/local/bin"}
 	for _, d := range places {
 		files = append(files, dirEntry("root/"+d, 0o755))
 	}

@@ -64,7 +64,8 @@ func (m *Maker) foreign(ctx context.Context, ref string) (id string, err error) 
 		return id, err
 	}
 	if m.Offline {
-		return "", fmt.Errorf("%w: %s, and abl is offline: run `docker pull %[2]s` once with a network", sandbox.ErrNoImage, ref)
+		return "", fmt.Errorf("%w: %s, and abl is offline: run `docker pull %[2]s` once with a network", sandbox.ErrNoImage,
+			ref)
 	}
 	m.say("%s: pulling", ref)
 	begun := time.Now()

@@ -36,14 +36,16 @@ func (m *Maker) Newest(ctx context.Context, agent string) (version string, err e
 	if err != nil {
 		return "", fmt.Errorf("cannot ask the npm registry: %w", err)
 	}
-	client := http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	client := http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
+		TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	response, err := client.Do(request)
 	if err != nil {
 		return "", fmt.Errorf("cannot ask the npm registry: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("cannot find the newest version of %s: the npm registry responds with %s", name, response.Status)
+		return "", fmt.Errorf("cannot find the newest version of %s: the npm registry responds with %s", name,
+			response.Status)
 	}
 	var manifest struct {
 		Version string `json:"version"`

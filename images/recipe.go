@@ -221,7 +221,8 @@ func layersFor(s seen, want Want) ([]recipe, error) {
 // agentChain is what the layers of a project and of the helper are made on.
 func agentChain(s seen, want Want) ([]recipe, error) {
 	if isForeign(want.Agent) {
-		r := recipe{name: foreignImage, parent: want.Agent, args: map[string]string{"IMAGE_ID": s.foreign}, files: embedded(foreignImage)}
+		r := recipe{name: foreignImage, parent: want.Agent, args: map[string]string{"IMAGE_ID": s.foreign},
+			files: embedded(foreignImage)}
 		return []recipe{r.sealed(s.arch)}, nil
 	}
 	c, err := layersFor(s, want)

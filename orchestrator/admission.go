@@ -72,7 +72,8 @@ func admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error)
 			why = "is stale"
 		}
 		if before != state.Passed {
-			return Admission{}, Refused{fmt.Sprintf("cannot run phase %d: phase %d %s", n, k, why), fmt.Sprintf("run abl phase %d first", k)}
+			return Admission{}, Refused{fmt.Sprintf("cannot run phase %d: phase %d %s", n, k, why),
+				fmt.Sprintf("run abl phase %d first", k)}
 		}
 		if drift[k] != nil {
 			return Admission{}, fmt.Errorf("cannot run phase %d: %w", n, drift[k])

@@ -131,7 +131,8 @@ func (v turn) againstOlder(ctx context.Context, f Finding) (Finding, error) {
 			return f, err
 		}
 		if ended := evidence.Decide(nil, o.Suite).Ended; len(ended) > 0 {
-			f.Verdict, f.Entries, f.ByReplay = Fail, append(f.Entries, evidence.Ended("the requests of the tests of "+o.Suite.Name, ended)), true
+			f.Verdict, f.Entries, f.ByReplay = Fail, append(f.Entries,
+				evidence.Ended("the requests of the tests of "+o.Suite.Name, ended)), true
 		}
 		lacks, notes := o.Weigh()
 		doubts, f.Notes = append(doubts, lacks...), append(f.Notes, notes...)
@@ -155,7 +156,8 @@ func (v turn) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, er
 		return o, false, nil
 	}
 	o = evidence.Older{Step: r.Step, Claims: claims(was.Entries)}
-	o.Suite = evidence.Suite{Name: fmt.Sprintf("step-%d", r.Step), Contracts: contracts(v.Specs.Set, 1, v.Number), Alone: true}
+	o.Suite = evidence.Suite{Name: fmt.Sprintf("step-%d", r.Step), Contracts: contracts(v.Specs.Set, 1, v.Number),
+		Alone: true}
 	return o, true, nil
 }
 

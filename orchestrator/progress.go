@@ -101,7 +101,8 @@ func (s Standstill) ForUser() string {
 	if s.Times > 1 {
 		long = fmt.Sprintf(", for %d iterations", s.Times)
 	}
-	return fmt.Sprintf("no progress in step-%d%s: %s as in step-%d (%s)", s.Step, long, what, s.Like, evidence.Few(s.Contracts, ", "))
+	return fmt.Sprintf("no progress in step-%d%s: %s as in step-%d (%s)", s.Step, long, what, s.Like,
+		evidence.Few(s.Contracts, ", "))
 }
 
 // fails returns that the same contracts fail as before.
@@ -144,7 +145,8 @@ func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string,
 	if err != nil || f.Verdict != Fail {
 		return s, tree, err
 	}
-	s = StandstillOf(append(round, Attempt{Step: p.Step, Verdict: f.Verdict, Built: !p.VerifierOnly, Tree: tree, Failed: f.Entries}))
+	s = StandstillOf(append(round, Attempt{Step: p.Step, Verdict: f.Verdict, Built: !p.VerifierOnly, Tree: tree,
+		Failed: f.Entries}))
 	if s.Step != p.Step {
 		s = Standstill{} // of an earlier one
 	}
@@ -312,7 +314,8 @@ func advise(number int, specs []spec.Spec, e failedspecs.Entry) string {
 			switch {
 			case c.ID != e.Contract:
 			case s.Number < number:
-				return fmt.Sprintf("%s: it held when phase %d passed: phase %d may contradict it, so change phase%d.md", place, s.Number, number, number)
+				return fmt.Sprintf("%s: it held when phase %d passed: phase %d may contradict it, so change phase%d.md", place,
+					s.Number, number, number)
 			default:
 				return place + ": if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context"
 			}

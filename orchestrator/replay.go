@@ -111,7 +111,8 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 	for all := s.Alterations(); len(all) > 0 && left > 0; all = s.Alterations() {
 		of := len(s.Altered) + len(all)
 		all = all[:min(len(all), v.Replay.AtOnce())]
-		v.emit(state.Event{Kind: state.Progress, Text: fmt.Sprintf("replay %d of %d with %s", len(s.Altered)+len(all), of, s.Others())})
+		v.emit(state.Event{Kind: state.Progress, Text: fmt.Sprintf("replay %d of %d with %s", len(s.Altered)+len(all), of,
+			s.Others())})
 		longest, err := v.alterOnce(ctx, s, all, evidence.Limit(took))
 		if err != nil || longest == 0 {
 			return err
@@ -169,7 +170,8 @@ func (v turn) rerunOnce(ctx context.Context, commit string, s *evidence.Suite) (
 	if s.Name != "" {
 		name = strings.TrimSuffix(s.Name, "/passed") + "-" + name
 	}
-	run, text, err := v.replay(ctx, name, roles.Replay{Commit: commit, Against: roles.TheApp, Limit: maxReplayTime}, mostFaults)
+	run, text, err := v.replay(ctx, name, roles.Replay{Commit: commit, Against: roles.TheApp, Limit: maxReplayTime},
+		mostFaults)
 	if err != nil || run.AppFailed != "" {
 		return 0, run.AppFailed, err
 	}

@@ -28,7 +28,8 @@ func afterTransient(p state.Phase, role, why string, class outcome.Outcome, w Re
 		return p, nil
 	}
 	p.Fallback = with(p.Fallback, role, 0) // after the last model, begin with the first again
-	p.Outage, err = retry.Wait(p.Outage, outcome.Fault{Class: class, What: why, Back: p.Back, Paid: p.NeedsPerson}, w.Policy)
+	p.Outage, err = retry.Wait(p.Outage, outcome.Fault{Class: class, What: why, Back: p.Back, Paid: p.NeedsPerson},
+		w.Policy)
 	return p, err
 }
 

@@ -42,7 +42,8 @@ type Finding struct {
 }
 
 // appContract is the contract of an app that does not start.
-var appContract = failedspecs.Entry{Spec: "start the app → ready on its port", Input: "the command of the app section, in a fresh copy of the commit"}
+var appContract = failedspecs.Entry{Spec: "start the app → ready on its port",
+	Input: "the command of the app section, in a fresh copy of the commit"}
 
 // Decide returns the verdict. A complete entry of a call that had its app to the end is always a
 // fail. A pass needs that nothing is missing. Everything else is Unknown.
@@ -129,7 +130,8 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 	case err == nil:
 		ev.File = failedspecs.In(v.Specs.Set.UpTo(v.Number)).Name(failedspecs.Parse(v.Safe.Bytes(data)))
 	case errors.Is(err, hostfs.ErrTooLarge):
-		ev.FileError = fmt.Sprintf("is larger than %d KiB, which is more than abl reads: write fewer or shorter entries", failedspecs.MaxBytes>>10)
+		ev.FileError = fmt.Sprintf("is larger than %d KiB, which is more than abl reads: write fewer or shorter entries",
+			failedspecs.MaxBytes>>10)
 	case !errors.Is(err, hostfs.ErrAbsent):
 		ev.FileError = "is not a readable plain file"
 	}

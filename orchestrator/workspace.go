@@ -44,7 +44,8 @@ func (t turn) unmoved() error {
 	}
 	if moved := state.Changed(was, now.History); len(moved) > 0 {
 		return fmt.Errorf("%w: in %s, %s; call %s is kept and abl commits nothing: undo the change, or delete %s to continue with it",
-			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), movedText(moved, was, now.History), t.key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
+			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), movedText(moved, was,
+				now.History), t.key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
 	}
 	return nil
 }

@@ -198,7 +198,8 @@ func (a *App) Down(ctx context.Context, key string) error {
 func (a *App) remove(ctx context.Context) error {
 	a.unwatchDisk()
 	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.removeServices(ctx, placeService, a.Services))
-	_, serr := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume", sandbox.LabelRole: a.at()}, nil)
+	_, serr := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume",
+		sandbox.LabelRole: a.at()}, nil)
 	if err = errors.Join(err, serr); err != nil {
 		return fmt.Errorf("cannot remove the app: %w", err)
 	}

@@ -28,7 +28,8 @@ func (a *App) volumes(ctx context.Context, key string, until time.Time, from lay
 	if err != nil || a.Copy != "overlay" {
 		return err
 	}
-	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.volume("tree"), Labels: labels, Lower: from, Upper: a.volume("scratch"), Image: a.Helper})
+	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.volume("tree"), Labels: labels, Lower: from,
+		Upper: a.volume("scratch"), Image: a.Helper})
 }
 
 func (a *App) boxFor(key string, until time.Time) sandbox.Box {
@@ -77,7 +78,10 @@ func (a *App) fill(ctx context.Context, key string, until time.Time, from layers
 	var err error
 	for _, dir := range slices.Backward(from) { // an upper directory hides a lower one
 		if err == nil {
-			_, err = copyTree(ctx, a.Engine, box.Name, helper.Src, func(w io.Writer, as string) error { return hostfs.Tar(w, as, dir) })
+			_, err = copyTree(ctx, a.Engine, box.Name, helper.Src, func(w io.Writer, as string) error {
+				return hostfs.Tar(w, as,
+					dir)
+			})
 		}
 	}
 	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
@@ -95,7 +99,8 @@ func (a *App) writeBrokerSpec(key string) (helper.BrokerSpec, error) {
 		return spec, err
 	}
 	spec.Deadline = time.Now().Add(a.Life).Unix()
-	spec.Token, spec.Events, spec.Log, spec.Probe = cmp.Or(old.Token, rand.Text()), helper.Events, helper.AppLog, helper.Probe
+	spec.Token, spec.Events, spec.Log, spec.Probe = cmp.Or(old.Token,
+		rand.Text()), helper.Events, helper.AppLog, helper.Probe
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return spec, fmt.Errorf("internal error: %w", err)

@@ -58,7 +58,8 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			e = helper.Event{Event: "failed", Detail: "abl saw no result of its start: the app may have stopped abl's broker"}
 		case st.State == sandbox.Exited:
 			// After the proof, the container's log contains only errors of abl's own programs.
-			return up, fmt.Errorf("the app's container ended with exit code %d before it reported anything%s", st.ExitCode, logTail(ctx, a.Engine, a.box(), 1))
+			return up, fmt.Errorf("the app's container ended with exit code %d before it reported anything%s", st.ExitCode,
+				logTail(ctx, a.Engine, a.box(), 1))
 		default:
 			if err := proc.Pause(ctx, 20*time.Millisecond); err != nil {
 				return up, err
@@ -257,7 +258,8 @@ func (ends *AppEnds) add(e helper.Event) {
 		ends.Other = append(ends.Other, fmt.Sprintf("a declared command ended %s with exit code %d", who, *e.Exit))
 	case e.Event == "exited":
 		ran := time.Duration(e.MS) * time.Millisecond
-		ends.record(fmt.Sprintf("%s ended on its own with exit code %d, %.1fs after its start", who, *e.Exit, ran.Seconds()), *e.Exit)
+		ends.record(fmt.Sprintf("%s ended on its own with exit code %d, %.1fs after its start", who, *e.Exit, ran.Seconds()),
+			*e.Exit)
 	case e.Event == "failed":
 		ends.record(fmt.Sprintf("%s was restarted and ended on its own with exit code %d", who, *e.Exit), *e.Exit)
 	}

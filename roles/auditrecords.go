@@ -128,7 +128,8 @@ func auditReplays(p state.Project, key string) (all []audit.Replay, err error) {
 	}
 	// The replays that are not against the app run in parallel, so time does not order them.
 	slices.SortStableFunc(all, func(a, b audit.Replay) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, Against(a.Against)), slices.Index(order, Against(b.Against))), at[a.Name].Compare(at[b.Name]))
+		return cmp.Or(cmp.Compare(slices.Index(order, Against(a.Against)), slices.Index(order, Against(b.Against))),
+			at[a.Name].Compare(at[b.Name]))
 	})
 	return all, nil
 }

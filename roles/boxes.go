@@ -348,7 +348,8 @@ func tryTool(ctx context.Context, c sandbox.Container) ([]byte, error) {
 
 // holderArgv returns the command line of a container that holds a network namespace.
 func holderArgv(box sandbox.Box, args ...string) []string {
-	return append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline]}, args...)
+	return append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline]},
+		args...)
 }
 
 // HostAddrs returns the addresses of the engine's machine, without loopback addresses.

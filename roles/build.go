@@ -161,7 +161,8 @@ func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error)
 		traffic, gerr := b.Gate.Close(ctx, w.Key)
 		notes, err = traffic.Notes, errors.Join(err, gerr)
 	}
-	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "build" + volumeKind}, nil)
+	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "build" + volumeKind},
+		nil)
 	return notes, errors.Join(err, serr)
 }
 

@@ -31,7 +31,8 @@ func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o 
 	if err := hostfs.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, failedspecs.FileName, "run.sh"); err != nil {
 		return err
 	}
-	o.Report = helper.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports, helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports))
+	o.Report = helper.FreshReport(j.Call.Phase, j.Call.Iteration, intent.Reports,
+		helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports))
 	failpoint.Here("call.report")
 	if err := r.cleanCall(rec); err != nil {
 		return err
@@ -86,7 +87,8 @@ func (r *Runner) cost(u agent.Usage) string {
 // Clean removes secrets and control characters from the output of an ended call and of its app,
 // because users read these files without abl.
 func (r Record) Clean(o *redact.Sanitizer) error {
-	return errors.Join(cleanAll(o, r.Dir, "stdout", "stderr"), cleanAll(o, filepath.Join(r.Dir, "app"), "app.log", "events"))
+	return errors.Join(cleanAll(o, r.Dir, "stdout", "stderr"), cleanAll(o, filepath.Join(r.Dir, "app"), "app.log",
+		"events"))
 }
 
 // cleanAll replaces the output files in dir with cleaned ones. A hard link to the old file keeps
@@ -249,7 +251,8 @@ const killedCode = 137
 // it. If the end was not successful, decide finds the cause.
 func (e ending) classify() (outcome.Outcome, string, Evidence) {
 	unfit := e.unproven() != "" || e.passed.Unfinished || e.passed.Left && e.stopped.Class != "" || e.lost.class != "" ||
-		slices.Contains([]outcome.Outcome{outcome.Flood, outcome.Disk, outcome.Lost, outcome.Unproven, outcome.EngineGone}, e.stopped.Class)
+		slices.Contains([]outcome.Outcome{outcome.Flood, outcome.Disk, outcome.Lost, outcome.Unproven, outcome.EngineGone},
+			e.stopped.Class)
 	if e.said.Finished && !unfit {
 		return outcome.Done, "", Evidence{}
 	}
@@ -307,7 +310,8 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 	case (silent || slow) && fault.Class == "":
 		return by(ByGateway, outcome.Unavailable, "the provider did not answer its last request")
 	case fault.Class != "" && !outOfMemory:
-		return fault.Class, Evidence{From: ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid, Grown: fault.Grown}
+		return fault.Class, Evidence{From: ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid,
+			Grown: fault.Grown}
 	case e.said.Finished && e.passed.Unfinished:
 		return by(ByGateway, outcome.Failed, "%s", cmp.Or(fault.What, "abl's gateway refused the agent's last request"))
 	case e.unproven() != "":
@@ -349,7 +353,8 @@ func (e ending) reason(c outcome.Outcome, ev Evidence) string {
 	case c == outcome.Cut:
 		return fmt.Sprintf("%s; set models.%s to a model with longer answers, or split the phase", ev.What, role)
 	case c == outcome.Filtered:
-		return fmt.Sprintf("%s; set models.%s to another model, or explain the purpose of the phase in its spec", ev.What, role)
+		return fmt.Sprintf("%s; set models.%s to another model, or explain the purpose of the phase in its spec", ev.What,
+			role)
 	case c == outcome.NoModel:
 		return fmt.Sprintf("models.%s names %q: %s", role, e.job.Call.Model, ev.What)
 	case stop != "" && stop != c && c.Transient():

@@ -90,7 +90,8 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if err != nil {
 		return err
 	}
-	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, job: j, timeout: r.Timeout, idle: r.Idle, output: r.Output}
+	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, job: j, timeout: r.Timeout,
+		idle: r.Idle, output: r.Output}
 	if why.Class == "" {
 		if ending.lost, err = r.findLoss(whole, j, res.Finished); err != nil {
 			return err
@@ -123,7 +124,8 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	idle := &idleTimer{limit: r.Idle, last: time.Now(), at: time.Now(), load: func() *sandbox.Load { return r.load(tidy, j) }}
+	idle := &idleTimer{limit: r.Idle, last: time.Now(), at: time.Now(),
+		load: func() *sandbox.Load { return r.load(tidy, j) }}
 	stopping, err := r.stopNoted(tidy, j, rec)
 	if err != nil {
 		return sandbox.Exit{}, err

@@ -168,7 +168,8 @@ var locks = []string{
 
 // manifests name dependencies. One counts only if the source has none of its lock files.
 var manifests = map[string][]string{
-	"package.json":     {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"},
+	"package.json": {"package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock",
+		"bun.lockb"},
 	"Gemfile":          {"Gemfile.lock"},
 	"build.gradle":     {"gradle.lockfile"},
 	"build.gradle.kts": {"gradle.lockfile"},

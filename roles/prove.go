@@ -238,7 +238,8 @@ func (p proving) judge(ctx context.Context, b *Boundary, line []byte) error {
 		return err
 	}
 	if left := boundary.Missing(spec, found.Proof); len(left) > 0 {
-		return fmt.Errorf("%w: the probe inside left out %d checks: %s", sandbox.ErrUnproven, len(left), strings.Join(left[:min(len(left), 3)], ", "))
+		return fmt.Errorf("%w: the probe inside left out %d checks: %s", sandbox.ErrUnproven, len(left),
+			strings.Join(left[:min(len(left), 3)], ", "))
 	}
 	return nil
 }

@@ -118,7 +118,8 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	if out, err = r.once(ctx, p); errors.Is(err, sandbox.ErrKilled) {
 		out, err = Replayed{Gone: err.Error(), Fault: true, Took: time.Since(at)}, r.clear(ctx, p)
 		err = errors.Join(err,
-			cleanAll(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"), cleanAll(r.App.Safe, filepath.Dir(r.seen(p)), "record"))
+			cleanAll(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"), cleanAll(r.App.Safe, filepath.Dir(r.seen(p)),
+				"record"))
 	}
 	if err != nil {
 		return out, err

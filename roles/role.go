@@ -40,7 +40,8 @@ type Role struct {
 
 // The two roles of a phase. Only the Builder changes code.
 var (
-	Builder  = Role{Name: "builder", Verb: "build", Dir: helper.Src, Reports: "builder_reports", TmpExec: true, Fetches: true}
+	Builder = Role{Name: "builder", Verb: "build", Dir: helper.Src, Reports: "builder_reports", TmpExec: true,
+		Fetches: true}
 	Verifier = Role{Name: "verifier", Verb: "verify", Dir: helper.Tests, Reports: "verifier_reports", App: true}
 )
 
@@ -198,7 +199,8 @@ func (r *Runner) writeFiles(j Job, rec Record, cmd agent.Command, prompt string,
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)
 	j.Cmds.Reports = helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports)
-	return errors.Join(writeInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}), r.createFiles(rec.Stdout(), rec.Stderr()))
+	return errors.Join(writeInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}),
+		r.createFiles(rec.Stdout(), rec.Stderr()))
 }
 
 // pointLast makes the role's last.log a link to this call's output.

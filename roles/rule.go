@@ -60,7 +60,8 @@ func ofApp(p state.Project, id, dir, holder string, copied bool) rule {
 		absent:   append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
 		mounts: []sandbox.Mount{
 			{What: sandbox.Tree, Source: tree, Target: "/workspace/src"},
-			{What: sandbox.Empty, Source: filepath.Join(p.Root, ".abl/logs/calls/.empty"), Target: "/workspace/src/.git", ReadOnly: true},
+			{What: sandbox.Empty, Source: filepath.Join(p.Root, ".abl/logs/calls/.empty"), Target: "/workspace/src/.git",
+				ReadOnly: true},
 			{What: sandbox.CallIn, Source: filepath.Join(dir, "in"), Target: "/abl/in", ReadOnly: true},
 			{What: sandbox.CallOut, Source: filepath.Join(dir, "events"), Target: "/abl/out/events"},
 			{What: sandbox.CallOut, Source: filepath.Join(dir, "app.log"), Target: "/abl/out/app.log"},
@@ -93,7 +94,8 @@ func ofBuild(id, dir, name string, absent []string, gated bool) rule {
 // ofPreparation returns the rule for app.prepare, which runs in the Builder's workspace or in an
 // export without .git.
 func ofPreparation(p state.Project, id, dir string, gated, exported bool) rule {
-	rules := ofBuild(id, dir, "", append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")), gated)
+	rules := ofBuild(id, dir, "", append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
+		gated)
 	source := workspaceMounts(p, p.Src, "/workspace/src")[:2]
 	if exported {
 		source = source[:1]

@@ -183,7 +183,8 @@ func (c *acpClient) ask(prompt string) error {
 	var answer struct {
 		Reason string `json:"stopReason"`
 	}
-	err = c.call("session/prompt", object{"sessionId": session.ID, "prompt": []object{{"type": "text", "text": prompt}}}, &answer)
+	err = c.call("session/prompt", object{"sessionId": session.ID, "prompt": []object{{"type": "text", "text": prompt}}},
+		&answer)
 	c.pause()
 	if err == nil && answer.Reason != "end_turn" {
 		err = fmt.Errorf("it ended with the stop reason %q", answer.Reason)

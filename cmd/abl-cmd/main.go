@@ -117,10 +117,11 @@ func (s *started) flags() (until int64, err error) {
 	set.Int64Var(&until, "deadline", never, "Unix seconds at which to end")
 	set.StringVar(&s.listen, "listen", "", "holder: address for DNS, \"\" for the default")
 	set.StringVar(&s.seal, "seal", "", "holder: drop packets to other networks, then continue as this \"uid:gid\"")
-	set.Func("pass", "holder: relay connections, \"FROM=TO\"; one of them is the path of a socket", func(pass string) error {
-		s.pass = append(s.pass, pass)
-		return nil
-	})
+	set.Func("pass", "holder: relay connections, \"FROM=TO\"; one of them is the path of a socket",
+		func(pass string) error {
+			s.pass = append(s.pass, pass)
+			return nil
+		})
 	set.StringVar(&s.watch, "watch", "", "holder: relay connections to the app, \"FROM=TO\", and record the exchanges")
 	set.StringVar(&s.record, "record", helper.Record, "holder: file for the record of watch")
 	set.StringVar(&s.in, "altering", s.in, "holder: file that says how watch alters responses")

@@ -59,7 +59,8 @@ func keepTo(loop int, networks []netip.Prefix) error {
 	for _, n := range networks {
 		at := n.Masked().Addr().As4()
 		allow(&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: atDestination, Len: size},
-			&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: size, Mask: net.CIDRMask(n.Bits(), 8*size), Xor: make([]byte, size)},
+			&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: size, Mask: net.CIDRMask(n.Bits(), 8*size),
+				Xor: make([]byte, size)},
 			&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: at[:]})
 	}
 	return c.Flush()

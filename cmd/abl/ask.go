@@ -115,7 +115,8 @@ func (o *draftOptions) run(ctx context.Context, s *phase.Project) error {
 	}
 	answer, err := asker.Ask(ctx, in, "spec-draft", question, replaces)
 	if errors.Is(err, commit.ErrMasked) {
-		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", file, err), "remove the secret, or leave out --write")
+		return exit.With(exit.Usage, fmt.Errorf("cannot replace %s: %w", file, err),
+			"remove the secret, or leave out --write")
 	}
 	if err != nil {
 		return err
@@ -145,7 +146,8 @@ func specAt(s *phase.Project, path string) (n int, file string, err error) {
 	_, _ = fmt.Sscanf(filepath.Base(at), "phase%d.md", &n)
 	file = specFile(n)
 	if err != nil || n < 1 || s.Paths.Rel(at) != file {
-		return 0, "", cli.WithHint("abl spec draft .abl/specs/phase1.md", "cannot draft %q: it is not a spec of this project", path)
+		return 0, "", cli.WithHint("abl spec draft .abl/specs/phase1.md", "cannot draft %q: it is not a spec of this project",
+			path)
 	}
 	return n, file, nil
 }
@@ -201,7 +203,8 @@ func (o *draftOptions) propose(s *phase.Project, n int, file, old, text string) 
 		for _, c := range missing {
 			s.In.Say("not in the proposal: line %d, \"%s\"", c.Line, c.Says())
 		}
-		return &exit.Error{Code: exit.Unverified, What: "the proposal lacks " + wording.Count(len(missing), "contract"), Safe: stays}
+		return &exit.Error{Code: exit.Unverified, What: "the proposal lacks " + wording.Count(len(missing), "contract"),
+			Safe: stays}
 	default:
 		return hostfs.Write(filepath.Join(s.Paths.Root, file), []byte(text), 0o644)
 	}

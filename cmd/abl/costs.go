@@ -32,7 +32,8 @@ mark means that a call did not report the number, or has no price. A missing num
 never counted as zero.`,
 		Examples: "abl costs\nabl costs --by model\nabl costs --json\nabl costs --csv > costs.csv",
 		Flags: []cli.Flag{
-			{Name: "by", To: &o.by, Value: "WHAT", Values: groupings, Usage: "group by one of these (default: tables by phase, role and model)"},
+			{Name: "by", To: &o.by, Value: "WHAT", Values: groupings,
+				Usage: "group by one of these (default: tables by phase, role and model)"},
 			cli.JSONFlag(),
 			{Name: "csv", To: &o.csv, Usage: "print the rows as CSV"},
 		},

@@ -20,7 +20,8 @@ func debugCommand() cli.Command {
 		Subs: []cli.Command{{
 			Name: "usage", Args: "FILE", Usage: "show the ledger rows that abl reads from an agent's output",
 			Flags: []cli.Flag{
-				{Name: "agent", To: &name, Value: "NAME", Default: "gemini", Values: agent.Names(), Open: true, Usage: "the agent that printed it; one from config.yaml works too"},
+				{Name: "agent", To: &name, Value: "NAME", Default: "gemini", Values: agent.Names(), Open: true,
+					Usage: "the agent that printed it; one from config.yaml works too"},
 				{Name: "exit", Value: "N", Default: "0", Usage: "the agent's exit code"},
 				cli.JSONFlag(),
 			},
@@ -45,7 +46,8 @@ func debugUsage(in *cli.Input, name string) error {
 	}
 	data, err := os.ReadFile(in.Args[0])
 	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("cannot read the output: %w", err), "name a file with the output of an agent, such as .abl/logs/calls/CALL/stdout")
+		return exit.With(exit.Usage, fmt.Errorf("cannot read the output: %w", err),
+			"name a file with the output of an agent, such as .abl/logs/calls/CALL/stdout")
 	}
 	who, err := namedAgent(in, name)
 	if err != nil {

@@ -31,7 +31,8 @@ func imagesCommand() cli.Command {
 				Name: "save", Args: "FILE [AGENT...]", Run: saveImages,
 				Usage: "write images to a file, for a machine without a network (default: all)",
 			},
-			{Name: "load", Args: "[FILE]", Usage: "read images from a file of abl images save (default: $ABL_IMAGES)", Run: loadImages},
+			{Name: "load", Args: "[FILE]", Usage: "read images from a file of abl images save (default: $ABL_IMAGES)",
+				Run: loadImages},
 			{
 				Name: "list", Usage: "list abl's images", Run: listImages,
 				Flags: []cli.Flag{cli.JSONFlag()},
@@ -44,7 +45,8 @@ func imagesCommand() cli.Command {
 				Name: "prune", Usage: "delete images that no project on this machine used for 30 days", Run: onEngine(pruneImages),
 			},
 			{
-				Name: "remove", Args: "[NAME...]", Values: append(images.Agents(), "go", "image", "node", "npm", "python"), Run: onEngine(removeImages),
+				Name: "remove", Args: "[NAME...]", Values: append(images.Agents(), "go", "image", "node", "npm",
+					"python"), Run: onEngine(removeImages),
 				Usage: "remove images from the engine (default: all)",
 			},
 		},
@@ -103,7 +105,8 @@ func saveImages(ctx context.Context, in *cli.Input) error {
 	}
 	f, err := os.OpenFile(in.Args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err), "name a file that does not exist yet, in a folder that does")
+		return exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err),
+			"name a file that does not exist yet, in a folder that does")
 	}
 	save := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) {
 		return m.Save(ctx, &counted{Writer: f, tell: m.Progress, begun: time.Now()}, in.Args[1:]...)

@@ -36,7 +36,8 @@ func updateImage(ctx context.Context, in *cli.Input) error {
 				return nil, exit.With(exit.Environment, err, "name the version: abl images update "+name+" VERSION")
 			}
 			if version == images.Version(name) {
-				return []string{fmt.Sprintf("%s %s is the newest version, and the one that this abl is tested with", name, version)}, nil
+				return []string{fmt.Sprintf("%s %s is the newest version, and the one that this abl is tested with", name,
+					version)}, nil
 			}
 		}
 		ref, err = m.Ensure(ctx, images.Want{Agent: name, Version: version})
@@ -52,9 +53,11 @@ func updateImage(ctx context.Context, in *cli.Input) error {
 		remove := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) {
 			return []string{"deleted " + ref}, m.Engine.RemoveImage(ctx, ref)
 		})
-		return errors.Join(fmt.Errorf("%s %s did not pass the demo, so its image is deleted: %w", name, version, err), remove(context.WithoutCancel(ctx), in))
+		return errors.Join(fmt.Errorf("%s %s did not pass the demo, so its image is deleted: %w", name, version, err),
+			remove(context.WithoutCancel(ctx), in))
 	}
-	fmt.Fprintf(in.Stdout, "\n%s %s passed the demo. To use it: agents: {%[1]s: {version: %[2]s}} in .abl/config.yaml\n", name, version)
+	fmt.Fprintf(in.Stdout, "\n%s %s passed the demo. To use it: agents: {%[1]s: {version: %[2]s}} in .abl/config.yaml\n",
+		name, version)
 	return nil
 }
 
@@ -127,7 +130,8 @@ func serveDemo(dir string) (base string, stop func(), err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("cannot start the model server: %w", err)
 	}
-	server := &http.Server{Handler: &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now), Log: io.Discard}}
+	server := &http.Server{Handler: &modelserver.Server{Source: modelserver.Scenario(script, places, time.Now),
+		Log: io.Discard}}
 	go server.Serve(l) // until stop
 	return "http://" + l.Addr().String(), func() { server.Close() }, nil
 }

@@ -43,13 +43,16 @@ and hooks are left alone, and abl publish creates a branch with what was built
 (docs/git.md). Elsewhere the source begins in an empty directory.`,
 		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\nabl init --dir services/api\nabl init --src app\nabl init --skill",
 		Flags: []cli.Flag{
-			{Name: "stack", To: &asked.Stack, Value: "NAME", Values: scaffold.Stacks(), Usage: "the language of the project, if the files do not show it"},
-			{Name: "kind", To: &asked.Kind, Value: "KIND", Values: scaffold.Kinds(), Usage: "the kind of system: an HTTP server, another server, or a command-line program"},
+			{Name: "stack", To: &asked.Stack, Value: "NAME", Values: scaffold.Stacks(),
+				Usage: "the language of the project, if the files do not show it"},
+			{Name: "kind", To: &asked.Kind, Value: "KIND", Values: scaffold.Kinds(),
+				Usage: "the kind of system: an HTTP server, another server, or a command-line program"},
 			{Name: "dir", To: &asked.Dir, Value: "DIR", Usage: "the folder of your monorepo to work on"},
 			{Name: "src", To: &asked.Src, Value: "DIR", Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)"},
 			{Name: "skill", To: &asked.Skill, Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section in AGENTS.md"},
 			cli.JSONFlag(),
-			{Name: "submit", To: &scheduler, Value: "SYSTEM", Values: submit.Systems(), Usage: "also write the template of abl submit for a scheduler"},
+			{Name: "submit", To: &scheduler, Value: "SYSTEM", Values: submit.Systems(),
+				Usage: "also write the template of abl submit for a scheduler"},
 		},
 		Run: func(ctx context.Context, in *cli.Input) error {
 			return runInit(ctx, in, asked, scheduler)
@@ -118,7 +121,8 @@ func initDir(in *cli.Input) (string, error) {
 	}
 	for _, taken := range []string{s.Paths.Src, s.Paths.Tests, filepath.Join(outer, state.Dir)} {
 		if dir == taken || strings.HasPrefix(dir, taken+"/") {
-			return "", cli.WithHint("abl -C "+outer+" init adds missing files to that project", "cannot create a project in %q: it belongs to the project %q", dir, outer)
+			return "", cli.WithHint("abl -C "+outer+" init adds missing files to that project",
+				"cannot create a project in %q: it belongs to the project %q", dir, outer)
 		}
 	}
 	in.Say("note: %s is a project too; this one is separate from it", outer)
@@ -147,7 +151,8 @@ func askedFor(in *cli.Input, dir string, p scaffold.Plan) (scaffold.Plan, error)
 		}
 	}
 	stack := cmp.Or(p.Stack, "none") // the settings have the toolchain
-	return scaffold.Plan{Stack: stack, Kind: p.Kind, Src: dirs.Src, Tests: dirs.Tests, Repo: source.Repo, Dir: source.Dir}, nil
+	return scaffold.Plan{Stack: stack, Kind: p.Kind, Src: dirs.Src, Tests: dirs.Tests, Repo: source.Repo,
+		Dir: source.Dir}, nil
 }
 
 // adopt finds the repository for the Builder's clone: the one that contains the directory in a commit.
@@ -173,7 +178,8 @@ func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
 	within := filepath.Join(here, p.Dir)
 	switch committed := from.Holds(head, within); {
 	case !committed && p.Dir != "":
-		return cli.WithHint("commit it first, or leave out --dir", "cannot use --dir %q: commit %.12s has no such folder", p.Dir, head)
+		return cli.WithHint("commit it first, or leave out --dir", "cannot use --dir %q: commit %.12s has no such folder",
+			p.Dir, head)
 	case !committed:
 		in.Say("note: no file of this directory is committed to %s, so the source begins empty; to work on these files, commit them first", top)
 		return nil
@@ -225,7 +231,8 @@ Builder fixes it, and the second version passes.`,
 func (o *runOptions) demo(ctx context.Context, in *cli.Input) error {
 	if len(in.Args) > 0 {
 		if there, err := os.ReadDir(in.Args[0]); len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return cli.WithHint("name a directory that does not exist", "cannot write the demo: %q exists and is not an empty directory", in.Args[0])
+			return cli.WithHint("name a directory that does not exist",
+				"cannot write the demo: %q exists and is not an empty directory", in.Args[0])
 		}
 	}
 	eng, _, err := environment.Connect(ctx)

@@ -112,7 +112,8 @@ func shellCommand() cli.Command {
 		Long: `Opens a shell in a container that can see and reach exactly what the role's container
 can: its workspace, the specs, abl-cmd. For the verifier, abl also starts the app. The
 container has no key.`,
-		Flags: slices.Concat([]cli.Flag{{Name: "phase", To: &n, Value: "N", Usage: "as in this phase (default: the next one)"}}, cli.EnvironmentFlags()),
+		Flags: slices.Concat([]cli.Flag{{Name: "phase", To: &n, Value: "N",
+			Usage: "as in this phase (default: the next one)"}}, cli.EnvironmentFlags()),
 		Run: phase.Opened(func(ctx context.Context, s *phase.Project) error {
 			return runShell(ctx, s, n)
 		}),

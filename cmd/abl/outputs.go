@@ -75,7 +75,8 @@ func writable(s *phase.Project, path string) error {
 	}
 	for _, work := range []string{s.Paths.Src, s.Paths.Tests} {
 		if rel, err := filepath.Rel(work, dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			return cli.WithHint("name a file elsewhere, such as .abl/reports/"+filepath.Base(path), "%q is in %s, a role's directory", path, s.Paths.Rel(work))
+			return cli.WithHint("name a file elsewhere, such as .abl/reports/"+filepath.Base(path),
+				"%q is in %s, a role's directory", path, s.Paths.Rel(work))
 		}
 	}
 	if fi, err := os.Lstat(path); err == nil && !fi.Mode().IsRegular() {

@@ -54,7 +54,8 @@ func writePage(ctx context.Context, s *phase.Project, r report.Run, path string)
 		defer unlock()
 	}
 	if err := hostfs.Write(path, data, 0o644); err != nil {
-		return exit.With(exit.Environment, fmt.Errorf("cannot write the page: %w", err), "name a writable file: abl report --html FILE")
+		return exit.With(exit.Environment, fmt.Errorf("cannot write the page: %w", err),
+			"name a writable file: abl report --html FILE")
 	}
 	return nil
 }
@@ -287,7 +288,8 @@ func browse(ctx context.Context, path string) error {
 		}
 	}
 	if err != nil {
-		return exit.With(exit.Environment, fmt.Errorf("cannot open the page: %w", err), "set BROWSER to a program that opens "+path)
+		return exit.With(exit.Environment, fmt.Errorf("cannot open the page: %w", err),
+			"set BROWSER to a program that opens "+path)
 	}
 	return nil
 }

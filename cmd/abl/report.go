@@ -102,9 +102,11 @@ func (o *reportOptions) phase(ctx context.Context, s *phase.Project, n int, all 
 	case len(all) == 0 && !slices.Contains(s.Specs().Numbers(), n):
 		return cli.WithHint("abl status lists the phases", "there is no phase %d", n)
 	case len(all) == 0:
-		return cli.WithHint(fmt.Sprintf("abl phase %d writes one with each verdict", n), "phase %d has no audit record yet", n)
+		return cli.WithHint(fmt.Sprintf("abl phase %d writes one with each verdict", n), "phase %d has no audit record yet",
+			n)
 	case at < 0:
-		hint := fmt.Sprintf("its records are from step-%d to step-%d; abl report lists them", all[0].Step, all[len(all)-1].Step)
+		hint := fmt.Sprintf("its records are from step-%d to step-%d; abl report lists them", all[0].Step,
+			all[len(all)-1].Step)
 		return cli.WithHint(hint, "phase %d has no audit record of step-%d", n, o.step)
 	}
 	switch {
@@ -157,7 +159,8 @@ func (o *reportOptions) all(ctx context.Context, s *phase.Project, all []audit.R
 	t := view.Table{Header: strings.Fields("PHASE STEP DECIDED VERDICT CONTRACTS TITLE"), Flex: 4}
 	for _, r := range all {
 		l := report.Overview(r)
-		t.Rows = append(t.Rows, []string{strconv.Itoa(r.Phase), fmt.Sprintf("step-%d", r.Step), l.Decided, l.Verdict, l.Contracts, l.Title})
+		t.Rows = append(t.Rows, []string{strconv.Itoa(r.Phase), fmt.Sprintf("step-%d", r.Step), l.Decided, l.Verdict,
+			l.Contracts, l.Title})
 	}
 	return s.In.Print(s.In.Table(t))
 }

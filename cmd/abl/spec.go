@@ -126,7 +126,8 @@ func lint(s *phase.Project, set spec.Set, only int) (lintReport, error) {
 	for n, how := range orchestrator.Drift(f, set) {
 		// The drift of an earlier phase also stops this one.
 		if this, _ := set.Phase(n); only == 0 || n <= only {
-			p := problem(s, spec.Problem{File: this.File, Phase: this.Number, Code: "drift", Text: how.Error(), Hint: exit.Hint(how)})
+			p := problem(s, spec.Problem{File: this.File, Phase: this.Number, Code: "drift", Text: how.Error(),
+				Hint: exit.Hint(how)})
 			if errors.As(how, new(orchestrator.Frozen)) {
 				p.Level = "error"
 			}

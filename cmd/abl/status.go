@@ -168,7 +168,8 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 			st.Notes = append(st.Notes, err.Error()+": "+exit.Hint(err))
 		}
 		if weak[n] > 0 {
-			st.Notes = append(st.Notes, fmt.Sprintf("weak network: %s ran on networks without a proof of isolation (--%s)", wording.Count(weak[n], "call"), cli.WeakFlag))
+			st.Notes = append(st.Notes, fmt.Sprintf("weak network: %s ran on networks without a proof of isolation (--%s)",
+				wording.Count(weak[n], "call"), cli.WeakFlag))
 		}
 		all.Phases = append(all.Phases, st)
 	}
@@ -208,7 +209,8 @@ func (st *phaseStatus) run(p state.Phase, calls []phase.Call, working bool, most
 	case working:
 		st.Now = &now
 	case now.Call != "":
-		st.Notes = append(st.Notes, fmt.Sprintf("call %s had not ended when abl was stopped: abl phase %d resumes it", now.Call, st.Phase))
+		st.Notes = append(st.Notes, fmt.Sprintf("call %s had not ended when abl was stopped: abl phase %d resumes it",
+			now.Call, st.Phase))
 	default:
 		if c := lastCall(calls, st.Phase); c != nil && c.Outcome.Class != outcome.Done {
 			st.Notes = append(st.Notes, fmt.Sprintf("the %s's call %s ended as %q on %s UTC (docs/faults.md): abl logs %[2]s shows it",
@@ -274,7 +276,8 @@ func (st phaseStatus) describe(now time.Time) string {
 	if r.Role == "" {
 		return fmt.Sprintf("iteration %d of at most %d, no agent is running", st.Iteration, r.Of)
 	}
-	text := fmt.Sprintf("the %s works on iteration %d of at most %d since %s UTC", r.Role, st.Iteration, r.Of, r.Since.UTC().Format(time.TimeOnly))
+	text := fmt.Sprintf("the %s works on iteration %d of at most %d since %s UTC", r.Role, st.Iteration, r.Of,
+		r.Since.UTC().Format(time.TimeOnly))
 	if !now.IsZero() {
 		text += fmt.Sprintf(" (%s)", now.Sub(r.Since).Round(time.Second))
 	}
@@ -282,7 +285,8 @@ func (st phaseStatus) describe(now time.Time) string {
 	if r.Tokens == nil {
 		return text
 	}
-	return text + ", " + view.RunningWords(state.Event{Tokens: r.Tokens, CostUSD: r.CostUSD, AtLeast: r.AtLeast}) + " so far"
+	return text + ", " + view.RunningWords(state.Event{Tokens: r.Tokens, CostUSD: r.CostUSD, AtLeast: r.AtLeast}) +
+		" so far"
 }
 
 // count sets the usage of a call so far.

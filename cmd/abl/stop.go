@@ -41,7 +41,8 @@ func runStop(ctx context.Context, s *phase.Project) error {
 		err = syscall.Kill(pid, syscall.SIGTERM)
 	}
 	if err != nil {
-		return exit.With(exit.Environment, fmt.Errorf("cannot stop the abl that works on this project: %w", err), "press Ctrl-C in its terminal")
+		return exit.With(exit.Environment, fmt.Errorf("cannot stop the abl that works on this project: %w", err),
+			"press Ctrl-C in its terminal")
 	}
 	s.In.Say("process %d is saving its state", pid)
 	for hostfs.Locked(lock) {

@@ -71,5 +71,6 @@ func runTrust(ctx context.Context, s *phase.Project, revoke bool) error {
 	case revoke:
 		return s.In.ShowTable(rows, t, n+" no longer accepted")
 	}
-	return s.In.ShowTable(rows, t, fmt.Sprintf("%s accepted for %s; a changed value must be accepted again", n, s.Paths.Root))
+	return s.In.ShowTable(rows, t, fmt.Sprintf("%s accepted for %s; a changed value must be accepted again", n,
+		s.Paths.Root))
 }

@@ -78,7 +78,8 @@ func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	}
 	info, err := os.Stat(needed)
 	if err != nil {
-		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot find the file: %w", err), "name a failed_specs.md, a Verifier's workspace or a project")
+		return "", "", exit.With(exit.Usage, fmt.Errorf("cannot find the file: %w", err),
+			"name a failed_specs.md, a Verifier's workspace or a project")
 	}
 	if name == failedspecs.FileName || !info.IsDir() {
 		return dir, name, nil

@@ -155,7 +155,8 @@ func (s *server) appUp(success string) error {
 		if full := helper.FullPlaces(); full != "" {
 			err = fmt.Errorf("%w; %s", err, full)
 		}
-		s.events.add(helper.Event{Event: EventFailed, Name: helper.AppAlias, Exit: code, MS: since(start), Detail: err.Error()})
+		s.events.add(helper.Event{Event: EventFailed, Name: helper.AppAlias, Exit: code, MS: since(start),
+			Detail: err.Error()})
 		return err
 	}
 	r, err := s.app.start()
@@ -274,7 +275,8 @@ func probe(ctx context.Context, app helper.App, host string) answer {
 }
 
 // refusesNames are the statuses with which servers refuse an unknown host name.
-var refusesNames = map[int]bool{http.StatusBadRequest: true, http.StatusForbidden: true, http.StatusMisdirectedRequest: true}
+var refusesNames = map[int]bool{http.StatusBadRequest: true, http.StatusForbidden: true,
+	http.StatusMisdirectedRequest: true}
 
 // hostHeader returns the Host header of a request. For an address it is the app's name, as in the tests.
 func hostHeader(host, port string) string {

@@ -76,7 +76,8 @@ func (p *program) foreground(ctx context.Context, w http.ResponseWriter, r *http
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	code, err := attend(ctx, cmd, stopGrace, func(stdin io.WriteCloser) { feed(stdin, w, r.Body, cancel) })
-	reply := helper.CommandReply{Exit: code, Output: strings.ToValidUTF8(shown.Kept.String(), "\uFFFD"), Truncated: shown.Cut}
+	reply := helper.CommandReply{Exit: code, Output: strings.ToValidUTF8(shown.Kept.String(), "\uFFFD"),
+		Truncated: shown.Cut}
 	switch {
 	case err == nil:
 	case errors.Is(err, errStdin):

@@ -30,20 +30,24 @@ var harmless = []string{
 // scopes are the keys that only the user may set, if their value acts. Only the user may set a key that is
 // in neither table.
 var scopes = []scope{
-	{"directories", func(_ *Loaded, text string) bool { return text != cloneDir }, "gives a role a folder that holds files of yours"},
-	{"source.repo", func(_ *Loaded, text string) bool { return text != "" && text != "." }, "opens a repository outside the project"},
+	{"directories", func(_ *Loaded, text string) bool { return text != cloneDir },
+		"gives a role a folder that holds files of yours"},
+	{"source.repo", func(_ *Loaded, text string) bool { return text != "" && text != "." },
+		"opens a repository outside the project"},
 	{"remote.name", given, "makes abl run git fetch and git push with your credentials"},
 	{"notify.command", given, "runs a command on this machine"},
 	{"app.services.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},
 	{"app.services.*.files", given, "shows a container a file that git does not track"},
 	{"commit.allow_secrets", given, "lets a secret of .env into a commit"},
-	{"prices", func(l *Loaded, text string) bool { return text != "" && l.NeedsPrices() }, "decides when a budget in dollars is reached"},
+	{"prices", func(l *Loaded, text string) bool { return text != "" && l.NeedsPrices() },
+		"decides when a budget in dollars is reached"},
 	{"network.allow", func(_ *Loaded, text string) bool { return strings.Contains(text+",", mayBePrivate+",") },
 		"lets agents reach private addresses of your network"},
 	{"network.ca_cert", given, "decides which servers get the keys"},
 	{"network.proxy", given, "sends the gateway's requests through another server"},
 	{"network.pool", given, "takes a range of this machine's networks"},
-	{"network.builds", func(_ *Loaded, text string) bool { return text == BuildsHost }, "builds images as root on this machine's network"},
+	{"network.builds", func(_ *Loaded, text string) bool { return text == BuildsHost },
+		"builds images as root on this machine's network"},
 	{"network.egress", given, "sends the gateway's requests through another network"},
 	{"images.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},
 	{"agents.*.scenario", func(_ *Loaded, text string) bool { return text != "" && !strings.HasPrefix(text, ".abl/") },
@@ -52,7 +56,8 @@ var scopes = []scope{
 	{"agents.*.headers", given, "sends a value of .env with each request of an agent"},
 	{"agents.*.query", given, "changes where an agent's requests go"},
 	{"agents.*.key_command", given, "runs a command on this machine"},
-	{"agents.*.key", func(_ *Loaded, text string) bool { return text != "" && text != NoKey }, "sends a variable of yours as a key"},
+	{"agents.*.key", func(_ *Loaded, text string) bool { return text != "" && text != NoKey },
+		"sends a variable of yours as a key"},
 	{"agents.*.base", given, "decides which server gets a key"},
 }
 

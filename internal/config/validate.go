@@ -67,7 +67,8 @@ func checkKind(l *Loaded) error {
 	case a.Kind != helper.KindCommand && a.Probe != "":
 		return l.mistake("app.probe", "remove it, and set app.ready", "is for programs, and app.kind is %s", a.Kind)
 	case a.Kind == helper.KindTCP && a.Ready.Path != "":
-		return l.mistake("app.ready.path", "remove it: abl checks whether the port is open", "needs HTTP, and app.kind is tcp")
+		return l.mistake("app.ready.path", "remove it: abl checks whether the port is open",
+			"needs HTTP, and app.kind is tcp")
 	case a.Kind != helper.KindCommand:
 	case a.Port != 0:
 		return l.mistake("app.port", "remove it", "app.kind is command, which has no port")
@@ -94,7 +95,8 @@ func checkAgents(l *Loaded) error {
 		case own && !a.Own():
 			return unknownAgent(l, key, name, known)
 		case !own && (a.Own() || len(a.Env) > 0 || a.Usage != "" || a.Image != "" || a.Model != "" || a.NPM != "" || a.Key != "" || a.Base != ""):
-			return l.mistake(key, "choose another name for your agent", "%q is one of abl's agents, whose command you cannot change", name)
+			return l.mistake(key, "choose another name for your agent",
+				"%q is one of abl's agents, whose command you cannot change", name)
 		case a.Command != "" && a.ACP != "":
 			return l.mistake(key+".acp", "", "want command or acp, not both")
 		case a.Version != "" && !slices.Contains(providers, name):
@@ -114,7 +116,8 @@ func checkAgents(l *Loaded) error {
 		case own && a.API != "" && a.Login == "": // it reaches its provider itself
 			known = append(known, name)
 		case !slices.Contains(providers, name) && a.ofProvider() != "":
-			return l.mistake(key+"."+a.ofProvider(), "set it for the agent whose provider it uses", "only %s have one", strings.Join(providers, ", "))
+			return l.mistake(key+"."+a.ofProvider(), "set it for the agent whose provider it uses", "only %s have one",
+				strings.Join(providers, ", "))
 		case a.Provider != "" && slices.Contains(providers, name):
 			return l.mistake(key+".provider", "", "only scripted and your own agents have one")
 		case own:
@@ -169,7 +172,8 @@ func unknownAgent(l *Loaded, key, name string, known []string) error {
 	if near := wording.Near(name, known); near != "" {
 		return l.mistake(key, "", "there is no agent %q; did you mean %q?", name, near)
 	}
-	return l.mistake(key, "agents.NAME.command or agents.NAME.acp defines your own agent (docs/agents.md)", "there is no agent %q; there are %s", name, strings.Join(known, ", "))
+	return l.mistake(key, "agents.NAME.command or agents.NAME.acp defines your own agent (docs/agents.md)",
+		"there is no agent %q; there are %s", name, strings.Join(known, ", "))
 }
 
 // dropModels removes the models of a role that are for another agent: models of the file, if a flag sets
@@ -196,7 +200,8 @@ func (l *Loaded) at(places ...string) iter.Seq2[string, string] {
 // checkApart refuses files that abl relies on in the workspace of a role, such as prices, authorities and
 // Dockerfiles.
 func checkApart(l *Loaded) error {
-	files := maps.Collect(l.at("network.ca_cert", "images.*.dockerfile", "app.services.*.dockerfile", "app.services.*.files.*"))
+	files := maps.Collect(l.at("network.ca_cert", "images.*.dockerfile", "app.services.*.dockerfile",
+		"app.services.*.files.*"))
 	files["prices"] = l.Prices.File
 	for key, file := range byKey(files) {
 		for _, dir := range []string{l.Directories.Src, l.Directories.Tests} {

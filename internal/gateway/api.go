@@ -71,7 +71,8 @@ var apis = map[meter.API]api{
 		Kind: meter.Anthropic, Base: "https://api.anthropic.com", Auth: "X-Api-Key",
 		Routes:  []route{{"/v1/messages", "messages", false}, {"/v1/messages/count_tokens", "count", true}},
 		Longest: 128_000, Context: 1_000_000, List: "/v1/models", Queries: []string{"beta"},
-		Headers: []string{"Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App", "X-Claude-*"},
+		Headers: []string{"Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App",
+			"X-Claude-*"},
 		Fields: []string{
 			"cache_control", "context_management", "max_tokens", "messages", "metadata", "model", "output_config", "service_tier", "speed",
 			"stop_sequences", "stream", "system", "temperature", "thinking", "tool_choice", "tools", "top_k", "top_p",
@@ -81,7 +82,8 @@ var apis = map[meter.API]api{
 	meter.Responses: {
 		Kind: meter.Responses, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
 		Routes:  []route{{"/v1/responses", "responses", false}},
-		Longest: 128_000, Context: 1_050_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Originator", "Version", "Session-Id", "Session_id", "Thread-Id", "X-Codex-*"},
+		Longest: 128_000, Context: 1_050_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Originator", "Version",
+			"Session-Id", "Session_id", "Thread-Id", "X-Codex-*"},
 		Fields: []string{
 			"background", "client_metadata", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "model",
 			"parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "stream",
@@ -92,7 +94,8 @@ var apis = map[meter.API]api{
 	meter.Chat: {
 		Kind: meter.Chat, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
 		Routes:  []route{{"/v1/chat/completions", "chat", false}},
-		Longest: 128_000, Context: 1_050_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Openai-Intent", "X-Initiator"},
+		Longest: 128_000, Context: 1_050_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Openai-Intent",
+			"X-Initiator"},
 		Fields: []string{
 			"frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata",
 			"model", "n", "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key", "prompt_cache_retention", "reasoning",

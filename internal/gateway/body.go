@@ -52,13 +52,15 @@ func (v *verdict) read(body []byte) {
 	case why != "":
 		v.deny(http.StatusForbidden, why)
 	case tool != "":
-		v.deny(http.StatusForbidden, fmt.Sprintf("the tool %q is not allowed: the provider would run it, not the agent", clip(tool)))
+		v.deny(http.StatusForbidden, fmt.Sprintf("the tool %q is not allowed: the provider would run it, not the agent",
+			clip(tool)))
 	}
 }
 
 // otherModel returns why a request for another model is refused.
 func (p *provider) otherModel(model string) string {
-	return fmt.Sprintf("the model %q is not allowed: this call uses %q, from models in .abl/config.yaml", clip(model), strings.Join(p.Models, ", "))
+	return fmt.Sprintf("the model %q is not allowed: this call uses %q, from models in .abl/config.yaml", clip(model),
+		strings.Join(p.Models, ", "))
 }
 
 // answerLimits returns the limits that the request sets: the tokens of a response, and the number of

@@ -263,7 +263,8 @@ func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []
 	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
 		// Another server responds, such as a login portal or a wrong address.
-		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider responds %d, and the gateway follows no redirect", answer.StatusCode))
+		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider responds %d, and the gateway follows no redirect",
+			answer.StatusCode))
 		x.fail(http.StatusBadGateway, x.reason)
 		return nil
 	}

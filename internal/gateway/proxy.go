@@ -89,7 +89,8 @@ func (e *proxyError) Error() string {
 	case e.err != nil:
 		return fmt.Sprintf("cannot reach the proxy %s: %v", e.proxy, e.err)
 	case e.code == http.StatusProxyAuthRequired:
-		return fmt.Sprintf("the proxy %s requires a user and a password: put them into HTTPS_PROXY (http://USER:PASSWORD@%s)", e.proxy, e.proxy)
+		return fmt.Sprintf("the proxy %s requires a user and a password: put them into HTTPS_PROXY (http://USER:PASSWORD@%s)",
+			e.proxy, e.proxy)
 	}
 	return fmt.Sprintf("the proxy %s refuses the connection: %s", e.proxy, e.status)
 }

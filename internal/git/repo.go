@@ -182,7 +182,8 @@ func gitFolder(dir string, top fs.FileInfo, begun bool) (fs.FileInfo, error) {
 	}
 	has, err := born(d)
 	if err == nil && has {
-		return nil, gitdir.Foreign("%q is damaged: it has refs but no HEAD; git symbolic-ref HEAD refs/heads/NAME repairs it", path)
+		return nil, gitdir.Foreign("%q is damaged: it has refs but no HEAD; git symbolic-ref HEAD refs/heads/NAME repairs it",
+			path)
 	}
 	if err == nil {
 		err = layOut(dir, top)

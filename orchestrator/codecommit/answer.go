@@ -128,7 +128,8 @@ func scan(text string, lenient bool, marks ...string) (found []block, err error)
 		}
 	}
 	if open.Line > 0 {
-		return found, wrong(open.Line, "%s%s has no %[1]send: the answer was cut off, or the fence was forgotten", open.mark, open.Path)
+		return found, wrong(open.Line, "%s%s has no %[1]send: the answer was cut off, or the fence was forgotten", open.mark,
+			open.Path)
 	}
 	return found, nil
 }

@@ -225,7 +225,8 @@ func readBackup(t *os.Root, stage string) (b backup, err error) {
 	_ = json.Unmarshal(data, &b) // the comparison below detects errors
 	wrong := b.Place != place(t, stage) || len(b.New) != len(b.Files) || slices.ContainsFunc(b.Files, foreign)
 	if again, _ := json.Marshal(b); wrong || !bytes.Equal(data, again) {
-		return backup{}, fmt.Errorf("%s was not written here: check the content of %s, and remove it", path.Join(stage, backupFile), stage)
+		return backup{}, fmt.Errorf("%s was not written here: check the content of %s, and remove it",
+			path.Join(stage, backupFile), stage)
 	}
 	return b, nil
 }

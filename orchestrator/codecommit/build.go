@@ -75,7 +75,8 @@ func (b Built) Text() string {
 
 // ErrEnvironment means that a build failed for a reason that the model cannot fix: a missing tool,
 // or the engine.
-var ErrEnvironment error = &environment.Error{Class: environment.Unavailable, Err: errors.New("the build's environment failed")}
+var ErrEnvironment error = &environment.Error{Class: environment.Unavailable,
+	Err: errors.New("the build's environment failed")}
 
 // Host runs build.sh on this machine as the current user, without keys in its environment and
 // without standard input.
@@ -303,12 +304,14 @@ func (b *Box) Build(ctx context.Context) (Built, error) {
 	case end.Over != "":
 		built.Note = "build.sh was stopped: " + end.Over
 	case end.OOMKilled:
-		built.Note = fmt.Sprintf("build.sh was stopped: it exceeded its %d MiB of memory (limits.memory in .abl/config.yaml)", b.builds.Limits.Memory>>20)
+		built.Note = fmt.Sprintf("build.sh was stopped: it exceeded its %d MiB of memory (limits.memory in .abl/config.yaml)",
+			b.builds.Limits.Memory>>20)
 	case end.Exit != 0 && end.Full != "":
 		built.Note = "build.sh failed: " + end.Full + " in .abl/config.yaml"
 	case end.Exit == notFound:
 		lines := strings.Split(strings.TrimSpace(built.Stderr), "\n")
-		err = fmt.Errorf("%w: exit code 127: the container lacks a program: %s (add it in %s, or build on the host)", ErrEnvironment, lines[len(lines)-1], Dockerfile)
+		err = fmt.Errorf("%w: exit code 127: the container lacks a program: %s (add it in %s, or build on the host)",
+			ErrEnvironment, lines[len(lines)-1], Dockerfile)
 	}
 	return built, err
 }

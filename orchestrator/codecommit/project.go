@@ -144,7 +144,8 @@ func (p Project) CheckIgnored() error {
 		again, _ := filepath.Match(first, ConfigDir)
 		switch {
 		case negated && again:
-			wrong, do = fmt.Sprintf(".gitignore line %d, %q, includes /%s again, which contains the keys", i+1, l, ConfigDir), add
+			wrong, do = fmt.Sprintf(".gitignore line %d, %q, includes /%s again, which contains the keys", i+1, l,
+				ConfigDir), add
 		case strings.TrimSuffix(strings.TrimPrefix(l, "/"), "/") == ConfigDir:
 			wrong = ""
 		}
@@ -332,7 +333,8 @@ func (p Project) Untouched(query string, dry bool) error {
 	case query == firstQuery:
 		return problem(write, "%s is as init wrote it", p.Query)
 	case build == firstBuild && !dry:
-		return problem("write into it how this project is built and tested", "build.sh is as init wrote it, so no build can pass")
+		return problem("write into it how this project is built and tested",
+			"build.sh is as init wrote it, so no build can pass")
 	}
 	return nil
 }

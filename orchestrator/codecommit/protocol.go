@@ -150,7 +150,8 @@ func (p Profile) prompt(in Inputs, history []*Attempt) string {
 			[]string{"file replacements", replacements(latest(history))})
 	}
 	if p.Name == V1 {
-		return join("gemini system prompt", in.System, "basic query", in.Query, "codebase", in.Codebase) + historyText(history)
+		return join("gemini system prompt", in.System, "basic query", in.Query, "codebase", in.Codebase) +
+			historyText(history)
 	}
 	return join(append([]string{
 		"project structure system prompt", in.Structure,

@@ -84,7 +84,10 @@ func Decide(claims Claims, suites ...Suite) Finding {
 func (f *Finding) soFar(opens []string) []string {
 	for i := range f.Contracts {
 		if st := &f.Contracts[i]; st.later {
-			opens = slices.DeleteFunc(opens, func(reason string) bool { return strings.Contains(reason, st.Contract+" is "+Untried+": "+st.Why) })
+			opens = slices.DeleteFunc(opens, func(reason string) bool {
+				return strings.Contains(reason,
+					st.Contract+" is "+Untried+": "+st.Why)
+			})
 			st.Is, st.Why = OKSoFar, ""
 		}
 	}
@@ -122,7 +125,8 @@ func (s Suite) doubts(i int, r Run) (all []string) {
 		case i == 0 && s.Known != nil && !slices.Contains(s.Known, p.IDs[0]):
 			all = append(all, fmt.Sprintf("%s: line %d of its output names %s, which is not in a spec", where, p.Line, p.IDs[0]))
 		case !p.OK:
-			all = append(all, fmt.Sprintf("%s: line %d of its output is not ok and names %s, which this suite does not test", where, p.Line, p.IDs[0]))
+			all = append(all, fmt.Sprintf("%s: line %d of its output is not ok and names %s, which this suite does not test",
+				where, p.Line, p.IDs[0]))
 		}
 	}
 	return all
@@ -151,7 +155,8 @@ func (f Finding) Entries() (all []failedspecs.Entry) {
 		if input == "" {
 			input = "the saved test of this contract, which does not print its input"
 		}
-		all = append(all, failedspecs.Sanitize(failedspecs.Entry{Spec: st.says, Input: input, Observed: st.Observed, Contract: st.Contract}))
+		all = append(all, failedspecs.Sanitize(failedspecs.Entry{Spec: st.says, Input: input, Observed: st.Observed,
+			Contract: st.Contract}))
 	}
 	if len(f.Ended) > 0 {
 		all = append(all, Ended("the requests of the saved tests", f.Ended))
@@ -175,10 +180,12 @@ func (o Older) Weigh() (doubts, notes []string) {
 		wrong := o.Suite.vacuous(c)
 		switch {
 		case t.n > 0 && t.ok == t.n && claimed:
-			notes = append(notes, fmt.Sprintf("step-%d refuted %s on the same source, and its own test is ok there now", o.Step, c.ID))
+			notes = append(notes, fmt.Sprintf("step-%d refuted %s on the same source, and its own test is ok there now", o.Step,
+				c.ID))
 		case t.n > 0 && t.ok == t.n, t.notOK == 0 && !claimed:
 		case t.notOK == t.n && wrong != "":
-			notes = append(notes, fmt.Sprintf("the test of %s with which step-%d refuted the same source was wrong: %s", c.ID, o.Step, wrong))
+			notes = append(notes, fmt.Sprintf("the test of %s with which step-%d refuted the same source was wrong: %s", c.ID,
+				o.Step, wrong))
 		default:
 			doubts = append(doubts, o.doubt(t, c))
 		}

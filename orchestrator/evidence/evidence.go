@@ -256,7 +256,8 @@ func (s Suite) challenged(c Contract) (is, why string) {
 	case !slices.ContainsFunc(s.Real, Run.asked):
 		return Vacuous, s.vocabulary().none
 	case s.echoed(c):
-		return Vacuous, fmt.Sprintf("its test line is %s: run.sh prints it unchanged, so the %s could pass itself", s.vocabulary().answer, s.vocabulary().app)
+		return Vacuous, fmt.Sprintf("its test line is %s: run.sh prints it unchanged, so the %s could pass itself",
+			s.vocabulary().answer, s.vocabulary().app)
 	case seen.lacks != "":
 		return NotWitnessed, seen.lacks
 	case why != "":

@@ -48,7 +48,8 @@ const maxTestLine = 300
 // judge returns the finding on one contract of a suite.
 func judge(claims Claims, s Suite, c Contract) Standing {
 	t := tally(s.Real, c.ID)
-	st := Standing{Contract: c.ID, Suite: s.Name, Finding: audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)}, says: c.Says}
+	st := Standing{Contract: c.ID, Suite: s.Name, Finding: audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)},
+		says: c.Says}
 	seen := s.witnessed(c)
 	if st.Witness, st.Unread = seen.exchange, seen.blind; seen.unread != "" {
 		st.Witness += ", with a body that abl did not read"
@@ -74,9 +75,11 @@ func judge(claims Claims, s Suite, c Contract) Standing {
 	case t.notOK > 0 && (st.Entries > 0 || s.Alone):
 		st.Is, st.Why = Failed, fmt.Sprintf("%d of %d replays are not ok: %s", t.notOK, t.n, brief(st.Observed))
 	case t.notOK > 0:
-		st.Is, st.Why = Disputed, fmt.Sprintf("the Verifier reports no failure, and %d of %d replays are not ok: %s", t.notOK, t.n, brief(st.Observed))
+		st.Is, st.Why = Disputed, fmt.Sprintf("the Verifier reports no failure, and %d of %d replays are not ok: %s", t.notOK,
+			t.n, brief(st.Observed))
 	case t.n > 0 && t.ok == t.n && st.Entries > 0:
-		st.Is, st.Why = NotReproduced, fmt.Sprintf("the Verifier reports a failure, and its test is ok in all of %s", wording.Count(t.n, "replay"))
+		st.Is, st.Why = NotReproduced, fmt.Sprintf("the Verifier reports a failure, and its test is ok in all of %s",
+			wording.Count(t.n, "replay"))
 		if why := s.vacuous(c); why != "" { // so its test could not fail
 			st.Why += "; but " + why
 		}

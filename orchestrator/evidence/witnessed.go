@@ -16,7 +16,10 @@ import (
 // asked returns true if the app got a request or, in another protocol, sent a response. It returns
 // true without a witness.
 func (r Run) asked() bool {
-	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool { return x.Method != "" || x.Got.Bytes > 0 })
+	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool {
+		return x.Method != "" ||
+			x.Got.Bytes > 0
+	})
 }
 
 // echoed returns true if a test line that is ok was sent by the app itself.
@@ -84,7 +87,8 @@ func (s Suite) witnessed(c Contract) (all sight) {
 			return s.ran(r, c)
 		}
 		one := s.shows(r, *c.Claim)
-		all.exchange, all.lacks, all.unread = cmp.Or(all.exchange, one.exchange), cmp.Or(all.lacks, one.lacks), cmp.Or(all.unread, one.unread)
+		all.exchange, all.lacks, all.unread = cmp.Or(all.exchange, one.exchange), cmp.Or(all.lacks,
+			one.lacks), cmp.Or(all.unread, one.unread)
 	}
 	return all
 }
@@ -196,9 +200,11 @@ func (s Suite) repeatedIn(r Run, c Contract) string {
 		case !c.Claim.Near(x):
 			before = nil
 		case c.Claim.Fits(x) && failed[same] > 0:
-			return fmt.Sprintf("%s was repeated until its response matched: %d of %d responses were errors", x.Request(), failed[same], failed[same]+1)
+			return fmt.Sprintf("%s was repeated until its response matched: %d of %d responses were errors", x.Request(),
+				failed[same], failed[same]+1)
 		case c.Claim.Fits(x) && before != nil && x.Repeats(*before) && !mayChange.MatchString(c.Says):
-			return fmt.Sprintf("%s was repeated until its response matched: it got %s before", x.Request(), c.Claim.Misses(*before))
+			return fmt.Sprintf("%s was repeated until its response matched: it got %s before", x.Request(),
+				c.Claim.Misses(*before))
 		case c.Claim.Misses(x) == "" || s.fitsAnother(c, x):
 			before = nil
 		default:
@@ -212,5 +218,8 @@ func (s Suite) repeatedIn(r Run, c Contract) string {
 
 // fitsAnother returns true if an exchange matches another contract.
 func (s Suite) fitsAnother(c Contract, x witness.Exchange) bool {
-	return slices.ContainsFunc(s.Contracts, func(o Contract) bool { return o.ID != c.ID && o.Claim != nil && o.Claim.Fits(x) })
+	return slices.ContainsFunc(s.Contracts, func(o Contract) bool {
+		return o.ID != c.ID && o.Claim != nil &&
+			o.Claim.Fits(x)
+	})
 }

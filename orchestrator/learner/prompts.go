@@ -26,7 +26,8 @@ func (h Home) prompt(s State, hosts []string) (string, error) {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(all.Current))
 	for _, part := range [][2]string{
-		{"What earlier cycles taught", memory}, {"Mistakes of earlier cycles, not to be repeated", mistakes}, {"Your task", s.Task},
+		{"What earlier cycles taught", memory}, {"Mistakes of earlier cycles, not to be repeated", mistakes}, {"Your task",
+			s.Task},
 	} {
 		if text := strings.TrimSpace(part[1]); text != "" {
 			fmt.Fprintf(&b, "\n\n## %s\n\n%s\n", part[0], text)
@@ -84,7 +85,8 @@ func (r *Ran) text() string {
 func (r *Ran) Summary() string {
 	switch {
 	case r.Running && r.Ports != "":
-		return fmt.Sprintf("It was still running after %s and listened on port %s.", RunTime, strings.ReplaceAll(r.Ports, " ", " and "))
+		return fmt.Sprintf("It was still running after %s and listened on port %s.", RunTime,
+			strings.ReplaceAll(r.Ports, " ", " and "))
 	case r.Running:
 		return fmt.Sprintf("It was still running after %s and listened on no port.", RunTime)
 	case r.OK:
@@ -174,7 +176,8 @@ func (b Prompts) Render() string {
 // Next archives the current prompt and replaces it. An empty prompt does not replace the current
 // one, but adds a version.
 func (b Prompts) Next(prompt string, at time.Time) Prompts {
-	b.Past = append(slices.Clone(b.Past), Version{Title: fmt.Sprintf("%d - %s", b.Number()+1, at.UTC().Format(time.DateTime)), Text: b.Current})
+	b.Past = append(slices.Clone(b.Past), Version{Title: fmt.Sprintf("%d - %s", b.Number()+1,
+		at.UTC().Format(time.DateTime)), Text: b.Current})
 	if strings.TrimSpace(prompt) != "" {
 		b.Current = strings.ToValidUTF8(prompt[:min(len(prompt), maxPrompt)], "")
 	}

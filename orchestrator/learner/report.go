@@ -55,7 +55,8 @@ Project: %s
 // cycleText returns the heading of a cycle.
 func cycleText(s State) string {
 	bar, c := strings.Repeat("*", width), s.Last()
-	return fmt.Sprintf("\n%s\nLEARNING CYCLE %d/%d [Agent: %s | Model: %s]\n%[1]s\nUsing agent: %[4]s | model: %[5]s\n", bar, s.Cycle, s.Cycles, c.Agent, c.Model)
+	return fmt.Sprintf("\n%s\nLEARNING CYCLE %d/%d [Agent: %s | Model: %s]\n%[1]s\nUsing agent: %[4]s | model: %[5]s\n",
+		bar, s.Cycle, s.Cycles, c.Agent, c.Model)
 }
 
 // stepText returns the heading of a step.

@@ -156,7 +156,8 @@ func Load(h Home) (s State, err error) {
 		err = errors.New("it is damaged") // no step could follow
 	}
 	if err != nil {
-		err = fmt.Errorf("cannot use %s: %w; update abl, or move the file away to start again with the lessons so far", h.Rel(h.path(stateFile)), err)
+		err = fmt.Errorf("cannot use %s: %w; update abl, or move the file away to start again with the lessons so far",
+			h.Rel(h.path(stateFile)), err)
 	}
 	return s, err
 }

@@ -129,8 +129,10 @@ var marks = map[string]struct{ sign, words, class string }{
 func pageHead() (template.HTML, error) {
 	css, err := pageFiles.ReadFile("page/page.css")
 	sum := sha256.Sum256(css)
-	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
-	return template.HTML(`<meta http-equiv="Content-Security-Policy" content="` + policy + "\">\n<style>" + string(css) + "</style>"), err
+	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'"
+	return template.HTML(`<meta http-equiv="Content-Security-Policy" content="` + policy + "\">\n<style>" + string(css) +
+		"</style>"), err
 }
 
 // HTML writes the page of a phase: one file that loads nothing and runs no script.
@@ -185,7 +187,8 @@ func (p Page) Hashes() (all []fact) {
 		all = slices.DeleteFunc(facts(*r), func(f fact) bool {
 			return !strings.HasPrefix(f.name, "commit.") && !strings.HasPrefix(f.name, "spec.")
 		})
-		all = append(all, fact{"audit record", fmt.Sprintf(".abl/reports/phase%d/step-%d.json, format %d", r.Phase, r.Step, r.Version)})
+		all = append(all, fact{"audit record", fmt.Sprintf(".abl/reports/phase%d/step-%d.json, format %d", r.Phase, r.Step,
+			r.Version)})
 		for _, b := range proofs(*r) {
 			if image := (fact{"image", b.Image}); b.Image != "" && !slices.Contains(all, image) {
 				all = append(all, image)
@@ -214,7 +217,8 @@ func (p Page) Verdict() fact {
 		return fact{audit.Unknown, "No iteration was judged yet."}
 	}
 	r := *p.Record
-	n, all, pace := countMarks(r), wording.Count(len(r.Contracts), "contract"), " after "+wording.Count(r.Iteration, "iteration")
+	n, all, pace := countMarks(r), wording.Count(len(r.Contracts), "contract"), " after "+wording.Count(r.Iteration,
+		"iteration")
 	if r.Round > 1 {
 		pace += fmt.Sprintf(" of round %d", r.Round)
 	}
@@ -232,7 +236,8 @@ func (p Page) Verdict() fact {
 	}
 	word := map[bool]string{true: "Stuck", false: "Refuted"}[r.Status == "stuck"]
 	if n[audit.Fail] == 0 {
-		return fact{audit.Fail, fmt.Sprintf("%s%s: %s that no contract names.", word, pace, wording.Count(len(otherEntries(r)), "failure"))}
+		return fact{audit.Fail, fmt.Sprintf("%s%s: %s that no contract names.", word, pace,
+			wording.Count(len(otherEntries(r)), "failure"))}
 	}
 	return fact{audit.Fail, fmt.Sprintf("%s: %d of %s fail%s.", word, n[audit.Fail], all, pace)}
 }

@@ -47,7 +47,8 @@ func diffsOf(changes []Change, what, dir string, most int) (all []diffs) {
 		d := diffs{Change: c, What: what, Dir: dir}
 		for _, f := range c.Files {
 			text, fits := room.fit(f.Diff, maxOneDiff)
-			shown := fileDiff{FileChange: f, Parts: partsOf(text), Cut: !fits || strings.HasSuffix(text, wording.CutMark) || f.Unread}
+			shown := fileDiff{FileChange: f, Parts: partsOf(text), Cut: !fits || strings.HasSuffix(text, wording.CutMark) ||
+				f.Unread}
 			d.Unread = d.Unread || f.Unread
 			for l := range strings.Lines(f.Diff) {
 				switch l[0] {
@@ -129,7 +130,10 @@ type moment struct {
 
 // Times returns the timeline of the calls with known times.
 func (p Page) Times() (t timeline) {
-	turns := slices.DeleteFunc(slices.Clone(p.Turns), func(t Turn) bool { return t.Started.IsZero() || t.Ended.Before(t.Started) })
+	turns := slices.DeleteFunc(slices.Clone(p.Turns), func(t Turn) bool {
+		return t.Started.IsZero() ||
+			t.Ended.Before(t.Started)
+	})
 	slices.SortStableFunc(turns, func(a, b Turn) int { return a.Started.Compare(b.Started) })
 	if t.Whole = "unknown"; len(turns) == 0 {
 		return t
@@ -195,7 +199,8 @@ type segment struct {
 
 // Plots returns the sums by role, by model and by iteration.
 func (p Page) Plots() []plot {
-	return []plot{plotOf("Role", p.Spent, ledger.ByRole), plotOf("Model", p.Spent, ledger.ByModel), plotOf("Iteration", p.Spent, ledger.ByIter)}
+	return []plot{plotOf("Role", p.Spent, ledger.ByRole), plotOf("Model", p.Spent, ledger.ByModel),
+		plotOf("Iteration", p.Spent, ledger.ByIter)}
 }
 
 // plotOf returns the groups of an account, with a total if there are several.
@@ -222,7 +227,8 @@ func barOf(s ledger.Sum, most int64) (bar []segment) {
 	for _, part := range []struct {
 		kind string
 		n    int64
-	}{{"cached", cached}, {"input", s.Input.Known - cached}, {"output", s.Candidates.Known}, {"thoughts", s.Thoughts.Known}} {
+	}{{"cached", cached}, {"input", s.Input.Known - cached}, {"output", s.Candidates.Known}, {"thoughts",
+		s.Thoughts.Known}} {
 		if long := 1000 * float64(part.n) / float64(most); long > 0 {
 			bar = append(bar, segment{part.kind, at, long})
 			at += long
@@ -327,7 +333,8 @@ func (m *matrix) cardOf(c audit.Contract, r audit.Record, later []cell, seen Exc
 	input, observed := c.Input, c.Observed
 	if e, ok := given(c, r); ok {
 		input, observed = e.Input, e.Observed
-		k.Facts = append(k.Facts, fact{"the entry for the Builder", line(e.Spec) + ", with the input and the observation below"})
+		k.Facts = append(k.Facts, fact{"the entry for the Builder",
+			line(e.Spec) + ", with the input and the observation below"})
 	}
 	k.Input, k.Observed = fit(input, maxBlock), fit(observed, maxBlock)
 	if saw {

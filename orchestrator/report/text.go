@@ -127,7 +127,8 @@ func Markdown(r Run) string {
 
 func page(b *strings.Builder, run Run) {
 	r, before := *run.Record, run.Before[max(0, len(run.Before)-maxBefore):]
-	fmt.Fprintf(b, "**%s** in step-%d (round %d, iteration %d), %s: %s\n\n", word(r.Verdict), r.Step, r.Round, r.Iteration, when(r.Decided), counted(r))
+	fmt.Fprintf(b, "**%s** in step-%d (round %d, iteration %d), %s: %s\n\n", word(r.Verdict), r.Step, r.Round, r.Iteration,
+		when(r.Decided), counted(r))
 	for _, why := range r.Missing {
 		fmt.Fprintf(b, "- missing: %s\n", code(why))
 	}

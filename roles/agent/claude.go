@@ -186,7 +186,8 @@ func (rec claudeRecord) errorText() string {
 // claudeCount counts one model. Input leaves out what was read from the cache
 // or written to it; output holds the thoughts.
 func claudeCount(t figures) tokens.Count {
-	c := tokens.Count{Cached: t.of("cacheReadInputTokens"), Candidates: t.of("outputTokens"), Thoughts: t.of("thinkingTokens")}
+	c := tokens.Count{Cached: t.of("cacheReadInputTokens"), Candidates: t.of("outputTokens"),
+		Thoughts: t.of("thinkingTokens")}
 	c.Input = plus(t.of("inputTokens"), c.Cached, t.of("cacheCreationInputTokens"))
 	c.Total = plus(c.Input, c.Candidates)
 	return c.WithoutThoughts()

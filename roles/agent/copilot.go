@@ -67,7 +67,8 @@ func copilotCommand(c Call, api string) Command {
 
 // copilotExcluded are tools that tell of skills, hire other agents, or look into
 // what has nothing to do with the task.
-var copilotExcluded = []string{"skill", "task", "read_agent", "list_agents", "write_agent", "session_store_sql", "fetch_copilot_cli_documentation"}
+var copilotExcluded = []string{"skill", "task", "read_agent", "list_agents", "write_agent", "session_store_sql",
+	"fetch_copilot_cli_documentation"}
 
 // copilotReader follows the CLI's JSON lines, and the line of tokens behind them.
 type copilotReader struct {

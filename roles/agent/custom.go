@@ -32,7 +32,8 @@ func Custom(a Agent, set Settings) Agent {
 	a.Command = func(c Call) (Command, error) {
 		all := map[string]string{"HOME": helper.Home, "NO_COLOR": "1"}
 		maps.Copy(all, set.Env)
-		maps.Copy(all, map[string]string{"ABL_PROMPT": c.Prompt, "ABL_MODEL": c.Model, "ABL_EFFORT": c.Effort, "ABL_ROLE": c.Role})
+		maps.Copy(all, map[string]string{"ABL_PROMPT": c.Prompt, "ABL_MODEL": c.Model, "ABL_EFFORT": c.Effort,
+			"ABL_ROLE": c.Role})
 		return Command{Argv: argv, Env: all}, nil
 	}
 	if set.ACP != "" {
@@ -139,4 +140,5 @@ func (r *customReader) Result(exit int) Result {
 }
 
 // customNames are those that services and tools have for the same figures.
-var customNames = names{"input_tokens prompt_tokens", "cached_tokens", "output_tokens completion_tokens", "reasoning_tokens"}
+var customNames = names{"input_tokens prompt_tokens", "cached_tokens", "output_tokens completion_tokens",
+	"reasoning_tokens"}

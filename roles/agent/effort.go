@@ -21,7 +21,8 @@ func (a Agent) EffortOf(model, word string, chosen bool) (string, error) {
 	value, sure := a.Effort(model, word)
 	switch {
 	case value == "" && chosen:
-		return "", fmt.Errorf("cannot use the effort %q with the model %q of %s: abl has no value for it", word, model, a.Name)
+		return "", fmt.Errorf("cannot use the effort %q with the model %q of %s: abl has no value for it", word, model,
+			a.Name)
 	case value == "" || !sure && !chosen:
 		return "", nil
 	}

@@ -40,7 +40,8 @@ type Player struct {
 // It does not return from EndCrash, and from EndHang only when ctx ends.
 func (p *Player) Play(ctx context.Context) int {
 	c := p.Call
-	p.record(Record{Type: RecordInit, Role: c.Role, Phase: c.Phase, Iteration: c.Iteration, Attempt: c.Attempt, Session: c.Session})
+	p.record(Record{Type: RecordInit, Role: c.Role, Phase: c.Phase, Iteration: c.Iteration, Attempt: c.Attempt,
+		Session: c.Session})
 	for i, s := range c.Steps {
 		err := p.step(ctx, s)
 		if ctx.Err() != nil {

@@ -129,7 +129,8 @@ func (r *prober) populate(ctx context.Context) error {
 	}
 	return errors.Join(
 		r.start(ctx, "inner", false, r.holder("holder-inner", at("inner")), r.speaker("peer", at("inner", "peer"))),
-		r.start(ctx, "outer", true, r.box("holder-outer", at("outer"), helper.HelperHolder), r.speaker("outsider", at("outer"))),
+		r.start(ctx, "outer", true, r.box("holder-outer", at("outer"), helper.HelperHolder),
+			r.speaker("outsider", at("outer"))),
 		r.start(ctx, "other", false, r.speaker("neighbour", at("other"))),
 	)
 }

@@ -119,7 +119,8 @@ func (s Agents) scripted() (agent.Agent, error) {
 	}
 	data, err := hostfs.Read(dir, filepath.Clean(name), maxScenario)
 	if err != nil {
-		return agent.Agent{}, &Error{Usage, "a scenario must be a regular file, not a link", fmt.Errorf("cannot read the scenario: %w", err)}
+		return agent.Agent{}, &Error{Usage, "a scenario must be a regular file, not a link",
+			fmt.Errorf("cannot read the scenario: %w", err)}
 	}
 	script, err := agent.Parse(called, data)
 	if err != nil {

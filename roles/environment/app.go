@@ -145,7 +145,8 @@ func (e *Environment) Have(ctx context.Context, svc *roles.ServiceBox) (err erro
 	if svc.Image != "" {
 		return e.pull(ctx, svc.Name, svc.Image)
 	}
-	svc.Image, err = e.build(ctx, e.Conf.App.Services[svc.Name].Dockerfile, images.Want{Agent: images.Tools, Service: true})
+	svc.Image, err = e.build(ctx, e.Conf.App.Services[svc.Name].Dockerfile,
+		images.Want{Agent: images.Tools, Service: true})
 	if err != nil {
 		err = fmt.Errorf("cannot build the image of service %q: %w", svc.Name, err)
 	}

@@ -87,14 +87,17 @@ func (s Agents) login(name string, all []agent.Provider) (agent.Provider, error)
 			}
 		}
 		if chosen == nil {
-			return all[0], &Error{Class: Usage, Err: fmt.Errorf("%s: %s has no login %q; it has %s", key, name, wanted, strings.Join(words, ", "))}
+			return all[0], &Error{Class: Usage, Err: fmt.Errorf("%s: %s has no login %q; it has %s", key, name, wanted,
+				strings.Join(words, ", "))}
 		}
 	case len(set) > 1:
 		do := fmt.Sprintf("remove one of them, or choose: agents: {%s: {login: %s}}, or %s", name, set[0].Login, set[1].Login)
-		return all[0], &Error{Usage, do, fmt.Errorf("cannot choose a login of %s: both %s and %s are set", name, set[0].KeyVar, set[1].KeyVar)}
+		return all[0], &Error{Usage, do, fmt.Errorf("cannot choose a login of %s: both %s and %s are set", name,
+			set[0].KeyVar, set[1].KeyVar)}
 	case len(set) == 1 && set[0].Plan:
 		do := fmt.Sprintf("docs/providers.md says what the vendor allows; set agents: {%s: {login: %s}} in .abl/config.yaml to use the plan", name, set[0].Login)
-		return all[0], &Error{Usage, do, fmt.Errorf("cannot use %s: abl uses a plan only if the settings allow it", set[0].KeyVar)}
+		return all[0], &Error{Usage, do, fmt.Errorf("cannot use %s: abl uses a plan only if the settings allow it",
+			set[0].KeyVar)}
 	}
 	return s.complete(name, chosen[0])
 }
@@ -104,7 +107,8 @@ func fitsLogin(one agent.Provider, value string) error {
 	switch {
 	case !one.Plan && strings.HasPrefix(value, planToken):
 		do := "put it into CLAUDE_CODE_OAUTH_TOKEN, and agents: {claude: {login: plan}} into .abl/config.yaml (docs/providers.md)"
-		return &Error{Usage, do, fmt.Errorf("cannot use %s: it contains the token of a Claude plan, which is not an API key", one.KeyVar)}
+		return &Error{Usage, do, fmt.Errorf("cannot use %s: it contains the token of a Claude plan, which is not an API key",
+			one.KeyVar)}
 	case one.Plan && strings.HasPrefix(value, apiKey):
 		return &Error{Usage, "put it into ANTHROPIC_API_KEY", fmt.Errorf("cannot use %s: it contains an API key, which is not the token of a plan", one.KeyVar)}
 	}
@@ -125,7 +129,8 @@ func (s Agents) complete(name string, p agent.Provider) (agent.Provider, error) 
 				p.Header = "Api-Key"
 			}
 		default:
-			return p, &Error{Class: Usage, Err: fmt.Errorf("%s is %q, want %s, %s or %s", copilotType, kind, copilotOpenAI, copilotAzure, copilotAnthropic)}
+			return p, &Error{Class: Usage, Err: fmt.Errorf("%s is %q, want %s, %s or %s", copilotType, kind, copilotOpenAI,
+				copilotAzure, copilotAnthropic)}
 		}
 	}
 	if base, _ := s.Conf.Key(p.BaseVar); p.NeedsBase && base == "" {
@@ -136,7 +141,8 @@ func (s Agents) complete(name string, p agent.Provider) (agent.Provider, error) 
 		region, _ := s.Conf.Key(p.RegionVar)
 		if !regionName.MatchString(region) {
 			do := fmt.Sprintf("add %s=us-east-1, or another region, to .env", p.RegionVar)
-			return p, &Error{Usage, do, fmt.Errorf("cannot use %s: %s is %q, want the name of a region", p.KeyVar, p.RegionVar, region)}
+			return p, &Error{Usage, do, fmt.Errorf("cannot use %s: %s is %q, want the name of a region", p.KeyVar, p.RegionVar,
+				region)}
 		}
 		p.Upstream = strings.ReplaceAll(p.Upstream, "{region}", region)
 		p.Box += " " + p.RegionVar + "=" + region
@@ -154,7 +160,8 @@ func (s Agents) copilotAPI() string {
 
 // Missing returns the error for a login without a key.
 func Missing(p agent.Provider) error {
-	return &Error{Usage, fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", p.KeyVar), fmt.Errorf("cannot find %s", p.KeyVar)}
+	return &Error{Usage, fmt.Sprintf("add %s=… to .env, or choose another agent in .abl/config.yaml", p.KeyVar),
+		fmt.Errorf("cannot find %s", p.KeyVar)}
 }
 
 // OwnAddress returns the address at which the vendor of a login serves its API.
@@ -163,5 +170,6 @@ func OwnAddress(p agent.Provider) string { return cmp.Or(p.Upstream, gateway.Add
 // ErrPlan returns the error for a budget in dollars with a subscription.
 func ErrPlan(who string, p agent.Provider) error {
 	return &Error{Usage, "give the budget in tokens: budget: {phase: {tokens: 2000000}}",
-		fmt.Errorf("cannot enforce a budget in US dollars: %s uses a subscription (%s), which has no price per token", who, p.KeyVar)}
+		fmt.Errorf("cannot enforce a budget in US dollars: %s uses a subscription (%s), which has no price per token", who,
+			p.KeyVar)}
 }

@@ -228,7 +228,8 @@ func servicesText(in Input) string {
 	if in.App.IsProgram() {
 		when = "are fresh for each call and each replay, and keep running from one run of it to the next"
 	}
-	b.WriteString("\n\nIt reaches these services, which " + when + ". This call has its own copies, which end with it: the system does not see the data that you put there.\n\n")
+	b.WriteString("\n\nIt reaches these services, which " + when +
+		". This call has its own copies, which end with it: the system does not see the data that you put there.\n\n")
 	for _, svc := range in.Services {
 		fmt.Fprintf(&b, "- `%s`, port %d\n", svc.Name, svc.Port)
 	}
@@ -253,7 +254,8 @@ func programSection(in Input) string {
 	if in.Role.App {
 		return parts[0] + parts[1]
 	}
-	return parts[0] + parts[2] + fmt.Sprintf("\n```\n%s\n```", in.App.Command) + prepareText(in) + buildText(in) + servicesText(in)
+	return parts[0] + parts[2] + fmt.Sprintf("\n```\n%s\n```", in.App.Command) + prepareText(in) + buildText(in) +
+		servicesText(in)
 }
 
 func commandsSection(in Input) string {
@@ -355,7 +357,8 @@ func projectSection(in Input) string {
 	if strings.TrimSpace(in.ProjectMD) == "" {
 		return ""
 	}
-	return "# The project\n\nWritten by the user whose project this is.\n\n" + delimited("project description", in.ProjectMD)
+	return "# The project\n\nWritten by the user whose project this is.\n\n" + delimited("project description",
+		in.ProjectMD)
 }
 
 // specsSection does not mention the phase's number, so that the specs of earlier phases are the

@@ -108,8 +108,9 @@ func Completion(name string) Command {
 	return Command{
 		Name: "completion", Group: Upkeep, Usage: "print the completion script of a shell",
 		Args: "bash|zsh|fish", Values: []string{"bash", "zsh", "fish"},
-		Long:     "The script completes commands, flags and their values. Load it in the startup\nfile of your shell.",
-		Examples: "source <(" + name + " completion bash)\n" + name + " completion fish > ~/.config/fish/completions/" + name + ".fish",
+		Long: "The script completes commands, flags and their values. Load it in the startup\nfile of your shell.",
+		Examples: "source <(" + name + " completion bash)\n" + name + " completion fish > ~/.config/fish/completions/" +
+			name + ".fish",
 		Run: func(_ context.Context, in *Input) error {
 			fmt.Fprint(in.Stdout, strings.ReplaceAll(scripts[in.Args[0]], "NAME", name))
 			return nil

@@ -36,11 +36,12 @@ call, the answer and the build.
 Caution: build.sh runs on this machine with your rights, on code that a model wrote.
 --build-on container runs it in a container, which can reach only the hosts of
 network.allow in .abl/config.yaml.`,
-		Flags:    append(flags(), cli.EnvironmentFlags()...),
-		Examples: self + " init\n./codeRollup.sh && " + self + "\n" + self + " --model claude-sonnet-5-5 --dry-run\n" + self + " --cc",
-		Subs:     []cli.Command{initCommand(self), cleanCommand(self)},
-		Codes:    Codes(),
-		Run:      opened(self, run),
+		Flags: append(flags(), cli.EnvironmentFlags()...),
+		Examples: self + " init\n./codeRollup.sh && " + self + "\n" + self + " --model claude-sonnet-5-5 --dry-run\n" + self +
+			" --cc",
+		Subs:  []cli.Command{initCommand(self), cleanCommand(self)},
+		Codes: Codes(),
+		Run:   opened(self, run),
 	}
 }
 
@@ -155,8 +156,9 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 	root.Subs = append(root.Subs, cli.Completion("code-commit"))
 	return cli.Main(ctx, cli.App{
 		Name: "code-commit", Version: version, Usage: root.Usage,
-		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR", Usage: "use the project in DIR (default: the current directory)"}, trust.Flag},
-		Root:  &root,
+		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR",
+			Usage: "use the project in DIR (default: the current directory)"}, trust.Flag},
+		Root: &root,
 	}, args, stdin, stdout, stderr)
 }
 

@@ -87,7 +87,8 @@ func (s *session) lock(ctx context.Context) (unlock func() error, err error) {
 
 // change runs the workflow that changes code.
 func (s *session) change(ctx context.Context) (err error) {
-	r := &codecommit.Run{Abort: s.in.String("on-parse-error") == "abort", DryRun: s.in.Bool("dry-run"), Repairs: s.project.Repairs}
+	r := &codecommit.Run{Abort: s.in.String("on-parse-error") == "abort", DryRun: s.in.Bool("dry-run"),
+		Repairs: s.project.Repairs}
 	if s.in.Set("max-repairs") {
 		if r.Repairs, err = s.number("max-repairs", 100); err != nil {
 			return err
@@ -284,5 +285,6 @@ func kept(err error, logs string) error {
 	if logs == "" || code == exit.Passed || code == exit.Bug || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &exit.Error{Code: code, What: err.Error(), Safe: "questions and answers are in " + logs, Do: exit.Hint(err), Err: err}
+	return &exit.Error{Code: code, What: err.Error(), Safe: "questions and answers are in " + logs, Do: exit.Hint(err),
+		Err: err}
 }

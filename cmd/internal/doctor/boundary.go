@@ -76,7 +76,8 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 		return exit.OnEngine(err)
 	}
 	defer eng.Close()
-	b := boundaries{Engine: fmt.Sprintf("Docker %s, API %s at %s", info.Version, info.API, info.Host), Roles: []roleProof{}, Calls: []callProof{}}
+	b := boundaries{Engine: fmt.Sprintf("Docker %s, API %s at %s", info.Version, info.API, info.Host),
+		Roles: []roleProof{}, Calls: []callProof{}}
 	if err := b.prove(ctx, in, s, conf, eng, info); err != nil {
 		return exit.OnEngine(err)
 	}
@@ -123,7 +124,8 @@ func (b *boundaries) recall(s *phase.Project) error {
 			s.In.Warn(err)
 		}
 		for _, p := range proofs {
-			b.Calls = append(b.Calls, callProof{Box: p.Box, At: p.At, Checks: len(p.Made) + len(p.Inside), Failed: p.Failed, Weak: p.Weak})
+			b.Calls = append(b.Calls, callProof{Box: p.Box, At: p.At, Checks: len(p.Made) + len(p.Inside), Failed: p.Failed,
+				Weak: p.Weak})
 		}
 	}
 	return nil
@@ -146,7 +148,8 @@ func (b *boundaries) verdict() error {
 	if failed == 0 {
 		return nil
 	}
-	return exit.With(exit.Boundary, fmt.Errorf("containers are not isolated: %s failed", wording.Count(failed, "check")), "")
+	return exit.With(exit.Boundary, fmt.Errorf("containers are not isolated: %s failed", wording.Count(failed, "check")),
+		"")
 }
 
 // print prints a row for each check, and a line for each call.

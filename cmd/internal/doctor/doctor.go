@@ -76,7 +76,8 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 		if !f.OK {
 			mark = "FAIL"
 		}
-		lines = append(lines, fmt.Sprintf("%s  %-10s %s", mark, f.What, strings.ReplaceAll(f.Text, "\n", "\n                 ")))
+		lines = append(lines, fmt.Sprintf("%s  %-10s %s", mark, f.What,
+			strings.ReplaceAll(f.Text, "\n", "\n                 ")))
 		if !f.OK && f.Hint != "" {
 			lines = append(lines, "                 → "+f.Hint)
 		}
@@ -87,7 +88,8 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 		err = in.Print(in.Lines(lines...))
 	}
 	if err == nil && len(wrong) > 0 {
-		return exit.With(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(wrong), len(all), strings.Join(wrong, ", ")), "")
+		return exit.With(exit.Environment, fmt.Errorf("%d of %d checks failed: %s", len(wrong), len(all),
+			strings.Join(wrong, ", ")), "")
 	}
 	return err
 }
@@ -116,7 +118,8 @@ func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 		return []phase.Finding{failed("engine", err)}
 	}
 	defer eng.Close()
-	all := []phase.Finding{good("engine", fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS, info.Arch, info.Host))}
+	all := []phase.Finding{good("engine", fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS,
+		info.Arch, info.Host))}
 	selinux := "the engine does not use it"
 	if info.SELinux {
 		selinux = "the engine confines containers with it; services stay confined, and abl's own containers, which share files, run with label=disable"

@@ -36,7 +36,8 @@ func startServices(ctx context.Context, s *phase.Project) (found []phase.Finding
 			took, err := startService(ctx, env, svc)
 			f := good("service", fmt.Sprintf("%s: %s responds at port %d, %s after its start", svc.Name, from, svc.Port, took))
 			if errors.Is(err, sandbox.ErrNoImage) {
-				f.Text = fmt.Sprintf("%s: %s is not on the engine yet; the first phase builds or pulls it (docs/services.md)", svc.Name, from)
+				f.Text = fmt.Sprintf("%s: %s is not on the engine yet; the first phase builds or pulls it (docs/services.md)",
+					svc.Name, from)
 			} else if err != nil {
 				f = failed("service", exit.OnEngine(err))
 			}

@@ -50,7 +50,8 @@ terminal, or with --repl, agent-learner asks for tasks.`,
 				Usage: "agent to use (default: the Builder's, docs/agents.md)",
 			},
 			{Name: "model", Short: "m", Value: "NAME", Usage: "model to use (default: as in a phase)"},
-			{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles), Usage: "learning cycles, 1 to 10"},
+			{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles),
+				Usage: "learning cycles, 1 to 10"},
 			{Name: "repl", Usage: "ask for one task after the other"},
 			{Name: "scenario", Value: "FILE", Usage: "script of the scripted agent, which needs no model"},
 			{Name: "json", Usage: "print one JSON document at the end (docs/json.md)"},
@@ -83,7 +84,8 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 		return w.repl(ctx, in.Args)
 	}
 	if len(in.Args) == 0 {
-		return cli.WithHint("agent-learner \"a web server that tells the time\", or --repl for the interactive mode", "a task is missing")
+		return cli.WithHint("agent-learner \"a web server that tells the time\", or --repl for the interactive mode",
+			"a task is missing")
 	}
 	s, err := w.learn(ctx, in.Args[0])
 	if in.Bool("json") && s.Session > 0 {

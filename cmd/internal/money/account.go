@@ -58,7 +58,8 @@ func (a *Account) Admit(call string) error {
 		}
 		a.Warn(c.Nearly()...)
 		if c.Used.Unknown > 0 {
-			a.Warn(fmt.Sprintf("the usage of %s of this %s is unknown: its budget counts only the others", wording.Count(c.Used.Unknown, "call"), c.Of))
+			a.Warn(fmt.Sprintf("the usage of %s of this %s is unknown: its budget counts only the others",
+				wording.Count(c.Used.Unknown, "call"), c.Of))
 		}
 	}
 	return nil
@@ -181,7 +182,8 @@ func (c Cap) Nearly() (all []string) {
 		case one.part >= one.most:
 			all = append(all, fmt.Sprintf("the budget of this %s is used up: %s", c.Of, one.text))
 		default: // rounded down: 100 % is the other warning
-			all = append(all, fmt.Sprintf("%d %% of the budget of this %s is spent: %s", int(one.part*100/one.most), c.Of, one.text))
+			all = append(all, fmt.Sprintf("%d %% of the budget of this %s is spent: %s", int(one.part*100/one.most), c.Of,
+				one.text))
 		}
 	}
 	return all

@@ -39,7 +39,8 @@ func withOwn(list ledger.Prices, root string, conf *config.Loaded) (ledger.Price
 	if file := conf.Prices.File; file != "" {
 		data, err := hostfs.Read(root, file, maxPrices)
 		if errors.Is(err, hostfs.ErrAbsent) {
-			return list, conf.Wrong("prices", "create the file, or remove the setting", fmt.Errorf("file %q does not exist", file))
+			return list, conf.Wrong("prices", "create the file, or remove the setting",
+				fmt.Errorf("file %q does not exist", file))
 		}
 		if err != nil {
 			return list, err
@@ -170,7 +171,8 @@ func raise(in *cli.Input, conf *config.Config) error {
 		}
 		inTokens, inDollars := conf.Budget.Raise(tokens, usd)
 		if flag == "budget-usd" && !inDollars || flag == "budget-tokens" && !inTokens {
-			return cli.WithHint(fmt.Sprintf("--%s %s caps the phase", flag, text), "--%s +%s: there is no such cap to raise", flag, text)
+			return cli.WithHint(fmt.Sprintf("--%s %s caps the phase", flag, text), "--%s +%s: there is no such cap to raise",
+				flag, text)
 		}
 	}
 	return nil

@@ -84,7 +84,8 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 	case err != nil:
 		return nil, err
 	case head == "":
-		return nil, exit.With(exit.Person, errors.New("cannot clone your repository: it has no commit yet"), "git add -A && git commit")
+		return nil, exit.With(exit.Person, errors.New("cannot clone your repository: it has no commit yet"),
+			"git add -A && git commit")
 	}
 	if _, err := os.Lstat(filepath.Join(r.Paths.Src, ".git")); errors.Is(err, os.ErrNotExist) && !o.Begun {
 		if err := r.clone(ctx, from, branch, head, o.Without); err != nil {
@@ -102,7 +103,8 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(r.Paths.Src, r.Conf.Source.Dir)); err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find source.dir: %q is not in commit %.12s", r.Conf.Source.Dir, head), "set source.dir to a committed folder")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find source.dir: %q is not in commit %.12s", r.Conf.Source.Dir,
+			head), "set source.dir to a committed folder")
 	}
 	p := r.file.Phases[fmt.Sprint(r.phase)]
 	if !r.goesOn {
@@ -167,7 +169,8 @@ func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, 
 		return fmt.Errorf("cannot clone your repository: %w", err)
 	}
 	r.file.Branch, r.file.Start = branch, head
-	r.note(fmt.Sprintf("the Builder works on a clone of %s at %.12s, in %s, on branch %s", cmp.Or(branch, "your repository"), head, r.Paths.Rel(r.Paths.Src), Branch(r.phase)))
+	r.note(fmt.Sprintf("the Builder works on a clone of %s at %.12s, in %s, on branch %s",
+		cmp.Or(branch, "your repository"), head, r.Paths.Rel(r.Paths.Src), Branch(r.phase)))
 	for _, text := range remarks {
 		if text == git.NoRoom && r.prefix() != git.BranchPrefix {
 			continue
@@ -198,7 +201,8 @@ func (r *Run) takeIn(ctx context.Context, from *git.Origin, repo *git.Repo, head
 	has, err := repo.Contains(at.Hash, theirs)
 	if err == nil && begun {
 		if !has {
-			r.note(fmt.Sprintf("%s has new commits; a call has begun without them, so the next run of abl phase merges them", name))
+			r.note(fmt.Sprintf("%s has new commits; a call has begun without them, so the next run of abl phase merges them",
+				name))
 		}
 		return nil
 	}
@@ -230,14 +234,17 @@ func (r *Run) merge(ctx context.Context, from *git.Origin, repo *git.Repo, their
 	if err := from.Fetch(ctx, repo, theirs); err != nil {
 		return "", err
 	}
-	merged, err := from.Merge(ctx, repo, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", r.phase, name, theirs), changed)
+	merged, err := from.Merge(ctx, repo, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", r.phase, name, theirs),
+		changed)
 	switch {
 	case errors.Is(err, git.ErrEdited):
-		r.note(fmt.Sprintf("%s has new commits, which abl merges later: an interrupted call changed the same files (%v)", name, err))
+		r.note(fmt.Sprintf("%s has new commits, which abl merges later: an interrupted call changed the same files (%v)",
+			name, err))
 		return "", nil
 	case errors.Is(err, git.ErrConflict):
 		what := fmt.Errorf("cannot take in what is new on %s: %w", name, err)
-		return "", exit.With(exit.Person, what, git.ByHand(r.Paths.Rel(r.Paths.Src), theirs)+"; then run the same command again")
+		return "", exit.With(exit.Person, what, git.ByHand(r.Paths.Rel(r.Paths.Src),
+			theirs)+"; then run the same command again")
 	case err != nil:
 		return "", err
 	}

@@ -101,7 +101,8 @@ func (r *Run) notStarted(up roles.Up) error {
 	if strings.HasPrefix(up.Failed, "app.build") {
 		command, key = r.Conf.App.Build, "app.build"
 	}
-	what := fmt.Sprintf("the app does not start as you committed it: %s (%s: %s)", up.Failed, key, wording.Short(wording.OneLine(command), 200))
+	what := fmt.Sprintf("the app does not start as you committed it: %s (%s: %s)", up.Failed, key,
+		wording.Short(wording.OneLine(command), 200))
 	if c.why != "" {
 		what += "; " + c.why
 	}
@@ -117,7 +118,8 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 	who := r.jobs.Players[roles.Verifier.Name]
 	replayer := &roles.Replayer{App: r.app, Image: who.Image, Tests: func(_ context.Context, w io.Writer, _, as string) error {
 		t := tar.NewWriter(w)
-		head := &tar.Header{Name: filepath.Join(as, "run.sh"), Mode: 0o755, Size: int64(len(script)), Uid: r.env.UID, Gid: r.env.GID}
+		head := &tar.Header{Name: filepath.Join(as, "run.sh"), Mode: 0o755, Size: int64(len(script)), Uid: r.env.UID,
+			Gid: r.env.GID}
 		err := t.WriteHeader(head)
 		if err == nil {
 			_, err = io.WriteString(t, script)
@@ -125,7 +127,8 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 		return errors.Join(err, t.Close())
 	}}
 	ran, err := replayer.Run(ctx, roles.Replay{
-		Key: baselineKey + "/replay-probe", Against: roles.TheApp, Limit: probeLimit, Cmds: r.jobs.Commands(roles.Verifier, state.Phase{}, roles.Up{}),
+		Key: baselineKey + "/replay-probe", Against: roles.TheApp, Limit: probeLimit, Cmds: r.jobs.Commands(roles.Verifier,
+			state.Phase{}, roles.Up{}),
 	})
 	if err != nil {
 		return "", "", err
@@ -150,6 +153,7 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 
 // lastLines returns the last lines of a text, without empty ones.
 func lastLines(text string, most int) string {
-	lines := slices.DeleteFunc(strings.Split(wording.Unix(text), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	lines := slices.DeleteFunc(strings.Split(wording.Unix(text), "\n"),
+		func(line string) bool { return strings.TrimSpace(line) == "" })
 	return strings.Join(lines[max(len(lines)-most, 0):], "\n")
 }

@@ -51,7 +51,8 @@ func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, read
 	return r.beside(ctx, "the app", func() error { // beside has removed the container of a killed abl open
 		free, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			return exit.With(exit.Environment, fmt.Errorf("cannot open the app: %w", err), "choose another port: abl open --port N")
+			return exit.With(exit.Environment, fmt.Errorf("cannot open the app: %w", err),
+				"choose another port: abl open --port N")
 		}
 		free.Close()
 		if unbuilt {
@@ -70,7 +71,8 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 		return err
 	}
 	if !r.env.Info.Near {
-		r.note(fmt.Sprintf("the engine is on another machine, and the port too: ssh -L %d:127.0.0.1:%d brings it here", port, port))
+		r.note(fmt.Sprintf("the engine is on another machine, and the port too: ssh -L %d:127.0.0.1:%d brings it here", port,
+			port))
 	}
 	up, err := r.app.Up(ctx, key, commit)
 	if unbuilt, uerr := r.Unbuilt(); err == nil && up.Failed != "" && unbuilt && uerr == nil {

@@ -132,7 +132,8 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 	if err != nil {
 		return rolePlan{}, err
 	}
-	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Effort: who.Efforts[0], Networks: []string{}}
+	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Effort: who.Efforts[0],
+		Networks: []string{}}
 	key, _ := s.Key(who)
 	r.Key = cmp.Or(key, "none needed")
 	if a := s.Address(who); a.Key != "" {
@@ -152,7 +153,8 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, 
 		role.Within = s.Conf.Source.Dir
 	}
 	if r.Prompt, _, err = c.Prompt(ctx, role, p, roles.Up{URL: c.App.URL()}); err == nil {
-		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration, Attempt: p.Attempt}, r.Prompt)
+		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration,
+			Attempt: p.Attempt}, r.Prompt)
 	}
 	if err != nil {
 		return r, err

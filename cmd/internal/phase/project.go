@@ -93,7 +93,8 @@ func Open(in *cli.Input) (*Project, error) {
 	root, err := state.Find(cmp.Or(in.String("project"), "."))
 	switch {
 	case errors.Is(err, state.ErrNone):
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find a project: %w", err), "run `abl init` in the directory of your project")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find a project: %w", err),
+			"run `abl init` in the directory of your project")
 	case err != nil:
 		return nil, exit.With(exit.Usage, err, "name a directory in a project with -C")
 	}
@@ -106,7 +107,8 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 		return nil, fmt.Errorf("cannot open the project: %w", err)
 	}
 	if err := state.CheckOwn(root); err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot open the project: %w", err), "replace it with a regular file or a directory: abl follows no links in .abl")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot open the project: %w", err),
+			"replace it with a regular file or a directory: abl follows no links in .abl")
 	}
 	s = &Project{In: in}
 	if s.Conf, err = money.Settings(in, root, settings(in)); err == nil {
@@ -124,10 +126,12 @@ func OpenAt(in *cli.Input, root string) (s *Project, err error) {
 func Flags() []cli.Flag {
 	return slices.Concat([]cli.Flag{
 		{Name: "json", Usage: "print one JSON event per line on stdout (docs/events.md)"},
-		{Name: "progress", Value: "HOW", Default: "auto", Values: []string{"auto", "tty", "plain", "json"}, Usage: "how to show progress"},
+		{Name: "progress", Value: "HOW", Default: "auto", Values: []string{"auto", "tty", "plain", "json"},
+			Usage: "how to show progress"},
 		{Name: "agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "agent for both roles (docs/agents.md)"},
 		{Name: "builder-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "agent for the Builder"},
-		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true, Usage: "agent for the Verifier, best of another model family than the Builder's"},
+		{Name: "verifier-agent", Value: "NAME", Values: agent.Names(), Open: true,
+			Usage: "agent for the Verifier, best of another model family than the Builder's"},
 		{Name: "model", Short: "m", Value: "NAME", Usage: "model for both roles, or several in order: first,second"},
 		{Name: "max-iterations", Value: "N", Usage: "maximum of iterations per round (default: loop.max_verifier_iterations)"},
 		{Name: "quiet", Short: "q", Usage: "print errors only; the exit code is the verdict"},
@@ -138,7 +142,8 @@ func Flags() []cli.Flag {
 
 // settings returns the settings that flags of this command line override, by key.
 func settings(in *cli.Input) map[string]string {
-	set, keys := map[string]string{}, map[string]string{"agent": "agent", "builder-agent": "agent.builder", "verifier-agent": "agent.verifier"}
+	set, keys := map[string]string{}, map[string]string{"agent": "agent", "builder-agent": "agent.builder",
+		"verifier-agent": "agent.verifier"}
 	if in.Takes("max-iterations") { // the --model of other commands is not for roles
 		keys["model"], keys["max-iterations"] = "models", "loop.max_verifier_iterations"
 	}

@@ -53,7 +53,8 @@ func (s *Project) exchange() (x exchange, err error) {
 		return x, err
 	}
 	if !adopts {
-		hint := fmt.Sprintf("set source.repo in .abl/config.yaml, or push the source with git -C %s push", s.Paths.Rel(s.Paths.Src))
+		hint := fmt.Sprintf("set source.repo in .abl/config.yaml, or push the source with git -C %s push",
+			s.Paths.Rel(s.Paths.Src))
 		return x, exit.With(exit.Usage, errors.New("this project does not work on a repository of yours: its source is a separate one"), hint)
 	}
 	if x.tip, err = x.repo.Ref(stateRef); err == nil {
@@ -75,7 +76,8 @@ func (x exchange) isWhatPassed(src *git.Repo, phase int, tip string) error {
 		return err
 	}
 	err := fmt.Errorf("branch %s of the source ends with commit %.12s, which has other files than commit %.12s, which passed", Branch(phase), tip, p.SrcCommit)
-	hint := fmt.Sprintf("abl phase %d --again verifies it; git -C %s reset --hard %.12s takes it back", phase, x.Paths.Rel(x.Paths.Src), p.SrcCommit)
+	hint := fmt.Sprintf("abl phase %d --again verifies it; git -C %s reset --hard %.12s takes it back", phase,
+		x.Paths.Rel(x.Paths.Src), p.SrcCommit)
 	return exit.With(exit.Person, err, hint)
 }
 
@@ -92,7 +94,8 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 		return nil, exit.With(exit.Usage, err, "abl status lists the phases")
 	}
 	if at := x.repo.InTheWay(s.prefix()); at != "" {
-		err := fmt.Errorf("cannot publish: git does not allow branch %s because branch %s exists", s.PublishedBranch(phases[0]), at)
+		err := fmt.Errorf("cannot publish: git does not allow branch %s because branch %s exists",
+			s.PublishedBranch(phases[0]), at)
 		return nil, exit.With(exit.Usage, err, "set publish.prefix in .abl/config.yaml, for example to abl-work/")
 	}
 	if err := x.upToDate(); err != nil {
@@ -157,7 +160,8 @@ func (x exchange) upToDate() error {
 		same, err = x.alike(known, x.tip)
 	}
 	if err == nil && !same {
-		err = fmt.Errorf("cannot publish: %s is at %.12s, and this project knows %.12q: %w", stateRef, x.tip, known, git.ErrBehind)
+		err = fmt.Errorf("cannot publish: %s is at %.12s, and this project knows %.12q: %w", stateRef, x.tip, known,
+			git.ErrBehind)
 	}
 	return err
 }
@@ -182,7 +186,8 @@ func (x exchange) keepState(ctx context.Context) error {
 		return err
 	}
 	x.file.Published = at
-	return errors.Join(hostfs.HandOver(filepath.Join(x.Paths.Root, x.Conf.Source.Repo), ".git"), state.Save(x.Paths.State(), x.file))
+	return errors.Join(hostfs.HandOver(filepath.Join(x.Paths.Root, x.Conf.Source.Repo), ".git"),
+		state.Save(x.Paths.State(), x.file))
 }
 
 // begun returns the phases that have begun, in order.

@@ -28,7 +28,8 @@ import (
 func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error) {
 	x, err := s.exchange()
 	if err == nil && x.tip == "" {
-		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef), s.FetchRefs()+" fetches what was pushed")
+		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef),
+			s.FetchRefs()+" fetches what was pushed")
 	}
 	if err != nil {
 		return "", err

@@ -106,7 +106,8 @@ func (x exchange) fetchedWhole(ctx context.Context) error {
 		return err
 	}
 	ref := strings.TrimPrefix(strings.TrimPrefix(refs[0], "refs/heads/"), "refs/remotes/")
-	return exit.With(exit.Person, fmt.Errorf("branch %s exists, but its state does not: there is no %s here", ref, stateRef),
+	return exit.With(exit.Person, fmt.Errorf("branch %s exists, but its state does not: there is no %s here", ref,
+		stateRef),
 		x.FetchRefs()+" fetches it; if nobody published a state, remove the branch to start from scratch")
 }
 

@@ -155,7 +155,8 @@ func (r *Run) options() environment.Options {
 func (r *Run) life() time.Duration {
 	const tries = 3 // attempts of each role's call, at most
 	call := time.Duration(r.Conf.Loop.CallTimeout) + environment.StartTime(r.Conf) + 10*time.Minute
-	return 24*time.Hour + time.Duration(r.Conf.Loop.OutageBudget) + time.Duration(2*tries*r.Conf.Loop.MaxVerifierIterations)*call
+	return 24*time.Hour + time.Duration(r.Conf.Loop.OutageBudget) +
+		time.Duration(2*tries*r.Conf.Loop.MaxVerifierIterations)*call
 }
 
 // known saves the project's id before abl creates anything on the engine. After a kill, abl finds its
@@ -326,7 +327,8 @@ func (s *Project) TellOutcome(out state.Sink, e state.Event, err error) error {
 
 // outcomeOf returns the event for the outcome of phase n: its status, or why it stopped.
 func outcomeOf(n int, p state.Phase, why string, err error) state.Event {
-	e := state.Event{Kind: state.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step, Verdict: p.LastVerdict}
+	e := state.Event{Kind: state.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step,
+		Verdict: p.LastVerdict}
 	e.Text = cmp.Or(why, string(p.Status))
 	if absent, is := errors.AsType[retry.Unavailable](err); is {
 		e.Until = absent.Back
@@ -361,7 +363,8 @@ func notPassed(paths state.Project, n int, p state.Phase) error {
 			still += "s"
 		}
 		e.Code, e.What = exit.Stuck, fmt.Sprintf("phase %d is stuck: %s after %s", n, still, after)
-		e.Do = "read " + paths.Rel(filepath.Join(paths.Tests, failedspecs.FileName)) + ", then " + report.Next(string(p.Status), n)
+		e.Do = "read " + paths.Rel(filepath.Join(paths.Tests, failedspecs.FileName)) + ", then " +
+			report.Next(string(p.Status), n)
 	default:
 		e.What = fmt.Sprintf("phase %d is unverified: no believable verdict after %s", n, after)
 		e.Do = fmt.Sprintf("abl report %d shows what is missing; then %s", n, report.Next(string(p.Status), n))

@@ -41,7 +41,8 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	}
 	own, err := hostfs.Read(s.Paths.Root, s.Paths.Rel(s.Paths.Prompt(role.Name)), spec.MaxBytes)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return orchestrator.Player{}, exit.With(exit.Usage, fmt.Errorf("cannot read the %s's prompt: %w", role.Name, err), "replace it with a regular file of at most 1 MiB")
+		return orchestrator.Player{}, exit.With(exit.Usage, fmt.Errorf("cannot read the %s's prompt: %w", role.Name, err),
+			"replace it with a regular file of at most 1 MiB")
 	}
 	tmpl, err := prompts.Choose(role.Name, own)
 	if err != nil {
@@ -162,7 +163,8 @@ func (r *Run) checkUnfinished(ctx context.Context) error {
 	case err != nil || len(differ) == 0:
 		return err
 	}
-	err = fmt.Errorf("abl was stopped while app.prepare ran, which changed %q in the source (%s)", differ[0], wording.Count(len(differ), "path"))
+	err = fmt.Errorf("abl was stopped while app.prepare ran, which changed %q in the source (%s)", differ[0],
+		wording.Count(len(differ), "path"))
 	return exit.With(exit.Person, err, do)
 }
 

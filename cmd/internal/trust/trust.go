@@ -248,7 +248,8 @@ func load(root string) (map[string]bool, error) {
 		err = json.Unmarshal(data, &r)
 	}
 	if err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("cannot read %q: %w", at, err), "delete the file, then run `abl trust` again")
+		return nil, exit.With(exit.Usage, fmt.Errorf("cannot read %q: %w", at, err),
+			"delete the file, then run `abl trust` again")
 	}
 	known := map[string]bool{}
 	for _, value := range r.Values {
@@ -261,7 +262,8 @@ func load(root string) (map[string]bool, error) {
 func Record(root string, values []Value) error {
 	at, err := path(root)
 	if err != nil {
-		return exit.With(exit.Environment, fmt.Errorf("cannot record what you trust: %w", err), "set HOME, or use --trust for each run")
+		return exit.With(exit.Environment, fmt.Errorf("cannot record what you trust: %w", err),
+			"set HOME, or use --trust for each run")
 	}
 	if len(values) == 0 {
 		return hostfs.Remove(filepath.Dir(at), filepath.Base(at))
@@ -278,7 +280,8 @@ func Record(root string, values []Value) error {
 		err = hostfs.Write(at, append(data, '\n'), 0o600)
 	}
 	if err != nil {
-		return exit.With(exit.Environment, fmt.Errorf("cannot record what you trust: %w", err), "make the folder writable, or use --trust for each run")
+		return exit.With(exit.Environment, fmt.Errorf("cannot record what you trust: %w", err),
+			"make the folder writable, or use --trust for each run")
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ var lastEvents = map[string]string{
 }
 
 // refusals are the places of a refusal in a complete response of OpenAI.
-var refusals = map[string]bool{"output.content.refusal": true, "choices.message.refusal": true, "choices.delta.refusal": true}
+var refusals = map[string]bool{"output.content.refusal": true, "choices.message.refusal": true,
+	"choices.delta.refusal": true}
 
 // isCall reports whether the value at a place is a call of one of the client's tools.
 func isCall(place string, value []byte) bool {

@@ -171,7 +171,8 @@ func (a failure) retry(h http.Header, now time.Time) time.Duration {
 		date = now
 	}
 	delay, _ := time.ParseDuration(a.delay)
-	return min(max(0, wait(h.Get("Retry-After-Ms"), time.Millisecond), wait(after, time.Second), date.Sub(now), delay), longestWait)
+	return min(max(0, wait(h.Get("Retry-After-Ms"), time.Millisecond), wait(after, time.Second), date.Sub(now), delay),
+		longestWait)
 }
 
 func wait(text string, unit time.Duration) time.Duration {

@@ -124,8 +124,10 @@ func (s Sidecar) feed(ctx context.Context, order any) error {
 
 func (s Sidecar) box() sandbox.Box {
 	return sandbox.Box{
-		Name: s.Name, Image: s.Image, User: user, Argv: []string{helper.Bin + "/" + helper.Gateway}, Stdin: true, Labels: s.Labels,
-		Reach:  sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: s.Inside, Aliases: []string{helper.GatewayAlias}}, s.Way}, Resolve: true},
+		Name: s.Name, Image: s.Image, User: user, Argv: []string{helper.Bin + "/" +
+			helper.Gateway}, Stdin: true, Labels: s.Labels,
+		Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: s.Inside, Aliases: []string{helper.GatewayAlias}},
+			s.Way}, Resolve: true},
 		Limits: sandbox.Limits{Memory: 256 << 20, CPUs: 2, Pids: 64, OpenFile: 4096, FileSize: 1 << 20},
 	}
 }

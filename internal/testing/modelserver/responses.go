@@ -106,7 +106,8 @@ const patience = 30_000
 func (r *responses) say(w http.ResponseWriter, a said) {
 	var items []map[string]any
 	if a.text != "" {
-		items = append(items, map[string]any{"type": "message", "id": "msg_" + a.id, "role": "assistant", "status": "completed",
+		items = append(items, map[string]any{"type": "message", "id": "msg_" + a.id, "role": "assistant",
+			"status":  "completed",
 			"content": []any{map[string]any{"type": "output_text", "text": a.text, "annotations": []any{}}}})
 	}
 	if a.command != "" {

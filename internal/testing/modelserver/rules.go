@@ -53,7 +53,8 @@ func oddMessages(r *http.Request, body []byte) string {
 	}
 	open := calls{}
 	for i, m := range c.Messages {
-		known := m.Role == "user" || i > 0 && m.Role == "assistant" || i > 0 && m.Role == "system" && r.Header.Get("Anthropic-Beta") != ""
+		known := m.Role == "user" || i > 0 && m.Role == "assistant" || i > 0 && m.Role == "system" &&
+			r.Header.Get("Anthropic-Beta") != ""
 		if !known {
 			return fmt.Sprintf("messages.%d: unexpected role %q", i, m.Role)
 		}

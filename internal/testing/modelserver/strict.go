@@ -30,7 +30,8 @@ func (l rules) strict(r *http.Request, body []byte) *apiError {
 		}
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return invalid("Unsupported content type: '%s'. This API method only accepts 'application/json' requests", r.Header.Get("Content-Type"))
+		return invalid("Unsupported content type: '%s'. This API method only accepts 'application/json' requests",
+			r.Header.Get("Content-Type"))
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {

@@ -36,7 +36,8 @@ func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err erro
 		if e.boxes == nil {
 			e.boxes = map[string]*box{}
 		}
-		status := sandbox.Status{ID: id, Name: b.Name, State: sandbox.Created, Labels: maps.Clone(b.Labels), Env: map[string]string{}}
+		status := sandbox.Status{ID: id, Name: b.Name, State: sandbox.Created, Labels: maps.Clone(b.Labels),
+			Env: map[string]string{}}
 		for _, line := range b.Env {
 			key, value, _ := strings.Cut(line, "=")
 			status.Env[key] = value
