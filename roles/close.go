@@ -134,9 +134,6 @@ func (r *Runner) cleanCall(rec Record) error {
 	return nil
 }
 
-// clean cleans the output of an app whose container is gone.
-func (a *App) clean(key string) error { return cleanAll(a.Safe, a.dir(key), "app.log", "events") }
-
 // Gate controls the gateway of a role's calls. The gateway is the only route to the provider
 // and the allowed hosts. It holds the keys and counts the tokens.
 type Gate interface {
