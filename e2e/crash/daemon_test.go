@@ -97,6 +97,7 @@ func (d *daemon) handler() http.Handler {
 	d.life(answer)
 	m.HandleFunc("GET /containers/{id}/logs", d.logs)
 	m.HandleFunc("POST /containers/{id}/wait", d.wait)
+	m.HandleFunc("POST /containers/{id}/attach", d.attach)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path = version.ReplaceAllString(r.URL.Path, "/")
 		d.mu.Lock()
@@ -277,7 +278,9 @@ func (d *daemon) create(r *http.Request) (any, error) {
 		Argv:   command(o),
 		Env:    stringList(o["Env"]),
 		Labels: map[string]string{},
+		Stdin:  o["OpenStdin"] == true,
 	}
+	b.Reach.Host = at(o, "HostConfig", "NetworkMode") == "host"
 	labels, _ := o["Labels"].(object)
 	for name, value := range labels {
 		b.Labels[name] = fmt.Sprint(value)
@@ -335,6 +338,9 @@ func (d *daemon) inspect(r *http.Request, name string) (object, error) {
 	host, _ := requested["HostConfig"].(object)
 	argv := command(requested)
 	nets, _ := at(requested, "NetworkingConfig", "EndpointsConfig").(object)
+	if host["NetworkMode"] == "host" {
+		nets = object{"host": object{}}
+	}
 	state := object{
 		"Status":    string(s.State),
 		"Running":   s.State == sandbox.Running,
@@ -381,6 +387,23 @@ func (d *daemon) wait(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	exit, _ := d.engine.Wait(r.Context(), r.PathValue("id"))
 	_ = json.NewEncoder(w).Encode(object{"StatusCode": exit.Code})
+}
+
+// attach writes the data that follows the request to the container's standard input.
+func (d *daemon) attach(w http.ResponseWriter, r *http.Request) {
+	conn, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	const upgraded = "HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\n" +
+		"Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
+	if _, err := io.WriteString(conn, upgraded); err != nil {
+		return
+	}
+	if data, err := io.ReadAll(rw); err == nil && len(data) > 0 {
+		_ = d.engine.Feed(r.Context(), r.PathValue("id"), data)
+	}
 }
 
 // logs sends frames, like the engine does for a container without a terminal.
