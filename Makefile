@@ -33,7 +33,7 @@ FUZZTIME    ?= 2s
 export ABL_TEST_MEMORY := $(shell scripts/tmpdir.sh)
 # The longest suites start first.
 LONGEST     := ./e2e/phase ./e2e/crash ./e2e/hostile
-WITH_ENGINE = $(LONGEST) $(filter-out $(LONGEST),$(shell grep -rlE --include='*_test.go' '\blab\.|ABL_TEST_ENGINE' . | xargs -n1 dirname | sort -u))
+WITH_ENGINE = $(LONGEST) $(filter-out $(LONGEST),$(shell grep -rlE --include='*_test.go' '\blab\.Engine\b|ABL_TEST_ENGINE' . | xargs -n1 dirname | sort -u))
 # Four packages run at a time, since many only wait. -count=1 disables the test cache: an engine may
 # have changed, and caching a test that opens 200,000 files costs seconds.
 LONG        := abl/internal/git abl/internal/broker
