@@ -128,7 +128,10 @@ func (s *Boxes) worker(name, image, place string, labels map[string]string) sand
 		Image:  image,
 		User:   fmt.Sprintf("%d:%d", s.UID, s.GID),
 		Labels: labels,
-		Env:    []string{"HOME=" + helper.Home, "USER=" + helper.User, "LOGNAME=" + helper.User, "LANG=C.UTF-8"},
+		Env: []string{
+			"HOME=" + helper.Home, "USER=" + helper.User, "LOGNAME=" + helper.User, "LANG=C.UTF-8",
+			"PYTHONDONTWRITEBYTECODE=1", // a repository may not ignore __pycache__
+		},
 		Reach:  s.joined(place),
 		Limits: s.Limits,
 		Shm:    s.Spaces.Shm,

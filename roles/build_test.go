@@ -63,7 +63,8 @@ func TestBuildsWithoutANetwork(t *testing.T) {
 	if err != nil || end.Exit != 3 || end.Late || out.String() != "out\n" || voice.Len() > 0 {
 		t.Errorf("%+v, %v, %q %q", end, err, out.String(), voice.String())
 	}
-	if box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || strings.Join(box.Env, " ") != "HOME=/home/agent USER=agent LOGNAME=agent LANG=C.UTF-8" {
+	const env = "HOME=/home/agent USER=agent LOGNAME=agent LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1"
+	if box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || strings.Join(box.Env, " ") != env {
 		t.Errorf("the box is %+v", box)
 	}
 	proof, ok, err := Record{b.Project.Call("build-1")}.Boundary()

@@ -89,7 +89,7 @@ func TestCallStoppedByCleanIsRepeated(t *testing.T) {
 	wantEngine(t)
 	s, r := startAtGate(t, "builder", "")
 	r.kill()
-	if r := s.Must(0, "status"); !strings.Contains(r.Stdout, "building") {
+	if r := s.Must(0, "status"); !strings.Contains(r.Stdout, "paused") {
 		t.Errorf("got status %s", r.Stdout)
 	}
 	s.Must(0, "clean")

@@ -17,7 +17,7 @@ import (
 
 const (
 	flood  = 100e6
-	memory = 60 << 20 // abl's limit in bytes
+	memory = 80 << 20 // abl's limit in bytes
 	noEnd  = 600e3    // bytes of a line without an end
 )
 

@@ -160,7 +160,10 @@ func engineByTCP(t *testing.T) string {
 					return
 				}
 				defer to.Close()
-				go io.Copy(to, from)
+				go func() {
+					io.Copy(to, from)
+					to.(*net.UnixConn).CloseWrite() // abl waits until the engine has read what it sent
+				}()
 				io.Copy(from, to)
 			}()
 		}

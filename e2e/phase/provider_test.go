@@ -109,11 +109,11 @@ var troubledRuns = []troubledRun{
 		},
 	}},
 	{long: true, exit: 5, troubles: []trouble{
-		{modelserver.Half, "away", "has no end"},
+		{modelserver.Half, "away", "is incomplete"},
 		{modelserver.Forged, "refused", "GEMINI_API_KEY is refused"},
 	}},
 	{long: true, exit: 5, troubles: []trouble{
-		{modelserver.Garbled, "away", "no answer of a model"},
+		{modelserver.Garbled, "away", "something other than a response of a model"},
 		{modelserver.TooLong, "large", "the prompt is longer than the model takes"},
 	}},
 	{

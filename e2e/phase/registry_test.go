@@ -255,7 +255,7 @@ func registryIsReached(t *testing.T, p *lab.Project, r *registryAt) {
 	lacks(t, "the registry's log", r.asked(), "nowhere", "plain", "direct", "verifier")
 	wants(t, "the notes", notes(t, run),
 		"the gateway refused other.example:443, 2 times\n", "the gateway refused registry.example:80: plain http; "+
-			"only https passes\n",
+			"only https is allowed\n",
 		"add to .abl/config.yaml: network: {allow: [other.example:443]}\n")
 	lacks(t, "the Verifier's environment", printed(p, "p1-verify-1.1"), "PROXY=", "proxy=")
 	checkNothingLeft(p)

@@ -163,7 +163,7 @@ func checkReasons(p *lab.Project, r lab.Result) {
 		"line 2 of its output names P1.C9, which is not in a spec",
 	}
 	wants(p, "the Verifier's last prompt", promptOf(p, "p1-verify-7.1"), want...)
-	wants(p, "the events", r.Stdout, append(want, "loop.no_progress.unverified is 3")...)
+	wants(p, "the events", r.Stdout, append(want, "loop.no_progress.unverified: 3")...)
 	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, want...)
 }
 

@@ -52,7 +52,7 @@ func TestRolesAreCalledAgain(t *testing.T) {
 	wants(t, "the Verifier's second prompt", promptOf(p, "p1-verify-1.2"), noReport, "has no complete entry")
 	wants(t, "the finding", p.Read(".abl/logs/calls/p1-verify-2.1/finding.json"), "not reproduced")
 	wants(t, "the next Builder's prompt", promptOf(p, "p1-build-3.1"), "OBSERVED: a failure", "not reproduced")
-	wants(t, "the notes", notesOf(t, r.Stdout), "no progress in step-4", "loop.no_progress is 1", "what was tried",
+	wants(t, "the notes", notesOf(t, r.Stdout), "no progress in step-4", "loop.no_progress: 1", "what was tried",
 		"what you could change")
 	if got, want := len(ledgerRows(p)), 11; got != want {
 		t.Errorf("got %d rows in the ledger, want %d", got, want)
