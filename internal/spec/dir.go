@@ -23,48 +23,55 @@ type Set struct {
 	numbers  []int // of all spec files, also invalid ones, ascending
 	specs    map[int]Spec
 	problems []Problem
+
+	idText   string          // the content of IDFile
+	known    []entry         // of IDFile
+	assigned map[int][]entry // the entries of each phase with its current contracts; nil if IDFile is damaged
+	lost     map[int]bool    // phases that lost a contract since IDFile was written
 }
 
 // LoadDir reads the files phase<N>.md of a directory. It gives each contract its id from IDFile,
 // but writes nothing. It never follows links and ignores other files with a warning. It returns the
 // problems of all files. Set.Check selects those that concern a phase.
 func LoadDir(dir string) (Set, []Problem) {
-	s, _ := load(dir, 0)
-	return s, s.problems
-}
-
-// Keep is like LoadDir, but also writes the ids of phases 1 to n to IDFile, so that they survive
-// edits of the specs. Call it before a phase runs. If it returns an error, the set has the right
-// ids, but they were not saved.
-func Keep(dir string, n int) (Set, error) {
-	s, ids := load(dir, n)
-	if ids == "" {
-		return s, nil
-	}
-	if err := hostfs.Write(s.path(IDFile), []byte(ids), 0o644); err != nil {
-		return s, fmt.Errorf("cannot keep the ids of the contracts: %w", err)
-	}
-	return s, nil
-}
-
-// load returns the specs and the new content of IDFile with the ids of phases 1 to n, "" if the
-// file does not change.
-func load(dir string, n int) (s Set, ids string) {
-	s = Set{dir: dir, specs: map[int]Spec{}}
+	s := Set{dir: dir, specs: map[int]Spec{}}
 	names, err := names(dir)
 	if err != nil {
 		s.report("", 0, "directory", err.Error(), "put the specs there as phase1.md, phase2.md, …")
-		return s, ""
+		return s, s.problems
 	}
 	for _, name := range names {
 		s.readFile(name)
 	}
 	slices.Sort(s.numbers)
 	s.gaps()
-	return s, s.identify(n)
+	s.identify()
+	return s, s.problems
 }
 
-func (s *Set) path(name string) string { return filepath.Join(s.dir, name) }
+// Keep writes the ids of phases 1 to n to IDFile, so that they survive edits of the specs. Call it
+// before a phase runs.
+func (s Set) Keep(n int) error {
+	if len(s.assigned) == 0 {
+		return nil
+	}
+	all := slices.Clone(s.known)
+	for number, now := range s.assigned {
+		if number == n || number < n && !s.lost[number] { // report a loss until that phase runs again
+			all = append(slices.DeleteFunc(all, func(e entry) bool { return e.phase == number }), now...)
+		}
+	}
+	text := renderIDs(all)
+	if text == s.idText {
+		return nil
+	}
+	if err := hostfs.Write(s.path(IDFile), []byte(text), 0o644); err != nil {
+		return fmt.Errorf("cannot keep the ids of the contracts: %w", err)
+	}
+	return nil
+}
+
+func (s Set) path(name string) string { return filepath.Join(s.dir, name) }
 
 // names returns the names in a directory that is not a link.
 func names(dir string) (names []string, err error) {

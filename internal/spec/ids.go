@@ -106,9 +106,8 @@ func renderIDs(entries []entry) string {
 	return out.String()
 }
 
-// identify sets the ids of all contracts. It returns the new content of IDFile with the ids of
-// phases 1 to n, "" if the file does not change or is damaged.
-func (s *Set) identify(n int) string {
+// identify sets the ids of all contracts.
+func (s *Set) identify() {
 	data, err := hostfs.Read(s.dir, IDFile, maxIDBytes)
 	known, problems := parseIDs(data)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
@@ -118,14 +117,15 @@ func (s *Set) identify(n int) string {
 		p.File = s.path(IDFile)
 		s.problems = append(s.problems, p)
 		if p.Fatal { // then it is the only problem
-			return ""
+			return
 		}
 	}
-	all := slices.Clone(known)
+	s.idText, s.known = string(data), known
+	s.assigned, s.lost = map[int][]entry{}, map[int]bool{}
 	for number, spec := range s.specs {
-		mine := func(e entry) bool { return e.phase == number }
 		now, lost := assign(number, spec.Contracts, slices.DeleteFunc(slices.Clone(known),
-			func(e entry) bool { return !mine(e) }))
+			func(e entry) bool { return e.phase != number }))
+		s.assigned[number], s.lost[number] = now, len(lost) > 0
 		if len(lost) > 0 {
 			s.problems = append(s.problems, Problem{
 				File:  spec.File,
@@ -136,9 +136,6 @@ func (s *Set) identify(n int) string {
 				Hint: "if they should stay, write each one again at the end of the spec, as a list item with an arrow",
 			})
 		}
-		if number == n || number < n && len(lost) == 0 { // report a loss until that phase runs again
-			all = append(slices.DeleteFunc(all, mine), now...)
-		}
 	}
 	for i, p := range s.problems {
 		for _, c := range s.specs[p.Phase].Contracts {
@@ -147,10 +144,6 @@ func (s *Set) identify(n int) string {
 			}
 		}
 	}
-	if now := renderIDs(all); n > 0 && len(s.specs) > 0 && now != string(data) {
-		return now
-	}
-	return ""
 }
 
 // writtenID matches an id that the user wrote before a contract: P1.C3 or C3.

@@ -29,7 +29,7 @@ func TestIDFileNotWritable(t *testing.T) {
 // asNobody calls Keep on a thread without the file system privileges of root.
 func asNobody(t *testing.T, dir string) (s Set, err error) {
 	if os.Geteuid() != 0 {
-		s, err = Keep(dir, MaxPhase)
+		s, err = keepIDs(dir, MaxPhase)
 		return s, err
 	}
 	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
@@ -47,7 +47,7 @@ func asNobody(t *testing.T, dir string) (s Set, err error) {
 		defer close(done)
 		runtime.LockOSThread() // and never unlocked: the thread ends with this function
 		if err = unix.Setfsuid(65534); err == nil {
-			s, err = Keep(dir, MaxPhase)
+			s, err = keepIDs(dir, MaxPhase)
 		}
 	}()
 	<-done

@@ -11,6 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// keepIDs reads the specs of a directory and keeps the ids of phases 1 to n.
+func keepIDs(dir string, n int) (Set, error) {
+	s, _ := LoadDir(dir)
+	return s, s.Keep(n)
+}
+
 // save writes one spec and returns the ids that Keep assigns.
 func save(t *testing.T, dir string, n int, lines ...string) string {
 	t.Helper()
@@ -18,7 +24,7 @@ func save(t *testing.T, dir string, n int, lines ...string) string {
 	if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("phase%d.md", n)), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Keep(dir, n)
+	s, err := keepIDs(dir, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +111,7 @@ func TestIDsOfALaterPhase(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "phase2.md"), []byte(later), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Keep(dir, 1)
+	s, err := keepIDs(dir, 1)
 	data, _ := os.ReadFile(filepath.Join(dir, IDFile))
 	if want := idsHeader + "P1.C1 = a → 1\n"; err != nil || string(data) != want || idsOf(s, 2) != "C1 C2" {
 		t.Errorf("%s %v\n%s", idsOf(s, 2), err, data)
@@ -139,7 +145,7 @@ func TestIDsOfABrokenSpec(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Keep(dir, MaxPhase); err != nil {
+	if _, err := keepIDs(dir, MaxPhase); err != nil {
 		t.Fatal(err)
 	}
 	if got := save(t, dir, 1, "b → 2", "c → 3", "a → 1"); got != "C2 C3 C1" {
@@ -156,7 +162,7 @@ func TestKeepWritesOnlyWhatChanged(t *testing.T) {
 	if data, _ := os.ReadFile(path); err != nil || string(data) != want {
 		t.Fatalf("%v\n%s", err, data)
 	}
-	if _, err := Keep(dir, MaxPhase); err != nil {
+	if _, err := keepIDs(dir, MaxPhase); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
@@ -193,12 +199,12 @@ func TestIDFileIsLink(t *testing.T) {
 	if err := os.Symlink(IDFile+".d", filepath.Join(dir, IDFile)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Keep(dir, MaxPhase)
+	s, err := keepIDs(dir, MaxPhase)
 	problems := s.Problems()
 	if err != nil || len(s.Check(1)) != 1 || s.Check(1)[0].Code != "ids" || idsOf(s, 1) != "C1" {
 		t.Errorf("a link: %v %v %v", err, problems, idsOf(s, 1))
 	}
-	if _, err := Keep(filepath.Join(dir, "absent"), MaxPhase); err != nil {
+	if _, err := keepIDs(filepath.Join(dir, "absent"), MaxPhase); err != nil {
 		t.Errorf("no directory: %v", err)
 	}
 }
@@ -216,7 +222,7 @@ func TestIDFileDamaged(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, IDFile), []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Keep(dir, MaxPhase)
+			s, err := keepIDs(dir, MaxPhase)
 			if stops := s.Check(2); err != nil || len(stops) != 1 || !strings.Contains(stops[0].String(), c.want) || stops[0].Hint == "" {
 				t.Errorf("%v %v", stops, err)
 			}
@@ -243,12 +249,12 @@ func TestIDFileAfterAMerge(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "phase1.md"), []byte("# Phase 1: x\na → 1\nyours → 3\nmine → 2\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Keep(dir, MaxPhase)
+			s, err := keepIDs(dir, MaxPhase)
 			problems := s.Problems()
 			if err != nil || idsOf(s, 1) != "C1 C3 C2" || len(problems) == 0 || problems[0].Code != "ids-merged" || problems[0].Stops() {
 				t.Errorf("%v %v %v", idsOf(s, 1), problems, err)
 			}
-			again, err := Keep(dir, MaxPhase)
+			again, err := keepIDs(dir, MaxPhase)
 			problems = again.Problems()
 			if err != nil || idsOf(again, 1) != "C1 C3 C2" || len(problems) > 0 {
 				t.Errorf("again: %v %v %v", idsOf(again, 1), problems, err)
@@ -318,7 +324,7 @@ func TestLostContracts(t *testing.T) {
 		runs     int
 		problems string
 	}{{2, lost}, {2, lost}, {1, lost}, {2, ""}} {
-		s, err := Keep(dir, c.runs)
+		s, err := keepIDs(dir, c.runs)
 		problems := ""
 		for _, p := range s.Lint() {
 			if p.Code == "lost" && p.File == path && p.Phase == 1 {

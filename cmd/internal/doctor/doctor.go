@@ -165,7 +165,12 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 		check func() error
 	}{
 		{"state", func() error { _, err := s.State(); return err }},
-		{"ledger", s.CheckLedger}, {"budget", s.CheckCaps}, {"images", s.CheckImages},
+		{"ledger", s.CheckLedger},
+		{"budget", func() error {
+			players, _ := s.Players() // checkPlayer reports the error
+			return s.CheckCaps(players)
+		}},
+		{"images", s.CheckImages},
 	} {
 		if err := c.check(); err != nil {
 			all = append(all, failed(c.what, err))

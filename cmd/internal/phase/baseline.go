@@ -26,29 +26,22 @@ const baselineKey = "baseline"
 // probeLimit is how long a program may run for its probe.
 const probeLimit = time.Minute
 
-// Unbuilt reports whether the project adopts a repository in which abl has built nothing yet.
-func (s *Project) Unbuilt() (bool, error) {
+// unbuilt reports whether the project adopts a repository in which abl has built nothing yet.
+func (s *Project) unbuilt(f *state.File) bool {
 	if s.Conf.App == nil || s.Conf.Source.Repo == "" {
-		return false, nil
-	}
-	f, err := s.State()
-	if err != nil {
-		return false, err
+		return false
 	}
 	for _, p := range f.Phases {
 		if p.Step > 0 {
-			return false, nil
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 // needsBaseline reports whether abl starts the app before the first paid call.
-func (r *Run) needsBaseline() (bool, error) {
-	if r.Conf.Adopt.Baseline == "off" || r.In.Bool("no-baseline") {
-		return false, nil
-	}
-	return r.Unbuilt()
+func (r *Run) needsBaseline() bool {
+	return r.Conf.Adopt.Baseline != "off" && !r.In.Bool("no-baseline") && r.unbuilt(r.file)
 }
 
 // Baseline starts the app of an adopted repository as the user committed it. ok is false if there is no
@@ -59,8 +52,8 @@ func (s *Project) Baseline(ctx context.Context, out state.Sink) (ok bool, err er
 		return false, err
 	}
 	r := &Run{Project: s, phase: 1, file: f, specs: s.Specs(), out: out}
-	if ok, err = r.needsBaseline(); err != nil || !ok {
-		return false, err
+	if !r.needsBaseline() {
+		return false, nil
 	}
 	unlock, err := s.Lock()
 	if err != nil {

@@ -37,11 +37,8 @@ func Openable(s *Project) error {
 // a temporary copy. A port of 0 is the app's port. It fails before it starts the app if the port is in use.
 func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
 	f, commit, err := built(s, n)
-	unbuilt, uerr := s.Unbuilt()
-	if unbuilt && uerr == nil && n == 1 {
-		f, err = s.State()
-	}
-	if err := errors.Join(err, uerr); err != nil {
+	unbuilt := f != nil && s.unbuilt(f)
+	if err != nil && !(unbuilt && n == 1) {
 		return err
 	}
 	if port == 0 {
@@ -75,7 +72,7 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 			port))
 	}
 	up, err := r.app.Up(ctx, key, commit)
-	if unbuilt, uerr := r.Unbuilt(); err == nil && up.Failed != "" && unbuilt && uerr == nil {
+	if err == nil && up.Failed != "" && r.unbuilt(r.file) {
 		err = r.notStarted(up)
 	} else if err == nil && up.Failed != "" {
 		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "abl logs app shows its output")

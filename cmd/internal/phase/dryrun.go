@@ -65,7 +65,11 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(s.CheckCaps(), s.CheckImages()); err != nil {
+	players, err := s.Players()
+	if err == nil {
+		err = cmp.Or(s.CheckCaps(players), s.CheckImages())
+	}
+	if err != nil {
 		return err
 	}
 	p := a.Open
@@ -93,7 +97,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 		who = nil
 	}
 	for _, role := range who {
-		r, err := s.planRole(ctx, role, p, f, specs, n)
+		r, err := s.planRole(ctx, role, players[role.Name], p, f, specs, n)
 		if err != nil {
 			return err
 		}
@@ -127,12 +131,9 @@ func Prepares(s *Project) string {
 	return fmt.Sprintf("%q, if a lock file or manifest has changed; it can reach %s", s.Conf.App.Prepare, reach)
 }
 
-func (s *Project) planRole(ctx context.Context, role roles.Role, p state.Phase, f *state.File, specs spec.Set, n int) (rolePlan, error) {
-	who, err := s.Player(role)
-	if err != nil {
-		return rolePlan{}, err
-	}
-	r := rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Effort: who.Efforts[0],
+func (s *Project) planRole(ctx context.Context, role roles.Role, who orchestrator.Player, p state.Phase, f *state.File,
+	specs spec.Set, n int) (r rolePlan, err error) {
+	r = rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Effort: who.Efforts[0],
 		Networks: []string{}}
 	key, _ := s.Key(who)
 	r.Key = cmp.Or(key, "none needed")

@@ -22,23 +22,28 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/spec"
 	"abl/internal/state"
+	"abl/internal/testing/failpoint"
 	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
 )
 
-// preflight returns an error if the phase cannot run. It locks, writes and starts nothing in the project.
-func (r *Run) preflight(ctx context.Context, again bool) error {
-	f, err := r.State()
-	if err != nil {
-		return err
+// admit reads the project's state, specs and players, which the whole run uses, and decides whether the phase
+// may run. It fails if something that the run needs is missing. It locks, writes and starts nothing.
+func (r *Run) admit(ctx context.Context, again bool) (a orchestrator.Admission, err error) {
+	if r.file, err = r.State(); err != nil {
+		return a, err
 	}
-	if a, err := orchestrator.Admit(f, r.Specs(), r.phase, r.asked(again)); err != nil || !a.Go {
-		return err
+	r.specs, r.asked = r.Specs(), r.Project.asked(again)
+	if a, err = orchestrator.Admit(r.file, r.specs, r.phase, r.asked); err != nil || !a.Go {
+		return a, err
 	}
-	if err := cmp.Or(r.CheckCaps(), r.checkPlayers(), r.CheckLedger(), r.CheckImages()); err != nil {
-		return err
+	if r.players, err = r.Players(); err != nil {
+		return a, err
+	}
+	if err = cmp.Or(r.CheckCaps(r.players), r.checkKeys(r.players), r.CheckLedger(), r.CheckImages()); err != nil {
+		return a, err
 	}
 	if f := Ignored(ctx, r.Paths); !f.OK {
 		r.In.Warn(fmt.Sprintf(".env is %s: %s", f.Text, f.Hint))
@@ -47,7 +52,34 @@ func (r *Run) preflight(ctx context.Context, again bool) error {
 	if err == nil {
 		err = eng.Close()
 	}
-	return exit.OnEngine(err)
+	return a, exit.OnEngine(err)
+}
+
+// admitAndLock decides whether the phase may run, and locks the project. It decides again if another abl changed the
+// state meanwhile.
+func (r *Run) admitAndLock(ctx context.Context, again bool) (orchestrator.Admission, error) {
+	was, _ := os.Stat(r.Paths.State()) // admit reports the error
+	a, err := r.admit(ctx, again)
+	if err != nil {
+		return a, err
+	}
+	if _, err := r.Lock(); err != nil {
+		return a, err
+	}
+	failpoint.Here("lock.taken")
+	if is, _ := os.Stat(r.Paths.State()); unchanged(was, is) {
+		return a, nil
+	}
+	return r.admit(ctx, again)
+}
+
+// unchanged reports whether a file that is only ever replaced is still the same; nil means that it does not
+// exist.
+func unchanged(was, is os.FileInfo) bool {
+	if was == nil || is == nil {
+		return was == is
+	}
+	return os.SameFile(was, is) && was.ModTime().Equal(is.ModTime())
 }
 
 // asked returns how the user runs a phase, with a hash of the settings whose change begins a new round.
@@ -71,18 +103,14 @@ func (s *Project) asked(again bool) orchestrator.Asked {
 	return orchestrator.Asked{Again: again, Settings: hex.EncodeToString(h.Sum(nil))}
 }
 
-// checkPlayers returns an error if a role has no valid agent, prompt or key.
-func (s *Project) checkPlayers() error {
+// checkKeys returns an error if a player has no key, or an invalid address of its provider.
+func (s *Project) checkKeys(players map[string]orchestrator.Player) error {
 	for _, role := range roles.Both() {
-		p, err := s.Player(role)
-		if err != nil {
-			return err
-		}
-		vars := p.Agent.Provider
+		p := players[role.Name]
 		if _, found := s.Key(p); !found {
-			return environment.Missing(vars)
+			return environment.Missing(p.Agent.Provider)
 		}
-		if _, _, err := environment.Override(vars, s.Conf); err != nil {
+		if _, _, err := environment.Override(p.Agent.Provider, s.Conf); err != nil {
 			return err
 		}
 	}

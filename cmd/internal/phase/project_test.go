@@ -88,3 +88,37 @@ func TestDockerfileOfAWorkspace(t *testing.T) {
 		}
 	}
 }
+
+// A run that another abl overtook before it took the lock looks at the state again.
+func TestUnchanged(t *testing.T) {
+	root, err := state.Real(t.TempDir())
+	must(t, err)
+	p := state.NewProject(root, "src", ".abl/tests")
+	must(t, os.MkdirAll(filepath.Dir(p.State()), 0o755))
+	none, _ := os.Stat(p.State())
+	must(t, state.Save(p.State(), state.New(root)))
+	first, err := os.Stat(p.State())
+	must(t, err)
+	same, err := os.Stat(p.State())
+	must(t, err)
+	must(t, state.Save(p.State(), state.New(root)))
+	second, err := os.Stat(p.State())
+	must(t, err)
+	for _, c := range []struct {
+		name    string
+		was, is os.FileInfo
+		want    bool
+	}{
+		{"never saved", none, none, true},
+		{"the same", first, same, true},
+		{"saved since", none, first, false},
+		{"saved again", first, second, false},
+		{"removed", second, none, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := unchanged(c.was, c.is); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+}

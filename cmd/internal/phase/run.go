@@ -18,7 +18,6 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
-	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
 	"abl/orchestrator"
 	"abl/orchestrator/evidence"
@@ -34,6 +33,8 @@ type Run struct {
 	phase   int
 	file    *state.File
 	specs   spec.Set
+	asked   orchestrator.Asked
+	players map[string]orchestrator.Player // by role name, without images and gateways
 	out     state.Sink
 	env     *environment.Environment
 	src     *git.Repo
@@ -65,30 +66,21 @@ func (s *Project) Play(ctx context.Context, n int, again bool, out state.Sink) (
 func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a, err := r.takeUp(ctx, again)
+	a, err := r.admitAndLock(ctx, again)
 	if err != nil {
 		return p, "", err
 	}
 	if !a.Go {
 		return a.Open, a.Why, r.tidyAtRest(ctx)
 	}
-	if r.specs, err = spec.Keep(r.Paths.Specs(), r.phase); err != nil {
+	if err := r.specs.Keep(r.phase); err != nil {
 		r.In.Warn(fmt.Sprintf("%v; this run uses them, but they may change when a spec is edited", err))
-	}
-	if a, err = orchestrator.Admit(r.file, r.specs, r.phase, r.asked(again)); err != nil { // what is run is what was admitted
-		return p, "", err
 	}
 	r.file.Phases[fmt.Sprint(r.phase)], r.goesOn = &a.Open, true
 	r.reportWarnings()
-	if err = r.announce(); err == nil {
-		err = r.openLedger()
-	}
-	first := false
-	if err == nil {
+	r.announce()
+	if err = r.openLedger(); err == nil {
 		err = r.takeLease(ctx, cancel)
-	}
-	if err == nil {
-		first, err = r.needsBaseline()
 	}
 	if err == nil {
 		err = r.begin(ctx)
@@ -96,7 +88,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 	if err != nil {
 		return p, "", err
 	}
-	if first {
+	if r.needsBaseline() {
 		if err := r.baseline(ctx); err != nil {
 			return p, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))
 		}
@@ -105,21 +97,6 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 	p, err = l.Run(ctx)
 	r.account.TellSpent()
 	return p, "", exit.OnEngine(errors.Join(err, r.end(ctx, err)))
-}
-
-// takeUp looks whether the phase may run, and takes the project for this process.
-func (r *Run) takeUp(ctx context.Context, again bool) (a orchestrator.Admission, err error) {
-	if err = r.preflight(ctx, again); err != nil {
-		return a, err
-	}
-	if _, err = r.Lock(); err != nil {
-		return a, err
-	}
-	failpoint.Here("lock.taken")
-	if r.file, err = r.State(); err == nil {
-		a, err = orchestrator.Admit(r.file, r.Specs(), r.phase, r.asked(again))
-	}
-	return a, err
 }
 
 // begin opens the environment and sets up the roles. If that fails it closes the environment again.
@@ -225,7 +202,7 @@ func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 		NoVerdict:  r.Conf.Loop.NoProgress.Unverified,
 		Spec:       this,
 		Specs:      orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs},
-		Settings:   r.asked(false).Settings,
+		Settings:   r.asked.Settings,
 		Project:    r.Paths,
 		File:       r.file,
 		Save:       func() error { return r.saveAndPush(ctx) },
@@ -345,7 +322,7 @@ func (r *Run) reportFailed(p state.Phase) {
 	if err != nil || len(round) == 0 { // the state has the failed contracts too
 		round = []orchestrator.Attempt{{Step: p.Step, Verdict: orchestrator.Fail, Built: true, Failed: p.Failed}}
 	}
-	for _, text := range orchestrator.Explain(r.phase, round, r.Specs().UpTo(r.phase)) {
+	for _, text := range orchestrator.Explain(r.phase, round, r.specs.UpTo(r.phase)) {
 		r.emit(state.Event{Phase: r.phase, Text: text})
 	}
 }

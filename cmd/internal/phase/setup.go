@@ -60,6 +60,19 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 	}, nil
 }
 
+// Players returns the agents, models and prompts of both roles, by name.
+func (s *Project) Players() (map[string]orchestrator.Player, error) {
+	all := map[string]orchestrator.Player{}
+	for _, role := range roles.Both() {
+		p, err := s.Player(role)
+		if err != nil {
+			return nil, err
+		}
+		all[role.Name] = p
+	}
+	return all, nil
+}
+
 // Image returns the description of a role's image.
 func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err error) {
 	dockerfile := s.Conf.Images.Verifier.Dockerfile
@@ -112,11 +125,13 @@ func newJobs(s *Project, n int, specs spec.Set) *orchestrator.RoleJobs {
 // setUp resolves the players, makes their images and the app, and opens the workspaces.
 func (r *Run) setUp(ctx context.Context) (err error) {
 	r.jobs = newJobs(r.Project, r.phase, r.specs)
-	for _, role := range roles.Both() {
-		p, err := r.Player(role)
-		if err != nil {
+	if r.players == nil {
+		if r.players, err = r.Players(); err != nil {
 			return err
 		}
+	}
+	for _, role := range roles.Both() {
+		p := r.players[role.Name]
 		want, err := r.Image(role, p.Agent)
 		if err != nil {
 			return err

@@ -34,23 +34,16 @@ func (s *Project) CostOf(r ledger.Row) (prices.USD, bool) {
 	return list.CostOf(r)
 }
 
-// CheckCaps returns an error if abl cannot enforce a cap: a cap in dollars needs a price for every model
-// that a gateway allows. It also fails if the project's prices cannot be read.
-func (s *Project) CheckCaps() error {
+// CheckCaps returns an error if abl cannot enforce a cap on these players: a cap in dollars needs a price
+// for every model that a gateway allows. It also fails if the project's prices cannot be read.
+func (s *Project) CheckCaps(players map[string]orchestrator.Player) error {
 	list, err := s.Prices()
-	if err != nil || !s.Conf.NeedsPrices() {
-		return err
-	}
 	for _, role := range roles.Both() {
-		p, err := s.Player(role)
-		if err != nil {
-			return err
-		}
-		if err := money.CheckCaps(s.Conf, list, "the "+role.Name+"'s", p.Agent, p.Models); err != nil {
-			return err
+		if p := players[role.Name]; err == nil {
+			err = money.CheckCaps(s.Conf, list, "the "+role.Name+"'s", p.Agent, p.Models)
 		}
 	}
-	return nil
+	return err
 }
 
 // spent returns the spending that counts towards the caps of a call of phase n; key may be "".
@@ -140,13 +133,10 @@ func (s *Project) Address(p orchestrator.Player) config.Line {
 }
 
 // announce emits, before the first paid call, the agents, the caps and the cost of earlier phases.
-func (r *Run) announce() error {
+func (r *Run) announce() {
 	var who []string
 	for _, role := range roles.Both() {
-		p, err := r.Player(role)
-		if err != nil {
-			return err
-		}
+		p := r.players[role.Name]
 		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name, p.Models[0])
 		if key, _ := r.Key(p); key != "" {
 			text += ", " + key
@@ -159,5 +149,4 @@ func (r *Run) announce() error {
 	}
 	text := fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), capText(r.Conf.Budget), r.lastCosts(r.file, r.phase))
 	r.out.Emit(state.Event{Kind: state.PhaseStart, Phase: r.phase, Round: p.Round, Text: text})
-	return nil
 }
