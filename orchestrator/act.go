@@ -30,9 +30,10 @@ func (l *Loop) begin(_ context.Context, p *state.Phase) (Happened, error) {
 		return Happened{}, err
 	}
 	recheck, err := l.recheckable(p)
+	this := l.spec()
 	return Happened{
-		SpecSHA: l.Spec.SHA256,
-		SpecLen: len(l.Spec.Text),
+		SpecSHA: this.SHA256,
+		SpecLen: len(this.Text),
 		Setting: l.Settings,
 		Floor:   floor,
 		Recheck: recheck,

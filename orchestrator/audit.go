@@ -55,7 +55,7 @@ func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 		return err
 	}
 	r := recordOf(f, earlier)
-	r.Version, r.Project, r.Phase, r.Title = audit.Version, l.File.Project, l.Number, l.Spec.Title
+	r.Version, r.Project, r.Phase, r.Title = audit.Version, l.File.Project, l.Number, l.spec().Title
 	r.Round, r.Iteration, r.Step, r.Status = was.Round, was.Iteration, was.Step, string(now.Status)
 	r.Kind = cmp.Or(l.Kind, "http")
 	r.Commits = audit.Commits{Source: was.SrcCommit, Tests: h.Commit}

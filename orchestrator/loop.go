@@ -24,7 +24,7 @@ type Commit struct {
 	Skipped []string // what was left out, with the reason
 }
 
-// Repo is the repository of one workspace.
+// Repo is the repository of a role's workspace.
 type Repo interface {
 	// Snapshot sweeps the work tree, calls keep with the result, and commits under a call's key. A
 	// second time it returns the first commit. With ifChanged it returns the last commit if nothing
@@ -33,23 +33,33 @@ type Repo interface {
 	// Sweep sweeps the work tree without a commit.
 	Sweep(ctx context.Context, keep func(state.Found) error) error
 	Tag(ctx context.Context, name, commit string) error
-	// Tip returns the last commit.
-	Tip() (string, error)
 	// Seal returns the state of the repository. It fails if the repository has forbidden content.
 	Seal() (state.Seal, error)
 	// Differs lists the paths that differ from a commit, "" for the last one.
 	Differs(ctx context.Context, commit string) ([]string, error)
+}
+
+// Source is the repository of the Builder's workspace.
+type Source interface {
+	Repo
+	// Tip returns the last commit.
+	Tip() (string, error)
 	// TreeHash returns git's hash of a commit's tree.
 	TreeHash(commit string) (string, error)
+	// TreeKey returns a hash of a commit's content, without the named files and folders at its top.
+	TreeKey(commit string, without ...string) (string, error)
 	// WorkKey returns a hash of the work tree, without files that git ignores.
 	WorkKey(ctx context.Context) (string, error)
 	// Restore restores committed files that a power cut emptied, and returns their paths. It copies
 	// the content that they had to a folder below aside.
 	Restore(ctx context.Context, aside string) ([]string, error)
+}
+
+// Tests is the repository of the Verifier's workspace.
+type Tests interface {
+	Repo
 	// TagCommit returns the commit of a tag, and false if the tag does not exist.
 	TagCommit(name string) (string, bool, error)
-	// TreeKey returns a hash of a commit's content, without the named files and folders at its top.
-	TreeKey(commit string, without ...string) (string, error)
 }
 
 // Caller runs one agent call to its end, or returns its outcome if it has ended.
@@ -98,7 +108,6 @@ type Loop struct {
 	// NoVerdict is the number of Verifier's calls in a row with the same gaps after which the round
 	// ends, 0 for no limit.
 	NoVerdict int
-	Spec      spec.Spec
 	Specs     HeldSpecs // the specs of phases 1 to Number
 	Settings  string    // see Asked
 	Project   state.Project
@@ -110,8 +119,8 @@ type Loop struct {
 	Replay    Replays // nil if the user switched evidence off
 	Strictness
 	TestNames func(context.Context) ([]string, error) // names of the Verifier's files and tests, which the Builder must not see
-	Src       Repo
-	Tests     Repo
+	Src       Source
+	Tests     Tests
 	Ledger    Ledger
 	Alone     func() error            // called before each effect: fails if this abl lost the project's lock
 	Before    func(call string) error // called before each new call: checks budgets
@@ -230,6 +239,9 @@ func (l *Loop) reopened(p *state.Phase, step Step) (Step, error) {
 }
 
 func (l *Loop) phase() *state.Phase { return l.File.Phases[fmt.Sprint(l.Number)] }
+
+// spec returns the spec of the phase as it was at the start of the run.
+func (l *Loop) spec() spec.Spec { return mustPhase(l.Specs.Set, l.Number) }
 
 func (l *Loop) emit(p *state.Phase, e state.Event) {
 	e.Time, e.Phase, e.Round, e.Iteration, e.Step = time.Now().UTC(), l.Number, p.Round, p.Iteration, p.Step

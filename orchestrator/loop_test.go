@@ -16,7 +16,6 @@ import (
 	"abl/internal/helper"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/internal/testing/audittest"
 	"abl/internal/tokens"
@@ -112,7 +111,7 @@ func (w *world) loop() *Loop {
 		w.Fatal(err)
 	}
 	return &Loop{
-		Number: 1, Max: 5, Spec: spec.Spec{SHA256: "sha", Text: "text"}, Project: w.project, File: &f,
+		Number: 1, Max: 5, Project: w.project, File: &f,
 		Save:  func() error { return w.effect(func() { w.save(&f) }) },
 		Calls: w, App: w, Jobs: w, Src: repo{w, "src"}, Tests: repo{w, "tests"}, Ledger: w,
 		Alone:   func() error { return nil },

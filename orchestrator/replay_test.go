@@ -138,7 +138,6 @@ func TestReplayDecides(t *testing.T) {
 			replays := &tests{t: t, says: c.says}
 			l.Replay, l.Specs = replays, HeldSpecs{Set: twoEach(t, 1)}
 			this, _ := l.Specs.Set.Phase(1)
-			l.Spec = this
 			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: state.HeldTo{SpecSHA: this.SHA256, SpecSize: len(this.Text)}}
 			f, err := w.judged(l, &p)
 			if err != nil {
@@ -275,8 +274,7 @@ func (w *world) toJudge(replays Replays) (*Loop, *state.Phase) {
 	w.Helper()
 	l := w.loop()
 	l.Replay, l.NoNull, l.Specs = replays, "no null app", HeldSpecs{Set: twoEach(w.T, 1)}
-	l.Spec, _ = l.Specs.Set.Phase(1)
-	held := state.HeldTo{SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text)}
+	held := state.HeldTo{SpecSHA: l.spec().SHA256, SpecSize: len(l.spec().Text)}
 	return l, &state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: held}
 }
 
@@ -295,7 +293,6 @@ func TestLateFilesChangeNothing(t *testing.T) {
 			l.NoNull = "no null app"
 			l.Replay, l.Specs = &tests{t: t, says: map[string][]string{"app": {suite(1, c.says)}, "no app": {suite(1, "--")}}}, HeldSpecs{Set: twoEach(t, 1)}
 			this, _ := l.Specs.Set.Phase(1)
-			l.Spec = this
 			p := state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: state.HeldTo{SpecSHA: this.SHA256, SpecSize: len(this.Text)}}
 			first, err := w.judged(l, &p)
 			if err != nil {

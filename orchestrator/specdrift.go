@@ -54,7 +54,7 @@ func edited(phase, running int, unread string) Edited {
 // on the new text. A call that has begun is completed first, because it is paid for.
 func (l *Loop) restartRound(p *state.Phase, step Step) (bool, error) {
 	role, is := map[Step]roles.Role{Build: roles.Builder, Verify: roles.Verifier}[step]
-	if !is || p.SpecSHA == "" || p.SpecSHA == l.Spec.SHA256 {
+	if !is || p.SpecSHA == "" || p.SpecSHA == l.spec().SHA256 {
 		return false, nil
 	}
 	rec := l.turn(role, p).record()
@@ -85,7 +85,7 @@ func (l *Loop) specDrift() error {
 // outdated returns the phase whose spec has changed since p's round began, or 0. A pass would be
 // about an outdated text.
 func (l *Loop) outdated(p *state.Phase) int {
-	if p.SpecSHA != l.Spec.SHA256 {
+	if p.SpecSHA != l.spec().SHA256 {
 		return l.Number
 	}
 	return l.Specs.changed(l.Number)

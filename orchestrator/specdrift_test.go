@@ -18,7 +18,6 @@ import (
 // user makes of them during the run.
 func (w *world) loopWith(now *spec.Set) *Loop {
 	l := w.loop()
-	l.Spec, _ = now.Phase(1)
 	l.Specs = HeldSpecs{Set: *now, Now: func() spec.Set { return *now }}
 	return l
 }

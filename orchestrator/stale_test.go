@@ -17,11 +17,10 @@ func stale(w *world, says map[string][]string) (*Loop, *tests) {
 	replays := &tests{t: w.T, says: says}
 	l := w.loop()
 	l.Number, l.Replay, l.Specs = 2, replays, HeldSpecs{Set: twoEach(w.T, 2)}
-	l.Spec, _ = l.Specs.Set.Phase(2)
 	if l.File.Phases["2"] == nil {
 		one, _ := l.Specs.Set.Phase(1)
 		l.File.Phases["1"] = &state.Phase{Status: state.Passed, Round: 2, Iteration: 1, Step: 2, Attempt: 1, HeldTo: state.HeldTo{SpecSHA: one.SHA256}, SrcCommit: "p1-build-2.1"}
-		l.File.Phases["2"] = &state.Phase{Status: state.Stale, Round: 1, Iteration: 1, Step: 1, Attempt: 1, HeldTo: state.HeldTo{SpecSHA: l.Spec.SHA256, SpecSize: len(l.Spec.Text)}, SrcCommit: "p2-build-1.1"}
+		l.File.Phases["2"] = &state.Phase{Status: state.Stale, Round: 1, Iteration: 1, Step: 1, Attempt: 1, HeldTo: state.HeldTo{SpecSHA: l.spec().SHA256, SpecSize: len(l.spec().Text)}, SrcCommit: "p2-build-1.1"}
 		w.commits["src"] = []string{"phase1/build/step-2 p1-build-2.1"}
 	}
 	return l, replays

@@ -317,7 +317,7 @@ func TestVerdictStays(t *testing.T) {
 }
 
 // dying is a repository that cannot be committed to.
-type dying struct{ Repo }
+type dying struct{ Tests }
 
 func (dying) Snapshot(context.Context, string, string, bool, func(state.Found) error) (Commit, error) {
 	return Commit{}, errDied

@@ -69,14 +69,9 @@ func (t turn) checkForEdits(ctx context.Context) error {
 	if err := t.afterBoot(ctx); err != nil {
 		return err
 	}
-	left, known, err := roles.Read[string](roles.Record{Dir: t.Project.Logs()}, leftFile)
-	if err != nil {
+	known, left, err := leftIn(ctx, t.Project, t.Src)
+	if err != nil || left {
 		return err
-	}
-	if known {
-		if now, err := t.Src.WorkKey(ctx); err != nil || now == left {
-			return err
-		}
 	}
 	tip, err := t.Src.Tip()
 	switch {
@@ -92,14 +87,6 @@ func (t turn) checkForEdits(ctx context.Context) error {
 
 // leftFile contains the key of the files that an interrupted call of the Builder left.
 const leftFile = "left.json"
-
-// noteLeft records the key of the files that an interrupted call left.
-func (t turn) noteLeft(ctx context.Context) error {
-	if t.role.App {
-		return nil
-	}
-	return KeepLeft(ctx, t.Project, t.Src)
-}
 
 // worker is a workspace that returns a hash of its content.
 type worker interface {
@@ -117,12 +104,19 @@ func KeepLeft(ctx context.Context, p state.Project, src worker) error {
 
 // IsLeft reports whether the source has the content that an interrupted call of the Builder left.
 func IsLeft(ctx context.Context, p state.Project, src worker) (bool, error) {
+	_, is, err := leftIn(ctx, p, src)
+	return is, err
+}
+
+// leftIn reports whether an interrupted call is on record, and whether the source has the content that
+// it left.
+func leftIn(ctx context.Context, p state.Project, src worker) (known, is bool, err error) {
 	left, known, err := roles.Read[string](roles.Record{Dir: p.Logs()}, leftFile)
 	if err != nil || !known {
-		return false, err
+		return false, false, err
 	}
 	now, err := src.WorkKey(ctx)
-	return err == nil && now == left, err
+	return true, err == nil && now == left, err
 }
 
 // commitFirst commits the files that were in the source before abl.

@@ -95,10 +95,14 @@ func (t turn) sweepUnlessCommitted(ctx context.Context, o roles.Outcome) error {
 	if o.Class != outcome.Interrupted && ctx.Err() == nil {
 		return nil
 	}
-	if err := t.repo().Sweep(context.WithoutCancel(ctx), t.keepFound); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	if err := t.repo().Sweep(ctx, t.keepFound); err != nil {
 		return fmt.Errorf("cannot sweep the %s's workspace: %w", t.role.Name, err)
 	}
-	return t.noteLeft(context.WithoutCancel(ctx))
+	if t.role.App {
+		return nil
+	}
+	return KeepLeft(ctx, t.Project, t.Src)
 }
 
 // keepFound records the result of a sweep with its call, and reports it.

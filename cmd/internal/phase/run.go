@@ -181,7 +181,6 @@ func callAtRest(p state.Phase) string {
 
 // loop returns the loop that runs the phase.
 func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
-	this, _ := r.specs.Phase(r.phase)
 	strict := orchestrator.Strictness{
 		StrengthTime: r.Conf.Verify.StrengthTime.Of,
 		Allow:        evidence.Allowed{Weak: r.Conf.Verify.AllowWeak, Unread: r.Conf.Verify.AllowUnread},
@@ -200,7 +199,6 @@ func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 		Max:        r.Conf.Loop.MaxVerifierIterations,
 		NoProgress: r.Conf.Loop.NoProgress.Failed,
 		NoVerdict:  r.Conf.Loop.NoProgress.Unverified,
-		Spec:       this,
 		Specs:      orchestrator.HeldSpecs{Set: r.specs, Now: r.Project.Specs},
 		Settings:   r.asked.Settings,
 		Project:    r.Paths,

@@ -57,7 +57,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		return nil, err
 	}
 	specs, _ := spec.LoadDir(p.Specs())
-	this, ok := specs.Phase(1)
+	_, ok := specs.Phase(1)
 	src, err1 := git.Open(p.Src, git.Options{Begun: f.Begun()})
 	tests, err2 := git.Open(p.Tests, git.Options{Begun: f.Begun()})
 	book, err3 := openBook(p.Ledger())
@@ -82,7 +82,6 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	return &orchestrator.Loop{
 		Number:  1,
 		Max:     5,
-		Spec:    this,
 		Specs:   orchestrator.HeldSpecs{Set: specs},
 		Project: p,
 		File:    f,
