@@ -56,7 +56,7 @@ func (o *costsOptions) run(_ context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	totals := ledger.Totals{Price: s.CostOf}
+	totals := s.Totals()
 	if err := scanLedger(s, "is not counted", totals.Add); err != nil {
 		return err
 	}

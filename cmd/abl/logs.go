@@ -15,7 +15,6 @@ import (
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
 	"abl/internal/hostfs"
-	"abl/internal/ledger"
 	"abl/internal/proc"
 	"abl/internal/wording"
 	"abl/orchestrator"
@@ -330,7 +329,7 @@ func (l *logs) ending(c phase.Call) string {
 	if !ended {
 		return "the call has not ended"
 	}
-	totals := ledger.Totals{Price: l.CostOf}
+	totals := l.Totals()
 	for _, row := range orchestrator.Rows(c.Phase, c.Step, o) {
 		totals.Add(row)
 	}

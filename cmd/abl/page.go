@@ -161,11 +161,11 @@ const setupKeys = "app.kind app.command app.port app.prepare app.ready.path app.
 // readLedger adds up the usage of the phase and of each of its calls.
 func readLedger(s *phase.Project, p *report.Page) error {
 	rows, err := phase.Rows(s, p.Phase)
-	all, by := ledger.Totals{Price: s.CostOf}, map[string]*ledger.Totals{}
+	all, by := s.Totals(), map[string]*ledger.Totals{}
 	for _, row := range rows {
 		row = row.Map(s.In.Safe.Redact)
 		if by[row.CallID] == nil {
-			by[row.CallID] = &ledger.Totals{Price: s.CostOf}
+			by[row.CallID] = new(s.Totals())
 		}
 		all.Add(row)
 		by[row.CallID].Add(row)

@@ -146,7 +146,7 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 			weak[c.Phase]++
 		}
 	}
-	totals := ledger.Totals{Price: s.CostOf}
+	totals := s.Totals()
 	// abl costs reports invalid lines.
 	if err := ledger.Open(s.Paths.Ledger()).Scan(totals.Add, func(int, string) {}); err != nil {
 		s.In.Warn(err)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"syscall"
+	"time"
 
 	"abl/images"
 	"abl/internal/git"
@@ -98,6 +99,13 @@ func Hint(err error) string {
 		}
 	}
 	return ""
+}
+
+// Until returns when the provider accepts requests again, the zero time if that is unknown or no cause of
+// err.
+func Until(err error) time.Time {
+	away, _ := errors.AsType[retry.Unavailable](err)
+	return away.Back
 }
 
 // rules returns the rules in order; the first that matches decides. Errors of the environment come

@@ -40,6 +40,23 @@ func Caps(b config.Budget, used Spendings) []Cap {
 	return slices.DeleteFunc(all, func(c Cap) bool { return c.Cap.Tokens <= 0 && c.Cap.USD <= 0 })
 }
 
+// CapsText returns the caps of a budget in words.
+func CapsText(b config.Budget) string {
+	var caps []string
+	for _, c := range Caps(b, Spendings{}) {
+		if c.Cap.Tokens > 0 {
+			caps = append(caps, fmt.Sprintf("at most %d tokens per %s", c.Cap.Tokens, c.Of))
+		}
+		if usd := prices.Dollars(c.Cap.USD); usd > 0 {
+			caps = append(caps, fmt.Sprintf("at most %s USD per %s", usd, c.Of))
+		}
+	}
+	if len(caps) == 0 {
+		return "no cap"
+	}
+	return strings.Join(caps, ", ")
+}
+
 // capsOf returns the caps of a call.
 func (a *Account) capsOf(call string) ([]Cap, error) {
 	used, err := a.Used(call)

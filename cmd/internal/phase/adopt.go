@@ -18,7 +18,7 @@ import (
 
 // Origin opens the user's repository, of which the Builder's workspace is a clone. ok is false if the
 // project has no such repository.
-func (s *Project) Origin() (o *git.Origin, ok bool, err error) {
+func (s Folder) Origin() (o *git.Origin, ok bool, err error) {
 	if s.Conf.Source.Repo == "" {
 		return nil, false, nil
 	}
@@ -34,7 +34,7 @@ func (s *Project) Origin() (o *git.Origin, ok bool, err error) {
 
 // withheld returns the paths of the user's repository that the Builder's clone leaves out: abl's files,
 // the Verifier's prompt, .env, run reports and adopt.exclude.
-func withheld(s *Project) []string {
+func withheld(s Folder) []string {
 	at, _ := filepath.Rel(filepath.Join(s.Paths.Root, s.Conf.Source.Repo), s.Paths.Root) // both are absolute
 	own := []string{state.Dir, ".env", "prompts/builder.md", "prompts/verifier.md"}
 	all := slices.Clone(s.Conf.Adopt.Exclude)
@@ -45,7 +45,7 @@ func withheld(s *Project) []string {
 }
 
 // source returns the options for opening the Builder's workspace.
-func (s *Project) source() git.Options {
+func (s Folder) source() git.Options {
 	if s.Conf.Source.Repo == "" {
 		return git.Options{}
 	}
@@ -56,13 +56,13 @@ func (s *Project) source() git.Options {
 func Branch(n int) string { return fmt.Sprintf("abl/phase%d", n) }
 
 // prefix returns the prefix of published branches.
-func (s *Project) prefix() string { return cmp.Or(s.Conf.Publish.Prefix, git.BranchPrefix) }
+func (s Folder) prefix() string { return cmp.Or(s.Conf.Publish.Prefix, git.BranchPrefix) }
 
 // PublishedBranch returns the branch of a phase in the user's repository.
-func (s *Project) PublishedBranch(n int) string { return fmt.Sprintf("%sphase%d", s.prefix(), n) }
+func (s Folder) PublishedBranch(n int) string { return fmt.Sprintf("%sphase%d", s.prefix(), n) }
 
 // FetchRefs returns the command that fetches all published refs.
-func (s *Project) FetchRefs() string {
+func (s Folder) FetchRefs() string {
 	at := s.prefix() + "*"
 	return fmt.Sprintf("git fetch origin 'refs/heads/%[1]s:refs/remotes/origin/%[1]s' 'refs/abl/*:refs/abl/*'", at)
 }
@@ -87,17 +87,18 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 		return nil, exit.With(exit.Person, errors.New("cannot clone your repository: it has no commit yet"),
 			"git add -A && git commit")
 	}
+	a := adoption{Run: r, from: from, head: head}
 	if _, err := os.Lstat(filepath.Join(r.Paths.Src, ".git")); errors.Is(err, os.ErrNotExist) && !o.Begun {
-		if err := r.clone(ctx, from, branch, head, o.Without); err != nil {
+		if err := a.clone(ctx, branch, o.Without); err != nil {
 			return nil, err
 		}
 	}
 	if o.Identity, err = r.identity(ctx, from); err != nil {
 		return nil, err
 	}
-	repo, err := git.Open(r.Paths.Src, o)
+	a.repo, err = git.Open(r.Paths.Src, o)
 	if err == nil && r.goesOn {
-		err = repo.CheckSigning(ctx)
+		err = a.repo.CheckSigning(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -106,23 +107,30 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 		return nil, exit.With(exit.Usage, fmt.Errorf("cannot find source.dir: %q is not in commit %.12s", r.Conf.Source.Dir,
 			head), "set source.dir to a committed folder")
 	}
-	p := r.file.Phases[fmt.Sprint(r.phase)]
 	if !r.goesOn {
-		return repo, nil
+		return a.repo, nil
 	}
-	begun, err := r.callBegun(*p)
+	begun, err := r.callBegun(*r.file.Phases[fmt.Sprint(r.phase)])
 	if err == nil && !begun {
-		err = repo.Switch(ctx, Branch(r.phase))
+		err = a.repo.Switch(ctx, Branch(r.phase))
 	}
 	if err == nil {
-		err = r.takeIn(ctx, from, repo, head, begun)
+		err = a.takeIn(ctx, begun)
 	}
-	return repo, err
+	return a.repo, err
+}
+
+// adoption keeps the Builder's workspace as a clone of the user's repository.
+type adoption struct {
+	*Run
+	from *git.Origin
+	head string    // the commit that is checked out in the user's repository
+	repo *git.Repo // the workspace; nil before it is open
 }
 
 // identity returns who makes the commits of the source: publish.author, or abl with the user as
 // co-author, and the user who signs off and signs them.
-func (s *Project) identity(ctx context.Context, from *git.Origin) (id git.Identity, err error) {
+func (s Folder) identity(ctx context.Context, from *git.Origin) (id git.Identity, err error) {
 	user, known := from.User(ctx)
 	own := s.Conf.Publish
 	switch {
@@ -155,63 +163,63 @@ func (r *Run) callBegun(p state.Phase) (bool, error) {
 }
 
 // clone clones the user's repository into the Builder's workspace.
-func (r *Run) clone(ctx context.Context, from *git.Origin, branch, head string, without []string) error {
-	draft, err1 := emptied(r.Paths, r.Paths.Src+".new")
-	remarks, err2 := from.Remarks(head, without)
+func (a adoption) clone(ctx context.Context, branch string, without []string) error {
+	draft, err1 := emptied(a.Paths, a.Paths.Src+".new")
+	remarks, err2 := a.from.Remarks(a.head, without)
 	err := errors.Join(err1, err2)
 	if err == nil {
-		err = from.Clone(ctx, draft, head, Branch(r.phase), without)
+		err = a.from.Clone(ctx, draft, a.head, Branch(a.phase), without)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot clone your repository: %w", err)
 	}
-	if err := errors.Join(os.Remove(r.Paths.Src), os.Rename(draft, r.Paths.Src)); err != nil { // Src is empty
+	if err := errors.Join(os.Remove(a.Paths.Src), os.Rename(draft, a.Paths.Src)); err != nil { // Src is empty
 		return fmt.Errorf("cannot clone your repository: %w", err)
 	}
-	r.file.Branch, r.file.Start = branch, head
-	r.note(fmt.Sprintf("the Builder works on a clone of %s at %.12s, in %s, on branch %s",
-		cmp.Or(branch, "your repository"), head, r.Paths.Rel(r.Paths.Src), Branch(r.phase)))
+	a.file.Branch, a.file.Start = branch, a.head
+	a.note(fmt.Sprintf("the Builder works on a clone of %s at %.12s, in %s, on branch %s",
+		cmp.Or(branch, "your repository"), a.head, a.Paths.Rel(a.Paths.Src), Branch(a.phase)))
 	for _, text := range remarks {
-		if text == git.NoRoom && r.prefix() != git.BranchPrefix {
+		if text == git.NoRoom && a.prefix() != git.BranchPrefix {
 			continue
 		}
-		r.note("of your repository " + text)
+		a.note("of your repository " + text)
 	}
 	return nil
 }
 
 // takeIn merges the commits that the user made since the clone, on the branch that was cloned. During
 // a call, and over edits that are not committed, it only reports them.
-func (r *Run) takeIn(ctx context.Context, from *git.Origin, repo *git.Repo, head string, begun bool) error {
-	tip, err := from.Tip(r.file.Branch)
+func (a adoption) takeIn(ctx context.Context, begun bool) error {
+	tip, err := a.from.Tip(a.file.Branch)
 	if err != nil {
 		return err
 	}
-	theirs, name := tip, r.file.Branch
+	theirs, name := tip, a.file.Branch
 	if tip == "" { // a detached HEAD, as in CI
-		theirs, name = head, "HEAD of your repository"
+		theirs, name = a.head, "HEAD of your repository"
 	}
-	at, _, err := repo.Head()
+	at, _, err := a.repo.Head()
 	if err == nil {
-		err = repo.Whole(at.Hash)
+		err = a.repo.Whole(at.Hash)
 	}
 	if err != nil {
 		return err
 	}
-	has, err := repo.Contains(at.Hash, theirs)
+	has, err := a.repo.Contains(at.Hash, theirs)
 	if err == nil && begun {
 		if !has {
-			r.note(fmt.Sprintf("%s has new commits; a call has begun without them, so the next run of abl phase merges them",
+			a.note(fmt.Sprintf("%s has new commits; a call has begun without them, so the next run of abl phase merges them",
 				name))
 		}
 		return nil
 	}
-	p := r.file.Phases[fmt.Sprint(r.phase)]
+	p := a.file.Phases[fmt.Sprint(a.phase)]
 	if err != nil || has {
 		p.SrcCommit = at.Hash
 		return err
 	}
-	if p.SrcCommit, err = r.merge(ctx, from, repo, theirs, name); p.SrcCommit == "" && err == nil {
+	if p.SrcCommit, err = a.merge(ctx, theirs, name); p.SrcCommit == "" && err == nil {
 		p.SrcCommit = at.Hash
 	}
 	return err
@@ -220,37 +228,37 @@ func (r *Run) takeIn(ctx context.Context, from *git.Origin, repo *git.Repo, head
 // merge merges a commit of the user's repository into the branch of the phase, and returns the new
 // tip. Files that an interrupted call of the Builder left are kept. It returns "" if the source has
 // other edits, which stop the next call, or if those files are in the way.
-func (r *Run) merge(ctx context.Context, from *git.Origin, repo *git.Repo, theirs, name string) (string, error) {
-	changed, err := repo.Differs(ctx, "")
+func (a adoption) merge(ctx context.Context, theirs, name string) (string, error) {
+	changed, err := a.repo.Differs(ctx, "")
 	if err != nil {
 		return "", err
 	}
 	left := len(changed) > 0
 	if left {
-		if is, err := orchestrator.IsLeft(ctx, r.Paths, repo); err != nil || !is {
+		if is, err := orchestrator.IsLeft(ctx, a.Paths, a.repo); err != nil || !is {
 			return "", err
 		}
 	}
-	if err := from.Fetch(ctx, repo, theirs); err != nil {
+	if err := a.from.Fetch(ctx, a.repo, theirs); err != nil {
 		return "", err
 	}
-	merged, err := from.Merge(ctx, repo, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", r.phase, name, theirs),
+	merged, err := a.from.Merge(ctx, a.repo, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", a.phase, name, theirs),
 		changed)
 	switch {
 	case errors.Is(err, git.ErrEdited):
-		r.note(fmt.Sprintf("%s has new commits, which abl merges later: an interrupted call changed the same files (%v)",
+		a.note(fmt.Sprintf("%s has new commits, which abl merges later: an interrupted call changed the same files (%v)",
 			name, err))
 		return "", nil
 	case errors.Is(err, git.ErrConflict):
 		what := fmt.Errorf("cannot take in what is new on %s: %w", name, err)
-		return "", exit.With(exit.Person, what, git.ByHand(r.Paths.Rel(r.Paths.Src),
+		return "", exit.With(exit.Person, what, git.ByHand(a.Paths.Rel(a.Paths.Src),
 			theirs)+"; then run the same command again")
 	case err != nil:
 		return "", err
 	}
-	r.note(fmt.Sprintf("%s has new commits; %s takes them in, at %.12s", name, Branch(r.phase), merged.Hash))
+	a.note(fmt.Sprintf("%s has new commits; %s takes them in, at %.12s", name, Branch(a.phase), merged.Hash))
 	if left {
-		err = orchestrator.KeepLeft(ctx, r.Paths, repo)
+		err = orchestrator.KeepLeft(ctx, a.Paths, a.repo)
 	}
 	return merged.Hash, err
 }

@@ -27,7 +27,7 @@ const baselineKey = "baseline"
 const probeLimit = time.Minute
 
 // unbuilt reports whether the project adopts a repository in which abl has built nothing yet.
-func (s *Project) unbuilt(f *state.File) bool {
+func (s Folder) unbuilt(f *state.File) bool {
 	if s.Conf.App == nil || s.Conf.Source.Repo == "" {
 		return false
 	}

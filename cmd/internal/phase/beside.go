@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -151,11 +152,11 @@ func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty
 	if err != nil {
 		return err
 	}
-	return r.attach(ctx, name, tty)
+	return attach(ctx, r.env.Engine, name, tty, r.In.Bare.Stdout)
 }
 
 // attach connects the terminal with the container in raw mode, and restores the terminal afterwards.
-func (r *Run) attach(ctx context.Context, name string, tty *os.File) error {
+func attach(ctx context.Context, eng environment.Engine, name string, tty *os.File, out io.Writer) error {
 	old, err := term.MakeRaw(int(tty.Fd()))
 	if err != nil {
 		return fmt.Errorf("cannot use the terminal: %w", err)
@@ -164,9 +165,9 @@ func (r *Run) attach(ctx context.Context, name string, tty *os.File) error {
 	resized := make(chan os.Signal, 1)
 	signal.Notify(resized, unix.SIGWINCH)
 	defer signal.Stop(resized)
-	_, err = r.env.Engine.Attach(ctx, name, sandbox.Terminal{
+	_, err = eng.Attach(ctx, name, sandbox.Terminal{
 		In:      tty,
-		Out:     r.In.Bare.Stdout,
+		Out:     out,
 		Resized: resized,
 		Size: func() (int, int) {
 			w, h, err := term.GetSize(int(tty.Fd()))

@@ -39,7 +39,7 @@ func Records(s *Project, n int) (all []audit.Record, err error) {
 
 // Used adds up the rows of phase n.
 func Used(s *Project, n int) (ledger.Sum, error) {
-	totals := ledger.Totals{Price: s.CostOf}
+	totals := s.Totals()
 	rows, err := Rows(s, n)
 	for _, row := range rows {
 		totals.Add(row)

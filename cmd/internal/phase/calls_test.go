@@ -17,7 +17,7 @@ import (
 // The scripted agent is understood without a script, one of the project's own by its
 // settings, and one that they have no more by its lines.
 func TestTranscriptOfACall(t *testing.T) {
-	s := &Project{In: &cli.Input{Safe: redact.NewSanitizer([]string{"API_KEY=sk-canary-4711"})}, Conf: &config.Loaded{}}
+	s := &Project{In: &cli.Input{Safe: redact.NewSanitizer([]string{"API_KEY=sk-canary-4711"})}, Folder: Folder{Conf: &config.Loaded{}}}
 	s.Conf.Agents = map[string]config.Agent{"mine": {Command: "x", Usage: "usage"}}
 	const stdout = `{"type":"message","text":"I have sk-canary-4711."}` + "\n" + `{"type":"output","text":"x"}`
 	for _, tt := range []struct {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"abl/cmd/internal/money"
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/spec"
@@ -79,7 +80,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	out := plan{
 		Phase:   n,
 		Why:     a.Why,
-		Budget:  capText(s.Conf.Budget),
+		Budget:  money.CapsText(s.Conf.Budget),
 		Last:    s.lastCosts(f, n),
 		Prepare: Prepares(s),
 		Build:   builds(s),
@@ -107,7 +108,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 }
 
 // allows returns the entries of network.allow.
-func (s *Project) allows() (all []string) {
+func (s Folder) allows() (all []string) {
 	for _, entry := range s.Conf.Network.Allow {
 		all = append(all, string(entry))
 	}

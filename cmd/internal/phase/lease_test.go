@@ -41,7 +41,7 @@ func nodes(t *testing.T, period time.Duration) (a, b *Project) {
 	must(t, err)
 	runGit(t, root, "clone", "-q", origin, ".")
 	must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
-	b = &Project{In: quiet(), Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}
+	b = &Project{In: quiet(), Folder: Folder{Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}}
 	b.Conf.Source.Repo = "."
 	for _, s := range []*Project{a, b} {
 		s.Conf.Remote = config.Remote{Name: "origin", Lease: config.Duration(period)}

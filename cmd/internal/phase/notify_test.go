@@ -10,6 +10,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/internal/config"
+	"abl/internal/ledger"
 	"abl/internal/state"
 )
 
@@ -17,7 +18,11 @@ import (
 func heardOf(t *testing.T, command string, code int, events ...state.Event) (heard, said string) {
 	t.Helper()
 	dir := t.TempDir()
-	s := &Project{In: &cli.Input{}, Paths: state.NewProject(dir, "src", ".abl/tests"), Conf: &config.Loaded{}}
+	s := &Project{In: &cli.Input{}, Folder: Folder{
+		Paths:  state.NewProject(dir, "src", ".abl/tests"),
+		Conf:   &config.Loaded{},
+		Prices: func() (ledger.Prices, error) { return ledger.Prices{}, nil },
+	}}
 	s.Conf.Notify.Command = command
 	n := Notifying(s, state.Func(func(e state.Event) {
 		if e.Kind == state.Note {

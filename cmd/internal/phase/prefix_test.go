@@ -27,7 +27,7 @@ func TestPrefix(t *testing.T) {
 			root, err := state.Real(t.TempDir())
 			must(t, err)
 			runGit(t, root, "clone", "-q", "file://"+s.Paths.Root, ".")
-			other := &Project{In: quiet(), Conf: s.Conf, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}
+			other := &Project{In: quiet(), Folder: Folder{Conf: s.Conf, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}}
 			must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
 			hint := exit.Hint(continued(t, other))
 			fetch, _, ok := strings.Cut(hint, " fetches it")

@@ -84,7 +84,7 @@ func unchanged(was, is os.FileInfo) bool {
 
 // asked returns how the user runs a phase, with a hash of the settings whose change begins a new round.
 // Budgets, prices, notifications and publishing are not among them.
-func (s *Project) asked(again bool) orchestrator.Asked {
+func (s Folder) asked(again bool) orchestrator.Asked {
 	conf := s.Conf.Config
 	conf.Budget, conf.Prices, conf.Notify, conf.Publish = config.Budget{}, config.Prices{}, config.Notify{}, config.Publish{}
 	h := sha256.New()
@@ -104,7 +104,7 @@ func (s *Project) asked(again bool) orchestrator.Asked {
 }
 
 // checkKeys returns an error if a player has no key, or an invalid address of its provider.
-func (s *Project) checkKeys(players map[string]orchestrator.Player) error {
+func (s Folder) checkKeys(players map[string]orchestrator.Player) error {
 	for _, role := range roles.Both() {
 		p := players[role.Name]
 		if _, found := s.Key(p); !found {
@@ -118,7 +118,7 @@ func (s *Project) checkKeys(players map[string]orchestrator.Player) error {
 }
 
 // CheckLedger returns an error if tokens.csv is not a ledger. A phase repairs smaller damage when it starts.
-func (s *Project) CheckLedger() error {
+func (s Folder) CheckLedger() error {
 	return ledger.Open(s.Paths.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
 }
 
@@ -168,7 +168,7 @@ func checkSecrets(conf *config.Loaded) error {
 
 // neverCommitted returns the keys of providers and the random values of .env, by name, without those that
 // commit.allow_secrets allows.
-func (s *Project) neverCommitted() map[string]string {
+func (s Folder) neverCommitted() map[string]string {
 	secrets := map[string]string{}
 	for name, value := range s.Conf.Dotenv {
 		if redact.Random(value) {

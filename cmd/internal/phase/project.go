@@ -29,13 +29,19 @@ import (
 	"abl/roles/agent"
 )
 
-// Project is a project that a command has opened.
-type Project struct {
-	In    *cli.Input
+// Folder is the folder of a project with its settings. Its methods read files, and need no lock, no engine
+// and no terminal.
+type Folder struct {
 	Paths state.Project
 	Conf  *config.Loaded
 	// Prices returns the prices of models: the project's before abl's. It reads them once.
 	Prices func() (ledger.Prices, error)
+}
+
+// Project is a project that a command has opened.
+type Project struct {
+	Folder
+	In *cli.Input
 
 	held *hostfs.Held // the project's lock; nil if this process does not hold it
 
@@ -203,13 +209,13 @@ func handOver(p state.Project) error {
 }
 
 // Specs reads the spec of every phase. Check of the set returns the errors.
-func (s *Project) Specs() spec.Set {
+func (s Folder) Specs() spec.Set {
 	set, _ := spec.LoadDir(s.Paths.Specs())
 	return set
 }
 
 // State reads state.json. For a project that never ran it returns a new state.
-func (s *Project) State() (*state.File, error) {
+func (s Folder) State() (*state.File, error) {
 	f, err := state.Load(s.Paths.State())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -22,7 +22,7 @@ func TestCopyIsAnotherProject(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(p.State()), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		return &Project{Paths: p}
+		return &Project{Folder: Folder{Paths: p}}
 	}
 	load := func(name string) *state.File {
 		f, err := at(name).State()
@@ -67,7 +67,7 @@ func TestDockerfileOfAWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Project{Paths: state.NewProject(top, "src", ".abl/tests")}
+	s := &Project{Folder: Folder{Paths: state.NewProject(top, "src", ".abl/tests")}}
 	for _, name := range []string{"src/Dockerfile", ".abl/tests/Dockerfile", "box/Dockerfile", "srcs/Dockerfile", "other/Dockerfile"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(top, name)

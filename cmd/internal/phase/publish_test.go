@@ -44,13 +44,13 @@ func published(t *testing.T) *Project {
 	must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
 	runGit(t, root, "add", "a")
 	runGit(t, root, "commit", "-qm", "one")
-	s := &Project{In: quiet(), Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}
+	s := &Project{In: quiet(), Folder: Folder{Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}}
 	s.Conf.Source.Repo = "."
 	x, err := s.exchange()
 	must(t, err)
 	x.file.Phases["1"] = &state.Phase{Status: state.Refuted, Round: 1, Iteration: 1, Step: 1}
 	must(t, os.MkdirAll(s.Paths.Tests, 0o755))
-	must(t, x.cloneTo(t.Context(), s.Paths.Src, runGit(t, root, "rev-parse", "main"), Branch(1), withheld(s)))
+	must(t, x.cloneTo(t.Context(), s.Paths.Src, runGit(t, root, "rev-parse", "main"), Branch(1), withheld(s.Folder)))
 	build(t, s, "1")
 	must(t, state.Save(s.Paths.State(), x.file))
 	_, err = s.Publish(t.Context(), 0)

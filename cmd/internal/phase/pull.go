@@ -215,7 +215,7 @@ func (x *exchange) restore(ctx context.Context, in incoming) (err error) {
 		}
 	}
 	if err == nil {
-		err = x.cloneTo(ctx, x.Paths.Src, in.src, in.branch, withheld(x.Project))
+		err = x.cloneTo(ctx, x.Paths.Src, in.src, in.branch, withheld(x.Folder))
 	}
 	if err == nil {
 		err = x.cloneTo(ctx, x.Paths.Tests, in.tests, "main", nil)

@@ -13,6 +13,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
+	"abl/internal/config"
 	"abl/internal/failedspecs"
 	"abl/internal/git"
 	"abl/internal/hostfs"
@@ -20,11 +21,9 @@ import (
 	"abl/internal/state"
 	"abl/internal/wording"
 	"abl/orchestrator"
-	"abl/orchestrator/evidence"
 	"abl/orchestrator/report"
 	"abl/roles"
 	"abl/roles/environment"
-	"abl/roles/retry"
 )
 
 // Run is a phase in its environment, or a shell or an app that the user opened.
@@ -117,7 +116,7 @@ func (r *Run) begin(ctx context.Context) (err error) {
 func (r *Run) options() environment.Options {
 	o := r.Project.options()
 	o.ID, o.Phase, o.State = r.file.Project, r.phase, r.Paths.State()
-	o.Life, o.Alone, o.Ready, o.Note = r.life(), r.held.Verify, r.known, r.note
+	o.Life, o.Alone, o.Ready, o.Note = lifeOf(r.Conf), r.held.Verify, r.known, r.note
 	o.Down = func() error { return r.GiveBack(r.file, r.out) }
 	o.AtRest = func() string { return callAtRest(r.file.Phase(r.phase)) }
 	o.NoteImage = func(line string) { r.emit(state.Event{Text: line}) }
@@ -127,13 +126,12 @@ func (r *Run) options() environment.Options {
 	return o
 }
 
-// life returns a time that no round of calls can exceed. After it the containers that hold the phase's
+// lifeOf returns a time that no round of calls can exceed. After it the containers that hold the phase's
 // networks end, in case abl could not remove them.
-func (r *Run) life() time.Duration {
+func lifeOf(conf *config.Loaded) time.Duration {
 	const tries = 3 // attempts of each role's call, at most
-	call := time.Duration(r.Conf.Loop.CallTimeout) + environment.StartTime(r.Conf) + 10*time.Minute
-	return 24*time.Hour + time.Duration(r.Conf.Loop.OutageBudget) +
-		time.Duration(2*tries*r.Conf.Loop.MaxVerifierIterations)*call
+	call := time.Duration(conf.Loop.CallTimeout) + environment.StartTime(conf) + 10*time.Minute
+	return 24*time.Hour + time.Duration(conf.Loop.OutageBudget) + time.Duration(2*tries*conf.Loop.MaxVerifierIterations)*call
 }
 
 // known saves the project's id before abl creates anything on the engine. After a kill, abl finds its
@@ -181,10 +179,8 @@ func callAtRest(p state.Phase) string {
 
 // loop returns the loop that runs the phase.
 func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
-	strict := orchestrator.Strictness{
-		StrengthTime: r.Conf.Verify.StrengthTime.Of,
-		Allow:        evidence.Allowed{Weak: r.Conf.Verify.AllowWeak, Unread: r.Conf.Verify.AllowUnread},
-	}
+	strict := orchestrator.Strictness{StrengthTime: r.Conf.Verify.StrengthTime.Of}
+	strict.Allow.Weak, strict.Allow.Unread = r.Conf.Verify.AllowWeak, r.Conf.Verify.AllowUnread
 	if app := r.jobs.App; app != nil {
 		strict.Kind = app.Kind
 	} else {
@@ -194,6 +190,7 @@ func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 	for role, p := range r.jobs.Players {
 		models[role] = len(p.Models)
 	}
+	tests := savedTests{r.tests, r.Paths.Tests, git.Owner{UID: r.env.UID, GID: r.env.GID}}
 	l := &orchestrator.Loop{
 		Number:     r.phase,
 		Max:        r.Conf.Loop.MaxVerifierIterations,
@@ -213,25 +210,41 @@ func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 		Alone:      r.alone,
 		Before:     r.account.Admit,
 		Strictness: strict,
-		TestNames:  r.testNames,
+		TestNames:  tests.names,
 		Out:        r.out,
 		Safe:       r.In.Safe,
 		Outages:    orchestrator.Outages{Budget: time.Duration(r.Conf.Loop.OutageBudget), Models: models},
 		TakeMine:   r.In.Bool("take-mine"),
 	}
 	if r.Conf.Verify.Evidence != "off" {
-		l.Replay = &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Tests: r.saved}
+		l.Replay = &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Tests: tests.write}
 	}
 	return l
 }
 
-// testNames returns the names of the Verifier's files and tests.
-func (r *Run) testNames(ctx context.Context) ([]string, error) {
-	paths, err := r.tests.Files(ctx, 10_000)
+// savedTests are the tests in the Verifier's workspace.
+type savedTests struct {
+	*git.Repo
+	dir   string
+	owner git.Owner // of the files that write writes
+}
+
+// names returns the names of the Verifier's files and tests.
+func (s savedTests) names(ctx context.Context) ([]string, error) {
+	paths, err := s.Files(ctx, 10_000)
 	return failedspecs.Names(paths, func(path string) []byte {
-		data, _ := hostfs.Read(r.Paths.Tests, path, failedspecs.MaxTest) // without the text, the name of the file counts
+		data, _ := hostfs.Read(s.dir, path, failedspecs.MaxTest) // without the text, the name of the file counts
 		return data
 	}), err
+}
+
+// write writes the tests of a commit as a tar, or the Verifier's workspace if commit is "". No process
+// writes there while a replay runs.
+func (s savedTests) write(ctx context.Context, w io.Writer, commit, as string) error {
+	if commit == "" {
+		return hostfs.Tar(w, as, s.dir, ".git")
+	}
+	return s.Export(ctx, w, commit, as, s.owner)
 }
 
 // caller creates the networks for the next steps while the Builder works.
@@ -250,15 +263,6 @@ func (c caller) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
 		}
 	})
 	return c.Runner.Run(ctx, j)
-}
-
-// saved writes the tests of a commit as a tar, or the Verifier's workspace if commit is "". No process
-// writes there while a replay runs.
-func (r *Run) saved(ctx context.Context, w io.Writer, commit, as string) error {
-	if commit == "" {
-		return hostfs.Tar(w, as, r.Paths.Tests, ".git")
-	}
-	return r.tests.Export(ctx, w, commit, as, git.Owner{UID: r.env.UID, GID: r.env.GID})
 }
 
 // reportWarnings prints the lint warnings of the phase's spec, and the contracts that earlier specs lost.
@@ -302,13 +306,16 @@ func (s *Project) TellOutcome(out state.Sink, e state.Event, err error) error {
 
 // outcomeOf returns the event for the outcome of phase n: its status, or why it stopped.
 func outcomeOf(n int, p state.Phase, why string, err error) state.Event {
-	e := state.Event{Kind: state.Outcome, Phase: n, Round: p.Round, Iteration: p.Iteration, Step: p.Step,
-		Verdict: p.LastVerdict}
-	e.Text = cmp.Or(why, string(p.Status))
-	if absent, is := errors.AsType[retry.Unavailable](err); is {
-		e.Until = absent.Back
+	return state.Event{
+		Kind:      state.Outcome,
+		Phase:     n,
+		Round:     p.Round,
+		Iteration: p.Iteration,
+		Step:      p.Step,
+		Verdict:   p.LastVerdict,
+		Text:      cmp.Or(why, string(p.Status)),
+		Until:     exit.Until(err),
 	}
-	return e
 }
 
 // reportFailed prints the failed contracts of a stuck phase.

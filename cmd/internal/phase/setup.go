@@ -29,12 +29,12 @@ import (
 )
 
 // agents returns the agents of the project's settings.
-func (s *Project) agents() environment.Agents {
+func (s Folder) agents() environment.Agents {
 	return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}
 }
 
 // Player returns the agent, models and prompt of a role. It needs no engine; the image is set later.
-func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
+func (s Folder) Player(role roles.Role) (orchestrator.Player, error) {
 	chosen, err := s.agents().ForRole(role.Name)
 	if err != nil {
 		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
@@ -61,7 +61,7 @@ func (s *Project) Player(role roles.Role) (orchestrator.Player, error) {
 }
 
 // Players returns the agents, models and prompts of both roles, by name.
-func (s *Project) Players() (map[string]orchestrator.Player, error) {
+func (s Folder) Players() (map[string]orchestrator.Player, error) {
 	all := map[string]orchestrator.Player{}
 	for _, role := range roles.Both() {
 		p, err := s.Player(role)
@@ -74,7 +74,7 @@ func (s *Project) Players() (map[string]orchestrator.Player, error) {
 }
 
 // Image returns the description of a role's image.
-func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err error) {
+func (s Folder) Image(role roles.Role, a agent.Agent) (want images.Want, err error) {
 	dockerfile := s.Conf.Images.Verifier.Dockerfile
 	if want.Agent, want.Version, want.NPM = a.Image, a.Version, a.NPM; role.Name == roles.Builder.Name {
 		want.Toolchain, dockerfile = s.Conf.Toolchain, s.Conf.Images.Builder.Dockerfile
@@ -85,7 +85,7 @@ func (s *Project) Image(role roles.Role, a agent.Agent) (want images.Want, err e
 
 // CheckImages returns an error if a Dockerfile of the project may not be built, or a seed file of a
 // service does not exist.
-func (s *Project) CheckImages() error {
+func (s Folder) CheckImages() error {
 	own := s.Conf.Images
 	files := []string{own.Builder.Dockerfile, own.Verifier.Dockerfile, own.App.Dockerfile}
 	for _, svc := range environment.Services(s.Conf) {
@@ -102,7 +102,7 @@ func (s *Project) CheckImages() error {
 	return nil
 }
 
-func (s *Project) dockerfile(rel string) (string, error) {
+func (s Folder) dockerfile(rel string) (string, error) {
 	return environment.Dockerfile(s.Paths.Root, rel, s.Paths.Src, s.Paths.Tests)
 }
 

@@ -7,7 +7,6 @@ import (
 	"abl/cmd/internal/money"
 	"abl/internal/config"
 	"abl/internal/ledger"
-	"abl/internal/prices"
 	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/roles"
@@ -25,18 +24,19 @@ func (r *Run) openLedger() error {
 	return r.book.Ready()
 }
 
-// CostOf returns the cost of a ledger row at the project's prices, false if it is unknown.
-func (s *Project) CostOf(r ledger.Row) (prices.USD, bool) {
+// Totals returns empty totals that use the project's prices. Without valid prices, only the recorded costs
+// count.
+func (s Folder) Totals() ledger.Totals {
 	list, err := s.Prices()
 	if err != nil {
-		return 0, false
+		list = ledger.Prices{}
 	}
-	return list.CostOf(r)
+	return ledger.Totals{Price: list.CostOf}
 }
 
 // CheckCaps returns an error if abl cannot enforce a cap on these players: a cap in dollars needs a price
 // for every model that a gateway allows. It also fails if the project's prices cannot be read.
-func (s *Project) CheckCaps(players map[string]orchestrator.Player) error {
+func (s Folder) CheckCaps(players map[string]orchestrator.Player) error {
 	list, err := s.Prices()
 	for _, role := range roles.Both() {
 		if p := players[role.Name]; err == nil {
@@ -47,7 +47,7 @@ func (s *Project) CheckCaps(players map[string]orchestrator.Player) error {
 }
 
 // spent returns the spending that counts towards the caps of a call of phase n; key may be "".
-func (s *Project) spent(n int, key string) (money.Spendings, error) {
+func (s Folder) spent(n int, key string) (money.Spendings, error) {
 	list, err := s.Prices()
 	if err != nil {
 		return money.Spendings{}, err
@@ -56,7 +56,7 @@ func (s *Project) spent(n int, key string) (money.Spendings, error) {
 }
 
 // lastCosts returns the cost of up to three phases before phase n.
-func (s *Project) lastCosts(f *state.File, n int) string {
+func (s Folder) lastCosts(f *state.File, n int) string {
 	var texts []string
 	for before := n - 1; before > 0 && len(texts) < 3; before-- {
 		if !f.Phase(before).Ended.IsZero() {
@@ -70,7 +70,7 @@ func (s *Project) lastCosts(f *state.File, n int) string {
 }
 
 // costText returns the cost of a phase, as budgets count it.
-func (s *Project) costText(n int) string {
+func (s Folder) costText(n int) string {
 	used, err := s.spent(n, "")
 	switch {
 	case err != nil || used.Phase.Tokens == 0:
@@ -82,27 +82,10 @@ func (s *Project) costText(n int) string {
 }
 
 // BudgetText returns the caps of phase n, and what it has spent.
-func (s *Project) BudgetText(n int) string { return capText(s.Conf.Budget) + "; " + s.costText(n) }
-
-// capText returns the caps of a budget.
-func capText(b config.Budget) string {
-	var caps []string
-	for _, c := range money.Caps(b, money.Spendings{}) {
-		if c.Cap.Tokens > 0 {
-			caps = append(caps, fmt.Sprintf("at most %d tokens per %s", c.Cap.Tokens, c.Of))
-		}
-		if usd := prices.Dollars(c.Cap.USD); usd > 0 {
-			caps = append(caps, fmt.Sprintf("at most %s USD per %s", usd, c.Of))
-		}
-	}
-	if len(caps) == 0 {
-		return "no cap"
-	}
-	return strings.Join(caps, ", ")
-}
+func (s Folder) BudgetText(n int) string { return money.CapsText(s.Conf.Budget) + "; " + s.costText(n) }
 
 // Key returns where the key of a role's agent was found, without the key; "" if it needs none.
-func (s *Project) Key(p orchestrator.Player) (text string, found bool) {
+func (s Folder) Key(p orchestrator.Player) (text string, found bool) {
 	name := p.Agent.Provider.KeyVar
 	if p.Agent.Provider.API == "" {
 		return "", true
@@ -123,7 +106,7 @@ func (s *Project) Key(p orchestrator.Player) (text string, found bool) {
 
 // Address returns where the requests of an agent go: the variable that sets the address, the
 // address in use, and who set it. The key is empty for an agent that needs no provider.
-func (s *Project) Address(p orchestrator.Player) config.Line {
+func (s Folder) Address(p orchestrator.Player) config.Line {
 	vars := p.Agent.Provider
 	address, from := environment.AddressOf(vars, s.Conf)
 	if vars.API != "" && address == "" {
@@ -147,6 +130,6 @@ func (r *Run) announce() {
 	if !p.OnItsWay() {
 		p.Round++ // the loop will open this round
 	}
-	text := fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), capText(r.Conf.Budget), r.lastCosts(r.file, r.phase))
+	text := fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), money.CapsText(r.Conf.Budget), r.lastCosts(r.file, r.phase))
 	r.out.Emit(state.Event{Kind: state.PhaseStart, Phase: r.phase, Round: p.Round, Text: text})
 }

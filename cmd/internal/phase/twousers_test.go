@@ -27,9 +27,8 @@ func fresh(t *testing.T, s *Project) *Project {
 	runGit(t, root, "fetch", "-q", "origin", "+refs/abl/*:refs/abl/*", "+refs/heads/abl/*:refs/remotes/origin/abl/*")
 	must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
 	other := &Project{
-		In:    quiet(),
-		Conf:  &config.Loaded{},
-		Paths: state.NewProject(root, ".abl/work/src", ".abl/tests"),
+		In:     quiet(),
+		Folder: Folder{Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")},
 	}
 	other.Conf.Source.Repo = "."
 	_, err = other.Pull(t.Context(), false)
@@ -314,7 +313,7 @@ func TestBranchIsMissing(t *testing.T) {
 			runGit(t, root, "clone", "-q", "file://"+s.Paths.Root, ".")
 			runGit(t, root, "fetch", "-q", "origin", "+refs/abl/*:refs/abl/*")
 			must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
-			other := &Project{In: quiet(), Conf: s.Conf, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}
+			other := &Project{In: quiet(), Folder: Folder{Conf: s.Conf, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}}
 			_, err = other.Pull(t.Context(), false)
 			if merged {
 				must(t, err)

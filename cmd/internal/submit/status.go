@@ -198,7 +198,7 @@ func (p published) phases() (all []int) {
 
 // cost returns what the calls of a phase cost.
 func (p published) cost(s *phase.Project, n int) *ledger.Money {
-	totals := ledger.Totals{Price: s.CostOf}
+	totals := s.Totals()
 	for _, r := range p.rows {
 		if r.Phase == strconv.Itoa(n) {
 			totals.Add(r)
