@@ -11,9 +11,9 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
-	"abl/cmd/internal/doctor"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/learn"
+	"abl/cmd/internal/setup"
 	"abl/cmd/internal/submit"
 	"abl/cmd/internal/trust"
 )
@@ -40,9 +40,9 @@ code, tests the running system against them.`,
 		},
 		Topics: topics(), Habits: habits(),
 		Commands: []cli.Command{
-			initCommand(), guideCommand(), demoCommand(), doctor.Command(),
+			setup.InitCommand(), setup.GuideCommand(), demoCommand(), setup.DoctorCommand(),
 			phaseCommand(), runCommand(), stopCommand(), submit.Command(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
-			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), configCommand(),
+			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), setup.ConfigCommand(),
 			commit.Command("code-commit"), checkCommand(),
 			imagesCommand(), cleanCommand(), trustCommand(), debugCommand(), versionCommand(), cli.Manual(), cli.Completion("abl"),
 		},

@@ -18,7 +18,8 @@ const openers = "os.Open os.OpenFile os.ReadFile os.ReadDir os.Readlink os.OpenR
 var readers = map[string]string{
 	"cmd/abl/debug.go":               "a file that the user names",
 	"cmd/abl/images.go":              "an archive that the user names",
-	"cmd/abl/init.go":                "the project before its first phase, and the demo's empty directory",
+	"cmd/abl/demo.go":                "the demo's empty directory",
+	"cmd/internal/setup/init.go":     "the project before its first phase",
 	"cmd/internal/commit/command.go": "the project before its first phase",
 	"cmd/abl/outputs.go":             "a file that the user's CI names",
 	"cmd/internal/learn/command.go":  "a file that the user names",

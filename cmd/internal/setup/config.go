@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -18,7 +18,8 @@ import (
 	"abl/roles"
 )
 
-func configCommand() cli.Command {
+// ConfigCommand returns `abl config`.
+func ConfigCommand() cli.Command {
 	return cli.Command{
 		Name: "config", Group: cli.Looking, Args: "[KEY]", Usage: "print the settings, or change one",
 		Long: `Prints every setting with its value and where the value comes from. With KEY, prints the

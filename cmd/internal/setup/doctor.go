@@ -1,6 +1,6 @@
-// Package doctor checks everything that a phase needs, and with --boundary the isolation of containers.
-// It never changes the project.
-package doctor
+// Package setup has the commands that set a project up: init, guide, config and doctor. Package scaffold
+// plans and writes the files of a project.
+package setup
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ import (
 	"abl/roles/environment"
 )
 
-// Command returns `abl doctor`.
-func Command() cli.Command {
+// DoctorCommand returns `abl doctor`.
+func DoctorCommand() cli.Command {
 	return cli.Command{
 		Name: "doctor", Group: cli.Starting, Usage: "check engine, images, keys and project",
 		Long: `Checks everything that a phase needs, and changes nothing. Outside a project it checks
@@ -47,6 +47,7 @@ proofs that the last calls recorded.`,
 	}
 }
 
+// runDoctor checks everything that a phase needs, and changes nothing in the project.
 func runDoctor(ctx context.Context, in *cli.Input) error {
 	if in.Bool("boundary") {
 		return examineBoundary(ctx, in)

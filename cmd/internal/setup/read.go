@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bufio"
@@ -45,7 +45,7 @@ func readRepository(ctx context.Context, in *cli.Input, dir string, p *scaffold.
 	}
 	wish := detect.Wish{Stack: p.Stack, Kind: p.Kind}
 	if wish.Kind != "" && !slices.Contains(scaffold.Kinds(), wish.Kind) {
-		return nil // Make refuses it
+		return nil // scaffold.Make refuses it
 	}
 	p.Detected = a.read(ctx, t, p, wish)
 	keepSecrets(dir, p.Detected)

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"cmp"
@@ -19,7 +19,8 @@ import (
 	"abl/internal/state"
 )
 
-func guideCommand() cli.Command {
+// GuideCommand returns `abl guide`.
+func GuideCommand() cli.Command {
 	return cli.Command{
 		Name: "guide", Group: cli.Starting, Usage: "print a guide for a coding agent that sets abl up here",
 		Long: `Prints one page for a coding agent that helps you with abl: how to fill in

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"abl"
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
@@ -21,10 +20,10 @@ import (
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/state"
-	"abl/roles/environment"
 )
 
-func initCommand() cli.Command {
+// InitCommand returns `abl init`.
+func InitCommand() cli.Command {
 	var asked scaffold.Plan
 	var scheduler string
 	return cli.Command{
@@ -212,64 +211,4 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 		in.Say("  add GEMINI_API_KEY=… to .env (.env.example lists the variables of other agents),")
 		in.Say("  then run abl phase 1%s", map[bool]string{true: ", and abl publish 1 after it has passed"}[p.Repo != ""])
 	}
-}
-
-func demoCommand() cli.Command {
-	var o runOptions
-	return cli.Command{
-		Name: "demo", Group: cli.Starting, Args: "[DIR]", Usage: "watch a whole phase, offline and without a key",
-		Long: `Copies a small project, a link shortener in two phases, to DIR (default: a new temporary
-directory) and runs its first phase. Containers, networks, repositories and tests are
-real; only the model is a script. The Verifier finds a failure in the first version, the
-Builder fixes it, and the second version passes.`,
-		Examples: "abl demo\nabl demo ./shortener --through",
-		Flags:    append(phase.Flags(), cli.Flag{Name: "through", To: &o.through, Usage: "run the second phase too"}),
-		Run:      o.demo,
-	}
-}
-
-func (o *runOptions) demo(ctx context.Context, in *cli.Input) error {
-	if len(in.Args) > 0 {
-		if there, err := os.ReadDir(in.Args[0]); len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return cli.WithHint("name a directory that does not exist",
-				"cannot write the demo: %q exists and is not an empty directory", in.Args[0])
-		}
-	}
-	eng, _, err := environment.Connect(ctx)
-	if err != nil {
-		return exit.OnEngine(err)
-	}
-	defer eng.Close()
-	dir, err := writeDemo(in.Args)
-	if err != nil {
-		return err
-	}
-	in.Say("the demo project is in %s", dir)
-	s, err := phase.OpenAt(in, dir)
-	if err != nil {
-		return err
-	}
-	if err := o.pending(ctx, s); err != nil {
-		return err
-	}
-	if !in.Bool("json") {
-		fmt.Fprintf(in.Stdout, "\nThe project is in %s. In there, abl report 1 shows the evidence for the verdict, and abl run runs the next phase.\n", dir)
-	}
-	return nil
-}
-
-// writeDemo copies the demo to the directory that args name, or to a new temporary one.
-func writeDemo(args []string) (dir string, err error) {
-	if len(args) == 0 {
-		dir, err = os.MkdirTemp("", "abl-demo-")
-	} else if dir, err = filepath.Abs(args[0]); err == nil {
-		err = os.MkdirAll(dir, 0o755)
-	}
-	if err == nil {
-		err = errors.Join(os.CopyFS(dir, abl.Demo()), hostfs.HandOver(dir, "."))
-	}
-	if err != nil {
-		return "", fmt.Errorf("cannot write the demo: %w", err)
-	}
-	return dir, nil
 }
