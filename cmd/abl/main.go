@@ -13,6 +13,7 @@ import (
 	"abl/cmd/internal/commit"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/learn"
+	"abl/cmd/internal/look"
 	"abl/cmd/internal/setup"
 	"abl/cmd/internal/submit"
 	"abl/cmd/internal/trust"
@@ -41,10 +42,11 @@ code, tests the running system against them.`,
 		Topics: topics(), Habits: habits(),
 		Commands: []cli.Command{
 			setup.InitCommand(), setup.GuideCommand(), demoCommand(), setup.DoctorCommand(),
-			phaseCommand(), runCommand(), stopCommand(), submit.Command(), publishCommand(), pullCommand(), openCommand(), shellCommand(), learn.Command(),
-			statusCommand(), specCommand(), reportCommand(), verdictCommand(), logsCommand(), costsCommand(), setup.ConfigCommand(),
-			commit.Command("code-commit"), checkCommand(),
-			imagesCommand(), cleanCommand(), trustCommand(), debugCommand(), versionCommand(), cli.Manual(), cli.Completion("abl"),
+			phaseCommand(), runCommand(), stopCommand(), submit.Command(), publishCommand(), pullCommand(),
+			look.OpenCommand(), look.ShellCommand(), learn.Command(), look.StatusCommand(), look.SpecCommand(),
+			look.ReportCommand(), look.VerdictCommand(), look.LogsCommand(), look.CostsCommand(), setup.ConfigCommand(),
+			commit.Command("code-commit"), look.CheckCommand(), imagesCommand(), cleanCommand(), trustCommand(),
+			debugCommand(), versionCommand(), cli.Manual(), cli.Completion("abl"),
 		},
 	}
 }

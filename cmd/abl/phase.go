@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/look"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
 	"abl/internal/state"
@@ -36,7 +37,7 @@ appends the report to that file.`,
 
 // flags returns the flags of `abl phase` and `abl run`.
 func (o *runOptions) flags() []cli.Flag {
-	return slices.Concat(phase.Flags(), outputFlags(), []cli.Flag{
+	return slices.Concat(phase.Flags(), look.OutputFlags(), []cli.Flag{
 		phase.RemoteFlag(),
 		{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
 		{Name: "again", To: &o.again, Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"},
@@ -53,15 +54,15 @@ func (o *runOptions) phase(ctx context.Context, s *phase.Project) error {
 	if in.Bool("dry-run") {
 		return s.DryRun(ctx, n)
 	}
-	files := outputs{Project: s}
-	if err := files.begin(n); err != nil {
+	files := look.Outputs{Project: s}
+	if err := files.Begin(n); err != nil {
 		return err
 	}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	files.out = phase.Notifying(s, v)
-	e, err := s.Play(ctx, n, o.again, files.out)
-	err = files.finish(ctx, n, &e, err)
+	files.Out = phase.Notifying(s, v)
+	e, err := s.Play(ctx, n, o.again, files.Out)
+	err = files.Finish(ctx, n, &e, err)
 	return s.TellOutcome(v, e, err)
 }
 
@@ -115,10 +116,10 @@ func (o *runOptions) dryRun(ctx context.Context, s *phase.Project) error {
 
 // pending runs the first phase that has not passed, and with through those after it.
 func (o *runOptions) pending(ctx context.Context, s *phase.Project) error {
-	files := outputs{Project: s}
+	files := look.Outputs{Project: s}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	files.out = phase.Notifying(s, v)
+	files.Out = phase.Notifying(s, v)
 	through := o.through
 	e := state.Event{Kind: state.Outcome}
 	for played := false; ; played = true {
@@ -137,12 +138,12 @@ func (o *runOptions) pending(ctx context.Context, s *phase.Project) error {
 		case played:
 			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}
-		if err := files.begin(n); err != nil {
+		if err := files.Begin(n); err != nil {
 			e.Text = err.Error()
 			return s.TellOutcome(v, e, err)
 		}
-		e, err = s.Play(ctx, n, o.again && !played, files.out)
-		if err = files.finish(ctx, n, &e, err); err != nil || !through {
+		e, err = s.Play(ctx, n, o.again && !played, files.Out)
+		if err = files.Finish(ctx, n, &e, err); err != nil || !through {
 			return s.TellOutcome(v, e, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/cli"
+	"abl/cmd/internal/look"
 	"abl/cmd/internal/phase"
 	"abl/orchestrator/report"
 )
@@ -59,27 +60,13 @@ func runPublish(ctx context.Context, s *phase.Project, body bool) error {
 	})
 }
 
-// autoPublish publishes all phases and prints the refs on stderr.
-func autoPublish(ctx context.Context, s *phase.Project) error {
-	unlock, err := s.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	all, err := s.Publish(ctx, 0)
-	for _, p := range all {
-		s.In.Say("%s is at %.12s", p.Ref, p.Commit)
-	}
-	return err
-}
-
 // pullRequest prints the text of a pull request for phase n.
 func pullRequest(ctx context.Context, s *phase.Project, n int) error {
 	if n == 0 {
 		return cli.WithHint("abl publish 1 --pr-body", "--pr-body needs the number of a phase")
 	}
 	branch := s.PublishedBranch(n)
-	fmt.Fprint(s.In.Stdout, report.Markdown(runOf(ctx, s, n, nil)))
+	fmt.Fprint(s.In.Stdout, report.Markdown(look.RunOf(ctx, s, n, nil)))
 	fmt.Fprintf(s.In.Stdout, "To review it:\n\n```sh\ngit fetch origin %s 'refs/abl/*:refs/abl/*'\ngit diff HEAD...origin/%s\nabl pull && abl report %d\n```\n", branch, branch, n)
 	return nil
 }

@@ -130,6 +130,9 @@ func (in *Input) Print(text string) error {
 	return err
 }
 
+// Version returns the version of the program.
+func (in *Input) Version() string { return in.program.Version }
+
 // String returns the value of a flag, or its default.
 func (in *Input) String(name string) string { return in.flags.String(name) }
 

@@ -104,6 +104,20 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	return x.bring(ctx, phases)
 }
 
+// AutoPublish publishes all phases and prints the refs on stderr.
+func AutoPublish(ctx context.Context, s *Project) error {
+	unlock, err := s.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all, err := s.Publish(ctx, 0)
+	for _, p := range all {
+		s.In.Say("%s is at %.12s", p.Ref, p.Commit)
+	}
+	return err
+}
+
 // bring moves the refs of phases, tests and state in the user's repository to what was built.
 func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err error) {
 	receive := func(from *git.Repo, ref, commit string) {

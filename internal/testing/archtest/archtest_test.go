@@ -187,9 +187,9 @@ func TestViolations(t *testing.T) {
 			"cmd/abl/a.go:3: Bare bypasses redaction; use cli.Input",
 		},
 		{
-			"cmd/abl/open.go",
+			"cmd/internal/look/open.go",
 			"// Package p.\npackage p\n",
-			"cmd/abl/open.go no longer bypasses cli.Input: remove it from archtest.printing",
+			"cmd/internal/look/open.go no longer bypasses cli.Input: remove it from archtest.printing",
 		},
 		{
 			"roles/a.go",

@@ -19,13 +19,13 @@ var printing = map[string]string{
 	"cmd/internal/cli/main.go":     "asks for the name of standard output",
 	"cmd/abl/phase.go":             "the view makes its output safe",
 	"cmd/internal/phase/beside.go": "the terminal of a user who works inside the container",
-	"cmd/abl/logs.go":              "prints safe text with a prefix",
+	"cmd/internal/look/logs.go":    "prints safe text with a prefix",
 	"cmd/internal/learn/repl.go":   "the input prompt, and clearing the screen",
 
 	"cmd/internal/commit/session.go": "prints safe build output with a prefix; asks whether the output supports colour",
 	"cmd/internal/commit/watched.go": "draws a line of progress that it has redacted",
-	"cmd/abl/open.go":                "asks whether the output supports colour",
-	"cmd/abl/status.go":              "asks whether the output is a terminal",
+	"cmd/internal/look/open.go":      "asks whether the output supports colour",
+	"cmd/internal/look/status.go":    "asks whether the output is a terminal",
 }
 
 // judgeOutputs returns the places that bypass cli.Input.

@@ -21,7 +21,7 @@ var readers = map[string]string{
 	"cmd/abl/demo.go":                "the demo's empty directory",
 	"cmd/internal/setup/init.go":     "the project before its first phase",
 	"cmd/internal/commit/command.go": "the project before its first phase",
-	"cmd/abl/outputs.go":             "a file that the user's CI names",
+	"cmd/internal/look/outputs.go":   "a file that the user's CI names",
 	"cmd/internal/learn/command.go":  "a file that the user names",
 	"orchestrator/learner/home.go":   "lists the project's folder, which no container mounts; copies without links",
 	"roles/agent/player.go":          "inside the role's container",

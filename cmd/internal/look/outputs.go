@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ import (
 	"abl/orchestrator/report"
 )
 
-// outputFlags returns the flags for the files that a run of phases writes.
-func outputFlags() []cli.Flag {
+// OutputFlags returns the flags for the files that a run of phases writes.
+func OutputFlags() []cli.Flag {
 	return []cli.Flag{
 		{Name: "junit", Value: "FILE", Usage: "write contracts and evidence to FILE as JUnit XML"},
 		{Name: "summary", Value: "FILE", Usage: "write verdict, contracts, iterations and costs to FILE as Markdown"},
@@ -32,19 +32,19 @@ func outputFlags() []cli.Flag {
 // summaryVar names the file for the summary of a step in GitHub Actions.
 const summaryVar = "GITHUB_STEP_SUMMARY"
 
-// outputs writes the files of outputFlags, the page and the CI summary, and notifies the user.
-type outputs struct {
+// Outputs writes the files of OutputFlags, the page and the CI summary, and notifies the user.
+type Outputs struct {
 	*phase.Project
-	out  *phase.Notifier
+	Out  *phase.Notifier
 	runs []report.Run // the runs that have ended
 }
 
-// begin writes all files before the run of phase n, with the result that abl was stopped. So abl finds
+// Begin writes all files before the run of phase n, with the result that abl was stopped. So abl finds
 // out about files that it cannot write before it spends anything, and no older file remains if abl is
 // killed.
-func (o *outputs) begin(n int) error {
+func (o *Outputs) Begin(n int) error {
 	named := map[string]string{}
-	for _, f := range outputFlags() {
+	for _, f := range OutputFlags() {
 		path := o.In.String(f.Name)
 		if path == "" {
 			continue
@@ -86,7 +86,7 @@ func writable(s *phase.Project, path string) error {
 }
 
 // write writes the files for the runs that have ended, and for r.
-func (o *outputs) write(r report.Run) error {
+func (o *Outputs) write(r report.Run) error {
 	all, page := append(o.runs, r), ""
 	data, err := report.JUnit(all...)
 	for _, r := range all {
@@ -103,17 +103,17 @@ func (o *outputs) write(r report.Run) error {
 	return err
 }
 
-// finish publishes a passed phase if publish.when is auto, writes the files and notifies the user. It
+// Finish publishes a passed phase if publish.when is auto, writes the files and notifies the user. It
 // returns ended, or the error of publishing or writing if the run itself succeeded. It adds that error to
 // the text of e.
-func (o *outputs) finish(ctx context.Context, n int, e *state.Event, ended error) error {
+func (o *Outputs) Finish(ctx context.Context, n int, e *state.Event, ended error) error {
 	judged := isVerdict(exit.Code(exit.Because(ctx, ended)))
 	if ended == nil && o.Conf.Publish.When == "auto" {
-		if ended = autoPublish(ctx, o.Project); ended != nil {
+		if ended = phase.AutoPublish(ctx, o.Project); ended != nil {
 			e.Text += ": " + ended.Error()
 		}
 	}
-	named := slices.ContainsFunc(outputFlags(), func(f cli.Flag) bool { return o.In.String(f.Name) != "" })
+	named := slices.ContainsFunc(OutputFlags(), func(f cli.Flag) bool { return o.In.String(f.Name) != "" })
 	if named || judged || os.Getenv(summaryVar) != "" {
 		ended = o.files(ctx, n, e, ended, judged)
 	}
@@ -121,18 +121,18 @@ func (o *outputs) finish(ctx context.Context, n int, e *state.Event, ended error
 	if ended != nil {
 		end.Text = ended.Error()
 	}
-	o.out.Ended(end, exit.Code(ended))
+	o.Out.Ended(end, exit.Code(ended))
 	return ended
 }
 
 // files writes the files of a run of phase n. It returns ended, or the error of writing if the run itself
 // succeeded.
-func (o *outputs) files(ctx context.Context, n int, e *state.Event, ended error, judged bool) error {
-	r := runOf(ctx, o.Project, n, ended)
+func (o *Outputs) files(ctx context.Context, n int, e *state.Event, ended error, judged bool) error {
+	r := RunOf(ctx, o.Project, n, ended)
 	page := ""
 	if judged && r.Record != nil {
 		if page = savePage(context.WithoutCancel(ctx), o.Project, r); page != "" {
-			o.out.Emit(state.Event{Time: time.Now(), Kind: state.Note, Phase: n, Text: "full report: " + fromHere(page)})
+			o.Out.Emit(state.Event{Time: time.Now(), Kind: state.Note, Phase: n, Text: "full report: " + fromHere(page)})
 		}
 	}
 	html := o.In.String("html")
@@ -196,9 +196,9 @@ func isVerdict(code int) bool {
 	return code == exit.Passed || code == exit.Stuck || code == exit.Unverified
 }
 
-// runOf returns the data for a report on a run of phase n. If the run has no verdict, the data contains
+// RunOf returns the data for a report on a run of phase n. If the run has no verdict, the data contains
 // no record of an earlier round.
-func runOf(ctx context.Context, s *phase.Project, n int, ended error) report.Run {
+func RunOf(ctx context.Context, s *phase.Project, n int, ended error) report.Run {
 	err := exit.Because(ctx, ended)
 	code := exit.Code(err)
 	r, terr := reportOf(context.WithoutCancel(ctx), s, n)

@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"cmp"
@@ -21,7 +21,8 @@ import (
 	"abl/roles"
 )
 
-func logsCommand() cli.Command {
+// LogsCommand returns `abl logs`.
+func LogsCommand() cli.Command {
 	var l logs
 	return cli.Command{
 		Name: "logs", Group: cli.Looking, Args: "[builder|verifier|app|CALL]",

@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -22,7 +22,8 @@ import (
 	"abl/roles/environment"
 )
 
-func checkCommand() cli.Command {
+// CheckCommand returns `abl check`.
+func CheckCommand() cli.Command {
 	return cli.Command{
 		Name: "check", Group: cli.Looking, Usage: "have a model compare the specs and the source",
 		Long: `Sends the project's description, its specs and its source to a model. The model writes

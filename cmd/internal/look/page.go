@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"bytes"
@@ -70,7 +70,7 @@ const (
 
 // pageOf returns the page of a phase, made from the records, logs and repositories.
 func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, error) {
-	p := report.Page{Run: run, Src: s.Paths.Rel(s.Paths.Src), Abl: version, Seen: map[int]report.Exchanges{}}
+	p := report.Page{Run: run, Src: s.Paths.Rel(s.Paths.Src), Abl: s.In.Version(), Seen: map[int]report.Exchanges{}}
 	records := run.Judged()
 	for _, r := range records {
 		var err error

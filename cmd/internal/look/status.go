@@ -1,4 +1,6 @@
-package main
+// Package look has the commands that show a project: its status, calls, costs, reports, specs and apps. They
+// change nothing but the files that the user names.
+package look
 
 import (
 	"context"
@@ -70,7 +72,8 @@ type running struct {
 	AtLeast bool   `json:"at_least,omitempty"` // these are lower bounds
 }
 
-func statusCommand() cli.Command {
+// StatusCommand returns `abl status`.
+func StatusCommand() cli.Command {
 	var watch bool
 	return cli.Command{
 		Name: "status", Group: cli.Looking, Usage: "show the status of every phase",

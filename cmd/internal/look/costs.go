@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -19,7 +19,8 @@ type costsOptions struct {
 	csv bool
 }
 
-func costsCommand() cli.Command {
+// CostsCommand returns `abl costs`.
+func CostsCommand() cli.Command {
 	var o costsOptions
 	groupings := make([]string, 0, len(ledger.Ways()))
 	for _, w := range ledger.Ways() {

@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"cmp"
@@ -24,7 +24,8 @@ import (
 	"abl/orchestrator/evidence"
 )
 
-func specCommand() cli.Command {
+// SpecCommand returns `abl spec`.
+func SpecCommand() cli.Command {
 	var strict, explain bool
 	return cli.Command{
 		Name: "spec", Group: cli.Looking, Usage: "check the specs, and show the result of each contract",

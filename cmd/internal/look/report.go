@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -20,7 +20,8 @@ type reportOptions struct {
 	html, open, md bool
 }
 
-func reportCommand() cli.Command {
+// ReportCommand returns `abl report`.
+func ReportCommand() cli.Command {
 	var o reportOptions
 	return cli.Command{
 		Name: "report", Group: cli.Looking, Args: "[N] [FILE]", Usage: "show the evidence for each verdict",

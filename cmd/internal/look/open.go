@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"cmp"
@@ -21,7 +21,8 @@ type openOptions struct {
 	diff bool
 }
 
-func openCommand() cli.Command {
+// OpenCommand returns `abl open`.
+func OpenCommand() cli.Command {
 	var o openOptions
 	return cli.Command{
 		Name: "open", Group: cli.Looking, Args: "[N]", Usage: "run the app that a phase built, until Ctrl-C",
@@ -104,7 +105,8 @@ func showDiff(in *cli.Input, w io.Writer, path string, text git.Texts, colours b
 	return view.Diff(w, in.Safe.Line(path), text.Old, text.New, colours)
 }
 
-func shellCommand() cli.Command {
+// ShellCommand returns `abl shell`.
+func ShellCommand() cli.Command {
 	var n int
 	return cli.Command{
 		Name: "shell", Group: cli.Running, Args: "builder|verifier", Values: []string{"builder", "verifier"},

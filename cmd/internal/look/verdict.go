@@ -1,4 +1,4 @@
-package main
+package look
 
 import (
 	"context"
@@ -29,7 +29,8 @@ type ruling struct {
 	LeftOut []failedspecs.Problem `json:"left_out,omitempty"`
 }
 
-func verdictCommand() cli.Command {
+// VerdictCommand returns `abl verdict`.
+func VerdictCommand() cli.Command {
 	return cli.Command{
 		Name: "verdict", Group: cli.Looking, Args: "FILE|DIR",
 		Usage: "show how abl reads a failed_specs.md",
