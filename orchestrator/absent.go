@@ -40,14 +40,10 @@ func (v turn) noteAbsent() error {
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	const most = 5
 	var named []string
-	for _, t := range all[:min(most, len(all))] {
+	for _, t := range all {
 		named = append(named, fmt.Sprintf("%.200q (%s)", t.Path, wording.OneLine(t.What)))
 	}
-	if more := len(all) - most; more > 0 {
-		named = append(named, fmt.Sprintf("and %d more", more))
-	}
-	v.note("abl tests the commit, which does not contain " + strings.Join(named, ", "))
+	v.note("abl tests the commit, which does not contain " + wording.Few(named, 5, ", "))
 	return nil
 }

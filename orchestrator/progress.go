@@ -102,7 +102,7 @@ func (s Standstill) ForUser() string {
 		long = fmt.Sprintf(", for %d iterations", s.Times)
 	}
 	return fmt.Sprintf("no progress in step-%d%s: %s as in step-%d (%s)", s.Step, long, what, s.Like,
-		evidence.Few(s.Contracts, ", "))
+		wording.Few(s.Contracts, evidence.MostShown, ", "))
 }
 
 // fails returns that the same contracts fail as before.
@@ -293,7 +293,7 @@ func (a Attempt) result() string {
 		return "no verdict"
 	}
 	now := failedIn(a)
-	text := fmt.Sprintf("%s failed (%s)", wording.Count(len(now), "contract"), evidence.Few(now, ", "))
+	text := fmt.Sprintf("%s failed (%s)", wording.Count(len(now), "contract"), wording.Few(now, evidence.MostShown, ", "))
 	if !a.Built {
 		text += ", without a Builder"
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"abl/internal/ledger"
@@ -139,18 +138,15 @@ func (t turn) unchanged(ctx context.Context) error {
 	if err != nil || len(changed) == 0 {
 		return err
 	}
-	named := make([]string, 0, maxShown)
-	for _, path := range changed[:min(maxShown, len(changed))] {
-		named = append(named, fmt.Sprintf("%.200q", path))
-	}
-	if more := len(changed) - maxShown; more > 0 {
-		named = append(named, fmt.Sprintf("and %d more", more))
-	}
 	verb := "differ"
 	if len(changed) == 1 {
 		verb = "differs"
 	}
-	return fmt.Errorf("%w: %s %s from the last commit", ErrChanged, strings.Join(named, ", "), verb)
+	named := make([]string, len(changed))
+	for i, path := range changed {
+		named[i] = fmt.Sprintf("%.200q", path)
+	}
+	return fmt.Errorf("%w: %s %s from the last commit", ErrChanged, wording.Few(named, maxShown, ", "), verb)
 }
 
 // takeMine commits the user's edits separately. There may be edits several times before the same

@@ -11,6 +11,7 @@ import (
 	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
+	"abl/internal/wording"
 	"abl/orchestrator/evidence"
 	"abl/roles"
 )
@@ -174,7 +175,7 @@ func allowed(found evidence.Finding) (text string) {
 			}
 		}
 		if len(all) > 0 {
-			text += "; " + is + ": " + evidence.Few(all, ", ")
+			text += "; " + is + ": " + wording.Few(all, evidence.MostShown, ", ")
 		}
 	}
 	return text

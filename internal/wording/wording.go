@@ -3,6 +3,7 @@ package wording
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -66,6 +67,14 @@ func OneOf(words []string) string {
 	}
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Few joins the first texts, at most most of them, and the number of the others.
+func Few(texts []string, most int, between string) string {
+	if more := len(texts) - most; more > 0 {
+		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, between)
 }
 
 // longest is the maximum length of a compared word in bytes. The work grows with the square of the

@@ -24,6 +24,7 @@ func TestPhrases(t *testing.T) {
 		Short("größer", 8): "größer", Short(strings.Repeat("a", 20), 16): "aaaaaa" + CutMark, Short("ab c "+strings.Repeat("ü", 9), 16): "ab c" + CutMark,
 		OneLine(" a\r\n\tb  c\n"): "a b c",
 		Count(0, "call"):          "0 calls", Count(1, "call"): "1 call", Count(2, "call"): "2 calls",
+		Few(nil, 2, ", "): "", Few([]string{"a", "b"}, 2, ", "): "a, b", Few([]string{"a", "b", "c"}, 2, "; "): "a; b; and 1 more",
 		OneOf(nil): "", OneOf([]string{"a"}): "a", OneOf([]string{"a", "b"}): "a or b", OneOf([]string{"a", "b", "c"}): "a, b or c",
 	} {
 		if got != want {

@@ -8,6 +8,7 @@ import (
 
 	"abl/internal/failedspecs"
 	"abl/internal/tap"
+	"abl/internal/wording"
 )
 
 // Verdict is the result of claims and replays.
@@ -119,7 +120,10 @@ func (s Suite) doubts(i int, r Run) (all []string) {
 	for _, p := range r.TAP.Doubts() {
 		all = append(all, where+": "+at(p))
 	}
-	for _, p := range r.TAP.Strange(s.asks) {
+	proves := func(id string) bool {
+		return slices.ContainsFunc(s.Contracts, func(c Contract) bool { return c.ID == id })
+	}
+	for _, p := range r.TAP.Strange(proves) {
 		switch {
 		case len(p.IDs) == 0:
 		case i == 0 && s.Known != nil && !slices.Contains(s.Known, p.IDs[0]):
@@ -130,11 +134,6 @@ func (s Suite) doubts(i int, r Run) (all []string) {
 		}
 	}
 	return all
-}
-
-// asks returns true if the suite has to prove a contract.
-func (s Suite) asks(id string) bool {
-	return slices.ContainsFunc(s.Contracts, func(c Contract) bool { return c.ID == id })
 }
 
 func at(p tap.Problem) string {
@@ -203,7 +202,7 @@ func (o Older) doubt(t tallied, c Contract) string {
 	}
 	changed := "no file of the tests"
 	if len(o.Changed) > 0 {
-		changed = Few(o.Changed, ", ")
+		changed = wording.Few(o.Changed, MostShown, ", ")
 	}
 	return fmt.Sprintf("%s passes only by its new test: step-%d refuted the same source, and its test %s; changed since: %s (the contract: %s)",
 		c.ID, o.Step, said, changed, c.Says)

@@ -13,6 +13,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/tap"
 	"abl/internal/witness"
+	"abl/internal/wording"
 )
 
 // MaxRuns is the largest number of replays of one suite against the real app. Results that do not
@@ -54,17 +55,11 @@ const Runs = "run the app → it goes on until it is stopped"
 
 // Ended returns the entry for an app that did.
 func Ended(under string, seen []string) failedspecs.Entry {
-	return failedspecs.Sanitize(failedspecs.Entry{Spec: Runs, Input: under, Observed: Few(seen, "; ")})
+	return failedspecs.Sanitize(failedspecs.Entry{Spec: Runs, Input: under, Observed: wording.Few(seen, MostShown, "; ")})
 }
 
-// Few joins the first texts and the number of the others.
-func Few(texts []string, between string) string {
-	const most = 5
-	if more := len(texts) - most; more > 0 {
-		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(texts, between)
-}
+// MostShown is the number of texts that a list in a finding shows.
+const MostShown = 5
 
 // Suite is a version of the tests with all of its replays.
 type Suite struct {

@@ -14,6 +14,7 @@ import (
 	"abl/internal/failedspecs"
 	"abl/internal/ledger"
 	"abl/internal/wording"
+	"abl/orchestrator/evidence"
 )
 
 // Run is the data for a report on a phase.
@@ -118,7 +119,6 @@ func counted(r audit.Record) string {
 
 // allowed lists the contracts that pass by a weak test or without a body that abl read, or "".
 func allowed(r audit.Record) (text string) {
-	const most = 5
 	for _, is := range []string{"weak", "not read"} {
 		var ids []string
 		for _, c := range r.Contracts {
@@ -126,11 +126,8 @@ func allowed(r audit.Record) (text string) {
 				ids = append(ids, c.ID)
 			}
 		}
-		if more := len(ids) - most; more > 0 {
-			ids = append(ids[:most], fmt.Sprintf("and %d more", more))
-		}
 		if len(ids) > 0 {
-			text += " (" + is + ": " + strings.Join(ids, ", ") + ")"
+			text += " (" + is + ": " + wording.Few(ids, evidence.MostShown, ", ") + ")"
 		}
 	}
 	return text

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"abl/cmd/internal/exit"
 	"abl/images"
@@ -82,5 +83,23 @@ func TestHints(t *testing.T) {
 		if got := exit.Hint(fmt.Errorf("cannot go on: %w", c.err)); got != c.want {
 			t.Errorf("%v: hint %q, want %q", c.err, got, c.want)
 		}
+	}
+}
+
+func TestUntil(t *testing.T) {
+	back := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		err  error
+		want time.Time
+	}{
+		{nil, time.Time{}},
+		{retry.ErrAgent, time.Time{}},
+		{fmt.Errorf("cannot go on: %w", retry.Unavailable{Back: back}), back},
+	} {
+		t.Run(fmt.Sprint(c.err), func(t *testing.T) {
+			if got := exit.Until(c.err); !got.Equal(c.want) {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
@@ -132,7 +131,7 @@ func (o *Outputs) files(ctx context.Context, n int, e *state.Event, ended error,
 	page := ""
 	if judged && r.Record != nil {
 		if page = savePage(context.WithoutCancel(ctx), o.Project, r); page != "" {
-			o.Out.Emit(state.Event{Time: time.Now(), Kind: state.Note, Phase: n, Text: "full report: " + fromHere(page)})
+			o.Out.Emit(state.Event{Kind: state.Note, Phase: n, Text: "full report: " + fromHere(page)})
 		}
 	}
 	html := o.In.String("html")

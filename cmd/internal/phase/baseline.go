@@ -140,7 +140,7 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 	if failed == "" {
 		return "", "", nil
 	}
-	r.out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.AppFailed, Phase: r.phase, Text: failed, Output: printed})
+	r.out.Emit(state.Event{Kind: state.AppFailed, Phase: r.phase, Text: failed, Output: printed})
 	return failed, printed, nil
 }
 

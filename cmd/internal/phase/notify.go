@@ -98,7 +98,7 @@ func (n *Notifier) notify(event string, e state.Event, code *int) {
 	}
 	if err := n.run(say); err != nil {
 		text := "warning: notify.command: " + err.Error()
-		n.Sink.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Phase: e.Phase, Text: text})
+		n.Sink.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: text})
 	}
 }
 

@@ -49,9 +49,12 @@ type Project struct {
 	holds  *holding    // the lease in it, while this process holds it
 }
 
+// Action is what a command does with the project that it opened.
+type Action func(context.Context, *Project) error
+
 // Opened returns a command that acts on the project. It fails if settings of the repository act on this
 // machine and the user has not trusted them, except with --dry-run.
-func Opened(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
+func Opened(do Action) func(context.Context, *cli.Input) error {
 	return Looking(func(ctx context.Context, s *Project) error {
 		if !s.In.Bool("dry-run") {
 			if err := s.Trusted(ctx); err != nil {
@@ -63,7 +66,7 @@ func Opened(do func(context.Context, *Project) error) func(context.Context, *cli
 }
 
 // Looking returns a command that only reads the project.
-func Looking(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
+func Looking(do Action) func(context.Context, *cli.Input) error {
 	return func(ctx context.Context, in *cli.Input) error {
 		s, err := Open(in)
 		if err != nil {
@@ -83,7 +86,7 @@ func (s *Project) Trusted(ctx context.Context) error {
 }
 
 // Locked returns a command that acts on the project and holds its lock.
-func Locked(do func(context.Context, *Project) error) func(context.Context, *cli.Input) error {
+func Locked(do Action) func(context.Context, *cli.Input) error {
 	return Opened(func(ctx context.Context, s *Project) error {
 		unlock, err := s.Lock()
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 
 // Restored returns a command that first restores the published project in a fresh clone of the
 // user's repository. If only branches were fetched, or a newer state was, it prints a warning.
-func Restored(do func(context.Context, *Project) error) func(context.Context, *Project) error {
+func Restored(do Action) Action {
 	return restored(do, func(s *Project, err error) error {
 		s.In.Warn(fmt.Sprintf("%v; %s", err, exit.Hint(err)))
 		return nil
@@ -25,7 +25,7 @@ func Restored(do func(context.Context, *Project) error) func(context.Context, *P
 // Continued returns a command that runs phases. It fetches the state of a remote, if the settings name
 // one. It restores a fresh clone as Restored does, and pulls a newer state that was fetched. It fails if a
 // phase would be paid for a second time.
-func Continued(do func(context.Context, *Project) error) func(context.Context, *Project) error {
+func Continued(do Action) Action {
 	run := takenIn(do)
 	return func(ctx context.Context, s *Project) error {
 		if s.Conf.Remote.Name != "" && !s.In.Bool("dry-run") {
@@ -39,7 +39,7 @@ func Continued(do func(context.Context, *Project) error) func(context.Context, *
 }
 
 // takenIn returns a command that first takes in what was fetched.
-func takenIn(do func(context.Context, *Project) error) func(context.Context, *Project) error {
+func takenIn(do Action) Action {
 	return restored(func(ctx context.Context, s *Project) error {
 		if err := takeNewer(ctx, s); err != nil {
 			return err
@@ -50,7 +50,7 @@ func takenIn(do func(context.Context, *Project) error) func(context.Context, *Pr
 
 // restored restores a fresh clone and then calls do. unfetched handles a clone that has the branches of
 // phases but not their state.
-func restored(do func(context.Context, *Project) error, unfetched func(*Project, error) error) func(context.Context, *Project) error {
+func restored(do Action, unfetched func(*Project, error) error) Action {
 	return func(ctx context.Context, s *Project) error {
 		if _, err := os.Lstat(s.Paths.State()); errors.Is(err, fs.ErrNotExist) {
 			if err := restoreFresh(ctx, s, unfetched); err != nil {

@@ -145,7 +145,7 @@ func (r *Run) known() error {
 
 // emit emits a note.
 func (r *Run) emit(e state.Event) {
-	e.Time, e.Kind = time.Now().UTC(), state.Note
+	e.Kind = state.Note
 	r.out.Emit(e)
 }
 
@@ -299,7 +299,7 @@ func (m weakMarker) Emit(e state.Event) {
 func (s *Project) TellOutcome(out state.Sink, e state.Event, err error) error {
 	s.unlock()
 	code := exit.Code(err)
-	e.Time, e.Exit = time.Now().UTC(), &code
+	e.Exit = &code
 	weakMarker{out, s}.Emit(e)
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
@@ -298,7 +297,7 @@ func (s *Project) GiveBack(f *state.File, out state.Sink) error {
 			return err
 		}
 		for _, what := range found {
-			out.Emit(state.Event{Time: time.Now().UTC(), Kind: state.Note, Text: rel + ": " + what})
+			out.Emit(state.Event{Kind: state.Note, Text: rel + ": " + what})
 		}
 	}
 	failpoint.Here("lease.returned")

@@ -6,16 +6,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/view"
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/helper"
@@ -86,7 +85,12 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 			return err
 		}
 	}
-	return errors.Join(in.Show(b, b.print), b.verdict())
+	if in.Bool("json") {
+		err = in.JSON(b)
+	} else {
+		err = in.Print(b.text(in))
+	}
+	return errors.Join(err, b.verdict())
 }
 
 // prove probes the engine's networks and a container like each role's.
@@ -152,33 +156,31 @@ func (b *boundaries) verdict() error {
 		"")
 }
 
-// print prints a row for each check, and a line for each call.
-func (b *boundaries) print(w io.Writer) {
-	fmt.Fprintf(w, "%s; networks isolated by %s\n\n", b.Engine, b.Apart)
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "RESULT\tPLACE\tCHECK\tFOUND")
-	rows(t, "network", b.Network)
+// text lays out the engine, a row for each check, and a line for each call.
+func (b *boundaries) text(in *cli.Input) string {
+	t := view.Table{Header: []string{"RESULT", "PLACE", "CHECK", "FOUND"}, Flex: 3}
+	add := func(place string, p sandbox.Proof) {
+		for _, c := range p {
+			result, found := "ok", brief(c.Got)
+			if !c.OK {
+				result, found = "FAILED", fmt.Sprintf("%s, wanted %s", found, brief(c.Want))
+			}
+			t.Rows = append(t.Rows, []string{result, place, c.Name, found})
+		}
+	}
+	add("network", b.Network)
 	for _, r := range b.Roles {
-		rows(t, r.Role+" made", r.Made)
-		rows(t, r.Role+" inside", r.Inside)
+		add(r.Role+" made", r.Made)
+		add(r.Role+" inside", r.Inside)
 		if r.Error != "" {
-			fmt.Fprintf(t, "FAILED\t%s\tcontainer\t%s\n", r.Role, brief(r.Error))
+			t.Rows = append(t.Rows, []string{"FAILED", r.Role, "container", brief(r.Error)})
 		}
 	}
-	t.Flush()
+	var calls []string
 	for _, c := range b.Calls {
-		fmt.Fprintln(w, c)
+		calls = append(calls, c.String())
 	}
-}
-
-func rows(w io.Writer, place string, p sandbox.Proof) {
-	for _, c := range p {
-		result, found := "ok", brief(c.Got)
-		if !c.OK {
-			result, found = "FAILED", fmt.Sprintf("%s, wanted %s", found, brief(c.Want))
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", result, place, c.Name, found)
-	}
+	return in.Lines(fmt.Sprintf("%s; networks isolated by %s", b.Engine, b.Apart)) + "\n" + in.Table(t) + in.Lines(calls...)
 }
 
 // brief shortens text to 100 characters.

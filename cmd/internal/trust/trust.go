@@ -68,13 +68,8 @@ func Check(ctx context.Context, in *cli.Input, root string, conf *config.Loaded,
 	if len(open) == 0 {
 		return nil
 	}
-	const most = 4
-	shown := strings.Join(open[:min(most, len(open))], "; ")
-	if more := len(open) - most; more > 0 {
-		shown += fmt.Sprintf("; and %d more", more)
-	}
 	return exit.With(exit.Usage,
-		fmt.Errorf("%s %s that may not be yours: %s", who, wording.Count(len(open), "setting"), shown),
+		fmt.Errorf("%s %s that may not be yours: %s", who, wording.Count(len(open), "setting"), wording.Few(open, 4, "; ")),
 		hint+"`abl trust` lists them and accepts them on this machine; in CI use --trust or ABL_TRUST=1 (docs/security.md)")
 }
 
