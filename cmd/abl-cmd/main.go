@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"abl/cmd/abl-cmd/internal/commands"
 	"abl/internal/helper"
 	"abl/internal/proc"
 
@@ -69,7 +68,7 @@ func run(s started) int {
 	}
 	switch s.as {
 	case helper.HelperCmd: // handles signals itself
-		return commands.Main(context.Background(), s.file(helper.Cmds), s.args)
+		return runCommand(context.Background(), s.file(helper.Cmds), s.args)
 	case helper.HelperRun:
 		return runAgent(context.Background(), s.file(helper.Run), os.Stdout)
 	}

@@ -9,11 +9,11 @@ const starters = "exec.Command exec.CommandContext os.StartProcess syscall.Exec 
 var starting = map[string]string{
 	"internal/proc/run.go": "removes the secrets",
 
-	"cmd/abl-cmd/internal/commands/commands.go": "inside a role's or the app's container, which has none of abl's secrets",
-	"cmd/abl-cmd/run.go":                        "inside a container",
-	"cmd/abl-cmd/acp.go":                        "inside a container",
-	"internal/broker/program.go":                "inside the app's container",
-	"roles/agent/player.go":                     "inside the role's container",
+	"cmd/abl-cmd/commands.go":    "inside a role's or the app's container, which has none of abl's secrets",
+	"cmd/abl-cmd/run.go":         "inside a container",
+	"cmd/abl-cmd/acp.go":         "inside a container",
+	"internal/broker/program.go": "inside the app's container",
+	"roles/agent/player.go":      "inside the role's container",
 }
 
 // judgeStarts returns the places where a program is started with the secrets of the

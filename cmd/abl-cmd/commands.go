@@ -1,8 +1,6 @@
 //go:build linux
 
-// Package commands has the commands of abl-cmd for roles: those that the project declares, and a few of abl.
-// abl never relies on its output.
-package commands
+package main
 
 import (
 	"cmp"
@@ -27,13 +25,11 @@ import (
 	"abl/internal/spec"
 )
 
-// Exit codes of abl-cmd. A command that ran has its own.
+// Exit codes of abl-cmd. A command that ran has its own. With exitUsage nothing was run.
 const (
 	exitOK      = 0
 	exitMissing = 1 // check found something missing
-	exitUsage   = 2 // nothing was run
 	exitTimeout = 124
-	exitNotRun  = 126
 )
 
 const usage = `abl-cmd runs the commands that this project declares, by name.
@@ -61,8 +57,9 @@ const (
 // tool is abl-cmd with its settings.
 type tool struct{ helper.CmdSpec }
 
-// Main reads the CmdSpec in the file at path, runs the command of args, and returns the exit code.
-func Main(ctx context.Context, path string, args []string) int {
+// runCommand is abl-cmd for a role: it runs a command that the project declares, or one of abl's, and returns
+// the exit code. It reads the CmdSpec in the file at path. abl never relies on its output.
+func runCommand(ctx context.Context, path string, args []string) int {
 	spec, err := helper.Read[helper.CmdSpec](path)
 	t := tool{spec}
 	if err != nil {
