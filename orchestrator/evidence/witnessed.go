@@ -193,6 +193,11 @@ func (s Suite) repeated(c Contract) (runs []string) {
 func (s Suite) repeatedIn(r Run, c Contract) string {
 	failed := map[[3]string]int{}
 	var before *witness.Exchange // the directly preceding one, with such a response
+	fitsAnother := func(x witness.Exchange) bool {
+		return slices.ContainsFunc(s.Contracts, func(o Contract) bool {
+			return o.ID != c.ID && o.Claim != nil && o.Claim.Fits(x)
+		})
+	}
 	for _, x := range r.Record {
 		same := [3]string{x.Method, x.Target, x.Sent.SHA256}
 		switch {
@@ -205,7 +210,7 @@ func (s Suite) repeatedIn(r Run, c Contract) string {
 		case c.Claim.Fits(x) && before != nil && x.Repeats(*before) && !mayChange.MatchString(c.Says):
 			return fmt.Sprintf("%s was repeated until its response matched: it got %s before", x.Request(),
 				c.Claim.Misses(*before))
-		case c.Claim.Misses(x) == "" || s.fitsAnother(c, x):
+		case c.Claim.Misses(x) == "" || fitsAnother(x):
 			before = nil
 		default:
 			if before = &x; x.Status == 0 || x.Status >= 500 {
@@ -214,12 +219,4 @@ func (s Suite) repeatedIn(r Run, c Contract) string {
 		}
 	}
 	return ""
-}
-
-// fitsAnother returns true if an exchange matches another contract.
-func (s Suite) fitsAnother(c Contract, x witness.Exchange) bool {
-	return slices.ContainsFunc(s.Contracts, func(o Contract) bool {
-		return o.ID != c.ID && o.Claim != nil &&
-			o.Claim.Fits(x)
-	})
 }
