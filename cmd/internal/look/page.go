@@ -90,9 +90,9 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 		return what + s.In.Safe.Line(strings.ReplaceAll(err.Error(), s.Paths.Root, "."))
 	}
 	c := changes{s, maxDiffs, maxText}
-	if err := phase.StepChanges(ctx, s, run.Phase, records, c.into(p.Changes)); err != nil {
+	if err := phase.StepChanges(ctx, s, run.Phase, s.Paths.Src, records, c.into(p.Changes)); err != nil {
 		p.Changes, p.Tests, p.Unknown = nil, nil, unknown("Cannot read the changes: ", err)
-	} else if err := phase.TestChanges(ctx, s, run.Phase, records, c.into(p.Tests)); err != nil {
+	} else if err := phase.StepChanges(ctx, s, run.Phase, s.Paths.Tests, records, c.into(p.Tests)); err != nil {
 		p.Tests, p.Unknown = nil, unknown("Cannot read the changes of the tests: ", err)
 	}
 	p.Tests = slices.DeleteFunc(p.Tests, func(c report.Change) bool { return len(c.Files) == 0 })

@@ -68,8 +68,8 @@ func built(s *Project, n int) (f *state.File, commit string, err error) {
 	return f, commit, err
 }
 
-// began opens the source and returns the commit with which phase n began, before its commits up to tip.
-func began(ctx context.Context, s *Project, n int, tip string) (src *git.Repo, commit string, err error) {
+// began opens a workspace and returns the commit with which phase n began, before its commits up to tip.
+func began(ctx context.Context, s *Project, n int, dir, tip string) (repo *git.Repo, commit string, err error) {
 	unlock, err := s.Lock() // opening the source completes an interrupted merge
 	if err != nil {
 		return nil, "", err
@@ -79,13 +79,16 @@ func began(ctx context.Context, s *Project, n int, tip string) (src *git.Repo, c
 	if err != nil {
 		return nil, "", err
 	}
-	o := s.source()
+	o, start := git.Options{}, ""
+	if dir == s.Paths.Src {
+		o, start = s.source(), f.Start
+	}
 	o.Begun = true // create no repository
-	if src, err = git.Open(s.Paths.Src, o); err != nil {
+	if repo, err = git.Open(dir, o); err != nil {
 		return nil, "", err
 	}
-	commit, err = git.Before(ctx, src, tip, fmt.Sprintf("p%d-", n), f.Start)
-	return src, commit, err
+	commit, err = git.Before(ctx, repo, tip, fmt.Sprintf("p%d-", n), start)
+	return repo, commit, err
 }
 
 // Changes calls each for every file that phase n changed in the source.
@@ -94,7 +97,7 @@ func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error
 	if err != nil {
 		return err
 	}
-	src, from, err := began(ctx, s, n, tip)
+	src, from, err := began(ctx, s, n, s.Paths.Src, tip)
 	if err != nil {
 		return err
 	}
@@ -116,49 +119,22 @@ func FilesChanged(ctx context.Context, s *Project, n int) int {
 	return count
 }
 
-// StepChanges calls each for the files that every iteration of phase n changed in the source, newest
+// StepChanges calls each for the files that every iteration of phase n changed in a workspace, newest
 // iteration first. i is the index of the iteration's record and from its first commit, "" if it has none.
-func StepChanges(ctx context.Context, s *Project, n int, records []audit.Record, each func(i int, from string, c git.Change) error) error {
+func StepChanges(ctx context.Context, s *Project, n int, dir string, records []audit.Record,
+	each func(i int, from string, c git.Change) error) error {
 	if len(records) == 0 {
 		return nil
 	}
-	src, from, err := began(ctx, s, n, records[0].Commits.Source)
-	if err != nil {
-		return err
-	}
-	return stepChanges(ctx, src, from, records, func(c audit.Commits) string { return c.Source }, each)
-}
-
-// TestChanges is StepChanges for the Verifier's tests.
-func TestChanges(ctx context.Context, s *Project, n int, records []audit.Record, each func(i int, from string, c git.Change) error) error {
-	if len(records) == 0 {
-		return nil
-	}
-	unlock, err := s.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	tests, err := git.Open(s.Paths.Tests, git.Options{Begun: true})
-	if err != nil {
-		return err
-	}
-	from, err := git.Before(ctx, tests, records[0].Commits.Tests, fmt.Sprintf("p%d-", n), "")
-	if err != nil {
-		return err
-	}
-	return stepChanges(ctx, tests, from, records, func(c audit.Commits) string { return c.Tests }, each)
-}
-
-func stepChanges(ctx context.Context, in *git.Repo, from string, records []audit.Record, of func(audit.Commits) string,
-	each func(i int, from string, c git.Change) error) (err error) {
-	commits := []string{from}
+	var commits []string
 	for _, r := range records {
-		commits = append(commits, of(r.Commits))
+		commits = append(commits, map[bool]string{true: r.Commits.Source, false: r.Commits.Tests}[dir == s.Paths.Src])
 	}
+	repo, from, err := began(ctx, s, n, dir, commits[0])
+	commits = append([]string{from}, commits...)
 	for i := len(records) - 1; i >= 0 && err == nil; i-- {
 		if from, to := commits[i], commits[i+1]; from != to && to != "" {
-			err = git.Changes(ctx, in, from, to, func(c git.Change) error { return each(i, from, c) })
+			err = git.Changes(ctx, repo, from, to, func(c git.Change) error { return each(i, from, c) })
 		}
 	}
 	return err
