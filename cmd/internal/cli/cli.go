@@ -65,13 +65,13 @@ type Command struct {
 type Flag struct {
 	Name    string   // without dashes
 	Short   string   // one letter, or ""
+	Also    string   // other names, with spaces between them; help does not show them
 	Usage   string   // one line, lower case
 	Value   string   // placeholder in help, such as "FILE"; a flag without one is boolean
 	Default string   // shown in help; String returns it if the flag is not set
 	Env     string   // variable that sets it if the command line does not
 	Values  []string // the valid values; empty allows any
 	Open    bool     // other values are valid too
-	Hidden  bool     // left out of help and completion
 	To      any      // *bool, *string or *int that gets the value before Run; an int must be positive
 }
 

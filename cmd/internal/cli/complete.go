@@ -34,9 +34,7 @@ func suggest(w io.Writer, app *App, words []string) {
 	if strings.HasPrefix(last, "-") {
 		offer("--help", "show help")
 		for _, f := range l.at.Flags {
-			if !f.Hidden {
-				offer("--"+f.Name, f.Usage)
-			}
+			offer("--"+f.Name, f.Usage)
 		}
 		return
 	}

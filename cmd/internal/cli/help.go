@@ -90,9 +90,6 @@ func codeRows(codes []exit.Entry) (rows [][2]string) {
 // flagRows returns one row per flag, --help last, with the values, the default and the variable.
 func flagRows(all []Flag) (rows [][2]string) {
 	for _, f := range append(all, Flag{Name: "help", Short: "h", Usage: "show this help"}) {
-		if f.Hidden {
-			continue
-		}
 		left, more := "    --"+f.Name, []string{}
 		if f.Short != "" {
 			left = "-" + f.Short + ", --" + f.Name

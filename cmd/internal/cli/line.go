@@ -131,11 +131,11 @@ func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 
 func flags(all []Flag) (list []urfave.Flag) {
 	for _, f := range all {
-		env, short := strings.Fields(f.Env), strings.Fields(f.Short)
+		env, names := strings.Fields(f.Env), strings.Fields(f.Short+" "+f.Also)
 		if f.Value == "" {
-			list = append(list, &urfave.BoolFlag{Name: f.Name, Aliases: short, EnvVars: env})
+			list = append(list, &urfave.BoolFlag{Name: f.Name, Aliases: names, EnvVars: env})
 		} else {
-			list = append(list, &urfave.StringFlag{Name: f.Name, Aliases: short, EnvVars: env, Value: f.Default})
+			list = append(list, &urfave.StringFlag{Name: f.Name, Aliases: names, EnvVars: env, Value: f.Default})
 		}
 	}
 	return list

@@ -90,9 +90,7 @@ func flags() []cli.Flag {
 			Name: "model", Value: "NAME", Default: model.Default(), Values: models(), Open: true,
 			Usage: "model to use; agent-config/models lists others",
 		},
-		{Name: "consistency-check", Usage: "report contradictions and change nothing; also --consistency and --cc"},
-		{Name: "consistency", Hidden: true, Usage: "the same"},
-		{Name: "cc", Hidden: true, Usage: "the same"},
+		{Name: "consistency-check", Also: "consistency cc", Usage: "report contradictions and change nothing; also --consistency and --cc"},
 		{Name: "dry-run", Usage: "ask once and show the changes; write only logs"},
 		{Name: "max-repairs", Value: "N", Usage: "maximum of repairs by the model (default 3; v1: 7)"},
 		{
@@ -120,7 +118,7 @@ func flags() []cli.Flag {
 
 // run runs the workflow that the flags select.
 func run(ctx context.Context, s *session) error {
-	report := s.in.Bool("consistency-check") || s.in.Bool("consistency") || s.in.Bool("cc")
+	report := s.in.Bool("consistency-check")
 	list, dry := s.in.Bool("print-protected"), s.in.Bool("dry-run")
 	switch {
 	case report && list, report && dry, list && dry:
