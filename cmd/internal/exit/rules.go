@@ -103,26 +103,23 @@ func Hint(err error) string {
 
 // Until returns when the provider accepts requests again, the zero time if that is unknown or no cause of
 // err.
-func Until(err error) time.Time {
+func Until(err error) time.Time { return unavailable(err).Back }
+
+// unavailable returns why the provider is unavailable, the zero value if that is no cause of err.
+func unavailable(err error) retry.Unavailable {
 	away, _ := errors.AsType[retry.Unavailable](err)
-	return away.Back
+	return away
+}
+
+// forbidden reports whether err is about the permissions of a file. An unreachable engine has its own hint.
+func forbidden(err error) bool {
+	return errors.Is(err, fs.ErrPermission) && !errors.Is(err, sandbox.ErrUnreachable)
 }
 
 // rules returns the rules in order; the first that matches decides. Errors of the environment come
 // last, since a user's mistake may wrap an error of a file.
 func rules() []rule {
 	const room = "make room on the disk, then run the same command again"
-	blocked := func(err error) bool {
-		away, _ := errors.AsType[retry.Unavailable](err)
-		return away.NeedsUser
-	}
-	noRoute := func(err error) bool {
-		away, _ := errors.AsType[retry.Unavailable](err)
-		return away.Route
-	}
-	locked := func(err error) bool { // ErrUnreachable has its own hint
-		return errors.Is(err, fs.ErrPermission) && !errors.Is(err, sandbox.ErrUnreachable)
-	}
 	return []rule{
 		is(Person, "check whether another abl works here; if none does, run the same command again", hostfs.ErrLost),
 		is(Person, "abl left your changes alone; run the same command with --take-mine to commit them as yours and continue, or commit or revert them yourself", orchestrator.ErrChanged),
@@ -145,8 +142,8 @@ func rules() []rule {
 		is(Agent, "the key is not the cause: docs/gateway.md lists the requests that the gateway allows; change the models or agents in .abl/config.yaml or the agent's own settings, then run the same command again", retry.ErrDenied),
 		is(Agent, "", agent.ErrNoCall),
 		is(Usage, "the agent was not started; shorten .abl/project.md or the specs, or choose another agent", agent.ErrPrompt),
-		{blocked, Away, "solve it with the provider, or choose another agent (docs/agents.md); everything is saved, and the same command resumes"},
-		{noRoute, Away, "check whether this machine reaches the provider: HTTPS_PROXY and NO_PROXY or network.proxy, and network.ca_cert (docs/proxies.md; abl doctor shows the proxy in use); then run the same command again"},
+		{func(err error) bool { return unavailable(err).NeedsUser }, Away, "solve it with the provider, or choose another agent (docs/agents.md); everything is saved, and the same command resumes"},
+		{func(err error) bool { return unavailable(err).Route }, Away, "check whether this machine reaches the provider: HTTPS_PROXY and NO_PROXY or network.proxy, and network.ca_cert (docs/proxies.md; abl doctor shows the proxy in use); then run the same command again"},
 		is(Away, "everything is saved; run the same command later to resume", retry.ErrUnavailable),
 		is(Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it", retry.ErrBudget),
 		is(Boundary, "the call is saved, also in tokens.csv; abl doctor --boundary runs the checks again", retry.ErrUnproven),
@@ -164,7 +161,7 @@ func rules() []rule {
 		as[*hostfs.ShortWrite](Environment, room), // only a full disk takes a part of a write to a regular file
 		is(Usage, "make the file smaller, then run the same command again", hostfs.ErrTooLarge),
 		is(Usage, "replace it with a regular file, then run the same command again", hostfs.ErrNotRegular),
-		{locked, Environment, "check who owns the file and its folder: an earlier run as root may have created it"},
+		{forbidden, Environment, "check who owns the file and its folder: an earlier run as root may have created it"},
 		as[outside](Environment, ""),
 		as[net.Error](Environment, ""), // syscall.Errno is one too
 		is(Environment, "", sandbox.ErrUnreachable, sandbox.ErrNoImage, images.ErrHelper),
