@@ -181,12 +181,13 @@ func sound(specs spec.Set, n int, p state.Phase) error {
 	return unsound(n, stops[0], len(stops)-1)
 }
 
-// NextPhase returns the first phase that has not passed with its current spec, or 0.
-func NextPhase(f *state.File, specs spec.Set) int {
-	for _, n := range specs.Numbers() {
+// NextPhase returns the first phase that has not passed with its current spec. If all have, it returns the
+// last phase, 1 without a spec, and pending is false.
+func NextPhase(f *state.File, specs spec.Set) (n int, pending bool) {
+	for _, n = range specs.Numbers() {
 		if p := f.Phase(n); p.Status != state.Passed || p.SpecSHA != mustPhase(specs, n).SHA256 {
-			return n
+			return n, true
 		}
 	}
-	return 0
+	return max(n, 1), false
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -109,9 +108,8 @@ func (o *runOptions) dryRun(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	specs := s.Specs()
-	n := orchestrator.NextPhase(f, specs)
-	return s.DryRun(ctx, cmp.Or(n, max(1, len(specs.Numbers()))))
+	n, _ := orchestrator.NextPhase(f, s.Specs())
+	return s.DryRun(ctx, n)
 }
 
 // pending runs the first phase that has not passed, and with through those after it.
@@ -128,13 +126,12 @@ func (o *runOptions) pending(ctx context.Context, s *phase.Project) error {
 			e.Text = err.Error()
 			return s.TellOutcome(v, e, err)
 		}
-		specs := s.Specs()
-		n := orchestrator.NextPhase(f, specs)
+		n, pending := orchestrator.NextPhase(f, s.Specs())
 		switch {
-		case n == 0 && played:
+		case !pending && played:
 			return s.TellOutcome(v, e, nil)
-		case n == 0: // Play reports that the last phase has passed, or that no spec exists
-			n, through = max(1, len(specs.Numbers())), false
+		case !pending: // Play reports that the last phase has passed, or that no spec exists
+			through = false
 		case played:
 			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
 		}

@@ -47,11 +47,10 @@ func (o *openOptions) run(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	n := orchestrator.NextPhase(f, s.Specs()) - 1
-	if n < 0 { // all have passed
-		n = len(s.Specs().Numbers())
+	n, pending := orchestrator.NextPhase(f, s.Specs())
+	if pending {
+		n = max(n-1, 1)
 	}
-	n = max(n, 1)
 	if len(s.In.Args) > 0 {
 		if n, err = phase.Number(s.In.Args[0]); err != nil {
 			return err

@@ -234,7 +234,7 @@ func lastCall(calls []phase.Call, n int) *phase.Call {
 
 // nextStep returns the next command for the project, with what it does.
 func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error) string {
-	n := orchestrator.NextPhase(f, specs)
+	n, pending := orchestrator.NextPhase(f, specs)
 	i := slices.IndexFunc(all.Phases, func(s phaseStatus) bool { return s.Phase == n })
 	for _, err := range drift {
 		if errors.As(err, new(orchestrator.Frozen)) {
@@ -248,8 +248,8 @@ func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error)
 		return "abl logs -f follows the agents, abl stop stops the run"
 	case len(all.Problems) > 0:
 		return "abl spec lint names what to change in the specs"
-	case i < 0:
-		return report.Next(string(state.Passed), all.Phases[len(all.Phases)-1].Phase)
+	case !pending:
+		return report.Next(string(state.Passed), n)
 	}
 	st := all.Phases[i]
 	switch {

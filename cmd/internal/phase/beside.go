@@ -97,7 +97,8 @@ func (s *Project) Shell(ctx context.Context, role roles.Role, n int, tty *os.Fil
 		return err
 	}
 	r := &Run{Project: s, file: f, specs: s.Specs(), out: out}
-	r.phase = cmp.Or(n, orchestrator.NextPhase(f, r.specs), len(r.specs.Numbers()), 1)
+	next, _ := orchestrator.NextPhase(f, r.specs)
+	r.phase = cmp.Or(n, next)
 	a, err := orchestrator.Admit(f, r.specs, r.phase, orchestrator.Asked{Again: true})
 	if err != nil {
 		return err
