@@ -147,13 +147,13 @@ func hang(ts *testscript.TestScript, neg bool, args []string) {
 	}()
 }
 
-// asked waits until the engine that hangs was asked something.
-func asked(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: asked")
+// appears FILE waits until a file exists.
+func appears(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: appears FILE")
 	}
 	for {
-		if _, err := os.Stat(ts.MkAbs("hangs.sock.asked")); err == nil {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
 			return
 		}
 		time.Sleep(time.Millisecond)

@@ -72,7 +72,7 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": scripttest.Exits, "refuses": refuses, "fits": fitsShape, "torn": torn, "rest": rest, "judged": judged,
-			"number": number, "hold": hold, "unhold": unhold, "answers": answersWith, "hang": hang, "asked": asked, "give": give, "owned": owned, "dotenv": dotenv,
+			"number": number, "hold": hold, "unhold": unhold, "answers": answersWith, "hang": hang, "appears": appears, "give": give, "owned": owned, "dotenv": dotenv,
 		},
 	})
 }

@@ -63,6 +63,7 @@ func (r *Run) admitAndLock(ctx context.Context, again bool) (orchestrator.Admiss
 	if err != nil {
 		return a, err
 	}
+	failpoint.Here("lock.before")
 	if _, err := r.Lock(); err != nil {
 		return a, err
 	}

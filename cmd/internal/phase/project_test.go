@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"abl/internal/state"
 	"abl/roles/environment"
@@ -102,7 +103,11 @@ func TestUnchanged(t *testing.T) {
 	same, err := os.Stat(p.State())
 	must(t, err)
 	must(t, state.Save(p.State(), state.New(root)))
+	must(t, os.Chtimes(p.State(), time.Time{}, first.ModTime()))
 	second, err := os.Stat(p.State())
+	must(t, err)
+	must(t, os.Chtimes(p.State(), time.Time{}, second.ModTime().Add(time.Second)))
+	third, err := os.Stat(p.State())
 	must(t, err)
 	for _, c := range []struct {
 		name    string
@@ -112,7 +117,8 @@ func TestUnchanged(t *testing.T) {
 		{"never saved", none, none, true},
 		{"the same", first, same, true},
 		{"saved since", none, first, false},
-		{"saved again", first, second, false},
+		{"saved again at the same time", first, second, false},
+		{"saved again with the same inode", second, third, false},
 		{"removed", second, none, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
