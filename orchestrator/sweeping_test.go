@@ -66,3 +66,30 @@ func TestSweepWithoutACommit(t *testing.T) {
 		t.Errorf("stopped after the call: %v, swept %v", err, w.sweeps)
 	}
 }
+
+// Only what a call of the Builder left in the source is recorded: the next call may begin on it.
+func TestLeftFilesAreTheBuilders(t *testing.T) {
+	for _, c := range []struct {
+		name, stopped string // the call that is stopped
+		want          bool
+	}{
+		{"the Builder", "p1-build-1.1", true},
+		{"the Verifier", "p1-verify-1.1", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
+			w.play[c.stopped] = play{class: outcome.Done, report: true, during: cancel}
+			if err := os.MkdirAll(w.project.Logs(), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.after(ctx); err == nil {
+				t.Fatal("the run was not stopped")
+			}
+			_, got, err := roles.Read[string](roles.Record{Dir: w.project.Logs()}, leftFile)
+			if err != nil || got != c.want {
+				t.Errorf("%s: got %t, %v, want %t", leftFile, got, err, c.want)
+			}
+		})
+	}
+}

@@ -1,12 +1,16 @@
 package phase
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"abl/cmd/internal/cli"
+	"abl/internal/audit"
 	"abl/internal/config"
+	"abl/internal/git"
 	"abl/internal/redact"
 	"abl/roles"
 	"abl/roles/agent"
@@ -42,6 +46,39 @@ func TestTranscriptOfACall(t *testing.T) {
 			err := Transcript(s, c, each)
 			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// The changes of an iteration are read from the workspace that they were made in.
+func TestStepChanges(t *testing.T) {
+	s := published(t)
+	records := []audit.Record{{Step: 1}, {Step: 2}}
+	for dir, o := range map[string]git.Options{s.Paths.Src: s.source(), s.Paths.Tests: {}} {
+		repo, err := git.Open(dir, o)
+		must(t, err)
+		for i := range records {
+			name := fmt.Sprintf("%s-%d", filepath.Base(dir), i)
+			must(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o644))
+			snap, err := repo.Snapshot(t.Context(), git.Message{Subject: name, Call: fmt.Sprintf("p1-build-%d.1", i+1)})
+			must(t, err)
+			if c := &records[i].Commits; dir == s.Paths.Src {
+				c.Source = snap.Commit.Hash
+			} else {
+				c.Tests = snap.Commit.Hash
+			}
+		}
+	}
+	for dir, want := range map[string]string{s.Paths.Src: "1 src-1, 0 src-0", s.Paths.Tests: "1 tests-1, 0 tests-0"} {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			var got []string
+			must(t, StepChanges(t.Context(), s, 1, dir, records, func(i int, _ string, c git.Change) error {
+				got = append(got, fmt.Sprintf("%d %s", i, c.Path))
+				return nil
+			}))
+			if text := strings.Join(got, ", "); text != want {
+				t.Errorf("got %q, want %q", text, want)
 			}
 		})
 	}
