@@ -96,41 +96,37 @@ const Hook = "is a git hook"
 func Runs(what string) bool { return what == forGit || what == forShell || what == Hook }
 
 // controlFolders are the directories in which every file steers a tool.
-var controlFolders = map[string]string{
-	".gemini": forAgents, ".claude": forAgents, ".codex": forAgents, ".agents": forAgents, ".cursor": forAgents,
-	".windsurf":   forAgents,
-	".clinerules": forAgents, ".continue": forAgents, ".roo": forAgents, ".kiro": forAgents, ".opencode": forAgents,
-	".copilot": forAgents,
-	".aider":   forAgents, ".amazonq": forAgents, ".junie": forAgents, ".qwen": forAgents, ".augment": forAgents,
-	".vscode": forEditor, ".idea": forEditor, ".zed": forEditor, ".devcontainer": forEditor, ".fleet": forEditor,
-	".github": forCI, ".gitlab": forCI, ".circleci": forCI, ".buildkite": forCI, ".woodpecker": forCI, ".gitea": forCI,
-	".forgejo": forCI,
-	".husky":   forGit, ".githooks": forGit, ".lefthook": forGit,
-	".cargo": forShell, ".bundle": forShell, ".mise": forShell, ".direnv": forShell, ".yarn": forShell,
-}
+var controlFolders = described(map[string]string{
+	forAgents: `.gemini .claude .codex .agents .cursor .windsurf .clinerules .continue .roo .kiro .opencode .copilot
+		.aider .amazonq .junie .qwen .augment`,
+	forEditor: ".vscode .idea .zed .devcontainer .fleet",
+	forCI:     ".github .gitlab .circleci .buildkite .woodpecker .gitea .forgejo",
+	forGit:    ".husky .githooks .lefthook",
+	forShell:  ".cargo .bundle .mise .direnv .yarn",
+})
 
 // controlFiles are the files that steer a tool.
-var controlFiles = map[string]string{
-	"gemini.md": forAgents, ".geminiignore": forAgents, "claude.md": forAgents, "claude.local.md": forAgents,
-	".mcp.json": forAgents, "mcp.json": forAgents,
-	"agents.md": forAgents, "agents.override.md": forAgents, ".cursorrules": forAgents, ".cursorignore": forAgents,
-	".windsurfrules": forAgents, ".clinerules": forAgents, ".roorules": forAgents, "opencode.json": forAgents,
-	"opencode.jsonc":  forAgents,
-	".aider.conf.yml": forAgents, "qwen.md": forAgents, "copilot-instructions.md": forAgents,
-	".devcontainer.json": forEditor, ".exrc": forEditor, ".nvimrc": forEditor, ".nvim.lua": forEditor, ".vimrc": forEditor,
-	".dir-locals.el": forEditor,
-	".gitlab-ci.yml": forCI, "jenkinsfile": forCI, ".travis.yml": forCI, ".drone.yml": forCI,
-	"azure-pipelines.yml": forCI, "bitbucket-pipelines.yml": forCI,
-	".cirrus.yml": forCI, "appveyor.yml": forCI, ".pre-commit-config.yaml": forCI, "cloudbuild.yaml": forCI,
-	"buildspec.yml": forCI,
-	".gitmodules":   forGit, ".gitattributes": forGit, ".gitconfig": forGit, ".lfsconfig": forGit, "lefthook.yml": forGit,
-	".lefthook.yml": forGit, ".huskyrc": forGit,
-	".envrc": forShell, ".env": forShell, ".npmrc": forShell, ".yarnrc": forShell, ".yarnrc.yml": forShell,
-	".pnpmfile.cjs": forShell, ".tool-versions": forShell,
-	"mise.toml": forShell, ".mise.toml": forShell, ".bazelrc": forShell, "pip.conf": forShell, ".pypirc": forShell,
-	".netrc":  forShell,
-	".bashrc": forShell, ".bash_profile": forShell, ".profile": forShell, ".zshrc": forShell, ".zprofile": forShell,
-	".zshenv": forShell, ".inputrc": forShell,
+var controlFiles = described(map[string]string{
+	forAgents: `gemini.md .geminiignore claude.md claude.local.md .mcp.json mcp.json agents.md agents.override.md
+		.cursorrules .cursorignore .windsurfrules .clinerules .roorules opencode.json opencode.jsonc .aider.conf.yml
+		qwen.md copilot-instructions.md`,
+	forEditor: ".devcontainer.json .exrc .nvimrc .nvim.lua .vimrc .dir-locals.el",
+	forCI: `.gitlab-ci.yml jenkinsfile .travis.yml .drone.yml azure-pipelines.yml bitbucket-pipelines.yml .cirrus.yml
+		appveyor.yml .pre-commit-config.yaml cloudbuild.yaml buildspec.yml`,
+	forGit: ".gitmodules .gitattributes .gitconfig .lfsconfig lefthook.yml .lefthook.yml .huskyrc",
+	forShell: `.envrc .env .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .tool-versions mise.toml .mise.toml .bazelrc
+		pip.conf .pypirc .netrc .bashrc .bash_profile .profile .zshrc .zprofile .zshenv .inputrc`,
+})
+
+// described maps each name in the lists to the description of its list.
+func described(lists map[string]string) map[string]string {
+	all := map[string]string{}
+	for what, names := range lists {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = what
+		}
+	}
+	return all
 }
 
 // steers describes what a file or directory with this name steers, "" for nothing. It ignores case,
