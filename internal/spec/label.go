@@ -19,18 +19,27 @@ const (
 	noRole
 )
 
-var roles = map[string]role{
-	"feature": featureRole, "scenario": titleRole, "example": titleRole, "test case": titleRole,
-	"given": givenRole, "precondition": givenRole, "preconditions": givenRole,
-	"when": actionRole, "request": actionRole, "action": actionRole, "command": actionRole, "endpoint": actionRole,
-	"input": inputRole, "query": inputRole, "parameters": inputRole, "request body": inputRole,
-	"then": resultRole, "success": resultRole, "expected": resultRole, "response": resultRole, "result": resultRole,
-	"output": resultRole, "fail": resultRole, "failure": resultRole, "error": resultRole, "expected result": resultRole,
-	"expected output": resultRole, "expected response": resultRole, "status": resultRole, "status code": resultRole,
-	"expected status": resultRole, "response status": resultRole, "response body": resultRole, "expected body": resultRole,
-	"response headers": resultRole, "expected headers": resultRole,
-	"body": inputRole, "headers": inputRole, // below a result they belong to it
-	"and": moreRole, "but": moreRole,
+var roles = rolesOf(map[role]string{
+	featureRole: "feature",
+	titleRole:   "scenario, example, test case",
+	givenRole:   "given, precondition, preconditions",
+	actionRole:  "when, request, action, command, endpoint",
+	inputRole:   "input, query, parameters, request body, body, headers", // the last two may belong to a result
+	resultRole: "then, success, expected, response, result, output, fail, failure, error, expected result, " +
+		"expected output, expected response, status, status code, expected status, response status, " +
+		"response body, expected body, response headers, expected headers",
+	moreRole: "and, but",
+})
+
+// rolesOf maps each label in the lists to its role.
+func rolesOf(lists map[role]string) map[string]role {
+	all := map[string]role{}
+	for is, labels := range lists {
+		for name := range strings.SplitSeq(labels, ", ") {
+			all[name] = is
+		}
+	}
+	return all
 }
 
 const (
@@ -113,26 +122,21 @@ func criteria(p piece) []piece {
 
 // phrase is the text of lines with the same role.
 type phrase struct {
+	strings.Builder
+
 	line, column int
-	parts        []string // with separators
-	used         bool     // a result follows
+	used         bool // a result follows
 }
 
-func (p *phrase) text() string { return strings.Join(p.parts, "") }
-
-func (p *phrase) empty() bool { return len(p.parts) == 0 }
-
 // open reports whether the text still lacks its value.
-func (p *phrase) open() bool { return p.empty() || strings.HasSuffix(p.parts[len(p.parts)-1], ":") }
+func (p *phrase) open() bool { return p.Len() == 0 || strings.HasSuffix(p.String(), ":") }
 
 func (p *phrase) add(sep, text string) {
 	switch {
-	case text == "":
-	case p.empty():
-		p.parts = []string{text}
+	case text == "" || p.Len() == 0:
+		sep = ""
 	case p.open():
-		p.parts = append(p.parts, " ", text)
-	default:
-		p.parts = append(p.parts, sep, text)
+		sep = " "
 	}
+	p.WriteString(sep + text)
 }

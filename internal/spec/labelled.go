@@ -111,7 +111,7 @@ func (b *labelled) lines(n *node, code bool) {
 			b.part(p, is.role).add(", ", is.text)
 		case is.role == resultRole:
 			b.result(p, is)
-		case !labelForm.MatchString(p.text), b.last == &b.parts[titleRole] && b.last.empty() && strings.ContainsAny(p.text[len(p.text)-1:], ":*"):
+		case !labelForm.MatchString(p.text), b.last == &b.parts[titleRole] && b.last.Len() == 0 && strings.ContainsAny(p.text[len(p.text)-1:], ":*"):
 			b.last.add(" ", tidy(p.text))
 		case p.column > b.last.column && !p.code, b.last.open() && b.last != &b.parts[titleRole] && p.text[0] != '*':
 			b.last.add(b.sep(), p.text)
@@ -125,7 +125,7 @@ func (b *labelled) lines(n *node, code bool) {
 		switch {
 		case k.kind == block, labelOf(k.pieces[0].text).role != noRole:
 			b.lines(k, true)
-		case statusCode.MatchString(k.text()) && b.sep() == "; " && !b.last.empty():
+		case statusCode.MatchString(k.text()) && b.sep() == "; " && b.last.Len() > 0:
 			b.wrong(k.pieces[0], " is another result", "write one labelled line for each result, such as Fail (REASON): 404")
 		default:
 			b.last.add(sep, k.fullText())
@@ -144,8 +144,8 @@ func (b *labelled) sep() string {
 
 // part returns the phrase with a role. After a result it begins a new one.
 func (b *labelled) part(p piece, of role) *phrase {
-	from, given := of, b.parts[givenRole]
-	switch flat := !given.empty() && p.column <= given.column; {
+	from, given := of, &b.parts[givenRole]
+	switch flat := given.Len() > 0 && p.column <= given.column; {
 	case of != actionRole || !b.parts[of].used || !flat:
 	case p.column < b.outcomes[len(b.outcomes)-1].column: // the line above has an action and its result
 		from = givenRole
@@ -155,7 +155,7 @@ func (b *labelled) part(p piece, of role) *phrase {
 	}
 	b.unused(from, of > titleRole)
 	b.changed = true
-	if b.last = &b.parts[of]; b.last.empty() {
+	if b.last = &b.parts[of]; b.last.Len() == 0 {
 		b.last.line, b.last.column = p.line, p.column
 	}
 	return b.last
@@ -166,8 +166,8 @@ func (b *labelled) part(p piece, of role) *phrase {
 func (b *labelled) unused(from role, keep bool) {
 	for i := from; i < resultRole; i++ {
 		p := b.parts[i]
-		if !keep && i >= titleRole && !p.empty() && !p.used {
-			b.wrong(piece{line: p.line, text: p.text()}, " has no result", "write a line below it such as Then or Success: 200")
+		if !keep && i >= titleRole && p.Len() > 0 && !p.used {
+			b.wrong(piece{line: p.line, text: p.String()}, " has no result", "write a line below it such as Then or Success: 200")
 		}
 		if !keep || p.used {
 			b.parts[i] = phrase{}
@@ -178,8 +178,8 @@ func (b *labelled) unused(from role, keep bool) {
 // texts returns the phrases with the roles from to to.
 func (b *labelled) texts(from, to role) (all []string) {
 	for _, p := range b.parts[from : to+1] {
-		if !p.empty() {
-			all = append(all, p.text())
+		if p.Len() > 0 {
+			all = append(all, p.String())
 		}
 	}
 	return all
@@ -196,12 +196,12 @@ func (b *labelled) result(p piece, is label) {
 	o := &outcome{phrase{line: p.line, column: p.column}, slices.Clone(b.under), b.action}
 	o.add("", is.text)
 	switch asked := slices.ContainsFunc(append(b.texts(titleRole, titleRole), b.above...), asks); {
-	case len(o.under)+len(b.above) == 0 && b.parts[actionRole].empty():
+	case len(o.under)+len(b.above) == 0 && b.parts[actionRole].Len() == 0:
 		o.action = ""
 	case is.reason != "":
 		o.under, o.action = slices.DeleteFunc(append(o.under, o.action), func(s string) bool { return s == "" }), is.reason
 	case o.action != "":
-	case !b.parts[givenRole].empty(), len(o.under) > 0 && asked:
+	case b.parts[givenRole].Len() > 0, len(o.under) > 0 && asked:
 		o.under, o.action = o.under[:len(o.under)-1], o.under[len(o.under)-1]
 	case asked:
 		o.action = b.above[len(b.above)-1]
@@ -215,7 +215,7 @@ func (b *labelled) result(p piece, is label) {
 		return
 	}
 	for i := range b.parts {
-		b.parts[i].used = !b.parts[i].empty()
+		b.parts[i].used = b.parts[i].Len() > 0
 	}
 	b.outcomes, b.last = append(b.outcomes, o), &o.phrase
 }
@@ -245,26 +245,21 @@ func (b *labelled) end(n *node) {
 		n.kids, b.wrongs = append(n.kids, b.nodes...), nil
 	}
 	for _, o := range b.outcomes {
-		text := o.text()
-		k := &node{
-			line:    o.line,
-			last:    o.line,
-			kind:    item,
-			section: n.section,
-			arrow:   true,
-			said:    []string{o.action + " → " + text},
-			action:  []string{o.action},
-			result:  []string{text},
-		}
-		for _, text := range slices.Backward(o.under) {
-			k = &node{
+		at := func(said string, kids ...*node) *node {
+			return &node{
 				line:    o.line,
 				last:    o.line,
 				kind:    item,
 				section: n.section,
-				said:    []string{text},
-				kids:    []*node{k},
+				said:    []string{said},
+				kids:    kids,
 			}
+		}
+		text := o.String()
+		k := at(o.action + " → " + text)
+		k.arrow, k.action, k.result = true, []string{o.action}, []string{text}
+		for _, text := range slices.Backward(o.under) {
+			k = at(text, k)
 		}
 		n.kids = append(n.kids, k)
 	}
