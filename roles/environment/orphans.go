@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,9 +34,11 @@ func SweepOrphans(ctx context.Context, eng Engine) (removed []string, err error)
 		return nil, err
 	}
 	running := func(s sandbox.Status) bool { return s.State == sandbox.Running } // started since then
-	for _, id := range orphans(all, time.Now().Add(-orphanedFor), lost) {
-		names, serr := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: id}, running)
-		removed, err = append(removed, names...), errors.Join(err, serr)
+	for _, p := range projects(all, time.Now().Add(-orphanedFor), lost) {
+		if p.orphan() {
+			names, serr := eng.Sweep(ctx, map[string]string{sandbox.LabelProject: p.ID}, running)
+			removed, err = append(removed, names...), errors.Join(err, serr)
+		}
 	}
 	return removed, err
 }
@@ -63,27 +64,6 @@ func SweepEarlier(ctx context.Context, eng Sweeper, stateFile, id string) (remov
 		removed, err = append(removed, names...), errors.Join(err, serr)
 	}
 	return removed, err
-}
-
-// orphans returns the ids of lost projects whose objects all have a deadline before by. A project
-// with a running object or an object without a state label is not an orphan.
-func orphans(all []sandbox.Object, by time.Time, lost func(label, id string) bool) []string {
-	states, kept := map[string]string{}, map[string]bool{}
-	for _, o := range all {
-		if !sandbox.Made(o.Name, o.Labels) {
-			continue
-		}
-		id, label := o.Labels[sandbox.LabelProject], o.Labels[sandbox.LabelState]
-		if _, seen := states[id]; !seen {
-			states[id] = label
-		}
-		deadline, err := strconv.ParseInt(o.Labels[sandbox.LabelDeadline], 10, 64)
-		if err != nil || !time.Unix(deadline, 0).Before(by) || o.Running || states[id] != label {
-			kept[id] = true
-		}
-	}
-	maps.DeleteFunc(states, func(id, label string) bool { return kept[id] || !lost(label, id) })
-	return slices.Sorted(maps.Keys(states))
 }
 
 // pathLabel returns the label value of a path on this machine, "" if there cannot be one.

@@ -42,7 +42,12 @@ func TestOrphans(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := []sandbox.Object{object("net"), c.second}
-			got := orphans(all, by, func(label, id string) bool { return c.lost && label == "here" && id == "a" })
+			var got []string
+			for _, p := range projects(all, by, func(label, id string) bool { return c.lost && label == "here" && id == "a" }) {
+				if p.orphan() {
+					got = append(got, p.ID)
+				}
+			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("orphans %q, want %q", got, c.want)
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"abl/internal/sandbox"
@@ -19,7 +20,13 @@ type OnEngine struct {
 	Volumes    int       `json:"volumes"`
 	Networks   int       `json:"networks"`
 	Lost       bool      `json:"lost"` // its state file on this machine is gone or has another id
+
+	state string // label with its state file
+	inUse bool   // an object runs, has a recent or no deadline, or another state file
 }
+
+// orphan reports whether SweepOrphans may remove the project's objects.
+func (p OnEngine) orphan() bool { return p.Lost && !p.inUse }
 
 // Projects lists the projects that have containers, volumes or networks on an engine, the oldest
 // first.
@@ -28,10 +35,11 @@ func Projects(ctx context.Context, eng Engine) ([]OnEngine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return projects(objects, lost), nil
+	return projects(objects, time.Now(), lost), nil
 }
 
-func projects(objects []sandbox.Object, lost func(label, id string) bool) []OnEngine {
+// projects counts the objects of each project. Deadlines from by on are recent.
+func projects(objects []sandbox.Object, by time.Time, lost func(label, id string) bool) []OnEngine {
 	byID := map[string]*OnEngine{}
 	for _, o := range objects {
 		if !sandbox.Made(o.Name, o.Labels) {
@@ -40,14 +48,14 @@ func projects(objects []sandbox.Object, lost func(label, id string) bool) []OnEn
 		id := o.Labels[sandbox.LabelProject]
 		p := byID[id]
 		if p == nil {
-			p = &OnEngine{ID: id}
+			p = &OnEngine{ID: id, state: o.Labels[sandbox.LabelState]}
 			byID[id] = p
 		}
-		p.add(o)
-		p.Lost = p.Lost || lost(o.Labels[sandbox.LabelState], id)
+		p.add(o, by)
 	}
 	all := make([]OnEngine, 0, len(byID))
-	for _, p := range byID {
+	for id, p := range byID {
+		p.Lost = lost(p.state, id)
 		all = append(all, *p)
 	}
 	slices.SortFunc(all, func(a, b OnEngine) int {
@@ -57,7 +65,7 @@ func projects(objects []sandbox.Object, lost func(label, id string) bool) []OnEn
 }
 
 // add counts an object of the project.
-func (p *OnEngine) add(o sandbox.Object) {
+func (p *OnEngine) add(o sandbox.Object, by time.Time) {
 	switch o.Kind {
 	case sandbox.ContainerObject:
 		p.Containers++
@@ -73,4 +81,8 @@ func (p *OnEngine) add(o sandbox.Object) {
 		p.Created = o.Created
 	}
 	p.Dir = cmp.Or(p.Dir, o.Labels[sandbox.LabelDir])
+	deadline, err := strconv.ParseInt(o.Labels[sandbox.LabelDeadline], 10, 64)
+	if err != nil || !time.Unix(deadline, 0).Before(by) || o.Running || o.Labels[sandbox.LabelState] != p.state {
+		p.inUse = true
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"abl/internal/sandbox"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestProjects(t *testing.T) {
@@ -23,15 +24,15 @@ func TestProjects(t *testing.T) {
 		object(sandbox.ContainerObject, "new", "a", at(9), true), object(sandbox.ContainerObject, "new", "b", at(7), false),
 		object(sandbox.VolumeObject, "new", "c", time.Time{}, false), object(sandbox.NetworkObject, "new", "d", at(8), false),
 		foreign, before,
-	}, func(label, id string) bool { return label == "state of new" && id == "new" })
+	}, time.Now(), func(label, id string) bool { return label == "state of new" && id == "new" })
 	want := []OnEngine{
 		{ID: "old", Created: at(3), Volumes: 1},
 		{ID: "new", Dir: "here:/new", Created: at(7), Containers: 2, Running: 1, Volumes: 1, Networks: 1, Lost: true},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(OnEngine{})); diff != "" {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}
-	if got := projects(nil, nil); got == nil || len(got) > 0 {
+	if got := projects(nil, time.Now(), nil); got == nil || len(got) > 0 {
 		t.Errorf("projects of nothing: %v, want an empty list that is not null in JSON", got)
 	}
 }
