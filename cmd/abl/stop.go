@@ -57,15 +57,15 @@ func runStop(ctx context.Context, s *phase.Project) error {
 // ablAt returns the process that holds a lock. It fails if the process is on another machine or is not
 // abl: the number of a process in a container is another one outside.
 func ablAt(lock string) (pid int, err error) {
-	pid, host, err := hostfs.Holder(lock)
+	h, err := hostfs.LastHolder(lock)
 	if err != nil {
 		return 0, err
 	}
-	if here, _ := os.Hostname(); here != host {
-		return 0, fmt.Errorf("it is process %d on %q", pid, host)
+	if here, _ := os.Hostname(); here != h.Host {
+		return 0, fmt.Errorf("it is process %d on %q", h.PID, h.Host)
 	}
-	if name := proc.Name(pid); filepath.Base(name) != "abl" {
-		return 0, fmt.Errorf("process %d, which holds the lock, runs %q", pid, name)
+	if name := proc.Name(h.PID); filepath.Base(name) != "abl" {
+		return 0, fmt.Errorf("process %d, which holds the lock, runs %q", h.PID, name)
 	}
-	return pid, nil
+	return h.PID, nil
 }

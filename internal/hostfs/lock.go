@@ -16,9 +16,9 @@ import (
 // lock file does.
 var ErrHeld = errors.New("is held")
 
-// holder is the content of the lock file. It stays after Unlock, so it is valid only while the lock
-// is held.
-type holder struct {
+// Holder is the process that took a lock last. The lock file contains it also after Unlock, so it is
+// valid only while the lock is held.
+type Holder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	Since time.Time `json:"since"`
@@ -74,7 +74,7 @@ func (h *Held) writeHolder() error {
 		return err
 	}
 	host, _ := os.Hostname() // only displayed
-	data, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
+	data, err := json.Marshal(Holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second)})
 	if err != nil {
 		return err
 	}
@@ -111,8 +111,10 @@ func Locked(path string) bool {
 	return unix.Flock(fd(f), unix.LOCK_SH|unix.LOCK_NB) != nil
 }
 
-// lastHolder reads the process that took the lock last. The file may still be empty or incomplete.
-func lastHolder(path string) (h holder, err error) {
+// LastHolder reads the process that took the lock last. It fails if the file is still empty or
+// incomplete.
+func LastHolder(path string) (h Holder, err error) {
+	defer wrapError(&err, "read", path)
 	const longest = 4 << 10
 	data, err := Read(filepath.Dir(path), filepath.Base(path), longest)
 	if err == nil {
@@ -124,19 +126,9 @@ func lastHolder(path string) (h holder, err error) {
 	return h, err
 }
 
-// Holder returns the process id and the host of the process that took the lock last. It fails if
-// the file does not contain them.
-func Holder(path string) (pid int, host string, err error) {
-	h, err := lastHolder(path)
-	if err != nil {
-		return 0, "", fmt.Errorf("cannot read %q: %w", path, err)
-	}
-	return h.PID, h.Host, nil
-}
-
 // heldBy returns an ErrHeld with the holder.
 func heldBy(path string) error {
-	h, err := lastHolder(path)
+	h, err := LastHolder(path)
 	if err != nil {
 		return fmt.Errorf("it %w by another process", ErrHeld)
 	}
