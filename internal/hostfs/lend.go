@@ -233,7 +233,7 @@ func visit(project, path string, whole bool, look func(Entry) error) error {
 		err = look(e)
 	}
 	if err == nil && whole && e.Kind() == unix.S_IFDIR {
-		err = walk(e.Dir, e.Name, gitDir, look)
+		err = WalkAt(e.Dir, e.Name, gitDir, look)
 	}
 	return err
 }

@@ -88,13 +88,11 @@ func (e Entry) Path() string { return e.below(e.Name) }
 // directory before its content and ignores entries that disappear meanwhile. It does not enter
 // other file systems.
 func Walk(dir, skip string, visit func(Entry) error) error {
-	return walk(unix.AT_FDCWD, dir, skip, visit)
+	return WalkAt(unix.AT_FDCWD, dir, skip, visit)
 }
 
 // WalkAt is like Walk for the directory name in the open directory at.
-func WalkAt(at int, name string, visit func(Entry) error) error { return walk(at, name, "", visit) }
-
-func walk(at int, name, skip string, visit func(Entry) error) error {
+func WalkAt(at int, name, skip string, visit func(Entry) error) error {
 	dir, err := OpenDir(at, name)
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func TestWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	if got := look(func(v func(Entry) error) error { return WalkAt(fd(dir), "a", v) }); got != ".git b" {
+	if got := look(func(v func(Entry) error) error { return WalkAt(fd(dir), "a", "", v) }); got != ".git b" {
 		t.Errorf("saw %s", got)
 	}
 	if err := Walk(filepath.Join(top, "c/up"), "", nil); err == nil {

@@ -125,7 +125,7 @@ func (w *walker) leaveOut(f *folder, n *name, path string) error {
 // deep clears everything below a directory at MaxDepth, which may be nested deeper than the limit
 // of descriptors.
 func (w *walker) deep(n *name, path string) error {
-	return hostfs.WalkAt(n.Dir, n.Name, func(in hostfs.Entry) error {
+	return hostfs.WalkAt(n.Dir, n.Name, "", func(in hostfs.Entry) error {
 		w.clear(path+"/…/"+in.Name, &name{in})
 		return w.count(1)
 	})
