@@ -48,7 +48,7 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 		err = to.checkOut(nil, all.entries)
 	}
 	if err == nil {
-		err = to.git.Move(ctx, "refs/heads/"+branch, "", commit, 0)
+		err = to.git.Move(ctx, "refs/heads/"+branch, "", commit)
 	}
 	if err == nil {
 		err = setHead(to.git, branch)

@@ -45,10 +45,11 @@ func clean(t testing.TB, dir string) {
 
 func open(t testing.TB, dir string) *Repo {
 	t.Helper()
-	r, err := Open(dir, Options{LockWait: 100 * time.Millisecond})
+	r, err := Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.git.Wait = 100 * time.Millisecond
 	return r
 }
 

@@ -157,7 +157,7 @@ func (r *Repo) Tag(ctx context.Context, name, commit string) error {
 			return err
 		}
 	}
-	return r.git.Move(ctx, "refs/tags/"+name, value, commit, r.opts.LockWait)
+	return r.git.Move(ctx, "refs/tags/"+name, value, commit)
 }
 
 // keepTag copies the tag to the next free number, unless an interrupted run has done so.
@@ -169,7 +169,7 @@ func (r *Repo) keepTag(ctx context.Context, name, value string) error {
 			return err
 		}
 		if kept == "" {
-			return r.git.Move(ctx, ref, "", value, r.opts.LockWait)
+			return r.git.Move(ctx, ref, "", value)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (r *Repo) Switch(ctx context.Context, branch string) error {
 			"it with git branch -m", r.dir, branch, r.branch))
 	}
 	if err == nil && there != tip {
-		err = r.git.Move(ctx, "refs/heads/"+branch, there, tip, r.opts.LockWait)
+		err = r.git.Move(ctx, "refs/heads/"+branch, there, tip)
 	}
 	if err == nil {
 		err = setHead(r.git, branch)
@@ -211,7 +211,7 @@ func (r *Repo) moveTo(ctx context.Context, was, is string) error {
 	if err := r.git.Replace(underWay, []byte(was+" "+is+"\n")); err != nil {
 		return err
 	}
-	if err := r.git.Move(ctx, r.ref(), was, is, r.opts.LockWait); err != nil {
+	if err := r.git.Move(ctx, r.ref(), was, is); err != nil {
 		return errors.Join(err, os.Remove(r.git.Join(underWay)))
 	}
 	return r.endCheckout(is)

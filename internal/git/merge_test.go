@@ -146,7 +146,7 @@ func TestMergeInterrupted(t *testing.T) {
 	must(t, err)
 	clean(t, r.Dir())
 	must(t, r.git.Replace(underWay, []byte(was+" "+is+"\n")))
-	must(t, again.git.Move(context.Background(), again.ref(), was, is, 0))
+	must(t, again.git.Move(context.Background(), again.ref(), was, is))
 	write(t, r.Dir(), map[string]string{"their.js": "t"}) // one file was written
 	_, err = Open(r.Dir(), Options{Clone: true})
 	must(t, err)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
@@ -257,9 +256,6 @@ func (o *Origin) InTheWay(prefix string) string {
 // ErrBehind means that another user published: a ref moved to a commit that is unknown here.
 var ErrBehind = errors.New("another user published in the meantime")
 
-// lockWait is how long abl waits for a lock of another git in the user's repository.
-const lockWait = 5 * time.Second
-
 // Receive copies a commit of another repository of abl with its history and fast-forwards a ref to
 // it. It fails for the current branch of a work tree.
 func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) error {
@@ -282,7 +278,7 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 	if err := errors.Join(o.git.TakeAllLarge(from.git), o.receive(ctx, from, commit, was)); err != nil {
 		return err
 	}
-	return o.git.Move(ctx, ref, was, commit, lockWait)
+	return o.git.Move(ctx, ref, was, commit)
 }
 
 // receive copies the objects of a commit and its history that the repository lacks. was is a commit
@@ -316,7 +312,7 @@ func (o *Origin) Forward(ctx context.Context, ref, was, commit string) error {
 	if err := o.free(ref); err != nil {
 		return err
 	}
-	return o.git.Move(ctx, ref, was, commit, lockWait)
+	return o.git.Move(ctx, ref, was, commit)
 }
 
 // free fails if a ref is the current branch of a work tree.
@@ -390,7 +386,7 @@ func (o *Origin) Keep(ctx context.Context, ref, was, subject string,
 	if err := objects.finish(o.git); err != nil {
 		return "", err
 	}
-	return c.Hash.String(), o.git.Move(ctx, ref, was, c.Hash.String(), lockWait)
+	return c.Hash.String(), o.git.Move(ctx, ref, was, c.Hash.String())
 }
 
 // maxKept is the maximum number of bytes that Kept reads.

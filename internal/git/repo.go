@@ -12,7 +12,6 @@ package git
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -36,30 +35,19 @@ import (
 // to do.
 var ErrForeign = gitdir.ErrForeign
 
-// ErrTooLarge means that a tree has more than Options.MaxEntries entries.
+// ErrTooLarge means that a tree has too many entries.
 var ErrTooLarge = scan.ErrTooLarge
 
 // Options change how a workspace is read. The zero value is the default.
 type Options struct {
-	MaxFile    int64             // in bytes; larger files are listed and left out; 0 means 50 MiB
-	MaxEntries int               // maximum number of names in a walk; 0 means two million
-	MaxDepth   int               // maximum depth; deeper files are left out; 0 means 256
-	Cache      string            // file that lists uncommitted files that steer the user's tools, "" for none
-	LockWait   time.Duration     // how long to wait for a lock of another git; 0 means 5 s
-	Begun      bool              // the workspace had a repository before, so a missing one is an error
-	Commit     string            // a commit that the history must have, "" for none
-	Secrets    map[string]string // name to value of secrets that no commit may contain
-	Clone      bool              // the repository is a clone made by abl, possibly with submodules
-	Without    []string          // paths that the clone omits
-	Identity   Identity          // of the commits
-}
-
-func (o Options) filled() Options {
-	o.MaxFile = cmp.Or(o.MaxFile, 50<<20)
-	o.MaxEntries = cmp.Or(o.MaxEntries, 2_000_000)
-	o.MaxDepth = cmp.Or(o.MaxDepth, 256)
-	o.LockWait = cmp.Or(o.LockWait, 5*time.Second)
-	return o
+	MaxFile  int64             // in bytes; larger files are listed and left out; 0 means 50 MiB
+	Cache    string            // file that lists uncommitted files that steer the user's tools, "" for none
+	Begun    bool              // the workspace had a repository before, so a missing one is an error
+	Commit   string            // a commit that the history must have, "" for none
+	Secrets  map[string]string // name to value of secrets that no commit may contain
+	Clone    bool              // the repository is a clone made by abl, possibly with submodules
+	Without  []string          // paths that the clone omits
+	Identity Identity          // of the commits
 }
 
 // Repo is the repository of one workspace. Its methods are safe for concurrent use. Snapshots and
@@ -103,7 +91,7 @@ func Open(dir string, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{repository: repository{dir, gitdir.At(filepath.Join(dir, ".git"), id)}, id: id, opts: o.filled()}
+	r := &Repo{repository: repository{dir, gitdir.At(filepath.Join(dir, ".git"), id)}, id: id, opts: o}
 	_, err = r.settled()
 	if err == nil {
 		err = r.readConfig()

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -47,7 +48,7 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, name := range []string{"index", "HEAD"} {
-		unlock, err := r.git.Lock(ctx, name, r.opts.LockWait)
+		unlock, err := r.git.Lock(ctx, name)
 		if err != nil {
 			return Snap{}, err
 		}
@@ -172,7 +173,7 @@ func (r *Repo) complete(o *scan.Options) (base content, err error) {
 		}
 		return size, err
 	}
-	o.MaxFile, o.MaxDepth, o.MaxEntries = r.opts.MaxFile, r.opts.MaxDepth, r.opts.MaxEntries
+	o.MaxFile = cmp.Or(r.opts.MaxFile, 50<<20)
 	return base, nil
 }
 
@@ -239,7 +240,7 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, c *object
 	if info, err := os.Lstat(r.git.Join("index")); err == nil {
 		r.last.Store(&written{now, made, info})
 	}
-	return r.git.Move(ctx, r.ref(), made.Parent, made.Hash, r.opts.LockWait)
+	return r.git.Move(ctx, r.ref(), made.Parent, made.Hash)
 }
 
 // existing returns the snapshot that an earlier run made.

@@ -111,11 +111,10 @@ func nothingSpecial(t *testing.T, dir string) {
 func TestSweepClearsDeepDown(t *testing.T) {
 	for _, at := range []string{"seen", "ignored"} {
 		dir := t.TempDir()
-		r, err := Open(dir, Options{MaxDepth: 10})
-		must(t, err)
+		r := open(t, dir)
 		write(t, dir, map[string]string{".gitignore": "ignored/\n", at + "/ok": "1"})
-		bottom := filepath.Join(dir, at, strings.Repeat("d/", 30))
-		write(t, dir, map[string]string{at + "/" + strings.Repeat("d/", 30) + "program": "x"})
+		bottom := filepath.Join(dir, at, strings.Repeat("d/", 300))
+		write(t, dir, map[string]string{at + "/" + strings.Repeat("d/", 300) + "program": "x"})
 		must(t, os.Chmod(filepath.Join(bottom, "program"), 0o755|os.ModeSetuid))
 		must(t, syscall.Mkfifo(filepath.Join(bottom, "fifo"), 0o644))
 		m := message("s", "1")
@@ -127,7 +126,7 @@ func TestSweepClearsDeepDown(t *testing.T) {
 		}
 		s, err := r.Snapshot(t.Context(), m)
 		must(t, err)
-		if len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Why, "deeper than 10 directories") {
+		if len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Why, "deeper than 256 directories") {
 			t.Errorf("%s: %v", at, s.Skipped)
 		}
 		nothingSpecial(t, dir)

@@ -27,12 +27,15 @@ const tempPrefix = "tmp_abl_"
 // Dir is a .git directory.
 type Dir struct {
 	Path     string
-	uid, gid int // owner of new files, -1 for the current user
+	Wait     time.Duration // how long to wait for a lock of another git
+	uid, gid int           // owner of new files, -1 for the current user
 }
+
+const lockWait = 5 * time.Second
 
 // At returns the .git directory at path. If abl runs as root, new files get the owner of owner.
 func At(path string, owner fs.FileInfo) Dir {
-	d := Dir{Path: path, uid: -1, gid: -1}
+	d := Dir{path, lockWait, -1, -1}
 	if st, ok := owner.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 && st.Uid != 0 {
 		d.uid, d.gid = int(st.Uid), int(st.Gid)
 	}
@@ -167,10 +170,10 @@ const mark = "abl holds this lock\n"
 
 const poll = 20 * time.Millisecond
 
-// Lock takes git's lock file for a file of .git. It waits up to wait if another process holds it.
+// Lock takes git's lock file for a file of .git. It waits up to d.Wait if another process holds it.
 // The lock file also has a flock, so that the next abl can detect and remove the lock file of a
 // killed abl.
-func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock func(), err error) {
+func (d Dir) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	path := d.Join(name) + ".lock"
 	ours, err := d.temp(".")
 	if err != nil {
@@ -187,7 +190,7 @@ func (d Dir) Lock(ctx context.Context, name string, wait time.Duration) (unlock 
 	if err = errors.Join(err, syscall.Flock(int(ours.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)); err != nil {
 		return nil, fmt.Errorf("cannot lock %q: %w", d.Join(name), err)
 	}
-	for deadline := time.Now().Add(wait); ; {
+	for deadline := time.Now().Add(d.Wait); ; {
 		// A link is atomic: the lock file appears with its content and its flock.
 		err := os.Link(ours.Name(), path)
 		switch {

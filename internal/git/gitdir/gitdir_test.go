@@ -27,6 +27,7 @@ func repository(t *testing.T) Dir {
 	info, err := os.Stat(dir)
 	must(t, err)
 	d := At(dir, info)
+	d.Wait = 30 * time.Millisecond
 	must(t, d.Replace("HEAD", []byte("ref: refs/heads/main\n")))
 	return d
 }
@@ -48,14 +49,14 @@ func empty(t *testing.T, d Dir) {
 
 func TestLock(t *testing.T) {
 	d := repository(t)
-	unlock, err := d.Lock(t.Context(), "index", 0)
+	unlock, err := d.Lock(t.Context(), "index")
 	must(t, err)
-	_, err = d.Lock(t.Context(), "index", 30*time.Millisecond)
+	_, err = d.Lock(t.Context(), "index")
 	if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "index.lock") {
 		t.Errorf("a held lock: %v", err)
 	}
 	unlock()
-	unlock, err = d.Lock(t.Context(), "index", 0)
+	unlock, err = d.Lock(t.Context(), "index")
 	must(t, err)
 	unlock()
 	empty(t, d)
@@ -64,12 +65,12 @@ func TestLock(t *testing.T) {
 func TestLockHeldByGit(t *testing.T) {
 	d := repository(t)
 	must(t, os.WriteFile(d.Join("index.lock"), nil, 0o644))
-	if _, err := d.Lock(t.Context(), "index", 0); !errors.Is(err, ErrForeign) {
+	if _, err := d.Lock(t.Context(), "index"); !errors.Is(err, ErrForeign) {
 		t.Errorf("git's lock: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Lock(ctx, "index", time.Hour); !errors.Is(err, context.Canceled) {
+	if _, err := d.Lock(ctx, "index"); !errors.Is(err, context.Canceled) {
 		t.Errorf("waiting for it: %v", err)
 	}
 	if _, err := os.Stat(d.Join("index.lock")); err != nil {
@@ -81,7 +82,7 @@ func TestLockHeldByGit(t *testing.T) {
 func TestLockOfTheDead(t *testing.T) {
 	d := repository(t)
 	must(t, os.WriteFile(d.Join("index.lock"), []byte(mark), 0o600))
-	unlock, err := d.Lock(t.Context(), "index", 0)
+	unlock, err := d.Lock(t.Context(), "index")
 	must(t, err)
 	unlock()
 	empty(t, d)
@@ -89,18 +90,17 @@ func TestLockOfTheDead(t *testing.T) {
 
 func TestMove(t *testing.T) {
 	d := repository(t)
-	wait := time.Duration(0)
-	must(t, d.Move(t.Context(), "refs/heads/a/b", "", one, wait))
-	if err := d.Move(t.Context(), "refs/heads/a/b", two, one, wait); !errors.Is(err, ErrForeign) {
+	must(t, d.Move(t.Context(), "refs/heads/a/b", "", one))
+	if err := d.Move(t.Context(), "refs/heads/a/b", two, one); !errors.Is(err, ErrForeign) {
 		t.Errorf("a ref that moved: %v", err)
 	}
-	if err := d.Move(t.Context(), "refs/heads/a/b", "", two, wait); !errors.Is(err, ErrForeign) {
+	if err := d.Move(t.Context(), "refs/heads/a/b", "", two); !errors.Is(err, ErrForeign) {
 		t.Errorf("a ref that was born: %v", err)
 	}
-	if err := d.Move(t.Context(), "refs/heads/a/b", one, two+"x", wait); err == nil {
+	if err := d.Move(t.Context(), "refs/heads/a/b", one, two+"x"); err == nil {
 		t.Error("a ref names what is no hash")
 	}
-	must(t, d.Move(t.Context(), "refs/heads/a/b", one, two, wait))
+	must(t, d.Move(t.Context(), "refs/heads/a/b", one, two))
 	if got, err := d.Ref("refs/heads/a/b"); got != two || err != nil {
 		t.Errorf("%q %v", got, err)
 	}
@@ -112,7 +112,7 @@ func TestMoveBesideAnother(t *testing.T) {
 	d := repository(t)
 	must(t, d.Replace("packed-refs", []byte(one+" refs/heads/abl\n"+one+" refs/heads/x/y/z\n")))
 	for name, refused := range map[string]bool{"refs/heads/abl/phase1": true, "refs/heads/x/y": true, "refs/heads/ab/l": false, "refs/heads/x/z": false} {
-		if err := d.Move(t.Context(), name, "", two, 0); errors.Is(err, ErrForeign) != refused {
+		if err := d.Move(t.Context(), name, "", two); errors.Is(err, ErrForeign) != refused {
 			t.Errorf("%s: %v, want that it is refused: %v", name, err, refused)
 		}
 	}

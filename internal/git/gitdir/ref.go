@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"abl/internal/hostfs"
 
@@ -99,7 +98,7 @@ func (d Dir) Packed() (map[string]string, error) {
 }
 
 // Move sets a ref to a commit under its lock if the ref is still old. old is "" for a new ref.
-func (d Dir) Move(ctx context.Context, name, old, commit string, wait time.Duration) error {
+func (d Dir) Move(ctx context.Context, name, old, commit string) error {
 	if !ValidHash(commit) {
 		return fmt.Errorf("cannot move the ref %q to %q: not a commit hash", name, commit)
 	}
@@ -110,7 +109,7 @@ func (d Dir) Move(ctx context.Context, name, old, commit string, wait time.Durat
 	if err := d.Mkdir(filepath.Dir(name)); err != nil {
 		return fmt.Errorf("cannot create the ref %q: %w", name, err)
 	}
-	unlock, err := d.Lock(ctx, name, wait)
+	unlock, err := d.Lock(ctx, name)
 	if err != nil {
 		return err
 	}

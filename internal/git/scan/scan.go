@@ -52,9 +52,13 @@ type Options struct {
 	// SizeOf returns the size of a tracked object. It is called for files larger than MaxFile.
 	SizeOf func(plumbing.Hash) (int64, error)
 
-	MaxFile              int64
-	MaxDepth, MaxEntries int
+	MaxFile int64
 }
+
+const (
+	maxDepth = 256       // of directories whose files are committed
+	maxNames = 2_000_000 // in a walk
+)
 
 // Skipped is a path that was left out, with the reason.
 type Skipped struct{ Path, Why string }
@@ -124,8 +128,8 @@ func (w *walker) skip(path, why string) {
 
 // count fails if the walk has seen too many names or ctx is done.
 func (w *walker) count(names int) error {
-	if w.met += names; w.met > w.MaxEntries {
-		return fmt.Errorf("cannot walk %q: more than %d names: %w", w.Root, w.MaxEntries, ErrTooLarge)
+	if w.met += names; w.met > maxNames {
+		return fmt.Errorf("cannot walk %q: more than %d names: %w", w.Root, maxNames, ErrTooLarge)
 	}
 	return w.ctx.Err()
 }
@@ -232,8 +236,8 @@ func (w *walker) name(f *folder, n *name) error {
 	}
 	ignored := f.ignored || by != ""
 	tooDeep := ""
-	if n.dir() && f.depth >= w.MaxDepth {
-		tooDeep = fmt.Sprintf("deeper than %d directories", w.MaxDepth)
+	if n.dir() && f.depth >= maxDepth {
+		tooDeep = fmt.Sprintf("deeper than %d directories", maxDepth)
 	}
 	why := cmp.Or(refuse(path, n, was), tooDeep)
 	out := ignored && was == nil

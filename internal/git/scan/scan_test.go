@@ -43,7 +43,16 @@ func walk(t *testing.T, o Options) (r *Result, kept int) {
 }
 
 func options(dir string) Options {
-	return Options{Root: dir, MaxFile: 1 << 20, MaxDepth: 100, MaxEntries: 1000}
+	return Options{Root: dir, MaxFile: 1 << 20}
+}
+
+// A walk ends after maxNames names.
+func TestTooManyNames(t *testing.T) {
+	w := walker{ctx: t.Context()}
+	must(t, w.count(maxNames))
+	if err := w.count(1); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("one name more: got %v, want %v", err, ErrTooLarge)
+	}
 }
 
 // after returns the options for a second walk an hour later.

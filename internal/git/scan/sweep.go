@@ -108,7 +108,7 @@ func (w *walker) leaveOut(f *folder, n *name, path string) error {
 		w.mark(path, control, Runs(control) || n.exec(), touched(n.Dir, n.Name))
 	}
 	switch {
-	case n.dir() && f.depth >= w.MaxDepth:
+	case n.dir() && f.depth >= maxDepth:
 		return w.deep(n, path)
 	case n.dir():
 		return w.descend(n, folder{
@@ -122,7 +122,7 @@ func (w *walker) leaveOut(f *folder, n *name, path string) error {
 	return nil
 }
 
-// deep clears everything below a directory at MaxDepth, which may be nested deeper than the limit
+// deep clears everything below a directory at maxDepth, which may be nested deeper than the limit
 // of descriptors.
 func (w *walker) deep(n *name, path string) error {
 	return hostfs.WalkAt(n.Dir, n.Name, "", func(in hostfs.Entry) error {
