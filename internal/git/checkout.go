@@ -85,9 +85,15 @@ func (r *Repo) PutBack(ctx context.Context, was map[string]string,
 		}
 		to = append(to, e)
 	}
+	return differed, found.Cleared, r.rewrite(from, to, uid, gid)
+}
+
+// rewrite replaces files of the work tree. The new files and the directories above them belong to uid
+// and gid, as far as abl may change that.
+func (r *Repo) rewrite(from, to []*index.Entry, uid, gid int) error {
 	root, err := os.OpenRoot(r.dir)
 	if err != nil {
-		return differed, found.Cleared, err
+		return err
 	}
 	defer root.Close()
 	for _, e := range slices.Concat(from, to) {
@@ -103,10 +109,12 @@ func (r *Repo) PutBack(ctx context.Context, was map[string]string,
 	}
 	for _, e := range to {
 		for at := e.Name; at != "." && err == nil; at = path.Dir(at) {
-			err = root.Lchown(at, uid, gid)
+			if err = root.Lchown(at, uid, gid); errors.Is(err, fs.ErrPermission) {
+				err = nil
+			}
 		}
 	}
-	return differed, found.Cleared, err
+	return err
 }
 
 // reopen restores the owner's permissions on a directory and its parents.
@@ -209,10 +217,5 @@ func (r *Repo) overwrite(name string, data []byte) error {
 	if is, err := root.Lstat(name); err != nil || !is.Mode().IsRegular() {
 		return errors.Join(err, hostfs.ErrNotRegular)
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	return root.WriteFile(name, data, 0)
 }

@@ -86,7 +86,7 @@ func (o *Origin) Fetch(ctx context.Context, into *Repo, commit string) error {
 // copyTo copies a commit and its history into a clone, except for objects that the clone has or
 // omits.
 func (o *Origin) copyTo(ctx context.Context, to *repository, commit string, without []string) error {
-	s, err := newScratch(ctx, to.dir, &o.repository)
+	s, err := newScratch(ctx, to.git, &o.repository)
 	if err != nil {
 		return err
 	}

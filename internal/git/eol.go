@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +16,6 @@ import (
 	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
@@ -24,16 +24,13 @@ import (
 // them as changed. git runs with the attributes of the work tree and without filters. Files that
 // were committed with CRLF before stay unchanged.
 func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entry, found *scan.Result) error {
-	if !r.opts.Clone {
-		return nil
-	}
-	if !slices.ContainsFunc(found.Entries, isAttributes) {
+	if !r.opts.Clone || !slices.ContainsFunc(found.Entries, isAttributes) {
 		return nil
 	}
 	texts := map[string][]byte{}
 	for _, name := range differing(base, found.Entries) {
 		e := entryAt(found.Entries, name)
-		if e == nil || e.Mode != filemode.Regular && e.Mode != filemode.Executable {
+		if !isFile(e) {
 			continue
 		}
 		data, err := r.withCRLF(objects, e)
@@ -65,20 +62,18 @@ func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entr
 
 // withCRLF returns the content of a text file with CRLF, nil for other files.
 func (r *Repo) withCRLF(objects *spool, e *index.Entry) ([]byte, error) {
-	var data []byte
+	var in io.ReadCloser
 	var err error
 	if o, is := objects.all[e.Hash]; is {
-		if o.Size() > maxText {
-			return nil, nil
-		}
-		data = make([]byte, o.Size())
-		_, err = o.data.ReadAt(data, 0)
-		if o.Size() == 0 {
-			err = nil
-		}
+		in, err = o.Reader()
 	} else {
-		data, err = read(r.git.Store(), e.Hash, maxText+1)
+		in, _, err = r.git.Store().Blob(e.Hash)
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxText+1))
 	if err != nil || len(data) > maxText || !bytes.Contains(data, []byte("\r\n")) {
 		return nil, err
 	}
@@ -88,7 +83,7 @@ func (r *Repo) withCRLF(objects *spool, e *index.Entry) ([]byte, error) {
 // withAttributes creates a scratch repository whose work tree has only the .gitattributes files
 // among sorted entries of the workspace.
 func (r *Repo) withAttributes(ctx context.Context, entries []*index.Entry) (*scratch, error) {
-	s, err := newScratch(ctx, r.dir, &r.repository)
+	s, err := newScratch(ctx, r.git, &r.repository)
 	if err != nil {
 		return nil, err
 	}

@@ -1,20 +1,17 @@
 package git
 
 import (
-	"archive/tar"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"abl/internal/git/gitdir"
+	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -44,88 +41,38 @@ func (r *repository) TreeHash(commit string) (string, error) {
 	return c.TreeHash.String(), nil
 }
 
-// export is the content of a commit to write: its directories, parents first, its entries and its
-// time.
-type export struct {
-	store   *gitdir.Store
-	folders []string
-	entries []*index.Entry
-	when    time.Time
-}
-
-// exported reads a commit. A submodule without content in the clone is an empty directory.
-func (r *Repo) exported(commit string) (x export, err error) {
-	if !gitdir.ValidHash(commit) {
-		return x, fmt.Errorf("cannot export %q: not a commit hash", commit)
-	}
-	x.store = r.git.Store()
-	c, err := r.commit(x.store, commit)
-	if err != nil {
-		return x, err
-	}
-	all, err := r.content(commit)
-	if err != nil {
-		return x, err
-	}
-	x.when, x.folders = c.Committer.When, slices.Collect(maps.Keys(all.trees))
-	for _, e := range r.withModules(all.entries) {
-		switch {
-		case e.SkipWorktree:
-		case e.Mode == filemode.Submodule:
-			x.folders = append(x.folders, e.Name+"/")
-		default:
-			x.entries = append(x.entries, e)
-		}
-		for at := path.Dir(e.Name); at != "." && all.trees[at+"/"].IsZero(); at = path.Dir(at) { // in a submodule
-			x.folders = append(x.folders, at+"/")
-		}
-	}
-	slices.Sort(x.folders)
-	x.folders = slices.Compact(x.folders)
-	return x, nil
-}
-
 // Export writes a commit as a tar archive with the top directory as. It reads nothing from the work
-// tree. Every file has the time of the commit, so that two exports are equal.
+// tree. Everything in the archive belongs to owner.
 func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner Owner) error {
-	x, err := r.exported(commit)
+	dir, err := r.git.TempDir()
 	if err != nil {
 		return err
 	}
-	t := tar.NewWriter(w)
-	header := func(name string, kind byte, mode int64) *tar.Header {
-		return &tar.Header{
-			Name:     path.Join(as, name),
-			Typeflag: kind,
-			Mode:     mode,
-			Format:   tar.FormatPAX,
-			Uid:      owner.UID,
-			Gid:      owner.GID,
-			ModTime:  x.when,
-		}
+	defer os.RemoveAll(dir)
+	err = os.Chmod(dir, 0o755)
+	if err == nil {
+		err = r.ExportTo(ctx, dir, commit, "", owner)
 	}
-	for _, folder := range x.folders {
-		h := header(folder, tar.TypeDir, 0o755)
-		h.Name += "/"
-		if err := t.WriteHeader(h); err != nil {
-			return err
-		}
+	if err == nil {
+		err = hostfs.Tar(w, as, dir)
 	}
-	for _, e := range x.entries {
-		err = cmp.Or(ctx.Err(), exportFile(t, header(e.Name, tar.TypeReg, int64(e.Mode&0o777)), x.store, e))
-		if err != nil {
-			return fmt.Errorf("cannot export %q of commit %s: %w", e.Name, commit, err)
-		}
-	}
-	return t.Close()
+	return err
 }
 
-// ExportTo writes a commit to dir, an empty directory, like Export. dir and everything in it belong
-// to owner. earlier is "" or a directory next to dir with an earlier export, named by its tree.
-// Files that both commits have become hard links, which are much cheaper than new files on many
-// disks. They keep their times.
+// ExportTo writes a commit to dir, an empty directory. dir and everything in it belong to owner, and
+// files have the time of the commit. earlier is "" or a directory next to dir with an earlier export,
+// named by its tree. Files that both commits have become hard links, which are much cheaper than new
+// files on many disks. They keep their times.
 func (r *Repo) ExportTo(ctx context.Context, dir, commit, earlier string, owner Owner) error {
-	x, err := r.exported(commit)
+	if !gitdir.ValidHash(commit) {
+		return fmt.Errorf("cannot export %q: not a commit hash", commit)
+	}
+	s := r.git.Store()
+	c, err := r.commit(s, commit)
+	if err != nil {
+		return err
+	}
+	all, err := r.content(commit)
 	if err != nil {
 		return err
 	}
@@ -138,26 +85,32 @@ func (r *Repo) ExportTo(ctx context.Context, dir, commit, earlier string, owner 
 	if os.Geteuid() == owner.UID && os.Getegid() == owner.GID {
 		own = func(string) error { return nil }
 	}
-	err = own(".")
-	for _, folder := range x.folders {
-		if name := path.Clean(folder); err == nil && name != "." {
-			err = errors.Join(root.MkdirAll(name, 0o755), own(name))
+	made := map[string]bool{".": true}
+	var mkdir func(name string) error
+	mkdir = func(name string) error {
+		if made[name] {
+			return nil
 		}
+		made[name] = true
+		return cmp.Or(mkdir(path.Dir(name)), root.Mkdir(name, 0o755), own(name))
 	}
-	had := linksOf(x.store, earlier, dir)
+	had := linksOf(s, earlier, dir)
 	defer had.close()
-	for _, e := range x.entries {
-		if err == nil && had.link(e) {
+	err = own(".")
+	for _, e := range r.withModules(all.entries) {
+		if e.SkipWorktree || err != nil {
 			continue
 		}
-		if err == nil {
-			err = cmp.Or(ctx.Err(), writeFile(x.store, root, e), own(e.Name))
-		}
-		if err == nil && e.Mode != filemode.Symlink {
-			err = root.Chtimes(e.Name, x.when, x.when)
+		if e.Mode == filemode.Submodule { // its files, if any, are entries, too
+			err = mkdir(e.Name)
+		} else if err = cmp.Or(ctx.Err(), mkdir(path.Dir(e.Name))); err == nil && !had.link(e) {
+			err = cmp.Or(writeFile(s, root, e), own(e.Name))
+			if err == nil && e.Mode != filemode.Symlink {
+				err = root.Chtimes(e.Name, c.Committer.When, c.Committer.When)
+			}
 		}
 		if err != nil {
-			return fmt.Errorf("cannot export %q of commit %s: %w", e.Name, commit, err)
+			err = fmt.Errorf("cannot export %q of commit %s: %w", e.Name, commit, err)
 		}
 	}
 	return err
@@ -200,26 +153,4 @@ func (l links) close() {
 	if l.parent != nil {
 		l.parent.Close()
 	}
-}
-
-func exportFile(t *tar.Writer, h *tar.Header, s *gitdir.Store, e *index.Entry) error {
-	if e.Mode == filemode.Symlink {
-		target, err := read(s, e.Hash, maxTarget)
-		if err != nil {
-			return err
-		}
-		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, string(target), 0o777
-		return t.WriteHeader(h)
-	}
-	from, size, err := s.File(e.Hash)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	h.Size = size
-	if err := t.WriteHeader(h); err != nil {
-		return err
-	}
-	_, err = io.Copy(t, from)
-	return err
 }

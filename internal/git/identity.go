@@ -71,7 +71,7 @@ func (o *Origin) Signing(ctx context.Context) *Signing {
 
 // setting returns a setting of git, "" if it is not set.
 func (o *Origin) setting(ctx context.Context, name string, args ...string) string {
-	out, err := o.run(ctx, nil, append(append([]string{"config"}, args...), "--get", name)...)
+	out, err := o.run(ctx, append(append([]string{"config"}, args...), "--get", name)...)
 	if err != nil {
 		return ""
 	}
@@ -109,7 +109,7 @@ func (r *Repo) signed(ctx context.Context, objects *spool, c *object.Commit) (*o
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, signTime, fmt.Errorf("git did not sign within %v", signTime))
 	defer cancel()
-	s, err := newScratch(ctx, r.dir, &r.repository)
+	s, err := newScratch(ctx, r.git, &r.repository)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (r *Repo) signed(ctx context.Context, objects *spool, c *object.Commit) (*o
 		return nil, err
 	}
 	delete(objects.all, c.Hash)
-	return signed, objects.add(plumbing.CommitObject, raw.Hash(), raw.Size(), strings.NewReader(data))
+	return signed, objects.put(&raw)
 }
 
 // signer returns the git command that creates a signed copy of a commit.

@@ -172,6 +172,11 @@ func entryAt(entries []*index.Entry, path string) *index.Entry {
 	return nil
 }
 
+// isFile reports whether an entry is a regular file.
+func isFile(e *index.Entry) bool {
+	return e != nil && (e.Mode == filemode.Regular || e.Mode == filemode.Executable)
+}
+
 // below reports whether sorted entries have one below a path.
 func below(entries []*index.Entry, path string) bool {
 	i, _ := slices.BinarySearchFunc(entries, path+"/", byName)

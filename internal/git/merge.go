@@ -113,7 +113,7 @@ func (r *Repo) unedited(was, is string, edited []string) error {
 // merged creates the merge commit of a clone's commit and one of this repository. The user's git
 // merges in a scratch repository with the objects of both.
 func (o *Origin) merged(ctx context.Context, r *Repo, ours, theirs, text string) (string, error) {
-	s, err := newScratch(ctx, r.dir, &o.repository, &r.repository)
+	s, err := newScratch(ctx, r.git, &o.repository, &r.repository)
 	if err != nil {
 		return "", err
 	}
@@ -151,13 +151,8 @@ func (r *Repo) commitTree(ctx context.Context, s *scratch, tree, text string, pa
 	from := gitdir.At(s.dir, r.id).Store()
 	for _, hash := range made {
 		o, err := from.EncodedObject(plumbing.AnyObject, hash)
-		if err != nil {
-			return "", err
-		}
-		in, err := o.Reader()
 		if err == nil {
-			err = objects.add(o.Type(), hash, o.Size(), in)
-			in.Close()
+			err = objects.put(o)
 		}
 		if err != nil {
 			return "", err

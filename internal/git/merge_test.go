@@ -286,7 +286,7 @@ func TestMergeAsGit(t *testing.T) {
 			commitFiles(t, dir, c.theirs)
 			o, tip := origin(t, dir), git(t, dir, "rev-parse", "main")
 			must(t, o.Fetch(t.Context(), r, tip))
-			s, err := newScratch(t.Context(), r.Dir(), &o.repository, &r.repository)
+			s, err := newScratch(t.Context(), r.git, &o.repository, &r.repository)
 			must(t, err)
 			defer s.close()
 			old, oldConflicts, err := s.mergeInWorkTree(t.Context(), built, tip)

@@ -87,6 +87,16 @@ func (s *spool) add(kind plumbing.ObjectType, hash plumbing.Hash, size int64, r 
 	return err
 }
 
+// put adds an object unless the spool has it.
+func (s *spool) put(o plumbing.EncodedObject) error {
+	r, err := o.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return s.add(o.Type(), o.Hash(), o.Size(), r)
+}
+
 func (s *spool) blob(data []byte) (plumbing.Hash, error) {
 	hash := plumbing.ComputeHash(plumbing.BlobObject, data)
 	return hash, s.add(plumbing.BlobObject, hash, int64(len(data)), bytes.NewReader(data))
@@ -98,11 +108,7 @@ func (s *spool) encode(o object.Object, there plumbing.Hash) (plumbing.Hash, err
 	if err := o.Encode(&in); err != nil || in.Hash() == there {
 		return there, err
 	}
-	r, err := in.Reader()
-	if err != nil {
-		return there, err
-	}
-	return in.Hash(), s.add(in.Type(), in.Hash(), in.Size(), r)
+	return in.Hash(), s.put(&in)
 }
 
 // commit adds a commit of sorted entries with its trees, except for the known trees.

@@ -284,7 +284,7 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 // receive copies the objects of a commit and its history that the repository lacks. was is a commit
 // that it has, "" for none.
 func (o *Origin) receive(ctx context.Context, from *Repo, commit, was string) error {
-	s, err := newScratch(ctx, from.dir, &from.repository, &o.repository)
+	s, err := newScratch(ctx, from.git, &from.repository, &o.repository)
 	if err != nil {
 		return err
 	}

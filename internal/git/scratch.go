@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"abl/internal/git/gitdir"
 	"abl/internal/hostfs"
 	"abl/internal/proc"
 
@@ -24,51 +26,47 @@ type scratch struct {
 	work string // work tree for git before 2.38
 }
 
-const scratchPrefix = ".abl-git-"
-
-// newScratch creates a scratch repository next to a workspace. It borrows the objects of the given
-// repositories.
-func newScratch(ctx context.Context, workspace string, from ...*repository) (*scratch, error) {
-	top, err := os.MkdirTemp(filepath.Dir(workspace), scratchPrefix) // the directory for temporary files may be small
+// newScratch creates a scratch repository in the .git directory of a workspace. It borrows the objects
+// of the given repositories.
+func newScratch(ctx context.Context, in gitdir.Dir, from ...*repository) (*scratch, error) {
+	top, err := in.TempDir()
 	if err != nil {
 		return nil, err
 	}
 	s := &scratch{dir: filepath.Join(top, "git"), work: filepath.Join(top, "work")}
-	var objects, ends strings.Builder
-	for _, r := range from {
-		if err := r.git.Plain(); err != nil {
-			return nil, errors.Join(err, s.close())
-		}
-		path, err := filepath.Abs(r.git.Join("objects"))
-		if err == nil && strings.Contains(path, "\n") {
-			err = fmt.Errorf("cannot read %q: its path contains a line break", path)
-		}
-		if err != nil {
-			return nil, errors.Join(err, s.close())
-		}
-		fmt.Fprintln(&objects, path)
-	}
-	// The user may have deepened the history after the clone.
-	shallow, err := hostfs.Read(from[0].git.Path, "shallow", maxSteering)
-	if err == nil {
-		ends.Write(shallow)
-	} else if !errors.Is(err, hostfs.ErrAbsent) {
-		return nil, errors.Join(err, s.close())
-	}
-	_, err = s.run(ctx, "init", "-q", "--bare", "--template=", s.dir)
-	if err == nil {
-		err = os.Mkdir(s.work, 0o700)
-	}
-	if err == nil {
-		err = hostfs.Write(filepath.Join(s.dir, "objects/info/alternates"), []byte(objects.String()), 0o600)
-	}
-	if err == nil && ends.Len() > 0 {
-		err = hostfs.Write(filepath.Join(s.dir, "shallow"), []byte(ends.String()), 0o600)
-	}
-	if err != nil {
+	if err := s.borrow(ctx, from); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// borrow initializes the repository with the objects of others and with the end of a shallow history.
+func (s *scratch) borrow(ctx context.Context, from []*repository) error {
+	objects := ""
+	for _, r := range from {
+		if err := r.git.Plain(); err != nil {
+			return err
+		}
+		path, err := filepath.Abs(r.git.Join("objects"))
+		if err != nil || strings.Contains(path, "\n") {
+			return cmp.Or(err, fmt.Errorf("cannot read %q: its path contains a line break", path))
+		}
+		objects += path + "\n"
+	}
+	// The user may have deepened the history after the clone.
+	shallow, err := hostfs.Read(from[0].git.Path, "shallow", maxSteering)
+	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+		return err
+	}
+	if _, err := s.run(ctx, "init", "-q", "--bare", "--template=", s.dir); err != nil {
+		return err
+	}
+	err = errors.Join(os.Mkdir(s.work, 0o700),
+		hostfs.Write(filepath.Join(s.dir, "objects/info/alternates"), []byte(objects), 0o600))
+	if err == nil && len(shallow) > 0 {
+		err = hostfs.Write(filepath.Join(s.dir, "shallow"), shallow, 0o600)
+	}
+	return err
 }
 
 func (s *scratch) close() error { return os.RemoveAll(filepath.Dir(s.dir)) }
@@ -90,19 +88,12 @@ func (s *scratch) run(ctx context.Context, args ...string) (string, error) {
 
 // made returns the objects that git wrote to the scratch repository.
 func (s *scratch) made() (all []plumbing.Hash, err error) {
-	folders, err := hostfs.Names(s.dir, "objects", maxInside)
-	for _, folder := range folders {
-		if len(folder) != 2 || err != nil {
-			continue
+	err = hostfs.Walk(filepath.Join(s.dir, "objects"), "", func(e hostfs.Entry) error {
+		if hash := strings.ReplaceAll(e.Path(), "/", ""); plumbing.IsHash(hash) {
+			all = append(all, plumbing.NewHash(hash))
 		}
-		var names []string
-		names, err = hostfs.Names(s.dir, "objects/"+folder, maxInside)
-		for _, name := range names {
-			if plumbing.IsHash(folder + name) {
-				all = append(all, plumbing.NewHash(folder+name))
-			}
-		}
-	}
+		return nil
+	})
 	return all, err
 }
 

@@ -111,7 +111,7 @@ func bring(ctx context.Context, from *repository, heads []gitdir.Dir, to *reposi
 		return err
 	}
 	for _, m := range have {
-		s, err := newScratch(ctx, to.dir, &m.from)
+		s, err := newScratch(ctx, to.git, &m.from)
 		if err != nil {
 			return err
 		}

@@ -97,7 +97,7 @@ func TestSubmodules(t *testing.T) {
 		t.Errorf("named: got %q", got)
 	}
 	var out bytes.Buffer
-	must(t, r.Export(t.Context(), &out, s.Commit.Hash, "src", Owner{}))
+	must(t, r.Export(t.Context(), &out, s.Commit.Hash, "src", Owner{os.Geteuid(), os.Getegid()}))
 	var exported []string
 	for in := tar.NewReader(&out); ; {
 		h, err := in.Next()

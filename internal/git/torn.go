@@ -1,20 +1,17 @@
 package git
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 
 	"abl/internal/git/scan"
 	"abl/internal/hostfs"
 
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
@@ -29,88 +26,63 @@ func (r *Repo) Restore(ctx context.Context, aside string, uid, gid int) (paths [
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(r.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
+	var to []*index.Entry
 	for _, name := range differing(base.entries, found.Entries) {
 		e := entryAt(base.entries, name)
-		if e == nil || e.Mode != filemode.Regular && e.Mode != filemode.Executable {
+		if !isFile(e) {
 			continue
 		}
 		torn, err := r.torn(e)
 		if err == nil && torn {
-			paths = append(paths, name)
-			err = r.restore(root, e, aside, uid, gid)
+			paths, to = append(paths, name), append(to, e)
+			err = r.keepAside(name, aside)
 		}
 		if err != nil {
-			return paths, fmt.Errorf("cannot restore %q from its commit: %w", name, err)
+			return nil, fmt.Errorf("cannot restore %q from its commit: %w", name, err)
 		}
 	}
-	return paths, nil
+	return paths, r.rewrite(nil, to, uid, gid)
 }
 
 // torn reports whether a power failure may have damaged the file of an entry.
 func (r *Repo) torn(e *index.Entry) (bool, error) {
-	is, err := hostfs.Open(r.dir, e.Name)
-	if errors.Is(err, hostfs.ErrNotRegular) {
-		return false, nil
-	}
-	if errors.Is(err, hostfs.ErrAbsent) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer is.Close()
 	was, size, err := r.git.Store().File(e.Hash)
 	if err != nil {
 		return false, err
 	}
 	defer was.Close()
-	a, b := bufio.NewReader(is), bufio.NewReader(was)
-	zeros, prefix, n := true, true, int64(0)
-	for ; zeros || prefix; n++ {
-		got, err := a.ReadByte()
-		if err == io.EOF {
-			return !prefix || n < size, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		want, err := b.ReadByte()
-		if err != nil && err != io.EOF {
-			return false, err
-		}
-		zeros, prefix = zeros && got == 0 && n < size, prefix && err == nil && got == want
+	data, err := hostfs.Read(r.dir, e.Name, size)
+	switch {
+	case errors.Is(err, hostfs.ErrAbsent):
+		return true, nil
+	case errors.Is(err, hostfs.ErrNotRegular), errors.Is(err, hostfs.ErrTooLarge):
+		return false, nil
+	case err != nil:
+		return false, err
 	}
-	return false, nil
+	head := make([]byte, len(data))
+	if _, err := io.ReadFull(was, head); err != nil {
+		return false, err
+	}
+	if bytes.Equal(data, head) {
+		return int64(len(data)) < size, nil
+	}
+	return len(bytes.Trim(data, "\x00")) == 0, nil
 }
 
-// restore copies the current file of an entry to aside and writes the committed one.
-func (r *Repo) restore(root *os.Root, e *index.Entry, aside string, uid, gid int) error {
-	is, err := hostfs.Open(r.dir, e.Name)
-	if err == nil {
-		defer is.Close()
-		to := filepath.Join(aside, e.Name)
-		if err = os.MkdirAll(filepath.Dir(to), 0o755); err == nil {
-			err = hostfs.Fill(to, 0o644, func(w io.Writer) error { _, err := io.Copy(w, is); return err })
-		}
-		if err == nil {
-			err = root.Remove(e.Name)
-		}
+// keepAside copies a file of the work tree, if it exists, to the directory aside.
+func (r *Repo) keepAside(name, aside string) error {
+	is, err := hostfs.Open(r.dir, name)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil
 	}
-	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
+	if err != nil {
 		return err
 	}
-	if err := writeFile(r.git.Store(), root, e); err != nil {
+	defer is.Close()
+	to := filepath.Join(aside, name)
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	for at := e.Name; at != "."; at = path.Dir(at) {
-		if err := root.Lchown(at, uid, gid); err != nil && !errors.Is(err, fs.ErrPermission) {
-			return err
-		}
-	}
-	return nil
+	return hostfs.Fill(to, 0o644, func(w io.Writer) error { _, err := io.Copy(w, is); return err })
 }

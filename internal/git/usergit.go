@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"strings"
 
@@ -17,10 +16,8 @@ var ErrNoGit = errors.New("cannot find the program git")
 
 // run runs the user's git in the repository and returns its standard output. Hooks, the file system
 // monitor, prompts and network connections are disabled (see proc.Git).
-func (o *Origin) run(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
-	cmd := proc.Git(ctx, o.dir, append([]string{"-c", "safe.directory=" + o.dir}, args...)...)
-	cmd.Stdin = stdin
-	out, err := output(cmd)
+func (o *Origin) run(ctx context.Context, args ...string) (string, error) {
+	out, err := output(proc.Git(ctx, o.dir, append([]string{"-c", "safe.directory=" + o.dir}, args...)...))
 	return string(out), err
 }
 
@@ -53,7 +50,7 @@ func finished(cmd *exec.Cmd) error {
 // Branches returns the full names of the local and remote branches whose name begins with a prefix
 // such as "abl/".
 func (o *Origin) Branches(ctx context.Context, prefix string) ([]string, error) {
-	out, err := o.run(ctx, nil, "for-each-ref", "--format=%(refname)", "refs/heads/"+prefix+"*",
+	out, err := o.run(ctx, "for-each-ref", "--format=%(refname)", "refs/heads/"+prefix+"*",
 		"refs/remotes/*/"+prefix+"*")
 	return strings.Fields(out), err
 }

@@ -62,6 +62,10 @@ func drop(f *os.File) {
 	os.Remove(f.Name())
 }
 
+// TempDir creates a temporary directory at the top of .git and returns its path. The directory for
+// temporary files of the system may be small.
+func (d Dir) TempDir() (string, error) { return os.MkdirTemp(d.Path, tempPrefix+"*") }
+
 // Unnamed creates a file without a name, which disappears when it is closed.
 func (d Dir) Unnamed() (*os.File, error) {
 	f, err := d.temp(".")
@@ -139,14 +143,15 @@ func (d Dir) finish(f *os.File, name string, perm fs.FileMode) error {
 	return hostfs.SyncDir(filepath.Dir(d.Join(name)))
 }
 
-// Sweep removes old temporary files of a killed abl from the top of .git and the packs. A recent
-// one may belong to a running abl.
+// Sweep removes the temporary files and directories that a killed abl left at the top of .git and
+// among the packs more than a day ago. A recent one may belong to a running abl.
 func (d Dir) Sweep(now time.Time) {
 	for _, folder := range []string{".", packs} {
-		left, _ := hostfs.List(d.Path, folder, maxNames) // ignore a directory that cannot be read
-		for _, f := range left {
-			if strings.HasPrefix(f.Name, tempPrefix) && now.Sub(f.Mod) > time.Hour {
-				os.Remove(d.Join(folder, f.Name))
+		left, _ := os.ReadDir(d.Join(folder)) // ignore a directory that cannot be read
+		for _, e := range left {
+			info, err := e.Info()
+			if err == nil && strings.HasPrefix(e.Name(), tempPrefix) && now.Sub(info.ModTime()) > 24*time.Hour {
+				os.RemoveAll(d.Join(folder, e.Name()))
 			}
 		}
 	}

@@ -165,11 +165,13 @@ func TestSweep(t *testing.T) {
 	must(t, d.Mkdir("objects/pack"))
 	must(t, d.Replace(tempPrefix+"old", nil))
 	must(t, d.Replace("objects/pack/"+tempPrefix+"old", nil))
+	folder, err := d.TempDir()
+	must(t, errors.Join(err, os.WriteFile(filepath.Join(folder, "file"), nil, 0o600)))
 	d.Sweep(time.Now())
 	if _, err := os.Stat(d.Join(tempPrefix + "old")); err != nil {
 		t.Errorf("a fresh one is gone: %v", err)
 	}
-	d.Sweep(time.Now().Add(2 * time.Hour))
+	d.Sweep(time.Now().Add(25 * time.Hour))
 	empty(t, d)
 	if left, _ := filepath.Glob(d.Join("objects/pack/*")); len(left) > 0 {
 		t.Errorf("left: %q", left)

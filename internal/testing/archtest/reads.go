@@ -44,7 +44,6 @@ var readers = map[string]string{
 	"internal/git/repo.go":       "lists .git, without entering links",
 	"internal/git/checkout.go":   "writes within an os.Root, into folders that it has checked",
 	"internal/git/export.go":     "writes within an os.Root, into a directory that abl has just created",
-	"internal/git/torn.go":       "writes within an os.Root, files that it has checked",
 	"internal/git/gitdir/dir.go": ".git",
 	"internal/git/scan/scan.go":  "the walk itself, for which hostfs is too slow: no links followed",
 }
