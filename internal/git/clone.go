@@ -40,7 +40,7 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 	if err := o.copyTo(ctx, &to, commit, without); err != nil {
 		return err
 	}
-	if err := errors.Join(o.bring(ctx, &to, commit, without), o.bringLarge(&to, commit, without)); err != nil {
+	if err := errors.Join(o.bring(ctx, &to, commit, without, maxNested), o.bringLarge(&to, commit, without)); err != nil {
 		return err
 	}
 	all, err := to.contentOf(commit, without)
@@ -80,7 +80,8 @@ func (o *Origin) Fetch(ctx context.Context, into *Repo, commit string) error {
 		return err
 	}
 	without := into.opts.Without
-	return errors.Join(o.bring(ctx, &into.repository, commit, without), o.bringLarge(&into.repository, commit, without))
+	return errors.Join(o.bring(ctx, &into.repository, commit, without, maxNested),
+		o.bringLarge(&into.repository, commit, without))
 }
 
 // copyTo copies a commit and its history into a clone, except for objects that the clone has or

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,9 +38,10 @@ func looked(ctx context.Context, dir, to string, without []string) error {
 // abl neither blocks on nor follows anything that replaces a file of .git.
 func TestOriginOfOddFiles(t *testing.T) {
 	places := map[string]bool{ // whether the clone is made all the same
-		"HEAD": false, "config": false, "packed-refs": true, "refs/heads/main": false, "shallow": false,
+		"HEAD": false, "config": false, "config.worktree": false, "packed-refs": false, "refs/heads/main": false, "refs/heads/other": false,
+		"shallow": false,
 		"objects": false, "objects/pack": false, "objects/PACK.idx": false, "objects/PACK.pack": false, "objects/LOOSE": false,
-		"hooks": true, "index": true, "info": true, "worktrees": true, "objects/info/alternates": false,
+		"hooks": true, "index": true, "info": true, "worktrees": true, "worktrees/other/HEAD": false, "objects/info/alternates": false,
 	}
 	loose, packed := grown(t), grown(t)
 	git(t, packed, "repack", "-qad")
@@ -63,7 +65,7 @@ func TestOriginOfOddFiles(t *testing.T) {
 					must(t, err)
 				}
 				at = filepath.Join(dir, ".git", at)
-				must(t, os.RemoveAll(at))
+				must(t, errors.Join(os.RemoveAll(at), os.MkdirAll(filepath.Dir(at), 0o755)))
 				must(t, put(at))
 				err := looked(t.Context(), dir, t.TempDir(), nil)
 				if fine != (err == nil) {
@@ -71,6 +73,18 @@ func TestOriginOfOddFiles(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An additional work tree has another HEAD, but git also reads the first one.
+func TestOriginWithOddFirstHead(t *testing.T) {
+	dir, tree := grown(t), filepath.Join(t.TempDir(), "tree")
+	git(t, dir, "worktree", "add", "-q", tree)
+	head := filepath.Join(dir, ".git/HEAD")
+	must(t, os.Remove(head))
+	must(t, unix.Mkfifo(head, 0o600))
+	if _, err := OpenOrigin(tree); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), `"HEAD" is a FIFO`) {
+		t.Errorf("got %v, want an error that names HEAD", err)
 	}
 }
 
@@ -156,9 +170,8 @@ func TestReceiveFollowsNoLink(t *testing.T) {
 	r := cloned(t, dir)
 	write(t, r.Dir(), map[string]string{"new.js": "3"})
 	made := snapshot(t, r, "built", "p1-build-1.1")
+	o := origin(t, dir)
 	must(t, os.Symlink(outside, filepath.Join(dir, ".git/refs/heads/abl")))
-	o, err := OpenOrigin(dir)
-	must(t, err)
 	if err := o.Receive(t.Context(), r, "refs/heads/abl/phase1", made.Commit.Hash); err == nil || !strings.Contains(err.Error(), "refs/heads/abl") {
 		t.Errorf("got %v, want an error that names the link", err)
 	}

@@ -26,8 +26,21 @@ type large struct {
 	oid string // SHA-256
 }
 
-// usesLFS reports whether an attributes file names the filter of Git LFS.
-func usesLFS(attributes []byte) bool { return bytes.Contains(attributes, []byte("filter=lfs")) }
+// namesLFS reports whether an attributes file names the filter of Git LFS.
+func namesLFS(attributes []byte) bool { return bytes.Contains(attributes, []byte("filter=lfs")) }
+
+// usesLFS reports whether an attributes file among the entries of a commit names the filter of Git
+// LFS. It ignores files that cannot be read.
+func (r *repository) usesLFS(entries []*index.Entry) bool {
+	s := r.git.Store()
+	return slices.ContainsFunc(entries, func(e *index.Entry) bool {
+		if !isAttributes(e) {
+			return false
+		}
+		data, err := read(s, e.Hash, maxSteering)
+		return err == nil && namesLFS(data)
+	})
+}
 
 func isAttributes(e *index.Entry) bool {
 	return path.Base(e.Name) == ".gitattributes" && e.Mode != filemode.Symlink && !e.SkipWorktree
@@ -39,7 +52,7 @@ func isAttributes(e *index.Entry) bool {
 func (r *Repo) point(ctx context.Context, base []*index.Entry, found *scan.Result, objects *spool) error {
 	uses := func(e *index.Entry) bool {
 		data, err := hostfs.Read(r.dir, e.Name, maxSteering)
-		return err == nil && usesLFS(data)
+		return err == nil && namesLFS(data)
 	}
 	if !r.opts.Clone || !slices.ContainsFunc(found.Entries, func(e *index.Entry) bool {
 		return isAttributes(e) && uses(e)
@@ -47,8 +60,7 @@ func (r *Repo) point(ctx context.Context, base []*index.Entry, found *scan.Resul
 		return nil
 	}
 	names := slices.DeleteFunc(differing(base, found.Entries), func(name string) bool {
-		e := entryAt(found.Entries, name)
-		return e == nil || e.Mode != filemode.Regular && e.Mode != filemode.Executable
+		return !isFile(entryAt(found.Entries, name))
 	})
 	if len(names) == 0 {
 		return nil
@@ -62,8 +74,9 @@ func (r *Repo) point(ctx context.Context, base []*index.Entry, found *scan.Resul
 	cmd.Stdin = strings.NewReader(strings.Join(names, "\x00") + "\x00")
 	out, err := output(cmd)
 	var raw []plumbing.Hash
+	fields := strings.Split(string(out), "\x00") // path, attribute and value of each
 	for i, name := range names {
-		if fields := strings.Split(string(out), "\x00"); err == nil && len(fields) > 3*i+2 && fields[3*i+2] == "lfs" {
+		if err == nil && len(fields) > 3*i+2 && fields[3*i+2] == "lfs" {
 			at, _ := slices.BinarySearchFunc(found.Entries, name, byName)
 			raw = append(raw, found.Entries[at].Hash)
 			found.Entries[at], err = r.pointer(found.Entries[at], objects)
@@ -122,16 +135,10 @@ func (r *Repo) pointer(e *index.Entry, objects *spool) (*index.Entry, error) {
 // has it. A larger file remains a pointer, because the clone could not commit it.
 func (o *Origin) bringLarge(to *repository, commit string, left []string) error {
 	all, err := o.contentOf(commit, left)
-	if err != nil {
+	if err != nil || !o.usesLFS(all.entries) {
 		return err
 	}
 	s := o.git.Store()
-	if !slices.ContainsFunc(all.entries, func(e *index.Entry) bool {
-		data, err := read(s, e.Hash, maxSteering)
-		return isAttributes(e) && err == nil && usesLFS(data)
-	}) {
-		return nil
-	}
 	for _, e := range all.entries {
 		if size, serr := s.EncodedObjectSize(e.Hash); serr != nil || size > gitdir.MaxPointer || e.SkipWorktree {
 			continue

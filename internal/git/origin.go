@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,8 +39,10 @@ func OpenOrigin(dir string) (*Origin, error) {
 		return nil, fmt.Errorf("cannot adopt the repository %q: %w", dir, err)
 	}
 	o := &Origin{repository: repository{dir, common}, head: head}
-	o.conf, err = configOf(o.git, "partialclone")
-	return o, err
+	if o.conf, err = configOf(o.git, "partialclone"); err != nil {
+		return nil, err
+	}
+	return o, o.git.PlainRefs()
 }
 
 // foldersOf returns the directory with the HEAD of a work tree, and the one with its refs and
@@ -190,13 +191,16 @@ func (o *Origin) Files(without []string, most int) (paths []string, err error) {
 // Remarks describes, one per line, the parts of the repository that would run something or point
 // elsewhere, and what happens to them in a clone without some paths.
 func (o *Origin) Remarks(commit string, without []string) (all []string, err error) {
-	hooks := slices.DeleteFunc(pathsIn(o.git, "hooks"), func(name string) bool {
-		return strings.HasSuffix(name, ".sample")
-	})
+	var hooks, filters, left []string
+	names, _ := hostfs.Names(o.git.Path, "hooks", maxInside) // git ignores an unreadable directory, too
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".sample") {
+			hooks = append(hooks, "hooks/"+name)
+		}
+	}
 	if o.conf.Section("core").Option("hookspath") != "" {
 		hooks = append(hooks, "core.hooksPath")
 	}
-	var filters, left []string
 	for _, filter := range o.conf.Section("filter").Subsections {
 		filters = append(filters, filter.Name)
 	}
@@ -206,17 +210,9 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 			left = append(left, name)
 		}
 	}
-	s, lfs := o.git.Store(), false
-	for _, e := range holds.entries {
-		if path.Base(e.Name) == ".gitattributes" && err == nil {
-			var data []byte
-			data, err = read(s, e.Hash, maxSteering)
-			lfs = lfs || usesLFS(data)
-		}
-	}
 	var modules []string
 	if err == nil {
-		_, modules, err = o.modules([]gitdir.Dir{o.head, o.git}, commit, without)
+		_, modules, err = o.modules(commit, without)
 	}
 	some := func(names []string) string { return strings.Join(names[:min(len(names), 5)], ", ") }
 	note := func(is bool, text string) {
@@ -233,7 +229,7 @@ func (o *Origin) Remarks(commit string, without []string) (all []string, err err
 	const fetch = "git submodule update --init --recursive fetches them"
 	note(len(modules) > 0, "its submodules are empty directories in the clone ("+some(modules)+"): "+fetch)
 	note(o.InTheWay(BranchPrefix) != "", NoRoom)
-	note(lfs, "files in Git LFS are pointers in the clone until git lfs fetch has fetched their content")
+	note(o.usesLFS(holds.entries), "files in Git LFS are pointers in the clone until git lfs fetch has fetched their content")
 	return all, err
 }
 
@@ -263,7 +259,7 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 	if err != nil || was == commit {
 		return err
 	}
-	if err := o.free(ref); err != nil {
+	if err := o.free(ctx, ref); err != nil {
 		return err
 	}
 	if was != "" {
@@ -284,68 +280,47 @@ func (o *Origin) Receive(ctx context.Context, from *Repo, ref, commit string) er
 // receive copies the objects of a commit and its history that the repository lacks. was is a commit
 // that it has, "" for none.
 func (o *Origin) receive(ctx context.Context, from *Repo, commit, was string) error {
-	s, err := newScratch(ctx, from.git, &from.repository, &o.repository)
+	_, head, err := o.Head()
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	args := []string{"rev-list", "--objects", "--missing=allow-any", commit}
-	_, head, err := o.Head()
+	args := []string{"--missing=allow-any", commit}
 	for _, has := range []string{was, head} {
 		if has != "" {
 			args = append(args, "^"+has)
 		}
 	}
-	var list string
-	if err == nil {
-		list, err = s.run(ctx, append(args, "--")...)
-	}
+	err = copyObjects(ctx, &o.repository, from.git, []*repository{&from.repository, &o.repository}, append(args, "--")...)
 	if err != nil {
-		return fmt.Errorf("cannot read commit %s and what it needs: %w", commit, err)
+		return fmt.Errorf("cannot copy commit %s and its history: %w", commit, err)
 	}
-	return s.copyMissing(ctx, &o.repository, list)
+	return nil
 }
 
 // Forward moves a ref from a commit to a later one of the repository. It fails for the current
 // branch of a work tree.
 func (o *Origin) Forward(ctx context.Context, ref, was, commit string) error {
-	if err := o.free(ref); err != nil {
+	if err := o.free(ctx, ref); err != nil {
 		return err
 	}
 	return o.git.Move(ctx, ref, was, commit)
 }
 
 // free fails if a ref is the current branch of a work tree.
-func (o *Origin) free(ref string) error {
+func (o *Origin) free(ctx context.Context, ref string) error {
 	to, err := o.git.Target(ref)
 	if err != nil {
 		return err
 	}
-	heads := []string{"HEAD"}
-	for _, tree := range pathsIn(o.git, "worktrees") {
-		heads = append(heads, tree+"/HEAD")
-	}
-	for _, name := range heads {
-		data, err := hostfs.Read(o.git.Path, name, maxSteering)
-		if errors.Is(err, hostfs.ErrAbsent) && name != "HEAD" {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		at, symbolic := strings.CutPrefix(strings.TrimSpace(string(data)), "ref: ")
-		if symbolic {
-			if at, err = o.git.Target(at); err != nil {
-				return err
-			}
-		}
-		if symbolic && at == to {
-			tree := strings.TrimSuffix(o.git.Join(path.Dir(name)), "/.git")
+	list, err := o.run(ctx, "worktree", "list", "--porcelain")
+	for tree := range strings.SplitSeq(list, "\n\n") {
+		if strings.Contains(tree+"\n", "\nbranch "+to+"\n") {
+			path, _, _ := strings.Cut(strings.TrimPrefix(tree, "worktree "), "\n")
 			return gitdir.Foreign("cannot move %s, because it is the current branch of the work tree %q: switch to another "+
-				"branch there", ref, tree)
+				"branch there", ref, path)
 		}
 	}
-	return nil
+	return err
 }
 
 // Keep commits files by their paths to a ref that is not a branch. It does nothing if the files

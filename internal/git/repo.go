@@ -269,15 +269,6 @@ func born(d gitdir.Dir) (bool, error) {
 	return len(refs) > 0 || slices.ContainsFunc(files, tells), errors.Join(err1, err2)
 }
 
-// pathsIn returns the paths in a directory of .git, nothing if it cannot be read.
-func pathsIn(d gitdir.Dir, folder string) (paths []string) {
-	names, _ := hostfs.Names(d.Path, folder, maxInside)
-	for _, name := range names {
-		paths = append(paths, folder+"/"+name)
-	}
-	return paths
-}
-
 // readConfig reads the settings that a snapshot needs.
 func (r *Repo) readConfig() error {
 	c, err := configOf(r.git, "")

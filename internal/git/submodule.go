@@ -19,109 +19,55 @@ import (
 // maxNested is the maximum depth of nested submodules.
 const maxNested = 8
 
-// module is a submodule of a commit whose repository exists locally.
+// module is a checked-out submodule of a commit.
 type module struct {
 	path   string
 	commit string
-	from   repository
+	from   *Origin
 }
 
-// modules returns the submodules of a commit whose commits are in a repository below .git/modules
-// or in their own directories, and the paths of the others. Submodules with an omitted path count
-// as others.
-func (r *repository) modules(heads []gitdir.Dir, commit string,
-	left []string) (have []module, lack []string, err error) {
-	all, err := r.contentOf(commit, nil)
+// modules returns the submodules of a commit that are checked out and whose repositories have the
+// commit, and the paths of the others. Submodules with an omitted path count as others.
+func (o *Origin) modules(commit string, left []string) (have []module, lack []string, err error) {
+	all, err := o.contentOf(commit, left)
 	if err != nil {
 		return nil, nil, err
 	}
-	names := r.moduleNames(all.entries)
+	root, err := os.OpenRoot(o.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
 	for _, e := range all.entries {
-		if e.Mode != filemode.Submodule || without(left, e.Name) {
+		if e.Mode != filemode.Submodule || e.SkipWorktree {
 			continue
 		}
 		inside := func(p string) bool { return strings.HasPrefix(p, e.Name+"/") }
-		from, ok := moduleAt(heads, r.dir, e, names[e.Name])
-		if !ok || slices.ContainsFunc(left, inside) {
-			lack = append(lack, e.Name)
-			continue
+		m := module{path: e.Name, commit: e.Hash.String()}
+		has := filepath.IsLocal(e.Name) && inTheWay(root, e.Name) == "" && !slices.ContainsFunc(left, inside)
+		if has {
+			m.from, err = OpenOrigin(filepath.Join(o.dir, e.Name))
+			has = err == nil && m.from.Holds(m.commit, ".")
 		}
-		have = append(have, module{e.Name, e.Hash.String(), from})
+		if has {
+			have = append(have, m)
+		} else {
+			lack = append(lack, e.Name)
+		}
 	}
 	return have, lack, nil
 }
 
-// moduleNames maps the paths of submodules to their names in .gitmodules.
-func (r *repository) moduleNames(entries []*index.Entry) map[string]string {
-	names := map[string]string{}
-	e := entryAt(entries, ".gitmodules")
-	if e == nil || e.Mode == filemode.Symlink {
-		return names
-	}
-	data, err := read(r.git.Store(), e.Hash, maxSteering)
-	if err != nil {
-		return names
-	}
-	c, err := parseConfig(data)
-	if err != nil {
-		return names
-	}
-	for _, s := range c.Section("submodule").Subsections {
-		names[s.Option("path")] = s.Name
-	}
-	return names
-}
-
-// moduleAt opens the repository that has the commit of a submodule: below modules of a .git
-// directory, or in the directory of the submodule. It follows no links.
-func moduleAt(heads []gitdir.Dir, dir string, e *index.Entry, name string) (repository, bool) {
-	var places []string
-	for _, head := range heads {
-		for _, at := range []string{name, e.Name} {
-			if filepath.IsLocal(at) && at != "." {
-				places = append(places, head.Join("modules", at))
-			}
-		}
-	}
-	if filepath.IsLocal(e.Name) && dir != "" {
-		places = append(places, filepath.Join(dir, e.Name, ".git"))
-	}
-	for _, path := range places {
-		info, err := os.Lstat(path)
-		if err != nil || !info.IsDir() {
-			continue
-		}
-		at := repository{filepath.Join(dir, e.Name), gitdir.At(path, info)}
-		if _, err := object.GetCommit(at.git.Store(), e.Hash); err == nil {
-			return at, true
-		}
-	}
-	return repository{}, false
-}
-
-// bring copies the content of a commit's submodules, also of nested ones, into a clone.
-func (o *Origin) bring(ctx context.Context, to *repository, commit string, left []string) error {
-	return bring(ctx, &o.repository, []gitdir.Dir{o.head, o.git}, to, commit, left, maxNested)
-}
-
-func bring(ctx context.Context, from *repository, heads []gitdir.Dir, to *repository, commit string, left []string,
-	depth int) error {
-	have, _, err := from.modules(heads, commit, left)
+// bring copies the content of a commit's submodules into a clone. depth limits nested submodules.
+func (o *Origin) bring(ctx context.Context, to *repository, commit string, left []string, depth int) error {
+	have, _, err := o.modules(commit, left)
 	if err != nil || depth == 0 {
 		return err
 	}
 	for _, m := range have {
-		s, err := newScratch(ctx, to.git, &m.from)
-		if err != nil {
-			return err
-		}
-		list, err := s.run(ctx, "rev-list", "--objects", "--no-walk", m.commit, "--")
+		err := copyObjects(ctx, to, to.git, []*repository{&m.from.repository}, "--no-walk", m.commit, "--")
 		if err == nil {
-			err = s.copyMissing(ctx, to, list)
-		}
-		s.close()
-		if err == nil {
-			err = bring(ctx, &m.from, []gitdir.Dir{m.from.git}, to, m.commit, nil, depth-1)
+			err = m.from.bring(ctx, to, m.commit, nil, depth-1)
 		}
 		if err != nil {
 			return gitdir.Foreign("cannot copy the submodule %q: %v", m.path, err)
@@ -130,8 +76,18 @@ func bring(ctx context.Context, from *repository, heads []gitdir.Dir, to *reposi
 	return nil
 }
 
-// copyMissing copies the objects in the output of git rev-list that a repository lacks.
-func (s *scratch) copyMissing(ctx context.Context, to *repository, list string) error {
+// copyObjects copies the objects that git rev-list prints for some arguments, and that a repository
+// lacks, from others. The scratch repository is in the .git directory in.
+func copyObjects(ctx context.Context, to *repository, in gitdir.Dir, from []*repository, args ...string) error {
+	s, err := newScratch(ctx, in, from...)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	list, err := s.run(ctx, append([]string{"rev-list", "--objects"}, args...)...)
+	if err != nil {
+		return err
+	}
 	var objects []plumbing.Hash
 	there := to.git.Store()
 	for line := range strings.Lines(list) {

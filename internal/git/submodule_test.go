@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -139,26 +140,35 @@ func TestSubmoduleMoves(t *testing.T) {
 	clean(t, r.Dir())
 }
 
-// A submodule that was not fetched, whose name leads outside, or that contains an omitted path, is
-// an empty directory and is listed.
+// A submodule that is not checked out, whose repository or directory is elsewhere, or that contains
+// an omitted path, is an empty directory and is listed.
 func TestSubmodulesStayEmpty(t *testing.T) {
 	for name, c := range map[string]struct {
 		without []string
 		change  func(t *testing.T, dir string)
 	}{
-		"not fetched": {nil, func(t *testing.T, dir string) { must(t, os.RemoveAll(filepath.Join(dir, ".git/modules"))) }},
-		"a name that leads elsewhere": {nil, func(t *testing.T, dir string) {
-			must(t, os.Rename(filepath.Join(dir, ".git/modules/the lib"), filepath.Join(dir, ".git/elsewhere")))
-			write(t, dir, map[string]string{".gitmodules": "[submodule \"../elsewhere\"]\n\tpath = deps/lib\n\turl = x\n"})
-			git(t, dir, "-c", "submodule.recurse=false", "add", ".gitmodules")
-			git(t, dir, "-c", "core.hooksPath=/dev/null", "commit", "-qm", "odd", ".gitmodules")
+		"not checked out": {nil, func(t *testing.T, dir string) {
+			must(t, os.RemoveAll(filepath.Join(dir, "deps/lib")))
+			must(t, os.Mkdir(filepath.Join(dir, "deps/lib"), 0o755))
+		}},
+		"another repository": {nil, func(t *testing.T, dir string) {
+			other := filepath.Join(t.TempDir(), "other")
+			must(t, os.CopyFS(other, os.DirFS(filepath.Join(dir, ".git/modules/the lib"))))
+			git(t, dir, "config", "--file", filepath.Join(other, "config"), "--unset", "core.worktree")
+			write(t, dir, map[string]string{"deps/lib/.git": "gitdir: " + other + "\n"})
+		}},
+		"a link above it": {nil, func(t *testing.T, dir string) {
+			must(t, os.Rename(filepath.Join(dir, "deps"), filepath.Join(dir, "elsewhere")))
+			must(t, os.Symlink("elsewhere", filepath.Join(dir, "deps")))
+		}},
+		"a commit that is not there": {nil, func(t *testing.T, dir string) {
+			git(t, dir, "update-index", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",deps/lib")
+			git(t, dir, "commit", "-qm", "an unknown commit")
 		}},
 		"a path is left out": {[]string{"deps/lib/secret"}, func(*testing.T, string) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := nested(t)
-			must(t, os.RemoveAll(filepath.Join(dir, "deps/lib")))
-			must(t, os.MkdirAll(filepath.Join(dir, "deps/lib"), 0o755))
 			c.change(t, dir)
 			r := cloned(t, dir, c.without...)
 			if got := filesBelow(t, filepath.Join(r.Dir(), "deps/lib")); got != "" {
@@ -169,5 +179,22 @@ func TestSubmodulesStayEmpty(t *testing.T) {
 				t.Errorf("remarks: got %q, %v, want deps/lib", got, err)
 			}
 		})
+	}
+}
+
+// A submodule whose path leads out of the work tree is not read.
+func TestSubmoduleOutside(t *testing.T) {
+	outer := grown(t)
+	dir := filepath.Join(outer, "inner")
+	must(t, os.Mkdir(dir, 0o755))
+	git(t, dir, "init", "-q", "-b", "main")
+	mktree := exec.Command("sh", "-c", `printf '160000 commit %s\t..\n' "$2" | git -C "$1" mktree --missing`, "sh", dir,
+		git(t, outer, "rev-parse", "HEAD"))
+	tree, err := mktree.Output()
+	must(t, err)
+	commit := git(t, dir, "commit-tree", "-m", "odd", strings.TrimSpace(string(tree)))
+	have, lack, err := origin(t, dir).modules(commit, nil)
+	if err != nil || len(have) > 0 || len(lack) != 1 {
+		t.Errorf("got %d submodules to copy, %q and %v, want only .. among the others", len(have), lack, err)
 	}
 }

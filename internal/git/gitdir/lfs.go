@@ -116,23 +116,16 @@ func (d Dir) TakeLarge(from Dir, oid string) error {
 }
 
 // TakeAllLarge copies the contents of all files in Git LFS from another repository.
-func (d Dir) TakeAllLarge(from Dir) (err error) {
-	names := func(folder string) []string {
-		all, nerr := hostfs.Names(from.Path, folder, maxNames)
-		if !errors.Is(nerr, hostfs.ErrAbsent) {
-			err = errors.Join(err, nerr)
-		}
-		return all
-	}
+func (d Dir) TakeAllLarge(from Dir) error {
 	const top = "lfs/objects"
-	for _, a := range names(top) {
-		for _, b := range names(path.Join(top, a)) {
-			for _, oid := range names(path.Join(top, a, b)) {
-				if len(oid) == 2*sha256.Size && large(oid) == path.Join(top, a, b, oid) {
-					err = errors.Join(err, d.TakeLarge(from, oid))
-				}
-			}
+	err := hostfs.Walk(from.Join(top), "", func(e hostfs.Entry) error {
+		if oid := e.Name; len(oid) == 2*sha256.Size && large(oid) == path.Join(top, e.Path()) {
+			return d.TakeLarge(from, oid)
 		}
+		return nil
+	})
+	if errors.Is(err, hostfs.ErrAbsent) {
+		return nil
 	}
 	return err
 }

@@ -2,8 +2,7 @@ package gitdir
 
 import (
 	"errors"
-	"fmt"
-	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -17,24 +16,35 @@ const maxBorrowed = 5
 // entries than directories and regular files: git would block on a FIFO and follow a link.
 func (d Dir) Plain() error { return plain(d.Join("objects"), maxBorrowed) }
 
-func plain(dir string, left int) error {
-	var folders []string
-	for _, folder := range []string{".", "info", "pack"} {
-		below, err := regular(dir, folder)
-		if err != nil {
-			return err
-		}
-		if folder == "." {
-			folders = below
+// PlainRefs is like Plain for the files that git reads when it lists refs, settings and work trees.
+func (d Dir) PlainRefs() error {
+	names := []string{"HEAD", "config.worktree", "packed-refs", "refs", "objects/info", "objects/pack"}
+	trees, _ := hostfs.Names(d.Path, "worktrees", maxNames) // git ignores an unreadable directory, too
+	for _, tree := range trees {
+		for _, file := range []string{"HEAD", "config.worktree", "gitdir", "commondir", "locked"} {
+			names = append(names, path.Join("worktrees", tree, file))
 		}
 	}
-	for _, folder := range folders {
-		if len(folder) != 2 {
-			continue
-		}
-		if _, err := regular(dir, folder); err != nil {
+	for _, name := range names {
+		if err := regular(d.Path, name); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// regular returns ErrForeign if a path, or anything below it, is neither a directory nor a regular
+// file. A missing path is not an error.
+func regular(dir, name string) error {
+	if err := hostfs.Plain(dir, name, nil); err != nil {
+		return Foreign("in %q: %v: restore what git creates there", dir, err)
+	}
+	return nil
+}
+
+func plain(dir string, left int) error {
+	if err := regular(filepath.Dir(dir), filepath.Base(dir)); err != nil {
+		return err
 	}
 	borrowed, err := hostfs.Read(dir, "info/alternates", maxFile)
 	if errors.Is(err, hostfs.ErrAbsent) {
@@ -53,35 +63,4 @@ func plain(dir string, left int) error {
 		}
 	}
 	return err
-}
-
-// regular returns the subdirectories of a directory. It fails if an entry is neither a regular file
-// nor a directory. A missing directory has no entries.
-func regular(dir, name string) (folders []string, err error) {
-	all, err := hostfs.Names(dir, name, maxNames)
-	if errors.Is(err, hostfs.ErrAbsent) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, Foreign("in %q: %v: restore what git creates there", dir, err)
-	}
-	files, err := hostfs.List(dir, name, maxNames)
-	if err != nil {
-		return nil, fmt.Errorf("in %q: %w", dir, err)
-	}
-	known := map[string]bool{}
-	for _, f := range files {
-		known[f.Name] = true
-	}
-	for _, entry := range all {
-		if known[entry] {
-			continue
-		}
-		path := filepath.Join(dir, name, entry)
-		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-			return nil, Foreign("%q is neither a regular file nor a directory: restore what git creates there", path)
-		}
-		folders = append(folders, entry)
-	}
-	return folders, nil
 }

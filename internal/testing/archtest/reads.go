@@ -44,6 +44,7 @@ var readers = map[string]string{
 	"internal/git/repo.go":       "lists .git, without entering links",
 	"internal/git/checkout.go":   "writes within an os.Root, into folders that it has checked",
 	"internal/git/export.go":     "writes within an os.Root, into a directory that abl has just created",
+	"internal/git/submodule.go":  "finds links above a submodule in the user's work tree",
 	"internal/git/gitdir/dir.go": ".git",
 	"internal/git/scan/scan.go":  "the walk itself, for which hostfs is too slow: no links followed",
 }
