@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -73,6 +74,19 @@ func TestOriginOfOddFiles(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A file of the commit is not read if its object is a FIFO, on which git would block.
+func TestOriginOfOddBlob(t *testing.T) {
+	dir := grown(t)
+	blob := git(t, dir, "rev-parse", "HEAD:lib/a.js")
+	at := filepath.Join(dir, ".git/objects", blob[:2], blob[2:])
+	must(t, errors.Join(os.Remove(at), unix.Mkfifo(at, 0o600)))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := looked(ctx, dir, t.TempDir(), nil); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "is a FIFO") {
+		t.Errorf("got %v, want an error that names the FIFO", err)
 	}
 }
 

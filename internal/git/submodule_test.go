@@ -174,6 +174,11 @@ func TestSubmodulesStayEmpty(t *testing.T) {
 			if got := filesBelow(t, filepath.Join(r.Dir(), "deps/lib")); got != "" {
 				t.Errorf("the submodule holds %q, want nothing", got)
 			}
+			commit, to := git(t, r.Dir(), "rev-parse", "HEAD"), t.TempDir()
+			must(t, r.ExportTo(t.Context(), to, commit, "", Owner{os.Geteuid(), os.Getegid()}))
+			if files, err := os.ReadDir(filepath.Join(to, "deps/lib")); err != nil || len(files) > 0 {
+				t.Errorf("the exported submodule: got %v, %v, want an empty directory", files, err)
+			}
 			remarks, err := origin(t, dir).Remarks(git(t, dir, "rev-parse", "HEAD"), c.without)
 			if got := strings.Join(remarks, "\n"); err != nil || !strings.Contains(got, "its submodules are empty directories in the clone (deps/lib)") {
 				t.Errorf("remarks: got %q, %v, want deps/lib", got, err)
