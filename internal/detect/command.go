@@ -2,14 +2,13 @@ package detect
 
 import (
 	"path"
-	"regexp"
 	"strings"
 )
 
-var (
-	plainWord  = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./$*{}\[\]-]+$`)
-	joined     = regexp.MustCompile(`\s*(?:&&|;)\s*`)
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=\S*$`)
+const (
+	plainWord  = `^[A-Za-z0-9_@%+=:,./$*{}\[\]-]+$`
+	joined     = `\s*(?:&&|;)\s*`
+	assignment = `^[A-Za-z_][A-Za-z0-9_]*=\S*$`
 )
 
 // commandLine joins words to a command of the shell. Of "sh -c TEXT" it returns TEXT.
@@ -21,7 +20,7 @@ func commandLine(words []string) string {
 	}
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		if quoted[i] = word; !plainWord.MatchString(word) {
+		if quoted[i] = word; !match(plainWord, word) {
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}
@@ -35,11 +34,11 @@ func (p *project) runnable(command string) string {
 	if command == "" || strings.Contains(command, "\n") {
 		return ""
 	}
-	parts := joined.Split(command, -1)
+	parts := compile(joined).Split(command, -1)
 	for i, part := range parts {
 		words := strings.Fields(strings.TrimPrefix(part, "exec "))
 		lead := 0
-		for lead < len(words) && assignment.MatchString(words[lead]) {
+		for lead < len(words) && match(assignment, words[lead]) {
 			lead++
 		}
 		if lead == len(words) {
@@ -66,12 +65,12 @@ func (p *project) inRepository(words []string) string {
 	return command
 }
 
-var portFlags = regexp.MustCompile(`(?:--port[= ]|--bind[= ]\S*:|--http-port[= ]|-b[= ]\S*:|(?:^|\s)-p[= ]?` +
-	`|0\.0\.0\.0:|\s:|-S \S+:|\[::\]:|PORT=)(?:\$\{PORT:-)?(\d{2,5})\b`)
+const portFlags = `(?:--port[= ]|--bind[= ]\S*:|--http-port[= ]|-b[= ]\S*:|(?:^|\s)-p[= ]?` +
+	`|0\.0\.0\.0:|\s:|-S \S+:|\[::\]:|PORT=)(?:\$\{PORT:-)?(\d{2,5})\b`
 
 // portIn returns the port that a command listens on, 0 if it does not show one.
 func portIn(command string) int {
-	if port := captured(portFlags, command); port != "" || strings.Contains(command, "PORT") {
+	if port := capture(portFlags, command); port != "" || strings.Contains(command, "PORT") {
 		return atoi(port)
 	}
 	for _, server := range []struct {
@@ -97,7 +96,7 @@ type procfile struct{ *project }
 func (p procfile) find() {
 	text := p.text("Procfile")
 	from := find(p.at("Procfile"), text, webProcess)
-	if command := captured(webProcess, text); command != "" {
+	if command := capture(webProcess, text); command != "" {
 		p.server("http", from)
 		if command = p.runnable(command); command != "" {
 			p.try(command, from)
@@ -105,13 +104,13 @@ func (p procfile) find() {
 	}
 }
 
-var webProcess = regexp.MustCompile(`(?m)^[ \t]*web:(.*)$`)
+const webProcess = `(?m)^[ \t]*web:(.*)$`
 
 // makefile is the Makefile. It is used where the language shows nothing.
 type makefile struct{ *project }
 
 // makeRule matches a rule with its targets, prerequisites and recipe.
-var makeRule = regexp.MustCompile(`(?m)^([A-Za-z0-9_./ -]+):(?:[^=\n].*)?$((?:\n\t.*)*)`)
+const makeRule = `(?m)^([A-Za-z0-9_./ -]+):(?:[^=\n].*)?$((?:\n\t.*)*)`
 
 // target is a target of a Makefile.
 type target struct {
@@ -121,7 +120,7 @@ type target struct {
 
 func (m makefile) targets(file string) map[string]target {
 	all, text := map[string]target{}, m.text(file)
-	for _, at := range makeRule.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range compile(makeRule).FindAllStringSubmatchIndex(text, -1) {
 		for name := range strings.FieldsSeq(text[at[2]:at[3]]) {
 			if _, known := all[name]; !known {
 				all[name] = target{strings.TrimSpace(text[at[4]:at[5]]), m.src(file, lineAt(text, at[0]))}

@@ -65,7 +65,7 @@ func (c compose) find() {
 // load reads a compose file. It reads no other file: the loader must follow neither include nor
 // extends, and must not read a .env.
 func (c compose) load(file string) (*types.Project, error) {
-	text := regexp.MustCompile(`(?m)^version:.*$`).ReplaceAllString(c.tree.Text(file), "") // the loader warns about it
+	text := compile(`(?m)^version:.*$`).ReplaceAllString(c.tree.Text(file), "") // the loader warns about it
 	details := types.ConfigDetails{
 		WorkingDir:  composeDir,
 		ConfigFiles: []types.ConfigFile{{Filename: path.Base(file), Content: []byte(text)}},
@@ -84,12 +84,12 @@ func (c compose) load(file string) (*types.Project, error) {
 	})
 }
 
-var publishedBy = regexp.MustCompile(`^(?:[^=\s]*:)?\$\{?\w+\}?:(\d{2,5})(?:/tcp)?$`)
+const publishedBy = `^(?:[^=\s]*:)?\$\{?\w+\}?:(\d{2,5})(?:/tcp)?$`
 
 // substitute replaces variables as compose does, but keeps the variables without a value: a blank
 // would look like a value.
 func substitute(text string, lookup template.Mapping) (string, error) {
-	if port := captured(publishedBy, text); port != "" {
+	if port := capture(publishedBy, text); port != "" {
 		return port, nil // the port of the host does not matter here
 	}
 	return template.SubstituteWithOptions(text, lookup, template.WithoutLogging, template.WithReplacementFunction(
@@ -185,22 +185,24 @@ func (c composed) readApp(name string, s types.ServiceConfig) {
 		}
 	}
 	if s.HealthCheck != nil {
-		c.set("app.ready.path", captured(probed, strings.Join(s.HealthCheck.Test, " ")), c.from(name, "healthcheck"))
+		c.set("app.ready.path", capture(probed, strings.Join(s.HealthCheck.Test, " ")), c.from(name, "healthcheck"))
 	}
 	if command := c.runnable(commandLine(slices.Concat(s.Entrypoint, s.Command))); command != "" {
 		c.try(command, c.from(name, "command"))
 	}
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-var variables = regexp.MustCompile(`\$\{?[A-Za-z_]`)
+const (
+	variableName = `^[A-Za-z_][A-Za-z0-9_]*$`
+	variables    = `\$\{?[A-Za-z_]`
+)
 
 // variable records a variable, or that its value is not in the repository.
 func (c composed) variable(prefix, name string, value *string, from Source) {
 	switch {
-	case !variableName.MatchString(name) || strings.HasPrefix(name, "ABL_"):
+	case !match(variableName, name) || strings.HasPrefix(name, "ABL_"):
 		c.say("%s: abl skips the variable %q: it cannot set a variable with this name", from, name)
-	case value == nil || variables.MatchString(*value):
+	case value == nil || match(variables, *value):
 		c.ask(prefix+name, fmt.Sprintf("%s reads it from the environment, and no file in the repository has a value", from))
 	default:
 		c.set(prefix+name, *value, from)
@@ -208,15 +210,15 @@ func (c composed) variable(prefix, name string, value *string, from Source) {
 }
 
 // tooling matches images of developers' tools and of servers that stand in front of an app.
-var tooling = regexp.MustCompile(`(?i)adminer|pgadmin|phpmyadmin|mongo-express|redisinsight|redis-commander|traefik` +
-	`|nginx|caddy|haproxy|grafana|prometheus|jaeger|portainer|watchtower|zipkin|dozzle`)
+const tooling = `(?i)adminer|pgadmin|phpmyadmin|mongo-express|redisinsight|redis-commander|traefik` +
+	`|nginx|caddy|haproxy|grafana|prometheus|jaeger|portainer|watchtower|zipkin|dozzle`
 
 // usualPorts are the ports of well-known images.
 var usualPorts = [][2]string{
-	{"5432", "postgres postgis timescaledb pgvector"},
+	{"5432", "postgres postgis timescaledb pgvector pg"},
 	{"3306", "mysql mysql-server percona mariadb"},
 	{"6379", "redis valkey"},
-	{"27017", "mongo"},
+	{"27017", "mongo mongodb"},
 	{"5672", "rabbitmq"},
 	{"11211", "memcached"},
 	{"4222", "nats"},
@@ -246,11 +248,11 @@ func usualPort(image string) string {
 func (c composed) ports(name string) (all []Fact) {
 	for _, port := range c.services[name].Ports {
 		if port.Protocol != "udp" {
-			all = append(all, Fact{Value: fmt.Sprint(port.Target), From: c.from(name, "ports")})
+			all = append(all, fact("", fmt.Sprint(port.Target), c.from(name, "ports")))
 		}
 	}
 	for _, port := range c.services[name].Expose {
-		all = append(all, Fact{Value: port, From: c.from(name, "expose")})
+		all = append(all, fact("", port, c.from(name, "expose")))
 	}
 	return all
 }
@@ -288,7 +290,7 @@ func (c composed) allNeeded() (names []string) {
 	for _, name := range c.order {
 		base, _ := baseOf(c.services[name].Image)
 		switch port := usualPort(base); {
-		case c.services[name].Build != nil || tooling.MatchString(base):
+		case c.services[name].Build != nil || match(tooling, base):
 		case port == "":
 			c.say("%s: abl skips the service %q: no file shows that the app needs it", c.file, name)
 		case port == "5432" || port == "3306":
@@ -305,20 +307,20 @@ func (c composed) allNeeded() (names []string) {
 	return slices.Sorted(slices.Values(append(names, databases...)))
 }
 
-var serviceName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+const serviceName = `^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`
 
 // service records a service that the app needs, or why abl cannot start it.
 func (c composed) service(name string, s types.ServiceConfig) {
 	key := "app.services." + name
 	base, _ := baseOf(s.Image)
-	port := append(c.ports(name), Fact{Value: usualPort(base), From: c.from(name, "image")})[0]
+	port := append(c.ports(name), fact("", usualPort(base), c.from(name, "image")))[0]
 	without := ""
 	switch {
 	case s.Build != nil:
 		c.say("%s: abl skips the service %q, which is built from source: "+
 			"define it with a dockerfile in app.services (docs/services.md)", c.file, name)
 		return
-	case !serviceName.MatchString(name) || name == "app":
+	case !match(serviceName, name) || name == "app":
 		without = "a name consists of lower-case letters, digits and -, and must not be app"
 	case s.Image == "" || strings.ContainsAny(s.Image, "${ \t"):
 		without = fmt.Sprintf("its image %q is incomplete", s.Image)
@@ -351,7 +353,7 @@ func (c composed) files(service string, v types.ServiceVolumeConfig) {
 	file := c.path(v.Source)
 	all := []string{file}
 	if !c.tree.Has(file) {
-		all = c.tree.Below(file, func(string) bool { return true })
+		all = c.tree.Below(file, nil)
 		if len(all) > 20 || !strings.Contains(v.Target, "initdb") {
 			return
 		}

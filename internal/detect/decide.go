@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,21 +90,21 @@ func (p *project) decideProgram() {
 	p.ask("app.command", "there are several programs", all...)
 }
 
-var (
-	building = regexp.MustCompile(`^(export PATH=\S+ && )?((?:npm|go|cargo|mvn|\./gradlew) (?:[^&]|>&)*\b` +
-		`(?:build|package|classes)\b(?:[^&]|>&)*) && (.*)$`)
-	fromOutside = regexp.MustCompile(` (?:-C|--prefix|--manifest-path) "\$ABL_SRC[^"]*"| >&2`)
+const (
+	building = `^(export PATH=\S+ && )?((?:npm|go|cargo|mvn|\./gradlew) (?:[^&]|>&)*\b` +
+		`(?:build|package|classes)\b(?:[^&]|>&)*) && (.*)$`
+	fromOutside = ` (?:-C|--prefix|--manifest-path) "\$ABL_SRC[^"]*"| >&2`
 )
 
 // splitBuild separates the build at the beginning of app.command, which becomes app.build and runs in
 // the source. Without one, build has no key.
 func splitBuild(f Fact) (build, run Fact) {
-	m := building.FindStringSubmatch(f.Value)
+	m := compile(building).FindStringSubmatch(f.Value)
 	if m == nil {
 		return build, f
 	}
 	build, run = f, f
-	build.Key, build.Value = "app.build", m[1]+fromOutside.ReplaceAllString(m[2], "")
+	build.Key, build.Value = "app.build", m[1]+compile(fromOutside).ReplaceAllString(m[2], "")
 	run.Value, run.Note = m[1]+m[3], ""
 	return build, run
 }
@@ -167,7 +166,7 @@ func (p *project) decidePort(s start) {
 		p.port(all[0].Value, all[0].From, "")
 		p.note("app.env.PORT", all[0].Value, s.from, "the command reads PORT")
 	case s.port > 0:
-		p.disagree(append([]Fact{{Key: "app.port", Value: named, From: s.from}}, all...))
+		p.disagree(append([]Fact{fact("app.port", named, s.from)}, all...))
 	case len(all) == 1:
 		p.port(all[0].Value, all[0].From, "")
 	case len(all) > 1 && p.portVar.File != "":

@@ -77,7 +77,7 @@ func (r Report) Below(prefix string) (all []Fact) {
 // Answer closes an open key with a value from the user.
 func (r *Report) Answer(key, value string) {
 	r.Open = slices.DeleteFunc(r.Open, func(o Open) bool { return o.Key == key })
-	build, run := splitBuild(Fact{Key: key, Value: value, From: Source{File: "your answer"}})
+	build, run := splitBuild(fact(key, value, Source{File: "your answer"}))
 	if r.Facts = append(r.Facts, run); build.Key != "" {
 		r.Facts = append(r.Facts, build)
 	}

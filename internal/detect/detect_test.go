@@ -80,7 +80,7 @@ CMD ["sh", "-c", "node server.js"]
 	}
 	got := []any{
 		img.base, img.cmd.command(), img.cmd.from.String(), img.env["NAME"].Value, img.env["HOST"].Value, img.workdir,
-		captured(probed, img.health), img.ports,
+		capture(probed, img.health), img.ports,
 	}
 	want := []any{
 		"node:20-alpine", "node server.js", "Dockerfile:15", "a value", "0.0.0.0", "/app",

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +17,9 @@ func (p *project) sampleEnv() map[string]Fact {
 	for n, text := range strings.Split(p.tree.Text(file), "\n") {
 		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
 		name = strings.TrimSpace(name)
-		if variableName.MatchString(name) && value != "" && !strings.HasPrefix(name, "ABL_") {
+		if match(variableName, name) && value != "" && !strings.HasPrefix(name, "ABL_") {
 			value = strings.Trim(strings.TrimSpace(value), `"'`)
-			all[name] = Fact{Key: "app.env." + name, Value: value, From: Source{file, strconv.Itoa(n + 1)}}
+			all[name] = fact("app.env."+name, value, Source{file, strconv.Itoa(n + 1)})
 		}
 	}
 	return all
@@ -48,7 +47,7 @@ func (e sampleEnv) find() {
 	if len(e.starts) == 0 || !e.readsDotenv() {
 		return
 	}
-	local := regexp.MustCompile(`\b(?:localhost|127\.0\.0\.1):(\d+)`)
+	local := compile(`\b(?:localhost|127\.0\.0\.1):(\d+)`)
 	for key, f := range e.project.sampleEnv() {
 		f.Value = local.ReplaceAllStringFunc(f.Value, func(address string) string {
 			_, port, _ := strings.Cut(address, ":")
@@ -63,7 +62,7 @@ func (e sampleEnv) find() {
 		if name := e.serviceOf(key); name != "" && (f.Value == "localhost" || f.Value == "127.0.0.1") {
 			f.Value, f.Note = name, "the service instead of this machine"
 		}
-		if !strings.ContainsAny(f.Value, "\n\x00") && key != "NODE_ENV" && !variables.MatchString(f.Value) {
+		if !strings.ContainsAny(f.Value, "\n\x00") && key != "NODE_ENV" && !match(variables, f.Value) {
 			e.note(f.Key, f.Value, f.From, f.Note)
 		}
 	}
@@ -79,23 +78,14 @@ func (p *project) serviceAt(port string) string {
 	return ""
 }
 
-// hostPorts are the ports of the servers that variables such as DB_HOST name.
-var hostPorts = map[string]string{
-	"DB":        "5432 3306 27017",
-	"DATABASE":  "5432 3306 27017",
-	"POSTGRES":  "5432",
-	"PG":        "5432",
-	"MYSQL":     "3306",
-	"REDIS":     "6379",
-	"MONGO":     "27017",
-	"MONGODB":   "27017",
-	"RABBITMQ":  "5672",
-	"MEMCACHED": "11211",
-}
-
-// serviceOf returns the service that a variable such as DB_HOST names, "" for none.
+// serviceOf returns the service that a variable such as DB_HOST or REDIS_HOST names, "" for none.
 func (p *project) serviceOf(variable string) string {
-	for port := range strings.FieldsSeq(hostPorts[strings.TrimSuffix(strings.TrimSuffix(variable, "HOST"), "_")]) {
+	name := strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(variable, "HOST"), "_"))
+	ports := []string{usualPort(name)}
+	if name == "db" || name == "database" {
+		ports = fields("5432 3306 27017")
+	}
+	for _, port := range ports {
 		if name := p.serviceAt(port); name != "" {
 			return name
 		}

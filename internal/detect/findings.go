@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // start is one way to start a server.
@@ -41,7 +42,7 @@ func (f *findings) set(key, value string, from Source) { f.note(key, value, from
 // note is set with an explanation.
 func (f *findings) note(key, value string, from Source, note string) {
 	if _, found := f.values[key]; !found && value != "" {
-		f.values[key] = Fact{Key: key, Value: value, From: from, Note: note}
+		f.values[key] = Fact{key, value, from, note}
 	}
 }
 
@@ -77,22 +78,22 @@ func (f *findings) say(format string, args ...any) {
 func (f *findings) needs(from Source, packages string) {
 	for name := range strings.FieldsSeq(packages) {
 		if !slices.ContainsFunc(f.report.Packages, func(f Fact) bool { return f.Value == name }) {
-			f.report.Packages = append(f.report.Packages, Fact{Key: "package", Value: name, From: from})
+			f.report.Packages = append(f.report.Packages, fact("package", name, from))
 		}
 	}
 }
 
 // server records evidence of a server. The kind is http, tcp or "".
 func (f *findings) server(kind string, from Source) {
-	f.servers = append(f.servers, Fact{Key: "app.kind", Value: kind, From: from})
+	f.servers = append(f.servers, fact("app.kind", kind, from))
 }
 
 // program records evidence that the system is a program, or a library, with the command that runs
 // it, "" without one.
 func (f *findings) program(what, command string, from Source, note string) {
-	f.programs = append(f.programs, Fact{Key: "app.kind", Value: "command", From: from, Note: what})
+	f.programs = append(f.programs, Fact{"app.kind", "command", from, what})
 	if command != "" {
-		f.commands = append(f.commands, Fact{Key: "app.command", Value: command, From: from, Note: note})
+		f.commands = append(f.commands, Fact{"app.command", command, from, note})
 	}
 }
 
@@ -107,7 +108,7 @@ func (f *findings) noServer() { f.servers, f.ports = nil, nil }
 // listens records a port.
 func (f *findings) listens(port string, from Source) {
 	if n, _ := strconv.Atoi(port); n > 0 && n <= 65535 {
-		f.ports = append(f.ports, Fact{Key: "app.port", Value: port, From: from})
+		f.ports = append(f.ports, fact("app.port", port, from))
 	}
 }
 
@@ -123,10 +124,11 @@ func (f *findings) addStart(s start) {
 	f.starts = append(f.starts, s)
 }
 
+// fact returns a fact without a note.
+func fact(key, value string, from Source) Fact { return Fact{key, value, from, ""} }
+
 // candidate returns a command that app.command may be.
-func candidate(command string, from Source) Fact {
-	return Fact{Key: "app.command", Value: command, From: from}
-}
+func candidate(command string, from Source) Fact { return fact("app.command", command, from) }
 
 // depends records the first of the packages that the app depends on as evidence of an HTTP server.
 func (f *findings) depends(packages string, accept func(name string, from Source) bool) {
@@ -140,9 +142,9 @@ func (f *findings) depends(packages string, accept func(name string, from Source
 
 // matches records what the expressions find in a source file: the groups of an expression are
 // ports. An expression without a group finds a use of the variable PORT.
-func (f *findings) matches(file, text string, all ...*regexp.Regexp) {
-	for _, e := range all {
-		for _, at := range e.FindAllStringSubmatchIndex(text, 5) {
+func (f *findings) matches(file, text string, all ...string) {
+	for _, pattern := range all {
+		for _, at := range compile(pattern).FindAllStringSubmatchIndex(text, 5) {
 			from := Source{file, lineAt(text, at[0])}
 			if len(at) == 2 {
 				f.readsPort(from)
@@ -158,39 +160,39 @@ func (f *findings) matches(file, text string, all ...*regexp.Regexp) {
 
 // signs are the expressions that find a server in the sources of a language.
 type signs struct {
-	ports     []*regexp.Regexp
-	http, tcp *regexp.Regexp
-	local     *regexp.Regexp // listens on 127.0.0.1, nil for a language without such an expression
+	ports     []string
+	http, tcp string // "" for a language without such an expression
+	local     string // listens on 127.0.0.1, likewise
 }
 
 // scan records the ports in a source file. It returns the kind of the server that the file contains,
 // "" for none, and its place.
 func (f *findings) scan(file, text string, s signs) (kind string, from Source) {
 	f.matches(file, text, s.ports...)
-	if s.local != nil && s.local.MatchString(text) {
+	if match(s.local, text) {
 		f.say("%s listens on 127.0.0.1 only: abl's tests do not reach it until it listens on 0.0.0.0",
 			find(file, text, s.local))
 	}
 	switch {
-	case s.http.MatchString(text):
+	case match(s.http, text):
 		return "http", find(file, text, s.http)
-	case s.tcp.MatchString(text):
+	case match(s.tcp, text):
 		return "tcp", find(file, text, s.tcp)
 	}
 	return "", Source{}
 }
 
-var ready = regexp.MustCompile("[\"'`(]((?:/api(?:/v\\d+)?)?/" +
-	"(?:_?healthz?|_?health-?check|healthcheck|readyz?|livez|up))/?[\"'`)]")
+const ready = "[\"'`(]((?:/api(?:/v\\d+)?)?/" +
+	"(?:_?healthz?|_?health-?check|healthcheck|readyz?|livez|up))/?[\"'`)]"
 
 // route records the route of a health check in a source file.
 func (f *findings) route(file, text string) {
-	f.set("app.ready.path", captured(ready, text), find(file, text, ready))
+	f.set("app.ready.path", capture(ready, text), find(file, text, ready))
 }
 
 // find returns the place of the first match in a file.
-func find(file, text string, e *regexp.Regexp) Source {
-	if at := e.FindStringIndex(text); at != nil {
+func find(file, text, pattern string) Source {
+	if at := compile(pattern).FindStringIndex(text); at != nil {
 		return Source{file, lineAt(text, at[0])}
 	}
 	return Source{File: file}
@@ -201,17 +203,32 @@ func lineAt(text string, offset int) string {
 	return strconv.Itoa(1 + strings.Count(text[:offset], "\n"))
 }
 
-// captured returns the first group that matched and is not empty, or "".
-func captured(e *regexp.Regexp, text string) string {
-	if m := e.FindStringSubmatch(text); m != nil {
+// expressions has the compiled form of the expressions that were used so far: most runs of abl use none.
+var expressions sync.Map
+
+func compile(pattern string) *regexp.Regexp {
+	if e, ok := expressions.Load(pattern); ok {
+		return e.(*regexp.Regexp)
+	}
+	e := regexp.MustCompile(pattern)
+	expressions.Store(pattern, e)
+	return e
+}
+
+// match reports whether an expression matches. The empty expression never does.
+func match(pattern, text string) bool { return pattern != "" && compile(pattern).MatchString(text) }
+
+// capture returns the first group that matched and is not empty, or "".
+func capture(pattern, text string) string {
+	if m := compile(pattern).FindStringSubmatch(text); m != nil {
 		return cmp.Or(m[1:]...)
 	}
 	return ""
 }
 
-// capture is captured for an expression that is used once.
-func capture(pattern, text string) string {
-	return captured(regexp.MustCompile(pattern), text)
+// captures returns all matches, each with its groups.
+func captures(pattern, text string) [][]string {
+	return compile(pattern).FindAllStringSubmatch(text, -1)
 }
 
 func atoi(text string) int {

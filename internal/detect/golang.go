@@ -36,7 +36,7 @@ func (g *golang) load() {
 	mod := g.text("go.mod")
 	g.module = capture(`(?m)^module\s+"?([^\s"]+)`, mod)
 	g.version(capture(`(?m)^go (\d+\.\d+)`, mod))
-	for _, m := range regexp.MustCompile(`(?m)^(?:require)?\s+([\w.-]+\.\w+/\S+) v`).FindAllStringSubmatch(mod, -1) {
+	for _, m := range captures(`(?m)^(?:require)?\s+([\w.-]+\.\w+/\S+) v`, mod) {
 		g.deps[m[1]] = g.src("require")
 	}
 	if strings.Contains(mod, "\nrequire") && !g.has("vendor/modules.txt") {
@@ -111,21 +111,21 @@ func (g *golang) reach(dir string) (files []string) {
 const goListens = `(?:ListenAndServe(?:TLS)?\(|Addr:\s*|\.Run\(|\.Start\(|\.Listen\(\s*(?:"tcp[46]?",\s*)?)`
 
 var (
-	goCommand = regexp.MustCompile(`\bcobra\.Command\{|\bcli\.Command\{|\bkingpin\.Command\(|\bsubcommands\.Register\(`)
-	ginRun    = regexp.MustCompile(`\b\w+\.Run\(\)`) // on PORT, or 8080
+	goCommand = `\bcobra\.Command\{|\bcli\.Command\{|\bkingpin\.Command\(|\bsubcommands\.Register\(`
+	ginRun    = `\b\w+\.Run\(\)` // on PORT, or 8080
 	goSigns   = signs{
-		ports: []*regexp.Regexp{
-			regexp.MustCompile(goListens + `"(?:0\.0\.0\.0|\[::\]|localhost|127\.0\.0\.1)?:(\d{2,5})"`),
-			regexp.MustCompile(`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})` +
-				`|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`),
-			regexp.MustCompile(`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port` +
-				`|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})"?\s*[,)]`),
-			regexp.MustCompile(`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`),
+		ports: []string{
+			goListens + `"(?:0\.0\.0\.0|\[::\]|localhost|127\.0\.0\.1)?:(\d{2,5})"`,
+			`(?s)"PORT"\s*,\s*"?:?(\d{2,5})|Getenv\("PORT"\).{0,80}?"" \{\s*\w+ :?= "?:?(\d{2,5})` +
+				`|env:"PORT"[^\x60]*(?:env)?[dD]efault[=:]"?(\d{2,5})|cmp\.Or\(os\.Getenv\("PORT"\),\s*":?(\d{2,5})`,
+			`\.(?:String|Int|Uint|Uint16)(?:Var)?P?\((?:&[\w.]+,\s*)?"(?:addr|address|listen|port` +
+				`|http|bind)[\w.-]*",\s*(?:"\w",\s*)?"?(?:0\.0\.0\.0)?:?(\d{2,5})"?\s*[,)]`,
+			`(?:Getenv|LookupEnv)\("PORT"\)|"\$?PORT"|env:"PORT"`,
 		},
-		http: regexp.MustCompile(`\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(|\bgin\.(?:Default|New)\(` +
-			`|\becho\.New\(|\bfiber\.New\(|\bfasthttp\.ListenAndServe|\bhttp\.Server\{`),
-		tcp:   regexp.MustCompile(`\bnet\.Listen\(\s*"tcp`),
-		local: regexp.MustCompile(goListens + `"(?:localhost|127\.0\.0\.1):(\d{2,5})"`),
+		http: `\bhttp\.Serve\(|\.ListenAndServe(?:TLS)?\(|\bgin\.(?:Default|New)\(` +
+			`|\becho\.New\(|\bfiber\.New\(|\bfasthttp\.ListenAndServe|\bhttp\.Server\{`,
+		tcp:   `\bnet\.Listen\(\s*"tcp`,
+		local: goListens + `"(?:localhost|127\.0\.0\.1):(\d{2,5})"`,
 	}
 )
 
@@ -186,7 +186,7 @@ func (g *golang) main(pkg *goPackage) {
 		g.program("a program", `go build -C "$ABL_SRC" -o app.bin `+name+` && "$ABL_SRC/app.bin"`, source, "")
 	case commands > 2 && !g.deployed():
 		g.ask("app.kind", "the program has several commands, and one is a server ("+from.String()+")",
-			Fact{Key: "app.kind", Value: kind, From: from}, Fact{Key: "app.kind", Value: "command", From: source})
+			fact("app.kind", kind, from), fact("app.kind", "command", source))
 		g.ask("app.command", "the program has several commands", candidate("go run "+name, source))
 	default:
 		g.server(kind, from)
@@ -223,11 +223,11 @@ func (g *golang) kindOf(pkg *goPackage) (kind string, from Source, commands int)
 		if found != "" && (kind == "command" || kind == "tcp" && found == "http") {
 			kind, from = found, at
 		}
-		if strings.Contains(text, "gin.") && ginRun.MatchString(text) {
+		if strings.Contains(text, "gin.") && match(ginRun, text) {
 			g.readsPort(find(file, text, ginRun))
 			g.listens("8080", find(file, text, ginRun))
 		}
-		commands += len(goCommand.FindAllString(text, -1))
+		commands += len(compile(goCommand).FindAllString(text, -1))
 		g.route(file, text)
 	}
 	return kind, from, commands

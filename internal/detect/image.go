@@ -98,7 +98,7 @@ func (r *imageReader) read(name string, i instruction, line string) {
 		if stage := r.stages[base]; stage != nil {
 			next = *stage
 		}
-		next.file, next.runs, next.bases = r.file, r.runs, append(r.bases, Fact{Value: base, From: i.from})
+		next.file, next.runs, next.bases = r.file, r.runs, append(r.bases, fact("", base, i.from))
 		if next.env = maps.Clone(next.env); next.env == nil {
 			next.env = map[string]Fact{}
 		}
@@ -109,12 +109,12 @@ func (r *imageReader) read(name string, i instruction, line string) {
 		for arg := range slices.Chunk(i.args, 3) { // name, value, "=" or " "
 			value := r.expand(arg[1])
 			r.vars = append(r.vars, arg[0]+"="+value)
-			r.env[arg[0]] = Fact{Key: "app.env." + arg[0], Value: value, From: i.from}
+			r.env[arg[0]] = fact("app.env."+arg[0], value, i.from)
 		}
 	case "EXPOSE":
 		for _, arg := range i.args {
 			if port, protocol, _ := strings.Cut(r.expand(arg), "/"); atoi(port) > 0 && protocol != "udp" {
-				r.ports = append(r.ports, Fact{Key: "app.port", Value: port, From: i.from})
+				r.ports = append(r.ports, fact("app.port", port, i.from))
 			}
 		}
 	case "WORKDIR":
@@ -141,8 +141,8 @@ func baseOf(ref string) (name, version string) {
 	return name, capture(`^v?(\d+(?:\.\d+)*)`, tag)
 }
 
-var probed = regexp.MustCompile(`https?://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(?:\d+` +
-	`|\$\{?[A-Z_]+(?::-\d+)?\}?))?(/[^\s"'|;)\\]+)`)
+const probed = `https?://(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\])(?::(?:\d+` +
+	`|\$\{?[A-Z_]+(?::-\d+)?\}?))?(/[^\s"'|;)\\]+)`
 
 // bases returns the images that the stages of the Dockerfile are based on.
 func (p *project) bases() []Fact {
@@ -179,7 +179,7 @@ func (d dockerfile) find() {
 		return
 	}
 	p.image = img
-	if base, _ := baseOf(img.base); tooling.MatchString(base) {
+	if base, _ := baseOf(img.base); match(tooling, base) {
 		p.noServer() // it serves the files of a build, on a port of its own
 		delete(p.values, "app.ready.path")
 		return
@@ -191,7 +191,7 @@ func (d dockerfile) find() {
 		p.listens(f.Value, f.From)
 		p.server("", f.From)
 	}
-	p.set("app.ready.path", captured(probed, img.health), img.healthFrom)
+	p.set("app.ready.path", capture(probed, img.health), img.healthFrom)
 	d.start(img)
 }
 
@@ -213,7 +213,7 @@ func (d dockerfile) start(img *image) {
 		}
 		s := start{command: command, from: from, port: atoi(img.env["PORT"].Value)}
 		for _, name := range slices.Sorted(maps.Keys(img.env)) {
-			if f := img.env[name]; !imageVariable.MatchString(name + "=" + f.Value) {
+			if f := img.env[name]; !match(imageVariable, name+"="+f.Value) {
 				s.env = append(s.env, f)
 			}
 		}
@@ -223,7 +223,7 @@ func (d dockerfile) start(img *image) {
 }
 
 // imageVariable matches variables about the image itself: tools, builds, and paths in its file system.
-var imageVariable = regexp.MustCompile(`^(?:PATH|LANG|TZ|HOME|TERM|USER)=` +
+const imageVariable = `^(?:PATH|LANG|TZ|HOME|TERM|USER)=` +
 	`|^(?:LC_|DEBIAN_|PIP|POETRY_|UV_|PYTHON|VIRTUAL_ENV|NPM_|npm_|YARN_|PNPM_|BUN_|NEXT_TELEMETRY|BUNDLE_|GEM_|RUBY` +
 	`|GO|CGO_|CARGO_|RUST|JAVA_|MAVEN_|GRADLE_|COMPOSER_|PHP_|ABL_)` +
-	`|^\w*(?:_ENV|_VERSION|_HOME)=|=(?:/|\w+:/[^/])|=.*\$|=$`)
+	`|^\w*(?:_ENV|_VERSION|_HOME)=|=(?:/|\w+:/[^/])|=.*\$|=$`

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -103,7 +102,7 @@ func (j java) findMaven(text string, boots bool) {
 	switch {
 	case len(pom.Modules) > 0:
 		j.ask("app.command", "pom.xml has several modules: choose one with --dir")
-	case boots && regexp.MustCompile(`spring-boot-starter-parent|<goal>repackage</goal>`).MatchString(text):
+	case boots && match(`spring-boot-starter-parent|<goal>repackage</goal>`, text):
 		j.try(maven+"-o -DskipTests package && java -jar target/*.jar", j.src("pom.xml", "spring-boot-maven-plugin"))
 	case boots:
 		j.try(maven+"-o -DskipTests spring-boot:run", j.src("pom.xml", "spring-boot-maven-plugin"))
@@ -120,14 +119,14 @@ func (j java) findMaven(text string, boots bool) {
 	}
 }
 
-var serverPort = regexp.MustCompile(`(?m)^server\.port\s*[=:]\s*(?:\$\{[^:}]*:)?(\d+)` +
-	`|^server:\s*\n(?:[ \t]+.*\n)*?[ \t]+port:\s*(?:\$\{[^:}]*:)?(\d+)`)
+const serverPort = `(?m)^server\.port\s*[=:]\s*(?:\$\{[^:}]*:)?(\d+)` +
+	`|^server:\s*\n(?:[ \t]+.*\n)*?[ \t]+port:\s*(?:\$\{[^:}]*:)?(\d+)`
 
 // springPort records the port in the settings of Spring Boot, or its default.
 func (j java) springPort() {
 	for name := range strings.FieldsSeq("application.properties application.yml application.yaml") {
 		file := j.at("src/main/resources/" + name)
-		if text := j.tree.Text(file); serverPort.MatchString(text) {
+		if text := j.tree.Text(file); match(serverPort, text) {
 			j.matches(file, text, serverPort)
 			return
 		}

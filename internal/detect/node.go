@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -32,16 +31,16 @@ func (m manifest) script(name string) string {
 	return ""
 }
 
-var scriptCall = regexp.MustCompile(`(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?([\w:-]+)|(?:npm-run-all|run-s` +
-	`|run-p)((?:\s+[\w:-]+)+)`)
+const scriptCall = `(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?([\w:-]+)|(?:npm-run-all|run-s` +
+	`|run-p)((?:\s+[\w:-]+)+)`
 
 // expand replaces the calls of scripts in a script by these scripts, up to a depth.
 func (m manifest) expand(text string, depth int) string {
 	if depth == 0 {
 		return text
 	}
-	return scriptCall.ReplaceAllStringFunc(text, func(call string) string {
-		part := scriptCall.FindStringSubmatch(call)
+	return compile(scriptCall).ReplaceAllStringFunc(text, func(call string) string {
+		part := compile(scriptCall).FindStringSubmatch(call)
 		var all []string
 		for _, name := range strings.Fields(part[1] + part[2]) {
 			if inner := m.script(name); inner != "" && inner != text {
@@ -119,7 +118,7 @@ var devServers = []devServer{
 
 // calls reports whether a script calls a program, which is a regular expression.
 func calls(script, program string) bool {
-	return regexp.MustCompile(`(?:^|[\s/;&|])` + program + `(?:\s|$)`).MatchString(script)
+	return match(`(?:^|[\s/;&|])`+program+`(?:\s|$)`, script)
 }
 
 func (n *node) find() {
@@ -144,7 +143,7 @@ func (n *node) mainStart() {
 	for _, file := range fields(n.manifest.Main + " server.js server.mjs server.cjs index.js index.mjs index.cjs " +
 		"app.js app.mjs app.cjs main.js main.mjs main.cjs src/server.js src/server.mjs src/server.cjs src/index.js " +
 		"src/index.mjs src/index.cjs src/app.js src/app.mjs src/app.cjs src/main.js src/main.mjs src/main.cjs") {
-		if listening.MatchString(n.text(file)) {
+		if match(listening, n.text(file)) {
 			n.try("node "+path.Clean(file), n.project.src(file, ""))
 			return
 		}
@@ -167,12 +166,7 @@ func (n *node) scriptStart(name, text string) {
 			s.command += " -- " + d.flags
 		}
 		if d.vite {
-			s.env = []Fact{{
-				Key:   "app.env.__VITE_ADDITIONAL_SERVER_ALLOWED_HOSTS",
-				Value: "app",
-				From:  from,
-				Note:  "the tests use the host name app",
-			}}
+			s.env = []Fact{{"app.env.__VITE_ADDITIONAL_SERVER_ALLOWED_HOSTS", "app", from, "the tests use the host name app"}}
 		}
 	}
 	if other := n.missing(text); other != "" {
@@ -185,10 +179,10 @@ func (n *node) scriptStart(name, text string) {
 	}
 }
 
-var (
-	builtFile = regexp.MustCompile(`(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output` +
-		`|public/build)(?:/[\w./-]*)?)`)
-	startedFile = regexp.MustCompile(`(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:watch\s+)?(?:--?\S+\s+)*([\w./-]+)`)
+const (
+	builtFile = `(?:^|[\s"'=])(?:\./)?((?:dist|build|out|lib|\.next|\.output` +
+		`|public/build)(?:/[\w./-]*)?)`
+	startedFile = `(?:^|[\s;&|])(?:node|nodemon|tsx|ts-node)\s+(?:watch\s+)?(?:--?\S+\s+)*([\w./-]+)`
 )
 
 // builtBy are the folders that a build makes for these commands.
@@ -199,7 +193,7 @@ var builtBy = map[string]string{
 // build puts the build before the start of files that the repository does not contain. It returns
 // false if the files are missing and no script builds them.
 func (n *node) build(s *start, text, script string) bool {
-	need := captured(builtFile, text)
+	need := capture(builtFile, text)
 	if n.has(need) || n.has(need+".js") || n.hasFolder(need) {
 		need = ""
 	}
@@ -208,7 +202,7 @@ func (n *node) build(s *start, text, script string) bool {
 			need = folder
 		}
 	}
-	for _, m := range startedFile.FindAllStringSubmatch(text, -1) {
+	for _, m := range captures(startedFile, text) {
 		if need == "" && !n.hasModule(m[1]) && !n.has(m[1]+".ts") {
 			n.say("%s runs %s, which is not in the repository", cmp.Or(s.from.String(), script), m[1])
 			return false
@@ -249,7 +243,7 @@ func (n *node) command(name string, words []string) string {
 	case "node":
 		file := args[max(0, slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }))]
 		s := start{command: strings.Join(words, " ")}
-		built := builtFile.MatchString(" "+file) && n.manifest.script("build") != ""
+		built := match(builtFile, " "+file) && n.manifest.script("build") != ""
 		if n.hasModule(file) || built && n.build(&s, file, "") {
 			return s.command
 		}
@@ -260,23 +254,22 @@ func (n *node) command(name string, words []string) string {
 const readsPORT = `(?:process\.env|Bun\.env|import\.meta\.env)(?:\.PORT\b|\[['"]PORT['"]\])`
 
 var (
-	listening = regexp.MustCompile(`\.listen\s*\(|\bserve\s*\(\s*\{|Deno\.serve|Bun\.serve|export default \{[^}]*\bfetch\b`)
-	envPort   = regexp.MustCompile(readsPORT)
-	namedPort = regexp.MustCompile(`(?i)\bport\s*[:=]\s*['"]?(\d{2,5})\b`)
+	listening = `\.listen\s*\(|\bserve\s*\(\s*\{|Deno\.serve|Bun\.serve|export default \{[^}]*\bfetch\b`
+	namedPort = `(?i)\bport\s*[:=]\s*['"]?(\d{2,5})\b`
 	nodeSigns = signs{
-		ports: []*regexp.Regexp{
-			regexp.MustCompile(readsPORT + `[\s),]*(?:\|\||\?\?)\s*\(?['"]?(\d{2,5})` +
+		ports: []string{
+			readsPORT + `[\s),]*(?:\|\||\?\?)\s*\(?['"]?(\d{2,5})` +
 				`|\bPORT\s*=\s*['"]?(\d{2,5})['"]?\s*[,}].*process\.env` +
-				`|get(?:<\w+>)?\(\s*['"]PORT['"]\s*,\s*['"]?(\d{2,5})`),
-			envPort,
-			regexp.MustCompile(`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b` +
-				`|\bserve\s*\(\s*\{[^}]*?\bport\s*:\s*(\d{2,5})\b|export default \{[^}]*?\bport\s*:\s*(\d{2,5})\b`),
+				`|get(?:<\w+>)?\(\s*['"]PORT['"]\s*,\s*['"]?(\d{2,5})`,
+			readsPORT,
+			`\.listen\s*\(\s*(?:\{[^}]*?\bport\s*:\s*)?(\d{2,5})\b` +
+				`|\bserve\s*\(\s*\{[^}]*?\bport\s*:\s*(\d{2,5})\b|export default \{[^}]*?\bport\s*:\s*(\d{2,5})\b`,
 		},
-		http: regexp.MustCompile(`\bhttps?\.createServer\b|\bcreateServer\b.*http` +
-			`|(?:from|require\()\s*['"](?:node:)?https?['"]|Bun\.serve`),
-		tcp: regexp.MustCompile(`\bnet\.createServer\b|(?:from |require\()['"](?:node:)?net['"]`),
-		local: regexp.MustCompile(`\.listen\s*\([^)]*['"](?:127\.0\.0\.1|localhost)['"]` +
-			`|\bhost(?:name)?\s*:\s*['"](?:127\.0\.0\.1|localhost)['"]`),
+		http: `\bhttps?\.createServer\b|\bcreateServer\b.*http` +
+			`|(?:from|require\()\s*['"](?:node:)?https?['"]|Bun\.serve`,
+		tcp: `\bnet\.createServer\b|(?:from |require\()['"](?:node:)?net['"]`,
+		local: `\.listen\s*\([^)]*['"](?:127\.0\.0\.1|localhost)['"]` +
+			`|\bhost(?:name)?\s*:\s*['"](?:127\.0\.0\.1|localhost)['"]`,
 	}
 )
 
@@ -289,7 +282,7 @@ func (n *node) scanSources() {
 		}
 		switch configuration := strings.Contains(path.Base(file), ".config."); {
 		case configuration:
-		case !listening.MatchString(text):
+		case !match(listening, text):
 			n.matches(file, text, nodeSigns.ports[:2]...)
 		default:
 			if kind, from := n.scan(file, text, nodeSigns); kind != "" {
@@ -362,7 +355,7 @@ func (n *node) findPrograms() {
 	n.library(n.src(place), `cd "$ABL_SRC" && node`, "tests pass code to node -e")
 }
 
-var watching = regexp.MustCompile(`--watch(?:All)?(?:\s|$)|ng test|(?:^|\s)-w(?:\s|$)`)
+const watching = `--watch(?:All)?(?:\s|$)|ng test|(?:^|\s)-w(?:\s|$)`
 
 // findChecks records the scripts that check the source. Of each kind the first usable one counts.
 func (n *node) findChecks() {
@@ -386,7 +379,7 @@ func (n *node) checkScript(script string) string {
 	if script == "test" {
 		command = "npm test"
 	}
-	if watching.MatchString(text) {
+	if match(watching, text) {
 		n.say("%s watches files and never ends, so the Builder cannot use it", from)
 		return ""
 	}

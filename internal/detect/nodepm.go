@@ -3,7 +3,6 @@ package detect
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -77,13 +76,13 @@ func pnpmOf(lock string) string {
 	return "9"
 }
 
-var yarnPath = regexp.MustCompile(`(?m)^yarnPath:\s*['"]?(\S+?)['"]?$`)
+const yarnPath = `(?m)^yarnPath:\s*['"]?(\S+?)['"]?$`
 
 // installs returns the command that installs the packages of the lock file. With kept the package
 // manager stays in node_modules, for scripts that call it.
 func (m manager) installs(t *Tree, kept bool) string {
 	dir := path.Dir(m.lock)
-	own := captured(yarnPath, t.Text(path.Join(dir, ".yarnrc.yml")))
+	own := capture(yarnPath, t.Text(path.Join(dir, ".yarnrc.yml")))
 	switch {
 	case m.name == "npm":
 		return "npm " + m.install

@@ -3,7 +3,6 @@ package detect
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,8 +22,7 @@ func (p *python) entryPoints() map[string]Source {
 			all[name] = p.src("setup.cfg", "options.entry_points."+name)
 		}
 	}
-	script := regexp.MustCompile(`['"]([\w.-]+)\s*=\s*[\w.]+:\w+['"]`)
-	for _, m := range script.FindAllStringSubmatch(p.text("setup.py"), -1) {
+	for _, m := range captures(`['"]([\w.-]+)\s*=\s*[\w.]+:\w+['"]`, p.text("setup.py")) {
 		all[m[1]] = p.src("setup.py", "entry_points."+m[1])
 	}
 	return all
@@ -94,7 +92,7 @@ func (p *python) findChecks() {
 	if from, ok := p.deps["mypy"]; ok && mypy {
 		p.check("typecheck", run+"mypy .", "type check", from)
 	}
-	isPythonTest := regexp.MustCompile(`(?:^|/)(?:test_[^/]*|tests|[^/]*_test)\.py$`)
+	isPythonTest := compile(`(?:^|/)(?:test_[^/]*|tests|[^/]*_test)\.py$`)
 	tests := p.tree.Below(p.dir, isPythonTest.MatchString)
 	if len(tests) == 0 {
 		return

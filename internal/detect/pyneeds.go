@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,11 +38,11 @@ func (p pyproject) usesPoetry() bool {
 	return p.Tool.Poetry.Name != "" || p.Tool.Poetry.Dependencies != nil
 }
 
-var packageName = regexp.MustCompile(`^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`)
+const packageName = `^\s*([A-Za-z0-9][A-Za-z0-9._-]*)`
 
 // require records the package of a requirement such as "Flask[async] >= 3".
 func (p *python) require(text string, from Source) {
-	name := strings.ToLower(strings.ReplaceAll(captured(packageName, text), "_", "-"))
+	name := strings.ToLower(strings.ReplaceAll(capture(packageName, text), "_", "-"))
 	if _, known := p.deps[name]; !known && name != "" {
 		p.deps[name] = from
 	}
@@ -78,7 +77,7 @@ func (p *python) readNeeds() {
 	for _, file := range p.requirements() {
 		p.readRequirements(file, 3)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^"?([A-Za-z][\w.-]*)"?\s*=`).FindAllStringSubmatch(p.text("Pipfile"), -1) {
+	for _, m := range captures(`(?m)^"?([A-Za-z][\w.-]*)"?\s*=`, p.text("Pipfile")) {
 		p.require(m[1], p.src("Pipfile", ""))
 	}
 	p.readSetup()
@@ -105,8 +104,7 @@ func (p *python) readSetup() {
 		}
 	}
 	needs := capture(`(?s)install_requires\s*=\s*\[(.*?)\]`, p.text("setup.py"))
-	quoted := regexp.MustCompile(`['"]([A-Za-z0-9._-]+)\s*(?:[<>=~!\[;][^'"]*)?['"]`)
-	for _, m := range quoted.FindAllStringSubmatch(needs, -1) {
+	for _, m := range captures(`['"]([A-Za-z0-9._-]+)\s*(?:[<>=~!\[;][^'"]*)?['"]`, needs) {
 		p.require(m[1], p.src("setup.py", "install_requires"))
 	}
 }
@@ -116,12 +114,12 @@ func section(text, key string) string {
 	return capture(`(?m)^`+key+`\s*=[ \t]*\n((?:[ \t]+\S.*\n|\s*\n)+)`, text)
 }
 
-var included = regexp.MustCompile(`^\s*(?:-r|--requirement)[ =]*(\S+)`)
+const included = `^\s*(?:-r|--requirement)[ =]*(\S+)`
 
 // readRequirements reads a file of requirements, and the files that it includes up to a depth.
 func (p *python) readRequirements(file string, depth int) {
 	for n, text := range strings.Split(p.text(file), "\n") {
-		if inner := captured(included, text); inner != "" && depth > 0 {
+		if inner := capture(included, text); inner != "" && depth > 0 {
 			p.readRequirements(path.Join(path.Dir(file), inner), depth-1)
 			continue
 		}

@@ -2,7 +2,6 @@ package detect
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -65,7 +64,7 @@ func (p *python) command(name string, arguments []string) string {
 	return ""
 }
 
-var gunicornPort = regexp.MustCompile(`(?m)^bind\s*=.*:(\d{2,5})`)
+const gunicornPort = `(?m)^bind\s*=.*:(\d{2,5})`
 
 // gunicornBinds reports whether the configuration of Gunicorn has an address. It records its port.
 func (p *python) gunicornBinds(args string) bool {
@@ -129,7 +128,7 @@ func (p *python) django() {
 	}
 	p.server("http", from)
 	for _, file := range p.requirements() {
-		if old := captured(oldDjango, p.text(file)); old != "" {
+		if old := capture(oldDjango, p.text(file)); old != "" {
 			p.forbid("app.command",
 				p.at(file)+" asks for Django "+old+", which does not run on any Python that abl has (docs/toolchains.md)")
 			delete(p.values, "toolchain.python")
@@ -140,7 +139,7 @@ func (p *python) django() {
 	p.try(run+"migrate --noinput && "+run+"runserver --noreload 0.0.0.0:8000",
 		from)
 	for _, file := range p.sources("python") {
-		hosts := captured(allowedHosts, p.code(file))
+		hosts := capture(allowedHosts, p.code(file))
 		settings := path.Base(file) == "settings.py" || strings.Contains(file, "settings/")
 		if settings && hosts != "" && !strings.Contains(hosts, "*") && !strings.Contains(hosts, "app") {
 			p.say("%s: ALLOWED_HOSTS has to contain \"app\", the host name that the tests use",
@@ -151,24 +150,24 @@ func (p *python) django() {
 }
 
 var (
-	oldDjango    = regexp.MustCompile(`(?mi)^django\s*==\s*((?:1\.|2\.|3\.[01])[\d.]*)`)
-	allowedHosts = regexp.MustCompile(`(?m)^ALLOWED_HOSTS\s*=\s*(.+)$`)
-	pyApp        = regexp.MustCompile(`(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic` +
-		`|Bottle)\(`)
-	pyFactory = regexp.MustCompile(`(?m)^def (create_app|make_app)\(`)
-	pyPort    = regexp.MustCompile(`(?:environ\.get|getenv|config|env(?:\.int)?)\(\s*['"]PORT['"]\s*,\s*` +
-		`(?:default\s*=\s*)?['"]?(\d{2,5})|\bport\s*=\s*(\d{2,5})\b`)
-	pyEnvPort = regexp.MustCompile(`environ(?:\.get\(|\[)\s*['"]PORT['"]|getenv\(\s*['"]PORT['"]`)
-	pyMain    = regexp.MustCompile(`(?m)^if __name__ == ['"]__main__['"]`)
+	oldDjango    = `(?mi)^django\s*==\s*((?:1\.|2\.|3\.[01])[\d.]*)`
+	allowedHosts = `(?m)^ALLOWED_HOSTS\s*=\s*(.+)$`
+	pyApp        = `(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic` +
+		`|Bottle)\(`
+	pyFactory = `(?m)^def (create_app|make_app)\(`
+	pyPort    = `(?:environ\.get|getenv|config|env(?:\.int)?)\(\s*['"]PORT['"]\s*,\s*` +
+		`(?:default\s*=\s*)?['"]?(\d{2,5})|\bport\s*=\s*(\d{2,5})\b`
+	pyEnvPort = `environ(?:\.get\(|\[)\s*['"]PORT['"]|getenv\(\s*['"]PORT['"]`
+	pyMain    = `(?m)^if __name__ == ['"]__main__['"]`
 	pySigns   = signs{
-		ports: []*regexp.Regexp{
+		ports: []string{
 			pyPort,
-			regexp.MustCompile(`\(\s*['"](?:0\.0\.0\.0|localhost|127\.0\.0\.1|)['"]\s*,\s*(\d{2,5})\s*\)`),
+			`\(\s*['"](?:0\.0\.0\.0|localhost|127\.0\.0\.1|)['"]\s*,\s*(\d{2,5})\s*\)`,
 			pyEnvPort,
 		},
-		http: regexp.MustCompile(`HTTPServer\b|http\.server|make_server\(|web\.run_app\(`),
-		tcp: regexp.MustCompile(`socketserver\.\w*TCPServer|asyncio\.start_server|\.create_server\(` +
-			`|socket\.SOCK_STREAM[\s\S]*\.listen\(`),
+		http: `HTTPServer\b|http\.server|make_server\(|web\.run_app\(`,
+		tcp: `socketserver\.\w*TCPServer|asyncio\.start_server|\.create_server\(` +
+			`|socket\.SOCK_STREAM[\s\S]*\.listen\(`,
 	}
 )
 
@@ -180,7 +179,7 @@ func (p *python) moduleOf(file string) string {
 
 // scanSource looks for the object that a server of a framework serves, and for a program that listens.
 func (p *python) scanSource(file, text string) {
-	m := pyApp.FindStringSubmatch(text)
+	m := compile(pyApp).FindStringSubmatch(text)
 	if m == nil {
 		p.scanServer(file, text)
 		return
@@ -197,7 +196,7 @@ func (p *python) scanSource(file, text string) {
 
 // serve records the start of a server for an object of a framework.
 func (p *python) serve(kind, object, text string, from Source) {
-	port := captured(pyPort, text)
+	port := capture(pyPort, text)
 	if port == "" && kind == "flask" {
 		port = "5000"
 	} else if port == "" {
@@ -218,7 +217,7 @@ func (p *python) serve(kind, object, text string, from Source) {
 // scanServer records a program that listens without a framework.
 func (p *python) scanServer(file, text string) {
 	name := p.inner(file)
-	listens := pySigns.http.MatchString(text) || pySigns.tcp.MatchString(text)
+	listens := match(pySigns.http, text) || match(pySigns.tcp, text)
 	if !listens || len(p.entryPoints()) > 0 || strings.Count(name, "/") > 1 {
 		return
 	}

@@ -1,14 +1,13 @@
 package detect
 
 import (
-	"regexp"
 	"strings"
 )
 
 // ruby reads the projects of Bundler.
 type ruby struct{ *project }
 
-var gem = regexp.MustCompile(`(?m)^\s*gem\s+['"]([\w-]+)['"]`)
+const gem = `(?m)^\s*gem\s+['"]([\w-]+)['"]`
 
 // gemPackages are the Debian packages that gems are compiled with.
 var gemPackages = [][2]string{{"pg", "libpq-dev"}, {"sqlite3", "libsqlite3-dev"}, {"mysql2", "libmariadb-dev"}}
@@ -18,7 +17,7 @@ func (r ruby) load() {
 	from := r.src(r.first("Gemfile.lock Gemfile"), "")
 	r.install(from, "BUNDLE_PATH=vendor/bundle bundle install", "rubygems.org, index.rubygems.org", "vendor")
 	r.set("app.env.BUNDLE_PATH", "vendor/bundle", from)
-	for _, m := range gem.FindAllStringSubmatch(r.text("Gemfile"), -1) {
+	for _, m := range captures(gem, r.text("Gemfile")) {
 		r.deps[m[1]] = r.src("Gemfile", m[1])
 	}
 	for _, g := range gemPackages {
@@ -50,7 +49,7 @@ func (r ruby) find() {
 	for _, file := range r.sources("ruby") {
 		r.route(file, r.code(file))
 	}
-	for _, file := range r.tree.Below(r.at("exe"), func(string) bool { return true }) {
+	for _, file := range r.tree.Below(r.at("exe"), nil) {
 		r.program("a program", `BUNDLE_GEMFILE="$ABL_SRC/Gemfile" BUNDLE_PATH="$ABL_SRC/vendor/bundle" `+
 			`bundle exec ruby "$ABL_SRC/`+r.inner(file)+`"`, Source{File: file}, "")
 	}
@@ -68,10 +67,10 @@ func (r ruby) find() {
 	}
 }
 
-var (
-	rubyPorts = regexp.MustCompile(`ENV\.fetch\(\s*['"]PORT['"]\s*(?:,\s*['"]?(\d{2,5})|\)\s*\{\s*['"]?(\d{2,5}))` +
-		`|ENV\[['"]PORT['"]\]\s*\|\|\s*['"]?(\d{2,5})|(?m)^\s*(?:set :port,|port)\s+(\d{2,5})`)
-	rubyPORT = regexp.MustCompile(`['"]PORT['"]`)
+const (
+	rubyPorts = `ENV\.fetch\(\s*['"]PORT['"]\s*(?:,\s*['"]?(\d{2,5})|\)\s*\{\s*['"]?(\d{2,5}))` +
+		`|ENV\[['"]PORT['"]\]\s*\|\|\s*['"]?(\d{2,5})|(?m)^\s*(?:set :port,|port)\s+(\d{2,5})`
+	rubyPORT = `['"]PORT['"]`
 )
 
 // findPorts records the ports in the settings of Puma and in the program.
@@ -79,7 +78,7 @@ func (r ruby) findPorts() {
 	for file := range strings.FieldsSeq("config/puma.rb config.ru app.rb server.rb") {
 		text := r.text(file)
 		r.matches(r.at(file), text, rubyPorts)
-		if rubyPORT.MatchString(text) {
+		if match(rubyPORT, text) {
 			r.readsPort(r.src(file, ""))
 		}
 	}

@@ -3,7 +3,6 @@ package detect
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -61,14 +60,13 @@ func (r *rust) version() {
 }
 
 var rustSigns = signs{
-	ports: []*regexp.Regexp{
-		regexp.MustCompile(`"(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]|localhost):(\d{2,5})"` +
-			`|\(\[0, ?0, ?0, ?0\], ?(\d{2,5})\)|"(?:0\.0\.0\.0|127\.0\.0\.1)"\s*,\s*(\d{2,5})\)`),
-		regexp.MustCompile(`#\[(?:arg|clap|structopt)\([^\]]*"[^"]*port[^"]*"[^\]]*default_value(?:_t)?\s*=\s*"?(\d{2,5})`),
-		regexp.MustCompile(`env::var\("PORT"\)`),
+	ports: []string{
+		`"(?:0\.0\.0\.0|127\.0\.0\.1|\[::\]|localhost):(\d{2,5})"` +
+			`|\(\[0, ?0, ?0, ?0\], ?(\d{2,5})\)|"(?:0\.0\.0\.0|127\.0\.0\.1)"\s*,\s*(\d{2,5})\)`,
+		`#\[(?:arg|clap|structopt)\([^\]]*"[^"]*port[^"]*"[^\]]*default_value(?:_t)?\s*=\s*"?(\d{2,5})`,
+		`env::var\("PORT"\)`,
 	},
-	http: regexp.MustCompile(`$^`), // a dependency shows it
-	tcp:  regexp.MustCompile(`TcpListener::bind`),
+	tcp: `TcpListener::bind`, // a dependency shows HTTP
 }
 
 func (r *rust) find() {

@@ -95,7 +95,7 @@ func (p plain) command(name string, words []string) string {
 func (p *project) stacksIn(dir string) (found []Fact) {
 	for _, s := range stacks {
 		if file := (folder{p.tree, dir}).first(s.marks); file != "" {
-			found = append(found, Fact{Key: "stack", Value: s.name, From: Source{File: path.Join(dir, file)}})
+			found = append(found, fact("stack", s.name, Source{File: path.Join(dir, file)}))
 		}
 	}
 	return found
@@ -119,7 +119,7 @@ func (p *project) findStack() {
 		}
 	case len(scripts) > 0 && path.Dir(p.inner(scripts[0])) == ".":
 		p.report.Stack = "python"
-		found = []Fact{{Key: "stack", Value: "python", From: Source{File: scripts[0]}}}
+		found = []Fact{fact("stack", "python", Source{File: scripts[0]})}
 	default:
 		p.inFolders()
 	}
@@ -169,14 +169,14 @@ func (p *project) mainStack(found []Fact) string {
 func (p *project) inFolders() {
 	seen := map[string]bool{".": true}
 	var choices []Fact
-	for _, name := range p.tree.Below(p.dir, func(string) bool { return true }) {
+	for _, name := range p.tree.Below(p.dir, nil) {
 		inner := path.Dir(p.inner(name))
 		if parts := strings.Split(inner, "/"); len(parts) > 2 || seen[inner] || slices.ContainsFunc(parts, aside) {
 			continue
 		}
 		seen[inner] = true
 		if found := p.stacksIn(p.at(inner)); len(found) > 0 {
-			choices = append(choices, Fact{Key: "source.dir", Value: p.at(inner), From: found[0].From, Note: found[0].Value})
+			choices = append(choices, Fact{"source.dir", p.at(inner), found[0].From, found[0].Value})
 		}
 	}
 	if len(choices) > 0 {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"abl/internal/wording"
 )
 
 // The bounds of reading a repository, which may be hostile.
@@ -65,16 +67,16 @@ func (t *Tree) text(name string, max int64) string {
 	data, err := t.read(name, min(max, t.left))
 	if err == nil {
 		t.left -= int64(len(data))
-		text = strings.TrimPrefix(strings.ReplaceAll(string(data), "\r\n", "\n"), "\ufeff")
+		text = wording.Unix(string(data))
 	}
 	t.cache[name] = text
 	return text
 }
 
-// Below returns the paths below dir, "" for the root, that keep accepts.
+// Below returns the paths below dir, "" for the root, that keep accepts, all if it is nil.
 func (t *Tree) Below(dir string, keep func(name string) bool) (names []string) {
 	for _, name := range t.all {
-		if (dir == "" || strings.HasPrefix(name, dir+"/")) && keep(name) {
+		if (dir == "" || strings.HasPrefix(name, dir+"/")) && (keep == nil || keep(name)) {
 			names = append(names, name)
 		}
 	}
@@ -136,7 +138,7 @@ func (f folder) nearest(files string) string {
 
 // hasFolder reports whether the folder has files below name.
 func (f folder) hasFolder(name string) bool {
-	return len(f.tree.Below(f.at(name), func(string) bool { return true })) > 0
+	return len(f.tree.Below(f.at(name), nil)) > 0
 }
 
 // hasModule reports whether the folder has a file of Node.js, which may be named without its ending.

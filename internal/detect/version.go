@@ -2,7 +2,6 @@ package detect
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +72,7 @@ func numbers(version string) (all []int) {
 	return all
 }
 
-var comparator = regexp.MustCompile(`(\^|~=|~>|~|>=|<=|===?|!=|>|<)?\s*v?(\d+(?:\.(?:\d+|[xX*]))*)(?:[-+][\w.]+)?`)
+const comparator = `(\^|~=|~>|~|>=|<=|===?|!=|>|<)?\s*v?(\d+(?:\.(?:\d+|[xX*]))*)(?:[-+][\w.]+)?`
 
 // satisfies reports whether a version is in a range of npm, Python, Poetry or Composer. No semver
 // library reads all four, and in a Debian package the last number of a Python is unknown.
@@ -92,7 +91,7 @@ func within(version []int, part string) bool {
 	if low, high, ok := strings.Cut(part, " - "); ok {
 		return within(version, ">="+low) && within(version, "<="+high)
 	}
-	found := comparator.FindAllStringSubmatch(part, -1)
+	found := captures(comparator, part)
 	for _, m := range found {
 		if want := numbers(strings.ToLower(m[2])); !compare(version, m[1], want) { // numbers ends at an x or *
 			return false
