@@ -24,7 +24,9 @@ const maxIterations = 100
 
 // rule is the condition for a single value.
 type rule struct {
-	key  string // dotted; "*" is any one part of it, "*_commands" one that ends so, "…" whatever is before; NAME is one, and it is judged
+	// Dotted, of one value or several with blanks between them. "*" is any one part of it, "*_commands" one that
+	// ends so, "…" whatever is before; NAME is one, and it is judged.
+	key  string
 	ok   func(string) bool
 	want string
 	hint string
@@ -46,8 +48,7 @@ var rules = []rule{
 	{"publish.author", orNothing(like(`[^<>\x00-\x1f\x7f]*[^<>\s\x00-\x1f\x7f] <[^<>\s]+@[^<>\s]+>`)), "NAME <EMAIL>", ""},
 	{"remote.name", orNothing(like(`[A-Za-z0-9_][A-Za-z0-9._/-]*`)), "the name of a remote, such as origin",
 		"git remote -v lists them"},
-	{"remote.lease", lasts(time.Second), "1s or more", ""},
-	{"notify.command", orNothing(notBlank), "a shell command", ""},
+	{"notify.command agents.*.key_command agents.*.acp", orNothing(notBlank), "a shell command", ""},
 	{"models.*.*", modelName, "the name of a model", ""},
 	{"effort.*", orNothing(oneOf("low", "medium", "high", "max")), "low, medium, high or max", ""},
 	{"*_commands.NAME", like(`[a-z][a-z0-9_-]*`), "lower-case letters, digits, - and _", ""},
@@ -55,7 +56,6 @@ var rules = []rule{
 		"a name that is not a command of abl-cmd", "choose another name"},
 	{"*_commands.*.command", notBlank, "the command to run", ""},
 	{"*_commands.*.output", oneOf("", "hidden", "shown"), "shown or hidden", ""},
-	{"*_commands.*.timeout", lasts(time.Millisecond), "1ms or more", ""},
 	{"app.kind", oneOf("http", helper.KindTCP, helper.KindCommand), "http, tcp or command", ""},
 	{"app.command", notBlank, "the command that starts the app", "add the command, or remove the section"},
 	{"app.build", orNothing(notBlank), "the command that compiles the app, such as npm run build", ""},
@@ -67,27 +67,24 @@ var rules = []rule{
 	{"app.services.NAME", like(`[a-z]([a-z0-9-]{0,61}[a-z0-9])?`), "lower-case letters, digits and -", ""},
 	{"app.services.NAME", not(oneOf("app")), "another name than app", "choose another name"},
 	{"app.services.*.image", orNothing(like(`[^\s\x00-\x20\x7f]+`)), "the name of an image", ""},
-	{"app.services.*.dockerfile", orNothing(inside), "a path inside the project", ""},
+	{"app.services.*.dockerfile images.*.dockerfile agents.*.scenario", orNothing(inside), "a path inside the project", ""},
 	{"app.services.*.files.NAME", isTarget, "the absolute path of a file in the service's container", ""},
 	{"app.services.*.files.*", isSeed, "the path of a file in the project, outside .env and abl's own files",
 		"use a file such as .abl/seed.sql"},
 	{"app.services.*.ready.port", number(1, maxPort), "1 to 65535", ""},
 	{"…ready.path", like(`(/[^\s\x00-\x20\x7f]*)?`), "a path such as /health", ""},
-	{"…ready.timeout", lasts(time.Millisecond), "1ms or more", ""},
+	{"*_commands.*.timeout …ready.timeout", lasts(time.Millisecond), "1ms or more", ""},
 	// An app that recognizes a test could behave differently.
 	{"…env.NAME", like(`[A-Za-z_][A-Za-z0-9_]*`), "the name of a variable", ""},
 	{"…env.NAME", func(name string) bool { return !strings.HasPrefix(name, envPrefix) },
 		"a name that does not begin with " + envPrefix, "choose another name"},
 	{"loop.max_verifier_iterations", number(1, maxIterations), "1 to 100", ""},
 	{"loop.no_progress.*", number(0, 1<<31), "0 (off) or more", ""},
-	{"loop.call_timeout", lasts(time.Second), "1s or more", ""},
-	{"loop.idle_timeout", lasts(time.Second), "1s or more", ""},
+	{"loop.call_timeout loop.idle_timeout remote.lease", lasts(time.Second), "1s or more", ""},
 	{"loop.outage_budget", lasts(0), "0 or more", ""},
 	{"verify.evidence", oneOf("required", "off"), "required or off", ""},
-	{"verify.allow_unread.*", like(`P[1-9][0-9]*\.C[1-9][0-9]*|all`), "the id of a contract such as P1.C3, or all",
-		"abl spec list has the ids"},
-	{"verify.allow_weak.*", like(`P[1-9][0-9]*\.C[1-9][0-9]*|all`), "the id of a contract such as P1.C3, or all",
-		"abl spec list has the ids"},
+	{"verify.allow_unread.* verify.allow_weak.*", like(`P[1-9][0-9]*\.C[1-9][0-9]*|all`),
+		"the id of a contract such as P1.C3, or all", "abl spec list has the ids"},
 	{"budget.*.*", number(0, 1<<62), "0 (no limit) or more", ""},
 	{"prices", orNothing(inside), "a path inside the project, or {MODEL: {input: 1.25, output: 10}}", ""},
 	{"network.pool", isPool, "a private IPv4 range of /24 or larger, such as 10.231.0.0/16", ""},
@@ -96,18 +93,13 @@ var rules = []rule{
 	{"network.ca_cert", func(s string) bool { return s == "" || strings.HasPrefix(s, "/") || inside(s) },
 		"an absolute path, or a path inside the project", ""},
 	{"limits.memory", holds(16 << 20), "16m or more: a container with less does not start", ""},
-	{"limits.tmp", holds(1 << 20), "1m or more", ""},
-	{"limits.home", holds(1 << 20), "1m or more", ""},
-	{"limits.shm", holds(1 << 20), "1m or more", ""},
-	{"limits.prepare", holds(1 << 20), "1m or more", ""},
+	{"limits.tmp limits.home limits.shm limits.prepare", holds(1 << 20), "1m or more", ""},
 	{"limits.cpus", number(1e-9, 1<<20), "more than 0", ""},
 	{"limits.*", func(s string) bool { return holds(1)(s) || number(1e-9, 1<<62)(s) }, "more than 0", ""},
 	{"toolchain.go", knows("go"), wantLines("go", ", or in full such as 1.26.1"), otherVersion},
 	{"toolchain.node", knows("node"), wantLines("node", ", or in full such as 24.9.0"), otherVersion},
 	{"toolchain.python", knows("python"), wantLines("python", ", which are Debian's"), otherVersion},
-	{"images.*.dockerfile", orNothing(inside), "a path inside the project", ""},
 	{"agents.NAME", like(`[a-z][a-z0-9-]{0,30}`), "a name of lower-case letters, digits and -", ""},
-	{"agents.*.scenario", orNothing(inside), "a path inside the project", ""},
 	{"agents.*.login", orNothing(oneOf("key", "token", "plan", "mantle", "foundry", "azure")),
 		"key, token, plan, mantle, foundry or azure", "docs/providers.md has the logins of each agent"},
 	{"agents.*.headers.NAME", like(`[A-Za-z][A-Za-z0-9-]*`), "the name of a header", ""},
@@ -120,7 +112,6 @@ var rules = []rule{
 		"a plain value, or a variable of .env such as $TEAM_KEY", ""},
 	{"agents.*.version", orNothing(like(`[0-9]+\.[0-9]+\.[0-9]+([.+-][0-9A-Za-z.+-]*)?`)),
 		"an exact version such as 0.171.0", "abl images update AGENT finds the newest"},
-	{"agents.*.key_command", orNothing(notBlank), "a shell command", ""},
 	{"agents.*.key_every", func(s string) bool { return s == "0s" || lasts(time.Second)(s) }, "1s or more", ""},
 	{"agents.*.provider", orNothing(oneOf(providers...)), "one of abl's agents that has a provider", ""},
 	{"agents.*.api", orNothing(oneOf(apis...)), "openai-responses, openai-chat, anthropic or gemini", ""},
@@ -128,7 +119,6 @@ var rules = []rule{
 		"put the key itself into .env"},
 	{"agents.*.base", orNothing(like(`https?://[^\s\x00-\x20\x7f?#@]+`)),
 		"an address such as https://openrouter.ai/api/v1", ""},
-	{"agents.*.acp", orNothing(notBlank), "a shell command", ""},
 	{"agents.*.npm", orNothing(like(npmPackage + `( ` + npmPackage + `)*`)),
 		"npm packages at an exact version, such as opencode-linux-{arch}@1.18.34", ""},
 	{"agents.*.usage", orNothing(like(`[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z_][A-Za-z0-9_-]*)*`)),
@@ -149,10 +139,9 @@ var apis = []string{"openai-responses", "openai-chat", "anthropic", "gemini"}
 const npmPackage = `(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._{}-]*@[0-9][0-9A-Za-z.+{}-]*`
 
 // gatewaysHeaders are the headers that the gateway sets: the key, and headers of the connection.
-var gatewaysHeaders = []string{
-	"authorization", "x-api-key", "x-goog-api-key", "api-key", "host", "content-length", "content-type", "content-encoding", "accept-encoding",
-	"connection", "transfer-encoding", "te", "trailer", "upgrade", "user-agent", "proxy-authorization", "proxy-connection", "keep-alive", "expect",
-}
+var gatewaysHeaders = strings.Fields("authorization x-api-key x-goog-api-key api-key host content-length " +
+	"content-type content-encoding accept-encoding connection transfer-encoding te trailer upgrade user-agent " +
+	"proxy-authorization proxy-connection keep-alive expect")
 
 const maxPort = 65535
 
@@ -192,12 +181,14 @@ func (l *Loaded) unwanted(key, hint, want, got string) error {
 
 // about reports whether the rule applies to the value at a path.
 func (r rule) about(path []string) bool {
-	dotted, anywhere := strings.CutPrefix(r.key, "…")
-	parts := strings.Split(dotted, ".")
-	if anywhere {
-		path = path[max(0, len(path)-len(parts)):]
-	}
-	return slices.EqualFunc(parts, path, covers)
+	return slices.ContainsFunc(strings.Fields(r.key), func(key string) bool {
+		dotted, anywhere := strings.CutPrefix(key, "…")
+		parts, end := strings.Split(dotted, "."), path
+		if anywhere {
+			end = path[max(0, len(path)-len(parts)):]
+		}
+		return slices.EqualFunc(parts, end, covers)
+	})
 }
 
 func covers(want, part string) bool {

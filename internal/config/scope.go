@@ -19,13 +19,10 @@ type scope struct {
 }
 
 // harmless are the keys that a repository may set, unless scopes has a row for a part of them.
-var harmless = []string{
-	"version", "source.dir", "adopt", "publish", "remote.lease", "agent", "models", "effort",
-	"builder_commands", "verifier_commands", "app", "loop", "verify", "budget", "limits", "toolchain",
-	"agents.*.key_every", "agents.*.provider", "agents.*.version", "agents.*.api", "agents.*.command",
-	"agents.*.acp", "agents.*.npm", "agents.*.env", "agents.*.usage", "agents.*.image",
-	"agents.*.model",
-}
+var harmless = strings.Fields("version source.dir adopt publish remote.lease agent models effort " +
+	"builder_commands verifier_commands app loop verify budget limits toolchain agents.*.key_every " +
+	"agents.*.provider agents.*.version agents.*.api agents.*.command agents.*.acp agents.*.npm agents.*.env " +
+	"agents.*.usage agents.*.image agents.*.model")
 
 // scopes are the keys that only the user may set, if their value acts. Only the user may set a key that is
 // in neither table.

@@ -186,11 +186,11 @@ func dropModels(l *Loaded, role, was, now string, models *Chain) {
 	}
 }
 
-// at iterates over the values at places, which have the form of the keys of rules.
-func (l *Loaded) at(places ...string) iter.Seq2[string, string] {
+// at iterates over the values at places, which have the form of the key of a rule.
+func (l *Loaded) at(places string) iter.Seq2[string, string] {
 	found := map[string]string{}
 	for _, k := range yamlfile.Keys(l.Config) {
-		if slices.ContainsFunc(places, func(place string) bool { return rule{key: place}.about(k.Path) }) {
+		if (rule{key: places}).about(k.Path) {
 			found[k.String()] = k.Text
 		}
 	}
@@ -200,7 +200,7 @@ func (l *Loaded) at(places ...string) iter.Seq2[string, string] {
 // checkApart refuses files that abl relies on in the workspace of a role, such as prices, authorities and
 // Dockerfiles.
 func checkApart(l *Loaded) error {
-	files := maps.Collect(l.at("network.ca_cert", "images.*.dockerfile", "app.services.*.dockerfile",
+	files := maps.Collect(l.at("network.ca_cert images.*.dockerfile app.services.*.dockerfile " +
 		"app.services.*.files.*"))
 	files["prices"] = l.Prices.File
 	for key, file := range byKey(files) {
@@ -253,11 +253,11 @@ func (l *Loaded) CheckSecrets(secrets map[string]string) error { return l.refuse
 
 // CheckCommands fails if a command contains a key: every process in its container can read the command.
 func (l *Loaded) CheckCommands(keys map[string]string) error {
-	return l.refuse(keys, "…command", "…prepare", "…acp")
+	return l.refuse(keys, "…command …prepare …acp")
 }
 
-func (l *Loaded) refuse(secrets map[string]string, places ...string) error {
-	for key, value := range l.at(places...) {
+func (l *Loaded) refuse(secrets map[string]string, places string) error {
+	for key, value := range l.at(places) {
 		for name, secret := range byKey(secrets) {
 			if secret != "" && (value == secret || len(secret) >= shortest && strings.Contains(value, secret)) {
 				return l.mistake(key, "use a value for tests", "holds the secret %s", name)
@@ -268,10 +268,9 @@ func (l *Loaded) refuse(secrets map[string]string, places ...string) error {
 }
 
 // reserved are paths that must not be, contain, or be in the workspace of a role.
-var reserved = []string{
-	".abl/specs", ".abl/logs", ".abl/reports", ".abl/images", ".abl/cache", ".abl/state.json", ".abl/lock", ".abl/config.yaml",
-	".abl/project.md", ".abl/project_map.txt", ".abl/abl.config.yaml", "abl.config.yaml", "prompts", ".env", ".git",
-}
+var reserved = strings.Fields(".abl/specs .abl/logs .abl/reports .abl/images .abl/cache .abl/state.json " +
+	".abl/lock .abl/config.yaml .abl/project.md .abl/project_map.txt .abl/abl.config.yaml abl.config.yaml " +
+	"prompts .env .git")
 
 func checkDirectories(l *Loaded) error {
 	for key, dir := range l.at("directories.*") {
