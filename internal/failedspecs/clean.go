@@ -55,7 +55,7 @@ func (e Entry) isFiller() bool {
 // terminal or are invisible by U+FFFD. It converts white space before a line to spaces, because
 // indentation matters.
 func clean(s string) string {
-	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(s, "\ufffd"))
+	s = wording.Unix(strings.ToValidUTF8(s, "\ufffd"))
 	return leading.ReplaceAllStringFunc(strings.Map(visible, s), func(space string) string {
 		return strings.Repeat(" ", utf8.RuneCountInString(strings.ReplaceAll(space, "\t", tab)))
 	})

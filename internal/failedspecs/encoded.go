@@ -39,21 +39,20 @@ func (s *filtering) decoded(text string) string {
 // decodings returns the possible texts of a run of base64 or hex, with each possible start.
 func decodings(run string) (all []string) {
 	run = strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(run)
-	for from := range min(4, len(run)) {
-		whole := run[from:]
-		if len(whole)%4 == 1 {
-			whole = whole[:len(whole)-1]
-		}
-		data, err := base64.RawStdEncoding.DecodeString(whole)
+	add := func(data []byte, err error) {
 		if text := string(data); err == nil && readable(text) {
 			all = append(all, text)
 		}
-		if whole = run[from:]; from < 2 {
-			data, err = hex.DecodeString(whole[:len(whole)&^1])
-			if text := string(data); err == nil && readable(text) {
-				all = append(all, text)
-			}
+	}
+	for from := range min(4, len(run)) {
+		rest := run[from:]
+		if from < 2 {
+			add(hex.DecodeString(rest[:len(rest)&^1]))
 		}
+		if len(rest)%4 == 1 {
+			rest = rest[:len(rest)-1]
+		}
+		add(base64.RawStdEncoding.DecodeString(rest))
 	}
 	return all
 }

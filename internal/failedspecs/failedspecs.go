@@ -72,7 +72,7 @@ type Result struct {
 // reads at most MaxBytes. Pass one byte more to detect a longer file.
 func Parse(data []byte) Result {
 	cut := len(data) > MaxBytes
-	text := clean(strings.TrimPrefix(string(data[:min(len(data), MaxBytes)]), "\ufeff"))
+	text := clean(string(data[:min(len(data), MaxBytes)]))
 	if strings.TrimSpace(text) == "" && !cut {
 		return Result{Kind: Pass}
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"abl/internal/spec"
 )
@@ -17,8 +18,8 @@ import (
 // output, names of tests and paths of workspaces by a mark. Text of the specs always passes.
 type Filter struct {
 	contracts Contracts
-	specs     string    // text of all specs
-	names     []pattern // of the Verifier's files and tests
+	specs     string  // text of all specs
+	names     []named // of the Verifier's files and tests
 }
 
 // NewFilter returns the filter for a Builder with these specs. names are the names of the
@@ -29,11 +30,18 @@ func NewFilter(specs []spec.Spec, names []string) *Filter {
 		c.specs += s.Text + "\n"
 	}
 	for _, n := range names {
-		if re := nameOf(n); re != nil {
-			c.names = append(c.names, pattern{testName, n, re})
+		if expr := nameOf(n); expr != "" {
+			c.names = append(c.names, named{n, sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })})
 		}
 	}
 	return c
+}
+
+// named matches a name. There may be thousands, most of which no text contains, so its expression is
+// compiled when it is first needed.
+type named struct {
+	name string
+	expr func() *regexp.Regexp
 }
 
 // Minimum length in bytes of a name, and of a name with several words. Shorter ones are ordinary
@@ -42,21 +50,21 @@ const shortestName, shortestTitle = 5, 12
 
 var plainName = regexp.MustCompile(`^[\w./@-]+$`)
 
-// nameOf returns a pattern for a name as a separate word, nil for an ordinary word. In quotes,
+// nameOf returns an expression for a name as a separate word, "" for an ordinary word. In quotes,
 // after an equals sign, in an address and in a path a name is data.
-func nameOf(name string) func() *regexp.Regexp {
+func nameOf(name string) string {
 	before := `(?:^|[^\w"'=@/.-])`
 	switch {
 	case strings.Contains(name, " ") && len(name) >= shortestTitle:
-		return lazy(`(?:^|\W)(` + regexp.QuoteMeta(name) + `)`)
+		return `(?:^|\W)(` + regexp.QuoteMeta(name) + `)`
 	case len(name) < shortestName || !plainName.MatchString(name):
-		return nil
+		return ""
 	case strings.Contains(name, "/"):
 		before = `(?:^|[^\w=@/.-])`
 	case !strings.ContainsAny(name, "._-0123456789"):
-		return nil // an ordinary word
+		return "" // an ordinary word
 	}
-	return lazy(before + `((?:\./)?` + regexp.QuoteMeta(name) + `)\b`)
+	return before + `((?:\./)?` + regexp.QuoteMeta(name) + `)\b`
 }
 
 var (
@@ -142,13 +150,16 @@ func (s *filtering) field(f field, line int, text string) string {
 // filter removes forbidden text once.
 func (s *filtering) filter(text string) string {
 	text = s.decoded(text)
-	here := slices.DeleteFunc(slices.Concat(patterns, s.names), func(p pattern) bool { return !p.mayMatch(text) })
+	here := slices.Clone(patterns())
+	for _, n := range s.names {
+		if strings.Contains(text, n.name) {
+			here = append(here, pattern{testName, n.expr()})
+		}
+	}
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		for _, p := range here {
-			if p.mayMatch(lines[i]) {
-				lines[i] = s.replace(lines[i], p)
-			}
+			lines[i] = s.replace(lines[i], p)
 		}
 	}
 	text = strings.Join(dropSources(lines), "\n")
@@ -165,7 +176,7 @@ func (s *filtering) filter(text string) string {
 func (s *filtering) replace(line string, p pattern) string {
 	var b strings.Builder
 	at := 0
-	for _, m := range p.at().FindAllStringSubmatchIndex(line, -1) {
+	for _, m := range p.FindAllStringSubmatchIndex(line, -1) {
 		from, to := m[len(m)-2], m[len(m)-1] // of group 1, if the pattern has one
 		if p.line() {
 			from, to = 0, len(line)
